@@ -1,0 +1,225 @@
+package configs
+
+// Job is one training job, as read from a YAML file. The zero value of a field
+// means "not given"; Load fills defaults in.
+type Job struct {
+	Name        string      `yaml:"name"`
+	Seed        uint64      `yaml:"seed"`
+	Data        Data        `yaml:"data"`
+	Model       Model       `yaml:"model"`
+	Optimizer   Optimizer   `yaml:"optimizer"`
+	Training    Training    `yaml:"training"`
+	SparseTable SparseTable `yaml:"sparse_table"`
+	Pipeline    Pipeline    `yaml:"pipeline"`
+	Output      Output      `yaml:"output"`
+	Generate    *Generate   `yaml:"generate"` // only for `aibox generate`
+}
+
+// Data says where the examples are and how to read them.
+type Data struct {
+	Train       []string `yaml:"train"` // URIs: local paths, globs, hdfs://
+	Eval        []string `yaml:"eval"`
+	Format      string   `yaml:"format"`      // criteo, csv, tsv, libsvm, libffm, parquet
+	Compression string   `yaml:"compression"` // auto (by extension), none, gzip, zstd, snappy, bzip2
+	Header      *bool    `yaml:"header"`      // csv, tsv: the first line of each file names the columns
+	Delimiter   string   `yaml:"delimiter"`   // csv: one byte; default "," for csv, tab for tsv
+	Columns     []Column `yaml:"columns"`     // schema; criteo brings its own
+	// Label, for csv, tsv and parquet: a column with 0/1, or a threshold such
+	// as "rating >= 4". Default: the column of role label.
+	Label            string     `yaml:"label"`
+	GroupBy          string     `yaml:"group_by"`           // column for group AUC
+	Limit            int64      `yaml:"limit"`              // train on at most so many examples per epoch; 0: all
+	ShuffleBuffer    int        `yaml:"shuffle_buffer"`     // examples; 0: keep the order
+	NegativeSampling float64    `yaml:"negative_sampling"`  // keep this share of negatives, (0,1]; 1: all
+	MaxBadRows       int64      `yaml:"max_bad_rows"`       // stop past so many; -1: no limit
+	MaxBadFraction   float64    `yaml:"max_bad_fraction"`   // stop past this share
+	QuarantineRows   int        `yaml:"quarantine_rows"`    // bad rows written to the quarantine file
+	MaxLineBytes     Bytes      `yaml:"max_line_bytes"`     // a longer line is a bad row
+	HDFS             HDFS       `yaml:"hdfs"`
+}
+
+// Column is one column of the schema.
+type Column struct {
+	Name string `yaml:"name"`
+	Role string `yaml:"role"` // label, dense, sparse, weight, ignore
+	// Dense columns.
+	Missing   *float64    `yaml:"missing"`   // value for a missing cell; default 0
+	Transform []Transform `yaml:"transform"` // applied in order
+	// Sparse columns.
+	Separator       string `yaml:"separator"`        // multi-valued: splits the cell
+	WeightSeparator string `yaml:"weight_separator"` // each value may carry a weight: value:0.5
+	Space           string `yaml:"space"`            // embedding space; default: the column's name
+	// LibSVM: the feature indices that belong to this column, inclusive.
+	// LibFFM: the field number.
+	Range []int64 `yaml:"range"`
+	Field *int    `yaml:"field"`
+	Group string  `yaml:"group"` // a kind of dense features; towers of the aibox model choose by it
+}
+
+// Transform is one step on a dense column. Kind is log1p, standardize, clip or
+// bucketize; in YAML either the bare name or a map {standardize: {mean: 1, std: 2}}.
+// bucketize turns the column into a sparse feature and must be the last step.
+type Transform struct {
+	Kind       string
+	Mean, Std  *float64  // standardize; computed by a first scan when not given
+	Min, Max   *float64  // clip
+	Boundaries []float64 // bucketize: ascending
+}
+
+// HDFS configures the client; core-site.xml and hdfs-site.xml give the rest.
+type HDFS struct {
+	ConfDir           string `yaml:"conf_dir"` // default: $HADOOP_CONF_DIR, $HADOOP_HOME/etc/hadoop
+	User              string `yaml:"user"`     // default: $HADOOP_USER_NAME, the process's user
+	KerberosPrincipal string `yaml:"kerberos_principal"`
+	KerberosKeytab    string `yaml:"kerberos_keytab"`
+	KerberosCCache    string `yaml:"kerberos_ccache"` // default: $KRB5CCNAME
+	Krb5Conf          string `yaml:"krb5_conf"`       // default: $KRB5_CONFIG, /etc/krb5.conf
+	TimeoutMs         int    `yaml:"timeout_ms"`      // of one network operation
+	RetryMs           int    `yaml:"retry_ms"`        // total time spent on retries of one operation
+}
+
+// Model chooses the network.
+type Model struct {
+	Kind         string  `yaml:"kind"` // aibox, dlrm, wide_deep, deepfm, dcn, dcn_v2, fm, lr
+	EmbeddingDim int     `yaml:"embedding_dim"`
+	BottomLayers []int   `yaml:"bottom_layers"` // dlrm; the last is embedding_dim
+	HiddenLayers []int   `yaml:"hidden_layers"` // dlrm: top network; others: the deep network
+	CrossLayers  int     `yaml:"cross_layers"`  // dcn, dcn_v2
+	CrossRank    int     `yaml:"cross_rank"`    // dcn_v2: low rank of the cross matrices; 0: full
+	Structure    string  `yaml:"structure"`     // dcn, dcn_v2: parallel or stacked
+	Towers       []Tower `yaml:"towers"`        // aibox
+	Activation   string  `yaml:"activation"`    // relu, leaky_relu, tanh, sigmoid, identity
+	Dropout      float64 `yaml:"dropout"`
+	BatchNorm    bool    `yaml:"batch_norm"`
+	Pooling      string  `yaml:"pooling"` // sum or mean, for multi-valued fields
+}
+
+// Tower is one network of the aibox model (§2.2): the embeddings plus one kind
+// of dense features.
+type Tower struct {
+	Name   string   `yaml:"name"`
+	Dense  []string `yaml:"dense"` // columns, or groups of columns
+	Layers []int    `yaml:"layers"`
+}
+
+// Optimizer holds one optimizer for the dense network and one for rows.
+type Optimizer struct {
+	Dense    DenseOptimizer `yaml:"dense"`
+	Rows     RowOptimizer   `yaml:"rows"`
+	Schedule Schedule       `yaml:"schedule"`
+}
+
+// DenseOptimizer: sgd, momentum, adagrad, adam, adamw.
+type DenseOptimizer struct {
+	Kind               string  `yaml:"kind"`
+	LearningRate       float64 `yaml:"learning_rate"`
+	Momentum           float64 `yaml:"momentum"`
+	Beta1              float64 `yaml:"beta1"`
+	Beta2              float64 `yaml:"beta2"`
+	Epsilon            float64 `yaml:"epsilon"`
+	InitialAccumulator float64 `yaml:"initial_accumulator"`
+	L2                 float64 `yaml:"l2"`           // added to the gradient
+	WeightDecay        float64 `yaml:"weight_decay"` // adamw: decoupled
+}
+
+// RowOptimizer: sgd, adagrad, rowwise_adagrad, adam, ftrl. Its L2 applies to
+// the rows of a mini-batch.
+type RowOptimizer struct {
+	Kind               string  `yaml:"kind"`
+	LearningRate       float64 `yaml:"learning_rate"`
+	Beta1              float64 `yaml:"beta1"`
+	Beta2              float64 `yaml:"beta2"`
+	Epsilon            float64 `yaml:"epsilon"`
+	InitialAccumulator float64 `yaml:"initial_accumulator"`
+	L2                 float64 `yaml:"l2"`
+	FTRLL1             float64 `yaml:"ftrl_l1"`
+	FTRLL2             float64 `yaml:"ftrl_l2"`
+	FTRLBeta           float64 `yaml:"ftrl_beta"`
+}
+
+// Schedule multiplies both learning rates.
+type Schedule struct {
+	WarmupSteps int64   `yaml:"warmup_steps"` // linear from 0
+	Decay       string  `yaml:"decay"`        // none, linear, cosine, exponential, inverse_sqrt
+	DecaySteps  int64   `yaml:"decay_steps"`  // steps after warm-up until the floor (exponential: per factor)
+	DecayRate   float64 `yaml:"decay_rate"`   // exponential: factor per decay_steps
+	Floor       float64 `yaml:"floor"`        // smallest multiplier
+}
+
+// Training is how long and on what terms.
+type Training struct {
+	BatchSize     int            `yaml:"batch_size"`
+	Epochs        int            `yaml:"epochs"`
+	EarlyStopping *EarlyStopping `yaml:"early_stopping"`
+	MaxExamples   int64          `yaml:"max_examples"` // over all epochs; 0: no limit
+	WarmStart     string         `yaml:"warm_start"`   // an earlier model directory
+}
+
+// EarlyStopping ends training when the evaluation metric has not improved for
+// Patience epochs, and keeps the best epoch.
+type EarlyStopping struct {
+	Metric   string  `yaml:"metric"` // auc, log_loss
+	Patience int     `yaml:"patience"`
+	MinDelta float64 `yaml:"min_delta"`
+}
+
+// SparseTable configures the embedding table.
+type SparseTable struct {
+	Kind         string    `yaml:"kind"`          // memory
+	MemoryBytes  Bytes     `yaml:"memory_bytes"`  // hard limit for rows, index and pinned sets; 0: none
+	InitStddev   *float64  `yaml:"init_stddev"`   // of new rows
+	ShowDecay    float64   `yaml:"show_decay"`    // factor per day on show and click
+	Admission    Admission `yaml:"admission"`
+	Expiry       Expiry    `yaml:"expiry"`
+}
+
+// Admission trains an embedding only from its n-th occurrence on.
+type Admission struct {
+	MinOccurrences uint32 `yaml:"min_occurrences"`
+}
+
+// Expiry drops rows at the end of the job.
+type Expiry struct {
+	UnseenDays uint32  `yaml:"unseen_days"`
+	MinShow    float64 `yaml:"min_show"`
+}
+
+// Pipeline sizes the stages. Nothing here changes the model.
+type Pipeline struct {
+	BatchesPerPass int   `yaml:"batches_per_pass"`
+	ReadQueue      int   `yaml:"read_queue"` // passes waiting between RE and ST
+	PullQueue      int   `yaml:"pull_queue"` // passes waiting between ST and EL+JL
+	ReaderThreads  int   `yaml:"reader_threads"`
+	ComputeThreads int   `yaml:"compute_threads"`
+	ChunkBytes     Bytes `yaml:"chunk_bytes"` // byte range that one reader thread takes at a time
+}
+
+// Output says what is written and where.
+type Output struct {
+	ModelDir    string `yaml:"model_dir"`
+	Metrics     string `yaml:"metrics"`     // JSON lines; default model_dir/metrics.jsonl
+	TensorBoard string `yaml:"tensorboard"` // directory of event files; default model_dir/tensorboard; "none"
+	LogEvery    int64  `yaml:"log_every"`   // mini-batches between metric lines
+}
+
+// Generate is the known model that `aibox generate` draws examples from.
+type Generate struct {
+	Fields              []GenerateField `yaml:"fields"`
+	DenseColumns        int             `yaml:"dense_columns"`
+	BaseRate            float64         `yaml:"base_rate"`            // share of positives
+	LinearStrength      float64         `yaml:"linear_strength"`      // sd of the linear part of the true logit
+	InteractionStrength float64         `yaml:"interaction_strength"` // sd of the pairwise part
+	LatentDim           int             `yaml:"latent_dim"`
+	DriftPerDay         float64         `yaml:"drift_per_day"` // share of a feature's effect that changes per day
+	Days                int             `yaml:"days"`
+	MissingRate         float64         `yaml:"missing_rate"`
+}
+
+// GenerateField is one sparse field, or Repeat equal ones.
+type GenerateField struct {
+	Name        string  `yaml:"name"`
+	Cardinality int64   `yaml:"cardinality"` // up to 1e9 and more
+	Skew        float64 `yaml:"skew"`        // Zipf exponent
+	Repeat      int     `yaml:"repeat"`
+	MaxValues   int     `yaml:"max_values"` // multi-valued: 1..max_values values
+}

@@ -1,0 +1,123 @@
+package sparsetable
+
+import (
+	"context"
+	"errors"
+)
+
+// Table stores rows of one Layout under 64-bit keys. Every method may be
+// called from any goroutine; what a WorkingSet's rows hold is guarded by the
+// caller (one trainer updates rows in place, mini-batch after mini-batch).
+type Table interface {
+	// Layout is the shape of the rows.
+	Layout() Layout
+
+	// Pull makes the rows of keys resident and pins them until the returned
+	// working set is released (AIBox §4.3). keys must be unique; keys[i] is
+	// position i of the working set. It may run ahead of training: a row that
+	// several working sets pin is one piece of memory, so later passes see the
+	// updates of earlier ones. keys is not retained.
+	//
+	// PullCreate creates missing rows with Options.Init. PullLookup creates
+	// nothing: positions without a trained row share a zero row that must not
+	// be written, and Found reports them.
+	//
+	// Errors: ctx's, ErrBudget when the pinned rows cannot fit, *CorruptionError.
+	Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error)
+
+	// Announce tells the table that pass will pull keys before long, passes in
+	// ascending order (BagPipe §3.2). It never blocks and is only a hint: no
+	// result may depend on it. keys is not retained.
+	Announce(pass int64, keys []uint64)
+
+	// Scan calls fn for every trained row, in no particular order, over the
+	// state at the time of the call. row is only valid during the call and
+	// must not be written. Must not run while rows are being updated.
+	Scan(ctx context.Context, fn func(key uint64, row []float32) error) error
+
+	// Import inserts rows from src, replacing those of the same keys, until
+	// src returns io.EOF. Must not run while working sets are pinned.
+	Import(ctx context.Context, src RowSource) (rows int64, err error)
+
+	// Expire drops the rows that rule condemns, as if they had never been, and
+	// returns their number. Must not run while working sets are pinned.
+	Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error)
+
+	// Snapshot fixes the present state of the table together with record, the
+	// caller's own bytes, and makes both durable, atomically, while the caller
+	// goes on (OpenEmbedding §V-B). Call it between two mini-batches; updates
+	// made after it returns are not part of the snapshot.
+	Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, error)
+
+	// Snapshots lists the committed snapshots, oldest first.
+	Snapshots() ([]SnapshotInfo, error)
+
+	// DropSnapshot deletes a committed snapshot. The newest may be dropped too.
+	DropSnapshot(id uint64) error
+
+	// Stats returns counters since the table was opened.
+	Stats() Stats
+
+	// Close frees everything. Rows changed since the last snapshot are lost.
+	// Working sets must have been released.
+	Close() error
+}
+
+// PullMode says what Pull does with a key that has no row.
+type PullMode uint8
+
+const (
+	PullCreate PullMode = iota // create the row
+	PullLookup                 // refer to a shared zero row, create nothing
+)
+
+// RowSource yields rows for Import; Next returns io.EOF at the end. row is
+// valid until the next call.
+type RowSource interface {
+	Next() (key uint64, row []float32, err error)
+}
+
+// ExpiryRule condemns a row when one of its active limits is passed. The zero
+// value condemns nothing.
+type ExpiryRule struct {
+	Today      uint32  // the present day
+	UnseenDays uint32  // drop rows with Today-LastSeen > UnseenDays; 0: never
+	MinShow    float32 // drop rows whose show, decayed to Today, is below; 0: never
+	ShowDecay  float32 // factor per day for that; 0 means 1
+}
+
+// SnapshotInfo describes a committed snapshot.
+type SnapshotInfo struct {
+	ID     uint64
+	Rows   int64
+	Bytes  int64 // on disk, for this snapshot alone
+	Layout Layout
+	Record []byte // the caller's own bytes
+}
+
+// Stats are counters since open, and present sizes.
+type Stats struct {
+	Kind          string `json:"kind"`
+	Rows          int64  `json:"rows"`           // trained rows and placeholders
+	MemoryBytes   int64  `json:"memory_bytes"`   // everything the table holds in memory
+	BudgetBytes   int64  `json:"budget_bytes"`   // its hard limit; 0: none
+	Lookups       int64  `json:"lookups"`        // keys pulled
+	Hits          int64  `json:"hits"`           // of those, found in memory
+	Created       int64  `json:"created"`        // of those, created
+	Missing       int64  `json:"missing"`        // of those, looked up and not there
+	PinnedSets    int64  `json:"pinned_sets"`    // working sets not yet released
+	Expired       int64  `json:"expired"`        // rows dropped by Expire
+	Snapshots     int64  `json:"snapshots"`      // snapshots committed
+	SnapshotBytes int64  `json:"snapshot_bytes"` // bytes written for them
+}
+
+// Sentinel errors.
+var (
+	// ErrBudget: rows do not fit the memory budget. The error that wraps it
+	// names the smallest budget that works.
+	ErrBudget = errors.New("sparsetable: memory budget exceeded")
+	// ErrNoSnapshot: the directory holds no committed snapshot (or not that one).
+	ErrNoSnapshot = errors.New("sparsetable: no such snapshot")
+	// ErrClosed: the table was closed.
+	ErrClosed = errors.New("sparsetable: table is closed")
+)

@@ -1,0 +1,40 @@
+package sparsetable
+
+// WorkingSet is the pinned rows of one Pull. Position i belongs to keys[i].
+//
+// A position holds a reference into slabs that lie outside the garbage
+// collector's heap: slab number in the high bits, row within it in the low
+// ones. Row is a shift, a mask and two slices, and inlines.
+type WorkingSet struct {
+	refs    []uint32
+	slabs   [][]float32
+	words   int
+	shift   uint
+	mask    uint32
+	release func(*WorkingSet)
+}
+
+// Len is the number of rows.
+func (ws *WorkingSet) Len() int { return len(ws.refs) }
+
+// Row returns row i, Layout.Words() long, to be read and updated in place.
+func (ws *WorkingSet) Row(i int) []float32 {
+	r := ws.refs[i]
+	off := int(r&ws.mask) * ws.words
+	return ws.slabs[r>>ws.shift][off : off+ws.words : off+ws.words]
+}
+
+// Found reports whether position i has a row of its own; false only for
+// PullLookup, where it then refers to the shared zero row (reference 0).
+func (ws *WorkingSet) Found(i int) bool { return ws.refs[i] != 0 }
+
+// Release unpins the rows. The set must not be used afterwards. Calling it
+// twice is a bug and panics.
+func (ws *WorkingSet) Release() {
+	f := ws.release
+	if f == nil {
+		panic("sparsetable: working set released twice")
+	}
+	ws.release = nil
+	f(ws)
+}
