@@ -1,0 +1,51 @@
+# Targets for people. `make demo` and `make test` are the two that README promises.
+
+GO        ?= go
+BIN       := bin
+TOOLS     := $(CURDIR)/$(BIN)/tools
+PKGS      := ./...
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS   := -X main.version=$(VERSION)
+# Whole-suite limit: the cluster tests start JVMs.
+TEST_TIMEOUT ?= 30m
+
+.PHONY: help build demo test race bench lint tools clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/aibox
+	@mkdir -p $(BIN)
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/aibox ./cmd/aibox
+
+demo: build ## generate a click log, train on it, evaluate
+	@rm -rf demo
+	$(BIN)/aibox generate --job configs/demo.yaml
+	$(BIN)/aibox train configs/demo.yaml
+
+test: ## run every test (HDFS and Kerberos tests run where Java, Maven and a KDC are installed)
+	$(GO) test -timeout $(TEST_TIMEOUT) $(PKGS)
+
+race: ## run every test under the race detector
+	$(GO) test -race -short -timeout $(TEST_TIMEOUT) $(PKGS)
+
+bench: ## run the Go benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
+
+tools: $(TOOLS)/.done
+
+$(TOOLS)/.done: tools/go.mod tools/go.sum
+	@mkdir -p $(TOOLS)
+	cd tools && GOBIN=$(TOOLS) $(GO) install tool
+	@touch $@
+
+lint: tools ## gofmt, go vet, staticcheck, errcheck, ineffassign, unparam
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt -w these:"; echo "$$out"; exit 1; fi
+	$(GO) vet $(PKGS)
+	$(TOOLS)/staticcheck $(PKGS)
+	$(TOOLS)/errcheck -exclude tools/errcheck.txt $(PKGS)
+	$(TOOLS)/ineffassign $(PKGS)
+	$(TOOLS)/unparam $(PKGS)
+
+clean: ## remove what was built and generated
+	rm -rf $(BIN) demo
