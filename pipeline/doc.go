@@ -1,13 +1,42 @@
 // Package pipeline connects stages that work at the same time by bounded
 // queues (AIBox §3, Figure 3).
 //
+//	          queue            queue
+//	Source ----------> Map ----------> Sink
+//	  RE               ST              EL+JL
+//
 // A pipeline is a line: one source, any number of maps, one sink, each run by
-// one goroutine of its own. A stage stalls when the queue behind it is full.
-// The first error cancels every stage; Wait returns that error after the last
-// goroutine has ended. Every stage keeps a clock of three states, busy (in its
-// own function), starved (waiting for input) and blocked (waiting for room in
-// the next queue), from which Table prints the paper's Table 1 and Limiting
-// names the stage that bounds the job.
+// one goroutine of its own, so items leave in the order in which they entered.
+// A stage stalls when the queue behind it is full. Build the line with Source,
+// Map and Sink, then call Run, once.
+//
+// # How a run ends
+//
+// When the source returns nil, the stages behind it work off what is queued
+// and Run returns nil. The first stage that returns an error cancels the
+// context of every other stage; Run returns that error after the last
+// goroutine has ended. Cancelling the context given to New does the same with
+// the context's cause. A stage that returns ErrStop cancels the others too,
+// but Run returns nil. A panic in a stage is caught and becomes a *PanicError:
+// the other stages still end in an orderly way and release what they hold.
+//
+// # Who owns an item
+//
+// An item belongs to its stage until emit is called or the map function
+// returns it, and to the next stage from the moment that stage's function is
+// called with it. In between it belongs to the queue. When the run is
+// cancelled, items die in queues; the function given to Output.OnDrop then
+// gets each of them, exactly once. So an item
+// that holds a resource (pinned rows) is released either by the stage that
+// consumed it or by OnDrop. A stage that returns an error keeps the
+// responsibility for the item it was working on.
+//
+// # Clocks
+//
+// Every stage keeps a clock of three states, busy (in its own function),
+// starved (waiting for input) and blocked (waiting for room in the next
+// queue), from which Table prints the paper's Table 1 and Limiting names the
+// stage that bounds the job.
 //
 // The package knows nothing of what flows through it.
 package pipeline

@@ -1,0 +1,183 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Output is the end of a stage from which the next stage takes its items.
+type Output[T any] struct {
+	p     *Pipeline
+	from  *stage
+	queue chan T
+	meter *meter
+
+	dropping sync.Mutex // held while onDrop runs
+	onDrop   func(T)
+}
+
+// OnDrop sets the function that gets every item which was emitted but not
+// handed to the next stage because the run was cancelled. It is called from
+// the goroutines of the two stages and from Run's, one call at a time, and must
+// be set before Run.
+func (o *Output[T]) OnDrop(f func(T)) { o.onDrop = f }
+
+// Source puts the first stage of the line into p. fn calls emit for every
+// item, from its own goroutine only, and returns nil at the end. emit blocks
+// while the queue is full; it returns an error once the run is cancelled (the
+// item was then dropped) and fn should return that error.
+func Source[T any](p *Pipeline, name string, fn func(ctx context.Context, emit func(T) error) error) *Output[T] {
+	s := &stage{name: name}
+	o := &Output[T]{p: p, from: s}
+	s.finish, s.drain = o.close, o.drain
+	s.body = func(ctx context.Context) error {
+		cut := false
+		s.clock.begin(time.Now())
+		err := fn(ctx, func(v T) error {
+			s.clock.item(time.Now())
+			if !o.send(ctx, v) {
+				cut = true
+				return context.Cause(ctx)
+			}
+			s.clock.begin(time.Now())
+			return nil
+		})
+		if err == nil && cut {
+			return errCut // fn swallowed emit's error
+		}
+		return err
+	}
+	p.add(s)
+	return o
+}
+
+// Map puts a stage behind in that turns each item into one other. depth is the
+// capacity of the queue between in's stage and this one; 0 hands items over
+// without a queue. An output returned together with an error is ignored.
+func Map[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I) (O, error)) *Output[O] {
+	s := &stage{name: name}
+	o := &Output[O]{p: p, from: s}
+	s.finish, s.drain = o.close, o.drain
+	consume(p, s, in, depth, func(ctx context.Context, v I) error {
+		out, err := fn(ctx, v)
+		if err != nil {
+			return err
+		}
+		s.clock.item(time.Now())
+		if !o.send(ctx, out) {
+			return errCut
+		}
+		return nil
+	})
+	return o
+}
+
+// Sink puts the last stage behind in. depth is the capacity of the queue
+// between in's stage and this one.
+func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I) error) {
+	s := &stage{name: name}
+	consume(p, s, in, depth, func(ctx context.Context, v I) error {
+		if err := fn(ctx, v); err != nil {
+			return err
+		}
+		s.clock.item(time.Now())
+		return nil
+	})
+}
+
+// consume makes s take its items from in and work on each by calling do.
+func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I) error) {
+	if in.p != p {
+		panic("pipeline: stage " + s.name + " takes its input from another pipeline")
+	}
+	if in.from.consumed {
+		panic(fmt.Sprintf("pipeline: stages %s and another both consume the output of %s", s.name, in.from.name))
+	}
+	in.from.consumed = true
+	in.queue = make(chan I, depth)
+	in.meter = &meter{length: func() int { return len(in.queue) }, capacity: depth}
+	s.meter = in.meter
+	s.body = func(ctx context.Context) error {
+		for {
+			v, ok, err := in.receive(ctx, &s.clock)
+			if err != nil || !ok {
+				return err
+			}
+			s.clock.begin(time.Now())
+			if err := do(ctx, v); err != nil {
+				return err
+			}
+		}
+	}
+	p.add(s)
+}
+
+// send queues v and reports true, or drops it because the run was cancelled.
+func (o *Output[T]) send(ctx context.Context, v T) bool {
+	if ctx.Err() != nil {
+		o.drop(v)
+		return false
+	}
+	select {
+	case o.queue <- v: // the common case needs no clock
+	default:
+		o.from.clock.enter(Blocked, time.Now())
+		select {
+		case o.queue <- v:
+		case <-ctx.Done():
+			o.drop(v)
+			return false
+		}
+	}
+	now := time.Now()
+	o.from.clock.enter(Busy, now)
+	o.meter.tick(now)
+	return true
+}
+
+// receive takes the next item; ok is false at the end of the stream. Its only
+// error is errCut.
+func (o *Output[T]) receive(ctx context.Context, c *clock) (v T, ok bool, err error) {
+	if ctx.Err() != nil {
+		return v, false, errCut
+	}
+	select {
+	case v, ok = <-o.queue:
+	default:
+		c.enter(Starved, time.Now())
+		select {
+		case v, ok = <-o.queue:
+		case <-ctx.Done():
+			return v, false, errCut
+		}
+	}
+	if !ok {
+		return v, false, nil
+	}
+	o.meter.tick(time.Now())
+	if ctx.Err() != nil { // select picks at random when both are ready
+		o.drop(v)
+		return v, false, errCut
+	}
+	return v, true, nil
+}
+
+func (o *Output[T]) drop(v T) {
+	if o.onDrop == nil {
+		return
+	}
+	o.dropping.Lock()
+	defer o.dropping.Unlock()
+	o.onDrop(v)
+}
+
+func (o *Output[T]) close() { close(o.queue) }
+
+// drain drops what is queued. REQUIRES: both stages have ended.
+func (o *Output[T]) drain() {
+	for v := range o.queue {
+		o.drop(v)
+	}
+}
