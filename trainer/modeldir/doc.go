@@ -1,0 +1,32 @@
+// Package modeldir is the model directory: everything that evaluation,
+// prediction and the next night's warm start need, and nothing else.
+//
+//	model_dir/
+//	  MODEL.json          which generation is the model; replaced by rename
+//	  gen-000002/         one training run
+//	    job.yaml          the effective job, all defaults filled in
+//	    statistics.json   data statistics (means and deviations of the first scan)
+//	    dense-0000001875  dense parameters, optimizer state (format below)
+//	    table/            the embedding table, snapshots of package sparsetable
+//	  LOCK                held by the run that writes
+//	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl   reports
+//
+// # Commit
+//
+// A run writes into a generation of its own and becomes the model at one
+// instant: when MODEL.json is renamed into place, after everything it names
+// has been synced. Before that instant the earlier model is untouched; after
+// it the earlier generation is deleted. So a crash leaves one whole model or
+// the other, and dense parameters never meet a table of another instant: the
+// table's snapshot carries the run's step in its record, and Open compares.
+//
+// # Dense file
+//
+//	+----------+-----------+--------------+------------------+---------+
+//	| magic    | headerLen | header       | tensors          | crc32c  |
+//	| 8 bytes  | uint32 LE | JSON         | float32 LE, back | uint32  |
+//	|          |           | names,shapes | to back          | LE      |
+//	+----------+-----------+--------------+------------------+---------+
+//
+// The checksum covers all that precedes it.
+package modeldir

@@ -1,0 +1,87 @@
+package modeldir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// FormatVersion is the version of the directory's layout. A newer one is
+// refused with advice, an older one is read as long as the project says so.
+const FormatVersion = 1
+
+const (
+	manifestName   = "MODEL.json"
+	jobName        = "job.yaml"
+	statisticsName = "statistics.json"
+	tableName      = "table"
+	lockName       = "LOCK"
+)
+
+// Manifest is MODEL.json: which files make up the model, and where training
+// stood when they were saved.
+type Manifest struct {
+	FormatVersion int    `json:"format_version"`
+	AiboxVersion  string `json:"aibox_version"`
+	Generation    string `json:"generation"` // directory of the files below
+
+	Dense         string `json:"dense"`          // dense file
+	TableSnapshot uint64 `json:"table_snapshot"` // of the table in Generation/table
+
+	Epoch    int   `json:"epoch"`    // 1-based; the epoch that was kept
+	Step     int64 `json:"step"`     // optimizer steps, earlier models included
+	Examples int64 `json:"examples"` // trained in this run up to here
+
+	Day         uint32  `json:"day"`           // the job's day, the lastSeen of rows trained in this run
+	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970; false: it counts runs
+	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
+
+	Digest string `json:"digest"` // of dense parameters, optimizer state, table and step
+}
+
+// TableRecord is the record of the table's snapshot, which ties it to the
+// dense file of the same instant.
+func (m *Manifest) TableRecord() []byte {
+	b, err := json.Marshal(struct {
+		Step  int64  `json:"step"`
+		Dense string `json:"dense"`
+	}{m.Step, m.Dense})
+	if err != nil {
+		panic(err) // two plain fields
+	}
+	return b
+}
+
+// ErrNoModel: the directory holds no committed model.
+var ErrNoModel = errors.New("no model here")
+
+func readManifest(dir string) (*Manifest, error) {
+	path := filepath.Join(dir, manifestName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, serr := os.Stat(dir); serr != nil {
+			return nil, fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
+		}
+		return nil, fmt.Errorf("model directory %s: %w: there is no %s; `aibox train` writes it when training is done", dir, ErrNoModel, manifestName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := new(Manifest)
+	d := json.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(m); err != nil {
+		return nil, &CorruptionError{path, d.InputOffset(), err.Error()}
+	}
+	if m.FormatVersion > FormatVersion {
+		return nil, fmt.Errorf("model directory %s has format %d, written by aibox %s; this binary reads up to %d: use a newer one", dir, m.FormatVersion, m.AiboxVersion, FormatVersion)
+	}
+	if m.FormatVersion < 1 || m.Generation == "" || m.Generation != filepath.Base(m.Generation) ||
+		m.Dense == "" || m.Dense != filepath.Base(m.Dense) {
+		return nil, &CorruptionError{path, 0, "fields are missing or out of range"}
+	}
+	return m, nil
+}

@@ -1,0 +1,113 @@
+package modeldir
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"aibox/sparsetable"
+)
+
+// Model is a committed model, opened for reading.
+type Model struct {
+	Manifest
+	Dir        string
+	Job        []byte // job.yaml
+	Statistics []byte // statistics.json
+	Dense      []Tensor
+}
+
+// Open reads the committed model of dir, all but its table. Errors: ErrNoModel,
+// *CorruptionError.
+func Open(dir string) (*Model, error) {
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	gen := filepath.Join(dir, m.Generation)
+	model := &Model{Manifest: *m, Dir: dir}
+	for _, f := range []struct {
+		name string
+		into *[]byte
+	}{{jobName, &model.Job}, {statisticsName, &model.Statistics}} {
+		if *f.into, err = os.ReadFile(filepath.Join(gen, f.name)); err != nil {
+			return nil, fmt.Errorf("model directory %s: %w", dir, err)
+		}
+	}
+	if model.Dense, err = readDenseFile(filepath.Join(gen, m.Dense)); err != nil {
+		return nil, err
+	}
+	return model, nil
+}
+
+// OpenTable opens the model's table for reading; the caller closes it.
+func (m *Model) OpenTable(ctx context.Context) (sparsetable.Table, error) {
+	dir := filepath.Join(m.Dir, m.Generation, tableName)
+	t, err := sparsetable.Open(ctx, sparsetable.Options{
+		Kind: "memory", Dir: dir, SnapshotID: m.TableSnapshot, MustExist: true, ReadOnly: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the model's table: %w", err)
+	}
+	infos, err := t.Snapshots()
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	for _, info := range infos {
+		if info.ID == m.TableSnapshot && bytes.Equal(info.Record, m.TableRecord()) {
+			return t, nil
+		}
+	}
+	t.Close()
+	return nil, &CorruptionError{dir, 0, fmt.Sprintf("snapshot %d belongs to another instant than %s", m.TableSnapshot, m.Manifest.Dense)}
+}
+
+// Tensor returns the dense tensor called name, or nil.
+func (m *Model) Tensor(name string) *Tensor {
+	for i := range m.Dense {
+		if m.Dense[i].Name == name {
+			return &m.Dense[i]
+		}
+	}
+	return nil
+}
+
+// Digest is the SHA-256 of a model: its step, the dense tensors in the order
+// of their names, and the digest of the table. Two models with equal digests
+// predict alike and train on alike.
+func Digest(step int64, dense []Tensor, table [32]byte) string {
+	h := sha256.New()
+	var word [8]byte
+	put := func(v uint64) {
+		binary.LittleEndian.PutUint64(word[:], v)
+		h.Write(word[:])
+	}
+	put(uint64(step))
+	sorted := slices.Clone(dense)
+	slices.SortFunc(sorted, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
+	var raw []byte
+	for _, t := range sorted {
+		put(uint64(len(t.Name)))
+		h.Write([]byte(t.Name))
+		put(uint64(len(t.Shape)))
+		for _, d := range t.Shape {
+			put(uint64(d))
+		}
+		raw = raw[:0]
+		for _, v := range t.Data {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+		}
+		h.Write(raw)
+	}
+	h.Write(table[:])
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,152 @@
+package modeldir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Writer is one run's generation of a model directory. It holds the
+// directory's lock until Close.
+type Writer struct {
+	dir  string
+	gen  string // base name
+	lock *os.File
+	done bool
+}
+
+// ErrLocked: another run is writing the directory.
+var ErrLocked = errors.New("model directory is locked")
+
+// Create starts a generation in dir, which is made if it does not exist.
+// Generations that nothing refers to, left by runs that died, are deleted.
+func Create(dir string) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("model directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("model directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s: %w: another `aibox train` is writing it; wait for it or choose another output.model_dir", dir, ErrLocked)
+		}
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
+	}
+	w := &Writer{dir: dir, lock: lock}
+	next := 1
+	keep := ""
+	m, err := readManifest(dir)
+	if err == nil {
+		keep = m.Generation
+	} else if !errors.Is(err, ErrNoModel) {
+		lock.Close()
+		return nil, err
+	}
+	for _, g := range generations(dir) {
+		var n int
+		if _, err := fmt.Sscanf(g, "gen-%d", &n); err == nil && n >= next {
+			next = n + 1
+		}
+	}
+	if err := removeGenerations(dir, keep); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	w.gen = fmt.Sprintf("gen-%06d", next)
+	if err := os.MkdirAll(filepath.Join(w.genDir(), tableName), 0o755); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("model directory: %w", err)
+	}
+	return w, nil
+}
+
+func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
+
+// TableDir is where the run's table keeps its snapshots.
+func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), tableName) }
+
+// DenseName is the name of the dense file of a step.
+func DenseName(step int64) string { return fmt.Sprintf("dense-%010d", step) }
+
+// SaveDense writes the dense file name into the generation, durably.
+func (w *Writer) SaveDense(name string, tensors []Tensor) error {
+	path := filepath.Join(w.genDir(), name)
+	if err := writeFile(path, func(f io.Writer) error { return WriteDense(f, tensors) }); err != nil {
+		return fmt.Errorf("saving dense parameters: %w", err)
+	}
+	return nil
+}
+
+// RemoveDense deletes a dense file that was superseded before the commit.
+func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), name)) }
+
+// Commit makes this generation the model. m's Generation and FormatVersion are
+// filled in. The earlier generation is deleted afterwards; failing to delete
+// it is no error, the next run tries again.
+func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
+	m.FormatVersion, m.Generation = FormatVersion, w.gen
+	for name, data := range map[string][]byte{jobName: job, statisticsName: statistics} {
+		if err := WriteFile(filepath.Join(w.genDir(), name), data); err != nil {
+			return fmt.Errorf("saving the model: %w", err)
+		}
+	}
+	if err := syncDir(w.dir); err != nil {
+		return fmt.Errorf("saving the model: %w", err)
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(filepath.Join(w.dir, manifestName), append(data, '\n')); err != nil {
+		return fmt.Errorf("committing the model: %w", err)
+	}
+	w.done = true
+	_ = removeGenerations(w.dir, w.gen)
+	return nil
+}
+
+// Close releases the lock. A generation that was not committed is deleted.
+func (w *Writer) Close() error {
+	if w.lock == nil {
+		return nil
+	}
+	var err error
+	if !w.done {
+		err = os.RemoveAll(w.genDir())
+	}
+	w.lock.Close()
+	w.lock = nil
+	return err
+}
+
+func generations(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), "gen-") {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+func removeGenerations(dir, keep string) error {
+	for _, g := range generations(dir) {
+		if g == keep {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, g)); err != nil {
+			return fmt.Errorf("removing an abandoned generation: %w", err)
+		}
+	}
+	return nil
+}
