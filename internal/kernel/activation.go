@@ -1,0 +1,123 @@
+package kernel
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Activation is the function that a layer applies to each of its outputs.
+type Activation uint8
+
+// The activations of hidden layers.
+const (
+	ActivationNone Activation = iota
+	ActivationRelu
+	ActivationSigmoid
+	ActivationTanh
+)
+
+// String returns the name that job files use.
+func (a Activation) String() string {
+	switch a {
+	case ActivationNone:
+		return "none"
+	case ActivationRelu:
+		return "relu"
+	case ActivationSigmoid:
+		return "sigmoid"
+	case ActivationTanh:
+		return "tanh"
+	}
+	return fmt.Sprintf("Activation(%d)", uint8(a))
+}
+
+// elementGrain is how many elements make a range worth a goroutine where an
+// element costs about a nanosecond.
+const elementGrain = 16 << 10
+
+// BiasActivation sets x[i,j] = act(x[i,j] + bias[j]) for the (m, n) matrix x,
+// whose rows are ldx elements apart. A nil bias adds nothing.
+func BiasActivation(act Activation, m, n int, bias, x []float32, ldx int) {
+	checkMatrix("BiasActivation", "x", m, n, len(x), ldx)
+	if bias != nil {
+		sameLength("BiasActivation", n, len(bias))
+	}
+	if m == 0 || n == 0 || bias == nil && act == ActivationNone {
+		return
+	}
+	t := biasTasks.Get().(*biasTask)
+	*t = biasTask{act, m, n, bias, x, ldx}
+	parallel(m, max(1, elementGrain/n), t)
+	*t = biasTask{}
+	biasTasks.Put(t)
+}
+
+type biasTask struct {
+	act     Activation
+	m, n    int
+	bias, x []float32
+	ldx     int
+}
+
+var biasTasks = sync.Pool{New: func() any { return new(biasTask) }}
+
+func (t *biasTask) run(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		row := t.x[i*t.ldx:][:t.n]
+		if t.bias != nil {
+			addVector(row, t.bias)
+		}
+		activate(t.act, row)
+	}
+}
+
+// activate applies act to x in place.
+func activate(act Activation, x []float32) {
+	switch act {
+	case ActivationNone:
+	case ActivationRelu:
+		reluVector(x, x)
+	case ActivationSigmoid:
+		SigmoidSlice(x, x)
+	case ActivationTanh:
+		TanhSlice(x, x)
+	default:
+		panic("kernel: unknown " + act.String())
+	}
+}
+
+// ActivationBackward sets dst = grad · act'(…), where out is what the
+// activation returned. See ReluBackward, SigmoidBackward and TanhBackward for
+// the operations. dst may be grad.
+func ActivationBackward(act Activation, dst, grad, out []float32) {
+	sameLength("ActivationBackward", len(dst), len(grad))
+	sameLength("ActivationBackward", len(dst), len(out))
+	t := backwardTasks.Get().(*backwardTask)
+	*t = backwardTask{act, dst, grad, out}
+	parallel(len(dst), elementGrain, t)
+	*t = backwardTask{}
+	backwardTasks.Put(t)
+}
+
+type backwardTask struct {
+	act            Activation
+	dst, grad, out []float32
+}
+
+var backwardTasks = sync.Pool{New: func() any { return new(backwardTask) }}
+
+func (t *backwardTask) run(lo, hi int) {
+	dst, grad, out := t.dst[lo:hi], t.grad[lo:hi], t.out[lo:hi]
+	switch t.act {
+	case ActivationNone:
+		copy(dst, grad)
+	case ActivationRelu:
+		reluBackwardVector(dst, grad, out)
+	case ActivationSigmoid:
+		SigmoidBackward(dst, grad, out)
+	case ActivationTanh:
+		TanhBackward(dst, grad, out)
+	default:
+		panic("kernel: unknown " + t.act.String())
+	}
+}

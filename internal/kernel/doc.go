@@ -1,0 +1,53 @@
+// Package kernel holds the matrix and vector arithmetic that training is made
+// of. Its results are the same bit for bit on every processor, at every
+// instruction set level and for every number of threads, so that a model
+// trained on one machine can be reproduced on another.
+//
+// # How the bits are fixed
+//
+// IEEE 754 rounds each operation exactly; what differs between machines is
+// which operations a program performs and in what order. This package fixes
+// both:
+//
+//   - Gemm: each element of C is one chain of fused multiply-adds over k in
+//     ascending order, starting from +0 (or from C). Blocking, packing,
+//     vectors and threads only decide which chains run at the same time.
+//     A chain that spans several blocks of k rests in C in between, which is
+//     exact because C has the precision of the chain.
+//   - Sum, SumFloat64, Dot: lane i of 16 takes elements i, i+16, i+32, … in
+//     order; the lanes are then added as a tree: i and i+8, i and i+4, i and
+//     i+2, and last 0 and 1.
+//   - ColSum: one chain of additions per column, rows in ascending order.
+//   - Element-wise functions: the operations and their order are part of each
+//     function's documentation. Exp, Log, Sigmoid, Tanh and Softplus compute in
+//     float64 with products and sums rounded separately and round to float32
+//     once at the end.
+//
+// Where no fused operation is meant the code says float64(x*y) + z, because
+// the Go compiler may fuse x*y + z on arm64, s390x, ppc64le, riscv64 and on
+// amd64 from GOAMD64=v3 on.
+//
+// NaN is the one exception: whether a result is NaN is fixed, its sign and
+// payload are not, since processors choose them differently. Denormal numbers
+// are computed exactly; Go never switches the processor to flush them.
+//
+// # Levels
+//
+// Each kernel exists in portable Go, which is the oracle, and most of them in
+// assembler for AVX2 with FMA; the matrix product also for AVX-512F. The best
+// level of the processor is chosen at start. The environment variable
+// AIBOX_CPU (portable, avx2 or avx512) lowers it, SetLevel does so for tests.
+// The assembler is written by the program in gen.
+//
+// # Threads
+//
+// Functions that take a matrix (Gemm, ColSum, BiasActivation) and
+// ActivationBackward split their work over Threads() goroutines by themselves;
+// functions on plain slices run where they are called, wrap them in Parallel
+// if they are long. Goroutines live for one call, the caller works with them
+// and waits for them: the package has no state that needs a Close. All
+// functions may be called from several goroutines at once as long as no two
+// calls write, or one writes and another reads, the same elements.
+//
+// Slices of wrong length are errors of the caller and panic.
+package kernel

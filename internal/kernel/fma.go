@@ -1,0 +1,46 @@
+package kernel
+
+import "math"
+
+// FMA returns a*b + c rounded once to float32 (round to nearest, ties to
+// even), as the hardware's fused multiply-add does.
+//
+// The product of two float32 is exact in float64 (24+24 bits of 53). Adding c
+// rounds to 53 bits, and rounding that once more to 24 bits is wrong only when
+// the first rounding landed on a midpoint between two neighbouring float32.
+// Such midpoints end in at least 28 zero bits: the midpoint of two normal
+// float32 has its last one bit at place 28, those of denormals have it higher.
+// All other sums take the short way.
+func FMA(a, b, c float32) float32 {
+	s := float64(a)*float64(b) + float64(c)
+	if math.Float64bits(s)&(1<<28-1) != 0 {
+		return float32(s)
+	}
+	return fmaMidpoint(a, b, c)
+}
+
+// fmaMidpoint is FMA where the sum in float64 may be a midpoint. It makes that
+// sum, s, round-to-odd: if s is inexact and its last bit is
+// even, it moves s one unit towards the exact value. An odd last bit then
+// stands for "not a midpoint, the exact value lies beyond", and as float64 has
+// more than two bits more than float32 the second rounding is exact.
+func fmaMidpoint(x, y, z float32) float32 {
+	p, c := float64(x)*float64(y), float64(z)
+	s := p + c
+	// Knuth's TwoSum: e is the exact error of s, unless s is Inf or NaN, where e
+	// is NaN or nothing needs repair.
+	t := s - p
+	e := (p - (s - t)) + (c - t)
+	if e != 0 && !math.IsInf(s, 0) && s == s {
+		if bits := math.Float64bits(s); bits&1 == 0 {
+			// s is not zero: a zero sum of such numbers is exact.
+			if (e > 0) == (s > 0) {
+				bits++
+			} else {
+				bits--
+			}
+			s = math.Float64frombits(bits)
+		}
+	}
+	return float32(s)
+}

@@ -1,0 +1,4 @@
+package kernel
+
+// bestLevel is the highest level of this processor.
+const bestLevel = levelPortable

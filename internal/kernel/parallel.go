@@ -1,0 +1,109 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// threads is what SetThreads stored; 0 stands for GOMAXPROCS.
+var threads atomic.Int32
+
+// SetThreads sets how many goroutines a call may use, the caller among them.
+// n <= 0 restores the default, GOMAXPROCS. Results never depend on it.
+func SetThreads(n int) { threads.Store(int32(max(n, 0))) }
+
+// Threads returns how many goroutines a call may use.
+func Threads() int {
+	if n := threads.Load(); n > 0 {
+		return int(n)
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// chunksPerThread is into how many pieces a thread's share is cut, so that
+// threads that the system interrupts can leave work to the others.
+const chunksPerThread = 4
+
+// Parallel calls fn for disjoint ranges [lo, hi) that cover [0, n), on up to
+// Threads() goroutines, and returns when all calls have. A range has at least
+// grain elements, except the last; choose it so that a range is worth more
+// than waking a goroutine, some 10 microseconds. Ranges start at multiples of
+// grain. What fn computes must not depend on how [0, n) is cut.
+func Parallel(n, grain int, fn func(lo, hi int)) {
+	if n <= 0 {
+		return
+	}
+	grain = max(grain, 1)
+	if n <= grain || Threads() == 1 {
+		fn(0, n)
+		return
+	}
+	parallel(n, grain, ranger(fn))
+}
+
+// task is the work of one parallel call. A pointer to a pooled struct makes it
+// without garbage.
+type task interface {
+	run(lo, hi int)
+}
+
+type ranger func(lo, hi int)
+
+func (f ranger) run(lo, hi int) { f(lo, hi) }
+
+// call is the state that the goroutines of one parallel call share.
+type call struct {
+	task  task
+	n     int // elements
+	chunk int // elements a goroutine takes at once
+	next  atomic.Int64
+	wg    sync.WaitGroup
+	work  func() // c.help, bound once so that starting it allocates nothing
+}
+
+var calls = sync.Pool{New: func() any {
+	c := new(call)
+	c.work = c.help
+	return c
+}}
+
+// parallel runs t over [0, n) in chunks of a multiple of grain elements.
+func parallel(n, grain int, t task) {
+	helpers := min(Threads(), (n+grain-1)/grain) - 1
+	if helpers <= 0 {
+		if n > 0 {
+			t.run(0, n)
+		}
+		return
+	}
+	c := calls.Get().(*call)
+	pieces := (helpers + 1) * chunksPerThread
+	perPiece := (n + pieces - 1) / pieces
+	c.task, c.n, c.chunk = t, n, (perPiece+grain-1)/grain*grain
+	c.next.Store(0)
+	c.wg.Add(helpers)
+	for range helpers {
+		go c.work()
+	}
+	c.take()
+	c.wg.Wait()
+	c.task = nil
+	calls.Put(c)
+}
+
+func (c *call) help() {
+	defer c.wg.Done()
+	c.take()
+}
+
+// take runs chunks until none is left.
+func (c *call) take() {
+	for {
+		lo := int(c.next.Add(int64(c.chunk))) - c.chunk
+		if lo >= c.n {
+			return
+		}
+		c.task.run(lo, min(lo+c.chunk, c.n))
+	}
+}

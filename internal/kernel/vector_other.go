@@ -1,0 +1,14 @@
+//go:build !amd64
+
+package kernel
+
+func addVector(dst, a []float32)                    { addPortable(dst, a) }
+func subVector(dst, a []float32)                    { subPortable(dst, a) }
+func mulVector(dst, a []float32)                    { mulPortable(dst, a) }
+func mulAddVector(dst, a, b []float32)              { mulAddPortable(dst, a, b) }
+func scaleVector(dst, src []float32, alpha float32) { scalePortable(dst, src, alpha) }
+func axpyVector(y, x []float32, alpha float32)      { axpyPortable(y, x, alpha) }
+func reluVector(dst, src []float32)                 { reluPortable(dst, src) }
+func reluBackwardVector(dst, grad, out []float32)   { reluBackwardPortable(dst, grad, out) }
+func sumLanes(l *[lanes]float32, x []float32)       { sumLanesPortable(l, x) }
+func dotLanes(l *[lanes]float32, a, b []float32)    { dotLanesPortable(l, a, b) }

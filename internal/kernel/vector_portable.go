@@ -1,0 +1,74 @@
+package kernel
+
+// The portable vector kernels. Those in assembler must give the same bits.
+
+func addPortable(dst, a []float32) {
+	for i, v := range a {
+		dst[i] += v
+	}
+}
+
+func subPortable(dst, a []float32) {
+	for i, v := range a {
+		dst[i] -= v
+	}
+}
+
+func mulPortable(dst, a []float32) {
+	for i, v := range a {
+		dst[i] *= v
+	}
+}
+
+func mulAddPortable(dst, a, b []float32) {
+	for i, v := range a {
+		dst[i] = FMA(v, b[i], dst[i])
+	}
+}
+
+func scalePortable(dst, src []float32, alpha float32) {
+	for i, v := range src {
+		dst[i] = alpha * v
+	}
+}
+
+func axpyPortable(y, x []float32, alpha float32) {
+	for i, v := range x {
+		y[i] = FMA(alpha, v, y[i])
+	}
+}
+
+func reluPortable(dst, src []float32) {
+	for i, v := range src {
+		if v < 0 {
+			v = 0
+		}
+		dst[i] = v
+	}
+}
+
+func reluBackwardPortable(dst, grad, out []float32) {
+	for i, y := range out {
+		g := grad[i]
+		if !(y > 0) {
+			g = 0
+		}
+		dst[i] = g
+	}
+}
+
+func sumLanesPortable(l *[lanes]float32, x []float32) {
+	for ; len(x) >= lanes; x = x[lanes:] {
+		for i := range l {
+			l[i] += x[i]
+		}
+	}
+}
+
+func dotLanesPortable(l *[lanes]float32, a, b []float32) {
+	for ; len(a) >= lanes; a, b = a[lanes:], b[lanes:] {
+		for i := range l {
+			l[i] = FMA(a[i], b[i], l[i])
+		}
+	}
+}
