@@ -1,0 +1,222 @@
+"""Trains every model with aibox and with PyTorch, same data and settings, and compares.
+
+    python compare.py --data DIR --aibox ../../bin/aibox
+
+Prints one line per run and writes the tables as Markdown. README.md says what is
+compared; prepare.py makes DIR, settings.yaml holds the settings of both sides.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+import torch
+import yaml
+
+import quality_torch
+import sets
+import zoo_torch
+
+PAGE = """# Quality against PyTorch
+
+Held-out AUC and log loss of each model of the zoo, trained by `aibox` and by a
+PyTorch implementation of the same model with the same settings: mean of {seeds}
+seeds, each seed in brackets. The settings were chosen with PyTorch on the last
+10 % of the training part. `bench/peers/README.md` says how this page is made.
+
+PyTorch {torch}; {aibox}.
+"""
+
+SET = """
+## {name}
+
+{train} training examples, {test} held out, {positives} of them positive; the standard
+error of one AUC is about {error:.3f}. Best model by mean AUC: {best}.
+
+| model | AUC, aibox | AUC, PyTorch | difference | log loss, aibox | log loss, PyTorch | difference |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def job(name, model, settings, seed, directory, examples, dense_columns):
+    """The aibox job file of one run."""
+    network = {"kind": model}
+    if model != "lr":
+        network["embedding_dim"] = settings["embedding_dim"]
+    if model == "aibox":
+        network["towers"] = towers(settings, dense_columns)
+    elif model not in ("lr", "fm"):
+        network["hidden_layers"] = settings["hidden_layers"]
+    if model == "dlrm" and dense_columns:
+        network["bottom_layers"] = settings["bottom_layers"]
+    if model in ("dcn", "dcn_v2"):
+        network["cross_layers"] = settings["cross_layers"]
+        network["structure"] = "parallel"
+    adam = {key: settings[key] for key in ("beta1", "beta2", "epsilon")}
+    adagrad = {key: settings[key] for key in ("epsilon", "initial_accumulator")}
+    kind = settings["row_optimizer"]
+    return {
+        "name": f"{name}-{model}-{seed}",
+        "seed": seed,
+        "data": {
+            "train": [str(directory / "train.tsv")],
+            "shuffle_buffer": examples,
+            **sets.SCHEMAS[name],
+        },
+        "model": network,
+        "optimizer": {
+            "dense": {"kind": "adam", "learning_rate": settings["dense_learning_rate"], **adam},
+            "rows": {
+                "kind": kind,
+                "learning_rate": settings["row_learning_rate"],
+                "l2": settings["row_l2"],
+                **(adam if kind == "adam" else adagrad),
+            },
+        },
+        "training": {"batch_size": settings["batch_size"], "epochs": settings["epochs"]},
+        "sparse_table": {"kind": "memory", "init_stddev": settings["init_stddev"]},
+    }
+
+
+def towers(settings, dense_columns):
+    """Consecutive slices of the dense columns, as zoo_torch.AIBox takes them."""
+    out, start = [], 0
+    for i, width in enumerate(settings["tower_dense"]):
+        own = dense_columns[start : start + width]
+        out.append({"name": f"tower{i}", "layers": settings["hidden_layers"]})
+        if own:
+            out[-1]["dense"] = own
+        start += width
+    return out
+
+
+def run_aibox(binary, contents, test_file, work, threads):
+    """Trains and evaluates one job; (AUC, log loss) on test_file."""
+    path = work / f"{contents['name']}.yaml"
+    model_dir = work / contents["name"]
+    shutil.rmtree(model_dir, ignore_errors=True)
+    contents = {**contents, "output": {"model_dir": str(model_dir), "tensorboard": "none"}}
+    path.write_text(yaml.safe_dump(contents, sort_keys=False), encoding="utf-8")
+
+    def command(*args):
+        env = {**os.environ, "GOMAXPROCS": str(threads)}
+        done = subprocess.run([binary, *args], env=env, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{binary} {' '.join(args)}: exit code {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    command("train", str(path))
+    report = json.loads(
+        command("eval", "--model-dir", str(model_dir), "--data", str(test_file), "--json")
+    )
+    shutil.rmtree(model_dir)
+    return report["auc"], report["log_loss"]
+
+
+def standard_error(area, positives, negatives):
+    """Standard error of an AUC (Hanley and McNeil, Radiology 143, 1982)."""
+    q1, q2 = area / (2 - area), 2 * area * area / (1 + area)
+    square = area * (1 - area) + (positives - 1) * (q1 - area**2) + (negatives - 1) * (q2 - area**2)
+    return (square / (positives * negatives)) ** 0.5
+
+
+def cell(values):
+    return f"{statistics.mean(values):.4f} ({', '.join(f'{v:.4f}' for v in values)})"
+
+
+def table(name, results, train_set, test_set):
+    """The Markdown section of one set; results[model][side] is a list of (AUC, log loss)."""
+    rows, means = [], {"aibox": {}, "PyTorch": {}}
+    for model, sides in results.items():
+        cells = [model]
+        for metric in (0, 1):
+            ours, theirs = ([run[metric] for run in sides[s]] for s in ("aibox", "PyTorch"))
+            difference = statistics.mean(ours) - statistics.mean(theirs)
+            cells += [cell(ours), cell(theirs), f"{difference:+.4f}"]
+        rows.append(f"| {' | '.join(cells)} |\n")
+        for side, runs in sides.items():
+            means[side][model] = statistics.mean(area for area, _ in runs)
+    best = {side: max(areas, key=areas.get) for side, areas in means.items()}
+    positives = int(test_set.labels.sum())
+    top = max(means["PyTorch"].values())
+    head = SET.format(
+        name=name,
+        train=len(train_set),
+        test=len(test_set),
+        positives=positives,
+        error=standard_error(top, positives, len(test_set) - positives),
+        best=", ".join(f"{side} {m} {means[side][m]:.4f}" for side, m in best.items()),
+    )
+    return head + "".join(rows)
+
+
+def compare_set(name, args, settings):
+    train_set, test_set, rows = sets.load_pair(args.data, name, "train", "test")
+    directory = args.data.resolve() / name
+    columns = sets.SCHEMAS[name]["columns"]
+    dense_columns = [c["name"] for c in columns if c["role"] == "dense"]
+    results = {}
+    for model in args.models:
+        own = quality_torch.settings_of(settings, name, model)
+        sides = results[model] = {"aibox": [], "PyTorch": []}
+        for seed in args.seeds:
+            contents = job(name, model, own, seed, directory, len(train_set), dense_columns)
+            scores = {
+                "aibox": run_aibox(
+                    args.aibox, contents, directory / "test.tsv", args.work, args.threads
+                ),
+                "PyTorch": quality_torch.train(model, train_set, test_set, rows, own, seed)[-1],
+            }
+            for side, (area, loss) in scores.items():
+                sides[side].append((area, loss))
+                print(f"{name} {model} seed {seed} {side}: {area:.4f} {loss:.4f}", flush=True)
+    return table(name, results, train_set, test_set)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="what prepare.py wrote")
+    parser.add_argument("--aibox", default="../../bin/aibox", help="the binary")
+    parser.add_argument("--settings", default="settings.yaml")
+    parser.add_argument(
+        "--sets",
+        nargs="+",
+        default=list(sets.SCHEMAS),
+        choices=sets.SCHEMAS,
+        help="default: all; those that prepare.py did not write must be left out",
+    )
+    parser.add_argument(
+        "--models", nargs="+", default=list(zoo_torch.MODELS), choices=zoo_torch.MODELS
+    )
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--threads", type=int, default=1, help="of either side")
+    parser.add_argument(
+        "--work",
+        type=pathlib.Path,
+        default=pathlib.Path("/tmp/aibox-peers"),
+        help="directory for job files and models",
+    )
+    parser.add_argument("--output", default="../../docs/quality.md", type=pathlib.Path)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    args.work.mkdir(parents=True, exist_ok=True)
+    settings = quality_torch.load_settings(args.settings)
+    version = subprocess.run([args.aibox, "version"], capture_output=True, text=True, check=True)
+    page = PAGE.format(
+        seeds=len(args.seeds), torch=torch.__version__, aibox=version.stdout.splitlines()[0]
+    )
+    for name in args.sets:
+        page += compare_set(name, args, settings)
+        args.output.write_text(page, encoding="utf-8")
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""The data sets of the comparison: one schema for both sides.
+
+SCHEMAS holds, per set, the `data` section of an aibox job file without its
+URIs. compare.py writes it into the job files; load() below reads the same
+files by the same schema for PyTorch, so the two sides cannot drift apart.
+
+prepare.py writes each set as four files into DIR/<set>/:
+
+    train.tsv   what a final model is trained on
+    test.tsv    held out; looked at only by the final comparison
+    fit.tsv     train.tsv without its last 10 %
+    valid.tsv   the last 10 % of train.tsv; settings are chosen on it
+"""
+
+import csv
+import operator
+import pathlib
+from dataclasses import dataclass
+
+import numpy as np
+
+DENSE = [{"clip": {"min": 0}}, "log1p"]
+
+CRITEO = {
+    "format": "tsv",
+    "header": False,
+    "columns": [{"name": "label", "role": "label"}]
+    + [{"name": f"I{i}", "role": "dense", "transform": DENSE} for i in range(1, 14)]
+    + [{"name": f"C{i}", "role": "sparse"} for i in range(1, 27)],
+}
+
+SCHEMAS = {
+    "criteo": CRITEO,
+    "movielens": {
+        "format": "tsv",
+        "header": True,
+        "label": "rating >= 4",
+        "columns": [
+            {"name": "userId", "role": "sparse"},
+            {"name": "movieId", "role": "sparse"},
+            {"name": "genres", "role": "sparse", "separator": "|"},
+            {"name": "rating", "role": "ignore"},
+            {"name": "timestamp", "role": "ignore"},
+        ],
+    },
+    "insteval": {
+        "format": "tsv",
+        "header": True,
+        "label": "y >= 4",
+        "columns": [
+            {"name": name, "role": "sparse"}
+            for name in ("s", "d", "studage", "lectage", "service", "dept")
+        ]
+        + [{"name": "y", "role": "ignore"}],
+    },
+    "generated": CRITEO,
+}
+
+
+@dataclass
+class Examples:
+    """The examples of one file in columns; N of them, F fields, C dense columns."""
+
+    labels: np.ndarray  # (N) float32, 0 or 1
+    dense: np.ndarray  # (N, C) float32, transformed
+    fields: list[np.ndarray]  # F arrays (N, widest bag) int64: row numbers, 0 is "no value"
+
+    def __len__(self):
+        return len(self.labels)
+
+
+class Vocabulary:
+    """Numbers the (field, value) pairs seen in training from 1 on; 0 means unseen."""
+
+    def __init__(self):
+        self.rows = {}
+        self.growing = True
+
+    def row(self, field, value):
+        if value == "":
+            return 0
+        if self.growing:
+            return self.rows.setdefault((field, value), len(self.rows) + 1)
+        return self.rows.get((field, value), 0)
+
+    def __len__(self):
+        return len(self.rows) + 1
+
+
+def load_pair(directory, name, first, second):
+    """Loads two files of a set, numbering values by the first alone."""
+    vocabulary = Vocabulary()
+    path = pathlib.Path(directory) / name
+    a = load(path / f"{first}.tsv", SCHEMAS[name], vocabulary)
+    vocabulary.growing = False
+    b = load(path / f"{second}.tsv", SCHEMAS[name], vocabulary)
+    return a, b, len(vocabulary)
+
+
+def load(path, schema, vocabulary):
+    """Reads one tab-separated file by its schema."""
+    with open(path, newline="", encoding="utf-8") as f:
+        rows = csv.reader(f, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if schema["header"]:
+            next(rows)
+        cells = list(zip(*rows, strict=True))
+    columns = {c["name"]: (c, values) for c, values in zip(schema["columns"], cells, strict=True)}
+    dense, fields = [], []
+    for column, values in columns.values():
+        if column["role"] == "dense":
+            dense.append(_dense(values, column.get("transform", [])))
+        elif column["role"] == "sparse":
+            fields.append(_sparse(values, column, vocabulary))
+    labels = _labels(schema, columns)
+    no_dense = np.zeros((len(labels), 0), np.float32)
+    return Examples(labels, np.stack(dense, 1) if dense else no_dense, fields)
+
+
+def _labels(schema, columns):
+    if "label" not in schema:
+        (values,) = (v for c, v in columns.values() if c["role"] == "label")
+        return np.array(values, np.float32)
+    name, comparison, threshold = schema["label"].split()
+    compare = {">=": operator.ge, ">": operator.gt}[comparison]
+    return compare(np.array(columns[name][1], float), float(threshold)).astype(np.float32)
+
+
+def _dense(values, transforms):
+    x = np.array([float(v) if v else 0.0 for v in values], np.float32)
+    for step in transforms:
+        if step == "log1p":
+            x = np.log1p(x)
+        else:
+            x = np.maximum(x, step["clip"]["min"])
+    return x
+
+
+def _sparse(values, column, vocabulary):
+    separator = column.get("separator")
+    bags = [v.split(separator) if separator else [v] for v in values]
+    out = np.zeros((len(bags), max(map(len, bags))), np.int64)
+    for i, bag in enumerate(bags):
+        for j, value in enumerate(bag):
+            out[i, j] = vocabulary.row(column["name"], value)
+    return out
