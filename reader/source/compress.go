@@ -1,0 +1,187 @@
+package source
+
+import (
+	"bufio"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compression is how a file's bytes are compressed.
+type Compression uint8
+
+// The kinds of compression that Decompress knows.
+const (
+	NoCompression Compression = iota
+	Gzip
+	Zstd
+	Snappy // framing format, or Hadoop's block format; told apart by the first bytes
+	Bzip2
+)
+
+var compressionNames = [...]string{"none", "gzip", "zstd", "snappy", "bzip2"}
+
+func (c Compression) String() string {
+	if int(c) < len(compressionNames) {
+		return compressionNames[c]
+	}
+	return fmt.Sprintf("Compression(%d)", uint8(c))
+}
+
+// ParseCompression is the inverse of String.
+func ParseCompression(name string) (Compression, error) {
+	for c, n := range compressionNames {
+		if n == name {
+			return Compression(c), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown compression %q: one of %s", name, strings.Join(compressionNames[:], ", "))
+}
+
+// CompressionOf tells a file's compression by its extension: .gz .gzip .zst
+// .zstd .snappy .sz .bz2, in any case; anything else is NoCompression.
+func CompressionOf(name string) Compression {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".gz", ".gzip":
+		return Gzip
+	case ".zst", ".zstd":
+		return Zstd
+	case ".snappy", ".sz":
+		return Snappy
+	case ".bz2":
+		return Bzip2
+	}
+	return NoCompression
+}
+
+// Splittable says whether a reader may start in the middle of the file.
+func (c Compression) Splittable() bool { return c == NoCompression }
+
+// inputBufferBytes is read from the file at a time under a decompressor.
+const inputBufferBytes = 256 << 10
+
+// maxZstdWindowBytes bounds what a hostile or odd zstd file makes us allocate;
+// `zstd --long=31`, the largest setting, needs 2 GiB, `-19` needs 8 MiB.
+const maxZstdWindowBytes = 128 << 20
+
+// Decompress returns the decompressed stream of r. Members or frames that
+// follow one another are read as one stream (cat a.gz b.gz). Closing it frees
+// the decompressor; it does not close r.
+//
+// Data that ends early gives an error that wraps io.ErrUnexpectedEOF, data
+// that does not decompress one that wraps ErrBadStream, and an error of r is
+// passed on as it is. The snappy formats and zstd have no end mark for the
+// whole file: one cut exactly between two chunks or frames looks complete.
+func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
+	if c == NoCompression {
+		return io.NopCloser(r), nil
+	}
+	in := &faultReader{r: r}
+	br := bufio.NewReaderSize(in, inputBufferBytes)
+	d := &decompressor{c: c, in: in}
+
+	// An empty file is no valid compressed file in any of the formats, though
+	// some decoders take it for an empty stream.
+	first, err := br.Peek(len(snappyMagic))
+	if len(first) == 0 {
+		if err = in.cause(err); errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, d.wrap(err)
+	}
+	err = nil // the file is shorter than what was peeked at, or the decoder meets it again
+	switch c {
+	case Gzip:
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(br); err == nil {
+			d.r, d.close = z, z.Close
+		}
+	case Zstd:
+		// One goroutine: the reader decodes several files at a time anyway.
+		var z *zstd.Decoder
+		z, err = zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindowBytes))
+		if err == nil {
+			d.r, d.close = z, func() error { z.Close(); return nil }
+		}
+	case Snappy:
+		d.r = newSnappyReader(br, first)
+	case Bzip2:
+		d.r = bzip2.NewReader(br)
+	default:
+		return nil, fmt.Errorf("decompress: %v", c)
+	}
+	if err != nil {
+		return nil, d.wrap(err)
+	}
+	return d, nil
+}
+
+// faultReader remembers the error of the reader below the decoder, so that an
+// I/O fault is not mistaken for bad data whatever the decoder makes of it.
+type faultReader struct {
+	r   io.Reader
+	err error // other than io.EOF
+}
+
+func (f *faultReader) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+func (f *faultReader) cause(err error) error {
+	if f.err != nil {
+		return f.err
+	}
+	return err
+}
+
+type decompressor struct {
+	c     Compression
+	in    *faultReader
+	r     io.Reader
+	close func() error
+	err   error
+}
+
+func (d *decompressor) Read(p []byte) (int, error) {
+	if d.err != nil {
+		return 0, d.err
+	}
+	n, err := d.r.Read(p)
+	if err != nil {
+		d.err = d.wrap(err)
+		if n > 0 {
+			return n, nil
+		}
+	}
+	return n, d.err
+}
+
+// wrap classifies an error of the decoder.
+func (d *decompressor) wrap(err error) error {
+	switch {
+	case d.in.err != nil:
+		return d.in.err
+	case err == io.EOF:
+		return io.EOF
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%v data ends early: %w", d.c, io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("%w: %v: %w", ErrBadStream, d.c, err)
+}
+
+func (d *decompressor) Close() error {
+	if d.close == nil {
+		return nil
+	}
+	return d.close()
+}

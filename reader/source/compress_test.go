@@ -1,0 +1,246 @@
+package source
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+)
+
+// logText is n lines that compress like a log.
+func logText(n int) []byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var b bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&b, "%d\t%d\t%x\t%x\n", i&1, i, rng.Uint32()%1000, rng.Uint64())
+	}
+	return b.Bytes()
+}
+
+func gzipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zstded(t testing.TB, data []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(data, nil)
+}
+
+func framedSnappy(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := snappy.NewBufferedWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// hadoopSnappy writes blocks of two chunks each.
+func hadoopSnappy(data []byte) []byte {
+	const block, chunk = 10_000, 5_000
+	var out []byte
+	for len(data) > 0 {
+		b := data[:min(block, len(data))]
+		data = data[len(b):]
+		out = binary.BigEndian.AppendUint32(out, uint32(len(b)))
+		for len(b) > 0 {
+			c := b[:min(chunk, len(b))]
+			b = b[len(c):]
+			enc := s2.EncodeSnappy(nil, c)
+			out = binary.BigEndian.AppendUint32(out, uint32(len(enc)))
+			out = append(out, enc...)
+		}
+	}
+	return out
+}
+
+// bzip2 -9 of bzip2Text, twice in a row; Go has no bzip2 writer.
+const (
+	bzip2Text   = "clicks and impressions\n"
+	bzip2Base64 = `QlpoOTFBWSZTWSZqf1gAAALRgAAQQAAuL9gAIAAxTAABEDT1NNN6oM+VqSXUMorFHTh8XckU4UJAman9YEJaaDkxQVkmU1kman9YAAAC0YAAEEAALi/YACAAMUwAARA09TTTeqDPlakl1DKKxR04fF3JFOFCQJmp/WA=`
+)
+
+func decompressAll(c Compression, data []byte) ([]byte, error) {
+	d, err := Decompress(c, iotest.HalfReader(bytes.NewReader(data)))
+	if err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(d)
+	return out, errors.Join(err, d.Close())
+}
+
+type codecCase struct {
+	name string
+	c    Compression
+	enc  []byte // of text
+	text []byte
+}
+
+func codecCases(t testing.TB) []codecCase {
+	text := logText(5000)
+	half := len(text) / 2
+	return []codecCase{
+		{"none", NoCompression, text, text},
+		{"gzip", Gzip, gzipped(t, text), text},
+		{"gzip members", Gzip, append(gzipped(t, text[:half]), gzipped(t, text[half:])...), text},
+		{"zstd", Zstd, zstded(t, text), text},
+		{"zstd frames", Zstd, append(zstded(t, text[:half]), zstded(t, text[half:])...), text},
+		{"snappy framing", Snappy, framedSnappy(t, text), text},
+		{"snappy framing twice", Snappy, append(framedSnappy(t, text[:half]), framedSnappy(t, text[half:])...), text},
+		{"snappy hadoop", Snappy, hadoopSnappy(text), text},
+	}
+}
+
+func TestDecompress(t *testing.T) {
+	for _, tc := range codecCases(t) {
+		got, err := decompressAll(tc.c, tc.enc)
+		if err != nil || !bytes.Equal(got, tc.text) {
+			t.Errorf("%s: %d bytes, want %d; error %v", tc.name, len(got), len(tc.text), err)
+		}
+	}
+}
+
+// A stream that was cut anywhere never ends with a plain EOF, except between
+// two chunks of the formats that have no end mark.
+func TestDecompressTruncated(t *testing.T) {
+	for _, tc := range codecCases(t) {
+		if tc.c == NoCompression {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(7, 7))
+		cuts := []int{0, 1, 2, 3, len(tc.enc) - 1, len(tc.enc) - 4, len(tc.enc) - 8}
+		for range 40 {
+			cuts = append(cuts, rng.IntN(len(tc.enc)))
+		}
+		for _, n := range cuts {
+			got, err := decompressAll(tc.c, tc.enc[:n])
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%s cut at %d of %d: error %v, want one that wraps io.ErrUnexpectedEOF", tc.name, n, len(tc.enc), err)
+			}
+			if !bytes.HasPrefix(tc.text, got) {
+				t.Errorf("%s cut at %d: decompressed bytes differ", tc.name, n)
+			}
+		}
+	}
+}
+
+func TestDecompressBzip2(t *testing.T) {
+	enc, err := base64.StdEncoding.DecodeString(bzip2Base64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decompressAll(Bzip2, enc)
+	if want := strings.Repeat(bzip2Text, 2); err != nil || string(got) != want {
+		t.Fatalf("got %q, error %v; want %q", got, err, want)
+	}
+	for n := range enc {
+		if n == len(enc)/2 {
+			continue // whole first stream
+		}
+		if _, err := decompressAll(Bzip2, enc[:n]); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut at %d: error %v", n, err)
+		}
+	}
+}
+
+// Damaged data is ErrBadStream or an early end, never wrong bytes without an
+// error: all these formats carry checksums, except Hadoop's snappy.
+func TestDecompressDamaged(t *testing.T) {
+	for _, tc := range codecCases(t) {
+		if tc.c == NoCompression || tc.name == "snappy hadoop" {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(3, 3))
+		for range 60 {
+			enc := bytes.Clone(tc.enc)
+			i := rng.IntN(len(enc))
+			enc[i] ^= 1 << rng.IntN(8)
+			got, err := decompressAll(tc.c, enc)
+			if err == nil && !bytes.Equal(got, tc.text) {
+				t.Errorf("%s: bit flip at byte %d of %d gave wrong bytes without an error", tc.name, i, len(enc))
+			}
+			if err != nil && !errors.Is(err, ErrBadStream) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%s: bit flip at byte %d: untyped error %v", tc.name, i, err)
+			}
+		}
+	}
+}
+
+// A fault of the reader below is reported as itself, not as bad data.
+func TestDecompressSourceFault(t *testing.T) {
+	fault := errors.New("network gone")
+	for _, tc := range codecCases(t) {
+		r := io.MultiReader(bytes.NewReader(tc.enc[:len(tc.enc)/2]), iotest.ErrReader(fault))
+		d, err := Decompress(tc.c, r)
+		if err == nil {
+			_, err = io.ReadAll(d)
+		}
+		if !errors.Is(err, fault) || errors.Is(err, ErrBadStream) {
+			t.Errorf("%s: error %v, want %v", tc.name, err, fault)
+		}
+	}
+}
+
+func TestCompressionNames(t *testing.T) {
+	for name, want := range map[string]Compression{
+		"a.gz": Gzip, "a.GZ": Gzip, "a.csv.gzip": Gzip, "a.zst": Zstd, "a.zstd": Zstd,
+		"x/y.snappy": Snappy, "y.sz": Snappy, "b.bz2": Bzip2, "gz": NoCompression, "a.gz/b": NoCompression,
+	} {
+		if got := CompressionOf(name); got != want {
+			t.Errorf("CompressionOf(%q) = %v, want %v", name, got, want)
+		}
+	}
+	for c := NoCompression; c <= Bzip2; c++ {
+		if got, err := ParseCompression(c.String()); got != c || err != nil {
+			t.Errorf("ParseCompression(%q) = %v, %v", c.String(), got, err)
+		}
+	}
+	if _, err := ParseCompression("lz4"); err == nil {
+		t.Error("ParseCompression(lz4) succeeded")
+	}
+}
+
+func FuzzDecompressSnappy(f *testing.F) {
+	text := logText(20)
+	f.Add(framedSnappy(f, text))
+	f.Add(hadoopSnappy(text))
+	f.Add([]byte{0, 0, 0, 5, 0, 0, 0, 1, 5})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := Decompress(Snappy, bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		if _, err := io.Copy(io.Discard, io.LimitReader(d, 16<<20)); err != nil &&
+			!errors.Is(err, ErrBadStream) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("untyped error %v", err)
+		}
+	})
+}

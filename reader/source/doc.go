@@ -1,0 +1,41 @@
+// Package source turns URIs into bytes: it lists the input files of a job and
+// reads them, from the local file system or from HDFS, compressed or not.
+//
+//	URIs --Expand--> []File --OpenRange--> stored bytes --Decompress--> text
+//	                        \-OpenAt-----> random access (Parquet)
+//
+// # URIs
+//
+// A URI is a local path (optionally file://), or hdfs://authority/path, where
+// the authority is host:port, a name service of hdfs-site.xml, or empty for
+// fs.defaultFS. The path may be a file, a directory, or a glob with *, ?,
+// [a-z] and {a,b}. A directory stands for all files below it. Names that start
+// with "." or "_" are hidden, as in Hadoop (_SUCCESS, _temporary): neither a
+// directory nor a wildcard yields them. Matches are in byte order of the path,
+// so that the same directory always gives the same sequence of files.
+//
+// # Promises
+//
+// What a reader hands out are the file's bytes or an error, never anything
+// else:
+//
+//   - Every byte from HDFS has passed its checksum before it is handed out; a
+//     corrupted replica is replaced by another one, and when all replicas of a
+//     block are corrupted the error is a *CorruptError with file and offset.
+//   - A file that changed since it was listed (length or modification time) is
+//     an error (ErrChanged), not a mixture of old and new bytes.
+//   - An HDFS file that is still open for writing is an error (ErrBeingWritten)
+//     when it is listed: its visible length would depend on the moment.
+//   - A compressed stream that ends early is an error that wraps
+//     io.ErrUnexpectedEOF.
+//
+// Faults that pass (a NameNode that restarts or fails over, a DataNode that
+// died or hangs, an expired block token) are retried at the present offset,
+// with back-off, for HDFSOptions.RetryMs. Faults that do not pass (no such
+// file, no permission, wrong keytab) are reported at once.
+//
+// # Concurrency
+//
+// Sources is safe for concurrent use. A reader or writer belongs to one
+// goroutine at a time; a ReaderAtCloser may be used by many.
+package source

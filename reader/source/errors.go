@@ -1,0 +1,84 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kinds of failure, to be tested with errors.Is.
+var (
+	// ErrNotFound: the path does not exist, or a pattern or directory has no
+	// matching file.
+	ErrNotFound = errors.New("not found")
+	// ErrPermission: the file system or the KDC refused this user.
+	ErrPermission = errors.New("permission denied")
+	// ErrUnavailable: HDFS could not be reached, or kept failing for the whole
+	// retry time.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrBeingWritten: the HDFS file is still open for writing.
+	ErrBeingWritten = errors.New("still being written")
+	// ErrChanged: the file is not the one that was listed.
+	ErrChanged = errors.New("changed since it was listed")
+	// ErrUnsupported: a kind of URI, file or cluster that this package cannot
+	// read.
+	ErrUnsupported = errors.New("not supported")
+	// ErrConfig: the Hadoop or Kerberos configuration is missing or wrong.
+	ErrConfig = errors.New("configuration error")
+	// ErrBadStream: compressed data that does not decompress.
+	ErrBadStream = errors.New("corrupt compressed data")
+)
+
+// Error is a failed operation on one URI.
+type Error struct {
+	Op   string // "open", "read", "list", …
+	URI  string
+	Kind error  // one of the kinds above
+	Err  error  // the cause; may be nil
+	Hint string // what to do about it; may be empty
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %v", e.Op, e.URI, e.Kind)
+	if e.Err != nil && e.Err != e.Kind {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(&b, " (%s)", e.Hint)
+	}
+	return b.String()
+}
+
+// Unwrap makes both the kind and the cause visible to errors.Is and errors.As.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// CorruptError says that no replica of a block holds the bytes that were
+// written: the bytes from Offset on failed their checksums and none of them
+// was handed out.
+type CorruptError struct {
+	URI    string
+	Offset int64 // in the stored file
+	Err    error
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("read %s: all replicas corrupted at byte %d: %v (restore the file, then run again; `hdfs fsck` shows the block)",
+		e.URI, e.Offset, e.Err)
+}
+
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// ctxErr is the context's error, if it is the reason why err happened.
+func ctxErr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

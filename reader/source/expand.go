@@ -1,0 +1,109 @@
+package source
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Expand lists the files that the URIs stand for, in the order given; the
+// matches of one pattern or directory come in byte order of their paths. A URI
+// given twice is listed twice.
+//
+// It fails on the first URI that is missing (ErrNotFound; also a pattern or
+// directory without a file), cannot be read (ErrPermission), is still being
+// written (ErrBeingWritten) or whose HDFS does not answer (ErrUnavailable).
+func (s *Sources) Expand(ctx context.Context, uris []string) ([]File, error) {
+	var files []File
+	for _, uri := range uris {
+		fs, p, err := s.resolve(uri)
+		if err != nil {
+			return nil, err
+		}
+		entries, err := expand(ctx, fs, uri, p)
+		if err != nil {
+			return nil, err
+		}
+		if err := fs.check(ctx, entries); err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			files = append(files, File{
+				URI:         fs.uri(e.path),
+				Size:        e.size,
+				Compression: CompressionOf(e.path),
+				ModTime:     e.modTime,
+			})
+		}
+	}
+	return files, nil
+}
+
+func expand(ctx context.Context, fs fileSystem, uri, p string) ([]entry, error) {
+	var matches []entry
+	if hasGlob(p) {
+		// A file may be called "data[1].csv": what exists is taken literally.
+		if e, err := fs.stat(ctx, p); err == nil {
+			matches = []entry{e}
+		} else if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		} else {
+			pattern, err := compileGlob(p)
+			if err != nil {
+				return nil, &Error{Op: "list", URI: uri, Kind: ErrNotFound, Err: err}
+			}
+			if matches, err = pattern.match(ctx, fs); err != nil {
+				return nil, err
+			}
+			if len(matches) == 0 {
+				return nil, &Error{Op: "list", URI: uri, Kind: ErrNotFound,
+					Hint: "no file matches the pattern"}
+			}
+		}
+	} else {
+		e, err := fs.stat(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		matches = []entry{e}
+	}
+
+	var files []entry
+	for _, m := range matches {
+		var err error
+		if files, err = appendFiles(ctx, fs, files, m); err != nil {
+			return nil, err
+		}
+	}
+	if len(files) == 0 {
+		return nil, &Error{Op: "list", URI: uri, Kind: ErrNotFound,
+			Hint: "the directory holds no file; names that start with . or _ do not count"}
+	}
+	slices.SortStableFunc(files, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	return files, nil
+}
+
+// appendFiles adds e, or all files below it.
+func appendFiles(ctx context.Context, fs fileSystem, files []entry, e entry) ([]entry, error) {
+	if !e.dir {
+		return append(files, e), nil
+	}
+	children, err := fs.list(ctx, e.path)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range children {
+		if isHidden(path.Base(c.path)) {
+			continue
+		}
+		if files, err = appendFiles(ctx, fs, files, c); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func isHidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+}

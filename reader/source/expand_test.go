@@ -1,0 +1,273 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tree makes files with the given names and contents equal to their names.
+func tree(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, n := range names {
+		p := filepath.Join(dir, n)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(n), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func expandNames(t *testing.T, dir string, uris ...string) ([]string, error) {
+	t.Helper()
+	s := New(Options{})
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i, u := range uris {
+		uris[i] = dir + "/" + u
+	}
+	files, err := s.Expand(context.Background(), uris)
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimPrefix(f.URI, dir+"/"))
+	}
+	return names, err
+}
+
+func TestExpandLocal(t *testing.T) {
+	dir := tree(t, "b.csv", "a.csv", "a.csv.gz", "B.csv", "part-10", "part-9", "_SUCCESS", ".hidden",
+		"day=1/x", "day=1/_temporary/y", "day=2/hour=1/x", "day=2/hour=0/x", "data[1].csv", "d/_h/z", "_logs/q")
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ uris, want string }{
+		{"a.csv", "a.csv"},
+		{"b.csv a.csv b.csv", "b.csv a.csv b.csv"},
+		{"*.csv", "B.csv a.csv b.csv data[1].csv"},
+		{"part-*", "part-10 part-9"},
+		{"part-?", "part-9"},
+		{"[ab].csv", "a.csv b.csv"},
+		{"{b,a}.csv", "a.csv b.csv"},
+		{"{a,a,{a,b}}.csv", "a.csv b.csv"},
+		{"data[1].csv", "data[1].csv"},
+		{"day=*/x", "day=1/x"},
+		{"day=*", "day=1/x day=2/hour=0/x day=2/hour=1/x"},
+		{"day=2", "day=2/hour=0/x day=2/hour=1/x"},
+		{"*/*/x", "day=2/hour=0/x day=2/hour=1/x"},
+		{"day=2/", "day=2/hour=0/x day=2/hour=1/x"},
+		{"_S*", "_SUCCESS"},
+		{"_logs", "_logs/q"},
+	} {
+		got, err := expandNames(t, dir, strings.Fields(tc.uris)...)
+		if err != nil || strings.ReplaceAll(strings.Join(got, " "), "//", "/") != tc.want {
+			t.Errorf("%s: got %q, error %v; want %q", tc.uris, got, err, tc.want)
+		}
+	}
+	for _, uri := range []string{"none", "none/*", "x*", "empty", "d", "a.csv/*", "[", "{a"} {
+		got, err := expandNames(t, dir, uri)
+		if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), uri) {
+			t.Errorf("%s: got %q, error %v; want ErrNotFound that names it", uri, got, err)
+		}
+	}
+}
+
+func TestExpandDetails(t *testing.T) {
+	dir := tree(t, "a.gz")
+	s := New(Options{})
+	files, err := s.Expand(context.Background(), []string{"file://" + dir + "/a.gz"})
+	if err != nil || len(files) != 1 || files[0].Size != 4 || files[0].Compression != Gzip || files[0].URI != dir+"/a.gz" {
+		t.Errorf("got %+v, %v", files, err)
+	}
+	if _, err := s.Expand(context.Background(), []string{"s3://bucket/a"}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("s3: %v", err)
+	}
+	if _, err := s.Expand(context.Background(), []string{""}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("empty: %v", err)
+	}
+	if _, err := s.Expand(context.Background(), []string{"/dev/null"}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("/dev/null: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.Expand(ctx, []string{dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestExpandNoPermission(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("SKIP: root may read everything")
+	}
+	dir := tree(t, "a", "sub/b")
+	for _, name := range []string{"a", "sub"} {
+		if err := os.Chmod(filepath.Join(dir, name), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := expandNames(t, dir, name); !errors.Is(err, ErrPermission) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Chmod(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOpenRangeLocal(t *testing.T) {
+	dir := tree(t, "0123456789")
+	ctx := context.Background()
+	s := New(Options{})
+	files, err := s.Expand(ctx, []string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := files[0]
+	for _, off := range []int64{0, 3, 9, 10} {
+		if got, err := readRange(ctx, s, f, off); err != nil || got != "0123456789"[off:] {
+			t.Errorf("from %d: %q, %v", off, got, err)
+		}
+	}
+	for _, off := range []int64{-1, 11} {
+		if _, err := s.OpenRange(ctx, f, off); err == nil {
+			t.Errorf("from %d: no error", off)
+		}
+	}
+	at, err := s.OpenAt(ctx, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 3)
+	if n, err := at.ReadAt(b, 4); n != 3 || err != nil || string(b) != "456" {
+		t.Errorf("ReadAt: %d, %v, %q", n, err, b)
+	}
+	if err := at.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.OpenRange(ctx, File{URI: dir, Size: 1}, 0); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("directory: %v", err)
+	}
+}
+
+func readRange(ctx context.Context, s *Sources, f File, offset int64) (string, error) {
+	r, err := s.OpenRange(ctx, f, offset)
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(r)
+	return string(b), errors.Join(err, r.Close())
+}
+
+// A file that changes after it was listed is an error, not other bytes.
+func TestChangedLocal(t *testing.T) {
+	ctx := context.Background()
+	s := New(Options{})
+	for name, change := range map[string]func(path string) error{
+		"shrunk":   func(p string) error { return os.Truncate(p, 5) },
+		"appended": func(p string) error { return os.WriteFile(p, []byte("0123456789ab"), 0o644) },
+		"replaced": func(p string) error { return os.WriteFile(p, []byte("9876543210"), 0o644) },
+		"removed":  os.Remove,
+	} {
+		dir := tree(t, "0123456789")
+		files, err := s.Expand(ctx, []string{dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := files[0].URI
+		if err := change(p); err != nil {
+			t.Fatal(err)
+		}
+		want := ErrChanged
+		if name == "removed" {
+			want = ErrNotFound
+		} else if later := time.Now().Add(time.Second); os.Chtimes(p, later, later) != nil {
+			t.Fatal("chtimes")
+		}
+		if _, err := readRange(ctx, s, files[0], 0); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+
+	// Shrunk while it is being read.
+	dir := tree(t, "0123456789")
+	files, err := s.Expand(ctx, []string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.OpenRange(ctx, files[0], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(files[0].URI, 5); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(r); !errors.Is(err, ErrChanged) || string(b) != "01234" {
+		t.Errorf("read %q, %v", b, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCreateLocal(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	p := filepath.Join(dir, "new/deep/out.csv")
+	s := New(Options{})
+	write := func(text string, finish func(Writer) error) {
+		t.Helper()
+		w, err := s.Create(ctx, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := finish(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one", func(w Writer) error {
+		if _, err := os.Stat(p); !errors.Is(err, os.ErrNotExist) {
+			t.Error("visible before Close")
+		}
+		return w.Close()
+	})
+	write("two", Writer.Abort)
+	if b, err := os.ReadFile(p); err != nil || string(b) != "one" {
+		t.Errorf("after Abort: %q, %v", b, err)
+	}
+	write("three", func(w Writer) error { return errors.Join(w.Close(), w.Abort(), w.Close()) })
+	if b, err := os.ReadFile(p); err != nil || string(b) != "three" {
+		t.Errorf("after Close: %q, %v", b, err)
+	}
+	left, err := os.ReadDir(filepath.Dir(p))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if _, err := s.Create(ctx, dir); err == nil {
+		t.Error("Create over a directory succeeded")
+	}
+}
+
+func TestExpandBraces(t *testing.T) {
+	got, err := expandBraces("a{b,c{d,e},}f{1,2}")
+	want := []string{"abf1", "abf2", "acdf1", "acdf2", "acef1", "acef2", "af1", "af2"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := expandBraces(strings.Repeat("{0,1}", 20)); err == nil {
+		t.Error("2^20 alternatives accepted")
+	}
+}

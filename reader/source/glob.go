@@ -1,0 +1,156 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A glob is a path pattern, one alternative for each choice of its braces.
+// Each alternative is matched segment by segment, so that only directories
+// that can match are listed.
+type glob struct {
+	alternatives []string
+}
+
+// maxAlternatives bounds brace expansion: {0,1}{0,1}… doubles with each pair.
+const maxAlternatives = 4096
+
+func hasGlob(p string) bool { return strings.ContainsAny(p, `*?[{`) }
+
+func compileGlob(p string) (*glob, error) {
+	alternatives, err := expandBraces(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range alternatives {
+		for _, segment := range strings.Split(a, "/") {
+			if _, err := path.Match(segment, ""); err != nil {
+				return nil, fmt.Errorf("bad pattern %q: unclosed [ or trailing backslash", segment)
+			}
+		}
+	}
+	return &glob{alternatives}, nil
+}
+
+// expandBraces turns a{b,c}d into abd, acd; braces may nest.
+func expandBraces(p string) ([]string, error) {
+	done := []string{}
+	todo := []string{p}
+	for len(todo) > 0 {
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		open := strings.IndexByte(s, '{')
+		if open < 0 {
+			done = append(done, s)
+			continue
+		}
+		depth, start := 0, open+1
+		var choices []string
+		end := -1
+		for i := open; i < len(s) && end < 0; i++ {
+			switch s[i] {
+			case '{':
+				depth++
+			case '}':
+				if depth--; depth == 0 {
+					choices = append(choices, s[start:i])
+					end = i
+				}
+			case ',':
+				if depth == 1 {
+					choices = append(choices, s[start:i])
+					start = i + 1
+				}
+			}
+		}
+		if end < 0 {
+			return nil, errors.New("unclosed { in pattern")
+		}
+		if len(done)+len(todo)+len(choices) > maxAlternatives {
+			return nil, fmt.Errorf("pattern has more than %d alternatives", maxAlternatives)
+		}
+		for _, c := range choices {
+			todo = append(todo, s[:open]+c+s[end+1:])
+		}
+	}
+	slices.Sort(done)
+	return slices.Compact(done), nil
+}
+
+// match lists what the pattern matches, each path once, in byte order.
+func (g *glob) match(ctx context.Context, fs fileSystem) ([]entry, error) {
+	var found []entry
+	for _, a := range g.alternatives {
+		base := ""
+		if strings.HasPrefix(a, "/") {
+			base, a = "/", strings.TrimLeft(a, "/")
+		}
+		var err error
+		if found, err = matchSegments(ctx, fs, found, base, strings.Split(a, "/")); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	return slices.CompactFunc(found, func(a, b entry) bool { return a.path == b.path }), nil
+}
+
+// matchSegments appends what segments match below base.
+func matchSegments(ctx context.Context, fs fileSystem, found []entry, base string, segments []string) ([]entry, error) {
+	// The literal start needs no listing.
+	for len(segments) > 0 && !hasGlob(segments[0]) {
+		base = join(base, segments[0])
+		segments = segments[1:]
+	}
+	if len(segments) == 0 {
+		e, err := fs.stat(ctx, base)
+		if errors.Is(err, ErrNotFound) {
+			return found, nil
+		} else if err != nil {
+			return nil, err
+		}
+		return append(found, e), nil
+	}
+
+	dir := base
+	if dir == "" {
+		dir = "."
+	}
+	children, err := fs.list(ctx, dir)
+	if errors.Is(err, ErrNotFound) {
+		return found, nil
+	} else if err != nil {
+		return nil, err
+	}
+	for _, c := range children {
+		name := path.Base(c.path)
+		if isHidden(name) && !isHidden(segments[0]) {
+			continue
+		}
+		if ok, _ := path.Match(segments[0], name); !ok {
+			continue
+		}
+		c.path = join(base, name)
+		if len(segments) == 1 {
+			found = append(found, c)
+		} else if c.dir {
+			if found, err = matchSegments(ctx, fs, found, c.path, segments[1:]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+func join(base, name string) string {
+	switch {
+	case base == "":
+		return name
+	case strings.HasSuffix(base, "/"):
+		return base + name
+	}
+	return base + "/" + name
+}

@@ -1,0 +1,182 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// localFS is the local file system.
+type localFS struct{}
+
+func (localFS) uri(path string) string { return path }
+
+// localError gives an error of package os its kind.
+func localError(op, path string, err error) error {
+	e := &Error{Op: op, URI: path, Err: err}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		e.Err = pe.Err // the path is said already
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		e.Kind, e.Err = ErrNotFound, nil
+		if !filepath.IsAbs(path) {
+			if wd, err := os.Getwd(); err == nil {
+				e.Hint = "relative to " + wd
+			}
+		}
+	case errors.Is(err, fs.ErrPermission):
+		e.Kind, e.Err = ErrPermission, nil
+		e.Hint = fmt.Sprintf("user id %d may not access it", os.Getuid())
+	default:
+		e.Kind = ErrUnavailable
+	}
+	return e
+}
+
+func localEntry(path string, info fs.FileInfo) entry {
+	return entry{path: path, size: info.Size(), dir: info.IsDir(), modTime: info.ModTime()}
+}
+
+func (localFS) stat(_ context.Context, path string) (entry, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return entry{}, localError("open", path, err)
+	}
+	return localEntry(path, info), nil
+}
+
+func (localFS) list(ctx context.Context, dir string) ([]entry, error) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, localError("list", dir, err)
+	}
+	entries := make([]entry, 0, len(names))
+	for _, n := range names {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		p := join(dir, n.Name())
+		info, err := os.Stat(p) // follows links
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a dangling link, or removed since
+		} else if err != nil {
+			return nil, localError("open", p, err)
+		}
+		entries = append(entries, localEntry(p, info))
+	}
+	return entries, nil
+}
+
+// check opens every file: permission shows now, not in the middle of the job.
+func (localFS) check(ctx context.Context, files []entry) error {
+	for _, e := range files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		info, err := os.Stat(e.path)
+		if err != nil {
+			return localError("open", e.path, err)
+		}
+		if !info.Mode().IsRegular() {
+			return &Error{Op: "open", URI: e.path, Kind: ErrUnsupported,
+				Err: fmt.Errorf("mode %s", info.Mode()), Hint: "only regular files and directories can be read"}
+		}
+		f, err := os.Open(e.path)
+		if err != nil {
+			return localError("open", e.path, err)
+		}
+		_ = f.Close() // nothing was written
+	}
+	return nil
+}
+
+// openLocal opens a file and makes sure that it is the one listed.
+func openLocal(path string, f File) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, localError("open", path, err)
+	}
+	info, err := file.Stat()
+	if err == nil {
+		err = sameFile(f, localEntry(path, info))
+	} else {
+		err = localError("open", path, err)
+	}
+	if err != nil {
+		_ = file.Close() // err says more
+		return nil, err
+	}
+	return file, nil
+}
+
+// sameFile compares a file with how it was listed. A file may have grown: the
+// listed bytes are still there as long as its modification time is unknown.
+func sameFile(listed File, now entry) error {
+	switch {
+	case now.dir:
+		return &Error{Op: "open", URI: listed.URI, Kind: ErrUnsupported, Err: errors.New("is a directory")}
+	case now.size < listed.Size:
+		return &Error{Op: "open", URI: listed.URI, Kind: ErrChanged,
+			Err: fmt.Errorf("it had %d bytes and now has %d", listed.Size, now.size)}
+	case !listed.ModTime.IsZero() && !listed.ModTime.Equal(now.modTime):
+		return &Error{Op: "open", URI: listed.URI, Kind: ErrChanged,
+			Err: fmt.Errorf("it was modified at %s and now at %s",
+				listed.ModTime.Format(timeFormat), now.modTime.Format(timeFormat)),
+			Hint: "do not write to a job's input while it runs"}
+	}
+	return nil
+}
+
+const timeFormat = "2006-01-02 15:04:05.000"
+
+func (localFS) openRange(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error) {
+	file, err := openLocal(path, f)
+	if err != nil {
+		return nil, err
+	}
+	return &localReader{ctx: ctx, f: f, file: file, offset: offset}, nil
+}
+
+func (localFS) openAt(_ context.Context, path string, f File) (ReaderAtCloser, error) {
+	return openLocal(path, f)
+}
+
+// localReader reads [offset, f.Size) of a local file.
+type localReader struct {
+	ctx    context.Context
+	f      File
+	file   *os.File
+	offset int64
+}
+
+func (r *localReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	left := r.f.Size - r.offset
+	if left == 0 {
+		return 0, io.EOF
+	}
+	if int64(len(p)) > left {
+		p = p[:left]
+	}
+	n, err := r.file.ReadAt(p, r.offset)
+	r.offset += int64(n)
+	if n > 0 || len(p) == 0 {
+		return n, nil
+	}
+	if errors.Is(err, io.EOF) {
+		return 0, &Error{Op: "read", URI: r.f.URI, Kind: ErrChanged,
+			Err: fmt.Errorf("it ends at byte %d of %d", r.offset, r.f.Size)}
+	}
+	return 0, localError("read", r.f.URI, err)
+}
+
+func (r *localReader) Close() error { return r.file.Close() }

@@ -1,0 +1,215 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options configures Sources. The zero value works for local files and for an
+// HDFS without Kerberos.
+type Options struct {
+	HDFS   HDFSOptions
+	Logger *slog.Logger // for retries and replaced replicas; default: slog.Default()
+}
+
+// HDFSOptions says how to reach HDFS beyond what core-site.xml and
+// hdfs-site.xml say.
+type HDFSOptions struct {
+	// ConfDir holds core-site.xml and hdfs-site.xml. Default: $HADOOP_CONF_DIR,
+	// then $HADOOP_HOME/etc/hadoop, then $HADOOP_HOME/conf, if they exist.
+	ConfDir string
+	// User, without Kerberos. Default: $HADOOP_USER_NAME, then the process's user.
+	User string
+	// KerberosPrincipal (user@REALM or user/host@REALM) with KerberosKeytab logs
+	// in by key table. Otherwise the ticket cache is used, if the configuration
+	// or KerberosCCache asks for Kerberos.
+	KerberosPrincipal string
+	KerberosKeytab    string
+	KerberosCCache    string // default: $KRB5CCNAME, then /tmp/krb5cc_<uid>
+	Krb5Conf          string // default: $KRB5_CONFIG, then /etc/krb5.conf
+	// TimeoutMs bounds one network operation; a node that takes longer counts
+	// as hung. Default 10,000: longer than a full garbage collection of a
+	// DataNode usually takes, short enough to fail over unnoticed.
+	TimeoutMs int
+	// RetryMs bounds the time spent on retries of one operation without any
+	// progress. Default 60,000: a NameNode fail-over takes 10 to 30 s.
+	RetryMs int
+}
+
+const (
+	defaultTimeoutMs = 10_000
+	defaultRetryMs   = 60_000
+)
+
+func (o *HDFSOptions) timeout() time.Duration {
+	if o.TimeoutMs > 0 {
+		return time.Duration(o.TimeoutMs) * time.Millisecond
+	}
+	return defaultTimeoutMs * time.Millisecond
+}
+
+func (o *HDFSOptions) retry() time.Duration {
+	if o.RetryMs > 0 {
+		return time.Duration(o.RetryMs) * time.Millisecond
+	}
+	return defaultRetryMs * time.Millisecond
+}
+
+// File is one input file, as listed. A File made by hand needs URI and Size.
+type File struct {
+	URI         string // local path, or hdfs://authority/path
+	Size        int64  // bytes, as stored
+	Compression Compression
+	ModTime     time.Time // zero: unknown, not checked
+}
+
+// ReaderAtCloser reads at any offset of one file. It is safe for concurrent
+// use.
+type ReaderAtCloser interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// Writer writes one output file. Nothing is visible under the file's name
+// before Close has returned nil; Abort discards what was written. Abort after
+// Close does nothing.
+type Writer interface {
+	io.WriteCloser
+	Abort() error
+}
+
+// Sources reads and writes files wherever they are. It owns the HDFS clients;
+// Close ends them.
+type Sources struct {
+	opts Options
+	log  *slog.Logger
+
+	mu struct {
+		sync.Mutex
+		clusters map[string]*cluster // by authority
+		closed   bool
+	}
+}
+
+// fileSystem is what local files and HDFS have in common. Paths are absolute
+// or relative local paths, or absolute HDFS paths. Errors are *Error.
+type fileSystem interface {
+	uri(path string) string
+	stat(ctx context.Context, path string) (entry, error)
+	// list gives the entries of a directory in byte order of their names.
+	list(ctx context.Context, dir string) ([]entry, error)
+	// check reports the first of the files that could not be read.
+	check(ctx context.Context, files []entry) error
+	openRange(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error)
+	openAt(ctx context.Context, path string, f File) (ReaderAtCloser, error)
+	create(ctx context.Context, path string) (Writer, error)
+}
+
+// entry is a file or directory as a fileSystem sees it.
+type entry struct {
+	path    string
+	size    int64
+	dir     bool
+	modTime time.Time
+}
+
+// New returns Sources; nothing is connected to before it is needed.
+func New(opts Options) *Sources {
+	s := &Sources{opts: opts, log: opts.Logger}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	s.mu.clusters = make(map[string]*cluster)
+	return s
+}
+
+// Close ends all connections. Readers and writers must have been closed.
+func (s *Sources) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.closed = true
+	for authority, c := range s.mu.clusters {
+		c.close()
+		delete(s.mu.clusters, authority)
+	}
+	return nil
+}
+
+// resolve finds the file system of a URI and the path in it.
+func (s *Sources) resolve(uri string) (fileSystem, string, error) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		if uri == "" {
+			return nil, "", &Error{Op: "open", URI: `""`, Kind: ErrNotFound, Hint: "the path is empty"}
+		}
+		return localFS{}, uri, nil
+	}
+	switch scheme {
+	case "file":
+		return localFS{}, rest, nil
+	case "hdfs":
+		authority, path, _ := strings.Cut(rest, "/")
+		c, err := s.cluster(authority)
+		if err != nil {
+			return nil, "", err
+		}
+		return c, "/" + strings.TrimSuffix(path, "/"), nil
+	}
+	return nil, "", &Error{Op: "open", URI: uri, Kind: ErrUnsupported,
+		Err: fmt.Errorf("unknown scheme %q", scheme), Hint: "a local path, file:// or hdfs:// is"}
+}
+
+func (s *Sources) cluster(authority string) (*cluster, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return nil, fmt.Errorf("source: Sources is closed")
+	}
+	if c := s.mu.clusters[authority]; c != nil {
+		return c, nil
+	}
+	c, err := newCluster(authority, &s.opts.HDFS, s.log)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.clusters[authority] = c
+	return c, nil
+}
+
+// OpenRange opens the bytes of f, as stored (still compressed), from offset up
+// to the file's listed size. Read retries transient faults by itself; it fails
+// with a *CorruptError or an *Error. Many readers may be open at once.
+func (s *Sources) OpenRange(ctx context.Context, f File, offset int64) (io.ReadCloser, error) {
+	if offset < 0 || offset > f.Size {
+		return nil, fmt.Errorf("open %s: offset %d is outside its %d bytes", f.URI, offset, f.Size)
+	}
+	fs, path, err := s.resolve(f.URI)
+	if err != nil {
+		return nil, err
+	}
+	return fs.openRange(ctx, path, f, offset)
+}
+
+// OpenAt opens f, as stored, for reads at any offset.
+func (s *Sources) OpenAt(ctx context.Context, f File) (ReaderAtCloser, error) {
+	fs, path, err := s.resolve(f.URI)
+	if err != nil {
+		return nil, err
+	}
+	return fs.openAt(ctx, path, f)
+}
+
+// Create writes a file, replacing one of that name when the Writer is closed.
+// Missing parent directories are made.
+func (s *Sources) Create(ctx context.Context, uri string) (Writer, error) {
+	fs, path, err := s.resolve(uri)
+	if err != nil {
+		return nil, err
+	}
+	return fs.create(ctx, path)
+}
