@@ -1,7 +1,10 @@
 package configs
 
-// Job is one training job, as read from a YAML file. The zero value of a field
-// means "not given"; Load fills defaults in.
+import "time"
+
+// Job is one training job, as Load returns it: defaults filled in, templates
+// expanded. A key that the job's kind of model, optimizer or format does not
+// use has the zero value. What each key means is in the keys files.
 type Job struct {
 	Name        string      `yaml:"name"`
 	Seed        uint64      `yaml:"seed"`
@@ -13,6 +16,14 @@ type Job struct {
 	Pipeline    Pipeline    `yaml:"pipeline"`
 	Output      Output      `yaml:"output"`
 	Generate    *Generate   `yaml:"generate"` // only for `aibox generate`
+
+	// Date is the job's date (UTC): that of --date, or the current hour.
+	Date time.Time `yaml:"-"`
+	// DateGiven tells whether --date was given.
+	DateGiven bool `yaml:"-"`
+
+	fileName string          // of the job file, without its ending
+	given    map[string]bool // paths that were in the job file or the overrides
 }
 
 // Data says where the examples are and how to read them.
@@ -26,16 +37,16 @@ type Data struct {
 	Columns     []Column `yaml:"columns"`     // schema; criteo brings its own
 	// Label, for csv, tsv and parquet: a column with 0/1, or a threshold such
 	// as "rating >= 4". Default: the column of role label.
-	Label            string     `yaml:"label"`
-	GroupBy          string     `yaml:"group_by"`           // column for group AUC
-	Limit            int64      `yaml:"limit"`              // train on at most so many examples per epoch; 0: all
-	ShuffleBuffer    int        `yaml:"shuffle_buffer"`     // examples; 0: keep the order
-	NegativeSampling float64    `yaml:"negative_sampling"`  // keep this share of negatives, (0,1]; 1: all
-	MaxBadRows       int64      `yaml:"max_bad_rows"`       // stop past so many; -1: no limit
-	MaxBadFraction   float64    `yaml:"max_bad_fraction"`   // stop past this share
-	QuarantineRows   int        `yaml:"quarantine_rows"`    // bad rows written to the quarantine file
-	MaxLineBytes     Bytes      `yaml:"max_line_bytes"`     // a longer line is a bad row
-	HDFS             HDFS       `yaml:"hdfs"`
+	Label            string  `yaml:"label"`
+	GroupBy          string  `yaml:"group_by"`          // column for group AUC
+	Limit            int64   `yaml:"limit"`             // train on at most so many examples per epoch; 0: all
+	ShuffleBuffer    int     `yaml:"shuffle_buffer"`    // examples; 0: keep the order
+	NegativeSampling float64 `yaml:"negative_sampling"` // keep this share of negatives, (0,1]; 1: all
+	MaxBadRows       int64   `yaml:"max_bad_rows"`      // stop past so many; -1: no limit
+	MaxBadFraction   float64 `yaml:"max_bad_fraction"`  // stop past this share
+	QuarantineRows   int     `yaml:"quarantine_rows"`   // bad rows written to the quarantine file
+	MaxLineBytes     Bytes   `yaml:"max_line_bytes"`    // a longer line is a bad row
+	HDFS             HDFS    `yaml:"hdfs"`
 }
 
 // Column is one column of the schema.
@@ -165,12 +176,12 @@ type EarlyStopping struct {
 
 // SparseTable configures the embedding table.
 type SparseTable struct {
-	Kind         string    `yaml:"kind"`          // memory
-	MemoryBytes  Bytes     `yaml:"memory_bytes"`  // hard limit for rows, index and pinned sets; 0: none
-	InitStddev   *float64  `yaml:"init_stddev"`   // of new rows
-	ShowDecay    float64   `yaml:"show_decay"`    // factor per day on show and click
-	Admission    Admission `yaml:"admission"`
-	Expiry       Expiry    `yaml:"expiry"`
+	Kind        string    `yaml:"kind"`         // memory
+	MemoryBytes Bytes     `yaml:"memory_bytes"` // hard limit for rows, index and pinned sets; 0: none
+	InitStddev  *float64  `yaml:"init_stddev"`  // of new rows
+	ShowDecay   float64   `yaml:"show_decay"`   // factor per day on show and click
+	Admission   Admission `yaml:"admission"`
+	Expiry      Expiry    `yaml:"expiry"`
 }
 
 // Admission trains an embedding only from its n-th occurrence on.

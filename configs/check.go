@@ -1,0 +1,148 @@
+package configs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// check looks for combinations that cannot work. Each check is left out where
+// its input was already reported.
+func (l *loader) check() {
+	l.checkColumns()
+	l.checkLabel()
+	l.checkModel()
+	l.checkTraining()
+	l.checkHDFS()
+	l.checkOutput()
+	l.checkGenerate()
+}
+
+// sound tells whether none of the paths, nor anything in them, was faulty.
+func (l *loader) sound(paths ...string) bool {
+	for _, p := range paths {
+		if l.badBelow(p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *loader) checkTraining() {
+	j := l.job
+	if j.Training.EarlyStopping != nil && l.sound("data.eval") {
+		if len(j.Data.Eval) == 0 {
+			l.faultKey("training.early_stopping", "needs evaluation data: give data.eval")
+		}
+		if j.Training.Epochs == 1 && l.sound("training.epochs") {
+			l.faultKey("training.early_stopping", "has no effect with epochs: 1; raise training.epochs or remove it")
+		}
+	}
+	if g := j.Data.GroupBy; g != "" && l.columnsKnown() {
+		if names := l.columnNames(nil); !slices.Contains(names, g) {
+			l.faultAt("data.group_by", "%s is not a column%s", quote(g), suggest(g, names))
+		}
+	}
+	l.checkDelimiters()
+}
+
+func (l *loader) checkDelimiters() {
+	d := l.job.Data.Delimiter
+	if !slices.Contains(textFormats, l.job.Data.Format) {
+		return
+	}
+	if l.sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n") || d[0] >= 0x80) {
+		l.faultAt("data.delimiter", "%s is not a delimiter: it is one ASCII character, no quotation mark and no line end", quote(d))
+		return
+	}
+	for i, c := range l.job.Data.Columns {
+		for key, sep := range map[string]string{"separator": c.Separator, "weight_separator": c.WeightSeparator} {
+			p := fmt.Sprintf("data.columns[%d].%s", i, key)
+			if sep != "" && sep == d && l.sound("data.delimiter", p) {
+				l.faultAt(p, "%s already separates the columns of the file", quote(sep))
+			}
+		}
+	}
+}
+
+func (l *loader) checkHDFS() {
+	h := l.job.Data.HDFS
+	if !l.sound("data.hdfs") {
+		return
+	}
+	if h.KerberosKeytab != "" && h.KerberosPrincipal == "" {
+		l.faultAt("data.hdfs.kerberos_keytab", "needs kerberos_principal: a keytab may hold several")
+	}
+	if h.KerberosPrincipal != "" && h.KerberosKeytab == "" {
+		l.faultAt("data.hdfs.kerberos_principal", "has no effect without kerberos_keytab; a ticket cache holds its own principal")
+	}
+	if h.KerberosKeytab != "" && h.KerberosCCache != "" {
+		l.faultAt("data.hdfs.kerberos_ccache", "log in with the keytab or with the ticket cache: remove one of the two")
+	}
+}
+
+func (l *loader) checkOutput() {
+	j := l.job
+	local := func(p, uri string) {
+		if strings.Contains(uri, "://") && l.sound(p) {
+			l.faultAt(p, "%s is not a local path; models are written to and read from local directories", quote(uri))
+		}
+	}
+	local("output.model_dir", j.Output.ModelDir)
+	local("training.warm_start", j.Training.WarmStart)
+	if _, given := l.given["output.metrics"]; given {
+		local("output.metrics", j.Output.Metrics)
+	}
+	if _, given := l.given["output.tensorboard"]; given {
+		local("output.tensorboard", j.Output.TensorBoard)
+	}
+	if w := j.Training.WarmStart; w != "" && l.sound("output.model_dir", "training.warm_start") && path.Clean(w) == path.Clean(j.Output.ModelDir) {
+		l.faultAt("training.warm_start", "is the same directory as output.model_dir: training would overwrite the model it starts from; use another one, for example with {{date}} in its name")
+	}
+	if t, m := j.Output.TensorBoard, j.Output.Metrics; t != "" && l.sound("output") && path.Clean(t) == path.Clean(m) {
+		l.faultAt("output.tensorboard", "is the same path as output.metrics")
+	}
+}
+
+func (l *loader) checkGenerate() {
+	g := l.job.Generate
+	if g == nil || !l.sound("generate") {
+		return
+	}
+	names, fields := map[string]bool{}, 0
+	for i, f := range g.Fields {
+		fields += f.Repeat
+		for n := range f.Repeat {
+			name := f.Name
+			if f.Repeat > 1 {
+				name = fmt.Sprintf("%s%d", f.Name, n+1)
+			}
+			if names[name] {
+				l.faultAt(fmt.Sprintf("generate.fields[%d].name", i), "field %s exists twice", quote(name))
+				break
+			}
+			names[name] = true
+		}
+	}
+	if l.job.Data.Format == "criteo" && l.sound("data.format") {
+		if fields != criteoSparse {
+			l.faultKey("generate.fields", "%d fields, but the Criteo format has %d", fields, criteoSparse)
+		}
+		if g.DenseColumns != criteoDense {
+			l.faultAt("generate.dense_columns", "%d dense columns, but the Criteo format has %d", g.DenseColumns, criteoDense)
+		}
+	}
+	if g.DriftPerDay > 0 && g.Days == 1 {
+		l.faultAt("generate.drift_per_day", "has no effect with days: 1; raise generate.days or remove it")
+	}
+}
+
+// faultKey reports a fault at the key of path rather than at its value.
+func (l *loader) faultKey(path, format string, args ...any) {
+	at, ok := l.keys[path]
+	if !ok {
+		at = l.placeOf(path)
+	}
+	l.fault(at, path, format, args...)
+}

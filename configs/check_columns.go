@@ -1,0 +1,216 @@
+package configs
+
+import (
+	"fmt"
+	"slices"
+)
+
+func columnPath(i int, key string) string { return fmt.Sprintf("data.columns[%d].%s", i, key) }
+
+// columnsKnown tells whether the schema is there and its names are sound, so
+// that a name can be called unknown.
+func (l *loader) columnsKnown() bool {
+	if len(l.job.Data.Columns) == 0 || l.bad["data.columns"] || !l.sound("data.format") {
+		return false
+	}
+	for i := range l.job.Data.Columns {
+		if !l.sound(columnPath(i, "name"), columnPath(i, "role")) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *loader) columnNames(pick func(c *Column) bool) []string {
+	var names []string
+	for _, c := range l.job.columns(func(c *Column) bool { return pick == nil || pick(c) }) {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func (l *loader) checkColumns() {
+	d := &l.job.Data
+	if !l.sound("data.format") || l.bad["data.columns"] {
+		return
+	}
+	if len(d.Columns) == 0 {
+		l.faultKey("data.columns", "format %s needs the columns: a list such as [{name: click, role: label}, {name: user}, {name: price, role: dense}]", d.Format)
+		return
+	}
+	first := map[string]int{}
+	for i := range d.Columns {
+		c := &d.Columns[i]
+		if c.Name != "" && l.sound(columnPath(i, "name")) {
+			if _, dup := first[c.Name]; dup {
+				l.faultAt(columnPath(i, "name"), "column %s is listed twice", quote(c.Name))
+			} else {
+				first[c.Name] = i
+			}
+		}
+		l.checkTransforms(i, c)
+	}
+	switch d.Format {
+	case "criteo":
+		l.checkCriteo()
+	case "libsvm":
+		l.checkRanges()
+	case "libffm":
+		l.checkFields()
+	}
+	l.checkRoles()
+	if l.columnsKnown() && len(l.job.DenseColumns())+len(l.job.SparseColumns()) == 0 {
+		l.faultKey("data.columns", "no column is dense or sparse: there is nothing to learn from")
+	}
+}
+
+func (l *loader) checkTransforms(i int, c *Column) {
+	p := columnPath(i, "transform")
+	if c.Role != "dense" || !l.sound(p) {
+		return
+	}
+	seen := ""
+	for n, t := range c.Transform {
+		at := fmt.Sprintf("%s[%d]", p, n)
+		switch {
+		case t.Kind == "bucketize" && n < len(c.Transform)-1:
+			l.faultAt(at, "bucketize must be the last step: it turns the number into a sparse feature")
+		case t.Kind == "standardize" && seen == "standardize":
+			l.faultAt(at, "a column is standardized once")
+		}
+		if t.Kind == "standardize" {
+			seen = t.Kind
+		}
+	}
+}
+
+// checkRoles checks that each column has a role that the format has a place
+// for, and that label and weight exist at most once.
+func (l *loader) checkRoles() {
+	d := &l.job.Data
+	marked := map[string]int{}
+	for i := range d.Columns {
+		c := &d.Columns[i]
+		at := columnPath(i, "role")
+		if !l.sound(at) {
+			continue
+		}
+		switch c.Role {
+		case "label", "weight":
+			if d.Format == "libsvm" || d.Format == "libffm" {
+				l.faultAt(at, "%s files have the label in front of each line and no weights: columns are dense, sparse or ignore", d.Format)
+				continue
+			}
+			if before, dup := marked[c.Role]; dup {
+				l.faultAt(at, "a second %s column; %s is one already", c.Role, quote(d.Columns[before].Name))
+				continue
+			}
+			marked[c.Role] = i
+		}
+	}
+}
+
+func (l *loader) checkCriteo() {
+	names := criteoNames()
+	for i := range l.job.Data.Columns {
+		c := &l.job.Data.Columns[i]
+		at := columnPath(i, "role")
+		switch {
+		case c.Name == "" || !l.sound(columnPath(i, "name"), at):
+		case !slices.Contains(names, c.Name):
+			near := ""
+			if n := nearest(c.Name, names); n != "" {
+				near = ": did you mean " + quote(n) + "?"
+			}
+			l.faultAt(columnPath(i, "name"), "%s is not a column of the Criteo format%s (label, I1 to I%d, C1 to C%d)", quote(c.Name), near, criteoDense, criteoSparse)
+		case c.Name == "label" && c.Role != "label":
+			l.faultAt(at, "the label of the Criteo format is its first column")
+		case c.Name[0] == 'I' && c.Role != "dense" && c.Role != "sparse" && c.Role != "ignore":
+			l.faultAt(at, "%s is a number: its role is dense, sparse or ignore", c.Name)
+		case c.Name[0] == 'C' && c.Role != "sparse" && c.Role != "ignore":
+			l.faultAt(at, "%s is a category: its role is sparse or ignore", c.Name)
+		}
+	}
+}
+
+// checkRanges checks the index ranges of LibSVM columns.
+func (l *loader) checkRanges() {
+	columns := l.job.Data.Columns
+	valid := map[int]bool{}
+	for i := range columns {
+		c := &columns[i]
+		at := columnPath(i, "range")
+		switch {
+		case !l.sound(at):
+		case c.Range == nil && len(columns) == 1 && c.Role != "dense":
+		case c.Range == nil:
+			l.faultAt(at, "is missing: the first and last feature index of column %s, such as [1, 100]", quote(c.Name))
+		case len(c.Range) != 2:
+			l.faultAt(at, "a range is two indices, the first and the last, such as [1, 100]; here are %d", len(c.Range))
+		case c.Range[0] > c.Range[1]:
+			l.faultAt(at, "the range ends before it begins")
+		case c.Role == "dense" && c.Range[0] != c.Range[1]:
+			l.faultAt(at, "a dense column is one number and has one index, such as [%d, %d]", c.Range[0], c.Range[0])
+		default:
+			for before := range i {
+				b := columns[before].Range
+				if valid[before] && c.Range[0] <= b[1] && b[0] <= c.Range[1] {
+					l.faultAt(at, "overlaps the range [%d, %d] of column %s", b[0], b[1], quote(columns[before].Name))
+					break
+				}
+			}
+			valid[i] = true
+		}
+	}
+}
+
+// checkFields checks the field numbers of LibFFM columns.
+func (l *loader) checkFields() {
+	first := map[int]string{}
+	for i := range l.job.Data.Columns {
+		c := &l.job.Data.Columns[i]
+		at := columnPath(i, "field")
+		if !l.sound(at) {
+			continue
+		}
+		if c.Field == nil {
+			l.faultAt(at, "is missing: the field number of column %s in the LibFFM files", quote(c.Name))
+			continue
+		}
+		if other, dup := first[*c.Field]; dup {
+			l.faultAt(at, "field %d is column %s already", *c.Field, quote(other))
+			continue
+		}
+		first[*c.Field] = c.Name
+	}
+}
+
+// checkLabel checks that tables have exactly one label.
+func (l *loader) checkLabel() {
+	d := &l.job.Data
+	if !slices.Contains(tableFormats, d.Format) || !l.columnsKnown() || !l.sound("data.label") {
+		return
+	}
+	labels := l.columnNames(func(c *Column) bool { return c.Role == "label" })
+	_, given := l.given["data.label"]
+	if !given {
+		if len(labels) == 0 {
+			l.faultKey("data.columns", "no column has the role label")
+		}
+		return
+	}
+	rule, err := ParseLabel(d.Label)
+	if err != nil {
+		l.faultAt("data.label", "%s", err.Error())
+		return
+	}
+	names := l.columnNames(nil)
+	switch {
+	case !slices.Contains(names, rule.Column):
+		l.faultAt("data.label", "%s is not a column%s", quote(rule.Column), suggest(rule.Column, names))
+	case len(labels) == 0:
+		l.faultAt("data.label", "column %s needs the role label, or it would be a feature as well", quote(rule.Column))
+	case labels[0] != rule.Column:
+		l.faultAt("data.label", "names column %s, but the column of role label is %s", quote(rule.Column), quote(labels[0]))
+	}
+}

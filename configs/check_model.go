@@ -1,0 +1,91 @@
+package configs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func (l *loader) checkModel() {
+	m := &l.job.Model
+	if !l.sound("model.kind") {
+		return
+	}
+	if n := len(m.BottomLayers); m.Kind == "dlrm" && n > 0 && l.sound("model.bottom_layers", "model.embedding_dim") && m.BottomLayers[n-1] != m.EmbeddingDim {
+		l.faultAt(fmt.Sprintf("model.bottom_layers[%d]", n-1), "the last bottom layer is %d wide, but embedding_dim is %d: its output interacts with the embeddings, so both must be equal", m.BottomLayers[n-1], m.EmbeddingDim)
+	}
+	if l.columnsKnown() && len(l.job.SparseColumns()) == 0 && slices.Contains([]string{"fm", "deepfm", "dlrm", "aibox"}, m.Kind) {
+		l.faultAt("model.kind", "%s is about embeddings, but no column is sparse", m.Kind)
+	}
+	if m.Kind == "aibox" && l.columnsKnown() {
+		l.checkTowers()
+	}
+}
+
+func (l *loader) checkTowers() {
+	m := &l.job.Model
+	columns := l.columnNames(func(c *Column) bool { return c.Role == "dense" && !c.Bucketized() })
+	var groups []string
+	for i := range l.job.Data.Columns {
+		c := &l.job.Data.Columns[i]
+		if c.Group == "" || c.Bucketized() {
+			continue
+		}
+		if slices.Contains(columns, c.Group) {
+			l.faultAt(columnPath(i, "group"), "%s is also the name of a column, so towers could not tell them apart", quote(c.Group))
+		}
+		if !slices.Contains(groups, c.Group) {
+			groups = append(groups, c.Group)
+		}
+	}
+	names := map[string]bool{}
+	used := map[string]bool{}
+	for i := range m.Towers {
+		t := &m.Towers[i]
+		if names[t.Name] {
+			l.faultAt(fmt.Sprintf("model.towers[%d].name", i), "a second tower %s", quote(t.Name))
+		}
+		names[t.Name] = true
+		in := map[string]bool{}
+		for n, name := range t.Dense {
+			at := fmt.Sprintf("model.towers[%d].dense[%d]", i, n)
+			isColumn, isGroup := slices.Contains(columns, name), slices.Contains(groups, name)
+			if !isColumn && !isGroup {
+				l.faultAt(at, "%s", l.notDense(name, append(slices.Clone(groups), columns...)))
+				continue
+			}
+			for _, c := range l.job.TowerColumns(&Tower{Dense: []string{name}}) {
+				if in[c] {
+					l.faultAt(at, "column %s is in this tower already", quote(c))
+				}
+				in[c], used[c] = true, true
+			}
+		}
+	}
+	if !l.sound("model.towers") {
+		return
+	}
+	var left []string
+	for _, c := range columns {
+		if !used[c] {
+			left = append(left, c)
+		}
+	}
+	if len(left) > 0 {
+		l.faultKey("model.towers", "no tower takes the dense columns %s: add them to one, or give them the role ignore", strings.Join(left, ", "))
+	}
+}
+
+// notDense says why a tower cannot take name.
+func (l *loader) notDense(name string, candidates []string) string {
+	for _, c := range l.job.Data.Columns {
+		if c.Name != name {
+			continue
+		}
+		if c.Bucketized() {
+			return fmt.Sprintf("column %s is bucketized, so it is a sparse feature: every tower sees its embedding", quote(name))
+		}
+		return fmt.Sprintf("column %s has the role %s: towers take dense columns, and see every embedding anyway", quote(name), c.Role)
+	}
+	return fmt.Sprintf("%s is neither a dense column nor a group of them%s", quote(name), suggest(name, candidates))
+}

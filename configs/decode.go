@@ -1,0 +1,367 @@
+package configs
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// loader carries what is known about one job file on its way to a Job.
+type loader struct {
+	file   string
+	opts   LoadOptions
+	job    *Job
+	faults []Fault
+	given  map[string]place // where each given path was written: the value's place
+	keys   map[string]place // where the key of each given path was written
+	raw    bool             // templates are already expanded
+	bad    map[string]bool  // paths whose value was faulty, or was wanted and missing
+}
+
+// fault reports a fault of path at p.
+func (l *loader) fault(p place, path, format string, args ...any) {
+	f := Fault{File: l.file, Line: p.line, Column: p.column, Path: path, Message: fmt.Sprintf(format, args...), order: p.order}
+	if p.set != "" {
+		f.File, f.Line, f.Column = p.set, 0, 0
+	}
+	l.faults = append(l.faults, f)
+	l.bad[path] = true
+}
+
+// faultAt reports a fault at the value of path or, where it was not given, at
+// the nearest thing around it that was.
+func (l *loader) faultAt(path, format string, args ...any) {
+	l.fault(l.placeOf(path), path, format, args...)
+}
+
+func (l *loader) placeOf(path string) place {
+	if p, ok := l.given[path]; ok {
+		return p
+	}
+	for p := parentPath(path); p != ""; p = parentPath(p) {
+		if at, ok := l.keys[p]; ok {
+			return at
+		}
+		if at, ok := l.given[p]; ok {
+			return at
+		}
+	}
+	return place{line: 1, column: 1}
+}
+
+func parentPath(path string) string {
+	if i := strings.LastIndexAny(path, ".["); i >= 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+// mapping decodes the keys of n into the struct v.
+func (l *loader) mapping(path, pattern string, n *node, v reflect.Value) {
+	seen := map[string]place{}
+	names := fieldNames(v.Type())
+	for _, e := range n.entries {
+		p := join(path, e.key)
+		if path == "" && strings.HasPrefix(e.key, "x-") {
+			continue // a place for anchors
+		}
+		i := slices.Index(names, e.key)
+		if i < 0 {
+			l.unknown(e, p, pattern, names)
+			continue
+		}
+		if first, dup := seen[e.key]; dup {
+			l.fault(e.place, p, "given twice, first in line %d; remove one", first.line)
+			continue
+		}
+		seen[e.key] = e.place
+		f := v.Field(i)
+		l.keys[p] = e.place
+		k := keyIndex[join(pattern, e.key)]
+		// What was left empty counts as not given, unless it must be said.
+		if e.value.isNull() && (k.typ.Kind() == reflect.Struct || k.typ.Kind() == reflect.Slice) {
+			if pattern == "data.columns[].transform[]" {
+				f.Set(reflect.New(f.Type().Elem())) // log1p: and standardize: need no options
+			}
+			continue
+		}
+		l.given[p] = e.value.place
+		l.value(p, k.Path, k, e.value, f)
+	}
+}
+
+// unknown reports a key that its mapping does not have.
+func (l *loader) unknown(e entry, path, pattern string, names []string) {
+	allowed := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
+	if near := nearest(e.key, allowed); near != "" {
+		l.fault(e.place, path, "unknown key `%s`: did you mean `%s`?", e.key, near)
+		return
+	}
+	var elsewhere []string
+	for _, k := range keyTable {
+		if leaf(k.Path) == e.key && !strings.HasPrefix(k.Path, "generate") {
+			elsewhere = append(elsewhere, "`"+k.Path+"`")
+		}
+	}
+	if len(elsewhere) > 0 {
+		l.fault(e.place, path, "unknown key `%s` here: did you mean %s?", e.key, strings.Join(elsewhere, " or "))
+		return
+	}
+	where := "a job file"
+	if pattern != "" {
+		where = pattern
+	}
+	l.fault(e.place, path, "unknown key `%s`; the keys of %s are %s", e.key, where, strings.Join(allowed, ", "))
+}
+
+// fieldNames are the keys of a struct, "" for fields that are not keys.
+func fieldNames(t reflect.Type) []string {
+	names := make([]string, t.NumField())
+	for i := range names {
+		if tag := t.Field(i).Tag.Get("yaml"); tag != "-" {
+			names[i] = tag
+		}
+	}
+	return names
+}
+
+// value decodes n into v, which belongs to key k.
+func (l *loader) value(path, pattern string, k *Key, n *node, v reflect.Value) {
+	if v.Type() == reflect.TypeOf(Transform{}) {
+		l.transform(path, pattern, n, v.Addr().Interface().(*Transform))
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		if n.kind != mapNode {
+			l.wrongType(path, "a mapping", n)
+			return
+		}
+		l.mapping(path, pattern, n, v)
+	case reflect.Slice:
+		if n.kind != listNode {
+			l.wrongType(path, "a "+typeName(v.Type())+": ["+example(v.Type().Elem())+", …]", n)
+			return
+		}
+		if len(n.items) < k.MinItems {
+			l.fault(n.place, path, "the list is empty; it needs at least %d", k.MinItems)
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
+		elemPattern := pattern
+		if schemaType(v.Type().Elem()).Kind() == reflect.Struct {
+			elemPattern += "[]"
+		}
+		for i, item := range n.items {
+			p := fmt.Sprintf("%s[%d]", path, i)
+			l.given[p] = item.place
+			l.value(p, elemPattern, k, item, v.Index(i))
+			if l.bad[p] {
+				l.bad[path] = true
+			}
+		}
+	default:
+		l.scalar(path, k, n, v)
+	}
+}
+
+func example(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeOf(Transform{}):
+		return "log1p"
+	case t.Kind() == reflect.Struct:
+		return "{…}"
+	case t.Kind() == reflect.String:
+		return "a"
+	}
+	return "64"
+}
+
+func (l *loader) wrongType(path, want string, n *node) {
+	hint := ""
+	if n.flow && n.kind == mapNode {
+		hint = "; a text that begins with { needs quotation marks"
+	}
+	l.fault(n.place, path, "expected %s, found %s%s", want, n.describe(), hint)
+}
+
+// scalar decodes one number, word or text and checks its range.
+func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
+	t := v.Type()
+	want := article(typeName(t))
+	if allowed := k.Allowed(); allowed != "" && len(k.Values) == 0 {
+		want += " (" + allowed + ")"
+	}
+	if n.kind != scalarNode {
+		l.wrongType(path, want, n)
+		return
+	}
+	if n.isNull() {
+		l.fault(n.place, path, "has no value; expected %s%s", want, allowedWords(k))
+		return
+	}
+	if t == reflect.TypeOf(Bytes(0)) {
+		b, err := ParseBytes(n.text)
+		if err != nil {
+			l.fault(n.place, path, "%s", err.Error())
+			return
+		}
+		if l.inRange(path, k, n, float64(b)) {
+			v.SetInt(int64(b))
+		}
+		return
+	}
+	switch t.Kind() {
+	case reflect.String:
+		l.text(path, k, n, v)
+	case reflect.Bool:
+		if n.quoted || n.text != "true" && n.text != "false" {
+			l.wrongType(path, "true or false", n)
+			return
+		}
+		v.SetBool(n.text == "true")
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(cleanNumber(n.text), 64)
+		if n.quoted || err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			l.wrongType(path, "a finite number"+strings.TrimPrefix(want, "a number"), n)
+			return
+		}
+		if l.inRange(path, k, n, x) {
+			v.SetFloat(x)
+		}
+	default:
+		l.integer(path, want, k, n, v)
+	}
+}
+
+// integer decodes 1000, 1_000 and 1e3.
+func (l *loader) integer(path, want string, k *Key, n *node, v reflect.Value) {
+	text := cleanNumber(n.text)
+	x, err := strconv.ParseFloat(text, 64)
+	if n.quoted || err != nil || x != math.Trunc(x) || math.IsInf(x, 0) {
+		l.wrongType(path, want, n)
+		return
+	}
+	if !l.inRange(path, k, n, x) {
+		return
+	}
+	if v.CanUint() {
+		u, err := strconv.ParseUint(text, 10, 64)
+		if err != nil && x >= 0 && x < math.MaxUint64 {
+			u, err = uint64(x), nil
+		}
+		if err != nil || v.OverflowUint(u) {
+			l.wrongType(path, "an integer from 0 to 2^64-1", n)
+			return
+		}
+		v.SetUint(u)
+		return
+	}
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && math.Abs(x) < math.MaxInt64 {
+		i, err = int64(x), nil
+	}
+	if err != nil || v.OverflowInt(i) {
+		l.wrongType(path, want, n)
+		return
+	}
+	v.SetInt(i)
+}
+
+// cleanNumber removes underscores between digits and turns away what Go's
+// parsers take but a job file does not (hexadecimal, Inf and the like).
+func cleanNumber(s string) string {
+	s = strings.ReplaceAll(s, "_", "")
+	if strings.Trim(s, "0123456789.eE+-") != "" {
+		return "?"
+	}
+	return s
+}
+
+func (l *loader) inRange(path string, k *Key, n *node, x float64) bool {
+	if k.rng.contains(x) {
+		return true
+	}
+	l.fault(n.place, path, "%s is out of range; allowed: %s", n.text, k.rng)
+	return false
+}
+
+func (l *loader) text(path string, k *Key, n *node, v reflect.Value) {
+	if !n.quoted && looksLikeOther(n.text) {
+		if len(k.Values) > 0 {
+			l.fault(n.place, path, "expected a word, found %s%s", n.text, allowedWords(k))
+		} else {
+			l.fault(n.place, path, "expected text, found %s; if it is meant as text, write \"%s\" in quotation marks", n.text, n.text)
+		}
+		return
+	}
+	if len(k.Values) > 0 && !slices.Contains(k.Values, n.text) {
+		l.fault(n.place, path, "%s is not allowed%s", quote(n.text), suggest(n.text, k.Values))
+		return
+	}
+	s := n.text
+	if k.Template && !l.raw {
+		var ok bool
+		if s, ok = l.expand(path, n); !ok {
+			return
+		}
+	}
+	if k.Required && strings.TrimSpace(s) == "" {
+		l.fault(n.place, path, "must not be empty")
+		return
+	}
+	v.SetString(s)
+}
+
+func allowedWords(k *Key) string {
+	if len(k.Values) == 0 {
+		return ""
+	}
+	return "; allowed: " + strings.Join(k.Values, ", ")
+}
+
+// looksLikeOther tells a plain scalar that YAML takes for something other than
+// text.
+func looksLikeOther(s string) bool {
+	if s == "true" || s == "false" {
+		return true
+	}
+	_, err := strconv.ParseFloat(cleanNumber(s), 64)
+	return err == nil
+}
+
+// isPlain tells a text that needs no quotation marks, in block and in flow
+// style alike.
+func isPlain(s string) bool {
+	if s == "" || s == "null" || s == "~" || looksLikeOther(s) {
+		return false
+	}
+	for i, r := range s {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '/'
+		if !letter && (i == 0 && r != '.' || !strings.ContainsRune("0123456789.-+=@*", r)) {
+			// A colon is fine inside of hdfs://name:8020/path.
+			if r != ':' || i+1 == len(s) || s[i+1] == ' ' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func article(s string) string {
+	switch s {
+	case "text", "true or false":
+		return s
+	case "integer":
+		return "an integer"
+	case "size":
+		return "a size such as 64MiB"
+	}
+	return "a " + s
+}

@@ -1,0 +1,155 @@
+package configs
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// walk visits every key of the job below v, in the order of the table: list
+// elements one by one, absent optional mappings not at all. visit gets the
+// key's value to read or set; a mapping or list is visited before its content.
+func walk(job *Job, path, pattern string, v reflect.Value, visit func(s scope, k *Key, v reflect.Value)) {
+	t := v.Type()
+	for i := 0; i < t.NumField(); i++ {
+		tag := t.Field(i).Tag.Get("yaml")
+		if tag == "-" || tag == "" {
+			continue
+		}
+		p := join(path, tag)
+		k := keyIndex[join(pattern, tag)]
+		f := v.Field(i)
+		visit(scope{job: job, parent: v, path: p}, k, f)
+		if f.Kind() == reflect.Pointer {
+			if f.IsNil() || f.Type().Elem().Kind() != reflect.Struct {
+				continue
+			}
+			f = f.Elem()
+		}
+		switch f.Kind() {
+		case reflect.Struct:
+			walk(job, p, k.Path, f, visit)
+		case reflect.Slice:
+			elem := f.Type().Elem()
+			if elem.Kind() != reflect.Struct || elem == reflect.TypeOf(Transform{}) {
+				continue
+			}
+			for n := range f.Len() {
+				walk(job, fmt.Sprintf("%s[%d]", p, n), k.Path+"[]", f.Index(n), visit)
+			}
+		}
+	}
+}
+
+// complete fills in what was not given, and reports what is missing and what
+// was given without having an effect.
+func (l *loader) complete() {
+	walk(l.job, "", "", reflect.ValueOf(l.job).Elem(), func(s scope, k *Key, v reflect.Value) {
+		_, given := l.given[s.path]
+		if given {
+			if why := l.useless(s, k); why != "" {
+				l.fault(l.keys[s.path], s.path, "%s; remove it", why)
+			}
+			return
+		}
+		if !v.IsZero() || l.useless(s, k) != "" {
+			return // set by the default of the list around it, or without effect
+		}
+		if k.Required {
+			if !l.bad[s.path] {
+				l.bad[s.path] = true
+				l.faultAt(s.path, "is missing; expected %s%s", article(typeName(k.typ)), missingHint(k))
+			}
+			return
+		}
+		text := k.Default
+		if k.DefaultFrom != nil {
+			text = k.DefaultFrom(s)
+		}
+		if text == "" {
+			return
+		}
+		l.setDefault(s.path, k, text, v)
+	})
+}
+
+func missingHint(k *Key) string {
+	if len(k.Values) > 0 {
+		return ": one of " + strings.Join(k.Values, ", ")
+	}
+	return ""
+}
+
+// setDefault decodes a default as if it had been written in the file. A
+// default of ours that is faulty is a bug, unless it was computed from faulty
+// input.
+func (l *loader) setDefault(path string, k *Key, text string, v reflect.Value) {
+	sub := &loader{raw: true, file: "default of " + k.Path, opts: l.opts, job: l.job, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
+	n, faults := parseTree(sub.file, text, place{})
+	if n == nil || len(faults) > 0 {
+		panic(fmt.Sprintf("configs: default %s of %s: %v", text, path, faults))
+	}
+	sub.value(path, k.Path, k, n, v)
+	if len(sub.faults) > 0 && len(l.faults) == 0 {
+		panic(fmt.Sprintf("configs: default %s of %s: %v", text, path, sub.faults))
+	}
+}
+
+// useless says why the key has no effect in this job, or "".
+func (l *loader) useless(s scope, k *Key) string { return useless(s, k, l.bad) }
+
+// useless says why the key has no effect in this job, or "". Conditions on
+// faulty values (bad) count as met.
+func useless(s scope, k *Key, bad map[string]bool) string {
+	for _, w := range k.When {
+		if w.Only != nil {
+			if why := w.Only(s); why != "" {
+				return "has no effect: " + why
+			}
+			continue
+		}
+		var actual, condition string
+		if name, ok := strings.CutPrefix(w.Path, "."); ok {
+			condition = name
+			sibling := join(s.path[:strings.LastIndexByte(s.path, '.')], name)
+			if bad[sibling] {
+				continue
+			}
+			actual = fieldByTag(s.parent, name).String()
+		} else {
+			condition = w.Path
+			if bad[condition] {
+				continue
+			}
+			v := reflect.ValueOf(s.job).Elem()
+			for _, part := range strings.Split(w.Path, ".") {
+				v = fieldByTag(v, part)
+			}
+			actual = v.String()
+		}
+		if actual != "" && !slices.Contains(w.In, actual) {
+			return fmt.Sprintf("has no effect with %s: %s, only with %s", condition, actual, strings.Join(w.In, ", "))
+		}
+	}
+	return ""
+}
+
+func fieldByTag(v reflect.Value, tag string) reflect.Value {
+	i := slices.Index(fieldNames(v.Type()), tag)
+	if i < 0 {
+		panic("configs: no key " + tag + " in " + v.Type().String())
+	}
+	return v.Field(i)
+}
+
+// lastIndex is the last list index in a path.
+func lastIndex(path string) int {
+	open, end := strings.LastIndexByte(path, '['), strings.LastIndexByte(path, ']')
+	i, err := strconv.Atoi(path[open+1 : end])
+	if err != nil {
+		panic("configs: no index in " + path)
+	}
+	return i
+}

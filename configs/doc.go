@@ -1,0 +1,34 @@
+// Package configs is the job file: its schema, its checking and its printing.
+//
+// A job file is YAML. Load reads it into a Job with every default filled in
+// and every template expanded, or reports all its faults in one go:
+//
+//	job.yaml:12:3: model.kind: "dlmr" is not a model: did you mean "dlrm"? …
+//	job.yaml:14:3: training.bath_size: unknown key: did you mean "batch_size"?
+//
+// # How a job file becomes a Job
+//
+//	text ──parse──> tree ──--set──> tree ──decode──> Job ──defaults──> Job ──check──> Job
+//
+// tree.go turns the YAML into nodes that know their position (anchors, aliases
+// and merge keys resolved); set.go applies the overrides of the command line
+// to the tree, so that they are checked like the rest; decode.go puts the nodes
+// into the structs of job.go and reports unknown keys, duplicates, wrong types
+// and values out of range; template.go expands dates and environment variables
+// in paths; defaults.go fills in what was not given and reports what was given
+// but has no effect; the check files look for combinations that cannot work.
+// Each step goes on after a fault, so that the user sees all of them. A check
+// whose input was faulty is left out: one mistake gives one message.
+//
+// # One source of truth
+//
+// The keys files hold a table with one Key per key of the job file: meaning,
+// default, range or allowed values, and which kinds of model, optimizer or
+// format use it. Checking, `config show`, `config init` and docs/job-file.md
+// all come from it.
+//
+// The package imports none of the packages that do the work, which in turn do
+// not import it: the trainer translates a Job into their options. Nothing here
+// is safe for concurrent use of one Job while it is changed; a Job that nobody
+// changes may be read from anywhere.
+package configs

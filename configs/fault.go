@@ -1,0 +1,73 @@
+package configs
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Fault is one thing wrong with a job file.
+type Fault struct {
+	// File is the name of the job file, or the override of the command line
+	// that the fault is in, such as "--set model.kind=dlmr".
+	File string
+	// Line and Column count from 1; both are 0 in an override.
+	Line, Column int
+	// Path is the key, such as data.columns[2].role; empty for faults of the
+	// file as a whole.
+	Path string
+	// Message says what is wrong, what is allowed and what to do.
+	Message string
+
+	order int // rank of the override among the overrides, 0 for the file
+}
+
+// Error prints the fault as a compiler does.
+func (f Fault) Error() string {
+	var b strings.Builder
+	b.WriteString(f.File)
+	if f.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
+	}
+	if f.Path != "" {
+		b.WriteString(": " + f.Path)
+	}
+	b.WriteString(": " + f.Message)
+	return b.String()
+}
+
+// FaultsError is everything wrong with a job file, sorted by position, faults
+// of overrides last. It is never empty.
+type FaultsError []Fault
+
+// Error prints all faults, one per line.
+func (e FaultsError) Error() string {
+	lines := make([]string, len(e))
+	for i, f := range e {
+		lines[i] = f.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sortFaults sorts by position and drops repetitions: a node that an alias
+// names twice is checked twice.
+func sortFaults(faults []Fault) []Fault {
+	sort.SliceStable(faults, func(i, j int) bool {
+		a, b := faults[i], faults[j]
+		if a.order != b.order {
+			return a.order < b.order
+		}
+		if a.Line != b.Line {
+			return a.Line < b.Line
+		}
+		return a.Column < b.Column
+	})
+	out := faults[:0]
+	for i, f := range faults {
+		if i > 0 && f == faults[i-1] {
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}

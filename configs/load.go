@@ -1,0 +1,112 @@
+package configs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// LoadOptions are what the command line and the surroundings add to a job file.
+// The zero value is fine.
+type LoadOptions struct {
+	// Set holds overrides such as "model.kind=dlrm", "data.train=[a, b]" or
+	// "data.columns[2].role=ignore", applied in order. Values are YAML.
+	Set []string
+	// Date is the job's date for templates, such as 2026-11-20 or, with an
+	// hour, 2026-11-20T06 (UTC). Empty: today.
+	Date string
+	// Env looks up environment variables; default os.LookupEnv.
+	Env func(name string) (string, bool)
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+}
+
+// maxFileBytes bounds a job file: thousands of columns fit.
+const maxFileBytes = 1 << 20
+
+// Load reads the job file at path. The job it returns is complete: defaults
+// are filled in, templates expanded. If anything is wrong with the file or the
+// options, the error is a FaultsError with all of it; if the file cannot be
+// read, it is that of package os.
+func Load(path string, opts LoadOptions) (*Job, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("job file: %w", err)
+	}
+	return Parse(path, data, opts)
+}
+
+// Parse is Load for a job file in memory; name is used in messages. All its
+// errors are FaultsErrors.
+func Parse(name string, data []byte, opts LoadOptions) (*Job, error) {
+	if opts.Env == nil {
+		opts.Env = os.LookupEnv
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	l := &loader{file: name, opts: opts, job: &Job{}, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
+	l.job.fileName = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	l.load(data)
+	if len(l.faults) > 0 {
+		return nil, FaultsError(sortFaults(l.faults))
+	}
+	l.job.given = map[string]bool{}
+	for p := range l.given {
+		l.job.given[p] = true
+	}
+	return l.job, nil
+}
+
+func (l *loader) load(data []byte) {
+	top := place{line: 1, column: 1}
+	if len(data) > maxFileBytes {
+		l.fault(top, "", "%d bytes is too long for a job file (at most %d)", len(data), maxFileBytes)
+		return
+	}
+	if !utf8.Valid(data) {
+		l.fault(top, "", "not a text in UTF-8")
+		return
+	}
+	l.setDate()
+	root, faults := parseTree(l.file, strings.TrimPrefix(string(data), "\ufeff"), place{})
+	l.faults = append(l.faults, faults...)
+	if len(faults) > 0 {
+		return // what the rest means is anyone's guess
+	}
+	root, faults = applySets(root, l.opts.Set)
+	l.faults = append(l.faults, faults...)
+	if root == nil {
+		root = &node{place: top, kind: mapNode}
+	}
+	if root.kind != mapNode {
+		l.fault(root.place, "", "a job file is a mapping with the sections data, model, output and so on; this is %s", root.describe())
+		return
+	}
+	l.mapping("", "", root, reflect.ValueOf(l.job).Elem())
+	criteo := l.job.Data.Format == "criteo" && l.sound("data.columns")
+	if criteo {
+		l.job.Data.Columns = appendCriteo(l.job.Data.Columns)
+	}
+	l.complete()
+	l.check()
+	if criteo && len(l.faults) == 0 {
+		l.orderCriteo()
+	}
+}
+
+func (l *loader) setDate() {
+	if l.opts.Date == "" {
+		l.job.Date = l.opts.Now().UTC().Truncate(time.Hour)
+		return
+	}
+	date, err := parseDate(l.opts.Date)
+	if err != nil {
+		l.fault(place{set: "--date"}, "", "%s", err.Error())
+	}
+	l.job.Date, l.job.DateGiven = date, true
+}

@@ -1,0 +1,153 @@
+package configs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+)
+
+const smallJob = `data:
+  train: [in.csv]
+  format: csv
+  columns:
+    - {name: click, role: label}
+    - {name: price, role: dense, transform: [log1p, {clip: {max: 5}}]}
+    - {name: user}
+model: {kind: deepfm}
+output: {model_dir: out}
+`
+
+func mustParse(t *testing.T, text string, sets ...string) *Job {
+	t.Helper()
+	j, err := Parse("dir/small.yaml", []byte(text), LoadOptions{Date: "2026-11-20", Set: sets, Env: noEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func noEnv(string) (string, bool) { return "", false }
+
+func TestDefaultsAreFilledIn(t *testing.T) {
+	j := mustParse(t, smallJob)
+	if j.Name != "small" || j.Seed != 1 || j.Training.BatchSize != 512 || j.Data.MaxLineBytes != mib {
+		t.Errorf("defaults: %+v", j)
+	}
+	if !*j.Data.Header || j.Data.Delimiter != "," || j.Data.Label != "click" {
+		t.Errorf("data: %+v", j.Data)
+	}
+	if j.Output.Metrics != "out/metrics.jsonl" || j.Output.TensorBoard != "out/tensorboard" {
+		t.Errorf("output: %+v", j.Output)
+	}
+	user, price := j.Data.Columns[2], j.Data.Columns[1]
+	if user.Role != "sparse" || user.Space != "user" || user.Missing != nil || *price.Missing != 0 || price.Space != "" {
+		t.Errorf("columns: %+v", j.Data.Columns)
+	}
+	if j.Model.CrossLayers != 0 || j.Model.BottomLayers != nil || j.Optimizer.Dense.Momentum != 0 {
+		t.Errorf("keys without effect have values: %+v %+v", j.Model, j.Optimizer)
+	}
+	if want := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC); !j.Date.Equal(want) || !j.DateGiven {
+		t.Errorf("date %v, given %v", j.Date, j.DateGiven)
+	}
+}
+
+func TestDateDefaultsToNow(t *testing.T) {
+	now := func() time.Time { return time.Date(2026, 3, 1, 1, 30, 0, 0, time.FixedZone("", 2*3600)) }
+	j, err := Parse("a.yaml", []byte(smallJob), LoadOptions{Now: now, Set: []string{"output.model_dir=m/{{date}}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Output.ModelDir != "m/2026-02-28" || j.DateGiven {
+		t.Errorf("model_dir %s, date given %v", j.Output.ModelDir, j.DateGiven)
+	}
+}
+
+func TestSetOverrides(t *testing.T) {
+	j := mustParse(t, smallJob,
+		"model.kind=dcn_v2", "model.hidden_layers=[8,4]", "training.batch_size=64",
+		"data.train=[a.csv, b.csv]", "data.columns[1].transform=[]",
+		"data.columns[3]={name: item, space: user}", "data.eval[0]=*.csv", "sparse_table.memory_bytes=1GiB")
+	if j.Model.Kind != "dcn_v2" || !reflect.DeepEqual(j.Model.HiddenLayers, []int{8, 4}) || j.Training.BatchSize != 64 {
+		t.Errorf("%+v", j)
+	}
+	if !reflect.DeepEqual(j.Data.Train, []string{"a.csv", "b.csv"}) || !reflect.DeepEqual(j.Data.Eval, []string{"*.csv"}) {
+		t.Errorf("%v %v", j.Data.Train, j.Data.Eval)
+	}
+	if c := j.Data.Columns[3]; c.Space != "user" || c.Role != "sparse" || len(j.Data.Columns[1].Transform) != 0 {
+		t.Errorf("%+v", j.Data.Columns)
+	}
+	if j.SparseTable.MemoryBytes != gib {
+		t.Errorf("memory_bytes %v", j.SparseTable.MemoryBytes)
+	}
+}
+
+func TestCriteoSchema(t *testing.T) {
+	j := mustParse(t, `
+data:
+  train: [day_0.gz]
+  format: criteo
+  columns:
+    - {name: C3, space: C1}
+    - {name: I2, role: ignore}
+    - {name: I3, transform: [{bucketize: {boundaries: [1, 2]}}]}
+model: {kind: dlrm}
+output: {model_dir: out}
+`)
+	c := j.Data.Columns
+	if len(c) != 40 || c[0].Role != "label" || c[1].Name != "I1" || c[39].Name != "C26" {
+		t.Fatalf("columns: %+v", c)
+	}
+	if c[2].Role != "ignore" || c[16].Name != "C3" || c[16].Space != "C1" || c[1].Transform[1].Kind != "log1p" {
+		t.Errorf("columns: %+v", c)
+	}
+	if d, s := len(j.DenseColumns()), len(j.SparseColumns()); d != 11 || s != 27 {
+		t.Errorf("%d dense, %d sparse; want 11 and 27", d, s)
+	}
+	if !reflect.DeepEqual(j.Model.BottomLayers, []int{64, 16}) {
+		t.Errorf("bottom layers %v", j.Model.BottomLayers)
+	}
+}
+
+func TestAnchorsAndMergeKeys(t *testing.T) {
+	j := mustParse(t, `
+x-shared:
+  dense: &dense {role: dense, missing: -1}
+data:
+  train: &files [a, b]
+  eval: *files
+  format: tsv
+  columns:
+    - {name: y, role: label}
+    - {<<: *dense, name: p}
+    - {<<: *dense, name: q, missing: 2}
+    - name: u
+model: {kind: fm}
+output: {model_dir: out}
+`)
+	if !reflect.DeepEqual(j.Data.Eval, []string{"a", "b"}) || *j.Data.Columns[1].Missing != -1 || *j.Data.Columns[2].Missing != 2 {
+		t.Errorf("%+v", j.Data)
+	}
+}
+
+func TestLoadNamesAMissingFile(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), LoadOptions{})
+	var faults FaultsError
+	if !errors.Is(err, fs.ErrNotExist) || errors.As(err, &faults) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLoadReadsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nightly.yaml")
+	if err := os.WriteFile(path, []byte("\ufeff"+smallJob), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Load(path, LoadOptions{})
+	if err != nil || j.Name != "nightly" {
+		t.Errorf("%+v, %v", j, err)
+	}
+}

@@ -1,0 +1,93 @@
+package configs
+
+import (
+	"slices"
+	"strings"
+)
+
+// nearest returns the candidate that name was probably meant to be, or "".
+// Case, hyphens and underscores do not count: batchSize is batch_size.
+func nearest(name string, candidates []string) string {
+	best, bestDistance := "", -1
+	plain := plainName(name)
+	for _, c := range candidates {
+		pc := plainName(c)
+		d := editDistance(plain, pc)
+		// One slip in three letters at most, so that short names do not
+		// attract everything.
+		if d > max(1, min(len(plain), len(pc))/3) || min(len(plain), len(pc)) <= d {
+			continue
+		}
+		if bestDistance < 0 || d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+func plainName(s string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
+}
+
+// editDistance counts insertions, deletions, replacements and swaps of two
+// neighbours (optimal string alignment). Names longer than 100 bytes are cut:
+// no key is that long.
+func editDistance(a, b string) int {
+	a, b = a[:min(len(a), 100)], b[:min(len(b), 100)]
+	before := make([]int, len(b)+1)
+	last := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// suggest is the end of a message about a wrong name: the nearest candidate,
+// and, unless there are many, all of them.
+func suggest(name string, candidates []string) string {
+	if len(candidates) == 0 {
+		return ""
+	}
+	s := ""
+	if n := nearest(name, candidates); n != "" {
+		s = ": did you mean " + quote(n) + "?"
+	}
+	const listed = 16 // more do not help the reader of a message
+	if len(candidates) > listed {
+		if s == "" {
+			s = "; known are " + strings.Join(candidates[:listed], ", ") + ", …"
+		}
+		return s
+	}
+	if s == "" {
+		return "; allowed: " + strings.Join(candidates, ", ")
+	}
+	if len(candidates) == 1 {
+		return s
+	}
+	return s + " (allowed: " + strings.Join(slices.Clone(candidates), ", ") + ")"
+}
+
+// quote puts a name into quotation marks, shortened where it is very long.
+func quote(s string) string {
+	const shown = 80
+	if len(s) > shown {
+		s = strings.ToValidUTF8(s[:shown], "") + "…"
+	}
+	return `"` + strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`, `"`, `\"`).Replace(s) + `"`
+}

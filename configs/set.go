@@ -1,0 +1,131 @@
+package configs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// step is one part of a path: a key, or an index into a list.
+type step struct {
+	key   string
+	index int // used when key is empty
+}
+
+// parsePath splits a path such as data.columns[2].role.
+func parsePath(path string) ([]step, error) {
+	var steps []step
+	for _, part := range strings.Split(path, ".") {
+		key, rest, _ := strings.Cut(part, "[")
+		if key == "" {
+			return nil, fmt.Errorf("%q is not a key path such as training.batch_size or data.columns[2].role", path)
+		}
+		steps = append(steps, step{key: key})
+		if len(key) == len(part) {
+			continue
+		}
+		for _, index := range strings.Split(rest, "[") {
+			i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+			if err != nil || i < 0 || !strings.HasSuffix(index, "]") {
+				return nil, fmt.Errorf("%q is not a key path: an index is a number in brackets, as in data.columns[2].role", path)
+			}
+			steps = append(steps, step{index: i})
+		}
+	}
+	return steps, nil
+}
+
+// applySets applies the overrides to the tree, in order, and returns its root.
+// Each override is "path=value", the value YAML. A list index may be one past
+// the end, which appends.
+func applySets(root *node, sets []string) (*node, []Fault) {
+	var faults []Fault
+	for i, s := range sets {
+		origin := place{set: "--set " + s, order: i + 1}
+		fail := func(path, message string) {
+			faults = append(faults, Fault{File: origin.set, Path: path, Message: message, order: origin.order})
+		}
+		path, text, found := strings.Cut(s, "=")
+		path = strings.TrimSpace(path)
+		if !found {
+			fail("", "an override is written key=value, such as --set training.batch_size=512")
+			continue
+		}
+		steps, err := parsePath(path)
+		if err != nil {
+			fail("", err.Error())
+			continue
+		}
+		value, valueFaults := parseSetValue(text, origin)
+		if len(valueFaults) > 0 {
+			faults = append(faults, valueFaults...)
+			continue
+		}
+		if root == nil {
+			root = &node{place: origin, kind: mapNode}
+		}
+		if message := put(root, steps, value, origin); message != "" {
+			fail(path, message)
+		}
+	}
+	return root, faults
+}
+
+func parseSetValue(text string, origin place) (*node, []Fault) {
+	trimmed := strings.TrimSpace(text)
+	// A template is text, although YAML would take {{date}} for a mapping, and
+	// * for an alias.
+	if strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "*") {
+		return &node{place: origin, text: trimmed, quoted: true}, nil
+	}
+	value, faults := parseTree(origin.set, text, origin)
+	if value == nil && len(faults) == 0 {
+		value = &node{place: origin}
+	}
+	return value, faults
+}
+
+// put stores value at the end of steps below n, creating mappings on the way.
+// It returns what is wrong, if anything is.
+func put(n *node, steps []step, value *node, origin place) string {
+	for i, s := range steps {
+		last := i == len(steps)-1
+		if s.key == "" {
+			if n.isNull() {
+				n.kind = listNode
+			}
+			if n.kind != listNode {
+				return fmt.Sprintf("index [%d] of %s, which is not a list", s.index, n.describe())
+			}
+			if s.index > len(n.items) {
+				return fmt.Sprintf("index [%d] of a list of %d in the job file; [%d] appends", s.index, len(n.items), len(n.items))
+			}
+			if s.index == len(n.items) {
+				n.items = append(n.items, &node{place: origin})
+			}
+			if last {
+				n.items[s.index] = value
+				return ""
+			}
+			n = n.items[s.index]
+			continue
+		}
+		if n.isNull() {
+			n.kind = mapNode
+		}
+		if n.kind != mapNode {
+			return fmt.Sprintf("key %q inside of %s, which is not a mapping", s.key, n.describe())
+		}
+		e := n.find(s.key)
+		if e == nil {
+			n.entries = append(n.entries, entry{place: origin, key: s.key, value: &node{place: origin}})
+			e = &n.entries[len(n.entries)-1]
+		}
+		if last {
+			e.value = value
+			return ""
+		}
+		n = e.value
+	}
+	return ""
+}

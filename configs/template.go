@@ -1,0 +1,153 @@
+package configs
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Templates in paths:
+//
+//	{{date}}                    the job's date, 2026-11-20
+//	{{date -1d}}                the day before; d, w and h, + or -
+//	{{date "20060102"}}         in a layout of Go's package time
+//	{{date -1d "2006/01/02"}}   both
+//	${NAME}                     an environment variable, which must be set
+//	${NAME:-default}            or a default where it is unset or empty
+
+const dateLayout = "2006-01-02"
+
+var (
+	dateOffset = regexp.MustCompile(`^([+-])([0-9]{1,6})([a-zA-Z]+)$`)
+	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// expand replaces the templates in a scalar and reports those that are wrong.
+func (l *loader) expand(path string, n *node) (string, bool) {
+	var out strings.Builder
+	ok := true
+	fail := func(offset int, format string, args ...any) {
+		at := n.place
+		if at.set == "" && !strings.Contains(n.text, "\n") {
+			at.column += offset
+			if n.quoted {
+				at.column++
+			}
+		}
+		l.fault(at, path, format, args...)
+		ok = false
+	}
+	s := n.text
+	for i := 0; i < len(s); {
+		switch {
+		case strings.HasPrefix(s[i:], "{{"):
+			end := strings.Index(s[i:], "}}")
+			if end < 0 {
+				fail(i, "%s is not closed: write {{date}}", quote(s[i:]))
+				return "", false
+			}
+			body := s[i+2 : i+end]
+			text, message := expandDate(body, l.job.Date)
+			if message != "" {
+				fail(i, "{{%s}}: %s", body, message)
+			}
+			out.WriteString(text)
+			i += end + 2
+		case strings.HasPrefix(s[i:], "${"):
+			end := strings.IndexByte(s[i:], '}')
+			if end < 0 {
+				fail(i, "%s is not closed: write ${NAME} or ${NAME:-default}", quote(s[i:]))
+				return "", false
+			}
+			text, message := l.expandEnv(s[i+2 : i+end])
+			if message != "" {
+				fail(i, "%s: %s", s[i:i+end+1], message)
+			}
+			out.WriteString(text)
+			i += end + 1
+		default:
+			out.WriteByte(s[i])
+			i++
+		}
+	}
+	// Or the job that config show prints would not be the same job.
+	if r := out.String(); ok && (strings.Contains(r, "{{") || strings.Contains(r, "${")) {
+		fail(0, "a template expands to %s, which looks like a template itself", quote(r))
+	}
+	return out.String(), ok
+}
+
+// expandDate evaluates what is between the braces; message says what is wrong.
+func expandDate(body string, date time.Time) (text, message string) {
+	const usage = `write {{date}}, {{date -1d}}, {{date "20060102"}} or {{date -1d "2006/01/02"}}`
+	rest := strings.TrimSpace(body)
+	word, rest, _ := strings.Cut(rest, " ")
+	if word != "date" {
+		if near := nearest(word, []string{"date"}); near != "" {
+			return "", fmt.Sprintf("%s is not a template: did you mean %s? %s", quote(word), quote(near), usage)
+		}
+		return "", fmt.Sprintf("%s is not a template; %s", quote(word), usage)
+	}
+	layout := dateLayout
+	rest = strings.TrimSpace(rest)
+	if i := strings.IndexByte(rest, '"'); i >= 0 {
+		var ok bool
+		if layout, ok = strings.CutSuffix(rest[i+1:], `"`); !ok || layout == "" || strings.Contains(layout, `"`) {
+			return "", "the layout stands last, in quotation marks; " + usage
+		}
+		rest = strings.TrimSpace(rest[:i])
+		// A layout that prints as itself holds no part of a date.
+		if probe := time.Date(1999, 12, 31, 23, 58, 57, 0, time.UTC); probe.Format(layout) == layout {
+			return "", fmt.Sprintf("layout %s holds no part of a date: write how 2 January 2006, 15 h would look, such as %q", quote(layout), "20060102")
+		}
+	}
+	if rest == "" {
+		return date.Format(layout), ""
+	}
+	m := dateOffset.FindStringSubmatch(rest)
+	if m == nil {
+		return "", fmt.Sprintf("%s is not an offset such as -1d; %s", quote(rest), usage)
+	}
+	count, err := strconv.Atoi(m[1] + m[2])
+	if err != nil {
+		return "", fmt.Sprintf("%s is not an offset such as -1d; %s", quote(rest), usage)
+	}
+	switch m[3] {
+	case "d":
+		date = date.AddDate(0, 0, count)
+	case "w":
+		date = date.AddDate(0, 0, 7*count)
+	case "h":
+		date = date.Add(time.Duration(count) * time.Hour)
+	default:
+		return "", fmt.Sprintf("%s is not a unit; allowed: d (days), w (weeks), h (hours)", quote(m[3]))
+	}
+	return date.Format(layout), ""
+}
+
+func (l *loader) expandEnv(body string) (text, message string) {
+	name, fallback, hasFallback := strings.Cut(body, ":-")
+	if !envName.MatchString(name) {
+		return "", "not the name of an environment variable; write ${NAME} or ${NAME:-default}"
+	}
+	value, found := l.opts.Env(name)
+	if value != "" || found && !hasFallback {
+		return value, ""
+	}
+	if hasFallback {
+		return fallback, ""
+	}
+	return "", fmt.Sprintf("the environment variable %s is not set; set it, or give a default: ${%s:-…}", name, name)
+}
+
+// parseDate reads --date: a day, or a day and an hour (UTC).
+func parseDate(s string) (time.Time, error) {
+	for _, layout := range []string{dateLayout, "2006-01-02T15"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s is not a date: write a day such as 2026-11-20, or with the hour 2026-11-20T06", quote(s))
+}

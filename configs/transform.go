@@ -1,0 +1,127 @@
+package configs
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// transformKeys is how a transform is written: a mapping with exactly one of
+// these keys, or the bare name of one that needs no options.
+type transformKeys struct {
+	Log1p       *struct{}        `yaml:"log1p"`
+	Standardize *standardizeKeys `yaml:"standardize"`
+	Clip        *clipKeys        `yaml:"clip"`
+	Bucketize   *bucketizeKeys   `yaml:"bucketize"`
+}
+
+type standardizeKeys struct {
+	Mean *float64 `yaml:"mean"`
+	Std  *float64 `yaml:"std"`
+}
+
+type clipKeys struct {
+	Min *float64 `yaml:"min"`
+	Max *float64 `yaml:"max"`
+}
+
+type bucketizeKeys struct {
+	Boundaries []float64 `yaml:"boundaries"`
+}
+
+// transformKinds are the transforms, in the order of transformKeys.
+var transformKinds = fieldNames(reflect.TypeOf(transformKeys{}))
+
+// transform decodes one step on a dense column.
+func (l *loader) transform(path, pattern string, n *node, out *Transform) {
+	if n.kind == scalarNode {
+		out.Kind = n.text
+		switch {
+		case !slices.Contains(transformKinds, n.text):
+			l.fault(n.place, path, "%s is not a transform%s", quote(n.text), suggest(n.text, transformKinds))
+		case n.text == "clip" || n.text == "bucketize":
+			l.fault(n.place, path, "%s needs its options: %s", n.text, transformUsage[n.text])
+		}
+		return
+	}
+	if n.kind != mapNode {
+		l.wrongType(path, "a transform such as log1p or {clip: {min: 0}}", n)
+		return
+	}
+	var keys transformKeys
+	l.mapping(path, pattern, n, reflect.ValueOf(&keys).Elem())
+	if len(n.entries) != 1 {
+		l.fault(n.place, path, "one transform per item; write [{clip: {min: 0}}, log1p]")
+		return
+	}
+	out.Kind = n.entries[0].key
+	switch {
+	case keys.Standardize != nil:
+		out.Mean, out.Std = keys.Standardize.Mean, keys.Standardize.Std
+		if (out.Mean == nil) != (out.Std == nil) && !l.badBelow(path) {
+			l.fault(n.place, path, "give both mean and std, or neither: then a first scan computes them")
+		}
+	case keys.Clip != nil:
+		out.Min, out.Max = keys.Clip.Min, keys.Clip.Max
+		switch {
+		case l.badBelow(path):
+		case out.Min == nil && out.Max == nil:
+			l.fault(n.place, path, "clip needs min, max or both: %s", transformUsage["clip"])
+		case out.Min != nil && out.Max != nil && *out.Min >= *out.Max:
+			l.fault(n.place, path, "min %s is not below max %s", formatFloat(*out.Min), formatFloat(*out.Max))
+		}
+	case keys.Bucketize != nil:
+		out.Boundaries = keys.Bucketize.Boundaries
+		switch {
+		case l.badBelow(path):
+		case len(out.Boundaries) == 0:
+			l.fault(n.place, path, "bucketize needs boundaries: %s", transformUsage["bucketize"])
+		}
+		for i := 1; i < len(out.Boundaries); i++ {
+			if a, b := out.Boundaries[i-1], out.Boundaries[i]; a >= b && !l.badBelow(path) {
+				l.faultAt(fmt.Sprintf("%s.bucketize.boundaries[%d]", path, i), "%s follows %s: boundaries must ascend", formatFloat(b), formatFloat(a))
+			}
+		}
+	}
+}
+
+var transformUsage = map[string]string{
+	"clip":      "{clip: {min: 0, max: 100}}",
+	"bucketize": "{bucketize: {boundaries: [1, 10, 100]}}",
+}
+
+// badBelow tells whether something inside of path was faulty.
+func (l *loader) badBelow(path string) bool {
+	for p := range l.bad {
+		if strings.HasPrefix(p, path+".") || strings.HasPrefix(p, path+"[") || p == path {
+			return true
+		}
+	}
+	return false
+}
+
+// yaml writes t in flow style, as it is read.
+func (t Transform) yaml() string {
+	var options []string
+	add := func(name string, x *float64) {
+		if x != nil {
+			options = append(options, name+": "+formatFloat(*x))
+		}
+	}
+	add("mean", t.Mean)
+	add("std", t.Std)
+	add("min", t.Min)
+	add("max", t.Max)
+	if t.Boundaries != nil {
+		parts := make([]string, len(t.Boundaries))
+		for i, b := range t.Boundaries {
+			parts[i] = formatFloat(b)
+		}
+		options = append(options, "boundaries: ["+strings.Join(parts, ", ")+"]")
+	}
+	if options == nil {
+		return t.Kind
+	}
+	return "{" + t.Kind + ": {" + strings.Join(options, ", ") + "}}"
+}
