@@ -1,0 +1,166 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"aibox/internal/score"
+)
+
+// ErrNotFinite is wrapped by the error of Add for a logit that is NaN or
+// infinite: the model has diverged.
+var ErrNotFinite = errors.New("logit is not a finite number")
+
+// Options of an Accumulator. The zero value computes all but the exact and the
+// group AUC.
+type Options struct {
+	// Exact asks for the exact AUC.
+	Exact bool
+	// MaxExactExamples bounds the examples kept for the exact AUC and, counted
+	// apart, for the group AUC; 0: no bound. See the package comment.
+	MaxExactExamples int64
+	// Groups asks for the AUC within groups.
+	Groups bool
+	// Bins of the streaming AUC; 0: score.DefaultBins, 65536. More bins, smaller
+	// error: see Report.StreamingAUCError.
+	Bins int
+	// LogitShift is added to every logit before it becomes a probability. A
+	// model trained on a share r of the negatives sees odds that are 1/r too
+	// high, which log(r) makes up for. Ranking does not depend on it.
+	LogitShift float32
+}
+
+// Accumulator collects predictions. New makes one.
+type Accumulator struct {
+	opt    Options
+	loss   score.Loss
+	hist   *score.Histogram
+	exact  *score.Exact  // nil when not asked for, or given up
+	groups *score.Groups // nil when not asked for
+}
+
+// New returns an empty Accumulator.
+func New(opt Options) *Accumulator {
+	a := &Accumulator{opt: opt, hist: score.NewHistogram(opt.Bins)}
+	a.Reset()
+	return a
+}
+
+// Reset forgets all examples.
+func (a *Accumulator) Reset() {
+	a.loss = score.Loss{}
+	a.hist.Reset()
+	if a.opt.Exact {
+		if a.exact == nil {
+			a.exact = new(score.Exact)
+		}
+		a.exact.Reset()
+	}
+	if a.opt.Groups {
+		if a.groups == nil {
+			a.groups = score.NewGroups(a.opt.MaxExactExamples)
+		}
+		a.groups.Reset()
+	}
+}
+
+// Add adds examples: logits (N), labels (N) of 0 or 1, weights (N) or nil when
+// all are 1, groups (N), needed only with Options.Groups. The slices are not
+// kept. On an error, which names the offending example, nothing has been added.
+func (a *Accumulator) Add(logits, labels, weights []float32, groups []uint64) error {
+	if err := a.check(logits, labels, weights, groups); err != nil {
+		return err
+	}
+	for i, logit := range logits {
+		positive := labels[i] == 1
+		weight := float32(1)
+		if weights != nil {
+			weight = weights[i]
+		}
+		// The shifted logit is rounded to float32, as it is when the model serves.
+		a.loss.Add(float64(logit+a.opt.LogitShift), positive, float64(weight))
+		a.hist.Add(logit, positive, weight)
+		if a.exact != nil {
+			a.exact.Add(logit, positive, weight)
+		}
+		if a.groups != nil {
+			a.groups.Add(groups[i], logit, positive, weight)
+		}
+	}
+	if a.opt.MaxExactExamples > 0 && a.loss.Examples() > a.opt.MaxExactExamples {
+		a.exact = nil
+	}
+	return nil
+}
+
+func (a *Accumulator) check(logits, labels, weights []float32, groups []uint64) error {
+	n := len(logits)
+	if len(labels) != n || (weights != nil && len(weights) != n) || (groups != nil && len(groups) != n) {
+		return fmt.Errorf("metrics: %d logits with %d labels, %d weights, %d groups", n, len(labels), len(weights), len(groups))
+	}
+	if a.groups != nil && groups == nil && n > 0 {
+		return errors.New("metrics: group AUC is asked for, but the examples have no groups")
+	}
+	for i, logit := range logits {
+		if !finite(logit) {
+			return fmt.Errorf("metrics: example %d: %w: %v; the model has diverged, a smaller learning rate may help",
+				a.loss.Examples()+int64(i), ErrNotFinite, logit)
+		}
+	}
+	for i, label := range labels {
+		if label != 0 && label != 1 {
+			return fmt.Errorf("metrics: example %d: label %v is neither 0 nor 1", a.loss.Examples()+int64(i), label)
+		}
+	}
+	for i, weight := range weights {
+		if !finite(weight) || weight < 0 {
+			return fmt.Errorf("metrics: example %d: weight %v is negative or not finite", a.loss.Examples()+int64(i), weight)
+		}
+	}
+	return nil
+}
+
+func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
+
+// Bytes is the memory held for examples and bins.
+func (a *Accumulator) Bytes() int64 {
+	n := a.hist.Bytes()
+	if a.exact != nil {
+		n += a.exact.Bytes()
+	}
+	if a.groups != nil {
+		n += a.groups.Bytes()
+	}
+	return n
+}
+
+// Report measures the examples so far. It costs a sort where the exact or the
+// group AUC is asked for. More examples may be added after it.
+func (a *Accumulator) Report() Report {
+	r := Report{
+		Examples:          a.loss.Examples(),
+		WeightSum:         a.loss.Weight(),
+		Positives:         a.loss.Positives(),
+		BaseRate:          Value(a.loss.BaseRate()),
+		MeanPrediction:    Value(a.loss.MeanPrediction()),
+		COPC:              Value(a.loss.COPC()),
+		LogLoss:           Value(a.loss.LogLoss()),
+		NormalizedEntropy: Value(a.loss.NormalizedEntropy()),
+		GroupAUC:          Undefined(),
+	}
+	auc, bound := a.hist.AUC()
+	r.StreamingAUC, r.StreamingAUCError = Value(auc), Value(bound)
+	r.AUC, r.AUCError = r.StreamingAUC, r.StreamingAUCError
+	if a.exact != nil {
+		r.AUC, r.AUCExact = Value(a.exact.AUC()), true
+		if r.AUC.Defined() {
+			r.AUCError = 0
+		}
+	}
+	if a.groups != nil {
+		g := a.groups.AUC()
+		r.GroupAUC, r.Groups, r.GroupsUsed, r.GroupShare = Value(g.AUC), g.Seen, g.Used, g.Share
+	}
+	return r
+}

@@ -1,0 +1,35 @@
+// Package metrics judges predictions and writes what it finds.
+//
+// An Accumulator takes logits with labels and weights, mini-batch by
+// mini-batch in the order of the examples, and makes a Report: log loss,
+// normalized entropy, calibration, AUC (exact; and streaming, with its error
+// bound), AUC within groups. How each is computed, and why the bits of a
+// report depend on the examples and their order alone, is told in
+// internal/score.
+//
+// Two writers keep reports and other figures over time:
+//
+//   - JSONLWriter appends one JSON object per line.
+//   - EventWriter writes the event files that TensorBoard shows.
+//
+// # Memory
+//
+//	exact AUC            4 bytes per example, 8 once a weight is not 1
+//	group AUC            16 bytes per example
+//	streaming AUC        1 MiB
+//
+// The lists grow by a quarter at a time. Options.MaxExactExamples bounds both
+// of them: past it the exact AUC gives way to the streaming one (Report.AUCExact
+// turns false and AUCError says how far off AUC may be) and the group AUC to
+// that of a sample of the groups (Report.GroupShare). Accumulator.Bytes counts
+// the memory.
+//
+// # Words that differ between papers
+//
+// COPC is clicks over predicted clicks, so it is above 1 where the model
+// predicts too little. Log loss and entropies are in nats. Group AUC weights
+// groups by impressions (Zhu et al., KDD 2017, §5) and leaves out those with
+// clicks only or none.
+//
+// An Accumulator belongs to one goroutine; the writers may be shared.
+package metrics

@@ -1,0 +1,98 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// EventWriter writes one TensorBoard event file. Each call of Write or
+// Scalars is one write to the operating system, so TensorBoard sees it at once and a crash
+// leaves at most one torn record, which TensorBoard skips.
+//
+// It may be used by several goroutines.
+type EventWriter struct {
+	clock func() time.Time
+	mu    sync.Mutex
+	f     *os.File
+	buf   []byte
+}
+
+// CreateEvents creates an event file in dir, which is made if need be. Its
+// name is events.out.tfevents.<seconds since 1970>.<host>, which is what
+// TensorBoard looks for and orders files by; a second file of the same second
+// gets a number at the end.
+func CreateEvents(dir string) (*EventWriter, error) { return createEvents(dir, time.Now) }
+
+func createEvents(dir string, clock func() time.Time) (*EventWriter, error) {
+	now := clock()
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("metrics: event directory: %w", err)
+	}
+	name := filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%010d.%s", now.Unix(), host))
+	path := name
+	for n := 1; ; n++ {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			path = fmt.Sprintf("%s.%d", name, n)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("metrics: event file: %w", err)
+		}
+		w := &EventWriter{clock: clock, f: f}
+		if err := w.append(func(b []byte) []byte { return appendVersionEvent(b, now) }); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return w, nil
+	}
+}
+
+// Path of the file.
+func (w *EventWriter) Path() string { return w.f.Name() }
+
+// Scalars records the defined figures of a report for a step, as prefix/name.
+func (w *EventWriter) Scalars(step int64, prefix string, r Report) error {
+	return w.Write(step, r.Scalars(prefix))
+}
+
+// Write records figures for a step. No figures, no record.
+func (w *EventWriter) Write(step int64, scalars []Scalar) error {
+	if len(scalars) == 0 {
+		return nil
+	}
+	return w.append(func(b []byte) []byte { return appendScalarEvent(b, step, w.clock(), scalars) })
+}
+
+// append writes one record, whose data event appends.
+func (w *EventWriter) append(event func([]byte) []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf = appendRecord(w.buf[:0], event)
+	if _, err := w.f.Write(w.buf); err != nil {
+		return fmt.Errorf("metrics: event file: %w", err)
+	}
+	return nil
+}
+
+// Close makes the records durable and closes the file.
+func (w *EventWriter) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return closeDurably(w.f)
+}
+
+func closeDurably(f *os.File) error {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}

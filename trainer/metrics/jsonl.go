@@ -1,0 +1,85 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// JSONLWriter appends JSON objects to a file, one per line, each with one
+// write to the operating system: a crash of the process loses no line, a crash
+// of the machine at most the last ones, and the worst that it leaves is a last
+// line cut short. Opening such a file again cuts that line off.
+//
+// It may be used by several goroutines.
+type JSONLWriter struct {
+	mu sync.Mutex
+	f  *os.File
+}
+
+// CreateJSONL creates path, or opens it to append where it is there already.
+func CreateJSONL(path string) (*JSONLWriter, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	if err := seekPastLastLine(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("metrics: opening %s for appending: %w", path, err), f.Close())
+	}
+	return &JSONLWriter{f: f}, nil
+}
+
+// seekPastLastLine goes to the end of the last line of f and cuts off what
+// follows it.
+func seekPastLastLine(f *os.File) error {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	end := size
+	buf := make([]byte, 4096)
+	for end > 0 {
+		n := min(int64(len(buf)), end)
+		if _, err := f.ReadAt(buf[:n], end-n); err != nil {
+			return err
+		}
+		if at := bytes.LastIndexByte(buf[:n], '\n'); at >= 0 {
+			end += int64(at+1) - n
+			break
+		}
+		end -= n
+	}
+	if end < size {
+		if err := f.Truncate(end); err != nil {
+			return err
+		}
+	}
+	_, err = f.Seek(end, io.SeekStart)
+	return err
+}
+
+// Write appends v, which must marshal to JSON. A float64 that is NaN or infinite
+// does not; a Value does.
+func (w *JSONLWriter) Write(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("metrics: line for %s: %w", w.f.Name(), err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := w.f.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}
+
+// Close makes the lines durable and closes the file.
+func (w *JSONLWriter) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return closeDurably(w.f)
+}

@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// Value is a figure that may be undefined: an AUC with one class only, a mean
+// of nothing. Undefined is NaN, null in JSON.
+type Value float64
+
+// Undefined is the undefined Value.
+func Undefined() Value { return Value(math.NaN()) }
+
+// Defined says whether there is a figure.
+func (v Value) Defined() bool { return !math.IsNaN(float64(v)) }
+
+// String is the figure, or "undefined".
+func (v Value) String() string {
+	if !v.Defined() {
+		return "undefined"
+	}
+	return strconv.FormatFloat(float64(v), 'g', -1, 64)
+}
+
+// MarshalJSON writes an undefined Value as null.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if !v.Defined() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(v))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*v = Undefined()
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(v))
+}
+
+// Report is what an Accumulator found.
+type Report struct {
+	Examples       int64   `json:"examples"`
+	WeightSum      float64 `json:"weight_sum"`      // of all examples
+	Positives      float64 `json:"positives"`       // weight of the positives
+	BaseRate       Value   `json:"base_rate"`       // Positives / WeightSum
+	MeanPrediction Value   `json:"mean_prediction"` // mean predicted probability, after LogitShift
+	COPC           Value   `json:"copc"`            // clicks / predicted clicks; above 1: predictions too low
+
+	LogLoss           Value `json:"log_loss"`           // mean, nats
+	NormalizedEntropy Value `json:"normalized_entropy"` // LogLoss / entropy of BaseRate; below 1 is better than the base rate
+
+	AUC      Value `json:"auc"` // exact where AUCExact, else StreamingAUC
+	AUCExact bool  `json:"auc_exact"`
+	AUCError Value `json:"auc_error"` // AUC is at most so far from the exact one
+
+	StreamingAUC      Value `json:"streaming_auc"`
+	StreamingAUCError Value `json:"streaming_auc_error"` // StreamingAUC is at most so far from the exact AUC
+
+	GroupAUC   Value   `json:"group_auc"`   // mean over the groups with both classes, by impressions; undefined when not asked for
+	Groups     int     `json:"groups"`      // groups looked at
+	GroupsUsed int     `json:"groups_used"` // those with both classes
+	GroupShare float64 `json:"group_share"` // share of all groups that were looked at; 0 when not asked for
+}
+
+// Scalar is one named figure for EventWriter.
+type Scalar struct {
+	Tag   string
+	Value float64
+}
+
+// Scalars lists the defined figures of the report as prefix/name, for
+// TensorBoard, where prefix (train, eval) becomes the section of the page.
+func (r Report) Scalars(prefix string) []Scalar {
+	var list []Scalar
+	for _, s := range []struct {
+		name  string
+		value Value
+	}{
+		{"auc", r.AUC}, {"log_loss", r.LogLoss}, {"normalized_entropy", r.NormalizedEntropy},
+		{"copc", r.COPC}, {"base_rate", r.BaseRate}, {"mean_prediction", r.MeanPrediction}, {"group_auc", r.GroupAUC},
+	} {
+		if s.value.Defined() {
+			list = append(list, Scalar{prefix + "/" + s.name, float64(s.value)})
+		}
+	}
+	return list
+}
