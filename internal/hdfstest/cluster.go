@@ -1,0 +1,345 @@
+package hdfstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Config describes a cluster.
+type Config struct {
+	// DataNodes holds the number of DataNodes.
+	DataNodes int
+	// Separate makes each DataNode a process of its own, which can be killed
+	// and hung.
+	Separate bool
+	// HA makes a pair of NameNodes behind the name service Nameservice.
+	HA bool
+	// Kerberos starts a KDC and secures the cluster with it.
+	Kerberos bool
+	// Conf holds further keys of the servers' configuration.
+	Conf map[string]string
+	// DataNodeConf holds keys for single DataNodes; not with Separate.
+	DataNodeConf []map[string]string
+}
+
+// Cluster is a running HDFS. Its methods fail the test they are given.
+type Cluster struct {
+	cfg           Config
+	dir           string
+	confDir       string
+	ports         []int
+	server        *process
+	dataNodes     []*process // Separate
+	kdc           *KDC
+	serviceKeytab string
+	startup       time.Duration
+}
+
+// Start starts a cluster for one test and ends it with the test.
+func Start(t testing.TB, cfg Config) *Cluster {
+	t.Helper()
+	requireFor(t, cfg)
+	c, err := start(t.TempDir(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.stop)
+	return c
+}
+
+// requireFor skips or fails the test if something is not installed.
+func requireFor(t testing.TB, cfg Config) {
+	t.Helper()
+	requireTools(t, "java", "mvn")
+	if cfg.Kerberos {
+		requireTools(t, "krb5kdc", "kdb5_util", "kadmin.local", "kinit")
+	}
+	if _, err := buildClassPath(); err != nil {
+		unavailable(t, "the mini cluster could not be built: %v", err)
+	}
+}
+
+func start(dir string, cfg Config) (c *Cluster, err error) {
+	begin := time.Now()
+	c = &Cluster{cfg: cfg, dir: dir, confDir: filepath.Join(dir, "conf")}
+	defer func() {
+		if err != nil {
+			c.stop()
+		}
+	}()
+	if err := os.MkdirAll(c.confDir, 0o755); err != nil {
+		return nil, err
+	}
+	if cfg.Kerberos {
+		kdcDir := filepath.Join(dir, "kdc")
+		if err := os.Mkdir(kdcDir, 0o700); err != nil {
+			return nil, err
+		}
+		if c.kdc, err = startKDC(kdcDir); err != nil {
+			return nil, err
+		}
+		if c.serviceKeytab, err = c.kdc.keytab("hdfs/localhost", time.Hour); err != nil {
+			return nil, err
+		}
+	}
+	if c.ports = freePorts(1); cfg.HA {
+		c.ports = freePorts(2)
+	}
+	if err := writeConf(c.confDir, c.clientConf()); err != nil {
+		return nil, err
+	}
+
+	props := c.serverConf()
+	var ports []string
+	for _, p := range c.ports {
+		ports = append(ports, strconv.Itoa(p))
+	}
+	props["test.namenode.ports"] = strings.Join(ports, ",")
+	if cfg.HA {
+		props["test.nameservice"] = Nameservice
+	}
+	if !cfg.Separate {
+		props["test.datanodes"] = strconv.Itoa(cfg.DataNodes)
+		for i, conf := range cfg.DataNodeConf {
+			for k, v := range conf {
+				props[fmt.Sprintf("test.dn.%d.%s", i, k)] = v
+			}
+		}
+	}
+	propFile := filepath.Join(dir, "cluster.properties")
+	if err := writeProperties(propFile, props); err != nil {
+		return nil, err
+	}
+	if c.server, err = c.java("cluster", "TestCluster", propFile); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	if line, err := c.server.readLine(ctx); err != nil {
+		return nil, err
+	} else if line != "ready" {
+		return nil, fmt.Errorf("cluster says %q\n%s", line, c.server.log())
+	}
+	if cfg.Separate {
+		c.dataNodes = make([]*process, cfg.DataNodes)
+		for i := range c.dataNodes {
+			if err := c.startDataNode(i); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := c.server.command("wait-datanodes", strconv.Itoa(cfg.DataNodes)); err != nil {
+			return nil, err
+		}
+	}
+	c.startup = time.Since(begin)
+	return c, nil
+}
+
+// java runs a main class of the mini cluster.
+func (c *Cluster) java(name, class string, args ...string) (*process, error) {
+	path, err := buildClassPath()
+	if err != nil {
+		return nil, err
+	}
+	flags := slices.Clone(javaFlags)
+	if c.kdc != nil {
+		flags = append(flags, "-Djava.security.krb5.conf="+c.kdc.Krb5Conf())
+	}
+	flags = append(flags, "-cp", path, class)
+	return startProcess(c.dir, name, nil, "java", append(flags, args...)...)
+}
+
+func (c *Cluster) startDataNode(i int) error {
+	conf := c.serverConf()
+	maps.Copy(conf, map[string]string{
+		"fs.defaultFS":               fmt.Sprintf("hdfs://127.0.0.1:%d", c.ports[0]),
+		"dfs.datanode.data.dir":      filepath.Join(c.dir, "dfs", "data", fmt.Sprintf("dn%d", i)),
+		"dfs.datanode.address":       "127.0.0.1:0",
+		"dfs.datanode.ipc.address":   "127.0.0.1:0",
+		"dfs.datanode.http.address":  "127.0.0.1:0",
+		"dfs.datanode.data.dir.perm": "755",
+	})
+	var args []string
+	for _, k := range slices.Sorted(maps.Keys(conf)) {
+		args = append(args, "-D", k+"="+conf[k])
+	}
+	p, err := c.java(fmt.Sprintf("datanode%d", i), "org.apache.hadoop.hdfs.server.datanode.DataNode", args...)
+	c.dataNodes[i] = p
+	return err
+}
+
+func (c *Cluster) stop() {
+	for _, p := range append(slices.Clone(c.dataNodes), c.server) {
+		if p != nil {
+			p.kill()
+		}
+	}
+	if c.kdc != nil {
+		c.kdc.proc.kill()
+	}
+}
+
+// Startup is how long the cluster took to start.
+func (c *Cluster) Startup() time.Duration { return c.startup }
+
+// KDC is the cluster's KDC.
+func (c *Cluster) KDC() *KDC { return c.kdc }
+
+// Addr is the (first) NameNode's host:port.
+func (c *Cluster) Addr() string { return fmt.Sprintf("localhost:%d", c.ports[0]) }
+
+// URI is the hdfs:// URI of an absolute path.
+func (c *Cluster) URI(path string) string {
+	if c.cfg.HA {
+		return "hdfs://" + Nameservice + path
+	}
+	return "hdfs://" + c.Addr() + path
+}
+
+func (c *Cluster) command(t testing.TB, words ...string) string {
+	t.Helper()
+	out, err := c.server.command(words...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// PutOptions says how a file is stored; zero values are defaults.
+type PutOptions struct {
+	Replication   int   // default: the number of DataNodes
+	BlockBytes    int64 // default: 1 MiB
+	ChecksumBytes int   // bytes per checksum; default: 512, as in HDFS
+	DataNode      int   // 1 + the DataNode of the first replica; 0: any
+}
+
+// Put copies a local file into HDFS.
+func (c *Cluster) Put(t testing.TB, local, remote string, o PutOptions) {
+	t.Helper()
+	if o.Replication == 0 {
+		o.Replication = c.cfg.DataNodes
+	}
+	if o.BlockBytes == 0 {
+		o.BlockBytes = 1 << 20
+	}
+	if o.ChecksumBytes == 0 {
+		o.ChecksumBytes = 512
+	}
+	c.command(t, "put", local, remote, strconv.Itoa(o.Replication), strconv.FormatInt(o.BlockBytes, 10),
+		strconv.Itoa(o.ChecksumBytes), strconv.Itoa(o.DataNode-1))
+}
+
+// PutBytes stores data as a file.
+func (c *Cluster) PutBytes(t testing.TB, data []byte, remote string, o PutOptions) {
+	t.Helper()
+	local := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(local, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.Put(t, local, remote, o)
+}
+
+// OpenForWriting creates a file, writes n zero bytes, makes them visible to
+// readers and keeps the file open until CloseFile.
+func (c *Cluster) OpenForWriting(t testing.TB, remote string, n int) {
+	t.Helper()
+	c.command(t, "open", remote, strconv.Itoa(n))
+}
+
+// CloseFile closes a file opened by OpenForWriting.
+func (c *Cluster) CloseFile(t testing.TB, remote string) {
+	t.Helper()
+	c.command(t, "close", remote)
+}
+
+// Chmod sets the permission bits of a path.
+func (c *Cluster) Chmod(t testing.TB, remote string, mode os.FileMode) {
+	t.Helper()
+	c.command(t, "chmod", remote, fmt.Sprintf("%o", mode.Perm()))
+}
+
+// Chown sets the owner of a path.
+func (c *Cluster) Chown(t testing.TB, remote, user string) {
+	t.Helper()
+	c.command(t, "chown", remote, user)
+}
+
+// Mkdir makes a directory and its parents.
+func (c *Cluster) Mkdir(t testing.TB, remote string, mode os.FileMode) {
+	t.Helper()
+	c.command(t, "mkdir", remote, fmt.Sprintf("%o", mode.Perm()))
+}
+
+// StopNameNode ends a NameNode, StartNameNode starts it again on its port.
+func (c *Cluster) StopNameNode(t testing.TB, i int) {
+	t.Helper()
+	c.command(t, "stop-namenode", strconv.Itoa(i))
+}
+
+// StartNameNode starts a stopped NameNode.
+func (c *Cluster) StartNameNode(t testing.TB, i int) {
+	t.Helper()
+	c.command(t, "start-namenode", strconv.Itoa(i))
+}
+
+// RestartNameNode stops the first NameNode and starts it again.
+func (c *Cluster) RestartNameNode(t testing.TB) {
+	t.Helper()
+	c.StopNameNode(t, 0)
+	c.StartNameNode(t, 0)
+}
+
+// Failover makes NameNode to active and NameNode from standby.
+func (c *Cluster) Failover(t testing.TB, from, to int) {
+	t.Helper()
+	c.command(t, "failover", strconv.Itoa(from), strconv.Itoa(to))
+}
+
+// KillDataNode kills a DataNode process.
+func (c *Cluster) KillDataNode(t testing.TB, i int) {
+	t.Helper()
+	c.dataNode(t, i).kill()
+}
+
+// StartDataNode starts a killed DataNode again, with its blocks.
+func (c *Cluster) StartDataNode(t testing.TB, i int) {
+	t.Helper()
+	if err := c.startDataNode(i); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// StopDataNode hangs a DataNode process (SIGSTOP): its sockets stay open and
+// it answers nothing.
+func (c *Cluster) StopDataNode(t testing.TB, i int) {
+	t.Helper()
+	if err := c.dataNode(t, i).signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ContDataNode lets a hung DataNode go on.
+func (c *Cluster) ContDataNode(t testing.TB, i int) {
+	t.Helper()
+	if err := c.dataNode(t, i).signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Cluster) dataNode(t testing.TB, i int) *process {
+	t.Helper()
+	if !c.cfg.Separate {
+		t.Fatal(errors.New("hdfstest: the DataNodes of this cluster are no processes of their own (Config.Separate)"))
+	}
+	return c.dataNodes[i]
+}

@@ -1,0 +1,156 @@
+package hdfstest
+
+import (
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Nameservice is the name of an HA cluster.
+const Nameservice = "mycluster"
+
+// freePorts finds TCP ports that nobody listens on. They are released again,
+// so another process may take one; a test that hits that fails at start.
+func freePorts(n int) []int {
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			panic(fmt.Sprintf("hdfstest: no free port: %v", err)) // a broken machine
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// serverConf is the configuration of all servers.
+func (c *Cluster) serverConf() map[string]string {
+	conf := map[string]string{
+		"hdfs.minidfs.basedir": filepath.Join(c.dir, "dfs"),
+		"dfs.replication":      fmt.Sprint(max(1, c.cfg.DataNodes)),
+		// Quick: everything runs on one machine.
+		"dfs.heartbeat.interval":                        "1",
+		"dfs.namenode.safemode.extension":               "0",
+		"dfs.namenode.fs-limits.min-block-size":         "512",
+		"dfs.namenode.delegation.token.always-use":      "false",
+		"dfs.blockreport.initialDelay":                  "0",
+		"dfs.client.socket-timeout":                     "10000",
+		"dfs.namenode.decommission.interval":            "1",
+		"dfs.datanode.scan.period.hours":                "-1", // no scanner: a corrupted replica stays until it is read
+		"dfs.datanode.directoryscan.interval":           "-1",
+		"dfs.namenode.redundancy.interval.seconds":      "3600", // nor is one replaced
+		"dfs.namenode.avoid.read.stale.datanode":        "false",
+		"ipc.client.connect.max.retries.on.timeouts":    "2",
+		"dfs.namenode.startup.delay.block.deletion.sec": "0",
+	}
+	if c.kdc != nil {
+		for k, v := range map[string]string{
+			"hadoop.security.authentication":                  "kerberos",
+			"hadoop.security.authorization":                   "true",
+			"dfs.namenode.kerberos.principal":                 "hdfs/localhost@" + Realm,
+			"dfs.namenode.keytab.file":                        c.serviceKeytab,
+			"dfs.datanode.kerberos.principal":                 "hdfs/localhost@" + Realm,
+			"dfs.datanode.keytab.file":                        c.serviceKeytab,
+			"dfs.web.authentication.kerberos.principal":       "hdfs/localhost@" + Realm,
+			"dfs.web.authentication.kerberos.keytab":          c.serviceKeytab,
+			"dfs.namenode.kerberos.internal.spnego.principal": "hdfs/localhost@" + Realm,
+			"dfs.block.access.token.enable":                   "true",
+			"ignore.secure.ports.for.testing":                 "true",
+			"dfs.data.transfer.protection":                    "authentication,integrity,privacy",
+		} {
+			conf[k] = v
+		}
+	}
+	maps.Copy(conf, c.cfg.Conf)
+	return conf
+}
+
+// clientConf is what a user would find in core-site.xml and hdfs-site.xml.
+func (c *Cluster) clientConf() map[string]string {
+	conf := map[string]string{"fs.defaultFS": c.URI("")}
+	if c.cfg.HA {
+		conf["dfs.nameservices"] = Nameservice
+		var names []string
+		for i, p := range c.ports {
+			name := fmt.Sprintf("nn%d", i+1)
+			names = append(names, name)
+			conf["dfs.namenode.rpc-address."+Nameservice+"."+name] = fmt.Sprintf("localhost:%d", p)
+		}
+		conf["dfs.ha.namenodes."+Nameservice] = strings.Join(names, ",")
+		conf["dfs.client.failover.proxy.provider."+Nameservice] =
+			"org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+	}
+	if c.kdc != nil {
+		conf["hadoop.security.authentication"] = "kerberos"
+		conf["dfs.namenode.kerberos.principal"] = "hdfs/_HOST@" + Realm
+		conf["dfs.data.transfer.protection"] = "authentication,integrity,privacy"
+	}
+	return conf
+}
+
+// ConfDir is a directory with core-site.xml and hdfs-site.xml for clients.
+func (c *Cluster) ConfDir() string { return c.confDir }
+
+// ConfDirWith is a ConfDir with some keys changed, or removed by an empty value.
+func (c *Cluster) ConfDirWith(t testing.TB, changes map[string]string) string {
+	t.Helper()
+	conf := c.clientConf()
+	for k, v := range changes {
+		if conf[k] = v; v == "" {
+			delete(conf, k)
+		}
+	}
+	dir := t.TempDir()
+	if err := writeConf(dir, conf); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+type xmlProperty struct {
+	Name  string `xml:"name"`
+	Value string `xml:"value"`
+}
+
+// writeConf writes the two files; "dfs." keys belong to hdfs-site.xml.
+func writeConf(dir string, conf map[string]string) error {
+	var site struct {
+		XMLName    xml.Name      `xml:"configuration"`
+		Properties []xmlProperty `xml:"property"`
+	}
+	core := site
+	for _, k := range slices.Sorted(maps.Keys(conf)) {
+		p := xmlProperty{k, conf[k]}
+		if strings.HasPrefix(k, "dfs.") {
+			site.Properties = append(site.Properties, p)
+		} else {
+			core.Properties = append(core.Properties, p)
+		}
+	}
+	for name, v := range map[string]any{"core-site.xml": core, "hdfs-site.xml": site} {
+		out, err := xml.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), append([]byte(xml.Header), out...), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeProperties writes a Java properties file.
+func writeProperties(path string, props map[string]string) error {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(props)) {
+		fmt.Fprintf(&b, "%s=%s\n", strings.ReplaceAll(k, ":", `\:`), strings.ReplaceAll(props[k], `\`, `\\`))
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o644)
+}

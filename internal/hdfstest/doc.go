@@ -1,0 +1,21 @@
+// Package hdfstest starts real HDFS clusters for integration tests: Hadoop's
+// own NameNode and DataNodes (the mini cluster of testdata/hdfs), with high
+// availability and a real Kerberos KDC if wanted, and lets tests restart, fail
+// over, kill, hang and corrupt them.
+//
+// Start gives a test a cluster of its own, Shared one that all tests of the
+// package use; a package that calls Shared runs its tests through Main, which
+// ends the shared clusters:
+//
+//	func TestMain(m *testing.M) { hdfstest.Main(m) }
+//
+// What a cluster needs (Java, Maven, the KDC) is listed by
+// testdata/hdfs/install.sh. Where it is missing, the test is skipped with a
+// line that starts with "SKIP:"; with AIBOX_REQUIRE_INTEGRATION=1 in the
+// environment it fails instead, so that a continuous integration run cannot
+// pass without these tests.
+//
+// Every process is killed when the test process ends, however it ends. A
+// cluster costs 4 to 6 s of start-up and about 300 MB; DataNodes that are
+// processes of their own about 200 MB each.
+package hdfstest

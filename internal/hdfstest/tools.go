@@ -1,0 +1,131 @@
+package hdfstest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// RequireEnv is the environment variable that turns skips into failures when
+// it is "1".
+const RequireEnv = "AIBOX_REQUIRE_INTEGRATION"
+
+// unavailable skips the test, or fails it where integration tests must run.
+func unavailable(t testing.TB, format string, args ...any) {
+	t.Helper()
+	msg := fmt.Sprintf(format, args...)
+	if os.Getenv(RequireEnv) == "1" {
+		t.Fatalf("%s=1, but %s", RequireEnv, msg)
+	}
+	t.Skipf("SKIP: %s (testdata/hdfs/install.sh lists what HDFS tests need)", msg)
+}
+
+// tool finds a program; Debian keeps the KDC's in /usr/sbin, which is not on
+// every user's path.
+func tool(name string) (string, error) {
+	if p, err := exec.LookPath(name); err == nil {
+		return p, nil
+	}
+	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/sbin"} {
+		if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed", name)
+}
+
+func requireTools(t testing.TB, names ...string) {
+	t.Helper()
+	var missing []string
+	for _, n := range names {
+		if _, err := tool(n); err != nil {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) > 0 {
+		unavailable(t, "%s not installed", strings.Join(missing, ", "))
+	}
+}
+
+// projectDir is testdata/hdfs, found from the test's working directory.
+func projectDir() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "testdata", "hdfs"), nil
+		}
+		if filepath.Dir(dir) == dir {
+			return "", errors.New("no go.mod above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+var classPath struct {
+	once  sync.Once
+	value string
+	err   error
+}
+
+// buildClassPath builds the mini cluster once for all test processes and
+// returns its class path.
+func buildClassPath() (string, error) {
+	classPath.once.Do(func() { classPath.value, classPath.err = build() })
+	return classPath.value, classPath.err
+}
+
+// build runs Maven unless testdata/hdfs/target was built from the same
+// sources. A lock file keeps the test processes of several packages apart.
+func build() (string, error) {
+	dir, err := projectDir()
+	if err != nil {
+		return "", err
+	}
+	target := filepath.Join(dir, "target")
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.OpenFile(filepath.Join(target, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close() // releases the lock
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return "", err
+	}
+
+	hash := sha256.New()
+	for _, name := range []string{"pom.xml", "src/main/java/TestCluster.java"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return "", err
+		}
+		hash.Write(data)
+	}
+	stamp := hex.EncodeToString(hash.Sum(nil))
+	stampFile := filepath.Join(target, ".stamp")
+	path := filepath.Join(target, "classes") + ":" + filepath.Join(target, "lib", "*")
+	if old, err := os.ReadFile(stampFile); err == nil && string(old) == stamp {
+		return path, nil
+	}
+	mvn := exec.Command("mvn", "-q", "-B", "compile")
+	mvn.Dir = dir
+	if out, err := mvn.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mvn compile in %s: %w\n%s", dir, err, tail(out, 2000))
+	}
+	return path, os.WriteFile(stampFile, []byte(stamp), 0o644)
+}
+
+func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }

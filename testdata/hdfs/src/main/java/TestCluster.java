@@ -1,0 +1,198 @@
+import java.io.BufferedReader;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.net.InetSocketAddress;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CreateFlag;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.Options;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.hdfs.MiniDFSNNTopology;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants;
+import org.apache.hadoop.hdfs.protocol.LocatedBlock;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.security.UserGroupInformation;
+
+/**
+ * A real HDFS for tests: NameNodes, and DataNodes if wanted, in this process,
+ * driven by commands on standard input, one per line, words separated by tabs.
+ * Each command is answered by one line, "ok" with results or "error". The
+ * process ends at the end of its input, so that it never outlives the test.
+ *
+ * <p>The only argument is a properties file: Hadoop's configuration keys, and
+ *
+ * <pre>
+ *   test.nameservice     name service of an HA pair; absent: one NameNode
+ *   test.namenode.ports  RPC ports, comma separated
+ *   test.datanodes       DataNodes in this process
+ *   test.dn.I.KEY        KEY of the configuration of DataNode I only
+ * </pre>
+ */
+public final class TestCluster {
+  private final Properties props;
+  private final MiniDFSCluster cluster;
+  private final boolean ha;
+  private final Map<String, FSDataOutputStream> open = new HashMap<>();
+  private DistributedFileSystem fs;
+
+  private TestCluster(Properties props) throws Exception {
+    this.props = props;
+    Configuration conf = new HdfsConfiguration();
+    for (String key : props.stringPropertyNames()) {
+      if (!key.startsWith("test.")) {
+        conf.set(key, props.getProperty(key));
+      }
+    }
+    UserGroupInformation.setConfiguration(conf);
+    String[] ports = props.getProperty("test.namenode.ports").split(",");
+    String nameservice = props.getProperty("test.nameservice");
+    ha = nameservice != null;
+    MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(conf).numDataNodes(0);
+    if (ha) {
+      MiniDFSNNTopology.NSConf ns = new MiniDFSNNTopology.NSConf(nameservice);
+      for (int i = 0; i < ports.length; i++) {
+        ns.addNN(new MiniDFSNNTopology.NNConf("nn" + (i + 1)).setIpcPort(Integer.parseInt(ports[i])));
+      }
+      builder.nnTopology(new MiniDFSNNTopology().addNameservice(ns));
+    } else {
+      builder.nameNodePort(Integer.parseInt(ports[0]));
+    }
+    cluster = builder.build();
+    if (ha) {
+      cluster.transitionToActive(0);
+    }
+    for (int i = 0; i < Integer.parseInt(props.getProperty("test.datanodes", "0")); i++) {
+      Configuration dnConf = new HdfsConfiguration(conf);
+      String prefix = "test.dn." + i + ".";
+      for (String key : props.stringPropertyNames()) {
+        if (key.startsWith(prefix)) {
+          dnConf.set(key.substring(prefix.length()), props.getProperty(key));
+        }
+      }
+      cluster.startDataNodes(dnConf, 1, true, null, null, null, null);
+    }
+    cluster.waitActive();
+    connect(0);
+  }
+
+  private void connect(int namenode) throws IOException {
+    fs = cluster.getFileSystem(namenode);
+  }
+
+  private String run(String[] a) throws Exception {
+    switch (a[0]) {
+      case "put": // local remote replication blockBytes checksumBytes favoredDataNode|-1
+        return put(a);
+      case "concat": // target source
+        fs.concat(new Path(a[1]), new Path[] {new Path(a[2])});
+        return "";
+      case "open": // remote bytes: write so many, flush them to the DataNodes, keep the file open
+        FSDataOutputStream out = fs.create(new Path(a[1]));
+        byte[] zeros = new byte[Integer.parseInt(a[2])];
+        if (zeros.length > 0) {
+          out.write(zeros);
+          out.hflush();
+        }
+        open.put(a[1], out);
+        return "";
+      case "close": // remote
+        open.remove(a[1]).close();
+        return "";
+      case "chmod": // remote octal
+        fs.setPermission(new Path(a[1]), new FsPermission((short) Integer.parseInt(a[2], 8)));
+        return "";
+      case "chown": // remote user
+        fs.setOwner(new Path(a[1]), a[2], null);
+        return "";
+      case "mkdir": // remote octal
+        fs.mkdirs(new Path(a[1]));
+        fs.setPermission(new Path(a[1]), new FsPermission((short) Integer.parseInt(a[2], 8)));
+        return "";
+      case "blocks": // remote -> name:offset:length ...
+        StringBuilder sb = new StringBuilder();
+        for (LocatedBlock b : fs.getClient().getLocatedBlocks(a[1], 0, Long.MAX_VALUE).getLocatedBlocks()) {
+          sb.append(b.getBlock().getBlockName()).append(':').append(b.getStartOffset());
+          sb.append(':').append(b.getBlockSize()).append(' ');
+        }
+        return sb.toString();
+      case "wait-datanodes": // n
+        while (fs.getDataNodeStats(HdfsConstants.DatanodeReportType.LIVE).length < Integer.parseInt(a[1])) {
+          Thread.sleep(50);
+        }
+        return "";
+      case "stop-namenode": // i
+        cluster.shutdownNameNode(Integer.parseInt(a[1]));
+        return "";
+      case "start-namenode": // i
+        cluster.restartNameNode(Integer.parseInt(a[1]), true);
+        if (!ha) {
+          connect(0);
+        }
+        return "";
+      case "failover": // from to
+        cluster.transitionToStandby(Integer.parseInt(a[1]));
+        cluster.transitionToActive(Integer.parseInt(a[2]));
+        connect(Integer.parseInt(a[2]));
+        return "";
+      case "safemode": // enter|leave
+        fs.setSafeMode(a[1].equals("enter")
+            ? org.apache.hadoop.fs.SafeModeAction.ENTER : org.apache.hadoop.fs.SafeModeAction.LEAVE);
+        return "";
+      default:
+        throw new IllegalArgumentException("unknown command " + a[0]);
+    }
+  }
+
+  private String put(String[] a) throws Exception {
+    int checksumBytes = Integer.parseInt(a[5]);
+    Options.ChecksumOpt checksum =
+        new Options.ChecksumOpt(org.apache.hadoop.util.DataChecksum.Type.CRC32C, checksumBytes);
+    int favored = Integer.parseInt(a[6]);
+    short replication = Short.parseShort(a[3]);
+    long blockBytes = Long.parseLong(a[4]);
+    Path path = new Path(a[2]);
+    fs.mkdirs(path.getParent());
+    FSDataOutputStream out;
+    if (favored >= 0) {
+      DataNode dn = cluster.getDataNodes().get(favored);
+      out = fs.create(path, FsPermission.getFileDefault(), true, 65536, replication, blockBytes, null,
+          new InetSocketAddress[] {dn.getXferAddress()});
+    } else {
+      out = fs.create(path, FsPermission.getFileDefault(), EnumSet.of(CreateFlag.CREATE, CreateFlag.OVERWRITE),
+          65536, replication, blockBytes, null, checksum);
+    }
+    try (InputStream in = new FileInputStream(a[1]); FSDataOutputStream o = out) {
+      in.transferTo(o);
+    }
+    return "";
+  }
+
+  public static void main(String[] args) throws Exception {
+    Properties props = new Properties();
+    try (InputStream in = new FileInputStream(args[0])) {
+      props.load(in);
+    }
+    TestCluster t = new TestCluster(props);
+    System.out.println("ready");
+    BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+    for (String line; (line = in.readLine()) != null; ) {
+      try {
+        System.out.println("ok " + t.run(line.split("\t")));
+      } catch (Throwable e) {
+        e.printStackTrace();
+        System.out.println("error " + e.toString().replace('\n', ' '));
+      }
+    }
+    Runtime.getRuntime().halt(0); // at once: nothing of the cluster is kept
+  }
+}
