@@ -1,0 +1,64 @@
+package model
+
+import (
+	"aibox/trainer/ops"
+
+	"gorgonia.org/gorgonia"
+)
+
+// aibox is the joint network of AIBox §2.2, Figure 1:
+//
+//	emb = activation(pooled rows)                     (the paper's ReLU, §2.1)
+//
+//	tower 0:  [emb, dense₀]            -> h₀₁ … h₀ₗ
+//	tower 1:  [emb, dense₁, h₀₁, h₀ₗ]  -> h₁₁ … h₁ₗ
+//	tower 2:  [emb, dense₂, h₁₁, h₁ₗ]  -> …
+//	logit  =  output([h₀ₗ, h₁ₗ, h₂ₗ, …])
+//
+// Each tower sees one kind of dense features. The first hidden layer of a
+// tower (low-level features) and its last one (abstract features) join the
+// input of the next tower; a tower of one layer hands that one on once.
+func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	emb := b.layer("embedding", b.act.String(), b.check(ops.Activate(b.act, pooled)))
+	var lasts []*gorgonia.Node
+	var first, last *gorgonia.Node // of the tower before
+	for _, tower := range b.spec.towers() {
+		handed := last
+		if first == last {
+			first = nil
+		}
+		input := b.concat(emb, b.denseColumns(tower.Dense), first, handed)
+		first, last = b.mlp("tower/"+tower.Name, tower.Layers, true, input)
+		if b.err != nil {
+			return nil
+		}
+		lasts = append(lasts, last)
+	}
+	return b.output(b.concat(lasts...))
+}
+
+// denseColumns picks columns of the dense features, in the given order; nil
+// for none.
+func (b *builder) denseColumns(columns []int) *gorgonia.Node {
+	x := b.densePart()
+	if b.err != nil || x == nil {
+		return nil
+	}
+	var parts []*gorgonia.Node
+	for i := 0; i < len(columns); {
+		// A run of neighbouring columns is one slice.
+		j := i + 1
+		for j < len(columns) && columns[j] == columns[j-1]+1 {
+			j++
+		}
+		parts = append(parts, b.columns(len(b.spec.Dense), columns[i], columns[j-1]+1, x))
+		i = j
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return b.concat(parts...)
+}

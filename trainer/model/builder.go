@@ -1,0 +1,278 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"aibox/trainer/ops"
+	"aibox/trainer/optim"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// builder makes one graph of a model, for n examples, for training or for
+// inference. The first error stays; every method then does nothing.
+type builder struct {
+	spec     Spec
+	act      ops.Activation
+	pooling  ops.Pooling
+	n        int
+	training bool
+
+	params  *params
+	buffers *params
+	graph   *gorgonia.ExprGraph
+	err     error
+
+	nodes    []*gorgonia.Node // of params used, in order of declaration
+	used     []*optim.Param
+	norms    []norm
+	dropouts int
+	layers   []Layer
+
+	dense *ops.Input // nil without dense features
+	rows  *ops.Input
+	bags  ops.Bags
+	sets  struct{ offsets, index, weights *ops.Input }
+	step  *ops.Input
+}
+
+// norm is one batch normalization: where its batch statistics are found and
+// which running statistics they feed.
+type norm struct {
+	stats          *gorgonia.Node
+	mean, variance *optim.Param
+}
+
+// check keeps err and passes node on.
+func (b *builder) check(node *gorgonia.Node, err error) *gorgonia.Node {
+	if b.err == nil {
+		b.err = err
+	}
+	return node
+}
+
+// input adds an input whose shape may change.
+func (b *builder) input(name string, of tensor.Dtype, shape ...int) *ops.Input {
+	if b.err != nil {
+		return nil
+	}
+	in, err := ops.NewInput(b.graph, name, of, shape...)
+	if err != nil {
+		b.err = fmt.Errorf("model: input %s: %w", name, err)
+	}
+	return in
+}
+
+// param returns the node of a trained parameter.
+func (b *builder) param(name string, init initializer, shape ...int) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	p, value := b.params.declare(name, shape, init)
+	node := gorgonia.NewTensor(b.graph, tensor.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+	if b.err = gorgonia.Let(node, value); b.err != nil {
+		return nil
+	}
+	b.nodes, b.used = append(b.nodes, node), append(b.used, p)
+	return node
+}
+
+// layer records a step of the network for Describe.
+func (b *builder) layer(name, kind string, node *gorgonia.Node, params ...string) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	l := Layer{Name: name, Kind: kind, Columns: node.Shape()[1]}
+	for _, p := range params {
+		param := b.params.byName[name+"/"+p]
+		l.Params = append(l.Params, param)
+		l.Values += len(param.Data)
+	}
+	b.layers = append(b.layers, l)
+	return node
+}
+
+// pooled adds the inputs of the rows and bags and returns the pooled rows,
+// (N, F*RowDim).
+func (b *builder) pooled() *gorgonia.Node {
+	f, r := len(b.spec.Fields), b.spec.RowDim()
+	b.rows = b.input("rows", tensor.Float32, 1, r)
+	b.sets.offsets = b.input("bags/offsets", tensor.Int32, b.n*f+1)
+	b.sets.index = b.input("bags/index", tensor.Int32, 1)
+	b.sets.weights = b.input("bags/weights", tensor.Float32, 1)
+	if b.err != nil {
+		return nil
+	}
+	b.bags = ops.Bags{Offsets: b.sets.offsets.Node, Index: b.sets.index.Node, Weights: b.sets.weights.Node}
+	node := b.check(ops.BagPool(b.pooling, f, b.rows.Node, b.bags))
+	return b.layer("pooling", b.pooling.String()+" of rows", node)
+}
+
+// densePart returns the dense features, nil when there are none.
+func (b *builder) densePart() *gorgonia.Node {
+	if len(b.spec.Dense) == 0 || b.err != nil {
+		return nil
+	}
+	if b.dense == nil {
+		if b.dense = b.input("dense", tensor.Float32, b.n, len(b.spec.Dense)); b.err != nil {
+			return nil
+		}
+	}
+	return b.dense.Node
+}
+
+// columns keeps columns of every group of period columns.
+func (b *builder) columns(period, lo, hi int, x *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil || lo == 0 && hi == period {
+		return x
+	}
+	return b.check(ops.Columns(period, lo, hi, x))
+}
+
+// concat joins the parts that are not nil.
+func (b *builder) concat(parts ...*gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	var present []*gorgonia.Node
+	for _, p := range parts {
+		if p != nil {
+			present = append(present, p)
+		}
+	}
+	return b.check(ops.Concat(present...))
+}
+
+// add sums the parts that are not nil.
+func (b *builder) add(parts ...*gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	var present []*gorgonia.Node
+	for _, p := range parts {
+		if p != nil {
+			present = append(present, p)
+		}
+	}
+	if len(present) == 1 {
+		return present[0]
+	}
+	return b.check(ops.Sum(present...))
+}
+
+// linear is one layer without activation, named name.
+func (b *builder) linear(name string, act ops.Activation, units int, bias bool, x *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	fanIn := x.Shape()[1]
+	names := []string{"weight"}
+	w := b.param(name+"/weight", uniform(fanIn), fanIn, units)
+	var beta *gorgonia.Node
+	if bias {
+		beta = b.param(name+"/bias", uniform(fanIn), units)
+		names = append(names, "bias")
+	}
+	if b.err != nil {
+		return nil
+	}
+	return b.layer(name, "linear "+act.String(), b.check(ops.Linear(act, x, w, beta)), names...)
+}
+
+// output is the last layer, to one logit.
+func (b *builder) output(x *gorgonia.Node) *gorgonia.Node {
+	return b.linear("output", ops.Identity, 1, true, x)
+}
+
+// mlp is hidden layers name/0, name/1, … It returns the results of the first
+// and of the last one.
+func (b *builder) mlp(name string, sizes []int, dropout bool, x *gorgonia.Node) (first, last *gorgonia.Node) {
+	last = x
+	for i, units := range sizes {
+		if b.err != nil {
+			return nil, nil
+		}
+		last = b.hidden(fmt.Sprintf("%s/%d", name, i), units, dropout, last)
+		if i == 0 {
+			first = last
+		}
+	}
+	return first, last
+}
+
+func (b *builder) hidden(name string, units int, dropout bool, x *gorgonia.Node) *gorgonia.Node {
+	if !b.spec.BatchNorm {
+		x = b.linear(name, b.act, units, true, x)
+	} else {
+		x = b.linear(name, ops.Identity, units, false, x)
+		x = b.batchNorm(name+"/norm", x)
+		if b.err == nil {
+			x = b.check(ops.Activate(b.act, x))
+		}
+	}
+	if !dropout || b.spec.Dropout == 0 || b.err != nil {
+		return x
+	}
+	b.dropouts++
+	if b.training {
+		if b.step == nil {
+			if b.step = b.input("step", tensor.Int64, 1); b.err != nil {
+				return nil
+			}
+		}
+		x = b.check(ops.Dropout(b.spec.Dropout, b.spec.Seed, b.dropouts, x, b.step.Node))
+	}
+	return b.layer(name+"/dropout", fmt.Sprintf("dropout %g", b.spec.Dropout), x)
+}
+
+func (b *builder) batchNorm(name string, x *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	c := x.Shape()[1]
+	gamma := b.param(name+"/gamma", constant(1), c)
+	beta := b.param(name+"/beta", constant(0), c)
+	// The running statistics lie one behind the other, so that together they
+	// are the (2, C) matrix that inference reads.
+	both, value := b.buffers.declareStats(name, c)
+	if b.err != nil {
+		return nil
+	}
+	var stats *gorgonia.Node
+	if b.training {
+		if stats = b.check(ops.BatchStats(x)); b.err != nil {
+			return nil
+		}
+		b.norms = append(b.norms, norm{stats: stats, mean: both[0], variance: both[1]})
+	} else {
+		stats = gorgonia.NewTensor(b.graph, tensor.Float32, 2, gorgonia.WithShape(2, c), gorgonia.WithName(name+"/running"))
+		if b.err = gorgonia.Let(stats, value); b.err != nil {
+			return nil
+		}
+	}
+	return b.layer(name, "batch normalization", b.check(ops.BatchNorm(x, gamma, beta, stats)), "gamma", "beta")
+}
+
+// Layer is one step of a network.
+type Layer struct {
+	Name    string
+	Kind    string
+	Columns int            // of its result, (N, Columns)
+	Params  []*optim.Param // its own
+	Values  int            // number of values in Params
+}
+
+// describe formats layers as a table.
+func describe(layers []Layer) string {
+	var s strings.Builder
+	total := 0
+	fmt.Fprintf(&s, "%-28s %-22s %10s %12s\n", "layer", "kind", "columns", "parameters")
+	for _, l := range layers {
+		fmt.Fprintf(&s, "%-28s %-22s %10d %12d\n", l.Name, l.Kind, l.Columns, l.Values)
+		total += l.Values
+	}
+	fmt.Fprintf(&s, "%-28s %-22s %10s %12d\n", "total", "", "", total)
+	return s.String()
+}

@@ -1,0 +1,55 @@
+package model
+
+import "fmt"
+
+// Inputs is one mini-batch: N examples, U unique rows. F is the number of
+// fields, P that of dense features. The model only reads it.
+type Inputs struct {
+	N          int
+	Rows       []float32 // (U, RowDim), values of the mini-batch's unique rows
+	Offsets    []int32   // (N*F+1): bag of field f of example e is Index[Offsets[e*F+f]:Offsets[e*F+f+1]]
+	Index      []int32   // (features), into the unique rows
+	BagWeights []float32 // (features), nil when all are 1
+	Dense      []float32 // (N, P)
+	Labels     []float32 // (N), for Train
+	Weights    []float32 // (N), for Train; nil when all are 1
+	Step       int64     // number of the optimizer step: decides what dropout drops
+}
+
+// check reports inputs that do not fit the model. They come from a reader, so
+// a fault is the program's own; it is an error and not a panic because the
+// graph runs on a goroutine of Gorgonia's, where a panic would say little.
+func (in *Inputs) check(spec Spec, training bool) error {
+	bags := in.N * len(spec.Fields)
+	r := spec.RowDim()
+	switch {
+	case in.N < 1:
+		return fmt.Errorf("model: mini-batch of %d examples", in.N)
+	case len(in.Rows)%r != 0:
+		return fmt.Errorf("model: %d row values for rows of %d", len(in.Rows), r)
+	case len(in.Offsets) != bags+1:
+		return fmt.Errorf("model: %d offsets for %d examples of %d fields, want %d", len(in.Offsets), in.N, len(spec.Fields), bags+1)
+	case len(in.Dense) != in.N*len(spec.Dense):
+		return fmt.Errorf("model: %d dense values for %d examples of %d features", len(in.Dense), in.N, len(spec.Dense))
+	case in.BagWeights != nil && len(in.BagWeights) != len(in.Index):
+		return fmt.Errorf("model: %d bag weights for %d features", len(in.BagWeights), len(in.Index))
+	case training && len(in.Labels) != in.N:
+		return fmt.Errorf("model: %d labels for %d examples", len(in.Labels), in.N)
+	case training && in.Weights != nil && len(in.Weights) != in.N:
+		return fmt.Errorf("model: %d weights for %d examples", len(in.Weights), in.N)
+	case in.Offsets[0] != 0 || int(in.Offsets[bags]) != len(in.Index):
+		return fmt.Errorf("model: offsets from %d to %d for %d features", in.Offsets[0], in.Offsets[bags], len(in.Index))
+	}
+	for b := range bags {
+		if in.Offsets[b] > in.Offsets[b+1] {
+			return fmt.Errorf("model: offsets of bag %d descend from %d to %d", b, in.Offsets[b], in.Offsets[b+1])
+		}
+	}
+	rows := uint32(len(in.Rows) / r)
+	for p, i := range in.Index {
+		if uint32(i) >= rows {
+			return fmt.Errorf("model: feature %d refers to row %d of %d", p, i, rows)
+		}
+	}
+	return nil
+}

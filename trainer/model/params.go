@@ -1,0 +1,87 @@
+package model
+
+import (
+	"hash/fnv"
+	"math"
+
+	"aibox/trainer/ops"
+	"aibox/trainer/optim"
+
+	"gorgonia.org/tensor"
+)
+
+// params holds the values that graphs share, in the order in which the first
+// graph declared them.
+type params struct {
+	seed    uint64
+	list    []*optim.Param
+	byName  map[string]*optim.Param
+	tensors map[string]*tensor.Dense // over Param.Data
+}
+
+func newParams(seed uint64) *params {
+	return &params{seed: seed, byName: map[string]*optim.Param{}, tensors: map[string]*tensor.Dense{}}
+}
+
+// declare returns the parameter of that name, made with init at the first call.
+func (ps *params) declare(name string, shape []int, init initializer) (*optim.Param, *tensor.Dense) {
+	if p := ps.byName[name]; p != nil {
+		return p, ps.tensors[name]
+	}
+	size := 1
+	for _, n := range shape {
+		size *= n
+	}
+	p := &optim.Param{Name: name, Shape: shape, Data: make([]float32, size), Grad: make([]float32, size)}
+	init(ps.seed, name, p.Data)
+	ps.list = append(ps.list, p)
+	ps.byName[name] = p
+	ps.tensors[name] = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(p.Data))
+	return p, ps.tensors[name]
+}
+
+// initializer fills a parameter with its first values.
+type initializer func(seed uint64, name string, data []float32)
+
+// constant fills with one value.
+func constant(v float32) initializer {
+	return func(_ uint64, _ string, data []float32) {
+		for i := range data {
+			data[i] = v
+		}
+	}
+}
+
+// uniform draws from ±1/√fanIn.
+func uniform(fanIn int) initializer {
+	bound := float32(1 / math.Sqrt(float64(fanIn)))
+	return func(seed uint64, name string, data []float32) {
+		h := fnv.New64a()
+		h.Write([]byte(name))
+		stream := ops.Mix(ops.Mix(seed) ^ h.Sum64())
+		for i := range data {
+			// 24 bits make an exact float32 in [-1, 1).
+			u := int32(ops.Mix(stream+uint64(i))>>40) - 1<<23
+			data[i] = float32(u) / (1 << 23) * bound
+		}
+	}
+}
+
+// declareStats returns running mean and variance of c columns, named
+// name/running_mean and name/running_variance, and the matrix (2, c) of both.
+func (ps *params) declareStats(name string, c int) ([2]*optim.Param, *tensor.Dense) {
+	mean, variance := name+"/running_mean", name+"/running_variance"
+	if p := ps.byName[mean]; p != nil {
+		return [2]*optim.Param{p, ps.byName[variance]}, ps.tensors[name]
+	}
+	data := make([]float32, 2*c)
+	constant(1)(0, "", data[c:])
+	pair := [2]*optim.Param{
+		{Name: mean, Shape: []int{c}, Data: data[:c:c]},
+		{Name: variance, Shape: []int{c}, Data: data[c:]},
+	}
+	ps.list = append(ps.list, pair[0], pair[1])
+	ps.byName[mean], ps.byName[variance] = pair[0], pair[1]
+	ps.tensors[name] = tensor.New(tensor.WithShape(2, c), tensor.WithBacking(data))
+	return pair, ps.tensors[name]
+}

@@ -1,0 +1,153 @@
+package model
+
+import (
+	"fmt"
+
+	"aibox/trainer/ops"
+
+	"gorgonia.org/gorgonia"
+)
+
+// network builds the model of the spec and returns its logits (N, 1).
+func (b *builder) network() *gorgonia.Node {
+	pooled := b.pooled()
+	switch b.spec.Kind {
+	case KindLR:
+		return b.add(b.firstOrder(pooled), b.linearDense(true))
+	case KindFM:
+		return b.add(b.firstOrder(pooled), b.linearDense(true), b.secondOrder(b.embeddings(pooled)))
+	case KindWideDeep:
+		return b.add(b.firstOrder(pooled), b.linearDense(false), b.deep(b.embeddings(pooled)))
+	case KindDeepFM:
+		emb := b.embeddings(pooled)
+		return b.add(b.firstOrder(pooled), b.linearDense(false), b.secondOrder(emb), b.deep(emb))
+	case KindDCN, KindDCNv2:
+		return b.crossNetwork(b.concat(pooled, b.densePart()))
+	case KindDLRM:
+		return b.dlrm(pooled)
+	default:
+		return b.aibox(pooled)
+	}
+}
+
+// firstOrder is the sum of all fields' linear weights, (N, 1).
+func (b *builder) firstOrder(pooled *gorgonia.Node) *gorgonia.Node {
+	weights := b.columns(b.spec.RowDim(), 0, 1, pooled)
+	if b.err != nil {
+		return nil
+	}
+	return b.layer("first_order", "sum of linear weights", b.check(ops.RowSum(weights)))
+}
+
+// embeddings is the part of the pooled rows behind the linear weights,
+// (N, F*D).
+func (b *builder) embeddings(pooled *gorgonia.Node) *gorgonia.Node {
+	return b.columns(b.spec.RowDim(), 1, b.spec.RowDim(), pooled)
+}
+
+// secondOrder is the sum of the dot products of all pairs of fields, (N, 1).
+func (b *builder) secondOrder(emb *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	return b.layer("second_order", "factorization machine", b.check(ops.FactorizationMachine(b.spec.EmbeddingDim, emb)))
+}
+
+// linearDense is dense·w, (N, 1), with a bias for models that have no output
+// layer. Without dense features the bias stands alone; without either there is
+// nothing (nil).
+func (b *builder) linearDense(bias bool) *gorgonia.Node {
+	x := b.densePart()
+	if b.err != nil || x == nil && !bias {
+		return nil
+	}
+	var w, beta *gorgonia.Node
+	var names []string
+	if x != nil {
+		w = b.param("linear/weight", constant(0), len(b.spec.Dense), 1)
+		names = append(names, "weight")
+	}
+	if bias {
+		beta = b.param("linear/bias", constant(0), 1)
+		names = append(names, "bias")
+	}
+	if b.err != nil {
+		return nil
+	}
+	if x == nil {
+		return b.layer("linear", "bias", b.check(ops.Bias(b.n, beta)), names...)
+	}
+	return b.layer("linear", "linear", b.check(ops.Linear(ops.Identity, x, w, beta)), names...)
+}
+
+// deep is the deep network over embeddings and dense features, to one logit.
+func (b *builder) deep(emb *gorgonia.Node) *gorgonia.Node {
+	_, last := b.mlp("deep", b.spec.HiddenLayers, true, b.concat(emb, b.densePart()))
+	return b.output(last)
+}
+
+// dlrm is Naumov et al. 2019: dense features through a bottom network, dot
+// products of all pairs of its result and the embeddings, and a top network
+// over both.
+func (b *builder) dlrm(emb *gorgonia.Node) *gorgonia.Node {
+	var bottom *gorgonia.Node
+	if x := b.densePart(); x != nil {
+		_, bottom = b.mlp("bottom", b.spec.BottomLayers, false, x)
+	}
+	vectors := b.concat(bottom, emb)
+	if b.err != nil {
+		return nil
+	}
+	dots := b.layer("interaction", "dot products", b.check(ops.Interact(b.spec.EmbeddingDim, vectors)))
+	_, last := b.mlp("top", b.spec.HiddenLayers, true, b.concat(bottom, dots))
+	return b.output(last)
+}
+
+// crossNetwork is DCN (Wang et al. 2017) or DCN v2 (2020), parallel or
+// stacked. Without hidden layers it is the cross network alone.
+func (b *builder) crossNetwork(x0 *gorgonia.Node) *gorgonia.Node {
+	x := x0
+	for i := range b.spec.CrossLayers {
+		x = b.crossLayer(fmt.Sprintf("cross/%d", i), x0, x)
+	}
+	if len(b.spec.HiddenLayers) == 0 {
+		return b.output(x)
+	}
+	if b.spec.Structure == Stacked {
+		_, last := b.mlp("deep", b.spec.HiddenLayers, true, x)
+		return b.output(last)
+	}
+	_, last := b.mlp("deep", b.spec.HiddenLayers, true, x0)
+	return b.output(b.concat(x, last))
+}
+
+func (b *builder) crossLayer(name string, x0, x *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	c, r := x0.Shape()[1], b.spec.CrossRank
+	switch {
+	case b.spec.Kind == KindDCN:
+		w := b.param(name+"/weight", uniform(c), c, 1)
+		beta := b.param(name+"/bias", constant(0), c)
+		if b.err != nil {
+			return nil
+		}
+		return b.layer(name, "cross vector", b.check(ops.CrossVector(x0, x, w, beta)), "weight", "bias")
+	case r == 0:
+		w := b.param(name+"/weight", uniform(c), c, c)
+		beta := b.param(name+"/bias", constant(0), c)
+		if b.err != nil {
+			return nil
+		}
+		return b.layer(name, "cross matrix", b.check(ops.CrossMatrix(x0, x, w, beta)), "weight", "bias")
+	default:
+		v := b.param(name+"/v", uniform(c), c, r)
+		u := b.param(name+"/u", uniform(r), r, c)
+		beta := b.param(name+"/bias", constant(0), c)
+		if b.err != nil {
+			return nil
+		}
+		return b.layer(name, fmt.Sprintf("cross rank %d", r), b.check(ops.CrossLowRank(x0, x, v, u, beta)), "v", "u", "bias")
+	}
+}

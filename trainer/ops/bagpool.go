@@ -1,0 +1,145 @@
+package ops
+
+import (
+	"fmt"
+
+	"aibox/internal/kernel"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Pooling is how the rows of one bag become one vector.
+type Pooling uint8
+
+const (
+	PoolSum  Pooling = iota // Σ w·row
+	PoolMean                // Σ w·row / Σ w; zero where Σ w is zero
+)
+
+var poolingNames = [...]string{PoolSum: "sum", PoolMean: "mean"}
+
+func (p Pooling) String() string { return poolingNames[p] }
+
+// PoolingNames lists what ParsePooling knows.
+func PoolingNames() []string { return append([]string(nil), poolingNames[:]...) }
+
+// ParsePooling returns the pooling of the given name.
+func ParsePooling(name string) (Pooling, error) {
+	for p, n := range poolingNames {
+		if n == name {
+			return Pooling(p), nil
+		}
+	}
+	return 0, fmt.Errorf("ops: no pooling %q; there are %q", name, poolingNames)
+}
+
+// Bags is the sparse part of a mini-batch as three input nodes: compressed rows
+// over (example, field), as in reader.Batch.
+type Bags struct {
+	Offsets *gorgonia.Node // int32 (N*F+1), ascending from 0
+	Index   *gorgonia.Node // int32 (features), into the unique rows
+	// Weights is float32 (features). With one element while there are more
+	// features, every feature has weight 1: the element must then be 1.
+	Weights *gorgonia.Node
+}
+
+// BagPool returns the pooled rows of every bag (N, F*R): rows (U, R) are the
+// values of the mini-batch's unique rows. An empty bag gives zeros. A row that
+// occurs several times in a bag counts several times. fields is F.
+//
+// Its derivative with regard to rows (U, R) adds to each row the gradients of
+// the bags that it occurs in, in ascending order of occurrence, whatever the
+// number of threads.
+func BagPool(p Pooling, fields int, rows *gorgonia.Node, bags Bags) (*gorgonia.Node, error) {
+	op := &bagPool{base: newBase(4, "bag-pool(%v)", p), pooling: p, fields: fields}
+	return apply(op, rows, bags.Offsets, bags.Index, bags.Weights)
+}
+
+type bagPool struct {
+	base
+	pooling Pooling
+	fields  int
+}
+
+func (op *bagPool) Type() hm.Type {
+	return hm.NewFnType(floats(2), int32s(), int32s(), floats(1), floats(2))
+}
+
+func (op *bagPool) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
+	rows, offsets := shapeOf(ds[0]), shapeOf(ds[1])
+	if len(rows) != 2 || len(offsets) != 1 || (offsets[0]-1)%op.fields != 0 {
+		return nil, fmt.Errorf("rows are %v, offsets %v, for %d fields", rows, offsets, op.fields)
+	}
+	return tensor.Shape{(offsets[0] - 1) / op.fields, op.fields * rows[1]}, nil
+}
+
+func (op *bagPool) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
+	rows, _, r := matrix(in[0])
+	bags := bagsOf(in[1:])
+	n := bags.len()
+	y, ydata := op.out(n/op.fields, op.fields*r)
+	parallel(n, rowGrain(r), func(lo, hi int) {
+		for b := lo; b < hi; b++ {
+			out := ydata[b*r : (b+1)*r]
+			clear(out)
+			for p := bags.offsets[b]; p < bags.offsets[b+1]; p++ {
+				row := rows[int(bags.index[p])*r:][:r]
+				if bags.weights == nil {
+					kernel.Add(out, row)
+				} else {
+					kernel.Axpy(bags.weights[p], row, out)
+				}
+			}
+			if op.pooling == PoolMean && bags.offsets[b+1]-bags.offsets[b] > 0 {
+				kernel.Scale(bags.meanFactor(b), out)
+			}
+		}
+	})
+	return y, nil
+}
+
+func (op *bagPool) DiffWRT(int) []bool { return differentiable(1, 4) }
+
+func (op *bagPool) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
+	grad := &bagPoolGrad{base: newBase(5, "bag-pool-grad(%v)", op.pooling), pooling: op.pooling, fields: op.fields}
+	drows, err := apply(grad, dy, in[0], in[1], in[2], in[3])
+	return gorgonia.Nodes{drows, nil, nil, nil}, err
+}
+
+// bagView is the values of Bags.
+type bagView struct {
+	offsets, index []int32
+	weights        []float32 // nil: all 1
+}
+
+func bagsOf(in []gorgonia.Value) bagView {
+	v := bagView{
+		offsets: dense(in[0]).Int32s(),
+		index:   dense(in[1]).Int32s(),
+		weights: dense(in[2]).Float32s(),
+	}
+	if features := int(v.offsets[len(v.offsets)-1]); len(v.weights) == 1 && features != 1 {
+		v.weights = nil
+	}
+	return v
+}
+
+func (v bagView) len() int { return len(v.offsets) - 1 }
+
+// meanFactor is what the sum over bag b is multiplied by for its mean.
+func (v bagView) meanFactor(b int) float32 {
+	lo, hi := v.offsets[b], v.offsets[b+1]
+	total := float32(hi - lo)
+	if v.weights != nil {
+		total = 0
+		for _, w := range v.weights[lo:hi] {
+			total += w
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return 1 / total
+}

@@ -1,0 +1,46 @@
+// Package ops is the vocabulary of click-through-rate models as Gorgonia ops:
+// fused layers, bag pooling, feature interactions and the loss, each with its
+// symbolic derivative in terms of further ops of this package. A model is an
+// expression graph of them; Gorgonia's tape machine runs it over
+// internal/kernel, and because the differentiated graph holds nothing but these
+// ops and one constant, any other executor can walk it (Children gives the
+// operands of a node in order).
+//
+// # Shapes
+//
+// Everything is float32 and row-major. A matrix is (N, C), one example per
+// row; several vectors per example lie side by side, so that (N, F, D) is
+// stored and typed as (N, F*D). Logits and other one-number-per-example results
+// are (N, 1). The loss is a scalar.
+//
+// # Ops own their results
+//
+// The tape machine forgets its memory at every Reset, so Gorgonia's own
+// preallocation would make the whole network's activations anew at every step.
+// Each op of this package therefore keeps the buffer it writes its result to
+// and returns the same memory at every run, overwritten completely. It follows
+// that an op belongs to one node of one graph, that a graph must not be run by
+// two machines at once, and that values read from a node are valid until the
+// graph runs again. SetResult puts a node's result into memory of the caller's,
+// which is how gradients reach the optimizer without a copy.
+//
+// # Inputs of changing length
+//
+// Gorgonia fixes shapes when a graph is built, but the number of features of a
+// mini-batch is never the same twice. Ops take their lengths from the values
+// they are given, not from the nodes, and Input lets an input node's value
+// change its shape between two runs.
+//
+// # Derivatives
+//
+// Every op implements gorgonia.SDOp, so gorgonia.Grad differentiates graphs of
+// them. Grad of this package does the same with two differences: where several
+// gradients meet they are added by one Sum, in the order in which the ops were
+// created, last first; and so the result holds no op of Gorgonia's.
+//
+// # Determinism
+//
+// Every number has one fixed order of operations: matrix products are chains
+// of fused multiply-adds over k, sums are sequential or kernel reductions, and
+// work is divided among threads by output element only.
+package ops
