@@ -58,7 +58,7 @@ func (l *loader) checkDelimiters() {
 	}
 	for i, c := range l.job.Data.Columns {
 		for key, sep := range map[string]string{"separator": c.Separator, "weight_separator": c.WeightSeparator} {
-			p := fmt.Sprintf("data.columns[%d].%s", i, key)
+			p := columnPath(i, key)
 			if sep != "" && sep == d && l.sound("data.delimiter", p) {
 				l.faultAt(p, "%s already separates the columns of the file", quote(sep))
 			}

@@ -48,6 +48,9 @@ func (l *loader) checkColumns() {
 				first[c.Name] = i
 			}
 		}
+		if c.Separator != "" && c.Separator == c.WeightSeparator && l.sound(columnPath(i, "separator"), columnPath(i, "weight_separator")) {
+			l.faultAt(columnPath(i, "weight_separator"), "is the same as separator: %s", quote(c.Separator))
+		}
 		l.checkTransforms(i, c)
 	}
 	switch d.Format {
@@ -69,18 +72,16 @@ func (l *loader) checkTransforms(i int, c *Column) {
 	if c.Role != "dense" || !l.sound(p) {
 		return
 	}
-	seen := ""
+	standardized := false
 	for n, t := range c.Transform {
 		at := fmt.Sprintf("%s[%d]", p, n)
 		switch {
 		case t.Kind == "bucketize" && n < len(c.Transform)-1:
 			l.faultAt(at, "bucketize must be the last step: it turns the number into a sparse feature")
-		case t.Kind == "standardize" && seen == "standardize":
-			l.faultAt(at, "a column is standardized once")
+		case t.Kind == "standardize" && t.Mean == nil && standardized:
+			l.faultAt(at, "only one standardize of a column can take mean and std from the data")
 		}
-		if t.Kind == "standardize" {
-			seen = t.Kind
-		}
+		standardized = standardized || t.Kind == "standardize" && t.Mean == nil
 	}
 }
 
@@ -142,7 +143,7 @@ func (l *loader) checkRanges() {
 		at := columnPath(i, "range")
 		switch {
 		case !l.sound(at):
-		case c.Range == nil && len(columns) == 1 && c.Role != "dense":
+		case c.Role == "ignore" && c.Range == nil:
 		case c.Range == nil:
 			l.faultAt(at, "is missing: the first and last feature index of column %s, such as [1, 100]", quote(c.Name))
 		case len(c.Range) != 2:
@@ -173,6 +174,9 @@ func (l *loader) checkFields() {
 		if !l.sound(at) {
 			continue
 		}
+		if c.Field == nil && c.Role == "ignore" {
+			continue
+		}
 		if c.Field == nil {
 			l.faultAt(at, "is missing: the field number of column %s in the LibFFM files", quote(c.Name))
 			continue
@@ -185,13 +189,18 @@ func (l *loader) checkFields() {
 	}
 }
 
-// checkLabel checks that tables have exactly one label.
+// checkLabel checks that there is a label, and that data.label names it.
 func (l *loader) checkLabel() {
 	d := &l.job.Data
-	if !slices.Contains(tableFormats, d.Format) || !l.columnsKnown() || !l.sound("data.label") {
+	if !l.columnsKnown() || !l.sound("data.label") {
 		return
 	}
 	labels := l.columnNames(func(c *Column) bool { return c.Role == "label" })
+	names := l.columnNames(nil)
+	if d.Format == "libsvm" || d.Format == "libffm" {
+		labels = []string{"label"} // the first number of each line
+		names = labels
+	}
 	_, given := l.given["data.label"]
 	if !given {
 		if len(labels) == 0 {
@@ -204,7 +213,6 @@ func (l *loader) checkLabel() {
 		l.faultAt("data.label", "%s", err.Error())
 		return
 	}
-	names := l.columnNames(nil)
 	switch {
 	case !slices.Contains(names, rule.Column):
 		l.faultAt("data.label", "%s is not a column%s", quote(rule.Column), suggest(rule.Column, names))

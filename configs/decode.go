@@ -339,14 +339,14 @@ func looksLikeOther(s string) bool {
 // isPlain tells a text that needs no quotation marks, in block and in flow
 // style alike.
 func isPlain(s string) bool {
-	if s == "" || s == "null" || s == "~" || looksLikeOther(s) {
+	if s == "" || strings.EqualFold(s, "null") || looksLikeOther(s) {
 		return false
 	}
 	for i, r := range s {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '/'
-		if !letter && (i == 0 && r != '.' || !strings.ContainsRune("0123456789.-+=@*", r)) {
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789.-+=@*", r)) {
 			// A colon is fine inside of hdfs://name:8020/path.
-			if r != ':' || i+1 == len(s) || s[i+1] == ' ' {
+			if r != ':' || i == 0 || i+1 == len(s) || s[i+1] != '/' && (s[i+1] < '0' || s[i+1] > '9') {
 				return false
 			}
 		}

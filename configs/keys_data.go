@@ -30,7 +30,7 @@ var dataKeys = []Key{
 		Meaning: "Format of the files. criteo: tab-separated label, 13 integers, 26 categories, without header."},
 	{Path: "data.compression", Default: "auto", Values: []string{"auto", "none", "gzip", "zstd", "snappy", "bzip2"}, Tuning: true,
 		When:    []When{{Path: "data.format", In: []string{"criteo", "csv", "tsv", "libsvm", "libffm"}}},
-		Meaning: "How the files are compressed. auto: by their extension (.gz, .zst, .sz or .snappy, .bz2)."},
+		Meaning: "How the files are compressed. auto: by their extension (.gz, .gzip, .zst, .zstd, .sz, .snappy, .bz2)."},
 	{Path: "data.header", Default: "true", When: []When{{Path: "data.format", In: textFormats}},
 		Meaning: "Whether the first line of each file names the columns. Without it, columns lists every column of the files in their order."},
 	{Path: "data.delimiter", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true,
@@ -44,16 +44,19 @@ var dataKeys = []Key{
 	{Path: "data.columns",
 		DefaultFrom: defaultColumns, DefaultNote: "criteo brings its own; libsvm: one column `features` with every index; csv, tsv and parquet: those of `generate`, if given; otherwise required",
 		Meaning: "The schema. With a header (or Parquet), columns that are not listed are ignored. criteo: names among label, I1 to I13 and C1 to C26 whose role, transforms or space differ from the usual."},
-	{Path: "data.label", When: []When{{Path: "data.format", In: tableFormats}},
+	{Path: "data.label",
 		DefaultFrom: func(s scope) string {
+			if f := s.job.Data.Format; f == "libsvm" || f == "libffm" {
+				return "label"
+			}
 			for _, c := range s.job.Data.Columns {
 				if c.Role == "label" {
 					return yamlText(c.Name)
 				}
 			}
 			return ""
-		}, DefaultNote: "the column of role label",
-		Meaning: "The label: a column of 0 and 1, or a column with a threshold, such as \"rating >= 4\" (>=, >, <=, <, ==, !=)."},
+		}, DefaultNote: "the column of role label; libsvm, libffm: label, the first number of a line",
+		Meaning: "The label: a column of 0 and 1, or a column with a threshold, such as \"rating >= 4\" (>=, >, <=, <, ==, !=). libsvm and libffm call it label, and take -1 for 0."},
 	{Path: "data.group_by", Default: `""`, Tuning: true,
 		Meaning: "A column for group AUC: the AUC within each of its values, weighted by examples. Empty: none."},
 	{Path: "data.limit", Default: "0", Range: "[0,9e18]", Tuning: true,
@@ -65,7 +68,7 @@ var dataKeys = []Key{
 	{Path: "data.max_bad_rows", Default: "-1", Range: "[-1,9e18]", Tuning: true,
 		Meaning: "Stop when more rows than this are bad. -1: no such limit."},
 	{Path: "data.max_bad_fraction", Default: "0.01", Range: "[0,1]", Tuning: true,
-		Meaning: "Stop when more than this share of the rows is bad. 1: never."},
+		Meaning: "Stop when more than this share of the rows is bad, judged from the 1,000th row on. 1: never."},
 	{Path: "data.quarantine_rows", Default: "1000", Range: "[0,1e9]", Tuning: true,
 		Meaning: "So many bad rows are written to the quarantine file in the model directory, with place and reason."},
 	{Path: "data.max_line_bytes", Default: "1MiB", Range: "[64,1073741824]", Tuning: true,
@@ -91,20 +94,20 @@ var columnKeys = []Key{
 		},
 		DefaultNote: "sparse; criteo: as the format says",
 		Meaning:     "label: what is predicted; dense: a number; sparse: one or several categories with embeddings; weight: weight of the example; ignore."},
-	{Path: "data.columns[].missing", Default: "0", Range: "(-inf,inf)", When: []When{{Path: ".role", In: []string{"dense"}}},
-		Meaning: "Value of an empty cell, before the transforms. An empty sparse cell is an empty bag."},
+	{Path: "data.columns[].missing", Default: "0", Range: "(-inf,inf)", When: []When{{Path: ".role", In: []string{"dense"}}, {Only: usesMissing, Note: "no bucketize"}},
+		Meaning: "Value of the feature where the cell is empty; transforms do not apply to it. Empty sparse and bucketized cells give no feature."},
 	{Path: "data.columns[].transform", When: []When{{Path: ".role", In: []string{"dense"}}},
 		DefaultFrom: func(s scope) string {
 			if s.job.Data.Format == "criteo" {
-				return "[{clip: {min: 0}}, log1p]"
+				return "[log1p]"
 			}
 			return "[]"
-		}, DefaultNote: "[]; criteo: [{clip: {min: 0}}, log1p]",
+		}, DefaultNote: "[]; criteo: [log1p]",
 		Meaning: "Steps on a number, in order: log1p, standardize, clip, bucketize; a bare name or a mapping with its options."},
-	{Path: "data.columns[].transform[].log1p", Meaning: "log(1 + x); values must be above -1, so clip before where they may not be."},
+	{Path: "data.columns[].transform[].log1p", Meaning: "sign(x) log(1 + |x|)."},
 	{Path: "data.columns[].transform[].standardize", Meaning: "(x - mean) / std."},
 	{Path: "data.columns[].transform[].standardize.mean", Range: "(-inf,inf)", Meaning: "Mean. Without mean and std both are computed by a first scan of the training data and stored with the model."},
-	{Path: "data.columns[].transform[].standardize.std", Range: "(0,inf)", Meaning: "Standard deviation."},
+	{Path: "data.columns[].transform[].standardize.std", Range: "[0,inf)", Meaning: "Standard deviation; 0 counts as 1."},
 	{Path: "data.columns[].transform[].clip", Meaning: "Limit x to [min, max]; one of the two may be left out."},
 	{Path: "data.columns[].transform[].clip.min", Range: "(-inf,inf)", Meaning: "Smallest value."},
 	{Path: "data.columns[].transform[].clip.max", Range: "(-inf,inf)", Meaning: "Largest value."},
@@ -117,12 +120,29 @@ var columnKeys = []Key{
 	{Path: "data.columns[].space", When: []When{{Only: usesSpace, Note: "role sparse, or dense with bucketize"}},
 		DefaultFrom: func(s scope) string { return yamlText(s.parent.Addr().Interface().(*Column).Name) }, DefaultNote: "the column's name",
 		Meaning: "Embedding space. Columns that name the same space share the embeddings of equal values."},
-	{Path: "data.columns[].range", When: []When{{Path: "data.format", In: []string{"libsvm"}}}, Range: "[0,9e18]",
-		Meaning: "LibSVM: first and last feature index of the column. A dense column has one index, such as [7, 7]. A single sparse column may leave it out: it gets every index."},
+	{Path: "data.columns[].range", When: []When{{Path: "data.format", In: []string{"libsvm"}}}, Range: "[0,inf)",
+		DefaultFrom: func(s scope) string {
+			if len(s.job.Data.Columns) == 1 && s.job.Data.Columns[0].Role == "sparse" {
+				return everyIndex
+			}
+			return ""
+		}, DefaultNote: "every index, where there is a single sparse column",
+		Meaning: "LibSVM: first and last feature index of the column. A dense column has one index, such as [7, 7]. Values of sparse columns are weights."},
 	{Path: "data.columns[].field", When: []When{{Path: "data.format", In: []string{"libffm"}}}, Range: "[0,1e6]",
 		Meaning: "LibFFM: the field number. Fields that no column names are ignored."},
 	{Path: "data.columns[].group", Default: `""`, When: []When{{Path: ".role", In: []string{"dense"}}},
 		Meaning: "A kind of dense features; towers of the aibox model choose by it."},
+}
+
+// everyIndex is the range of all LibSVM feature indices.
+const everyIndex = "[0, 9223372036854775807]"
+
+// usesMissing is the condition of data.columns[].missing.
+func usesMissing(s scope) string {
+	if s.parent.Addr().Interface().(*Column).Bucketized() {
+		return "an empty cell of a bucketized column gives no feature"
+	}
+	return ""
 }
 
 // usesSpace is the condition of data.columns[].space.

@@ -46,7 +46,7 @@ var runKeys = []Key{
 		Meaning: "Threads that decode. 0: one per core."},
 	{Path: "pipeline.compute_threads", Default: "0", Range: "[0,4096]",
 		Meaning: "Threads that compute. 0: one per core."},
-	{Path: "pipeline.chunk_bytes", Default: "4MiB", Range: "[4096,1073741824]",
+	{Path: "pipeline.chunk_bytes", Default: "4MiB", Range: "[4096,134217728]",
 		Meaning: "Byte range of a file that one reader thread takes at a time."},
 
 	{Path: "output.model_dir", Required: true, Template: true,

@@ -101,7 +101,7 @@ output: {model_dir: out}
 	if len(c) != 40 || c[0].Role != "label" || c[1].Name != "I1" || c[39].Name != "C26" {
 		t.Fatalf("columns: %+v", c)
 	}
-	if c[2].Role != "ignore" || c[16].Name != "C3" || c[16].Space != "C1" || c[1].Transform[1].Kind != "log1p" {
+	if c[2].Role != "ignore" || c[16].Name != "C3" || c[16].Space != "C1" || c[1].Transform[0].Kind != "log1p" {
 		t.Errorf("columns: %+v", c)
 	}
 	if d, s := len(j.DenseColumns()), len(j.SparseColumns()); d != 11 || s != 27 {

@@ -27,10 +27,11 @@ func (j *Job) DenseColumns() []*Column {
 	return j.columns(func(c *Column) bool { return c.Role == "dense" && !c.Bucketized() })
 }
 
-// SparseColumns returns the columns that give a sparse feature, in order;
-// bucketized dense columns are among them. Their order is that of the fields.
+// SparseColumns returns the columns that give a sparse feature, in the order
+// of the fields: the sparse ones, then the bucketized dense ones.
 func (j *Job) SparseColumns() []*Column {
-	return j.columns(func(c *Column) bool { return c.Role == "sparse" || c.Bucketized() })
+	sparse := j.columns(func(c *Column) bool { return c.Role == "sparse" })
+	return append(sparse, j.columns((*Column).Bucketized)...)
 }
 
 func (j *Job) columns(pick func(c *Column) bool) []*Column {

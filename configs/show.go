@@ -1,0 +1,141 @@
+package configs
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Show prints the job as a job file, defaults filled in and marked with their
+// meaning. Loading what it prints gives the same job.
+func (j *Job) Show(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	p := &printer{w: out, job: j}
+	p.linef("# Job %s with every default filled in. Keys without effect in this job are", yamlText(j.Name))
+	p.linef("# left out; docs/job-file.md has all of them.")
+	p.mapping("", "", "", reflect.ValueOf(j).Elem())
+	return out.Flush()
+}
+
+// printer writes a job as YAML.
+type printer struct {
+	w   *bufio.Writer
+	job *Job
+}
+
+// linef writes one line; errors of the writer come up in Flush.
+func (p *printer) linef(format string, args ...any) {
+	fmt.Fprintf(p.w, format+"\n", args...) //nolint:errcheck // see above
+}
+
+// absent tells a key that has neither a value nor an effect.
+func (p *printer) absent(s scope, k *Key, v reflect.Value) bool {
+	return useless(s, k, nil) != "" || v.IsZero() && k.Default == "" && k.typ.Kind() != reflect.Struct || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+func (p *printer) given(path string) bool { return p.job.given == nil || p.job.given[path] }
+
+func (p *printer) mapping(indent, path, pattern string, v reflect.Value) {
+	for i, tag := range fieldNames(v.Type()) {
+		if tag == "" {
+			continue
+		}
+		k := keyIndex[join(pattern, tag)]
+		f := v.Field(i)
+		s := scope{job: p.job, parent: v, path: join(path, tag)}
+		if p.absent(s, k, f) {
+			continue
+		}
+		f = reflect.Indirect(f)
+		switch {
+		case k.typ.Kind() == reflect.Struct:
+			if path == "" {
+				p.linef("")
+			}
+			p.linef("%s%s:  # %s", indent, tag, k.Meaning)
+			p.mapping(indent+"  ", s.path, k.Path, f)
+		case f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.Struct && f.Len() > 0:
+			p.list(indent, tag, s.path, k, f)
+		default:
+			line := indent + tag + ": " + flowValue(f)
+			if !p.given(s.path) {
+				line += "  # default: " + k.Meaning
+			}
+			p.linef("%s", line)
+		}
+	}
+}
+
+// list prints a list of mappings, one line each, with the names of the
+// defaulted keys behind it and their meaning in front of the list.
+func (p *printer) list(indent, tag, path string, k *Key, v reflect.Value) {
+	if p.given(path) {
+		p.linef("%s%s:", indent, tag)
+	} else {
+		p.linef("%s%s:  # default: %s", indent, tag, k.Meaning)
+	}
+	var legend, lines []string
+	explained := map[string]bool{}
+	for i := range v.Len() {
+		text, defaulted := p.flowMapping(fmt.Sprintf("%s[%d]", path, i), k.Path+"[]", v.Index(i))
+		line := indent + "  - " + text
+		if len(defaulted) > 0 {
+			line += "  # default: " + strings.Join(defaulted, ", ")
+		}
+		lines = append(lines, line)
+		for _, d := range defaulted {
+			if !explained[d] {
+				explained[d] = true
+				legend = append(legend, fmt.Sprintf("%s  # %s: %s", indent, d, keyIndex[k.Path+"[]."+d].Meaning))
+			}
+		}
+	}
+	for _, line := range append(legend, lines...) {
+		p.linef("%s", line)
+	}
+}
+
+// flowMapping prints one mapping in braces; defaulted are its keys that were
+// not given.
+func (p *printer) flowMapping(path, pattern string, v reflect.Value) (text string, defaulted []string) {
+	var parts []string
+	for i, tag := range fieldNames(v.Type()) {
+		k := keyIndex[join(pattern, tag)]
+		s := scope{job: p.job, parent: v, path: join(path, tag)}
+		if p.absent(s, k, v.Field(i)) {
+			continue
+		}
+		parts = append(parts, tag+": "+flowValue(reflect.Indirect(v.Field(i))))
+		if !p.given(s.path) {
+			defaulted = append(defaulted, tag)
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}", defaulted
+}
+
+// flowValue prints a scalar, or a list in brackets.
+func flowValue(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case Bytes:
+		return x.String()
+	case Transform:
+		return x.yaml()
+	case string:
+		return yamlText(x)
+	case float64:
+		return formatFloat(x)
+	case bool:
+		return strconv.FormatBool(x)
+	}
+	if v.Kind() != reflect.Slice {
+		return fmt.Sprint(v.Interface())
+	}
+	parts := make([]string, v.Len())
+	for i := range parts {
+		parts[i] = flowValue(v.Index(i))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
