@@ -147,7 +147,7 @@ func (a *Accumulator) Report() Report {
 		COPC:              Value(a.loss.COPC()),
 		LogLoss:           Value(a.loss.LogLoss()),
 		NormalizedEntropy: Value(a.loss.NormalizedEntropy()),
-		GroupAUC:          Undefined(),
+		GroupAUC:          score.Undefined(),
 	}
 	auc, bound := a.hist.AUC()
 	r.StreamingAUC, r.StreamingAUCError = Value(auc), Value(bound)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aibox/internal/score"
 )
 
 func TestJSONLWriter(t *testing.T) {
@@ -21,7 +23,7 @@ func TestJSONLWriter(t *testing.T) {
 		want   string
 	}{
 		{"", line{1, 0.5}, "{\"step\":1,\"auc\":0.5}\n"},
-		{"", line{2, Undefined()}, "{\"step\":1,\"auc\":0.5}\n{\"step\":2,\"auc\":null}\n"},
+		{"", line{2, score.Undefined()}, "{\"step\":1,\"auc\":0.5}\n{\"step\":2,\"auc\":null}\n"},
 		{`{"step":3,"au`, line{3, 1}, "{\"step\":1,\"auc\":0.5}\n{\"step\":2,\"auc\":null}\n{\"step\":3,\"auc\":1}\n"},
 		{long, line{4, 1}, "{\"step\":1,\"auc\":0.5}\n{\"step\":2,\"auc\":null}\n{\"step\":3,\"auc\":1}\n{\"step\":4,\"auc\":1}\n"},
 	} {
