@@ -60,6 +60,37 @@ func TestFunctionsAccuracy(t *testing.T) {
 	}
 }
 
+// The float64 cores keep the errors that their comments state.
+func TestCoresAccuracy(t *testing.T) {
+	r := seeded(t, 7)
+	for _, c := range []struct {
+		name      string
+		f, want   func(float64) float64
+		low, high float64
+		limit     float64
+	}{
+		{"exp64", exp64, math.Exp, -expLimit, expLimit, 0x1p-44},
+		{"exp64", exp64, math.Exp, -1, 1, 0x1p-46},
+		{"expm1_64", expm1_64, math.Expm1, 0, expLimit, 0x1p-44},
+		{"expm1_64", expm1_64, math.Expm1, 0, 0.01, 0x1p-48},
+		{"log1pReduced", log1pReduced, math.Log1p, math.Sqrt2/2 - 1, math.Sqrt2 - 1, 0x1p-48},
+		{"log1p64", log1p64, math.Log1p, 0, 1, 0x1p-48},
+	} {
+		worst := 0.0
+		for range 20_000 {
+			x := c.low + (c.high-c.low)*r.Float64()
+			want := c.want(x)
+			if err := math.Abs(c.f(x)/want - 1); !(err <= worst) {
+				worst = err
+			}
+		}
+		t.Logf("%s on [%g, %g]: largest relative error 2^%.1f", c.name, c.low, c.high, math.Log2(worst))
+		if !(worst < c.limit) {
+			t.Errorf("%s on [%g, %g]: relative error %g, the limit is %g", c.name, c.low, c.high, worst, c.limit)
+		}
+	}
+}
+
 func TestFunctionsAtTheEdges(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	negativeZero := float32(math.Copysign(0, -1))

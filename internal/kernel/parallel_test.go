@@ -29,7 +29,7 @@ func TestParallelCovers(t *testing.T) {
 					if grain > 0 && lo%grain != 0 {
 						t.Errorf("a range starts at %d, grain %d", lo, grain)
 					}
-					if hi-lo < grain && hi != n {
+					if lo >= hi || hi-lo < grain && hi != n {
 						t.Errorf("range [%d, %d) is below the grain %d", lo, hi, grain)
 					}
 					for i := lo; i < hi; i++ {
