@@ -288,7 +288,7 @@ func (l *loader) inRange(path string, k *Key, n *node, x float64) bool {
 	if k.rng.contains(x) {
 		return true
 	}
-	l.fault(n.place, path, "%s is out of range; allowed: %s", n.text, k.rng)
+	l.fault(n.place, path, "%s is out of range; allowed: %s", n.text, k.Allowed())
 	return false
 }
 

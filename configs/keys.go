@@ -77,7 +77,12 @@ func (k *Key) Allowed() string {
 	if len(k.Values) > 0 {
 		return strings.Join(k.Values, ", ")
 	}
-	return k.rng.String()
+	return k.rng.format(func(x float64) string {
+		if k.typ == reflect.TypeOf(Bytes(0)) {
+			return Bytes(x).String()
+		}
+		return formatFloat(x)
+	})
 }
 
 func buildKeys() ([]*Key, map[string]*Key) {
@@ -206,11 +211,16 @@ func (iv interval) contains(x float64) bool {
 	return (x > iv.min || x == iv.min && !iv.openMin) && (x < iv.max || x == iv.max && !iv.openMax)
 }
 
-func (iv interval) String() string {
-	if !iv.given {
+// format says in words what is in the interval, number printing its ends.
+// Bounds that every finite number keeps are not worth a word.
+func (iv interval) format(number func(float64) string) string {
+	if !iv.given || math.IsInf(iv.min, -1) {
 		return ""
 	}
-	low, high := formatFloat(iv.min), formatFloat(iv.max)
+	low, high := number(iv.min), ""
+	if !math.IsInf(iv.max, 1) {
+		high = number(iv.max)
+	}
 	switch {
 	case math.IsInf(iv.max, 1) && iv.openMin:
 		return "more than " + low

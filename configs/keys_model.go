@@ -88,9 +88,9 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.rows.ftrl_beta", Default: "1", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "Slows down the first steps."},
 
 	{Path: "optimizer.schedule", Meaning: "Multiplies both learning rates, by mini-batch.", Tuning: true},
-	{Path: "optimizer.schedule.warmup_steps", Default: "0", Range: "[0,9e15]", Meaning: "The multiplier grows from 0 to 1 over so many mini-batches."},
+	{Path: "optimizer.schedule.warmup_steps", Default: "0", Range: "[0,inf)", Meaning: "The multiplier grows from 0 to 1 over so many mini-batches."},
 	{Path: "optimizer.schedule.decay", Default: "none", Values: []string{"none", "linear", "cosine", "exponential", "inverse_sqrt"}, Meaning: "How the multiplier falls after the warm-up."},
-	{Path: "optimizer.schedule.decay_steps", Range: "[1,9e15]", Required: true, When: scheduleKinds("linear", "cosine", "exponential", "inverse_sqrt"),
+	{Path: "optimizer.schedule.decay_steps", Range: "[1,inf)", Required: true, When: scheduleKinds("linear", "cosine", "exponential", "inverse_sqrt"),
 		Meaning: "linear, cosine: mini-batches after the warm-up until the floor; exponential: per factor decay_rate; inverse_sqrt: s steps after the warm-up the multiplier is 1/sqrt(1 + s/decay_steps)."},
 	{Path: "optimizer.schedule.decay_rate", Default: "0.5", Range: "(0,1)", When: scheduleKinds("exponential"), Meaning: "Factor per decay_steps."},
 	{Path: "optimizer.schedule.floor", Default: "0", Range: "[0,1]", When: scheduleKinds("linear", "cosine", "exponential", "inverse_sqrt"), Meaning: "Smallest multiplier after the warm-up."},

@@ -10,7 +10,7 @@ var trainingKeys = []Key{
 	{Path: "training.early_stopping.metric", Default: "auc", Values: []string{"auc", "log_loss"}, Meaning: "What must improve."},
 	{Path: "training.early_stopping.patience", Default: "2", Range: "[1,1000000]", Meaning: "Epochs without improvement before training ends."},
 	{Path: "training.early_stopping.min_delta", Default: "0", Range: "[0,1]", Meaning: "Smaller improvements do not count."},
-	{Path: "training.max_examples", Default: "0", Range: "[0,9e18]", Tuning: true,
+	{Path: "training.max_examples", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "Stop after so many examples, all epochs together. 0: no limit."},
 	{Path: "training.warm_start", Default: `""`, Template: true, Tuning: true,
 		Meaning: "Directory of an earlier model to start from. Fields and towers may have been added since. Empty: a new model."},
@@ -19,7 +19,7 @@ var trainingKeys = []Key{
 var tableKeys = []Key{
 	{Path: "sparse_table.kind", Default: "memory", Values: []string{"memory"}, Tuning: true,
 		Meaning: "memory: all rows in memory."},
-	{Path: "sparse_table.memory_bytes", Default: "0", Range: "[0,9e18]", Tuning: true,
+	{Path: "sparse_table.memory_bytes", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0: none."},
 	{Path: "sparse_table.init_stddev", Default: "0.01", Range: "[0,10]",
 		Meaning: "Standard deviation of the embeddings of new rows, which are a function of seed and key."},
@@ -57,7 +57,7 @@ var runKeys = []Key{
 	{Path: "output.tensorboard", Template: true, Tuning: true,
 		DefaultFrom: func(s scope) string { return yamlText(inModelDir(s.job, "tensorboard")) }, DefaultNote: "tensorboard in model_dir",
 		Meaning: "Directory of TensorBoard event files. none: do not write them."},
-	{Path: "output.log_every", Default: "100", Range: "[1,9e15]", Tuning: true,
+	{Path: "output.log_every", Default: "100", Range: "[1,inf)", Tuning: true,
 		Meaning: "Mini-batches between two lines of metrics."},
 }
 
