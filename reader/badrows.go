@@ -1,0 +1,189 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+)
+
+// ErrNoExamples is returned (wrapped) where the input holds no example at all:
+// no URI, only empty files, or nothing but bad rows within the limits.
+var ErrNoExamples = errors.New("no examples in the input")
+
+// Reason is what is wrong with a bad row.
+type Reason uint8
+
+// The reasons.
+const (
+	reasonNone Reason = iota
+	ReasonColumns
+	ReasonNumber
+	ReasonNotFinite
+	ReasonLabel
+	ReasonNoLabel
+	ReasonWeight
+	ReasonFeature
+	ReasonUTF8
+	ReasonQuote
+	ReasonTooLong
+	ReasonStream
+	reasonCount
+)
+
+var reasonTexts = [reasonCount]string{
+	ReasonColumns:   "wrong column count",
+	ReasonNumber:    "unparsable number",
+	ReasonNotFinite: "number is not finite",
+	ReasonLabel:     "label is not 0 or 1",
+	ReasonNoLabel:   "label is missing",
+	ReasonWeight:    "example weight is not a number >= 0",
+	ReasonFeature:   "malformed feature",
+	ReasonUTF8:      "invalid UTF-8",
+	ReasonQuote:     "bad quoting (a quoted cell must end on its line)",
+	ReasonTooLong:   "line too long",
+	ReasonStream:    "truncated or corrupt compressed file; its rest is lost",
+}
+
+// String says the reason in a few words.
+func (r Reason) String() string {
+	if r > reasonNone && r < reasonCount {
+		return reasonTexts[r]
+	}
+	return fmt.Sprintf("Reason(%d)", uint8(r))
+}
+
+// MarshalText is String.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (r *Reason) UnmarshalText(text []byte) error {
+	for i := reasonNone + 1; i < reasonCount; i++ {
+		if reasonTexts[i] == string(text) {
+			*r = i
+			return nil
+		}
+	}
+	return fmt.Errorf("reader: unknown reason %q", text)
+}
+
+// fault is what a decoder says about a row. The zero fault is none.
+type fault struct {
+	reason Reason
+	column string // "" where it is not about one column
+	cell   []byte // into the row; only valid until the next row
+	// ReasonColumns: how many cells there are and should be. More than want+1
+	// are not counted.
+	found, want int
+}
+
+// BadRow is one bad row, as written to the quarantine file.
+type BadRow struct {
+	URI string `json:"uri"`
+	// Line counts from 1, header and empty lines included; in Parquet it is the
+	// number of the row.
+	Line int64 `json:"line"`
+	// Offset of the row's first byte in the file, after decompression; -1 in
+	// Parquet.
+	Offset int64  `json:"offset"`
+	Reason Reason `json:"reason"`
+	Detail string `json:"detail,omitempty"` // column and cell
+	Row    string `json:"row"`              // the first bytes; U+FFFD replaces what is not UTF-8
+}
+
+// String is one line for people.
+func (b BadRow) String() string {
+	where := fmt.Sprintf("%s line %d (byte %d)", b.URI, b.Line, b.Offset)
+	if b.Offset < 0 {
+		where = fmt.Sprintf("%s row %d", b.URI, b.Line)
+	}
+	if b.Detail != "" {
+		return fmt.Sprintf("%s: %s: %s", where, b.Reason, b.Detail)
+	}
+	return fmt.Sprintf("%s: %s", where, b.Reason)
+}
+
+// ReasonCount is how many rows were bad for one reason.
+type ReasonCount struct {
+	Reason  Reason `json:"reason"`
+	Rows    int64  `json:"rows"`
+	Example BadRow `json:"example"` // the first
+}
+
+// BadRowsError stops reading: more rows are bad than allowed.
+type BadRowsError struct {
+	Rows, Bad int64 // up to the row that went past the limit
+	Limit     string
+	Worst     ReasonCount // the most frequent reason
+}
+
+// Error names the limit, the worst reason and the first row of that kind.
+func (e *BadRowsError) Error() string {
+	return fmt.Sprintf("%d of %d rows are bad, past %s; most often (%d) %s, for the first time at %s",
+		e.Bad, e.Rows, e.Limit, e.Worst.Rows, e.Worst.Reason, e.Worst.Example)
+}
+
+// minJudgedRows is how many rows must have been read before a share of bad ones
+// means anything; at the end of the input it is judged whatever the number.
+const minJudgedRows = 1000
+
+// badTally counts bad rows in the order of the input and applies the limits.
+type badTally struct {
+	maxRows     int64   // < 0: no limit
+	maxFraction float64 // < 0: no limit
+	quarantine  *quarantine
+	logger      *slog.Logger
+
+	total   int64
+	reasons [reasonCount]ReasonCount
+}
+
+// add counts one bad row, the rows-th row of the input. It returns a
+// *BadRowsError past a limit, or the quarantine's write error.
+func (t *badTally) add(row BadRow, rows int64) error {
+	t.total++
+	c := &t.reasons[row.Reason]
+	c.Rows++
+	if c.Rows == 1 {
+		c.Reason, c.Example = row.Reason, row
+		t.logger.Warn("bad row", "uri", row.URI, "line", row.Line, "offset", row.Offset,
+			"reason", row.Reason.String(), "detail", row.Detail)
+	}
+	if err := t.quarantine.add(&row); err != nil {
+		return err
+	}
+	if t.maxRows >= 0 && t.total > t.maxRows {
+		return t.failure(rows, fmt.Sprintf("the limit of %d bad rows", t.maxRows))
+	}
+	if rows >= minJudgedRows {
+		return t.judge(rows)
+	}
+	return nil
+}
+
+// judge applies the limit on the share of bad rows.
+func (t *badTally) judge(rows int64) error {
+	if t.maxFraction >= 0 && float64(t.total) > t.maxFraction*float64(rows) {
+		return t.failure(rows, fmt.Sprintf("the limit of %v of all rows", t.maxFraction))
+	}
+	return nil
+}
+
+func (t *badTally) failure(rows int64, limit string) error {
+	e := &BadRowsError{Rows: rows, Bad: t.total, Limit: limit}
+	for _, c := range t.reasons {
+		if c.Rows > e.Worst.Rows {
+			e.Worst = c
+		}
+	}
+	return e
+}
+
+// counts lists the reasons that occurred.
+func (t *badTally) counts() (list []ReasonCount) {
+	for _, c := range t.reasons {
+		if c.Rows > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}

@@ -1,0 +1,137 @@
+package reader
+
+import (
+	"fmt"
+	"strings"
+)
+
+// block holds decoded rows in columns, in the order of the file. Blocks travel
+// from the workers to the reader and back through a free list, so their memory
+// is reused; nothing in a Pass points into one.
+//
+// With D dense features, F fields and P pass-through columns:
+//
+//	example      0          1                 n-1
+//	labels    [ y0       | y1       | ... |        ]  (n)
+//	dense     [ D values | D values | ... |        ]  (n*D)
+//	offsets   [ 0 | F ends | F ends | ... |        ]  (n*F+1), into keys
+//	textEnds  [ 0 | P ends | P ends | ... |        ]  (n*P+1), into text
+type block struct {
+	file       *inputFile
+	n          int
+	labels     []float32
+	weights    []float32 // (n) where the plan has a weight column, else empty
+	dense      []float32
+	offsets    []int32
+	keys       []uint64
+	bagWeights []float32 // as long as keys where the plan has weighted bags, else empty
+	groups     []uint64  // (n) where the plan has a group column, else empty
+	stats      []float64 // (n*S) inputs of the columns that Scan looks at; NaN: missing
+	textEnds   []int32
+	text       []byte
+
+	bad     []badEntry
+	details []badDetail
+	seen    uint32 // bit r: there is a bad row of reason r
+	lines   int64  // lines of the file that this block accounts for
+	stored  int64  // stored bytes of the file that it accounts for
+}
+
+// badEntry is one bad row among the good ones.
+type badEntry struct {
+	at     int32 // number of good rows before it in the block
+	line   int32 // number of lines before it in the block
+	detail int32 // into details, or -1
+	reason Reason
+	offset int64
+}
+
+// badDetail is what people want to see of a bad row.
+type badDetail struct{ detail, row string }
+
+func newBlock() *block {
+	return &block{offsets: make([]int32, 1, 1024), textEnds: make([]int32, 1, 16)}
+}
+
+// reset empties the block and keeps its memory.
+func (b *block) reset(file *inputFile) {
+	b.file = file
+	b.n = 0
+	b.labels, b.weights, b.dense = b.labels[:0], b.weights[:0], b.dense[:0]
+	b.offsets, b.keys, b.bagWeights = b.offsets[:1], b.keys[:0], b.bagWeights[:0]
+	b.groups, b.stats = b.groups[:0], b.stats[:0]
+	b.textEnds, b.text = b.textEnds[:1], b.text[:0]
+	b.bad, b.details = b.bad[:0], b.details[:0]
+	b.seen, b.lines, b.stored = 0, 0, 0
+}
+
+// bytes is about how much memory the rows take.
+func (b *block) bytes() int {
+	return 4*(len(b.labels)+len(b.weights)+len(b.dense)+len(b.offsets)+len(b.bagWeights)+len(b.textEnds)) +
+		8*(len(b.keys)+len(b.groups)+len(b.stats)) + len(b.text) + 32*len(b.bad)
+}
+
+// rollback removes what a decoder wrote of a row that turned out bad.
+func (b *block) rollback(p *plan) {
+	b.labels = b.labels[:b.n]
+	if p.weightColumn != "" {
+		b.weights = b.weights[:b.n]
+	}
+	b.dense = b.dense[:b.n*len(p.dense)]
+	b.offsets = b.offsets[:b.n*len(p.fields)+1]
+	keys := int(b.offsets[len(b.offsets)-1])
+	b.keys = b.keys[:keys]
+	if p.weightedBags {
+		b.bagWeights = b.bagWeights[:keys]
+	}
+	if p.groupColumn != "" {
+		b.groups = b.groups[:b.n]
+	}
+	b.stats = b.stats[:b.n*len(p.stats)]
+	b.textEnds = b.textEnds[:b.n*len(p.pass)+1]
+	b.text = b.text[:b.textEnds[len(b.textEnds)-1]]
+}
+
+// addBad records a bad row. The first maxDetails rows of a block and the first
+// of each reason keep their text.
+func (b *block) addBad(f fault, row []byte, offset int64, maxDetails int) {
+	entry := badEntry{at: int32(b.n), line: int32(b.lines), detail: -1, reason: f.reason, offset: offset}
+	first := b.seen&(1<<f.reason) == 0
+	b.seen |= 1 << f.reason
+	if first || len(b.details) < maxDetails {
+		entry.detail = int32(len(b.details))
+		b.details = append(b.details, badDetail{f.String(), excerpt(row)})
+	}
+	b.bad = append(b.bad, entry)
+}
+
+// badRow is a bad row of the block for people. firstLine is the number of the
+// block's first line.
+func (b *block) badRow(e *badEntry, firstLine int64) BadRow {
+	row := BadRow{URI: b.file.URI, Line: firstLine + int64(e.line), Offset: e.offset, Reason: e.reason}
+	if e.detail >= 0 {
+		row.Detail, row.Row = b.details[e.detail].detail, b.details[e.detail].row
+	}
+	return row
+}
+
+// String says which column and cell is meant.
+func (f fault) String() string {
+	switch {
+	case f.want > 0:
+		return fmt.Sprintf("%d cells where %d are expected", f.found, f.want)
+	case f.column == "" && f.cell == nil:
+		return ""
+	case f.column == "":
+		return fmt.Sprintf("%q", excerpt(f.cell))
+	case f.cell == nil:
+		return "column " + f.column
+	default:
+		return fmt.Sprintf("column %s: %q", f.column, excerpt(f.cell))
+	}
+}
+
+// excerpt is the beginning of a row as valid UTF-8.
+func excerpt(row []byte) string {
+	return strings.ToValidUTF8(string(row[:min(len(row), rowPrefixBytes)]), "\uFFFD")
+}

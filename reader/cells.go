@@ -1,0 +1,243 @@
+package reader
+
+import (
+	"math"
+	"unicode/utf8"
+
+	"aibox/reader/number"
+)
+
+// This file turns single cells into a block's columns; it is shared by the
+// decoders of all formats. Each function appends what its name says or returns
+// what is wrong with the cell.
+
+// addLabel appends the label that the cell means.
+func (p *plan) addLabel(b *block, cell []byte) fault {
+	cell = number.Trim(cell)
+	if len(cell) == 1 && p.label.Op == "" && (cell[0] == '0' || cell[0] == '1') {
+		b.labels = append(b.labels, float32(cell[0]-'0'))
+		return fault{}
+	}
+	if len(cell) == 0 {
+		return p.addNoLabel(b)
+	}
+	x, ok := number.Float64(cell)
+	if !ok {
+		return fault{reason: ReasonNumber, column: p.labelColumn, cell: cell}
+	}
+	return p.addLabelNumber(b, x, cell)
+}
+
+// addLabelNumber appends the label that a number means; LibSVM and LibFFM also
+// write 0 as -1.
+func (p *plan) addLabelNumber(b *block, x float64, cell []byte) fault {
+	if !finite(x) {
+		return fault{reason: ReasonNotFinite, column: p.labelColumn, cell: cell}
+	}
+	if x == -1 && p.label.Op == "" && p.schema.Format.indexed() {
+		x = 0
+	}
+	y, ok := p.label.label(x)
+	if !ok {
+		return fault{reason: ReasonLabel, column: p.labelColumn, cell: cell}
+	}
+	b.labels = append(b.labels, y)
+	return fault{}
+}
+
+// addNoLabel appends NaN where examples without a label are wanted.
+func (p *plan) addNoLabel(b *block) fault {
+	if !p.keepUnlabelled {
+		return fault{reason: ReasonNoLabel, column: p.labelColumn}
+	}
+	b.labels = append(b.labels, float32(math.NaN()))
+	return fault{}
+}
+
+// addWeight appends the example's weight.
+func (p *plan) addWeight(b *block, cell []byte) fault {
+	cell = number.Trim(cell)
+	weight := float32(1)
+	if len(cell) > 0 {
+		w, ok := number.Float32(cell)
+		if !ok || !(w >= 0) || math.IsInf(float64(w), 0) {
+			return fault{reason: ReasonWeight, column: p.weightColumn, cell: cell}
+		}
+		weight = w
+	}
+	b.weights = append(b.weights, weight)
+	return fault{}
+}
+
+// addDense appends one dense feature.
+func (c *denseColumn) addDense(b *block, cell []byte) fault {
+	cell = number.Trim(cell)
+	if len(cell) == 0 {
+		b.dense = append(b.dense, c.missing)
+		return fault{}
+	}
+	if len(c.steps) == 0 {
+		x, ok := number.Float32(cell)
+		if !ok {
+			return fault{reason: ReasonNumber, column: c.name, cell: cell}
+		}
+		if !finite(float64(x)) {
+			return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+		}
+		b.dense = append(b.dense, x)
+		return fault{}
+	}
+	x, ok := number.Float64(cell)
+	if !ok {
+		return fault{reason: ReasonNumber, column: c.name, cell: cell}
+	}
+	return c.addDenseNumber(b, x, cell)
+}
+
+// addDenseNumber appends one dense feature that is a number already.
+func (c *denseColumn) addDenseNumber(b *block, x float64, cell []byte) fault {
+	// NaN and infinities first: a clip would hide them.
+	if !finite(x) {
+		return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+	}
+	y := float32(transform(c.steps, x))
+	if !finite(float64(y)) {
+		return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+	}
+	b.dense = append(b.dense, y)
+	return fault{}
+}
+
+// addField appends the bag of one sparse field.
+func (c *fieldColumn) addField(p *plan, b *block, cell []byte) fault {
+	if c.steps != nil {
+		return c.addBucket(p, b, cell)
+	}
+	if c.separator == "" && c.weightSeparator == "" {
+		if len(cell) > 0 {
+			b.keys = append(b.keys, keyIn(c.seed, cell))
+			if p.weightedBags {
+				b.bagWeights = append(b.bagWeights, 1)
+			}
+		}
+		b.offsets = append(b.offsets, int32(len(b.keys)))
+		return fault{}
+	}
+	for len(cell) > 0 {
+		value := cell
+		if i := index(cell, c.separator); i >= 0 {
+			value, cell = cell[:i], cell[i+len(c.separator):]
+		} else {
+			cell = nil
+		}
+		if f := c.addValue(p, b, value); f.reason != reasonNone {
+			return f
+		}
+	}
+	b.offsets = append(b.offsets, int32(len(b.keys)))
+	return fault{}
+}
+
+// addValue appends one value of a bag, "value" or "value:weight".
+func (c *fieldColumn) addValue(p *plan, b *block, value []byte) fault {
+	weight := float32(1)
+	if i := lastIndex(value, c.weightSeparator); i >= 0 {
+		text := number.Trim(value[i+len(c.weightSeparator):])
+		w, ok := number.Float32(text)
+		if !ok || !finite(float64(w)) {
+			return fault{reason: ReasonFeature, column: c.name, cell: value}
+		}
+		value, weight = value[:i], w
+	}
+	if len(value) == 0 {
+		return fault{}
+	}
+	b.keys = append(b.keys, keyIn(c.seed, value))
+	if p.weightedBags {
+		b.bagWeights = append(b.bagWeights, weight)
+	}
+	return fault{}
+}
+
+// addBucket appends the feature of a bucketized dense column.
+func (c *fieldColumn) addBucket(p *plan, b *block, cell []byte) fault {
+	if cell = number.Trim(cell); len(cell) > 0 {
+		key, f := c.bucket(cell)
+		if f.reason != reasonNone {
+			return f
+		}
+		c.addBucketKey(p, b, key)
+	}
+	b.offsets = append(b.offsets, int32(len(b.keys)))
+	return fault{}
+}
+
+func (c *fieldColumn) addBucketKey(p *plan, b *block, key uint64) {
+	b.keys = append(b.keys, key)
+	if p.weightedBags {
+		b.bagWeights = append(b.bagWeights, 1)
+	}
+}
+
+// bucket returns the key of the bucket that a number falls into.
+func (c *fieldColumn) bucket(cell []byte) (uint64, fault) {
+	x, ok := number.Float64(cell)
+	if !ok {
+		return 0, fault{reason: ReasonNumber, column: c.name, cell: cell}
+	}
+	return c.bucketOf(x, cell)
+}
+
+func (c *fieldColumn) bucketOf(x float64, cell []byte) (uint64, fault) {
+	if !finite(x) {
+		return 0, fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+	}
+	var text [20]byte
+	return keyIn(c.seed, appendInt(text[:0], int64(transform(c.steps, x)))), fault{}
+}
+
+// addStat appends the input of a column's mean and standard deviation.
+func (c *statColumn) addStat(b *block, cell []byte) fault {
+	cell = number.Trim(cell)
+	if len(cell) == 0 {
+		b.stats = append(b.stats, math.NaN())
+		return fault{}
+	}
+	x, ok := number.Float64(cell)
+	if !ok {
+		return fault{reason: ReasonNumber, column: c.name, cell: cell}
+	}
+	return c.addStatNumber(b, x, cell)
+}
+
+func (c *statColumn) addStatNumber(b *block, x float64, cell []byte) fault {
+	x = transform(c.steps, x)
+	if !finite(x) {
+		return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+	}
+	b.stats = append(b.stats, x)
+	return fault{}
+}
+
+// addGroup appends the hash of the group-by column's value.
+func (b *block) addGroup(cell []byte) { b.groups = append(b.groups, keyIn(groupSeed, cell)) }
+
+// groupSeed keeps group hashes apart from feature keys.
+var groupSeed = spaceSeed("\x00group")
+
+// addText appends the raw text of a pass-through column.
+func (b *block) addText(cell []byte) {
+	b.text = append(b.text, cell...)
+	b.textEnds = append(b.textEnds, int32(len(b.text)))
+}
+
+// transform applies the steps in order.
+func transform(steps []Transform, x float64) float64 {
+	for i := range steps {
+		x = steps[i].apply(x)
+	}
+	return x
+}
+
+// validText says whether a row is text.
+func validText(row []byte) bool { return utf8.Valid(row) }

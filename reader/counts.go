@@ -1,0 +1,15 @@
+package reader
+
+// Counts says how far reading has come. Shares of the input are by bytes, since
+// nobody knows the number of rows beforehand.
+type Counts struct {
+	Rows      int64 `json:"rows"`      // good and bad
+	Examples  int64 `json:"examples"`  // handed on, after sampling
+	Positives int64 `json:"positives"` // of Examples
+	Dropped   int64 `json:"dropped"`   // negatives that sampling left out
+	BadRows   int64 `json:"bad_rows"`
+	// Bad lists the reasons that occurred, each with its first row.
+	Bad        []ReasonCount `json:"bad,omitempty"`
+	BytesRead  int64         `json:"bytes_read"`  // stored bytes of the input that were decoded
+	BytesTotal int64         `json:"bytes_total"` // stored bytes of the input
+}

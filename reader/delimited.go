@@ -1,0 +1,240 @@
+package reader
+
+import (
+	"bytes"
+)
+
+// cellMap says in which cell of a line a plan's columns are found. Indices count
+// from 0; -1 is a column that the file does not have (which only a label may
+// be, where labels are not needed).
+type cellMap struct {
+	cells  int // per line
+	label  int
+	weight int
+	group  int
+	dense  []int
+	fields []int
+	stats  []int
+	pass   []int
+}
+
+// mapCells finds the plan's columns among the names of the file's columns.
+// missing are those not found, in the order of the schema.
+func (p *plan) mapCells(names []string) (m *cellMap, missing []string) {
+	where := make(map[string]int, len(names))
+	for i, name := range names {
+		if _, twice := where[name]; !twice {
+			where[name] = i
+		}
+	}
+	reported := map[string]bool{}
+	find := func(name string) int {
+		i, found := where[name]
+		if found {
+			return i
+		}
+		if !reported[name] {
+			reported[name] = true
+			missing = append(missing, name)
+		}
+		return -1
+	}
+	m = &cellMap{cells: len(names), label: -1, weight: -1, group: -1}
+	if i, found := where[p.labelColumn]; found {
+		m.label = i
+	} else if !p.keepUnlabelled && !p.raw {
+		find(p.labelColumn)
+	}
+	if p.weightColumn != "" {
+		m.weight = find(p.weightColumn)
+	}
+	if p.groupColumn != "" {
+		m.group = find(p.groupColumn)
+	}
+	for i := range p.dense {
+		m.dense = append(m.dense, find(p.dense[i].name))
+	}
+	for i := range p.fields {
+		m.fields = append(m.fields, find(p.fields[i].name))
+	}
+	for i := range p.stats {
+		m.stats = append(m.stats, find(p.stats[i].name))
+	}
+	for _, name := range p.pass {
+		// A label column that may be absent may also be absent from the output.
+		if _, found := where[name]; !found && name == p.labelColumn && p.keepUnlabelled {
+			m.pass = append(m.pass, -1)
+			continue
+		}
+		m.pass = append(m.pass, find(name))
+	}
+	return m, missing
+}
+
+// withoutLabel is the map of lines that lack the cell of the label.
+func (m *cellMap) withoutLabel() *cellMap {
+	shift := func(i int) int {
+		switch {
+		case i == m.label:
+			return -1
+		case i > m.label:
+			return i - 1
+		}
+		return i
+	}
+	shiftAll := func(list []int) []int {
+		shifted := make([]int, len(list))
+		for i := range list {
+			shifted[i] = shift(list[i])
+		}
+		return shifted
+	}
+	return &cellMap{
+		cells: m.cells - 1, label: -1, weight: shift(m.weight), group: shift(m.group), dense: shiftAll(m.dense),
+		fields: shiftAll(m.fields), stats: shiftAll(m.stats), pass: shiftAll(m.pass),
+	}
+}
+
+// delimited decodes lines of cells: Criteo, CSV and TSV.
+type delimited struct {
+	p         *plan
+	m         *cellMap
+	unlabeled *cellMap // of lines that lack the label's cell; nil where that is a fault
+	delimiter byte
+	quoted    bool
+	cells     [][]byte
+	unquoted  []byte // text of the line's quoted cells that hold quotes
+}
+
+func newDelimited(p *plan, m *cellMap) *delimited {
+	d := &delimited{
+		p: p, m: m, delimiter: p.schema.Delimiter, quoted: p.schema.Format.quoted(), cells: make([][]byte, 0, m.cells+1),
+	}
+	if p.keepUnlabelled && m.label >= 0 && !p.schema.Header {
+		d.unlabeled = m.withoutLabel()
+	}
+	return d
+}
+
+// decode appends the line's example to the block; the caller rolls a faulty one
+// back.
+func (d *delimited) decode(line []byte, b *block) fault {
+	if !validText(line) {
+		return fault{reason: ReasonUTF8}
+	}
+	m := d.m
+	cells, ok := d.split(line, m.cells+1)
+	if !ok {
+		return fault{reason: ReasonQuote}
+	}
+	if len(cells) != m.cells {
+		if d.unlabeled == nil || len(cells) != d.unlabeled.cells {
+			return fault{reason: ReasonColumns, found: len(cells), want: m.cells}
+		}
+		m = d.unlabeled
+	}
+	p := d.p
+	var f fault
+	switch {
+	case p.raw:
+		b.labels = append(b.labels, 0)
+	case m.label >= 0:
+		f = p.addLabel(b, cells[m.label])
+	default:
+		f = p.addNoLabel(b)
+	}
+	if f.reason == reasonNone && m.weight >= 0 {
+		f = p.addWeight(b, cells[m.weight])
+	}
+	for i := 0; i < len(p.dense) && f.reason == reasonNone; i++ {
+		f = p.dense[i].addDense(b, cells[m.dense[i]])
+	}
+	for i := 0; i < len(p.fields) && f.reason == reasonNone; i++ {
+		f = p.fields[i].addField(p, b, cells[m.fields[i]])
+	}
+	for i := 0; i < len(p.stats) && f.reason == reasonNone; i++ {
+		f = p.stats[i].addStat(b, cells[m.stats[i]])
+	}
+	if f.reason != reasonNone {
+		return f
+	}
+	if m.group >= 0 {
+		b.addGroup(cells[m.group])
+	} else if p.groupColumn != "" {
+		b.addGroup(nil) // grouped by a label that is not there
+	}
+	for _, i := range m.pass {
+		if i >= 0 {
+			b.addText(cells[i])
+		} else {
+			b.addText(nil)
+		}
+	}
+	return fault{}
+}
+
+// split cuts a line into cells, at most limit; ok is false on bad quoting. The
+// cells are valid until the next call.
+func (d *delimited) split(line []byte, limit int) (cells [][]byte, ok bool) {
+	d.cells = d.cells[:0]
+	if d.quoted && bytes.IndexByte(line, '"') >= 0 {
+		return d.splitQuoted(line, limit)
+	}
+	for len(d.cells) < limit {
+		i := bytes.IndexByte(line, d.delimiter)
+		if i < 0 {
+			d.cells = append(d.cells, line)
+			break
+		}
+		d.cells = append(d.cells, line[:i])
+		line = line[i+1:]
+	}
+	return d.cells, true
+}
+
+// splitQuoted is split for lines with quotes (RFC 4180): a cell that begins with
+// a quote ends with one, before a delimiter or the end of the line, and "" in it
+// means a quote. Elsewhere in a cell a quote is an ordinary character.
+func (d *delimited) splitQuoted(line []byte, limit int) (cells [][]byte, ok bool) {
+	// Unquoting only shortens, so this never grows while cells point into it.
+	if cap(d.unquoted) < len(line) {
+		d.unquoted = make([]byte, 0, 2*len(line))
+	}
+	d.unquoted = d.unquoted[:0]
+	for len(d.cells) < limit {
+		if len(line) == 0 || line[0] != '"' {
+			i := bytes.IndexByte(line, d.delimiter)
+			if i < 0 {
+				d.cells = append(d.cells, line)
+				return d.cells, true
+			}
+			d.cells = append(d.cells, line[:i])
+			line = line[i+1:]
+			continue
+		}
+		start := len(d.unquoted)
+		line = line[1:]
+		for {
+			i := bytes.IndexByte(line, '"')
+			if i < 0 {
+				return nil, false
+			}
+			d.unquoted = append(d.unquoted, line[:i]...)
+			line = line[i+1:]
+			if len(line) == 0 || line[0] != '"' {
+				break
+			}
+			d.unquoted = append(d.unquoted, '"')
+			line = line[1:]
+		}
+		d.cells = append(d.cells, d.unquoted[start:len(d.unquoted):len(d.unquoted)])
+		if len(line) == 0 {
+			return d.cells, true
+		}
+		if line[0] != d.delimiter {
+			return nil, false
+		}
+		line = line[1:]
+	}
+	return d.cells, true
+}

@@ -1,0 +1,60 @@
+// Package reader turns click logs into passes of mini-batches (stage RE of
+// AIBox §3).
+//
+//	URIs --source--> bytes --workers--> blocks --rows--> examples --builder--> passes
+//	                 ranges             columns, in parallel   in order, one goroutine
+//
+// # Order
+//
+// The input is the list of files that the URIs expand to, in order. It is cut
+// into units: byte ranges of uncompressed files, runs of lines of a decompressed
+// file, row groups of Parquet. Workers decode units in any order into blocks
+// (columns of decoded rows); rows takes the blocks in the order of the input,
+// samples, limits and counts; the window shuffles, if asked to; the builder
+// numbers the keys and makes mini-batches. Nothing that depends on the cutting or
+// on the number of workers reaches the examples, the mini-batches, the counts or
+// the line numbers of bad rows. Only Pass.Bytes and Counts.BytesRead, which are
+// there to show progress, move in steps of whole units.
+//
+// # Rows
+//
+// Lines end with \n or \r\n, the last one also with the end of the file. Empty
+// lines are skipped, and so is a UTF-8 byte order mark. A line holds at most
+// MaxLineBytes; the rest of a longer one is skipped without being held.
+//
+//   - Criteo: 40 cells between tabs, no quoting. Without label: 39.
+//   - CSV, TSV: cells as in RFC 4180, except that a quoted cell must end on its
+//     line: with a line end inside quotes the file could not be cut into ranges,
+//     so that is a bad row. With a header, columns go by name, may stand in
+//     another order in each file, and those that the schema lacks are ignored.
+//   - LibSVM, LibFFM: see tokens. Labels 1, 0 and -1 (which is 0).
+//   - Parquet: columns by name. Lists are bags. See parquetFile.
+//
+// # Features
+//
+// An example has, per sparse field, a bag of keys (see Key) with weights; an
+// empty cell is an empty bag. Dense features are numbers under transforms; a
+// missing one is Column.Missing, to which transforms do not apply, so that by
+// default it is the mean of a standardized column. NaN and infinities are faults.
+// Spaces around numbers are ignored; in sparse cells they count.
+//
+// # Bad rows
+//
+// A row that cannot be decoded is counted by Reason, written to the quarantine
+// and left out; a *BadRowsError ends reading past MaxBadRows or MaxBadFraction.
+// A compressed file that is truncated or corrupt is one bad row at the place
+// where its text ends. I/O errors are no bad rows: they end reading.
+//
+// # Memory
+//
+// At most 2*Threads+1 units are on their way, each at most about 4*ChunkBytes
+// plus one line when decoded (1.5*ChunkBytes for Criteo), with ChunkBytes of text
+// more for compressed files; a row group of Parquet is decoded piecewise within
+// the same bound, besides the pages of its columns. To this add the shuffle
+// window and one pass.
+//
+// # Concurrency
+//
+// Open starts one planner and Threads workers, which end with Close, also when
+// it is called early. A Reader is for one goroutine; Counts is for all.
+package reader

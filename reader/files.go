@@ -1,0 +1,159 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"aibox/reader/source"
+)
+
+// inputFile is one file of the input, checked against the schema.
+type inputFile struct {
+	source.File
+	cells   *cellMap     // delimited formats
+	parquet *parquetFile // Parquet
+}
+
+// openAhead is how many files are opened at the same time when headers and
+// footers are checked: enough to hide the round trips of HDFS.
+const openAhead = 16
+
+// openFiles lists the input and checks the header or footer of every file
+// against the plan, so that a file of the wrong kind is found at once and not
+// after hours. Files of 0 bytes are left out.
+func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, total int64, err error) {
+	listed, err := o.Sources.Expand(ctx, o.URIs)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reader: %w", err)
+	}
+	for _, f := range listed {
+		if f.Size == 0 {
+			continue
+		}
+		if o.Compression != "" && o.Compression != "auto" {
+			if f.Compression, err = source.ParseCompression(o.Compression); err != nil {
+				return nil, 0, fmt.Errorf("reader: %w", err)
+			}
+		}
+		files = append(files, &inputFile{File: f})
+		total += f.Size
+	}
+	if len(files) == 0 {
+		return nil, 0, fmt.Errorf("reader: %s: %d files, all of them empty: %w", strings.Join(o.URIs, ", "), len(listed), ErrNoExamples)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(openAhead)
+	for _, f := range files {
+		group.Go(func() error {
+			if err := f.check(ctx, o, p); err != nil {
+				return fmt.Errorf("reader: %w", err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, 0, err
+	}
+	return files, total, nil
+}
+
+// check finds the plan's columns in the file.
+func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
+	switch {
+	case p.schema.Format == FormatParquet:
+		if f.Compression != source.NoCompression {
+			return fmt.Errorf("%s: a Parquet file compressed as a whole (%v) cannot be read; decompress it", f.URI, f.Compression)
+		}
+		file, err := openParquet(ctx, o.Sources, f.File, p)
+		if err != nil {
+			return err
+		}
+		f.parquet = file
+		return nil
+	case !p.schema.Format.delimited():
+		return p.checkTokens()
+	}
+	var names []string
+	if p.schema.Header {
+		var err error
+		if names, err = f.header(ctx, o, p); err != nil {
+			return err
+		}
+	} else {
+		for i := range p.schema.Columns {
+			names = append(names, p.schema.Columns[i].Name)
+		}
+	}
+	cells, missing := p.mapCells(names)
+	if len(missing) > 0 {
+		if !p.schema.Header {
+			return fmt.Errorf("schema: no column %s; the columns are %s", quoteAll(missing), quoteAll(names))
+		}
+		return fmt.Errorf("%s: the header has no column %s; its columns are %s", f.URI, quoteAll(missing), quoteAll(names))
+	}
+	f.cells = cells
+	return nil
+}
+
+// header returns the names in the file's first line.
+func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, error) {
+	raw, err := o.Sources.OpenRange(ctx, f.File, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Close()
+	text, err := source.Decompress(f.Compression, raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
+	}
+	defer text.Close()
+	lines := &lineScanner{buf: make([]byte, 4096)}
+	lines.reset(text, 0, 1, o.MaxLineBytes)
+	line, _, tooLong, err := lines.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: no header: the file is empty", f.URI)
+	case err != nil:
+		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
+	case tooLong:
+		return nil, fmt.Errorf("%s: the header is longer than %d bytes", f.URI, o.MaxLineBytes)
+	}
+	d := &delimited{delimiter: p.schema.Delimiter, quoted: p.schema.Format.quoted()}
+	line = trimBOM(line)
+	cells, ok := d.split(line, len(line)+1)
+	if !ok || !validText(line) {
+		return nil, fmt.Errorf("%s: the header is not a line of cells: %q", f.URI, excerpt(line))
+	}
+	names := make([]string, len(cells))
+	for i, cell := range cells {
+		names[i] = strings.TrimSpace(string(cell))
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) && p.needs(name) {
+			return nil, fmt.Errorf("%s: the header names column %q twice", f.URI, name)
+		}
+	}
+	return names, nil
+}
+
+// needs says whether the plan takes anything from the column.
+func (p *plan) needs(name string) bool {
+	return name == p.labelColumn || name == p.weightColumn || name == p.groupColumn || slices.Contains(p.pass, name) ||
+		slices.ContainsFunc(p.dense, func(c denseColumn) bool { return c.name == name }) ||
+		slices.ContainsFunc(p.fields, func(c fieldColumn) bool { return c.name == name })
+}
+
+// quoteAll lists names for an error.
+func quoteAll(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -1,0 +1,47 @@
+package reader
+
+import "fmt"
+
+// Format is how rows are written in a file.
+type Format uint8
+
+// The formats. Criteo is tab-separated text without quoting or header; CSV and
+// TSV differ only in their default delimiter.
+const (
+	FormatCriteo Format = iota
+	FormatCSV
+	FormatTSV
+	FormatLibSVM
+	FormatLibFFM
+	FormatParquet
+)
+
+var formatNames = [...]string{"criteo", "csv", "tsv", "libsvm", "libffm", "parquet"}
+
+// String returns the name that ParseFormat takes.
+func (f Format) String() string {
+	if int(f) < len(formatNames) {
+		return formatNames[f]
+	}
+	return fmt.Sprintf("Format(%d)", uint8(f))
+}
+
+// ParseFormat returns the format of that name: criteo, csv, tsv, libsvm, libffm
+// or parquet.
+func ParseFormat(name string) (Format, error) {
+	for i, n := range formatNames {
+		if n == name {
+			return Format(i), nil
+		}
+	}
+	return 0, fmt.Errorf("reader: unknown format %q; known are %v", name, formatNames)
+}
+
+// delimited formats have one cell per column and line.
+func (f Format) delimited() bool { return f == FormatCriteo || f == FormatCSV || f == FormatTSV }
+
+// indexed formats have index:value tokens instead of cells.
+func (f Format) indexed() bool { return f == FormatLibSVM || f == FormatLibFFM }
+
+// quoted formats allow a cell to be enclosed in double quotes (RFC 4180).
+func (f Format) quoted() bool { return f == FormatCSV || f == FormatTSV }

@@ -1,0 +1,58 @@
+package reader
+
+import "github.com/cespare/xxhash/v2"
+
+// Key returns the key of one sparse feature value: a 64-bit hash of the
+// embedding space and the value's raw bytes, as they stand in the input without
+// quoting. The same (space, value) has the same key in every format, on every
+// machine and for ever: models depend on it, and golden values in the tests hold
+// it fixed.
+//
+//	Key(space, value) = mix(XXH64(value, 0) ^ mix(XXH64(space, 0)))
+//
+// where mix is a bijection of 64 bits (MurmurHash3's finalizer). So two values
+// of one space collide exactly when their XXH64 does, and each space sees the
+// values under a permutation of its own. Every bit of a key is as good as any
+// other, and every key is possible, 0 included.
+func Key(space string, value []byte) uint64 {
+	return keyIn(spaceSeed(space), value)
+}
+
+// spaceSeed is the part of Key that depends on the space alone.
+func spaceSeed(space string) uint64 { return mix(xxhash.Sum64String(space)) }
+
+// keyIn is Key with the space's seed at hand.
+func keyIn(seed uint64, value []byte) uint64 { return mix(xxhash.Sum64(value) ^ seed) }
+
+// mix is the 64-bit finalizer of MurmurHash3 (Appleby, public domain).
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	x ^= x >> 33
+	return x
+}
+
+// Purposes of random numbers, so that no two uses share a sequence.
+const (
+	purposeSampling uint64 = 0x73616d706c696e67 // "sampling"
+	purposeShuffle  uint64 = 0x73687566666c6531 // "shuffle1"
+	purposeSplit    uint64 = 0x73706c6974746572 // "splitter"
+)
+
+// random returns 64 random bits for (seed, purpose, stream, index). There is no
+// generator state: any example's number can be had without the others.
+func random(seed, purpose, stream, index uint64) uint64 {
+	// The odd constant (2^64 over the golden ratio, as in SplitMix64) keeps
+	// neighbouring indices far apart before mixing.
+	const golden = 0x9e3779b97f4a7c15
+	x := mix(seed ^ purpose)
+	x = mix(x + golden*(stream+1))
+	return mix(x + golden*(index+1))
+}
+
+// randomUnit returns a number in [0, 1) with 53 random bits.
+func randomUnit(seed, purpose, stream, index uint64) float64 {
+	return float64(random(seed, purpose, stream, index)>>11) * 0x1p-53
+}

@@ -1,0 +1,83 @@
+package reader
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// LabelRule says how an example gets its label. The zero rule takes the column
+// of role label, which must hold 0 or 1. With an Op the label is 1 where
+// "Column Op Value" holds and 0 elsewhere.
+type LabelRule struct {
+	Column string // "": the column of role label
+	Op     string // "" (the cell is 0 or 1), or one of >=, >, <=, <, ==, !=
+	Value  float64
+}
+
+// labelOps are the comparisons, longer ones first, as ParseLabelRule needs them.
+var labelOps = []string{">=", "<=", "==", "!=", ">", "<"}
+
+// ParseLabelRule reads "column" or "column op number", such as "rating >= 4".
+func ParseLabelRule(text string) (LabelRule, error) {
+	for _, op := range labelOps {
+		column, number, found := strings.Cut(text, op)
+		if !found {
+			continue
+		}
+		rule := LabelRule{Column: strings.TrimSpace(column), Op: op}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !finite(v) || rule.Column == "" {
+			return LabelRule{}, fmt.Errorf("reader: label rule %q: want \"column %s number\"", text, op)
+		}
+		rule.Value = v
+		return rule, nil
+	}
+	return LabelRule{Column: strings.TrimSpace(text)}, nil
+}
+
+// String is the inverse of ParseLabelRule.
+func (r LabelRule) String() string {
+	if r.Op == "" {
+		return r.Column
+	}
+	return fmt.Sprintf("%s %s %v", r.Column, r.Op, r.Value)
+}
+
+// label applies the rule to a number; ok is false where the rule wants 0 or 1
+// and the number is neither.
+func (r *LabelRule) label(x float64) (label float32, ok bool) {
+	var yes bool
+	switch r.Op {
+	case "":
+		return float32(x), x == 0 || x == 1
+	case ">=":
+		yes = x >= r.Value
+	case ">":
+		yes = x > r.Value
+	case "<=":
+		yes = x <= r.Value
+	case "<":
+		yes = x < r.Value
+	case "==":
+		yes = x == r.Value
+	case "!=":
+		yes = x != r.Value
+	}
+	if yes {
+		return 1, true
+	}
+	return 0, true
+}
+
+func (r *LabelRule) check() error {
+	if r.Op == "" {
+		return nil
+	}
+	for _, op := range labelOps {
+		if r.Op == op {
+			return nil
+		}
+	}
+	return fmt.Errorf("label rule %q: unknown comparison %q; known are %v", r.String(), r.Op, labelOps)
+}

@@ -1,0 +1,136 @@
+package reader
+
+import (
+	"bytes"
+	"io"
+)
+
+// lineScanner cuts a byte stream into lines in a bounded buffer. A line ends
+// with \n, \r\n or the end of the stream. A line of more than maxLine bytes
+// (without its end) is reported once, with its beginning, and the rest of it is
+// skipped without being held.
+type lineScanner struct {
+	r       io.Reader
+	maxLine int
+	limit   int64 // lines that start here or later belong to somebody else
+
+	buf    []byte
+	lo, hi int   // unread bytes are buf[lo:hi]
+	base   int64 // offset in the stream of buf[0]
+	eof    bool
+}
+
+// readBytes is how much a lineScanner asks of its reader at a time: large enough
+// to make system calls cheap, small enough to stay in the cache until parsed.
+const readBytes = 256 << 10
+
+// reset starts over at offset of the stream r, keeping the buffer.
+func (s *lineScanner) reset(r io.Reader, offset, limit int64, maxLine int) {
+	*s = lineScanner{r: r, maxLine: maxLine, limit: limit, buf: s.buf, base: offset}
+	if s.buf == nil {
+		s.buf = make([]byte, readBytes)
+	}
+}
+
+// resetBytes starts over at offset of a stream whose rest is data; the data is
+// not copied.
+func (s *lineScanner) resetBytes(data []byte, offset int64, maxLine int) {
+	*s = lineScanner{maxLine: maxLine, limit: 1<<63 - 1, buf: data, hi: len(data), base: offset, eof: true}
+}
+
+// offset is that of the next unread byte.
+func (s *lineScanner) offset() int64 { return s.base + int64(s.lo) }
+
+// next returns the next line without its end, and its offset. The line is valid
+// until the next call. It returns io.EOF after the last line that starts before
+// the limit.
+func (s *lineScanner) next() (line []byte, offset int64, tooLong bool, err error) {
+	if s.offset() >= s.limit {
+		return nil, s.offset(), false, io.EOF
+	}
+	searched := 0
+	for {
+		if i := bytes.IndexByte(s.buf[s.lo+searched:s.hi], '\n'); i >= 0 {
+			offset = s.offset()
+			line = trimCR(s.buf[s.lo : s.lo+searched+i])
+			s.lo += searched + i + 1
+			return line, offset, len(line) > s.maxLine, nil
+		}
+		searched = s.hi - s.lo
+		if s.eof {
+			offset = s.offset()
+			if searched == 0 {
+				return nil, offset, false, io.EOF
+			}
+			line = trimCR(s.buf[s.lo:s.hi])
+			s.lo = s.hi
+			return line, offset, len(line) > s.maxLine, nil
+		}
+		if searched > s.maxLine+1 { // also with a \r at its end it is too long
+			offset = s.offset()
+			line = bytes.Clone(s.buf[s.lo : s.lo+min(searched, rowPrefixBytes)])
+			return line, offset, true, s.skipLine()
+		}
+		if err := s.fill(); err != nil {
+			return nil, s.offset(), false, err
+		}
+	}
+}
+
+// skipLine moves behind the next \n, or to the limit if that comes first.
+func (s *lineScanner) skipLine() error {
+	for s.offset() < s.limit {
+		if i := bytes.IndexByte(s.buf[s.lo:s.hi], '\n'); i >= 0 {
+			s.lo += i + 1
+			return nil
+		}
+		s.lo = s.hi
+		if s.eof {
+			return nil
+		}
+		if err := s.fill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill reads more bytes behind the unread ones.
+func (s *lineScanner) fill() error {
+	if s.lo > 0 {
+		copy(s.buf, s.buf[s.lo:s.hi])
+		s.base += int64(s.lo)
+		s.lo, s.hi = 0, s.hi-s.lo
+	}
+	if s.hi == len(s.buf) {
+		grown := make([]byte, 2*len(s.buf))
+		copy(grown, s.buf)
+		s.buf = grown
+	}
+	for range 100 { // as in bufio: a reader that yields nothing for ever is broken
+		n, err := s.r.Read(s.buf[s.hi:])
+		s.hi += n
+		if err == io.EOF {
+			s.eof = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return nil
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// trimCR cuts one \r off the end.
+func trimCR(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		return line[:n-1]
+	}
+	return line
+}
+
+// trimBOM cuts a UTF-8 byte order mark off the beginning of a file.
+func trimBOM(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) }

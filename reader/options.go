@@ -1,0 +1,111 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+
+	"aibox/reader/source"
+)
+
+// Options configures a Reader. Threads, ChunkBytes and BatchesPerPass change
+// neither the examples nor their order nor the mini-batches.
+type Options struct {
+	Sources     *source.Sources
+	URIs        []string // in the order in which they are read
+	Schema      Schema
+	Compression string // "" or "auto": by extension; else what source.ParseCompression knows
+
+	BatchSize      int // examples per mini-batch
+	BatchesPerPass int // mini-batches per pass; 0: 1
+
+	// Limit ends the input after so many examples; 0: no limit. It counts what
+	// sampling leaves.
+	Limit int64
+	// ShuffleBuffer puts every window of so many consecutive examples into a
+	// random order that depends on (Seed, Epoch) and the window's number; 0 or 1
+	// keeps the order. The window is held in memory.
+	ShuffleBuffer int
+	Seed          uint64
+	Epoch         int
+	// NegativeSampling keeps this share of the examples with label 0, chosen by
+	// hash(Seed, Epoch, number of the example); 0 or 1 keeps all.
+	NegativeSampling float64
+
+	GroupBy        string   // column whose hash goes to Batch.Groups; "": none
+	PassThrough    []string // columns whose raw text goes to Batch.Columns
+	KeepUnlabelled bool     // an empty or absent label is no fault; the label is NaN
+
+	// MaxBadRows is how many bad rows are tolerated and MaxBadFraction which
+	// share of all rows, judged from 1,000 rows on and at the end of the input.
+	// Negative: no limit. The zero values tolerate none.
+	MaxBadRows     int64
+	MaxBadFraction float64
+	Quarantine     io.Writer // takes bad rows as JSON lines (BadRow); nil: none
+	QuarantineRows int       // at most so many
+
+	MaxLineBytes int   // a longer line is a bad row; 0: 1 MiB
+	ChunkBytes   int64 // what a worker decodes at a time; 0: 4 MiB
+	Threads      int   // decoding workers; 0: GOMAXPROCS
+	Logger       *slog.Logger
+}
+
+const (
+	defaultMaxLineBytes = 1 << 20
+	// 4 MiB is some 16,000 lines of Criteo: opening a range costs nothing
+	// against decoding it, and a few of them fill any number of threads.
+	defaultChunkBytes = 4 << 20
+	// Offsets into a block are 32 bits wide and a block may hold one chunk and
+	// one line beyond its bound.
+	maxChunkBytes = 128 << 20
+)
+
+// withDefaults checks the options and fills defaults in.
+func (o Options) withDefaults() (Options, error) {
+	var faults []error
+	report := func(format string, args ...any) { faults = append(faults, fmt.Errorf("reader: "+format, args...)) }
+	if o.Sources == nil {
+		report("no Sources")
+	}
+	if len(o.URIs) == 0 {
+		report("no URIs: %w", ErrNoExamples)
+	}
+	if o.BatchSize <= 0 {
+		report("batch size %d must be positive", o.BatchSize)
+	}
+	if o.BatchesPerPass < 0 || o.Limit < 0 || o.ShuffleBuffer < 0 || o.MaxLineBytes < 0 || o.ChunkBytes < 0 || o.Threads < 0 {
+		report("batches per pass, limit, shuffle buffer, line length, chunk size and threads must not be negative")
+	}
+	if !(o.NegativeSampling >= 0 && o.NegativeSampling <= 1) {
+		report("negative sampling %v must be a share of 0 to 1", o.NegativeSampling)
+	}
+	if o.ChunkBytes > maxChunkBytes || o.MaxLineBytes > maxChunkBytes {
+		report("chunks of %d bytes and lines of %d bytes: at most %d can be", o.ChunkBytes, o.MaxLineBytes, maxChunkBytes)
+	}
+	if o.Compression != "" && o.Compression != "auto" {
+		if _, err := source.ParseCompression(o.Compression); err != nil {
+			report("%w", err)
+		}
+	}
+	if o.BatchesPerPass == 0 {
+		o.BatchesPerPass = 1
+	}
+	if o.NegativeSampling == 0 {
+		o.NegativeSampling = 1
+	}
+	if o.MaxLineBytes == 0 {
+		o.MaxLineBytes = defaultMaxLineBytes
+	}
+	if o.ChunkBytes == 0 {
+		o.ChunkBytes = defaultChunkBytes
+	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o, errors.Join(faults...)
+}

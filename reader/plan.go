@@ -1,0 +1,106 @@
+package reader
+
+import (
+	"fmt"
+	"slices"
+)
+
+// plan is a schema compiled for decoding: what to take from which column, in the
+// order of a block's columns. It is immutable and shared by all workers.
+type plan struct {
+	schema Schema // with defaults
+	dense  []denseColumn
+	fields []fieldColumn
+	stats  []statColumn
+	pass   []string // pass-through columns
+
+	label          LabelRule
+	labelColumn    string
+	weightColumn   string // "": none
+	groupColumn    string // "": none
+	keepUnlabelled bool
+	weightedBags   bool // some sparse value may have a weight other than 1
+	raw            bool // only pass-through text: no labels, nothing is parsed
+}
+
+// denseColumn is one dense feature.
+type denseColumn struct {
+	name    string
+	steps   []Transform
+	missing float32
+}
+
+// fieldColumn is one sparse field.
+type fieldColumn struct {
+	name            string
+	seed            uint64 // of the embedding space
+	separator       string
+	weightSeparator string
+	steps           []Transform // of a bucketized column, else nil
+}
+
+// statColumn is a column whose mean and standard deviation Scan computes, of the
+// values that the steps before the standardize step yield.
+type statColumn struct {
+	name   string
+	column int // in Schema.Columns
+	step   int // of the standardize step
+	steps  []Transform
+}
+
+// compile makes the plan for training and prediction.
+func compile(o *Options) (*plan, error) {
+	if err := o.Schema.Validate(); err != nil {
+		return nil, err
+	}
+	s := o.Schema.withDefaults()
+	p := &plan{
+		schema: s, label: s.Label, labelColumn: s.labelColumn(), groupColumn: o.GroupBy,
+		keepUnlabelled: o.KeepUnlabelled, pass: slices.Clone(o.PassThrough),
+		weightedBags: s.Format.indexed(),
+	}
+	if p.labelColumn == "" && !o.KeepUnlabelled {
+		return nil, fmt.Errorf("schema: no column of role label and no label rule")
+	}
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		switch {
+		case c.Role == RoleWeight:
+			p.weightColumn = c.Name
+		case c.Role == RoleSparse:
+			p.fields = append(p.fields, fieldColumn{
+				name: c.Name, seed: spaceSeed(c.space()), separator: c.Separator, weightSeparator: c.WeightSeparator,
+			})
+			p.weightedBags = p.weightedBags || c.WeightSeparator != ""
+		case c.Role == RoleDense && !c.bucketized():
+			p.dense = append(p.dense, denseColumn{name: c.Name, steps: c.Transforms, missing: c.Missing})
+		}
+		for j := range c.Transforms {
+			if t := &c.Transforms[j]; t.Kind == TransformStandardize && !t.HasMeanStd {
+				p.stats = append(p.stats, statColumn{name: c.Name, column: i, step: j, steps: c.Transforms[:j]})
+			}
+		}
+	}
+	for i := range s.Columns {
+		if c := &s.Columns[i]; c.bucketized() {
+			p.fields = append(p.fields, fieldColumn{name: c.Name, seed: spaceSeed(c.space()), steps: c.Transforms})
+		}
+	}
+	return p, nil
+}
+
+// needStatistics names the first column that wants a scan, "" if none does.
+func (p *plan) needStatistics() string {
+	if len(p.stats) > 0 {
+		return p.stats[0].name
+	}
+	return ""
+}
+
+// forScan is the plan of a scan. It decodes all features, so that the rows that
+// are bad for training are bad for the statistics too.
+func (p *plan) forScan() *plan {
+	q := *p
+	q.groupColumn, q.pass = "", nil
+	return &q
+}

@@ -1,0 +1,149 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// Reader yields the passes of one reading of the data. Next is for one goroutine
+// at a time; Counts may be called from any.
+type Reader struct {
+	options Options
+	rows    *rows
+	window  *window // nil: keep the order
+	build   *builder
+	err     error // sticky
+
+	mu struct {
+		sync.Mutex
+		counts Counts
+	}
+}
+
+// Open lists the input, checks headers and footers against the schema and starts
+// decoding in the background until Close. Errors name the file and the column.
+// ctx governs the whole reading.
+func Open(ctx context.Context, o Options) (*Reader, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p, err := compile(&o)
+	if err != nil {
+		return nil, fmt.Errorf("reader: %w", err)
+	}
+	if name := p.needStatistics(); name != "" {
+		return nil, fmt.Errorf("reader: column %q is standardized without mean and std: run Scan and apply its statistics to the schema first", name)
+	}
+	rows, err := openRows(ctx, &o, p)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{options: o, rows: rows, build: newBuilder(&o, p)}
+	if o.ShuffleBuffer > 1 {
+		r.window = newWindow(&o)
+	}
+	r.publish()
+	return r, nil
+}
+
+// Next returns the next pass, which belongs to the caller; io.EOF after the last
+// one. It fails with a *BadRowsError past a limit on bad rows, with an error that
+// wraps ErrNoExamples where the whole input has none, and with the errors of
+// package source. After an error other than that of its own ctx, Next keeps
+// returning it.
+func (r *Reader) Next(ctx context.Context) (*Pass, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	pass, err := r.fill(ctx)
+	if err != nil && ctx.Err() == nil {
+		r.err = err
+	}
+	if pass != nil {
+		pass.Bytes = r.rows.counts.BytesRead
+	}
+	r.publish()
+	return pass, err
+}
+
+// fill adds examples until a pass is full.
+func (r *Reader) fill(ctx context.Context) (*Pass, error) {
+	for {
+		b, e, err := r.example(ctx)
+		if errors.Is(err, io.EOF) {
+			if pass := r.build.finish(); pass != nil {
+				return pass, nil
+			}
+			if r.rows.counts.Examples == 0 {
+				return nil, fmt.Errorf("reader: %s: %d rows, none of them a good one: %w",
+					strings.Join(r.options.URIs, ", "), r.rows.counts.Rows, ErrNoExamples)
+			}
+			return nil, io.EOF
+		}
+		if err != nil {
+			return nil, err
+		}
+		if pass, err := r.build.add(b, e); pass != nil || err != nil {
+			return pass, err
+		}
+	}
+}
+
+// example returns the next example: row e of a block that is valid until the
+// next call.
+func (r *Reader) example(ctx context.Context) (b *block, e int, err error) {
+	w := r.window
+	if w == nil {
+		return r.rows.next(ctx)
+	}
+	if w.drained() {
+		w.restart()
+	}
+	for !w.draining {
+		b, e, err := r.rows.next(ctx)
+		atEnd := errors.Is(err, io.EOF)
+		if err != nil && (!atEnd || len(w.order) == 0) {
+			return nil, 0, err // after an interruption, filling goes on here
+		}
+		if !atEnd {
+			w.add(r.rows.plan, b, e)
+		}
+		if atEnd || w.full() {
+			w.shuffle()
+		}
+	}
+	e = int(w.order[w.next])
+	w.next++
+	return w.block, e, nil
+}
+
+// Counts says how far reading has come, as of the last pass.
+func (r *Reader) Counts() Counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.counts
+}
+
+// publish makes the counts visible to other goroutines.
+func (r *Reader) publish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.counts = r.rows.snapshot()
+}
+
+// errClosed is what Next returns after Close.
+var errClosed = errors.New("reader: closed")
+
+// Close stops decoding, waits for the workers and closes the files. It may be
+// called at any time, but not during Next.
+func (r *Reader) Close() error {
+	if r.err == nil || !errors.Is(r.err, errClosed) {
+		r.err = errClosed
+	}
+	return r.rows.close()
+}

@@ -1,0 +1,147 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// rows is the sequence of good examples in the order of the input, after
+// sampling and the limit, with everything counted on the way. It is where
+// decoding in parallel becomes sequential again; since all counting is here,
+// line numbers, counts and the row that goes past a limit do not depend on how
+// the input was cut.
+type rows struct {
+	options *Options
+	plan    *plan
+	stream  *stream
+	tally   badTally
+	counts  Counts
+
+	block *block // nil: get the next one
+	e     int    // next row of the block
+	bad   int    // next bad row of the block
+	line  int64  // number of the block's first line
+	file  *inputFile
+	good  uint64 // good rows so far, before sampling
+	done  bool   // the end was reached, and the bad rows judged
+}
+
+func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
+	files, total, err := openFiles(ctx, o, p)
+	if err != nil {
+		return nil, err
+	}
+	r := &rows{
+		options: o, plan: p, stream: newStream(ctx, o, p, files),
+		tally: badTally{
+			maxRows: o.MaxBadRows, maxFraction: o.MaxBadFraction,
+			quarantine: newQuarantine(o.Quarantine, o.QuarantineRows), logger: o.Logger,
+		},
+	}
+	r.counts.BytesTotal = total
+	return r, nil
+}
+
+// next returns the next example: row e of a block that is valid until the next
+// call. It returns io.EOF at the end.
+func (r *rows) next(ctx context.Context) (b *block, e int, err error) {
+	if r.done {
+		return nil, 0, io.EOF
+	}
+	if r.options.Limit > 0 && r.counts.Examples == r.options.Limit {
+		return nil, 0, r.end()
+	}
+	for {
+		if r.block == nil {
+			if err := r.advance(ctx); errors.Is(err, io.EOF) {
+				return nil, 0, r.end()
+			} else if err != nil {
+				return nil, 0, err
+			}
+		}
+		b := r.block
+		for r.bad < len(b.bad) && int(b.bad[r.bad].at) == r.e {
+			bad := &b.bad[r.bad]
+			r.bad++
+			r.counts.Rows++
+			if err := r.tally.add(b.badRow(bad, r.line), r.counts.Rows); err != nil {
+				return nil, 0, err
+			}
+		}
+		if r.e == b.n {
+			r.counts.BytesRead += b.stored
+			r.line += b.lines
+			r.stream.release(b)
+			r.block = nil
+			continue
+		}
+		e := r.e
+		r.e++
+		r.counts.Rows++
+		if r.keep(b.labels[e]) {
+			return b, e, nil
+		}
+	}
+}
+
+// advance gets the next block.
+func (r *rows) advance(ctx context.Context) error {
+	b, err := r.stream.next(ctx)
+	if err != nil {
+		return err
+	}
+	r.block, r.e, r.bad = b, 0, 0
+	if b.file != r.file {
+		r.file, r.line = b.file, 1
+	}
+	return nil
+}
+
+// keep counts a good example and says whether sampling leaves it.
+func (r *rows) keep(label float32) bool {
+	number := r.good
+	r.good++
+	o := r.options
+	if label == 0 && o.NegativeSampling < 1 &&
+		randomUnit(o.Seed, purposeSampling, uint64(o.Epoch), number) >= o.NegativeSampling {
+		r.counts.Dropped++
+		return false
+	}
+	r.counts.Examples++
+	if label == 1 {
+		r.counts.Positives++
+	}
+	return true
+}
+
+// end judges the bad rows for the last time.
+func (r *rows) end() error {
+	r.done = true
+	if err := r.tally.judge(r.counts.Rows); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// snapshot returns the counts.
+func (r *rows) snapshot() Counts {
+	c := r.counts
+	c.BadRows = r.tally.total
+	c.Bad = r.tally.counts()
+	return c
+}
+
+func (r *rows) close() error {
+	r.stream.close()
+	var faults []error
+	for _, f := range r.stream.files {
+		if f.parquet != nil {
+			if err := f.parquet.close(); err != nil {
+				faults = append(faults, fmt.Errorf("reader: %w", err))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}

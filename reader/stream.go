@@ -1,0 +1,341 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"aibox/reader/source"
+)
+
+// stream decodes the input by several workers and yields the blocks in the order
+// of the input.
+//
+//	planner --units--> workers --blocks--> next
+//	   \------ the same units, in order ----^
+//
+// The planner cuts the input into units and puts each into two queues: work,
+// from which the workers take it, and order, from which next takes it. A unit's
+// blocks come through a channel of its own. Since next always waits for the
+// oldest unit, whose worker needs nobody else, the stream cannot deadlock.
+//
+// Memory: at most 2*threads+1 units are between planner and consumer. A unit
+// yields one block, or, when its rows are larger in columns than in the file,
+// several of at most about blockBytes each, of which two exist at a time besides
+// the one the consumer holds. A unit of a compressed file also holds its text,
+// ChunkBytes (or one line, if that is longer).
+type stream struct {
+	options *Options
+	plan    *plan
+	files   []*inputFile
+
+	cancel  context.CancelFunc
+	ctx     context.Context
+	workers sync.WaitGroup
+	order   chan *unit
+	work    chan *unit
+	blocks  chan *block // free
+	texts   chan []byte // free
+	current *unit       // the one that next is reading
+}
+
+// unit is what one worker decodes at a time: a byte range of an uncompressed
+// file, lines of a decompressed file, or a row group. The worker owns it until
+// it closes blocks.
+type unit struct {
+	file   *inputFile
+	start  int64  // offset in the (decompressed) text; Parquet: number of the first row
+	end    int64  // byte ranges: lines that start from here on belong to the next unit
+	text   []byte // lines of a decompressed file, else nil
+	group  int    // row group
+	stored int64  // stored bytes that the unit accounts for
+	broken error  // the decompressor's error, after these lines
+
+	blocks chan *block
+	err    error // why decoding ended; valid once blocks is closed
+}
+
+// blockBytes is when a worker hands a block on before its unit's end. Decoded
+// Criteo lines take 1.5 times their text, so this is rare.
+func (o *Options) blockBytes() int { return int(4*o.ChunkBytes) + 64<<10 }
+
+func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *stream {
+	s := &stream{
+		options: o, plan: p, files: files,
+		order:  make(chan *unit, 2*o.Threads),
+		work:   make(chan *unit, 2*o.Threads),
+		blocks: make(chan *block, 2*o.Threads+2),
+		texts:  make(chan []byte, 2*o.Threads+2),
+	}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.workers.Go(s.planUnits)
+	for range o.Threads {
+		s.workers.Go(s.decodeUnits)
+	}
+	return s
+}
+
+// close stops the goroutines and waits for them.
+func (s *stream) close() {
+	s.cancel()
+	s.workers.Wait()
+}
+
+// next returns the next block, io.EOF after the last one. The caller gives it
+// back with release.
+func (s *stream) next(ctx context.Context) (*block, error) {
+	for {
+		if s.current == nil {
+			select {
+			case u, more := <-s.order:
+				if !more {
+					if err := s.ctx.Err(); err != nil {
+						return nil, context.Cause(s.ctx)
+					}
+					return nil, io.EOF
+				}
+				s.current = u
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			case <-s.ctx.Done():
+				return nil, context.Cause(s.ctx)
+			}
+		}
+		select {
+		case b, more := <-s.current.blocks:
+			if more {
+				return b, nil
+			}
+			if s.current.err != nil {
+				return nil, s.current.err
+			}
+			s.current = nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-s.ctx.Done():
+			return nil, context.Cause(s.ctx)
+		}
+	}
+}
+
+// release takes a block back.
+func (s *stream) release(b *block) {
+	select {
+	case s.blocks <- b:
+	default:
+	}
+}
+
+// newBlock returns an empty block for rows of the file.
+func (s *stream) newBlock(file *inputFile) *block {
+	var b *block
+	select {
+	case b = <-s.blocks:
+	default:
+		b = newBlock()
+	}
+	b.reset(file)
+	return b
+}
+
+// decodeUnits is a worker.
+func (s *stream) decodeUnits() {
+	w := &worker{stream: s}
+	for {
+		select {
+		case u, more := <-s.work:
+			if !more {
+				return
+			}
+			if u.err == nil {
+				u.err = w.decode(u)
+			}
+			close(u.blocks)
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// worker is the state of one worker.
+type worker struct {
+	stream *stream
+	lines  lineScanner
+	text   lineScanner // over a unit's text: it has no buffer of its own
+	unit   *unit
+	block  *block
+}
+
+// textDecoder appends the example of one line to a block, or says what is wrong
+// with it; the caller rolls a bad row back.
+type textDecoder interface {
+	decode(line []byte, b *block) fault
+}
+
+func (s *stream) newDecoder(file *inputFile) textDecoder {
+	if s.plan.schema.Format.indexed() {
+		return newTokens(s.plan)
+	}
+	return newDelimited(s.plan, file.cells)
+}
+
+// decode decodes a unit. Errors name the file.
+func (w *worker) decode(u *unit) error {
+	w.unit = u
+	w.block = w.stream.newBlock(u.file)
+	var err error
+	switch {
+	case u.file.parquet != nil:
+		err = w.decodeRowGroup()
+	case u.text != nil:
+		w.text.resetBytes(u.text, u.start, w.stream.options.MaxLineBytes)
+		err = w.decodeLines(&w.text)
+		select {
+		case w.stream.texts <- u.text[:0]:
+		default:
+		}
+		u.text = nil
+	case u.broken == nil:
+		err = w.decodeRange()
+	}
+	if u.broken != nil && err == nil {
+		w.block.addBad(fault{reason: ReasonStream, cell: []byte(u.broken.Error())}, nil, u.end, w.stream.options.QuarantineRows)
+	}
+	if err != nil {
+		return fmt.Errorf("reader: %w", err)
+	}
+	w.block.stored = u.stored
+	return w.emit()
+}
+
+// decodeRange decodes the lines that start in a byte range of a file.
+func (w *worker) decodeRange() error {
+	u := w.unit
+	// The byte before the range tells whether a line starts with the range.
+	from := max(u.start-1, 0)
+	raw, err := w.stream.options.Sources.OpenRange(w.stream.ctx, u.file.File, from)
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	w.lines.reset(raw, from, u.end, w.stream.options.MaxLineBytes)
+	if u.start > 0 {
+		if err := w.lines.skipLine(); err != nil {
+			return err
+		}
+	}
+	if err := w.decodeLines(&w.lines); err != nil {
+		return err
+	}
+	if got := w.lines.offset(); got < u.end {
+		return fmt.Errorf("read %s: it ends at byte %d, listed with %d: %w", u.file.URI, got, u.file.Size, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+// decodeLines decodes the lines of the scanner.
+func (w *worker) decodeLines(lines *lineScanner) error {
+	o, p := w.stream.options, w.stream.plan
+	decoder := w.stream.newDecoder(w.unit.file)
+	header := w.unit.start == 0 && p.schema.Header
+	limit := o.blockBytes()
+	for {
+		line, offset, tooLong, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b := w.block
+		if offset == 0 {
+			line = trimBOM(line)
+		}
+		switch {
+		case header:
+			header = false
+		case tooLong:
+			b.addBad(fault{reason: ReasonTooLong}, line, offset, o.QuarantineRows)
+		case len(line) == 0:
+		default:
+			if f := decoder.decode(line, b); f.reason == reasonNone {
+				b.n++
+			} else {
+				b.rollback(p)
+				b.addBad(f, line, offset, o.QuarantineRows)
+			}
+		}
+		b.lines++
+		if b.bytes() > limit {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// flush hands the block on in the middle of a unit.
+func (w *worker) flush() error {
+	if err := w.emit(); err != nil {
+		return err
+	}
+	w.block = w.stream.newBlock(w.unit.file)
+	return nil
+}
+
+// emit hands the block on.
+func (w *worker) emit() error {
+	select {
+	case w.unit.blocks <- w.block:
+		w.block = nil
+		return nil
+	case <-w.stream.ctx.Done():
+		return context.Cause(w.stream.ctx)
+	}
+}
+
+// planUnits is the planner: it cuts the files into units.
+func (s *stream) planUnits() {
+	defer close(s.work)
+	defer close(s.order)
+	for _, file := range s.files {
+		var ok bool
+		switch {
+		case file.parquet != nil:
+			ok = s.planRowGroups(file)
+		case file.Compression != source.NoCompression:
+			ok = s.planText(file)
+		default:
+			ok = s.planRanges(file)
+		}
+		if !ok {
+			return
+		}
+	}
+}
+
+// submit puts a unit into the queues; false means that reading has ended.
+func (s *stream) submit(u *unit) bool {
+	u.blocks = make(chan *block, 1)
+	for _, queue := range []chan *unit{s.order, s.work} {
+		select {
+		case queue <- u:
+		case <-s.ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// planRanges cuts an uncompressed file into ranges of ChunkBytes.
+func (s *stream) planRanges(file *inputFile) bool {
+	for start := int64(0); start < file.Size; start += s.options.ChunkBytes {
+		end := min(start+s.options.ChunkBytes, file.Size)
+		if !s.submit(&unit{file: file, start: start, end: end, stored: end - start}) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,369 @@
+package reader
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"aibox/reader/number"
+)
+
+// queryColumn is the name of the group-by column of LibSVM and LibFFM, the
+// number in a line's "qid:7" token.
+const queryColumn = "qid"
+
+// tokens decodes lines of LibSVM and LibFFM:
+//
+//	label [qid:n] index:value index:value ...       # comment
+//	label [qid:n] field:index:value ...             # comment
+//
+// A sparse column takes the tokens of its index range (LibFFM: of its field) in
+// the order of the line: the feature is the index as decimal text, the value its
+// weight in the bag. A dense column takes the value of its only index (field).
+// Tokens that belong to no column are ignored. Columns without a token are
+// missing.
+type tokens struct {
+	p        *plan
+	columns  []tokenColumn // by lo
+	perToken int           // numbers before the value: 1, or 2 with fields
+
+	// Of the line being decoded:
+	features []tokenFeature
+	counts   []int32 // per field: its features, then the next one's place
+	texts    [][]byte
+	label    []byte
+	query    []byte
+}
+
+// tokenColumn is a column and the indices (fields) that it takes.
+type tokenColumn struct {
+	name   string
+	lo, hi int64
+	number bool // a dense column
+	dense  int  // into plan.dense, or -1
+	field  int  // into plan.fields, or -1
+	bucket bool
+	stats  []int // into plan.stats
+	pass   []int // into plan.pass
+	list   string
+	weight string
+	value  []byte // of a dense column on this line; nil: missing
+}
+
+// tokenFeature is one feature of a sparse column on the line.
+type tokenFeature struct {
+	field  int32
+	weight float32
+	key    uint64
+}
+
+func newTokens(p *plan) *tokens {
+	d := &tokens{
+		p: p, perToken: 1, counts: make([]int32, len(p.fields)+1), texts: make([][]byte, len(p.pass)),
+	}
+	if p.schema.Format == FormatLibFFM {
+		d.perToken = 2
+	}
+	for i := range p.schema.Columns {
+		c := &p.schema.Columns[i]
+		t := tokenColumn{name: c.Name, lo: c.IndexRange[0], hi: c.IndexRange[1], number: c.Role == RoleDense, bucket: c.bucketized()}
+		given := c.HasIndexRange
+		if p.schema.Format == FormatLibFFM {
+			t.lo, t.hi, given = int64(c.FieldNumber), int64(c.FieldNumber), c.HasFieldNumber
+		}
+		if !given {
+			continue
+		}
+		t.dense = slices.IndexFunc(p.dense, func(d denseColumn) bool { return d.name == c.Name })
+		t.field = slices.IndexFunc(p.fields, func(f fieldColumn) bool { return f.name == c.Name })
+		for j := range p.stats {
+			if p.stats[j].name == c.Name {
+				t.stats = append(t.stats, j)
+			}
+		}
+		for j := range p.pass {
+			if p.pass[j] == c.Name {
+				t.pass = append(t.pass, j)
+			}
+		}
+		t.list, t.weight = c.listSeparators()
+		d.columns = append(d.columns, t)
+	}
+	slices.SortFunc(d.columns, func(a, b tokenColumn) int { return cmp.Compare(a.lo, b.lo) })
+	return d
+}
+
+// listSeparators are the separators of the column's values where they are
+// written as one cell of text.
+func (c *Column) listSeparators() (list, weight string) {
+	list, weight = c.Separator, c.WeightSeparator
+	if list == "" {
+		list = "|"
+	}
+	if weight == "" {
+		weight = ":"
+	}
+	return list, weight
+}
+
+// checkTokens says what the plan wants that LibSVM or LibFFM cannot give.
+func (p *plan) checkTokens() error {
+	known := []string{p.labelColumn, queryColumn}
+	for i := range p.schema.Columns {
+		c := &p.schema.Columns[i]
+		if c.HasIndexRange || c.HasFieldNumber || c.Role == RoleLabel {
+			known = append(known, c.Name)
+		}
+	}
+	for _, name := range append(slices.Clone(p.pass), p.groupColumn) {
+		if name != "" && !slices.Contains(known, name) {
+			return fmt.Errorf("schema: no column %q; %v has %s", name, p.schema.Format, quoteAll(known))
+		}
+	}
+	if p.groupColumn != "" && p.groupColumn != queryColumn {
+		return fmt.Errorf("schema: %v can only be grouped by %q, the query number, not by %q", p.schema.Format, queryColumn, p.groupColumn)
+	}
+	if p.label.Column != "" && p.label.Column != "label" && !p.isLabelColumn(p.label.Column) {
+		return fmt.Errorf("schema: the label of %v is each line's first token: name it \"label\", not %q", p.schema.Format, p.label.Column)
+	}
+	return nil
+}
+
+func (p *plan) isLabelColumn(name string) bool {
+	i := p.schema.column(name)
+	return i >= 0 && p.schema.Columns[i].Role == RoleLabel
+}
+
+// decode appends the line's example to the block.
+func (d *tokens) decode(line []byte, b *block) fault {
+	if !validText(line) {
+		return fault{reason: ReasonUTF8}
+	}
+	if i := bytes.IndexByte(line, '#'); i >= 0 {
+		line = line[:i]
+	}
+	d.features, d.label, d.query = d.features[:0], nil, nil
+	clear(d.counts)
+	for i := range d.texts {
+		d.texts[i] = d.texts[i][:0]
+	}
+	for i := range d.columns {
+		d.columns[i].value = nil
+	}
+	for first := true; ; first = false {
+		var token []byte
+		token, line = cutToken(line)
+		if token == nil {
+			break
+		}
+		if first && bytes.IndexByte(token, ':') < 0 {
+			d.label = token
+			continue
+		}
+		if f := d.token(token); f.reason != reasonNone {
+			return f
+		}
+	}
+	return d.add(b)
+}
+
+// cutToken cuts the first token off the line; nil if there is none.
+func cutToken(line []byte) (token, rest []byte) {
+	space := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+	i := 0
+	for i < len(line) && space(line[i]) {
+		i++
+	}
+	j := i
+	for j < len(line) && !space(line[j]) {
+		j++
+	}
+	if i == j {
+		return nil, nil
+	}
+	return line[i:j], line[j:]
+}
+
+// token takes one feature token in.
+func (d *tokens) token(token []byte) fault {
+	bad := fault{reason: ReasonFeature, cell: token}
+	var numbers [2]int64
+	rest := token
+	var index []byte
+	for i := range d.perToken {
+		colon := bytes.IndexByte(rest, ':')
+		if colon < 0 {
+			return bad
+		}
+		index = rest[:colon]
+		rest = rest[colon+1:]
+		if i == 0 && string(index) == "qid" {
+			if d.query != nil || len(rest) == 0 {
+				return bad
+			}
+			d.query = rest
+			return fault{}
+		}
+		n, ok := number.Int64(index)
+		if !ok || n < 0 {
+			return bad
+		}
+		numbers[i] = n
+	}
+	value, ok := number.Float32(rest)
+	if !ok {
+		return bad
+	}
+	if !finite(float64(value)) {
+		return fault{reason: ReasonNotFinite, cell: token}
+	}
+	c := d.column(numbers[0])
+	if c == nil {
+		return fault{}
+	}
+	// Leading zeros and signs make no other feature.
+	var canonical [20]byte
+	if len(index) > 1 && (index[0] < '1' || index[0] > '9') {
+		index = appendInt(canonical[:0], numbers[d.perToken-1])
+	}
+	if c.number {
+		if c.value != nil {
+			return fault{reason: ReasonFeature, column: c.name, cell: token}
+		}
+		c.value = rest
+	} else if c.field >= 0 {
+		d.features = append(d.features, tokenFeature{int32(c.field), value, keyIn(d.p.fields[c.field].seed, index)})
+		d.counts[c.field+1]++
+	}
+	for _, i := range c.pass {
+		t := d.texts[i]
+		if !c.number {
+			if len(t) > 0 {
+				t = append(t, c.list...)
+			}
+			t = append(t, index...)
+			if value != 1 {
+				t = append(t, c.weight...)
+			}
+		}
+		if c.number || value != 1 {
+			t = append(t, rest...)
+		}
+		d.texts[i] = t
+	}
+	return fault{}
+}
+
+// column finds the column that takes index (or field) n.
+func (d *tokens) column(n int64) *tokenColumn {
+	i, found := slices.BinarySearchFunc(d.columns, n, func(c tokenColumn, n int64) int { return cmp.Compare(c.lo, n) })
+	if !found {
+		i--
+	}
+	if i < 0 || n > d.columns[i].hi {
+		return nil
+	}
+	return &d.columns[i]
+}
+
+// add appends what the line's tokens held.
+func (d *tokens) add(b *block) fault {
+	p := d.p
+	var f fault
+	switch {
+	case p.raw:
+		b.labels = append(b.labels, 0)
+	case d.label == nil:
+		f = p.addNoLabel(b)
+	default:
+		f = p.addLabel(b, d.label)
+	}
+	if f.reason != reasonNone {
+		return f
+	}
+	denseAt, statAt := len(b.dense), len(b.stats)
+	for i := range p.dense {
+		b.dense = append(b.dense, p.dense[i].missing)
+	}
+	for range p.stats {
+		b.stats = append(b.stats, math.NaN())
+	}
+	for i := range d.columns {
+		c := &d.columns[i]
+		if c.value == nil {
+			continue
+		}
+		if f := d.addNumber(b, c, denseAt, statAt); f.reason != reasonNone {
+			return f
+		}
+	}
+	d.addFeatures(b)
+	if p.groupColumn != "" {
+		b.addGroup(d.query)
+	}
+	for i, name := range p.pass {
+		switch {
+		case len(d.texts[i]) > 0:
+			b.addText(d.texts[i])
+		case name == queryColumn:
+			b.addText(d.query)
+		case name == p.labelColumn:
+			b.addText(d.label)
+		default:
+			b.addText(nil)
+		}
+	}
+	return fault{}
+}
+
+// addNumber puts the value of a dense column in its places.
+func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) fault {
+	p := d.p
+	// addDense and its like append; what they append moves to where it belongs.
+	if c.dense >= 0 {
+		if f := p.dense[c.dense].addDense(b, c.value); f.reason != reasonNone {
+			return f
+		}
+		last := len(b.dense) - 1
+		b.dense[denseAt+c.dense] = b.dense[last]
+		b.dense = b.dense[:last]
+	}
+	for _, i := range c.stats {
+		if f := p.stats[i].addStat(b, c.value); f.reason != reasonNone {
+			return f
+		}
+		last := len(b.stats) - 1
+		b.stats[statAt+i] = b.stats[last]
+		b.stats = b.stats[:last]
+	}
+	if c.bucket {
+		bucket, f := p.fields[c.field].bucket(c.value)
+		if f.reason != reasonNone {
+			return f
+		}
+		d.features = append(d.features, tokenFeature{int32(c.field), 1, bucket})
+		d.counts[c.field+1]++
+	}
+	return fault{}
+}
+
+// addFeatures appends the line's features, field by field, each in the order of
+// the line (a counting sort).
+func (d *tokens) addFeatures(b *block) {
+	at := len(b.keys)
+	n := len(d.features)
+	b.keys = slices.Grow(b.keys, n)[:at+n]
+	b.bagWeights = slices.Grow(b.bagWeights, n)[:at+n]
+	for f := range d.p.fields {
+		d.counts[f+1] += d.counts[f]
+		b.offsets = append(b.offsets, int32(at)+d.counts[f+1])
+	}
+	for i := range d.features {
+		t := &d.features[i]
+		place := at + int(d.counts[t.field])
+		d.counts[t.field]++
+		b.keys[place], b.bagWeights[place] = t.key, t.weight
+	}
+}

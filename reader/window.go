@@ -1,0 +1,80 @@
+package reader
+
+// window holds consecutive examples and yields them in a random order. It is
+// either filling or draining.
+type window struct {
+	size     int
+	seed     uint64
+	epoch    int
+	number   uint64 // windows shuffled so far
+	block    *block
+	order    []int32
+	draining bool
+	next     int // draining: into order
+}
+
+func newWindow(o *Options) *window {
+	return &window{size: o.ShuffleBuffer, seed: o.Seed, epoch: o.Epoch, block: newBlock()}
+}
+
+// restart empties the window for the next examples.
+func (w *window) restart() {
+	w.block.reset(nil)
+	w.order = w.order[:0]
+	w.draining, w.next = false, 0
+}
+
+// drained says whether the window has yielded all that it held.
+func (w *window) drained() bool { return w.draining && w.next == len(w.order) }
+
+// add takes row e of a block over.
+func (w *window) add(p *plan, from *block, e int) {
+	to := w.block
+	to.labels = append(to.labels, from.labels[e])
+	d := len(p.dense)
+	to.dense = append(to.dense, from.dense[e*d:(e+1)*d]...)
+	if p.weightColumn != "" {
+		to.weights = append(to.weights, from.weights[e])
+	}
+	if p.groupColumn != "" {
+		to.groups = append(to.groups, from.groups[e])
+	}
+	fields := len(p.fields)
+	offsets := from.offsets[e*fields : (e+1)*fields+1]
+	first, last := offsets[0], offsets[fields]
+	base := int32(len(to.keys))
+	for _, end := range offsets[1:] {
+		to.offsets = append(to.offsets, base+end-first)
+	}
+	to.keys = append(to.keys, from.keys[first:last]...)
+	if p.weightedBags {
+		to.bagWeights = append(to.bagWeights, from.bagWeights[first:last]...)
+	}
+	texts := from.textEnds[e*len(p.pass) : (e+1)*len(p.pass)+1]
+	base = int32(len(to.text))
+	for _, end := range texts[1:] {
+		to.textEnds = append(to.textEnds, base+end-texts[0])
+	}
+	to.text = append(to.text, from.text[texts[0]:texts[len(texts)-1]]...)
+	w.order = append(w.order, int32(to.n))
+	to.n++
+}
+
+// full says whether the window takes no more: it holds its number of examples,
+// or offsets of 32 bits are about to run out.
+func (w *window) full() bool {
+	const most = 1 << 30
+	return len(w.order) == w.size || len(w.block.keys) > most || len(w.block.text) > most
+}
+
+// shuffle draws the order (Fisher-Yates) and begins to drain.
+func (w *window) shuffle() {
+	w.draining = true
+	stream := mix(uint64(w.epoch)) ^ w.number
+	w.number++
+	for i := len(w.order) - 1; i > 0; i-- {
+		// The bias of the remainder is below 2^-32 for any window.
+		j := random(w.seed, purposeShuffle, stream, uint64(i)) % uint64(i+1)
+		w.order[i], w.order[j] = w.order[j], w.order[i]
+	}
+}
