@@ -20,9 +20,11 @@ type Table interface {
 	//
 	// PullCreate creates missing rows with Options.Init. PullLookup creates
 	// nothing: positions without a trained row share a zero row that must not
-	// be written, and Found reports them.
+	// be written, and Found reports them. To tell placeholders it reads what
+	// rows hold, so it must not run while rows are being updated.
 	//
-	// Errors: ctx's, ErrBudget when the pinned rows cannot fit, *CorruptionError.
+	// Errors: ctx's, ErrBudget when the pinned rows cannot fit, *CorruptionError,
+	// ErrReadOnly for PullCreate.
 	Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error)
 
 	// Announce tells the table that pass will pull keys before long, passes in
@@ -32,24 +34,29 @@ type Table interface {
 
 	// Scan calls fn for every trained row, in no particular order, over the
 	// state at the time of the call. row is only valid during the call and
-	// must not be written. Must not run while rows are being updated.
+	// must not be written. Must not run while rows are being updated, nor
+	// beside Import or Expire.
 	Scan(ctx context.Context, fn func(key uint64, row []float32) error) error
 
 	// Import inserts rows from src, replacing those of the same keys, until
-	// src returns io.EOF. Must not run while working sets are pinned.
+	// src returns io.EOF. Placeholders are passed over. After an error the rows
+	// so far stay. Must not run while working sets are pinned (ErrPinned).
 	Import(ctx context.Context, src RowSource) (rows int64, err error)
 
 	// Expire drops the rows that rule condemns, as if they had never been, and
-	// returns their number. Must not run while working sets are pinned.
+	// returns their number. Must not run while working sets are pinned
+	// (ErrPinned).
 	Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error)
 
 	// Snapshot fixes the present state of the table together with record, the
 	// caller's own bytes, and makes both durable, atomically, while the caller
 	// goes on (OpenEmbedding §V-B). Call it between two mini-batches; updates
-	// made after it returns are not part of the snapshot.
+	// made after it returns are not part of the snapshot. ctx covers the writing
+	// too. A Snapshot waits for the one before it.
 	Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, error)
 
-	// Snapshots lists the committed snapshots, oldest first.
+	// Snapshots lists the committed snapshots, oldest first. When one is
+	// damaged, it returns the others with the *CorruptionError.
 	Snapshots() ([]SnapshotInfo, error)
 
 	// DropSnapshot deletes a committed snapshot. The newest may be dropped too.
@@ -58,8 +65,9 @@ type Table interface {
 	// Stats returns counters since the table was opened.
 	Stats() Stats
 
-	// Close frees everything. Rows changed since the last snapshot are lost.
-	// Working sets must have been released.
+	// Close frees everything. Rows changed since the last snapshot are lost; a
+	// snapshot being written is waited for. Working sets must have been
+	// released (ErrPinned, and nothing is freed). A second Close does nothing.
 	Close() error
 }
 
@@ -120,4 +128,10 @@ var (
 	ErrNoSnapshot = errors.New("sparsetable: no such snapshot")
 	// ErrClosed: the table was closed.
 	ErrClosed = errors.New("sparsetable: table is closed")
+	// ErrReadOnly: the table was opened with Options.ReadOnly.
+	ErrReadOnly = errors.New("sparsetable: table is read-only")
+	// ErrPinned: the operation needs all working sets released.
+	ErrPinned = errors.New("sparsetable: working sets are still pinned")
+	// ErrNoDirectory: a snapshot of a table without Options.Dir.
+	ErrNoDirectory = errors.New("sparsetable: the table has no directory for snapshots")
 )

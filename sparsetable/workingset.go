@@ -12,6 +12,7 @@ type WorkingSet struct {
 	shift   uint
 	mask    uint32
 	release func(*WorkingSet)
+	place   int // among the table's live sets
 }
 
 // Len is the number of rows.

@@ -1,0 +1,35 @@
+package sparsetable
+
+// Decay is factor to the power days, what is left of a show or click count
+// after so many days. It is computed by repeated squaring, products only, so
+// it has the same bits everywhere.
+func Decay(factor float32, days uint32) float64 {
+	power, base := 1.0, float64(factor)
+	for ; days > 0; days >>= 1 {
+		if days&1 != 0 {
+			power *= base
+		}
+		base *= base
+	}
+	return power
+}
+
+// Condemns reports whether a row with statistics st is to be dropped. A row
+// seen after Today counts as seen today.
+func (r ExpiryRule) Condemns(st RowStats) bool {
+	days := uint32(0)
+	if r.Today > st.LastSeen {
+		days = r.Today - st.LastSeen
+	}
+	if r.UnseenDays > 0 && days > r.UnseenDays {
+		return true
+	}
+	if r.MinShow <= 0 {
+		return false
+	}
+	factor := r.ShowDecay
+	if factor == 0 {
+		factor = 1
+	}
+	return float64(st.Show)*Decay(factor, days) < float64(r.MinShow)
+}

@@ -1,0 +1,276 @@
+package sparsetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+)
+
+// memory is the table of KindMemory.
+type memory struct {
+	layout   Layout
+	init     func(key uint64, row []float32)
+	budget   int64 // 0: none
+	readOnly bool
+	dir      snapshotDir
+	log      *slog.Logger
+
+	// changing is a lock of one place, held by whoever may create or drop
+	// rows: Pull, Import, Expire. A channel, so that waiting ends with ctx.
+	changing chan struct{}
+	// saving is a lock of one place, held by a snapshot until it is written,
+	// and by Import and Expire. It is taken after changing.
+	saving chan struct{}
+
+	// mu guards everything below. It is never held during I/O.
+	mu struct {
+		sync.Mutex
+		users   int       // methods at work
+		idle    sync.Cond // users became 0
+		closed  bool
+		arena   arena
+		slabs   *slabs
+		index   index
+		live    []*WorkingSet // pinned
+		refs    refPool
+		snap    *capture // the snapshot being written, or nil
+		nextID  uint64   // of the next snapshot
+		stats   Stats    // its counters; sizes are filled in by Stats
+		highest int64    // most rows at any time: the index does not shrink
+	}
+}
+
+// refPool recycles the references of released working sets.
+type refPool struct {
+	idle [][]uint32
+	held int64 // bytes of idle and live ones
+}
+
+// maxIdleRefs is enough for a pull ahead, one in training and one released.
+const maxIdleRefs = 3
+
+// fixedBytes is what a table takes before its first row: the index's scratch
+// space and, where snapshots are possible, sortRows entries and two block
+// buffers.
+func (t *memory) fixedBytes() int64 {
+	n := int64(8 * segmentSlots)
+	if t.dir.path != "" {
+		n += minSortRows*sortEntryBytes + int64(blockBytes(t.layout))
+	}
+	return n
+}
+
+// bytesLocked is what the table would hold with so many slabs and segments.
+func (t *memory) bytesLocked(slabs, segments int64) int64 {
+	n := t.fixedBytes() + slabs*t.mu.slabs.slabBytes() + segments*segmentBytes + t.mu.refs.held
+	if t.dir.path != "" {
+		n += slabs << t.mu.slabs.shift // a snapshot sorts a 16th of the rows at a time, 16 bytes each
+	}
+	if s := t.mu.snap; s != nil {
+		n += s.savedBytes()
+	}
+	return n
+}
+
+// presentLocked is what the table holds.
+func (t *memory) presentLocked() int64 {
+	return t.bytesLocked(int64(len(t.mu.slabs.rows)), int64(len(t.mu.index.segs)))
+}
+
+// growLocked makes room for n more rows, or returns ErrBudget and changes
+// nothing.
+func (t *memory) growLocked(n int64, what string) error {
+	s := t.mu.slabs
+	highest := max(t.mu.highest, s.used+n)
+	segments := max(segmentsFor(highest), int64(len(t.mu.index.segs)))
+	need := t.bytesLocked(s.slabsFor(n), segments)
+	if t.budget > 0 && need > t.budget {
+		need -= t.dropIdleLocked()
+	}
+	if t.budget > 0 && need > t.budget {
+		return t.overBudget(what, need)
+	}
+	if err := s.grow(n); err != nil {
+		return err
+	}
+	t.mu.highest = highest
+	return t.mu.index.grow(segments)
+}
+
+func (t *memory) overBudget(what string, need int64) error {
+	return fmt.Errorf("%w: %s needs a budget of %d bytes, it is %d", ErrBudget, what, need, t.budget)
+}
+
+func (t *memory) dropIdleLocked() (freed int64) {
+	for _, r := range t.mu.refs.idle {
+		freed += 4 * int64(cap(r))
+	}
+	t.mu.refs.idle = nil
+	t.mu.refs.held -= freed
+	return freed
+}
+
+// openMemory opens a table. o has its defaults and is valid.
+func openMemory(ctx context.Context, o Options) (Table, error) {
+	t := &memory{
+		layout: o.Layout, init: o.Init, budget: o.MemoryBytes, readOnly: o.ReadOnly,
+		dir: snapshotDir{fs: o.FS, path: o.Dir}, log: o.Logger,
+		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1),
+	}
+	t.mu.idle.L = &t.mu.Mutex
+	src, err := t.findSnapshot(o)
+	if err != nil {
+		return nil, err
+	}
+	if src != nil {
+		if o.Layout != (Layout{}) && o.Layout != src.info.Layout {
+			err := fmt.Errorf("sparsetable: snapshot %d has layout %+v, asked for is %+v", src.info.ID, src.info.Layout, o.Layout)
+			return nil, errors.Join(err, src.f.Close())
+		}
+		t.layout = src.info.Layout
+	}
+	if err := t.layout.Validate(); err != nil {
+		return nil, err
+	}
+	t.mu.index = index{seed: rand.Uint64(), arena: &t.mu.arena}
+	t.mu.slabs = newSlabs(t.layout, &t.mu.arena)
+	err = t.growLocked(0, "an empty table") // nobody else knows t yet
+	if err == nil && src != nil {
+		err = t.load(ctx, src)
+	}
+	if src != nil {
+		err = errors.Join(err, src.f.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.mu.arena.release())
+	}
+	return t, nil
+}
+
+// findSnapshot prepares the directory and opens the snapshot that o asks for;
+// nil without an error means an empty table.
+func (t *memory) findSnapshot(o Options) (*snapshotReader, error) {
+	ids, leftovers, err := t.dir.list()
+	if err != nil {
+		return nil, err
+	}
+	if !o.ReadOnly && o.Dir != "" {
+		if err := o.FS.MkdirAll(o.Dir); err != nil {
+			return nil, fmt.Errorf("sparsetable: make directory: %w", err)
+		}
+		if err := t.dir.removeLeftovers(leftovers); err != nil {
+			return nil, err
+		}
+	}
+	t.mu.nextID = 1
+	if n := len(ids); n > 0 {
+		t.mu.nextID = ids[n-1] + 1
+	}
+	switch {
+	case o.SnapshotID != 0:
+		return t.dir.open(o.SnapshotID)
+	case len(ids) > 0:
+		return t.dir.open(ids[len(ids)-1])
+	case o.MustExist:
+		return nil, fmt.Errorf("%w: none in %s", ErrNoSnapshot, o.Dir)
+	}
+	return nil, nil
+}
+
+// load fills the table from src. REQUIRES: nobody else knows t yet.
+func (t *memory) load(ctx context.Context, src *snapshotReader) error {
+	if err := t.growLocked(src.info.Rows, fmt.Sprintf("loading %d rows", src.info.Rows)); err != nil {
+		return err
+	}
+	for i := int64(0); i < src.info.Rows; i++ {
+		if i%pullChunk == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		key, row, err := src.Next()
+		if err != nil {
+			return err
+		}
+		ref := t.mu.slabs.take(key)
+		copy(t.mu.slabs.row(ref), row)
+		if err := t.mu.index.insert(key, ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter marks a method as at work, so that Close waits for it.
+func (t *memory) enter() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.closed {
+		return ErrClosed
+	}
+	t.mu.users++
+	return nil
+}
+
+func (t *memory) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.users--
+	if t.mu.users == 0 {
+		t.mu.idle.Broadcast()
+	}
+}
+
+// acquire takes one of the table's locks of one place.
+func acquire(ctx context.Context, lock chan struct{}) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Layout implements Table.
+func (t *memory) Layout() Layout { return t.layout }
+
+// Announce implements Table; rows in memory need no lookahead.
+func (t *memory) Announce(int64, []uint64) {}
+
+// Stats implements Table.
+func (t *memory) Stats() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st := t.mu.stats
+	st.Kind, st.BudgetBytes = KindMemory, t.budget
+	if t.mu.closed {
+		return st
+	}
+	st.Rows = t.mu.slabs.used
+	st.PinnedSets = int64(len(t.mu.live))
+	st.MemoryBytes = t.presentLocked()
+	return st
+}
+
+// Close implements Table.
+func (t *memory) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.closed {
+		return nil
+	}
+	if n := len(t.mu.live); n > 0 {
+		return fmt.Errorf("%w: %d at Close", ErrPinned, n)
+	}
+	t.mu.closed = true // no new users
+	for t.mu.users > 0 {
+		t.mu.idle.Wait() // among them the writer of a snapshot
+	}
+	t.mu.refs, t.mu.live = refPool{}, nil
+	t.mu.slabs, t.mu.index = nil, index{}
+	return t.mu.arena.release()
+}
