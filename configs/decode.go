@@ -102,7 +102,7 @@ func (l *loader) unknown(e entry, path, pattern string, names []string) {
 	}
 	var elsewhere []string
 	for _, k := range keyTable {
-		if leaf(k.Path) == e.key && !strings.HasPrefix(k.Path, "generate") {
+		if plainName(leaf(k.Path)) == plainName(e.key) && !strings.HasPrefix(k.Path, "generate") {
 			elsewhere = append(elsewhere, "`"+k.Path+"`")
 		}
 	}
@@ -147,7 +147,11 @@ func (l *loader) value(path, pattern string, k *Key, n *node, v reflect.Value) {
 		l.mapping(path, pattern, n, v)
 	case reflect.Slice:
 		if n.kind != listNode {
-			l.wrongType(path, "a "+typeName(v.Type())+": ["+example(v.Type().Elem())+", …]", n)
+			want := "a " + typeName(v.Type()) + ": [" + example(v.Type().Elem()) + ", …]"
+			if n.kind == scalarNode && !n.isNull() {
+				want += " (write [" + yamlText(n.text) + "])"
+			}
+			l.wrongType(path, want, n)
 			return
 		}
 		if len(n.items) < k.MinItems {
@@ -185,8 +189,11 @@ func example(t reflect.Type) string {
 
 func (l *loader) wrongType(path, want string, n *node) {
 	hint := ""
-	if n.flow && n.kind == mapNode {
+	switch {
+	case n.flow && n.kind == mapNode && strings.HasPrefix(want, "text"):
 		hint = "; a text that begins with { needs quotation marks"
+	case n.kind == scalarNode && n.quoted && (cleanNumber(n.text) != "?" || n.text == "true" || n.text == "false"):
+		hint = " as text; remove the quotation marks"
 	}
 	l.fault(n.place, path, "expected %s, found %s%s", want, n.describe(), hint)
 }

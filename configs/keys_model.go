@@ -9,15 +9,16 @@ import (
 var ModelKinds = []string{"aibox", "dlrm", "wide_deep", "deepfm", "dcn", "dcn_v2", "fm", "lr"}
 
 var (
-	deepKinds   = []string{"aibox", "dlrm", "wide_deep", "deepfm", "dcn", "dcn_v2"}
-	hiddenKinds = []string{"dlrm", "wide_deep", "deepfm", "dcn", "dcn_v2"}
-	crossKinds  = []string{"dcn", "dcn_v2"}
+	embeddedKinds = []string{"aibox", "dlrm", "wide_deep", "deepfm", "dcn", "dcn_v2", "fm"}
+	deepKinds     = []string{"aibox", "dlrm", "wide_deep", "deepfm", "dcn", "dcn_v2"}
+	hiddenKinds   = []string{"dlrm", "wide_deep", "deepfm", "dcn", "dcn_v2"}
+	crossKinds    = []string{"dcn", "dcn_v2"}
 )
 
 var modelKeys = []Key{
 	{Path: "model.kind", Required: true, Values: ModelKinds,
 		Meaning: "aibox: the paper's towers; dlrm: dot interactions; wide_deep; deepfm; dcn, dcn_v2: cross networks; fm: factorization machine; lr: logistic regression."},
-	{Path: "model.embedding_dim", Default: "16", Range: "[1,4096]", When: []When{{Path: "model.kind", In: append([]string{"fm"}, deepKinds...)}},
+	{Path: "model.embedding_dim", Default: "16", Range: "[1,4096]", When: []When{{Path: "model.kind", In: embeddedKinds}},
 		Meaning: "Width of every embedding."},
 	{Path: "model.bottom_layers", Range: "[1,65536]", MinItems: 1,
 		When:        []When{{Path: "model.kind", In: []string{"dlrm"}}, {Only: needsDense, Note: "some column is dense"}},

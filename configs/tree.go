@@ -102,6 +102,9 @@ func parseTree(file, text string, origin place) (root *node, faults []Fault) {
 				at.line, at.column = t.Position.Line, t.Position.Column
 			}
 		}
+		if lines := strings.Split(text, "\n"); at.line <= len(lines) && strings.Contains(lines[max(at.line, 1)-1], "{{") {
+			message += "; a text that begins with {{ needs quotation marks, as does one with {{ in a [list]"
+		}
 		b.fault(at, "this is not YAML: "+message)
 		return nil, b.faults
 	}
