@@ -65,10 +65,28 @@ func (t *biasTask) run(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		row := t.x[i*t.ldx:][:t.n]
 		if t.bias != nil {
-			addVector(row, t.bias)
+			addRow(row, t.bias)
 		}
-		activate(t.act, row)
+		if t.ldx != t.n || t.n >= narrow {
+			activate(t.act, row)
+		}
 	}
+	if t.ldx == t.n && t.n < narrow {
+		activate(t.act, t.x[lo*t.n:hi*t.n])
+	}
+}
+
+// narrow is below how many columns calling a vector kernel for each row costs
+// more than its work.
+const narrow = 32
+
+// addRow is addVector for rows that may be narrower than a vector.
+func addRow(dst, a []float32) {
+	if len(a) < 8 {
+		addPortable(dst, a)
+		return
+	}
+	addVector(dst, a)
 }
 
 // activate applies act to x in place.

@@ -35,6 +35,6 @@ var colSumTasks = sync.Pool{New: func() any { return new(colSumTask) }}
 func (t *colSumTask) run(lo, hi int) {
 	out := t.out[lo:hi]
 	for i := range t.m {
-		addVector(out, t.x[i*t.ldx+lo:][:hi-lo])
+		addRow(out, t.x[i*t.ldx+lo:][:hi-lo])
 	}
 }

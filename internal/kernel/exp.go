@@ -66,8 +66,6 @@ func expm1Reduced(x float64) (scale, q float64) {
 
 // ExpSlice sets dst[i] = Exp(src[i]). dst may be src.
 func ExpSlice(dst, src []float32) {
-	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = Exp(x)
-	}
+	sameLength("ExpSlice", len(dst), len(src))
+	expVector(dst, src)
 }

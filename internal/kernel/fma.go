@@ -8,16 +8,21 @@ import "math"
 // The product of two float32 is exact in float64 (24+24 bits of 53). Adding c
 // rounds to 53 bits, and rounding that once more to 24 bits is wrong only when
 // the first rounding landed on a midpoint between two neighbouring float32.
-// Such midpoints end in at least 28 zero bits: the midpoint of two normal
-// float32 has its last one bit at place 28, those of denormals have it higher.
-// All other sums take the short way.
+// The midpoint of two normal float32 ends in a one and 28 zeros; that of two
+// denormal ones can end in many patterns, so small sums all go the long way.
 func FMA(a, b, c float32) float32 {
 	s := float64(a)*float64(b) + float64(c)
-	if math.Float64bits(s)&(1<<28-1) != 0 {
-		return float32(s)
+	if bits := math.Float64bits(s); bits&lowBits == midpoint || bits<<1 < smallest {
+		return fmaMidpoint(a, b, c)
 	}
-	return fmaMidpoint(a, b, c)
+	return float32(s)
 }
+
+const (
+	lowBits  = 1<<29 - 1          // bits of a float64 beyond those of a float32
+	midpoint = 1 << 28            // what they are halfway between two float32
+	smallest = (1023 - 126) << 53 // bits of 2^-126, the smallest normal float32, without the sign
+)
 
 // fmaMidpoint is FMA where the sum in float64 may be a midpoint. It makes that
 // sum, s, round-to-odd: if s is inexact and its last bit is

@@ -20,6 +20,14 @@ func exactFMA(a, b, c float32) float32 {
 	return f
 }
 
+// rounds returns n, or a tenth of it in short mode.
+func rounds(n int) int {
+	if testing.Short() {
+		n /= 10
+	}
+	return n
+}
+
 func checkFMA(t *testing.T, a, b, c float32) {
 	t.Helper()
 	if got, want := FMA(a, b, c), exactFMA(a, b, c); !sameBits(got, want) {
@@ -39,7 +47,7 @@ func TestFMASpecials(t *testing.T) {
 
 func TestFMARandom(t *testing.T) {
 	r := seeded(t, 1)
-	for range 100_000 {
+	for range rounds(100_000) {
 		checkFMA(t, math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32()))
 		checkFMA(t, float32(r.NormFloat64()), float32(r.NormFloat64()), float32(r.NormFloat64()))
 	}
@@ -50,7 +58,7 @@ func TestFMARandom(t *testing.T) {
 func TestFMAMidpoints(t *testing.T) {
 	r := seeded(t, 2)
 	twice := 0
-	for range 200_000 {
+	for range rounds(200_000) {
 		c := math.Float32frombits(r.Uint32() &^ (1 << 30)) // below 2
 		if r.IntN(2) == 0 {
 			c = math.Float32frombits(r.Uint32() & 0x80ffffff) // denormal or nearly so

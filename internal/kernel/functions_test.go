@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -41,7 +42,11 @@ func TestFunctionsAccuracy(t *testing.T) {
 				worst, at = err, x
 			}
 		}
-		for bits := uint64(0); bits < 1<<32; bits += 10007 {
+		stride := uint64(10007)
+		if testing.Short() {
+			stride = 100_003
+		}
+		for bits := uint64(0); bits < 1<<32; bits += stride {
 			check(math.Float32frombits(uint32(bits)))
 		}
 		for x := float32(-110); x < 110; x += 0.00117 {
@@ -147,15 +152,25 @@ func TestFunctionsOnSlices(t *testing.T) {
 		if f.slice == nil {
 			continue
 		}
-		src := anything(r, make([]float32, 77))
+		src := slices.Concat(specials, anything(r, make([]float32, 200_000)))
+		for x := float32(-130); x < 130; x += 0.00913 {
+			src = append(src, x)
+		}
 		want := make([]float32, len(src))
 		for i, x := range src {
 			want[i] = f.f(x)
 		}
-		dst := make([]float32, len(src)+1)
-		f.slice(dst, src)
-		wantSame(t, f.name, want, dst[:len(src)])
-		f.slice(src, src)
-		wantSame(t, f.name+" in place", want, src)
+		for _, name := range Levels() {
+			atLevel(t, name, func() {
+				got := make([]float32, len(src))
+				f.slice(got, src)
+				wantSame(t, f.name+" at "+name, want, got)
+				for n := range 40 {
+					in := slices.Clone(src[n : 2*n+1])
+					f.slice(in[:n], in[:n])
+					wantSame(t, f.name+" in place at "+name, append(slices.Clone(want[n:2*n]), src[2*n]), in)
+				}
+			})
+		}
 	}
 }

@@ -94,7 +94,7 @@ func TestGemmSmall(t *testing.T) {
 	r := seeded(t, 1)
 	sizes := []int{0, 1, 2, 3, 5, 7, 8, 13, 14, 15, 16, 17, 27, 31, 32, 33, 47, 64, 65}
 	size := func() int { return sizes[r.IntN(len(sizes))] }
-	for range 600 {
+	for range rounds(600) {
 		fill := ordinary
 		if r.IntN(4) == 0 {
 			fill = anything
@@ -111,7 +111,7 @@ func TestGemmBlocks(t *testing.T) {
 		{maxRowsForTest + 3, 40, 2*384 + 5}, {460, 17, 385}, {3, 4096 + 37, 9}, {70, 150, 384},
 		{1, 300, 1000}, {300, 1, 1000}, {1, 1, 3000}, {15, 129, 800}, {64, 97, 129}, {500, 130, 16},
 	} {
-		for range 4 {
+		for range max(1, rounds(4)) {
 			p := newProblem(r, s[0], s[1], s[2], 3, ordinary)
 			var want []float32
 			atLevel(t, "portable", func() { want = p.run() })
@@ -173,6 +173,9 @@ func TestGemmAccuracy(t *testing.T) {
 }
 
 func TestGemmMakesNoGarbage(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes garbage of its own")
+	}
 	r := seeded(t, 5)
 	p := newProblem(r, 300, 100, 200, 0, ordinary)
 	defer SetThreads(0)

@@ -35,24 +35,18 @@ func Softplus(x float32) float32 {
 
 // SigmoidSlice sets dst[i] = Sigmoid(src[i]). dst may be src.
 func SigmoidSlice(dst, src []float32) {
-	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = Sigmoid(x)
-	}
+	sameLength("SigmoidSlice", len(dst), len(src))
+	sigmoidVector(dst, src)
 }
 
 // TanhSlice sets dst[i] = Tanh(src[i]). dst may be src.
 func TanhSlice(dst, src []float32) {
-	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = Tanh(x)
-	}
+	sameLength("TanhSlice", len(dst), len(src))
+	tanhVector(dst, src)
 }
 
 // SoftplusSlice sets dst[i] = Softplus(src[i]). dst may be src.
 func SoftplusSlice(dst, src []float32) {
-	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = Softplus(x)
-	}
+	sameLength("SoftplusSlice", len(dst), len(src))
+	softplusVector(dst, src)
 }

@@ -68,9 +68,7 @@ func ReluBackward(dst, grad, out []float32) {
 func SigmoidBackward(dst, grad, out []float32) {
 	sameLength("SigmoidBackward", len(dst), len(grad))
 	sameLength("SigmoidBackward", len(dst), len(out))
-	for i, y := range out {
-		dst[i] = float32(grad[i] * float32(y*(1-y)))
-	}
+	sigmoidBackwardVector(dst, grad, out)
 }
 
 // TanhBackward sets dst[i] = grad[i] · (1 - out[i]²), the bracket fused. out is
@@ -78,7 +76,5 @@ func SigmoidBackward(dst, grad, out []float32) {
 func TanhBackward(dst, grad, out []float32) {
 	sameLength("TanhBackward", len(dst), len(grad))
 	sameLength("TanhBackward", len(dst), len(out))
-	for i, y := range out {
-		dst[i] = float32(grad[i] * FMA(-y, y, 1))
-	}
+	tanhBackwardVector(dst, grad, out)
 }

@@ -81,6 +81,54 @@ func reluBackwardVector(dst, grad, out []float32) {
 	reluBackwardPortable(dst[w:], grad[w:], out[w:])
 }
 
+func sigmoidBackwardVector(dst, grad, out []float32) {
+	w := whole(len(out))
+	if w > 0 {
+		sigmoidBackwardAVX2(unsafe.SliceData(dst), unsafe.SliceData(grad), unsafe.SliceData(out), w)
+	}
+	sigmoidBackwardPortable(dst[w:], grad[w:], out[w:])
+}
+
+func tanhBackwardVector(dst, grad, out []float32) {
+	w := whole(len(out))
+	if w > 0 {
+		tanhBackwardAVX2(unsafe.SliceData(dst), unsafe.SliceData(grad), unsafe.SliceData(out), w)
+	}
+	tanhBackwardPortable(dst[w:], grad[w:], out[w:])
+}
+
+func expVector(dst, src []float32) {
+	w := whole(len(src))
+	if w > 0 {
+		expAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), w)
+	}
+	expPortable(dst[w:], src[w:])
+}
+
+func sigmoidVector(dst, src []float32) {
+	w := whole(len(src))
+	if w > 0 {
+		sigmoidAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), w)
+	}
+	sigmoidPortable(dst[w:], src[w:])
+}
+
+func tanhVector(dst, src []float32) {
+	w := whole(len(src))
+	if w > 0 {
+		tanhAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), w)
+	}
+	tanhPortable(dst[w:], src[w:])
+}
+
+func softplusVector(dst, src []float32) {
+	w := whole(len(src))
+	if w > 0 {
+		softplusAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), w)
+	}
+	softplusPortable(dst[w:], src[w:])
+}
+
 // sumLanes adds x, a multiple of 16 elements, to the lanes.
 func sumLanes(l *[lanes]float32, x []float32) {
 	if whole(len(x)) == 0 {

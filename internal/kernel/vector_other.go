@@ -12,3 +12,10 @@ func reluVector(dst, src []float32)                 { reluPortable(dst, src) }
 func reluBackwardVector(dst, grad, out []float32)   { reluBackwardPortable(dst, grad, out) }
 func sumLanes(l *[lanes]float32, x []float32)       { sumLanesPortable(l, x) }
 func dotLanes(l *[lanes]float32, a, b []float32)    { dotLanesPortable(l, a, b) }
+
+func sigmoidBackwardVector(dst, grad, out []float32) { sigmoidBackwardPortable(dst, grad, out) }
+func tanhBackwardVector(dst, grad, out []float32)    { tanhBackwardPortable(dst, grad, out) }
+func expVector(dst, src []float32)                   { expPortable(dst, src) }
+func sigmoidVector(dst, src []float32)               { sigmoidPortable(dst, src) }
+func tanhVector(dst, src []float32)                  { tanhPortable(dst, src) }
+func softplusVector(dst, src []float32)              { softplusPortable(dst, src) }

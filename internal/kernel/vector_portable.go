@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // The portable vector kernels. Those in assembler must give the same bits.
 
 func addPortable(dst, a []float32) {
@@ -33,8 +35,16 @@ func scalePortable(dst, src []float32, alpha float32) {
 }
 
 func axpyPortable(y, x []float32, alpha float32) {
+	// FMA written out: it is too large for the compiler to inline.
+	y = y[:len(x)]
+	factor := float64(alpha)
 	for i, v := range x {
-		y[i] = FMA(alpha, v, y[i])
+		s := factor*float64(v) + float64(y[i])
+		if bits := math.Float64bits(s); bits&lowBits == midpoint || bits<<1 < smallest {
+			y[i] = fmaMidpoint(alpha, v, y[i])
+			continue
+		}
+		y[i] = float32(s)
 	}
 }
 
@@ -54,6 +64,42 @@ func reluBackwardPortable(dst, grad, out []float32) {
 			g = 0
 		}
 		dst[i] = g
+	}
+}
+
+func sigmoidBackwardPortable(dst, grad, out []float32) {
+	for i, y := range out {
+		dst[i] = grad[i] * float32(y*(1-y))
+	}
+}
+
+func tanhBackwardPortable(dst, grad, out []float32) {
+	for i, y := range out {
+		dst[i] = grad[i] * FMA(-y, y, 1)
+	}
+}
+
+func expPortable(dst, src []float32) {
+	for i, x := range src {
+		dst[i] = Exp(x)
+	}
+}
+
+func sigmoidPortable(dst, src []float32) {
+	for i, x := range src {
+		dst[i] = Sigmoid(x)
+	}
+}
+
+func tanhPortable(dst, src []float32) {
+	for i, x := range src {
+		dst[i] = Tanh(x)
+	}
+}
+
+func softplusPortable(dst, src []float32) {
+	for i, x := range src {
+		dst[i] = Softplus(x)
 	}
 }
 

@@ -27,6 +27,12 @@ func reluAVX2(dst *float32, src *float32, n int)
 func reluBackwardAVX2(dst *float32, grad *float32, out *float32, n int)
 
 //go:noescape
+func sigmoidBackwardAVX2(dst *float32, grad *float32, out *float32, n int)
+
+//go:noescape
+func tanhBackwardAVX2(dst *float32, grad *float32, out *float32, n int)
+
+//go:noescape
 func sumLanesAVX2(l *[lanes]float32, a *float32, n int)
 
 //go:noescape

@@ -49,11 +49,27 @@ var elementwises = []elementwise{
 		f.op("VCMPPS $17, %s, Y14, %s", in(2), x)
 		f.op("VANDPS %s, %s, %s", in(1), x, x)
 	}},
+	// Y13 is one.
+	{name: "sigmoidBackwardAVX2", args: []string{"dst", "grad", "out"}, body: func(f *file, in func(int) string, x, y string) {
+		f.op("VMOVUPS %s, %s", in(2), x)
+		f.op("VSUBPS %s, Y13, %s", x, y)
+		f.op("VMULPS %s, %s, %s", x, y, x)
+		f.op("VMULPS %s, %s, %s", in(1), x, x)
+	}},
+	{name: "tanhBackwardAVX2", args: []string{"dst", "grad", "out"}, body: func(f *file, in func(int) string, x, y string) {
+		f.op("VMOVUPS %s, %s", in(2), y)
+		f.op("VMOVAPS Y13, %s", x)
+		f.op("VFNMADD231PS %s, %s, %s", y, y, x)
+		f.op("VMULPS %s, %s, %s", in(1), x, x)
+	}},
 }
 
 var pointerRegs = []string{"DI", "SI", "DX"}
 
 func writeVector(asm, stubs *file) {
+	asm.line("")
+	asm.line("DATA one<>+0(SB)/4, $0x3f800000")
+	asm.line("GLOBL one<>(SB), RODATA|NOPTR, $4")
 	for _, e := range elementwises {
 		writeElementwise(asm, stubs, e)
 	}
@@ -89,6 +105,7 @@ func writeElementwise(asm, stubs *file, e elementwise) {
 		asm.op("VBROADCASTSS alpha+%d(FP), Y15", 8*(len(e.args)+1))
 	}
 	asm.op("VXORPS Y14, Y14, Y14")
+	asm.op("VBROADCASTSS one<>(SB), Y13")
 	step := func(vectors int) {
 		for v := range vectors {
 			in := func(i int) string {
