@@ -5,9 +5,11 @@
 // targets and takes another path where the processor has fused multiply-add,
 // and the compiler fuses x*y + z on arm64, ppc64 and s390x. What must be equal
 // everywhere (a generated log, a metric that decides when training stops)
-// therefore uses this package. Every product here is rounded explicitly, as in
-// float64(x*y) + z, which the language forbids to fuse; division, square root
-// and comparison are exact or correctly rounded everywhere.
+// therefore uses this package. Every product here that is added to something
+// is rounded explicitly, as in float64(x*y) + z, which the language forbids to
+// fuse; so is a product that a function returns, since the call may be inlined
+// into a sum. Division, square root and comparison are exact or correctly
+// rounded everywhere.
 //
 // Results are within 2 ulp of the true value (Log1p and Expm1: 4 ulp), which
 // the tests check against math/big or package math. All functions are pure and

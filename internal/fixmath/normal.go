@@ -9,7 +9,7 @@ import "math"
 func NormalQuantile(u float64) float64 {
 	q := u - 0.5
 	if q >= -0.425 && q <= 0.425 {
-		return q * ratio(&central, 0.180625-float64(q*q))
+		return float64(q * ratio(&central, 0.180625-float64(q*q)))
 	}
 	tail := u
 	if q > 0 {
