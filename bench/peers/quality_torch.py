@@ -9,7 +9,6 @@ rows of the mini-batch change (lazy Adam, Adagrad), unseen values count as zeros
 
 import argparse
 import json
-import warnings
 
 import numpy as np
 import torch
@@ -65,11 +64,7 @@ class Run:
         self.has_linear = model in zoo_torch.HAS_LINEAR
         dim = 0 if model == "lr" else settings["embedding_dim"]
         self.table = Table(rows, dim + self.has_linear, settings)
-        with warnings.catch_warnings():  # nn.Linear warns when there is no dense column
-            warnings.filterwarnings("ignore", "Initializing zero-element tensors")
-            self.net = zoo_torch.MODELS[model](
-                len(examples.fields), examples.dense.shape[1], settings
-            )
+        self.net = zoo_torch.MODELS[model](len(examples.fields), examples.dense.shape[1], settings)
         self.optimizer = torch.optim.Adam(
             self.net.parameters(),
             lr=settings["dense_learning_rate"],

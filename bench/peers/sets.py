@@ -39,7 +39,7 @@ SCHEMAS = {
             {"name": "userId", "role": "sparse"},
             {"name": "movieId", "role": "sparse"},
             {"name": "genres", "role": "sparse", "separator": "|"},
-            {"name": "rating", "role": "ignore"},
+            {"name": "rating", "role": "label"},
             {"name": "timestamp", "role": "ignore"},
         ],
     },
@@ -51,7 +51,7 @@ SCHEMAS = {
             {"name": name, "role": "sparse"}
             for name in ("s", "d", "studage", "lectage", "service", "dept")
         ]
-        + [{"name": "y", "role": "ignore"}],
+        + [{"name": "y", "role": "label"}],
     },
     "generated": CRITEO,
 }

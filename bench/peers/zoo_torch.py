@@ -35,31 +35,35 @@ def second_order(emb):
     return 0.5 * (emb.sum(1).square() - emb.square().sum(1)).sum(1)
 
 
-class Linear(nn.Module):
-    """lr: linear weights of the sparse values plus a linear function of the dense ones."""
+class LR(nn.Module):
+    """Linear weights of the sparse values plus a linear function of the dense ones."""
 
     def __init__(self, fields, dense, settings):
         super().__init__()
-        self.dense = nn.Linear(dense, 1)
+        self.weight = nn.Parameter(torch.zeros(dense))
+        self.bias = nn.Parameter(torch.zeros(1))
 
     def forward(self, linear, emb, dense):
-        return linear.sum(1) + self.dense(dense).squeeze(1)
+        return linear.sum(1) + dense @ self.weight + self.bias
 
 
-class FM(Linear):
+class FM(LR):
     def forward(self, linear, emb, dense):
         return super().forward(linear, emb, dense) + second_order(emb)
 
 
-class WideDeep(Linear):
+class WideDeep(nn.Module):
+    """The linear part of lr beside a deep network, whose output layer has the bias."""
+
     def __init__(self, fields, dense, settings):
-        super().__init__(fields, dense, settings)
+        super().__init__()
         inputs = fields * settings["embedding_dim"] + dense
         hidden = settings["hidden_layers"]
+        self.weight = nn.Parameter(torch.zeros(dense))
         self.deep = nn.Sequential(mlp([inputs, *hidden]), nn.Linear(hidden[-1], 1))
 
     def forward(self, linear, emb, dense):
-        return super().forward(linear, emb, dense) + self.deep(flat(emb, dense)).squeeze(1)
+        return linear.sum(1) + dense @ self.weight + self.deep(flat(emb, dense)).squeeze(1)
 
 
 class DeepFM(WideDeep):
@@ -71,7 +75,7 @@ class DCN(nn.Module):
     """Cross layers beside the deep network, joined before the output.
 
     x is (B, n), x0 its value at the input. dcn:    x <- x0 * (w.x) + b + x;
-    dcn_v2: x <- x0 * (W x + b) + x, with * per element.
+    dcn_v2: x <- x0 * (W x + b) + x, with * per element. Biases start from 0.
     """
 
     def __init__(self, fields, dense, settings, matrix):
@@ -80,17 +84,18 @@ class DCN(nn.Module):
         hidden = settings["hidden_layers"]
         depth = range(settings["cross_layers"])
         self.matrix = matrix
-        self.cross = nn.ModuleList(nn.Linear(n, n if matrix else 1, bias=matrix) for _ in depth)
-        self.bias = nn.ParameterList(torch.zeros(n) for _ in depth if not matrix)
+        self.cross = nn.ModuleList(nn.Linear(n, n if matrix else 1, bias=False) for _ in depth)
+        self.bias = nn.ParameterList(torch.zeros(n) for _ in depth)
         self.deep = mlp([n, *hidden])
         self.out = nn.Linear(n + hidden[-1], 1)
 
     def forward(self, linear, emb, dense):
         x0 = x = flat(emb, dense)
-        for i, layer in enumerate(self.cross):
-            x = x0 * layer(x) + x
-            if not self.matrix:
-                x = x + self.bias[i]
+        for layer, bias in zip(self.cross, self.bias):
+            if self.matrix:
+                x = x0 * (layer(x) + bias) + x
+            else:
+                x = x0 * layer(x) + bias + x
         return self.out(torch.cat([x, self.deep(x0)], 1)).squeeze(1)
 
 
@@ -125,9 +130,9 @@ class DLRM(nn.Module):
 class AIBox(nn.Module):
     """The joint network of the AIBox paper (§2.2, Figure 1).
 
-    Each tower sees the embeddings, its own slice of the dense features and, from
-    the second on, the first and last hidden layer of the tower before it. The
-    last hidden layers of all towers are joined before the output.
+    Each tower sees the embeddings behind a ReLU (§2.1), its own slice of the dense
+    features and, from the second on, the first and last hidden layer of the tower
+    before it. The last hidden layers of all towers are joined before the output.
     """
 
     def __init__(self, fields, dense, settings):
@@ -144,9 +149,10 @@ class AIBox(nn.Module):
         self.out = nn.Linear(hidden[-1] * len(self.widths), 1)
 
     def forward(self, linear, emb, dense):
+        emb = torch.relu(emb.flatten(1))
         handed_on, lasts = [], []
         for first, rest, own in zip(self.first, self.rest, dense.split(self.widths, 1)):
-            low = first(torch.cat([emb.flatten(1), own, *handed_on], 1))
+            low = first(torch.cat([emb, own, *handed_on], 1))
             high = rest(low)
             handed_on = [low, high]
             lasts.append(high)
@@ -154,7 +160,7 @@ class AIBox(nn.Module):
 
 
 MODELS = {
-    "lr": Linear,
+    "lr": LR,
     "fm": FM,
     "wide_deep": WideDeep,
     "deepfm": DeepFM,
