@@ -42,7 +42,8 @@ func (op *interact) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 }
 
 // Do multiplies each example's vectors, read as a matrix (F, D), with their
-// own transpose and keeps the lower triangle.
+// own transpose and keeps the lower triangle: twice the work, and many times
+// faster than pair by pair because it is a matrix product.
 func (op *interact) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	x, n, c := matrix(in[0])
 	d := op.dim
@@ -50,22 +51,12 @@ func (op *interact) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	p := pairs(f)
 	y, ydata := op.out(n, p)
 	parallel(n, rowGrain(p*d), func(lo, hi int) {
-		turned := make([]float32, c) // (D, F)
-		gram := make([]float32, f)
+		gram := make([]float32, f*f)
 		for i := lo; i < hi; i++ {
 			vectors, out := x[i*c:(i+1)*c], ydata[i*p:(i+1)*p]
-			for v := range f {
-				for k := range d {
-					turned[k*f+v] = vectors[v*d+k]
-				}
-			}
+			kernel.Gemm(false, true, f, f, d, vectors, d, vectors, d, false, gram, f)
 			for v := 1; v < f; v++ {
-				row := gram[:v]
-				clear(row)
-				for k, a := range vectors[v*d : (v+1)*d] {
-					kernel.Axpy(a, turned[k*f:k*f+v], row)
-				}
-				copy(out[pairs(v):], row)
+				copy(out[pairs(v):][:v], gram[v*f:])
 			}
 		}
 	})
@@ -79,8 +70,9 @@ func (op *interact) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.N
 	return gorgonia.Nodes{dx}, err
 }
 
-// interactGrad is, for vector v of each example, Σ_w dy(v,w)·w over the other
-// vectors w in ascending order: x (N, F*D), dy (N, F*(F-1)/2), result (N, F*D).
+// interactGrad is, for vector v of each example, Σ_w dy(v,w)·w over all vectors
+// w in ascending order, where dy(v,v) is zero: x (N, F*D), dy (N, F*(F-1)/2),
+// result (N, F*D).
 type interactGrad struct {
 	base
 	dim int
@@ -99,18 +91,16 @@ func (op *interactGrad) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	f := c / d
 	dx, ddata := op.out(n, c)
 	parallel(n, rowGrain(p*d), func(lo, hi int) {
+		square := make([]float32, f*f) // symmetric, zeros on the diagonal
 		for i := lo; i < hi; i++ {
 			vectors, grad, out := x[i*c:(i+1)*c], dy[i*p:(i+1)*p], ddata[i*c:(i+1)*c]
-			for v := range f {
-				sum := out[v*d : (v+1)*d]
-				clear(sum)
+			for v, at := 1, 0; v < f; v++ {
 				for w := range v {
-					kernel.Axpy(grad[pairs(v)+w], vectors[w*d:(w+1)*d], sum)
-				}
-				for w := v + 1; w < f; w++ {
-					kernel.Axpy(grad[pairs(w)+v], vectors[w*d:(w+1)*d], sum)
+					square[v*f+w], square[w*f+v] = grad[at], grad[at]
+					at++
 				}
 			}
+			kernel.Gemm(false, false, f, d, f, square, f, vectors, d, false, out, d)
 		}
 	})
 	return dx, nil
