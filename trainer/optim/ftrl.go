@@ -1,0 +1,57 @@
+package optim
+
+// FTRL-Proximal (McMahan et al., "Ad Click Prediction: a View from the
+// Trenches", KDD 2013, Algorithm 1), per value:
+//
+//	sigma = (sqrt(n + g^2) - sqrt(n)) / alpha
+//	z += g - sigma w
+//	n += g^2
+//	w = 0                                                      if |z| <= lambda1
+//	    -(z - sign(z) lambda1) / ((beta + sqrt(n))/alpha + lambda2)    otherwise
+//
+// The paper's alpha never changes. Here a schedule may change it, and z, which
+// is in units of w/alpha, would then belong to another w. So each update first
+// takes z anew from w, which determines it unless w is 0: for a constant alpha
+// that is the same number. It also lets a new row begin at any w.
+
+// denom is what divides z.
+func (s *RowStep) denom(n float32) float32 {
+	return (s.beta+sqrt32(n))/s.alpha + s.lambda2
+}
+
+// dual is the z that belongs to w; for w = 0 the middle of those that do.
+func (s *RowStep) dual(w, n float32) float32 {
+	z := -float32(w * s.denom(n))
+	switch {
+	case w > 0:
+		return z - s.lambda1
+	case w < 0:
+		return z + s.lambda1
+	}
+	return 0
+}
+
+func (s *RowStep) ftrl(w, z, n, g []float32) {
+	if s.alpha == 0 {
+		return // a learning rate of 0 changes nothing
+	}
+	z, n, g = z[:len(w)], n[:len(w)], g[:len(w)]
+	for i := range w {
+		d := g[i] + float32(s.l2*w[i])
+		if w[i] != 0 {
+			z[i] = s.dual(w[i], n[i])
+		}
+		next := n[i] + float32(d*d)
+		sigma := (sqrt32(next) - sqrt32(n[i])) / s.alpha
+		z[i] += d - float32(sigma*w[i])
+		n[i] = next
+		switch {
+		case z[i] > s.lambda1:
+			w[i] = -(z[i] - s.lambda1) / s.denom(next)
+		case z[i] < -s.lambda1:
+			w[i] = -(z[i] + s.lambda1) / s.denom(next)
+		default:
+			w[i] = 0
+		}
+	}
+}

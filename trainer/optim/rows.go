@@ -1,0 +1,133 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+)
+
+// Rows updates rows of the sparse table. Any number of goroutines may use it
+// for different rows.
+type Rows struct {
+	cfg      RowConfig
+	valueDim int
+}
+
+// NewRows returns an optimizer for rows of valueDim values. It reports all
+// that is wrong with cfg.
+func NewRows(cfg RowConfig, valueDim int) (*Rows, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if valueDim < 1 {
+		return nil, fmt.Errorf("optim: rows of %d values", valueDim)
+	}
+	return &Rows{cfg: cfg, valueDim: valueDim}, nil
+}
+
+// StateDim is the number of state words of a row:
+//
+//	sgd              none
+//	adagrad          s (valueDim)
+//	rowwise_adagrad  s (1)
+//	adam             m (valueDim), v (valueDim)
+//	ftrl             z (valueDim), n (valueDim)
+func (r *Rows) StateDim() int {
+	switch r.cfg.Kind {
+	case "sgd":
+		return 0
+	case "rowwise_adagrad":
+		return 1
+	case "adagrad":
+		return r.valueDim
+	default:
+		return 2 * r.valueDim
+	}
+}
+
+// Init fills the state of a new row whose values are set.
+func (r *Rows) Init(values, state []float32) {
+	switch r.cfg.Kind {
+	case "adagrad", "rowwise_adagrad":
+		fill(state, float32(r.cfg.InitialAccumulator))
+	case "adam":
+		clear(state)
+	case "ftrl":
+		z, n := state[:r.valueDim], state[r.valueDim:]
+		fill(n, float32(r.cfg.InitialAccumulator))
+		step := r.Step(1, 1)
+		for i, w := range values {
+			z[i] = step.dual(w, n[i])
+		}
+	}
+}
+
+// RowStep is the update of rows in one step, a value that may be copied and
+// used by any number of goroutines for different rows.
+type RowStep struct {
+	kind                string
+	lr, l2              float32
+	beta2, rest1, rest2 float32 // adam; rest is 1-beta
+	eps                 float32
+	alpha, beta         float32 // ftrl
+	lambda1, lambda2    float32
+}
+
+// Step prepares the update of rows in step t, 1 for the first; lrScale
+// multiplies the learning rate.
+func (r *Rows) Step(t int64, lrScale float32) RowStep {
+	c := &r.cfg
+	rate := float64(c.LearningRate * float64(lrScale))
+	s := RowStep{kind: c.Kind, lr: float32(rate), l2: float32(c.L2), eps: float32(c.Epsilon)}
+	switch c.Kind {
+	case "adam":
+		s.beta2, s.rest1, s.rest2 = float32(c.Beta2), float32(1-c.Beta1), float32(1-c.Beta2)
+		s.lr = float32(float64(rate*math.Sqrt(1-powInt(c.Beta2, t))) / (1 - powInt(c.Beta1, t)))
+	case "ftrl":
+		s.alpha, s.beta = float32(rate), float32(c.FTRLBeta)
+		s.lambda1, s.lambda2 = float32(c.FTRLL1), float32(c.FTRLL2)
+	}
+	return s
+}
+
+// Update updates one row in step t. For many rows take Step once.
+func (r *Rows) Update(t int64, lrScale float32, values, state, grad []float32) {
+	s := r.Step(t, lrScale)
+	s.Update(values, state, grad)
+}
+
+// Update updates one row: values and grad (valueDim), state (StateDim).
+func (s *RowStep) Update(values, state, grad []float32) {
+	n := len(values)
+	switch s.kind {
+	case "sgd":
+		stepSGD(values, grad, s.lr, s.l2)
+	case "adagrad":
+		stepAdagrad(values, grad, state, s.lr, s.l2, s.eps)
+	case "rowwise_adagrad":
+		s.rowwise(values, state, grad)
+	case "adam":
+		// sqrt(v)/1: SparseAdam corrects v's bias in the step size instead.
+		a := adamStep{l2: s.l2, beta2: s.beta2, rest1: s.rest1, rest2: s.rest2, size: s.lr, scale: 1, eps: s.eps}
+		a.step(values, grad, state[:n], state[n:])
+	case "ftrl":
+		s.ftrl(values, state[:n], state[n:], grad)
+	}
+}
+
+// rowwise is Adagrad with one accumulator, the mean over the row of the
+// squared gradient, summed from the first value to the last (FBGEMM's exact
+// row-wise Adagrad).
+func (s *RowStep) rowwise(w, state, g []float32) {
+	g = g[:len(w)]
+	sum := float32(0)
+	for i := range w {
+		d := g[i] + float32(s.l2*w[i])
+		sum += float32(d * d)
+	}
+	state[0] += sum / float32(len(w))
+	denom := sqrt32(state[0]) + s.eps
+	for i := range w {
+		d := g[i] + float32(s.l2*w[i])
+		w[i] -= float32(s.lr*d) / denom
+	}
+}
