@@ -199,6 +199,15 @@ func (s *Schema) labelColumn() string {
 
 // Validate lists everything that is wrong with the schema in itself.
 func (s *Schema) Validate() error {
+	faults := s.check()
+	if len(s.Columns) > 0 && len(s.Fields()) == 0 && len(s.DenseNames()) == 0 {
+		faults = append(faults, errors.New("schema: no column is dense or sparse: there is nothing to learn from"))
+	}
+	return errors.Join(faults...)
+}
+
+// check is Validate for rows that are only written.
+func (s *Schema) check() []error {
 	var faults []error
 	report := func(format string, args ...any) { faults = append(faults, fmt.Errorf("schema: "+format, args...)) }
 	d := s.withDefaults()
@@ -246,11 +255,7 @@ func (s *Schema) Validate() error {
 	if weights > 0 && d.Format.indexed() {
 		report("%v has no example weights", d.Format)
 	}
-	if len(d.Fields()) == 0 && len(d.DenseNames()) == 0 && len(d.Columns) > 0 {
-		report("no column is dense or sparse: there is nothing to learn from")
-	}
-	faults = append(faults, d.checkIndices()...)
-	return errors.Join(faults...)
+	return append(faults, d.checkIndices()...)
 }
 
 // check lists what is wrong with one column.

@@ -20,8 +20,10 @@ const queryColumn = "qid"
 //	label [qid:n] field:index:value ...             # comment
 //
 // A sparse column takes the tokens of its index range (LibFFM: of its field) in
-// the order of the line: the feature is the index as decimal text, the value its
-// weight in the bag. A dense column takes the value of its only index (field).
+// the order of the line. The feature is the index as decimal text, counted from
+// the beginning of the range, so that columns of different ranges can share a
+// space; the value is its weight in the bag. A dense column takes the value of
+// its only index (field).
 // Tokens that belong to no column are ignored. Columns without a token are
 // missing.
 type tokens struct {
@@ -225,8 +227,11 @@ func (d *tokens) token(token []byte) fault {
 	}
 	// Leading zeros and signs make no other feature.
 	var canonical [20]byte
-	if len(index) > 1 && (index[0] < '1' || index[0] > '9') {
-		index = appendInt(canonical[:0], numbers[d.perToken-1])
+	switch feature := numbers[d.perToken-1]; {
+	case d.perToken == 1 && c.lo > 0:
+		index = appendInt(canonical[:0], feature-c.lo)
+	case len(index) > 1 && (index[0] < '1' || index[0] > '9'):
+		index = appendInt(canonical[:0], feature)
 	}
 	if c.number {
 		if c.value != nil {

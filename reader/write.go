@@ -1,0 +1,135 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+
+	"aibox/reader/source"
+)
+
+// RowWriter writes rows in one format. It is for one goroutine.
+type RowWriter interface {
+	// Write writes one row: one cell of text for each column of the schema, in
+	// the schema's order, as a CSV file would hold it before quoting: an empty
+	// cell is a missing one; several values stand between the column's
+	// Separator, each with its weight behind the WeightSeparator, where the
+	// column has these. Write keeps nothing of cells. It fails on a cell that
+	// the format cannot hold.
+	Write(cells [][]byte) error
+	// Close writes what is buffered and the end of the file. It does not close
+	// the underlying writer.
+	Close() error
+}
+
+// NewRowWriter returns a writer of rows in the format; schema.Format does not
+// matter, and columns of all roles are written. What a Reader with the same
+// schema reads of the result is what it would read of the cells in CSV, with
+// one exception: see tokenWriter for features of LibSVM and LibFFM that are no
+// numbers.
+func NewRowWriter(format Format, schema Schema, w io.Writer) (RowWriter, error) {
+	schema.Format = format
+	schema = WithIndices(schema)
+	if err := errors.Join(schema.check()...); err != nil {
+		return nil, fmt.Errorf("reader: write %v: %w", format, err)
+	}
+	s := schema.withDefaults()
+	switch {
+	case format.delimited():
+		return newDelimitedWriter(&s, w)
+	case format.indexed():
+		return newTokenWriter(&s, w), nil
+	default:
+		return newParquetWriter(&s, w), nil
+	}
+}
+
+// RowFile is a RowWriter into a file. Nothing is visible under the file's name
+// before Close has returned nil.
+type RowFile struct {
+	RowWriter
+	uri        string
+	compressor io.WriteCloser
+	file       source.Writer
+}
+
+// CreateRows creates a file of rows, compressed as its name says (.gz, .zst,
+// .snappy; Parquet compresses by itself).
+func CreateRows(ctx context.Context, sources *source.Sources, uri string, format Format, schema Schema) (*RowFile, error) {
+	compression := source.CompressionOf(uri)
+	if format == FormatParquet && compression != source.NoCompression {
+		return nil, fmt.Errorf("reader: %s: Parquet is compressed inside, not as a whole", uri)
+	}
+	file, err := sources.Create(ctx, uri)
+	if err != nil {
+		return nil, fmt.Errorf("reader: %w", err)
+	}
+	compressor, err := compress(compression, file)
+	if err == nil {
+		var rows RowWriter
+		if rows, err = NewRowWriter(format, schema, compressor); err == nil {
+			return &RowFile{RowWriter: rows, uri: uri, compressor: compressor, file: file}, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("reader: %s: %w", uri, err), file.Abort())
+}
+
+// Write is RowWriter's, with the file named in errors.
+func (f *RowFile) Write(cells [][]byte) error {
+	if err := f.RowWriter.Write(cells); err != nil {
+		return fmt.Errorf("write %s: %w", f.uri, err)
+	}
+	return nil
+}
+
+// Close completes the file; where that fails nothing is left of it.
+func (f *RowFile) Close() error {
+	err := f.RowWriter.Close()
+	if err == nil {
+		err = f.compressor.Close()
+	}
+	if err == nil {
+		err = f.file.Close()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", f.uri, err), f.file.Abort())
+	}
+	return nil
+}
+
+// Abort discards the file. After Close it does nothing.
+func (f *RowFile) Abort() error { return f.file.Abort() }
+
+// compress returns a writer of compressed data; closing it does not close w.
+func compress(c source.Compression, w io.Writer) (io.WriteCloser, error) {
+	switch c {
+	case source.NoCompression:
+		return nopCloser{w}, nil
+	case source.Gzip:
+		return gzip.NewWriter(w), nil
+	case source.Zstd:
+		// One goroutine, so that the bytes are the same on every machine.
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	case source.Snappy:
+		return snappy.NewBufferedWriter(w), nil
+	default:
+		return nil, fmt.Errorf("%v can be read but not written", c)
+	}
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// checkCells says whether a row has the schema's number of cells.
+func checkCells(cells [][]byte, columns int) error {
+	if len(cells) != columns {
+		return fmt.Errorf("a row of %d cells for %d columns", len(cells), columns)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package reader
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// writeBufferBytes is gathered before a write to the file or the compressor.
+const writeBufferBytes = 64 << 10
+
+// delimitedWriter writes Criteo, CSV and TSV.
+type delimitedWriter struct {
+	w         *bufio.Writer
+	columns   []Column
+	delimiter byte
+	quoted    bool
+	line      []byte
+}
+
+func newDelimitedWriter(s *Schema, w io.Writer) (*delimitedWriter, error) {
+	d := &delimitedWriter{
+		w: bufio.NewWriterSize(w, writeBufferBytes), columns: s.Columns, delimiter: s.Delimiter, quoted: s.Format.quoted(),
+	}
+	if s.Header {
+		names := make([][]byte, len(s.Columns))
+		for i := range s.Columns {
+			names[i] = []byte(s.Columns[i].Name)
+		}
+		if err := d.Write(names); err != nil {
+			return nil, fmt.Errorf("header: %w", err)
+		}
+	}
+	return d, nil
+}
+
+func (d *delimitedWriter) Write(cells [][]byte) error {
+	if err := checkCells(cells, len(d.columns)); err != nil {
+		return err
+	}
+	d.line = d.line[:0]
+	for i, cell := range cells {
+		if i > 0 {
+			d.line = append(d.line, d.delimiter)
+		}
+		// A reader cuts the file into lines first: quotes would not help.
+		if bytes.ContainsAny(cell, "\r\n") {
+			return fmt.Errorf("column %s: a cell with a line end: %q", d.columns[i].Name, excerpt(cell))
+		}
+		special := bytes.IndexByte(cell, d.delimiter) >= 0
+		if special && !d.quoted {
+			return fmt.Errorf("column %s: a cell with the delimiter %q: %q", d.columns[i].Name, d.delimiter, excerpt(cell))
+		}
+		// The only cell of a row is quoted when empty: empty lines are skipped.
+		if d.quoted && (special || bytes.IndexByte(cell, '"') >= 0 || (len(cell) == 0 && len(cells) == 1)) {
+			d.line = append(d.line, '"')
+			d.line = append(d.line, bytes.ReplaceAll(cell, []byte(`"`), []byte(`""`))...)
+			d.line = append(d.line, '"')
+		} else {
+			d.line = append(d.line, cell...)
+		}
+	}
+	d.line = append(d.line, '\n')
+	_, err := d.w.Write(d.line)
+	return err
+}
+
+func (d *delimitedWriter) Close() error { return d.w.Flush() }

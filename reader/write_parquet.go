@@ -1,0 +1,113 @@
+package reader
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/number"
+)
+
+// rowGroupRows bounds the rows of a row group that is written: a reader decodes
+// row groups in parallel, and the writer holds one in memory.
+const rowGroupRows = 1 << 16
+
+// parquetWriter writes Parquet (zstd inside). Labels, weights and dense columns
+// are optional doubles, sparse columns optional strings, or lists of strings
+// where the column has separators, and ignored columns optional strings. Columns
+// stand in the order of their names.
+type parquetWriter struct {
+	w       *parquet.Writer
+	columns []Column
+	order   []int // file column -> schema column
+	row     parquet.Row
+	rows    [1]parquet.Row
+}
+
+func newParquetWriter(s *Schema, w io.Writer) *parquetWriter {
+	group := parquet.Group{}
+	for i := range s.Columns {
+		group[s.Columns[i].Name] = s.Columns[i].parquetNode()
+	}
+	p := &parquetWriter{columns: s.Columns}
+	for _, field := range group.Fields() {
+		p.order = append(p.order, s.column(field.Name()))
+	}
+	p.w = parquet.NewWriter(w, parquet.NewSchema("aibox", group), parquet.Compression(&parquet.Zstd),
+		parquet.MaxRowsPerRowGroup(rowGroupRows), parquet.CreatedBy("aibox", "", ""))
+	return p
+}
+
+// isList says whether a sparse column can hold several or weighted values.
+func (c *Column) isList() bool {
+	return c.Role == RoleSparse && (c.Separator != "" || c.WeightSeparator != "")
+}
+
+func (c *Column) parquetNode() parquet.Node {
+	switch {
+	case c.Role == RoleLabel || c.Role == RoleWeight || c.Role == RoleDense:
+		return parquet.Optional(parquet.Leaf(parquet.DoubleType))
+	case c.isList():
+		return parquet.List(parquet.String())
+	default:
+		return parquet.Optional(parquet.String())
+	}
+}
+
+func (p *parquetWriter) Write(cells [][]byte) error {
+	if err := checkCells(cells, len(p.columns)); err != nil {
+		return err
+	}
+	p.row = p.row[:0]
+	for at, i := range p.order {
+		c, cell := &p.columns[i], cells[i]
+		switch {
+		case c.isList():
+			p.list(at, c, cell)
+		case c.Role == RoleSparse || c.Role == RoleIgnore:
+			p.optional(at, len(cell) > 0, parquet.ByteArrayValue(cell))
+		default:
+			cell = number.Trim(cell)
+			x, ok := number.Float64(cell)
+			if !ok && len(cell) > 0 {
+				return fmt.Errorf("column %s: %q is no number", c.Name, excerpt(cell))
+			}
+			p.optional(at, len(cell) > 0, parquet.DoubleValue(x))
+		}
+	}
+	p.rows[0] = p.row
+	_, err := p.w.WriteRows(p.rows[:])
+	return err
+}
+
+// optional adds a value of an optional column, or null.
+func (p *parquetWriter) optional(at int, present bool, v parquet.Value) {
+	if present {
+		p.row = append(p.row, v.Level(0, 1, at))
+	} else {
+		p.row = append(p.row, parquet.NullValue().Level(0, 0, at))
+	}
+}
+
+// list adds the values of a cell.
+func (p *parquetWriter) list(at int, c *Column, cell []byte) {
+	repetition := 0
+	for len(cell) > 0 {
+		value := cell
+		if i := index(cell, c.Separator); i >= 0 {
+			value, cell = cell[:i], cell[i+len(c.Separator):]
+		} else {
+			cell = nil
+		}
+		if len(value) > 0 {
+			p.row = append(p.row, parquet.ByteArrayValue(value).Level(repetition, 1, at))
+			repetition = 1
+		}
+	}
+	if repetition == 0 {
+		p.row = append(p.row, parquet.NullValue().Level(0, 0, at))
+	}
+}
+
+func (p *parquetWriter) Close() error { return p.w.Close() }

@@ -1,0 +1,149 @@
+package reader
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mixedSchema has a column of every kind.
+func mixedSchema(format Format) Schema {
+	return Schema{Format: format, Header: true, Columns: []Column{
+		{Name: "click", Role: RoleLabel},
+		{Name: "price", Role: RoleDense, Transforms: []Transform{{Kind: TransformLog1p}}},
+		{Name: "age", Role: RoleDense, Missing: -1},
+		{Name: "ad", Role: RoleSparse},
+		{Name: "tags", Role: RoleSparse, Separator: "|", WeightSeparator: ":"},
+		{Name: "words", Role: RoleSparse, Separator: " "},
+	}}
+}
+
+// mixedRows are rows of mixedSchema whose features are canonical numbers, so
+// that every format can hold them.
+func mixedRows(n int) (rows [][]string) {
+	for i := range n {
+		r := func(stream uint64) uint64 { return random(9, 9, stream, uint64(i)) }
+		row := []string{
+			fmt.Sprint(r(0) % 2), fmt.Sprint(float64(int64(r(1)%20000)-300) / 8), fmt.Sprint(r(2) % 90),
+			fmt.Sprint(r(3) % 50), "", "",
+		}
+		if r(4)%4 == 0 {
+			row[2] = ""
+		}
+		for j := range r(5) % 4 {
+			if j > 0 {
+				row[4], row[5] = row[4]+"|", row[5]+" "
+			}
+			row[4] += fmt.Sprintf("%d:%v", r(10+j)%20, float64(r(20+j)%8)/4)
+			row[5] += fmt.Sprint(r(30+j) % 1000)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// writeRows writes the rows into a new file of the format.
+func writeRows(t testing.TB, o *Options, path string, schema Schema, rows [][]string) {
+	t.Helper()
+	f, err := CreateRows(context.Background(), o.Sources, path, schema.Format, schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		cells := make([][]byte, len(row))
+		for i := range row {
+			cells[i] = []byte(row[i])
+		}
+		if err := f.Write(cells); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFormatsAgree writes the same rows in every format and compression and
+// expects the same examples of all of them.
+func TestFormatsAgree(t *testing.T) {
+	rows := mixedRows(200)
+	var want []string
+	for _, c := range []struct {
+		format Format
+		name   string
+	}{
+		{FormatCSV, "a.csv"}, {FormatTSV, "a.tsv"}, {FormatLibSVM, "a.svm"}, {FormatLibFFM, "a.ffm"},
+		{FormatCSV, "a.csv.gz"}, {FormatTSV, "a.tsv.zst"}, {FormatLibSVM, "a.svm.snappy"},
+	} {
+		schema := mixedSchema(c.format)
+		if c.format.indexed() {
+			schema.Header = false
+			// Weights of single values are 1 in these formats, as in the others.
+			schema = WithIndices(schema)
+		}
+		path := filepath.Join(t.TempDir(), c.name)
+		o := testOptions(schema, path)
+		o.ChunkBytes = 500
+		writeRows(t, &o, path, schema, rows)
+		passes, counts := mustRead(t, o)
+		if counts.Examples != 200 || counts.BadRows != 0 {
+			t.Fatalf("%s: %+v", c.name, counts)
+		}
+		got := examples(passes)
+		if want == nil {
+			want = got
+		}
+		for i := range want {
+			if i >= len(got) || got[i] != want[i] {
+				t.Fatalf("%s: example %d is\n%s\nwant\n%s", c.name, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+func TestWriterRefusesWhatItCannotHold(t *testing.T) {
+	schema := Schema{Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "x", Role: RoleDense}, {Name: "c", Role: RoleSparse, WeightSeparator: ":"}}}
+	for _, c := range []struct {
+		format Format
+		row    string
+		want   string
+	}{
+		{FormatCriteo, "1|a\tb|c", "delimiter"},
+		{FormatCSV, "1|2\n|c", "line end"},
+		{FormatCSV, "1|2", "2 cells for 3"},
+		{FormatLibSVM, "yes|2|c", "label"},
+		{FormatLibSVM, "1|two|c", "no number"},
+		{FormatLibFFM, "1|2|c:heavy", "weight"},
+		{FormatParquet, "1|two|c", "no number"},
+	} {
+		w, err := NewRowWriter(c.format, schema, &bytes.Buffer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(bytes.Split([]byte(c.row), []byte("|"))); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v %q: %v, want an error about %q", c.format, c.row, err, c.want)
+		}
+	}
+}
+
+func TestAbortedFileLeavesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	o := testOptions(mixedSchema(FormatCSV), path)
+	f, err := CreateRows(context.Background(), o.Sources, path, FormatCSV, o.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the file is there: %v", err)
+	}
+	if _, err := CreateRows(context.Background(), o.Sources, path+".bz2", FormatCSV, o.Schema); err == nil {
+		t.Error("bzip2 was written")
+	}
+}

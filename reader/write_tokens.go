@@ -1,0 +1,170 @@
+package reader
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+
+	"aibox/reader/number"
+)
+
+// indicesPerColumn is the length of the index range that WithIndices gives each
+// column: more than the cardinality of any feature, and 2,047 columns fit.
+const indicesPerColumn = 1 << 52
+
+// WithIndices returns the schema with an index range for each dense and sparse
+// column where the format is LibSVM and no column has one, and with a field
+// number for each where it is LibFFM and no column has one. In LibSVM the k-th
+// of these columns gets the indices from k*2^52 on. Other schemas are returned
+// as they are. Slices of the argument are not written to.
+func WithIndices(s Schema) Schema {
+	isFeature := func(c Column) bool { return c.Role == RoleDense || c.Role == RoleSparse }
+	hasIndices := func(c Column) bool {
+		return (s.Format == FormatLibSVM && c.HasIndexRange) || (s.Format == FormatLibFFM && c.HasFieldNumber)
+	}
+	if !s.Format.indexed() || slices.ContainsFunc(s.Columns, hasIndices) {
+		return s
+	}
+	s.Columns = slices.Clone(s.Columns)
+	k := 0
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if !isFeature(*c) {
+			continue
+		}
+		if s.Format == FormatLibFFM {
+			c.FieldNumber, c.HasFieldNumber = k, true
+		} else {
+			first := int64(k) * indicesPerColumn
+			c.IndexRange, c.HasIndexRange = [2]int64{first, first + indicesPerColumn - 1}, true
+			if c.Role == RoleDense {
+				c.IndexRange[1] = first
+			}
+		}
+		k++
+	}
+	return s
+}
+
+// tokenWriter writes LibSVM and LibFFM. A sparse value that is a number n in
+// canonical decimal form is the index n (in LibSVM: of the column's range, where
+// it fits). Any other one is hashed into the indices of the column, since these
+// formats have no text: so it reads back as another feature, and two values of
+// a small range may become one.
+type tokenWriter struct {
+	w       *bufio.Writer
+	columns []Column
+	label   int // column, or -1
+	query   int // column, or -1
+	ffm     bool
+	line    []byte
+}
+
+func newTokenWriter(s *Schema, w io.Writer) *tokenWriter {
+	return &tokenWriter{
+		w: bufio.NewWriterSize(w, writeBufferBytes), columns: s.Columns, label: s.column(s.labelColumn()),
+		query: s.column(queryColumn), ffm: s.Format == FormatLibFFM,
+	}
+}
+
+func (t *tokenWriter) Write(cells [][]byte) error {
+	if err := checkCells(cells, len(t.columns)); err != nil {
+		return err
+	}
+	t.line = t.line[:0]
+	if t.label >= 0 && len(cells[t.label]) > 0 {
+		if _, ok := number.Float64(cells[t.label]); !ok {
+			return fmt.Errorf("column %s: the label %q is no number", t.columns[t.label].Name, excerpt(cells[t.label]))
+		}
+		t.line = append(t.line, cells[t.label]...)
+	}
+	if t.query >= 0 && len(cells[t.query]) > 0 {
+		if bytes.ContainsAny(cells[t.query], " \t\r\n#") {
+			return fmt.Errorf("column %s: a cell with spaces: %q", queryColumn, excerpt(cells[t.query]))
+		}
+		t.line = append(t.line, " qid:"...)
+		t.line = append(t.line, cells[t.query]...)
+	}
+	for i := range t.columns {
+		c := &t.columns[i]
+		var err error
+		switch {
+		case !c.HasIndexRange && !c.HasFieldNumber:
+		case c.Role == RoleDense:
+			err = t.dense(c, cells[i])
+		case c.Role == RoleSparse:
+			err = t.sparse(c, cells[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t.line = append(t.line, '\n')
+	_, err := t.w.Write(t.line)
+	return err
+}
+
+// dense writes a dense cell; a missing one has no token.
+func (t *tokenWriter) dense(c *Column, cell []byte) error {
+	cell = number.Trim(cell)
+	if len(cell) == 0 {
+		return nil
+	}
+	if _, ok := number.Float64(cell); !ok {
+		return fmt.Errorf("column %s: %q is no number", c.Name, excerpt(cell))
+	}
+	t.token(c, 0, cell)
+	return nil
+}
+
+// sparse writes the values of a sparse cell.
+func (t *tokenWriter) sparse(c *Column, cell []byte) error {
+	for len(cell) > 0 {
+		value := cell
+		if i := index(cell, c.Separator); i >= 0 {
+			value, cell = cell[:i], cell[i+len(c.Separator):]
+		} else {
+			cell = nil
+		}
+		weight := []byte("1")
+		if i := lastIndex(value, c.WeightSeparator); i >= 0 {
+			value, weight = value[:i], number.Trim(value[i+len(c.WeightSeparator):])
+			if _, ok := number.Float32(weight); !ok {
+				return fmt.Errorf("column %s: the weight %q is no number", c.Name, excerpt(weight))
+			}
+		}
+		if len(value) > 0 {
+			t.token(c, t.feature(c, value), weight)
+		}
+	}
+	return nil
+}
+
+// feature is the index of a sparse value, in LibSVM relative to the range.
+func (t *tokenWriter) feature(c *Column, value []byte) uint64 {
+	last := uint64(1<<63 - 1)
+	if !t.ffm {
+		last = uint64(c.IndexRange[1] - c.IndexRange[0])
+	}
+	n, ok := number.Int64(value)
+	var canonical [20]byte
+	if ok && n >= 0 && uint64(n) <= last && bytes.Equal(appendInt(canonical[:0], n), value) {
+		return uint64(n)
+	}
+	return Key(c.space(), value) % (last + 1)
+}
+
+func (t *tokenWriter) token(c *Column, feature uint64, value []byte) {
+	t.line = append(t.line, ' ')
+	if t.ffm {
+		t.line = append(appendInt(t.line, int64(c.FieldNumber)), ':')
+	} else {
+		feature += uint64(c.IndexRange[0])
+	}
+	t.line = append(appendInt(t.line, int64(feature)), ':')
+	t.line = append(t.line, value...)
+}
+
+func (t *tokenWriter) Close() error { return t.w.Flush() }
