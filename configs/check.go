@@ -133,6 +133,12 @@ func (l *loader) checkGenerate() {
 			l.faultAt("generate.dense_columns", "%d dense columns, but the Criteo format has %d", g.DenseColumns, criteoDense)
 		}
 	}
+	if g.InteractionStrength > 0 && variedFields(g) < 2 {
+		l.faultAt("generate.interaction_strength", "%s needs two fields of more than one value", formatFloat(g.InteractionStrength))
+	}
+	if g.LinearStrength > 0 && variedFields(g) == 0 && g.DenseColumns == 0 {
+		l.faultAt("generate.linear_strength", "%s needs a dense column or a field of more than one value", formatFloat(g.LinearStrength))
+	}
 	if g.DriftPerDay > 0 && g.Days == 1 {
 		l.faultAt("generate.drift_per_day", "has no effect with days: 1; raise generate.days or remove it")
 	}

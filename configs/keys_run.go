@@ -74,16 +74,33 @@ func inModelDir(j *Job, file string) string {
 var generateKeys = []Key{
 	{Path: "generate.fields", Required: true, MinItems: 1, Meaning: "Sparse fields."},
 	{Path: "generate.fields[].name", Required: true, Meaning: "Name of the field; with repeat above 1 a number from 1 on is appended."},
-	{Path: "generate.fields[].cardinality", Required: true, Range: "[1,1e12]", Meaning: "Number of different values, up to 1e9 and more."},
+	{Path: "generate.fields[].cardinality", Required: true, Range: "[1,4503599627370496]", Meaning: "Number of different values, up to 1e9 and more."},
 	{Path: "generate.fields[].skew", Default: "1.05", Range: "[0,10]", Meaning: "Exponent of the power law of popularity (Zipf). 0: all values are equally frequent."},
 	{Path: "generate.fields[].repeat", Default: "1", Range: "[1,10000]", Meaning: "So many independent fields like this one."},
 	{Path: "generate.fields[].max_values", Default: "1", Range: "[1,1000]", Meaning: "Multi-valued: 1 to max_values values per example."},
 	{Path: "generate.dense_columns", Default: "0", Range: "[0,10000]", Meaning: "Number of dense columns."},
 	{Path: "generate.base_rate", Default: "0.1", Range: "(0,1)", Meaning: "Share of positive examples."},
 	{Path: "generate.linear_strength", Default: "1", Range: "[0,100]", Meaning: "Standard deviation of the linear part of the true logit."},
-	{Path: "generate.interaction_strength", Default: "0.5", Range: "[0,100]", Meaning: "Standard deviation of the pairwise part of the true logit."},
+	{Path: "generate.interaction_strength", Range: "[0,100]",
+		DefaultFrom: func(s scope) string {
+			if variedFields(s.job.Generate) < 2 {
+				return "0"
+			}
+			return "0.5"
+		}, DefaultNote: "0.5; 0 where there are not two fields of more than one value", Meaning: "Standard deviation of the pairwise part of the true logit."},
 	{Path: "generate.latent_dim", Default: "4", Range: "[1,1024]", Meaning: "Dimension of the latent vectors behind the pairwise part."},
 	{Path: "generate.drift_per_day", Default: "0", Range: "[0,1]", Meaning: "Share of a feature's effect that changes per day."},
 	{Path: "generate.days", Default: "1", Range: "[1,100000]", Meaning: "Days that the examples are spread over."},
 	{Path: "generate.missing_rate", Default: "0", Range: "[0,1)", Meaning: "Share of empty cells."},
+}
+
+// variedFields counts the fields of more than one value: interactions need two.
+func variedFields(g *Generate) int {
+	n := 0
+	for _, f := range g.Fields {
+		if f.Cardinality > 1 {
+			n += max(1, f.Repeat)
+		}
+	}
+	return n
 }

@@ -73,7 +73,8 @@ func (l *loader) load(data []byte) {
 		return
 	}
 	l.setDate()
-	root, faults := parseTree(l.file, strings.TrimPrefix(string(data), "\ufeff"), place{})
+	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
+	root, faults := parseTree(l.file, text, place{})
 	l.faults = append(l.faults, faults...)
 	if len(faults) > 0 {
 		return // what the rest means is anyone's guess

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -149,5 +150,13 @@ func TestLoadReadsAFile(t *testing.T) {
 	j, err := Load(path, LoadOptions{})
 	if err != nil || j.Name != "nightly" {
 		t.Errorf("%+v, %v", j, err)
+	}
+}
+
+func TestWindowsLineEnds(t *testing.T) {
+	text := strings.ReplaceAll(smallJob+"trainign: {}\n", "\n", "\r\n")
+	_, err := Parse("a.yaml", []byte(text), LoadOptions{})
+	if err == nil || !strings.HasPrefix(err.Error(), "a.yaml:10:1: trainign: unknown key") {
+		t.Errorf("%v", err)
 	}
 }

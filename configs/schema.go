@@ -126,11 +126,12 @@ func defaultColumns(s scope) string {
 
 // generatedColumns is the schema of the generator's csv, tsv and parquet
 // files: label, D1 … Dn, then the fields, multi-valued ones separated by "|".
+// The generator's true logit is linear in log1p of the dense columns.
 func generatedColumns(g *Generate) string {
 	var b strings.Builder
 	b.WriteString("[{name: label, role: label}")
 	for i := range min(g.DenseColumns, 10000) {
-		fmt.Fprintf(&b, ", {name: D%d, role: dense}", i+1)
+		fmt.Fprintf(&b, ", {name: D%d, role: dense, transform: [log1p]}", i+1)
 	}
 	for _, f := range g.Fields {
 		for i := range max(1, min(f.Repeat, 10000)) {
