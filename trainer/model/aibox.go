@@ -22,7 +22,8 @@ func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	emb := b.layer("embedding", b.act.String(), b.check(ops.Activate(b.act, pooled)))
+	emb := b.name(b.check(ops.Activate(b.act, pooled)), b.namesOf(pooled, "pooled"))
+	emb = b.layer("embedding", b.act.String(), emb)
 	var lasts []*gorgonia.Node
 	var first, last *gorgonia.Node // of the tower before
 	for _, tower := range b.spec.towers() {

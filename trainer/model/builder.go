@@ -30,6 +30,7 @@ type builder struct {
 	norms    []norm
 	dropouts int
 	layers   []Layer
+	names    map[*gorgonia.Node][]string // see namesOf
 
 	dense *ops.Input // nil without dense features
 	rows  *ops.Input
@@ -91,7 +92,7 @@ func (b *builder) layer(name, kind string, node *gorgonia.Node, params ...string
 		l.Values += len(param.Data)
 	}
 	b.layers = append(b.layers, l)
-	return node
+	return b.name(node, b.namesOf(node, name))
 }
 
 // pooled adds the inputs of the rows and bags and returns the pooled rows,
@@ -106,7 +107,7 @@ func (b *builder) pooled() *gorgonia.Node {
 		return nil
 	}
 	b.bags = ops.Bags{Offsets: b.sets.offsets.Node, Index: b.sets.index.Node, Weights: b.sets.weights.Node}
-	node := b.check(ops.BagPool(b.pooling, f, b.rows.Node, b.bags))
+	node := b.name(b.check(ops.BagPool(b.pooling, f, b.rows.Node, b.bags)), b.spec.pooledNames())
 	return b.layer("pooling", b.pooling.String()+" of rows", node)
 }
 
@@ -119,6 +120,7 @@ func (b *builder) densePart() *gorgonia.Node {
 		if b.dense = b.input("dense", tensor.Float32, b.n, len(b.spec.Dense)); b.err != nil {
 			return nil
 		}
+		b.name(b.dense.Node, b.spec.denseNames())
 	}
 	return b.dense.Node
 }
@@ -128,7 +130,13 @@ func (b *builder) columns(period, lo, hi int, x *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil || lo == 0 && hi == period {
 		return x
 	}
-	return b.check(ops.Columns(period, lo, hi, x))
+	var kept []string
+	for i, name := range b.namesOf(x, "x") {
+		if i%period >= lo && i%period < hi {
+			kept = append(kept, name)
+		}
+	}
+	return b.name(b.check(ops.Columns(period, lo, hi, x)), kept)
 }
 
 // concat joins the parts that are not nil.
@@ -142,7 +150,11 @@ func (b *builder) concat(parts ...*gorgonia.Node) *gorgonia.Node {
 			present = append(present, p)
 		}
 	}
-	return b.check(ops.Concat(present...))
+	var names []string
+	for i, p := range present {
+		names = append(names, b.namesOf(p, fmt.Sprintf("part%d", i))...)
+	}
+	return b.name(b.check(ops.Concat(present...)), names)
 }
 
 // add sums the parts that are not nil.
@@ -178,6 +190,7 @@ func (b *builder) linear(name string, act ops.Activation, units int, bias bool, 
 	if b.err != nil {
 		return nil
 	}
+	b.axes(name+"/weight", b.namesOf(x, "x"), nil)
 	return b.layer(name, "linear "+act.String(), b.check(ops.Linear(act, x, w, beta)), names...)
 }
 
@@ -213,7 +226,7 @@ func (b *builder) hidden(name string, units int, dropout bool, x *gorgonia.Node)
 		}
 	}
 	if !dropout || b.spec.Dropout == 0 || b.err != nil {
-		return x
+		return b.name(x, positions(name, units))
 	}
 	b.dropouts++
 	if b.training {
@@ -224,7 +237,7 @@ func (b *builder) hidden(name string, units int, dropout bool, x *gorgonia.Node)
 		}
 		x = b.check(ops.Dropout(b.spec.Dropout, b.spec.Seed, b.dropouts, x, b.step.Node))
 	}
-	return b.layer(name+"/dropout", fmt.Sprintf("dropout %g", b.spec.Dropout), x)
+	return b.layer(name+"/dropout", fmt.Sprintf("dropout %g", b.spec.Dropout), b.name(x, positions(name, units)))
 }
 
 func (b *builder) batchNorm(name string, x *gorgonia.Node) *gorgonia.Node {

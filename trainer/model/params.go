@@ -17,10 +17,11 @@ type params struct {
 	list    []*optim.Param
 	byName  map[string]*optim.Param
 	tensors map[string]*tensor.Dense // over Param.Data
+	axes    map[string][][]string    // see Model.Axes
 }
 
 func newParams(seed uint64) *params {
-	return &params{seed: seed, byName: map[string]*optim.Param{}, tensors: map[string]*tensor.Dense{}}
+	return &params{seed: seed, byName: map[string]*optim.Param{}, tensors: map[string]*tensor.Dense{}, axes: map[string][][]string{}}
 }
 
 // declare returns the parameter of that name, made with init at the first call.

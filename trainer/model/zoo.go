@@ -65,6 +65,7 @@ func (b *builder) linearDense(bias bool) *gorgonia.Node {
 	var names []string
 	if x != nil {
 		w = b.param("linear/weight", constant(0), len(b.spec.Dense), 1)
+		b.axes("linear/weight", b.spec.denseNames(), nil)
 		names = append(names, "weight")
 	}
 	if bias {
@@ -98,7 +99,8 @@ func (b *builder) dlrm(emb *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	dots := b.layer("interaction", "dot products", b.check(ops.Interact(b.spec.EmbeddingDim, vectors)))
+	dots := b.name(b.check(ops.Interact(b.spec.EmbeddingDim, vectors)), b.spec.pairNames())
+	dots = b.layer("interaction", "dot products", dots)
 	_, last := b.mlp("top", b.spec.HiddenLayers, true, b.concat(bottom, dots))
 	return b.output(last)
 }
@@ -126,6 +128,8 @@ func (b *builder) crossLayer(name string, x0, x *gorgonia.Node) *gorgonia.Node {
 		return nil
 	}
 	c, r := x0.Shape()[1], b.spec.CrossRank
+	names := b.namesOf(x0, "x")
+	b.axes(name+"/bias", names)
 	switch {
 	case b.spec.Kind == KindDCN:
 		w := b.param(name+"/weight", uniform(c), c, 1)
@@ -133,14 +137,16 @@ func (b *builder) crossLayer(name string, x0, x *gorgonia.Node) *gorgonia.Node {
 		if b.err != nil {
 			return nil
 		}
-		return b.layer(name, "cross vector", b.check(ops.CrossVector(x0, x, w, beta)), "weight", "bias")
+		b.axes(name+"/weight", names, nil)
+		return b.layer(name, "cross vector", b.name(b.check(ops.CrossVector(x0, x, w, beta)), names), "weight", "bias")
 	case r == 0:
 		w := b.param(name+"/weight", uniform(c), c, c)
 		beta := b.param(name+"/bias", constant(0), c)
 		if b.err != nil {
 			return nil
 		}
-		return b.layer(name, "cross matrix", b.check(ops.CrossMatrix(x0, x, w, beta)), "weight", "bias")
+		b.axes(name+"/weight", names, names)
+		return b.layer(name, "cross matrix", b.name(b.check(ops.CrossMatrix(x0, x, w, beta)), names), "weight", "bias")
 	default:
 		v := b.param(name+"/v", uniform(c), c, r)
 		u := b.param(name+"/u", uniform(r), r, c)
@@ -148,6 +154,8 @@ func (b *builder) crossLayer(name string, x0, x *gorgonia.Node) *gorgonia.Node {
 		if b.err != nil {
 			return nil
 		}
-		return b.layer(name, fmt.Sprintf("cross rank %d", r), b.check(ops.CrossLowRank(x0, x, v, u, beta)), "v", "u", "bias")
+		b.axes(name+"/v", names, nil)
+		b.axes(name+"/u", nil, names)
+		return b.layer(name, fmt.Sprintf("cross rank %d", r), b.name(b.check(ops.CrossLowRank(x0, x, v, u, beta)), names), "v", "u", "bias")
 	}
 }

@@ -86,6 +86,11 @@ func (w *Writer) SaveDense(name string, tensors []Tensor) error {
 	return nil
 }
 
+// ReadDense reads a dense file that SaveDense wrote.
+func (w *Writer) ReadDense(name string) ([]Tensor, error) {
+	return readDenseFile(filepath.Join(w.genDir(), name))
+}
+
 // RemoveDense deletes a dense file that was superseded before the commit.
 func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), name)) }
 

@@ -1,0 +1,101 @@
+package model
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Columns of the network carry names, so that a later model with another
+// field, dense feature or tower can take over what it shares with this one:
+// "user/3" is value 3 of field user, "dense:age" a dense feature, "item·user"
+// the dot product of two vectors, "deep/0:17" the 18th result of a layer.
+// A parameter's axis carries the names of the columns that it belongs to.
+
+// Axes returns, for each axis of a parameter, the names of its entries, or nil
+// where they go by position (the units of a layer).
+func (m *Model) Axes(param string) [][]string { return m.params.axes[param] }
+
+// RowNames returns the names of a row's RowDim values.
+func (s Spec) RowNames() []string {
+	names := make([]string, 0, s.RowDim())
+	if s.linear() {
+		names = append(names, "linear")
+	}
+	for i := len(names); i < s.RowDim(); i++ {
+		names = append(names, fmt.Sprintf("embedding/%d", len(names)))
+	}
+	return names
+}
+
+// name gives the columns of node their names.
+func (b *builder) name(node *gorgonia.Node, names []string) *gorgonia.Node {
+	if b.err == nil && node != nil {
+		if b.names == nil {
+			b.names = map[*gorgonia.Node][]string{}
+		}
+		b.names[node] = names
+	}
+	return node
+}
+
+// namesOf returns the names of the columns of node; columns that nobody named
+// go by prefix and position.
+func (b *builder) namesOf(node *gorgonia.Node, prefix string) []string {
+	if names := b.names[node]; names != nil {
+		return names
+	}
+	return positions(prefix, node.Shape()[1])
+}
+
+// positions are n names that say no more than where a column stands in what
+// prefix names.
+func positions(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s:%d", prefix, i)
+	}
+	return names
+}
+
+// axes names the entries of a parameter, axis by axis; nil for positions.
+func (b *builder) axes(param string, names ...[]string) {
+	if b.err == nil {
+		b.params.axes[param] = names
+	}
+}
+
+// pooledNames are the columns of the pooled rows, (F*RowDim).
+func (s Spec) pooledNames() []string {
+	names := make([]string, 0, len(s.Fields)*s.RowDim())
+	for _, f := range s.Fields {
+		for i := range s.RowDim() {
+			names = append(names, fmt.Sprintf("%s/%d", f, i))
+		}
+	}
+	return names
+}
+
+func (s Spec) denseNames() []string {
+	names := make([]string, len(s.Dense))
+	for i, d := range s.Dense {
+		names[i] = "dense:" + d
+	}
+	return names
+}
+
+// pairNames are the dot products of the interaction, in its order; the bottom
+// network's vector, if there is one, comes before the fields.
+func (s Spec) pairNames() []string {
+	vectors := s.Fields
+	if len(s.Dense) > 0 {
+		vectors = append([]string{"dense"}, vectors...)
+	}
+	var names []string
+	for i := range vectors {
+		for j := range i {
+			names = append(names, vectors[i]+"·"+vectors[j])
+		}
+	}
+	return names
+}
