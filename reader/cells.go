@@ -123,6 +123,15 @@ func (c *fieldColumn) addField(p *plan, b *block, cell []byte) fault {
 		b.offsets = append(b.offsets, int32(len(b.keys)))
 		return fault{}
 	}
+	if f := c.addValues(p, b, cell); f.reason != reasonNone {
+		return f
+	}
+	b.offsets = append(b.offsets, int32(len(b.keys)))
+	return fault{}
+}
+
+// addValues appends the values of a cell.
+func (c *fieldColumn) addValues(p *plan, b *block, cell []byte) fault {
 	for len(cell) > 0 {
 		value := cell
 		if i := index(cell, c.separator); i >= 0 {
@@ -134,7 +143,6 @@ func (c *fieldColumn) addField(p *plan, b *block, cell []byte) fault {
 			return f
 		}
 	}
-	b.offsets = append(b.offsets, int32(len(b.keys)))
 	return fault{}
 }
 

@@ -70,7 +70,7 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
 		if f.Compression != source.NoCompression {
 			return fmt.Errorf("%s: a Parquet file compressed as a whole (%v) cannot be read; decompress it", f.URI, f.Compression)
 		}
-		file, err := openParquet(ctx, o.Sources, f.File, p)
+		file, err := checkParquet(ctx, o.Sources, f.File, p)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package reader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 )
 
@@ -133,15 +132,4 @@ func (r *rows) snapshot() Counts {
 	return c
 }
 
-func (r *rows) close() error {
-	r.stream.close()
-	var faults []error
-	for _, f := range r.stream.files {
-		if f.parquet != nil {
-			if err := f.parquet.close(); err != nil {
-				faults = append(faults, fmt.Errorf("reader: %w", err))
-			}
-		}
-	}
-	return errors.Join(faults...)
-}
+func (r *rows) close() error { return r.stream.close() }

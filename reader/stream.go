@@ -39,6 +39,11 @@ type stream struct {
 	blocks  chan *block // free
 	texts   chan []byte // free
 	current *unit       // the one that next is reading
+
+	mu struct {
+		sync.Mutex
+		parquet []*openParquetFile // every one that was opened
+	}
 }
 
 // unit is what one worker decodes at a time: a byte range of an uncompressed
@@ -46,12 +51,13 @@ type stream struct {
 // it closes blocks.
 type unit struct {
 	file   *inputFile
-	start  int64  // offset in the (decompressed) text; Parquet: number of the first row
-	end    int64  // byte ranges: lines that start from here on belong to the next unit
-	text   []byte // lines of a decompressed file, else nil
-	group  int    // row group
-	stored int64  // stored bytes that the unit accounts for
-	broken error  // the decompressor's error, after these lines
+	start  int64            // offset in the (decompressed) text; Parquet: number of the first row
+	end    int64            // byte ranges: lines that start from here on belong to the next unit
+	text   []byte           // lines of a decompressed file, else nil
+	open   *openParquetFile // Parquet, else nil
+	group  int              // row group
+	stored int64            // stored bytes that the unit accounts for
+	broken error            // the decompressor's error, after these lines
 
 	blocks chan *block
 	err    error // why decoding ended; valid once blocks is closed
@@ -77,10 +83,11 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 	return s
 }
 
-// close stops the goroutines and waits for them.
-func (s *stream) close() {
+// close stops the goroutines, waits for them and closes what they left open.
+func (s *stream) close() error {
 	s.cancel()
 	s.workers.Wait()
+	return s.closeParquet()
 }
 
 // next returns the next block, io.EOF after the last one. The caller gives it

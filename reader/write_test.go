@@ -77,7 +77,7 @@ func TestFormatsAgree(t *testing.T) {
 		name   string
 	}{
 		{FormatCSV, "a.csv"}, {FormatTSV, "a.tsv"}, {FormatLibSVM, "a.svm"}, {FormatLibFFM, "a.ffm"},
-		{FormatCSV, "a.csv.gz"}, {FormatTSV, "a.tsv.zst"}, {FormatLibSVM, "a.svm.snappy"},
+		{FormatParquet, "a.parquet"}, {FormatCSV, "a.csv.gz"}, {FormatTSV, "a.tsv.zst"}, {FormatLibSVM, "a.svm.snappy"},
 	} {
 		schema := mixedSchema(c.format)
 		if c.format.indexed() {

@@ -1,0 +1,356 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/number"
+)
+
+// cursor walks over the values of one column of a row group.
+type cursor struct {
+	leaf   *parquetLeaf
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	buffer []parquet.Value
+	lo, hi int
+	cell   []byte // text of a value that is no text in the file
+}
+
+// cursorValues is how many values a cursor takes at a time.
+const cursorValues = 256
+
+func newCursor(g parquet.RowGroup, leaf *parquetLeaf) (*cursor, error) {
+	chunks := g.ColumnChunks()
+	if leaf.index >= len(chunks) {
+		return nil, fmt.Errorf("a row group without column %q", leaf.name)
+	}
+	return &cursor{leaf: leaf, pages: chunks[leaf.index].Pages(), buffer: make([]parquet.Value, cursorValues)}, nil
+}
+
+// peek returns the next value, which is valid until the next call; io.EOF after
+// the last one.
+func (c *cursor) peek() (*parquet.Value, error) {
+	for c.lo == c.hi {
+		if c.values == nil {
+			page, err := c.pages.ReadPage()
+			if err != nil {
+				return nil, err
+			}
+			c.page, c.values = page, page.Values()
+		}
+		n, err := c.values.ReadValues(c.buffer)
+		c.lo, c.hi = 0, n
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if n == 0 {
+			parquet.Release(c.page)
+			c.page, c.values = nil, nil
+		}
+	}
+	return &c.buffer[c.lo], nil
+}
+
+// row calls do for each value of the next row that is not null.
+func (c *cursor) row(do func(v *parquet.Value)) error {
+	for first := true; ; first = false {
+		v, err := c.peek()
+		if errors.Is(err, io.EOF) && !first {
+			return nil
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("column %q: %w", c.leaf.name, err)
+		}
+		if !first && v.RepetitionLevel() == 0 {
+			return nil
+		}
+		if !v.IsNull() {
+			do(v)
+		}
+		c.lo++
+		if !c.leaf.list {
+			return nil
+		}
+	}
+}
+
+func (c *cursor) close() error {
+	if c.page != nil {
+		parquet.Release(c.page)
+	}
+	return c.pages.Close()
+}
+
+// text is the value as a CSV file would hold it: integers in decimal, floats in
+// their shortest form, booleans as true and false, bytes as they are. It is
+// valid until the next call.
+func (c *cursor) text(v *parquet.Value) []byte {
+	switch c.leaf.kind {
+	case parquet.Boolean:
+		c.cell = strconv.AppendBool(c.cell[:0], v.Boolean())
+	case parquet.Int32:
+		if c.leaf.unsigned {
+			c.cell = strconv.AppendUint(c.cell[:0], uint64(v.Uint32()), 10)
+		} else {
+			c.cell = strconv.AppendInt(c.cell[:0], int64(v.Int32()), 10)
+		}
+	case parquet.Int64:
+		if c.leaf.unsigned {
+			c.cell = strconv.AppendUint(c.cell[:0], v.Uint64(), 10)
+		} else {
+			c.cell = strconv.AppendInt(c.cell[:0], v.Int64(), 10)
+		}
+	case parquet.Float:
+		c.cell = strconv.AppendFloat(c.cell[:0], float64(v.Float()), 'g', -1, 32)
+	case parquet.Double:
+		c.cell = strconv.AppendFloat(c.cell[:0], v.Double(), 'g', -1, 64)
+	default:
+		return v.ByteArray()
+	}
+	return c.cell
+}
+
+// number is the value as a number; text is parsed.
+func (c *cursor) number(v *parquet.Value) (x float64, ok bool) {
+	switch c.leaf.kind {
+	case parquet.Boolean:
+		if v.Boolean() {
+			return 1, true
+		}
+		return 0, true
+	case parquet.Int32:
+		if c.leaf.unsigned {
+			return float64(v.Uint32()), true
+		}
+		return float64(v.Int32()), true
+	case parquet.Int64:
+		if c.leaf.unsigned {
+			return float64(v.Uint64()), true
+		}
+		return float64(v.Int64()), true
+	case parquet.Float:
+		return float64(v.Float()), true
+	case parquet.Double:
+		return v.Double(), true
+	default:
+		return number.Float64(number.Trim(v.ByteArray()))
+	}
+}
+
+// rowGroup decodes the rows of a row group, column after column of each row.
+type rowGroup struct {
+	p                           *plan
+	label, weight, group        *cursor
+	dense, fields, stats, texts []*cursor
+	all                         []*cursor
+	list                        []string // per pass-through column: what joins a list
+}
+
+func newRowGroup(p *plan, g parquet.RowGroup, l *parquetLeaves) (*rowGroup, error) {
+	r := &rowGroup{p: p}
+	var faults []error
+	open := func(leaf *parquetLeaf) *cursor {
+		if leaf == nil {
+			return nil
+		}
+		c, err := newCursor(g, leaf)
+		if err != nil {
+			faults = append(faults, err)
+			return nil
+		}
+		r.all = append(r.all, c)
+		return c
+	}
+	openAll := func(leaves []*parquetLeaf) (cursors []*cursor) {
+		for _, leaf := range leaves {
+			cursors = append(cursors, open(leaf))
+		}
+		return cursors
+	}
+	r.label, r.weight, r.group = open(l.label), open(l.weight), open(l.group)
+	r.dense, r.fields, r.stats, r.texts = openAll(l.dense), openAll(l.fields), openAll(l.stats), openAll(l.texts)
+	for _, name := range p.pass {
+		list := "|"
+		if i := p.schema.column(name); i >= 0 {
+			list, _ = p.schema.Columns[i].listSeparators()
+		}
+		r.list = append(r.list, list)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(append(faults, r.close())...)
+	}
+	return r, nil
+}
+
+func (r *rowGroup) close() error {
+	var faults []error
+	for _, c := range r.all {
+		if err := c.close(); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// decode appends the next row's example to the block. Whatever is wrong with the
+// row, all cursors move to the next one; err is for faults of the file.
+func (r *rowGroup) decode(b *block) (f fault, err error) {
+	p := r.p
+	// each calls do for the row's values until one is at fault.
+	each := func(c *cursor, do func(v *parquet.Value) fault) int {
+		values := 0
+		e := c.row(func(v *parquet.Value) {
+			values++
+			if f.reason != reasonNone {
+				return
+			}
+			if c.leaf.text && !utf8.Valid(v.ByteArray()) {
+				f = fault{reason: ReasonUTF8, column: c.leaf.name}
+				return
+			}
+			f = do(v)
+		})
+		if err == nil {
+			err = e
+		}
+		return values
+	}
+	switch {
+	case p.raw:
+		b.labels = append(b.labels, 0)
+	case r.label == nil:
+		f = p.addNoLabel(b)
+	default:
+		if each(r.label, func(v *parquet.Value) fault {
+			x, ok := r.label.number(v)
+			if !ok {
+				return fault{reason: ReasonNumber, column: p.labelColumn, cell: r.label.text(v)}
+			}
+			return p.addLabelNumber(b, x, r.label.text(v))
+		}) == 0 && f.reason == reasonNone {
+			f = p.addNoLabel(b)
+		}
+	}
+	if r.weight != nil && each(r.weight, func(v *parquet.Value) fault { return p.addWeight(b, r.weight.text(v)) }) == 0 {
+		b.weights = append(b.weights, 1)
+	}
+	for i, c := range r.dense {
+		d := &p.dense[i]
+		if each(c, func(v *parquet.Value) fault {
+			x, ok := c.number(v)
+			if !ok {
+				return fault{reason: ReasonNumber, column: d.name, cell: c.text(v)}
+			}
+			return d.addDenseNumber(b, x, c.text(v))
+		}) == 0 {
+			b.dense = append(b.dense, d.missing)
+		}
+	}
+	for i, c := range r.fields {
+		field := &p.fields[i]
+		each(c, func(v *parquet.Value) fault { return r.addValues(field, c, b, v) })
+		b.offsets = append(b.offsets, int32(len(b.keys)))
+	}
+	for i, c := range r.stats {
+		s := &p.stats[i]
+		if each(c, func(v *parquet.Value) fault {
+			x, ok := c.number(v)
+			if !ok {
+				return fault{reason: ReasonNumber, column: s.name, cell: c.text(v)}
+			}
+			return s.addStatNumber(b, x, c.text(v))
+		}) == 0 {
+			b.stats = append(b.stats, math.NaN())
+		}
+	}
+	if r.group != nil {
+		if each(r.group, func(v *parquet.Value) fault { b.addGroup(r.group.text(v)); return fault{} }) == 0 {
+			b.addGroup(nil)
+		}
+	}
+	for i, c := range r.texts {
+		if c != nil {
+			first := true
+			each(c, func(v *parquet.Value) fault {
+				text := c.text(v)
+				if !utf8.Valid(text) {
+					return fault{reason: ReasonUTF8, column: c.leaf.name}
+				}
+				if !first {
+					b.text = append(b.text, r.list[i]...)
+				}
+				first = false
+				b.text = append(b.text, text...)
+				return fault{}
+			})
+		}
+		b.textEnds = append(b.textEnds, int32(len(b.text)))
+	}
+	return f, err
+}
+
+// addValues appends what one Parquet value means for a field: a feature, several
+// where the column has a separator, or a bucket.
+func (r *rowGroup) addValues(field *fieldColumn, c *cursor, b *block, v *parquet.Value) fault {
+	if field.steps != nil {
+		x, ok := c.number(v)
+		if !ok {
+			return fault{reason: ReasonNumber, column: field.name, cell: c.text(v)}
+		}
+		key, f := field.bucketOf(x, c.text(v))
+		if f.reason == reasonNone {
+			field.addBucketKey(r.p, b, key)
+		}
+		return f
+	}
+	return field.addValues(r.p, b, c.text(v))
+}
+
+// decodeRowGroup decodes the unit's row group.
+func (w *worker) decodeRowGroup() error {
+	u := w.unit
+	if u.open == nil { // a file without rows
+		return nil
+	}
+	return errors.Join(guard(u.file.URI, w.decodeRows), u.open.release())
+}
+
+func (w *worker) decodeRows() (err error) {
+	o, p, u := w.stream.options, w.stream.plan, w.unit
+	rows, err := newRowGroup(p, u.open.file.RowGroups()[u.group], &u.file.parquet.leaves)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.close()) }()
+	for n := u.start; n < u.end; n++ {
+		b := w.block
+		f, err := rows.decode(b)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", n+1, err)
+		}
+		if f.reason == reasonNone {
+			b.n++
+		} else {
+			b.rollback(p)
+			b.addBad(f, nil, -1, o.QuarantineRows)
+		}
+		b.lines++
+		if b.bytes() > o.blockBytes() {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
