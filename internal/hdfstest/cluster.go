@@ -40,6 +40,7 @@ type Cluster struct {
 	ports         []int
 	server        *process
 	dataNodes     []*process // Separate
+	dataPorts     []int      // Separate
 	kdc           *KDC
 	serviceKeytab string
 	startup       time.Duration
@@ -132,6 +133,7 @@ func start(dir string, cfg Config) (c *Cluster, err error) {
 	}
 	if cfg.Separate {
 		c.dataNodes = make([]*process, cfg.DataNodes)
+		c.dataPorts = freePorts(cfg.DataNodes)
 		for i := range c.dataNodes {
 			if err := c.startDataNode(i); err != nil {
 				return nil, err
@@ -164,7 +166,7 @@ func (c *Cluster) startDataNode(i int) error {
 	maps.Copy(conf, map[string]string{
 		"fs.defaultFS":               fmt.Sprintf("hdfs://127.0.0.1:%d", c.ports[0]),
 		"dfs.datanode.data.dir":      filepath.Join(c.dir, "dfs", "data", fmt.Sprintf("dn%d", i)),
-		"dfs.datanode.address":       "127.0.0.1:0",
+		"dfs.datanode.address":       c.DataNodeAddr(i),
 		"dfs.datanode.ipc.address":   "127.0.0.1:0",
 		"dfs.datanode.http.address":  "127.0.0.1:0",
 		"dfs.datanode.data.dir.perm": "755",
@@ -197,6 +199,15 @@ func (c *Cluster) KDC() *KDC { return c.kdc }
 
 // Addr is the (first) NameNode's host:port.
 func (c *Cluster) Addr() string { return fmt.Sprintf("localhost:%d", c.ports[0]) }
+
+// DataNodeAddr is the host:port from which a DataNode process serves blocks.
+func (c *Cluster) DataNodeAddr(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.dataPorts[i]) }
+
+// WaitDataNodes waits until n DataNodes have registered with the NameNode.
+func (c *Cluster) WaitDataNodes(t testing.TB, n int) {
+	t.Helper()
+	c.command(t, "wait-datanodes", strconv.Itoa(n))
+}
 
 // URI is the hdfs:// URI of an absolute path.
 func (c *Cluster) URI(path string) string {
@@ -303,6 +314,12 @@ func (c *Cluster) RestartNameNode(t testing.TB) {
 func (c *Cluster) Failover(t testing.TB, from, to int) {
 	t.Helper()
 	c.command(t, "failover", strconv.Itoa(from), strconv.Itoa(to))
+}
+
+// Activate makes a standby NameNode active, when no other one is.
+func (c *Cluster) Activate(t testing.TB, i int) {
+	t.Helper()
+	c.command(t, "activate", strconv.Itoa(i))
 }
 
 // KillDataNode kills a DataNode process.

@@ -120,7 +120,7 @@ func (p *process) command(words ...string) (string, error) {
 	}
 	status, rest, _ := strings.Cut(line, " ")
 	if status != "ok" {
-		return "", fmt.Errorf("%s: %s: %s\n%s", p.name, strings.Join(words, " "), rest, p.log())
+		return "", fmt.Errorf("%s: %s: %s (more in %s)", p.name, strings.Join(words, " "), rest, p.errFile)
 	}
 	return strings.TrimSpace(rest), nil
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -46,8 +47,8 @@ func expand(ctx context.Context, fs fileSystem, uri, p string) ([]entry, error) 
 		// A file may be called "data[1].csv": what exists is taken literally.
 		if e, err := fs.stat(ctx, p); err == nil {
 			matches = []entry{e}
-		} else if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+		} else if !errors.Is(err, ErrNotFound) {
+			return nil, err
 		} else {
 			pattern, err := compileGlob(p)
 			if err != nil {

@@ -45,14 +45,27 @@ public final class TestCluster {
   private final Map<String, FSDataOutputStream> open = new HashMap<>();
   private DistributedFileSystem fs;
 
+  /** MiniDFSCluster lowers dfs.replication to the number of DataNodes it is built with: none. */
+  private static final class FixedReplication extends HdfsConfiguration {
+    boolean fixed;
+
+    @Override
+    public void set(String name, String value, String source) {
+      if (!fixed || !name.equals("dfs.replication")) {
+        super.set(name, value, source);
+      }
+    }
+  }
+
   private TestCluster(Properties props) throws Exception {
     this.props = props;
-    Configuration conf = new HdfsConfiguration();
+    Configuration conf = new FixedReplication();
     for (String key : props.stringPropertyNames()) {
       if (!key.startsWith("test.")) {
         conf.set(key, props.getProperty(key));
       }
     }
+    ((FixedReplication) conf).fixed = true;
     UserGroupInformation.setConfiguration(conf);
     String[] ports = props.getProperty("test.namenode.ports").split(",");
     String nameservice = props.getProperty("test.nameservice");
@@ -144,6 +157,10 @@ public final class TestCluster {
         cluster.transitionToActive(Integer.parseInt(a[2]));
         connect(Integer.parseInt(a[2]));
         return "";
+      case "activate": // namenode
+        cluster.transitionToActive(Integer.parseInt(a[1]));
+        connect(Integer.parseInt(a[1]));
+        return "";
       case "safemode": // enter|leave
         fs.setSafeMode(a[1].equals("enter")
             ? org.apache.hadoop.fs.SafeModeAction.ENTER : org.apache.hadoop.fs.SafeModeAction.LEAVE);
@@ -190,7 +207,7 @@ public final class TestCluster {
         System.out.println("ok " + t.run(line.split("\t")));
       } catch (Throwable e) {
         e.printStackTrace();
-        System.out.println("error " + e.toString().replace('\n', ' '));
+        System.out.println("error " + e.toString().lines().findFirst().orElse(""));
       }
     }
     Runtime.getRuntime().halt(0); // at once: nothing of the cluster is kept

@@ -1,0 +1,207 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/colinmarc/hdfs/v2"
+	"github.com/colinmarc/hdfs/v2/hadoopconf"
+)
+
+// defaultNameNodePort is where a NameNode listens unless told otherwise.
+const defaultNameNodePort = "8020"
+
+// clusterConf is what one authority of hdfs:// URIs means.
+type clusterConf struct {
+	authority string   // as in URIs; the default file system's for ""
+	addresses []string // of the NameNodes, host:port
+	kerberos  bool
+	// protection is dfs.data.transfer.protection as the client library is told.
+	protection string
+	base       hdfs.ClientOptions
+}
+
+// confDir finds the directory with core-site.xml and hdfs-site.xml; "" if
+// there is none.
+func confDir(opts *HDFSOptions) (string, error) {
+	if opts.ConfDir != "" {
+		return opts.ConfDir, nil
+	}
+	if dir := os.Getenv("HADOOP_CONF_DIR"); dir != "" {
+		return dir, nil
+	}
+	if home := os.Getenv("HADOOP_HOME"); home != "" {
+		for _, sub := range []string{"etc/hadoop", "conf"} {
+			dir := filepath.Join(home, sub)
+			if _, err := os.Stat(dir); err == nil {
+				return dir, nil
+			} else if !errors.Is(err, os.ErrNotExist) {
+				return "", err
+			}
+		}
+	}
+	return "", nil
+}
+
+// loadClusterConf reads the configuration files for an authority. Its errors
+// are about the configuration alone; nothing is connected to.
+func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) {
+	fail := func(kind, err error, hint string) (*clusterConf, error) {
+		return nil, &Error{Op: "open", URI: "hdfs://" + authority, Kind: kind, Err: err, Hint: hint}
+	}
+	dir, err := confDir(opts)
+	if err != nil {
+		return fail(ErrConfig, err, "")
+	}
+	var conf hadoopconf.HadoopConf
+	if dir != "" {
+		if conf, err = hadoopconf.Load(dir); err != nil {
+			return fail(ErrConfig, err, "")
+		}
+		if conf == nil && opts.ConfDir != "" {
+			return fail(ErrConfig, fmt.Errorf("%s holds neither core-site.xml nor hdfs-site.xml", dir), "check hdfs.conf_dir")
+		}
+	}
+	if conf == nil {
+		conf = hadoopconf.HadoopConf{}
+	}
+	substitute(conf)
+
+	c := &clusterConf{authority: authority}
+	if c.authority == "" {
+		name := conf["fs.defaultFS"]
+		if name == "" {
+			name = conf["fs.default.name"]
+		}
+		rest, ok := strings.CutPrefix(name, "hdfs://")
+		if c.authority = strings.TrimRight(rest, "/"); !ok || c.authority == "" {
+			return fail(ErrConfig, errors.New("the URI names no NameNode and core-site.xml has no fs.defaultFS of hdfs://"),
+				"write hdfs://namenode:port/path, or set hdfs.conf_dir")
+		}
+	}
+	if c.addresses, err = nameNodes(c.authority, conf, dir); err != nil {
+		return fail(ErrConfig, err, "")
+	}
+
+	c.base = hdfs.ClientOptionsFromConf(conf)
+	c.base.Addresses = c.addresses
+	c.kerberos = c.base.KerberosClient != nil ||
+		opts.KerberosPrincipal != "" || opts.KerberosKeytab != "" || opts.KerberosCCache != ""
+	c.base.KerberosClient = nil
+	if !c.kerberos {
+		c.base.User = hdfsUser(opts)
+	} else if c.base.KerberosServicePrincipleName == "" {
+		// Without hdfs-site.xml: what nearly every cluster uses.
+		c.base.KerberosServicePrincipleName = "hdfs/_HOST"
+	}
+	if c.protection, err = protection(conf); err != nil {
+		return fail(ErrUnsupported, err, "set dfs.data.transfer.protection to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding, on the cluster and in the client's hdfs-site.xml")
+	}
+	c.base.DataTransferProtection = c.protection
+	return c, nil
+}
+
+// protection chooses among the levels of dfs.data.transfer.protection. The
+// client library reads with authentication and with AES privacy; with
+// integrity, or RC4 privacy, it loses bytes. It takes the first level that the
+// DataNode offers and only checks it against its own setting, and the setting
+// "authentication" accepts everything.
+func protection(conf hadoopconf.HadoopConf) (string, error) {
+	if strings.EqualFold(strings.TrimSpace(conf["dfs.encrypt.data.transfer"]), "true") {
+		return hdfs.DataTransferProtectionPrivacy, nil
+	}
+	levels := strings.FieldsFunc(strings.ToLower(conf["dfs.data.transfer.protection"]),
+		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
+	switch {
+	case len(levels) == 0:
+		return "", nil
+	case slices.Contains(levels, hdfs.DataTransferProtectionAuthentication):
+		return hdfs.DataTransferProtectionAuthentication, nil
+	case slices.Contains(levels, hdfs.DataTransferProtectionPrivacy):
+		return hdfs.DataTransferProtectionPrivacy, nil
+	}
+	return "", fmt.Errorf("dfs.data.transfer.protection is %q, and the HDFS client library cannot read with integrity protection",
+		conf["dfs.data.transfer.protection"])
+}
+
+// nameNodes resolves an authority: a name service of hdfs-site.xml, or
+// host[:port].
+func nameNodes(authority string, conf hadoopconf.HadoopConf, dir string) ([]string, error) {
+	const rpc = "dfs.namenode.rpc-address."
+	if ids := conf["dfs.ha.namenodes."+authority]; ids != "" {
+		var addresses []string
+		for _, id := range strings.Split(ids, ",") {
+			key := rpc + authority + "." + strings.TrimSpace(id)
+			address := strings.TrimSpace(conf[key])
+			if address == "" {
+				return nil, fmt.Errorf("name service %s: hdfs-site.xml in %s has no %s", authority, dir, key)
+			}
+			addresses = append(addresses, withPort(address))
+		}
+		return addresses, nil
+	}
+	if address := strings.TrimSpace(conf[rpc+authority]); address != "" {
+		return []string{withPort(address)}, nil
+	}
+	for _, ns := range strings.Split(conf["dfs.nameservices"], ",") {
+		if strings.TrimSpace(ns) == authority {
+			return nil, fmt.Errorf("name service %s: hdfs-site.xml in %s has neither dfs.ha.namenodes.%[1]s nor %s%[1]s", authority, dir, rpc)
+		}
+	}
+	return []string{withPort(authority)}, nil
+}
+
+func withPort(address string) string {
+	if _, _, err := net.SplitHostPort(address); err == nil {
+		return address
+	}
+	return net.JoinHostPort(strings.Trim(address, "[]"), defaultNameNodePort)
+}
+
+var confVariable = regexp.MustCompile(`\$\{([^{}$\s]+)\}`)
+
+// substitute replaces ${key} and ${env.NAME} in values, as Hadoop does.
+func substitute(conf hadoopconf.HadoopConf) {
+	const maxDepth = 20 // as in Hadoop
+	for key, value := range conf {
+		value = strings.TrimSpace(value)
+		for range maxDepth {
+			next := confVariable.ReplaceAllStringFunc(value, func(v string) string {
+				name := v[2 : len(v)-1]
+				if env, ok := strings.CutPrefix(name, "env."); ok {
+					return os.Getenv(env)
+				}
+				if s, ok := conf[name]; ok {
+					return strings.TrimSpace(s)
+				}
+				return v
+			})
+			if next == value {
+				break
+			}
+			value = next
+		}
+		conf[key] = value
+	}
+}
+
+// hdfsUser is whom to act as without Kerberos.
+func hdfsUser(opts *HDFSOptions) string {
+	if opts.User != "" {
+		return opts.User
+	}
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid%d", os.Getuid())
+}

@@ -1,0 +1,128 @@
+package source
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/colinmarc/hdfs/v2/hadoopconf"
+)
+
+// confFiles writes hdfs-site.xml with the given keys and values.
+func confFiles(t *testing.T, keysAndValues ...string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("<configuration>\n")
+	for i := 0; i < len(keysAndValues); i += 2 {
+		b.WriteString("<property><name>" + keysAndValues[i] + "</name><value>" + keysAndValues[i+1] + "</value></property>\n")
+	}
+	b.WriteString("</configuration>\n")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "hdfs-site.xml"), []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestClusterConf(t *testing.T) {
+	t.Setenv("HADOOP_CONF_DIR", "")
+	t.Setenv("HADOOP_HOME", "")
+	t.Setenv("DOMAIN", "example.net")
+	dir := confFiles(t,
+		"fs.defaultFS", "hdfs://prod/",
+		"dfs.nameservices", "prod, single,broken",
+		"dfs.ha.namenodes.prod", "b, a",
+		"dfs.namenode.rpc-address.prod.a", "nn-a.${env.DOMAIN}:9000",
+		"dfs.namenode.rpc-address.prod.b", "\n  ${host.b}:9001\n",
+		"host.b", "nn-b.${env.DOMAIN}",
+		"dfs.namenode.rpc-address.single", "solo",
+	)
+	for authority, want := range map[string]string{
+		"prod":           "nn-b.example.net:9001 nn-a.example.net:9000", // in the order of the names
+		"":               "nn-b.example.net:9001 nn-a.example.net:9000",
+		"single":         "solo:8020",
+		"other:1234":     "other:1234",
+		"other":          "other:8020",
+		"[2001:db8::1]":  "[2001:db8::1]:8020",
+		"broken":         "",
+		"127.0.0.1:9000": "127.0.0.1:9000",
+	} {
+		c, err := loadClusterConf(authority, &HDFSOptions{ConfDir: dir})
+		if want == "" {
+			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "dfs.ha.namenodes.broken") {
+				t.Errorf("%s: error %v", authority, err)
+			}
+		} else if err != nil || !slices.Equal(c.addresses, strings.Fields(want)) {
+			t.Errorf("%s: %+v, %v; want %s", authority, c, err, want)
+		}
+	}
+	if _, err := loadClusterConf("", &HDFSOptions{}); !errors.Is(err, ErrConfig) {
+		t.Errorf("no default file system: %v", err)
+	}
+
+	t.Setenv("HADOOP_HOME", dir)
+	if err := os.MkdirAll(filepath.Join(dir, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir, filepath.Join(dir, "etc", "hadoop")); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := loadClusterConf("", &HDFSOptions{}); err != nil || c.authority != "prod" {
+		t.Errorf("by HADOOP_HOME: %+v, %v", c, err)
+	}
+}
+
+func TestHDFSUser(t *testing.T) {
+	t.Setenv("HADOOP_USER_NAME", "alice")
+	for user, want := range map[string]string{"": "alice", "bob": "bob"} {
+		c, err := loadClusterConf("nn", &HDFSOptions{User: user})
+		if err != nil || c.base.User != want {
+			t.Errorf("user %q: %+v, %v", user, c, err)
+		}
+	}
+}
+
+func TestProtection(t *testing.T) {
+	for conf, want := range map[string]string{
+		"":                                   "",
+		"authentication":                     "authentication",
+		"privacy, integrity, authentication": "authentication",
+		"integrity,privacy":                  "privacy",
+		" Privacy ":                          "privacy",
+		"integrity":                          "error",
+	} {
+		got, err := protection(hadoopconf.HadoopConf{"dfs.data.transfer.protection": conf})
+		if err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%q: %q (%v), want %q", conf, got, err, want)
+		}
+	}
+	got, err := protection(hadoopconf.HadoopConf{"dfs.data.transfer.protection": "authentication", "dfs.encrypt.data.transfer": "true"})
+	if got != "privacy" || err != nil {
+		t.Errorf("dfs.encrypt.data.transfer: %q, %v", got, err)
+	}
+	dir := confFiles(t, "dfs.data.transfer.protection", "integrity")
+	if _, err := loadClusterConf("nn", &HDFSOptions{ConfDir: dir}); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "AES/CTR/NoPadding") {
+		t.Errorf("integrity: %v", err)
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	b := make([]byte, 100)
+	for _, tc := range []struct {
+		p    []byte
+		want bool
+	}{{b[10:20], true}, {b[19:30], true}, {b[:10], false}, {b[20:], false}, {make([]byte, 5), false}, {nil, false}} {
+		if got := overlaps(b[10:20], tc.p); got != tc.want {
+			t.Errorf("%d bytes: %v", len(tc.p), got)
+		}
+	}
+	if overlaps(nil, b) {
+		t.Error("nil overlaps")
+	}
+}

@@ -1,0 +1,62 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"aibox/internal/hdfstest"
+)
+
+// TestHDFSHA reads through a name service of core-site.xml and hdfs-site.xml
+// while its NameNodes take turns.
+func TestHDFSHA(t *testing.T) {
+	t.Parallel()
+	c := hdfstest.Shared(t, "ha", hdfstest.Config{DataNodes: 1, HA: true})
+	s, _ := hdfsSources(t, HDFSOptions{ConfDir: c.ConfDir()})
+	c.PutBytes(t, bigText(), "/ha/a", hdfstest.PutOptions{})
+	for _, uri := range []string{"hdfs://" + hdfstest.Nameservice + "/ha/a", "hdfs:///ha/a"} {
+		if f := mustExpand(t, s, uri)[0]; f.Size != int64(len(bigText())) {
+			t.Errorf("%+v", f)
+		}
+	}
+	f := mustExpand(t, s, c.URI("/ha/a"))[0]
+
+	rest := func(from int64) chan error {
+		done := make(chan error, 1)
+		go func() {
+			got, err := readRange(context.Background(), s, f, from)
+			if err == nil && got != string(bigText()[from:]) {
+				err = errors.New("bytes differ")
+			}
+			done <- err
+		}()
+		return done
+	}
+
+	// Fail-over in mid-read: the reader at work, and one that starts during it.
+	r, head := startRead(t, s, f)
+	c.Failover(t, 0, 1)
+	late := rest(23 << 20)
+	finishRead(t, r, head)
+	if err := <-late; err != nil {
+		t.Error(err)
+	}
+
+	// The active NameNode dies; nobody is active for a while.
+	r, head = startRead(t, s, f)
+	c.StopNameNode(t, 1)
+	late = rest(23 << 20)
+	time.Sleep(500 * time.Millisecond)
+	c.Activate(t, 0)
+	begin := time.Now()
+	if err := <-late; err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("%v after the fail-over", d)
+	}
+	finishRead(t, r, head)
+	wantBytes(t, s, mustExpand(t, s, c.URI("/ha/*"))[0], 0, bigText())
+}

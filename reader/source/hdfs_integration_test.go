@@ -1,0 +1,565 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"aibox/internal/hdfstest"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+func TestMain(m *testing.M) { hdfstest.Main(m) }
+
+// testLog is where a test's Sources log, so that it can see what they noticed.
+type testLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *testLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *testLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// hdfsSources returns Sources with time limits that suit a test.
+func hdfsSources(t *testing.T, opts HDFSOptions) (*Sources, *testLog) {
+	t.Helper()
+	if opts.TimeoutMs == 0 {
+		opts.TimeoutMs = 1500
+	}
+	if opts.RetryMs == 0 {
+		opts.RetryMs = 40_000
+	}
+	log := &testLog{}
+	s := New(Options{HDFS: opts, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("log of the sources:\n%s", log)
+		}
+	})
+	return s, log
+}
+
+func mustExpand(t *testing.T, s *Sources, uris ...string) []File {
+	t.Helper()
+	files, err := s.Expand(context.Background(), uris)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// wantBytes reads f from offset on and compares it with the original.
+func wantBytes(t *testing.T, s *Sources, f File, offset int64, original []byte) {
+	t.Helper()
+	got, err := readRange(context.Background(), s, f, offset)
+	if err != nil {
+		t.Errorf("%s from %d: %v", f.URI, offset, err)
+	} else if got != string(original[offset:]) {
+		t.Errorf("%s from %d: bytes differ", f.URI, offset)
+	}
+}
+
+// wantError checks the kind of an error, that it names the URI, and that it
+// came within the time.
+func wantError(t *testing.T, err, kind error, within time.Duration, begin time.Time, words ...string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("error %v, want %v", err, kind)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q does not say %q", err, w)
+		}
+	}
+	if d := time.Since(begin); d > within {
+		t.Errorf("error came after %v: %v", d, err)
+	}
+	t.Logf("%.1f s: %v", time.Since(begin).Seconds(), err)
+}
+
+var bigText = sync.OnceValue(func() []byte {
+	line := logText(20_000) // about 0.8 MB
+	var b bytes.Buffer
+	for i := 0; b.Len() < 24<<20; i++ {
+		fmt.Fprintf(&b, "%d\n", i)
+		b.Write(line)
+	}
+	return b.Bytes()
+})
+
+// TestHDFS runs against one cluster with two DataNode processes.
+func TestHDFS(t *testing.T) {
+	t.Parallel()
+	begin := time.Now()
+	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Separate: true})
+	h := &hdfsTest{c: c}
+	t.Run("Read", h.read)
+	t.Run("Glob", h.glob)
+	t.Run("ReadAt", h.readAt)
+	t.Run("OddChecksums", h.oddChecksums)
+	t.Run("Write", h.write)
+	t.Run("Permission", h.permission)
+	t.Run("BeingWritten", h.beingWritten)
+	t.Run("Changed", h.changed)
+	t.Run("Cancel", h.cancel)
+	t.Run("OneReplicaCorrupted", h.oneReplicaCorrupted)
+	t.Run("AllReplicasCorrupted", h.allReplicasCorrupted)
+	t.Run("NameNodeRestart", h.nameNodeRestart)
+	t.Run("DataNodeHung", h.dataNodeHung)
+	t.Run("DataNodeKilled", h.dataNodeKilled)
+	t.Run("Throughput", h.throughput)
+	t.Logf("%.1f s", time.Since(begin).Seconds())
+}
+
+type hdfsTest struct {
+	c   *hdfstest.Cluster
+	uri string // of bigText
+}
+
+func (h *hdfsTest) put(t *testing.T, data []byte, path string, o hdfstest.PutOptions) string {
+	t.Helper()
+	h.c.PutBytes(t, data, path, o)
+	return h.c.URI(path)
+}
+
+func (h *hdfsTest) read(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	text := logText(100_000) // about 4 MB in blocks of 1 MiB
+	uri := h.put(t, text, "/read/a.csv", hdfstest.PutOptions{})
+	f := mustExpand(t, s, uri)[0]
+	if f.Size != int64(len(text)) || f.URI != uri || f.Compression != NoCompression || f.ModTime.IsZero() {
+		t.Errorf("listed as %+v", f)
+	}
+	const block = 1 << 20
+	var wg sync.WaitGroup
+	for _, offset := range []int64{0, 1, 511, 512, 513, block - 1, block, block + 1, 2*block + 777, f.Size - 1, f.Size} {
+		wg.Go(func() { wantBytes(t, s, f, offset, text) })
+	}
+	wg.Wait()
+
+	gz := mustExpand(t, s, h.put(t, gzipped(t, text), "/read/a.csv.gz", hdfstest.PutOptions{}))[0]
+	r, err := s.OpenRange(context.Background(), gz, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Decompress(gz.Compression, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(d); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("gzip: %d bytes, %v", len(got), err)
+	}
+	if err := errors.Join(d.Close(), r.Close()); err != nil {
+		t.Error(err)
+	}
+
+	empty := mustExpand(t, s, h.put(t, nil, "/read/empty", hdfstest.PutOptions{}))[0]
+	wantBytes(t, s, empty, 0, nil)
+}
+
+func (h *hdfsTest) glob(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{ConfDir: h.c.ConfDir()})
+	for _, name := range []string{"day=1/b", "day=1/a", "day=2/hour=1/x", "day=2/_SUCCESS", "B"} {
+		h.put(t, []byte(name), "/glob/"+name, hdfstest.PutOptions{})
+	}
+	for pattern, want := range map[string]string{
+		"/glob/*":             "B day=1/a day=1/b day=2/hour=1/x",
+		"/glob/day=*":         "day=1/a day=1/b day=2/hour=1/x",
+		"/glob/day=[13]/?":    "day=1/a day=1/b",
+		"/glob/{B,day=1/b}":   "B day=1/b",
+		"/glob/day=2/":        "day=2/hour=1/x",
+		"/glob/day=1/../B":    "B",
+		"/glob/day=2/_SUCC*S": "day=2/_SUCCESS",
+	} {
+		var got []string
+		for _, f := range mustExpand(t, s, h.c.URI(pattern)) {
+			got = append(got, strings.TrimPrefix(f.URI, h.c.URI("/glob/")))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+	// fs.defaultFS of core-site.xml
+	if f := mustExpand(t, s, "hdfs:///glob/B")[0]; f.URI != "hdfs:///glob/B" {
+		t.Errorf("default file system: %+v", f)
+	} else {
+		wantBytes(t, s, f, 0, []byte("B"))
+	}
+	for _, pattern := range []string{"/glob/none", "/glob/x*", "/none/*", "/glob/B/x"} {
+		begin := time.Now()
+		_, err := s.Expand(context.Background(), []string{h.c.URI(pattern)})
+		wantError(t, err, ErrNotFound, time.Second, begin, h.c.URI(pattern))
+	}
+}
+
+func (h *hdfsTest) readAt(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	text := logText(60_000)
+	f := mustExpand(t, s, h.put(t, text, "/at/a", hdfstest.PutOptions{}))[0]
+	at, err := s.OpenAt(context.Background(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for column := range 4 { // four columns read in turn, page by page, at once
+		wg.Go(func() {
+			b := make([]byte, 10_000)
+			for page := range 10 {
+				off := int64(column*500_000 + page*len(b))
+				if n, err := at.ReadAt(b, off); n != len(b) || err != nil || !bytes.Equal(b, text[off:off+int64(n)]) {
+					t.Errorf("ReadAt %d: %d, %v", off, n, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b := make([]byte, 10)
+	if n, err := at.ReadAt(b, f.Size-4); n != 4 || err != io.EOF || string(b[:4]) != string(text[len(text)-4:]) {
+		t.Errorf("at the end: %d, %v, %q", n, err, b)
+	}
+	if n, err := at.ReadAt(b, f.Size); n != 0 || err != io.EOF {
+		t.Errorf("past the end: %d, %v", n, err)
+	}
+	if err := at.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Files written with other checksum chunks than 512 bytes, also smaller than
+// what is asked of the library at a time, which then would not verify them.
+func (h *hdfsTest) oddChecksums(t *testing.T) {
+	s, log := hdfsSources(t, HDFSOptions{})
+	text := logText(10_000)
+	for _, size := range []int{16, 128, 256, 512, 1024, 4096} {
+		path := fmt.Sprintf("/chunks/%d", size)
+		o := hdfstest.PutOptions{ChecksumBytes: size, BlockBytes: 64 << 10}
+		f := mustExpand(t, s, h.put(t, text, path, o))[0]
+		wantBytes(t, s, f, 0, text)
+		wantBytes(t, s, f, 70_001, text)
+		h.c.CorruptReplica(t, path, 0, 100_000)
+		h.c.CorruptReplica(t, path, 1, 200_000)
+		wantBytes(t, s, f, 0, text)
+	}
+	if strings.Contains(log.String(), "level=ERROR") {
+		t.Error(log)
+	}
+}
+
+func (h *hdfsTest) write(t *testing.T) {
+	ctx := context.Background()
+	s, _ := hdfsSources(t, HDFSOptions{})
+	uri := h.c.URI("/out/new/dir/part")
+	for i, text := range [][]byte{logText(1000), logText(3000)} { // the second replaces the first
+		w, err := s.Create(ctx, uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Expand(ctx, []string{uri}); i == 0 && !errors.Is(err, ErrNotFound) {
+			t.Errorf("before Close: %v", err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes(t, s, mustExpand(t, s, uri)[0], 0, text)
+	}
+	w, err := s.Create(ctx, uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Abort(), w.Close()); err != nil {
+		t.Error(err)
+	}
+	wantBytes(t, s, mustExpand(t, s, uri)[0], 0, logText(3000))
+	if _, err := s.Expand(ctx, []string{h.c.URI("/out/new/dir/.*")}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("temporary files left behind: %v", err)
+	}
+	// Writing where the user may not.
+	other, _ := hdfsSources(t, HDFSOptions{User: "mallory"})
+	begin := time.Now()
+	_, err = other.Create(ctx, h.c.URI("/forbidden/x"))
+	wantError(t, err, ErrPermission, time.Second, begin, "/forbidden/x")
+}
+
+func (h *hdfsTest) permission(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{User: "mallory"})
+	uri := h.put(t, []byte("secret"), "/perm/file", hdfstest.PutOptions{})
+	f := mustExpand(t, s, uri)[0]
+	h.c.Chmod(t, "/perm/file", 0o600)
+	begin := time.Now()
+	_, err := s.Expand(context.Background(), []string{uri})
+	wantError(t, err, ErrPermission, time.Second, begin, uri, "mallory")
+	_, err = readRange(context.Background(), s, f, 0) // withdrawn after it was listed
+	wantError(t, err, ErrPermission, time.Second, begin, uri)
+	h.c.Mkdir(t, "/perm/dir", 0o700)
+	_, err = s.Expand(context.Background(), []string{h.c.URI("/perm/dir")})
+	wantError(t, err, ErrPermission, time.Second, begin, "/perm/dir")
+}
+
+func (h *hdfsTest) beingWritten(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	for _, n := range []int{0, 1000, 3 << 20} {
+		path := fmt.Sprintf("/writing/%d", n)
+		h.c.OpenForWriting(t, path, n)
+		begin := time.Now()
+		_, err := s.Expand(context.Background(), []string{h.c.URI("/writing/*")})
+		wantError(t, err, ErrBeingWritten, 2*time.Second, begin, h.c.URI(path))
+		h.c.CloseFile(t, path)
+		wantBytes(t, s, mustExpand(t, s, h.c.URI(path))[0], 0, make([]byte, n))
+	}
+}
+
+func (h *hdfsTest) changed(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	uri := h.put(t, logText(100), "/changed/a", hdfstest.PutOptions{})
+	f := mustExpand(t, s, uri)[0]
+	time.Sleep(10 * time.Millisecond) // HDFS keeps times in ms
+	h.put(t, bytes.ToUpper(logText(100)), "/changed/a", hdfstest.PutOptions{})
+	begin := time.Now()
+	_, err := readRange(context.Background(), s, f, 0)
+	wantError(t, err, ErrChanged, time.Second, begin, uri)
+}
+
+// big stores bigText once, in blocks larger than all buffers between a
+// DataNode and a reader, so that a fault in mid-block is felt.
+func (h *hdfsTest) big(t *testing.T) (uri string) {
+	t.Helper()
+	if h.uri == "" {
+		h.uri = h.put(t, bigText(), "/big", hdfstest.PutOptions{BlockBytes: 16 << 20})
+	}
+	return h.uri
+}
+
+// startRead reads the first 64 KiB.
+func startRead(t *testing.T, s *Sources, f File) (io.ReadCloser, []byte) {
+	t.Helper()
+	r, err := s.OpenRange(context.Background(), f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 64<<10)
+	if _, err := io.ReadFull(r, b); err != nil {
+		t.Fatal(err)
+	}
+	return r, b
+}
+
+// finishRead reads the rest and compares everything with bigText.
+func finishRead(t *testing.T, r io.ReadCloser, head []byte) {
+	t.Helper()
+	rest, err := io.ReadAll(r)
+	if err != nil {
+		t.Errorf("after %d bytes: %v", len(head)+len(rest), err)
+	} else if !bytes.Equal(append(head, rest...), bigText()) {
+		t.Error("bytes differ")
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// serving is the DataNode that a reader reads from.
+func (h *hdfsTest) serving(t *testing.T, r io.Reader) int {
+	t.Helper()
+	node := r.(*hdfsReader).s.dataConn.node
+	for i := range 2 {
+		if h.c.DataNodeAddr(i) == node {
+			return i
+		}
+	}
+	t.Fatalf("no DataNode at %s", node)
+	return 0
+}
+
+func (h *hdfsTest) cancel(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{TimeoutMs: 60_000})
+	f := mustExpand(t, s, h.big(t))[0]
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := s.OpenRange(ctx, f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.CopyN(io.Discard, r, 1000); err != nil {
+		t.Fatal(err)
+	}
+	node := h.serving(t, r)
+	h.c.StopDataNode(t, node)
+	defer h.c.ContDataNode(t, node)
+	begin := time.Now()
+	time.AfterFunc(200*time.Millisecond, cancel)
+	_, err = io.Copy(io.Discard, r)
+	if d := time.Since(begin); !errors.Is(err, context.Canceled) || d > 2*time.Second {
+		t.Errorf("after %v: %v", d, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (h *hdfsTest) oneReplicaCorrupted(t *testing.T) {
+	s, log := hdfsSources(t, HDFSOptions{})
+	text := logText(150_000)
+	f := mustExpand(t, s, h.put(t, text, "/corrupt/one", hdfstest.PutOptions{}))[0]
+	// Whichever replica is read first, some block has that one corrupted.
+	h.c.CorruptReplica(t, "/corrupt/one", 0, 300_000)
+	h.c.CorruptReplica(t, "/corrupt/one", 1, 1<<20+12345)
+	h.c.CorruptReplica(t, "/corrupt/one", 0, 2<<20+512)
+	h.c.CorruptReplica(t, "/corrupt/one", 1, 3<<20)
+	for _, offset := range []int64{0, 299_999, 300_000, 1<<20 + 12345, 2<<20 + 511} {
+		wantBytes(t, s, f, offset, text)
+	}
+	if !strings.Contains(log.String(), "corrupted") {
+		t.Error("the corrupted replicas were not logged")
+	}
+}
+
+func (h *hdfsTest) allReplicasCorrupted(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	text := logText(100_000)
+	uri := h.put(t, text, "/corrupt/all", hdfstest.PutOptions{})
+	f := mustExpand(t, s, uri)[0]
+	const bad = 1<<20 + 100_000
+	const chunk = bad / 512 * 512 // nothing of the chunk that holds it may come out
+	h.c.CorruptAll(t, "/corrupt/all", bad)
+	for _, offset := range []int64{0, bad} {
+		begin := time.Now()
+		got, err := readRange(context.Background(), s, f, offset)
+		var corrupt *CorruptError
+		if !errors.As(err, &corrupt) || corrupt.URI != uri || corrupt.Offset != max(chunk, offset) {
+			t.Errorf("from %d: %v", offset, err)
+		}
+		if want := text[offset:max(chunk, offset)]; got != string(want) {
+			t.Errorf("from %d: handed out %d bytes, want %d good ones", offset, len(got), len(want))
+		}
+		if d := time.Since(begin); d > 5*time.Second {
+			t.Errorf("took %v", d)
+		}
+	}
+	wantBytes(t, s, f, chunk+512, text) // the rest is fine
+}
+
+func (h *hdfsTest) nameNodeRestart(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	f := mustExpand(t, s, h.big(t))[0]
+	r, head := startRead(t, s, f)
+	h.c.StopNameNode(t, 0)
+	late := make(chan error) // a range that is opened while the NameNode is away
+	go func() {
+		got, err := readRange(context.Background(), s, f, 20<<20)
+		if err == nil && got != string(bigText()[20<<20:]) {
+			err = errors.New("bytes differ")
+		}
+		late <- err
+	}()
+	time.Sleep(300 * time.Millisecond)
+	h.c.StartNameNode(t, 0)
+	if err := <-late; err != nil {
+		t.Error(err)
+	}
+	finishRead(t, r, head)
+	h.c.WaitDataNodes(t, 2)
+}
+
+func (h *hdfsTest) dataNodeHung(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	f := mustExpand(t, s, h.big(t))[0]
+	r, head := startRead(t, s, f)
+	node := h.serving(t, r)
+	h.c.StopDataNode(t, node)
+	begin := time.Now()
+	finishRead(t, r, head)
+	if d := time.Since(begin); d > 6*time.Second {
+		t.Errorf("fail-over took %v", d)
+	}
+	h.c.ContDataNode(t, node)
+}
+
+func (h *hdfsTest) dataNodeKilled(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	f := mustExpand(t, s, h.big(t))[0]
+	r, head := startRead(t, s, f)
+	node := h.serving(t, r)
+	h.c.KillDataNode(t, node)
+	finishRead(t, r, head)
+
+	// The other one hangs too: nobody has the block for a while.
+	r, head = startRead(t, s, f)
+	h.c.StopDataNode(t, 1-node)
+	h.c.StartDataNode(t, node)
+	finishRead(t, r, head)
+	h.c.ContDataNode(t, 1-node)
+	h.c.WaitDataNodes(t, 2)
+}
+
+func (h *hdfsTest) throughput(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{})
+	f := mustExpand(t, s, h.big(t))[0]
+	buf := make([]byte, 1<<20)
+	var best float64
+	for range 3 {
+		begin := time.Now()
+		r, err := s.OpenRange(context.Background(), f, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, r, buf)
+		if err != nil || n != f.Size {
+			t.Fatal(n, err)
+		}
+		best = max(best, float64(n)/1e6/time.Since(begin).Seconds())
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("one stream: %.0f MB/s", best)
+}
+
+// An HDFS that is not there is reported within seconds.
+func TestHDFSDown(t *testing.T) {
+	for uri, words := range map[string][]string{
+		"hdfs://localhost:1/x/*.csv":    {"connection refused", "localhost:1"},
+		"hdfs://no-such-host.invalid/x": {"no-such-host.invalid"},
+		"hdfs://nosuchservice/x":        {"nosuchservice", "conf_dir"},
+	} {
+		t.Run(strings.ReplaceAll(uri, "/", "_"), func(t *testing.T) {
+			t.Parallel()
+			s, _ := hdfsSources(t, HDFSOptions{})
+			begin := time.Now()
+			_, err := s.Expand(context.Background(), []string{uri})
+			wantError(t, err, ErrUnavailable, 8*time.Second, begin, words...)
+		})
+	}
+}
+
+// TestRPCReflection fails when the library no longer has what hdfs_rpc.go
+// finds by reflection.
+func TestRPCReflection(t *testing.T) {
+	for _, name := range []string{"GetBlockLocationsRequestProto", "GetBlockLocationsResponseProto"} {
+		if _, err := newMessage(protoreflect.FullName("hadoop.hdfs." + name)); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// hdfsReaderAt serves random reads from a few sequential readers: a Parquet
+// reader asks for the pages of a column one after the other, and of several
+// columns in turn. Each reader continues where it stands; opening one costs a
+// NameNode call and a connection.
+type hdfsReaderAt struct {
+	ctx  context.Context
+	c    *cluster
+	f    File
+	path string
+
+	mu struct {
+		sync.Mutex
+		idle   []*hdfsReader // least recently used first
+		closed bool
+	}
+}
+
+const (
+	// maxStreams bounds the readers kept open per file; more columns than that
+	// read in turn cost a new connection per page.
+	maxStreams = 32
+	// maxSkipBytes is read and thrown away rather than opening a reader: what a
+	// stream delivers in the about 1 ms that opening takes.
+	maxSkipBytes = 256 << 10
+)
+
+func (c *cluster) openAt(ctx context.Context, path string, f File) (ReaderAtCloser, error) {
+	a := &hdfsReaderAt{ctx: ctx, c: c, f: f, path: cleanPath(path)}
+	r, err := c.openRange(ctx, path, f, 0)
+	if err != nil {
+		return nil, err
+	}
+	a.put(r.(*hdfsReader))
+	return a, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (a *hdfsReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read %s: negative offset %d", a.f.URI, off)
+	}
+	if off >= a.f.Size {
+		return 0, io.EOF
+	}
+	r, err := a.take(off)
+	if err != nil {
+		return 0, err
+	}
+	n, err := 0, error(nil)
+	if skip := off - r.offset; skip > 0 {
+		_, err = io.CopyN(io.Discard, r, skip)
+	}
+	if err == nil {
+		n, err = io.ReadFull(r, p)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF), err == io.ErrUnexpectedEOF: // the end of the file
+		err = io.EOF
+	default:
+		_ = r.Close() // err says more
+		return n, err
+	}
+	a.put(r)
+	return n, err
+}
+
+// take finds the reader that stands at off, or shortly before it, or opens one.
+func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.closed {
+		return nil, errors.New("source: read after Close")
+	}
+	best := -1
+	for i, r := range a.mu.idle {
+		if r.offset <= off && off-r.offset <= maxSkipBytes && (best < 0 || r.offset > a.mu.idle[best].offset) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return a.c.newReader(a.ctx, a.path, a.f, off), nil // opens at the first Read
+	}
+	r := a.mu.idle[best]
+	a.mu.idle = append(a.mu.idle[:best], a.mu.idle[best+1:]...)
+	return r, nil
+}
+
+// put keeps a reader for later, instead of the one unused for longest.
+func (a *hdfsReaderAt) put(r *hdfsReader) {
+	a.mu.Lock()
+	out := r
+	if !a.mu.closed && r.offset < a.f.Size {
+		a.mu.idle = append(a.mu.idle, r)
+		if out = nil; len(a.mu.idle) > maxStreams {
+			out = a.mu.idle[0]
+			a.mu.idle = append(a.mu.idle[:0], a.mu.idle[1:]...)
+		}
+	}
+	a.mu.Unlock()
+	if out != nil {
+		_ = out.Close() // a reader
+	}
+}
+
+// Close implements io.Closer.
+func (a *hdfsReaderAt) Close() error {
+	a.mu.Lock()
+	a.mu.closed = true
+	idle := a.mu.idle
+	a.mu.idle = nil
+	a.mu.Unlock()
+	for _, r := range idle {
+		_ = r.Close() // a reader
+	}
+	return nil
+}

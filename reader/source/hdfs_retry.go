@@ -1,0 +1,255 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+)
+
+// retrier decides, after each failure of one operation, whether and when to
+// try again.
+type retrier struct {
+	c        *cluster
+	op, path string
+
+	attempts int       // that failed in a row
+	since    time.Time // of the first of them
+	corrupt  int       // attempts in a row at which every reachable replica was bad
+	pooled   bool      // the last attempt used a session that may have been stale
+
+	// Of the last attempt:
+	qop              string // protection that a DataNode insists on
+	faults, suspects []string
+	dataNode         bool // it got as far as a DataNode
+}
+
+// session keeps what the failed session saw.
+func (r *retrier) session(s *session) {
+	r.faults, r.suspects = s.faulty(), s.suspects
+	r.dataNode = len(r.faults)+len(r.suspects) > 0 || s.dataConn != nil
+	if s.dataConn != nil {
+		r.qop = s.dataConn.firstQop()
+	}
+}
+
+// succeeded is told of progress.
+func (r *retrier) succeeded() { r.attempts, r.corrupt = 0, 0 }
+
+// firstContactRetry is how long an HDFS that was never reached is tried when
+// its address refuses connections: "clear error within seconds".
+const firstContactRetry = 5 * time.Second
+
+// Back-off between attempts: 50 ms, doubled up to 3 s. A NameNode needs
+// seconds to restart or fail over; sixteen readers that ask every 3 s do not
+// keep it from that.
+const (
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 3 * time.Second
+)
+
+// wait returns nil when the operation should be tried again, after a pause,
+// or the error to report.
+func (r *retrier) wait(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	now := time.Now()
+	if r.attempts == 0 {
+		r.since = now
+	}
+	r.attempts++
+	v := r.judge(err)
+	err = withMessage(err)
+	budget := r.c.retry
+	if v.budget > 0 {
+		budget = min(budget, v.budget)
+	}
+	if v.final != nil {
+		return v.final
+	}
+	out := (v.attempts > 0 && r.attempts >= v.attempts) || now.Sub(r.since) >= budget
+	if out {
+		if r.attempts > 1 && v.kind == ErrUnavailable {
+			err = fmt.Errorf("%w, after %d attempts in %.1f s", err, r.attempts, now.Sub(r.since).Seconds())
+		}
+		return &Error{Op: r.op, URI: r.c.uri(r.path), Kind: v.kind, Err: err, Hint: v.hint}
+	}
+
+	if r.c.krb != nil && v.login {
+		r.c.krb.forget()
+	}
+	if r.attempts == 1 && r.pooled {
+		return nil // at once: the connection was old
+	}
+	pause := min(minBackoff<<min(r.attempts-1, 10), maxBackoff)
+	pause += rand.N(pause / 4) // readers that failed together come back apart
+	pause = min(pause, time.Until(r.since.Add(budget))+time.Millisecond)
+	r.c.log.Warn("HDFS: trying again", "op", r.op, "uri", r.c.uri(r.path), "attempt", r.attempts, "pause", pause, "error", err)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// withMessage adds the first line of a NameNode's message to the library's
+// error, which holds the name of the Java exception alone.
+func withMessage(err error) error {
+	var remote hdfs.Error
+	if !errors.As(err, &remote) {
+		return err
+	}
+	line, _, _ := strings.Cut(remote.Message(), "\n")
+	return fmt.Errorf("%w: %s", err, line)
+}
+
+// verdict on one error.
+type verdict struct {
+	kind     error
+	hint     string
+	final    error         // report this one as it is
+	attempts int           // give up after so many; 0: when the time is used up
+	budget   time.Duration // shorter than the usual one; 0: the usual one
+	login    bool          // log in anew before the next attempt
+}
+
+// Java exceptions of the NameNode that no retry mends.
+var exceptionKinds = map[string]error{
+	"java.io.FileNotFoundException":                               ErrNotFound,
+	"org.apache.hadoop.fs.ParentNotDirectoryException":            ErrNotFound,
+	"org.apache.hadoop.fs.PathIsNotDirectoryException":            ErrNotFound,
+	"org.apache.hadoop.fs.UnresolvedLinkException":                ErrUnsupported,
+	"org.apache.hadoop.security.AccessControlException":           ErrPermission,
+	"org.apache.hadoop.fs.permission.AccessControlException":      ErrPermission,
+	"org.apache.hadoop.security.authorize.AuthorizationException": ErrPermission,
+	"org.apache.hadoop.fs.InvalidPathException":                   ErrNotFound,
+	"org.apache.hadoop.hdfs.protocol.QuotaExceededException":      ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException":    ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.DSQuotaExceededException":    ErrUnavailable,
+}
+
+func (r *retrier) judge(err error) verdict {
+	var own *Error
+	var corrupt *CorruptError
+	if errors.As(err, &own) || errors.As(err, &corrupt) {
+		return verdict{final: err}
+	}
+	user := r.c.conf.base.User
+	if r.c.krb != nil {
+		user = "the Kerberos principal"
+	} else {
+		user = "user " + user
+	}
+	permission := verdict{kind: ErrPermission, attempts: 1, hint: user + " may not read it; ask its owner, or set another identity in data.hdfs"}
+
+	var remote hdfs.Error
+	if errors.As(err, &remote) {
+		if kind, ok := exceptionKinds[remote.Exception()]; ok {
+			if kind == ErrPermission {
+				return permission
+			}
+			return verdict{kind: kind, attempts: 1}
+		}
+		return verdict{kind: ErrUnavailable}
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return verdict{kind: ErrNotFound, attempts: 1}
+	case errors.Is(err, os.ErrPermission) && !errors.As(err, new(*loginError)):
+		return permission
+	case errors.Is(err, errLibraryChanged):
+		return verdict{kind: ErrUnsupported, attempts: 1}
+	}
+	if v, ok := r.judgeKerberos(err); ok {
+		return v
+	}
+	if v, ok := r.judgeData(err); ok {
+		return v
+	}
+
+	v := verdict{kind: ErrUnavailable,
+		hint: fmt.Sprintf("is HDFS running, and are %s its NameNodes?", strings.Join(r.c.conf.addresses, " and "))}
+	if r.dataNode {
+		v.hint = "its blocks' DataNodes do not answer; `hdfs fsck` lists them"
+	}
+	var dns *net.DNSError
+	switch {
+	case r.c.reached.Load():
+	case errors.As(err, &dns) && dns.IsNotFound:
+		v.attempts = 1
+		v.hint = "no such host; a name service needs hdfs.conf_dir with its hdfs-site.xml"
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF):
+		v.budget = max(firstContactRetry, r.c.timeout/2)
+	}
+	return v
+}
+
+// judgeKerberos knows the errors of logins, which reach us as text.
+func (r *retrier) judgeKerberos(err error) (verdict, bool) {
+	var login *loginError
+	text := err.Error()
+	switch {
+	case errors.As(err, &login):
+		v := verdict{kind: ErrPermission, attempts: 1}
+		switch {
+		case errors.Is(err, errKDC):
+			v = verdict{kind: ErrUnavailable, hint: "is the KDC of krb5.conf running?"}
+			if !r.c.reached.Load() {
+				v.budget = firstContactRetry
+			}
+		case errors.Is(err, errTicketExpired) && r.c.reached.Load():
+			v.attempts = 0 // kinit may be about to renew it
+		}
+		return v, true
+	case strings.Contains(text, "kerberos authentication not supported by namenode"):
+		return verdict{kind: ErrConfig, attempts: 1,
+			hint: "the cluster has no Kerberos: leave the kerberos settings out"}, true
+	case strings.Contains(text, "S_PRINCIPAL_UNKNOWN"):
+		return verdict{kind: ErrConfig, attempts: 1, hint: "the KDC does not know the NameNode's principal " +
+			r.c.conf.base.KerberosServicePrincipleName + ": set dfs.namenode.kerberos.principal in hdfs-site.xml and name NameNodes by host name"}, true
+	case r.c.krb == nil && strings.Contains(text, "unexpected sequence number") && !r.c.reached.Load():
+		// The NameNode answers a connection without Kerberos with an error that
+		// belongs to no call.
+		return verdict{kind: ErrPermission, attempts: 2,
+			hint: "does the cluster require Kerberos? Set hdfs.kerberos_principal and kerberos_keytab, or hdfs.conf_dir"}, true
+	case strings.Contains(text, "SASL handshake"):
+		v := verdict{kind: ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
+		if r.c.reached.Load() || strings.Contains(text, "EOF") || strings.Contains(text, "timeout") || strings.Contains(text, "reset") {
+			v.kind, v.attempts = ErrUnavailable, 0 // a NameNode that is going down
+		}
+		return v, true
+	}
+	return verdict{}, false
+}
+
+// judgeData knows the errors of reading blocks.
+func (r *retrier) judgeData(err error) (verdict, bool) {
+	text := err.Error()
+	secured := r.c.krb != nil
+	never := !r.c.readOnce.Load()
+	badWire := strings.Contains(text, "proto:") || strings.Contains(text, "wire-format")
+	switch {
+	case strings.Contains(text, "invalid qop"):
+		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml to authentication if the DataNode's list has it, else to privacy"}, true
+	case secured && r.qop == "auth-int":
+		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes insist on integrity protection, with which the HDFS client library cannot read: set dfs.data.transfer.protection on the cluster to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding"}, true
+	case secured && r.qop == "auth-conf" && badWire:
+		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes encrypt with RC4, with which the HDFS client library cannot read: set dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding on the cluster, next to privacy"}, true
+	case secured && r.c.conf.protection == "" && never && r.dataNode &&
+		(errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		return verdict{kind: ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (hdfs.conf_dir) as on the cluster"}, true
+	}
+	return verdict{}, false
+}
