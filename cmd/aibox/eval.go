@@ -1,0 +1,69 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"aibox/trainer"
+)
+
+// modelFlags are those of the commands that use a trained model.
+func modelFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`", Required: true},
+		&cli.StringSliceFlag{Name: "data", Usage: "`URI` of the data: a path, a glob or hdfs://…; may be repeated", Required: true},
+		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job that the model was trained with: `KEY=VALUE`, such as data.format=csv"},
+	}
+}
+
+// withModel loads the model that the flags name and calls f with it while the
+// progress display runs.
+func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	status := new(trainer.Status)
+	d := startDisplay(c.App.ErrWriter, status)
+	defer d.stop()
+	log, err := newLogger(c, d)
+	if err != nil {
+		return err
+	}
+	l, err := trainer.Load(c.Context, c.String("model-dir"), c.StringSlice("set"), trainer.Options{Logger: log, Status: status, Version: version})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := f(l); err != nil {
+		return err
+	}
+	d.stop()
+	return nil
+}
+
+func evalCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "eval",
+		Usage: "measure a trained model on labelled data",
+		Description: `Works from the model directory alone. Prints a table, or JSON with --json.
+
+Examples:
+
+  aibox eval --model-dir model --data test.tsv
+  aibox eval --model-dir model --data 'hdfs://nn:8020/logs/2026-11-20/*.gz' --json`,
+		Flags: append(modelFlags(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}),
+		Action: func(c *cli.Context) error {
+			var e *trainer.Evaluation
+			err := withModel(c, func(l *trainer.Loaded) (err error) {
+				e, err = l.Evaluate(c.Context, c.StringSlice("data"))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, e)
+			}
+			return printEvaluation(c.App.Writer, e)
+		},
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/trainer"
+)
+
+func inspectCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "show what is in a model directory",
+		ArgsUsage: "DIR",
+		Description: `Examples:
+
+  aibox inspect model
+  aibox inspect --digest model    # one line; equal digests mean equal models, bit for bit`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "digest", Usage: "compute and print the model's digest only"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		},
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usageErrorf("aibox inspect: want one argument, the model directory; got %d", c.NArg())
+			}
+			in, err := trainer.Inspect(c.Context, c.Args().First())
+			if err != nil {
+				return err
+			}
+			switch {
+			case c.Bool("digest"):
+				_, err = fmt.Fprintln(c.App.Writer, in.Digest)
+			case c.Bool("json"):
+				err = printJSON(c.App.Writer, in)
+			default:
+				err = printInspection(c.App.Writer, in)
+			}
+			return err
+		},
+	}
+}
+
+func printInspection(w io.Writer, in *trainer.Inspection) error {
+	m := &in.Manifest
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("model", "%s in %s", in.ModelKind, in.Dir)
+	row("digest", "%s", in.Digest)
+	row("saved by", "aibox %s, format %d", m.AiboxVersion, m.FormatVersion)
+	row("trained", "%d steps; %d examples in the last run; epoch %d kept; day %s", m.Step, m.Examples, m.Epoch, dayText(m.Day, m.DayFromDate))
+	if m.KeptShare != 1 {
+		row("calibration", "trained on a share of %g of the negatives; predictions are corrected for it", m.KeptShare)
+	}
+	row("fields", "%d: %s", len(in.Fields), strings.Join(in.Fields, " "))
+	row("dense features", "%d: %s", len(in.Dense), strings.Join(in.Dense, " "))
+	row("table rows", "%d, %s in memory, %d seen once", in.Rows.Count, bytesText(in.Rows.MemoryBytes), in.Rows.SeenOnce)
+	row("row", "%d values, %d of %s state, show, click, last seen, count: %d bytes", in.Layout.ValueDim, in.Layout.StateDim, in.RowOptimizer, in.Layout.Bytes())
+	row("last seen", "%s to %s", dayText(in.Rows.OldestDay, m.DayFromDate), dayText(in.Rows.NewestDay, m.DayFromDate))
+	row("values", "root mean square %.5f", in.Rows.ValueRMS)
+	row("dense part", "%d parameters", in.Parameters)
+	for _, l := range in.Layers {
+		row("  "+l.Name, "%s  root mean square %.5f", strings.Join(strings.Fields(fmt.Sprint(l.Shape)), " x "), l.RMS)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/trainer"
+)
+
+func predictCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "predict",
+		Usage: "write a click probability for every row of the data",
+		Description: `Works from the model directory alone. Labels are not needed; where the data has
+them they are written along. Bad rows are counted and left out.
+
+Examples:
+
+  aibox predict --model-dir model --data new.csv --output scores.csv
+  aibox predict --model-dir model --data 'in/*.parquet' --output scores.parquet --columns user,item`,
+		Flags: append(modelFlags(),
+			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .csv.gz, .csv.zst or .parquet, local or hdfs://…", Required: true},
+			&cli.StringSliceFlag{Name: "columns", Usage: "input columns to pass through, as `NAME,NAME`"},
+			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
+		),
+		Action: func(c *cli.Context) error {
+			var p *trainer.Prediction
+			err := withModel(c, func(l *trainer.Loaded) (err error) {
+				p, err = l.Predict(c.Context, trainer.PredictOptions{
+					Data: c.StringSlice("data"), Output: c.String("output"), Columns: c.StringSlice("columns"),
+				})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, p)
+			}
+			_, err = fmt.Fprintf(c.App.Writer, "%d predictions, mean %.5f, written to %s (%d bad rows left out)\n", p.Examples, p.Mean, p.Output, p.Rows.Bad)
+			return err
+		},
+	}
+}

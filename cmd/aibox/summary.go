@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"aibox/trainer"
+	"aibox/trainer/metrics"
+)
+
+// printSummary prints what a finished training job reports.
+func printSummary(w io.Writer, s *trainer.Summary) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "\n%s trained on %d examples in %d steps, %.1f s (%.0f examples/s while training)\n\n",
+		s.ModelKind, s.Examples, s.Steps, s.ElapsedSeconds, s.ExamplesPerSec)
+
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "metrics\texamples\tAUC\tlog loss\tnorm. entropy\tCOPC\tgroup AUC\tbase rate\t")
+	for _, e := range s.Epochs {
+		mark := ""
+		if len(s.Epochs) > 1 && e.Epoch == s.KeptEpoch {
+			mark = " (kept)"
+		}
+		metricsRow(t, fmt.Sprintf("epoch %d online", e.Epoch), &e.Online)
+		if e.Eval != nil {
+			metricsRow(t, fmt.Sprintf("epoch %d eval%s", e.Epoch, mark), e.Eval)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\nstages of the last epoch (AIBox, Table 1); limited by %s\n%s\n", s.Limiting, s.StageTable())
+	fmt.Fprintf(&b, "train rows    %s\n", readingText(s.TrainRows))
+	if s.Eval != nil {
+		fmt.Fprintf(&b, "eval rows     %s\n", readingText(s.EvalRows))
+	}
+	fmt.Fprintf(&b, "table         %d rows, %s in memory\n", s.Table.Rows, bytesText(s.Table.MemoryBytes))
+	if s.ExpiredRows > 0 {
+		fmt.Fprintf(&b, "expired       %d rows\n", s.ExpiredRows)
+	}
+	fmt.Fprintf(&b, "dense part    %d parameters\n", s.DenseParameters)
+	fmt.Fprintf(&b, "peak memory   %s\n", bytesText(s.PeakMemoryBytes))
+	fmt.Fprintf(&b, "digest        %s\n", s.Digest)
+	for _, k := range []string{"model", "summary", "metrics", "tensorboard", "quarantine"} {
+		if f := s.Files[k]; f != "" {
+			fmt.Fprintf(&b, "%-13s %s\n", k, f)
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func metricsRow(w io.Writer, name string, r *metrics.Report) {
+	fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, r.Examples,
+		number(r.AUC, 5), number(r.LogLoss, 5), number(r.NormalizedEntropy, 5), number(r.COPC, 4), number(r.GroupAUC, 5), number(r.BaseRate, 5))
+}
+
+func number(x metrics.Value, digits int) string {
+	if !x.Defined() {
+		return "-"
+	}
+	return fmt.Sprintf("%.*f", digits, float64(x))
+}
+
+func readingText(r trainer.ReadingSummary) string {
+	text := fmt.Sprintf("%d good, %d bad", r.Good, r.Bad)
+	for i, reason := range slices.Sorted(maps.Keys(r.BadByReason)) {
+		sep := ", "
+		if i == 0 {
+			sep = " ("
+		}
+		text += fmt.Sprintf("%s%s %d", sep, reason, r.BadByReason[reason])
+	}
+	if len(r.BadByReason) > 0 {
+		text += ")"
+	}
+	if r.Dropped > 0 {
+		text += fmt.Sprintf(", %d negatives left out by sampling", r.Dropped)
+	}
+	return text
+}
+
+// printEvaluation prints what eval reports.
+func printEvaluation(w io.Writer, e *trainer.Evaluation) error {
+	m := &e.Metrics
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, value) }
+	row("examples", fmt.Sprint(m.Examples))
+	auc := number(m.AUC, 6)
+	if !m.AUCExact {
+		auc += " (streaming)"
+	}
+	row("AUC", auc)
+	row("log loss", number(m.LogLoss, 6))
+	row("normalized entropy", number(m.NormalizedEntropy, 6))
+	row("calibration (COPC)", number(m.COPC, 4))
+	if m.GroupsUsed > 0 {
+		row("group AUC", fmt.Sprintf("%s over %d groups", number(m.GroupAUC, 6), m.GroupsUsed))
+	}
+	row("base rate", number(m.BaseRate, 6))
+	row("rows read", readingText(e.Rows))
+	row("model", e.ModelDir+"  "+e.Digest[:min(16, len(e.Digest))])
+	return t.Flush()
+}
+
+func dayText(day uint32, fromDate bool) string {
+	if fromDate {
+		return time.Unix(int64(day)*24*60*60, 0).UTC().Format(time.DateOnly)
+	}
+	return fmt.Sprintf("run %d (no --date given)", day)
+}

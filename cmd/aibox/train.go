@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"aibox/trainer"
+)
+
+func trainCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "train",
+		Usage:     "train the model of a job file",
+		ArgsUsage: "JOB.yaml",
+		Description: `Reads the training data, trains, evaluates, and leaves the model in the job's
+output.model_dir, with summary.json, metrics.jsonl and TensorBoard events.
+
+Examples:
+
+  aibox train configs/criteo.yaml
+  aibox train nightly.yaml --date 2026-11-20
+  aibox train job.yaml --set training.epochs=2 --set output.model_dir=/models/two`,
+		Flags: jobFlags(),
+		Action: func(c *cli.Context) error {
+			job, err := loadJob(c)
+			if err != nil {
+				return err
+			}
+			status := new(trainer.Status)
+			d := startDisplay(c.App.ErrWriter, status)
+			defer d.stop()
+			log, err := newLogger(c, d)
+			if err != nil {
+				return err
+			}
+			summary, err := trainer.Train(c.Context, job, trainer.Options{Logger: log, Status: status, Version: version})
+			d.stop()
+			if err != nil {
+				return err
+			}
+			return printSummary(c.App.Writer, summary)
+		},
+	}
+}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/internal/kernel"
+)
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "print version, Go version and the processor's kernels",
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(c.App.Writer, "aibox %s %s %s/%s kernels %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel.Level())
+			return err
+		},
+	}
+}

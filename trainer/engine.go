@@ -1,0 +1,155 @@
+package trainer
+
+import (
+	"fmt"
+	"math"
+
+	"aibox/internal/kernel"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/model"
+	"aibox/trainer/optim"
+)
+
+// engine is stage EL+JL (AIBox §2): it gathers the rows of a mini-batch, runs
+// the network forward and backward, and updates dense parameters and rows. One
+// goroutine uses it; the kernels inside use all compute threads.
+type engine struct {
+	model    *model.Model
+	dense    *optim.Dense
+	rows     *optim.Rows
+	schedule optim.Schedule
+	layout   sparsetable.Layout
+	fields   int
+
+	day            uint32
+	showDecay      float64 // per day
+	minOccurrences uint32  // an embedding takes part from this occurrence on
+
+	step      int64 // optimizer steps taken, earlier models included
+	firstStep int64 // step at which this run began; the schedule counts from it
+
+	// Scratch of one mini-batch with U unique rows.
+	values   []float32 // (U, ValueDim), what the network sees
+	shows    []uint32  // (U), occurrences in the mini-batch
+	clicks   []float32 // (U), occurrences in examples with label 1
+	admitted []bool    // (U)
+}
+
+// rowGrain is the number of rows one worker takes at a time: some tens of
+// microseconds of work, far above the cost of handing it over.
+const rowGrain = 512
+
+// train takes one optimizer step on b, whose rows ws pins. The result holds
+// the logits from before the step and is valid until the next call.
+func (e *engine) train(ws *sparsetable.WorkingSet, b *reader.Batch) (model.Result, error) {
+	u := len(b.Rows)
+	e.grow(u)
+	e.count(b)
+	kernel.Parallel(u, rowGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := ws.Row(int(b.Rows[i]))
+			st := e.layout.Stats(row)
+			if st.Count > 0 && e.showDecay != 1 && e.day > st.LastSeen {
+				f := decayFactor(e.showDecay, e.day-st.LastSeen)
+				st.Show = float32(st.Show * f)
+				st.Click = float32(st.Click * f)
+			}
+			st.Show += float32(e.shows[i])
+			st.Click += e.clicks[i]
+			st.LastSeen = e.day
+			st.Count += min(e.shows[i], math.MaxUint32-st.Count)
+			e.layout.SetStats(row, st)
+			e.admitted[i] = st.Count >= e.minOccurrences
+			e.gather(i, row)
+		}
+	})
+	res, err := e.model.Train(e.inputs(b, e.step+1))
+	if err != nil {
+		return res, fmt.Errorf("mini-batch of step %d: %w", e.step+1, err)
+	}
+	e.step++
+	scale := e.schedule.Multiplier(e.step - e.firstStep)
+	e.dense.Step(e.step, scale)
+	dim := e.layout.ValueDim
+	kernel.Parallel(u, rowGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if !e.admitted[i] {
+				continue
+			}
+			row := ws.Row(int(b.Rows[i]))
+			e.rows.Update(e.step, scale, e.layout.Values(row), e.layout.State(row), res.RowGrads[i*dim:(i+1)*dim])
+		}
+	})
+	return res, nil
+}
+
+// infer returns the logits of b, valid until the next call. Rows that were
+// never trained, or not yet admitted, count as zeros.
+func (e *engine) infer(ws *sparsetable.WorkingSet, b *reader.Batch) ([]float32, error) {
+	u := len(b.Rows)
+	e.grow(u)
+	kernel.Parallel(u, rowGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := ws.Row(int(b.Rows[i]))
+			count := e.layout.Stats(row).Count
+			e.admitted[i] = count > 0 && count >= e.minOccurrences
+			e.gather(i, row)
+		}
+	})
+	return e.model.Infer(e.inputs(b, e.step))
+}
+
+// gather copies what the network sees of row into position i of values.
+func (e *engine) gather(i int, row []float32) {
+	dst := e.values[i*e.layout.ValueDim : (i+1)*e.layout.ValueDim]
+	if e.admitted[i] {
+		copy(dst, e.layout.Values(row))
+	} else {
+		clear(dst)
+	}
+}
+
+// count fills shows and clicks for b.
+func (e *engine) count(b *reader.Batch) {
+	clear(e.shows)
+	clear(e.clicks)
+	for ex := range b.N {
+		clicked := b.Labels[ex]
+		for _, r := range b.Index[b.Offsets[ex*e.fields]:b.Offsets[(ex+1)*e.fields]] {
+			e.shows[r]++
+			e.clicks[r] += clicked
+		}
+	}
+}
+
+func (e *engine) inputs(b *reader.Batch, step int64) *model.Inputs {
+	return &model.Inputs{
+		N: b.N, Rows: e.values, Offsets: b.Offsets, Index: b.Index, BagWeights: b.BagWeights,
+		Dense: b.Dense, Labels: b.Labels, Weights: b.Weights, Step: step,
+	}
+}
+
+func (e *engine) grow(u int) {
+	if cap(e.shows) < u {
+		n := u + u/4
+		e.values = make([]float32, n*e.layout.ValueDim)
+		e.shows = make([]uint32, n)
+		e.clicks = make([]float32, n)
+		e.admitted = make([]bool, n)
+	}
+	e.values = e.values[:u*e.layout.ValueDim]
+	e.shows, e.clicks, e.admitted = e.shows[:u], e.clicks[:u], e.admitted[:u]
+}
+
+// decayFactor is perDay^days by repeated squaring, the same bits everywhere.
+func decayFactor(perDay float64, days uint32) float32 {
+	f, base := 1.0, perDay
+	for ; days > 0; days >>= 1 {
+		if days&1 == 1 {
+			f = float64(f * base)
+		}
+		base = float64(base * base)
+	}
+	return float32(f)
+}

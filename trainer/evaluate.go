@@ -1,0 +1,65 @@
+package trainer
+
+import (
+	"context"
+
+	"aibox/pipeline"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/metrics"
+)
+
+// maxExactExamples bounds the memory of an exact AUC; past it the evaluation
+// falls back to the streaming one and its report says so. At 16 bytes an
+// example (24 with groups) this is 1 to 1.5 GiB.
+const maxExactExamples = 64 << 20
+
+// evaluation runs an engine over a reader without training.
+type evaluation struct {
+	engine *engine
+	table  sparsetable.Table
+	status *Status
+	shift  float32 // log of the share of negatives that training kept
+
+	readQueue, pullQueue int
+
+	// each, if set, gets the logits of every mini-batch before they are counted.
+	each func(b *reader.Batch, logits []float32) error
+}
+
+// run evaluates everything that r yields. Examples without a label (predict)
+// must be counted by each, not here: labelled says whether there are labels.
+func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, groups bool) (metrics.Report, []pipeline.StageStats, error) {
+	acc := metrics.New(metrics.Options{
+		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.shift,
+	})
+	f := flow{
+		reader: r, table: ev.table, mode: sparsetable.PullLookup,
+		readQueue: ev.readQueue, pullQueue: ev.pullQueue,
+		started: ev.status.pipeline,
+		batch: func(rows *sparsetable.WorkingSet, b *reader.Batch) error {
+			logits, err := ev.engine.infer(rows, b)
+			if err != nil {
+				return err
+			}
+			if ev.each != nil {
+				if err := ev.each(b, logits); err != nil {
+					return err
+				}
+			}
+			if labelled {
+				if err := acc.Add(logits, b.Labels, b.Weights, b.Groups); err != nil {
+					return err
+				}
+			}
+			ev.status.batch(ev.engine.step, b.N)
+			return nil
+		},
+		passDone: func(p *reader.Pass) { ev.status.bytes(p.Bytes) },
+	}
+	stages, err := f.run(ctx)
+	if err != nil {
+		return metrics.Report{}, stages, err
+	}
+	return acc.Report(), stages, nil
+}

@@ -1,0 +1,115 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+)
+
+// Inspection is what a model directory holds.
+type Inspection struct {
+	Dir          string             `json:"dir"`
+	Digest       string             `json:"digest"` // computed from the files
+	Manifest     modeldir.Manifest  `json:"manifest"`
+	ModelKind    string             `json:"model_kind"`
+	Fields       []string           `json:"fields"`
+	Dense        []string           `json:"dense_features"`
+	Layers       []TensorInfo       `json:"dense_parameters"`
+	Parameters   int64              `json:"dense_parameter_count"`
+	RowOptimizer string             `json:"row_optimizer"`
+	Layout       sparsetable.Layout `json:"row_layout"`
+	Rows         RowsInfo           `json:"rows"`
+}
+
+// TensorInfo describes one dense parameter.
+type TensorInfo struct {
+	Name  string  `json:"name"`
+	Shape []int   `json:"shape"`
+	RMS   float64 `json:"rms"` // root of the mean square of its values
+}
+
+// RowsInfo sums up the rows of the table.
+type RowsInfo struct {
+	Count       int64   `json:"count"`
+	MemoryBytes int64   `json:"memory_bytes"`
+	SeenOnce    int64   `json:"seen_once"`
+	ValueRMS    float64 `json:"value_rms"`
+	Show        float64 `json:"show"`
+	Click       float64 `json:"click"`
+	OldestDay   uint32  `json:"oldest_day"`
+	NewestDay   uint32  `json:"newest_day"`
+}
+
+// Inspect reads all of the model directory dir, verifies it, and recomputes its
+// digest. A digest that differs from the one recorded is a
+// *modeldir.CorruptionError.
+func Inspect(ctx context.Context, dir string) (*Inspection, error) {
+	l, err := Load(ctx, dir, nil, Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	in := &Inspection{
+		Dir: dir, Manifest: l.Saved.Manifest, ModelKind: l.Job.Model.Kind,
+		Fields: l.schema.Fields(), Dense: l.schema.DenseNames(),
+		RowOptimizer: l.Job.Optimizer.Rows.Kind, Layout: l.table.Layout(),
+	}
+	for _, p := range l.engine.model.Params() {
+		in.Layers = append(in.Layers, TensorInfo{Name: p.Name, Shape: p.Shape, RMS: rms(p.Data)})
+		in.Parameters += int64(len(p.Data))
+	}
+	if in.Rows, err = rowsInfo(ctx, l.table); err != nil {
+		return nil, err
+	}
+	table, err := sparsetable.Digest(ctx, l.table)
+	if err != nil {
+		return nil, err
+	}
+	in.Digest = modeldir.Digest(l.Saved.Step, l.Saved.Dense, table)
+	if in.Digest != l.Saved.Digest {
+		return nil, &modeldir.CorruptionError{File: dir, Reason: fmt.Sprintf("digest is %s, %s was recorded when it was saved", in.Digest, l.Saved.Digest)}
+	}
+	return in, nil
+}
+
+func rowsInfo(ctx context.Context, t sparsetable.Table) (RowsInfo, error) {
+	layout := t.Layout()
+	info := RowsInfo{OldestDay: math.MaxUint32}
+	squares := 0.0
+	err := t.Scan(ctx, func(_ uint64, row []float32) error {
+		st := layout.Stats(row)
+		info.Count++
+		if st.Count == 1 {
+			info.SeenOnce++
+		}
+		info.Show += float64(st.Show)
+		info.Click += float64(st.Click)
+		info.OldestDay = min(info.OldestDay, st.LastSeen)
+		info.NewestDay = max(info.NewestDay, st.LastSeen)
+		for _, v := range layout.Values(row) {
+			squares += float64(v) * float64(v)
+		}
+		return nil
+	})
+	if info.Count == 0 {
+		info.OldestDay = 0
+	} else {
+		info.ValueRMS = math.Sqrt(squares / float64(info.Count) / float64(layout.ValueDim))
+	}
+	info.MemoryBytes = t.Stats().MemoryBytes
+	return info, err
+}
+
+func rms(x []float32) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	s := 0.0
+	for _, v := range x {
+		s += float64(v) * float64(v)
+	}
+	return math.Sqrt(s / float64(len(x)))
+}

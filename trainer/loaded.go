@@ -1,0 +1,134 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"aibox/configs"
+	"aibox/internal/kernel"
+	"aibox/reader"
+	"aibox/reader/source"
+	"aibox/sparsetable"
+	"aibox/trainer/metrics"
+	"aibox/trainer/model"
+	"aibox/trainer/modeldir"
+)
+
+// Loaded is a trained model ready to evaluate and predict, read from its model
+// directory alone.
+type Loaded struct {
+	Job   *configs.Job // as trained, with overrides
+	Saved *modeldir.Model
+
+	opts    Options
+	sources *source.Sources
+	schema  reader.Schema
+	table   sparsetable.Table
+	engine  *engine
+}
+
+// Load opens the model directory dir. set overrides values of the job it was
+// trained with, as --set does; what the model is made of cannot be changed.
+func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded, error) {
+	opts.ensureDefaults()
+	saved, err := modeldir.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &Loaded{Saved: saved, opts: opts}
+	if l.Job, err = configs.Parse(filepath.Join(dir, "job.yaml"), saved.Job, configs.LoadOptions{Set: set}); err != nil {
+		return nil, err
+	}
+	kernel.SetThreads(l.Job.Pipeline.ComputeThreads)
+	if l.schema, err = Schema(l.Job); err != nil {
+		return nil, err
+	}
+	var st reader.Statistics
+	if err := json.Unmarshal(saved.Statistics, &st); err != nil {
+		return nil, fmt.Errorf("statistics of the model in %s: %w", dir, err)
+	}
+	if err := st.Apply(&l.schema); err != nil {
+		return nil, fmt.Errorf("model in %s: %w", dir, err)
+	}
+	spec, err := modelSpec(l.Job, &l.schema)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	var want []modeldir.Tensor
+	for _, p := range m.Params() {
+		want = append(want, modeldir.Tensor{Name: paramPrefix + p.Name, Data: p.Data})
+	}
+	for _, p := range m.Buffers() {
+		want = append(want, modeldir.Tensor{Name: bufferPrefix + p.Name, Data: p.Data})
+	}
+	if err := loadTensors(want, saved.Dense); err != nil {
+		return nil, fmt.Errorf("model in %s: %w", dir, err)
+	}
+	if l.table, err = saved.OpenTable(ctx); err != nil {
+		return nil, err
+	}
+	if have := l.table.Layout().ValueDim; have != spec.RowDim() {
+		l.table.Close()
+		return nil, fmt.Errorf("model in %s: its table has %d values a row, the network wants %d", dir, have, spec.RowDim())
+	}
+	l.engine = &engine{
+		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: saved.Step,
+		minOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
+	}
+	l.sources = source.New(sourceOptions(l.Job, opts.Logger))
+	return l, nil
+}
+
+// Close frees the table and the clients.
+func (l *Loaded) Close() error {
+	err := l.table.Close()
+	if serr := l.sources.Close(); err == nil {
+		err = serr
+	}
+	return err
+}
+
+// Evaluation is what `aibox eval` reports.
+type Evaluation struct {
+	ModelDir string         `json:"model_dir"`
+	Digest   string         `json:"digest"`
+	Data     []string       `json:"data"`
+	Rows     ReadingSummary `json:"input_rows"`
+	Metrics  metrics.Report `json:"metrics"`
+}
+
+// Evaluate measures the model on labelled data.
+func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
+	out := &Evaluation{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Data: uris}
+	rep, rows, err := l.read(ctx, PhaseEvaluating, uris, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	out.Metrics, out.Rows = rep, rows
+	return out, nil
+}
+
+// read runs the model over data; with each, labels are not needed.
+func (l *Loaded) read(ctx context.Context, phase Phase, uris, columns []string, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
+	o := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
+	o.URIs, o.PassThrough, o.KeepUnlabelled = uris, columns, each != nil
+	rd, err := reader.Open(ctx, o)
+	if err != nil {
+		return metrics.Report{}, ReadingSummary{}, err
+	}
+	defer rd.Close()
+	l.opts.Status.begin(phase, 0, 0, rd, l.table)
+	defer l.opts.Status.end()
+	ev := evaluation{
+		engine: l.engine, table: l.table, status: l.opts.Status, shift: logShare(l.Saved.KeptShare), each: each,
+		readQueue: l.Job.Pipeline.ReadQueue, pullQueue: l.Job.Pipeline.PullQueue,
+	}
+	rep, _, err := ev.run(ctx, rd, each == nil, o.GroupBy != "")
+	return rep, readingSummary(rd.Counts()), err
+}

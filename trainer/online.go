@@ -1,0 +1,58 @@
+package trainer
+
+import (
+	"aibox/reader"
+	"aibox/trainer/metrics"
+	"aibox/trainer/model"
+)
+
+// online keeps the metrics of predict-then-train: every mini-batch is scored
+// by the model that has not seen it yet. They describe the data as trained on,
+// after negative down-sampling.
+type online struct {
+	run    *run
+	epoch  int
+	all    *metrics.Accumulator // the whole epoch
+	window *metrics.Accumulator // since the last line
+	lines  int64                // mini-batches since the last line
+}
+
+func newOnline(r *run, epoch int) *online {
+	return &online{
+		run: r, epoch: epoch,
+		all:    metrics.New(metrics.Options{}),
+		window: metrics.New(metrics.Options{}),
+	}
+}
+
+func (o *online) add(b *reader.Batch, res model.Result) error {
+	for _, acc := range []*metrics.Accumulator{o.all, o.window} {
+		if err := acc.Add(res.Logits, b.Labels, b.Weights, nil); err != nil {
+			return err
+		}
+	}
+	o.lines++
+	if o.lines >= o.run.job.Output.LogEvery {
+		return o.line()
+	}
+	return nil
+}
+
+// line writes the window's metrics and starts the next window.
+func (o *online) line() error {
+	o.lines = 0
+	w := o.window.Report()
+	o.window.Reset()
+	o.run.opts.Status.metrics(float64(w.LogLoss), float64(o.all.Report().AUC))
+	return o.run.reports.training(o.epoch, o.run.engine.step, o.run.examples, w)
+}
+
+// end returns the epoch's metrics.
+func (o *online) end() (metrics.Report, error) {
+	if o.lines > 0 {
+		if err := o.line(); err != nil {
+			return metrics.Report{}, err
+		}
+	}
+	return o.all.Report(), nil
+}

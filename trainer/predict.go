@@ -1,0 +1,126 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"aibox/internal/kernel"
+	"aibox/reader"
+	"aibox/reader/source"
+)
+
+// PredictOptions say what Predict reads and writes.
+type PredictOptions struct {
+	Data    []string // URIs, in the format of the model's job
+	Output  string   // .csv, .tsv or .parquet, local or HDFS; text also compressed: .csv.gz
+	Columns []string // input columns to pass through
+}
+
+// Prediction is what `aibox predict` reports.
+type Prediction struct {
+	ModelDir string         `json:"model_dir"`
+	Digest   string         `json:"digest"`
+	Output   string         `json:"output"`
+	Examples int64          `json:"examples"`
+	Mean     float64        `json:"mean_prediction"`
+	Rows     ReadingSummary `json:"input_rows"`
+}
+
+// Columns that predictions add to those passed through.
+const (
+	labelColumn      = "label"
+	predictionColumn = "prediction"
+)
+
+// outputSchema is the format and the schema of a file of predictions.
+func outputSchema(name string, columns []string) (reader.Format, reader.Schema, error) {
+	s := reader.Schema{Header: true}
+	for _, c := range columns {
+		if c == labelColumn || c == predictionColumn {
+			return 0, s, fmt.Errorf("column %q is written by itself; do not pass it through", c)
+		}
+		s.Columns = append(s.Columns, reader.Column{Name: c, Role: reader.RoleIgnore})
+	}
+	s.Columns = append(s.Columns,
+		reader.Column{Name: labelColumn, Role: reader.RoleLabel},
+		reader.Column{Name: predictionColumn, Role: reader.RoleDense})
+	base := strings.ToLower(name)
+	if i := strings.LastIndexByte(base, '.'); i >= 0 && source.CompressionOf(base) != source.NoCompression {
+		base = base[:i]
+	}
+	switch {
+	case strings.HasSuffix(base, ".csv"):
+		return reader.FormatCSV, s, nil
+	case strings.HasSuffix(base, ".tsv"):
+		return reader.FormatTSV, s, nil
+	case strings.HasSuffix(base, ".parquet"):
+		return reader.FormatParquet, s, nil
+	}
+	return 0, s, fmt.Errorf("output %s: want a name that ends in .csv, .tsv or .parquet (text also compressed: .csv.gz, .csv.zst)", name)
+}
+
+// Predict writes one row per good input row, in input order: the columns
+// passed through, the label where the input has one, and the predicted
+// probability of a click. The output appears under its name when it is whole.
+func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, error) {
+	format, schema, err := outputSchema(o.Output, o.Columns)
+	if err != nil {
+		return nil, &OptionError{err}
+	}
+	file, err := reader.CreateRows(ctx, l.sources, o.Output, format, schema)
+	if err != nil {
+		return nil, fmt.Errorf("output: %w", err)
+	}
+	out := &Prediction{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Output: o.Output}
+	p := predictor{out: out, file: file, shift: logShare(l.Saved.KeptShare), cells: make([][]byte, len(schema.Columns))}
+	if _, out.Rows, err = l.read(ctx, PhasePredicting, o.Data, o.Columns, p.batch); err != nil {
+		return nil, errors.Join(err, file.Abort())
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	out.Mean = p.sum / float64(out.Examples)
+	return out, nil
+}
+
+// predictor writes mini-batches of predictions.
+type predictor struct {
+	out   *Prediction
+	file  *reader.RowFile
+	shift float32
+	sum   float64
+	cells [][]byte // columns, label, prediction; their memory is used again
+}
+
+func (p *predictor) batch(b *reader.Batch, logits []float32) error {
+	n := len(b.Columns)
+	for i := range b.N {
+		for c := range b.Columns {
+			p.cells[c] = append(p.cells[c][:0], b.Columns[c][i]...)
+		}
+		p.cells[n] = p.cells[n][:0]
+		if label := float64(b.Labels[i]); !math.IsNaN(label) {
+			p.cells[n] = strconv.AppendFloat(p.cells[n], label, 'g', -1, 32)
+		}
+		prediction := kernel.Sigmoid(logits[i] + p.shift)
+		p.cells[n+1] = strconv.AppendFloat(p.cells[n+1][:0], float64(prediction), 'g', -1, 32)
+		if err := p.file.Write(p.cells); err != nil {
+			return err
+		}
+		p.sum += float64(prediction)
+		p.out.Examples++
+	}
+	return nil
+}
+
+// OptionError is a mistake in the options of a call, not in data or job.
+type OptionError struct{ Err error }
+
+func (e *OptionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *OptionError) Unwrap() error { return e.Err }

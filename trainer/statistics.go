@@ -1,0 +1,78 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"aibox/reader"
+)
+
+// scan finds the data statistics that the schema lacks. A warm start keeps
+// those of the earlier model, so that its weights go on seeing the inputs they
+// were trained with; columns that are new are scanned.
+func (r *run) scan(ctx context.Context) error {
+	r.statistics = new(reader.Statistics)
+	if r.schema.NeedsScan() {
+		var earlier reader.Statistics
+		if r.previous != nil {
+			if err := json.Unmarshal(r.previous.Statistics, &earlier); err != nil {
+				return fmt.Errorf("statistics of the earlier model in %s: %w", r.previous.Dir, err)
+			}
+		}
+		if missingStatistics(&r.schema, &earlier) {
+			r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
+			fresh, err := reader.Scan(ctx, trainReaderOptions(r.base, r.job, 0, r.job.Data.Limit))
+			if err != nil {
+				return fmt.Errorf("scanning data.train for means and deviations: %w", err)
+			}
+			r.statistics = fresh
+		}
+		for _, c := range earlier.Columns {
+			if !standardizes(&r.schema, c) {
+				continue // the column has changed or is gone
+			}
+			same := func(o reader.ColumnStatistics) bool { return o.Column == c.Column && o.Step == c.Step }
+			if i := slices.IndexFunc(r.statistics.Columns, same); i >= 0 {
+				r.statistics.Columns[i] = c
+			} else {
+				r.statistics.Columns = append(r.statistics.Columns, c)
+			}
+		}
+		if err := r.statistics.Apply(&r.schema); err != nil {
+			return err
+		}
+	}
+	r.base.Schema = r.schema
+	return nil
+}
+
+// standardizes says whether c is about a standardize step of the schema.
+func standardizes(s *reader.Schema, c reader.ColumnStatistics) bool {
+	for i := range s.Columns {
+		col := &s.Columns[i]
+		if col.Name == c.Column {
+			return c.Step < len(col.Transforms) && col.Transforms[c.Step].Kind == reader.TransformStandardize
+		}
+	}
+	return false
+}
+
+// missingStatistics says whether known lacks a standardize step of the schema
+// that the job gives no numbers for.
+func missingStatistics(s *reader.Schema, known *reader.Statistics) bool {
+	for i := range s.Columns {
+		for step, t := range s.Columns[i].Transforms {
+			if t.Kind != reader.TransformStandardize || t.HasMeanStd {
+				continue
+			}
+			if !slices.ContainsFunc(known.Columns, func(c reader.ColumnStatistics) bool {
+				return c.Column == s.Columns[i].Name && c.Step == step
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}

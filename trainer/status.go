@@ -1,0 +1,115 @@
+package trainer
+
+import (
+	"sync"
+	"time"
+
+	"aibox/pipeline"
+	"aibox/reader"
+	"aibox/sparsetable"
+)
+
+// Phase is what a job is doing.
+type Phase string
+
+// The phases of a job, in order; training and evaluating alternate.
+const (
+	PhaseStarting   Phase = "starting"
+	PhaseScanning   Phase = "scanning"
+	PhaseTraining   Phase = "training"
+	PhaseEvaluating Phase = "evaluating"
+	PhasePredicting Phase = "predicting"
+	PhaseSaving     Phase = "saving"
+)
+
+// Status is a job seen from outside while it runs. The zero value is ready for
+// use; all methods may be called from any goroutine.
+type Status struct {
+	mu struct {
+		sync.Mutex
+		View
+		reader *reader.Reader
+		pipe   *pipeline.Pipeline
+		table  sparsetable.Table
+		since  time.Time // start of the phase
+	}
+}
+
+// View is one look at a Status.
+type View struct {
+	Phase        Phase
+	Epoch        int     // 1-based; 0 outside of training
+	Epochs       int     // planned
+	Step         int64   // optimizer steps
+	Examples     int64   // in this phase
+	Loss         float64 // online log loss since the last metrics line
+	AUC          float64 // online AUC of this epoch so far; NaN when undefined
+	BadRows      int64
+	BytesRead    int64 // of BytesTotal, in this phase
+	BytesTotal   int64
+	PhaseElapsed time.Duration
+	Stages       []pipeline.StageStats
+	Table        sparsetable.Stats
+}
+
+// View returns the present state.
+func (s *Status) View() View {
+	s.mu.Lock()
+	v, r, p, t := s.mu.View, s.mu.reader, s.mu.pipe, s.mu.table
+	if !s.mu.since.IsZero() {
+		v.PhaseElapsed = time.Since(s.mu.since)
+	}
+	s.mu.Unlock()
+	if r != nil {
+		c := r.Counts()
+		v.BadRows, v.BytesTotal = c.BadRows, c.BytesTotal
+	}
+	if p != nil {
+		v.Stages = p.Stats()
+	}
+	if t != nil {
+		v.Table = t.Stats()
+	}
+	return v
+}
+
+// begin enters a phase.
+func (s *Status) begin(phase Phase, epoch, epochs int, r *reader.Reader, t sparsetable.Table) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.View = View{Phase: phase, Epoch: epoch, Epochs: epochs, Step: s.mu.Step, Loss: s.mu.Loss, AUC: s.mu.AUC}
+	s.mu.reader, s.mu.table, s.mu.pipe = r, t, nil
+	s.mu.since = time.Now()
+}
+
+// end leaves the phase: what it looked at is about to be closed.
+func (s *Status) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.reader, s.mu.table, s.mu.pipe = nil, nil, nil
+}
+
+func (s *Status) pipeline(p *pipeline.Pipeline) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.pipe = p
+}
+
+func (s *Status) batch(step int64, examples int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.Step = step
+	s.mu.Examples += int64(examples)
+}
+
+func (s *Status) metrics(loss, auc float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.Loss, s.mu.AUC = loss, auc
+}
+
+func (s *Status) bytes(done int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.BytesRead = done
+}

@@ -1,0 +1,168 @@
+package trainer
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/pipeline"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/metrics"
+	"aibox/trainer/modeldir"
+)
+
+// Summary is what a finished job reports, and the contents of summary.json.
+type Summary struct {
+	Name            string            `json:"name,omitempty"`
+	Version         string            `json:"aibox_version"`
+	ModelKind       string            `json:"model_kind"`
+	ModelDir        string            `json:"model_dir"`
+	Digest          string            `json:"digest"`
+	Seed            uint64            `json:"seed"`
+	WarmStart       string            `json:"warm_start,omitempty"`
+	KeptEpoch       int               `json:"kept_epoch"`
+	Steps           int64             `json:"steps"`
+	Examples        int64             `json:"trained_examples"`
+	TrainRows       ReadingSummary    `json:"train_rows"` // of one reading
+	EvalRows        ReadingSummary    `json:"eval_rows"`  // of one reading
+	Epochs          []EpochSummary    `json:"epochs"`
+	Eval            *metrics.Report   `json:"eval,omitempty"` // of the kept epoch
+	DenseParameters int64             `json:"dense_parameters"`
+	Table           sparsetable.Stats `json:"table"`
+	ExpiredRows     int64             `json:"expired_rows"`
+	Limiting        string            `json:"limiting_stage"` // of the last epoch: what bounded the job
+	ElapsedSeconds  float64           `json:"elapsed_seconds"`
+	ExamplesPerSec  float64           `json:"training_examples_per_second"`
+	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
+	Files           map[string]string `json:"files"`
+
+	trainingTime time.Duration
+}
+
+// ReadingSummary counts the input rows of one reading of the data.
+type ReadingSummary struct {
+	Good        int64            `json:"good"`
+	Bad         int64            `json:"bad"`
+	BadByReason map[string]int64 `json:"bad_by_reason,omitempty"`
+	Dropped     int64            `json:"dropped_by_sampling"`
+}
+
+// EpochSummary is one reading of the training data.
+type EpochSummary struct {
+	Epoch    int             `json:"epoch"`
+	Examples int64           `json:"examples"`
+	Seconds  float64         `json:"seconds"`
+	Online   metrics.Report  `json:"online"`
+	Eval     *metrics.Report `json:"eval,omitempty"`
+	Stages   []StageSummary  `json:"stages"`
+
+	stages []pipeline.StageStats
+}
+
+// StageSummary is a stage's line in the paper's Table 1.
+type StageSummary struct {
+	Name           string  `json:"name"`
+	Items          int64   `json:"passes"`
+	BusySeconds    float64 `json:"busy_seconds"`
+	StarvedSeconds float64 `json:"starved_seconds"`
+	BlockedSeconds float64 `json:"blocked_seconds"`
+}
+
+func readingSummary(c reader.Counts) ReadingSummary {
+	s := ReadingSummary{Good: c.Rows - c.BadRows, Bad: c.BadRows, Dropped: c.Dropped}
+	for _, r := range c.Bad {
+		if s.BadByReason == nil {
+			s.BadByReason = make(map[string]int64)
+		}
+		s.BadByReason[r.Reason.String()] = r.Rows
+	}
+	return s
+}
+
+func (s *Summary) addEpoch(epoch int, rep metrics.Report, stages []pipeline.StageStats, took time.Duration) {
+	e := EpochSummary{Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds(), Online: rep, stages: stages}
+	for _, st := range stages {
+		e.Stages = append(e.Stages, StageSummary{
+			Name: st.Name, Items: st.Items,
+			BusySeconds: st.Busy.Seconds(), StarvedSeconds: st.Starved.Seconds(), BlockedSeconds: st.Blocked.Seconds(),
+		})
+	}
+	s.Epochs = append(s.Epochs, e)
+	s.trainingTime += took
+}
+
+func (s *Summary) addEvaluation(epoch int, rep metrics.Report) {
+	for i := range s.Epochs {
+		if s.Epochs[i].Epoch == epoch {
+			s.Epochs[i].Eval = &rep
+		}
+	}
+}
+
+// complete fills in what is known once the model is committed.
+func (s *Summary) complete(r *run, m *modeldir.Manifest, expired int64) {
+	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
+	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
+	s.Digest, s.KeptEpoch, s.Steps, s.Examples = m.Digest, m.Epoch, m.Step, r.examples
+	s.Table, s.ExpiredRows = r.table.Stats(), expired
+	for _, p := range r.model.Params() {
+		s.DenseParameters += int64(len(p.Data))
+	}
+	for _, e := range s.Epochs {
+		if e.Epoch == m.Epoch {
+			s.Eval = e.Eval
+		}
+	}
+	if n := len(s.Epochs); n > 0 {
+		s.Limiting = pipeline.Limiting(s.Epochs[n-1].stages)
+	}
+	s.ElapsedSeconds = time.Since(r.started).Seconds()
+	if s.trainingTime > 0 {
+		s.ExamplesPerSec = float64(s.Examples) / s.trainingTime.Seconds()
+	}
+	s.PeakMemoryBytes = peakMemoryBytes()
+	dir := r.job.Output.ModelDir
+	s.Files = map[string]string{
+		"model":      dir,
+		"summary":    filepath.Join(dir, summaryName),
+		"metrics":    or(r.job.Output.Metrics, filepath.Join(dir, "metrics.jsonl")),
+		"quarantine": filepath.Join(dir, quarantineName),
+	}
+	if r.job.Output.TensorBoard != "none" {
+		s.Files["tensorboard"] = or(r.job.Output.TensorBoard, filepath.Join(dir, "tensorboard"))
+	}
+}
+
+// StageTable is the stage table of the last epoch as text; empty when the
+// summary was read back from a file.
+func (s *Summary) StageTable() string {
+	if n := len(s.Epochs); n > 0 && s.Epochs[n-1].stages != nil {
+		return pipeline.Table(s.Epochs[n-1].stages)
+	}
+	return ""
+}
+
+const (
+	summaryName    = "summary.json"
+	quarantineName = "quarantine.jsonl"
+)
+
+func (s *Summary) write(dir string) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return modeldir.WriteFile(filepath.Join(dir, summaryName), append(data, '\n'))
+}
+
+// peakMemoryBytes is the largest resident set of the process so far.
+func peakMemoryBytes() int64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Maxrss * 1024 // Linux counts KiB
+}

@@ -1,0 +1,316 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"aibox/configs"
+	"aibox/sparsetable"
+	"aibox/trainer/model"
+	"aibox/trainer/modeldir"
+)
+
+// warmStart fills model, optimizers and table from the earlier model. What the
+// two have in common is taken over by name: a field, dense feature or tower
+// that was added starts fresh, one that was removed is forgotten. Optimizer
+// state goes along where both use the same kind of optimizer; where it cannot,
+// the log says so.
+func (r *run) warmStart(ctx context.Context) error {
+	earlier, err := configs.Parse(filepath.Join(r.previous.Dir, "job.yaml"), r.previous.Job, configs.LoadOptions{})
+	if err != nil {
+		return fmt.Errorf("job file of the earlier model: %w", err)
+	}
+	schema, err := Schema(earlier)
+	if err != nil {
+		return fmt.Errorf("job file of the earlier model: %w", err)
+	}
+	spec, err := modelSpec(earlier, &schema)
+	if err != nil {
+		return fmt.Errorf("model of the earlier model directory: %w", err)
+	}
+	old, err := model.New(spec) // for the names of its columns
+	if err != nil {
+		return err
+	}
+	t := takeover{run: r, earlier: earlier, old: old, oldSpec: spec}
+	if err := t.dense(); err != nil {
+		return fmt.Errorf("training.warm_start %s: %w", r.previous.Dir, err)
+	}
+	if err := t.rows(ctx); err != nil {
+		return fmt.Errorf("training.warm_start %s: %w", r.previous.Dir, err)
+	}
+	r.engine.step = r.previous.Step
+	r.engine.firstStep = r.previous.Step
+	return nil
+}
+
+// takeover moves an earlier model's values into a run.
+type takeover struct {
+	run     *run
+	earlier *configs.Job
+	old     *model.Model
+	oldSpec model.Spec
+}
+
+// dense takes over parameters, batch-norm statistics and optimizer state.
+func (t *takeover) dense() error {
+	r := t.run
+	if r.spec.Kind != t.oldSpec.Kind {
+		r.log.Warn("warm start: another kind of model; only parameters with the same name and inputs are taken over",
+			"earlier", t.oldSpec.Kind, "now", r.spec.Kind)
+	}
+	sameOptimizer := r.job.Optimizer.Dense.Kind == t.earlier.Optimizer.Dense.Kind
+	if !sameOptimizer {
+		r.log.Warn("warm start: another dense optimizer; its state starts fresh",
+			"earlier", t.earlier.Optimizer.Dense.Kind, "now", r.job.Optimizer.Dense.Kind)
+	}
+	saved := make(map[string]modeldir.Tensor)
+	for _, s := range r.previous.Dense {
+		saved[s.Name] = s
+	}
+	state := make(map[string][][]float32) // parameter -> its slots, new
+	oldState := make(map[string][]string) // parameter -> names of its slots
+	for _, s := range r.dense.State() {
+		p := s.Name[:strings.LastIndexByte(s.Name, '/')]
+		state[p] = append(state[p], s.Data)
+		oldState[p] = append(oldState[p], optimizerPrefix+s.Name)
+	}
+	var fresh []string
+	for _, p := range r.model.Params() {
+		s, ok := saved[paramPrefix+p.Name]
+		if !ok {
+			fresh = append(fresh, p.Name)
+			continue
+		}
+		m, err := matchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
+		if err != nil {
+			return err
+		}
+		m.copy(p.Data, s.Data)
+		if m.fresh > 0 {
+			fresh = append(fresh, fmt.Sprintf("%s (%d of %d values)", p.Name, m.fresh, len(p.Data)))
+		}
+		if !sameOptimizer {
+			continue
+		}
+		for i, name := range oldState[p.Name] {
+			if o, ok := saved[name]; ok && len(o.Data) == len(s.Data) {
+				m.copy(state[p.Name][i], o.Data)
+			} else {
+				r.log.Warn("warm start: the earlier model lacks optimizer state; it starts fresh", "state", name)
+			}
+		}
+	}
+	for _, p := range r.model.Buffers() {
+		if s, ok := saved[bufferPrefix+p.Name]; ok && len(s.Data) == len(p.Data) {
+			copy(p.Data, s.Data)
+		} else {
+			fresh = append(fresh, p.Name)
+		}
+	}
+	if len(fresh) > 0 {
+		r.log.Info("warm start: dense parameters that start fresh", "parameters", fresh)
+	}
+	return nil
+}
+
+// axesMatch says, for the entries of each axis of a parameter, where they were
+// in the earlier one: -1 for entries that are new.
+type axesMatch struct {
+	from     [][]int
+	oldShape []int
+	fresh    int // values that are new
+}
+
+// matchAxes fails when an axis that goes by position has another length:
+// changed layer sizes cannot be taken over.
+func matchAxes(name string, oldShape []int, oldNames [][]string, shape []int, names [][]string) (*axesMatch, error) {
+	if len(oldShape) != len(shape) {
+		return nil, fmt.Errorf("parameter %s had %d axes and has %d", name, len(oldShape), len(shape))
+	}
+	m := &axesMatch{oldShape: oldShape}
+	kept := 1
+	for a := range shape {
+		var from []int
+		if a < len(names) && names[a] != nil && a < len(oldNames) && oldNames[a] != nil {
+			at := make(map[string]int, oldShape[a])
+			for i, n := range oldNames[a] {
+				at[n] = i
+			}
+			for _, n := range names[a] {
+				i, ok := at[n]
+				if !ok {
+					i = -1
+				}
+				from = append(from, i)
+			}
+		} else {
+			if oldShape[a] != shape[a] {
+				return nil, fmt.Errorf("parameter %s had shape %v and has %v; layer sizes must stay as they were: set them back, or train without warm_start", name, oldShape, shape)
+			}
+			for i := range shape[a] {
+				from = append(from, i)
+			}
+		}
+		known := 0
+		for _, i := range from {
+			if i >= 0 {
+				known++
+			}
+		}
+		kept *= known
+		m.from = append(m.from, from)
+	}
+	total := 1
+	for _, n := range shape {
+		total *= n
+	}
+	m.fresh = total - kept
+	return m, nil
+}
+
+// copy takes over the values of old that into has too.
+func (m *axesMatch) copy(into, old []float32) {
+	switch len(m.from) {
+	case 1:
+		for i, from := range m.from[0] {
+			if from >= 0 {
+				into[i] = old[from]
+			}
+		}
+	case 2:
+		width, oldWidth := len(m.from[1]), m.oldShape[1]
+		for i, fi := range m.from[0] {
+			if fi < 0 {
+				continue
+			}
+			for j, fj := range m.from[1] {
+				if fj >= 0 {
+					into[i*width+j] = old[fi*oldWidth+fj]
+				}
+			}
+		}
+	default:
+		panic(fmt.Sprintf("trainer: parameter with %d axes", len(m.from)))
+	}
+}
+
+// rows takes over the table.
+func (t *takeover) rows(ctx context.Context) error {
+	r := t.run
+	table, err := r.previous.OpenTable(ctx)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	oldLayout := table.Layout()
+	values, err := matchAxes("row", []int{oldLayout.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.layout.ValueDim}, [][]string{r.spec.RowNames()})
+	if err != nil {
+		return err
+	}
+	if t.oldSpec.EmbeddingDim != r.spec.EmbeddingDim && oldLayout.ValueDim > 1 && r.layout.ValueDim > 1 {
+		return fmt.Errorf("embedding_dim was %d and is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
+	}
+	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 && oldLayout == r.layout
+	if !sameState {
+		r.log.Warn("warm start: rows or their optimizer have changed; the state of row optimizers starts fresh",
+			"earlier", t.earlier.Optimizer.Rows.Kind, "now", r.job.Optimizer.Rows.Kind)
+	}
+	t.warnFields()
+	c := &converter{take: values, sameState: sameState, from: oldLayout, to: r.layout, init: r.rowInit, refresh: r.engine.rows.Init}
+	n, err := importTable(ctx, table, r.table, c.convert)
+	if err != nil {
+		return err
+	}
+	r.log.Info("warm start", "model", r.previous.Dir, "rows", n, "step", r.previous.Step)
+	return nil
+}
+
+// warnFields logs embedding spaces that the two models do not share.
+func (t *takeover) warnFields() {
+	spaces := func(job *configs.Job) map[string]bool {
+		out := make(map[string]bool)
+		for _, c := range job.SparseColumns() {
+			out[or(c.Space, c.Name)] = true
+		}
+		return out
+	}
+	old, now := spaces(t.earlier), spaces(t.run.job)
+	for _, s := range slices.Sorted(maps.Keys(now)) {
+		if !old[s] {
+			t.run.log.Info("warm start: new embedding space", "space", s)
+		}
+	}
+	for _, s := range slices.Sorted(maps.Keys(old)) {
+		if !now[s] {
+			t.run.log.Info("warm start: embedding space is no longer used; its rows stay until they expire", "space", s)
+		}
+	}
+}
+
+// converter turns rows of an earlier layout into the present one.
+type converter struct {
+	take      *axesMatch
+	sameState bool
+	from, to  sparsetable.Layout
+	init      func(key uint64, row []float32)
+	refresh   func(values, state []float32)
+	buf       []float32
+}
+
+// convert returns row in the present layout, valid until the next call.
+func (c *converter) convert(key uint64, row []float32) []float32 {
+	if c.sameState {
+		return row
+	}
+	if c.buf == nil {
+		c.buf = make([]float32, c.to.Words())
+	}
+	clear(c.buf)
+	c.init(key, c.buf) // values that are new
+	c.take.copy(c.to.Values(c.buf), c.from.Values(row))
+	clear(c.to.State(c.buf))
+	c.refresh(c.to.Values(c.buf), c.to.State(c.buf))
+	c.to.SetStats(c.buf, c.from.Stats(row))
+	return c.buf
+}
+
+// errStopScan ends a scan whose rows nobody wants any more.
+var errStopScan = errors.New("stop")
+
+// importTable copies every row of from into to.
+func importTable(ctx context.Context, from, to sparsetable.Table, convert func(uint64, []float32) []float32) (int64, error) {
+	var scanErr error
+	// Scan pushes and Import pulls: iter.Pull2 turns one into the other.
+	next, stop := iter.Pull2(func(yield func(uint64, []float32) bool) {
+		scanErr = from.Scan(ctx, func(key uint64, row []float32) error {
+			if !yield(key, convert(key, row)) {
+				return errStopScan
+			}
+			return nil
+		})
+	})
+	defer stop()
+	return to.Import(ctx, rowFunc(func() (uint64, []float32, error) {
+		key, row, ok := next()
+		switch {
+		case ok:
+			return key, row, nil
+		case scanErr != nil:
+			return 0, nil, scanErr
+		}
+		return 0, nil, io.EOF
+	}))
+}
+
+// rowFunc is a sparsetable.RowSource.
+type rowFunc func() (uint64, []float32, error)
+
+func (f rowFunc) Next() (uint64, []float32, error) { return f() }
