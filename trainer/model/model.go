@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrNotFinite: the loss or a logit is NaN or infinite. Nothing has been
-// updated.
+// ErrNotFinite: the loss, a logit or a batch statistic is NaN or infinite.
+// Nothing has been updated.
 var ErrNotFinite = errors.New("model: not a finite number")
 
 // normMomentum is the share of a mini-batch in the running statistics of batch
@@ -101,8 +101,8 @@ type Result struct {
 
 // Train runs the network forward and backward over a mini-batch, fills every
 // parameter's Grad, overwriting what was there, and updates Buffers. It does
-// not change parameters. The error wraps ErrNotFinite when the loss is NaN or
-// infinite; then Buffers are as they were.
+// not change parameters. The error wraps ErrNotFinite when the loss or a batch
+// statistic is NaN or infinite; then Buffers are as they were.
 func (m *Model) Train(in *Inputs) (Result, error) {
 	if err := in.check(m.spec, true); err != nil {
 		return Result{}, err
@@ -119,6 +119,11 @@ func (m *Model) Train(in *Inputs) (Result, error) {
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
 		return Result{}, fmt.Errorf("%w: the loss of step %d is %g; %s", ErrNotFinite, in.Step, loss,
 			"lower the learning rate, or look for extreme dense features")
+	}
+	for _, n := range c.norms {
+		if err := n.check(); err != nil {
+			return Result{}, err
+		}
 	}
 	for _, cp := range c.copies {
 		copy(cp.to, floats(cp.node))
@@ -184,6 +189,17 @@ func (m *Model) compiled(n int, training bool) (*compiled, error) {
 // floats returns a node's last value.
 func floats(node *gorgonia.Node) []float32 {
 	return node.Value().(*tensor.Dense).Float32s()
+}
+
+// check reports statistics that would spoil the running ones for good. A huge
+// value can pass through a normalization and leave a finite loss.
+func (n norm) check() error {
+	for _, v := range floats(n.stats) {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return fmt.Errorf("%w: batch statistics that feed %s and %s", ErrNotFinite, n.mean.Name, n.variance.Name)
+		}
+	}
+	return nil
 }
 
 // update moves the running statistics towards those of the last run, over n

@@ -1,0 +1,299 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand"
+	"runtime"
+	"testing"
+
+	"aibox/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// digest hashes the bits of numbers.
+func digest(slices ...[]float32) string {
+	h := sha256.New()
+	for _, s := range slices {
+		binary.Write(h, binary.LittleEndian, int64(len(s)))
+		binary.Write(h, binary.LittleEndian, s)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// state hashes everything that a step can have changed.
+func state(m *Model, res Result) string {
+	all := [][]float32{res.Logits, res.RowGrads, {float32(res.Loss)}}
+	for _, p := range m.Params() {
+		all = append(all, p.Data, p.Grad)
+	}
+	for _, p := range m.Buffers() {
+		all = append(all, p.Data)
+	}
+	return digest(all...)
+}
+
+// wide enlarges a spec until its ops are worth several threads.
+func wide(s Spec) Spec {
+	s.EmbeddingDim = 16
+	s.HiddenLayers = []int{70, 40}
+	if s.Kind == KindDCN || s.Kind == KindDCNv2 {
+		s.CrossRank *= 9
+	}
+	if len(s.Dense) > 0 && s.Kind == KindDLRM {
+		s.BottomLayers = []int{40, 16}
+	}
+	return s
+}
+
+// TestThreadsAndLevels trains every model for two steps with one thread and
+// several, another GOMAXPROCS, and every instruction set level, and wants the same bits.
+func TestThreadsAndLevels(t *testing.T) {
+	steps := func(spec Spec) string {
+		rng := rand.New(rand.NewSource(5))
+		m := mustNew(t, spec)
+		perturb(rng, m)
+		in := randomInputs(rng, spec, 401, 150)
+		var last string
+		for range 2 {
+			in.Step++
+			res, err := m.Train(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last += state(m, res)
+			descend(m, in, res, 0.1)
+		}
+		return last
+	}
+	level, procs := kernel.Level(), runtime.GOMAXPROCS(0)
+	defer func() {
+		kernel.SetThreads(0)
+		runtime.GOMAXPROCS(procs)
+		if err := kernel.SetLevel(level); err != nil {
+			t.Error(err)
+		}
+	}()
+	for name, spec := range zoo() {
+		spec = wide(spec)
+		kernel.SetThreads(1)
+		want := steps(spec)
+		const threads = 4
+		kernel.SetThreads(threads)
+		runtime.GOMAXPROCS(threads)
+		if got := steps(spec); got != want {
+			t.Errorf("%s: %d threads give %s, one gives %s", name, threads, got, want)
+		}
+		runtime.GOMAXPROCS(procs)
+		for _, l := range kernel.Levels() {
+			if l == level {
+				continue
+			}
+			if err := kernel.SetLevel(l); err != nil {
+				t.Fatal(err)
+			}
+			if got := steps(spec); got != want {
+				t.Errorf("%s: level %s gives %s, %s gives %s", name, l, got, level, want)
+			}
+		}
+		if err := kernel.SetLevel(level); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// descend is one step of plain gradient descent on parameters and rows.
+func descend(m *Model, in *Inputs, res Result, rate float32) {
+	for _, p := range m.Params() {
+		for i, g := range p.Grad {
+			p.Data[i] -= float32(rate * g)
+		}
+	}
+	for i, g := range res.RowGrads {
+		in.Rows[i] -= float32(rate * g)
+	}
+}
+
+// TestNothingStays checks that what a call returns depends on that call alone:
+// not on gradients, results and mini-batches of other sizes before it.
+func TestNothingStays(t *testing.T) {
+	for name, spec := range zoo() {
+		t.Run(name, func(t *testing.T) {
+			rng := newRand(t, 21)
+			m := mustNew(t, spec)
+			perturb(rng, m)
+			in, other, small := randomInputs(rng, spec, 13, 20), randomInputs(rng, spec, 13, 31), randomInputs(rng, spec, 4, 3)
+			start := saveBuffers(m)
+			train := func(in *Inputs) string {
+				start()
+				res, err := m.Train(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return state(m, res)
+			}
+			infer := func(in *Inputs) string {
+				start()
+				logits, err := m.Infer(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return digest(logits)
+			}
+			trained, inferred := train(in), infer(in)
+			for i, before := range []func(){
+				func() {},
+				func() { train(other) },
+				func() { train(small); infer(other) },
+				func() { poison(m) },
+			} {
+				before()
+				if got := train(in); got != trained {
+					t.Errorf("case %d: Train gives %s, before it gave %s", i, got, trained)
+				}
+				before()
+				if got := infer(in); got != inferred {
+					t.Errorf("case %d: Infer gives %s, before it gave %s", i, got, inferred)
+				}
+			}
+		})
+	}
+}
+
+// saveBuffers returns a function that puts the buffers back as they are now.
+func saveBuffers(m *Model) func() {
+	var saved [][]float32
+	for _, p := range m.Buffers() {
+		saved = append(saved, append([]float32(nil), p.Data...))
+	}
+	return func() {
+		for i, p := range m.Buffers() {
+			copy(p.Data, saved[i])
+		}
+	}
+}
+
+// poison fills every result of every op, gradients among them, with NaN.
+func poison(m *Model) {
+	nan := float32(math.NaN())
+	for _, c := range m.graphs {
+		for _, n := range c.graph.AllNodes() {
+			d, ok := n.Value().(*tensor.Dense)
+			if n.Op() == nil || !ok {
+				continue
+			}
+			for i := range d.Float32s() {
+				d.Float32s()[i] = nan
+			}
+		}
+	}
+	for _, p := range m.Params() {
+		for i := range p.Grad {
+			p.Grad[i] = nan
+		}
+	}
+}
+
+// TestBatchSizeDoesNotMatter infers examples together and in mini-batches of
+// other sizes and wants the same bits for each.
+func TestBatchSizeDoesNotMatter(t *testing.T) {
+	for name, spec := range zoo() {
+		t.Run(name, func(t *testing.T) {
+			rng := newRand(t, 31)
+			m := mustNew(t, spec)
+			perturb(rng, m)
+			in := randomInputs(rng, spec, 11, 9)
+			all, err := m.Infer(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := append([]float32(nil), all...)
+			for _, size := range []int{1, 4} {
+				for lo := 0; lo < in.N; lo += size {
+					hi := min(lo+size, in.N)
+					got, err := m.Infer(part(in, spec, lo, hi))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, z := range got {
+						if math.Float32bits(z) != math.Float32bits(want[lo+i]) {
+							t.Fatalf("example %d: %g in mini-batches of %d, %g in one of %d", lo+i, z, size, want[lo+i], in.N)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// part is examples [lo, hi) of a mini-batch, with all its rows.
+func part(in *Inputs, spec Spec, lo, hi int) *Inputs {
+	f, p := len(spec.Fields), len(spec.Dense)
+	from, to := in.Offsets[lo*f], in.Offsets[hi*f]
+	out := &Inputs{N: hi - lo, Rows: in.Rows, Index: in.Index[from:to], Dense: in.Dense[lo*p : hi*p], Step: in.Step}
+	for _, o := range in.Offsets[lo*f : hi*f+1] {
+		out.Offsets = append(out.Offsets, o-from)
+	}
+	if in.BagWeights != nil {
+		out.BagWeights = in.BagWeights[from:to]
+	}
+	return out
+}
+
+// TestGraphsEvicted uses more mini-batch sizes than graphs are kept.
+func TestGraphsEvicted(t *testing.T) {
+	spec := zoo()["dlrm"]
+	rng := newRand(t, 41)
+	m := mustNew(t, spec)
+	in := randomInputs(rng, spec, 2*graphsKept, 9)
+	first, err := m.Infer(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := digest(first)
+	for n := 1; n < 2*graphsKept; n++ {
+		if _, err := m.Infer(part(in, spec, 0, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(m.graphs) > graphsKept {
+		t.Errorf("%d graphs kept, the bound is %d", len(m.graphs), graphsKept)
+	}
+	again, err := m.Infer(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := digest(again); got != want {
+		t.Errorf("after eviction the logits are %s, before %s", got, want)
+	}
+}
+
+// TestGraphIsOurs checks that a differentiated graph holds nothing but ops of
+// package ops and one constant, and that its values are reachable by Children.
+func TestGraphIsOurs(t *testing.T) {
+	for name, spec := range zoo() {
+		m := mustNew(t, spec)
+		g, err := m.Graph(4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		constants := 0
+		for _, n := range g.AllNodes() {
+			if n.Op() == nil {
+				continue
+			}
+			if n.Op().Arity() == 0 {
+				constants++
+			} else if _, ok := n.Op().(gorgonia.UsePreallocDoer); ok {
+				t.Errorf("%s: %v would be given memory by the machine", name, n.Op())
+			}
+		}
+		if constants != 1 {
+			t.Errorf("%s: %d constants", name, constants)
+		}
+	}
+}
