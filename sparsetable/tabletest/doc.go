@@ -17,10 +17,19 @@ import (
 // Options.Kind set, is one.
 type Opener func(context.Context, sparsetable.Options) (sparsetable.Table, error)
 
-// Run runs the whole suite.
+// Run runs the whole suite. What a table keeps on disk is its own affair, but
+// it must go through Options.FS.
 func Run(t *testing.T, open Opener) {
 	t.Run("Random", func(t *testing.T) { testRandom(t, open) })
-
+	t.Run("ManyKeys", func(t *testing.T) { testManyKeys(t, open) })
+	t.Run("OpenErrors", func(t *testing.T) { testOpenErrors(t, open) })
+	t.Run("ReadOnly", func(t *testing.T) { testReadOnly(t, open) })
+	t.Run("Budget", func(t *testing.T) { testBudget(t, open) })
+	t.Run("Misuse", func(t *testing.T) { testMisuse(t, open) })
+	t.Run("Cancel", func(t *testing.T) { testCancel(t, open) })
+	t.Run("TrainWhileSaving", func(t *testing.T) { testTrainWhileSaving(t, open) })
+	t.Run("FailEveryOperation", func(t *testing.T) { testFailEveryOperation(t, open) })
+	t.Run("Corruption", func(t *testing.T) { testCorruption(t, open) })
 }
 
 // layout of most tests: small, with an odd number of words.
