@@ -118,12 +118,12 @@ func (k *kerberosLogin) loginLocked() (*client.Client, error) {
 		switch {
 		case strings.Contains(text, "communicat"): // "communication error with KDC", "failed to communicate with KDC"
 			return nil, fmt.Errorf("%w: login of %s@%s: %w", errKDC, name, realm, err)
-		case strings.Contains(text, "PREAUTH_FAILED"), strings.Contains(text, "INTEGRITY"):
+		case strings.Contains(text, "matching key not found"):
+			text = "it holds no key of this principal; `klist -k -e` lists its keys"
+		case strings.Contains(text, "PREAUTH_FAILED"), strings.Contains(text, "Decrypting_Error"):
 			text = "the key in it is not (or no longer) the principal's: export it again with ktadd"
 		case strings.Contains(text, "C_PRINCIPAL_UNKNOWN"):
 			text = "the KDC does not know this principal"
-		case strings.Contains(text, "matching key not found"):
-			text = "it holds no key of this principal; `klist -k -e` lists its keys"
 		}
 		return nil, fmt.Errorf("login of %s@%s with key table %s refused: %s", name, realm, k.keytab, text)
 	}

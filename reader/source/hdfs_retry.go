@@ -146,13 +146,10 @@ func (r *retrier) judge(err error) verdict {
 	if errors.As(err, &own) || errors.As(err, &corrupt) {
 		return verdict{final: err}
 	}
-	user := r.c.conf.base.User
-	if r.c.krb != nil {
-		user = "the Kerberos principal"
-	} else {
-		user = "user " + user
+	if v, ok := r.judgeLogin(err); ok {
+		return v
 	}
-	permission := verdict{kind: ErrPermission, attempts: 1, hint: user + " may not read it; ask its owner, or set another identity in data.hdfs"}
+	permission := verdict{kind: ErrPermission, attempts: 1, hint: r.whoMayNot()}
 
 	var remote hdfs.Error
 	if errors.As(err, &remote) {
@@ -167,7 +164,7 @@ func (r *retrier) judge(err error) verdict {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return verdict{kind: ErrNotFound, attempts: 1}
-	case errors.Is(err, os.ErrPermission) && !errors.As(err, new(*loginError)):
+	case errors.Is(err, os.ErrPermission):
 		return permission
 	case errors.Is(err, errLibraryChanged):
 		return verdict{kind: ErrUnsupported, attempts: 1}
@@ -196,23 +193,46 @@ func (r *retrier) judge(err error) verdict {
 	return v
 }
 
-// judgeKerberos knows the errors of logins, which reach us as text.
-func (r *retrier) judgeKerberos(err error) (verdict, bool) {
+// whoMayNot is the hint for a refused permission.
+func (r *retrier) whoMayNot() string {
+	who := "user " + r.c.conf.base.User
+	if r.c.krb != nil {
+		if who = r.c.krb.principal; who == "" {
+			who = "the ticket cache's principal"
+		}
+	}
+	what := "read"
+	if r.op == "create" || r.op == "write" {
+		what = "write"
+	}
+	return fmt.Sprintf("%s may not %s it: ask its owner, or act as someone else by the settings in data.hdfs", who, what)
+}
+
+// judgeLogin knows the errors of our own logins.
+func (r *retrier) judgeLogin(err error) (verdict, bool) {
 	var login *loginError
-	text := err.Error()
 	switch {
-	case errors.As(err, &login):
-		v := verdict{kind: ErrPermission, attempts: 1}
-		switch {
-		case errors.Is(err, errKDC):
-			v = verdict{kind: ErrUnavailable, hint: "is the KDC of krb5.conf running?"}
-			if !r.c.reached.Load() {
-				v.budget = firstContactRetry
-			}
-		case errors.Is(err, errTicketExpired) && r.c.reached.Load():
-			v.attempts = 0 // kinit may be about to renew it
+	case !errors.As(err, &login):
+		return verdict{}, false
+	case errors.Is(err, errKDC):
+		v := verdict{kind: ErrUnavailable, hint: "is the KDC of krb5.conf running?"}
+		if !r.c.reached.Load() {
+			v.budget = firstContactRetry
 		}
 		return v, true
+	case errors.Is(err, errTicketExpired) && r.c.reached.Load():
+		return verdict{kind: ErrPermission}, true // kinit may be about to renew it
+	case errors.Is(err, os.ErrNotExist):
+		return verdict{kind: ErrConfig, attempts: 1}, true
+	}
+	return verdict{kind: ErrPermission, attempts: 1}, true
+}
+
+// judgeKerberos knows the errors of the library's logins at NameNodes, which
+// reach us as text.
+func (r *retrier) judgeKerberos(err error) (verdict, bool) {
+	text := err.Error()
+	switch {
 	case strings.Contains(text, "kerberos authentication not supported by namenode"):
 		return verdict{kind: ErrConfig, attempts: 1,
 			hint: "the cluster has no Kerberos: leave the kerberos settings out"}, true
