@@ -24,10 +24,8 @@ type inputFile struct {
 // footers are checked: enough to hide the round trips of HDFS.
 const openAhead = 16
 
-// openFiles lists the input and checks the header or footer of every file
-// against the plan, so that a file of the wrong kind is found at once and not
-// after hours. Files of 0 bytes are left out.
-func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, total int64, err error) {
+// listFiles lists the input. Files of 0 bytes are left out.
+func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64, err error) {
 	listed, err := o.Sources.Expand(ctx, o.URIs)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reader: %w", err)
@@ -46,6 +44,17 @@ func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, to
 	}
 	if len(files) == 0 {
 		return nil, 0, fmt.Errorf("reader: %s: %d files, all of them empty: %w", strings.Join(o.URIs, ", "), len(listed), ErrNoExamples)
+	}
+	return files, total, nil
+}
+
+// openFiles lists the input and checks the header or footer of every file
+// against the plan, so that a file of the wrong kind is found at once and not
+// after hours.
+func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, total int64, err error) {
+	files, total, err = listFiles(ctx, o)
+	if err != nil {
+		return nil, 0, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openAhead)

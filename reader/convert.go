@@ -1,0 +1,293 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+)
+
+// ConvertOptions says what Convert reads, does and writes.
+//
+//	From -> Joins -> Columns -> SortBy -> Split -> To[0], To[1]
+type ConvertOptions struct {
+	// From is the input; of it the schema's roles and transforms, BatchSize,
+	// sampling and shuffling do not matter. With a header, or in Parquet, the
+	// schema may have no columns: then all of the first file's are taken. Limit
+	// counts rows.
+	From  Options
+	Joins []Join
+	// Columns are written, in this order; none means all columns of the input
+	// and the joined ones, as the input's schema has them.
+	Columns []OutputColumn
+	// SortBy is a column of the input or a joined one, "" for the input's order.
+	// Numbers sort as numbers if every cell is one (empty cells come first),
+	// else cells sort as bytes. Rows with equal cells keep their order.
+	SortBy     string
+	Descending bool
+	Split      Split
+	// To are the files that are written: one, or two with a Split. Names give
+	// the compression, as in CreateRows.
+	To        []string
+	Format    Format
+	Header    bool // csv, tsv
+	Delimiter byte // csv, tsv; 0: the format's own
+	// MemoryBytes bounds the joined tables and the sorted rows together, which
+	// are held in memory; 0: 4 GiB.
+	MemoryBytes int64
+}
+
+// OutputColumn is a column that Convert writes.
+type OutputColumn struct {
+	From   string // column of the input or of a join; "": Column.Name
+	Column Column // its name and what the output format needs of it
+}
+
+// defaultConvertMemory is what a small server can spare.
+const defaultConvertMemory = 4 << 30
+
+// ConvertSummary says what Convert did.
+type ConvertSummary struct {
+	Counts    Counts  `json:"counts"`
+	Written   []int64 `json:"written"`   // rows per file of To
+	Unmatched []int64 `json:"unmatched"` // rows per join without a partner
+}
+
+// Convert reads rows of any format and writes them in any other. Cells go over
+// as text; where the output format is narrower than text, NewRowWriter says what
+// becomes of them. The files of To appear when all is done, or not at all.
+func Convert(ctx context.Context, o ConvertOptions) (*ConvertSummary, error) {
+	c := &converter{options: &o, memory: &memoryBudget{left: o.MemoryBytes}}
+	if o.MemoryBytes == 0 {
+		c.memory.left = defaultConvertMemory
+	}
+	if err := o.Split.check(len(o.To)); err != nil {
+		return nil, err
+	}
+	summary, err := c.run(ctx)
+	if err != nil {
+		return nil, errors.Join(err, c.abort())
+	}
+	return summary, nil
+}
+
+// converter is the state of one Convert.
+type converter struct {
+	options *ConvertOptions
+	memory  *memoryBudget
+	in      *rawRows
+	joins   []*joinTable
+	take    []int // output column -> available column
+	sortBy  int   // available column, or -1
+	files   []*RowFile
+	written []int64
+}
+
+func (c *converter) run(ctx context.Context) (summary *ConvertSummary, err error) {
+	o := c.options
+	if c.in, err = openRaw(ctx, o.From, nil); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.in.close()) }()
+	available := slices.Clone(c.in.names)
+	for i := range o.Joins {
+		table, err := loadJoin(ctx, &o.Joins[i], &o.From, available, c.memory)
+		if err != nil {
+			return nil, err
+		}
+		c.joins = append(c.joins, table)
+		available = append(available, table.add...)
+	}
+	schema, err := c.outputSchema(available)
+	if err != nil {
+		return nil, err
+	}
+	for _, uri := range o.To {
+		f, err := CreateRows(ctx, o.From.Sources, uri, o.Format, schema)
+		if err != nil {
+			return nil, err
+		}
+		c.files = append(c.files, f)
+	}
+	c.written = make([]int64, len(c.files))
+	if c.sortBy >= 0 {
+		err = c.sorted(ctx)
+	} else {
+		err = c.streamed(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range c.files {
+		if err := f.Close(); err != nil {
+			return nil, fmt.Errorf("reader: %w", err)
+		}
+	}
+	summary = &ConvertSummary{Counts: c.in.rows.snapshot(), Written: c.written}
+	for _, t := range c.joins {
+		summary.Unmatched = append(summary.Unmatched, t.unmatched)
+	}
+	return summary, nil
+}
+
+// abort discards the files.
+func (c *converter) abort() error {
+	var faults []error
+	for _, f := range c.files {
+		faults = append(faults, f.Abort())
+	}
+	return errors.Join(faults...)
+}
+
+// outputSchema finds the output's columns among the available ones.
+func (c *converter) outputSchema(available []string) (Schema, error) {
+	o := c.options
+	columns := o.Columns
+	if len(columns) == 0 {
+		for _, name := range available {
+			columns = append(columns, OutputColumn{Column: c.inputColumn(name)})
+		}
+	}
+	schema := Schema{Format: o.Format, Header: o.Header, Delimiter: o.Delimiter}
+	var faults []error
+	for _, column := range columns {
+		from := column.From
+		if from == "" {
+			from = column.Column.Name
+		}
+		i := slices.Index(available, from)
+		if i < 0 {
+			faults = append(faults, fmt.Errorf("reader: convert: no column %q to write; there are %s", from, quoteAll(available)))
+		}
+		c.take = append(c.take, i)
+		schema.Columns = append(schema.Columns, column.Column)
+	}
+	c.sortBy = slices.Index(available, o.SortBy)
+	if o.SortBy != "" && c.sortBy < 0 {
+		faults = append(faults, fmt.Errorf("reader: convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(available)))
+	}
+	return schema, errors.Join(faults...)
+}
+
+// inputColumn is what the schemas of the input and the joins say about a column,
+// without its place in LibSVM or LibFFM unless the output has the same format.
+func (c *converter) inputColumn(name string) Column {
+	schemas := []Schema{c.in.rows.plan.schema}
+	for i := range c.options.Joins {
+		schemas = append(schemas, c.options.Joins[i].Table.Schema)
+	}
+	for _, s := range schemas {
+		i := s.column(name)
+		if i < 0 {
+			continue
+		}
+		column := s.Columns[i]
+		if s.Format.indexed() && column.Role == RoleSparse {
+			column.Separator, column.WeightSeparator = column.listSeparators()
+		}
+		if s.Format != c.options.Format {
+			column.HasIndexRange, column.HasFieldNumber = false, false
+		}
+		return column
+	}
+	if name == c.in.rows.plan.labelColumn {
+		return Column{Name: name, Role: RoleLabel}
+	}
+	return Column{Name: name}
+}
+
+// row reads the next row and joins it. The cells are valid until the next call.
+func (c *converter) row(ctx context.Context) ([][]byte, error) {
+	cells, err := c.in.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range c.joins {
+		cells = t.join(cells)
+	}
+	return cells, nil
+}
+
+// streamed writes rows as they come.
+func (c *converter) streamed(ctx context.Context) error {
+	total := int64(0)
+	if c.options.Split.needsTotal() {
+		again := c.options.From
+		again.Quarantine, again.Logger = nil, slog.New(slog.DiscardHandler)
+		in, err := openRaw(ctx, again, nil)
+		if err != nil {
+			return err
+		}
+		total, err = in.count(ctx)
+		if err = errors.Join(err, in.close()); err != nil {
+			return err
+		}
+	}
+	out := make([][]byte, len(c.take))
+	for n := int64(0); ; n++ {
+		cells, err := c.row(ctx)
+		if errors.Is(err, io.EOF) {
+			if n == 0 {
+				return fmt.Errorf("reader: convert: %w", ErrNoExamples)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i, from := range c.take {
+			out[i] = cells[from]
+		}
+		if err := c.write(out, n, total); err != nil {
+			return err
+		}
+	}
+}
+
+// sorted reads all rows, sorts them and writes them.
+func (c *converter) sorted(ctx context.Context) error {
+	store := newRowStore(len(c.take)+1, c.memory)
+	cells := make([][]byte, len(c.take)+1) // the last one is sorted by
+	for {
+		row, err := c.row(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for i, from := range c.take {
+			cells[i] = row[from]
+		}
+		cells[len(c.take)] = row[c.sortBy]
+		if err := store.add(cells); err != nil {
+			return fmt.Errorf("reader: convert: sort: %w", err)
+		}
+	}
+	order := store.sort(len(c.take), c.options.Descending)
+	if len(order) == 0 {
+		return fmt.Errorf("reader: convert: %w", ErrNoExamples)
+	}
+	for n, row := range order {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		store.row(row, cells)
+		if err := c.write(cells[:len(c.take)], int64(n), int64(len(order))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes row n of total to its file.
+func (c *converter) write(cells [][]byte, n, total int64) error {
+	to := c.options.Split.part(n, total)
+	if err := c.files[to].Write(cells); err != nil {
+		return fmt.Errorf("reader: convert: row %d: %w", n+1, err)
+	}
+	c.written[to]++
+	return nil
+}

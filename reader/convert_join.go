@@ -1,0 +1,101 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Join adds columns of a side table to every row, found by a key.
+type Join struct {
+	// Table is the side table: URIs, Schema, Compression; the rest comes from
+	// the input's options. It is held in memory.
+	Table Options
+	On    string   // column of the rows that holds the key
+	Key   string   // column of the table that holds it; "": On
+	Add   []string // columns of the table; none: all but the key
+}
+
+// joinTable is a side table in memory.
+type joinTable struct {
+	add       []string
+	on        int // column of the rows
+	rows      *rowStore
+	byKey     map[string]int32
+	unmatched int64
+	cells     [][]byte
+	found     [][]byte
+}
+
+// loadJoin reads a side table. A key that occurs twice is an error: which row
+// should be joined is not for us to guess.
+func loadJoin(ctx context.Context, j *Join, from *Options, available []string, memory *memoryBudget) (t *joinTable, err error) {
+	where := func(err error) error { return fmt.Errorf("reader: convert: join on %q: %w", j.On, err) }
+	t = &joinTable{on: slices.Index(available, j.On), byKey: map[string]int32{}}
+	if t.on < 0 {
+		return nil, where(fmt.Errorf("the rows have no such column; they have %s", quoteAll(available)))
+	}
+	key := j.Key
+	if key == "" {
+		key = j.On
+	}
+	o := j.Table
+	o.Sources, o.Threads, o.Logger, o.MaxLineBytes = from.Sources, from.Threads, from.Logger, from.MaxLineBytes
+	names, err := ColumnNames(ctx, o)
+	if err != nil {
+		return nil, where(err)
+	}
+	t.add = j.Add
+	if len(t.add) == 0 {
+		t.add = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == key })
+	}
+	for _, name := range t.add {
+		if slices.Contains(available, name) {
+			return nil, where(fmt.Errorf("the rows have a column %q already", name))
+		}
+	}
+	in, err := openRaw(ctx, o, append(slices.Clone(t.add), key))
+	if err != nil {
+		return nil, where(err)
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	t.rows = newRowStore(len(t.add), memory)
+	t.found = make([][]byte, len(t.add))
+	for {
+		cells, err := in.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return t, nil
+		}
+		if err != nil {
+			return nil, where(err)
+		}
+		id := string(cells[len(t.add)])
+		if _, twice := t.byKey[id]; twice {
+			return nil, where(fmt.Errorf("the table has the key %q twice", id))
+		}
+		// A map entry takes about 64 bytes beside the key.
+		if err := memory.take(int64(len(id)) + 64); err != nil {
+			return nil, where(err)
+		}
+		t.byKey[id] = int32(t.rows.len())
+		if err := t.rows.add(cells[:len(t.add)]); err != nil {
+			return nil, where(err)
+		}
+	}
+}
+
+// join returns the row with the table's cells, empty ones where the table has no
+// such key.
+func (t *joinTable) join(cells [][]byte) [][]byte {
+	row, found := t.byKey[string(cells[t.on])]
+	if found {
+		t.rows.row(row, t.found)
+	} else {
+		t.unmatched++
+		clear(t.found)
+	}
+	t.cells = append(append(t.cells[:0], cells...), t.found...)
+	return t.cells
+}

@@ -1,0 +1,198 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const ratings = `userId,movieId,rating,timestamp
+1,10,4.5,300
+2,10,2,100
+1,11,"5",200
+3,12,3.5,200
+3,99,1,9
+`
+
+const movies = "\xef\xbb\xbfmovieId,title,genres\r\n" +
+	"10,\"Heat, The \"\"best\"\"\",Action|Crime\r\n11,Up,Animation\r\n12,Alien,\r\n"
+
+// convertInput writes the ratings and the movies and returns options that read
+// the ratings and write to the named files.
+func convertInput(t *testing.T, to ...string) (ConvertOptions, string) {
+	t.Helper()
+	dir := t.TempDir()
+	o := testOptions(Schema{Format: FormatCSV, Header: true}, write(t, dir, "ratings.csv", []byte(ratings)))
+	o.MaxBadRows, o.MaxBadFraction = 0, 0
+	write(t, dir, "movies.csv", []byte(movies))
+	c := ConvertOptions{From: o, Format: FormatCSV, Header: true}
+	for _, name := range to {
+		c.To = append(c.To, filepath.Join(dir, name))
+	}
+	return c, dir
+}
+
+func join(dir string) Join {
+	return Join{
+		On: "movieId", Add: []string{"genres", "title"},
+		Table: Options{URIs: []string{filepath.Join(dir, "movies.csv")}, Schema: Schema{Format: FormatCSV, Header: true}},
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestConvertJoinsSortsAndSplits(t *testing.T) {
+	c, dir := convertInput(t, "train.csv", "eval.csv")
+	c.Joins, c.SortBy, c.Split = []Join{join(dir)}, "timestamp", Split{Fraction: 0.8}
+	summary, err := Convert(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train := "userId,movieId,rating,timestamp,genres,title\n" +
+		"3,99,1,9,,\n" +
+		"2,10,2,100,Action|Crime,\"Heat, The \"\"best\"\"\"\n" +
+		"1,11,5,200,Animation,Up\n" +
+		"3,12,3.5,200,,Alien\n"
+	eval := "userId,movieId,rating,timestamp,genres,title\n1,10,4.5,300,Action|Crime,\"Heat, The \"\"best\"\"\"\n"
+	if got := content(t, c.To[0]); got != train {
+		t.Errorf("train:\n%s\nwant\n%s", got, train)
+	}
+	if got := content(t, c.To[1]); got != eval {
+		t.Errorf("eval:\n%s\nwant\n%s", got, eval)
+	}
+	if summary.Written[0] != 4 || summary.Written[1] != 1 || summary.Unmatched[0] != 1 || summary.Counts.Rows != 5 {
+		t.Errorf("summary %+v", summary)
+	}
+}
+
+func TestConvertSelectsAndRenames(t *testing.T) {
+	c, _ := convertInput(t, "out.tsv")
+	c.Format, c.Header, c.SortBy, c.Descending = FormatTSV, false, "rating", true
+	c.Columns = []OutputColumn{{From: "rating", Column: Column{Name: "y", Role: RoleLabel}}, {Column: Column{Name: "userId", Role: RoleSparse}}}
+	if _, err := Convert(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := content(t, c.To[0]), "5\t1\n4.5\t1\n3.5\t3\n2\t2\n1\t3\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestConvertSplitsWithoutSorting(t *testing.T) {
+	for _, split := range []Split{{Fraction: 0.4}, {Fraction: 0.5, Random: true, Seed: 3}} {
+		c, _ := convertInput(t, "a.csv", "b.csv.gz")
+		c.Header, c.Split = false, split
+		summary, err := Convert(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !split.Random && (summary.Written[0] != 2 || content(t, c.To[0]) != "1,10,4.5,300\n2,10,2,100\n") {
+			t.Errorf("%+v %q", summary, content(t, c.To[0]))
+		}
+		if summary.Written[0]+summary.Written[1] != 5 || summary.Written[0] == 5 || summary.Written[1] == 5 {
+			t.Errorf("split %+v: %v rows", split, summary.Written)
+		}
+	}
+}
+
+// TestConvertThroughEveryFormat goes CSV -> Parquet -> LibSVM -> CSV and expects
+// the first file again.
+func TestConvertThroughEveryFormat(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	rows := mixedRows(100)
+	for _, row := range rows { // LibSVM has no weight of 1, nor an empty label
+		row[4] = strings.ReplaceAll(row[4], ":1|", ":2|")
+		if strings.HasSuffix(row[4], ":1") {
+			row[4] += ".5"
+		}
+		row[5] = strings.ReplaceAll(row[5], "|", " ")
+	}
+	schema := mixedSchema(FormatCSV)
+	o := testOptions(schema, path("1.csv"))
+	writeRows(t, &o, path("1.csv"), schema, rows)
+	for _, step := range []struct {
+		from, to   Format
+		read, file string
+	}{
+		{FormatCSV, FormatParquet, "1.csv", "2.parquet"}, {FormatParquet, FormatLibFFM, "2.parquet", "3.ffm"},
+		{FormatLibFFM, FormatLibSVM, "3.ffm", "4.svm"}, {FormatLibSVM, FormatCSV, "4.svm", "5.csv"},
+	} {
+		from := mixedSchema(step.from)
+		from.Header = step.from == FormatCSV
+		if _, err := Convert(context.Background(), ConvertOptions{
+			From: testOptions(WithIndices(from), path(step.read)), Format: step.to, Header: step.to == FormatCSV, To: []string{path(step.file)},
+			Columns: columnsOf(schema),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := content(t, path("5.csv")), content(t, path("1.csv")); got != want {
+		t.Errorf("the rows changed:\n%s\nwant\n%s", got[:500], want[:500])
+	}
+}
+
+func columnsOf(s Schema) (list []OutputColumn) {
+	for _, c := range s.Columns {
+		list = append(list, OutputColumn{Column: c})
+	}
+	return list
+}
+
+func TestConvertFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(c *ConvertOptions, dir string)
+		want   string
+	}{
+		"no such column to write": {func(c *ConvertOptions, _ string) {
+			c.Columns = []OutputColumn{{Column: Column{Name: "genre"}}}
+		}, `no column "genre"`},
+		"no such column to sort by": {func(c *ConvertOptions, _ string) { c.SortBy = "time" }, `no column "time"`},
+		"no such column to join on": {func(c *ConvertOptions, dir string) {
+			j := join(dir)
+			j.On = "film"
+			c.Joins = []Join{j}
+		}, "no such column"},
+		"no such column in the table": {func(c *ConvertOptions, dir string) {
+			j := join(dir)
+			j.Key = "id"
+			c.Joins = []Join{j}
+		}, `no column "id"`},
+		"a key twice": {func(c *ConvertOptions, dir string) {
+			j := join(dir)
+			j.Table.URIs = []string{j.Table.URIs[0], j.Table.URIs[0]}
+			c.Joins = []Join{j}
+		}, "twice"},
+		"a column twice": {func(c *ConvertOptions, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "already"},
+		"too little memory": {func(c *ConvertOptions, _ string) {
+			c.SortBy, c.MemoryBytes = "timestamp", 100
+		}, "memory"},
+		"two files without a split": {func(c *ConvertOptions, _ string) { c.To = append(c.To, c.To[0]+"2") }, "split"},
+		"a split at 1":              {func(c *ConvertOptions, _ string) { c.Split.Fraction = 1 }, "share"},
+		"a bad row": {func(c *ConvertOptions, dir string) {
+			write(t, dir, "ratings.csv", []byte(ratings+"1,2\n"))
+		}, "wrong column count"},
+		"no rows": {func(c *ConvertOptions, dir string) {
+			write(t, dir, "ratings.csv", []byte("a,b\n"))
+		}, ErrNoExamples.Error()},
+	} {
+		o, dir := convertInput(t, "out.csv")
+		c.change(&o, dir)
+		_, err := Convert(context.Background(), o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "out.csv")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: a file was left: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// rawRows is the sequence of rows as text, in the order of the input, for
+// convert: nothing is parsed but what tells cells and rows apart.
+type rawRows struct {
+	rows  *rows
+	names []string
+	cells [][]byte
+}
+
+// openRaw opens the input for the named columns; nil means all of them.
+func openRaw(ctx context.Context, o Options, names []string) (*rawRows, error) {
+	o.BatchSize, o.NegativeSampling = 1, 0
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Schema.withDefaults().Columns) == 0 {
+		all, err := ColumnNames(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range all {
+			o.Schema.Columns = append(o.Schema.Columns, Column{Name: name})
+		}
+	}
+	if err := errors.Join(o.Schema.check()...); err != nil {
+		return nil, fmt.Errorf("reader: %w", err)
+	}
+	s := o.Schema.withDefaults()
+	if names == nil {
+		names = s.columnNames()
+	}
+	p := &plan{
+		schema: s, raw: true, pass: names, keepUnlabelled: true, labelColumn: s.labelColumn(), weightedBags: s.Format.indexed(),
+	}
+	rows, err := openRows(ctx, &o, p)
+	if err != nil {
+		return nil, err
+	}
+	return &rawRows{rows: rows, names: names, cells: make([][]byte, len(names))}, nil
+}
+
+// columnNames are the names of the columns that rows have; LibSVM and LibFFM
+// have a label without naming it.
+func (s *Schema) columnNames() []string {
+	var names []string
+	if label := s.labelColumn(); label != "" && s.column(label) < 0 && s.Format.indexed() {
+		names = append(names, label)
+	}
+	for i := range s.Columns {
+		names = append(names, s.Columns[i].Name)
+	}
+	return names
+}
+
+// next returns the cells of the next row, in the order of the names; they are
+// valid until the next call. It returns io.EOF at the end.
+func (r *rawRows) next(ctx context.Context) ([][]byte, error) {
+	b, e, err := r.rows.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends := b.textEnds[e*len(r.names) : (e+1)*len(r.names)+1]
+	for i := range r.cells {
+		r.cells[i] = b.text[ends[i]:ends[i+1]]
+	}
+	return r.cells, nil
+}
+
+func (r *rawRows) close() error { return r.rows.close() }
+
+// count reads to the end and returns the number of rows.
+func (r *rawRows) count(ctx context.Context) (n int64, err error) {
+	for {
+		if _, err := r.next(ctx); errors.Is(err, io.EOF) {
+			return n, nil
+		} else if err != nil {
+			return 0, err
+		}
+		n++
+	}
+}
+
+// ColumnNames returns the names of the columns of the first file that is not
+// empty: from its header, or from its footer in Parquet; without either, those
+// of the schema.
+func ColumnNames(ctx context.Context, o Options) ([]string, error) {
+	o.BatchSize = 1
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := o.Schema.withDefaults()
+	hasFooter := s.Format == FormatParquet
+	if !s.Header && !hasFooter {
+		if len(s.Columns) == 0 {
+			return nil, fmt.Errorf("reader: %v without a header needs the names of its columns", s.Format)
+		}
+		return s.columnNames(), nil
+	}
+	files, _, err := listFiles(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	if !hasFooter {
+		names, err := files[0].header(ctx, &o, &plan{schema: s})
+		if err != nil {
+			return nil, fmt.Errorf("reader: %w", err)
+		}
+		return names, nil
+	}
+	open, err := openParquet(ctx, o.Sources, files[0].File)
+	if err != nil {
+		return nil, fmt.Errorf("reader: %w", err)
+	}
+	var names []string
+	for _, c := range open.file.Root().Columns() {
+		names = append(names, c.Name())
+	}
+	return names, open.close()
+}
