@@ -379,6 +379,10 @@ func TestGenerateStops(t *testing.T) {
 	if err != broken || calls != 3 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
+	stacks := make([]byte, 1<<20)
+	if stacks = stacks[:runtime.Stack(stacks, true)]; strings.Contains(string(stacks), "Generator).fill") {
+		t.Errorf("examples are still being drawn after Generate has returned:\n%s", stacks)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	err = g.Generate(ctx, Request{Count: 1 << 40, Threads: 3}, func(*Block) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {

@@ -239,7 +239,8 @@ func TestGroups(t *testing.T) {
 	const seed = 17
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	list := draw(rng, 400, 10, []float32{1, 0.5, 3})
+	// Weights so far apart that sums of them round, in whichever order.
+	list := draw(rng, 1200, 5, []float32{0.1, 3.3e8, 0.7e4, 0.3e-5})
 	list = append(list, example{1, true, 1, 900}, example{2, true, 1, 900}) // one class only
 	want := func() GroupResult {
 		by := map[uint64][]example{}
@@ -278,6 +279,19 @@ func TestGroups(t *testing.T) {
 			t.Errorf("another order of examples: %+v instead of %+v", got, first)
 		}
 		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	// One group: no mean over groups that could hide a last bit.
+	single := map[float64]bool{}
+	for range 10 {
+		g := NewGroups(0)
+		for _, x := range list {
+			g.Add(1, x.logit, x.positive, x.weight)
+		}
+		single[g.AUC().AUC] = true
+		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	if len(single) != 1 {
+		t.Errorf("one group in ten orders of examples: %v", single)
 	}
 	if want.Used == want.Seen {
 		t.Error("no group was left out; the test shows nothing")
