@@ -20,7 +20,7 @@ build: ## build bin/aibox
 
 demo: build ## generate a click log, train on it, evaluate
 	@rm -rf demo
-	$(BIN)/aibox generate --job configs/demo.yaml
+	$(BIN)/aibox generate configs/demo.yaml
 	$(BIN)/aibox train configs/demo.yaml
 
 test: ## run every test (HDFS and Kerberos tests run where Java, Maven and a KDC are installed)

@@ -223,6 +223,8 @@ type Generate struct {
 	LatentDim           int             `yaml:"latent_dim"`
 	DriftPerDay         float64         `yaml:"drift_per_day"` // share of a feature's effect that changes per day
 	Days                int             `yaml:"days"`
+	TrainExamples       int64           `yaml:"train_examples"` // over all days
+	EvalExamples        int64           `yaml:"eval_examples"`
 	MissingRate         float64         `yaml:"missing_rate"`
 }
 

@@ -91,6 +91,8 @@ var generateKeys = []Key{
 	{Path: "generate.latent_dim", Default: "4", Range: "[1,1024]", Meaning: "Dimension of the latent vectors behind the pairwise part."},
 	{Path: "generate.drift_per_day", Default: "0", Range: "[0,1]", Meaning: "Share of a feature's effect that changes per day."},
 	{Path: "generate.days", Default: "1", Range: "[1,100000]", Meaning: "Days that the examples are spread over."},
+	{Path: "generate.train_examples", Default: "1000000", Range: "[0,1e15]", Meaning: "Examples drawn for data.train, over all days."},
+	{Path: "generate.eval_examples", Default: "100000", Range: "[0,1e15]", Meaning: "Examples drawn for data.eval, of the last day."},
 	{Path: "generate.missing_rate", Default: "0", Range: "[0,1)", Meaning: "Share of empty cells."},
 }
 

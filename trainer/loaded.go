@@ -81,7 +81,7 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: saved.Step,
 		minOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}
-	l.sources = source.New(sourceOptions(l.Job, opts.Logger))
+	l.sources = NewSources(l.Job, opts.Logger)
 	return l, nil
 }
 

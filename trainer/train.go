@@ -104,7 +104,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.schema, err = Schema(r.job); err != nil {
 		return err
 	}
-	r.sources = source.New(sourceOptions(r.job, r.log))
+	r.sources = NewSources(r.job, r.log)
 	if r.job.Training.WarmStart != "" {
 		if r.previous, err = modeldir.Open(r.job.Training.WarmStart); err != nil {
 			return fmt.Errorf("training.warm_start: %w", err)

@@ -155,3 +155,8 @@ func scheduleConfig(s configs.Schedule) optim.ScheduleConfig {
 		WarmupSteps: s.WarmupSteps, Decay: s.Decay, DecaySteps: s.DecaySteps, DecayRate: s.DecayRate, Floor: s.Floor,
 	}
 }
+
+// NewSources returns the clients that read and write a job's files.
+func NewSources(job *configs.Job, log *slog.Logger) *source.Sources {
+	return source.New(sourceOptions(job, log))
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -76,4 +77,12 @@ func noArguments(c *cli.Context) error {
 		return usageErrorf("aibox %s: unexpected argument %q", c.Command.FullName(), c.Args().First())
 	}
 	return nil
+}
+
+// splitNames splits a list of names at commas.
+func splitNames(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
 }

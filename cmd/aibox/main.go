@@ -47,14 +47,16 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 Exit codes: 0 done; 1 a fault of aibox itself; 2 bad usage or job file;
 3 too many bad rows, or no usable data; 4 input or output failed;
 130 interrupted.`,
-		Version:                version,
-		HideVersion:            true,
-		Suggest:                true,
-		EnableBashCompletion:   true,
-		UseShortOptionHandling: false,
-		Writer:                 stdout,
-		ErrWriter:              stderr,
-		Flags:                  logFlags(),
+		Version:     version,
+		HideVersion: true,
+		Suggest:     true,
+		// A value such as [a.tsv,b.tsv] is one value.
+		DisableSliceFlagSeparator: true,
+		EnableBashCompletion:      true,
+		UseShortOptionHandling:    false,
+		Writer:                    stdout,
+		ErrWriter:                 stderr,
+		Flags:                     logFlags(),
 		// Errors are printed once, by run.
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   onUsageError,
@@ -66,7 +68,7 @@ Exit codes: 0 done; 1 a fault of aibox itself; 2 bad usage or job file;
 		},
 		Commands: []*cli.Command{
 			trainCommand(), evalCommand(), predictCommand(),
-			// generateCommand(), convertCommand(),
+			generateCommand(), // convertCommand(),
 			configCommand(), inspectCommand(),
 			completionCommand(), versionCommand(),
 		},
@@ -89,7 +91,7 @@ func finishCommand(c *cli.Command) {
 
 func didYouMean(app *cli.App, name string) string {
 	if s := cli.SuggestCommand(app.Commands, name); s != "" {
-		return fmt.Sprintf(" (did you mean %q?)", s)
+		return ". " + s
 	}
 	return ""
 }

@@ -21,14 +21,14 @@ Examples:
   aibox predict --model-dir model --data 'in/*.parquet' --output scores.parquet --columns user,item`,
 		Flags: append(modelFlags(),
 			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .csv.gz, .csv.zst or .parquet, local or hdfs://…", Required: true},
-			&cli.StringSliceFlag{Name: "columns", Usage: "input columns to pass through, as `NAME,NAME`"},
+			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),
 		Action: func(c *cli.Context) error {
 			var p *trainer.Prediction
 			err := withModel(c, func(l *trainer.Loaded) (err error) {
 				p, err = l.Predict(c.Context, trainer.PredictOptions{
-					Data: c.StringSlice("data"), Output: c.String("output"), Columns: c.StringSlice("columns"),
+					Data: c.StringSlice("data"), Output: c.String("output"), Columns: splitNames(c.String("columns")),
 				})
 				return err
 			})

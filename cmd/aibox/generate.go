@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+	"aibox/internal/clicklog"
+	"aibox/internal/generate"
+	"aibox/trainer"
+)
+
+func generateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "generate",
+		Usage:     "write a click log drawn from a known model",
+		ArgsUsage: "JOB.yaml",
+		Description: `Draws examples from the model in the job file's generate section, in the job's
+format, and writes the job's data.train and data.eval files, or one file with
+--output. Prints AUC and log loss of the true probabilities, the best that a
+model can reach. The same job gives the same bytes.
+
+Examples:
+
+  aibox generate configs/demo.yaml
+  aibox generate configs/demo.yaml --output day3.tsv.gz --day 3 --rows 1000000
+  aibox generate job.yaml --output hdfs://nn:8020/logs/day0.parquet --rows 5000000 --set data.format=parquet`,
+		Flags: append(jobFlags(),
+			&cli.StringFlag{Name: "output", Usage: "write one `FILE` instead of the job's files; local or hdfs://…, compressed by its extension"},
+			&cli.Int64Flag{Name: "rows", Usage: "`NUMBER` of training examples, or of examples in --output (default: generate.train_examples)"},
+			&cli.Int64Flag{Name: "eval-rows", Usage: "`NUMBER` of evaluation examples (default: generate.eval_examples)"},
+			&cli.IntFlag{Name: "day", Usage: "with --output: the `DAY` to draw, from 0 on"},
+			&cli.Int64Flag{Name: "first", Usage: "with --output: `INDEX` within the day of the first example"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+		),
+		Action: func(c *cli.Context) error {
+			job, err := loadJob(c)
+			if err != nil {
+				return err
+			}
+			if job.Generate == nil {
+				return usageErrorf("%s has no generate section: it says what to draw; see configs/demo.yaml and docs/job-file.md", c.Args().First())
+			}
+			if c.String("output") == "" && (c.IsSet("day") || c.IsSet("first")) {
+				return usageErrorf("--day and --first need --output")
+			}
+			if c.String("output") != "" && c.IsSet("eval-rows") {
+				return usageErrorf("--eval-rows and --output exclude each other")
+			}
+			for _, name := range []string{"rows", "eval-rows", "first"} {
+				if c.Int64(name) < 0 {
+					return usageErrorf("--%s %d: want 0 or more", name, c.Int64(name))
+				}
+			}
+			results, err := writeLog(c, job)
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, results)
+			}
+			return printTruth(c, results)
+		},
+	}
+}
+
+func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
+	log, err := newLogger(c, c.App.ErrWriter)
+	if err != nil {
+		return nil, err
+	}
+	g, err := generate.New(generatorConfig(job))
+	if err != nil {
+		return nil, &usageError{err.Error()}
+	}
+	schema, err := trainer.Schema(job)
+	if err != nil {
+		return nil, &usageError{err.Error()}
+	}
+	sources := trainer.NewSources(job, log)
+	defer sources.Close()
+	w, err := clicklog.New(g, sources, schema, job.Pipeline.ReaderThreads)
+	if err != nil {
+		return nil, &usageError{err.Error()}
+	}
+	rows, evalRows := job.Generate.TrainExamples, job.Generate.EvalExamples
+	if c.IsSet("rows") {
+		rows = c.Int64("rows")
+	}
+	if c.IsSet("eval-rows") {
+		evalRows = c.Int64("eval-rows")
+	}
+	progress := func(file string, rows int64) { log.Info("generating", "file", file, "rows", rows) }
+	if out := c.String("output"); out != "" {
+		meter := generate.NewMeter()
+		part := clicklog.Part{Day: c.Int("day"), First: c.Int64("first"), Count: rows}
+		if err := w.Write(c.Context, out, []clicklog.Part{part}, meter, func(n int64) { progress(out, n) }); err != nil {
+			return nil, err
+		}
+		return []clicklog.Result{{Name: "output", Files: []string{out}, Truth: meter.Truth()}}, nil
+	}
+	return w.WriteJob(c.Context, clicklog.Plan{
+		Train: job.Data.Train, Eval: job.Data.Eval, TrainRows: rows, EvalRows: evalRows, Days: job.Generate.Days,
+	}, progress)
+}
+
+func generatorConfig(job *configs.Job) generate.Config {
+	g := job.Generate
+	cfg := generate.Config{
+		Seed: job.Seed, DenseColumns: g.DenseColumns, BaseRate: g.BaseRate,
+		LinearStrength: g.LinearStrength, InteractionStrength: g.InteractionStrength, LatentDim: g.LatentDim,
+		DriftPerDay: g.DriftPerDay, MissingRate: g.MissingRate,
+	}
+	for _, f := range g.Fields {
+		for i := range max(1, f.Repeat) {
+			name := f.Name
+			if f.Repeat > 1 {
+				name = fmt.Sprintf("%s%d", f.Name, i+1)
+			}
+			cfg.Fields = append(cfg.Fields, generate.Field{Name: name, Cardinality: f.Cardinality, Skew: f.Skew, MaxValues: f.MaxValues})
+		}
+	}
+	return cfg
+}
+
+func printTruth(c *cli.Context, results []clicklog.Result) error {
+	t := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "the true probabilities, the best any model can do:")
+	fmt.Fprintln(t, "set\texamples\tbase rate\tAUC\tlog loss\tnorm. entropy\tfiles")
+	for _, r := range results {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%d, first %s\n", r.Name, r.Truth.Examples,
+			number(r.Truth.BaseRate, 5), number(r.Truth.AUC, 5), number(r.Truth.LogLoss, 5), number(r.Truth.NormalizedEntropy, 5),
+			len(r.Files), r.Files[0])
+	}
+	return t.Flush()
+}
