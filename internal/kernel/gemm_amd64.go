@@ -30,10 +30,13 @@ const (
 	maxRows = 224
 	// Packed B is at most 6 MiB.
 	maxColumns = 4096
-	// A is packed only if a unit has this many panels to use it.
-	packAFrom = 4
-	// B is packed only if this many rows use it.
-	packBFrom = 64
+	// A is packed only if a unit has this many panels to use it. Measured on Zen
+	// 4: with 4 panels packing loses 10 % for a transposed A, with 16 it gains as
+	// much where rows are a power of two apart.
+	packAFrom = 8
+	// B is packed only if this many rows use it. Measured on Zen 4: with 64 rows
+	// packing loses 15 %, with 256 some 3 %, with 2048 it gains.
+	packBFrom = 256
 	// unitWork is how many multiply-adds make a unit worth a goroutine: some 10
 	// microseconds.
 	unitWork = 512 << 10

@@ -65,7 +65,7 @@ func transpose(dst []float32, dstRow int, src []float32, srcRow, rows, columns i
 // Rows of an ordinary matrix are copied as they are, an odd number of cache
 // lines apart: rows a power of two apart would all fall into one set of the L1
 // cache. Of a transposed matrix, where the rows of op(A) lie side by side,
-// groups of one tile's height are copied.
+// groups of one tile's height are copied, rounded up to whole vectors.
 func (w *worker) pack(p *product, height int) {
 	w.group = height
 	if !p.transA {
@@ -80,18 +80,38 @@ func (w *worker) pack(p *product, height int) {
 		w.t.aRow, w.t.aCol = floatBytes*uintptr(stride), floatBytes
 		w.groupStep = uintptr(height) * w.t.aRow
 	} else {
+		wide := (height + 7) &^ 7
 		groups := (w.rows + height - 1) / height
-		w.buf = grow(w.buf, groups*height*p.steps)
-		for g := range groups {
-			r := g * height
-			n := min(height, w.rows-r)
-			dst := w.buf[r*p.steps:]
-			for s := range p.steps {
-				copy(dst[s*height:][:n], p.a[(p.step+s)*p.lda+w.row+r:])
-			}
+		w.buf = grow(w.buf, groups*wide*p.steps)
+		for s := range p.steps {
+			row := p.a[(p.step+s)*p.lda+w.row:]
+			packRow(w.buf[s*wide:], wide, height, wide*p.steps, row, w.rows)
 		}
-		w.t.aRow, w.t.aCol = floatBytes, floatBytes*uintptr(height)
-		w.groupStep = floatBytes * uintptr(height*p.steps)
+		w.t.aRow, w.t.aCol = floatBytes, floatBytes*uintptr(wide)
+		w.groupStep = floatBytes * uintptr(wide*p.steps)
 	}
 	w.a = unsafe.Pointer(&w.buf[0])
+}
+
+// packRow copies n elements of row to groups of height elements, the groups
+// groupStep elements apart in dst. A group has room for wide elements, 8 or 16;
+// where row has that many it copies them all, which takes no call.
+func packRow(dst []float32, wide, height, groupStep int, row []float32, n int) {
+	from, to := 0, 0
+	switch wide {
+	case 8:
+		for ; from < n && from+8 <= len(row); from += height {
+			*(*[8]float32)(dst[to:]) = *(*[8]float32)(row[from:])
+			to += groupStep
+		}
+	case 16:
+		for ; from < n && from+16 <= len(row); from += height {
+			*(*[16]float32)(dst[to:]) = *(*[16]float32)(row[from:])
+			to += groupStep
+		}
+	}
+	for ; from < n; from += height {
+		copy(dst[to:][:min(height, n-from)], row[from:])
+		to += groupStep
+	}
 }
