@@ -74,6 +74,10 @@ func (l *loader) load(data []byte) {
 	}
 	l.setDate()
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
+	if depth := nesting(text); depth > maxNesting {
+		l.fault(top, "", "lists and mappings nested %d deep; a job file needs fewer than ten", depth)
+		return
+	}
 	root, faults := parseTree(l.file, text, place{})
 	l.faults = append(l.faults, faults...)
 	if len(faults) > 0 {
@@ -98,6 +102,33 @@ func (l *loader) load(data []byte) {
 	if criteo && len(l.faults) == 0 {
 		l.orderCriteo()
 	}
+}
+
+// maxNesting bounds the depth of brackets, dashes and indentation: the YAML
+// library takes quadratic time in it.
+const maxNesting = 1000
+
+// nesting is an upper estimate of how deep the YAML is nested. Brackets in
+// texts and comments count too, which does no harm below maxNesting.
+func nesting(text string) int {
+	deepest, brackets := 0, 0
+	for line := range strings.Lines(text) {
+		// Items of items may stand in one line, "- - - x". In block style a
+		// line of many keys is no YAML, but takes as long to find out.
+		if !strings.ContainsAny(line, "[{") {
+			deepest = max(deepest, strings.Count(line, "- ")+strings.Count(line, "? ")+strings.Count(line, ": "))
+		}
+		for i := range len(line) {
+			switch line[i] {
+			case '[', '{':
+				brackets++
+				deepest = max(deepest, brackets)
+			case ']', '}':
+				brackets = max(0, brackets-1)
+			}
+		}
+	}
+	return deepest
 }
 
 func (l *loader) setDate() {
