@@ -284,6 +284,22 @@ func TestInitialValues(t *testing.T) {
 	}
 }
 
+// TestInitialValuesDiffer checks that parameters of one shape do not begin
+// alike.
+func TestInitialValuesDiffer(t *testing.T) {
+	seen := map[string]string{}
+	for _, p := range mustNew(t, zoo()["dcn_v2"]).Params() {
+		if !strings.HasSuffix(p.Name, "weight") {
+			continue
+		}
+		start := digest(p.Data[:4])
+		if strings.HasPrefix(p.Name, "cross/") && seen[start] != "" {
+			t.Errorf("%s begins like %s", p.Name, seen[start])
+		}
+		seen[start] = p.Name
+	}
+}
+
 // TestTowers checks Figure 1's connections by the widths of the layers.
 func TestTowers(t *testing.T) {
 	m := mustNew(t, zoo()["aibox"])
