@@ -9,7 +9,7 @@ const (
 	// Chunks double from the first to the last size: small tables reserve
 	// little address space, and a table of 1 TiB stays well below the 65,530
 	// mappings that Linux allows a process.
-	firstChunkBytes = 1 << 20
+	firstChunkBytes = 512 << 10
 	lastChunkBytes  = 64 << 20
 )
 
@@ -24,7 +24,7 @@ type arena struct {
 func (a *arena) alloc(n int) ([]byte, error) {
 	n = (n + 7) &^ 7
 	if n > len(a.free) {
-		size := firstChunkBytes << min(len(a.chunks), 6)
+		size := firstChunkBytes << min(len(a.chunks), 7)
 		size = max(min(size, lastChunkBytes), n)
 		c, err := mapMemory(size)
 		if err != nil {

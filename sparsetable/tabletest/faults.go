@@ -141,7 +141,7 @@ func testCorruption(t *testing.T, open Opener) {
 		size := int64(len(good))
 		rng := rand.New(rand.NewPCG(9, 9))
 		for i := range size {
-			if i < 64 || size-i <= 64 || rng.Int64N(size) < 100 { // both ends, and some in between
+			if i < 48 || size-i <= 24 || rng.Int64N(size) < 40 { // both ends, and some in between
 				damage("bit flip", func() { fs.Flip(name, i, 1<<rng.IntN(8)) })
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // testRandom runs random sequences of operations against a model.
 func testRandom(t *testing.T, open Opener) {
-	seeds, steps := uint64(150), 150
+	seeds, steps := uint64(100), 150
 	if testing.Short() {
 		seeds = 30
 	}
