@@ -21,6 +21,9 @@ type Job struct {
 	Date time.Time `yaml:"-"`
 	// DateGiven tells whether --date was given.
 	DateGiven bool `yaml:"-"`
+	// Dated tells whether the job belongs to Date: --date was given, or a
+	// template of the job file uses it.
+	Dated bool `yaml:"-"`
 
 	fileName string          // of the job file, without its ending
 	given    map[string]bool // paths that were in the job file or the overrides

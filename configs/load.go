@@ -140,5 +140,5 @@ func (l *loader) setDate() {
 	if err != nil {
 		l.fault(place{set: "--date"}, "", "%s", err.Error())
 	}
-	l.job.Date, l.job.DateGiven = date, true
+	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
 }

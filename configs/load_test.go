@@ -62,7 +62,7 @@ func TestDateDefaultsToNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Output.ModelDir != "m/2026-02-28" || j.DateGiven {
+	if j.Output.ModelDir != "m/2026-02-28" || j.DateGiven || !j.Dated {
 		t.Errorf("model_dir %s, date given %v", j.Output.ModelDir, j.DateGiven)
 	}
 }

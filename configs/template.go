@@ -50,6 +50,7 @@ func (l *loader) expand(path string, n *node) (string, bool) {
 			}
 			body := s[i+2 : i+end]
 			text, message := expandDate(body, l.job.Date)
+			l.job.Dated = true
 			if message != "" {
 				fail(i, "{{%s}}: %s", body, message)
 			}

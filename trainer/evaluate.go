@@ -10,8 +10,8 @@ import (
 )
 
 // maxExactExamples bounds the memory of an exact AUC; past it the evaluation
-// falls back to the streaming one and its report says so. At 16 bytes an
-// example (24 with groups) this is 1 to 1.5 GiB.
+// falls back to the streaming one, and its report says so with an error bound.
+// At 4 to 8 bytes an example, and 16 more with groups, this is at most 1.5 GiB.
 const maxExactExamples = 64 << 20
 
 // evaluation runs an engine over a reader without training.

@@ -134,16 +134,16 @@ func (r *run) prepare(ctx context.Context) error {
 
 // jobDay is the day that rows of this run are stamped with.
 func (r *run) jobDay() (uint32, error) {
-	fromDate := r.job.DateGiven
+	fromDate := r.job.Dated
 	if p := r.previous; p != nil && p.DayFromDate != fromDate && r.agesRows() {
-		return 0, fmt.Errorf("training.warm_start: the earlier model counted days %s, this job counts them %s, so show_decay and expiry would be wrong; give --date to both or to neither",
+		return 0, fmt.Errorf("training.warm_start: the earlier model counted days %s, this job counts them %s, so show_decay and expiry would be wrong; give both a date (--date, or {{date}} in a path) or neither",
 			dayOrigin(p.DayFromDate), dayOrigin(fromDate))
 	}
 	switch {
 	case fromDate:
 		day := r.job.Date.Unix() / (24 * 60 * 60)
 		if day < 1 || day > math.MaxUint32 {
-			return 0, fmt.Errorf("--date %s: want a day after 1970-01-01", r.job.Date.Format(time.DateOnly))
+			return 0, fmt.Errorf("the job's date %s: want a day after 1970-01-01", r.job.Date.Format(time.DateOnly))
 		}
 		if p := r.previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
 			return 0, fmt.Errorf("training.warm_start: the earlier model is of %s, after this job's date %s",
@@ -164,9 +164,9 @@ func (r *run) agesRows() bool {
 
 func dayOrigin(fromDate bool) string {
 	if fromDate {
-		return "by --date"
+		return "by date"
 	}
-	return "by runs (no --date)"
+	return "by runs (no date)"
 }
 
 // checkData opens the training and the evaluation data once, so that a wrong
@@ -476,7 +476,7 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 	m := &modeldir.Manifest{
 		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.step),
 		Epoch: state.epoch, Step: state.step, Examples: state.examples,
-		Day: r.day, DayFromDate: r.job.DateGiven, KeptShare: r.job.Data.NegativeSampling,
+		Day: r.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
 		Digest: modeldir.Digest(state.step, dense, tableDigest),
 	}
 	if err := r.writer.SaveDense(m.Dense, dense); err != nil {

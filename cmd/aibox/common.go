@@ -49,7 +49,7 @@ func newLogger(c *cli.Context, w io.Writer) (*slog.Logger, error) {
 func jobFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`, such as training.epochs=2 or data.train=[a.tsv,b.tsv]; may be repeated"},
-		&cli.StringFlag{Name: "date", Usage: "the job's `DATE`, as 2026-11-20; {{date}} in paths and the age of rows follow it (default: today in UTC for paths)"},
+		&cli.StringFlag{Name: "date", Usage: "the job's `DATE`, as 2026-11-20; {{date}} in paths and the age of rows follow it (default: today in UTC)"},
 	}
 }
 

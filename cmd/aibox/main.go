@@ -68,7 +68,7 @@ Exit codes: 0 done; 1 a fault of aibox itself; 2 bad usage or job file;
 		},
 		Commands: []*cli.Command{
 			trainCommand(), evalCommand(), predictCommand(),
-			generateCommand(), // convertCommand(),
+			generateCommand(), convertCommand(),
 			configCommand(), inspectCommand(),
 			completionCommand(), versionCommand(),
 		},

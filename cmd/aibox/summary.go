@@ -16,8 +16,8 @@ import (
 // printSummary prints what a finished training job reports.
 func printSummary(w io.Writer, s *trainer.Summary) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "\n%s trained on %d examples in %d steps, %.1f s (%.0f examples/s while training)\n\n",
-		s.ModelKind, s.Examples, s.Steps, s.ElapsedSeconds, s.ExamplesPerSec)
+	fmt.Fprintf(&b, "\n%s trained on %d examples in %.1f s (%.0f examples/s while training); kept: epoch %d, step %d\n\n",
+		s.ModelKind, s.Examples, s.ElapsedSeconds, s.ExamplesPerSec, s.KeptEpoch, s.Steps)
 
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "metrics\texamples\tAUC\tlog loss\tnorm. entropy\tCOPC\tgroup AUC\tbase rate\t")
@@ -112,5 +112,5 @@ func dayText(day uint32, fromDate bool) string {
 	if fromDate {
 		return time.Unix(int64(day)*24*60*60, 0).UTC().Format(time.DateOnly)
 	}
-	return fmt.Sprintf("run %d (no --date given)", day)
+	return fmt.Sprintf("run %d (the job has no date)", day)
 }

@@ -37,7 +37,7 @@ type Manifest struct {
 	Examples int64 `json:"examples"` // trained in this run up to here
 
 	Day         uint32  `json:"day"`           // the job's day, the lastSeen of rows trained in this run
-	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970; false: it counts runs
+	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970 of the job's date; false: it counts runs
 	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
 
 	Digest string `json:"digest"` // of dense parameters, optimizer state, table and step

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/reader/source"
+	"aibox/trainer"
+)
+
+func convertCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "convert",
+		Usage: "convert, join, sort and split data files",
+		Description: `Reads rows of any format and writes them in any other. Formats follow from the
+names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
+other names need --from-format or --to-format. A job file (--job) says what the
+columns are: which are labels, dense or sparse, how several values in a cell are
+separated. Without one, columns are text, named by the header.
+
+Sorting, joined tables and a split that is not random hold rows in memory.
+
+Examples:
+
+  aibox convert --from day_0.gz --from-format criteo --to day_0.parquet
+  aibox convert --from ratings.csv --join movies.csv --on movieId --add genres \
+      --sort-by timestamp --split 0.8 --to train.csv --to eval.csv
+  aibox convert --job configs/movielens-csv.yaml --from train.csv --to train.libffm`,
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated", Required: true},
+			&cli.StringSliceFlag{Name: "to", Usage: "output `FILE`; two with --split", Required: true},
+			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet"},
+			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output"},
+			&cli.BoolFlag{Name: "no-header", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
+			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
+			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`"},
+			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD` (default: all)"},
+			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row; csv, tsv or Parquet with named columns"},
+			&cli.StringFlag{Name: "on", Usage: "`COLUMN` of the rows, and of the side table unless --key says another, that joins them"},
+			&cli.StringFlag{Name: "key", Usage: "`COLUMN` of the side table to join by"},
+			&cli.StringFlag{Name: "add", Usage: "columns of the side table to add: `NAME,NAME` (default: all)"},
+			&cli.StringFlag{Name: "sort-by", Usage: "`COLUMN` to sort by; as numbers where every cell is one"},
+			&cli.BoolFlag{Name: "descending", Usage: "sort the other way round"},
+			&cli.Float64Flag{Name: "split", Usage: "`SHARE` of the rows, from the beginning, for the first of two outputs"},
+			&cli.BoolFlag{Name: "random", Usage: "with --split: draw each row's output at random instead"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of a random split"},
+			&cli.Int64Flag{Name: "limit", Usage: "convert at most `NUMBER` rows"},
+			&cli.Int64Flag{Name: "max-bad-rows", Usage: "stop when more than `NUMBER` rows are bad"},
+			&cli.StringFlag{Name: "memory", Value: "4GiB", Usage: "`LIMIT` for rows and tables held in memory"},
+			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
+		},
+		Action: convert,
+	}
+}
+
+func convert(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	log, err := newLogger(c, c.App.ErrWriter)
+	if err != nil {
+		return err
+	}
+	o, job, err := convertOptions(c)
+	if err != nil {
+		return err
+	}
+	o.From.Logger = log
+	o.From.Sources = trainer.NewSources(job, log)
+	defer o.From.Sources.Close()
+	for i := range o.Joins {
+		o.Joins[i].Table.Sources = o.From.Sources
+	}
+	s, err := reader.Convert(c.Context, o)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, s)
+	}
+	for i, n := range s.Written {
+		fmt.Fprintf(c.App.Writer, "%d rows written to %s\n", n, o.To[i])
+	}
+	for _, n := range s.Unmatched {
+		if n > 0 {
+			fmt.Fprintf(c.App.Writer, "%d rows had no partner in the joined table; its columns are empty there\n", n)
+		}
+	}
+	if s.Counts.BadRows > 0 {
+		fmt.Fprintf(c.App.Writer, "%d bad rows left out\n", s.Counts.BadRows)
+	}
+	return nil
+}
+
+// convertOptions turns flags into options; job is the job file's, or an empty
+// one.
+func convertOptions(c *cli.Context) (reader.ConvertOptions, *configs.Job, error) {
+	fail := func(err error) (reader.ConvertOptions, *configs.Job, error) {
+		return reader.ConvertOptions{}, nil, err
+	}
+	job := new(configs.Job)
+	var described reader.Schema // by the job file
+	if path := c.String("job"); path != "" {
+		var err error
+		if job, err = configs.Load(path, configs.LoadOptions{Set: c.StringSlice("set")}); err != nil {
+			return fail(err)
+		}
+		if described, err = trainer.Schema(job); err != nil {
+			return fail(&usageError{err.Error()})
+		}
+	} else if c.IsSet("set") {
+		return fail(usageErrorf("--set needs --job"))
+	}
+	from, err := formatOf(c.String("from-format"), c.StringSlice("from")[0], "--from-format")
+	if err != nil {
+		return fail(err)
+	}
+	to, err := formatOf(c.String("to-format"), c.StringSlice("to")[0], "--to-format")
+	if err != nil {
+		return fail(err)
+	}
+	memory, err := configs.ParseBytes(c.String("memory"))
+	if err != nil {
+		return fail(usageErrorf("--memory: %v", err))
+	}
+	o := reader.ConvertOptions{
+		From: reader.Options{
+			URIs: c.StringSlice("from"), Limit: c.Int64("limit"), MaxBadRows: c.Int64("max-bad-rows"), MaxBadFraction: -1,
+		},
+		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
+		Split: reader.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
+		To:    c.StringSlice("to"), Format: to, Header: true, MemoryBytes: int64(memory),
+	}
+	o.From.Schema = inputSchema(from, !c.Bool("no-header"), described)
+	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
+		return fail(usageErrorf("--no-header: name the columns in the data section of a job file (--job)"))
+	}
+	if side := c.String("join"); side != "" {
+		format, err := formatOf("", side, "")
+		if err != nil {
+			return fail(err)
+		}
+		if c.String("on") == "" {
+			return fail(usageErrorf("--join needs --on, the column that joins the rows and the table"))
+		}
+		o.Joins = []reader.Join{{
+			Table: reader.Options{URIs: []string{side}, Schema: reader.Schema{Format: format, Header: true}},
+			On:    c.String("on"), Key: c.String("key"), Add: splitNames(c.String("add")),
+		}}
+	} else if c.IsSet("on") || c.IsSet("key") || c.IsSet("add") {
+		return fail(usageErrorf("--on, --key and --add need --join"))
+	}
+	o.Columns = outputColumns(splitNames(c.String("columns")), described)
+	return o, job, nil
+}
+
+// inputSchema describes the input: the job's schema where it is of the same
+// format, or where the input's columns go by name.
+func inputSchema(format reader.Format, header bool, described reader.Schema) reader.Schema {
+	s := reader.Schema{Format: format, Header: header}
+	if format == reader.FormatCriteo {
+		s = reader.CriteoSchema()
+	}
+	if described.Format == format && (described.Header == header || format == reader.FormatParquet) {
+		s = described
+	}
+	s.Label.Op, s.Label.Value = "", 0 // labels go over as they are
+	return s
+}
+
+// outputColumns are the named columns, described by the job where it has them.
+func outputColumns(names []string, described reader.Schema) []reader.OutputColumn {
+	var out []reader.OutputColumn
+	for _, n := range names {
+		name, old, renamed := strings.Cut(n, "=")
+		col := reader.Column{Name: name}
+		if i := slices.IndexFunc(described.Columns, func(c reader.Column) bool { return c.Name == name }); i >= 0 {
+			col = described.Columns[i]
+		}
+		if !renamed {
+			old = name
+		}
+		out = append(out, reader.OutputColumn{From: old, Column: col})
+	}
+	return out
+}
+
+// formatOf is the named format, or that of a file's name.
+func formatOf(name, file, flag string) (reader.Format, error) {
+	if name != "" {
+		f, err := reader.ParseFormat(name)
+		if err != nil {
+			return 0, usageErrorf("%s: %v", flag, err)
+		}
+		return f, nil
+	}
+	base := strings.ToLower(file)
+	if i := strings.LastIndexByte(base, '.'); i >= 0 && source.CompressionOf(base) != source.NoCompression {
+		base = base[:i]
+	}
+	i := strings.LastIndexByte(base, '.')
+	aliases := map[string]string{"svm": "libsvm", "ffm": "libffm"}
+	ext := base[i+1:]
+	if a := aliases[ext]; a != "" {
+		ext = a
+	}
+	f, err := reader.ParseFormat(ext)
+	if err != nil || i < 0 {
+		if flag == "" {
+			return 0, usageErrorf("the format of %s cannot be told from its name: want .csv, .tsv or .parquet", file)
+		}
+		return 0, usageErrorf("the format of %s cannot be told from its name; give %s", file, flag)
+	}
+	return f, nil
+}
