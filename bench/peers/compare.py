@@ -115,7 +115,7 @@ def run_aibox(binary, contents, test_file, work, threads):
         command("eval", "--model-dir", str(model_dir), "--data", str(test_file), "--json")
     )
     shutil.rmtree(model_dir)
-    return report["auc"], report["log_loss"]
+    return report["metrics"]["auc"], report["metrics"]["log_loss"]
 
 
 def standard_error(area, positives, negatives):

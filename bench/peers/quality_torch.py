@@ -50,8 +50,8 @@ class Table:
             first = torch.lerp(grad, self.first[unique], s["beta1"])
             second = torch.lerp(grad.square(), self.second[unique], s["beta2"])
             self.first[unique] = first
-            unbiased = second / (1 - s["beta2"] ** self.steps)
-            step = first / (1 - s["beta1"] ** self.steps) / (unbiased.sqrt() + s["epsilon"])
+            unbias = (1 - s["beta2"] ** self.steps) ** 0.5 / (1 - s["beta1"] ** self.steps)
+            step = first * unbias / (second.sqrt() + s["epsilon"])
         self.second[unique] = second
         self.values[unique] = old - s["row_learning_rate"] * step
         self.values[0] = 0
