@@ -12,7 +12,7 @@ const rowPrefixBytes = 256
 // quarantine writes the first rows bad rows, one JSON object a line. A nil
 // *quarantine takes none.
 type quarantine struct {
-	out  io.Writer
+	out  *json.Encoder
 	room int
 }
 
@@ -20,7 +20,9 @@ func newQuarantine(out io.Writer, rows int) *quarantine {
 	if out == nil || rows <= 0 {
 		return nil
 	}
-	return &quarantine{out: out, room: rows}
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false) // it is for people and scripts, not for browsers
+	return &quarantine{out: lines, room: rows}
 }
 
 // add writes the row while there is room.
@@ -29,11 +31,7 @@ func (q *quarantine) add(row *BadRow) error {
 		return nil
 	}
 	q.room--
-	line, err := json.Marshal(row)
-	if err != nil {
-		return fmt.Errorf("reader: quarantine: %w", err)
-	}
-	if _, err := q.out.Write(append(line, '\n')); err != nil {
+	if err := q.out.Encode(row); err != nil {
 		return fmt.Errorf("reader: quarantine: %w", err)
 	}
 	return nil

@@ -156,17 +156,6 @@ func TestCriteo(t *testing.T) {
 	}
 }
 
-func TestRealCriteo(t *testing.T) {
-	path := os.Getenv("AIBOX_CRITEO_SAMPLE")
-	if path == "" {
-		t.Skip("AIBOX_CRITEO_SAMPLE names no file")
-	}
-	o := testOptions(CriteoSchema(), path)
-	o.BatchSize = 512
-	_, counts := mustRead(t, o)
-	t.Logf("%+v", counts)
-}
-
 // TestCuttingDoesNotMatter is the package's main promise.
 func TestCuttingDoesNotMatter(t *testing.T) {
 	dir := t.TempDir()

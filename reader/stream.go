@@ -264,6 +264,8 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 		case header:
 			header = false
 		case tooLong:
+			// How much more of it than maxLine was seen depends on the cutting.
+			line = line[:min(len(line), o.MaxLineBytes)]
 			b.addBad(fault{reason: ReasonTooLong}, line, offset, o.QuarantineRows)
 		case len(line) == 0:
 		default:

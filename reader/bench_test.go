@@ -1,0 +1,82 @@
+package reader
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"aibox/reader/source"
+)
+
+// benchmarkRead reads rows of Criteo again and again.
+func benchmarkRead(b *testing.B, name string, change func(o *Options)) {
+	const rows = 20_000
+	data := criteoLines(rows)
+	o := testOptions(CriteoSchema(), write(b, b.TempDir(), name, packed(b, source.CompressionOf(name), data)))
+	o.BatchSize, o.BatchesPerPass, o.ChunkBytes, o.Threads = 2048, 4, 1<<20, 0
+	change(&o)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := Open(b.Context(), o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for err == nil {
+			_, err = r.Next(b.Context())
+		}
+		if !errors.Is(err, io.EOF) || r.Counts().Examples != rows {
+			b.Fatal(err, r.Counts())
+		}
+		if err := r.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "examples/s")
+}
+
+func BenchmarkCriteo(b *testing.B) { benchmarkRead(b, "data", func(*Options) {}) }
+
+func BenchmarkCriteoOneThread(b *testing.B) {
+	benchmarkRead(b, "data", func(o *Options) { o.Threads = 1 })
+}
+
+func BenchmarkCriteoGzip(b *testing.B) { benchmarkRead(b, "data.gz", func(*Options) {}) }
+
+func BenchmarkCriteoShuffled(b *testing.B) {
+	benchmarkRead(b, "data", func(o *Options) { o.ShuffleBuffer = 10_000 })
+}
+
+// BenchmarkDecodeCriteo is what one worker does, without reading and passes.
+func BenchmarkDecodeCriteo(b *testing.B) {
+	const rows = 5000
+	data := criteoLines(rows)
+	o := testOptions(CriteoSchema(), "data")
+	p, err := compile(&o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, _ := p.mapCells(p.schema.columnNames())
+	d := newDelimited(p, m)
+	lines, bl := &lineScanner{}, newBlock()
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		bl.reset(nil)
+		lines.resetBytes(data, 0, 1<<20)
+		for {
+			line, _, _, err := lines.next()
+			if err != nil {
+				break
+			}
+			if f := d.decode(line, bl); f.reason != reasonNone {
+				b.Fatal(f)
+			}
+			bl.n++
+		}
+	}
+	if bl.n != rows {
+		b.Fatal(bl.n)
+	}
+	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "examples/s")
+}
