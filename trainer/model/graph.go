@@ -21,6 +21,7 @@ type compiled struct {
 	copies  []gradCopy
 
 	machine gorgonia.VM
+	bytes   int       // that results occupy, those of changing size excepted
 	ones    []float32 // weights of mini-batches without any
 	used    int64     // for eviction: the run that used it last
 }
@@ -45,6 +46,9 @@ func compile(spec Spec, n int, training bool, ps, buffers *params) (*compiled, e
 			return nil, err
 		}
 		if distinct(c.graph) {
+			if c.bytes, err = ops.Share(c.graph, c.read()...); err != nil {
+				return nil, err
+			}
 			c.machine = gorgonia.NewTapeMachine(c.graph)
 			return c, nil
 		}
@@ -118,6 +122,21 @@ func (c *compiled) differentiate() error {
 		}
 	}
 	return nil
+}
+
+// read returns the nodes whose values are read after a run.
+func (c *compiled) read() []*gorgonia.Node {
+	nodes := []*gorgonia.Node{c.logits}
+	if c.rowGrad != nil {
+		nodes = append(nodes, c.rowGrad)
+	}
+	for _, cp := range c.copies {
+		nodes = append(nodes, cp.node)
+	}
+	for _, n := range c.norms {
+		nodes = append(nodes, n.stats)
+	}
+	return nodes
 }
 
 func names(ps []*optim.Param) []string {

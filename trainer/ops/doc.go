@@ -22,7 +22,9 @@
 // that an op belongs to one node of one graph, that a graph must not be run by
 // two machines at once, and that values read from a node are valid until the
 // graph runs again. SetResult puts a node's result into memory of the caller's,
-// which is how gradients reach the optimizer without a copy.
+// which is how gradients reach the optimizer without a copy. Share lets results
+// whose lives do not overlap use the same memory; it more than halves what a
+// training step occupies.
 //
 // # Inputs of changing length
 //
