@@ -300,8 +300,10 @@ func (h *hdfsTest) write(t *testing.T) {
 	// Writing where the user may not.
 	other, _ := hdfsSources(t, HDFSOptions{User: "mallory"})
 	begin := time.Now()
-	_, err = other.Create(ctx, h.c.URI("/forbidden/x"))
-	wantError(t, err, ErrPermission, time.Second, begin, "/forbidden/x")
+	for _, path := range []string{"/forbidden/x", "/out/new/dir/x"} {
+		_, err = other.Create(ctx, h.c.URI(path))
+		wantError(t, err, ErrPermission, time.Second, begin, h.c.URI(path), "mallory may not write")
+	}
 }
 
 func (h *hdfsTest) throughput(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jcmturner/gokrb5/v8/client"
-	"github.com/jcmturner/gokrb5/v8/config"
 	"github.com/jcmturner/gokrb5/v8/credentials"
 	"github.com/jcmturner/gokrb5/v8/keytab"
 	"github.com/jcmturner/gokrb5/v8/types"
@@ -45,8 +44,7 @@ func newKerberosLogin(opts *HDFSOptions) *kerberosLogin {
 		krb5Conf:  opts.Krb5Conf,
 	}
 	if k.krb5Conf == "" {
-		// A list of files is allowed; gokrb5 reads one.
-		k.krb5Conf, _, _ = strings.Cut(os.Getenv("KRB5_CONFIG"), ":")
+		k.krb5Conf = os.Getenv("KRB5_CONFIG")
 	}
 	if k.krb5Conf == "" {
 		k.krb5Conf = "/etc/krb5.conf"
@@ -96,9 +94,9 @@ func (k *kerberosLogin) forget() {
 
 // loginLocked logs in with the key table. REQUIRES: k.mu.
 func (k *kerberosLogin) loginLocked() (*client.Client, error) {
-	conf, err := config.Load(k.krb5Conf)
+	conf, err := loadKrb5Conf(k.krb5Conf)
 	if err != nil {
-		return nil, fmt.Errorf("krb5.conf: %w", err)
+		return nil, err
 	}
 	name, realm, _ := strings.Cut(k.principal, "@")
 	if name == "" {
@@ -133,9 +131,9 @@ func (k *kerberosLogin) loginLocked() (*client.Client, error) {
 
 // loadCacheLocked reads the ticket cache. REQUIRES: k.mu.
 func (k *kerberosLogin) loadCacheLocked(path string, modTime time.Time) (*client.Client, error) {
-	conf, err := config.Load(k.krb5Conf)
+	conf, err := loadKrb5Conf(k.krb5Conf)
 	if err != nil {
-		return nil, fmt.Errorf("krb5.conf: %w", err)
+		return nil, err
 	}
 	cache, err := credentials.LoadCCache(path)
 	if err != nil {

@@ -184,9 +184,11 @@ func (r *retrier) judge(err error) verdict {
 	var dns *net.DNSError
 	switch {
 	case r.c.reached.Load():
-	case errors.As(err, &dns) && dns.IsNotFound:
-		v.attempts = 1
+	case errors.As(err, &dns):
 		v.hint = "no such host; a name service needs hdfs.conf_dir with its hdfs-site.xml"
+		if v.budget = firstContactRetry; dns.IsNotFound {
+			v.attempts = 1
+		}
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF):
 		v.budget = max(firstContactRetry, r.c.timeout/2)
 	}

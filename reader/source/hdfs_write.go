@@ -29,7 +29,8 @@ type hdfsWriter struct {
 
 func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 	p = cleanPath(p)
-	// Report what can be known now: no such cluster, no permission.
+	// Report now what would be a pity to learn when the work is done: no such
+	// cluster, no permission.
 	err := c.do(ctx, "create", p, func(s *session) error {
 		info, err := s.client.Stat(p)
 		if err == nil && info.IsDir() {
@@ -38,7 +39,14 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		return s.client.MkdirAll(path.Dir(p), 0o755)
+		if err := s.client.MkdirAll(path.Dir(p), 0o755); err != nil {
+			return err
+		}
+		probe := tempName(p)
+		if err := s.client.CreateEmptyFile(probe); err != nil {
+			return err
+		}
+		return s.client.Remove(probe)
 	})
 	if err != nil {
 		return nil, err
