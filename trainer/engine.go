@@ -23,7 +23,7 @@ type engine struct {
 	fields   int
 
 	day            uint32
-	showDecay      float64 // per day
+	showDecay      float32 // per day
 	minOccurrences uint32  // an embedding takes part from this occurrence on
 
 	step      int64 // optimizer steps taken, earlier models included
@@ -51,9 +51,9 @@ func (e *engine) train(ws *sparsetable.WorkingSet, b *reader.Batch) (model.Resul
 			row := ws.Row(int(b.Rows[i]))
 			st := e.layout.Stats(row)
 			if st.Count > 0 && e.showDecay != 1 && e.day > st.LastSeen {
-				f := decayFactor(e.showDecay, e.day-st.LastSeen)
-				st.Show = float32(st.Show * f)
-				st.Click = float32(st.Click * f)
+				f := sparsetable.Decay(e.showDecay, e.day-st.LastSeen)
+				st.Show = float32(float64(st.Show) * f)
+				st.Click = float32(float64(st.Click) * f)
 			}
 			st.Show += float32(e.shows[i])
 			st.Click += e.clicks[i]
@@ -71,6 +71,7 @@ func (e *engine) train(ws *sparsetable.WorkingSet, b *reader.Batch) (model.Resul
 	e.step++
 	scale := e.schedule.Multiplier(e.step - e.firstStep)
 	e.dense.Step(e.step, scale)
+	update := e.rows.Step(e.step, scale)
 	dim := e.layout.ValueDim
 	kernel.Parallel(u, rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -78,7 +79,7 @@ func (e *engine) train(ws *sparsetable.WorkingSet, b *reader.Batch) (model.Resul
 				continue
 			}
 			row := ws.Row(int(b.Rows[i]))
-			e.rows.Update(e.step, scale, e.layout.Values(row), e.layout.State(row), res.RowGrads[i*dim:(i+1)*dim])
+			update.Update(e.layout.Values(row), e.layout.State(row), res.RowGrads[i*dim:(i+1)*dim])
 		}
 	})
 	return res, nil
@@ -140,16 +141,4 @@ func (e *engine) grow(u int) {
 	}
 	e.values = e.values[:u*e.layout.ValueDim]
 	e.shows, e.clicks, e.admitted = e.shows[:u], e.clicks[:u], e.admitted[:u]
-}
-
-// decayFactor is perDay^days by repeated squaring, the same bits everywhere.
-func decayFactor(perDay float64, days uint32) float32 {
-	f, base := 1.0, perDay
-	for ; days > 0; days >>= 1 {
-		if days&1 == 1 {
-			f = float64(f * base)
-		}
-		base = float64(base * base)
-	}
-	return float32(f)
 }

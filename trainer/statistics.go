@@ -76,3 +76,18 @@ func missingStatistics(s *reader.Schema, known *reader.Statistics) bool {
 	}
 	return false
 }
+
+// withoutStatistics returns a schema that can be opened, though not trained
+// on, before the data statistics are known.
+func withoutStatistics(s reader.Schema) reader.Schema {
+	s.Columns = slices.Clone(s.Columns)
+	for i := range s.Columns {
+		s.Columns[i].Transforms = slices.Clone(s.Columns[i].Transforms)
+		for j := range s.Columns[i].Transforms {
+			if t := &s.Columns[i].Transforms[j]; t.Kind == reader.TransformStandardize && !t.HasMeanStd {
+				t.Std, t.HasMeanStd = 1, true
+			}
+		}
+	}
+	return s
+}

@@ -173,6 +173,7 @@ func dayOrigin(fromDate bool) string {
 // path or header shows now and not after hours.
 func (r *run) checkData(ctx context.Context) error {
 	open := func(what string, o reader.Options) error {
+		o.Schema = withoutStatistics(o.Schema)
 		rd, err := reader.Open(ctx, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
@@ -223,7 +224,7 @@ func (r *run) build(ctx context.Context) error {
 	}
 	r.engine = &engine{
 		model: r.model, dense: r.dense, rows: rows, schedule: schedule, layout: r.layout,
-		fields: len(r.spec.Fields), day: r.day, showDecay: job.SparseTable.ShowDecay,
+		fields: len(r.spec.Fields), day: r.day, showDecay: float32(job.SparseTable.ShowDecay),
 		minOccurrences: job.SparseTable.Admission.MinOccurrences,
 	}
 	if r.previous != nil {

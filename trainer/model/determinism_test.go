@@ -17,12 +17,14 @@ import (
 
 // digest hashes the bits of numbers.
 func digest(slices ...[]float32) string {
-	h := sha256.New()
+	var bits []byte
 	for _, s := range slices {
-		binary.Write(h, binary.LittleEndian, int64(len(s)))
-		binary.Write(h, binary.LittleEndian, s)
+		bits = binary.LittleEndian.AppendUint64(bits, uint64(len(s)))
+		for _, v := range s {
+			bits = binary.LittleEndian.AppendUint32(bits, math.Float32bits(v))
+		}
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+	return fmt.Sprintf("%x", sha256.Sum256(bits))
 }
 
 // state hashes everything that a step can have changed.

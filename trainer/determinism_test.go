@@ -1,0 +1,122 @@
+package trainer
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+
+	"aibox/internal/kernel"
+	"aibox/trainer/model"
+)
+
+// variants change what must leave no trace in the model.
+var variants = []struct {
+	name  string
+	procs int
+	level string
+	set   []string
+}{
+	{name: "one reader thread, tiny chunks", set: []string{"pipeline.reader_threads=1", "pipeline.chunk_bytes=4KiB"}},
+	{name: "many reader threads", set: []string{"pipeline.reader_threads=7", "pipeline.chunk_bytes=16KiB"}},
+	{name: "deep queues", set: []string{"pipeline.read_queue=9", "pipeline.pull_queue=9"}},
+	{name: "no queues", set: []string{"pipeline.read_queue=1", "pipeline.pull_queue=1"}},
+	{name: "small passes", set: []string{"pipeline.batches_per_pass=1"}},
+	{name: "one large pass", set: []string{"pipeline.batches_per_pass=1000"}},
+	{name: "one processor", procs: 1},
+	{name: "many processors", procs: 5, set: []string{"pipeline.compute_threads=5"}},
+	{name: "one compute thread", set: []string{"pipeline.compute_threads=1"}},
+	{name: "portable kernels", level: "portable"},
+	{name: "other reports", set: []string{"output.log_every=1"}},
+}
+
+// TestSameModelHoweverItIsRun is the product's promise: same job, seed and data
+// give the same model, bit for bit.
+func TestSameModelHoweverItIsRun(t *testing.T) {
+	// Each option that draws random numbers or keeps state takes part somewhere.
+	extra := map[string][]string{
+		"aibox":     {"model.dropout=0.2", "optimizer.rows.kind=adam", "optimizer.rows.learning_rate=0.01"},
+		"dlrm":      {"model.bottom_layers=[8, 4]", "optimizer.dense.kind=momentum", "optimizer.dense.learning_rate=0.01", "data.negative_sampling=0.6"},
+		"wide_deep": {"model.batch_norm=true", "optimizer.rows.kind=ftrl"},
+		"deepfm":    {"model.dropout=0.3", "training.epochs=2", "sparse_table.admission.min_occurrences=3"},
+		"dcn":       {"optimizer.dense.kind=adagrad", "optimizer.rows.kind=rowwise_adagrad"},
+		"dcn_v2":    {"model.cross_rank=3", "optimizer.dense.kind=adamw", "optimizer.schedule={warmup_steps: 10, decay: cosine, decay_steps: 30}"},
+		"fm":        {"optimizer.rows.kind=sgd", "training.max_examples=1111"},
+		"lr":        {"sparse_table.expiry.min_show=2"},
+	}
+	for _, kind := range model.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			base := slices.Clip(extra[kind])
+			want := train(t, job(t, kind, base...)).Digest
+			again := train(t, job(t, kind, base...)).Digest
+			if again != want {
+				t.Fatalf("the same run twice: %s and %s", want, again)
+			}
+			if other := train(t, job(t, kind, append(base, "seed=8")...)).Digest; other == want {
+				t.Error("another seed, the same model: the digest sees nothing")
+			}
+			for i, v := range variants {
+				if testing.Short() && i%3 != 0 {
+					continue
+				}
+				t.Run(v.name, func(t *testing.T) {
+					if v.procs > 0 {
+						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(v.procs))
+					}
+					if v.level != "" {
+						before := kernel.Level()
+						if err := kernel.SetLevel(v.level); err != nil {
+							t.Fatal(err)
+						}
+						defer func() {
+							if err := kernel.SetLevel(before); err != nil {
+								t.Fatal(err)
+							}
+						}()
+					}
+					if got := train(t, job(t, kind, append(base, v.set...)...)).Digest; got != want {
+						t.Errorf("digest %s, want %s", got, want)
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestLimitsDoNotDependOnWorkAhead stops training in the middle of a pass while
+// ST has pulled, and so created, rows of later ones.
+func TestLimitsDoNotDependOnWorkAhead(t *testing.T) {
+	var want string
+	for i, set := range [][]string{
+		{"pipeline.batches_per_pass=1", "pipeline.read_queue=1", "pipeline.pull_queue=1"},
+		{"pipeline.batches_per_pass=3", "pipeline.read_queue=8", "pipeline.pull_queue=8"},
+	} {
+		s := train(t, job(t, "fm", append(set, "training.max_examples=777", "training.epochs=3")...))
+		if s.Examples != 777 {
+			t.Errorf("%d examples trained, want 777", s.Examples)
+		}
+		if i == 0 {
+			want = s.Digest
+		} else if s.Digest != want {
+			t.Errorf("%v: digest %s, want %s", set, s.Digest, want)
+		}
+	}
+}
+
+func TestDigestIsOfTheFiles(t *testing.T) {
+	j := job(t, "deepfm")
+	s := train(t, j)
+	in, err := Inspect(t.Context(), j.Output.ModelDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Digest != s.Digest {
+		t.Errorf("inspect computes %s, training recorded %s", in.Digest, s.Digest)
+	}
+	if in.Rows.Count != s.Table.Rows {
+		t.Errorf("inspect counts %d rows, training %d", in.Rows.Count, s.Table.Rows)
+	}
+	if fmt.Sprint(in.Fields) != "[user item tags region]" {
+		t.Errorf("fields %v", in.Fields)
+	}
+}

@@ -1,0 +1,22 @@
+package trainer
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// logDir holds what tests share.
+var logDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "aibox-trainer-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	logDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
