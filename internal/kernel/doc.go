@@ -36,7 +36,8 @@
 // Each kernel exists in portable Go, which is the oracle, and most of them in
 // assembler for AVX2 with FMA; the matrix product also for AVX-512F. The best
 // level of the processor is chosen at start. The environment variable
-// AIBOX_CPU (portable, avx2 or avx512) lowers it, SetLevel does so for tests.
+// AIBOX_CPU (portable, avx2 or avx512) lowers it, SetLevel does so for tests; a
+// value that the processor lacks is ignored, and CheckEnvironment reports it.
 // The assembler is written by the program in gen.
 //
 // # Threads
@@ -44,10 +45,12 @@
 // Functions that take a matrix (Gemm, ColSum, BiasActivation) and
 // ActivationBackward split their work over Threads() goroutines by themselves;
 // functions on plain slices run where they are called, wrap them in Parallel
-// if they are long. Goroutines live for one call, the caller works with them
-// and waits for them: the package has no state that needs a Close. All
-// functions may be called from several goroutines at once as long as no two
-// calls write, or one writes and another reads, the same elements.
+// if they are long (assembler cannot be preempted: a vector of 10^7 elements
+// would keep the garbage collector waiting for milliseconds). Goroutines live
+// for one call; the caller works with them and waits for them, so the package
+// has no state that needs a Close. All functions may be called from several
+// goroutines at once as long as no two calls write, or one writes and another
+// reads, the same elements.
 //
 // Slices of wrong length are errors of the caller and panic.
 package kernel

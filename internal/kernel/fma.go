@@ -5,8 +5,8 @@ import "math"
 // FMA returns a*b + c rounded once to float32 (round to nearest, ties to
 // even), as the hardware's fused multiply-add does.
 //
-// The product of two float32 is exact in float64 (24+24 bits of 53). Adding c
-// rounds to 53 bits, and rounding that once more to 24 bits is wrong only when
+// The product of two float32 is exact in float64 (24+24 bits of 53), so a
+// compiler that fuses it with the sum changes nothing. Adding c rounds to 53 bits, and rounding that once more to 24 bits is wrong only when
 // the first rounding landed on a midpoint between two neighbouring float32.
 // The midpoint of two normal float32 ends in a one and 28 zeros; that of two
 // denormal ones can end in many patterns, so small sums all go the long way.

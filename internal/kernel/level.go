@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -49,7 +50,7 @@ func CheckEnvironment() error {
 func Level() string { return levelNames[level.Load()] }
 
 // Levels returns the levels of this processor, "portable" first.
-func Levels() []string { return levelNames[:bestLevel+1] }
+func Levels() []string { return slices.Clone(levelNames[:bestLevel+1]) }
 
 // SetLevel chooses the level by name. Results do not depend on it; it is there
 // for tests and measurements. It fails if the processor lacks the level.

@@ -1,5 +1,5 @@
 // Command gen writes the assembler of package kernel for amd64 and its Go
-// declarations into the current directory: the tile kernels of the matrix
+// declarations into the directory given, or the current one: the tile kernels of the matrix
 // product, vector kernels, and exp and its kin. The package's go:generate line
 // runs it.
 package main
@@ -9,10 +9,15 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
 )
 
 func main() {
 	log.SetFlags(0)
+	dir := "."
+	if len(os.Args) > 1 {
+		dir = os.Args[1]
+	}
 	for _, f := range []struct {
 		name  string
 		write func(asm, stubs *file)
@@ -31,7 +36,7 @@ func main() {
 		stubs.line("package kernel")
 		f.write(asm, stubs)
 		for name, content := range map[string][]byte{f.name + "_amd64.s": asm.Bytes(), f.name + "_stubs_amd64.go": stubs.Bytes()} {
-			if err := os.WriteFile(name, content, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 				log.Fatal(err)
 			}
 		}
