@@ -6,10 +6,11 @@ import "math"
 // even), as the hardware's fused multiply-add does.
 //
 // The product of two float32 is exact in float64 (24+24 bits of 53), so a
-// compiler that fuses it with the sum changes nothing. Adding c rounds to 53 bits, and rounding that once more to 24 bits is wrong only when
-// the first rounding landed on a midpoint between two neighbouring float32.
-// The midpoint of two normal float32 ends in a one and 28 zeros; that of two
-// denormal ones can end in many patterns, so small sums all go the long way.
+// compiler that fuses it with the sum changes nothing. Adding c rounds to 53
+// bits, and rounding that once more to 24 bits is wrong only when the first
+// rounding landed on a midpoint between two neighbouring float32. The midpoint
+// of two normal float32 ends in a one and 28 zeros; that of two denormal ones
+// can end in many patterns, so small sums all go the long way.
 func FMA(a, b, c float32) float32 {
 	s := float64(a)*float64(b) + float64(c)
 	if bits := math.Float64bits(s); bits&lowBits == midpoint || bits<<1 < smallest {

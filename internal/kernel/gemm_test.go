@@ -116,7 +116,7 @@ func TestGemmBlocks(t *testing.T) {
 		{1, 300, 1000}, {300, 1, 1000}, {1, 1, 3000}, {15, 129, 800}, {64, 97, 129}, {500, 330, 16},
 	}
 	if testing.Short() {
-		shapes = shapes[4:6]
+		shapes = shapes[3:4] // the portable product takes long under the race detector
 	}
 	for _, s := range shapes {
 		for transposed := range 4 {
