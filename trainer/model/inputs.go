@@ -3,7 +3,8 @@ package model
 import "fmt"
 
 // Inputs is one mini-batch: N examples, U unique rows. F is the number of
-// fields, P that of dense features. The model only reads it.
+// fields, P that of dense features. The model only reads it, during the call,
+// but keeps the slices reachable until the next call for the same N.
 type Inputs struct {
 	N          int
 	Rows       []float32 // (U, RowDim), values of the mini-batch's unique rows

@@ -83,6 +83,8 @@ func (m *Model) Describe() string { return describe(m.layers) }
 
 // Graph returns the differentiated graph for mini-batches of n examples, for
 // executors other than this package's; ops.Children gives a node's operands.
+// The values of its inner nodes lie in shared memory (ops.Share): an executor
+// reads the graph's shape and brings memory of its own.
 func (m *Model) Graph(n int) (*gorgonia.ExprGraph, error) {
 	c, err := m.compiled(n, true)
 	if err != nil {
