@@ -1,0 +1,234 @@
+package trainer
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// halves are two nights over the halves of the log.
+func firstNight(t *testing.T, kind string, set ...string) (dir, digest string) {
+	j := job(t, kind, append(set, "data.train=[LOG/train-0.tsv]", "data.shuffle_buffer=0")...)
+	s := train(t, j)
+	return j.Output.ModelDir, s.Digest
+}
+
+// TestWarmStartGoesOnWhereItStopped: two nights of one file each are the same
+// steps as one night over both, so the same model, optimizer state included.
+func TestWarmStartGoesOnWhereItStopped(t *testing.T) {
+	for _, kind := range []string{"dlrm", "dcn_v2"} {
+		set := []string{
+			"data.shuffle_buffer=0", "optimizer.dense.kind=adam", "optimizer.rows.kind=adam", "optimizer.rows.learning_rate=0.01",
+			"data.columns[2].transform=[log1p]", "sparse_table.show_decay=1", "training.batch_size=60", // 1,500 rows are 25 whole mini-batches
+		}
+		if kind == "dlrm" {
+			set = append(set, "model.bottom_layers=[8, 4]")
+		}
+		whole := job(t, kind, set...)
+		train(t, whole)
+		first := job(t, kind, append(slices.Clone(set), "data.train=[LOG/train-0.tsv]")...)
+		train(t, first)
+		second := job(t, kind, append(slices.Clone(set), "data.train=[LOG/train-1.tsv.gz]")...)
+		second.Training.WarmStart = first.Output.ModelDir
+		train(t, second)
+		a, b := load(t, whole.Output.ModelDir), load(t, second.Output.ModelDir)
+		if a.Saved.Step != b.Saved.Step {
+			t.Fatalf("%s: steps %d and %d", kind, a.Saved.Step, b.Saved.Step)
+		}
+		for _, x := range a.Saved.Dense {
+			y := b.Saved.Tensor(x.Name)
+			if y == nil || !slices.Equal(x.Data, y.Data) {
+				t.Errorf("%s: tensor %s differs between one night and two", kind, x.Name)
+			}
+		}
+		layout := a.table.Layout()
+		rows := tableRows(t, b.table)
+		err := a.table.Scan(t.Context(), func(key uint64, row []float32) error {
+			// Last-seen differs by the night; all before it must not.
+			n := layout.ValueDim + layout.StateDim + 2
+			if !slices.Equal(row[:n], rows[key][:n]) {
+				t.Errorf("%s: row %x differs between one night and two: %v and %v", kind, key, row, rows[key])
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func tableRows(t *testing.T, table sparsetable.Table) map[uint64][]float32 {
+	t.Helper()
+	rows := make(map[uint64][]float32)
+	err := table.Scan(t.Context(), func(key uint64, row []float32) error {
+		rows[key] = slices.Clone(row)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestWarmStartWithAnAddedField: what the two models share is taken over by
+// name, the rest starts fresh. An empty second night shows what was taken over:
+// its only mini-batch has learning rate 0.
+func TestWarmStartWithAnAddedField(t *testing.T) {
+	still := []string{ // trains nothing
+		"optimizer.schedule={warmup_steps: 1000000}", "data.limit=64",
+	}
+	for kind, towers := range map[string][2]string{
+		"aibox": {
+			"model.towers=[{name: a, dense: [a], layers: [8, 4]}]",
+			"model.towers=[{name: a, dense: [a], layers: [8, 4]}, {name: b, dense: [b], layers: [6, 4]}]",
+		},
+		"dlrm":      {"model.bottom_layers=[8, 4]", "model.bottom_layers=[8, 4]"},
+		"wide_deep": {"model.hidden_layers=[8]", "model.hidden_layers=[8]"},
+		"dcn":       {"model.hidden_layers=[8]", "model.hidden_layers=[8]"},
+		"dcn_v2":    {"model.hidden_layers=[8]", "model.hidden_layers=[8]"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			before := []string{"data.columns[5].role=ignore", towers[0]} // without item
+			if kind == "aibox" {
+				before = append(before, "data.columns[3]={name: D3, role: ignore}") // and without D3
+			}
+			dir, _ := firstNight(t, kind, before...)
+			old := load(t, dir)
+			j := job(t, kind, append(still, towers[1])...)
+			j.Training.WarmStart = dir
+			train(t, j)
+			now := load(t, j.Output.ModelDir)
+
+			oldParams := make(map[string]int)
+			for i, p := range old.engine.model.Params() {
+				oldParams[p.Name] = i
+			}
+			taken := 0
+			for _, p := range now.engine.model.Params() {
+				i, ok := oldParams[p.Name]
+				if !ok {
+					if !strings.Contains(p.Name, "tower/b") {
+						t.Errorf("parameter %s is new", p.Name)
+					}
+					continue
+				}
+				o := old.engine.model.Params()[i]
+				m, err := matchAxes(p.Name, o.Shape, old.engine.model.Axes(o.Name), p.Shape, now.engine.model.Axes(p.Name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := slices.Clone(p.Data)
+				m.copy(want, o.Data)
+				for k := range want {
+					// One step at a millionth of the learning rate moves by less.
+					if d := math.Abs(float64(want[k] - p.Data[k])); d > 1e-6 {
+						t.Fatalf("parameter %s[%d] is %g, was %g", p.Name, k, p.Data[k], want[k])
+					}
+				}
+				taken += len(p.Data) - m.fresh
+				if m.fresh == len(p.Data) {
+					t.Errorf("nothing of parameter %s was taken over", p.Name)
+				}
+			}
+			total := 0
+			for _, p := range old.engine.model.Params() {
+				total += len(p.Data)
+			}
+			if taken != total {
+				t.Errorf("%d of the earlier model's %d dense values were taken over", taken, total)
+			}
+			rows := tableRows(t, now.table)
+			layout := old.table.Layout()
+			for key, row := range tableRows(t, old.table) {
+				got := rows[key]
+				if got == nil {
+					t.Fatalf("row %x is gone", key)
+				}
+				for k, v := range layout.Values(row) {
+					if d := math.Abs(float64(v - got[k])); d > 1e-4 {
+						t.Fatalf("row %x value %d is %g, was %g", key, k, got[k], v)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestWarmStartRefusesWhatCannotBeTakenOver(t *testing.T) {
+	dir, _ := firstNight(t, "deepfm", "model.hidden_layers=[8]")
+	for what, set := range map[string]string{
+		"layer sizes":   "model.hidden_layers=[9]",
+		"embedding_dim": "model.embedding_dim=5",
+	} {
+		j := job(t, "deepfm", "model.hidden_layers=[8]", set)
+		j.Training.WarmStart = dir
+		if _, err := Train(t.Context(), j, quiet); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
+
+func TestWarmStartFromAnotherKindOfModel(t *testing.T) {
+	dir, _ := firstNight(t, "fm")
+	j := job(t, "deepfm", "data.limit=64", "optimizer.schedule={warmup_steps: 1000000}")
+	j.Training.WarmStart = dir
+	train(t, j)
+	old, now := load(t, dir), load(t, j.Output.ModelDir)
+	rows := tableRows(t, now.table)
+	for key, row := range tableRows(t, old.table) {
+		for k, v := range old.table.Layout().Values(row) {
+			if d := math.Abs(float64(v - rows[key][k])); d > 1e-4 {
+				t.Fatalf("row %x value %d is %g, was %g", key, k, rows[key][k], v)
+			}
+		}
+	}
+}
+
+// TestRowsAgeByTheDate: shows decay by day, and rows unseen for too long go.
+func TestRowsAgeByTheDate(t *testing.T) {
+	aging := []string{"sparse_table.show_decay=0.5", "sparse_table.expiry.unseen_days=2", "data.columns[2].transform=[log1p]"}
+	night := func(day int, limit, from string) (*Summary, *Loaded) {
+		j := job(t, "lr", append(aging, "data.train=[LOG/train-0.tsv]", "data.shuffle_buffer=0", "data.limit="+limit)...)
+		j.Dated, j.Date = true, j.Date.UTC().Truncate(24*60*60*1e9).AddDate(0, 0, day)
+		j.Training.WarmStart = from
+		s := train(t, j)
+		return s, load(t, j.Output.ModelDir)
+	}
+	_, first := night(0, "1000", "")
+	s, second := night(2, "10", first.Saved.Dir)
+	if s.ExpiredRows != 0 {
+		t.Errorf("%d rows expired after 2 days", s.ExpiredRows)
+	}
+	layout := first.table.Layout()
+	old := tableRows(t, first.table)
+	decayed := 0
+	for key, row := range tableRows(t, second.table) {
+		st, was := layout.Stats(row), layout.Stats(old[key])
+		if st.LastSeen == was.LastSeen {
+			continue // not seen on the second day: untouched
+		}
+		decayed++
+		if added := st.Show - was.Show/4; added < 1 || added > 20 || added != float32(math.Trunc(float64(added))) {
+			t.Errorf("show %g after %g two days before: not a quarter of it plus a count", st.Show, was.Show)
+		}
+	}
+	if decayed == 0 {
+		t.Error("no row was seen on both days")
+	}
+	s, third := night(3, "10", second.Saved.Dir)
+	if s.ExpiredRows == 0 || s.Table.Rows != int64(decayed) {
+		t.Errorf("on the third day %d rows expired and %d are left, want the %d of the second day", s.ExpiredRows, s.Table.Rows, decayed)
+	}
+	for key, row := range tableRows(t, third.table) {
+		if st := layout.Stats(row); third.Saved.Day-st.LastSeen > 2 {
+			t.Errorf("row %x was last seen %d days ago", key, third.Saved.Day-st.LastSeen)
+		}
+	}
+	j := job(t, "lr", append(aging, "training.warm_start="+first.Saved.Dir)...)
+	if _, err := Train(t.Context(), j, quiet); err == nil || !strings.Contains(err.Error(), "date") {
+		t.Errorf("an undated job after a dated one: %v", err)
+	}
+}
