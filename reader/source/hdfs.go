@@ -82,7 +82,7 @@ func (c *cluster) release(s *session) {
 	s.dataConn, s.target, s.pooled = nil, nil, true
 	s.resetFaults()
 	c.mu.Lock()
-	keep := s.ctx.Err() == nil && !c.mu.closed && len(c.mu.idle) < maxIdleSessions
+	keep := s.ctx.Err() == nil && !s.detached && !c.mu.closed && len(c.mu.idle) < maxIdleSessions
 	if keep {
 		c.mu.idle = append(c.mu.idle, s)
 		if c.mu.prune == nil {

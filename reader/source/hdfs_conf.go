@@ -66,7 +66,7 @@ func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) 
 			return fail(ErrConfig, err, "")
 		}
 		if conf == nil && opts.ConfDir != "" {
-			return fail(ErrConfig, fmt.Errorf("%s holds neither core-site.xml nor hdfs-site.xml", dir), "check hdfs.conf_dir")
+			return fail(ErrConfig, fmt.Errorf("%s holds neither core-site.xml nor hdfs-site.xml", dir), "check data.hdfs.conf_dir")
 		}
 	}
 	if conf == nil {
@@ -83,7 +83,7 @@ func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) 
 		rest, ok := strings.CutPrefix(name, "hdfs://")
 		if c.authority = strings.TrimRight(rest, "/"); !ok || c.authority == "" {
 			return fail(ErrConfig, errors.New("the URI names no NameNode and core-site.xml has no fs.defaultFS of hdfs://"),
-				"write hdfs://namenode:port/path, or set hdfs.conf_dir")
+				"write hdfs://namenode:port/path, or set data.hdfs.conf_dir")
 		}
 	}
 	if c.addresses, err = nameNodes(c.authority, conf, dir); err != nil {

@@ -215,7 +215,7 @@ func (h *hdfsTest) glob(t *testing.T) {
 
 func (h *hdfsTest) readAt(t *testing.T) {
 	s, _ := hdfsSources(t, HDFSOptions{})
-	text := logText(60_000)
+	text := logText(70_000)
 	f := mustExpand(t, s, h.put(t, text, "/at/a", hdfstest.PutOptions{}))[0]
 	at, err := s.OpenAt(context.Background(), f)
 	if err != nil {
@@ -234,7 +234,19 @@ func (h *hdfsTest) readAt(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	b := make([]byte, 10)
+	// A hundred columns in turn.
+	begin := time.Now()
+	b := make([]byte, 1650)
+	for round := range 10 {
+		for column := range 100 {
+			off := int64(column*16_500 + round*len(b))
+			if n, err := at.ReadAt(b, off); n != len(b) || err != nil || !bytes.Equal(b, text[off:off+int64(n)]) {
+				t.Fatalf("ReadAt %d: %d, %v", off, n, err)
+			}
+		}
+	}
+	t.Logf("1000 reads of a hundred columns: %v", time.Since(begin))
+	b = make([]byte, 10)
 	if n, err := at.ReadAt(b, f.Size-4); n != 4 || err != io.EOF || string(b[:4]) != string(text[len(text)-4:]) {
 		t.Errorf("at the end: %d, %v, %q", n, err, b)
 	}

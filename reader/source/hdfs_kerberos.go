@@ -74,7 +74,7 @@ func (k *kerberosLogin) get() (*client.Client, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("no Kerberos ticket cache: %w (run kinit, or set hdfs.kerberos_principal and kerberos_keytab)", err)
+		return nil, fmt.Errorf("no Kerberos ticket cache: %w (run kinit, or set data.hdfs.kerberos_principal and kerberos_keytab)", err)
 	}
 	if k.client != nil && info.ModTime().Equal(k.modTime) && time.Now().Before(k.expires) {
 		return k.client, nil
@@ -100,7 +100,7 @@ func (k *kerberosLogin) loginLocked() (*client.Client, error) {
 	}
 	name, realm, _ := strings.Cut(k.principal, "@")
 	if name == "" {
-		return nil, errors.New("a key table needs hdfs.kerberos_principal (user@REALM)")
+		return nil, errors.New("a key table needs data.hdfs.kerberos_principal (user@REALM)")
 	}
 	if realm == "" {
 		realm = conf.LibDefaults.DefaultRealm
@@ -145,7 +145,7 @@ func (k *kerberosLogin) loadCacheLocked(path string, modTime time.Time) (*client
 		return nil, fmt.Errorf("ticket cache %s has no ticket-granting ticket for %s: run kinit", path, realm)
 	}
 	if !time.Now().Before(tgt.EndTime) {
-		return nil, fmt.Errorf("%w: the one in ticket cache %s at %s: run kinit (a key table is renewed by itself: hdfs.kerberos_keytab)",
+		return nil, fmt.Errorf("%w: the one in ticket cache %s at %s: run kinit (a key table is renewed by itself: data.hdfs.kerberos_keytab)",
 			errTicketExpired, path, tgt.EndTime.Local().Format(time.DateTime))
 	}
 	cl, err := client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true))

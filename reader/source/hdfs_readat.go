@@ -26,12 +26,13 @@ type hdfsReaderAt struct {
 }
 
 const (
-	// maxStreams bounds the readers kept open per file; more columns than that
-	// read in turn cost a new connection per page.
-	maxStreams = 32
-	// maxSkipBytes is read and thrown away rather than opening a reader: what a
-	// stream delivers in the about 1 ms that opening takes.
-	maxSkipBytes = 256 << 10
+	// maxStreams bounds the readers kept open per file, each a DataNode
+	// connection with a buffer; more columns than that read in turn cost a new
+	// connection per read. 64 columns in two row groups at a time.
+	maxStreams = 128
+	// maxSkipBytes is read and thrown away rather than opening a reader: the gap
+	// between two pages. More would take the reader of one column for another.
+	maxSkipBytes = 16 << 10
 )
 
 func (c *cluster) openAt(ctx context.Context, path string, f File) (ReaderAtCloser, error) {
@@ -65,7 +66,7 @@ func (a *hdfsReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, io.EOF), err == io.ErrUnexpectedEOF: // the end of the file
+	case err == io.EOF, err == io.ErrUnexpectedEOF: // the end of the file, bare
 		err = io.EOF
 	default:
 		_ = r.Close() // err says more
@@ -98,8 +99,11 @@ func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
 
 // put keeps a reader for later, instead of the one unused for longest.
 func (a *hdfsReaderAt) put(r *hdfsReader) {
-	a.mu.Lock()
 	out := r
+	if r.s != nil && r.s.dataConn != nil {
+		r.s.detach()
+	}
+	a.mu.Lock()
 	if !a.mu.closed && r.offset < a.f.Size {
 		a.mu.idle = append(a.mu.idle, r)
 		if out = nil; len(a.mu.idle) > maxStreams {

@@ -81,7 +81,7 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 		if r.attempts > 1 && v.kind == ErrUnavailable {
 			err = fmt.Errorf("%w, after %d attempts in %.1f s", err, r.attempts, now.Sub(r.since).Seconds())
 		}
-		return &Error{Op: r.op, URI: r.c.uri(r.path), Kind: v.kind, Err: err, Hint: v.hint}
+		return &Error{Op: r.op, URI: r.c.uri(r.path), Kind: v.kind, Err: hideEOF(err), Hint: v.hint}
 	}
 
 	if r.c.krb != nil && v.login {
@@ -102,6 +102,15 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// hideEOF keeps a connection's end from being taken for the file's: a caller
+// that asks errors.Is(err, io.EOF) must not believe that it has read it all.
+func hideEOF(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("connection closed by the other side: %v", err)
+	}
+	return err
 }
 
 // withMessage adds the first line of a NameNode's message to the library's
@@ -185,7 +194,7 @@ func (r *retrier) judge(err error) verdict {
 	switch {
 	case r.c.reached.Load():
 	case errors.As(err, &dns):
-		v.hint = "no such host; a name service needs hdfs.conf_dir with its hdfs-site.xml"
+		v.hint = "no such host; a name service needs data.hdfs.conf_dir with its hdfs-site.xml"
 		if v.budget = firstContactRetry; dns.IsNotFound {
 			v.attempts = 1
 		}
@@ -245,7 +254,7 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 		// The NameNode answers a connection without Kerberos with an error that
 		// belongs to no call.
 		return verdict{kind: ErrPermission, attempts: 2,
-			hint: "does the cluster require Kerberos? Set hdfs.kerberos_principal and kerberos_keytab, or hdfs.conf_dir"}, true
+			hint: "does the cluster require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}, true
 	case strings.Contains(text, "SASL handshake"):
 		v := verdict{kind: ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
 		if r.c.reached.Load() || strings.Contains(text, "EOF") || strings.Contains(text, "timeout") || strings.Contains(text, "reset") {
@@ -271,7 +280,7 @@ func (r *retrier) judgeData(err error) (verdict, bool) {
 		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes encrypt with RC4, with which the HDFS client library cannot read: set dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding on the cluster, next to privacy"}, true
 	case secured && r.c.conf.protection == "" && never && r.dataNode &&
 		(errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
-		return verdict{kind: ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (hdfs.conf_dir) as on the cluster"}, true
+		return verdict{kind: ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true
 	}
 	return verdict{}, false
 }

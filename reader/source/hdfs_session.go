@@ -21,6 +21,8 @@ type session struct {
 	c      *cluster
 	client *hdfs.Client
 	pooled bool // was used before
+	// detached: the library's lease goroutine has ended; see detach.
+	detached bool
 
 	ctx   context.Context // ends with abort
 	abort context.CancelFunc
@@ -122,7 +124,20 @@ func (s *session) closeConns() {
 func (s *session) close() {
 	s.abort()
 	s.closeConns()
-	_ = s.client.Close() // its connection is closed already
+	if !s.detached { // the library's second Close panics
+		_ = s.client.Close() // its connection is closed already
+	}
+}
+
+// detach ends the connection to the NameNode and the lease renewal, which a
+// FileReader that knows its blocks does not need: it then costs a DataNode
+// connection alone. Should it need the NameNode after all, the library
+// connects again. A detached session is not reused.
+func (s *session) detach() {
+	if !s.detached {
+		s.detached = true
+		_ = s.client.Close() // a connection without a call in progress
+	}
 }
 
 // replaceDataConn is called when the library dials a DataNode. A previous

@@ -1,0 +1,96 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// remoteError is a NameNode's exception, as the library reports it.
+type remoteError struct{ exception, message string }
+
+func (e remoteError) Error() string     { return "call failed (" + e.exception + ")" }
+func (e remoteError) Method() string    { return "call" }
+func (e remoteError) Desc() string      { return "ERROR_APPLICATION" }
+func (e remoteError) Exception() string { return e.exception }
+func (e remoteError) Message() string   { return e.message }
+
+func testRetrier(t *testing.T, retry time.Duration) *retrier {
+	t.Helper()
+	c, err := newCluster("nn:8020", &HDFSOptions{User: "alice", TimeoutMs: 100, RetryMs: int(retry.Milliseconds())}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &retrier{c: c, op: "read", path: "/a"}
+}
+
+func TestRetrierKinds(t *testing.T) {
+	for _, tc := range []struct {
+		err   error
+		kind  error
+		again bool // the first failure is retried
+	}{
+		{&os.PathError{Op: "stat", Path: "/a", Err: os.ErrNotExist}, ErrNotFound, false},
+		{&os.PathError{Op: "stat", Path: "/a", Err: os.ErrPermission}, ErrPermission, false},
+		{remoteError{"org.apache.hadoop.security.AccessControlException", "no\n\tat Java"}, ErrPermission, false},
+		{remoteError{"org.apache.hadoop.ipc.StandbyException", "standby"}, ErrUnavailable, true},
+		{remoteError{"org.apache.hadoop.hdfs.server.namenode.SafeModeException", "safe"}, ErrUnavailable, true},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ErrUnavailable, true},
+		{fmt.Errorf("no available namenodes: %w", io.EOF), ErrUnavailable, true},
+		{errors.New("no available datanodes"), ErrUnavailable, true},
+		{&Error{Op: "open", URI: "x", Kind: ErrChanged}, ErrChanged, false},
+		{&loginError{errTicketExpired}, ErrPermission, false},
+		{&loginError{fmt.Errorf("%w: x", errKDC)}, ErrUnavailable, true},
+	} {
+		r := testRetrier(t, 30*time.Millisecond)
+		var final error
+		attempts := 0
+		for final == nil {
+			attempts++
+			final = r.wait(context.Background(), tc.err)
+		}
+		if !errors.Is(final, tc.kind) || attempts > 1 != tc.again {
+			t.Errorf("%v: after %d attempts %v, want %v", tc.err, attempts, final, tc.kind)
+		}
+		if errors.Is(final, io.EOF) || errors.Is(final, io.ErrUnexpectedEOF) {
+			t.Errorf("%v: %v passes for the end of the file", tc.err, final)
+		}
+		if strings.Contains(final.Error(), "at Java") {
+			t.Errorf("%v holds a stack trace", final)
+		}
+	}
+}
+
+func TestRetrierCancel(t *testing.T) {
+	r := testRetrier(t, time.Minute)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := errors.New("stop")
+	time.AfterFunc(20*time.Millisecond, func() { cancel(stop) })
+	begin := time.Now()
+	var err error
+	for err == nil {
+		err = r.wait(ctx, syscall.ECONNREFUSED)
+	}
+	if err != stop || time.Since(begin) > 2*time.Second {
+		t.Errorf("after %v: %v", time.Since(begin), err)
+	}
+}
+
+// Progress starts the retry time anew.
+func TestRetrierProgress(t *testing.T) {
+	r := testRetrier(t, 100*time.Millisecond)
+	for range 4 {
+		if err := r.wait(context.Background(), syscall.ECONNRESET); err != nil {
+			t.Fatal(err)
+		}
+		r.succeeded()
+	}
+}
