@@ -42,7 +42,9 @@ func state(m *Model, res Result) string {
 // wide enlarges a spec until its ops are worth several threads.
 func wide(s Spec) Spec {
 	s.EmbeddingDim = 16
-	s.HiddenLayers = []int{70, 40}
+	if len(s.HiddenLayers) > 0 {
+		s.HiddenLayers = []int{70, 40}
+	}
 	if s.Kind == KindDCN || s.Kind == KindDCNv2 {
 		s.CrossRank *= 9
 	}
@@ -297,5 +299,30 @@ func TestGraphIsOurs(t *testing.T) {
 		if constants != 1 {
 			t.Errorf("%s: %d constants", name, constants)
 		}
+	}
+}
+
+// TestLittleGarbage checks that a step's garbage is what Gorgonia's machine
+// makes, some kilobytes, and not results, of which this model has megabytes.
+func TestLittleGarbage(t *testing.T) {
+	spec := zoo()["wide_deep norm"]
+	spec.HiddenLayers = []int{200, 100}
+	m := mustNew(t, spec)
+	in := hashedInputs(spec, 1000, 50)
+	const steps = 10
+	var before, after runtime.MemStats
+	for i := range steps + 1 {
+		if i == 1 {
+			runtime.ReadMemStats(&before)
+		}
+		if _, err := m.Train(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if perStep := (after.TotalAlloc - before.TotalAlloc) / steps; perStep > 200<<10 {
+		t.Errorf("%d bytes of garbage per step", perStep)
+	} else {
+		t.Logf("%d bytes of garbage per step", perStep)
 	}
 }

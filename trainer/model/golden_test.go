@@ -1,0 +1,88 @@
+package model
+
+import (
+	"runtime"
+	"testing"
+
+	"aibox/trainer/ops"
+)
+
+// golden is the state of every model after two steps on hashedInputs, as
+// digests. They are the same for every processor and compiler: a digest that
+// differs on one of them means that some arithmetic is not fixed, most likely
+// x*y + z without a conversion around the product. A digest that changes
+// everywhere means that models trained before cannot be reproduced any more;
+// say so in the changelog.
+var golden = map[string]string{
+	"aibox norm dropout":  "33f8b2b6d3b2c276",
+	"aibox one tower":     "5c8bc7006c5a83b6",
+	"aibox":               "cd66b08bc0a23811",
+	"dcn alone":           "a125c2cad7b1971f",
+	"dcn stacked":         "2f88e91c6b89e310",
+	"dcn":                 "e2a1254ff1e45f8a",
+	"dcn_v2 no dense":     "1d867eff6759b7cc",
+	"dcn_v2 rank stacked": "0f72dbb9e8c07fb6",
+	"dcn_v2":              "ae8245ff88874c6d",
+	"deepfm leaky mean":   "305879feb873f330",
+	"deepfm":              "4d3868149661d553",
+	"dlrm no dense":       "6f598619f02c30e8",
+	"dlrm norm dropout":   "20a8b40dbc563ab8",
+	"dlrm":                "7ba734479741947f",
+	"fm no dense":         "f0ba600cb2346db2",
+	"fm":                  "1a3ba0f14dc48538",
+	"lr mean no dense":    "3d78191c70aa071a",
+	"lr":                  "e2caca9fa13165a3",
+	"wide_deep dropout":   "80f0e7ed989dc59b",
+	"wide_deep no dense":  "48fd19deb9624435",
+	"wide_deep norm":      "9dd13e442e41789d",
+	"wide_deep relu":      "356974a0a1108d4e",
+	"wide_deep":           "0efb1545fc4a2625",
+}
+
+// hashedInputs draws a mini-batch from hashes alone: math/rand's normal
+// numbers are not the same bits on every processor.
+func hashedInputs(spec Spec, n, rows int) *Inputs {
+	var at uint64
+	next := func(limit uint64) uint64 { at++; return ops.Mix(at) % limit }
+	unit := func() float32 { return float32(int(next(2048))-1024) / 1024 }
+	in := &Inputs{N: n, Offsets: []int32{0}, Step: 3}
+	for range rows * spec.RowDim() {
+		in.Rows = append(in.Rows, unit())
+	}
+	for range n * len(spec.Fields) {
+		for range next(4) {
+			in.Index = append(in.Index, int32(next(uint64(rows))))
+			in.BagWeights = append(in.BagWeights, 1.5+unit())
+		}
+		in.Offsets = append(in.Offsets, int32(len(in.Index)))
+	}
+	for range n * len(spec.Dense) {
+		in.Dense = append(in.Dense, unit())
+	}
+	for range n {
+		in.Labels = append(in.Labels, float32(next(2)))
+		in.Weights = append(in.Weights, 1.5+unit())
+	}
+	return in
+}
+
+func TestGolden(t *testing.T) {
+	for name, spec := range zoo() {
+		spec = wide(spec)
+		m := mustNew(t, spec)
+		in := hashedInputs(spec, 37, 25)
+		var got string
+		for range 2 {
+			res, err := m.Train(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = state(m, res)[:16]
+			descend(m, in, res, 0.25)
+			in.Step++
+		}
+		if got != golden[name] {
+			t.Errorf("%q: %q, // on %s the golden digest is %q", name, got, runtime.GOARCH, golden[name])
+		}
+	}
+}
