@@ -1,0 +1,125 @@
+package trainer
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"aibox/configs"
+	"aibox/internal/hdfstest"
+	"aibox/reader/source"
+	"aibox/trainer/modeldir"
+)
+
+// TestTrainFromHDFS trains on a real HDFS while its parts fail. Whatever
+// happens, the model must be the one trained from the good bytes on the local
+// disk, or there must be no model.
+func TestTrainFromHDFS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: starts a cluster; not in short mode")
+	}
+	cluster := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Separate: true})
+	log, err := testLog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"train-0.tsv", "train-1.tsv.gz", "eval.tsv"} {
+		cluster.Put(t, filepath.Join(log, f), "/log/"+f, hdfstest.PutOptions{BlockBytes: 64 << 10})
+	}
+	options := []string{"training.epochs=2", "data.hdfs.timeout_ms=2000", "pipeline.chunk_bytes=16KiB"}
+	want := train(t, job(t, "fm", options...)).Digest
+
+	hdfsJob := func(t *testing.T, train ...string) *configs.Job {
+		j := job(t, "fm", options...)
+		j.Data.Train, j.Data.Eval = nil, []string{cluster.URI("/log/eval.tsv")}
+		for _, f := range train {
+			j.Data.Train = append(j.Data.Train, cluster.URI("/log/"+f))
+		}
+		return j
+	}
+	same := func(t *testing.T, j *configs.Job) {
+		t.Helper()
+		if got := train(t, j).Digest; got != want {
+			t.Errorf("digest %s, from the local disk %s", got, want)
+		}
+	}
+	t.Run("plain", func(t *testing.T) { same(t, hdfsJob(t, "train-0.tsv", "train-1.tsv.gz")) })
+	t.Run("glob", func(t *testing.T) { same(t, hdfsJob(t, "train-*")) })
+	t.Run("predictions into HDFS", func(t *testing.T) {
+		j := hdfsJob(t, "train-*")
+		same(t, j)
+		l := load(t, j.Output.ModelDir)
+		out := cluster.URI("/out/p.parquet")
+		if _, err := l.Predict(t.Context(), PredictOptions{Data: j.Data.Eval, Output: out, Columns: []string{"user"}}); err != nil {
+			t.Fatal(err)
+		}
+		files, err := l.sources.Expand(t.Context(), []string{cluster.URI("/out/*")})
+		if err != nil || len(files) != 1 || files[0].URI != out || files[0].Size == 0 {
+			t.Errorf("written: %v, %v", files, err)
+		}
+	})
+	t.Run("NameNode restarted in mid-run", func(t *testing.T) {
+		j := hdfsJob(t, "train-*")
+		restarted := make(chan struct{})
+		go func() {
+			defer close(restarted)
+			time.Sleep(50 * time.Millisecond)
+			cluster.RestartNameNode(t)
+		}()
+		same(t, j)
+		<-restarted
+		cluster.WaitDataNodes(t, 2)
+	})
+	t.Run("one DataNode hangs", func(t *testing.T) {
+		cluster.StopDataNode(t, 0)
+		defer cluster.ContDataNode(t, 0)
+		same(t, hdfsJob(t, "train-*"))
+	})
+	t.Run("one replica corrupt on disk", func(t *testing.T) {
+		for i, offset := range []int64{100, 30_000, 70_000} {
+			cluster.CorruptReplica(t, "/log/train-0.tsv", i%2, offset)
+		}
+		cluster.CorruptReplica(t, "/log/train-1.tsv.gz", 0, 5000)
+		same(t, hdfsJob(t, "train-*"))
+	})
+	t.Run("all replicas corrupt on disk", func(t *testing.T) {
+		data, err := os.ReadFile(filepath.Join(log, "train-0.tsv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.PutBytes(t, data, "/log/rotten.tsv", hdfstest.PutOptions{BlockBytes: 64 << 10})
+		cluster.CorruptAll(t, "/log/rotten.tsv", 40_000)
+		j := hdfsJob(t, "rotten.tsv")
+		_, err = Train(t.Context(), j, quiet)
+		var corrupt *source.CorruptError
+		if !errors.As(err, &corrupt) {
+			t.Fatalf("want a CorruptError, got %v", err)
+		}
+		if corrupt.URI != cluster.URI("/log/rotten.tsv") || corrupt.Offset > 40_000 || corrupt.Offset < 40_000-1024 {
+			t.Errorf("the error names %s at %d, the damage is at 40000", corrupt.URI, corrupt.Offset)
+		}
+		if _, err := modeldir.Open(j.Output.ModelDir); !errors.Is(err, modeldir.ErrNoModel) {
+			t.Errorf("a model was committed: %v", err)
+		}
+	})
+	t.Run("one DataNode dead", func(t *testing.T) {
+		cluster.KillDataNode(t, 0)
+		local := job(t, "fm", options...)
+		local.Data.Train = local.Data.Train[1:] // the other file has corrupt replicas on the DataNode that is left
+		if got, want := train(t, hdfsJob(t, "train-1.tsv.gz")).Digest, train(t, local).Digest; got != want {
+			t.Errorf("digest %s, from the local disk %s", got, want)
+		}
+	})
+	t.Run("HDFS down", func(t *testing.T) {
+		j := hdfsJob(t, "train-*")
+		j.Data.HDFS.RetryMs = 1000
+		cluster.StopNameNode(t, 0)
+		begin := time.Now()
+		_, err := Train(t.Context(), j, quiet)
+		if !errors.Is(err, source.ErrUnavailable) || time.Since(begin) > 10*time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+	})
+}
