@@ -57,7 +57,9 @@ type ConvertSummary struct {
 
 // Convert reads rows of any format and writes them in any other. Cells go over
 // as text; where the output format is narrower than text, NewRowWriter says what
-// becomes of them. The files of To appear when all is done, or not at all.
+// becomes of them. The files of To appear when all is done, or not at all. The
+// errors are of the kinds that Open and Next have; an *InputError can also be
+// about a cell that the output format cannot hold.
 func Convert(ctx context.Context, o ConvertOptions) (*ConvertSummary, error) {
 	c := &converter{options: &o, memory: &memoryBudget{left: o.MemoryBytes}}
 	if o.MemoryBytes == 0 {
@@ -68,7 +70,7 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertSummary, error) {
 	}
 	summary, err := c.run(ctx)
 	if err != nil {
-		return nil, errors.Join(err, c.abort())
+		return nil, typed(ctx, errors.Join(err, c.abort()))
 	}
 	return summary, nil
 }
@@ -168,7 +170,10 @@ func (c *converter) outputSchema(available []string) (Schema, error) {
 	if o.SortBy != "" && c.sortBy < 0 {
 		faults = append(faults, fmt.Errorf("reader: convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(available)))
 	}
-	return schema, errors.Join(faults...)
+	if len(faults) > 0 {
+		return schema, &OptionsError{errors.Join(faults...)}
+	}
+	return schema, nil
 }
 
 // inputColumn is what the schemas of the input and the joins say about a column,

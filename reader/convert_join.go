@@ -35,7 +35,7 @@ func loadJoin(ctx context.Context, j *Join, from *Options, available []string, m
 	where := func(err error) error { return fmt.Errorf("reader: convert: join on %q: %w", j.On, err) }
 	t = &joinTable{on: slices.Index(available, j.On), byKey: map[string]int32{}}
 	if t.on < 0 {
-		return nil, where(fmt.Errorf("the rows have no such column; they have %s", quoteAll(available)))
+		return nil, where(optionsErrorf("the rows have no such column; they have %s", quoteAll(available)))
 	}
 	key := j.Key
 	if key == "" {
@@ -53,7 +53,7 @@ func loadJoin(ctx context.Context, j *Join, from *Options, available []string, m
 	}
 	for _, name := range t.add {
 		if slices.Contains(available, name) {
-			return nil, where(fmt.Errorf("the rows have a column %q already", name))
+			return nil, where(optionsErrorf("the rows have a column %q already", name))
 		}
 	}
 	in, err := openRaw(ctx, o, append(slices.Clone(t.add), key))

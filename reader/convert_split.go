@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -19,11 +18,11 @@ func (s *Split) check(files int) error {
 	case s.Fraction == 0 && files == 1:
 		return nil
 	case s.Fraction == 0:
-		return fmt.Errorf("reader: convert: %d output files; without a split there is one", files)
+		return optionsErrorf("reader: convert: %d output files; without a split there is one", files)
 	case !(s.Fraction > 0 && s.Fraction < 1):
-		return fmt.Errorf("reader: convert: split at %v: want a share between 0 and 1", s.Fraction)
+		return optionsErrorf("reader: convert: split at %v: want a share between 0 and 1", s.Fraction)
 	case files != 2:
-		return fmt.Errorf("reader: convert: %d output files; a split writes two", files)
+		return optionsErrorf("reader: convert: %d output files; a split writes two", files)
 	}
 	return nil
 }

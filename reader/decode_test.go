@@ -150,7 +150,7 @@ func TestBadRows(t *testing.T) {
 		if got.Reason != c.reason || !strings.Contains(got.Detail, c.detail) || got.Line != 2 || got.Offset != int64(len(good)) {
 			t.Errorf("%q: %v, want %v: %s", c.row, got, c.reason, c.detail)
 		}
-		if got.Row != strings.ToValidUTF8(c.row, "\uFFFD") {
+		if got.Row != strings.ToValidUTF8(c.row[:min(len(c.row), 100)], "\uFFFD") {
 			t.Errorf("%q: the row is kept as %q", c.row, got.Row)
 		}
 		if !strings.Contains(bad.String(), `"reason":"`+c.reason.String()) || strings.Count(bad.String(), "\n") != 1 {

@@ -104,7 +104,11 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
 		if !p.schema.Header {
 			return fmt.Errorf("schema: no column %s; the columns are %s", quoteAll(missing), quoteAll(names))
 		}
-		return fmt.Errorf("%s: the header has no column %s; its columns are %s", f.URI, quoteAll(missing), quoteAll(names))
+		err := fmt.Errorf("%s: the header has no column %s; its columns are %s", f.URI, quoteAll(missing), quoteAll(names))
+		if slices.ContainsFunc(missing, func(name string) bool { return slices.Contains(p.pass, name) }) && !p.raw {
+			return &OptionsError{err} // a wish, nothing that the schema says
+		}
+		return err
 	}
 	f.cells = cells
 	return nil

@@ -107,5 +107,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return o, errors.Join(faults...)
+	if len(faults) > 0 {
+		return o, &OptionsError{errors.Join(faults...)}
+	}
+	return o, nil
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 
 	"aibox/reader/number"
 )
@@ -44,7 +45,11 @@ func (c *cursor) peek() (*parquet.Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			c.page, c.values = page, page.Values()
+			c.page = page
+			if err := checkPage(page); err != nil {
+				return nil, err
+			}
+			c.values = page.Values()
 		}
 		n, err := c.values.ReadValues(c.buffer)
 		c.lo, c.hi = 0, n
@@ -57,6 +62,35 @@ func (c *cursor) peek() (*parquet.Value, error) {
 		}
 	}
 	return &c.buffer[c.lo], nil
+}
+
+// checkPage says whether a page holds as many values as its levels announce. The
+// library does not check that, and reads a damaged page for ever.
+func checkPage(page parquet.Page) error {
+	data := page.Data()
+	bytes, offsets := data.Data()
+	var have int64
+	switch data.Kind() {
+	case encoding.Undefined: // only nulls
+	case encoding.Boolean:
+		have = 8 * int64(len(bytes))
+	case encoding.Int32, encoding.Float:
+		have = int64(len(bytes)) / 4
+	case encoding.Int64, encoding.Double:
+		have = int64(len(bytes)) / 8
+	case encoding.ByteArray:
+		have = int64(len(offsets)) - 1
+	case encoding.FixedLenByteArray:
+		if _, size := data.FixedLenByteArray(); size > 0 {
+			have = int64(len(bytes) / size)
+		}
+	default:
+		return fmt.Errorf("a page of %v values", data.Kind())
+	}
+	if want := page.NumValues() - page.NumNulls(); have < want {
+		return fmt.Errorf("%w: a page has %d values where %d are announced", parquet.ErrCorrupted, have, want)
+	}
+	return nil
 }
 
 // row calls do for each value of the next row that is not null.

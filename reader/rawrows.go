@@ -32,7 +32,7 @@ func openRaw(ctx context.Context, o Options, names []string) (*rawRows, error) {
 		}
 	}
 	if err := errors.Join(o.Schema.check()...); err != nil {
-		return nil, fmt.Errorf("reader: %w", err)
+		return nil, optionsErrorf("reader: %w", err)
 	}
 	s := o.Schema.withDefaults()
 	if names == nil {
@@ -102,7 +102,7 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 	hasFooter := s.Format == FormatParquet
 	if !s.Header && !hasFooter {
 		if len(s.Columns) == 0 {
-			return nil, fmt.Errorf("reader: %v without a header needs the names of its columns", s.Format)
+			return nil, optionsErrorf("reader: %v without a header needs the names of its columns", s.Format)
 		}
 		return s.columnNames(), nil
 	}

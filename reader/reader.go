@@ -25,7 +25,9 @@ type Reader struct {
 }
 
 // Open lists the input, checks headers and footers against the schema and starts
-// decoding in the background until Close. Errors name the file and the column.
+// decoding in the background until Close. Errors name the file and the column; an
+// *OptionsError is about options and schema, an *InputError about what the input
+// is.
 // ctx governs the whole reading.
 func Open(ctx context.Context, o Options) (*Reader, error) {
 	o, err := o.withDefaults()
@@ -34,14 +36,14 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	}
 	p, err := compile(&o)
 	if err != nil {
-		return nil, fmt.Errorf("reader: %w", err)
+		return nil, optionsErrorf("reader: %w", err)
 	}
 	if name := p.needStatistics(); name != "" {
-		return nil, fmt.Errorf("reader: column %q is standardized without mean and std: run Scan and apply its statistics to the schema first", name)
+		return nil, optionsErrorf("reader: column %q is standardized without mean and std: run Scan and apply its statistics to the schema first", name)
 	}
 	rows, err := openRows(ctx, &o, p)
 	if err != nil {
-		return nil, err
+		return nil, typed(ctx, err)
 	}
 	r := &Reader{options: o, rows: rows, build: newBuilder(&o, p)}
 	if o.ShuffleBuffer > 1 {
@@ -53,14 +55,17 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 
 // Next returns the next pass, which belongs to the caller; io.EOF after the last
 // one. It fails with a *BadRowsError past a limit on bad rows, with an error that
-// wraps ErrNoExamples where the whole input has none, and with the errors of
-// package source. After an error other than that of its own ctx, Next keeps
+// wraps ErrNoExamples where the whole input has none, with an *InputError, and
+// with the errors of package source. After an error other than that of its own ctx, Next keeps
 // returning it.
 func (r *Reader) Next(ctx context.Context) (*Pass, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
 	pass, err := r.fill(ctx)
+	if !errors.Is(err, io.EOF) {
+		err = typed(ctx, err)
+	}
 	if err != nil && ctx.Err() == nil {
 		r.err = err
 	}

@@ -43,15 +43,15 @@ func Scan(ctx context.Context, o Options) (*Statistics, error) {
 	}
 	p, err := compile(&o)
 	if err != nil {
-		return nil, fmt.Errorf("reader: %w", err)
+		return nil, optionsErrorf("reader: %w", err)
 	}
 	p = p.forScan()
 	rows, err := openRows(ctx, &o, p)
 	if err != nil {
-		return nil, err
+		return nil, typed(ctx, err)
 	}
 	statistics, err := scan(ctx, rows)
-	return statistics, errors.Join(err, rows.close())
+	return statistics, typed(ctx, errors.Join(err, rows.close()))
 }
 
 func scan(ctx context.Context, r *rows) (*Statistics, error) {
