@@ -96,7 +96,7 @@ func (l *loader) mapping(path, pattern string, n *node, v reflect.Value) {
 // unknown reports a key that its mapping does not have.
 func (l *loader) unknown(e entry, path, pattern string, names []string) {
 	allowed := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
-	if near := nearest(e.key, allowed); near != "" {
+	if near := Nearest(e.key, allowed); near != "" {
 		l.fault(e.place, path, "unknown key `%s`: did you mean `%s`?", e.key, near)
 		return
 	}

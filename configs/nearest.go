@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// nearest returns the candidate that name was probably meant to be, or "".
+// Nearest returns the candidate that name was probably meant to be, or "".
 // Case, hyphens and underscores do not count: batchSize is batch_size.
-func nearest(name string, candidates []string) string {
+func Nearest(name string, candidates []string) string {
 	best, bestDistance := "", -1
 	plain := plainName(name)
 	for _, c := range candidates {
@@ -64,7 +64,7 @@ func suggest(name string, candidates []string) string {
 		return ""
 	}
 	s := ""
-	if n := nearest(name, candidates); n != "" {
+	if n := Nearest(name, candidates); n != "" {
 		s = ": did you mean " + quote(n) + "?"
 	}
 	const listed = 16 // more do not help the reader of a message

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -12,53 +12,73 @@ import (
 	"aibox/configs"
 )
 
-func logFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "log-format", Value: "text", Usage: "`FORMAT` of the log on standard error: text or json", Category: "Logging"},
-		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "least `LEVEL` that is logged: debug, info, warn or error", Category: "Logging"},
-	}
-}
-
-// logOption is the value of a log flag, given before or after the command.
-func logOption(c *cli.Context, name string) string {
-	for _, l := range c.Lineage() {
-		if l.IsSet(name) && l.String(name) != "" {
-			return l.String(name)
-		}
-	}
-	return c.String(name)
-}
-
-// newLogger makes the logger that the flags ask for.
-func newLogger(c *cli.Context, w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(logOption(c, "log-level"))); err != nil {
-		return nil, usageErrorf("--log-level %s: want debug, info, warn or error", logOption(c, "log-level"))
-	}
-	o := &slog.HandlerOptions{Level: level}
-	switch f := logOption(c, "log-format"); f {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, o)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, o)), nil
-	default:
-		return nil, usageErrorf("--log-format %s: want text or json", f)
-	}
-}
-
 func jobFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`, such as training.epochs=2 or data.train=[a.tsv,b.tsv]; may be repeated"},
+		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`, such as training.epochs=2 or 'data.train=[a.tsv,b.tsv]'; may be repeated"},
 		&cli.StringFlag{Name: "date", Usage: "the job's `DATE`, as 2026-11-20; {{date}} in paths and the age of rows follow it (default: today in UTC)"},
 	}
 }
 
+// oneArgument returns the command's only argument, which is what.
+func oneArgument(c *cli.Context, what string) (string, error) {
+	switch {
+	case c.NArg() == 0:
+		return "", usageErrorf("%s: name %s; see `%[1]s --help`", commandPath(c), what)
+	case c.NArg() > 1:
+		return "", usageErrorf("%s: want one argument, %s, but there are %d: %s", commandPath(c), what, c.NArg(), strings.Join(c.Args().Slice(), " "))
+	}
+	return c.Args().First(), nil
+}
+
+// noArguments fails when arguments were given to a command that takes none.
+func noArguments(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usageErrorf("%s: unexpected argument %q: its input is named by flags; see `%[1]s --help`", commandPath(c), c.Args().First())
+	}
+	return nil
+}
+
+// needFlags fails when one of the named flags was not given a value.
+func needFlags(c *cli.Context, names ...string) error {
+	var missing []string
+	for _, name := range names {
+		values := c.StringSlice(name) // nil for flags of one value
+		if c.String(name) == "" || c.IsSet(name) && values != nil && values[0] == "" {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) > 0 {
+		return usageErrorf("%s: %s is missing; see `%[1]s --help`", commandPath(c), strings.Join(missing, " and "))
+	}
+	return nil
+}
+
+// oneOf fails when the named flag has none of the values.
+func oneOf(c *cli.Context, name string, values []string) error {
+	if v := c.String(name); !slices.Contains(values, v) {
+		return usageErrorf("%s: --%s %s: want one of %s.%s", commandPath(c), name, v, strings.Join(values, ", "), didYouMean("", v, values))
+	}
+	return nil
+}
+
+// formats are the names of all formats of data files.
+var formats = []string{"criteo", "csv", "tsv", "libsvm", "libffm", "parquet"}
+
+// commandPath is the command as typed, such as `aibox config check`.
+func commandPath(c *cli.Context) string {
+	if c.Command == nil || c.Command.HelpName == "" {
+		return "aibox"
+	}
+	return c.Command.HelpName
+}
+
 // loadJob reads the job file that is the command's only argument.
 func loadJob(c *cli.Context) (*configs.Job, error) {
-	if c.NArg() != 1 {
-		return nil, usageErrorf("aibox %s: want one argument, the job file; got %d", c.Command.FullName(), c.NArg())
+	path, err := oneArgument(c, "the job file")
+	if err != nil {
+		return nil, err
 	}
-	return configs.Load(c.Args().First(), configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
+	return configs.Load(path, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
 }
 
 // printJSON writes v, indented.
@@ -69,14 +89,6 @@ func printJSON(w io.Writer, v any) error {
 	}
 	_, err = fmt.Fprintf(w, "%s\n", data)
 	return err
-}
-
-// noArguments fails when arguments were given to a command that takes none.
-func noArguments(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usageErrorf("aibox %s: unexpected argument %q", c.Command.FullName(), c.Args().First())
-	}
-	return nil
 }
 
 // splitNames splits a list of names at commas.

@@ -2,58 +2,70 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 )
 
-const bashCompletion = `# bash completion for aibox; load with: source <(aibox completion bash)
+// shells are those that completion has a script for, in the order of scripts.
+var shells = []string{"bash", "zsh", "fish"}
+
+var completionScripts = []string{
+	`# bash completion for aibox; load with: source <(aibox completion bash)
 _aibox() {
-  local cur words
-  cur="${COMP_WORDS[COMP_CWORD]}"
-  words=("${COMP_WORDS[@]:1:COMP_CWORD-1}")
-  if [[ "$cur" == -* ]]; then words+=("$cur"); fi
-  mapfile -t COMPREPLY < <(compgen -W "$(aibox "${words[@]}" --generate-bash-completion 2>/dev/null | cut -d: -f1)" -- "$cur")
-  return 0
+  local IFS=$'\n'
+  COMPREPLY=($("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
 }
 complete -o bashdefault -o default -F _aibox aibox
-`
-
-const zshCompletion = `#compdef aibox
+`,
+	`#compdef aibox
 # zsh completion for aibox; load with: source <(aibox completion zsh)
 _aibox() {
-  local -a opts
-  local cur=${words[-1]}
-  if [[ "$cur" == -* ]]; then
-    opts=("${(@f)$(${words[@]:0:#words[@]-1} ${cur} --generate-bash-completion 2>/dev/null)}")
-  else
-    opts=("${(@f)$(${words[@]:0:#words[@]-1} --generate-bash-completion 2>/dev/null)}")
+  local -a lines
+  lines=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ -z "${lines[1]}" ]]; then
+    _files
+    return
   fi
-  if [[ -n "${opts[1]}" ]]; then _describe 'values' opts; else _files; fi
+  lines=("${(@)lines//:/\\:}")
+  lines=("${(@)lines/$'\t'/:}")
+  _describe 'aibox' lines
 }
-compdef _aibox aibox
-`
+if [[ "${funcstack[1]}" == _aibox ]]; then
+  _aibox
+else
+  compdef _aibox aibox
+fi
+`,
+	`# fish completion for aibox; load with: aibox completion fish | source
+function __aibox_complete
+    set -l words (commandline -opc) (commandline -ct)
+    $words[1] __complete $words[2..-1] 2>/dev/null
+end
+complete -c aibox -a '(__aibox_complete)'
+`,
+}
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "completion",
 		Usage:     "print a completion script for a shell",
 		ArgsUsage: "bash|zsh|fish",
-		Description: `Example:
+		Description: `Examples:
 
-  source <(aibox completion bash)`,
+  source <(aibox completion bash)             # this shell; or in ~/.bashrc
+  aibox completion zsh > ~/.zfunc/_aibox      # a directory of zsh's fpath
+  aibox completion fish > ~/.config/fish/completions/aibox.fish`,
 		Action: func(c *cli.Context) error {
-			shell := c.Args().First()
-			script := map[string]string{"bash": bashCompletion, "zsh": zshCompletion}[shell]
-			if shell == "fish" {
-				var err error
-				if script, err = c.App.ToFishCompletion(); err != nil {
-					return err
-				}
+			shell, err := oneArgument(c, "the shell: bash, zsh or fish")
+			if err != nil {
+				return err
 			}
-			if script == "" || c.NArg() != 1 {
-				return usageErrorf("aibox completion: want one of bash, zsh, fish")
+			i := slices.Index(shells, shell)
+			if i < 0 {
+				return usageErrorf("aibox completion: there is no script for %q, only for bash, zsh and fish.%s", shell, didYouMean("", shell, shells))
 			}
-			_, err := fmt.Fprint(c.App.Writer, script)
+			_, err = fmt.Fprint(c.App.Writer, completionScripts[i])
 			return err
 		},
 	}

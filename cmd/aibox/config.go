@@ -10,16 +10,22 @@ import (
 
 func configCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "config",
-		Usage: "check, show and make job files",
+		Name:      "config",
+		Usage:     "check, show and make job files",
+		ArgsUsage: "check|show|init",
+		Action:    func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
 		Subcommands: []*cli.Command{
 			{
 				Name:      "check",
 				Usage:     "report every fault of a job file",
 				ArgsUsage: "JOB.yaml",
-				Description: `Example:
+				Description: `Reports all faults in one go, each with line and column, the value, what is
+allowed and the nearest name. Files are not opened.
 
-  aibox config check job.yaml --date 2026-11-20`,
+Examples:
+
+  aibox config check job.yaml
+  aibox config check nightly.yaml --date 2026-11-20 --set training.epochs=2`,
 				Flags: jobFlags(),
 				Action: func(c *cli.Context) error {
 					if _, err := loadJob(c); err != nil {
@@ -33,9 +39,10 @@ func configCommand() *cli.Command {
 				Name:      "show",
 				Usage:     "print the effective job, defaults filled in and explained",
 				ArgsUsage: "JOB.yaml",
-				Description: `Example:
+				Description: `Examples:
 
-  aibox config show job.yaml --set model.kind=deepfm`,
+  aibox config show job.yaml
+  aibox config show job.yaml --set model.kind=deepfm > deepfm.yaml`,
 				Flags: jobFlags(),
 				Action: func(c *cli.Context) error {
 					job, err := loadJob(c)
@@ -48,15 +55,24 @@ func configCommand() *cli.Command {
 			{
 				Name:  "init",
 				Usage: "print a commented job file to start from",
-				Description: `Example:
+				Description: `The file trains as it is once it names your data and its columns.
 
-  aibox config init --model dlrm --format criteo > job.yaml`,
+Examples:
+
+  aibox config init > job.yaml
+  aibox config init --model dcn_v2 --format csv > job.yaml`,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "model", Value: "dlrm", Usage: "`KIND` of network: aibox, dlrm, wide_deep, deepfm, dcn, dcn_v2, fm or lr"},
 					&cli.StringFlag{Name: "format", Value: "criteo", Usage: "`FORMAT` of the data: criteo, csv, tsv, libsvm, libffm or parquet"},
 				},
 				Action: func(c *cli.Context) error {
 					if err := noArguments(c); err != nil {
+						return err
+					}
+					if err := oneOf(c, "model", configs.ModelKinds); err != nil {
+						return err
+					}
+					if err := oneOf(c, "format", formats); err != nil {
 						return err
 					}
 					return configs.Init(c.App.Writer, c.String("model"), c.String("format"))

@@ -32,8 +32,8 @@ Examples:
       --sort-by timestamp --split 0.8 --to train.csv --to eval.csv
   aibox convert --job configs/movielens-csv.yaml --from train.csv --to train.libffm`,
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated", Required: true},
-			&cli.StringSliceFlag{Name: "to", Usage: "output `FILE`; two with --split", Required: true},
+			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
+			&cli.StringSliceFlag{Name: "to", Usage: "output `FILE`; two with --split"},
 			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet"},
 			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output"},
 			&cli.BoolFlag{Name: "no-header", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
@@ -49,8 +49,8 @@ Examples:
 			&cli.Float64Flag{Name: "split", Usage: "`SHARE` of the rows, from the beginning, for the first of two outputs"},
 			&cli.BoolFlag{Name: "random", Usage: "with --split: draw each row's output at random instead"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of a random split"},
-			&cli.Int64Flag{Name: "limit", Usage: "convert at most `NUMBER` rows"},
-			&cli.Int64Flag{Name: "max-bad-rows", Usage: "stop when more than `NUMBER` rows are bad"},
+			&cli.Int64Flag{Name: "limit", Usage: "convert at most `NUMBER` rows; 0: all"},
+			&cli.Int64Flag{Name: "max-bad-rows", Usage: "stop when more than `NUMBER` rows are bad; -1: never"},
 			&cli.StringFlag{Name: "memory", Value: "4GiB", Usage: "`LIMIT` for rows and tables held in memory"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		},
@@ -62,10 +62,10 @@ func convert(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	log, err := newLogger(c, c.App.ErrWriter)
-	if err != nil {
+	if err := needFlags(c, "from", "to"); err != nil {
 		return err
 	}
+	log := newLogger(c)
 	o, job, err := convertOptions(c)
 	if err != nil {
 		return err
@@ -114,19 +114,22 @@ func convertOptions(c *cli.Context) (reader.ConvertOptions, *configs.Job, error)
 			return fail(&usageError{err.Error()})
 		}
 	} else if c.IsSet("set") {
-		return fail(usageErrorf("--set needs --job"))
+		return fail(usageErrorf("aibox convert: --set needs --job"))
 	}
-	from, err := formatOf(c.String("from-format"), c.StringSlice("from")[0], "--from-format")
+	if err := checkConvertFlags(c); err != nil {
+		return fail(err)
+	}
+	from, err := formatOfAll(c.String("from-format"), c.StringSlice("from"), "--from-format")
 	if err != nil {
 		return fail(err)
 	}
-	to, err := formatOf(c.String("to-format"), c.StringSlice("to")[0], "--to-format")
+	to, err := formatOfAll(c.String("to-format"), c.StringSlice("to"), "--to-format")
 	if err != nil {
 		return fail(err)
 	}
 	memory, err := configs.ParseBytes(c.String("memory"))
 	if err != nil {
-		return fail(usageErrorf("--memory: %v", err))
+		return fail(usageErrorf("aibox convert: --memory: %v", err))
 	}
 	o := reader.ConvertOptions{
 		From: reader.Options{
@@ -138,25 +141,60 @@ func convertOptions(c *cli.Context) (reader.ConvertOptions, *configs.Job, error)
 	}
 	o.From.Schema = inputSchema(from, !c.Bool("no-header"), described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
-		return fail(usageErrorf("--no-header: name the columns in the data section of a job file (--job)"))
+		return fail(usageErrorf("aibox convert: --no-header: name the columns in the data section of a job file (--job)"))
 	}
 	if side := c.String("join"); side != "" {
 		format, err := formatOf("", side, "")
 		if err != nil {
 			return fail(err)
 		}
-		if c.String("on") == "" {
-			return fail(usageErrorf("--join needs --on, the column that joins the rows and the table"))
-		}
 		o.Joins = []reader.Join{{
 			Table: reader.Options{URIs: []string{side}, Schema: reader.Schema{Format: format, Header: true}},
 			On:    c.String("on"), Key: c.String("key"), Add: splitNames(c.String("add")),
 		}}
-	} else if c.IsSet("on") || c.IsSet("key") || c.IsSet("add") {
-		return fail(usageErrorf("--on, --key and --add need --join"))
 	}
 	o.Columns = outputColumns(splitNames(c.String("columns")), described)
 	return o, job, nil
+}
+
+// checkConvertFlags finds flags that do not go together.
+func checkConvertFlags(c *cli.Context) error {
+	to, split := len(c.StringSlice("to")), c.Float64("split")
+	switch {
+	case c.IsSet("split") && !(split > 0 && split < 1):
+		return usageErrorf("aibox convert: --split %v: want a share between 0 and 1, such as 0.8", split)
+	case c.IsSet("split") && to != 2:
+		return usageErrorf("aibox convert: --split writes two files, so --to is needed twice; it is there %d times", to)
+	case !c.IsSet("split") && to > 1:
+		return usageErrorf("aibox convert: %d outputs; one --to without --split, two with it", to)
+	case c.Bool("random") && !c.IsSet("split"), c.IsSet("seed") && !c.Bool("random"):
+		return usageErrorf("aibox convert: --seed needs --random, and --random needs --split")
+	case c.Bool("descending") && c.String("sort-by") == "":
+		return usageErrorf("aibox convert: --descending needs --sort-by")
+	case c.Int64("limit") < 0:
+		return usageErrorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))
+	case c.String("join") == "" && (c.IsSet("on") || c.IsSet("key") || c.IsSet("add")):
+		return usageErrorf("aibox convert: --on, --key and --add need --join")
+	case c.String("join") != "" && c.String("on") == "":
+		return usageErrorf("aibox convert: --join needs --on, the column that joins the rows and the table")
+	}
+	return nil
+}
+
+// formatOfAll is the one format of several files.
+func formatOfAll(name string, files []string, flag string) (reader.Format, error) {
+	first, err := formatOf(name, files[0], flag)
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files[1:] {
+		if f, err := formatOf(name, file, flag); err != nil {
+			return 0, err
+		} else if f != first {
+			return 0, usageErrorf("aibox convert: by their names %s is %v and %s is %v; all must be of one format, or %s says which", files[0], first, file, f, flag)
+		}
+	}
+	return first, nil
 }
 
 // inputSchema describes the input: the job's schema where it is of the same
@@ -195,7 +233,7 @@ func formatOf(name, file, flag string) (reader.Format, error) {
 	if name != "" {
 		f, err := reader.ParseFormat(name)
 		if err != nil {
-			return 0, usageErrorf("%s: %v", flag, err)
+			return 0, usageErrorf("%s %s: want one of %s.%s", flag, name, strings.Join(formats, ", "), didYouMean("", name, formats))
 		}
 		return f, nil
 	}

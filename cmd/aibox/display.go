@@ -1,35 +1,24 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"fmt"
-	"io"
-	"os"
-	"strings"
+	"log/slog"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"aibox/trainer"
 )
 
-// display shows a job's progress on standard error: a block of lines redrawn
-// in place on a terminal, a plain line now and then elsewhere. It is also the
-// writer of the log, so that log lines and the block do not overwrite each
-// other.
+// display shows a job's progress on the console: a block redrawn in place on a
+// terminal, elsewhere a line now and then, which counts as log of level info.
 type display struct {
-	status *trainer.Status
-	ended  chan struct{} // closed by stop
-	done   chan struct{} // closed when the goroutine has ended
-	once   sync.Once
-
-	mu struct {
-		sync.Mutex
-		out   io.Writer
-		lines int // lines of the block on the screen now
-	}
-	width func() int // columns of the terminal; nil when not a terminal
+	console *console
+	status  *trainer.Status
+	log     *slog.Logger
+	ended   chan struct{} // closed by stop
+	done    chan struct{} // closed when the goroutine has ended
+	once    sync.Once
 }
 
 const (
@@ -37,20 +26,14 @@ const (
 	lineInterval   = 10 * time.Second       // a cron mail of a night stays readable
 )
 
-// startDisplay starts showing status on out.
-func startDisplay(out io.Writer, status *trainer.Status) *display {
-	d := &display{status: status, ended: make(chan struct{}), done: make(chan struct{})}
-	d.mu.out = out
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		d.width = func() int {
-			w, _, err := term.GetSize(int(f.Fd()))
-			if err != nil || w < 20 {
-				return 80
-			}
-			return w
-		}
+// startDisplay starts showing status.
+func startDisplay(c *console, status *trainer.Status, log *slog.Logger) *display {
+	d := &display{console: c, status: status, log: log, ended: make(chan struct{}), done: make(chan struct{})}
+	interval := lineInterval
+	if c.size != nil {
+		interval = redrawInterval
 	}
-	go d.run()
+	go d.run(interval)
 	return d
 }
 
@@ -59,26 +42,12 @@ func (d *display) stop() {
 	d.once.Do(func() {
 		close(d.ended)
 		<-d.done
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.eraseLocked()
+		d.console.draw(nil)
 	})
 }
 
-// Write writes log lines above the block.
-func (d *display) Write(p []byte) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.eraseLocked()
-	return d.mu.out.Write(p)
-}
-
-func (d *display) run() {
+func (d *display) run(interval time.Duration) {
 	defer close(d.done)
-	interval := lineInterval
-	if d.width != nil {
-		interval = redrawInterval
-	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var rate rateMeter
@@ -86,36 +55,23 @@ func (d *display) run() {
 		select {
 		case <-d.ended:
 			return
-		case <-tick.C:
+		case now := <-tick.C:
+			if v := d.status.View(); v.Phase != "" {
+				rate.update(&v, now)
+				d.show(&v, rate.rate)
+			}
 		}
-		v := d.status.View()
-		if v.Phase == "" {
-			continue
-		}
-		rate.update(&v)
-		d.mu.Lock()
-		if d.width != nil {
-			d.drawLocked(block(&v, rate.perSecond(), d.width()))
-		} else {
-			fmt.Fprintln(d.mu.out, plainLine(&v, rate.perSecond()))
-		}
-		d.mu.Unlock()
 	}
 }
 
-func (d *display) drawLocked(text string) {
-	var b bytes.Buffer
-	if d.mu.lines > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", d.mu.lines)
-	}
-	b.WriteString(text)
-	d.mu.lines = strings.Count(text, "\n")
-	_, _ = d.mu.out.Write(b.Bytes()) // a lost display is no reason to fail
-}
-
-func (d *display) eraseLocked() {
-	if d.mu.lines > 0 {
-		fmt.Fprintf(d.mu.out, "\x1b[%dA\r\x1b[J", d.mu.lines)
-		d.mu.lines = 0
+func (d *display) show(v *trainer.View, rate float64) {
+	switch {
+	case d.console.size != nil:
+		columns, _ := d.console.size()
+		d.console.draw(block(v, rate, columns))
+	case d.console.json:
+		d.log.Info("progress", progressAttrs(v, rate)...)
+	case d.log.Enabled(context.Background(), slog.LevelInfo):
+		fmt.Fprintln(d.console, plainLine(v, rate))
 	}
 }

@@ -9,8 +9,8 @@ import (
 // modelFlags are those of the commands that use a trained model.
 func modelFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`", Required: true},
-		&cli.StringSliceFlag{Name: "data", Usage: "`URI` of the data: a path, a glob or hdfs://…; may be repeated", Required: true},
+		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`"},
+		&cli.StringSliceFlag{Name: "data", Usage: "`URI` of the data: a path, a glob or hdfs://…; may be repeated"},
 		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job that the model was trained with: `KEY=VALUE`, such as data.format=csv"},
 	}
 }
@@ -18,16 +18,10 @@ func modelFlags() []cli.Flag {
 // withModel loads the model that the flags name and calls f with it while the
 // progress display runs.
 func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
-	if err := noArguments(c); err != nil {
-		return err
-	}
 	status := new(trainer.Status)
-	d := startDisplay(c.App.ErrWriter, status)
+	log := newLogger(c)
+	d := startDisplay(consoleOf(c), status, log)
 	defer d.stop()
-	log, err := newLogger(c, d)
-	if err != nil {
-		return err
-	}
 	l, err := trainer.Load(c.Context, c.String("model-dir"), c.StringSlice("set"), trainer.Options{Logger: log, Status: status, Version: version})
 	if err != nil {
 		return err
@@ -52,6 +46,12 @@ Examples:
   aibox eval --model-dir model --data 'hdfs://nn:8020/logs/2026-11-20/*.gz' --json`,
 		Flags: append(modelFlags(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}),
 		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			if err := needFlags(c, "model-dir", "data"); err != nil {
+				return err
+			}
 			var e *trainer.Evaluation
 			err := withModel(c, func(l *trainer.Loaded) (err error) {
 				e, err = l.Evaluate(c.Context, c.StringSlice("data"))

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"regexp"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -39,56 +42,66 @@ func usageErrorf(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
+// badValue is how the flag parser reports a value.
+var badValue = regexp.MustCompile(`^invalid value "(.*)" for (?:flag )?-([a-z-]+): `)
+
+// onUsageError words what the flag parser complains about. permute has found
+// flags that do not exist or lack their value.
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	name := "aibox"
-	if c.Command != nil && c.Command.Name != "" && c.Command.Name != name {
-		name += " " + c.Command.Name
+	m := badValue.FindStringSubmatch(strings.Replace(err.Error(), "invalid boolean value", "invalid value", 1))
+	if m == nil || c.Command == nil {
+		return usageErrorf("%s: %v; see `%[1]s --help`", commandPath(c), err)
 	}
-	return usageErrorf("%s: %v; see `%s --help`", name, err, name)
+	want := "another value"
+	switch findFlag(c.Command.Flags, m[2]).(type) {
+	case *cli.IntFlag, *cli.Int64Flag:
+		want = "a whole number, in digits"
+	case *cli.Uint64Flag:
+		want = "a whole number of 0 or more, in digits"
+	case *cli.Float64Flag:
+		want = "a number"
+	case *cli.BoolFlag:
+		want = "true or false, or no value"
+	}
+	return usageErrorf("%s: --%s %s: want %s; see `%[1]s --help`", commandPath(c), m[2], m[1], want)
 }
 
 // exitCode classifies what a command returned.
 func exitCode(ctx context.Context, err error) int {
-	var (
-		usage      *usageError
-		option     *trainer.OptionError
-		faults     configs.FaultsError
-		badRows    *reader.BadRowsError
-		badSource  *source.CorruptError
-		badTable   *sparsetable.CorruptionError
-		badModel   *modeldir.CorruptionError
-		path       *fs.PathError
-		link       *os.LinkError
-		syscallErr *os.SyscallError
-		errno      unix.Errno
-	)
 	switch {
 	case err == nil:
 		return exitDone
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &faults), errors.As(err, &option),
+	case isA[*usageError](err), isA[configs.FaultsError](err), isA[*trainer.OptionError](err), isA[*reader.OptionsError](err),
 		errors.Is(err, sparsetable.ErrBudget), errors.Is(err, model.ErrNotFinite), errors.Is(err, metrics.ErrNotFinite),
 		errors.Is(err, modeldir.ErrLocked):
 		return exitUsage
-	case errors.As(err, &badRows), errors.Is(err, reader.ErrNoExamples):
+	case isA[*reader.BadRowsError](err), isA[*reader.InputError](err),
+		errors.Is(err, reader.ErrNoExamples), errors.Is(err, source.ErrBadStream):
 		return exitData
-	case errors.As(err, &badSource), errors.As(err, &badTable), errors.As(err, &badModel),
-		errors.Is(err, source.ErrNotFound), errors.Is(err, source.ErrPermission), errors.Is(err, source.ErrUnavailable),
+	case isA[*source.Error](err), isA[*source.CorruptError](err),
+		isA[*sparsetable.CorruptionError](err), isA[*modeldir.CorruptionError](err),
 		errors.Is(err, sparsetable.ErrNoSnapshot), errors.Is(err, modeldir.ErrNoModel),
-		errors.As(err, &path), errors.As(err, &link), errors.As(err, &syscallErr), errors.As(err, &errno):
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrShortWrite),
+		isA[*fs.PathError](err), isA[*os.LinkError](err), isA[*os.SyscallError](err), isA[unix.Errno](err):
 		return exitIO
 	}
 	return exitInternal
+}
+
+func isA[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
 }
 
 // explain is the text for an error that ends the program.
 func explain(code int, err error) string {
 	switch code {
 	case exitInterrupted:
-		return "aibox: interrupted"
+		return "interrupted"
 	case exitInternal:
-		return fmt.Sprintf("aibox: %v\nThis looks like a fault of aibox itself; please report it with the job file and the log.", err)
+		return fmt.Sprintf("%v\nThis looks like a fault of aibox itself; please report it with the job file and the log.", err)
 	}
-	return fmt.Sprintf("aibox: %v", err)
+	return err.Error()
 }

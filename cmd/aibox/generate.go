@@ -43,16 +43,8 @@ Examples:
 			if job.Generate == nil {
 				return usageErrorf("%s has no generate section: it says what to draw; see configs/demo.yaml and docs/job-file.md", c.Args().First())
 			}
-			if c.String("output") == "" && (c.IsSet("day") || c.IsSet("first")) {
-				return usageErrorf("--day and --first need --output")
-			}
-			if c.String("output") != "" && c.IsSet("eval-rows") {
-				return usageErrorf("--eval-rows and --output exclude each other")
-			}
-			for _, name := range []string{"rows", "eval-rows", "first"} {
-				if c.Int64(name) < 0 {
-					return usageErrorf("--%s %d: want 0 or more", name, c.Int64(name))
-				}
+			if err := checkGenerateFlags(c, job); err != nil {
+				return err
 			}
 			results, err := writeLog(c, job)
 			if err != nil {
@@ -66,11 +58,30 @@ Examples:
 	}
 }
 
-func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
-	log, err := newLogger(c, c.App.ErrWriter)
-	if err != nil {
-		return nil, err
+func checkGenerateFlags(c *cli.Context, job *configs.Job) error {
+	out := c.String("output")
+	if out == "" && (c.IsSet("day") || c.IsSet("first")) {
+		return usageErrorf("aibox generate: --day and --first need --output")
 	}
+	if out != "" && c.IsSet("eval-rows") {
+		return usageErrorf("aibox generate: --eval-rows and --output exclude each other; --rows is for --output")
+	}
+	for _, name := range []string{"rows", "eval-rows", "first"} {
+		if c.Int64(name) < 0 {
+			return usageErrorf("aibox generate: --%s %d: want 0 or more", name, c.Int64(name))
+		}
+	}
+	if c.Int("day") < 0 {
+		return usageErrorf("aibox generate: --day %d: want 0 or more", c.Int("day"))
+	}
+	if f, err := formatOf("", out, "--output"); out != "" && err == nil && f.String() != job.Data.Format {
+		return usageErrorf("aibox generate: --output %s: by its name it is %v, but data.format is %s; add --set data.format=%v, or give it another name", out, f, job.Data.Format, f)
+	}
+	return nil
+}
+
+func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
+	log := newLogger(c)
 	g, err := generate.New(generatorConfig(job))
 	if err != nil {
 		return nil, &usageError{err.Error()}

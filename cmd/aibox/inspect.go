@@ -17,19 +17,23 @@ func inspectCommand() *cli.Command {
 		Name:      "inspect",
 		Usage:     "show what is in a model directory",
 		ArgsUsage: "DIR",
-		Description: `Examples:
+		Description: `Reads all of the model and verifies it. Equal digests mean equal models, bit for
+bit.
+
+Examples:
 
   aibox inspect model
-  aibox inspect --digest model    # one line; equal digests mean equal models, bit for bit`,
+  aibox inspect --digest model`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "digest", Usage: "compute and print the model's digest only"},
+			&cli.BoolFlag{Name: "digest", Usage: "compute the model's digest and print nothing else"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
-				return usageErrorf("aibox inspect: want one argument, the model directory; got %d", c.NArg())
+			dir, err := oneArgument(c, "the model directory")
+			if err != nil {
+				return err
 			}
-			in, err := trainer.Inspect(c.Context, c.Args().First())
+			in, err := trainer.Inspect(c.Context, dir)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 )
@@ -15,24 +16,42 @@ import (
 var version = "development"
 
 func main() {
-	ctx, stop := withSignals(context.Background())
-	defer stop()
-	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
+	con := newConsole(os.Stderr, wantsJSON(os.Args))
+	ctx, stop := withSignals(context.Background(), con)
+	code := run(ctx, os.Args, os.Stdout, con)
+	stop()
+	os.Exit(code)
 }
 
 // run executes one command line and returns the exit code. Results go to
-// stdout, logs and progress to stderr.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	app := newApp(stdout, stderr)
-	err := app.RunContext(ctx, permute(app, args))
-	code := exitCode(ctx, err)
-	if err != nil && err.Error() != "" {
-		fmt.Fprintln(stderr, explain(code, err))
+// stdout, everything else to con.
+func run(ctx context.Context, args []string, stdout io.Writer, con *console) (code int) {
+	defer func() {
+		if v := recover(); v != nil {
+			code = exitInternal
+			con.fail(code, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		}
+	}()
+	out := &results{out: stdout}
+	app := newApp(out, con)
+	if len(args) > 1 && args[1] == completeCommand {
+		complete(out, app, args[2:])
+		return exitDone
+	}
+	args, err := permute(app, args)
+	if err == nil {
+		err = app.RunContext(ctx, args)
+	}
+	if err == nil {
+		err = out.err
+	}
+	if code = exitCode(ctx, err); err != nil {
+		con.fail(code, err)
 	}
 	return code
 }
 
-func newApp(stdout, stderr io.Writer) *cli.App {
+func newApp(stdout io.Writer, con *console) *cli.App {
 	app := &cli.App{
 		Name:      "aibox",
 		Usage:     "train click-through-rate models with huge embedding tables on one machine",
@@ -44,25 +63,26 @@ func newApp(stdout, stderr io.Writer) *cli.App {
   aibox train job.yaml
   aibox eval --model-dir model --data 'test/*.tsv.gz'
 
-Exit codes: 0 done; 1 a fault of aibox itself; 2 bad usage or job file;
-3 too many bad rows, or no usable data; 4 input or output failed;
-130 interrupted.`,
-		Version:     version,
-		HideVersion: true,
-		Suggest:     true,
+` + "`aibox help COMMAND`" + ` explains a command, with examples. Results go to standard
+output, the log and progress to standard error.
+
+Exit codes: 0 done; 1 a fault of aibox itself; 2 bad usage or job file; 3 too
+many bad rows, or no usable data; 4 input or output failed, as when a file does
+not exist; 130 interrupted.`,
+		HideVersion:     true,
+		HideHelpCommand: true,
 		// A value such as [a.tsv,b.tsv] is one value.
 		DisableSliceFlagSeparator: true,
-		EnableBashCompletion:      true,
-		UseShortOptionHandling:    false,
 		Writer:                    stdout,
-		ErrWriter:                 stderr,
-		Flags:                     logFlags(),
+		ErrWriter:                 con,
+		Flags:                     append(logFlags(), &cli.BoolFlag{Name: "version", DisableDefaultText: true, Usage: "print the version"}),
 		// Errors are printed once, by run.
 		ExitErrHandler: func(*cli.Context, error) {},
+		Before:         checkLogFlags,
 		OnUsageError:   onUsageError,
 		Action: func(c *cli.Context) error {
-			if name := c.Args().First(); name != "" {
-				return usageErrorf("there is no command %q%s; `aibox help` lists them", name, didYouMean(c.App, name))
+			if c.Bool("version") {
+				return printVersion(c)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -71,6 +91,8 @@ Exit codes: 0 done; 1 a fault of aibox itself; 2 bad usage or job file;
 			generateCommand(), convertCommand(),
 			configCommand(), inspectCommand(),
 			completionCommand(), versionCommand(),
+			// permute turns it into --help.
+			{Name: "help", Usage: "explain a command", ArgsUsage: "COMMAND", Action: func(c *cli.Context) error { return cli.ShowAppHelp(c) }},
 		},
 	}
 	for _, c := range app.Commands {
@@ -81,17 +103,14 @@ Exit codes: 0 done; 1 a fault of aibox itself; 2 bad usage or job file;
 
 // finishCommand gives c and its subcommands what all commands share.
 func finishCommand(c *cli.Command) {
+	c.Before = checkLogFlags
 	c.OnUsageError = onUsageError
 	c.HideHelpCommand = true
 	c.Flags = append(c.Flags, logFlags()...)
+	if c.ArgsUsage == "" {
+		c.ArgsUsage = " " // else the help promises arguments
+	}
 	for _, s := range c.Subcommands {
 		finishCommand(s)
 	}
-}
-
-func didYouMean(app *cli.App, name string) string {
-	if s := cli.SuggestCommand(app.Commands, name); s != "" {
-		return ". " + s
-	}
-	return ""
 }

@@ -5,53 +5,104 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
 )
 
-// permute moves the flags of a command line in front of its arguments, so that
-// `aibox train job.yaml --date 2026-11-20` works: the flag parser stops at the
-// first argument. What follows "--" stays as it is.
-func permute(app *cli.App, args []string) []string {
+// permute puts a command line into the order that the flag parser wants, flags
+// before arguments: it stops at the first argument, but people write
+// `aibox train job.yaml --date 2026-11-20`. What follows "--" stays as it is.
+// `help COMMAND` becomes `COMMAND --help`. Unknown flags and commands, and flags
+// without their value, are reported here, with the nearest name.
+func permute(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
-		return args
+		return args, nil
 	}
 	out := args[:1:1]
 	rest := args[1:]
-	flags, commands := app.Flags, app.Commands
+	w := words{path: "aibox", flags: app.Flags, commands: app.Commands}
+	help := false
 	for {
-		// Everything up to the next command name.
-		var front, arguments []string
-		i := 0
-		var next *cli.Command
-		for ; i < len(rest); i++ {
-			a := rest[i]
-			if a == "--" {
-				break
-			}
-			if len(a) > 1 && a[0] == '-' {
-				front = append(front, a)
-				if takesValue(flags, a) && i+1 < len(rest) {
-					i++
-					front = append(front, rest[i])
-				}
-				continue
-			}
-			if next = find(commands, a); next != nil && len(arguments) == 0 {
-				break
-			}
-			next = nil
-			arguments = append(arguments, a)
+		next, err := w.read(rest)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, front...)
+		out = append(out, w.flagged...)
+		help = help || w.help
 		if next == nil {
-			return append(append(out, arguments...), rest[i:]...)
+			break
 		}
-		out = append(out, rest[i])
-		rest = rest[i+1:]
-		flags, commands = next.Flags, next.Subcommands
+		out = append(out, next.Name)
+		rest = w.rest
+		w = words{path: w.path + " " + next.Name, flags: next.Flags, commands: next.Subcommands}
 	}
+	if help {
+		return append(out, "--help"), nil
+	}
+	return append(append(out, w.arguments...), w.rest...), nil
 }
 
-func find(commands []*cli.Command, name string) *cli.Command {
+// words reads what belongs to one command.
+type words struct {
+	path     string // the command, as `aibox config check`
+	flags    []cli.Flag
+	commands []*cli.Command // its subcommands
+
+	flagged   []string // flags with their values
+	arguments []string
+	rest      []string // after the subcommand, or from "--" on
+	help      bool     // the word help stood before the subcommand
+}
+
+// read reads up to the next subcommand, which it returns, or to the end.
+func (w *words) read(args []string) (*cli.Command, error) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "--":
+			w.rest = args[i:]
+			return nil, nil
+		case len(a) > 1 && a[0] == '-':
+			f, err := w.flag(a)
+			if err != nil {
+				return nil, err
+			}
+			w.flagged = append(w.flagged, a)
+			if takesValue(f) && !strings.Contains(a, "=") {
+				if i++; i == len(args) {
+					return nil, usageErrorf("%s: %s needs a value; see `%s --help`", w.path, a, w.path)
+				}
+				w.flagged = append(w.flagged, args[i])
+			}
+		case len(w.commands) == 0:
+			w.arguments = append(w.arguments, a)
+		case a == "help" || a == "h":
+			w.help = true
+		default:
+			c := findCommand(w.commands, a)
+			if c == nil {
+				return nil, usageErrorf("there is no command `%s %s`.%s See `%s --help`", w.path, a, didYouMean("", a, commandNames(w.commands)), w.path)
+			}
+			w.rest = args[i+1:]
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
+// flag returns the flag that arg names; nil is --help.
+func (w *words) flag(arg string) (cli.Flag, error) {
+	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	if name == "help" || name == "h" {
+		return nil, nil
+	}
+	if f := findFlag(w.flags, name); f != nil {
+		return f, nil
+	}
+	return nil, usageErrorf("%s: there is no flag --%s.%s See `%s --help`", w.path, name, didYouMean("--", name, flagNames(w.flags)), w.path)
+}
+
+func findCommand(commands []*cli.Command, name string) *cli.Command {
 	for _, c := range commands {
 		if c.HasName(name) {
 			return c
@@ -60,18 +111,54 @@ func find(commands []*cli.Command, name string) *cli.Command {
 	return nil
 }
 
-// takesValue says whether the flag that arg names is followed by its value.
-// A flag that nobody knows is taken to stand alone; the parser complains later.
-func takesValue(flags []cli.Flag, arg string) bool {
-	name := strings.TrimLeft(arg, "-")
-	if strings.Contains(name, "=") {
-		return false
-	}
+func findFlag(flags []cli.Flag, name string) cli.Flag {
 	for _, f := range flags {
 		if slices.Contains(f.Names(), name) {
-			d, ok := f.(cli.DocGenerationFlag)
-			return ok && d.TakesValue()
+			return f
 		}
 	}
-	return false
+	return nil
+}
+
+func takesValue(f cli.Flag) bool {
+	d, ok := f.(cli.DocGenerationFlag)
+	return ok && d.TakesValue()
+}
+
+func commandNames(commands []*cli.Command) []string {
+	var names []string
+	for _, c := range commands {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func flagNames(flags []cli.Flag) []string {
+	var names []string
+	for _, f := range flags {
+		names = append(names, f.Names()[0])
+	}
+	return append(names, "help")
+}
+
+// didYouMean is the sentence of a message that names the nearest of names, with
+// prefix before it; empty where none is near. A name that is the beginning of
+// one other is near too.
+func didYouMean(prefix, name string, names []string) string {
+	near := configs.Nearest(name, names)
+	if near == "" {
+		var longer []string
+		for _, n := range names {
+			if name != "" && strings.HasPrefix(n, name) {
+				longer = append(longer, n)
+			}
+		}
+		if len(longer) != 1 {
+			return ""
+		}
+		near = longer[0]
+	}
+	return " Did you mean " + prefix + near + "?"
 }

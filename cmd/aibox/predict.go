@@ -20,11 +20,17 @@ Examples:
   aibox predict --model-dir model --data new.csv --output scores.csv
   aibox predict --model-dir model --data 'in/*.parquet' --output scores.parquet --columns user,item`,
 		Flags: append(modelFlags(),
-			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .csv.gz, .csv.zst or .parquet, local or hdfs://…", Required: true},
+			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .csv.gz, .csv.zst or .parquet, local or hdfs://…"},
 			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),
 		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			if err := needFlags(c, "model-dir", "data", "output"); err != nil {
+				return err
+			}
 			var p *trainer.Prediction
 			err := withModel(c, func(l *trainer.Loaded) (err error) {
 				p, err = l.Predict(c.Context, trainer.PredictOptions{

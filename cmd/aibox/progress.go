@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"aibox/pipeline"
 	"aibox/trainer"
@@ -17,30 +16,33 @@ type rateMeter struct {
 	epoch    int
 	examples int64
 	at       time.Time
-	rate     float64
+	rate     float64 // examples per second
 }
 
-func (m *rateMeter) update(v *trainer.View) {
-	now := time.Now()
+// rateConstant is the time constant of the smoothing: passes come in bursts,
+// and a figure that jumps cannot be read.
+const rateConstant = 3 * time.Second
+
+func (m *rateMeter) update(v *trainer.View, now time.Time) {
 	if v.Phase != m.phase || v.Epoch != m.epoch || v.Examples < m.examples {
 		*m = rateMeter{phase: v.Phase, epoch: v.Epoch, examples: v.Examples, at: now}
+		if s := v.PhaseElapsed.Seconds(); s > 0 {
+			m.rate = float64(v.Examples) / s
+		}
 		return
 	}
-	dt := now.Sub(m.at).Seconds()
+	dt := now.Sub(m.at)
 	if dt <= 0 {
 		return
 	}
-	present := float64(v.Examples-m.examples) / dt
-	// Time constant of about three seconds.
-	w := 1 - math.Exp(-dt/3)
+	present := float64(v.Examples-m.examples) / dt.Seconds()
+	w := 1 - math.Exp(-float64(dt)/float64(rateConstant))
 	if m.rate == 0 {
 		w = 1
 	}
 	m.rate += w * (present - m.rate)
 	m.examples, m.at = v.Examples, now
 }
-
-func (m *rateMeter) perSecond() float64 { return m.rate }
 
 // share is how much of the phase's bytes are done, or -1 when unknown.
 func share(v *trainer.View) float64 {
@@ -59,20 +61,38 @@ func eta(v *trainer.View) time.Duration {
 	return time.Duration(float64(v.PhaseElapsed) * (1 - s) / s)
 }
 
+// etaAll is the time left in training when all epochs take as long as this
+// one, without evaluations; negative when unknown or the same as eta.
+func etaAll(v *trainer.View) time.Duration {
+	left := eta(v)
+	if left < 0 || v.Phase != trainer.PhaseTraining || v.Epoch >= v.Epochs {
+		return -1
+	}
+	epoch := float64(v.PhaseElapsed) / share(v)
+	return left + time.Duration(epoch*float64(v.Epochs-v.Epoch))
+}
+
 func heading(v *trainer.View) string {
 	if v.Epoch > 0 && v.Epochs > 1 {
-		return fmt.Sprintf("%s epoch %d/%d", v.Phase, v.Epoch, v.Epochs)
+		return fmt.Sprintf("%s, epoch %d of %d", v.Phase, v.Epoch, v.Epochs)
 	}
 	return string(v.Phase)
 }
 
 func etaText(v *trainer.View) string {
-	if d := eta(v); d >= 0 {
-		return "ETA " + d.Round(time.Second).String()
+	left, all := eta(v), etaAll(v)
+	switch {
+	case left < 0:
+		return "ETA -"
+	case all >= 0:
+		return fmt.Sprintf("ETA %s, all epochs %s", seconds(left), seconds(all))
 	}
-	return "ETA -"
+	return "ETA " + seconds(left)
 }
 
+func seconds(d time.Duration) string { return d.Round(time.Second).String() }
+
+// metric is a figure by its name; zero is that of a job too young to have one.
 func metric(name string, x float64, digits int) string {
 	if math.IsNaN(x) || x == 0 {
 		return name + " -"
@@ -84,10 +104,12 @@ func metric(name string, x float64, digits int) string {
 func plainLine(v *trainer.View, rate float64) string {
 	parts := []string{heading(v)}
 	if s := share(v); s >= 0 {
-		parts = append(parts, fmt.Sprintf("%.1f%% (%s of %s)", 100*s, bytesText(v.BytesRead), bytesText(v.BytesTotal)))
+		parts = append(parts, fmt.Sprintf("%.1f%% (%s of %s)", 100*s, bytesText(v.BytesRead), bytesText(v.BytesTotal)), etaText(v))
+	} else {
+		parts = append(parts, seconds(v.PhaseElapsed))
 	}
 	if v.Examples > 0 {
-		parts = append(parts, fmt.Sprintf("%d examples", v.Examples), fmt.Sprintf("%.0f examples/s", rate), etaText(v))
+		parts = append(parts, fmt.Sprintf("%d examples", v.Examples), fmt.Sprintf("%.0f examples/s", rate))
 	}
 	if v.Phase == trainer.PhaseTraining {
 		parts = append(parts, metric("loss", v.Loss, 5), metric("AUC", v.AUC, 4))
@@ -95,27 +117,62 @@ func plainLine(v *trainer.View, rate float64) string {
 	if v.BadRows > 0 {
 		parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
 	}
+	if len(v.Stages) > 0 {
+		if name := pipeline.Limiting(v.Stages); name != "" {
+			parts = append(parts, "limited by "+name)
+		}
+	}
 	return strings.Join(parts, "  ")
 }
 
-// block is the display on a terminal: a progress bar, figures, and a bar of
-// busy, starved and blocked time per stage. Every line ends in a newline and
-// fits width columns.
-func block(v *trainer.View, rate float64, width int) string {
-	var b strings.Builder
-	line := func(format string, args ...any) {
-		s := fmt.Sprintf(format, args...)
-		if utf8.RuneCountInString(s) >= width {
-			s = string([]rune(s)[:width-1])
+// progressAttrs is the same for a log in JSON: keys and values of what is known.
+func progressAttrs(v *trainer.View, rate float64) []any {
+	attrs := []any{"phase", string(v.Phase), "seconds", v.PhaseElapsed.Seconds()}
+	add := func(known bool, key string, value any) {
+		if known {
+			attrs = append(attrs, key, value)
 		}
-		b.WriteString(s)
-		b.WriteByte('\n')
 	}
+	defined := func(x float64) bool { return x != 0 && !math.IsNaN(x) && !math.IsInf(x, 0) }
+	training := v.Phase == trainer.PhaseTraining
+	add(v.Epoch > 0, "epoch", v.Epoch)
+	add(v.Epoch > 0, "epochs", v.Epochs)
+	add(v.BytesTotal > 0, "bytes", v.BytesRead)
+	add(v.BytesTotal > 0, "bytes_total", v.BytesTotal)
+	add(v.Examples > 0, "examples", v.Examples)
+	add(v.Examples > 0, "examples_per_second", math.Round(rate))
+	add(eta(v) >= 0, "eta_seconds", math.Round(eta(v).Seconds()))
+	add(training, "step", v.Step)
+	add(training && defined(v.Loss), "log_loss", v.Loss)
+	add(training && defined(v.AUC), "auc", v.AUC)
+	add(v.BadRows > 0, "bad_rows", v.BadRows)
+	if len(v.Stages) > 0 {
+		name := pipeline.Limiting(v.Stages)
+		add(name != "", "limiting_stage", name)
+		attrs = append(attrs, "table_rows", v.Table.Rows, "table_bytes", v.Table.MemoryBytes)
+	}
+	return attrs
+}
+
+// Widths of bars, in columns. What stands beside the progress bar takes 65, what
+// stands beside a stage's bar 40.
+const (
+	maxBar         = 30
+	minBar         = 10
+	besideBar      = 65
+	besideStageBar = 40
+)
+
+// block is the display on a terminal of so many columns: a progress bar,
+// figures, and a bar of busy, blocked and starved time per stage.
+func block(v *trainer.View, rate float64, columns int) []string {
+	var b []string
+	line := func(format string, args ...any) { b = append(b, fmt.Sprintf(format, args...)) }
 	if s := share(v); s >= 0 {
-		line("%-20s %s %5.1f%%  %s of %s  %s", heading(v), bar(s, min(30, max(10, width-65))), 100*s,
+		line("%s  %s %5.1f%%  %s of %s  %s", heading(v), bar(s, clamp(columns-besideBar)), 100*s,
 			bytesText(v.BytesRead), bytesText(v.BytesTotal), etaText(v))
 	} else {
-		line("%-20s %s", heading(v), v.PhaseElapsed.Round(time.Second))
+		line("%s  %s", heading(v), seconds(v.PhaseElapsed))
 	}
 	if v.Examples > 0 {
 		text := fmt.Sprintf("%d examples  %.0f examples/s", v.Examples, rate)
@@ -127,23 +184,27 @@ func block(v *trainer.View, rate float64, width int) string {
 		}
 		line("%s", text)
 	}
-	if len(v.Stages) > 0 {
-		limiting := pipeline.Limiting(v.Stages)
-		for _, s := range v.Stages {
-			mark := " "
-			if s.Name == limiting {
-				mark = "*"
-			}
-			queue := ""
-			if s.QueueCap > 0 {
-				queue = fmt.Sprintf("  queue %d/%d", s.QueueLen, s.QueueCap)
-			}
-			line("%s %-6s %s%s", mark, s.Name, stageBar(s, 30), queue)
-		}
-		line("  # busy  . starved  = blocked  * limits the job   rows %d  table %s", v.Table.Rows, bytesText(v.Table.MemoryBytes))
+	if len(v.Stages) == 0 {
+		return b
 	}
-	return b.String()
+	limiting := pipeline.Limiting(v.Stages)
+	for _, s := range v.Stages {
+		mark := " "
+		if s.Name == limiting {
+			mark = "*"
+		}
+		queue := ""
+		if s.QueueCap > 0 {
+			queue = fmt.Sprintf("  queue %d/%d", s.QueueLen, s.QueueCap)
+		}
+		line("%s %-6s %s%s", mark, s.Name, stageBar(s, clamp(columns-besideStageBar)), queue)
+	}
+	line("  # busy  = blocked  . starved  * limits the job")
+	line("  table %d rows, %s", v.Table.Rows, bytesText(v.Table.MemoryBytes))
+	return b
 }
+
+func clamp(width int) int { return min(maxBar, max(minBar, width)) }
 
 func bar(share float64, width int) string {
 	full := int(share * float64(width))
@@ -153,7 +214,7 @@ func bar(share float64, width int) string {
 func stageBar(s pipeline.StageStats, width int) string {
 	total := s.Busy + s.Starved + s.Blocked
 	if total <= 0 {
-		return "[" + strings.Repeat(" ", width) + "]"
+		return fmt.Sprintf("[%s]   -%% busy", strings.Repeat(" ", width))
 	}
 	cells := func(d time.Duration) int { return int(math.Round(float64(width) * float64(d) / float64(total))) }
 	busy := cells(s.Busy)

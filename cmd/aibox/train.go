@@ -12,13 +12,15 @@ func trainCommand() *cli.Command {
 		Usage:     "train the model of a job file",
 		ArgsUsage: "JOB.yaml",
 		Description: `Reads the training data, trains, evaluates, and leaves the model in the job's
-output.model_dir, with summary.json, metrics.jsonl and TensorBoard events.
+output.model_dir, with summary.json, metrics.jsonl and TensorBoard events. A
+model that the directory held before stays until the new one is complete.
+Ctrl-C ends the job before the next mini-batch; once more, at once.
 
 Examples:
 
   aibox train configs/criteo.yaml
   aibox train nightly.yaml --date 2026-11-20
-  aibox train job.yaml --set training.epochs=2 --set output.model_dir=/models/two`,
+  aibox train job.yaml --set training.epochs=2 --set output.model_dir=models/two`,
 		Flags: jobFlags(),
 		Action: func(c *cli.Context) error {
 			job, err := loadJob(c)
@@ -26,12 +28,9 @@ Examples:
 				return err
 			}
 			status := new(trainer.Status)
-			d := startDisplay(c.App.ErrWriter, status)
+			log := newLogger(c)
+			d := startDisplay(consoleOf(c), status, log)
 			defer d.stop()
-			log, err := newLogger(c, d)
-			if err != nil {
-				return err
-			}
 			summary, err := trainer.Train(c.Context, job, trainer.Options{Logger: log, Status: status, Version: version})
 			d.stop()
 			if err != nil {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+)
+
+// completeCommand is what the completion scripts call:
+//
+//	aibox __complete WORD... CURRENT
+//
+// with the words of the command line after aibox, the last one as far as it is
+// typed. It prints the candidates for that word, a name, a tab and a description
+// a line; nothing means a file name.
+const completeCommand = "__complete"
+
+// complete prints the candidates for the last of words.
+func complete(out io.Writer, app *cli.App, words []string) {
+	if len(words) == 0 {
+		return
+	}
+	// bash cuts words at "=": --model dlrm and --model = dlrm are the same.
+	current := words[len(words)-1]
+	words = slices.DeleteFunc(slices.Clone(words[:len(words)-1]), func(w string) bool { return w == "=" })
+	if current == "=" {
+		current = ""
+	}
+	flags, commands := app.Flags, app.Commands
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if len(w) > 1 && w[0] == '-' {
+			f := findFlag(flags, strings.TrimLeft(w, "-"))
+			if f == nil || !takesValue(f) {
+				continue
+			}
+			if i++; i == len(words) { // its value is being typed
+				candidates(out, current, flagValues(f.Names()[0]))
+				return
+			}
+			continue
+		}
+		c := findCommand(commands, w)
+		switch {
+		case c == nil:
+		case c.Name == "help":
+		default:
+			flags, commands = c.Flags, c.Subcommands
+			if c.Name == "completion" {
+				commands = nil
+				for _, shell := range shells {
+					commands = append(commands, &cli.Command{Name: shell})
+				}
+			}
+		}
+	}
+	var lines []string
+	if strings.HasPrefix(current, "-") {
+		for _, f := range flags {
+			usage := ""
+			if d, ok := f.(cli.DocGenerationFlag); ok {
+				usage = d.GetUsage()
+			}
+			lines = append(lines, "--"+f.Names()[0]+"\t"+usage)
+		}
+		lines = append(lines, "--help\tshow help")
+	} else {
+		for _, c := range commands {
+			lines = append(lines, c.Name+"\t"+c.Usage)
+		}
+	}
+	candidates(out, current, lines)
+}
+
+// flagValues are the values of a flag that has few.
+func flagValues(name string) []string {
+	switch name {
+	case logFormatFlag:
+		return logFormats
+	case logLevelFlag:
+		return logLevels
+	case "model":
+		return configs.ModelKinds
+	case "format", "from-format", "to-format":
+		return formats
+	}
+	return nil
+}
+
+// candidates prints the lines that begin with what is typed.
+func candidates(out io.Writer, current string, lines []string) {
+	for _, line := range lines {
+		if strings.HasPrefix(line, current) {
+			fmt.Fprintln(out, strings.ReplaceAll(line, "`", "")) // the app notes a failure
+		}
+	}
+}

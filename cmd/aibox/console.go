@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+)
+
+// console is standard error. Whatever goes there goes through it: the log, the
+// progress display, the notice of a signal, the error at the end. So none
+// overwrites another, and with --log-format json every line is JSON.
+//
+// On a terminal the progress is a block of lines that is redrawn in place below
+// the log:
+//
+//	time=… level=INFO msg="epoch trained" …     scrolls up
+//	training  [####------]  40.0%  …            the block
+//	1234 examples  …
+//	▮                                           cursor, column 0
+type console struct {
+	// size returns the columns and lines of the terminal; nil when out is none,
+	// or one that cannot move its cursor.
+	size func() (columns, lines int)
+	json bool
+
+	mu struct {
+		sync.Mutex
+		out   io.Writer
+		block []string // lines of the block on the screen now
+	}
+}
+
+// newConsole returns a console that writes to out.
+func newConsole(out io.Writer, json bool) *console {
+	c := &console{json: json}
+	c.mu.out = out
+	if f, ok := out.(*os.File); ok && !json && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		c.size = func() (int, int) {
+			columns, lines, err := term.GetSize(int(f.Fd()))
+			if err != nil || columns <= 0 || lines <= 0 {
+				return 80, 24
+			}
+			return columns, lines
+		}
+	}
+	return c
+}
+
+// consoleOf is the console of the command's application.
+func consoleOf(c *cli.Context) *console { return c.App.ErrWriter.(*console) }
+
+// Write writes whole lines, such as those of a log, above the block.
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	block := c.mu.block
+	text := c.eraseLocked(nil)
+	text = append(text, p...)
+	text = c.drawLocked(text, block)
+	if _, err := c.mu.out.Write(text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// draw replaces the block by lines; none removes it. Lines that do not fit the
+// terminal are cut: wrapped ones could not be found again.
+func (c *console) draw(lines []string) {
+	if c.size == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(lines) == 0 && len(c.mu.block) == 0 {
+		return
+	}
+	_, _ = c.mu.out.Write(c.drawLocked(c.eraseLocked(nil), lines)) // a lost display is no reason to fail
+}
+
+func (c *console) drawLocked(text []byte, lines []string) []byte {
+	if len(lines) == 0 {
+		return text
+	}
+	columns, height := c.size()
+	lines = lines[:min(len(lines), max(1, height-1))]
+	c.mu.block = nil
+	for _, line := range lines {
+		if utf8.RuneCountInString(line) >= columns {
+			line = string([]rune(line)[:max(0, columns-1)])
+		}
+		c.mu.block = append(c.mu.block, line)
+		text = append(append(text, line...), '\n')
+	}
+	return text
+}
+
+// eraseLocked appends the bytes that clear the block and put the cursor where
+// it began.
+func (c *console) eraseLocked(text []byte) []byte {
+	if len(c.mu.block) == 0 {
+		return text
+	}
+	// A terminal that was made narrower since has wrapped the lines.
+	columns, _ := c.size()
+	rows := 0
+	for _, line := range c.mu.block {
+		rows += max(1, (utf8.RuneCountInString(line)+columns-1)/columns)
+	}
+	c.mu.block = nil
+	return fmt.Appendf(text, "\x1b[%dA\r\x1b[J", rows)
+}
+
+// notice tells people something outside of the log.
+func (c *console) notice(text string) {
+	if c.json {
+		c.logger(slog.LevelInfo).Warn(text)
+		return
+	}
+	fmt.Fprintf(c, "aibox: %s\n", text)
+}
+
+// fail reports the error that ends the program.
+func (c *console) fail(code int, err error) {
+	if c.json {
+		c.logger(slog.LevelInfo).Error(explain(code, err), "exit_code", code)
+		return
+	}
+	text := explain(code, err)
+	if !strings.HasPrefix(text, "aibox ") { // mistakes on the command line begin with the command
+		text = "aibox: " + text
+	}
+	fmt.Fprintf(c, "%s\n", text)
+}
+
+// leave clears the block when the process is about to end at once. It does not
+// wait for a write that hangs.
+func (c *console) leave() {
+	if c.mu.TryLock() {
+		if text := c.eraseLocked(nil); len(text) > 0 {
+			_, _ = c.mu.out.Write(text)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// logger logs to the console, from level on.
+func (c *console) logger(level slog.Level) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if c.json {
+		return slog.New(slog.NewJSONHandler(c, o))
+	}
+	return slog.New(slog.NewTextHandler(c, o))
+}
+
+// results is standard output. It remembers a failed write, so that a full disk
+// is never taken for success.
+type results struct {
+	out io.Writer
+	err error
+}
+
+func (r *results) Write(p []byte) (int, error) {
+	n, err := r.out.Write(p)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("standard output: %w", err)
+	}
+	return n, err
+}

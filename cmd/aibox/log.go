@@ -1,0 +1,72 @@
+package main
+
+import (
+	"log/slog"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+)
+
+const logFormatFlag, logLevelFlag = "log-format", "log-level"
+
+var (
+	logFormats = []string{"text", "json"}
+	logLevels  = []string{"debug", "info", "warn", "error"}
+)
+
+// logFlags are taken before and after the command.
+func logFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: logFormatFlag, Value: "text", Usage: "`FORMAT` of all that goes to standard error: text, or json for one object a line", Category: "Logging"},
+		&cli.StringFlag{Name: logLevelFlag, Value: "info", Usage: "least `LEVEL` that is logged: debug, info (with lines of progress), warn or error", Category: "Logging"},
+	}
+}
+
+// wantsJSON says whether a command line asks for a log in JSON. It is looked at
+// before anything else, so that a wrong command line is reported in JSON too.
+func wantsJSON(args []string) bool {
+	json := false
+	for i, a := range args {
+		switch a {
+		case "--":
+			return json
+		case "--log-format", "-log-format":
+			json = i+1 < len(args) && args[i+1] == "json"
+		case "--log-format=json", "-log-format=json":
+			json = true
+		case "--log-format=text", "-log-format=text":
+			json = false
+		}
+	}
+	return json
+}
+
+// checkLogFlags fails when a log flag has a value that it does not know.
+func checkLogFlags(c *cli.Context) error {
+	if f := logOption(c, logFormatFlag); !slices.Contains(logFormats, f) {
+		return usageErrorf("--log-format %s: want text or json.%s", f, didYouMean("", f, logFormats))
+	}
+	if l := logOption(c, logLevelFlag); !slices.Contains(logLevels, l) {
+		return usageErrorf("--log-level %s: want debug, info, warn or error.%s", l, didYouMean("", l, logLevels))
+	}
+	return nil
+}
+
+// logOption is the value of a log flag, given before or after the command.
+func logOption(c *cli.Context, name string) string {
+	for _, l := range c.Lineage() {
+		if l.IsSet(name) && l.String(name) != "" {
+			return l.String(name)
+		}
+	}
+	return c.String(name)
+}
+
+// newLogger is the logger that the flags ask for.
+func newLogger(c *cli.Context) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(logOption(c, logLevelFlag))); err != nil {
+		panic(err) // checkLogFlags has checked it
+	}
+	return consoleOf(c).logger(level)
+}
