@@ -1,6 +1,10 @@
 package sparsetable
 
-import "errors"
+import (
+	"errors"
+
+	"aibox/sparsetable/internal/offheap"
+)
 
 // The mark of a row, while a snapshot is being written.
 const (
@@ -38,7 +42,7 @@ func (c *capture) savedBytes() int64 {
 func (c *capture) copied(mark uint32, words int) []float32 {
 	i := mark - markSaved
 	off := 4 * words * int(i%c.perChunk)
-	return floats(c.saved[i/c.perChunk][off : off+4*words])
+	return offheap.Float32s(c.saved[i/c.perChunk][off : off+4*words])
 }
 
 // secure makes the row of ref free to be updated. It returns errNoRoom when
@@ -58,7 +62,7 @@ func (c *capture) secure(t *memory, ref uint32) error {
 		if t.budget > 0 && t.presentLocked()+int64(size) > t.budget {
 			return errNoRoom
 		}
-		b, err := mapMemory(size)
+		b, err := offheap.Map(size)
 		if err != nil {
 			return err
 		}
@@ -114,7 +118,7 @@ func (c *capture) close(t *memory) error {
 	t.mu.snap = nil
 	var errs []error
 	for _, b := range c.saved {
-		errs = append(errs, unmapMemory(b))
+		errs = append(errs, offheap.Unmap(b))
 	}
 	return errors.Join(errs...)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/bits"
 	"unsafe"
+
+	"aibox/sparsetable/internal/offheap"
 )
 
 const (
@@ -33,7 +35,7 @@ var errSegmentFull = errors.New("sparsetable: index segment is full: the keys co
 // the keys. Keys are compared in the slabs, once the tag agrees.
 type index struct {
 	seed    uint64 // random: nobody can choose keys that collide
-	arena   *arena
+	arena   *offheap.Arena
 	segs    []*segment
 	scratch [segmentSlots]uint64
 }
@@ -129,7 +131,7 @@ func (x *index) remove(key uint64, ref uint32) {
 // grow splits segments until there are n.
 func (x *index) grow(n int64) error {
 	for int64(len(x.segs)) < n {
-		b, err := x.arena.alloc(int(unsafe.Sizeof(segment{})))
+		b, err := x.arena.Alloc(int(unsafe.Sizeof(segment{})))
 		if err != nil {
 			return err
 		}

@@ -3,13 +3,15 @@ package sparsetable
 import (
 	"math/rand/v2"
 	"testing"
+
+	"aibox/sparsetable/internal/offheap"
 )
 
 // TestIndexAgainstMap inserts, finds and removes at random, over many splits.
 func TestIndexAgainstMap(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		var a arena
+		var a offheap.Arena
 		s := newSlabs(Layout{ValueDim: 1}, &a)
 		x := index{seed: rng.Uint64(), arena: &a}
 		if err := s.grow(40000); err != nil {
@@ -56,7 +58,7 @@ func TestIndexAgainstMap(t *testing.T) {
 		if used != uint64(len(model)) || s.used != int64(len(model)) {
 			t.Errorf("seed %d: %d entries and %d rows for %d keys", seed, used, s.used, len(model))
 		}
-		if err := a.release(); err != nil {
+		if err := a.Release(); err != nil {
 			t.Error(err)
 		}
 	}

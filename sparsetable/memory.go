@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+
+	"aibox/sparsetable/internal/offheap"
 )
 
 // memory is the table of KindMemory.
@@ -31,7 +33,7 @@ type memory struct {
 		users   int       // methods at work
 		idle    sync.Cond // users became 0
 		closed  bool
-		arena   arena
+		arena   offheap.Arena
 		slabs   *slabs
 		index   index
 		live    []*WorkingSet // pinned
@@ -145,7 +147,7 @@ func openMemory(ctx context.Context, o Options) (Table, error) {
 		err = errors.Join(err, src.f.Close())
 	}
 	if err != nil {
-		return nil, errors.Join(err, t.mu.arena.release())
+		return nil, errors.Join(err, t.mu.arena.Release())
 	}
 	return t, nil
 }
@@ -272,5 +274,5 @@ func (t *memory) Close() error {
 	}
 	t.mu.refs, t.mu.live = refPool{}, nil
 	t.mu.slabs, t.mu.index = nil, index{}
-	return t.mu.arena.release()
+	return t.mu.arena.Release()
 }

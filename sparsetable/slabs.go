@@ -3,6 +3,8 @@ package sparsetable
 import (
 	"fmt"
 	"math"
+
+	"aibox/sparsetable/internal/offheap"
 )
 
 // slabTargetBytes is the size that the rows of a slab stay below: large enough
@@ -20,7 +22,7 @@ type slabs struct {
 	words  int
 	shift  uint
 	mask   uint32
-	arena  *arena
+	arena  *offheap.Arena
 
 	rows  [][]float32 // per slab, 2^shift rows
 	keys  [][]uint64  // of a free row: the reference of the next free one
@@ -32,7 +34,7 @@ type slabs struct {
 	used     int64 // rows handed out
 }
 
-func newSlabs(l Layout, a *arena) *slabs {
+func newSlabs(l Layout, a *offheap.Arena) *slabs {
 	s := &slabs{layout: l, words: l.Words(), arena: a, next: 1}
 	for (l.Bytes() << (s.shift + 1)) <= slabTargetBytes {
 		s.shift++
@@ -58,21 +60,21 @@ func (s *slabs) grow(n int64) error {
 		return fmt.Errorf("sparsetable: %d rows: a table in memory holds at most %d", end-1, uint32(math.MaxUint32)-1)
 	}
 	for int64(len(s.rows)) < s.slabsFor(n) {
-		rows, err := s.arena.alloc(s.layout.Bytes() << s.shift)
+		rows, err := s.arena.Alloc(s.layout.Bytes() << s.shift)
 		if err != nil {
 			return err
 		}
-		keys, err := s.arena.alloc(8 << s.shift)
+		keys, err := s.arena.Alloc(8 << s.shift)
 		if err != nil {
 			return err
 		}
-		marks, err := s.arena.alloc(4 << s.shift)
+		marks, err := s.arena.Alloc(4 << s.shift)
 		if err != nil {
 			return err
 		}
-		s.rows = append(s.rows, floats(rows))
-		s.keys = append(s.keys, words64(keys))
-		s.marks = append(s.marks, words32(marks))
+		s.rows = append(s.rows, offheap.Float32s(rows))
+		s.keys = append(s.keys, offheap.Uint64s(keys))
+		s.marks = append(s.marks, offheap.Uint32s(marks))
 	}
 	return nil
 }

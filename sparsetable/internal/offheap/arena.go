@@ -1,4 +1,4 @@
-package sparsetable
+package offheap
 
 import (
 	"errors"
@@ -11,22 +11,24 @@ const (
 	// mappings that Linux allows a process.
 	firstChunkBytes = 512 << 10
 	lastChunkBytes  = 64 << 20
+	doublings       = 7 // from the first to the last
 )
 
-// arena hands out memory that lies outside the garbage collector's heap and is
-// only freed all at once.
-type arena struct {
+// Arena hands out memory that is only freed all at once. The zero value is
+// empty and ready. It is not safe for concurrent use.
+type Arena struct {
 	chunks [][]byte
 	free   []byte // the rest of the last chunk
 }
 
-// alloc returns n zero bytes, aligned to 8.
-func (a *arena) alloc(n int) ([]byte, error) {
+// Alloc returns n zero bytes, aligned to 8. Memory that is mapped but not yet
+// handed out is not touched, so it costs address space alone.
+func (a *Arena) Alloc(n int) ([]byte, error) {
 	n = (n + 7) &^ 7
 	if n > len(a.free) {
-		size := firstChunkBytes << min(len(a.chunks), 7)
+		size := firstChunkBytes << min(len(a.chunks), doublings)
 		size = max(min(size, lastChunkBytes), n)
-		c, err := mapMemory(size)
+		c, err := Map(size)
 		if err != nil {
 			return nil, err
 		}
@@ -38,24 +40,30 @@ func (a *arena) alloc(n int) ([]byte, error) {
 	return b, nil
 }
 
-// release unmaps everything.
-func (a *arena) release() error {
+// Release frees everything that Alloc returned.
+func (a *Arena) Release() error {
 	var errs []error
 	for _, c := range a.chunks {
-		errs = append(errs, unmapMemory(c))
+		errs = append(errs, Unmap(c))
 	}
-	*a = arena{}
+	*a = Arena{}
 	return errors.Join(errs...)
 }
 
-func floats(b []byte) []float32 {
+// Float32s, Uint16s, Uint32s and Uint64s see b, which is aligned, as words.
+
+func Float32s(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-func words32(b []byte) []uint32 {
+func Uint16s(b []byte) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
+}
+
+func Uint32s(b []byte) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-func words64(b []byte) []uint64 {
+func Uint64s(b []byte) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
