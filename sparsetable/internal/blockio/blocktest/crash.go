@@ -1,0 +1,65 @@
+package blocktest
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// Crash stops the device, every later operation on it and on its files fails,
+// and returns the device that a reboot finds. Of what was not synced chance
+// keeps a part: at random nothing, everything, or each unit with even odds.
+func (d *Device) Crash(seed uint64) *Device {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.crashed = true
+	rng := rand.New(rand.NewPCG(seed, 0x6372617368))
+	after := New(Options{Dir: d.dir, UnitBytes: d.unit, CapacityBytes: d.mu.capacity, Seed: seed})
+
+	keep := [...]float64{0, 0.5, 1}[rng.IntN(3)]
+	applied := int(keep * float64(len(d.mu.journal)+1))
+	if keep == 0.5 {
+		applied = rng.IntN(len(d.mu.journal) + 1)
+	}
+	for _, change := range d.mu.journal[:min(applied, len(d.mu.journal))] {
+		change(d.mu.durable)
+	}
+
+	// In the order of names, so that the seed alone decides.
+	names := make([]string, 0, len(d.mu.durable))
+	for name := range d.mu.durable {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	copies := map[*inode]*inode{}
+	for _, name := range names {
+		n := d.mu.durable[name]
+		if copies[n] == nil {
+			data := n.afterCrash(int64(d.unit), keep, rng)
+			copies[n] = &inode{data: data, durable: slices.Clone(data), dirty: map[int64]bool{}}
+		}
+		after.mu.names[name], after.mu.durable[name] = copies[n], copies[n]
+	}
+	return after
+}
+
+// afterCrash returns the synced contents with some of the units that were
+// written since. A file that grew may keep the growth without its bytes.
+func (n *inode) afterCrash(unit int64, keep float64, rng *rand.Rand) []byte {
+	data := slices.Clone(n.durable)
+	units := make([]int64, 0, len(n.dirty))
+	for at := range n.dirty {
+		units = append(units, at)
+	}
+	slices.Sort(units)
+	for _, at := range units {
+		if rng.Float64() >= keep {
+			continue
+		}
+		end := min(at+unit, int64(len(n.data)))
+		if end > int64(len(data)) {
+			data = append(data, make([]byte, end-int64(len(data)))...)
+		}
+		copy(data[at:end], n.data[at:end])
+	}
+	return data
+}

@@ -1,0 +1,109 @@
+package blockio
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// ErrClosed is wrapped by every error about a closed device or file.
+var ErrClosed = errors.New("blockio: closed")
+
+// ErrUnaligned is wrapped by errors about offsets, lengths or addresses that
+// are not multiples of the unit.
+var ErrUnaligned = errors.New("blockio: not aligned to the device's unit")
+
+// Units that a device may have. The upper one is also the alignment of mapped
+// memory and the block of common file systems.
+const (
+	minUnit = 512
+	maxUnit = 4096
+)
+
+// A Device is the directory of one SSD. Names are base names within it.
+type Device interface {
+	// Dir names the directory in errors and logs.
+	Dir() string
+	// Unit returns the bytes of one block: what offsets, lengths and addresses
+	// are multiples of. A power of two, 512 to 4096.
+	Unit() int
+	// Direct tells whether files bypass the page cache.
+	Direct() bool
+	// Engine names what reads: "io_uring", "pread", "memory".
+	Engine() string
+	// QueueDepth returns how many reads the kernel is given at once.
+	QueueDepth() int
+
+	// Create makes an empty file for reading and writing; the name must be new.
+	// The file survives a crash only after SyncDir.
+	Create(name string) (File, error)
+	// OpenFile opens an existing file for reading and writing.
+	OpenFile(name string) (File, error)
+	// Remove deletes a file. Open Files of it stay readable.
+	Remove(name string) error
+	// Rename gives a file another name, replacing a file of that name.
+	Rename(oldName, newName string) error
+	// List returns the names of all files, in any order.
+	List() ([]string, error)
+	// SyncDir makes creations, renames and removals durable.
+	SyncDir() error
+	// Free returns the bytes that the file system has left for this process.
+	Free() (int64, error)
+
+	// Submit starts reads; c receives each of them when it ends, with its Err
+	// set. Submit does not wait and always takes all reads: those that cannot
+	// start (a closed device, an unaligned buffer) end at once with an error.
+	Submit(c *Completions, reads []*Read)
+
+	// Stats returns what was read and written since Open.
+	Stats() Stats
+	// Close waits for the reads on their way and ends the device's goroutines.
+	// Files stay open until they are closed themselves, but take no more reads
+	// through Submit. A second Close does nothing.
+	Close() error
+}
+
+// A File is an open file of a Device. Buffers are aligned and whole units, see
+// the package's comment.
+type File interface {
+	Name() string
+	// ReadAt reads synchronously: for headers and long sequential reads. It
+	// returns fewer bytes than asked only with an error, io.EOF at the end of
+	// the file.
+	ReadAt(buf []byte, offset int64) (int, error)
+	// WriteAt writes synchronously, all of buf or an error. What an error left
+	// of the write in the file is unknown.
+	WriteAt(buf []byte, offset int64) (int, error)
+	// Preallocate reserves space up to size bytes, without changing the file's
+	// size. File systems that cannot do it are not an error.
+	Preallocate(size int64) error
+	// Sync makes the file's bytes and its size durable. After an error nothing
+	// is known about bytes written since the last successful Sync, even if a
+	// later one succeeds: write them again elsewhere.
+	Sync() error
+	Size() (int64, error)
+	// Close gives the file up. Reads already submitted end normally.
+	Close() error
+}
+
+// Stats counts what a device did since it was opened.
+type Stats struct {
+	Reads, ReadBytes   uint64 // by Submit and ReadAt
+	Writes, WriteBytes uint64
+	Syncs              uint64
+	// EngineCalls counts system calls that started or collected reads; with
+	// io_uring one call serves many reads.
+	EngineCalls uint64
+}
+
+// CheckAligned returns an error that wraps ErrUnaligned unless buf is not
+// empty and its address, its length and offset are multiples of unit. For
+// implementations of File and Device.
+func CheckAligned(unit int, buf []byte, offset int64) error {
+	u := uintptr(unit) - 1
+	addr := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))
+	if len(buf) == 0 || addr&u != 0 || uintptr(len(buf))&u != 0 || offset < 0 || uintptr(offset)&u != 0 {
+		return fmt.Errorf("%w of %d bytes: offset %d, length %d, address %#x", ErrUnaligned, unit, offset, len(buf), addr)
+	}
+	return nil
+}

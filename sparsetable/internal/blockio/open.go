@@ -1,0 +1,105 @@
+package blockio
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+)
+
+// Mode says whether files bypass the page cache.
+type Mode int
+
+// Modes of Options.Direct.
+const (
+	Auto Mode = iota // direct where it works, buffered with a warning elsewhere
+	On               // direct, or Open fails
+	Off              // buffered
+)
+
+// DefaultQueueDepth is how many reads the kernel is given at once by default.
+// Virtual and real NVMe devices reach their best rate at 64 to 128 reads in
+// flight. More than the device works on still helps where all processors
+// compute: the thread that refills the queue then waits its turn, and the device
+// lives on what it was given before.
+const DefaultQueueDepth = 256
+
+// Options of Open. The zero value is the default.
+type Options struct {
+	// QueueDepth bounds the reads given to the kernel at once; 0 is
+	// DefaultQueueDepth. At most 4096.
+	QueueDepth int
+	// Direct chooses between O_DIRECT and the page cache.
+	Direct Mode
+	// Engine is "io_uring", "pread", or "" for the first that works.
+	Engine string
+	// UnitBytes is the smallest unit to use, 512 to 4096; 0 takes the device's.
+	UnitBytes int
+	// Logger receives the warnings of the probe; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// validate fills in defaults and reports the first fault.
+func (o *Options) validate() error {
+	if o.QueueDepth == 0 {
+		o.QueueDepth = DefaultQueueDepth
+	}
+	if o.QueueDepth < 1 || o.QueueDepth > 4096 {
+		return fmt.Errorf("blockio: queue depth %d, want 1 to 4096", o.QueueDepth)
+	}
+	if u := o.UnitBytes; u != 0 && (u < minUnit || u > maxUnit || u&(u-1) != 0) {
+		return fmt.Errorf("blockio: unit of %d bytes, want a power of two from %d to %d", u, minUnit, maxUnit)
+	}
+	if o.Engine != "" && o.Engine != engineURing && o.Engine != enginePread {
+		return fmt.Errorf("blockio: unknown engine %q, want %q, %q or none", o.Engine, engineURing, enginePread)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return nil
+}
+
+// Open makes dir, which it creates if it is missing, into a Device. It writes
+// and removes a small file there to find out what the file system can do.
+func Open(ctx context.Context, dir string, opts Options) (Device, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("blockio: open %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("blockio: make directory: %w", err)
+	}
+	found, err := probe(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	d := &osDevice{dir: dir, unit: found.unit, direct: found.direct, depth: opts.QueueDepth}
+	if d.engine, err = openEngine(d, opts); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Names of engines.
+const (
+	engineURing = "io_uring"
+	enginePread = "pread"
+)
+
+// An engine reads what is submitted to it and delivers it. Each read holds its
+// file open until it is delivered, see osFile.
+type engine interface {
+	name() string
+	// submit takes reads that passed the checks of osDevice.Submit. It returns
+	// false, and has taken nothing, once close has begun.
+	submit(reads []*Read) bool
+	// close waits for all reads and ends the engine's goroutines.
+	close() error
+}
+
+// openEngine starts the engine that the options ask for.
+func openEngine(d *osDevice, opts Options) (engine, error) {
+	return newPreadEngine(d, opts.QueueDepth), nil
+}

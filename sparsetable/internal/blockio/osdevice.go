@@ -1,0 +1,176 @@
+package blockio
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// osDevice is a directory of the operating system.
+type osDevice struct {
+	dir    string
+	unit   int
+	direct bool
+	depth  int
+	engine engine
+	closed atomic.Bool
+
+	stats struct {
+		reads, readBytes, writes, writeBytes, syncs, engineCalls atomic.Uint64
+	}
+}
+
+func (d *osDevice) Dir() string     { return d.dir }
+func (d *osDevice) Unit() int       { return d.unit }
+func (d *osDevice) Direct() bool    { return d.direct }
+func (d *osDevice) Engine() string  { return d.engine.name() }
+func (d *osDevice) QueueDepth() int { return d.depth }
+
+func (d *osDevice) path(name string) string { return filepath.Join(d.dir, name) }
+
+func (d *osDevice) Create(name string) (File, error) {
+	return d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+}
+
+func (d *osDevice) OpenFile(name string) (File, error) {
+	return d.open(name, unix.O_RDWR)
+}
+
+func (d *osDevice) open(name string, flags int) (File, error) {
+	if d.direct {
+		flags |= unix.O_DIRECT
+	}
+	fd, err := openRetry(d.path(name), flags)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: d.path(name), Err: err}
+	}
+	f := &osFile{dev: d, name: name, fd: fd}
+	f.refs.Store(1)
+	return f, nil
+}
+
+func (d *osDevice) Remove(name string) error { return os.Remove(d.path(name)) }
+
+func (d *osDevice) Rename(oldName, newName string) error {
+	return os.Rename(d.path(oldName), d.path(newName))
+}
+
+func (d *osDevice) List() ([]string, error) {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func (d *osDevice) SyncDir() error {
+	f, err := os.Open(d.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (d *osDevice) Free() (int64, error) {
+	var st unix.Statfs_t
+	for {
+		err := unix.Statfs(d.dir, &st)
+		if err == nil {
+			return int64(st.Bavail) * st.Bsize, nil
+		}
+		if err != unix.EINTR {
+			return 0, &os.PathError{Op: "statfs", Path: d.dir, Err: err}
+		}
+	}
+}
+
+func (d *osDevice) Submit(c *Completions, reads []*Read) {
+	if len(reads) == 0 {
+		return
+	}
+	c.Begin(reads)
+	// Everything is checked and held before anything starts: from then on the
+	// reads may be delivered and used again by their owner.
+	for i, r := range reads {
+		if r.Err = d.admit(r); r.Err != nil {
+			d.submitAround(reads, i)
+			return
+		}
+	}
+	d.start(reads)
+}
+
+// admit checks one read and takes a reference to its file.
+func (d *osDevice) admit(r *Read) error {
+	f, ok := r.File.(*osFile)
+	if !ok || f.dev != d {
+		return fmt.Errorf("blockio: read in %s of a file of another device", d.dir)
+	}
+	if err := CheckAligned(d.unit, r.Buf, r.Offset); err != nil {
+		return fmt.Errorf("read %s: %w", d.path(f.name), err)
+	}
+	return f.acquire()
+}
+
+// submitAround starts reads of which the one at bad has failed, and perhaps
+// some after it. Not a path that needs to be fast.
+func (d *osDevice) submitAround(reads []*Read, bad int) {
+	good := append([]*Read(nil), reads[:bad]...)
+	failed := []*Read{reads[bad]}
+	for _, r := range reads[bad+1:] {
+		if r.Err = d.admit(r); r.Err != nil {
+			failed = append(failed, r)
+		} else {
+			good = append(good, r)
+		}
+	}
+	Deliver(failed)
+	d.start(good)
+}
+
+// start gives reads, each holding its file, to the engine.
+func (d *osDevice) start(reads []*Read) {
+	if len(reads) == 0 || d.engine.submit(reads) {
+		return
+	}
+	for _, r := range reads {
+		r.Err = fmt.Errorf("%w: device %s", ErrClosed, d.dir)
+		r.File.(*osFile).release()
+	}
+	Deliver(reads)
+}
+
+// finish is called by engines for every read before it is delivered.
+func (d *osDevice) finish(r *Read) {
+	if r.Err != nil {
+		r.Err = fmt.Errorf("blockio: read %d bytes at %d of %s: %w", len(r.Buf), r.Offset, d.path(r.File.Name()), r.Err)
+	}
+	d.stats.reads.Add(1)
+	d.stats.readBytes.Add(uint64(r.done))
+	r.File.(*osFile).release()
+}
+
+func (d *osDevice) Stats() Stats {
+	return Stats{
+		Reads: d.stats.reads.Load(), ReadBytes: d.stats.readBytes.Load(),
+		Writes: d.stats.writes.Load(), WriteBytes: d.stats.writeBytes.Load(),
+		Syncs: d.stats.syncs.Load(), EngineCalls: d.stats.engineCalls.Load(),
+	}
+}
+
+func (d *osDevice) Close() error {
+	if d.closed.Swap(true) {
+		return nil
+	}
+	return d.engine.close()
+}

@@ -1,0 +1,178 @@
+package blockio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// osFile is a file of an osDevice. Its descriptor is closed by the last of:
+// Close, and every read that was submitted before. A descriptor closed under a
+// queued read could be another file's by the time that the read starts.
+type osFile struct {
+	dev  *osDevice
+	name string
+	fd   int
+	// refs is 1 for the open file and 1 for each read on its way; 0 means that
+	// the descriptor is closed.
+	refs   atomic.Int64
+	closed atomic.Bool
+}
+
+func (f *osFile) Name() string { return f.name }
+
+// acquire takes a reference, unless the file is closed.
+func (f *osFile) acquire() error {
+	for !f.closed.Load() {
+		n := f.refs.Load()
+		if n == 0 {
+			break
+		}
+		if f.refs.CompareAndSwap(n, n+1) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: file %s", ErrClosed, f.dev.path(f.name))
+}
+
+// release drops a reference and closes the descriptor with the last one.
+func (f *osFile) release() {
+	if f.refs.Add(-1) == 0 {
+		// Nothing is lost by a failing close: what must be durable is synced.
+		_ = unix.Close(f.fd)
+	}
+}
+
+func (f *osFile) Close() error {
+	if f.closed.Swap(true) {
+		return fmt.Errorf("%w: file %s", ErrClosed, f.dev.path(f.name))
+	}
+	f.release()
+	return nil
+}
+
+// hold acquires the file for a synchronous call and checks the buffer.
+func (f *osFile) hold(buf []byte, offset int64) error {
+	if err := CheckAligned(f.dev.unit, buf, offset); err != nil {
+		return err
+	}
+	return f.acquire()
+}
+
+func (f *osFile) fail(op string, n int, offset int64, err error) error {
+	return fmt.Errorf("blockio: %s %d bytes at %d of %s: %w", op, n, offset, f.dev.path(f.name), err)
+}
+
+func (f *osFile) ReadAt(buf []byte, offset int64) (int, error) {
+	if err := f.hold(buf, offset); err != nil {
+		return 0, f.fail("read", len(buf), offset, err)
+	}
+	defer f.release()
+	n, err := preadFull(f.fd, buf, offset)
+	f.dev.stats.reads.Add(1)
+	f.dev.stats.readBytes.Add(uint64(n))
+	if err == io.ErrUnexpectedEOF {
+		return n, io.EOF
+	}
+	if err != nil {
+		return n, f.fail("read", len(buf), offset, err)
+	}
+	return n, nil
+}
+
+// preadFull reads all of buf; the end of the file within it is
+// io.ErrUnexpectedEOF.
+func preadFull(fd int, buf []byte, offset int64) (int, error) {
+	n := 0
+	for n < len(buf) {
+		k, err := unix.Pread(fd, buf[n:], offset+int64(n))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return n, err
+		case k == 0:
+			return n, io.ErrUnexpectedEOF
+		default:
+			if n += k; n%minUnit != 0 {
+				// Only a file's end stops a read within a block, and direct
+				// reads cannot go on from there.
+				return n, io.ErrUnexpectedEOF
+			}
+		}
+	}
+	return n, nil
+}
+
+func (f *osFile) WriteAt(buf []byte, offset int64) (int, error) {
+	if err := f.hold(buf, offset); err != nil {
+		return 0, f.fail("write", len(buf), offset, err)
+	}
+	defer f.release()
+	n := 0
+	for n < len(buf) {
+		k, err := unix.Pwrite(f.fd, buf[n:], offset+int64(n))
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil && k == 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return n, f.fail("write", len(buf), offset, err)
+		}
+		n += k
+	}
+	f.dev.stats.writes.Add(1)
+	f.dev.stats.writeBytes.Add(uint64(n))
+	return n, nil
+}
+
+func (f *osFile) Preallocate(size int64) error {
+	if err := f.acquire(); err != nil {
+		return err
+	}
+	defer f.release()
+	for {
+		err := unix.Fallocate(f.fd, unix.FALLOC_FL_KEEP_SIZE, 0, size)
+		switch {
+		case err == unix.EINTR:
+		case err == nil, errors.Is(err, unix.EOPNOTSUPP), err == unix.ENOSYS:
+			return nil
+		default:
+			return &os.PathError{Op: "preallocate", Path: f.dev.path(f.name), Err: err}
+		}
+	}
+}
+
+func (f *osFile) Sync() error {
+	if err := f.acquire(); err != nil {
+		return err
+	}
+	defer f.release()
+	for {
+		err := unix.Fdatasync(f.fd)
+		if err == nil {
+			f.dev.stats.syncs.Add(1)
+			return nil
+		}
+		if err != unix.EINTR {
+			return &os.PathError{Op: "fdatasync", Path: f.dev.path(f.name), Err: err}
+		}
+	}
+}
+
+func (f *osFile) Size() (int64, error) {
+	if err := f.acquire(); err != nil {
+		return 0, err
+	}
+	defer f.release()
+	var st unix.Stat_t
+	if err := unix.Fstat(f.fd, &st); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: f.dev.path(f.name), Err: err}
+	}
+	return st.Size, nil
+}

@@ -1,0 +1,165 @@
+package blockio
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+	"unsafe"
+)
+
+// ErrPoolLimit is wrapped by Get when the pool's limit would be exceeded.
+var ErrPoolLimit = errors.New("blockio: buffer pool is at its limit")
+
+// slabBytes is the memory that buffers smaller than it are cut from; larger
+// ones are mapped one by one. 1 MiB: a few hundred 4 KiB reads, and the unit of
+// growth of a small pool.
+const slabBytes = 1 << 20
+
+// A Pool hands out buffers that are aligned to a unit and lie outside the
+// garbage collector's heap. Sizes are rounded up to a class: 1, 2, 3, 4, 6, 8, 12,
+// 16, … units, so that at most a third is wasted. Memory of returned
+// buffers is kept for the next Get of its class, and unmapped by Close.
+type Pool struct {
+	unit  int
+	limit int64
+
+	mu struct {
+		sync.Mutex
+		classes  []poolClass
+		slabs    [][]byte // cut into buffers of one class each
+		mapped   int64
+		inUse    int64
+		returned bool // Close was called
+	}
+}
+
+// poolClass is the free buffers of one size.
+type poolClass struct {
+	free []unsafe.Pointer
+}
+
+// NewPool returns a pool of buffers aligned to unit, a power of two from 512 to
+// 4096. limitBytes bounds the memory that it maps; 0 is no limit.
+func NewPool(unit int, limitBytes int64) *Pool {
+	if unit < minUnit || unit > maxUnit || unit&(unit-1) != 0 {
+		panic(fmt.Sprintf("blockio: pool of unit %d", unit))
+	}
+	return &Pool{unit: unit, limit: limitBytes}
+}
+
+// class returns the class of size n bytes and the size of its buffers.
+// Even classes are powers of two units, odd ones lie half-way between.
+func (p *Pool) class(n int) (int, int) {
+	u := max(1, (n+p.unit-1)/p.unit)
+	if u == 1 {
+		return 0, p.unit
+	}
+	b := bits.Len(uint(u - 1)) // 2^(b-1) < u <= 2^b
+	if mid := 3 << b / 4; b >= 2 && u <= mid {
+		return 2*b - 1, mid * p.unit
+	}
+	return 2 * b, p.unit << b
+}
+
+// Get returns a buffer of n bytes, aligned, with unknown contents. It must go
+// back by Put, whole or shortened, but starting at the same byte.
+func (p *Pool) Get(n int) ([]byte, error) {
+	class, size := p.class(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.returned {
+		return nil, fmt.Errorf("%w: buffer pool", ErrClosed)
+	}
+	for len(p.mu.classes) <= class {
+		p.mu.classes = append(p.mu.classes, poolClass{})
+	}
+	c := &p.mu.classes[class]
+	if len(c.free) == 0 {
+		if err := p.growLocked(c, size); err != nil {
+			return nil, err
+		}
+	}
+	last := len(c.free) - 1
+	b := unsafe.Slice((*byte)(c.free[last]), size)
+	c.free = c.free[:last]
+	p.mu.inUse += int64(size)
+	return b[:n], nil
+}
+
+// growLocked maps memory for buffers of size bytes. REQUIRES: mu is held.
+func (p *Pool) growLocked(c *poolClass, size int) error {
+	bytes := size
+	if size < slabBytes {
+		bytes = slabBytes / size * size
+	}
+	if p.limit > 0 && p.mu.mapped+int64(bytes) > p.limit {
+		// Close to the limit a small pool takes a single buffer.
+		if bytes = size; p.mu.mapped+int64(bytes) > p.limit {
+			return fmt.Errorf("%w: %d bytes mapped, %d more needed, limit %d", ErrPoolLimit, p.mu.mapped, bytes, p.limit)
+		}
+	}
+	m, err := mapMemory(bytes)
+	if err != nil {
+		return err
+	}
+	p.mu.slabs = append(p.mu.slabs, m)
+	p.mu.mapped += int64(bytes)
+	for at := bytes - size; at >= 0; at -= size {
+		c.free = append(c.free, unsafe.Pointer(&m[at]))
+	}
+	return nil
+}
+
+// Put returns a buffer of Get.
+func (p *Pool) Put(b []byte) {
+	class, size := p.class(cap(b))
+	if size != cap(b) {
+		panic(fmt.Sprintf("blockio: buffer of capacity %d was not got from the pool", cap(b)))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.classes[class].free = append(p.mu.classes[class].free, unsafe.Pointer(unsafe.SliceData(b)))
+	p.mu.inUse -= int64(size)
+	if p.mu.inUse < 0 {
+		panic("blockio: buffer returned twice")
+	}
+	if p.mu.returned && p.mu.inUse == 0 {
+		p.unmapLocked()
+	}
+}
+
+// Bytes returns the memory that the pool has mapped, used or not.
+func (p *Pool) Bytes() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.mapped
+}
+
+// InUse returns the bytes of buffers that are handed out.
+func (p *Pool) InUse() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.inUse
+}
+
+// Close unmaps everything, at once or when the last buffer returns.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.returned {
+		return
+	}
+	p.mu.returned = true
+	if p.mu.inUse == 0 {
+		p.unmapLocked()
+	}
+}
+
+// unmapLocked gives all memory back. REQUIRES: mu is held, nothing is in use.
+func (p *Pool) unmapLocked() {
+	for _, m := range p.mu.slabs {
+		unmapMemory(m)
+	}
+	p.mu.slabs, p.mu.classes, p.mu.mapped = nil, nil, 0
+}

@@ -1,0 +1,110 @@
+package blockio
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+)
+
+func TestPoolClasses(t *testing.T) {
+	p := NewPool(512, 0)
+	last := 0
+	for n := 1; n < 1<<20; n += 1 + n/7 {
+		class, size := p.class(n)
+		if size < n || n > 1024 && size > n*3/2+512 {
+			t.Fatalf("%d bytes get %d", n, size)
+		}
+		if again, same := p.class(size); again != class || same != size {
+			t.Fatalf("a buffer of %d bytes is of class %d, then of %d", size, class, again)
+		}
+		if size < last {
+			t.Fatalf("%d bytes get %d, fewer got %d", n, size, last)
+		}
+		last = size
+	}
+}
+
+func TestPool(t *testing.T) {
+	p := NewPool(512, 0)
+	rng := rand.New(rand.NewPCG(3, 4))
+	held := map[*byte][]byte{}
+	for range 3000 {
+		if len(held) > 50 || len(held) > 0 && rng.IntN(2) == 0 {
+			for at, b := range held {
+				for i := range b {
+					if b[i] != byte(len(b)) {
+						t.Fatal("two buffers share memory")
+					}
+				}
+				delete(held, at)
+				p.Put(b)
+				break
+			}
+			continue
+		}
+		b, err := p.Get(1 + rng.IntN(1<<rng.IntN(18)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := uintptr(unsafe.Pointer(&b[0])); at%512 != 0 {
+			t.Fatalf("buffer at %#x", at)
+		}
+		for i := range b {
+			b[i] = byte(len(b))
+		}
+		held[&b[0]] = b
+	}
+	var inUse int64
+	for _, b := range held {
+		inUse += int64(cap(b))
+	}
+	if p.InUse() != inUse || p.Bytes() < inUse {
+		t.Errorf("in use %d, mapped %d; handed out %d", p.InUse(), p.Bytes(), inUse)
+	}
+	p.Close()
+	if p.Bytes() == 0 {
+		t.Error("Close unmapped buffers in use")
+	}
+	if _, err := p.Get(1); !errors.Is(err, ErrClosed) {
+		t.Errorf("Get after Close: %v", err)
+	}
+	for _, b := range held {
+		p.Put(b)
+	}
+	if p.Bytes() != 0 {
+		t.Errorf("%d bytes mapped after the last Put", p.Bytes())
+	}
+}
+
+func TestPoolLimit(t *testing.T) {
+	p := NewPool(4096, 3*4096)
+	var held [][]byte
+	for range 3 {
+		b, err := p.Get(4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, b)
+	}
+	if _, err := p.Get(4096); !errors.Is(err, ErrPoolLimit) {
+		t.Errorf("Get over the limit: %v", err)
+	}
+	p.Put(held[0][:100]) // shortened buffers go back too
+	if _, err := p.Get(4096); err != nil {
+		t.Errorf("Get after Put: %v", err)
+	}
+}
+
+func TestPoolSteadyStateDoesNotAllocate(t *testing.T) {
+	p := NewPool(512, 0)
+	if n := testing.AllocsPerRun(100, func() {
+		b, err := p.Get(3000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Put(b)
+	}); n != 0 {
+		t.Errorf("%v allocations a Get and Put", n)
+	}
+}

@@ -1,0 +1,112 @@
+package blockio
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// capabilities is what probe finds out about a directory.
+type capabilities struct {
+	unit   int
+	direct bool
+}
+
+// probe tries direct writes and reads in a file of its own.
+func probe(dir string, opts Options) (capabilities, error) {
+	buffered := capabilities{unit: max(minUnit, opts.UnitBytes)}
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return capabilities{}, fmt.Errorf("blockio: %s is not writable: %w", dir, err)
+	}
+	defer func() {
+		// Nothing depends on the probe's file; a leftover is harmless.
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+	}()
+	if opts.Direct == Off {
+		return buffered, nil
+	}
+	first := max(minUnit, opts.UnitBytes, alignmentOf(int(f.Fd())))
+	var cause error
+	for unit := first; unit <= maxUnit; unit *= 2 {
+		if cause = tryDirect(f.Name(), unit); cause == nil {
+			return capabilities{unit: unit, direct: true}, nil
+		}
+		if !errors.Is(cause, unix.EINVAL) {
+			break
+		}
+	}
+	if cause == nil {
+		cause = fmt.Errorf("the device wants an alignment of %d bytes", first)
+	}
+	if opts.Direct == On {
+		return capabilities{}, fmt.Errorf("blockio: direct I/O does not work in %s: %w", dir, cause)
+	}
+	opts.Logger.Warn("direct I/O does not work here: reads and writes go through the page cache, whose memory no budget counts",
+		"dir", dir, "cause", cause)
+	return buffered, nil
+}
+
+// alignmentOf asks the file system for the alignment of direct I/O; 0 where it
+// does not tell (Linux before 6.1), and trial decides.
+func alignmentOf(fd int) int {
+	var st unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err != nil || st.Mask&unix.STATX_DIOALIGN == 0 {
+		return 0
+	}
+	return int(max(st.Dio_mem_align, st.Dio_offset_align))
+}
+
+// tryDirect writes and reads one unit at an odd multiple of unit.
+func tryDirect(path string, unit int) error {
+	fd, err := openRetry(path, unix.O_RDWR|unix.O_DIRECT)
+	if err != nil {
+		return fmt.Errorf("open with O_DIRECT: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	m, err := mapMemory(2 * maxUnit)
+	if err != nil {
+		return err
+	}
+	defer unmapMemory(m)
+	buf := m[unit : 2*unit] // an address that is aligned to unit and to no more
+	for i := range buf {
+		buf[i] = byte(i*7 + 1)
+	}
+	if n, err := unix.Pwrite(fd, buf, int64(unit)); err != nil || n != unit {
+		return fmt.Errorf("write of %d bytes (%d written): %w", unit, n, orShort(err))
+	}
+	clear(buf)
+	if n, err := unix.Pread(fd, buf, int64(unit)); err != nil || n != unit {
+		return fmt.Errorf("read of %d bytes (%d read): %w", unit, n, orShort(err))
+	}
+	for i := range buf {
+		if buf[i] != byte(i*7+1) {
+			return fmt.Errorf("byte %d of a block that was just written reads back wrong", i)
+		}
+	}
+	return nil
+}
+
+// orShort names the fault of a call that transferred too little without an
+// error.
+func orShort(err error) error {
+	if err == nil {
+		return errors.New("short transfer")
+	}
+	return err
+}
+
+// openRetry opens a file and goes on after signals.
+func openRetry(path string, flags int) (int, error) {
+	for {
+		fd, err := unix.Open(filepath.Clean(path), flags|unix.O_CLOEXEC, 0o666)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
