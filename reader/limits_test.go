@@ -76,7 +76,7 @@ func TestErrorStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	t.Cleanup(func() { mustClose(t, r) })
 	if p, err := r.Next(t.Context()); err != nil || len(p.Batches) != 2 {
 		t.Fatal(p, err)
 	}
@@ -148,7 +148,7 @@ func TestOpenNamesTheFault(t *testing.T) {
 	} {
 		r, err := Open(t.Context(), o)
 		if err == nil {
-			r.Close()
+			mustClose(t, r)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)

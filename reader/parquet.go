@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"aibox/reader/source"
 )
@@ -61,9 +62,22 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 			file.groups = append(file.groups, g.NumRows())
 			file.rows += g.NumRows()
 		}
-		return file.leaves.find(open.file.Root(), p)
+		return errors.Join(checkCodecs(open.file), file.leaves.find(open.file.Root(), p))
 	})
 	return file, errors.Join(err, open.close())
+}
+
+// checkCodecs refuses LZ4: the library takes every fault in such data for a lack
+// of room and doubles its buffer until the memory is used up.
+func checkCodecs(file *parquet.File) error {
+	for _, g := range file.Metadata().RowGroups {
+		for _, c := range g.Columns {
+			if c.MetaData.Codec == format.Lz4Raw {
+				return errors.New("LZ4 compression of Parquet is not supported: write it with zstd, snappy or gzip")
+			}
+		}
+	}
+	return nil
 }
 
 // find looks the plan's columns up in the file's schema.

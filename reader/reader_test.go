@@ -3,6 +3,7 @@ package reader
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,14 +34,13 @@ func testOptions(schema Schema, uris ...string) Options {
 }
 
 // readAll reads all passes.
-func readAll(o Options) ([]*Pass, Counts, error) {
+func readAll(o Options) (passes []*Pass, counts Counts, err error) {
 	ctx := context.Background()
 	r, err := Open(ctx, o)
 	if err != nil {
 		return nil, Counts{}, err
 	}
-	defer r.Close()
-	var passes []*Pass
+	defer func() { err = errors.Join(err, r.Close()) }()
 	for {
 		p, err := r.Next(ctx)
 		if err == io.EOF {
@@ -50,6 +50,14 @@ func readAll(o Options) ([]*Pass, Counts, error) {
 			return passes, r.Counts(), err
 		}
 		passes = append(passes, p)
+	}
+}
+
+// mustClose closes the reader.
+func mustClose(t testing.TB, r *Reader) {
+	t.Helper()
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

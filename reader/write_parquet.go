@@ -18,7 +18,7 @@ const rowGroupRows = 1 << 16
 // where the column has separators, and ignored columns optional strings. Columns
 // stand in the order of their names.
 type parquetWriter struct {
-	w       *parquet.Writer
+	w       *parquet.GenericWriter[any]
 	columns []Column
 	order   []int // file column -> schema column
 	row     parquet.Row
@@ -34,7 +34,7 @@ func newParquetWriter(s *Schema, w io.Writer) *parquetWriter {
 	for _, field := range group.Fields() {
 		p.order = append(p.order, s.column(field.Name()))
 	}
-	p.w = parquet.NewWriter(w, parquet.NewSchema("aibox", group), parquet.Compression(&parquet.Zstd),
+	p.w = parquet.NewGenericWriter[any](w, parquet.NewSchema("aibox", group), parquet.Compression(&parquet.Zstd),
 		parquet.MaxRowsPerRowGroup(rowGroupRows), parquet.CreatedBy("aibox", "", ""))
 	return p
 }
