@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,17 +16,27 @@ import (
 // Nameservice is the name of an HA cluster.
 const Nameservice = "mycluster"
 
+// Ports are taken below the range from which Linux gives ports to outgoing
+// connections (32768 up). In it, a client that keeps dialing a server which is
+// being restarted would sooner or later be given the server's own port, connect
+// to itself and keep the server from listening again.
+const firstPort, lastPort = 15000, 32000
+
 // freePorts finds TCP ports that nobody listens on. They are released again,
 // so another process may take one; a test that hits that fails at start.
 func freePorts(n int) []int {
 	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for attempt := 0; len(ports) < n; attempt++ {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 		if err != nil {
-			panic(fmt.Sprintf("hdfstest: no free port: %v", err)) // a broken machine
+			if attempt > 1000 {
+				panic(fmt.Sprintf("hdfstest: no free port: %v", err)) // a broken machine
+			}
+			continue
 		}
 		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port)
 	}
 	return ports
 }

@@ -103,7 +103,7 @@ func (p *process) readLine(ctx context.Context) (string, error) {
 
 // commandTimeout bounds one command; the slowest, a NameNode restart, takes
 // 2 s on an idle machine.
-const commandTimeout = 90 * time.Second
+const commandTimeout = 60 * time.Second
 
 // command sends the words and returns what follows "ok".
 func (p *process) command(words ...string) (string, error) {

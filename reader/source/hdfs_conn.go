@@ -34,10 +34,14 @@ type nodeConn struct {
 	failed   atomic.Bool   // an I/O operation failed
 	closed   atomic.Bool   // by the library
 
-	// challenge is the start of what a DataNode of a secured cluster sent: the
-	// SASL handshake, which tells the protection it insists on.
-	challenge []byte
+	// sasl: we began with a SASL handshake. challenge is then the start of the
+	// DataNode's side of it, which tells the protection it insists on.
+	wrote, sasl bool
+	challenge   []byte
 }
+
+// saslMagic begins a SASL handshake with a DataNode.
+var saslMagic = []byte{0xDE, 0xAD, 0xBE, 0xEF}
 
 // challengeBytes is enough for the handshake's first message.
 const challengeBytes = 1 << 10
@@ -101,7 +105,7 @@ type rawReader struct{ c *nodeConn }
 
 func (r rawReader) Read(p []byte) (int, error) {
 	n, err := r.c.readRaw(p)
-	if c := r.c; c.s.c.conf.kerberos && len(c.challenge) < challengeBytes {
+	if c := r.c; c.sasl && len(c.challenge) < challengeBytes {
 		c.challenge = append(c.challenge, p[:min(n, challengeBytes-len(c.challenge))]...)
 	}
 	return n, err
@@ -119,6 +123,9 @@ func (c *nodeConn) readRaw(p []byte) (int, error) {
 }
 
 func (c *nodeConn) Write(p []byte) (int, error) {
+	if !c.wrote { // before anything is read, and in the same goroutine
+		c.wrote, c.sasl = true, c.dataNode && bytes.HasPrefix(p, saslMagic)
+	}
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.s.c.timeout)); err != nil {
 		return 0, c.fault(err)
 	}

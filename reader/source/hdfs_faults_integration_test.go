@@ -20,12 +20,12 @@ func (h *hdfsTest) permission(t *testing.T) {
 	h.c.Chmod(t, "/perm/file", 0o600)
 	begin := time.Now()
 	_, err := s.Expand(context.Background(), []string{uri})
-	wantError(t, err, ErrPermission, time.Second, begin, uri, "mallory")
+	wantError(t, err, ErrPermission, atOnce, begin, uri, "mallory")
 	_, err = readRange(context.Background(), s, f, 0) // withdrawn after it was listed
-	wantError(t, err, ErrPermission, time.Second, begin, uri)
+	wantError(t, err, ErrPermission, atOnce, begin, uri)
 	h.c.Mkdir(t, "/perm/dir", 0o700)
 	_, err = s.Expand(context.Background(), []string{h.c.URI("/perm/dir")})
-	wantError(t, err, ErrPermission, time.Second, begin, "/perm/dir")
+	wantError(t, err, ErrPermission, atOnce, begin, "/perm/dir")
 }
 
 func (h *hdfsTest) beingWritten(t *testing.T) {
@@ -35,7 +35,7 @@ func (h *hdfsTest) beingWritten(t *testing.T) {
 		h.c.OpenForWriting(t, path, n)
 		begin := time.Now()
 		_, err := s.Expand(context.Background(), []string{h.c.URI("/writing/*")})
-		wantError(t, err, ErrBeingWritten, 2*time.Second, begin, h.c.URI(path))
+		wantError(t, err, ErrBeingWritten, atOnce, begin, h.c.URI(path))
 		h.c.CloseFile(t, path)
 		wantBytes(t, s, mustExpand(t, s, h.c.URI(path))[0], 0, make([]byte, n))
 	}
@@ -49,7 +49,7 @@ func (h *hdfsTest) changed(t *testing.T) {
 	h.put(t, bytes.ToUpper(logText(100)), "/changed/a", hdfstest.PutOptions{})
 	begin := time.Now()
 	_, err := readRange(context.Background(), s, f, 0)
-	wantError(t, err, ErrChanged, time.Second, begin, uri)
+	wantError(t, err, ErrChanged, atOnce, begin, uri)
 }
 
 // big stores bigText once, in blocks larger than all buffers between a
@@ -120,7 +120,7 @@ func (h *hdfsTest) cancel(t *testing.T) {
 	begin := time.Now()
 	time.AfterFunc(200*time.Millisecond, cancel)
 	_, err = io.Copy(io.Discard, r)
-	if d := time.Since(begin); !errors.Is(err, context.Canceled) || d > 2*time.Second {
+	if d := time.Since(begin); !errors.Is(err, context.Canceled) || d > atOnce {
 		t.Errorf("after %v: %v", d, err)
 	}
 	if err := r.Close(); err != nil {
@@ -163,7 +163,7 @@ func (h *hdfsTest) allReplicasCorrupted(t *testing.T) {
 		if want := text[offset:max(chunk, offset)]; got != string(want) {
 			t.Errorf("from %d: handed out %d bytes, want %d good ones", offset, len(got), len(want))
 		}
-		if d := time.Since(begin); d > 5*time.Second {
+		if d := time.Since(begin); d > atOnce {
 			t.Errorf("took %v", d)
 		}
 	}
@@ -200,7 +200,7 @@ func (h *hdfsTest) dataNodeHung(t *testing.T) {
 	h.c.StopDataNode(t, node)
 	begin := time.Now()
 	finishRead(t, r, head)
-	if d := time.Since(begin); d > 6*time.Second {
+	if d := time.Since(begin); d > atOnce {
 		t.Errorf("fail-over took %v", d)
 	}
 	h.c.ContDataNode(t, node)

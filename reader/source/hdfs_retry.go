@@ -274,9 +274,9 @@ func (r *retrier) judgeData(err error) (verdict, bool) {
 	switch {
 	case strings.Contains(text, "invalid qop"):
 		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml to authentication if the DataNode's list has it, else to privacy"}, true
-	case secured && r.qop == "auth-int":
+	case r.qop == "auth-int":
 		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes insist on integrity protection, with which the HDFS client library cannot read: set dfs.data.transfer.protection on the cluster to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding"}, true
-	case secured && r.qop == "auth-conf" && badWire:
+	case r.qop == "auth-conf" && badWire:
 		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes encrypt with RC4, with which the HDFS client library cannot read: set dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding on the cluster, next to privacy"}, true
 	case secured && r.c.conf.protection == "" && never && r.dataNode &&
 		(errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
