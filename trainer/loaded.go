@@ -47,7 +47,7 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 	}
 	var st reader.Statistics
 	if err := json.Unmarshal(saved.Statistics, &st); err != nil {
-		return nil, fmt.Errorf("statistics of the model in %s: %w", dir, err)
+		return nil, &modeldir.CorruptionError{File: filepath.Join(dir, "statistics.json"), Reason: err.Error()}
 	}
 	if err := st.Apply(&l.schema); err != nil {
 		return nil, fmt.Errorf("model in %s: %w", dir, err)
@@ -68,14 +68,14 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 		want = append(want, modeldir.Tensor{Name: bufferPrefix + p.Name, Data: p.Data})
 	}
 	if err := loadTensors(want, saved.Dense); err != nil {
-		return nil, fmt.Errorf("model in %s: %w", dir, err)
+		return nil, l.mismatch(set, err)
 	}
 	if l.table, err = saved.OpenTable(ctx); err != nil {
 		return nil, err
 	}
 	if have := l.table.Layout().ValueDim; have != spec.RowDim() {
 		l.table.Close()
-		return nil, fmt.Errorf("model in %s: its table has %d values a row, the network wants %d", dir, have, spec.RowDim())
+		return nil, l.mismatch(set, fmt.Errorf("its table has %d values a row, the network wants %d", have, spec.RowDim()))
 	}
 	l.engine = &engine{
 		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: saved.Step,
@@ -83,6 +83,15 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 	}
 	l.sources = NewSources(l.Job, opts.Logger)
 	return l, nil
+}
+
+// mismatch is the error when the files of a model are not those of its job:
+// overrides have made the job that of another model, or the files are damaged.
+func (l *Loaded) mismatch(set []string, err error) error {
+	if len(set) > 0 {
+		return &OptionError{fmt.Errorf("model in %s: %w; what the model is made of cannot be overridden", l.Saved.Dir, err)}
+	}
+	return &modeldir.CorruptionError{File: l.Saved.Dir, Reason: err.Error()}
 }
 
 // Close frees the table and the clients.

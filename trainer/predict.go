@@ -117,10 +117,15 @@ func (p *predictor) batch(b *reader.Batch, logits []float32) error {
 	return nil
 }
 
-// OptionError is a mistake in the options of a call, not in data or job.
+// OptionError is a mistake in the options of a call, or in a job with respect to
+// an earlier model.
 type OptionError struct{ Err error }
 
 func (e *OptionError) Error() string { return e.Err.Error() }
 
 // Unwrap returns what is wrong.
 func (e *OptionError) Unwrap() error { return e.Err }
+
+func optionErrorf(format string, args ...any) error {
+	return &OptionError{fmt.Errorf(format, args...)}
+}

@@ -133,7 +133,7 @@ type axesMatch struct {
 // changed layer sizes cannot be taken over.
 func matchAxes(name string, oldShape []int, oldNames [][]string, shape []int, names [][]string) (*axesMatch, error) {
 	if len(oldShape) != len(shape) {
-		return nil, fmt.Errorf("parameter %s had %d axes and has %d", name, len(oldShape), len(shape))
+		return nil, optionErrorf("parameter %s had %d axes and has %d", name, len(oldShape), len(shape))
 	}
 	m := &axesMatch{oldShape: oldShape}
 	kept := 1
@@ -153,7 +153,7 @@ func matchAxes(name string, oldShape []int, oldNames [][]string, shape []int, na
 			}
 		} else {
 			if oldShape[a] != shape[a] {
-				return nil, fmt.Errorf("parameter %s had shape %v and has %v; layer sizes must stay as they were: set them back, or train without warm_start", name, oldShape, shape)
+				return nil, optionErrorf("parameter %s had shape %v and has %v; layer sizes must stay as they were: set them back, or train without warm_start", name, oldShape, shape)
 			}
 			for i := range shape[a] {
 				from = append(from, i)
@@ -216,7 +216,7 @@ func (t *takeover) rows(ctx context.Context) error {
 		return err
 	}
 	if t.oldSpec.EmbeddingDim != r.spec.EmbeddingDim && oldLayout.ValueDim > 1 && r.layout.ValueDim > 1 {
-		return fmt.Errorf("embedding_dim was %d and is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
+		return optionErrorf("embedding_dim was %d and is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
 	}
 	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 && oldLayout == r.layout
 	if !sameState {

@@ -48,6 +48,7 @@ func complete(out io.Writer, app *cli.App, words []string) {
 		c := findCommand(commands, w)
 		switch {
 		case c == nil:
+			commands = nil // an argument, or a slip
 		case c.Name == "help":
 		default:
 			flags, commands = c.Flags, c.Subcommands

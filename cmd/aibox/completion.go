@@ -40,9 +40,14 @@ fi
 	`# fish completion for aibox; load with: aibox completion fish | source
 function __aibox_complete
     set -l words (commandline -opc) (commandline -ct)
-    $words[1] __complete $words[2..-1] 2>/dev/null
+    set -l found ($words[1] __complete $words[2..-1] 2>/dev/null)
+    if set -q found[1]
+        printf '%s\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
-complete -c aibox -a '(__aibox_complete)'
+complete -c aibox -f -a '(__aibox_complete)'
 `,
 }
 

@@ -82,7 +82,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitData
 	case isA[*source.Error](err), isA[*source.CorruptError](err),
 		isA[*sparsetable.CorruptionError](err), isA[*modeldir.CorruptionError](err),
-		errors.Is(err, sparsetable.ErrNoSnapshot), errors.Is(err, modeldir.ErrNoModel),
+		errors.Is(err, sparsetable.ErrNoSnapshot), errors.Is(err, modeldir.ErrNoModel), errors.Is(err, modeldir.ErrNewer),
 		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrShortWrite),
 		isA[*fs.PathError](err), isA[*os.LinkError](err), isA[*os.SyscallError](err), isA[unix.Errno](err):
 		return exitIO

@@ -60,12 +60,12 @@ func printInspection(w io.Writer, in *trainer.Inspection) error {
 	row("model", "%s in %s", in.ModelKind, in.Dir)
 	row("digest", "%s", in.Digest)
 	row("saved by", "aibox %s, format %d", m.AiboxVersion, m.FormatVersion)
-	row("trained", "%d steps; %d examples in the last run; epoch %d kept; day %s", m.Step, m.Examples, m.Epoch, dayText(m.Day, m.DayFromDate))
+	row("trained", "%d steps; %d examples in the last run; epoch %d kept; %s", m.Step, m.Examples, m.Epoch, dayText(m.Day, m.DayFromDate))
 	if m.KeptShare != 1 {
 		row("calibration", "trained on a share of %g of the negatives; predictions are corrected for it", m.KeptShare)
 	}
-	row("fields", "%d: %s", len(in.Fields), strings.Join(in.Fields, " "))
-	row("dense features", "%d: %s", len(in.Dense), strings.Join(in.Dense, " "))
+	row("fields", "%s", countAndNames(in.Fields))
+	row("dense features", "%s", countAndNames(in.Dense))
 	row("table rows", "%d, %s in memory, %d seen once", in.Rows.Count, bytesText(in.Rows.MemoryBytes), in.Rows.SeenOnce)
 	row("row", "%d values, %d of %s state, show, click, last seen, count: %d bytes", in.Layout.ValueDim, in.Layout.StateDim, in.RowOptimizer, in.Layout.Bytes())
 	row("last seen", "%s to %s", dayText(in.Rows.OldestDay, m.DayFromDate), dayText(in.Rows.NewestDay, m.DayFromDate))
@@ -79,4 +79,11 @@ func printInspection(w io.Writer, in *trainer.Inspection) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+func countAndNames(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d: %s", len(names), strings.Join(names, " "))
 }

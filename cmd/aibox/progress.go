@@ -154,35 +154,34 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 	return attrs
 }
 
-// Widths of bars, in columns. What stands beside the progress bar takes 65, what
-// stands beside a stage's bar 40.
+// Widths of bars, in columns; beside a stage's bar stand 40 more.
 const (
 	maxBar         = 30
 	minBar         = 10
-	besideBar      = 65
 	besideStageBar = 40
 )
 
 // block is the display on a terminal of so many columns: a progress bar,
 // figures, and a bar of busy, blocked and starved time per stage.
 func block(v *trainer.View, rate float64, columns int) []string {
-	var b []string
-	line := func(format string, args ...any) { b = append(b, fmt.Sprintf(format, args...)) }
+	var parts []string
 	if s := share(v); s >= 0 {
-		line("%s  %s %5.1f%%  %s of %s  %s", heading(v), bar(s, clamp(columns-besideBar)), 100*s,
-			bytesText(v.BytesRead), bytesText(v.BytesTotal), etaText(v))
+		text := fmt.Sprintf("%5.1f%%  %s of %s  %s", 100*s, bytesText(v.BytesRead), bytesText(v.BytesTotal), etaText(v))
+		width := clamp(columns - 1 - len(heading(v)) - len("  [] ") - len(text))
+		parts = []string{heading(v), bar(s, width) + " " + text}
 	} else {
-		line("%s  %s", heading(v), seconds(v.PhaseElapsed))
+		parts = []string{heading(v), seconds(v.PhaseElapsed)}
 	}
+	b := flow(parts, columns)
 	if v.Examples > 0 {
-		text := fmt.Sprintf("%d examples  %.0f examples/s", v.Examples, rate)
+		parts = []string{fmt.Sprintf("%d examples", v.Examples), fmt.Sprintf("%.0f examples/s", rate)}
 		if v.Phase == trainer.PhaseTraining {
-			text += fmt.Sprintf("  step %d  %s  %s", v.Step, metric("loss", v.Loss, 5), metric("AUC", v.AUC, 4))
+			parts = append(parts, fmt.Sprintf("step %d", v.Step), metric("loss", v.Loss, 5), metric("AUC", v.AUC, 4))
 		}
 		if v.BadRows > 0 {
-			text += fmt.Sprintf("  %d bad rows", v.BadRows)
+			parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
 		}
-		line("%s", text)
+		b = append(b, flow(parts, columns)...)
 	}
 	if len(v.Stages) == 0 {
 		return b
@@ -193,15 +192,28 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		if s.Name == limiting {
 			mark = "*"
 		}
-		queue := ""
+		line := fmt.Sprintf("%s %-6s %s", mark, s.Name, stageBar(s, clamp(columns-besideStageBar)))
 		if s.QueueCap > 0 {
-			queue = fmt.Sprintf("  queue %d/%d", s.QueueLen, s.QueueCap)
+			line += fmt.Sprintf("  queue %d/%d", s.QueueLen, s.QueueCap)
 		}
-		line("%s %-6s %s%s", mark, s.Name, stageBar(s, clamp(columns-besideStageBar)), queue)
+		b = append(b, line)
 	}
-	line("  # busy  = blocked  . starved  * limits the job")
-	line("  table %d rows, %s", v.Table.Rows, bytesText(v.Table.MemoryBytes))
-	return b
+	legend := []string{"  # busy", "= blocked", ". starved", "* limits the job", fmt.Sprintf("table %d rows, %s", v.Table.Rows, bytesText(v.Table.MemoryBytes))}
+	return append(b, flow(legend, columns)...)
+}
+
+// flow joins parts to lines that fit the columns of a terminal, but for a part
+// that is too long by itself.
+func flow(parts []string, columns int) []string {
+	var out []string
+	for i, p := range parts {
+		if n := len(out); i > 0 && len(out[n-1])+2+len(p) < columns {
+			out[n-1] += "  " + p
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func clamp(width int) int { return min(maxBar, max(minBar, width)) }

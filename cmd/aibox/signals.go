@@ -14,16 +14,11 @@ var errInterrupted = errors.New("interrupted")
 
 // withSignals returns a context that the first SIGINT or SIGTERM cancels, so
 // that the job ends at the next mini-batch. The second one ends the process at
-// once. A signal that the process was started to ignore, as a shell does for
-// jobs in the background, stays ignored.
+// once.
 func withSignals(ctx context.Context, c *console) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
-	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM} {
-		if !signal.Ignored(s) {
-			signal.Notify(signals, s)
-		}
-	}
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
 	done := make(chan struct{})
 	go func() {
 		select {
@@ -35,7 +30,7 @@ func withSignals(ctx context.Context, c *console) (context.Context, func()) {
 		}
 		told := make(chan struct{})
 		go func() {
-			c.notice("interrupted: stopping cleanly, before the next mini-batch; once more stops at once")
+			c.notice("interrupted: ending cleanly; once more ends at once")
 			close(told)
 		}()
 		select {

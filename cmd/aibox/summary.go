@@ -108,9 +108,11 @@ func printEvaluation(w io.Writer, e *trainer.Evaluation) error {
 	return t.Flush()
 }
 
+// dayText is a day of rows or models: a date where the job had one, else the
+// number of the run.
 func dayText(day uint32, fromDate bool) string {
 	if fromDate {
 		return time.Unix(int64(day)*24*60*60, 0).UTC().Format(time.DateOnly)
 	}
-	return fmt.Sprintf("run %d (the job has no date)", day)
+	return fmt.Sprintf("run %d", day)
 }

@@ -59,6 +59,9 @@ func (m *Manifest) TableRecord() []byte {
 // ErrNoModel: the directory holds no committed model.
 var ErrNoModel = errors.New("no model here")
 
+// ErrNewer: a later version of the program wrote the model directory.
+var ErrNewer = errors.New("use a newer aibox")
+
 func readManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	data, err := os.ReadFile(path)
@@ -77,7 +80,7 @@ func readManifest(dir string) (*Manifest, error) {
 		return nil, &CorruptionError{path, d.InputOffset(), err.Error()}
 	}
 	if m.FormatVersion > FormatVersion {
-		return nil, fmt.Errorf("model directory %s has format %d, written by aibox %s; this binary reads up to %d: use a newer one", dir, m.FormatVersion, m.AiboxVersion, FormatVersion)
+		return nil, fmt.Errorf("model directory %s has format %d, written by aibox %s; %w: this binary reads up to %d", dir, m.FormatVersion, m.AiboxVersion, ErrNewer, FormatVersion)
 	}
 	if m.FormatVersion < 1 || m.Generation == "" || m.Generation != filepath.Base(m.Generation) ||
 		m.Dense == "" || m.Dense != filepath.Base(m.Dense) {
