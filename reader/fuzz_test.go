@@ -88,7 +88,7 @@ func FuzzParquet(f *testing.F) {
 	f.Add(uint16(len(good)-20), uint8(7))
 	f.Add(uint16(100), uint8(255))
 	f.Add(uint16(1660), uint8('$')) // a page with fewer values than levels: read for ever
-	f.Add(uint16(1524), uint8(2)) // LZ4 for zstd
+	f.Add(uint16(1524), uint8(2))   // LZ4 for zstd
 	f.Fuzz(func(t *testing.T, at uint16, flip uint8) {
 		data := bytes.Clone(good)
 		data[int(at)%len(data)] ^= flip

@@ -7,7 +7,7 @@ type Pass struct {
 	Seq     int64    // 0, 1, 2, … within one reading of the data
 	Keys    []uint64 // unique feature keys of the pass, in order of first use
 	Batches []Batch
-	Bytes   int64 // input bytes (compressed, as stored) consumed up to the end of this pass
+	Bytes   int64 // input bytes (compressed, as stored) decoded up to the end of this pass, in steps of whole units (see the package)
 }
 
 // Batch is one mini-batch of N examples in columns.
@@ -18,7 +18,7 @@ type Pass struct {
 // order of first use, and Rows refers to Pass.Keys.
 type Batch struct {
 	N          int
-	Labels     []float32 // (N), 0 or 1
+	Labels     []float32 // (N), 0 or 1; NaN where Options.KeepUnlabelled let an example without one in
 	Weights    []float32 // (N), or nil when all are 1
 	Dense      []float32 // (N, number of dense features)
 	Offsets    []int32   // (N*F+1)
