@@ -1,0 +1,133 @@
+package slots
+
+// Capture holds the pages that were dirty when it began, as they were then,
+// until each has been taken by Next. Its methods count as changes of the index:
+// they need to be alone.
+type Capture struct {
+	x       *Index
+	slots   uint32 // when it began
+	pages   bitmap // all pages of the capture
+	pending bitmap // those not yet taken nor copied
+	left    int    // pages not yet taken
+	cursor  uint32 // no pending page lies before
+
+	copies []pageCopy // pages that changed before they were taken
+	spare  [][]byte   // buffers of copies that were taken
+	bytes  int64      // of copies and spare
+}
+
+type pageCopy struct {
+	page uint32
+	data []byte
+}
+
+// BeginCapture fixes the dirty pages as they are and marks them clean. It costs
+// no more than two copies of the marks, a bit a page. There is one capture at a
+// time; it ends by Done or Abort.
+func (x *Index) BeginCapture() *Capture {
+	if x.capture != nil {
+		panic("slots: a capture is running already")
+	}
+	c := &Capture{x: x, slots: x.n, pages: x.dirty.clone(), pending: x.dirty.clone(), left: x.dirty.count()}
+	x.dirty.clearAll()
+	x.capture = c
+	return c
+}
+
+// DirtyPages is the number of pages changed since the last capture, those of a
+// running one not included.
+func (x *Index) DirtyPages() int { return x.dirty.count() }
+
+// MarkAllDirty makes the next capture one of all pages.
+func (x *Index) MarkAllDirty() {
+	for p := range x.Pages() {
+		x.touch(p)
+	}
+}
+
+// Slots is the number of slots when the capture began.
+func (c *Capture) Slots() uint32 { return c.slots }
+
+// Left is the number of pages not yet taken.
+func (c *Capture) Left() int { return c.left }
+
+// Next takes one page, those copied first (which frees their memory), else in
+// ascending order, and appends it encoded to dst. ok is false when all pages
+// have been taken.
+func (c *Capture) Next(dst []byte) (page uint32, data []byte, ok bool) {
+	if n := len(c.copies); n > 0 {
+		p := c.copies[n-1]
+		c.copies = c.copies[:n-1]
+		c.spare = append(c.spare, p.data[:0])
+		c.left--
+		return p.page, append(dst, p.data...), true
+	}
+	page, ok = c.pending.next(c.cursor)
+	if !ok {
+		return 0, dst, false
+	}
+	c.cursor = page
+	c.pending.clear(page)
+	c.left--
+	return page, c.x.encodePage(page, c.slots, dst), true
+}
+
+// Done ends the capture: its pages are durable.
+func (c *Capture) Done() {
+	c.end()
+}
+
+// Abort ends the capture: its pages are dirty again.
+func (c *Capture) Abort() {
+	c.x.dirty.or(c.pages)
+	c.end()
+}
+
+func (c *Capture) end() {
+	if c.x.capture != c {
+		panic("slots: the capture has ended already")
+	}
+	c.x.capture = nil
+}
+
+// touch says that page is about to change. A running capture copies it first if
+// it has not taken it yet.
+func (x *Index) touch(page uint32) {
+	x.dirty.set(page)
+	if x.capture != nil {
+		x.capture.copy(page)
+	}
+}
+
+func (c *Capture) copy(page uint32) {
+	if !c.pending.has(page) {
+		return
+	}
+	c.pending.clear(page)
+	var b []byte
+	if n := len(c.spare); n > 0 {
+		b, c.spare = c.spare[n-1], c.spare[:n-1]
+	} else {
+		b = make([]byte, 0, c.x.MaxPageBytes())
+		c.bytes += int64(cap(b))
+	}
+	c.copies = append(c.copies, pageCopy{page, c.x.encodePage(page, c.slots, b)})
+}
+
+// finishCaptureCopies copies all pages that a running capture has not taken.
+func (x *Index) finishCaptureCopies() {
+	if x.capture == nil {
+		return
+	}
+	for p, ok := x.capture.pending.next(0); ok; p, ok = x.capture.pending.next(p) {
+		x.capture.copy(p)
+	}
+}
+
+// captureBytes is what a running capture holds.
+func (x *Index) captureBytes() int64 {
+	if x.capture == nil {
+		return 0
+	}
+	return x.capture.bytes + int64(cap(x.capture.pages)+cap(x.capture.pending))*8
+}

@@ -1,0 +1,153 @@
+package slots
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// change does something random to x.
+func change(tb testing.TB, x *Index, rng *rand.Rand) {
+	tb.Helper()
+	s := rng.Uint32N(x.Slots())
+	switch rng.IntN(5) {
+	case 0:
+		x.Set(s, rng.Uint64(), rng.IntN(50))
+	case 1:
+		x.SetLocation(s, rng.Uint64())
+	case 2:
+		x.Add(s, rng.Uint64())
+	case 3:
+		x.ResetFilter(s)
+	case 4:
+		if err := x.Grow(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// Captures taken while the index changes, some of which fail, add up to the
+// index at the beginning of the last one that did not.
+func TestCapture(t *testing.T) {
+	o := Options{FilterBytes: 8, PageSlots: 8}
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		x := newIndex(t, o)
+		stored := map[uint32][]byte{} // what a catalog would hold
+		for round := range 12 {
+			at := fmt.Sprintf("seed %d, round %d", seed, round)
+			for range rng.IntN(60) {
+				change(t, x, rng)
+			}
+			want := pages(x)
+			slots, dirty := x.Slots(), x.DirtyPages()
+			c := x.BeginCapture()
+			if x.DirtyPages() != 0 || c.Left() != dirty || c.Slots() != slots {
+				t.Fatalf("%s: %d dirty, %d left of %d, %d slots of %d", at, x.DirtyPages(), c.Left(), dirty, c.Slots(), slots)
+			}
+			taken := map[uint32][]byte{}
+			fail := rng.IntN(3) == 0
+			var buf []byte
+			for {
+				for range rng.IntN(8) {
+					change(t, x, rng)
+				}
+				left := c.Left()
+				page, data, ok := c.Next(buf[:0])
+				if !ok {
+					if left != 0 {
+						t.Fatalf("%s: %d pages are left", at, left)
+					}
+					break
+				}
+				if c.Left() != left-1 {
+					t.Fatalf("%s: %d left after %d", at, c.Left(), left)
+				}
+				if _, again := taken[page]; again {
+					t.Fatalf("%s: page %d comes twice", at, page)
+				}
+				taken[page], buf = bytes.Clone(data), data
+				if fail && rng.IntN(4) == 0 {
+					break
+				}
+			}
+			if fail {
+				c.Abort()
+				if x.DirtyPages() < dirty {
+					t.Fatalf("%s: %d dirty pages after a failure, %d before", at, x.DirtyPages(), dirty)
+				}
+				continue
+			}
+			c.Done()
+			for p, b := range taken {
+				stored[p] = b
+			}
+			for p, b := range want {
+				if !bytes.Equal(stored[uint32(p)], b) {
+					t.Fatalf("%s: page %d is not as it was", at, p)
+				}
+			}
+		}
+	}
+}
+
+// Copies count as memory, and only copies of pages that change do.
+func TestCaptureMemory(t *testing.T) {
+	x := random(t, Options{FilterBytes: 32}, 128*20, rand.New(rand.NewPCG(1, 2)))
+	c := x.BeginCapture()
+	before := x.Bytes()
+	for range 3 {
+		x.SetLocation(5, 1)
+		x.Add(200, 1)
+	}
+	page := int64(x.MaxPageBytes())
+	if grown := x.Bytes() - before; grown != 2*page {
+		t.Errorf("two copies take %d bytes, want %d", grown, 2*page)
+	}
+	for {
+		if _, _, ok := c.Next(nil); !ok {
+			break
+		}
+	}
+	x.SetLocation(5, 2) // has been taken
+	if grown := x.Bytes() - before; grown != 2*page {
+		t.Errorf("after all pages were taken: %d bytes, want %d", grown, 2*page)
+	}
+	c.Done()
+	if x.Bytes() >= before {
+		t.Errorf("%d bytes after the capture, %d at its begin", x.Bytes(), before)
+	}
+	if x.DirtyPages() != 2 {
+		t.Errorf("%d dirty pages", x.DirtyPages())
+	}
+	x.MarkAllDirty()
+	if x.DirtyPages() != 20 {
+		t.Errorf("%d dirty pages of 20", x.DirtyPages())
+	}
+}
+
+// Filters dropped in the middle of a capture are still in it.
+func TestDropFiltersInCapture(t *testing.T) {
+	x := random(t, Options{FilterBytes: 16}, 500, rand.New(rand.NewPCG(1, 3)))
+	want := pages(x)
+	c := x.BeginCapture()
+	if err := x.DropFilters(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for {
+		p, b, ok := c.Next(nil)
+		if !ok {
+			break
+		}
+		n++
+		if !bytes.Equal(b, want[p]) {
+			t.Fatalf("page %d differs", p)
+		}
+	}
+	if n != len(want) {
+		t.Errorf("%d pages of %d", n, len(want))
+	}
+	c.Done()
+}

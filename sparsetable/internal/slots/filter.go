@@ -1,0 +1,111 @@
+package slots
+
+import "math/bits"
+
+// filterShape is how the filters of an index are laid out and probed.
+type filterShape struct {
+	bytes  int
+	words  uint32 // of 64 bits
+	bits   uint64
+	probes int
+	// Where in the mixed hash the 12 bits of each probe begin. Beyond the
+	// number of probes the last place repeats, so that there are always five:
+	// a loop of varying length would cost more than the probes it saves.
+	shifts [maxProbes]uint8
+}
+
+// shapeOf chooses the number of probes for rows keys in a filter of that size:
+// half the bits a key, see the package's documentation.
+func shapeOf(bytes, rows int) filterShape {
+	f := filterShape{bytes: bytes, words: uint32(bytes / 8), bits: uint64(bytes) * 8}
+	if bytes == 0 {
+		return f
+	}
+	f.probes = min(max((8*bytes+rows)/(2*rows), 1), maxProbes) // rounded
+	for i := range f.shifts {
+		f.shifts[i] = uint8(probeBits * min(i, f.probes-1))
+	}
+	return f
+}
+
+// mix returns bits that depend on all of hash, by a 128-bit product folded. The
+// constant is the fraction of sqrt(2).
+func mix(hash uint64) uint64 {
+	hi, lo := bits.Mul64(hash, 0x6a09e667f3bcc909)
+	return hi ^ lo
+}
+
+// place is where in a filter of n bits a probe falls: 12 bits of g scaled to n.
+func place(g uint64, shift uint8, n uint64) uint64 {
+	return g >> (shift & 63) % probeRange * n >> probeBits
+}
+
+// has returns 1 if filter holds the key whose mixed hash is g, else 0.
+func (f *filterShape) has(filter []uint64, g uint64) uint64 {
+	s, n := &f.shifts, f.bits
+	p0, p1, p2, p3, p4 := place(g, s[0], n), place(g, s[1], n), place(g, s[2], n), place(g, s[3], n), place(g, s[4], n)
+	return filter[p0>>6] >> (p0 & 63) &
+		(filter[p1>>6] >> (p1 & 63)) &
+		(filter[p2>>6] >> (p2 & 63)) &
+		(filter[p3>>6] >> (p3 & 63)) &
+		(filter[p4>>6] >> (p4 & 63)) & 1
+}
+
+func (f *filterShape) set(filter []uint64, g uint64) {
+	for _, s := range f.shifts {
+		p := place(g, s, f.bits)
+		filter[p>>6] |= 1 << (p & 63)
+	}
+}
+
+// filterOf returns the filter of slot.
+func (x *Index) filterOf(slot uint32) []uint64 {
+	i := slot % chunkSlots * x.filter.words
+	return x.chunk(slot).filters[i : i+x.filter.words]
+}
+
+// MayContain reports whether the bucket of slot may hold a key with that hash:
+// false means that it does not. Without filters it is always true.
+func (x *Index) MayContain(slot uint32, hash uint64) bool {
+	return x.filter.bytes == 0 || x.filter.has(x.filterOf(slot), mix(hash)) != 0
+}
+
+// Add makes MayContain(slot, hash) true.
+func (x *Index) Add(slot uint32, hash uint64) {
+	if x.filter.bytes == 0 {
+		return
+	}
+	x.touch(slot >> x.pageShift)
+	x.filter.set(x.filterOf(slot), mix(hash))
+}
+
+// ResetFilter makes the filter of slot one of no keys.
+func (x *Index) ResetFilter(slot uint32) { x.SetFilter(slot, nil) }
+
+// SetFilter makes the filter of slot one of exactly these keys.
+func (x *Index) SetFilter(slot uint32, hashes []uint64) {
+	if x.filter.bytes == 0 {
+		return
+	}
+	x.touch(slot >> x.pageShift)
+	f := x.filterOf(slot)
+	clear(f)
+	for _, h := range hashes {
+		x.filter.set(f, mix(h))
+	}
+}
+
+// FilterUnknown reports whether the filter of slot says maybe to everything,
+// because it was written with another size. Whoever reads its bucket can set it
+// right with SetFilter.
+func (x *Index) FilterUnknown(slot uint32) bool {
+	if x.filter.bytes == 0 {
+		return false
+	}
+	for _, w := range x.filterOf(slot) {
+		if w != ^uint64(0) {
+			return false
+		}
+	}
+	return true
+}

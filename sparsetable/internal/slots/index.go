@@ -1,0 +1,159 @@
+package slots
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"unsafe"
+
+	"aibox/sparsetable/internal/offheap"
+)
+
+const (
+	// chunkSlots is how many slots the index grows by in memory: 84 KiB with
+	// filters of 32 bytes, so that small tables stay small, while the chunks'
+	// headers for 20 million keys, 20 KiB, stay in the first-level cache.
+	chunkSlots     = 1 << chunkSlotsBits
+	chunkSlotsBits = 11
+
+	slotBytes      = 8 + 2 // location and rows
+	maxFilterBytes = 64    // one cache line
+	maxProbes      = 5     // of 12 bits each in one 64-bit hash
+	probeBits      = 12
+	probeRange     = 1 << probeBits
+	maxSlots       = 1 << 31
+
+	defaultTargetRows = 24
+	// DefaultPageSlots makes pages of 5 KiB with filters of 32 bytes. Smaller
+	// ones would cost more in the catalog's own overhead, larger ones write
+	// more slots that did not change.
+	DefaultPageSlots = 128
+	maxPageSlots     = chunkSlots // a page lies in one chunk
+)
+
+// ErrFull: another chunk of slots would exceed Options.MaxBytes, or there are
+// 2^31 slots. The index works on with the slots it has, and buckets grow.
+var ErrFull = errors.New("slots: index is full")
+
+// Options describe an index.
+type Options struct {
+	FilterBytes int   // per slot: 0 (no filters) or a multiple of 8 up to 64
+	TargetRows  int   // mean rows per slot at which ShouldSplit says yes; 0: 24
+	PageSlots   int   // slots per page, a power of two up to 2,048; 0: 128
+	MaxBytes    int64 // limit on Bytes(), captures excepted; 0: none
+}
+
+func (o *Options) ensureDefaults() {
+	if o.TargetRows == 0 {
+		o.TargetRows = defaultTargetRows
+	}
+	if o.PageSlots == 0 {
+		o.PageSlots = DefaultPageSlots
+	}
+}
+
+// Validate reports everything that is wrong with o.
+func (o Options) Validate() error {
+	o.ensureDefaults()
+	var errs []error
+	if o.FilterBytes < 0 || o.FilterBytes > maxFilterBytes || o.FilterBytes%8 != 0 {
+		errs = append(errs, fmt.Errorf("slots: filters of %d bytes: want a multiple of 8 from 0 to %d", o.FilterBytes, maxFilterBytes))
+	}
+	if o.TargetRows < 1 || o.TargetRows > math.MaxUint16 {
+		errs = append(errs, fmt.Errorf("slots: %d rows a slot: want 1 to %d", o.TargetRows, math.MaxUint16))
+	}
+	if o.PageSlots < 1 || o.PageSlots > maxPageSlots || bits.OnesCount(uint(o.PageSlots)) != 1 {
+		errs = append(errs, fmt.Errorf("slots: pages of %d slots: want a power of two from 1 to %d", o.PageSlots, maxPageSlots))
+	}
+	if o.MaxBytes < 0 {
+		errs = append(errs, fmt.Errorf("slots: limit of %d bytes: want 0 (none) or more", o.MaxBytes))
+	}
+	return errors.Join(errs...)
+}
+
+// Index maps hashes to slots and slots to what is known of their buckets. See
+// the package's documentation for what may run at the same time.
+type Index struct {
+	targetRows int64
+	pageShift  uint // slots per page, as a power of two
+	maxBytes   int64
+
+	n       uint32 // slots
+	mask    uint32 // 2^(L+1) - 1
+	filter  filterShape
+	chunks  []chunk
+	memory  offheap.Arena // locations and rows
+	filters offheap.Arena
+
+	dirty   bitmap // pages changed since the last Done
+	capture *Capture
+}
+
+type chunk struct {
+	locations *[chunkSlots]uint64
+	rows      *[chunkSlots]uint16
+	filters   []uint64 // chunkSlots x filter words
+}
+
+const chunkHeaderBytes = int64(unsafe.Sizeof(chunk{}))
+
+// New makes an index of one slot without a bucket.
+func New(o Options) (*Index, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o.ensureDefaults()
+	x := &Index{
+		targetRows: int64(o.TargetRows),
+		pageShift:  uint(bits.TrailingZeros(uint(o.PageSlots))),
+		maxBytes:   o.MaxBytes,
+		filter:     shapeOf(o.FilterBytes, o.TargetRows),
+	}
+	if err := x.addSlot(); err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	x.touch(0)
+	return x, nil
+}
+
+// Close frees all memory. The index must not be used any more.
+func (x *Index) Close() error {
+	err := errors.Join(x.memory.Release(), x.filters.Release())
+	*x = Index{}
+	return err
+}
+
+// Slots is the number of slots.
+func (x *Index) Slots() uint32 { return x.n }
+
+// Location is where the bucket of slot lies, 0 if it has none.
+func (x *Index) Location(slot uint32) uint64 {
+	return x.chunk(slot).locations[slot%chunkSlots]
+}
+
+// Rows is the number of rows in the bucket of slot, at most 65,535.
+func (x *Index) Rows(slot uint32) int {
+	return int(x.chunk(slot).rows[slot%chunkSlots])
+}
+
+// Set says where the bucket of slot lies now and how many rows it has.
+func (x *Index) Set(slot uint32, location uint64, rows int) {
+	x.touch(slot >> x.pageShift)
+	c := x.chunk(slot)
+	c.locations[slot%chunkSlots] = location
+	c.rows[slot%chunkSlots] = uint16(min(rows, math.MaxUint16))
+}
+
+// SetLocation says that the bucket of slot has moved, its rows being the same.
+func (x *Index) SetLocation(slot uint32, location uint64) {
+	x.touch(slot >> x.pageShift)
+	x.chunk(slot).locations[slot%chunkSlots] = location
+}
+
+func (x *Index) chunk(slot uint32) *chunk {
+	if slot >= x.n {
+		panic(fmt.Sprintf("slots: slot %d of %d", slot, x.n))
+	}
+	return &x.chunks[slot>>chunkSlotsBits]
+}

@@ -1,0 +1,50 @@
+package slots
+
+// lookupBlock is how many keys go through Lookup's steps together: their cache
+// misses overlap, and what one step leaves behind is in the first-level cache
+// for the next.
+const lookupBlock = 64
+
+// Lookup sets slots[i] to the slot of hashes[i] and locations[i] to where its
+// bucket lies: 0 where there is none or the filter knows that the key is not in
+// it. It returns how many buckets the filters spared. Both results are at least
+// as long as hashes.
+func (x *Index) Lookup(hashes []uint64, slots []uint32, locations []uint64) (negatives int) {
+	slots, locations = slots[:len(hashes)], locations[:len(hashes)]
+	for len(hashes) > 0 {
+		n := min(len(hashes), lookupBlock)
+		negatives += x.lookupBlock(hashes[:n], slots[:n], locations[:n])
+		hashes, slots, locations = hashes[n:], slots[n:], locations[n:]
+	}
+	return negatives
+}
+
+// lookupBlock works in steps of loads that do not wait for one another: the
+// processor runs ahead over their cache misses, as no branch depends on them.
+func (x *Index) lookupBlock(hashes []uint64, slots []uint32, locations []uint64) (negatives int) {
+	n, mask, chunks := x.n, x.mask, x.chunks
+	for i, h := range hashes {
+		s := route(h, n, mask)
+		slots[i] = s
+		locations[i] = chunks[s>>chunkSlotsBits].locations[s%chunkSlots]
+	}
+	f := &x.filter
+	if f.bytes == 0 {
+		return 0
+	}
+	var maybe [lookupBlock]uint64
+	for i, h := range hashes {
+		s := slots[i]
+		at := s % chunkSlots * f.words
+		maybe[i] = f.has(chunks[s>>chunkSlotsBits].filters[at:at+f.words], mix(h))
+	}
+	for i, m := range maybe[:len(hashes)] {
+		spared := uint64(0)
+		if locations[i] != 0 {
+			spared = 1
+		}
+		negatives += int(spared &^ m)
+		locations[i] &= -m
+	}
+	return negatives
+}

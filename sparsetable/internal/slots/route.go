@@ -1,0 +1,93 @@
+package slots
+
+import "math/bits"
+
+// Hash mixes key so that every bit of the result depends on all of it: the
+// finalizer of MurmurHash3 (Appleby), a bijection, so distinct keys have
+// distinct hashes.
+func Hash(key uint64) uint64 {
+	key ^= key >> 33
+	key *= 0xff51afd7ed558ccd
+	key ^= key >> 33
+	key *= 0xc4ceb9fe1a85ec53
+	key ^= key >> 33
+	return key
+}
+
+// maskOf is 2^(L+1) - 1 for n slots.
+func maskOf(n uint32) uint32 { return uint32(1)<<bits.Len32(n) - 1 }
+
+// Slot is the slot of the keys with that hash.
+func (x *Index) Slot(hash uint64) uint32 { return route(hash, x.n, x.mask) }
+
+func route(hash uint64, n, mask uint32) uint32 {
+	s := uint32(hash) & mask
+	parent := s & (mask >> 1)
+	if s >= n { // compiled to a conditional move: a branch would be a coin toss
+		s = parent
+	}
+	return s
+}
+
+// Route sets slots[i] to the slot of hashes[i]; slots is at least as long.
+func (x *Index) Route(hashes []uint64, slots []uint32) {
+	slots = slots[:len(hashes)]
+	n, mask := x.n, x.mask
+	for i, h := range hashes {
+		slots[i] = route(h, n, mask)
+	}
+}
+
+// NextSplit names the slot to split next, and the new one that takes some of
+// its keys.
+func (x *Index) NextSplit() (from, to uint32) {
+	return x.n & (x.mask >> 1), x.n
+}
+
+// ShouldSplit reports whether a table of that many rows should have more slots.
+func (x *Index) ShouldSplit(totalRows int64) bool {
+	return totalRows > int64(x.n)*x.targetRows
+}
+
+// Grow makes slot `to` of NextSplit, without a bucket: from now on keys of
+// `from` route to it. Before anybody looks the caller sets both slots to what
+// they have become. Errors: ErrFull, or that of mapping memory; the index is
+// then as before.
+func (x *Index) Grow() error {
+	if x.n == maxSlots {
+		return ErrFull
+	}
+	if err := x.addSlot(); err != nil {
+		return err
+	}
+	x.touch((x.n - 1) >> x.pageShift)
+	return nil
+}
+
+// Restore makes a new index have that many slots, to be filled by DecodePage.
+// No page is dirty then. Errors are those of Grow.
+func (x *Index) Restore(slots uint32) error {
+	if slots < x.n || slots > maxSlots {
+		return ErrFull
+	}
+	for x.n < slots {
+		if err := x.addSlot(); err != nil {
+			return err
+		}
+	}
+	x.dirty.clearAll()
+	return nil
+}
+
+// addSlot makes one more slot, in a new chunk where the last is full.
+func (x *Index) addSlot() error {
+	if x.n%chunkSlots == 0 {
+		if err := x.addChunk(); err != nil {
+			return err
+		}
+	}
+	x.n++
+	x.mask = maskOf(x.n)
+	x.dirty.grow(x.Pages())
+	return nil
+}
