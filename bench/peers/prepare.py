@@ -41,7 +41,14 @@ def insteval(path):
     return header, lines
 
 
-READERS = {"criteo": criteo, "movielens": movielens, "insteval": insteval, "generated": criteo}
+def generated(path):
+    """What `aibox generate generated.yaml` wrote: examples are independent draws."""
+    with open(path, encoding="utf-8") as f:
+        header, *lines = f.read().splitlines()
+    return header, lines
+
+
+READERS = {"criteo": criteo, "movielens": movielens, "insteval": insteval, "generated": generated}
 
 
 def write(path, header, lines):
@@ -64,7 +71,7 @@ def main():
     parser.add_argument("--criteo", help="a file of raw Criteo lines")
     parser.add_argument("--movielens", help="the directory with ratings.csv and movies.csv")
     parser.add_argument("--insteval", help="InstEval.csv")
-    parser.add_argument("--generated", help="a Criteo TSV file from `aibox generate`")
+    parser.add_argument("--generated", help="what `aibox generate generated.yaml` wrote")
     args = parser.parse_args()
     for name, reader in READERS.items():
         source = getattr(args, name)

@@ -141,9 +141,13 @@ def load_settings(path):
 
 def settings_of(settings, name, model):
     """What holds for one model on one set: common, then the set's, then the model's."""
-    per_set = settings["sets"][name]
-    own = per_set["models"][model]
-    return {**settings["common"], "batch_size": per_set["batch_size"], **own}
+    return {**base_settings(settings, name), **settings["sets"][name]["models"][model]}
+
+
+def base_settings(settings, name):
+    """What holds for every model on one set."""
+    own = {key: value for key, value in settings["sets"][name].items() if key != "models"}
+    return {**settings["common"], **own}
 
 
 def main():

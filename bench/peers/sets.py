@@ -21,16 +21,14 @@ import numpy as np
 
 DENSE = [{"clip": {"min": 0}}, "log1p"]
 
-CRITEO = {
-    "format": "tsv",
-    "header": False,
-    "columns": [{"name": "label", "role": "label"}]
-    + [{"name": f"I{i}", "role": "dense", "transform": DENSE} for i in range(1, 14)]
-    + [{"name": f"C{i}", "role": "sparse"} for i in range(1, 27)],
-}
-
 SCHEMAS = {
-    "criteo": CRITEO,
+    "criteo": {
+        "format": "tsv",
+        "header": False,
+        "columns": [{"name": "label", "role": "label"}]
+        + [{"name": f"I{i}", "role": "dense", "transform": DENSE} for i in range(1, 14)]
+        + [{"name": f"C{i}", "role": "sparse"} for i in range(1, 27)],
+    },
     "movielens": {
         "format": "tsv",
         "header": True,
@@ -53,7 +51,18 @@ SCHEMAS = {
         ]
         + [{"name": "y", "role": "label"}],
     },
-    "generated": CRITEO,
+    "generated": {  # the columns that generated.yaml gives
+        "format": "tsv",
+        "header": True,
+        "columns": [{"name": "label", "role": "label"}]
+        + [{"name": f"D{i}", "role": "dense", "transform": DENSE} for i in range(1, 5)]
+        + [
+            {"name": name, "role": "sparse", **({"separator": "|"} if name == "interest" else {})}
+            for name in (
+                "user", "ad", "site", "context1", "context2", "context3", "interest", "slot"
+            )
+        ],
+    },
 }
 
 

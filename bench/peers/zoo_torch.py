@@ -137,7 +137,7 @@ class AIBox(nn.Module):
 
     def __init__(self, fields, dense, settings):
         super().__init__()
-        self.widths = settings["tower_dense"] if dense else [0] * len(settings["tower_dense"])
+        self.widths = settings["tower_dense"]
         hidden = settings["hidden_layers"]
         handed_on = 0
         self.first, self.rest = nn.ModuleList(), nn.ModuleList()
