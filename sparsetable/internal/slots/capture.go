@@ -4,21 +4,16 @@ package slots
 // until each has been taken by Next. Its methods count as changes of the index:
 // they need to be alone.
 type Capture struct {
-	x       *Index
-	slots   uint32 // when it began
-	pages   bitmap // all pages of the capture
-	pending bitmap // those not yet taken nor copied
-	left    int    // pages not yet taken
-	cursor  uint32 // no pending page lies before
+	x      *Index
+	slots  uint32 // when it began
+	pages  bitmap // all pages of the capture
+	live   bitmap // those neither taken nor copied: they have not changed
+	left   int    // pages not yet taken
+	cursor uint32 // all pages before have been taken
 
-	copies []pageCopy // pages that changed before they were taken
-	spare  [][]byte   // buffers of copies that were taken
-	bytes  int64      // of copies and spare
-}
-
-type pageCopy struct {
-	page uint32
-	data []byte
+	copies map[uint32][]byte // pages that changed before they were taken
+	spare  [][]byte          // buffers of copies that were taken
+	bytes  int64             // of copies and spare
 }
 
 // BeginCapture fixes the dirty pages as they are and marks them clean. It costs
@@ -28,7 +23,10 @@ func (x *Index) BeginCapture() *Capture {
 	if x.capture != nil {
 		panic("slots: a capture is running already")
 	}
-	c := &Capture{x: x, slots: x.n, pages: x.dirty.clone(), pending: x.dirty.clone(), left: x.dirty.count()}
+	c := &Capture{
+		x: x, slots: x.n, pages: x.dirty.clone(), live: x.dirty.clone(), left: x.dirty.count(),
+		copies: map[uint32][]byte{},
+	}
 	x.dirty.clearAll()
 	x.capture = c
 	return c
@@ -51,24 +49,21 @@ func (c *Capture) Slots() uint32 { return c.slots }
 // Left is the number of pages not yet taken.
 func (c *Capture) Left() int { return c.left }
 
-// Next takes one page, those copied first (which frees their memory), else in
-// ascending order, and appends it encoded to dst. ok is false when all pages
-// have been taken.
+// Next takes the next page, in ascending order, and appends it encoded to dst.
+// ok is false when all pages have been taken.
 func (c *Capture) Next(dst []byte) (page uint32, data []byte, ok bool) {
-	if n := len(c.copies); n > 0 {
-		p := c.copies[n-1]
-		c.copies = c.copies[:n-1]
-		c.spare = append(c.spare, p.data[:0])
-		c.left--
-		return p.page, append(dst, p.data...), true
-	}
-	page, ok = c.pending.next(c.cursor)
+	page, ok = c.pages.next(c.cursor)
 	if !ok {
 		return 0, dst, false
 	}
-	c.cursor = page
-	c.pending.clear(page)
+	c.cursor = page + 1
 	c.left--
+	if b, copied := c.copies[page]; copied {
+		delete(c.copies, page)
+		c.spare = append(c.spare, b[:0])
+		return page, append(dst, b...), true
+	}
+	c.live.clear(page)
 	return page, c.x.encodePage(page, c.slots, dst), true
 }
 
@@ -100,10 +95,10 @@ func (x *Index) touch(page uint32) {
 }
 
 func (c *Capture) copy(page uint32) {
-	if !c.pending.has(page) {
+	if !c.live.has(page) {
 		return
 	}
-	c.pending.clear(page)
+	c.live.clear(page)
 	var b []byte
 	if n := len(c.spare); n > 0 {
 		b, c.spare = c.spare[n-1], c.spare[:n-1]
@@ -111,7 +106,7 @@ func (c *Capture) copy(page uint32) {
 		b = make([]byte, 0, c.x.MaxPageBytes())
 		c.bytes += int64(cap(b))
 	}
-	c.copies = append(c.copies, pageCopy{page, c.x.encodePage(page, c.slots, b)})
+	c.copies[page] = c.x.encodePage(page, c.slots, b)
 }
 
 // finishCaptureCopies copies all pages that a running capture has not taken.
@@ -119,7 +114,7 @@ func (x *Index) finishCaptureCopies() {
 	if x.capture == nil {
 		return
 	}
-	for p, ok := x.capture.pending.next(0); ok; p, ok = x.capture.pending.next(p) {
+	for p, ok := x.capture.live.next(0); ok; p, ok = x.capture.live.next(p) {
 		x.capture.copy(p)
 	}
 }
@@ -129,5 +124,5 @@ func (x *Index) captureBytes() int64 {
 	if x.capture == nil {
 		return 0
 	}
-	return x.capture.bytes + int64(cap(x.capture.pages)+cap(x.capture.pending))*8
+	return x.capture.bytes + int64(cap(x.capture.pages)+cap(x.capture.live))*8
 }
