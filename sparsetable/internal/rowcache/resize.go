@@ -1,0 +1,118 @@
+package rowcache
+
+import (
+	"fmt"
+
+	"aibox/sparsetable/internal/offheap"
+)
+
+// SetMaxBytes changes the budget, up to the one the cache was made with: what
+// else takes memory beside the cache may grow and shrink. Where the cache holds
+// more than that, Shrink gives it back.
+func (c *Cache) SetMaxBytes(n int64) error {
+	if need := c.minBytes(); n < need {
+		return fmt.Errorf("rowcache: budget of %d bytes: want at least %d", n, need)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.maxBytes = n
+	return nil
+}
+
+// Shrink takes a step towards the budget and reports whether it is kept.
+// It empties one slab at a time, the one with the fewest rows, by moving idle
+// rows into free rows of other slabs, and unmaps it once nothing is left in it;
+// rows that are pinned, taken or have nowhere to go make it wait. So before it,
+// and between its calls while it says false, let victims leave.
+func (c *Cache) Shrink() (kept bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.mu.bytes > c.mu.maxBytes {
+		if c.mu.retired < 0 && !c.retireLocked() {
+			return false, nil
+		}
+		if !c.emptyLocked() {
+			return false, nil
+		}
+		if err := c.unmapLocked(); err != nil {
+			return false, err
+		}
+	}
+	if at := c.mu.retired; at >= 0 { // the budget grew meanwhile
+		c.mu.retired = -1
+		c.list(uint32(at))
+	}
+	return true, nil
+}
+
+// retireLocked chooses the slab to empty. The one with the zero row stays.
+func (c *Cache) retireLocked() bool {
+	best := -1
+	for i := 1; i < len(c.mu.slabs); i++ {
+		s := &c.mu.slabs[i]
+		if s.memory != nil && (best < 0 || s.used < c.mu.slabs[best].used) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	c.mu.retired = best
+	c.mu.slabs[best].listed = false
+	for i, at := range c.mu.open {
+		if int(at) == best {
+			c.mu.open = append(c.mu.open[:i], c.mu.open[i+1:]...)
+			break
+		}
+	}
+	return true
+}
+
+// emptyLocked moves rows out of the retired slab and reports whether none is
+// left.
+func (c *Cache) emptyLocked() bool {
+	at := c.mu.retired
+	s := &c.mu.slabs[at]
+	for in := uint32(0); in < s.fresh && s.used > 0; in++ {
+		from := uint32(at)<<c.shift | in
+		m := c.meta(from)
+		if !idle(m.state) {
+			continue
+		}
+		to, ok := c.takeMapped()
+		if !ok {
+			return false
+		}
+		hash := c.hash(m.key)
+		c.unlink(from, m)
+		n := c.meta(to)
+		n.key, n.state = m.key, m.state
+		copy(c.row(to), c.row(from))
+		c.put(from, m)
+		c.link(to, n, hash)
+	}
+	return s.used == 0
+}
+
+// takeMapped is take without a new slab.
+func (c *Cache) takeMapped() (ref uint32, ok bool) {
+	limit := c.mu.maxBytes
+	c.mu.maxBytes = 0
+	ref, err := c.take()
+	c.mu.maxBytes = limit
+	return ref, err == nil
+}
+
+func (c *Cache) unmapLocked() error {
+	at := c.mu.retired
+	b := c.mu.slabs[at].memory
+	c.mu.slabs[at] = slab{}
+	c.mu.metas[at] = nil
+	c.mu.floats[at] = nil
+	c.mu.retired = -1
+	c.mu.bytes -= c.slabBytes
+	if err := offheap.Unmap(b); err != nil {
+		return fmt.Errorf("rowcache: give back a slab: %w", err)
+	}
+	return nil
+}

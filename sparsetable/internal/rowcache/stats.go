@@ -1,0 +1,47 @@
+package rowcache
+
+// Stats are counters since New, and present sizes.
+type Stats struct {
+	Rows      int64 // in use
+	InFlight  int64 // of those, pinned: the paper's LRU lists
+	Idle      int64 // of those, candidates of the policy: the paper's LFU lists
+	Taken     int64 // of those, handed out by Victims
+	Dirty     int64 // with updates that are not on SSD
+	FitRows   int64 // rows that the slabs there are hold
+	Bytes     int64 // everything counted
+	MaxBytes  int64
+	Directory int64 // bytes of the chains' heads
+	Window    int64 // bytes of what is announced
+
+	Lookups      int64
+	HitsInFlight int64 // found among the rows of passes in flight
+	HitsIdle     int64 // found among the candidates
+	Inserts      int64
+	Evictions    int64
+
+	LookaheadPasses int   // how far Announce looks at present
+	Announced       int64 // keys of announced passes
+	NotAnnounced    int64 // keys passed over, because the window is full
+}
+
+// Stats returns the present state.
+func (c *Cache) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.mu.stats
+	s.Rows, s.Idle, s.Taken, s.Dirty = c.mu.rows, c.mu.ranks.idle, c.mu.taken, c.mu.dirty
+	s.InFlight = s.Rows - s.Idle - s.Taken
+	s.FitRows = int64(c.mapped())<<c.shift - 1
+	s.Bytes, s.MaxBytes = c.mu.bytes, c.mu.maxBytes
+	s.Directory = int64(len(c.mu.dir.segs)) * segmentBytes
+	s.Window = c.mu.win.bytes()
+	s.LookaheadPasses = c.mu.win.passes
+	return s
+}
+
+// Bytes is what the cache holds in memory, everything counted.
+func (c *Cache) Bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.bytes
+}

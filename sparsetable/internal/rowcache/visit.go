@@ -1,0 +1,143 @@
+package rowcache
+
+// Entry is a cached row as visitors see it.
+type Entry struct {
+	Ref   uint32
+	Key   uint64
+	Flags Flags
+	Pins  int       // passes that hold it; its words may only be read at 0
+	Uses  int       // as the policy counts them
+	Row   []float32 // valid during the call
+}
+
+// Change is what a visitor does to a row's flags: Dirty, Mark and Mark2 may be
+// set and cleared.
+type Change struct{ Set, Clear Flags }
+
+const changeable = Dirty | Mark | Mark2
+
+func (ch Change) of(state uint32) uint32 {
+	return state&^uint32(ch.Clear&changeable) | uint32(ch.Set&changeable)
+}
+
+// change gives a row a new state, but for what ranks it.
+func (c *Cache) change(m *meta, state uint32) {
+	if (state^m.state)&uint32(Dirty) != 0 {
+		if state&uint32(Dirty) != 0 {
+			c.mu.dirty++
+		} else {
+			c.mu.dirty--
+		}
+	}
+	m.state = state
+}
+
+func (c *Cache) visit(ref uint32, m *meta, fn func(Entry) Change) {
+	ch := fn(Entry{
+		Ref: ref, Key: m.key, Flags: Flags(m.state & flagMask), Pins: int(pins(m.state)),
+		Uses: int(decodeUses(uses(m.state))), Row: c.row(ref),
+	})
+	c.change(m, ch.of(m.state))
+}
+
+// ForEachOfSlot calls fn for every cached row whose hash h has
+// h & mask == slot; mask is 2^n - 1. It walks the few chains that can hold
+// such rows, under the mutex: fn must be quick and not call the cache.
+func (c *Cache) ForEachOfSlot(slot, mask uint64, fn func(Entry) Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := &c.mu.dir
+	step := mask + 1
+	if step > uint64(d.mask>>1)+1 {
+		// The directory is coarser than the slots: all lie in one chain.
+		c.visitChain(d.chain(slot), slot, mask, fn)
+		return
+	}
+	for i := slot; i < uint64(d.n); i += step {
+		c.visitChain(uint32(i), slot, mask, fn)
+	}
+}
+
+func (c *Cache) visitChain(chain uint32, slot, mask uint64, fn func(Entry) Change) {
+	for ref := *c.mu.dir.head(chain); ref != 0; {
+		m := c.meta(ref)
+		next := m.next
+		if c.hash(m.key)&mask == slot {
+			c.visit(ref, m, fn)
+		}
+		ref = next
+	}
+}
+
+// ForEach calls fn for every row that is cached throughout, in order of
+// reference; rows that come or go meanwhile may be missed. fn is called under
+// the mutex, which is given back now and then: it must be quick and not call
+// the cache.
+func (c *Cache) ForEach(fn func(Entry) Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := 0; i < len(c.mu.slabs); i++ {
+		for in := uint32(0); c.mu.slabs[i].memory != nil && in < c.mu.slabs[i].fresh; in++ {
+			ref := uint32(i)<<c.shift | in
+			if m := c.meta(ref); m.state&uint32(Live) != 0 {
+				c.visit(ref, m, fn)
+			}
+			if in%lockKeys == lockKeys-1 {
+				c.mu.Unlock()
+				c.mu.Lock()
+			}
+		}
+	}
+}
+
+// Change changes the flags of refs. 0 is passed over.
+func (c *Cache) Change(refs []uint32, ch Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ref := range refs {
+		if ref == 0 {
+			continue
+		}
+		m := c.meta(ref)
+		c.change(m, ch.of(m.state))
+	}
+}
+
+// ChangeAll changes the flags of all rows that have every flag of which, at
+// one instant.
+func (c *Cache) ChangeAll(which Flags, ch Change) (rows int64) {
+	which |= Live
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.mu.slabs {
+		s := &c.mu.slabs[i]
+		if s.memory == nil {
+			continue
+		}
+		for in := range s.fresh {
+			m := c.meta(uint32(i)<<c.shift | in)
+			if Flags(m.state)&which == which {
+				c.change(m, ch.of(m.state))
+				rows++
+			}
+		}
+	}
+	return rows
+}
+
+// Row returns the words of ref, which the caller has pinned. Working sets do
+// it themselves, from Slabs.
+func (c *Cache) Row(ref uint32) []float32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.row(ref)
+}
+
+// Look returns what is known of ref, which must be pinned or taken.
+func (c *Cache) Look(ref uint32) Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var e Entry
+	c.visit(ref, c.meta(ref), func(x Entry) Change { e = x; return Change{} })
+	return e
+}
