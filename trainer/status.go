@@ -42,6 +42,7 @@ type View struct {
 	Epochs       int     // planned
 	Step         int64   // optimizer steps
 	Examples     int64   // in this phase
+	MaxExamples  int64   // the phase ends after so many; 0: when the data ends
 	Loss         float64 // online log loss since the last metrics line
 	AUC          float64 // online AUC of this epoch so far; NaN when undefined
 	BadRows      int64
@@ -80,6 +81,13 @@ func (s *Status) begin(phase Phase, epoch, epochs int, r *reader.Reader, t spars
 	s.mu.View = View{Phase: phase, Epoch: epoch, Epochs: epochs, Step: s.mu.Step, Loss: s.mu.Loss, AUC: s.mu.AUC}
 	s.mu.reader, s.mu.table, s.mu.pipe = r, t, nil
 	s.mu.since = time.Now()
+}
+
+// limit says that the phase ends after so many examples; 0: no limit.
+func (s *Status) limit(examples int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.MaxExamples = examples
 }
 
 // end leaves the phase: what it looked at is about to be closed.

@@ -381,6 +381,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	defer rd.Close()
 	status := r.opts.Status
 	status.begin(PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table)
+	status.limit(limit)
 	defer status.end()
 	online := newOnline(r, epoch)
 	f := flow{

@@ -42,8 +42,11 @@ func noArguments(c *cli.Context) error {
 func needFlags(c *cli.Context, names ...string) error {
 	var missing []string
 	for _, name := range names {
-		values := c.StringSlice(name) // nil for flags of one value
-		if c.String(name) == "" || c.IsSet(name) && values != nil && values[0] == "" {
+		values := []string{c.String(name)}
+		if _, many := c.Value(name).(cli.StringSlice); many {
+			values = c.StringSlice(name)
+		}
+		if !c.IsSet(name) || slices.Contains(values, "") {
 			missing = append(missing, "--"+name)
 		}
 	}

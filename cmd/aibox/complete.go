@@ -62,6 +62,9 @@ func complete(out io.Writer, app *cli.App, words []string) {
 	}
 	var lines []string
 	if strings.HasPrefix(current, "-") {
+		if findFlag(flags, "help") == nil { // the app's own has it
+			flags = append(slices.Clip(flags), cli.HelpFlag)
+		}
 		for _, f := range flags {
 			usage := ""
 			if d, ok := f.(cli.DocGenerationFlag); ok {
@@ -69,7 +72,6 @@ func complete(out io.Writer, app *cli.App, words []string) {
 			}
 			lines = append(lines, "--"+f.Names()[0]+"\t"+usage)
 		}
-		lines = append(lines, "--help\tshow help")
 	} else {
 		for _, c := range commands {
 			lines = append(lines, c.Name+"\t"+c.Usage)

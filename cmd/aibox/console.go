@@ -102,7 +102,8 @@ func (c *console) drawLocked(text []byte, lines []string) []byte {
 }
 
 // eraseLocked appends the bytes that clear the block and put the cursor where
-// it began.
+// it began. It clears line by line: when the whole screen is cleared at once,
+// some terminals keep the old one in their history.
 func (c *console) eraseLocked(text []byte) []byte {
 	if len(c.mu.block) == 0 {
 		return text
@@ -114,7 +115,11 @@ func (c *console) eraseLocked(text []byte) []byte {
 		rows += max(1, (utf8.RuneCountInString(line)+columns-1)/columns)
 	}
 	c.mu.block = nil
-	return fmt.Appendf(text, "\x1b[%dA\r\x1b[J", rows)
+	text = fmt.Appendf(text, "\r\x1b[%dA", rows)
+	for range rows {
+		text = append(text, "\x1b[2K\n"...)
+	}
+	return fmt.Appendf(text, "\x1b[%dA", rows)
 }
 
 // notice tells people something outside of the log.

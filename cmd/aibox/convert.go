@@ -72,7 +72,7 @@ func convert(c *cli.Context) error {
 	}
 	o.From.Logger = log
 	o.From.Sources = trainer.NewSources(job, log)
-	defer o.From.Sources.Close()
+	defer closeWith(log, "sources", o.From.Sources)
 	for i := range o.Joins {
 		o.Joins[i].Table.Sources = o.From.Sources
 	}

@@ -26,7 +26,7 @@ func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer closeWith(log, "the model", l)
 	if err := f(l); err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 		return nil, &usageError{err.Error()}
 	}
 	sources := trainer.NewSources(job, log)
-	defer sources.Close()
+	defer closeWith(log, "sources", sources)
 	w, err := clicklog.New(g, sources, schema, job.Pipeline.ReaderThreads)
 	if err != nil {
 		return nil, &usageError{err.Error()}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"log/slog"
 	"slices"
 
@@ -60,6 +61,13 @@ func logOption(c *cli.Context, name string) string {
 		}
 	}
 	return c.String(name)
+}
+
+// closeWith closes c; nothing that was read or written hangs on its success.
+func closeWith(log *slog.Logger, what string, c io.Closer) {
+	if err := c.Close(); err != nil {
+		log.Warn("closing "+what, "error", err)
+	}
 }
 
 // newLogger is the logger that the flags ask for.

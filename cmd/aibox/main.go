@@ -75,7 +75,7 @@ not exist; 130 interrupted.`,
 		DisableSliceFlagSeparator: true,
 		Writer:                    stdout,
 		ErrWriter:                 con,
-		Flags:                     append(logFlags(), &cli.BoolFlag{Name: "version", DisableDefaultText: true, Usage: "print the version"}),
+		Flags:                     append(logFlags(), cli.HelpFlag, &cli.BoolFlag{Name: "version", DisableDefaultText: true, Usage: "print the version"}),
 		// Errors are printed once, by run.
 		ExitErrHandler: func(*cli.Context, error) {},
 		Before:         checkLogFlags,

@@ -90,11 +90,11 @@ func (w *words) read(args []string) (*cli.Command, error) {
 	return nil, nil
 }
 
-// flag returns the flag that arg names; nil is --help.
+// flag returns the flag that arg names.
 func (w *words) flag(arg string) (cli.Flag, error) {
 	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	if name == "help" || name == "h" {
-		return nil, nil
+		return cli.HelpFlag, nil
 	}
 	if f := findFlag(w.flags, name); f != nil {
 		return f, nil
@@ -136,11 +136,11 @@ func commandNames(commands []*cli.Command) []string {
 }
 
 func flagNames(flags []cli.Flag) []string {
-	var names []string
+	names := []string{cli.HelpFlag.Names()[0]}
 	for _, f := range flags {
 		names = append(names, f.Names()[0])
 	}
-	return append(names, "help")
+	return names
 }
 
 // didYouMean is the sentence of a message that names the nearest of names, with

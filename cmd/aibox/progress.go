@@ -44,12 +44,17 @@ func (m *rateMeter) update(v *trainer.View, now time.Time) {
 	m.examples, m.at = v.Examples, now
 }
 
-// share is how much of the phase's bytes are done, or -1 when unknown.
+// share is how much of the phase is done, or -1 when unknown: of its bytes, or
+// of the examples that it is limited to if those come to an end first.
 func share(v *trainer.View) float64 {
 	if v.BytesTotal <= 0 {
 		return -1
 	}
-	return min(1, float64(v.BytesRead)/float64(v.BytesTotal))
+	done := float64(v.BytesRead) / float64(v.BytesTotal)
+	if v.MaxExamples > 0 {
+		done = max(done, float64(v.Examples)/float64(v.MaxExamples))
+	}
+	return min(1, done)
 }
 
 // eta is the time left in the phase at the pace so far; negative when unknown.

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// child is aibox as a process of its own.
+func child(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(self(t), args...)
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	t.Cleanup(func() {
+		if cmd.Process != nil && cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return cmd
+}
+
+// endless are the overrides of a job that runs until it is told to stop.
+var endless = []string{"--set", "training.epochs=1000000", "--set", "data.eval=[]", "--log-format", "json"}
+
+// startEndless starts an endless job and returns when it has trained an epoch,
+// with what it writes to standard error from then on.
+func startEndless(t *testing.T, args ...string) (*exec.Cmd, func() string) {
+	t.Helper()
+	cmd := child(t, append(append([]string{"train", "job.yaml"}, endless...), args...)...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(stderr)
+	line, err := lines.ReadString('\n')
+	if err != nil || !strings.Contains(line, "epoch trained") {
+		t.Fatalf("first line %q, %v", line, err)
+	}
+	return cmd, func() string {
+		rest, _ := io.ReadAll(lines)
+		return line + string(rest)
+	}
+}
+
+func wantExit(t *testing.T, cmd *exec.Cmd, code int) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+	if have := cmd.ProcessState.ExitCode(); have != code {
+		t.Errorf("exit %d (%v), want %d", have, cmd.ProcessState, code)
+	}
+}
+
+// TestSignalEndsCleanly: after one SIGINT or SIGTERM the job ends by itself and
+// the model of an earlier run is as it was.
+func TestSignalEndsCleanly(t *testing.T) {
+	inSmallJob(t)
+	ok(t, "train", "job.yaml")
+	digest := ok(t, "inspect", "--digest", "model")
+	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM} {
+		cmd, rest := startEndless(t)
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		stderr := rest()
+		wantExit(t, cmd, exitInterrupted)
+		wantJSONLines(t, stderr)
+		if !strings.Contains(stderr, "once more ends at once") || !strings.Contains(stderr, `"exit_code":130`) {
+			t.Errorf("%v: standard error ends with %s", s, stderr[max(0, len(stderr)-500):])
+		}
+		if again := ok(t, "inspect", "--digest", "model"); again != digest {
+			t.Errorf("%v: the earlier model has changed", s)
+		}
+		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "metrics.jsonl", "quarantine.jsonl", "summary.json", "tensorboard")
+	}
+}
+
+// TestSecondSignalEndsAtOnce: the job hangs in a write to its log, which nobody
+// reads, so it cannot end cleanly.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	inSmallJob(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	size, err := unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4096)
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := child(t, append([]string{"train", "job.yaml"}, endless...)...)
+	cmd.Stderr = write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		n, err := unix.IoctlGetInt(int(read.Fd()), unix.TIOCINQ)
+		if err != nil {
+			t.Skip(err)
+		}
+		if n > size-200 { // no room for another line
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes of log after 20 s", n)
+		}
+	}
+	if err := cmd.Process.Signal(unix.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond) // two signals at the same time are one
+	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Fatalf("it has ended after one signal: %v", err)
+	}
+	if err := cmd.Process.Signal(unix.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, cmd, exitInterrupted)
+}
+
+// TestKilledRunLeavesNoTrace: what SIGKILL leaves behind is cleared by the next
+// run, and the model is that of a directory that was never used.
+func TestKilledRunLeavesNoTrace(t *testing.T) {
+	inSmallJob(t)
+	ok(t, "train", "job.yaml", "--set", "output.model_dir=fresh")
+	cmd, _ := startEndless(t)
+	if o := aibox("train", "job.yaml"); o.code != exitUsage || !strings.Contains(o.stderr, "locked") {
+		t.Errorf("a second job in the same directory: exit %d: %s", o.code, o.stderr)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if o := aibox("inspect", "model"); o.code != exitIO {
+		t.Errorf("a killed first run leaves a model: exit %d: %s", o.code, o.stderr)
+	}
+	ok(t, "train", "job.yaml")
+	if a, b := ok(t, "inspect", "--digest", "model"), ok(t, "inspect", "--digest", "fresh"); a != b {
+		t.Errorf("digests %s and %s", a, b)
+	}
+	wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary.json", "tensorboard")
+}
+
+// TestClosedOutput: `aibox config show | head -1` ends quietly.
+func TestClosedOutput(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	var stderr bytes.Buffer
+	cmd := child(t, "config", "init")
+	cmd.Stdout, cmd.Stderr = write, &stderr
+	err = cmd.Run()
+	write.Close()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != unix.SIGPIPE || stderr.Len() > 0 {
+		t.Errorf("%v: %s", err, stderr.String())
+	}
+}
+
+// TestNoHome: nothing needs an environment.
+func TestNoHome(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "job.yaml", smallJob)
+	cmd := child(t, "generate", "job.yaml", "--rows", "10", "--eval-rows", "10")
+	cmd.Env = []string{childVariable + "=1"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
