@@ -15,8 +15,9 @@ type Read struct {
 	// io.ErrUnexpectedEOF.
 	Buf []byte
 	Err error
-	// Cookie is the caller's and not looked at.
+	// Cookie and User are the caller's and not looked at.
 	Cookie uint64
+	User   any
 
 	owner *Completions
 	next  *Read // in a queue of the device

@@ -3,6 +3,7 @@ package blocktest
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 )
 
@@ -67,12 +68,15 @@ func (d *Device) Inject(decide func(Op) Fault) {
 // FailNth returns a decision for Inject: the n-th operation (from 0) of the
 // kinds given, of any kind if none is given, fails with err, and no other one.
 // Writes that fail keep a random prefix. hit tells afterwards whether it came to
-// that.
+// that. The devices that it is given to count together.
 func FailNth(n int, seed uint64, err error, kinds ...Kind) (decide func(Op) Fault, hit *atomic.Bool) {
 	hit = new(atomic.Bool)
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
+	var mu sync.Mutex
 	count := 0
 	return func(op Op) Fault {
+		mu.Lock()
+		defer mu.Unlock()
 		match := len(kinds) == 0
 		for _, k := range kinds {
 			match = match || k == op.Kind

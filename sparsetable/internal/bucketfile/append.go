@@ -1,0 +1,231 @@
+package bucketfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// An Appender encodes one bucket in place. It belongs to one goroutine; Commit
+// or Abort ends it.
+type Appender struct {
+	dir      *directory
+	buf      *appendBuffer
+	at       int // in buf.mem
+	size     int // reserved, whole units
+	slot     uint32
+	rows     int
+	maxRows  int
+	finished bool
+}
+
+// Begin reserves room for a bucket of up to maxRows rows, at least one. Unused
+// room is given back by Commit if no other bucket was begun in the directory
+// meanwhile, else it is dead space: make maxRows a good guess.
+//
+// Begin waits while all append buffers wait to be written. It returns a
+// NoSpaceError if the bucket does not fit the directory's budget or its file
+// system (urgent appends, those of compaction, may use the last part of the
+// budget), ErrTooLarge if it fits no buffer, and the error of an earlier write
+// that still fails.
+//
+// Do not Flush, and begin no other bucket that may wait, while an Appender is
+// open: its buffer cannot be written before.
+func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
+	if maxRows < 1 {
+		panic(fmt.Sprintf("bucketfile: bucket of at most %d rows", maxRows))
+	}
+	units := unitsOf(bucketBytes(maxRows, s.opts.RowWords), s.unit)
+	size := units * s.unit
+	if units > MaxUnits || size > s.opts.BufferBytes-fileHeaderBytes || maxRows > math.MaxInt32/(keyBytes+4*s.opts.RowWords) {
+		return Appender{}, fmt.Errorf("%w: slot %d, %d rows take %d bytes; a location holds %d, an append buffer %d: split the slot",
+			ErrTooLarge, slot, maxRows, size, MaxUnits*s.unit, s.opts.BufferBytes-fileHeaderBytes)
+	}
+	d := s.directoryOf(slot)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for {
+		if err := d.errLocked(); err != nil {
+			return Appender{}, fmt.Errorf("bucketfile: append slot %d: %w", slot, err)
+		}
+		if err := d.budgetLocked(size, urgent); err != nil {
+			return Appender{}, err
+		}
+		if b := d.filled; b != nil && b.used+size <= len(b.mem) {
+			break
+		}
+		d.sealLocked()
+		if len(d.queue) < s.opts.Buffers {
+			if err := d.openBufferLocked(urgent); err != nil {
+				return Appender{}, err
+			}
+			continue
+		}
+		d.cond.Wait()
+	}
+	b := d.filled
+	a := Appender{dir: d, buf: b, at: b.used, size: size, slot: slot, maxRows: maxRows}
+	b.used += size
+	b.open++
+	return a, nil
+}
+
+// budgetLocked checks that size more bytes fit the directory's budget. REQUIRES:
+// d.mu is held.
+func (d *directory) budgetLocked(size int, urgent bool) error {
+	limit := d.budget
+	if limit == 0 {
+		return nil
+	}
+	used := d.used.Load()
+	if d.filled != nil { // counted when it is sealed
+		used += int64(d.filled.used)
+	}
+	if !urgent {
+		limit -= d.set.opts.UrgentBytes
+	}
+	// A new buffer may come with a file header, and its end is padded.
+	if used+int64(size)+fileHeaderBytes+writeAlign > limit {
+		return &NoSpaceError{Dir: d.dev.Dir(), NeedBytes: int64(size), UsedBytes: used, BudgetBytes: limit, FreeBytes: -1}
+	}
+	return nil
+}
+
+// openBufferLocked makes a buffer to fill, in a new file if the last one is
+// full. REQUIRES: d.mu is held; filled is nil; the queue has room.
+func (d *directory) openBufferLocked(urgent bool) error {
+	s := d.set
+	free, err := d.dev.Free()
+	if err != nil {
+		return fmt.Errorf("bucketfile: free space of %s: %w", d.dev.Dir(), err)
+	}
+	for _, b := range d.queue {
+		free -= int64(b.used)
+	}
+	if !urgent {
+		free -= s.opts.ReserveBytes
+	}
+	if free < int64(s.opts.BufferBytes) {
+		return &NoSpaceError{Dir: d.dev.Dir(), NeedBytes: int64(s.opts.BufferBytes), UsedBytes: d.used.Load(), BudgetBytes: d.budget, FreeBytes: max(free, 0)}
+	}
+	mem, err := s.pool.Get(s.opts.BufferBytes)
+	if err != nil {
+		return fmt.Errorf("bucketfile: append buffer: %w", err)
+	}
+	f := d.file
+	if f == nil || d.end+int64(len(mem)) > s.opts.FileBytes {
+		if f, err = s.newFile(d); err != nil {
+			s.pool.Put(mem)
+			return err
+		}
+		if d.file != nil {
+			s.endFile(d.file)
+		}
+		d.file, d.end = f, 0
+	}
+	d.opened++
+	d.filled = &appendBuffer{file: f, number: d.opened, base: d.end, mem: mem}
+	if d.end == 0 {
+		s.headerOf(f.id).seal(mem)
+		d.filled.used = fileHeaderBytes
+	}
+	s.mu.Lock()
+	f.pins++
+	s.mu.Unlock()
+	return nil
+}
+
+// newFile makes a file in memory, pinned as the one that d appends to. The
+// directory's goroutine creates it with its first write.
+func (s *Set) newFile(d *directory) (*file, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.mu.nextFile
+	if id > maxFile {
+		return nil, fmt.Errorf("bucketfile: all %d file numbers of the table are used: export it and import it into a new one", maxFile)
+	}
+	s.mu.nextFile++
+	f := &file{set: s, dir: d, id: id, name: fileName(s.opts.Table, id), pins: 1, valid: fileHeaderBytes}
+	s.mu.files[id] = f
+	return f, nil
+}
+
+// endFile says that nothing will be appended to f any more.
+func (s *Set) endFile(f *file) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.ended = true
+	s.unpinLocked(f)
+}
+
+// Put adds a row. row has the Set's RowWords words and is copied.
+func (a *Appender) Put(key uint64, row []float32) {
+	words := a.dir.set.opts.RowWords
+	if a.rows == a.maxRows || len(row) != words || a.finished {
+		panic(fmt.Sprintf("bucketfile: row %d of at most %d, %d words, want %d; finished: %v", a.rows, a.maxRows, len(row), words, a.finished))
+	}
+	entry := a.buf.mem[a.at+bucketBytes(a.rows, words):][:keyBytes+4*words]
+	binary.LittleEndian.PutUint64(entry, key)
+	copy(entry[keyBytes:], unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(row))), 4*words))
+	a.rows++
+}
+
+// Rows returns the number of rows that were put.
+func (a *Appender) Rows() int { return a.rows }
+
+// Commit ends the bucket and returns where it is. It counts as live until it is
+// released. A bucket without rows is nowhere: location 0.
+func (a *Appender) Commit() (Location, error) {
+	if a.finished {
+		return 0, ErrReleased
+	}
+	if a.rows == 0 {
+		a.Abort()
+		return 0, nil
+	}
+	s, b := a.dir.set, a.buf
+	offset := (b.base + int64(a.at)) / int64(s.unit)
+	units := unitsOf(bucketBytes(a.rows, s.opts.RowWords), s.unit)
+	loc := makeLocation(b.file.id, offset, units)
+	sealBucket(b.mem[a.at:a.at+units*s.unit], b.file.seed(offset), a.slot, a.rows, s.opts.RowWords, s.seq.Add(1))
+
+	a.dir.mu.Lock()
+	defer a.dir.mu.Unlock()
+	s.mu.Lock()
+	b.file.live += int64(units * s.unit)
+	b.file.valid = max(b.file.valid, b.base+int64(a.at+units*s.unit))
+	s.mu.Unlock()
+	a.finishLocked(units * s.unit)
+	return loc, nil
+}
+
+// Abort gives the bucket up. After Commit it does nothing, so it can be
+// deferred.
+func (a *Appender) Abort() {
+	if a.finished {
+		return
+	}
+	a.dir.mu.Lock()
+	defer a.dir.mu.Unlock()
+	a.finishLocked(0)
+}
+
+// finishLocked gives back what lies beyond the first keep bytes, or makes it a
+// filler. REQUIRES: dir.mu is held.
+func (a *Appender) finishLocked(keep int) {
+	b, unit := a.buf, a.dir.set.unit
+	a.finished = true
+	if rest := a.size - keep; rest > 0 {
+		from := a.at + keep
+		if !b.sealed && b.used == a.at+a.size {
+			b.used = from
+		} else {
+			sealFiller(b.mem[from:from+rest], b.file.seed((b.base+int64(from))/int64(unit)), unit)
+		}
+	}
+	b.open--
+	if b.sealed && b.open == 0 {
+		a.dir.wakeUp()
+	}
+}

@@ -1,0 +1,156 @@
+package bucketfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"unsafe"
+)
+
+// Magic numbers name a record's kind and the format's version.
+const (
+	bucketMagic = 0x31544b42 // "BKT1"
+	fillerMagic = 0x314c4946 // "FIL1"
+	headerMagic = 0x31464b42 // "BKF1"
+)
+
+// FormatFloat32 says that a row is float32 words, little-endian. Other formats
+// are rejected until they exist.
+const FormatFloat32 = 0
+
+const (
+	bucketHeaderBytes = 32
+	keyBytes          = 8
+	// fileHeaderBytes is the space of a file's header: whole blocks of the file
+	// system, so that the first bucket starts at one.
+	fileHeaderBytes = 4096
+	// writeAlign is what writes end at a multiple of: a write that ends within
+	// a block of the file system costs that block a second time.
+	writeAlign = 4096
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// bucketBytes returns the length of a bucket before padding.
+func bucketBytes(rows, rowWords int) int {
+	return bucketHeaderBytes + rows*(keyBytes+4*rowWords)
+}
+
+// unitsOf returns how many units n bytes take.
+func unitsOf(n, unit int) int { return (n + unit - 1) / unit }
+
+// seedOf returns the start of the checksum of a record at offset units in a
+// file.
+func seedOf(table uint64, file uint32, offset int64) uint32 {
+	x := table ^ uint64(file)<<offsetBits ^ uint64(offset)
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd // the finalizer of MurmurHash3
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return uint32(x ^ x>>33)
+}
+
+// checksum is over all of b but its crc field at byte 4.
+func checksum(seed uint32, b []byte) uint32 {
+	seed = crc32.Update(seed, castagnoli, b[:4])
+	return crc32.Update(seed, castagnoli, b[8:])
+}
+
+// sealBucket writes the header of a bucket whose entries are already in b, and
+// clears what follows them.
+func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, seq uint64) {
+	n := bucketBytes(rows, rowWords)
+	le := binary.LittleEndian
+	le.PutUint32(b[0:], bucketMagic)
+	le.PutUint32(b[8:], slot)
+	le.PutUint32(b[12:], uint32(rows))
+	le.PutUint32(b[16:], uint32(n-bucketHeaderBytes))
+	le.PutUint16(b[20:], uint16(rowWords))
+	b[22], b[23] = FormatFloat32, 0
+	le.PutUint64(b[24:], seq)
+	le.PutUint32(b[4:], checksum(seed, b[:n]))
+	clear(b[n:])
+}
+
+// A Bucket is a view of encoded rows; it is valid as long as the bytes that it
+// was decoded from.
+type Bucket struct {
+	Slot uint32
+	// Seq grows with every bucket of a table: of two buckets of a slot the one
+	// with the larger Seq is newer.
+	Seq      uint64
+	rows     int
+	rowWords int
+	entries  []byte
+}
+
+// Len returns the number of rows.
+func (b *Bucket) Len() int { return b.rows }
+
+// Key returns the key of row i.
+func (b *Bucket) Key(i int) uint64 {
+	return binary.LittleEndian.Uint64(b.entries[i*(keyBytes+4*b.rowWords):])
+}
+
+// Row returns the words of row i, in place.
+func (b *Bucket) Row(i int) []float32 {
+	at := i*(keyBytes+4*b.rowWords) + keyBytes
+	row := b.entries[at : at+4*b.rowWords]
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(row))), b.rowWords)
+}
+
+// isBigEndian: rows are words in place, which needs a little-endian processor.
+var isBigEndian = *(*byte)(unsafe.Pointer(new(uint16(1)))) == 0
+
+// decodeBucket checks a bucket that starts at buf and returns its view and its
+// length before padding. reason is empty, or says what is wrong.
+func decodeBucket(buf []byte, seed uint32, rowWords int) (b Bucket, n int, reason string) {
+	le := binary.LittleEndian
+	if len(buf) < bucketHeaderBytes {
+		return b, 0, fmt.Sprintf("%d bytes, less than a header", len(buf))
+	}
+	if m := le.Uint32(buf); m != bucketMagic {
+		return b, 0, fmt.Sprintf("magic %#x, want %#x", m, uint32(bucketMagic))
+	}
+	rows, bytes := le.Uint32(buf[12:]), le.Uint32(buf[16:])
+	if uint64(bytes) > uint64(len(buf)-bucketHeaderBytes) {
+		return b, 0, fmt.Sprintf("%d bytes of entries, room for %d", bytes, len(buf)-bucketHeaderBytes)
+	}
+	n = bucketHeaderBytes + int(bytes)
+	if want, got := le.Uint32(buf[4:]), checksum(seed, buf[:n]); want != got {
+		return b, 0, fmt.Sprintf("checksum %#08x, stored %#08x", got, want)
+	}
+	// From here on the bytes are those that were written.
+	if w := int(le.Uint16(buf[20:])); w != rowWords {
+		return b, 0, fmt.Sprintf("rows of %d words, want %d", w, rowWords)
+	}
+	if buf[22] != FormatFloat32 || buf[23] != 0 {
+		return b, 0, fmt.Sprintf("value format %d.%d is unknown: written by a newer version?", buf[22], buf[23])
+	}
+	if rows > math.MaxInt32 || bucketBytes(int(rows), rowWords) != n {
+		return b, 0, fmt.Sprintf("%d rows do not take %d bytes", rows, bytes)
+	}
+	return Bucket{
+		Slot: le.Uint32(buf[8:]), Seq: le.Uint64(buf[24:]),
+		rows: int(rows), rowWords: rowWords, entries: buf[bucketHeaderBytes:n],
+	}, n, ""
+}
+
+const fillerBytes = 12
+
+// sealFiller makes b, whole units, into a filler.
+func sealFiller(b []byte, seed uint32, unit int) {
+	clear(b)
+	binary.LittleEndian.PutUint32(b[0:], fillerMagic)
+	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)/unit))
+	binary.LittleEndian.PutUint32(b[4:], checksum(seed, b[:fillerBytes]))
+}
+
+// decodeFiller returns the units of the filler that starts at buf, 0 if none
+// does. It may extend beyond buf.
+func decodeFiller(buf []byte, seed uint32) int {
+	le := binary.LittleEndian
+	if len(buf) < fillerBytes || le.Uint32(buf) != fillerMagic || le.Uint32(buf[4:]) != checksum(seed, buf[:fillerBytes]) {
+		return 0
+	}
+	return int(le.Uint32(buf[8:]))
+}

@@ -1,0 +1,228 @@
+package bucketfile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+)
+
+// encode makes a bucket in memory that rows can be viewed in.
+func encode(slot uint32, seed uint32, rowWords int, keys []uint64, value func(row, word int) float32, seq uint64) []byte {
+	n := bucketBytes(len(keys), rowWords)
+	words := make([]uint64, unitsOf(n, 512)*64)
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
+	set := &Set{opts: Options{RowWords: rowWords}, unit: 512}
+	a := Appender{dir: &directory{set: set}, buf: &appendBuffer{mem: b}, maxRows: len(keys)}
+	row := make([]float32, rowWords)
+	for i, k := range keys {
+		for w := range row {
+			row[w] = value(i, w)
+		}
+		a.Put(k, row)
+	}
+	sealBucket(b, seed, slot, len(keys), rowWords, seq)
+	return b
+}
+
+func value(row, word int) float32 { return float32(row)*1000 + float32(word) + 0.5 }
+
+func TestCodecRoundTrip(t *testing.T) {
+	for _, words := range []int{1, 3, 4, 20, 33} {
+		for _, rows := range []int{0, 1, 2, 7, 100} {
+			keys := make([]uint64, rows)
+			for i := range keys {
+				keys[i] = math.MaxUint64 - uint64(i*i)
+			}
+			buf := encode(7, 99, words, keys, value, 1<<40)
+			b, n, reason := decodeBucket(buf, 99, words)
+			if reason != "" || n != bucketBytes(rows, words) || b.Slot != 7 || b.Seq != 1<<40 || b.Len() != rows {
+				t.Fatalf("%d rows of %d words: %q, %d bytes, %+v", rows, words, reason, n, b)
+			}
+			for i, k := range keys {
+				if b.Key(i) != k {
+					t.Fatalf("key %d is %d, want %d", i, b.Key(i), k)
+				}
+				for w, v := range b.Row(i) {
+					if v != value(i, w) {
+						t.Fatalf("row %d word %d is %v", i, w, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCodecEveryBit flips every bit of a bucket, and cuts it everywhere: no
+// such bucket passes.
+func TestCodecEveryBit(t *testing.T) {
+	buf := encode(3, 5, 3, []uint64{10, 20, 30}, value, 1)
+	n := bucketBytes(3, 3)
+	for bit := range 8 * n {
+		buf[bit/8] ^= 1 << (bit % 8)
+		if _, _, reason := decodeBucket(buf, 5, 3); reason == "" {
+			t.Fatalf("bit %d of byte %d flipped unnoticed", bit%8, bit/8)
+		}
+		buf[bit/8] ^= 1 << (bit % 8)
+	}
+	for cut := range n {
+		if _, _, reason := decodeBucket(buf[:cut], 5, 3); reason == "" {
+			t.Fatalf("cut to %d bytes unnoticed", cut)
+		}
+	}
+	if _, _, reason := decodeBucket(buf, 6, 3); reason == "" {
+		t.Error("a bucket from another place passes")
+	}
+	if _, _, reason := decodeBucket(buf, 5, 4); reason == "" {
+		t.Error("a bucket with shorter rows passes")
+	}
+}
+
+// TestCodecFormats checks that formats of the future are refused by name, with
+// a right checksum.
+func TestCodecFormats(t *testing.T) {
+	for _, at := range []int{22, 23} {
+		buf := encode(3, 5, 3, []uint64{10}, value, 1)
+		buf[at] = 1
+		n := bucketBytes(1, 3)
+		sum := checksum(5, buf[:n])
+		buf[4], buf[5], buf[6], buf[7] = byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)
+		if _, _, reason := decodeBucket(buf, 5, 3); reason == "" {
+			t.Errorf("format byte %d = 1 passes", at)
+		}
+	}
+}
+
+func TestFiller(t *testing.T) {
+	b := make([]byte, 5*512)
+	sealFiller(b, 9, 512)
+	if n := decodeFiller(b[:512], 9); n != 5 {
+		t.Errorf("filler of %d units, want 5", n)
+	}
+	for i := range fillerBytes {
+		b[i] ^= 16
+		if decodeFiller(b, 9) != 0 {
+			t.Errorf("byte %d changed unnoticed", i)
+		}
+		b[i] ^= 16
+	}
+}
+
+func TestFileHeader(t *testing.T) {
+	h := fileHeader{table: 1 << 60, file: 77, unit: 512, rowWords: 20}
+	b := make([]byte, fileHeaderBytes)
+	h.seal(b)
+	if reason := h.check(b); reason != "" {
+		t.Error(reason)
+	}
+	for i := range headerBytes {
+		b[i] ^= 1
+		if h.check(b) == "" {
+			t.Errorf("byte %d changed unnoticed", i)
+		}
+		b[i] ^= 1
+	}
+	for _, other := range []fileHeader{{1, 77, 512, 20}, {1 << 60, 78, 512, 20}, {1 << 60, 77, 4096, 20}, {1 << 60, 77, 512, 21}} {
+		if other.check(b) == "" {
+			t.Errorf("header passes as %v", other)
+		}
+	}
+}
+
+func TestFileNames(t *testing.T) {
+	for _, id := range []uint32{1, 255, maxFile} {
+		if got, ok := parseFileName(42, fileName(42, id)); !ok || got != id {
+			t.Errorf("%s is file %d, %v", fileName(42, id), got, ok)
+		}
+		if _, ok := parseFileName(43, fileName(42, id)); ok {
+			t.Errorf("%s is a file of another table", fileName(42, id))
+		}
+	}
+	for _, name := range []string{"", "x.bucket", "000000000000002a-1.bucket", "000000000000002a-000000.bucket", "000000000000002a-000001", "000000000000002a-00000A.bucket", "000000000000002a-+00001.bucket"} {
+		if id, ok := parseFileName(42, name); ok {
+			t.Errorf("%q is file %d", name, id)
+		}
+	}
+}
+
+func TestLocation(t *testing.T) {
+	for _, c := range []struct {
+		file   uint32
+		offset int64
+		units  int
+	}{{1, 0, 1}, {maxFile, maxOffset, MaxUnits}, {12345, 67890, 42}} {
+		l := makeLocation(c.file, c.offset, c.units)
+		if l == 0 || l.File() != c.file || l.Offset() != c.offset || l.Units() != c.units {
+			t.Errorf("%v from %+v", l, c)
+		}
+	}
+}
+
+func TestState(t *testing.T) {
+	st := State{Snapshot: 9, UnitBytes: 512, NextFile: 100, Seq: 1 << 50, Files: []FileState{{3, 8192, 512}, {99, 1 << 30, 1 << 29}}}
+	b := st.Append(nil)
+	got, err := ParseState(b)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(st) {
+		t.Errorf("%+v, %v; want %+v", got, err, st)
+	}
+	for cut := range b {
+		if _, err := ParseState(b[:cut]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("cut to %d bytes: %v", cut, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encode(1, 0, 3, []uint64{1, 2}, value, 7), uint32(0), uint8(3))
+	f.Add(encode(1, 5, 1, nil, value, 7), uint32(5), uint8(1))
+	f.Add([]byte("BKT1"), uint32(0), uint8(0))
+	f.Fuzz(func(t *testing.T, data []byte, seed uint32, words uint8) {
+		buf := make([]byte, len(data)+8)[:len(data)]
+		copy(buf, data)
+		b, n, reason := decodeBucket(buf, seed, int(words)+1)
+		if reason != "" {
+			return
+		}
+		if n > len(buf) || n != bucketBytes(b.Len(), int(words)+1) {
+			t.Fatalf("%d bytes of %d, %d rows", n, len(buf), b.Len())
+		}
+		for i := range b.Len() {
+			_ = b.Key(i)
+			if len(b.Row(i)) != int(words)+1 {
+				t.Fatal("row of wrong length")
+			}
+		}
+	})
+}
+
+func FuzzParseState(f *testing.F) {
+	f.Add((&State{}).Append(nil))
+	f.Add((&State{Snapshot: 1, UnitBytes: 512, NextFile: 3, Files: []FileState{{2, 4096, 512}}}).Append(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		st, err := ParseState(data)
+		if err != nil {
+			return
+		}
+		again, err := ParseState(st.Append(nil))
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(st) {
+			t.Fatalf("%+v became %+v, %v", st, again, err)
+		}
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	keys := make([]uint64, 28)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range keys {
+		keys[i] = rng.Uint64()
+	}
+	buf := encode(1, 0, 20, keys, value, 7)
+	b.SetBytes(int64(len(buf)))
+	for b.Loop() {
+		if _, _, reason := decodeBucket(buf, 0, 20); reason != "" {
+			b.Fatal(reason)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package bucketfile
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrClosed is returned by every call after Close.
+	ErrClosed = errors.New("bucketfile: closed")
+	// ErrNoSpace is wrapped by a NoSpaceError and by a write that met a full
+	// disk.
+	ErrNoSpace = errors.New("bucketfile: no space")
+	// ErrCorrupt is wrapped by every CorruptionError.
+	ErrCorrupt = errors.New("bucketfile: corrupt")
+	// ErrTooLarge is wrapped by Begin for a bucket beyond MaxUnits or the append
+	// buffer: the table must split the slot.
+	ErrTooLarge = errors.New("bucketfile: bucket too large")
+	// ErrUnknownFile is wrapped by errors about a location in a file that is
+	// not there: it was released and deleted, or never existed.
+	ErrUnknownFile = errors.New("bucketfile: unknown file")
+	// ErrReleased is returned by Commit for an Appender that is finished.
+	ErrReleased = errors.New("bucketfile: appender already committed or aborted")
+)
+
+// NoSpaceError is returned by Begin before anything is written. Compaction or
+// dropping a snapshot makes room.
+type NoSpaceError struct {
+	Dir         string
+	NeedBytes   int64
+	UsedBytes   int64 // by all bucket files in the directory
+	BudgetBytes int64 // of the directory; 0 is none
+	FreeBytes   int64 // left by the file system for this append; -1: not asked
+}
+
+func (e *NoSpaceError) Error() string {
+	if e.FreeBytes >= 0 {
+		return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, whose file system has %d left: compact, drop snapshots, or free space",
+			e.NeedBytes, e.Dir, e.FreeBytes)
+	}
+	return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, which uses %d of its budget of %d: compact, drop snapshots, or raise the budget",
+		e.NeedBytes, e.Dir, e.UsedBytes, e.BudgetBytes)
+}
+
+// Unwrap makes errors.Is(err, ErrNoSpace) true.
+func (e *NoSpaceError) Unwrap() error { return ErrNoSpace }
+
+// CorruptionError says where stored bytes are not what was written.
+type CorruptionError struct {
+	File   string // with its directory
+	Offset int64  // bytes
+	Slot   uint32 // that the bucket was read for; 0 in scans and file headers
+	Reason string
+}
+
+func (e *CorruptionError) Error() string {
+	return fmt.Sprintf("bucketfile: corrupt: %s at %d, slot %d: %s", e.File, e.Offset, e.Slot, e.Reason)
+}
+
+// Unwrap makes errors.Is(err, ErrCorrupt) true.
+func (e *CorruptionError) Unwrap() error { return ErrCorrupt }

@@ -1,0 +1,321 @@
+package bucketfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"aibox/sparsetable/internal/blockio"
+)
+
+// A Request reads one bucket. The caller fills Slot, Location and User and
+// submits it; after Wait, Bucket or Err is set, and Bucket is valid until
+// Finish. It may be used again then.
+type Request struct {
+	Slot     uint32
+	Location Location
+	User     any // the caller's
+
+	Bucket Bucket
+	Err    error
+
+	file  *file
+	group *group
+	next  *Request // in group
+}
+
+// group is one device read, for one request or several neighbouring ones.
+type group struct {
+	read  blockio.Read
+	file  *file
+	buf   []byte
+	first *Request
+	left  int // requests that are not finished
+	next  *group
+}
+
+// A Queue has the requests of one goroutine on their way. Their number is not
+// bounded; each takes its bucket's size from the pool until it is finished.
+type Queue struct {
+	set  *Set
+	done blockio.Completions
+
+	ready   []*Request // finished without a read, not returned yet
+	free    *group
+	order   []place
+	reads   [][]*blockio.Read // by directory
+	ended   []*blockio.Read
+	pending int // requests submitted and not returned by Wait
+
+	deviceReads, deviceBytes uint64
+}
+
+// place sorts requests.
+type place struct {
+	loc Location
+	at  int32
+}
+
+// NewQueue returns an empty queue.
+func (s *Set) NewQueue() *Queue {
+	return &Queue{set: s, reads: make([][]*blockio.Read, len(s.dirs))}
+}
+
+// Pending returns the number of requests that Wait has not returned yet.
+func (q *Queue) Pending() int { return q.pending }
+
+// DeviceReads returns how many reads the queue has submitted to devices, and
+// their bytes.
+func (q *Queue) DeviceReads() (reads, bytes uint64) { return q.deviceReads, q.deviceBytes }
+
+// Submit starts requests, without waiting. It merges reads of buckets that lie
+// close together. Location 0 must not be requested.
+func (q *Queue) Submit(reqs []*Request) {
+	q.pending += len(reqs)
+	q.order = q.order[:0]
+	for i, r := range reqs {
+		r.Bucket, r.Err, r.next, r.group = Bucket{}, nil, nil, nil
+		q.order = append(q.order, place{r.Location, int32(i)})
+	}
+	if q.set.opts.MergeBytes > 0 {
+		slices.SortFunc(q.order, func(a, b place) int { return cmp.Compare(a.loc, b.loc) })
+	}
+	q.pinFiles(reqs)
+	var last *group // that was planned just before
+	for _, p := range q.order {
+		r := reqs[p.at]
+		if r.Err != nil {
+			q.ready = append(q.ready, r)
+			continue
+		}
+		if g := q.plan(r, last); g != nil {
+			q.reads[g.file.dir.index] = append(q.reads[g.file.dir.index], &g.read)
+			last = g
+		}
+	}
+	for i, reads := range q.reads {
+		for _, r := range reads {
+			q.start(r)
+		}
+		q.set.dirs[i].dev.Submit(&q.done, reads)
+		clear(reads)
+		q.reads[i] = reads[:0]
+	}
+}
+
+// pinFiles looks up the requests' files and pins each for each of them.
+func (q *Queue) pinFiles(reqs []*Request) {
+	s := q.set
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range q.order {
+		r := reqs[p.at]
+		if s.mu.closed {
+			r.Err = ErrClosed
+			continue
+		}
+		if r.file, r.Err = s.findLocked(r.Location); r.Err != nil {
+			var corrupt *CorruptionError
+			if errors.As(r.Err, &corrupt) {
+				corrupt.Slot = r.Slot
+			}
+			continue
+		}
+		r.file.pins++
+	}
+}
+
+// plan makes a read for r, unless r is served from an append buffer or along
+// with last, the read planned before.
+func (q *Queue) plan(r *Request, last *group) *group {
+	unit := int64(q.set.unit)
+	from := r.Location.Offset() * unit
+	to := from + int64(r.Location.Units())*unit
+	if to > r.file.written.Load() && q.fromBuffer(r, from, to) {
+		return nil
+	}
+	if last != nil && last.file == r.file && from >= last.read.Offset {
+		end := last.read.Offset + int64(last.read.Cookie)
+		if from-end <= q.set.opts.MergeBytes && to-last.read.Offset <= maxMergedBytes {
+			last.read.Cookie = uint64(max(end, to) - last.read.Offset)
+			r.next, last.first = last.first, r
+			r.group = last
+			last.left++
+			return nil
+		}
+	}
+	g := q.newGroup(r)
+	g.read = blockio.Read{File: r.file.handle, Offset: from, Cookie: uint64(to - from), User: g}
+	return g
+}
+
+// maxMergedBytes bounds a merged read: beyond it a device gains nothing from
+// one read instead of two.
+const maxMergedBytes = 128 << 10
+
+// newGroup takes a group from the free list for r alone.
+func (q *Queue) newGroup(r *Request) *group {
+	g := q.free
+	if g == nil {
+		g = new(group)
+	} else {
+		q.free = g.next
+	}
+	*g = group{file: r.file, first: r, left: 1}
+	r.group = g
+	return g
+}
+
+// start gives a planned read its buffer. Without one it reads nothing and ends
+// with an error: an empty buffer is not aligned, and the cause is told in Wait.
+func (q *Queue) start(r *blockio.Read) {
+	g := r.User.(*group)
+	n := int(r.Cookie)
+	buf, err := q.set.pool.Get(n)
+	if err != nil {
+		for req := g.first; req != nil; req = req.next {
+			req.Err = fmt.Errorf("bucketfile: read location %v of slot %d: %w", req.Location, req.Slot, err)
+		}
+		return
+	}
+	g.buf, r.Buf = buf, buf
+	q.deviceReads++
+	q.deviceBytes += uint64(n)
+}
+
+// fromBuffer serves r from the append buffer that it is in. It returns false if
+// r has reached the device meanwhile.
+func (q *Queue) fromBuffer(r *Request, from, to int64) bool {
+	d := r.file.dir
+	buf, err := q.set.pool.Get(int(to - from))
+	if err == nil {
+		d.mu.Lock()
+		found := d.copyBufferedLocked(r.file, from, buf)
+		d.mu.Unlock()
+		if !found {
+			q.set.pool.Put(buf)
+			if to > r.file.written.Load() {
+				panic(fmt.Sprintf("bucketfile: location %v is neither written nor in a buffer", r.Location))
+			}
+			return false
+		}
+		q.newGroup(r).buf = buf
+		r.decode(buf)
+	} else {
+		r.Err = fmt.Errorf("bucketfile: read location %v of slot %d: %w", r.Location, r.Slot, err)
+	}
+	q.set.unpin(r.file)
+	q.ready = append(q.ready, r)
+	return true
+}
+
+// copyBufferedLocked copies bytes of a file from the append buffer that has
+// them. REQUIRES: d.mu is held.
+func (d *directory) copyBufferedLocked(f *file, from int64, dst []byte) bool {
+	has := func(b *appendBuffer) bool {
+		if b == nil || b.file != f || from < b.base || from+int64(len(dst)) > b.base+int64(b.used) {
+			return false
+		}
+		copy(dst, b.mem[from-b.base:])
+		return true
+	}
+	return has(d.filled) || slices.ContainsFunc(d.queue, has)
+}
+
+// decode sets Bucket from the bytes at the request's location.
+func (r *Request) decode(buf []byte) {
+	f := r.file
+	offset := r.Location.Offset()
+	b, n, reason := decodeBucket(buf, f.seed(offset), f.set.opts.RowWords)
+	switch {
+	case reason != "":
+	case b.Slot != r.Slot:
+		reason = fmt.Sprintf("bucket of slot %d", b.Slot)
+	case unitsOf(n, f.set.unit) != r.Location.Units():
+		reason = fmt.Sprintf("bucket of %d bytes in %d units", n, r.Location.Units())
+	default:
+		r.Bucket = b
+		return
+	}
+	r.Err = f.corrupt(offset*int64(f.set.unit), r.Slot, reason)
+}
+
+// Wait appends finished requests to dst, atLeast as many (all, where fewer are
+// pending; at least one) and perhaps more, in any order. With nothing pending
+// it returns dst at once. Checksums are verified here, on the caller's
+// processor.
+func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
+	from := len(dst)
+	atLeast = min(max(atLeast, 1), q.pending)
+	dst = append(dst, q.ready...)
+	clear(q.ready)
+	q.ready = q.ready[:0]
+	for len(dst)-from < atLeast {
+		q.ended = q.done.Wait(q.ended[:0], atLeast-(len(dst)-from))
+		for _, read := range q.ended {
+			g := read.User.(*group)
+			for r := g.first; r != nil; r = r.next {
+				switch {
+				case r.Err != nil: // no buffer
+				case read.Err != nil:
+					r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, read.Err)
+				default:
+					at := r.Location.Offset()*int64(q.set.unit) - read.Offset
+					r.decode(g.buf[at:][:r.Location.Units()*q.set.unit])
+				}
+				dst = append(dst, r)
+			}
+		}
+		q.unpinEnded()
+	}
+	q.pending -= len(dst) - from
+	return dst
+}
+
+// unpinEnded drops the pins of the requests that have ended.
+func (q *Queue) unpinEnded() {
+	q.set.mu.Lock()
+	defer q.set.mu.Unlock()
+	for _, read := range q.ended {
+		g := read.User.(*group)
+		for r := g.first; r != nil; r = r.next {
+			q.set.unpinLocked(g.file)
+		}
+	}
+	clear(q.ended)
+}
+
+// Finish gives back the buffers of requests that Wait returned. Their Buckets
+// must not be looked at any more.
+func (q *Queue) Finish(reqs []*Request) {
+	for _, r := range reqs {
+		g := r.group
+		r.Bucket, r.group, r.file, r.next = Bucket{}, nil, nil, nil
+		if g == nil {
+			continue
+		}
+		if g.left--; g.left > 0 {
+			continue
+		}
+		if g.buf != nil {
+			q.set.pool.Put(g.buf)
+		}
+		*g = group{next: q.free}
+		q.free = g
+	}
+}
+
+// Read reads one bucket and calls fn with it. For tools; many reads belong in a
+// Queue.
+func (s *Set) Read(slot uint32, loc Location, fn func(*Bucket) error) error {
+	q := s.NewQueue()
+	r := &Request{Slot: slot, Location: loc}
+	q.Submit([]*Request{r})
+	done := q.Wait(nil, 1)
+	defer q.Finish(done)
+	if r.Err != nil {
+		return r.Err
+	}
+	return fn(&r.Bucket)
+}

@@ -1,0 +1,173 @@
+package bucketfile
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"aibox/sparsetable/internal/blockio"
+)
+
+// file is one bucket file. It is deleted as soon as it has no live bytes, no
+// holders and no pins.
+type file struct {
+	set  *Set
+	dir  *directory
+	id   uint32
+	name string
+
+	// handle is set before the first byte is written, by the directory's
+	// goroutine, and read by others only below written.
+	handle blockio.File
+	// written is how many bytes are on the device; what lies above is in an
+	// append buffer, or nowhere.
+	written atomic.Int64
+
+	// Under Set.mu:
+
+	live    int64 // bytes of committed buckets that were not released
+	holders int   // snapshots
+	// pins are requests on their way, append buffers, syncs and scans, and 1
+	// for the file that a directory appends to.
+	pins  int
+	bytes int64 // that the file takes of the budget
+	// valid is how far the file holds records: what was committed, for files of
+	// an earlier run what was durable.
+	valid  int64
+	ended  bool // nothing is appended any more; true for files of an earlier run
+	doomed bool // handed to the directory's goroutine for deletion
+}
+
+func (f *file) path() string { return f.dir.dev.Dir() + "/" + f.name }
+
+func (f *file) corrupt(offset int64, slot uint32, reason string) error {
+	return &CorruptionError{File: f.path(), Offset: offset, Slot: slot, Reason: reason}
+}
+
+// seed of the checksum of a record at offset units.
+func (f *file) seed(offset int64) uint32 { return seedOf(f.set.opts.Table, f.id, offset) }
+
+func (f *file) closeHandle() {
+	if f.handle != nil {
+		// Nothing depends on a close: what must be durable is synced.
+		_ = f.handle.Close()
+		f.handle = nil
+	}
+}
+
+// unpin drops a pin and deletes the file if it was what kept it.
+func (s *Set) unpin(f *file) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unpinLocked(f)
+}
+
+// unpinLocked is unpin. REQUIRES: s.mu is held.
+func (s *Set) unpinLocked(f *file) {
+	if f.pins--; f.pins < 0 {
+		panic(fmt.Sprintf("bucketfile: file %d unpinned too often", f.id))
+	}
+	s.dropIfDeadLocked(f)
+}
+
+// dropIfDeadLocked hands a file that nothing needs to its directory for
+// deletion. REQUIRES: s.mu is held.
+func (s *Set) dropIfDeadLocked(f *file) {
+	if f.live != 0 || f.holders != 0 || f.pins != 0 || f.doomed {
+		return
+	}
+	f.doomed = true
+	delete(s.mu.files, f.id)
+	d := f.dir
+	d.doomedMu.Lock()
+	d.doomed = append(d.doomed, f)
+	d.doomedMu.Unlock()
+	d.wakeUp()
+}
+
+// findLocked returns the file of a location. REQUIRES: s.mu is held.
+func (s *Set) findLocked(loc Location) (*file, error) {
+	f := s.mu.files[loc.File()]
+	if f == nil {
+		return nil, fmt.Errorf("%w: location %v", ErrUnknownFile, loc)
+	}
+	if end := (loc.Offset() + int64(loc.Units())) * int64(s.unit); loc.Offset()*int64(s.unit) < fileHeaderBytes || end > f.valid {
+		return nil, f.corrupt(loc.Offset()*int64(s.unit), 0, fmt.Sprintf("location %v lies outside the file's %d bytes", loc, f.valid))
+	}
+	return f, nil
+}
+
+// Release says that the bucket at loc is superseded: the table no longer refers
+// to it, snapshots may. Location 0 is ignored.
+func (s *Set) Release(loc Location) error {
+	if loc == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, err := s.findLocked(loc)
+	if err != nil {
+		return fmt.Errorf("bucketfile: release: %w", err)
+	}
+	n := int64(loc.Units()) * int64(s.unit)
+	if n > f.live {
+		return fmt.Errorf("bucketfile: release: location %v has %d bytes, file %s has %d live: released twice", loc, n, f.path(), f.live)
+	}
+	f.live -= n
+	s.dropIfDeadLocked(f)
+	return nil
+}
+
+// Hold keeps, for a snapshot, every file with live buckets until Unhold, and
+// returns the state that goes with the snapshot's locations. Call it at the
+// instant at which the locations are captured, with no bucket between its
+// Commit and the Release of its predecessor; call Flush before the snapshot is
+// committed.
+func (s *Set) Hold(snapshot uint64) (State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return State{}, ErrClosed
+	}
+	if s.mu.holds[snapshot] != nil {
+		return State{}, fmt.Errorf("bucketfile: snapshot %d holds files already", snapshot)
+	}
+	held := []*file{}
+	for _, f := range s.sortedFilesLocked() {
+		if f.live > 0 {
+			f.holders++
+			held = append(held, f)
+		}
+	}
+	s.mu.holds[snapshot] = held
+	return s.stateLocked(snapshot), nil
+}
+
+// Unhold gives up the files of a snapshot: after the catalog has dropped it
+// durably, or when it could not be committed.
+func (s *Set) Unhold(snapshot uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.mu.holds[snapshot]
+	if held == nil {
+		return fmt.Errorf("bucketfile: snapshot %d holds no files", snapshot)
+	}
+	delete(s.mu.holds, snapshot)
+	for _, f := range held {
+		f.holders--
+		s.dropIfDeadLocked(f)
+	}
+	return nil
+}
+
+// Snapshots returns the snapshots that hold files, in ascending order.
+func (s *Set) Snapshots() []uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := make([]uint64, 0, len(s.mu.holds))
+	for id := range s.mu.holds {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

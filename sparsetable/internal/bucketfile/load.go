@@ -1,0 +1,128 @@
+package bucketfile
+
+import (
+	"context"
+	"fmt"
+)
+
+// stray is a bucket file that no snapshot knows.
+type stray struct {
+	dir  *directory
+	name string
+}
+
+// load opens the files of the states, of which the first is the current one,
+// and deletes the others.
+func (s *Set) load(ctx context.Context, states []State) error {
+	union := map[uint32]FileState{}
+	for i, st := range states {
+		s.mu.nextFile = max(s.mu.nextFile, st.NextFile)
+		s.seq.Store(max(s.seq.Load(), st.Seq))
+		for _, f := range st.Files {
+			u := union[f.File]
+			u.File, u.Bytes = f.File, max(u.Bytes, f.Bytes)
+			if i == 0 {
+				u.LiveBytes = f.LiveBytes
+			}
+			union[f.File] = u
+		}
+	}
+	where, strays, err := s.findFiles(union)
+	if err != nil {
+		return err
+	}
+	for id, fs := range union {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("bucketfile: open: %w", err)
+		}
+		if where[id] == nil {
+			return fmt.Errorf("%w: %s is in none of the directories", ErrUnknownFile, fileName(s.opts.Table, id))
+		}
+		if err := s.loadFile(where[id], fs); err != nil {
+			return err
+		}
+	}
+	for _, st := range states {
+		if st.NextFile == 0 { // the zero State
+			continue
+		}
+		if s.mu.holds[st.Snapshot] != nil {
+			return fmt.Errorf("bucketfile: open: snapshot %d is given twice", st.Snapshot)
+		}
+		held := []*file{}
+		for _, fs := range st.Files {
+			f := s.mu.files[fs.File]
+			f.holders++
+			held = append(held, f)
+		}
+		s.mu.holds[st.Snapshot] = held
+	}
+	// Only now, when everything that the states need is there.
+	for _, st := range strays {
+		if err := st.dir.dev.Remove(st.name); err != nil {
+			return fmt.Errorf("bucketfile: delete a file that nothing refers to: %w", err)
+		}
+	}
+	return nil
+}
+
+// findFiles looks for the table's files in all directories.
+func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*directory, strays []stray, err error) {
+	where = map[uint32]*directory{}
+	for _, d := range s.dirs {
+		names, err := d.dev.List()
+		if err != nil {
+			return nil, nil, fmt.Errorf("bucketfile: list %s: %w", d.dev.Dir(), err)
+		}
+		for _, name := range names {
+			id, ok := parseFileName(s.opts.Table, name)
+			if !ok {
+				continue
+			}
+			s.mu.nextFile = max(s.mu.nextFile, id+1)
+			if _, ok := wanted[id]; !ok {
+				strays = append(strays, stray{d, name})
+			} else if other := where[id]; other != nil {
+				return nil, nil, fmt.Errorf("bucketfile: %s is both in %s and in %s: remove the copy", name, other.dev.Dir(), d.dev.Dir())
+			} else {
+				where[id] = d
+			}
+		}
+	}
+	return where, strays, nil
+}
+
+// loadFile opens a file of an earlier run and checks its header.
+func (s *Set) loadFile(d *directory, fs FileState) error {
+	f := &file{set: s, dir: d, id: fs.File, name: fileName(s.opts.Table, fs.File), live: fs.LiveBytes, valid: fs.Bytes, ended: true}
+	handle, err := d.dev.OpenFile(f.name)
+	if err != nil {
+		return fmt.Errorf("bucketfile: open: %w", err)
+	}
+	f.handle = handle
+	s.mu.files[f.id] = f // Open closes it on errors
+	if f.bytes, err = handle.Size(); err != nil {
+		return fmt.Errorf("bucketfile: open: %w", err)
+	}
+	if f.bytes < max(fs.Bytes, fileHeaderBytes) {
+		return f.corrupt(f.bytes, 0, fmt.Sprintf("the file has %d bytes, %d were durable", f.bytes, fs.Bytes))
+	}
+	buf, err := s.pool.Get(fileHeaderBytes)
+	if err != nil {
+		return fmt.Errorf("bucketfile: open: %w", err)
+	}
+	defer s.pool.Put(buf)
+	if _, err := handle.ReadAt(buf, 0); err != nil {
+		return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
+	}
+	if reason := s.headerOf(f.id).check(buf); reason != "" {
+		return f.corrupt(0, 0, reason)
+	}
+	f.written.Store(fs.Bytes)
+	d.used.Add(f.bytes)
+	return nil
+}
+
+func (s *Set) headerOf(file uint32) fileHeader {
+	return fileHeader{table: s.opts.Table, file: file, unit: s.unit, rowWords: s.opts.RowWords}
+}

@@ -1,0 +1,142 @@
+package bucketfile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// A Candidate is a file that compaction may empty.
+type Candidate struct {
+	File      uint32
+	Directory int // in the order of Options.Devices
+	Bytes     int64
+	LiveBytes int64
+	Holders   int // snapshots
+}
+
+// CompactionCandidates returns the files with dead bytes to which nothing is
+// appended any more, those first that free the most for what must be moved.
+// Files that snapshots hold come last: moving their buckets frees nothing
+// before they are given up.
+func (s *Set) CompactionCandidates() []Candidate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Candidate
+	for _, f := range s.sortedFilesLocked() {
+		if f.ended && f.written.Load() >= f.valid && f.live < f.bytes-fileHeaderBytes {
+			all = append(all, Candidate{File: f.id, Bytes: f.bytes, LiveBytes: f.live, Holders: f.holders, Directory: f.dir.index})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Candidate) int {
+		if (a.Holders > 0) != (b.Holders > 0) {
+			return cmp.Compare(a.Holders, b.Holders)
+		}
+		return cmp.Compare(float64(a.LiveBytes)/float64(a.Bytes), float64(b.LiveBytes)/float64(b.Bytes))
+	})
+	return all
+}
+
+// maxScanErrors bounds the corruptions that one scan reports.
+const maxScanErrors = 16
+
+// ScanFile reads a file from its start in large reads and calls fn with every
+// bucket that was written to the device, live or not: the caller compares loc
+// with where its slot is now. The bucket is valid during the call. An error of
+// fn ends the scan and is returned. Corrupt places are skipped, the buckets
+// after them are still found; ScanFile returns their CorruptionErrors joined,
+// the first 16 of them.
+func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *Bucket) error) error {
+	s.mu.Lock()
+	f := s.mu.files[id]
+	closed := s.mu.closed
+	if f != nil {
+		f.pins++
+	}
+	s.mu.Unlock()
+	if f == nil {
+		return fmt.Errorf("%w: scan file %d", ErrUnknownFile, id)
+	}
+	defer s.unpin(f)
+	if closed {
+		return ErrClosed
+	}
+	s.mu.Lock()
+	end := min(f.written.Load(), f.valid)
+	s.mu.Unlock()
+	buf, err := s.pool.Get(s.opts.BufferBytes)
+	if err != nil {
+		return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
+	}
+	defer s.pool.Put(buf)
+	sc := scanner{set: s, file: f, fn: fn}
+	// Each round reads from the first record that is not known entirely.
+	for at := int64(fileHeaderBytes); at < end; {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
+		}
+		n, err := f.handle.ReadAt(buf[:min(int64(len(buf)), end-at)], at)
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
+		}
+		if n < s.unit {
+			return f.corrupt(at, 0, "the file ends here")
+		}
+		next, err := sc.chunk(buf[:n], at, at+int64(n) >= end)
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+	return errors.Join(sc.errs...)
+}
+
+// scanner is the state of a ScanFile.
+type scanner struct {
+	set  *Set
+	file *file
+	fn   func(loc Location, b *Bucket) error
+	errs []error
+	bad  bool // the last unit was not the start of a record
+}
+
+// chunk goes through the records in buf, which starts at base, and returns
+// where the next chunk starts. A record that fails where buf ends is tried again
+// in the next chunk, unless this one is the last or the record came first.
+func (sc *scanner) chunk(buf []byte, base int64, last bool) (int64, error) {
+	unit, f := sc.set.unit, sc.file
+	for at := 0; at < len(buf); {
+		offset := (base + int64(at)) / int64(unit)
+		seed := f.seed(offset)
+		if n := decodeFiller(buf[at:], seed); n > 0 {
+			at += n * unit
+			sc.bad = false
+			if at >= len(buf) {
+				return base + int64(at), nil
+			}
+			continue
+		}
+		b, n, reason := decodeBucket(buf[at:], seed, sc.set.opts.RowWords)
+		if reason == "" {
+			units := unitsOf(n, unit)
+			if err := sc.fn(makeLocation(f.id, offset, units), &b); err != nil {
+				return 0, err
+			}
+			at += units * unit
+			sc.bad = false
+			continue
+		}
+		if !last && at > 0 && len(buf)-at < min(MaxUnits*unit, sc.set.opts.BufferBytes-fileHeaderBytes) {
+			return base + int64(at), nil
+		}
+		if !sc.bad && len(sc.errs) < maxScanErrors {
+			sc.errs = append(sc.errs, f.corrupt(base+int64(at), 0, reason))
+		}
+		sc.bad = true
+		at += unit
+	}
+	return base + int64(len(buf)), nil
+}

@@ -1,0 +1,64 @@
+package bucketfile
+
+// Space is what bucket files take.
+type Space struct {
+	Files       int
+	TotalBytes  int64 // headers, padding and dead buckets included
+	LiveBytes   int64 // of buckets that the table refers to
+	HeldBytes   int64 // of files that snapshots hold
+	BudgetBytes int64 // 0: no limit
+}
+
+// Amplification returns total per live bytes; 0 for an empty table.
+func (sp Space) Amplification() float64 {
+	if sp.LiveBytes == 0 {
+		return 0
+	}
+	return float64(sp.TotalBytes) / float64(sp.LiveBytes)
+}
+
+// Space returns the space of all directories together, and of each in the order
+// of Options.Devices. The total of a directory includes files whose deletion is
+// under way.
+func (s *Set) Space() (all Space, each []Space) {
+	each = make([]Space, len(s.dirs))
+	s.mu.Lock()
+	for _, f := range s.mu.files {
+		e := &each[f.dir.index]
+		e.Files++
+		e.LiveBytes += f.live
+		if f.holders > 0 {
+			e.HeldBytes += f.bytes
+		}
+	}
+	s.mu.Unlock()
+	for i, d := range s.dirs {
+		d.mu.Lock()
+		each[i].TotalBytes = d.used.Load()
+		if d.filled != nil {
+			each[i].TotalBytes += int64(d.filled.used)
+		}
+		d.mu.Unlock()
+		each[i].BudgetBytes = d.budget
+		all.Files += each[i].Files
+		all.TotalBytes += each[i].TotalBytes
+		all.LiveBytes += each[i].LiveBytes
+		all.HeldBytes += each[i].HeldBytes
+		all.BudgetBytes += each[i].BudgetBytes
+	}
+	return all, each
+}
+
+// BufferedBytes returns the memory of append buffers in use.
+func (s *Set) BufferedBytes() int64 {
+	var n int64
+	for _, d := range s.dirs {
+		d.mu.Lock()
+		n += int64(len(d.queue)) * int64(s.opts.BufferBytes)
+		if d.filled != nil {
+			n += int64(s.opts.BufferBytes)
+		}
+		d.mu.Unlock()
+	}
+	return n
+}
