@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -140,5 +139,3 @@ func load(t *testing.T, dir string, set ...string) *Loaded {
 	})
 	return l
 }
-
-func sprint(v any) string { return fmt.Sprintf("%v", v) }
