@@ -3,7 +3,6 @@ package trainer
 import (
 	"context"
 
-	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/metrics"
@@ -29,7 +28,7 @@ type evaluation struct {
 
 // run evaluates everything that r yields. Examples without a label (predict)
 // must be counted by each, not here: labelled says whether there are labels.
-func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, groups bool) (metrics.Report, []pipeline.StageStats, error) {
+func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, groups bool) (metrics.Report, error) {
 	acc := metrics.New(metrics.Options{
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.shift,
 	})
@@ -57,9 +56,8 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 		},
 		passDone: func(p *reader.Pass) { ev.status.bytes(p.Bytes) },
 	}
-	stages, err := f.run(ctx)
-	if err != nil {
-		return metrics.Report{}, stages, err
+	if _, err := f.run(ctx); err != nil {
+		return metrics.Report{}, err
 	}
-	return acc.Report(), stages, nil
+	return acc.Report(), nil
 }

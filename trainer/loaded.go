@@ -138,6 +138,6 @@ func (l *Loaded) read(ctx context.Context, phase Phase, uris, columns []string, 
 		engine: l.engine, table: l.table, status: l.opts.Status, shift: logShare(l.Saved.KeptShare), each: each,
 		readQueue: l.Job.Pipeline.ReadQueue, pullQueue: l.Job.Pipeline.PullQueue,
 	}
-	rep, _, err := ev.run(ctx, rd, each == nil, o.GroupBy != "")
+	rep, err := ev.run(ctx, rd, each == nil, o.GroupBy != "")
 	return rep, readingSummary(rd.Counts()), err
 }

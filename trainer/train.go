@@ -435,7 +435,7 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 		engine: r.engine, table: r.table, status: r.opts.Status, shift: logShare(r.job.Data.NegativeSampling),
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 	}
-	report, _, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
+	report, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
 	if epoch == 1 {
 		r.summary.EvalRows = readingSummary(rd.Counts())
 	}

@@ -69,7 +69,7 @@ func (s Schedule) Multiplier(t int64) float32 {
 		return float32(float64(t) / float64(c.WarmupSteps))
 	}
 	steps := t - c.WarmupSteps
-	m := 1.0
+	var m float64
 	switch c.Decay {
 	case "linear":
 		m = c.between(1 - c.progress(steps))
