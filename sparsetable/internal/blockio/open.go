@@ -101,5 +101,20 @@ type engine interface {
 
 // openEngine starts the engine that the options ask for.
 func openEngine(d *osDevice, opts Options) (engine, error) {
-	return newPreadEngine(d, opts.QueueDepth), nil
+	if opts.Engine != enginePread {
+		e, err := newURingEngine(d, opts.QueueDepth)
+		if err == nil {
+			return e, nil
+		}
+		if opts.Engine == engineURing {
+			return nil, fmt.Errorf("blockio: %s: %w", d.dir, err)
+		}
+		opts.Logger.Warn("io_uring is not to be had here, reads go through blocking calls in many threads, which is slower: allow io_uring_setup in the container's seccomp profile and in kernel.io_uring_disabled",
+			"dir", d.dir, "cause", err)
+	}
+	return newPreadEngine(d, min(opts.QueueDepth, maxPreadThreads)), nil
 }
+
+// maxPreadThreads bounds the pread engine: 128 threads reach the best rate that
+// was measured on an NVMe device, more only cost memory.
+const maxPreadThreads = 128
