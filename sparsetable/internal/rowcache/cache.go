@@ -153,8 +153,7 @@ func New(o Options) (*Cache, error) {
 	c.mu.open = make([]uint32, 0, c.maxSlabs)
 	c.mu.dir.segs = make([][]uint32, 0, segmentsFor(c.maxSlabs<<c.shift))
 	if r.window {
-		c.mu.win.init(o.LookaheadPasses, o.MaxBytes)
-		c.mu.bytes += c.mu.win.bytes()
+		c.mu.win.init(o.LookaheadPasses, min(o.MaxBytes/windowShare, o.MaxBytes-c.minBytes()))
 	}
 	if err := c.addSlab(); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -224,6 +223,10 @@ func (c *Cache) mapped() int {
 	return n
 }
 
+// budget is what slabs may make of the bytes: the window's are set aside where
+// it waits for them.
+func (c *Cache) budget() int64 { return c.mu.maxBytes - c.mu.win.waiting }
+
 // addSlab makes room for 2^shift more rows. It returns errFull when the budget
 // does not allow it.
 func (c *Cache) addSlab() error {
@@ -231,7 +234,7 @@ func (c *Cache) addSlab() error {
 	for at < len(c.mu.slabs) && c.mu.slabs[at].memory != nil {
 		at++
 	}
-	if int64(at) == c.maxSlabs || c.mu.bytes+c.slabNeed() > c.mu.maxBytes {
+	if int64(at) == c.maxSlabs || c.mu.bytes+c.slabNeed() > c.budget() {
 		return errFull
 	}
 	for segs := segmentsFor(int64(c.mapped()+1) << c.shift); int64(len(c.mu.dir.segs)) < segs; {

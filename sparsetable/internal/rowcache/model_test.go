@@ -314,11 +314,7 @@ func (c *Cache) checkBytes() error {
 	for _, s := range c.mu.dir.segs {
 		n += int64(4 * len(s))
 	}
-	if c.mu.win.passes == 0 {
-		n += c.mu.win.bytes()
-	} else {
-		n += int64(8 * (len(c.mu.win.table) + len(c.mu.win.doors)))
-	}
+	n += int64(8 * (len(c.mu.win.table) + len(c.mu.win.doors)))
 	if n != c.mu.bytes {
 		return errors.New("the bytes counted are not those mapped")
 	}
@@ -326,6 +322,7 @@ func (c *Cache) checkBytes() error {
 }
 
 func (m *model) resize(least, most int64) {
+	least += m.c.mu.win.bytes()
 	n := least + m.rng.Int64N(most-least+1)
 	if err := m.c.SetMaxBytes(n); err != nil {
 		m.t.Fatal(err)
@@ -336,7 +333,7 @@ func (m *model) resize(least, most int64) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if b := m.c.Bytes(); kept != (b <= n) {
+	if b := m.c.Bytes(); kept && b > n || !kept && b+m.c.mu.win.waiting <= n {
 		m.t.Fatalf("Shrink says %v at %d bytes of %d", kept, b, n)
 	}
 	clear(m.byRef)

@@ -10,16 +10,17 @@ import (
 // else takes memory beside the cache may grow and shrink. Where the cache holds
 // more than that, Shrink gives it back.
 func (c *Cache) SetMaxBytes(n int64) error {
-	if need := c.minBytes(); n < need {
-		return fmt.Errorf("rowcache: budget of %d bytes: want at least %d", n, need)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if need := c.minBytes() + c.mu.win.bytes(); n < need {
+		return fmt.Errorf("rowcache: budget of %d bytes: want at least %d", n, need)
+	}
 	c.mu.maxBytes = n
 	return nil
 }
 
-// Shrink takes a step towards the budget and reports whether it is kept.
+// Shrink takes a step towards the budget and reports whether it is kept, room
+// for the window of announced passes included.
 // It empties one slab at a time, the one with the fewest rows, by moving idle
 // rows into free rows of other slabs, and unmaps it once nothing is left in it;
 // rows that are pinned, taken or have nowhere to go make it wait. So before it,
@@ -27,7 +28,7 @@ func (c *Cache) SetMaxBytes(n int64) error {
 func (c *Cache) Shrink() (kept bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.mu.bytes > c.mu.maxBytes {
+	for c.mu.bytes > c.budget() {
 		if c.mu.retired < 0 && !c.retireLocked() {
 			return false, nil
 		}
@@ -96,10 +97,10 @@ func (c *Cache) emptyLocked() bool {
 
 // takeMapped is take without a new slab.
 func (c *Cache) takeMapped() (ref uint32, ok bool) {
-	limit := c.mu.maxBytes
+	kept := c.mu.maxBytes
 	c.mu.maxBytes = 0
 	ref, err := c.take()
-	c.mu.maxBytes = limit
+	c.mu.maxBytes = kept
 	return ref, err == nil
 }
 

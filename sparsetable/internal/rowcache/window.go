@@ -2,6 +2,7 @@ package rowcache
 
 import (
 	"errors"
+	"fmt"
 	"math/bits"
 	"unsafe"
 
@@ -29,12 +30,13 @@ import (
 // had to, and that is all.
 type window struct {
 	limit   int64 // bytes it may take
+	waiting int64 // bytes it waits for, because rows have the budget
 	wanted  int   // Options.LookaheadPasses
 	passes  int   // how far it looks at present; 0 until the first Announce
 	perGrp  int64 // passes in a group
 	current int64 // group of the pass last pulled; -1: none
 	newest  int64 // group last announced
-	lost    int64 // keys of the present pass that found their line full
+	lost    int64 // keys of the present pass whose line was full
 
 	table []uint64
 	doors []uint64
@@ -45,9 +47,10 @@ type window struct {
 const (
 	setBits = 52
 	setMask = 1<<setBits - 1
-	// maxAhead is the reach in groups: one bit of the set is the group that is
-	// being pulled, one lies between the newest and it.
-	maxAhead = 50
+	// maxAhead is the reach in groups, counted from the one pulled last, whose
+	// bit of the set stays free: the group to be pulled next and maxLook more.
+	maxAhead = setBits - 1
+	maxLook  = maxAhead - 1
 
 	lineEntries = 8
 	doorCount   = 4
@@ -66,42 +69,49 @@ const (
 	windowShare = 8
 )
 
-func (w *window) init(passes int, maxBytes int64) {
-	*w = window{wanted: passes, limit: maxBytes / windowShare, current: -1, newest: -1, perGrp: 1}
-	if passes > maxAhead {
-		w.perGrp = int64(passes+maxAhead-1) / maxAhead
+func (w *window) init(passes int, limit int64) {
+	*w = window{wanted: passes, limit: limit, current: -1, newest: -1, perGrp: 1}
+	if passes > maxLook {
+		w.perGrp = int64(passes+maxLook-1) / maxLook
 	}
 }
 
-// bytes is what the window takes; before the first Announce, what it may take.
-func (w *window) bytes() int64 {
-	if w.passes == 0 {
-		return w.limit
-	}
-	return int64(len(w.table)+len(w.doors)) * 8
-}
+// bytes is what the window takes.
+func (w *window) bytes() int64 { return int64(len(w.table)+len(w.doors)) * 8 }
 
-// open makes a window for passes of n keys.
-func (w *window) open(n int) error {
-	perPass := float64(max(n, 512)) * (tableBytesPerKey + doorBytesPerKey)
-	fit := int(float64(w.limit-4*pageBytes) / perPass)
-	passes := w.wanted
+// plan is how many passes of that many keys the window can hold, and what it
+// takes for them.
+func (w *window) plan(keys int) (passes int, tableBytes, doorBytes int64) {
+	perPass := float64(max(keys, 512))
+	fit := float64(w.limit-2*pageBytes) / (tableBytesPerKey + doorBytesPerKey)
+	passes = w.wanted
 	if passes == 0 {
-		passes = maxAhead
+		passes = maxLook
 	}
-	passes = max(1, min(passes, fit))
-	keys := min(perPass*float64(passes), float64(w.limit-4*pageBytes)) / (tableBytesPerKey + doorBytesPerKey)
-	table, err := offheap.Map(int(roundUp(int64(keys*tableBytesPerKey), pageBytes)))
+	// Beyond the passes to look at there is the one about to be pulled.
+	passes = min(passes, int(fit/perPass)-1)
+	if passes < 1 {
+		return 0, 0, 0
+	}
+	keysAll := perPass * float64(passes+1)
+	return passes, roundUp(int64(keysAll*tableBytesPerKey), pageBytes), roundUp(int64(keysAll*doorBytesPerKey), pageBytes)
+}
+
+// open makes the window as planned.
+func (w *window) open(passes int, tableBytes, doorBytes int64) error {
+	table, err := offheap.Map(int(tableBytes))
 	if err != nil {
 		return err
 	}
-	doors, err := offheap.Map(int(roundUp(int64(keys*doorBytesPerKey), pageBytes)))
+	doors, err := offheap.Map(int(doorBytes))
 	if err != nil {
-		return errors.Join(err, offheap.Unmap(table))
+		return errors.Join(err, offheap.Unmap(bytesOf(offheap.Uint64s(table))))
 	}
 	w.passes = passes
 	w.table, w.doors = offheap.Uint64s(table), offheap.Uint64s(doors)
-	w.span = max(1, (int64(passes)/w.perGrp+doorCount-2)/(doorCount-1))
+	// Filters for the reach of passes/perGrp + 1 groups lie in doorCount - 1
+	// spans and the part of one more.
+	w.span = (int64(passes)/w.perGrp + doorCount - 1) / (doorCount - 1)
 	for i := range w.epoch {
 		w.epoch[i] = -1
 	}
@@ -232,12 +242,47 @@ func (w *window) advance(g int64) {
 	w.current = g
 }
 
-// shrink looks less far where many keys of a pass found no room.
-func (w *window) shrink(keys int) {
-	if w.lost > int64(keys/20) && w.passes > 1 {
-		w.passes -= max(1, w.passes/8)
+// Lookahead sizes the window for passes of that many keys and returns how many
+// passes beyond the one to be pulled next Announce takes note of: whoever
+// announces should be so far ahead and no farther. Only the first call decides,
+// and the first Announce is one. 0: the policy does not look ahead.
+func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.rules.window {
+		return 0, nil
 	}
-	w.lost = 0
+	if _, err := c.openWindowLocked(passKeys); err != nil {
+		return 0, err
+	}
+	if c.mu.win.passes == 0 {
+		passes, _, _ = c.mu.win.plan(passKeys)
+		return passes, nil
+	}
+	return c.mu.win.passes, nil
+}
+
+// openWindowLocked reports whether there is a window. Where rows have taken the
+// budget before the first pass was announced, Shrink makes room for it.
+func (c *Cache) openWindowLocked(passKeys int) (open bool, err error) {
+	w := &c.mu.win
+	if !c.rules.window || w.passes > 0 {
+		return w.passes > 0, nil
+	}
+	passes, table, doors := w.plan(passKeys)
+	if passes == 0 {
+		return false, nil
+	}
+	w.waiting = 0
+	if c.mu.bytes+table+doors > c.mu.maxBytes {
+		w.waiting = table + doors
+		return false, nil
+	}
+	if err := w.open(passes, table, doors); err != nil {
+		return false, fmt.Errorf("rowcache: make room for announced passes: %w", err)
+	}
+	c.mu.bytes += w.bytes()
+	return true, nil
 }
 
 // Announce tells the Lookahead policy that pass will need keys. Passes are
@@ -251,17 +296,15 @@ func (c *Cache) Announce(pass int64, keys, hashes []uint64) (noted bool, err err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := &c.mu.win
-	if w.passes == 0 {
-		c.mu.bytes -= w.bytes()
-		err := w.open(len(keys))
-		c.mu.bytes += w.bytes()
-		if err != nil {
-			return false, err
-		}
-		w.current = max(w.current, pass/w.perGrp-1)
+	if open, err := c.openWindowLocked(len(keys)); !open {
+		c.mu.stats.NotAnnounced += int64(len(keys))
+		return false, err
+	}
+	if w.newest < 0 && w.current < 0 { // passes need not begin at 0
+		w.current = pass/w.perGrp - 1
 	}
 	g := pass / w.perGrp
-	if g <= w.current || pass > (w.current+1)*w.perGrp+int64(w.passes)-1 {
+	if g <= w.current || pass > (w.current+1)*w.perGrp+int64(w.passes) {
 		c.mu.stats.NotAnnounced += int64(len(keys))
 		return false, nil
 	}
@@ -275,7 +318,8 @@ func (c *Cache) Announce(pass int64, keys, hashes []uint64) (noted bool, err err
 			return true, nil // it is being pulled by now
 		}
 	}
-	w.shrink(len(keys))
+	c.mu.stats.NotAnnounced += w.lost
+	w.lost = 0
 	return true, nil
 }
 
