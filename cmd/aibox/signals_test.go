@@ -53,6 +53,9 @@ func startEndless(t *testing.T, args ...string) (*exec.Cmd, func() string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	// Nothing below waits for ever on a job that does not end.
+	watchdog := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() { watchdog.Stop() })
 	lines := bufio.NewReader(stderr)
 	line, err := lines.ReadString('\n')
 	if err != nil || !strings.Contains(line, "epoch trained") {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -20,15 +21,20 @@ func printSummary(w io.Writer, s *trainer.Summary) error {
 		s.ModelKind, s.Examples, s.ElapsedSeconds, s.ExamplesPerSec, s.KeptEpoch, s.Steps)
 
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "metrics\texamples\tAUC\tlog loss\tnorm. entropy\tCOPC\tgroup AUC\tbase rate\t")
+	groups := slices.ContainsFunc(s.Epochs, func(e trainer.EpochSummary) bool { return e.Eval != nil && e.Eval.GroupsUsed > 0 })
+	metricsRow(t, groups, "metrics", "examples", "AUC", "log loss", "norm. ent.", "COPC", "group AUC", "base rate")
+	row := func(name string, r *metrics.Report) {
+		metricsRow(t, groups, name, fmt.Sprint(r.Examples), number(r.AUC, 5), number(r.LogLoss, 5), number(r.NormalizedEntropy, 5),
+			number(r.COPC, 4), number(r.GroupAUC, 5), number(r.BaseRate, 5))
+	}
 	for _, e := range s.Epochs {
 		mark := ""
 		if len(s.Epochs) > 1 && e.Epoch == s.KeptEpoch {
 			mark = " (kept)"
 		}
-		metricsRow(t, fmt.Sprintf("epoch %d online", e.Epoch), &e.Online)
+		row(fmt.Sprintf("epoch %d online", e.Epoch), &e.Online)
 		if e.Eval != nil {
-			metricsRow(t, fmt.Sprintf("epoch %d eval%s", e.Epoch, mark), e.Eval)
+			row(fmt.Sprintf("epoch %d eval%s", e.Epoch, mark), e.Eval)
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -55,9 +61,16 @@ func printSummary(w io.Writer, s *trainer.Summary) error {
 	return err
 }
 
-func metricsRow(w io.Writer, name string, r *metrics.Report) {
-	fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, r.Examples,
-		number(r.AUC, 5), number(r.LogLoss, 5), number(r.NormalizedEntropy, 5), number(r.COPC, 4), number(r.GroupAUC, 5), number(r.BaseRate, 5))
+// groupColumn is the cell of metricsRow with the group AUC.
+const groupColumn = 6
+
+// metricsRow writes the cells of a row, without the group AUC where no group
+// was measured: then the table fits 80 columns.
+func metricsRow(w io.Writer, groups bool, cells ...string) {
+	if !groups {
+		cells = slices.Delete(cells, groupColumn, groupColumn+1)
+	}
+	fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
 }
 
 func number(x metrics.Value, digits int) string {

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"aibox/trainer"
+	"aibox/trainer/metrics"
+)
+
+func report(examples int64, groupAUC float64, groups int) metrics.Report {
+	r := metrics.Report{
+		Examples: examples, AUC: 0.785432, AUCExact: true, LogLoss: 0.401234, NormalizedEntropy: 0.812346,
+		COPC: 1.01234, GroupAUC: metrics.Value(groupAUC), BaseRate: 0.2,
+	}
+	r.GroupsUsed = groups
+	return r
+}
+
+func TestSummary(t *testing.T) {
+	first, second := report(50, math.NaN(), 0), report(50, math.NaN(), 0)
+	second.AUC = metrics.Value(math.NaN())
+	s := &trainer.Summary{
+		ModelKind: "dlrm", Examples: 2000, ElapsedSeconds: 1.25, ExamplesPerSec: 4000, KeptEpoch: 1, Steps: 10,
+		TrainRows: trainer.ReadingSummary{Good: 1000, Bad: 3, BadByReason: map[string]int64{"wrong column count": 2, "label": 1}, Dropped: 7},
+		EvalRows:  trainer.ReadingSummary{Good: 50}, Eval: &first, Limiting: "RE", DenseParameters: 99, Digest: "abcd",
+		PeakMemoryBytes: 3 << 20,
+		Epochs:          []trainer.EpochSummary{{Epoch: 1, Online: report(1000, math.NaN(), 0), Eval: &first}, {Epoch: 2, Online: report(1000, math.NaN(), 0), Eval: &second}},
+		Files:           map[string]string{"model": "m", "summary": "m/summary.json"},
+	}
+	var out bytes.Buffer
+	if err := printSummary(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, strings.Split(strings.TrimSpace(out.String()), "\n"), `
+dlrm trained on 2000 examples in 1.2 s (4000 examples/s while training); kept: epoch 1, step 10
+
+              metrics  examples      AUC  log loss  norm. ent.    COPC  base rate
+       epoch 1 online      1000  0.78543   0.40123     0.81235  1.0123    0.20000
+  epoch 1 eval (kept)        50  0.78543   0.40123     0.81235  1.0123    0.20000
+       epoch 2 online      1000  0.78543   0.40123     0.81235  1.0123    0.20000
+         epoch 2 eval        50        -   0.40123     0.81235  1.0123    0.20000
+
+stages of the last epoch (AIBox, Table 1); limited by RE
+
+train rows    1000 good, 3 bad (label 1, wrong column count 2), 7 negatives left out by sampling
+eval rows     50 good, 0 bad
+table         0 rows, 0 B in memory
+dense part    99 parameters
+peak memory   3.0 MiB
+digest        abcd
+model         m
+summary       m/summary.json
+`)
+	first = report(50, 0.61234, 5)
+	out.Reset()
+	if err := printSummary(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(out.Bytes(), []byte("group AUC")) || !bytes.Contains(out.Bytes(), []byte("0.61234")) {
+		t.Errorf("no group AUC:\n%s", out.String())
+	}
+}
+
+func TestDayText(t *testing.T) {
+	if have := dayText(20777, true); have != "2026-11-20" {
+		t.Errorf("day 20777 is %s", have)
+	}
+	if have := dayText(3, false); have != "run 3" {
+		t.Errorf("third run is %s", have)
+	}
+}
