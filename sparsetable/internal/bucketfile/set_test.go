@@ -1,0 +1,575 @@
+package bucketfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/blockio/blocktest"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReadFromBuffer reads what has not been written yet.
+func TestReadFromBuffer(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	for slot := range uint32(10) {
+		must(t, m.append(slot, 5, false))
+	}
+	must(t, m.checkIndex(m.index))
+	if s := m.mem[0].Stats(); s.Reads != 0 || s.Writes != 0 {
+		t.Errorf("the device saw %+v", s)
+	}
+	must(t, m.set.Flush(t.Context()))
+	must(t, m.checkIndex(m.index))
+	if s := m.mem[0].Stats(); s.Reads == 0 || s.Writes != 1 || s.WriteBytes%writeAlign != 0 {
+		t.Errorf("after Flush the device saw %+v", s)
+	}
+	m.close()
+}
+
+// TestMerge reads neighbours in one read, and only those.
+func TestMerge(t *testing.T) {
+	for _, gap := range []int64{-1, 1, 2048} {
+		opts := smallOptions(3)
+		opts.MergeBytes = gap
+		m := newModel(t, 1, 1, opts)
+		m.mustOpen()
+		var all []Location
+		for slot := range uint32(12) {
+			a, err := m.set.Begin(slot, 20, false) // one unit each
+			must(t, err)
+			for i := range 20 {
+				a.Put(keyOf(slot, i), make([]float32, 3))
+			}
+			loc, err := a.Commit()
+			must(t, err)
+			all = append(all, loc)
+		}
+		must(t, m.set.Flush(t.Context()))
+		q := m.set.NewQueue()
+		var reqs []*Request
+		for _, slot := range []uint32{9, 0, 1, 4, 1} { // gaps of 2 and 4 units
+			reqs = append(reqs, &Request{Slot: slot, Location: all[slot]})
+		}
+		q.Submit(reqs)
+		done := q.Wait(nil, len(reqs))
+		for _, r := range done {
+			must(t, r.Err)
+			if r.Bucket.Slot != r.Slot {
+				t.Errorf("gap %d: bucket of slot %d, want %d", gap, r.Bucket.Slot, r.Slot)
+			}
+		}
+		q.Finish(done)
+		want := map[int64]uint64{-1: 5, 1: 3, 2048: 1}[gap]
+		if reads, _ := q.DeviceReads(); reads != want || m.mem[0].Stats().Reads != want {
+			t.Errorf("gap %d: %d device reads, want %d", gap, reads, want)
+		}
+		m.close()
+	}
+}
+
+// TestBudget appends until the directory's budget is used up: nothing is ever
+// written beyond it, urgent appends get the last part, and moving buckets out
+// of dead files makes room again.
+func TestBudget(t *testing.T) {
+	const budget = 400 << 10
+	opts := smallOptions(3)
+	opts.BudgetBytes = []int64{budget}
+	opts.UrgentBytes = 64 << 10
+	m := newModel(t, 1, 1, opts)
+	m.mustOpen()
+	fill := func(urgent bool) {
+		for i := 0; ; i++ {
+			err := m.append(uint32(i%300), 20, urgent)
+			var full *NoSpaceError
+			if errors.As(err, &full) {
+				if !errors.Is(err, ErrNoSpace) || full.Dir != "dir0" || full.UsedBytes+full.NeedBytes > budget || full.BudgetBytes == 0 {
+					t.Errorf("error %+v", full)
+				}
+				return
+			}
+			must(t, err)
+			if i > 10000 {
+				t.Fatal("the budget is never used up")
+			}
+		}
+	}
+	_, err := m.set.Hold(77) // nothing yet
+	must(t, err)
+	for i := range uint32(50) { // and these are held, so the files stay
+		must(t, m.append(i, 20, false))
+	}
+	must(t, m.snapshot())
+	fill(false)
+	before, _ := m.set.Space()
+	fill(true)
+	after, _ := m.set.Space()
+	if after.TotalBytes <= before.TotalBytes || after.TotalBytes > budget {
+		t.Errorf("%d bytes before the urgent appends, %d after, budget %d", before.TotalBytes, after.TotalBytes, budget)
+	}
+	must(t, m.set.Flush(t.Context()))
+	onDevice := 0
+	names, err := m.mem[0].List()
+	must(t, err)
+	for _, name := range names {
+		onDevice += len(m.mem[0].Bytes(name))
+	}
+	if onDevice > budget {
+		t.Errorf("%d bytes on the device, budget %d", onDevice, budget)
+	}
+	// Slots 100 and up are given up: with urgent moves the rest fits again.
+	for slot := range m.index {
+		if slot >= 100 {
+			must(t, m.replace(slot, content{}))
+		}
+	}
+	waitFor(t, "dead files are deleted", func() bool {
+		sp, _ := m.set.Space()
+		return sp.TotalBytes < after.TotalBytes-64<<10
+	})
+	for range 3 {
+		must(t, m.compact())
+	}
+	waitFor(t, "emptied files are deleted", func() bool {
+		sp, _ := m.set.Space()
+		return sp.TotalBytes < budget-opts.UrgentBytes-32<<10
+	})
+	must(t, m.append(1, 20, false))
+	must(t, m.checkIndex(m.index))
+	m.close()
+}
+
+// TestDiskFull meets a full file system before a write, then during one.
+func TestDiskFull(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	m.mem[0].SetCapacity(10 << 10) // less than an append buffer
+	var full *NoSpaceError
+	if err := m.append(1, 20, false); !errors.As(err, &full) || full.FreeBytes != 10<<10 {
+		t.Errorf("append to a full disk: %v", err)
+	}
+	if s := m.mem[0].Stats(); s.Writes != 0 {
+		t.Errorf("the device saw %+v", s)
+	}
+
+	m.mem[0].SetCapacity(0)
+	for m.index[1].loc == 0 {
+		must(t, m.append(1, 20, false))
+	}
+	m.mem[0].SetCapacity(4 << 10) // somebody else took the space
+	for range 2 {
+		err := m.set.Flush(t.Context())
+		if !errors.Is(err, ErrNoSpace) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("flush to a full disk: %v", err)
+		}
+		must(t, m.checkIndex(m.index)) // from the buffer
+	}
+	if err := m.append(2, 20, false); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("append after a failed write: %v", err)
+	}
+	m.mem[0].SetCapacity(0)
+	must(t, m.snapshot())
+	must(t, m.append(2, 20, false))
+	m.crash()
+	m.mustOpen()
+	must(t, m.checkIndex(m.index))
+	m.close()
+}
+
+// TestCorruptByte changes single bytes of a file: each change within a bucket is
+// an error that names it, the other buckets are read and scanned as before.
+func TestCorruptByte(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	for slot := range uint32(8) {
+		for m.index[slot].loc == 0 {
+			must(t, m.append(slot, 20+int(slot)*20, false))
+		}
+	}
+	must(t, m.set.Flush(t.Context()))
+	name := fileName(testTable, 1)
+	good := m.mem[0].Bytes(name)
+	for at := fileHeaderBytes; at < len(good); at += 41 {
+		bad := slices.Clone(good)
+		bad[at] ^= 0x10
+		m.mem[0].SetBytes(name, bad)
+		hit := map[uint32]bool{}
+		for slot, c := range m.index {
+			from := int(c.loc.Offset()) * m.set.Unit()
+			inside := at >= from && at < from+bucketBytes(c.rows, 3)
+			err := m.set.Read(slot, c.loc, func(b *Bucket) error { return c.checkBucket(slot, b) })
+			var corrupt *CorruptionError
+			switch {
+			case !inside:
+				must(t, err)
+			case !errors.As(err, &corrupt) || !errors.Is(err, ErrCorrupt):
+				t.Fatalf("byte %d changed, slot %d: %v", at, slot, err)
+			case corrupt.Slot != slot || corrupt.Offset != int64(from) || corrupt.File != "dir0/"+name || corrupt.Reason == "":
+				t.Errorf("byte %d changed: %+v", at, corrupt)
+			}
+			hit[slot] = inside
+		}
+		found := 0
+		err := m.set.ScanFile(t.Context(), 1, func(loc Location, b *Bucket) error {
+			if c := m.index[b.Slot]; c.loc == loc {
+				found++
+				return c.checkBucket(b.Slot, b)
+			}
+			return nil
+		})
+		want := len(m.index)
+		for _, inside := range hit {
+			if inside {
+				want--
+			}
+		}
+		if found != want || want < len(m.index) && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("byte %d changed: the scan found %d buckets, want %d; %v", at, found, want, err)
+		}
+	}
+	m.mem[0].SetBytes(name, good)
+	c := m.index[3]
+	if err := m.set.Read(4, c.loc, func(*Bucket) error { return nil }); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a bucket of another slot: %v", err)
+	}
+	for _, loc := range []Location{c.loc + 1, c.loc - 1, c.loc + 1<<unitsBits, makeLocation(1, 0, 1), makeLocation(1, maxOffset, 1)} {
+		if err := m.set.Read(3, loc, func(*Bucket) error { return nil }); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("location %v: %v", loc, err)
+		}
+	}
+	if err := m.set.Read(3, makeLocation(9, 8, 1), func(*Bucket) error { return nil }); !errors.Is(err, ErrUnknownFile) {
+		t.Errorf("a location in no file: %v", err)
+	}
+	m.close()
+}
+
+// TestReadFaults flips bits of what the device returns, and cuts it.
+func TestReadFaults(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	for m.index[1].loc == 0 {
+		must(t, m.append(1, 75, false)) // 3 units, 4 bytes of padding
+	}
+	must(t, m.set.Flush(t.Context()))
+	m.mem[0].Inject(func(op blocktest.Op) blocktest.Fault { return blocktest.Fault{Partial: true, Bytes: 512} })
+	if err := m.checkIndex(m.index); err == nil {
+		t.Error("a short read passes")
+	}
+	m.mem[0].Inject(func(op blocktest.Op) blocktest.Fault { return blocktest.Fault{FlipBit: true} })
+	caught := 0
+	for range 50 {
+		if err := m.checkIndex(m.index); errors.Is(err, ErrCorrupt) {
+			caught++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if caught < 45 { // the others fell into the padding, and changed nothing
+		t.Errorf("%d of 50 flipped bits were caught", caught)
+	}
+	m.mem[0].Inject(nil)
+	m.close()
+}
+
+// TestOpen checks what Open deletes and what it refuses.
+func TestOpen(t *testing.T) {
+	m := newModel(t, 1, 2, smallOptions(3))
+	m.mustOpen()
+	for slot := range uint32(20) {
+		must(t, m.append(slot, 20, false))
+	}
+	must(t, m.snapshot())
+	state := m.snapshots[0].state
+	m.close()
+
+	stray := fileName(testTable, 500)
+	foreign := []string{fileName(testTable+1, 500), "notes.txt", "000001.sst"}
+	for _, name := range append(foreign, stray) {
+		m.mem[0].SetBytes(name, []byte("x"))
+	}
+	name := fileName(testTable, state.Files[0].File)
+	dev := m.mem[0]
+	good := dev.Bytes(name)
+	if good == nil {
+		dev = m.mem[1]
+		good = dev.Bytes(name)
+	}
+	refuse := func(what string, want error) {
+		t.Helper()
+		if err := m.open(); !errors.Is(err, want) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if m.mem[0].Bytes(stray) == nil {
+			t.Errorf("%s: Open failed, and deleted files", what)
+		}
+		if n := m.mem[0].OpenFiles() + m.mem[1].OpenFiles(); n != 0 {
+			t.Errorf("%s: Open failed, and left %d files open", what, n)
+		}
+	}
+	dev.SetBytes(name, good[:len(good)-4096])
+	refuse("truncated file", ErrCorrupt)
+	bad := slices.Clone(good)
+	bad[17] ^= 1
+	dev.SetBytes(name, bad)
+	refuse("changed header", ErrCorrupt)
+	must(t, dev.Remove(name))
+	refuse("missing file", ErrUnknownFile)
+	dev.SetBytes(name, good)
+	m.opts.RowWords = 4
+	refuse("other rows", ErrCorrupt)
+	m.opts.RowWords = 3
+
+	m.mem[0], m.mem[1] = m.mem[1], m.mem[0] // directories may change places
+	m.mustOpen()
+	must(t, m.checkIndex(m.index))
+	if m.mem[1].Bytes(stray) != nil {
+		t.Error("Open left a file that nothing refers to")
+	}
+	for _, name := range foreign {
+		if m.mem[1].Bytes(name) == nil {
+			t.Errorf("Open deleted %s", name)
+		}
+	}
+	if m.set.mu.nextFile <= 500 {
+		t.Errorf("the next file is %d, a number that was used", m.set.mu.nextFile)
+	}
+	m.close()
+}
+
+func TestMisuse(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	for m.index[1].loc == 0 {
+		must(t, m.append(1, 5, false))
+	}
+	if _, err := m.set.Begin(1, 10000, false); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a bucket of 200 kB: %v", err)
+	}
+	a, err := m.set.Begin(2, 4, false)
+	must(t, err)
+	if loc, err := a.Commit(); loc != 0 || err != nil {
+		t.Errorf("a bucket without rows is at %v, %v", loc, err)
+	}
+	if _, err := a.Commit(); !errors.Is(err, ErrReleased) {
+		t.Errorf("second Commit: %v", err)
+	}
+	loc := m.index[1].loc
+	must(t, m.set.Release(loc))
+	if err := m.set.Release(loc); err == nil {
+		t.Error("a location was released twice")
+	}
+	must(t, m.set.Release(0))
+	if err := m.set.Unhold(5); err == nil {
+		t.Error("Unhold of an unknown snapshot")
+	}
+	_, err = m.set.Hold(5)
+	must(t, err)
+	if _, err := m.set.Hold(5); err == nil {
+		t.Error("a snapshot holds files twice")
+	}
+	m.close()
+	if _, err := m.set.Begin(1, 1, false); !errors.Is(err, ErrClosed) {
+		t.Errorf("Begin after Close: %v", err)
+	}
+	if err := m.set.Flush(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Flush after Close: %v", err)
+	}
+	if _, err := Open(t.Context(), State{}, nil, Options{FileBytes: 1, BufferBytes: 100, UnitBytes: 700}); err == nil {
+		t.Error("Open took nonsense")
+	}
+}
+
+// TestBackPressure stalls the writer by an open Appender: Begin waits once all
+// buffers are full, Flush until its context ends, and both go on when the
+// Appender is done.
+func TestBackPressure(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	a, err := m.set.Begin(1000, 20, false)
+	must(t, err)
+	appended := make(chan error)
+	go func() {
+		for slot := range uint32(300) {
+			if err := m.append(slot, 20, false); err != nil {
+				appended <- err
+				return
+			}
+		}
+		appended <- nil
+	}()
+	waitFor(t, "all buffers are full", func() bool { return m.set.BufferedBytes() == 3*16<<10 })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := m.set.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Flush past an open Appender: %v", err)
+	}
+	select {
+	case err := <-appended:
+		t.Fatalf("300 buckets went into three buffers: %v", err)
+	default:
+	}
+	a.Abort()
+	must(t, <-appended)
+	must(t, m.checkIndex(m.index))
+	must(t, m.set.Flush(t.Context()))
+	m.close()
+}
+
+// TestConcurrent runs appends, reads, flushes, snapshots and scans at once.
+func TestConcurrent(t *testing.T) {
+	opts := smallOptions(3)
+	m := newModel(t, 1, 2, opts)
+	m.mustOpen()
+	var all sync.WaitGroup
+	errs := make(chan error, 10)
+	run := func(f func() error) {
+		all.Go(func() {
+			if err := f(); err != nil {
+				errs <- err
+			}
+		})
+	}
+	for w := range uint32(3) { // each has slots of its own
+		run(func() error {
+			mine := newModel(t, uint64(w), 0, opts)
+			mine.set = m.set
+			for i := range 200 {
+				if err := mine.append(100*w+uint32(i%20), 1+i%30, false); err != nil {
+					return err
+				}
+				if i%50 == 49 {
+					if err := mine.checkIndex(mine.index); err != nil {
+						return err
+					}
+				}
+			}
+			return mine.checkIndex(mine.index)
+		})
+	}
+	run(func() error {
+		for id := range uint64(20) {
+			if _, err := m.set.Hold(id); err != nil {
+				return err
+			}
+			if err := m.set.Flush(t.Context()); err != nil {
+				return err
+			}
+			if err := m.set.Unhold(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	run(func() error {
+		for range 30 {
+			for _, c := range m.set.CompactionCandidates() {
+				err := m.set.ScanFile(t.Context(), c.File, func(Location, *Bucket) error { return nil })
+				if err != nil && !errors.Is(err, ErrUnknownFile) {
+					return err
+				}
+			}
+			m.set.Space()
+		}
+		return nil
+	})
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+	m.close()
+}
+
+// TestOperatingSystem runs the model over real directories.
+func TestOperatingSystem(t *testing.T) {
+	for _, engine := range []string{"", "pread"} {
+		m := newModel(t, 3, 0, smallOptions(20))
+		for i := range 2 {
+			d, err := blockio.Open(t.Context(), fmt.Sprintf("%s/%d", t.TempDir(), i), blockio.Options{Engine: engine, Logger: quiet()})
+			must(t, err)
+			defer func() { must(t, d.Close()) }()
+			m.opts.Devices = append(m.opts.Devices, d)
+		}
+		var current State
+		for range 2 {
+			var err error
+			m.set, err = Open(t.Context(), current, nil, m.opts)
+			must(t, err)
+			must(t, m.checkIndex(m.index))
+			for range 200 {
+				must(t, m.step())
+			}
+			must(t, m.snapshot())
+			must(t, m.checkIndex(m.index))
+			must(t, m.set.Close())
+			current = m.snapshots[len(m.snapshots)-1].state
+			m.snapshots = nil
+		}
+		names, err := os.ReadDir(m.opts.Devices[0].Dir())
+		must(t, err)
+		if len(names) == 0 {
+			t.Error("no files were written")
+		}
+	}
+}
+
+// TestSteadyStateDoesNotAllocate appends, reads and releases.
+func TestSteadyStateDoesNotAllocate(t *testing.T) {
+	dev, err := blockio.Open(t.Context(), t.TempDir(), blockio.Options{Logger: quiet()})
+	must(t, err)
+	defer func() { must(t, dev.Close()) }()
+	opts := smallOptions(20)
+	opts.Devices, opts.FileBytes, opts.BufferBytes = []blockio.Device{dev}, 1<<30, 64<<10
+	set, err := Open(t.Context(), State{}, nil, opts)
+	must(t, err)
+	defer func() { must(t, set.Close()) }()
+	q := set.NewQueue()
+	row := make([]float32, 20)
+	reqs := make([]*Request, 16)
+	for i := range reqs {
+		reqs[i] = &Request{}
+	}
+	done := make([]*Request, 0, 16)
+	cycle := func() {
+		for i, r := range reqs {
+			a, err := set.Begin(uint32(i), 30, false)
+			must(t, err)
+			for k := range 30 {
+				a.Put(uint64(k), row)
+			}
+			r.Slot = uint32(i)
+			r.Location, err = a.Commit()
+			must(t, err)
+		}
+		if set.BufferedBytes() == 0 {
+			t.Fatal("nothing is buffered")
+		}
+		q.Submit(reqs)
+		done = q.Wait(done[:0], len(reqs))
+		for _, r := range done {
+			must(t, r.Err)
+			must(t, set.Release(r.Location))
+		}
+		q.Finish(done)
+	}
+	for range 20 {
+		cycle()
+	}
+	if n := testing.AllocsPerRun(50, cycle); n > 2 { // the odd growth of a slice
+		t.Errorf("%v allocations a cycle of %d buckets", n, len(reqs))
+	}
+}
