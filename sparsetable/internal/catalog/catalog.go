@@ -1,0 +1,328 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options say which catalog to open.
+type Options struct {
+	Dir string // of its own; made by Open
+	// Format the table must have; fields that are zero (StateDim with ValueDim)
+	// take what there is. To make a table all are needed, but for Version.
+	Format    Format
+	MustExist bool         // ErrNotExist instead of a new table
+	ReadOnly  bool         // changes nothing; implies MustExist
+	FS        vfs.FS       // nil: the system's
+	Logger    *slog.Logger // nil: none
+}
+
+// Catalog is an open one.
+type Catalog struct {
+	dir      string
+	fs       vfs.FS
+	format   Format
+	readOnly bool
+	log      *logger
+	opts     *pebble.Options
+	memory   atomic.Int64 // of what mu guards
+
+	mu struct {
+		sync.Mutex
+		db        *pebble.DB
+		closed    bool
+		snapshots []*kept       // ascending by id
+		lastID    uint64        // highest ever given, in the database or to a Commit
+		live      *kept         // what the table at work builds upon, kept or not
+		garbage   []pageVersion // to be deleted by the next table
+		commit    *Commit       // under way
+	}
+}
+
+// pageVersion names a page as a snapshot wrote it.
+type pageVersion struct {
+	page uint32
+	id   uint64
+}
+
+const tmpSuffix = ".tmp"
+
+// Open opens the catalog in o.Dir, or makes it. It reads the records of the
+// snapshots, not their pages.
+//
+// Errors: ErrNotExist, *FormatError, *CorruptionError, one of Pebble's where
+// another process has the catalog open.
+func Open(o Options) (*Catalog, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Catalog{dir: o.Dir, fs: o.FS, readOnly: o.ReadOnly, log: newLogger(o.Logger)}
+	c.opts = pebbleOptions(o.FS, o.ReadOnly, c.log)
+	c.opts.ErrorIfNotExists = o.MustExist || o.ReadOnly
+	c.mu.Lock()
+	defer c.unlock()
+	err := c.log.do(func() error { return c.open(o.Format) })
+	if errors.Is(err, pebble.ErrDBDoesNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNotExist, o.Dir)
+	}
+	if err != nil {
+		return nil, c.wrap(err, "open")
+	}
+	return c, nil
+}
+
+func (c *Catalog) open(want Format) (err error) {
+	db, err := pebble.Open(c.dir, c.opts)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	c.mu.db = db
+	if err := c.readFormat(want); err != nil {
+		return err
+	}
+	if err := c.readSnapshots(); err != nil {
+		return err
+	}
+	if c.readOnly {
+		return nil
+	}
+	if len(c.mu.snapshots) == 0 { // else Load finds it
+		if c.mu.garbage, err = c.sweep(nil, nil); err != nil {
+			return err
+		}
+	}
+	return c.removeTemporary()
+}
+
+// readFormat reads the table's format and checks it, or makes the table.
+func (c *Catalog) readFormat(want Format) error {
+	b, err := c.get([]byte{'a'})
+	if errors.Is(err, pebble.ErrNotFound) {
+		if c.opts.ErrorIfNotExists {
+			return ErrNotExist // a crash while it was being made
+		}
+		return c.create(want)
+	}
+	if err != nil {
+		return err
+	}
+	if c.format, err = decodeFormat(b); err != nil {
+		return c.corrupt("its format", "%w", err)
+	}
+	return want.check(c.dir, c.format)
+}
+
+func (c *Catalog) create(f Format) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	f.Version = formatVersion
+	b, err := f.encode()
+	if err != nil {
+		return err
+	}
+	t, err := c.newTable("format")
+	if err != nil {
+		return err
+	}
+	if err := t.set([]byte{'a'}, b); err != nil {
+		return errors.Join(err, t.abort())
+	}
+	c.format = f
+	return t.ingest(c.mu.db)
+}
+
+func (c *Catalog) readSnapshots() error {
+	b, err := c.get([]byte{'z'})
+	if err == nil && len(b) == 8 {
+		c.mu.lastID = binary.BigEndian.Uint64(b)
+	} else if err == nil {
+		return c.corrupt("its last id", "%d bytes", len(b))
+	} else if !errors.Is(err, pebble.ErrNotFound) {
+		return err
+	}
+	it, err := c.mu.db.NewIter(&pebble.IterOptions{LowerBound: []byte{'s'}, UpperBound: []byte{'s' + 1}})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		s, err := c.readSnapshot(it.Key(), value)
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		c.mu.snapshots = append(c.mu.snapshots, s)
+	}
+	return it.Close()
+}
+
+func (c *Catalog) readSnapshot(key, value []byte) (*kept, error) {
+	if len(key) != 9 {
+		return nil, c.corrupt("a snapshot's key", "%x", key)
+	}
+	id := binary.BigEndian.Uint64(key[1:])
+	what := fmt.Sprintf("the record of snapshot %d", id)
+	s, err := decodeSnapshot(value)
+	if err != nil {
+		return nil, c.corrupt(what, "%w", err)
+	}
+	if s.ID != id || id > c.mu.lastID || len(s.versions) != c.pages(s.Slots) {
+		return nil, c.corrupt(what, "it is of id %d with %d slots in %d pages; the last id is %d", s.ID, s.Slots, len(s.versions), c.mu.lastID)
+	}
+	return s, nil
+}
+
+// removeTemporary deletes what a crash left of tables being written.
+func (c *Catalog) removeTemporary() error {
+	names, err := c.fs.List(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, tablePrefix) && strings.HasSuffix(name, tmpSuffix) {
+			if err := c.fs.Remove(c.fs.PathJoin(c.dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// get returns a copy of the value of key.
+func (c *Catalog) get(key []byte) ([]byte, error) {
+	v, closer, err := c.mu.db.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(v), closer.Close()
+}
+
+// pages is the number of pages of an index of that many slots.
+func (c *Catalog) pages(slots uint32) int {
+	return int((int64(slots) + int64(c.format.PageSlots) - 1) / int64(c.format.PageSlots))
+}
+
+// usableLocked says why the catalog cannot be used, if so.
+func (c *Catalog) usableLocked() error {
+	select {
+	case <-c.log.dead:
+		return c.log.err
+	default:
+	}
+	if c.mu.closed {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Format is what the table is.
+func (c *Catalog) Format() Format { return c.format }
+
+// Snapshots lists the kept snapshots, oldest first. What it returns must not be
+// written to.
+func (c *Catalog) Snapshots() []Snapshot {
+	c.mu.Lock()
+	defer c.unlock()
+	var all []Snapshot
+	for _, s := range c.mu.snapshots {
+		all = append(all, s.Snapshot)
+	}
+	return all
+}
+
+// Snapshot returns that of the given id, 0 being the newest. ErrNoSnapshot.
+func (c *Catalog) Snapshot(id uint64) (Snapshot, error) {
+	c.mu.Lock()
+	defer c.unlock()
+	s, err := c.findLocked(id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return s.Snapshot, nil
+}
+
+func (c *Catalog) findLocked(id uint64) (*kept, error) {
+	if n := len(c.mu.snapshots); id == 0 && n > 0 {
+		return c.mu.snapshots[n-1], nil
+	}
+	for _, s := range c.mu.snapshots {
+		if s.ID == id {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %d in %s", ErrNoSnapshot, id, c.dir)
+}
+
+// MemoryBytes is what the catalog holds in memory: a fixed amount for Pebble,
+// and 8 bytes per page and snapshot. It never waits.
+func (c *Catalog) MemoryBytes() int64 { return pebbleBytes + c.memory.Load() }
+
+// unlock unlocks c.mu, having counted what lies behind it.
+func (c *Catalog) unlock() {
+	n := 16 * int64(cap(c.mu.garbage))
+	for _, s := range c.mu.snapshots {
+		n += s.bytes()
+	}
+	if c.mu.live != nil && !slices.Contains(c.mu.snapshots, c.mu.live) {
+		n += c.mu.live.bytes()
+	}
+	if w := c.mu.commit; w != nil {
+		n += 8*int64(cap(w.versions)) + 16*int64(cap(w.garbage))
+	}
+	c.memory.Store(n)
+	c.mu.Unlock()
+}
+
+func (s *kept) bytes() int64 {
+	return 8*int64(cap(s.versions)) + int64(len(s.Record)) + 24*int64(len(s.Files)) + 256
+}
+
+// DiskBytes is what the catalog takes on disk.
+func (c *Catalog) DiskBytes() (n int64, err error) {
+	c.mu.Lock()
+	defer c.unlock()
+	if err := c.usableLocked(); err != nil {
+		return 0, err
+	}
+	err = c.log.do(func() error {
+		n = int64(c.mu.db.Metrics().DiskSpaceUsage())
+		return nil
+	})
+	return n, err
+}
+
+// Close closes the catalog; a commit under way fails. A second Close does
+// nothing, nor does one after ErrFailed.
+func (c *Catalog) Close() error {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.usableLocked() != nil {
+		return nil
+	}
+	c.mu.closed = true
+	var err error
+	if c.mu.commit != nil {
+		err = c.mu.commit.endLocked()
+	}
+	return c.wrap(errors.Join(err, c.log.do(c.mu.db.Close)), "close")
+}

@@ -1,0 +1,156 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"maps"
+	"slices"
+)
+
+// A snapshot's record is a sequence of unsigned varints (LEB128) and of byte
+// strings, which are their length as varint and their bytes. Signed numbers are
+// zigzag-encoded.
+//
+//	version    1
+//	id, slots, rows (signed), page bytes (signed)
+//	files      n, then n times: id, dir, bytes (signed), live bytes (signed)
+//	deltas     n, then n times: dir, name, bytes (signed), rows (signed)
+//	counters   n, then n times: name, value (signed); names ascend
+//	record     byte string
+//	versions   n, then n times: id of the snapshot minus that of the page
+//	crc        uint32, little-endian: CRC-32C of everything before
+const recordVersion = 1
+
+var (
+	castagnoli  = crc32.MakeTable(crc32.Castagnoli)
+	errChecksum = errors.New("checksum does not match")
+	errRecord   = errors.New("cannot be decoded")
+)
+
+func encodeSnapshot(s *kept) []byte {
+	b := make([]byte, 0, 256+len(s.Record)+24*len(s.Files)+2*len(s.versions))
+	b = binary.AppendUvarint(b, recordVersion)
+	b = binary.AppendUvarint(b, s.ID)
+	b = binary.AppendUvarint(b, uint64(s.Slots))
+	b = binary.AppendVarint(b, s.Rows)
+	b = binary.AppendVarint(b, s.PageBytes)
+	b = binary.AppendUvarint(b, uint64(len(s.Files)))
+	for _, f := range s.Files {
+		b = binary.AppendUvarint(b, uint64(f.ID))
+		b = binary.AppendUvarint(b, uint64(f.Dir))
+		b = binary.AppendVarint(b, f.Bytes)
+		b = binary.AppendVarint(b, f.LiveBytes)
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.Deltas)))
+	for _, d := range s.Deltas {
+		b = binary.AppendUvarint(b, uint64(d.Dir))
+		b = appendBytes(b, d.Name)
+		b = binary.AppendVarint(b, d.Bytes)
+		b = binary.AppendVarint(b, d.Rows)
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.Counters)))
+	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
+		b = appendBytes(b, name)
+		b = binary.AppendVarint(b, s.Counters[name])
+	}
+	b = appendBytes(b, s.Record)
+	b = binary.AppendUvarint(b, uint64(len(s.versions)))
+	for _, v := range s.versions {
+		b = binary.AppendUvarint(b, s.ID-v)
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+func appendBytes[T string | []byte](b []byte, s T) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
+// decodeSnapshot reads what encodeSnapshot made. Nothing of the result lies in
+// b. The error is errChecksum or errRecord.
+func decodeSnapshot(b []byte) (*kept, error) {
+	if len(b) < 4 || crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+		return nil, errChecksum
+	}
+	d := decoder{b: b[:len(b)-4]}
+	if d.uvarint(recordVersion) != recordVersion {
+		return nil, errRecord
+	}
+	s := &kept{}
+	s.ID = d.uvarint(1<<64 - 1)
+	s.Slots = uint32(d.uvarint(1<<32 - 1))
+	s.Rows = d.varint()
+	s.PageBytes = d.varint()
+	for range d.count(4) {
+		s.Files = append(s.Files, File{
+			ID: uint32(d.uvarint(1<<32 - 1)), Dir: uint16(d.uvarint(1<<16 - 1)), Bytes: d.varint(), LiveBytes: d.varint(),
+		})
+	}
+	for range d.count(4) {
+		s.Deltas = append(s.Deltas, Delta{
+			Dir: uint16(d.uvarint(1<<16 - 1)), Name: string(d.bytes()), Bytes: d.varint(), Rows: d.varint(),
+		})
+	}
+	for range d.count(2) {
+		if s.Counters == nil {
+			s.Counters = map[string]int64{}
+		}
+		name := string(d.bytes())
+		s.Counters[name] = d.varint()
+	}
+	s.Record = slices.Clone(d.bytes())
+	if n := d.count(1); n > 0 {
+		s.versions = make([]uint64, n)
+		for i := range s.versions {
+			s.versions[i] = s.ID - d.uvarint(s.ID)
+		}
+	}
+	if d.bad || len(d.b) > 0 {
+		return nil, errRecord
+	}
+	return s, nil
+}
+
+// decoder takes numbers off b; after the first that is not there it is bad and
+// returns zeros.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) fail() { d.b, d.bad = nil, true }
+
+func (d *decoder) uvarint(limit uint64) uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 || v > limit {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// count reads the number of elements of at least size bytes each.
+func (d *decoder) count(size int) int { return int(d.uvarint(uint64(len(d.b) / size))) }
+
+func (d *decoder) bytes() []byte {
+	n := d.uvarint(uint64(len(d.b)))
+	if n > uint64(len(d.b)) { // the length itself took some
+		d.fail()
+		return nil
+	}
+	v := d.b[:n]
+	d.b = d.b[n:]
+	return v
+}

@@ -1,0 +1,203 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Commit is a snapshot being written: PutPage for every page that changed, then
+// Commit, or else Abort. It is for one goroutine.
+type Commit struct {
+	c         *Catalog
+	id        uint64
+	table     *table
+	base      *kept         // nil: there is none, all pages must come
+	versions  []uint64      // as far as pages have come, or the base has them
+	garbage   []pageVersion // being deleted, ascending
+	next      int           // of garbage
+	last      int64         // page that came last
+	pageBytes int64
+	err       error // of the table; it must be aborted
+}
+
+// Begin begins a snapshot of the table at work, which is what Load loaded or
+// the last Commit committed, changed in the pages that will be put. Without
+// either, all pages must be. Only one Commit may be under way.
+func (c *Catalog) Begin() (*Commit, error) {
+	c.mu.Lock()
+	defer c.unlock()
+	if err := c.writableLocked(); err != nil {
+		return nil, err
+	}
+	if c.mu.commit != nil {
+		panic("catalog: a commit is under way already")
+	}
+	id := c.mu.lastID + 1
+	t, err := c.newTable(fmt.Sprintf("snapshot-%d", id))
+	if err != nil {
+		return nil, c.wrap(err, "begin a snapshot")
+	}
+	w := &Commit{c: c, id: id, table: t, base: c.mu.live, last: -1, garbage: c.takeGarbageLocked()}
+	if w.base != nil {
+		w.versions = slices.Clone(w.base.versions)
+	}
+	c.mu.commit = w
+	return w, nil
+}
+
+func (c *Catalog) writableLocked() error {
+	if err := c.usableLocked(); err != nil {
+		return err
+	}
+	if c.readOnly {
+		return ErrReadOnly
+	}
+	return nil
+}
+
+// takeGarbageLocked takes the list of what is to be deleted, in order.
+func (c *Catalog) takeGarbageLocked() []pageVersion {
+	g := c.mu.garbage
+	c.mu.garbage = nil
+	slices.SortFunc(g, func(a, b pageVersion) int {
+		if a.page != b.page {
+			return int(int64(a.page) - int64(b.page))
+		}
+		if a.id < b.id {
+			return -1
+		}
+		return 1
+	})
+	return g
+}
+
+// ID is that of the snapshot to be. Ids ascend and are never used again.
+func (w *Commit) ID() uint64 { return w.id }
+
+// PutPage writes a page of the index. Pages come in ascending order. data is
+// not retained.
+func (w *Commit) PutPage(page uint32, data []byte) error {
+	if int64(page) <= w.last {
+		panic(fmt.Sprintf("catalog: page %d after page %d", page, w.last))
+	}
+	w.c.mu.Lock()
+	defer w.c.unlock()
+	if err := w.usableLocked(); err != nil {
+		return err
+	}
+	w.last = int64(page)
+	for int64(len(w.versions)) <= int64(page) {
+		w.versions = append(w.versions, 0) // 0: has not come
+	}
+	w.versions[page] = w.id
+	w.pageBytes += int64(len(data))
+	w.err = w.deleteUpTo(page)
+	if w.err == nil {
+		w.err = w.table.set(pageKey(pageVersion{page, w.id}), data)
+	}
+	if w.err != nil {
+		return w.c.wrap(w.err, fmt.Sprintf("write page %d of snapshot %d", page, w.id))
+	}
+	return nil
+}
+
+func (w *Commit) usableLocked() error {
+	if w.c.mu.commit != w {
+		return ErrClosed
+	}
+	if err := w.c.usableLocked(); err != nil {
+		return err
+	}
+	return w.c.wrap(w.err, "write a snapshot")
+}
+
+// deleteUpTo writes the deletions of garbage up to page: all its versions are
+// older than the one to be written.
+func (w *Commit) deleteUpTo(page uint32) error {
+	for ; w.next < len(w.garbage) && w.garbage[w.next].page <= page; w.next++ {
+		if err := w.table.delete(pageKey(w.garbage[w.next])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit makes the snapshot durable and visible, and what the next one builds
+// upon. s.ID and s.PageBytes are set by it. After an error the snapshot is not
+// there (with ErrFailed nobody can tell before the next Open), the caller's
+// pages are as dirty as before, and the Commit has ended.
+func (w *Commit) Commit(s Snapshot) error {
+	c := w.c
+	c.mu.Lock()
+	defer c.unlock()
+	if err := w.usableLocked(); err != nil {
+		return errors.Join(err, w.endLocked())
+	}
+	s.ID, s.PageBytes = w.id, w.pageBytes
+	s.Files, s.Deltas = slices.Clone(s.Files), slices.Clone(s.Deltas)
+	s.Counters, s.Record = maps.Clone(s.Counters), slices.Clone(s.Record)
+	k := &kept{Snapshot: s}
+	pages := c.pages(s.Slots)
+	if len(w.versions) != pages || slices.Contains(w.versions, 0) {
+		return errors.Join(fmt.Errorf("catalog: snapshot %d of %d slots has %d pages, not all of them written: want %d", w.id, s.Slots, len(w.versions), pages), w.endLocked())
+	}
+	k.versions = w.versions
+	if err := w.finish(k); err != nil {
+		return errors.Join(c.wrap(err, fmt.Sprintf("commit snapshot %d", w.id)), w.endLocked())
+	}
+	t := w.table
+	w.table = nil
+	if err := c.log.do(func() error { return t.ingest(c.mu.db) }); err != nil {
+		return errors.Join(c.wrap(err, fmt.Sprintf("commit snapshot %d", w.id)), w.endLocked())
+	}
+	c.mu.commit = nil
+	c.mu.lastID = w.id
+	c.mu.snapshots = append(c.mu.snapshots, k)
+	old := c.mu.live
+	c.mu.live = k
+	if old != nil {
+		c.discardLocked(old) // where it has been dropped meanwhile
+	}
+	c.compactLocked()
+	return nil
+}
+
+// finish writes what comes behind the pages.
+func (w *Commit) finish(k *kept) error {
+	if err := w.deleteUpTo(1<<32 - 1); err != nil {
+		return err
+	}
+	if err := w.table.set(snapshotKey(w.id), encodeSnapshot(k)); err != nil {
+		return err
+	}
+	return w.table.set([]byte{'z'}, binary.BigEndian.AppendUint64(nil, w.id))
+}
+
+// Abort ends the commit without a trace. After Commit it does nothing.
+func (w *Commit) Abort() error {
+	w.c.mu.Lock()
+	defer w.c.unlock()
+	return w.c.wrap(w.endLocked(), "abort a snapshot")
+}
+
+// endLocked ends a commit that did not come to be.
+func (w *Commit) endLocked() error {
+	if w.c.mu.commit != w {
+		return nil
+	}
+	w.c.mu.commit = nil
+	w.c.mu.garbage = append(w.c.mu.garbage, w.garbage...)
+	if w.table == nil {
+		return nil
+	}
+	return w.table.abort()
+}
+
+func pageKey(v pageVersion) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32([]byte{'p'}, v.page), v.id)
+}
+
+func snapshotKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{'s'}, id) }

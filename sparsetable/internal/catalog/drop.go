@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Drop deletes a snapshot, and the pages that no other one uses. Dropping what
+// the table at work builds upon is allowed. ErrNoSnapshot.
+func (c *Catalog) Drop(id uint64) error {
+	c.mu.Lock()
+	defer c.unlock()
+	if err := c.writableLocked(); err != nil {
+		return err
+	}
+	if id == 0 {
+		return fmt.Errorf("%w: 0", ErrNoSnapshot)
+	}
+	s, err := c.findLocked(id)
+	if err != nil {
+		return err
+	}
+	i := slices.Index(c.mu.snapshots, s)
+	c.mu.snapshots = slices.Delete(c.mu.snapshots, i, i+1)
+	c.discardLocked(s)
+	garbage := c.takeGarbageLocked()
+	if err := c.log.do(func() error { return c.deleteSnapshot(id, garbage) }); err != nil {
+		c.mu.snapshots = slices.Insert(c.mu.snapshots, i, s)
+		c.mu.garbage = slices.DeleteFunc(garbage, c.usedLocked) // used again
+		return c.wrap(err, fmt.Sprintf("drop snapshot %d", id))
+	}
+	c.compactLocked()
+	return nil
+}
+
+// discardLocked adds to the garbage what s used and nothing uses any more.
+func (c *Catalog) discardLocked(s *kept) {
+	if s == c.mu.live || slices.Contains(c.mu.snapshots, s) {
+		return
+	}
+	for page, id := range s.versions {
+		if v := (pageVersion{uint32(page), id}); !c.usedLocked(v) {
+			c.mu.garbage = append(c.mu.garbage, v)
+		}
+	}
+}
+
+// usedLocked reports whether a kept snapshot uses v, or the table at work does.
+func (c *Catalog) usedLocked(v pageVersion) bool {
+	for _, s := range c.mu.snapshots {
+		if s.uses(v) {
+			return true
+		}
+	}
+	return c.mu.live != nil && c.mu.live.uses(v)
+}
+
+func (s *kept) uses(v pageVersion) bool {
+	return int64(v.page) < int64(len(s.versions)) && s.versions[v.page] == v.id
+}
+
+// deleteSnapshot writes and ingests the deletions.
+func (c *Catalog) deleteSnapshot(id uint64, garbage []pageVersion) error {
+	t, err := c.newTable(fmt.Sprintf("drop-%d", id))
+	if err != nil {
+		return err
+	}
+	for _, v := range garbage {
+		if err := t.delete(pageKey(v)); err != nil {
+			return errors.Join(err, t.abort())
+		}
+	}
+	if err := t.delete(snapshotKey(id)); err != nil {
+		return errors.Join(err, t.abort())
+	}
+	return t.ingest(c.mu.db)
+}

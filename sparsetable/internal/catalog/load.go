@@ -1,0 +1,94 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Load calls fn for every page of the index of a snapshot, in ascending order,
+// 0 being the newest snapshot. data is only valid during the call. The table at
+// work is then that snapshot: the next Commit builds upon it. An error of fn
+// ends the loading and is returned as it is.
+//
+// Errors: ErrNoSnapshot, *CorruptionError when a page is missing or damaged.
+func (c *Catalog) Load(id uint64, fn func(page uint32, data []byte) error) (Snapshot, error) {
+	c.mu.Lock()
+	defer c.unlock()
+	if err := c.usableLocked(); err != nil {
+		return Snapshot{}, err
+	}
+	if c.mu.commit != nil {
+		panic("catalog: Load while a commit is under way")
+	}
+	s, err := c.findLocked(id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var garbage []pageVersion
+	var fromCaller error
+	err = c.log.do(func() (err error) {
+		garbage, err = c.sweep(s, func(page uint32, data []byte) error {
+			fromCaller = fn(page, data)
+			return fromCaller
+		})
+		return err
+	})
+	if fromCaller != nil {
+		return Snapshot{}, fromCaller
+	}
+	if err != nil {
+		return Snapshot{}, c.wrap(err, fmt.Sprintf("load snapshot %d", s.ID))
+	}
+	old := c.mu.live
+	c.mu.live = s
+	c.mu.garbage = garbage // all there is, so it replaces what was known
+	if old != nil {
+		c.discardLocked(old) // which the sweep still took for used
+	}
+	return s.Snapshot, nil
+}
+
+// sweep passes over all versions of all pages: those of s, if any, go to fn,
+// those that nothing uses are returned.
+func (c *Catalog) sweep(s *kept, fn func(page uint32, data []byte) error) (garbage []pageVersion, err error) {
+	it, err := c.mu.db.NewIter(&pebble.IterOptions{LowerBound: []byte{'p'}, UpperBound: []byte{'p' + 1}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	next := uint32(0)
+	for ok := it.First(); ok; ok = it.Next() {
+		key := it.Key()
+		if len(key) != 1+4+8 {
+			return nil, c.corrupt("a page's key", "%x", key)
+		}
+		v := pageVersion{binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:])}
+		if s == nil || !s.uses(v) {
+			if !c.usedLocked(v) {
+				garbage = append(garbage, v)
+			}
+			continue
+		}
+		if v.page != next {
+			break // a page is missing
+		}
+		data, err := it.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		if err := fn(v.page, data); err != nil {
+			return nil, err
+		}
+		next++
+	}
+	if err := it.Error(); err != nil {
+		return nil, err
+	}
+	if s != nil && int(next) != len(s.versions) {
+		return nil, c.corrupt(fmt.Sprintf("the index of snapshot %d", s.ID), "page %d, written by snapshot %d, is missing", next, s.versions[next])
+	}
+	return garbage, nil
+}

@@ -1,0 +1,117 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	// pebbleBytes is what an open catalog takes but for what it counts: Pebble's
+	// caches, its empty memtable, the blocks of a table being written or
+	// compacted. TestMemory holds it to that.
+	pebbleBytes = 8 << 20
+
+	cacheBytes    = 1 << 20
+	memTableBytes = 256 << 10
+	// Pages of 5 KiB, which are read in one sweep.
+	blockBytes = 64 << 10
+	// A table is written by one pass over the pages and read by one; many
+	// files would only cost opens.
+	targetFileBytes = 64 << 20
+)
+
+// pebbleOptions are those of a database that only ingests.
+func pebbleOptions(fs vfs.FS, readOnly bool, log *logger) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          fs,
+		ReadOnly:                    readOnly,
+		Logger:                      log,
+		CacheSize:                   cacheBytes,
+		MemTableSize:                memTableBytes,
+		DisableWAL:                  true,
+		DisableAutomaticCompactions: true,
+		DisableTableStats:           true,
+		MaxOpenFiles:                64,
+		FormatMajorVersion:          pebble.FormatColumnarBlocks,
+		EventListener: &pebble.EventListener{
+			BackgroundError: log.backgroundError,
+			DataCorruption:  log.dataCorruption, // else Fatalf
+		},
+	}
+	for i := range o.TargetFileSizes {
+		o.TargetFileSizes[i] = targetFileBytes
+	}
+	for i := range o.Levels {
+		o.Levels[i].BlockSize = blockBytes
+		o.Levels[i].IndexBlockSize = blockBytes
+	}
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
+		return pebble.DBCompressionNone // hashed locations and filters do not compress
+	})
+	o.EnsureDefaults()
+	return o
+}
+
+// logger passes Pebble's messages on. After Fatalf, dead is closed and err set.
+type logger struct {
+	to   *slog.Logger
+	once sync.Once
+	dead chan struct{}
+	err  error
+}
+
+func newLogger(to *slog.Logger) *logger {
+	return &logger{to: to, dead: make(chan struct{})}
+}
+
+func (l *logger) Infof(format string, args ...any) {
+	if l.to.Enabled(context.Background(), slog.LevelDebug) {
+		l.to.Debug("catalog: " + fmt.Sprintf(format, args...))
+	}
+}
+
+func (l *logger) Errorf(format string, args ...any) {
+	l.to.Warn("catalog: " + fmt.Sprintf(format, args...))
+}
+
+func (l *logger) backgroundError(err error) {
+	l.to.Warn("catalog: in the background", "error", err)
+}
+
+// dataCorruption has nothing to do: whoever reads gets the error.
+func (l *logger) dataCorruption(info pebble.DataCorruptionInfo) {
+	l.to.Error("catalog: damage", "path", info.Path)
+}
+
+// Fatalf parks its goroutine for good, see the package's documentation.
+func (l *logger) Fatalf(format string, args ...any) {
+	l.once.Do(func() {
+		l.err = fmt.Errorf("%w: "+format, append([]any{ErrFailed}, args...)...)
+		l.to.Error(l.err.Error())
+		close(l.dead)
+	})
+	select {}
+}
+
+// do runs f, which works with the database, and returns its error or that of
+// the database's end: then f never returns.
+func (l *logger) do(f func() error) error {
+	select {
+	case <-l.dead:
+		return l.err
+	default:
+	}
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-l.dead:
+		return l.err
+	}
+}

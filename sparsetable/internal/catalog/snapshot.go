@@ -1,0 +1,38 @@
+package catalog
+
+// Snapshot is what the catalog keeps of one, besides the pages of its index.
+type Snapshot struct {
+	ID    uint64 // given by Begin
+	Slots uint32 // of the index
+	Rows  int64  // trained rows
+	Files []File // bucket files that must be kept for it
+	// Deltas are the dumps of rows that were dirty in the cache.
+	Deltas   []Delta
+	Counters map[string]int64 // the table's own
+	Record   []byte           // the caller's
+
+	// PageBytes is what this snapshot's own pages took, set by Commit.
+	PageBytes int64
+}
+
+// File is a bucket file.
+type File struct {
+	ID        uint32
+	Dir       uint16 // which of the table's directories
+	Bytes     int64
+	LiveBytes int64 // of the buckets that the snapshot refers to
+}
+
+// Delta is a file of rows.
+type Delta struct {
+	Dir   uint16
+	Name  string
+	Bytes int64
+	Rows  int64
+}
+
+// kept is a snapshot as the catalog has it in memory.
+type kept struct {
+	Snapshot
+	versions []uint64 // per page of the index: the id that wrote it
+}
