@@ -2,6 +2,7 @@ package reader
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
@@ -45,6 +46,43 @@ func BenchmarkCriteoGzip(b *testing.B) { benchmarkRead(b, "data.gz", func(*Optio
 
 func BenchmarkCriteoShuffled(b *testing.B) {
 	benchmarkRead(b, "data", func(o *Options) { o.ShuffleBuffer = 10_000 })
+}
+
+// BenchmarkGzipFiles reads 8 files of gzip by one thread and by two: rows of
+// Criteo, and the same text with few line ends, which are bad rows that nothing is
+// parsed of, so that decompressing is all there is to do.
+func BenchmarkGzipFiles(b *testing.B) {
+	const rows, files = 10_000, 8
+	data := criteoLines(rows)
+	for _, parse := range []bool{true, false} {
+		name := "parsed"
+		if !parse {
+			name = "decompressed"
+			for i := range data {
+				if data[i] == '\n' && i%1000 != 0 {
+					data[i] = ' '
+				}
+			}
+		}
+		dir, gz := b.TempDir(), packed(b, source.Gzip, data)
+		var paths []string
+		for i := range files {
+			paths = append(paths, write(b, dir, fmt.Sprintf("part-%d.gz", i), gz))
+		}
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
+				o := testOptions(CriteoSchema(), paths...)
+				o.BatchSize, o.BatchesPerPass, o.ChunkBytes, o.Threads = 2048, 4, 1<<20, threads
+				b.SetBytes(files * int64(len(data)))
+				for b.Loop() {
+					_, counts, err := readAll(o)
+					if parse && (err != nil || counts.Examples != files*rows) || !parse && !errors.Is(err, ErrNoExamples) {
+						b.Fatal(err, counts)
+					}
+				}
+			})
+		}
+	}
 }
 
 // BenchmarkDecodeCriteo is what one worker does, without reading and passes.

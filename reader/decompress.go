@@ -2,6 +2,7 @@ package reader
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,38 @@ import (
 	"aibox/reader/source"
 )
 
-// A compressed file has no ranges: one goroutine (the planner) decompresses it
-// and cuts the text behind line ends into units, which the workers parse.
+// A compressed file has no ranges: one goroutine, its decompressor, decompresses
+// it and cuts the text behind line ends into units, which the workers parse. So
+// that the input is not bound by one core, the next few files are decompressed at
+// the same time:
+//
+//	part-0.gz --units--> planner, which takes the files one after another
+//	part-1.gz --units--| waits: AheadChunks units are ready
+//	part-2.gz --units--| waits or is at its end
+//	part-3.gz            begins when part-0.gz is done
+//
+// The order of the units is that of the files, and an error is a unit as well:
+// what becomes of a file shows when its turn has come, however early it was read.
+//
+// What is ahead is bounded and so is the gain. With g bytes/s of one decompressor,
+// a file of n bytes of text of which a could be decompressed before its turn takes
+// (n-a)/g instead of n/g: files of up to twice AheadChunks*ChunkBytes keep two
+// decompressors busy all the time, and much larger ones hardly more than one.
+
+// maxDecompressors bounds how many files are decompressed at the same time: each
+// holds memory and, on HDFS, a connection to a DataNode. Eight yield more text
+// than 16 cores parse.
+const maxDecompressors = 8
+
+// decompressors is how many files are decompressed at the same time.
+func (o *Options) decompressors() int { return min(o.Threads, maxDecompressors) }
+
+// maxTexts is how many chunks of decompressed text exist at most: of each file
+// that is being decompressed those that are ready, one that waits for room and one
+// that is being filled; and those of the units between the planner and the
+// workers. The last file's chunks are still with the planner when the next one
+// begins, which is why there is no file more.
+func (o *Options) maxTexts() int { return o.decompressors()*(o.AheadChunks+2) + 2*o.Threads + 2 }
 
 // countingReader counts what is read of a file; the decompressor may read in a
 // goroutine of its own.
@@ -37,22 +68,29 @@ func badStream(err error) bool {
 	return errors.Is(err, source.ErrBadStream) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
+// decompress starts a file's decompressor and returns the units that it makes. The
+// channel is closed at the file's end, behind a unit with an error, or early when
+// ctx is done.
+func (s *stream) decompress(ctx context.Context, file *inputFile) <-chan *unit {
+	units := make(chan *unit, s.options.AheadChunks)
+	s.workers.Go(func() {
+		defer close(units)
+		c := &cutter{stream: s, ctx: ctx, file: file, units: units}
+		c.decompress()
+		s.releaseText(c.text)
+	})
+	return units
+}
+
 // planText submits the units of a compressed file; false means that reading has
 // ended.
-func (s *stream) planText(file *inputFile) bool {
-	raw, err := s.options.Sources.OpenRange(s.ctx, file.File, 0)
-	if err != nil {
-		return s.fail(file, err)
+func (s *stream) planText(units <-chan *unit) bool {
+	for u := range units {
+		if !s.submit(u) || u.err != nil {
+			return false
+		}
 	}
-	defer raw.Close()
-	counted := &countingReader{r: raw}
-	cut := &cutter{stream: s, file: file, counted: counted}
-	text, err := source.Decompress(file.Compression, counted)
-	if err != nil {
-		return cut.end(err)
-	}
-	defer text.Close()
-	return cut.run(text)
+	return s.ctx.Err() == nil // else the file may have been left in its middle
 }
 
 // fail submits an error in the place of the file's next unit.
@@ -64,27 +102,46 @@ func (s *stream) fail(file *inputFile, err error) bool {
 // cutter cuts decompressed text into units of whole lines.
 type cutter struct {
 	stream  *stream
+	ctx     context.Context
 	file    *inputFile
-	counted *countingReader
-	stored  int64  // stored bytes that the submitted units account for
+	units   chan<- *unit
+	counted countingReader
+	stored  int64  // stored bytes that the units so far account for
 	offset  int64  // of text[0]
-	text    []byte // not yet submitted
+	text    []byte // not yet in a unit
 }
 
-// run reads to the end of the text.
-func (c *cutter) run(r io.Reader) bool {
+// decompress makes units of the whole file.
+func (c *cutter) decompress() {
+	raw, err := c.stream.options.Sources.OpenRange(c.ctx, c.file.File, 0)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	defer raw.Close()
+	c.counted.r = raw
+	text, err := source.Decompress(c.file.Compression, &c.counted)
+	if err != nil {
+		c.end(err)
+		return
+	}
+	defer text.Close()
+	c.end(c.cut(text))
+}
+
+// cut makes units up to the end of the text and returns what ended it: io.EOF, or
+// an error, which is errStopped if nobody takes the units any more.
+func (c *cutter) cut(r io.Reader) error {
 	o := c.stream.options
-	c.text = c.buffer()
+	c.text = c.stream.newText()
 	for empty := 0; ; {
 		size := len(c.text)
 		if size == cap(c.text) {
 			// No line end in a whole chunk. The buffer grows until the line is
 			// too long for certain, as in lineScanner.next.
 			if size > o.MaxLineBytes+1 {
-				if done, err := c.skipLine(r); err != nil {
-					return c.end(err)
-				} else if done {
-					return false
+				if err := c.skipLine(r); err != nil {
+					return err
 				}
 				continue
 			}
@@ -95,85 +152,112 @@ func (c *cutter) run(r io.Reader) bool {
 		n, err := r.Read(c.text[size:cap(c.text)])
 		c.text = c.text[:size+n]
 		if err != nil {
-			return c.end(err)
+			return err
 		}
 		if n > 0 {
 			empty = 0
 		} else if empty++; empty == 100 {
-			return c.end(io.ErrNoProgress)
+			return io.ErrNoProgress
 		}
 		if len(c.text) == cap(c.text) {
-			if i := bytes.LastIndexByte(c.text, '\n'); i >= 0 && !c.submit(i+1, nil) {
-				return false
+			if i := bytes.LastIndexByte(c.text, '\n'); i >= 0 && !c.emit(i+1, nil) {
+				return errStopped
 			}
 		}
 	}
 }
 
-// buffer returns an empty buffer of a chunk.
-func (c *cutter) buffer() []byte {
-	select {
-	case text := <-c.stream.texts:
-		if int64(cap(text)) == c.stream.options.ChunkBytes {
-			return text
-		}
-	default:
-	}
-	return make([]byte, 0, c.stream.options.ChunkBytes)
-}
+// errStopped ends a cutter whose units nobody takes any more. It leaves no trace.
+var errStopped = errors.New("reading has ended")
 
-// submit makes a unit of the first n bytes of the text and keeps the rest.
-// broken is the error that ended the text.
-func (c *cutter) submit(n int, broken error) bool {
+// emit makes a unit of the first n bytes of the text and keeps the rest; false
+// means that reading has ended. broken is the error that ended the text.
+func (c *cutter) emit(n int, broken error) bool {
 	read := c.counted.n.Load()
 	u := &unit{
 		file: c.file, start: c.offset, end: c.offset + int64(n), text: c.text[:n], stored: read - c.stored, broken: broken,
 	}
-	rest := c.buffer()
+	rest := c.stream.newText()
 	if left := len(c.text) - n; left > cap(rest) {
 		rest = make([]byte, 0, 2*left)
 	}
 	c.text = append(rest, c.text[n:]...)
 	c.offset += int64(n)
 	c.stored = read
-	return c.stream.submit(u)
+	return c.send(u)
 }
 
-// skipLine submits the beginning of a line that is too long and moves behind its
-// end. done means that reading has ended.
-func (c *cutter) skipLine(r io.Reader) (done bool, err error) {
-	size := len(c.text)
-	if !c.submit(size, nil) {
-		return true, nil
+// send hands a unit to the planner; false means that reading has ended.
+func (c *cutter) send(u *unit) bool {
+	select {
+	case c.units <- u:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// fail puts an error in the place of the file's next unit.
+func (c *cutter) fail(err error) {
+	c.send(&unit{file: c.file, err: fmt.Errorf("reader: %w", err)})
+}
+
+// skipLine makes a unit of the beginning of a line that is too long and moves
+// behind its end.
+func (c *cutter) skipLine(r io.Reader) error {
+	if !c.emit(len(c.text), nil) {
+		return errStopped
 	}
 	for {
 		n, err := r.Read(c.text[:cap(c.text)])
 		if i := bytes.IndexByte(c.text[:n], '\n'); i >= 0 {
 			c.offset += int64(i + 1)
 			c.text = append(c.text[:0], c.text[i+1:n]...)
-			return false, err
+			return err
 		}
 		c.offset += int64(n)
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
 }
 
-// end submits what is left when the text ends with err, io.EOF if all is well.
-func (c *cutter) end(err error) bool {
+// end makes units of what is left when the text ends with err, io.EOF if all is
+// well.
+func (c *cutter) end(err error) {
+	if errors.Is(err, errStopped) {
+		return
+	}
 	// All that is left of the file is accounted for, also if it cannot be read.
 	c.counted.n.Store(c.file.Size)
 	switch {
 	case errors.Is(err, io.EOF):
-		return c.submit(len(c.text), nil)
+		c.emit(len(c.text), nil)
 	case badStream(err):
 		// The line that the fault cut is part of what is lost.
-		return c.submit(bytes.LastIndexByte(c.text, '\n')+1, err)
+		c.emit(bytes.LastIndexByte(c.text, '\n')+1, err)
+	case len(c.text) == 0 || c.emit(bytes.LastIndexByte(c.text, '\n')+1, nil):
+		c.fail(fmt.Errorf("%s: %w", c.file.URI, err))
+	}
+}
+
+// newText returns an empty buffer of a chunk.
+func (s *stream) newText() []byte {
+	select {
+	case text := <-s.texts:
+		return text
 	default:
-		if len(c.text) > 0 && !c.submit(bytes.LastIndexByte(c.text, '\n')+1, nil) {
-			return false
-		}
-		return c.stream.fail(c.file, fmt.Errorf("%s: %w", c.file.URI, err))
+		return make([]byte, 0, s.options.ChunkBytes)
+	}
+}
+
+// releaseText takes a unit's text back, unless it was made for a longer line.
+func (s *stream) releaseText(text []byte) {
+	if int64(cap(text)) != s.options.ChunkBytes {
+		return
+	}
+	select {
+	case s.texts <- text[:0]:
+	default:
 	}
 }

@@ -48,13 +48,20 @@
 // # Memory
 //
 // At most 2*Threads+1 units are on their way, each at most about 4*ChunkBytes
-// plus one line when decoded (1.5*ChunkBytes for Criteo), with ChunkBytes of text
-// more for compressed files; a row group of Parquet is decoded piecewise within
-// the same bound, besides the pages of its columns. To this add the shuffle
-// window and one pass.
+// plus one line when decoded (1.5*ChunkBytes for Criteo); a row group of Parquet
+// is decoded piecewise within the same bound, besides the pages of its columns. Of
+// compressed files there are in addition at most
+//
+//	min(Threads, 8)*(AheadChunks+2) + 2*Threads+2
+//
+// chunks of text, each of ChunkBytes or one longer line (42 chunks, 168 MiB, with 2
+// threads and the defaults; 162 chunks, 648 MiB, with 8), and the decompressors'
+// own windows. To this add the shuffle window and one pass.
 //
 // # Concurrency
 //
-// Open starts one planner and Threads workers, which end with Close, also when
-// it is called early. A Reader is for one goroutine; Counts is for all.
+// Open starts one planner and Threads workers; the planner starts a decompressor
+// for each compressed file, from a few files before its turn on, at most
+// min(Threads, 8) at a time. All of them end with Close, also when it is called
+// early. A Reader is for one goroutine; Counts is for all.
 package reader

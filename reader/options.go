@@ -10,8 +10,9 @@ import (
 	"aibox/reader/source"
 )
 
-// Options configures a Reader. Threads, ChunkBytes and BatchesPerPass change
-// neither the examples nor their order nor the mini-batches.
+// Options configures a Reader. Threads, ChunkBytes, AheadChunks and
+// BatchesPerPass change neither the examples nor their order nor the
+// mini-batches.
 type Options struct {
 	Sources     *source.Sources
 	URIs        []string // in the order in which they are read
@@ -48,8 +49,15 @@ type Options struct {
 
 	MaxLineBytes int   // a longer line is a bad row; 0: 1 MiB
 	ChunkBytes   int64 // what a worker decodes at a time; 0: 4 MiB
-	Threads      int   // decoding workers; 0: GOMAXPROCS
-	Logger       *slog.Logger
+	// Threads is how many workers decode; 0: GOMAXPROCS. Besides, up to
+	// min(Threads, 8) compressed files are decompressed at the same time.
+	Threads int
+	// AheadChunks is how many chunks of a compressed file may be decompressed
+	// before its turn; 0: 16. All files together hold at most
+	// min(Threads, 8)*(AheadChunks+2) + 2*Threads+2 chunks of text. Files of much
+	// more text than AheadChunks*ChunkBytes gain little from more than one thread.
+	AheadChunks int
+	Logger      *slog.Logger
 }
 
 const (
@@ -57,6 +65,9 @@ const (
 	// 4 MiB is some 16,000 lines of Criteo: opening a range costs nothing
 	// against decoding it, and a few of them fill any number of threads.
 	defaultChunkBytes = 4 << 20
+	// 64 MiB of text, some 20 MB of gzip: a file of a night's log that was written
+	// by many tasks is ready when its turn comes, or for a good part.
+	defaultAheadChunks = 16
 	// Offsets into a block are 32 bits wide and a block may hold one chunk and
 	// one line beyond its bound.
 	maxChunkBytes = 128 << 20
@@ -75,8 +86,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.BatchSize <= 0 {
 		report("batch size %d must be positive", o.BatchSize)
 	}
-	if o.BatchesPerPass < 0 || o.Limit < 0 || o.ShuffleBuffer < 0 || o.MaxLineBytes < 0 || o.ChunkBytes < 0 || o.Threads < 0 {
-		report("batches per pass, limit, shuffle buffer, line length, chunk size and threads must not be negative")
+	if o.BatchesPerPass < 0 || o.Limit < 0 || o.ShuffleBuffer < 0 || o.MaxLineBytes < 0 || o.ChunkBytes < 0 || o.Threads < 0 ||
+		o.AheadChunks < 0 {
+		report("batches per pass, limit, shuffle buffer, line length, chunk size, threads and chunks ahead must not be negative")
 	}
 	if !(o.NegativeSampling >= 0 && o.NegativeSampling <= 1) {
 		report("negative sampling %v must be a share of 0 to 1", o.NegativeSampling)
@@ -100,6 +112,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ChunkBytes == 0 {
 		o.ChunkBytes = defaultChunkBytes
+	}
+	if o.AheadChunks == 0 {
+		o.AheadChunks = defaultAheadChunks
 	}
 	if o.Threads == 0 {
 		o.Threads = runtime.GOMAXPROCS(0)

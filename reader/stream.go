@@ -13,19 +13,21 @@ import (
 // stream decodes the input by several workers and yields the blocks in the order
 // of the input.
 //
-//	planner --units--> workers --blocks--> next
-//	   \------ the same units, in order ----^
+//	decompressors --units of a file--> planner --units--> workers --blocks--> next
+//	                                      \------ the same units, in order ----^
 //
 // The planner cuts the input into units and puts each into two queues: work,
-// from which the workers take it, and order, from which next takes it. A unit's
-// blocks come through a channel of its own. Since next always waits for the
-// oldest unit, whose worker needs nobody else, the stream cannot deadlock.
+// from which the workers take it, and order, from which next takes it. Units of a
+// compressed file come to it from the file's decompressor (see decompress.go). A
+// unit's blocks come through a channel of its own. Since next always waits for
+// the oldest unit, whose worker needs nobody else, the planner for the oldest
+// file, and no decompressor for another one, the stream cannot deadlock.
 //
 // Memory: at most 2*threads+1 units are between planner and consumer. A unit
 // yields one block, or, when its rows are larger in columns than in the file,
 // several of at most about blockBytes each, of which two exist at a time besides
-// the one the consumer holds. A unit of a compressed file also holds its text,
-// ChunkBytes (or one line, if that is longer).
+// the one the consumer holds. Units of compressed files also hold their text; for
+// how many of these there are see maxTexts.
 type stream struct {
 	options *Options
 	plan    *plan
@@ -73,7 +75,7 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 		order:  make(chan *unit, 2*o.Threads),
 		work:   make(chan *unit, 2*o.Threads),
 		blocks: make(chan *block, 2*o.Threads+2),
-		texts:  make(chan []byte, 2*o.Threads+2),
+		texts:  make(chan []byte, o.maxTexts()),
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.workers.Go(s.planUnits)
@@ -199,10 +201,7 @@ func (w *worker) decode(u *unit) error {
 	case u.text != nil:
 		w.text.resetBytes(u.text, u.start, w.stream.options.MaxLineBytes)
 		err = w.decodeLines(&w.text)
-		select {
-		case w.stream.texts <- u.text[:0]:
-		default:
-		}
+		w.stream.releaseText(u.text)
 		u.text = nil
 	case u.broken == nil:
 		err = w.decodeRange()
@@ -305,17 +304,27 @@ func (w *worker) emit() error {
 	}
 }
 
-// planUnits is the planner: it cuts the files into units.
+// planUnits is the planner: it cuts the files into units. Compressed files it has
+// decompressed from a few files before their turn on.
 func (s *stream) planUnits() {
 	defer close(s.work)
 	defer close(s.order)
-	for _, file := range s.files {
+	ctx, stop := context.WithCancel(s.ctx) // after a fault nobody takes the later files
+	defer stop()
+	texts := make([]<-chan *unit, len(s.files)) // of the compressed files that have been begun
+	begun := 0
+	for i, file := range s.files {
+		for ; begun < min(i+s.options.decompressors(), len(s.files)); begun++ {
+			if s.files[begun].Compression != source.NoCompression {
+				texts[begun] = s.decompress(ctx, s.files[begun])
+			}
+		}
 		var ok bool
 		switch {
 		case file.parquet != nil:
 			ok = s.planRowGroups(file)
-		case file.Compression != source.NoCompression:
-			ok = s.planText(file)
+		case texts[i] != nil:
+			ok = s.planText(texts[i])
 		default:
 			ok = s.planRanges(file)
 		}
