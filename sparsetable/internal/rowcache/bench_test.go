@@ -11,11 +11,7 @@ func BenchmarkFindRelease(b *testing.B) {
 	for _, policy := range Policies() {
 		b.Run(policy, func(b *testing.B) {
 			const rows, batch = 300_000, 27_600
-			c, err := New(Options{Words: 20, MaxBytes: 64 << 20, Policy: policy, Hash: mix})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer c.Close() //nolint:errcheck // nothing to tell
+			c := newCache(b, Options{Words: 20, MaxBytes: 64 << 20, Policy: policy, Hash: mix})
 			keys := make([]uint64, rows)
 			for i := range keys {
 				keys[i] = uint64(i) * 0x9e3779b97f4a7c15
@@ -52,11 +48,7 @@ func BenchmarkEvict(b *testing.B) {
 	for _, policy := range Policies() {
 		b.Run(policy, func(b *testing.B) {
 			const batch = 9_000
-			c, err := New(Options{Words: 20, MaxBytes: 64 << 20, Policy: policy, Hash: mix})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer c.Close() //nolint:errcheck // nothing to tell
+			c := newCache(b, Options{Words: 20, MaxBytes: 64 << 20, Policy: policy, Hash: mix})
 			keys, hashes := make([]uint64, batch), make([]uint64, batch)
 			refs, victims := make([]uint32, batch), make([]uint32, 0, batch)
 			next, n := uint64(0), 0

@@ -4,57 +4,80 @@ const (
 	// sweepRows is how many rows are looked at under one hold of the mutex,
 	// some 50 microseconds: 256 KiB read in order.
 	sweepRows = 16 << 10
-	// sparsest bounds the sweep: at least one idle row in so many counts as a
-	// victim, though fewer were asked for. So a victim costs at most about 64
-	// rows looked at, 1 KiB read in order, and the order of leaving is exact to
-	// 1.6 % of the rows.
+	// sparsest bounds the sweep: the bar is set as if one idle row in so many
+	// had been asked for, or more. So a victim costs about 64 rows looked at,
+	// 1 KiB read in order, and the order of leaving is exact to 1.6 % of the
+	// rows: what leaves at one turn of the hand would leave in the next.
 	sparsest = 64
 )
 
-// bar says which idle rows are victims.
+// bar says which idle rows are victims: all that rank below it, and of those
+// at it the share some / of. A row's rank is the number of its uses, above that
+// maxAhead + 1 - a where an announced pass needs it a groups ahead.
 type bar struct {
-	uses  uint32 // those that no announced pass needs, used no more often
-	ahead uint32 // those that are needed so many groups ahead, or more; 0: none
+	rank     uint32
+	some, of int64
+	sum      int64 // of shares, to spread the victims among the rows at the bar
 }
 
-// barFor finds the bar that n rows are below.
+const firstNeeded = maxUses + 1
+
+// barFor finds the bar for n rows.
 func (c *Cache) barFor(n int64) bar {
 	r := &c.mu.ranks
 	n = max(n, r.idle/sparsest)
-	have := int64(0)
+	below := int64(0)
 	for u, rows := range &r.byUses {
-		if have += rows; have >= n {
-			return bar{uses: uint32(u)}
+		if below+rows >= n {
+			return bar{rank: uint32(u), some: n - below, of: rows}
 		}
+		below += rows
 	}
-	// All rows that nobody needs, and of the others those needed last.
-	b := bar{uses: maxUses, ahead: 1}
 	for a := uint32(maxAhead); a >= 1; a-- {
-		if have += r.byGroup[c.mu.win.groupAhead(a)]; have >= n {
-			b.ahead = a
-			break
+		rows := r.byGroup[c.mu.win.groupAhead(a)]
+		if below+rows >= n {
+			return bar{rank: firstNeeded + maxAhead - a, some: n - below, of: rows}
 		}
+		below += rows
 	}
-	return b
+	return bar{rank: firstNeeded + maxAhead}
+}
+
+// takes reports whether an idle row is a victim.
+func (b *bar) takes(s uint32, w *window) bool {
+	rank := uses(s)
+	if g := group(s); g != 0 {
+		rank = firstNeeded + maxAhead - w.ahead(g)
+	}
+	if rank != b.rank {
+		return rank < b.rank
+	}
+	if b.sum += b.some; b.sum < b.of {
+		return false
+	}
+	b.sum -= b.of
+	return true
 }
 
 // Victims appends to dst up to n idle rows, those that the policy misses
 // least, and marks them Taken, so that no other call returns them. Each must be
-// given to Drop or Keep. It looks at every row once at most; fewer than n means
-// that the others are pinned or taken.
+// given to Drop or Keep. It looks at every row a few times at most; fewer than n
+// means that the others are pinned or taken.
 func (c *Cache) Victims(n int, dst []uint32) []uint32 {
 	want := len(dst) + n
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A second turn is needed where the bar has to be lowered.
-	for range 2 {
-		left := int64(len(c.mu.slabs)) << c.shift
-		for left > 0 && len(dst) < want && c.mu.ranks.idle > 0 {
-			look := min(left, sweepRows)
-			b := c.barFor(int64(want - len(dst)))
-			dst = c.sweepLocked(look, b, want, dst)
-			left -= look
-			if left > 0 && len(dst) < want {
+	// Rows released and passes pulled meanwhile, and rows that aged, move the
+	// bar: then another turn finds the rest. The last one takes what there is.
+	const turns = 3
+	for turn := range turns {
+		b := c.barFor(int64(want - len(dst)))
+		if turn == turns-1 {
+			b = bar{rank: firstNeeded + maxAhead}
+		}
+		for left := int64(len(c.mu.slabs)) << c.shift; left > 0 && len(dst) < want && c.mu.ranks.idle > 0; left -= sweepRows {
+			dst = c.sweepLocked(min(left, sweepRows), &b, want, dst)
+			if left > sweepRows && len(dst) < want {
 				c.mu.Unlock() // let others have it
 				c.mu.Lock()
 			}
@@ -64,28 +87,27 @@ func (c *Cache) Victims(n int, dst []uint32) []uint32 {
 }
 
 // sweepLocked looks at the next rows in order of their references.
-func (c *Cache) sweepLocked(rows int64, b bar, want int, dst []uint32) []uint32 {
+func (c *Cache) sweepLocked(rows int64, b *bar, want int, dst []uint32) []uint32 {
 	ref := c.mu.hand
 	for rows > 0 && len(dst) < want {
-		slabAt := int(ref >> c.shift)
-		if slabAt >= len(c.mu.slabs) {
+		at := int(ref >> c.shift)
+		if at >= len(c.mu.slabs) {
 			ref = 0
 			continue
 		}
-		in := ref & c.rowMask
-		s := &c.mu.slabs[slabAt]
-		if s.memory == nil || in >= s.fresh {
+		s := &c.mu.slabs[at]
+		if in := ref & c.rowMask; s.memory == nil || in >= s.fresh {
 			rows -= int64(c.rowMask + 1 - in)
-			ref = uint32(slabAt+1) << c.shift
-			if slabAt+1 == len(c.mu.slabs) {
-				ref = 0
+			ref = 0
+			if at+1 < len(c.mu.slabs) {
+				ref = uint32(at+1) << c.shift
 			}
 			continue
 		}
 		rows--
 		if m := c.meta(ref); idle(m.state) {
 			c.refresh(m)
-			if c.below(m.state, b) {
+			if b.takes(m.state, &c.mu.win) {
 				c.mu.ranks.remove(m.state)
 				m.state |= uint32(Taken)
 				c.mu.taken++
@@ -96,13 +118,6 @@ func (c *Cache) sweepLocked(rows int64, b bar, want int, dst []uint32) []uint32 
 	}
 	c.mu.hand = ref
 	return dst
-}
-
-func (c *Cache) below(s uint32, b bar) bool {
-	if g := group(s); g != 0 {
-		return b.ahead != 0 && c.mu.win.ahead(g) >= b.ahead
-	}
-	return uses(s) <= b.uses
 }
 
 // refresh lets an idle row age, and forgets a pass that came and did not need
