@@ -24,6 +24,11 @@ type lineScanner struct {
 // to make system calls cheap, small enough to stay in the cache until parsed.
 const readBytes = 256 << 10
 
+// tailBytes is how much a lineScanner asks for behind its limit, where only the
+// end of one line is wanted: a few lines of most logs. A longer line doubles it,
+// so what is read in vain is at most as long as that line.
+const tailBytes = 4 << 10
+
 // reset starts over at offset of the stream r, keeping the buffer.
 func (s *lineScanner) reset(r io.Reader, offset, limit int64, maxLine int) {
 	*s = lineScanner{r: r, maxLine: maxLine, limit: limit, buf: s.buf, base: offset}
@@ -107,8 +112,16 @@ func (s *lineScanner) fill() error {
 		copy(grown, s.buf)
 		s.buf = grown
 	}
+	// What lies behind the limit is read again by its owner. Small ranges, and
+	// those inside of a long line, would else read many times their own length.
+	room := len(s.buf) - s.hi
+	if left := s.limit - s.base - int64(s.hi); left > 0 {
+		room = int(min(int64(room), left))
+	} else {
+		room = min(room, max(tailBytes, s.hi-s.lo))
+	}
 	for range 100 { // as in bufio: a reader that yields nothing for ever is broken
-		n, err := s.r.Read(s.buf[s.hi:])
+		n, err := s.r.Read(s.buf[s.hi : s.hi+room])
 		s.hi += n
 		if err == io.EOF {
 			s.eof = true
