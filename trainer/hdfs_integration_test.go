@@ -68,9 +68,9 @@ func TestTrainFromHDFS(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			cluster.RestartNameNode(t)
 		}()
+		defer cluster.WaitDataNodes(t, 2)
+		defer func() { <-restarted }()
 		same(t, j)
-		<-restarted
-		cluster.WaitDataNodes(t, 2)
 	})
 	t.Run("one DataNode hangs", func(t *testing.T) {
 		cluster.StopDataNode(t, 0)

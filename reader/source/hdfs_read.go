@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/colinmarc/hdfs/v2"
 )
@@ -23,9 +25,10 @@ type hdfsReader struct {
 	fr     *hdfs.FileReader // nil: to be opened
 	unbind func() bool
 
-	pieceBytes int
-	retry      retrier
-	err        error // for good
+	pieceBytes  int
+	replication int // replicas that the file's blocks should have
+	retry       retrier
+	err         error // for good
 }
 
 // pieceBytes is how much is asked of the library at a time. Its way of reading
@@ -39,6 +42,19 @@ type hdfsReader struct {
 // refuses (errUnchecked); the reader halves its pieces and tries again. Either
 // way no byte reaches the caller unchecked.
 const pieceBytes = 511
+
+// replicaPatience is how long a block with fewer known replicas than it should
+// have, all of them bad, may wait for a good one to be reported: a NameNode
+// that has just started learns of them from the DataNodes one by one.
+const replicaPatience = 10 * time.Second
+
+// replicationOf is the replication factor of a file, 1 where it is not known.
+func replicationOf(info os.FileInfo) int {
+	if s, ok := info.Sys().(*hdfs.FileStatus); ok && s != nil {
+		return max(1, int(s.GetBlockReplication()))
+	}
+	return 1
+}
 
 func (c *cluster) openRange(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error) {
 	r := c.newReader(ctx, cleanPath(path), f, offset)
@@ -75,6 +91,7 @@ func (r *hdfsReader) open() error {
 		return s.explain(err)
 	}
 	r.c.reached.Store(true)
+	r.replication = replicationOf(fr.Stat())
 	if err := sameFile(r.f, hdfsEntry(r.path, fr.Stat())); err != nil {
 		return err
 	}
@@ -142,8 +159,9 @@ func (r *hdfsReader) fill(p []byte) (int, error) {
 		}
 		n += k
 		if err == io.EOF {
-			return n, &Error{Op: "read", URI: r.f.URI, Kind: ErrChanged,
-				Err: fmt.Errorf("it ends at byte %d of %d", r.offset+int64(n), r.f.Size)}
+			// A NameNode that has just started may not know the blocks yet. If
+			// the file itself has changed, opening it anew says so.
+			return n, fmt.Errorf("it ends at byte %d of %d", r.offset+int64(n), r.f.Size)
 		}
 		if err != nil {
 			return n, s.explain(err)
@@ -176,7 +194,9 @@ func (r *hdfsReader) failed(err error) error {
 		// one failed before it. Where none failed for another reason, all are
 		// bad. Once more, on a fresh connection, to be sure.
 		if len(r.retry.faults) == 0 {
-			if r.retry.corrupt++; r.retry.corrupt >= 2 {
+			r.retry.corrupt++
+			known := len(r.retry.suspects) >= r.replication || time.Since(r.retry.since) > replicaPatience
+			if r.retry.corrupt >= 2 && known {
 				return &CorruptError{URI: r.f.URI, Offset: r.offset, Err: err}
 			}
 		}
