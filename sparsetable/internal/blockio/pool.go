@@ -16,6 +16,10 @@ var ErrPoolLimit = errors.New("blockio: buffer pool is at its limit")
 // growth of a small pool.
 const slabBytes = 1 << 20
 
+// slabsPerLimit is how many slabs a limited pool is cut into at least: buffers
+// come in up to twenty classes, of which a few are used at a time.
+const slabsPerLimit = 64
+
 // A Pool hands out buffers that are aligned to a unit and lie outside the
 // garbage collector's heap. Sizes are rounded up to a class: 1, 2, 3, 4, 6, 8, 12,
 // 16, … units, so that at most a third is wasted. Memory of returned
@@ -23,6 +27,7 @@ const slabBytes = 1 << 20
 type Pool struct {
 	unit  int
 	limit int64
+	slab  int // bytes to map at a time for buffers smaller than it
 
 	mu struct {
 		sync.Mutex
@@ -45,7 +50,12 @@ func NewPool(unit int, limitBytes int64) *Pool {
 	if unit < minUnit || unit > maxUnit || unit&(unit-1) != 0 {
 		panic(fmt.Sprintf("blockio: pool of unit %d", unit))
 	}
-	return &Pool{unit: unit, limit: limitBytes}
+	p := &Pool{unit: unit, limit: limitBytes, slab: slabBytes}
+	if limitBytes > 0 {
+		// A class that holds few buffers must not take the room of the others.
+		p.slab = int(min(slabBytes, max(limitBytes/slabsPerLimit, maxUnit)))
+	}
+	return p
 }
 
 // class returns the class of size n bytes and the size of its buffers.
@@ -77,7 +87,11 @@ func (p *Pool) Get(n int) ([]byte, error) {
 	c := &p.mu.classes[class]
 	if len(c.free) == 0 {
 		if err := p.growLocked(c, size); err != nil {
-			return nil, err
+			larger := p.largerLocked(class)
+			if larger < 0 {
+				return nil, err
+			}
+			c, size = &p.mu.classes[larger], p.classBytes(larger)
 		}
 	}
 	last := len(c.free) - 1
@@ -87,11 +101,30 @@ func (p *Pool) Get(n int) ([]byte, error) {
 	return b[:n], nil
 }
 
+// largerLocked is the first larger class with a free buffer, -1 if there is
+// none. Put finds the class of a buffer by its capacity.
+func (p *Pool) largerLocked(class int) int {
+	for i := class + 1; i < len(p.mu.classes); i++ {
+		if len(p.mu.classes[i].free) > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// classBytes is the size of the buffers of a class.
+func (p *Pool) classBytes(class int) int {
+	if class%2 == 1 {
+		return 3 << ((class + 1) / 2) / 4 * p.unit
+	}
+	return p.unit << (class / 2)
+}
+
 // growLocked maps memory for buffers of size bytes. REQUIRES: mu is held.
 func (p *Pool) growLocked(c *poolClass, size int) error {
 	bytes := size
-	if size < slabBytes {
-		bytes = slabBytes / size * size
+	if size < p.slab {
+		bytes = p.slab / size * size
 	}
 	if p.limit > 0 && p.mu.mapped+int64(bytes) > p.limit {
 		// Close to the limit a small pool takes a single buffer.

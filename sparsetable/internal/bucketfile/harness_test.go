@@ -284,6 +284,19 @@ func (m *model) checkSpace() {
 	if all.LiveBytes != live {
 		m.t.Errorf("%d live bytes, the index has %d", all.LiveBytes, live)
 	}
+	locations := func(yield func(Location) bool) {
+		for _, c := range m.index {
+			if !yield(c.loc) {
+				return
+			}
+		}
+	}
+	if err := m.set.CheckLive(locations); err != nil {
+		m.t.Error(err)
+	}
+	if err := m.set.CheckLive(func(func(Location) bool) {}); (err == nil) != (live == 0) {
+		m.t.Errorf("an index without locations: %v", err)
+	}
 	if all.TotalBytes < live {
 		m.t.Errorf("%d bytes in total, %d live", all.TotalBytes, live)
 	}

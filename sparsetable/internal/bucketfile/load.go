@@ -57,6 +57,9 @@ func (s *Set) load(ctx context.Context, states []State) error {
 		}
 		s.mu.holds[st.Snapshot] = held
 	}
+	if s.opts.ReadOnly {
+		return nil
+	}
 	// Only now, when everything that the states need is there.
 	for _, st := range strays {
 		if err := st.dir.dev.Remove(st.name); err != nil {

@@ -52,6 +52,9 @@ type Options struct {
 	// UnitBytes of a new table; 0 is the largest unit of the devices. A table
 	// keeps its unit.
 	UnitBytes int
+	// ReadOnly leaves files that nothing refers to where they are. Nothing may be
+	// appended.
+	ReadOnly bool
 	// Logger hears of what has no caller to be told: deletions that fail, writes
 	// that are tried again. nil is slog.Default().
 	Logger *slog.Logger

@@ -1,5 +1,11 @@
 package bucketfile
 
+import (
+	"errors"
+	"fmt"
+	"iter"
+)
+
 // Space is what bucket files take.
 type Space struct {
 	Files       int
@@ -61,4 +67,29 @@ func (s *Set) BufferedBytes() int64 {
 		d.mu.Unlock()
 	}
 	return n
+}
+
+// CheckLive compares the live bytes of every file with the locations that an
+// index refers to, each once, and returns all differences. Nothing may be
+// appended or released meanwhile.
+func (s *Set) CheckLive(locations iter.Seq[Location]) error {
+	found := map[uint32]int64{}
+	for loc := range locations {
+		if loc != 0 {
+			found[loc.File()] += int64(loc.Units()) * int64(s.unit)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, f := range s.sortedFilesLocked() {
+		if f.live != found[f.id] {
+			errs = append(errs, fmt.Errorf("bucketfile: %s counts %d live bytes, the index refers to %d", f.path(), f.live, found[f.id]))
+		}
+		delete(found, f.id)
+	}
+	for id, n := range found {
+		errs = append(errs, fmt.Errorf("%w: the index refers to %d bytes in file %d", ErrUnknownFile, n, id))
+	}
+	return errors.Join(errs...)
 }

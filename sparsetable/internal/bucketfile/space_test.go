@@ -1,0 +1,115 @@
+package bucketfile
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+)
+
+// TestBudget appends until the directory's budget is used up: nothing is ever
+// written beyond it, urgent appends get the last part, and moving buckets out
+// of dead files makes room again.
+func TestBudget(t *testing.T) {
+	const budget = 400 << 10
+	opts := smallOptions(3)
+	opts.BudgetBytes = []int64{budget}
+	opts.UrgentBytes = 64 << 10
+	m := newModel(t, 1, 1, opts)
+	m.mustOpen()
+	fill := func(urgent bool) {
+		for i := 0; ; i++ {
+			err := m.append(uint32(i%300), 20, urgent)
+			var full *NoSpaceError
+			if errors.As(err, &full) {
+				if !errors.Is(err, ErrNoSpace) || full.Dir != "dir0" || full.UsedBytes+full.NeedBytes > budget || full.BudgetBytes == 0 {
+					t.Errorf("error %+v", full)
+				}
+				return
+			}
+			must(t, err)
+			if i > 10000 {
+				t.Fatal("the budget is never used up")
+			}
+		}
+	}
+	_, err := m.set.Hold(77) // nothing yet
+	must(t, err)
+	for i := range uint32(50) { // and these are held, so the files stay
+		must(t, m.append(i, 20, false))
+	}
+	must(t, m.snapshot())
+	fill(false)
+	before, _ := m.set.Space()
+	fill(true)
+	after, _ := m.set.Space()
+	if after.TotalBytes <= before.TotalBytes || after.TotalBytes > budget {
+		t.Errorf("%d bytes before the urgent appends, %d after, budget %d", before.TotalBytes, after.TotalBytes, budget)
+	}
+	must(t, m.set.Flush(t.Context()))
+	onDevice := 0
+	names, err := m.mem[0].List()
+	must(t, err)
+	for _, name := range names {
+		onDevice += len(m.mem[0].Bytes(name))
+	}
+	if onDevice > budget {
+		t.Errorf("%d bytes on the device, budget %d", onDevice, budget)
+	}
+	// Slots 100 and up are given up: with urgent moves the rest fits again.
+	for slot := range m.index {
+		if slot >= 100 {
+			must(t, m.replace(slot, content{}))
+		}
+	}
+	waitFor(t, "dead files are deleted", func() bool {
+		sp, _ := m.set.Space()
+		return sp.TotalBytes < after.TotalBytes-64<<10
+	})
+	for range 3 {
+		must(t, m.compact())
+	}
+	waitFor(t, "emptied files are deleted", func() bool {
+		sp, _ := m.set.Space()
+		return sp.TotalBytes < budget-opts.UrgentBytes-32<<10
+	})
+	must(t, m.append(1, 20, false))
+	must(t, m.checkIndex(m.index))
+	m.close()
+}
+
+// TestDiskFull meets a full file system before a write, then during one.
+func TestDiskFull(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	m.mem[0].SetCapacity(10 << 10) // less than an append buffer
+	var full *NoSpaceError
+	if err := m.append(1, 20, false); !errors.As(err, &full) || full.FreeBytes != 10<<10 {
+		t.Errorf("append to a full disk: %v", err)
+	}
+	if s := m.mem[0].Stats(); s.Writes != 0 {
+		t.Errorf("the device saw %+v", s)
+	}
+
+	m.mem[0].SetCapacity(0)
+	for m.index[1].loc == 0 {
+		must(t, m.append(1, 20, false))
+	}
+	m.mem[0].SetCapacity(4 << 10) // somebody else took the space
+	for range 2 {
+		err := m.set.Flush(t.Context())
+		if !errors.Is(err, ErrNoSpace) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("flush to a full disk: %v", err)
+		}
+		must(t, m.checkIndex(m.index)) // from the buffer
+	}
+	if err := m.append(2, 20, false); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("append after a failed write: %v", err)
+	}
+	m.mem[0].SetCapacity(0)
+	must(t, m.snapshot())
+	must(t, m.append(2, 20, false))
+	m.crash()
+	m.mustOpen()
+	must(t, m.checkIndex(m.index))
+	m.close()
+}
