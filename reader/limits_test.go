@@ -228,3 +228,15 @@ func TestHugeLineTakesLittleMemory(t *testing.T) {
 		t.Errorf("a buffer of %d bytes", len(s.buf))
 	}
 }
+
+// TestWindowTooLargeIsNoBadRow reads a zstd file whose window is above the limit: a
+// fault of the whole file, which no limit on bad rows lets pass.
+func TestWindowTooLargeIsNoBadRow(t *testing.T) {
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 21 << 3, 1<<3 | 1, 0, 0, '\n'} // 2 GiB; see source.TestDecompressZstdWindow
+	o := testOptions(adSchema(), write(t, t.TempDir(), "data.zst", frame))
+	_, counts, err := readAll(o)
+	var input *InputError
+	if !errors.As(err, &input) || !errors.Is(err, source.ErrUnsupported) || !strings.Contains(err.Error(), "data.zst") || counts.BadRows != 0 {
+		t.Errorf("%v, %+v", err, counts)
+	}
+}

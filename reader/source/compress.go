@@ -9,7 +9,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -66,9 +65,22 @@ func (c Compression) Splittable() bool { return c == NoCompression }
 // inputBufferBytes is read from the file at a time under a decompressor.
 const inputBufferBytes = 256 << 10
 
-// maxZstdWindowBytes bounds what a hostile or odd zstd file makes us allocate;
-// `zstd --long=31`, the largest setting, needs 2 GiB, `-19` needs 8 MiB.
+// maxZstdWindowBytes bounds what a hostile or odd zstd file makes us allocate. It
+// is the limit of zstd(1) as well: all levels and --long stay within it, and what
+// --long=28 to --long=31 wrote, up to 2 GiB, `zstd -d` refuses too.
 const maxZstdWindowBytes = 128 << 20
+
+// checkZstdWindow refuses a file whose first frame has a window above the limit.
+// The decoder would say the same of it as of corrupt data.
+func checkZstdWindow(br *bufio.Reader) error {
+	first, _ := br.Peek(zstd.HeaderMaxSize) // a failed read fails again in the decoder
+	var header zstd.Header
+	if header.Decode(first) != nil || header.WindowSize <= maxZstdWindowBytes {
+		return nil
+	}
+	return fmt.Errorf("%w: the zstd window is %d MiB large and may have %d: compress the file without --long, or with --long=27 at most",
+		ErrUnsupported, header.WindowSize>>20, maxZstdWindowBytes>>20)
+}
 
 // Decompress returns the decompressed stream of r. Members or frames that
 // follow one another are read as one stream (cat a.gz b.gz). Closing it frees
@@ -76,7 +88,8 @@ const maxZstdWindowBytes = 128 << 20
 //
 // Data that ends early gives an error that wraps io.ErrUnexpectedEOF, data
 // that does not decompress one that wraps ErrBadStream, and an error of r is
-// passed on as it is. The snappy formats and zstd have no end mark for the
+// passed on as it is. A zstd window above 128 MiB gives ErrUnsupported. Zero bytes
+// behind gzip data are padding. The snappy formats and zstd have no end mark for the
 // whole file: one cut exactly between two chunks or frames looks complete.
 func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
 	if c == NoCompression {
@@ -98,11 +111,14 @@ func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
 	err = nil // the file is shorter than what was peeked at, or the decoder meets it again
 	switch c {
 	case Gzip:
-		var z *gzip.Reader
-		if z, err = gzip.NewReader(br); err == nil {
+		var z *gzipReader
+		if z, err = newGzipReader(br); err == nil {
 			d.r, d.close = z, z.Close
 		}
 	case Zstd:
+		if err := checkZstdWindow(br); err != nil {
+			return nil, err
+		}
 		// One goroutine: the reader decodes several files at a time anyway.
 		var z *zstd.Decoder
 		z, err = zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindowBytes))

@@ -1,0 +1,63 @@
+package source
+
+import (
+	"bufio"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// gzipReader reads the members of a gzip file as one stream. Like gzip(1) it takes
+// zero bytes behind a member for padding, which tapes and block devices leave.
+type gzipReader struct {
+	br *bufio.Reader
+	z  *gzip.Reader
+}
+
+func newGzipReader(br *bufio.Reader) (*gzipReader, error) {
+	z, err := gzip.NewReader(br)
+	if err != nil {
+		return nil, err
+	}
+	z.Multistream(false)
+	return &gzipReader{br, z}, nil
+}
+
+func (g *gzipReader) Read(p []byte) (int, error) {
+	for {
+		n, err := g.z.Read(p)
+		if !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		if err := g.nextMember(); err != nil || n > 0 {
+			return n, err
+		}
+	}
+}
+
+// nextMember moves behind the padding; io.EOF means that nothing else follows.
+func (g *gzipReader) nextMember() error {
+	for {
+		c, err := g.br.ReadByte()
+		if err != nil {
+			return err
+		}
+		if c != 0 {
+			break
+		}
+	}
+	if err := g.br.UnreadByte(); err != nil {
+		return err
+	}
+	if err := g.z.Reset(g.br); err != nil {
+		if errors.Is(err, io.EOF) { // there was a byte
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	g.z.Multistream(false)
+	return nil
+}
+
+func (g *gzipReader) Close() error { return g.z.Close() }
