@@ -263,7 +263,7 @@ func TestSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one := int64(pages * len(page)); n < one || n > 7*one/2 {
+	if one := int64(pages * len(page)); n < one || n > 3*one+compactBytes {
 		t.Errorf("one snapshot of %d bytes takes %d on disk", one, n)
 	}
 }

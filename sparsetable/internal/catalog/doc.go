@@ -35,15 +35,15 @@
 // A crash before the edit leaves a file *.tmp, which Open removes.
 //
 // Pebble's own compactions are off: after a commit or a drop the catalog
-// compacts everything when the tables on top have grown to the size of the rest,
-// so it takes no more than about three times what the snapshots hold, and
-// writes nothing of its own accord.
+// compacts everything when half of it is garbage or eight tables overlap, so it
+// takes about twice what the snapshots hold, and writes nothing of its own
+// accord.
 //
 // # Failures
 //
 // Pebble calls Logger.Fatalf, which must not return, when its manifest cannot be
-// written: then nobody can tell what is on disk. The catalog parks the goroutine
-// of that call for good, fails the operation and all later ones with ErrFailed,
+// written, and panics when a directory cannot be synced: then nobody can tell
+// what is on disk. The catalog parks the goroutine concerned for good, fails the operation and all later ones with ErrFailed,
 // and leaves the database open, its directory locked. The table in memory is
 // unharmed; a new process opens the last committed snapshot.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
@@ -71,17 +72,18 @@ const (
 	// From that many tables on top of the others all are compacted, as each is
 	// one more to look at when pages are read.
 	compactAfter = 8
-	compactBytes = 4 << 20 // tables on top that are smaller matter to nobody
+	compactBytes = 4 << 20 // garbage that is less matters to nobody
 )
 
-// compactLocked merges all tables when those on top are many, or as large as
-// the rest. What was committed does not depend on it, so it only logs errors.
+// compactLocked merges all tables when those on top are many, or half of what
+// all hold is garbage: then a byte compacted is paid for by one committed. What
+// was committed does not depend on it, so it only logs errors.
 func (c *Catalog) compactLocked() {
+	used := c.usedBytesLocked()
 	err := c.log.do(func() error {
 		m := c.mu.db.Metrics()
 		all, rest := m.Total(), m.Levels[len(m.Levels)-1]
-		topCount, topBytes := all.TablesCount-rest.TablesCount, all.TablesSize-rest.TablesSize
-		if topCount < compactAfter && (topBytes < rest.TablesSize || topBytes < compactBytes) {
+		if all.TablesCount-rest.TablesCount < compactAfter && all.TablesSize < 2*used+compactBytes {
 			return nil
 		}
 		return c.mu.db.Compact(context.Background(), []byte{'a'}, []byte{'z' + 1}, false)
@@ -89,4 +91,34 @@ func (c *Catalog) compactLocked() {
 	if err != nil {
 		c.log.to.Warn("catalog: not compacted", "dir", c.dir, "error", err)
 	}
+}
+
+// usedBytesLocked estimates what the pages in use take, all being as large as
+// those of the snapshot that wrote them are on average.
+func (c *Catalog) usedBytesLocked() int64 {
+	var used, pageBytes int64
+	var before *kept
+	count := func(s *kept) {
+		own, news := int64(0), int64(0)
+		for p, id := range s.versions {
+			if id == s.ID {
+				own++
+			}
+			if before == nil || !before.uses(pageVersion{uint32(p), id}) {
+				news++
+			}
+		}
+		if own > 0 {
+			pageBytes = s.PageBytes / own
+		}
+		used += news * pageBytes
+		before = s
+	}
+	for _, s := range c.mu.snapshots {
+		count(s)
+	}
+	if c.mu.live != nil && !slices.Contains(c.mu.snapshots, c.mu.live) {
+		count(c.mu.live)
+	}
+	return used
 }

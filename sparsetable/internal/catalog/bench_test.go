@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The pages of 500,000 slots, 12 million rows, as package slots makes them with
+// filters of 32 bytes.
+const (
+	benchSlots     = 500_000
+	benchPageSlots = 128
+	benchPageBytes = 12 + benchPageSlots*42
+)
+
+func benchCatalog(b *testing.B, dir string) *Catalog {
+	b.Helper()
+	f := testFormat
+	f.PageSlots = benchPageSlots
+	c, err := Open(Options{Dir: dir, Format: f})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+// commitPages commits a snapshot with every step-th page.
+func commitPages(b *testing.B, c *Catalog, page []byte, step int) {
+	b.Helper()
+	w, err := c.Begin()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for p := 0; p < c.pages(benchSlots); p += step {
+		if err := w.PutPage(uint32(p), page); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Commit(Snapshot{Slots: benchSlots}); err != nil {
+		b.Fatal(err)
+	}
+	if all := c.Snapshots(); len(all) > 2 {
+		if err := c.Drop(all[0].ID); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchPage() []byte {
+	page := make([]byte, benchPageBytes)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range page {
+		page[i] = byte(rng.Uint32())
+	}
+	return page
+}
+
+// BenchmarkCommit commits snapshots on the temporary directory's file system and
+// keeps two, compactions included.
+func BenchmarkCommit(b *testing.B) {
+	for _, dirty := range []int{100, 1} {
+		b.Run(fmt.Sprintf("dirty=%d%%", dirty), func(b *testing.B) {
+			c := benchCatalog(b, b.TempDir())
+			defer c.Close()
+			page := benchPage()
+			commitPages(b, c, page, 1)
+			for b.Loop() {
+				commitPages(b, c, page, 100/dirty)
+			}
+			n, err := c.DiskBytes()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(n)/1e6, "MB-on-disk")
+			b.ReportMetric(float64(c.pages(benchSlots)*benchPageBytes)/1e6, "MB-index")
+		})
+	}
+}
+
+// BenchmarkOpen opens a catalog and loads the newest of two snapshots.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	c := benchCatalog(b, dir)
+	page := benchPage()
+	for _, step := range []int{1, 1, 3, 10} {
+		commitPages(b, c, page, step)
+	}
+	if err := c.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		c := benchCatalog(b, dir)
+		n := 0
+		if _, err := c.Load(0, func(uint32, []byte) error { n++; return nil }); err != nil || n != c.pages(benchSlots) {
+			b.Fatal(n, err)
+		}
+		if err := c.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// The heap of an open catalog, at work and at rest, stays within what
+// MemoryBytes says.
+func TestMemory(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector's memory would be counted")
+	}
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, most := heap(), int64(0)
+	c, err := Open(Options{Dir: t.TempDir(), Format: testFormat, FS: vfs.Default})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, c)
+	page := make([]byte, 5<<10)
+	for range 3 {
+		w, err := c.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p := range uint32(4000) {
+			if err := w.PutPage(p, page); err != nil {
+				t.Fatal(err)
+			}
+			if p%1000 == 999 {
+				most = max(most, heap()-before-(c.MemoryBytes()-pebbleBytes))
+			}
+		}
+		if err := w.Commit(Snapshot{Slots: 16_000}); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, heap()-before-(c.MemoryBytes()-pebbleBytes))
+	}
+	t.Logf("%d KiB of the %d KiB that Pebble is taken for", most>>10, pebbleBytes>>10)
+	if most > pebbleBytes {
+		t.Errorf("Pebble takes %d bytes, %d are counted", most, pebbleBytes)
+	}
+}
