@@ -166,12 +166,16 @@ func (c *converter) outputSchema(available []string) (Schema, error) {
 		c.take = append(c.take, i)
 		schema.Columns = append(schema.Columns, column.Column)
 	}
+	if o.Format == FormatCriteo {
+		faults = append(faults, c.orderCriteo(&schema))
+	}
+	faults = append(faults, checkWeights(&schema))
 	c.sortBy = slices.Index(available, o.SortBy)
 	if o.SortBy != "" && c.sortBy < 0 {
 		faults = append(faults, fmt.Errorf("reader: convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(available)))
 	}
-	if len(faults) > 0 {
-		return schema, &OptionsError{errors.Join(faults...)}
+	if err := errors.Join(faults...); err != nil {
+		return schema, &OptionsError{err}
 	}
 	return schema, nil
 }

@@ -33,6 +33,35 @@ type RowWriter interface {
 // one exception: see tokenWriter for features of LibSVM and LibFFM that are no
 // numbers.
 func NewRowWriter(format Format, schema Schema, w io.Writer) (RowWriter, error) {
+	encoder, err := newRowEncoder(format, schema, w)
+	if err != nil {
+		return nil, err
+	}
+	return rowWriter{encoder}, nil
+}
+
+// rowEncoder writes a row in two steps, so that a row which the format cannot
+// hold is told from a failed write.
+type rowEncoder interface {
+	// encode prepares a row in place of the last one. It fails on a cell that the
+	// format cannot hold.
+	encode(cells [][]byte) error
+	// commit writes the prepared row. Every error is one of the file.
+	commit() error
+	Close() error
+}
+
+// rowWriter is a RowWriter of an encoder.
+type rowWriter struct{ rowEncoder }
+
+func (w rowWriter) Write(cells [][]byte) error {
+	if err := w.encode(cells); err != nil {
+		return err
+	}
+	return w.commit()
+}
+
+func newRowEncoder(format Format, schema Schema, w io.Writer) (rowEncoder, error) {
 	schema.Format = format
 	schema = WithIndices(schema)
 	if err := errors.Join(schema.check()...); err != nil {
@@ -49,10 +78,10 @@ func NewRowWriter(format Format, schema Schema, w io.Writer) (RowWriter, error) 
 	}
 }
 
-// RowFile is a RowWriter into a file. Nothing is visible under the file's name
+// RowFile writes rows into a file, as a RowWriter. Nothing is visible under the file's name
 // before Close has returned nil.
 type RowFile struct {
-	RowWriter
+	rows       rowEncoder
 	uri        string
 	compressor io.WriteCloser
 	file       source.Writer
@@ -71,9 +100,9 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 	}
 	compressor, err := compress(compression, file)
 	if err == nil {
-		var rows RowWriter
-		if rows, err = NewRowWriter(format, schema, compressor); err == nil {
-			return &RowFile{RowWriter: rows, uri: uri, compressor: compressor, file: file}, nil
+		var rows rowEncoder
+		if rows, err = newRowEncoder(format, schema, compressor); err == nil {
+			return &RowFile{rows: rows, uri: uri, compressor: compressor, file: file}, nil
 		}
 	}
 	return nil, errors.Join(fmt.Errorf("reader: %s: %w", uri, err), file.Abort())
@@ -81,7 +110,7 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 
 // Write is RowWriter's, with the file named in errors.
 func (f *RowFile) Write(cells [][]byte) error {
-	if err := f.RowWriter.Write(cells); err != nil {
+	if err := (rowWriter{f.rows}).Write(cells); err != nil {
 		return fmt.Errorf("write %s: %w", f.uri, err)
 	}
 	return nil
@@ -89,7 +118,7 @@ func (f *RowFile) Write(cells [][]byte) error {
 
 // Close completes the file; where that fails nothing is left of it.
 func (f *RowFile) Close() error {
-	err := f.RowWriter.Close()
+	err := f.rows.Close()
 	if err == nil {
 		err = f.compressor.Close()
 	}

@@ -28,14 +28,14 @@ func newDelimitedWriter(s *Schema, w io.Writer) (*delimitedWriter, error) {
 		for i := range s.Columns {
 			names[i] = []byte(s.Columns[i].Name)
 		}
-		if err := d.Write(names); err != nil {
+		if err := (rowWriter{d}).Write(names); err != nil {
 			return nil, fmt.Errorf("header: %w", err)
 		}
 	}
 	return d, nil
 }
 
-func (d *delimitedWriter) Write(cells [][]byte) error {
+func (d *delimitedWriter) encode(cells [][]byte) error {
 	if err := checkCells(cells, len(d.columns)); err != nil {
 		return err
 	}
@@ -62,6 +62,10 @@ func (d *delimitedWriter) Write(cells [][]byte) error {
 		}
 	}
 	d.line = append(d.line, '\n')
+	return nil
+}
+
+func (d *delimitedWriter) commit() error {
 	_, err := d.w.Write(d.line)
 	return err
 }

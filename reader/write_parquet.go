@@ -3,6 +3,7 @@ package reader
 import (
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -15,28 +16,47 @@ const rowGroupRows = 1 << 16
 
 // parquetWriter writes Parquet (zstd inside). Labels, weights and dense columns
 // are optional doubles, sparse columns optional strings, or lists of strings
-// where the column has separators, and ignored columns optional strings. Columns
-// stand in the order of their names.
+// where the column has separators, and ignored columns optional strings.
 type parquetWriter struct {
 	w       *parquet.GenericWriter[any]
 	columns []Column
-	order   []int // file column -> schema column
 	row     parquet.Row
 	rows    [1]parquet.Row
 }
 
 func newParquetWriter(s *Schema, w io.Writer) *parquetWriter {
-	group := parquet.Group{}
+	group := parquetGroup{Group: parquet.Group{}}
 	for i := range s.Columns {
-		group[s.Columns[i].Name] = s.Columns[i].parquetNode()
+		field := parquetField{Node: s.Columns[i].parquetNode(), name: s.Columns[i].Name}
+		group.Group[field.name] = field.Node
+		group.fields = append(group.fields, field)
 	}
 	p := &parquetWriter{columns: s.Columns}
-	for _, field := range group.Fields() {
-		p.order = append(p.order, s.column(field.Name()))
-	}
 	p.w = parquet.NewGenericWriter[any](w, parquet.NewSchema("aibox", group), parquet.Compression(&parquet.Zstd),
 		parquet.MaxRowsPerRowGroup(rowGroupRows), parquet.CreatedBy("aibox", "", ""))
 	return p
+}
+
+// parquetGroup is a group of columns that keeps their order; the library's own
+// sorts them by name.
+type parquetGroup struct {
+	parquet.Group
+	fields []parquet.Field
+}
+
+func (g parquetGroup) Fields() []parquet.Field { return g.fields }
+
+// parquetField is a column of a parquetGroup.
+type parquetField struct {
+	parquet.Node
+	name string
+}
+
+func (f parquetField) Name() string { return f.name }
+
+// Value is only asked for where Go values are written, and here rows are.
+func (f parquetField) Value(base reflect.Value) reflect.Value {
+	return base.MapIndex(reflect.ValueOf(f.name))
 }
 
 // isList says whether a sparse column can hold several or weighted values.
@@ -55,13 +75,13 @@ func (c *Column) parquetNode() parquet.Node {
 	}
 }
 
-func (p *parquetWriter) Write(cells [][]byte) error {
+func (p *parquetWriter) encode(cells [][]byte) error {
 	if err := checkCells(cells, len(p.columns)); err != nil {
 		return err
 	}
 	p.row = p.row[:0]
-	for at, i := range p.order {
-		c, cell := &p.columns[i], cells[i]
+	for at := range p.columns {
+		c, cell := &p.columns[at], cells[at]
 		switch {
 		case c.isList():
 			p.list(at, c, cell)
@@ -76,6 +96,10 @@ func (p *parquetWriter) Write(cells [][]byte) error {
 			p.optional(at, len(cell) > 0, parquet.DoubleValue(x))
 		}
 	}
+	return nil
+}
+
+func (p *parquetWriter) commit() error {
 	p.rows[0] = p.row
 	_, err := p.w.WriteRows(p.rows[:])
 	return err

@@ -69,7 +69,7 @@ func newTokenWriter(s *Schema, w io.Writer) *tokenWriter {
 	}
 }
 
-func (t *tokenWriter) Write(cells [][]byte) error {
+func (t *tokenWriter) encode(cells [][]byte) error {
 	if err := checkCells(cells, len(t.columns)); err != nil {
 		return err
 	}
@@ -102,6 +102,10 @@ func (t *tokenWriter) Write(cells [][]byte) error {
 		}
 	}
 	t.line = append(t.line, '\n')
+	return nil
+}
+
+func (t *tokenWriter) commit() error {
 	_, err := t.w.Write(t.line)
 	return err
 }
