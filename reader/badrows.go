@@ -41,7 +41,7 @@ var reasonTexts = [reasonCount]string{
 	ReasonUTF8:      "invalid UTF-8",
 	ReasonQuote:     "bad quoting (a quoted cell must end on its line)",
 	ReasonTooLong:   "line too long",
-	ReasonStream:    "truncated or corrupt compressed file; its rest is lost",
+	ReasonStream:    "truncated or corrupt data; the rest of the file (in Parquet: of the row group) is lost",
 }
 
 // String says the reason in a few words.
@@ -71,6 +71,7 @@ type fault struct {
 	reason Reason
 	column string // "" where it is not about one column
 	cell   []byte // into the row; only valid until the next row
+	at     int    // ReasonUTF8: which byte of the row is the first that is no text, from 1 on; 0: unknown
 	// ReasonColumns: how many cells there are and should be. More than want+1
 	// are not counted.
 	found, want int
@@ -88,6 +89,8 @@ type BadRow struct {
 	Reason Reason `json:"reason"`
 	Detail string `json:"detail,omitempty"` // column and cell
 	Row    string `json:"row"`              // the first bytes; U+FFFD replaces what is not UTF-8
+	// RowBase64 holds the same bytes as they are, where they are not UTF-8.
+	RowBase64 string `json:"row_base64,omitempty"`
 }
 
 // String is one line for people.
@@ -109,6 +112,11 @@ type ReasonCount struct {
 	Example BadRow `json:"example"` // the first
 }
 
+// String is about a reason that is the most frequent one.
+func (c ReasonCount) String() string {
+	return fmt.Sprintf("most often (%d) %s, for the first time at %s", c.Rows, c.Reason, c.Example)
+}
+
 // BadRowsError stops reading: more rows are bad than allowed.
 type BadRowsError struct {
 	Rows, Bad int64 // up to the row that went past the limit
@@ -118,8 +126,7 @@ type BadRowsError struct {
 
 // Error names the limit, the worst reason and the first row of that kind.
 func (e *BadRowsError) Error() string {
-	return fmt.Sprintf("%d of %d rows are bad, past %s; most often (%d) %s, for the first time at %s",
-		e.Bad, e.Rows, e.Limit, e.Worst.Rows, e.Worst.Reason, e.Worst.Example)
+	return fmt.Sprintf("%d of %d rows are bad, past %s; %s", e.Bad, e.Rows, e.Limit, e.Worst)
 }
 
 // minJudgedRows is how many rows must have been read before a share of bad ones
@@ -169,13 +176,17 @@ func (t *badTally) judge(rows int64) error {
 }
 
 func (t *badTally) failure(rows int64, limit string) error {
-	e := &BadRowsError{Rows: rows, Bad: t.total, Limit: limit}
+	return &BadRowsError{Rows: rows, Bad: t.total, Limit: limit, Worst: t.worst()}
+}
+
+// worst is the most frequent reason.
+func (t *badTally) worst() (worst ReasonCount) {
 	for _, c := range t.reasons {
-		if c.Rows > e.Worst.Rows {
-			e.Worst = c
+		if c.Rows > worst.Rows {
+			worst = c
 		}
 	}
-	return e
+	return worst
 }
 
 // counts lists the reasons that occurred.

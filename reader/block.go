@@ -1,8 +1,10 @@
 package reader
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // block holds decoded rows in columns, in the order of the file. Blocks travel
@@ -47,7 +49,7 @@ type badEntry struct {
 }
 
 // badDetail is what people want to see of a bad row.
-type badDetail struct{ detail, row string }
+type badDetail struct{ detail, row, base64 string }
 
 func newBlock() *block {
 	return &block{offsets: make([]int32, 1, 1024), textEnds: make([]int32, 1, 16)}
@@ -100,7 +102,7 @@ func (b *block) addBad(f fault, row []byte, offset int64, maxDetails int) {
 	b.seen |= 1 << f.reason
 	if first || len(b.details) < maxDetails {
 		entry.detail = int32(len(b.details))
-		b.details = append(b.details, badDetail{f.String(), excerpt(row)})
+		b.details = append(b.details, badDetail{f.String(), excerpt(row), rawExcerpt(row)})
 	}
 	b.bad = append(b.bad, entry)
 }
@@ -110,7 +112,8 @@ func (b *block) addBad(f fault, row []byte, offset int64, maxDetails int) {
 func (b *block) badRow(e *badEntry, firstLine int64) BadRow {
 	row := BadRow{URI: b.file.URI, Line: firstLine + int64(e.line), Offset: e.offset, Reason: e.reason}
 	if e.detail >= 0 {
-		row.Detail, row.Row = b.details[e.detail].detail, b.details[e.detail].row
+		d := &b.details[e.detail]
+		row.Detail, row.Row, row.RowBase64 = d.detail, d.row, d.base64
 	}
 	return row
 }
@@ -118,6 +121,10 @@ func (b *block) badRow(e *badEntry, firstLine int64) BadRow {
 // String says which column and cell is meant.
 func (f fault) String() string {
 	switch {
+	case f.at > 0 && f.column != "":
+		return fmt.Sprintf("column %s: byte %d of the row is 0x%02x", f.column, f.at, f.cell[0])
+	case f.at > 0:
+		return fmt.Sprintf("byte %d of the row is 0x%02x", f.at, f.cell[0])
 	case f.want > 0:
 		return fmt.Sprintf("%d cells where %d are expected", f.found, f.want)
 	case f.column == "" && f.cell == nil:
@@ -133,5 +140,25 @@ func (f fault) String() string {
 
 // excerpt is the beginning of a row as valid UTF-8.
 func excerpt(row []byte) string {
-	return strings.ToValidUTF8(string(row[:min(len(row), rowPrefixBytes)]), "\uFFFD")
+	return strings.ToValidUTF8(string(rowPrefix(row)), "\uFFFD")
+}
+
+// rawExcerpt holds the bytes of the excerpt where they are not UTF-8, else it is "".
+func rawExcerpt(row []byte) string {
+	if prefix := rowPrefix(row); !validText(prefix) {
+		return base64.StdEncoding.EncodeToString(prefix)
+	}
+	return ""
+}
+
+// rowPrefix is the beginning of a row, cut between two characters.
+func rowPrefix(row []byte) []byte {
+	if len(row) <= rowPrefixBytes {
+		return row
+	}
+	end := rowPrefixBytes
+	for end > rowPrefixBytes-utf8.UTFMax && !utf8.RuneStart(row[end]) {
+		end--
+	}
+	return row[:end]
 }

@@ -249,3 +249,15 @@ func transform(steps []Transform, x float64) float64 {
 
 // validText says whether a row is text.
 func validText(row []byte) bool { return utf8.Valid(row) }
+
+// invalidAt is the index of the first byte of a row that is no text.
+func invalidAt(row []byte) int {
+	for i := 0; i < len(row); {
+		r, size := utf8.DecodeRune(row[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(row)
+}

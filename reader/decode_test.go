@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math"
 	"strings"
@@ -63,7 +64,7 @@ func TestDecode(t *testing.T) {
 		"weights": {weighted, "2\t1\ta=>0.5||b||c=>x=>2\td\n\t0\t\t\n", []string{
 			"1 w2 [] [ " + k("i", "a") + "*0.5 " + k("i", "b") + "*1 " + k("i", "c=>x") + "*2 ] [ " + k("i", "d") + "*1 ]", "0 w1 [] [ ] [ ]",
 		}},
-		"libsvm": {svm, "+1 3:1 07:0.5 # comment 9:1\n-1\n0 12:1\n", []string{
+		"libsvm": {svm, "# first\n+1 3:1 07:0.5 # comment 9:1\n-1\n \t# \xff\r\n0 12:1\n#\n", []string{
 			"1 [] [ " + k("features", "3") + "*1 " + k("features", "7") + "*0.5 ]", "0 [] [ ]", "0 [] [ " + k("features", "12") + "*1 ]",
 		}},
 		"libsvm with ranges": {ranges, "1 201:2 5:30 101:1 203:1 6:12 999:4\n0\n", []string{
@@ -114,7 +115,10 @@ func TestBadRows(t *testing.T) {
 		{adSchema(), "-1,1,a,b", ReasonLabel, "column y"},
 		{adSchema(), "yes,1,a,b", ReasonNumber, "column y"},
 		{adSchema(), ",1,a,b", ReasonNoLabel, "column y"},
-		{adSchema(), "1,1,\xff\xfe,b", ReasonUTF8, ""},
+		{adSchema(), "1,1,\xff\xfe,b", ReasonUTF8, "column c: byte 5 of the row is 0xff"},
+		{adSchema(), "1,\"2\",\"\u00e9, \xc3\",b", ReasonUTF8, "column c: byte 12 of the row is 0xc3"},
+		{adSchema(), "1,1,a,b,\xff", ReasonUTF8, "byte 9 of the row is 0xff"},
+		{svm, "1 3:1 # \xff", ReasonUTF8, "byte 9 of the row is 0xff"},
 		{adSchema(), "1,1,\"a,b", ReasonQuote, ""},
 		{adSchema(), "1,1,\"a\"x,b", ReasonQuote, ""},
 		{adSchema(), strings.Repeat("x", 101), ReasonTooLong, ""},
@@ -149,6 +153,10 @@ func TestBadRows(t *testing.T) {
 		got := counts.Bad[0].Example
 		if got.Reason != c.reason || !strings.Contains(got.Detail, c.detail) || got.Line != 2 || got.Offset != int64(len(good)) {
 			t.Errorf("%q: %v, want %v: %s", c.row, got, c.reason, c.detail)
+		}
+		if want := base64.StdEncoding.EncodeToString([]byte(c.row)); (c.reason == ReasonUTF8) != (got.RowBase64 == want) ||
+			c.reason != ReasonUTF8 && got.RowBase64 != "" {
+			t.Errorf("%q: the bytes of the row are kept as %q", c.row, got.RowBase64)
 		}
 		if got.Row != strings.ToValidUTF8(c.row[:min(len(c.row), 100)], "\uFFFD") {
 			t.Errorf("%q: the row is kept as %q", c.row, got.Row)

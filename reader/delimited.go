@@ -8,7 +8,8 @@ import (
 // from 0; -1 is a column that the file does not have (which only a label may
 // be, where labels are not needed).
 type cellMap struct {
-	cells  int // per line
+	cells  int      // per line
+	names  []string // of the cells, for people
 	label  int
 	weight int
 	group  int
@@ -39,7 +40,7 @@ func (p *plan) mapCells(names []string) (m *cellMap, missing []string) {
 		}
 		return -1
 	}
-	m = &cellMap{cells: len(names), label: -1, weight: -1, group: -1}
+	m = &cellMap{cells: len(names), names: names, label: -1, weight: -1, group: -1}
 	if i, found := where[p.labelColumn]; found {
 		m.label = i
 	} else if !p.keepUnlabelled && !p.raw {
@@ -120,7 +121,7 @@ func newDelimited(p *plan, m *cellMap) *delimited {
 // back.
 func (d *delimited) decode(line []byte, b *block) fault {
 	if !validText(line) {
-		return fault{reason: ReasonUTF8}
+		return d.notText(line)
 	}
 	m := d.m
 	cells, ok := d.split(line, m.cells+1)
@@ -171,6 +172,24 @@ func (d *delimited) decode(line []byte, b *block) fault {
 		}
 	}
 	return fault{}
+}
+
+// notText says where a line is not UTF-8.
+func (d *delimited) notText(line []byte) fault {
+	at := invalidAt(line)
+	f := fault{reason: ReasonUTF8, cell: line[at:], at: at + 1}
+	if d.unlabeled != nil {
+		return f // whether the row has a label is not known
+	}
+	// The cells up to there: the last one may be one whose quote is still open.
+	before, ok := d.split(line[:at], at+1)
+	if !ok {
+		before, ok = d.split(append(bytes.Clone(line[:at]), '"'), at+1)
+	}
+	if ok && len(before) <= len(d.m.names) {
+		f.column = d.m.names[len(before)-1]
+	}
+	return f
 }
 
 // split cuts a line into cells, at most limit; ok is false on bad quoting. The

@@ -27,7 +27,8 @@
 //     line: with a line end inside quotes the file could not be cut into ranges,
 //     so that is a bad row. With a header, columns go by name, may stand in
 //     another order in each file, and those that the schema lacks are ignored.
-//   - LibSVM, LibFFM: see tokens. Labels 1, 0 and -1 (which is 0).
+//   - LibSVM, LibFFM: see tokens. Labels 1, 0 and -1 (which is 0). Lines of only a
+//     comment are skipped.
 //   - Parquet: columns by name. Lists are bags. See parquetFile.
 //
 // # Features

@@ -3,9 +3,7 @@ package reader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"sync"
 )
 
@@ -85,8 +83,7 @@ func (r *Reader) fill(ctx context.Context) (*Pass, error) {
 				return pass, nil
 			}
 			if r.rows.counts.Examples == 0 {
-				return nil, fmt.Errorf("reader: %s: %d rows, none of them a good one: %w",
-					strings.Join(r.options.URIs, ", "), r.rows.counts.Rows, ErrNoExamples)
+				return nil, r.rows.noExamples()
 			}
 			return nil, io.EOF
 		}

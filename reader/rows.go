@@ -3,7 +3,9 @@ package reader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 )
 
 // rows is the sequence of good examples in the order of the input, after
@@ -122,6 +124,21 @@ func (r *rows) end() error {
 		return err
 	}
 	return io.EOF
+}
+
+// noExamples is the error where reading ended without an example: what became of
+// the rows.
+func (r *rows) noExamples() error {
+	uris := strings.Join(r.options.URIs, ", ")
+	switch c := &r.counts; {
+	case c.Rows == 0:
+		return fmt.Errorf("reader: %s: no rows: %w", uris, ErrNoExamples)
+	case c.Dropped > 0:
+		return fmt.Errorf("reader: %s: %d rows, of which %d are bad and %d negatives that sampling dropped: %w",
+			uris, c.Rows, r.tally.total, c.Dropped, ErrNoExamples)
+	default:
+		return fmt.Errorf("reader: %s: %d rows, none of them a good one: %s: %w", uris, c.Rows, r.tally.worst(), ErrNoExamples)
+	}
 }
 
 // snapshot returns the counts.

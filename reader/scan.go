@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Statistics is what a first scan of the data found: the numbers that
@@ -33,10 +33,12 @@ type ColumnStatistics struct {
 
 // Scan reads the whole input once and returns the mean and standard deviation
 // for each standardize step that has none. Sampling, shuffling and quarantine
-// do not apply; Limit and the limits on bad rows do. The result does not depend
+// do not apply, and bad rows are not logged: whoever reads the data afterwards
+// meets them again. Limit and the limits on bad rows do apply. The result does not depend
 // on Threads and ChunkBytes.
 func Scan(ctx context.Context, o Options) (*Statistics, error) {
 	o.BatchSize, o.NegativeSampling, o.Quarantine = max(o.BatchSize, 1), 0, nil
+	o.Logger = slog.New(slog.DiscardHandler)
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func scan(ctx context.Context, r *rows) (*Statistics, error) {
 		}
 	}
 	if r.counts.Examples == 0 {
-		return nil, fmt.Errorf("reader: %s: %w", strings.Join(r.options.URIs, ", "), ErrNoExamples)
+		return nil, r.noExamples()
 	}
 	s := &Statistics{Examples: r.counts.Examples, Positives: r.counts.Positives}
 	s.BaseRate = float64(s.Positives) / float64(s.Examples)

@@ -246,6 +246,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 	o, p := w.stream.options, w.stream.plan
 	decoder := w.stream.newDecoder(w.unit.file)
 	header := w.unit.start == 0 && p.schema.Header
+	indexed := p.schema.Format.indexed()
 	limit := o.blockBytes()
 	for {
 		line, offset, tooLong, err := lines.next()
@@ -266,7 +267,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			// How much more of it than maxLine was seen depends on the cutting.
 			line = line[:min(len(line), o.MaxLineBytes)]
 			b.addBad(fault{reason: ReasonTooLong}, line, offset, o.QuarantineRows)
-		case len(line) == 0:
+		case len(line) == 0, indexed && isComment(line):
 		default:
 			if f := decoder.decode(line, b); f.reason == reasonNone {
 				b.n++

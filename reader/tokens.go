@@ -24,7 +24,8 @@ const queryColumn = "qid"
 // the beginning of the range, so that columns of different ranges can share a
 // space; the value is its weight in the bag. A dense column takes the value of
 // its only index (field).
-// Tokens that belong to no column are ignored. Columns without a token are
+// A line of nothing but a comment is skipped like an empty one. Tokens that belong
+// to no column are ignored. Columns without a token are
 // missing.
 type tokens struct {
 	p        *plan
@@ -141,7 +142,7 @@ func (p *plan) isLabelColumn(name string) bool {
 // decode appends the line's example to the block.
 func (d *tokens) decode(line []byte, b *block) fault {
 	if !validText(line) {
-		return fault{reason: ReasonUTF8}
+		return fault{reason: ReasonUTF8, cell: line[invalidAt(line):], at: invalidAt(line) + 1}
 	}
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
@@ -169,6 +170,12 @@ func (d *tokens) decode(line []byte, b *block) fault {
 		}
 	}
 	return d.add(b)
+}
+
+// isComment says whether the line holds a comment and no example.
+func isComment(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return len(line) > 0 && line[0] == '#'
 }
 
 // cutToken cuts the first token off the line; nil if there is none.

@@ -1,0 +1,56 @@
+package reader
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestNoExamplesNamesTheWorstReason(t *testing.T) {
+	dir := t.TempDir()
+	bad := write(t, dir, "bad", []byte("1,x,a,b\n1,1,a\n1,2\n"))
+	negative := write(t, dir, "negative", []byte("0,1,a,b\n0,1,a,b\n1,1\n"))
+	empty := write(t, dir, "empty", []byte("\n\n"))
+	for path, want := range map[string]string{
+		bad:      "3 rows, none of them a good one: most often (2) wrong column count, for the first time at " + bad + " line 2 (byte 8)",
+		negative: "3 rows, of which 1 are bad and 2 negatives that sampling dropped",
+		empty:    "no rows",
+	} {
+		o := testOptions(adSchema(), path)
+		o.NegativeSampling = 1e-9
+		if _, _, err := readAll(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestScanLogsNoBadRows: reading logs the first bad row of a reason, and the scan
+// before it nothing.
+func TestScanLogsNoBadRows(t *testing.T) {
+	var log bytes.Buffer
+	o := testOptions(adSchema(), write(t, t.TempDir(), "data", rowsWithBad(20, func(i int) bool { return i%5 == 0 })))
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	if _, err := Scan(t.Context(), o); err != nil || log.Len() > 0 {
+		t.Errorf("%v: %s", err, log.String())
+	}
+	if mustRead(t, o); strings.Count(log.String(), "bad row") != 1 {
+		t.Errorf("the log is %s", log.String())
+	}
+}
+
+// TestExcerptEndsBetweenCharacters: a long row that is text is not kept twice.
+func TestExcerptEndsBetweenCharacters(t *testing.T) {
+	for pad := range 4 {
+		row := []byte(strings.Repeat("x", pad) + strings.Repeat("\u20ac", 200))
+		got := excerpt(row)
+		if !bytes.HasPrefix(row, []byte(got)) || !utf8.ValidString(got) || len(got) < rowPrefixBytes-utf8.UTFMax || rawExcerpt(row) != "" {
+			t.Errorf("%q, %q", got, rawExcerpt(row))
+		}
+	}
+	row := append(bytes.Repeat([]byte("x"), 10), 0xff)
+	if rawExcerpt(row) != "eHh4eHh4eHh4eP8=" {
+		t.Error(rawExcerpt(row))
+	}
+}
