@@ -66,7 +66,7 @@ func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 				return Change{}
 			})
 			if condemned {
-				c.change(m, m.state&^uint32(Dirty))
+				c.change(m, m.state&^uint32(Dirty|Mark2))
 				c.mu.ranks.remove(m.state)
 				c.unlink(ref, m)
 				c.put(ref, m)

@@ -118,6 +118,7 @@ type Cache struct {
 		rows     int64            // in use, the zero row not among them
 		taken    int64            // rows handed out by Victims
 		dirty    int64            // rows with updates not on SSD
+		marked2  int64            // rows with Mark2
 		dir      directory
 		ranks    ranks
 		hand     uint32 // where Victims looks next

@@ -101,6 +101,9 @@ func (c *Cache) unlink(ref uint32, m *meta) {
 	d := &c.mu.dir
 	at := d.head(d.chain(c.hash(m.key)))
 	for *at != ref {
+		if *at == 0 {
+			panic("rowcache: a row is not in its chain")
+		}
 		at = &c.meta(*at).next
 	}
 	*at = m.next

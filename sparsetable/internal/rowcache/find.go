@@ -101,7 +101,8 @@ func (c *Cache) pin(m *meta, hash uint64) bool {
 	r := c.mu.random
 	r = (r ^ r>>32) * 0xd6e8feb86659fd93
 	s = withUses(s, countUse(uses(s), r>>32)) + 1
-	if c.rules.window {
+	// A pass that is still to come, which this is not, stays the next.
+	if c.rules.window && c.mu.win.ahead(group(s)) <= 0 {
 		s = withGroup(s, c.mu.win.next(hash))
 	}
 	m.state = withEpoch(s, c.mu.epoch)

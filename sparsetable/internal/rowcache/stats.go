@@ -7,6 +7,7 @@ type Stats struct {
 	Idle      int64 // of those, candidates of the policy: the paper's LFU lists
 	Taken     int64 // of those, handed out by Victims
 	Dirty     int64 // with updates that are not on SSD
+	Marked2   int64 // with Mark2
 	FitRows   int64 // rows that the slabs there are hold
 	Bytes     int64 // everything counted
 	MaxBytes  int64
@@ -30,6 +31,7 @@ func (c *Cache) Stats() Stats {
 	defer c.mu.Unlock()
 	s := c.mu.stats
 	s.Rows, s.Idle, s.Taken, s.Dirty = c.mu.rows, c.mu.ranks.idle, c.mu.taken, c.mu.dirty
+	s.Marked2 = c.mu.marked2
 	s.InFlight = s.Rows - s.Idle - s.Taken
 	s.FitRows = int64(c.mapped())<<c.shift - 1
 	s.Bytes, s.MaxBytes = c.mu.bytes, c.mu.maxBytes

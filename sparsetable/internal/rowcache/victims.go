@@ -13,14 +13,17 @@ const (
 
 // bar says which idle rows are victims: all that rank below it, and of those
 // at it the share some / of. A row's rank is the number of its uses, above that
-// maxAhead + 1 - a where an announced pass needs it a groups ahead.
+// maxAhead + 1 - a where an announced pass needs it a groups ahead, 0 being the
+// pass that is pulled right now.
 type bar struct {
 	rank     uint32
 	some, of int64
 	sum      int64 // of shares, to spread the victims among the rows at the bar
 }
 
-const firstNeeded = maxUses + 1
+func needed(a int) uint32 { return uint32(maxUses + 1 + maxAhead - a) }
+
+const highest = maxUses + 1 + maxAhead
 
 // barFor finds the bar for n rows.
 func (c *Cache) barFor(n int64) bar {
@@ -33,21 +36,21 @@ func (c *Cache) barFor(n int64) bar {
 		}
 		below += rows
 	}
-	for a := uint32(maxAhead); a >= 1; a-- {
+	for a := maxAhead; a >= 0; a-- {
 		rows := r.byGroup[c.mu.win.groupAhead(a)]
 		if below+rows >= n {
-			return bar{rank: firstNeeded + maxAhead - a, some: n - below, of: rows}
+			return bar{rank: needed(a), some: n - below, of: rows}
 		}
 		below += rows
 	}
-	return bar{rank: firstNeeded + maxAhead}
+	return bar{rank: highest}
 }
 
 // takes reports whether an idle row is a victim.
 func (b *bar) takes(s uint32, w *window) bool {
 	rank := uses(s)
 	if g := group(s); g != 0 {
-		rank = firstNeeded + maxAhead - w.ahead(g)
+		rank = needed(w.ahead(g))
 	}
 	if rank != b.rank {
 		return rank < b.rank
@@ -67,13 +70,16 @@ func (c *Cache) Victims(n int, dst []uint32) []uint32 {
 	want := len(dst) + n
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.rules.window {
+		c.refreshStale()
+	}
 	// Rows released and passes pulled meanwhile, and rows that aged, move the
 	// bar: then another turn finds the rest. The last one takes what there is.
 	const turns = 3
 	for turn := range turns {
 		b := c.barFor(int64(want - len(dst)))
 		if turn == turns-1 {
-			b = bar{rank: firstNeeded + maxAhead}
+			b = bar{rank: highest}
 		}
 		for left := int64(len(c.mu.slabs)) << c.shift; left > 0 && len(dst) < want && c.mu.ranks.idle > 0; left -= sweepRows {
 			dst = c.sweepLocked(min(left, sweepRows), &b, want, dst)
@@ -124,8 +130,8 @@ func (c *Cache) sweepLocked(rows int64, b *bar, want int, dst []uint32) []uint32
 // it after all.
 func (c *Cache) refresh(m *meta) {
 	s := m.state
-	if g := group(s); g != 0 && c.mu.win.ahead(g) == 0 {
-		s = withGroup(s, 0)
+	if g := group(s); g != 0 && c.mu.win.ahead(g) == past {
+		s = withGroup(s, c.mu.win.next(c.hash(m.key)))
 	}
 	if age := (c.mu.epoch - epoch(s)) % epochCount; age >= 2 && c.rules.aging {
 		u := uses(s)
@@ -138,6 +144,31 @@ func (c *Cache) refresh(m *meta) {
 		c.mu.ranks.remove(m.state)
 		c.mu.ranks.add(s)
 		m.state = s
+	}
+}
+
+// refreshStale finds the rows that were announced for passes that came without
+// them. There are none unless pulls differ from what was announced.
+func (c *Cache) refreshStale() {
+	r := &c.mu.ranks
+	known := int64(0)
+	for _, rows := range &r.byUses {
+		known += rows
+	}
+	for a := range maxAhead + 1 {
+		known += r.byGroup[c.mu.win.groupAhead(a)]
+	}
+	for i := 0; known < r.idle && i < len(c.mu.slabs); i++ {
+		if c.mu.slabs[i].memory == nil {
+			continue
+		}
+		for in := range c.mu.slabs[i].fresh {
+			if m := c.meta(uint32(i)<<c.shift | in); idle(m.state) {
+				c.refresh(m)
+			}
+		}
+		c.mu.Unlock() // let others have it
+		c.mu.Lock()
 	}
 }
 
@@ -154,6 +185,7 @@ func (c *Cache) Drop(refs []uint32) (dropped int) {
 			continue
 		}
 		c.mu.ranks.remove(m.state)
+		c.change(m, m.state&^uint32(Mark2))
 		c.unlink(ref, m)
 		c.put(ref, m)
 		dropped++

@@ -29,6 +29,13 @@ func (c *Cache) change(m *meta, state uint32) {
 			c.mu.dirty--
 		}
 	}
+	if (state^m.state)&uint32(Mark2) != 0 {
+		if state&uint32(Mark2) != 0 {
+			c.mu.marked2++
+		} else {
+			c.mu.marked2--
+		}
+	}
 	m.state = state
 }
 

@@ -133,17 +133,19 @@ func (w *window) close() error {
 func number(g int64) uint32 { return 1 + uint32(g%groupRing) }
 
 // groupAhead is the number of the group that comes a groups after the current.
-func (w *window) groupAhead(a uint32) uint32 { return number(w.current + groupRing + int64(a)) }
+func (w *window) groupAhead(a int) uint32 { return number(w.current + groupRing + int64(a)) }
 
-// ahead is how many groups after the current one the group numbered n comes; 0
-// where it came already.
-func (w *window) ahead(n uint32) uint32 {
+// ahead is how many groups after the current one the group numbered n comes,
+// past where it came already or n is 0, no group.
+func (w *window) ahead(n uint32) int {
 	a := (int64(n) - 1 - w.current%groupRing + 2*groupRing) % groupRing
-	if a > maxAhead {
-		return 0
+	if n == 0 || a > maxAhead {
+		return past
 	}
-	return uint32(a)
+	return int(a)
 }
+
+const past = -1
 
 // line returns the entries where a key of that hash may be, and its tag.
 func (w *window) line(hash uint64) (entries []uint64, tag uint64) {
@@ -166,7 +168,7 @@ func (w *window) next(hash uint64) uint32 {
 		// Turn the set so that bit 0 is the group after the current one.
 		turn := uint((w.current + 1) % setBits)
 		set := (e&setMask)>>turn | e<<(setBits-turn)&setMask
-		return w.groupAhead(uint32(1 + bits.TrailingZeros64(set)))
+		return w.groupAhead(1 + bits.TrailingZeros64(set))
 	}
 	return 0
 }
@@ -336,7 +338,7 @@ func (c *Cache) announceLocked(g int64, keys, hashes []uint64) {
 				continue
 			}
 			m := c.meta(ref)
-			if at := group(m.state); at != 0 && w.ahead(at) != 0 {
+			if at := group(m.state); w.ahead(at) != past {
 				if at != number(g) {
 					w.note(hashes[i], g, true)
 				}
