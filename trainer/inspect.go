@@ -68,7 +68,7 @@ func Inspect(ctx context.Context, dir string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.Digest = modeldir.Digest(l.Saved.Step, l.Saved.Dense, table)
+	in.Digest = modeldir.Digest(l.Saved.Step, l.Saved.KeptShare, l.Saved.Statistics, l.Saved.Dense, table)
 	if in.Digest != l.Saved.Digest {
 		return nil, &modeldir.CorruptionError{File: dir, Reason: fmt.Sprintf("digest is %s, %s was recorded when it was saved", in.Digest, l.Saved.Digest)}
 	}

@@ -3,18 +3,53 @@ package trainer
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"aibox/configs"
 	"aibox/trainer/metrics"
+	"aibox/trainer/modeldir"
 )
+
+// Names of the reports in a model directory.
+const (
+	summaryName     = "summary.json"
+	metricsName     = "metrics.jsonl"
+	tensorBoardName = "tensorboard"
+	quarantineName  = "quarantine.jsonl"
+	// failedQuarantineName holds the bad rows of a run that made no model.
+	failedQuarantineName = "quarantine-failed.jsonl"
+	// noTensorBoard as output.tensorboard switches event files off.
+	noTensorBoard = "none"
+)
+
+// reportPaths is where a job's reports lie once its model is committed.
+func reportPaths(job *configs.Job) map[string]string {
+	dir := job.Output.ModelDir
+	paths := map[string]string{
+		"model":      dir,
+		"summary":    filepath.Join(dir, summaryName),
+		"metrics":    or(job.Output.Metrics, filepath.Join(dir, metricsName)),
+		"quarantine": filepath.Join(dir, quarantineName),
+	}
+	if job.Output.TensorBoard != noTensorBoard {
+		paths["tensorboard"] = or(job.Output.TensorBoard, filepath.Join(dir, tensorBoardName))
+	}
+	return paths
+}
+
+// staged is where a report is written while the job runs: in the generation
+// when its place is the model directory, else where the job file says.
+func staged(w *modeldir.Writer, modelDir, path string) string {
+	if filepath.Dir(filepath.Clean(path)) == filepath.Clean(modelDir) {
+		return w.Report(filepath.Base(path))
+	}
+	return path
+}
 
 // reports writes metrics while a job runs: JSON lines and TensorBoard events.
 type reports struct {
 	lines  *metrics.JSONLWriter
-	events *metrics.EventWriter // nil: output.tensorboard is "none"
+	events *metrics.EventWriter // nil: switched off
 }
 
 // metricsLine is one line of the metrics file.
@@ -26,23 +61,18 @@ type metricsLine struct {
 	metrics.Report
 }
 
-func openReports(job *configs.Job) (*reports, error) {
+func openReports(job *configs.Job, w *modeldir.Writer) (*reports, error) {
 	r := new(reports)
-	path := or(job.Output.Metrics, filepath.Join(job.Output.ModelDir, "metrics.jsonl"))
-	// The file is of this run alone.
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("output.metrics: %w", err)
-	}
+	paths := reportPaths(job)
 	var err error
-	if r.lines, err = metrics.CreateJSONL(path); err != nil {
+	if r.lines, err = metrics.CreateJSONL(staged(w, job.Output.ModelDir, paths["metrics"])); err != nil {
 		return nil, fmt.Errorf("output.metrics: %w", err)
 	}
-	if job.Output.TensorBoard == "none" {
+	if paths["tensorboard"] == "" {
 		return r, nil
 	}
-	if r.events, err = metrics.CreateEvents(or(job.Output.TensorBoard, filepath.Join(job.Output.ModelDir, "tensorboard"))); err != nil {
-		_ = r.lines.Close()
-		return nil, fmt.Errorf("output.tensorboard: %w", err)
+	if r.events, err = metrics.CreateEvents(staged(w, job.Output.ModelDir, paths["tensorboard"])); err != nil {
+		return nil, errors.Join(fmt.Errorf("output.tensorboard: %w", err), r.lines.Close())
 	}
 	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 
 	"aibox/reader"
@@ -23,9 +24,18 @@ func (r *run) scan(ctx context.Context) error {
 		}
 		if missingStatistics(&r.schema, &earlier) {
 			r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
-			fresh, err := reader.Scan(ctx, trainReaderOptions(r.base, r.job, 0, r.job.Data.Limit))
+			o := trainReaderOptions(r.base, r.job, 0, r.job.Data.Limit)
+			o.Quarantine = r.quarantine
+			fresh, err := reader.Scan(ctx, o)
 			if err != nil {
 				return fmt.Errorf("scanning data.train for means and deviations: %w", err)
+			}
+			// Training meets the same bad rows again.
+			if err := r.quarantine.Truncate(0); err != nil {
+				return fmt.Errorf("quarantine file: %w", err)
+			}
+			if _, err := r.quarantine.Seek(0, io.SeekStart); err != nil {
+				return fmt.Errorf("quarantine file: %w", err)
 			}
 			r.statistics = fresh
 		}

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -78,7 +79,7 @@ func (s *Status) View() View {
 func (s *Status) begin(phase Phase, epoch, epochs int, r *reader.Reader, t sparsetable.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.View = View{Phase: phase, Epoch: epoch, Epochs: epochs, Step: s.mu.Step, Loss: s.mu.Loss, AUC: s.mu.AUC}
+	s.mu.View = View{Phase: phase, Epoch: epoch, Epochs: epochs, Step: s.mu.Step, Loss: math.NaN(), AUC: math.NaN()}
 	s.mu.reader, s.mu.table, s.mu.pipe = r, t, nil
 	s.mu.since = time.Now()
 }

@@ -37,6 +37,7 @@ type Summary struct {
 	ElapsedSeconds  float64           `json:"elapsed_seconds"`
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
+	Warnings        []string          `json:"warnings,omitempty"` // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
 
 	trainingTime time.Duration
@@ -124,16 +125,8 @@ func (s *Summary) complete(r *run, m *modeldir.Manifest, expired int64) {
 		s.ExamplesPerSec = float64(s.Examples) / s.trainingTime.Seconds()
 	}
 	s.PeakMemoryBytes = peakMemoryBytes()
-	dir := r.job.Output.ModelDir
-	s.Files = map[string]string{
-		"model":      dir,
-		"summary":    filepath.Join(dir, summaryName),
-		"metrics":    or(r.job.Output.Metrics, filepath.Join(dir, "metrics.jsonl")),
-		"quarantine": filepath.Join(dir, quarantineName),
-	}
-	if r.job.Output.TensorBoard != "none" {
-		s.Files["tensorboard"] = or(r.job.Output.TensorBoard, filepath.Join(dir, "tensorboard"))
-	}
+	s.Warnings = warnings(r)
+	s.Files = reportPaths(r.job)
 }
 
 // StageTable is the stage table of the last epoch as text; empty when the
@@ -144,11 +137,6 @@ func (s *Summary) StageTable() string {
 	}
 	return ""
 }
-
-const (
-	summaryName    = "summary.json"
-	quarantineName = "quarantine.jsonl"
-)
 
 func (s *Summary) write(dir string) error {
 	data, err := json.MarshalIndent(s, "", "  ")

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"path/filepath"
+	"strconv"
 	"time"
 
 	"aibox/configs"
@@ -120,13 +120,13 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
 		return err
 	}
-	if r.quarantine, err = os.Create(filepath.Join(r.job.Output.ModelDir, quarantineName)); err != nil {
+	if r.quarantine, err = os.Create(r.writer.Report(quarantineName)); err != nil {
 		return fmt.Errorf("quarantine file: %w", err)
 	}
 	if err := r.scan(ctx); err != nil {
 		return err
 	}
-	if r.reports, err = openReports(r.job); err != nil {
+	if r.reports, err = openReports(r.job, r.writer); err != nil {
 		return err
 	}
 	return r.build(ctx)
@@ -273,7 +273,7 @@ const (
 // epochs trains until the epochs, the examples or the patience are used up.
 func (r *run) epochs(ctx context.Context) error {
 	t := r.job.Training
-	sinceBest := 0
+	stop := newStopping(t.EarlyStopping)
 	for epoch := 1; epoch <= t.Epochs; epoch++ {
 		limit := r.job.Data.Limit
 		if t.MaxExamples > 0 {
@@ -299,39 +299,21 @@ func (r *run) epochs(ctx context.Context) error {
 		if t.EarlyStopping == nil {
 			continue
 		}
-		if r.improved() {
-			sinceBest = 0
+		best, enough, err := stop.epoch(r.last.eval)
+		if err != nil {
+			return err
+		}
+		if best {
 			if err := r.keepBest(ctx); err != nil {
 				return err
 			}
-			continue
 		}
-		sinceBest++
-		if sinceBest >= t.EarlyStopping.Patience {
+		if enough {
 			r.log.Info("early stopping", "epoch", epoch, "best_epoch", r.best.epoch, "metric", t.EarlyStopping.Metric)
 			break
 		}
 	}
 	return nil
-}
-
-// improved says whether the last epoch is the best one so far.
-func (r *run) improved() bool {
-	if r.best == nil {
-		return true
-	}
-	es := r.job.Training.EarlyStopping
-	value := func(rep *metrics.Report) float64 { // larger is better
-		v := float64(rep.AUC)
-		if es.Metric == "log_loss" {
-			v = -float64(rep.LogLoss)
-		}
-		if math.IsNaN(v) {
-			return math.Inf(-1)
-		}
-		return v
-	}
-	return value(r.last.eval) > value(r.best.eval)+es.MinDelta
 }
 
 // keepBest saves the present state as the best so far.
@@ -412,8 +394,8 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		return err
 	}
 	r.summary.addEpoch(epoch, report, stages, time.Since(start))
-	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", report.LogLoss,
-		"auc", report.AUC, "seconds", time.Since(start).Seconds())
+	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
+		"auc", rounded(report.AUC), "seconds", math.Round(10*time.Since(start).Seconds())/10)
 	return nil
 }
 
@@ -443,8 +425,16 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 		return report, fmt.Errorf("evaluating: %w", err)
 	}
 	r.summary.addEvaluation(epoch, report)
-	r.log.Info("evaluated", "epoch", epoch, "examples", report.Examples, "log_loss", report.LogLoss, "auc", report.AUC)
+	r.log.Info("evaluated", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))
 	return report, r.reports.evaluation(epoch, r.engine.step, report)
+}
+
+// rounded is a figure as people want to read it in a log.
+func rounded(v metrics.Value) string {
+	if !v.Defined() {
+		return "undefined"
+	}
+	return strconv.FormatFloat(float64(v), 'f', 5, 64)
 }
 
 // logShare is the shift of logits that undoes negative down-sampling: keeping
@@ -474,12 +464,16 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	statistics, err := json.MarshalIndent(r.statistics, "", "  ")
+	if err != nil {
+		return nil, err
+	}
 	dense := r.tensors()
 	m := &modeldir.Manifest{
 		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.step),
 		Epoch: state.epoch, Step: state.step, Examples: state.examples,
 		Day: r.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
-		Digest: modeldir.Digest(state.step, dense, tableDigest),
+		Digest: modeldir.Digest(state.step, r.job.Data.NegativeSampling, statistics, dense, tableDigest),
 	}
 	if err := r.writer.SaveDense(m.Dense, dense); err != nil {
 		return nil, err
@@ -491,10 +485,6 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 		if err := r.table.DropSnapshot(r.best.snapshot); err != nil {
 			return nil, err
 		}
-	}
-	statistics, err := json.MarshalIndent(r.statistics, "", "  ")
-	if err != nil {
-		return nil, err
 	}
 	var job bytes.Buffer
 	if err := r.job.Show(&job); err != nil {
@@ -508,6 +498,9 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	r.summary.complete(r, m, expired)
+	for _, w := range r.summary.Warnings {
+		r.log.Warn(w)
+	}
 	return &r.summary, r.summary.write(r.job.Output.ModelDir)
 }
 
@@ -551,6 +544,11 @@ func (r *run) close() {
 	}
 	if r.quarantine != nil {
 		_ = r.quarantine.Close()
+		if r.summary.Digest == "" { // no model was made
+			if path, err := r.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && path != "" {
+				r.log.Info("bad rows of this run", "file", path)
+			}
+		}
 	}
 	if r.table != nil {
 		if err := r.table.Close(); err != nil {

@@ -302,3 +302,42 @@ func TestRowStatistics(t *testing.T) {
 		t.Errorf("%d rows, want %d", rows, len(want))
 	}
 }
+
+// TestFailedRunLeavesReports: metrics and bad rows of the model that stays are
+// not overwritten by a run that makes none.
+func TestFailedRunLeavesReports(t *testing.T) {
+	j := job(t, "lr")
+	s := train(t, j)
+	files := []string{s.Files["summary"], s.Files["metrics"], s.Files["quarantine"]}
+	read := func() (all string) {
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += string(data)
+		}
+		return all
+	}
+	before := read()
+	bad := filepath.Join(t.TempDir(), "bad.tsv")
+	header, err := os.ReadFile(j.Data.Eval[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(header), "\n")
+	if err := os.WriteFile(bad, []byte(line+"\nx\ty\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j.Data.Train = []string{bad}
+	if _, err := Train(t.Context(), j, quiet); err == nil {
+		t.Fatal("a file of bad rows trained a model")
+	}
+	if read() != before {
+		t.Error("the failed run changed the reports of the model that stays")
+	}
+	data, err := os.ReadFile(filepath.Join(j.Output.ModelDir, failedQuarantineName))
+	if err != nil || !strings.Contains(string(data), bad) {
+		t.Errorf("bad rows of the failed run: %s, %v", data, err)
+	}
+}

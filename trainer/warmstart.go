@@ -39,6 +39,7 @@ func (r *run) warmStart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	warnChanges(r, earlier)
 	t := takeover{run: r, earlier: earlier, old: old, oldSpec: spec}
 	if err := t.dense(); err != nil {
 		return fmt.Errorf("training.warm_start %s: %w", r.previous.Dir, err)

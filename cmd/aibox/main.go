@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+
+	"aibox/internal/kernel"
 )
 
 // version is set by the linker (see Makefile).
@@ -39,6 +41,9 @@ func run(ctx context.Context, args []string, stdout io.Writer, con *console) (co
 		return exitDone
 	}
 	args, err := permute(app, args)
+	if bad := kernel.CheckEnvironment(); bad != nil {
+		err = &usageError{bad.Error()}
+	}
 	if err == nil {
 		err = app.RunContext(ctx, args)
 	}

@@ -36,7 +36,7 @@ func schema(format reader.Format) reader.Schema {
 	}}
 	if format == reader.FormatLibSVM || format == reader.FormatLibFFM {
 		s.Header = false
-		s.Columns = s.Columns[:5]
+		s.Columns = s.Columns[1:5] // as in a job: the label is no column
 	}
 	return s
 }

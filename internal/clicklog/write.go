@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,6 +33,12 @@ type fill struct {
 // New returns a writer of g's examples in schema's format. It fails when the
 // schema's columns and the generator's do not agree in number.
 func New(g *generate.Generator, sources *source.Sources, schema reader.Schema, threads int) (*Writer, error) {
+	if f := schema.Format; f == reader.FormatLibSVM || f == reader.FormatLibFFM {
+		// Their lines begin with a label, which is not a column of the job.
+		if !slices.ContainsFunc(schema.Columns, func(c reader.Column) bool { return c.Role == reader.RoleLabel }) {
+			schema.Columns = append([]reader.Column{{Name: "label", Role: reader.RoleLabel}}, schema.Columns...)
+		}
+	}
 	w := &Writer{generator: g, sources: sources, schema: schema, threads: threads}
 	cfg := g.Config()
 	dense, fields, labels := 0, 0, 0

@@ -9,7 +9,9 @@
 //	    dense-0000001875  dense parameters, optimizer state (format below)
 //	    table/            the embedding table, snapshots of package sparsetable
 //	  LOCK                held by the run that writes
-//	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl   reports
+//	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl
+//	                      reports of the run that made the model; written in its
+//	                      generation and moved here by the commit
 //
 // # Commit
 //

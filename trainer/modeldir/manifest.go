@@ -29,6 +29,9 @@ type Manifest struct {
 	AiboxVersion  string `json:"aibox_version"`
 	Generation    string `json:"generation"` // directory of the files below
 
+	JobSHA256        string `json:"job_sha256"`        // of job.yaml
+	StatisticsSHA256 string `json:"statistics_sha256"` // of statistics.json
+
 	Dense         string `json:"dense"`          // dense file
 	TableSnapshot uint64 `json:"table_snapshot"` // of the table in Generation/table
 
@@ -40,7 +43,7 @@ type Manifest struct {
 	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970 of the job's date; false: it counts runs
 	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
 
-	Digest string `json:"digest"` // of dense parameters, optimizer state, table and step
+	Digest string `json:"digest"` // see Digest
 }
 
 // TableRecord is the record of the table's snapshot, which ties it to the

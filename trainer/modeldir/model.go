@@ -35,11 +35,15 @@ func Open(dir string) (*Model, error) {
 	gen := filepath.Join(dir, m.Generation)
 	model := &Model{Manifest: *m, Dir: dir}
 	for _, f := range []struct {
-		name string
-		into *[]byte
-	}{{jobName, &model.Job}, {statisticsName, &model.Statistics}} {
-		if *f.into, err = os.ReadFile(filepath.Join(gen, f.name)); err != nil {
+		name, hash string
+		into       *[]byte
+	}{{jobName, m.JobSHA256, &model.Job}, {statisticsName, m.StatisticsSHA256, &model.Statistics}} {
+		path := filepath.Join(gen, f.name)
+		if *f.into, err = os.ReadFile(path); err != nil {
 			return nil, fmt.Errorf("model directory %s: %w", dir, err)
+		}
+		if got := hashOf(*f.into); got != f.hash {
+			return nil, &CorruptionError{path, 0, fmt.Sprintf("it was changed after it was saved: SHA-256 %s, recorded %s", got, f.hash)}
 		}
 	}
 	if model.Dense, err = readDenseFile(filepath.Join(gen, m.Dense)); err != nil {
@@ -81,10 +85,16 @@ func (m *Model) Tensor(name string) *Tensor {
 	return nil
 }
 
-// Digest is the SHA-256 of a model: its step, the dense tensors in the order
-// of their names, and the digest of the table. Two models with equal digests
-// predict alike and train on alike.
-func Digest(step int64, dense []Tensor, table [32]byte) string {
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Digest is the SHA-256 of a model: its step, the share of negatives it was
+// trained on, the data statistics, the dense tensors in the order of their
+// names, and the digest of the table. Two models of the same job with equal
+// digests predict alike and train on alike.
+func Digest(step int64, keptShare float64, statistics []byte, dense []Tensor, table [32]byte) string {
 	h := sha256.New()
 	var word [8]byte
 	put := func(v uint64) {
@@ -92,6 +102,9 @@ func Digest(step int64, dense []Tensor, table [32]byte) string {
 		h.Write(word[:])
 	}
 	put(uint64(step))
+	put(math.Float64bits(keptShare))
+	put(uint64(len(statistics)))
+	h.Write(statistics)
 	sorted := slices.Clone(dense)
 	slices.SortFunc(sorted, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
 	var raw []byte

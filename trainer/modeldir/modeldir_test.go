@@ -61,7 +61,7 @@ func fill(t *testing.T, w *Writer, value float32) *Manifest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Digest = Digest(m.Step, []Tensor{{Name: "w", Shape: []int{1}, Data: []float32{value}}}, digest)
+	m.Digest = Digest(m.Step, m.KeptShare, []byte("{}"), []Tensor{{Name: "w", Shape: []int{1}, Data: []float32{value}}}, digest)
 	return m
 }
 
@@ -176,6 +176,17 @@ func TestDamageIsNamed(t *testing.T) {
 	var c *CorruptionError
 	if _, err := Open(dir); !errors.As(err, &c) || c.File != dense {
 		t.Errorf("damaged dense file: %v", err)
+	}
+
+	for _, name := range []string{jobName, statisticsName} {
+		m := save(t, dir, 1)
+		path := filepath.Join(dir, m.Generation, name)
+		if err := os.WriteFile(path, []byte("other"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); !errors.As(err, &c) || c.File != path {
+			t.Errorf("changed %s: %v", name, err)
+		}
 	}
 
 	save(t, dir, 1)

@@ -19,6 +19,8 @@ type Writer struct {
 	gen  string // base name
 	lock *os.File
 	done bool
+
+	reports []string // names that Commit publishes
 }
 
 // ErrLocked: another run is writing the directory.
@@ -74,6 +76,25 @@ func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 // TableDir is where the run's table keeps its snapshots.
 func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), tableName) }
 
+// Report is where the run writes its report name (a file or a directory) until
+// Commit moves it to the top of the model directory, in place of the earlier
+// model's. A run that fails leaves the earlier reports as they were.
+func (w *Writer) Report(name string) string {
+	w.reports = append(w.reports, name)
+	return filepath.Join(w.genDir(), name)
+}
+
+// KeepReport moves a report of a run that failed to the top of the model
+// directory under another name, where somebody may want to look at it. An empty
+// file is not kept.
+func (w *Writer) KeepReport(name, as string) (path string, err error) {
+	from, to := filepath.Join(w.genDir(), name), filepath.Join(w.dir, as)
+	if st, err := os.Stat(from); err != nil || st.Size() == 0 {
+		return "", err
+	}
+	return to, os.Rename(from, to)
+}
+
 // DenseName is the name of the dense file of a step.
 func DenseName(step int64) string { return fmt.Sprintf("dense-%010d", step) }
 
@@ -99,6 +120,7 @@ func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), 
 // it is no error, the next run tries again.
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation = FormatVersion, w.gen
+	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
 	for name, data := range map[string][]byte{jobName: job, statisticsName: statistics} {
 		if err := WriteFile(filepath.Join(w.genDir(), name), data); err != nil {
 			return fmt.Errorf("saving the model: %w", err)
@@ -115,8 +137,21 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 		return fmt.Errorf("committing the model: %w", err)
 	}
 	w.done = true
+	for _, name := range w.reports {
+		if err := w.publish(name); err != nil {
+			return fmt.Errorf("the model is committed, but its report %s is not in place: %w", name, err)
+		}
+	}
 	_ = removeGenerations(w.dir, w.gen)
 	return nil
+}
+
+func (w *Writer) publish(name string) error {
+	to := filepath.Join(w.dir, name)
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(w.genDir(), name), to)
 }
 
 // Close releases the lock. A generation that was not committed is deleted.

@@ -1,0 +1,34 @@
+package trainer
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"aibox/configs"
+	"aibox/trainer/metrics"
+)
+
+func TestStopping(t *testing.T) {
+	cfg := &configs.EarlyStopping{Metric: "log_loss", Patience: 2, MinDelta: 0.1}
+	s := newStopping(cfg)
+	for i, step := range []struct {
+		loss         metrics.Value
+		best, enough bool
+	}{
+		{0.9, true, false},
+		{0.7, true, false},  // progress
+		{0.65, true, false}, // the best so far, though no progress
+		{0.66, false, true}, // twice in vain
+	} {
+		best, enough, err := s.epoch(&metrics.Report{LogLoss: step.loss})
+		if err != nil || best != step.best || enough != step.enough {
+			t.Errorf("epoch %d: best %v, enough %v (%v), want %v and %v", i+1, best, enough, err, step.best, step.enough)
+		}
+	}
+	cfg = &configs.EarlyStopping{Metric: "auc", Patience: 1}
+	var wrong *OptionError
+	if _, _, err := newStopping(cfg).epoch(&metrics.Report{AUC: metrics.Value(math.NaN())}); !errors.As(err, &wrong) {
+		t.Errorf("undefined metric: %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package trainer
+
+import (
+	"fmt"
+	"slices"
+
+	"aibox/configs"
+)
+
+// fewSteps is a number of optimizer steps below which a dense network has
+// hardly left its initial weights, whatever the data.
+const fewSteps = 100
+
+// warnings lists what made this run's model worse than it could be.
+func warnings(r *run) []string {
+	var out []string
+	steps := r.engine.step - r.engine.firstStep
+	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
+		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its value", steps, warmup))
+	} else if steps < fewSteps && r.previous == nil {
+		out = append(out, fmt.Sprintf("the model is the result of only %d optimizer steps; for so few examples a smaller training.batch_size or more training.epochs will serve better", steps))
+	}
+	if n := len(r.summary.Epochs); n > 0 {
+		if e := r.summary.Epochs[n-1].Eval; e != nil && e.AUC.Defined() && e.AUC < 0.5 {
+			out = append(out, fmt.Sprintf("AUC on data.eval is %.3f, worse than chance", float64(e.AUC)))
+		}
+	}
+	return out
+}
+
+// warnChanges logs what a warm start's job reads differently from the earlier
+// model's, so that its weights meet other inputs than they were trained with.
+func warnChanges(r *run, earlier *configs.Job) {
+	warn := func(what string, before, now any) {
+		r.log.Warn("warm start: the data is read differently from the earlier model's", "what", what, "earlier", before, "now", now)
+	}
+	if earlier.Data.Label != r.job.Data.Label {
+		warn("data.label", earlier.Data.Label, r.job.Data.Label)
+	}
+	if earlier.Data.NegativeSampling != r.job.Data.NegativeSampling {
+		warn("data.negative_sampling", earlier.Data.NegativeSampling, r.job.Data.NegativeSampling)
+	}
+	if earlier.Model.Pooling != r.job.Model.Pooling {
+		warn("model.pooling", earlier.Model.Pooling, r.job.Model.Pooling)
+	}
+	for _, now := range r.job.Data.Columns {
+		i := slices.IndexFunc(earlier.Data.Columns, func(c configs.Column) bool { return c.Name == now.Name })
+		if i < 0 {
+			continue
+		}
+		before := earlier.Data.Columns[i]
+		// Printed, so that pointers compare by what they point at.
+		for _, f := range []struct {
+			name        string
+			before, now string
+		}{
+			{"role", before.Role, now.Role},
+			{"space", or(before.Space, before.Name), or(now.Space, now.Name)},
+			{"transform", transformText(before.Transform), transformText(now.Transform)},
+			{"missing", numberText(before.Missing), numberText(now.Missing)},
+			{"separator", before.Separator + " " + before.WeightSeparator, now.Separator + " " + now.WeightSeparator},
+		} {
+			if f.before != f.now {
+				warn("data.columns."+now.Name+"."+f.name, f.before, f.now)
+			}
+		}
+	}
+}
+
+func transformText(steps []configs.Transform) string {
+	text := ""
+	for _, s := range steps {
+		text += fmt.Sprintf("%s(mean %s, std %s, min %s, max %s, boundaries %v) ", s.Kind,
+			numberText(s.Mean), numberText(s.Std), numberText(s.Min), numberText(s.Max), s.Boundaries)
+	}
+	return text
+}
+
+func numberText(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprint(*v)
+}
