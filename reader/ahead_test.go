@@ -199,7 +199,7 @@ func TestDecompressionAheadIsBounded(t *testing.T) {
 		eventually(t, fmt.Sprintf("%d decompressors full of text", threads), func() bool { return chunks() >= threads*(3+2) })
 		time.Sleep(20 * time.Millisecond) // more than the bound would come now
 		// A decompressor itself takes less than half a chunk.
-		if got, most := chunks(), r.options.maxTexts()+threads/2; got > most {
+		if got, most := chunks(), threads*(3+2)+2*threads+2+threads/2; got > most {
 			t.Errorf("%d threads hold %d chunks, at most %d may be", threads, got, most)
 		}
 		mustClose(t, r)
