@@ -2,9 +2,7 @@ package reader
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -102,9 +100,9 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
 	cells, missing := p.mapCells(names)
 	if len(missing) > 0 {
 		if !p.schema.Header {
-			return fmt.Errorf("schema: no column %s; the columns are %s", quoteAll(missing), quoteAll(names))
+			return fmt.Errorf("schema: no column %s; the columns are %s", quoteSome(missing, maxNamed), quoteSome(names, maxListed))
 		}
-		err := fmt.Errorf("%s: the header has no column %s; its columns are %s", f.URI, quoteAll(missing), quoteAll(names))
+		err := fmt.Errorf("%s: %s", f.URI, p.explainMissing(missing, names))
 		if slices.ContainsFunc(missing, func(name string) bool { return slices.Contains(p.pass, name) }) && !p.raw {
 			return &OptionsError{err} // a wish, nothing that the schema says
 		}
@@ -112,61 +110,4 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
 	}
 	f.cells = cells
 	return nil
-}
-
-// header returns the names in the file's first line.
-func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, error) {
-	raw, err := o.Sources.OpenRange(ctx, f.File, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer raw.Close()
-	text, err := source.Decompress(f.Compression, raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
-	}
-	defer text.Close()
-	lines := &lineScanner{buf: make([]byte, 4096)}
-	lines.reset(text, 0, 1, o.MaxLineBytes)
-	line, _, tooLong, err := lines.next()
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: no header: the file is empty", f.URI)
-	case err != nil:
-		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
-	case tooLong:
-		return nil, fmt.Errorf("%s: the header is longer than %d bytes", f.URI, o.MaxLineBytes)
-	}
-	d := &delimited{delimiter: p.schema.Delimiter, quoted: p.schema.Format.quoted()}
-	line = trimBOM(line)
-	cells, ok := d.split(line, len(line)+1)
-	if !ok || !validText(line) {
-		return nil, fmt.Errorf("%s: the header is not a line of cells: %q", f.URI, excerpt(line))
-	}
-	names := make([]string, len(cells))
-	for i, cell := range cells {
-		names[i] = strings.TrimSpace(string(cell))
-	}
-	for i, name := range names {
-		if slices.Contains(names[:i], name) && p.needs(name) {
-			return nil, fmt.Errorf("%s: the header names column %q twice", f.URI, name)
-		}
-	}
-	return names, nil
-}
-
-// needs says whether the plan takes anything from the column.
-func (p *plan) needs(name string) bool {
-	return name == p.labelColumn || name == p.weightColumn || name == p.groupColumn || slices.Contains(p.pass, name) ||
-		slices.ContainsFunc(p.dense, func(c denseColumn) bool { return c.name == name }) ||
-		slices.ContainsFunc(p.fields, func(c fieldColumn) bool { return c.name == name })
-}
-
-// quoteAll lists names for an error.
-func quoteAll(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", name)
-	}
-	return strings.Join(quoted, ", ")
 }

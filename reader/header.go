@@ -1,0 +1,167 @@
+package reader
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"aibox/reader/number"
+	"aibox/reader/source"
+)
+
+// This file reads the headers of delimited files. A header that does not fit is
+// mostly a file of another kind than the schema says, so the errors look at what
+// kind it may be.
+
+const (
+	maxNamed  = 5  // columns that an error is about
+	maxListed = 12 // columns that are there instead
+	// shownBytes is how much of a header or name an error shows.
+	shownBytes = 60
+)
+
+// header returns the names in the file's first line.
+func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, error) {
+	raw, err := o.Sources.OpenRange(ctx, f.File, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Close()
+	text, err := source.Decompress(f.Compression, raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
+	}
+	defer text.Close()
+	const usual = 4096 // longer headers are read in several steps
+	lines := &lineScanner{buf: make([]byte, usual)}
+	lines.reset(text, 0, usual, o.MaxLineBytes)
+	line, _, tooLong, err := lines.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: no header: the file is empty", f.URI)
+	case err != nil:
+		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
+	}
+	line = trimBOM(line)
+	if odd := oddText(line); odd != "" {
+		return nil, fmt.Errorf("%s: %s", f.URI, odd)
+	}
+	if tooLong {
+		return nil, fmt.Errorf("%s: the header is longer than %d bytes; it begins with %s", f.URI, o.MaxLineBytes, shown(line))
+	}
+	d := &delimited{delimiter: p.schema.Delimiter, quoted: p.schema.Format.quoted()}
+	cells, ok := d.split(line, len(line)+1)
+	switch {
+	case !validText(line):
+		return nil, fmt.Errorf("%s: the header is not UTF-8 (byte %d): %s", f.URI, invalidAt(line)+1, shown(line))
+	case !ok:
+		return nil, fmt.Errorf("%s: the header has bad quoting (a quoted cell must end on its line): %s", f.URI, shown(line))
+	}
+	names := make([]string, len(cells))
+	for i, cell := range cells {
+		names[i] = strings.TrimSpace(string(cell))
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) && p.needs(name) {
+			return nil, fmt.Errorf("%s: the header names column %s twice", f.URI, shown([]byte(name)))
+		}
+	}
+	return names, nil
+}
+
+// oddText says what is odd about the first line of a file as a text of lines; ""
+// if nothing is.
+func oddText(line []byte) string {
+	switch {
+	case bytes.HasPrefix(line, []byte("\xff\xfe")), bytes.HasPrefix(line, []byte("\xfe\xff")),
+		len(line) >= 2 && (line[0] == 0) != (line[1] == 0):
+		return "the file is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"
+	case bytes.IndexByte(line, '\r') >= 0:
+		return `the lines of the file end with a bare CR (\r), which is no line end here; convert it first: tr '\r' '\n'`
+	}
+	return ""
+}
+
+// needs says whether the plan takes anything from the column.
+func (p *plan) needs(name string) bool {
+	return name == p.labelColumn || name == p.weightColumn || name == p.groupColumn || slices.Contains(p.pass, name) ||
+		slices.ContainsFunc(p.dense, func(c denseColumn) bool { return c.name == name }) ||
+		slices.ContainsFunc(p.fields, func(c fieldColumn) bool { return c.name == name })
+}
+
+// explainMissing says which columns the header lacks, what it has, and what may be
+// the reason.
+func (p *plan) explainMissing(missing, names []string) string {
+	text := fmt.Sprintf("the header has no column %s; its columns are %s",
+		quoteSome(p.schemaOrder(missing), maxNamed), quoteSome(names, maxListed))
+	if len(names) == 1 {
+		for _, other := range []byte(",;\t|") {
+			if other != p.schema.Delimiter && strings.IndexByte(names[0], other) >= 0 {
+				return fmt.Sprintf("%s. The header is one cell: is the delimiter %q?", text, other)
+			}
+		}
+	}
+	for _, name := range missing {
+		i := slices.IndexFunc(names, func(have string) bool { return plainName(have) == plainName(name) })
+		if i >= 0 {
+			return fmt.Sprintf("%s. Did you mean %s instead of %s? Names must be equal, upper and lower case too",
+				text, shown([]byte(names[i])), shown([]byte(name)))
+		}
+	}
+	if !slices.ContainsFunc(names, p.needs) && slices.ContainsFunc(names, isNumber) {
+		return text + ". The first line looks like data: if the files have no header, say header: false and list every column in order"
+	}
+	return text
+}
+
+// schemaOrder sorts names as the schema lists them, others behind.
+func (p *plan) schemaOrder(names []string) []string {
+	place := func(name string) int {
+		if i := p.schema.column(name); i >= 0 {
+			return i
+		}
+		return len(p.schema.Columns)
+	}
+	sorted := slices.Clone(names)
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	return sorted
+}
+
+// plainName is what two names that are easily confused have in common.
+func plainName(name string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
+}
+
+func isNumber(cell string) bool {
+	_, ok := number.Float64(number.Trim([]byte(cell)))
+	return ok
+}
+
+// quoteSome lists at most so many names for an error.
+func quoteSome(names []string, most int) string {
+	var quoted []string
+	for _, name := range names[:min(len(names), most)] {
+		quoted = append(quoted, shown([]byte(name)))
+	}
+	text := strings.Join(quoted, ", ")
+	if rest := len(names) - most; rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+// quoteAll lists names for an error.
+func quoteAll(names []string) string { return quoteSome(names, len(names)) }
+
+// shown is the beginning of a text in quotation marks.
+func shown(text []byte) string {
+	if len(text) <= shownBytes {
+		return fmt.Sprintf("%q", text)
+	}
+	return fmt.Sprintf("%q…", strings.ToValidUTF8(string(text[:shownBytes]), ""))
+}

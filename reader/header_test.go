@@ -1,0 +1,62 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// inUTF16 encodes text, little-endian, with a byte order mark.
+func inUTF16(text string) (data []byte) {
+	for _, u := range utf16.Encode([]rune("\ufeff" + text)) {
+		data = append(data, byte(u), byte(u>>8))
+	}
+	return data
+}
+
+// TestHeaderMismatchSaysWhy opens files whose headers do not fit adSchema.
+func TestHeaderMismatchSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []struct{ text, want, not string }{
+		{"y;x;c;tags\n1;2;3;4\n", `The header is one cell: is the delimiter ';'?`, "Did you mean"},
+		{"y\tx\tc\ttags\n", `is the delimiter '\t'?`, ""},
+		{"Y,X,C,Tags\n1,2,3,4\n", `Did you mean "Y" instead of "y"?`, "looks like data"},
+		{"1,0.5,a,b\n0,2,c,d\n", "looks like data: if the files have no header, say header: false", "Did you mean"},
+		{"a,1,b\n", "looks like data", ""},
+		{"y,1,b\n", `no column "x", "c", "tags"`, "looks like data"},
+		{"tags,other,y\n", `no column "x", "c"; its columns are "tags", "other", "y"`, "looks like data"},
+		{"y,x,c,tags\r1,2,3,4\r0,2,3,4\r", "end with a bare CR", "no column"},
+		{"y,x,c,tags\r" + strings.Repeat("1,2,3,4\r", 1000), "end with a bare CR", "no column"},
+		{string(inUTF16("y,x,c,tags\n1,2,3,4\n")), "UTF-16", "no column"},
+		{string(inUTF16("y,x,c,tags\n1,2,3,4\n")[2:]), "UTF-16", "no column"},
+		{"y,x,c,t\xe4gs\n", "not UTF-8 (byte 8)", "no column"},
+		{"y,\"x,c,tags\n", "bad quoting", "no column"},
+	} {
+		s := adSchema()
+		s.Header = true
+		o := testOptions(s, write(t, dir, fmt.Sprint(i), []byte(c.text)))
+		o.MaxLineBytes = 1000
+		_, _, err := readAll(o)
+		var input *InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) || c.not != "" && strings.Contains(err.Error(), c.not) {
+			t.Errorf("%.40q: %v, want %s, not %s", c.text, err, c.want, c.not)
+		}
+	}
+}
+
+// TestHeaderMismatchIsShort: neither the schema nor the header is printed in full.
+func TestHeaderMismatchIsShort(t *testing.T) {
+	s := Schema{Format: FormatCSV, Header: true, Columns: []Column{{Name: "y", Role: RoleLabel}}}
+	var header []string
+	for i := range 500 {
+		s.Columns = append(s.Columns, Column{Name: fmt.Sprintf("c%d", i), Role: []Role{RoleSparse, RoleDense}[i%2]})
+		header = append(header, fmt.Sprintf("%s%d", strings.Repeat("name", 50), i))
+	}
+	_, _, err := readAll(testOptions(s, write(t, t.TempDir(), "data", []byte(strings.Join(header, ",")+"\n"))))
+	want := `no column "y", "c0", "c1", "c2", "c3" and 496 more; its columns are "`
+	if err == nil || len(err.Error()) > 1500 || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), " and 488 more") {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
