@@ -79,6 +79,7 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertSummary, error) {
 type converter struct {
 	options *ConvertOptions
 	memory  *memoryBudget
+	names   []string // columns of the input that are needed
 	in      *rawRows
 	joins   []*joinTable
 	take    []int // output column -> available column
@@ -89,20 +90,26 @@ type converter struct {
 
 func (c *converter) run(ctx context.Context) (summary *ConvertSummary, err error) {
 	o := c.options
-	if c.in, err = openRaw(ctx, o.From, nil); err != nil {
+	all, err := rawNames(ctx, &o.From)
+	if err != nil {
+		return nil, err
+	}
+	c.names = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !o.uses(name) })
+	if c.in, err = openRaw(ctx, o.From, c.names); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.in.close()) }()
-	available := slices.Clone(c.in.names)
+	known, available := slices.Clone(all), slices.Clone(c.names)
 	for i := range o.Joins {
-		table, err := loadJoin(ctx, &o.Joins[i], &o.From, available, c.memory)
+		table, err := loadJoin(ctx, &o.Joins[i], &o.From, known, c.memory)
 		if err != nil {
 			return nil, err
 		}
+		table.on = slices.Index(available, o.Joins[i].On)
 		c.joins = append(c.joins, table)
-		available = append(available, table.add...)
+		known, available = append(known, table.add...), append(available, table.add...)
 	}
-	schema, err := c.outputSchema(available)
+	schema, err := c.outputSchema(known, available)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +150,17 @@ func (c *converter) abort() error {
 	return errors.Join(faults...)
 }
 
-// outputSchema finds the output's columns among the available ones.
-func (c *converter) outputSchema(available []string) (Schema, error) {
+// uses says whether a column of the input is needed. Another one may be of a type
+// that cannot be read.
+func (o *ConvertOptions) uses(name string) bool {
+	written := func(c OutputColumn) bool { return c.From == name || c.From == "" && c.Column.Name == name }
+	return len(o.Columns) == 0 || slices.ContainsFunc(o.Columns, written) || o.SortBy == name ||
+		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })
+}
+
+// outputSchema finds the output's columns among the available ones. The known
+// ones are those, and columns of the input that are not needed.
+func (c *converter) outputSchema(known, available []string) (Schema, error) {
 	o := c.options
 	columns := o.Columns
 	if len(columns) == 0 {
@@ -161,7 +177,7 @@ func (c *converter) outputSchema(available []string) (Schema, error) {
 		}
 		i := slices.Index(available, from)
 		if i < 0 {
-			faults = append(faults, fmt.Errorf("reader: convert: no column %q to write; there are %s", from, quoteAll(available)))
+			faults = append(faults, fmt.Errorf("reader: convert: no column %q to write; there are %s", from, quoteAll(known)))
 		}
 		c.take = append(c.take, i)
 		schema.Columns = append(schema.Columns, column.Column)
@@ -172,7 +188,7 @@ func (c *converter) outputSchema(available []string) (Schema, error) {
 	faults = append(faults, checkWeights(&schema))
 	c.sortBy = slices.Index(available, o.SortBy)
 	if o.SortBy != "" && c.sortBy < 0 {
-		faults = append(faults, fmt.Errorf("reader: convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(available)))
+		faults = append(faults, fmt.Errorf("reader: convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(known)))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return schema, &OptionsError{err}
@@ -225,7 +241,7 @@ func (c *converter) streamed(ctx context.Context) error {
 	if c.options.Split.needsTotal() {
 		again := c.options.From
 		again.Quarantine, again.Logger = nil, slog.New(slog.DiscardHandler)
-		in, err := openRaw(ctx, again, nil)
+		in, err := openRaw(ctx, again, c.names)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,8 @@
 // A row that cannot be decoded is counted by Reason, written to the quarantine
 // and left out; a *BadRowsError ends reading past MaxBadRows or MaxBadFraction.
 // A compressed file that is truncated or corrupt is one bad row at the place
-// where its text ends. I/O errors are no bad rows: they end reading.
+// where its text ends; so is a row group of Parquet with a damaged page, of which
+// the rows before it are kept. I/O errors are no bad rows: they end reading.
 //
 // # Memory
 //

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -42,9 +41,14 @@ type parquetLeaf struct {
 	name     string
 	index    int // of the column chunk
 	kind     parquet.Kind
+	typ      parquet.Type
 	text     bool // annotated as text: must be UTF-8
 	unsigned bool
 	list     bool
+	null     bool // of no type, which is what a writer makes of a column without values
+	float16  bool
+	decimal  bool
+	scale    int // of a decimal: digits behind the point
 }
 
 // checkParquet reads the footer and finds the plan's columns.
@@ -62,17 +66,17 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 			file.groups = append(file.groups, g.NumRows())
 			file.rows += g.NumRows()
 		}
-		return errors.Join(checkCodecs(open.file), file.leaves.find(open.file.Root(), p))
+		return errors.Join(file.leaves.find(open.file, p), checkCodecs(open.file, file.leaves.all()))
 	})
 	return file, errors.Join(err, open.close())
 }
 
 // checkCodecs refuses LZ4: the library takes every fault in such data for a lack
 // of room and doubles its buffer until the memory is used up.
-func checkCodecs(file *parquet.File) error {
+func checkCodecs(file *parquet.File, leaves []*parquetLeaf) error {
 	for _, g := range file.Metadata().RowGroups {
-		for _, c := range g.Columns {
-			if c.MetaData.Codec == format.Lz4Raw {
+		for _, leaf := range leaves {
+			if leaf.index < len(g.Columns) && g.Columns[leaf.index].MetaData.Codec == format.Lz4Raw {
 				return errors.New("LZ4 compression of Parquet is not supported: write it with zstd, snappy or gzip")
 			}
 		}
@@ -80,11 +84,18 @@ func checkCodecs(file *parquet.File) error {
 	return nil
 }
 
+// all lists the leaves that are there.
+func (l *parquetLeaves) all() []*parquetLeaf {
+	list := slices.Concat([]*parquetLeaf{l.label, l.weight, l.group}, l.dense, l.fields, l.stats, l.texts)
+	return slices.DeleteFunc(list, func(leaf *parquetLeaf) bool { return leaf == nil })
+}
+
 // find looks the plan's columns up in the file's schema.
-func (l *parquetLeaves) find(root *parquet.Column, p *plan) error {
+func (l *parquetLeaves) find(file *parquet.File, p *plan) error {
 	var faults []error
+	root, elements := file.Root(), leafElements(file.Metadata())
 	leaf := func(name string, listAllowed bool) *parquetLeaf {
-		found, err := findLeaf(root, name)
+		found, err := findLeaf(root, elements, name)
 		if err == nil && found.list && !listAllowed {
 			err = fmt.Errorf("column %q is a list; only sparse columns may be", name)
 		}
@@ -120,6 +131,9 @@ func (l *parquetLeaves) find(root *parquet.Column, p *plan) error {
 		}
 		l.texts = append(l.texts, leaf(name, true))
 	}
+	if len(faults) > 0 && p.raw {
+		faults = append(faults, errors.New("use --columns to name the columns to convert, without these"))
+	}
 	return errors.Join(faults...)
 }
 
@@ -136,95 +150,6 @@ func lookUp(root *parquet.Column, name string) *parquet.Column {
 		}
 	}
 	return c
-}
-
-// findLeaf finds the leaf of a column: the column itself, or the element of a
-// list.
-func findLeaf(root *parquet.Column, name string) (*parquetLeaf, error) {
-	c := lookUp(root, name)
-	if c == nil {
-		names := make([]string, 0, len(root.Columns()))
-		for _, c := range root.Columns() {
-			names = append(names, c.Name())
-		}
-		return nil, fmt.Errorf("no column %q; the columns are %s", name, quoteAll(names))
-	}
-	for !c.Leaf() {
-		if children := c.Columns(); len(children) == 1 {
-			c = children[0]
-			continue
-		}
-		return nil, fmt.Errorf("column %q is a group of several columns; name one of them as in \"%s.x\"", name, name)
-	}
-	if c.MaxRepetitionLevel() > 1 {
-		return nil, fmt.Errorf("column %q is a list of lists", name)
-	}
-	leaf := &parquetLeaf{name: name, index: c.Index(), kind: c.Type().Kind(), list: c.MaxRepetitionLevel() == 1}
-	if leaf.kind == parquet.Int96 {
-		return nil, fmt.Errorf("column %q is of type int96, which is not supported: write it as an integer or a timestamp", name)
-	}
-	if t := c.Type().LogicalType(); t != nil {
-		if t.Decimal != nil || t.Float16 != nil {
-			return nil, fmt.Errorf("column %q is of type %v, which is not supported: write it as a double or a string", name, t)
-		}
-		leaf.text = t.UTF8 != nil || t.Enum != nil || t.Json != nil
-		leaf.unsigned = t.Integer != nil && !t.Integer.IsSigned
-	}
-	return leaf, nil
-}
-
-// openParquetFile is an open file and the units that still need it.
-type openParquetFile struct {
-	uri   string
-	file  *parquet.File
-	at    source.ReaderAtCloser
-	units atomic.Int64
-	once  sync.Once
-	err   error
-}
-
-// openParquet opens a file and parses its footer.
-func openParquet(ctx context.Context, s *source.Sources, f source.File) (*openParquetFile, error) {
-	at, err := s.OpenAt(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	open := &openParquetFile{uri: f.URI, at: at}
-	if err := guard(f.URI, func() (err error) {
-		open.file, err = parquet.OpenFile(at, f.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
-			parquet.ReadBufferSize(parquetReadBytes))
-		return err
-	}); err != nil {
-		return nil, errors.Join(err, open.close())
-	}
-	return open, nil
-}
-
-// release is called once for each unit; the last call closes the file.
-func (o *openParquetFile) release() error {
-	if o.units.Add(-1) > 0 {
-		return nil
-	}
-	return o.close()
-}
-
-// close closes the file, once.
-func (o *openParquetFile) close() error {
-	o.once.Do(func() { o.err = o.at.Close() })
-	return o.err
-}
-
-// guard names the file in errors and turns a panic of the Parquet library, which
-// a damaged file can cause, into an error.
-func guard(uri string, do func() error) (err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("%s: damaged Parquet file: %v", uri, fault)
-		} else if err != nil {
-			err = fmt.Errorf("%s: %w", uri, err)
-		}
-	}()
-	return do()
 }
 
 // planRowGroups submits the row groups of a file; false means that reading has

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
-
-	"aibox/reader/number"
 )
 
 // cursor walks over the values of one column of a row group.
@@ -29,6 +27,9 @@ type cursor struct {
 const cursorValues = 256
 
 func newCursor(g parquet.RowGroup, leaf *parquetLeaf) (*cursor, error) {
+	if leaf.null {
+		return &cursor{leaf: leaf}, nil
+	}
 	chunks := g.ColumnChunks()
 	if leaf.index >= len(chunks) {
 		return nil, fmt.Errorf("a row group without column %q", leaf.name)
@@ -95,6 +96,9 @@ func checkPage(page parquet.Page) error {
 
 // row calls do for each value of the next row that is not null.
 func (c *cursor) row(do func(v *parquet.Value)) error {
+	if c.leaf.null {
+		return nil
+	}
 	for first := true; ; first = false {
 		v, err := c.peek()
 		if errors.Is(err, io.EOF) && !first {
@@ -120,66 +124,13 @@ func (c *cursor) row(do func(v *parquet.Value)) error {
 }
 
 func (c *cursor) close() error {
+	if c.pages == nil {
+		return nil
+	}
 	if c.page != nil {
 		parquet.Release(c.page)
 	}
 	return c.pages.Close()
-}
-
-// text is the value as a CSV file would hold it: integers in decimal, floats in
-// their shortest form, booleans as true and false, bytes as they are. It is
-// valid until the next call.
-func (c *cursor) text(v *parquet.Value) []byte {
-	switch c.leaf.kind {
-	case parquet.Boolean:
-		c.cell = strconv.AppendBool(c.cell[:0], v.Boolean())
-	case parquet.Int32:
-		if c.leaf.unsigned {
-			c.cell = strconv.AppendUint(c.cell[:0], uint64(v.Uint32()), 10)
-		} else {
-			c.cell = strconv.AppendInt(c.cell[:0], int64(v.Int32()), 10)
-		}
-	case parquet.Int64:
-		if c.leaf.unsigned {
-			c.cell = strconv.AppendUint(c.cell[:0], v.Uint64(), 10)
-		} else {
-			c.cell = strconv.AppendInt(c.cell[:0], v.Int64(), 10)
-		}
-	case parquet.Float:
-		c.cell = strconv.AppendFloat(c.cell[:0], float64(v.Float()), 'g', -1, 32)
-	case parquet.Double:
-		c.cell = strconv.AppendFloat(c.cell[:0], v.Double(), 'g', -1, 64)
-	default:
-		return v.ByteArray()
-	}
-	return c.cell
-}
-
-// number is the value as a number; text is parsed.
-func (c *cursor) number(v *parquet.Value) (x float64, ok bool) {
-	switch c.leaf.kind {
-	case parquet.Boolean:
-		if v.Boolean() {
-			return 1, true
-		}
-		return 0, true
-	case parquet.Int32:
-		if c.leaf.unsigned {
-			return float64(v.Uint32()), true
-		}
-		return float64(v.Int32()), true
-	case parquet.Int64:
-		if c.leaf.unsigned {
-			return float64(v.Uint64()), true
-		}
-		return float64(v.Int64()), true
-	case parquet.Float:
-		return float64(v.Float()), true
-	case parquet.Double:
-		return v.Double(), true
-	default:
-		return number.Float64(number.Trim(v.ByteArray()))
-	}
 }
 
 // rowGroup decodes the rows of a row group, column after column of each row.
@@ -351,27 +302,42 @@ func (r *rowGroup) addValues(field *fieldColumn, c *cursor, b *block, v *parquet
 	return field.addValues(r.p, b, c.text(v))
 }
 
-// decodeRowGroup decodes the unit's row group.
+// decodeRowGroup decodes the unit's row group. Where its data are damaged, the
+// rest of it is one bad row.
 func (w *worker) decodeRowGroup() error {
 	u := w.unit
 	if u.open == nil { // a file without rows
 		return nil
 	}
-	return errors.Join(guard(u.file.URI, w.decodeRows), u.open.release())
+	row := u.start
+	err := guard(u.file.URI, func() error { return w.decodeRows(&row) })
+	switch {
+	case err == nil || w.stream.ctx.Err() != nil:
+	case u.open.at.failure() != nil:
+		err = fmt.Errorf("%s: row %d: %w", u.file.URI, row+1, u.open.at.failure())
+	default:
+		b := w.block
+		b.rollback(w.stream.plan)
+		b.addBad(fault{reason: ReasonStream, cell: []byte(strings.TrimPrefix(err.Error(), u.file.URI+": "))}, nil, -1, w.stream.options.QuarantineRows)
+		b.lines += u.end - row
+		err = nil
+	}
+	return errors.Join(err, u.open.release())
 }
 
-func (w *worker) decodeRows() (err error) {
+// decodeRows decodes the unit's rows from *row on, which it moves.
+func (w *worker) decodeRows(row *int64) (err error) {
 	o, p, u := w.stream.options, w.stream.plan, w.unit
 	rows, err := newRowGroup(p, u.open.file.RowGroups()[u.group], &u.file.parquet.leaves)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.close()) }()
-	for n := u.start; n < u.end; n++ {
+	for ; *row < u.end; *row++ {
 		b := w.block
 		f, err := rows.decode(b)
 		if err != nil {
-			return fmt.Errorf("row %d: %w", n+1, err)
+			return err
 		}
 		if f.reason == reasonNone {
 			b.n++

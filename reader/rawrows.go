@@ -15,29 +15,36 @@ type rawRows struct {
 	cells [][]byte
 }
 
-// openRaw opens the input for the named columns; nil means all of them.
+// rawNames returns the names of the input's columns. A schema without columns
+// gets them.
+func rawNames(ctx context.Context, o *Options) ([]string, error) {
+	if s := o.Schema.withDefaults(); len(s.Columns) > 0 {
+		return s.columnNames(), nil
+	}
+	names, err := ColumnNames(ctx, *o)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		o.Schema.Columns = append(o.Schema.Columns, Column{Name: name})
+	}
+	return names, nil
+}
+
+// openRaw opens the input for the named columns.
 func openRaw(ctx context.Context, o Options, names []string) (*rawRows, error) {
 	o.BatchSize, o.NegativeSampling = 1, 0
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Schema.withDefaults().Columns) == 0 {
-		all, err := ColumnNames(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range all {
-			o.Schema.Columns = append(o.Schema.Columns, Column{Name: name})
-		}
+	if _, err := rawNames(ctx, &o); err != nil {
+		return nil, err
 	}
 	if err := errors.Join(o.Schema.check()...); err != nil {
 		return nil, optionsErrorf("reader: %w", err)
 	}
 	s := o.Schema.withDefaults()
-	if names == nil {
-		names = s.columnNames()
-	}
 	p := &plan{
 		schema: s, raw: true, pass: names, keepUnlabelled: true, labelColumn: s.labelColumn(), weightedBags: s.Format.indexed(),
 	}

@@ -1,0 +1,193 @@
+package reader
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// The files in testdata were written by pyarrow 22: columns y (bool), nothing (of
+// null type), half (float16), small, large and wide (decimals of 5, 15 and 38
+// digits), shorts (lists of decimals), pair (a struct). The decimals of
+// types_int.parquet are stored as integers, the others as bytes.
+
+func TestParquetTypes(t *testing.T) {
+	for name, file := range map[string]struct {
+		columns []OutputColumn
+		want    string
+	}{
+		"types_int.parquet": {namedColumns("y", "nothing", "half", "small", "large"),
+			"y,nothing,half,small,large\ntrue,,1.5,-0.05,-0.05\nfalse,,,,\ntrue,,-5.9604645e-08,123.40,123.40\n"},
+		"types_bytes.parquet": {namedColumns("small", "large", "wide", "shorts"),
+			"small,large,wide,shorts\n-0.05,-0.05,-12345678901234567890123456789.12,1.50|2.00\n,,,\n123.40,123.40,0.01,\n"},
+	} {
+		out := filepath.Join(t.TempDir(), "out.csv")
+		mustConvertFile(t, Schema{Format: FormatParquet}, filepath.Join("testdata", name), FormatCSV, out, file.columns...)
+		if got := content(t, out); got != file.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, file.want)
+		}
+	}
+}
+
+func namedColumns(names ...string) (columns []OutputColumn) {
+	for _, name := range names {
+		columns = append(columns, OutputColumn{Column: Column{Name: name}})
+	}
+	return columns
+}
+
+func TestParquetTypesAsFeatures(t *testing.T) {
+	s := Schema{Format: FormatParquet, Columns: []Column{
+		{Name: "y", Role: RoleLabel}, {Name: "half", Role: RoleDense}, {Name: "small", Role: RoleDense, Missing: -1},
+		{Name: "nothing", Role: RoleDense, Missing: 7}, {Name: "wide", Role: RoleSparse}, {Name: "pair", Role: RoleIgnore},
+	}}
+	passes, counts := mustRead(t, testOptions(s, filepath.Join("testdata", "types_bytes.parquet")))
+	if counts.Examples != 3 {
+		t.Fatalf("%+v", counts)
+	}
+	b := &passes[0].Batches[0]
+	if got, want := fmt.Sprint(b.Dense), "[1.5 -0.05 7 0 -1 7 -5.9604645e-08 123.4 7]"; got != want {
+		t.Errorf("dense %v, want %v", got, want)
+	}
+	if got := passes[0].Keys; len(got) != 2 || got[0] != Key("wide", []byte("-12345678901234567890123456789.12")) {
+		t.Errorf("keys %v", got)
+	}
+}
+
+func TestUnsupportedColumnsOnlyMatterWhenUsed(t *testing.T) {
+	in, out := filepath.Join("testdata", "types_int.parquet"), filepath.Join(t.TempDir(), "out.csv")
+	if _, err := convertFile(Schema{Format: FormatParquet}, in, FormatCSV, out); err == nil || !strings.Contains(err.Error(), "--columns") {
+		t.Errorf("%v, want a word on --columns", err)
+	}
+	mustConvertFile(t, Schema{Format: FormatParquet}, in, FormatCSV, out, namedColumns("y")...)
+	if got := content(t, out); got != "y\ntrue\nfalse\ntrue\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestBigEndian(t *testing.T) {
+	for _, c := range []struct {
+		bytes []byte
+		want  string
+	}{
+		{nil, "0"}, {[]byte{0xff}, "-1"}, {[]byte{0x7f}, "127"}, {[]byte{0x80, 0}, "-32768"},
+		{[]byte{0, 0x80, 0, 0, 0, 0, 0, 0, 0}, "9223372036854775808"},
+		{[]byte{0xff, 0x80, 0, 0, 0, 0, 0, 0, 0}, "-9223372036854775808"},
+		{[]byte{0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0}, "-9295429630892703744"},
+		{append([]byte{0x80}, make([]byte, 15)...), "-170141183460469231731687303715884105728"},
+	} {
+		if got := string(appendBigEndian(nil, c.bytes)); got != c.want {
+			t.Errorf("%x is %s, want %s", c.bytes, got, c.want)
+		}
+	}
+}
+
+func TestFloat16(t *testing.T) {
+	for bits, want := range map[uint16]float32{
+		0: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 1: 0x1p-24, 0x03ff: 0x3ffp-24, 0x0400: 0x1p-14, 0x3555: 0.33325195, 0x7c00: float32(math.Inf(1)),
+	} {
+		if got := float16([]byte{byte(bits), byte(bits >> 8)}); got != want {
+			t.Errorf("%#x is %v, want %v", bits, got, want)
+		}
+	}
+	if got := float16([]byte{1, 0x7c}); got == got {
+		t.Errorf("NaN is %v", got)
+	}
+}
+
+// damagedRows are three row groups of 100 rows, the second of which has a damaged
+// page of column B from row 50 on.
+func damagedRows(t *testing.T) string {
+	t.Helper()
+	type row struct{ Y, A, B int64 }
+	var data bytes.Buffer
+	w := parquet.NewGenericWriter[row](&data, parquet.PageBufferSize(400), parquet.Compression(&parquet.Uncompressed))
+	for group := range 3 {
+		for i := range 100 {
+			if _, err := w.Write([]row{{int64(i % 2), int64(i), 0x5a5a5a0000 + int64(100*group+i)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := data.Bytes()
+	at := bytes.Index(file, []byte{150, 0, 0x5a, 0x5a, 0x5a})
+	if at < 0 {
+		t.Fatal("row 150 is not there")
+	}
+	file[at] ^= 1
+	return write(t, t.TempDir(), "damaged.parquet", file)
+}
+
+func TestDamagedPageIsOneBadRow(t *testing.T) {
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "A", Role: RoleSparse}, {Name: "B", Role: RoleSparse}}}
+	o := testOptions(s, damagedRows(t))
+	var first string
+	for _, threads := range []int{1, 4} {
+		o.Threads = threads
+		passes, counts := mustRead(t, o)
+		if counts.BadRows != 1 || counts.Examples < 200 || counts.Examples >= 300 || len(counts.Bad) != 1 || counts.Bad[0].Reason != ReasonStream {
+			t.Fatalf("%+v", counts)
+		}
+		bad := counts.Bad[0].Example
+		if bad.Line != counts.Examples-100+1 || bad.Offset != -1 || !strings.Contains(bad.Detail, `column \"B\"`) {
+			t.Errorf("%+v with %d examples", bad, counts.Examples)
+		}
+		if got := dump(passes); first == "" {
+			first = got
+		} else if got != first {
+			t.Error("the examples depend on the number of threads")
+		}
+	}
+	o.MaxBadRows = 0
+	var bad *BadRowsError
+	if _, _, err := readAll(o); !errors.As(err, &bad) {
+		t.Errorf("%v, want a BadRowsError", err)
+	}
+	o.Schema.Columns = s.Columns[:2] // without the damaged column
+	if passes, _ := mustRead(t, o); len(examples(passes)) != 300 {
+		t.Errorf("%d examples", len(examples(passes)))
+	}
+}
+
+func TestNotAParquetFile(t *testing.T) {
+	good, err := os.ReadFile(filepath.Join("testdata", "types_int.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "half", Role: RoleDense}}}
+	longFooter := bytes.Clone(good)
+	longFooter[len(good)-5] = 0x7f
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"short":     {[]byte("PAR1"), "not a Parquet file"},
+		"text":      {[]byte(strings.Repeat("hello\n", 99)), "not a Parquet file"},
+		"truncated": {good[:len(good)/2], "truncated Parquet file"},
+		"footer":    {longFooter, "damaged Parquet file"},
+		"encrypted": {[]byte("PARE" + strings.Repeat(".", 20) + "PARE"), "encrypted"},
+	} {
+		_, _, err := readAll(testOptions(s, write(t, t.TempDir(), "a.parquet", c.data)))
+		var input *InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an InputError with %q", name, err, c.want)
+		}
+		if _, err = ColumnNames(context.Background(), testOptions(s, write(t, t.TempDir(), "a.parquet", c.data))); !errors.As(err, &input) {
+			t.Errorf("%s: names: %v", name, err)
+		}
+	}
+}

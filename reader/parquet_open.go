@@ -1,0 +1,142 @@
+package reader
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/source"
+)
+
+// openParquetFile is an open file and the units that still need it.
+type openParquetFile struct {
+	uri   string
+	file  *parquet.File
+	at    *parquetSource
+	units atomic.Int64
+	once  sync.Once
+	err   error
+}
+
+// parquetSource is the file below the Parquet library. It remembers the first
+// failed read, because the library's errors do not tell a failed read from
+// damaged data.
+type parquetSource struct {
+	source.ReaderAtCloser
+	size   int64
+	failed atomic.Pointer[error]
+}
+
+// ReadAt is io.ReaderAt's. Damaged data can lead to any offset.
+func (s *parquetSource) ReadAt(p []byte, offset int64) (int, error) {
+	if offset < 0 || offset > s.size {
+		return 0, fmt.Errorf("offset %d of %d bytes", offset, s.size)
+	}
+	n, err := s.ReaderAtCloser.ReadAt(p, offset)
+	if err != nil && n < len(p) && (!errors.Is(err, io.EOF) || offset+int64(len(p)) <= s.size) {
+		s.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// failure is the first read that failed, nil if none did: then errors of the
+// library are about the data.
+func (s *parquetSource) failure() error {
+	if err := s.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// parquetMagic begins and ends a Parquet file; before the second one stands the
+// length of the footer, in 4 bytes.
+const parquetMagic = "PAR1"
+
+// checkFrame says whether the file is one of Parquet at all. The library would
+// take lengths for offsets of reads that then fail.
+func (s *parquetSource) checkFrame() error {
+	const shortest = 2*len(parquetMagic) + 4
+	if s.size < int64(shortest) {
+		return fmt.Errorf("not a Parquet file: it has %d bytes", s.size)
+	}
+	var head, tail [8]byte
+	for _, part := range []struct {
+		bytes  []byte
+		offset int64
+	}{{head[:4], 0}, {tail[:], s.size - 8}} {
+		if n, err := s.ReadAt(part.bytes, part.offset); n < len(part.bytes) {
+			return err
+		}
+	}
+	footerBytes := int64(binary.LittleEndian.Uint32(tail[:4]))
+	switch magic, end := string(head[:4]), string(tail[4:]); {
+	case magic == "PARE" || end == "PARE":
+		return errors.New("an encrypted Parquet file cannot be read")
+	case magic != parquetMagic:
+		return fmt.Errorf("not a Parquet file: it begins with %q, not with %q", magic, parquetMagic)
+	case end != parquetMagic:
+		return fmt.Errorf("truncated Parquet file: it ends with %q, not with %q", end, parquetMagic)
+	case footerBytes > s.size-int64(shortest):
+		return fmt.Errorf("damaged Parquet file: a footer of %d bytes in a file of %d", footerBytes, s.size)
+	}
+	return nil
+}
+
+// openParquet opens a file and parses its footer. Where it could be read but is
+// no Parquet file, the error is an *InputError.
+func openParquet(ctx context.Context, s *source.Sources, f source.File) (*openParquetFile, error) {
+	at, err := s.OpenAt(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	open := &openParquetFile{uri: f.URI, at: &parquetSource{ReaderAtCloser: at, size: f.Size}}
+	if err := guard(f.URI, func() (err error) {
+		if err := open.at.checkFrame(); err != nil {
+			return err
+		}
+		open.file, err = parquet.OpenFile(open.at, f.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
+			parquet.ReadBufferSize(parquetReadBytes))
+		return err
+	}); err != nil {
+		if failed := open.at.failure(); failed != nil {
+			err = fmt.Errorf("read the footer of %s: %w", f.URI, failed)
+		} else if ctx.Err() == nil {
+			err = &InputError{err}
+		}
+		return nil, errors.Join(err, open.close())
+	}
+	return open, nil
+}
+
+// release is called once for each unit; the last call closes the file.
+func (o *openParquetFile) release() error {
+	if o.units.Add(-1) > 0 {
+		return nil
+	}
+	return o.close()
+}
+
+// close closes the file, once.
+func (o *openParquetFile) close() error {
+	o.once.Do(func() { o.err = o.at.Close() })
+	return o.err
+}
+
+// guard names the file in errors and turns a panic of the Parquet library, which
+// a damaged file can cause, into an error.
+func guard(uri string, do func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%s: damaged Parquet file: %v", uri, fault)
+		} else if err != nil {
+			err = fmt.Errorf("%s: %w", uri, err)
+		}
+	}()
+	return do()
+}
