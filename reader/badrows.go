@@ -27,6 +27,7 @@ const (
 	ReasonQuote
 	ReasonTooLong
 	ReasonStream
+	ReasonOutput // convert
 	reasonCount
 )
 
@@ -42,6 +43,7 @@ var reasonTexts = [reasonCount]string{
 	ReasonQuote:     "bad quoting (a quoted cell must end on its line)",
 	ReasonTooLong:   "line too long",
 	ReasonStream:    "truncated or corrupt data; the rest of the file (in Parquet: of the row group) is lost",
+	ReasonOutput:    "cell that the output format cannot hold",
 }
 
 // String says the reason in a few words.

@@ -31,12 +31,27 @@ type block struct {
 	stats      []float64 // (n*S) inputs of the columns that Scan looks at; NaN: missing
 	textEnds   []int32
 	text       []byte
+	places     []rowPlace // (n) where the plan is raw, else empty
 
 	bad     []badEntry
 	details []badDetail
 	seen    uint32 // bit r: there is a bad row of reason r
 	lines   int64  // lines of the file that this block accounts for
 	stored  int64  // stored bytes of the file that it accounts for
+}
+
+// rowPlace says where a good row is.
+type rowPlace struct {
+	offset int64 // -1 in Parquet
+	line   int32 // number of lines before it in the block
+}
+
+// addGood ends a row that was decoded; the caller then counts its line.
+func (b *block) addGood(p *plan, offset int64) {
+	b.n++
+	if p.raw {
+		b.places = append(b.places, rowPlace{offset: offset, line: int32(b.lines)})
+	}
 }
 
 // badEntry is one bad row among the good ones.
@@ -62,7 +77,7 @@ func (b *block) reset(file *inputFile) {
 	b.labels, b.weights, b.dense = b.labels[:0], b.weights[:0], b.dense[:0]
 	b.offsets, b.keys, b.bagWeights = b.offsets[:1], b.keys[:0], b.bagWeights[:0]
 	b.groups, b.stats = b.groups[:0], b.stats[:0]
-	b.textEnds, b.text = b.textEnds[:1], b.text[:0]
+	b.textEnds, b.text, b.places = b.textEnds[:1], b.text[:0], b.places[:0]
 	b.bad, b.details = b.bad[:0], b.details[:0]
 	b.seen, b.lines, b.stored = 0, 0, 0
 }
@@ -70,7 +85,7 @@ func (b *block) reset(file *inputFile) {
 // bytes is about how much memory the rows take.
 func (b *block) bytes() int {
 	return 4*(len(b.labels)+len(b.weights)+len(b.dense)+len(b.offsets)+len(b.bagWeights)+len(b.textEnds)) +
-		8*(len(b.keys)+len(b.groups)+len(b.stats)) + len(b.text) + 32*len(b.bad)
+		8*(len(b.keys)+len(b.groups)+len(b.stats)+2*len(b.places)) + len(b.text) + 32*len(b.bad)
 }
 
 // rollback removes what a decoder wrote of a row that turned out bad.

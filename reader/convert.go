@@ -57,9 +57,9 @@ type ConvertSummary struct {
 
 // Convert reads rows of any format and writes them in any other. Cells go over
 // as text; where the output format is narrower than text, NewRowWriter says what
-// becomes of them. The files of To appear when all is done, or not at all. The
-// errors are of the kinds that Open and Next have; an *InputError can also be
-// about a cell that the output format cannot hold.
+// becomes of them, and a row with a cell that the format cannot hold is a bad row.
+// The files of To appear when all is done, or not at all. The errors are of the
+// kinds that Open and Next have.
 func Convert(ctx context.Context, o ConvertOptions) (*ConvertSummary, error) {
 	c := &converter{options: &o, memory: &memoryBudget{left: o.MemoryBytes}}
 	if o.MemoryBytes == 0 {
@@ -85,6 +85,7 @@ type converter struct {
 	take    []int // output column -> available column
 	sortBy  int   // available column, or -1
 	files   []*RowFile
+	out     [][]byte // of the current row
 	written []int64
 }
 
@@ -223,34 +224,69 @@ func (c *converter) inputColumn(name string) Column {
 	return Column{Name: name}
 }
 
-// row reads the next row and joins it. The cells are valid until the next call.
+// row reads the next row that the output can hold and joins it: its cells in the
+// output's order, and behind them the one to sort by, if any. They are valid
+// until the next call.
 func (c *converter) row(ctx context.Context) ([][]byte, error) {
-	cells, err := c.in.next(ctx)
-	if err != nil {
-		return nil, err
+	for {
+		cells, err := c.in.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range c.joins {
+			cells = t.join(cells)
+		}
+		c.out = c.out[:0]
+		for _, from := range c.take {
+			c.out = append(c.out, cells[from])
+		}
+		why := c.files[0].rows.encode(c.out)
+		if why == nil {
+			if c.sortBy >= 0 {
+				c.out = append(c.out, cells[c.sortBy])
+			}
+			return c.out, nil
+		}
+		if err := c.in.refuse(c.out, why); err != nil {
+			return nil, err
+		}
 	}
-	for _, t := range c.joins {
-		cells = t.join(cells)
+}
+
+// count reads the input to its end and returns the number of rows that will be
+// written.
+func (c *converter) count(ctx context.Context) (n int64, err error) {
+	again := *c
+	from := c.options.From
+	from.Quarantine, from.Logger = nil, slog.New(slog.DiscardHandler)
+	if again.in, err = openRaw(ctx, from, c.names); err != nil {
+		return 0, err
 	}
-	return cells, nil
+	defer func() { err = errors.Join(err, again.in.close()) }()
+	defer func() {
+		for _, t := range c.joins {
+			t.unmatched = 0
+		}
+	}()
+	for {
+		if _, err := again.row(ctx); errors.Is(err, io.EOF) {
+			return n, nil
+		} else if err != nil {
+			return 0, err
+		}
+		n++
+	}
 }
 
 // streamed writes rows as they come.
 func (c *converter) streamed(ctx context.Context) error {
 	total := int64(0)
 	if c.options.Split.needsTotal() {
-		again := c.options.From
-		again.Quarantine, again.Logger = nil, slog.New(slog.DiscardHandler)
-		in, err := openRaw(ctx, again, c.names)
-		if err != nil {
-			return err
-		}
-		total, err = in.count(ctx)
-		if err = errors.Join(err, in.close()); err != nil {
+		var err error
+		if total, err = c.count(ctx); err != nil {
 			return err
 		}
 	}
-	out := make([][]byte, len(c.take))
 	for n := int64(0); ; n++ {
 		cells, err := c.row(ctx)
 		if errors.Is(err, io.EOF) {
@@ -262,10 +298,7 @@ func (c *converter) streamed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for i, from := range c.take {
-			out[i] = cells[from]
-		}
-		if err := c.write(out, n, total); err != nil {
+		if err := c.write(cells, n, total); err != nil {
 			return err
 		}
 	}
@@ -274,19 +307,14 @@ func (c *converter) streamed(ctx context.Context) error {
 // sorted reads all rows, sorts them and writes them.
 func (c *converter) sorted(ctx context.Context) error {
 	store := newRowStore(len(c.take)+1, c.memory)
-	cells := make([][]byte, len(c.take)+1) // the last one is sorted by
 	for {
-		row, err := c.row(ctx)
+		cells, err := c.row(ctx)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		for i, from := range c.take {
-			cells[i] = row[from]
-		}
-		cells[len(c.take)] = row[c.sortBy]
 		if err := store.add(cells); err != nil {
 			return fmt.Errorf("reader: convert: sort: %w", err)
 		}
@@ -295,12 +323,13 @@ func (c *converter) sorted(ctx context.Context) error {
 	if len(order) == 0 {
 		return fmt.Errorf("reader: convert: %w", ErrNoExamples)
 	}
+	cells := make([][]byte, len(c.take))
 	for n, row := range order {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		store.row(row, cells)
-		if err := c.write(cells[:len(c.take)], int64(n), int64(len(order))); err != nil {
+		if err := c.write(cells, int64(n), int64(len(order))); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package reader
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -143,5 +144,50 @@ func TestParquetKeepsTheSchemasOrder(t *testing.T) {
 	mustConvertFile(t, Schema{Format: FormatParquet}, path, FormatCSV, path+".csv")
 	if got, want := content(t, path+".csv"), "z,m,a\n1,x|y,q\n0,,\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestRowsThatCannotBeWritten: they are bad rows of the input, with their place.
+func TestRowsThatCannotBeWritten(t *testing.T) {
+	s := Schema{Format: FormatCSV, Header: true, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "a", Role: RoleSparse}}}
+	text := "y,a\n1,p\n\nx,q\n1\n0,r\nz,s\n1,u\n"
+	for name, change := range map[string]func(*ConvertOptions){
+		"streamed": func(*ConvertOptions) {},
+		"sorted":   func(o *ConvertOptions) { o.SortBy, o.Descending = "a", true },
+		"split":    func(o *ConvertOptions) { o.Split, o.To = Split{Fraction: 0.7}, append(o.To, o.To[0]+"2.parquet") },
+	} {
+		dir := t.TempDir()
+		in := write(t, dir, "in.csv", []byte(text))
+		var bad bytes.Buffer
+		o := ConvertOptions{From: testOptions(s, in), Format: FormatParquet, To: []string{filepath.Join(dir, "out.parquet")}}
+		o.From.MaxBadRows, o.From.Quarantine, o.From.QuarantineRows = 3, &bad, 9
+		change(&o)
+		summary, err := Convert(context.Background(), o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		written := int64(0)
+		for _, n := range summary.Written {
+			written += n
+		}
+		if c := summary.Counts; written != 3 || c.Examples != 3 || c.Rows != 6 || c.BadRows != 3 || len(c.Bad) != 2 {
+			t.Fatalf("%s: %+v", name, summary)
+		}
+		if name == "split" && summary.Written[0] != 2 {
+			t.Errorf("split: %v rows", summary.Written)
+		}
+		first := summary.Counts.Bad[1]
+		if first.Reason != ReasonOutput || first.Rows != 2 || first.Example.URI != in || first.Example.Line != 4 || first.Example.Offset != 9 ||
+			!strings.Contains(first.Example.Detail, "column y") || first.Example.Row != "x\tq" {
+			t.Errorf("%s: %+v", name, first)
+		}
+		if got := strings.Count(bad.String(), "\n"); got != 3 {
+			t.Errorf("%s: %d rows in quarantine: %s", name, got, &bad)
+		}
+		o.From.MaxBadRows = 2
+		var over *BadRowsError
+		if _, err := Convert(context.Background(), o); !errors.As(err, &over) {
+			t.Errorf("%s: %v, want a BadRowsError", name, err)
+		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // InputError says that the input was read, but is not what options and schema
-// say of it: another format, a header without the schema's columns, cells that
-// the output format cannot hold. Faults of single rows are BadRowsError's.
+// say of it: another format, a header without the schema's columns. Faults of
+// single rows are BadRowsError's.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }

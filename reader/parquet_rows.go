@@ -340,7 +340,7 @@ func (w *worker) decodeRows(row *int64) (err error) {
 			return err
 		}
 		if f.reason == reasonNone {
-			b.n++
+			b.addGood(p, -1)
 		} else {
 			b.rollback(p)
 			b.addBad(f, nil, -1, o.QuarantineRows)

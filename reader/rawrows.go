@@ -1,10 +1,10 @@
 package reader
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // rawRows is the sequence of rows as text, in the order of the input, for
@@ -84,16 +84,9 @@ func (r *rawRows) next(ctx context.Context) ([][]byte, error) {
 
 func (r *rawRows) close() error { return r.rows.close() }
 
-// count reads to the end and returns the number of rows.
-func (r *rawRows) count(ctx context.Context) (n int64, err error) {
-	for {
-		if _, err := r.next(ctx); errors.Is(err, io.EOF) {
-			return n, nil
-		} else if err != nil {
-			return 0, err
-		}
-		n++
-	}
+// refuse makes the last row a bad one: it cannot be written.
+func (r *rawRows) refuse(cells [][]byte, why error) error {
+	return r.rows.refuse(ReasonOutput, why.Error(), excerpt(bytes.Join(cells, []byte{'\t'})))
 }
 
 // ColumnNames returns the names of the columns of the first file that is not

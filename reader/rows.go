@@ -117,6 +117,16 @@ func (r *rows) keep(label float32) bool {
 	return true
 }
 
+// refuse makes the last example a bad row after all. It is for plans that are
+// raw.
+func (r *rows) refuse(reason Reason, detail, row string) error {
+	place := r.block.places[r.e-1]
+	r.counts.Examples--
+	return r.tally.add(BadRow{
+		URI: r.block.file.URI, Line: r.line + int64(place.line), Offset: place.offset, Reason: reason, Detail: detail, Row: row,
+	}, r.counts.Rows)
+}
+
 // end judges the bad rows for the last time.
 func (r *rows) end() error {
 	r.done = true

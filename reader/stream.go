@@ -270,7 +270,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 		case len(line) == 0, indexed && isComment(line):
 		default:
 			if f := decoder.decode(line, b); f.reason == reasonNone {
-				b.n++
+				b.addGood(p, offset)
 			} else {
 				b.rollback(p)
 				b.addBad(f, line, offset, o.QuarantineRows)

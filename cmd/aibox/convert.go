@@ -93,6 +93,9 @@ func convert(c *cli.Context) error {
 	}
 	if s.Counts.BadRows > 0 {
 		fmt.Fprintf(c.App.Writer, "%d bad rows left out\n", s.Counts.BadRows)
+		for _, bad := range s.Counts.Bad {
+			fmt.Fprintf(c.App.Writer, "  %d: %v; the first at %v\n", bad.Rows, bad.Reason, bad.Example)
+		}
 	}
 	return nil
 }
