@@ -82,6 +82,7 @@
 //
 // A hard budget is compared with MIN of the ideal number of rows, so that its
 // column also shows what metadata and the window cost.
+//
 // No policy that does not see the future can get further than one that knows
 // each key's true probability, and none that sees 50 passes further than one
 // that knows the probabilities beyond them: the two bounds. The distance of
