@@ -41,7 +41,7 @@ func (l *loader) checkTraining() {
 	}
 	if g := j.Data.GroupBy; g != "" && l.columnsKnown() {
 		if names := l.columnNames(nil); !slices.Contains(names, g) {
-			l.faultAt("data.group_by", "%s is not a column%s", quote(g), suggest(g, names))
+			l.faultAt("data.group_by", "%s is not in data.columns%s; a column of the files that is no feature can be listed with role: ignore", quote(g), suggest(g, names))
 		}
 	}
 	l.checkDelimiters()
@@ -49,7 +49,10 @@ func (l *loader) checkTraining() {
 
 func (l *loader) checkDelimiters() {
 	d := l.job.Data.Delimiter
-	if !slices.Contains(textFormats, l.job.Data.Format) {
+	if d == "" && !l.sound("data.format") {
+		return // the default belongs to the format
+	}
+	if l.sound("data.format") && !slices.Contains(textFormats, l.job.Data.Format) {
 		return
 	}
 	if l.sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n") || d[0] >= 0x80) {
@@ -138,9 +141,6 @@ func (l *loader) checkGenerate() {
 	}
 	if g.LinearStrength > 0 && variedFields(g) == 0 && g.DenseColumns == 0 {
 		l.faultAt("generate.linear_strength", "%s needs a dense column or a field of more than one value", formatFloat(g.LinearStrength))
-	}
-	if g.DriftPerDay > 0 && g.Days == 1 {
-		l.faultAt("generate.drift_per_day", "has no effect with days: 1; raise generate.days or remove it")
 	}
 }
 

@@ -31,10 +31,13 @@ func (l *loader) columnNames(pick func(c *Column) bool) []string {
 
 func (l *loader) checkColumns() {
 	d := &l.job.Data
-	if !l.sound("data.format") || l.bad["data.columns"] {
+	if l.bad["data.columns"] {
 		return
 	}
 	if len(d.Columns) == 0 {
+		if !l.sound("data.format") {
+			return
+		}
 		l.faultKey("data.columns", "format %s needs the columns: a list such as [{name: click, role: label}, {name: user}, {name: price, role: dense}]", d.Format)
 		return
 	}
@@ -69,7 +72,7 @@ func (l *loader) checkColumns() {
 
 func (l *loader) checkTransforms(i int, c *Column) {
 	p := columnPath(i, "transform")
-	if c.Role != "dense" || !l.sound(p) {
+	if c.Role != "dense" && l.sound(columnPath(i, "role")) || !l.sound(p) {
 		return
 	}
 	standardized := false
@@ -192,7 +195,19 @@ func (l *loader) checkFields() {
 // checkLabel checks that there is a label, and that data.label names it.
 func (l *loader) checkLabel() {
 	d := &l.job.Data
-	if !l.columnsKnown() || !l.sound("data.label") {
+	if !l.sound("data.label") {
+		return
+	}
+	_, given := l.given["data.label"]
+	var rule LabelRule
+	if given {
+		var err error
+		if rule, err = ParseLabel(d.Label); err != nil {
+			l.faultAt("data.label", "%s", err.Error())
+			return
+		}
+	}
+	if !l.columnsKnown() {
 		return
 	}
 	labels := l.columnNames(func(c *Column) bool { return c.Role == "label" })
@@ -201,16 +216,10 @@ func (l *loader) checkLabel() {
 		labels = []string{"label"} // the first number of each line
 		names = labels
 	}
-	_, given := l.given["data.label"]
 	if !given {
 		if len(labels) == 0 {
 			l.faultKey("data.columns", "no column has the role label")
 		}
-		return
-	}
-	rule, err := ParseLabel(d.Label)
-	if err != nil {
-		l.faultAt("data.label", "%s", err.Error())
 		return
 	}
 	switch {

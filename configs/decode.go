@@ -41,6 +41,9 @@ func (l *loader) placeOf(path string) place {
 	if p, ok := l.given[path]; ok {
 		return p
 	}
+	if p, ok := l.keys[path]; ok { // its value was left out
+		return p
+	}
 	for p := parentPath(path); p != ""; p = parentPath(p) {
 		if at, ok := l.keys[p]; ok {
 			return at

@@ -64,6 +64,9 @@ func (l *loader) complete() {
 			}
 			return
 		}
+		if k.Path == "data.columns[].role" && !l.sound("data.format") {
+			l.bad[s.path] = true // the format would tell
+		}
 		text := k.Default
 		if k.DefaultFrom != nil {
 			text = k.DefaultFrom(s)

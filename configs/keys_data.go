@@ -18,7 +18,7 @@ var topKeys = []Key{
 	{Path: "sparse_table", Meaning: "The embedding table."},
 	{Path: "pipeline", Meaning: "Sizes of the three stages. Nothing here changes the model."},
 	{Path: "output", Meaning: "What is written, and where."},
-	{Path: "generate", Meaning: "The known model that `aibox generate` draws examples from. Training does not look at it, except that it gives csv, tsv and parquet their default columns."},
+	{Path: "generate", Meaning: "The known model that `aibox generate` draws examples from. Training does not look at it, except that it gives every format but criteo its default columns."},
 }
 
 var dataKeys = []Key{
@@ -42,7 +42,7 @@ var dataKeys = []Key{
 		}, DefaultNote: `"," for csv, tab for tsv`,
 		Meaning: "The character between two cells; one byte."},
 	{Path: "data.columns",
-		DefaultFrom: defaultColumns, DefaultNote: "criteo brings its own; libsvm: one column `features` with every index; csv, tsv and parquet: those of `generate`, if given; otherwise required",
+		DefaultFrom: defaultColumns, DefaultNote: "criteo brings its own; other formats: those of `generate`, if given; libsvm without it: one column `features` with every index; otherwise required",
 		Meaning: "The schema. With a header (or Parquet), columns that are not listed are ignored. criteo: names among label, I1 to I13 and C1 to C26 whose role, transforms or space differ from the usual."},
 	{Path: "data.label",
 		DefaultFrom: func(s scope) string {
@@ -58,7 +58,7 @@ var dataKeys = []Key{
 		}, DefaultNote: "the column of role label; libsvm, libffm: label, the first number of a line",
 		Meaning: "The label: a column of 0 and 1, or a column with a threshold, such as \"rating >= 4\" (>=, >, <=, <, ==, !=). libsvm and libffm call it label, and take -1 for 0."},
 	{Path: "data.group_by", Default: `""`, Tuning: true,
-		Meaning: "A column for group AUC: the AUC within each of its values, weighted by examples. Empty: none."},
+		Meaning: "A column for group AUC: the AUC within each of its values, weighted by examples. One that is no feature is listed with role: ignore. Empty: none."},
 	{Path: "data.limit", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "Train on at most so many examples per epoch, the first ones. 0: all."},
 	{Path: "data.shuffle_buffer", Default: "0", Range: "[0,1e8]", Tuning: true,

@@ -89,7 +89,7 @@ var generateKeys = []Key{
 			return "0.5"
 		}, DefaultNote: "0.5; 0 where there are not two fields of more than one value", Meaning: "Standard deviation of the pairwise part of the true logit."},
 	{Path: "generate.latent_dim", Default: "4", Range: "[1,1024]", Meaning: "Dimension of the latent vectors behind the pairwise part."},
-	{Path: "generate.drift_per_day", Default: "0", Range: "[0,1]", Meaning: "Share of a feature's effect that changes per day."},
+	{Path: "generate.drift_per_day", Default: "0", Range: "[0,1]", Meaning: "Share of a feature's effect that changes per day: over `days`, or from one `aibox generate --day` to the next."},
 	{Path: "generate.days", Default: "1", Range: "[1,100000]", Meaning: "Days that the examples are spread over."},
 	{Path: "generate.train_examples", Default: "1000000", Range: "[0,1e15]", Meaning: "Examples drawn for data.train, over all days."},
 	{Path: "generate.eval_examples", Default: "100000", Range: "[0,1e15]", Meaning: "Examples drawn for data.eval, of the last day."},

@@ -86,6 +86,63 @@ func TestSetOverrides(t *testing.T) {
 	}
 }
 
+// A delimiter may come from a shell as it is.
+func TestSetOfWhiteSpace(t *testing.T) {
+	for _, set := range []string{"data.delimiter=\t", "data.delimiter=\"\t\"", `data.delimiter="\t"`} {
+		if j := mustParse(t, smallJob, set); j.Data.Delimiter != "\t" {
+			t.Errorf("%q: delimiter %q", set, j.Data.Delimiter)
+		}
+	}
+	for _, set := range []string{"data.delimiter=\n", "data.delimiter='\n'", "data.delimiter=\"\n\"", `data.delimiter="\n"`, "data.delimiter=\"\r\"", "data.delimiter= "} {
+		j, err := Parse("small.yaml", []byte(smallJob), LoadOptions{Set: []string{set}, Env: noEnv})
+		if err == nil || !strings.Contains(err.Error(), "data.delimiter: ") {
+			t.Errorf("%q: %v, delimiter %q", set, err, j.Data.Delimiter)
+		}
+	}
+}
+
+// The generator's columns suit the index formats: one index for a dense column,
+// one for each value of a field.
+func TestGeneratedIndices(t *testing.T) {
+	text := `
+data: {train: [in], format: FORMAT}
+model: {kind: deepfm}
+output: {model_dir: out}
+generate:
+  dense_columns: 2
+  fields: [{name: user, cardinality: 1000, max_values: 3}, {name: ad, cardinality: 7, repeat: 2}]
+`
+	type column struct {
+		name, role string
+		rng        []int64
+		field      int
+	}
+	for format, want := range map[string][]column{
+		"libsvm": {{"D1", "dense", []int64{1, 1}, -1}, {"D2", "dense", []int64{2, 2}, -1}, {"user", "sparse", []int64{3, 1002}, -1},
+			{"ad1", "sparse", []int64{1003, 1009}, -1}, {"ad2", "sparse", []int64{1010, 1016}, -1}},
+		"libffm": {{"D1", "dense", nil, 0}, {"D2", "dense", nil, 1}, {"user", "sparse", nil, 2}, {"ad1", "sparse", nil, 3}, {"ad2", "sparse", nil, 4}},
+	} {
+		j := mustParse(t, strings.Replace(text, "FORMAT", format, 1))
+		var got []column
+		for _, c := range j.Data.Columns {
+			field := -1
+			if c.Field != nil {
+				field = *c.Field
+			}
+			got = append(got, column{c.Name, c.Role, c.Range, field})
+		}
+		if !reflect.DeepEqual(got, want) || j.Data.Label != "label" || j.Data.Columns[0].Transform[0].Kind != "log1p" {
+			t.Errorf("%s: %+v, label %s; want %+v", format, got, j.Data.Label, want)
+		}
+	}
+	// Ranges do not overflow.
+	huge := strings.NewReplacer("FORMAT", "libsvm", "cardinality: 7, repeat: 2", "cardinality: 4503599627370496, repeat: 10000").Replace(text)
+	j := mustParse(t, huge)
+	if last := j.Data.Columns[len(j.Data.Columns)-1]; last.Range[0] <= 0 || last.Range[1] <= last.Range[0] {
+		t.Errorf("%+v", last)
+	}
+}
+
 func TestCriteoSchema(t *testing.T) {
 	j := mustParse(t, `
 data:

@@ -48,6 +48,8 @@ Keys marked with *templates* below take the date of the job, which is that of
 | ` + "`${NAME}`" + ` | the environment variable, which must be set |
 | ` + "`${NAME:-default}`" + ` | the same, or the default where it is unset or empty |
 
+` + "`$NAME` and a leading `~/`" + ` are faults: write ` + "`${NAME}` and `${HOME}/`" + `.
+
 ## Overrides
 
 ` + "`--set key=value`" + ` overrides a key and may be repeated. Values are YAML:

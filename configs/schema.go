@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -68,10 +69,18 @@ type LabelRule struct {
 
 var labelExpression = regexp.MustCompile(`^(.*?)\s*(>=|<=|==|!=|>|<)\s*(\S*)$`)
 
+// wrongComparison is a comparison as other languages write it, or as nobody does.
+var wrongComparison = regexp.MustCompile(`[^<>=!\s]\s*(=>|=<|<>|=)\s*[^<>=!\s]`)
+
+var meantComparison = map[string]string{"=>": ">=", "=<": "<=", "<>": "!=", "=": "=="}
+
 // ParseLabel reads data.label: a column, or a column with a threshold such as
 // "rating >= 4".
 func ParseLabel(text string) (LabelRule, error) {
 	text = strings.TrimSpace(text)
+	if m := wrongComparison.FindStringSubmatch(text); m != nil {
+		return LabelRule{}, fmt.Errorf("%s is not a label: %s is not a comparison, did you mean %s?", quote(text), m[1], meantComparison[m[1]])
+	}
 	m := labelExpression.FindStringSubmatch(text)
 	if m == nil {
 		if text == "" || strings.Contains(text, "=") {
@@ -113,28 +122,53 @@ func defaultRole(format, name string) string {
 
 // defaultColumns is the default of data.columns.
 func defaultColumns(s scope) string {
-	switch s.job.Data.Format {
-	case "libsvm":
+	format := s.job.Data.Format
+	switch {
+	case format == "criteo" || format == "":
+		return ""
+	case s.job.Generate != nil:
+		return generatedColumns(s.job.Generate, format)
+	case format == "libsvm":
 		return "[{name: features, role: sparse}]"
-	case "csv", "tsv", "parquet":
-		if s.job.Generate != nil {
-			return generatedColumns(s.job.Generate)
-		}
 	}
 	return ""
 }
 
-// generatedColumns is the schema of the generator's csv, tsv and parquet
-// files: label, D1 … Dn, then the fields, multi-valued ones separated by "|".
-// The generator's true logit is linear in log1p of the dense columns.
-func generatedColumns(g *Generate) string {
-	var b strings.Builder
-	b.WriteString("[{name: label, role: label}")
-	for i := range min(g.DenseColumns, 10000) {
-		fmt.Fprintf(&b, ", {name: D%d, role: dense, transform: [log1p]}", i+1)
+// generatedColumns is the schema of the generator's files other than criteo:
+// label, D1 … Dn, then the fields, multi-valued ones separated by "|". The
+// generator's true logit is linear in log1p of the dense columns. LibSVM and
+// LibFFM know the label without a column. In LibFFM the columns have the field
+// numbers 0, 1, …; in LibSVM the dense columns have the indices 1 to n, and each
+// field has as many of the following ones as it has values.
+func generatedColumns(g *Generate, format string) string {
+	indexed := format == "libsvm" || format == "libffm"
+	var columns []string
+	if !indexed {
+		columns = append(columns, "{name: label, role: label}")
+	}
+	next := int64(1)
+	indices := func(count int64) string {
+		switch format {
+		case "libsvm":
+			first := next
+			next += count
+			return fmt.Sprintf(", range: [%d, %d]", first, next-1)
+		case "libffm":
+			return fmt.Sprintf(", field: %d", len(columns))
+		}
+		return ""
+	}
+	for i := range min(g.DenseColumns, maxRepeat) {
+		columns = append(columns, fmt.Sprintf("{name: D%d, role: dense, transform: [log1p]%s}", i+1, indices(1)))
+	}
+	fields := int64(0)
+	for _, f := range g.Fields {
+		fields += int64(max(1, min(f.Repeat, maxRepeat)))
 	}
 	for _, f := range g.Fields {
-		for i := range max(1, min(f.Repeat, 10000)) {
+		// All ranges together end before 2^63.
+		values := max(1, min(f.Cardinality, (math.MaxInt64-maxRepeat)/max(1, fields)))
+		for i := range max(1, min(f.Repeat, maxRepeat)) {
 			name := f.Name
 			if f.Repeat > 1 {
 				name += strconv.Itoa(i + 1)
@@ -142,16 +176,18 @@ func generatedColumns(g *Generate) string {
 			if name == "" {
 				continue // reported as missing
 			}
-			fmt.Fprintf(&b, ", {name: %s, role: sparse", yamlText(name))
-			if f.MaxValues > 1 {
-				b.WriteString(`, separator: "|"`)
+			separator := ""
+			if f.MaxValues > 1 && !indexed {
+				separator = `, separator: "|"`
 			}
-			b.WriteString("}")
+			columns = append(columns, fmt.Sprintf("{name: %s, role: sparse%s%s}", yamlText(name), separator, indices(values)))
 		}
 	}
-	b.WriteString("]")
-	return b.String()
+	return "[" + strings.Join(columns, ", ") + "]"
 }
+
+// maxRepeat bounds the columns made of a faulty generate section.
+const maxRepeat = 10000
 
 // defaultTowers is the default of model.towers: one tower per group.
 func defaultTowers(s scope) string {

@@ -78,6 +78,19 @@ func parseSetValue(text string, origin place) (*node, []Fault) {
 	if strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "*") {
 		return &node{place: origin, text: trimmed, quoted: true}, nil
 	}
+	// YAML folds line ends within quotation marks into spaces and drops white
+	// space around them. A shell's "$'\n'" and $'\t' mean themselves.
+	if trimmed == "" && strings.ContainsAny(text, "\t\r\n") {
+		return &node{place: origin, text: text, quoted: true}, nil
+	}
+	if n := len(trimmed) - 1; n > 0 && strings.ContainsAny(trimmed, "\r\n") {
+		switch inside := trimmed[1:n]; {
+		case trimmed[0] == '"' && trimmed[n] == '"':
+			text = strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(trimmed)
+		case trimmed[0] == '\'' && trimmed[n] == '\'' && !strings.Contains(inside, "'"):
+			return &node{place: origin, text: inside, quoted: true}, nil
+		}
+	}
 	value, faults := parseTree(origin.set, text, origin)
 	if value == nil && len(faults) == 0 {
 		value = &node{place: origin}
@@ -122,7 +135,7 @@ func put(n *node, steps []step, value *node, origin place) string {
 			e = &n.entries[len(n.entries)-1]
 		}
 		if last {
-			e.value = value
+			e.place, e.value = origin, value
 			return ""
 		}
 		n = e.value

@@ -16,12 +16,17 @@ import (
 //	{{date -1d "2006/01/02"}}   both
 //	${NAME}                     an environment variable, which must be set
 //	${NAME:-default}            or a default where it is unset or empty
+//
+// What a shell would expand and this does not, $NAME and ~/, is a fault: a
+// directory of that name is hardly ever meant.
 
 const dateLayout = "2006-01-02"
 
 var (
 	dateOffset = regexp.MustCompile(`^([+-])([0-9]{1,6})([a-zA-Z]+)$`)
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	bareEnv    = regexp.MustCompile(`^\$+([A-Za-z_][A-Za-z0-9_]*)`)
+	namesEnv   = regexp.MustCompile(`\$[A-Za-z_]`)
 )
 
 // expand replaces the templates in a scalar and reports those that are wrong.
@@ -68,16 +73,28 @@ func (l *loader) expand(path string, n *node) (string, bool) {
 			}
 			out.WriteString(text)
 			i += end + 1
+		case bareEnv.MatchString(s[i:]):
+			m := bareEnv.FindStringSubmatch(s[i:])
+			fail(i, "%s is not expanded: write ${%s}", m[0], m[1])
+			i += len(m[0])
 		default:
 			out.WriteByte(s[i])
 			i++
 		}
 	}
+	if s == "~" || strings.HasPrefix(s, "~/") {
+		fail(0, "~ is not expanded: write ${HOME}%s", s[1:])
+	}
 	// Or the job that config show prints would not be the same job.
-	if r := out.String(); ok && (strings.Contains(r, "{{") || strings.Contains(r, "${")) {
+	if r := out.String(); ok && looksLikeTemplate(r) {
 		fail(0, "a template expands to %s, which looks like a template itself", quote(r))
 	}
 	return out.String(), ok
+}
+
+// looksLikeTemplate tells a text that is not read back as itself.
+func looksLikeTemplate(s string) bool {
+	return strings.Contains(s, "{{") || strings.Contains(s, "${") || namesEnv.MatchString(s) || strings.HasPrefix(s, "~/")
 }
 
 // expandDate evaluates what is between the braces; message says what is wrong.
