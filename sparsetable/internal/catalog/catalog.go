@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -73,11 +74,16 @@ func Open(o Options) (*Catalog, error) {
 	c.opts.ErrorIfNotExists = o.MustExist || o.ReadOnly
 	c.mu.Lock()
 	defer c.unlock()
-	err := c.log.do(func() error { return c.open(o.Format) })
-	if errors.Is(err, pebble.ErrDBDoesNotExist) {
-		return nil, fmt.Errorf("%w: %s", ErrNotExist, o.Dir)
+	if c.opts.ErrorIfNotExists { // Pebble's own error for it is not always the same
+		d, err := pebble.Peek(o.Dir, o.FS)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Exists {
+			return nil, fmt.Errorf("%w: %s", ErrNotExist, o.Dir)
+		}
+		if err != nil {
+			return nil, c.wrap(err, "open")
+		}
 	}
-	if err != nil {
+	if err := c.log.do(func() error { return c.open(o.Format) }); err != nil {
 		return nil, c.wrap(err, "open")
 	}
 	return c, nil

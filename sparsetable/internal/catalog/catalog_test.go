@@ -218,6 +218,12 @@ func checkGarbage(t *testing.T, c *Catalog, m *model, rng *rand.Rand) {
 			t.Fatal(err)
 		}
 	}
+	noGarbage(t, c)
+}
+
+// noGarbage looks for page versions that nothing uses.
+func noGarbage(t *testing.T, c *Catalog) {
+	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.mu.garbage) > 0 {
@@ -229,8 +235,68 @@ func checkGarbage(t *testing.T, c *Catalog, m *model, rng *rand.Rand) {
 	}
 }
 
-// What only a dropped snapshot used is deleted, even if a crash came before the
-// next commit, and the disk does not fill up.
+// Within one session, too, everything that dropped snapshots used is deleted:
+// also what the table at work was built upon, and what a commit was to delete
+// that came to nothing.
+func TestGarbage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	fs := vfs.NewMem()
+	c := open(t, fs)
+	m := (&model{}).reopened()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 {
+		m.train(rng)
+		must(m.commit(c, rng))
+		must(m.drop(c, 0)) // the table at work goes on without it
+		noGarbage(t, c)
+		m.dirty[0] = true
+		m.train(rng)
+		must(m.commit(c, rng)) // page 0 of the one dropped is garbage now
+		w, err := c.Begin()
+		must(err)
+		must(w.Abort())
+		m.train(rng)
+		must(m.commit(c, rng))
+		noGarbage(t, c)
+		must(m.drop(c, 0))
+		must(m.drop(c, 0))
+	}
+	must(c.Close())
+
+	// A new process finds no snapshot, and pages of the last one.
+	c = open(t, fs)
+	defer shut(t, c)
+	m = (&model{}).reopened()
+	m.train(rng)
+	must(m.commit(c, rng))
+	noGarbage(t, c)
+	must(m.differs(c))
+}
+
+// What a crash left of a table being written is removed.
+func TestTemporaryFiles(t *testing.T) {
+	fs := vfs.NewMem()
+	shut(t, open(t, fs))
+	path := "cat/" + tablePrefix + "snapshot-9" + tmpSuffix
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut(t, open(t, fs))
+	if _, err := fs.Stat(path); err == nil {
+		t.Errorf("%s is left", path)
+	}
+}
+
+// The disk does not fill up with what dropped snapshots used.
 func TestSpace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	c := open(t, vfs.NewMem())
@@ -275,6 +341,13 @@ func TestFormat(t *testing.T) {
 	}
 	if _, err := Open(Options{Dir: "cat", FS: fs, ReadOnly: true}); !errors.Is(err, ErrNotExist) {
 		t.Errorf("no catalog, read-only: %v", err)
+	}
+	for _, dir := range []string{t.TempDir(), t.TempDir() + "/none"} {
+		for _, readOnly := range []bool{false, true} {
+			if _, err := Open(Options{Dir: dir, MustExist: true, ReadOnly: readOnly}); !errors.Is(err, ErrNotExist) {
+				t.Errorf("no catalog in %s: %v", dir, err)
+			}
+		}
 	}
 	if _, err := Open(Options{Dir: "other", FS: fs, Format: Format{ValueDim: 1}}); err == nil {
 		t.Error("a new table of an incomplete format")

@@ -28,7 +28,7 @@ const (
 // pebbleOptions are those of a database that only ingests.
 func pebbleOptions(fs vfs.FS, readOnly bool, log *logger) *pebble.Options {
 	o := &pebble.Options{
-		FS:                          fatalFS{fs, log},
+		FS:                          pebbleFS{fs, log},
 		ReadOnly:                    readOnly,
 		Logger:                      log,
 		CacheSize:                   cacheBytes,
@@ -114,34 +114,4 @@ func (l *logger) do(f func() error) error {
 	case <-l.dead:
 		return l.err
 	}
-}
-
-// fatalFS is the file system that Pebble sees. Where a directory cannot be
-// synced Pebble panics, in goroutines of its own, too; here that ends the
-// database instead.
-type fatalFS struct {
-	vfs.FS
-	log *logger
-}
-
-func (fs fatalFS) OpenDir(name string) (vfs.File, error) {
-	f, err := fs.FS.OpenDir(name)
-	if err != nil {
-		return nil, err
-	}
-	return fatalDir{f, fs.log}, nil
-}
-
-func (fs fatalFS) Unwrap() vfs.FS { return fs.FS }
-
-type fatalDir struct {
-	vfs.File
-	log *logger
-}
-
-func (d fatalDir) Sync() error {
-	if err := d.File.Sync(); err != nil {
-		d.log.Fatalf("sync directory: %v", err)
-	}
-	return nil
 }
