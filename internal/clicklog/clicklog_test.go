@@ -111,6 +111,45 @@ func TestEveryFormatHoldsTheSameLog(t *testing.T) {
 	}
 }
 
+// TestIndicesAreTheValues: in a range as large as the field no two values fall
+// together, with a separator in the schema or without, as in a job.
+func TestIndicesAreTheValues(t *testing.T) {
+	g, err := generate.New(generate.Config{
+		Seed: 5, BaseRate: 0.5, LatentDim: 1,
+		Fields: []generate.Field{{Name: "a", Cardinality: 40}, {Name: "b", Cardinality: 60, MaxValues: 3}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := reader.Schema{Format: reader.FormatLibSVM, Columns: []reader.Column{
+		{Name: "a", Role: reader.RoleSparse, IndexRange: [2]int64{1, 40}, HasIndexRange: true},
+		{Name: "b", Role: reader.RoleSparse, IndexRange: [2]int64{41, 100}, HasIndexRange: true},
+	}}
+	w, err := New(g, sources(t), s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log.libsvm")
+	if err := w.Write(context.Background(), path, []Part{{Count: 3000}}, generate.NewMeter(), nil); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, longest := map[string]bool{}, 0
+	for line := range strings.Lines(string(data)) {
+		tokens := strings.Fields(line)
+		longest = max(longest, len(tokens))
+		for _, token := range tokens[1:] {
+			seen[token] = true
+		}
+	}
+	if len(seen) != 100 || !seen["1:1"] || !seen["100:1"] || longest != 5 {
+		t.Errorf("%d features, want 100; the longest line has %d tokens, want 5", len(seen), longest)
+	}
+}
+
 // TestBytesDependOnNothingButTheJob cuts a log into files and draws it with
 // other numbers of threads.
 func TestBytesDependOnNothingButTheJob(t *testing.T) {

@@ -19,6 +19,7 @@ type Writer struct {
 	sources   *source.Sources
 	schema    reader.Schema
 	threads   int
+	indexed   bool // values are written as decimal indices, or the writer would hash them
 	// For each column of the schema what fills it: the label, a dense column or
 	// a field of the generator, or nothing.
 	fill []fill
@@ -33,13 +34,21 @@ type fill struct {
 // New returns a writer of g's examples in schema's format. It fails when the
 // schema's columns and the generator's do not agree in number.
 func New(g *generate.Generator, sources *source.Sources, schema reader.Schema, threads int) (*Writer, error) {
-	if f := schema.Format; f == reader.FormatLibSVM || f == reader.FormatLibFFM {
+	indexed := schema.Format == reader.FormatLibSVM || schema.Format == reader.FormatLibFFM
+	if indexed {
 		// Their lines begin with a label, which is not a column of the job.
 		if !slices.ContainsFunc(schema.Columns, func(c reader.Column) bool { return c.Role == reader.RoleLabel }) {
 			schema.Columns = append([]reader.Column{{Name: "label", Role: reader.RoleLabel}}, schema.Columns...)
 		}
+		// Nor are their separators, but the writer takes cells of text apart.
+		schema.Columns = slices.Clone(schema.Columns)
+		for i := range schema.Columns {
+			if c := &schema.Columns[i]; c.Role == reader.RoleSparse {
+				c.Separator = "|"
+			}
+		}
 	}
-	w := &Writer{generator: g, sources: sources, schema: schema, threads: threads}
+	w := &Writer{generator: g, sources: sources, schema: schema, threads: threads, indexed: indexed}
 	cfg := g.Config()
 	dense, fields, labels := 0, 0, 0
 	for i := range schema.Columns {
@@ -51,7 +60,7 @@ func New(g *generate.Generator, sources *source.Sources, schema reader.Schema, t
 			dense++
 		case reader.RoleSparse:
 			f.index, f.sep = fields, c.Separator
-			if f.sep == "" && fields < len(cfg.Fields) && cfg.Fields[fields].MaxValues > 1 && schema.Format != reader.FormatLibSVM && schema.Format != reader.FormatLibFFM {
+			if f.sep == "" && fields < len(cfg.Fields) && cfg.Fields[fields].MaxValues > 1 {
 				return nil, fmt.Errorf("column %q has no separator, but field %q has several values: give the column one (separator: \"|\"), or the field max_values: 1", c.Name, cfg.Fields[fields].Name)
 			}
 			fields++
@@ -134,7 +143,11 @@ func (f *formatter) format(b *generate.Block, example int) {
 				if k > 0 {
 					cell = append(cell, c.sep...)
 				}
-				cell = g.AppendValue(cell, c.index, id)
+				if f.w.indexed {
+					cell = strconv.AppendUint(cell, id, 10)
+				} else {
+					cell = g.AppendValue(cell, c.index, id)
+				}
 			}
 		}
 		f.cells[i] = cell
