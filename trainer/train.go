@@ -350,12 +350,19 @@ func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
 	return info.ID, nil
 }
 
+// reportBadRows lets the first epoch say which rows are bad: later ones meet the same.
+func (r *run) reportBadRows(o *reader.Options, epoch int) {
+	if epoch == 1 {
+		o.Quarantine = r.quarantine
+	} else {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
 // trainEpoch reads the training data once.
 func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	o := trainReaderOptions(r.base, r.job, epoch-1, limit)
-	if epoch == 1 {
-		o.Quarantine = r.quarantine // later epochs meet the same rows
-	}
+	r.reportBadRows(&o, epoch)
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("data.train: %w", err)
@@ -403,9 +410,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	o := r.base
 	o.URIs = r.job.Data.Eval
-	if epoch == 1 {
-		o.Quarantine = r.quarantine
-	}
+	r.reportBadRows(&o, epoch)
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return metrics.Report{}, fmt.Errorf("data.eval: %w", err)

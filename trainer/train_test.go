@@ -1,10 +1,12 @@
 package trainer
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -196,6 +198,17 @@ func TestBadRowsStopTheJobAndAreQuarantined(t *testing.T) {
 	}
 	if _, err := modeldir.Open(j.Output.ModelDir); !errors.Is(err, modeldir.ErrNoModel) {
 		t.Errorf("a model was committed: %v", err)
+	}
+
+	// Each reason is logged once, not again by the scan or in later epochs.
+	var log bytes.Buffer
+	again := job(t, "lr", "data.max_bad_fraction=0.5", "training.epochs=3")
+	again.Data.Train, again.Data.Eval = j.Data.Train, j.Data.Train
+	if _, err := Train(t.Context(), again, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(log.String(), "bad row\""); got != 2 {
+		t.Errorf("bad rows are logged %d times, want once of data.train and once of data.eval:\n%s", got, log.String())
 	}
 
 	j.Data.MaxBadFraction = 0.5
