@@ -53,6 +53,15 @@ type ConvertSummary struct {
 	Counts    Counts  `json:"counts"`
 	Written   []int64 `json:"written"`   // rows per file of To
 	Unmatched []int64 `json:"unmatched"` // rows per join without a partner
+	// Lists are the columns of Parquet lists that became text.
+	Lists []ListColumn `json:"lists,omitempty"`
+}
+
+// ListColumn is a column that was a list and is text now: a reader of it needs
+// the separator in its schema.
+type ListColumn struct {
+	Column    string `json:"column"`
+	Separator string `json:"separator"`
 }
 
 // Convert reads rows of any format and writes them in any other. Cells go over
@@ -86,6 +95,8 @@ type converter struct {
 	sortBy  int   // available column, or -1
 	files   []*RowFile
 	out     [][]byte // of the current row
+	stored  []Stored // of the available columns
+	lists   []ListColumn
 	written []int64
 }
 
@@ -96,10 +107,12 @@ func (c *converter) run(ctx context.Context) (summary *ConvertSummary, err error
 		return nil, err
 	}
 	c.names = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !o.uses(name) })
+	o.From.KeepLists = o.Format == FormatParquet
 	if c.in, err = openRaw(ctx, o.From, c.names); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.in.close()) }()
+	c.stored = c.in.stored()
 	known, available := slices.Clone(all), slices.Clone(c.names)
 	for i := range o.Joins {
 		table, err := loadJoin(ctx, &o.Joins[i], &o.From, known, c.memory)
@@ -108,6 +121,7 @@ func (c *converter) run(ctx context.Context) (summary *ConvertSummary, err error
 		}
 		table.on = slices.Index(available, o.Joins[i].On)
 		c.joins = append(c.joins, table)
+		c.stored = append(c.stored, table.stored...)
 		known, available = append(known, table.add...), append(available, table.add...)
 	}
 	schema, err := c.outputSchema(known, available)
@@ -135,7 +149,7 @@ func (c *converter) run(ctx context.Context) (summary *ConvertSummary, err error
 			return nil, fmt.Errorf("reader: %w", err)
 		}
 	}
-	summary = &ConvertSummary{Counts: c.in.rows.snapshot(), Written: c.written}
+	summary = &ConvertSummary{Counts: c.in.rows.snapshot(), Written: c.written, Lists: c.lists}
 	for _, t := range c.joins {
 		summary.Unmatched = append(summary.Unmatched, t.unmatched)
 	}
@@ -149,79 +163,6 @@ func (c *converter) abort() error {
 		faults = append(faults, f.Abort())
 	}
 	return errors.Join(faults...)
-}
-
-// uses says whether a column of the input is needed. Another one may be of a type
-// that cannot be read.
-func (o *ConvertOptions) uses(name string) bool {
-	written := func(c OutputColumn) bool { return c.From == name || c.From == "" && c.Column.Name == name }
-	return len(o.Columns) == 0 || slices.ContainsFunc(o.Columns, written) || o.SortBy == name ||
-		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })
-}
-
-// outputSchema finds the output's columns among the available ones. The known
-// ones are those, and columns of the input that are not needed.
-func (c *converter) outputSchema(known, available []string) (Schema, error) {
-	o := c.options
-	columns := o.Columns
-	if len(columns) == 0 {
-		for _, name := range available {
-			columns = append(columns, OutputColumn{Column: c.inputColumn(name)})
-		}
-	}
-	schema := Schema{Format: o.Format, Header: o.Header, Delimiter: o.Delimiter}
-	var faults []error
-	for _, column := range columns {
-		from := column.From
-		if from == "" {
-			from = column.Column.Name
-		}
-		i := slices.Index(available, from)
-		if i < 0 {
-			faults = append(faults, fmt.Errorf("reader: convert: no column %q to write; there are %s", from, quoteAll(known)))
-		}
-		c.take = append(c.take, i)
-		schema.Columns = append(schema.Columns, column.Column)
-	}
-	if o.Format == FormatCriteo {
-		faults = append(faults, c.orderCriteo(&schema))
-	}
-	faults = append(faults, checkWeights(&schema))
-	c.sortBy = slices.Index(available, o.SortBy)
-	if o.SortBy != "" && c.sortBy < 0 {
-		faults = append(faults, fmt.Errorf("reader: convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(known)))
-	}
-	if err := errors.Join(faults...); err != nil {
-		return schema, &OptionsError{err}
-	}
-	return schema, nil
-}
-
-// inputColumn is what the schemas of the input and the joins say about a column,
-// without its place in LibSVM or LibFFM unless the output has the same format.
-func (c *converter) inputColumn(name string) Column {
-	schemas := []Schema{c.in.rows.plan.schema}
-	for i := range c.options.Joins {
-		schemas = append(schemas, c.options.Joins[i].Table.Schema)
-	}
-	for _, s := range schemas {
-		i := s.column(name)
-		if i < 0 {
-			continue
-		}
-		column := s.Columns[i]
-		if s.Format.indexed() && column.Role == RoleSparse {
-			column.Separator, column.WeightSeparator = column.listSeparators()
-		}
-		if s.Format != c.options.Format {
-			column.HasIndexRange, column.HasFieldNumber = false, false
-		}
-		return column
-	}
-	if name == c.in.rows.plan.labelColumn {
-		return Column{Name: name, Role: RoleLabel}
-	}
-	return Column{Name: name}
 }
 
 // row reads the next row that the output can hold and joins it: its cells in the

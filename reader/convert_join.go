@@ -21,7 +21,9 @@ type Join struct {
 // joinTable is a side table in memory.
 type joinTable struct {
 	add       []string
-	on        int // column of the rows
+	stored    []Stored // of the added columns
+	on        int      // column of the rows
+	plan      *plan    // of the table
 	rows      *rowStore
 	byKey     map[string]int32
 	unmatched int64
@@ -42,6 +44,7 @@ func loadJoin(ctx context.Context, j *Join, from *Options, available []string, m
 		key = j.On
 	}
 	o := j.Table
+	o.KeepLists = from.KeepLists
 	o.Sources, o.Threads, o.Logger, o.MaxLineBytes = from.Sources, from.Threads, from.Logger, from.MaxLineBytes
 	names, err := ColumnNames(ctx, o)
 	if err != nil {
@@ -61,6 +64,8 @@ func loadJoin(ctx context.Context, j *Join, from *Options, available []string, m
 		return nil, where(err)
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
+	t.plan = in.rows.plan
+	t.stored = in.stored()[:len(t.add)]
 	t.rows = newRowStore(len(t.add), memory)
 	t.found = make([][]byte, len(t.add))
 	for {

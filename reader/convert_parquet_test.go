@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -189,5 +190,149 @@ func TestRowsThatCannotBeWritten(t *testing.T) {
 		if _, err := Convert(context.Background(), o); !errors.As(err, &over) {
 			t.Errorf("%s: %v, want a BadRowsError", name, err)
 		}
+	}
+}
+
+type storedRow struct {
+	Y     bool     `parquet:"Y"`
+	ID    int64    `parquet:"ID"`
+	Small *int32   `parquet:"Small,optional"`
+	Big   uint64   `parquet:"Big"`
+	F     float32  `parquet:"F"`
+	D     *float64 `parquet:"D,optional"`
+	Text  string   `parquet:"Text"`
+	Tags  []string `parquet:"Tags,list"`
+	IDs   []int64  `parquet:"IDs,list"`
+}
+
+func storedRows() []storedRow {
+	small, d := int32(-7), 0.1
+	return []storedRow{
+		{true, math.MaxInt64, &small, math.MaxUint64, 0.1, &d, "a|b", []string{"x|y", "z"}, []int64{1, 2}},
+		{false, math.MinInt64, nil, 0, float32(math.NaN()), nil, "c", nil, []int64{3}},
+	}
+}
+
+// TestParquetToParquetKeepsTypes: lists stay lists and numbers numbers, so that
+// the new file trains as the old one does, with a schema and without.
+func TestParquetToParquetKeepsTypes(t *testing.T) {
+	in := writeParquet(t, storedRows())
+	described := Schema{Format: FormatParquet, Columns: []Column{
+		{Name: "Y", Role: RoleLabel}, {Name: "ID", Role: RoleSparse}, {Name: "Small", Role: RoleDense}, {Name: "Big", Role: RoleSparse}, {Name: "F"},
+		{Name: "D", Role: RoleDense}, {Name: "Text", Role: RoleSparse}, {Name: "Tags", Role: RoleSparse}, {Name: "IDs", Role: RoleSparse, Separator: ";"},
+	}}
+	wantPasses, _ := mustRead(t, testOptions(described, in))
+	for name, schema := range map[string]Schema{"described": described, "bare": {Format: FormatParquet}} {
+		out := filepath.Join(t.TempDir(), "out.parquet")
+		summary := mustConvertFile(t, schema, in, FormatParquet, out)
+		if got, want := parquetColumns(t, out), parquetColumns(t, in); !slices.Equal(got, want) {
+			t.Errorf("%s: columns %v, want %v", name, got, want)
+		}
+		if len(summary.Lists) > 0 {
+			t.Errorf("%s: %v became text", name, summary.Lists)
+		}
+		got, err := parquet.ReadFile[storedRow](out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := fmt.Sprintf("%+v", pointed(got)), fmt.Sprintf("%+v", pointed(storedRows())); got != want {
+			t.Errorf("%s: rows %s\nwant %s", name, got, want)
+		}
+		if gotPasses, _ := mustRead(t, testOptions(described, out)); dump(gotPasses) != dump(wantPasses) {
+			t.Errorf("%s: other examples", name)
+		}
+	}
+}
+
+// pointed follows the pointers.
+func pointed(rows []storedRow) (values []any) {
+	for _, r := range rows {
+		if r.Small != nil {
+			values = append(values, *r.Small, *r.D)
+		}
+		r.Small, r.D = nil, nil
+		values = append(values, r)
+	}
+	return values
+}
+
+// TestDecimalsStayDecimals goes through both ways to store them.
+func TestDecimalsStayDecimals(t *testing.T) {
+	for _, name := range []string{"types_int.parquet", "types_bytes.parquet"} {
+		in, dir := filepath.Join("testdata", name), t.TempDir()
+		columns := namedColumns("large", "half", "y", "small", "nothing")
+		if name == "types_bytes.parquet" {
+			columns = append(columns, namedColumns("wide", "shorts")...)
+		}
+		from := Schema{Format: FormatParquet}
+		mustConvertFile(t, from, in, FormatParquet, filepath.Join(dir, "out.parquet"), columns...)
+		if got := parquetColumns(t, filepath.Join(dir, "out.parquet")); got[0] != "large DECIMAL(15,2)" || got[1] != "half FLOAT" {
+			t.Errorf("%v", got)
+		}
+		mustConvertFile(t, from, in, FormatCSV, filepath.Join(dir, "1.csv"), columns...)
+		mustConvertFile(t, from, filepath.Join(dir, "out.parquet"), FormatCSV, filepath.Join(dir, "2.csv"))
+		if want, got := content(t, filepath.Join(dir, "1.csv")), content(t, filepath.Join(dir, "2.csv")); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// TestListsBecomeText: with a stated separator, and never ambiguous.
+func TestListsBecomeText(t *testing.T) {
+	in, out := writeParquet(t, storedRows()[1:]), filepath.Join(t.TempDir(), "out.csv")
+	summary := mustConvertFile(t, Schema{Format: FormatParquet}, in, FormatCSV, out, namedColumns("Y", "Tags", "IDs")...)
+	if len(summary.Lists) != 2 || summary.Lists[1] != (ListColumn{"IDs", "|"}) {
+		t.Errorf("lists %v", summary.Lists)
+	}
+	in = writeParquet(t, storedRows())
+	o := ConvertOptions{From: testOptions(Schema{Format: FormatParquet}, in), Format: FormatCSV, To: []string{out}, Columns: namedColumns("Y", "Tags", "IDs", "Text")}
+	summary, err := Convert(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, out); got != "false,,3,c\n" || summary.Counts.BadRows != 1 || summary.Counts.Bad[0].Reason != ReasonOutput {
+		t.Errorf("%q %+v", got, summary)
+	}
+	o.From.Schema.Columns = []Column{{Name: "Y", Role: RoleLabel}, {Name: "Tags", Role: RoleSparse, Separator: "; "}, {Name: "Text"}, {Name: "IDs", Role: RoleSparse}}
+	if summary, err = Convert(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, out); got != "1,x|y; z,1|2,a|b\n0,,3,c\n" || summary.Lists[0].Separator != "; " {
+		t.Errorf("%q %+v", got, summary)
+	}
+	o.Format, o.Columns = FormatLibFFM, nil // the default separator goes with the column
+	if _, err = Convert(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, out); !strings.Contains(got, " 1:1:1 1:2:1\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestStoredUnite: files of one input may differ.
+func TestStoredUnite(t *testing.T) {
+	type ints struct {
+		A int32
+		B float32
+		C int64
+		D []string `parquet:"D,list"`
+	}
+	type others struct {
+		A int64
+		B float64
+		C string
+		D string
+	}
+	o := testOptions(Schema{Format: FormatParquet}, writeParquet(t, []ints{{1, 1.5, 7, []string{"p", "q"}}}), writeParquet(t, []others{{1 << 40, 0.1, "x", "r"}}))
+	out := filepath.Join(t.TempDir(), "out.parquet")
+	if _, err := Convert(context.Background(), ConvertOptions{From: o, Format: FormatParquet, To: []string{out}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := parquetColumns(t, out), []string{"A INT(64,true)", "B DOUBLE", "C STRING", "D list of STRING"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	mustConvertFile(t, Schema{Format: FormatParquet}, out, FormatCSV, out+".csv")
+	if got, want := content(t, out+".csv"), "A,B,C,D\n1,1.5,7,p|q\n1099511627776,0.1,x,r\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -35,9 +35,13 @@ type Options struct {
 	// hash(Seed, Epoch, number of the example); 0 or 1 keeps all.
 	NegativeSampling float64
 
-	GroupBy        string   // column whose hash goes to Batch.Groups; "": none
-	PassThrough    []string // columns whose raw text goes to Batch.Columns
-	KeepUnlabelled bool     // an empty or absent label is no fault; the label is NaN
+	GroupBy     string   // column whose hash goes to Batch.Groups; "": none
+	PassThrough []string // columns whose raw text goes to Batch.Columns
+	// KeepLists has the values of a Parquet list stand between bytes 0xff in
+	// Batch.Columns, as RowWriter wants them of a column with a Stored, and not
+	// between the column's Separator or, without one, "|".
+	KeepLists      bool
+	KeepUnlabelled bool // an empty or absent label is no fault; the label is NaN
 
 	// MaxBadRows is how many bad rows are tolerated and MaxBadFraction which
 	// share of all rows, judged from 1,000 rows on and at the end of the input.

@@ -83,7 +83,7 @@ const maxDecimalScale = 76
 
 // text is the value as a CSV file would hold it: integers in decimal, decimals
 // with all digits of their scale, floats in their shortest form, booleans as true
-// and false, bytes as they are. It is valid until the next call.
+// and false (1 and 0 with digits), bytes as they are. It is valid until the next call.
 func (c *cursor) text(v *parquet.Value) []byte {
 	switch {
 	case c.leaf.decimal:
@@ -95,7 +95,14 @@ func (c *cursor) text(v *parquet.Value) []byte {
 	}
 	switch c.leaf.kind {
 	case parquet.Boolean:
-		c.cell = strconv.AppendBool(c.cell[:0], v.Boolean())
+		switch {
+		case !c.digits:
+			c.cell = strconv.AppendBool(c.cell[:0], v.Boolean())
+		case v.Boolean():
+			c.cell = append(c.cell[:0], '1')
+		default:
+			c.cell = append(c.cell[:0], '0')
+		}
 	case parquet.Int32:
 		if c.leaf.unsigned {
 			c.cell = strconv.AppendUint(c.cell[:0], uint64(v.Uint32()), 10)

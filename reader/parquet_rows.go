@@ -20,6 +20,7 @@ type cursor struct {
 	values parquet.ValueReader
 	buffer []parquet.Value
 	lo, hi int
+	digits bool   // booleans are 1 and 0 in text: the column is a number
 	cell   []byte // text of a value that is no text in the file
 }
 
@@ -140,6 +141,7 @@ type rowGroup struct {
 	dense, fields, stats, texts []*cursor
 	all                         []*cursor
 	list                        []string // per pass-through column: what joins a list
+	ambiguous                   []bool   // its values must not hold that
 }
 
 func newRowGroup(p *plan, g parquet.RowGroup, l *parquetLeaves) (*rowGroup, error) {
@@ -165,17 +167,36 @@ func newRowGroup(p *plan, g parquet.RowGroup, l *parquetLeaves) (*rowGroup, erro
 	}
 	r.label, r.weight, r.group = open(l.label), open(l.weight), open(l.group)
 	r.dense, r.fields, r.stats, r.texts = openAll(l.dense), openAll(l.fields), openAll(l.stats), openAll(l.texts)
-	for _, name := range p.pass {
-		list := "|"
-		if i := p.schema.column(name); i >= 0 {
-			list, _ = p.schema.Columns[i].listSeparators()
+	for i, name := range p.pass {
+		if at := p.schema.column(name); at >= 0 && p.raw && !p.keepLists && r.texts[i] != nil {
+			role := p.schema.Columns[at].Role
+			r.texts[i].digits = role == RoleLabel || role == RoleDense || role == RoleWeight
 		}
+		list, chosen := p.listSeparator(name)
 		r.list = append(r.list, list)
+		r.ambiguous = append(r.ambiguous, p.raw && !chosen)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(append(faults, r.close())...)
 	}
 	return r, nil
+}
+
+// defaultListSeparator is between the values of a list that becomes text where
+// the schema does not say what should be.
+const defaultListSeparator = "|"
+
+// listSeparator is what joins the values of a list of a pass-through column.
+// Where it was chosen for that, it can also be within values: a reader with the
+// schema takes them apart anyway.
+func (p *plan) listSeparator(name string) (separator string, chosen bool) {
+	if p.keepLists {
+		return storedListSeparator, true
+	}
+	if i := p.schema.column(name); i >= 0 && p.schema.Columns[i].Separator != "" {
+		return p.schema.Columns[i].Separator, true
+	}
+	return defaultListSeparator, false
 }
 
 func (r *rowGroup) close() error {
@@ -271,6 +292,9 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 				text := c.text(v)
 				if !utf8.Valid(text) {
 					return fault{reason: ReasonUTF8, column: c.leaf.name}
+				}
+				if r.ambiguous[i] && c.leaf.list && index(text, r.list[i]) >= 0 {
+					return fault{reason: ReasonOutput, column: c.leaf.name, cell: text}
 				}
 				if !first {
 					b.text = append(b.text, r.list[i]...)

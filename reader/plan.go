@@ -20,6 +20,7 @@ type plan struct {
 	groupColumn    string // "": none
 	keepUnlabelled bool
 	weightedBags   bool // some sparse value may have a weight other than 1
+	keepLists      bool // see Options
 	raw            bool // only pass-through text: no labels, nothing is parsed
 }
 
@@ -56,7 +57,7 @@ func compile(o *Options) (*plan, error) {
 	s := o.Schema.withDefaults()
 	p := &plan{
 		schema: s, label: s.Label, labelColumn: s.labelColumn(), groupColumn: o.GroupBy,
-		keepUnlabelled: o.KeepUnlabelled, pass: slices.Clone(o.PassThrough),
+		keepUnlabelled: o.KeepUnlabelled, pass: slices.Clone(o.PassThrough), keepLists: o.KeepLists,
 		weightedBags: s.Format.indexed(),
 	}
 	if p.labelColumn == "" && !o.KeepUnlabelled {

@@ -46,7 +46,8 @@ func openRaw(ctx context.Context, o Options, names []string) (*rawRows, error) {
 	}
 	s := o.Schema.withDefaults()
 	p := &plan{
-		schema: s, raw: true, pass: names, keepUnlabelled: true, labelColumn: s.labelColumn(), weightedBags: s.Format.indexed(),
+		schema: s, raw: true, pass: names, keepUnlabelled: true, keepLists: o.KeepLists, labelColumn: s.labelColumn(),
+		weightedBags: s.Format.indexed(),
 	}
 	rows, err := openRows(ctx, &o, p)
 	if err != nil {
@@ -81,6 +82,9 @@ func (r *rawRows) next(ctx context.Context) ([][]byte, error) {
 	}
 	return r.cells, nil
 }
+
+// stored is how the input stores the columns.
+func (r *rawRows) stored() []Stored { return storedIn(r.rows.stream.files, len(r.names)) }
 
 func (r *rawRows) close() error { return r.rows.close() }
 

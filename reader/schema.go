@@ -70,6 +70,10 @@ type Column struct {
 	// FieldNumber is this column's field in LibFFM.
 	FieldNumber    int
 	HasFieldNumber bool
+
+	// Stored is how Parquet stores the column when it is written; the values of
+	// a list are then separated as KeepLists says, not by Separator.
+	Stored Stored
 }
 
 // bucketized says whether a dense column yields a sparse feature.

@@ -103,7 +103,7 @@ func newTokens(p *plan) *tokens {
 func (c *Column) listSeparators() (list, weight string) {
 	list, weight = c.Separator, c.WeightSeparator
 	if list == "" {
-		list = "|"
+		list = defaultListSeparator
 	}
 	if weight == "" {
 		weight = ":"

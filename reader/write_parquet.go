@@ -16,7 +16,8 @@ const rowGroupRows = 1 << 16
 
 // parquetWriter writes Parquet (zstd inside). Labels, weights and dense columns
 // are optional doubles, sparse columns optional strings, or lists of strings
-// where the column has separators, and ignored columns optional strings.
+// where the column has separators, and ignored columns optional strings. A column
+// with a Stored is what that says.
 type parquetWriter struct {
 	w       *parquet.GenericWriter[any]
 	columns []Column
@@ -66,6 +67,8 @@ func (c *Column) isList() bool {
 
 func (c *Column) parquetNode() parquet.Node {
 	switch {
+	case c.Stored.known():
+		return c.Stored.node()
 	case c.Role == RoleLabel || c.Role == RoleWeight || c.Role == RoleDense:
 		return parquet.Optional(parquet.Leaf(parquet.DoubleType))
 	case c.isList():
@@ -83,6 +86,10 @@ func (p *parquetWriter) encode(cells [][]byte) error {
 	for at := range p.columns {
 		c, cell := &p.columns[at], cells[at]
 		switch {
+		case c.Stored.known():
+			if err := p.stored(at, c, cell); err != nil {
+				return fmt.Errorf("column %s: %w", c.Name, err)
+			}
 		case c.isList():
 			p.list(at, c, cell)
 		case c.Role == RoleSparse || c.Role == RoleIgnore:
@@ -132,6 +139,36 @@ func (p *parquetWriter) list(at int, c *Column, cell []byte) {
 	if repetition == 0 {
 		p.row = append(p.row, parquet.NullValue().Level(0, 0, at))
 	}
+}
+
+// stored adds what a cell of a column with a Stored means.
+func (p *parquetWriter) stored(at int, c *Column, cell []byte) error {
+	repetition := 0
+	for len(cell) > 0 {
+		value := cell
+		i := -1
+		if c.Stored.list {
+			i = index(cell, storedListSeparator)
+		}
+		if i >= 0 {
+			value, cell = cell[:i], cell[i+len(storedListSeparator):]
+		} else {
+			cell = nil
+		}
+		if len(value) == 0 {
+			continue
+		}
+		v, err := c.Stored.value(value)
+		if err != nil {
+			return err
+		}
+		p.row = append(p.row, v.Level(repetition, 1, at))
+		repetition = 1
+	}
+	if repetition == 0 {
+		p.row = append(p.row, parquet.NullValue().Level(0, 0, at))
+	}
+	return nil
 }
 
 func (p *parquetWriter) Close() error { return p.w.Close() }

@@ -21,7 +21,9 @@ func convertCommand() *cli.Command {
 names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
 other names need --from-format or --to-format. A job file (--job) says what the
 columns are: which are labels, dense or sparse, how several values in a cell are
-separated. Without one, columns are text, named by the header.
+separated. Without one, columns are text, named by the header. From Parquet to
+Parquet columns keep their types; in text formats the values of a list stand
+between the column's separator, or "|" without one.
 
 Sorting, joined tables and a split that is not random hold rows in memory.
 
@@ -85,6 +87,9 @@ func convert(c *cli.Context) error {
 	}
 	for i, n := range s.Written {
 		fmt.Fprintf(c.App.Writer, "%d rows written to %s\n", n, o.To[i])
+	}
+	for _, l := range s.Lists {
+		fmt.Fprintf(c.App.Writer, "column %s was a list and is text now: its schema needs separator: %q\n", l.Column, l.Separator)
 	}
 	for _, n := range s.Unmatched {
 		if n > 0 {
