@@ -49,6 +49,9 @@ func (x *Index) Bytes() int64 {
 		int64(cap(x.chunks))*chunkHeaderBytes + int64(cap(x.dirty))*8 + x.captureBytes()
 }
 
+// CaptureBytes is the part of Bytes that a running capture holds.
+func (x *Index) CaptureBytes() int64 { return x.captureBytes() }
+
 // FilterTotalBytes is the part of Bytes that is filters.
 func (x *Index) FilterTotalBytes() int64 {
 	return int64(len(x.chunks)) * chunkSlots * int64(x.filter.bytes)
