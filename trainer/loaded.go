@@ -115,7 +115,7 @@ type Evaluation struct {
 // Evaluate measures the model on labelled data.
 func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
 	out := &Evaluation{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Data: uris}
-	rep, rows, err := l.read(ctx, PhaseEvaluating, uris, nil, nil)
+	rep, rows, err := l.read(ctx, PhaseEvaluating, uris, passThrough{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +124,9 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 }
 
 // read runs the model over data; with each, labels are not needed.
-func (l *Loaded) read(ctx context.Context, phase Phase, uris, columns []string, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
+func (l *Loaded) read(ctx context.Context, phase Phase, uris []string, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
 	o := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
-	o.URIs, o.PassThrough, o.KeepUnlabelled = uris, columns, each != nil
+	o.URIs, o.PassThrough, o.KeepLists, o.KeepUnlabelled = uris, pass.columns, pass.keepLists, each != nil
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return metrics.Report{}, ReadingSummary{}, err

@@ -36,6 +36,12 @@ const (
 	predictionColumn = "prediction"
 )
 
+// passThrough says which columns of the input predictions take with them.
+type passThrough struct {
+	columns   []string
+	keepLists bool // see reader.Options
+}
+
 // outputSchema is the format and the schema of a file of predictions.
 func outputSchema(name string, columns []string) (reader.Format, reader.Schema, error) {
 	s := reader.Schema{Header: true}
@@ -71,13 +77,25 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 	if err != nil {
 		return nil, &OptionError{err}
 	}
+	keepLists := format == reader.FormatParquet && l.schema.Format == reader.FormatParquet
+	if keepLists {
+		from := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
+		from.URIs = o.Data
+		stored, err := reader.StoredColumns(ctx, from, o.Columns)
+		if err != nil {
+			return nil, err
+		}
+		for i := range stored {
+			schema.Columns[i].Stored = stored[i]
+		}
+	}
 	file, err := reader.CreateRows(ctx, l.sources, o.Output, format, schema)
 	if err != nil {
 		return nil, fmt.Errorf("output: %w", err)
 	}
 	out := &Prediction{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Output: o.Output}
 	p := predictor{out: out, file: file, shift: logShare(l.Saved.KeptShare), cells: make([][]byte, len(schema.Columns))}
-	if _, out.Rows, err = l.read(ctx, PhasePredicting, o.Data, o.Columns, p.batch); err != nil {
+	if _, out.Rows, err = l.read(ctx, PhasePredicting, o.Data, passThrough{o.Columns, keepLists}, p.batch); err != nil {
 		return nil, errors.Join(err, file.Abort())
 	}
 	if err := file.Close(); err != nil {
