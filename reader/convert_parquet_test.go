@@ -74,7 +74,7 @@ func TestCriteoThroughParquet(t *testing.T) {
 	for row := range 50 {
 		cells := []string{fmt.Sprint(row % 2)}
 		for i := 1; i <= 13; i++ {
-			cells = append(cells, fmt.Sprint(100*i+row))
+			cells = append(cells, fmt.Sprint(1000003*i+row))
 		}
 		for i := 1; i <= 26; i++ {
 			cells = append(cells, fmt.Sprintf("c%d_%d", i, row))

@@ -90,7 +90,7 @@ func (c *cursor) text(v *parquet.Value) []byte {
 		c.cell = appendDecimal(c.cell[:0], c.leaf, v)
 		return c.cell
 	case c.leaf.float16:
-		c.cell = strconv.AppendFloat(c.cell[:0], float64(float16(v.ByteArray())), 'g', -1, 32)
+		c.cell = appendFloat(c.cell[:0], float64(float16(v.ByteArray())), 32)
 		return c.cell
 	}
 	switch c.leaf.kind {
@@ -116,13 +116,23 @@ func (c *cursor) text(v *parquet.Value) []byte {
 			c.cell = strconv.AppendInt(c.cell[:0], v.Int64(), 10)
 		}
 	case parquet.Float:
-		c.cell = strconv.AppendFloat(c.cell[:0], float64(v.Float()), 'g', -1, 32)
+		c.cell = appendFloat(c.cell[:0], float64(v.Float()), 32)
 	case parquet.Double:
-		c.cell = strconv.AppendFloat(c.cell[:0], v.Double(), 'g', -1, 64)
+		c.cell = appendFloat(c.cell[:0], v.Double(), 64)
 	default:
 		return v.ByteArray()
 	}
 	return c.cell
+}
+
+// appendFloat appends the shortest text that reads back as x, without an exponent
+// up to 10^21, beyond which no integer of 64 bits is: so a double that holds an
+// integer is the text, and as a sparse value the feature, that the integer is.
+func appendFloat(text []byte, x float64, bits int) []byte {
+	if a := math.Abs(x); a >= 1e6 && a < 1e21 {
+		return strconv.AppendFloat(text, x, 'f', -1, bits)
+	}
+	return strconv.AppendFloat(text, x, 'g', -1, bits)
 }
 
 // number is the value as a number; text is parsed.

@@ -90,6 +90,17 @@ func TestBigEndian(t *testing.T) {
 	}
 }
 
+func TestFloatsAsText(t *testing.T) {
+	for want, x := range map[string]float64{
+		"1005389": 1005389, "-20000000": -2e7, "1234567.25": 1234567.25, "0.1": 0.1, "1e+21": 1e21, "1e-07": 1e-7, "NaN": math.NaN(), "0": 0,
+		"999999999999999900000": 999999999999999900000,
+	} {
+		if got := string(appendFloat(nil, x, 64)); got != want {
+			t.Errorf("%v is %s, want %s", x, got, want)
+		}
+	}
+}
+
 func TestFloat16(t *testing.T) {
 	for bits, want := range map[uint16]float32{
 		0: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 1: 0x1p-24, 0x03ff: 0x3ffp-24, 0x0400: 0x1p-14, 0x3555: 0.33325195, 0x7c00: float32(math.Inf(1)),
