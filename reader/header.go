@@ -49,7 +49,7 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	}
 	line = trimBOM(line)
 	if odd := oddText(line); odd != "" {
-		return nil, fmt.Errorf("%s: %s", f.URI, odd)
+		return nil, fmt.Errorf("%s: no header: %s", f.URI, odd)
 	}
 	if tooLong {
 		return nil, fmt.Errorf("%s: the header is longer than %d bytes; it begins with %s", f.URI, o.MaxLineBytes, shown(line))
@@ -78,11 +78,19 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 // if nothing is.
 func oddText(line []byte) string {
 	switch {
+	case bytes.HasPrefix(line, []byte("PAR1")):
+		return "it is a Parquet file; the format to name is parquet"
+	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
+		return "it is compressed by gzip, though its name does not end in .gz; name the compression"
+	case bytes.HasPrefix(line, []byte("\x28\xb5\x2f\xfd")):
+		return "it is compressed by zstd, though its name does not end in .zst; name the compression"
 	case bytes.HasPrefix(line, []byte("\xff\xfe")), bytes.HasPrefix(line, []byte("\xfe\xff")),
 		len(line) >= 2 && (line[0] == 0) != (line[1] == 0):
-		return "the file is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"
-	case bytes.IndexByte(line, '\r') >= 0:
-		return `the lines of the file end with a bare CR (\r), which is no line end here; convert it first: tr '\r' '\n'`
+		return "it is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"
+	case bytes.IndexByte(line, 0) >= 0:
+		return "it is no text: there are zero bytes in the first line"
+	case bytes.IndexByte(line, '\r') >= 0 && validText(rowPrefix(line)):
+		return `its lines end with a bare CR (\r), which is no line end here; convert it first: tr '\r' '\n'`
 	}
 	return ""
 }

@@ -31,6 +31,10 @@ func TestHeaderMismatchSaysWhy(t *testing.T) {
 		{"y,x,c,tags\r" + strings.Repeat("1,2,3,4\r", 1000), "end with a bare CR", "no column"},
 		{string(inUTF16("y,x,c,tags\n1,2,3,4\n")), "UTF-16", "no column"},
 		{string(inUTF16("y,x,c,tags\n1,2,3,4\n")[2:]), "UTF-16", "no column"},
+		{"PAR1\x15\x04\r\x00\xff", "Parquet", "CR"},
+		{"\x1f\x8b\x08\x00\r\xff", "gzip", "CR"},
+		{"\x28\xb5\x2f\xfd\r\xff", "zstd", "CR"},
+		{"y,x,\x00\r\x00,z", "zero bytes", "CR"},
 		{"y,x,c,t\xe4gs\n", "not UTF-8 (byte 8)", "no column"},
 		{"y,\"x,c,tags\n", "bad quoting", "no column"},
 	} {

@@ -32,12 +32,12 @@ type ColumnStatistics struct {
 }
 
 // Scan reads the whole input once and returns the mean and standard deviation
-// for each standardize step that has none. Sampling, shuffling and quarantine
-// do not apply, and bad rows are not logged: whoever reads the data afterwards
-// meets them again. Limit and the limits on bad rows do apply. The result does not depend
-// on Threads and ChunkBytes.
+// for each standardize step that has none. Sampling and shuffling do not apply, and
+// bad rows are not logged: whoever reads the data afterwards meets them again. Limit,
+// quarantine and the limits on bad rows do apply. The result does not depend on
+// Threads and ChunkBytes.
 func Scan(ctx context.Context, o Options) (*Statistics, error) {
-	o.BatchSize, o.NegativeSampling, o.Quarantine = max(o.BatchSize, 1), 0, nil
+	o.BatchSize, o.NegativeSampling = max(o.BatchSize, 1), 0
 	o.Logger = slog.New(slog.DiscardHandler)
 	o, err := o.withDefaults()
 	if err != nil {
