@@ -29,7 +29,9 @@
 //     another order in each file, and those that the schema lacks are ignored.
 //   - LibSVM, LibFFM: see tokens. Labels 1, 0 and -1 (which is 0). Lines of only a
 //     comment are skipped.
-//   - Parquet: columns by name. Lists are bags. See parquetFile.
+//   - Parquet: columns by name. Lists are bags. Decimals and float16 are numbers,
+//     a column of null type is missing everywhere; int96, structs, maps and lists
+//     of lists matter only where they are used. See parquetFile.
 //
 // # Features
 //

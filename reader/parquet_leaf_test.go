@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -171,6 +172,37 @@ func TestDamagedPageIsOneBadRow(t *testing.T) {
 	o.Schema.Columns = s.Columns[:2] // without the damaged column
 	if passes, _ := mustRead(t, o); len(examples(passes)) != 300 {
 		t.Errorf("%d examples", len(examples(passes)))
+	}
+}
+
+// halfDisk fails to read its second half.
+type halfDisk struct{ size int64 }
+
+func (d halfDisk) ReadAt(p []byte, offset int64) (int, error) {
+	switch end := offset + int64(len(p)); {
+	case end <= d.size/2:
+		return len(p), nil
+	case end > d.size:
+		return int(max(d.size-offset, 0)), io.EOF
+	}
+	return 0, errDisk
+}
+
+func (halfDisk) Close() error { return nil }
+
+var errDisk = errors.New("the disk is broken")
+
+// TestFailedReadsAreNotDamage: what the library makes of errors does not matter.
+func TestFailedReadsAreNotDamage(t *testing.T) {
+	s := &parquetSource{ReaderAtCloser: halfDisk{100}, size: 100}
+	for _, c := range []struct {
+		offset int64
+		length int
+		want   error
+	}{{0, 50, nil}, {-5, 10, nil}, {101, 10, nil}, {95, 10, nil}, {60, 10, errDisk}, {0, 10, errDisk}} {
+		if _, err := s.ReadAt(make([]byte, c.length), c.offset); s.failure() != c.want {
+			t.Errorf("after %d bytes from %d (%v) the failure is %v, want %v", c.length, c.offset, err, s.failure(), c.want)
+		}
 	}
 }
 

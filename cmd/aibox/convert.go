@@ -99,7 +99,7 @@ func convert(c *cli.Context) error {
 	if s.Counts.BadRows > 0 {
 		fmt.Fprintf(c.App.Writer, "%d bad rows left out\n", s.Counts.BadRows)
 		for _, bad := range s.Counts.Bad {
-			fmt.Fprintf(c.App.Writer, "  %d: %v; the first at %v\n", bad.Rows, bad.Reason, bad.Example)
+			fmt.Fprintf(c.App.Writer, "  %d, the first at %v\n", bad.Rows, bad.Example)
 		}
 	}
 	return nil

@@ -108,7 +108,7 @@ func TestWrongData(t *testing.T) {
 		{"predict --model-dir model --data eval.tsv --output p.csv --columns usr", exitUsage, "no column"},
 		{"predict --model-dir model --data nosuch.tsv --output p.csv", exitIO, "not found"},
 		{"convert --from x.parquet --from-format csv --to y.csv", exitData, "header"},
-		{"convert --from eval.tsv --from-format parquet --to y.csv", exitData, "parquet"},
+		{"convert --from eval.tsv --from-format parquet --to y.csv", exitData, "not a Parquet file"},
 		{"convert --from eval.tsv --to y.csv --sort-by usr", exitUsage, "no column"},
 		{"convert --from eval.tsv --to y.csv --columns usr", exitUsage, "no column"},
 		{"convert --from empty.tsv --to y.csv", exitData, "empty"},
