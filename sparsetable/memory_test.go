@@ -13,4 +13,4 @@ func openMemory(ctx context.Context, o sparsetable.Options) (sparsetable.Table, 
 	return sparsetable.Open(ctx, o)
 }
 
-func TestMemory(t *testing.T) { tabletest.Run(t, openMemory) }
+func TestMemory(t *testing.T) { tabletest.Run(t, tabletest.Kind{Open: openMemory}) }

@@ -7,12 +7,15 @@ import (
 	"log/slog"
 )
 
-// KindMemory keeps all rows in memory.
-const KindMemory = "memory"
+// The kinds of tables.
+const (
+	KindMemory = "memory" // all rows in memory
+	KindSSD    = "ssd"    // rows on SSDs, those in use in memory
+)
 
 // Options say what table to open.
 type Options struct {
-	Kind string // KindMemory, also when empty
+	Kind string // KindMemory, also when empty, or KindSSD
 	// Dir is where snapshots live. Open makes it. "" means that the table
 	// starts empty and cannot be saved.
 	Dir        string
@@ -29,10 +32,12 @@ type Options struct {
 	// leaves the zeros.
 	Init func(key uint64, row []float32)
 	// MemoryBytes is a hard limit on what the table holds in memory; 0 is no
-	// limit.
+	// limit, for KindSSD 256 MiB.
 	MemoryBytes int64
-	FS          FS           // nil: OSFS
+	FS          FS           // nil: OSFS; KindSSD does not use it
 	Logger      *slog.Logger // nil: none
+
+	SSD SSDOptions // for KindSSD alone
 }
 
 func (o *Options) ensureDefaults() {
@@ -45,6 +50,9 @@ func (o *Options) ensureDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Kind == KindSSD {
+		o.ensureSSDDefaults()
+	}
 	if o.ReadOnly {
 		o.MustExist = true
 	}
@@ -53,8 +61,12 @@ func (o *Options) ensureDefaults() {
 // Validate reports everything that is wrong with o.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.Kind != "" && o.Kind != KindMemory {
-		errs = append(errs, fmt.Errorf("sparsetable: unknown kind %q: want %q", o.Kind, KindMemory))
+	switch o.Kind {
+	case "", KindMemory:
+	case KindSSD:
+		errs = append(errs, o.validateSSD())
+	default:
+		errs = append(errs, fmt.Errorf("sparsetable: unknown kind %q: want %q or %q", o.Kind, KindMemory, KindSSD))
 	}
 	if o.Layout != (Layout{}) {
 		errs = append(errs, o.Layout.Validate())
@@ -62,7 +74,7 @@ func (o *Options) Validate() error {
 	if o.MemoryBytes < 0 {
 		errs = append(errs, fmt.Errorf("sparsetable: memory budget of %d bytes: want 0 (no limit) or more", o.MemoryBytes))
 	}
-	if o.Dir == "" && (o.MustExist || o.ReadOnly || o.SnapshotID != 0) {
+	if o.Dir == "" && o.Kind != KindSSD && (o.MustExist || o.ReadOnly || o.SnapshotID != 0) {
 		errs = append(errs, errors.New("sparsetable: opening an existing table needs its directory"))
 	}
 	return errors.Join(errs...)
@@ -77,6 +89,9 @@ func Open(ctx context.Context, o Options) (Table, error) {
 		return nil, err
 	}
 	o.ensureDefaults()
+	if o.Kind == KindSSD {
+		return openSSD(ctx, o, ssdStorage{})
+	}
 	return openMemory(ctx, o)
 }
 

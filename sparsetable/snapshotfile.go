@@ -82,7 +82,11 @@ func (s *snapshotWriter) add(key uint64, row []float32) {
 
 // appendEntry appends the canonical bytes of a row with its key.
 func appendEntry(b []byte, key uint64, row []float32) []byte {
-	b = binary.LittleEndian.AppendUint64(b, key)
+	return appendWords(binary.LittleEndian.AppendUint64(b, key), row)
+}
+
+// appendWords appends the words of a row, little-endian.
+func appendWords(b []byte, row []float32) []byte {
 	for _, v := range row {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}

@@ -117,6 +117,38 @@ type Stats struct {
 	Expired       int64  `json:"expired"`        // rows dropped by Expire
 	Snapshots     int64  `json:"snapshots"`      // snapshots committed
 	SnapshotBytes int64  `json:"snapshot_bytes"` // bytes written for them
+
+	// Of KindSSD alone:
+
+	HitsInFlight    int64 `json:"hits_in_flight,omitempty"`   // hits on rows that other passes had pinned
+	HitsIdle        int64 `json:"hits_idle,omitempty"`        // hits on rows that nobody had
+	FilterNegatives int64 `json:"filter_negatives,omitempty"` // reads that filters spared
+	FalsePositives  int64 `json:"false_positives,omitempty"`  // keys that were not in the bucket read for them
+	BucketReads     int64 `json:"bucket_reads,omitempty"`     // buckets read by pulls
+	DeviceReads     int64 `json:"device_reads,omitempty"`     // device reads for them
+	ReadBytes       int64 `json:"read_bytes,omitempty"`       // their bytes
+
+	CacheBytes int64 `json:"cache_bytes,omitempty"`
+	CacheRows  int64 `json:"cache_rows,omitempty"`
+	DirtyRows  int64 `json:"dirty_rows,omitempty"` // of those, with updates that are not on SSD
+	Evictions  int64 `json:"evictions,omitempty"`
+
+	Slots       int64 `json:"slots,omitempty"`
+	IndexBytes  int64 `json:"index_bytes,omitempty"`  // filters included
+	FilterBytes int64 `json:"filter_bytes,omitempty"` // of all slots
+
+	FlushedRows        int64   `json:"flushed_rows,omitempty"`  // dirty rows written to SSD
+	FlushedSlots       int64   `json:"flushed_slots,omitempty"` // buckets written for them
+	Splits             int64   `json:"splits,omitempty"`
+	RewriteReads       int64   `json:"rewrite_reads,omitempty"` // device reads for writing, and for scans
+	RewriteReadBytes   int64   `json:"rewrite_read_bytes,omitempty"`
+	WrittenBytes       int64   `json:"written_bytes,omitempty"`       // of buckets
+	CompactedBytes     int64   `json:"compacted_bytes,omitempty"`     // of those, moved by compaction
+	WriteAmplification float64 `json:"write_amplification,omitempty"` // bytes written per byte of dirty rows
+
+	DiskBytes          int64   `json:"disk_bytes,omitempty"`          // of all bucket files
+	DiskLiveBytes      int64   `json:"disk_live_bytes,omitempty"`     // of buckets in use
+	SpaceAmplification float64 `json:"space_amplification,omitempty"` // the former by the latter
 }
 
 // Sentinel errors.

@@ -13,6 +13,7 @@ type WorkingSet struct {
 	mask    uint32
 	release func(*WorkingSet)
 	place   int // among the table's live sets
+	mode    PullMode
 }
 
 // Len is the number of rows.

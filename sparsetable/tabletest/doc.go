@@ -8,6 +8,7 @@ package tabletest
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 
 	"aibox/sparsetable"
@@ -17,19 +18,66 @@ import (
 // Options.Kind set, is one.
 type Opener func(context.Context, sparsetable.Options) (sparsetable.Table, error)
 
-// Run runs the whole suite. What a table keeps on disk is its own affair, but
-// it must go through Options.FS.
-func Run(t *testing.T, open Opener) {
-	t.Run("Random", func(t *testing.T) { testRandom(t, open) })
-	t.Run("ManyKeys", func(t *testing.T) { testManyKeys(t, open) })
-	t.Run("OpenErrors", func(t *testing.T) { testOpenErrors(t, open) })
-	t.Run("ReadOnly", func(t *testing.T) { testReadOnly(t, open) })
-	t.Run("Budget", func(t *testing.T) { testBudget(t, open) })
-	t.Run("Misuse", func(t *testing.T) { testMisuse(t, open) })
-	t.Run("Cancel", func(t *testing.T) { testCancel(t, open) })
-	t.Run("TrainWhileSaving", func(t *testing.T) { testTrainWhileSaving(t, open) })
-	t.Run("FailEveryOperation", func(t *testing.T) { testFailEveryOperation(t, open) })
-	t.Run("Corruption", func(t *testing.T) { testCorruption(t, open) })
+// Disk is what a table lies on. Tests hand it to the Opener as Options.FS,
+// whether or not the table uses it as a file system.
+type Disk interface {
+	sparsetable.FS
+	// FailAt makes the n-th operation from now on fail with ErrInjected, 1
+	// being the next, and with sticky every later one too. 0 ends failures.
+	FailAt(n int, sticky bool)
+	// Failed reports whether an operation has failed since FailAt.
+	Failed() bool
+	// OpenFiles is the number of files that were not closed.
+	OpenFiles() int
+	// Files returns the paths of all files, sorted.
+	Files() []string
+	// Crash returns the disk as a crash at this moment may leave it; this one
+	// goes on.
+	Crash(rng *rand.Rand) Disk
+}
+
+// Kind is a kind of table, and what is special about it.
+type Kind struct {
+	Open    Opener
+	NewDisk func() Disk // nil: NewMemFS
+	// MoreKeys than the few hundred of a random run, so that they do not all
+	// fit a small budget.
+	MoreKeys int
+	// Tight is a budget that a random run with options o can do with; nil asks
+	// an empty table.
+	Tight func(o sparsetable.Options) int64
+	// NeedsReopen: after a failed write only opening it again helps.
+	NeedsReopen bool
+	// Evicts: rows leave memory, so that placeholders may come to an end, and
+	// budgets are exact only as far as memory is cut into pieces.
+	Evicts bool
+	// OwnFiles: its files are its own affair. Those of other kinds must hold
+	// what a table without a directory lacks, and a snapshot's damage must show
+	// when it is opened.
+	OwnFiles bool
+}
+
+func (k Kind) disk() Disk {
+	if k.NewDisk != nil {
+		return k.NewDisk()
+	}
+	return NewMemFS()
+}
+
+// Run runs the whole suite.
+func Run(t *testing.T, k Kind) {
+	t.Run("Random", func(t *testing.T) { testRandom(t, k) })
+	t.Run("ManyKeys", func(t *testing.T) { testManyKeys(t, k) })
+	t.Run("OpenErrors", func(t *testing.T) { testOpenErrors(t, k) })
+	t.Run("ReadOnly", func(t *testing.T) { testReadOnly(t, k) })
+	t.Run("Budget", func(t *testing.T) { testBudget(t, k) })
+	t.Run("Misuse", func(t *testing.T) { testMisuse(t, k) })
+	t.Run("Cancel", func(t *testing.T) { testCancel(t, k) })
+	t.Run("TrainWhileSaving", func(t *testing.T) { testTrainWhileSaving(t, k) })
+	t.Run("FailEveryOperation", func(t *testing.T) { testFailEveryOperation(t, k) })
+	if !k.OwnFiles {
+		t.Run("Corruption", func(t *testing.T) { testCorruption(t, k) })
+	}
 }
 
 // layout of most tests: small, with an odd number of words.

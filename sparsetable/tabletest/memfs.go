@@ -60,9 +60,8 @@ func (m *MemFS) OpenFiles() int {
 	return m.open
 }
 
-// Crash returns the file system as a crash at this moment may leave it: of
-// what was not made durable, rng decides. m itself goes on.
-func (m *MemFS) Crash(rng *rand.Rand) *MemFS {
+// Crash implements Disk: of what was not made durable, rng decides.
+func (m *MemFS) Crash(rng *rand.Rand) Disk {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	after := NewMemFS()

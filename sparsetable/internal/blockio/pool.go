@@ -58,6 +58,9 @@ func NewPool(unit int, limitBytes int64) *Pool {
 	return p
 }
 
+// Unit is what the pool's buffers are aligned to.
+func (p *Pool) Unit() int { return p.unit }
+
 // class returns the class of size n bytes and the size of its buffers.
 // Even classes are powers of two units, odd ones lie half-way between.
 func (p *Pool) class(n int) (int, int) {

@@ -1,6 +1,7 @@
 package blocktest
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 )
@@ -10,8 +11,17 @@ import (
 // keeps a part: at random nothing, everything, or each unit with even odds.
 func (d *Device) Crash(seed uint64) *Device {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.mu.crashed = true
+	d.mu.Unlock()
+	return d.AfterCrash(seed)
+}
+
+// AfterCrash returns what a reboot would find if the device crashed now. The
+// device itself goes on.
+func (d *Device) AfterCrash(seed uint64) *Device {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	durable := maps.Clone(d.mu.durable)
 	rng := rand.New(rand.NewPCG(seed, 0x6372617368))
 	after := New(Options{Dir: d.dir, UnitBytes: d.unit, CapacityBytes: d.mu.capacity, Seed: seed})
 
@@ -21,18 +31,18 @@ func (d *Device) Crash(seed uint64) *Device {
 		applied = rng.IntN(len(d.mu.journal) + 1)
 	}
 	for _, change := range d.mu.journal[:min(applied, len(d.mu.journal))] {
-		change(d.mu.durable)
+		change(durable)
 	}
 
 	// In the order of names, so that the seed alone decides.
-	names := make([]string, 0, len(d.mu.durable))
-	for name := range d.mu.durable {
+	names := make([]string, 0, len(durable))
+	for name := range durable {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	copies := map[*inode]*inode{}
 	for _, name := range names {
-		n := d.mu.durable[name]
+		n := durable[name]
 		if copies[n] == nil {
 			data := n.afterCrash(int64(d.unit), keep, rng)
 			copies[n] = &inode{data: data, durable: slices.Clone(data), dirty: map[int64]bool{}}

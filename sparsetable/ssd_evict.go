@@ -1,0 +1,79 @@
+package sparsetable
+
+import (
+	"slices"
+
+	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/slots"
+)
+
+const (
+	// evictBatch bounds the victims of one step, for which rewrite is held: a
+	// few milliseconds of reads and writes.
+	evictBatch = 4096
+	// roomShare is the part of the cache that a Pull without room frees at
+	// once, so that the next one finds some.
+	roomShare = 64
+)
+
+// makeRoom lets at least one row leave the cache, n if it can.
+func (t *ssd) makeRoom(n int) error {
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	if err := t.split(); err != nil {
+		return err
+	}
+	want := max(n, int(t.cache.Stats().FitRows/roomShare))
+	dropped, err := t.evict(want)
+	if err == nil && dropped == 0 {
+		err = errNoVictims
+	}
+	return err
+}
+
+// evict lets up to n rows leave the cache, those that the policy misses least,
+// and returns their number. REQUIRES: rewrite is held.
+func (t *ssd) evict(n int) (dropped int, err error) {
+	w := &t.rewrite.rewriter
+	for dropped < n {
+		w.victims = t.cache.Victims(min(n-dropped, evictBatch), w.victims[:0])
+		if len(w.victims) == 0 {
+			return dropped, nil
+		}
+		if t.readOnly {
+			err = nil // dirty rows stay, they came with the snapshot
+		} else {
+			err = t.clean(w.victims)
+		}
+		left := t.cache.Drop(w.victims)
+		dropped += left
+		if err != nil || left == 0 {
+			return dropped, err
+		}
+	}
+	return dropped, nil
+}
+
+// clean writes the dirty rows of refs to SSD, along with those of the same
+// slots. REQUIRES: rewrite is held, and refs are taken.
+func (t *ssd) clean(refs []uint32) error {
+	if s := t.snap.Load(); s != nil {
+		s.save(refs)
+	}
+	w := &t.rewrite.rewriter
+	w.slots = w.slots[:0]
+	t.cache.Visit(refs, func(_ int, e rowcache.Entry) rowcache.Change {
+		if e.Flags&rowcache.Dirty == 0 || e.Pins > 0 {
+			return rowcache.Change{}
+		}
+		if !t.trained(e.Row) {
+			return rowcache.Change{Clear: rowcache.Dirty} // a placeholder
+		}
+		// Rewriters alone change the index, so no lock is needed to read it.
+		w.slots = append(w.slots, t.index.Slot(slots.Hash(e.Key)))
+		return rowcache.Change{}
+	})
+	slices.Sort(w.slots)
+	w.slots = slices.Compact(w.slots)
+	return t.rewriteSlots(w.slots, nil)
+}

@@ -1,0 +1,103 @@
+package sparsetable
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/rowcache"
+)
+
+// SSDOptions are those of KindSSD alone. The zero value is the default.
+type SSDOptions struct {
+	// Dirs are the table's directories, one per SSD; the first also holds the
+	// catalog. Empty means Options.Dir alone. With Dirs, Options.Dir is not
+	// used.
+	Dirs []string
+	// CachePolicy is one of CachePolicies; "" is the first of them.
+	CachePolicy string
+	// LookaheadPasses is how far the policy "lookahead" looks; 0 chooses it
+	// from the budget.
+	LookaheadPasses int
+	// MaxSpaceAmplification bounds the bytes on disk per byte in use; 0 is 2.0.
+	MaxSpaceAmplification float64
+	// DirBudgetBytes bounds each directory; 0 is no limit.
+	DirBudgetBytes int64
+	// QueueDepth is how many reads a device is given at once; 0 chooses.
+	QueueDepth int
+	// Direct says whether files bypass the page cache: "auto" (also ""), "on",
+	// "off".
+	Direct string
+}
+
+const (
+	defaultSSDBudget        = 256 << 20
+	defaultMaxAmplification = 2.0 // HierPS's bound
+)
+
+// CachePolicies are the names that SSDOptions.CachePolicy takes, the default
+// first.
+func CachePolicies() []string {
+	names := rowcache.Policies()
+	i := slices.Index(names, defaultCachePolicy)
+	names[0], names[i] = names[i], names[0]
+	return names
+}
+
+const (
+	policyLookahead    = rowcache.Lookahead
+	defaultCachePolicy = policyLookahead
+)
+
+var directModes = map[string]blockio.Mode{"": blockio.Auto, "auto": blockio.Auto, "on": blockio.On, "off": blockio.Off}
+
+func (o *Options) ensureSSDDefaults() {
+	s := &o.SSD
+	if len(s.Dirs) == 0 {
+		s.Dirs = []string{o.Dir}
+	}
+	if s.CachePolicy == "" {
+		s.CachePolicy = defaultCachePolicy
+	}
+	if s.MaxSpaceAmplification == 0 {
+		s.MaxSpaceAmplification = defaultMaxAmplification
+	}
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes = defaultSSDBudget
+	}
+}
+
+func (o *Options) validateSSD() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sparsetable: "+format, args...)) }
+	s := &o.SSD
+	if len(s.Dirs) == 0 && o.Dir == "" {
+		fail("a table on SSD needs a directory")
+	}
+	for i, d := range s.Dirs {
+		if d == "" || slices.Contains(s.Dirs[:i], d) {
+			fail("directory %q is empty or given twice", d)
+		}
+	}
+	if s.CachePolicy != "" && !slices.Contains(CachePolicies(), s.CachePolicy) {
+		fail("unknown cache policy %q: want %s", s.CachePolicy, strings.Join(CachePolicies(), ", "))
+	}
+	if s.LookaheadPasses < 0 {
+		fail("lookahead of %d passes: want 0 (chosen) or more", s.LookaheadPasses)
+	}
+	if s.MaxSpaceAmplification != 0 && s.MaxSpaceAmplification < 1.1 {
+		fail("space amplification of at most %g: want at least 1.1", s.MaxSpaceAmplification)
+	}
+	if s.DirBudgetBytes < 0 {
+		fail("directory budget of %d bytes: want 0 (no limit) or more", s.DirBudgetBytes)
+	}
+	if s.QueueDepth < 0 || s.QueueDepth > 4096 {
+		fail("queue depth %d: want 0 (chosen) to 4096", s.QueueDepth)
+	}
+	if _, ok := directModes[s.Direct]; !ok {
+		fail("direct I/O %q: want auto, on or off", s.Direct)
+	}
+	return errors.Join(errs...)
+}

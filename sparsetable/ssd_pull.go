@@ -1,0 +1,300 @@
+package sparsetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/slots"
+)
+
+// rowStored marks cached rows that the bucket of their slot has, too, perhaps
+// in an older version. rowSaving marks rows that a running snapshot has yet to
+// write: until it is cleared, their words and rowStored are as they were when
+// the snapshot was fixed.
+const (
+	rowSaving = rowcache.Mark
+	rowStored = rowcache.Mark2
+)
+
+// pullState is what a Pull works with. Whoever holds changing owns it.
+type pullState struct {
+	queue   *bucketfile.Queue
+	hashes  []uint64
+	missing []uint64 // slot << 32 | position
+	absent  []uint32 // positions
+	free    []*fetch
+	done    []*bucketfile.Request
+	submit  []*bucketfile.Request
+
+	// A batch of rows to insert.
+	keys, keyHashes []uint64
+	uses            []uint32
+	refs            []uint32
+	at              []uint32
+	rows            [][]float32
+
+	counts pullCounts
+}
+
+// pullCounts are what one Pull did.
+type pullCounts struct {
+	found, created, missing             int64
+	negatives, falsePositives           int64
+	bucketReads, deviceReads, readBytes int64
+}
+
+// pullBytesPerKey is what the slices of pullState take for each key, at most.
+const pullBytesPerKey = 8 + 8 + 4 + 8 + 4
+
+// fetch reads one bucket for the keys at some positions.
+type fetch struct {
+	request bucketfile.Request
+	wanted  []uint64 // part of pullState.missing
+}
+
+// Pull implements Table.
+func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
+	if t.readOnly && mode == PullCreate {
+		return nil, ErrReadOnly
+	}
+	if err := t.enter(); err != nil {
+		return nil, err
+	}
+	defer t.leave()
+	if err := acquire(ctx, t.changing); err != nil {
+		return nil, err
+	}
+	defer func() { <-t.changing }()
+	if err := t.failure(); err != nil {
+		return nil, err
+	}
+	return t.pullKeys(ctx, keys, mode)
+}
+
+// pullKeys is Pull. REQUIRES: changing is held.
+func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
+	refs, err := t.takeRefs(len(keys))
+	if err != nil {
+		return nil, err
+	}
+	p := &t.pull
+	p.counts = pullCounts{}
+	p.hashes = p.hashes[:0]
+	for _, k := range keys {
+		p.hashes = append(p.hashes, slots.Hash(k))
+	}
+	t.cache.Find(t.passOf(p.hashes), keys, p.hashes, refs)
+	if mode == PullLookup {
+		t.unpinPlaceholders(refs)
+	}
+	err = t.pullMissing(ctx, keys, refs, mode)
+	if err != nil {
+		t.cache.Release(refs, false)
+		t.giveRefs(refs)
+		if errors.Is(err, errNoVictims) {
+			err = t.pullOverBudget(len(keys))
+		}
+		return nil, tableError(err)
+	}
+	ws := &WorkingSet{refs: refs, mode: mode, words: t.layout.Words(), release: t.release}
+	ws.slabs, ws.shift, ws.mask = t.cache.Slabs()
+	t.publish(ws)
+	t.wakeIfFull()
+	return ws, nil
+}
+
+// publish makes a set one of those that a snapshot sees as pinned. If a
+// snapshot was fixed before that, its rows are saved first: nobody has written
+// to them yet.
+func (t *ssd) publish(ws *WorkingSet) {
+	t.mu.Lock()
+	ws.place = len(t.mu.live)
+	t.mu.live = append(t.mu.live, ws)
+	st, c := &t.mu.stats, &t.pull.counts
+	st.Lookups += int64(len(ws.refs))
+	st.Hits += c.found
+	st.Created += c.created
+	st.Missing += c.missing
+	st.FilterNegatives += c.negatives
+	st.FalsePositives += c.falsePositives
+	st.BucketReads += c.bucketReads
+	st.DeviceReads += c.deviceReads
+	st.ReadBytes += c.readBytes
+	snap := t.snap.Load()
+	t.mu.Unlock()
+	if snap != nil && ws.mode == PullCreate {
+		snap.save(ws.refs)
+	}
+}
+
+// release is WorkingSet.Release.
+func (t *ssd) release(ws *WorkingSet) {
+	t.mu.Lock()
+	// In one step for snapshots: a row that was updated is either in a live set
+	// or dirty.
+	t.cache.Release(ws.refs, ws.mode == PullCreate)
+	last := len(t.mu.live) - 1
+	moved := t.mu.live[last]
+	t.mu.live[ws.place] = moved
+	moved.place = ws.place
+	t.mu.live[last] = nil
+	t.mu.live = t.mu.live[:last]
+	t.mu.Unlock()
+	t.giveRefs(ws.refs)
+	ws.refs, ws.slabs = nil, nil
+	t.wakeIfFull()
+}
+
+// unpinPlaceholders sets references of rows that were never trained to 0.
+func (t *ssd) unpinPlaceholders(refs []uint32) {
+	var unpin []uint32
+	t.cache.Visit(refs, func(i int, e rowcache.Entry) rowcache.Change {
+		if !t.trained(e.Row) {
+			unpin = append(unpin, e.Ref)
+		}
+		return rowcache.Change{}
+	})
+	if len(unpin) == 0 {
+		return
+	}
+	t.cache.Release(unpin, false)
+	slices.Sort(unpin)
+	for i, ref := range refs {
+		if _, placeholder := slices.BinarySearch(unpin, ref); placeholder {
+			refs[i] = 0
+		}
+	}
+}
+
+func (t *ssd) trained(row []float32) bool { return t.layout.Stats(row).Count != 0 }
+
+// pullMissing gives every position without a row its row.
+func (t *ssd) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mode PullMode) error {
+	p := &t.pull
+	p.missing, p.absent = p.missing[:0], p.absent[:0]
+	for i, ref := range refs {
+		if ref == 0 {
+			p.missing = append(p.missing, uint64(i))
+		}
+	}
+	p.counts.found = int64(len(refs) - len(p.missing))
+	if len(p.missing) == 0 {
+		return ctx.Err()
+	}
+	t.locate()
+	if err := t.fetchMissing(ctx, keys, refs); err != nil {
+		return err
+	}
+	if mode == PullLookup {
+		p.counts.missing += int64(len(p.absent))
+		return nil
+	}
+	return t.create(ctx, keys, refs)
+}
+
+// locate drops from missing the positions whose keys are on no SSD, adds them
+// to absent, and sorts the others by slot.
+func (t *ssd) locate() {
+	p := &t.pull
+	const chunk = 1024
+	var hashes [chunk]uint64
+	var in [chunk]uint32
+	var locations [chunk]uint64
+	kept := p.missing[:0]
+	for rest := p.missing; len(rest) > 0; {
+		n := min(len(rest), chunk)
+		for j, at := range rest[:n] {
+			hashes[j] = p.hashes[at]
+		}
+		t.indexMu.RLock()
+		p.counts.negatives += int64(t.index.Lookup(hashes[:n], in[:n], locations[:n]))
+		t.indexMu.RUnlock()
+		for j, at := range rest[:n] {
+			if locations[j] == 0 {
+				p.absent = append(p.absent, uint32(at))
+			} else {
+				kept = append(kept, uint64(in[j])<<32|at)
+			}
+		}
+		rest = rest[n:]
+	}
+	p.missing = kept
+	slices.Sort(p.missing)
+}
+
+// create makes rows for the absent positions.
+func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
+	p := &t.pull
+	slices.Sort(p.absent)
+	for rest := p.absent; len(rest) > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(rest), pullChunk)
+		p.clearBatch()
+		for _, at := range rest[:n] {
+			p.keys = append(p.keys, keys[at])
+			p.keyHashes = append(p.keyHashes, p.hashes[at])
+			p.at = append(p.at, at)
+		}
+		if err := t.insert(ctx, refs, func(i int, row []float32) {
+			if t.init != nil {
+				t.init(p.keys[i], row)
+			}
+		}, 0); err != nil {
+			return err
+		}
+		p.counts.created += int64(n)
+		rest = rest[n:]
+	}
+	return nil
+}
+
+func (p *pullState) clearBatch() {
+	p.keys, p.keyHashes, p.uses, p.at, p.rows = p.keys[:0], p.keyHashes[:0], p.uses[:0], p.at[:0], p.rows[:0]
+}
+
+// insert puts the batch into the cache, fills each row, and sets the references
+// at its positions. Rows get into refs only once they are filled, so that after
+// an error none is cached that is not what it should be.
+func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []float32), flags rowcache.Flags) error {
+	p := &t.pull
+	n := len(p.keys)
+	p.refs = slices.Grow(p.refs[:0], n)[:n]
+	clear(p.refs)
+	for done := 0; done < n; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var used []uint32 // nil: never
+		if len(p.uses) > 0 {
+			used = p.uses[done:]
+		}
+		added, err := t.cache.Insert(p.keys[done:], p.keyHashes[done:], used, p.refs[done:])
+		slabs, shift, mask := t.cache.Slabs()
+		words := t.layout.Words()
+		for i := done; i < done+added; i++ {
+			ref := p.refs[i]
+			off := int(ref&mask) * words
+			fill(i, slabs[ref>>shift][off:off+words])
+			refs[p.at[i]] = ref
+		}
+		if flags != 0 {
+			t.cache.Change(p.refs[done:done+added], rowcache.Change{Set: flags})
+		}
+		done += added
+		if err != nil {
+			return err
+		}
+		if done < n {
+			if err := t.makeRoom(n - done); err != nil {
+				return fmt.Errorf("sparsetable: make room for %d rows: %w", n-done, err)
+			}
+		}
+	}
+	return nil
+}

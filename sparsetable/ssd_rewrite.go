@@ -1,0 +1,256 @@
+package sparsetable
+
+import (
+	"errors"
+	"math/bits"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/slots"
+)
+
+// rewriter is what buckets are rewritten with. Whoever holds rewrite owns it.
+type rewriter struct {
+	queue    *bucketfile.Queue
+	requests []bucketfile.Request
+	submit   []*bucketfile.Request
+	done     []*bucketfile.Request
+
+	victims []uint32
+	slots   []uint32
+
+	// The dirty rows of the slot at hand.
+	dirtyRefs []uint32
+	dirtyKeys []uint64
+	words     []float32
+
+	// What its new bucket is to hold.
+	keys   []uint64
+	hashes []uint64
+	rows   [][]float32
+
+	counts rewriteCounts
+}
+
+// rewriteCounts are counters since the table was opened, under rewrite.
+type rewriteCounts struct {
+	flushedRows, flushedSlots int64
+	reads, readBytes          int64
+	writtenBytes              int64
+	splits                    int64
+	compactedBytes            int64
+}
+
+// rewriteBatch is how many buckets are read at a time.
+const rewriteBatch = 128
+
+// rewriteSlots writes the dirty rows of slots, each with the rest of its
+// bucket, and gives every row to drop, if that is not nil, which says whether it
+// is to go. REQUIRES: rewrite is held.
+func (t *ssd) rewriteSlots(list []uint32, drop func(row []float32) bool) error {
+	for len(list) > 0 {
+		n := t.batchOf(list)
+		err := t.readBuckets(list[:n], func(slot uint32, old *bucketfile.Bucket) error {
+			return t.rewriteSlot(slot, old, drop)
+		})
+		if err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// batchOf is how many of the slots can be read at a time.
+func (t *ssd) batchOf(list []uint32) int {
+	bytes := int64(0)
+	for n, slot := range list {
+		bytes += int64(bucketfile.Location(t.index.Location(slot)).Units()) * int64(t.files.Unit())
+		if n > 0 && (n == rewriteBatch || bytes > t.plan.readBytes/4) {
+			return n
+		}
+	}
+	return len(list)
+}
+
+// readBuckets reads the buckets of slots and calls fn for each slot, in any
+// order; old is nil where it has no bucket. REQUIRES: rewrite is held.
+func (t *ssd) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.Bucket) error) error {
+	w := &t.rewrite.rewriter
+	reads, bytes := w.queue.DeviceReads()
+	if cap(w.requests) < len(list) {
+		w.requests = make([]bucketfile.Request, len(list))
+	}
+	w.submit = w.submit[:0]
+	var failed error
+	for i, slot := range list {
+		if loc := bucketfile.Location(t.index.Location(slot)); loc != 0 {
+			w.requests[i] = bucketfile.Request{Slot: slot, Location: loc}
+			w.submit = append(w.submit, &w.requests[i])
+		} else if failed == nil {
+			failed = fn(slot, nil)
+		}
+	}
+	w.queue.Submit(w.submit)
+	for w.queue.Pending() > 0 {
+		w.done = w.queue.Wait(w.done[:0], 1)
+		for _, r := range w.done {
+			if failed == nil {
+				failed = r.Err
+			}
+			if failed == nil {
+				failed = fn(r.Slot, &r.Bucket)
+			}
+		}
+		w.queue.Finish(w.done)
+	}
+	r, b := w.queue.DeviceReads()
+	w.counts.reads += int64(r - reads)
+	w.counts.readBytes += int64(b - bytes)
+	return failed
+}
+
+// slotMask is the mask of the bits of a hash that make a slot's number.
+func slotMask(slot, n uint32) uint64 {
+	level := uint(bits.Len32(n)) - 1
+	if slot >= 1<<level || slot < n-1<<level {
+		level++
+	}
+	return 1<<level - 1
+}
+
+// rewriteSlot writes the bucket of one slot anew.
+func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []float32) bool) error {
+	w := &t.rewrite.rewriter
+	t.collectDirty(slot, slotMask(slot, t.index.Slots()))
+	before, dropped := 0, 0
+	if old != nil {
+		before = old.Len()
+	}
+	w.merge(old, nil)
+	if drop != nil {
+		dropped = w.filter(drop)
+	}
+	if len(w.dirtyRefs) == 0 && dropped == 0 {
+		return nil // its rows were pinned meanwhile
+	}
+	loc, err := t.writeBucket(slot)
+	if err != nil {
+		t.dirtyAgain()
+		return err
+	}
+	prev := bucketfile.Location(t.index.Location(slot))
+	t.indexMu.Lock()
+	t.index.Set(slot, uint64(loc), len(w.keys))
+	t.index.SetFilter(slot, w.hashes)
+	t.indexMu.Unlock()
+	t.rewrite.stored += int64(len(w.keys) - before)
+	t.nowStored()
+	return t.files.Release(prev)
+}
+
+// collectDirty copies the dirty rows of a slot that nobody has pinned and marks
+// them clean: what happens to them from here on makes them dirty again. They
+// stay in the cache, as rewrite is held.
+func (t *ssd) collectDirty(slot uint32, mask uint64) {
+	w := &t.rewrite.rewriter
+	w.dirtyRefs, w.dirtyKeys, w.words = w.dirtyRefs[:0], w.dirtyKeys[:0], w.words[:0]
+	t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {
+		if e.Flags&rowcache.Dirty == 0 || e.Pins > 0 {
+			return rowcache.Change{}
+		}
+		if t.trained(e.Row) {
+			w.dirtyRefs = append(w.dirtyRefs, e.Ref)
+			w.dirtyKeys = append(w.dirtyKeys, e.Key)
+			w.words = append(w.words, e.Row...)
+		}
+		return rowcache.Change{Clear: rowcache.Dirty}
+	})
+	if s := t.snap.Load(); s != nil {
+		s.save(w.dirtyRefs) // before nowStored changes them
+	}
+}
+
+// dirtyAgain undoes collectDirty.
+func (t *ssd) dirtyAgain() {
+	t.cache.Change(t.rewrite.dirtyRefs, rowcache.Change{Set: rowcache.Dirty})
+}
+
+// nowStored notes that the rows of collectDirty are in a bucket.
+func (t *ssd) nowStored() {
+	w := &t.rewrite.rewriter
+	t.cache.Change(w.dirtyRefs, rowcache.Change{Set: rowStored})
+	w.counts.flushedRows += int64(len(w.dirtyRefs))
+	w.counts.flushedSlots++
+}
+
+// merge makes keys, hashes and rows those of the old bucket and the dirty rows,
+// which prevail; with pick, only those whose hash it picks.
+func (w *rewriter) merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
+	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
+	add := func(key uint64, row []float32) {
+		h := slots.Hash(key)
+		if pick == nil || pick(h) {
+			w.keys = append(w.keys, key)
+			w.hashes = append(w.hashes, h)
+			w.rows = append(w.rows, row)
+		}
+	}
+	if old != nil {
+	next:
+		for i := range old.Len() {
+			key := old.Key(i)
+			for _, k := range w.dirtyKeys { // a few, in one place
+				if k == key {
+					continue next
+				}
+			}
+			add(key, old.Row(i))
+		}
+	}
+	if n := len(w.dirtyKeys); n > 0 {
+		words := len(w.words) / n
+		for i, key := range w.dirtyKeys {
+			add(key, w.words[i*words:(i+1)*words])
+		}
+	}
+}
+
+// filter takes out the rows that drop condemns and returns their number.
+func (w *rewriter) filter(drop func(row []float32) bool) (dropped int) {
+	n := 0
+	for i, row := range w.rows {
+		if drop(row) {
+			continue
+		}
+		w.keys[n], w.hashes[n], w.rows[n] = w.keys[i], w.hashes[i], row
+		n++
+	}
+	dropped = len(w.rows) - n
+	w.keys, w.hashes, w.rows = w.keys[:n], w.hashes[:n], w.rows[:n]
+	return dropped
+}
+
+// writeBucket appends keys and rows as the bucket of slot.
+func (t *ssd) writeBucket(slot uint32) (bucketfile.Location, error) {
+	w := &t.rewrite.rewriter
+	if len(w.keys) == 0 {
+		return 0, nil
+	}
+	a, err := t.files.Begin(slot, len(w.keys), false)
+	if errors.Is(err, bucketfile.ErrNoSpace) {
+		// Compaction makes room as soon as it can; what it holds back for that
+		// is there for us, too, rather than to fail.
+		t.wake()
+		a, err = t.files.Begin(slot, len(w.keys), true)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for i, key := range w.keys {
+		a.Put(key, w.rows[i])
+	}
+	loc, err := a.Commit()
+	w.counts.writtenBytes += int64(loc.Units()) * int64(t.files.Unit())
+	return loc, err
+}

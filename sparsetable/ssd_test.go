@@ -1,0 +1,135 @@
+package sparsetable_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"aibox/sparsetable"
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/blockio/blocktest"
+	"aibox/sparsetable/tabletest"
+)
+
+// ssdDisk is what a table on SSD lies on in tests: devices in memory and the
+// catalog's file system.
+type ssdDisk struct {
+	sparsetable.FS // nil: a table on SSD does not use it
+	devices        []*blocktest.Device
+	fs             *vfs.MemFS
+
+	mu     sync.Mutex
+	ops    int
+	failAt int
+	sticky bool
+}
+
+func newSSDDisk(devices int) *ssdDisk {
+	d := &ssdDisk{fs: vfs.NewCrashableMem()}
+	for i := range devices {
+		d.devices = append(d.devices, blocktest.New(blocktest.Options{Dir: fmt.Sprintf("/ssd%d", i), Seed: uint64(i)}))
+	}
+	return d
+}
+
+func (d *ssdDisk) FailAt(n int, sticky bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ops, d.failAt, d.sticky = 0, n, sticky
+}
+
+func (d *ssdDisk) Failed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failAt > 0 && d.ops >= d.failAt
+}
+
+// step counts an operation and returns its error.
+func (d *ssdDisk) step() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ops++
+	if d.failAt > 0 && (d.ops == d.failAt || d.sticky && d.ops > d.failAt) {
+		return tabletest.ErrInjected
+	}
+	return nil
+}
+
+func (d *ssdDisk) OpenFiles() (n int) {
+	for _, dev := range d.devices {
+		n += dev.OpenFiles()
+	}
+	return n
+}
+
+func (d *ssdDisk) Files() (all []string) {
+	for i, dev := range d.devices {
+		names, err := dev.List()
+		if err != nil {
+			panic(err)
+		}
+		for _, n := range names {
+			all = append(all, fmt.Sprintf("%d/%s", i, n))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Crash takes the catalog first: what it names is on the devices by then.
+func (d *ssdDisk) Crash(rng *rand.Rand) tabletest.Disk {
+	after := &ssdDisk{fs: d.fs.CrashClone(vfs.CrashCloneCfg{
+		UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rand.New(rand.NewPCG(rng.Uint64(), 1)),
+	})}
+	for _, dev := range d.devices {
+		after.devices = append(after.devices, dev.AfterCrash(rng.Uint64()))
+	}
+	return after
+}
+
+// ssdKind opens tables on ssdDisks with small caches.
+func ssdKind(policy string, devices int) tabletest.Kind {
+	o := sparsetable.SSDOptions{CachePolicy: policy}
+	for i := range devices {
+		o.Dirs = append(o.Dirs, fmt.Sprintf("/ssd%d", i))
+	}
+	return tabletest.Kind{
+		Open: func(ctx context.Context, opts sparsetable.Options) (sparsetable.Table, error) {
+			d := opts.FS.(*ssdDisk)
+			opts.FS, opts.SSD = nil, o
+			if opts.MemoryBytes == 0 {
+				opts.MemoryBytes = 24 << 20
+			}
+			devs := make([]blockio.Device, len(d.devices))
+			for i, dev := range d.devices {
+				dev.Inject(func(blocktest.Op) blocktest.Fault { return blocktest.Fault{Err: d.step()} })
+				devs[i] = dev
+			}
+			fs := errorfs.Wrap(d.fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind == errorfs.OpFileClose {
+					return nil
+				}
+				return d.step()
+			}))
+			return sparsetable.OpenSSDOn(ctx, opts, devs, fs)
+		},
+		NewDisk:  func() tabletest.Disk { return newSSDDisk(devices) },
+		MoreKeys: 700, NeedsReopen: true, Evicts: true, OwnFiles: true,
+		Tight: func(opts sparsetable.Options) int64 {
+			return sparsetable.SmallestSSD(opts.Layout, o, 0) + 40<<10
+		},
+	}
+}
+
+func TestSSD(t *testing.T) {
+	for _, policy := range sparsetable.CachePolicies() {
+		t.Run(policy, func(t *testing.T) { tabletest.Run(t, ssdKind(policy, 1)) })
+	}
+	t.Run("three directories", func(t *testing.T) { tabletest.Run(t, ssdKind("", 3)) })
+}
