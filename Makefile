@@ -9,7 +9,7 @@ LDFLAGS   := -X main.version=$(VERSION)
 # Whole-suite limit: the cluster tests start JVMs.
 TEST_TIMEOUT ?= 30m
 
-.PHONY: help build demo test race bench lint tools clean
+.PHONY: help build demo test race bench bench-table lint tools clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ race: ## run every test under the race detector
 
 bench: ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
+
+bench-table: ## compare embedding stores; ARGS="--quick --dir /mnt/ssd", see bench/table/README.md
+	$(GO) run $(if $(wildcard /usr/include/rocksdb/c.h),-tags rocksdb) ./bench/table $(ARGS)
 
 tools: $(TOOLS)/.done
 

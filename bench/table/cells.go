@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// childArg makes the command a child process; its job follows.
+const childArg = "-child"
+
+// cell is a store under a budget: its phases share a directory.
+type cell struct {
+	driver driver
+	budget int64
+	dir    string
+	phases []string
+}
+
+// cells lists what is to be run. Stores that know no budget run once.
+func (c *config) cells() []cell {
+	var cells []cell
+	for i, budget := range c.budgets {
+		for _, name := range c.drivers {
+			d := driverNamed(name)
+			if d.inMemory && i > 0 {
+				continue
+			}
+			dir := filepath.Join(c.dir, fmt.Sprintf("%s-%d", name, budget))
+			if slices.Contains(c.phases, phaseCold) {
+				cells = append(cells, cell{d, budget, dir + "-cold", []string{phaseCold}})
+			}
+			if p := c.fullPhases(d); p != nil {
+				cells = append(cells, cell{d, budget, dir + "-full", p})
+			}
+		}
+	}
+	return cells
+}
+
+// fullPhases are the phases of a full store.
+func (c *config) fullPhases(d driver) []string {
+	hot := d.restoresHot && slices.Contains(c.phases, phaseHot)
+	switch {
+	case hot:
+		return []string{phaseLoad, phaseFull, phaseHot}
+	case !slices.Contains(c.phases, phaseFull):
+		return nil
+	case d.inMemory:
+		return []string{phaseFull}
+	}
+	return []string{phaseLoad, phaseFull}
+}
+
+// run runs the phases of a cell, each as a process, and hands their results to
+// got. It stops at the first that fails.
+func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) {
+	if err := os.Mkdir(x.dir, 0o777); err != nil {
+		return err // also when it is there: a store of another run would spoil the figures
+	}
+	if !c.keep {
+		defer func() { err = errors.Join(err, os.RemoveAll(x.dir)) }()
+	}
+	for _, phase := range x.phases {
+		r, err := c.runPhase(ctx, x, phase)
+		if err != nil {
+			return err
+		}
+		got(r)
+		if !r.measured() {
+			break
+		}
+	}
+	return nil
+}
+
+func (c *config) runPhase(ctx context.Context, x cell, phase string) (result, error) {
+	j := job{
+		Driver: x.driver.name, Phase: phase, Dir: filepath.Join(x.dir, "store"), BudgetBytes: x.budget, Layout: c.layout,
+		Keys: c.keys, Batches: c.batches, Lookups: c.lookups, S: c.s, Seed: c.seed,
+		Getters: c.getters, Announce: c.announce, Policy: c.policy, Train: time.Duration(c.trainMS * float64(time.Millisecond)),
+	}
+	arg, err := json.Marshal(j)
+	if err != nil {
+		return result{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return result{}, err
+	}
+	var out bytes.Buffer
+	child := exec.CommandContext(ctx, self, childArg, string(arg))
+	child.Stdout, child.Stderr = &out, os.Stderr
+	if err := child.Run(); err != nil {
+		if ctx.Err() != nil {
+			return result{}, ctx.Err()
+		}
+		// A crash, or the kernel's answer to too much memory: one store's.
+		r := result{Driver: j.Driver, Phase: phase, Error: fmt.Sprintf("the process ended: %v", err)}
+		if !x.driver.inMemory {
+			r.BudgetBytes = x.budget
+		}
+		return r, nil
+	}
+	var r result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		return r, fmt.Errorf("result of %s %s: %w", j.Driver, phase, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,34 @@
+// Command table measures embedding stores under a memory budget on the access
+// pattern of a training job: pull the unique keys of a mini-batch, update all
+// their rows, write them back. README.md says how to run it and what its
+// columns mean.
+//
+// # Parts
+//
+//	config.go   flags
+//	trace.go    the mini-batches: Zipf ranks, their keys
+//	rows.go     what a row holds, and the trainer's update
+//	store.go    the interface that every store is driven through
+//	driver_*.go the stores
+//	cells.go    which phases of which stores run, each in a process of its own
+//	phase.go    one phase, in that process
+//	measure.go  its mini-batches, one after the other or beside a trainer
+//	proc.go     what the kernel knows: device bytes, peak memory, page cache
+//	report.go   the printed table
+//
+// # Processes
+//
+// Every phase is a process of its own, so that a restart is a restart and the
+// peak memory of one store says nothing of another. The command starts itself
+// with -child and a job in JSON; the child prints its result in JSON.
+//
+//	command ── job ──> child: load          fill the store, save, close
+//	        ── job ──> child: p2            open, mini-batches, save, close
+//	        ── job ──> child: p3            open, mini-batches, save, close
+//
+// # Same work, same answer
+//
+// All stores get the same mini-batches, rows of the same size, and the same
+// initial rows. Every update folds what the row held before into a digest, so
+// that stores that lose or mix up an update differ from the others.
+package main

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:], os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "table:", err)
+		os.Exit(1)
+	}
+}
+
+// errFailed says that at least one phase failed; the report tells which.
+var errFailed = errors.New("some phases failed, see above")
+
+// command runs the command line args, or the job of a child process.
+func command(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 2 && args[0] == childArg {
+		return runChild(ctx, args[1], out)
+	}
+	c, err := parse(args, out)
+	if err != nil {
+		return err
+	}
+	return c.runAll(ctx, out)
+}
+
+func (c *config) runAll(ctx context.Context, out io.Writer) (err error) {
+	if c.dir == "" {
+		if c.dir, err = os.MkdirTemp("", "bench-table-"); err != nil {
+			return err
+		}
+		if !c.keep {
+			defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
+		}
+	} else if err := os.MkdirAll(c.dir, 0o777); err != nil {
+		return err
+	}
+	rep := report{
+		Keys: c.keys, Batches: c.batches, Lookups: c.lookups, S: c.s, Seed: c.seed, RowBytes: c.layout.Bytes(),
+		Getters: c.getters, Announce: c.announce, Policy: c.policy, TrainMS: c.trainMS, CPUs: runtime.NumCPU(), Drivers: map[string]string{},
+	}
+	for _, name := range c.drivers {
+		rep.Drivers[name] = driverNamed(name).about
+	}
+	for _, x := range c.cells() {
+		if err := c.run(ctx, x, func(r result) {
+			progress(os.Stderr, r)
+			rep.Results = append(rep.Results, r)
+		}); err != nil {
+			return err
+		}
+	}
+	compare(rep.Results)
+	if err := rep.print(out); err != nil {
+		return err
+	}
+	if c.jsonFile != "" {
+		if err := rep.write(c.jsonFile); err != nil {
+			return err
+		}
+	}
+	for _, r := range rep.Results {
+		if r.Error != "" || r.DigestDiffers {
+			return errFailed
+		}
+	}
+	return nil
+}

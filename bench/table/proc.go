@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// procIO is /proc/self/io.
+type procIO struct {
+	ReadCalls  int64 // read system calls, whatever they read
+	ReadBytes  int64 // fetched from devices
+	WriteBytes int64 // sent to devices, or to be: pages that were made dirty, less those dropped
+}
+
+func readProcIO() (procIO, error) {
+	b, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return procIO{}, err
+	}
+	f := procFields(b)
+	return procIO{ReadCalls: f["syscr"], ReadBytes: f["read_bytes"], WriteBytes: f["write_bytes"] - f["cancelled_write_bytes"]}, nil
+}
+
+func (p procIO) minus(q procIO) procIO {
+	return procIO{p.ReadCalls - q.ReadCalls, p.ReadBytes - q.ReadBytes, p.WriteBytes - q.WriteBytes}
+}
+
+// memory is resident set sizes of this process, in bytes.
+type memory struct{ now, peak int64 }
+
+func readMemory() (memory, error) {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return memory{}, err
+	}
+	f := procFields(b)
+	return memory{now: f["VmRSS"] << 10, peak: f["VmHWM"] << 10}, nil
+}
+
+// resetPeak makes the peak that of now on; see proc(5), clear_refs.
+func resetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+
+// procFields reads lines of "name: number …".
+func procFields(b []byte) map[string]int64 {
+	fields := map[string]int64{}
+	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
+		name, rest, _ := strings.Cut(lines.Text(), ":")
+		if words := strings.Fields(rest); len(words) > 0 {
+			if n, err := strconv.ParseInt(words[0], 10, 64); err == nil {
+				fields[name] = n
+			}
+		}
+	}
+	return fields
+}
+
+// dropPageCache takes the files below dir out of the page cache, and
+// everything else, too, where we may.
+func dropPageCache(dir string) error {
+	unix.Sync()
+	if os.Geteuid() == 0 && os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0) == nil {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		err = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+		return errors.Join(err, f.Close())
+	})
+}
+
+// diskBytes is what the files below dir take on disk.
+func diskBytes(dir string) (bytes int64, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a file of the store's that came and went
+		}
+		if err != nil {
+			return err
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			return fmt.Errorf("%s: no size on disk", path)
+		}
+		bytes += st.Blocks * 512
+		return nil
+	})
+	return bytes, err
+}

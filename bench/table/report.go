@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// progress prints that a phase is over.
+func progress(out io.Writer, r result) {
+	switch {
+	case r.Unavailable != "" || r.Error != "":
+		fmt.Fprintf(out, "%s %s %s: %s%s\n", r.Driver, r.Phase, sizeText(r.BudgetBytes), r.Unavailable, r.Error)
+	case r.Phase == phaseLoad:
+		fmt.Fprintf(out, "%s load %s: %.1f s, saved in %.1f s\n", r.Driver, sizeText(r.BudgetBytes), r.LoadMS/1e3, r.SaveMS/1e3)
+	default:
+		fmt.Fprintf(out, "%s %s %s: %.2f ms a batch\n", r.Driver, r.Phase, sizeText(r.BudgetBytes), r.BatchMS)
+	}
+}
+
+// print prints the table: phases one after the other, in each the budgets, in
+// each the stores side by side.
+func (rep *report) print(out io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%d keys, rows of %d bytes and %d of key, Zipf %g, %d batches of %d lookups, seed %d, %d CPUs,\npolicy of ssd %s, %d batches announced ahead\n",
+		rep.Keys, rep.RowBytes, keyBytes, rep.S, rep.Batches, rep.Lookups, rep.Seed, rep.CPUs, rep.Policy, rep.Announce)
+	if rep.TrainMS > 0 {
+		fmt.Fprintf(&b, "a trainer takes %g ms a batch; pull ms is what it waits\n", rep.TrainMS)
+	}
+	for _, name := range slices.Sorted(maps.Keys(rep.Drivers)) {
+		fmt.Fprintf(&b, "  %-8s %s\n", name, rep.Drivers[name])
+	}
+	for _, phase := range []string{phaseCold, phaseLoad, phaseFull, phaseHot} {
+		rep.printPhase(&b, phase)
+	}
+	rep.printTrouble(&b)
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+var phaseTitles = map[string]string{
+	phaseCold: "p1: an empty store",
+	phaseLoad: "load: every key once",
+	phaseFull: "p2: a full store after a restart, cache empty (stores in memory: no restart)",
+	phaseHot:  "p3: after p2 and a restart, hot set restored",
+}
+
+func (rep *report) printPhase(b *bytes.Buffer, phase string) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	first, last := true, int64(-1)
+	columns := 1 + strings.Count(rep.head(phase), "\t")
+	for _, r := range rep.sorted(phase) {
+		if first {
+			fmt.Fprintf(b, "\n%s\n", phaseTitles[phase])
+			fmt.Fprintln(w, rep.head(phase)+"\t")
+			first, last = false, r.BudgetBytes
+		}
+		if r.BudgetBytes != last {
+			fmt.Fprintln(w, strings.Repeat("\t", columns)) // an empty line would end the columns
+			last = r.BudgetBytes
+		}
+		fmt.Fprintln(w, rep.line(r)+"\t")
+	}
+	w.Flush()
+}
+
+// sorted is the results of a phase that hold, by budget, the largest first.
+func (rep *report) sorted(phase string) []result {
+	var list []result
+	for _, r := range rep.Results {
+		if r.Phase == phase && r.measured() {
+			list = append(list, r)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b result) int {
+		switch {
+		case a.BudgetBytes == b.BudgetBytes:
+			return 0
+		case a.BudgetBytes == 0 || b.BudgetBytes != 0 && a.BudgetBytes > b.BudgetBytes:
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+func (rep *report) head(phase string) string {
+	if phase == phaseLoad {
+		return "store\tbudget\trows/s\tload s\tsave s\tRSS MB\tstore MB\tdisk MB"
+	}
+	h := "store\tbudget\tpulls/s\tupdates/s\tpull ms\tpush ms\tbatch ms\tp99\treads\tread KB\twrite KB\tw.amp\tRSS MB\tstore MB\tdisk MB\topen ms\tsave ms\tx rocksdb\tpulls x"
+	if phase == phaseHot {
+		h += "\tx p2"
+	}
+	if rep.TrainMS > 0 {
+		h += "\twaits"
+	}
+	return h
+}
+
+func (rep *report) line(r result) string {
+	const kb, mb = 1e3, 1e6
+	head := fmt.Sprintf("%s\t%s", r.Driver, sizeText(r.BudgetBytes))
+	sizes := fmt.Sprintf("%.0f\t%.0f\t%.1f", float64(r.PeakBytes)/mb, float64(r.StorePeak)/mb, float64(r.DiskBytes)/mb)
+	if r.Phase == phaseLoad {
+		return fmt.Sprintf("%s\t%s\t%.1f\t%.1f\t%s", head, rateText(r.UpdatesPerSecond), r.LoadMS/1e3, r.SaveMS/1e3, sizes)
+	}
+	s := fmt.Sprintf("%s\t%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%s\t%s",
+		head, rateText(r.PullsPerSecond), rateText(r.UpdatesPerSecond), r.PullMS, r.PushMS, r.BatchMS, r.BatchMSP99,
+		r.DeviceReads, r.DeviceReadBytes/kb, r.DeviceWriteBytes/kb, r.WriteAmplification, sizes, r.OpenMS, r.SaveMS,
+		ratioText(r.TimesRocksDB), ratioText(r.PullsTimesRocksDB))
+	if r.Phase == phaseHot {
+		s += "\t" + ratioText(r.TimesP2)
+	}
+	if rep.TrainMS > 0 {
+		s += fmt.Sprintf("\t%.1f %%", 100*r.WaitShare)
+	}
+	return s
+}
+
+// printTrouble prints what could not be measured or cannot be true.
+func (rep *report) printTrouble(b *bytes.Buffer) {
+	said := map[string]bool{}
+	say := func(format string, args ...any) {
+		line := fmt.Sprintf(format, args...)
+		if !said[line] {
+			fmt.Fprintf(b, "\n%s\n", line)
+		}
+		said[line] = true
+	}
+	for _, r := range rep.Results {
+		switch {
+		case r.Unavailable != "":
+			say("%s: %s", r.Driver, r.Unavailable)
+		case r.Error != "":
+			say("FAILED %s %s %s: %s", r.Driver, r.Phase, sizeText(r.BudgetBytes), r.Error)
+		case r.DigestDiffers:
+			say("WRONG %s %s %s: its rows differ from those of the first store", r.Driver, r.Phase, sizeText(r.BudgetBytes))
+		}
+	}
+}
+
+func ratioText(x float64) string {
+	if x == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+// rateText is a number of things per second in three digits.
+func rateText(x float64) string {
+	if x >= 1e6 {
+		return fmt.Sprintf("%.2fM", x/1e6)
+	}
+	return fmt.Sprintf("%.0fk", x/1e3)
+}
+
+// sizeText is a budget.
+func sizeText(bytes int64) string {
+	if bytes == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.4gMiB", float64(bytes)/(1<<20))
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"aibox/sparsetable"
+)
+
+// store is what is measured. One goroutine calls Push, and Pull may run beside
+// it for another mini-batch; the rest is called by itself.
+type store interface {
+	// Load puts n rows into an empty store; row fills one and returns its key.
+	Load(ctx context.Context, n int, row func(i int, row []float32) (key uint64)) error
+	// Pull returns the rows of keys, which are unique, and creates those that
+	// the store lacks with initRow. They are valid until two more Pulls.
+	Pull(ctx context.Context, keys []uint64) (rows, error)
+	// Push writes the updated rows back.
+	Push(ctx context.Context, keys []uint64, r rows) error
+	// Save makes the next Open find everything.
+	Save(ctx context.Context) error
+	// Counters returns counters since the store was opened.
+	Counters() counters
+	Close() error
+}
+
+// announcer is a store that likes to know what will be pulled.
+type announcer interface {
+	Announce(pass int64, keys []uint64)
+}
+
+// counters are what a store counts itself.
+type counters struct {
+	// DeviceReads of Pulls; -1: not counted, the process's read calls stand for
+	// them.
+	DeviceReads int64
+	Own         map[string]any // whatever else the store tells
+}
+
+// openOptions are those of every driver.
+type openOptions struct {
+	Dir         string
+	Layout      sparsetable.Layout
+	BudgetBytes int64
+	Policy      string // of sparsetable's cache
+	Getters     int
+	Keys        int  // that the store will hold
+	Full        bool // every key that is pulled has been loaded
+}
+
+// driver opens a kind of store.
+type driver struct {
+	name  string
+	about string // how it was set up, for the head of the report
+	open  func(ctx context.Context, o openOptions) (store, error)
+	// inMemory stores know no budget and no restart: p2 follows the load in
+	// the same process, there is no p3.
+	inMemory bool
+	// copies says that Pull copies rows out, so that a mini-batch pulled ahead
+	// lacks the updates of the one in training.
+	copies bool
+	// restoresHot says that a restarted store gets its hot set back: it has p3.
+	restoresHot bool
+	// blocking says that reads block a thread each, so that GOMAXPROCS has to
+	// be their number.
+	blocking bool
+}
+
+// errUnavailable is wrapped by errors of drivers that this build or this
+// machine lacks. It is no failure of the run.
+var errUnavailable = errors.New("not available")
+
+func drivers() []driver {
+	return []driver{mapDriver, memoryDriver, ssdDriver, pebbleDriver, rocksDriver}
+}
+
+func driverNames() []string {
+	var names []string
+	for _, d := range drivers() {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+func driverNamed(name string) driver {
+	all := drivers()
+	return all[slices.IndexFunc(all, func(d driver) bool { return d.name == name })]
+}
+
+// keyBytes is the size of a key in every store.
+const keyBytes = 8
+
+// sortedKeys is the keys of a mini-batch in ascending order, as ordered stores
+// like to be asked: neighbours share blocks.
+type sortedKeys struct {
+	order []keyAt
+	bytes []byte // big-endian, which sorts as the numbers do
+	at    []uint32
+}
+
+type keyAt struct {
+	key uint64
+	at  uint32 // its position in the mini-batch
+}
+
+func (s *sortedKeys) set(keys []uint64) {
+	s.order, s.bytes, s.at = s.order[:0], s.bytes[:0], s.at[:0]
+	for i, k := range keys {
+		s.order = append(s.order, keyAt{k, uint32(i)})
+	}
+	slices.SortFunc(s.order, func(a, b keyAt) int {
+		if a.key < b.key {
+			return -1
+		}
+		return 1 // keys are unique
+	})
+	for _, k := range s.order {
+		s.bytes = binary.BigEndian.AppendUint64(s.bytes, k.key)
+		s.at = append(s.at, k.at)
+	}
+}

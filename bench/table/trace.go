@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"math/rand"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// trace is the unique keys of every mini-batch, as ranks: rank 0 is the most
+// popular key. It lies outside the garbage collector's heap, so that its size
+// does not change when the collector runs beside a store that makes garbage.
+type trace struct {
+	ranks   []uint32 // batch after batch, in the order of their first lookup
+	ends    []int    // of batch b in ranks
+	mapping []byte
+}
+
+// newTrace draws batches of lookups from Zipf's law: rank r has a probability
+// in proportion to (1+r)^-s. Equal arguments give equal traces.
+func newTrace(keys, batches, lookups int, s float64, seed int64) (*trace, error) {
+	// Pages that are not touched cost nothing, so the room is that of lookups
+	// that are all different.
+	mapping, err := unix.Mmap(-1, 0, 4*batches*min(lookups, keys), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("memory for a trace: %w", err)
+	}
+	room := unsafe.Slice((*uint32)(unsafe.Pointer(&mapping[0])), len(mapping)/4)
+	t := &trace{ranks: room[:0], mapping: mapping}
+	zipf := rand.NewZipf(rand.New(rand.NewSource(seed)), s, 1, uint64(keys-1))
+	seen := newRankSet(lookups)
+	for range batches {
+		seen.clear()
+		for range lookups {
+			if r := uint32(zipf.Uint64()); seen.add(r) {
+				t.ranks = append(t.ranks, r)
+			}
+		}
+		t.ends = append(t.ends, len(t.ranks))
+	}
+	return t, nil
+}
+
+func (t *trace) close() error {
+	t.ranks = nil
+	return unix.Munmap(t.mapping)
+}
+
+func (t *trace) batches() int { return len(t.ends) }
+
+// unique is the number of keys of all batches.
+func (t *trace) unique() int { return len(t.ranks) }
+
+// batch returns the ranks of batch b.
+func (t *trace) batch(b int) []uint32 {
+	from := 0
+	if b > 0 {
+		from = t.ends[b-1]
+	}
+	return t.ranks[from:t.ends[b]]
+}
+
+// appendKeys appends the keys of batch b to keys.
+func (t *trace) appendKeys(keys []uint64, b int) []uint64 {
+	for _, r := range t.batch(b) {
+		keys = append(keys, keyOf(uint64(r)))
+	}
+	return keys
+}
+
+// keyOf spreads ranks over all 64 bits, one to one (the finalizer of
+// SplitMix64), as hashes of features are: popular keys are no neighbours.
+func keyOf(rank uint64) uint64 {
+	x := rank + 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// rankSet is a set that is emptied often: a slot counts when it bears the
+// present round.
+type rankSet struct {
+	ranks, rounds []uint32
+	round         uint32
+	mask          uint32
+}
+
+func newRankSet(capacity int) *rankSet {
+	n := 2
+	for n < 2*capacity {
+		n *= 2
+	}
+	return &rankSet{ranks: make([]uint32, n), rounds: make([]uint32, n), mask: uint32(n - 1)}
+}
+
+func (s *rankSet) clear() { s.round++ }
+
+// add reports whether r is new.
+func (s *rankSet) add(r uint32) bool {
+	for i := uint32(keyOf(uint64(r))) & s.mask; ; i = (i + 1) & s.mask {
+		if s.rounds[i] != s.round {
+			s.rounds[i], s.ranks[i] = s.round, r
+			return true
+		}
+		if s.ranks[i] == r {
+			return false
+		}
+	}
+}
+
+// loadOrder visits all ranks once, in an order in which popularity plays no
+// part: what happens to be cached at the end of a load is as popular as any.
+func loadOrder(keys int) func(i int) uint64 {
+	stride := uint64(float64(keys)*0.6180339887) | 1
+	for gcd(stride, uint64(keys)) != 1 {
+		stride += 2
+	}
+	return func(i int) uint64 { return uint64(i) * stride % uint64(keys) }
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
