@@ -1,0 +1,192 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"time"
+
+	"aibox/internal/kernel"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/metrics"
+	"aibox/trainer/modeldir"
+)
+
+// epochs trains until the epochs, the examples or the patience are used up.
+func (r *run) epochs(ctx context.Context) error {
+	t := r.job.Training
+	stop := newStopping(t.EarlyStopping)
+	for epoch := 1; epoch <= t.Epochs; epoch++ {
+		limit := r.job.Data.Limit
+		if t.MaxExamples > 0 {
+			left := t.MaxExamples - r.examples
+			if left <= 0 {
+				break
+			}
+			if limit == 0 || left < limit {
+				limit = left
+			}
+		}
+		if err := r.trainEpoch(ctx, epoch, limit); err != nil {
+			return err
+		}
+		r.last = kept{epoch: epoch, step: r.engine.step, examples: r.examples}
+		if len(r.job.Data.Eval) > 0 {
+			report, err := r.evaluate(ctx, epoch)
+			if err != nil {
+				return err
+			}
+			r.last.eval = &report
+		}
+		if t.EarlyStopping == nil {
+			continue
+		}
+		best, enough, err := stop.epoch(r.last.eval)
+		if err != nil {
+			return err
+		}
+		if best {
+			if err := r.keepBest(ctx); err != nil {
+				return err
+			}
+		}
+		if enough {
+			r.log.Info("early stopping", "epoch", epoch, "best_epoch", r.best.epoch, "metric", t.EarlyStopping.Metric)
+			break
+		}
+	}
+	return nil
+}
+
+// keepBest saves the present state as the best so far.
+func (r *run) keepBest(ctx context.Context) error {
+	if err := r.writer.SaveDense(modeldir.DenseName(r.last.step), r.tensors()); err != nil {
+		return err
+	}
+	id, err := r.snapshot(ctx, r.last.step)
+	if err != nil {
+		return err
+	}
+	if r.best != nil {
+		r.writer.RemoveDense(modeldir.DenseName(r.best.step))
+		if err := r.table.DropSnapshot(r.best.snapshot); err != nil {
+			return err
+		}
+	}
+	best := r.last
+	best.snapshot = id
+	r.best = &best
+	return nil
+}
+
+func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
+	m := modeldir.Manifest{Step: step, Dense: modeldir.DenseName(step)}
+	pending, err := r.table.Snapshot(ctx, m.TableRecord())
+	if err != nil {
+		return 0, fmt.Errorf("table snapshot: %w", err)
+	}
+	info, err := pending.Wait()
+	if err != nil {
+		return 0, fmt.Errorf("table snapshot: %w", err)
+	}
+	return info.ID, nil
+}
+
+// reportBadRows lets the first epoch say which rows are bad: later ones meet the same.
+func (r *run) reportBadRows(o *reader.Options, epoch int) {
+	if epoch == 1 {
+		o.Quarantine = r.quarantine
+	} else {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// trainEpoch reads the training data once.
+func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
+	o := trainReaderOptions(r.base, r.job, epoch-1, limit)
+	r.reportBadRows(&o, epoch)
+	rd, err := reader.Open(ctx, o)
+	if err != nil {
+		return fmt.Errorf("data.train: %w", err)
+	}
+	defer rd.Close()
+	status := r.opts.Status
+	status.begin(PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table)
+	status.limit(limit)
+	defer status.end()
+	online := newOnline(r, epoch)
+	f := flow{
+		reader: rd, table: r.table, mode: sparsetable.PullCreate,
+		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
+		started: status.pipeline,
+		batch: func(rows *sparsetable.WorkingSet, b *reader.Batch) error {
+			res, err := r.engine.train(rows, b)
+			if err != nil {
+				return err
+			}
+			r.examples += int64(b.N)
+			status.batch(r.engine.step, b.N)
+			return online.add(b, res)
+		},
+		passDone: func(p *reader.Pass) { status.bytes(p.Bytes) },
+	}
+	start := time.Now()
+	stages, err := f.run(ctx)
+	if epoch == 1 {
+		r.summary.TrainRows = readingSummary(rd.Counts())
+	}
+	if err != nil {
+		return err
+	}
+	report, err := online.end()
+	if err != nil {
+		return err
+	}
+	r.summary.addEpoch(epoch, report, stages, time.Since(start))
+	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
+		"auc", rounded(report.AUC), "seconds", math.Round(10*time.Since(start).Seconds())/10)
+	return nil
+}
+
+// evaluate measures the model on data.eval after an epoch.
+func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
+	o := r.base
+	o.URIs = r.job.Data.Eval
+	r.reportBadRows(&o, epoch)
+	rd, err := reader.Open(ctx, o)
+	if err != nil {
+		return metrics.Report{}, fmt.Errorf("data.eval: %w", err)
+	}
+	defer rd.Close()
+	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table)
+	defer r.opts.Status.end()
+	ev := evaluation{
+		engine: r.engine, table: r.table, status: r.opts.Status, shift: logShare(r.job.Data.NegativeSampling),
+		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
+	}
+	report, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
+	if epoch == 1 {
+		r.summary.EvalRows = readingSummary(rd.Counts())
+	}
+	if err != nil {
+		return report, fmt.Errorf("evaluating: %w", err)
+	}
+	r.summary.addEvaluation(epoch, report)
+	r.log.Info("evaluated", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))
+	return report, r.reports.evaluation(epoch, r.engine.step, report)
+}
+
+// rounded is a figure as people want to read it in a log.
+func rounded(v metrics.Value) string {
+	if !v.Defined() {
+		return "undefined"
+	}
+	return strconv.FormatFloat(float64(v), 'f', 5, 64)
+}
+
+// logShare is the shift of logits that undoes negative down-sampling: keeping
+// a share s of the negatives multiplies the odds by 1/s.
+func logShare(share float64) float32 { return kernel.Log(float32(share)) }

@@ -1,0 +1,161 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+)
+
+// tensors are the dense parameters, buffers and optimizer state of now. They
+// share memory with the model.
+func (r *run) tensors() []modeldir.Tensor {
+	var out []modeldir.Tensor
+	for _, p := range r.model.Params() {
+		out = append(out, modeldir.Tensor{Name: paramPrefix + p.Name, Shape: p.Shape, Data: p.Data})
+	}
+	for _, p := range r.model.Buffers() {
+		out = append(out, modeldir.Tensor{Name: bufferPrefix + p.Name, Shape: p.Shape, Data: p.Data})
+	}
+	for _, s := range r.dense.State() {
+		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
+	}
+	return out
+}
+
+// finish goes back to the best epoch if there is one, expires rows, and
+// commits the model.
+func (r *run) finish(ctx context.Context) (*Summary, error) {
+	status := r.opts.Status
+	status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
+	state := r.last
+	if r.best != nil && r.best.epoch != r.last.epoch {
+		if err := r.restore(ctx, r.best); err != nil {
+			return nil, fmt.Errorf("going back to epoch %d: %w", r.best.epoch, err)
+		}
+		state = *r.best
+	}
+	e := r.job.SparseTable.Expiry
+	expired, err := r.table.Expire(ctx, sparsetable.ExpiryRule{
+		Today: r.day, UnseenDays: e.UnseenDays, MinShow: float32(e.MinShow), ShowDecay: float32(r.job.SparseTable.ShowDecay),
+	})
+	if err != nil {
+		return nil, err
+	}
+	tableDigest, err := sparsetable.Digest(ctx, r.table)
+	if err != nil {
+		return nil, err
+	}
+	statistics, err := json.MarshalIndent(r.statistics, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	dense := r.tensors()
+	m := &modeldir.Manifest{
+		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.step),
+		Epoch: state.epoch, Step: state.step, Examples: state.examples,
+		Day: r.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
+		Digest: modeldir.Digest(state.step, r.job.Data.NegativeSampling, statistics, dense, tableDigest),
+	}
+	if err := r.writer.SaveDense(m.Dense, dense); err != nil {
+		return nil, err
+	}
+	if m.TableSnapshot, err = r.snapshot(ctx, state.step); err != nil {
+		return nil, err
+	}
+	if r.best != nil {
+		if err := r.table.DropSnapshot(r.best.snapshot); err != nil {
+			return nil, err
+		}
+	}
+	var job bytes.Buffer
+	if err := r.job.Show(&job); err != nil {
+		return nil, err
+	}
+	// Reports first: once the model is committed, all that belongs to it is there.
+	if err := errors.Join(r.reports.close(), r.quarantine.Close()); err != nil {
+		return nil, err
+	}
+	if err := r.writer.Commit(m, job.Bytes(), statistics); err != nil {
+		return nil, err
+	}
+	r.summary.complete(r, m, expired)
+	for _, w := range r.summary.Warnings {
+		r.log.Warn(w)
+	}
+	return &r.summary, r.summary.write(r.job.Output.ModelDir)
+}
+
+// restore replaces model and table by the state kept for an earlier epoch.
+func (r *run) restore(ctx context.Context, k *kept) error {
+	if err := r.table.Close(); err != nil {
+		return err
+	}
+	r.table = nil
+	if err := r.openTable(ctx, k.snapshot); err != nil {
+		return err
+	}
+	saved, err := r.writer.ReadDense(modeldir.DenseName(k.step))
+	if err != nil {
+		return err
+	}
+	return loadTensors(r.tensors(), saved)
+}
+
+// loadTensors copies saved into tensors of the same names and sizes.
+func loadTensors(into, saved []modeldir.Tensor) error {
+	byName := make(map[string]modeldir.Tensor, len(saved))
+	for _, t := range saved {
+		byName[t.Name] = t
+	}
+	for _, t := range into {
+		s, ok := byName[t.Name]
+		if !ok || len(s.Data) != len(t.Data) {
+			return fmt.Errorf("dense file: tensor %s is missing or of another size", t.Name)
+		}
+		copy(t.Data, s.Data)
+	}
+	return nil
+}
+
+// close frees what is still open; after a failure it removes the generation.
+func (r *run) close() {
+	r.opts.Status.end()
+	if r.reports != nil {
+		_ = r.reports.close() // after success closed already
+	}
+	if r.quarantine != nil {
+		_ = r.quarantine.Close()
+		if r.summary.Digest == "" { // no model was made
+			if path, err := r.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && path != "" {
+				r.log.Info("bad rows of this run", "file", path)
+			}
+		}
+	}
+	if r.table != nil {
+		if err := r.table.Close(); err != nil {
+			r.log.Warn("closing the table", "error", err)
+		}
+	}
+	if r.writer != nil {
+		if err := r.writer.Close(); err != nil {
+			r.log.Warn("closing the model directory", "error", err)
+		}
+	}
+	if r.sources != nil {
+		if err := r.sources.Close(); err != nil {
+			r.log.Warn("closing sources", "error", err)
+		}
+	}
+}
+
+// Prefixes of tensor names in the dense file.
+const (
+	paramPrefix     = "param/"
+	bufferPrefix    = "buffer/"
+	optimizerPrefix = "optimizer/"
+)
