@@ -303,7 +303,8 @@ func TestGraphIsOurs(t *testing.T) {
 }
 
 // TestLittleGarbage checks that a step's garbage is what Gorgonia's machine
-// makes, some kilobytes, and not results, of which this model has megabytes.
+// makes, some kilobytes (more under the race detector, where pools drop what
+// they hold), and not results, of which this model has megabytes.
 func TestLittleGarbage(t *testing.T) {
 	spec := zoo()["wide_deep norm"]
 	spec.HiddenLayers = []int{200, 100}
@@ -320,7 +321,7 @@ func TestLittleGarbage(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if perStep := (after.TotalAlloc - before.TotalAlloc) / steps; perStep > 200<<10 {
+	if perStep := (after.TotalAlloc - before.TotalAlloc) / steps; perStep > 500<<10 {
 		t.Errorf("%d bytes of garbage per step", perStep)
 	} else {
 		t.Logf("%d bytes of garbage per step", perStep)
