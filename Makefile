@@ -12,7 +12,7 @@ TEST_TIMEOUT ?= 30m
 .PHONY: help build demo test race bench bench-table lint tools clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/aibox
 	@mkdir -p $(BIN)
