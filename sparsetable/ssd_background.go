@@ -132,6 +132,15 @@ func (t *ssd) step(ctx context.Context) error {
 		if dropped == 0 {
 			break // what is left is pinned
 		}
+		// Space keeps up with writing, however busy that is.
+		if _, err := t.compactOne(ctx); err != nil {
+			return err
+		}
 	}
-	return t.compact(ctx)
+	for ctx.Err() == nil {
+		if more, err := t.compactOne(ctx); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }

@@ -8,20 +8,15 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// compact moves the live buckets out of files with the fewest of them, until
-// what is left takes no more than the allowed multiple of what is in use. Files
-// that snapshots hold are emptied, too: they go when the snapshots do.
-func (t *ssd) compact(ctx context.Context) error {
-	for ctx.Err() == nil {
-		c, ok := t.worstFile()
-		if !ok {
-			return nil
-		}
-		if err := t.emptyFile(ctx, c.File); err != nil {
-			return err
-		}
+// compactOne moves the live buckets out of the file with the fewest of them, if
+// all files together take more than the allowed multiple of what is in use. A
+// file that snapshots hold goes when they do.
+func (t *ssd) compactOne(ctx context.Context) (did bool, err error) {
+	c, ok := t.worstFile()
+	if !ok {
+		return false, nil
 	}
-	return nil
+	return true, t.emptyFile(ctx, c.File)
 }
 
 // worstFile is the file to be emptied next, if that is necessary.

@@ -25,8 +25,8 @@ func (t *ssd) makeRoom(n int) error {
 	}
 	want := max(n, int(t.cache.Stats().FitRows/roomShare))
 	dropped, err := t.evict(want)
-	if err == nil && dropped == 0 {
-		err = errNoVictims
+	if st := t.cache.Stats(); err == nil && dropped == 0 && st.Rows >= st.FitRows {
+		err = errNoVictims // else there is room by now
 	}
 	return err
 }

@@ -33,7 +33,8 @@ func (t *ssd) reserve(extra int64) error {
 		if kept || err != nil {
 			return err
 		}
-		dropped, err := t.evict(1 + int(t.cache.Stats().FitRows/32))
+		_, shift, _ := t.cache.Slabs()
+		dropped, err := t.evict(1 << shift) // as many as a slab has, to move into their places
 		if err != nil {
 			return err
 		}
@@ -46,7 +47,7 @@ func (t *ssd) reserve(extra int64) error {
 
 // maxShrinkSteps: pinned rows may keep a slab from being emptied however many
 // others leave.
-const maxShrinkSteps = 16
+const maxShrinkSteps = 4
 
 // takeRefs returns n zeros, from the pool if possible, and makes room for what
 // a Pull of as many keys works with. REQUIRES: changing is held.

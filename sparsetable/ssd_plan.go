@@ -35,7 +35,8 @@ const (
 
 	// Filters take at most this part of the budget, with the index that they
 	// go with; else the cache has more use for it.
-	indexShare = 4
+	indexShare     = 4
+	indexRoomShare = 32
 )
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
@@ -52,7 +53,10 @@ func planSSD(budget int64, l Layout, s SSDOptions, rows int64) ssdPlan {
 	p.poolBytes = int64(len(s.Dirs)*appendBuffers+1)*int64(p.bufferBytes) + 2*int64(deltaBlockBytes(l)) + p.readBytes
 	p.fixedBytes = p.poolBytes + ssdScratchBytes + catalogBytes
 	p.filterBytes = filterBytesFor(budget, p.targetRows, rows)
-	p.cacheBytes = budget - p.fixedBytes - slots.BytesFor(p.indexOptions(), rows) - indexSlackBytes
+	// The index grows with the table, and a cache shrinks with effort only: it
+	// has room to double, at least a small part of the budget.
+	index := max(slots.BytesFor(p.indexOptions(), 2*rows), budget/indexRoomShare)
+	p.cacheBytes = budget - p.fixedBytes - max(slots.BytesFor(p.indexOptions(), rows), min(index, budget/indexShare)) - indexSlackBytes
 	return p
 }
 

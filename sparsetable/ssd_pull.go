@@ -266,7 +266,8 @@ func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []
 	n := len(p.keys)
 	p.refs = slices.Grow(p.refs[:0], n)[:n]
 	clear(p.refs)
-	for done := 0; done < n; {
+	const tries = 3 // without a row that gets in
+	for done, left := 0, tries; done < n; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -289,6 +290,11 @@ func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []
 		done += added
 		if err != nil {
 			return err
+		}
+		if added > 0 {
+			left = tries
+		} else if left--; left == 0 {
+			return errNoVictims
 		}
 		if done < n {
 			if err := t.makeRoom(n - done); err != nil {

@@ -59,7 +59,10 @@ func (t *ssd) split() error {
 // roomForSlots reports whether the index may grow by n slots.
 func (t *ssd) roomForSlots(n int) (bool, error) {
 	grown := slots.BytesFor(t.plan.indexOptions(), (int64(t.index.Slots())+int64(n))*int64(t.plan.targetRows))
-	if more := grown - t.index.Bytes(); more > 0 {
+	t.indexMu.RLock() // for what a capture holds
+	have := t.index.Bytes() - t.index.CaptureBytes()
+	t.indexMu.RUnlock()
+	if more := grown - have; more > 0 {
 		if err := t.reserve(more); errors.Is(err, errNoVictims) {
 			return false, nil // buckets grow instead
 		} else if err != nil {

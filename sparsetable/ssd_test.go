@@ -99,6 +99,11 @@ func ssdKind(policy string, devices int) tabletest.Kind {
 	for i := range devices {
 		o.Dirs = append(o.Dirs, fmt.Sprintf("/ssd%d", i))
 	}
+	return ssdKindWith(o)
+}
+
+func ssdKindWith(o sparsetable.SSDOptions) tabletest.Kind {
+	devices := len(o.Dirs)
 	return tabletest.Kind{
 		Open: func(ctx context.Context, opts sparsetable.Options) (sparsetable.Table, error) {
 			d := opts.FS.(*ssdDisk)

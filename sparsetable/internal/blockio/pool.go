@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -32,11 +33,18 @@ type Pool struct {
 	mu struct {
 		sync.Mutex
 		classes  []poolClass
-		slabs    [][]byte // cut into buffers of one class each
+		slabs    []poolSlab
 		mapped   int64
 		inUse    int64
 		returned bool // Close was called
 	}
+}
+
+// poolSlab is memory that is cut into buffers of one class.
+type poolSlab struct {
+	memory []byte
+	class  int
+	size   int // of a buffer
 }
 
 // poolClass is the free buffers of one size.
@@ -89,7 +97,7 @@ func (p *Pool) Get(n int) ([]byte, error) {
 	}
 	c := &p.mu.classes[class]
 	if len(c.free) == 0 {
-		if err := p.growLocked(c, size); err != nil {
+		if err := p.growLocked(class, size); err != nil {
 			larger := p.largerLocked(class)
 			if larger < 0 {
 				return nil, err
@@ -124,10 +132,13 @@ func (p *Pool) classBytes(class int) int {
 }
 
 // growLocked maps memory for buffers of size bytes. REQUIRES: mu is held.
-func (p *Pool) growLocked(c *poolClass, size int) error {
+func (p *Pool) growLocked(class, size int) error {
 	bytes := size
 	if size < p.slab {
 		bytes = p.slab / size * size
+	}
+	if p.limit > 0 && p.mu.mapped+int64(bytes) > p.limit {
+		p.reclaimLocked()
 	}
 	if p.limit > 0 && p.mu.mapped+int64(bytes) > p.limit {
 		// Close to the limit a small pool takes a single buffer.
@@ -139,12 +150,39 @@ func (p *Pool) growLocked(c *poolClass, size int) error {
 	if err != nil {
 		return err
 	}
-	p.mu.slabs = append(p.mu.slabs, m)
+	p.mu.slabs = append(p.mu.slabs, poolSlab{m, class, size})
 	p.mu.mapped += int64(bytes)
+	c := &p.mu.classes[class]
 	for at := bytes - size; at >= 0; at -= size {
 		c.free = append(c.free, unsafe.Pointer(&m[at]))
 	}
 	return nil
+}
+
+// reclaimLocked unmaps the slabs of which no buffer is in use. It looks at every
+// free buffer, but only a pool at its limit whose needs have changed gets here.
+func (p *Pool) reclaimLocked() {
+	kept := p.mu.slabs[:0]
+	for _, s := range p.mu.slabs {
+		c := &p.mu.classes[s.class]
+		from := uintptr(unsafe.Pointer(unsafe.SliceData(s.memory)))
+		inside := func(b unsafe.Pointer) bool { return uintptr(b)-from < uintptr(len(s.memory)) }
+		free := 0
+		for _, b := range c.free {
+			if inside(b) {
+				free++
+			}
+		}
+		if free < len(s.memory)/s.size {
+			kept = append(kept, s)
+			continue
+		}
+		c.free = slices.DeleteFunc(c.free, inside)
+		p.mu.mapped -= int64(len(s.memory))
+		unmapMemory(s.memory)
+	}
+	clear(p.mu.slabs[len(kept):])
+	p.mu.slabs = kept
 }
 
 // Put returns a buffer of Get.
@@ -194,8 +232,8 @@ func (p *Pool) Close() {
 
 // unmapLocked gives all memory back. REQUIRES: mu is held, nothing is in use.
 func (p *Pool) unmapLocked() {
-	for _, m := range p.mu.slabs {
-		unmapMemory(m)
+	for _, s := range p.mu.slabs {
+		unmapMemory(s.memory)
 	}
 	p.mu.slabs, p.mu.classes, p.mu.mapped = nil, nil, 0
 }

@@ -108,3 +108,26 @@ func TestPoolSteadyStateDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a Get and Put", n)
 	}
 }
+
+// A pool at its limit gives the memory of one size to another.
+func TestPoolReclaims(t *testing.T) {
+	const limit = 1 << 20
+	p := NewPool(512, limit)
+	defer p.Close()
+	for _, size := range []int{512, 4096, 1536, 100 << 10, 512} {
+		var all [][]byte
+		for n := 0; n+2*size <= limit*2/3; n += size {
+			b, err := p.Get(size)
+			if err != nil {
+				t.Fatalf("buffer %d of %d bytes: %v", len(all), size, err)
+			}
+			all = append(all, b)
+		}
+		if got := p.Bytes(); got > limit {
+			t.Errorf("%d bytes mapped, limit %d", got, limit)
+		}
+		for _, b := range all {
+			p.Put(b)
+		}
+	}
+}
