@@ -179,7 +179,8 @@ type EarlyStopping struct {
 
 // SparseTable configures the embedding table.
 type SparseTable struct {
-	Kind        string    `yaml:"kind"`         // memory
+	Kind        string    `yaml:"kind"`         // memory, ssd
+	CachePolicy string    `yaml:"cache_policy"` // of kind ssd
 	MemoryBytes Bytes     `yaml:"memory_bytes"` // hard limit for rows, index and pinned sets; 0: none
 	InitStddev  *float64  `yaml:"init_stddev"`  // of new rows
 	ShowDecay   float64   `yaml:"show_decay"`   // factor per day on show and click

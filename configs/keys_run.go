@@ -17,10 +17,12 @@ var trainingKeys = []Key{
 }
 
 var tableKeys = []Key{
-	{Path: "sparse_table.kind", Default: "memory", Values: []string{"memory"}, Tuning: true,
-		Meaning: "memory: all rows in memory."},
+	{Path: "sparse_table.kind", Default: "memory", Values: []string{"memory", "ssd"}, Tuning: true,
+		Meaning: "memory: all rows in memory. ssd: rows in files of the model directory, those in use in memory."},
+	{Path: "sparse_table.cache_policy", Default: "lookahead", Values: []string{"lookahead", "history", "lru_lfu"}, Tuning: true,
+		Meaning: "Of kind ssd: which rows stay in memory. lookahead: those that the next passes need, then the most used; history, lru_lfu: the most used, with and without what was counted before they last left."},
 	{Path: "sparse_table.memory_bytes", Default: "0", Range: "[0,inf)", Tuning: true,
-		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0: none."},
+		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0: none, for kind ssd 256 MiB."},
 	{Path: "sparse_table.init_stddev", Default: "0.01", Range: "[0,10]",
 		Meaning: "Standard deviation of the embeddings of new rows, which are a function of seed and key."},
 	{Path: "sparse_table.show_decay", Default: "0.98", Range: "(0,1]", Tuning: true,

@@ -103,7 +103,7 @@ func (t *ssd) openDevices(ctx context.Context) error {
 // openCatalog opens the catalog, or makes one where there is none.
 func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 	o := catalog.Options{
-		Dir: filepath.Join(t.opts.SSD.Dirs[0], "catalog"), FS: fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
+		Dir: filepath.Join(t.opts.SSD.Dirs[0], catalogDir), FS: fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
 		Format: catalog.Format{ValueDim: t.opts.Layout.ValueDim, StateDim: t.opts.Layout.StateDim, RowFormat: rowFormatFloat32, Hash: keyHash, PageSlots: slots.DefaultPageSlots},
 	}
 	var err error
@@ -167,7 +167,7 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 	})
 	var bad *slots.PageError
 	if errors.As(err, &bad) {
-		return &CorruptionError{File: filepath.Join(t.opts.SSD.Dirs[0], "catalog"), Reason: bad.Error()}
+		return &CorruptionError{File: filepath.Join(t.opts.SSD.Dirs[0], catalogDir), Reason: bad.Error()}
 	}
 	return err
 }

@@ -3,6 +3,8 @@ package sparsetable
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,6 +33,9 @@ type SSDOptions struct {
 	// "off".
 	Direct string
 }
+
+// catalogDir is in the first of a table's directories.
+const catalogDir = "catalog"
 
 const (
 	defaultSSDBudget        = 256 << 20
@@ -100,4 +105,12 @@ func (o *Options) validateSSD() error {
 		fail("direct I/O %q: want auto, on or off", s.Direct)
 	}
 	return errors.Join(errs...)
+}
+
+// KindIn is the kind of the table whose snapshots are in dir.
+func KindIn(dir string) string {
+	if _, err := os.Stat(filepath.Join(dir, catalogDir)); err == nil {
+		return KindSSD
+	}
+	return KindMemory
 }

@@ -16,6 +16,8 @@ var variants = []struct {
 	procs int
 	level string
 	set   []string
+	// evicts: rows leave memory on the way.
+	evicts bool
 }{
 	{name: "one reader thread, tiny chunks", set: []string{"pipeline.reader_threads=1", "pipeline.chunk_bytes=4KiB"}},
 	{name: "many reader threads", set: []string{"pipeline.reader_threads=7", "pipeline.chunk_bytes=16KiB"}},
@@ -27,6 +29,8 @@ var variants = []struct {
 	{name: "many processors", procs: 5, set: []string{"pipeline.compute_threads=5"}},
 	{name: "one compute thread", set: []string{"pipeline.compute_threads=1"}},
 	{name: "portable kernels", level: "portable"},
+	{name: "on SSD, lookahead", evicts: true, set: []string{"sparse_table.kind=ssd", "sparse_table.memory_bytes=10920KiB", "pipeline.batches_per_pass=1"}},
+	{name: "on SSD, lru_lfu", evicts: true, set: []string{"sparse_table.kind=ssd", "sparse_table.memory_bytes=10920KiB", "pipeline.batches_per_pass=1", "sparse_table.cache_policy=lru_lfu"}},
 	{name: "other reports", set: []string{"output.log_every=1"}},
 }
 
@@ -74,8 +78,12 @@ func TestSameModelHoweverItIsRun(t *testing.T) {
 							}
 						}()
 					}
-					if got := train(t, job(t, kind, append(base, v.set...)...)).Digest; got != want {
-						t.Errorf("digest %s, want %s", got, want)
+					got := train(t, job(t, kind, append(base, v.set...)...))
+					if got.Digest != want {
+						t.Errorf("digest %s, want %s", got.Digest, want)
+					}
+					if v.evicts && got.Table.Evictions == 0 {
+						t.Errorf("no row left memory: %+v", got.Table)
 					}
 				})
 			}

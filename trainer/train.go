@@ -197,6 +197,7 @@ func (r *run) openTable(ctx context.Context, snapshot uint64) error {
 		Kind: r.job.SparseTable.Kind, Dir: r.writer.TableDir(),
 		SnapshotID: snapshot, MustExist: snapshot != 0,
 		Layout: r.layout, Init: r.rowInit, MemoryBytes: int64(r.job.SparseTable.MemoryBytes), Logger: r.log,
+		SSD: sparsetable.SSDOptions{CachePolicy: r.job.SparseTable.CachePolicy},
 	})
 	if err != nil {
 		return fmt.Errorf("sparse_table: %w", err)

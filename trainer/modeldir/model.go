@@ -56,7 +56,7 @@ func Open(dir string) (*Model, error) {
 func (m *Model) OpenTable(ctx context.Context) (sparsetable.Table, error) {
 	dir := filepath.Join(m.Dir, m.Generation, tableName)
 	t, err := sparsetable.Open(ctx, sparsetable.Options{
-		Kind: "memory", Dir: dir, SnapshotID: m.TableSnapshot, MustExist: true, ReadOnly: true,
+		Kind: sparsetable.KindIn(dir), Dir: dir, SnapshotID: m.TableSnapshot, MustExist: true, ReadOnly: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the model's table: %w", err)
