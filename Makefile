@@ -14,9 +14,9 @@ TEST_TIMEOUT ?= 30m
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/aibox
+build: ## build bin/aibox, without cgo: one static file that runs on any Linux
 	@mkdir -p $(BIN)
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/aibox ./cmd/aibox
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/aibox ./cmd/aibox
 
 demo: build ## generate a click log, train on it, evaluate
 	@rm -rf demo
