@@ -9,7 +9,10 @@ LDFLAGS   := -X main.version=$(VERSION)
 # Whole-suite limit: the cluster tests start JVMs.
 TEST_TIMEOUT ?= 30m
 
-.PHONY: help build demo test race bench bench-table lint tools clean
+# How often "make stress" kills.
+KILLS ?= 200
+
+.PHONY: help build demo test race stress bench bench-table lint tools clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +31,9 @@ test: ## run every test (HDFS and Kerberos tests run where Java, Maven and a KDC
 
 race: ## run every test under the race detector
 	$(GO) test -race -short -timeout $(TEST_TIMEOUT) $(PKGS)
+
+stress: ## kill -9 a process that trains a table on SSD KILLS times (200), check it each time
+	AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout $(TEST_TIMEOUT) ./sparsetable
 
 bench: ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)

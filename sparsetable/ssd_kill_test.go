@@ -1,0 +1,212 @@
+package sparsetable_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"aibox/sparsetable"
+)
+
+// killed is what the parent knows of the table.
+type killed struct {
+	t    *testing.T
+	dir  string
+	step uint64             // of the state in rows
+	rows map[uint64]killRow // by key
+	old  map[uint64]map[uint64]killRow
+}
+
+// advance trains the model.
+func (k *killed) advance(step uint64) {
+	for ; k.step < step; k.step++ {
+		for _, key := range killBatchKeys(k.step + 1) {
+			k.rows[key] = killRow{killValue(key, k.step+1), k.rows[key].count + 1}
+		}
+	}
+}
+
+// promised reads the log: the last snapshot known to be committed, the last
+// begun, and those that must still be there.
+func (k *killed) promised() (done, begun uint64, ids map[uint64]uint64) {
+	k.t.Helper()
+	b, err := os.ReadFile(filepath.Join(k.dir, killLogName))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		k.t.Fatal(err)
+	}
+	ids = map[uint64]uint64{}
+	for line := range bytes.Lines(b) {
+		var id, step uint64
+		switch {
+		case line[len(line)-1] != '\n': // killed within it
+		case scan(line, "begin %d\n", &step):
+			begun = step
+		case scan(line, "done %d %d\n", &id, &step):
+			done, ids[id] = step, step
+		case scan(line, "drop %d\n", &id):
+			delete(ids, id)
+		default:
+			k.t.Fatalf("log line %q", line)
+		}
+	}
+	return done, begun, ids
+}
+
+func scan(line []byte, format string, into ...any) bool {
+	n, err := fmt.Sscanf(string(line), format, into...)
+	return err == nil && n == len(into)
+}
+
+// check compares an open table with the model of a step.
+func (k *killed) check(tab sparsetable.Table, step uint64, want map[uint64]killRow) {
+	k.t.Helper()
+	seen := make(map[uint64]bool, len(want))
+	err := tab.Scan(k.t.Context(), func(key uint64, row []float32) error {
+		if seen[key] {
+			return fmt.Errorf("key %x is there twice", key)
+		}
+		seen[key] = true
+		if have := (killRow{row[0], stressLayout.Stats(row).Count}); have != want[key] {
+			return fmt.Errorf("key %x holds %+v, want %+v", key, have, want[key])
+		}
+		return nil
+	})
+	if err != nil || len(seen) != len(want) {
+		k.t.Fatalf("step %d: %d rows, want %d: %v", step, len(seen), len(want), err)
+	}
+}
+
+// verify opens the table as it was left: it holds committed snapshots alone,
+// all that were reported, and the rows of each.
+func (k *killed) verify() {
+	k.t.Helper()
+	done, begun, promised := k.promised()
+	tab, err := sparsetable.Open(k.t.Context(), killOptions(k.dir))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	infos, err := tab.Snapshots()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	steps := map[uint64]uint64{}
+	newest := uint64(0)
+	for _, info := range infos {
+		if newest, err = strconv.ParseUint(string(info.Record), 10, 64); err != nil {
+			k.t.Fatal(err)
+		}
+		steps[info.ID] = newest
+		if newest >= k.step {
+			k.advance(newest)
+			k.old[newest] = maps.Clone(k.rows)
+		}
+	}
+	if newest < done || newest > begun {
+		k.t.Fatalf("the table is at step %d: %d was committed, %d begun", newest, done, begun)
+	}
+	for id, step := range promised {
+		if have, ok := steps[id]; !ok || have != step {
+			k.t.Fatalf("snapshot %d of step %d is missing, there are %v", id, step, steps)
+		}
+	}
+	k.check(tab, newest, k.rows)
+	if err := tab.Close(); err != nil {
+		k.t.Fatal(err)
+	}
+	if deltas, err := filepath.Glob(filepath.Join(k.dir, "a", "*.delta")); err != nil || len(deltas) > len(infos) {
+		k.t.Fatalf("%d snapshots, but %q, %v", len(infos), deltas, err)
+	}
+	for id, step := range steps {
+		if step == newest {
+			continue
+		}
+		o := killOptions(k.dir)
+		o.SnapshotID, o.ReadOnly = id, true
+		tab, err := sparsetable.Open(k.t.Context(), o)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		k.check(tab, step, k.old[step])
+		if err := tab.Close(); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	kept := slices.Collect(maps.Values(steps))
+	maps.DeleteFunc(k.old, func(step uint64, _ map[uint64]killRow) bool { return !slices.Contains(kept, step) })
+}
+
+// kill runs a child for that long.
+func (k *killed) kill(after time.Duration) {
+	k.t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	cmd := exec.Command(path)
+	cmd.Env = append(os.Environ(), killDirVariable+"="+k.dir)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		k.t.Fatalf("it ended before it was killed: %v\n%s", err, stderr.Bytes())
+	case <-time.After(after):
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		k.t.Fatal(err)
+	}
+	<-ended
+	if code := cmd.ProcessState.ExitCode(); code != -1 {
+		k.t.Fatalf("exit %d\n%s", code, stderr.Bytes())
+	}
+	_ = stdin.Close()
+}
+
+// TestKill kills a process that trains a table on real files, with SIGKILL at
+// random moments, again and again. What the kernel had taken survives it:
+// losing power is what the other tests' devices in memory do.
+func TestKill(t *testing.T) {
+	kills := defaultKills
+	if v := os.Getenv(killsVariable); v != "" {
+		var err error
+		if kills, err = strconv.Atoi(v); err != nil || kills < 1 {
+			t.Fatalf("%s=%q: want a number of at least 1", killsVariable, v)
+		}
+	} else if testing.Short() {
+		kills = 3
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d, %d kills", seed, kills)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	k := &killed{t: t, dir: t.TempDir(), rows: map[uint64]killRow{}, old: map[uint64]map[uint64]killRow{}}
+	for i := range kills {
+		// Some while it opens.
+		delay := time.Duration(rng.Int64N(int64(killMaxDelay)))
+		if i%2 == 0 {
+			delay += killMaxDelay
+		}
+		k.kill(delay)
+		k.verify()
+		t.Logf("kill %d after %v: step %d, %d rows", i, delay, k.step, len(k.rows))
+	}
+	if k.step == 0 && kills > 1 {
+		t.Error("no snapshot was ever committed")
+	}
+}
