@@ -206,6 +206,6 @@
 //     a crash while it was written: the snapshots committed last seem never to
 //     have been. Open then takes an older one, without any (and without
 //     MustExist) an empty table, and deletes the files that it does not have.
-//     With Options.SnapshotID it returns ErrNoSnapshot and deletes nothing:
+//     With Options.SnapshotID it returns ErrNoSnapshot and keeps the rows' files:
 //     callers that know the id should give it.
 package sparsetable
