@@ -22,6 +22,7 @@ import (
 //	changing   whoever inserts rows: Pull, Import, Expire; and Scan, so that
 //	           nobody does
 //	saving     a snapshot until it is written; Import and Expire
+//	compacting whoever empties a file
 //	rewrite    whoever changes buckets and the index, or lets rows leave the
 //	           cache: the background writer, a Pull that needs room, Snapshot
 //	           for the instant at which it fixes the state
@@ -60,6 +61,8 @@ type ssd struct {
 
 	pull pullState // under changing
 
+	compacting sync.Mutex
+
 	rewrite struct {
 		sync.Mutex
 		rewriter
@@ -69,6 +72,10 @@ type ssd struct {
 
 	indexMu sync.RWMutex
 	index   *slots.Index
+
+	// unpaid is how many bytes of buckets were written since space was last
+	// looked at, see keepSpace.
+	unpaid atomic.Int64
 
 	snap atomic.Pointer[snapshotDelta] // collects rows of a snapshot, or nil
 

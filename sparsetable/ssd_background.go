@@ -123,7 +123,7 @@ func (t *ssd) step(ctx context.Context) error {
 		err := t.split()
 		dropped := 0
 		if err == nil {
-			dropped, err = t.evict(int(min(missing, evictBatch)))
+			dropped, err = t.evict(int(min(missing, t.evictStep())))
 		}
 		t.rewrite.Unlock()
 		if err != nil {
@@ -133,14 +133,10 @@ func (t *ssd) step(ctx context.Context) error {
 			break // what is left is pinned
 		}
 		// Space keeps up with writing, however busy that is.
-		if _, err := t.compactOne(ctx); err != nil {
+		if err := t.keepSpace(ctx); err != nil {
 			return err
 		}
 	}
-	for ctx.Err() == nil {
-		if more, err := t.compactOne(ctx); err != nil || !more {
-			return err
-		}
-	}
-	return nil
+	// Space may have become free without a write, with a snapshot.
+	return t.compact(ctx)
 }

@@ -258,6 +258,9 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 		t.rewrite.Lock()
 		err := t.rewriteSlots(list, drop)
 		t.rewrite.Unlock()
+		if err == nil {
+			err = t.keepSpace(ctx)
+		}
 		if err != nil {
 			return rows, tableError(err)
 		}

@@ -14,16 +14,28 @@ const (
 	// roomShare is the part of the cache that a Pull without room frees at
 	// once, so that the next one finds some.
 	roomShare = 64
+	// A step may cost this part of all buckets, but its reads are to keep a
+	// device busy.
+	stepShare    = 16
+	minEvictStep = 256
 )
 
-// makeRoom lets at least one row leave the cache, n if it can.
+// evictStep is how many rows leave the cache before space is looked after. Each
+// may cost a bucket, so that a step adds a small part at most to what a small
+// table takes.
+func (t *ssd) evictStep() int64 {
+	return min(max(int64(t.index.Slots())/stepShare, minEvictStep), evictBatch)
+}
+
+// makeRoom lets at least one row leave the cache, n if it can and if that is
+// no more than a step.
 func (t *ssd) makeRoom(n int) error {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	if err := t.split(); err != nil {
 		return err
 	}
-	want := max(n, int(t.cache.Stats().FitRows/roomShare))
+	want := int(min(max(int64(n), t.cache.Stats().FitRows/roomShare), t.evictStep()))
 	dropped, err := t.evict(want)
 	if st := t.cache.Stats(); err == nil && dropped == 0 && st.Rows >= st.FitRows {
 		err = errNoVictims // else there is room by now

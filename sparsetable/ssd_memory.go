@@ -28,10 +28,14 @@ func (t *ssd) reserve(extra int64) error {
 	if err := t.cache.SetMaxBytes(limit); err != nil {
 		return errNoVictims // not even an empty cache would do
 	}
-	for range maxShrinkSteps {
+	bytes := t.cache.Stats().Bytes
+	for left := maxShrinkSteps; left > 0; left-- {
 		kept, err := t.cache.Shrink()
 		if kept || err != nil {
 			return err
+		}
+		if now := t.cache.Stats().Bytes; now < bytes {
+			bytes, left = now, maxShrinkSteps
 		}
 		_, shift, _ := t.cache.Slabs()
 		dropped, err := t.evict(1 << shift) // as many as a slab has, to move into their places
@@ -45,7 +49,7 @@ func (t *ssd) reserve(extra int64) error {
 	return errNoVictims
 }
 
-// maxShrinkSteps: pinned rows may keep a slab from being emptied however many
+// maxShrinkSteps are the steps without a slab given back: pinned rows may keep a slab from being emptied however many
 // others leave.
 const maxShrinkSteps = 4
 

@@ -211,6 +211,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	if b := t.opts.SSD.DirBudgetBytes; b > 0 {
 		o.FileBytes = max(min(128<<20, b/16/4096*4096), int64(o.BufferBytes))
 	}
+	o.MinFileBytes = t.plan.minFileBytes()
 	if t.plan.readBytes < 8<<20 {
 		o.MergeBytes = -1 // merged reads take more memory than they are long
 	}

@@ -23,7 +23,9 @@ type SSDOptions struct {
 	// LookaheadPasses is how far the policy "lookahead" looks; 0 chooses it
 	// from the budget.
 	LookaheadPasses int
-	// MaxSpaceAmplification bounds the bytes on disk per byte in use; 0 is 2.0.
+	// MaxSpaceAmplification bounds the bytes on disk per byte in use, but for a
+	// few MiB of each directory and for what only snapshots need; 0 is 2.0.
+	// Whoever writes buckets compacts files until it holds.
 	MaxSpaceAmplification float64
 	// DirBudgetBytes bounds each directory; 0 is no limit.
 	DirBudgetBytes int64

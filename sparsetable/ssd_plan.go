@@ -60,6 +60,10 @@ func planSSD(budget int64, l Layout, s SSDOptions, rows int64) ssdPlan {
 	return p
 }
 
+// minFileBytes is the size of a small table's bucket files: several buffers, so
+// that few writes are to a new file.
+func (p *ssdPlan) minFileBytes() int64 { return max(1<<20, 4*int64(p.bufferBytes)) }
+
 func (p *ssdPlan) indexOptions() slots.Options {
 	return slots.Options{FilterBytes: p.filterBytes, TargetRows: p.targetRows}
 }

@@ -300,6 +300,9 @@ func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []
 			if err := t.makeRoom(n - done); err != nil {
 				return fmt.Errorf("sparsetable: make room for %d rows: %w", n-done, err)
 			}
+			if err := t.keepSpace(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

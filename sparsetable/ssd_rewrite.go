@@ -251,6 +251,8 @@ func (t *ssd) writeBucket(slot uint32) (bucketfile.Location, error) {
 		a.Put(key, w.rows[i])
 	}
 	loc, err := a.Commit()
-	w.counts.writtenBytes += int64(loc.Units()) * int64(t.files.Unit())
+	bytes := int64(loc.Units()) * int64(t.files.Unit())
+	w.counts.writtenBytes += bytes
+	t.unpaid.Add(bytes)
 	return loc, err
 }

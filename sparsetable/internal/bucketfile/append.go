@@ -114,7 +114,7 @@ func (d *directory) openBufferLocked(urgent bool) error {
 		return fmt.Errorf("bucketfile: append buffer: %w", err)
 	}
 	f := d.file
-	if f == nil || d.end+int64(len(mem)) > s.opts.FileBytes {
+	if f == nil || d.end+int64(len(mem)) > d.fileLimit() {
 		if f, err = s.newFile(d); err != nil {
 			s.pool.Put(mem)
 			return err
@@ -134,6 +134,16 @@ func (d *directory) openBufferLocked(urgent bool) error {
 	f.pins++
 	s.mu.Unlock()
 	return nil
+}
+
+// filesPerLive is into how many files the live bytes of a directory are divided
+// until these have their full size.
+const filesPerLive = 16
+
+// fileLimit is the size at which the next file is begun.
+func (d *directory) fileLimit() int64 {
+	o := &d.set.opts
+	return min(max(d.live.Load()/filesPerLive, o.MinFileBytes), o.FileBytes)
 }
 
 // newFile makes a file in memory, pinned as the one that d appends to. The
@@ -194,6 +204,7 @@ func (a *Appender) Commit() (Location, error) {
 	defer a.dir.mu.Unlock()
 	s.mu.Lock()
 	b.file.live += int64(units * s.unit)
+	a.dir.live.Add(int64(units * s.unit))
 	b.file.valid = max(b.file.valid, b.base+int64(a.at+units*s.unit))
 	s.mu.Unlock()
 	a.finishLocked(units * s.unit)

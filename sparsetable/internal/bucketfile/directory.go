@@ -15,6 +15,7 @@ type directory struct {
 	dev     blockio.Device
 	budget  int64
 	used    atomic.Int64 // bytes of all files, those being deleted included
+	live    atomic.Int64 // bytes of buckets that were not released
 	running sync.WaitGroup
 	// kick wakes the directory's goroutine; a token in it is never lost.
 	kick chan struct{}

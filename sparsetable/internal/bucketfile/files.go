@@ -114,6 +114,7 @@ func (s *Set) Release(loc Location) error {
 		return fmt.Errorf("bucketfile: release: location %v has %d bytes, file %s has %d live: released twice", loc, n, f.path(), f.live)
 	}
 	f.live -= n
+	f.dir.live.Add(-n)
 	s.dropIfDeadLocked(f)
 	return nil
 }

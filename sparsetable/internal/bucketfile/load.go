@@ -122,6 +122,7 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 		return f.corrupt(0, 0, reason)
 	}
 	f.written.Store(fs.Bytes)
+	d.live.Add(fs.LiveBytes)
 	d.used.Add(f.bytes)
 	return nil
 }

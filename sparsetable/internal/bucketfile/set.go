@@ -35,6 +35,10 @@ type Options struct {
 	// 0 is 128 MiB. Small files are emptied in small steps; 2^24 of them can be
 	// written in a table's life, so 128 MiB is 2 PiB.
 	FileBytes int64
+	// MinFileBytes lets files be smaller than FileBytes, but not than this, as
+	// long as a directory's live buckets take less than 16 of them: what is dead
+	// in the file that is appended to cannot be made use of. 0 is FileBytes.
+	MinFileBytes int64
 	// BufferBytes is the size of an append buffer, a write to the device; 0 is
 	// 1 MiB. It bounds a bucket.
 	BufferBytes int
@@ -88,6 +92,8 @@ func (o *Options) validate(states []State) error {
 	setDefault(&o.ReserveBytes, 64<<20)
 	setDefault(&o.FileBytes, 128<<20)
 	setDefault(&o.UrgentBytes, o.FileBytes)
+	setDefault(&o.MinFileBytes, o.FileBytes)
+	o.MinFileBytes = min(max(o.MinFileBytes, int64(o.BufferBytes)), o.FileBytes)
 	setDefault(&o.BufferBytes, 1<<20)
 	setDefault(&o.Buffers, 3)
 	setDefault(&o.MergeBytes, 8<<10)
@@ -172,6 +178,9 @@ func Open(ctx context.Context, current State, kept []State, opts Options) (*Set,
 	}
 	return s, nil
 }
+
+// UrgentBytes returns the part of each budget that is for urgent appends.
+func (s *Set) UrgentBytes() int64 { return s.opts.UrgentBytes }
 
 // Unit returns the bytes of one unit of a Location.
 func (s *Set) Unit() int { return s.unit }

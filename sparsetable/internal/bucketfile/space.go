@@ -12,6 +12,7 @@ type Space struct {
 	TotalBytes  int64 // headers, padding and dead buckets included
 	LiveBytes   int64 // of buckets that the table refers to
 	HeldBytes   int64 // of files that snapshots hold
+	DyingBytes  int64 // of files whose deletion is under way
 	BudgetBytes int64 // 0: no limit
 }
 
@@ -28,11 +29,13 @@ func (sp Space) Amplification() float64 {
 // under way.
 func (s *Set) Space() (all Space, each []Space) {
 	each = make([]Space, len(s.dirs))
+	counted := make([]int64, len(s.dirs)) // of files that are not being deleted
 	s.mu.Lock()
 	for _, f := range s.mu.files {
 		e := &each[f.dir.index]
 		e.Files++
 		e.LiveBytes += f.live
+		counted[f.dir.index] += f.bytes
 		if f.holders > 0 {
 			e.HeldBytes += f.bytes
 		}
@@ -41,6 +44,7 @@ func (s *Set) Space() (all Space, each []Space) {
 	for i, d := range s.dirs {
 		d.mu.Lock()
 		each[i].TotalBytes = d.used.Load()
+		each[i].DyingBytes = max(0, each[i].TotalBytes-counted[i])
 		if d.filled != nil {
 			each[i].TotalBytes += int64(d.filled.used)
 		}
@@ -50,6 +54,7 @@ func (s *Set) Space() (all Space, each []Space) {
 		all.TotalBytes += each[i].TotalBytes
 		all.LiveBytes += each[i].LiveBytes
 		all.HeldBytes += each[i].HeldBytes
+		all.DyingBytes += each[i].DyingBytes
 		all.BudgetBytes += each[i].BudgetBytes
 	}
 	return all, each
