@@ -8,19 +8,27 @@ import (
 	"fmt"
 
 	"aibox/sparsetable"
+	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 )
+
+// networkTensors are the dense parameters and buffers of m. They share memory
+// with it.
+func networkTensors(m *model.Model) []modeldir.Tensor {
+	var out []modeldir.Tensor
+	for _, p := range m.Params() {
+		out = append(out, modeldir.Tensor{Name: paramPrefix + p.Name, Shape: p.Shape, Data: p.Data})
+	}
+	for _, p := range m.Buffers() {
+		out = append(out, modeldir.Tensor{Name: bufferPrefix + p.Name, Shape: p.Shape, Data: p.Data})
+	}
+	return out
+}
 
 // tensors are the dense parameters, buffers and optimizer state of now. They
 // share memory with the model.
 func (r *run) tensors() []modeldir.Tensor {
-	var out []modeldir.Tensor
-	for _, p := range r.model.Params() {
-		out = append(out, modeldir.Tensor{Name: paramPrefix + p.Name, Shape: p.Shape, Data: p.Data})
-	}
-	for _, p := range r.model.Buffers() {
-		out = append(out, modeldir.Tensor{Name: bufferPrefix + p.Name, Shape: p.Shape, Data: p.Data})
-	}
+	out := networkTensors(r.model)
 	for _, s := range r.dense.State() {
 		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
 	}

@@ -60,14 +60,7 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 	if err != nil {
 		return nil, err
 	}
-	var want []modeldir.Tensor
-	for _, p := range m.Params() {
-		want = append(want, modeldir.Tensor{Name: paramPrefix + p.Name, Data: p.Data})
-	}
-	for _, p := range m.Buffers() {
-		want = append(want, modeldir.Tensor{Name: bufferPrefix + p.Name, Data: p.Data})
-	}
-	if err := loadTensors(want, saved.Dense); err != nil {
+	if err := loadTensors(networkTensors(m), saved.Dense); err != nil {
 		return nil, l.mismatch(set, err)
 	}
 	if l.table, err = saved.OpenTable(ctx); err != nil {
