@@ -224,6 +224,29 @@ func (t *memory) leave() {
 	}
 }
 
+// hold enters a table and takes its locks, in order. release gives everything
+// back; after an error nothing is held.
+func hold(ctx context.Context, enter func() error, leave func(), locks ...chan struct{}) (release func(), err error) {
+	if err := enter(); err != nil {
+		return nil, err
+	}
+	held := 0
+	release = func() {
+		for i := held - 1; i >= 0; i-- {
+			<-locks[i]
+		}
+		leave()
+	}
+	for _, l := range locks {
+		if err := acquire(ctx, l); err != nil {
+			release()
+			return nil, err
+		}
+		held++
+	}
+	return release, nil
+}
+
 // acquire takes one of the table's locks of one place.
 func acquire(ctx context.Context, lock chan struct{}) error {
 	if err := ctx.Err(); err != nil {

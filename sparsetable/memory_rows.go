@@ -53,22 +53,8 @@ func (t *memory) change(ctx context.Context) (end func(), err error) {
 	if t.readOnly {
 		return nil, ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if end, err = hold(ctx, t.enter, t.leave, t.changing, t.saving); err != nil {
 		return nil, err
-	}
-	if err := acquire(ctx, t.changing); err != nil {
-		t.leave()
-		return nil, err
-	}
-	if err := acquire(ctx, t.saving); err != nil {
-		<-t.changing
-		t.leave()
-		return nil, err
-	}
-	end = func() {
-		<-t.saving
-		<-t.changing
-		t.leave()
 	}
 	t.mu.Lock()
 	n := len(t.mu.live)
