@@ -1,6 +1,11 @@
 package reader
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"aibox/reader/source"
+)
 
 // Format is how rows are written in a file.
 type Format uint8
@@ -24,6 +29,29 @@ func (f Format) String() string {
 		return formatNames[f]
 	}
 	return fmt.Sprintf("Format(%d)", uint8(f))
+}
+
+// FormatOf tells a file's format by its extension, that of a compression
+// apart: the name of a format, or .svm or .ffm. ok is false where it tells
+// nothing.
+func FormatOf(file string) (format Format, ok bool) {
+	base := strings.ToLower(file)
+	if i := strings.LastIndexByte(base, '.'); i >= 0 && source.CompressionOf(base) != source.NoCompression {
+		base = base[:i]
+	}
+	i := strings.LastIndexByte(base, '.')
+	if i < 0 {
+		return 0, false
+	}
+	ext := base[i+1:]
+	switch ext {
+	case "svm":
+		ext = "libsvm"
+	case "ffm":
+		ext = "libffm"
+	}
+	format, err := ParseFormat(ext)
+	return format, err == nil
 }
 
 // ParseFormat returns the format of that name: criteo, csv, tsv, libsvm, libffm

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"aibox/internal/kernel"
 	"aibox/reader"
-	"aibox/reader/source"
 )
 
 // PredictOptions say what Predict reads and writes.
@@ -54,17 +52,9 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 	s.Columns = append(s.Columns,
 		reader.Column{Name: labelColumn, Role: reader.RoleLabel},
 		reader.Column{Name: predictionColumn, Role: reader.RoleDense})
-	base := strings.ToLower(name)
-	if i := strings.LastIndexByte(base, '.'); i >= 0 && source.CompressionOf(base) != source.NoCompression {
-		base = base[:i]
-	}
-	switch {
-	case strings.HasSuffix(base, ".csv"):
-		return reader.FormatCSV, s, nil
-	case strings.HasSuffix(base, ".tsv"):
-		return reader.FormatTSV, s, nil
-	case strings.HasSuffix(base, ".parquet"):
-		return reader.FormatParquet, s, nil
+	switch f, _ := reader.FormatOf(name); f {
+	case reader.FormatCSV, reader.FormatTSV, reader.FormatParquet:
+		return f, s, nil
 	}
 	return 0, s, fmt.Errorf("output %s: want a name that ends in .csv, .tsv or .parquet (text also compressed: .csv.gz, .csv.zst)", name)
 }

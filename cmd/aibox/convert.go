@@ -9,7 +9,6 @@ import (
 
 	"aibox/configs"
 	"aibox/reader"
-	"aibox/reader/source"
 	"aibox/trainer"
 )
 
@@ -245,18 +244,8 @@ func formatOf(name, file, flag string) (reader.Format, error) {
 		}
 		return f, nil
 	}
-	base := strings.ToLower(file)
-	if i := strings.LastIndexByte(base, '.'); i >= 0 && source.CompressionOf(base) != source.NoCompression {
-		base = base[:i]
-	}
-	i := strings.LastIndexByte(base, '.')
-	aliases := map[string]string{"svm": "libsvm", "ffm": "libffm"}
-	ext := base[i+1:]
-	if a := aliases[ext]; a != "" {
-		ext = a
-	}
-	f, err := reader.ParseFormat(ext)
-	if err != nil || i < 0 {
+	f, ok := reader.FormatOf(file)
+	if !ok {
 		if flag == "" {
 			return 0, usageErrorf("the format of %s cannot be told from its name: want .csv, .tsv or .parquet", file)
 		}
