@@ -9,10 +9,11 @@ LDFLAGS   := -X main.version=$(VERSION)
 # Whole-suite limit: the cluster tests start JVMs.
 TEST_TIMEOUT ?= 30m
 
-# How often "make stress" kills.
+# How often "make stress" kills, and how many random sequences it runs.
 KILLS ?= 200
+SEEDS ?= 3000
 
-.PHONY: help build demo test race stress bench bench-table lint tools clean
+.PHONY: help build demo test race invariants stress bench bench-table lint tools clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +33,12 @@ test: ## run every test (HDFS and Kerberos tests run where Java, Maven and a KDC
 race: ## run every test under the race detector
 	$(GO) test -race -short -timeout $(TEST_TIMEOUT) $(PKGS)
 
-stress: ## kill -9 a process that trains a table on SSD KILLS times (200), check it each time
-	AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout $(TEST_TIMEOUT) ./sparsetable
+invariants: ## test the sparse table with its expensive checks compiled in
+	$(GO) test -short -tags invariants -timeout $(TEST_TIMEOUT) ./sparsetable/...
+
+stress: ## tables of both kinds: SEEDS random sequences (3000), every operation failing, KILLS kills -9 (200), of the program too
+	AIBOX_TEST_FAULTS=every AIBOX_TEST_KILLS=$(KILLS) AIBOX_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -run '^(TestKill|TestMemory|TestSSDRandom|TestSSDFaults|TestSSDStress|TestFlips|TestSSDRestoreRaces|TestSSDImportFails|TestSSDImportCrash)$$' -v -timeout 3h ./sparsetable
+	AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout 3h ./cmd/aibox
 
 bench: ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)

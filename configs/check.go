@@ -100,6 +100,18 @@ func (l *loader) checkOutput() {
 	if _, given := l.given["output.tensorboard"]; given {
 		local("output.tensorboard", j.Output.TensorBoard)
 	}
+	for i, dir := range j.SparseTable.Dirs {
+		p := fmt.Sprintf("sparse_table.dirs[%d]", i)
+		switch {
+		case !l.sound(p):
+		case dir == "":
+			l.faultAt(p, "is empty; name a directory")
+		case slices.ContainsFunc(j.SparseTable.Dirs[:i], func(d string) bool { return d != "" && path.Clean(d) == path.Clean(dir) }):
+			l.faultAt(p, "%s is given twice; every directory is to be on an SSD of its own", quote(dir))
+		default:
+			local(p, dir)
+		}
+	}
 	if w := j.Training.WarmStart; w != "" && l.sound("output.model_dir", "training.warm_start") && path.Clean(w) == path.Clean(j.Output.ModelDir) {
 		l.faultAt("training.warm_start", "is the same directory as output.model_dir: training would overwrite the model it starts from; use another one, for example with {{date}} in its name")
 	}

@@ -179,9 +179,20 @@ type EarlyStopping struct {
 
 // SparseTable configures the embedding table.
 type SparseTable struct {
-	Kind        string    `yaml:"kind"`         // memory, ssd
-	CachePolicy string    `yaml:"cache_policy"` // of kind ssd
-	MemoryBytes Bytes     `yaml:"memory_bytes"` // hard limit for rows, index and pinned sets; 0: none
+	Kind        string `yaml:"kind"`         // memory, ssd
+	MemoryBytes Bytes  `yaml:"memory_bytes"` // hard limit for rows, index and pinned sets; 0: none
+
+	// Of kind ssd.
+	Dirs                  []string `yaml:"dirs"` // one per SSD; empty: in the model directory
+	CachePolicy           string   `yaml:"cache_policy"`
+	LookaheadPasses       int      `yaml:"lookahead_passes"`        // 0: chosen from the budget
+	DirBudgetBytes        Bytes    `yaml:"dir_budget_bytes"`        // of each directory; 0: no limit
+	MaxSpaceAmplification float64  `yaml:"max_space_amplification"` // bytes on disk per byte in use
+	HotBytes              Bytes    `yaml:"hot_bytes"`               // of clean rows that a snapshot saves; 0: chosen; -1: none
+	DirectIO              string   `yaml:"direct_io"`               // auto, on, off
+	QueueDepth            int      `yaml:"queue_depth"`             // 0: chosen
+
+	ValueFormat string    `yaml:"value_format"` // of embeddings: float32, float16, bfloat16
 	InitStddev  *float64  `yaml:"init_stddev"`  // of new rows
 	ShowDecay   float64   `yaml:"show_decay"`   // factor per day on show and click
 	Admission   Admission `yaml:"admission"`
@@ -202,8 +213,9 @@ type Expiry struct {
 // Pipeline sizes the stages. Nothing here changes the model.
 type Pipeline struct {
 	BatchesPerPass int   `yaml:"batches_per_pass"`
-	ReadQueue      int   `yaml:"read_queue"` // passes waiting between RE and ST
-	PullQueue      int   `yaml:"pull_queue"` // passes waiting between ST and EL+JL
+	ReadQueue      int   `yaml:"read_queue"`       // passes waiting between RE and ST
+	ReadAheadBytes Bytes `yaml:"read_ahead_bytes"` // of passes waiting beyond ReadQueue, where the table looks ahead
+	PullQueue      int   `yaml:"pull_queue"`       // passes waiting between ST and EL+JL
 	ReaderThreads  int   `yaml:"reader_threads"`
 	ComputeThreads int   `yaml:"compute_threads"`
 	ChunkBytes     Bytes `yaml:"chunk_bytes"` // byte range that one reader thread takes at a time

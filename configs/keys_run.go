@@ -16,13 +16,37 @@ var trainingKeys = []Key{
 		Meaning: "Directory of an earlier model to start from. Fields and towers may have been added since. Empty: a new model."},
 }
 
+// onSSD is the condition of keys that tables in memory do not use.
+var onSSD = []When{{Path: "sparse_table.kind", In: []string{"ssd"}}}
+
+// lookingAhead is the condition of keys that only the policy lookahead uses.
+var lookingAhead = []When{onSSD[0], {Path: "sparse_table.cache_policy", In: []string{"lookahead"}}}
+
 var tableKeys = []Key{
 	{Path: "sparse_table.kind", Default: "memory", Values: []string{"memory", "ssd"}, Tuning: true,
-		Meaning: "memory: all rows in memory. ssd: rows in files of the model directory, those in use in memory."},
-	{Path: "sparse_table.cache_policy", Default: "lookahead", Values: []string{"lookahead", "history", "lru_lfu"}, Tuning: true,
-		Meaning: "Of kind ssd: which rows stay in memory. lookahead: those that the next passes need, then the most used; history, lru_lfu: the most used, with and without what was counted before they last left."},
+		Meaning: "memory: all rows in memory. ssd: rows in files, those in use in memory; then there are further keys: dirs, cache_policy, lookahead_passes, dir_budget_bytes, max_space_amplification, hot_bytes, direct_io, queue_depth."},
 	{Path: "sparse_table.memory_bytes", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0: none, for kind ssd 256 MiB."},
+	{Path: "sparse_table.dirs", Template: true, Tuning: true, When: onSSD,
+		DefaultNote: "the model directory", DefaultFrom: func(scope) string { return "[]" },
+		Meaning: "Directories for the table's files, one per SSD: rows are spread over them, and read from all at once. Each training run makes a directory of its own in each; those of a model that was replaced are deleted. They belong to the model, which cannot be used without them."},
+	{Path: "sparse_table.cache_policy", Default: "lookahead", Values: []string{"lookahead", "history", "lru_lfu"}, Tuning: true, When: onSSD,
+		Meaning: "Which rows stay in memory. lookahead: those that the next passes need, then the most used; history, lru_lfu: the most used, with and without what was counted before they last left."},
+	{Path: "sparse_table.lookahead_passes", Default: "0", Range: "[0,100000]", Tuning: true,
+		When:    lookingAhead,
+		Meaning: "How many passes ahead the policy lookahead looks. 0: as many as an eighth of the cache can describe, 50 at most, or 100 where that leaves room to note what is missing. Fewer where the rows that they need do not fit the cache, or pipeline.read_ahead_bytes holds fewer."},
+	{Path: "sparse_table.dir_budget_bytes", Default: "0", Range: "[0,inf)", Tuning: true, When: onSSD,
+		Meaning: "Hard limit of what the table takes in each directory. 0: what the file system has."},
+	{Path: "sparse_table.max_space_amplification", Default: "2", Range: "[1.1,1000]", Tuning: true, When: onSSD,
+		Meaning: "Bytes on disk per byte in use, beyond which files are compacted. Lower takes less space, higher writes less."},
+	{Path: "sparse_table.hot_bytes", Default: "0", Range: "[-1,inf)", Tuning: true, When: onSSD,
+		Meaning: "Of the rows in memory that are in files already, those used most are saved along with the others, as far as they take so much in each snapshot, so that the next run finds them in memory. 0: a quarter of memory_bytes, at most 1GiB; -1: none. A disk with less than 256MiB left gets none of them."},
+	{Path: "sparse_table.direct_io", Default: "auto", Values: []string{"auto", "on", "off"}, Tuning: true, When: onSSD,
+		Meaning: "Whether reads and writes bypass the page cache. auto: where the file system can; on: or the job fails; off: no, then the system's page cache takes memory beside memory_bytes."},
+	{Path: "sparse_table.queue_depth", Default: "0", Range: "[0,4096]", Tuning: true, When: onSSD,
+		Meaning: "Reads that a directory's device is given at once. 0: 256."},
+	{Path: "sparse_table.value_format", Default: "float32", Values: []string{"float32", "float16", "bfloat16"}, Tuning: true,
+		Meaning: "How embeddings are kept. float16, bfloat16: in half the space, rounded at random but reproducibly, so that small updates are not lost; the state of the row optimizer stays float32."},
 	{Path: "sparse_table.init_stddev", Default: "0.01", Range: "[0,10]",
 		Meaning: "Standard deviation of the embeddings of new rows, which are a function of seed and key."},
 	{Path: "sparse_table.show_decay", Default: "0.98", Range: "(0,1]", Tuning: true,
@@ -41,9 +65,11 @@ var runKeys = []Key{
 	{Path: "pipeline.batches_per_pass", Default: "16", Range: "[1,65536]",
 		Meaning: "Mini-batches per pass, the unit in which rows are pulled and pinned."},
 	{Path: "pipeline.read_queue", Default: "2", Range: "[1,1024]",
-		Meaning: "Passes that may wait between reading and the table."},
+		Meaning: "Passes that may wait between reading and the table; more where the table looks ahead, see read_ahead_bytes."},
+	{Path: "pipeline.read_ahead_bytes", Default: "256MiB", Range: "[0,inf)", Tuning: true, When: lookingAhead,
+		Meaning: "Memory for passes that wait between reading and the table, so that it knows what the next ones will need. It bounds how far the table looks ahead, but read_queue passes wait however large they are. 0: no more than those."},
 	{Path: "pipeline.pull_queue", Default: "2", Range: "[1,1024]",
-		Meaning: "Passes that may wait between the table and training; their rows are pinned."},
+		Meaning: "Passes that may wait between the table and training; their rows are pinned. Fewer wait where sparse_table.memory_bytes does not hold them."},
 	{Path: "pipeline.reader_threads", Default: "0", Range: "[0,4096]",
 		Meaning: "Threads that decode. 0: one per core."},
 	{Path: "pipeline.compute_threads", Default: "0", Range: "[0,4096]",

@@ -119,14 +119,14 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // meter averages the length of a queue over time. Both ends tick it after
 // every change.
 type meter struct {
-	length   func() int
-	capacity int
+	length func() int
 
-	mu      sync.Mutex
-	started time.Time
-	last    time.Time
-	present int
-	area    float64 // length integrated over seconds, up to last
+	mu       sync.Mutex
+	capacity int
+	started  time.Time
+	last     time.Time
+	present  int
+	area     float64 // length integrated over seconds, up to last
 }
 
 func (m *meter) start(now time.Time) {
@@ -139,6 +139,12 @@ func (m *meter) tick(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tickLocked(now)
+}
+
+func (m *meter) setCapacity(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.capacity = n
 }
 
 func (m *meter) tickLocked(now time.Time) {

@@ -10,6 +10,9 @@
 // A stage stalls when the queue behind it is full. Build the line with Source,
 // Map and Sink, then call Run, once.
 //
+// With Output.RunAhead a source goes further than the queue's depth, as far as
+// somebody asks for and a number of bytes allows.
+//
 // # How a run ends
 //
 // When the source returns nil, the stages behind it work off what is queued

@@ -13,6 +13,7 @@ type Output[T any] struct {
 	from  *stage
 	queue chan T
 	meter *meter
+	ahead *ahead[T] // nil: no further than the queue's depth
 
 	dropping sync.Mutex // held while onDrop runs
 	onDrop   func(T)
@@ -37,7 +38,7 @@ func Source[T any](p *Pipeline, name string, fn func(ctx context.Context, emit f
 		s.clock.begin(time.Now())
 		err := fn(ctx, func(v T) error {
 			s.clock.item(time.Now())
-			if !o.send(ctx, v) {
+			if !o.send(ctx, v) || !o.wait(ctx) {
 				cut = true
 				return context.Cause(ctx)
 			}
@@ -96,7 +97,7 @@ func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(con
 		panic(fmt.Sprintf("pipeline: stages %s and another both consume the output of %s", s.name, in.from.name))
 	}
 	in.from.consumed = true
-	in.queue = make(chan I, depth)
+	in.queue = make(chan I, in.queueFor(depth))
 	in.meter = &meter{length: func() int { return len(in.queue) }, capacity: depth}
 	s.meter = in.meter
 	s.body = func(ctx context.Context) error {
@@ -119,6 +120,9 @@ func (o *Output[T]) send(ctx context.Context, v T) bool {
 	if ctx.Err() != nil {
 		o.drop(v)
 		return false
+	}
+	if o.ahead != nil {
+		o.ahead.put(v)
 	}
 	select {
 	case o.queue <- v: // the common case needs no clock
@@ -155,6 +159,9 @@ func (o *Output[T]) receive(ctx context.Context, c *clock) (v T, ok bool, err er
 	}
 	if !ok {
 		return v, false, nil
+	}
+	if o.ahead != nil {
+		o.ahead.take(v)
 	}
 	o.meter.tick(time.Now())
 	if ctx.Err() != nil { // select picks at random when both are ready

@@ -1,5 +1,7 @@
 package reader
 
+import "unsafe"
+
 // Pass is a fixed number of consecutive mini-batches (AIBox §3), the unit in
 // which work moves through the pipeline. A Pass is immutable once emitted and
 // owned by the receiver.
@@ -33,3 +35,19 @@ type Batch struct {
 
 // Features is the number of sparse feature occurrences in the mini-batch.
 func (b *Batch) Features() int { return len(b.Index) }
+
+// MemoryBytes is what a pass takes in memory.
+func (p *Pass) MemoryBytes() int64 {
+	n := int64(unsafe.Sizeof(*p)) + 8*int64(cap(p.Keys)) + int64(cap(p.Batches))*int64(unsafe.Sizeof(Batch{}))
+	for i := range p.Batches {
+		b := &p.Batches[i]
+		n += 4*int64(cap(b.Labels)+cap(b.Weights)+cap(b.Dense)+cap(b.Offsets)+cap(b.Index)+cap(b.BagWeights)+cap(b.Rows)) + 8*int64(cap(b.Groups))
+		for _, texts := range b.Columns {
+			n += int64(unsafe.Sizeof("")) * int64(cap(texts))
+			for _, s := range texts {
+				n += int64(len(s))
+			}
+		}
+	}
+	return n
+}

@@ -13,9 +13,9 @@ import (
 //
 //	sum    = sum over rows of SHA-256(key, words of the row), as
 //	         little-endian numbers of 256 bits, modulo 2^256
-//	Digest = SHA-256("aiboxrow", valueDim, stateDim uint32, rows uint64, sum)
+//	Digest = SHA-256("aiboxrow", values, stateDim uint32, rows uint64, sum)
 //
-// All integers are little-endian. Rows must not be updated meanwhile.
+// where values is valueDim with the value format in the upper 8 bits. All integers are little-endian. Rows must not be updated meanwhile.
 func Digest(ctx context.Context, t Table) ([32]byte, error) {
 	l := t.Layout()
 	var sum [4]uint64
@@ -35,7 +35,7 @@ func Digest(ctx context.Context, t Table) ([32]byte, error) {
 		return [32]byte{}, err
 	}
 	b := []byte(snapshotMagic)
-	b = binary.LittleEndian.AppendUint32(b, uint32(l.ValueDim))
+	b = binary.LittleEndian.AppendUint32(b, packValues(l))
 	b = binary.LittleEndian.AppendUint32(b, uint32(l.StateDim))
 	b = binary.LittleEndian.AppendUint64(b, rows)
 	for _, s := range sum {

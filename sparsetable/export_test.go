@@ -2,10 +2,12 @@ package sparsetable
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/bucketfile"
 )
 
 // OpenSSDOn opens a table of KindSSD on devices and a file system of a test's
@@ -23,5 +25,107 @@ func OpenSSDOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.
 func SmallestSSD(l Layout, s SSDOptions, resident int64) int64 {
 	o := Options{Dir: "/table", SSD: s}
 	o.ensureSSDDefaults()
-	return smallestSSD(l, o.SSD, 0, resident, 0)
+	return smallestSSD(l, 512, o.SSD, load{resident: resident})
+}
+
+// VerifyTampered verifies a table of KindSSD just opened, after its index was
+// made wrong for the first slot with a bucket.
+func VerifyTampered(ctx context.Context, tab Table, how string) (faults []Fault, slot uint32, err error) {
+	t := tab.(*ssd)
+	x := t.index
+	for x.Location(slot) == 0 {
+		slot++
+	}
+	loc := x.Location(slot)
+	switch how {
+	case "filter":
+		x.ResetFilter(slot)
+	case "location":
+		other := slot + 1
+		for x.Location(other) == 0 {
+			other++
+		}
+		x.Set(slot, x.Location(other))
+	case "no bucket":
+		x.Set(slot, 0)
+	case "live bytes":
+		err = t.files.Release(bucketfile.Location(loc))
+	case "sums":
+		x.Set(slot, 0)
+	default:
+		err = fmt.Errorf("how to be %s?", how)
+	}
+	if err != nil {
+		return nil, slot, err
+	}
+	v := &verifier{fault: func(f Fault) { faults = append(faults, f) }, progress: func(Verification) {}}
+	err = v.table(ctx, t)
+	return faults, slot, err
+}
+
+// WaitRestored waits until no more rows of the snapshot that t was opened with
+// come into memory.
+func WaitRestored(t Table) { <-t.(*ssd).restored }
+
+// StopBackground ends what a table of KindSSD does by itself, between its callers'
+// calls.
+func StopBackground(tab Table) {
+	t := tab.(*ssd)
+	t.stop()
+	t.stopped.Wait()
+}
+
+// DirtyInSnapshot is how many rows a snapshot of a table of KindSSD has outside of
+// buckets.
+func DirtyInSnapshot(t Table, id uint64) (int64, error) {
+	s, err := t.(*ssd).catalog.Snapshot(id)
+	return s.Counters[counterDirtyRows], err
+}
+
+// SetBulk makes imports of a table of KindSSD large ones from that many rows on,
+// with that much memory for it and writes to the spool of minBlock bytes; 0
+// leaves what is.
+func SetBulk(t Table, smallRows, arenaBytes int64, minBlock int) {
+	b := &t.(*ssd).bulk
+	if smallRows > 0 {
+		b.smallRows = smallRows
+	}
+	if arenaBytes > 0 {
+		b.arenaBytes = arenaBytes
+	}
+	if minBlock > 0 {
+		b.minBlock = minBlock
+	}
+}
+
+// CheckIndex compares the bucket files' counts with the index.
+func CheckIndex(t Table) error {
+	s := t.(*ssd)
+	s.rewrite.Lock()
+	defer s.rewrite.Unlock()
+	return s.files.CheckLive(s.locations)
+}
+
+// Space is what the bucket files take that are not being deleted, what is in use of
+// that, and what MaxSpaceAmplification leaves out of account.
+func Space(tab Table) (total, live, slack int64) {
+	t := tab.(*ssd)
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	all, _ := t.files.Space()
+	return all.TotalBytes - all.DyingBytes, all.LiveBytes, t.spaceSlack() * int64(len(t.devices))
+}
+
+// Buckets calls fn with the path of the file and the extent of each bucket in
+// use, in bytes.
+func Buckets(tab Table, fn func(path string, from, to int64, slot uint32)) {
+	t := tab.(*ssd)
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	unit := int64(t.files.Unit())
+	for slot := range t.index.Slots() {
+		if l := bucketfile.Location(t.index.Location(slot)); l != 0 {
+			fn(t.files.Path(l.File()), l.Offset()*unit, (l.Offset()+int64(l.Units()))*unit, slot)
+		}
+	}
 }

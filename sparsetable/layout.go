@@ -3,14 +3,16 @@ package sparsetable
 import (
 	"fmt"
 	"math"
+
+	"aibox/internal/half"
 )
 
 // Layout is the fixed shape of every row of a table, in 32-bit words:
 //
-//	0            ValueDim       ValueDim+StateDim      +1      +2        +3
+//	0            V              V+StateDim             +1      +2        +3
 //	+------------+--------------+----------------------+-------+---------+--------+
 //	| values     | state        | show                 | click | lastSeen| count  |
-//	| float32 x  | float32 x    | float32              | f32   | uint32  | uint32 |
+//	| V words    | float32 x    | float32              | f32   | uint32  | uint32 |
 //	+------------+--------------+----------------------+-------+---------+--------+
 //
 // values is the learned embedding (for models with a linear part its weight
@@ -18,37 +20,98 @@ import (
 // counts of impressions and clicks, lastSeen is the day the row was last
 // trained, count the number of examples that referenced it, saturating.
 //
+// Format says how the values are written. V is ValueDim for float32, and half
+// of that, rounded up, for the 16-bit formats, which stand two to a word: value
+// 2w in the low half of word w, 2w+1 in the high one. With an odd ValueDim the
+// high half of the last word is zero. Any ValueDim is possible in every format.
+//
 // A row whose count is zero was created by Pull but never trained: it is a
 // placeholder, and neither Scan nor Snapshot shows it. So how far pulls run
 // ahead of training leaves no trace in the model.
 type Layout struct {
-	ValueDim int `json:"value_dim"`
-	StateDim int `json:"state_dim"`
+	ValueDim int         `json:"value_dim"`
+	StateDim int         `json:"state_dim"`
+	Format   ValueFormat `json:"value_format"`
 }
 
 // statWords is the number of 32-bit words behind values and state.
 const statWords = 4
 
+// maxWords bounds a row.
+const maxWords = 1 << 16
+
+// valueWords is the number of words that the values take.
+func (l Layout) valueWords() int {
+	if l.Format == Float32 {
+		return l.ValueDim
+	}
+	return half.Words(l.ValueDim)
+}
+
 // Words is the length of a row in 32-bit words.
-func (l Layout) Words() int { return l.ValueDim + l.StateDim + statWords }
+func (l Layout) Words() int { return l.valueWords() + l.StateDim + statWords }
 
 // Bytes is the length of a row in bytes, its key not included.
 func (l Layout) Bytes() int { return 4 * l.Words() }
 
 // Validate reports a layout that no table can hold.
 func (l Layout) Validate() error {
-	if l.ValueDim < 1 || l.StateDim < 0 || l.Words() > 1<<16 {
-		return fmt.Errorf("sparsetable: layout with %d values and %d state words: want at least 1 and 0, at most %d in all", l.ValueDim, l.StateDim, 1<<16-statWords)
+	if l.Format >= valueFormats {
+		return fmt.Errorf("sparsetable: unknown value format %d", l.Format)
+	}
+	if l.ValueDim < 1 || l.StateDim < 0 || l.StateDim > maxWords || l.ValueDim > 2*maxWords || l.Words() > maxWords {
+		return fmt.Errorf("sparsetable: layout with %v: want at least 1 value and 0 words of state, at most %d words in all", l, maxWords-statWords)
 	}
 	return nil
 }
 
-// Values returns the learned part of row, which has length Words().
-func (l Layout) Values(row []float32) []float32 { return row[:l.ValueDim:l.ValueDim] }
+// String describes the layout in words.
+func (l Layout) String() string {
+	return fmt.Sprintf("%d %v values and %d words of state", l.ValueDim, l.Format, l.StateDim)
+}
 
-// State returns the optimizer's part of row.
+// Values returns the learned part of row, which has length Words(), to be read
+// and written. REQUIRES: Format is Float32. LoadValues and StoreValues do for
+// every format.
+func (l Layout) Values(row []float32) []float32 {
+	if l.Format != Float32 {
+		panic("sparsetable: Layout.Values of 16-bit values")
+	}
+	return row[:l.ValueDim:l.ValueDim]
+}
+
+// LoadValues copies the learned part of row, which has length Words(), into
+// dst, of length ValueDim, as float32.
+func (l Layout) LoadValues(dst, row []float32) {
+	switch l.Format {
+	case Float16:
+		half.UnpackFloat16(dst[:l.ValueDim], row[:l.valueWords()])
+	case BFloat16:
+		half.UnpackBFloat16(dst[:l.ValueDim], row[:l.valueWords()])
+	default:
+		copy(dst[:l.ValueDim], row)
+	}
+}
+
+// StoreValues makes src, of length ValueDim, the learned part of the row of
+// key, which has length Words(). In a 16-bit format it rounds stochastically
+// with the random bits that r has for key; what LoadValues returned is stored as
+// it was. Float32 does not look at key and r.
+func (l Layout) StoreValues(row, src []float32, key uint64, r Rounding) {
+	switch l.Format {
+	case Float16:
+		half.PackFloat16(row[:l.valueWords()], src[:l.ValueDim], r.bits.Bits(key))
+	case BFloat16:
+		half.PackBFloat16(row[:l.valueWords()], src[:l.ValueDim], r.bits.Bits(key))
+	default:
+		copy(row, src[:l.ValueDim])
+	}
+}
+
+// State returns the optimizer's part of row, which has length Words().
 func (l Layout) State(row []float32) []float32 {
-	return row[l.ValueDim : l.ValueDim+l.StateDim : l.ValueDim+l.StateDim]
+	end := len(row) - statWords
+	return row[end-l.StateDim : end : end]
 }
 
 // RowStats are the statistics kept with a row.
@@ -58,14 +121,14 @@ type RowStats struct {
 	Count       uint32 // examples that referenced the row, saturating; 0 marks a placeholder
 }
 
-// Stats reads the statistics of row.
+// Stats reads the statistics of row, which has length Words().
 func (l Layout) Stats(row []float32) RowStats {
-	s := row[l.ValueDim+l.StateDim:]
+	s := row[len(row)-statWords:]
 	return RowStats{Show: s[0], Click: s[1], LastSeen: math.Float32bits(s[2]), Count: math.Float32bits(s[3])}
 }
 
-// SetStats writes the statistics of row.
+// SetStats writes the statistics of row, which has length Words().
 func (l Layout) SetStats(row []float32, st RowStats) {
-	s := row[l.ValueDim+l.StateDim:]
+	s := row[len(row)-statWords:]
 	s[0], s[1], s[2], s[3] = st.Show, st.Click, math.Float32frombits(st.LastSeen), math.Float32frombits(st.Count)
 }

@@ -129,8 +129,7 @@ func openMemory(ctx context.Context, o Options) (Table, error) {
 	}
 	if src != nil {
 		if o.Layout != (Layout{}) && o.Layout != src.info.Layout {
-			err := fmt.Errorf("sparsetable: snapshot %d has layout %+v, asked for is %+v", src.info.ID, src.info.Layout, o.Layout)
-			return nil, errors.Join(err, src.f.Close())
+			return nil, errors.Join(&LayoutError{Dir: o.Dir, Have: src.info.Layout, Want: o.Layout}, src.f.Close())
 		}
 		t.layout = src.info.Layout
 	}
@@ -264,7 +263,13 @@ func acquire(ctx context.Context, lock chan struct{}) error {
 func (t *memory) Layout() Layout { return t.layout }
 
 // Announce implements Table; rows in memory need no lookahead.
-func (t *memory) Announce(int64, []uint64) {}
+func (t *memory) Announce([]uint64) {}
+
+// ForgetAnnounced implements Table.
+func (t *memory) ForgetAnnounced() {}
+
+// Lookahead implements Table.
+func (t *memory) Lookahead(int) int { return 0 }
 
 // Stats implements Table.
 func (t *memory) Stats() Stats {

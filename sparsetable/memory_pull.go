@@ -43,6 +43,7 @@ func (t *memory) Pull(ctx context.Context, keys []uint64, mode PullMode) (*Worki
 	defer t.mu.Unlock()
 	ws.slabs = t.mu.slabs.rows
 	st := &t.mu.stats
+	st.Pulls++
 	st.Lookups += int64(len(keys))
 	st.Hits += int64(len(keys)) - missing
 	if mode == PullCreate {

@@ -98,10 +98,15 @@ func Open(ctx context.Context, o Options) (Table, error) {
 // CorruptionError reports damage in a file.
 type CorruptionError struct {
 	File   string
-	Offset int64 // of the damaged part: header, block or footer
+	Offset int64 // of the damaged part: header, block, footer or bucket
+	Bucket bool  // it is a bucket, that of Slot
+	Slot   uint32
 	Reason string
 }
 
 func (e *CorruptionError) Error() string {
+	if e.Bucket {
+		return fmt.Sprintf("sparsetable: %s is damaged at offset %d, in the bucket of slot %d: %s", e.File, e.Offset, e.Slot, e.Reason)
+	}
 	return fmt.Sprintf("sparsetable: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
 }

@@ -12,7 +12,8 @@ import (
 // The format is drawn in doc.go.
 const (
 	snapshotMagic   = "aiboxrow"
-	snapshotVersion = 1
+	snapshotVersion = 1  // of float32 values
+	version16       = 2  // of others: the same, but older programs must not take the values for float32
 	headerBytes     = 32 // without record and checksum
 	footerBytes     = 4 + 8 + 4
 	crcBytes        = 4
@@ -49,13 +50,32 @@ func newSnapshotWriter(w io.Writer, l Layout, id uint64, record []byte) (*snapsh
 	s := &snapshotWriter{w: w, layout: l, block: make([]byte, 4, blockBytes(l))}
 	h := make([]byte, 0, headerBytes+len(record)+crcBytes)
 	h = append(h, snapshotMagic...)
-	h = binary.LittleEndian.AppendUint32(h, snapshotVersion)
-	h = binary.LittleEndian.AppendUint32(h, uint32(l.ValueDim))
+	h = binary.LittleEndian.AppendUint32(h, snapshotVersionOf(l))
+	h = binary.LittleEndian.AppendUint32(h, packValues(l))
 	h = binary.LittleEndian.AppendUint32(h, uint32(l.StateDim))
 	h = binary.LittleEndian.AppendUint32(h, uint32(len(record)))
 	h = binary.LittleEndian.AppendUint64(h, id)
 	h = append(h, record...)
 	return s, s.write(appendCRC(h))
+}
+
+// snapshotVersionOf is the version of the format that holds rows of layout l.
+func snapshotVersionOf(l Layout) uint32 {
+	if l.Format == Float32 {
+		return snapshotVersion
+	}
+	return version16
+}
+
+// formatShift is where the value format begins in the word of packValues.
+const formatShift = 24
+
+// packValues is ValueDim and Format in one number.
+func packValues(l Layout) uint32 { return uint32(l.ValueDim) | uint32(l.Format)<<formatShift }
+
+// unpackLayout is the layout of which packValues and StateDim are given.
+func unpackLayout(values, stateDim uint32) Layout {
+	return Layout{ValueDim: int(values & (1<<formatShift - 1)), StateDim: int(stateDim), Format: ValueFormat(values >> formatShift)}
 }
 
 func appendCRC(b []byte) []byte {
@@ -179,12 +199,15 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 	if !checkCRC(h) {
 		return nil, r.corrupt(0, "checksum of the header does not match")
 	}
-	if version != snapshotVersion {
-		return nil, fmt.Errorf("sparsetable: %s has format version %d; this program reads version %d", name, version, snapshotVersion)
+	if version != snapshotVersion && version != version16 {
+		return nil, fmt.Errorf("sparsetable: %s has format version %d; this program reads versions %d and %d", name, version, snapshotVersion, version16)
 	}
-	l := Layout{ValueDim: int(binary.LittleEndian.Uint32(h[12:])), StateDim: int(binary.LittleEndian.Uint32(h[16:]))}
+	l := unpackLayout(binary.LittleEndian.Uint32(h[12:]), binary.LittleEndian.Uint32(h[16:]))
 	if err := l.Validate(); err != nil {
 		return nil, r.corrupt(0, "%v", err)
+	}
+	if version != snapshotVersionOf(l) {
+		return nil, r.corrupt(0, "version %d with %v", version, l)
 	}
 	if got := binary.LittleEndian.Uint64(h[24:]); got != id {
 		return nil, r.corrupt(0, "the header belongs to snapshot %d", got)

@@ -60,7 +60,10 @@ func decodeSnapshot(data []byte, id uint64) (info SnapshotInfo, keys []uint64, e
 }
 
 func TestSnapshotRoundTrip(t *testing.T) {
-	for _, l := range []Layout{{ValueDim: 1}, {ValueDim: 3, StateDim: 5}, {ValueDim: 1<<16 - statWords}} {
+	for _, l := range []Layout{
+		{ValueDim: 1}, {ValueDim: 3, StateDim: 5}, {ValueDim: 1<<16 - statWords},
+		{ValueDim: 3, StateDim: 5, Format: Float16}, {ValueDim: 2 * (1<<16 - statWords), Format: BFloat16},
+	} {
 		n := blockRows(l)
 		for _, rows := range []int{0, 1, n - 1, n, n + 1, 3 * n} {
 			data := encodeSnapshot(t, l, 9, []byte("record"), rows)
@@ -88,6 +91,33 @@ func TestSnapshotBytes(t *testing.T) {
 	want = append(want, appendCRC([]byte{0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0})...)
 	if !bytes.Equal(got, want) {
 		t.Errorf("got  %x\nwant %x", got, want)
+	}
+
+	// 16-bit values: version 2, and the format beside the number of values.
+	got = encodeSnapshot(t, Layout{ValueDim: 3, StateDim: 1, Format: BFloat16}, 2, nil, 0)
+	want = appendCRC([]byte("aiboxrow" + "\x02\x00\x00\x00" + "\x03\x00\x00\x02" + "\x01\x00\x00\x00" + "\x00\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00"))
+	want = append(want, appendCRC(make([]byte, 12))...)
+	if !bytes.Equal(got, want) {
+		t.Errorf("got  %x\nwant %x", got, want)
+	}
+}
+
+// TestSnapshotVersionGoesWithTheFormat: no header says two things at once.
+func TestSnapshotVersionGoesWithTheFormat(t *testing.T) {
+	for _, l := range []Layout{{ValueDim: 3}, {ValueDim: 3, Format: Float16}} {
+		data := encodeSnapshot(t, l, 1, nil, 2)
+		for at, b := range map[int]byte{8: 3 - data[8], 15: 3, 16: 0xff} { // the other version, a format that nobody knows, a huge state
+			wrong := bytes.Clone(data[:headerBytes])
+			wrong[at] = b
+			if at == 16 {
+				copy(wrong[16:], "\xff\xff\xff\xff")
+			}
+			wrong = append(appendCRC(wrong), data[headerBytes+crcBytes:]...)
+			var c *CorruptionError
+			if _, _, err := decodeSnapshot(wrong, 1); !errors.As(err, &c) {
+				t.Errorf("%v, byte %d is %d: %v", l, at, b, err)
+			}
+		}
 	}
 }
 
@@ -118,6 +148,7 @@ func FuzzSnapshotReader(f *testing.F) {
 	f.Add(good)
 	f.Add(good[:len(good)-1])
 	f.Add(encodeSnapshot(f, Layout{ValueDim: 60000}, 1, nil, 2))
+	f.Add(encodeSnapshot(f, Layout{ValueDim: 5, StateDim: 1, Format: Float16}, 1, nil, 3))
 	f.Add([]byte(snapshotMagic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		info, keys, err := decodeSnapshot(data, 1)

@@ -17,67 +17,95 @@ import (
 
 // ssd is the table of KindSSD.
 //
-// Locks, in the order in which they are taken:
-//
-//	changing   whoever inserts rows: Pull, Import, Expire; and Scan, so that
-//	           nobody does
-//	saving     a snapshot until it is written; Import and Expire
-//	compacting whoever empties a file
-//	rewrite    whoever changes buckets and the index, or lets rows leave the
-//	           cache: the background writer, a Pull that needs room, Snapshot
-//	           for the instant at which it fixes the state
-//	mu         the list of pinned sets, counters
-//	delta.mu   the file of a snapshot's dirty rows
-//	indexMu    the index: read by Pull, written under rewrite as well
-//	(the cache's and the bucket files' own)
+// Its locks, and the order in which they are taken, are in the package's
+// documentation.
 //
 // A row that is not in the cache is, as it was last trained, in the bucket of
-// its slot: it leaves only clean, under rewrite, and is clean only once the
-// index points to a bucket that has it; between the two rewrite is not given
-// back. And only who holds changing inserts rows. So a Pull that looks for a
-// key in the cache first, and in the index afterwards, gets a location whose
-// bucket has the row. That the bucket is superseded before it has been read does
-// no harm: what supersedes it has the same version of all rows that were not in
-// the cache. Its file stays, as the request that pins it is submitted under
-// indexMu, before the location can be replaced and then released.
+// its slot: it leaves only clean, under moving, and counts as clean only once
+// the index points to a bucket that has it: it is marked so when it is copied,
+// and until the index is set moving is not given back. And only who holds
+// changing inserts rows. So a Pull that looks for a key in the cache first, and
+// in the index afterwards, gets a location whose bucket has the row. That the
+// bucket is superseded before it has been read does no harm: what supersedes it
+// has the same version of all rows that were not in the cache. Its file stays, as
+// the request that pins it is submitted under indexMu, before the location can be
+// replaced and then released.
 type ssd struct {
 	layout   Layout
+	unit     int // bytes that buckets take a whole number of
 	init     func(key uint64, row []float32)
 	opts     Options
 	plan     ssdPlan
+	bulk     bulkPlan
 	readOnly bool
 	log      *slog.Logger
 
 	devices []blockio.Device
 	own     bool // devices are closed with the table
 	pool    *blockio.Pool
-	files   *bucketfile.Set
-	catalog *catalog.Catalog
-	cache   *rowcache.Cache
-	tableID uint64
+	// deltaPool has the blocks of snapshots.
+	deltaPool *blockio.Pool
+	files     *bucketfile.Set
+	catalog   *catalog.Catalog
+	cache     *rowcache.Cache
+	tableID   uint64
+
+	announcing announcing
 
 	changing chan struct{}
 	saving   chan struct{}
 
-	pull pullState // under changing
+	opened   catalog.Snapshot // the one that the table was opened with, if any
+	restored chan struct{}    // closed when no more rows of it come into the cache
+
+	pull         pullState // under changing
+	waitingPulls atomic.Int32
 
 	compacting sync.Mutex
+
+	moving sync.Mutex
 
 	rewrite struct {
 		sync.Mutex
 		rewriter
 		stored   int64 // rows in buckets
-		scanning int   // scans under way: no slot is split
+		scanning int   // scans under way: no slot is split or merged
+		merging  bool  // there are too many slots
+		sweep    sweep
 	}
+	// fitRows is how many rows the cache holds within its present budget,
+	// mayCreate how many may come before somebody looks at the slots, see admit.
+	fitRows   atomic.Int64
+	mayCreate atomic.Int64
 
 	indexMu sync.RWMutex
 	index   *slots.Index
+
+	// borrowed is memory that an Import or a Scan has taken from the cache.
+	borrowed atomic.Int64
+
+	// written is what went to SSD beside buckets and the catalog, in bytes, since
+	// the table was opened.
+	written struct{ deltas, spools atomic.Int64 }
 
 	// unpaid is how many bytes of buckets were written since space was last
 	// looked at, see keepSpace.
 	unpaid atomic.Int64
 
-	snap atomic.Pointer[snapshotDelta] // collects rows of a snapshot, or nil
+	carried  carried
+	elevator elevator // under changing
+	// cleanPause is how many times clean rows are not to be looked for.
+	cleanPause atomic.Int32
+
+	// outside is what a table that is opened for reading only has of rows that are
+	// in no bucket, or in an older version; nil: nothing.
+	outside *outside
+
+	snap      atomic.Pointer[snapshotDelta] // collects rows of a snapshot, or nil
+	snapBytes atomic.Int64                  // of its blocks beyond those of the pool
+
+	// born are the counters of the snapshot that was opened, see lifeCounters.
+	born map[string]int64
 
 	mu struct {
 		sync.Mutex
@@ -87,11 +115,12 @@ type ssd struct {
 		live      []*WorkingSet
 		refs      refPool
 		stats     Stats
-		announced []announcement
+		announced []*announcement
 		failed    error // of the background
 	}
 
 	kick    chan struct{}
+	ahead   chan struct{} // wakes the prefetcher
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 }
@@ -161,9 +190,13 @@ func (t *ssd) Close() error {
 // free gives back everything, as far as it was made.
 func (t *ssd) free() error {
 	var errs []error
+	t.dropAnnounced()
+	t.stopElevator()
+	errs = append(errs, t.freeCarries())
 	if t.files != nil {
 		errs = append(errs, t.files.Close())
 	}
+	errs = append(errs, t.outside.close())
 	if t.cache != nil {
 		errs = append(errs, t.cache.Close())
 	}
@@ -177,6 +210,7 @@ func (t *ssd) free() error {
 	}
 	if t.pool != nil {
 		t.pool.Close()
+		t.deltaPool.Close()
 	}
 	if t.own {
 		for _, d := range t.devices {
@@ -196,9 +230,18 @@ func tableError(err error) error {
 	case errors.As(err, new(*CorruptionError)):
 		return err
 	case errors.As(err, &bucket):
-		return &CorruptionError{File: bucket.File, Offset: bucket.Offset, Reason: fmt.Sprintf("slot %d: %s", bucket.Slot, bucket.Reason)}
+		return &CorruptionError{
+			File: bucket.File, Offset: bucket.Offset, Reason: bucket.Reason,
+			Bucket: bucket.Offset > 0, Slot: bucket.Slot, // a file's header is no bucket
+		}
 	case errors.As(err, &cat):
 		return &CorruptionError{File: cat.Dir, Reason: err.Error()}
+	case errors.Is(err, ErrNoSpace):
+		return err
+	case errors.Is(err, bucketfile.ErrNoSpace):
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	case errors.Is(err, catalog.ErrInUse):
+		return fmt.Errorf("%w: %w", ErrInUse, err)
 	case errors.Is(err, catalog.ErrNoSnapshot):
 		return fmt.Errorf("%w: %w", ErrNoSnapshot, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/invariants"
 )
 
 // keepSpace compacts, if buckets were written, until space is within its bounds.
@@ -17,7 +17,10 @@ func (t *ssd) keepSpace(ctx context.Context) error {
 		return nil
 	}
 	t.unpaid.Store(0)
-	return t.compact(ctx)
+	if err := t.compact(ctx); err != nil && !errors.Is(err, bucketfile.ErrNoSpace) {
+		return err
+	}
+	return nil // without room for moving buckets, who has to write will say so
 }
 
 // compact empties files until space is within its bounds.
@@ -53,7 +56,13 @@ func (t *ssd) compactOne(ctx context.Context) (file uint32, err error) {
 	if !ok {
 		return 0, nil
 	}
-	return c.File, t.emptyFile(ctx, c.File)
+	err = t.emptyFile(ctx, c.File)
+	if invariants.Enabled {
+		t.rewrite.Lock()
+		defer t.rewrite.Unlock() // also where the check panics
+		t.checkTable()
+	}
+	return c.File, err
 }
 
 // maxLiveShare is how much of a file may be live for its emptying to make room
@@ -65,7 +74,11 @@ const maxLiveShare = 0.9
 // full: that of urgent appends, and as much for each of a step, the moved
 // buckets of a file, and emptied files that reads under way need a little
 // longer.
-const fullFiles = 4
+const fullFiles = 2
+
+// reservedBytes stay free in each directory's file system, but for appends that
+// make room.
+const reservedBytes = 64 << 20
 
 // worstFile is the file to be emptied next: the one with the smallest live part,
 // if all files together take more than the allowed multiple of what is in use,
@@ -75,11 +88,6 @@ func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 	all, each := t.files.Space()
 	total := all.TotalBytes - all.DyingBytes
 	limit := t.opts.SSD.MaxSpaceAmplification
-	full := func(c bucketfile.Candidate) bool {
-		d := each[c.Directory]
-		return d.BudgetBytes > 0 && d.TotalBytes-d.DyingBytes > d.BudgetBytes-fullFiles*t.files.UrgentBytes() &&
-			c.Holders == 0 && float64(c.LiveBytes) <= maxLiveShare*float64(c.Bytes)
-	}
 	var room bucketfile.Candidate // makes room in a full directory
 	needRoom := false
 	candidates := t.files.CompactionCandidates() // those that are not held first
@@ -91,60 +99,118 @@ func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 			}
 		}
 	}
+	full := make([]bool, len(each))
+	for i, sp := range each {
+		full[i] = t.nearlyFull(i, sp)
+	}
 	for _, c := range candidates {
 		if c.LiveBytes == 0 {
 			continue
 		}
-		if !needRoom && full(c) {
+		if !needRoom && full[c.Directory] && c.Holders == 0 && float64(c.LiveBytes) <= maxLiveShare*float64(c.Bytes) {
 			room, needRoom = c, true
 		}
 		if !ok || worst.Holders == 0 && c.Holders > 0 && float64(worst.LiveBytes)*limit > float64(worst.Bytes) {
 			worst, ok = c, true
 		}
 	}
-	// A few buffers more or less are nothing to work against, nor are the files
-	// that are appended to, which cannot be emptied.
-	slack := (4*appendBuffers*int64(t.plan.bufferBytes) + t.plan.minFileBytes()) * int64(len(t.devices))
+	slack := t.spaceSlack() * int64(len(t.devices))
 	if ok && float64(total-slack) > limit*float64(all.LiveBytes) {
 		return worst, true
 	}
 	return room, needRoom
 }
 
-// emptyFile appends the live buckets of a file anew.
+// nearlyFull reports whether a directory's budget, or its file system, has no more
+// left than what appends need that make room.
+func (t *ssd) nearlyFull(directory int, sp bucketfile.Space) bool {
+	keep := fullFiles * t.files.UrgentBytes()
+	if sp.BudgetBytes > 0 && sp.TotalBytes-sp.DyingBytes > sp.BudgetBytes-keep {
+		return true
+	}
+	free, err := t.devices[directory].Free()
+	// Without an answer it is left to those who append, who ask as well.
+	return err == nil && free+sp.DyingBytes < reservedBytes+keep
+}
+
+// spaceSlack is what a directory may take beyond its bounds: a few buffers more or
+// less are nothing to work against, nor is the file that is appended to, which
+// cannot be emptied.
+func (t *ssd) spaceSlack() int64 {
+	return 4*appendBuffers*int64(t.plan.bufferBytes) + t.plan.minFileBytes()
+}
+
+// emptyFile appends the live buckets of a file anew. In a damaged file those that
+// the scan did not come by are read one by one: the error names the slot, and
+// damage where nothing is in use harms nobody.
 func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 	err := t.files.ScanFile(ctx, file, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
 		t.rewrite.Lock()
 		defer t.rewrite.Unlock()
-		if b.Slot >= t.index.Slots() || bucketfile.Location(t.index.Location(b.Slot)) != loc {
+		if !t.liesAt(b.Slot, loc) {
 			return nil // superseded
 		}
 		return t.moveBucket(loc, b)
 	})
-	if errors.Is(err, bucketfile.ErrUnknownFile) {
+	switch {
+	case errors.Is(err, bucketfile.ErrUnknownFile):
 		return nil // it died meanwhile
+	case errors.Is(err, bucketfile.ErrCorrupt):
+		t.log.Warn("sparsetable: a bucket file is damaged; what is in use of it is moved away", "error", err)
+		return t.emptyRest(ctx, file)
 	}
 	return err
 }
 
+// liesAt reports whether the bucket of a slot is still the one at loc. REQUIRES:
+// rewrite or indexMu is held.
+func (t *ssd) liesAt(slot uint32, loc bucketfile.Location) bool {
+	return slot < t.index.Slots() && bucketfile.Location(t.index.Location(slot)) == loc
+}
+
+// emptyRest moves the buckets that are still in a file, slot by slot.
+func (t *ssd) emptyRest(ctx context.Context, file uint32) error {
+	var list []uint32
+	for slot, end := uint32(0), false; !end; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		list = list[:0]
+		t.rewrite.Lock()
+		n := t.index.Slots()
+		for left := sweepSlots; left > 0 && slot < n && len(list) < rewriteBatch; left-- {
+			if bucketfile.Location(t.index.Location(slot)).File() == file {
+				list = append(list, slot)
+			}
+			slot++
+		}
+		end = slot >= n
+		err := t.eachBucket(list, func(slot uint32, b *bucketfile.Bucket) error {
+			return t.moveBucket(bucketfile.Location(t.index.Location(slot)), b)
+		})
+		t.rewrite.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // moveBucket appends a bucket as it is, with the dirty rows of its slot.
 func (t *ssd) moveBucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
+	t.moving.Lock()
+	defer t.moving.Unlock()
 	w := &t.rewrite.rewriter
+	w.urgent = true
+	defer func() { w.urgent = false }()
+	if invariants.Enabled {
+		t.checkCached(b.Slot, b)
+	}
 	t.collectDirty(b.Slot, slotMask(b.Slot, t.index.Slots()))
 	w.merge(b, nil)
-	next, err := t.writeBucket(b.Slot)
-	if err != nil {
-		t.dirtyAgain()
+	if _, err := t.replaceBucket(b.Slot, b.Len()); err != nil {
 		return err
 	}
-	t.indexMu.Lock()
-	t.index.Set(b.Slot, uint64(next), len(w.keys))
-	t.index.SetFilter(b.Slot, w.hashes)
-	t.indexMu.Unlock()
-	t.rewrite.stored += int64(len(w.keys) - b.Len())
-	t.nowStored()
 	w.counts.compactedBytes += int64(loc.Units()) * int64(t.files.Unit())
 	return t.files.Release(loc)
 }
-
-func hashKey(key uint64) uint64 { return slots.Hash(key) }

@@ -11,27 +11,39 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// A delta file holds the rows that were not in buckets when a snapshot was
-// fixed, in blocks of deltaBlockBytes (the last may be shorter), each whole
-// units of the table. Integers are little-endian:
+// A delta file holds the rows of a snapshot that are not in buckets as they were
+// when it was fixed, then rows that are, those most used, to begin with in the
+// cache: blocks of deltaBlockBytes (the last may be shorter), each whole units of
+// the table. Integers are little-endian:
 //
-//	0   magic     "ADL1"
+//	0   magic     "ADL2"
 //	4   crc       uint32, CRC-32C of everything behind it, padding included
 //	8   table     uint64
 //	16  file      uint64, random, the one in its name
 //	24  block     uint32, its number
 //	28  rows      uint32
-//	32  rows times: key uint64, info uint32, 0 uint32, row
+//	32  kind      uint32: 0 its rows are dirty, 1 clean
+//	36  0         uint32
+//	40  rows times: key uint64, info uint32, 0 uint32, row
 //	…   zeros
 //
-// info is how often the row was used, times two, plus one if its bucket has an
-// older version of it.
+// info is how often the row was used, times two, plus one if its bucket has a
+// version of it. Dirty blocks come first; the catalog's record says how many
+// bytes and rows they are. Either kind begins with the rows used most, by
+// classes, see deltaClasses; those that changed or left the cache while the
+// snapshot was written are where they came.
 const (
-	deltaMagic       = "ADL1"
-	deltaHeaderBytes = 32
+	deltaMagic       = "ADL2"
+	deltaHeaderBytes = 40
 	deltaEntryBytes  = 16 // without the row
-	deltaBlockTarget = 256 << 10
+	deltaBlockTarget = 64 << 10
 	deltaSuffix      = ".delta"
+)
+
+// Kinds of blocks.
+const (
+	deltaDirty = 0
+	deltaClean = 1
 )
 
 func deltaBlockBytes(l Layout) int {
@@ -42,100 +54,155 @@ func deltaName(table, file uint64) string {
 	return fmt.Sprintf("%016x-%016x%s", table, file, deltaSuffix)
 }
 
-// snapshotDelta collects the rows of a snapshot while it is being written:
-// from the rows that are marked rowSaving, whoever is about to change one, or
-// to let it go, saves it first.
+// snapshotDelta collects the rows of a snapshot while it is being written: of
+// those that are dirty and old (rowcache.Old), whoever is about to change one,
+// to write it to a bucket, or to let it go, saves it first.
 type snapshotDelta struct {
-	t *ssd
+	t      *ssd
+	file   blockio.File
+	id     uint64
+	writer *deltaWriter
 
-	mu    sync.Mutex
-	file  blockio.File
-	id    uint64
-	block []byte // being filled
-	used  int
-	rows  int // in block
-	next  uint32
-	bytes int64 // written
-	total int64 // rows saved
-	fresh int64 // of those, rows that no bucket has
-	err   error // the first; nothing is saved any more
+	mu     sync.Mutex
+	closed bool
+	block  []byte // being filled; nil: none
+	used   int
+	rows   int // in block
+	next   uint32
+	kind   uint32
+	bytes  int64 // handed to the writer
+	counts deltaCounts
 }
 
-// newDelta makes the file. Its name is not durable before syncNames.
-func (t *ssd) newDelta(id uint64) (*snapshotDelta, error) {
-	block, err := t.pool.Get(deltaBlockBytes(t.layout))
+type deltaCounts struct {
+	dirtyBytes, dirtyRows int64
+	cleanRows             int64
+	fresh                 int64 // dirty rows that no bucket has
+	early                 int64 // dirty rows that visit saved
+}
+
+// newDelta makes the file, with extra blocks beyond those of the pool. The
+// file's name is not durable before finish.
+func (t *ssd) newDelta(id uint64, extra int) (*snapshotDelta, error) {
+	name := deltaName(t.tableID, id)
+	f, err := t.devices[0].Create(name)
 	if err != nil {
 		return nil, err
 	}
-	f, err := t.devices[0].Create(deltaName(t.tableID, id))
+	w, err := t.newDeltaWriter(f, extra)
 	if err != nil {
-		t.pool.Put(block)
-		return nil, err
+		return nil, errors.Join(err, f.Close(), t.devices[0].Remove(name))
 	}
-	return &snapshotDelta{t: t, file: f, id: id, block: block, used: deltaHeaderBytes}, nil
+	return &snapshotDelta{t: t, file: f, id: id, writer: w}, nil
 }
 
-// save saves the rows of refs that are marked and takes the marks away.
+// save saves those of refs that are to be saved and were not yet.
 func (d *snapshotDelta) save(refs []uint32) {
+	if d.t.cache.Owed() == 0 {
+		return
+	}
+	d.visit(refs, d.takeOwedLocked)
+}
+
+// savePinned saves the rows of a live set: as soon as Snapshot returns they may
+// change, dirty or not.
+func (d *snapshotDelta) savePinned(refs []uint32) {
+	d.visit(refs, func(e rowcache.Entry) rowcache.Change {
+		if e.Flags&rowcache.Dirty != 0 {
+			return d.takeOwedLocked(e) // or another set had it
+		}
+		d.takeLocked(e)
+		return rowcache.Change{Set: rowcache.Dirty}
+	})
+}
+
+func (d *snapshotDelta) visit(refs []uint32, take func(rowcache.Entry) rowcache.Change) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.block == nil {
-		return // closed: no row is marked
+	if d.closed {
+		return // nothing is to be saved any more
 	}
+	before := d.counts.dirtyRows
+	defer func() { d.counts.early += d.counts.dirtyRows - before }()
 	for len(refs) > 0 {
 		n := min(len(refs), d.roomLocked())
-		d.t.cache.Visit(refs[:n], func(_ int, e rowcache.Entry) rowcache.Change { return d.takeLocked(e) })
+		d.t.cache.Visit(refs[:n], func(_ int, e rowcache.Entry) rowcache.Change { return take(e) })
 		refs = refs[n:]
 	}
 }
 
-// saveAll saves all rows that are marked.
-func (d *snapshotDelta) saveAll(canceled func() error) error {
-	// Rows may move while the cache shrinks, so one pass may miss some.
-	for {
-		for at, end := uint32(0), false; !end; {
-			if err := canceled(); err != nil {
-				return err
-			}
-			d.mu.Lock()
-			at, end = d.t.cache.VisitFrom(at, min(d.roomLocked(), pullChunk), d.takeLocked)
-			err := d.err
-			d.mu.Unlock()
-			if err != nil {
-				return err
-			}
-		}
-		if d.t.cache.ChangeAll(rowSaving, rowcache.Change{}) == 0 {
-			return nil
-		}
+// saveSlot saves the rows of a slot before some of them become clean.
+func (d *snapshotDelta) saveSlot(slot uint32, mask uint64) {
+	if d.t.cache.Owed() == 0 {
+		return
 	}
+	var few [32]uint32
+	refs := few[:0]
+	d.t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {
+		if e.Flags&rowOwed == rowOwed {
+			refs = append(refs, e.Ref)
+		}
+		return rowcache.Change{}
+	})
+	d.visit(refs, d.takeOwedLocked)
 }
 
-// roomLocked is how many rows fit into the block, at least one; it writes a
-// full block.
+// collect saves the rows that p picks, in memory order, at most that many. It
+// may miss rows that move meanwhile.
+func (d *snapshotDelta) collect(p rowcache.Pick, most int64, take func(rowcache.Entry) rowcache.Change, canceled func() error) (rows int64, err error) {
+	for at, end := uint32(0), false; !end && rows < most; {
+		if err := errors.Join(canceled(), d.writer.err()); err != nil {
+			return rows, err
+		}
+		d.mu.Lock()
+		n := min(int64(d.roomLocked()), most-rows, pullChunk)
+		at, end = d.t.cache.VisitFrom(at, p, int(n), func(e rowcache.Entry) rowcache.Change {
+			rows++
+			return take(e)
+		})
+		d.mu.Unlock()
+	}
+	return rows, nil
+}
+
+// roomLocked is how many rows fit into the block, at least one; it hands a full
+// block to the writer, and waits for a free one where there is none.
 func (d *snapshotDelta) roomLocked() int {
 	entry := deltaEntryBytes + d.t.layout.Bytes()
-	if d.used+entry > len(d.block) {
+	if d.block != nil && d.used+entry > len(d.block) {
 		d.flushLocked(len(d.block))
+	}
+	if d.block == nil {
+		d.block, d.used, d.rows = d.writer.block(), deltaHeaderBytes, 0
 	}
 	return (len(d.block) - d.used) / entry
 }
 
-// takeLocked adds a row to the block if it is marked. It runs under the cache's
-// mutex.
-func (d *snapshotDelta) takeLocked(e rowcache.Entry) rowcache.Change {
-	if e.Flags&rowSaving == 0 {
+// takeOwedLocked takes a row that is to be saved and was not yet. It runs under
+// the cache's mutex.
+func (d *snapshotDelta) takeOwedLocked(e rowcache.Entry) rowcache.Change {
+	if e.Flags&rowOwed != rowOwed {
 		return rowcache.Change{}
 	}
-	done := rowcache.Change{Clear: rowSaving}
-	if d.err != nil || !d.t.trained(e.Row) {
-		return done
+	d.takeLocked(e)
+	return rowcache.Change{Clear: rowcache.Old}
+}
+
+// takeLocked adds a row to the block, if it was ever trained.
+func (d *snapshotDelta) takeLocked(e rowcache.Entry) {
+	if !d.t.trained(e.Row) {
+		return
 	}
 	info := uint32(min(e.Uses, 1<<30)) << 1
 	if e.Flags&rowStored != 0 {
 		info |= 1
 	} else {
-		d.fresh++
+		d.counts.fresh++
+	}
+	if d.kind == deltaDirty {
+		d.counts.dirtyRows++
+	} else {
+		d.counts.cleanRows++
 	}
 	b := d.block[d.used : d.used : d.used+deltaEntryBytes+d.t.layout.Bytes()]
 	b = binary.LittleEndian.AppendUint64(b, e.Key)
@@ -144,11 +211,9 @@ func (d *snapshotDelta) takeLocked(e rowcache.Entry) rowcache.Change {
 	b = appendWords(b, e.Row)
 	d.used += len(b)
 	d.rows++
-	d.total++
-	return done
 }
 
-// flushLocked writes the block, that many bytes of it.
+// flushLocked hands that many bytes of the block to the writer.
 func (d *snapshotDelta) flushLocked(bytes int) {
 	b := d.block[:bytes]
 	clear(b[d.used:])
@@ -158,29 +223,48 @@ func (d *snapshotDelta) flushLocked(bytes int) {
 	le.PutUint64(b[16:], d.id)
 	le.PutUint32(b[24:], d.next)
 	le.PutUint32(b[28:], uint32(d.rows))
+	le.PutUint32(b[32:], d.kind)
+	le.PutUint32(b[36:], 0)
 	le.PutUint32(b[4:], crc32.Checksum(b[8:], castagnoli))
-	if d.err == nil {
-		if _, err := d.file.WriteAt(b, d.bytes); err != nil {
-			d.err = fmt.Errorf("sparsetable: write the dirty rows of a snapshot: %w", err)
-		}
-	}
+	d.writer.write(d.block, bytes, d.bytes)
+	d.block = nil
 	d.bytes += int64(bytes)
 	d.next++
-	d.used, d.rows = deltaHeaderBytes, 0
 }
 
-// finish makes the file durable.
-func (d *snapshotDelta) finish() error {
+// endDirty ends the part of dirty rows, all of which are saved; clean ones may
+// follow.
+func (d *snapshotDelta) endDirty(more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.rows > 0 {
+	if more {
+		if d.block != nil && d.rows > 0 {
+			d.flushLocked(len(d.block))
+		}
+		d.kind = deltaClean
+	} else {
+		d.flushLastLocked()
+	}
+	d.counts.dirtyBytes = d.bytes
+}
+
+func (d *snapshotDelta) flushLastLocked() {
+	if d.block != nil && d.rows > 0 {
 		d.flushLocked(int(roundUp(int64(d.used), int64(d.t.pool.Unit()))))
 	}
-	if d.err != nil {
-		return d.err
+}
+
+// finish makes the file durable. All rows have been saved.
+func (d *snapshotDelta) finish() error {
+	d.mu.Lock()
+	d.flushLastLocked()
+	d.closed = true
+	d.mu.Unlock()
+	if err := d.writer.wait(); err != nil {
+		return err
 	}
 	if err := d.file.Sync(); err != nil {
-		return fmt.Errorf("sparsetable: sync the dirty rows of a snapshot: %w", err)
+		return fmt.Errorf("sparsetable: sync the rows of a snapshot: %w", err)
 	}
 	if err := d.t.devices[0].SyncDir(); err != nil {
 		return fmt.Errorf("sparsetable: sync directory: %w", err)
@@ -188,12 +272,15 @@ func (d *snapshotDelta) finish() error {
 	return nil
 }
 
-// close gives up what the delta holds in memory. No row may be marked.
+// close gives up what the delta holds in memory, with or without finish. No row
+// may be owed.
 func (d *snapshotDelta) close() error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.err = errors.Join(d.err, ErrClosed)
-	d.t.pool.Put(d.block)
-	d.block = nil
-	return d.file.Close()
+	finished := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if !finished {
+		_ = d.writer.wait() // the file is not needed, or the error is known
+	}
+	return errors.Join(d.writer.giveBack(), d.file.Close())
 }

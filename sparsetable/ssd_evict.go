@@ -1,8 +1,10 @@
 package sparsetable
 
 import (
+	"errors"
 	"slices"
 
+	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
@@ -18,6 +20,16 @@ const (
 	// device busy.
 	stepShare    = 16
 	minEvictStep = 256
+	// cleanShare is the part of the idle rows that must be clean for clean ones
+	// to be looked for.
+	cleanShare = 8
+	// enoughShare of the rows wanted must have been found clean for dirty ones to
+	// be left alone; else clean ones are not looked for the next cleanPause times.
+	enoughShare = 4
+	cleanPause  = 8
+	// readersShare is the part of the cache that training on a full disk leaves to
+	// clean rows, so that others can be read.
+	readersShare = 8
 )
 
 // evictStep is how many rows leave the cache before space is looked after. Each
@@ -28,19 +40,53 @@ func (t *ssd) evictStep() int64 {
 }
 
 // makeRoom lets at least one row leave the cache, n if it can and if that is
-// no more than a step.
-func (t *ssd) makeRoom(n int) error {
+// no more than a step. It reads and writes nothing, and waits for nobody who
+// does, as long as there are clean rows among those that are next to leave.
+// wrote says that it could not, and that space is to be looked after. REQUIRES:
+// changing is held.
+func (t *ssd) makeRoom(n int) (wrote bool, err error) {
+	want := int(min(max(int64(n), t.cache.Stats().FitRows/roomShare), evictBatch))
+	cleaned := t.dropClean(want, &t.pull.victims)
+	if enough := int64(cleaned)*enoughShare >= int64(n); enough || t.pull.prefetching {
+		if cleaned == 0 {
+			return false, errNoVictims
+		}
+		return false, nil
+	}
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
-	if err := t.split(); err != nil {
-		return err
+	if err := t.keepShape(); err != nil {
+		return true, err
 	}
-	want := int(min(max(int64(n), t.cache.Stats().FitRows/roomShare), t.evictStep()))
-	dropped, err := t.evict(want)
-	if st := t.cache.Stats(); err == nil && dropped == 0 && st.Rows >= st.FitRows {
+	dropped, err := t.evict(int(min(int64(want), t.evictStep())))
+	st := t.cache.Stats()
+	if dropped > 0 && errors.Is(err, bucketfile.ErrNoSpace) && (t.pull.reading || st.Dirty+st.InFlight <= st.FitRows-st.FitRows/readersShare) {
+		err = nil // clean ones could leave
+	}
+	if err == nil && dropped+cleaned == 0 && st.Rows >= st.FitRows {
 		err = errNoVictims // else there is room by now
 	}
-	return err
+	return true, err
+}
+
+// dropClean lets up to n clean rows leave the cache and returns their number.
+// victims is the caller's scratch.
+func (t *ssd) dropClean(n int, victims *[]uint32) (dropped int) {
+	if st := t.cache.Stats(); st.Idle-st.Dirty < st.Idle/cleanShare {
+		return 0 // not worth the search
+	}
+	if t.cleanPause.Add(-1) >= 0 {
+		return 0
+	}
+	*victims = t.cache.CleanVictims(n, (*victims)[:0])
+	if len(*victims)*enoughShare < n {
+		// It has looked at all rows, for nearly nothing: those that are next to
+		// leave are dirty.
+		t.cleanPause.Store(cleanPause)
+	}
+	t.moving.Lock()
+	defer t.moving.Unlock()
+	return t.cache.Drop(*victims)
 }
 
 // evict lets up to n rows leave the cache, those that the policy misses least,
@@ -52,11 +98,7 @@ func (t *ssd) evict(n int) (dropped int, err error) {
 		if len(w.victims) == 0 {
 			return dropped, nil
 		}
-		if t.readOnly {
-			err = nil // dirty rows stay, they came with the snapshot
-		} else {
-			err = t.clean(w.victims)
-		}
+		err = t.clean(w.victims)
 		left := t.cache.Drop(w.victims)
 		dropped += left
 		if err != nil || left == 0 {
@@ -69,9 +111,6 @@ func (t *ssd) evict(n int) (dropped int, err error) {
 // clean writes the dirty rows of refs to SSD, along with those of the same
 // slots. REQUIRES: rewrite is held, and refs are taken.
 func (t *ssd) clean(refs []uint32) error {
-	if s := t.snap.Load(); s != nil {
-		s.save(refs)
-	}
 	w := &t.rewrite.rewriter
 	w.slots = w.slots[:0]
 	t.cache.Visit(refs, func(_ int, e rowcache.Entry) rowcache.Change {

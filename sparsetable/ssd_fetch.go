@@ -37,6 +37,9 @@ func (t *ssd) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) er
 		if p.queue.Pending() == 0 {
 			continue
 		}
+		if len(rest) == 0 {
+			t.goDirect() // the device goes on while this pass is being dealt with
+		}
 		p.done = p.queue.Wait(p.done[:0], min(p.queue.Pending(), fetchBatch/2))
 		for _, r := range p.done {
 			inFlight -= int64(r.Location.Units()) * int64(t.files.Unit())
@@ -50,7 +53,8 @@ func (t *ssd) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) er
 		}
 	}
 	r, b := p.queue.DeviceReads()
-	p.counts.deviceReads, p.counts.readBytes = int64(r-reads), int64(b-bytes)
+	p.counts.deviceReads += int64(r - reads)
+	p.counts.readBytes += int64(b - bytes)
 	return failed
 }
 
@@ -97,6 +101,9 @@ func (t *ssd) submit(rest []uint64, inFlight *int64) []uint64 {
 		f.wanted = wanted
 		*inFlight += int64(location.Units()) * int64(t.files.Unit())
 		p.submit = append(p.submit, &f.request)
+		if t.elevator.marking.Load() {
+			t.index.Unmark(slot) // the elevator need not stop
+		}
 	}
 	p.counts.bucketReads += int64(len(p.submit))
 	// Under indexMu, see ssd.
@@ -125,11 +132,32 @@ func (t *ssd) takeFetched(ctx context.Context, keys []uint64, refs []uint32, use
 			continue
 		}
 		t.match(r.User.(*fetch), &r.Bucket, keys)
+		if kept := p.carry != nil && t.keep(p.carry, r); !kept && t.elevator.marking.Load() {
+			t.indexMu.RLock()
+			if t.hasLeaving(r.Slot) {
+				t.index.Mark(r.Slot)
+			}
+			t.indexMu.RUnlock()
+		}
 	}
-	if len(p.keys) == 0 {
-		return nil
+	if len(p.keys) > 0 {
+		if err := t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, rowStored); err != nil {
+			return err
+		}
 	}
-	return t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, rowStored)
+	if use && t.elevator.marking.Load() {
+		t.takeAlong(ctx, p.done) // later passes need every second of these buckets, too
+	}
+	return nil
+}
+
+// usesOf is how often a row that comes into the cache was used before.
+func (t *ssd) usesOf(row []float32) uint32 {
+	uses := t.layout.Stats(row).Count
+	if t.pull.prefetching && uses > 0 {
+		uses-- // the Pull will count
+	}
+	return uses
 }
 
 // match adds the rows of a bucket that are wanted to the batch.
@@ -146,7 +174,7 @@ func (t *ssd) match(f *fetch, b *bucketfile.Bucket, keys []uint64) {
 			row := b.Row(i)
 			p.keys = append(p.keys, key)
 			p.keyHashes = append(p.keyHashes, p.hashes[at])
-			p.uses = append(p.uses, t.layout.Stats(row).Count)
+			p.uses = append(p.uses, t.usesOf(row))
 			p.at = append(p.at, at)
 			p.rows = append(p.rows, row)
 			last := len(left) - 1

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"aibox/sparsetable"
+	"aibox/sparsetable/tabletest"
 )
 
 // killed is what the parent knows of the table.
 type killed struct {
 	t    *testing.T
 	dir  string
+	dirs int
 	step uint64             // of the state in rows
 	rows map[uint64]killRow // by key
 	old  map[uint64]map[uint64]killRow
@@ -90,7 +92,7 @@ func (k *killed) check(tab sparsetable.Table, step uint64, want map[uint64]killR
 func (k *killed) verify() {
 	k.t.Helper()
 	done, begun, promised := k.promised()
-	tab, err := sparsetable.Open(k.t.Context(), killOptions(k.dir))
+	tab, err := sparsetable.Open(k.t.Context(), killOptions(k.dir, k.dirs))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -122,6 +124,12 @@ func (k *killed) verify() {
 	if err := tab.Close(); err != nil {
 		k.t.Fatal(err)
 	}
+	if len(infos) > 0 {
+		v, err := sparsetable.Verify(k.t.Context(), killOptions(k.dir, k.dirs), func(f sparsetable.Fault) { k.t.Error(f) }, nil)
+		if err != nil || v.Faults > 0 || v.Snapshots != len(infos) {
+			k.t.Fatalf("%+v, %v", v, err)
+		}
+	}
 	if deltas, err := filepath.Glob(filepath.Join(k.dir, "a", "*.delta")); err != nil || len(deltas) > len(infos) {
 		k.t.Fatalf("%d snapshots, but %q, %v", len(infos), deltas, err)
 	}
@@ -129,7 +137,7 @@ func (k *killed) verify() {
 		if step == newest {
 			continue
 		}
-		o := killOptions(k.dir)
+		o := killOptions(k.dir, k.dirs)
 		o.SnapshotID, o.ReadOnly = id, true
 		tab, err := sparsetable.Open(k.t.Context(), o)
 		if err != nil {
@@ -144,15 +152,19 @@ func (k *killed) verify() {
 	maps.DeleteFunc(k.old, func(step uint64, _ map[uint64]killRow) bool { return !slices.Contains(kept, step) })
 }
 
-// kill runs a child for that long.
-func (k *killed) kill(after time.Duration) {
+// kill runs a child for that long, or that long once it has opened the table,
+// and returns what it was doing.
+func (k *killed) kill(after time.Duration, opened bool) (doing byte) {
 	k.t.Helper()
+	if err := os.WriteFile(filepath.Join(k.dir, killDoing), []byte{0}, 0o666); err != nil {
+		k.t.Fatal(err)
+	}
 	path, err := os.Executable()
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	cmd := exec.Command(path)
-	cmd.Env = append(os.Environ(), killDirVariable+"="+k.dir)
+	cmd.Env = append(os.Environ(), killDirVariable+"="+k.dir, fmt.Sprintf("%s=%d", killDirsVariable, k.dirs))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdin, err := cmd.StdinPipe()
@@ -164,6 +176,9 @@ func (k *killed) kill(after time.Duration) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
+	for opened && k.doing()&doingOpened == 0 && len(ended) == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	select {
 	case err := <-ended:
 		k.t.Fatalf("it ended before it was killed: %v\n%s", err, stderr.Bytes())
@@ -177,36 +192,57 @@ func (k *killed) kill(after time.Duration) {
 		k.t.Fatalf("exit %d\n%s", code, stderr.Bytes())
 	}
 	_ = stdin.Close()
+	return k.doing()
+}
+
+func (k *killed) doing() byte {
+	k.t.Helper()
+	b, err := os.ReadFile(filepath.Join(k.dir, killDoing))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if len(b) == 0 {
+		return 0 // just created
+	}
+	return b[0]
 }
 
 // TestKill kills a process that trains a table on real files, with SIGKILL at
 // random moments, again and again. What the kernel had taken survives it:
 // losing power is what the other tests' devices in memory do.
 func TestKill(t *testing.T) {
-	kills := defaultKills
-	if v := os.Getenv(killsVariable); v != "" {
-		var err error
-		if kills, err = strconv.Atoi(v); err != nil || kills < 1 {
-			t.Fatalf("%s=%q: want a number of at least 1", killsVariable, v)
-		}
-	} else if testing.Short() {
-		kills = 3
+	kills := tabletest.Kills(t, 8, 3)
+	for dirs := 1; dirs <= 2; dirs++ {
+		t.Run(fmt.Sprint(dirs, " directories"), func(t *testing.T) { killOften(t, dirs, (kills+dirs-1)/2) })
 	}
+}
+
+func killOften(t *testing.T, dirs, kills int) {
 	seed := rand.Uint64()
 	t.Logf("seed %d, %d kills", seed, kills)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	k := &killed{t: t, dir: t.TempDir(), rows: map[uint64]killRow{}, old: map[uint64]map[uint64]killRow{}}
+	k := &killed{t: t, dir: t.TempDir(), dirs: dirs, rows: map[uint64]killRow{}, old: map[uint64]map[uint64]killRow{}}
+	opening, snapshots, compactions := 0, 0, 0
 	for i := range kills {
-		// Some while it opens.
 		delay := time.Duration(rng.Int64N(int64(killMaxDelay)))
-		if i%2 == 0 {
-			delay += killMaxDelay
+		doing := k.kill(delay, i%4 != 3) // else some while it opens
+		switch {
+		case doing&doingOpened == 0:
+			opening++
+		case doing&doingSnapshot != 0:
+			snapshots++
 		}
-		k.kill(delay)
+		if doing&doingCompaction != 0 {
+			compactions++
+		}
 		k.verify()
-		t.Logf("kill %d after %v: step %d, %d rows", i, delay, k.step, len(k.rows))
+		t.Logf("kill %d after %v: step %d, %d rows, doing %03b", i, delay, k.step, len(k.rows), doing)
 	}
-	if k.step == 0 && kills > 1 {
+	t.Logf("of %d kills %d were while it opened the table, %d while a snapshot was written, %d while a file was emptied", kills, opening, snapshots, compactions)
+	if kills >= 20 && k.step == 0 {
 		t.Error("no snapshot was ever committed")
+	}
+	if kills >= 50 && (opening == 0 || snapshots == 0 || compactions == 0) {
+		t.Error("too few of some kind")
 	}
 }

@@ -18,14 +18,14 @@ const (
 	// killDirVariable makes the test binary train the table in that directory
 	// until it is killed.
 	killDirVariable = "AIBOX_TEST_KILL_DIR"
-	// killsVariable is how often TestKill kills; "make stress" sets it.
-	killsVariable = "AIBOX_TEST_KILLS"
-	defaultKills  = 8
+	// killDirsVariable is the number of its directories.
+	killDirsVariable = "AIBOX_TEST_KILL_DIRS"
 
 	killKeys     = 12000
 	killBatch    = 600
 	killKept     = 2 // snapshots
 	killLogName  = "log"
+	killDoing    = "doing" // file with a byte: what the child is doing
 	killMaxDelay = 200 * time.Millisecond
 )
 
@@ -35,17 +35,21 @@ func TestMain(m *testing.M) {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			os.Exit(3)
 		}()
-		fmt.Fprintln(os.Stderr, trainUntilKilled(dir))
+		dirs, err := strconv.Atoi(os.Getenv(killDirsVariable))
+		if err == nil {
+			err = trainUntilKilled(dir, dirs)
+		}
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
 	os.Exit(m.Run())
 }
 
-// killOptions are those of a table that is several times its cache, in two
-// directories on the real file system.
-func killOptions(dir string) sparsetable.Options {
+// killOptions are those of a table that is several times its cache, in one or
+// two directories on the real file system.
+func killOptions(dir string, dirs int) sparsetable.Options {
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout}
-	o.SSD.Dirs = []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}
+	o.SSD.Dirs = []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}[:dirs]
 	o.SSD.MaxSpaceAmplification = 1.2
 	o.MemoryBytes = sparsetable.SmallestSSD(o.Layout, o.SSD, 3*killBatch) + 64<<10
 	return o
@@ -84,9 +88,14 @@ func killValue(key, step uint64) float32 {
 
 // trainUntilKilled goes on from the newest snapshot, whose record is its number
 // of steps. Its log says "begin STEP" before a snapshot, "done ID STEP" when it
-// is committed, and "drop ID" before it is dropped.
-func trainUntilKilled(dir string) error {
+// is committed, and "drop ID" before it is dropped. Every few steps it empties a
+// file, as compaction does.
+func trainUntilKilled(dir string, dirs int) error {
 	ctx := context.Background()
+	doing, err := newDoing(dir)
+	if err != nil {
+		return err
+	}
 	log, err := os.OpenFile(filepath.Join(dir, killLogName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {
 		return err
@@ -97,11 +106,13 @@ func trainUntilKilled(dir string) error {
 		}
 		return log.Sync()
 	}
-	o := killOptions(dir)
+	o := killOptions(dir, dirs)
 	tab, err := sparsetable.Open(ctx, o)
 	if err != nil {
 		return err
 	}
+	doing.set(doingOpened)
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	kept, err := tab.Snapshots()
 	if err != nil {
 		return err
@@ -122,6 +133,7 @@ func trainUntilKilled(dir string) error {
 			return err
 		}
 		pending = nil
+		doing.clear(doingSnapshot)
 		if err := note("done %d %s", info.ID, info.Record); err != nil {
 			return err
 		}
@@ -158,12 +170,49 @@ func trainUntilKilled(dir string) error {
 			if err := note("begin %d", step); err != nil {
 				return err
 			}
+			doing.set(doingSnapshot)
 			if pending, err = tab.Snapshot(ctx, strconv.AppendUint(nil, step, 10)); err != nil {
 				return err
 			}
 		}
 		ws.Release()
 		ws = next
+		if step%3 == 0 {
+			doing.set(doingCompaction)
+			if _, err = sparsetable.EmptyAFile(ctx, tab, rng); err != nil {
+				break
+			}
+			doing.clear(doingCompaction)
+		}
 	}
 	return err
+}
+
+// What a child is doing, as bits.
+const (
+	doingOpened = 1 << iota
+	doingSnapshot
+	doingCompaction
+)
+
+// doing tells the parent what the child is doing, in a file: what the kernel has
+// survives a kill.
+type doing struct {
+	f    *os.File
+	bits byte
+}
+
+func newDoing(dir string) (*doing, error) {
+	f, err := os.Create(filepath.Join(dir, killDoing))
+	return &doing{f: f}, err
+}
+
+func (d *doing) set(bit byte) {
+	d.bits |= bit
+	_, _ = d.f.WriteAt([]byte{d.bits}, 0) // statistics
+}
+
+func (d *doing) clear(bit byte) {
+	d.bits &^= bit
+	_, _ = d.f.WriteAt([]byte{d.bits}, 0)
 }

@@ -25,36 +25,46 @@ type ssdStorage struct {
 	fs      vfs.FS
 }
 
-const (
-	rowFormatFloat32 = "float32"
-	keyHash          = "murmur3-fmix64"
-)
+const keyHash = "murmur3-fmix64"
 
 // openSSD opens a table. o has its defaults and is valid.
 func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 	t := &ssd{
 		init: o.Init, opts: o, readOnly: o.ReadOnly, log: o.Logger, devices: on.devices,
-		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1), kick: make(chan struct{}, 1),
+		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1), kick: make(chan struct{}, 1), ahead: make(chan struct{}, 1),
+		restored: make(chan struct{}),
 	}
 	t.mu.idle.L = &t.mu.Mutex
 	if err := t.open(ctx, on); err != nil {
 		return nil, errors.Join(tableError(err), t.free())
 	}
+	background, stop := context.WithCancel(context.Background())
+	t.stop = stop
+	t.stopped.Go(func() { t.restoreHot(background) })
 	if !t.readOnly {
-		background, stop := context.WithCancel(context.Background())
-		t.stop = stop
 		t.stopped.Go(func() { t.work(background) })
+		t.wake() // slots may be too many or too few for this budget
+	}
+	if t.opts.SSD.CachePolicy == policyLookahead {
+		t.stopped.Go(func() { t.prefetchLoop(background) })
 	}
 	return t, nil
 }
+
+// pageCacheUnit is the unit of a new table whose device cannot be asked: the page
+// cache reads and writes whole pages for it.
+const pageCacheUnit = 4096
 
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	if err := t.openDevices(ctx); err != nil {
 		return err
 	}
-	unit := 0
+	unit := 512
 	for _, d := range t.devices {
 		unit = max(unit, d.Unit())
+		if !d.Direct() {
+			unit = max(unit, pageCacheUnit)
+		}
 	}
 	if err := t.openCatalog(on.fs, unit); err != nil {
 		return err
@@ -66,7 +76,8 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	default:
 		return err
 	}
-	if err := t.allocate(snapshot.Rows); err != nil {
+	t.born = snapshot.Counters
+	if err := t.allocate(snapshot.Rows, int64(snapshot.Slots)); err != nil {
 		return err
 	}
 	if snapshot.ID != 0 {
@@ -74,13 +85,22 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 			return err
 		}
 	}
+	err = t.reserveNow(0)
+	if errors.Is(err, errNoVictims) {
+		return t.overBudget(fmt.Sprintf("the index of %d slots", snapshot.Slots), t.aLittleMore())
+	}
+	if err != nil {
+		return err
+	}
+	t.bulk = planBulk(&t.plan, t.fitRows.Load())
 	if err := t.openFiles(ctx, snapshot); err != nil {
 		return err
 	}
 	if err := t.removeStrays(); err != nil {
 		return err
 	}
-	return t.restore(ctx, snapshot)
+	t.opened = snapshot
+	return t.restoreDirty(ctx, snapshot)
 }
 
 func (t *ssd) openDevices(ctx context.Context) error {
@@ -90,7 +110,7 @@ func (t *ssd) openDevices(ctx context.Context) error {
 	t.own = true
 	for _, dir := range t.opts.SSD.Dirs {
 		d, err := blockio.Open(ctx, dir, blockio.Options{
-			QueueDepth: t.opts.SSD.QueueDepth, Direct: directModes[t.opts.SSD.Direct], Logger: t.log,
+			QueueDepth: t.opts.SSD.QueueDepth, Direct: directModes[t.opts.SSD.Direct], Logger: t.log, ReadOnly: t.readOnly,
 		})
 		if err != nil {
 			return err
@@ -100,11 +120,12 @@ func (t *ssd) openDevices(ctx context.Context) error {
 	return nil
 }
 
-// openCatalog opens the catalog, or makes one where there is none.
+// openCatalog opens the catalog, or makes one where there is none, of a table
+// whose buckets take whole units of unit bytes.
 func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 	o := catalog.Options{
 		Dir: filepath.Join(t.opts.SSD.Dirs[0], catalogDir), FS: fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
-		Format: catalog.Format{ValueDim: t.opts.Layout.ValueDim, StateDim: t.opts.Layout.StateDim, RowFormat: rowFormatFloat32, Hash: keyHash, PageSlots: slots.DefaultPageSlots},
+		Format: catalog.Format{Hash: keyHash, PageSlots: slots.DefaultPageSlots}, // and any layout, which is compared below
 	}
 	var err error
 	t.catalog, err = catalog.Open(o)
@@ -115,14 +136,16 @@ func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 		if err := t.opts.Layout.Validate(); err != nil {
 			return err
 		}
-		if need := smallestSSD(t.opts.Layout, t.opts.SSD, 0, 0, 0); t.opts.MemoryBytes < need {
+		if need := smallestSSD(t.opts.Layout, unit, t.opts.SSD, load{}); t.opts.MemoryBytes < need {
 			return t.overBudget("an empty table", need)
 		}
 		var id [8]byte
 		if _, err := crand.Read(id[:]); err != nil {
 			return fmt.Errorf("sparsetable: name a table: %w", err)
 		}
-		o.MustExist, o.Format.UnitBytes = false, max(unit, 512)
+		o.MustExist, o.Format.UnitBytes = false, unit
+		o.Format.ValueDim, o.Format.StateDim = t.opts.Layout.ValueDim, t.opts.Layout.StateDim
+		o.Format.RowFormat = t.opts.Layout.Format.String()
 		o.Format.TableID = fmt.Sprintf("%016x", binary.LittleEndian.Uint64(id[:]))
 		t.catalog, err = catalog.Open(o)
 	}
@@ -130,9 +153,16 @@ func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 		return err
 	}
 	f := t.catalog.Format()
+	t.unit = f.UnitBytes
 	t.layout = Layout{ValueDim: f.ValueDim, StateDim: f.StateDim}
+	if t.layout.Format, err = ParseValueFormat(f.RowFormat); err != nil {
+		return fmt.Errorf("the table in %s: %w", t.opts.SSD.Dirs[0], err)
+	}
 	if err := t.layout.Validate(); err != nil {
 		return err
+	}
+	if want := t.opts.Layout; want != (Layout{}) && want != t.layout {
+		return &LayoutError{Dir: t.opts.SSD.Dirs[0], Have: t.layout, Want: want}
 	}
 	if t.tableID, err = strconv.ParseUint(f.TableID, 16, 64); err != nil {
 		return fmt.Errorf("sparsetable: table id: %w", err)
@@ -141,16 +171,19 @@ func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 }
 
 // allocate makes what holds rows and slots.
-func (t *ssd) allocate(rows int64) (err error) {
-	if need := smallestSSD(t.layout, t.opts.SSD, rows, 0, 0); !fitsSSD(t.opts.MemoryBytes, t.layout, t.opts.SSD, rows, 0, 0) {
-		return t.overBudget(fmt.Sprintf("a table of %d rows", rows), need)
+func (t *ssd) allocate(rows, slotsNow int64) (err error) {
+	if need := (load{rows: rows, slots: slotsNow}); !fitsSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, need) {
+		return t.overBudget(fmt.Sprintf("a table of %d rows in %d slots", rows, slotsNow), smallestSSD(t.layout, t.unit, t.opts.SSD, need))
 	}
-	t.plan = planSSD(t.opts.MemoryBytes, t.layout, t.opts.SSD, rows)
-	t.pool = blockio.NewPool(t.catalog.Format().UnitBytes, t.plan.poolBytes)
+	t.plan = planSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, rows, slotsNow)
+	if t.readOnly {
+		t.plan.forReading()
+	}
+	t.pool = blockio.NewPool(t.unit, t.plan.poolBytes-t.plan.beyondBytes())
+	t.deltaPool = blockio.NewPool(t.unit, 0)
 	if t.index, err = slots.New(t.plan.indexOptions()); err != nil {
 		return err
 	}
-	t.plan.fitRows = t.plan.cacheOptions(t.layout, t.opts.SSD).FitRows()
 	t.cache, err = rowcache.New(t.plan.cacheOptions(t.layout, t.opts.SSD))
 	return err
 }
@@ -167,7 +200,7 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 	})
 	var bad *slots.PageError
 	if errors.As(err, &bad) {
-		return &CorruptionError{File: filepath.Join(t.opts.SSD.Dirs[0], catalogDir), Reason: bad.Error()}
+		return &CorruptionError{File: t.catalogPath(), Reason: bad.Error()}
 	}
 	return err
 }
@@ -177,6 +210,9 @@ const (
 	counterNextFile = "next_file"
 	counterSeq      = "bucket_seq"
 	counterStored   = "stored_rows"
+	// Of the delta file.
+	counterDirtyBytes = "dirty_bytes"
+	counterDirtyRows  = "dirty_rows"
 )
 
 func (t *ssd) stateOf(s catalog.Snapshot) bucketfile.State {
@@ -184,7 +220,7 @@ func (t *ssd) stateOf(s catalog.Snapshot) bucketfile.State {
 		return bucketfile.State{}
 	}
 	st := bucketfile.State{
-		Snapshot: s.ID, UnitBytes: t.catalog.Format().UnitBytes,
+		Snapshot: s.ID, UnitBytes: t.unit,
 		NextFile: uint32(s.Counters[counterNextFile]), Seq: uint64(s.Counters[counterSeq]),
 	}
 	for _, f := range s.Files {
@@ -203,25 +239,30 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	o := bucketfile.Options{
 		Table: t.tableID, RowWords: t.layout.Words(), Devices: t.devices,
 		BufferBytes: t.plan.bufferBytes, Buffers: appendBuffers, Pool: t.pool,
-		UnitBytes: t.catalog.Format().UnitBytes, Logger: t.log, ReadOnly: t.readOnly,
+		UnitBytes: t.unit, ReserveBytes: reservedBytes, Logger: t.log, ReadOnly: t.readOnly,
 	}
 	for range t.devices {
 		o.BudgetBytes = append(o.BudgetBytes, t.opts.SSD.DirBudgetBytes)
 	}
 	if b := t.opts.SSD.DirBudgetBytes; b > 0 {
 		o.FileBytes = max(min(128<<20, b/16/4096*4096), int64(o.BufferBytes))
+		o.UrgentBytes = 2 * o.FileBytes // a file is emptied into another, and rows may come along
 	}
 	o.MinFileBytes = t.plan.minFileBytes()
 	if t.plan.readBytes < 8<<20 {
-		o.MergeBytes = -1 // merged reads take more memory than they are long
+		o.MergeBytes = int64(o.UnitBytes) // what lies between takes memory, too
 	}
 	t.files, err = bucketfile.Open(ctx, t.stateOf(current), kept, o)
+	if errors.Is(err, bucketfile.ErrUnknownFile) || errors.Is(err, bucketfile.ErrTwoFiles) {
+		return fmt.Errorf("%w: %w", ErrFiles, err)
+	}
 	if err != nil {
 		return err
 	}
 	t.rewrite.stored = current.Counters[counterStored]
 	t.rewrite.queue = t.files.NewQueue()
 	t.pull.queue = t.files.NewQueue()
+	t.startElevator()
 	return nil
 }
 

@@ -23,12 +23,21 @@ type SSDOptions struct {
 	// LookaheadPasses is how far the policy "lookahead" looks; 0 chooses it
 	// from the budget.
 	LookaheadPasses int
-	// MaxSpaceAmplification bounds the bytes on disk per byte in use, but for a
-	// few MiB of each directory and for what only snapshots need; 0 is 2.0.
+	// MaxSpaceAmplification bounds the bytes on disk per byte of buckets in use
+	// (Stats.DiskLiveBytes, which counts whole units of the device), but for a
+	// few MiB of each directory, for what only snapshots need and for the spool of
+	// an import; 0 is 2.0.
 	// Whoever writes buckets compacts files until it holds.
 	MaxSpaceAmplification float64
 	// DirBudgetBytes bounds each directory; 0 is no limit.
 	DirBudgetBytes int64
+	// HotBytes bounds what a snapshot writes of the rows in memory that are in
+	// buckets already, those used most, so that they are in memory again soon
+	// after a restart. That is what it costs: as many bytes on disk for every
+	// snapshot kept, written anew by each in the background. Dirty rows are
+	// saved and restored in any case. A disk with less than 256 MiB left gets no
+	// others. 0 is a quarter of MemoryBytes, 1 GiB at most; below 0 is none.
+	HotBytes int64
 	// QueueDepth is how many reads a device is given at once; 0 chooses.
 	QueueDepth int
 	// Direct says whether files bypass the page cache: "auto" (also ""), "on",
@@ -73,6 +82,9 @@ func (o *Options) ensureSSDDefaults() {
 	}
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = defaultSSDBudget
+	}
+	if s.HotBytes == 0 {
+		s.HotBytes = min(o.MemoryBytes/hotShare, maxHotBytes)
 	}
 }
 

@@ -12,13 +12,12 @@ import (
 )
 
 // rowStored marks cached rows that the bucket of their slot has, too, perhaps
-// in an older version. rowSaving marks rows that a running snapshot has yet to
-// write: until it is cleared, their words and rowStored are as they were when
-// the snapshot was fixed.
-const (
-	rowSaving = rowcache.Mark
-	rowStored = rowcache.Mark2
-)
+// in an older version.
+const rowStored = rowcache.Mark2
+
+// rowOwed is what rows have that a running snapshot has yet to save: until they
+// are not old, their words and rowStored are as they were when it was fixed.
+const rowOwed = rowcache.Dirty | rowcache.Old
 
 // pullState is what a Pull works with. Whoever holds changing owns it.
 type pullState struct {
@@ -36,8 +35,13 @@ type pullState struct {
 	refs            []uint32
 	at              []uint32
 	rows            [][]float32
+	victims         []uint32
 
+	carry  *carry // of the Pull under way; nil: it carries nothing
 	counts pullCounts
+
+	prefetching bool // rows are inserted for passes to come, not for a Pull
+	reading     bool // a Pull that creates no rows
 }
 
 // pullCounts are what one Pull did.
@@ -65,7 +69,11 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 		return nil, err
 	}
 	defer t.leave()
-	if err := acquire(ctx, t.changing); err != nil {
+	defer t.wakePrefetch() // when it may go on
+	t.waitingPulls.Add(1)
+	err := acquire(ctx, t.changing)
+	t.waitingPulls.Add(-1)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { <-t.changing }()
@@ -77,32 +85,48 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 
 // pullKeys is Pull. REQUIRES: changing is held.
 func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
-	refs, err := t.takeRefs(len(keys))
+	refs, err := t.takeRefs(ctx, len(keys))
 	if err != nil {
 		return nil, err
 	}
 	p := &t.pull
-	p.counts = pullCounts{}
-	p.hashes = p.hashes[:0]
-	for _, k := range keys {
-		p.hashes = append(p.hashes, slots.Hash(k))
+	p.counts, p.reading = pullCounts{}, mode == PullLookup
+	p.hashes = appendHashes(p.hashes[:0], keys)
+	t.endDirect(ctx)
+	pass, c := t.takeAnnounced(p.hashes)
+	if pass >= 0 {
+		t.rideForPull(ctx)
 	}
-	t.cache.Find(t.passOf(p.hashes), keys, p.hashes, refs)
+	if p.carry = c; c == nil && mode == PullCreate && !t.readOnly {
+		p.carry = t.newCarry()
+	}
+	t.cache.Find(pass, keys, p.hashes, refs)
 	if mode == PullLookup {
 		t.unpinPlaceholders(refs)
 	}
 	err = t.pullMissing(ctx, keys, refs, mode)
+	for waited := false; errors.Is(err, errNoVictims) && t.makeMoreRoom(ctx, &waited); {
+		found := p.counts.found
+		err = t.pullMissing(ctx, keys, refs, mode)
+		p.counts.found = found
+	}
 	if err != nil {
-		t.cache.Release(refs, false)
-		t.giveRefs(refs)
 		if errors.Is(err, errNoVictims) {
-			err = t.pullOverBudget(len(keys))
+			err = t.pullOverBudget(len(keys), t.pinnedWith(refs))
 		}
+		t.dropCarry(p.carry)
+		t.cache.Release(refs, false)
+		t.mu.Lock() // the cache has counted what was found
+		t.mu.stats.Lookups += int64(len(refs))
+		t.mu.stats.Hits += p.counts.found
+		t.mu.Unlock()
+		t.giveRefs(refs)
 		return nil, tableError(err)
 	}
-	ws := &WorkingSet{refs: refs, mode: mode, words: t.layout.Words(), release: t.release}
+	ws := &WorkingSet{refs: refs, mode: mode, carry: p.carry, words: t.layout.Words(), release: t.release}
 	ws.slabs, ws.shift, ws.mask = t.cache.Slabs()
 	t.publish(ws)
+	t.goDirect()
 	t.wakeIfFull()
 	return ws, nil
 }
@@ -115,7 +139,11 @@ func (t *ssd) publish(ws *WorkingSet) {
 	ws.place = len(t.mu.live)
 	t.mu.live = append(t.mu.live, ws)
 	st, c := &t.mu.stats, &t.pull.counts
+	st.Pulls++
 	st.Lookups += int64(len(ws.refs))
+	if ws.mode == PullCreate {
+		st.UpdatedRows += int64(len(ws.refs))
+	}
 	st.Hits += c.found
 	st.Created += c.created
 	st.Missing += c.missing
@@ -124,6 +152,8 @@ func (t *ssd) publish(ws *WorkingSet) {
 	st.BucketReads += c.bucketReads
 	st.DeviceReads += c.deviceReads
 	st.ReadBytes += c.readBytes
+	st.Prefetched += t.elevator.taken
+	t.elevator.taken = 0
 	snap := t.snap.Load()
 	t.mu.Unlock()
 	if snap != nil && ws.mode == PullCreate {
@@ -144,8 +174,12 @@ func (t *ssd) release(ws *WorkingSet) {
 	t.mu.live[last] = nil
 	t.mu.live = t.mu.live[:last]
 	t.mu.Unlock()
+	if ws.mode == PullCreate {
+		t.markLeaving(ws.refs)
+	}
 	t.giveRefs(ws.refs)
-	ws.refs, ws.slabs = nil, nil
+	t.handOver(ws.carry)
+	ws.refs, ws.slabs, ws.carry = nil, nil, nil
 	t.wakeIfFull()
 }
 
@@ -172,18 +206,36 @@ func (t *ssd) unpinPlaceholders(refs []uint32) {
 
 func (t *ssd) trained(row []float32) bool { return t.layout.Stats(row).Count != 0 }
 
-// pullMissing gives every position without a row its row.
-func (t *ssd) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mode PullMode) error {
-	p := &t.pull
+// appendHashes appends the hashes of keys.
+func appendHashes(hashes, keys []uint64) []uint64 {
+	for _, k := range keys {
+		hashes = append(hashes, slots.Hash(k))
+	}
+	return hashes
+}
+
+// noteMissing makes missing the positions without a reference, and absent none.
+func (p *pullState) noteMissing(refs []uint32) {
 	p.missing, p.absent = p.missing[:0], p.absent[:0]
 	for i, ref := range refs {
 		if ref == 0 {
 			p.missing = append(p.missing, uint64(i))
 		}
 	}
+}
+
+// pullMissing gives every position without a row its row.
+func (t *ssd) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mode PullMode) error {
+	p := &t.pull
+	p.noteMissing(refs)
 	p.counts.found = int64(len(refs) - len(p.missing))
 	if len(p.missing) == 0 {
 		return ctx.Err()
+	}
+	if t.outside != nil {
+		if err := t.fetchOutside(ctx, refs); err != nil {
+			return err
+		}
 	}
 	t.locate()
 	if err := t.fetchMissing(ctx, keys, refs); err != nil {
@@ -241,6 +293,9 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 			p.keyHashes = append(p.keyHashes, p.hashes[at])
 			p.at = append(p.at, at)
 		}
+		if err := t.admit(n); err != nil {
+			return err
+		}
 		if err := t.insert(ctx, refs, func(i int, row []float32) {
 			if t.init != nil {
 				t.init(p.keys[i], row)
@@ -262,6 +317,14 @@ func (p *pullState) clearBatch() {
 // at its positions. Rows get into refs only once they are filled, so that after
 // an error none is cached that is not what it should be.
 func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []float32), flags rowcache.Flags) error {
+	return t.insertBy(ctx, t.cache.Insert, refs, fill, flags)
+}
+
+// insertBy is insert by one of the cache's methods: Insert or Reinsert.
+func (t *ssd) insertBy(
+	ctx context.Context, insert func(keys, hashes []uint64, used, refs []uint32) (int, error),
+	refs []uint32, fill func(i int, row []float32), flags rowcache.Flags,
+) error {
 	p := &t.pull
 	n := len(p.keys)
 	p.refs = slices.Grow(p.refs[:0], n)[:n]
@@ -275,7 +338,7 @@ func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []
 		if len(p.uses) > 0 {
 			used = p.uses[done:]
 		}
-		added, err := t.cache.Insert(p.keys[done:], p.keyHashes[done:], used, p.refs[done:])
+		added, err := insert(p.keys[done:], p.keyHashes[done:], used, p.refs[done:])
 		slabs, shift, mask := t.cache.Slabs()
 		words := t.layout.Words()
 		for i := done; i < done+added; i++ {
@@ -297,11 +360,17 @@ func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []
 			return errNoVictims
 		}
 		if done < n {
-			if err := t.makeRoom(n - done); err != nil {
+			wrote, err := t.makeRoom(n - done)
+			if errors.Is(err, bucketfile.ErrNoSpace) && t.compact(ctx) == nil {
+				wrote, err = t.makeRoom(n - done)
+			}
+			if err != nil {
 				return fmt.Errorf("sparsetable: make room for %d rows: %w", n-done, err)
 			}
-			if err := t.keepSpace(ctx); err != nil {
-				return err
+			if wrote {
+				if err := t.keepSpace(ctx); err != nil {
+					return err
+				}
 			}
 		}
 	}

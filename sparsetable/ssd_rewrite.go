@@ -1,10 +1,11 @@
 package sparsetable
 
 import (
-	"errors"
 	"math/bits"
+	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/invariants"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
@@ -15,6 +16,7 @@ type rewriter struct {
 	requests []bucketfile.Request
 	submit   []*bucketfile.Request
 	done     []*bucketfile.Request
+	finish   []*bucketfile.Request
 
 	victims []uint32
 	slots   []uint32
@@ -29,6 +31,9 @@ type rewriter struct {
 	hashes []uint64
 	rows   [][]float32
 
+	// urgent: what is written makes room, and may use what is held back for that.
+	urgent bool
+
 	counts rewriteCounts
 }
 
@@ -36,9 +41,12 @@ type rewriter struct {
 type rewriteCounts struct {
 	flushedRows, flushedSlots int64
 	reads, readBytes          int64
-	writtenBytes              int64
-	splits                    int64
+	writtenBytes              int64 // of buckets, without what pads their files
+	importedRows              int64 // past the cache, and
+	importedBytes             int64 // of writtenBytes, for them
+	splits, merges            int64
 	compactedBytes            int64
+	droppedRows               int64
 }
 
 // rewriteBatch is how many buckets are read at a time.
@@ -48,12 +56,17 @@ const rewriteBatch = 128
 // bucket, and gives every row to drop, if that is not nil, which says whether it
 // is to go. REQUIRES: rewrite is held.
 func (t *ssd) rewriteSlots(list []uint32, drop func(row []float32) bool) error {
+	return t.eachBucket(list, func(slot uint32, old *bucketfile.Bucket) error {
+		return t.rewriteSlot(slot, old, drop)
+	})
+}
+
+// eachBucket is readBuckets for any number of slots, as many at a time as can be
+// read. REQUIRES: rewrite is held.
+func (t *ssd) eachBucket(list []uint32, fn func(slot uint32, old *bucketfile.Bucket) error) error {
 	for len(list) > 0 {
 		n := t.batchOf(list)
-		err := t.readBuckets(list[:n], func(slot uint32, old *bucketfile.Bucket) error {
-			return t.rewriteSlot(slot, old, drop)
-		})
-		if err != nil {
+		if err := t.readBuckets(list[:n], fn); err != nil {
 			return err
 		}
 		list = list[n:]
@@ -121,7 +134,12 @@ func slotMask(slot, n uint32) uint64 {
 
 // rewriteSlot writes the bucket of one slot anew.
 func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []float32) bool) error {
+	t.moving.Lock()
+	defer t.moving.Unlock()
 	w := &t.rewrite.rewriter
+	if invariants.Enabled {
+		t.checkCached(slot, old)
+	}
 	t.collectDirty(slot, slotMask(slot, t.index.Slots()))
 	before, dropped := 0, 0
 	if old != nil {
@@ -134,25 +152,45 @@ func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []f
 	if len(w.dirtyRefs) == 0 && dropped == 0 {
 		return nil // its rows were pinned meanwhile
 	}
+	prev, err := t.replaceBucket(slot, before)
+	if err != nil {
+		return err
+	}
+	w.counts.droppedRows += int64(dropped)
+	return t.files.Release(prev)
+}
+
+// replaceBucket writes what merge has made as the bucket of slot, in place of one
+// of before rows, and puts it into the index. It returns where that one is, for
+// the caller to release. REQUIRES: rewrite and moving are held.
+func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, err error) {
+	w := &t.rewrite.rewriter
 	loc, err := t.writeBucket(slot)
 	if err != nil {
 		t.dirtyAgain()
-		return err
+		return 0, err
 	}
-	prev := bucketfile.Location(t.index.Location(slot))
+	prev = bucketfile.Location(t.index.Location(slot))
 	t.indexMu.Lock()
-	t.index.Set(slot, uint64(loc), len(w.keys))
+	t.index.Set(slot, uint64(loc))
 	t.index.SetFilter(slot, w.hashes)
 	t.indexMu.Unlock()
 	t.rewrite.stored += int64(len(w.keys) - before)
 	t.nowStored()
-	return t.files.Release(prev)
+	if invariants.Enabled {
+		t.checkSlot(slot, w.hashes)
+	}
+	return prev, nil
 }
 
 // collectDirty copies the dirty rows of a slot that nobody has pinned and marks
 // them clean: what happens to them from here on makes them dirty again. They
-// stay in the cache, as rewrite is held.
+// stay in the cache, as rewrite is held. What a snapshot has yet to save of the
+// slot, it saves first: no row becomes owed before rewrite is given back.
 func (t *ssd) collectDirty(slot uint32, mask uint64) {
+	if s := t.snap.Load(); s != nil {
+		s.saveSlot(slot, mask)
+	}
 	w := &t.rewrite.rewriter
 	w.dirtyRefs, w.dirtyKeys, w.words = w.dirtyRefs[:0], w.dirtyKeys[:0], w.words[:0]
 	t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {
@@ -166,9 +204,6 @@ func (t *ssd) collectDirty(slot uint32, mask uint64) {
 		}
 		return rowcache.Change{Clear: rowcache.Dirty}
 	})
-	if s := t.snap.Load(); s != nil {
-		s.save(w.dirtyRefs) // before nowStored changes them
-	}
 }
 
 // dirtyAgain undoes collectDirty.
@@ -188,32 +223,36 @@ func (t *ssd) nowStored() {
 // which prevail; with pick, only those whose hash it picks.
 func (w *rewriter) merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
 	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
-	add := func(key uint64, row []float32) {
-		h := slots.Hash(key)
-		if pick == nil || pick(h) {
-			w.keys = append(w.keys, key)
-			w.hashes = append(w.hashes, h)
-			w.rows = append(w.rows, row)
-		}
-	}
 	if old != nil {
-	next:
-		for i := range old.Len() {
-			key := old.Key(i)
-			for _, k := range w.dirtyKeys { // a few, in one place
-				if k == key {
-					continue next
-				}
-			}
-			add(key, old.Row(i))
-		}
+		w.addOthers(old, pick)
 	}
 	if n := len(w.dirtyKeys); n > 0 {
 		words := len(w.words) / n
 		for i, key := range w.dirtyKeys {
-			add(key, w.words[i*words:(i+1)*words])
+			w.add(key, w.words[i*words:(i+1)*words], pick)
 		}
 	}
+}
+
+// addOthers adds those rows of b that are not dirty, with pick those that it
+// picks.
+func (w *rewriter) addOthers(b *bucketfile.Bucket, pick func(hash uint64) bool) {
+	for i := range b.Len() {
+		if key := b.Key(i); !slices.Contains(w.dirtyKeys, key) { // a few, in one place
+			w.add(key, b.Row(i), pick)
+		}
+	}
+}
+
+// add adds a row, with pick only if that picks it.
+func (w *rewriter) add(key uint64, row []float32, pick func(hash uint64) bool) {
+	h := slots.Hash(key)
+	if pick != nil && !pick(h) {
+		return
+	}
+	w.keys = append(w.keys, key)
+	w.hashes = append(w.hashes, h)
+	w.rows = append(w.rows, row)
 }
 
 // filter takes out the rows that drop condemns and returns their number.
@@ -237,13 +276,7 @@ func (t *ssd) writeBucket(slot uint32) (bucketfile.Location, error) {
 	if len(w.keys) == 0 {
 		return 0, nil
 	}
-	a, err := t.files.Begin(slot, len(w.keys), false)
-	if errors.Is(err, bucketfile.ErrNoSpace) {
-		// Compaction makes room as soon as it can; what it holds back for that
-		// is there for us, too, rather than to fail.
-		t.wake()
-		a, err = t.files.Begin(slot, len(w.keys), true)
-	}
+	a, err := t.files.Begin(slot, len(w.keys), w.urgent)
 	if err != nil {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
-	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/invariants"
 	"aibox/sparsetable/internal/slots"
 )
 
@@ -71,14 +71,16 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 // begin does what can be done before the state is fixed.
 func (s *ssdSnapshot) begin() (err error) {
 	t := s.t
-	t.rewrite.Lock()
-	// The catalog's lists of pages, old and new.
-	err = t.reserve(int64(len(s.record)) + 24*int64(t.index.Pages()))
-	t.rewrite.Unlock()
-	if errors.Is(err, errNoVictims) {
-		err = nil // all rows are pinned: better a little over than no snapshot
-	}
-	if err != nil {
+	// Blocks for what fix copies, so that it need not wait for a write, in
+	// reason; the pool's own hold a few thousand rows of a usual size.
+	extra := s.pinnedBlocks()
+	if err := s.reserve(extra); errors.Is(err, errNoVictims) {
+		extra = 0
+		// If no row can leave: better a little over than no snapshot.
+		if err := s.reserve(0); err != nil && !errors.Is(err, errNoVictims) {
+			return err
+		}
+	} else if err != nil {
 		return err
 	}
 	if s.commit, err = t.catalog.Begin(); err != nil {
@@ -88,19 +90,70 @@ func (s *ssdSnapshot) begin() (err error) {
 	if _, err := crand.Read(id[:]); err != nil {
 		return fmt.Errorf("sparsetable: name a file: %w", err)
 	}
-	s.delta, err = t.newDelta(binary.LittleEndian.Uint64(id[:]))
+	s.delta, err = t.newDelta(binary.LittleEndian.Uint64(id[:]), extra)
 	return err
+}
+
+// reserve makes room for the catalog's lists of pages, old and new, and for
+// blocks, which count as taken from here on.
+func (s *ssdSnapshot) reserve(blocks int) error {
+	t := s.t
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	bytes := int64(blocks) * int64(deltaBlockBytes(t.layout))
+	err := t.reserve(int64(len(s.record)) + 24*int64(t.index.Pages()) + bytes)
+	if errors.Is(err, bucketfile.ErrNoSpace) {
+		return errNoVictims // no row can leave
+	}
+	if err != nil {
+		return err
+	}
+	t.snapBytes.Store(bytes)
+	return nil
+}
+
+// unreserve gives the blocks' memory back to the cache.
+func (s *ssdSnapshot) unreserve() {
+	t := s.t
+	if t.snapBytes.Swap(0) == 0 {
+		return
+	}
+	if err := t.reserveNow(0); err != nil && !errors.Is(err, errNoVictims) {
+		t.log.Warn("sparsetable: give a snapshot's memory back to the cache", "error", err)
+	}
+}
+
+// pinnedBlocks is how many blocks the pinned rows fill, beyond those of the
+// pool, within a small part of the budget.
+func (s *ssdSnapshot) pinnedBlocks() int {
+	t := s.t
+	rows := int64(0)
+	t.mu.Lock()
+	for _, ws := range t.mu.live {
+		if ws.mode == PullCreate {
+			rows += int64(len(ws.refs)) // rows of several sets count for each
+		}
+	}
+	t.mu.Unlock()
+	size := int64(deltaBlockBytes(t.layout))
+	perBlock := (size - deltaHeaderBytes) / int64(deltaEntryBytes+t.layout.Bytes())
+	return int(max(0, min((rows+perBlock-1)/perBlock-deltaPoolBlocks, t.opts.MemoryBytes/deltaExtraShare/size)))
 }
 
 // fix fixes the state, at the instant at which it holds both rewrite and mu:
 // no bucket is between its being written and its being in the index, and rows
-// that were updated are in a live set or dirty. Dirty rows are marked, to be
-// saved before they change. Rows of live sets are saved at once: as soon as
-// Snapshot returns, they may be updated.
+// that were updated are in a live set or dirty. BeginSave names the dirty ones,
+// to be saved before they change. Rows of live sets are saved at once: as soon
+// as Snapshot returns, they may be updated. So the time it takes depends on
+// their number alone; it waits for the device only where the blocks that begin
+// could get do not hold them.
 func (s *ssdSnapshot) fix() error {
 	t, start := s.t, time.Now()
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
+	if invariants.Enabled {
+		t.checkTable()
+	}
 	state, err := t.files.Hold(s.commit.ID())
 	if err != nil {
 		return err
@@ -111,16 +164,11 @@ func (s *ssdSnapshot) fix() error {
 	t.indexMu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cache.ChangeAll(rowcache.Dirty, rowcache.Change{Set: rowSaving})
-	for _, ws := range t.mu.live {
-		if ws.mode == PullCreate {
-			t.cache.Change(ws.refs, rowcache.Change{Set: rowSaving})
-		}
-	}
+	t.cache.BeginSave()
 	t.snap.Store(s.delta)
 	for _, ws := range t.mu.live {
 		if ws.mode == PullCreate {
-			s.delta.save(ws.refs)
+			s.delta.savePinned(ws.refs)
 		}
 	}
 	t.log.Debug("snapshot fixed", slog.Uint64("id", s.commit.ID()), slog.Duration("stall", time.Since(start)))
@@ -139,9 +187,10 @@ func (s *ssdSnapshot) write(ctx context.Context) (info SnapshotInfo, err error) 
 	t.indexMu.Unlock()
 	t.snap.Store(nil)
 	err = s.delta.close()
+	s.unreserve()
 	t.mu.Lock()
 	t.mu.stats.Snapshots++
-	t.mu.stats.SnapshotBytes += info.Bytes
+	t.mu.stats.SavedEarly += s.delta.counts.early
 	t.mu.Unlock()
 	if err != nil { // it is committed all the same
 		t.log.Warn("sparsetable: close a snapshot's file", "error", err)
@@ -157,7 +206,10 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	if err := s.writePages(ctx); err != nil {
 		return none, err
 	}
-	if err := d.saveAll(ctx.Err); err != nil {
+	if err := d.saveOwed(ctx.Err); err != nil {
+		return none, err
+	}
+	if err := d.saveClean(ctx.Err); err != nil {
 		return none, err
 	}
 	if err := d.finish(); err != nil {
@@ -166,17 +218,21 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	if err := t.files.Flush(ctx); err != nil {
 		return none, err
 	}
+	n := d.counts
 	c := catalog.Snapshot{
-		Slots: s.slots, Rows: s.stored + d.fresh, Record: s.record,
+		Slots: s.slots, Rows: s.stored + n.fresh, Record: s.record,
 		Counters: map[string]int64{
 			counterNextFile: int64(s.state.NextFile), counterSeq: int64(s.state.Seq), counterStored: s.stored,
+			counterDirtyBytes: n.dirtyBytes, counterDirtyRows: n.dirtyRows,
 		},
 	}
+	t.putLife(c.Counters)
+	total := n.dirtyRows + n.cleanRows
 	for _, f := range s.state.Files {
 		c.Files = append(c.Files, catalog.File{ID: f.File, Bytes: f.Bytes, LiveBytes: f.LiveBytes})
 	}
-	if d.total > 0 {
-		c.Deltas = []catalog.Delta{{Name: deltaName(t.tableID, d.id), Bytes: d.bytes, Rows: d.total}}
+	if total > 0 {
+		c.Deltas = []catalog.Delta{{Name: deltaName(t.tableID, d.id), Bytes: d.bytes, Rows: total}}
 	}
 	if err := s.commit.Commit(c); err != nil {
 		s.unknown = errors.Is(err, catalog.ErrFailed)
@@ -186,7 +242,7 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	if err != nil {
 		return none, err
 	}
-	if d.total == 0 {
+	if total == 0 {
 		if err := t.devices[0].Remove(deltaName(t.tableID, d.id)); err != nil {
 			t.log.Warn("sparsetable: remove an empty file", "error", err)
 		}
@@ -227,14 +283,15 @@ func (s *ssdSnapshot) abandon() error {
 		t.indexMu.Unlock()
 	}
 	if s.delta != nil {
-		// fix stores it under both locks, so that nobody marks rows any more.
-		t.cache.ChangeAll(rowSaving, rowcache.Change{Clear: rowSaving})
+		// None may pass for saved at the next snapshot.
+		t.forgetOld()
 		t.snap.Store(nil)
 		errs = append(errs, s.delta.close())
 		if !s.unknown {
 			errs = append(errs, t.devices[0].Remove(deltaName(t.tableID, s.delta.id)))
 		}
 	}
+	s.unreserve()
 	if s.held && !s.unknown {
 		errs = append(errs, t.files.Unhold(s.commit.ID()))
 	}

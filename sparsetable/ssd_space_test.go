@@ -36,7 +36,7 @@ func spreadKey(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 }
 
 // TestSSDSpaceAmplification loads many rows through a cache that holds a small
 // part of them, and trains them: whoever writes, the bytes on disk stay within
-// the allowed multiple of those in use, and within the directory's budget.
+// the allowed multiple of those in use, but for a step's, and within the directory's budget.
 func TestSSDSpaceAmplification(t *testing.T) {
 	const rows, batch = 200_000, 2000
 	l := sparsetable.Layout{ValueDim: 8, StateDim: 2}
@@ -64,17 +64,18 @@ func TestSSDSpaceAmplification(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Buffers, the file that is appended to, and files that are being
-			// deleted.
-			slack := int64(devices) * (4 << 20)
+			// Beside what the limit leaves out of account there may be what one step
+			// wrote, after which whoever took it compacts, and the buckets of a file
+			// that is being emptied: of so small a table an eighth.
 			worst := 0.0
 			check := func(at string) {
 				st := tab.Stats()
-				if live := st.DiskLiveBytes; live > 0 && st.DiskBytes > slack {
-					worst = max(worst, float64(st.DiskBytes-slack)/float64(live))
+				total, live, slack := sparsetable.Space(tab)
+				if live > 0 && total > slack {
+					worst = max(worst, float64(total-slack)/float64(live))
 				}
-				if float64(st.DiskBytes) > 1.25*c.limit*float64(st.DiskLiveBytes)+float64(slack) {
-					t.Fatalf("%s: %d bytes on disk, %d in use", at, st.DiskBytes, st.DiskLiveBytes)
+				if float64(total-slack) > c.limit*float64(live)+float64(live)/8 {
+					t.Fatalf("%s: %d bytes on disk, %d in use, %d allowed beside", at, total, live, slack)
 				}
 				if c.budget > 0 && st.DiskBytes > c.budget {
 					t.Fatalf("%s: %d bytes on disk, the budget is %d", at, st.DiskBytes, c.budget)

@@ -5,117 +5,151 @@ import (
 	"math/bits"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/invariants"
 	"aibox/sparsetable/internal/slots"
 )
 
-// totalRows is an upper bound of the rows that there are: those in buckets and
-// those in the cache that may be new.
-func (t *ssd) totalRows() int64 {
-	st := t.cache.Stats()
-	return t.rewrite.stored + st.Rows - st.Marked2
-}
-
-// split splits slots until they are as many as the rows want. It takes the
-// dirty rows of each along, so that a bucket is written no more often for being
-// split. REQUIRES: rewrite is held.
-func (t *ssd) split() error {
-	if t.rewrite.scanning > 0 || t.readOnly {
-		return nil
-	}
-	total := t.totalRows()
+// split splits slots until they are as many as so many rows want, at most limit of
+// those that have a bucket, and reports whether that is done. It takes the dirty
+// rows of each along, so that a bucket is written no more often for being split.
+// Without room for more slots it leaves them for later. REQUIRES: rewrite is
+// held.
+func (t *ssd) split(total int64, limit int) (done bool, err error) {
 	w := &t.rewrite.rewriter
 	var batch []uint32
 	for t.index.ShouldSplit(total) {
+		most := min(rewriteBatch/2, t.slotsWanted(total))
+		// First, as rows may be written, to slots that had no bucket, for it.
+		if room, err := t.roomForSlots(most); err != nil || !room {
+			return false, err
+		}
 		// The slots that are split next follow one another, to the end of the
 		// round.
 		from, to := t.index.NextSplit()
 		level := uint32(1) << (bits.Len32(to) - 1)
+		empty := t.index.Location(from) == 0
 		batch = batch[:0]
-		for s := from; s < level && len(batch) < rewriteBatch/2; s++ {
+		for s := from; s < level && len(batch) < most && (t.index.Location(s) == 0) == empty; s++ {
 			batch = append(batch, s)
 		}
-		batch = batch[:t.batchOf(batch)]
-		room, err := t.roomForSlots(len(batch))
-		if err != nil || !room {
-			return err
+		if !empty {
+			if limit <= 0 {
+				return false, nil
+			}
+			batch = batch[:t.batchOf(batch[:min(len(batch), limit)])]
 		}
-		// They must be split in order, however their buckets arrive: so those
-		// with a bucket are read one after the other from a batch of reads.
-		for len(batch) > 0 && t.index.ShouldSplit(total) {
-			n := 1
-			for n < len(batch) && (t.index.Location(batch[n]) == 0) == (t.index.Location(batch[0]) == 0) {
-				n++
-			}
-			if err := t.splitSlots(batch[:n]); err != nil {
-				return err
-			}
-			w.counts.splits += int64(n)
-			batch = batch[n:]
+		if empty {
+			err = t.splitEmpty(len(batch))
+		} else {
+			limit -= len(batch)
+			err = t.splitSlots(batch)
+		}
+		if errors.Is(err, bucketfile.ErrNoSpace) {
+			return false, nil // buckets grow instead; who has to write meets it
+		}
+		if err != nil {
+			return false, err
+		}
+		w.counts.splits += int64(len(batch))
+	}
+	return true, nil
+}
+
+// slotsWanted is how many more slots so many rows want, one at least.
+func (t *ssd) slotsWanted(rows int64) int {
+	target := int64(t.index.TargetRows())
+	return int(max(1, (rows+target-1)/target-int64(t.index.Slots())))
+}
+
+// roomForSlots reports whether the index may grow by n slots: within its share of
+// the memory, and if the cache can make room.
+func (t *ssd) roomForSlots(n int) (bool, error) {
+	more := t.index.GrowthBytes(n)
+	if more <= 0 {
+		return true, nil
+	}
+	if int64(t.index.Slots())+int64(n) > slots.SlotsIn(t.plan.indexLimit(), 0) {
+		return false, nil
+	}
+	err := t.reserve(more)
+	if errors.Is(err, errNoVictims) {
+		return false, nil // buckets grow instead, for a while
+	}
+	return err == nil, err
+}
+
+// splitEmpty splits the next n slots, which have no bucket.
+func (t *ssd) splitEmpty(n int) error {
+	t.indexMu.Lock()
+	defer t.indexMu.Unlock()
+	for range n {
+		if err := t.index.Grow(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// roomForSlots reports whether the index may grow by n slots.
-func (t *ssd) roomForSlots(n int) (bool, error) {
-	grown := slots.BytesFor(t.plan.indexOptions(), (int64(t.index.Slots())+int64(n))*int64(t.plan.targetRows))
-	t.indexMu.RLock() // for what a capture holds
-	have := t.index.Bytes() - t.index.CaptureBytes()
-	t.indexMu.RUnlock()
-	if more := grown - have; more > 0 {
-		if err := t.reserve(more); errors.Is(err, errNoVictims) {
-			return false, nil // buckets grow instead
-		} else if err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+// splitSlots splits the slots of list, the next ones to be split, all of which
+// have a bucket.
+func (t *ssd) splitSlots(list []uint32) error {
+	return t.readInOrder(list, 1, func(old []*bucketfile.Bucket) error {
+		from := list[0]
+		list = list[1:]
+		return t.splitSlot(from, old[0])
+	})
 }
 
-// splitSlots splits the slots of list, the next ones to be split, all of which
-// have a bucket or none of which has.
-func (t *ssd) splitSlots(list []uint32) error {
-	if t.index.Location(list[0]) == 0 {
-		t.indexMu.Lock()
-		defer t.indexMu.Unlock()
-		for range list {
-			if err := t.index.Grow(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	// Buckets arrive in any order; those ahead of their turn wait.
+// readInOrder reads the buckets of the slots, all at once, and calls fn for n at
+// a time, in order, however they arrive: those ahead of their turn wait. A slot
+// without a bucket has nil. REQUIRES: rewrite is held.
+func (t *ssd) readInOrder(list []uint32, n int, fn func(old []*bucketfile.Bucket) error) error {
 	w := &t.rewrite.rewriter
-	waiting := make([]*bucketfile.Request, len(list))
+	arrived := make([]*bucketfile.Request, len(list))
 	w.submit = w.submit[:0]
 	if cap(w.requests) < len(list) {
 		w.requests = make([]bucketfile.Request, len(list))
 	}
 	for i, slot := range list {
 		w.requests[i] = bucketfile.Request{Slot: slot, Location: bucketfile.Location(t.index.Location(slot)), User: i}
-		w.submit = append(w.submit, &w.requests[i])
+		if w.requests[i].Location != 0 {
+			w.submit = append(w.submit, &w.requests[i])
+		}
 	}
+	requests := w.requests[:len(list)]
 	reads, bytes := w.queue.DeviceReads()
 	w.queue.Submit(w.submit)
 	var failed error
+	old := make([]*bucketfile.Bucket, n)
 	for next := 0; next < len(list); {
-		if waiting[next] == nil {
+		turn := requests[next : next+n]
+		missing := false
+		for i := range turn {
+			missing = missing || turn[i].Location != 0 && arrived[next+i] == nil
+		}
+		if missing {
 			w.done = w.queue.Wait(w.done[:0], 1)
 			for _, r := range w.done {
-				waiting[r.User.(int)] = r
+				arrived[r.User.(int)] = r
 			}
 			continue
 		}
-		r := waiting[next]
-		if failed == nil {
-			failed = r.Err
+		w.finish = w.finish[:0]
+		for i := range turn {
+			old[i] = nil
+			if r := arrived[next+i]; r != nil {
+				old[i] = &r.Bucket
+				w.finish = append(w.finish, r)
+				if failed == nil {
+					failed = r.Err
+				}
+			}
 		}
 		if failed == nil {
-			failed = t.splitSlot(list[next], &r.Bucket)
+			failed = fn(old)
 		}
-		w.queue.Finish(waiting[next : next+1])
-		next++
+		w.queue.Finish(w.finish)
+		next += n
 	}
 	r, b := w.queue.DeviceReads()
 	w.counts.reads += int64(r - reads)
@@ -129,12 +163,17 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 	if next != from {
 		panic("sparsetable: slots are split out of order")
 	}
+	t.moving.Lock()
+	defer t.moving.Unlock()
 	w := &t.rewrite.rewriter
+	if invariants.Enabled {
+		t.checkCached(from, old)
+	}
 	t.collectDirty(from, slotMask(from, t.index.Slots()))
 	bit := uint64(1) << (bits.Len32(to) - 1)
 	var locations [2]bucketfile.Location
-	var rows [2]int
 	var hashes [2][]uint64
+	rows := 0
 	for side := range locations {
 		w.merge(old, func(h uint64) bool { return (h&bit != 0) == (side == 1) })
 		slot := from
@@ -146,7 +185,8 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 			t.dirtyAgain()
 			return errors.Join(err, t.files.Release(locations[0]))
 		}
-		locations[side], rows[side] = loc, len(w.keys)
+		locations[side] = loc
+		rows += len(w.keys)
 		hashes[side] = append(hashes[side], w.hashes...)
 	}
 	prev := bucketfile.Location(t.index.Location(from))
@@ -157,11 +197,15 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 		return errors.Join(err, t.files.Release(locations[0]), t.files.Release(locations[1]))
 	}
 	for side, slot := range [2]uint32{from, to} {
-		t.index.Set(slot, uint64(locations[side]), rows[side])
+		t.index.Set(slot, uint64(locations[side]))
 		t.index.SetFilter(slot, hashes[side])
 	}
 	t.indexMu.Unlock()
-	t.rewrite.stored += int64(rows[0] + rows[1] - old.Len())
+	t.rewrite.stored += int64(rows - old.Len())
 	t.nowStored()
+	if invariants.Enabled {
+		t.checkSlot(from, hashes[0])
+		t.checkSlot(to, hashes[1])
+	}
 	return t.files.Release(prev)
 }

@@ -5,29 +5,42 @@ func (t *ssd) Stats() Stats {
 	t.mu.Lock()
 	st := t.mu.stats
 	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.mu.live))
+	st.AnnouncedPasses = int64(len(t.mu.announced))
 	closed := t.mu.closed
 	t.mu.Unlock()
 	if closed || t.enter() != nil {
 		return st
 	}
 	defer t.leave()
-	c := t.cache.Stats()
 	t.rewrite.Lock()
-	st.Rows = t.rewrite.stored + c.Rows - c.Marked2
+	c := t.cache.Stats() // under the lock, as writers make rows stored
+	stored := t.rewrite.stored
+	st.Rows = stored + c.Rows - c.Marked2 + t.outside.count()
+	st.LookaheadPasses, st.AnnouncedKeys, st.NotAnnouncedKeys = int64(c.LookaheadPasses), c.Announced, c.NotAnnounced
 	w := t.rewrite.counts
+	space, _ := t.files.Space()
 	t.rewrite.Unlock()
 	t.indexMu.RLock()
-	st.Slots, st.IndexBytes, st.FilterBytes = int64(t.index.Slots()), t.index.Bytes(), t.index.FilterTotalBytes()
+	st.Slots, st.FilterBytes = int64(t.index.Slots()), t.index.FilterTotalBytes()
 	t.indexMu.RUnlock()
-	st.MemoryBytes = t.otherBytes() + c.Bytes
+	p := t.memoryParts()
+	st.MemoryBytes = p.total() + c.Bytes
+	st.IndexBytes, st.BufferBytes, st.CarryBytes, st.CatalogBytes, st.SetBytes, st.ScratchBytes, st.OutsideBytes = p.index, p.buffers, p.carry, p.catalog, p.sets, p.scratch, p.outside
 	st.CacheBytes, st.CacheRows, st.DirtyRows = c.Bytes, c.Rows, c.Dirty
 	st.HitsInFlight, st.HitsIdle, st.Evictions = c.HitsInFlight, c.HitsIdle, c.Evictions
-	st.FlushedRows, st.FlushedSlots, st.Splits = w.flushedRows, w.flushedSlots, w.splits
-	st.RewriteReads, st.RewriteReadBytes, st.WrittenBytes, st.CompactedBytes = w.reads, w.readBytes, w.writtenBytes, w.compactedBytes
-	if n := w.flushedRows * int64(entryBytes(t.layout)); n > 0 {
-		st.WriteAmplification = float64(w.writtenBytes) / float64(n)
-	}
-	space, _ := t.files.Space()
+	st.FlushedRows, st.FlushedSlots, st.Splits, st.Merges = w.flushedRows, w.flushedSlots, w.splits, w.merges
+	st.RewriteReads, st.RewriteReadBytes = w.reads, w.readBytes
+	st.UpdatedRows += w.importedRows
+	st.CompactedBytes, st.ImportedBytes = w.compactedBytes, w.importedBytes
+	// Those of buckets behind the count of their parts, so that no part is more
+	// than the whole.
+	st.FlushedBytes = t.files.AppendedBytes() - w.compactedBytes - w.importedBytes
+	st.ImportedBytes += t.written.spools.Load()
+	st.SnapshotBytes = t.written.deltas.Load()
+	st.CatalogWrittenBytes = t.catalog.WrittenBytes()
+	st.sumWritten(t.layout)
 	st.DiskBytes, st.DiskLiveBytes, st.SpaceAmplification = space.TotalBytes, space.LiveBytes, space.Amplification()
+	rowBytes := stored * int64(entryBytes(t.layout))
+	st.DiskPaddingBytes, st.RowSpaceAmplification = max(0, space.LiveBytes-rowBytes), ratio(space.TotalBytes, rowBytes)
 	return st
 }

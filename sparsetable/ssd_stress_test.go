@@ -73,7 +73,7 @@ func (s *stressed) train(seed uint64, steps, keys, batch int) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		zipf := rand.NewZipf(rng, 1.1, 10, uint64(keys-1))
 		var ahead [][]uint64
-		for pass0 := range steps {
+		for range steps {
 			for len(ahead) < 4 {
 				have := map[uint64]bool{}
 				var ks []uint64
@@ -84,7 +84,7 @@ func (s *stressed) train(seed uint64, steps, keys, batch int) {
 						ks = append(ks, k)
 					}
 				}
-				s.table.Announce(int64(pass0+len(ahead)), ks)
+				s.table.Announce(ks)
 				ahead = append(ahead, ks)
 			}
 			ks := ahead[0]
@@ -186,7 +186,7 @@ func TestSSDStress(t *testing.T) {
 		for i := range s.disk.devices {
 			s.opts.SSD.Dirs = append(s.opts.SSD.Dirs, fmt.Sprintf("/ssd%d", i))
 		}
-		s.opts.MemoryBytes = sparsetable.SmallestSSD(stressLayout, s.opts.SSD, 6000) + 200<<10
+		s.opts.MemoryBytes = sparsetable.SmallestSSD(stressLayout, s.opts.SSD, 6000)
 		s.open()
 		for round := range 3 {
 			s.train(seed*10+uint64(round), 150, 30000, 800)

@@ -27,10 +27,25 @@ type Table interface {
 	// ErrReadOnly for PullCreate.
 	Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error)
 
-	// Announce tells the table that pass will pull keys before long, passes in
-	// ascending order (BagPipe §3.2). It never blocks and is only a hint: no
-	// result may depend on it. keys is not retained.
-	Announce(pass int64, keys []uint64)
+	// Announce tells the table that the unique keys of one pass will be pulled
+	// before long (BagPipe §3.2): passes in the order in which they were announced,
+	// each after those announced before it. The table numbers them itself, for as
+	// long as it is open. It is only a hint: no result depends on it, and it waits
+	// for nothing but other calls of it. keys must stay as they are until the pass
+	// has been pulled or forgotten: missing rows may be read ahead.
+	Announce(keys []uint64)
+
+	// ForgetAnnounced withdraws the announced passes that were not pulled: whoever
+	// announced says that they will not be. When it returns, the table uses their
+	// keys no more, nothing is kept for them, and other passes may be announced.
+	// It waits for a Pull under way.
+	ForgetAnnounced()
+
+	// Lookahead is how many passes of that many unique keys, beyond the one to be
+	// pulled next, the table takes note of at present: whoever announces should be
+	// so far ahead, and gains nothing by being farther. 0: it does not look ahead.
+	// Safe to ask before every pass.
+	Lookahead(keys int) (passes int)
 
 	// Scan calls fn for every trained row, in no particular order, over the
 	// state at the time of the call. row is only valid during the call and
@@ -39,8 +54,11 @@ type Table interface {
 	Scan(ctx context.Context, fn func(key uint64, row []float32) error) error
 
 	// Import inserts rows from src, replacing those of the same keys, until
-	// src returns io.EOF. Placeholders are passed over. After an error the rows
-	// so far stay. Must not run while working sets are pinned (ErrPinned).
+	// src returns io.EOF; of equal keys the last one stays. Placeholders are
+	// passed over. When src fails, all rows before that are inserted; after any
+	// other error, the context's or a disk's, some are, rows in number, and of a
+	// key that came several times perhaps not the last. Must not run while
+	// working sets are pinned (ErrPinned).
 	Import(ctx context.Context, src RowSource) (rows int64, err error)
 
 	// Expire drops the rows that rule condemns, as if they had never been, and
@@ -109,6 +127,7 @@ type Stats struct {
 	Rows          int64  `json:"rows"`           // trained rows and placeholders
 	MemoryBytes   int64  `json:"memory_bytes"`   // everything the table holds in memory
 	BudgetBytes   int64  `json:"budget_bytes"`   // its hard limit; 0: none
+	Pulls         int64  `json:"pulls"`          // calls of Pull that succeeded
 	Lookups       int64  `json:"lookups"`        // keys pulled
 	Hits          int64  `json:"hits"`           // of those, found in memory
 	Created       int64  `json:"created"`        // of those, created
@@ -116,10 +135,16 @@ type Stats struct {
 	PinnedSets    int64  `json:"pinned_sets"`    // working sets not yet released
 	Expired       int64  `json:"expired"`        // rows dropped by Expire
 	Snapshots     int64  `json:"snapshots"`      // snapshots committed
-	SnapshotBytes int64  `json:"snapshot_bytes"` // bytes written for them
+	SnapshotBytes int64  `json:"snapshot_bytes"` // rows written for them, in bytes
 
 	// Of KindSSD alone:
 
+	LookaheadPasses  int64 `json:"lookahead_passes,omitempty"`   // how far the window of announced passes reaches at present
+	AnnouncedPasses  int64 `json:"announced_passes,omitempty"`   // passes announced and neither pulled nor forgotten, at present
+	AnnouncedKeys    int64 `json:"announced_keys,omitempty"`     // keys of announced passes that the window took note of
+	NotAnnouncedKeys int64 `json:"not_announced_keys,omitempty"` // and those that it had no room for
+
+	Prefetched      int64 `json:"prefetched,omitempty"`       // rows read ahead for announced passes
 	HitsInFlight    int64 `json:"hits_in_flight,omitempty"`   // hits on rows that other passes had pinned
 	HitsIdle        int64 `json:"hits_idle,omitempty"`        // hits on rows that nobody had
 	FilterNegatives int64 `json:"filter_negatives,omitempty"` // reads that filters spared
@@ -132,23 +157,51 @@ type Stats struct {
 	CacheRows  int64 `json:"cache_rows,omitempty"`
 	DirtyRows  int64 `json:"dirty_rows,omitempty"` // of those, with updates that are not on SSD
 	Evictions  int64 `json:"evictions,omitempty"`
+	SavedEarly int64 `json:"saved_early,omitempty"` // rows that snapshots had to copy before they changed or left
+
+	RestoredRows int64 `json:"restored_rows,omitempty"` // rows in memory at the last snapshot that are again since the table was opened
 
 	Slots       int64 `json:"slots,omitempty"`
 	IndexBytes  int64 `json:"index_bytes,omitempty"`  // filters included
 	FilterBytes int64 `json:"filter_bytes,omitempty"` // of all slots
 
-	FlushedRows        int64   `json:"flushed_rows,omitempty"`  // dirty rows written to SSD
-	FlushedSlots       int64   `json:"flushed_slots,omitempty"` // buckets written for them
-	Splits             int64   `json:"splits,omitempty"`
-	RewriteReads       int64   `json:"rewrite_reads,omitempty"` // device reads for writing, and for scans
-	RewriteReadBytes   int64   `json:"rewrite_read_bytes,omitempty"`
-	WrittenBytes       int64   `json:"written_bytes,omitempty"`       // of buckets
-	CompactedBytes     int64   `json:"compacted_bytes,omitempty"`     // of those, moved by compaction
-	WriteAmplification float64 `json:"write_amplification,omitempty"` // bytes written per byte of dirty rows
+	// With CacheBytes and IndexBytes these make up MemoryBytes.
 
-	DiskBytes          int64   `json:"disk_bytes,omitempty"`          // of all bucket files
-	DiskLiveBytes      int64   `json:"disk_live_bytes,omitempty"`     // of buckets in use
-	SpaceAmplification float64 `json:"space_amplification,omitempty"` // the former by the latter
+	BufferBytes  int64 `json:"buffer_bytes,omitempty"`  // set aside for buckets and delta blocks being written or read
+	CarryBytes   int64 `json:"carry_bytes,omitempty"`   // set aside for buckets that working sets carry
+	CatalogBytes int64 `json:"catalog_bytes,omitempty"` // the catalog's database and lists of pages
+	SetBytes     int64 `json:"set_bytes,omitempty"`     // lists of working sets, and what Pull works with
+	ScratchBytes int64 `json:"scratch_bytes,omitempty"` // set aside for rewriting
+	OutsideBytes int64 `json:"outside_bytes,omitempty"` // opened for reading only: places of the rows that the snapshot has outside of buckets
+
+	FlushedRows      int64 `json:"flushed_rows,omitempty"`  // dirty rows written to SSD
+	FlushedSlots     int64 `json:"flushed_slots,omitempty"` // buckets written for them
+	Splits           int64 `json:"splits,omitempty"`        // of slots, as rows came
+	Merges           int64 `json:"merges,omitempty"`        // of slots, as rows went
+	RewriteReads     int64 `json:"rewrite_reads,omitempty"` // device reads for writing, and for scans
+	RewriteReadBytes int64 `json:"rewrite_read_bytes,omitempty"`
+
+	// WrittenBytes is all that was written to SSD: SnapshotBytes and the four
+	// purposes behind it.
+
+	UpdatedRows         int64   `json:"updated_rows,omitempty"`        // pulled to be trained, once for each pass, and imported
+	WriteAmplification  float64 `json:"write_amplification,omitempty"` // WrittenBytes by the bytes of those rows and their keys
+	WrittenBytes        int64   `json:"written_bytes,omitempty"`
+	FlushedBytes        int64   `json:"flushed_bytes,omitempty"`         // buckets with dirty rows, and of slots that were split or merged
+	CompactedBytes      int64   `json:"compacted_bytes,omitempty"`       // buckets moved by compaction
+	ImportedBytes       int64   `json:"imported_bytes,omitempty"`        // spools and buckets of imports that go past the cache
+	CatalogWrittenBytes int64   `json:"catalog_written_bytes,omitempty"` // the index's pages, and the catalog's own
+
+	DiskBytes     int64 `json:"disk_bytes,omitempty"`      // of all bucket files
+	DiskLiveBytes int64 `json:"disk_live_bytes,omitempty"` // of buckets in use, in whole units of the device
+	// DiskPaddingBytes are those of DiskLiveBytes that hold no row: the headers of
+	// buckets, and what is left of their last units. Compaction cannot win them.
+	DiskPaddingBytes int64 `json:"disk_padding_bytes,omitempty"`
+	// SpaceAmplification is DiskBytes by DiskLiveBytes, which
+	// SSDOptions.MaxSpaceAmplification bounds; RowSpaceAmplification is DiskBytes by
+	// the bytes of the rows in buckets with their keys.
+	SpaceAmplification    float64 `json:"space_amplification,omitempty"`
+	RowSpaceAmplification float64 `json:"row_space_amplification,omitempty"`
 }
 
 // Sentinel errors.
@@ -162,6 +215,18 @@ var (
 	ErrClosed = errors.New("sparsetable: table is closed")
 	// ErrReadOnly: the table was opened with Options.ReadOnly.
 	ErrReadOnly = errors.New("sparsetable: table is read-only")
+	// ErrNoSpace: a directory's budget or its file system has no room. The error
+	// that wraps it says which and how much. What was asked for has not happened;
+	// rows in memory stay, and Snapshot saves them where the file system has room.
+	// DropSnapshot and Expire make room. Of KindSSD alone.
+	ErrNoSpace = errors.New("sparsetable: no space")
+	// ErrInUse: another process writes the table, or reads it and this one is to
+	// write. Of KindSSD alone.
+	ErrInUse = errors.New("sparsetable: table is in use")
+	// ErrFiles: a file of the table is in none of its directories, or in two: one
+	// of them is not mounted or not named, or was copied. The error that wraps it
+	// names file and directories. Of KindSSD alone.
+	ErrFiles = errors.New("sparsetable: the table's directories are not as they were")
 	// ErrPinned: the operation needs all working sets released.
 	ErrPinned = errors.New("sparsetable: working sets are still pinned")
 	// ErrNoDirectory: a snapshot of a table without Options.Dir.

@@ -12,7 +12,8 @@ type WorkingSet struct {
 	shift   uint
 	mask    uint32
 	release func(*WorkingSet)
-	place   int // among the table's live sets
+	place   int    // among the table's live sets
+	carry   *carry // of KindSSD: buckets that were read for the set
 	mode    PullMode
 }
 

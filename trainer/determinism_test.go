@@ -1,24 +1,31 @@
 package trainer
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"aibox/internal/kernel"
+	"aibox/sparsetable"
 	"aibox/trainer/model"
 )
 
-// variants change what must leave no trace in the model.
-var variants = []struct {
+// variant changes what must leave no trace in the model.
+type variant struct {
 	name  string
 	procs int
 	level string
 	set   []string
-	// evicts: rows leave memory on the way.
+	// evicts: rows leave memory on the way, and the table is saved at random
+	// passes.
 	evicts bool
-}{
+}
+
+var variants = []variant{
 	{name: "one reader thread, tiny chunks", set: []string{"pipeline.reader_threads=1", "pipeline.chunk_bytes=4KiB"}},
 	{name: "many reader threads", set: []string{"pipeline.reader_threads=7", "pipeline.chunk_bytes=16KiB"}},
 	{name: "deep queues", set: []string{"pipeline.read_queue=9", "pipeline.pull_queue=9"}},
@@ -29,28 +36,32 @@ var variants = []struct {
 	{name: "many processors", procs: 5, set: []string{"pipeline.compute_threads=5"}},
 	{name: "one compute thread", set: []string{"pipeline.compute_threads=1"}},
 	{name: "portable kernels", level: "portable"},
-	{name: "on SSD, lookahead", evicts: true, set: []string{"sparse_table.kind=ssd", "sparse_table.memory_bytes=10920KiB", "pipeline.batches_per_pass=1"}},
-	{name: "on SSD, lru_lfu", evicts: true, set: []string{"sparse_table.kind=ssd", "sparse_table.memory_bytes=10920KiB", "pipeline.batches_per_pass=1", "sparse_table.cache_policy=lru_lfu"}},
+	{name: "on SSD, lookahead", evicts: true, set: []string{"sparse_table.kind=ssd", "pipeline.batches_per_pass=1"}},
+	{name: "on SSD, lru_lfu", evicts: true, set: []string{"sparse_table.kind=ssd", "pipeline.batches_per_pass=1", "sparse_table.cache_policy=lru_lfu"}},
+	{name: "on SSD, history", evicts: true, set: []string{"sparse_table.kind=ssd", "pipeline.batches_per_pass=1", "sparse_table.cache_policy=history"}},
+	{name: "on SSD in two directories", evicts: true, set: []string{"sparse_table.kind=ssd", "pipeline.batches_per_pass=1", "sparse_table.dirs=[MODEL-a, MODEL-b]"}},
 	{name: "other reports", set: []string{"output.log_every=1"}},
+}
+
+// extras are settings of the zoo's models: each option that draws random numbers
+// or keeps state takes part somewhere.
+var extras = map[string][]string{
+	"aibox":     {"model.dropout=0.2", "optimizer.rows.kind=adam", "optimizer.rows.learning_rate=0.01"},
+	"dlrm":      {"model.bottom_layers=[8, 4]", "optimizer.dense.kind=momentum", "optimizer.dense.learning_rate=0.01", "data.negative_sampling=0.6"},
+	"wide_deep": {"model.batch_norm=true", "optimizer.rows.kind=ftrl"},
+	"deepfm":    {"model.dropout=0.3", "training.epochs=2", "sparse_table.admission.min_occurrences=3"},
+	"dcn":       {"optimizer.dense.kind=adagrad", "optimizer.rows.kind=rowwise_adagrad"},
+	"dcn_v2":    {"model.cross_rank=3", "optimizer.dense.kind=adamw", "optimizer.schedule={warmup_steps: 10, decay: cosine, decay_steps: 30}"},
+	"fm":        {"optimizer.rows.kind=sgd", "training.max_examples=1111"},
+	"lr":        {"sparse_table.expiry.min_show=2"},
 }
 
 // TestSameModelHoweverItIsRun is the product's promise: same job, seed and data
 // give the same model, bit for bit.
 func TestSameModelHoweverItIsRun(t *testing.T) {
-	// Each option that draws random numbers or keeps state takes part somewhere.
-	extra := map[string][]string{
-		"aibox":     {"model.dropout=0.2", "optimizer.rows.kind=adam", "optimizer.rows.learning_rate=0.01"},
-		"dlrm":      {"model.bottom_layers=[8, 4]", "optimizer.dense.kind=momentum", "optimizer.dense.learning_rate=0.01", "data.negative_sampling=0.6"},
-		"wide_deep": {"model.batch_norm=true", "optimizer.rows.kind=ftrl"},
-		"deepfm":    {"model.dropout=0.3", "training.epochs=2", "sparse_table.admission.min_occurrences=3"},
-		"dcn":       {"optimizer.dense.kind=adagrad", "optimizer.rows.kind=rowwise_adagrad"},
-		"dcn_v2":    {"model.cross_rank=3", "optimizer.dense.kind=adamw", "optimizer.schedule={warmup_steps: 10, decay: cosine, decay_steps: 30}"},
-		"fm":        {"optimizer.rows.kind=sgd", "training.max_examples=1111"},
-		"lr":        {"sparse_table.expiry.min_show=2"},
-	}
 	for _, kind := range model.Kinds() {
 		t.Run(kind, func(t *testing.T) {
-			base := slices.Clip(extra[kind])
+			base := slices.Clip(extras[kind])
 			want := train(t, job(t, kind, base...)).Digest
 			again := train(t, job(t, kind, base...)).Digest
 			if again != want {
@@ -63,31 +74,71 @@ func TestSameModelHoweverItIsRun(t *testing.T) {
 				if testing.Short() && i%3 != 0 {
 					continue
 				}
-				t.Run(v.name, func(t *testing.T) {
-					if v.procs > 0 {
-						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(v.procs))
-					}
-					if v.level != "" {
-						before := kernel.Level()
-						if err := kernel.SetLevel(v.level); err != nil {
-							t.Fatal(err)
-						}
-						defer func() {
-							if err := kernel.SetLevel(before); err != nil {
-								t.Fatal(err)
-							}
-						}()
-					}
-					got := train(t, job(t, kind, append(base, v.set...)...))
-					if got.Digest != want {
-						t.Errorf("digest %s, want %s", got.Digest, want)
-					}
-					if v.evicts && got.Table.Evictions == 0 {
-						t.Errorf("no row left memory: %+v", got.Table)
-					}
-				})
+				t.Run(v.name, func(t *testing.T) { v.check(t, kind, base, want) })
 			}
 		})
+	}
+}
+
+// check trains a model with base as the variant has it; want is its digest.
+func (v *variant) check(t *testing.T, kind string, base []string, want string) {
+	if v.procs > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(v.procs))
+	}
+	if v.level != "" {
+		before := kernel.Level()
+		if err := kernel.SetLevel(v.level); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := kernel.SetLevel(before); err != nil {
+				t.Fatal(err)
+			}
+		}()
+	}
+	set := append(slices.Clip(base), v.set...)
+	if v.evicts {
+		v.checkSmallest(t, kind, set, want)
+		return
+	}
+	if got := train(t, job(t, kind, set...)).Digest; got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+}
+
+// checkSmallest trains with the smallest budget that works, as the errors of
+// those that do not name it, and saves the table at random passes.
+func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want string) {
+	kib := int64(1024)
+	var got *Summary
+	var s *saver
+	for tries := 0; got == nil; tries++ {
+		opts := quiet
+		s = newSaver(t)
+		opts.afterPass = s.afterPass
+		var err error
+		got, err = Train(t.Context(), job(t, kind, append(slices.Clip(set), fmt.Sprintf("sparse_table.memory_bytes=%dKiB", kib))...), opts)
+		named := regexp.MustCompile(`needs a budget of (\d+) bytes`).FindStringSubmatch(fmt.Sprint(err))
+		if errors.Is(err, sparsetable.ErrBudget) && len(named) == 2 && tries < 10 {
+			bytes, err := strconv.ParseInt(named[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kib = (bytes + 1023) >> 10
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got.Digest != want {
+		t.Errorf("digest %s, want %s", got.Digest, want)
+	}
+	if got.Table.Evictions == 0 {
+		t.Errorf("no row left memory: %+v", got.Table)
+	}
+	if s.taken == 0 {
+		t.Error("no snapshot was taken on the way")
 	}
 }
 

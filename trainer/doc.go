@@ -8,8 +8,10 @@
 //
 // (AIBox §3, Figure 3.) Each stage is one goroutine of a pipeline.Pipeline,
 // with workers of its own inside. RE and ST run ahead as far as the queues
-// allow; EL+JL takes mini-batches one after the other, one optimizer step
-// each, so a mini-batch sees every update of the one before.
+// allow, and RE, which announces to the table what it has read, beyond that as
+// far as the table looks ahead and pipeline.read_ahead_bytes hold the passes;
+// EL+JL takes mini-batches one after the other, one optimizer step each, so a
+// mini-batch sees every update of the one before.
 //
 // Train runs a job from start to model directory. Evaluate and Predict work
 // from a model directory alone, through the same stages with rows looked up

@@ -21,6 +21,7 @@ type engine struct {
 	schedule optim.Schedule
 	layout   sparsetable.Layout
 	fields   int
+	seed     uint64 // of the roundings of 16-bit values
 
 	day            uint32
 	showDecay      float32 // per day
@@ -40,15 +41,29 @@ type engine struct {
 // microseconds of work, far above the cost of handing it over.
 const rowGrain = 512
 
-// train takes one optimizer step on b, whose rows ws pins. The result holds
-// the logits from before the step and is valid until the next call.
-func (e *engine) train(ws *sparsetable.WorkingSet, b *reader.Batch) (model.Result, error) {
+// train takes one optimizer step on b, a mini-batch of p. The result holds the
+// logits from before the step and is valid until the next call.
+func (e *engine) train(p pulled, b *reader.Batch) (model.Result, error) {
+	e.collect(p, b)
+	res, err := e.model.Train(e.inputs(b, e.step+1))
+	if err != nil {
+		return res, fmt.Errorf("mini-batch of step %d: %w", e.step+1, err)
+	}
+	e.step++
+	scale := e.schedule.Multiplier(e.step - e.firstStep)
+	e.dense.Step(e.step, scale)
+	e.update(p, b, e.rows.Step(e.step, scale), res.RowGrads)
+	return res, nil
+}
+
+// collect brings the statistics of b's rows up to date and gathers their values.
+func (e *engine) collect(p pulled, b *reader.Batch) {
 	u := len(b.Rows)
 	e.grow(u)
 	e.count(b)
 	kernel.Parallel(u, rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row := ws.Row(int(b.Rows[i]))
+			row := p.rows.Row(int(b.Rows[i]))
 			st := e.layout.Stats(row)
 			if st.Count > 0 && e.showDecay != 1 && e.day > st.LastSeen {
 				f := sparsetable.Decay(e.showDecay, e.day-st.LastSeen)
@@ -64,35 +79,41 @@ func (e *engine) train(ws *sparsetable.WorkingSet, b *reader.Batch) (model.Resul
 			e.gather(i, row)
 		}
 	})
-	res, err := e.model.Train(e.inputs(b, e.step+1))
-	if err != nil {
-		return res, fmt.Errorf("mini-batch of step %d: %w", e.step+1, err)
-	}
-	e.step++
-	scale := e.schedule.Multiplier(e.step - e.firstStep)
-	e.dense.Step(e.step, scale)
-	update := e.rows.Step(e.step, scale)
+}
+
+// update updates the rows of b, which collect has read, with their gradients
+// grads (U, ValueDim). Values of 16 bits are updated as float32, where collect
+// has put them, and rounded into their row with random bits of this step.
+func (e *engine) update(p pulled, b *reader.Batch, step optim.RowStep, grads []float32) {
 	dim := e.layout.ValueDim
-	kernel.Parallel(u, rowGrain, func(lo, hi int) {
+	inPlace := e.layout.Format == sparsetable.Float32
+	rounding := sparsetable.NewRounding(e.seed, uint64(e.step))
+	kernel.Parallel(len(b.Rows), rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			if !e.admitted[i] {
 				continue
 			}
-			row := ws.Row(int(b.Rows[i]))
-			update.Update(e.layout.Values(row), e.layout.State(row), res.RowGrads[i*dim:(i+1)*dim])
+			row := p.rows.Row(int(b.Rows[i]))
+			grad := grads[i*dim : (i+1)*dim]
+			if inPlace {
+				step.Update(e.layout.Values(row), e.layout.State(row), grad)
+				continue
+			}
+			values := e.values[i*dim : (i+1)*dim]
+			step.Update(values, e.layout.State(row), grad)
+			e.layout.StoreValues(row, values, p.pass.Keys[b.Rows[i]], rounding)
 		}
 	})
-	return res, nil
 }
 
-// infer returns the logits of b, valid until the next call. Rows that were
-// never trained, or not yet admitted, count as zeros.
-func (e *engine) infer(ws *sparsetable.WorkingSet, b *reader.Batch) ([]float32, error) {
+// infer returns the logits of b, a mini-batch of p, valid until the next call.
+// Rows that were never trained, or not yet admitted, count as zeros.
+func (e *engine) infer(p pulled, b *reader.Batch) ([]float32, error) {
 	u := len(b.Rows)
 	e.grow(u)
 	kernel.Parallel(u, rowGrain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row := ws.Row(int(b.Rows[i]))
+			row := p.rows.Row(int(b.Rows[i]))
 			count := e.layout.Stats(row).Count
 			e.admitted[i] = count > 0 && count >= e.minOccurrences
 			e.gather(i, row)
@@ -105,7 +126,7 @@ func (e *engine) infer(ws *sparsetable.WorkingSet, b *reader.Batch) ([]float32, 
 func (e *engine) gather(i int, row []float32) {
 	dst := e.values[i*e.layout.ValueDim : (i+1)*e.layout.ValueDim]
 	if e.admitted[i] {
-		copy(dst, e.layout.Values(row))
+		e.layout.LoadValues(dst, row)
 	} else {
 		clear(dst)
 	}

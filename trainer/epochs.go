@@ -119,11 +119,12 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	defer status.end()
 	online := newOnline(r, epoch)
 	f := flow{
-		reader: rd, table: r.table, mode: sparsetable.PullCreate,
+		reader: rd, table: r.table, mode: sparsetable.PullCreate, log: r.log,
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
-		started: status.pipeline,
-		batch: func(rows *sparsetable.WorkingSet, b *reader.Batch) error {
-			res, err := r.engine.train(rows, b)
+		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
+		started:        status.pipeline,
+		batch: func(p pulled, b *reader.Batch) error {
+			res, err := r.engine.train(p, b)
 			if err != nil {
 				return err
 			}
@@ -131,7 +132,13 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 			status.batch(r.engine.step, b.N)
 			return online.add(b, res)
 		},
-		passDone: func(p *reader.Pass) { status.bytes(p.Bytes) },
+		passDone: func(p *reader.Pass) error {
+			status.bytes(p.Bytes)
+			if r.opts.afterPass == nil {
+				return nil
+			}
+			return r.opts.afterPass(ctx, r.table)
+		},
 	}
 	start := time.Now()
 	stages, err := f.run(ctx)
@@ -148,6 +155,9 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	r.summary.addEpoch(epoch, report, stages, time.Since(start))
 	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
 		"auc", rounded(report.AUC), "seconds", math.Round(10*time.Since(start).Seconds())/10)
+	if table := r.table.Stats(); table.Kind == sparsetable.KindSSD {
+		r.log.Info("table on SSD", table.Attrs()...)
+	}
 	return nil
 }
 
@@ -164,8 +174,9 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table)
 	defer r.opts.Status.end()
 	ev := evaluation{
-		engine: r.engine, table: r.table, status: r.opts.Status, shift: logShare(r.job.Data.NegativeSampling),
+		engine: r.engine, table: r.table, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
+		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
 	}
 	report, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
 	if epoch == 1 {

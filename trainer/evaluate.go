@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"log/slog"
 
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -18,9 +19,11 @@ type evaluation struct {
 	engine *engine
 	table  sparsetable.Table
 	status *Status
+	log    *slog.Logger
 	shift  float32 // log of the share of negatives that training kept
 
 	readQueue, pullQueue int
+	readAheadBytes       int64
 
 	// each, if set, gets the logits of every mini-batch before they are counted.
 	each func(b *reader.Batch, logits []float32) error
@@ -33,11 +36,11 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.shift,
 	})
 	f := flow{
-		reader: r, table: ev.table, mode: sparsetable.PullLookup,
-		readQueue: ev.readQueue, pullQueue: ev.pullQueue,
+		reader: r, table: ev.table, mode: sparsetable.PullLookup, log: ev.log,
+		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes,
 		started: ev.status.pipeline,
-		batch: func(rows *sparsetable.WorkingSet, b *reader.Batch) error {
-			logits, err := ev.engine.infer(rows, b)
+		batch: func(p pulled, b *reader.Batch) error {
+			logits, err := ev.engine.infer(p, b)
 			if err != nil {
 				return err
 			}
@@ -54,7 +57,10 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 			ev.status.batch(ev.engine.step, b.N)
 			return nil
 		},
-		passDone: func(p *reader.Pass) { ev.status.bytes(p.Bytes) },
+		passDone: func(p *reader.Pass) error {
+			ev.status.bytes(p.Bytes)
+			return nil
+		},
 	}
 	if _, err := f.run(ctx); err != nil {
 		return metrics.Report{}, err

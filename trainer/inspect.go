@@ -70,7 +70,7 @@ func Inspect(ctx context.Context, dir string) (*Inspection, error) {
 	}
 	in.Digest = modeldir.Digest(l.Saved.Step, l.Saved.KeptShare, l.Saved.Statistics, l.Saved.Dense, table)
 	if in.Digest != l.Saved.Digest {
-		return nil, &modeldir.CorruptionError{File: dir, Reason: fmt.Sprintf("digest is %s, %s was recorded when it was saved", in.Digest, l.Saved.Digest)}
+		return nil, &modeldir.CorruptionError{File: dir, Offset: -1, Reason: fmt.Sprintf("digest is %s, %s was recorded when it was saved", in.Digest, l.Saved.Digest)}
 	}
 	return in, nil
 }
@@ -79,6 +79,7 @@ func rowsInfo(ctx context.Context, t sparsetable.Table) (RowsInfo, error) {
 	layout := t.Layout()
 	info := RowsInfo{OldestDay: math.MaxUint32}
 	squares := 0.0
+	values := make([]float32, layout.ValueDim)
 	err := t.Scan(ctx, func(_ uint64, row []float32) error {
 		st := layout.Stats(row)
 		info.Count++
@@ -89,7 +90,8 @@ func rowsInfo(ctx context.Context, t sparsetable.Table) (RowsInfo, error) {
 		info.Click += float64(st.Click)
 		info.OldestDay = min(info.OldestDay, st.LastSeen)
 		info.NewestDay = max(info.NewestDay, st.LastSeen)
-		for _, v := range layout.Values(row) {
+		layout.LoadValues(values, row)
+		for _, v := range values {
 			squares += float64(v) * float64(v)
 		}
 		return nil

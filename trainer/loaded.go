@@ -2,9 +2,7 @@ package trainer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"path/filepath"
 
 	"aibox/configs"
 	"aibox/internal/kernel"
@@ -38,20 +36,10 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 		return nil, err
 	}
 	l := &Loaded{Saved: saved, opts: opts}
-	if l.Job, err = configs.Parse(filepath.Join(dir, "job.yaml"), saved.Job, configs.LoadOptions{Set: set}); err != nil {
+	if l.Job, l.schema, err = savedJob(saved, set); err != nil {
 		return nil, err
 	}
 	kernel.SetThreads(l.Job.Pipeline.ComputeThreads)
-	if l.schema, err = Schema(l.Job); err != nil {
-		return nil, err
-	}
-	var st reader.Statistics
-	if err := json.Unmarshal(saved.Statistics, &st); err != nil {
-		return nil, &modeldir.CorruptionError{File: filepath.Join(dir, "statistics.json"), Reason: err.Error()}
-	}
-	if err := st.Apply(&l.schema); err != nil {
-		return nil, fmt.Errorf("model in %s: %w", dir, err)
-	}
 	spec, err := modelSpec(l.Job, &l.schema)
 	if err != nil {
 		return nil, err
@@ -63,12 +51,12 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 	if err := loadTensors(networkTensors(m), saved.Dense); err != nil {
 		return nil, l.mismatch(set, err)
 	}
-	if l.table, err = saved.OpenTable(ctx); err != nil {
+	if l.table, err = saved.OpenTable(ctx, tableOptions(l.Job)); err != nil {
 		return nil, err
 	}
-	if have := l.table.Layout().ValueDim; have != spec.RowDim() {
+	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
 		l.table.Close()
-		return nil, l.mismatch(set, fmt.Errorf("its table has %d values a row, the network wants %d", have, spec.RowDim()))
+		return nil, l.mismatch(set, fmt.Errorf("its table has %d %v values a row, the job wants %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
 	l.engine = &engine{
 		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: saved.Step,
@@ -84,7 +72,7 @@ func (l *Loaded) mismatch(set []string, err error) error {
 	if len(set) > 0 {
 		return &OptionError{fmt.Errorf("model in %s: %w; what the model is made of cannot be overridden", l.Saved.Dir, err)}
 	}
-	return &modeldir.CorruptionError{File: l.Saved.Dir, Reason: err.Error()}
+	return &modeldir.CorruptionError{File: l.Saved.Dir, Offset: -1, Reason: err.Error()}
 }
 
 // Close frees the table and the clients.
@@ -128,8 +116,9 @@ func (l *Loaded) read(ctx context.Context, phase Phase, uris []string, pass pass
 	l.opts.Status.begin(phase, 0, 0, rd, l.table)
 	defer l.opts.Status.end()
 	ev := evaluation{
-		engine: l.engine, table: l.table, status: l.opts.Status, shift: logShare(l.Saved.KeptShare), each: each,
+		engine: l.engine, table: l.table, status: l.opts.Status, log: l.opts.Logger, shift: logShare(l.Saved.KeptShare), each: each,
 		readQueue: l.Job.Pipeline.ReadQueue, pullQueue: l.Job.Pipeline.PullQueue,
+		readAheadBytes: int64(l.Job.Pipeline.ReadAheadBytes),
 	}
 	rep, err := ev.run(ctx, rd, each == nil, o.GroupBy != "")
 	return rep, readingSummary(rd.Counts()), err

@@ -3,8 +3,9 @@ package trainer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"log/slog"
+	"sync/atomic"
 
 	"aibox/pipeline"
 	"aibox/reader"
@@ -18,25 +19,24 @@ const (
 	stageLearn = "EL+JL"
 )
 
-// pulled is a pass whose rows are pinned. Whoever holds it releases them.
-type pulled struct {
-	pass *reader.Pass
-	rows *sparsetable.WorkingSet
-}
+// maxReadAhead bounds the passes that are read ahead, however small they are.
+const maxReadAhead = 256
 
 // flow is one run of the three stages over one reading of the data.
 type flow struct {
 	reader *reader.Reader
 	table  sparsetable.Table
 	mode   sparsetable.PullMode
+	log    *slog.Logger
 
 	readQueue, pullQueue int
+	readAheadBytes       int64 // of passes that wait, where the table asks for more than readQueue
 
-	// batch is stage EL+JL's work on one mini-batch. It may return
+	// batch is stage EL+JL's work on one mini-batch of p. It may return
 	// pipeline.ErrStop.
-	batch func(rows *sparsetable.WorkingSet, b *reader.Batch) error
+	batch func(p pulled, b *reader.Batch) error
 	// passDone, if set, is called after a pass's last mini-batch.
-	passDone func(p *reader.Pass)
+	passDone func(p *reader.Pass) error
 	// started, if set, gets the pipeline before it runs, for its statistics.
 	started func(p *pipeline.Pipeline)
 }
@@ -44,6 +44,7 @@ type flow struct {
 // run runs the stages until the data ends, and returns their statistics.
 func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	p := pipeline.New(ctx)
+	var look atomic.Int64 // passes that the table wants to know of beyond the next
 	passes := pipeline.Source(p, stageRead, func(ctx context.Context, emit func(*reader.Pass) error) error {
 		for {
 			pass, err := f.reader.Next(ctx)
@@ -53,32 +54,34 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 			if err != nil {
 				return err
 			}
-			f.table.Announce(pass.Seq, pass.Keys)
+			f.table.Announce(pass.Keys)
+			look.Store(int64(f.table.Lookahead(len(pass.Keys))))
 			if err := emit(pass); err != nil {
 				return err
 			}
 		}
 	})
-	ready := pipeline.Map(p, stageTable, passes, f.readQueue, func(ctx context.Context, pass *reader.Pass) (pulled, error) {
-		rows, err := f.table.Pull(ctx, pass.Keys, f.mode)
-		if err != nil {
-			return pulled{}, fmt.Errorf("pass %d with %d unique keys: %w", pass.Seq, len(pass.Keys), err)
-		}
-		return pulled{pass, rows}, nil
-	})
-	ready.OnDrop(func(w pulled) { w.rows.Release() })
+	if f.readAheadBytes > 0 {
+		passes.RunAhead(pipeline.Ahead[*reader.Pass]{
+			Items: func() int { return int(look.Load()) }, MaxItems: maxReadAhead,
+			Bytes: f.readAheadBytes, Size: (*reader.Pass).MemoryBytes,
+		})
+	}
+	rows := newPuller(f.table, f.mode, f.log)
+	ready := pipeline.Map(p, stageTable, passes, f.readQueue, rows.pull)
+	ready.OnDrop(rows.release)
 	pipeline.Sink(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled) error {
-		defer w.rows.Release()
+		defer rows.release(w)
 		for i := range w.pass.Batches {
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
-			if err := f.batch(w.rows, &w.pass.Batches[i]); err != nil {
+			if err := f.batch(w, &w.pass.Batches[i]); err != nil {
 				return err
 			}
 		}
 		if f.passDone != nil {
-			f.passDone(w.pass)
+			return f.passDone(w.pass)
 		}
 		return nil
 	})
@@ -86,5 +89,6 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 		f.started(p)
 	}
 	err := p.Run()
+	f.table.ForgetAnnounced() // those that nobody pulled: the data ended earlier than they do, by an error or a stop
 	return p.Stats(), err
 }

@@ -23,6 +23,9 @@ type Options struct {
 	Logger  *slog.Logger // nil: slog.Default()
 	Status  *Status      // nil: nobody watches
 	Version string       // of the binary, recorded with the model
+
+	// afterPass is called between two passes of training: tests save the table.
+	afterPass func(context.Context, sparsetable.Table) error
 }
 
 func (o *Options) ensureDefaults() {
@@ -66,15 +69,16 @@ type run struct {
 	quarantine *os.File
 	reports    *reports
 
-	spec     model.Spec
-	model    *model.Model
-	dense    *optim.Dense
-	rowInit  func(key uint64, row []float32)
-	layout   sparsetable.Layout
-	table    sparsetable.Table
-	engine   *engine
-	day      uint32
-	examples int64 // trained in this run
+	spec      model.Spec
+	model     *model.Model
+	dense     *optim.Dense
+	rowInit   func(key uint64, row []float32)
+	layout    sparsetable.Layout
+	tableDirs []string // its directories outside of the model's; nil: there are none
+	table     sparsetable.Table
+	engine    *engine
+	day       uint32
+	examples  int64 // trained in this run
 
 	best    *kept // with early stopping: the best epoch so far
 	last    kept
@@ -170,19 +174,18 @@ func (r *run) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.layout = sparsetable.Layout{ValueDim: r.spec.RowDim(), StateDim: rows.StateDim()}
-	initValues := optim.NewInit(job.Seed, *job.SparseTable.InitStddev)
-	layout := r.layout
-	r.rowInit = func(key uint64, row []float32) {
-		initValues(key, layout.Values(row))
-		rows.Init(layout.Values(row), layout.State(row))
+	format, err := sparsetable.ParseValueFormat(job.SparseTable.ValueFormat)
+	if err != nil {
+		return err
 	}
+	r.layout = sparsetable.Layout{ValueDim: r.spec.RowDim(), StateDim: rows.StateDim(), Format: format}
+	r.rowInit = newRowInit(r.layout, rows, job.Seed, *job.SparseTable.InitStddev)
 	if err := r.openTable(ctx, 0); err != nil {
 		return err
 	}
 	r.engine = &engine{
 		model: r.model, dense: r.dense, rows: rows, schedule: schedule, layout: r.layout,
-		fields: len(r.spec.Fields), day: r.day, showDecay: float32(job.SparseTable.ShowDecay),
+		fields: len(r.spec.Fields), seed: job.Seed, day: r.day, showDecay: float32(job.SparseTable.ShowDecay),
 		minOccurrences: job.SparseTable.Admission.MinOccurrences,
 	}
 	if r.previous != nil {
@@ -193,12 +196,17 @@ func (r *run) build(ctx context.Context) error {
 
 // openTable opens the run's table: empty, or at a snapshot of this run.
 func (r *run) openTable(ctx context.Context, snapshot uint64) error {
-	t, err := sparsetable.Open(ctx, sparsetable.Options{
-		Kind: r.job.SparseTable.Kind, Dir: r.writer.TableDir(),
-		SnapshotID: snapshot, MustExist: snapshot != 0,
-		Layout: r.layout, Init: r.rowInit, MemoryBytes: int64(r.job.SparseTable.MemoryBytes), Logger: r.log,
-		SSD: sparsetable.SSDOptions{CachePolicy: r.job.SparseTable.CachePolicy},
-	})
+	if r.tableDirs == nil {
+		var err error
+		if r.tableDirs, err = r.writer.PlaceTable(r.job.SparseTable.Dirs); err != nil {
+			return fmt.Errorf("sparse_table.dirs: %w", err)
+		}
+	}
+	o := tableOptions(r.job)
+	o.Dir, o.SSD.Dirs = r.writer.TableDir(), r.tableDirs
+	o.SnapshotID, o.MustExist = snapshot, snapshot != 0
+	o.Layout, o.Init, o.Logger = r.layout, r.rowInit, r.log
+	t, err := sparsetable.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("sparse_table: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/reader/source"
+	"aibox/sparsetable"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
@@ -24,6 +25,19 @@ func sourceOptions(job *configs.Job, log *slog.Logger) source.Options {
 		KerberosPrincipal: h.KerberosPrincipal, KerberosKeytab: h.KerberosKeytab, KerberosCCache: h.KerberosCCache,
 		Krb5Conf: h.Krb5Conf, TimeoutMs: h.TimeoutMs, RetryMs: h.RetryMs,
 	}}
+}
+
+// tableOptions are those of a job's table, but for where it is and what its rows
+// are.
+func tableOptions(job *configs.Job) sparsetable.Options {
+	t := &job.SparseTable
+	return sparsetable.Options{
+		Kind: t.Kind, MemoryBytes: int64(t.MemoryBytes),
+		SSD: sparsetable.SSDOptions{
+			CachePolicy: t.CachePolicy, LookaheadPasses: t.LookaheadPasses, MaxSpaceAmplification: t.MaxSpaceAmplification,
+			DirBudgetBytes: int64(t.DirBudgetBytes), HotBytes: int64(t.HotBytes), QueueDepth: t.QueueDepth, Direct: t.DirectIO,
+		},
+	}
 }
 
 // Schema is the reader's schema of a job.

@@ -2,10 +2,7 @@ package trainer
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -206,12 +203,18 @@ func (m *axesMatch) copy(into, old []float32) {
 // rows takes over the table.
 func (t *takeover) rows(ctx context.Context) error {
 	r := t.run
-	table, err := r.previous.OpenTable(ctx)
+	table, err := r.previous.OpenTable(ctx, tableOptions(t.earlier))
 	if err != nil {
 		return err
 	}
 	defer table.Close()
 	oldLayout := table.Layout()
+	if want := t.oldSpec.RowDim(); oldLayout.ValueDim != want {
+		return &modeldir.CorruptionError{
+			File: r.previous.Dir, Offset: -1,
+			Reason: fmt.Sprintf("its table has %d values a row, its job %d", oldLayout.ValueDim, want),
+		}
+	}
 	values, err := matchAxes("row", []int{oldLayout.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.layout.ValueDim}, [][]string{r.spec.RowNames()})
 	if err != nil {
 		return err
@@ -219,13 +222,19 @@ func (t *takeover) rows(ctx context.Context) error {
 	if t.oldSpec.EmbeddingDim != r.spec.EmbeddingDim && oldLayout.ValueDim > 1 && r.layout.ValueDim > 1 {
 		return optionErrorf("embedding_dim was %d and is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
 	}
-	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 && oldLayout == r.layout
+	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 &&
+		oldLayout.ValueDim == r.layout.ValueDim && oldLayout.StateDim == r.layout.StateDim
 	if !sameState {
 		r.log.Warn("warm start: rows or their optimizer have changed; the state of row optimizers starts fresh",
 			"earlier", t.earlier.Optimizer.Rows.Kind, "now", r.job.Optimizer.Rows.Kind)
 	}
+	if oldLayout.Format != r.layout.Format {
+		r.log.Info("warm start: the values of rows are converted", "earlier", oldLayout.Format, "now", r.layout.Format)
+	}
 	t.warnFields()
-	c := &converter{take: values, sameState: sameState, from: oldLayout, to: r.layout, init: r.rowInit, refresh: r.engine.rows.Init}
+	c := newConverter(oldLayout, r.layout)
+	c.take, c.sameState, c.rounding = values, sameState, sparsetable.NewRounding(r.job.Seed, initRounding)
+	c.init, c.refresh = r.rowInit, r.engine.rows.Init
 	n, err := importTable(ctx, table, r.table, c.convert)
 	if err != nil {
 		return err
@@ -255,63 +264,3 @@ func (t *takeover) warnFields() {
 		}
 	}
 }
-
-// converter turns rows of an earlier layout into the present one.
-type converter struct {
-	take      *axesMatch
-	sameState bool
-	from, to  sparsetable.Layout
-	init      func(key uint64, row []float32)
-	refresh   func(values, state []float32)
-	buf       []float32
-}
-
-// convert returns row in the present layout, valid until the next call.
-func (c *converter) convert(key uint64, row []float32) []float32 {
-	if c.sameState {
-		return row
-	}
-	if c.buf == nil {
-		c.buf = make([]float32, c.to.Words())
-	}
-	clear(c.buf)
-	c.init(key, c.buf) // values that are new
-	c.take.copy(c.to.Values(c.buf), c.from.Values(row))
-	clear(c.to.State(c.buf))
-	c.refresh(c.to.Values(c.buf), c.to.State(c.buf))
-	c.to.SetStats(c.buf, c.from.Stats(row))
-	return c.buf
-}
-
-// errStopScan ends a scan whose rows nobody wants any more.
-var errStopScan = errors.New("stop")
-
-// importTable copies every row of from into to.
-func importTable(ctx context.Context, from, to sparsetable.Table, convert func(uint64, []float32) []float32) (int64, error) {
-	var scanErr error
-	// Scan pushes and Import pulls: iter.Pull2 turns one into the other.
-	next, stop := iter.Pull2(func(yield func(uint64, []float32) bool) {
-		scanErr = from.Scan(ctx, func(key uint64, row []float32) error {
-			if !yield(key, convert(key, row)) {
-				return errStopScan
-			}
-			return nil
-		})
-	})
-	defer stop()
-	return to.Import(ctx, rowFunc(func() (uint64, []float32, error) {
-		key, row, ok := next()
-		switch {
-		case ok:
-			return key, row, nil
-		case scanErr != nil:
-			return 0, nil, scanErr
-		}
-		return 0, nil, io.EOF
-	}))
-}
-
-// rowFunc is a sparsetable.RowSource.
-type rowFunc func() (uint64, []float32, error)
-
-func (f rowFunc) Next() (uint64, []float32, error) { return f() }

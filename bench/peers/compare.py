@@ -178,6 +178,17 @@ def compare_set(name, args, settings):
     return table(name, results, train_set, test_set)
 
 
+# OWN is where the page's part that this program does not write begins.
+OWN = "\n## Embeddings of 16 bits\n"
+
+
+def own_sections(page):
+    """The sections of the page, if there is one, that are written by hand."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    start = text.find(OWN)
+    return text[start:] if start >= 0 else ""
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -212,9 +223,10 @@ def main():
     page = PAGE.format(
         seeds=len(args.seeds), torch=torch.__version__, aibox=version.stdout.splitlines()[0]
     )
+    own = own_sections(args.output)
     for name in args.sets:
         page += compare_set(name, args, settings)
-        args.output.write_text(page, encoding="utf-8")
+        args.output.write_text(page + own, encoding="utf-8")
     print(page)
 
 

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"time"
 )
 
 // childArg makes the command a child process; its job follows.
@@ -21,6 +20,7 @@ type cell struct {
 	driver driver
 	budget int64
 	dir    string
+	more   []string // directories on further SSDs
 	phases []string
 }
 
@@ -28,17 +28,24 @@ type cell struct {
 func (c *config) cells() []cell {
 	var cells []cell
 	for i, budget := range c.budgets {
-		for _, name := range c.drivers {
-			d := driverNamed(name)
+		for _, name := range c.stores() {
+			d := c.driver(name)
 			if d.inMemory && i > 0 {
 				continue
 			}
-			dir := filepath.Join(c.dir, fmt.Sprintf("%s-%d", name, budget))
 			if slices.Contains(c.phases, phaseCold) {
-				cells = append(cells, cell{d, budget, dir + "-cold", []string{phaseCold}})
+				cells = append(cells, c.cell(d, budget, "cold", phaseCold))
 			}
 			if p := c.fullPhases(d); p != nil {
-				cells = append(cells, cell{d, budget, dir + "-full", p})
+				cells = append(cells, c.cell(d, budget, "full", p...))
+			}
+		}
+	}
+	if slices.Contains(c.phases, phaseCached) {
+		budget := slices.Max(c.budgets) // it only decides how many keys there are
+		for _, name := range c.stores() {
+			if d := c.driver(name); d.shared {
+				cells = append(cells, c.cell(d, budget, "cached", phaseCached))
 			}
 		}
 	}
@@ -59,14 +66,28 @@ func (c *config) fullPhases(d driver) []string {
 	return []string{phaseLoad, phaseFull}
 }
 
+// cell of a driver's phases under a budget.
+func (c *config) cell(d driver, budget int64, suffix string, phases ...string) cell {
+	name := fmt.Sprintf("%s-%d-%s", d.name, budget, suffix)
+	x := cell{driver: d, budget: budget, dir: filepath.Join(c.dir, name), phases: phases}
+	if d.spreads {
+		for _, dir := range c.moreDirs {
+			x.more = append(x.more, filepath.Join(dir, name))
+		}
+	}
+	return x
+}
+
 // run runs the phases of a cell, each as a process, and hands their results to
 // got. It stops at the first that fails.
 func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) {
-	if err := os.Mkdir(x.dir, 0o777); err != nil {
-		return err // also when it is there: a store of another run would spoil the figures
-	}
-	if !c.keep {
-		defer func() { err = errors.Join(err, os.RemoveAll(x.dir)) }()
+	for _, dir := range append([]string{x.dir}, x.more...) {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			return err // also when it is there: a store of another run would spoil the figures
+		}
+		if !c.keep {
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		}
 	}
 	for _, phase := range x.phases {
 		r, err := c.runPhase(ctx, x, phase)
@@ -83,9 +104,13 @@ func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) 
 
 func (c *config) runPhase(ctx context.Context, x cell, phase string) (result, error) {
 	j := job{
-		Driver: x.driver.name, Phase: phase, Dir: filepath.Join(x.dir, "store"), BudgetBytes: x.budget, Layout: c.layout,
+		Driver: x.driver.name, Phase: phase, Dir: filepath.Join(x.dir, "store"), MoreDirs: x.more, BudgetBytes: x.budget, Layout: c.layout,
 		Keys: c.keys, Batches: c.batches, Lookups: c.lookups, S: c.s, Seed: c.seed,
-		Getters: c.getters, Announce: c.announce, Policy: c.policy, Train: time.Duration(c.trainMS * float64(time.Millisecond)),
+		Getters: c.getters, Announce: c.announce, Policy: c.policy, Train: duration(c.trainMS),
+		Parts: c.parts, SnapshotEvery: c.snapshotEvery,
+	}
+	if x.driver.command != nil {
+		return j.runExternal(ctx, x.driver.command)
 	}
 	arg, err := json.Marshal(j)
 	if err != nil {

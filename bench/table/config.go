@@ -26,15 +26,22 @@ type config struct {
 	policy                 string
 	trainMS                float64
 	dir, jsonFile          string
+	moreDirs               []string // of ssd, beside dir
 	keep                   bool
+	externals              []driver // stores of other programs
+	parts                  int      // of a phase, reported by themselves
+	snapshotEvery          int      // mini-batches; 0: no snapshots
+	deviceSeconds          float64  // of each measurement; 0: none
+	hitRatios              bool
 }
 
 // The phases that --phases takes, in the order in which they run.
 const (
-	phaseLoad = "load" // before p2: all keys, once
-	phaseCold = "p1"   // an empty store
-	phaseFull = "p2"   // a full store, after a restart with an empty cache
-	phaseHot  = "p3"   // after p2 and another restart: the hot set is restored
+	phaseLoad   = "load"   // before p2: all keys, once
+	phaseCold   = "p1"     // an empty store
+	phaseFull   = "p2"     // a full store, after a restart with an empty cache
+	phaseHot    = "p3"     // after p2 and another restart: the hot set is restored
+	phaseCached = "cached" // few keys: everything is in memory
 )
 
 // quickPart is what --quick divides keys, lookups and budgets by. Batches are
@@ -51,16 +58,30 @@ func parse(args []string, out io.Writer) (config, error) {
 	f.IntVar(&c.lookups, "lookups", 4096*26, "`lookups` per mini-batch, not unique")
 	f.Float64Var(&c.s, "s", 1.125, "exponent of Zipf's law, above 1")
 	f.Int64Var(&c.seed, "seed", 1, "seed of the mini-batches")
-	f.IntVar(&c.layout.ValueDim, "value-dim", 16, "float32 `values` of a row")
+	f.IntVar(&c.layout.ValueDim, "value-dim", 16, "`values` of a row")
+	f.TextVar(&c.layout.Format, "value-format", sparsetable.Float32, "`format` of values: "+strings.Join(sparsetable.ValueFormats(), ", "))
 	f.IntVar(&c.layout.StateDim, "state-dim", 4, "float32 words of optimizer `state` of a row")
 	f.StringVar(&budgets, "budget", "256MiB,64MiB,16MiB", "memory `budgets`, comma-separated")
-	f.StringVar(&phases, "phases", "p1,p2,p3", "`phases`, comma-separated: p1, p2, p3 (which runs p2, too)")
+	f.StringVar(&phases, "phases", "p1,p2,p3", "`phases`, comma-separated: p1, p2, p3 (which runs p2, too), cached")
 	f.StringVar(&names, "drivers", "all", "`stores`, comma-separated: "+strings.Join(driverNames(), ", "))
 	f.IntVar(&c.getters, "getters", 64, "`reads` that peers have in flight")
-	f.IntVar(&c.announce, "announce", 50, "`batches` announced ahead to stores that listen; 0: none")
+	f.IntVar(&c.announce, "announce", 100, "`batches` announced ahead at most to stores that listen, as many as the store looks ahead; 0: none")
 	f.StringVar(&c.policy, "policy", sparsetable.CachePolicies()[0], "cache `policy` of ssd: "+strings.Join(sparsetable.CachePolicies(), ", "))
 	f.Float64Var(&c.trainMS, "train-ms", 0, "`milliseconds` that a trainer takes for a mini-batch while the next one is pulled; 0: no trainer")
+	f.Func("external", "a store that is another program, `NAME=COMMAND`, beside --drivers; may be given again; see external/README.md", func(s string) error {
+		d, err := parseExternal(s, append(drivers(), c.externals...))
+		c.externals = append(c.externals, d)
+		return err
+	})
+	f.IntVar(&c.parts, "parts", 1, "also report so many `parts` of each phase by themselves")
+	f.IntVar(&c.snapshotEvery, "snapshot-every", 0, "`batches` from one snapshot of ssd to the next, in p1, p2 and p3; 0: none")
+	f.Float64Var(&c.deviceSeconds, "device-seconds", 2, "`seconds` of each measurement of the device's random reads, before and after the phases; 0: none")
+	f.BoolVar(&c.hitRatios, "hit-ratios", false, "also compute the hit ratios of cache policies and of MIN on p2's mini-batches, for every budget; default: where p2 is among the phases")
 	f.StringVar(&c.dir, "dir", "", "`directory` for the stores, on the SSD to measure; default: a temporary one")
+	f.Func("more-dirs", "`directories` on further SSDs, comma-separated, over which ssd spreads its rows beside --dir", func(s string) error {
+		c.moreDirs = strings.Split(s, ",")
+		return nil
+	})
 	f.BoolVar(&c.keep, "keep", false, "keep the stores' directories")
 	f.StringVar(&c.jsonFile, "json", "", "also write the results to `FILE`")
 	quick := f.Bool("quick", false, "a twentieth of keys, lookups and budget, 40 batches, the largest budget: about a minute")
@@ -74,8 +95,13 @@ func parse(args []string, out io.Writer) (config, error) {
 	if c.budgets, err = parseBudgets(budgets); err != nil {
 		return c, err
 	}
-	if c.phases, err = choose("phases", phases, []string{phaseCold, phaseFull, phaseHot}); err != nil {
+	if c.phases, err = choose("phases", phases, []string{phaseCold, phaseFull, phaseHot, phaseCached}); err != nil {
 		return c, err
+	}
+	given := false
+	f.Visit(func(f *flag.Flag) { given = given || f.Name == "hit-ratios" })
+	if !given {
+		c.hitRatios = slices.Contains(c.phases, phaseFull)
 	}
 	if c.drivers, err = choose("drivers", names, driverNames()); err != nil {
 		return c, err
@@ -83,6 +109,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	if *quick {
 		c.keys, c.lookups, c.batches = c.keys/quickPart, c.lookups/quickPart, min(c.batches, 40)
 		c.budgets = []int64{slices.Max(c.budgets) / quickPart}
+		c.deviceSeconds = min(c.deviceSeconds, 0.5)
 	}
 	return c, c.validate()
 }
@@ -102,8 +129,32 @@ func (c *config) validate() error {
 	check(c.announce >= 0 && c.announce <= 1000, "%d batches announced: want 0 to 1000", c.announce)
 	check(slices.Contains(sparsetable.CachePolicies(), c.policy), "policy %q: want one of %s", c.policy, strings.Join(sparsetable.CachePolicies(), ", "))
 	check(c.trainMS >= 0 && c.trainMS <= 60_000, "trainer of %g ms: want 0 to 60000", c.trainMS)
+	check(c.parts >= 1 && c.parts <= c.batches, "%d parts of %d batches to report: want 1 to as many as there are", c.parts, c.batches)
+	check(c.snapshotEvery >= 0 && c.snapshotEvery <= c.batches, "a snapshot every %d of %d batches: want 0 to all", c.snapshotEvery, c.batches)
+	check(c.deviceSeconds == 0 || c.deviceSeconds >= 0.01 && c.deviceSeconds <= 600, "%g seconds for a measurement of the device: want 0, or 0.01 to 600", c.deviceSeconds)
+	check(!slices.Contains(c.moreDirs, "") && (len(c.moreDirs) == 0 || c.dir != ""), "--more-dirs %s: name each directory, and the first with --dir", strings.Join(c.moreDirs, ","))
+	check(c.layout.Format == sparsetable.Float32 || len(c.externals) == 0, "values are %v: other programs update float32", c.layout.Format)
 	check(c.layout.Validate() == nil, "%d values and %d words of state: no table has such rows", c.layout.ValueDim, c.layout.StateDim)
 	return errors.Join(errs...)
+}
+
+// stores are the names of what is to be measured.
+func (c *config) stores() []string {
+	names := slices.Clone(c.drivers)
+	for _, d := range c.externals {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+// driver is the one of a name that stores returned.
+func (c *config) driver(name string) driver {
+	for _, d := range c.externals {
+		if d.name == name {
+			return d
+		}
+	}
+	return driverNamed(name)
 }
 
 // choose splits list and orders it as known is. "all" stands for all of known.

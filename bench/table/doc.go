@@ -11,8 +11,12 @@
 //	store.go    the interface that every store is driven through
 //	driver_*.go the stores
 //	cells.go    which phases of which stores run, each in a process of its own
+//	external.go stores of other programs, keyfile.go what they read
 //	phase.go    one phase, in that process
 //	measure.go  its mini-batches, one after the other or beside a trainer
+//	cached.go   the phase that several goroutines share
+//	device.go   the device by itself, hitratios.go policies by themselves
+//	figures.go  what the times come to
 //	proc.go     what the kernel knows: device bytes, peak memory, page cache
 //	report.go   the printed table
 //

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -11,12 +12,12 @@ import (
 )
 
 var (
-	memoryDriver = driver{name: "memory", about: "sparsetable, kind memory, no budget", inMemory: true,
+	memoryDriver = driver{name: "memory", about: "sparsetable, kind memory, no budget", inMemory: true, shared: true, listens: true,
 		open: func(ctx context.Context, o openOptions) (store, error) {
 			o.BudgetBytes, o.Dir = 0, ""
 			return openTable(ctx, sparsetable.KindMemory, o)
 		}}
-	ssdDriver = driver{name: "ssd", about: "sparsetable, kind ssd; the policy is --policy, direct I/O", restoresHot: true,
+	ssdDriver = driver{name: "ssd", about: "sparsetable, kind ssd; the policy is --policy, direct I/O", restoresHot: true, snapshots: true, shared: true, spreads: true, listens: true,
 		open: func(ctx context.Context, o openOptions) (store, error) { return openTable(ctx, sparsetable.KindSSD, o) }}
 )
 
@@ -24,6 +25,8 @@ var (
 type tableStore struct {
 	t     sparsetable.Table
 	start sparsetable.Stats // right after it was opened
+
+	pending chan error // of the snapshot being written, once it is; nil: none
 }
 
 func openTable(ctx context.Context, kind string, o openOptions) (store, error) {
@@ -34,6 +37,12 @@ func openTable(ctx context.Context, kind string, o openOptions) (store, error) {
 	}
 	if kind == sparsetable.KindSSD {
 		so.SSD.CachePolicy = o.Policy
+		if len(o.MoreDirs) > 0 {
+			so.SSD.Dirs = append([]string{o.Dir}, o.MoreDirs...)
+		}
+		if o.Loading {
+			so.SSD.HotBytes = -1
+		}
 	}
 	t, err := sparsetable.Open(ctx, so)
 	if err != nil {
@@ -42,9 +51,13 @@ func openTable(ctx context.Context, kind string, o openOptions) (store, error) {
 	return &tableStore{t: t, start: t.Stats()}, nil
 }
 
-// Load imports the rows.
+// Load imports the rows. A table on SSD writes all of them to buckets, so that
+// the next phase begins with nothing in memory.
 func (s *tableStore) Load(ctx context.Context, n int, row func(int, []float32) uint64) error {
 	_, err := s.t.Import(ctx, &loadSource{n: n, row: row, buf: make([]float32, s.t.Layout().Words())})
+	if f, ok := s.t.(sparsetable.Flusher); ok && err == nil {
+		err = f.Flush(ctx)
+	}
 	return err
 }
 
@@ -78,13 +91,26 @@ func (s *tableStore) Push(_ context.Context, _ []uint64, r rows) error {
 	return nil
 }
 
-func (s *tableStore) Announce(pass int64, keys []uint64) { s.t.Announce(pass, keys) }
+func (s *tableStore) Announce(keys []uint64) { s.t.Announce(keys) }
 
-func (s *tableStore) Save(ctx context.Context) error {
+func (s *tableStore) Lookahead(keys int) int { return s.t.Lookahead(keys) }
+
+// Snapshot starts a snapshot, which then becomes the only one.
+func (s *tableStore) Snapshot(ctx context.Context) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
 	p, err := s.t.Snapshot(ctx, nil)
 	if err != nil {
 		return err
 	}
+	s.pending = make(chan error, 1)
+	go func() { s.pending <- s.commit(p) }()
+	return nil
+}
+
+// commit waits for a snapshot and drops those before it.
+func (s *tableStore) commit(p *sparsetable.PendingSnapshot) error {
 	info, err := p.Wait()
 	if err != nil {
 		return err
@@ -101,6 +127,22 @@ func (s *tableStore) Save(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// settle waits for the snapshot being written, if there is one.
+func (s *tableStore) settle() error {
+	if s.pending == nil {
+		return nil
+	}
+	err := <-s.pending
+	s.pending = nil
+	return err
+}
+
+func (s *tableStore) Snapshotting() bool { return s.pending != nil && len(s.pending) == 0 }
+
+func (s *tableStore) Save(ctx context.Context) error {
+	return errors.Join(s.Snapshot(ctx), s.settle())
 }
 
 func (s *tableStore) Counters() counters {
@@ -123,4 +165,4 @@ func statsMap(st sparsetable.Stats) map[string]any {
 	return m
 }
 
-func (s *tableStore) Close() error { return s.t.Close() }
+func (s *tableStore) Close() error { return errors.Join(s.settle(), s.t.Close()) }

@@ -47,23 +47,22 @@ func (c *config) runAll(ctx context.Context, out io.Writer) (err error) {
 		if !c.keep {
 			defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
 		}
-	} else if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return err
+	} else {
+		for _, dir := range append([]string{c.dir}, c.moreDirs...) {
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				return err
+			}
+		}
 	}
 	rep := report{
 		Keys: c.keys, Batches: c.batches, Lookups: c.lookups, S: c.s, Seed: c.seed, RowBytes: c.layout.Bytes(),
-		Getters: c.getters, Announce: c.announce, Policy: c.policy, TrainMS: c.trainMS, CPUs: runtime.NumCPU(), Drivers: map[string]string{},
+		Getters: c.getters, Announce: c.announce, Policy: c.policy, TrainMS: c.trainMS, SnapshotEvery: c.snapshotEvery, CPUs: runtime.NumCPU(), Drivers: map[string]string{},
 	}
-	for _, name := range c.drivers {
-		rep.Drivers[name] = driverNamed(name).about
+	for _, name := range c.stores() {
+		rep.Drivers[name] = c.driver(name).about
 	}
-	for _, x := range c.cells() {
-		if err := c.run(ctx, x, func(r result) {
-			progress(os.Stderr, r)
-			rep.Results = append(rep.Results, r)
-		}); err != nil {
-			return err
-		}
+	if err := c.fill(ctx, &rep); err != nil {
+		return err
 	}
 	compare(rep.Results)
 	if err := rep.print(out); err != nil {
@@ -80,4 +79,36 @@ func (c *config) runAll(ctx context.Context, out io.Writer) (err error) {
 		}
 	}
 	return nil
+}
+
+// fill measures everything that the report tells.
+func (c *config) fill(ctx context.Context, rep *report) (err error) {
+	var device *deviceMeter
+	if c.deviceSeconds > 0 {
+		if device, err = c.newDeviceMeter(ctx); err != nil {
+			return fmt.Errorf("measure the device: %w", err)
+		}
+		defer func() { err = errors.Join(err, device.close()) }()
+		if err := device.measure(ctx, "before", blockBytes); err != nil {
+			return fmt.Errorf("measure the device: %w", err)
+		}
+	}
+	for _, x := range c.cells() {
+		if err := c.run(ctx, x, func(r result) {
+			progress(os.Stderr, r)
+			rep.Results = append(rep.Results, r)
+		}); err != nil {
+			return err
+		}
+	}
+	if device != nil {
+		if err := device.finish(ctx, rep.Results); err != nil {
+			return fmt.Errorf("measure the device: %w", err)
+		}
+		rep.Device = device.rates
+	}
+	if c.hitRatios {
+		rep.HitRatios, err = c.measureHitRatios(ctx)
+	}
+	return err
 }

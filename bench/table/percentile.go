@@ -6,12 +6,14 @@ import (
 )
 
 // percentile is the smallest of values that at least part p of them (0 … 1) do
-// not exceed; 0 for no values. It sorts values.
+// not exceed; 0 for no values.
 func percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	slices.Sort(values)
-	i := int(math.Ceil(p*float64(len(values)))) - 1
-	return values[min(max(i, 0), len(values)-1)]
+	sorted := slices.Sorted(slices.Values(values))
+	i := int(math.Ceil(p*float64(len(sorted)))) - 1
+	return sorted[min(max(i, 0), len(sorted)-1)]
 }
+
+func median(values []float64) float64 { return percentile(values, 0.5) }

@@ -16,20 +16,23 @@ import (
 
 // job is what a child process is told, in JSON.
 type job struct {
-	Driver      string
-	Phase       string
-	Dir         string
-	BudgetBytes int64
-	Layout      sparsetable.Layout
-	Keys        int
-	Batches     int
-	Lookups     int
-	S           float64
-	Seed        int64
-	Getters     int
-	Announce    int
-	Policy      string
-	Train       time.Duration
+	Driver        string
+	Phase         string
+	Dir           string
+	MoreDirs      []string
+	BudgetBytes   int64
+	Layout        sparsetable.Layout
+	Keys          int
+	Batches       int
+	Lookups       int
+	S             float64
+	Seed          int64
+	Getters       int
+	Announce      int
+	Policy        string
+	Train         time.Duration
+	Parts         int // reported by themselves
+	SnapshotEvery int // mini-batches; 0: none
 }
 
 // runChild runs the job that arg describes and prints its result to out.
@@ -47,6 +50,9 @@ func runChild(ctx context.Context, arg string, out io.Writer) error {
 	}
 	return json.NewEncoder(out).Encode(r)
 }
+
+// dirs are those of the store.
+func (j *job) dirs() []string { return append([]string{j.Dir}, j.MoreDirs...) }
 
 // phaseSeed keeps phases from replaying each other's mini-batches.
 func (j *job) phaseSeed() int64 {
@@ -72,17 +78,25 @@ func (j *job) run(ctx context.Context) (r result, err error) {
 	}
 	var t *trace
 	if j.Phase != phaseLoad {
-		if t, err = newTrace(j.Keys, j.Batches, j.Lookups, j.S, j.phaseSeed()); err != nil {
+		keys := j.Keys
+		if j.Phase == phaseCached {
+			keys = j.cachedKeys()
+		}
+		if t, err = newTrace(keys, j.Batches, j.Lookups, j.S, j.phaseSeed()); err != nil {
 			return r, err
 		}
 		defer func() { err = errors.Join(err, t.close()) }()
-		r.Batches, r.Unique = t.batches(), float64(t.unique())/float64(t.batches())
+		if d.listens && j.Announce > 0 {
+			if err := t.announceable(); err != nil {
+				return r, err
+			}
+		}
 	}
 	if err := os.MkdirAll(j.Dir, 0o777); err != nil {
 		return r, err
 	}
 	if j.Phase == phaseFull || j.Phase == phaseHot {
-		if err := dropPageCache(j.Dir); err != nil {
+		if err := dropPageCache(j.dirs()...); err != nil {
 			return r, fmt.Errorf("drop the page cache: %w", err)
 		}
 	}
@@ -96,12 +110,16 @@ func (j *job) run(ctx context.Context) (r result, err error) {
 	}
 	r.BaseBytes = base.now
 	start := time.Now()
-	s, err := d.open(ctx, openOptions{Dir: j.Dir, Layout: j.Layout, BudgetBytes: j.BudgetBytes, Policy: j.Policy, Getters: j.Getters, Keys: j.Keys, Full: j.Phase != phaseCold})
+	s, err := d.open(ctx, openOptions{Dir: j.Dir, MoreDirs: j.MoreDirs, Layout: j.Layout, BudgetBytes: j.BudgetBytes, Policy: j.Policy, Getters: j.Getters, Keys: j.Keys, Full: j.Phase != phaseCold && j.Phase != phaseCached, Loading: j.Phase == phaseLoad})
 	if err != nil {
 		return r, err
 	}
 	r.OpenMS = ms(time.Since(start))
-	err = j.play(ctx, d, s, t, &r)
+	if j.Phase == phaseCached {
+		err = j.playCached(ctx, s, t, &r)
+	} else {
+		err = j.play(ctx, d, s, t, &r)
+	}
 	return r, errors.Join(err, s.Close())
 }
 
@@ -114,27 +132,24 @@ func (j *job) play(ctx context.Context, d driver, s store, t *trace, r *result) 
 		}
 		r.LoadMS = ms(time.Since(start))
 	}
-	before, err := readProcIO()
+	before, err := sample(s)
 	if err != nil {
 		return err
 	}
-	var m measurement
-	var io procIO
-	c := s.Counters()
 	if j.Phase != phaseLoad {
-		run := runner{t: t, s: s, layout: j.Layout, announce: j.Announce, train: j.Train, copies: d.copies}
-		if m, err = run.run(ctx); err != nil {
-			return err
+		run := runner{t: t, s: s, layout: j.Layout, announce: j.Announce, train: j.Train, copies: d.copies, parts: j.Parts}
+		if d.snapshots {
+			run.every = j.SnapshotEvery
 		}
-		after, err := readProcIO()
+		m, err := run.run(ctx)
 		if err != nil {
 			return err
 		}
-		io = after.minus(before)
-		r.DeviceReads = float64(s.Counters().DeviceReads - c.DeviceReads)
-		if c.DeviceReads < 0 {
-			r.DeviceReads = float64(io.ReadCalls)
+		after, err := sample(s)
+		if err != nil {
+			return err
 		}
+		j.measured(&m, t, before, after, r)
 	}
 	if !d.inMemory {
 		start := time.Now()
@@ -143,7 +158,24 @@ func (j *job) play(ctx context.Context, d driver, s store, t *trace, r *result) 
 		}
 		r.SaveMS = ms(time.Since(start))
 	}
-	return j.finish(s, m, io, before, r)
+	return j.finish(s, before, r)
+}
+
+// measured fills in what came of the trace's mini-batches, between two samples.
+func (j *job) measured(m *measurement, t *trace, before, after traffic, r *result) {
+	unique := t.counts()
+	r.figures = m.figures(unique, 0, len(unique), after.minus(before))
+	at := append(m.samples, after)
+	r.addParts(m, unique, j.Parts, func(part int) traffic { return at[part+1].minus(at[part]) })
+	r.Digest = fmt.Sprintf("%016x", m.digest)
+}
+
+// addParts fills in the figures of the parts, if there are several.
+func (r *result) addParts(m *measurement, unique []int, parts int, during func(part int) traffic) {
+	for p := 0; p < parts && parts > 1; p++ {
+		from, to := partStart(len(unique), parts, p), partStart(len(unique), parts, p+1)
+		r.Parts = append(r.Parts, m.figures(unique, from, to, during(p)))
+	}
 }
 
 // load fills the store with every key.
@@ -156,9 +188,9 @@ func (j *job) load(ctx context.Context, s store) error {
 	})
 }
 
-// finish fills in what is known at the end. during is the I/O of the
-// mini-batches, start the counters before them.
-func (j *job) finish(s store, m measurement, during, start procIO, r *result) error {
+// finish fills in what is known at the end; before is from before the
+// mini-batches.
+func (j *job) finish(s store, before traffic, r *result) error {
 	saved, err := readProcIO()
 	if err != nil {
 		return err
@@ -167,7 +199,7 @@ func (j *job) finish(s store, m measurement, during, start procIO, r *result) er
 	if err != nil {
 		return err
 	}
-	if r.DiskBytes, err = diskBytes(j.Dir); err != nil {
+	if r.DiskBytes, err = diskBytes(j.dirs()...); err != nil {
 		return err
 	}
 	r.PeakBytes, r.StorePeak = mem.peak, mem.peak-r.BaseBytes
@@ -176,21 +208,7 @@ func (j *job) finish(s store, m measurement, during, start procIO, r *result) er
 		r.UpdatesPerSecond = float64(j.Keys) / (r.LoadMS / 1e3)
 		return nil
 	}
-	n := float64(r.Batches)
-	keys := r.Unique * n
-	push := 0.0 // ms
-	for _, p := range m.push {
-		push += p
-	}
-	r.PullsPerSecond, r.UpdatesPerSecond = keys/m.pulled.Seconds(), keys/(push/1e3)
-	r.BatchMS, r.BatchMSP99 = percentile(m.batch, 0.5), percentile(m.batch, 0.99)
-	r.PullMS, r.PushMS = percentile(m.pull, 0.5), percentile(m.push, 0.5)
-	if j.Train > 0 {
-		r.WaitShare = m.waited.Seconds() / m.total.Seconds()
-	}
-	r.DeviceReads /= n
-	r.DeviceReadBytes, r.DeviceWriteBytes = float64(during.ReadBytes)/n, float64(during.WriteBytes)/n
-	r.WriteAmplification = float64(saved.minus(start).WriteBytes) / (keys * float64(keyBytes+j.Layout.Bytes()))
-	r.Digest = fmt.Sprintf("%016x", m.digest)
+	pushed := r.Unique * float64(r.Batches) * float64(keyBytes+j.Layout.Bytes())
+	r.WriteAmplification = float64(saved.WriteBytes-before.writeBytes) / pushed
 	return nil
 }

@@ -31,10 +31,6 @@ func readProcIO() (procIO, error) {
 	return procIO{ReadCalls: f["syscr"], ReadBytes: f["read_bytes"], WriteBytes: f["write_bytes"] - f["cancelled_write_bytes"]}, nil
 }
 
-func (p procIO) minus(q procIO) procIO {
-	return procIO{p.ReadCalls - q.ReadCalls, p.ReadBytes - q.ReadBytes, p.WriteBytes - q.WriteBytes}
-}
-
 // memory is resident set sizes of this process, in bytes.
 type memory struct{ now, peak int64 }
 
@@ -64,17 +60,14 @@ func procFields(b []byte) map[string]int64 {
 	return fields
 }
 
-// dropPageCache takes the files below dir out of the page cache, and
+// dropPageCache takes the files below dirs out of the page cache, and
 // everything else, too, where we may.
-func dropPageCache(dir string) error {
+func dropPageCache(dirs ...string) error {
 	unix.Sync()
 	if os.Geteuid() == 0 && os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0) == nil {
 		return nil
 	}
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
+	return eachFile(dirs, func(path string, _ fs.DirEntry) error {
 		f, err := os.Open(path)
 		if err != nil {
 			return err
@@ -84,12 +77,25 @@ func dropPageCache(dir string) error {
 	})
 }
 
-// diskBytes is what the files below dir take on disk.
-func diskBytes(dir string) (bytes int64, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+// eachFile calls fn with the regular files below dirs.
+func eachFile(dirs []string, fn func(path string, d fs.DirEntry) error) error {
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			return fn(path, d)
+		})
+		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// diskBytes is what the files below dirs take on disk.
+func diskBytes(dirs ...string) (bytes int64, err error) {
+	err = eachFile(dirs, func(path string, d fs.DirEntry) error {
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // a file of the store's that came and went

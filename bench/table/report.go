@@ -34,19 +34,22 @@ func (rep *report) print(out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(rep.Drivers)) {
 		fmt.Fprintf(&b, "  %-8s %s\n", name, rep.Drivers[name])
 	}
-	for _, phase := range []string{phaseCold, phaseLoad, phaseFull, phaseHot} {
+	for _, phase := range []string{phaseCold, phaseLoad, phaseFull, phaseHot, phaseCached} {
 		rep.printPhase(&b, phase)
 	}
+	rep.printDevice(&b)
+	rep.printHitRatios(&b)
 	rep.printTrouble(&b)
 	_, err := out.Write(b.Bytes())
 	return err
 }
 
 var phaseTitles = map[string]string{
-	phaseCold: "p1: an empty store",
-	phaseLoad: "load: every key once",
-	phaseFull: "p2: a full store after a restart, cache empty (stores in memory: no restart)",
-	phaseHot:  "p3: after p2 and a restart, hot set restored",
+	phaseCold:   "p1: an empty store",
+	phaseLoad:   "load: every key once",
+	phaseFull:   "p2: a full store after a restart, cache empty (stores in memory: no restart)",
+	phaseHot:    "p3: after p2 and a restart, hot set restored",
+	phaseCached: "cached: few keys, everything in memory, a goroutine for each processor",
 }
 
 func (rep *report) printPhase(b *bytes.Buffer, phase string) {
@@ -64,6 +67,9 @@ func (rep *report) printPhase(b *bytes.Buffer, phase string) {
 			last = r.BudgetBytes
 		}
 		fmt.Fprintln(w, rep.line(r)+"\t")
+		for p := range r.Parts {
+			fmt.Fprintln(w, rep.partLine(r, p)+"\t")
+		}
 	}
 	w.Flush()
 }
@@ -99,27 +105,85 @@ func (rep *report) head(phase string) string {
 	if rep.TrainMS > 0 {
 		h += "\twaits"
 	}
+	if len(rep.Device) > 0 {
+		h += "\tof device"
+	}
+	if rep.SnapshotEvery > 0 {
+		h += "\tsnaps\tcalls\tbeside ms\tbetween ms"
+	}
 	return h
 }
 
 func (rep *report) line(r result) string {
-	const kb, mb = 1e3, 1e6
+	const mb = 1e6
 	head := fmt.Sprintf("%s\t%s", r.Driver, sizeText(r.BudgetBytes))
 	sizes := fmt.Sprintf("%.0f\t%.0f\t%.1f", float64(r.PeakBytes)/mb, float64(r.StorePeak)/mb, float64(r.DiskBytes)/mb)
 	if r.Phase == phaseLoad {
 		return fmt.Sprintf("%s\t%s\t%.1f\t%.1f\t%s", head, rateText(r.UpdatesPerSecond), r.LoadMS/1e3, r.SaveMS/1e3, sizes)
 	}
-	s := fmt.Sprintf("%s\t%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%s\t%s",
-		head, rateText(r.PullsPerSecond), rateText(r.UpdatesPerSecond), r.PullMS, r.PushMS, r.BatchMS, r.BatchMSP99,
-		r.DeviceReads, r.DeviceReadBytes/kb, r.DeviceWriteBytes/kb, r.WriteAmplification, sizes, r.OpenMS, r.SaveMS,
+	s := fmt.Sprintf("%s\t%s\t%.2f\t%s\t%.0f\t%.0f\t%s\t%s", head, figuresText(r.figures), r.WriteAmplification, sizes, r.OpenMS, r.SaveMS,
 		ratioText(r.TimesRocksDB), ratioText(r.PullsTimesRocksDB))
 	if r.Phase == phaseHot {
 		s += "\t" + ratioText(r.TimesP2)
 	}
+	return s + rep.optionalText(r.figures)
+}
+
+// partLine has the figures of a part of the mini-batches.
+func (rep *report) partLine(r result, part int) string {
+	f := r.Parts[part]
+	s := fmt.Sprintf("part %d\t\t%s%s\t%s\t%s", part+1, figuresText(f), strings.Repeat("\t", 6),
+		ratioText(f.TimesRocksDB), ratioText(f.PullsTimesRocksDB))
+	if r.Phase == phaseHot {
+		s += "\t" + ratioText(f.TimesP2)
+	}
+	return s + rep.optionalText(f)
+}
+
+// figuresText is the columns from pulls/s to write KB.
+func figuresText(f figures) string {
+	const kb = 1e3
+	return fmt.Sprintf("%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f", rateText(f.PullsPerSecond), rateText(f.UpdatesPerSecond),
+		f.PullMS, f.PushMS, f.BatchMS, f.BatchMSP99, f.DeviceReads, f.DeviceReadBytes/kb, f.DeviceWriteBytes/kb)
+}
+
+// optionalText is the columns that flags ask for.
+func (rep *report) optionalText(f figures) (s string) {
 	if rep.TrainMS > 0 {
-		s += fmt.Sprintf("\t%.1f %%", 100*r.WaitShare)
+		s += fmt.Sprintf("\t%.1f %%", 100*f.WaitShare)
+	}
+	if len(rep.Device) > 0 {
+		if f.DeviceShare == 0 {
+			s += "\t-"
+		} else {
+			s += fmt.Sprintf("\t%.0f %%", 100*f.DeviceShare)
+		}
+	}
+	if rep.SnapshotEvery > 0 {
+		if f.Snapshots == 0 {
+			return s + "\t-\t-\t-\t-"
+		}
+		s += fmt.Sprintf("\t%d\t%.2f %%\t%.2f\t%.2f", f.Snapshots, 100*f.SnapshotShare, f.BesideBatchMS, f.BetweenBatchMS)
 	}
 	return s
+}
+
+// printDevice prints what the device alone takes.
+func (rep *report) printDevice(b *bytes.Buffer) {
+	if len(rep.Device) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nthe device alone: random reads\n")
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "phases\ttool\tbytes\tdepth\treads/s\t")
+	for _, d := range rep.Device {
+		tool := d.Tool
+		if !d.Direct {
+			tool += ", page cache"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t\n", d.When, tool, d.ReadBytes, d.Depth, rateText(d.PerSecond))
+	}
+	w.Flush()
 }
 
 // printTrouble prints what could not be measured or cannot be true.

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"os"
+
+	"aibox/sparsetable/hitratio"
 )
 
 // result is one phase of one store under one budget. Times are in milliseconds
@@ -14,20 +16,11 @@ type result struct {
 	Unavailable string `json:"unavailable,omitempty"`
 	Error       string `json:"error,omitempty"`
 
-	Batches int     `json:"batches"`
-	Unique  float64 `json:"unique_per_batch"`
+	figures
+	// Parts is the same of the mini-batches in so many parts, as --parts says: a
+	// store's steady state begins when its cache has filled.
+	Parts []figures `json:"parts,omitempty"`
 
-	PullsPerSecond   float64 `json:"pulls_per_second"`   // unique keys by the time of pulls
-	UpdatesPerSecond float64 `json:"updates_per_second"` // unique keys by the time of updates and pushes
-	PullMS           float64 `json:"pull_ms_p50"`
-	PushMS           float64 `json:"push_ms_p50"`
-	BatchMS          float64 `json:"batch_ms_p50"` // pull and push
-	BatchMSP99       float64 `json:"batch_ms_p99"`
-	WaitShare        float64 `json:"wait_share"` // of the trainer's time; 0 without one
-
-	DeviceReads        float64 `json:"device_reads_per_batch"` // of pulls, where the store tells them apart
-	DeviceReadBytes    float64 `json:"device_read_bytes_per_batch"`
-	DeviceWriteBytes   float64 `json:"device_write_bytes_per_batch"`
 	WriteAmplification float64 `json:"write_amplification"` // bytes written, saving included, by bytes pushed
 
 	BaseBytes int64 `json:"base_memory_bytes"`  // resident before the store was opened
@@ -42,12 +35,7 @@ type result struct {
 	Digest string         `json:"digest,omitempty"` // of all rows pulled; the same for all stores
 	Store  map[string]any `json:"store,omitempty"`  // the store's own counters
 
-	// TimesRocksDB is how many times as fast a mini-batch is as RocksDB's in
-	// the same phase under the same budget; 0 without RocksDB.
-	TimesRocksDB      float64 `json:"times_rocksdb,omitempty"`
-	PullsTimesRocksDB float64 `json:"pulls_times_rocksdb,omitempty"`
-	TimesP2           float64 `json:"times_p2,omitempty"` // of phase p3, by the same store's p2
-	DigestDiffers     bool    `json:"digest_differs,omitempty"`
+	DigestDiffers bool `json:"digest_differs,omitempty"`
 }
 
 // measured says that the figures hold.
@@ -55,19 +43,22 @@ func (r *result) measured() bool { return r.Error == "" && r.Unavailable == "" }
 
 // report is what --json writes.
 type report struct {
-	Keys     int               `json:"keys"`
-	Batches  int               `json:"batches"`
-	Lookups  int               `json:"lookups"`
-	S        float64           `json:"s"`
-	Seed     int64             `json:"seed"`
-	RowBytes int               `json:"row_bytes"`
-	Getters  int               `json:"getters"`
-	Announce int               `json:"announce"`
-	Policy   string            `json:"policy"` // of ssd
-	TrainMS  float64           `json:"train_ms"`
-	CPUs     int               `json:"cpus"`
-	Drivers  map[string]string `json:"drivers"` // how each was set up
-	Results  []result          `json:"results"`
+	Keys          int               `json:"keys"`
+	Batches       int               `json:"batches"`
+	Lookups       int               `json:"lookups"`
+	S             float64           `json:"s"`
+	Seed          int64             `json:"seed"`
+	RowBytes      int               `json:"row_bytes"`
+	Getters       int               `json:"getters"`
+	Announce      int               `json:"announce"`
+	Policy        string            `json:"policy"` // of ssd
+	TrainMS       float64           `json:"train_ms"`
+	SnapshotEvery int               `json:"snapshot_every"` // mini-batches
+	CPUs          int               `json:"cpus"`
+	Drivers       map[string]string `json:"drivers"` // how each was set up
+	Device        []deviceRate      `json:"device,omitempty"`
+	HitRatios     []hitratio.Result `json:"hit_ratios,omitempty"`
+	Results       []result          `json:"results"`
 }
 
 func (r *report) write(name string) error {
@@ -94,12 +85,17 @@ func compare(results []result) {
 		if !r.measured() {
 			continue
 		}
-		if rocks := find(rocksDriver.name, r.Phase, r.BudgetBytes); rocks != nil && r.BatchMS > 0 && rocks.PullsPerSecond > 0 {
-			r.TimesRocksDB = rocks.BatchMS / r.BatchMS
-			r.PullsTimesRocksDB = r.PullsPerSecond / rocks.PullsPerSecond
+		if rocks := find(rocksDriver.name, r.Phase, r.BudgetBytes); rocks != nil {
+			r.besideRocksDB(rocks.figures)
+			for p := range r.Parts {
+				r.Parts[p].besideRocksDB(rocks.Parts[p])
+			}
 		}
-		if p2 := find(r.Driver, phaseFull, r.BudgetBytes); p2 != nil && r.Phase == phaseHot && r.BatchMS > 0 {
-			r.TimesP2 = p2.BatchMS / r.BatchMS
+		if p2 := find(r.Driver, phaseFull, r.BudgetBytes); p2 != nil && r.Phase == phaseHot {
+			r.besideP2(p2.figures)
+			for p := range r.Parts {
+				r.Parts[p].besideP2(p2.Parts[p])
+			}
 		}
 		if first, ok := digests[r.Phase]; ok && first != r.Digest {
 			r.DigestDiffers = true

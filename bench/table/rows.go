@@ -45,11 +45,31 @@ func (f *flatRing) take(n int) *flatRows {
 // initRow fills the row of a key that nobody has seen, all zeros before, with
 // small values that depend on the key alone. Statistics stay zero.
 func initRow(l sparsetable.Layout, key uint64, row []float32) {
+	var few [64]float32
+	values := valuesOf(l, row, few[:])
 	x := key
-	for i := range l.ValueDim {
+	for i := range values {
 		x = x*6364136223846793005 + 1442695040888963407 // Knuth's MMIX
-		row[i] = (float32(x>>40)/(1<<24) - 0.5) * 0.02
+		values[i] = (float32(x>>40)/(1<<24) - 0.5) * 0.02
 	}
+	if l.Format != sparsetable.Float32 {
+		l.StoreValues(row, values, key, sparsetable.NewRounding(roundingSeed, 0))
+	}
+}
+
+// roundingSeed is that of all roundings.
+const roundingSeed = 1
+
+// valuesOf returns room for the values of row: where they are when they are
+// float32, otherwise few if they fit it.
+func valuesOf(l sparsetable.Layout, row, few []float32) []float32 {
+	switch {
+	case l.Format == sparsetable.Float32:
+		return l.Values(row)
+	case l.ValueDim <= len(few):
+		return few[:l.ValueDim]
+	}
+	return make([]float32, l.ValueDim)
 }
 
 // loadRow is the row of a key as a full store holds it: trained once.
@@ -62,12 +82,22 @@ func loadRow(l sparsetable.Layout, key uint64, row []float32) {
 // update is what the trainer does to a mini-batch: every row is read and
 // written. It returns digest with what the rows held before folded in.
 func update(l sparsetable.Layout, n int, r rows, digest uint64) uint64 {
+	var few [64]float32
 	for i := range n {
 		row := r.Row(i)
 		st := l.Stats(row)
-		digest = digest*0x9e3779b97f4a7c15 + uint64(st.Count)<<32 + uint64(math.Float32bits(row[0]))
-		for j := range l.ValueDim {
-			row[j] -= 0.01 * (row[j] + 0.001)
+		digest = digest*digestFactor + uint64(st.Count)<<32 + uint64(math.Float32bits(row[0]))
+		values := valuesOf(l, row, few[:])
+		if l.Format != sparsetable.Float32 {
+			l.LoadValues(values, row)
+		}
+		for j := range values {
+			values[j] -= 0.01 * (values[j] + 0.001)
+		}
+		if l.Format != sparsetable.Float32 {
+			// What the row held is as good as its key here, and the same for
+			// every store.
+			l.StoreValues(row, values, uint64(math.Float32bits(row[0])), sparsetable.NewRounding(roundingSeed, uint64(st.Count)))
 		}
 		state := l.State(row)
 		for j := range state {
@@ -78,6 +108,21 @@ func update(l sparsetable.Layout, n int, r rows, digest uint64) uint64 {
 		l.SetStats(row, st)
 	}
 	return digest
+}
+
+const digestFactor = 0x9e3779b97f4a7c15
+
+// digestPower is the factor that n more rows put to a digest: with it, digests
+// of the parts of a mini-batch make up the whole one's.
+func digestPower(n int) uint64 {
+	p := uint64(1)
+	for f := uint64(digestFactor); n > 0; n >>= 1 {
+		if n&1 != 0 {
+			p *= f
+		}
+		f *= f
+	}
+	return p
 }
 
 // overlay finds keys that two mini-batches share.

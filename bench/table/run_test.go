@@ -10,10 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"aibox/sparsetable"
 )
 
 // The command starts itself for every phase; in tests that is the test binary.
 func TestMain(m *testing.M) {
+	if runExternalMain() {
+		return
+	}
 	if len(os.Args) == 3 && os.Args[1] == childArg {
 		if err := command(context.Background(), os.Args[1:], os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -28,7 +33,7 @@ func TestMain(m *testing.M) {
 func runTiny(t *testing.T, args ...string) (report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
-	args = append([]string{"-keys", "3000", "-batches", "6", "-lookups", "800", "-budget", "16MiB", "-dir", filepath.Join(t.TempDir(), "stores"), "-json", file}, args...)
+	args = append([]string{"-keys", "3000", "-batches", "6", "-lookups", "800", "-budget", "16MiB", "-device-seconds", "0", "-hit-ratios=false", "-dir", filepath.Join(t.TempDir(), "stores"), "-json", file}, args...)
 	var out bytes.Buffer
 	if err := command(t.Context(), args, &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -86,11 +91,12 @@ func TestStoresAgree(t *testing.T) {
 // A store that loses an update is found out.
 func TestCompare(t *testing.T) {
 	rocks := rocksDriver.name
+	figs := func(batchMS, pulls float64) figures { return figures{BatchMS: batchMS, PullsPerSecond: pulls} }
 	results := []result{
-		{Driver: "a", Phase: "p2", BudgetBytes: 1, BatchMS: 10, PullsPerSecond: 300, Digest: "x"},
-		{Driver: "a", Phase: "p3", BudgetBytes: 1, BatchMS: 5, PullsPerSecond: 600, Digest: "z"},
-		{Driver: rocks, Phase: "p2", BudgetBytes: 1, BatchMS: 30, PullsPerSecond: 100, Digest: "x"},
-		{Driver: rocks, Phase: "p2", BudgetBytes: 2, BatchMS: 20, PullsPerSecond: 150, Digest: "y"},
+		{Driver: "a", Phase: "p2", BudgetBytes: 1, figures: figs(10, 300), Digest: "x"},
+		{Driver: "a", Phase: "p3", BudgetBytes: 1, figures: figs(5, 600), Digest: "z"},
+		{Driver: rocks, Phase: "p2", BudgetBytes: 1, figures: figs(30, 100), Digest: "x"},
+		{Driver: rocks, Phase: "p2", BudgetBytes: 2, figures: figs(20, 150), Digest: "y"},
 		{Driver: "b", Phase: "p2", BudgetBytes: 2, Error: "broken"},
 	}
 	compare(results)
@@ -122,6 +128,173 @@ func TestReportTellsTrouble(t *testing.T) {
 	for _, want := range []string{"about a", "FAILED a p1 none: no room", "b: not built", "WRONG c p1"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
+
+// Snapshots on the way cost something and change nothing; parts of the phase are
+// reported by themselves.
+func TestSnapshotEvery(t *testing.T) {
+	rep, text := runTiny(t, "-phases", "p1", "-drivers", "map,ssd", "-snapshot-every", "2", "-parts", "2")
+	for _, r := range rep.Results {
+		if len(r.Parts) != 2 || r.Parts[1].Batches != 3 || r.Parts[1].BatchMS <= 0 || r.Parts[1].PullsPerSecond <= 0 {
+			t.Errorf("the halves of %s: %+v", r.Driver, r.Parts)
+			continue
+		}
+		want, wantLast := 0, 0
+		if r.Driver == ssdDriver.name {
+			want, wantLast = 3, 2 // after batches 1, 3 and 5 of 0 to 5
+		}
+		if r.Snapshots != want || r.Parts[1].Snapshots != wantLast || (r.SnapshotShare > 0) != (want > 0) || r.SnapshotShare >= 1 {
+			t.Errorf("%s took %d snapshots, %d at the last, in %g of the time; want %d and %d", r.Driver, r.Snapshots, r.Parts[1].Snapshots, r.SnapshotShare, want, wantLast)
+		}
+		if r.DigestDiffers {
+			t.Errorf("%s: its rows differ", r.Driver)
+		}
+	}
+	for _, want := range []string{"part 2", "between ms"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+// The device is measured beside the stores, and its share is told.
+func TestDevice(t *testing.T) {
+	rep, text := runTiny(t, "-phases", "p2", "-drivers", "ssd,map", "-keys", "80000", "-device-seconds", "0.01", "-parts", "2")
+	var ours []deviceRate
+	for _, d := range rep.Device {
+		if d.PerSecond <= 0 {
+			t.Errorf("%+v", d)
+		}
+		if d.Tool == "ours" {
+			ours = append(ours, d)
+		}
+	}
+	if n := len(ours); n != 3*len(deviceDepths) || ours[0].When != "before" || ours[0].ReadBytes != blockBytes || ours[n-1].When != "after" || ours[n-1].ReadBytes%deviceUnit != 0 {
+		t.Errorf("measured %+v, want 4 KiB before, 4 KiB and ssd's size after", ours)
+	}
+	for _, r := range rep.Results {
+		if r.Driver == ssdDriver.name && r.Phase == phaseFull && (r.DeviceShare <= 0 || r.Parts[1].DeviceReads > 0 && r.Parts[1].DeviceShare <= 0) {
+			t.Errorf("ssd's share is %g, at the last %g, with %g reads a batch", r.DeviceShare, r.Parts[1].DeviceShare, r.DeviceReads)
+		}
+	}
+	if !strings.Contains(text, "of device") || !strings.Contains(text, "random reads") {
+		t.Errorf("the device is missing in\n%s", text)
+	}
+}
+
+func TestDeviceShares(t *testing.T) {
+	m := deviceMeter{rates: []deviceRate{{ReadBytes: 4096, PerSecond: 100}, {ReadBytes: 1024, PerSecond: 200}, {ReadBytes: 4096, PerSecond: 120}}}
+	results := []result{
+		{Driver: ssdDriver.name, figures: figures{ReadsPerSecond: 150}, Parts: []figures{{ReadsPerSecond: 100}}},
+		{Driver: "pebble", figures: figures{ReadsPerSecond: 60}},
+	}
+	m.shares(results, 1024)
+	if results[0].DeviceShare != 0.75 || results[0].Parts[0].DeviceShare != 0.5 || results[1].DeviceShare != 0.5 {
+		t.Errorf("shares %g, %g, %g; want 0.75, 0.5, 0.5", results[0].DeviceShare, results[0].Parts[0].DeviceShare, results[1].DeviceShare)
+	}
+	results = []result{{Driver: ssdDriver.name, Phase: phaseFull, Store: map[string]any{"device_reads": 10.0, "read_bytes": 10_300.0}}}
+	if got := meanReadBytes(results); got != 1536 {
+		t.Errorf("reads of 1030 bytes are measured as %d", got)
+	}
+}
+
+// With few keys everything is in memory, and goroutines share mini-batches
+// without changing what comes out.
+func TestCached(t *testing.T) {
+	rep, text := runTiny(t, "-phases", "cached")
+	var names []string
+	for _, r := range rep.Results {
+		names = append(names, r.Driver)
+		if r.DigestDiffers || r.Digest == "" || r.Batches != 6 || r.PullsPerSecond <= 0 || r.UpdatesPerSecond <= 0 || r.DeviceReads != 0 {
+			t.Errorf("%s: %+v", r.Driver, r)
+		}
+	}
+	if !slices.Equal(names, []string{memoryDriver.name, ssdDriver.name}) {
+		t.Errorf("%q were measured\n%s", names, text)
+	}
+}
+
+// Parts of a mini-batch come to the digest of the whole.
+func TestDigestPower(t *testing.T) {
+	for _, l := range []sparsetable.Layout{{ValueDim: 2, StateDim: 1}, {ValueDim: 71, Format: sparsetable.BFloat16}} {
+		r := flatRows{words: l.Words(), data: make([]float32, 9*l.Words())}
+		reset := func() {
+			for i := range 9 {
+				clear(r.Row(i))
+				initRow(l, uint64(i), r.Row(i))
+			}
+			update(l, 9, &r, 0) // the digest that follows is of updated rows
+		}
+		reset()
+		want := update(l, 9, &r, 12345)
+		for cut := range 10 {
+			reset()
+			digest := update(l, cut, &r, 12345)
+			rest := flatRows{words: l.Words(), data: r.data[cut*l.Words():]}
+			if got := digest*digestPower(9-cut) + update(l, 9-cut, &rest, 0); got != want {
+				t.Errorf("%v cut at %d: digest %x, want %x", l, cut, got, want)
+			}
+		}
+	}
+}
+
+// Every store holds rows of 16 bits alike.
+func TestNarrowRows(t *testing.T) {
+	for _, format := range []string{"float16", "bfloat16"} {
+		rep, text := runTiny(t, "-phases", "p1,p2", "-drivers", "map,memory,ssd,pebble", "-value-format", format, "-value-dim", "17")
+		for _, r := range rep.Results {
+			if r.DigestDiffers || r.Digest == "" && r.Phase != phaseLoad {
+				t.Errorf("%s: %s in %s: %+v\n%s", format, r.Driver, r.Phase, r, text)
+			}
+		}
+	}
+}
+
+func TestHitRatios(t *testing.T) {
+	rep, text := runTiny(t, "-phases", "p1", "-drivers", "map", "-hit-ratios", "-keys", "20000", "-budget", "1MiB,2MiB", "-announce", "3")
+	seen := map[string]int{}
+	for _, r := range rep.HitRatios {
+		seen[r.Policy]++
+		if r.HitRatio <= 0 || r.HitRatio > 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, policy := range []string{"MIN", "LRU", "LFU, counts in cache", "W-TinyLFU (otter)", "lookahead 3 (hard)"} {
+		if seen[policy] != 2 || !strings.Contains(text, policy) {
+			t.Errorf("%s was measured %d times, want 2\n%s", policy, seen[policy], text)
+		}
+	}
+}
+
+// With directories on further SSDs, ssd lies in all of them and comes to the same
+// rows; they are empty again at the end.
+func TestMoreDirs(t *testing.T) {
+	more := []string{t.TempDir(), t.TempDir()}
+	one, _ := runTiny(t, "-drivers", "ssd", "-phases", "p2,p3")
+	kept, _ := runTiny(t, "-drivers", "ssd", "-phases", "p2,p3", "-keep", "-more-dirs", strings.Join(more, ","))
+	for i, r := range kept.Results {
+		if r.Digest != one.Results[i].Digest || r.Phase == phaseFull && r.Digest == "" {
+			t.Errorf("%s: digest %q, want %q", r.Phase, r.Digest, one.Results[i].Digest)
+		}
+	}
+	for _, dir := range more {
+		bytes, err := diskBytes(dir)
+		if err != nil || bytes == 0 || bytes >= kept.Results[0].DiskBytes {
+			t.Errorf("%d bytes in %s, of %d, %v", bytes, dir, kept.Results[0].DiskBytes, err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Error(err)
+		}
+	}
+	runTiny(t, "-drivers", "ssd", "-phases", "p1", "-more-dirs", strings.Join(more, ","))
+	for _, dir := range more {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%v is left in %s, %v", left, dir, err)
 		}
 	}
 }

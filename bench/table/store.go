@@ -28,7 +28,19 @@ type store interface {
 
 // announcer is a store that likes to know what will be pulled.
 type announcer interface {
-	Announce(pass int64, keys []uint64)
+	Announce(keys []uint64)
+	// Lookahead is how many mini-batches of that many keys beyond the next one it
+	// likes to know.
+	Lookahead(keys int) int
+}
+
+// snapshotter is a store that makes everything durable beside its use.
+type snapshotter interface {
+	// Snapshot fixes the present rows; those in use go on to change. It waits
+	// for the one before.
+	Snapshot(ctx context.Context) error
+	// Snapshotting says that one is still being written.
+	Snapshotting() bool
 }
 
 // counters are what a store counts itself.
@@ -42,12 +54,14 @@ type counters struct {
 // openOptions are those of every driver.
 type openOptions struct {
 	Dir         string
+	MoreDirs    []string // on further devices, for drivers that spread
 	Layout      sparsetable.Layout
 	BudgetBytes int64
 	Policy      string // of sparsetable's cache
 	Getters     int
 	Keys        int  // that the store will hold
 	Full        bool // every key that is pulled has been loaded
+	Loading     bool // what is in memory at the end is of no use to the next phase
 }
 
 // driver opens a kind of store.
@@ -58,6 +72,10 @@ type driver struct {
 	// inMemory stores know no budget and no restart: p2 follows the load in
 	// the same process, there is no p3.
 	inMemory bool
+	// listens says that it likes to know what will be pulled.
+	listens bool
+	// spreads says that a store may lie in several directories.
+	spreads bool
 	// copies says that Pull copies rows out, so that a mini-batch pulled ahead
 	// lacks the updates of the one in training.
 	copies bool
@@ -66,6 +84,12 @@ type driver struct {
 	// blocking says that reads block a thread each, so that GOMAXPROCS has to
 	// be their number.
 	blocking bool
+	// snapshots says that it is a snapshotter.
+	snapshots bool
+	// shared says that several goroutines may Pull and Push keys that differ.
+	shared bool
+	// command is set for stores of other programs, which have no open.
+	command []string
 }
 
 // errUnavailable is wrapped by errors of drivers that this build or this

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,9 @@ type trace struct {
 	ranks   []uint32 // batch after batch, in the order of their first lookup
 	ends    []int    // of batch b in ranks
 	mapping []byte
+
+	keys       []uint64 // of ranks, see announceable
+	keyMapping []byte
 }
 
 // newTrace draws batches of lookups from Zipf's law: rank r has a probability
@@ -43,22 +48,57 @@ func newTrace(keys, batches, lookups int, s float64, seed int64) (*trace, error)
 }
 
 func (t *trace) close() error {
-	t.ranks = nil
-	return unix.Munmap(t.mapping)
+	t.ranks, t.keys = nil, nil
+	err := unix.Munmap(t.mapping)
+	if t.keyMapping != nil {
+		err = errors.Join(err, unix.Munmap(t.keyMapping))
+	}
+	return err
+}
+
+// announceable makes the keys that keysOf returns: in a job they are the waiting
+// passes', not the store's.
+func (t *trace) announceable() (err error) {
+	t.keyMapping, err = unix.Mmap(-1, 0, 8*len(t.ranks), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return fmt.Errorf("memory for the keys of a trace: %w", err)
+	}
+	t.keys = unsafe.Slice((*uint64)(unsafe.Pointer(&t.keyMapping[0])), len(t.ranks))
+	for i, r := range t.ranks {
+		t.keys[i] = keyOf(uint64(r))
+	}
+	return nil
+}
+
+// keysOf returns the keys of batch b. They do not change.
+func (t *trace) keysOf(b int) []uint64 {
+	from, to := t.span(b)
+	return t.keys[from:to]
+}
+
+// span is where batch b lies in ranks and keys.
+func (t *trace) span(b int) (from, to int) {
+	if b > 0 {
+		from = t.ends[b-1]
+	}
+	return from, t.ends[b]
 }
 
 func (t *trace) batches() int { return len(t.ends) }
 
-// unique is the number of keys of all batches.
-func (t *trace) unique() int { return len(t.ranks) }
+// counts is the numbers of keys of the batches.
+func (t *trace) counts() []int {
+	counts := slices.Clone(t.ends)
+	for b := len(counts) - 1; b > 0; b-- {
+		counts[b] -= counts[b-1]
+	}
+	return counts
+}
 
 // batch returns the ranks of batch b.
 func (t *trace) batch(b int) []uint32 {
-	from := 0
-	if b > 0 {
-		from = t.ends[b-1]
-	}
-	return t.ranks[from:t.ends[b]]
+	from, to := t.span(b)
+	return t.ranks[from:to]
 }
 
 // appendKeys appends the keys of batch b to keys.

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/configs"
+	"aibox/sparsetable"
 )
 
 // completeCommand is what the completion scripts call:
@@ -89,6 +90,10 @@ func flagValues(name string) []string {
 		return logLevels
 	case "model":
 		return configs.ModelKinds
+	case "kind":
+		return tableKinds
+	case "value-format":
+		return sparsetable.ValueFormats()
 	case "format", "from-format", "to-format":
 		return formats
 	}

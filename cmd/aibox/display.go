@@ -14,11 +14,19 @@ import (
 // terminal, elsewhere a line now and then, which counts as log of level info.
 type display struct {
 	console *console
-	status  *trainer.Status
+	watch   func(now time.Time) frame
 	log     *slog.Logger
 	ended   chan struct{} // closed by stop
 	done    chan struct{} // closed when the goroutine has ended
 	once    sync.Once
+}
+
+// frame is one look at what is shown, in each of its forms; the zero value is
+// nothing to show.
+type frame struct {
+	block func(columns int) []string // on a terminal
+	line  func() string
+	attrs func() []any // of a line of log in JSON
 }
 
 const (
@@ -28,7 +36,12 @@ const (
 
 // startDisplay starts showing status.
 func startDisplay(c *console, status *trainer.Status, log *slog.Logger) *display {
-	d := &display{console: c, status: status, log: log, ended: make(chan struct{}), done: make(chan struct{})}
+	return startWatching(c, watchStatus(status), log)
+}
+
+// startWatching starts showing what watch returns.
+func startWatching(c *console, watch func(now time.Time) frame, log *slog.Logger) *display {
+	d := &display{console: c, watch: watch, log: log, ended: make(chan struct{}), done: make(chan struct{})}
 	interval := lineInterval
 	if c.size != nil {
 		interval = redrawInterval
@@ -50,28 +63,47 @@ func (d *display) run(interval time.Duration) {
 	defer close(d.done)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	var rate rateMeter
 	for {
 		select {
 		case <-d.ended:
 			return
 		case now := <-tick.C:
-			if v := d.status.View(); v.Phase != "" {
-				rate.update(&v, now)
-				d.show(&v, rate.rate)
+			if f := d.watch(now); f.block != nil {
+				d.show(f)
 			}
 		}
 	}
 }
 
-func (d *display) show(v *trainer.View, rate float64) {
+// watchStatus shows a job.
+func watchStatus(status *trainer.Status) func(now time.Time) frame {
+	var rate rateMeter
+	return func(now time.Time) frame {
+		v := status.View()
+		if v.Phase == "" {
+			return frame{}
+		}
+		rate.update(&v, now)
+		return jobFrame(&v, rate.rate)
+	}
+}
+
+func jobFrame(v *trainer.View, rate float64) frame {
+	return frame{
+		block: func(columns int) []string { return block(v, rate, columns) },
+		line:  func() string { return plainLine(v, rate) },
+		attrs: func() []any { return progressAttrs(v, rate) },
+	}
+}
+
+func (d *display) show(f frame) {
 	switch {
 	case d.console.size != nil:
 		columns, _ := d.console.size()
-		d.console.draw(block(v, rate, columns))
+		d.console.draw(f.block(columns))
 	case d.console.json:
-		d.log.Info("progress", progressAttrs(v, rate)...)
+		d.log.Info("progress", f.attrs()...)
 	case d.log.Enabled(context.Background(), slog.LevelInfo):
-		fmt.Fprintln(d.console, plainLine(v, rate))
+		fmt.Fprintln(d.console, f.line())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/configs"
+	"aibox/internal/rowfile"
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
@@ -75,14 +76,15 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	case isA[*usageError](err), isA[configs.FaultsError](err), isA[*trainer.OptionError](err), isA[*reader.OptionsError](err),
 		errors.Is(err, sparsetable.ErrBudget), errors.Is(err, model.ErrNotFinite), errors.Is(err, metrics.ErrNotFinite),
-		errors.Is(err, modeldir.ErrLocked):
+		errors.Is(err, modeldir.ErrLocked), errors.Is(err, sparsetable.ErrInUse), errors.Is(err, sparsetable.ErrUnsupported):
 		return exitUsage
-	case isA[*reader.BadRowsError](err), isA[*reader.InputError](err),
+	case isA[*reader.BadRowsError](err), isA[*reader.InputError](err), isA[*rowfile.FormatError](err),
 		errors.Is(err, reader.ErrNoExamples), errors.Is(err, source.ErrBadStream):
 		return exitData
 	case isA[*source.Error](err), isA[*source.CorruptError](err),
 		isA[*sparsetable.CorruptionError](err), isA[*modeldir.CorruptionError](err),
-		errors.Is(err, sparsetable.ErrNoSnapshot), errors.Is(err, modeldir.ErrNoModel), errors.Is(err, modeldir.ErrNewer),
+		errors.Is(err, sparsetable.ErrNoSnapshot), errors.Is(err, sparsetable.ErrNoSpace), errors.Is(err, sparsetable.ErrFiles), isA[*faultsError](err), errors.Is(err, errNoTable),
+		errors.Is(err, modeldir.ErrNoModel), errors.Is(err, modeldir.ErrNewer),
 		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrShortWrite),
 		isA[*fs.PathError](err), isA[*os.LinkError](err), isA[*os.SyscallError](err), isA[unix.Errno](err):
 		return exitIO
@@ -102,6 +104,9 @@ func explain(code int, err error) string {
 		return "interrupted"
 	case exitInternal:
 		return fmt.Sprintf("%v\nThis looks like a fault of aibox itself; please report it with the job file and the log.", err)
+	}
+	if errors.Is(err, sparsetable.ErrBudget) {
+		return fmt.Sprintf("%v\nGive the table more memory: sparse_table.memory_bytes in the job file, or --memory of \"aibox table\".", err)
 	}
 	return err.Error()
 }

@@ -67,7 +67,7 @@ func printInspection(w io.Writer, in *trainer.Inspection) error {
 	row("fields", "%s", countAndNames(in.Fields))
 	row("dense features", "%s", countAndNames(in.Dense))
 	row("table rows", "%d, %s in memory, %d seen once", in.Rows.Count, bytesText(in.Rows.MemoryBytes), in.Rows.SeenOnce)
-	row("row", "%d values, %d of %s state, show, click, last seen, count: %d bytes", in.Layout.ValueDim, in.Layout.StateDim, in.RowOptimizer, in.Layout.Bytes())
+	row("row", "%d %v values, %d of %s state, show, click, last seen, count: %d bytes", in.Layout.ValueDim, in.Layout.Format, in.Layout.StateDim, in.RowOptimizer, in.Layout.Bytes())
 	row("last seen", "%s to %s", dayText(in.Rows.OldestDay, m.DayFromDate), dayText(in.Rows.NewestDay, m.DayFromDate))
 	row("values", "root mean square %.5f", in.Rows.ValueRMS)
 	row("dense part", "%d parameters", in.Parameters)

@@ -94,7 +94,7 @@ not exist; 130 interrupted.`,
 		Commands: []*cli.Command{
 			trainCommand(), evalCommand(), predictCommand(),
 			generateCommand(), convertCommand(),
-			configCommand(), inspectCommand(),
+			configCommand(), inspectCommand(), tableCommand(),
 			completionCommand(), versionCommand(),
 			// permute turns it into --help.
 			{Name: "help", Usage: "explain a command", ArgsUsage: "COMMAND", Action: func(c *cli.Context) error { return cli.ShowAppHelp(c) }},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aibox/pipeline"
+	"aibox/sparsetable"
 	"aibox/trainer"
 )
 
@@ -126,6 +127,9 @@ func plainLine(v *trainer.View, rate float64) string {
 		if name := pipeline.Limiting(v.Stages); name != "" {
 			parts = append(parts, "limited by "+name)
 		}
+		if v.Table.Kind == sparsetable.KindSSD {
+			parts = append(parts, hitsText(&v.Table), readsText(&v.Table), diskText(&v.Table))
+		}
 	}
 	return strings.Join(parts, "  ")
 }
@@ -154,7 +158,7 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 	if len(v.Stages) > 0 {
 		name := pipeline.Limiting(v.Stages)
 		add(name != "", "limiting_stage", name)
-		attrs = append(attrs, "table_rows", v.Table.Rows, "table_bytes", v.Table.MemoryBytes)
+		attrs = append(attrs, v.Table.Attrs()...)
 	}
 	return attrs
 }
@@ -203,8 +207,16 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		}
 		b = append(b, line)
 	}
-	legend := []string{"  # busy", "= blocked", ". starved", "* limits the job", fmt.Sprintf("table %d rows, %s", v.Table.Rows, bytesText(v.Table.MemoryBytes))}
-	return append(b, flow(legend, columns)...)
+	legend := []string{"  # busy", "= blocked", ". starved", "* limits the job"}
+	lines := tableLines(&v.Table)
+	if len(lines) == 1 {
+		legend, lines = append(legend, lines[0]...), nil
+	}
+	b = append(b, flow(legend, columns)...)
+	for _, parts := range lines {
+		b = append(b, flow(parts, columns)...)
+	}
+	return b
 }
 
 // flow joins parts to lines that fit the columns of a terminal, but for a part

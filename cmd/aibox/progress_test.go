@@ -55,6 +55,118 @@ table 4000 rows, 1.5 MiB
 `)
 }
 
+// ssdView is a job with a table on SSD.
+func ssdView() *trainer.View {
+	v := trainingView()
+	v.Table = sparsetable.Stats{
+		Kind: sparsetable.KindSSD, Rows: 20_000_000, MemoryBytes: 250 << 20, BudgetBytes: 256 << 20,
+		Pulls: 300, Lookups: 8_000_000, Hits: 6_800_000, HitsInFlight: 4_000_000, HitsIdle: 2_800_000,
+		FilterNegatives: 400_000, FalsePositives: 4_100, DeviceReads: 2_400_000, ReadBytes: 9 << 30,
+		CacheBytes: 180 << 20, IndexBytes: 40 << 20, FilterBytes: 30 << 20, BufferBytes: 12 << 20, CarryBytes: 8 << 20, CatalogBytes: 8 << 20,
+		DirtyRows: 123_456, RestoredRows: 800_000, Prefetched: 910_000, Evictions: 5_400_000, SavedEarly: 3_210, Snapshots: 2,
+		RewriteReadBytes: 6 << 30, SetBytes: 1 << 20, ScratchBytes: 2 << 20,
+		UpdatedRows: 8_000_000, FlushedRows: 7_654_321, FlushedSlots: 1_200_000, WriteAmplification: 3.214, WrittenBytes: 5 << 30,
+		FlushedBytes: 3 << 30, CompactedBytes: 1 << 30, SnapshotBytes: 900 << 20, CatalogWrittenBytes: 124 << 20,
+		DiskBytes: 4 << 30, SpaceAmplification: 1.87,
+	}
+	return v
+}
+
+func TestBlockOfTableOnSSD(t *testing.T) {
+	have := block(ssdView(), 61728.4, 80)
+	wantLines(t, have, `
+training, epoch 1 of 3
+[##--------]  25.0%  300.0 MiB of 1.2 GiB  ETA 1m0s, all epochs 3m40s
+1234567 examples  61728 examples/s  step 2411  loss 0.45123  AUC 0.7813
+17 bad rows
+  RE     [########======================]  25% busy
+  ST     [##===============.............]   5% busy  queue 2/2
+* EL+JL  [#############################.]  95% busy  queue 1/2
+  # busy  = blocked  . starved  * limits the job
+table 20000000 rows  123456 dirty  disk 4.0 GiB, x1.87  800000 restored
+memory 250.0 MiB of 256.0 MiB: cache 180.0 MiB, index 40.0 MiB, other 30.0 MiB
+lookups 8000000  hits 85.0%: 50.0% in flight, 35.0% idle
+filters spared 400000, 4100 false: 1.0%
+reads a pull: 8000 of 30.7 MiB  prefetched 910000 rows  evicted 5400000
+flushed 7654321 rows in 1200000 buckets
+written 5.0 GiB, x3.21  for flushes 3.0 GiB, compaction 1.0 GiB
+for snapshots 900.0 MiB, catalog 124.0 MiB
+`)
+	for _, line := range have {
+		if len(line) >= 80 {
+			t.Errorf("a line of %d columns: %s", len(line), line)
+		}
+	}
+	if line := plainLine(ssdView(), 10); !strings.Contains(line, "hits 85.0%: 50.0% in flight, 35.0% idle  reads a pull: 8000 of 30.7 MiB  disk 4.0 GiB, x1.87") {
+		t.Errorf("a plain line: %s", line)
+	}
+	var out bytes.Buffer
+	c := newConsole(&out, true)
+	d := &display{console: c, log: c.logger(0)}
+	d.show(jobFrame(ssdView(), 10))
+	wantJSONLines(t, out.String())
+	for _, part := range []string{`"table_hit_ratio":0.85`, `"table_hit_ratio_in_flight":0.5`, `"table_hit_ratio_idle":0.35`, `"table_filter_negatives":400000`,
+		`"table_false_positive_rate":0.0101`, `"table_reads_per_pull":8000`, `"table_flushed_rows":7654321`, `"table_write_amplification":3.214`,
+		`"table_space_amplification":1.87`, `"table_budget_bytes":268435456`, `"table_lookups":8000000`, `"table_false_positives":4100`, `"table_dirty_rows":123456`, `"table_restored_rows":800000`,
+		`"table_prefetched_rows":910000`, `"table_evictions":5400000`, `"table_saved_early_rows":3210`, `"table_flushed_slots":1200000`, `"table_set_bytes":1048576`,
+		`"table_scratch_bytes":2097152`, `"table_rewrite_read_bytes":6442450944`, `"table_written_bytes":5368709120`, `"table_flushed_bytes":3221225472`,
+		`"table_compacted_bytes":1073741824`, `"table_snapshot_bytes":943718400`, `"table_catalog_written_bytes":130023424`, `"table_imported_bytes":0`, `"table_filter_bytes":31457280`} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("progress in JSON lacks %s: %s", part, out.String())
+		}
+	}
+}
+
+// TestSummaryOfTableOnSSD: what a finished job says of its table.
+func TestSummaryOfTableOnSSD(t *testing.T) {
+	s := ssdView().Table
+	s.ImportedBytes = 7 << 20
+	var out bytes.Buffer
+	tableSummary(&out, &s)
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	wantLines(t, lines[len(lines)-8:], `
+  cache       6800000 of 8000000 keys found: 85.0%; 50.0% in flight, 35.0% idle
+  filters     400000 reads spared, 4100 in vain: 1.0% false positives
+  reads       2400000 of 9.0 GiB; a pull: 8000 of 30.7 MiB
+  flushes     7654321 rows in 1200000 buckets, 6.0 GiB read for them
+  writes      5.0 GiB: write amplification 3.21; space amplification 1.87
+              for flushes 3.0 GiB, compaction 1.0 GiB
+              for snapshots 900.0 MiB, catalog 124.0 MiB
+              for imports 7.0 MiB
+`)
+	if want := "  rows        910000 prefetched, 5400000 evicted, 800000 restored"; !strings.Contains(out.String(), want) {
+		t.Errorf("the summary lacks %q:\n%s", want, out.String())
+	}
+	for _, line := range lines {
+		if len(line) > 80 {
+			t.Errorf("a line of %d columns: %s", len(line), line)
+		}
+	}
+}
+
+func TestTask(t *testing.T) {
+	x := &task{}
+	x.next("exporting", "rows", 0, x.done.Load)
+	x.step.Load().since = time.Unix(0, 0)
+	x.done.Store(2500)
+	f := x.frame(time.Unix(2, 0))
+	wantLines(t, f.block(80), "\nexporting  2500 rows  1250 rows/s\n")
+	x.total.Store(10000)
+	f = x.frame(time.Unix(2, 0))
+	wantLines(t, f.block(80), "\nexporting  [#######-----------------------]  25.0%  2500 of 10000 rows\n1250 rows/s  ETA 6s\n")
+	if line := f.line(); line != "exporting   25.0%  2500 of 10000 rows  1250 rows/s  ETA 6s" {
+		t.Errorf("line %q", line)
+	}
+	if attrs := f.attrs(); len(attrs) != 12 || attrs[4] != "rows" || attrs[5] != int64(2500) {
+		t.Errorf("attrs %v", attrs)
+	}
+	x.next("writing", "rows", 10000, func() int64 { return 100 })
+	x.step.Load().since = time.Unix(2, 0)
+	if line := x.frame(time.Unix(4, 0)).line(); line != "writing    1.0%  100 of 10000 rows  50 rows/s  ETA 3m18s" {
+		t.Errorf("line of the next step %q", line)
+	}
+}
+
 func TestBlockOfOtherPhases(t *testing.T) {
 	wantLines(t, block(&trainer.View{Phase: trainer.PhaseSaving, PhaseElapsed: 75 * time.Second}, 0, 80), "\nsaving  1m15s\n")
 	wantLines(t, block(&trainer.View{
@@ -100,7 +212,7 @@ func TestProgressInJSON(t *testing.T) {
 		var out bytes.Buffer
 		c := newConsole(&out, true)
 		d := &display{console: c, log: c.logger(0)}
-		d.show(v, 10)
+		d.show(jobFrame(v, 10))
 		wantJSONLines(t, out.String())
 		if s := out.String(); strings.Count(s, "\n") != 1 || strings.Contains(s, "ERROR") || !strings.Contains(s, `"phase":"`+string(v.Phase)+`"`) {
 			t.Errorf("progress in JSON: %s", s)
@@ -116,7 +228,7 @@ func TestPlainProgressIsLogOfLevelInfo(t *testing.T) {
 		var out bytes.Buffer
 		con := newConsole(&out, false)
 		d := &display{console: con, log: con.logger(c.level)}
-		d.show(trainingView(), 1)
+		d.show(jobFrame(trainingView(), 1))
 		if n := strings.Count(out.String(), "\n"); n != c.lines {
 			t.Errorf("level %v: %d lines of progress, want %d", c.level, n, c.lines)
 		}
@@ -126,9 +238,9 @@ func TestPlainProgressIsLogOfLevelInfo(t *testing.T) {
 func TestDisplayEndsCleanly(t *testing.T) {
 	s := &screen{columns: 80}
 	c := onScreen(s, 24)
-	d := &display{console: c, status: new(trainer.Status), log: c.logger(0), ended: make(chan struct{}), done: make(chan struct{})}
+	d := &display{console: c, watch: watchStatus(new(trainer.Status)), log: c.logger(0), ended: make(chan struct{}), done: make(chan struct{})}
 	go d.run(time.Millisecond)
-	d.show(trainingView(), 1)
+	d.show(jobFrame(trainingView(), 1))
 	d.stop()
 	d.stop()
 	if s.text() != "" {

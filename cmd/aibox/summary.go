@@ -45,7 +45,7 @@ func printSummary(w io.Writer, s *trainer.Summary) error {
 	if s.Eval != nil {
 		fmt.Fprintf(&b, "eval rows     %s\n", readingText(s.EvalRows))
 	}
-	fmt.Fprintf(&b, "table         %d rows, %s in memory\n", s.Table.Rows, bytesText(s.Table.MemoryBytes))
+	tableSummary(&b, &s.Table)
 	if s.ExpiredRows > 0 {
 		fmt.Fprintf(&b, "expired       %d rows\n", s.ExpiredRows)
 	}

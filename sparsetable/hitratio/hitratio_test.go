@@ -2,6 +2,7 @@ package hitratio
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -155,7 +156,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var results []result
+	var results []Result
 	if err := json.Unmarshal(b, &results); err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +185,42 @@ func TestRun(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(out.String())
+	}
+}
+
+// Phases may have seeds of their own, and a budget in which a policy cannot
+// work does not keep others from being measured.
+func TestMeasure(t *testing.T) {
+	o := Options{Keys: 20_000, Batches: 10, Lookups: 500, S: 1.2, Seeds: [2]int64{1, 2}, RowBytes: 80, Window: 4, Budgets: []int64{1 << 20, 16 << 10}}
+	run := func(o Options) map[string]Result {
+		m := map[string]Result{}
+		n := 0
+		all, err := Measure(t.Context(), o, func(Result) { n++ })
+		if err != nil || n != len(all) {
+			t.Fatalf("%d results of %d were told: %v", n, len(all), err)
+		}
+		for _, r := range all {
+			m[fmt.Sprintf("%s %g", r.Policy, r.BudgetMiB)] = r
+		}
+		return m
+	}
+	a := run(o)
+	if min := a["MIN 1"]; min.HitRatio <= 0 || min.OfMIN != 1 {
+		t.Errorf("MIN: %+v", min)
+	}
+	if r := a["history (hard) 0.015625"]; r.Error == "" || r.HitRatio != 0 {
+		t.Errorf("in a budget too small: %+v", r)
+	}
+	if r := a["LRU 0.015625"]; r.Error != "" || r.HitRatio <= 0 || r.OfMIN >= 1 {
+		t.Errorf("beside it: %+v", r)
+	}
+	o.Seeds[1] = 3
+	if b := run(o); b["MIN 1"].HitRatio == a["MIN 1"].HitRatio {
+		t.Error("the second phase's seed changes nothing")
+	}
+	o.Batches = 0
+	if _, err := Measure(t.Context(), o, func(Result) {}); err == nil {
+		t.Error("no batches were accepted")
 	}
 }
 

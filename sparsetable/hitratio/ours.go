@@ -86,7 +86,7 @@ func (p *player) play() (hits int64, err error) {
 	for b := range p.t.batches {
 		for ; announced < p.t.batches && announced <= b+p.window; announced++ {
 			p.load(announced)
-			if _, err := p.cache.Announce(int64(announced), p.keys, p.hashes); err != nil {
+			if _, err := p.cache.Announce(int64(announced), p.keys, nil); err != nil {
 				return 0, err
 			}
 		}

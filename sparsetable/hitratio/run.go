@@ -1,6 +1,7 @@
 package hitratio
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -16,6 +17,7 @@ type config struct {
 	keys, batches, lookups int
 	s                      float64
 	seed                   int64
+	secondSeed             *int64 // of the second phase; nil: the first goes on
 	valueBytes, window     int
 	budgetsMiB             []float64
 	only, jsonFile         string
@@ -56,20 +58,10 @@ func parse(args []string, out io.Writer) (config, error) {
 		}
 		c.budgetsMiB = append(c.budgetsMiB, b)
 	}
-	if c.keys < 2 || c.batches < 1 || c.batches > 32_000 || c.lookups < 1 || c.s <= 1 || c.valueBytes < 4 || c.valueBytes%4 != 0 || c.window < 0 {
-		return c, errors.New("a flag is out of range; see -help")
+	if err := c.validate(); err != nil {
+		return c, err
 	}
 	return c, nil
-}
-
-// result is one cell of the table.
-type result struct {
-	Policy    string  `json:"policy"`
-	BudgetMiB float64 `json:"budget_mib"`
-	Rows      int     `json:"rows"` // that the policy could keep
-	HitRatio  float64 `json:"hit_ratio"`
-	OfMIN     float64 `json:"of_min"`
-	Seconds   float64 `json:"seconds"` // of the whole run, both phases
 }
 
 // Run parses args, the command line without the command's name, and prints the
@@ -98,31 +90,26 @@ func (c config) run(out io.Writer) error {
 	start := time.Now()
 	p := &printer{out: out}
 	t := newTrace(c)
-	p.printf("%d keys, Zipf %g, 2 x %d batches of %d lookups, %.0f unique each; made in %.0f s\n\n",
+	p.printf("%d keys, Zipf %g, 2 x %d batches of %d lookups, %.0f unique each; made in %.0f s\n",
 		c.keys, c.s, c.batches, c.lookups, float64(len(t.ids))/float64(2*c.batches), time.Since(start).Seconds())
-	var all []result
-	for _, mib := range c.budgetsMiB {
-		rows := int(mib * (1 << 20) / float64(c.valueBytes+8))
-		p.printf("%-8s %-30s %10s %8s %8s %8s\n", "budget", "policy", "rows", "hits", "of MIN", "s")
-		best := 0.0
-		for _, con := range contestants(c) {
-			if con.name != "MIN" && !strings.Contains(con.name, c.only) {
-				continue
-			}
-			began := time.Now()
-			hits, kept, err := con.run(t, rows, int64(mib*(1<<20)))
-			if err != nil {
-				return fmt.Errorf("%s at %g MiB: %w", con.name, mib, err)
-			}
-			r := result{Policy: con.name, BudgetMiB: mib, Rows: kept, HitRatio: float64(hits) / float64(t.counted()), Seconds: time.Since(began).Seconds()}
-			if con.name == "MIN" {
-				best = r.HitRatio
-			}
-			r.OfMIN = r.HitRatio / best
-			p.printf("%-8s %-30s %10d %8.4f %8.4f %8.1f\n", fmt.Sprintf("%g MiB", mib), r.Policy, r.Rows, r.HitRatio, r.OfMIN, r.Seconds)
-			all = append(all, r)
+	var all []Result
+	var failed []error
+	last := 0.0
+	err := c.measure(context.Background(), t, func(r Result) {
+		if r.BudgetMiB != last {
+			p.printf("\n%-8s %-30s %10s %8s %8s %8s\n", "budget", "policy", "rows", "hits", "of MIN", "s")
+			last = r.BudgetMiB
 		}
-		p.printf("\n")
+		if r.Error != "" {
+			p.printf("%-8s %-30s %s\n", fmt.Sprintf("%g MiB", r.BudgetMiB), r.Policy, r.Error)
+			failed = append(failed, fmt.Errorf("%s at %g MiB: %s", r.Policy, r.BudgetMiB, r.Error))
+			return
+		}
+		p.printf("%-8s %-30s %10d %8.4f %8.4f %8.1f\n", fmt.Sprintf("%g MiB", r.BudgetMiB), r.Policy, r.Rows, r.HitRatio, r.OfMIN, r.Seconds)
+		all = append(all, r)
+	})
+	if err := errors.Join(append(failed, err)...); err != nil {
+		return err
 	}
 	if p.err != nil || c.jsonFile == "" {
 		return p.err
@@ -132,28 +119,4 @@ func (c config) run(out io.Writer) error {
 		return err
 	}
 	return os.WriteFile(c.jsonFile, append(b, '\n'), 0o666)
-}
-
-// contestant is a policy to be measured. run returns the hits of the second
-// phase and the rows that it could keep.
-type contestant struct {
-	name string
-	run  func(t *trace, rows int, bytes int64) (hits int64, kept int, err error)
-}
-
-func contestants(c config) []contestant {
-	list := []contestant{
-		{"MIN", func(t *trace, rows int, _ int64) (int64, int, error) { return belady(t, rows), rows, nil }},
-		{"bound: popularity", func(t *trace, rows int, _ int64) (int64, int, error) { return popularity(t, rows), rows, nil }},
-		{fmt.Sprintf("bound: window %d", c.window), func(t *trace, rows int, _ int64) (int64, int, error) {
-			return windowBound(t, rows, c.window), rows, nil
-		}},
-		{"LRU", func(t *trace, rows int, _ int64) (int64, int, error) { return ranked(t, rows, byRecency), rows, nil }},
-		{"LFU, counts in cache", func(t *trace, rows int, _ int64) (int64, int, error) {
-			return ranked(t, rows, byUsesInCache), rows, nil
-		}},
-		{"LFU, counts of all history", func(t *trace, rows int, _ int64) (int64, int, error) { return ranked(t, rows, byUsesEver), rows, nil }},
-		{"W-TinyLFU (otter)", tinyLFU},
-	}
-	return append(list, ours(c)...)
 }

@@ -26,7 +26,10 @@ func newTrace(c config) *trace {
 	for i := range at {
 		at[i] = -1
 	}
-	for range t.batches {
+	for b := range t.batches {
+		if b == t.from && c.secondSeed != nil {
+			zipf = rand.NewZipf(rand.New(rand.NewSource(*c.secondSeed)), c.s, 1, uint64(c.keys-1))
+		}
 		begin := len(t.ids)
 		for range c.lookups {
 			k := uint32(zipf.Uint64())

@@ -341,7 +341,8 @@ func testMisuse(t *testing.T, k Kind) {
 	if err := tab.Scan(t.Context(), func(uint64, []float32) error { return boom }); err != boom {
 		t.Errorf("Scan with a failing function: %v", err)
 	}
-	tab.Announce(1, []uint64{1, 2})
+	tab.Announce([]uint64{1, 2})
+	tab.ForgetAnnounced()
 	mustClose(t, tab)
 	mustClose(t, tab)
 	_, pullErr := tab.Pull(t.Context(), nil, sparsetable.PullCreate)

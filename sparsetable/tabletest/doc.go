@@ -2,8 +2,9 @@
 // and the file system in memory that it injects faults and crashes with.
 //
 // The heart of it is a random sequence of operations on a table and on a plain
-// Go map side by side (random.go); the other tests take up single promises of
-// the sparsetable.Table contract (contract.go) and faults (faults.go).
+// Go map side by side (random.go and its neighbours); the other tests take up
+// single promises of the sparsetable.Table contract (contract.go), row layouts
+// (layouts.go) and faults (faults.go).
 package tabletest
 
 import (
@@ -43,9 +44,16 @@ type Kind struct {
 	// MoreKeys than the few hundred of a random run, so that they do not all
 	// fit a small budget.
 	MoreKeys int
-	// Tight is a budget that a random run with options o can do with; nil asks
-	// an empty table.
-	Tight func(o sparsetable.Options) int64
+	// Vary changes the options of a random run's table before it is opened,
+	// again and again, in ways that leave no trace in its rows. MemoryBytes 0
+	// must be enough for all rows.
+	Vary func(rng *rand.Rand, o *sparsetable.Options)
+	// Poke makes a table do something that leaves no trace in its rows, and
+	// says what.
+	Poke func(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (what string, err error)
+	// Enough fails the test if what random runs are to test did not happen often
+	// enough.
+	Enough func(t *testing.T, c Counters)
 	// NeedsReopen: after a failed write only opening it again helps.
 	NeedsReopen bool
 	// Evicts: rows leave memory, so that placeholders may come to an end, and
@@ -66,9 +74,15 @@ func (k Kind) disk() Disk {
 
 // Run runs the whole suite.
 func Run(t *testing.T, k Kind) {
-	t.Run("Random", func(t *testing.T) { testRandom(t, k) })
+	t.Run("Random", func(t *testing.T) { Random(t, k) })
+	Contract(t, k)
+}
+
+// Contract runs the suite but for random sequences.
+func Contract(t *testing.T, k Kind) {
 	t.Run("ManyKeys", func(t *testing.T) { testManyKeys(t, k) })
 	t.Run("OpenErrors", func(t *testing.T) { testOpenErrors(t, k) })
+	t.Run("Layouts", func(t *testing.T) { testLayouts(t, k) })
 	t.Run("ReadOnly", func(t *testing.T) { testReadOnly(t, k) })
 	t.Run("Budget", func(t *testing.T) { testBudget(t, k) })
 	t.Run("Misuse", func(t *testing.T) { testMisuse(t, k) })

@@ -321,7 +321,7 @@ func TestLittleGarbage(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if perStep := (after.TotalAlloc - before.TotalAlloc) / steps; perStep > 500<<10 {
+	if perStep := (after.TotalAlloc - before.TotalAlloc) / steps; perStep > 1<<20 {
 		t.Errorf("%d bytes of garbage per step", perStep)
 	} else {
 		t.Logf("%d bytes of garbage per step", perStep)

@@ -23,12 +23,19 @@ type Tensor struct {
 // CorruptionError says that a file of the model directory is damaged.
 type CorruptionError struct {
 	File   string
-	Offset int64
+	Offset int64 // negative: none, all of it is meant
 	Reason string
 }
 
+// noOffset is a CorruptionError's for all of a file or directory.
+const noOffset = -1
+
 func (e *CorruptionError) Error() string {
-	return fmt.Sprintf("model directory is damaged: %s at offset %d: %s; restore it from a copy or train again", e.File, e.Offset, e.Reason)
+	at := ""
+	if e.Offset >= 0 {
+		at = fmt.Sprintf(" at offset %d", e.Offset)
+	}
+	return fmt.Sprintf("model directory is damaged: %s%s: %s; restore it from a copy or train again", e.File, at, e.Reason)
 }
 
 const (

@@ -7,7 +7,8 @@
 //	    job.yaml          the effective job, all defaults filled in
 //	    statistics.json   data statistics (means and deviations of the first scan)
 //	    dense-0000001875  dense parameters, optimizer state (format below)
-//	    table/            the embedding table, snapshots of package sparsetable
+//	    table/            the embedding table, snapshots of package sparsetable,
+//	    table-dirs.json   or the directories elsewhere that hold it
 //	  LOCK                held by the run that writes
 //	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl
 //	                      reports of the run that made the model; written in its

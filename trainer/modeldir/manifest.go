@@ -87,7 +87,7 @@ func readManifest(dir string) (*Manifest, error) {
 	}
 	if m.FormatVersion < 1 || m.Generation == "" || m.Generation != filepath.Base(m.Generation) ||
 		m.Dense == "" || m.Dense != filepath.Base(m.Dense) {
-		return nil, &CorruptionError{path, 0, "fields are missing or out of range"}
+		return nil, &CorruptionError{path, noOffset, "fields are missing or out of range"}
 	}
 	return m, nil
 }

@@ -1,8 +1,6 @@
 package modeldir
 
 import (
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"aibox/sparsetable"
 )
 
 // Model is a committed model, opened for reading.
@@ -43,36 +39,13 @@ func Open(dir string) (*Model, error) {
 			return nil, fmt.Errorf("model directory %s: %w", dir, err)
 		}
 		if got := hashOf(*f.into); got != f.hash {
-			return nil, &CorruptionError{path, 0, fmt.Sprintf("it was changed after it was saved: SHA-256 %s, recorded %s", got, f.hash)}
+			return nil, &CorruptionError{path, noOffset, fmt.Sprintf("it was changed after it was saved: SHA-256 %s, recorded %s", got, f.hash)}
 		}
 	}
 	if model.Dense, err = readDenseFile(filepath.Join(gen, m.Dense)); err != nil {
 		return nil, err
 	}
 	return model, nil
-}
-
-// OpenTable opens the model's table for reading; the caller closes it.
-func (m *Model) OpenTable(ctx context.Context) (sparsetable.Table, error) {
-	dir := filepath.Join(m.Dir, m.Generation, tableName)
-	t, err := sparsetable.Open(ctx, sparsetable.Options{
-		Kind: sparsetable.KindIn(dir), Dir: dir, SnapshotID: m.TableSnapshot, MustExist: true, ReadOnly: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("opening the model's table: %w", err)
-	}
-	infos, err := t.Snapshots()
-	if err != nil {
-		t.Close()
-		return nil, err
-	}
-	for _, info := range infos {
-		if info.ID == m.TableSnapshot && bytes.Equal(info.Record, m.TableRecord()) {
-			return t, nil
-		}
-	}
-	t.Close()
-	return nil, &CorruptionError{dir, 0, fmt.Sprintf("snapshot %d belongs to another instant than %s", m.TableSnapshot, m.Manifest.Dense)}
 }
 
 // Tensor returns the dense tensor called name, or nil.

@@ -72,7 +72,7 @@ func value(t *testing.T, dir string) float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := m.OpenTable(context.Background())
+	table, err := m.OpenTable(context.Background(), sparsetable.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestDamageIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := model.OpenTable(context.Background()); !errors.As(err, &c) {
+	if _, err := model.OpenTable(context.Background(), sparsetable.Options{}); !errors.As(err, &c) {
 		t.Errorf("table of another instant: %v", err)
 	}
 

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Writer is one run's generation of a model directory. It holds the
@@ -32,16 +30,9 @@ func Create(dir string) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("model directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := lockDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("model directory: %w", err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w: another `aibox train` is writing it; wait for it or choose another output.model_dir", dir, ErrLocked)
-		}
-		return nil, fmt.Errorf("locking %s: %w", dir, err)
+		return nil, err
 	}
 	w := &Writer{dir: dir, lock: lock}
 	next := 1
@@ -161,7 +152,7 @@ func (w *Writer) Close() error {
 	}
 	var err error
 	if !w.done {
-		err = os.RemoveAll(w.genDir())
+		err = removeGeneration(w.genDir())
 	}
 	w.lock.Close()
 	w.lock = nil
@@ -184,7 +175,7 @@ func removeGenerations(dir, keep string) error {
 		if g == keep {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(dir, g)); err != nil {
+		if err := removeGeneration(filepath.Join(dir, g)); err != nil {
 			return fmt.Errorf("removing an abandoned generation: %w", err)
 		}
 	}

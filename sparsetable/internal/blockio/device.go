@@ -94,6 +94,9 @@ type Stats struct {
 	// EngineCalls counts system calls that started or collected reads; with
 	// io_uring one call serves many reads.
 	EngineCalls uint64
+	// MaxInFlight is the most reads that the kernel had at a time, QueueDepth at
+	// most.
+	MaxInFlight uint64
 }
 
 // CheckAligned returns an error that wraps ErrUnaligned unless buf is not

@@ -35,6 +35,9 @@ type Options struct {
 	Engine string
 	// UnitBytes is the smallest unit to use, 512 to 4096; 0 takes the device's.
 	UnitBytes int
+	// ReadOnly opens files for reading alone and leaves the directory, which must
+	// exist, as it is.
+	ReadOnly bool
 	// Logger receives the warnings of the probe; nil is slog.Default().
 	Logger *slog.Logger
 }
@@ -60,7 +63,8 @@ func (o *Options) validate() error {
 }
 
 // Open makes dir, which it creates if it is missing, into a Device. It writes
-// and removes a small file there to find out what the file system can do.
+// and removes a small file there to find out what the file system can do; with
+// Options.ReadOnly it looks at a file that is there.
 func Open(ctx context.Context, dir string, opts Options) (Device, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -68,14 +72,17 @@ func Open(ctx context.Context, dir string, opts Options) (Device, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("blockio: open %s: %w", dir, err)
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	look := probe
+	if opts.ReadOnly {
+		look = probeReading
+	} else if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("blockio: make directory: %w", err)
 	}
-	found, err := probe(dir, opts)
+	found, err := look(dir, opts)
 	if err != nil {
 		return nil, err
 	}
-	d := &osDevice{dir: dir, unit: found.unit, direct: found.direct, depth: opts.QueueDepth}
+	d := &osDevice{dir: dir, unit: found.unit, direct: found.direct, readOnly: opts.ReadOnly, depth: opts.QueueDepth}
 	if d.engine, err = openEngine(d, opts); err != nil {
 		return nil, err
 	}

@@ -12,15 +12,16 @@ import (
 
 // osDevice is a directory of the operating system.
 type osDevice struct {
-	dir    string
-	unit   int
-	direct bool
-	depth  int
-	engine engine
-	closed atomic.Bool
+	dir      string
+	unit     int
+	direct   bool
+	readOnly bool
+	depth    int
+	engine   engine
+	closed   atomic.Bool
 
 	stats struct {
-		reads, readBytes, writes, writeBytes, syncs, engineCalls atomic.Uint64
+		reads, readBytes, writes, writeBytes, syncs, engineCalls, maxInFlight atomic.Uint64
 	}
 }
 
@@ -37,6 +38,9 @@ func (d *osDevice) Create(name string) (File, error) {
 }
 
 func (d *osDevice) OpenFile(name string) (File, error) {
+	if d.readOnly {
+		return d.open(name, unix.O_RDONLY)
+	}
 	return d.open(name, unix.O_RDWR)
 }
 
@@ -160,11 +164,21 @@ func (d *osDevice) finish(r *Read) {
 	r.File.(*osFile).release()
 }
 
+// inFlight is called by engines with the number of reads that the kernel has.
+func (d *osDevice) inFlight(n int) {
+	for now := uint64(n); ; {
+		most := d.stats.maxInFlight.Load()
+		if now <= most || d.stats.maxInFlight.CompareAndSwap(most, now) {
+			return
+		}
+	}
+}
+
 func (d *osDevice) Stats() Stats {
 	return Stats{
 		Reads: d.stats.reads.Load(), ReadBytes: d.stats.readBytes.Load(),
 		Writes: d.stats.writes.Load(), WriteBytes: d.stats.writeBytes.Load(),
-		Syncs: d.stats.syncs.Load(), EngineCalls: d.stats.engineCalls.Load(),
+		Syncs: d.stats.syncs.Load(), EngineCalls: d.stats.engineCalls.Load(), MaxInFlight: d.stats.maxInFlight.Load(),
 	}
 }
 

@@ -95,21 +95,43 @@ func (p *Pool) Get(n int) ([]byte, error) {
 	for len(p.mu.classes) <= class {
 		p.mu.classes = append(p.mu.classes, poolClass{})
 	}
-	c := &p.mu.classes[class]
-	if len(c.free) == 0 {
+	if len(p.mu.classes[class].free) == 0 {
 		if err := p.growLocked(class, size); err != nil {
 			larger := p.largerLocked(class)
 			if larger < 0 {
 				return nil, err
 			}
-			c, size = &p.mu.classes[larger], p.classBytes(larger)
+			class, size = larger, p.classBytes(larger)
 		}
 	}
+	return p.takeLocked(class, size)[:n], nil
+}
+
+// takeLocked hands out a free buffer of a class. REQUIRES: there is one.
+func (p *Pool) takeLocked(class, size int) []byte {
+	c := &p.mu.classes[class]
 	last := len(c.free) - 1
 	b := unsafe.Slice((*byte)(c.free[last]), size)
 	c.free = c.free[:last]
 	p.mu.inUse += int64(size)
-	return b[:n], nil
+	return b
+}
+
+// GetBeyond is Get, but takes more than the limit rather than nothing: for those
+// who cannot wait until buffers come back. What is beyond the limit is unmapped when
+// it is.
+func (p *Pool) GetBeyond(n int) ([]byte, error) {
+	b, err := p.Get(n)
+	if !errors.Is(err, ErrPoolLimit) {
+		return b, err
+	}
+	class, size := p.class(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.mapLocked(class, size, size); err != nil {
+		return nil, err
+	}
+	return p.takeLocked(class, size)[:n], nil
 }
 
 // largerLocked is the first larger class with a free buffer, -1 if there is
@@ -146,6 +168,11 @@ func (p *Pool) growLocked(class, size int) error {
 			return fmt.Errorf("%w: %d bytes mapped, %d more needed, limit %d", ErrPoolLimit, p.mu.mapped, bytes, p.limit)
 		}
 	}
+	return p.mapLocked(class, size, bytes)
+}
+
+// mapLocked maps that many bytes for buffers of a class. REQUIRES: mu is held.
+func (p *Pool) mapLocked(class, size, bytes int) error {
 	m, err := mapMemory(bytes)
 	if err != nil {
 		return err
@@ -197,6 +224,9 @@ func (p *Pool) Put(b []byte) {
 	p.mu.inUse -= int64(size)
 	if p.mu.inUse < 0 {
 		panic("blockio: buffer returned twice")
+	}
+	if p.limit > 0 && p.mu.mapped > p.limit {
+		p.reclaimLocked()
 	}
 	if p.mu.returned && p.mu.inUse == 0 {
 		p.unmapLocked()

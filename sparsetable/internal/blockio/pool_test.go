@@ -131,3 +131,43 @@ func TestPoolReclaims(t *testing.T) {
 		}
 	}
 }
+
+// What was taken beyond the limit is given back when it is returned.
+func TestPoolBeyondLimit(t *testing.T) {
+	const limit = 64 << 10
+	p := NewPool(512, limit)
+	defer p.Close()
+	small, err := p.Get(512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held [][]byte
+	for {
+		b, err := p.Get(8 << 10)
+		if errors.Is(err, ErrPoolLimit) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, b)
+	}
+	before := p.Bytes()
+	beyond, err := p.GetBeyond(40 << 10)
+	if err != nil || len(beyond) != 40<<10 {
+		t.Fatalf("%d bytes, %v", len(beyond), err)
+	}
+	if got := p.Bytes(); got <= limit || got > before+48<<10 {
+		t.Errorf("%d bytes mapped, %d before, limit %d", got, before, limit)
+	}
+	p.Put(beyond)
+	if got := p.Bytes(); got > limit {
+		t.Errorf("%d bytes mapped after Put, limit %d", got, limit)
+	}
+	for _, b := range append(held, small) {
+		p.Put(b)
+	}
+	if p.InUse() != 0 {
+		t.Errorf("%d bytes in use", p.InUse())
+	}
+}

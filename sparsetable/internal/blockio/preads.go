@@ -1,12 +1,16 @@
 package blockio
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // preadEngine reads by goroutines in pread: for kernels and containers that
 // refuse io_uring. Each blocked goroutine costs a thread.
 type preadEngine struct {
 	dev     *osDevice
 	workers sync.WaitGroup
+	reading atomic.Int32 // workers in pread
 
 	mu struct {
 		sync.Mutex
@@ -58,7 +62,9 @@ func (e *preadEngine) work() {
 		if r == nil {
 			return
 		}
+		e.dev.inFlight(int(e.reading.Add(1)))
 		r.done, r.Err = preadFull(r.File.(*osFile).fd, r.Buf, r.Offset)
+		e.reading.Add(-1)
 		e.dev.stats.engineCalls.Add(1)
 		e.dev.finish(r)
 		one[0] = r

@@ -40,6 +40,12 @@ func probe(dir string, opts Options) (capabilities, error) {
 			break
 		}
 	}
+	return withoutDirect(dir, opts, first, cause)
+}
+
+// withoutDirect is what remains where direct I/O from units of first bytes on
+// fails with cause, nil where the device wants larger ones.
+func withoutDirect(dir string, opts Options, first int, cause error) (capabilities, error) {
 	if cause == nil {
 		cause = fmt.Errorf("the device wants an alignment of %d bytes", first)
 	}
@@ -48,7 +54,7 @@ func probe(dir string, opts Options) (capabilities, error) {
 	}
 	opts.Logger.Warn("direct I/O does not work here: reads and writes go through the page cache, whose memory no budget counts",
 		"dir", dir, "cause", cause)
-	return buffered, nil
+	return capabilities{unit: max(minUnit, opts.UnitBytes)}, nil
 }
 
 // alignmentOf asks the file system for the alignment of direct I/O; 0 where it
@@ -63,7 +69,30 @@ func alignmentOf(fd int) int {
 
 // tryDirect writes and reads one unit at an odd multiple of unit.
 func tryDirect(path string, unit int) error {
-	fd, err := openRetry(path, unix.O_RDWR|unix.O_DIRECT)
+	return withDirect(path, unix.O_RDWR, unit, func(fd int, buf []byte) error {
+		for i := range buf {
+			buf[i] = byte(i*7 + 1)
+		}
+		if n, err := unix.Pwrite(fd, buf, int64(unit)); err != nil || n != unit {
+			return fmt.Errorf("write of %d bytes (%d written): %w", unit, n, orShort(err))
+		}
+		clear(buf)
+		if err := readUnit(fd, buf); err != nil {
+			return err
+		}
+		for i := range buf {
+			if buf[i] != byte(i*7+1) {
+				return fmt.Errorf("byte %d of a block that was just written reads back wrong", i)
+			}
+		}
+		return nil
+	})
+}
+
+// withDirect opens a file for direct I/O and calls do with a buffer of one unit, at
+// an address that is aligned to unit and to no more.
+func withDirect(path string, flags, unit int, do func(fd int, buf []byte) error) error {
+	fd, err := openDirect(path, flags)
 	if err != nil {
 		return fmt.Errorf("open with O_DIRECT: %w", err)
 	}
@@ -73,24 +102,20 @@ func tryDirect(path string, unit int) error {
 		return err
 	}
 	defer unmapMemory(m)
-	buf := m[unit : 2*unit] // an address that is aligned to unit and to no more
-	for i := range buf {
-		buf[i] = byte(i*7 + 1)
-	}
-	if n, err := unix.Pwrite(fd, buf, int64(unit)); err != nil || n != unit {
-		return fmt.Errorf("write of %d bytes (%d written): %w", unit, n, orShort(err))
-	}
-	clear(buf)
-	if n, err := unix.Pread(fd, buf, int64(unit)); err != nil || n != unit {
-		return fmt.Errorf("read of %d bytes (%d read): %w", unit, n, orShort(err))
-	}
-	for i := range buf {
-		if buf[i] != byte(i*7+1) {
-			return fmt.Errorf("byte %d of a block that was just written reads back wrong", i)
-		}
+	return do(fd, m[unit:2*unit])
+}
+
+// readUnit reads the second unit of a file.
+func readUnit(fd int, buf []byte) error {
+	if n, err := unix.Pread(fd, buf, int64(len(buf))); err != nil || n != len(buf) {
+		return fmt.Errorf("read of %d bytes (%d read): %w", len(buf), n, orShort(err))
 	}
 	return nil
 }
+
+// openDirect opens a file for direct I/O; tests replace it by a file system that
+// refuses.
+var openDirect = func(path string, flags int) (int, error) { return openRetry(path, flags|unix.O_DIRECT) }
 
 // orShort names the fault of a call that transferred too little without an
 // error.

@@ -47,6 +47,9 @@ type uringEngine struct {
 // eventData marks the completion of a read of the event counter.
 const eventData = ^uint64(0)
 
+// makeRing makes the ring; tests replace it by a kernel that refuses.
+var makeRing = newRing
+
 // newURingEngine starts the driver, or tells why the kernel does not allow it.
 func newURingEngine(d *osDevice, depth int) (*uringEngine, error) {
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
@@ -135,7 +138,7 @@ func (e *uringEngine) drive(started chan<- error) {
 		unmapMemory(e.eventBuf)
 	}()
 	// One more entry for the event counter.
-	r, err := newRing(e.depth + 1)
+	r, err := makeRing(e.depth + 1)
 	if err != nil {
 		started <- err
 		return
@@ -145,6 +148,7 @@ func (e *uringEngine) drive(started chan<- error) {
 	started <- nil
 	for e.fill() {
 		inFlight := e.depth - len(e.free)
+		e.dev.inFlight(inFlight)
 		if err := r.enter(atLeast(inFlight)); err != nil && err != unix.EINTR {
 			if err != unix.EAGAIN && err != unix.EBUSY && err != unix.ENOMEM {
 				panic(fmt.Sprintf("blockio: io_uring_enter: %v", err)) // the arguments are ours

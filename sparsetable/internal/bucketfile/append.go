@@ -2,6 +2,7 @@ package bucketfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"unsafe"
@@ -24,11 +25,11 @@ type Appender struct {
 // room is given back by Commit if no other bucket was begun in the directory
 // meanwhile, else it is dead space: make maxRows a good guess.
 //
-// Begin waits while all append buffers wait to be written. It returns a
-// NoSpaceError if the bucket does not fit the directory's budget or its file
-// system (urgent appends, those of compaction, may use the last part of the
-// budget), ErrTooLarge if it fits no buffer, and the error of an earlier write
-// that still fails.
+// Begin waits while all append buffers wait to be written, and where there is no
+// room, for the deletion of files that is under way. It returns a NoSpaceError if
+// the bucket does not fit the directory's budget or its file system (urgent
+// appends, those of compaction, may use the last part of the budget), ErrTooLarge
+// if it fits no buffer, and the error of an earlier write that still fails.
 //
 // Do not Flush, and begin no other bucket that may wait, while an Appender is
 // open: its buffer cannot be written before.
@@ -45,11 +46,20 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 	d := s.directoryOf(slot)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	waited := false
+	mayRetry := func() bool { // files that are being deleted make room, once
+		first := !waited
+		waited = true
+		return first && d.awaitDeletionsLocked()
+	}
 	for {
 		if err := d.errLocked(); err != nil {
 			return Appender{}, fmt.Errorf("bucketfile: append slot %d: %w", slot, err)
 		}
 		if err := d.budgetLocked(size, urgent); err != nil {
+			if mayRetry() {
+				continue
+			}
 			return Appender{}, err
 		}
 		if b := d.filled; b != nil && b.used+size <= len(b.mem) {
@@ -58,6 +68,9 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 		d.sealLocked()
 		if len(d.queue) < s.opts.Buffers {
 			if err := d.openBufferLocked(urgent); err != nil {
+				if errors.Is(err, ErrNoSpace) && mayRetry() {
+					continue
+				}
 				return Appender{}, err
 			}
 			continue
@@ -74,8 +87,8 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 // budgetLocked checks that size more bytes fit the directory's budget. REQUIRES:
 // d.mu is held.
 func (d *directory) budgetLocked(size int, urgent bool) error {
-	limit := d.budget
-	if limit == 0 {
+	limit := d.budget - d.charged.Load()
+	if d.budget == 0 {
 		return nil
 	}
 	used := d.used.Load()
@@ -103,20 +116,24 @@ func (d *directory) openBufferLocked(urgent bool) error {
 	for _, b := range d.queue {
 		free -= int64(b.used)
 	}
+	reserve := int64(0)
 	if !urgent {
-		free -= s.opts.ReserveBytes
+		reserve = s.opts.ReserveBytes
 	}
-	if free < int64(s.opts.BufferBytes) {
-		return &NoSpaceError{Dir: d.dev.Dir(), NeedBytes: int64(s.opts.BufferBytes), UsedBytes: d.used.Load(), BudgetBytes: d.budget, FreeBytes: max(free, 0)}
+	if free-reserve < int64(s.opts.BufferBytes) {
+		return &NoSpaceError{
+			Dir: d.dev.Dir(), NeedBytes: int64(s.opts.BufferBytes), UsedBytes: d.used.Load(), BudgetBytes: d.budget,
+			FreeBytes: max(free, 0), ReserveBytes: reserve,
+		}
 	}
-	mem, err := s.pool.Get(s.opts.BufferBytes)
+	mem, err := s.appends.Get(s.opts.BufferBytes)
 	if err != nil {
 		return fmt.Errorf("bucketfile: append buffer: %w", err)
 	}
 	f := d.file
 	if f == nil || d.end+int64(len(mem)) > d.fileLimit() {
 		if f, err = s.newFile(d); err != nil {
-			s.pool.Put(mem)
+			s.appends.Put(mem)
 			return err
 		}
 		if d.file != nil {

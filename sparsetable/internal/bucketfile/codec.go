@@ -37,6 +37,11 @@ func bucketBytes(rows, rowWords int) int {
 	return bucketHeaderBytes + rows*(keyBytes+4*rowWords)
 }
 
+// RowsIn returns how many rows a bucket of that many bytes has room for.
+func RowsIn(bytes, rowWords int) int {
+	return (bytes - bucketHeaderBytes) / (keyBytes + 4*rowWords)
+}
+
 // unitsOf returns how many units n bytes take.
 func unitsOf(n, unit int) int { return (n + unit - 1) / unit }
 

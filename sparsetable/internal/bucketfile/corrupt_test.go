@@ -102,3 +102,68 @@ func TestReadFaults(t *testing.T) {
 	m.mem[0].Inject(nil)
 	m.close()
 }
+
+// TestHeaderCut opens files whose header the device cuts.
+func TestHeaderCut(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	must(t, m.append(1, 75, false))
+	must(t, m.snapshot())
+	m.close()
+	for _, bytes := range []int{0, 1, headerBytes, fileHeaderBytes - 1} {
+		m.mem[0].Inject(func(op blocktest.Op) blocktest.Fault {
+			return blocktest.Fault{Partial: op.Kind == blocktest.Read, Bytes: bytes}
+		})
+		err := m.open()
+		var corrupt *CorruptionError
+		if !errors.As(err, &corrupt) || corrupt.Offset != int64(bytes) || corrupt.File != "dir0/"+fileName(testTable, 1) {
+			t.Errorf("%d bytes: %v", bytes, err)
+		}
+	}
+}
+
+// TestScanCut scans a file that the device cuts anywhere: the buckets before the
+// cut are found, and the cut is reported.
+func TestScanCut(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	for i := range uint32(20) {
+		must(t, m.append(i%4+1, 5+int(i*7)%60, false))
+	}
+	must(t, m.set.Flush(t.Context()))
+	file := m.set.LiveFiles()[0].File
+	var ends []int64
+	scan := func() error {
+		ends = ends[:0]
+		return m.set.ScanFile(t.Context(), file, func(loc Location, _ *Bucket) error {
+			ends = append(ends, (loc.Offset()+int64(loc.Units()))*int64(m.set.Unit()))
+			return nil
+		})
+	}
+	must(t, scan())
+	whole := slices.Clone(ends)
+	if len(whole) < 5 {
+		t.Fatalf("%d buckets in the file", len(whole))
+	}
+	cut := 0
+	m.mem[0].Inject(func(op blocktest.Op) blocktest.Fault {
+		if op.Kind != blocktest.Read {
+			return blocktest.Fault{}
+		}
+		return blocktest.Fault{Partial: true, Bytes: max(0, cut-int(op.Offset))}
+	})
+	for cut = 0; int64(cut) < whole[len(whole)-1]; cut += 100 {
+		if err := scan(); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		want := 0
+		for want < len(whole) && whole[want] <= int64(cut) {
+			want++
+		}
+		if !slices.Equal(ends, whole[:want]) {
+			t.Fatalf("cut at %d: buckets that end at %v, of %v", cut, ends, whole)
+		}
+	}
+	m.mem[0].Inject(nil)
+	m.close()
+}

@@ -16,6 +16,7 @@ type directory struct {
 	budget  int64
 	used    atomic.Int64 // bytes of all files, those being deleted included
 	live    atomic.Int64 // bytes of buckets that were not released
+	charged atomic.Int64 // bytes of other files, see Set.Charge
 	running sync.WaitGroup
 	// kick wakes the directory's goroutine; a token in it is never lost.
 	kick chan struct{}
@@ -42,10 +43,16 @@ type directory struct {
 	unsynced map[*file]bool
 	newNames bool // files were created since the last SyncDir
 	closing  bool
+	// appended is the size of all buffers that were sealed so far.
+	appended int64
+
+	// tidied counts the rounds of deletion that came to their end.
+	tidied uint64
 
 	// doomed has a lock of its own, innermost, since files die under Set.mu.
 	doomedMu sync.Mutex
 	doomed   []*file
+	deleting int // files taken from doomed, in the present round
 }
 
 func newDirectory(s *Set, index int, dev blockio.Device, budget int64) *directory {
@@ -105,6 +112,7 @@ func (d *directory) sealLocked() {
 	d.end = b.base + int64(b.used)
 	d.filled = nil
 	d.queue = append(d.queue, b)
+	d.appended += int64(b.used)
 	d.grow(b.file, d.end)
 	if b.open == 0 {
 		d.wakeUp()
@@ -136,7 +144,7 @@ func (d *directory) stop() {
 		d.queue = append(d.queue, d.filled)
 	}
 	for _, b := range d.queue {
-		d.set.pool.Put(b.mem)
+		d.set.appends.Put(b.mem)
 	}
 	d.filled, d.queue = nil, nil
 	d.doomedMu.Lock()

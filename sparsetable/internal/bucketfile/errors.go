@@ -19,6 +19,9 @@ var (
 	// ErrUnknownFile is wrapped by errors about a location in a file that is
 	// not there: it was released and deleted, or never existed.
 	ErrUnknownFile = errors.New("bucketfile: unknown file")
+	// ErrTwoFiles is wrapped by the error of Open for a file that two directories
+	// have.
+	ErrTwoFiles = errors.New("bucketfile: file in two directories")
 	// ErrReleased is returned by Commit for an Appender that is finished.
 	ErrReleased = errors.New("bucketfile: appender already committed or aborted")
 )
@@ -30,13 +33,19 @@ type NoSpaceError struct {
 	NeedBytes   int64
 	UsedBytes   int64 // by all bucket files in the directory
 	BudgetBytes int64 // of the directory; 0 is none
-	FreeBytes   int64 // left by the file system for this append; -1: not asked
+	FreeBytes   int64 // left by the file system; -1: not asked
+	// ReserveBytes of them are not for this append, see Options.ReserveBytes.
+	ReserveBytes int64
 }
 
 func (e *NoSpaceError) Error() string {
 	if e.FreeBytes >= 0 {
-		return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, whose file system has %d left: compact, drop snapshots, or free space",
-			e.NeedBytes, e.Dir, e.FreeBytes)
+		kept := ""
+		if e.ReserveBytes > 0 {
+			kept = fmt.Sprintf(", and %d are kept for snapshots and compaction", e.ReserveBytes)
+		}
+		return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, whose file system has %d left%s: compact, drop snapshots, or free space",
+			e.NeedBytes, e.Dir, e.FreeBytes, kept)
 	}
 	return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, which uses %d of its budget of %d: compact, drop snapshots, or raise the budget",
 		e.NeedBytes, e.Dir, e.UsedBytes, e.BudgetBytes)

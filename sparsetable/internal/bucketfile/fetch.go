@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"aibox/sparsetable/internal/blockio"
@@ -36,17 +37,25 @@ type group struct {
 }
 
 // A Queue has the requests of one goroutine on their way. Their number is not
-// bounded; each takes its bucket's size from the pool until it is finished.
+// bounded; each takes its bucket's size from a pool until it is finished. Where
+// the pool is at its limit, reads wait until others of the queue have ended. With
+// none on the way one read goes beyond the limit: what the pool has may be held by
+// those who wait for this goroutine.
 type Queue struct {
 	set  *Set
+	pool *blockio.Pool
 	done blockio.Completions
 
 	ready   []*Request // finished without a read, not returned yet
 	free    *group
 	order   []place
 	reads   [][]*blockio.Read // by directory
+	stalled []*blockio.Read   // that wait for a buffer
 	ended   []*blockio.Read
-	pending int // requests submitted and not returned by Wait
+	pending int   // requests submitted and not returned by Wait
+	merge   int64 // the gap to be read along
+	most    int64 // bytes of a merged read
+	held    int64
 
 	deviceReads, deviceBytes uint64
 }
@@ -58,9 +67,22 @@ type place struct {
 }
 
 // NewQueue returns an empty queue.
-func (s *Set) NewQueue() *Queue {
-	return &Queue{set: s, reads: make([][]*blockio.Read, len(s.dirs))}
+func (s *Set) NewQueue() *Queue { return s.NewQueueIn(s.pool) }
+
+// NewQueueIn returns an empty queue whose buffers are from another pool than the
+// Set's. Its unit must be a multiple of the devices' units.
+func (s *Set) NewQueueIn(pool *blockio.Pool) *Queue {
+	return &Queue{set: s, pool: pool, merge: s.opts.MergeBytes, most: maxMergedBytes, reads: make([][]*blockio.Read, len(s.dirs))}
 }
+
+// MergeWithin replaces Options.MergeBytes in this queue, and bounds a merged
+// read.
+func (q *Queue) MergeWithin(gapBytes, readBytes int64) {
+	q.merge, q.most = gapBytes, min(readBytes, maxMergedBytes)
+}
+
+// HeldBytes returns the size of the buffers that were not given back by Finish.
+func (q *Queue) HeldBytes() int64 { return q.held }
 
 // Pending returns the number of requests that Wait has not returned yet.
 func (q *Queue) Pending() int { return q.pending }
@@ -78,7 +100,7 @@ func (q *Queue) Submit(reqs []*Request) {
 		r.Bucket, r.Err, r.next, r.group = Bucket{}, nil, nil, nil
 		q.order = append(q.order, place{r.Location, int32(i)})
 	}
-	if q.set.opts.MergeBytes > 0 {
+	if q.merge > 0 {
 		slices.SortFunc(q.order, func(a, b place) int { return cmp.Compare(a.loc, b.loc) })
 	}
 	q.pinFiles(reqs)
@@ -95,13 +117,30 @@ func (q *Queue) Submit(reqs []*Request) {
 		}
 	}
 	for i, reads := range q.reads {
+		n := 0
 		for _, r := range reads {
-			q.start(r)
+			if len(q.stalled) > 0 || !q.start(r, n == 0) {
+				q.stalled = append(q.stalled, r)
+				continue
+			}
+			reads[n] = r
+			n++
 		}
-		q.set.dirs[i].dev.Submit(&q.done, reads)
+		q.set.dirs[i].dev.Submit(&q.done, reads[:n])
 		clear(reads)
 		q.reads[i] = reads[:0]
 	}
+}
+
+// restart starts reads that wait for a buffer, as far as there are buffers now.
+func (q *Queue) restart() {
+	n := 0
+	for n < len(q.stalled) && q.start(q.stalled[n], true) {
+		r := q.stalled[n : n+1]
+		r[0].User.(*group).file.dir.dev.Submit(&q.done, r)
+		n++
+	}
+	q.stalled = append(q.stalled[:0], q.stalled[n:]...)
 }
 
 // pinFiles looks up the requests' files and pins each for each of them.
@@ -137,7 +176,7 @@ func (q *Queue) plan(r *Request, last *group) *group {
 	}
 	if last != nil && last.file == r.file && from >= last.read.Offset {
 		end := last.read.Offset + int64(last.read.Cookie)
-		if from-end <= q.set.opts.MergeBytes && to-last.read.Offset <= maxMergedBytes {
+		if from-end <= q.merge && to-last.read.Offset <= q.most {
 			last.read.Cookie = uint64(max(end, to) - last.read.Offset)
 			r.next, last.first = last.first, r
 			r.group = last
@@ -167,40 +206,52 @@ func (q *Queue) newGroup(r *Request) *group {
 	return g
 }
 
-// start gives a planned read its buffer. Without one it reads nothing and ends
-// with an error: an empty buffer is not aligned, and the cause is told in Wait.
-func (q *Queue) start(r *blockio.Read) {
+// start gives a planned read its buffer, and reports whether the read can be
+// submitted. It cannot where the pool is at its limit, unless nothing is on the way
+// and it is the first of those to be submitted. Where there is no memory at all it
+// reads nothing and ends with an error: an empty buffer is not aligned, and the
+// cause is told in Wait.
+func (q *Queue) start(r *blockio.Read, first bool) bool {
 	g := r.User.(*group)
 	n := int(r.Cookie)
-	buf, err := q.set.pool.Get(n)
+	buf, err := q.pool.Get(n)
+	if errors.Is(err, blockio.ErrPoolLimit) {
+		if !first || q.done.Pending() > 0 {
+			return false
+		}
+		buf, err = q.pool.GetBeyond(n)
+	}
 	if err != nil {
 		for req := g.first; req != nil; req = req.next {
 			req.Err = fmt.Errorf("bucketfile: read location %v of slot %d: %w", req.Location, req.Slot, err)
 		}
-		return
+		return true
 	}
 	g.buf, r.Buf = buf, buf
+	q.held += int64(n)
 	q.deviceReads++
 	q.deviceBytes += uint64(n)
+	return true
 }
 
 // fromBuffer serves r from the append buffer that it is in. It returns false if
 // r has reached the device meanwhile.
 func (q *Queue) fromBuffer(r *Request, from, to int64) bool {
 	d := r.file.dir
-	buf, err := q.set.pool.Get(int(to - from))
+	buf, err := q.pool.GetBeyond(int(to - from))
 	if err == nil {
 		d.mu.Lock()
 		found := d.copyBufferedLocked(r.file, from, buf)
 		d.mu.Unlock()
 		if !found {
-			q.set.pool.Put(buf)
+			q.pool.Put(buf)
 			if to > r.file.written.Load() {
 				panic(fmt.Sprintf("bucketfile: location %v is neither written nor in a buffer", r.Location))
 			}
 			return false
 		}
 		q.newGroup(r).buf = buf
+		q.held += int64(len(buf))
 		r.decode(buf)
 	} else {
 		r.Err = fmt.Errorf("bucketfile: read location %v of slot %d: %w", r.Location, r.Slot, err)
@@ -252,12 +303,15 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	clear(q.ready)
 	q.ready = q.ready[:0]
 	for len(dst)-from < atLeast {
+		q.restart()
 		q.ended = q.done.Wait(q.ended[:0], atLeast-(len(dst)-from))
 		for _, read := range q.ended {
 			g := read.User.(*group)
 			for r := g.first; r != nil; r = r.next {
 				switch {
 				case r.Err != nil: // no buffer
+				case errors.Is(read.Err, io.ErrUnexpectedEOF):
+					r.Err = g.file.corrupt(r.Location.Offset()*int64(q.set.unit), r.Slot, fmt.Sprintf("the file ends within %d bytes at %d", len(read.Buf), read.Offset))
 				case read.Err != nil:
 					r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, read.Err)
 				default:
@@ -299,7 +353,8 @@ func (q *Queue) Finish(reqs []*Request) {
 			continue
 		}
 		if g.buf != nil {
-			q.set.pool.Put(g.buf)
+			q.held -= int64(len(g.buf))
+			q.pool.Put(g.buf)
 		}
 		*g = group{next: q.free}
 		q.free = g

@@ -101,7 +101,7 @@ func (m *model) close() {
 			m.t.Fatalf("%d files of %s are still open", n, d.Dir())
 		}
 	}
-	if n := m.set.pool.Bytes(); n != 0 {
+	if n := m.set.pool.Bytes() + m.set.appends.Bytes(); n != 0 {
 		m.t.Fatalf("%d bytes of buffers are still mapped", n)
 	}
 }

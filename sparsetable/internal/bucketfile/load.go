@@ -2,7 +2,10 @@ package bucketfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 )
 
 // stray is a bucket file that no snapshot knows.
@@ -36,7 +39,7 @@ func (s *Set) load(ctx context.Context, states []State) error {
 			return fmt.Errorf("bucketfile: open: %w", err)
 		}
 		if where[id] == nil {
-			return fmt.Errorf("%w: %s is in none of the directories", ErrUnknownFile, fileName(s.opts.Table, id))
+			return fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, id), s.dirNames())
 		}
 		if err := s.loadFile(where[id], fs); err != nil {
 			return err
@@ -86,13 +89,22 @@ func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*director
 			if _, ok := wanted[id]; !ok {
 				strays = append(strays, stray{d, name})
 			} else if other := where[id]; other != nil {
-				return nil, nil, fmt.Errorf("bucketfile: %s is both in %s and in %s: remove the copy", name, other.dev.Dir(), d.dev.Dir())
+				return nil, nil, fmt.Errorf("%w: %s is both in %s and in %s: remove the copy", ErrTwoFiles, name, other.dev.Dir(), d.dev.Dir())
 			} else {
 				where[id] = d
 			}
 		}
 	}
 	return where, strays, nil
+}
+
+// dirNames are the directories, for people.
+func (s *Set) dirNames() string {
+	var names []string
+	for _, d := range s.dirs {
+		names = append(names, d.dev.Dir())
+	}
+	return strings.Join(names, ", ")
 }
 
 // loadFile opens a file of an earlier run and checks its header.
@@ -110,12 +122,14 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 	if f.bytes < max(fs.Bytes, fileHeaderBytes) {
 		return f.corrupt(f.bytes, 0, fmt.Sprintf("the file has %d bytes, %d were durable", f.bytes, fs.Bytes))
 	}
-	buf, err := s.pool.Get(fileHeaderBytes)
+	buf, err := s.pool.GetBeyond(fileHeaderBytes)
 	if err != nil {
 		return fmt.Errorf("bucketfile: open: %w", err)
 	}
 	defer s.pool.Put(buf)
-	if _, err := handle.ReadAt(buf, 0); err != nil {
+	if n, err := handle.ReadAt(buf, 0); errors.Is(err, io.EOF) {
+		return f.corrupt(int64(n), 0, "the file ends here")
+	} else if err != nil {
 		return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
 	}
 	if reason := s.headerOf(f.id).check(buf); reason != "" {

@@ -33,6 +33,10 @@ func (l Location) Offset() int64 { return int64(l >> unitsBits & maxOffset) }
 // Units returns the length of the bucket in units.
 func (l Location) Units() int { return int(l & MaxUnits) }
 
+// FileStart is before every location in a file, and after all of the files
+// before it.
+func FileStart(file uint32) Location { return Location(uint64(file) << (offsetBits + unitsBits)) }
+
 func (l Location) String() string {
 	return fmt.Sprintf("%d@%d+%d", l.File(), l.Offset(), l.Units())
 }

@@ -40,6 +40,19 @@ func (s *Set) CompactionCandidates() []Candidate {
 	return all
 }
 
+// LiveFiles returns the files with live buckets, by number.
+func (s *Set) LiveFiles() []Candidate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var live []Candidate
+	for _, f := range s.sortedFilesLocked() {
+		if f.live > 0 {
+			live = append(live, Candidate{File: f.id, Bytes: f.bytes, LiveBytes: f.live, Holders: f.holders, Directory: f.dir.index})
+		}
+	}
+	return live
+}
+
 // maxScanErrors bounds the corruptions that one scan reports.
 const maxScanErrors = 16
 
@@ -48,7 +61,8 @@ const maxScanErrors = 16
 // with where its slot is now. The bucket is valid during the call. An error of
 // fn ends the scan and is returned. Corrupt places are skipped, the buckets
 // after them are still found; ScanFile returns their CorruptionErrors joined,
-// the first 16 of them.
+// the first 16 of them. A file that ends before what was written to it is
+// scanned to its end.
 func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *Bucket) error) error {
 	s.mu.Lock()
 	f := s.mu.files[id]
@@ -67,7 +81,7 @@ func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *
 	s.mu.Lock()
 	end := min(f.written.Load(), f.valid)
 	s.mu.Unlock()
-	buf, err := s.pool.Get(s.opts.BufferBytes)
+	buf, err := s.pool.GetBeyond(s.opts.BufferBytes)
 	if err != nil {
 		return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
 	}
@@ -78,16 +92,20 @@ func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
 		}
-		n, err := f.handle.ReadAt(buf[:min(int64(len(buf)), end-at)], at)
+		want := int(min(int64(len(buf)), end-at))
+		n, err := f.handle.ReadAt(buf[:want], at)
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
 		}
-		if n < s.unit {
-			return f.corrupt(at, 0, "the file ends here")
-		}
-		next, err := sc.chunk(buf[:n], at, at+int64(n) >= end)
+		short := n < want // the file was cut, maybe within a unit
+		n -= n % s.unit
+		next, err := sc.chunk(buf[:n], at, short || at+int64(n) >= end)
 		if err != nil {
 			return err
+		}
+		if short {
+			sc.errs = append(sc.errs, f.corrupt(at+int64(n), 0, "the file ends here"))
+			break
 		}
 		at = next
 	}

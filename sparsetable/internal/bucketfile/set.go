@@ -50,8 +50,9 @@ type Options struct {
 	// save a read; 0 is 8 KiB, negative merges nothing. On the virtual NVMe that
 	// this was measured on, 12 KiB more cost as much as another read.
 	MergeBytes int64
-	// Pool is where buffers come from, those of requests too; nil makes one.
-	// Its unit must be a multiple of the devices' units.
+	// Pool is where the buffers of reads come from; nil makes one. Its unit must
+	// be a multiple of the devices' units. Append buffers lie outside of it: a
+	// write must not fail because reads have taken everything.
 	Pool *blockio.Pool
 	// UnitBytes of a new table; 0 is the largest unit of the devices. A table
 	// keeps its unit.
@@ -128,6 +129,7 @@ type Set struct {
 	unit    int
 	pool    *blockio.Pool
 	ownPool bool
+	appends *blockio.Pool // of append buffers, as many as Options.Buffers allows
 	dirs    []*directory
 	seq     atomic.Uint64
 
@@ -150,7 +152,7 @@ func Open(ctx context.Context, current State, kept []State, opts Options) (*Set,
 	if err := opts.validate(append([]State{current}, kept...)); err != nil {
 		return nil, err
 	}
-	s := &Set{opts: opts, unit: opts.UnitBytes, pool: opts.Pool}
+	s := &Set{opts: opts, unit: opts.UnitBytes, pool: opts.Pool, appends: blockio.NewPool(opts.UnitBytes, 0)}
 	if s.pool == nil {
 		s.pool, s.ownPool = blockio.NewPool(s.unit, 0), true
 	}
@@ -168,9 +170,7 @@ func Open(ctx context.Context, current State, kept []State, opts Options) (*Set,
 		for _, f := range s.mu.files {
 			f.closeHandle()
 		}
-		if s.ownPool {
-			s.pool.Close()
-		}
+		s.closePools()
 		return nil, err
 	}
 	for _, d := range s.dirs {
@@ -204,10 +204,15 @@ func (s *Set) Close() error {
 	for _, f := range s.mu.files {
 		f.closeHandle()
 	}
+	s.closePools()
+	return nil
+}
+
+func (s *Set) closePools() {
+	s.appends.Close()
 	if s.ownPool {
 		s.pool.Close()
 	}
-	return nil
 }
 
 // directoryOf returns where the buckets of a slot are appended.

@@ -80,6 +80,65 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestPoolAtLimit reads many buckets where others hold a part of the pool, or all of
+// it: reads wait for each other and none fails. What goes beyond the limit is one
+// read.
+func TestPoolAtLimit(t *testing.T) {
+	const limit = 64 << 10
+	for _, taken := range []int{0, limit / 2, limit} {
+		opts := smallOptions(3)
+		opts.MergeBytes = 512
+		opts.Pool = blockio.NewPool(512, limit)
+		m := newModel(t, 1, 2, opts)
+		m.mustOpen()
+		for slot := range uint32(300) {
+			must(t, m.append(slot, 1+int(slot%100), false))
+		}
+		must(t, m.set.Flush(t.Context()))
+		var held [][]byte
+		for range taken / 1024 {
+			b, err := opts.Pool.Get(1024)
+			must(t, err)
+			held = append(held, b)
+		}
+		q := m.set.NewQueue()
+		var reqs, done []*Request
+		for slot, c := range m.index {
+			reqs = append(reqs, &Request{Slot: slot, Location: c.loc})
+		}
+		q.Submit(reqs[:200])
+		for q.Pending() > 0 {
+			from := len(done)
+			done = q.Wait(done, 50)
+			for _, r := range done[from:] {
+				must(t, r.Err)
+				if r.Bucket.Slot != r.Slot || r.Bucket.Len() != m.index[r.Slot].rows {
+					t.Errorf("bucket of slot %d with %d rows, want %d with %d", r.Bucket.Slot, r.Bucket.Len(), r.Slot, m.index[r.Slot].rows)
+				}
+			}
+			if got := opts.Pool.Bytes(); got > limit+maxMergedBytes {
+				t.Errorf("%d bytes mapped, limit %d", got, limit)
+			}
+			q.Finish(done[from:])
+			if len(reqs) > 200 {
+				q.Submit(reqs[200:])
+				reqs = reqs[:200]
+			}
+		}
+		if len(done) != len(m.index) {
+			t.Errorf("%d buckets", len(done))
+		}
+		for _, b := range held {
+			opts.Pool.Put(b)
+		}
+		if got := opts.Pool.InUse(); got != 0 {
+			t.Errorf("%d bytes in use at the end", got)
+		}
+		opts.Pool.Close()
+		m.close()
+	}
+}
+
 // TestOpen checks what Open deletes and what it refuses.
 func TestOpen(t *testing.T) {
 	m := newModel(t, 1, 2, smallOptions(3))

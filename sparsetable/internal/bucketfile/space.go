@@ -13,7 +13,7 @@ type Space struct {
 	LiveBytes   int64 // of buckets that the table refers to
 	HeldBytes   int64 // of files that snapshots hold
 	DyingBytes  int64 // of files whose deletion is under way
-	BudgetBytes int64 // 0: no limit
+	BudgetBytes int64 // less what other files were charged; 0: no limit
 }
 
 // Amplification returns total per live bytes; 0 for an empty table.
@@ -49,7 +49,9 @@ func (s *Set) Space() (all Space, each []Space) {
 			each[i].TotalBytes += int64(d.filled.used)
 		}
 		d.mu.Unlock()
-		each[i].BudgetBytes = d.budget
+		if d.budget > 0 {
+			each[i].BudgetBytes = max(1, d.budget-d.charged.Load())
+		}
 		all.Files += each[i].Files
 		all.TotalBytes += each[i].TotalBytes
 		all.LiveBytes += each[i].LiveBytes
@@ -59,6 +61,25 @@ func (s *Set) Space() (all Space, each []Space) {
 	}
 	return all, each
 }
+
+// AppendedBytes is what was appended since the Set was opened: buckets, headers
+// and padding, whether they are written by now or lie in buffers.
+func (s *Set) AppendedBytes() int64 {
+	var n int64
+	for _, d := range s.dirs {
+		d.mu.Lock()
+		n += d.appended
+		if d.filled != nil {
+			n += int64(d.filled.used)
+		}
+		d.mu.Unlock()
+	}
+	return n
+}
+
+// Charge makes the budget of a directory count bytes more, or less, for files
+// of the caller's in it.
+func (s *Set) Charge(directory int, bytes int64) { s.dirs[directory].charged.Add(bytes) }
 
 // BufferedBytes returns the memory of append buffers in use.
 func (s *Set) BufferedBytes() int64 {

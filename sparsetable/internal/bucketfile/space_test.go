@@ -2,6 +2,7 @@ package bucketfile
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -77,6 +78,44 @@ func TestBudget(t *testing.T) {
 	m.close()
 }
 
+// TestDeletionMakesRoom appends right after all buckets of a full directory were
+// released: the deletion of their files is waited for, with a budget and with a disk
+// of limited size.
+func TestDeletionMakesRoom(t *testing.T) {
+	const bytes = 512 << 10
+	for _, budget := range []int64{0, bytes} {
+		m := newModel(t, 1, 1, smallOptions(3))
+		if budget > 0 {
+			m.opts.BudgetBytes = []int64{budget}
+		} else {
+			m.mem[0].SetCapacity(bytes)
+		}
+		m.mustOpen()
+		for range 20 {
+			slot := uint32(0)
+			for ; ; slot++ {
+				err := m.append(slot, 20, false)
+				if errors.Is(err, ErrNoSpace) {
+					break
+				}
+				must(t, err)
+				if slot%30 == 29 {
+					must(t, m.set.Flush(t.Context())) // the disk is full once it is written
+				}
+			}
+			if slot < 500 {
+				t.Fatalf("%d buckets fill %d bytes", slot, bytes)
+			}
+			for i := range slot {
+				must(t, m.replace(i, content{}))
+			}
+			must(t, m.append(0, 20, false))
+			must(t, m.replace(0, content{}))
+		}
+		m.close()
+	}
+}
+
 // TestDiskFull meets a full file system before a write, then during one.
 func TestDiskFull(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
@@ -112,4 +151,26 @@ func TestDiskFull(t *testing.T) {
 	m.mustOpen()
 	must(t, m.checkIndex(m.index))
 	m.close()
+}
+
+// TestDiskReserve: the last of a file system's space is for urgent appends, and
+// the error of others says both what is left and what is kept.
+func TestDiskReserve(t *testing.T) {
+	o := smallOptions(3)
+	o.ReserveBytes = 1 << 20
+	m := newModel(t, 1, 1, o)
+	m.mustOpen()
+	defer m.close()
+	m.mem[0].SetCapacity(1 << 20)
+	var full *NoSpaceError
+	err := m.append(1, 20, false)
+	if !errors.As(err, &full) || full.FreeBytes != 1<<20 || full.ReserveBytes != 1<<20 {
+		t.Fatalf("append: %v", err)
+	}
+	for _, part := range []string{"1048576 left", "1048576 are kept"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q lacks %q", err, part)
+		}
+	}
+	must(t, m.append(1, 20, true))
 }

@@ -78,7 +78,7 @@ func (d *directory) written(b *appendBuffer, err error) {
 	d.queue = append(d.queue[:0], d.queue[1:]...)
 	d.unsynced[b.file] = true
 	b.file.written.Store(b.base + int64(b.used))
-	d.set.pool.Put(b.mem)
+	d.set.appends.Put(b.mem)
 	b.mem = nil
 	d.set.unpin(b.file)
 }
@@ -88,8 +88,11 @@ func (d *directory) written(b *appendBuffer, err error) {
 func (d *directory) deleteDoomed() {
 	d.doomedMu.Lock()
 	doomed := d.doomed
-	d.doomed = nil
+	d.doomed, d.deleting = nil, len(doomed)
 	d.doomedMu.Unlock()
+	if len(doomed) == 0 {
+		return
+	}
 	var failed []*file
 	for _, f := range doomed {
 		d.mu.Lock()
@@ -105,9 +108,32 @@ func (d *directory) deleteDoomed() {
 		}
 		d.used.Add(-f.bytes)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.doomedMu.Lock()
-	d.doomed = append(d.doomed, failed...)
+	d.doomed, d.deleting = append(d.doomed, failed...), 0
 	d.doomedMu.Unlock()
+	d.tidied++
+	d.cond.Broadcast()
+}
+
+// awaitDeletionsLocked waits until every file that nothing needs by now is deleted,
+// or could not be, and returns whether there were such. REQUIRES: d.mu is held.
+func (d *directory) awaitDeletionsLocked() bool {
+	d.doomedMu.Lock()
+	rounds := uint64(0)
+	if d.deleting > 0 {
+		rounds++
+	}
+	if len(d.doomed) > 0 {
+		rounds++
+	}
+	d.doomedMu.Unlock()
+	for end := d.tidied + rounds; d.tidied < end && !d.closing; {
+		d.wakeUp()
+		d.cond.Wait()
+	}
+	return rounds > 0
 }
 
 // Flush makes every bucket durable whose Commit returned before the call. It

@@ -36,6 +36,7 @@ type Catalog struct {
 	log      *logger
 	opts     *pebble.Options
 	memory   atomic.Int64 // of what mu guards
+	written  atomic.Int64 // bytes, see countingFS
 
 	mu struct {
 		sync.Mutex
@@ -60,8 +61,8 @@ const tmpSuffix = ".tmp"
 // Open opens the catalog in o.Dir, or makes it. It reads the records of the
 // snapshots, not their pages.
 //
-// Errors: ErrNotExist, *FormatError, *CorruptionError, one of Pebble's where
-// another process has the catalog open.
+// Errors: ErrNotExist, *FormatError, *CorruptionError, ErrInUse. Several may have
+// it open for reading, or one for writing.
 func Open(o Options) (*Catalog, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -69,45 +70,88 @@ func Open(o Options) (*Catalog, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Catalog{dir: o.Dir, fs: o.FS, readOnly: o.ReadOnly, log: newLogger(o.Logger)}
+	c := &Catalog{dir: o.Dir, readOnly: o.ReadOnly, log: newLogger(o.Logger)}
+	o.FS = countingFS{o.FS, &c.written}
+	c.fs = o.FS
 	c.opts = pebbleOptions(o.FS, o.ReadOnly, c.log)
 	c.opts.ErrorIfNotExists = o.MustExist || o.ReadOnly
 	c.mu.Lock()
 	defer c.unlock()
-	if c.opts.ErrorIfNotExists { // Pebble's own error for it is not always the same
-		d, err := pebble.Peek(o.Dir, o.FS)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Exists {
-			return nil, fmt.Errorf("%w: %s", ErrNotExist, o.Dir)
-		}
-		if err != nil {
-			return nil, c.wrap(err, "open")
-		}
+	h, err := c.readHead()
+	if err != nil {
+		return nil, err
 	}
-	if err := c.log.do(func() error { return c.open(o.Format) }); err != nil {
+	// Pebble's own error for a database that is not there is not always the same.
+	d, err := pebble.Peek(o.Dir, o.FS)
+	exists := err == nil && d.Exists
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	case !exists && h != nil:
+		err = c.corrupt("its database", "there is none, but %s", headName)
+	case !exists && c.opts.ErrorIfNotExists:
+		err = fmt.Errorf("%w: %s", ErrNotExist, o.Dir)
+	default:
+		err = c.log.do(func() error {
+			if h != nil && !c.readOnly {
+				if err := c.verify(o.Format, h); err != nil {
+					return err
+				}
+			}
+			return c.open(o.Format, h)
+		})
+	}
+	if err != nil {
 		return nil, c.wrap(err, "open")
 	}
 	return c, nil
 }
 
-func (c *Catalog) open(want Format) (err error) {
-	db, err := pebble.Open(c.dir, c.opts)
+// verify compares the database with HEAD before it is opened for writing: then
+// Pebble deletes what a damaged manifest does not mention.
+func (c *Catalog) verify(want Format, h *head) error {
+	_, err := c.openDatabase(pebbleOptions(c.fs, true, c.log), want, h)
+	if c.mu.db != nil {
+		err = errors.Join(err, c.mu.db.Close())
+	}
+	c.mu.db, c.mu.snapshots, c.mu.lastID = nil, nil, 0
+	return err
+}
+
+// openDatabase opens the database, reads what is always in memory and compares
+// it with HEAD. dropped are snapshots whose drop was interrupted. After an error
+// c.mu.db is to be closed, unless it is nil.
+func (c *Catalog) openDatabase(o *pebble.Options, want Format, h *head) (dropped []uint64, err error) {
+	db, err := pebble.Open(c.dir, o)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.db = db
+	if err := c.readFormat(want, h); err != nil {
+		return nil, err
+	}
+	if err := c.readSnapshots(); err != nil {
+		return nil, err
+	}
+	return c.checkHead(h)
+}
+
+func (c *Catalog) open(want Format, h *head) (err error) {
+	defer func() {
+		if err != nil && c.mu.db != nil {
+			err = errors.Join(err, c.mu.db.Close())
+		}
+	}()
+	dropped, err := c.openDatabase(c.opts, want, h)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, db.Close())
+	if err := c.completeDrops(dropped); err != nil || c.readOnly {
+		return err
+	}
+	if now := c.headLocked(); h == nil || now.last != h.last || !slices.Equal(now.ids, h.ids) {
+		if err := c.writeHeadLocked(); err != nil {
+			return err
 		}
-	}()
-	c.mu.db = db
-	if err := c.readFormat(want); err != nil {
-		return err
-	}
-	if err := c.readSnapshots(); err != nil {
-		return err
-	}
-	if c.readOnly {
-		return nil
 	}
 	if len(c.mu.snapshots) == 0 { // else Load finds it
 		if c.mu.garbage, err = c.sweep(nil, nil); err != nil {
@@ -118,9 +162,12 @@ func (c *Catalog) open(want Format) (err error) {
 }
 
 // readFormat reads the table's format and checks it, or makes the table.
-func (c *Catalog) readFormat(want Format) error {
+func (c *Catalog) readFormat(want Format, h *head) error {
 	b, err := c.get([]byte{'a'})
 	if errors.Is(err, pebble.ErrNotFound) {
+		if h != nil {
+			return c.corrupt("its database", "it is empty, but there is %s", headName)
+		}
 		if c.opts.ErrorIfNotExists {
 			return ErrNotExist // a crash while it was being made
 		}
@@ -205,7 +252,7 @@ func (c *Catalog) removeTemporary() error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, tablePrefix) && strings.HasSuffix(name, tmpSuffix) {
+		if name == headName+tmpSuffix || strings.HasPrefix(name, tablePrefix) && strings.HasSuffix(name, tmpSuffix) {
 			if err := c.fs.Remove(c.fs.PathJoin(c.dir, name)); err != nil {
 				return err
 			}
@@ -281,7 +328,7 @@ func (c *Catalog) findLocked(id uint64) (*kept, error) {
 
 // MemoryBytes is what the catalog holds in memory: a fixed amount for Pebble,
 // and 8 bytes per page and snapshot. It never waits.
-func (c *Catalog) MemoryBytes() int64 { return pebbleBytes + c.memory.Load() }
+func (c *Catalog) MemoryBytes() int64 { return FixedBytes + c.memory.Load() }
 
 // unlock unlocks c.mu, having counted what lies behind it.
 func (c *Catalog) unlock() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -54,8 +55,13 @@ func cloneSet(s map[uint32]bool) map[uint32]bool {
 	return c
 }
 
-// train changes some pages of the table at work, and adds some.
+// train changes some pages of the table at work, and adds some, or takes the last
+// away.
 func (m *model) train(rng *rand.Rand) {
+	if rng.IntN(4) == 0 {
+		m.live = slices.Clone(m.live[:len(m.live)-rng.IntN(len(m.live)/2+1)])
+		maps.DeleteFunc(m.dirty, func(p uint32, _ bool) bool { return int(p) >= len(m.live) })
+	}
 	for range rng.IntN(4) {
 		m.live = append(m.live, nil)
 		m.dirty[uint32(len(m.live)-1)] = true
@@ -375,7 +381,7 @@ func TestFormat(t *testing.T) {
 	}
 	defer shut(t, c)
 	want := testFormat
-	want.Version = 1
+	want.Version = formatVersion
 	if c.Format() != want {
 		t.Errorf("format is %+v", c.Format())
 	}

@@ -141,6 +141,9 @@ func (w *Commit) Commit(s Snapshot) error {
 	s.Counters, s.Record = maps.Clone(s.Counters), slices.Clone(s.Record)
 	k := &kept{Snapshot: s}
 	pages := c.pages(s.Slots)
+	if int64(pages) > w.last && pages < len(w.versions) {
+		w.versions = slices.Clip(w.versions[:pages]) // the index has shrunk
+	}
 	if len(w.versions) != pages || slices.Contains(w.versions, 0) {
 		return errors.Join(fmt.Errorf("catalog: snapshot %d of %d slots has %d pages, not all of them written: want %d", w.id, s.Slots, len(w.versions), pages), w.endLocked())
 	}
@@ -156,6 +159,11 @@ func (w *Commit) Commit(s Snapshot) error {
 	c.mu.commit = nil
 	c.mu.lastID = w.id
 	c.mu.snapshots = append(c.mu.snapshots, k)
+	if err := c.writeHeadLocked(); err != nil {
+		// The snapshot is durable all the same; the HEAD that is there does not
+		// contradict it, and the next commit, drop or Open writes a new one.
+		c.log.to.Warn("catalog: a snapshot is committed, but damage to it might go unnoticed", "dir", c.dir, "error", err)
+	}
 	old := c.mu.live
 	c.mu.live = k
 	if old != nil {

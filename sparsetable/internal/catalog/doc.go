@@ -39,6 +39,14 @@
 // takes about twice what the snapshots hold, and writes nothing of its own
 // accord.
 //
+// # Damage
+//
+// Blocks and the manifest's edits have checksums, but an edit that is damaged at
+// the manifest's end looks like one that a crash interrupted. So a small file
+// HEAD says which snapshots there must be (head.go). Open compares the database
+// with it while it is opened for reading only, and changes nothing where they
+// differ: that is a *CorruptionError.
+//
 // # Failures
 //
 // Pebble calls Logger.Fatalf, which must not return, when its manifest cannot be
@@ -46,6 +54,8 @@
 // what is on disk. The catalog parks the goroutine concerned for good, fails the operation and all later ones with ErrFailed,
 // and leaves the database open, its directory locked. The table in memory is
 // unharmed; a new process opens the last committed snapshot.
+//
+// A lock on the file LOCK keeps a writer from all others; readers share it (lock.go).
 //
 // # Concurrency
 //

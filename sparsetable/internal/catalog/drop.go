@@ -7,7 +7,9 @@ import (
 )
 
 // Drop deletes a snapshot, and the pages that no other one uses. Dropping what
-// the table at work builds upon is allowed. ErrNoSnapshot.
+// the table at work builds upon is allowed. After an error the snapshot is still
+// there, though where the disk has failed for good the next Open may drop it.
+// ErrNoSnapshot.
 func (c *Catalog) Drop(id uint64) error {
 	c.mu.Lock()
 	defer c.unlock()
@@ -25,9 +27,17 @@ func (c *Catalog) Drop(id uint64) error {
 	c.mu.snapshots = slices.Delete(c.mu.snapshots, i, i+1)
 	c.discardLocked(s)
 	garbage := c.takeGarbageLocked()
-	if err := c.log.do(func() error { return c.deleteSnapshot(id, garbage) }); err != nil {
+	// HEAD first: it must never name a snapshot that the database has lost.
+	if err = c.writeHeadLocked(); err == nil {
+		err = c.log.do(func() error { return c.deleteSnapshot(id, garbage) })
+	}
+	if err != nil {
 		c.mu.snapshots = slices.Insert(c.mu.snapshots, i, s)
 		c.mu.garbage = slices.DeleteFunc(garbage, c.usedLocked) // used again
+		if c.usableLocked() == nil {
+			// The next Open would complete the drop.
+			err = errors.Join(err, c.writeHeadLocked())
+		}
 		return c.wrap(err, fmt.Sprintf("drop snapshot %d", id))
 	}
 	c.compactLocked()

@@ -3,6 +3,8 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -55,9 +57,11 @@ func (c *Catalog) wrap(err error, doing string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrFailed), errors.As(err, new(*CorruptionError)), errors.As(err, new(*FormatError)):
+	case errors.Is(err, ErrFailed), errors.As(err, new(*CorruptionError)), errors.As(err, new(*FormatError)), errors.Is(err, ErrNotExist):
 		return err
-	case pebble.IsCorruptionError(err):
+	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist), strings.Contains(err.Error(), "object size mismatch"):
+		// The manifest names a file that is not there, or is not as long: the
+		// file or the manifest is damaged.
 		return &CorruptionError{Dir: c.dir, What: "its database", Err: err}
 	}
 	return fmt.Errorf("catalog: %s: %s: %w", c.dir, doing, err)

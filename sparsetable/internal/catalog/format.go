@@ -7,11 +7,11 @@ import (
 
 // formatVersion is that of keys, pages and records. A catalog of another one is
 // not opened.
-const formatVersion = 1
+const formatVersion = 2
 
 // Format is what a table is, fixed when it is made.
 type Format struct {
-	Version   int    `json:"version"`    // 1
+	Version   int    `json:"version"`    // 2
 	TableID   string `json:"table_id"`   // says which files belong together
 	ValueDim  int    `json:"value_dim"`  // of sparsetable.Layout
 	StateDim  int    `json:"state_dim"`  // of sparsetable.Layout

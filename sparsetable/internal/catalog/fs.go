@@ -7,7 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// pebbleFS is the file system that Pebble sees, with two things mended.
+// pebbleFS is the file system that Pebble sees, with four things mended, one of
+// them in lock.go.
 //
 // Where a directory cannot be synced Pebble panics, in goroutines of its own,
 // too; here that ends the database instead.
@@ -18,9 +19,15 @@ import (
 // crash would leave a marker without its manifest, or no marker, which looks
 // like no database. Journaling file systems keep the order, but none promises
 // it: here the directory is synced before and after a marker is created.
+//
+// Pebble notes its options in a text without a checksum, and refuses to open a
+// database whose text has another comparer, say, than it is told to use. The
+// version of the Format implies all of them; so that damage to that file does no
+// harm, it reads as empty.
 type pebbleFS struct {
 	vfs.FS
-	log *logger
+	log      *logger
+	readOnly bool
 }
 
 // markerPrefix is that of the marker files of Pebble's vfs/atomicfs.
@@ -41,6 +48,16 @@ func (fs pebbleFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// optionsPrefix is that of the files with Pebble's options.
+const optionsPrefix = "OPTIONS-"
+
+func (fs pebbleFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if !strings.HasPrefix(fs.PathBase(name), optionsPrefix) {
+		return fs.FS.Open(name, opts...)
+	}
+	return vfs.NewMem().Create(optionsPrefix, vfs.WriteCategoryUnspecified)
 }
 
 func (fs pebbleFS) syncDir(name string) error {

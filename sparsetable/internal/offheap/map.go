@@ -4,24 +4,71 @@ package offheap
 
 import (
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
+const (
+	hugePageBytes = 2 << 20
+	// hugeFrom is the smallest mapping that asks for huge pages: those that are
+	// read at random, where every access misses the processor's list of page
+	// addresses as well as its caches. Of smaller ones the rounding up to huge
+	// pages would be a notable part.
+	hugeFrom = 2 * hugePageBytes
+)
+
 // Map returns n zero bytes outside the garbage collector's heap, aligned to a
-// page. The system backs them with memory when they are first touched.
+// page. The system backs them with memory when they are first touched, from
+// 4 MiB on by huge pages where it has them.
 func Map(n int) ([]byte, error) {
-	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	extra := 0
+	if n >= hugeFrom {
+		extra = hugePageBytes
+	}
+	size := (n + pageBytes - 1) &^ (pageBytes - 1)
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(size+extra), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of memory: %w", n, err)
 	}
-	return b, nil
+	if extra > 0 {
+		p = alignHuge(p, size)
+	}
+	return unsafe.Slice((*byte)(p), n), nil
+}
+
+const pageBytes = 4096
+
+// alignHuge cuts size bytes that start at a huge page out of a mapping that is
+// one huge page longer, and asks for huge pages. It can do without: where the
+// system refuses, more is reserved, or accesses are slower.
+func alignHuge(p unsafe.Pointer, size int) unsafe.Pointer {
+	head := -uintptr(p) & (hugePageBytes - 1)
+	aligned := unsafe.Add(p, head)
+	if head > 0 {
+		_ = unix.MunmapPtr(p, head)
+	}
+	if tail := hugePageBytes - head; tail > 0 {
+		_ = unix.MunmapPtr(unsafe.Add(aligned, size), tail)
+	}
+	_ = unix.Madvise(unsafe.Slice((*byte)(aligned), size), unix.MADV_HUGEPAGE)
+	return aligned
 }
 
 // Unmap gives back what Map returned, all of it.
 func Unmap(b []byte) error {
-	if err := unix.Munmap(b); err != nil {
+	size := (len(b) + pageBytes - 1) &^ (pageBytes - 1)
+	if err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(b)), uintptr(size)); err != nil {
 		return fmt.Errorf("unmap %d bytes of memory: %w", len(b), err)
+	}
+	return nil
+}
+
+// Discard gives back the memory behind b, whole pages of what Map returned.
+// They are zero when they are touched again.
+func Discard(b []byte) error {
+	if err := unix.Madvise(b, unix.MADV_DONTNEED); err != nil {
+		return fmt.Errorf("give back %d bytes of memory: %w", len(b), err)
 	}
 	return nil
 }

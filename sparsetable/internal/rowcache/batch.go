@@ -8,6 +8,13 @@ func (c *Cache) Visit(refs []uint32, fn func(i int, e Entry) Change) {
 		to := min(from+lockKeys, len(refs))
 		c.mu.Lock()
 		for i := from; i < to; i++ {
+			if (i-from)%ahead == 0 { // start the loads of several side by side
+				var states uint32
+				for _, ref := range refs[i:min(i+ahead, to)] {
+					states |= c.meta(ref).state
+				}
+				c.mu.touched = states
+			}
 			if ref := refs[i]; ref != 0 {
 				c.visit(ref, c.meta(ref), func(e Entry) Change { return fn(i, e) })
 			}
@@ -16,35 +23,27 @@ func (c *Cache) Visit(refs []uint32, fn func(i int, e Entry) Change) {
 	}
 }
 
-// VisitFrom calls fn under the mutex for the live rows among the next places of
-// the cache, at most that many, in order of reference from `from` on. It
-// returns where to go on, and whether that is the end.
-func (c *Cache) VisitFrom(from uint32, places int, fn func(Entry) Change) (next uint32, end bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for ref := from; ; places-- {
-		at := int(ref >> c.shift)
-		if at >= len(c.mu.slabs) {
-			return 0, true
-		}
-		s := &c.mu.slabs[at]
-		if s.memory == nil || ref&c.rowMask >= s.fresh {
-			if at+1 >= len(c.mu.slabs) {
-				return 0, true
+// VisitIdle calls fn for those of refs that are references of idle rows. They may
+// have left the cache since, even with their slabs: then other rows may have taken
+// their places. fn is called under the mutex, see Visit.
+func (c *Cache) VisitIdle(refs []uint32, fn func(e Entry)) {
+	for len(refs) > 0 {
+		n := min(len(refs), lockKeys)
+		c.mu.Lock()
+		for _, ref := range refs[:n] {
+			at := int(ref >> c.shift)
+			if ref == 0 || at >= len(c.mu.slabs) || c.mu.slabs[at].memory == nil || ref&c.rowMask >= c.mu.slabs[at].fresh {
+				continue
 			}
-			ref = uint32(at+1) << c.shift
-			continue
+			if m := c.meta(ref); idle(m.state) {
+				c.visit(ref, m, func(e Entry) Change {
+					fn(e)
+					return Change{}
+				})
+			}
 		}
-		if places <= 0 {
-			return ref, false
-		}
-		if m := c.meta(ref); m.state&uint32(Live) != 0 {
-			c.visit(ref, m, fn)
-		}
-		ref++ // the last row's slab ends the loop above before this wraps
-		if ref == 0 {
-			return 0, true
-		}
+		c.mu.Unlock()
+		refs = refs[n:]
 	}
 }
 
@@ -103,12 +102,26 @@ func (o Options) windowBytes() int64 {
 }
 
 // FitRows is how many rows a cache of o holds.
-func (o Options) FitRows() int64 {
+func (o Options) FitRows() int64 { return o.FitRowsIn(o.MaxBytes) }
+
+// FitRowsIn is how many rows a cache of o holds once SetMaxBytes has given it
+// fewer bytes, 0 where that refuses them: it stays cut as it was made, and the
+// directory as large as it may have grown before.
+func (o Options) FitRowsIn(bytes int64) int64 {
 	g := o.geometry()
-	left := o.MaxBytes - o.windowBytes() - g.fixed
-	slabs := min(left/g.slabBytes, g.maxSlabs)
-	for slabs > 0 && slabs*g.slabBytes+segmentBytes*segmentsFor(slabs<<g.shift) > left {
-		slabs--
+	if bytes < g.minBytes() {
+		return 0
 	}
-	return max(0, slabs<<g.shift-1)
+	// slabs is how many fit, their share of the directory included.
+	slabs := func(bytes int64) int64 {
+		left := bytes - o.windowBytes() - g.fixed
+		n := min(left/g.slabBytes, g.maxSlabs)
+		for n > 0 && n*g.slabBytes+segmentBytes*segmentsFor(n<<g.shift) > left {
+			n--
+		}
+		return n
+	}
+	most := slabs(o.MaxBytes)
+	n := min(most, (bytes-o.windowBytes()-g.fixed-segmentBytes*segmentsFor(most<<g.shift))/g.slabBytes)
+	return max(0, n<<g.shift-1)
 }

@@ -18,8 +18,12 @@ type Options struct {
 	// Hash mixes a key. The hashes that callers pass must be its results.
 	Hash func(key uint64) uint64
 	// LookaheadPasses is how many passes ahead Announce may look. 0: as many
-	// as an eighth of MaxBytes can describe, at most 50. Used by Lookahead.
+	// as an eighth of MaxBytes can describe, at most 50, or 100 with
+	// NoteMissing. Used by Lookahead.
 	LookaheadPasses int
+	// NoteMissing: the window also knows which of the announced keys are not
+	// cached, see Missed, if it has room for that beside 50 passes.
+	NoteMissing bool
 }
 
 const (
@@ -76,8 +80,7 @@ func (o *Options) geometry() geometry {
 	}
 	g.slabBytes = roundUp(rowBytes<<g.shift, pageBytes)
 	g.maxSlabs = max(1, min(o.MaxBytes/g.slabBytes, 1<<(32-g.shift)))
-	dirSegs := segmentsFor(g.maxSlabs << g.shift)
-	g.fixed = int64(unsafe.Sizeof(Cache{})) + g.maxSlabs*slabHeaderBytes + dirSegs*24
+	g.fixed = int64(unsafe.Sizeof(Cache{})) + g.maxSlabs*slabHeaderBytes + 4096
 	return g
 }
 
@@ -106,9 +109,13 @@ type Cache struct {
 	rules   rules
 	hash    func(uint64) uint64
 
+	announcing sync.Mutex // before mu
+	missed     [lockKeys]uint64
+
 	mu struct {
 		sync.Mutex
 		maxBytes int64
+		region   []byte // room for all slabs, in order
 		bytes    int64
 		slabs    []slab
 		metas    []unsafe.Pointer // metas of slab i; nil: not mapped
@@ -119,6 +126,8 @@ type Cache struct {
 		taken    int64            // rows handed out by Victims
 		dirty    int64            // rows with updates not on SSD
 		marked2  int64            // rows with Mark2
+		parity   uint32           // 0 or Old: the bit of rows that are not Old
+		owed     int64            // rows that are dirty and Old
 		dir      directory
 		ranks    ranks
 		hand     uint32 // where Victims looks next
@@ -152,9 +161,14 @@ func New(o Options) (*Cache, error) {
 	c.mu.metas = make([]unsafe.Pointer, 0, c.maxSlabs)
 	c.mu.floats = make([][]float32, 0, c.maxSlabs)
 	c.mu.open = make([]uint32, 0, c.maxSlabs)
-	c.mu.dir.segs = make([][]uint32, 0, segmentsFor(c.maxSlabs<<c.shift))
+	if c.mu.region, err = offheap.Map(int(c.maxSlabs * c.slabBytes)); err != nil {
+		return nil, fmt.Errorf("rowcache: reserve memory for rows: %w", err)
+	}
+	if err := c.mu.dir.reserve(segmentsFor(c.maxSlabs << c.shift)); err != nil {
+		return nil, errors.Join(fmt.Errorf("rowcache: reserve memory for the directory: %w", err), c.Close())
+	}
 	if r.window {
-		c.mu.win.init(o.LookaheadPasses, min(o.MaxBytes/windowShare, o.MaxBytes-c.minBytes()))
+		c.mu.win.init(o.LookaheadPasses, o.NoteMissing, min(o.MaxBytes/windowShare, o.MaxBytes-c.minBytes()))
 	}
 	if err := c.addSlab(); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -174,14 +188,8 @@ func (c *Cache) Close() error {
 	}
 	c.mu.closed = true
 	var errs []error
-	for i := range c.mu.slabs {
-		if m := c.mu.slabs[i].memory; m != nil {
-			errs = append(errs, offheap.Unmap(m))
-		}
-	}
-	for _, s := range c.mu.dir.segs {
-		errs = append(errs, offheap.Unmap(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), segmentBytes)))
-	}
+	errs = append(errs, offheap.Unmap(c.mu.region), c.mu.dir.free())
+	c.mu.region = nil
 	errs = append(errs, c.mu.win.close())
 	c.mu.slabs, c.mu.metas, c.mu.floats, c.mu.dir = nil, nil, nil, directory{}
 	return errors.Join(errs...)
@@ -210,7 +218,7 @@ func (c *Cache) row(ref uint32) []float32 {
 // slabNeed is what another slab costs, with the directory's share.
 func (c *Cache) slabNeed() int64 {
 	segs := segmentsFor(int64(c.mapped()+1) << c.shift)
-	return c.slabBytes + max(0, segs-int64(len(c.mu.dir.segs)))*segmentBytes
+	return c.slabBytes + max(0, segs-c.mu.dir.segs)*segmentBytes
 }
 
 // mapped is the number of slabs that are there.
@@ -238,16 +246,11 @@ func (c *Cache) addSlab() error {
 	if int64(at) == c.maxSlabs || c.mu.bytes+c.slabNeed() > c.budget() {
 		return errFull
 	}
-	for segs := segmentsFor(int64(c.mapped()+1) << c.shift); int64(len(c.mu.dir.segs)) < segs; {
-		if err := c.mu.dir.addSegment(); err != nil {
-			return fmt.Errorf("rowcache: grow the directory: %w", err)
-		}
+	for segs := segmentsFor(int64(c.mapped()+1) << c.shift); c.mu.dir.segs < segs; {
+		c.mu.dir.addSegment()
 		c.mu.bytes += segmentBytes
 	}
-	b, err := offheap.Map(int(c.slabBytes))
-	if err != nil {
-		return fmt.Errorf("rowcache: add a slab: %w", err)
-	}
+	b := c.mu.region[int64(at)*c.slabBytes:][:c.slabBytes:c.slabBytes]
 	c.mu.bytes += c.slabBytes
 	if at == len(c.mu.slabs) {
 		c.mu.slabs = append(c.mu.slabs, slab{})

@@ -2,6 +2,7 @@ package rowcache
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"aibox/sparsetable/internal/offheap"
 )
@@ -22,9 +23,10 @@ const (
 // So the rows of an SSD slot lie in the chains whose numbers end in the slot's
 // bits. Chains never cost more than one split at a time.
 type directory struct {
-	segs [][]uint32 // heads; room for all is reserved
-	n    uint32     // chains
-	mask uint32     // 2^(d+1) - 1
+	heads []uint32 // room for all is reserved
+	segs  int64    // segments of it that are in use
+	n     uint32   // chains
+	mask  uint32   // 2^(d+1) - 1
 }
 
 func (d *directory) chain(hash uint64) uint32 {
@@ -37,7 +39,7 @@ func (d *directory) chain(hash uint64) uint32 {
 }
 
 func (d *directory) head(c uint32) *uint32 {
-	return &d.segs[c>>segmentBits][c&(headsPerSegment-1)]
+	return &d.heads[c]
 }
 
 // segmentsFor is the number of segments of a directory with a chain per row.
@@ -45,22 +47,36 @@ func segmentsFor(rows int64) int64 {
 	return max(1, (rows+headsPerSegment-1)>>segmentBits)
 }
 
-// addSegment makes room for more chains, which come to be by split.
-func (d *directory) addSegment() error {
-	b, err := offheap.Map(segmentBytes)
+// reserve makes address space for so many segments.
+func (d *directory) reserve(segs int64) error {
+	b, err := offheap.Map(int(segs * segmentBytes))
 	if err != nil {
 		return err
 	}
-	d.segs = append(d.segs, offheap.Uint32s(b))
+	d.heads = offheap.Uint32s(b)
+	return nil
+}
+
+func (d *directory) free() error {
+	if d.heads == nil {
+		return nil
+	}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(d.heads))), 4*len(d.heads))
+	*d = directory{}
+	return offheap.Unmap(b)
+}
+
+// addSegment makes room for more chains, which come to be by split.
+func (d *directory) addSegment() {
+	d.segs++
 	if d.n == 0 {
 		d.n, d.mask = 1, 1
 	}
-	return nil
 }
 
 // canSplit reports whether there is room for another chain.
 func (d *directory) canSplit() bool {
-	return int64(d.n) < int64(len(d.segs))<<segmentBits
+	return int64(d.n) < d.segs<<segmentBits
 }
 
 // split adds a chain and moves the rows that belong to it. REQUIRES: canSplit.

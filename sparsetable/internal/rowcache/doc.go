@@ -59,6 +59,26 @@
 // linked lists write three at random, and a victim costs some 64 metas read in
 // sequence.
 //
+// # The window
+//
+// What Announce tells is kept in tables beside the rows (window.go, missing.go),
+// an eighth of the budget at most. How many passes ahead it looks, beyond the one
+// to be pulled next, is
+//
+//	Options.LookaheadPasses, where that is 0 50, or 100 if it also notes which
+//	  keys are missing and has room for that; fewer where
+//	  the tables for so many passes of that many keys would take more than that,
+//	  the rows wanted in memory at one time do not fit the cache, these being
+//	    those that two or more announced passes need, and
+//	    half of those that announced passes lack, if they are read ahead, or
+//	  the keys that two or more announced passes need do not fit the table.
+//
+// Lookahead returns that number as it is at present, and Announce takes no note
+// of passes beyond (lookahead.go). The tables are made for the first pass, and
+// made anew for passes that have a quarter more keys or worse; what they knew is
+// then told again by the passes to come. Forget withdraws the passes that were
+// announced and do not come.
+//
 // # What they reach
 //
 // Hits of unique keys, on the trace of bench/policies (20 million keys, Zipf

@@ -57,6 +57,18 @@ func (c *Cache) findLocked(keys, hashes []uint64, refs []uint32) (found int) {
 	return found
 }
 
+// Locate sets refs[i] to the reference of keys[i], or to 0 where it is not
+// cached, and pins nothing: an idle row may leave at any time.
+func (c *Cache) Locate(keys, hashes []uint64, refs []uint32) {
+	for len(keys) > 0 {
+		n := min(len(keys), ahead)
+		c.mu.Lock()
+		c.locate(keys[:n], hashes[:n], refs[:n])
+		c.mu.Unlock()
+		keys, hashes, refs = keys[n:], hashes[n:], refs[n:]
+	}
+}
+
 // locate sets refs to the references of at most ahead keys. Its first loops
 // have no branch that depends on what they load, so that the processor runs
 // ahead and starts the loads of many keys before the first has arrived.
@@ -116,6 +128,13 @@ func (c *Cache) pin(m *meta, hash uint64) bool {
 // is reached, and the rest of refs is as before. Errors: those of mapping
 // memory.
 func (c *Cache) Insert(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
+	if !c.rules.history {
+		used = nil
+	}
+	return c.insert(keys, hashes, used, refs)
+}
+
+func (c *Cache) insert(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
 	for len(keys) > 0 {
 		n := min(len(keys), lockKeys)
 		c.mu.Lock()
@@ -136,6 +155,9 @@ func (c *Cache) Insert(keys, hashes []uint64, used []uint32, refs []uint32) (add
 
 func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
 	for i, ref := range refs {
+		if i%ahead == 0 {
+			c.mu.touched = c.mu.win.missing.touch(hashes[i:min(i+ahead, len(hashes))])
+		}
 		if ref != 0 {
 			continue
 		}
@@ -144,14 +166,15 @@ func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32
 		}
 		m := c.meta(ref)
 		m.key = keys[i]
-		s := uint32(Live) + 1
+		s := uint32(Live) | c.mu.parity + 1
 		u := uint32(0)
-		if c.rules.history && used != nil {
+		if used != nil {
 			u = encodeUses(used[i])
 		}
 		s = withUses(s, min(maxUses, u+1))
 		if c.rules.window {
-			s = withGroup(s, c.mu.win.next(hashes[i]))
+			w := &c.mu.win
+			s = withGroup(s, w.sooner(w.arrive(hashes[i]), w.next(hashes[i])))
 		}
 		m.state = withEpoch(s, c.mu.epoch)
 		c.link(ref, m, hashes[i])

@@ -1,7 +1,6 @@
 package rowcache
 
 import (
-	"errors"
 	"math/rand/v2"
 	"testing"
 )
@@ -21,6 +20,14 @@ type modelRow struct {
 	pins  int
 	flags Flags
 	value float32
+}
+
+// change is what happens to a row's flags: who gets dirty is no longer Old.
+func (r *modelRow) change(set, unset Flags) {
+	if set&^r.flags&Dirty != 0 {
+		unset |= Old
+	}
+	r.flags = r.flags&^unset | set
 }
 
 // model drives a cache and a Go map side by side.
@@ -65,7 +72,7 @@ func hashesOf(keys []uint64) []uint64 {
 
 func (m *model) announce() {
 	keys := m.keys()
-	if _, err := m.c.Announce(m.pass+int64(len(m.ahead)), keys, hashesOf(keys)); err != nil {
+	if _, err := m.c.Announce(m.pass+int64(len(m.ahead)), keys, nil); err != nil {
 		m.t.Fatal(err)
 	}
 	m.ahead = append(m.ahead, keys)
@@ -156,7 +163,7 @@ func (m *model) release() {
 		r := m.rows[k]
 		r.pins--
 		if dirty {
-			r.flags |= Dirty
+			r.change(Dirty, 0)
 			r.value = m.rng.Float32()
 			row := m.c.Row(refs[j])
 			for w := range row {
@@ -200,7 +207,7 @@ func (m *model) settle() {
 	if m.rng.IntN(4) > 0 { // write them
 		m.c.Change(m.taken, Change{Clear: Dirty})
 		for _, ref := range m.taken {
-			m.rows[m.byRef[ref]].flags &^= Dirty
+			m.rows[m.byRef[ref]].change(0, Dirty)
 		}
 	}
 	want := 0
@@ -232,8 +239,8 @@ func (m *model) slot() {
 			want++
 		}
 	}
-	set := []Flags{0, Mark, Mark2, Dirty}[m.rng.IntN(4)]
-	unset := []Flags{0, Mark, Mark2, Dirty}[m.rng.IntN(4)] &^ set
+	set := []Flags{0, Old, Mark2, Dirty}[m.rng.IntN(4)]
+	unset := []Flags{0, Old, Mark2, Dirty}[m.rng.IntN(4)] &^ set
 	got := 0
 	m.c.ForEachOfSlot(slot, mask, func(e Entry) Change {
 		if mix(e.Key)&mask != slot {
@@ -241,7 +248,7 @@ func (m *model) slot() {
 		}
 		m.same(e)
 		r := m.rows[e.Key]
-		r.flags = r.flags&^unset | set
+		r.change(set&^Old, unset)
 		got++
 		return Change{Set: set, Clear: unset}
 	})
@@ -271,13 +278,16 @@ func (m *model) check() {
 		m.t.Fatalf("%d rows, want %d", n, len(m.rows))
 	}
 	s := m.c.Stats()
-	var idle, dirty, taken int64
+	var idle, dirty, taken, owed int64
 	for _, r := range m.rows {
 		if r.pins == 0 && r.flags&Taken == 0 {
 			idle++
 		}
 		if r.flags&Dirty != 0 {
 			dirty++
+		}
+		if r.flags&(Dirty|Old) == Dirty|Old {
+			owed++
 		}
 		if r.flags&Taken != 0 {
 			taken++
@@ -286,39 +296,12 @@ func (m *model) check() {
 	if s.Rows != int64(n) || s.Idle != idle || s.Dirty != dirty || s.Taken != taken {
 		m.t.Fatalf("stats %+v, want %d rows, %d idle, %d dirty, %d taken", s, n, idle, dirty, taken)
 	}
-	m.ranks()
-	if err := m.c.checkBytes(); err != nil {
+	if n := m.c.Owed(); n != owed {
+		m.t.Fatalf("%d rows owed, want %d", n, owed)
+	}
+	if err := m.c.Check(); err != nil {
 		m.t.Fatal(err)
 	}
-}
-
-// ranks counts anew what the cache keeps count of.
-func (m *model) ranks() {
-	var want ranks
-	for _, r := range m.rows {
-		if s := m.c.meta(r.ref).state; idle(s) {
-			want.add(s)
-		}
-	}
-	if want != m.c.mu.ranks {
-		m.t.Fatal("the counts of idle rows are not those of the rows")
-	}
-}
-
-// checkBytes compares what is counted with what is mapped.
-func (c *Cache) checkBytes() error {
-	n := c.fixed
-	for i := range c.mu.slabs {
-		n += int64(len(c.mu.slabs[i].memory))
-	}
-	for _, s := range c.mu.dir.segs {
-		n += int64(4 * len(s))
-	}
-	n += int64(8 * (len(c.mu.win.table) + len(c.mu.win.doors)))
-	if n != c.mu.bytes {
-		return errors.New("the bytes counted are not those mapped")
-	}
-	return nil
 }
 
 func (m *model) resize(least, most int64) {
@@ -365,7 +348,7 @@ func TestModel(t *testing.T) {
 
 func runModel(t *testing.T, policy string, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	o := Options{Words: 1 + rng.IntN(30), MaxBytes: 180<<10 + rng.Int64N(300<<10), Policy: policy, Hash: mix, LookaheadPasses: rng.IntN(80)}
+	o := Options{Words: 1 + rng.IntN(30), MaxBytes: 180<<10 + rng.Int64N(300<<10), Policy: policy, Hash: mix, LookaheadPasses: rng.IntN(80), NoteMissing: rng.IntN(2) == 0}
 	c, err := New(o)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
@@ -390,11 +373,16 @@ func runModel(t *testing.T, policy string, seed uint64) {
 		case 7, 8:
 			m.slot()
 		case 9:
-			if len(m.ahead) < 70 {
+			switch {
+			case len(m.ahead) < 70 && m.rng.IntN(20) > 0:
 				m.announce()
+			case m.rng.IntN(4) == 0:
+				m.c.Forget()
+				m.ahead, m.pass = nil, m.c.Next()
 			}
 		case 10:
 			m.check()
+			m.save()
 		case 11:
 			if m.rng.IntN(4) == 0 {
 				m.resize(least, o.MaxBytes)

@@ -156,7 +156,7 @@ func TestLookaheadOrder(t *testing.T) {
 		// Pass p needs its own hundred and those before it: the first
 		// announcement counts.
 		keys := count(1000, 100*(p+1))
-		if noted, err := c.Announce(int64(p), keys, hashesOf(keys)); !noted || err != nil {
+		if noted, err := c.Announce(int64(p), keys, nil); !noted || err != nil {
 			t.Fatal(noted, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestLookaheadMovesOn(t *testing.T) {
 		if p == 1 {
 			keys = second
 		}
-		if noted, err := c.Announce(p, keys, hashesOf(keys)); !noted || err != nil {
+		if noted, err := c.Announce(p, keys, nil); !noted || err != nil {
 			t.Fatal(noted, err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestWindowAgainstModel(t *testing.T) {
 		for p := range int64(passes) {
 			for ; announced < passes && announced <= p+int64(look); announced++ {
 				keys := all[announced]
-				if noted, err := c.Announce(announced, keys, hashesOf(keys)); !noted || err != nil {
+				if noted, err := c.Announce(announced, keys, nil); !noted || err != nil {
 					t.Fatal(p, announced, noted, err)
 				}
 			}

@@ -112,7 +112,7 @@ func (c *Cache) unmapLocked() error {
 	c.mu.floats[at] = nil
 	c.mu.retired = -1
 	c.mu.bytes -= c.slabBytes
-	if err := offheap.Unmap(b); err != nil {
+	if err := offheap.Discard(b); err != nil {
 		return fmt.Errorf("rowcache: give back a slab: %w", err)
 	}
 	return nil

@@ -58,9 +58,11 @@ const (
 	Dirty
 	// Taken rows were handed out by Victims and wait for Drop or Keep.
 	Taken
-	// Mark and Mark2 are the caller's own: a placeholder, say, or a row that a
-	// running snapshot has yet to write. Insert clears them.
-	Mark
+	// Old rows have neither been inserted, nor gone from clean to dirty, nor
+	// been declared saved since the last BeginSave. What is kept is not this
+	// but a bit to compare with Cache.mu.parity, see save.go.
+	Old
+	// Mark2 is the caller's own. Insert clears it.
 	Mark2
 )
 

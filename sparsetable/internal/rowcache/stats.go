@@ -20,7 +20,7 @@ type Stats struct {
 	Inserts      int64
 	Evictions    int64
 
-	LookaheadPasses int   // how far Announce looks at present
+	LookaheadPasses int   // how far Announce looks at present, beyond the next pass
 	Announced       int64 // keys of announced passes
 	NotAnnounced    int64 // keys passed over, because the window is full
 }
@@ -35,9 +35,9 @@ func (c *Cache) Stats() Stats {
 	s.InFlight = s.Rows - s.Idle - s.Taken
 	s.FitRows = int64(c.mapped())<<c.shift - 1
 	s.Bytes, s.MaxBytes = c.mu.bytes, c.mu.maxBytes
-	s.Directory = int64(len(c.mu.dir.segs)) * segmentBytes
+	s.Directory = c.mu.dir.segs * segmentBytes
 	s.Window = c.mu.win.bytes()
-	s.LookaheadPasses = c.mu.win.passes
+	s.LookaheadPasses = c.reachLocked()
 	return s
 }
 

@@ -2,26 +2,36 @@ package rowcache
 
 // Entry is a cached row as visitors see it.
 type Entry struct {
-	Ref   uint32
-	Key   uint64
-	Flags Flags
-	Pins  int       // passes that hold it; its words may only be read at 0
-	Uses  int       // as the policy counts them
-	Row   []float32 // valid during the call
+	Ref    uint32
+	Key    uint64
+	Flags  Flags
+	Pins   int       // passes that hold it; its words may only be read at 0
+	Uses   int       // as the policy counts them
+	Needed bool      // by an announced pass
+	Row    []float32 // valid during the call
 }
 
-// Change is what a visitor does to a row's flags: Dirty, Mark and Mark2 may be
-// set and cleared.
+// Change is what a visitor does to a row's flags: Dirty and Mark2 may be set and
+// cleared, Old cleared.
 type Change struct{ Set, Clear Flags }
 
-const changeable = Dirty | Mark | Mark2
+const changeable = Dirty | Mark2
 
-func (ch Change) of(state uint32) uint32 {
+func (c *Cache) changed(state uint32, ch Change) uint32 {
+	if ch.Clear&Old != 0 {
+		state = c.notOld(state)
+	}
 	return state&^uint32(ch.Clear&changeable) | uint32(ch.Set&changeable)
 }
 
 // change gives a row a new state, but for what ranks it.
 func (c *Cache) change(m *meta, state uint32) {
+	if state&^m.state&uint32(Dirty) != 0 {
+		state = c.notOld(state)
+	}
+	if c.owed(m.state) && !c.owed(state) {
+		c.mu.owed--
+	}
 	if (state^m.state)&uint32(Dirty) != 0 {
 		if state&uint32(Dirty) != 0 {
 			c.mu.dirty++
@@ -41,10 +51,10 @@ func (c *Cache) change(m *meta, state uint32) {
 
 func (c *Cache) visit(ref uint32, m *meta, fn func(Entry) Change) {
 	ch := fn(Entry{
-		Ref: ref, Key: m.key, Flags: Flags(m.state & flagMask), Pins: int(pins(m.state)),
-		Uses: int(decodeUses(uses(m.state))), Row: c.row(ref),
+		Ref: ref, Key: m.key, Flags: c.flags(m.state), Pins: int(pins(m.state)),
+		Uses: int(decodeUses(uses(m.state))), Needed: c.mu.win.ahead(group(m.state)) >= 0, Row: c.row(ref),
 	})
-	c.change(m, ch.of(m.state))
+	c.change(m, c.changed(m.state, ch))
 }
 
 // ForEachOfSlot calls fn for every cached row whose hash h has
@@ -106,30 +116,8 @@ func (c *Cache) Change(refs []uint32, ch Change) {
 			continue
 		}
 		m := c.meta(ref)
-		c.change(m, ch.of(m.state))
+		c.change(m, c.changed(m.state, ch))
 	}
-}
-
-// ChangeAll changes the flags of all rows that have every flag of which, at
-// one instant.
-func (c *Cache) ChangeAll(which Flags, ch Change) (rows int64) {
-	which |= Live
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range c.mu.slabs {
-		s := &c.mu.slabs[i]
-		if s.memory == nil {
-			continue
-		}
-		for in := range s.fresh {
-			m := c.meta(uint32(i)<<c.shift | in)
-			if Flags(m.state)&which == which {
-				c.change(m, ch.of(m.state))
-				rows++
-			}
-		}
-	}
-	return rows
 }
 
 // Row returns the words of ref, which the caller has pinned. Working sets do

@@ -1,8 +1,6 @@
 package rowcache
 
 import (
-	"errors"
-	"fmt"
 	"math/bits"
 	"unsafe"
 
@@ -10,7 +8,7 @@ import (
 )
 
 // window knows which announced passes need which keys. Passes are counted in
-// groups, of one pass unless Options.LookaheadPasses is above 50.
+// groups, of one pass unless it looks more than 50 passes ahead.
 //
 // The next group that needs a cached row stands in the row's own state. Beyond
 // that, only keys that two or more announced passes need matter, a ninth of
@@ -26,20 +24,31 @@ import (
 //	line    4 words, 32 bytes, chosen by the upper half of the hash
 //	word    of filter (g / span) mod 4: 4 bits a key
 //
+// Which keys are not cached is told by missing, with Options.NoteMissing.
+//
 // Tags collide and filters say yes by mistake: then a row stays longer than it
 // had to, and that is all.
 type window struct {
 	limit   int64 // bytes it may take
 	waiting int64 // bytes it waits for, because rows have the budget
 	wanted  int   // Options.LookaheadPasses
-	passes  int   // how far it looks at present; 0 until the first Announce
+	misses  bool  // Options.NoteMissing
+	passes  int   // how far it can look; 0 until the first Announce
+	sized   int   // keys of a pass that it was made for
 	perGrp  int64 // passes in a group
 	current int64 // group of the pass last pulled; -1: none
+	place   int   // of current in the ring of groups
 	newest  int64 // group last announced
 	lost    int64 // keys of the present pass whose line was full
 
-	table []uint64
-	doors []uint64
+	again int64                // keys in table, those that came since counted twice at most
+	early [groupRing + 1]int32 // by group's number: keys that it was the first to need, not cached
+
+	table   []uint64
+	doors   []uint64
+	missing missing
+	memory  []byte // what they lie in
+
 	span  int64            // groups whose keys one filter takes
 	epoch [doorCount]int64 // what each filter is for: groups epoch*span and on
 }
@@ -65,50 +74,92 @@ const (
 	tableBytesPerKey = 1.5
 	doorBytesPerKey  = 1.0
 
+	// minPassKeys: a window is made for passes of so many keys at least.
+	minPassKeys = 512
+
 	// windowShare of the budget goes to the window at most.
 	windowShare = 8
 )
 
-func (w *window) init(passes int, limit int64) {
-	*w = window{wanted: passes, limit: limit, current: -1, newest: -1, perGrp: 1}
+func (w *window) init(passes int, noteMissing bool, limit int64) {
+	*w = window{wanted: passes, misses: noteMissing, limit: limit, newest: -1, perGrp: 1}
+	w.setCurrent(-1)
 	if passes > maxLook {
 		w.perGrp = int64(passes+maxLook-1) / maxLook
 	}
 }
 
 // bytes is what the window takes.
-func (w *window) bytes() int64 { return int64(len(w.table)+len(w.doors)) * 8 }
+func (w *window) bytes() int64 {
+	return int64(len(w.table)+len(w.doors))*8 + int64(len(w.missing))*4
+}
+
+// windowBytes are what the parts of a window take.
+type windowBytes struct{ table, doors, missing int64 }
+
+func (b windowBytes) total() int64 { return b.table + b.doors + b.missing }
+
+// fit is how many passes of that many keys the window can hold beyond the one
+// about to be pulled.
+func (w *window) fit(keys int, missingPerKey float64) int {
+	bytes := float64(w.limit-3*pageBytes) / (tableBytesPerKey + doorBytesPerKey + missingPerKey)
+	return int(bytes/float64(max(keys, minPassKeys))) - 1
+}
+
+// choose decides how far to look, where that is not given, from the size of the
+// first pass: 50 passes, or twice as far, in groups of two, where whoever wants to
+// know which keys are missing can be told so. The way that is made round all
+// buckets in as many passes as are announced is half as long for each then.
+func (w *window) choose(keys int) {
+	if w.wanted > 0 || w.newest >= 0 || w.current >= 0 {
+		return // passes are counted in groups by now
+	}
+	w.perGrp = 1
+	if w.misses && w.fit(keys, missingBytesPerKey) >= 2*maxLook {
+		w.perGrp = 2
+	}
+}
 
 // plan is how many passes of that many keys the window can hold, and what it
-// takes for them.
-func (w *window) plan(keys int) (passes int, tableBytes, doorBytes int64) {
-	perPass := float64(max(keys, 512))
-	fit := float64(w.limit-2*pageBytes) / (tableBytesPerKey + doorBytesPerKey)
-	passes = w.wanted
-	if passes == 0 {
-		passes = maxLook
+// takes for them. It notes missing keys where that leaves it 50 passes, or all that
+// are wanted.
+func (w *window) plan(keys int) (passes int, b windowBytes) {
+	wanted := w.wanted
+	if wanted == 0 {
+		wanted = maxLook * int(w.perGrp)
 	}
-	// Beyond the passes to look at there is the one about to be pulled.
-	passes = min(passes, int(fit/perPass)-1)
+	missingPerKey := 0.0
+	if w.misses {
+		missingPerKey = missingBytesPerKey
+	}
+	for {
+		passes = min(wanted, w.fit(keys, missingPerKey))
+		if passes >= min(wanted, maxLook) || missingPerKey == 0 {
+			break
+		}
+		missingPerKey = 0
+	}
 	if passes < 1 {
-		return 0, 0, 0
+		return 0, windowBytes{}
 	}
-	keysAll := perPass * float64(passes+1)
-	return passes, roundUp(int64(keysAll*tableBytesPerKey), pageBytes), roundUp(int64(keysAll*doorBytesPerKey), pageBytes)
+	all := float64(max(keys, minPassKeys) * (passes + 1))
+	of := func(perKey float64) int64 { return roundUp(int64(all*perKey), pageBytes) }
+	return passes, windowBytes{of(tableBytesPerKey), of(doorBytesPerKey), of(missingPerKey)}
 }
 
 // open makes the window as planned.
-func (w *window) open(passes int, tableBytes, doorBytes int64) error {
-	table, err := offheap.Map(int(tableBytes))
+func (w *window) open(passes int, b windowBytes) error {
+	memory, err := offheap.Map(int(b.total()))
 	if err != nil {
 		return err
 	}
-	doors, err := offheap.Map(int(doorBytes))
-	if err != nil {
-		return errors.Join(err, offheap.Unmap(bytesOf(offheap.Uint64s(table))))
+	w.passes, w.memory, w.again = passes, memory, 0
+	all := offheap.Uint64s(memory)
+	w.table, all = all[:b.table/8:b.table/8], all[b.table/8:]
+	w.doors = all[: b.doors/8 : b.doors/8]
+	if b.missing > 0 {
+		w.missing = unsafe.Slice((*uint32)(unsafe.Pointer(&all[b.doors/8])), b.missing/4)
 	}
-	w.passes = passes
-	w.table, w.doors = offheap.Uint64s(table), offheap.Uint64s(doors)
 	// Filters for the reach of passes/perGrp + 1 groups lie in doorCount - 1
 	// spans and the part of one more.
 	w.span = (int64(passes)/w.perGrp + doorCount - 1) / (doorCount - 1)
@@ -119,14 +170,12 @@ func (w *window) open(passes int, tableBytes, doorBytes int64) error {
 }
 
 func (w *window) close() error {
-	var errs []error
-	for _, s := range [][]uint64{w.table, w.doors} {
-		if s != nil {
-			errs = append(errs, offheap.Unmap(bytesOf(s)))
-		}
+	if w.memory == nil {
+		return nil
 	}
-	w.table, w.doors = nil, nil
-	return errors.Join(errs...)
+	err := offheap.Unmap(w.memory)
+	w.memory, w.table, w.doors, w.missing = nil, nil, nil, nil
+	return err
 }
 
 // number is group g as a row's state holds it, 1 to 255.
@@ -136,16 +185,28 @@ func number(g int64) uint32 { return 1 + uint32(g%groupRing) }
 func (w *window) groupAhead(a int) uint32 { return number(w.current + groupRing + int64(a)) }
 
 // ahead is how many groups after the current one the group numbered n comes,
-// past where it came already or n is 0, no group.
+// past where it came already or n is 0, no group. It is asked for every row that
+// is looked at.
 func (w *window) ahead(n uint32) int {
-	a := (int64(n) - 1 - w.current%groupRing + 2*groupRing) % groupRing
-	if n == 0 || a > maxAhead {
+	if n == 0 {
 		return past
 	}
-	return int(a)
+	a := int(n) - 1 - w.place
+	if a < 0 {
+		a += groupRing
+	}
+	if a > maxAhead {
+		return past
+	}
+	return a
 }
 
 const past = -1
+
+func (w *window) setCurrent(g int64) {
+	w.current = g
+	w.place = int((g%groupRing + groupRing) % groupRing)
+}
 
 // line returns the entries where a key of that hash may be, and its tag.
 func (w *window) line(hash uint64) (entries []uint64, tag uint64) {
@@ -173,6 +234,18 @@ func (w *window) next(hash uint64) uint32 {
 	return 0
 }
 
+// touch loads what note and knock look at, for several keys side by side.
+func (w *window) touch(hashes []uint64) uint32 {
+	lines, doors := uint64(len(w.table)/lineEntries), uint64(len(w.doors)/doorCount)
+	sum := uint64(0)
+	for _, h := range hashes {
+		line, _ := bits.Mul64(h, lines)
+		door, _ := bits.Mul64(h, doors)
+		sum |= w.table[line*lineEntries] | w.doors[door*doorCount]
+	}
+	return uint32(sum)
+}
+
 // note adds group g to what is known of a key.
 func (w *window) note(hash uint64, g int64, again bool) {
 	entries, tag := w.line(hash)
@@ -195,6 +268,7 @@ func (w *window) note(hash uint64, g int64, again bool) {
 		return
 	}
 	entries[empty] = tag | bit
+	w.again++
 }
 
 // knock reports whether the key was announced before, and notes that it is
@@ -220,7 +294,10 @@ func (w *window) knock(hash uint64, g int64) bool {
 
 // begin prepares for the keys of group g.
 func (w *window) begin(g int64) {
-	w.newest = max(w.newest, g)
+	if g > w.newest {
+		w.newest = g
+		w.early[number(g)] = 0
+	}
 	e := g / w.span
 	if at := e % doorCount; w.epoch[at] != e {
 		w.epoch[at] = e
@@ -237,104 +314,75 @@ func (w *window) advance(g int64) {
 		for i := w.current + 1; i <= min(g, w.current+setBits); i++ {
 			gone |= 1 << (i % setBits)
 		}
-		for i := range w.table {
-			w.table[i] &^= gone
+		again := int64(0)
+		for i, e := range w.table {
+			e &^= gone
+			w.table[i] = e
+			if e&setMask != 0 {
+				again++
+			}
 		}
+		w.again = again
 	}
-	w.current = g
-}
-
-// Lookahead sizes the window for passes of that many keys and returns how many
-// passes beyond the one to be pulled next Announce takes note of: whoever
-// announces should be so far ahead and no farther. Only the first call decides,
-// and the first Announce is one. 0: the policy does not look ahead.
-func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.rules.window {
-		return 0, nil
-	}
-	if _, err := c.openWindowLocked(passKeys); err != nil {
-		return 0, err
-	}
-	if c.mu.win.passes == 0 {
-		passes, _, _ = c.mu.win.plan(passKeys)
-		return passes, nil
-	}
-	return c.mu.win.passes, nil
-}
-
-// openWindowLocked reports whether there is a window. Where rows have taken the
-// budget before the first pass was announced, Shrink makes room for it.
-func (c *Cache) openWindowLocked(passKeys int) (open bool, err error) {
-	w := &c.mu.win
-	if !c.rules.window || w.passes > 0 {
-		return w.passes > 0, nil
-	}
-	passes, table, doors := w.plan(passKeys)
-	if passes == 0 {
-		return false, nil
-	}
-	w.waiting = 0
-	if c.mu.bytes+table+doors > c.mu.maxBytes {
-		w.waiting = table + doors
-		return false, nil
-	}
-	if err := w.open(passes, table, doors); err != nil {
-		return false, fmt.Errorf("rowcache: make room for announced passes: %w", err)
-	}
-	c.mu.bytes += w.bytes()
-	return true, nil
+	w.setCurrent(g)
 }
 
 // Announce tells the Lookahead policy that pass will need keys. Passes are
-// announced in ascending order, before they are pulled. It reports whether it
-// took note: not where the policy does not look ahead, or the pass lies beyond
-// the window, or is not ahead at all.
-func (c *Cache) Announce(pass int64, keys, hashes []uint64) (noted bool, err error) {
+// announced in ascending order, before they are pulled. missing, if it is not
+// nil, is called with the hashes of keys that are not cached and that no pass
+// announced before needs (with Options.NoteMissing; keys that there was no room
+// to note are left out): some at a time, and not kept. Announce reports whether
+// it took note: not where the policy does not look ahead, or the pass lies
+// beyond the window, or is not ahead at all.
+func (c *Cache) Announce(pass int64, keys []uint64, missing func(hashes []uint64)) (noted bool, err error) {
 	if !c.rules.window || pass < 0 || len(keys) == 0 {
 		return false, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := &c.mu.win
-	if open, err := c.openWindowLocked(len(keys)); !open {
-		c.mu.stats.NotAnnounced += int64(len(keys))
+	c.announcing.Lock()
+	defer c.announcing.Unlock()
+	g, err := c.beginAnnounce(pass, len(keys))
+	if g < 0 || err != nil {
 		return false, err
 	}
-	if w.newest < 0 && w.current < 0 { // passes need not begin at 0
-		w.current = pass/w.perGrp - 1
-	}
-	g := pass / w.perGrp
-	if g <= w.current || pass > (w.current+1)*w.perGrp+int64(w.passes) {
-		c.mu.stats.NotAnnounced += int64(len(keys))
-		return false, nil
-	}
-	w.begin(g)
-	for n := 0; len(keys) > 0; keys, hashes = keys[n:], hashes[n:] {
-		n = min(len(keys), lockKeys)
-		c.announceLocked(g, keys[:n], hashes[:n])
-		c.mu.Unlock()
+	var hashes [lockKeys]uint64
+	for len(keys) > 0 {
+		n := min(len(keys), lockKeys)
+		for i, k := range keys[:n] {
+			hashes[i] = c.hash(k)
+		}
 		c.mu.Lock()
-		if g <= w.current {
+		if g <= c.mu.win.current {
+			c.mu.Unlock()
 			return true, nil // it is being pulled by now
 		}
+		m := c.announceLocked(g, keys[:n], hashes[:n], c.missed[:0])
+		c.mu.Unlock()
+		if missing != nil && len(m) > 0 {
+			missing(m)
+		}
+		keys = keys[n:]
 	}
-	c.mu.stats.NotAnnounced += w.lost
-	w.lost = 0
 	return true, nil
 }
 
-func (c *Cache) announceLocked(g int64, keys, hashes []uint64) {
+// announceLocked notes that group g needs keys. It appends to missing the hashes
+// of those that are not cached and were not known.
+func (c *Cache) announceLocked(g int64, keys, hashes, missing []uint64) []uint64 {
 	c.mu.stats.Announced += int64(len(keys))
 	w := &c.mu.win
 	var refs [ahead]uint32
 	for len(keys) > 0 {
 		n := min(len(keys), ahead)
 		c.locate(keys[:n], hashes[:n], refs[:n])
+		c.mu.touched = w.touch(hashes[:n]) | w.missing.touch(hashes[:n])
 		for i, ref := range refs[:n] {
 			if ref == 0 {
-				w.note(hashes[i], g, false)
+				known, noted := w.miss(hashes[i], g)
+				w.note(hashes[i], g, known)
+				if noted {
+					w.early[number(g)]++
+					missing = append(missing, hashes[i])
+				}
 				continue
 			}
 			m := c.meta(ref)
@@ -352,6 +400,9 @@ func (c *Cache) announceLocked(g int64, keys, hashes []uint64) {
 		}
 		keys, hashes = keys[n:], hashes[n:]
 	}
+	c.mu.stats.NotAnnounced += w.lost
+	w.lost = 0
+	return missing
 }
 
 // reach makes pass the one being pulled.
@@ -364,8 +415,4 @@ func (c *Cache) reach(pass int64) {
 	if g := pass / c.mu.win.perGrp; g > c.mu.win.current {
 		c.mu.win.advance(g)
 	}
-}
-
-func bytesOf(s []uint64) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), 8*len(s))
 }

@@ -24,6 +24,14 @@ func (b bitmap) clear(p uint32) {
 	b[p/64] &^= 1 << (p % 64)
 }
 
+// clearFrom takes out the pages from p on.
+func (b bitmap) clearFrom(p uint32) {
+	if i := int(p / 64); i < len(b) {
+		b[i] &= 1<<(p%64) - 1
+		clear(b[i+1:])
+	}
+}
+
 // has is false for pages beyond what the bitmap has room for.
 func (b bitmap) has(p uint32) bool {
 	return p/64 < uint32(len(b)) && b[p/64]>>(p%64)&1 != 0

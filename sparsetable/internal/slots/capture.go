@@ -32,6 +32,9 @@ func (x *Index) BeginCapture() *Capture {
 	return c
 }
 
+// Capturing reports whether a capture is running.
+func (x *Index) Capturing() bool { return x.capture != nil }
+
 // DirtyPages is the number of pages changed since the last capture, those of a
 // running one not included.
 func (x *Index) DirtyPages() int { return x.dirty.count() }
@@ -75,6 +78,7 @@ func (c *Capture) Done() {
 // Abort ends the capture: its pages are dirty again.
 func (c *Capture) Abort() {
 	c.x.dirty.or(c.pages)
+	c.x.dirty.clearFrom(c.x.Pages()) // which merges have taken away since
 	c.end()
 }
 
@@ -107,16 +111,6 @@ func (c *Capture) copy(page uint32) {
 		c.bytes += int64(cap(b))
 	}
 	c.copies[page] = c.x.encodePage(page, c.slots, b)
-}
-
-// finishCaptureCopies copies all pages that a running capture has not taken.
-func (x *Index) finishCaptureCopies() {
-	if x.capture == nil {
-		return
-	}
-	for p, ok := x.capture.live.next(0); ok; p, ok = x.capture.live.next(p) {
-		x.capture.copy(p)
-	}
 }
 
 // captureBytes is what a running capture holds.

@@ -14,14 +14,17 @@ type filterShape struct {
 	shifts [maxProbes]uint8
 }
 
-// shapeOf chooses the number of probes for rows keys in a filter of that size:
-// half the bits a key, see the package's documentation.
-func shapeOf(bytes, rows int) filterShape {
+// shapeOf chooses the number of probes, if it is 0, for rows keys in a filter of
+// that size: half the bits a key, see the package's documentation.
+func shapeOf(bytes, rows, probes int) filterShape {
 	f := filterShape{bytes: bytes, words: uint32(bytes / 8), bits: uint64(bytes) * 8}
 	if bytes == 0 {
 		return f
 	}
-	f.probes = min(max((8*bytes+rows)/(2*rows), 1), maxProbes) // rounded
+	f.probes = probes
+	if probes == 0 {
+		f.probes = min(max((8*bytes+rows)/(2*rows), 1), maxProbes) // rounded
+	}
 	for i := range f.shifts {
 		f.shifts[i] = uint8(probeBits * min(i, f.probes-1))
 	}

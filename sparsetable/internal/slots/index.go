@@ -6,20 +6,18 @@ import (
 	"math"
 	"math/bits"
 	"unsafe"
-
-	"aibox/sparsetable/internal/offheap"
 )
 
 const (
-	// chunkSlots is how many slots the index grows by in memory: 84 KiB with
-	// filters of 32 bytes, so that small tables stay small, while the chunks'
-	// headers for 20 million keys, 20 KiB, stay in the first-level cache.
+	// chunkSlots is how many slots the index grows and shrinks by in memory: 48
+	// KiB with filters of 16 bytes, so that small tables stay small, while the
+	// chunks' headers for 20 million keys stay in the second-level cache.
 	chunkSlots     = 1 << chunkSlotsBits
 	chunkSlotsBits = 11
 
-	slotBytes      = 8 + 2 // location and rows
-	maxFilterBytes = 64    // one cache line
-	maxProbes      = 5     // of 12 bits each in one 64-bit hash
+	slotBytes      = 8  // a location
+	maxFilterBytes = 64 // one cache line
+	maxProbes      = 5  // of 12 bits each in one 64-bit hash
 	probeBits      = 12
 	probeRange     = 1 << probeBits
 	maxSlots       = 1 << 31
@@ -39,6 +37,7 @@ var ErrFull = errors.New("slots: index is full")
 // Options describe an index.
 type Options struct {
 	FilterBytes int   // per slot: 0 (no filters) or a multiple of 8 up to 64
+	Probes      int   // of a filter, 1 to 5; 0: chosen by FilterBytes and TargetRows
 	TargetRows  int   // mean rows per slot at which ShouldSplit says yes; 0: 24
 	PageSlots   int   // slots per page, a power of two up to 2,048; 0: 128
 	MaxBytes    int64 // limit on Bytes(), captures excepted; 0: none
@@ -60,6 +59,9 @@ func (o Options) Validate() error {
 	if o.FilterBytes < 0 || o.FilterBytes > maxFilterBytes || o.FilterBytes%8 != 0 {
 		errs = append(errs, fmt.Errorf("slots: filters of %d bytes: want a multiple of 8 from 0 to %d", o.FilterBytes, maxFilterBytes))
 	}
+	if o.Probes < 0 || o.Probes > maxProbes {
+		errs = append(errs, fmt.Errorf("slots: %d probes: want 1 to %d, or 0 (chosen)", o.Probes, maxProbes))
+	}
 	if o.TargetRows < 1 || o.TargetRows > math.MaxUint16 {
 		errs = append(errs, fmt.Errorf("slots: %d rows a slot: want 1 to %d", o.TargetRows, math.MaxUint16))
 	}
@@ -79,21 +81,21 @@ type Index struct {
 	pageShift  uint // slots per page, as a power of two
 	maxBytes   int64
 
-	n       uint32 // slots
-	mask    uint32 // 2^(L+1) - 1
-	filter  filterShape
-	chunks  []chunk
-	memory  offheap.Arena // locations and rows
-	filters offheap.Arena
+	n      uint32 // slots
+	mask   uint32 // 2^(L+1) - 1
+	filter filterShape
+	chunks []chunk
 
 	dirty   bitmap // pages changed since the last Done
 	capture *Capture
 }
 
+// chunk is the memory of chunkSlots slots, two mappings of its own.
 type chunk struct {
 	locations *[chunkSlots]uint64
-	rows      *[chunkSlots]uint16
 	filters   []uint64 // chunkSlots x filter words
+	memory    []byte   // what filters lies in; nil: there are none
+	marks     *marks
 }
 
 const chunkHeaderBytes = int64(unsafe.Sizeof(chunk{}))
@@ -108,7 +110,7 @@ func New(o Options) (*Index, error) {
 		targetRows: int64(o.TargetRows),
 		pageShift:  uint(bits.TrailingZeros(uint(o.PageSlots))),
 		maxBytes:   o.MaxBytes,
-		filter:     shapeOf(o.FilterBytes, o.TargetRows),
+		filter:     shapeOf(o.FilterBytes, o.TargetRows, o.Probes),
 	}
 	if err := x.addSlot(); err != nil {
 		return nil, errors.Join(err, x.Close())
@@ -119,9 +121,12 @@ func New(o Options) (*Index, error) {
 
 // Close frees all memory. The index must not be used any more.
 func (x *Index) Close() error {
-	err := errors.Join(x.memory.Release(), x.filters.Release())
+	var errs []error
+	for i := range x.chunks {
+		errs = append(errs, x.chunks[i].unmap())
+	}
 	*x = Index{}
-	return err
+	return errors.Join(errs...)
 }
 
 // Slots is the number of slots.
@@ -132,21 +137,8 @@ func (x *Index) Location(slot uint32) uint64 {
 	return x.chunk(slot).locations[slot%chunkSlots]
 }
 
-// Rows is the number of rows in the bucket of slot, at most 65,535.
-func (x *Index) Rows(slot uint32) int {
-	return int(x.chunk(slot).rows[slot%chunkSlots])
-}
-
-// Set says where the bucket of slot lies now and how many rows it has.
-func (x *Index) Set(slot uint32, location uint64, rows int) {
-	x.touch(slot >> x.pageShift)
-	c := x.chunk(slot)
-	c.locations[slot%chunkSlots] = location
-	c.rows[slot%chunkSlots] = uint16(min(rows, math.MaxUint16))
-}
-
-// SetLocation says that the bucket of slot has moved, its rows being the same.
-func (x *Index) SetLocation(slot uint32, location uint64) {
+// Set says where the bucket of slot lies now, 0 being nowhere.
+func (x *Index) Set(slot uint32, location uint64) {
 	x.touch(slot >> x.pageShift)
 	x.chunk(slot).locations[slot%chunkSlots] = location
 }

@@ -28,8 +28,8 @@ func split(tb testing.TB, x *Index, buckets map[uint32]map[uint64]bool) {
 	if err := x.Grow(); err != nil {
 		tb.Fatal(err)
 	}
-	if x.Location(to) != 0 || x.Rows(to) != 0 {
-		tb.Fatalf("new slot %d has a bucket at %d of %d rows", to, x.Location(to), x.Rows(to))
+	if x.Location(to) != 0 {
+		tb.Fatalf("new slot %d has a bucket at %d", to, x.Location(to))
 	}
 	rows := buckets[from]
 	delete(buckets, from)
@@ -43,6 +43,23 @@ func split(tb testing.TB, x *Index, buckets map[uint32]map[uint64]bool) {
 	for _, s := range []uint32{from, to} {
 		rewrite(x, s, buckets[s], x.Location(from)+1)
 	}
+}
+
+// merge does the reverse.
+func merge(tb testing.TB, x *Index, buckets map[uint32]map[uint64]bool) {
+	tb.Helper()
+	from, into := x.NextMerge()
+	if err := x.Shrink(); err != nil {
+		tb.Fatal(err)
+	}
+	for k := range buckets[from] {
+		if s := x.Slot(Hash(k)); s != into {
+			tb.Fatalf("merge of %d into %d moved key %d to %d", from, into, k, s)
+		}
+		put(buckets, into, k)
+	}
+	delete(buckets, from)
+	rewrite(x, into, buckets[into], uint64(from)+1)
 }
 
 func put(buckets map[uint32]map[uint64]bool, s uint32, k uint64) {
@@ -60,7 +77,7 @@ func rewrite(x *Index, s uint32, rows map[uint64]bool, location uint64) {
 	if len(rows) == 0 {
 		location = 0
 	}
-	x.Set(s, location, len(rows))
+	x.Set(s, location)
 	x.SetFilter(s, hashes)
 }
 
@@ -93,6 +110,31 @@ func TestModel(t *testing.T) {
 				}
 			}
 			checkAgainst(t, x, buckets, keys, rng)
+			for x.Slots() > 3 {
+				merge(t, x, buckets)
+				if x.Slots()%50 == 0 {
+					checkAgainst(t, x, buckets, keys, rng)
+				}
+			}
+			for x.ShouldSplit(int64(len(keys))) {
+				split(t, x, buckets)
+			}
+			checkAgainst(t, x, buckets, keys, rng)
+			for x.FilterBytes() > 0 {
+				if err := x.ShrinkFilters(); err != nil {
+					t.Fatal(err)
+				}
+				checkPresent(t, x, keys)
+			}
+		}
+	}
+}
+
+func checkPresent(t *testing.T, x *Index, keys map[uint64]bool) {
+	t.Helper()
+	for k := range keys {
+		if s := x.Slot(Hash(k)); !x.MayContain(s, Hash(k)) || x.Location(s) == 0 {
+			t.Fatalf("filters of %d bytes: key %d is denied", x.FilterBytes(), k)
 		}
 	}
 }
@@ -133,17 +175,18 @@ func checkAgainst(t *testing.T, x *Index, buckets map[uint32]map[uint64]bool, ke
 	if negatives != want {
 		t.Fatalf("Lookup counts %d negatives, want %d", negatives, want)
 	}
-	if (negatives > 500) != (x.FilterBytes() > 0) {
+	if x.Slots() > 200 && (negatives > 500) != (x.FilterBytes() > 0) {
 		t.Errorf("filters of %d bytes deny %d of 1000 random keys", x.FilterBytes(), negatives)
 	}
-	st := x.Stats()
-	if st.Slots != x.Slots() || st.Rows != int64(present) || st.Unknown != 0 {
-		t.Errorf("%d slots, %d rows, %d unknown; want %d, %d, 0", st.Slots, st.Rows, st.Unknown, x.Slots(), present)
-	}
-	for s := range x.Slots() {
-		if x.Rows(s) != len(buckets[s]) {
-			t.Fatalf("slot %d has %d rows, want %d", s, x.Rows(s), len(buckets[s]))
+	st := x.Stats(func(location uint64) int { return 1 + int(location%3) })
+	full := uint32(0)
+	for _, rows := range buckets {
+		if len(rows) > 0 {
+			full++
 		}
+	}
+	if st.Slots != x.Slots() || st.Slots-st.Empty != full || x.Slots() > 200 && st.Unknown != 0 || st.Sizes[1]+st.Sizes[2]+st.Sizes[3] != full || st.MaxSize > 3 {
+		t.Errorf("%+v; want %d slots, %d with a bucket", st, x.Slots(), full)
 	}
 }
 
@@ -197,7 +240,7 @@ func TestHashIsBijective(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []Options{{FilterBytes: -8}, {FilterBytes: 12}, {FilterBytes: 72}, {TargetRows: -1}, {PageSlots: 3}, {PageSlots: 4096}, {MaxBytes: -1}} {
+	for _, o := range []Options{{FilterBytes: -8}, {FilterBytes: 12}, {FilterBytes: 72}, {TargetRows: -1}, {PageSlots: 3}, {PageSlots: 4096}, {MaxBytes: -1}, {Probes: 6}, {Probes: -1}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v passes", o)
 		}
@@ -222,7 +265,7 @@ func TestMemory(t *testing.T) {
 	if x.Bytes() < o.MaxBytes*9/10 {
 		t.Errorf("full at %d slots, %d bytes", n, x.Bytes())
 	}
-	if want := int64(n) * 42; x.Bytes() < want || x.Bytes() > want+2048 {
+	if want := int64(n)*40 + int64(n)/8; x.Bytes() < want || x.Bytes() > want+2048 {
 		t.Errorf("%d slots take %d bytes, of which %d are their own", n, x.Bytes(), want)
 	}
 	if est := BytesFor(Options{FilterBytes: 32}, int64(n)*24); est > x.Bytes() || est < x.Bytes()-2048 {
@@ -231,30 +274,23 @@ func TestMemory(t *testing.T) {
 	if x.FilterTotalBytes() != int64(n)*32 {
 		t.Errorf("filters take %d bytes", x.FilterTotalBytes())
 	}
-	x.Set(n-1, 5, 6)
+	x.Set(n-1, 5)
 	if x.Location(n-1) != 5 || x.MayContain(n-1, 1) {
 		t.Error("the last slot does not work")
 	}
-	if err := x.DropFilters(); err != nil {
-		t.Fatal(err)
+	for x.FilterBytes() > 0 {
+		if err := x.ShrinkFilters(); err != nil {
+			t.Fatal(err)
+		}
+		if want := int64(n)*int64(8+x.FilterBytes()) + int64(n)/8; x.Bytes() < want || x.Bytes() > want+4096 {
+			t.Errorf("with filters of %d bytes %d slots take %d", x.FilterBytes(), n, x.Bytes())
+		}
 	}
 	if x.FilterTotalBytes() != 0 || !x.MayContain(n-1, 1) || x.FilterUnknown(n-1) {
 		t.Error("filters are still there")
 	}
 	if err := x.Grow(); err != nil {
 		t.Errorf("without filters: %v", err)
-	}
-}
-
-func TestRowsSaturate(t *testing.T) {
-	x := newIndex(t, Options{})
-	x.Set(0, 1, 70_000)
-	if x.Rows(0) != 65_535 {
-		t.Errorf("%d rows", x.Rows(0))
-	}
-	x.SetLocation(0, 9)
-	if x.Rows(0) != 65_535 || x.Location(0) != 9 {
-		t.Errorf("%d rows at %d", x.Rows(0), x.Location(0))
 	}
 }
 
@@ -307,7 +343,7 @@ func TestNoAllocations(t *testing.T) {
 	hashes, slots, locations := make([]uint64, 1000), make([]uint32, 1000), make([]uint64, 1000)
 	if n := testing.AllocsPerRun(10, func() {
 		x.Lookup(hashes, slots, locations)
-		x.Set(0, 1, 2)
+		x.Set(0, 1)
 		x.SetFilter(0, hashes)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -1,7 +1,9 @@
 package slots
 
 import (
+	"errors"
 	"fmt"
+	"unsafe"
 
 	"aibox/sparsetable/internal/offheap"
 )
@@ -11,24 +13,40 @@ func (x *Index) addChunk() error {
 	if more := x.Bytes() + chunkBytes(x.filter.bytes) - x.captureBytes(); x.maxBytes > 0 && more > x.maxBytes {
 		return fmt.Errorf("%w: %d slots take %d bytes, %d are allowed", ErrFull, (len(x.chunks)+1)*chunkSlots, more, x.maxBytes)
 	}
-	b, err := x.memory.Alloc(chunkSlots * slotBytes)
+	b, err := offheap.Map(chunkSlots * slotBytes)
 	if err != nil {
 		return err
 	}
-	f, err := x.filters.Alloc(chunkSlots * x.filter.bytes)
-	if err != nil {
-		return err // what was taken stays for the arena to free
+	c := chunk{locations: (*[chunkSlots]uint64)(offheap.Uint64s(b)), marks: new(marks)}
+	if x.filter.bytes > 0 {
+		if c.memory, err = offheap.Map(chunkSlots * x.filter.bytes); err != nil {
+			return errors.Join(err, offheap.Unmap(b))
+		}
+		c.filters = offheap.Uint64s(c.memory)
 	}
-	x.chunks = append(x.chunks, chunk{
-		locations: (*[chunkSlots]uint64)(offheap.Uint64s(b[:8*chunkSlots])),
-		rows:      (*[chunkSlots]uint16)(offheap.Uint16s(b[8*chunkSlots:])),
-		filters:   offheap.Uint64s(f),
-	})
+	x.chunks = append(x.chunks, c)
 	return nil
 }
 
+// unmap gives back the memory of a chunk, which is empty then.
+func (c *chunk) unmap() error {
+	b := unsafe.Slice((*byte)(unsafe.Pointer(c.locations)), chunkSlots*slotBytes)
+	err := errors.Join(offheap.Unmap(b), c.unmapFilters())
+	*c = chunk{}
+	return err
+}
+
+func (c *chunk) unmapFilters() error {
+	if c.memory == nil {
+		return nil
+	}
+	err := offheap.Unmap(c.memory)
+	c.filters, c.memory = nil, nil
+	return err
+}
+
 func chunkBytes(filterBytes int) int64 {
-	return chunkSlots*int64(slotBytes+filterBytes) + chunkHeaderBytes
+	return chunkSlots*int64(slotBytes+filterBytes) + marksBytes + chunkHeaderBytes
 }
 
 // BytesFor is what an index of o takes for that many rows once ShouldSplit says
@@ -41,11 +59,24 @@ func BytesFor(o Options, rows int64) int64 {
 	return chunks*chunkBytes(o.FilterBytes) + bitmapBytes(pages)
 }
 
-// Bytes is the memory that the index holds: locations, rows, filters, the list
-// of chunks, the marks of pages and the copies of a running capture. Whole
+// SlotsIn is how many slots have room in that many bytes.
+func SlotsIn(bytes int64, filterBytes int) int64 {
+	chunks := bytes / (chunkBytes(filterBytes) + bitmapBytes(chunkSlots/DefaultPageSlots))
+	return chunks * chunkSlots
+}
+
+// GrowthBytes is by how much Bytes grows, but for the slack of two small
+// slices, when the index gets n more slots.
+func (x *Index) GrowthBytes(n int) int64 {
+	chunks := (int64(x.n)+int64(n)+chunkSlots-1)/chunkSlots - int64(len(x.chunks))
+	return chunks * (chunkBytes(x.filter.bytes) + chunkSlots>>x.pageShift/8)
+}
+
+// Bytes is the memory that the index holds: locations, filters, the list
+// of chunks, the marks of slots and pages and the copies of a running capture. Whole
 // chunks count, touched or not.
 func (x *Index) Bytes() int64 {
-	return x.FilterTotalBytes() + int64(len(x.chunks))*chunkSlots*slotBytes +
+	return x.FilterTotalBytes() + int64(len(x.chunks))*(chunkSlots*slotBytes+marksBytes) +
 		int64(cap(x.chunks))*chunkHeaderBytes + int64(cap(x.dirty))*8 + x.captureBytes()
 }
 
@@ -60,40 +91,32 @@ func (x *Index) FilterTotalBytes() int64 {
 // FilterBytes is the size of the filter of a slot, 0 without filters.
 func (x *Index) FilterBytes() int { return x.filter.bytes }
 
-// DropFilters frees the filters, when a growing table needs their memory for
-// something better. The index goes on as one of FilterBytes 0.
-func (x *Index) DropFilters() error {
-	x.finishCaptureCopies()
-	x.filter = shapeOf(0, int(x.targetRows))
-	for i := range x.chunks {
-		x.chunks[i].filters = nil
-	}
-	return x.filters.Release()
-}
-
-// Stats describes how rows spread over slots.
+// Stats describes how buckets spread over slots.
 type Stats struct {
 	Slots   uint32 `json:"slots"`
 	Empty   uint32 `json:"empty"`    // slots without a bucket
 	Unknown uint32 `json:"unknown"`  // slots whose filter is unknown
-	Rows    int64  `json:"rows"`     // in all buckets
-	MaxRows int    `json:"max_rows"` // in one bucket
-	// Occupancy counts the slots by rows: [i] those with 4i to 4i+3 rows, the
-	// last those with that many or more.
-	Occupancy [65]uint32 `json:"occupancy"`
+	MaxSize int    `json:"max_size"` // of a bucket
+	// Sizes counts the slots by the size of their buckets: [i] those of size i,
+	// the last those of that size or more.
+	Sizes [65]uint32 `json:"sizes"`
 }
 
-// Stats counts; it takes a pass over all slots.
-func (x *Index) Stats() Stats {
+// Stats counts; it takes a pass over all slots. size is how large the bucket at
+// a location is, 1 at least.
+func (x *Index) Stats(size func(location uint64) int) Stats {
 	st := Stats{Slots: x.n}
 	for s := range x.n {
-		rows := x.Rows(s)
-		st.Rows += int64(rows)
-		st.MaxRows = max(st.MaxRows, rows)
-		st.Occupancy[min(rows/4, len(st.Occupancy)-1)]++
-		if x.Location(s) == 0 {
+		l := x.Location(s)
+		if l == 0 {
 			st.Empty++
-		} else if x.FilterUnknown(s) {
+			st.Sizes[0]++
+			continue
+		}
+		n := size(l)
+		st.MaxSize = max(st.MaxSize, n)
+		st.Sizes[min(n, len(st.Sizes)-1)]++
+		if x.FilterUnknown(s) {
 			st.Unknown++
 		}
 	}

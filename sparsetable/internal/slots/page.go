@@ -59,9 +59,6 @@ func (x *Index) encodePage(page, n uint32, dst []byte) []byte {
 	for _, l := range c.locations[at : at+count] {
 		dst = binary.LittleEndian.AppendUint64(dst, l)
 	}
-	for _, r := range c.rows[at : at+count] {
-		dst = binary.LittleEndian.AppendUint16(dst, r)
-	}
 	for _, w := range c.filters[at*x.filter.words : (at+count)*x.filter.words] {
 		dst = binary.LittleEndian.AppendUint64(dst, w)
 	}
@@ -70,7 +67,8 @@ func (x *Index) encodePage(page, n uint32, dst []byte) []byte {
 
 // DecodePage sets the slots of page from what EncodePage made of them, without
 // marking it dirty; Restore must have made exactly the slots that existed then.
-// Filters of another shape are taken as unknown. The error is a *PageError; the
+// Filters that are larger by a power of two are made smaller, those of another
+// shape taken as unknown. The error is a *PageError; the
 // index is then as before.
 func (x *Index) DecodePage(page uint32, src []byte) error {
 	bad := func(format string, args ...any) error {
@@ -102,32 +100,43 @@ func (x *Index) DecodePage(page uint32, src []byte) error {
 	if want := int(count) * (slotBytes + filterBytes); len(body) != want {
 		return bad("%d bytes of slots, should be %d", len(body), want)
 	}
-	x.fillPage(first, count, body, filterBytes == x.filter.bytes && probes == x.filter.probes)
+	for filterBytes > x.filter.bytes && filterBytes > 0 {
+		filterBytes = SmallerFilter(filterBytes)
+	}
+	// Of more probes than are asked for, the first are the same.
+	x.fillPage(first, count, body, filterBytes == x.filter.bytes && probes >= x.filter.probes)
 	return nil
 }
 
-// fillPage sets count slots from first on; filters says whether those in src
-// are of this index's shape.
-func (x *Index) fillPage(first, count uint32, src []byte, filters bool) {
+// fillPage sets count slots from first on; usable says whether the filters in
+// src are of this index's shape or can be made so.
+func (x *Index) fillPage(first, count uint32, src []byte, usable bool) {
 	c := x.chunk(first)
 	at := first % chunkSlots
 	for i := range c.locations[at : at+count] {
 		c.locations[at+uint32(i)] = binary.LittleEndian.Uint64(src[8*i:])
 	}
 	src = src[8*count:]
-	for i := range c.rows[at : at+count] {
-		c.rows[at+uint32(i)] = binary.LittleEndian.Uint16(src[2*i:])
-	}
-	src = src[2*count:]
 	words := c.filters[at*x.filter.words : (at+count)*x.filter.words]
+	if len(words) == 0 {
+		return
+	}
+	if usable {
+		stored := make([]uint64, len(src)/8)
+		for i := range stored {
+			stored[i] = binary.LittleEndian.Uint64(src[8*i:])
+		}
+		for len(stored) > len(words) {
+			halve(stored[:len(stored)/2], stored)
+			stored = stored[:len(stored)/2]
+		}
+		copy(words, stored)
+		return
+	}
 	for i := range words {
-		switch {
-		case filters:
-			words[i] = binary.LittleEndian.Uint64(src[8*i:])
-		case c.locations[at+uint32(i)/x.filter.words] != 0:
+		words[i] = 0
+		if c.locations[at+uint32(i)/x.filter.words] != 0 {
 			words[i] = ^uint64(0)
-		default:
-			words[i] = 0
 		}
 	}
 }

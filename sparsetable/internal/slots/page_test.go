@@ -2,7 +2,9 @@ package slots
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"math/rand/v2"
 	"testing"
 )
@@ -44,7 +46,7 @@ func random(tb testing.TB, o Options, n uint32, rng *rand.Rand) *Index {
 		if rng.IntN(8) == 0 {
 			continue
 		}
-		x.Set(s, 1+rng.Uint64(), rng.IntN(100))
+		x.Set(s, 1+rng.Uint64())
 		for range 20 {
 			x.Add(s, rng.Uint64())
 		}
@@ -78,12 +80,12 @@ func TestPageRoundTrip(t *testing.T) {
 // until they are set anew.
 func TestPageOfOtherFilters(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	for _, o := range []Options{{FilterBytes: 16}, {FilterBytes: 32, TargetRows: 100}, {}} {
-		x := random(t, Options{FilterBytes: 32}, 200, rng)
+	for _, o := range []Options{{FilterBytes: 24}, {FilterBytes: 64}, {FilterBytes: 32, Probes: 3}, {}} {
+		x := random(t, Options{FilterBytes: 32, TargetRows: 100}, 200, rng)
 		y := restore(t, o, 200, pages(x))
 		for s := range uint32(200) {
-			if y.Location(s) != x.Location(s) || y.Rows(s) != x.Rows(s) {
-				t.Fatalf("slot %d: location %d, %d rows", s, y.Location(s), y.Rows(s))
+			if y.Location(s) != x.Location(s) {
+				t.Fatalf("slot %d: location %d", s, y.Location(s))
 			}
 			h := rng.Uint64()
 			if has := x.Location(s) != 0; o.FilterBytes > 0 && (y.MayContain(s, h) != has || y.FilterUnknown(s) != has) {
@@ -129,6 +131,7 @@ func TestPageDamage(t *testing.T) {
 	check(1, x.EncodePage(2, nil))
 }
 
+// FuzzDecodePage makes the checksum right, which would keep the fuzzer out.
 func FuzzDecodePage(f *testing.F) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	o := Options{FilterBytes: 16, PageSlots: 4}
@@ -138,6 +141,9 @@ func FuzzDecodePage(f *testing.F) {
 	f.Add(random(f, Options{FilterBytes: 32, PageSlots: 4}, 6, rng).EncodePage(0, nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		if n := len(b) - 4; n >= 0 {
+			b = binary.LittleEndian.AppendUint32(bytes.Clone(b[:n]), crc32.Checksum(b[:n], castagnoli))
+		}
 		y := newIndex(t, o)
 		if err := y.Restore(6); err != nil {
 			t.Fatal(err)

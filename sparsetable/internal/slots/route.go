@@ -50,18 +50,60 @@ func (x *Index) ShouldSplit(totalRows int64) bool {
 }
 
 // Grow makes slot `to` of NextSplit, without a bucket: from now on keys of
-// `from` route to it. Before anybody looks the caller sets both slots to what
+// `from` route to it, and if `from` is marked so is it. Before anybody looks the caller sets both slots to what
 // they have become. Errors: ErrFull, or that of mapping memory; the index is
 // then as before.
 func (x *Index) Grow() error {
 	if x.n == maxSlots {
 		return ErrFull
 	}
+	from, to := x.NextSplit()
 	if err := x.addSlot(); err != nil {
 		return err
 	}
-	x.touch((x.n - 1) >> x.pageShift)
+	x.inheritMark(from, to)
+	x.touch(to >> x.pageShift)
 	return nil
+}
+
+// SetTargetRows changes the mean at which ShouldSplit says yes.
+func (x *Index) SetTargetRows(n int) { x.targetRows = int64(n) }
+
+// TargetRows is the mean at which ShouldSplit says yes.
+func (x *Index) TargetRows() int { return int(x.targetRows) }
+
+// NextMerge names the last slot, the one to go next, and its partner, which
+// takes its keys. There must be two slots.
+func (x *Index) NextMerge() (from, into uint32) {
+	from = x.n - 1
+	return from, from &^ (uint32(1) << (bits.Len32(from) - 1))
+}
+
+// Shrink takes away slot `from` of NextMerge: from now on its keys route to
+// `into`, which is marked if one of them was. Before anybody looks the caller sets that to what it has become. The
+// memory of a chunk without slots is given back. The error is that of unmapping
+// it; the slot is gone all the same.
+func (x *Index) Shrink() error {
+	if x.n < 2 {
+		panic("slots: the last slot is not to be merged")
+	}
+	x.touch((x.n - 1) >> x.pageShift) // a capture copies it as it was
+	from, into := x.NextMerge()
+	x.inheritMark(from, into)
+	x.Unmark(from)
+	at := &x.chunks[(x.n-1)>>chunkSlotsBits]
+	in := (x.n - 1) % chunkSlots
+	at.locations[in] = 0 // as Grow is to find it
+	clear(at.filters[in*x.filter.words:][:x.filter.words])
+	x.n--
+	x.mask = maskOf(x.n)
+	x.dirty.clearFrom(x.Pages())
+	if in > 0 {
+		return nil
+	}
+	err := at.unmap()
+	x.chunks = x.chunks[:len(x.chunks)-1]
+	return err
 }
 
 // Restore makes a new index have that many slots, to be filled by DecodePage.

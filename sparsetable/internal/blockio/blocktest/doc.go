@@ -12,4 +12,6 @@
 //
 // Reads that are submitted end in a random order (seeded), on a goroutine that
 // lives as long as there are any.
+//
+// Limited makes a slow device of any: so many reads a second.
 package blocktest

@@ -80,7 +80,9 @@ func (f *file) WriteAt(buf []byte, offset int64) (int, error) {
 	if need := offset + int64(n); need > int64(len(f.node.data)) && n > 0 {
 		f.node.data = append(f.node.data, make([]byte, need-int64(len(f.node.data)))...)
 	}
-	copy(f.node.data[offset:], buf[:n])
+	if n > 0 { // else offset may lie behind the end
+		copy(f.node.data[offset:], buf[:n])
+	}
 	for at := offset; at < offset+int64(n); at += int64(f.dev.unit) {
 		f.node.dirty[at] = true
 	}

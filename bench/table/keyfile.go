@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"os"
+)
+
+// keyFileBatch is the number of keys that a load's file has together.
+const keyFileBatch = 1 << 16
+
+// writeKeys writes the keys of the job's phase to a new file: of every
+// mini-batch their number and then they, each as 8 bytes, little-endian. A load
+// has all keys, once. It returns the numbers.
+func (j *job) writeKeys(name string) (counts []int, err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriterSize(f, 1<<20)
+	put := func(keys []uint64) error {
+		counts = append(counts, len(keys))
+		if err := binary.Write(w, binary.LittleEndian, uint64(len(keys))); err != nil {
+			return err
+		}
+		return binary.Write(w, binary.LittleEndian, keys)
+	}
+	var keys []uint64
+	if j.Phase == phaseLoad {
+		order := loadOrder(j.Keys)
+		for i := 0; i < j.Keys; {
+			keys = keys[:0]
+			for ; i < j.Keys && len(keys) < keyFileBatch; i++ {
+				keys = append(keys, keyOf(order(i)))
+			}
+			if err := put(keys); err != nil {
+				return nil, err
+			}
+		}
+		return counts, w.Flush()
+	}
+	t, err := newTrace(j.Keys, j.Batches, j.Lookups, j.S, j.phaseSeed())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	for b := range t.batches() {
+		keys = t.appendKeys(keys[:0], b)
+		if err := put(keys); err != nil {
+			return nil, err
+		}
+	}
+	return counts, w.Flush()
+}

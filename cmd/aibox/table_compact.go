@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+)
+
+func tableCompactCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "compact",
+		Usage:     "make a table on SSD take as little space as it can",
+		ArgsUsage: "TABLE",
+		Description: `Moves what is in use out of every file of which a part is dead, and takes a
+snapshot of the result, which replaces the one before. The rows stay as they are,
+and so does the model's digest. Until the end, it needs room for what it moves. If
+it is interrupted, the table is as it was.
+
+Examples:
+
+  aibox table compact model
+  aibox table compact /mnt/ssd0/table --min-gain 0.3 --drop-older`,
+		Flags: tableFlags(
+			&cli.Float64Flag{Name: "min-gain", Value: 0.02, Usage: "leave files of which less than this `SHARE` is dead"},
+			&cli.BoolFlag{Name: "drop-older", Usage: "drop all snapshots but the newest, which hold files, too"},
+			jsonFlag(),
+		),
+		Action: tableCompact,
+	}
+}
+
+// compactReport is what compact prints as JSON.
+type compactReport struct {
+	Dir              string                      `json:"dir"`
+	Before           sparsetable.Stats           `json:"before"`
+	After            sparsetable.Stats           `json:"after"`
+	Done             sparsetable.CompactProgress `json:"done"`
+	Snapshot         uint64                      `json:"snapshot"` // the newest
+	DroppedSnapshots []uint64                    `json:"dropped_snapshots"`
+
+	older int // snapshots that stay beside the newest
+}
+
+func tableCompact(c *cli.Context) error {
+	if g := c.Float64("min-gain"); !(g > 0 && g <= 1) {
+		return usageErrorf("%s: --min-gain %g: want a share of more than 0, at most 1", commandPath(c), g)
+	}
+	found, err := onlyTable(c)
+	if err != nil {
+		return err
+	}
+	if found.options.Kind != sparsetable.KindSSD {
+		return usageErrorf("%s: the table in %s is of kind %s: its snapshots hold nothing but rows", commandPath(c), found.dir(), found.options.Kind)
+	}
+	var edit *modeldir.Edit
+	if found.model != nil {
+		if edit, err = found.model.Model.Edit(); err != nil {
+			return err
+		}
+		defer closeWith(newLogger(c), "the lock of the model directory", edit)
+	}
+	r, err := compactTable(c, found, edit)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, r)
+	}
+	return printCompaction(c, r)
+}
+
+func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *compactReport, err error) {
+	t, err := sparsetable.Open(c.Context, found.options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	infos, err := t.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	opened := infos[len(infos)-1]
+	for _, s := range infos {
+		if s.ID == found.options.SnapshotID {
+			opened = s
+		}
+	}
+	r = &compactReport{Dir: found.dir(), Before: t.Stats(), Snapshot: opened.ID, DroppedSnapshots: []uint64{}}
+	progress, d := startTask(consoleOf(c), newLogger(c), "compacting", "files", 0)
+	defer d.stop()
+	r.Done, err = sparsetable.Compact(c.Context, t, c.Float64("min-gain"), func(p sparsetable.CompactProgress) {
+		progress.total.Store(int64(p.FilesTotal))
+		progress.done.Store(int64(p.Files))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.Done.Files > 0 {
+		if r.Snapshot, err = replaceSnapshot(c.Context, t, opened.Record, edit); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range infos {
+		// A model has one snapshot: others are what an interrupted compaction left.
+		older := s.ID != opened.ID && (edit != nil || c.Bool("drop-older"))
+		if older || s.ID == opened.ID && r.Snapshot != opened.ID {
+			if err := t.DropSnapshot(s.ID); err != nil {
+				return nil, err
+			}
+			r.DroppedSnapshots = append(r.DroppedSnapshots, s.ID)
+		}
+	}
+	if infos, err = t.Snapshots(); err != nil {
+		return nil, err
+	}
+	r.older = len(infos) - 1
+	r.After, err = settled(c.Context, t)
+	return r, err
+}
+
+// replaceSnapshot takes a snapshot with the record of that which it replaces, and
+// makes it the model's.
+func replaceSnapshot(ctx context.Context, t sparsetable.Table, record []byte, edit *modeldir.Edit) (id uint64, err error) {
+	p, err := t.Snapshot(ctx, record)
+	if err != nil {
+		return 0, err
+	}
+	info, err := p.Wait()
+	if err != nil {
+		return 0, err
+	}
+	if edit != nil {
+		if err := edit.SetTableSnapshot(info.ID); err != nil {
+			return 0, err
+		}
+	}
+	return info.ID, nil
+}
+
+// settled waits for files that are being deleted.
+func settled(ctx context.Context, t sparsetable.Table) (sparsetable.Stats, error) {
+	for range 1000 { // 10 s at most: it is for the figures alone
+		details, err := sparsetable.DetailsOf(ctx, t)
+		if err != nil {
+			return sparsetable.Stats{}, err
+		}
+		dying := int64(0)
+		for _, dir := range details.Directories {
+			dying += dir.DyingBytes
+		}
+		if dying == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return t.Stats(), nil
+}
+
+func printCompaction(c *cli.Context, r *compactReport) error {
+	w := new(bytes.Buffer)
+	line := func(name string, s *sparsetable.Stats) {
+		fmt.Fprintf(w, "%-7s %s on disk for %s in use: space amplification %.2f\n", name, bytesText(s.DiskBytes), bytesText(s.DiskLiveBytes), s.SpaceAmplification)
+	}
+	line("before", &r.Before)
+	line("after", &r.After)
+	if r.Done.Files == 0 {
+		fmt.Fprintf(w, "no file is dead by %s or more\n", percent(c.Float64("min-gain")))
+	} else {
+		fmt.Fprintf(w, "%s moved out of %s; the newest snapshot is %d\n", bytesText(r.Done.MovedBytes), count(int64(r.Done.Files), "file"), r.Snapshot)
+	}
+	if r.older > 0 {
+		fmt.Fprintf(w, "%s older, which may hold files; --drop-older drops them\n", count(int64(r.older), "snapshot"))
+	}
+	_, err := c.App.Writer.Write(w.Bytes())
+	return err
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/internal/rowfile"
+	"aibox/reader/source"
+)
+
+func tableExportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write a table's rows to a Parquet file",
+		ArgsUsage: "TABLE",
+		Description: `Columns: key (uint64), values and state (lists of float), show, click (float),
+last_seen, count (uint32), with every bit as the table has it; import takes them
+back. The rows are in no particular order. The file appears under its name when it
+is whole.
+
+Examples:
+
+  aibox table export model --to rows.parquet
+  aibox table export /mnt/ssd0/table --to hdfs:///backup/rows.parquet --memory 1GiB`,
+		Flags: tableFlags(
+			&cli.StringFlag{Name: "to", Usage: "output `FILE`, a path or hdfs://…, that ends in .parquet"},
+			snapshotFlag(), jsonFlag(),
+		),
+		Action: tableExport,
+	}
+}
+
+// exportReport is what export prints as JSON.
+type exportReport struct {
+	Dir  string `json:"dir"`
+	File string `json:"file"`
+	Rows int64  `json:"rows"`
+}
+
+func tableExport(c *cli.Context) (err error) {
+	if err := needFlags(c, "to"); err != nil {
+		return err
+	}
+	to := c.String("to")
+	if !strings.HasSuffix(to, ".parquet") {
+		return usageErrorf("%s: --to %s: want a name that ends in .parquet", commandPath(c), to)
+	}
+	found, err := onlyTable(c)
+	if err != nil {
+		return err
+	}
+	log := newLogger(c)
+	t, err := found.open(c.Context)
+	if err != nil {
+		return err
+	}
+	defer closeTable(log, t)
+	sources := source.New(source.Options{Logger: log})
+	defer closeWith(log, "sources", sources)
+	file, err := sources.Create(c.Context, to)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Abort())
+		}
+	}()
+	w, err := rowfile.NewWriter(file, t.Layout())
+	if err != nil {
+		return err
+	}
+	progress, d := startTask(consoleOf(c), log, "exporting", "rows", t.Stats().Rows)
+	defer d.stop()
+	r := exportReport{Dir: found.dir(), File: to}
+	err = t.Scan(c.Context, func(key uint64, row []float32) error {
+		r.Rows++
+		progress.done.Store(r.Rows)
+		return w.Add(key, row)
+	})
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	d.stop()
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, r)
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s written to %s\n", count(r.Rows, "row"), to)
+	return err
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer"
+)
+
+// foundTable is a table that a command line names.
+type foundTable struct {
+	// options open it; ReadOnly is for the command to set.
+	options sparsetable.Options
+	// model is that which the table belongs to; nil: none.
+	model *trainer.ModelTable
+}
+
+// dir is the table's own directory, the first of several.
+func (t *foundTable) dir() string { return t.options.Dir }
+
+// errNoTable is wrapped by errors about places without a table.
+var errNoTable = errors.New("there is no table here")
+
+// tableArgument is the command's first argument, and the others.
+func tableArgument(c *cli.Context) (string, []string, error) {
+	if c.NArg() == 0 || c.Args().First() == "" {
+		return "", nil, usageErrorf("%s: name the table: a model directory, a job file or the table's own directory; see `%[1]s --help`", commandPath(c))
+	}
+	return c.Args().First(), c.Args().Tail(), nil
+}
+
+// onlyTable is the command's only argument.
+func onlyTable(c *cli.Context) (*foundTable, error) {
+	path, err := oneArgument(c, "the table: a model directory, a job file or the table's own directory")
+	if err != nil {
+		return nil, err
+	}
+	return findTable(c, path)
+}
+
+// findTable finds the table that path names, a model directory, a job file or a
+// directory of a table.
+func findTable(c *cli.Context, path string) (*foundTable, error) {
+	memory, err := memoryFlag(c)
+	if err != nil {
+		return nil, err
+	}
+	t, err := lookForTable(c, path)
+	if err != nil {
+		return nil, err
+	}
+	if memory > 0 {
+		t.options.MemoryBytes = memory
+	}
+	if id := c.Uint64("snapshot"); id != 0 {
+		t.options.SnapshotID = id
+	}
+	t.options.MustExist = true
+	t.options.Logger = newLogger(c)
+	return t, nil
+}
+
+// memoryFlag is the value of --memory, 0 if it was not given.
+func memoryFlag(c *cli.Context) (int64, error) {
+	if !c.IsSet("memory") {
+		return 0, nil
+	}
+	n, err := configs.ParseBytes(c.String("memory"))
+	if err == nil && n <= 0 {
+		err = fmt.Errorf("%q: want more than 0", c.String("memory"))
+	}
+	if err != nil {
+		return 0, usageErrorf("%s: --memory: %v", commandPath(c), err)
+	}
+	return int64(n), nil
+}
+
+func lookForTable(c *cli.Context, path string) (*foundTable, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		job, err := configs.Load(path, configs.LoadOptions{})
+		if err != nil {
+			return nil, err
+		}
+		path = job.Output.ModelDir
+	}
+	if dir, here := tableIn(path); here {
+		t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindIn(dir), Dir: dir}}
+		if dirs := c.StringSlice("dir"); len(dirs) > 0 {
+			if t.options.Kind != sparsetable.KindSSD {
+				return nil, usageErrorf("%s: --dir: the table in %s is in memory, it has one directory", commandPath(c), dir)
+			}
+			t.options.SSD.Dirs = append([]string{dir}, dirs...)
+		}
+		return t, nil
+	}
+	if info.IsDir() && !exists(filepath.Join(path, "MODEL.json")) {
+		hint := ""
+		if dir, here := tableIn(filepath.Join(path, "table")); here {
+			hint = fmt.Sprintf("; there is one in %s", dir)
+		}
+		return nil, fmt.Errorf("%s: %w: it holds no model (MODEL.json), and neither a table on SSD (catalog) nor one in memory (snapshot-*.rows)%s", path, errNoTable, hint)
+	}
+	if len(c.StringSlice("dir")) > 0 {
+		return nil, usageErrorf("%s: --dir is for a table that belongs to no model; %s is a model's, and says where its table is", commandPath(c), path)
+	}
+	m, err := trainer.FindTable(path)
+	if err != nil {
+		return nil, err
+	}
+	return &foundTable{options: m.Options, model: m}, nil
+}
+
+// tableIn reports whether dir is the directory of a table.
+func tableIn(dir string) (string, bool) {
+	if sparsetable.KindIn(dir) == sparsetable.KindSSD {
+		return dir, true
+	}
+	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "snapshot-*.rows"))
+	return dir, err == nil && len(files) > 0
+}
+
+// escapeGlob makes a pattern of a path that matches it alone.
+func escapeGlob(path string) string {
+	var out []byte
+	for i := range len(path) {
+		if slices.Contains([]byte(`*?[\`), path[i]) {
+			out = append(out, '\\')
+		}
+		out = append(out, path[i])
+	}
+	return string(out)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+}
+
+// open opens the table for reading.
+func (t *foundTable) open(ctx context.Context) (sparsetable.Table, error) {
+	o := t.options
+	o.ReadOnly = true
+	return sparsetable.Open(ctx, o)
+}
+
+// closeTable closes a table that was read.
+func closeTable(log *slog.Logger, t sparsetable.Table) { closeWith(log, "the table", t) }
+
+// schemaOf is the schema that a table's keys come from: that of its model, or of
+// the job that the command line names.
+func (t *foundTable) schemaOf(c *cli.Context) (*reader.Schema, error) {
+	if path := c.String("job"); path != "" {
+		job, err := configs.Load(path, configs.LoadOptions{})
+		if err != nil {
+			return nil, err
+		}
+		s, err := trainer.Schema(job)
+		return &s, err
+	}
+	if t.model == nil {
+		return nil, usageErrorf("%s: a FIELD=VALUE needs to know the fields: name the model directory, or the job file with --job", commandPath(c))
+	}
+	return &t.model.Schema, nil
+}
+
+// rows says where the table is and what it belongs to.
+func (t *foundTable) rows(row func(name, format string, args ...any)) {
+	row("table", "%s, kind %s", t.dir(), t.options.Kind)
+	if t.model != nil {
+		m := &t.model.Model.Manifest
+		row("model", "%s in %s, step %d", t.model.Job.Model.Kind, t.model.Model.Dir, m.Step)
+	}
+}

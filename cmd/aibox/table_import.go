@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/internal/rowfile"
+	"aibox/reader/source"
+	"aibox/sparsetable"
+)
+
+func tableImportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "import",
+		Usage:     "put rows of Parquet files into a table",
+		ArgsUsage: "DIR",
+		Description: `Makes a table in DIR, or adds to the one that is there, whose rows of the same keys
+are replaced. The files are those of export, or others with columns key (64-bit
+integer) and values (list of float); what they lack of state, show, click and
+last_seen is zero, of count one. Rows with a count of zero are passed over. When
+all is in, a snapshot makes it last, and replaces the one before; if that does not
+come to pass, the table is as it was. Models' tables are written by training alone.
+
+Examples:
+
+  aibox table import /mnt/ssd0/table --from rows.parquet
+  aibox table import table --kind memory --from 'parts/*.parquet' --json`,
+		Flags: tableFlags(
+			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
+			&cli.StringFlag{Name: "kind", Usage: "`KIND` of a new table: ssd (default) or memory"},
+			&cli.StringFlag{Name: "value-format", Usage: "`FORMAT` of the values of a new table: float32, float16 or bfloat16 (default: that of the table which was exported)"},
+			jsonFlag(),
+		),
+		Action: tableImport,
+	}
+}
+
+// tableKinds are the values of --kind.
+var tableKinds = []string{sparsetable.KindSSD, sparsetable.KindMemory}
+
+// importReport is what import prints as JSON.
+type importReport struct {
+	Dir      string   `json:"dir"`
+	Kind     string   `json:"kind"`
+	Files    []string `json:"files"`
+	Read     int64    `json:"rows_read"`
+	Imported int64    `json:"rows_imported"`
+	Rows     int64    `json:"table_rows"`
+	Snapshot uint64   `json:"snapshot"`
+}
+
+func tableImport(c *cli.Context) error {
+	if err := needFlags(c, "from"); err != nil {
+		return err
+	}
+	if c.IsSet("kind") {
+		if err := oneOf(c, "kind", tableKinds); err != nil {
+			return err
+		}
+	}
+	if c.IsSet("value-format") {
+		if err := oneOf(c, "value-format", sparsetable.ValueFormats()); err != nil {
+			return err
+		}
+	}
+	dir, err := oneArgument(c, "the directory of the table")
+	if err != nil {
+		return err
+	}
+	o, err := importOptions(c, dir)
+	if err != nil {
+		return err
+	}
+	log := newLogger(c)
+	sources := source.New(source.Options{Logger: log})
+	defer closeWith(log, "sources", sources)
+	files, err := sources.Expand(c.Context, c.StringSlice("from"))
+	if err != nil {
+		return err
+	}
+	in := &rowFiles{ctx: c.Context, sources: sources, left: files}
+	defer closeWith(log, "input", in)
+	if err := in.open(); err != nil { // before a table is made
+		return err
+	}
+	r := &importReport{Dir: dir, Kind: o.Kind}
+	for _, f := range files {
+		r.Files = append(r.Files, f.URI)
+	}
+	if err := importInto(c, o, in, r); err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, r)
+	}
+	text := fmt.Sprintf("%s imported into %s, which has %d now", count(r.Imported, "row"), dir, r.Rows)
+	if passed := r.Read - r.Imported; passed > 0 {
+		text += fmt.Sprintf("; %d with a count of zero passed over", passed)
+	}
+	_, err = fmt.Fprintln(c.App.Writer, text)
+	return err
+}
+
+// importOptions are those of the table in dir, or of a new one there.
+func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
+	o := sparsetable.Options{Kind: c.String("kind"), Dir: dir, Logger: newLogger(c)}
+	if exists(filepath.Join(dir, "MODEL.json")) {
+		return o, usageErrorf("%s: %s is a model: its table is written by training alone; import into a directory of its own", commandPath(c), dir)
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return o, usageErrorf("%s: %s is a file; name the directory of a table", commandPath(c), dir)
+	}
+	if _, here := tableIn(dir); here {
+		kind := sparsetable.KindIn(dir)
+		if o.Kind != "" && o.Kind != kind {
+			return o, usageErrorf("%s: --kind %s: the table in %s is of kind %s", commandPath(c), o.Kind, dir, kind)
+		}
+		o.Kind = kind
+	}
+	if o.Kind == "" {
+		o.Kind = sparsetable.KindSSD
+	}
+	if dirs := c.StringSlice("dir"); len(dirs) > 0 {
+		if o.Kind != sparsetable.KindSSD {
+			return o, usageErrorf("%s: --dir: a table in memory has one directory", commandPath(c))
+		}
+		o.SSD.Dirs = append([]string{dir}, dirs...)
+	}
+	var err error
+	o.MemoryBytes, err = memoryFlag(c)
+	return o, err
+}
+
+// importInto opens or makes the table and imports. A directory that was made for
+// it goes with a failure.
+func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importReport) (err error) {
+	dirs := o.SSD.Dirs
+	if len(dirs) == 0 {
+		dirs = []string{o.Dir}
+	}
+	_, there := tableIn(o.Dir)
+	var made []string
+	for _, dir := range dirs {
+		if !there && !exists(dir) {
+			made = append(made, dir)
+		}
+	}
+	defer func() {
+		for _, dir := range made {
+			if err != nil {
+				err = errors.Join(err, os.RemoveAll(dir))
+			}
+		}
+	}()
+	if !there {
+		if o.Layout = in.reader.Layout(); c.IsSet("value-format") {
+			if o.Layout.Format, err = sparsetable.ParseValueFormat(c.String("value-format")); err != nil {
+				return err
+			}
+		}
+	}
+	t, err := sparsetable.Open(c.Context, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if have, want := in.reader.Layout(), t.Layout(); have.ValueDim != want.ValueDim || have.StateDim != want.StateDim {
+		return usageErrorf("%s: rows of %s have %v, those of the table %v", commandPath(c), in.name, have, want)
+	} else if there && c.IsSet("value-format") && c.String("value-format") != want.Format.String() {
+		return usageErrorf("%s: --value-format %s: the table in %s has %v values", commandPath(c), c.String("value-format"), o.Dir, want.Format)
+	}
+	in.setFormat(t.Layout().Format)
+	infos, err := t.Snapshots()
+	if err != nil {
+		return err
+	}
+	progress, d := startTask(consoleOf(c), o.Logger, "importing", "rows", 0)
+	defer d.stop()
+	in.each = func(read int64) { progress.done.Store(read) }
+	if o.Kind == sparsetable.KindSSD {
+		// Many rows wait in a spool until all are read.
+		in.ended = func() {
+			progress.next("writing", "rows", in.read, func() int64 { return min(in.read, t.Stats().FlushedRows) })
+		}
+	}
+	if len(in.left) == 0 {
+		progress.total.Store(in.reader.Rows())
+	}
+	if r.Imported, err = t.Import(c.Context, in); err != nil {
+		return err
+	}
+	r.Read = in.read
+	var record []byte
+	if len(infos) > 0 {
+		record = infos[len(infos)-1].Record
+	}
+	if r.Snapshot, err = replaceSnapshot(c.Context, t, record, nil); err != nil {
+		return err
+	}
+	r.Rows = t.Stats().Rows
+	if len(infos) > 0 {
+		return t.DropSnapshot(infos[len(infos)-1].ID)
+	}
+	return nil
+}
+
+// rowFiles are the rows of several files, one after the other.
+type rowFiles struct {
+	ctx     context.Context
+	sources *source.Sources
+	left    []source.File
+	each    func(read int64) // called after each row, unless it is nil
+	ended   func()           // called at the end of the last file, unless it is nil
+	read    int64
+
+	format *sparsetable.ValueFormat // of the rows; nil: that of the files
+
+	name   string // of the file at hand
+	file   *remembering
+	reader *rowfile.Reader
+}
+
+// remembering remembers the first failed read: the Parquet library takes such for
+// damage.
+type remembering struct {
+	source.ReaderAtCloser
+	failed error
+}
+
+func (r *remembering) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := r.ReaderAtCloser.ReadAt(p, offset)
+	if err != nil && r.failed == nil && !errors.Is(err, io.EOF) {
+		r.failed = err
+	}
+	return n, err
+}
+
+// open goes to the next file.
+func (in *rowFiles) open() error {
+	if err := in.Close(); err != nil {
+		return err
+	}
+	f := in.left[0]
+	in.left = in.left[1:]
+	at, err := in.sources.OpenAt(in.ctx, f)
+	if err != nil {
+		return err
+	}
+	in.name, in.file = f.URI, &remembering{ReaderAtCloser: at}
+	before := in.reader
+	if in.reader, err = rowfile.NewReader(in.file, f.Size, f.URI); err != nil {
+		return in.cause(err)
+	}
+	if before == nil {
+		return nil
+	}
+	if a, b := before.Layout(), in.reader.Layout(); a.ValueDim != b.ValueDim || a.StateDim != b.StateDim {
+		return &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the files before %v", b, a)}
+	}
+	if in.format != nil {
+		in.reader.SetFormat(*in.format)
+	}
+	return nil
+}
+
+// setFormat makes rows have their values in that format.
+func (in *rowFiles) setFormat(f sparsetable.ValueFormat) {
+	in.format = &f
+	in.reader.SetFormat(f)
+}
+
+func (in *rowFiles) cause(err error) error {
+	if failed := in.file.failed; failed != nil {
+		return failed
+	}
+	return err
+}
+
+// Next implements sparsetable.RowSource.
+func (in *rowFiles) Next() (uint64, []float32, error) {
+	for {
+		key, row, err := in.reader.Next()
+		if err == nil {
+			in.read++
+			if in.each != nil {
+				in.each(in.read)
+			}
+			return key, row, nil
+		}
+		if err != io.EOF {
+			return 0, nil, in.cause(err)
+		}
+		if len(in.left) == 0 {
+			if in.ended != nil {
+				in.ended()
+			}
+			return 0, nil, io.EOF
+		}
+		if err := in.open(); err != nil {
+			return 0, nil, err
+		}
+	}
+}
+
+// Close closes the file at hand.
+func (in *rowFiles) Close() error {
+	var errs []error
+	if in.reader != nil {
+		errs = append(errs, in.reader.Close())
+	}
+	if in.file != nil {
+		errs = append(errs, in.file.Close())
+		in.file = nil
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/sparsetable"
+)
+
+func tableStatsCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "stats",
+		Usage:     "show a table's size, how full its buckets are, and what it has done",
+		ArgsUsage: "TABLE",
+		Description: `Reads the index of a table on SSD, not its rows. Counters are over the table's
+life, up to the snapshot; false positives are measured with random keys, too.
+
+Examples:
+
+  aibox table stats model
+  aibox table stats --json /mnt/ssd0/table --dir /mnt/ssd1/table`,
+		Flags:  tableFlags(jsonFlag(), snapshotFlag()),
+		Action: tableStats,
+	}
+}
+
+// tableReport is what stats prints as JSON.
+type tableReport struct {
+	Dir       string               `json:"dir"`
+	Model     string               `json:"model_dir,omitempty"`
+	Kind      string               `json:"kind"`
+	Layout    sparsetable.Layout   `json:"row_layout"`
+	Rows      int64                `json:"rows"`
+	Memory    int64                `json:"memory_bytes"`
+	Snapshots []snapshotReport     `json:"snapshots"`
+	SSD       *sparsetable.Details `json:"ssd,omitempty"`
+}
+
+type snapshotReport struct {
+	ID    uint64 `json:"id"`
+	Rows  int64  `json:"rows"`
+	Bytes int64  `json:"bytes"` // for it alone
+}
+
+func tableStats(c *cli.Context) error {
+	found, err := onlyTable(c)
+	if err != nil {
+		return err
+	}
+	t, err := found.open(c.Context)
+	if err != nil {
+		return err
+	}
+	defer closeTable(newLogger(c), t)
+	st := t.Stats()
+	r := tableReport{Dir: found.dir(), Kind: found.options.Kind, Layout: t.Layout(), Rows: st.Rows, Memory: st.MemoryBytes}
+	if found.model != nil {
+		r.Model = found.model.Model.Dir
+	}
+	infos, err := t.Snapshots()
+	if err != nil {
+		return err
+	}
+	for _, s := range infos {
+		r.Snapshots = append(r.Snapshots, snapshotReport{s.ID, s.Rows, s.Bytes})
+	}
+	if r.Kind == sparsetable.KindSSD {
+		if r.SSD, err = sparsetable.DetailsOf(c.Context, t); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, r)
+	}
+	return printTable(c.App.Writer, found, &r)
+}
+
+func printTable(w io.Writer, found *foundTable, r *tableReport) error {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	found.rows(row)
+	row("rows", "%d of %v: %d bytes", r.Rows, r.Layout, r.Layout.Bytes())
+	if r.SSD == nil {
+		row("memory", "%s", bytesText(r.Memory))
+	}
+	for _, s := range r.Snapshots {
+		row("snapshot", "%d with %d rows, %s of its own", s.ID, s.Rows, bytesText(s.Bytes))
+	}
+	if r.SSD != nil {
+		detailRows(row, r.SSD)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if r.SSD != nil {
+		fmt.Fprintf(&b, "\nrows of a bucket; slots are split at a mean of %d\n", r.SSD.TargetRows)
+		histogram(&b, r.SSD)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// detailRows prints what a table on SSD has to say. Lines are short enough for a
+// terminal of 80 columns where figures are not extreme.
+func detailRows(row func(name, format string, args ...any), d *sparsetable.Details) {
+	s, life := &d.Stats, &d.Lifetime
+	row("slots", "%d, %d without a bucket", s.Slots, d.Empty)
+	row("on disk", "%s for %s in use: space amplification %.2f", bytesText(s.DiskBytes), bytesText(s.DiskLiveBytes), s.SpaceAmplification)
+	row("", "%s in use are headers and padding; %.2f bytes a byte of row", bytesText(s.DiskPaddingBytes), s.RowSpaceAmplification)
+	for _, dir := range d.Directories {
+		row("directory", "%s", dir.Dir)
+		limit := ""
+		if dir.BudgetBytes > 0 {
+			limit = " of " + bytesText(dir.BudgetBytes)
+		}
+		row("", "%s%s in %s, %s held by snapshots", bytesText(dir.DiskBytes), limit, count(int64(dir.Files), "file"), bytesText(dir.HeldBytes))
+	}
+	row("index", "%s with filters: %s per million rows", bytesText(s.IndexBytes), bytesText(int64(d.IndexBytesPerMillionKeys())))
+	if d.FilterBytes == 0 {
+		row("filters", "none: they would take too much of the budget")
+	} else {
+		row("filters", "%s, %d bytes a slot; %s of %d random keys pass", bytesText(s.FilterBytes), d.FilterBytes, percent(d.MeasuredFalsePositiveRate()), d.FilterProbes)
+	}
+	row("memory", "%s of %s", bytesText(s.MemoryBytes), bytesText(s.BudgetBytes))
+	for parts := memoryParts(s); len(parts) > 0; {
+		n := min(len(parts), 4)
+		row("", "%s", strings.Join(parts[:n], ", "))
+		parts = parts[n:]
+	}
+	if life.Pulls == 0 {
+		row("life", "nothing was pulled up to this snapshot")
+	} else {
+		row("pulls", "%d of %d keys: %s in memory, %d rows created", life.Pulls, life.Lookups, percent(life.HitRatio()), life.Created)
+		row("hits", "%s in flight, %s idle", percent(share64(life.HitsInFlight, life.Lookups)), percent(share64(life.HitsIdle, life.Lookups)))
+		row("absent keys", "%d told by filters, %s of them read in vain (%d)", life.FilterNegatives, percent(life.FalsePositiveRate()), life.FalsePositives)
+		row("reads", "%d buckets in %d device reads of %s", life.BucketReads, life.DeviceReads, bytesText(life.ReadBytes))
+		row("", "a pull: %s; %d rows prefetched, %d evicted", pullReads(life), life.Prefetched, life.Evictions)
+	}
+	row("flushes", "%d rows in %d buckets, %s read for them", life.FlushedRows, life.FlushedSlots, bytesText(life.RewriteReadBytes))
+	row("writes", "%s for %d updates of rows: write amplification %.2f", bytesText(life.WrittenBytes), life.UpdatedRows, life.WriteAmplification)
+	for _, part := range writtenParts(life) {
+		row("", "%s", part)
+	}
+	row("snapshots", "%d so far; %d rows saved early, as they changed or left", life.Snapshots, life.SavedEarly)
+}
+
+// memoryParts is a table's memory by purpose.
+func memoryParts(s *sparsetable.Stats) []string {
+	part := func(name string, n int64) string { return name + " " + bytesText(n) }
+	parts := []string{
+		part("cache", s.CacheBytes), part("index", s.IndexBytes), part("buffers", s.BufferBytes),
+		part("carried", s.CarryBytes), part("catalog", s.CatalogBytes), part("sets", s.SetBytes), part("scratch", s.ScratchBytes),
+	}
+	if s.OutsideBytes > 0 {
+		parts = append(parts, part("places of rows outside of buckets", s.OutsideBytes))
+	}
+	return parts
+}
+
+func share64(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// percent is a share with the digits that it deserves.
+func percent(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "-"
+	case x > 0 && x < 0.01:
+		return fmt.Sprintf("%.2f%%", 100*x)
+	}
+	return fmt.Sprintf("%.1f%%", 100*x)
+}
+
+// histogramWidth is that of the longest bar, in columns.
+const histogramWidth = 40
+
+func histogram(w io.Writer, d *sparsetable.Details) {
+	most := int64(1)
+	for _, b := range d.Occupancy {
+		most = max(most, b.Slots)
+	}
+	for _, b := range d.Occupancy {
+		bar := strings.Repeat("#", int((b.Slots*histogramWidth+most-1)/most))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%5d-%-4d %10d  %s", b.MinRows, b.MaxRows, b.Slots, bar), " "))
+	}
+}

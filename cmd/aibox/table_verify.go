@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/sparsetable"
+)
+
+func tableVerifyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "read all of a table and list everything that is wrong",
+		ArgsUsage: "TABLE",
+		Description: `Reads every bucket of every snapshot. Checks the checksums; that each bucket lies
+where its slot is, and each key where it belongs, once; that the index counts the
+rows and the filters have the keys; that files count what is in use; that every
+snapshot's files are there. Each fault is a line with file, offset and slot. The
+exit code is 4 if there is one.
+
+Examples:
+
+  aibox table verify model
+  aibox table verify /mnt/ssd0/table --dir /mnt/ssd1/table --json`,
+		Flags:  tableFlags(jsonFlag(), snapshotFlag()),
+		Action: tableVerify,
+	}
+}
+
+// faultsError says that a table has faults.
+type faultsError struct {
+	dir    string
+	faults int64
+}
+
+func (e *faultsError) Error() string {
+	return fmt.Sprintf("%s: the table is damaged: %s", e.dir, count(e.faults, "fault"))
+}
+
+// count is a number of things.
+func count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func tableVerify(c *cli.Context) error {
+	found, err := onlyTable(c)
+	if err != nil {
+		return err
+	}
+	o := found.options
+	if !c.IsSet("snapshot") {
+		o.SnapshotID = 0 // all
+	}
+	log := newLogger(c)
+	progress, d := startTask(consoleOf(c), log, "verifying", "rows", 0)
+	defer d.stop()
+	faults := []sparsetable.Fault{}
+	done, err := sparsetable.Verify(c.Context, o, func(f sparsetable.Fault) {
+		if faults = append(faults, f); !c.Bool("json") {
+			d.stop() // what comes now is the result
+			fmt.Fprintln(c.App.Writer, f)
+		}
+	}, func(v sparsetable.Verification) {
+		progress.total.Store(v.TotalRows)
+		progress.done.Store(v.Rows)
+	})
+	d.stop()
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, struct {
+			sparsetable.Verification
+			List []sparsetable.Fault `json:"fault_list"`
+		}{done, faults})
+	} else if done.Faults == 0 {
+		what := count(done.Rows, "row")
+		if done.Kind == sparsetable.KindSSD {
+			what += fmt.Sprintf(" in %s (%s)", count(done.Buckets, "bucket"), bytesText(done.ReadBytes))
+		}
+		_, err = fmt.Fprintf(c.App.Writer, "%s: no faults in %s of %s\n", found.dir(), what, count(int64(done.Snapshots), "snapshot"))
+	}
+	if err == nil && done.Faults > 0 {
+		return &faultsError{found.dir(), done.Faults}
+	}
+	return err
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// task is a long piece of work on one thing, as the display shows it: one step
+// after the other, mostly one alone.
+type task struct {
+	done  atomic.Int64 // of a step that does not say so itself
+	total atomic.Int64 // 0: unknown
+	step  atomic.Pointer[taskStep]
+}
+
+// taskStep is a step of a task.
+type taskStep struct {
+	name  string // "exporting"
+	unit  string // of done and total: "rows"
+	since time.Time
+	done  func() int64
+}
+
+// startTask starts showing a task.
+func startTask(c *console, log *slog.Logger, name, unit string, total int64) (*task, *display) {
+	t := &task{}
+	t.next(name, unit, total, t.done.Load)
+	return t, startWatching(c, t.frame, log)
+}
+
+// next begins another step. done says how far it has come, from another goroutine.
+func (t *task) next(name, unit string, total int64, done func() int64) {
+	t.total.Store(total)
+	t.step.Store(&taskStep{name: name, unit: unit, since: time.Now(), done: done})
+}
+
+// taskView is a task at one time.
+type taskView struct {
+	*taskStep
+	done, total int64
+	elapsed     time.Duration
+	rate        float64       // per second
+	eta         time.Duration // negative: unknown
+}
+
+func (t *task) view(now time.Time) *taskView {
+	v := &taskView{taskStep: t.step.Load(), total: t.total.Load(), eta: -1}
+	v.done, v.elapsed = v.taskStep.done(), now.Sub(v.since)
+	if s := v.elapsed.Seconds(); s > 0 {
+		v.rate = float64(v.done) / s
+	}
+	if s := v.share(); s > 0 && v.elapsed >= time.Second {
+		v.eta = time.Duration(float64(v.elapsed) * (1 - s) / s)
+	}
+	return v
+}
+
+func (t *task) frame(now time.Time) frame {
+	v := t.view(now)
+	return frame{
+		block: func(columns int) []string { return flow(v.parts(columns), columns) },
+		line:  v.line,
+		attrs: v.attrs,
+	}
+}
+
+// share is how much is done, -1 when unknown.
+func (v *taskView) share() float64 {
+	if v.total <= 0 {
+		return -1
+	}
+	return min(1, float64(v.done)/float64(v.total))
+}
+
+// text is what is done, how fast, and what is left.
+func (v *taskView) text() []string {
+	parts := []string{fmt.Sprintf("%d %s", v.done, v.unit)}
+	if v.total > 0 {
+		parts[0] = fmt.Sprintf("%5.1f%%  %d of %d %s", 100*v.share(), v.done, v.total, v.unit)
+	}
+	parts = append(parts, fmt.Sprintf("%.0f %s/s", v.rate, v.unit))
+	if v.eta >= 0 {
+		parts = append(parts, "ETA "+seconds(v.eta))
+	}
+	return parts
+}
+
+func (v *taskView) parts(columns int) []string {
+	parts := v.text()
+	if s := v.share(); s >= 0 {
+		width := clamp(columns - 1 - len(v.name) - len("  [] ") - len(parts[0]))
+		return append([]string{v.name, bar(s, width) + " " + parts[0]}, parts[1:]...)
+	}
+	return append([]string{v.name}, parts...)
+}
+
+func (v *taskView) line() string { return v.name + "  " + strings.Join(v.text(), "  ") }
+
+func (v *taskView) attrs() []any {
+	attrs := []any{"phase", v.name, "seconds", v.elapsed.Seconds(), v.unit, v.done}
+	if v.total > 0 {
+		attrs = append(attrs, v.unit+"_total", v.total)
+	}
+	attrs = append(attrs, v.unit+"_per_second", math.Round(v.rate))
+	if v.eta >= 0 {
+		attrs = append(attrs, "eta_seconds", math.Round(v.eta.Seconds()))
+	}
+	return attrs
+}

@@ -1,0 +1,27 @@
+package half
+
+const (
+	goldenGamma = 0x9e3779b97f4a7c15 // SplitMix64's increment
+	purpose     = 0x726f756e64696e67 // "rounding": keeps apart what else a seed is used for
+)
+
+// Rounding is where the random bits of one round of updates come from.
+type Rounding uint64
+
+// NewRounding returns the random bits of update n under seed. Different n give
+// bits that have nothing to do with one another.
+func NewRounding(seed, n uint64) Rounding {
+	return Rounding(mix(mix(seed+purpose) + n*goldenGamma))
+}
+
+// Bits is the number to pack the row of key with.
+func (r Rounding) Bits(key uint64) uint64 { return mix(key ^ uint64(r)) }
+
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014), a bijection.
+func mix(h uint64) uint64 {
+	h ^= h >> 30
+	h *= 0xbf58476d1ce4e5b9
+	h ^= h >> 27
+	h *= 0x94d049bb133111eb
+	return h ^ h>>31
+}

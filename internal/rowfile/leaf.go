@@ -1,0 +1,210 @@
+package rowfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// leaf walks over the values of one column. Without the column it has none.
+type leaf struct {
+	index int // of the column in the file; -1: it has none
+	kind  parquet.Kind
+	depth int // repetition levels: 1 for a list
+
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	buffer []parquet.Value
+	lo, hi int
+}
+
+// leafValues is how many values a leaf takes at a time.
+const leafValues = 512
+
+// find looks for the column called name: the only leaf below it.
+func (l *leaf) find(schema *parquet.Schema, name string) error {
+	l.index = -1
+	for _, path := range schema.Columns() {
+		if path[0] != name {
+			continue
+		}
+		if l.index >= 0 {
+			return fmt.Errorf("column %q is a group of several", name)
+		}
+		c, ok := schema.Lookup(path...)
+		if !ok {
+			return fmt.Errorf("column %q cannot be found", name)
+		}
+		l.index, l.kind, l.depth = c.ColumnIndex, c.Node.Type().Kind(), c.MaxRepetitionLevel
+	}
+	return nil
+}
+
+// check says whether the column is of the type that column i of a row has.
+func (l *leaf) check(i int) error {
+	if l.index < 0 {
+		return nil
+	}
+	kind, what, depth := parquet.Float, "32-bit floats", 0
+	switch i {
+	case columnKey:
+		kind, what = parquet.Int64, "64-bit integers"
+	case columnValues, columnState:
+		what, depth = "lists of 32-bit floats", 1
+	case columnLastSeen, columnCountOf:
+		kind, what = parquet.Int32, "32-bit integers"
+	}
+	if l.kind != kind || l.depth != depth {
+		return fmt.Errorf("column %q does not hold %s", columnNames[i], what)
+	}
+	return nil
+}
+
+// begin goes to the first value of a row group.
+func (l *leaf) begin(g parquet.RowGroup) error {
+	if l.index < 0 {
+		return nil
+	}
+	if err := l.end(); err != nil {
+		return err
+	}
+	chunks := g.ColumnChunks()
+	if l.index >= len(chunks) {
+		return errors.New("damaged Parquet file: a row group lacks columns")
+	}
+	l.pages = chunks[l.index].Pages()
+	return nil
+}
+
+// end gives up the row group.
+func (l *leaf) end() error {
+	if l.pages == nil {
+		return nil
+	}
+	if l.page != nil {
+		parquet.Release(l.page)
+	}
+	err := l.pages.Close()
+	l.pages, l.page, l.values, l.lo, l.hi = nil, nil, nil, 0, 0
+	return err
+}
+
+// peek returns the next value, io.EOF behind the last of the row group.
+func (l *leaf) peek() (*parquet.Value, error) {
+	for empty := 0; l.lo == l.hi; {
+		if l.values == nil {
+			page, err := l.pages.ReadPage()
+			if err != nil {
+				return nil, err
+			}
+			l.page, l.values = page, page.Values()
+			if l.buffer == nil {
+				l.buffer = make([]parquet.Value, leafValues)
+			}
+		}
+		n, err := l.values.ReadValues(l.buffer)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		l.lo, l.hi = 0, n
+		if n > 0 {
+			break
+		}
+		if err == nil { // a damaged page may have no end
+			if empty++; empty > 3 {
+				return nil, errors.New("damaged Parquet file: a page without values")
+			}
+			continue
+		}
+		parquet.Release(l.page)
+		l.page, l.values = nil, nil
+	}
+	return &l.buffer[l.lo], nil
+}
+
+// one returns the value of the next row in a column that is no list.
+func (l *leaf) one() (parquet.Value, error) {
+	if l.index < 0 {
+		return parquet.Value{}, nil
+	}
+	v, err := l.peek()
+	if err != nil {
+		return parquet.Value{}, err
+	}
+	if v.IsNull() {
+		return parquet.Value{}, errors.New("it is empty")
+	}
+	l.lo++
+	return *v, nil
+}
+
+// list sets dst to the list of the next row, which must be as long.
+func (l *leaf) list(dst []float32) error {
+	if l.index < 0 {
+		if len(dst) > 0 {
+			return errors.New("it is not there")
+		}
+		return nil
+	}
+	n, err := l.each(func(i int, v *parquet.Value) error {
+		if v.IsNull() {
+			return errors.New("a value is empty")
+		}
+		if i < len(dst) {
+			dst[i] = v.Float()
+		}
+		return nil
+	})
+	if err == nil && n != len(dst) {
+		err = fmt.Errorf("a list of %d values, want %d", n, len(dst))
+	}
+	return err
+}
+
+// each calls fn for the values of the next row's list and returns their number.
+func (l *leaf) each(fn func(i int, v *parquet.Value) error) (int, error) {
+	for n := 0; ; n++ {
+		v, err := l.peek()
+		if errors.Is(err, io.EOF) && n > 0 {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		if n > 0 && v.RepetitionLevel() == 0 {
+			return n, nil // the next row's
+		}
+		if n == 0 && v.IsNull() { // an empty list, unless more of it follows
+			l.lo++
+			if v, err = l.peek(); err == nil && v.RepetitionLevel() > 0 {
+				err = errors.New("a value is empty")
+			} else if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return 0, err
+		}
+		if n == math.MaxUint16 {
+			return n, fmt.Errorf("a list of more than %d values", n)
+		}
+		if err := fn(n, v); err != nil {
+			return n, err
+		}
+		l.lo++
+	}
+}
+
+// firstLength is the length of the first list of a row group.
+func (l *leaf) firstLength(g parquet.RowGroup) (int, error) {
+	if l.index < 0 {
+		return 0, nil
+	}
+	if err := l.begin(g); err != nil {
+		return 0, err
+	}
+	n, err := l.each(func(int, *parquet.Value) error { return nil })
+	return n, errors.Join(err, l.end())
+}

@@ -1,0 +1,243 @@
+package rowfile
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+
+	"aibox/sparsetable"
+)
+
+// FormatError: the file is no Parquet file, is damaged, or has other columns than
+// rows of a table have.
+type FormatError struct {
+	File string
+	Err  error
+}
+
+func (e *FormatError) Error() string { return e.File + ": " + e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// Reader reads the rows of a file. It is a sparsetable.RowSource.
+type Reader struct {
+	name   string
+	file   *parquet.File
+	layout sparsetable.Layout
+	values []float32 // of the present row
+	row    []float32
+
+	rounding sparsetable.Rounding
+	columns  [columnCount]leaf
+	groups   []parquet.RowGroup // that were not begun
+	left     int64              // rows of the present one
+	done     int64              // rows read
+}
+
+// Columns of a row.
+const (
+	columnKey = iota
+	columnValues
+	columnState
+	columnShow
+	columnClick
+	columnLastSeen
+	columnCountOf
+	columnCount
+)
+
+var columnNames = [columnCount]string{"key", "values", "state", "show", "click", "last_seen", "count"}
+
+// NewReader opens the file of that many bytes, name in errors. r is the caller's
+// to close.
+func NewReader(r io.ReaderAt, bytes int64, name string) (*Reader, error) {
+	x := &Reader{name: name, rounding: sparsetable.NewRounding(0, 0)}
+	return x, x.guard(func() error { return x.open(r, bytes) })
+}
+
+// guard makes errors, and panics of the library on damaged files, FormatErrors.
+// Failed reads of the file are passed on below them.
+func (x *Reader) guard(do func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("damaged Parquet file: %v", fault)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			err = &FormatError{x.name, err}
+		}
+	}()
+	return do()
+}
+
+func (x *Reader) open(r io.ReaderAt, bytes int64) (err error) {
+	if err := checkFooter(r, bytes); err != nil {
+		return err
+	}
+	x.file, err = parquet.OpenFile(r, bytes, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return notParquet(err)
+	}
+	for i := range x.columns {
+		if err := x.columns[i].find(x.file.Schema(), columnNames[i]); err != nil {
+			return err
+		}
+	}
+	for _, i := range []int{columnKey, columnValues} {
+		if x.columns[i].index < 0 {
+			return fmt.Errorf("there is no column %q; rows of a table have %v", columnNames[i], columnNames)
+		}
+	}
+	for i := range x.columns {
+		if err := x.columns[i].check(i); err != nil {
+			return err
+		}
+	}
+	x.groups = x.file.RowGroups()
+	if err := x.findLayout(); err != nil {
+		return err
+	}
+	x.values, x.row = make([]float32, x.layout.ValueDim), make([]float32, x.layout.Words())
+	return nil
+}
+
+// checkFooter compares the length of the footer, which stands before the last four
+// bytes of a file, with that of the file: the library takes as much memory as it
+// says. A file that does not end like one of Parquet is the library's to refuse.
+func checkFooter(r io.ReaderAt, bytes int64) error {
+	const frame = len("PAR1") + 4 + len("PAR1")
+	var end [8]byte
+	if bytes < int64(frame) {
+		return notParquet(io.EOF)
+	}
+	if n, err := r.ReadAt(end[:], bytes-int64(len(end))); n < len(end) {
+		return notParquet(err)
+	}
+	if footer := int64(binary.LittleEndian.Uint32(end[:])); string(end[4:]) == "PAR1" && footer > bytes-int64(frame) {
+		return fmt.Errorf("damaged Parquet file: a footer of %d bytes in a file of %d", footer, bytes)
+	}
+	return nil
+}
+
+// SetFormat makes the rows that follow have their values in that format. Those
+// that it cannot represent are rounded, stochastically by their key.
+func (x *Reader) SetFormat(f sparsetable.ValueFormat) {
+	x.layout.Format = f
+	x.row = make([]float32, x.layout.Words())
+}
+
+// notParquet words the library's errors about the beginning and the end of a
+// file.
+func notParquet(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("not a Parquet file: it is too short")
+	}
+	return fmt.Errorf("not a Parquet file that can be read: %w", err)
+}
+
+// findLayout takes the layout from the metadata, or that of the first row.
+func (x *Reader) findLayout() error {
+	if text, ok := x.file.Lookup(layoutKey); ok {
+		if err := json.Unmarshal([]byte(text), &x.layout); err != nil {
+			return fmt.Errorf("metadata %s: %w", layoutKey, err)
+		}
+	} else if len(x.groups) > 0 {
+		var err error
+		if x.layout.ValueDim, err = x.columns[columnValues].firstLength(x.groups[0]); err != nil {
+			return err
+		}
+		if x.layout.StateDim, err = x.columns[columnState].firstLength(x.groups[0]); err != nil {
+			return err
+		}
+	} else {
+		return errors.New("there are no rows, which would tell how long values are")
+	}
+	return x.layout.Validate()
+}
+
+// Layout is the shape of the rows that Next returns; its format is that of the
+// table that the file was written from, unless SetFormat says another.
+func (x *Reader) Layout() sparsetable.Layout { return x.layout }
+
+// Rows is the number of the file's rows.
+func (x *Reader) Rows() int64 { return x.file.NumRows() }
+
+// Next returns the next row, valid until the next call; io.EOF after the last.
+// Other errors are *FormatError.
+func (x *Reader) Next() (key uint64, row []float32, err error) {
+	err = x.guard(func() error {
+		key, err = x.next()
+		return err
+	})
+	return key, x.row, err
+}
+
+func (x *Reader) next() (key uint64, err error) {
+	for x.left == 0 {
+		if len(x.groups) == 0 {
+			return 0, io.EOF
+		}
+		g := x.groups[0]
+		x.groups = x.groups[1:]
+		x.left = g.NumRows()
+		for i := range x.columns {
+			if err := x.columns[i].begin(g); err != nil {
+				return 0, err
+			}
+		}
+	}
+	x.left--
+	x.done++
+	var k, show, click, lastSeen, count parquet.Value
+	for _, c := range []struct {
+		column int
+		into   *parquet.Value
+	}{{columnKey, &k}, {columnShow, &show}, {columnClick, &click}, {columnLastSeen, &lastSeen}, {columnCountOf, &count}} {
+		if *c.into, err = x.columns[c.column].one(); err != nil {
+			return 0, x.at(c.column, err)
+		}
+	}
+	if err := x.columns[columnValues].list(x.values); err != nil {
+		return 0, x.at(columnValues, err)
+	}
+	x.layout.StoreValues(x.row, x.values, k.Uint64(), x.rounding)
+	if err := x.columns[columnState].list(x.layout.State(x.row)); err != nil {
+		return 0, x.at(columnState, err)
+	}
+	st := sparsetable.RowStats{Count: 1}
+	if x.columns[columnCountOf].index >= 0 {
+		st.Count = count.Uint32()
+	}
+	if x.columns[columnShow].index >= 0 {
+		st.Show = show.Float()
+	}
+	if x.columns[columnClick].index >= 0 {
+		st.Click = click.Float()
+	}
+	if x.columns[columnLastSeen].index >= 0 {
+		st.LastSeen = lastSeen.Uint32()
+	}
+	x.layout.SetStats(x.row, st)
+	return k.Uint64(), nil
+}
+
+// at says where err happened.
+func (x *Reader) at(column int, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("row %d, column %s: %w", x.done, columnNames[column], err)
+}
+
+// Close gives up what the reader holds of the file.
+func (x *Reader) Close() error {
+	var errs []error
+	for i := range x.columns {
+		errs = append(errs, x.columns[i].end())
+	}
+	return errors.Join(errs...)
+}

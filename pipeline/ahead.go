@@ -1,0 +1,106 @@
+package pipeline
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Ahead lets a source run further ahead than the depth of the queue behind it:
+// it goes on to the next item while no more than depth wait, as it does without
+// (then depth are queued and one is at hand), and beyond that
+// while fewer than Items() wait and they and one more, taken to be as large as
+// the largest so far, have at most Bytes. What a stage is at work on does not
+// wait.
+type Ahead[T any] struct {
+	Items    func() int    // how many may wait, at present; asked before every item
+	MaxItems int           // Items() is never more
+	Bytes    int64         // of all that wait
+	Size     func(T) int64 // bytes of an item
+}
+
+// ahead is an Ahead at work.
+type ahead[T any] struct {
+	Ahead[T]
+	depth int
+	taken chan struct{} // an item was taken since the source last looked
+
+	mu             sync.Mutex
+	waiting        int
+	bytes, largest int64
+}
+
+// RunAhead sets how far the source runs ahead. It must be called before the next
+// stage is put behind o.
+func (o *Output[T]) RunAhead(a Ahead[T]) {
+	if o.from.consumed {
+		panic("pipeline: RunAhead of stage " + o.from.name + " after another consumes its output")
+	}
+	o.ahead = &ahead[T]{Ahead: a, taken: make(chan struct{}, 1)}
+}
+
+// queueFor is the capacity of the queue behind o for that depth.
+func (o *Output[T]) queueFor(depth int) int {
+	if o.ahead == nil {
+		return depth
+	}
+	o.ahead.depth = depth
+	return max(depth+1, o.ahead.MaxItems) // with the one that the source would have at hand
+}
+
+// put notes an item that is about to wait.
+func (a *ahead[T]) put(v T) {
+	size := a.Size(v)
+	a.mu.Lock()
+	a.waiting++
+	a.bytes += size
+	a.largest = max(a.largest, size)
+	a.mu.Unlock()
+}
+
+// take notes that an item waits no more.
+func (a *ahead[T]) take(v T) {
+	size := a.Size(v)
+	a.mu.Lock()
+	a.waiting--
+	a.bytes -= size
+	a.mu.Unlock()
+	select {
+	case a.taken <- struct{}{}:
+	default:
+	}
+}
+
+// room reports whether the source may go on, and how many items may wait.
+func (a *ahead[T]) room() (ok bool, most int) {
+	items := min(a.Items(), a.MaxItems)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	most = max(a.depth+1, min(items, int(a.Bytes/max(1, a.largest))))
+	return a.waiting <= a.depth || a.waiting < items && a.bytes+a.largest <= a.Bytes, most
+}
+
+// wait returns once the source may go on, or false because the run was cancelled.
+func (o *Output[T]) wait(ctx context.Context) bool {
+	a := o.ahead
+	if a == nil {
+		return true
+	}
+	blocked := false
+	for {
+		ok, most := a.room()
+		o.meter.setCapacity(most)
+		if ok {
+			return true
+		}
+		if !blocked {
+			blocked = true
+			o.from.clock.enter(Blocked, time.Now())
+		}
+		select {
+		case <-a.taken:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package reader
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"aibox/reader/number"
+)
+
+// KeyOf returns the key of one value of a sparse field, as rows of the schema
+// have it: value is what stands between separators, without a weight; of LibSVM
+// and LibFFM it is the feature's index; of a column that is bucketized, a number.
+// The schema must have its data statistics. Errors are *OptionsError.
+func (s *Schema) KeyOf(field, value string) (uint64, error) {
+	d := s.withDefaults()
+	i := d.column(field)
+	if i < 0 {
+		return 0, optionsErrorf("no column %q; the sparse fields are %s", field, strings.Join(s.Fields(), ", "))
+	}
+	c := &d.Columns[i]
+	f := fieldColumn{name: c.Name, seed: spaceSeed(c.space())}
+	switch {
+	case c.bucketized():
+		f.steps = c.Transforms
+		key, bad := f.bucket(number.Trim([]byte(value)))
+		if bad.reason != reasonNone {
+			return 0, optionsErrorf("column %s: %q: %v", field, value, bad.reason)
+		}
+		return key, nil
+	case c.Role != RoleSparse:
+		return 0, optionsErrorf("column %q is %v; the sparse fields are %s", field, c.Role, strings.Join(s.Fields(), ", "))
+	case value == "":
+		return 0, optionsErrorf("column %s: an empty cell has no key", field)
+	case c.Separator != "" && strings.Contains(value, c.Separator):
+		return 0, optionsErrorf("column %s: %q holds %q, which separates values: give one value", field, value, c.Separator)
+	}
+	if d.Format.indexed() { // leading zeros make no other feature, as when rows are read
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil {
+			return 0, optionsErrorf("column %s: %q is no feature index", field, value)
+		}
+		feature := int64(n)
+		if c.HasIndexRange {
+			if feature < c.IndexRange[0] || feature > c.IndexRange[1] {
+				return 0, optionsErrorf("column %s: index %d is outside of its range, %d to %d", field, feature, c.IndexRange[0], c.IndexRange[1])
+			}
+			feature -= c.IndexRange[0]
+		}
+		value = fmt.Sprint(feature)
+	}
+	return keyIn(f.seed, []byte(value)), nil
+}

@@ -1,0 +1,44 @@
+package reader
+
+import (
+	"runtime"
+	"testing"
+)
+
+// TestPassMemoryBytes compares what a pass says it takes with what the heap grows
+// by for it.
+func TestPassMemoryBytes(t *testing.T) {
+	const n, fields = 4096, 26
+	make1 := func() *Pass {
+		p := &Pass{Keys: make([]uint64, 27_000), Batches: make([]Batch, 4)}
+		for i := range p.Batches {
+			p.Batches[i] = Batch{
+				N: n, Labels: make([]float32, n), Weights: make([]float32, n), Dense: make([]float32, 13*n),
+				Offsets: make([]int32, n*fields+1), Index: make([]int32, n*fields), BagWeights: make([]float32, n*fields),
+				Rows: make([]int32, 9_000), Groups: make([]uint64, n), Columns: [][]string{make([]string, n)},
+			}
+			for e := range n {
+				p.Batches[i].Columns[0][e] = string(make([]byte, 64))
+			}
+		}
+		return p
+	}
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // what pools of earlier tests held goes with the second
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	var says, took int64
+	for range 10 { // what other tests left may be freed meanwhile
+		before := heap()
+		p := make1()
+		took, says = heap()-before, p.MemoryBytes()
+		runtime.KeepAlive(p)
+		if says >= took*9/10 && says <= took*11/10 {
+			return
+		}
+	}
+	t.Errorf("a pass says %d bytes, the heap grew by %d", says, took)
+}

@@ -1,0 +1,39 @@
+package sparsetable
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"aibox/sparsetable/internal/catalog"
+)
+
+// EvictRows lets up to n rows leave the cache of a table on SSD.
+func EvictRows(tab Table, n int) error {
+	t := tab.(*ssd)
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	err := t.keepShape()
+	if err == nil {
+		_, err = t.evict(n)
+	}
+	return tableError(err)
+}
+
+// EmptyAFile moves the buckets out of some file that is not being appended to,
+// and returns its number, 0 if there is none.
+func EmptyAFile(ctx context.Context, tab Table, rng *rand.Rand) (file uint32, err error) {
+	t := tab.(*ssd)
+	t.compacting.Lock()
+	defer t.compacting.Unlock()
+	c := t.files.CompactionCandidates()
+	if len(c) == 0 {
+		return 0, nil
+	}
+	file = c[rng.IntN(len(c))].File
+	return file, tableError(t.emptyFile(ctx, file))
+}
+
+// CatalogFailed reports whether an error says that the catalog ended, so that
+// only a new process can go on.
+func CatalogFailed(err error) bool { return errors.Is(err, catalog.ErrFailed) }

@@ -1,0 +1,116 @@
+package blockio_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/sparsetable/internal/blockio"
+)
+
+// writeAndRead writes a file and reads it through the engine.
+func writeAndRead(t *testing.T, d blockio.Device) {
+	t.Helper()
+	pool := blockio.NewPool(d.Unit(), 0)
+	defer pool.Close()
+	f := fill(t, d, pool, "data", 40)
+	var c blockio.Completions
+	for i := range 40 {
+		offset := int64(i * d.Unit())
+		d.Submit(&c, []*blockio.Read{{File: f, Buf: get(t, pool, d.Unit()), Offset: offset}})
+	}
+	for n := 0; n < 40; {
+		for _, r := range c.Wait(nil, 1) {
+			must(t, r.Err)
+			wantUnits(t, d.Unit(), r.Offset, r.Buf)
+			pool.Put(r.Buf)
+			n++
+		}
+	}
+	must(t, f.Close())
+}
+
+// TestWithoutURing: where the kernel refuses io_uring, threads read, and one
+// warning says so; who asked for io_uring gets an error.
+func TestWithoutURing(t *testing.T) {
+	defer blockio.RefuseRings()()
+	var log bytes.Buffer
+	o := blockio.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), QueueDepth: 8}
+	d, err := blockio.Open(t.Context(), t.TempDir(), o)
+	must(t, err)
+	if d.Engine() != "pread" {
+		t.Errorf("engine %s, want pread", d.Engine())
+	}
+	if n := strings.Count(log.String(), "level=WARN msg=\"io_uring is not to be had here"); n != 1 || !strings.Contains(log.String(), unix.EPERM.Error()) {
+		t.Errorf("%d warnings, want one with the cause: %s", n, log.String())
+	}
+	writeAndRead(t, d)
+	must(t, d.Close())
+
+	o.Engine = "io_uring"
+	if d, err := blockio.Open(t.Context(), t.TempDir(), o); !errors.Is(err, unix.EPERM) {
+		t.Errorf("io_uring was asked for: %v, %v", d, err)
+	}
+	log.Reset()
+	o.Engine = "pread"
+	d, err = blockio.Open(t.Context(), t.TempDir(), o)
+	must(t, err)
+	if strings.Contains(log.String(), "io_uring") {
+		t.Errorf("threads were asked for, and there is a warning: %s", log.String())
+	}
+	must(t, d.Close())
+}
+
+// TestWithoutDirect: where the file system refuses O_DIRECT, files are buffered,
+// for reading only, too, and one warning says so; who asked for direct I/O gets
+// an error.
+func TestWithoutDirect(t *testing.T) {
+	defer blockio.RefuseDirect()()
+	for _, engine := range []string{"", "pread"} {
+		var log bytes.Buffer
+		o := blockio.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), QueueDepth: 8, Engine: engine}
+		warned := func(what string) {
+			t.Helper()
+			if n := strings.Count(log.String(), "level=WARN msg=\"direct I/O does not work here"); n != 1 || !strings.Contains(log.String(), unix.EINVAL.Error()) {
+				t.Errorf("%s: %d warnings, want one with the cause: %s", what, n, log.String())
+			}
+			log.Reset()
+		}
+		dir := t.TempDir()
+		d, err := blockio.Open(t.Context(), dir, o)
+		must(t, err)
+		if d.Direct() {
+			t.Error("direct, which the file system refuses")
+		}
+		warned("opened")
+		writeAndRead(t, d)
+		must(t, d.Close())
+
+		o.ReadOnly = true
+		d, err = blockio.Open(t.Context(), dir, o)
+		must(t, err)
+		if d.Direct() {
+			t.Error("direct for reading, which the file system refuses")
+		}
+		warned("opened for reading")
+		must(t, d.Close())
+
+		for _, readOnly := range []bool{false, true} {
+			o.Direct, o.ReadOnly = blockio.On, readOnly
+			if d, err := blockio.Open(t.Context(), dir, o); !errors.Is(err, unix.EINVAL) {
+				t.Errorf("direct I/O was asked for: %v, %v", d, err)
+			}
+		}
+		o.Direct, o.ReadOnly = blockio.Off, false
+		d, err = blockio.Open(t.Context(), dir, o)
+		must(t, err)
+		if d.Direct() || strings.Contains(log.String(), "direct I/O") {
+			t.Errorf("buffered files were asked for: direct %v, %s", d.Direct(), log.String())
+		}
+		must(t, d.Close())
+	}
+}

@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
+)
+
+// ErrInUse: another process has the catalog open, or this one.
+var ErrInUse = errors.New("it is open elsewhere")
+
+// Lock locks the file for the one who writes the catalog, or for those who read
+// it: Pebble's own lock keeps readers from one another. Only files of the
+// operating system are locked this way.
+func (fs pebbleFS) Lock(name string) (io.Closer, error) {
+	if vfs.Root(fs.FS) != vfs.Default {
+		return fs.FS.Lock(name)
+	}
+	return lockFile(name, fs.readOnly)
+}
+
+// lockFile locks a file, shared or alone, until the result is closed.
+func lockFile(name string, shared bool) (io.Closer, error) {
+	flags, how := os.O_RDWR|os.O_CREATE, unix.LOCK_EX
+	if shared {
+		flags, how = os.O_RDONLY, unix.LOCK_SH
+	}
+	f, err := os.OpenFile(name, flags, 0o666)
+	if shared && errors.Is(err, fs.ErrNotExist) {
+		return io.NopCloser(nil), nil // nobody has written here since the file was lost
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, unix.EWOULDBLOCK) && shared:
+		err = fmt.Errorf("%w, by a process that writes it: wait until that ends", ErrInUse)
+	case errors.Is(err, unix.EWOULDBLOCK):
+		err = fmt.Errorf("%w: wait until the process that has it open ends", ErrInUse)
+	default:
+		err = fmt.Errorf("lock %s: %w", name, err)
+	}
+	return nil, errors.Join(err, f.Close())
+}

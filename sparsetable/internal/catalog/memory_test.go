@@ -1,0 +1,103 @@
+package catalog
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// mostHeap runs f and returns by how much the live heap grew in the meantime, at
+// most, as the collector sees it, which runs all the time. What Pebble
+// takes past the heap, with cgo its cache and its memtable, is bounded by its
+// options.
+func mostHeap(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(5))
+	heap := func() int64 {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		return int64(live[0].Value.Uint64())
+	}
+	runtime.GC()
+	runtime.GC() // what the first one finalized
+	before, most := heap(), int64(0)
+	stop := make(chan struct{})
+	var sampler sync.WaitGroup
+	sampler.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				most = max(most, heap()-before)
+			}
+		}
+	})
+	f()
+	close(stop)
+	sampler.Wait()
+	return most
+}
+
+// The heap of a catalog that is opened, committed to, compacted and read stays
+// within what MemoryBytes says.
+func TestMemory(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector's memory would be counted")
+	}
+	const pages = 4000
+	dir, lists := t.TempDir(), int64(0)
+	most := mostHeap(func() {
+		c, err := Open(Options{Dir: dir, Format: testFormat})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := make([]byte, 3<<10)
+		for range 12 { // the last of which compacts
+			w, err := c.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p := range uint32(pages) {
+				if err := w.PutPage(p, page); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Commit(Snapshot{Slots: pages * uint32(testFormat.PageSlots)}); err != nil {
+				t.Fatal(err)
+			}
+			if all := c.Snapshots(); len(all) > 2 {
+				if err := c.Drop(all[0].ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			lists = max(lists, c.MemoryBytes()-FixedBytes)
+		}
+		if n := compactions(c.mu.db); n == 0 {
+			t.Error("nothing was compacted")
+		}
+		shut(t, c)
+		if c, err = Open(Options{Dir: dir, Format: testFormat}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Load(0, func(uint32, []byte) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		shut(t, c)
+	})
+	most += cacheBytes + 2*memTableBytes // which may lie past the heap
+	t.Logf("Pebble takes %d KiB, %d KiB are counted; %d KiB of lists", (most-lists)>>10, FixedBytes>>10, lists>>10)
+	// By itself it takes 950 KiB; goroutines of earlier tests add to it.
+	if most-lists > FixedBytes*5/4 {
+		t.Errorf("Pebble takes %d bytes, %d are counted", most-lists, FixedBytes)
+	}
+}
+
+func compactions(db *pebble.DB) int64 {
+	m := db.Metrics()
+	return m.Compact.Count
+}

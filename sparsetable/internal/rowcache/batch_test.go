@@ -1,0 +1,49 @@
+package rowcache
+
+import "testing"
+
+// VisitIdle is for references of rows that nothing holds in the cache: they may
+// have left, and their slabs with them.
+func TestVisitIdle(t *testing.T) {
+	c := newCache(t, Options{Policy: Policies()[0], Words: 8, MaxBytes: 400 << 10})
+	var keys []uint64
+	for k := range uint64(2000) {
+		keys = append(keys, k+1)
+	}
+	refs := make([]uint32, len(keys))
+	if _, err := c.Insert(keys, hashesOf(keys), nil, refs); err != nil {
+		t.Fatal(err)
+	}
+	visited := func() (n int) {
+		c.VisitIdle(refs, func(e Entry) {
+			n++
+			if e.Pins != 0 {
+				t.Errorf("key %d is pinned", e.Key)
+			}
+		})
+		return n
+	}
+	if n := visited(); n != 0 {
+		t.Errorf("%d rows are visited, all are pinned", n)
+	}
+	c.Release(refs, false)
+	if n := visited(); n != len(keys) {
+		t.Errorf("%d rows are visited, want %d", n, len(keys))
+	}
+	if n := c.Drop(c.Victims(len(keys)-1, nil)); n != len(keys)-1 {
+		t.Fatalf("%d rows leave", n)
+	}
+	if n := visited(); n != 1 {
+		t.Errorf("%d rows are visited, one is left", n)
+	}
+	c.Drop(c.Victims(1, nil))
+	if err := c.SetMaxBytes(c.minBytes()); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := c.Shrink(); err != nil || !kept {
+		t.Fatal(kept, err)
+	}
+	if n := visited(); n != 0 {
+		t.Errorf("%d rows are visited, none is there", n)
+	}
+}

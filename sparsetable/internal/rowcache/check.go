@@ -1,0 +1,92 @@
+package rowcache
+
+import "fmt"
+
+// Check counts anew what the cache keeps count of, and looks for every row in
+// its chain. It takes a time that depends on the number of rows, and everybody
+// waits: for tests.
+func (c *Cache) Check() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var rows, dirty, marked2, taken, owed int64
+	var want ranks
+	for i := range c.mu.slabs {
+		s := &c.mu.slabs[i]
+		if s.memory == nil {
+			continue
+		}
+		used := uint32(0)
+		for in := range s.fresh {
+			ref := uint32(i)<<c.shift | in
+			m := c.meta(ref)
+			if m.state&uint32(Live) == 0 {
+				continue
+			}
+			used++
+			rows++
+			if m.state&uint32(Dirty) != 0 {
+				dirty++
+			}
+			if m.state&uint32(Mark2) != 0 {
+				marked2++
+			}
+			if m.state&uint32(Taken) != 0 {
+				taken++
+			}
+			if c.owed(m.state) {
+				owed++
+			}
+			if idle(m.state) {
+				want.add(m.state)
+			}
+			if !c.inChainLocked(ref, m) {
+				return fmt.Errorf("rowcache: key %d, row %d, is not in its chain", m.key, ref)
+			}
+		}
+		if i == 0 && s.used == used+1 { // the zero row
+			used++
+		}
+		if s.used != used {
+			return fmt.Errorf("rowcache: slab %d counts %d rows, has %d", i, s.used, used)
+		}
+	}
+	for _, n := range []struct {
+		what       string
+		have, want int64
+	}{
+		{"rows", c.mu.rows, rows}, {"dirty rows", c.mu.dirty, dirty}, {"rows with Mark2", c.mu.marked2, marked2},
+		{"taken rows", c.mu.taken, taken}, {"owed rows", c.mu.owed, owed}, {"bytes", c.mu.bytes, c.countBytesLocked()},
+	} {
+		if n.have != n.want {
+			return fmt.Errorf("rowcache: %d %s counted, there are %d", n.have, n.what, n.want)
+		}
+	}
+	if want != c.mu.ranks {
+		return fmt.Errorf("rowcache: the counts of idle rows by rank are wrong: %d rows counted, there are %d", c.mu.ranks.idle, want.idle)
+	}
+	return nil
+}
+
+// inChainLocked reports whether the chain of a row's key has it, and no other
+// row of that key before it.
+func (c *Cache) inChainLocked(ref uint32, m *meta) bool {
+	for at := *c.mu.dir.head(c.mu.dir.chain(c.hash(m.key))); at != 0; at = c.meta(at).next {
+		if at == ref {
+			return true
+		}
+		if c.meta(at).key == m.key {
+			return false
+		}
+	}
+	return false
+}
+
+// countBytesLocked is what is mapped, and a fixed amount.
+func (c *Cache) countBytesLocked() int64 {
+	n := c.fixed
+	for i := range c.mu.slabs {
+		n += int64(len(c.mu.slabs[i].memory))
+	}
+	n += 4 * headsPerSegment * c.mu.dir.segs
+	return n + int64(len(c.mu.win.memory))
+}

@@ -1,0 +1,87 @@
+package slots
+
+import (
+	"fmt"
+
+	"aibox/sparsetable/internal/offheap"
+)
+
+// SmallerFilter is the size that filters of that many bytes shrink to: half of
+// it, or 0 where that is no multiple of 8.
+func SmallerFilter(bytes int) int {
+	if bytes%16 != 0 {
+		return 0
+	}
+	return bytes / 2
+}
+
+// ShrinkFilters makes every filter one of SmallerFilter's size, without a look
+// at the keys, when a growing table has more use for the memory. A probe falls on
+// bit g*n/4096 of n bits, so on half of that, rounded down, of n/2 bits: the
+// smaller filter has bit i where the larger had 2i or 2i+1. It keeps the number
+// of probes, which for half the bits is above what is best, at little harm (see
+// the package's documentation). Filters of 0 bytes are none; the index goes on
+// without.
+//
+// REQUIRES: no capture is running. Errors are those of giving memory back; the
+// filters are smaller all the same.
+func (x *Index) ShrinkFilters() error {
+	if x.capture != nil {
+		panic("slots: filters shrink while a capture is running")
+	}
+	small := SmallerFilter(x.filter.bytes)
+	var failed error
+	for i := range x.chunks {
+		c := &x.chunks[i]
+		if small == 0 {
+			if err := c.unmapFilters(); err != nil {
+				failed = err
+			}
+			continue
+		}
+		n := chunkSlots * small / 8
+		halve(c.filters[:n], c.filters)
+		b, err := offheap.Map(chunkSlots * small)
+		if err != nil { // they stay where they are
+			failed = fmt.Errorf("slots: smaller filters: %w", err)
+			c.filters = c.filters[:n]
+			continue
+		}
+		copy(offheap.Uint64s(b), c.filters[:n])
+		if err := c.unmapFilters(); err != nil {
+			failed = err
+		}
+		c.memory, c.filters = b, offheap.Uint64s(b)
+	}
+	x.filter = x.filter.resized(small)
+	return failed
+}
+
+// resized is f for filters of another size, with the same probes.
+func (f *filterShape) resized(bytes int) filterShape {
+	g := *f
+	g.bytes, g.words, g.bits = bytes, uint32(bytes/8), uint64(bytes)*8
+	if bytes == 0 {
+		return filterShape{}
+	}
+	return g
+}
+
+// halve sets dst, half as long as src, to filters of half the size. dst may be
+// the first half of src.
+func halve(dst, src []uint64) {
+	for i := range dst {
+		dst[i] = pairs(src[2*i]) | pairs(src[2*i+1])<<32
+	}
+}
+
+// pairs sets bit i of the result, 0 to 31, to the disjunction of bits 2i and
+// 2i+1 of w.
+func pairs(w uint64) uint64 {
+	w = (w | w>>1) & 0x5555555555555555
+	w = (w | w>>1) & 0x3333333333333333
+	w = (w | w>>2) & 0x0f0f0f0f0f0f0f0f
+	w = (w | w>>4) & 0x00ff00ff00ff00ff
+	w = (w | w>>8) & 0x0000ffff0000ffff
+	return (w | w>>16) & 0x00000000ffffffff
+}

@@ -1,0 +1,290 @@
+package sparsetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"aibox/sparsetable/internal/offheap"
+)
+
+// A large import is two passes of sequential I/O.
+//
+//	source --> partitions by hash --> spool files          ssd_spool.go
+//	                                      |
+//	            slots grown for all rows  |                ssd_bulk_grow.go
+//	                                      v
+//	spool --> a partition in memory, sorted by slot        ssd_bulk_load.go
+//	old buckets, read ahead in the order of slots          ssd_bulk_read.go
+//	      --> each slot's bucket, written once             ssd_bulk_merge.go
+//
+// The spool's files go one after the other while buckets are written, so that a
+// new table needs little more space at any time than in the end, and one that
+// every row of is imported anew what it has and the rows again; where there is
+// not as much, it is done in rounds (ssd_bulk_space.go).
+//
+// A partition is all keys with certain bits of their hash, hence a set of whole
+// slots: the rows of a slot, the rows of the bucket that it had, and its dirty
+// rows in the cache make its new bucket. A small import, up to bulkPlan.smallRows, goes
+// through the cache instead, as a Pull with updates does: the rows are pulled
+// and overwritten.
+//
+// The memory for it is taken from the cache, which gets it back.
+
+// importBatch is how many rows are pulled and overwritten at a time.
+const importBatch = 1024
+
+// importer is one Import at work.
+type importer struct {
+	t     *ssd
+	ctx   context.Context
+	words int
+	entry int // bytes of a row with its key
+
+	// Rows that wait, one after the other: key, words. First those of a
+	// batch, then as many as bulkPlan.smallRows.
+	waiting []byte
+	mapped  []byte // what waiting lies in, if it was borrowed
+	rows    int64  // applied
+
+	pulled bool // there is no memory but to pull batches
+	bulk   *bulkLoad
+}
+
+// Import implements Table.
+func (t *ssd) Import(ctx context.Context, src RowSource) (rows int64, err error) {
+	end, err := t.change(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	im := importer{t: t, ctx: ctx, words: t.layout.Words(), entry: bulkEntryBytes(t.layout)}
+	im.waiting = make([]byte, 0, im.batchBytes())
+	defer func() { err = errors.Join(err, im.close()) }()
+	for {
+		key, row, err := src.Next()
+		if errors.Is(err, io.EOF) {
+			return im.finish(nil)
+		}
+		if err == nil && len(row) != im.words {
+			err = fmt.Errorf("sparsetable: import key %d: a row of %d words, want %d", key, len(row), im.words)
+		}
+		if err != nil {
+			return im.finish(err)
+		}
+		if !t.trained(row) {
+			continue
+		}
+		if im.bulk != nil {
+			var full bool
+			if full, err = im.bulk.full(); full {
+				err = im.nextRound()
+			}
+		}
+		switch {
+		case err != nil:
+		case im.bulk != nil:
+			err = im.bulk.add(key, row)
+		default:
+			err = im.wait(key, row)
+		}
+		if err != nil {
+			return im.applied(), im.failed(err)
+		}
+	}
+}
+
+// finish applies what the source gave before it ended, or failed with err.
+func (im *importer) finish(err error) (int64, error) {
+	var applied error
+	if im.bulk != nil {
+		applied = im.bulk.apply()
+	} else {
+		applied = im.pullWaiting()
+	}
+	if applied != nil {
+		applied = im.failed(applied)
+	}
+	return im.applied(), errors.Join(err, applied)
+}
+
+func (im *importer) applied() int64 {
+	if im.bulk != nil {
+		return im.rows + im.bulk.applied
+	}
+	return im.rows
+}
+
+func (im *importer) failed(err error) error {
+	return fmt.Errorf("after %d imported rows: %w", im.applied(), tableError(err))
+}
+
+// wait keeps a row until it is known whether many come.
+func (im *importer) wait(key uint64, row []float32) error {
+	if len(im.waiting)+im.entry > cap(im.waiting) {
+		if err := im.more(); err != nil {
+			return err
+		}
+		if im.bulk != nil {
+			return im.bulk.add(key, row)
+		}
+	}
+	n := len(im.waiting)
+	im.waiting = im.waiting[:n+im.entry]
+	putEntry(im.waiting[n:], key, row)
+	return nil
+}
+
+// more makes room for another row.
+func (im *importer) more() error {
+	if err := im.ctx.Err(); err != nil {
+		return err
+	}
+	t := im.t
+	if !im.pulled && im.mapped == nil {
+		bytes := t.bulk.smallRows * int64(im.entry)
+		if bytes > int64(cap(im.waiting)) {
+			err := t.borrow(im.ctx, bytes)
+			if err == nil {
+				return im.waitLonger(bytes)
+			}
+			if !errors.Is(err, errNoVictims) {
+				return err
+			}
+		}
+	}
+	if !im.pulled {
+		bulk, err := t.newBulkLoad(im.ctx)
+		if err != nil {
+			return err
+		}
+		if bulk != nil {
+			im.bulk = bulk
+			if err := eachEntry(im.waiting, im.entry, bulk.add); err != nil {
+				return err
+			}
+			return im.dropWaiting()
+		}
+		im.pulled = true
+	}
+	return im.pullWaiting()
+}
+
+// waitLonger makes room for more rows to wait, in memory that is borrowed.
+func (im *importer) waitLonger(bytes int64) error {
+	m, err := offheap.Map(int(bytes))
+	if err != nil {
+		im.t.giveBack(bytes)
+		return err
+	}
+	im.mapped = m
+	im.waiting = append(m[:0], im.waiting...)
+	return nil
+}
+
+// nextRound applies what the spool holds and starts another one. If there is no
+// room for that, the rows to come are pulled.
+func (im *importer) nextRound() error {
+	l := im.bulk
+	if err := l.apply(); err != nil {
+		return err
+	}
+	ok, err := l.begin()
+	if ok || err != nil {
+		return err
+	}
+	im.rows += l.applied
+	im.bulk, im.pulled = nil, true
+	im.waiting = make([]byte, 0, im.batchBytes())
+	return l.close()
+}
+
+// batchBytes is how many bytes of rows are pulled at a time.
+func (im *importer) batchBytes() int { return im.t.importLimit() * im.entry }
+
+// importLimit is how many rows are pulled at a time.
+func (t *ssd) importLimit() int {
+	return max(1, min(importBatch, int(t.cache.Stats().FitRows/4), (64<<20)/bulkEntryBytes(t.layout)))
+}
+
+// pullWaiting applies the rows that wait by pulling them, a batch at a time. A
+// key that comes twice goes into the next batch.
+func (im *importer) pullWaiting() error {
+	keys := make([]uint64, 0, importBatch)
+	seen := make(map[uint64]struct{}, importBatch)
+	limit := im.t.importLimit()
+	from := im.waiting
+	flush := func() error {
+		n := len(keys) * im.entry
+		if err := im.t.importRows(im.ctx, keys, from[:n], im.entry); err != nil {
+			return err
+		}
+		im.rows += int64(len(keys))
+		keys, from = keys[:0], from[n:]
+		clear(seen)
+		return nil
+	}
+	err := eachEntry(im.waiting, im.entry, func(key uint64, _ []float32) error {
+		if _, again := seen[key]; again || len(keys) == limit {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		seen[key] = struct{}{}
+		keys = append(keys, key)
+		return nil
+	})
+	if err == nil {
+		err = flush()
+	}
+	im.waiting = im.waiting[:0]
+	return err
+}
+
+// importRows pulls keys and overwrites their rows by those of entries, in
+// smaller parts where the budget does not let all be pinned.
+func (t *ssd) importRows(ctx context.Context, keys []uint64, entries []byte, entry int) error {
+	if err := ctx.Err(); err != nil || len(keys) == 0 {
+		return err
+	}
+	ws, err := t.pullKeys(ctx, keys, PullCreate)
+	if half := len(keys) / 2; errors.Is(err, ErrBudget) && half > 0 {
+		if err := t.importRows(ctx, keys[:half], entries[:half*entry], entry); err != nil {
+			return err
+		}
+		return t.importRows(ctx, keys[half:], entries[half*entry:], entry)
+	}
+	if err != nil {
+		return err
+	}
+	i := 0
+	err = eachEntry(entries, entry, func(_ uint64, row []float32) error {
+		copy(ws.Row(i), row)
+		i++
+		return nil
+	})
+	ws.Release()
+	return err
+}
+
+// dropWaiting gives back the room of the rows that wait.
+func (im *importer) dropWaiting() error {
+	im.waiting = nil
+	if im.mapped == nil {
+		return nil
+	}
+	bytes := int64(len(im.mapped))
+	err := offheap.Unmap(im.mapped)
+	im.mapped = nil
+	im.t.giveBack(bytes)
+	return err
+}
+
+func (im *importer) close() error {
+	err := im.dropWaiting()
+	if im.bulk != nil {
+		err = errors.Join(err, im.bulk.close())
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+package sparsetable
+
+import (
+	"math/bits"
+	"slices"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/slots"
+)
+
+// maxSampleKeys bounds the sample: estimates err by 2 % (one sigma).
+const maxSampleKeys = 4096
+
+// distinctKeys estimates how many distinct keys there were (adaptive sampling,
+// Wegman; Flajolet 1990): it keeps those whose hash begins with depth zeros, and
+// whenever these are too many, one zero more. The zero value is ready.
+type distinctKeys struct {
+	depth int
+	keys  map[uint64]struct{}
+}
+
+func (d *distinctKeys) add(key, hash uint64) {
+	if bits.LeadingZeros64(hash) < d.depth {
+		return
+	}
+	if d.keys == nil {
+		d.keys = make(map[uint64]struct{}, maxSampleKeys)
+	}
+	d.keys[key] = struct{}{}
+	for len(d.keys) >= maxSampleKeys {
+		d.depth++
+		for k := range d.keys {
+			if bits.LeadingZeros64(slots.Hash(k)) < d.depth {
+				delete(d.keys, k)
+			}
+		}
+	}
+}
+
+// number is the estimate, exact as long as all keys are kept.
+func (d *distinctKeys) number() int64 { return int64(len(d.keys)) << d.depth }
+
+// maxLookups bounds the keys of the sample that are looked for in the table.
+const maxLookups = 1024
+
+// grow makes the index as large as the table is going to need it, so that
+// buckets are written once. Slots without a bucket cost nothing to split.
+func (l *bulkLoad) grow() error {
+	t := l.t
+	added, err := l.newKeys()
+	if err != nil {
+		return err
+	}
+	for {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		t.rewrite.Lock()
+		total := t.totalRows() + added
+		before := t.index.Slots()
+		more := t.index.ShouldSplit(total)
+		if more {
+			// A step at a time, so that others get the lock.
+			err = t.keepShapeFor(min(total, (int64(before)+evictBatch)*int64(t.index.TargetRows())))
+		}
+		grown := t.index.Slots() > before
+		t.rewrite.Unlock()
+		if err != nil || !more || !grown { // where there is no room, buckets grow
+			return err
+		}
+		if err := t.keepSpace(l.ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// newKeys estimates how many of the rows to come have keys that the table does
+// not have.
+func (l *bulkLoad) newKeys() (int64, error) {
+	t := l.t
+	n := l.distinct.number()
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	if t.totalRows() == 0 || n == 0 {
+		return n, nil
+	}
+	bySlot := make([]uint64, 0, len(l.distinct.keys))
+	for k := range l.distinct.keys {
+		bySlot = append(bySlot, k)
+	}
+	// Any of them: by the hash, so that chance plays no part.
+	slices.SortFunc(bySlot, func(a, b uint64) int {
+		if slots.Hash(a) < slots.Hash(b) {
+			return -1
+		}
+		return 1
+	})
+	bySlot = bySlot[:min(len(bySlot), maxLookups)]
+	known := map[uint64]bool{}
+	wanted := map[uint64]bool{}
+	var list []uint32
+	for _, k := range bySlot {
+		wanted[k] = true
+		list = append(list, t.index.Slot(slots.Hash(k)))
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	err := t.eachBucket(list, func(slot uint32, b *bucketfile.Bucket) error {
+		t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, t.index.Slots()), func(e rowcache.Entry) rowcache.Change {
+			if wanted[e.Key] {
+				known[e.Key] = true
+			}
+			return rowcache.Change{}
+		})
+		if b != nil {
+			for i := range b.Len() {
+				if k := b.Key(i); wanted[k] {
+					known[k] = true
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n * int64(len(wanted)-len(known)) / int64(len(wanted)), nil
+}

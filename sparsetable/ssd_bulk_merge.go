@@ -1,0 +1,154 @@
+package sparsetable
+
+import (
+	"context"
+	"slices"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/slots"
+)
+
+// bulkMerge merges the rows of loaded areas with the table.
+type bulkMerge struct {
+	area  *loadArea
+	entry int
+	again []uint32 // slots whose buckets are to be read once more
+
+	// table finds a key of the slot at hand: places in rewriter.keys, plus 1, or
+	// 0, at the key's hash or behind it. All but table[:size] is anything.
+	table []uint32
+	size  int
+}
+
+// mergeUnits merges the units of a spool, in their order.
+func (l *bulkLoad) mergeUnits(s *spool, units []unit, plan loadPlan) error {
+	m := &l.merge
+	loader, table := newLoader(s, plan, l.arena, l.t.index.Slots())
+	m.entry, m.table = s.entry, table
+	ctx, stop := context.WithCancel(l.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		loader.run(ctx, units)
+	}()
+	// The arena is the loader's until it has ended.
+	defer func() { stop(); <-ended }()
+	for a := range loader.loaded {
+		if a.err != nil {
+			return a.err
+		}
+		if err := l.mergeArea(a); err != nil {
+			return err
+		}
+		u, ends := a.unit, a.ends
+		loader.free <- a
+		if ends {
+			if err := s.doneWith(*u); err != nil {
+				return err
+			}
+		}
+	}
+	return l.ctx.Err()
+}
+
+// mergeSlot writes the bucket of a slot: its rows of the area, what the cache
+// has of others that are dirty, and what remains of the old bucket.
+func (l *bulkLoad) mergeSlot(slot uint32, old *bucketfile.Bucket, cached bool) error {
+	t, m, w := l.t, &l.merge, &l.t.rewrite.rewriter
+	local := m.area.unit.local(slot)
+	rows := m.area.order[m.area.starts[local]:m.area.starts[local+1]]
+	m.take(w, rows)
+	imported := len(w.keys)
+	before := 0
+	t.moving.Lock()
+	defer t.moving.Unlock()
+	w.dirtyRefs, w.dirtyKeys = w.dirtyRefs[:0], w.dirtyKeys[:0]
+	if cached {
+		l.mergeCached(slot)
+		imported -= len(w.dirtyRefs) // counted as dirty rows
+	}
+	if old != nil {
+		before = old.Len()
+		m.takeOld(w, old)
+	}
+	written := w.counts.writtenBytes
+	prev, err := t.replaceBucket(slot, before)
+	w.counts.importedBytes += w.counts.writtenBytes - written
+	if err != nil {
+		return err
+	}
+	w.counts.importedRows += int64(len(rows))
+	w.counts.flushedRows += int64(max(0, imported))
+	l.applied += int64(len(rows))
+	return t.files.Release(prev)
+}
+
+// mergeCached makes cached rows of imported keys the imported ones, and adds
+// the other dirty rows of the slot.
+func (l *bulkLoad) mergeCached(slot uint32) {
+	t, m, w := l.t, &l.merge, &l.t.rewrite.rewriter
+	mask := slotMask(slot, t.index.Slots())
+	// Nobody has pinned a row, and whoever else would read it waits for rewrite.
+	t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {
+		i := m.find(w, e.Key)
+		if i < 0 {
+			return rowcache.Change{}
+		}
+		copy(e.Row, w.rows[i])
+		return rowcache.Change{Set: rowcache.Dirty} // until it is written
+	})
+	t.collectDirty(slot, mask)
+	words := t.layout.Words()
+	for i, key := range w.dirtyKeys {
+		if m.find(w, key) < 0 {
+			w.add(key, w.words[i*words:(i+1)*words], nil)
+		}
+	}
+}
+
+// take makes keys, hashes and rows those at the offsets, of equal keys the last
+// one's.
+func (m *bulkMerge) take(w *rewriter, offsets []uint32) {
+	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
+	m.size = keyTable(len(offsets))
+	clear(m.table[:m.size])
+	for _, at := range offsets {
+		b := m.area.mem[4*int(at):][:m.entry]
+		key := entryKey(b)
+		h := slots.Hash(key)
+		i := m.place(w, key, h)
+		if at := m.table[i]; at != 0 {
+			w.rows[at-1] = entryRow(b, m.entry)
+			continue
+		}
+		w.keys = append(w.keys, key)
+		w.hashes = append(w.hashes, h)
+		w.rows = append(w.rows, entryRow(b, m.entry))
+		m.table[i] = uint32(len(w.keys))
+	}
+}
+
+// place is where in the table a key is, or would be.
+func (m *bulkMerge) place(w *rewriter, key, hash uint64) int {
+	// The low bits of the hash are those of the slot.
+	i := int(hash>>40) & (m.size - 1)
+	for m.table[i] != 0 && w.keys[m.table[i]-1] != key {
+		i = (i + 1) & (m.size - 1)
+	}
+	return i
+}
+
+// find is the place of an imported key in rewriter.keys, -1 if there is none.
+func (m *bulkMerge) find(w *rewriter, key uint64) int {
+	return int(m.table[m.place(w, key, slots.Hash(key))]) - 1
+}
+
+// takeOld adds the rows of the old bucket that are not there yet.
+func (m *bulkMerge) takeOld(w *rewriter, old *bucketfile.Bucket) {
+	for i := range old.Len() {
+		if key := old.Key(i); m.find(w, key) < 0 && !slices.Contains(w.dirtyKeys, key) {
+			w.add(key, old.Row(i), nil)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package sparsetable
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"aibox/sparsetable/internal/offheap"
+	"aibox/sparsetable/internal/slots"
+)
+
+// bulkLoad imports rows through spools: rounds of one spool each, and only one
+// where the directories have room for all the rows.
+type bulkLoad struct {
+	t   *ssd
+	ctx context.Context
+
+	arena    []byte // borrowed
+	borrowed int64
+	spool    *spool
+	limit    int64 // bytes of the spool, by the space that there was
+	look     int64 // bytes of the spool at which space is looked at again
+	distinct distinctKeys
+	spools   uint64 // made by this import
+	id       uint64
+
+	applied int64 // rows in buckets, those that later ones replaced included
+	merge   bulkMerge
+	ahead   *aheadReader // while a spool is merged
+}
+
+// newBulkLoad returns nil if memory or disk space do not suffice for it.
+func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
+	var id [8]byte
+	if _, err := crand.Read(id[:]); err != nil {
+		return nil, fmt.Errorf("sparsetable: name a spool: %w", err)
+	}
+	l := &bulkLoad{t: t, ctx: ctx, id: binary.LittleEndian.Uint64(id[:])}
+	ok, err := l.begin()
+	if err != nil || !ok {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
+}
+
+// add takes a row in.
+func (l *bulkLoad) add(key uint64, row []float32) error {
+	h := slots.Hash(key)
+	l.distinct.add(key, h)
+	return l.spool.add(l.ctx, key, h, row)
+}
+
+// begin starts a round. It reports whether there is room for it.
+func (l *bulkLoad) begin() (bool, error) {
+	t := l.t
+	l.distinct, l.look = distinctKeys{}, 0
+	least := int64((bulkMinPartitions + bulkSpareBlocks*len(t.devices)) * min(bulkTinyBlock, t.bulk.minBlock))
+	if ok, err := l.takeArena(least, 0); !ok || err != nil {
+		return false, err
+	}
+	var err error
+	if l.limit, err = l.spaceForSpool(0); err != nil {
+		return false, err
+	}
+	if l.limit < int64(len(l.arena)) { // not worth it
+		return false, nil
+	}
+	var ok bool
+	l.spool, ok = t.newSpool(l.arena, spoolPlace{id: l.nextID(), free: t.spreadBits(), shift: t.spreadBits(), groups: spoolGroups})
+	return ok, nil
+}
+
+func (l *bulkLoad) nextID() uint64 {
+	l.spools++
+	return l.id + l.spools
+}
+
+// spreadBits is how many low bits of a slot's number must vary within a
+// partition for its buckets to go to all directories.
+func (t *ssd) spreadBits() uint { return uint(bits.TrailingZeros(uint(len(t.devices)))) }
+
+// takeArena borrows memory, as much as is planned if it is to be had, and maps
+// most of it; the rest is for the lists of blocks and for so many aheadReaders.
+func (l *bulkLoad) takeArena(least int64, readers int64) (bool, error) {
+	t := l.t
+	bytes, err := t.borrowUpTo(l.ctx, t.bulk.arenaBytes, least)
+	if err != nil || bytes == 0 {
+		return false, err
+	}
+	l.borrowed = bytes
+	l.arena, err = offheap.Map(int((bytes - bytes/bulkListShare - readers*aheadBytes(bytes)) / 4096 * 4096))
+	return err == nil, err
+}
+
+func (l *bulkLoad) dropArena() error {
+	var err error
+	if l.arena != nil {
+		err = offheap.Unmap(l.arena)
+		l.arena = nil
+	}
+	if l.borrowed > 0 {
+		l.t.giveBack(l.borrowed)
+		l.borrowed = 0
+	}
+	return err
+}
+
+// apply ends the round: what is in the spool goes into buckets.
+func (l *bulkLoad) apply() error {
+	s := l.spool
+	if s == nil {
+		return nil
+	}
+	l.spool = nil
+	err := s.finish(l.ctx)
+	if err == nil {
+		err = l.dropArena() // the index needs room
+	}
+	if err == nil {
+		err = l.grow()
+	}
+	if err == nil {
+		err = l.mergeSpool(s)
+	}
+	return errors.Join(err, s.close(), l.dropArena())
+}
+
+// mergeSpool merges what is in the spool with the table. While it does, no slot
+// is split.
+func (l *bulkLoad) mergeSpool(s *spool) error {
+	t := l.t
+	ok, err := l.takeArena(4*int64(s.shape.blockBytes), 1)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: the cache has no room for a part of the imported rows", ErrBudget)
+	}
+	if err != nil {
+		return err
+	}
+	l.ahead = t.newAheadReader(aheadBytes(l.borrowed))
+	defer func() { l.ahead.close(); l.ahead = nil }()
+	t.rewrite.Lock()
+	t.rewrite.scanning++
+	t.rewrite.Unlock()
+	defer func() {
+		t.rewrite.Lock()
+		defer t.rewrite.Unlock()
+		t.rewrite.scanning--
+	}()
+	return l.mergeParts(s)
+}
+
+// mergeParts merges the units of a spool, or, where one is larger than memory,
+// spools it again, in smaller partitions. Where that cannot be done it is merged
+// piece by piece, each slot's bucket being written as often.
+func (l *bulkLoad) mergeParts(s *spool) error {
+	t := l.t
+	level := uint(bits.Len32(t.index.Slots())) - 1
+	units := s.units(level)
+	plan, err := planLoad(s, units, l.arena, t.index.Slots())
+	divisible := level > s.shift+s.shape.bits && l.dividesIn(s)
+	if err != nil && !divisible {
+		return err
+	}
+	for len(units) > 0 {
+		n := 0
+		for n < len(units) && (!divisible || len(units[n].blocks) <= plan.blocks) && err == nil {
+			n++
+		}
+		if n > 0 {
+			if err := l.mergeUnits(s, units[:n], plan); err != nil {
+				return err
+			}
+		} else {
+			n = 1
+			if err := l.respool(s, units[0]); err != nil {
+				return err
+			}
+		}
+		units = units[n:]
+	}
+	return nil
+}
+
+// dividesIn reports whether a part of s can be spooled again.
+func (l *bulkLoad) dividesIn(s *spool) bool {
+	arena := int64(len(l.arena)) - roundUp(int64(s.shape.blockBytes), 4096)
+	_, ok := l.t.bulk.shape(arena, s.entry, len(l.t.devices))
+	return ok
+}
+
+// respool divides a unit into a spool of its own and merges that.
+func (l *bulkLoad) respool(s *spool, u unit) (err error) {
+	block := s.shape.blockBytes
+	buf := l.arena[:block]
+	bytes := int64(len(u.blocks)) * int64(block)
+	sub, ok := l.t.newSpool(l.arena[roundUp(int64(block), 4096):], spoolPlace{
+		id: l.nextID(), free: s.free, shift: u.top, common: u.common, groups: int(min(bytes/spoolGroupBytes+1, spoolGroups)),
+	})
+	if !ok {
+		panic("sparsetable: a spool that was to be divided cannot be")
+	}
+	defer func() { err = errors.Join(err, sub.close()) }()
+	for _, b := range u.blocks {
+		if err := s.read(b, buf); err != nil {
+			return err
+		}
+		err := eachEntry(buf[spoolHeaderBytes:spoolHeaderBytes+b.rows*s.entry], s.entry, func(key uint64, row []float32) error {
+			return sub.add(l.ctx, key, slots.Hash(key), row)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := sub.finish(l.ctx); err != nil {
+		return err
+	}
+	if err := s.doneWith(u); err != nil {
+		return err
+	}
+	return l.mergeParts(sub)
+}
+
+// close gives everything back.
+func (l *bulkLoad) close() error {
+	var err error
+	if l.spool != nil {
+		err = l.spool.close()
+		l.spool = nil
+	}
+	return errors.Join(err, l.dropArena())
+}

@@ -1,0 +1,259 @@
+package sparsetable_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"aibox/sparsetable"
+)
+
+var carryLayout = sparsetable.Layout{ValueDim: 8, StateDim: 2}
+
+const carryRows = 120_000
+
+// outgrown opens a table of carryRows rows, row i holding i, under a budget that
+// holds a part of them.
+func outgrown(t *testing.T, budget int64) sparsetable.Table {
+	t.Helper()
+	tab, err := ssdKindWith(sparsetable.SSDOptions{Dirs: []string{"/ssd0"}}).Open(t.Context(), sparsetable.Options{Layout: carryLayout, FS: newSSDDisk(1), MemoryBytes: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tab.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	src := &rowsOf{layout: carryLayout, row: make([]float32, carryLayout.Words()), end: carryRows, every: carryRows, check: func(string) {}}
+	if n, err := tab.Import(t.Context(), src); n != carryRows || err != nil {
+		t.Fatalf("%d rows imported: %v", n, err)
+	}
+	return tab
+}
+
+// until waits for what the background does.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 20 s", what)
+		}
+	}
+}
+
+// In the steady state of a table larger than its cache, rows that leave were
+// written into the buckets that their working sets carried: hardly any bucket is
+// read a second time for that.
+func TestSSDCarry(t *testing.T) {
+	const passes, batch = 600, 150
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	tab := outgrown(t, 8<<20)
+	want := make([]float32, carryRows)
+	for i := range want {
+		want[i] = float32(i)
+	}
+	keys, at := make([]uint64, batch), make([]int, batch)
+	before := tab.Stats()
+	for range passes {
+		for i, row := range rng.Perm(carryRows)[:batch] {
+			keys[i], at[i] = spreadKey(row), row
+		}
+		ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range keys {
+			row := ws.Row(i)
+			if row[0] != want[at[i]] {
+				t.Fatalf("row %d holds %v, want %v", at[i], row[0], want[at[i]])
+			}
+			row[0]++
+			want[at[i]] = row[0]
+		}
+		ws.Release()
+		until(t, "carried buckets", func() bool { return sparsetable.CarriesWaiting(tab) == 0 })
+	}
+	st := tab.Stats()
+	evicted, reads := st.Evictions-before.Evictions, st.RewriteReads-before.RewriteReads
+	t.Logf("%d buckets read by pulls, %d rows left, %d reads for writing", st.BucketReads-before.BucketReads, evicted, reads)
+	if evicted < passes*batch/10 {
+		t.Errorf("only %d rows left the cache", evicted)
+	}
+	if reads > evicted/10 {
+		t.Errorf("%d reads for writing, %d rows left", reads, evicted)
+	}
+}
+
+// What an announced pass lacks is in memory before it is pulled.
+func TestSSDPrefetch(t *testing.T) {
+	tab := outgrown(t, 12<<20)
+	pass := func(n int) []uint64 {
+		keys := make([]uint64, 300)
+		for i := range keys {
+			keys[i] = spreadKey((n*len(keys) + i) % carryRows)
+		}
+		return keys
+	}
+	for n := range 40 {
+		keys := pass(n)
+		before := tab.Stats()
+		tab.Announce(keys)
+		if n < 3 { // the cache makes room for what it is to know of passes
+			ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ws.Release()
+			continue
+		}
+		until(t, "the announced rows", func() bool { return tab.Stats().Prefetched-before.Prefetched == int64(len(keys)) })
+		ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := tab.Stats(); st.Hits-before.Hits != int64(len(keys)) {
+			t.Errorf("pass %d: %d of %d rows in memory", n, st.Hits-before.Hits, len(keys))
+		}
+		for i := range keys {
+			if got, want := ws.Row(i)[0], float32((n*len(keys)+i)%carryRows); got != want {
+				t.Fatalf("pass %d: row %d holds %v, want %v", n, i, got, want)
+			}
+		}
+		ws.Release()
+	}
+}
+
+// A bucket is read once for a pass, however many of its keys are missing, and
+// whoever reads it, the Pull or who reads ahead.
+func TestSSDOneReadForABucket(t *testing.T) {
+	tab := outgrown(t, 12<<20)
+	rng := rand.New(rand.NewPCG(1, 2))
+	read := func(announce bool) (buckets, ahead int64) {
+		before := tab.Stats()
+		var told [][]uint64
+		for range 10 {
+			for len(told) < 3 {
+				keys := make([]uint64, 0, 2000)
+				for _, row := range rng.Perm(carryRows)[:cap(keys)] {
+					keys = append(keys, spreadKey(row))
+				}
+				if told = append(told, keys); announce {
+					tab.Announce(keys)
+				}
+			}
+			keys := told[0]
+			told = told[1:]
+			ws, err := tab.Pull(t.Context(), keys, sparsetable.PullLookup)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ws.Release()
+		}
+		after := tab.Stats()
+		return after.BucketReads - before.BucketReads, after.Prefetched - before.Prefetched
+	}
+	read(true)
+	alone, _ := read(false)
+	announced, ahead := read(true)
+	t.Logf("%d buckets read by Pulls, %d where %d rows came before", alone, announced, ahead)
+	if announced > alone+alone/20 {
+		t.Error("buckets are read more than once for a pass")
+	}
+	if ahead == 0 {
+		t.Error("nothing was read ahead")
+	}
+}
+
+// Pulls that follow each other without a pause, while reads for the next ones are on
+// their way and rows are written, get the rows as they were last trained.
+func TestSSDDirect(t *testing.T) {
+	const passes, ahead, size = 60, 6, 300
+	tab := outgrown(t, 12<<20)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var keys [passes][]uint64
+	var at [passes][]int
+	want := map[int]float32{}
+	for n := range keys {
+		for _, row := range rng.Perm(carryRows)[:size] {
+			keys[n], at[n] = append(keys[n], spreadKey(row)), append(at[n], row)
+		}
+	}
+	told := 0
+	for n := range keys {
+		for ; told < min(n+ahead, passes); told++ {
+			tab.Announce(keys[told])
+		}
+		ws, err := tab.Pull(t.Context(), keys[n], sparsetable.PullCreate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range at[n] {
+			if _, trained := want[row]; !trained {
+				want[row] = float32(row)
+			}
+			if got := ws.Row(i)[0]; got != want[row] {
+				t.Fatalf("pass %d: row %d holds %v, want %v", n, row, got, want[row])
+			}
+			want[row]++
+			ws.Row(i)[0] = want[row]
+		}
+		ws.Release()
+	}
+	st := tab.Stats()
+	t.Logf("%d of %d rows read ahead, %d buckets read", st.Prefetched, passes*size, st.BucketReads)
+	if st.Prefetched == 0 {
+		t.Error("nothing was read ahead")
+	}
+}
+
+// A Pull that needs room takes it from clean rows while others write buckets.
+func TestSSDRoomWithoutWriting(t *testing.T) {
+	const batch = 500
+	tab := outgrown(t, 8<<20)
+	keys := make([]uint64, batch)
+	pull := func(n int) error {
+		for i := range keys {
+			keys[i] = spreadKey((n*batch + i) % carryRows)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		ws, err := tab.Pull(ctx, keys, sparsetable.PullLookup)
+		if err == nil {
+			ws.Release()
+		}
+		return err
+	}
+	n := 0
+	for ; tab.Stats().Evictions < 20*batch; n++ {
+		if err := pull(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	giveBack := sparsetable.HoldRewrite(tab)
+	done := make(chan error, 1)
+	go func() {
+		for i := range 50 { // many times what the background keeps free
+			if err := pull(n + i); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	select {
+	case err := <-done:
+		giveBack()
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(20 * time.Second):
+		giveBack()
+		t.Fatal("a Pull waits for whoever writes buckets")
+	}
+}

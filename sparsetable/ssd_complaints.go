@@ -1,0 +1,44 @@
+package sparsetable
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"aibox/sparsetable/internal/bucketfile"
+)
+
+// complainEvery is how often an error that comes again and again is logged.
+const complainEvery = 30 * time.Second
+
+// complaints logs the errors of the background writer, which tries again
+// whenever a Pull or Release wakes it: on a full disk hundreds of times a second.
+// It belongs to one goroutine.
+type complaints struct {
+	log    *slog.Logger
+	now    func() time.Time
+	last   string
+	at     time.Time // when last was logged
+	hushed int       // times that it came since
+}
+
+func newComplaints(log *slog.Logger) *complaints { return &complaints{log: log, now: time.Now} }
+
+// about logs err, unless it is the one that was logged a moment ago.
+func (c *complaints) about(err error) {
+	what := err.Error()
+	if errors.Is(err, bucketfile.ErrNoSpace) {
+		what = bucketfile.ErrNoSpace.Error() // its figures vary
+	}
+	now := c.now()
+	if what == c.last && now.Sub(c.at) < complainEvery {
+		c.hushed++
+		return
+	}
+	attrs := []any{"error", err}
+	if what == c.last && c.hushed > 0 {
+		attrs = append(attrs, "times", c.hushed+1)
+	}
+	c.log.Error("sparsetable: in the background", attrs...)
+	c.last, c.at, c.hushed = what, now, 0
+}

@@ -1,0 +1,144 @@
+package sparsetable
+
+import (
+	"slices"
+
+	"aibox/sparsetable/internal/bucketfile"
+)
+
+// planStretch finds the stops of the next stretch that has some. It returns
+// false if there is none all round.
+func (t *ssd) planStretch() bool {
+	e := &t.elevator
+	files := t.files.LiveFiles()
+	total := wayRound(files)
+	for left := len(files) + 1; left > 0; left-- {
+		first := slices.IndexFunc(files, func(f bucketfile.Candidate) bool { return bucketfile.FileStart(f.File+1) > e.at })
+		if first < 0 {
+			e.at = 0
+			continue
+		}
+		from, end := e.at, e.at
+		for _, f := range files[first:] {
+			end = bucketfile.FileStart(f.File + 1)
+			if t.wayBetween(files, from, end) >= total/rideStretches {
+				break
+			}
+		}
+		e.at = t.findStops(from, end)
+		bytes := t.wayBetween(files, from, e.at)
+		e.perStop = bytes / int64(max(1, len(e.stops)))
+		if len(e.stops) > 0 {
+			return true
+		}
+		e.due -= bytes
+	}
+	return false
+}
+
+// wayRound is how many bytes of files there are.
+func wayRound(files []bucketfile.Candidate) (bytes int64) {
+	for _, f := range files {
+		bytes += f.Bytes
+	}
+	return bytes
+}
+
+// wayBetween is how many bytes of files lie between two locations.
+func (t *ssd) wayBetween(files []bucketfile.Candidate, from, end bucketfile.Location) (bytes int64) {
+	unit := int64(t.files.Unit())
+	for _, f := range files {
+		upTo := func(l bucketfile.Location) int64 {
+			switch {
+			case l.File() < f.File:
+				return 0
+			case l.File() > f.File:
+				return f.Bytes
+			}
+			return min(l.Offset()*unit, f.Bytes)
+		}
+		bytes += max(0, upTo(end)-upTo(from))
+	}
+	return bytes
+}
+
+// findStops makes stops the marked slots with buckets from the one location on,
+// before the other, as many as there is room for. It returns where they end.
+func (t *ssd) findStops(from, end bucketfile.Location) bucketfile.Location {
+	e := &t.elevator
+	e.stops, e.next = e.stops[:0], 0
+	const chunk = 1 << 16 // some 100 microseconds, for which writers wait
+	for first, n := uint32(0), uint32(1); first < n; first += chunk {
+		t.indexMu.RLock()
+		n = t.index.Slots()
+		t.index.Marked(first, first+chunk, func(slot uint32, location uint64) {
+			loc := bucketfile.Location(location)
+			if loc < from || loc >= end || loc == 0 {
+				return
+			}
+			if len(e.stops) == cap(e.stops) {
+				// The stretch gets shorter.
+				slices.SortFunc(e.stops, byPlace)
+				half := len(e.stops) / 2
+				end = e.stops[half].loc
+				e.stops = e.stops[:half]
+				if loc >= end {
+					return
+				}
+			}
+			e.stops = append(e.stops, stop{loc: loc, slot: slot})
+		})
+		t.indexMu.RUnlock()
+	}
+	slices.SortFunc(e.stops, byPlace)
+	return end
+}
+
+// submitStops starts reading the next stops, those whose buckets are still where
+// they were, and returns their number.
+func (t *ssd) submitStops() int {
+	e := &t.elevator
+	e.submit = e.submit[:0]
+	t.indexMu.RLock()
+	defer t.indexMu.RUnlock()
+	unit := int64(t.files.Unit())
+	begin, bytes := e.stops[e.next].loc, int64(0) // bytes of the buckets alone
+	for e.next < len(e.stops) && len(e.submit) < rideBatch && bytes < e.limit/2 {
+		s := e.stops[e.next]
+		if !e.direct && s.loc.File() == begin.File() && (s.loc.Offset()-begin.Offset())*unit > e.limit/2 {
+			break
+		}
+		first := e.next
+		for e.next++; e.next < len(e.stops) && e.stops[e.next].slot == s.slot; e.next++ { // several keys of one
+		}
+		e.due -= e.perStop
+		if !t.liesAt(s.slot, s.loc) {
+			e.readAgain(e.stops[first:e.next])
+			continue
+		}
+		t.index.Unmark(s.slot)
+		if _, twice := e.onWay[s.slot]; twice {
+			e.readAgain(e.stops[first:e.next]) // it brings what others lack
+			continue
+		}
+		if size := int64(s.loc.Units()) * unit; size > e.limit || !e.direct && size > e.most {
+			continue // huge, or the budget small; its pass reads it
+		}
+		r := new(rideRequest)
+		if n := len(e.idle); n > 0 {
+			r = e.idle[n-1]
+			e.idle = e.idle[:n-1]
+		}
+		*r = rideRequest{request: bucketfile.Request{Slot: s.slot, Location: s.loc, User: r}, keys: r.keys[:0], aim: e.aim}
+		if e.aim != nil {
+			for _, s := range e.stops[first:e.next] {
+				r.keys = append(r.keys, s.key)
+			}
+		}
+		e.submit = append(e.submit, &r.request)
+		e.onWay[s.slot] = struct{}{}
+		bytes += int64(s.loc.Units()) * unit
+	}
+	e.queue.Submit(e.submit) // under indexMu, see ssd
+	return len(e.submit)
+}

@@ -1,0 +1,100 @@
+package sparsetable_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"aibox/sparsetable"
+	"aibox/sparsetable/internal/blockio/blocktest"
+)
+
+// TestSSDExpireCountsWhatWasDropped makes every operation of an Expire fail in
+// turn: it returns the number of rows that are gone, and another one drops the
+// rest.
+func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
+	seed := rand.Uint64() >> 1
+	script := faultScript{layout: faultyLayout, keys: 900, batch: 150, resident: 250}
+	parts := 0
+	rule := sparsetable.ExpiryRule{Today: 10, UnseenDays: 5}
+	for n := 0; ; n++ {
+		f := newFaulty(t, script, seed)
+		var err error
+		if f.table, err = f.open(f.opts); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			f.train()
+		}
+		before := int64(len(f.rows))
+		decide, hit := blocktest.FailNth(n, seed, syscall.EIO, blocktest.Read, blocktest.Write, blocktest.Create)
+		f.setFaults(func(op faultyOp) blocktest.Fault {
+			if op.fs {
+				return blocktest.Fault{}
+			}
+			return decide(blocktest.Op{Kind: op.kind, Bytes: op.bytes})
+		})
+		dropped, err := f.table.Expire(t.Context(), rule)
+		f.setFaults(nil)
+		if err != nil && !errors.Is(err, syscall.EIO) {
+			t.Fatalf("seed %d, operation %d: %v", seed, n, err)
+		}
+		left := int64(0)
+		scan := func() error {
+			left = 0
+			return f.table.Scan(t.Context(), func(key uint64, _ []float32) error {
+				left++
+				if _, ok := f.rows[key]; !ok {
+					t.Fatalf("seed %d, operation %d: key %x is there", seed, n, key)
+				}
+				return nil
+			})
+		}
+		again := scan()
+		for try := 0; try < 1000 && errors.Is(again, syscall.EIO); try++ { // until the background has tried again
+			time.Sleep(time.Millisecond)
+			again = scan()
+		}
+		if again != nil {
+			t.Fatalf("seed %d, operation %d: %v", seed, n, again)
+		}
+		if dropped != before-left || f.table.Stats().Expired != dropped {
+			t.Fatalf("seed %d, operation %d: Expire counts %d rows, statistics %d, of %d rows are left %d; %v",
+				seed, n, dropped, f.table.Stats().Expired, before, left, err)
+		}
+		if err != nil && dropped > 0 {
+			parts++
+		}
+		condemned := int64(0)
+		for k := range f.rows {
+			if 10-dayOf(k) > rule.UnseenDays {
+				condemned++
+			}
+		}
+		for try := 0; ; try++ { // what failed may come up again
+			more, err := f.table.Expire(t.Context(), rule)
+			dropped += more
+			if err == nil {
+				break
+			}
+			if time.Sleep(time.Millisecond); try == 1000 || !errors.Is(err, syscall.EIO) {
+				t.Fatalf("seed %d, operation %d, the disk works again: %v", seed, n, err)
+			}
+		}
+		if dropped != condemned {
+			t.Fatalf("seed %d, operation %d: %d rows dropped in the end, want %d", seed, n, dropped, condemned)
+		}
+		if err := f.table.Close(); err != nil {
+			t.Fatalf("seed %d, operation %d: %v", seed, n, err)
+		}
+		if !hit.Load() {
+			t.Logf("seed %d: %d operations, %d times some rows were dropped before", seed, n, parts)
+			break
+		}
+	}
+	if parts == 0 {
+		t.Error("no Expire failed half-way")
+	}
+}

@@ -1,0 +1,129 @@
+package sparsetable_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// TestSSDFull fills a directory's budget: first with what snapshots hold, then
+// with rows in use. The error comes before the budget is exceeded; all rows can
+// be read and saved then; and when there is room, training goes on.
+func TestSSDFull(t *testing.T) {
+	const budget, batch = 6 << 20, 200
+	for _, devices := range []int{1, 2} {
+		t.Run(fmt.Sprint(devices, " directories"), func(t *testing.T) {
+			f := newFaulty(t, faultScript{layout: faultyLayout}, 1)
+			f.disk = newSSDDisk(devices)
+			f.opts.SSD = sparsetable.SSDOptions{DirBudgetBytes: budget}
+			for i := range devices {
+				f.opts.SSD.Dirs = append(f.opts.SSD.Dirs, fmt.Sprintf("/ssd%d", i))
+			}
+			f.opts.MemoryBytes = sparsetable.SmallestSSD(faultyLayout, f.opts.SSD, 1500) + 64<<10
+			var err error
+			if f.table, err = f.open(f.opts); err != nil {
+				t.Fatal(err)
+			}
+			next := 0
+			// grow trains rows, new ones and old ones, until it fails.
+			grow := func(passes int) error {
+				for range passes {
+					keys := make([]uint64, 0, batch)
+					for i := range batch / 2 {
+						keys = append(keys, spreadKey(next+i))
+					}
+					if old := next / 2; old > batch/2 {
+						for _, i := range f.rng.Perm(old)[:batch/2] {
+							keys = append(keys, spreadKey(i))
+						}
+					}
+					ws, err := f.table.Pull(t.Context(), keys, sparsetable.PullCreate)
+					if st := f.table.Stats(); st.DiskBytes > int64(devices)*budget {
+						t.Fatalf("%d bytes on disk", st.DiskBytes)
+					}
+					if err != nil {
+						return err
+					}
+					next += batch / 2
+					for i, k := range keys {
+						row := ws.Row(i)
+						if row[0] != f.rows[k] {
+							t.Fatalf("key %x holds %v, want %v", k, row[0], f.rows[k])
+						}
+						row[0]++
+						f.rows[k] = row[0]
+						faultyLayout.SetStats(row, sparsetable.RowStats{Count: 1})
+					}
+					ws.Release()
+				}
+				return nil
+			}
+			full := func(what string, err error) {
+				t.Helper()
+				if !errors.Is(err, sparsetable.ErrNoSpace) {
+					t.Fatalf("%s: %v", what, err)
+				}
+				if err := f.equal(f.table, f.rowStates); err != nil {
+					t.Fatalf("%s, then reading: %v", what, err)
+				}
+				st := f.table.Stats()
+				t.Logf("%s after %d rows, %d of %d bytes live: %v", what, len(f.rows), st.DiskLiveBytes, st.DiskBytes, err)
+			}
+			save := func() uint64 {
+				t.Helper()
+				p, err := f.table.Snapshot(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				info, err := p.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return info.ID
+			}
+			// settles tries until it succeeds: what was freed is free soon.
+			settles := func(what string) {
+				t.Helper()
+				for i := 0; ; i++ {
+					err := grow(1)
+					if err == nil {
+						return
+					}
+					if i == 100 || !errors.Is(err, sparsetable.ErrNoSpace) {
+						t.Fatalf("%s: %v", what, err)
+					}
+				}
+			}
+			var ids []uint64
+			for err = nil; err == nil && len(ids) < 1000; err = grow(3) {
+				ids = append(ids, save())
+			}
+			full("snapshots fill it", err)
+			ids = append(ids, save())
+			for _, id := range ids {
+				if err := f.table.DropSnapshot(id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			settles("snapshots are gone")
+			full("rows fill it", grow(1<<20))
+			if st := f.table.Stats(); st.DiskLiveBytes < int64(devices)*budget/3 {
+				t.Errorf("%d bytes live: compaction should have made room", st.DiskLiveBytes)
+			}
+			if n, err := f.table.Expire(t.Context(), sparsetable.ExpiryRule{MinShow: 1}); err != nil {
+				t.Fatalf("Expire of %d rows after %d: %v", len(f.rows), n, err)
+			}
+			clear(f.rows)
+			if err := f.equal(f.table, f.rowStates); err != nil {
+				t.Fatalf("after Expire: %v", err)
+			}
+			settles("rows are gone")
+			save()
+			if err := errors.Join(f.equal(f.table, f.rowStates), f.table.Close()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package sparsetable
+
+// lifeCounters are the counters that a table keeps over its life: every snapshot
+// has their sums, and opening one goes on from there. Their names are those of
+// the catalog's counters.
+var lifeCounters = []struct {
+	name string
+	of   func(*Stats) *int64
+}{
+	{"life_pulls", func(s *Stats) *int64 { return &s.Pulls }},
+	{"life_lookups", func(s *Stats) *int64 { return &s.Lookups }},
+	{"life_hits", func(s *Stats) *int64 { return &s.Hits }},
+	{"life_hits_in_flight", func(s *Stats) *int64 { return &s.HitsInFlight }},
+	{"life_hits_idle", func(s *Stats) *int64 { return &s.HitsIdle }},
+	{"life_created", func(s *Stats) *int64 { return &s.Created }},
+	{"life_missing", func(s *Stats) *int64 { return &s.Missing }},
+	{"life_expired", func(s *Stats) *int64 { return &s.Expired }},
+	{"life_filter_negatives", func(s *Stats) *int64 { return &s.FilterNegatives }},
+	{"life_false_positives", func(s *Stats) *int64 { return &s.FalsePositives }},
+	{"life_bucket_reads", func(s *Stats) *int64 { return &s.BucketReads }},
+	{"life_device_reads", func(s *Stats) *int64 { return &s.DeviceReads }},
+	{"life_read_bytes", func(s *Stats) *int64 { return &s.ReadBytes }},
+	{"life_prefetched", func(s *Stats) *int64 { return &s.Prefetched }},
+	{"life_saved_early", func(s *Stats) *int64 { return &s.SavedEarly }},
+	{"life_evictions", func(s *Stats) *int64 { return &s.Evictions }},
+	{"life_flushed_rows", func(s *Stats) *int64 { return &s.FlushedRows }},
+	{"life_flushed_slots", func(s *Stats) *int64 { return &s.FlushedSlots }},
+	{"life_splits", func(s *Stats) *int64 { return &s.Splits }},
+	{"life_merges", func(s *Stats) *int64 { return &s.Merges }},
+	{"life_rewrite_reads", func(s *Stats) *int64 { return &s.RewriteReads }},
+	{"life_rewrite_read_bytes", func(s *Stats) *int64 { return &s.RewriteReadBytes }},
+	{"life_updated_rows", func(s *Stats) *int64 { return &s.UpdatedRows }},
+	{"life_flushed_bytes", func(s *Stats) *int64 { return &s.FlushedBytes }},
+	{"life_compacted_bytes", func(s *Stats) *int64 { return &s.CompactedBytes }},
+	{"life_imported_bytes", func(s *Stats) *int64 { return &s.ImportedBytes }},
+	{"life_catalog_bytes", func(s *Stats) *int64 { return &s.CatalogWrittenBytes }},
+	{"life_snapshots", func(s *Stats) *int64 { return &s.Snapshots }},
+	{"life_snapshot_bytes", func(s *Stats) *int64 { return &s.SnapshotBytes }},
+}
+
+// lifetime are the counters over the table's life: those of the snapshot that
+// was opened, and those since.
+func (t *ssd) lifetime() Stats {
+	now := t.Stats()
+	life := Stats{Kind: KindSSD}
+	for _, c := range lifeCounters {
+		*c.of(&life) = t.born[c.name] + *c.of(&now)
+	}
+	life.sumWritten(t.layout)
+	return life
+}
+
+// putLife adds the counters over the table's life to those of a snapshot.
+func (t *ssd) putLife(counters map[string]int64) {
+	life := t.lifetime()
+	for _, c := range lifeCounters {
+		counters[c.name] = *c.of(&life)
+	}
+}
+
+// sumWritten sets what follows from the bytes written by purpose.
+func (s *Stats) sumWritten(l Layout) {
+	s.WrittenBytes = s.FlushedBytes + s.CompactedBytes + s.ImportedBytes + s.SnapshotBytes + s.CatalogWrittenBytes
+	s.WriteAmplification = ratio(s.WrittenBytes, s.UpdatedRows*int64(entryBytes(l)))
+}

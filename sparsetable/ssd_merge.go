@@ -1,0 +1,104 @@
+package sparsetable
+
+import (
+	"errors"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/invariants"
+)
+
+// A table merges slots when its buckets are on average less than mergeBelow of
+// what they should be, until they are mergeUntil. In between it leaves them: a
+// table whose size wavers is not to split and merge in turn.
+const (
+	mergeBelow = 0.6
+	mergeUntil = 0.9
+	mergeBatch = rewriteBatch / 2 // pairs of slots at a time
+	// minMergedSlots take nothing that would be worth the effort.
+	minMergedSlots = 64
+)
+
+// tooManySlots reports whether slots are to be merged. REQUIRES: rewrite is
+// held.
+func (t *ssd) tooManySlots() bool {
+	share := mergeBelow
+	if t.rewrite.merging {
+		share = mergeUntil
+	}
+	n := t.index.Slots()
+	t.rewrite.merging = n > minMergedSlots && float64(t.totalRows()) < share*float64(n)*float64(t.index.TargetRows())
+	return t.rewrite.merging
+}
+
+// mergeSlots merges the last slots into their partners, a batch of them, the
+// reverse of splits: each gives its rows to the slot that it was split from.
+// more is false where there is no room for larger buckets.
+// REQUIRES: rewrite is held.
+func (t *ssd) mergeSlots() (more bool, err error) {
+	var list []uint32
+	from, into := t.index.NextMerge()
+	for n := 0; n < mergeBatch && from > into; n++ { // to the beginning of the round
+		list = append(list, into, from)
+		if into == 0 {
+			break
+		}
+		from, into = from-1, into-1
+	}
+	list = list[:max(2, t.batchOf(list)&^1)]
+	w := &t.rewrite.rewriter
+	err = t.readInOrder(list, 2, func(old []*bucketfile.Bucket) error {
+		w.counts.merges++
+		return t.mergeSlot(old[0], old[1])
+	})
+	if errors.Is(err, bucketfile.ErrNoSpace) {
+		return false, nil // slots stay as they are
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, t.giveCache()
+}
+
+// mergeSlot takes the last slot away. kept is the bucket of its partner, gone its
+// own; both may be nil.
+func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
+	from, into := t.index.NextMerge()
+	if gone == nil {
+		// The partner's bucket and filter are right as they are.
+		t.indexMu.Lock()
+		defer t.indexMu.Unlock()
+		return t.index.Shrink()
+	}
+	t.moving.Lock()
+	defer t.moving.Unlock()
+	w := &t.rewrite.rewriter
+	t.collectDirty(into, slotMask(into, t.index.Slots()-1))
+	w.merge(kept, nil)
+	w.addOthers(gone, nil)
+	before := gone.Len()
+	if kept != nil {
+		before += kept.Len()
+	}
+	loc, err := t.writeBucket(into)
+	if err != nil {
+		t.dirtyAgain()
+		return err
+	}
+	prev := [2]bucketfile.Location{bucketfile.Location(t.index.Location(into)), bucketfile.Location(t.index.Location(from))}
+	t.indexMu.Lock()
+	err = t.index.Shrink()
+	t.index.Set(into, uint64(loc))
+	t.index.SetFilter(into, w.hashes)
+	t.indexMu.Unlock()
+	t.rewrite.stored += int64(len(w.keys) - before)
+	t.nowStored()
+	if invariants.Enabled {
+		t.checkSlot(into, w.hashes)
+	}
+	for _, p := range prev {
+		if e := t.files.Release(p); err == nil {
+			err = e
+		}
+	}
+	return err
+}

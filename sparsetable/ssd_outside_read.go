@@ -1,0 +1,156 @@
+package sparsetable
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/offheap"
+)
+
+const (
+	// Rows are read together that are no farther apart than what costs as much in
+	// sequence as a read at random, up to so many bytes at a time.
+	outsideGap       = 16 << 10
+	outsideReadBytes = 64 << 10
+)
+
+// outsideRead reads neighbouring rows of the file.
+type outsideRead struct {
+	read blockio.Read
+	want []uint64 // place << 32 | position of the key; part of pullState.missing
+}
+
+// fetchOutside puts those rows of the missing positions into the cache that are
+// outside of buckets, and drops their positions from missing.
+func (t *ssd) fetchOutside(ctx context.Context, refs []uint32) error {
+	p, x := &t.pull, t.outside
+	// Those to be read are gathered at the end.
+	n := len(p.missing)
+	for i := 0; i < n; {
+		at := p.missing[i]
+		if r, ok := x.find(p.hashes[at]); ok {
+			n--
+			p.missing[i] = p.missing[n]
+			p.missing[n] = uint64(x.rows[r].place)<<32 | at
+		} else {
+			i++
+		}
+	}
+	rest := p.missing[n:]
+	p.missing = p.missing[:n]
+	slices.Sort(rest)
+	inFlight := int64(0)
+	var failed error
+	for len(rest) > 0 || x.done.Pending() > 0 {
+		if failed == nil {
+			failed = ctx.Err()
+		}
+		if failed != nil {
+			rest = nil // only those on their way
+		}
+		for len(rest) > 0 && (inFlight == 0 || inFlight < t.plan.readBytes/4) {
+			after, bytes, err := t.submitOutside(rest, inFlight == 0)
+			if errors.Is(err, blockio.ErrPoolLimit) {
+				break
+			}
+			if err != nil {
+				failed = err
+				break
+			}
+			rest = after
+			inFlight += bytes
+		}
+		x.arrived = x.done.Wait(x.arrived[:0], 1)
+		if err := t.takeOutside(ctx, refs, failed == nil); failed == nil {
+			failed = err
+		}
+		for _, a := range x.arrived {
+			inFlight -= int64(len(a.Buf))
+			t.pool.Put(a.Buf)
+			x.free = append(x.free, a.User.(*outsideRead))
+		}
+	}
+	return failed
+}
+
+// submitOutside starts reading the first of the rows, with neighbours, and returns
+// the others. It must: no other read is on its way. Errors: ErrPoolLimit, unless it
+// must.
+func (t *ssd) submitOutside(rest []uint64, must bool) (after []uint64, bytes int64, err error) {
+	p, x := &t.pull, t.outside
+	unit := int64(t.pool.Unit())
+	span := func(m uint64) (from, to int64) {
+		off := x.offset(uint32(m >> 32))
+		return off / unit * unit, roundUp(off+x.entryBytes, unit)
+	}
+	from, to := span(rest[0])
+	n := 1
+	for n < len(rest) {
+		f, e := span(rest[n])
+		if f-to > outsideGap || e-from > outsideReadBytes {
+			break
+		}
+		to = e
+		n++
+	}
+	get := t.pool.Get
+	if must {
+		get = t.pool.GetBeyond
+	}
+	buf, err := get(int(to - from))
+	if err != nil {
+		return rest, 0, err
+	}
+	r := new(outsideRead)
+	if k := len(x.free); k > 0 {
+		r, x.free = x.free[k-1], x.free[:k-1]
+	}
+	r.want = rest[:n]
+	r.read = blockio.Read{File: x.file, Offset: from, Buf: buf, User: r}
+	p.counts.deviceReads++
+	p.counts.readBytes += to - from
+	t.devices[0].Submit(&x.done, []*blockio.Read{&r.read})
+	return rest[n:], to - from, nil
+}
+
+// takeOutside puts the rows that have arrived into the cache.
+func (t *ssd) takeOutside(ctx context.Context, refs []uint32, use bool) error {
+	p, x := &t.pull, t.outside
+	p.clearBatch()
+	for _, a := range x.arrived {
+		r := a.User.(*outsideRead)
+		if errors.Is(a.Err, io.ErrUnexpectedEOF) || errors.Is(a.Err, io.EOF) {
+			return &CorruptionError{File: x.path, Offset: x.blockOf(uint32(r.want[0] >> 32)), Reason: "the file ends before a row that it had"}
+		}
+		if a.Err != nil {
+			return fmt.Errorf("sparsetable: read %s: %w", x.path, a.Err)
+		}
+		if !use {
+			continue
+		}
+		for _, m := range r.want {
+			at, place := uint32(m), uint32(m>>32)
+			e := a.Buf[x.offset(place)-a.Offset:][:x.entryBytes]
+			i, _ := x.find(p.hashes[at])
+			if sum := crc32.Checksum(e, castagnoli); sum != x.rows[i].sum {
+				return &CorruptionError{File: x.path, Offset: x.blockOf(place), Reason: fmt.Sprintf("row %d of the block has checksum %08x, had %08x when the table was opened", place%x.perBlock, sum, x.rows[i].sum)}
+			}
+			row := offheap.Float32s(e[deltaEntryBytes:])
+			p.keys = append(p.keys, binary.LittleEndian.Uint64(e))
+			p.keyHashes = append(p.keyHashes, p.hashes[at])
+			p.uses = append(p.uses, t.layout.Stats(row).Count)
+			p.at = append(p.at, at)
+			p.rows = append(p.rows, row)
+		}
+	}
+	if len(p.keys) == 0 {
+		return nil
+	}
+	return t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, rowStored)
+}

@@ -1,0 +1,166 @@
+package sparsetable
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/rowcache"
+)
+
+// restoreHot brings the clean rows of the snapshot back into the cache, those
+// used most first, in turns with Pulls. It stops where the cache has
+// no room beyond what the background writer keeps free. That they come at all is
+// for speed alone; still, damage in the file is reported by the next call.
+//
+// What the file says of a row is what it was when the snapshot was fixed. Such a
+// row is taken only if it is not in the cache and if its slot's bucket lies in a
+// file that the snapshot knew. Then it is still the same: whoever changed it had
+// it in the cache, from where it could leave only into a bucket in a later file
+// (files of an earlier run are not appended to), and who holds changing, as a
+// block's restore does, sees it in one place or the other, see ssd. Slots that
+// were split, compacted or written for other rows are passed over, too.
+func (t *ssd) restoreHot(ctx context.Context) {
+	defer close(t.restored)
+	start := time.Now()
+	rows, err := t.restoreClean(ctx, t.opened)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, e := t.catalog.Snapshot(t.opened.ID); errors.Is(e, catalog.ErrNoSnapshot) {
+			return // it was dropped, and its file with it, before that was opened
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		t.log.Error("sparsetable: restore the rows used most", "error", err)
+		t.mu.Lock()
+		if t.mu.failed == nil {
+			t.mu.failed = tableError(err)
+		}
+		t.mu.Unlock()
+		return
+	}
+	if rows > 0 {
+		t.log.Debug("rows used most restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
+	}
+}
+
+func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64, err error) {
+	if t.opts.SSD.HotBytes < 0 {
+		return 0, nil
+	}
+	var b restoreBatch
+	var since time.Time // when the turn began; zero between turns
+	err = t.eachClean(ctx, s, func(r *deltaReader, n int) (more bool, err error) {
+		if since.IsZero() {
+			if err := acquire(ctx, t.changing); err != nil {
+				return false, err
+			}
+			since = time.Now()
+		}
+		got, full, err := t.restoreCleanBlock(r, n, &b)
+		rows += int64(got)
+		if time.Since(since) > restoreTurn {
+			since = time.Time{}
+			<-t.changing
+		}
+		return !full, err
+	})
+	if !since.IsZero() {
+		<-t.changing
+	}
+	return rows, err
+}
+
+// restoreTurn is how long rows are restored before Pulls get a turn: where these
+// come one after the other, a smaller part of their time would bring the rows
+// back too late to be of use.
+const restoreTurn = 20 * time.Millisecond
+
+// eachClean reads the blocks of clean rows and calls fn for each, with the number
+// of its rows, as long as that wants more.
+func (t *ssd) eachClean(ctx context.Context, s catalog.Snapshot, fn func(r *deltaReader, rows int) (more bool, err error)) (err error) {
+	from := s.Counters[counterDirtyBytes]
+	if len(s.Deltas) == 0 || from == s.Deltas[0].Bytes {
+		return nil
+	}
+	r, err := t.readDelta(s.Deltas[0], from, s.Deltas[0].Bytes, deltaClean, deltaPoolBlocks)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	want := s.Deltas[0].Rows - s.Counters[counterDirtyRows]
+	return r.eachBlock(ctx, want, func(rows int) (bool, error) { return fn(r, rows) })
+}
+
+// restoreCleanBlock puts those rows of the block into the cache that may, and
+// reports whether it is full. REQUIRES: changing is held.
+func (t *ssd) restoreCleanBlock(r *deltaReader, n int, b *restoreBatch) (rows int, full bool, err error) {
+	if !t.roomToRestore(n) {
+		return 0, true, nil
+	}
+	t.batchOfBlock(r, 0, n)
+	t.keepUnchanged(b)
+	rows, full, err = t.cacheBatch(b)
+	t.mu.Lock()
+	t.mu.stats.RestoredRows += int64(rows)
+	t.mu.Unlock()
+	return rows, full, err
+}
+
+// roomToRestore reports whether the cache takes that many rows beyond those that
+// are kept free.
+func (t *ssd) roomToRestore(n int) bool {
+	return t.freeRows(t.cache.Stats().Rows)-2*t.fitRows.Load()/freeShare >= int64(n)
+}
+
+// cacheBatch puts the batch into the cache, clean, and reports whether that is full.
+// REQUIRES: changing is held, and none of the rows is in the cache.
+func (t *ssd) cacheBatch(b *restoreBatch) (rows int, full bool, err error) {
+	p := &t.pull
+	n := len(p.keys)
+	if !t.roomToRestore(n) {
+		return 0, true, nil
+	}
+	if cap(b.refs) < n {
+		b.refs = make([]uint32, n)
+	}
+	b.refs = b.refs[:n]
+	clear(b.refs)
+	added, err := t.cache.Reinsert(p.keys, p.keyHashes, p.uses, b.refs)
+	slabs, shift, mask := t.cache.Slabs()
+	words := t.layout.Words()
+	for i, ref := range b.refs[:added] {
+		copy(slabs[ref>>shift][int(ref&mask)*words:][:words], p.rows[i])
+	}
+	t.cache.Change(b.refs[:added], rowcache.Change{Set: rowStored})
+	t.cache.Release(b.refs[:added], false)
+	return added, added < n, err
+}
+
+// keepUnchanged takes the rows out of the batch that are in the cache, or whose
+// slot's bucket is not the one that the snapshot has. REQUIRES: changing is held.
+func (t *ssd) keepUnchanged(b *restoreBatch) {
+	p := &t.pull
+	n := len(p.keys)
+	if cap(b.in) < n {
+		b.in = make([]bool, n)
+	}
+	t.cache.Contains(p.keys, p.keyHashes, b.in[:n])
+	newest := uint32(t.opened.Counters[counterNextFile])
+	kept := 0
+	t.indexMu.RLock()
+	defer t.indexMu.RUnlock()
+	for i := range n {
+		loc := bucketfile.Location(t.index.Location(t.index.Slot(p.keyHashes[i])))
+		if b.in[i] || loc == 0 || loc.File() >= newest {
+			continue
+		}
+		p.keys[kept], p.keyHashes[kept], p.uses[kept], p.rows[kept] = p.keys[i], p.keyHashes[i], p.uses[i], p.rows[i]
+		kept++
+	}
+	p.keys, p.keyHashes, p.uses, p.rows = p.keys[:kept], p.keyHashes[:kept], p.uses[:kept], p.rows[:kept]
+	p.at = p.at[:0]
+}

@@ -1,0 +1,234 @@
+package sparsetable
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/rowcache"
+)
+
+// minScanLive is the live part of a file below which its buckets are read one
+// by one rather than the file from end to end: a read at random costs about as
+// much as four blocks in sequence.
+const minScanLive = 0.25
+
+// Scan implements Table. Pulls wait until it ends.
+//
+// It reads bucket files from end to end and passes over the buckets that the
+// index does not point to. Meanwhile rows may leave the cache and compaction may
+// move buckets; what a slot holds, in its bucket and in the cache together,
+// does not change, as nobody updates rows. So each slot is seen once, wherever
+// it is found first, and those that were in no file, or always elsewhere, are
+// looked up at the end.
+func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error) error {
+	if err := t.enter(); err != nil {
+		return err
+	}
+	defer t.leave()
+	if err := acquire(ctx, t.changing); err != nil {
+		return err
+	}
+	defer func() { <-t.changing }()
+	n, end, err := t.beginScan()
+	if err != nil {
+		return tableError(err)
+	}
+	defer end()
+	s := scan{t: t, ctx: ctx, fn: fn, slots: n, words: t.layout.Words()}
+	bytes := int64(n+63) / 64 * 8
+	switch err := t.borrow(ctx, bytes); {
+	case err == nil:
+		defer t.giveBack(bytes)
+		s.seen = make([]uint64, bytes/8)
+		if err := s.files(); err != nil {
+			return s.failed(err)
+		}
+	case !errors.Is(err, errNoVictims) && !errors.Is(err, bucketfile.ErrNoSpace): // else it goes by slots alone
+		return tableError(err)
+	}
+	if err := s.rest(); err != nil {
+		return s.failed(err)
+	}
+	return s.failed(s.outside())
+}
+
+// scan is a Scan at work.
+type scan struct {
+	t     *ssd
+	ctx   context.Context
+	fn    func(key uint64, row []float32) error
+	slots uint32
+	words int
+	seen  []uint64 // a bit for each slot; empty: none is seen
+
+	// Copies of rows.
+	keys []uint64
+	rows []float32
+
+	stopped error // what fn returned
+}
+
+// failed is the error that Scan returns for err.
+func (s *scan) failed(err error) error {
+	switch {
+	case s.stopped != nil:
+		return s.stopped
+	case s.ctx.Err() != nil && err != nil:
+		return s.ctx.Err()
+	}
+	return tableError(err)
+}
+
+func (s *scan) see(slot uint32) { s.seen[slot/64] |= 1 << (slot % 64) }
+
+func (s *scan) isSeen(slot uint32) bool {
+	return len(s.seen) > 0 && s.seen[slot/64]&(1<<(slot%64)) != 0
+}
+
+// files goes through the files. Damage is not its concern: if a live bucket is
+// affected, its slot is left for rest, which reports it.
+func (s *scan) files() error {
+	for _, f := range s.t.files.LiveFiles() {
+		if float64(f.LiveBytes) < minScanLive*float64(f.Bytes) {
+			continue
+		}
+		err := s.t.files.ScanFile(s.ctx, f.File, s.bucket)
+		if err != nil && !errors.Is(err, bucketfile.ErrUnknownFile) && !errors.Is(err, bucketfile.ErrCorrupt) {
+			return err
+		}
+		if s.stopped != nil {
+			return s.stopped
+		}
+	}
+	return nil
+}
+
+// bucket shows the rows of a slot, if loc is where its bucket is.
+func (s *scan) bucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
+	if b.Slot >= s.slots || s.isSeen(b.Slot) {
+		return nil
+	}
+	s.t.rewrite.Lock()
+	current := bucketfile.Location(s.t.index.Location(b.Slot)) == loc
+	s.keys, s.rows = s.keys[:0], s.rows[:0]
+	if current {
+		s.cached(b.Slot)
+	}
+	s.t.rewrite.Unlock()
+	if !current {
+		return nil
+	}
+	s.see(b.Slot)
+	if err := s.show(); err != nil {
+		return err
+	}
+	// Its bytes stay, even if it is superseded now.
+	for i := range b.Len() {
+		if key := b.Key(i); !s.newer(s.keys, key) {
+			if s.stopped = s.fn(key, b.Row(i)); s.stopped != nil {
+				return s.stopped
+			}
+		}
+	}
+	return nil
+}
+
+// newer reports whether the table has a newer version of a row than the bucket of
+// its slot: among those that were copied, or outside of buckets.
+func (s *scan) newer(copied []uint64, key uint64) bool {
+	return slices.Contains(copied, key) || s.t.outside.has(key)
+}
+
+// outside shows the rows that are outside of buckets.
+func (s *scan) outside() error {
+	if s.t.outside == nil {
+		return nil
+	}
+	return s.t.eachDirty(s.ctx, s.t.opened, func(r *deltaReader, rows int) error {
+		for i := range rows {
+			key, _, row := r.entry(i)
+			if s.stopped = s.fn(key, row); s.stopped != nil {
+				return s.stopped
+			}
+		}
+		return nil
+	})
+}
+
+// cached copies the rows of a slot that are in the cache, unless all of them are
+// as they are elsewhere. REQUIRES: rewrite is held.
+func (s *scan) cached(slot uint32) {
+	t := s.t
+	if t.readOnly {
+		return
+	}
+	t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, s.slots), func(e rowcache.Entry) rowcache.Change {
+		if t.trained(e.Row) {
+			s.keys = append(s.keys, e.Key)
+			s.rows = append(s.rows, e.Row...)
+		}
+		return rowcache.Change{}
+	})
+}
+
+// show calls fn for the copied rows.
+func (s *scan) show() error {
+	for i, key := range s.keys {
+		if s.stopped = s.fn(key, s.rows[i*s.words:(i+1)*s.words]); s.stopped != nil {
+			return s.stopped
+		}
+	}
+	return nil
+}
+
+// rest shows the slots that are not seen yet, a batch of reads at a time.
+func (s *scan) rest() error {
+	t := s.t
+	var list []uint32
+	for slot := uint32(0); slot < s.slots; {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		list = list[:0]
+		for at := slot; at < s.slots && len(list) < rewriteBatch; at++ {
+			if !s.isSeen(at) {
+				list = append(list, at)
+			}
+			slot = at + 1
+		}
+		if len(list) == 0 {
+			continue
+		}
+		s.keys, s.rows = s.keys[:0], s.rows[:0]
+		t.rewrite.Lock()
+		if n := t.batchOf(list); n < len(list) {
+			slot = list[n]
+			list = list[:n]
+		}
+		err := t.readBuckets(list, func(slot uint32, b *bucketfile.Bucket) error {
+			from := len(s.keys)
+			s.cached(slot)
+			if b == nil {
+				return nil
+			}
+			cached := s.keys[from:]
+			for i := range b.Len() {
+				if key := b.Key(i); !s.newer(cached, key) {
+					s.keys = append(s.keys, key)
+					s.rows = append(s.rows, b.Row(i)...)
+				}
+			}
+			return nil
+		})
+		t.rewrite.Unlock()
+		if err != nil {
+			return err
+		}
+		if err := s.show(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"aibox/sparsetable"
+)
+
+// converter turns rows of an earlier layout into the present one.
+type converter struct {
+	take      *axesMatch
+	sameState bool // the state goes along, the values keep their places
+	rounding  sparsetable.Rounding
+	from, to  sparsetable.Layout
+	init      func(key uint64, row []float32)
+	refresh   func(values, state []float32)
+
+	buf      []float32 // a row of layout to
+	old, now []float32 // values of a row in from and to
+}
+
+func newConverter(from, to sparsetable.Layout) *converter {
+	return &converter{
+		from: from, to: to,
+		buf: make([]float32, to.Words()), old: make([]float32, from.ValueDim), now: make([]float32, to.ValueDim),
+	}
+}
+
+// convert returns row in the present layout, valid until the next call. Values
+// that go from 16 bits to float32 stay the same numbers; those that go to
+// another format are rounded as a row's first values are.
+func (c *converter) convert(key uint64, row []float32) []float32 {
+	if c.sameState && c.from == c.to {
+		return row
+	}
+	clear(c.buf)
+	c.init(key, c.buf) // values that are new
+	c.from.LoadValues(c.old, row)
+	c.to.LoadValues(c.now, c.buf)
+	c.take.copy(c.now, c.old)
+	c.to.StoreValues(c.buf, c.now, key, c.rounding)
+	state := c.to.State(c.buf)
+	if c.sameState {
+		copy(state, c.from.State(row))
+	} else {
+		c.to.LoadValues(c.now, c.buf)
+		clear(state)
+		c.refresh(c.now, state)
+	}
+	c.to.SetStats(c.buf, c.from.Stats(row))
+	return c.buf
+}
+
+// errStopScan ends a scan whose rows nobody wants any more.
+var errStopScan = errors.New("stop")
+
+// importTable copies every row of from into to.
+func importTable(ctx context.Context, from, to sparsetable.Table, convert func(uint64, []float32) []float32) (int64, error) {
+	var scanErr error
+	// Scan pushes and Import pulls: iter.Pull2 turns one into the other.
+	next, stop := iter.Pull2(func(yield func(uint64, []float32) bool) {
+		scanErr = from.Scan(ctx, func(key uint64, row []float32) error {
+			if !yield(key, convert(key, row)) {
+				return errStopScan
+			}
+			return nil
+		})
+	})
+	defer stop()
+	return to.Import(ctx, rowFunc(func() (uint64, []float32, error) {
+		key, row, ok := next()
+		switch {
+		case ok:
+			return key, row, nil
+		case scanErr != nil:
+			return 0, nil, scanErr
+		}
+		return 0, nil, io.EOF
+	}))
+}
+
+// rowFunc is a sparsetable.RowSource.
+type rowFunc func() (uint64, []float32, error)
+
+func (f rowFunc) Next() (uint64, []float32, error) { return f() }

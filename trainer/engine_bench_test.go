@@ -1,0 +1,130 @@
+package trainer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/model"
+	"aibox/trainer/optim"
+)
+
+// BenchmarkEngine takes steps of training over rows in memory, in every format:
+// statistics and gathering, network, update and rounding; dlrm has the network
+// of the peers' measurements, rows is all but the network. 26 fields, Zipf
+// s = 1.125 over 20 million keys a field.
+func BenchmarkEngine(b *testing.B) {
+	for _, kind := range []string{"rows", "fm", "dlrm"} {
+		for f := range sparsetable.ValueFormats() {
+			format := sparsetable.ValueFormat(f)
+			b.Run(fmt.Sprintf("%s/%v", kind, format), func(b *testing.B) { benchmarkEngine(b, kind, format) })
+		}
+	}
+}
+
+func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat) {
+	const fields, dense, examples, batches = 26, 13, 2048, 16
+	spec := model.Spec{Kind: kind, EmbeddingDim: 16, Seed: 1}
+	if kind == "rows" {
+		spec.Kind = "dlrm"
+	}
+	for i := range fields {
+		spec.Fields = append(spec.Fields, fmt.Sprint("f", i))
+	}
+	for i := range dense {
+		spec.Dense = append(spec.Dense, fmt.Sprint("d", i))
+	}
+	if spec.Kind == "dlrm" {
+		spec.BottomLayers, spec.HiddenLayers, spec.Activation = []int{512, 256, 64, 16}, []int{512, 256}, "relu"
+	}
+	m, err := model.New(spec)
+	if err != nil {
+		b.Fatal(err)
+	}
+	denseOptimizer, err := optim.NewDense(optim.DenseConfig{Kind: "sgd", LearningRate: 0.01}, m.Params())
+	if err != nil {
+		b.Fatal(err)
+	}
+	rows, err := optim.NewRows(optim.RowConfig{Kind: "rowwise_adagrad", LearningRate: 0.01, Epsilon: 1e-8}, spec.RowDim())
+	if err != nil {
+		b.Fatal(err)
+	}
+	schedule, err := optim.NewSchedule(optim.ScheduleConfig{Decay: "none"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	layout := sparsetable.Layout{ValueDim: spec.RowDim(), StateDim: rows.StateDim(), Format: format}
+	table, err := sparsetable.Open(b.Context(), sparsetable.Options{Layout: layout, Init: newRowInit(layout, rows, 1, 0.01)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer table.Close()
+	pass := benchmarkPass(fields, dense, examples, batches)
+	ws, err := table.Pull(b.Context(), pass.Keys, sparsetable.PullCreate)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ws.Release()
+	e := &engine{
+		model: m, dense: denseOptimizer, rows: rows, schedule: schedule, layout: layout, fields: fields,
+		day: 1, showDecay: 1, minOccurrences: 1,
+	}
+	p := pulled{pass: pass, rows: ws}
+	grads := make([]float32, len(pass.Keys)*layout.ValueDim)
+	for i := range grads {
+		grads[i] = float32(i%100-50) / 10000
+	}
+	for i := 0; b.Loop(); i++ {
+		if kind == "rows" {
+			batch := &pass.Batches[i%batches]
+			e.step++
+			e.collect(p, batch)
+			e.update(p, batch, rows.Step(e.step, 1), grads)
+			continue
+		}
+		if _, err := e.train(p, &pass.Batches[i%batches]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*examples/b.Elapsed().Seconds(), "samples/s")
+	b.ReportMetric(float64(layout.Bytes()), "B/row")
+}
+
+// benchmarkPass is a pass of mini-batches with one value per field.
+func benchmarkPass(fields, dense, examples, batches int) *reader.Pass {
+	rng := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(rng, 1.125, 1, 20_000_000)
+	pass := new(reader.Pass)
+	at := make(map[uint64]int32)
+	for range batches {
+		batch := reader.Batch{N: examples, Offsets: []int32{0}}
+		unique := make(map[int32]int32)
+		for range examples {
+			batch.Labels = append(batch.Labels, float32(rng.IntN(2)))
+			for range dense {
+				batch.Dense = append(batch.Dense, float32(rng.NormFloat64()))
+			}
+			for f := range fields {
+				key := zipf.Uint64()*uint64(fields) + uint64(f)
+				i, ok := at[key]
+				if !ok {
+					i = int32(len(pass.Keys))
+					at[key] = i
+					pass.Keys = append(pass.Keys, key)
+				}
+				j, ok := unique[i]
+				if !ok {
+					j = int32(len(batch.Rows))
+					unique[i] = j
+					batch.Rows = append(batch.Rows, i)
+				}
+				batch.Index = append(batch.Index, j)
+				batch.Offsets = append(batch.Offsets, int32(len(batch.Index)))
+			}
+		}
+		pass.Batches = append(pass.Batches, batch)
+	}
+	return pass
+}

@@ -1,0 +1,182 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"aibox/pipeline"
+	"aibox/reader"
+	"aibox/sparsetable"
+)
+
+// checkNoted fails where the table had no room for more of the announced keys than
+// find their line full by chance.
+func checkNoted(t *testing.T, st sparsetable.Stats) {
+	t.Helper()
+	if st.NotAnnouncedKeys > st.AnnouncedKeys/50 {
+		t.Errorf("%d keys were not taken note of, %d were", st.NotAnnouncedKeys, st.AnnouncedKeys)
+	}
+}
+
+// TestEveryEpochLooksAhead: the table is told of the passes of every epoch, with
+// an evaluation after each, and of nothing that does not come.
+func TestEveryEpochLooksAhead(t *testing.T) {
+	want := train(t, job(t, "fm", "training.epochs=3")).Digest
+	var keys, left []int64 // announced so far, and passes announced at present, after each pass
+	opts := quiet
+	opts.afterPass = func(_ context.Context, table sparsetable.Table) error {
+		st := table.Stats()
+		keys, left = append(keys, st.AnnouncedKeys), append(left, st.AnnouncedPasses)
+		checkNoted(t, st)
+		return nil
+	}
+	s, err := Train(t.Context(), job(t, "fm", onSSD("training.epochs=3")...), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Digest != want {
+		t.Errorf("digest %s, in memory %s", s.Digest, want)
+	}
+	passes := (testTrainRows + 63) / 64
+	if len(keys) != 3*passes {
+		t.Fatalf("%d passes in 3 epochs, want %d", len(keys), 3*passes)
+	}
+	first := keys[passes-1]
+	for epoch := 1; epoch < 3; epoch++ {
+		// An evaluation lies between, whose passes are announced, too.
+		grown := keys[(epoch+1)*passes-1] - keys[epoch*passes-1]
+		if grown <= first {
+			t.Errorf("epoch %d announced %d keys with the evaluation before it, the first epoch %d", epoch+1, grown, first)
+		}
+		if n := left[epoch*passes-1]; n != 0 {
+			t.Errorf("%d passes are announced at the end of epoch %d", n, epoch)
+		}
+	}
+}
+
+// flows opens a table and returns a function that lets flows run over the job's
+// training data on it, each with its batch function.
+func flows(t *testing.T, set ...string) (table sparsetable.Table, run func(batch func(pulled, *reader.Batch) error) error) {
+	t.Helper()
+	j := job(t, "fm", onSSD(set...)...)
+	o := tableOptions(j)
+	o.Dir, o.Layout = t.TempDir(), sparsetable.Layout{ValueDim: 4}
+	table, err := sparsetable.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := Schema(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := NewSources(j, quiet.Logger)
+	t.Cleanup(func() {
+		if err := errors.Join(table.Close(), sources.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	for i := range schema.Columns {
+		schema.Columns[i].Transforms = nil // without their statistics, which keys do not depend on
+	}
+	base := readerOptions(j, sources, schema, quiet.Logger)
+	return table, func(batch func(pulled, *reader.Batch) error) error {
+		rd, err := reader.Open(t.Context(), trainReaderOptions(base, j, 0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rd.Close()
+		f := flow{
+			reader: rd, table: table, mode: sparsetable.PullCreate, log: quiet.Logger,
+			readQueue: j.Pipeline.ReadQueue, pullQueue: j.Pipeline.PullQueue, batch: batch,
+			readAheadBytes: int64(j.Pipeline.ReadAheadBytes),
+		}
+		_, err = f.run(t.Context())
+		return err
+	}
+}
+
+// TestStopWithdrawsPasses: what was read ahead when a run ends early, by a stop or
+// an error, is withdrawn from the table, and the next run looks ahead again.
+func TestStopWithdrawsPasses(t *testing.T) {
+	table, run := flows(t)
+	broken := errors.New("broken")
+	for _, end := range []error{pipeline.ErrStop, broken, pipeline.ErrStop, nil} {
+		before := table.Stats()
+		n, most := 0, int64(0)
+		err := run(func(pulled, *reader.Batch) error {
+			for n == 0 && table.Stats().AnnouncedPasses == 0 {
+				time.Sleep(time.Millisecond) // reading runs ahead
+			}
+			most = max(most, table.Stats().AnnouncedPasses)
+			if n++; n == 5 {
+				return end
+			}
+			return nil
+		})
+		if !errors.Is(err, broken) && err != nil || (err == nil) == (end == broken) {
+			t.Fatalf("ended by %v: %v", end, err)
+		}
+		st := table.Stats()
+		if most == 0 || st.AnnouncedPasses != 0 || st.PinnedSets != 0 {
+			t.Errorf("ended by %v: %d passes are announced, %d at most before", end, st.AnnouncedPasses, most)
+		}
+		if st.AnnouncedKeys == before.AnnouncedKeys {
+			t.Errorf("ended by %v: no keys were announced", end)
+		}
+		checkNoted(t, st)
+	}
+}
+
+// TestReadAheadBytes: reading runs as far ahead as the table asks for, within the
+// memory for waiting passes, and the model is the same.
+func TestReadAheadBytes(t *testing.T) {
+	passes := int64((testTrainRows + 63) / 64)
+	var size int64 // of a pass
+	for _, c := range []struct {
+		set         string
+		least, most int64 // passes announced while the first mini-batch is trained
+	}{
+		{"pipeline.read_ahead_bytes=0", 1, 4}, // read_queue, one at hand, one at the table
+		{"pipeline.read_ahead_bytes=1", 1, 4},
+		{"pipeline.read_ahead_bytes=256MiB", passes - 6, passes},
+		{"sparse_table.lookahead_passes=9", 8, 10},
+		{"ten passes", 7, 14}, // and three on their way; not all are as large
+	} {
+		set := c.set
+		if set == "ten passes" {
+			set = fmt.Sprint("pipeline.read_ahead_bytes=", 10*size)
+		}
+		table, run := flows(t, set, "pipeline.pull_queue=1")
+		first, most := true, int64(0)
+		if err := run(func(p pulled, _ *reader.Batch) error {
+			size = max(size, p.pass.MemoryBytes())
+			for i := 0; first && i < 10_000 && table.Stats().AnnouncedPasses < c.least; i++ {
+				time.Sleep(time.Millisecond)
+			}
+			if n := table.Stats().AnnouncedPasses; first && n < c.least {
+				t.Errorf("%s: %d passes are announced, want %d and more", set, n, c.least)
+			}
+			if first {
+				time.Sleep(20 * time.Millisecond) // it might go too far
+			}
+			first = false
+			most = max(most, table.Stats().AnnouncedPasses)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if most > c.most {
+			t.Errorf("%s: %d passes were announced at a time, want %d at most", set, most, c.most)
+		}
+		checkNoted(t, table.Stats())
+	}
+	want := train(t, job(t, "fm")).Digest
+	for _, set := range []string{"pipeline.read_ahead_bytes=0", "pipeline.read_ahead_bytes=100KiB", "pipeline.read_ahead_bytes=1GiB"} {
+		if got := train(t, job(t, "fm", onSSD(set)...)).Digest; got != want {
+			t.Errorf("%s: digest %s, want %s", set, got, want)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package modeldir
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"aibox/sparsetable"
+)
+
+// A generation's table may lie in directories elsewhere, on SSDs of their own.
+// Each has one directory of the generation, whose name no other takes. They are
+// listed in the generation before they are made, so that whoever deletes a
+// generation, finished or not, knows what else to delete.
+
+// placesName is the list, in the generation.
+const placesName = "table-dirs.json"
+
+type places struct {
+	Dirs []string `json:"dirs"` // absolute
+}
+
+// placeName is how PlaceTable names a directory: MODEL-gen-000002-1f3a9c2e.
+var placeName = regexp.MustCompile(`-(gen-[0-9]{6,})-[0-9a-f]{8}$`)
+
+// PlaceTable makes a directory for the run's table in each of dirs, which are
+// made where they are missing, and returns their absolute paths. They belong to
+// the generation and are deleted with it. To be called once, before the table is
+// made; without dirs it does nothing, and the table is in TableDir.
+func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
+	if len(dirs) == 0 {
+		return nil, nil
+	}
+	model, err := filepath.Abs(w.dir)
+	if err != nil {
+		return nil, err
+	}
+	var id [4]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s-%s-%s", filepath.Base(model), w.gen, hex.EncodeToString(id[:]))
+	var p places
+	for _, dir := range dirs {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		p.Dirs = append(p.Dirs, filepath.Join(dir, name))
+	}
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n')); err != nil {
+		return nil, err
+	}
+	for _, dir := range p.Dirs {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+			return nil, err
+		}
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("%w: are two of %s the same directory?", err, strings.Join(dirs, ", "))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p.Dirs, nil
+}
+
+// tableDirs returns where the table of the generation in gen lies, nil if it is
+// in the generation itself.
+func tableDirs(gen string) ([]string, error) {
+	path := filepath.Join(gen, placesName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var p places
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, &CorruptionError{path, noOffset, err.Error()}
+	}
+	if len(p.Dirs) == 0 {
+		return nil, &CorruptionError{path, noOffset, "it names no directory"}
+	}
+	for _, dir := range p.Dirs {
+		// Nothing else may ever be deleted.
+		m := placeName.FindStringSubmatch(filepath.Base(dir))
+		if !filepath.IsAbs(dir) || dir != filepath.Clean(dir) || m == nil || m[1] != filepath.Base(gen) {
+			return nil, &CorruptionError{path, noOffset, fmt.Sprintf("%q is no directory of a table of this generation", dir)}
+		}
+	}
+	return p.Dirs, nil
+}
+
+// removeGeneration deletes a generation, first what it has elsewhere.
+func removeGeneration(gen string) error {
+	dirs, err := tableDirs(gen)
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(gen)
+}
+
+// TableOptions says where the model's table is and how to open it: o with the
+// kind, the directories and the snapshot.
+func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error) {
+	gen := filepath.Join(m.Dir, m.Generation)
+	dirs, err := tableDirs(gen)
+	if err != nil {
+		return o, err
+	}
+	o.Dir, o.SSD.Dirs = filepath.Join(gen, tableName), dirs
+	if len(dirs) > 0 {
+		o.Dir = dirs[0]
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir); err != nil {
+			return o, fmt.Errorf("the model in %s has its table in %s: %w; it belongs to the model", m.Dir, strings.Join(dirs, ", "), err)
+		}
+	}
+	o.Kind = sparsetable.KindIn(o.Dir)
+	o.SnapshotID, o.MustExist = m.TableSnapshot, true
+	if o.Kind != sparsetable.KindSSD {
+		saved, err := fs.Glob(os.DirFS(o.Dir), "snapshot-*.rows")
+		if len(dirs) > 0 || len(saved) == 0 {
+			return o, errors.Join(err, &CorruptionError{o.Dir, noOffset, "the model's table is missing: there is neither one on SSD (catalog) nor one in memory (snapshot-*.rows)"})
+		}
+		o.MemoryBytes = 0 // a table that was trained fits
+	}
+	return o, nil
+}
+
+// OpenTable opens the model's table for reading; the caller closes it. o may say
+// how much memory a table on SSD takes, and how it reads.
+func (m *Model) OpenTable(ctx context.Context, o sparsetable.Options) (sparsetable.Table, error) {
+	o, err := m.TableOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	o.ReadOnly = true
+	t, err := sparsetable.Open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("opening the model's table: %w", err)
+	}
+	if err := m.checkTable(t, o.Dir); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// checkTable checks that the table's snapshot is of the instant of the dense
+// file.
+func (m *Model) checkTable(t sparsetable.Table, dir string) error {
+	infos, err := t.Snapshots()
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.ID == m.TableSnapshot && string(info.Record) == string(m.TableRecord()) {
+			return nil
+		}
+	}
+	return &CorruptionError{dir, noOffset, fmt.Sprintf("snapshot %d belongs to another instant than %s", m.TableSnapshot, m.Manifest.Dense)}
+}

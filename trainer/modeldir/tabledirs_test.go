@@ -1,0 +1,166 @@
+package modeldir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// placed commits a model whose table is in directories of their own, or leaves
+// a generation as a run that dies does.
+func placed(t *testing.T, dir string, ssds []string, commit bool) []string {
+	t.Helper()
+	w, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := w.PlaceTable(ssds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !commit {
+		w.lock.Close()
+		return dirs
+	}
+	defer w.Close()
+	table, err := sparsetable.Open(t.Context(), sparsetable.Options{
+		Kind: sparsetable.KindSSD, Layout: sparsetable.Layout{ValueDim: 1}, MemoryBytes: 32 << 20, SSD: sparsetable.SSDOptions{Dirs: dirs},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	m := &Manifest{Dense: DenseName(5), Step: 5, KeptShare: 1}
+	if err := w.SaveDense(m.Dense, nil); err != nil {
+		t.Fatal(err)
+	}
+	p, err := table.Snapshot(t.Context(), m.TableRecord())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := p.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.TableSnapshot = info.ID
+	if err := w.Commit(m, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	return dirs
+}
+
+func entries(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestTableDirs: a generation's directories on SSDs come and go with it.
+func TestTableDirs(t *testing.T) {
+	at := t.TempDir()
+	dir := filepath.Join(at, "model")
+	ssds := []string{filepath.Join(at, "a"), filepath.Join(at, "new", "b")}
+	first := placed(t, dir, ssds, true)
+	if len(first) != 2 || filepath.Dir(first[0]) != ssds[0] || filepath.Dir(first[1]) != ssds[1] || !strings.HasPrefix(filepath.Base(first[0]), "model-gen-000001-") {
+		t.Fatalf("placed in %v", first)
+	}
+	open := func() (sparsetable.Table, error) {
+		m, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.OpenTable(t.Context(), sparsetable.Options{MemoryBytes: 32 << 20})
+	}
+	table, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := table.Stats(); s.Kind != sparsetable.KindSSD || s.BudgetBytes != 32<<20 {
+		t.Errorf("%+v", s)
+	}
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// What a dead run left is deleted by the next, the earlier model's by the
+	// commit; another model's stays.
+	other := placed(t, filepath.Join(at, "other", "model"), ssds, true)
+	dead := placed(t, dir, ssds, false)
+	second := placed(t, dir, ssds, true)
+	for i, ssd := range ssds {
+		names := entries(t, ssd)
+		want := []string{filepath.Base(second[i]), filepath.Base(other[i])}
+		if len(names) != 2 || !(names[0] == want[0] || names[0] == want[1]) || names[0] == filepath.Base(dead[i]) {
+			t.Errorf("%s holds %v, want %v", ssd, names, want)
+		}
+	}
+
+	// A missing disk is told from a damaged model.
+	if err := os.Rename(ssds[1], ssds[1]+"x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), second[1]) {
+		t.Errorf("without a directory: %v", err)
+	}
+}
+
+// TestTableDirsAreOwn: two names of one directory, and lists that name anything
+// but directories of the generation.
+func TestTableDirsAreOwn(t *testing.T) {
+	at := t.TempDir()
+	link := filepath.Join(at, "link")
+	if err := os.Symlink(at, link); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(filepath.Join(at, "model"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.PlaceTable([]string{at, link}); err == nil || !strings.Contains(err.Error(), "the same directory") {
+		t.Errorf("two names of one directory: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names := entries(t, at); len(names) != 2 {
+		t.Errorf("what failed leaves %v", names)
+	}
+
+	precious := filepath.Join(at, "precious")
+	if err := os.Mkdir(precious, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	gen := filepath.Join(at, "model", "gen-000009")
+	if err := os.Mkdir(gen, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []string{
+		`{"dirs": ["` + precious + `"]}`,
+		`{"dirs": ["` + at + `/x-gen-000008-01234567"]}`,
+		`{"dirs": ["x-gen-000009-01234567"]}`,
+		`{"dirs": ["` + at + `/x-gen-000009-01234567/../precious"]}`,
+		`{"dirs": []}`, `{"dirs": "`,
+	} {
+		if err := os.WriteFile(filepath.Join(gen, placesName), []byte(list), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var bad *CorruptionError
+		if _, err := Create(filepath.Join(at, "model")); !errors.As(err, &bad) {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,55 @@
+package trainer
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+)
+
+// ModelTable is the table of a committed model, with what its rows belong to.
+type ModelTable struct {
+	Model  *modeldir.Model
+	Job    *configs.Job
+	Schema reader.Schema // with the data statistics: it knows every value's key
+	// Options open the table at the model's snapshot, with the job's budget.
+	Options sparsetable.Options
+}
+
+// FindTable finds the table of the model in dir. It is not opened.
+func FindTable(dir string) (*ModelTable, error) {
+	saved, err := modeldir.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &ModelTable{Model: saved}
+	if t.Job, t.Schema, err = savedJob(saved, nil); err != nil {
+		return nil, err
+	}
+	t.Options, err = saved.TableOptions(tableOptions(t.Job))
+	return t, err
+}
+
+// savedJob is a model's job, set overriding its values, with its schema.
+func savedJob(saved *modeldir.Model, set []string) (*configs.Job, reader.Schema, error) {
+	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, configs.LoadOptions{Set: set})
+	if err != nil {
+		return nil, reader.Schema{}, err
+	}
+	schema, err := Schema(job)
+	if err != nil {
+		return nil, schema, err
+	}
+	var st reader.Statistics
+	if err := json.Unmarshal(saved.Statistics, &st); err != nil {
+		return nil, schema, &modeldir.CorruptionError{File: filepath.Join(saved.Dir, "statistics.json"), Offset: -1, Reason: err.Error()}
+	}
+	if err := st.Apply(&schema); err != nil {
+		return nil, schema, fmt.Errorf("model in %s: %w", saved.Dir, err)
+	}
+	return job, schema, nil
+}

@@ -1,0 +1,131 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"aibox/configs"
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+)
+
+// onSSD are overrides of a job whose table is on SSD, with a small cache.
+func onSSD(set ...string) []string {
+	return append([]string{"sparse_table.kind=ssd", "sparse_table.memory_bytes=16MiB", "pipeline.batches_per_pass=1"}, set...)
+}
+
+// TestSeveralDirs trains over three directories: the model is that of a table in
+// memory, each directory holds a part, and the next run clears them.
+func TestSeveralDirs(t *testing.T) {
+	want := train(t, job(t, "deepfm")).Digest
+	at := t.TempDir()
+	dirs := "sparse_table.dirs=[" + filepath.Join(at, "a") + "," + filepath.Join(at, "b") + "," + filepath.Join(at, "c") + "]"
+	for _, set := range [][]string{
+		onSSD(dirs),
+		onSSD(dirs, "sparse_table.cache_policy=lru_lfu"),
+		onSSD(dirs, "sparse_table.lookahead_passes=1", "sparse_table.queue_depth=1", "sparse_table.direct_io=off", "sparse_table.max_space_amplification=1.1"),
+	} {
+		j := job(t, "deepfm", set...)
+		s := train(t, j)
+		if s.Digest != want {
+			t.Errorf("%v: digest %s, want %s", set, s.Digest, want)
+		}
+		for _, d := range []string{"a", "b", "c"} {
+			files, err := filepath.Glob(filepath.Join(at, d, "model-gen-000001-*", "*.bucket"))
+			if err != nil || len(files) == 0 {
+				t.Errorf("directory %s holds no buckets: %v", d, err)
+			}
+		}
+		if in, err := Inspect(t.Context(), j.Output.ModelDir); err != nil || in.Digest != want {
+			t.Errorf("inspect: %v", err)
+		}
+		train(t, j)
+		for _, d := range []string{"a", "b", "c"} {
+			all, err := filepath.Glob(filepath.Join(at, d, "*"))
+			if err != nil || len(all) != 1 || filepath.Base(all[0])[:17] != "model-gen-000002-" {
+				t.Errorf("directory %s holds %v, %v", d, all, err)
+			}
+			if err := os.RemoveAll(filepath.Join(at, d)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestWarmStartOverDirs goes on from a model over two directories.
+func TestWarmStartOverDirs(t *testing.T) {
+	at := t.TempDir()
+	first := job(t, "fm")
+	train(t, first)
+	want := train(t, job(t, "fm", "training.warm_start="+first.Output.ModelDir)).Digest
+	over := job(t, "fm", onSSD("sparse_table.dirs=["+at+"/a,"+at+"/b]")...)
+	train(t, over)
+	next := job(t, "fm", onSSD("sparse_table.dirs=["+at+"/a,"+at+"/b]", "training.warm_start="+over.Output.ModelDir)...)
+	if got := train(t, next).Digest; got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+}
+
+// TestTableKeys: every key of a table on SSD reaches the table.
+func TestTableKeys(t *testing.T) {
+	j := job(t, "fm", onSSD("sparse_table.cache_policy=lookahead", "sparse_table.lookahead_passes=7", "sparse_table.dir_budget_bytes=3GiB",
+		"sparse_table.max_space_amplification=1.7", "sparse_table.direct_io=off", "sparse_table.queue_depth=33", "sparse_table.hot_bytes=5MiB")...)
+	want := sparsetable.Options{Kind: sparsetable.KindSSD, MemoryBytes: 16 << 20, SSD: sparsetable.SSDOptions{
+		CachePolicy: "lookahead", LookaheadPasses: 7, MaxSpaceAmplification: 1.7, DirBudgetBytes: 3 << 30, QueueDepth: 33, Direct: "off", HotBytes: 5 << 20,
+	}}
+	got := tableOptions(j)
+	if got.Kind != want.Kind || got.MemoryBytes != want.MemoryBytes || got.SSD.CachePolicy != want.SSD.CachePolicy ||
+		got.SSD.LookaheadPasses != want.SSD.LookaheadPasses || got.SSD.DirBudgetBytes != want.SSD.DirBudgetBytes ||
+		math.Abs(got.SSD.MaxSpaceAmplification-1.7) > 1e-12 || got.SSD.QueueDepth != want.SSD.QueueDepth || got.SSD.Direct != want.SSD.Direct ||
+		got.SSD.HotBytes != want.SSD.HotBytes {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if o := tableOptions(job(t, "fm")); o.Kind != sparsetable.KindMemory || o.SSD.CachePolicy != "" {
+		t.Errorf("in memory: %+v", o)
+	}
+	if o := tableOptions(job(t, "fm", onSSD("sparse_table.hot_bytes=-1")...)); o.SSD.HotBytes != -1 {
+		t.Errorf("no hot rows: %+v", o)
+	}
+	for _, bad := range []string{"sparse_table.queue_depth=5", "sparse_table.hot_bytes=5", "sparse_table.dirs=[/x]", "pipeline.read_ahead_bytes=5"} {
+		if _, err := parseJob("fm", []string{"data.train=[x]", "output.model_dir=y", bad}); !errors.As(err, new(configs.FaultsError)) {
+			t.Errorf("%s in memory: %v", bad, err)
+		}
+	}
+}
+
+// details are those of a job's trained table.
+func details(t *testing.T, j *configs.Job) *sparsetable.Details {
+	t.Helper()
+	m, err := modeldir.Open(j.Output.ModelDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := m.OpenTable(t.Context(), tableOptions(j))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	d, err := sparsetable.DetailsOf(t.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestTableKeysHaveEffect sees the effect of those that leave a trace in a small
+// table; that of the others is seen by the tests of package sparsetable.
+func TestTableKeysHaveEffect(t *testing.T) {
+	off := job(t, "fm", onSSD("sparse_table.direct_io=off")...)
+	train(t, off)
+	if d := details(t, off); d.Directories[0].Direct {
+		t.Error("direct I/O, though it is off")
+	}
+	full := job(t, "fm", onSSD("sparse_table.dir_budget_bytes=16KiB", "sparse_table.lookahead_passes=1")...)
+	if _, err := Train(context.Background(), full, quiet); !errors.Is(err, sparsetable.ErrNoSpace) {
+		t.Errorf("a directory budget of 16 KiB: %v", err)
+	}
+}
