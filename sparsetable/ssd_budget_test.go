@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,9 +11,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/internal/blockio"
-	"aibox/sparsetable/tabletest"
 )
 
 // budgeted is a table on a disk, and pulls of which the last does not fit its
@@ -181,12 +179,12 @@ func budgetOf(t *testing.T, err error) (bytes int64) {
 // was empty. Where rows were restored, those that are pinned lie scattered among
 // them, and keep the cache from giving back what a later Pull works with.
 func TestSSDBudgetError(t *testing.T) {
-	first, seeds := rand.Uint64()>>1, uint64(60)
+	first, seeds := testseed.Of(t), uint64(60)
 	if testing.Short() {
 		seeds = 20
 	}
-	if seed, err := strconv.ParseUint(os.Getenv(tabletest.SeedVariable), 10, 64); err == nil {
-		first, seeds = seed, 1
+	if _, given := testseed.Given(t); given {
+		seeds = 1
 	}
 	asked, scattered := 0, 0
 	for seed := first; seed < first+seeds; seed++ {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -12,21 +13,19 @@ import (
 // date then, in part, and no row of them may come back.
 func TestSSDImportReadsAhead(t *testing.T) {
 	const keys = 12_000
-	seeds := 4
+	seeds, first := uint64(4), testseed.Of(t)
 	if testing.Short() {
 		seeds = 1
 	}
-	for range seeds {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
-		b := newBulkTable(t, seed, 2, 1<<20, 4<<20)
+	for i := range seeds {
+		b := newBulkTable(t, first+i, 2, 1<<20, 4<<20)
 		b.importRows(b.source(40_000, keys))
 		for range 3 {
 			b.train(4000, keys) // dirty rows of all slots
 			src := b.source(3000, keys)
 			stop, ended := make(chan struct{}), make(chan error)
 			go func() {
-				rng := rand.New(rand.NewPCG(seed, 3))
+				rng := rand.New(rand.NewPCG(first+i, 3))
 				for {
 					select {
 					case <-stop:

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/internal/blockio/blocktest"
 	"aibox/sparsetable/tabletest"
@@ -245,14 +246,12 @@ func TestSSDImport(t *testing.T) {
 		{"rounds", 1, 128 << 10, 1 << 20, 6 << 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			seeds := 3
+			seeds, first := uint64(3), testseed.Of(t)
 			if testing.Short() {
 				seeds = 1
 			}
 			for i := range seeds {
-				seed := rand.Uint64()
-				t.Logf("run %d: seed %d", i, seed)
-				b := newBulkTable(t, seed, c.dirs, c.arena, c.spare)
+				b := newBulkTable(t, first+i, c.dirs, c.arena, c.spare)
 				if c.dirBudget > 0 {
 					b.close()
 					b.opts.SSD.DirBudgetBytes, b.opts.SSD.MaxSpaceAmplification = c.dirBudget, 1.5
@@ -339,8 +338,9 @@ func TestSSDImportFails(t *testing.T) {
 	if testing.Short() {
 		step = 29
 	}
+	first := 1 + int(testseed.Of(t)%uint64(step))
 	for _, sticky := range []bool{false, true} {
-		for n := 1 + rand.IntN(step); ; n += step {
+		for n := first; ; n += step {
 			b := newBulkTable(t, uint64(n), 2, 128<<10, 1<<20)
 			b.importRows(b.source(3000, 4000))
 			b.train(300, 4000)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -48,9 +49,7 @@ func until(t *testing.T, what string, done func() bool) {
 // read a second time for that.
 func TestSSDCarry(t *testing.T) {
 	const passes, batch = 600, 150
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	tab := outgrown(t, 8<<20)
 	want := make([]float32, carryRows)
 	for i := range want {
@@ -173,9 +172,7 @@ func TestSSDOneReadForABucket(t *testing.T) {
 func TestSSDDirect(t *testing.T) {
 	const passes, ahead, size = 60, 6, 300
 	tab := outgrown(t, 12<<20)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	var keys [passes][]uint64
 	var at [passes][]int
 	want := map[int]float32{}

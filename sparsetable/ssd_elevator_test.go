@@ -1,9 +1,9 @@
 package sparsetable_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -12,9 +12,7 @@ import (
 // buckets that it read: none is read a second time for that.
 func TestSSDElevator(t *testing.T) {
 	const ahead, batch, passes, warm = 20, 600, 160, 60
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	tab := outgrown(t, 10<<20)
 	order := rng.Perm(carryRows)
 	var all [][]uint64

@@ -2,11 +2,11 @@ package sparsetable_test
 
 import (
 	"errors"
-	"math/rand/v2"
 	"syscall"
 	"testing"
 	"time"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
@@ -15,7 +15,7 @@ import (
 // turn: it returns the number of rows that are gone, and another one drops the
 // rest.
 func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
-	seed := rand.Uint64() >> 1
+	seed := testseed.Of(t)
 	script := faultScript{layout: faultyLayout, keys: 900, batch: 150, resident: 250}
 	parts := 0
 	rule := sparsetable.ExpiryRule{Today: 10, UnseenDays: 5}

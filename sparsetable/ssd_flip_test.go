@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -177,8 +178,7 @@ func (f *flipped) read(t *testing.T, dir string, readOnly bool) (err error) {
 // deleted.
 func TestFlips(t *testing.T) {
 	const flips = 40 // of each kind of file
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	f := makeFlipped(t)
 	dir := filepath.Join(t.TempDir(), "table")
 	f.write(t, dir)

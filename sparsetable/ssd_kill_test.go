@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/tabletest"
 )
@@ -218,9 +218,7 @@ func TestKill(t *testing.T) {
 }
 
 func killOften(t *testing.T, dirs, kills int) {
-	seed := rand.Uint64()
-	t.Logf("seed %d, %d kills", seed, kills)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	k := &killed{t: t, dir: t.TempDir(), dirs: dirs, rows: map[uint64]killRow{}, old: map[uint64]map[uint64]killRow{}}
 	opening, snapshots, compactions := 0, 0, 0
 	for i := range kills {

@@ -3,11 +3,11 @@ package sparsetable_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -121,9 +121,7 @@ func (o *outsideTable) row(key uint64, row []float32) error {
 // nothing wrong; and the budget is kept.
 func TestSSDReadOutside(t *testing.T) {
 	o := makeOutside(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	smallest := o.smallest(t)
 	for _, budget := range []int64{smallest, smallest + 512<<10, 32 << 20} {
 		o.opts.MemoryBytes = budget

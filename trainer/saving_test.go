@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -20,9 +21,7 @@ type saver struct {
 }
 
 func newSaver(t *testing.T) *saver {
-	seed := rand.Uint64()
-	t.Logf("snapshots by seed %d", seed)
-	return &saver{t: t, rng: rand.New(rand.NewPCG(seed, 0))}
+	return &saver{t: t, rng: testseed.Rand(t)}
 }
 
 // afterPass is Options.afterPass. Of the snapshots only the last is kept.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/tabletest"
 )
@@ -114,9 +115,7 @@ func (b *binary) kill(after time.Duration, args ...string) (log string, ended bo
 func kills(t *testing.T) (int, *rand.Rand) {
 	t.Helper()
 	n := tabletest.Kills(t, 5, 2)
-	seed := rand.Uint64()
-	t.Logf("seed %d, %d kills", seed, n)
-	return n, rand.New(rand.NewPCG(seed, 0))
+	return n, testseed.Rand(t)
 }
 
 // inKillJob changes to a new directory with killJob, its data and a model that

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -54,8 +55,7 @@ func writeRows(t testing.TB, l sparsetable.Layout, rows int, seed uint64) []byte
 }
 
 func TestRoundTrip(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	for _, c := range []struct {
 		l    sparsetable.Layout
 		rows int
@@ -193,8 +193,7 @@ func TestOtherWriters(t *testing.T) {
 
 // TestDamage flips bytes: reading ends, with an error or other rows.
 func TestDamage(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testseed.Of(t)
 	file := writeRows(t, sparsetable.Layout{ValueDim: 4, StateDim: 1}, 2000, seed)
 	random := rand.New(rand.NewPCG(seed, 2))
 	noticed := 0

@@ -11,40 +11,34 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
-// Environment variables of the random runs.
-const (
-	// SeedVariable runs the sequence of that seed alone.
-	SeedVariable = "AIBOX_TEST_SEED"
-	// SeedsVariable is the number of sequences, all from a random seed on.
-	SeedsVariable = "AIBOX_TEST_SEEDS"
-)
+// seedsVariable is the number of random sequences; "make stress" sets it.
+const seedsVariable = "AIBOX_TEST_SEEDS"
 
-// Random runs random sequences of operations against a model: those of the first
-// seeds, which are the same in every run, and then some that no run had before.
-// A sequence that fails is made shorter and told step by step.
+// Random runs random sequences of operations against a model, those of seeds from
+// 0 on; where tests are to draw their own (testseed), those of seeds that no run
+// had before. A sequence that fails is made shorter and told step by step.
 func Random(t *testing.T, k Kind) {
 	const steps = 100
-	fixed, fresh, start := uint64(200), uint64(50), rand.Uint64()>>1
+	first, seeds := uint64(0), uint64(250)
 	if testing.Short() {
-		fixed, fresh = 50, 10
+		seeds = 60
 	}
-	if n, err := strconv.ParseUint(os.Getenv(SeedsVariable), 10, 32); err == nil {
-		fixed, fresh = 0, n
+	if n, err := strconv.ParseUint(os.Getenv(seedsVariable), 10, 32); err == nil {
+		seeds = n
 	}
-	if seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64); err == nil {
-		fixed, fresh, start = 0, 1, seed
+	if testseed.Fresh() {
+		first = testseed.Of(t)
 	}
-	t.Logf("%d fixed seeds, %d from %d", fixed, fresh, start)
-	seeds := fixed + fresh
+	if seed, given := testseed.Given(t); given {
+		first, seeds = seed, 1
+	}
+	t.Logf("%d seeds from %d", seeds, first)
 	var sum Counters
-	for i := range seeds {
-		seed := i
-		if i >= fixed {
-			seed = start + i - fixed
-		}
+	for seed := first; seed < first+seeds; seed++ {
 		all := make([]int, steps)
 		for i := range all {
 			all[i] = i
@@ -53,7 +47,7 @@ func Random(t *testing.T, k Kind) {
 		if err == nil {
 			continue
 		}
-		t.Errorf("seed %d (%s=%d runs it alone): %v", seed, SeedVariable, seed, err)
+		t.Errorf("seed %d (%s=%d runs it alone): %v", seed, testseed.Variable, seed, err)
 		less := shorten(all, func(list []int) bool { return runSteps(t, k, seed, list, new(Counters)) != nil })
 		t.Logf("%d of its %d steps are enough: %v", len(less), steps, runSteps(t, k, seed, less, new(Counters)))
 		return

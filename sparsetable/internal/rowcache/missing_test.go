@@ -1,7 +1,7 @@
 package rowcache
 
 import (
-	"math/rand/v2"
+	"aibox/internal/testseed"
 	"testing"
 )
 
@@ -9,9 +9,7 @@ import (
 // announced pass needs, each is told once, and who brings such a row early keeps
 // it until its pass.
 func TestMissed(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := testseed.Rand(t)
 	const look, perPass = 20, 400
 	c := newCache(t, Options{Policy: Lookahead, LookaheadPasses: look, NoteMissing: true, MaxBytes: 4 << 20})
 	if n, err := c.Lookahead(perPass); n != look || err != nil {

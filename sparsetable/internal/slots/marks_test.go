@@ -1,16 +1,14 @@
 package slots
 
 import (
-	"math/rand/v2"
+	"aibox/internal/testseed"
 	"testing"
 )
 
 // TestMarks marks and unmarks slots of an index that grows and shrinks, and
 // compares with a map.
 func TestMarks(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := testseed.Rand(t)
 	x, err := New(Options{FilterBytes: 8})
 	if err != nil {
 		t.Fatal(err)

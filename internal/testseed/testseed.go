@@ -1,0 +1,58 @@
+// Package testseed seeds tests that draw at random.
+//
+// A run of the tests must mean the same every time, or nobody knows whose change
+// made it red; and what is drawn must differ now and then, or nothing new is ever
+// found. So a test's seed is made of its name, and "make stress" asks for fresh
+// ones.
+package testseed
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Variable is the environment variable that changes the seeds: a number is taken
+// as the seed of every test, "random" has each draw its own.
+const Variable = "AIBOX_TEST_SEED"
+
+// Of returns the seed of a test, below 2^63, and logs it.
+func Of(t testing.TB) uint64 {
+	t.Helper()
+	seed, given := Given(t)
+	if !given {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(t.Name()))
+		seed = h.Sum64() >> 1
+	}
+	if Fresh() {
+		seed = rand.Uint64() >> 1
+	}
+	t.Logf("seed %d (%s=%d)", seed, Variable, seed)
+	return seed
+}
+
+// Rand returns a source of random numbers from the seed of a test.
+func Rand(t testing.TB) *rand.Rand {
+	t.Helper()
+	return rand.New(rand.NewPCG(Of(t), 0))
+}
+
+// Fresh tells whether each test is to draw its own seed.
+func Fresh() bool { return os.Getenv(Variable) == "random" }
+
+// Given returns the seed that all tests are to take, if there is one.
+func Given(t testing.TB) (seed uint64, given bool) {
+	t.Helper()
+	v := os.Getenv(Variable)
+	if v == "" || Fresh() {
+		return 0, false
+	}
+	seed, err := strconv.ParseUint(v, 10, 63)
+	if err != nil {
+		t.Fatalf(`%s=%q: want a number below 2^63, or "random"`, Variable, v)
+	}
+	return seed, true
+}
