@@ -114,12 +114,16 @@ func (t *ssd) onlyCurrent() {
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	n := 0
+	last, current := (*bucketfile.Request)(nil), false // rows of a bucket follow each other
 	for i, ref := range e.refs {
 		r := e.from[i]
 		if ref != 0 || t.outside.hasHash(p.keyHashes[i]) {
 			continue // the bucket's may be an older version
 		}
-		if !t.liesAt(r.Slot, r.Location) {
+		if r != last {
+			last, current = r, t.liesAt(r.Slot, r.Location)
+		}
+		if !current {
 			if ride := rideOf(r); slices.Contains(ride.aimed(), p.keys[i]) {
 				ride.aim.again = append(ride.aim.again, p.keys[i])
 			}

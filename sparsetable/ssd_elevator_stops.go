@@ -71,10 +71,10 @@ func (t *ssd) findStops(from, end bucketfile.Location) bucketfile.Location {
 	for first, n := uint32(0), uint32(1); first < n; first += chunk {
 		t.indexMu.RLock()
 		n = t.index.Slots()
-		t.index.Marked(first, first+chunk, func(slot uint32, location uint64) {
+		t.index.Marked(first, first+chunk, max(1, uint64(from)), uint64(end), func(slot uint32, location uint64) {
 			loc := bucketfile.Location(location)
-			if loc < from || loc >= end || loc == 0 {
-				return
+			if loc >= end {
+				return // which came nearer meanwhile
 			}
 			if len(e.stops) == cap(e.stops) {
 				// The stretch gets shorter.

@@ -304,7 +304,7 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	q.ready = q.ready[:0]
 	for len(dst)-from < atLeast {
 		q.restart()
-		q.ended = q.done.Wait(q.ended[:0], atLeast-(len(dst)-from))
+		q.ended = q.done.Wait(q.ended[:0], q.readsFor(atLeast-(len(dst)-from), q.pending-(len(dst)-from)))
 		for _, read := range q.ended {
 			g := read.User.(*group)
 			for r := g.first; r != nil; r = r.next {
@@ -325,6 +325,12 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	}
 	q.pending -= len(dst) - from
 	return dst
+}
+
+// readsFor is about how many reads have n requests, of those that are pending. The
+// device is to have the others while the caller is busy with these.
+func (q *Queue) readsFor(n, pending int) int {
+	return max(1, n*q.done.Pending()/max(pending, 1))
 }
 
 // unpinEnded drops the pins of the requests that have ended.

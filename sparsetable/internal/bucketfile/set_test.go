@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
 func must(t testing.TB, err error) {
@@ -78,6 +79,55 @@ func TestMerge(t *testing.T) {
 		}
 		m.close()
 	}
+}
+
+// TestWaitLeavesTheDeviceBusy asks for some requests of merged reads: as soon as
+// one read brings so many, the caller has them, and others are still on their way.
+func TestWaitLeavesTheDeviceBusy(t *testing.T) {
+	m := newModel(t, 1, 1, smallOptions(3))
+	m.mustOpen()
+	var reqs []*Request
+	for slot := range uint32(24) {
+		a, err := m.set.Begin(slot, 20, false) // one unit each
+		must(t, err)
+		for i := range 20 {
+			a.Put(keyOf(slot, i), make([]float32, 3))
+		}
+		loc, err := a.Commit()
+		must(t, err)
+		reqs = append(reqs, &Request{Slot: slot, Location: loc})
+	}
+	must(t, m.set.Flush(t.Context()))
+	q := m.set.NewQueue()
+	q.MergeWithin(0, 6*int64(m.set.Unit())) // six requests in each of four reads
+	release := make(chan struct{})
+	reads := 0
+	m.mem[0].Inject(func(op blocktest.Op) blocktest.Fault {
+		if op.Kind == blocktest.Read {
+			if reads++; reads == 2 {
+				<-release
+			}
+		}
+		return blocktest.Fault{}
+	})
+	late := time.AfterFunc(20*time.Second, func() { close(release) })
+	q.Submit(reqs)
+	done := q.Wait(nil, 4)
+	if len(done) != 6 {
+		t.Errorf("Wait returns %d requests, want the 6 of one read", len(done))
+	}
+	if late.Stop() {
+		close(release)
+	}
+	done = append(done, q.Wait(nil, len(reqs))...)
+	for _, r := range done {
+		must(t, r.Err)
+	}
+	if n, _ := q.DeviceReads(); n != 4 || len(done) != len(reqs) {
+		t.Errorf("%d device reads, %d requests", n, len(done))
+	}
+	q.Finish(done)
+	m.close()
 }
 
 // TestPoolAtLimit reads many buckets where others hold a part of the pool, or all of

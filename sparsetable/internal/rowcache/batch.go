@@ -72,8 +72,7 @@ func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 				dropped++
 			}
 			if in%lockKeys == lockKeys-1 {
-				c.mu.Unlock()
-				c.mu.Lock()
+				c.letOthersLocked()
 			}
 		}
 	}

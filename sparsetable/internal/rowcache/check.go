@@ -62,7 +62,8 @@ func (c *Cache) Check() error {
 		}
 	}
 	if want != c.mu.ranks {
-		return fmt.Errorf("rowcache: the counts of idle rows by rank are wrong: %d rows counted, there are %d", c.mu.ranks.idle, want.idle)
+		return fmt.Errorf("rowcache: the counts of idle rows by rank are wrong: %d and %d clean ones counted, there are %d and %d",
+			c.mu.ranks.idle.rows, c.mu.ranks.clean.rows, want.idle.rows, want.clean.rows)
 	}
 	return nil
 }

@@ -1,8 +1,9 @@
 package rowcache
 
 import (
-	"aibox/internal/testseed"
 	"testing"
+
+	"aibox/internal/testseed"
 )
 
 // Missed against a map: it knows of every key that is not cached and that an

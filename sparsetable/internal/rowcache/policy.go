@@ -55,29 +55,34 @@ func policyNamed(name string) (rules, error) {
 // favourites leave.
 const epochUses = 32
 
-// ranks counts the idle rows by what decides their turn. It follows every
-// change of a row's state, so that Victims knows how far it has to go before
-// it looks at any row.
+// ranks counts the idle rows by what decides their turn, and those of them that
+// are clean. It follows every change of a row's state, so that Victims knows how
+// far it has to go before it looks at any row.
 type ranks struct {
-	byUses  [maxUses + 1]int64               // those that no announced pass needs
-	byGroup [groupMask>>groupShift + 1]int64 // those needed, by group
-	idle    int64
+	idle, clean rankCounts
 }
 
-func (r *ranks) add(s uint32) {
-	r.idle++
-	if g := group(s); g != 0 {
-		r.byGroup[g]++
-	} else {
-		r.byUses[uses(s)]++
+type rankCounts struct {
+	byUses  [maxUses + 1]int64               // those that no announced pass needs
+	byGroup [groupMask>>groupShift + 1]int64 // those needed, by group
+	rows    int64
+}
+
+func (r *ranks) add(s uint32)    { r.count(s, 1) }
+func (r *ranks) remove(s uint32) { r.count(s, -1) }
+
+func (r *ranks) count(s uint32, n int64) {
+	r.idle.count(s, n)
+	if s&uint32(Dirty) == 0 {
+		r.clean.count(s, n)
 	}
 }
 
-func (r *ranks) remove(s uint32) {
-	r.idle--
+func (k *rankCounts) count(s uint32, n int64) {
+	k.rows += n
 	if g := group(s); g != 0 {
-		r.byGroup[g]--
+		k.byGroup[g] += n
 	} else {
-		r.byUses[uses(s)]--
+		k.byUses[uses(s)] += n
 	}
 }

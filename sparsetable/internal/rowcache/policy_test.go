@@ -302,3 +302,65 @@ func TestUsesCounter(t *testing.T) {
 		t.Errorf("seed %d: counters of %d uses show %.3f of them", seed, n, mean)
 	}
 }
+
+// Of clean rows those leave that are used least, however few they are among dirty
+// ones, and none that is used more than most rows; the counts follow rows that
+// become clean or dirty while idle.
+func TestCleanVictims(t *testing.T) {
+	for _, policy := range Policies() {
+		c := newCache(t, Options{Policy: policy, MaxBytes: 4 << 20})
+		const groups, size = 8, 2000 // group g is used g + 1 times
+		refs := map[uint64]uint32{}
+		for i := range uint64(groups) {
+			g := groups - 1 - i // those used most lie first
+			keys := count(10000*g, size)
+			r := insert(t, c, keys, 0)
+			c.Release(r, true)
+			for range g {
+				use(t, c, 0, keys)
+			}
+			for i, k := range keys {
+				refs[k] = r[i]
+			}
+		}
+		if v := c.CleanVictims(10, nil); len(v) > 0 {
+			t.Fatalf("%s: all are dirty, %d are clean victims", policy, len(v))
+		}
+		// Of each group 100 are clean; of the last, which is used more than any
+		// policy lets go, all.
+		for k, ref := range refs {
+			if g := k / 10000; k%10000 < 100 || g == groups-1 {
+				c.Change([]uint32{ref}, Change{Clear: Dirty})
+			}
+		}
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+		share := uint64(groups / int(c.looseShare()))
+		last := max(share, 1) - 1 // the last group that clean ones are taken of
+		for g := range last + 1 {
+			v := c.CleanVictims(100, nil)
+			if len(v) != 100 {
+				t.Fatalf("%s: %d victims of group %d, want 100", policy, len(v), g)
+			}
+			for _, ref := range v {
+				switch e := c.Look(ref); {
+				case e.Flags&Dirty != 0:
+					t.Fatalf("%s: key %d is dirty", policy, e.Key)
+				case e.Key/10000 > g+2: // one idle row in 64 may leave as if it were next
+					t.Fatalf("%s: key %d leaves while group %d has clean rows", policy, e.Key, g)
+				}
+			}
+			c.Keep(v)
+			for _, k := range count(10000*g, 100) {
+				c.Change([]uint32{refs[k]}, Change{Set: Dirty})
+			}
+		}
+		if v := c.CleanVictims(100, nil); len(v) > 0 {
+			t.Errorf("%s: %d rows of the upper groups leave, key %d first", policy, len(v), c.Look(v[0]).Key)
+		}
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -120,9 +120,8 @@ func (c *Cache) Histogram(p Pick) (h UsesHistogram) {
 				h.total++
 			}
 			if looks--; looks == 0 {
-				c.mu.Unlock() // let others have it
+				c.letOthersLocked()
 				looks = sweepRows
-				c.mu.Lock()
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.mu.stats
-	s.Rows, s.Idle, s.Taken, s.Dirty = c.mu.rows, c.mu.ranks.idle, c.mu.taken, c.mu.dirty
+	s.Rows, s.Idle, s.Taken, s.Dirty = c.mu.rows, c.mu.ranks.idle.rows, c.mu.taken, c.mu.dirty
 	s.Marked2 = c.mu.marked2
 	s.InFlight = s.Rows - s.Idle - s.Taken
 	s.FitRows = int64(c.mapped())<<c.shift - 1

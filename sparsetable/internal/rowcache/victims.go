@@ -1,5 +1,7 @@
 package rowcache
 
+import "runtime"
+
 const (
 	// sweepRows is how many rows are looked at under one hold of the mutex,
 	// some 50 microseconds: 256 KiB read in order.
@@ -7,7 +9,8 @@ const (
 	// sparsest bounds the sweep: the bar is set as if one idle row in so many
 	// had been asked for, or more. So a victim costs about 64 rows looked at,
 	// 1 KiB read in order, and the order of leaving is exact to 1.6 % of the
-	// rows: what leaves at one turn of the hand would leave in the next.
+	// rows: what leaves at one turn of the hand would leave in the next. Where
+	// only clean ones are wanted and these are fewer, one costs more.
 	sparsest = 64
 	// CleanVictims may go beyond the rows that are next to leave, to the lowest
 	// idle row in looseShare; with a window, in looseShareWindow: what no announced
@@ -33,19 +36,17 @@ func needed(a int) uint32 { return uint32(maxUses + 1 + maxAhead - a) }
 
 const highest = maxUses + 1 + maxAhead
 
-// barFor finds the bar for n rows.
-func (c *Cache) barFor(n int64) bar {
-	r := &c.mu.ranks
-	n = max(n, r.idle/sparsest)
+// barFor finds the bar for n rows of those that are counted.
+func (c *Cache) barFor(n int64, of *rankCounts) bar {
 	below := int64(0)
-	for u, rows := range &r.byUses {
+	for u, rows := range &of.byUses {
 		if below+rows >= n {
 			return bar{rank: uint32(u), some: n - below, of: rows}
 		}
 		below += rows
 	}
 	for a := maxAhead; a >= 0; a-- {
-		rows := r.byGroup[c.mu.win.groupAhead(a)]
+		rows := of.byGroup[c.mu.win.groupAhead(a)]
 		if below+rows >= n {
 			return bar{rank: needed(a), some: n - below, of: rows}
 		}
@@ -92,32 +93,50 @@ func (c *Cache) victims(n int, dst []uint32, clean bool) []uint32 {
 	want := len(dst) + n
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	r := &c.mu.ranks
 	if c.rules.window {
 		c.refreshStale()
+	}
+	if clean {
+		if r.clean.rows == 0 {
+			return dst
+		}
+		b := c.barFor(max(int64(n), r.idle.rows/sparsest), &r.clean)
+		b.rank = min(b.rank, c.barFor(r.idle.rows/c.looseShare(), &r.idle).rank)
+		b.clean = true
+		return c.turnLocked(&b, want, dst)
 	}
 	// Rows released and passes pulled meanwhile, and rows that aged, move the
 	// bar: then another turn finds the rest. The last one takes what there is.
 	const turns = 3
 	for turn := range turns {
-		b := c.barFor(int64(want - len(dst)))
-		switch {
-		case clean && turn == 1:
-			b = c.barFor(c.mu.ranks.idle / c.looseShare())
-		case clean && turn > 1:
-			return dst
-		case turn == turns-1:
+		b := c.barFor(max(int64(want-len(dst)), r.idle.rows/sparsest), &r.idle)
+		if turn == turns-1 {
 			b = bar{rank: highest}
 		}
-		b.clean = clean
-		for left := int64(len(c.mu.slabs)) << c.shift; left > 0 && len(dst) < want && c.mu.ranks.idle > 0; left -= sweepRows {
-			dst = c.sweepLocked(min(left, sweepRows), &b, want, dst)
-			if left > sweepRows && len(dst) < want {
-				c.mu.Unlock() // let others have it
-				c.mu.Lock()
-			}
+		dst = c.turnLocked(&b, want, dst)
+	}
+	return dst
+}
+
+// turnLocked goes once round all rows, or until it has found what is wanted.
+func (c *Cache) turnLocked(b *bar, want int, dst []uint32) []uint32 {
+	for left := int64(len(c.mu.slabs)) << c.shift; left > 0 && len(dst) < want && c.mu.ranks.idle.rows > 0; left -= sweepRows {
+		dst = c.sweepLocked(min(left, sweepRows), b, want, dst)
+		if left > sweepRows && len(dst) < want {
+			c.letOthersLocked()
 		}
 	}
 	return dst
+}
+
+// letOthersLocked gives up the mutex for a moment. Without the call of the
+// scheduler those who wait for it hardly ever got it: they would have to run
+// before it is locked again.
+func (c *Cache) letOthersLocked() {
+	c.mu.Unlock()
+	runtime.Gosched()
+	c.mu.Lock()
 }
 
 // sweepLocked looks at the next rows in order of their references.
@@ -181,13 +200,13 @@ func (c *Cache) refresh(m *meta) {
 func (c *Cache) refreshStale() {
 	r := &c.mu.ranks
 	known := int64(0)
-	for _, rows := range &r.byUses {
+	for _, rows := range &r.idle.byUses {
 		known += rows
 	}
 	for a := range maxAhead + 1 {
-		known += r.byGroup[c.mu.win.groupAhead(a)]
+		known += r.idle.byGroup[c.mu.win.groupAhead(a)]
 	}
-	for i := 0; r.idle-known > r.idle/sparsest && i < len(c.mu.slabs); i++ {
+	for i := 0; r.idle.rows-known > r.idle.rows/sparsest && i < len(c.mu.slabs); i++ {
 		if c.mu.slabs[i].memory == nil {
 			continue
 		}
@@ -196,8 +215,7 @@ func (c *Cache) refreshStale() {
 				c.refresh(m)
 			}
 		}
-		c.mu.Unlock() // let others have it
-		c.mu.Lock()
+		c.letOthersLocked()
 	}
 }
 

@@ -24,7 +24,8 @@ func (c *Cache) changed(state uint32, ch Change) uint32 {
 	return state&^uint32(ch.Clear&changeable) | uint32(ch.Set&changeable)
 }
 
-// change gives a row a new state, but for what ranks it.
+// change gives a row a new state, but for what ranks it: an idle one may become
+// clean or dirty, and that is all.
 func (c *Cache) change(m *meta, state uint32) {
 	if state&^m.state&uint32(Dirty) != 0 {
 		state = c.notOld(state)
@@ -33,6 +34,10 @@ func (c *Cache) change(m *meta, state uint32) {
 		c.mu.owed--
 	}
 	if (state^m.state)&uint32(Dirty) != 0 {
+		if idle(m.state) {
+			c.mu.ranks.remove(m.state)
+			c.mu.ranks.add(state)
+		}
 		if state&uint32(Dirty) != 0 {
 			c.mu.dirty++
 		} else {
@@ -100,8 +105,7 @@ func (c *Cache) ForEach(fn func(Entry) Change) {
 				c.visit(ref, m, fn)
 			}
 			if in%lockKeys == lockKeys-1 {
-				c.mu.Unlock()
-				c.mu.Lock()
+				c.letOthersLocked()
 			}
 		}
 	}

@@ -30,9 +30,9 @@ func (x *Index) markOf(slot uint32) (word *uint64, bit uint64) {
 	return &x.chunk(slot).marks[slot%chunkSlots/64], 1 << (slot % 64)
 }
 
-// Marked calls fn for the marked slots from first on, before end, in order, with
-// where their buckets lie.
-func (x *Index) Marked(first, end uint32, fn func(slot uint32, location uint64)) {
+// Marked calls fn for the marked slots from first on, before end, in order, whose
+// buckets lie at lowest or beyond, before beyond.
+func (x *Index) Marked(first, end uint32, lowest, beyond uint64, fn func(slot uint32, location uint64)) {
 	for at := first; at < min(end, x.n); at = at&^63 + 64 {
 		c := x.chunk(at)
 		word := atomic.LoadUint64(&c.marks[at%chunkSlots/64]) &^ (1<<(at%64) - 1)
@@ -41,7 +41,9 @@ func (x *Index) Marked(first, end uint32, fn func(slot uint32, location uint64))
 			if slot >= min(end, x.n) {
 				return
 			}
-			fn(slot, c.locations[slot%chunkSlots])
+			if loc := c.locations[slot%chunkSlots]; lowest <= loc && loc < beyond {
+				fn(slot, loc)
+			}
 		}
 	}
 }

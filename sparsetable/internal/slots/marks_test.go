@@ -1,8 +1,10 @@
 package slots
 
 import (
-	"aibox/internal/testseed"
+	"math"
 	"testing"
+
+	"aibox/internal/testseed"
 )
 
 // TestMarks marks and unmarks slots of an index that grows and shrinks, and
@@ -53,10 +55,14 @@ func TestMarks(t *testing.T) {
 	}
 	first := r.Uint32N(x.Slots())
 	end := first + r.Uint32N(x.Slots()-first)
-	for _, span := range [][2]uint32{{0, x.Slots()}, {0, 1 << 31}, {first, end}} {
+	lowest, beyond := uint64(0), uint64(math.MaxUint64)
+	for i, span := range [][2]uint32{{0, x.Slots()}, {0, 1 << 31}, {first, end}, {0, x.Slots()}} {
+		if i == 3 {
+			lowest, beyond = uint64(x.Slots()/4), uint64(x.Slots()/2)
+		}
 		got := map[uint32]bool{}
 		last := int64(-1)
-		x.Marked(span[0], span[1], func(slot uint32, location uint64) {
+		x.Marked(span[0], span[1], lowest, beyond, func(slot uint32, location uint64) {
 			if int64(slot) <= last || location != x.Location(slot) {
 				t.Errorf("slot %d at %d after %d", slot, location, last)
 			}
@@ -64,7 +70,7 @@ func TestMarks(t *testing.T) {
 			got[slot] = true
 		})
 		for slot := range x.Slots() {
-			if got[slot] != (marked[slot] && slot >= span[0] && slot < span[1]) {
+			if at := x.Location(slot); got[slot] != (marked[slot] && slot >= span[0] && slot < span[1] && lowest <= at && at < beyond) {
 				t.Fatalf("from %d to %d: slot %d is marked: %v, found: %v", span[0], span[1], slot, marked[slot], got[slot])
 			}
 		}
