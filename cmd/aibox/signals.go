@@ -19,8 +19,9 @@ func withSignals(ctx context.Context, c *console) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
-	done := make(chan struct{})
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		select {
 		case <-signals:
 			// First, and not behind a write that hangs.
@@ -28,22 +29,23 @@ func withSignals(ctx context.Context, c *console) (context.Context, func()) {
 		case <-done:
 			return
 		}
-		told := make(chan struct{})
+		over := make(chan struct{})
 		go func() {
 			c.notice("interrupted: ending cleanly; once more ends at once")
-			close(told)
+			<-done
+			close(over)
 		}()
 		select {
 		case <-signals:
 			c.leave()
 			os.Exit(exitInterrupted)
-		case <-done:
-			<-told
+		case <-over:
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(signals)
 		close(done)
+		<-ended // the notice is written, or it hangs and a second signal ends it all
+		signal.Stop(signals)
 		cancel(nil)
 	}
 }
