@@ -28,7 +28,7 @@ func TestTrainFromHDFS(t *testing.T) {
 	for _, f := range []string{"train-0.tsv", "train-1.tsv.gz", "eval.tsv"} {
 		cluster.Put(t, filepath.Join(log, f), "/log/"+f, hdfstest.PutOptions{BlockBytes: 64 << 10})
 	}
-	options := []string{"training.epochs=2", "data.hdfs.timeout_ms=2000", "pipeline.chunk_bytes=16KiB"}
+	options := []string{"training.epochs=2", "data.hdfs.timeout_ms=10000", "data.hdfs.retry_ms=180000", "pipeline.chunk_bytes=16KiB"}
 	want := train(t, job(t, "fm", options...)).Digest
 
 	hdfsJob := func(t *testing.T, train ...string) *configs.Job {
@@ -62,14 +62,17 @@ func TestTrainFromHDFS(t *testing.T) {
 	})
 	t.Run("NameNode restarted in mid-run", func(t *testing.T) {
 		j := hdfsJob(t, "train-*")
-		restarted := make(chan struct{})
+		restarted := make(chan error, 1)
 		go func() {
-			defer close(restarted)
 			time.Sleep(50 * time.Millisecond)
-			cluster.RestartNameNode(t)
+			restarted <- cluster.RestartNameNode()
 		}()
-		defer cluster.WaitDataNodes(t, 2)
-		defer func() { <-restarted }()
+		defer func() {
+			if err := <-restarted; err != nil {
+				t.Fatal(err)
+			}
+			cluster.WaitDataNodes(t, 2)
+		}()
 		same(t, j)
 	})
 	t.Run("one DataNode hangs", func(t *testing.T) {
@@ -118,7 +121,7 @@ func TestTrainFromHDFS(t *testing.T) {
 		cluster.StopNameNode(t, 0)
 		begin := time.Now()
 		_, err := Train(t.Context(), j, quiet)
-		if !errors.Is(err, source.ErrUnavailable) || time.Since(begin) > 10*time.Second {
+		if !errors.Is(err, source.ErrUnavailable) || time.Since(begin) > time.Minute {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 	})

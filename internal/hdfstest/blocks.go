@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // block is one block of a file.
@@ -58,6 +59,10 @@ func (c *Cluster) CorruptReplica(t testing.TB, remote string, replica int, offse
 			continue
 		}
 		files := c.replicas(t, b)
+		for deadline := time.Now().Add(time.Minute); replica >= len(files) && time.Now().Before(deadline); {
+			time.Sleep(50 * time.Millisecond) // a DataNode moves its files meanwhile
+			files = c.replicas(t, b)
+		}
 		if replica >= len(files) {
 			t.Fatalf("%s at %d: %d replicas, no number %d", remote, offset, len(files), replica)
 		}

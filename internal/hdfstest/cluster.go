@@ -303,11 +303,14 @@ func (c *Cluster) StartNameNode(t testing.TB, i int) {
 	c.command(t, "start-namenode", strconv.Itoa(i))
 }
 
-// RestartNameNode stops the first NameNode and starts it again.
-func (c *Cluster) RestartNameNode(t testing.TB) {
-	t.Helper()
-	c.StopNameNode(t, 0)
-	c.StartNameNode(t, 0)
+// RestartNameNode stops the first NameNode and starts it again. It returns its
+// error: tests call it from goroutines, where none may be ended.
+func (c *Cluster) RestartNameNode() error {
+	if _, err := c.server.command("stop-namenode", "0"); err != nil {
+		return err
+	}
+	_, err := c.server.command("start-namenode", "0")
+	return err
 }
 
 // Failover makes NameNode to active and NameNode from standby.

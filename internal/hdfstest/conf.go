@@ -60,6 +60,7 @@ func (c *Cluster) serverConf() map[string]string {
 		"dfs.namenode.avoid.read.stale.datanode":        "false",
 		"ipc.client.connect.max.retries.on.timeouts":    "2",
 		"dfs.namenode.startup.delay.block.deletion.sec": "0",
+		"dfs.namenode.resource.du.reserved":             "0", // else little space left means safe mode
 	}
 	if c.kdc != nil {
 		for k, v := range map[string]string{

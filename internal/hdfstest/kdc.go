@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 )
@@ -20,6 +21,8 @@ type KDC struct {
 	dir  string
 	env  []string
 	proc *process
+
+	mu sync.Mutex // one kadmin.local at a time: it locks the database
 }
 
 func startKDC(dir string) (*KDC, error) {
@@ -75,10 +78,15 @@ func startKDC(dir string) (*KDC, error) {
 	if k.proc, err = startProcess(dir, "krb5kdc", k.env, krb5kdc, "-n", "-P", filepath.Join(dir, "pid")); err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), time.Second)
 		if err == nil {
 			return k, conn.Close()
+		}
+		select {
+		case <-k.proc.done:
+			return nil, fmt.Errorf("krb5kdc has ended: %w\n%s", err, k.proc.log())
+		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
 			k.proc.kill()
@@ -116,6 +124,8 @@ func (k *KDC) Keytab(t testing.TB, principal string, maxLife time.Duration) stri
 }
 
 func (k *KDC) keytab(principal string, maxLife time.Duration) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	f, err := os.CreateTemp(k.dir, "*.keytab")
 	if err != nil {
 		return "", err

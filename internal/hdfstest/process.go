@@ -102,8 +102,8 @@ func (p *process) readLine(ctx context.Context) (string, error) {
 }
 
 // commandTimeout bounds one command; the slowest, a NameNode restart, takes
-// 2 s on an idle machine.
-const commandTimeout = 60 * time.Second
+// 2 s on an idle machine and much longer on a busy one.
+const commandTimeout = 5 * time.Minute
 
 // command sends the words and returns what follows "ok".
 func (p *process) command(words ...string) (string, error) {

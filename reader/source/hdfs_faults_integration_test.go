@@ -193,7 +193,7 @@ func (h *hdfsTest) nameNodeRestart(t *testing.T) {
 }
 
 func (h *hdfsTest) dataNodeHung(t *testing.T) {
-	s, _ := hdfsSources(t, HDFSOptions{})
+	s, _ := hdfsSources(t, HDFSOptions{TimeoutMs: 1500})
 	f := mustExpand(t, s, h.big(t))[0]
 	r, head := startRead(t, s, f)
 	node := h.serving(t, r)
@@ -207,7 +207,7 @@ func (h *hdfsTest) dataNodeHung(t *testing.T) {
 }
 
 func (h *hdfsTest) dataNodeKilled(t *testing.T) {
-	s, _ := hdfsSources(t, HDFSOptions{})
+	s, _ := hdfsSources(t, HDFSOptions{TimeoutMs: 1500})
 	f := mustExpand(t, s, h.big(t))[0]
 	r, head := startRead(t, s, f)
 	node := h.serving(t, r)

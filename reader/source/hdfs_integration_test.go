@@ -41,10 +41,10 @@ func (l *testLog) String() string {
 func hdfsSources(t *testing.T, opts HDFSOptions) (*Sources, *testLog) {
 	t.Helper()
 	if opts.TimeoutMs == 0 {
-		opts.TimeoutMs = 1500
+		opts.TimeoutMs = 10_000
 	}
 	if opts.RetryMs == 0 {
-		opts.RetryMs = 40_000
+		opts.RetryMs = 180_000
 	}
 	log := &testLog{}
 	s := New(Options{HDFS: opts, Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -79,9 +79,9 @@ func wantBytes(t *testing.T, s *Sources, f File, offset int64, original []byte) 
 	}
 }
 
-// atOnce is a limit for what must not wait for the retry time (40 s) nor hang,
-// on a machine that is busy with other tests.
-const atOnce = 20 * time.Second
+// atOnce is a limit for what must not wait for the retry time (3 minutes) nor
+// hang, on a machine that is busy with other tests.
+const atOnce = time.Minute
 
 // wantError checks the kind of an error, that it names the URI, and that it
 // came within the time.
@@ -348,9 +348,8 @@ func (h *hdfsTest) throughput(t *testing.T) {
 // An HDFS that is not there is reported within seconds.
 func TestHDFSDown(t *testing.T) {
 	for uri, words := range map[string][]string{
-		"hdfs://localhost:1/x/*.csv":    {"connection refused", "localhost:1"},
-		"hdfs://no-such-host.invalid/x": {"no-such-host.invalid"},
-		"hdfs://nosuchservice/x":        {"nosuchservice", "conf_dir"},
+		"hdfs://localhost:1/x/*.csv":     {"connection refused", "localhost:1"},
+		"hdfs://nosuchservice.invalid/x": {"nosuchservice.invalid", "conf_dir"},
 	} {
 		t.Run(strings.ReplaceAll(uri, "/", "_"), func(t *testing.T) {
 			t.Parallel()
