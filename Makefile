@@ -8,6 +8,8 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 LDFLAGS   := -X main.version=$(VERSION)
 # Whole-suite limit: the cluster tests start JVMs.
 TEST_TIMEOUT ?= 30m
+# The race detector makes everything several times slower.
+RACE_TIMEOUT ?= 90m
 
 # How often "make stress" kills, and how many random sequences it runs.
 KILLS ?= 200
@@ -31,7 +33,7 @@ test: ## run every test (HDFS and Kerberos tests run where Java, Maven and a KDC
 	$(GO) test -timeout $(TEST_TIMEOUT) $(PKGS)
 
 race: ## run every test under the race detector
-	$(GO) test -race -short -timeout $(TEST_TIMEOUT) $(PKGS)
+	$(GO) test -race -short -timeout $(RACE_TIMEOUT) $(PKGS)
 
 invariants: ## test the sparse table with its expensive checks compiled in
 	$(GO) test -short -tags invariants -timeout $(TEST_TIMEOUT) ./sparsetable/...
@@ -50,7 +52,7 @@ tools: $(TOOLS)/.done
 
 $(TOOLS)/.done: tools/go.mod tools/go.sum
 	@mkdir -p $(TOOLS)
-	cd tools && GOBIN=$(TOOLS) $(GO) install tool
+	cd tools && for try in 1 2 3; do GOBIN=$(TOOLS) $(GO) install tool && exit; sleep 5; done; exit 1
 	@touch $@
 
 lint: tools ## gofmt, go vet, staticcheck, errcheck, ineffassign, unparam

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -120,12 +121,18 @@ func build() (string, error) {
 	if old, err := os.ReadFile(stampFile); err == nil && string(old) == stamp {
 		return path, nil
 	}
-	mvn := exec.Command("mvn", "-q", "-B", "compile")
-	mvn.Dir = dir
-	if out, err := mvn.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("mvn compile in %s: %w\n%s", dir, err, tail(out, 2000))
+	for try := 1; ; try++ { // a download may fail
+		mvn := exec.Command("mvn", "-q", "-B", "compile")
+		mvn.Dir = dir
+		out, err := mvn.CombinedOutput()
+		if err == nil {
+			return path, os.WriteFile(stampFile, []byte(stamp), 0o644)
+		}
+		if try == 3 {
+			return "", fmt.Errorf("mvn compile in %s: %w\n%s", dir, err, tail(out, 2000))
+		}
+		time.Sleep(10 * time.Second)
 	}
-	return path, os.WriteFile(stampFile, []byte(stamp), 0o644)
 }
 
 func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }

@@ -17,6 +17,6 @@ if [ -z "$missing" ]; then
 	exit 0
 fi
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -q
+apt-get -o Acquire::Retries=3 update -q
 # shellcheck disable=SC2086
-apt-get install -y -q --no-install-recommends $missing
+apt-get -o Acquire::Retries=3 install -y -q --no-install-recommends $missing
