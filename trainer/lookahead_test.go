@@ -13,10 +13,11 @@ import (
 )
 
 // checkNoted fails where the table had no room for more of the announced keys than
-// find their line full by chance.
+// find their line full by chance. Now and then a whole pass, of some 160 keys, is
+// announced out of time; a few of those are no fault.
 func checkNoted(t *testing.T, st sparsetable.Stats) {
 	t.Helper()
-	if st.NotAnnouncedKeys > st.AnnouncedKeys/50 {
+	if st.NotAnnouncedKeys > st.AnnouncedKeys/50+3*160 {
 		t.Errorf("%d keys were not taken note of, %d were", st.NotAnnouncedKeys, st.AnnouncedKeys)
 	}
 }
@@ -153,7 +154,7 @@ func TestReadAheadBytes(t *testing.T) {
 		first, most := true, int64(0)
 		if err := run(func(p pulled, _ *reader.Batch) error {
 			size = max(size, p.pass.MemoryBytes())
-			for i := 0; first && i < 10_000 && table.Stats().AnnouncedPasses < c.least; i++ {
+			for i := 0; first && i < 120_000 && table.Stats().AnnouncedPasses < c.least; i++ {
 				time.Sleep(time.Millisecond)
 			}
 			if n := table.Stats().AnnouncedPasses; first && n < c.least {

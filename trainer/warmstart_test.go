@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"aibox/sparsetable"
 )
@@ -197,7 +198,7 @@ func TestRowsAgeByTheDate(t *testing.T) {
 	aging := []string{"sparse_table.show_decay=0.5", "sparse_table.expiry.unseen_days=2", "data.columns[2].transform=[log1p]"}
 	night := func(day int, limit, from string) (*Summary, *Loaded) {
 		j := job(t, "lr", append(aging, "data.train=[LOG/train-0.tsv]", "data.shuffle_buffer=0", "data.limit="+limit)...)
-		j.Dated, j.Date = true, j.Date.UTC().Truncate(24*60*60*1e9).AddDate(0, 0, day)
+		j.Dated, j.Date = true, time.Date(2026, time.November, 20+day, 0, 0, 0, 0, time.UTC)
 		j.Training.WarmStart = from
 		s := train(t, j)
 		return s, load(t, j.Output.ModelDir)

@@ -16,6 +16,10 @@ import (
 
 // The command starts itself for every phase; in tests that is the test binary.
 func TestMain(m *testing.M) {
+	if err := os.Setenv(ownFilesVariable, "1"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if runExternalMain() {
 		return
 	}
