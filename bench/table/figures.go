@@ -87,7 +87,7 @@ func (m *measurement) figures(unique []int, from, to int, during traffic) figure
 	}
 	whole := total(m.whole[min(from, len(m.whole)):min(to, len(m.whole))])
 	if m.trained && whole > 0 {
-		f.WaitShare = total(m.batch[from:to]) / whole
+		f.WaitShare = (total(m.pull[from:to]) + total(m.stored[from:to])) / whole
 	}
 	if len(m.snapshot) > 0 {
 		m.snapshotFigures(&f, from, to, whole)

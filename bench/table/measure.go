@@ -14,6 +14,7 @@ import (
 type measurement struct {
 	pull, push, batch []float64
 	pulled            []float64 // by pulls, ahead or not
+	stored            []float64 // by the store's part of push: not the trainer's, which updates the rows
 	whole             []float64 // from the end of the mini-batch before to its own; none of external stores
 	trained           bool      // beside a trainer
 	snapshot          []float64 // by a call that starts a snapshot; empty: there are none
@@ -92,7 +93,9 @@ func (r *runner) pull(ctx context.Context, b int) pulled {
 func (r *runner) push(ctx context.Context, m *measurement, p pulled) (time.Duration, error) {
 	start := time.Now()
 	m.digest = update(r.layout, len(p.keys), p.rows, m.digest)
+	updated := time.Now()
 	err := r.s.Push(ctx, p.keys, p.rows)
+	m.stored = append(m.stored, ms(time.Since(updated)))
 	return time.Since(start), err
 }
 
