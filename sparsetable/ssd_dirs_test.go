@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/blockio/blocktest"
@@ -52,7 +53,7 @@ func (d *meeter) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	go func() {
 		select {
 		case <-m.all:
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			for _, r := range reads {
 				r.Err = errors.New("not all devices were given a read at a time")
 			}
@@ -143,6 +144,7 @@ func TestSSDDirectoriesTogether(t *testing.T) {
 	s.fill(t, devices)
 	tab := s.open(t, devices)
 	defer tab.Close()
+	rng := testseed.Rand(t)
 	for range 5 {
 		m := &meeting{all: make(chan struct{}), once: make([]sync.Once, dirs)}
 		m.waiting.Store(dirs)
@@ -151,7 +153,7 @@ func TestSSDDirectoriesTogether(t *testing.T) {
 			d.reads.Store(0)
 		}
 		keys := make([]uint64, 0, 3000)
-		for _, i := range rand.Perm(rows)[:3000] {
+		for _, i := range rng.Perm(rows)[:3000] {
 			keys = append(keys, spreadKey(i))
 		}
 		ws, err := tab.Pull(t.Context(), keys, sparsetable.PullLookup)

@@ -194,12 +194,34 @@ func (t *ssd) markBuckets(hashes []uint64) (found int) {
 	return found
 }
 
-// markLeaving marks the slots of those rows of a released set that will have to
-// leave.
-func (t *ssd) markLeaving(refs []uint32) {
-	if !t.elevator.marking.Load() {
-		return
+// markLater leaves what a released set refers to for the next Pull to mark: the
+// trainer is not to wait for that.
+func (t *ssd) markLater(refs []uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.released = append(t.mu.released, refs)
+}
+
+// markReleased marks for the sets that were released since the last Pull, and
+// takes their references back.
+func (t *ssd) markReleased() {
+	for {
+		t.mu.Lock()
+		last := len(t.mu.released) - 1
+		if last < 0 {
+			t.mu.Unlock()
+			return
+		}
+		refs := t.mu.released[last]
+		t.mu.released = t.mu.released[:last]
+		t.mu.Unlock()
+		t.markLeaving(refs)
+		t.giveRefs(refs)
 	}
+}
+
+// markLeaving marks the slots of those rows of a released set that have to leave.
+func (t *ssd) markLeaving(refs []uint32) {
 	const chunk = 1024
 	var hashes [chunk]uint64
 	for len(refs) > 0 {

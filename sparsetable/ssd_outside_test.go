@@ -155,6 +155,9 @@ func TestSSDReadOutside(t *testing.T) {
 			}
 			keys := ahead[0]
 			ahead = ahead[1:]
+			if n == 99 && budget < 32<<20 {
+				until(t, "rows are read ahead", func() bool { return tab.Stats().Prefetched > 0 })
+			}
 			ws, err := tab.Pull(t.Context(), keys, sparsetable.PullLookup)
 			if err != nil {
 				t.Fatal(err)
@@ -174,10 +177,8 @@ func TestSSDReadOutside(t *testing.T) {
 				t.Fatalf("%d bytes with a budget of %d", st.MemoryBytes, budget)
 			}
 		}
+		tab.ForgetAnnounced() // what is read ahead right now may be counted twice
 		st = tab.Stats()
-		if budget < 32<<20 && st.Prefetched == 0 {
-			t.Error("nothing was read ahead")
-		}
 		if st.Rows != int64(len(o.values)) || budget == smallest && (st.DeviceReads < 10_000 || st.ReadBytes < 512*st.DeviceReads) {
 			t.Errorf("after pulls: %+v", st)
 		}

@@ -85,6 +85,7 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 
 // pullKeys is Pull. REQUIRES: changing is held.
 func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
+	t.markReleased()
 	refs, err := t.takeRefs(ctx, len(keys))
 	if err != nil {
 		return nil, err
@@ -174,10 +175,11 @@ func (t *ssd) release(ws *WorkingSet) {
 	t.mu.live[last] = nil
 	t.mu.live = t.mu.live[:last]
 	t.mu.Unlock()
-	if ws.mode == PullCreate {
-		t.markLeaving(ws.refs)
+	if ws.mode == PullCreate && t.elevator.marking.Load() {
+		t.markLater(ws.refs)
+	} else {
+		t.giveRefs(ws.refs)
 	}
-	t.giveRefs(ws.refs)
 	t.handOver(ws.carry)
 	ws.refs, ws.slabs, ws.carry = nil, nil, nil
 	t.wakeIfFull()

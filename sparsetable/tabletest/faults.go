@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -19,7 +20,7 @@ func testFailEveryOperation(t *testing.T, k Kind) {
 		first, step := 1, 1
 		if testing.Short() && k.NeedsReopen {
 			step = 5
-			first += rand.IntN(step)
+			first += testseed.Rand(t).IntN(step)
 		}
 		for n := first; ; n += step {
 			if n > 1000 {

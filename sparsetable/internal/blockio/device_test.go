@@ -65,7 +65,7 @@ func eachDevice(t *testing.T, test func(t *testing.T, d blockio.Device, pool *bl
 // waitGoroutines fails unless the number of goroutines falls back to n.
 func waitGoroutines(t *testing.T, n int) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > n; runtime.Gosched() {
+	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > n; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<16)
 			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), n, buf[:runtime.Stack(buf, true)])

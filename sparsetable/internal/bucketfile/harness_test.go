@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -302,10 +301,10 @@ func (m *model) checkSpace() {
 	}
 }
 
-// waitFor runs cond until it is true, for a few seconds at most.
+// waitFor runs cond until it is true, for two minutes at most.
 func waitFor(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !cond(); runtime.Gosched() {
+	for end := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain until %s", what)
 		}

@@ -237,7 +237,7 @@ func failAt(t *testing.T, seed uint64, n int, lasting bool) (hit bool, err error
 	go func() { done <- script(fs, (&model{}).reopened(), rng, st.setPending, st.setDone) }()
 	select {
 	case err = <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("operation %d, lasting %v: hangs", n, lasting)
 	}
 	mu.Lock()

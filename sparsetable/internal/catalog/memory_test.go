@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"aibox/sparsetable/internal/invariants"
 )
 
 // mostHeap runs f and returns by how much the live heap grew in the meantime, at
@@ -52,11 +54,15 @@ const aloneVariable = "AIBOX_TEST_CATALOG_MEMORY"
 // within what MemoryBytes says. A process of its own measures that: what other
 // tests left behind would be counted.
 func TestMemory(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector's memory would be counted")
+	if raceEnabled || invariants.Enabled {
+		t.Skip("memory that only tests take would be counted: the race detector's, or that of Pebble's own invariants")
 	}
 	if os.Getenv(aloneVariable) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestMemory$", "-test.v")
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self, "-test.run", "^TestMemory$", "-test.v")
 		cmd.Env = append(os.Environ(), aloneVariable+"=1")
 		out, err := cmd.CombinedOutput()
 		if t.Logf("%s", out); err != nil {
