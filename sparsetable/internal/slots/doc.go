@@ -71,8 +71,9 @@
 // A filter loses no key (no false negatives), but can only be built anew: when
 // a bucket is rewritten its filter is reset and its keys are added. A filter of
 // ones (see FilterUnknown) stands for a bucket whose keys are not known, which
-// is how pages written with smaller filters, or fewer probes, come back; those
-// of larger ones are made smaller.
+// is how pages written without filters, or with fewer probes, come back. Filters
+// that were written larger or smaller by a power of two are made smaller, or larger:
+// these let through what they did, until they are set anew.
 //
 // # Pages
 //

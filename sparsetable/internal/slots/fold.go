@@ -75,6 +75,26 @@ func halve(dst, src []uint64) {
 	}
 }
 
+// double returns filters of twice the size that say of every key what src says:
+// where a probe falls on bit i of the smaller filter, it falls on 2i or 2i+1 of the
+// larger.
+func double(src []uint64) []uint64 {
+	dst := make([]uint64, 2*len(src))
+	for i, w := range src {
+		dst[2*i], dst[2*i+1] = spread(w&0xffffffff)*3, spread(w>>32)*3
+	}
+	return dst
+}
+
+// spread sets bit 2i of the result where bit i of w is set, 0 to 31.
+func spread(w uint64) uint64 {
+	w = (w | w<<16) & 0x0000ffff0000ffff
+	w = (w | w<<8) & 0x00ff00ff00ff00ff
+	w = (w | w<<4) & 0x0f0f0f0f0f0f0f0f
+	w = (w | w<<2) & 0x3333333333333333
+	return (w | w<<1) & 0x5555555555555555
+}
+
 // pairs sets bit i of the result, 0 to 31, to the disjunction of bits 2i and
 // 2i+1 of w.
 func pairs(w uint64) uint64 {

@@ -67,8 +67,8 @@ func (x *Index) encodePage(page, n uint32, dst []byte) []byte {
 
 // DecodePage sets the slots of page from what EncodePage made of them, without
 // marking it dirty; Restore must have made exactly the slots that existed then.
-// Filters that are larger by a power of two are made smaller, those of another
-// shape taken as unknown. The error is a *PageError; the
+// Filters that are larger or smaller by a power of two are made as large as those
+// of the index, those of another shape taken as unknown. The error is a *PageError; the
 // index is then as before.
 func (x *Index) DecodePage(page uint32, src []byte) error {
 	bad := func(format string, args ...any) error {
@@ -100,12 +100,19 @@ func (x *Index) DecodePage(page uint32, src []byte) error {
 	if want := int(count) * (slotBytes + filterBytes); len(body) != want {
 		return bad("%d bytes of slots, should be %d", len(body), want)
 	}
-	for filterBytes > x.filter.bytes && filterBytes > 0 {
-		filterBytes = SmallerFilter(filterBytes)
-	}
 	// Of more probes than are asked for, the first are the same.
-	x.fillPage(first, count, body, filterBytes == x.filter.bytes && probes >= x.filter.probes)
+	x.fillPage(first, count, body, shrinksTo(filterBytes, x.filter.bytes) && probes >= x.filter.probes)
 	return nil
+}
+
+// shrinksTo reports whether filters of one of the sizes become those of the other
+// by SmallerFilter, and have any bits.
+func shrinksTo(a, b int) bool {
+	a, b = max(a, b), min(a, b)
+	for a > b {
+		a = SmallerFilter(a)
+	}
+	return a == b && b > 0
 }
 
 // fillPage sets count slots from first on; usable says whether the filters in
@@ -129,6 +136,9 @@ func (x *Index) fillPage(first, count uint32, src []byte, usable bool) {
 		for len(stored) > len(words) {
 			halve(stored[:len(stored)/2], stored)
 			stored = stored[:len(stored)/2]
+		}
+		for len(stored) < len(words) {
+			stored = double(stored)
 		}
 		copy(words, stored)
 		return

@@ -99,6 +99,47 @@ func TestPageOfOtherFilters(t *testing.T) {
 	}
 }
 
+// Pages written with smaller filters, as under pressure of memory, come back with
+// filters that say of every key what they said.
+func TestPageOfSmallerFilters(t *testing.T) {
+	const slots = 200
+	rng := rand.New(rand.NewPCG(2, 3))
+	for _, c := range [][2]int{{8, 16}, {8, 64}, {16, 32}, {24, 48}} {
+		x := random(t, Options{FilterBytes: c[0], TargetRows: 10, Probes: 4}, slots, rng)
+		keys := make([][]uint64, slots)
+		for s := range uint32(slots) {
+			if x.Location(s) == 0 {
+				continue
+			}
+			for range 10 {
+				keys[s] = append(keys[s], rng.Uint64())
+			}
+			x.SetFilter(s, keys[s])
+		}
+		y := restore(t, Options{FilterBytes: c[1], TargetRows: 10, Probes: 4}, slots, pages(x))
+		denied := 0
+		for s := range uint32(slots) {
+			for _, h := range keys[s] {
+				if !y.MayContain(s, h) {
+					t.Fatalf("from %d to %d bytes: the filter of slot %d lost a key", c[0], c[1], s)
+				}
+			}
+			for range 100 {
+				h := rng.Uint64()
+				if x.MayContain(s, h) != y.MayContain(s, h) {
+					t.Fatalf("from %d to %d bytes: slot %d may contain %x: %v, before %v", c[0], c[1], s, h, y.MayContain(s, h), x.MayContain(s, h))
+				}
+				if !y.MayContain(s, h) && y.Location(s) != 0 {
+					denied++
+				}
+			}
+		}
+		if denied == 0 {
+			t.Errorf("from %d to %d bytes: the filters deny nothing", c[0], c[1])
+		}
+	}
+}
+
 // Every flipped bit and every cut is noticed, and leaves the index as it was.
 func TestPageDamage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
