@@ -233,7 +233,7 @@ func tableError(err error) error {
 	case errors.As(err, &bucket):
 		return &CorruptionError{
 			File: bucket.File, Offset: bucket.Offset, Reason: bucket.Reason,
-			Bucket: bucket.Offset > 0, Slot: bucket.Slot, // a file's header is no bucket
+			Bucket: bucket.Bucket, Slot: bucket.Slot,
 		}
 	case errors.As(err, &cat):
 		return &CorruptionError{File: cat.Dir, Reason: err.Error()}

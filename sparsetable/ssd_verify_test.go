@@ -392,3 +392,24 @@ func TestReadersShareTable(t *testing.T) {
 }
 
 func isInUse(err error) bool { return errors.Is(err, sparsetable.ErrInUse) }
+
+// A bucket file that was cut off is told by its name and length; no slot has to do
+// with that.
+func TestShortFileIsNoBucket(t *testing.T) {
+	f := makeFlipped(t)
+	dir := t.TempDir()
+	f.write(t, dir)
+	names := f.names(".bucket")
+	path := filepath.Join(dir, names[len(names)-1])
+	if err := os.Truncate(path, 8192); err != nil {
+		t.Fatal(err)
+	}
+	_, err := sparsetable.Open(t.Context(), f.opts(dir))
+	var corrupt *sparsetable.CorruptionError
+	if !errors.As(err, &corrupt) {
+		t.Fatal(err)
+	}
+	if corrupt.File != path || corrupt.Offset != 8192 || corrupt.Bucket || corrupt.Slot != 0 || strings.Contains(err.Error(), "slot") {
+		t.Errorf("%+v: %v", corrupt, err)
+	}
+}

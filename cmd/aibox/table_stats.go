@@ -150,7 +150,7 @@ func detailRows(row func(name, format string, args ...any), d *sparsetable.Detai
 	for _, part := range writtenParts(life) {
 		row("", "%s", part)
 	}
-	row("snapshots", "%d so far; %d rows saved early, as they changed or left", life.Snapshots, life.SavedEarly)
+	row("snapshots", "%d before the newest; %d rows saved early, as they changed or left", life.Snapshots, life.SavedEarly)
 }
 
 // memoryParts is a table's memory by purpose.

@@ -58,12 +58,17 @@ func (e *NoSpaceError) Unwrap() error { return ErrNoSpace }
 type CorruptionError struct {
 	File   string // with its directory
 	Offset int64  // bytes
-	Slot   uint32 // that the bucket was read for; 0 in scans and file headers
+	Bucket bool   // a bucket was read for Slot; else a file's header or end, or by a scan
+	Slot   uint32
 	Reason string
 }
 
 func (e *CorruptionError) Error() string {
-	return fmt.Sprintf("bucketfile: corrupt: %s at %d, slot %d: %s", e.File, e.Offset, e.Slot, e.Reason)
+	slot := ""
+	if e.Bucket {
+		slot = fmt.Sprintf(", slot %d", e.Slot)
+	}
+	return fmt.Sprintf("bucketfile: corrupt: %s at %d%s: %s", e.File, e.Offset, slot, e.Reason)
 }
 
 // Unwrap makes errors.Is(err, ErrCorrupt) true.

@@ -157,7 +157,7 @@ func (q *Queue) pinFiles(reqs []*Request) {
 		if r.file, r.Err = s.findLocked(r.Location); r.Err != nil {
 			var corrupt *CorruptionError
 			if errors.As(r.Err, &corrupt) {
-				corrupt.Slot = r.Slot
+				corrupt.Bucket, corrupt.Slot = true, r.Slot
 			}
 			continue
 		}
@@ -289,7 +289,7 @@ func (r *Request) decode(buf []byte) {
 		r.Bucket = b
 		return
 	}
-	r.Err = f.corrupt(offset*int64(f.set.unit), r.Slot, reason)
+	r.Err = f.corruptBucket(offset*int64(f.set.unit), r.Slot, reason)
 }
 
 // Wait appends finished requests to dst, atLeast as many (all, where fewer are
@@ -311,7 +311,7 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 				switch {
 				case r.Err != nil: // no buffer
 				case errors.Is(read.Err, io.ErrUnexpectedEOF):
-					r.Err = g.file.corrupt(r.Location.Offset()*int64(q.set.unit), r.Slot, fmt.Sprintf("the file ends within %d bytes at %d", len(read.Buf), read.Offset))
+					r.Err = g.file.corruptBucket(r.Location.Offset()*int64(q.set.unit), r.Slot, fmt.Sprintf("the file ends within %d bytes at %d", len(read.Buf), read.Offset))
 				case read.Err != nil:
 					r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, read.Err)
 				default:

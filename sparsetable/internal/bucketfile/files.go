@@ -40,8 +40,13 @@ type file struct {
 
 func (f *file) path() string { return f.dir.dev.Dir() + "/" + f.name }
 
-func (f *file) corrupt(offset int64, slot uint32, reason string) error {
-	return &CorruptionError{File: f.path(), Offset: offset, Slot: slot, Reason: reason}
+func (f *file) corrupt(offset int64, reason string) error {
+	return &CorruptionError{File: f.path(), Offset: offset, Reason: reason}
+}
+
+// corruptBucket is corrupt for the bucket of a slot.
+func (f *file) corruptBucket(offset int64, slot uint32, reason string) error {
+	return &CorruptionError{File: f.path(), Offset: offset, Bucket: true, Slot: slot, Reason: reason}
 }
 
 // seed of the checksum of a record at offset units.
@@ -92,7 +97,7 @@ func (s *Set) findLocked(loc Location) (*file, error) {
 		return nil, fmt.Errorf("%w: location %v", ErrUnknownFile, loc)
 	}
 	if end := (loc.Offset() + int64(loc.Units())) * int64(s.unit); loc.Offset()*int64(s.unit) < fileHeaderBytes || end > f.valid {
-		return nil, f.corrupt(loc.Offset()*int64(s.unit), 0, fmt.Sprintf("location %v lies outside the file's %d bytes", loc, f.valid))
+		return nil, f.corrupt(loc.Offset()*int64(s.unit), fmt.Sprintf("location %v lies outside the file's %d bytes", loc, f.valid))
 	}
 	return f, nil
 }

@@ -120,7 +120,7 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 		return fmt.Errorf("bucketfile: open: %w", err)
 	}
 	if f.bytes < max(fs.Bytes, fileHeaderBytes) {
-		return f.corrupt(f.bytes, 0, fmt.Sprintf("the file has %d bytes, %d were durable", f.bytes, fs.Bytes))
+		return f.corrupt(f.bytes, fmt.Sprintf("the file has %d bytes, %d were durable", f.bytes, fs.Bytes))
 	}
 	buf, err := s.pool.GetBeyond(fileHeaderBytes)
 	if err != nil {
@@ -128,12 +128,12 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 	}
 	defer s.pool.Put(buf)
 	if n, err := handle.ReadAt(buf, 0); errors.Is(err, io.EOF) {
-		return f.corrupt(int64(n), 0, "the file ends here")
+		return f.corrupt(int64(n), "the file ends here")
 	} else if err != nil {
 		return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
 	}
 	if reason := s.headerOf(f.id).check(buf); reason != "" {
-		return f.corrupt(0, 0, reason)
+		return f.corrupt(0, reason)
 	}
 	f.written.Store(fs.Bytes)
 	d.live.Add(fs.LiveBytes)

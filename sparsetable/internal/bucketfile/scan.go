@@ -104,7 +104,7 @@ func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *
 			return err
 		}
 		if short {
-			sc.errs = append(sc.errs, f.corrupt(at+int64(n), 0, "the file ends here"))
+			sc.errs = append(sc.errs, f.corrupt(at+int64(n), "the file ends here"))
 			break
 		}
 		at = next
@@ -151,7 +151,7 @@ func (sc *scanner) chunk(buf []byte, base int64, last bool) (int64, error) {
 			return base + int64(at), nil
 		}
 		if !sc.bad && len(sc.errs) < maxScanErrors {
-			sc.errs = append(sc.errs, f.corrupt(base+int64(at), 0, reason))
+			sc.errs = append(sc.errs, f.corrupt(base+int64(at), reason))
 		}
 		sc.bad = true
 		at += unit
