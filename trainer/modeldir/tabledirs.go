@@ -13,13 +13,16 @@ import (
 	"regexp"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/sparsetable"
 )
 
 // A generation's table may lie in directories elsewhere, on SSDs of their own.
 // Each has one directory of the generation, whose name no other takes. They are
 // listed in the generation before they are made, so that whoever deletes a
-// generation, finished or not, knows what else to delete.
+// generation, finished or not, knows what else to delete. What they lie in is made
+// before the list, so that it never names what cannot be.
 
 // placesName is the list, in the generation.
 const placesName = "table-dirs.json"
@@ -54,6 +57,9 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
 		p.Dirs = append(p.Dirs, filepath.Join(dir, name))
 	}
 	data, err := json.MarshalIndent(p, "", "  ")
@@ -64,9 +70,6 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 		return nil, err
 	}
 	for _, dir := range p.Dirs {
-		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-			return nil, err
-		}
 		err := os.Mkdir(dir, 0o755)
 		if errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("%w: are two of %s the same directory?", err, strings.Join(dirs, ", "))
@@ -106,18 +109,32 @@ func tableDirs(gen string) ([]string, error) {
 	return p.Dirs, nil
 }
 
-// removeGeneration deletes a generation, first what it has elsewhere.
+// removeGeneration deletes a generation, first what it has elsewhere. After an
+// error the generation is there, with the list of its directories.
 func removeGeneration(gen string) error {
 	dirs, err := tableDirs(gen)
 	if err != nil {
-		return err
+		return fmt.Errorf("deleting %s: %w; delete by hand the directories of its table, named *-%s-*, and then it", gen, err, filepath.Base(gen))
 	}
 	for _, dir := range dirs {
+		if gone(dir) {
+			continue
+		}
 		if err := os.RemoveAll(dir); err != nil {
-			return err
+			return fmt.Errorf("deleting %s, a table of %s: %w; if that stays so, delete %[1]s and then %[2]s by hand", dir, gen, err)
 		}
 	}
-	return os.RemoveAll(gen)
+	if err := os.RemoveAll(gen); err != nil {
+		return fmt.Errorf("deleting %s: %w", gen, err)
+	}
+	return nil
+}
+
+// gone reports whether there is nothing at path. To delete nothing fails where the
+// file system is read-only, or path leads through a file.
+func gone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }
 
 // TableOptions says where the model's table is and how to open it: o with the

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"aibox/sparsetable"
@@ -155,12 +156,107 @@ func TestTableDirsAreOwn(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(gen, placesName), []byte(list), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		w, err := Create(filepath.Join(at, "model"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		var bad *CorruptionError
-		if _, err := Create(filepath.Join(at, "model")); !errors.As(err, &bad) {
+		if err := errors.Join(w.Leftovers()...); !errors.As(err, &bad) || !strings.Contains(err.Error(), gen) {
 			t.Errorf("%s: %v", list, err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(gen); err != nil {
+			t.Errorf("%s: the generation: %v", list, err)
 		}
 	}
 	if _, err := os.Stat(precious); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTableDirsInAFile: a directory that cannot be made leaves nothing behind,
+// neither a list nor directories on the other SSDs, and the model directory works.
+func TestTableDirsInAFile(t *testing.T) {
+	at := t.TempDir()
+	dir, ssd, file := filepath.Join(at, "model"), filepath.Join(at, "ssd"), filepath.Join(at, "train.tsv")
+	if err := os.WriteFile(file, []byte("rows"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []string{file, filepath.Join(file, "below")} {
+		w, err := Create(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.PlaceTable([]string{ssd, wrong}); !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+		if _, err := os.Stat(filepath.Join(w.genDir(), placesName)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the list: %v", wrong, err)
+		}
+		if err := w.Close(); err != nil {
+			t.Errorf("%s: %v", wrong, err)
+		}
+		if names := entries(t, ssd); len(names) != 0 {
+			t.Errorf("%s: the other SSD holds %v", wrong, names)
+		}
+	}
+	placed(t, dir, []string{ssd}, true)
+}
+
+// TestUndeletable: a dead run's generation that cannot be deleted is kept and named,
+// and deleted by the run that can; those whose directories are gone are deleted.
+func TestUndeletable(t *testing.T) {
+	at := t.TempDir()
+	dir, ssd := filepath.Join(at, "model"), filepath.Join(at, "ssd")
+	leftovers := func(want int) error {
+		t.Helper()
+		w, err := Create(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		if have := w.Leftovers(); len(have) != want {
+			t.Fatalf("%d left over: %v, want %d", len(have), have, want)
+		}
+		return errors.Join(w.Leftovers()...)
+	}
+	dead := placed(t, dir, []string{ssd}, false)
+	gen := filepath.Join(dir, generations(dir)[0])
+
+	// The SSD cannot be reached.
+	if err := errors.Join(os.Rename(ssd, ssd+"x"), os.Symlink(ssd, ssd)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := leftovers(1); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), dead[0]) || !strings.Contains(err.Error(), gen) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if _, err := os.Stat(gen); err != nil {
+		t.Errorf("what names the table's directories: %v", err)
+	}
+	// It is there again.
+	if err := errors.Join(os.Remove(ssd), os.Rename(ssd+"x", ssd)); err != nil {
+		t.Fatal(err)
+	}
+	_ = leftovers(0)
+	if names := entries(t, ssd); len(names) != 0 {
+		t.Errorf("the SSD holds %v", names)
+	}
+
+	// A file where the SSD was: the table is gone.
+	placed(t, dir, []string{ssd}, false)
+	if err := errors.Join(os.RemoveAll(ssd), os.WriteFile(ssd, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	_ = leftovers(0)
+	if have := generations(dir); len(have) != 0 {
+		t.Errorf("left: %v", have)
 	}
 }

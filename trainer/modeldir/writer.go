@@ -18,14 +18,16 @@ type Writer struct {
 	lock *os.File
 	done bool
 
-	reports []string // names that Commit publishes
+	reports   []string // names that Commit publishes
+	leftovers []error
 }
 
 // ErrLocked: another run is writing the directory.
 var ErrLocked = errors.New("model directory is locked")
 
 // Create starts a generation in dir, which is made if it does not exist.
-// Generations that nothing refers to, left by runs that died, are deleted.
+// Generations that nothing refers to, left by runs that died, are deleted; those
+// that cannot be are no obstacle, see Leftovers.
 func Create(dir string) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("model directory: %w", err)
@@ -50,10 +52,7 @@ func Create(dir string) (*Writer, error) {
 			next = n + 1
 		}
 	}
-	if err := removeGenerations(dir, keep); err != nil {
-		lock.Close()
-		return nil, err
-	}
+	w.leftovers = removeGenerations(dir, keep)
 	w.gen = fmt.Sprintf("gen-%06d", next)
 	if err := os.MkdirAll(filepath.Join(w.genDir(), tableName), 0o755); err != nil {
 		lock.Close()
@@ -61,6 +60,10 @@ func Create(dir string) (*Writer, error) {
 	}
 	return w, nil
 }
+
+// Leftovers says which abandoned generations Create could not delete, and why.
+// They do no harm but take space; the next run tries again.
+func (w *Writer) Leftovers() []error { return w.leftovers }
 
 func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 
@@ -170,14 +173,15 @@ func generations(dir string) []string {
 	return out
 }
 
-func removeGenerations(dir, keep string) error {
+// removeGenerations deletes all generations but keep, as far as it can.
+func removeGenerations(dir, keep string) (errs []error) {
 	for _, g := range generations(dir) {
 		if g == keep {
 			continue
 		}
 		if err := removeGeneration(filepath.Join(dir, g)); err != nil {
-			return fmt.Errorf("removing an abandoned generation: %w", err)
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errs
 }
