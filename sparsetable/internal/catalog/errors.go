@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -37,12 +39,15 @@ func (e *FormatError) Error() string {
 
 // CorruptionError: what the catalog holds is damaged.
 type CorruptionError struct {
-	Dir  string
-	What string // the damaged part
+	Dir  string // the catalog's, or the damaged file in it
+	What string // the damaged part; "" if Dir is the file
 	Err  error
 }
 
 func (e *CorruptionError) Error() string {
+	if e.What == "" {
+		return fmt.Sprintf("catalog: %s is damaged: %v", e.Dir, e.Err)
+	}
 	return fmt.Sprintf("catalog: %s is damaged in %s: %v", e.Dir, e.What, e.Err)
 }
 
@@ -57,12 +62,88 @@ func (c *Catalog) wrap(err error, doing string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrFailed), errors.As(err, new(*CorruptionError)), errors.As(err, new(*FormatError)), errors.Is(err, ErrNotExist):
+	case errors.Is(err, ErrFailed), errors.As(err, new(*FormatError)):
 		return err
+	case errors.As(err, new(*CorruptionError)):
+		return textError{strings.ReplaceAll(err.Error(), "\n", "; "), err}
+	case errors.Is(err, ErrNotExist):
+		return c.emptied(err)
+	case errors.Is(err, pebble.ErrDBNotPristine):
+		// Without the marker Pebble takes a new database for granted.
+		return c.corrupt("its database", "there is no marker.format-version.*, which says what Pebble's format is: restore the directory from a copy")
 	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist), strings.Contains(err.Error(), "object size mismatch"):
 		// The manifest names a file that is not there, or is not as long: the
 		// file or the manifest is damaged.
-		return &CorruptionError{Dir: c.dir, What: "its database", Err: err}
+		return c.damage(err)
 	}
 	return fmt.Errorf("catalog: %s: %s: %w", c.dir, doing, err)
+}
+
+// textError is an error in other words.
+type textError struct {
+	text string
+	err  error
+}
+
+func (e textError) Error() string { return e.text }
+func (e textError) Unwrap() error { return e.err }
+
+var (
+	// pebblePrefix is what Pebble's text begins with: who calls whom.
+	pebblePrefix = regexp.MustCompile(`^(pebble(/table)?: |L[0-9]: |backing file [0-9]+ error: |file [0-9]+: |[0-9]{6,}: )+`)
+	// pebbleFile is how it names a file, by one of the groups.
+	pebbleFile = regexp.MustCompile(`([0-9]{6,}\.sst)|\b(MANIFEST-[0-9]{6,})|\b(?:L[0-9]: |file |table )([0-9]{6,})`)
+	pebbleWord = strings.NewReplacer(" (type sstable) unknown to the objstorage provider", "")
+)
+
+// damage is that which Pebble found, in one line. Where it concerns a single file
+// the error names that.
+func (c *Catalog) damage(err error) error {
+	lines := strings.Split(strings.TrimSuffix(err.Error(), "\n<corruption detail carrier>"), "\n")
+	name := damagedFile(err, lines[0])
+	text := pebblePrefix.ReplaceAllString(pebbleWord.Replace(lines[0]), "")
+	bad := &CorruptionError{Dir: c.dir, What: "its database"}
+	if n := len(lines) - 1; n > 0 {
+		// It is the manifest rather than that many files.
+		text = fmt.Sprintf("%s: %s, and %d more like that", name, text, n)
+	} else if name != "" {
+		bad.Dir, bad.What = filepath.Join(c.dir, name), ""
+	}
+	bad.Err = textError{text, err}
+	return bad
+}
+
+// damagedFile is the base name of the file that err, with that text, is about; ""
+// if that is not known.
+func damagedFile(err error, text string) string {
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil && info.Path != "" {
+		return filepath.Base(info.Path)
+	}
+	m := pebbleFile.FindStringSubmatch(text)
+	switch {
+	case m == nil:
+		return ""
+	case m[3] != "":
+		return m[3] + ".sst"
+	}
+	return m[1] + m[2]
+}
+
+// emptied makes of err, that there is no database, a *CorruptionError if there
+// was one: the directory is there and empty, and files of a table lie beside it.
+func (c *Catalog) emptied(err error) error {
+	if names, e := c.fs.List(c.dir); e != nil || len(names) > 0 {
+		return err
+	}
+	beside := c.fs.PathDir(c.dir)
+	names, e := c.fs.List(beside)
+	if e != nil {
+		return err
+	}
+	for _, n := range names {
+		if strings.HasSuffix(n, ".bucket") || strings.HasSuffix(n, ".delta") {
+			return c.corrupt("its database", "the directory is empty, but a table's file is beside it, %s: restore the directory from a copy; if the files are another table's, remove it", n)
+		}
+	}
+	return err
 }

@@ -1,0 +1,177 @@
+package catalog
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// openAndLoad reads everything that the catalog in fs has.
+func openAndLoad(fs vfs.FS, readOnly bool) error {
+	c, err := Open(Options{Dir: "cat", Format: testFormat, FS: fs, ReadOnly: readOnly})
+	if err != nil {
+		return err
+	}
+	for _, s := range c.Snapshots() {
+		_, e := c.Load(s.ID, func(uint32, []byte) error { return nil })
+		err = errors.Join(err, e)
+	}
+	if e := c.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// TestDamageIsALine: an error is one line without the database's own words, and
+// names the table that is damaged or lost.
+func TestDamageIsALine(t *testing.T) {
+	src, _ := trainedCatalog(t, 8)
+	files := contents(t, src)
+	noticed := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		table := strings.HasSuffix(name, ".sst")
+		if !table && !strings.HasPrefix(name, "MANIFEST") {
+			continue
+		}
+		check := func(what string, harm func(fs vfs.FS, path string)) {
+			damaged := copyOf(t, src)
+			path := damaged.PathJoin("cat", name)
+			harm(damaged, path)
+			err := openAndLoad(damaged, true)
+			if err == nil {
+				return // an older manifest
+			}
+			noticed[what]++
+			var bad *CorruptionError
+			if !errors.As(err, &bad) {
+				t.Errorf("%s %s: %v", name, what, err)
+				return
+			}
+			for _, e := range unjoined(err) {
+				text := e.Error()
+				for _, word := range []string{"\n", "carrier", "pebble", "objstorage"} {
+					if strings.Contains(text, word) {
+						t.Errorf("%s %s: %q in %q", name, what, word, text)
+					}
+				}
+			}
+			if table && (bad.Dir != path || !strings.Contains(bad.Error(), path+" is damaged: ")) {
+				t.Errorf("%s %s: blames %s: %v", name, what, bad.Dir, bad)
+			}
+			if !table && bad.Dir != path && bad.Dir != "cat" && !strings.HasSuffix(bad.Dir, ".sst") {
+				t.Errorf("%s %s: blames %s: %v", name, what, bad.Dir, bad)
+			}
+		}
+		for at := 0; at < len(files[name]); at += 1 + len(files[name])/20 {
+			check("flipped", func(fs vfs.FS, path string) { flip(t, fs, path, int64(at)) })
+			check("short", func(fs vfs.FS, path string) {
+				f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+				if err == nil {
+					_, err = f.Write(files[name][:at])
+					err = errors.Join(err, f.Close())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		check("lost", func(fs vfs.FS, path string) {
+			if err := fs.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if noticed["flipped"] < 20 || noticed["short"] < 20 || noticed["lost"] < 3 {
+		t.Errorf("noticed %v", noticed)
+	}
+}
+
+func unjoined(err error) []error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		return j.Unwrap()
+	}
+	return []error{err}
+}
+
+// TestJoinedDamageIsALine: another error that comes with the damage is behind it.
+func TestJoinedDamageIsALine(t *testing.T) {
+	c := &Catalog{dir: "cat"}
+	other := errors.New("closing failed")
+	err := c.wrap(errors.Join(c.corrupt("HEAD", "it is short"), other), "open")
+	if want := "catalog: cat is damaged in HEAD: it is short; closing failed"; err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+	if !errors.As(err, new(*CorruptionError)) || !errors.Is(err, other) {
+		t.Errorf("%v lacks a part", err)
+	}
+}
+
+// TestLostMarker: that of the format's version.
+func TestLostMarker(t *testing.T) {
+	fs, _ := trainedCatalog(t, 9)
+	lost := ""
+	for name := range contents(t, fs) {
+		if strings.HasPrefix(name, "marker.format-version.") {
+			lost = name
+		}
+	}
+	if err := fs.Remove(fs.PathJoin("cat", lost)); err != nil {
+		t.Fatal(err)
+	}
+	for _, head := range []bool{true, false} {
+		for _, readOnly := range []bool{true, false} {
+			err := openAndLoad(fs, readOnly)
+			if !errors.As(err, new(*CorruptionError)) || !strings.Contains(err.Error(), "marker.format-version") || strings.Contains(err.Error(), "pebble") {
+				t.Errorf("HEAD %v, read-only %v: %v", head, readOnly, err)
+			}
+		}
+		if head {
+			if err := fs.Remove(fs.PathJoin("cat", headName)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestEmptyDirectory: an empty directory is no catalog; beside a table's files it
+// is one that lost everything.
+func TestEmptyDirectory(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		corrupt bool
+	}{
+		{"", false},
+		{"notes.txt", false},
+		{"0123456789abcdef-000001.bucket", true},
+		{"0123456789abcdef-000001.delta", true},
+	} {
+		for _, o := range []Options{{MustExist: true}, {ReadOnly: true}} {
+			fs := vfs.NewMem()
+			if err := fs.MkdirAll("table/catalog", 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if c.name != "" {
+				f, err := fs.Create(fs.PathJoin("table", c.name), vfs.WriteCategoryUnspecified)
+				if err == nil {
+					err = f.Close()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			o.Dir, o.FS = "table/catalog", fs
+			_, err := Open(o)
+			var bad *CorruptionError
+			if errors.As(err, &bad) != c.corrupt || errors.Is(err, ErrNotExist) == c.corrupt {
+				t.Errorf("beside %q: %v", c.name, err)
+			}
+			if c.corrupt && !strings.Contains(err.Error(), c.name) {
+				t.Errorf("beside %q: %v", c.name, err)
+			}
+		}
+	}
+}
