@@ -16,7 +16,7 @@ import (
 type SSDOptions struct {
 	// Dirs are the table's directories, one per SSD; the first also holds the
 	// catalog. Empty means Options.Dir alone. With Dirs, Options.Dir is not
-	// used.
+	// used. None may be given twice, by another name or a link either.
 	Dirs []string
 	// CachePolicy is one of CachePolicies; "" is the first of them.
 	CachePolicy string
@@ -88,6 +88,14 @@ func (o *Options) ensureSSDDefaults() {
 	}
 }
 
+// OptionsError says what is wrong with the options of KindSSD.
+type OptionsError struct{ Err error }
+
+func (e *OptionsError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the fault.
+func (e *OptionsError) Unwrap() error { return e.Err }
+
 func (o *Options) validateSSD() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sparsetable: "+format, args...)) }
@@ -95,9 +103,20 @@ func (o *Options) validateSSD() error {
 	if len(s.Dirs) == 0 && o.Dir == "" {
 		fail("a table on SSD needs a directory")
 	}
+	known := make([]place, len(s.Dirs))
 	for i, d := range s.Dirs {
-		if d == "" || slices.Contains(s.Dirs[:i], d) {
-			fail("directory %q is empty or given twice", d)
+		if d == "" {
+			fail("the name of directory %d is empty", i+1)
+			continue
+		}
+		known[i] = placeOf(d)
+		twin := slices.IndexFunc(known[:i], known[i].is)
+		switch {
+		case twin < 0:
+		case s.Dirs[twin] == d:
+			fail("directory %q is given twice; name each once", d)
+		default:
+			fail("directories %q and %q are the same; name each once", s.Dirs[twin], d)
 		}
 	}
 	if s.CachePolicy != "" && !slices.Contains(CachePolicies(), s.CachePolicy) {
@@ -118,7 +137,42 @@ func (o *Options) validateSSD() error {
 	if _, ok := directModes[s.Direct]; !ok {
 		fail("direct I/O %q: want auto, on or off", s.Direct)
 	}
-	return errors.Join(errs...)
+	if len(errs) > 0 {
+		return &OptionsError{errors.Join(errs...)}
+	}
+	return nil
+}
+
+// place is where a directory is, whatever its name.
+type place struct {
+	path string      // absolute, without symbolic links; "" for none
+	info os.FileInfo // nil where there is nothing
+}
+
+func (p place) is(q place) bool {
+	return q.path != "" && (p.path == q.path || p.info != nil && q.info != nil && os.SameFile(p.info, q.info))
+}
+
+// placeOf resolves the links of as much of dir as is there.
+func placeOf(dir string) place {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return place{path: filepath.Clean(dir)}
+	}
+	for there, rest := path, ""; ; there, rest = filepath.Dir(there), filepath.Join(filepath.Base(there), rest) {
+		if found, err := filepath.EvalSymlinks(there); err == nil {
+			path = filepath.Join(found, rest)
+			break
+		}
+		if there == filepath.Dir(there) {
+			break
+		}
+	}
+	p := place{path: path}
+	if info, err := os.Stat(path); err == nil {
+		p.info = info
+	}
+	return p
 }
 
 // KindIn is the kind of the table whose snapshots are in dir.

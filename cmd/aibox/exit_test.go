@@ -30,6 +30,7 @@ func TestExitCode(t *testing.T) {
 		{configs.FaultsError{{}}, exitUsage},
 		{&trainer.OptionError{Err: errors.New("x")}, exitUsage},
 		{&reader.OptionsError{Err: errors.New("x")}, exitUsage},
+		{&sparsetable.OptionsError{Err: errors.New("x")}, exitUsage},
 		{sparsetable.ErrBudget, exitUsage},
 		{sparsetable.ErrInUse, exitUsage},
 		{sparsetable.ErrNoSpace, exitIO},
