@@ -87,20 +87,22 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 // budgetLocked checks that size more bytes fit the directory's budget. REQUIRES:
 // d.mu is held.
 func (d *directory) budgetLocked(size int, urgent bool) error {
-	limit := d.budget - d.charged.Load()
 	if d.budget == 0 {
 		return nil
 	}
-	used := d.used.Load()
+	used, other, reserve := d.used.Load(), d.charged.Load(), int64(0)
 	if d.filled != nil { // counted when it is sealed
 		used += int64(d.filled.used)
 	}
 	if !urgent {
-		limit -= d.set.opts.UrgentBytes
+		reserve = d.set.opts.UrgentBytes
 	}
 	// A new buffer may come with a file header, and its end is padded.
-	if used+int64(size)+fileHeaderBytes+writeAlign > limit {
-		return &NoSpaceError{Dir: d.dev.Dir(), NeedBytes: int64(size), UsedBytes: used, BudgetBytes: limit, FreeBytes: -1}
+	if used+other+int64(size)+fileHeaderBytes+writeAlign > d.budget-reserve {
+		return &NoSpaceError{
+			Dir: d.dev.Dir(), NeedBytes: int64(size), UsedBytes: used, OtherBytes: other, BudgetBytes: d.budget,
+			FreeBytes: -1, ReserveBytes: reserve,
+		}
 	}
 	return nil
 }

@@ -32,9 +32,11 @@ type NoSpaceError struct {
 	Dir         string
 	NeedBytes   int64
 	UsedBytes   int64 // by all bucket files in the directory
+	OtherBytes  int64 // by what was charged, see Set.Charge
 	BudgetBytes int64 // of the directory; 0 is none
 	FreeBytes   int64 // left by the file system; -1: not asked
-	// ReserveBytes of them are not for this append, see Options.ReserveBytes.
+	// ReserveBytes of what is left are not for this append, see
+	// Options.ReserveBytes and Options.UrgentBytes.
 	ReserveBytes int64
 }
 
@@ -47,8 +49,15 @@ func (e *NoSpaceError) Error() string {
 		return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, whose file system has %d left%s: compact, drop snapshots, or free space",
 			e.NeedBytes, e.Dir, e.FreeBytes, kept)
 	}
-	return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, which uses %d of its budget of %d: compact, drop snapshots, or raise the budget",
-		e.NeedBytes, e.Dir, e.UsedBytes, e.BudgetBytes)
+	taken := fmt.Sprintf("%d are taken by buckets", e.UsedBytes)
+	if e.OtherBytes > 0 {
+		taken += fmt.Sprintf(", %d by other files", e.OtherBytes)
+	}
+	if e.ReserveBytes > 0 {
+		taken += fmt.Sprintf(", %d are kept for compaction", e.ReserveBytes)
+	}
+	return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, of whose budget of %d bytes %s: compact, drop snapshots, or raise the budget",
+		e.NeedBytes, e.Dir, e.BudgetBytes, taken)
 }
 
 // Unwrap makes errors.Is(err, ErrNoSpace) true.

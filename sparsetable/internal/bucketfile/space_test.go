@@ -153,6 +153,30 @@ func TestDiskFull(t *testing.T) {
 	m.close()
 }
 
+// TestBudgetError: the error names the budget as it was given, and all that is
+// taken of it.
+func TestBudgetError(t *testing.T) {
+	o := smallOptions(3)
+	o.BudgetBytes, o.UrgentBytes = []int64{400 << 10}, 64<<10
+	m := newModel(t, 1, 1, o)
+	m.mustOpen()
+	defer m.close()
+	m.set.Charge(0, 300<<10)
+	var full *NoSpaceError
+	var err error
+	for i := uint32(0); err == nil; i++ {
+		err = m.append(i, 20, false)
+	}
+	if !errors.As(err, &full) || full.BudgetBytes != 400<<10 || full.OtherBytes != 300<<10 || full.ReserveBytes != 64<<10 || full.UsedBytes == 0 || full.UsedBytes > 36<<10 {
+		t.Fatalf("append: %v", err)
+	}
+	for _, part := range []string{"budget of 409600", "307200 by other files", "65536 are kept"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q lacks %q", err, part)
+		}
+	}
+}
+
 // TestDiskReserve: the last of a file system's space is for urgent appends, and
 // the error of others says both what is left and what is kept.
 func TestDiskReserve(t *testing.T) {
