@@ -86,7 +86,7 @@ func tableImport(c *cli.Context) error {
 	}
 	in := &rowFiles{ctx: c.Context, sources: sources, left: files}
 	defer closeWith(log, "input", in)
-	if err := in.open(); err != nil { // before a table is made
+	if _, err := in.open(); err != nil { // before a table is made
 		return err
 	}
 	r := &importReport{Dir: dir, Kind: o.Kind}
@@ -159,7 +159,10 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importRe
 		}
 	}()
 	if !there {
-		if o.Layout = in.reader.Layout(); c.IsSet("value-format") {
+		if in.layout == nil {
+			return in.noRows
+		}
+		if o.Layout = *in.layout; c.IsSet("value-format") {
 			if o.Layout.Format, err = sparsetable.ParseValueFormat(c.String("value-format")); err != nil {
 				return err
 			}
@@ -170,12 +173,13 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importRe
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if have, want := in.reader.Layout(), t.Layout(); have.ValueDim != want.ValueDim || have.StateDim != want.StateDim {
-		return usageErrorf("%s: rows of %s have %v, those of the table %v", commandPath(c), in.name, have, want)
+	want := t.Layout()
+	if have := in.layout; have != nil && (have.ValueDim != want.ValueDim || have.StateDim != want.StateDim) {
+		return usageErrorf("%s: rows of %s have %v, those of the table %v", commandPath(c), in.layoutOf, *have, want)
 	} else if there && c.IsSet("value-format") && c.String("value-format") != want.Format.String() {
 		return usageErrorf("%s: --value-format %s: the table in %s has %v values", commandPath(c), c.String("value-format"), o.Dir, want.Format)
 	}
-	in.setFormat(t.Layout().Format)
+	in.setFormat(want.Format)
 	infos, err := t.Snapshots()
 	if err != nil {
 		return err
@@ -189,7 +193,7 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importRe
 			progress.next("writing", "rows", in.read, func() int64 { return min(in.read, t.Stats().FlushedRows) })
 		}
 	}
-	if len(in.left) == 0 {
+	if len(in.left) == 0 && in.reader != nil {
 		progress.total.Store(in.reader.Rows())
 	}
 	if r.Imported, err = t.Import(c.Context, in); err != nil {
@@ -221,9 +225,13 @@ type rowFiles struct {
 
 	format *sparsetable.ValueFormat // of the rows; nil: that of the files
 
-	name   string // of the file at hand
+	layout   *sparsetable.Layout // of the rows; nil: no file has told
+	layoutOf string              // the file that told
+	hadRows  bool                // it has rows
+	noRows   error               // about the first file that has none and does not tell
+
 	file   *remembering
-	reader *rowfile.Reader
+	reader *rowfile.Reader // of the file at hand; nil: there is none
 }
 
 // remembering remembers the first failed read: the Parquet library takes such for
@@ -241,38 +249,55 @@ func (r *remembering) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// open goes to the next file.
-func (in *rowFiles) open() error {
-	if err := in.Close(); err != nil {
-		return err
+// open goes to the next file with rows, and says whether there is one. A file
+// without rows tells the layout only if none with rows does.
+func (in *rowFiles) open() (more bool, err error) {
+	for len(in.left) > 0 {
+		if err := in.Close(); err != nil {
+			return false, err
+		}
+		f := in.left[0]
+		in.left = in.left[1:]
+		at, err := in.sources.OpenAt(in.ctx, f)
+		if err != nil {
+			return false, err
+		}
+		in.file = &remembering{ReaderAtCloser: at}
+		r, err := rowfile.NewReader(in.file, f.Size, f.URI)
+		if err != nil && in.file.failed == nil && errors.Is(err, rowfile.ErrNoRows) {
+			if in.noRows == nil {
+				in.noRows = err
+			}
+			continue
+		}
+		if err != nil {
+			return false, in.cause(err)
+		}
+		rows, l := r.Rows() > 0, r.Layout()
+		if in.layout == nil || rows && !in.hadRows {
+			in.layout, in.layoutOf, in.hadRows = &l, f.URI, rows
+		}
+		if !rows {
+			continue
+		}
+		if in.layout.ValueDim != l.ValueDim || in.layout.StateDim != l.StateDim {
+			return false, &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the files before %v", l, *in.layout)}
+		}
+		if in.format != nil {
+			r.SetFormat(*in.format)
+		}
+		in.reader = r
+		return true, nil
 	}
-	f := in.left[0]
-	in.left = in.left[1:]
-	at, err := in.sources.OpenAt(in.ctx, f)
-	if err != nil {
-		return err
-	}
-	in.name, in.file = f.URI, &remembering{ReaderAtCloser: at}
-	before := in.reader
-	if in.reader, err = rowfile.NewReader(in.file, f.Size, f.URI); err != nil {
-		return in.cause(err)
-	}
-	if before == nil {
-		return nil
-	}
-	if a, b := before.Layout(), in.reader.Layout(); a.ValueDim != b.ValueDim || a.StateDim != b.StateDim {
-		return &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the files before %v", b, a)}
-	}
-	if in.format != nil {
-		in.reader.SetFormat(*in.format)
-	}
-	return nil
+	return false, in.Close()
 }
 
 // setFormat makes rows have their values in that format.
 func (in *rowFiles) setFormat(f sparsetable.ValueFormat) {
 	in.format = &f
-	in.reader.SetFormat(f)
+	if in.reader != nil {
+		in.reader.SetFormat(f)
+	}
 }
 
 func (in *rowFiles) cause(err error) error {
@@ -284,7 +309,7 @@ func (in *rowFiles) cause(err error) error {
 
 // Next implements sparsetable.RowSource.
 func (in *rowFiles) Next() (uint64, []float32, error) {
-	for {
+	for in.reader != nil {
 		key, row, err := in.reader.Next()
 		if err == nil {
 			in.read++
@@ -296,16 +321,14 @@ func (in *rowFiles) Next() (uint64, []float32, error) {
 		if err != io.EOF {
 			return 0, nil, in.cause(err)
 		}
-		if len(in.left) == 0 {
-			if in.ended != nil {
-				in.ended()
-			}
-			return 0, nil, io.EOF
-		}
-		if err := in.open(); err != nil {
+		if _, err := in.open(); err != nil {
 			return 0, nil, err
 		}
 	}
+	if in.ended != nil {
+		in.ended()
+	}
+	return 0, nil, io.EOF
 }
 
 // Close closes the file at hand.
@@ -313,6 +336,7 @@ func (in *rowFiles) Close() error {
 	var errs []error
 	if in.reader != nil {
 		errs = append(errs, in.reader.Close())
+		in.reader = nil
 	}
 	if in.file != nil {
 		errs = append(errs, in.file.Close())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -24,6 +25,10 @@ func (e *FormatError) Error() string { return e.File + ": " + e.Err.Error() }
 // Unwrap returns what is wrong.
 func (e *FormatError) Unwrap() error { return e.Err }
 
+// ErrNoRows: the file has no rows, and does not say how long those of its table
+// are. Wrapped by a FormatError.
+var ErrNoRows = errors.New("there are no rows, which would tell how long values are")
+
 // Reader reads the rows of a file. It is a sparsetable.RowSource.
 type Reader struct {
 	name   string
@@ -37,6 +42,7 @@ type Reader struct {
 	groups   []parquet.RowGroup // that were not begun
 	left     int64              // rows of the present one
 	done     int64              // rows read
+	rows     int64              // of all groups
 }
 
 // Columns of a row.
@@ -67,7 +73,10 @@ func (x *Reader) guard(do func() error) (err error) {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("damaged Parquet file: %v", fault)
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) { // which none takes for the end of the rows
+			err = fmt.Errorf("damaged Parquet file: %w", io.ErrUnexpectedEOF)
+		}
+		if err != nil {
 			err = &FormatError{x.name, err}
 		}
 	}()
@@ -98,6 +107,9 @@ func (x *Reader) open(r io.ReaderAt, bytes int64) (err error) {
 		}
 	}
 	x.groups = x.file.RowGroups()
+	for _, g := range x.groups {
+		x.rows += g.NumRows()
+	}
 	if err := x.findLayout(); err != nil {
 		return err
 	}
@@ -145,16 +157,18 @@ func (x *Reader) findLayout() error {
 		if err := json.Unmarshal([]byte(text), &x.layout); err != nil {
 			return fmt.Errorf("metadata %s: %w", layoutKey, err)
 		}
-	} else if len(x.groups) > 0 {
-		var err error
-		if x.layout.ValueDim, err = x.columns[columnValues].firstLength(x.groups[0]); err != nil {
-			return err
-		}
-		if x.layout.StateDim, err = x.columns[columnState].firstLength(x.groups[0]); err != nil {
-			return err
-		}
 	} else {
-		return errors.New("there are no rows, which would tell how long values are")
+		first := slices.IndexFunc(x.groups, func(g parquet.RowGroup) bool { return g.NumRows() > 0 })
+		if first < 0 {
+			return ErrNoRows
+		}
+		var err error
+		if x.layout.ValueDim, err = x.columns[columnValues].firstLength(x.groups[first]); err != nil {
+			return err
+		}
+		if x.layout.StateDim, err = x.columns[columnState].firstLength(x.groups[first]); err != nil {
+			return err
+		}
 	}
 	return x.layout.Validate()
 }
@@ -164,32 +178,45 @@ func (x *Reader) findLayout() error {
 func (x *Reader) Layout() sparsetable.Layout { return x.layout }
 
 // Rows is the number of the file's rows.
-func (x *Reader) Rows() int64 { return x.file.NumRows() }
+func (x *Reader) Rows() int64 { return x.rows }
 
 // Next returns the next row, valid until the next call; io.EOF after the last.
 // Other errors are *FormatError.
 func (x *Reader) Next() (key uint64, row []float32, err error) {
+	more := false
 	err = x.guard(func() error {
+		if more, err = x.nextGroup(); !more || err != nil {
+			return err
+		}
 		key, err = x.next()
 		return err
 	})
+	if err == nil && !more {
+		err = io.EOF
+	}
 	return key, x.row, err
 }
 
-func (x *Reader) next() (key uint64, err error) {
+// nextGroup goes to the next row group with rows, unless rows of the present one
+// are left, and says whether there is one.
+func (x *Reader) nextGroup() (more bool, err error) {
 	for x.left == 0 {
 		if len(x.groups) == 0 {
-			return 0, io.EOF
+			return false, nil
 		}
 		g := x.groups[0]
 		x.groups = x.groups[1:]
 		x.left = g.NumRows()
 		for i := range x.columns {
 			if err := x.columns[i].begin(g); err != nil {
-				return 0, err
+				return false, err
 			}
 		}
 	}
+	return true, nil
+}
+
+func (x *Reader) next() (key uint64, err error) {
 	x.left--
 	x.done++
 	var k, show, click, lastSeen, count parquet.Value

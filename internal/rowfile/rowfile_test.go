@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -188,6 +189,27 @@ func TestOtherWriters(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// TestEmptyGroups reads files with row groups that have no rows, as pyarrow
+// writes them for empty tables.
+func TestEmptyGroups(t *testing.T) {
+	file := func(name string) []byte {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	rows, err := readRows(file("empty_groups.parquet"))
+	if err != nil || fmt.Sprint(rows) != "[1 [1 2] [] {0 0 0 1} 2 [3 4] [] {0 0 0 1} 3 [5 6] [] {0 0 0 1}]" {
+		t.Errorf("%v, %v", rows, err)
+	}
+	_, err = readRows(file("no_rows.parquet"))
+	var bad *FormatError
+	if !errors.As(err, &bad) || !errors.Is(err, ErrNoRows) || errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "x.parquet: there are no rows") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// plainRow is a row as other programs write it.
+type plainRow struct {
+	Key    int64     `parquet:"key"`
+	Values []float32 `parquet:"values,list"`
+}
+
+// writeParquet writes a file of rows.
+func writeParquet[T any](t *testing.T, name string, rows ...T) {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b)
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, b.String())
+}
+
+// importOf imports and returns the report.
+func importOf(t *testing.T, args ...string) (r importReport) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(ok(t, append([]string{"table", "import", "--json"}, args...)...)), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestImportNoRows: files without rows, before, between and behind others, and
+// empty row groups hold nothing back.
+func TestImportNoRows(t *testing.T) {
+	testdata, err := filepath.Abs("../../internal/rowfile/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"no_rows.parquet", "empty_groups.parquet"} {
+		data, err := os.ReadFile(filepath.Join(testdata, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, name, string(data))
+	}
+	row := func(key int64) plainRow { return plainRow{key, []float32{1, 2}} }
+	writeParquet(t, "a.parquet", row(11), row(12), row(13))
+	writeParquet(t, "c.parquet", row(14), row(15), row(16), row(17))
+	writeParquet[plainRow](t, "none.parquet") // no row group at all
+	// An empty table of other rows, with its layout.
+	writeParquet(t, "wide.parquet", plainRow{1, []float32{1, 2, 3}})
+	writeParquet(t, "zero.parquet", struct {
+		plainRow
+		Count int32 `parquet:"count"`
+	}{plainRow{1, []float32{1, 2, 3}}, 0})
+	ok(t, "table", "import", "wide", "--from", "zero.parquet")
+	ok(t, "table", "export", "wide", "--to", "none_wide.parquet")
+
+	for from, want := range map[string]int64{
+		"a no_rows c":                       7,
+		"no_rows a c":                       7,
+		"a c no_rows":                       7,
+		"no_rows none a none no_rows":       3,
+		"a empty_groups c":                  10,
+		"empty_groups":                      3,
+		"none_wide a none_wide c none_wide": 7,
+		"none_wide no_rows":                 0,
+		"no_rows none_wide":                 0,
+	} {
+		for _, kind := range []string{"ssd", "memory"} {
+			args := []string{"t", "--kind", kind}
+			for name := range strings.FieldsSeq(from) {
+				args = append(args, "--from", name+".parquet")
+			}
+			if r := importOf(t, args...); r.Read != want || r.Imported != want || r.Rows != want {
+				t.Errorf("%s, kind %s: %+v, want %d rows", from, kind, r, want)
+			}
+			if err := os.RemoveAll("t"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ok(t, "table", "import", "there", "--from", "a.parquet")
+	if r := importOf(t, "there", "--from", "no_rows.parquet"); r.Imported != 0 || r.Rows != 3 {
+		t.Errorf("no rows into a table that is there: %+v", r)
+	}
+	for args, want := range map[string]string{
+		"--from no_rows.parquet":                                          "no_rows.parquet: there are no rows, which would tell how long values are",
+		"--from no_rows.parquet --from none.parquet":                      "no_rows.parquet: there are no rows",
+		"--from a.parquet --from no_rows.parquet --from wide.parquet":     "those of the files before",
+		"--from none_wide.parquet --from a.parquet --from wide.parquet":   "those of the files before",
+		"--from no_rows.parquet --from a.parquet --from nosuch.parquet":   "nosuch.parquet",
+		"--from a.parquet --from no_rows.parquet --value-format float128": "--value-format",
+	} {
+		o := aibox(append(strings.Fields("table import t"), strings.Fields(args)...)...)
+		if o.code == exitDone || o.code == exitInternal || !strings.Contains(o.stderr, want) {
+			t.Errorf("%s: exit %d: %s", args, o.code, o.stderr)
+		}
+		if exists("t") {
+			t.Fatalf("%s: a failed import leaves a table", args)
+		}
+	}
+}
