@@ -20,8 +20,9 @@ func tableCompactCommand() *cli.Command {
 		ArgsUsage: "TABLE",
 		Description: `Moves what is in use out of every file of which a part is dead, and takes a
 snapshot of the result, which replaces the one before. The rows stay as they are,
-and so does the model's digest. Until the end, it needs room for what it moves. If
-it is interrupted, the table is as it was.
+and so does the model's digest. A model's table is named by the model directory, or
+the job file, as the model has to learn of the new snapshot. Until the end, it needs
+room for what it moves. If it is interrupted, the table is as it was.
 
 Examples:
 
@@ -60,7 +61,11 @@ func tableCompact(c *cli.Context) error {
 		return usageErrorf("%s: the table in %s is of kind %s: its snapshots hold nothing but rows", commandPath(c), found.dir(), found.options.Kind)
 	}
 	var edit *modeldir.Edit
-	if found.model != nil {
+	if found.model == nil {
+		if err := refuseModelDirs(c, append([]string{found.dir()}, found.options.SSD.Dirs...)...); err != nil {
+			return err
+		}
+	} else {
 		if edit, err = found.model.Model.Edit(); err != nil {
 			return err
 		}
@@ -85,6 +90,11 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 	infos, err := t.Snapshots()
 	if err != nil {
 		return nil, err
+	}
+	if edit == nil {
+		if err := refuseModelSnapshots(c, found.dir(), infos); err != nil {
+			return nil, err
+		}
 	}
 	opened := infos[len(infos)-1]
 	for _, s := range infos {

@@ -116,6 +116,9 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return o, usageErrorf("%s: %s is a file; name the directory of a table", commandPath(c), dir)
 	}
+	if err := refuseModelDirs(c, append([]string{dir}, c.StringSlice("dir")...)...); err != nil {
+		return o, err
+	}
 	if _, here := tableIn(dir); here {
 		kind := sparsetable.KindIn(dir)
 		if o.Kind != "" && o.Kind != kind {
@@ -182,6 +185,9 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importRe
 	in.setFormat(want.Format)
 	infos, err := t.Snapshots()
 	if err != nil {
+		return err
+	}
+	if err := refuseModelSnapshots(c, o.Dir, infos); err != nil {
 		return err
 	}
 	progress, d := startTask(consoleOf(c), o.Logger, "importing", "rows", 0)

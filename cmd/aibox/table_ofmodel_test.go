@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTablesOfModels: neither import nor compact changes the table of a model
+// that is named by its own directory.
+func TestTablesOfModels(t *testing.T) {
+	inTables(t)
+	ok(t, "train", "job.yaml", "--set", "sparse_table.kind=ssd", "--set", "output.model_dir=one")
+	ok(t, "table", "export", "model", "--to", "x.parquet")
+	want := ok(t, "inspect", "--digest", "ssd")
+	a, b := placeOf(t, "a"), placeOf(t, "b")
+	for name, target := range map[string]string{"link": a, "linked": "model/gen-000001/table"} {
+		if err := os.Symlink(target, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"model/gen-000001/table": "copy", "one/gen-000001/table": "copies/ssd"} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	abs, err := filepath.Abs("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, stderr string }{
+		{"import model/gen-000001/table --from x.parquet", "training alone"},
+		{"import linked --from x.parquet", "training alone"},
+		{"import one/gen-000001/table --from x.parquet", "training alone"},
+		{"import one/gen-000001/../gen-000001/table/ --from x.parquet", "training alone"},
+		{"import " + a + " --dir " + b + " --from x.parquet", "training alone"},
+		{"import " + a + " --from x.parquet", "training alone"},
+		{"import link --dir " + b + " --from x.parquet", "training alone"},
+		{"import new --dir " + b + " --from x.parquet", "training alone"},
+		{"import one/gen-000002/table --from x.parquet", "training alone"}, // of one that is being trained
+		{"import copy --from x.parquet", "was copied"},
+		{"import copies/ssd --from x.parquet", "was copied"},
+		{"compact one/gen-000001/table --min-gain 0.0001", "aibox table compact " + abs},
+		{"compact " + a + " --dir " + b + " --min-gain 0.0001", "model ssd"},
+		{"compact link --dir " + b + " --min-gain 0.0001", "model ssd"},
+		{"compact copies/ssd --min-gain 0.0001", "was copied"},
+	} {
+		o := aibox(append([]string{"table"}, strings.Fields(c.args)...)...)
+		if o.code != exitUsage || !strings.Contains(o.stderr, c.stderr) || o.stdout != "" {
+			t.Errorf("table %s: exit %d: %s%s", c.args, o.code, o.stdout, o.stderr)
+		}
+	}
+	if exists("new") {
+		t.Error("a refused import leaves a directory")
+	}
+	for _, model := range []string{"ssd", "model", "one"} {
+		if have := ok(t, "inspect", "--digest", model); have != want {
+			t.Errorf("%s has digest %s, want %s", model, have, want)
+		}
+		ok(t, "eval", "--model-dir", model, "--data", "eval.tsv")
+	}
+	ok(t, "table", "compact", "one", "--min-gain", "0.0001")
+	ok(t, "table", "stats", "one/gen-000001/table") // looking is free
+	if have := ok(t, "inspect", "--digest", "one"); have != want {
+		t.Errorf("digest %s after compaction, want %s", have, want)
+	}
+}
