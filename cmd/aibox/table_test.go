@@ -265,6 +265,58 @@ func TestVerifyDamage(t *testing.T) {
 	}
 }
 
+// TestVerifyNamedSnapshot: the snapshot that a model names is to be there, and
+// its own.
+func TestVerifyNamedSnapshot(t *testing.T) {
+	inTables(t)
+	for name, dirs := range map[string][]string{"ssd": {placeOf(t, "a"), placeOf(t, "b")}, "model": {"model/gen-000001/table"}} {
+		o := sparsetable.Options{Kind: sparsetable.KindIn(dirs[0]), Dir: dirs[0]}
+		if len(dirs) > 1 {
+			o.SSD.Dirs = dirs
+		}
+		replace := func(old, id uint64) { // the snapshot, until it has that id
+			t.Helper()
+			tab, err := sparsetable.Open(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for ; old < id; old++ {
+				p, err := tab.Snapshot(t.Context(), []byte("another"))
+				if err == nil {
+					_, err = p.Wait()
+				}
+				if err = errors.Join(err, tab.DropSnapshot(old)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tab.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantFault := func(reason string) {
+			t.Helper()
+			v := aibox("table", "verify", name)
+			if v.code != exitIO || !strings.Contains(v.stderr, "the table is damaged: 1 fault") || strings.Count(v.stdout, "\n") != 1 || !strings.Contains(v.stdout, reason) {
+				t.Errorf("%s: exit %d: %s%s", name, v.code, v.stdout, v.stderr)
+			}
+			var r struct {
+				Faults int64
+				List   []sparsetable.Fault `json:"fault_list"`
+			}
+			v = aibox("table", "verify", "--json", name)
+			if err := json.Unmarshal([]byte(v.stdout), &r); err != nil || v.code != exitIO || r.Faults != 1 || len(r.List) != 1 || !strings.Contains(r.List[0].Reason, reason) {
+				t.Errorf("%s --json: exit %d, %v: %+v", name, v.code, err, r)
+			}
+		}
+		replace(1, 2)
+		wantFault("the table has no snapshot 1, which the model names")
+		manifest := filepath.Join(name, "MODEL.json")
+		write(t, manifest, strings.Replace(read(t, manifest), `"table_snapshot": 1`, `"table_snapshot": 2`, 1))
+		wantFault("snapshot 2 belongs to another instant")
+		ok(t, "table", "verify", name, "--snapshot", "2") // which is all right by itself
+	}
+}
+
 // TestTableInUse: others may read a table that is being read, but not one that is
 // being written.
 func TestTableInUse(t *testing.T) {

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
 )
 
 func tableVerifyCommand() *cli.Command {
@@ -16,8 +20,9 @@ func tableVerifyCommand() *cli.Command {
 		Description: `Reads every bucket of every snapshot. Checks the checksums; that each bucket lies
 where its slot is, and each key where it belongs, once; that the index counts the
 rows and the filters have the keys; that files count what is in use; that every
-snapshot's files are there. Each fault is a line with file, offset and slot. The
-exit code is 4 if there is one.
+snapshot's files are there; and that a model's table has the snapshot that the model
+names. Each fault is a line with file, offset and slot. The exit code is 4 if there
+is one.
 
 Examples:
 
@@ -59,15 +64,25 @@ func tableVerify(c *cli.Context) error {
 	progress, d := startTask(consoleOf(c), log, "verifying", "rows", 0)
 	defer d.stop()
 	faults := []sparsetable.Fault{}
-	done, err := sparsetable.Verify(c.Context, o, func(f sparsetable.Fault) {
+	report := func(f sparsetable.Fault) {
 		if faults = append(faults, f); !c.Bool("json") {
 			d.stop() // what comes now is the result
 			fmt.Fprintln(c.App.Writer, f)
 		}
-	}, func(v sparsetable.Verification) {
+	}
+	done, err := sparsetable.Verify(c.Context, o, report, func(v sparsetable.Verification) {
 		progress.total.Store(v.TotalRows)
 		progress.done.Store(v.Rows)
 	})
+	if err == nil && found.model != nil && !c.IsSet("snapshot") {
+		f, openErr := namedSnapshot(c.Context, found)
+		if f != nil {
+			report(*f)
+			done.Faults++
+		} else if done.Faults == 0 { // otherwise why it does not open was reported
+			err = openErr
+		}
+	}
 	d.stop()
 	if err != nil {
 		return err
@@ -88,4 +103,24 @@ func tableVerify(c *cli.Context) error {
 		return &faultsError{found.dir(), done.Faults}
 	}
 	return err
+}
+
+// namedSnapshot is what is wrong with the choice of the snapshot that the table's
+// model names; nil: nothing. An error says why the table does not open.
+func namedSnapshot(ctx context.Context, found *foundTable) (*sparsetable.Fault, error) {
+	t, err := found.model.Model.OpenTable(ctx, found.options)
+	if err == nil {
+		return nil, t.Close()
+	}
+	f := &sparsetable.Fault{File: found.dir(), Offset: -1, Slot: -1}
+	var bad *modeldir.CorruptionError
+	switch {
+	case errors.Is(err, sparsetable.ErrNoSnapshot):
+		f.Reason = fmt.Sprintf("the table has no snapshot %d, which the model names in %s", found.options.SnapshotID, filepath.Join(found.model.Model.Dir, "MODEL.json"))
+	case errors.As(err, &bad):
+		f.Reason = bad.Reason
+	default:
+		return nil, err
+	}
+	return f, nil
 }
