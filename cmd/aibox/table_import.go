@@ -25,7 +25,8 @@ are replaced. The files are those of export, or others with columns key (64-bit
 integer) and values (list of float); what they lack of state, show, click and
 last_seen is zero, of count one. Rows with a count of zero are passed over. When
 all is in, a snapshot makes it last, and replaces the one before; if that does not
-come to pass, the table is as it was. Models' tables are written by training alone.
+come to pass, the table is as it was, and a new one is gone. Models' tables are
+written by training alone.
 
 Examples:
 
@@ -140,38 +141,17 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	return o, err
 }
 
-// importInto opens or makes the table and imports. A directory that was made for
-// it goes with a failure.
+// importInto opens or makes the table and imports. What was made for it goes with a
+// failure.
 func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importReport) (err error) {
-	dirs := o.SSD.Dirs
-	if len(dirs) == 0 {
-		dirs = []string{o.Dir}
-	}
-	_, there := tableIn(o.Dir)
-	var made []string
-	for _, dir := range dirs {
-		if !there && !exists(dir) {
-			made = append(made, dir)
-		}
-	}
-	defer func() {
-		for _, dir := range made {
+	t, infos, undo, err := openForImport(c, o, in)
+	if undo != nil {
+		defer func() {
 			if err != nil {
-				err = errors.Join(err, os.RemoveAll(dir))
+				err = errors.Join(err, undo())
 			}
-		}
-	}()
-	if !there {
-		if in.layout == nil {
-			return in.noRows
-		}
-		if o.Layout = *in.layout; c.IsSet("value-format") {
-			if o.Layout.Format, err = sparsetable.ParseValueFormat(c.String("value-format")); err != nil {
-				return err
-			}
-		}
+		}()
 	}
-	t, err := sparsetable.Open(c.Context, o)
 	if err != nil {
 		return err
 	}
@@ -179,17 +159,13 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importRe
 	want := t.Layout()
 	if have := in.layout; have != nil && (have.ValueDim != want.ValueDim || have.StateDim != want.StateDim) {
 		return usageErrorf("%s: rows of %s have %v, those of the table %v", commandPath(c), in.layoutOf, *have, want)
-	} else if there && c.IsSet("value-format") && c.String("value-format") != want.Format.String() {
+	} else if c.IsSet("value-format") && c.String("value-format") != want.Format.String() {
 		return usageErrorf("%s: --value-format %s: the table in %s has %v values", commandPath(c), c.String("value-format"), o.Dir, want.Format)
-	}
-	in.setFormat(want.Format)
-	infos, err := t.Snapshots()
-	if err != nil {
-		return err
 	}
 	if err := refuseModelSnapshots(c, o.Dir, infos); err != nil {
 		return err
 	}
+	in.setFormat(want.Format)
 	progress, d := startTask(consoleOf(c), o.Logger, "importing", "rows", 0)
 	defer d.stop()
 	in.each = func(read int64) { progress.done.Store(read) }

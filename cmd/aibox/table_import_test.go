@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/sparsetable"
 )
 
 // plainRow is a row as other programs write it.
@@ -111,5 +114,98 @@ func TestImportNoRows(t *testing.T) {
 		if exists("t") {
 			t.Fatalf("%s: a failed import leaves a table", args)
 		}
+	}
+}
+
+// namesIn are the names in a directory.
+func namesIn(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// TestFailedImport: what a failed import made is gone, also in directories that
+// were there, and what others have there stays.
+func TestFailedImport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rows := make([]plainRow, 3000)
+	for i := range rows {
+		rows[i] = plainRow{int64(i), []float32{1, 2}}
+	}
+	writeParquet(t, "good.parquet", rows...)
+	writeParquet(t, "late.parquet", append(rows, plainRow{-1, []float32{1}})...)
+	writeParquet(t, "wide.parquet", plainRow{1, []float32{1, 2, 3}})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errInterrupted)
+	for _, kind := range []string{"ssd", "memory"} {
+		for _, there := range []bool{false, true} {
+			for from, ctx := range map[string]context.Context{
+				"late.parquet":                         t.Context(),
+				"good.parquet --from wide.parquet":     t.Context(),
+				"good.parquet --memory 1MiB --dir sub": t.Context(),
+				"good.parquet":                         ctx,
+			} {
+				if kind == "memory" && strings.Contains(from, "--dir") {
+					continue
+				}
+				if there {
+					for _, dir := range []string{"t", "b"} {
+						if err := os.Mkdir(dir, 0o755); err != nil {
+							t.Fatal(err)
+						}
+						write(t, dir+"/note", "mine")
+					}
+				}
+				args := "table import t --kind " + kind + " --from " + from
+				if kind == "ssd" {
+					args += " --dir b"
+				}
+				if o := aiboxContext(ctx, strings.Fields(args)...); o.code == exitDone || o.code == exitInternal {
+					t.Errorf("%s: exit %d: %s", args, o.code, o.stderr)
+				}
+				for _, dir := range []string{"t", "b"} {
+					if !there && exists(dir) {
+						t.Errorf("%s: leaves the directory %s with %s", args, dir, namesIn(t, dir))
+					} else if there && namesIn(t, dir) != "note" {
+						t.Errorf("%s: leaves %s in %s", args, namesIn(t, dir), dir)
+					}
+					if err := os.RemoveAll(dir); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	// One that was killed leaves a catalog without a snapshot, of rows that no
+	// table has: any may follow.
+	if err := os.Mkdir("t", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := sparsetable.Open(t.Context(), sparsetable.Options{Kind: sparsetable.KindSSD, Dir: "t", Layout: sparsetable.Layout{ValueDim: 7}})
+	if err == nil {
+		err = tab.Close()
+	}
+	if err != nil || !exists("t/catalog") {
+		t.Fatal(err)
+	}
+	if r := importOf(t, "t", "--from", "good.parquet", "--value-format", "float16"); r.Rows != 3000 {
+		t.Errorf("%+v", r)
+	}
+	// A table that is there stays as it was.
+	want := digestOf(t, "t")
+	for _, from := range []string{"late.parquet", "wide.parquet"} {
+		if o := aibox("table", "import", "t", "--from", from); o.code == exitDone || o.code == exitInternal {
+			t.Errorf("%s: exit %d: %s", from, o.code, o.stderr)
+		}
+	}
+	if have := digestOf(t, "t"); have != want {
+		t.Errorf("digest %s after failed imports, want %s", have, want)
 	}
 }
