@@ -108,5 +108,8 @@ func explain(code int, err error) string {
 	if errors.Is(err, sparsetable.ErrBudget) {
 		return fmt.Sprintf("%v\nGive the table more memory: sparse_table.memory_bytes in the job file, or --memory of \"aibox table\".", err)
 	}
+	if errors.Is(err, sparsetable.ErrFiles) {
+		return fmt.Sprintf("%v\nIs each of its directories there, its file system mounted? Of a table that belongs to no model all are to be named: the first, and the others by --dir of \"aibox table\".", err)
+	}
 	return err.Error()
 }

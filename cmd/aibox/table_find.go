@@ -110,6 +110,9 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 		return t, nil
 	}
 	if info.IsDir() && !exists(filepath.Join(path, "MODEL.json")) {
+		if err := bucketsAlone(c, path); err != nil {
+			return nil, err
+		}
 		hint := ""
 		if dir, here := tableIn(filepath.Join(path, "table")); here {
 			hint = fmt.Sprintf("; there is one in %s", dir)
@@ -133,6 +136,29 @@ func tableIn(dir string) (string, bool) {
 	}
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "snapshot-*.rows"))
 	return dir, err == nil && len(files) > 0
+}
+
+// bucketsAlone is the error about a directory that has files of a table on SSD, but
+// not the catalog; nil: it has none.
+func bucketsAlone(c *cli.Context, dir string) error {
+	var files []string
+	for _, pattern := range []string{"*.bucket", "*.delta"} {
+		found, err := filepath.Glob(filepath.Join(escapeGlob(dir), pattern))
+		if err != nil {
+			return err
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 || sparsetable.KindIn(dir) == sparsetable.KindSSD {
+		return nil
+	}
+	advice := fmt.Sprintf("which the first of a table's directories has: name that one, and %s by --dir; a table whose catalog was lost cannot be read", dir)
+	for _, other := range c.StringSlice("dir") {
+		if sparsetable.KindIn(other) == sparsetable.KindSSD {
+			advice = fmt.Sprintf("which is in %s: name that directory first, and %s by --dir", other, dir)
+		}
+	}
+	return fmt.Errorf("%s: %w: it has %s of a table on SSD, such as %s, but no catalog, %s", dir, errNoTable, count(int64(len(files)), "file"), filepath.Base(files[0]), advice)
 }
 
 // escapeGlob makes a pattern of a path that matches it alone.

@@ -120,6 +120,9 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	if err := refuseModelDirs(c, append([]string{dir}, c.StringSlice("dir")...)...); err != nil {
 		return o, err
 	}
+	if err := bucketsAlone(c, dir); err != nil {
+		return o, fmt.Errorf("%w; rows go into an empty directory, or a table that is whole", err)
+	}
 	if _, here := tableIn(dir); here {
 		kind := sparsetable.KindIn(dir)
 		if o.Kind != "" && o.Kind != kind {

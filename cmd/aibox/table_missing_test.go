@@ -81,3 +81,68 @@ func TestTableOfAnotherModel(t *testing.T) {
 		}
 	}
 }
+
+// TestUnnamedDirectories: what is said where directories of a table over several
+// are not named, or its catalog is lost.
+func TestUnnamedDirectories(t *testing.T) {
+	inSmallJob(t)
+	ok(t, append([]string{"train", "job.yaml"}, onSSDs...)...)
+	for _, dir := range []string{"a", "b"} { // a table without a model
+		if err := os.Rename(placeOf(t, dir), "table-"+dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename("table-"+dir, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(t, "table", "export", "a", "--dir", "b", "--to", "x.parquet")
+	for _, dir := range []string{"a", "b"} {
+		if buckets, err := filepath.Glob(dir + "/*.bucket"); err != nil || len(buckets) == 0 {
+			t.Fatal(buckets, err)
+		}
+	}
+	refused := func(args string, code int, parts ...string) {
+		t.Helper()
+		o := aibox(append([]string{"table"}, strings.Fields(args)...)...)
+		if o.code != code {
+			t.Errorf("table %s: exit %d, want %d", args, o.code, code)
+		}
+		for _, part := range parts {
+			if !strings.Contains(o.stderr, part) {
+				t.Errorf("table %s: %q is not in %s", args, part, o.stderr)
+			}
+		}
+	}
+	for _, args := range []string{"get a 7", "export a --to y.parquet", "compact a", "import a --from x.parquet", "verify a", "stats a"} {
+		refused(args, exitIO, "--dir")
+	}
+	for _, args := range []string{"stats b", "verify b", "get b 7", "stats b --dir a"} {
+		refused(args, exitIO, "b: there is no table here", ".bucket", "--dir")
+	}
+	names := namesIn(t, "b")
+	for _, kind := range []string{"ssd", "memory"} {
+		refused("import b --from x.parquet --kind "+kind, exitIO, "b: there is no table here", ".bucket", "--dir", "empty")
+	}
+	if have := namesIn(t, "b"); have != names {
+		t.Errorf("a refused import changes %s to %s", names, have)
+	}
+	if err := os.Rename("a/catalog", "catalog"); err != nil {
+		t.Fatal(err)
+	}
+	refused("import a --dir b --from x.parquet", exitIO, "a: there is no table here")
+	refused("stats a --dir b", exitIO, "a: there is no table here", "catalog")
+	if exists("a/catalog") {
+		t.Error("a refused import makes a table")
+	}
+	if err := os.Rename("catalog", "a/catalog"); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "table", "verify", "a", "--dir", "b")
+	// A further directory may be that of other tables, too.
+	ok(t, "table", "import", "c", "--dir", "b", "--from", "x.parquet")
+	ok(t, "table", "verify", "c", "--dir", "b")
+	ok(t, "table", "verify", "a", "--dir", "b")
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -37,10 +39,16 @@ Examples:
 type faultsError struct {
 	dir    string
 	faults int64
+	// unnamed: files are missing, which may be in a directory that was not named.
+	unnamed bool
 }
 
 func (e *faultsError) Error() string {
-	return fmt.Sprintf("%s: the table is damaged: %s", e.dir, count(e.faults, "fault"))
+	text := fmt.Sprintf("%s: the table is damaged: %s", e.dir, count(e.faults, "fault"))
+	if e.unnamed {
+		text += "\nFiles are missing. If the table has further directories, name them by --dir."
+	}
+	return text
 }
 
 // count is a number of things.
@@ -100,7 +108,10 @@ func tableVerify(c *cli.Context) error {
 		_, err = fmt.Fprintf(c.App.Writer, "%s: no faults in %s of %s\n", found.dir(), what, count(int64(done.Snapshots), "snapshot"))
 	}
 	if err == nil && done.Faults > 0 {
-		return &faultsError{found.dir(), done.Faults}
+		missing := slices.ContainsFunc(faults, func(f sparsetable.Fault) bool {
+			return strings.Contains(f.Reason, "in none of the table's directories")
+		})
+		return &faultsError{found.dir(), done.Faults, missing && found.model == nil}
 	}
 	return err
 }
