@@ -98,7 +98,7 @@ func Open(ctx context.Context, o Options) (Table, error) {
 // CorruptionError reports damage in a file.
 type CorruptionError struct {
 	File   string
-	Offset int64 // of the damaged part: header, block, footer or bucket
+	Offset int64 // of the damaged part: header, block, footer or bucket; -1: of no one place
 	Bucket bool  // it is a bucket, that of Slot
 	Slot   uint32
 	Reason string
@@ -107,6 +107,9 @@ type CorruptionError struct {
 func (e *CorruptionError) Error() string {
 	if e.Bucket {
 		return fmt.Sprintf("sparsetable: %s is damaged at offset %d, in the bucket of slot %d: %s", e.File, e.Offset, e.Slot, e.Reason)
+	}
+	if e.Offset < 0 {
+		return fmt.Sprintf("sparsetable: %s is damaged: %s", e.File, e.Reason)
 	}
 	return fmt.Sprintf("sparsetable: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -236,7 +237,11 @@ func tableError(err error) error {
 			Bucket: bucket.Bucket, Slot: bucket.Slot,
 		}
 	case errors.As(err, &cat):
-		return &CorruptionError{File: cat.Dir, Reason: err.Error()}
+		reason := strings.ReplaceAll(cat.Err.Error(), "\n", "; ")
+		if cat.What != "" {
+			reason = "in " + cat.What + ": " + reason
+		}
+		return &CorruptionError{File: cat.Dir, Offset: -1, Reason: reason}
 	case errors.Is(err, ErrNoSpace):
 		return err
 	case errors.Is(err, bucketfile.ErrNoSpace):

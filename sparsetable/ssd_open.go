@@ -200,7 +200,7 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 	})
 	var bad *slots.PageError
 	if errors.As(err, &bad) {
-		return &CorruptionError{File: t.catalogPath(), Reason: bad.Error()}
+		return &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: bad.Error()}
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func (t *ssd) newOutside(s catalog.Snapshot) (*outside, error) {
 	x := &outside{blockBytes: int64(deltaBlockBytes(t.layout)), entryBytes: int64(deltaEntryBytes + t.layout.Bytes())}
 	x.perBlock = uint32((x.blockBytes - deltaHeaderBytes) / x.entryBytes)
 	if rows < 0 || rows > d.Bytes/x.entryBytes {
-		return nil, &CorruptionError{File: t.catalogPath(), Reason: fmt.Sprintf("snapshot %d has %d dirty rows in %d bytes", s.ID, rows, d.Bytes)}
+		return nil, &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("snapshot %d has %d dirty rows in %d bytes", s.ID, rows, d.Bytes)}
 	}
 	if blocks := (d.Bytes + x.blockBytes - 1) / x.blockBytes; blocks*int64(x.perBlock) > math.MaxUint32 {
 		return nil, fmt.Errorf("%w: reading only, as %d rows are outside of buckets: open it for writing and take a snapshot after Flush", ErrUnsupported, rows)

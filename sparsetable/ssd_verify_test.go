@@ -413,3 +413,28 @@ func TestShortFileIsNoBucket(t *testing.T) {
 		t.Errorf("%+v: %v", corrupt, err)
 	}
 }
+
+// Damage in the catalog is told in one line, with the file, and with no offset where
+// there is none.
+func TestDamagedCatalogIsToldInALine(t *testing.T) {
+	f := makeFlipped(t)
+	files := append(f.names(".sst"), f.names("HEAD")...)
+	if len(files) < 2 {
+		t.Fatal(files)
+	}
+	for _, name := range files {
+		dir := t.TempDir()
+		f.write(t, dir)
+		if err := flipByte(filepath.Join(dir, name), 8); err != nil {
+			t.Fatal(err)
+		}
+		_, err := sparsetable.Open(t.Context(), f.opts(dir))
+		var corrupt *sparsetable.CorruptionError
+		if !errors.As(err, &corrupt) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if text := err.Error(); corrupt.Offset != -1 || strings.Contains(text, "offset 0") || strings.Contains(text, "\n") || strings.Count(text, dir) != 1 {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
