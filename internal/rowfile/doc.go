@@ -16,7 +16,8 @@
 // The file's metadata have the lengths of the lists, "aibox.row_layout". Writers
 // write every column; readers want key and values and take any file that has
 // them, whichever program wrote it: the other columns may be missing (a count is
-// then 1, the rest 0 or empty), and others are not looked at.
+// then 1, the rest 0 or empty), and others are not looked at. last_seen and count
+// may be int32, too, of which none is negative.
 //
 // Both hold one row group, or a page of each column, in memory. They belong to
 // one goroutine.

@@ -15,6 +15,8 @@ type leaf struct {
 	kind  parquet.Kind
 	depth int // repetition levels: 1 for a list
 
+	unsigned bool // integers have no sign
+
 	pages  parquet.Pages
 	page   parquet.Page
 	values parquet.ValueReader
@@ -38,6 +40,9 @@ func (l *leaf) find(schema *parquet.Schema, name string) error {
 		c, ok := schema.Lookup(path...)
 		if !ok {
 			return fmt.Errorf("column %q cannot be found", name)
+		}
+		if t := c.Node.Type().LogicalType(); t != nil && t.Integer != nil {
+			l.unsigned = !t.Integer.IsSigned
 		}
 		l.index, l.kind, l.depth = c.ColumnIndex, c.Node.Type().Kind(), c.MaxRepetitionLevel
 	}
@@ -140,6 +145,19 @@ func (l *leaf) one() (parquet.Value, error) {
 	}
 	l.lo++
 	return *v, nil
+}
+
+// counter returns the next row's number in a column of 32-bit integers, which is
+// none below 0.
+func (l *leaf) counter() (uint32, error) {
+	v, err := l.one()
+	if err != nil || l.index < 0 {
+		return 0, err
+	}
+	if n := v.Int32(); n < 0 && !l.unsigned {
+		return 0, fmt.Errorf("%d is less than 0", n)
+	}
+	return v.Uint32(), nil
 }
 
 // list sets dst to the list of the next row, which must be as long.

@@ -219,14 +219,24 @@ func (x *Reader) nextGroup() (more bool, err error) {
 func (x *Reader) next() (key uint64, err error) {
 	x.left--
 	x.done++
-	var k, show, click, lastSeen, count parquet.Value
+	var k, show, click parquet.Value
 	for _, c := range []struct {
 		column int
 		into   *parquet.Value
-	}{{columnKey, &k}, {columnShow, &show}, {columnClick, &click}, {columnLastSeen, &lastSeen}, {columnCountOf, &count}} {
+	}{{columnKey, &k}, {columnShow, &show}, {columnClick, &click}} {
 		if *c.into, err = x.columns[c.column].one(); err != nil {
 			return 0, x.at(c.column, err)
 		}
+	}
+	var st sparsetable.RowStats
+	if st.LastSeen, err = x.columns[columnLastSeen].counter(); err != nil {
+		return 0, x.at(columnLastSeen, err)
+	}
+	if st.Count, err = x.columns[columnCountOf].counter(); err != nil {
+		return 0, x.at(columnCountOf, err)
+	}
+	if x.columns[columnCountOf].index < 0 {
+		st.Count = 1
 	}
 	if err := x.columns[columnValues].list(x.values); err != nil {
 		return 0, x.at(columnValues, err)
@@ -235,18 +245,11 @@ func (x *Reader) next() (key uint64, err error) {
 	if err := x.columns[columnState].list(x.layout.State(x.row)); err != nil {
 		return 0, x.at(columnState, err)
 	}
-	st := sparsetable.RowStats{Count: 1}
-	if x.columns[columnCountOf].index >= 0 {
-		st.Count = count.Uint32()
-	}
 	if x.columns[columnShow].index >= 0 {
 		st.Show = show.Float()
 	}
 	if x.columns[columnClick].index >= 0 {
 		st.Click = click.Float()
-	}
-	if x.columns[columnLastSeen].index >= 0 {
-		st.LastSeen = lastSeen.Uint32()
 	}
 	x.layout.SetStats(x.row, st)
 	return k.Uint64(), nil

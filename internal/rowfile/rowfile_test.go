@@ -156,7 +156,29 @@ func TestOtherWriters(t *testing.T) {
 	if err != nil || fmt.Sprint(rows) != "[1 [1] [] {0.5 0 0 1}]" {
 		t.Errorf("%v, %v", rows, err)
 	}
+	// Counters of 32 bits, with and without a sign.
+	type signed struct {
+		plain
+		LastSeen int32 `parquet:"last_seen"`
+		Count    int32 `parquet:"count"`
+	}
+	type unsigned struct {
+		plain
+		LastSeen uint32 `parquet:"last_seen"`
+		Count    uint32 `parquet:"count"`
+	}
+	first := plain{[]float32{1}, "", 1}
+	rows, err = readRows(written(t, signed{first, math.MaxInt32, 3}))
+	if err != nil || fmt.Sprint(rows) != "[1 [1] [] {0 0 2147483647 3}]" {
+		t.Errorf("%v, %v", rows, err)
+	}
+	rows, err = readRows(written(t, unsigned{first, math.MaxUint32, math.MaxInt32 + 1}))
+	if err != nil || fmt.Sprint(rows) != "[1 [1] [] {0 0 4294967295 2147483648}]" {
+		t.Errorf("%v, %v", rows, err)
+	}
 	for want, file := range map[string][]byte{
+		"row 2, column last_seen: -5 is less than 0":       written(t, signed{first, 0, 1}, signed{first, -5, 1}),
+		"row 1, column count: -1 is less than 0":           written(t, signed{first, 0, -1}),
 		"row 2, column values: a list of 1 values, want 2": written(t, plain{[]float32{1, 2}, "", 1}, plain{[]float32{3}, "", 2}),
 		"row 2, column values: a list of 0 values, want 2": written(t, plain{[]float32{1, 2}, "", 1}, plain{nil, "", 2}, plain{[]float32{1, 2}, "", 1}),
 		"row 1, column key: it is empty":                   written(t, optional{nil, []float32{1}, &half}),
