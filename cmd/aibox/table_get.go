@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,7 +104,11 @@ func parseKeys(c *cli.Context, found *foundTable, names []string) ([]uint64, err
 		}
 		key, err := schema.KeyOf(field, value)
 		if err != nil {
-			return nil, usageErrorf("%s: %s: %v.%s", commandPath(c), name, err, didYouMean("", field, schema.Fields()))
+			hint := ""
+			if !slices.Contains(schema.Fields(), field) {
+				hint = didYouMean("", field, schema.Fields())
+			}
+			return nil, usageErrorf("%s: %s: %v.%s", commandPath(c), name, err, hint)
 		}
 		keys = append(keys, key)
 	}

@@ -112,6 +112,13 @@ func TestTables(t *testing.T) {
 		t.Errorf("get --json: %+v", rows)
 	}
 
+	// There is nothing to mean instead of a field that there is.
+	for _, name := range []string{"user=", "label=1"} {
+		if o := aibox("table", "get", "ssd", name); o.code != exitUsage || strings.Contains(o.stderr, "Did you mean") || strings.Contains(o.stderr, "..") {
+			t.Errorf("%s: exit %d: %s", name, o.code, o.stderr)
+		}
+	}
+
 	// Compaction keeps the model, and its one snapshot.
 	if text := ok(t, "table", "compact", "ssd", "--min-gain", "0.0001"); !strings.Contains(text, "space amplification") {
 		t.Errorf("compact prints %s", text)
