@@ -69,7 +69,7 @@ func tableExport(c *cli.Context) (err error) {
 			err = errors.Join(err, file.Abort())
 		}
 	}()
-	w, err := rowfile.NewWriter(file, t.Layout())
+	w, err := rowfile.NewWriter(file, t.Layout(), version)
 	if err != nil {
 		return err
 	}

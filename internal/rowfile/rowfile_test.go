@@ -38,7 +38,7 @@ func testRow(random *rand.Rand, l sparsetable.Layout) []float32 {
 func writeRows(t testing.TB, l sparsetable.Layout, rows int, seed uint64) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := NewWriter(&b, l)
+	w, err := NewWriter(&b, l, "1.2.3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +100,18 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("after the last row: %v", err)
 			}
 		})
+	}
+}
+
+// TestCreatedBy: the file says which version wrote it, as Parquet words that.
+func TestCreatedBy(t *testing.T) {
+	file := writeRows(t, sparsetable.Layout{ValueDim: 1}, 1, 1)
+	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have := f.Metadata().CreatedBy; have != "aibox version 1.2.3" {
+		t.Errorf("created by %q", have)
 	}
 }
 
@@ -281,7 +293,7 @@ func TestLongFooter(t *testing.T) {
 
 func BenchmarkWrite(b *testing.B) {
 	l := sparsetable.Layout{ValueDim: 16, StateDim: 4}
-	w, err := NewWriter(io.Discard, l)
+	w, err := NewWriter(io.Discard, l, "1.2.3")
 	if err != nil {
 		b.Fatal(err)
 	}

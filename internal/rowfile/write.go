@@ -38,9 +38,15 @@ type Writer struct {
 	words  []float32 // values and state of the batch's rows
 }
 
-// NewWriter begins a file of rows of that layout. Close completes it; w is the
-// caller's to close.
-func NewWriter(w io.Writer, l sparsetable.Layout) (*Writer, error) {
+// createdBy is an option: the library's own cannot leave the build out.
+type createdBy string
+
+// ConfigureWriter implements parquet.WriterOption.
+func (b createdBy) ConfigureWriter(c *parquet.WriterConfig) { c.CreatedBy = string(b) }
+
+// NewWriter begins a file of rows of that layout, which says that this version of
+// aibox wrote it. Close completes it; w is the caller's to close.
+func NewWriter(w io.Writer, l sparsetable.Layout, version string) (*Writer, error) {
 	layout, err := json.Marshal(l)
 	if err != nil {
 		return nil, err
@@ -49,7 +55,7 @@ func NewWriter(w io.Writer, l sparsetable.Layout) (*Writer, error) {
 	return &Writer{
 		layout: l,
 		w: parquet.NewGenericWriter[record](w, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(int64(groupRows)),
-			parquet.CreatedBy("aibox", "", ""), parquet.KeyValueMetadata(layoutKey, string(layout))),
+			createdBy("aibox version "+version), parquet.KeyValueMetadata(layoutKey, string(layout))),
 		batch: make([]record, 0, batchRows), words: make([]float32, batchRows*(l.ValueDim+l.StateDim)),
 	}, nil
 }
