@@ -81,6 +81,11 @@ func loadJob(c *cli.Context) (*configs.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	return jobOfFlags(c, path)
+}
+
+// jobOfFlags reads a job file as the jobFlags say.
+func jobOfFlags(c *cli.Context, path string) (*configs.Job, error) {
 	return configs.Load(path, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
 }
 

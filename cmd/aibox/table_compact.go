@@ -28,7 +28,7 @@ Examples:
 
   aibox table compact model
   aibox table compact /mnt/ssd0/table --min-gain 0.3 --drop-older`,
-		Flags: tableFlags(
+		Flags: foundTableFlags(
 			&cli.Float64Flag{Name: "min-gain", Value: 0.02, Usage: "leave files of which less than this `SHARE` is dead"},
 			&cli.BoolFlag{Name: "drop-older", Usage: "drop all snapshots but the newest, which hold files, too"},
 			jsonFlag(),

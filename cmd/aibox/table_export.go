@@ -25,7 +25,7 @@ Examples:
 
   aibox table export model --to rows.parquet
   aibox table export /mnt/ssd0/table --to hdfs:///backup/rows.parquet --memory 1GiB`,
-		Flags: tableFlags(
+		Flags: foundTableFlags(
 			&cli.StringFlag{Name: "to", Usage: "output `FILE`, a path or hdfs://…, that ends in .parquet"},
 			snapshotFlag(), jsonFlag(),
 		),

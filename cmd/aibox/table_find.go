@@ -93,11 +93,17 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		job, err := configs.Load(path, configs.LoadOptions{})
+		job, err := jobOfFlags(c, path)
 		if err != nil {
 			return nil, err
 		}
 		path = job.Output.ModelDir
+	} else if c.String("job") == "" {
+		for _, name := range []string{"date", "set"} {
+			if c.IsSet(name) {
+				return nil, usageErrorf("%s: --%s is for a job file; %s is a directory, and the model in one has its job", commandPath(c), name, path)
+			}
+		}
 	}
 	if dir, here := tableIn(path); here {
 		t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindIn(dir), Dir: dir}}
@@ -192,7 +198,7 @@ func closeTable(log *slog.Logger, t sparsetable.Table) { closeWith(log, "the tab
 // the job that the command line names.
 func (t *foundTable) schemaOf(c *cli.Context) (*reader.Schema, error) {
 	if path := c.String("job"); path != "" {
-		job, err := configs.Load(path, configs.LoadOptions{})
+		job, err := jobOfFlags(c, path)
 		if err != nil {
 			return nil, err
 		}

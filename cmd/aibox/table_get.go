@@ -29,7 +29,7 @@ Examples:
   aibox table get model user=4711 'city=São Paulo'
   aibox table get model 0xf543221dd275f9d3
   aibox table get /mnt/ssd0/table user=4711 --job job.yaml --json`,
-		Flags:  tableFlags(&cli.StringFlag{Name: "job", Usage: "the job `FILE` that says what the fields are"}, jsonFlag(), snapshotFlag()),
+		Flags:  foundTableFlags(&cli.StringFlag{Name: "job", Usage: "the job `FILE` that says what the fields are"}, jsonFlag(), snapshotFlag()),
 		Action: tableGet,
 	}
 }

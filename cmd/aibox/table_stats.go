@@ -25,7 +25,7 @@ Examples:
 
   aibox table stats model
   aibox table stats --json /mnt/ssd0/table --dir /mnt/ssd1/table`,
-		Flags:  tableFlags(jsonFlag(), snapshotFlag()),
+		Flags:  foundTableFlags(jsonFlag(), snapshotFlag()),
 		Action: tableStats,
 	}
 }

@@ -224,6 +224,41 @@ func TestTableMistakes(t *testing.T) {
 	wantOnly(t, ".", "a", "b", "empty", "eval.tsv", "job.yaml", "model", "ssd", "t", "text.parquet", "train.tsv", "x.parquet")
 }
 
+// TestTableOfJob: a table is found by a job with the date and the overrides that it
+// was trained with.
+func TestTableOfJob(t *testing.T) {
+	inSmallJob(t)
+	job := []string{"--date", "2026-11-20", "--set", "output.model_dir=m-{{date}}"}
+	ok(t, append([]string{"train", "job.yaml", "--set", "sparse_table.kind=ssd"}, job...)...)
+	for _, args := range []string{"stats", "verify", "compact", "get 7", "export --to x.parquet"} {
+		name, rest, _ := strings.Cut(args, " ")
+		ok(t, append(append([]string{"table", name, "job.yaml"}, strings.Fields(rest)...), job...)...)
+	}
+	if text := ok(t, append([]string{"table", "stats", "job.yaml"}, job...)...); !strings.Contains(text, "m-2026-11-20") {
+		t.Errorf("stats print %s", text)
+	}
+	ok(t, "table", "import", "t", "--from", "x.parquet")
+	ok(t, append([]string{"table", "get", "t", "user=1", "--job", "job.yaml"}, job...)...)
+	for _, c := range []struct {
+		args   string
+		code   int
+		stderr string
+	}{
+		{"stats job.yaml --date 2026-11-21 --set output.model_dir=m-{{date}}", exitIO, "m-2026-11-21"},
+		{"stats job.yaml --date yesterday", exitUsage, "--date"},
+		{"stats job.yaml --set output.modeldir=m", exitUsage, "model_dir"},
+		{"stats m-2026-11-20 --date 2026-11-20", exitUsage, "--date is for a job file"},
+		{"verify m-2026-11-20 --set seed=2", exitUsage, "--set is for a job file"},
+		{"get t 7 --set seed=2", exitUsage, "--set is for a job file"},
+		{"import t --from x.parquet --date 2026-11-20", exitUsage, "--date"},
+	} {
+		o := aibox(append([]string{"table"}, strings.Fields(c.args)...)...)
+		if o.code != c.code || !strings.Contains(o.stderr, c.stderr) {
+			t.Errorf("table %s: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
+		}
+	}
+}
+
 // TestVerifyDamage: verify says in which file, where, and in which slot.
 func TestVerifyDamage(t *testing.T) {
 	inTables(t)

@@ -30,7 +30,7 @@ Examples:
 
   aibox table verify model
   aibox table verify /mnt/ssd0/table --dir /mnt/ssd1/table --json`,
-		Flags:  tableFlags(jsonFlag(), snapshotFlag()),
+		Flags:  foundTableFlags(jsonFlag(), snapshotFlag()),
 		Action: tableVerify,
 	}
 }
