@@ -129,3 +129,6 @@ func Buckets(tab Table, fn func(path string, from, to int64, slot uint32)) {
 		}
 	}
 }
+
+// DeltaBytes is what a delta file of that many dirty rows takes.
+func DeltaBytes(t Table, rows int64) int64 { return t.(*ssd).deltaBytes(rows) }

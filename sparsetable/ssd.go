@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
@@ -222,6 +224,16 @@ func (t *ssd) free() error {
 	return errors.Join(errs...)
 }
 
+// fullDisk makes an error of the system about a full file system, met in a
+// directory, one that says so and how much is left there. What a catalog did that
+// failed half-way may have happened: that is none.
+func fullDisk(err error, d blockio.Device) error {
+	if !errors.Is(err, unix.ENOSPC) || errors.Is(err, bucketfile.ErrNoSpace) || errors.Is(err, ErrNoSpace) || errors.Is(err, catalog.ErrFailed) {
+		return err
+	}
+	return fmt.Errorf("%w in %s: %w", ErrNoSpace, blockio.Left(d), err)
+}
+
 // tableError gives errors of the parts the types that callers know.
 func tableError(err error) error {
 	var bucket *bucketfile.CorruptionError
@@ -245,6 +257,8 @@ func tableError(err error) error {
 	case errors.Is(err, ErrNoSpace):
 		return err
 	case errors.Is(err, bucketfile.ErrNoSpace):
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	case errors.Is(err, unix.ENOSPC) && !errors.Is(err, catalog.ErrFailed):
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	case errors.Is(err, catalog.ErrInUse):
 		return fmt.Errorf("%w: %w", ErrInUse, err)

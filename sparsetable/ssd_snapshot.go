@@ -28,6 +28,7 @@ type ssdSnapshot struct {
 	slots  uint32
 	record []byte
 	held   bool
+	free   int64 // of the file system that the delta goes to, before
 	// unknown: the catalog cannot tell whether the snapshot is there.
 	unknown bool
 }
@@ -53,7 +54,7 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 		err = s.fix()
 	}
 	if err != nil {
-		err = errors.Join(err, s.abandon())
+		err = errors.Join(fullDisk(err, t.devices[0]), s.abandon())
 		<-t.saving
 		t.leave()
 		return nil, tableError(err)
@@ -82,6 +83,9 @@ func (s *ssdSnapshot) begin() (err error) {
 		}
 	} else if err != nil {
 		return err
+	}
+	if s.free, err = t.devices[0].Free(); err != nil {
+		return fmt.Errorf("sparsetable: free space of %s: %w", t.devices[0].Dir(), err)
 	}
 	if s.commit, err = t.catalog.Begin(); err != nil {
 		return err
@@ -164,6 +168,9 @@ func (s *ssdSnapshot) fix() error {
 	t.indexMu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := s.claim(); err != nil {
+		return fmt.Errorf("sparsetable: the rows of a snapshot that are in no bucket: %w", err)
+	}
 	t.cache.BeginSave()
 	t.snap.Store(s.delta)
 	for _, ws := range t.mu.live {
@@ -179,7 +186,7 @@ func (s *ssdSnapshot) fix() error {
 func (s *ssdSnapshot) write(ctx context.Context) (info SnapshotInfo, err error) {
 	info, err = s.writeAll(ctx)
 	if err != nil {
-		return SnapshotInfo{}, tableError(errors.Join(err, s.abandon()))
+		return SnapshotInfo{}, tableError(errors.Join(fullDisk(err, s.t.devices[0]), s.abandon()))
 	}
 	t := s.t
 	t.indexMu.Lock()

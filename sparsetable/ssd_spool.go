@@ -86,6 +86,7 @@ type spoolGroup struct {
 }
 
 type spoolWrite struct {
+	device blockio.Device
 	file   blockio.File
 	offset int64
 	mem    []byte
@@ -174,7 +175,7 @@ func (s *spool) send(ctx context.Context, p uint32) error {
 	part := &s.parts[p]
 	part.last = (b.used - spoolHeaderBytes) / s.entry
 	part.blocks = append(part.blocks, g.blocks)
-	w := spoolWrite{file, s.offset(g.blocks), b.mem, b.used, p, g.blocks}
+	w := spoolWrite{s.t.devices[dir], file, s.offset(g.blocks), b.mem, b.used, p, g.blocks}
 	g.blocks++
 	bytes := roundUp(int64(b.used), 4096)
 	g.bytes[dir] += bytes
@@ -204,7 +205,7 @@ func (s *spool) file(g *spoolGroup, group, dir int) (blockio.File, error) {
 	if g.files[dir] == nil {
 		f, err := s.t.devices[dir].Create(s.name(group))
 		if err != nil {
-			return nil, fmt.Errorf("sparsetable: create a spool: %w", err)
+			return nil, fullDisk(fmt.Errorf("sparsetable: create a spool: %w", err), s.t.devices[dir])
 		}
 		g.files[dir] = f
 	}
@@ -229,7 +230,7 @@ func (s *spool) write(writes <-chan spoolWrite) {
 		if s.failed.Load() == nil {
 			n := s.seal(w)
 			if _, err := w.file.WriteAt(w.mem[:n], w.offset); err != nil {
-				err = fmt.Errorf("sparsetable: write a spool: %w", err)
+				err = fullDisk(fmt.Errorf("sparsetable: write a spool: %w", err), w.device)
 				s.failed.CompareAndSwap(nil, &err)
 			} else {
 				s.t.written.spools.Add(int64(n))

@@ -217,7 +217,7 @@ var (
 	ErrReadOnly = errors.New("sparsetable: table is read-only")
 	// ErrNoSpace: a directory's budget or its file system has no room. The error
 	// that wraps it says which and how much. What was asked for has not happened;
-	// rows in memory stay, and Snapshot saves them where the file system has room.
+	// rows in memory stay, and Snapshot saves them where there is room for them.
 	// DropSnapshot and Expire make room. Of KindSSD alone.
 	ErrNoSpace = errors.New("sparsetable: no space")
 	// ErrInUse: another process writes the table, or reads it and this one is to

@@ -99,6 +99,16 @@ type Stats struct {
 	MaxInFlight uint64
 }
 
+// Left says for an error which directory is full, and what its file system has
+// left.
+func Left(d Device) string {
+	free, err := d.Free()
+	if err != nil {
+		return fmt.Sprintf("%s, of whose file system it is unknown what it has left (%v)", d.Dir(), err)
+	}
+	return fmt.Sprintf("%s, whose file system has %d bytes left", d.Dir(), free)
+}
+
 // CheckAligned returns an error that wraps ErrUnaligned unless buf is not
 // empty and its address, its length and offset are multiples of unit. For
 // implementations of File and Device.

@@ -81,6 +81,28 @@ func (s *Set) AppendedBytes() int64 {
 // of the caller's in it.
 func (s *Set) Charge(directory int, bytes int64) { s.dirs[directory].charged.Add(bytes) }
 
+// Claim checks that a file fits that the caller is about to write in a directory
+// whose file system has free bytes left, beside what waits in append buffers. Else
+// it returns a NoSpaceError.
+func (s *Set) Claim(directory int, bytes, free int64) error {
+	d := s.dirs[directory]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.filled != nil {
+		free -= int64(d.filled.used)
+	}
+	for _, b := range d.queue {
+		free -= int64(b.used)
+	}
+	if bytes > free {
+		return &NoSpaceError{
+			Dir: d.dev.Dir(), NeedBytes: bytes, UsedBytes: d.used.Load(), OtherBytes: d.charged.Load(), BudgetBytes: d.budget,
+			FreeBytes: max(free, 0),
+		}
+	}
+	return nil
+}
+
 // BufferedBytes returns the memory of append buffers in use.
 func (s *Set) BufferedBytes() int64 {
 	var n int64

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"syscall"
+
+	"aibox/sparsetable/internal/blockio"
 )
 
 // run is the directory's goroutine: it writes queued buffers in order and
@@ -65,7 +67,7 @@ func (d *directory) written(b *appendBuffer, err error) {
 	d.retry = false
 	if err != nil {
 		if errors.Is(err, syscall.ENOSPC) {
-			err = fmt.Errorf("%w: %w", ErrNoSpace, err)
+			err = fmt.Errorf("%w in %s: %w", ErrNoSpace, blockio.Left(d.dev), err)
 		}
 		if d.writeErr == nil {
 			d.set.opts.Logger.Warn("bucket file: a write failed, it stays in memory and is tried again", "dir", d.dev.Dir(), "error", err)

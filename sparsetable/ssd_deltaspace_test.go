@@ -1,0 +1,202 @@
+package sparsetable_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"aibox/sparsetable"
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/blockio/blocktest"
+)
+
+// deltaSpace is a table whose rows all are dirty, on a device of a size of the
+// test's choice.
+type deltaSpace struct {
+	t    *testing.T
+	dev  *blocktest.Device
+	fs   *vfs.MemFS
+	opts sparsetable.Options
+	tab  sparsetable.Table
+	want map[uint64]int
+	// full makes writes to delta files fail; wrote is what they took.
+	full  atomic.Bool
+	wrote atomic.Int64
+}
+
+func newDeltaSpace(t *testing.T) *deltaSpace {
+	d := &deltaSpace{t: t, dev: blocktest.New(blocktest.Options{Dir: "/ssd"}), fs: vfs.NewMem(), want: map[uint64]int{}}
+	d.opts = sparsetable.Options{Layout: stressLayout, MemoryBytes: 32 << 20, SSD: sparsetable.SSDOptions{Dirs: []string{"/ssd"}}}
+	d.dev.Inject(func(op blocktest.Op) blocktest.Fault {
+		if op.Kind == blocktest.Write && strings.HasSuffix(op.Name, ".delta") {
+			if d.full.Load() {
+				return blocktest.Fault{Err: syscall.ENOSPC}
+			}
+			d.wrote.Add(int64(op.Bytes))
+		}
+		return blocktest.Fault{}
+	})
+	return d
+}
+
+func (d *deltaSpace) open() {
+	d.t.Helper()
+	var err error
+	if d.tab, err = sparsetable.OpenSSDOn(d.t.Context(), d.opts, []blockio.Device{d.dev}, d.fs); err != nil {
+		d.t.Fatal(err)
+	}
+	sparsetable.WaitRestored(d.tab)
+}
+
+func (d *deltaSpace) close() {
+	d.t.Helper()
+	if err := d.tab.Close(); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// train updates rows from one on.
+func (d *deltaSpace) train(from, n int) {
+	d.t.Helper()
+	d.pinned(from, n).Release()
+}
+
+func (d *deltaSpace) pinned(from, n int) *sparsetable.WorkingSet {
+	d.t.Helper()
+	keys := keysFrom(from, n)
+	ws, err := d.tab.Pull(d.t.Context(), keys, sparsetable.PullCreate)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for i, k := range keys {
+		st := stressLayout.Stats(ws.Row(i))
+		st.Count++
+		stressLayout.SetStats(ws.Row(i), st)
+		d.want[k]++
+	}
+	return ws
+}
+
+// check reads the table back.
+func (d *deltaSpace) check() {
+	d.t.Helper()
+	rows := 0
+	err := d.tab.Scan(d.t.Context(), func(key uint64, row []float32) error {
+		rows++
+		if n := int(stressLayout.Stats(row).Count); n != d.want[key] {
+			return fmt.Errorf("key %x was trained %d times, want %d", key, n, d.want[key])
+		}
+		return nil
+	})
+	if err != nil || rows != len(d.want) {
+		d.t.Fatalf("%d rows, want %d: %v", rows, len(d.want), err)
+	}
+}
+
+// snapshot tries to take one.
+func (d *deltaSpace) snapshot() error {
+	p, err := d.tab.Snapshot(d.t.Context(), nil)
+	if err == nil {
+		_, err = p.Wait()
+	}
+	return err
+}
+
+// deltas is what the delta files on the device take.
+func (d *deltaSpace) deltas() (bytes int64) {
+	names, err := d.dev.List()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, n := range names {
+		if strings.HasSuffix(n, ".delta") {
+			bytes += int64(len(d.dev.Bytes(n)))
+		}
+	}
+	return bytes
+}
+
+// TestSSDSnapshotFullDisk: a snapshot whose rows the file system has no room for
+// says so before it writes any, with the directory and what is left; so does one
+// that meets a full disk all the same. The table goes on, and saves them when
+// there is room.
+func TestSSDSnapshotFullDisk(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("while it writes ", late), func(t *testing.T) {
+			d := newDeltaSpace(t)
+			d.open()
+			d.train(0, 1000)
+			if err := d.snapshot(); err != nil {
+				t.Fatal(err)
+			}
+			d.train(0, 20_000)
+			before, held := d.wrote.Load(), d.deltas()
+			if late {
+				d.full.Store(true)
+			} else {
+				d.dev.SetCapacity(held + 900<<10)
+			}
+			for range 3 {
+				err := d.snapshot()
+				if !errors.Is(err, sparsetable.ErrNoSpace) || errors.Is(err, syscall.ENOSPC) != late {
+					t.Fatalf("snapshot on a full disk: %v", err)
+				}
+				for _, part := range []string{"/ssd", "bytes left", "has"} {
+					if part == "bytes left" && !late {
+						part = fmt.Sprint(900<<10, " left")
+					}
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("%q lacks %q", err, part)
+					}
+				}
+				if n := d.wrote.Load() - before; n > 0 {
+					t.Errorf("%d bytes written", n)
+				}
+				if n := d.deltas(); n != held {
+					t.Errorf("delta files have %d bytes, had %d", n, held)
+				}
+				d.train(500, 2000)
+				d.check()
+			}
+			d.full.Store(false)
+			d.dev.SetCapacity(0)
+			if err := d.snapshot(); err != nil {
+				t.Fatal(err)
+			}
+			d.close()
+			d.open()
+			d.check()
+			d.close()
+		})
+	}
+}
+
+// TestSSDSnapshotNearlyFullDisk: rows that are pinned and dirty count once, and
+// those used most make way.
+func TestSSDSnapshotNearlyFullDisk(t *testing.T) {
+	d := newDeltaSpace(t)
+	d.open()
+	d.train(0, 10_000)
+	ws := d.pinned(0, 10_000)
+	d.dev.SetCapacity(sparsetable.DeltaBytes(d.tab, 10_000))
+	if err := d.snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.deltas(); n != sparsetable.DeltaBytes(d.tab, 10_000) {
+		t.Errorf("a delta file of %d bytes", n)
+	}
+	ws.Release()
+	if err := d.snapshot(); !errors.Is(err, sparsetable.ErrNoSpace) || errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("snapshot on a full disk: %v", err)
+	}
+	d.dev.SetCapacity(0)
+	d.close()
+	d.open()
+	d.check()
+	d.close()
+}
