@@ -132,3 +132,15 @@ func Buckets(tab Table, fn func(path string, from, to int64, slot uint32)) {
 
 // DeltaBytes is what a delta file of that many dirty rows takes.
 func DeltaBytes(t Table, rows int64) int64 { return t.(*ssd).deltaBytes(rows) }
+
+// DeltaFileBytes is what the delta file of a snapshot takes.
+func DeltaFileBytes(t Table, id uint64) (bytes int64) {
+	s, err := t.(*ssd).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range s.Deltas {
+		bytes += d.Bytes
+	}
+	return bytes
+}

@@ -83,7 +83,7 @@ func (t *ssd) roomIn(directory int, sp bucketfile.Space) (int64, error) {
 	}
 	free -= reservedBytes
 	if sp.BudgetBytes > 0 {
-		free = min(free, sp.BudgetBytes-sp.TotalBytes-t.files.UrgentBytes())
+		free = min(free, sp.BudgetBytes-sp.TotalBytes-sp.OtherBytes-t.files.UrgentBytes())
 	}
 	return max(0, free), nil
 }

@@ -125,7 +125,7 @@ func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 // left than what appends need that make room.
 func (t *ssd) nearlyFull(directory int, sp bucketfile.Space) bool {
 	keep := fullFiles * t.files.UrgentBytes()
-	if sp.BudgetBytes > 0 && sp.TotalBytes-sp.DyingBytes > sp.BudgetBytes-keep {
+	if sp.BudgetBytes > 0 && sp.TotalBytes+sp.OtherBytes-sp.DyingBytes > sp.BudgetBytes-keep {
 		return true
 	}
 	free, err := t.devices[directory].Free()

@@ -62,6 +62,9 @@ type snapshotDelta struct {
 	file   blockio.File
 	id     uint64
 	writer *deltaWriter
+	// claimed is what the directory is charged for the file. One goroutine at a
+	// time has a snapshot.
+	claimed int64
 
 	mu     sync.Mutex
 	closed bool

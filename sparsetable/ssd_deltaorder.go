@@ -55,6 +55,9 @@ func (d *snapshotDelta) saveClean(canceled func() error) error {
 	if left > 0 {
 		h := d.t.cache.Histogram(p)
 		left = min(left, h.Rows())
+		if left > 0 && !d.claimClean(left) {
+			left = 0
+		}
 		d.endDirty(left > 0)
 		for uses := range h.Classes(left, deltaClasses) {
 			p.MinUses = uses
@@ -79,7 +82,8 @@ func (d *snapshotDelta) saveClean(canceled func() error) error {
 const hotReserveBytes = 256 << 20
 
 // bytesToSpare is what the file system has left, less hotReserveBytes and what may
-// be on its way there.
+// be on its way there; of a budget, what is beyond that which makes compaction
+// urgent, and beyond as many rows again for the next snapshot.
 func (d *snapshotDelta) bytesToSpare() int64 {
 	if d.t.opts.SSD.HotBytes <= 0 {
 		return 0
@@ -90,8 +94,15 @@ func (d *snapshotDelta) bytesToSpare() int64 {
 		return 0
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return free - d.bytes - hotReserveBytes
+	bytes := d.bytes
+	d.mu.Unlock()
+	spare := free - bytes - hotReserveBytes
+	if _, each := d.t.files.Space(); each[0].BudgetBytes > 0 {
+		sp := &each[0]
+		keep := fullFiles*d.t.files.UrgentBytes() + d.claimed
+		spare = min(spare, sp.BudgetBytes-sp.TotalBytes-sp.OtherBytes-keep)
+	}
+	return spare
 }
 
 // forgetOld makes no row old, so that the next snapshot knows them all. What is

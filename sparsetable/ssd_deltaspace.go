@@ -34,7 +34,66 @@ func (s *ssdSnapshot) claim() error {
 }
 
 func (s *ssdSnapshot) claimRows(rows int64) error {
-	return s.t.files.Claim(0, s.t.deltaBytes(rows), s.free)
+	bytes := s.t.deltaBytes(rows)
+	if err := s.t.files.Claim(0, bytes, s.free); err != nil {
+		return err
+	}
+	s.delta.claimed = bytes
+	return nil
+}
+
+// claimClean claims the space of clean rows behind the dirty ones, and reports
+// whether there is room for it.
+func (d *snapshotDelta) claimClean(rows int64) bool {
+	free, err := d.t.devices[0].Free()
+	if err != nil {
+		return false
+	}
+	// The last block of dirty rows becomes a whole one.
+	bytes := int64(deltaBlockBytes(d.t.layout)) + d.t.deltaBytes(rows)
+	if d.t.files.Claim(0, bytes, free) != nil {
+		return false
+	}
+	d.claimed += bytes
+	return true
+}
+
+// settle makes the charge what the file takes in the end.
+func (d *snapshotDelta) settle(bytes int64) {
+	d.t.files.Charge(0, bytes-d.claimed)
+	d.claimed = bytes
+}
+
+// settleFixed makes the charge that of the rows which were saved so far, or have
+// yet to be. One that is saved meanwhile counts twice.
+func (d *snapshotDelta) settleFixed() {
+	rows := d.t.cache.Owed()
+	d.mu.Lock()
+	rows += d.counts.dirtyRows
+	d.mu.Unlock()
+	if bytes := d.t.deltaBytes(rows); bytes < d.claimed {
+		d.settle(bytes)
+	}
+}
+
+// removeDelta deletes the delta file of a snapshot, which takes that many bytes.
+func (t *ssd) removeDelta(name string, bytes int64) error {
+	if err := t.devices[0].Remove(name); err != nil {
+		return err
+	}
+	t.files.Charge(0, -bytes)
+	return nil
+}
+
+// deltasKept are the delta files of all snapshots.
+func (t *ssd) deltasKept() (files int, bytes int64) {
+	for _, s := range t.catalog.Snapshots() {
+		for _, d := range s.Deltas {
+			files++
+			bytes += d.Bytes
+		}
+	}
+	return files, bytes
 }
 
 // pinnedClean is how many pinned rows the snapshot must have that are not dirty.

@@ -200,3 +200,127 @@ func TestSSDSnapshotNearlyFullDisk(t *testing.T) {
 	d.check()
 	d.close()
 }
+
+// onDisk is what all files of the table's rows take.
+func (d *deltaSpace) onDisk() (bytes int64) {
+	names, err := d.dev.List()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, n := range names {
+		bytes += int64(len(d.dev.Bytes(n)))
+	}
+	return bytes
+}
+
+// TestSSDSnapshotBudget: the rows that snapshots have outside of buckets count in
+// a directory's budget, those of earlier runs included. A snapshot that does not
+// fit says so before it writes; earlier ones stay, training goes on, and whoever
+// drops one has its room.
+func TestSSDSnapshotBudget(t *testing.T) {
+	const rows = 20_000
+	d := newDeltaSpace(t)
+	d.open()
+	one := sparsetable.DeltaBytes(d.tab, rows)
+	d.close()
+	budget := 5 * one / 2
+	d.opts.SSD.DirBudgetBytes = budget
+	d.open()
+	counted := func(snapshots int64) {
+		t.Helper()
+		details, err := sparsetable.DetailsOf(t.Context(), d.tab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, bytes := details.Directories[0], d.onDisk()
+		if bytes != snapshots*one || bytes > budget || dir.DiskBytes != bytes || dir.HeldBytes != bytes || dir.Files != int(snapshots) || details.Stats.DiskBytes != bytes || dir.BudgetBytes != budget {
+			t.Fatalf("%d bytes on disk, %d snapshots of %d bytes, budget %d: %+v", bytes, snapshots, one, budget, dir)
+		}
+	}
+	full := func() {
+		t.Helper()
+		before := d.wrote.Load()
+		for range 2 {
+			err := d.snapshot()
+			if !errors.Is(err, sparsetable.ErrNoSpace) {
+				t.Fatalf("a third snapshot: %v", err)
+			}
+			for _, part := range []string{"/ssd", fmt.Sprint(one, " bytes"), fmt.Sprint("budget of ", budget)} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q lacks %q", err, part)
+				}
+			}
+		}
+		if n := d.wrote.Load() - before; n > 0 {
+			t.Errorf("%d bytes written", n)
+		}
+		counted(2)
+	}
+	for i := range int64(2) {
+		d.train(0, rows)
+		if err := d.snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		counted(i + 1)
+	}
+	full()
+	infos, err := d.tab.Snapshots()
+	if err != nil || len(infos) != 2 {
+		t.Fatal(infos, err)
+	}
+	d.check()
+	d.close()
+	d.open() // with the second
+	counted(2)
+	d.check()
+	d.train(0, rows/2)
+	full()
+	d.check()
+	if err := d.tab.DropSnapshot(infos[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	counted(1)
+	if err := d.snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	counted(2)
+	d.close()
+	d.open()
+	d.check()
+	d.close()
+}
+
+// TestSSDHotRowsLeaveBudget: rows that are in buckets take no part in filling a
+// directory's budget.
+func TestSSDHotRowsLeaveBudget(t *testing.T) {
+	const rows, changed = 60_000, 300
+	buckets := int64(0)
+	for _, c := range []struct {
+		share float64 // of what buckets take; 0: no limit
+		hot   bool
+	}{{0, true}, {1.3, false}, {4, true}} {
+		d := newDeltaSpace(t)
+		d.opts.SSD.DirBudgetBytes = int64(c.share * float64(buckets))
+		d.open()
+		d.train(0, rows)
+		if err := d.tab.(sparsetable.Flusher).Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		buckets = d.tab.Stats().DiskBytes
+		d.train(0, changed)
+		if err := d.snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		st := d.tab.Stats()
+		if budget, n := d.opts.SSD.DirBudgetBytes, d.onDisk(); n > budget && budget > 0 || st.DiskBytes != n {
+			t.Errorf("%d bytes on disk, counted are %d, the budget is %d", n, st.DiskBytes, budget)
+		}
+		d.close()
+		d.open()
+		if st := d.tab.Stats(); st.Rows != rows || (st.RestoredRows == changed) == c.hot {
+			t.Errorf("a budget of %d bytes, %d taken: %d rows, %d of them restored", d.opts.SSD.DirBudgetBytes, st.DiskBytes, st.Rows, st.RestoredRows)
+		}
+		d.check()
+		d.close()
+	}
+}

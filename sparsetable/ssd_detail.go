@@ -42,10 +42,10 @@ type OccupancyBin struct {
 // DirectoryDetails is one of a table's directories.
 type DirectoryDetails struct {
 	Dir         string `json:"dir"`
-	Files       int    `json:"files"` // of buckets
+	Files       int    `json:"files"` // of buckets, and of rows that snapshots have outside of them
 	DiskBytes   int64  `json:"disk_bytes"`
 	LiveBytes   int64  `json:"live_bytes"`    // of buckets in use
-	HeldBytes   int64  `json:"held_bytes"`    // of files that snapshots hold
+	HeldBytes   int64  `json:"held_bytes"`    // of files that snapshots hold, or have to themselves
 	DyingBytes  int64  `json:"dying_bytes"`   // of files whose deletion is under way
 	BudgetBytes int64  `json:"budget_bytes"`  // 0: no limit
 	Direct      bool   `json:"direct"`        // reads bypass the page cache
@@ -94,11 +94,16 @@ func (t *ssd) Details(ctx context.Context) (*Details, error) {
 	if err := t.probeFilters(ctx, d); err != nil {
 		return nil, err
 	}
+	deltas, deltaBytes := t.deltasKept()
 	_, each := t.files.Space()
 	for i, sp := range each {
 		dev := t.devices[i]
+		if i == 0 {
+			sp.Files += deltas
+			sp.HeldBytes += deltaBytes
+		}
 		d.Directories = append(d.Directories, DirectoryDetails{
-			Dir: dev.Dir(), Files: sp.Files, DiskBytes: sp.TotalBytes, LiveBytes: sp.LiveBytes, HeldBytes: sp.HeldBytes,
+			Dir: dev.Dir(), Files: sp.Files, DiskBytes: sp.TotalBytes + sp.OtherBytes, LiveBytes: sp.LiveBytes, HeldBytes: sp.HeldBytes,
 			DyingBytes: sp.DyingBytes, BudgetBytes: sp.BudgetBytes, Direct: dev.Direct(), Engine: dev.Engine(),
 			QueueDepth: dev.QueueDepth(), MaxInFlight: int64(dev.Stats().MaxInFlight),
 		})

@@ -26,6 +26,19 @@ func TestSSDFull(t *testing.T) {
 			if f.table, err = f.open(f.opts); err != nil {
 				t.Fatal(err)
 			}
+			inBudget := func() error {
+				for i, dev := range f.disk.devices {
+					names, err := dev.List()
+					bytes := 0
+					for _, n := range names {
+						bytes += len(dev.Bytes(n))
+					}
+					if bytes > budget || err != nil {
+						return fmt.Errorf("%d bytes in directory %d: %w", bytes, i, err)
+					}
+				}
+				return nil
+			}
 			next := 0
 			// grow trains rows, new ones and old ones, until it fails.
 			grow := func(passes int) error {
@@ -42,6 +55,9 @@ func TestSSDFull(t *testing.T) {
 					ws, err := f.table.Pull(t.Context(), keys, sparsetable.PullCreate)
 					if st := f.table.Stats(); st.DiskBytes > int64(devices)*budget {
 						t.Fatalf("%d bytes on disk", st.DiskBytes)
+					}
+					if err := inBudget(); err != nil {
+						t.Fatal(err)
 					}
 					if err != nil {
 						return err
@@ -71,17 +87,26 @@ func TestSSDFull(t *testing.T) {
 				st := f.table.Stats()
 				t.Logf("%s after %d rows, %d of %d bytes live: %v", what, len(f.rows), st.DiskLiveBytes, st.DiskBytes, err)
 			}
-			save := func() uint64 {
-				t.Helper()
+			var ids []uint64
+			// save takes a snapshot, and notes its error.
+			save := func() error {
 				p, err := f.table.Snapshot(t.Context(), nil)
 				if err != nil {
-					t.Fatal(err)
+					return err
 				}
 				info, err := p.Wait()
 				if err != nil {
+					t.Fatalf("the error of a snapshot comes late: %v", err)
+				}
+				ids = append(ids, info.ID)
+				return inBudget()
+			}
+			drop := func() {
+				t.Helper()
+				if err := f.table.DropSnapshot(ids[0]); err != nil {
 					t.Fatal(err)
 				}
-				return info.ID
+				ids = ids[1:]
 			}
 			// settles tries until it succeeds: what was freed is free soon.
 			settles := func(what string) {
@@ -96,16 +121,21 @@ func TestSSDFull(t *testing.T) {
 					}
 				}
 			}
-			var ids []uint64
-			for err = nil; err == nil && len(ids) < 1000; err = grow(3) {
-				ids = append(ids, save())
+			for err = nil; err == nil && len(ids) < 1000; {
+				if err = save(); err == nil {
+					err = grow(3)
+				}
 			}
 			full("snapshots fill it", err)
-			ids = append(ids, save())
-			for _, id := range ids {
-				if err := f.table.DropSnapshot(id); err != nil {
-					t.Fatal(err)
-				}
+			for err = save(); errors.Is(err, sparsetable.ErrNoSpace) && len(ids) > 0; err = save() {
+				full("a snapshot has no room", err)
+				drop()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for len(ids) > 0 {
+				drop()
 			}
 			settles("snapshots are gone")
 			full("rows fill it", grow(1<<20))
@@ -120,8 +150,7 @@ func TestSSDFull(t *testing.T) {
 				t.Fatalf("after Expire: %v", err)
 			}
 			settles("rows are gone")
-			save()
-			if err := errors.Join(f.equal(f.table, f.rowStates), f.table.Close()); err != nil {
+			if err := errors.Join(save(), f.equal(f.table, f.rowStates), f.table.Close()); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -259,6 +259,8 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	if err != nil {
 		return err
 	}
+	_, deltas := t.deltasKept()
+	t.files.Charge(0, deltas)
 	t.rewrite.stored = current.Counters[counterStored]
 	t.rewrite.queue = t.files.NewQueue()
 	t.pull.queue = t.files.NewQueue()

@@ -45,16 +45,16 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 		t.leave()
 		return nil, err
 	}
-	s := &ssdSnapshot{t: t, record: bytes.Clone(record)}
 	err := t.failure()
+	var s *ssdSnapshot
 	if err == nil {
-		err = s.begin()
+		s, err = t.fixSnapshot(record)
 	}
-	if err == nil {
-		err = s.fix()
+	if errors.Is(err, bucketfile.ErrNoSpace) && t.compact(ctx) == nil { // which may make room
+		t.files.AwaitDeletions()
+		s, err = t.fixSnapshot(record)
 	}
 	if err != nil {
-		err = errors.Join(fullDisk(err, t.devices[0]), s.abandon())
 		<-t.saving
 		t.leave()
 		return nil, tableError(err)
@@ -67,6 +67,20 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 		t.leave()
 	}()
 	return p, nil
+}
+
+// fixSnapshot fixes the present state. Nothing is left of a snapshot for which that
+// fails. REQUIRES: saving is held.
+func (t *ssd) fixSnapshot(record []byte) (*ssdSnapshot, error) {
+	s := &ssdSnapshot{t: t, record: bytes.Clone(record)}
+	err := s.begin()
+	if err == nil {
+		err = s.fix()
+	}
+	if err != nil {
+		return nil, errors.Join(fullDisk(err, t.devices[0]), s.abandon())
+	}
+	return s, nil
 }
 
 // begin does what can be done before the state is fixed.
@@ -169,7 +183,7 @@ func (s *ssdSnapshot) fix() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := s.claim(); err != nil {
-		return fmt.Errorf("sparsetable: the rows of a snapshot that are in no bucket: %w", err)
+		return fmt.Errorf("sparsetable: save the rows that buckets do not have: %w", err)
 	}
 	t.cache.BeginSave()
 	t.snap.Store(s.delta)
@@ -178,6 +192,7 @@ func (s *ssdSnapshot) fix() error {
 			s.delta.savePinned(ws.refs)
 		}
 	}
+	s.delta.settleFixed()
 	t.log.Debug("snapshot fixed", slog.Uint64("id", s.commit.ID()), slog.Duration("stall", time.Since(start)))
 	return nil
 }
@@ -199,6 +214,9 @@ func (s *ssdSnapshot) write(ctx context.Context) (info SnapshotInfo, err error) 
 	t.mu.stats.Snapshots++
 	t.mu.stats.SavedEarly += s.delta.counts.early
 	t.mu.Unlock()
+	if t.opts.SSD.DirBudgetBytes > 0 {
+		t.wake() // the directory may be nearly full now
+	}
 	if err != nil { // it is committed all the same
 		t.log.Warn("sparsetable: close a snapshot's file", "error", err)
 	}
@@ -222,6 +240,7 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	if err := d.finish(); err != nil {
 		return none, err
 	}
+	d.settle(d.bytes)
 	if err := t.files.Flush(ctx); err != nil {
 		return none, err
 	}
@@ -250,7 +269,7 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 		return none, err
 	}
 	if total == 0 {
-		if err := t.devices[0].Remove(deltaName(t.tableID, d.id)); err != nil {
+		if err := t.removeDelta(deltaName(t.tableID, d.id), d.claimed); err != nil {
 			t.log.Warn("sparsetable: remove an empty file", "error", err)
 		}
 	}
@@ -295,7 +314,7 @@ func (s *ssdSnapshot) abandon() error {
 		t.snap.Store(nil)
 		errs = append(errs, s.delta.close())
 		if !s.unknown {
-			errs = append(errs, t.devices[0].Remove(deltaName(t.tableID, s.delta.id)))
+			errs = append(errs, t.removeDelta(deltaName(t.tableID, s.delta.id), s.delta.claimed))
 		}
 	}
 	s.unreserve()
@@ -347,7 +366,7 @@ func (t *ssd) DropSnapshot(id uint64) error {
 	}
 	errs := []error{t.files.Unhold(id)}
 	for _, d := range s.Deltas {
-		errs = append(errs, t.devices[0].Remove(d.Name))
+		errs = append(errs, t.removeDelta(d.Name, d.Bytes))
 	}
 	t.wake()
 	return errors.Join(errs...)

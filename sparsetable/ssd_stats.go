@@ -39,7 +39,7 @@ func (t *ssd) Stats() Stats {
 	st.SnapshotBytes = t.written.deltas.Load()
 	st.CatalogWrittenBytes = t.catalog.WrittenBytes()
 	st.sumWritten(t.layout)
-	st.DiskBytes, st.DiskLiveBytes, st.SpaceAmplification = space.TotalBytes, space.LiveBytes, space.Amplification()
+	st.DiskBytes, st.DiskLiveBytes, st.SpaceAmplification = space.TotalBytes+space.OtherBytes, space.LiveBytes, space.Amplification()
 	rowBytes := stored * int64(entryBytes(t.layout))
 	st.DiskPaddingBytes, st.RowSpaceAmplification = max(0, space.LiveBytes-rowBytes), ratio(space.TotalBytes, rowBytes)
 	return st

@@ -192,13 +192,15 @@ type Stats struct {
 	ImportedBytes       int64   `json:"imported_bytes,omitempty"`        // spools and buckets of imports that go past the cache
 	CatalogWrittenBytes int64   `json:"catalog_written_bytes,omitempty"` // the index's pages, and the catalog's own
 
-	DiskBytes     int64 `json:"disk_bytes,omitempty"`      // of all bucket files
+	// DiskBytes is what SSDOptions.DirBudgetBytes bounds in all directories: bucket
+	// files, the rows that snapshots have outside of them, and the spool of an import.
+	DiskBytes     int64 `json:"disk_bytes,omitempty"`
 	DiskLiveBytes int64 `json:"disk_live_bytes,omitempty"` // of buckets in use, in whole units of the device
 	// DiskPaddingBytes are those of DiskLiveBytes that hold no row: the headers of
 	// buckets, and what is left of their last units. Compaction cannot win them.
 	DiskPaddingBytes int64 `json:"disk_padding_bytes,omitempty"`
-	// SpaceAmplification is DiskBytes by DiskLiveBytes, which
-	// SSDOptions.MaxSpaceAmplification bounds; RowSpaceAmplification is DiskBytes by
+	// SpaceAmplification is what bucket files take by DiskLiveBytes, which
+	// SSDOptions.MaxSpaceAmplification bounds; RowSpaceAmplification is the same by
 	// the bytes of the rows in buckets with their keys.
 	SpaceAmplification    float64 `json:"space_amplification,omitempty"`
 	RowSpaceAmplification float64 `json:"row_space_amplification,omitempty"`

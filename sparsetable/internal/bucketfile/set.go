@@ -22,8 +22,8 @@ type Options struct {
 	// Devices are the directories, which stay the caller's to close, after the
 	// Set. Slots are spread over them by slot number.
 	Devices []blockio.Device
-	// BudgetBytes bounds the bucket files of each directory, in the order of
-	// Devices; 0 or missing is no limit.
+	// BudgetBytes bounds the bucket files of each directory, with what it is
+	// charged, in the order of Devices; 0 or missing is no limit.
 	BudgetBytes []int64
 	// ReserveBytes is the free space that appends leave in each file system,
 	// but for urgent ones; 0 is 64 MiB, negative is none.

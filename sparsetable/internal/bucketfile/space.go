@@ -13,7 +13,8 @@ type Space struct {
 	LiveBytes   int64 // of buckets that the table refers to
 	HeldBytes   int64 // of files that snapshots hold
 	DyingBytes  int64 // of files whose deletion is under way
-	BudgetBytes int64 // less what other files were charged; 0: no limit
+	OtherBytes  int64 // of other files, see Set.Charge
+	BudgetBytes int64 // for all of them; 0: no limit
 }
 
 // Amplification returns total per live bytes; 0 for an empty table.
@@ -49,14 +50,13 @@ func (s *Set) Space() (all Space, each []Space) {
 			each[i].TotalBytes += int64(d.filled.used)
 		}
 		d.mu.Unlock()
-		if d.budget > 0 {
-			each[i].BudgetBytes = max(1, d.budget-d.charged.Load())
-		}
+		each[i].OtherBytes, each[i].BudgetBytes = d.charged.Load(), d.budget
 		all.Files += each[i].Files
 		all.TotalBytes += each[i].TotalBytes
 		all.LiveBytes += each[i].LiveBytes
 		all.HeldBytes += each[i].HeldBytes
 		all.DyingBytes += each[i].DyingBytes
+		all.OtherBytes += each[i].OtherBytes
 		all.BudgetBytes += each[i].BudgetBytes
 	}
 	return all, each
@@ -81,26 +81,42 @@ func (s *Set) AppendedBytes() int64 {
 // of the caller's in it.
 func (s *Set) Charge(directory int, bytes int64) { s.dirs[directory].charged.Add(bytes) }
 
-// Claim checks that a file fits that the caller is about to write in a directory
-// whose file system has free bytes left, beside what waits in append buffers. Else
-// it returns a NoSpaceError.
+// Claim is Charge for what the caller is about to write in a directory whose file
+// system has free bytes left, if that has room for it beside what waits in append
+// buffers, and the budget as well; the part for urgent appends is open to it. Else
+// it is a NoSpaceError, and nothing is charged.
 func (s *Set) Claim(directory int, bytes, free int64) error {
 	d := s.dirs[directory]
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	used, other := d.used.Load(), d.charged.Load()
 	if d.filled != nil {
+		used += (int64(d.filled.used) + writeAlign - 1) &^ (writeAlign - 1)
 		free -= int64(d.filled.used)
 	}
 	for _, b := range d.queue {
 		free -= int64(b.used)
 	}
-	if bytes > free {
-		return &NoSpaceError{
-			Dir: d.dev.Dir(), NeedBytes: bytes, UsedBytes: d.used.Load(), OtherBytes: d.charged.Load(), BudgetBytes: d.budget,
-			FreeBytes: max(free, 0),
-		}
+	full := &NoSpaceError{Dir: d.dev.Dir(), NeedBytes: bytes, UsedBytes: used, OtherBytes: other, BudgetBytes: d.budget, FreeBytes: -1}
+	if d.budget > 0 && used+other+bytes > d.budget {
+		return full
 	}
+	if bytes > free {
+		full.FreeBytes = max(free, 0)
+		return full
+	}
+	d.charged.Add(bytes)
 	return nil
+}
+
+// AwaitDeletions waits until the files that nothing needs any more are deleted, or
+// could not be.
+func (s *Set) AwaitDeletions() {
+	for _, d := range s.dirs {
+		d.mu.Lock()
+		d.awaitDeletionsLocked()
+		d.mu.Unlock()
+	}
 }
 
 // BufferedBytes returns the memory of append buffers in use.

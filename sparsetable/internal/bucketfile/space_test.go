@@ -170,6 +170,16 @@ func TestBudgetError(t *testing.T) {
 	if !errors.As(err, &full) || full.BudgetBytes != 400<<10 || full.OtherBytes != 300<<10 || full.ReserveBytes != 64<<10 || full.UsedBytes == 0 || full.UsedBytes > 36<<10 {
 		t.Fatalf("append: %v", err)
 	}
+	// The rest, and no more, is to be had for another file.
+	_, each := m.set.Space()
+	rest := each[0].BudgetBytes - each[0].OtherBytes - (each[0].TotalBytes+4095)/4096*4096
+	if err := m.set.Claim(0, rest+1, 1<<30); !errors.As(err, &full) || full.NeedBytes != rest+1 || full.FreeBytes >= 0 {
+		t.Errorf("a claim of one byte too much: %v", err)
+	}
+	must(t, m.set.Claim(0, rest, 1<<30))
+	if _, each := m.set.Space(); each[0].OtherBytes != 300<<10+rest {
+		t.Errorf("%+v after a claim of %d bytes", each[0], rest)
+	}
 	for _, part := range []string{"budget of 409600", "307200 by other files", "65536 are kept"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q lacks %q", err, part)
