@@ -87,7 +87,7 @@ func tableImport(c *cli.Context) error {
 	}
 	in := &rowFiles{ctx: c.Context, sources: sources, left: files}
 	defer closeWith(log, "input", in)
-	if _, err := in.open(); err != nil { // before a table is made
+	if err := in.open(); err != nil { // before a table is made
 		return err
 	}
 	r := &importReport{Dir: dir, Kind: o.Kind}
@@ -234,18 +234,18 @@ func (r *remembering) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// open goes to the next file with rows, and says whether there is one. A file
+// open goes to the next file with rows, reader is nil where there is none. A file
 // without rows tells the layout only if none with rows does.
-func (in *rowFiles) open() (more bool, err error) {
+func (in *rowFiles) open() error {
 	for len(in.left) > 0 {
 		if err := in.Close(); err != nil {
-			return false, err
+			return err
 		}
 		f := in.left[0]
 		in.left = in.left[1:]
 		at, err := in.sources.OpenAt(in.ctx, f)
 		if err != nil {
-			return false, err
+			return err
 		}
 		in.file = &remembering{ReaderAtCloser: at}
 		r, err := rowfile.NewReader(in.file, f.Size, f.URI)
@@ -256,7 +256,7 @@ func (in *rowFiles) open() (more bool, err error) {
 			continue
 		}
 		if err != nil {
-			return false, in.cause(err)
+			return in.cause(err)
 		}
 		rows, l := r.Rows() > 0, r.Layout()
 		if in.layout == nil || rows && !in.hadRows {
@@ -266,15 +266,15 @@ func (in *rowFiles) open() (more bool, err error) {
 			continue
 		}
 		if in.layout.ValueDim != l.ValueDim || in.layout.StateDim != l.StateDim {
-			return false, &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the files before %v", l, *in.layout)}
+			return &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the files before %v", l, *in.layout)}
 		}
 		if in.format != nil {
 			r.SetFormat(*in.format)
 		}
 		in.reader = r
-		return true, nil
+		return nil
 	}
-	return false, in.Close()
+	return in.Close()
 }
 
 // setFormat makes rows have their values in that format.
@@ -306,7 +306,7 @@ func (in *rowFiles) Next() (uint64, []float32, error) {
 		if err != io.EOF {
 			return 0, nil, in.cause(err)
 		}
-		if _, err := in.open(); err != nil {
+		if err := in.open(); err != nil {
 			return 0, nil, err
 		}
 	}
