@@ -36,7 +36,7 @@ var tableKeys = []Key{
 		When:    lookingAhead,
 		Meaning: "How many passes ahead the policy lookahead looks. 0: as many as an eighth of the cache can describe, 50 at most, or 100 where that leaves room to note what is missing. Fewer where the rows that they need do not fit the cache, or pipeline.read_ahead_bytes holds fewer."},
 	{Path: "sparse_table.dir_budget_bytes", Default: "0", Range: "[0,inf)", Tuning: true, When: onSSD,
-		Meaning: "Hard limit of what the table takes in each directory. 0: what the file system has."},
+		Meaning: "Hard limit of what the table's rows take in each directory, snapshots included; its catalog is beside it. 0: what the file system has."},
 	{Path: "sparse_table.max_space_amplification", Default: "2", Range: "[1.1,1000]", Tuning: true, When: onSSD,
 		Meaning: "Bytes on disk per byte in use, beyond which files are compacted. Lower takes less space, higher writes less."},
 	{Path: "sparse_table.hot_bytes", Default: "0", Range: "[-1,inf)", Tuning: true, When: onSSD,

@@ -29,7 +29,9 @@ type SSDOptions struct {
 	// an import; 0 is 2.0.
 	// Whoever writes buckets compacts files until it holds.
 	MaxSpaceAmplification float64
-	// DirBudgetBytes bounds each directory; 0 is no limit.
+	// DirBudgetBytes bounds what bucket files, the rows that snapshots have outside
+	// of them and the spool of an import take in each directory; 0 is no limit. The
+	// catalog, in the first, is small beside them and not counted.
 	DirBudgetBytes int64
 	// HotBytes bounds what a snapshot writes of the rows in memory that are in
 	// buckets already, those used most, so that they are in memory again soon
