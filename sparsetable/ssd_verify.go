@@ -77,7 +77,7 @@ func (v *verifier) checkFile(t *ssd, names map[string]string, name string, bytes
 	dir, ok := names[name]
 	if !ok {
 		v.named[name] = true
-		v.found(Fault{File: name, Offset: -1, Slot: -1, Reason: "it is in none of the table's directories: " + strings.Join(t.opts.SSD.Dirs, ", ")})
+		v.found(Fault{File: name, Offset: -1, Slot: -1, Missing: true, Reason: "it is in none of the table's directories: " + strings.Join(t.opts.SSD.Dirs, ", ")})
 		return
 	}
 	path := filepath.Join(dir, name)

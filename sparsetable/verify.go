@@ -13,6 +13,8 @@ type Fault struct {
 	Offset   int64  `json:"offset"` // in File; -1 where it has none
 	Slot     int64  `json:"slot"`   // -1 where it has none
 	Reason   string `json:"reason"`
+	// Missing: the file is in none of the directories that were given.
+	Missing bool `json:"-"`
 }
 
 func (f Fault) String() string {

@@ -110,15 +110,7 @@ func wantJSONLines(t *testing.T, text string) {
 // wantOnly fails unless a directory has these entries and no others.
 func wantOnly(t *testing.T, dir string, names ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var have []string
-	for _, e := range entries {
-		have = append(have, e.Name())
-	}
-	if strings.Join(have, " ") != strings.Join(names, " ") {
-		t.Errorf("%s holds %v, want %v", filepath.Base(dir), have, names)
+	if have := namesIn(t, dir); have != strings.Join(names, " ") {
+		t.Errorf("%s holds %s, want %v", filepath.Base(dir), have, names)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -108,9 +107,7 @@ func tableVerify(c *cli.Context) error {
 		_, err = fmt.Fprintf(c.App.Writer, "%s: no faults in %s of %s\n", found.dir(), what, count(int64(done.Snapshots), "snapshot"))
 	}
 	if err == nil && done.Faults > 0 {
-		missing := slices.ContainsFunc(faults, func(f sparsetable.Fault) bool {
-			return strings.Contains(f.Reason, "in none of the table's directories")
-		})
+		missing := slices.ContainsFunc(faults, func(f sparsetable.Fault) bool { return f.Missing })
 		return &faultsError{found.dir(), done.Faults, missing && found.model == nil}
 	}
 	return err

@@ -109,7 +109,7 @@ func (c *Cache) victims(n int, dst []uint32, clean bool) []uint32 {
 	// Rows released and passes pulled meanwhile, and rows that aged, move the
 	// bar: then another turn finds the rest. The last one takes what there is.
 	const turns = 3
-	for turn := range turns {
+	for turn := 0; turn < turns && len(dst) < want; turn++ {
 		b := c.barFor(max(int64(want-len(dst)), r.idle.rows/sparsest), &r.idle)
 		if turn == turns-1 {
 			b = bar{rank: highest}
