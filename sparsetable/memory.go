@@ -103,7 +103,7 @@ func (t *memory) growLocked(n int64, what string) error {
 }
 
 func (t *memory) overBudget(what string, need int64) error {
-	return fmt.Errorf("%w: %s needs a budget of %d bytes, it is %d", ErrBudget, what, need, t.budget)
+	return &BudgetError{What: what, NeedBytes: need, BudgetBytes: t.budget}
 }
 
 func (t *memory) dropIdleLocked() (freed int64) {

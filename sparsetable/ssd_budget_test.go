@@ -25,6 +25,8 @@ type budgeted struct {
 	pulls  [][]uint64
 	rows   int  // that it has before them
 	saving bool // a snapshot is being written from before the last pull on
+	parts  int  // pulls that were done again in parts
+	again  int  // parts that did not fit and were divided again
 }
 
 // newBudgeted makes a table of some shape, trained under a larger budget.
@@ -120,6 +122,7 @@ func (b *budgeted) tryOpen(o sparsetable.Options, gate *sync.Mutex) (sparsetable
 // pulls succeeded, -1 if the table could not be opened.
 func (b *budgeted) try(bytes int64) (done int, err error) {
 	copied := *b
+	defer func() { b.parts, b.again = copied.parts, copied.again }()
 	copied.disk = b.disk.Crash(rand.New(rand.NewPCG(1, 1))).(*ssdDisk)
 	o := b.opts
 	o.MemoryBytes = bytes
@@ -156,8 +159,40 @@ func (b *budgeted) try(bytes int64) (done int, err error) {
 	for _, ws := range sets {
 		ws.Release()
 	}
+	if full := new(sparsetable.BudgetError); errors.As(err, &full) && len(sets) < len(b.pulls) {
+		err = errors.Join(err, copied.pullInParts(tab, b.pulls[len(sets)], full))
+	}
 	return len(sets), errors.Join(err, tab.Close())
 }
+
+// pullInParts pulls the keys of a Pull that did not fit in parts as large as its
+// error says, and reports what goes wrong.
+func (b *budgeted) pullInParts(tab sparsetable.Table, keys []uint64, full *sparsetable.BudgetError) error {
+	if full.PinnedRows < 1 {
+		return nil // the table itself does not fit
+	}
+	b.parts++
+	for len(keys) > 0 {
+		n := min(full.FitRows, len(keys))
+		if n < 1 {
+			return fmt.Errorf("%w: not one of %d keys is said to fit: %v", errParts, len(keys), full)
+		}
+		ws, err := tab.Pull(b.t.Context(), keys[:n], sparsetable.PullCreate)
+		if err == nil {
+			ws.Release()
+			keys = keys[n:]
+			continue
+		}
+		before := full.FitRows
+		if !errors.As(err, &full) || full.FitRows >= before {
+			return fmt.Errorf("%w: pull %d of %d keys: %v", errParts, n, len(keys), err)
+		}
+		b.again++
+	}
+	return nil
+}
+
+var errParts = errors.New("a pull in parts failed")
 
 // budgetOf is the budget that an error asks for.
 func budgetOf(t *testing.T, err error) (bytes int64) {
@@ -177,7 +212,8 @@ func budgetOf(t *testing.T, err error) (bytes int64) {
 // failed, done again in a table opened anew, and noticeably less is not. That
 // holds for the opening, for a pull while no other is pinned, and in a table that
 // was empty. Where rows were restored, those that are pinned lie scattered among
-// them, and keep the cache from giving back what a later Pull works with.
+// them, and keep the cache from giving back what a later Pull works with. The same
+// pull succeeds in parts as large as the error says, once no other set is pinned.
 func TestSSDBudgetError(t *testing.T) {
 	first, seeds := testseed.Of(t), uint64(60)
 	if testing.Short() {
@@ -186,18 +222,18 @@ func TestSSDBudgetError(t *testing.T) {
 	if _, given := testseed.Given(t); given {
 		seeds = 1
 	}
-	asked, scattered := 0, 0
+	asked, scattered, parts, again := 0, 0, 0, 0
 	for seed := first; seed < first+seeds; seed++ {
 		b := newBudgeted(t, seed)
 		empty := sparsetable.SmallestSSD(b.opts.Layout, b.opts.SSD, 0)
 		done, err := b.try(empty)
 		var log []string
-		for errors.Is(err, sparsetable.ErrBudget) {
+		for errors.Is(err, sparsetable.ErrBudget) && !errors.Is(err, errParts) {
 			before, budget := done, budgetOf(t, err)
 			log = append(log, fmt.Sprintf("%d pulls: %v", before, err))
 			asked++
 			if done, err = b.try(budget); done <= before {
-				if before > 0 && b.rows > 0 && errors.Is(err, sparsetable.ErrBudget) {
+				if before > 0 && b.rows > 0 && errors.Is(err, sparsetable.ErrBudget) && !errors.Is(err, errParts) {
 					scattered++
 					err = nil
 				}
@@ -209,13 +245,17 @@ func TestSSDBudgetError(t *testing.T) {
 				}
 			}
 		}
+		parts, again = parts+b.parts, again+b.again
 		if err != nil || t.Failed() {
 			t.Fatalf("seed %d, %+v, %s, %d directories, %d rows, a snapshot %v: %v, after\n%s", seed, b.opts.Layout, b.opts.SSD.CachePolicy,
 				len(b.opts.SSD.Dirs), b.rows, b.saving, err, strings.Join(log, "\n"))
 		}
 	}
-	t.Logf("%d seeds from %d: %d budgets asked for, %d times pinned rows lay scattered", seeds, first, asked, scattered)
+	t.Logf("%d seeds from %d: %d budgets asked for, %d times pinned rows lay scattered, %d pulls done in parts, of which %d did not fit", seeds, first, asked, scattered, parts, again)
 	if asked < int(seeds)/2 {
 		t.Errorf("only %d budgets asked for", asked)
+	}
+	if parts < int(seeds)/4 {
+		t.Errorf("only %d pulls done in parts", parts)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
@@ -193,21 +194,42 @@ func (t *ssd) pinnedWith(refs []uint32) int64 {
 func (t *ssd) pullOverBudget(n int, pinned int64) error {
 	listed := int64(n)
 	t.mu.Lock()
+	sets := len(t.mu.live)
 	for _, ws := range t.mu.live {
 		listed += int64(len(ws.refs))
 	}
 	t.mu.Unlock()
-	other := 4*listed + int64(max(n, cap(t.pull.hashes)))*pullBytesPerKey
 	t.rewrite.Lock()
 	rows, slotsNow := t.rewrite.stored, int64(t.index.Slots())
 	t.rewrite.Unlock()
+	other := 4*listed + int64(max(n, cap(t.pull.hashes)))*pullBytesPerKey
 	need := smallestSSD(t.layout, t.unit, t.opts.SSD, load{rows: rows + pinned, slots: slotsNow, resident: pinned, other: other})
 	if need <= t.opts.MemoryBytes {
 		// Pinned rows lie scattered, so that little of the cache can be given back
 		// for what Pulls work with.
 		need = t.aLittleMore() + other
 	}
-	return t.overBudget(fmt.Sprintf("pinning %d rows", pinned), need)
+	e := &BudgetError{
+		What: fmt.Sprintf("pinning %d rows", pinned), NeedBytes: need, BudgetBytes: t.opts.MemoryBytes,
+		PinnedRows: pinned, FitRows: t.fitPull(n, rows, slotsNow),
+	}
+	if sets == 0 { // so many do not fit, whatever the estimate says
+		e.FitRows = min(e.FitRows, n-max(n/4, 1))
+	}
+	if e.FitRows < 1 { // of a tight budget the estimate says too little
+		e.FitRows = n / 2
+	}
+	return e
+}
+
+// fitPull is how many of n keys a Pull may have while no other set is pinned, of
+// a table of that many rows in so many slots.
+func (t *ssd) fitPull(n int, rows, slotsNow int64) int {
+	return sort.Search(n, func(i int) bool { // the first i for which i+1 keys do not fit
+		keys := int64(i + 1)
+		other := 4*keys + max(keys, int64(cap(t.pull.hashes)))*pullBytesPerKey
+		return !fitsSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, load{rows: rows + keys, slots: slotsNow, resident: keys, other: other})
+	})
 }
 
 // aLittleMore is the budget to try next where this one should do, but did not.

@@ -269,5 +269,5 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 }
 
 func (t *ssd) overBudget(what string, need int64) error {
-	return fmt.Errorf("%w: %s needs a budget of %d bytes, it is %d", ErrBudget, what, need, t.opts.MemoryBytes)
+	return &BudgetError{What: what, NeedBytes: need, BudgetBytes: t.opts.MemoryBytes}
 }

@@ -23,8 +23,8 @@ type Table interface {
 	// be written, and Found reports them. To tell placeholders it reads what
 	// rows hold, so it must not run while rows are being updated.
 	//
-	// Errors: ctx's, ErrBudget when the pinned rows cannot fit, *CorruptionError,
-	// ErrReadOnly for PullCreate.
+	// Errors: ctx's, *BudgetError when the pinned rows cannot fit, which says how
+	// many would, *CorruptionError, ErrReadOnly for PullCreate.
 	Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error)
 
 	// Announce tells the table that the unique keys of one pass will be pulled
@@ -208,7 +208,7 @@ type Stats struct {
 
 // Sentinel errors.
 var (
-	// ErrBudget: rows do not fit the memory budget. The error that wraps it
+	// ErrBudget: rows do not fit the memory budget. A *BudgetError, which wraps it,
 	// names the smallest budget that works.
 	ErrBudget = errors.New("sparsetable: memory budget exceeded")
 	// ErrNoSnapshot: the directory holds no committed snapshot (or not that one).
