@@ -34,7 +34,7 @@ func (p *plan) addLabelNumber(b *block, x float64, cell []byte) fault {
 	if !finite(x) {
 		return fault{reason: ReasonNotFinite, column: p.labelColumn, cell: cell}
 	}
-	if x == -1 && p.label.Op == "" && p.schema.Format.indexed() {
+	if x == -1 && p.label.Op == "" && p.schema.Format.Indexed() {
 		x = 0
 	}
 	y, ok := p.label.label(x)

@@ -137,7 +137,7 @@ func TestBadRows(t *testing.T) {
 	} {
 		good := "1,1,a,b\n"
 		switch {
-		case c.schema.Format.indexed():
+		case c.schema.Format.Indexed():
 			good = "1\n"
 		case len(c.schema.Columns) == 5:
 			good = "1,1,a,b,1\n"

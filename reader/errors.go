@@ -32,10 +32,10 @@ func optionsErrorf(format string, args ...any) error {
 	return &OptionsError{fmt.Errorf(format, args...)}
 }
 
-// typed gives err its type: errors without one are InputErrors. Failed reads
-// and writes, a cancelled context and what is documented otherwise stay as they
+// AsInputError makes an error without a type an InputError. Failed reads and
+// writes, a cancelled context and what is documented otherwise stay as they
 // are.
-func typed(ctx context.Context, err error) error {
+func AsInputError(ctx context.Context, err error) error {
 	var (
 		failed  *source.Error
 		corrupt *source.CorruptError

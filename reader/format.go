@@ -68,8 +68,8 @@ func ParseFormat(name string) (Format, error) {
 // delimited formats have one cell per column and line.
 func (f Format) delimited() bool { return f == FormatCriteo || f == FormatCSV || f == FormatTSV }
 
-// indexed formats have index:value tokens instead of cells.
-func (f Format) indexed() bool { return f == FormatLibSVM || f == FormatLibFFM }
+// Indexed formats have index:value tokens instead of cells.
+func (f Format) Indexed() bool { return f == FormatLibSVM || f == FormatLibFFM }
 
 // quoted formats allow a cell to be enclosed in double quotes (RFC 4180).
 func (f Format) quoted() bool { return f == FormatCSV || f == FormatTSV }

@@ -56,3 +56,7 @@ func random(seed, purpose, stream, index uint64) uint64 {
 func randomUnit(seed, purpose, stream, index uint64) float64 {
 	return float64(random(seed, purpose, stream, index)>>11) * 0x1p-53
 }
+
+// SplitDraw is the random number in [0, 1) that decides into which file of a
+// random split row n goes.
+func SplitDraw(seed uint64, n int64) float64 { return randomUnit(seed, purposeSplit, 0, uint64(n)) }

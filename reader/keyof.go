@@ -35,7 +35,7 @@ func (s *Schema) KeyOf(field, value string) (uint64, error) {
 	case c.Separator != "" && strings.Contains(value, c.Separator):
 		return 0, optionsErrorf("column %s: %q holds %q, which separates values: give one value", field, value, c.Separator)
 	}
-	if d.Format.indexed() { // leading zeros make no other feature, as when rows are read
+	if d.Format.Indexed() { // leading zeros make no other feature, as when rows are read
 		n, err := strconv.ParseUint(value, 10, 63)
 		if err != nil {
 			return 0, optionsErrorf("column %s: %q is no feature index", field, value)

@@ -20,31 +20,6 @@ import (
 // digits), shorts (lists of decimals), pair (a struct). The decimals of
 // types_int.parquet are stored as integers, the others as bytes.
 
-func TestParquetTypes(t *testing.T) {
-	for name, file := range map[string]struct {
-		columns []OutputColumn
-		want    string
-	}{
-		"types_int.parquet": {namedColumns("y", "nothing", "half", "small", "large"),
-			"y,nothing,half,small,large\ntrue,,1.5,-0.05,-0.05\nfalse,,,,\ntrue,,-5.9604645e-08,123.40,123.40\n"},
-		"types_bytes.parquet": {namedColumns("small", "large", "wide", "shorts"),
-			"small,large,wide,shorts\n-0.05,-0.05,-12345678901234567890123456789.12,1.50|2.00\n,,,\n123.40,123.40,0.01,\n"},
-	} {
-		out := filepath.Join(t.TempDir(), "out.csv")
-		mustConvertFile(t, Schema{Format: FormatParquet}, filepath.Join("testdata", name), FormatCSV, out, file.columns...)
-		if got := content(t, out); got != file.want {
-			t.Errorf("%s:\n%s\nwant\n%s", name, got, file.want)
-		}
-	}
-}
-
-func namedColumns(names ...string) (columns []OutputColumn) {
-	for _, name := range names {
-		columns = append(columns, OutputColumn{Column: Column{Name: name}})
-	}
-	return columns
-}
-
 func TestParquetTypesAsFeatures(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{
 		{Name: "y", Role: RoleLabel}, {Name: "half", Role: RoleDense}, {Name: "small", Role: RoleDense, Missing: -1},
@@ -60,17 +35,6 @@ func TestParquetTypesAsFeatures(t *testing.T) {
 	}
 	if got := passes[0].Keys; len(got) != 2 || got[0] != Key("wide", []byte("-12345678901234567890123456789.12")) {
 		t.Errorf("keys %v", got)
-	}
-}
-
-func TestUnsupportedColumnsOnlyMatterWhenUsed(t *testing.T) {
-	in, out := filepath.Join("testdata", "types_int.parquet"), filepath.Join(t.TempDir(), "out.csv")
-	if _, err := convertFile(Schema{Format: FormatParquet}, in, FormatCSV, out); err == nil || !strings.Contains(err.Error(), "--columns") {
-		t.Errorf("%v, want a word on --columns", err)
-	}
-	mustConvertFile(t, Schema{Format: FormatParquet}, in, FormatCSV, out, namedColumns("y")...)
-	if got := content(t, out); got != "y\ntrue\nfalse\ntrue\n" {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -37,7 +37,7 @@ func StoredColumns(ctx context.Context, o Options, names []string) ([]Stored, er
 	p := &plan{schema: s, pass: names, labelColumn: s.labelColumn(), raw: true, keepUnlabelled: true}
 	files, _, err := openFiles(ctx, &o, p)
 	if err != nil {
-		return nil, typed(ctx, err)
+		return nil, AsInputError(ctx, err)
 	}
 	return storedIn(files, len(names)), nil
 }
@@ -67,6 +67,9 @@ func (l *parquetLeaf) stored() Stored {
 	}
 	return s
 }
+
+// IsList says whether the column is a list.
+func (s *Stored) IsList() bool { return s.list }
 
 // known says whether there is anything to go by.
 func (s *Stored) known() bool { return s.leaf != nil || s.list }

@@ -58,7 +58,7 @@ func compile(o *Options) (*plan, error) {
 	p := &plan{
 		schema: s, label: s.Label, labelColumn: s.labelColumn(), groupColumn: o.GroupBy,
 		keepUnlabelled: o.KeepUnlabelled, pass: slices.Clone(o.PassThrough), keepLists: o.KeepLists,
-		weightedBags: s.Format.indexed(),
+		weightedBags: s.Format.Indexed(),
 	}
 	if p.labelColumn == "" && !o.KeepUnlabelled {
 		return nil, fmt.Errorf("schema: no column of role label and no label rule")

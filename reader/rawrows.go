@@ -7,17 +7,17 @@ import (
 	"fmt"
 )
 
-// rawRows is the sequence of rows as text, in the order of the input, for
-// convert: nothing is parsed but what tells cells and rows apart.
-type rawRows struct {
+// RawReader yields rows as text, in the order of the input: nothing is parsed but
+// what tells cells and rows apart. It is for one goroutine.
+type RawReader struct {
 	rows  *rows
 	names []string
 	cells [][]byte
 }
 
-// rawNames returns the names of the input's columns. A schema without columns
+// RawColumns returns the names of the input's columns. A schema without columns
 // gets them.
-func rawNames(ctx context.Context, o *Options) ([]string, error) {
+func RawColumns(ctx context.Context, o *Options) ([]string, error) {
 	if s := o.Schema.withDefaults(); len(s.Columns) > 0 {
 		return s.columnNames(), nil
 	}
@@ -31,14 +31,15 @@ func rawNames(ctx context.Context, o *Options) ([]string, error) {
 	return names, nil
 }
 
-// openRaw opens the input for the named columns.
-func openRaw(ctx context.Context, o Options, names []string) (*rawRows, error) {
+// OpenRaw opens the input for the named columns. The errors are of the kinds that
+// Open has.
+func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error) {
 	o.BatchSize, o.NegativeSampling = 1, 0
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := rawNames(ctx, &o); err != nil {
+	if _, err := RawColumns(ctx, &o); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(o.Schema.check()...); err != nil {
@@ -47,20 +48,20 @@ func openRaw(ctx context.Context, o Options, names []string) (*rawRows, error) {
 	s := o.Schema.withDefaults()
 	p := &plan{
 		schema: s, raw: true, pass: names, keepUnlabelled: true, keepLists: o.KeepLists, labelColumn: s.labelColumn(),
-		weightedBags: s.Format.indexed(),
+		weightedBags: s.Format.Indexed(),
 	}
 	rows, err := openRows(ctx, &o, p)
 	if err != nil {
-		return nil, err
+		return nil, AsInputError(ctx, err)
 	}
-	return &rawRows{rows: rows, names: names, cells: make([][]byte, len(names))}, nil
+	return &RawReader{rows: rows, names: names, cells: make([][]byte, len(names))}, nil
 }
 
 // columnNames are the names of the columns that rows have; LibSVM and LibFFM
 // have a label without naming it.
 func (s *Schema) columnNames() []string {
 	var names []string
-	if label := s.labelColumn(); label != "" && s.column(label) < 0 && s.Format.indexed() {
+	if label := s.labelColumn(); label != "" && s.column(label) < 0 && s.Format.Indexed() {
 		names = append(names, label)
 	}
 	for i := range s.Columns {
@@ -69,9 +70,9 @@ func (s *Schema) columnNames() []string {
 	return names
 }
 
-// next returns the cells of the next row, in the order of the names; they are
+// Next returns the cells of the next row, in the order of the names; they are
 // valid until the next call. It returns io.EOF at the end.
-func (r *rawRows) next(ctx context.Context) ([][]byte, error) {
+func (r *RawReader) Next(ctx context.Context) ([][]byte, error) {
 	b, e, err := r.rows.next(ctx)
 	if err != nil {
 		return nil, err
@@ -83,13 +84,32 @@ func (r *rawRows) next(ctx context.Context) ([][]byte, error) {
 	return r.cells, nil
 }
 
-// stored is how the input stores the columns.
-func (r *rawRows) stored() []Stored { return storedIn(r.rows.stream.files, len(r.names)) }
+// Columns are the names of the columns that Next returns.
+func (r *RawReader) Columns() []string { return r.names }
 
-func (r *rawRows) close() error { return r.rows.close() }
+// Schema is that of the input, with what its format implies.
+func (r *RawReader) Schema() Schema { return r.rows.plan.schema }
 
-// refuse makes the last row a bad one: it cannot be written.
-func (r *rawRows) refuse(cells [][]byte, why error) error {
+// LabelColumn is the name of the label's column, "" where there is none.
+func (r *RawReader) LabelColumn() string { return r.rows.plan.labelColumn }
+
+// ListSeparator is what joins the values of a Parquet list in the column's cells.
+func (r *RawReader) ListSeparator(column string) string {
+	separator, _ := r.rows.plan.listSeparator(column)
+	return separator
+}
+
+// Counts says how far reading has come.
+func (r *RawReader) Counts() Counts { return r.rows.snapshot() }
+
+// Stored is how the input stores the columns.
+func (r *RawReader) Stored() []Stored { return storedIn(r.rows.stream.files, len(r.names)) }
+
+// Close stops reading.
+func (r *RawReader) Close() error { return r.rows.close() }
+
+// Refuse makes the last row a bad one: it cannot be written.
+func (r *RawReader) Refuse(cells [][]byte, why error) error {
 	return r.rows.refuse(ReasonOutput, why.Error(), excerpt(bytes.Join(cells, []byte{'\t'})))
 }
 

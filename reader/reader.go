@@ -41,7 +41,7 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	}
 	rows, err := openRows(ctx, &o, p)
 	if err != nil {
-		return nil, typed(ctx, err)
+		return nil, AsInputError(ctx, err)
 	}
 	r := &Reader{options: o, rows: rows, build: newBuilder(&o, p)}
 	if o.ShuffleBuffer > 1 {
@@ -62,7 +62,7 @@ func (r *Reader) Next(ctx context.Context) (*Pass, error) {
 	}
 	pass, err := r.fill(ctx)
 	if !errors.Is(err, io.EOF) {
-		err = typed(ctx, err)
+		err = AsInputError(ctx, err)
 	}
 	if err != nil && ctx.Err() == nil {
 		r.err = err

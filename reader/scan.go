@@ -50,10 +50,10 @@ func Scan(ctx context.Context, o Options) (*Statistics, error) {
 	p = p.forScan()
 	rows, err := openRows(ctx, &o, p)
 	if err != nil {
-		return nil, typed(ctx, err)
+		return nil, AsInputError(ctx, err)
 	}
 	statistics, err := scan(ctx, rows)
-	return statistics, typed(ctx, errors.Join(err, rows.close()))
+	return statistics, AsInputError(ctx, errors.Join(err, rows.close()))
 }
 
 func scan(ctx context.Context, r *rows) (*Statistics, error) {

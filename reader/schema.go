@@ -195,7 +195,7 @@ func (s *Schema) labelColumn() string {
 	if i := slices.IndexFunc(s.Columns, func(c Column) bool { return c.Role == RoleLabel }); i >= 0 {
 		return s.Columns[i].Name
 	}
-	if s.Format.indexed() {
+	if s.Format.Indexed() {
 		return "label"
 	}
 	return ""
@@ -256,7 +256,7 @@ func (s *Schema) check() []error {
 	if weights > 1 {
 		report("%d columns of role weight; there can be one", weights)
 	}
-	if weights > 0 && d.Format.indexed() {
+	if weights > 0 && d.Format.Indexed() {
 		report("%v has no example weights", d.Format)
 	}
 	return append(faults, d.checkIndices()...)

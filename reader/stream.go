@@ -184,7 +184,7 @@ type textDecoder interface {
 }
 
 func (s *stream) newDecoder(file *inputFile) textDecoder {
-	if s.plan.schema.Format.indexed() {
+	if s.plan.schema.Format.Indexed() {
 		return newTokens(s.plan)
 	}
 	return newDelimited(s.plan, file.cells)
@@ -246,7 +246,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 	o, p := w.stream.options, w.stream.plan
 	decoder := w.stream.newDecoder(w.unit.file)
 	header := w.unit.start == 0 && p.schema.Header
-	indexed := p.schema.Format.indexed()
+	indexed := p.schema.Format.Indexed()
 	limit := o.blockBytes()
 	for {
 		line, offset, tooLong, err := lines.next()

@@ -91,16 +91,16 @@ func newTokens(p *plan) *tokens {
 				t.pass = append(t.pass, j)
 			}
 		}
-		t.list, t.weight = c.listSeparators()
+		t.list, t.weight = c.ListSeparators()
 		d.columns = append(d.columns, t)
 	}
 	slices.SortFunc(d.columns, func(a, b tokenColumn) int { return cmp.Compare(a.lo, b.lo) })
 	return d
 }
 
-// listSeparators are the separators of the column's values where they are
+// ListSeparators are the separators of the column's values where they are
 // written as one cell of text.
-func (c *Column) listSeparators() (list, weight string) {
+func (c *Column) ListSeparators() (list, weight string) {
 	list, weight = c.Separator, c.WeightSeparator
 	if list == "" {
 		list = defaultListSeparator

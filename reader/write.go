@@ -71,7 +71,7 @@ func newRowEncoder(format Format, schema Schema, w io.Writer) (rowEncoder, error
 	switch {
 	case format.delimited():
 		return newDelimitedWriter(&s, w)
-	case format.indexed():
+	case format.Indexed():
 		return newTokenWriter(&s, w), nil
 	default:
 		return newParquetWriter(&s, w), nil
@@ -107,6 +107,9 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 	}
 	return nil, errors.Join(fmt.Errorf("reader: %s: %w", uri, err), file.Abort())
 }
+
+// Check says why the format cannot hold the row, nil where it can.
+func (f *RowFile) Check(cells [][]byte) error { return f.rows.encode(cells) }
 
 // Write is RowWriter's, with the file named in errors.
 func (f *RowFile) Write(cells [][]byte) error {

@@ -80,7 +80,7 @@ func TestFormatsAgree(t *testing.T) {
 		{FormatParquet, "a.parquet"}, {FormatCSV, "a.csv.gz"}, {FormatTSV, "a.tsv.zst"}, {FormatLibSVM, "a.svm.snappy"},
 	} {
 		schema := mixedSchema(c.format)
-		if c.format.indexed() {
+		if c.format.Indexed() {
 			schema.Header = false
 			// Weights of single values are 1 in these formats, as in the others.
 			schema = WithIndices(schema)

@@ -24,7 +24,7 @@ func WithIndices(s Schema) Schema {
 	hasIndices := func(c Column) bool {
 		return (s.Format == FormatLibSVM && c.HasIndexRange) || (s.Format == FormatLibFFM && c.HasFieldNumber)
 	}
-	if !s.Format.indexed() || slices.ContainsFunc(s.Columns, hasIndices) {
+	if !s.Format.Indexed() || slices.ContainsFunc(s.Columns, hasIndices) {
 		return s
 	}
 	s.Columns = slices.Clone(s.Columns)

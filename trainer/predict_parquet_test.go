@@ -12,6 +12,7 @@ import (
 
 	"aibox/configs"
 	"aibox/reader"
+	"aibox/reader/convert"
 )
 
 // TestPredictKeepsParquetColumns: what is passed through from Parquet to Parquet
@@ -25,7 +26,7 @@ func TestPredictKeepsParquetColumns(t *testing.T) {
 	sources := NewSources(text, slog.New(slog.DiscardHandler))
 	defer sources.Close()
 	in := filepath.Join(t.TempDir(), "eval.parquet")
-	if _, err := reader.Convert(t.Context(), reader.ConvertOptions{
+	if _, err := convert.Run(t.Context(), convert.Options{
 		From: reader.Options{Sources: sources, URIs: text.Data.Eval, Schema: schema}, To: []string{in}, Format: reader.FormatParquet,
 	}); err != nil {
 		t.Fatal(err)

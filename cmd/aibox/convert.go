@@ -9,6 +9,7 @@ import (
 
 	"aibox/configs"
 	"aibox/reader"
+	"aibox/reader/convert"
 	"aibox/trainer"
 )
 
@@ -55,11 +56,11 @@ Examples:
 			&cli.StringFlag{Name: "memory", Value: "4GiB", Usage: "`LIMIT` for rows and tables held in memory"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		},
-		Action: convert,
+		Action: convertFiles,
 	}
 }
 
-func convert(c *cli.Context) error {
+func convertFiles(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func convert(c *cli.Context) error {
 	for i := range o.Joins {
 		o.Joins[i].Table.Sources = o.From.Sources
 	}
-	s, err := reader.Convert(c.Context, o)
+	s, err := convert.Run(c.Context, o)
 	if err != nil {
 		return err
 	}
@@ -106,9 +107,9 @@ func convert(c *cli.Context) error {
 
 // convertOptions turns flags into options; job is the job file's, or an empty
 // one.
-func convertOptions(c *cli.Context) (reader.ConvertOptions, *configs.Job, error) {
-	fail := func(err error) (reader.ConvertOptions, *configs.Job, error) {
-		return reader.ConvertOptions{}, nil, err
+func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
+	fail := func(err error) (convert.Options, *configs.Job, error) {
+		return convert.Options{}, nil, err
 	}
 	job := new(configs.Job)
 	var described reader.Schema // by the job file
@@ -138,12 +139,12 @@ func convertOptions(c *cli.Context) (reader.ConvertOptions, *configs.Job, error)
 	if err != nil {
 		return fail(usageErrorf("aibox convert: --memory: %v", err))
 	}
-	o := reader.ConvertOptions{
+	o := convert.Options{
 		From: reader.Options{
 			URIs: c.StringSlice("from"), Limit: c.Int64("limit"), MaxBadRows: c.Int64("max-bad-rows"), MaxBadFraction: -1,
 		},
 		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
-		Split: reader.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
+		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
 		To:    c.StringSlice("to"), Format: to, Header: true, MemoryBytes: int64(memory),
 	}
 	o.From.Schema = inputSchema(from, !c.Bool("no-header"), described)
@@ -155,7 +156,7 @@ func convertOptions(c *cli.Context) (reader.ConvertOptions, *configs.Job, error)
 		if err != nil {
 			return fail(err)
 		}
-		o.Joins = []reader.Join{{
+		o.Joins = []convert.Join{{
 			Table: reader.Options{URIs: []string{side}, Schema: reader.Schema{Format: format, Header: true}},
 			On:    c.String("on"), Key: c.String("key"), Add: splitNames(c.String("add")),
 		}}
@@ -219,8 +220,8 @@ func inputSchema(format reader.Format, header bool, described reader.Schema) rea
 }
 
 // outputColumns are the named columns, described by the job where it has them.
-func outputColumns(names []string, described reader.Schema) []reader.OutputColumn {
-	var out []reader.OutputColumn
+func outputColumns(names []string, described reader.Schema) []convert.OutputColumn {
+	var out []convert.OutputColumn
 	for _, n := range names {
 		name, old, renamed := strings.Cut(n, "=")
 		col := reader.Column{Name: name}
@@ -230,7 +231,7 @@ func outputColumns(names []string, described reader.Schema) []reader.OutputColum
 		if !renamed {
 			old = name
 		}
-		out = append(out, reader.OutputColumn{From: old, Column: col})
+		out = append(out, convert.OutputColumn{From: old, Column: col})
 	}
 	return out
 }

@@ -1,7 +1,9 @@
-package reader
+package convert
 
 import (
 	"math"
+
+	"aibox/reader"
 )
 
 // Split divides rows between two files. The zero Split writes one file.
@@ -18,11 +20,11 @@ func (s *Split) check(files int) error {
 	case s.Fraction == 0 && files == 1:
 		return nil
 	case s.Fraction == 0:
-		return optionsErrorf("reader: convert: %d output files; without a split there is one", files)
+		return optionsErrorf("convert: %d output files; without a split there is one", files)
 	case !(s.Fraction > 0 && s.Fraction < 1):
-		return optionsErrorf("reader: convert: split at %v: want a share between 0 and 1", s.Fraction)
+		return optionsErrorf("convert: split at %v: want a share between 0 and 1", s.Fraction)
 	case files != 2:
-		return optionsErrorf("reader: convert: %d output files; a split writes two", files)
+		return optionsErrorf("convert: %d output files; a split writes two", files)
 	}
 	return nil
 }
@@ -36,7 +38,7 @@ func (s *Split) part(n, total int64) int {
 	case s.Fraction == 0:
 		return 0
 	case s.Random:
-		if randomUnit(s.Seed, purposeSplit, 0, uint64(n)) < s.Fraction {
+		if reader.SplitDraw(s.Seed, n) < s.Fraction {
 			return 0
 		}
 		return 1

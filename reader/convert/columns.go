@@ -1,16 +1,19 @@
-package reader
+package convert
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"aibox/reader"
 )
 
 // This file says which columns convert writes.
 
 // uses says whether a column of the input is needed. Another one may be of a type
 // that cannot be read.
-func (o *ConvertOptions) uses(name string) bool {
+func (o *Options) uses(name string) bool {
 	written := func(c OutputColumn) bool { return c.From == name || c.From == "" && c.Column.Name == name }
 	return len(o.Columns) == 0 || slices.ContainsFunc(o.Columns, written) || o.SortBy == name ||
 		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })
@@ -18,7 +21,7 @@ func (o *ConvertOptions) uses(name string) bool {
 
 // outputSchema finds the output's columns among the available ones. The known
 // ones are those, and columns of the input that are not needed.
-func (c *converter) outputSchema(known, available []string) (Schema, error) {
+func (c *converter) outputSchema(known, available []string) (reader.Schema, error) {
 	o := c.options
 	columns := o.Columns
 	if len(columns) == 0 {
@@ -26,7 +29,7 @@ func (c *converter) outputSchema(known, available []string) (Schema, error) {
 			columns = append(columns, OutputColumn{Column: c.inputColumn(name)})
 		}
 	}
-	schema := Schema{Format: o.Format, Header: o.Header, Delimiter: o.Delimiter}
+	schema := reader.Schema{Format: o.Format, Header: o.Header, Delimiter: o.Delimiter}
 	var faults []error
 	for _, column := range columns {
 		from := column.From
@@ -35,7 +38,7 @@ func (c *converter) outputSchema(known, available []string) (Schema, error) {
 		}
 		i := slices.Index(available, from)
 		if i < 0 {
-			faults = append(faults, fmt.Errorf("reader: convert: no column %q to write; there are %s", from, quoteAll(known)))
+			faults = append(faults, fmt.Errorf("convert: no column %q to write; there are %s", from, quoteAll(known)))
 		}
 		c.take = append(c.take, i)
 		if i >= 0 {
@@ -43,73 +46,94 @@ func (c *converter) outputSchema(known, available []string) (Schema, error) {
 		}
 		schema.Columns = append(schema.Columns, column.Column)
 	}
-	if o.Format == FormatCriteo {
+	if o.Format == reader.FormatCriteo {
 		faults = append(faults, c.orderCriteo(&schema))
 	}
 	faults = append(faults, checkWeights(&schema))
 	c.sortBy = slices.Index(available, o.SortBy)
 	if o.SortBy != "" && c.sortBy < 0 {
-		faults = append(faults, fmt.Errorf("reader: convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(known)))
+		faults = append(faults, fmt.Errorf("convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(known)))
 	}
 	if err := errors.Join(faults...); err != nil {
-		return schema, &OptionsError{err}
+		return schema, &reader.OptionsError{Err: err}
 	}
 	return schema, nil
 }
 
 // keepStored has the output's column be what the available column i is in
 // Parquet, or have the separator of a list that becomes text.
-func (c *converter) keepStored(column *Column, i int, name string) {
-	if c.options.Format == FormatParquet {
+func (c *converter) keepStored(column *reader.Column, i int, name string) {
+	if c.options.Format == reader.FormatParquet {
 		column.Stored = c.stored[i]
 		return
 	}
-	if !c.stored[i].list {
+	if !c.stored[i].IsList() {
 		return
 	}
-	separator, _ := c.planOf(i).listSeparator(name)
+	separator := c.separatorOf(i, name)
 	c.lists = append(c.lists, ListColumn{Column: column.Name, Separator: separator})
-	if column.Role == RoleSparse {
+	if column.Role == reader.RoleSparse {
 		column.Separator = separator
 	}
 }
 
-// planOf is the plan that the available column i was read by.
-func (c *converter) planOf(i int) *plan {
-	if i -= len(c.in.names); i < 0 {
-		return c.in.rows.plan
+// separatorOf is what joins the values of a list of the available column i.
+func (c *converter) separatorOf(i int, name string) string {
+	in := c.in.Columns()
+	if i < len(in) {
+		return c.in.ListSeparator(name)
 	}
+	i -= len(in)
 	for _, t := range c.joins {
-		if i -= len(t.add); i < 0 {
-			return t.plan
+		if i < len(t.add) {
+			return t.separators[i]
 		}
+		i -= len(t.add)
 	}
-	panic("reader: a column of no table")
+	panic("convert: a column of no table")
 }
 
 // inputColumn is what the schemas of the input and the joins say about a column,
 // without its place in LibSVM or LibFFM unless the output has the same format.
-func (c *converter) inputColumn(name string) Column {
-	schemas := []Schema{c.in.rows.plan.schema}
+func (c *converter) inputColumn(name string) reader.Column {
+	schemas := []reader.Schema{c.in.Schema()}
 	for i := range c.options.Joins {
 		schemas = append(schemas, c.options.Joins[i].Table.Schema)
 	}
 	for _, s := range schemas {
-		i := s.column(name)
+		i := indexOf(s.Columns, name)
 		if i < 0 {
 			continue
 		}
 		column := s.Columns[i]
-		if s.Format.indexed() && column.Role == RoleSparse {
-			column.Separator, column.WeightSeparator = column.listSeparators()
+		if s.Format.Indexed() && column.Role == reader.RoleSparse {
+			column.Separator, column.WeightSeparator = column.ListSeparators()
 		}
 		if s.Format != c.options.Format {
 			column.HasIndexRange, column.HasFieldNumber = false, false
 		}
 		return column
 	}
-	if name == c.in.rows.plan.labelColumn {
-		return Column{Name: name, Role: RoleLabel}
+	if name == c.in.LabelColumn() {
+		return reader.Column{Name: name, Role: reader.RoleLabel}
 	}
-	return Column{Name: name}
+	return reader.Column{Name: name}
+}
+
+// indexOf returns the index of the column of that name, or -1.
+func indexOf(columns []reader.Column, name string) int {
+	return slices.IndexFunc(columns, func(c reader.Column) bool { return c.Name == name })
+}
+
+// quoteAll lists names for an error.
+func quoteAll(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func optionsErrorf(format string, args ...any) error {
+	return &reader.OptionsError{Err: fmt.Errorf(format, args...)}
 }

@@ -1,4 +1,4 @@
-package reader
+package convert
 
 import (
 	"context"
@@ -7,17 +7,19 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+
+	"aibox/reader"
 )
 
-// ConvertOptions says what Convert reads, does and writes.
+// Options says what Run reads, does and writes.
 //
 //	From -> Joins -> Columns -> SortBy -> Split -> To[0], To[1]
-type ConvertOptions struct {
+type Options struct {
 	// From is the input; of it the schema's roles and transforms, BatchSize,
 	// sampling and shuffling do not matter. With a header, or in Parquet, the
 	// schema may have no columns: then all of the first file's are taken. Limit
 	// counts rows.
-	From  Options
+	From  reader.Options
 	Joins []Join
 	// Columns are written, in this order; none means all columns of the input
 	// and the joined ones, as the input's schema has them.
@@ -31,7 +33,7 @@ type ConvertOptions struct {
 	// To are the files that are written: one, or two with a Split. Names give
 	// the compression, as in CreateRows.
 	To        []string
-	Format    Format
+	Format    reader.Format
 	Header    bool // csv, tsv
 	Delimiter byte // csv, tsv; 0: the format's own
 	// MemoryBytes bounds the joined tables and the sorted rows together, which
@@ -39,20 +41,20 @@ type ConvertOptions struct {
 	MemoryBytes int64
 }
 
-// OutputColumn is a column that Convert writes.
+// OutputColumn is a column that Run writes.
 type OutputColumn struct {
-	From   string // column of the input or of a join; "": Column.Name
-	Column Column // its name and what the output format needs of it
+	From   string        // column of the input or of a join; "": Column.Name
+	Column reader.Column // its name and what the output format needs of it
 }
 
 // defaultConvertMemory is what a small server can spare.
 const defaultConvertMemory = 4 << 30
 
-// ConvertSummary says what Convert did.
-type ConvertSummary struct {
-	Counts    Counts  `json:"counts"`
-	Written   []int64 `json:"written"`   // rows per file of To
-	Unmatched []int64 `json:"unmatched"` // rows per join without a partner
+// Summary says what Run did.
+type Summary struct {
+	Counts    reader.Counts `json:"counts"`
+	Written   []int64       `json:"written"`   // rows per file of To
+	Unmatched []int64       `json:"unmatched"` // rows per join without a partner
 	// Lists are the columns of Parquet lists that became text.
 	Lists []ListColumn `json:"lists,omitempty"`
 }
@@ -64,12 +66,12 @@ type ListColumn struct {
 	Separator string `json:"separator"`
 }
 
-// Convert reads rows of any format and writes them in any other. Cells go over
+// Run reads rows of any format and writes them in any other. Cells go over
 // as text; where the output format is narrower than text, NewRowWriter says what
 // becomes of them, and a row with a cell that the format cannot hold is a bad row.
 // The files of To appear when all is done, or not at all. The errors are of the
-// kinds that Open and Next have.
-func Convert(ctx context.Context, o ConvertOptions) (*ConvertSummary, error) {
+// kinds that a reader.Reader has.
+func Run(ctx context.Context, o Options) (*Summary, error) {
 	c := &converter{options: &o, memory: &memoryBudget{left: o.MemoryBytes}}
 	if o.MemoryBytes == 0 {
 		c.memory.left = defaultConvertMemory
@@ -79,40 +81,40 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertSummary, error) {
 	}
 	summary, err := c.run(ctx)
 	if err != nil {
-		return nil, typed(ctx, errors.Join(err, c.abort()))
+		return nil, reader.AsInputError(ctx, errors.Join(err, c.abort()))
 	}
 	return summary, nil
 }
 
-// converter is the state of one Convert.
+// converter is the state of one Run.
 type converter struct {
-	options *ConvertOptions
+	options *Options
 	memory  *memoryBudget
 	names   []string // columns of the input that are needed
-	in      *rawRows
+	in      *reader.RawReader
 	joins   []*joinTable
 	take    []int // output column -> available column
 	sortBy  int   // available column, or -1
-	files   []*RowFile
-	out     [][]byte // of the current row
-	stored  []Stored // of the available columns
+	files   []*reader.RowFile
+	out     [][]byte        // of the current row
+	stored  []reader.Stored // of the available columns
 	lists   []ListColumn
 	written []int64
 }
 
-func (c *converter) run(ctx context.Context) (summary *ConvertSummary, err error) {
+func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	o := c.options
-	all, err := rawNames(ctx, &o.From)
+	all, err := reader.RawColumns(ctx, &o.From)
 	if err != nil {
 		return nil, err
 	}
 	c.names = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !o.uses(name) })
-	o.From.KeepLists = o.Format == FormatParquet
-	if c.in, err = openRaw(ctx, o.From, c.names); err != nil {
+	o.From.KeepLists = o.Format == reader.FormatParquet
+	if c.in, err = reader.OpenRaw(ctx, o.From, c.names); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.in.close()) }()
-	c.stored = c.in.stored()
+	defer func() { err = errors.Join(err, c.in.Close()) }()
+	c.stored = c.in.Stored()
 	known, available := slices.Clone(all), slices.Clone(c.names)
 	for i := range o.Joins {
 		table, err := loadJoin(ctx, &o.Joins[i], &o.From, known, c.memory)
@@ -129,7 +131,7 @@ func (c *converter) run(ctx context.Context) (summary *ConvertSummary, err error
 		return nil, err
 	}
 	for _, uri := range o.To {
-		f, err := CreateRows(ctx, o.From.Sources, uri, o.Format, schema)
+		f, err := reader.CreateRows(ctx, o.From.Sources, uri, o.Format, schema)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +151,7 @@ func (c *converter) run(ctx context.Context) (summary *ConvertSummary, err error
 			return nil, fmt.Errorf("reader: %w", err)
 		}
 	}
-	summary = &ConvertSummary{Counts: c.in.rows.snapshot(), Written: c.written, Lists: c.lists}
+	summary = &Summary{Counts: c.in.Counts(), Written: c.written, Lists: c.lists}
 	for _, t := range c.joins {
 		summary.Unmatched = append(summary.Unmatched, t.unmatched)
 	}
@@ -170,7 +172,7 @@ func (c *converter) abort() error {
 // until the next call.
 func (c *converter) row(ctx context.Context) ([][]byte, error) {
 	for {
-		cells, err := c.in.next(ctx)
+		cells, err := c.in.Next(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -181,14 +183,14 @@ func (c *converter) row(ctx context.Context) ([][]byte, error) {
 		for _, from := range c.take {
 			c.out = append(c.out, cells[from])
 		}
-		why := c.files[0].rows.encode(c.out)
+		why := c.files[0].Check(c.out)
 		if why == nil {
 			if c.sortBy >= 0 {
 				c.out = append(c.out, cells[c.sortBy])
 			}
 			return c.out, nil
 		}
-		if err := c.in.refuse(c.out, why); err != nil {
+		if err := c.in.Refuse(c.out, why); err != nil {
 			return nil, err
 		}
 	}
@@ -200,10 +202,10 @@ func (c *converter) count(ctx context.Context) (n int64, err error) {
 	again := *c
 	from := c.options.From
 	from.Quarantine, from.Logger = nil, slog.New(slog.DiscardHandler)
-	if again.in, err = openRaw(ctx, from, c.names); err != nil {
+	if again.in, err = reader.OpenRaw(ctx, from, c.names); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, again.in.close()) }()
+	defer func() { err = errors.Join(err, again.in.Close()) }()
 	defer func() {
 		for _, t := range c.joins {
 			t.unmatched = 0
@@ -232,7 +234,7 @@ func (c *converter) streamed(ctx context.Context) error {
 		cells, err := c.row(ctx)
 		if errors.Is(err, io.EOF) {
 			if n == 0 {
-				return fmt.Errorf("reader: convert: %w", ErrNoExamples)
+				return fmt.Errorf("convert: %w", reader.ErrNoExamples)
 			}
 			return nil
 		}
@@ -257,12 +259,12 @@ func (c *converter) sorted(ctx context.Context) error {
 			return err
 		}
 		if err := store.add(cells); err != nil {
-			return fmt.Errorf("reader: convert: sort: %w", err)
+			return fmt.Errorf("convert: sort: %w", err)
 		}
 	}
 	order := store.sort(len(c.take), c.options.Descending)
 	if len(order) == 0 {
-		return fmt.Errorf("reader: convert: %w", ErrNoExamples)
+		return fmt.Errorf("convert: %w", reader.ErrNoExamples)
 	}
 	cells := make([][]byte, len(c.take))
 	for n, row := range order {
@@ -281,7 +283,7 @@ func (c *converter) sorted(ctx context.Context) error {
 func (c *converter) write(cells [][]byte, n, total int64) error {
 	to := c.options.Split.part(n, total)
 	if err := c.files[to].Write(cells); err != nil {
-		return fmt.Errorf("reader: convert: row %d: %w", n+1, err)
+		return fmt.Errorf("convert: row %d: %w", n+1, err)
 	}
 	c.written[to]++
 	return nil

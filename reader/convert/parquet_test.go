@@ -1,4 +1,4 @@
-package reader
+package convert
 
 import (
 	"bytes"
@@ -12,17 +12,19 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader"
 )
 
 // convertFile converts one file without a job and returns the summary.
-func convertFile(from Schema, input string, to Format, output string, columns ...OutputColumn) (*ConvertSummary, error) {
-	o := ConvertOptions{From: testOptions(from, input), Format: to, To: []string{output}, Columns: columns}
-	o.Header = to == FormatCSV || to == FormatTSV
+func convertFile(from reader.Schema, input string, to reader.Format, output string, columns ...OutputColumn) (*Summary, error) {
+	o := Options{From: testOptions(from, input), Format: to, To: []string{output}, Columns: columns}
+	o.Header = to == reader.FormatCSV || to == reader.FormatTSV
 	o.From.MaxBadRows = 0
-	return Convert(context.Background(), o)
+	return Run(context.Background(), o)
 }
 
-func mustConvertFile(t *testing.T, from Schema, input string, to Format, output string, columns ...OutputColumn) *ConvertSummary {
+func mustConvertFile(t *testing.T, from reader.Schema, input string, to reader.Format, output string, columns ...OutputColumn) *Summary {
 	t.Helper()
 	s, err := convertFile(from, input, to, output, columns...)
 	if err != nil {
@@ -82,11 +84,11 @@ func TestCriteoThroughParquet(t *testing.T) {
 		text.WriteString(strings.Join(cells, "\t") + "\n")
 	}
 	in, middle, out := write(t, dir, "1.tsv", []byte(text.String())), filepath.Join(dir, "2.parquet"), filepath.Join(dir, "3.tsv")
-	mustConvertFile(t, CriteoSchema(), in, FormatParquet, middle)
+	mustConvertFile(t, reader.CriteoSchema(), in, reader.FormatParquet, middle)
 	if got := parquetColumns(t, middle); got[0] != "label DOUBLE" || got[2] != "I2 DOUBLE" || got[39] != "C26 STRING" {
 		t.Errorf("columns %v", got)
 	}
-	mustConvertFile(t, Schema{Format: FormatParquet}, middle, FormatCriteo, out)
+	mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, middle, reader.FormatCriteo, out)
 	if got := content(t, out); got != text.String() {
 		t.Errorf("the rows changed:\n%.300s\nwant\n%.300s", got, text.String())
 	}
@@ -103,20 +105,20 @@ func TestCriteoWantsItsColumns(t *testing.T) {
 	}
 	csv := strings.Join(names, ",") + "\n" + strings.Join(names, ",") + "\n"
 	in, out := write(t, dir, "in.csv", []byte(csv)), filepath.Join(dir, "out.tsv")
-	from := Schema{Format: FormatCSV, Header: true}
-	_, err := convertFile(from, in, FormatCriteo, out)
+	from := reader.Schema{Format: reader.FormatCSV, Header: true}
+	_, err := convertFile(from, in, reader.FormatCriteo, out)
 	if err == nil || !strings.Contains(err.Error(), `needs the columns "C2"`) || !strings.Contains(err.Error(), `has no columns "day"`) {
 		t.Errorf("%v", err)
 	}
 	var columns []OutputColumn
 	for i, name := range names {
 		if i == 2 {
-			columns = append(columns, OutputColumn{From: "day", Column: Column{Name: "C2"}})
+			columns = append(columns, OutputColumn{From: "day", Column: reader.Column{Name: "C2"}})
 		} else {
-			columns = append(columns, OutputColumn{Column: Column{Name: name}})
+			columns = append(columns, OutputColumn{Column: reader.Column{Name: name}})
 		}
 	}
-	mustConvertFile(t, from, in, FormatCriteo, out, columns...)
+	mustConvertFile(t, from, in, reader.FormatCriteo, out, columns...)
 	if got := strings.Split(content(t, out), "\t"); got[0] != "label" || got[1] != "I1" || got[14] != "C1" || got[15] != "day" || got[16] != "C3" {
 		t.Errorf("%q", got)
 	}
@@ -124,11 +126,11 @@ func TestCriteoWantsItsColumns(t *testing.T) {
 
 func TestWeightIsRefusedByIndexedFormats(t *testing.T) {
 	dir := t.TempDir()
-	s := Schema{Format: FormatCSV, Header: true, Columns: []Column{
-		{Name: "y", Role: RoleLabel}, {Name: "w", Role: RoleWeight}, {Name: "a", Role: RoleSparse},
+	s := reader.Schema{Format: reader.FormatCSV, Header: true, Columns: []reader.Column{
+		{Name: "y", Role: reader.RoleLabel}, {Name: "w", Role: reader.RoleWeight}, {Name: "a", Role: reader.RoleSparse},
 	}}
 	in := write(t, dir, "in.csv", []byte("y,w,a\n1,2,3\n"))
-	_, err := convertFile(s, in, FormatLibSVM, filepath.Join(dir, "out.libsvm"))
+	_, err := convertFile(s, in, reader.FormatLibSVM, filepath.Join(dir, "out.libsvm"))
 	if err == nil || !strings.Contains(err.Error(), `"w"`) || !strings.Contains(err.Error(), "use --columns to leave it out") {
 		t.Errorf("%v", err)
 	}
@@ -136,13 +138,23 @@ func TestWeightIsRefusedByIndexedFormats(t *testing.T) {
 
 func TestParquetKeepsTheSchemasOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.parquet")
-	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "z", Role: RoleLabel}, {Name: "m", Role: RoleSparse, Separator: " "}, {Name: "a"}}}
-	o := testOptions(s, path)
-	writeRows(t, &o, path, s, [][]string{{"1", "x y", "q"}, {"0", "", ""}})
+	s := reader.Schema{Format: reader.FormatParquet, Columns: []reader.Column{{Name: "z", Role: reader.RoleLabel}, {Name: "m", Role: reader.RoleSparse, Separator: " "}, {Name: "a"}}}
+	w, err := reader.CreateRows(t.Context(), testOptions(s).Sources, path, s.Format, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"1,x y,q", "0,,"} {
+		if err := w.Write(bytes.Split([]byte(row), []byte(","))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if got, want := parquetColumns(t, path), []string{"z DOUBLE", "m list of STRING", "a STRING"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	mustConvertFile(t, Schema{Format: FormatParquet}, path, FormatCSV, path+".csv")
+	mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, path, reader.FormatCSV, path+".csv")
 	if got, want := content(t, path+".csv"), "z,m,a\n1,x|y,q\n0,,\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -150,20 +162,20 @@ func TestParquetKeepsTheSchemasOrder(t *testing.T) {
 
 // TestRowsThatCannotBeWritten: they are bad rows of the input, with their place.
 func TestRowsThatCannotBeWritten(t *testing.T) {
-	s := Schema{Format: FormatCSV, Header: true, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "a", Role: RoleSparse}}}
+	s := reader.Schema{Format: reader.FormatCSV, Header: true, Columns: []reader.Column{{Name: "y", Role: reader.RoleLabel}, {Name: "a", Role: reader.RoleSparse}}}
 	text := "y,a\n1,p\n\nx,q\n1\n0,r\nz,s\n1,u\n"
-	for name, change := range map[string]func(*ConvertOptions){
-		"streamed": func(*ConvertOptions) {},
-		"sorted":   func(o *ConvertOptions) { o.SortBy, o.Descending = "a", true },
-		"split":    func(o *ConvertOptions) { o.Split, o.To = Split{Fraction: 0.7}, append(o.To, o.To[0]+"2.parquet") },
+	for name, change := range map[string]func(*Options){
+		"streamed": func(*Options) {},
+		"sorted":   func(o *Options) { o.SortBy, o.Descending = "a", true },
+		"split":    func(o *Options) { o.Split, o.To = Split{Fraction: 0.7}, append(o.To, o.To[0]+"2.parquet") },
 	} {
 		dir := t.TempDir()
 		in := write(t, dir, "in.csv", []byte(text))
 		var bad bytes.Buffer
-		o := ConvertOptions{From: testOptions(s, in), Format: FormatParquet, To: []string{filepath.Join(dir, "out.parquet")}}
+		o := Options{From: testOptions(s, in), Format: reader.FormatParquet, To: []string{filepath.Join(dir, "out.parquet")}}
 		o.From.MaxBadRows, o.From.Quarantine, o.From.QuarantineRows = 3, &bad, 9
 		change(&o)
-		summary, err := Convert(context.Background(), o)
+		summary, err := Run(context.Background(), o)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -178,7 +190,7 @@ func TestRowsThatCannotBeWritten(t *testing.T) {
 			t.Errorf("split: %v rows", summary.Written)
 		}
 		first := summary.Counts.Bad[1]
-		if first.Reason != ReasonOutput || first.Rows != 2 || first.Example.URI != in || first.Example.Line != 4 || first.Example.Offset != 9 ||
+		if first.Reason != reader.ReasonOutput || first.Rows != 2 || first.Example.URI != in || first.Example.Line != 4 || first.Example.Offset != 9 ||
 			!strings.Contains(first.Example.Detail, "column y") || first.Example.Row != "x\tq" {
 			t.Errorf("%s: %+v", name, first)
 		}
@@ -186,8 +198,8 @@ func TestRowsThatCannotBeWritten(t *testing.T) {
 			t.Errorf("%s: %d rows in quarantine: %s", name, got, &bad)
 		}
 		o.From.MaxBadRows = 2
-		var over *BadRowsError
-		if _, err := Convert(context.Background(), o); !errors.As(err, &over) {
+		var over *reader.BadRowsError
+		if _, err := Run(context.Background(), o); !errors.As(err, &over) {
 			t.Errorf("%s: %v, want a BadRowsError", name, err)
 		}
 	}
@@ -217,14 +229,14 @@ func storedRows() []storedRow {
 // the new file trains as the old one does, with a schema and without.
 func TestParquetToParquetKeepsTypes(t *testing.T) {
 	in := writeParquet(t, storedRows())
-	described := Schema{Format: FormatParquet, Columns: []Column{
-		{Name: "Y", Role: RoleLabel}, {Name: "ID", Role: RoleSparse}, {Name: "Small", Role: RoleDense}, {Name: "Big", Role: RoleSparse}, {Name: "F"},
-		{Name: "D", Role: RoleDense}, {Name: "Text", Role: RoleSparse}, {Name: "Tags", Role: RoleSparse}, {Name: "IDs", Role: RoleSparse, Separator: ";"},
+	described := reader.Schema{Format: reader.FormatParquet, Columns: []reader.Column{
+		{Name: "Y", Role: reader.RoleLabel}, {Name: "ID", Role: reader.RoleSparse}, {Name: "Small", Role: reader.RoleDense}, {Name: "Big", Role: reader.RoleSparse}, {Name: "F"},
+		{Name: "D", Role: reader.RoleDense}, {Name: "Text", Role: reader.RoleSparse}, {Name: "Tags", Role: reader.RoleSparse}, {Name: "IDs", Role: reader.RoleSparse, Separator: ";"},
 	}}
-	wantPasses, _ := mustRead(t, testOptions(described, in))
-	for name, schema := range map[string]Schema{"described": described, "bare": {Format: FormatParquet}} {
+	want := examplesOf(t, testOptions(described, in))
+	for name, schema := range map[string]reader.Schema{"described": described, "bare": {Format: reader.FormatParquet}} {
 		out := filepath.Join(t.TempDir(), "out.parquet")
-		summary := mustConvertFile(t, schema, in, FormatParquet, out)
+		summary := mustConvertFile(t, schema, in, reader.FormatParquet, out)
 		if got, want := parquetColumns(t, out), parquetColumns(t, in); !slices.Equal(got, want) {
 			t.Errorf("%s: columns %v, want %v", name, got, want)
 		}
@@ -238,7 +250,7 @@ func TestParquetToParquetKeepsTypes(t *testing.T) {
 		if got, want := fmt.Sprintf("%+v", pointed(got)), fmt.Sprintf("%+v", pointed(storedRows())); got != want {
 			t.Errorf("%s: rows %s\nwant %s", name, got, want)
 		}
-		if gotPasses, _ := mustRead(t, testOptions(described, out)); dump(gotPasses) != dump(wantPasses) {
+		if examplesOf(t, testOptions(described, out)) != want {
 			t.Errorf("%s: other examples", name)
 		}
 	}
@@ -259,18 +271,18 @@ func pointed(rows []storedRow) (values []any) {
 // TestDecimalsStayDecimals goes through both ways to store them.
 func TestDecimalsStayDecimals(t *testing.T) {
 	for _, name := range []string{"types_int.parquet", "types_bytes.parquet"} {
-		in, dir := filepath.Join("testdata", name), t.TempDir()
+		in, dir := filepath.Join("..", "testdata", name), t.TempDir()
 		columns := namedColumns("large", "half", "y", "small", "nothing")
 		if name == "types_bytes.parquet" {
 			columns = append(columns, namedColumns("wide", "shorts")...)
 		}
-		from := Schema{Format: FormatParquet}
-		mustConvertFile(t, from, in, FormatParquet, filepath.Join(dir, "out.parquet"), columns...)
+		from := reader.Schema{Format: reader.FormatParquet}
+		mustConvertFile(t, from, in, reader.FormatParquet, filepath.Join(dir, "out.parquet"), columns...)
 		if got := parquetColumns(t, filepath.Join(dir, "out.parquet")); got[0] != "large DECIMAL(15,2)" || got[1] != "half FLOAT" {
 			t.Errorf("%v", got)
 		}
-		mustConvertFile(t, from, in, FormatCSV, filepath.Join(dir, "1.csv"), columns...)
-		mustConvertFile(t, from, filepath.Join(dir, "out.parquet"), FormatCSV, filepath.Join(dir, "2.csv"))
+		mustConvertFile(t, from, in, reader.FormatCSV, filepath.Join(dir, "1.csv"), columns...)
+		mustConvertFile(t, from, filepath.Join(dir, "out.parquet"), reader.FormatCSV, filepath.Join(dir, "2.csv"))
 		if want, got := content(t, filepath.Join(dir, "1.csv")), content(t, filepath.Join(dir, "2.csv")); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
@@ -280,28 +292,28 @@ func TestDecimalsStayDecimals(t *testing.T) {
 // TestListsBecomeText: with a stated separator, and never ambiguous.
 func TestListsBecomeText(t *testing.T) {
 	in, out := writeParquet(t, storedRows()[1:]), filepath.Join(t.TempDir(), "out.csv")
-	summary := mustConvertFile(t, Schema{Format: FormatParquet}, in, FormatCSV, out, namedColumns("Y", "Tags", "IDs")...)
+	summary := mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, in, reader.FormatCSV, out, namedColumns("Y", "Tags", "IDs")...)
 	if len(summary.Lists) != 2 || summary.Lists[1] != (ListColumn{"IDs", "|"}) {
 		t.Errorf("lists %v", summary.Lists)
 	}
 	in = writeParquet(t, storedRows())
-	o := ConvertOptions{From: testOptions(Schema{Format: FormatParquet}, in), Format: FormatCSV, To: []string{out}, Columns: namedColumns("Y", "Tags", "IDs", "Text")}
-	summary, err := Convert(context.Background(), o)
+	o := Options{From: testOptions(reader.Schema{Format: reader.FormatParquet}, in), Format: reader.FormatCSV, To: []string{out}, Columns: namedColumns("Y", "Tags", "IDs", "Text")}
+	summary, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := content(t, out); got != "false,,3,c\n" || summary.Counts.BadRows != 1 || summary.Counts.Bad[0].Reason != ReasonOutput {
+	if got := content(t, out); got != "false,,3,c\n" || summary.Counts.BadRows != 1 || summary.Counts.Bad[0].Reason != reader.ReasonOutput {
 		t.Errorf("%q %+v", got, summary)
 	}
-	o.From.Schema.Columns = []Column{{Name: "Y", Role: RoleLabel}, {Name: "Tags", Role: RoleSparse, Separator: "; "}, {Name: "Text"}, {Name: "IDs", Role: RoleSparse}}
-	if summary, err = Convert(context.Background(), o); err != nil {
+	o.From.Schema.Columns = []reader.Column{{Name: "Y", Role: reader.RoleLabel}, {Name: "Tags", Role: reader.RoleSparse, Separator: "; "}, {Name: "Text"}, {Name: "IDs", Role: reader.RoleSparse}}
+	if summary, err = Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
 	if got := content(t, out); got != "1,x|y; z,1|2,a|b\n0,,3,c\n" || summary.Lists[0].Separator != "; " {
 		t.Errorf("%q %+v", got, summary)
 	}
-	o.Format, o.Columns = FormatLibFFM, nil // the default separator goes with the column
-	if _, err = Convert(context.Background(), o); err != nil {
+	o.Format, o.Columns = reader.FormatLibFFM, nil // the default separator goes with the column
+	if _, err = Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
 	if got := content(t, out); !strings.Contains(got, " 1:1:1 1:2:1\n") {
@@ -323,16 +335,47 @@ func TestStoredUnite(t *testing.T) {
 		C string
 		D string
 	}
-	o := testOptions(Schema{Format: FormatParquet}, writeParquet(t, []ints{{1, 1.5, 7, []string{"p", "q"}}}), writeParquet(t, []others{{1 << 40, 0.1, "x", "r"}}))
+	o := testOptions(reader.Schema{Format: reader.FormatParquet}, writeParquet(t, []ints{{1, 1.5, 7, []string{"p", "q"}}}), writeParquet(t, []others{{1 << 40, 0.1, "x", "r"}}))
 	out := filepath.Join(t.TempDir(), "out.parquet")
-	if _, err := Convert(context.Background(), ConvertOptions{From: o, Format: FormatParquet, To: []string{out}}); err != nil {
+	if _, err := Run(context.Background(), Options{From: o, Format: reader.FormatParquet, To: []string{out}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := parquetColumns(t, out), []string{"A INT(64,true)", "B DOUBLE", "C STRING", "D list of STRING"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	mustConvertFile(t, Schema{Format: FormatParquet}, out, FormatCSV, out+".csv")
+	mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, out, reader.FormatCSV, out+".csv")
 	if got, want := content(t, out+".csv"), "A,B,C,D\n1,1.5,7,p|q\n1099511627776,0.1,x,r\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The files in testdata are described in ../parquet_leaf_test.go.
+
+func TestParquetTypes(t *testing.T) {
+	for name, file := range map[string]struct {
+		columns []OutputColumn
+		want    string
+	}{
+		"types_int.parquet": {namedColumns("y", "nothing", "half", "small", "large"),
+			"y,nothing,half,small,large\ntrue,,1.5,-0.05,-0.05\nfalse,,,,\ntrue,,-5.9604645e-08,123.40,123.40\n"},
+		"types_bytes.parquet": {namedColumns("small", "large", "wide", "shorts"),
+			"small,large,wide,shorts\n-0.05,-0.05,-12345678901234567890123456789.12,1.50|2.00\n,,,\n123.40,123.40,0.01,\n"},
+	} {
+		out := filepath.Join(t.TempDir(), "out.csv")
+		mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, filepath.Join("..", "testdata", name), reader.FormatCSV, out, file.columns...)
+		if got := content(t, out); got != file.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, file.want)
+		}
+	}
+}
+
+func TestUnsupportedColumnsOnlyMatterWhenUsed(t *testing.T) {
+	in, out := filepath.Join("..", "testdata", "types_int.parquet"), filepath.Join(t.TempDir(), "out.csv")
+	if _, err := convertFile(reader.Schema{Format: reader.FormatParquet}, in, reader.FormatCSV, out); err == nil || !strings.Contains(err.Error(), "--columns") {
+		t.Errorf("%v, want a word on --columns", err)
+	}
+	mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, in, reader.FormatCSV, out, namedColumns("y")...)
+	if got := content(t, out); got != "y\ntrue\nfalse\ntrue\n" {
+		t.Errorf("%q", got)
 	}
 }

@@ -1,12 +1,15 @@
-package reader
+package convert
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aibox/reader"
 )
 
 const ratings = `userId,movieId,rating,timestamp
@@ -22,13 +25,13 @@ const movies = "\xef\xbb\xbfmovieId,title,genres\r\n" +
 
 // convertInput writes the ratings and the movies and returns options that read
 // the ratings and write to the named files.
-func convertInput(t *testing.T, to ...string) (ConvertOptions, string) {
+func convertInput(t *testing.T, to ...string) (Options, string) {
 	t.Helper()
 	dir := t.TempDir()
-	o := testOptions(Schema{Format: FormatCSV, Header: true}, write(t, dir, "ratings.csv", []byte(ratings)))
+	o := testOptions(reader.Schema{Format: reader.FormatCSV, Header: true}, write(t, dir, "ratings.csv", []byte(ratings)))
 	o.MaxBadRows, o.MaxBadFraction = 0, 0
 	write(t, dir, "movies.csv", []byte(movies))
-	c := ConvertOptions{From: o, Format: FormatCSV, Header: true}
+	c := Options{From: o, Format: reader.FormatCSV, Header: true}
 	for _, name := range to {
 		c.To = append(c.To, filepath.Join(dir, name))
 	}
@@ -38,23 +41,14 @@ func convertInput(t *testing.T, to ...string) (ConvertOptions, string) {
 func join(dir string) Join {
 	return Join{
 		On: "movieId", Add: []string{"genres", "title"},
-		Table: Options{URIs: []string{filepath.Join(dir, "movies.csv")}, Schema: Schema{Format: FormatCSV, Header: true}},
+		Table: reader.Options{URIs: []string{filepath.Join(dir, "movies.csv")}, Schema: reader.Schema{Format: reader.FormatCSV, Header: true}},
 	}
-}
-
-func content(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func TestConvertJoinsSortsAndSplits(t *testing.T) {
 	c, dir := convertInput(t, "train.csv", "eval.csv")
 	c.Joins, c.SortBy, c.Split = []Join{join(dir)}, "timestamp", Split{Fraction: 0.8}
-	summary, err := Convert(context.Background(), c)
+	summary, err := Run(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +71,9 @@ func TestConvertJoinsSortsAndSplits(t *testing.T) {
 
 func TestConvertSelectsAndRenames(t *testing.T) {
 	c, _ := convertInput(t, "out.tsv")
-	c.Format, c.Header, c.SortBy, c.Descending = FormatTSV, false, "rating", true
-	c.Columns = []OutputColumn{{From: "rating", Column: Column{Name: "y", Role: RoleLabel}}, {Column: Column{Name: "userId", Role: RoleSparse}}}
-	if _, err := Convert(context.Background(), c); err != nil {
+	c.Format, c.Header, c.SortBy, c.Descending = reader.FormatTSV, false, "rating", true
+	c.Columns = []OutputColumn{{From: "rating", Column: reader.Column{Name: "y", Role: reader.RoleLabel}}, {Column: reader.Column{Name: "userId", Role: reader.RoleSparse}}}
+	if _, err := Run(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := content(t, c.To[0]), "5\t1\n4.5\t1\n3.5\t3\n2\t2\n1\t3\n"; got != want {
@@ -91,7 +85,7 @@ func TestConvertSplitsWithoutSorting(t *testing.T) {
 	for _, split := range []Split{{Fraction: 0.4}, {Fraction: 0.5, Random: true, Seed: 3}} {
 		c, _ := convertInput(t, "a.csv", "b.csv.gz")
 		c.Header, c.Split = false, split
-		summary, err := Convert(context.Background(), c)
+		summary, err := Run(context.Background(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,44 +98,50 @@ func TestConvertSplitsWithoutSorting(t *testing.T) {
 	}
 }
 
-// TestConvertThroughEveryFormat goes CSV -> Parquet -> LibSVM -> CSV and expects
-// the first file again.
+// mixedSchema has columns of several kinds.
+func mixedSchema(format reader.Format) reader.Schema {
+	return reader.Schema{Format: format, Header: format == reader.FormatCSV, Columns: []reader.Column{
+		{Name: "click", Role: reader.RoleLabel},
+		{Name: "price", Role: reader.RoleDense, Transforms: []reader.Transform{{Kind: reader.TransformLog1p}}},
+		{Name: "ad", Role: reader.RoleSparse},
+		{Name: "tags", Role: reader.RoleSparse, Separator: "|", WeightSeparator: ":"},
+		{Name: "words", Role: reader.RoleSparse, Separator: " "},
+	}}
+}
+
+// TestConvertThroughEveryFormat goes CSV -> Parquet -> LibFFM -> LibSVM -> CSV and
+// expects the first file again.
 func TestConvertThroughEveryFormat(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	rows := mixedRows(100)
-	for _, row := range rows { // LibSVM has no weight of 1, nor an empty label
-		row[4] = strings.ReplaceAll(row[4], ":1|", ":2|")
-		if strings.HasSuffix(row[4], ":1") {
-			row[4] += ".5"
-		}
-		row[5] = strings.ReplaceAll(row[5], "|", " ")
+	var text strings.Builder
+	text.WriteString("click,price,ad,tags,words\n")
+	for i := range 100 { // LibSVM writes no weight of 1
+		tags := []string{"", "7:0.5", fmt.Sprintf("%d:0.25|3:2", i)}[i%3]
+		fmt.Fprintf(&text, "%d,%v,%d,%s,%s\n", i%2, float64(i-20)/8, i%50, tags, []string{"", "1", "2 3"}[i/2%3])
 	}
-	schema := mixedSchema(FormatCSV)
-	o := testOptions(schema, path("1.csv"))
-	writeRows(t, &o, path("1.csv"), schema, rows)
+	schema := mixedSchema(reader.FormatCSV)
+	write(t, dir, "1.csv", []byte(text.String()))
 	for _, step := range []struct {
-		from, to   Format
+		from, to   reader.Format
 		read, file string
 	}{
-		{FormatCSV, FormatParquet, "1.csv", "2.parquet"}, {FormatParquet, FormatLibFFM, "2.parquet", "3.ffm"},
-		{FormatLibFFM, FormatLibSVM, "3.ffm", "4.svm"}, {FormatLibSVM, FormatCSV, "4.svm", "5.csv"},
+		{reader.FormatCSV, reader.FormatParquet, "1.csv", "2.parquet"}, {reader.FormatParquet, reader.FormatLibFFM, "2.parquet", "3.ffm"},
+		{reader.FormatLibFFM, reader.FormatLibSVM, "3.ffm", "4.svm"}, {reader.FormatLibSVM, reader.FormatCSV, "4.svm", "5.csv"},
 	} {
-		from := mixedSchema(step.from)
-		from.Header = step.from == FormatCSV
-		if _, err := Convert(context.Background(), ConvertOptions{
-			From: testOptions(WithIndices(from), path(step.read)), Format: step.to, Header: step.to == FormatCSV, To: []string{path(step.file)},
-			Columns: columnsOf(schema),
+		if _, err := Run(context.Background(), Options{
+			From: testOptions(reader.WithIndices(mixedSchema(step.from)), path(step.read)), Format: step.to, Header: step.to == reader.FormatCSV,
+			To: []string{path(step.file)}, Columns: columnsOf(schema),
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := content(t, path("5.csv")), content(t, path("1.csv")); got != want {
+	if got, want := content(t, path("5.csv")), text.String(); got != want {
 		t.Errorf("the rows changed:\n%s\nwant\n%s", got[:500], want[:500])
 	}
 }
 
-func columnsOf(s Schema) (list []OutputColumn) {
+func columnsOf(s reader.Schema) (list []OutputColumn) {
 	for _, c := range s.Columns {
 		list = append(list, OutputColumn{Column: c})
 	}
@@ -150,44 +150,44 @@ func columnsOf(s Schema) (list []OutputColumn) {
 
 func TestConvertFaults(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(c *ConvertOptions, dir string)
+		change func(c *Options, dir string)
 		want   string
 	}{
-		"no such column to write": {func(c *ConvertOptions, _ string) {
-			c.Columns = []OutputColumn{{Column: Column{Name: "genre"}}}
+		"no such column to write": {func(c *Options, _ string) {
+			c.Columns = []OutputColumn{{Column: reader.Column{Name: "genre"}}}
 		}, `no column "genre"`},
-		"no such column to sort by": {func(c *ConvertOptions, _ string) { c.SortBy = "time" }, `no column "time"`},
-		"no such column to join on": {func(c *ConvertOptions, dir string) {
+		"no such column to sort by": {func(c *Options, _ string) { c.SortBy = "time" }, `no column "time"`},
+		"no such column to join on": {func(c *Options, dir string) {
 			j := join(dir)
 			j.On = "film"
 			c.Joins = []Join{j}
 		}, "no such column"},
-		"no such column in the table": {func(c *ConvertOptions, dir string) {
+		"no such column in the table": {func(c *Options, dir string) {
 			j := join(dir)
 			j.Key = "id"
 			c.Joins = []Join{j}
 		}, `no column "id"`},
-		"a key twice": {func(c *ConvertOptions, dir string) {
+		"a key twice": {func(c *Options, dir string) {
 			j := join(dir)
 			j.Table.URIs = []string{j.Table.URIs[0], j.Table.URIs[0]}
 			c.Joins = []Join{j}
 		}, "twice"},
-		"a column twice": {func(c *ConvertOptions, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "already"},
-		"too little memory": {func(c *ConvertOptions, _ string) {
+		"a column twice": {func(c *Options, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "already"},
+		"too little memory": {func(c *Options, _ string) {
 			c.SortBy, c.MemoryBytes = "timestamp", 100
 		}, "memory"},
-		"two files without a split": {func(c *ConvertOptions, _ string) { c.To = append(c.To, c.To[0]+"2") }, "split"},
-		"a split at 1":              {func(c *ConvertOptions, _ string) { c.Split.Fraction = 1 }, "share"},
-		"a bad row": {func(c *ConvertOptions, dir string) {
+		"two files without a split": {func(c *Options, _ string) { c.To = append(c.To, c.To[0]+"2") }, "split"},
+		"a split at 1":              {func(c *Options, _ string) { c.Split.Fraction = 1 }, "share"},
+		"a bad row": {func(c *Options, dir string) {
 			write(t, dir, "ratings.csv", []byte(ratings+"1,2\n"))
 		}, "wrong column count"},
-		"no rows": {func(c *ConvertOptions, dir string) {
+		"no rows": {func(c *Options, dir string) {
 			write(t, dir, "ratings.csv", []byte("a,b\n"))
-		}, ErrNoExamples.Error()},
+		}, reader.ErrNoExamples.Error()},
 	} {
 		o, dir := convertInput(t, "out.csv")
 		c.change(&o, dir)
-		_, err := Convert(context.Background(), o)
+		_, err := Run(context.Background(), o)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
 		}

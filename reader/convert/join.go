@@ -1,4 +1,4 @@
-package reader
+package convert
 
 import (
 	"context"
@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"aibox/reader"
 )
 
 // Join adds columns of a side table to every row, found by a key.
 type Join struct {
 	// Table is the side table: URIs, Schema, Compression; the rest comes from
 	// the input's options. It is held in memory.
-	Table Options
+	Table reader.Options
 	On    string   // column of the rows that holds the key
 	Key   string   // column of the table that holds it; "": On
 	Add   []string // columns of the table; none: all but the key
@@ -20,21 +22,21 @@ type Join struct {
 
 // joinTable is a side table in memory.
 type joinTable struct {
-	add       []string
-	stored    []Stored // of the added columns
-	on        int      // column of the rows
-	plan      *plan    // of the table
-	rows      *rowStore
-	byKey     map[string]int32
-	unmatched int64
-	cells     [][]byte
-	found     [][]byte
+	add        []string
+	stored     []reader.Stored // of the added columns
+	on         int             // column of the rows
+	separators []string        // of the added columns: what joins the values of a list
+	rows       *rowStore
+	byKey      map[string]int32
+	unmatched  int64
+	cells      [][]byte
+	found      [][]byte
 }
 
 // loadJoin reads a side table. A key that occurs twice is an error: which row
 // should be joined is not for us to guess.
-func loadJoin(ctx context.Context, j *Join, from *Options, available []string, memory *memoryBudget) (t *joinTable, err error) {
-	where := func(err error) error { return fmt.Errorf("reader: convert: join on %q: %w", j.On, err) }
+func loadJoin(ctx context.Context, j *Join, from *reader.Options, available []string, memory *memoryBudget) (t *joinTable, err error) {
+	where := func(err error) error { return fmt.Errorf("convert: join on %q: %w", j.On, err) }
 	t = &joinTable{on: slices.Index(available, j.On), byKey: map[string]int32{}}
 	if t.on < 0 {
 		return nil, where(optionsErrorf("the rows have no such column; they have %s", quoteAll(available)))
@@ -46,7 +48,7 @@ func loadJoin(ctx context.Context, j *Join, from *Options, available []string, m
 	o := j.Table
 	o.KeepLists = from.KeepLists
 	o.Sources, o.Threads, o.Logger, o.MaxLineBytes = from.Sources, from.Threads, from.Logger, from.MaxLineBytes
-	names, err := ColumnNames(ctx, o)
+	names, err := reader.ColumnNames(ctx, o)
 	if err != nil {
 		return nil, where(err)
 	}
@@ -59,17 +61,19 @@ func loadJoin(ctx context.Context, j *Join, from *Options, available []string, m
 			return nil, where(optionsErrorf("the rows have a column %q already", name))
 		}
 	}
-	in, err := openRaw(ctx, o, append(slices.Clone(t.add), key))
+	in, err := reader.OpenRaw(ctx, o, append(slices.Clone(t.add), key))
 	if err != nil {
 		return nil, where(err)
 	}
-	defer func() { err = errors.Join(err, in.close()) }()
-	t.plan = in.rows.plan
-	t.stored = in.stored()[:len(t.add)]
+	defer func() { err = errors.Join(err, in.Close()) }()
+	for _, name := range t.add {
+		t.separators = append(t.separators, in.ListSeparator(name))
+	}
+	t.stored = in.Stored()[:len(t.add)]
 	t.rows = newRowStore(len(t.add), memory)
 	t.found = make([][]byte, len(t.add))
 	for {
-		cells, err := in.next(ctx)
+		cells, err := in.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return t, nil
 		}

@@ -1,0 +1,50 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"aibox/reader"
+)
+
+// orderCriteo puts the output's columns into the order of the Criteo format,
+// which has no names: label, I1 to I13, C1 to C26. It fails where one of them is
+// missing or there is another one.
+func (c *converter) orderCriteo(s *reader.Schema) error {
+	want := reader.CriteoSchema().Columns
+	columns, take := make([]reader.Column, 0, len(want)), make([]int, 0, len(want))
+	var missing, excess []string
+	for i := range want {
+		if at := indexOf(s.Columns, want[i].Name); at < 0 {
+			missing = append(missing, want[i].Name)
+		} else {
+			columns, take = append(columns, s.Columns[at]), append(take, c.take[at])
+		}
+	}
+	for i := range s.Columns {
+		if name := s.Columns[i].Name; !slices.ContainsFunc(want, func(c reader.Column) bool { return c.Name == name }) {
+			excess = append(excess, name)
+		}
+	}
+	var faults []error
+	if len(missing) > 0 {
+		faults = append(faults, fmt.Errorf("convert: criteo needs the columns %s: use --columns to say which columns they are (I1=price)", quoteAll(missing)))
+	}
+	if len(excess) > 0 {
+		faults = append(faults, fmt.Errorf("convert: criteo has no columns %s: use --columns to leave them out", quoteAll(excess)))
+	}
+	if len(s.Columns) != len(want) && len(faults) == 0 {
+		faults = append(faults, fmt.Errorf("convert: criteo has %d columns, each once; %d are to be written", len(want), len(s.Columns)))
+	}
+	s.Columns, c.take = columns, take
+	return errors.Join(faults...)
+}
+
+// checkWeights refuses example weights where the output has no place for them.
+func checkWeights(s *reader.Schema) error {
+	if i := slices.IndexFunc(s.Columns, func(c reader.Column) bool { return c.Role == reader.RoleWeight }); i >= 0 && s.Format.Indexed() {
+		return fmt.Errorf("convert: column %q is the weight of an example, which %v cannot hold: use --columns to leave it out", s.Columns[i].Name, s.Format)
+	}
+	return nil
+}
