@@ -3,6 +3,8 @@ package configs
 import (
 	"fmt"
 	"slices"
+
+	"aibox/internal/nearest"
 )
 
 func columnPath(i int, key string) string { return fmt.Sprintf("data.columns[%d].%s", i, key) }
@@ -123,7 +125,7 @@ func (l *loader) checkCriteo() {
 		case c.Name == "" || !l.sound(columnPath(i, "name"), at):
 		case !slices.Contains(names, c.Name):
 			near := ""
-			if n := Nearest(c.Name, names); n != "" {
+			if n := nearest.Name(c.Name, names); n != "" {
 				near = ": did you mean " + quote(n) + "?"
 			}
 			l.faultAt(columnPath(i, "name"), "%s is not a column of the Criteo format%s (label, I1 to I%d, C1 to C%d)", quote(c.Name), near, criteoDense, criteoSparse)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aibox/internal/nearest"
 )
 
 // loader carries what is known about one job file on its way to a Job.
@@ -99,13 +101,13 @@ func (l *loader) mapping(path, pattern string, n *node, v reflect.Value) {
 // unknown reports a key that its mapping does not have.
 func (l *loader) unknown(e entry, path, pattern string, names []string) {
 	allowed := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
-	if near := Nearest(e.key, allowed); near != "" {
+	if near := nearest.Name(e.key, allowed); near != "" {
 		l.fault(e.place, path, "unknown key `%s`: did you mean `%s`?", e.key, near)
 		return
 	}
 	var elsewhere []string
 	for _, k := range keyTable {
-		if plainName(leaf(k.Path)) == plainName(e.key) && !strings.HasPrefix(k.Path, "generate") {
+		if nearest.Plain(leaf(k.Path)) == nearest.Plain(e.key) && !strings.HasPrefix(k.Path, "generate") {
 			elsewhere = append(elsewhere, "`"+k.Path+"`")
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aibox/internal/nearest"
 )
 
 // Templates in paths:
@@ -103,7 +105,7 @@ func expandDate(body string, date time.Time) (text, message string) {
 	rest := strings.TrimSpace(body)
 	word, rest, _ := strings.Cut(rest, " ")
 	if word != "date" {
-		if near := Nearest(word, []string{"date"}); near != "" {
+		if near := nearest.Name(word, []string{"date"}); near != "" {
 			return "", fmt.Sprintf("%s is not a template: did you mean %s? %s", quote(word), quote(near), usage)
 		}
 		return "", fmt.Sprintf("%s is not a template; %s", quote(word), usage)

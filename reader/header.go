@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/internal/nearest"
 	"aibox/reader/number"
 	"aibox/reader/source"
 )
@@ -115,7 +116,7 @@ func (p *plan) explainMissing(missing, names []string) string {
 		}
 	}
 	for _, name := range missing {
-		i := slices.IndexFunc(names, func(have string) bool { return plainName(have) == plainName(name) })
+		i := slices.IndexFunc(names, func(have string) bool { return nearest.Plain(have) == nearest.Plain(name) })
 		if i >= 0 {
 			return fmt.Sprintf("%s. Did you mean %s instead of %s? Names must be equal, upper and lower case too",
 				text, shown([]byte(names[i])), shown([]byte(name)))
@@ -138,11 +139,6 @@ func (p *plan) schemaOrder(names []string) []string {
 	sorted := slices.Clone(names)
 	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 	return sorted
-}
-
-// plainName is what two names that are easily confused have in common.
-func plainName(name string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
 }
 
 func isNumber(cell string) bool {

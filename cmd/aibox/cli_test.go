@@ -1,6 +1,8 @@
 package main
 
 import (
+	"aibox/internal/cliargs"
+	"aibox/internal/terminal"
 	"io"
 	"os"
 	"path/filepath"
@@ -109,7 +111,7 @@ func TestUsage(t *testing.T) {
 // TestHelp: every command says what it does, with examples that its own parser
 // takes.
 func TestHelp(t *testing.T) {
-	app := newApp(io.Discard, newConsole(io.Discard, false))
+	app := newApp(io.Discard, terminal.New(io.Discard, false))
 	var visit func(path string, c *cli.Command)
 	visit = func(path string, c *cli.Command) {
 		path += " " + c.Name
@@ -132,7 +134,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s has no examples", path)
 		}
 		for _, e := range examples(c.Description) {
-			if _, err := permute(newApp(io.Discard, newConsole(io.Discard, false)), e); err != nil {
+			if _, err := cliargs.Permute(newApp(io.Discard, terminal.New(io.Discard, false)), e); err != nil {
 				t.Errorf("example %v: %v", e, err)
 			}
 		}
@@ -141,7 +143,7 @@ func TestHelp(t *testing.T) {
 		visit("aibox", c)
 	}
 	for _, e := range examples(app.Description) {
-		if _, err := permute(app, e); err != nil {
+		if _, err := cliargs.Permute(app, e); err != nil {
 			t.Errorf("example %v: %v", e, err)
 		}
 	}

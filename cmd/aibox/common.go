@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"aibox/configs"
+	"aibox/internal/cliargs"
 )
 
 func jobFlags() []cli.Flag {
@@ -19,65 +19,12 @@ func jobFlags() []cli.Flag {
 	}
 }
 
-// oneArgument returns the command's only argument, which is what.
-func oneArgument(c *cli.Context, what string) (string, error) {
-	switch {
-	case c.NArg() == 0:
-		return "", usageErrorf("%s: name %s; see `%[1]s --help`", commandPath(c), what)
-	case c.NArg() > 1:
-		return "", usageErrorf("%s: want one argument, %s, but there are %d: %s", commandPath(c), what, c.NArg(), strings.Join(c.Args().Slice(), " "))
-	}
-	return c.Args().First(), nil
-}
-
-// noArguments fails when arguments were given to a command that takes none.
-func noArguments(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usageErrorf("%s: unexpected argument %q: its input is named by flags; see `%[1]s --help`", commandPath(c), c.Args().First())
-	}
-	return nil
-}
-
-// needFlags fails when one of the named flags was not given a value.
-func needFlags(c *cli.Context, names ...string) error {
-	var missing []string
-	for _, name := range names {
-		values := []string{c.String(name)}
-		if _, many := c.Value(name).(cli.StringSlice); many {
-			values = c.StringSlice(name)
-		}
-		if !c.IsSet(name) || slices.Contains(values, "") {
-			missing = append(missing, "--"+name)
-		}
-	}
-	if len(missing) > 0 {
-		return usageErrorf("%s: %s is missing; see `%[1]s --help`", commandPath(c), strings.Join(missing, " and "))
-	}
-	return nil
-}
-
-// oneOf fails when the named flag has none of the values.
-func oneOf(c *cli.Context, name string, values []string) error {
-	if v := c.String(name); !slices.Contains(values, v) {
-		return usageErrorf("%s: --%s %s: want one of %s.%s", commandPath(c), name, v, strings.Join(values, ", "), didYouMean("", v, values))
-	}
-	return nil
-}
-
 // formats are the names of all formats of data files.
 var formats = []string{"criteo", "csv", "tsv", "libsvm", "libffm", "parquet"}
 
-// commandPath is the command as typed, such as `aibox config check`.
-func commandPath(c *cli.Context) string {
-	if c.Command == nil || c.Command.HelpName == "" {
-		return "aibox"
-	}
-	return c.Command.HelpName
-}
-
 // loadJob reads the job file that is the command's only argument.
 func loadJob(c *cli.Context) (*configs.Job, error) {
-	path, err := oneArgument(c, "the job file")
+	path, err := cliargs.OneArgument(c, "the job file")
 	if err != nil {
 		return nil, err
 	}

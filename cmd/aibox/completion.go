@@ -1,55 +1,14 @@
 package main
 
 import (
+	"aibox/configs"
+	"aibox/internal/cliargs"
+	"aibox/sparsetable"
 	"fmt"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 )
-
-// shells are those that completion has a script for, in the order of scripts.
-var shells = []string{"bash", "zsh", "fish"}
-
-var completionScripts = []string{
-	`# bash completion for aibox; load with: source <(aibox completion bash)
-_aibox() {
-  local IFS=$'\n'
-  COMPREPLY=($("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
-}
-complete -o bashdefault -o default -F _aibox aibox
-`,
-	`#compdef aibox
-# zsh completion for aibox; load with: source <(aibox completion zsh)
-_aibox() {
-  local -a lines
-  lines=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  if [[ -z "${lines[1]}" ]]; then
-    _files
-    return
-  fi
-  lines=("${(@)lines//:/\\:}")
-  lines=("${(@)lines/$'\t'/:}")
-  _describe 'aibox' lines
-}
-if [[ "${funcstack[1]}" == _aibox ]]; then
-  _aibox
-else
-  compdef _aibox aibox
-fi
-`,
-	`# fish completion for aibox; load with: aibox completion fish | source
-function __aibox_complete
-    set -l words (commandline -opc) (commandline -ct)
-    set -l found ($words[1] __complete $words[2..-1] 2>/dev/null)
-    if set -q found[1]
-        printf '%s\n' $found
-    else
-        __fish_complete_path (commandline -ct)
-    end
-end
-complete -c aibox -f -a '(__aibox_complete)'
-`,
-}
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
@@ -62,16 +21,37 @@ func completionCommand() *cli.Command {
   aibox completion zsh > ~/.zfunc/_aibox      # a directory of zsh's fpath
   aibox completion fish > ~/.config/fish/completions/aibox.fish`,
 		Action: func(c *cli.Context) error {
-			shell, err := oneArgument(c, "the shell: bash, zsh or fish")
+			shell, err := cliargs.OneArgument(c, "the shell: bash, zsh or fish")
 			if err != nil {
 				return err
 			}
-			i := slices.Index(shells, shell)
+			i := slices.Index(cliargs.Shells, shell)
 			if i < 0 {
-				return usageErrorf("aibox completion: there is no script for %q, only for bash, zsh and fish.%s", shell, didYouMean("", shell, shells))
+				return cliargs.Errorf("aibox completion: there is no script for %q, only for bash, zsh and fish.%s", shell, cliargs.DidYouMean("", shell, cliargs.Shells))
 			}
-			_, err = fmt.Fprint(c.App.Writer, completionScripts[i])
+			_, err = fmt.Fprint(c.App.Writer, cliargs.Scripts[i])
 			return err
 		},
 	}
+}
+
+// completions are the values of a flag, or of a command's argument, that has few.
+func completions(name string) []string {
+	switch name {
+	case logFormatFlag:
+		return logFormats
+	case logLevelFlag:
+		return logLevels
+	case "completion":
+		return cliargs.Shells
+	case "model":
+		return configs.ModelKinds
+	case "kind":
+		return tableKinds
+	case "value-format":
+		return sparsetable.ValueFormats()
+	case "format", "from-format", "to-format":
+		return formats
+	}
+	return nil
 }

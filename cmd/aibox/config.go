@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/configs"
+	"aibox/internal/cliargs"
 )
 
 func configCommand() *cli.Command {
@@ -66,13 +67,13 @@ Examples:
 					&cli.StringFlag{Name: "format", Value: "criteo", Usage: "`FORMAT` of the data: criteo, csv, tsv, libsvm, libffm or parquet"},
 				},
 				Action: func(c *cli.Context) error {
-					if err := noArguments(c); err != nil {
+					if err := cliargs.NoArguments(c); err != nil {
 						return err
 					}
-					if err := oneOf(c, "model", configs.ModelKinds); err != nil {
+					if err := cliargs.OneOf(c, "model", configs.ModelKinds); err != nil {
 						return err
 					}
-					if err := oneOf(c, "format", formats); err != nil {
+					if err := cliargs.OneOf(c, "format", formats); err != nil {
 						return err
 					}
 					return configs.Init(c.App.Writer, c.String("model"), c.String("format"))

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/configs"
+	"aibox/internal/cliargs"
 	"aibox/reader"
 	"aibox/reader/convert"
 	"aibox/trainer"
@@ -61,10 +62,10 @@ Examples:
 }
 
 func convertFiles(c *cli.Context) error {
-	if err := noArguments(c); err != nil {
+	if err := cliargs.NoArguments(c); err != nil {
 		return err
 	}
-	if err := needFlags(c, "from", "to"); err != nil {
+	if err := cliargs.NeedFlags(c, "from", "to"); err != nil {
 		return err
 	}
 	log := newLogger(c)
@@ -119,10 +120,10 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 			return fail(err)
 		}
 		if described, err = trainer.Schema(job); err != nil {
-			return fail(&usageError{err.Error()})
+			return fail(&cliargs.Error{Reason: err.Error()})
 		}
 	} else if c.IsSet("set") {
-		return fail(usageErrorf("aibox convert: --set needs --job"))
+		return fail(cliargs.Errorf("aibox convert: --set needs --job"))
 	}
 	if err := checkConvertFlags(c); err != nil {
 		return fail(err)
@@ -137,7 +138,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	}
 	memory, err := configs.ParseBytes(c.String("memory"))
 	if err != nil {
-		return fail(usageErrorf("aibox convert: --memory: %v", err))
+		return fail(cliargs.Errorf("aibox convert: --memory: %v", err))
 	}
 	o := convert.Options{
 		From: reader.Options{
@@ -149,7 +150,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	}
 	o.From.Schema = inputSchema(from, !c.Bool("no-header"), described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
-		return fail(usageErrorf("aibox convert: --no-header: name the columns in the data section of a job file (--job)"))
+		return fail(cliargs.Errorf("aibox convert: --no-header: name the columns in the data section of a job file (--job)"))
 	}
 	if side := c.String("join"); side != "" {
 		format, err := formatOf("", side, "")
@@ -170,21 +171,21 @@ func checkConvertFlags(c *cli.Context) error {
 	to, split := len(c.StringSlice("to")), c.Float64("split")
 	switch {
 	case c.IsSet("split") && !(split > 0 && split < 1):
-		return usageErrorf("aibox convert: --split %v: want a share between 0 and 1, such as 0.8", split)
+		return cliargs.Errorf("aibox convert: --split %v: want a share between 0 and 1, such as 0.8", split)
 	case c.IsSet("split") && to != 2:
-		return usageErrorf("aibox convert: --split writes two files, so --to is needed twice; it is there %d times", to)
+		return cliargs.Errorf("aibox convert: --split writes two files, so --to is needed twice; it is there %d times", to)
 	case !c.IsSet("split") && to > 1:
-		return usageErrorf("aibox convert: %d outputs; one --to without --split, two with it", to)
+		return cliargs.Errorf("aibox convert: %d outputs; one --to without --split, two with it", to)
 	case c.Bool("random") && !c.IsSet("split"), c.IsSet("seed") && !c.Bool("random"):
-		return usageErrorf("aibox convert: --seed needs --random, and --random needs --split")
+		return cliargs.Errorf("aibox convert: --seed needs --random, and --random needs --split")
 	case c.Bool("descending") && c.String("sort-by") == "":
-		return usageErrorf("aibox convert: --descending needs --sort-by")
+		return cliargs.Errorf("aibox convert: --descending needs --sort-by")
 	case c.Int64("limit") < 0:
-		return usageErrorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))
+		return cliargs.Errorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))
 	case c.String("join") == "" && (c.IsSet("on") || c.IsSet("key") || c.IsSet("add")):
-		return usageErrorf("aibox convert: --on, --key and --add need --join")
+		return cliargs.Errorf("aibox convert: --on, --key and --add need --join")
 	case c.String("join") != "" && c.String("on") == "":
-		return usageErrorf("aibox convert: --join needs --on, the column that joins the rows and the table")
+		return cliargs.Errorf("aibox convert: --join needs --on, the column that joins the rows and the table")
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func formatOfAll(name string, files []string, flag string) (reader.Format, error
 		if f, err := formatOf(name, file, flag); err != nil {
 			return 0, err
 		} else if f != first {
-			return 0, usageErrorf("aibox convert: by their names %s is %v and %s is %v; all must be of one format, or %s says which", files[0], first, file, f, flag)
+			return 0, cliargs.Errorf("aibox convert: by their names %s is %v and %s is %v; all must be of one format, or %s says which", files[0], first, file, f, flag)
 		}
 	}
 	return first, nil
@@ -241,16 +242,16 @@ func formatOf(name, file, flag string) (reader.Format, error) {
 	if name != "" {
 		f, err := reader.ParseFormat(name)
 		if err != nil {
-			return 0, usageErrorf("%s %s: want one of %s.%s", flag, name, strings.Join(formats, ", "), didYouMean("", name, formats))
+			return 0, cliargs.Errorf("%s %s: want one of %s.%s", flag, name, strings.Join(formats, ", "), cliargs.DidYouMean("", name, formats))
 		}
 		return f, nil
 	}
 	f, ok := reader.FormatOf(file)
 	if !ok {
 		if flag == "" {
-			return 0, usageErrorf("the format of %s cannot be told from its name: want .csv, .tsv or .parquet", file)
+			return 0, cliargs.Errorf("the format of %s cannot be told from its name: want .csv, .tsv or .parquet", file)
 		}
-		return 0, usageErrorf("the format of %s cannot be told from its name; give %s", file, flag)
+		return 0, cliargs.Errorf("the format of %s cannot be told from its name; give %s", file, flag)
 	}
 	return f, nil
 }

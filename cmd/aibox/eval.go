@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
+	"aibox/internal/jobview"
 	"aibox/trainer"
 )
 
@@ -20,8 +22,8 @@ func modelFlags() []cli.Flag {
 func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
 	status := new(trainer.Status)
 	log := newLogger(c)
-	d := startDisplay(consoleOf(c), status, log)
-	defer d.stop()
+	d := jobview.Watch(consoleOf(c), status, log)
+	defer d.Stop()
 	l, err := trainer.Load(c.Context, c.String("model-dir"), c.StringSlice("set"), trainer.Options{Logger: log, Status: status, Version: version})
 	if err != nil {
 		return err
@@ -30,7 +32,7 @@ func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
 	if err := f(l); err != nil {
 		return err
 	}
-	d.stop()
+	d.Stop()
 	return nil
 }
 
@@ -46,10 +48,10 @@ Examples:
   aibox eval --model-dir model --data 'hdfs://nn:8020/logs/2026-11-20/*.gz' --json`,
 		Flags: append(modelFlags(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}),
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
+			if err := cliargs.NoArguments(c); err != nil {
 				return err
 			}
-			if err := needFlags(c, "model-dir", "data"); err != nil {
+			if err := cliargs.NeedFlags(c, "model-dir", "data"); err != nil {
 				return err
 			}
 			var e *trainer.Evaluation
@@ -63,7 +65,7 @@ Examples:
 			if c.Bool("json") {
 				return printJSON(c.App.Writer, e)
 			}
-			return printEvaluation(c.App.Writer, e)
+			return jobview.PrintEvaluation(c.App.Writer, e)
 		},
 	}
 }

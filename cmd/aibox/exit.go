@@ -7,13 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
-	"strings"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
 	"aibox/configs"
+	"aibox/internal/cliargs"
 	"aibox/internal/rowfile"
 	"aibox/reader"
 	"aibox/reader/source"
@@ -34,39 +32,6 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is a mistake on the command line.
-type usageError struct{ msg string }
-
-func (e *usageError) Error() string { return e.msg }
-
-func usageErrorf(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
-}
-
-// badValue is how the flag parser reports a value.
-var badValue = regexp.MustCompile(`^invalid value "(.*)" for (?:flag )?-([a-z-]+): `)
-
-// onUsageError words what the flag parser complains about. permute has found
-// flags that do not exist or lack their value.
-func onUsageError(c *cli.Context, err error, _ bool) error {
-	m := badValue.FindStringSubmatch(strings.Replace(err.Error(), "invalid boolean value", "invalid value", 1))
-	if m == nil || c.Command == nil {
-		return usageErrorf("%s: %v; see `%[1]s --help`", commandPath(c), err)
-	}
-	want := "another value"
-	switch findFlag(c.Command.Flags, m[2]).(type) {
-	case *cli.IntFlag, *cli.Int64Flag:
-		want = "a whole number, in digits"
-	case *cli.Uint64Flag:
-		want = "a whole number of 0 or more, in digits"
-	case *cli.Float64Flag:
-		want = "a number"
-	case *cli.BoolFlag:
-		want = "true or false, or no value"
-	}
-	return usageErrorf("%s: --%s %s: want %s; see `%[1]s --help`", commandPath(c), m[2], m[1], want)
-}
-
 // exitCode classifies what a command returned.
 func exitCode(ctx context.Context, err error) int {
 	switch {
@@ -74,7 +39,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitDone
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case isA[*usageError](err), isA[configs.FaultsError](err), isA[*trainer.OptionError](err), isA[*reader.OptionsError](err), isA[*sparsetable.OptionsError](err),
+	case isA[*cliargs.Error](err), isA[configs.FaultsError](err), isA[*trainer.OptionError](err), isA[*reader.OptionsError](err), isA[*sparsetable.OptionsError](err),
 		errors.Is(err, sparsetable.ErrBudget), errors.Is(err, model.ErrNotFinite), errors.Is(err, metrics.ErrNotFinite),
 		errors.Is(err, modeldir.ErrLocked), errors.Is(err, sparsetable.ErrInUse), errors.Is(err, sparsetable.ErrUnsupported):
 		return exitUsage

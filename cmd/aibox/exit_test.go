@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/configs"
+	"aibox/internal/cliargs"
+	"aibox/internal/terminal"
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
@@ -26,7 +28,7 @@ func TestExitCode(t *testing.T) {
 	}{
 		{nil, exitDone},
 		{errors.New("nobody knows it"), exitInternal},
-		{usageErrorf("no such flag"), exitUsage},
+		{cliargs.Errorf("no such flag"), exitUsage},
 		{configs.FaultsError{{}}, exitUsage},
 		{&trainer.OptionError{Err: errors.New("x")}, exitUsage},
 		{&reader.OptionsError{Err: errors.New("x")}, exitUsage},
@@ -81,9 +83,8 @@ func TestOnlyOurOwnFaultsAskForReports(t *testing.T) {
 }
 
 func TestPanicIsOurOwnFault(t *testing.T) {
-	con := newConsole(panicWriter{}, false)
 	var stderr strings.Builder
-	con.mu.out = &stderr
+	con := terminal.New(&stderr, false)
 	if code := run(context.Background(), []string{"aibox", "version"}, panicWriter{}, con); code != exitInternal {
 		t.Errorf("exit %d, want %d", code, exitInternal)
 	}
@@ -104,7 +105,7 @@ func TestFailedResultsAreErrors(t *testing.T) {
 	defer full.Close()
 	for _, args := range []string{"version", "help", "train --help", "config init", "completion bash"} {
 		var stderr strings.Builder
-		code := run(context.Background(), append([]string{"aibox"}, strings.Fields(args)...), full, newConsole(&stderr, false))
+		code := run(context.Background(), append([]string{"aibox"}, strings.Fields(args)...), full, terminal.New(&stderr, false))
 		if code != exitIO || !strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%s > /dev/full: exit %d: %s", args, code, stderr.String())
 		}

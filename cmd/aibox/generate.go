@@ -7,8 +7,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/configs"
+	"aibox/internal/cliargs"
 	"aibox/internal/clicklog"
 	"aibox/internal/generate"
+	"aibox/internal/jobview"
 	"aibox/trainer"
 )
 
@@ -41,7 +43,7 @@ Examples:
 				return err
 			}
 			if job.Generate == nil {
-				return usageErrorf("%s has no generate section: it says what to draw; see configs/demo.yaml and docs/job-file.md", c.Args().First())
+				return cliargs.Errorf("%s has no generate section: it says what to draw; see configs/demo.yaml and docs/job-file.md", c.Args().First())
 			}
 			if err := checkGenerateFlags(c, job); err != nil {
 				return err
@@ -61,21 +63,21 @@ Examples:
 func checkGenerateFlags(c *cli.Context, job *configs.Job) error {
 	out := c.String("output")
 	if out == "" && (c.IsSet("day") || c.IsSet("first")) {
-		return usageErrorf("aibox generate: --day and --first need --output")
+		return cliargs.Errorf("aibox generate: --day and --first need --output")
 	}
 	if out != "" && c.IsSet("eval-rows") {
-		return usageErrorf("aibox generate: --eval-rows and --output exclude each other; --rows is for --output")
+		return cliargs.Errorf("aibox generate: --eval-rows and --output exclude each other; --rows is for --output")
 	}
 	for _, name := range []string{"rows", "eval-rows", "first"} {
 		if c.Int64(name) < 0 {
-			return usageErrorf("aibox generate: --%s %d: want 0 or more", name, c.Int64(name))
+			return cliargs.Errorf("aibox generate: --%s %d: want 0 or more", name, c.Int64(name))
 		}
 	}
 	if c.Int("day") < 0 {
-		return usageErrorf("aibox generate: --day %d: want 0 or more", c.Int("day"))
+		return cliargs.Errorf("aibox generate: --day %d: want 0 or more", c.Int("day"))
 	}
 	if f, err := formatOf("", out, "--output"); out != "" && err == nil && f.String() != job.Data.Format {
-		return usageErrorf("aibox generate: --output %s: by its name it is %v, but data.format is %s; add --set data.format=%v, or give it another name", out, f, job.Data.Format, f)
+		return cliargs.Errorf("aibox generate: --output %s: by its name it is %v, but data.format is %s; add --set data.format=%v, or give it another name", out, f, job.Data.Format, f)
 	}
 	return nil
 }
@@ -84,17 +86,17 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 	log := newLogger(c)
 	g, err := generate.New(generatorConfig(job))
 	if err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &cliargs.Error{Reason: err.Error()}
 	}
 	schema, err := trainer.Schema(job)
 	if err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &cliargs.Error{Reason: err.Error()}
 	}
 	sources := trainer.NewSources(job, log)
 	defer closeWith(log, "sources", sources)
 	w, err := clicklog.New(g, sources, schema, job.Pipeline.ReaderThreads)
 	if err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &cliargs.Error{Reason: err.Error()}
 	}
 	rows, evalRows := job.Generate.TrainExamples, job.Generate.EvalExamples
 	if c.IsSet("rows") {
@@ -142,7 +144,7 @@ func printTruth(c *cli.Context, results []clicklog.Result) error {
 	fmt.Fprintln(t, "set\texamples\tbase rate\tAUC\tlog loss\tnorm. entropy\tfiles")
 	for _, r := range results {
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%d, first %s\n", r.Name, r.Truth.Examples,
-			number(r.Truth.BaseRate, 5), number(r.Truth.AUC, 5), number(r.Truth.LogLoss, 5), number(r.Truth.NormalizedEntropy, 5),
+			jobview.Metric(r.Truth.BaseRate, 5), jobview.Metric(r.Truth.AUC, 5), jobview.Metric(r.Truth.LogLoss, 5), jobview.Metric(r.Truth.NormalizedEntropy, 5),
 			len(r.Files), r.Files[0])
 	}
 	return t.Flush()

@@ -9,6 +9,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
+	"aibox/internal/jobview"
 	"aibox/trainer"
 )
 
@@ -29,7 +32,7 @@ Examples:
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		},
 		Action: func(c *cli.Context) error {
-			dir, err := oneArgument(c, "the model directory")
+			dir, err := cliargs.OneArgument(c, "the model directory")
 			if err != nil {
 				return err
 			}
@@ -60,15 +63,15 @@ func printInspection(w io.Writer, in *trainer.Inspection) error {
 	row("model", "%s in %s", in.ModelKind, in.Dir)
 	row("digest", "%s", in.Digest)
 	row("saved by", "aibox %s, format %d", m.AiboxVersion, m.FormatVersion)
-	row("trained", "%d steps; %d examples in the last run; epoch %d kept; %s", m.Step, m.Examples, m.Epoch, dayText(m.Day, m.DayFromDate))
+	row("trained", "%d steps; %d examples in the last run; epoch %d kept; %s", m.Step, m.Examples, m.Epoch, jobview.DayText(m.Day, m.DayFromDate))
 	if m.KeptShare != 1 {
 		row("calibration", "trained on a share of %g of the negatives; predictions are corrected for it", m.KeptShare)
 	}
 	row("fields", "%s", countAndNames(in.Fields))
 	row("dense features", "%s", countAndNames(in.Dense))
-	row("table rows", "%d, %s in memory, %d seen once", in.Rows.Count, bytesText(in.Rows.MemoryBytes), in.Rows.SeenOnce)
+	row("table rows", "%d, %s in memory, %d seen once", in.Rows.Count, humanize.Bytes(in.Rows.MemoryBytes), in.Rows.SeenOnce)
 	row("row", "%d %v values, %d of %s state, show, click, last seen, count: %d bytes", in.Layout.ValueDim, in.Layout.Format, in.Layout.StateDim, in.RowOptimizer, in.Layout.Bytes())
-	row("last seen", "%s to %s", dayText(in.Rows.OldestDay, m.DayFromDate), dayText(in.Rows.NewestDay, m.DayFromDate))
+	row("last seen", "%s to %s", jobview.DayText(in.Rows.OldestDay, m.DayFromDate), jobview.DayText(in.Rows.NewestDay, m.DayFromDate))
 	row("values", "root mean square %.5f", in.Rows.ValueRMS)
 	row("dense part", "%d parameters", in.Parameters)
 	for _, l := range in.Layers {

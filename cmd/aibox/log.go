@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"github.com/urfave/cli/v2"
+
+	"aibox/internal/cliargs"
+	"aibox/internal/terminal"
 )
 
 const logFormatFlag, logLevelFlag = "log-format", "log-level"
@@ -45,10 +48,10 @@ func wantsJSON(args []string) bool {
 // checkLogFlags fails when a log flag has a value that it does not know.
 func checkLogFlags(c *cli.Context) error {
 	if f := logOption(c, logFormatFlag); !slices.Contains(logFormats, f) {
-		return usageErrorf("--log-format %s: want text or json.%s", f, didYouMean("", f, logFormats))
+		return cliargs.Errorf("--log-format %s: want text or json.%s", f, cliargs.DidYouMean("", f, logFormats))
 	}
 	if l := logOption(c, logLevelFlag); !slices.Contains(logLevels, l) {
-		return usageErrorf("--log-level %s: want debug, info, warn or error.%s", l, didYouMean("", l, logLevels))
+		return cliargs.Errorf("--log-level %s: want debug, info, warn or error.%s", l, cliargs.DidYouMean("", l, logLevels))
 	}
 	return nil
 }
@@ -63,6 +66,9 @@ func logOption(c *cli.Context, name string) string {
 	return c.String(name)
 }
 
+// consoleOf is the console of the command's application.
+func consoleOf(c *cli.Context) *terminal.Console { return c.App.ErrWriter.(*terminal.Console) }
+
 // closeWith closes c; nothing that was read or written hangs on its success.
 func closeWith(log *slog.Logger, what string, c io.Closer) {
 	if err := c.Close(); err != nil {
@@ -76,5 +82,5 @@ func newLogger(c *cli.Context) *slog.Logger {
 	if err := level.UnmarshalText([]byte(logOption(c, logLevelFlag))); err != nil {
 		panic(err) // checkLogFlags has checked it
 	}
-	return consoleOf(c).logger(level)
+	return consoleOf(c).Logger(level)
 }

@@ -11,14 +11,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
 	"aibox/internal/kernel"
+	"aibox/internal/terminal"
 )
 
 // version is set by the linker (see Makefile).
 var version = "development"
 
 func main() {
-	con := newConsole(os.Stderr, wantsJSON(os.Args))
+	con := terminal.New(os.Stderr, wantsJSON(os.Args))
 	ctx, stop := withSignals(context.Background(), con)
 	code := run(ctx, os.Args, os.Stdout, con)
 	stop()
@@ -27,36 +29,36 @@ func main() {
 
 // run executes one command line and returns the exit code. Results go to
 // stdout, everything else to con.
-func run(ctx context.Context, args []string, stdout io.Writer, con *console) (code int) {
+func run(ctx context.Context, args []string, stdout io.Writer, con *terminal.Console) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
 			code = exitInternal
-			con.fail(code, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+			con.Fail(code, explain(code, fmt.Errorf("panic: %v\n%s", v, debug.Stack())))
 		}
 	}()
-	out := &results{out: stdout}
+	out := terminal.NewResults(stdout)
 	app := newApp(out, con)
-	if len(args) > 1 && args[1] == completeCommand {
-		complete(out, app, args[2:])
+	if len(args) > 1 && args[1] == cliargs.CompleteCommand {
+		cliargs.Complete(out, app, args[2:], completions)
 		return exitDone
 	}
-	args, err := permute(app, args)
+	args, err := cliargs.Permute(app, args)
 	if bad := kernel.CheckEnvironment(); bad != nil {
-		err = &usageError{bad.Error()}
+		err = &cliargs.Error{Reason: bad.Error()}
 	}
 	if err == nil {
 		err = app.RunContext(ctx, args)
 	}
 	if err == nil {
-		err = out.err
+		err = out.Err()
 	}
 	if code = exitCode(ctx, err); err != nil {
-		con.fail(code, err)
+		con.Fail(code, explain(code, err))
 	}
 	return code
 }
 
-func newApp(stdout io.Writer, con *console) *cli.App {
+func newApp(stdout io.Writer, con *terminal.Console) *cli.App {
 	app := &cli.App{
 		Name:      "aibox",
 		Usage:     "train click-through-rate models with huge embedding tables on one machine",
@@ -84,7 +86,7 @@ not exist; 130 interrupted.`,
 		// Errors are printed once, by run.
 		ExitErrHandler: func(*cli.Context, error) {},
 		Before:         checkLogFlags,
-		OnUsageError:   onUsageError,
+		OnUsageError:   cliargs.OnUsageError,
 		Action: func(c *cli.Context) error {
 			if c.Bool("version") {
 				return printVersion(c)
@@ -96,7 +98,7 @@ not exist; 130 interrupted.`,
 			generateCommand(), convertCommand(),
 			configCommand(), inspectCommand(), tableCommand(),
 			completionCommand(), versionCommand(),
-			// permute turns it into --help.
+			// cliargs.Permute turns it into --help.
 			{Name: "help", Usage: "explain a command", ArgsUsage: "COMMAND", Action: func(c *cli.Context) error { return cli.ShowAppHelp(c) }},
 		},
 	}
@@ -109,7 +111,7 @@ not exist; 130 interrupted.`,
 // finishCommand gives c and its subcommands what all commands share.
 func finishCommand(c *cli.Command) {
 	c.Before = checkLogFlags
-	c.OnUsageError = onUsageError
+	c.OnUsageError = cliargs.OnUsageError
 	c.HideHelpCommand = true
 	c.Flags = append(c.Flags, logFlags()...)
 	if c.ArgsUsage == "" {

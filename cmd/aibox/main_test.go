@@ -1,6 +1,7 @@
 package main
 
 import (
+	"aibox/internal/terminal"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -35,7 +36,7 @@ func aibox(args ...string) outcome {
 func aiboxContext(ctx context.Context, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	args = append([]string{"aibox"}, args...)
-	code := run(ctx, args, &stdout, newConsole(&stderr, wantsJSON(args)))
+	code := run(ctx, args, &stdout, terminal.New(&stderr, wantsJSON(args)))
 	return outcome{code, stdout.String(), stderr.String()}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
 	"aibox/trainer"
 )
 
@@ -25,10 +26,10 @@ Examples:
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
+			if err := cliargs.NoArguments(c); err != nil {
 				return err
 			}
-			if err := needFlags(c, "model-dir", "data", "output"); err != nil {
+			if err := cliargs.NeedFlags(c, "model-dir", "data", "output"); err != nil {
 				return err
 			}
 			var p *trainer.Prediction

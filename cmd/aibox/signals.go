@@ -1,6 +1,7 @@
 package main
 
 import (
+	"aibox/internal/terminal"
 	"context"
 	"errors"
 	"os"
@@ -15,7 +16,7 @@ var errInterrupted = errors.New("interrupted")
 // withSignals returns a context that the first SIGINT or SIGTERM cancels, so
 // that the job ends at the next mini-batch. The second one ends the process at
 // once.
-func withSignals(ctx context.Context, c *console) (context.Context, func()) {
+func withSignals(ctx context.Context, c *terminal.Console) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
@@ -31,13 +32,13 @@ func withSignals(ctx context.Context, c *console) (context.Context, func()) {
 		}
 		over := make(chan struct{})
 		go func() {
-			c.notice("interrupted: ending cleanly; once more ends at once")
+			c.Notice("interrupted: ending cleanly; once more ends at once")
 			<-done
 			close(over)
 		}()
 		select {
 		case <-signals:
-			c.leave()
+			c.Leave()
 			os.Exit(exitInterrupted)
 		case <-over:
 		}

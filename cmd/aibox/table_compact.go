@@ -9,6 +9,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
+	"aibox/internal/terminal"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 )
@@ -51,14 +54,14 @@ type compactReport struct {
 
 func tableCompact(c *cli.Context) error {
 	if g := c.Float64("min-gain"); !(g > 0 && g <= 1) {
-		return usageErrorf("%s: --min-gain %g: want a share of more than 0, at most 1", commandPath(c), g)
+		return cliargs.Errorf("%s: --min-gain %g: want a share of more than 0, at most 1", cliargs.CommandPath(c), g)
 	}
 	found, err := onlyTable(c)
 	if err != nil {
 		return err
 	}
 	if found.options.Kind != sparsetable.KindSSD {
-		return usageErrorf("%s: the table in %s is of kind %s: its snapshots hold nothing but rows", commandPath(c), found.dir(), found.options.Kind)
+		return cliargs.Errorf("%s: the table in %s is of kind %s: its snapshots hold nothing but rows", cliargs.CommandPath(c), found.dir(), found.options.Kind)
 	}
 	var edit *modeldir.Edit
 	if found.model == nil {
@@ -103,11 +106,11 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 		}
 	}
 	r = &compactReport{Dir: found.dir(), Before: t.Stats(), Snapshot: opened.ID, DroppedSnapshots: []uint64{}}
-	progress, d := startTask(consoleOf(c), newLogger(c), "compacting", "files", 0)
-	defer d.stop()
+	progress, d := terminal.StartTask(consoleOf(c), newLogger(c), "compacting", "files", 0)
+	defer d.Stop()
 	r.Done, err = sparsetable.Compact(c.Context, t, c.Float64("min-gain"), func(p sparsetable.CompactProgress) {
-		progress.total.Store(int64(p.FilesTotal))
-		progress.done.Store(int64(p.Files))
+		progress.SetTotal(int64(p.FilesTotal))
+		progress.SetDone(int64(p.Files))
 	})
 	if err != nil {
 		return nil, err
@@ -176,17 +179,17 @@ func settled(ctx context.Context, t sparsetable.Table) (sparsetable.Stats, error
 func printCompaction(c *cli.Context, r *compactReport) error {
 	w := new(bytes.Buffer)
 	line := func(name string, s *sparsetable.Stats) {
-		fmt.Fprintf(w, "%-7s %s on disk for %s in use: space amplification %.2f\n", name, bytesText(s.DiskBytes), bytesText(s.DiskLiveBytes), s.SpaceAmplification)
+		fmt.Fprintf(w, "%-7s %s on disk for %s in use: space amplification %.2f\n", name, humanize.Bytes(s.DiskBytes), humanize.Bytes(s.DiskLiveBytes), s.SpaceAmplification)
 	}
 	line("before", &r.Before)
 	line("after", &r.After)
 	if r.Done.Files == 0 {
-		fmt.Fprintf(w, "no file is dead by %s or more\n", percent(c.Float64("min-gain")))
+		fmt.Fprintf(w, "no file is dead by %s or more\n", humanize.Percent(c.Float64("min-gain")))
 	} else {
-		fmt.Fprintf(w, "%s moved out of %s; the newest snapshot is %d\n", bytesText(r.Done.MovedBytes), count(int64(r.Done.Files), "file"), r.Snapshot)
+		fmt.Fprintf(w, "%s moved out of %s; the newest snapshot is %d\n", humanize.Bytes(r.Done.MovedBytes), humanize.Count(int64(r.Done.Files), "file"), r.Snapshot)
 	}
 	if r.older > 0 {
-		fmt.Fprintf(w, "%s older, which may hold files; --drop-older drops them\n", count(int64(r.older), "snapshot"))
+		fmt.Fprintf(w, "%s older, which may hold files; --drop-older drops them\n", humanize.Count(int64(r.older), "snapshot"))
 	}
 	_, err := c.App.Writer.Write(w.Bytes())
 	return err

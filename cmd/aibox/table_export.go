@@ -7,7 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
 	"aibox/internal/rowfile"
+	"aibox/internal/terminal"
 	"aibox/reader/source"
 )
 
@@ -41,12 +44,12 @@ type exportReport struct {
 }
 
 func tableExport(c *cli.Context) (err error) {
-	if err := needFlags(c, "to"); err != nil {
+	if err := cliargs.NeedFlags(c, "to"); err != nil {
 		return err
 	}
 	to := c.String("to")
 	if !strings.HasSuffix(to, ".parquet") {
-		return usageErrorf("%s: --to %s: want a name that ends in .parquet", commandPath(c), to)
+		return cliargs.Errorf("%s: --to %s: want a name that ends in .parquet", cliargs.CommandPath(c), to)
 	}
 	found, err := onlyTable(c)
 	if err != nil {
@@ -73,12 +76,12 @@ func tableExport(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	progress, d := startTask(consoleOf(c), log, "exporting", "rows", t.Stats().Rows)
-	defer d.stop()
+	progress, d := terminal.StartTask(consoleOf(c), log, "exporting", "rows", t.Stats().Rows)
+	defer d.Stop()
 	r := exportReport{Dir: found.dir(), File: to}
 	err = t.Scan(c.Context, func(key uint64, row []float32) error {
 		r.Rows++
-		progress.done.Store(r.Rows)
+		progress.SetDone(r.Rows)
 		return w.Add(key, row)
 	})
 	if err == nil {
@@ -87,13 +90,13 @@ func tableExport(c *cli.Context) (err error) {
 	if err == nil {
 		err = file.Close()
 	}
-	d.stop()
+	d.Stop()
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, r)
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s written to %s\n", count(r.Rows, "row"), to)
+	_, err = fmt.Fprintf(c.App.Writer, "%s written to %s\n", humanize.Count(r.Rows, "row"), to)
 	return err
 }

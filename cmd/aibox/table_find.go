@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/configs"
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer"
@@ -36,14 +38,14 @@ var errNoTable = errors.New("there is no table here")
 // tableArgument is the command's first argument, and the others.
 func tableArgument(c *cli.Context) (string, []string, error) {
 	if c.NArg() == 0 || c.Args().First() == "" {
-		return "", nil, usageErrorf("%s: name the table: a model directory, a job file or the table's own directory; see `%[1]s --help`", commandPath(c))
+		return "", nil, cliargs.Errorf("%s: name the table: a model directory, a job file or the table's own directory; see `%[1]s --help`", cliargs.CommandPath(c))
 	}
 	return c.Args().First(), c.Args().Tail(), nil
 }
 
 // onlyTable is the command's only argument.
 func onlyTable(c *cli.Context) (*foundTable, error) {
-	path, err := oneArgument(c, "the table: a model directory, a job file or the table's own directory")
+	path, err := cliargs.OneArgument(c, "the table: a model directory, a job file or the table's own directory")
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ func memoryFlag(c *cli.Context) (int64, error) {
 		err = fmt.Errorf("%q: want more than 0", c.String("memory"))
 	}
 	if err != nil {
-		return 0, usageErrorf("%s: --memory: %v", commandPath(c), err)
+		return 0, cliargs.Errorf("%s: --memory: %v", cliargs.CommandPath(c), err)
 	}
 	return int64(n), nil
 }
@@ -101,7 +103,7 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 	} else if c.String("job") == "" {
 		for _, name := range []string{"date", "set"} {
 			if c.IsSet(name) {
-				return nil, usageErrorf("%s: --%s is for a job file; %s is a directory, and the model in one has its job", commandPath(c), name, path)
+				return nil, cliargs.Errorf("%s: --%s is for a job file; %s is a directory, and the model in one has its job", cliargs.CommandPath(c), name, path)
 			}
 		}
 	}
@@ -109,7 +111,7 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 		t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindIn(dir), Dir: dir}}
 		if dirs := c.StringSlice("dir"); len(dirs) > 0 {
 			if t.options.Kind != sparsetable.KindSSD {
-				return nil, usageErrorf("%s: --dir: the table in %s is in memory, it has one directory", commandPath(c), dir)
+				return nil, cliargs.Errorf("%s: --dir: the table in %s is in memory, it has one directory", cliargs.CommandPath(c), dir)
 			}
 			t.options.SSD.Dirs = append([]string{dir}, dirs...)
 		}
@@ -126,7 +128,7 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 		return nil, fmt.Errorf("%s: %w: it holds no model (MODEL.json), and neither a table on SSD (catalog) nor one in memory (snapshot-*.rows)%s", path, errNoTable, hint)
 	}
 	if len(c.StringSlice("dir")) > 0 {
-		return nil, usageErrorf("%s: --dir is for a table that belongs to no model; %s is a model's, and says where its table is", commandPath(c), path)
+		return nil, cliargs.Errorf("%s: --dir is for a table that belongs to no model; %s is a model's, and says where its table is", cliargs.CommandPath(c), path)
 	}
 	m, err := trainer.FindTable(path)
 	if err != nil {
@@ -164,7 +166,7 @@ func bucketsAlone(c *cli.Context, dir string) error {
 			advice = fmt.Sprintf("which is in %s: name that directory first, and %s by --dir", other, dir)
 		}
 	}
-	return fmt.Errorf("%s: %w: it has %s of a table on SSD, such as %s, but no catalog, %s", dir, errNoTable, count(int64(len(files)), "file"), filepath.Base(files[0]), advice)
+	return fmt.Errorf("%s: %w: it has %s of a table on SSD, such as %s, but no catalog, %s", dir, errNoTable, humanize.Count(int64(len(files)), "file"), filepath.Base(files[0]), advice)
 }
 
 // escapeGlob makes a pattern of a path that matches it alone.
@@ -206,7 +208,7 @@ func (t *foundTable) schemaOf(c *cli.Context) (*reader.Schema, error) {
 		return &s, err
 	}
 	if t.model == nil {
-		return nil, usageErrorf("%s: a FIELD=VALUE needs to know the fields: name the model directory, or the job file with --job", commandPath(c))
+		return nil, cliargs.Errorf("%s: a FIELD=VALUE needs to know the fields: name the model directory, or the job file with --job", cliargs.CommandPath(c))
 	}
 	return &t.model.Schema, nil
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
+	"aibox/internal/jobview"
 	"aibox/reader"
 	"aibox/sparsetable"
 )
@@ -53,7 +55,7 @@ func tableGet(c *cli.Context) error {
 		return err
 	}
 	if len(names) == 0 {
-		return usageErrorf("%s: name keys, as numbers or as FIELD=VALUE; see `%[1]s --help`", commandPath(c))
+		return cliargs.Errorf("%s: name keys, as numbers or as FIELD=VALUE; see `%[1]s --help`", cliargs.CommandPath(c))
 	}
 	found, err := findTable(c, path)
 	if err != nil {
@@ -91,7 +93,7 @@ func parseKeys(c *cli.Context, found *foundTable, names []string) ([]uint64, err
 		if !isField {
 			key, err := strconv.ParseUint(name, 0, 64)
 			if err != nil {
-				return nil, usageErrorf("%s: %q is no key: want a number from 0 to 2^64-1, or FIELD=VALUE", commandPath(c), name)
+				return nil, cliargs.Errorf("%s: %q is no key: want a number from 0 to 2^64-1, or FIELD=VALUE", cliargs.CommandPath(c), name)
 			}
 			keys = append(keys, key)
 			continue
@@ -106,9 +108,9 @@ func parseKeys(c *cli.Context, found *foundTable, names []string) ([]uint64, err
 		if err != nil {
 			hint := ""
 			if !slices.Contains(schema.Fields(), field) {
-				hint = didYouMean("", field, schema.Fields())
+				hint = cliargs.DidYouMean("", field, schema.Fields())
 			}
-			return nil, usageErrorf("%s: %s: %v.%s", commandPath(c), name, err, hint)
+			return nil, cliargs.Errorf("%s: %s: %v.%s", cliargs.CommandPath(c), name, err, hint)
 		}
 		keys = append(keys, key)
 	}
@@ -163,7 +165,7 @@ func printRows(w io.Writer, found *foundTable, rows []rowReport) error {
 		}
 		seen := fmt.Sprintf("day %d", r.LastSeen)
 		if found.model != nil {
-			seen = dayText(r.LastSeen, found.model.Model.DayFromDate)
+			seen = jobview.DayText(r.LastSeen, found.model.Model.DayFromDate)
 		}
 		fmt.Fprintf(&b, "%s\n", key)
 		fmt.Fprintf(&b, "  show %g  click %g  last seen %s  count %d\n", r.Show, r.Click, seen, r.Count)

@@ -10,7 +10,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
 	"aibox/internal/rowfile"
+	"aibox/internal/terminal"
 	"aibox/reader/source"
 	"aibox/sparsetable"
 )
@@ -57,20 +60,20 @@ type importReport struct {
 }
 
 func tableImport(c *cli.Context) error {
-	if err := needFlags(c, "from"); err != nil {
+	if err := cliargs.NeedFlags(c, "from"); err != nil {
 		return err
 	}
 	if c.IsSet("kind") {
-		if err := oneOf(c, "kind", tableKinds); err != nil {
+		if err := cliargs.OneOf(c, "kind", tableKinds); err != nil {
 			return err
 		}
 	}
 	if c.IsSet("value-format") {
-		if err := oneOf(c, "value-format", sparsetable.ValueFormats()); err != nil {
+		if err := cliargs.OneOf(c, "value-format", sparsetable.ValueFormats()); err != nil {
 			return err
 		}
 	}
-	dir, err := oneArgument(c, "the directory of the table")
+	dir, err := cliargs.OneArgument(c, "the directory of the table")
 	if err != nil {
 		return err
 	}
@@ -100,7 +103,7 @@ func tableImport(c *cli.Context) error {
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, r)
 	}
-	text := fmt.Sprintf("%s imported into %s, which has %d now", count(r.Imported, "row"), dir, r.Rows)
+	text := fmt.Sprintf("%s imported into %s, which has %d now", humanize.Count(r.Imported, "row"), dir, r.Rows)
 	if passed := r.Read - r.Imported; passed > 0 {
 		text += fmt.Sprintf("; %d with a count of zero passed over", passed)
 	}
@@ -112,10 +115,10 @@ func tableImport(c *cli.Context) error {
 func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	o := sparsetable.Options{Kind: c.String("kind"), Dir: dir, Logger: newLogger(c)}
 	if exists(filepath.Join(dir, "MODEL.json")) {
-		return o, usageErrorf("%s: %s is a model: its table is written by training alone; import into a directory of its own", commandPath(c), dir)
+		return o, cliargs.Errorf("%s: %s is a model: its table is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir)
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return o, usageErrorf("%s: %s is a file; name the directory of a table", commandPath(c), dir)
+		return o, cliargs.Errorf("%s: %s is a file; name the directory of a table", cliargs.CommandPath(c), dir)
 	}
 	if err := refuseModelDirs(c, append([]string{dir}, c.StringSlice("dir")...)...); err != nil {
 		return o, err
@@ -126,7 +129,7 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	if _, here := tableIn(dir); here {
 		kind := sparsetable.KindIn(dir)
 		if o.Kind != "" && o.Kind != kind {
-			return o, usageErrorf("%s: --kind %s: the table in %s is of kind %s", commandPath(c), o.Kind, dir, kind)
+			return o, cliargs.Errorf("%s: --kind %s: the table in %s is of kind %s", cliargs.CommandPath(c), o.Kind, dir, kind)
 		}
 		o.Kind = kind
 	}
@@ -135,7 +138,7 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	}
 	if dirs := c.StringSlice("dir"); len(dirs) > 0 {
 		if o.Kind != sparsetable.KindSSD {
-			return o, usageErrorf("%s: --dir: a table in memory has one directory", commandPath(c))
+			return o, cliargs.Errorf("%s: --dir: a table in memory has one directory", cliargs.CommandPath(c))
 		}
 		o.SSD.Dirs = append([]string{dir}, dirs...)
 	}
@@ -161,25 +164,25 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importRe
 	defer func() { err = errors.Join(err, t.Close()) }()
 	want := t.Layout()
 	if have := in.layout; have != nil && (have.ValueDim != want.ValueDim || have.StateDim != want.StateDim) {
-		return usageErrorf("%s: rows of %s have %v, those of the table %v", commandPath(c), in.layoutOf, *have, want)
+		return cliargs.Errorf("%s: rows of %s have %v, those of the table %v", cliargs.CommandPath(c), in.layoutOf, *have, want)
 	} else if c.IsSet("value-format") && c.String("value-format") != want.Format.String() {
-		return usageErrorf("%s: --value-format %s: the table in %s has %v values", commandPath(c), c.String("value-format"), o.Dir, want.Format)
+		return cliargs.Errorf("%s: --value-format %s: the table in %s has %v values", cliargs.CommandPath(c), c.String("value-format"), o.Dir, want.Format)
 	}
 	if err := refuseModelSnapshots(c, o.Dir, infos); err != nil {
 		return err
 	}
 	in.setFormat(want.Format)
-	progress, d := startTask(consoleOf(c), o.Logger, "importing", "rows", 0)
-	defer d.stop()
-	in.each = func(read int64) { progress.done.Store(read) }
+	progress, d := terminal.StartTask(consoleOf(c), o.Logger, "importing", "rows", 0)
+	defer d.Stop()
+	in.each = func(read int64) { progress.SetDone(read) }
 	if o.Kind == sparsetable.KindSSD {
 		// Many rows wait in a spool until all are read.
 		in.ended = func() {
-			progress.next("writing", "rows", in.read, func() int64 { return min(in.read, t.Stats().FlushedRows) })
+			progress.Next("writing", "rows", in.read, func() int64 { return min(in.read, t.Stats().FlushedRows) })
 		}
 	}
 	if len(in.left) == 0 && in.reader != nil {
-		progress.total.Store(in.reader.Rows())
+		progress.SetTotal(in.reader.Rows())
 	}
 	if r.Imported, err = t.Import(c.Context, in); err != nil {
 		return err

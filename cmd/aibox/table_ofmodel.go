@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 )
@@ -51,9 +52,9 @@ func refuseModelDirs(c *cli.Context, dirs ...string) error {
 // ofModel says that the table in dir is a model's.
 func ofModel(c *cli.Context, dir, model, modelDir string) error {
 	if c.Command.Name == "compact" {
-		return usageErrorf("%s: the table in %s belongs to %s, which has to learn of the new snapshot; name the model directory: `aibox table compact %s`", commandPath(c), dir, model, modelDir)
+		return cliargs.Errorf("%s: the table in %s belongs to %s, which has to learn of the new snapshot; name the model directory: `aibox table compact %s`", cliargs.CommandPath(c), dir, model, modelDir)
 	}
-	return usageErrorf("%s: the table in %s belongs to %s, and is written by training alone; import into a directory of its own", commandPath(c), dir, model)
+	return cliargs.Errorf("%s: the table in %s belongs to %s, and is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir, model)
 }
 
 // refuseModelSnapshots refuses the table in dir if it has a snapshot that was
@@ -61,7 +62,7 @@ func ofModel(c *cli.Context, dir, model, modelDir string) error {
 func refuseModelSnapshots(c *cli.Context, dir string, infos []sparsetable.SnapshotInfo) error {
 	for _, info := range infos {
 		if isModelRecord(info.Record) {
-			return usageErrorf("%s: the table in %s is a model's, or was copied from one: its snapshot %d has the record of one; nothing was changed. To have a table of these rows, `aibox table export` them and `aibox table import` them into a new directory", commandPath(c), dir, info.ID)
+			return cliargs.Errorf("%s: the table in %s is a model's, or was copied from one: its snapshot %d has the record of one; nothing was changed. To have a table of these rows, `aibox table export` them and `aibox table import` them into a new directory", cliargs.CommandPath(c), dir, info.ID)
 		}
 	}
 	return nil

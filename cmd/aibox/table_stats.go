@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/humanize"
+	"aibox/internal/jobview"
 	"aibox/sparsetable"
 )
 
@@ -90,10 +91,10 @@ func printTable(w io.Writer, found *foundTable, r *tableReport) error {
 	found.rows(row)
 	row("rows", "%d of %v: %d bytes", r.Rows, r.Layout, r.Layout.Bytes())
 	if r.SSD == nil {
-		row("memory", "%s", bytesText(r.Memory))
+		row("memory", "%s", humanize.Bytes(r.Memory))
 	}
 	for _, s := range r.Snapshots {
-		row("snapshot", "%d with %d rows, %s of its own", s.ID, s.Rows, bytesText(s.Bytes))
+		row("snapshot", "%d with %d rows, %s of its own", s.ID, s.Rows, humanize.Bytes(s.Bytes))
 	}
 	if r.SSD != nil {
 		detailRows(row, r.SSD)
@@ -114,24 +115,24 @@ func printTable(w io.Writer, found *foundTable, r *tableReport) error {
 func detailRows(row func(name, format string, args ...any), d *sparsetable.Details) {
 	s, life := &d.Stats, &d.Lifetime
 	row("slots", "%d, %d without a bucket", s.Slots, d.Empty)
-	row("on disk", "%s for %s in use: space amplification %.2f", bytesText(s.DiskBytes), bytesText(s.DiskLiveBytes), s.SpaceAmplification)
-	row("", "%s in use are headers and padding; %.2f bytes a byte of row", bytesText(s.DiskPaddingBytes), s.RowSpaceAmplification)
+	row("on disk", "%s for %s in use: space amplification %.2f", humanize.Bytes(s.DiskBytes), humanize.Bytes(s.DiskLiveBytes), s.SpaceAmplification)
+	row("", "%s in use are headers and padding; %.2f bytes a byte of row", humanize.Bytes(s.DiskPaddingBytes), s.RowSpaceAmplification)
 	for _, dir := range d.Directories {
 		row("directory", "%s", dir.Dir)
 		limit := ""
 		if dir.BudgetBytes > 0 {
-			limit = " of " + bytesText(dir.BudgetBytes)
+			limit = " of " + humanize.Bytes(dir.BudgetBytes)
 		}
-		row("", "%s%s in %s, %s held by snapshots", bytesText(dir.DiskBytes), limit, count(int64(dir.Files), "file"), bytesText(dir.HeldBytes))
+		row("", "%s%s in %s, %s held by snapshots", humanize.Bytes(dir.DiskBytes), limit, humanize.Count(int64(dir.Files), "file"), humanize.Bytes(dir.HeldBytes))
 	}
-	row("index", "%s with filters: %s per million rows", bytesText(s.IndexBytes), bytesText(int64(d.IndexBytesPerMillionKeys())))
+	row("index", "%s with filters: %s per million rows", humanize.Bytes(s.IndexBytes), humanize.Bytes(int64(d.IndexBytesPerMillionKeys())))
 	if d.FilterBytes == 0 {
 		row("filters", "none: they would take too much of the budget")
 	} else {
-		row("filters", "%s, %d bytes a slot; %s of %d random keys pass", bytesText(s.FilterBytes), d.FilterBytes, percent(d.MeasuredFalsePositiveRate()), d.FilterProbes)
+		row("filters", "%s, %d bytes a slot; %s of %d random keys pass", humanize.Bytes(s.FilterBytes), d.FilterBytes, humanize.Percent(d.MeasuredFalsePositiveRate()), d.FilterProbes)
 	}
-	row("memory", "%s of %s", bytesText(s.MemoryBytes), bytesText(s.BudgetBytes))
-	for parts := memoryParts(s); len(parts) > 0; {
+	row("memory", "%s of %s", humanize.Bytes(s.MemoryBytes), humanize.Bytes(s.BudgetBytes))
+	for parts := jobview.MemoryParts(s); len(parts) > 0; {
 		n := min(len(parts), 4)
 		row("", "%s", strings.Join(parts[:n], ", "))
 		parts = parts[n:]
@@ -139,49 +140,18 @@ func detailRows(row func(name, format string, args ...any), d *sparsetable.Detai
 	if life.Pulls == 0 {
 		row("life", "nothing was pulled up to this snapshot")
 	} else {
-		row("pulls", "%d of %d keys: %s in memory, %d rows created", life.Pulls, life.Lookups, percent(life.HitRatio()), life.Created)
-		row("hits", "%s in flight, %s idle", percent(share64(life.HitsInFlight, life.Lookups)), percent(share64(life.HitsIdle, life.Lookups)))
-		row("absent keys", "%d told by filters, %s of them read in vain (%d)", life.FilterNegatives, percent(life.FalsePositiveRate()), life.FalsePositives)
-		row("reads", "%d buckets in %d device reads of %s", life.BucketReads, life.DeviceReads, bytesText(life.ReadBytes))
-		row("", "a pull: %s; %d rows prefetched, %d evicted", pullReads(life), life.Prefetched, life.Evictions)
+		row("pulls", "%d of %d keys: %s in memory, %d rows created", life.Pulls, life.Lookups, humanize.Percent(life.HitRatio()), life.Created)
+		row("hits", "%s in flight, %s idle", humanize.PercentOf(life.HitsInFlight, life.Lookups), humanize.PercentOf(life.HitsIdle, life.Lookups))
+		row("absent keys", "%d told by filters, %s of them read in vain (%d)", life.FilterNegatives, humanize.Percent(life.FalsePositiveRate()), life.FalsePositives)
+		row("reads", "%d buckets in %d device reads of %s", life.BucketReads, life.DeviceReads, humanize.Bytes(life.ReadBytes))
+		row("", "a pull: %s; %d rows prefetched, %d evicted", jobview.PullReads(life), life.Prefetched, life.Evictions)
 	}
-	row("flushes", "%d rows in %d buckets, %s read for them", life.FlushedRows, life.FlushedSlots, bytesText(life.RewriteReadBytes))
-	row("writes", "%s for %d updates of rows: write amplification %.2f", bytesText(life.WrittenBytes), life.UpdatedRows, life.WriteAmplification)
-	for _, part := range writtenParts(life) {
+	row("flushes", "%d rows in %d buckets, %s read for them", life.FlushedRows, life.FlushedSlots, humanize.Bytes(life.RewriteReadBytes))
+	row("writes", "%s for %d updates of rows: write amplification %.2f", humanize.Bytes(life.WrittenBytes), life.UpdatedRows, life.WriteAmplification)
+	for _, part := range jobview.WrittenParts(life) {
 		row("", "%s", part)
 	}
 	row("snapshots", "%d before the newest; %d rows saved early, as they changed or left", life.Snapshots, life.SavedEarly)
-}
-
-// memoryParts is a table's memory by purpose.
-func memoryParts(s *sparsetable.Stats) []string {
-	part := func(name string, n int64) string { return name + " " + bytesText(n) }
-	parts := []string{
-		part("cache", s.CacheBytes), part("index", s.IndexBytes), part("buffers", s.BufferBytes),
-		part("carried", s.CarryBytes), part("catalog", s.CatalogBytes), part("sets", s.SetBytes), part("scratch", s.ScratchBytes),
-	}
-	if s.OutsideBytes > 0 {
-		parts = append(parts, part("places of rows outside of buckets", s.OutsideBytes))
-	}
-	return parts
-}
-
-func share64(part, whole int64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return float64(part) / float64(whole)
-}
-
-// percent is a share with the digits that it deserves.
-func percent(x float64) string {
-	switch {
-	case math.IsNaN(x):
-		return "-"
-	case x > 0 && x < 0.01:
-		return fmt.Sprintf("%.2f%%", 100*x)
-	}
-	return fmt.Sprintf("%.1f%%", 100*x)
 }
 
 // histogramWidth is that of the longest bar, in columns.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/humanize"
+	"aibox/internal/terminal"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 )
@@ -43,19 +45,11 @@ type faultsError struct {
 }
 
 func (e *faultsError) Error() string {
-	text := fmt.Sprintf("%s: the table is damaged: %s", e.dir, count(e.faults, "fault"))
+	text := fmt.Sprintf("%s: the table is damaged: %s", e.dir, humanize.Count(e.faults, "fault"))
 	if e.unnamed {
 		text += "\nFiles are missing. If the table has further directories, name them by --dir."
 	}
 	return text
-}
-
-// count is a number of things.
-func count(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func tableVerify(c *cli.Context) error {
@@ -68,18 +62,18 @@ func tableVerify(c *cli.Context) error {
 		o.SnapshotID = 0 // all
 	}
 	log := newLogger(c)
-	progress, d := startTask(consoleOf(c), log, "verifying", "rows", 0)
-	defer d.stop()
+	progress, d := terminal.StartTask(consoleOf(c), log, "verifying", "rows", 0)
+	defer d.Stop()
 	faults := []sparsetable.Fault{}
 	report := func(f sparsetable.Fault) {
 		if faults = append(faults, f); !c.Bool("json") {
-			d.stop() // what comes now is the result
+			d.Stop() // what comes now is the result
 			fmt.Fprintln(c.App.Writer, f)
 		}
 	}
 	done, err := sparsetable.Verify(c.Context, o, report, func(v sparsetable.Verification) {
-		progress.total.Store(v.TotalRows)
-		progress.done.Store(v.Rows)
+		progress.SetTotal(v.TotalRows)
+		progress.SetDone(v.Rows)
 	})
 	if err == nil && found.model != nil && !c.IsSet("snapshot") {
 		f, openErr := namedSnapshot(c.Context, found)
@@ -90,7 +84,7 @@ func tableVerify(c *cli.Context) error {
 			err = openErr
 		}
 	}
-	d.stop()
+	d.Stop()
 	if err != nil {
 		return err
 	}
@@ -100,11 +94,11 @@ func tableVerify(c *cli.Context) error {
 			List []sparsetable.Fault `json:"fault_list"`
 		}{done, faults})
 	} else if done.Faults == 0 {
-		what := count(done.Rows, "row")
+		what := humanize.Count(done.Rows, "row")
 		if done.Kind == sparsetable.KindSSD {
-			what += fmt.Sprintf(" in %s (%s)", count(done.Buckets, "bucket"), bytesText(done.ReadBytes))
+			what += fmt.Sprintf(" in %s (%s)", humanize.Count(done.Buckets, "bucket"), humanize.Bytes(done.ReadBytes))
 		}
-		_, err = fmt.Fprintf(c.App.Writer, "%s: no faults in %s of %s\n", found.dir(), what, count(int64(done.Snapshots), "snapshot"))
+		_, err = fmt.Fprintf(c.App.Writer, "%s: no faults in %s of %s\n", found.dir(), what, humanize.Count(int64(done.Snapshots), "snapshot"))
 	}
 	if err == nil && done.Faults > 0 {
 		missing := slices.ContainsFunc(faults, func(f sparsetable.Fault) bool { return f.Missing })

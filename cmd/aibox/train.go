@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/jobview"
 	"aibox/trainer"
 )
 
@@ -29,14 +30,14 @@ Examples:
 			}
 			status := new(trainer.Status)
 			log := newLogger(c)
-			d := startDisplay(consoleOf(c), status, log)
-			defer d.stop()
+			d := jobview.Watch(consoleOf(c), status, log)
+			defer d.Stop()
 			summary, err := trainer.Train(c.Context, job, trainer.Options{Logger: log, Status: status, Version: version})
-			d.stop()
+			d.Stop()
 			if err != nil {
 				return err
 			}
-			return printSummary(c.App.Writer, summary)
+			return jobview.PrintSummary(c.App.Writer, summary)
 		},
 	}
 }

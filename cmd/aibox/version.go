@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/cliargs"
 	"aibox/internal/kernel"
 )
 
@@ -14,7 +15,7 @@ func versionCommand() *cli.Command {
 		Name:  "version",
 		Usage: "print version, Go version and the processor's kernels",
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
+			if err := cliargs.NoArguments(c); err != nil {
 				return err
 			}
 			return printVersion(c)

@@ -1,17 +1,16 @@
-package configs
+// Package nearest finds the name that a misspelt one was probably meant to be,
+// for messages such as "did you mean kind?".
+package nearest
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// Nearest returns the candidate that name was probably meant to be, or "".
+// Name returns the candidate that name was probably meant to be, or "".
 // Case, hyphens and underscores do not count: batchSize is batch_size.
-func Nearest(name string, candidates []string) string {
+func Name(name string, candidates []string) string {
 	best, bestDistance := "", -1
-	plain := plainName(name)
+	plain := Plain(name)
 	for _, c := range candidates {
-		pc := plainName(c)
+		pc := Plain(c)
 		d := editDistance(plain, pc)
 		// One slip in three letters at most, so that short names do not
 		// attract everything.
@@ -25,7 +24,9 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-func plainName(s string) string {
+// Plain is what two names that are easily confused have in common: the letters
+// without case, hyphens, underscores and spaces.
+func Plain(s string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
 }
 
@@ -55,39 +56,4 @@ func editDistance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
-}
-
-// suggest is the end of a message about a wrong name: the nearest candidate,
-// and, unless there are many, all of them.
-func suggest(name string, candidates []string) string {
-	if len(candidates) == 0 {
-		return ""
-	}
-	s := ""
-	if n := Nearest(name, candidates); n != "" {
-		s = ": did you mean " + quote(n) + "?"
-	}
-	const listed = 16 // more do not help the reader of a message
-	if len(candidates) > listed {
-		if s == "" {
-			s = "; known are " + strings.Join(candidates[:listed], ", ") + ", …"
-		}
-		return s
-	}
-	if s == "" {
-		return "; allowed: " + strings.Join(candidates, ", ")
-	}
-	if len(candidates) == 1 {
-		return s
-	}
-	return s + " (allowed: " + strings.Join(slices.Clone(candidates), ", ") + ")"
-}
-
-// quote puts a name into quotation marks, shortened where it is very long.
-func quote(s string) string {
-	const shown = 80
-	if len(s) > shown {
-		s = strings.ToValidUTF8(s[:shown], "") + "…"
-	}
-	return `"` + strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`, `"`, `\"`).Replace(s) + `"`
 }

@@ -1,26 +1,24 @@
-package main
+package cliargs
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-
-	"aibox/configs"
 )
 
-// permute puts a command line into the order that the flag parser wants, flags
+// Permute puts a command line into the order that the flag parser wants, flags
 // before arguments: it stops at the first argument, but people write
 // `aibox train job.yaml --date 2026-11-20`. What follows "--" stays as it is.
 // `help COMMAND` becomes `COMMAND --help`. Unknown flags and commands, and flags
 // without their value, are reported here, with the nearest name.
-func permute(app *cli.App, args []string) ([]string, error) {
+func Permute(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil
 	}
 	out := args[:1:1]
 	rest := args[1:]
-	w := words{path: "aibox", flags: app.Flags, commands: app.Commands}
+	w := words{path: app.Name, flags: app.Flags, commands: app.Commands}
 	help := false
 	for {
 		next, err := w.read(rest)
@@ -70,7 +68,7 @@ func (w *words) read(args []string) (*cli.Command, error) {
 			w.flagged = append(w.flagged, a)
 			if takesValue(f) && !strings.Contains(a, "=") {
 				if i++; i == len(args) {
-					return nil, usageErrorf("%s: %s needs a value; see `%s --help`", w.path, a, w.path)
+					return nil, Errorf("%s: %s needs a value; see `%s --help`", w.path, a, w.path)
 				}
 				w.flagged = append(w.flagged, args[i])
 			}
@@ -81,7 +79,7 @@ func (w *words) read(args []string) (*cli.Command, error) {
 		default:
 			c := findCommand(w.commands, a)
 			if c == nil {
-				return nil, usageErrorf("there is no command `%s %s`.%s See `%s --help`", w.path, a, didYouMean("", a, commandNames(w.commands)), w.path)
+				return nil, Errorf("there is no command `%s %s`.%s See `%s --help`", w.path, a, DidYouMean("", a, commandNames(w.commands)), w.path)
 			}
 			w.rest = args[i+1:]
 			return c, nil
@@ -99,7 +97,7 @@ func (w *words) flag(arg string) (cli.Flag, error) {
 	if f := findFlag(w.flags, name); f != nil {
 		return f, nil
 	}
-	return nil, usageErrorf("%s: there is no flag --%s.%s See `%s --help`", w.path, name, didYouMean("--", name, flagNames(w.flags)), w.path)
+	return nil, Errorf("%s: there is no flag --%s.%s See `%s --help`", w.path, name, DidYouMean("--", name, flagNames(w.flags)), w.path)
 }
 
 func findCommand(commands []*cli.Command, name string) *cli.Command {
@@ -141,24 +139,4 @@ func flagNames(flags []cli.Flag) []string {
 		names = append(names, f.Names()[0])
 	}
 	return names
-}
-
-// didYouMean is the sentence of a message that names the nearest of names, with
-// prefix before it; empty where none is near. A name that is the beginning of
-// one other is near too.
-func didYouMean(prefix, name string, names []string) string {
-	near := configs.Nearest(name, names)
-	if near == "" {
-		var longer []string
-		for _, n := range names {
-			if name != "" && strings.HasPrefix(n, name) {
-				longer = append(longer, n)
-			}
-		}
-		if len(longer) != 1 {
-			return ""
-		}
-		near = longer[0]
-	}
-	return " Did you mean " + prefix + near + "?"
 }

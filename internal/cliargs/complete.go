@@ -1,4 +1,4 @@
-package main
+package cliargs
 
 import (
 	"fmt"
@@ -7,22 +7,20 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
-
-	"aibox/configs"
-	"aibox/sparsetable"
 )
 
-// completeCommand is what the completion scripts call:
+// CompleteCommand is what the completion scripts call:
 //
 //	aibox __complete WORD... CURRENT
 //
 // with the words of the command line after aibox, the last one as far as it is
 // typed. It prints the candidates for that word, a name, a tab and a description
 // a line; nothing means a file name.
-const completeCommand = "__complete"
+const CompleteCommand = "__complete"
 
-// complete prints the candidates for the last of words.
-func complete(out io.Writer, app *cli.App, words []string) {
+// Complete prints the candidates for the last of words. values are those that a
+// flag, or the arguments of a command, may have; none: any.
+func Complete(out io.Writer, app *cli.App, words []string, values func(name string) []string) {
 	if len(words) == 0 {
 		return
 	}
@@ -41,7 +39,7 @@ func complete(out io.Writer, app *cli.App, words []string) {
 				continue
 			}
 			if i++; i == len(words) { // its value is being typed
-				candidates(out, current, flagValues(f.Names()[0]))
+				candidates(out, current, values(f.Names()[0]))
 				return
 			}
 			continue
@@ -53,11 +51,8 @@ func complete(out io.Writer, app *cli.App, words []string) {
 		case c.Name == "help":
 		default:
 			flags, commands = c.Flags, c.Subcommands
-			if c.Name == "completion" {
-				commands = nil
-				for _, shell := range shells {
-					commands = append(commands, &cli.Command{Name: shell})
-				}
+			for _, value := range values(c.Name) {
+				commands = append(slices.Clip(commands), &cli.Command{Name: value})
 			}
 		}
 	}
@@ -81,30 +76,11 @@ func complete(out io.Writer, app *cli.App, words []string) {
 	candidates(out, current, lines)
 }
 
-// flagValues are the values of a flag that has few.
-func flagValues(name string) []string {
-	switch name {
-	case logFormatFlag:
-		return logFormats
-	case logLevelFlag:
-		return logLevels
-	case "model":
-		return configs.ModelKinds
-	case "kind":
-		return tableKinds
-	case "value-format":
-		return sparsetable.ValueFormats()
-	case "format", "from-format", "to-format":
-		return formats
-	}
-	return nil
-}
-
 // candidates prints the lines that begin with what is typed.
 func candidates(out io.Writer, current string, lines []string) {
 	for _, line := range lines {
 		if strings.HasPrefix(line, current) {
-			fmt.Fprintln(out, strings.ReplaceAll(line, "`", "")) // the app notes a failure
+			fmt.Fprintln(out, strings.ReplaceAll(line, "`", "")) // a failure is noted by Results
 		}
 	}
 }

@@ -1,54 +1,13 @@
 package main
 
 import (
-	"bytes"
+	"aibox/internal/terminal"
+	"aibox/reader"
 	"io"
 	"os/exec"
 	"strings"
 	"testing"
-
-	"aibox/reader"
 )
-
-func completions(words ...string) string {
-	var out bytes.Buffer
-	complete(&out, newApp(io.Discard, newConsole(io.Discard, false)), words)
-	var names []string
-	for line := range strings.Lines(out.String()) {
-		name, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		names = append(names, name)
-	}
-	return strings.Join(names, " ")
-}
-
-func TestComplete(t *testing.T) {
-	for _, c := range []struct{ words, want string }{
-		{"tr", "train"},
-		{"con", "convert config"},
-		{"config ", "check show init"},
-		{"config c", "check"},
-		{"help con", "convert config"},
-		{"help config ", "check show init"},
-		{"completion ", "bash zsh fish"},
-		{"train --", "--set --date --log-format --log-level --help"},
-		{"train job.yaml --d", "--date"},
-		{"train job.yaml ", ""},
-		{"train ", ""}, // files
-		{"eval --model-dir ", ""},
-		{"config init --model dc", "dcn dcn_v2"},
-		{"config init --model = dc", "dcn dcn_v2"},
-		{"config init --model =", "aibox dlrm wide_deep deepfm dcn dcn_v2 fm lr"},
-		{"convert --from a.csv --to-format p", "parquet"},
-		{"--log-format j", "json"},
-		{"train --log-level ", "debug info warn error"},
-		{"nosuch ", ""},
-		{"__co", ""},
-	} {
-		if have := completions(strings.Split(c.words, " ")...); have != c.want {
-			t.Errorf("%q: %s, want %s", c.words, have, c.want)
-		}
-	}
-}
 
 // TestScripts lets the shells that are there read their scripts.
 func TestScripts(t *testing.T) {
@@ -94,6 +53,34 @@ func TestFormatsAreTheReaders(t *testing.T) {
 	for _, name := range formats {
 		if _, err := reader.ParseFormat(name); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestNamesUnique guards the suggestions and cliargs.Permute, which look flags up by
+// name: no command may have a flag twice.
+func TestNamesUnique(t *testing.T) {
+	app := newApp(io.Discard, terminal.New(io.Discard, false))
+	for _, c := range app.Commands {
+		seen := map[string]bool{}
+		for _, f := range c.Flags {
+			for _, n := range f.Names() {
+				if seen[n] {
+					t.Errorf("%s has --%s twice", c.Name, n)
+				}
+				seen[n] = true
+			}
+		}
+	}
+}
+
+// TestCompletions: flags with few values complete them.
+func TestCompletions(t *testing.T) {
+	for words, want := range map[string]string{
+		"config init --model dc": "dcn", "convert --from a.csv --to-format p": "parquet", "completion z": "zsh", "--log-format j": "json", "tr": "train",
+	} {
+		if have := ok(t, append([]string{"__complete"}, strings.Fields(words)...)...); !strings.HasPrefix(have, want) {
+			t.Errorf("%s: %s, want %s", words, have, want)
 		}
 	}
 }

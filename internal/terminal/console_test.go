@@ -1,9 +1,9 @@
-package main
+package terminal
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,8 +89,8 @@ func (s *screen) resize(columns int) {
 	s.columns, s.rows, s.y = columns, rows, s.y+above
 }
 
-func onScreen(s *screen, lines int) *console {
-	c := newConsole(s, false)
+func onScreen(s *screen, lines int) *Console {
+	c := New(s, false)
 	c.size = func() (int, int) { return s.columns, lines }
 	return c
 }
@@ -106,16 +106,16 @@ func TestLogAndBlockShareTheTerminal(t *testing.T) {
 	s := &screen{columns: 30}
 	c := onScreen(s, 24)
 	fmt.Fprintln(c, "log 1")
-	c.draw([]string{"training 10%", "stage a", "stage b"})
+	c.Draw([]string{"training 10%", "stage a", "stage b"})
 	wantScreen(t, s, "log 1", "training 10%", "stage a", "stage b")
 	fmt.Fprintln(c, "log 2 is a line that is longer than the terminal")
 	wantScreen(t, s, "log 1", "log 2 is a line that is longer", " than the terminal", "training 10%", "stage a", "stage b")
-	c.draw([]string{"saving"})
+	c.Draw([]string{"saving"})
 	wantScreen(t, s, "log 1", "log 2 is a line that is longer", " than the terminal", "saving")
-	c.notice("interrupted")
+	c.Notice("interrupted")
 	wantScreen(t, s, "log 1", "log 2 is a line that is longer", " than the terminal", "aibox: interrupted", "saving")
-	c.draw(nil)
-	c.fail(exitIO, io.ErrUnexpectedEOF)
+	c.Draw(nil)
+	c.Fail(4, "unexpected EOF")
 	wantScreen(t, s, "log 1", "log 2 is a line that is longer", " than the terminal", "aibox: interrupted", "aibox: unexpected EOF")
 	if s.x != 0 {
 		t.Errorf("the cursor is left in column %d", s.x)
@@ -126,9 +126,9 @@ func TestBlockFitsTheTerminal(t *testing.T) {
 	s := &screen{columns: 12}
 	c := onScreen(s, 3)
 	fmt.Fprintln(c, "log")
-	c.draw([]string{"0123456789abcdef", "second", "third", "fourth"})
+	c.Draw([]string{"0123456789abcdef", "second", "third", "fourth"})
 	wantScreen(t, s, "log", "0123456789a", "second")
-	c.draw(nil)
+	c.Draw(nil)
 	wantScreen(t, s, "log")
 }
 
@@ -136,27 +136,38 @@ func TestBlockIsFoundAfterResize(t *testing.T) {
 	s := &screen{columns: 40}
 	c := onScreen(s, 24)
 	fmt.Fprintln(c, "log")
-	c.draw([]string{"a line of thirty-three characters", "another line of thirty-four chars."})
+	c.Draw([]string{"a line of thirty-three characters", "another line of thirty-four chars."})
 	s.resize(15)
-	c.draw([]string{"short"})
+	c.Draw([]string{"short"})
 	wantScreen(t, s, "log", "short")
 	s.resize(40)
-	c.draw([]string{"a line of thirty-three characters"})
-	c.leave()
+	c.Draw([]string{"a line of thirty-three characters"})
+	c.Leave()
 	wantScreen(t, s, "log")
 }
 
 func TestJSONConsole(t *testing.T) {
 	var out bytes.Buffer
-	c := newConsole(&out, true)
-	c.notice("interrupted")
-	c.fail(exitInternal, fmt.Errorf("two\nlines"))
-	c.draw([]string{"never"})
+	c := New(&out, true)
+	c.Notice("interrupted")
+	c.Fail(1, "two\nlines")
+	c.Draw([]string{"never"})
 	wantJSONLines(t, out.String())
 	if n := strings.Count(out.String(), "\n"); n != 2 {
 		t.Errorf("%d lines, want 2: %s", n, out.String())
 	}
 	if !strings.Contains(out.String(), `"exit_code":1`) {
 		t.Errorf("no exit code: %s", out.String())
+	}
+}
+
+// wantJSONLines fails unless every line of text is a JSON object.
+func wantJSONLines(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Errorf("a line that is not JSON (%v): %q", err, line)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package jobview
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func TestSummary(t *testing.T) {
 		Files:           map[string]string{"model": "m", "summary": "m/summary.json"},
 	}
 	var out bytes.Buffer
-	if err := printSummary(&out, s); err != nil {
+	if err := PrintSummary(&out, s); err != nil {
 		t.Fatal(err)
 	}
 	wantLines(t, strings.Split(strings.TrimSpace(out.String()), "\n"), `
@@ -56,7 +56,7 @@ summary       m/summary.json
 `)
 	first = report(50, 0.61234, 5)
 	out.Reset()
-	if err := printSummary(&out, s); err != nil {
+	if err := PrintSummary(&out, s); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(out.Bytes(), []byte("group AUC")) || !bytes.Contains(out.Bytes(), []byte("0.61234")) {
@@ -65,10 +65,10 @@ summary       m/summary.json
 }
 
 func TestDayText(t *testing.T) {
-	if have := dayText(20777, true); have != "2026-11-20" {
+	if have := DayText(20777, true); have != "2026-11-20" {
 		t.Errorf("day 20777 is %s", have)
 	}
-	if have := dayText(3, false); have != "run 3" {
+	if have := DayText(3, false); have != "run 3" {
 		t.Errorf("third run is %s", have)
 	}
 }

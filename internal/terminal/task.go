@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -7,11 +7,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"aibox/internal/humanize"
 )
 
-// task is a long piece of work on one thing, as the display shows it: one step
+// Task is a long piece of work on one thing, as the display shows it: one step
 // after the other, mostly one alone.
-type task struct {
+type Task struct {
 	done  atomic.Int64 // of a step that does not say so itself
 	total atomic.Int64 // 0: unknown
 	step  atomic.Pointer[taskStep]
@@ -25,18 +27,24 @@ type taskStep struct {
 	done  func() int64
 }
 
-// startTask starts showing a task.
-func startTask(c *console, log *slog.Logger, name, unit string, total int64) (*task, *display) {
-	t := &task{}
-	t.next(name, unit, total, t.done.Load)
-	return t, startWatching(c, t.frame, log)
+// StartTask starts showing a task, with its first step.
+func StartTask(c *Console, log *slog.Logger, name, unit string, total int64) (*Task, *Display) {
+	t := &Task{}
+	t.Next(name, unit, total, t.done.Load)
+	return t, Watch(c, t.frame, log)
 }
 
-// next begins another step. done says how far it has come, from another goroutine.
-func (t *task) next(name, unit string, total int64, done func() int64) {
+// Next begins another step. done says how far it has come, from another goroutine.
+func (t *Task) Next(name, unit string, total int64, done func() int64) {
 	t.total.Store(total)
 	t.step.Store(&taskStep{name: name, unit: unit, since: time.Now(), done: done})
 }
+
+// SetDone says how far a step has come that does not say so itself.
+func (t *Task) SetDone(done int64) { t.done.Store(done) }
+
+// SetTotal says how much the step has to do, once it is known.
+func (t *Task) SetTotal(total int64) { t.total.Store(total) }
 
 // taskView is a task at one time.
 type taskView struct {
@@ -47,7 +55,7 @@ type taskView struct {
 	eta         time.Duration // negative: unknown
 }
 
-func (t *task) view(now time.Time) *taskView {
+func (t *Task) view(now time.Time) *taskView {
 	v := &taskView{taskStep: t.step.Load(), total: t.total.Load(), eta: -1}
 	v.done, v.elapsed = v.taskStep.done(), now.Sub(v.since)
 	if s := v.elapsed.Seconds(); s > 0 {
@@ -59,12 +67,12 @@ func (t *task) view(now time.Time) *taskView {
 	return v
 }
 
-func (t *task) frame(now time.Time) frame {
+func (t *Task) frame(now time.Time) Frame {
 	v := t.view(now)
-	return frame{
-		block: func(columns int) []string { return flow(v.parts(columns), columns) },
-		line:  v.line,
-		attrs: v.attrs,
+	return Frame{
+		Block: func(columns int) []string { return Flow(v.parts(columns), columns) },
+		Line:  v.line,
+		Attrs: v.attrs,
 	}
 }
 
@@ -84,7 +92,7 @@ func (v *taskView) text() []string {
 	}
 	parts = append(parts, fmt.Sprintf("%.0f %s/s", v.rate, v.unit))
 	if v.eta >= 0 {
-		parts = append(parts, "ETA "+seconds(v.eta))
+		parts = append(parts, "ETA "+humanize.Seconds(v.eta))
 	}
 	return parts
 }
@@ -92,8 +100,8 @@ func (v *taskView) text() []string {
 func (v *taskView) parts(columns int) []string {
 	parts := v.text()
 	if s := v.share(); s >= 0 {
-		width := clamp(columns - 1 - len(v.name) - len("  [] ") - len(parts[0]))
-		return append([]string{v.name, bar(s, width) + " " + parts[0]}, parts[1:]...)
+		width := BarWidth(columns - 1 - len(v.name) - len("  [] ") - len(parts[0]))
+		return append([]string{v.name, Bar(s, width) + " " + parts[0]}, parts[1:]...)
 	}
 	return append([]string{v.name}, parts...)
 }

@@ -1,4 +1,4 @@
-package configs
+package nearest
 
 import "testing"
 
@@ -8,7 +8,7 @@ func TestNearest(t *testing.T) {
 		"lerning_rate": "learning_rate", "learningRate": "learning_rate", "learning-rate": "learning_rate", "LEARNING_RATE": "learning_rate",
 		"leanring_rate": "learning_rate", "knid": "kind", "beta3": "beta1", "eps": "", "x": "", "": "", "rate": "", "L2": "l2", "momentum": "",
 	} {
-		if have := Nearest(name, keys); have != want {
+		if have := Name(name, keys); have != want {
 			t.Errorf("%q: nearest is %q, want %q", name, have, want)
 		}
 	}

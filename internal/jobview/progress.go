@@ -1,11 +1,17 @@
-package main
+// Package jobview shows jobs to people: their progress while they run, for a
+// terminal, as lines of a log and as attributes of JSON, and what they report at
+// the end.
+package jobview
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"strings"
 	"time"
 
+	"aibox/internal/humanize"
+	"aibox/internal/terminal"
 	"aibox/pipeline"
 	"aibox/sparsetable"
 	"aibox/trainer"
@@ -43,6 +49,32 @@ func (m *rateMeter) update(v *trainer.View, now time.Time) {
 	}
 	m.rate += w * (present - m.rate)
 	m.examples, m.at = v.Examples, now
+}
+
+// Watch shows the progress of a job on the console.
+func Watch(c *terminal.Console, status *trainer.Status, log *slog.Logger) *terminal.Display {
+	return terminal.Watch(c, frames(status), log)
+}
+
+// frames are looks at a job.
+func frames(status *trainer.Status) func(now time.Time) terminal.Frame {
+	var rate rateMeter
+	return func(now time.Time) terminal.Frame {
+		v := status.View()
+		if v.Phase == "" {
+			return terminal.Frame{}
+		}
+		rate.update(&v, now)
+		return frame(&v, rate.rate)
+	}
+}
+
+func frame(v *trainer.View, rate float64) terminal.Frame {
+	return terminal.Frame{
+		Block: func(columns int) []string { return block(v, rate, columns) },
+		Line:  func() string { return plainLine(v, rate) },
+		Attrs: func() []any { return progressAttrs(v, rate) },
+	}
 }
 
 // share is how much of the phase is done, or -1 when unknown: of its bytes, or
@@ -91,12 +123,10 @@ func etaText(v *trainer.View) string {
 	case left < 0:
 		return "ETA -"
 	case all >= 0:
-		return fmt.Sprintf("ETA %s, all epochs %s", seconds(left), seconds(all))
+		return fmt.Sprintf("ETA %s, all epochs %s", humanize.Seconds(left), humanize.Seconds(all))
 	}
-	return "ETA " + seconds(left)
+	return "ETA " + humanize.Seconds(left)
 }
-
-func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
 // metric is a figure by its name; zero is that of a job too young to have one.
 func metric(name string, x float64, digits int) string {
@@ -110,9 +140,9 @@ func metric(name string, x float64, digits int) string {
 func plainLine(v *trainer.View, rate float64) string {
 	parts := []string{heading(v)}
 	if s := share(v); s >= 0 {
-		parts = append(parts, fmt.Sprintf("%.1f%% (%s of %s)", 100*s, bytesText(v.BytesRead), bytesText(v.BytesTotal)), etaText(v))
+		parts = append(parts, fmt.Sprintf("%.1f%% (%s of %s)", 100*s, humanize.Bytes(v.BytesRead), humanize.Bytes(v.BytesTotal)), etaText(v))
 	} else {
-		parts = append(parts, seconds(v.PhaseElapsed))
+		parts = append(parts, humanize.Seconds(v.PhaseElapsed))
 	}
 	if v.Examples > 0 {
 		parts = append(parts, fmt.Sprintf("%d examples", v.Examples), fmt.Sprintf("%.0f examples/s", rate))
@@ -163,25 +193,21 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 	return attrs
 }
 
-// Widths of bars, in columns; beside a stage's bar stand 40 more.
-const (
-	maxBar         = 30
-	minBar         = 10
-	besideStageBar = 40
-)
+// besideStageBar is how many columns stand beside the bar of a stage.
+const besideStageBar = 40
 
 // block is the display on a terminal of so many columns: a progress bar,
 // figures, and a bar of busy, blocked and starved time per stage.
 func block(v *trainer.View, rate float64, columns int) []string {
 	var parts []string
 	if s := share(v); s >= 0 {
-		text := fmt.Sprintf("%5.1f%%  %s of %s  %s", 100*s, bytesText(v.BytesRead), bytesText(v.BytesTotal), etaText(v))
-		width := clamp(columns - 1 - len(heading(v)) - len("  [] ") - len(text))
-		parts = []string{heading(v), bar(s, width) + " " + text}
+		text := fmt.Sprintf("%5.1f%%  %s of %s  %s", 100*s, humanize.Bytes(v.BytesRead), humanize.Bytes(v.BytesTotal), etaText(v))
+		width := terminal.BarWidth(columns - 1 - len(heading(v)) - len("  [] ") - len(text))
+		parts = []string{heading(v), terminal.Bar(s, width) + " " + text}
 	} else {
-		parts = []string{heading(v), seconds(v.PhaseElapsed)}
+		parts = []string{heading(v), humanize.Seconds(v.PhaseElapsed)}
 	}
-	b := flow(parts, columns)
+	b := terminal.Flow(parts, columns)
 	if v.Examples > 0 {
 		parts = []string{fmt.Sprintf("%d examples", v.Examples), fmt.Sprintf("%.0f examples/s", rate)}
 		if v.Phase == trainer.PhaseTraining {
@@ -190,7 +216,7 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		if v.BadRows > 0 {
 			parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
 		}
-		b = append(b, flow(parts, columns)...)
+		b = append(b, terminal.Flow(parts, columns)...)
 	}
 	if len(v.Stages) == 0 {
 		return b
@@ -201,7 +227,7 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		if s.Name == limiting {
 			mark = "*"
 		}
-		line := fmt.Sprintf("%s %-6s %s", mark, s.Name, stageBar(s, clamp(columns-besideStageBar)))
+		line := fmt.Sprintf("%s %-6s %s", mark, s.Name, stageBar(s, terminal.BarWidth(columns-besideStageBar)))
 		if s.QueueCap > 0 {
 			line += fmt.Sprintf("  queue %d/%d", s.QueueLen, s.QueueCap)
 		}
@@ -212,32 +238,11 @@ func block(v *trainer.View, rate float64, columns int) []string {
 	if len(lines) == 1 {
 		legend, lines = append(legend, lines[0]...), nil
 	}
-	b = append(b, flow(legend, columns)...)
+	b = append(b, terminal.Flow(legend, columns)...)
 	for _, parts := range lines {
-		b = append(b, flow(parts, columns)...)
+		b = append(b, terminal.Flow(parts, columns)...)
 	}
 	return b
-}
-
-// flow joins parts to lines that fit the columns of a terminal, but for a part
-// that is too long by itself.
-func flow(parts []string, columns int) []string {
-	var out []string
-	for i, p := range parts {
-		if n := len(out); i > 0 && len(out[n-1])+2+len(p) < columns {
-			out[n-1] += "  " + p
-		} else {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-func clamp(width int) int { return min(maxBar, max(minBar, width)) }
-
-func bar(share float64, width int) string {
-	full := int(share * float64(width))
-	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
 }
 
 func stageBar(s pipeline.StageStats, width int) string {
@@ -250,18 +255,4 @@ func stageBar(s pipeline.StageStats, width int) string {
 	blocked := min(cells(s.Blocked), width-busy)
 	return fmt.Sprintf("[%s%s%s] %3.0f%% busy", strings.Repeat("#", busy), strings.Repeat("=", blocked),
 		strings.Repeat(".", width-busy-blocked), 100*float64(s.Busy)/float64(total))
-}
-
-// bytesText is n in a unit that people read.
-func bytesText(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	x, u := float64(n), 0
-	for x >= 1024 && u < len(units)-1 {
-		x /= 1024
-		u++
-	}
-	if u == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", x, units[u])
 }

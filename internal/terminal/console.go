@@ -1,4 +1,7 @@
-package main
+// Package terminal is standard error and standard output of a program that runs
+// long: a log and a display of progress that share a terminal, lines of JSON for
+// machines, and results of which none is lost unnoticed.
+package terminal
 
 import (
 	"fmt"
@@ -9,11 +12,10 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 )
 
-// console is standard error. Whatever goes there goes through it: the log, the
+// Console is standard error. Whatever goes there goes through it: the log, the
 // progress display, the notice of a signal, the error at the end. So none
 // overwrites another, and with --log-format json every line is JSON.
 //
@@ -24,7 +26,7 @@ import (
 //	training  [####------]  40.0%  …            the block
 //	1234 examples  …
 //	▮                                           cursor, column 0
-type console struct {
+type Console struct {
 	// size returns the columns and lines of the terminal; nil when out is none,
 	// or one that cannot move its cursor.
 	size func() (columns, lines int)
@@ -37,9 +39,9 @@ type console struct {
 	}
 }
 
-// newConsole returns a console that writes to out.
-func newConsole(out io.Writer, json bool) *console {
-	c := &console{json: json}
+// New returns a console that writes to out.
+func New(out io.Writer, json bool) *Console {
+	c := &Console{json: json}
 	c.mu.out = out
 	if f, ok := out.(*os.File); ok && !json && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		c.size = func() (int, int) {
@@ -53,11 +55,8 @@ func newConsole(out io.Writer, json bool) *console {
 	return c
 }
 
-// consoleOf is the console of the command's application.
-func consoleOf(c *cli.Context) *console { return c.App.ErrWriter.(*console) }
-
 // Write writes whole lines, such as those of a log, above the block.
-func (c *console) Write(p []byte) (int, error) {
+func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	block := c.mu.block
@@ -70,9 +69,9 @@ func (c *console) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// draw replaces the block by lines; none removes it. Lines that do not fit the
+// Draw replaces the block by lines; none removes it. Lines that do not fit the
 // terminal are cut: wrapped ones could not be found again.
-func (c *console) draw(lines []string) {
+func (c *Console) Draw(lines []string) {
 	if c.size == nil {
 		return
 	}
@@ -84,7 +83,7 @@ func (c *console) draw(lines []string) {
 	_, _ = c.mu.out.Write(c.drawLocked(c.eraseLocked(nil), lines)) // a lost display is no reason to fail
 }
 
-func (c *console) drawLocked(text []byte, lines []string) []byte {
+func (c *Console) drawLocked(text []byte, lines []string) []byte {
 	if len(lines) == 0 {
 		return text
 	}
@@ -104,7 +103,7 @@ func (c *console) drawLocked(text []byte, lines []string) []byte {
 // eraseLocked appends the bytes that clear the block and put the cursor where
 // it began. It clears line by line: when the whole screen is cleared at once,
 // some terminals keep the old one in their history.
-func (c *console) eraseLocked(text []byte) []byte {
+func (c *Console) eraseLocked(text []byte) []byte {
 	if len(c.mu.block) == 0 {
 		return text
 	}
@@ -122,31 +121,30 @@ func (c *console) eraseLocked(text []byte) []byte {
 	return fmt.Appendf(text, "\x1b[%dA", rows)
 }
 
-// notice tells people something outside of the log.
-func (c *console) notice(text string) {
+// Notice tells people something outside of the log.
+func (c *Console) Notice(text string) {
 	if c.json {
-		c.logger(slog.LevelInfo).Warn(text)
+		c.Logger(slog.LevelInfo).Warn(text)
 		return
 	}
 	fmt.Fprintf(c, "aibox: %s\n", text)
 }
 
-// fail reports the error that ends the program.
-func (c *console) fail(code int, err error) {
+// Fail reports why the program ends, and with which exit code.
+func (c *Console) Fail(code int, reason string) {
 	if c.json {
-		c.logger(slog.LevelInfo).Error(explain(code, err), "exit_code", code)
+		c.Logger(slog.LevelInfo).Error(reason, "exit_code", code)
 		return
 	}
-	text := explain(code, err)
-	if !strings.HasPrefix(text, "aibox ") { // mistakes on the command line begin with the command
-		text = "aibox: " + text
+	if !strings.HasPrefix(reason, "aibox ") { // mistakes on the command line begin with the command
+		reason = "aibox: " + reason
 	}
-	fmt.Fprintf(c, "%s\n", text)
+	fmt.Fprintf(c, "%s\n", reason)
 }
 
-// leave clears the block when the process is about to end at once. It does not
+// Leave clears the block when the process is about to end at once. It does not
 // wait for a write that hangs.
-func (c *console) leave() {
+func (c *Console) Leave() {
 	if c.mu.TryLock() {
 		if text := c.eraseLocked(nil); len(text) > 0 {
 			_, _ = c.mu.out.Write(text)
@@ -155,26 +153,11 @@ func (c *console) leave() {
 	}
 }
 
-// logger logs to the console, from level on.
-func (c *console) logger(level slog.Level) *slog.Logger {
+// Logger logs to the console, from level on.
+func (c *Console) Logger(level slog.Level) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if c.json {
 		return slog.New(slog.NewJSONHandler(c, o))
 	}
 	return slog.New(slog.NewTextHandler(c, o))
-}
-
-// results is standard output. It remembers a failed write, so that a full disk
-// is never taken for success.
-type results struct {
-	out io.Writer
-	err error
-}
-
-func (r *results) Write(p []byte) (int, error) {
-	n, err := r.out.Write(p)
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("standard output: %w", err)
-	}
-	return n, err
 }

@@ -1,13 +1,14 @@
-package main
+package jobview
 
 import (
 	"bytes"
-	"log/slog"
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"aibox/internal/terminal"
 	"aibox/pipeline"
 	"aibox/sparsetable"
 	"aibox/trainer"
@@ -101,9 +102,7 @@ for snapshots 900.0 MiB, catalog 124.0 MiB
 		t.Errorf("a plain line: %s", line)
 	}
 	var out bytes.Buffer
-	c := newConsole(&out, true)
-	d := &display{console: c, log: c.logger(0)}
-	d.show(jobFrame(ssdView(), 10))
+	terminal.New(&out, true).Logger(0).Info("progress", frame(ssdView(), 10).Attrs()...)
 	wantJSONLines(t, out.String())
 	for _, part := range []string{`"table_hit_ratio":0.85`, `"table_hit_ratio_in_flight":0.5`, `"table_hit_ratio_idle":0.35`, `"table_filter_negatives":400000`,
 		`"table_false_positive_rate":0.0101`, `"table_reads_per_pull":8000`, `"table_flushed_rows":7654321`, `"table_write_amplification":3.214`,
@@ -141,29 +140,6 @@ func TestSummaryOfTableOnSSD(t *testing.T) {
 		if len(line) > 80 {
 			t.Errorf("a line of %d columns: %s", len(line), line)
 		}
-	}
-}
-
-func TestTask(t *testing.T) {
-	x := &task{}
-	x.next("exporting", "rows", 0, x.done.Load)
-	x.step.Load().since = time.Unix(0, 0)
-	x.done.Store(2500)
-	f := x.frame(time.Unix(2, 0))
-	wantLines(t, f.block(80), "\nexporting  2500 rows  1250 rows/s\n")
-	x.total.Store(10000)
-	f = x.frame(time.Unix(2, 0))
-	wantLines(t, f.block(80), "\nexporting  [#######-----------------------]  25.0%  2500 of 10000 rows\n1250 rows/s  ETA 6s\n")
-	if line := f.line(); line != "exporting   25.0%  2500 of 10000 rows  1250 rows/s  ETA 6s" {
-		t.Errorf("line %q", line)
-	}
-	if attrs := f.attrs(); len(attrs) != 12 || attrs[4] != "rows" || attrs[5] != int64(2500) {
-		t.Errorf("attrs %v", attrs)
-	}
-	x.next("writing", "rows", 10000, func() int64 { return 100 })
-	x.step.Load().since = time.Unix(2, 0)
-	if line := x.frame(time.Unix(4, 0)).line(); line != "writing    1.0%  100 of 10000 rows  50 rows/s  ETA 3m18s" {
-		t.Errorf("line of the next step %q", line)
 	}
 }
 
@@ -210,41 +186,11 @@ func TestProgressInJSON(t *testing.T) {
 		{Phase: trainer.PhaseTraining, Epoch: 1, Epochs: 1, Loss: math.Inf(1), AUC: math.NaN(), BytesTotal: 10, Examples: 5},
 	} {
 		var out bytes.Buffer
-		c := newConsole(&out, true)
-		d := &display{console: c, log: c.logger(0)}
-		d.show(jobFrame(v, 10))
+		terminal.New(&out, true).Logger(0).Info("progress", frame(v, 10).Attrs()...)
 		wantJSONLines(t, out.String())
 		if s := out.String(); strings.Count(s, "\n") != 1 || strings.Contains(s, "ERROR") || !strings.Contains(s, `"phase":"`+string(v.Phase)+`"`) {
 			t.Errorf("progress in JSON: %s", s)
 		}
-	}
-}
-
-func TestPlainProgressIsLogOfLevelInfo(t *testing.T) {
-	for _, c := range []struct {
-		level slog.Level
-		lines int
-	}{{slog.LevelInfo, 1}, {slog.LevelDebug, 1}, {slog.LevelWarn, 0}} {
-		var out bytes.Buffer
-		con := newConsole(&out, false)
-		d := &display{console: con, log: con.logger(c.level)}
-		d.show(jobFrame(trainingView(), 1))
-		if n := strings.Count(out.String(), "\n"); n != c.lines {
-			t.Errorf("level %v: %d lines of progress, want %d", c.level, n, c.lines)
-		}
-	}
-}
-
-func TestDisplayEndsCleanly(t *testing.T) {
-	s := &screen{columns: 80}
-	c := onScreen(s, 24)
-	d := &display{console: c, watch: watchStatus(new(trainer.Status)), log: c.logger(0), ended: make(chan struct{}), done: make(chan struct{})}
-	go d.run(time.Millisecond)
-	d.show(jobFrame(trainingView(), 1))
-	d.stop()
-	d.stop()
-	if s.text() != "" {
-		t.Errorf("the display leaves %q", s.text())
 	}
 }
 
@@ -270,10 +216,13 @@ func TestRateMeter(t *testing.T) {
 	}
 }
 
-func TestBytesText(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 40: "5.0 TiB", math.MaxInt64: "8192.0 PiB"} {
-		if have := bytesText(n); have != want {
-			t.Errorf("%d: %s, want %s", n, have, want)
+// wantJSONLines fails unless every line of text is a JSON object.
+func wantJSONLines(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Errorf("a line that is not JSON (%v): %q", err, line)
 		}
 	}
 }

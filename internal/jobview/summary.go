@@ -1,4 +1,4 @@
-package main
+package jobview
 
 import (
 	"bytes"
@@ -10,12 +10,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"aibox/internal/humanize"
 	"aibox/trainer"
 	"aibox/trainer/metrics"
 )
 
-// printSummary prints what a finished training job reports.
-func printSummary(w io.Writer, s *trainer.Summary) error {
+// PrintSummary prints what a finished training job reports.
+func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\n%s trained on %d examples in %.1f s (%.0f examples/s while training); kept: epoch %d, step %d\n\n",
 		s.ModelKind, s.Examples, s.ElapsedSeconds, s.ExamplesPerSec, s.KeptEpoch, s.Steps)
@@ -24,8 +25,8 @@ func printSummary(w io.Writer, s *trainer.Summary) error {
 	groups := slices.ContainsFunc(s.Epochs, func(e trainer.EpochSummary) bool { return e.Eval != nil && e.Eval.GroupsUsed > 0 })
 	metricsRow(t, groups, "metrics", "examples", "AUC", "log loss", "norm. ent.", "COPC", "group AUC", "base rate")
 	row := func(name string, r *metrics.Report) {
-		metricsRow(t, groups, name, fmt.Sprint(r.Examples), number(r.AUC, 5), number(r.LogLoss, 5), number(r.NormalizedEntropy, 5),
-			number(r.COPC, 4), number(r.GroupAUC, 5), number(r.BaseRate, 5))
+		metricsRow(t, groups, name, fmt.Sprint(r.Examples), Metric(r.AUC, 5), Metric(r.LogLoss, 5), Metric(r.NormalizedEntropy, 5),
+			Metric(r.COPC, 4), Metric(r.GroupAUC, 5), Metric(r.BaseRate, 5))
 	}
 	for _, e := range s.Epochs {
 		mark := ""
@@ -50,7 +51,7 @@ func printSummary(w io.Writer, s *trainer.Summary) error {
 		fmt.Fprintf(&b, "expired       %d rows\n", s.ExpiredRows)
 	}
 	fmt.Fprintf(&b, "dense part    %d parameters\n", s.DenseParameters)
-	fmt.Fprintf(&b, "peak memory   %s\n", bytesText(s.PeakMemoryBytes))
+	fmt.Fprintf(&b, "peak memory   %s\n", humanize.Bytes(s.PeakMemoryBytes))
 	fmt.Fprintf(&b, "digest        %s\n", s.Digest)
 	for _, k := range []string{"model", "summary", "metrics", "tensorboard", "quarantine"} {
 		if f := s.Files[k]; f != "" {
@@ -73,7 +74,8 @@ func metricsRow(w io.Writer, groups bool, cells ...string) {
 	fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
 }
 
-func number(x metrics.Value, digits int) string {
+// Metric is a figure with so many digits, or "-" where it is undefined.
+func Metric(x metrics.Value, digits int) string {
 	if !x.Defined() {
 		return "-"
 	}
@@ -98,32 +100,32 @@ func readingText(r trainer.ReadingSummary) string {
 	return text
 }
 
-// printEvaluation prints what eval reports.
-func printEvaluation(w io.Writer, e *trainer.Evaluation) error {
+// PrintEvaluation prints what eval reports.
+func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {
 	m := &e.Metrics
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, value) }
 	row("examples", fmt.Sprint(m.Examples))
-	auc := number(m.AUC, 6)
+	auc := Metric(m.AUC, 6)
 	if !m.AUCExact {
 		auc += " (streaming)"
 	}
 	row("AUC", auc)
-	row("log loss", number(m.LogLoss, 6))
-	row("normalized entropy", number(m.NormalizedEntropy, 6))
-	row("calibration (COPC)", number(m.COPC, 4))
+	row("log loss", Metric(m.LogLoss, 6))
+	row("normalized entropy", Metric(m.NormalizedEntropy, 6))
+	row("calibration (COPC)", Metric(m.COPC, 4))
 	if m.GroupsUsed > 0 {
-		row("group AUC", fmt.Sprintf("%s over %d groups", number(m.GroupAUC, 6), m.GroupsUsed))
+		row("group AUC", fmt.Sprintf("%s over %d groups", Metric(m.GroupAUC, 6), m.GroupsUsed))
 	}
-	row("base rate", number(m.BaseRate, 6))
+	row("base rate", Metric(m.BaseRate, 6))
 	row("rows read", readingText(e.Rows))
 	row("model", e.ModelDir+"  "+e.Digest[:min(16, len(e.Digest))])
 	return t.Flush()
 }
 
-// dayText is a day of rows or models: a date where the job had one, else the
+// DayText is a day of rows or models: a date where the job had one, else the
 // number of the run.
-func dayText(day uint32, fromDate bool) string {
+func DayText(day uint32, fromDate bool) string {
 	if fromDate {
 		return time.Unix(int64(day)*24*60*60, 0).UTC().Format(time.DateOnly)
 	}

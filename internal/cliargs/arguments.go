@@ -1,0 +1,61 @@
+package cliargs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// OneArgument returns the command's only argument, which is what.
+func OneArgument(c *cli.Context, what string) (string, error) {
+	switch {
+	case c.NArg() == 0:
+		return "", Errorf("%s: name %s; see `%[1]s --help`", CommandPath(c), what)
+	case c.NArg() > 1:
+		return "", Errorf("%s: want one argument, %s, but there are %d: %s", CommandPath(c), what, c.NArg(), strings.Join(c.Args().Slice(), " "))
+	}
+	return c.Args().First(), nil
+}
+
+// NoArguments fails when arguments were given to a command that takes none.
+func NoArguments(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return Errorf("%s: unexpected argument %q: its input is named by flags; see `%[1]s --help`", CommandPath(c), c.Args().First())
+	}
+	return nil
+}
+
+// NeedFlags fails when one of the named flags was not given a value.
+func NeedFlags(c *cli.Context, names ...string) error {
+	var missing []string
+	for _, name := range names {
+		values := []string{c.String(name)}
+		if _, many := c.Value(name).(cli.StringSlice); many {
+			values = c.StringSlice(name)
+		}
+		if !c.IsSet(name) || slices.Contains(values, "") {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) > 0 {
+		return Errorf("%s: %s is missing; see `%[1]s --help`", CommandPath(c), strings.Join(missing, " and "))
+	}
+	return nil
+}
+
+// OneOf fails when the named flag has none of the values.
+func OneOf(c *cli.Context, name string, values []string) error {
+	if v := c.String(name); !slices.Contains(values, v) {
+		return Errorf("%s: --%s %s: want one of %s.%s", CommandPath(c), name, v, strings.Join(values, ", "), DidYouMean("", v, values))
+	}
+	return nil
+}
+
+// CommandPath is the command as typed, such as `aibox config check`.
+func CommandPath(c *cli.Context) string {
+	if c.Command == nil || c.Command.HelpName == "" {
+		return "aibox"
+	}
+	return c.Command.HelpName
+}

@@ -1,0 +1,81 @@
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Display shows progress on the console: a block redrawn in place on a
+// terminal, elsewhere a line now and then, which counts as log of level info.
+type Display struct {
+	console *Console
+	watch   func(now time.Time) Frame
+	log     *slog.Logger
+	ended   chan struct{} // closed by Stop
+	done    chan struct{} // closed when the goroutine has ended
+	once    sync.Once
+}
+
+// Frame is one look at what is shown, in each of its forms; the zero value is
+// nothing to show.
+type Frame struct {
+	Block func(columns int) []string // on a terminal
+	Line  func() string
+	Attrs func() []any // of a line of log in JSON
+}
+
+const (
+	redrawInterval = 200 * time.Millisecond // smooth to the eye, no load
+	lineInterval   = 10 * time.Second       // a cron mail of a night stays readable
+)
+
+// Watch starts showing what watch returns.
+func Watch(c *Console, watch func(now time.Time) Frame, log *slog.Logger) *Display {
+	d := &Display{console: c, watch: watch, log: log, ended: make(chan struct{}), done: make(chan struct{})}
+	interval := lineInterval
+	if c.size != nil {
+		interval = redrawInterval
+	}
+	go d.run(interval)
+	return d
+}
+
+// Stop clears the block and ends the display. Calling it again does nothing.
+func (d *Display) Stop() {
+	d.once.Do(func() {
+		close(d.ended)
+		<-d.done
+		d.console.Draw(nil)
+	})
+}
+
+func (d *Display) run(interval time.Duration) {
+	defer close(d.done)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-d.ended:
+			return
+		case now := <-tick.C:
+			if f := d.watch(now); f.Block != nil {
+				d.show(f)
+			}
+		}
+	}
+}
+
+func (d *Display) show(f Frame) {
+	switch {
+	case d.console.size != nil:
+		columns, _ := d.console.size()
+		d.console.Draw(f.Block(columns))
+	case d.console.json:
+		d.log.Info("progress", f.Attrs()...)
+	case d.log.Enabled(context.Background(), slog.LevelInfo):
+		fmt.Fprintln(d.console, f.Line())
+	}
+}
