@@ -41,7 +41,13 @@ func (s *Sources) Expand(ctx context.Context, uris []string) ([]File, error) {
 	return files, nil
 }
 
-func expand(ctx context.Context, fs fileSystem, uri, p string) ([]entry, error) {
+// lister is what expand needs of a fileSystem.
+type lister interface {
+	stat(ctx context.Context, path string) (entry, error)
+	list(ctx context.Context, dir string) ([]entry, error)
+}
+
+func expand(ctx context.Context, fs lister, uri, p string) ([]entry, error) {
 	var matches []entry
 	if hasGlob(p) {
 		// A file may be called "data[1].csv": what exists is taken literally.
@@ -82,11 +88,12 @@ func expand(ctx context.Context, fs fileSystem, uri, p string) ([]entry, error) 
 			Hint: "the directory holds no file; names that start with . or _ do not count"}
 	}
 	slices.SortStableFunc(files, func(a, b entry) int { return strings.Compare(a.path, b.path) })
-	return files, nil
+	// ** may match a directory and one within it.
+	return slices.CompactFunc(files, func(a, b entry) bool { return a.path == b.path }), nil
 }
 
 // appendFiles adds e, or all files below it.
-func appendFiles(ctx context.Context, fs fileSystem, files []entry, e entry) ([]entry, error) {
+func appendFiles(ctx context.Context, fs lister, files []entry, e entry) ([]entry, error) {
 	if !e.dir {
 		return append(files, e), nil
 	}

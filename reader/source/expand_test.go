@@ -70,6 +70,14 @@ func TestExpandLocal(t *testing.T) {
 		{"day=2/", "day=2/hour=0/x day=2/hour=1/x"},
 		{"_S*", "_SUCCESS"},
 		{"_logs", "_logs/q"},
+		{"**/x", "day=1/x day=2/hour=0/x day=2/hour=1/x"},
+		{"**/*.csv", "B.csv a.csv b.csv data[1].csv"},
+		{"day=2/**", "day=2/hour=0/x day=2/hour=1/x"},
+		{"day=*/**/x", "day=1/x day=2/hour=0/x day=2/hour=1/x"},
+		{"**/hour=1/**/x", "day=2/hour=1/x"},
+		{"**/day=*", "day=1/x day=2/hour=0/x day=2/hour=1/x"},
+		{"**/{day,hour}=*", "day=1/x day=2/hour=0/x day=2/hour=1/x"},
+		{"**/_*/y", "day=1/_temporary/y"},
 	} {
 		got, err := expandNames(t, dir, strings.Fields(tc.uris)...)
 		if err != nil || strings.ReplaceAll(strings.Join(got, " "), "//", "/") != tc.want {
@@ -269,5 +277,20 @@ func TestExpandBraces(t *testing.T) {
 	}
 	if _, err := expandBraces(strings.Repeat("{0,1}", 20)); err == nil {
 		t.Error("2^20 alternatives accepted")
+	}
+}
+
+// TestExpandLoop: a link back is named, whatever the way to it.
+func TestExpandLoop(t *testing.T) {
+	dir := tree(t, "in/a/x.csv")
+	for _, name := range []string{"one", "two"} {
+		if err := os.Symlink("../../in", filepath.Join(dir, "in/a", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, uri := range []string{"in", "in/**/*.csv"} {
+		if _, err := expandNames(t, dir, uri); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "in/a/one") {
+			t.Errorf("%s: %v", uri, err)
+		}
 	}
 }

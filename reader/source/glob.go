@@ -11,7 +11,8 @@ import (
 
 // A glob is a path pattern, one alternative for each choice of its braces.
 // Each alternative is matched segment by segment, so that only directories
-// that can match are listed.
+// that can match are listed. Names that start with . or _ are matched only by
+// segments that do, which is why no library does this: none knows about _.
 type glob struct {
 	alternatives []string
 }
@@ -19,7 +20,13 @@ type glob struct {
 // maxAlternatives bounds brace expansion: {0,1}{0,1}… doubles with each pair.
 const maxAlternatives = 4096
 
-func hasGlob(p string) bool { return strings.ContainsAny(p, `*?[{`) }
+// globSigns make a path a pattern.
+const globSigns = `*?[{`
+
+// anyDepth is a segment that stands for any number of directories, also none.
+const anyDepth = "**"
+
+func hasGlob(p string) bool { return strings.ContainsAny(p, globSigns) }
 
 func compileGlob(p string) (*glob, error) {
 	alternatives, err := expandBraces(p)
@@ -82,7 +89,7 @@ func expandBraces(p string) ([]string, error) {
 }
 
 // match lists what the pattern matches, each path once, in byte order.
-func (g *glob) match(ctx context.Context, fs fileSystem) ([]entry, error) {
+func (g *glob) match(ctx context.Context, fs lister) ([]entry, error) {
 	var found []entry
 	for _, a := range g.alternatives {
 		base := ""
@@ -99,7 +106,7 @@ func (g *glob) match(ctx context.Context, fs fileSystem) ([]entry, error) {
 }
 
 // matchSegments appends what segments match below base.
-func matchSegments(ctx context.Context, fs fileSystem, found []entry, base string, segments []string) ([]entry, error) {
+func matchSegments(ctx context.Context, fs lister, found []entry, base string, segments []string) ([]entry, error) {
 	// The literal start needs no listing.
 	for len(segments) > 0 && !hasGlob(segments[0]) {
 		base = join(base, segments[0])
@@ -113,6 +120,12 @@ func matchSegments(ctx context.Context, fs fileSystem, found []entry, base strin
 			return nil, err
 		}
 		return append(found, e), nil
+	}
+	if segments[0] == anyDepth {
+		var err error
+		if found, err = matchSegments(ctx, fs, found, base, segments[1:]); err != nil {
+			return nil, err
+		}
 	}
 
 	dir := base
@@ -134,7 +147,13 @@ func matchSegments(ctx context.Context, fs fileSystem, found []entry, base strin
 			continue
 		}
 		c.path = join(base, name)
-		if len(segments) == 1 {
+		if segments[0] == anyDepth {
+			if c.dir {
+				if found, err = matchSegments(ctx, fs, found, c.path, segments); err != nil {
+					return nil, err
+				}
+			}
+		} else if len(segments) == 1 {
 			found = append(found, c)
 		} else if c.dir {
 			if found, err = matchSegments(ctx, fs, found, c.path, segments[1:]); err != nil {

@@ -69,9 +69,23 @@ func (localFS) list(ctx context.Context, dir string) ([]entry, error) {
 		} else if err != nil {
 			return nil, localError("open", p, err)
 		}
+		if n.Type()&fs.ModeSymlink != 0 && info.IsDir() && leadsBack(p, dir) {
+			return nil, &Error{Op: "list", URI: p, Kind: ErrUnsupported,
+				Err: errors.New("it is a link to a directory that it is in"), Hint: "remove it, or name what is beside it"}
+		}
 		entries = append(entries, localEntry(p, info))
 	}
 	return entries, nil
+}
+
+// leadsBack says whether a link in dir leads to dir or to a directory around it,
+// so that following it would never end.
+func leadsBack(link, dir string) bool {
+	to, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return false
+	}
+	return onlyFile(realPath(localFS{}, dir) + "/x").below(realPath(localFS{}, to))
 }
 
 // check opens every file: permission shows now, not in the middle of the job.

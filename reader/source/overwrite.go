@@ -1,0 +1,153 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// OverwriteError says that an output is one of the inputs, or would be one the
+// next time, or that two outputs are one file.
+type OverwriteError struct {
+	Output string
+	Input  string // "": Twice
+	Twice  string // the other output
+}
+
+func (e *OverwriteError) Error() string {
+	if e.Twice != "" {
+		return fmt.Sprintf("the outputs %s and %s are one file; name two files", e.Output, e.Twice)
+	}
+	return fmt.Sprintf("the output %s is one of the files that the input %s stands for: writing it would overwrite the input, or it would be read as input the next time; name an output elsewhere", e.Output, e.Input)
+}
+
+// RefuseOverwrite fails with an *OverwriteError where an output is a file that
+// the input URIs stand for, also by another path or link, where it would become
+// one once it is there, or where two outputs are one file. An output that is a
+// directory is named by the files that are written into it. What is wrong with
+// the input otherwise is not reported. HDFS is not asked: its paths are unique.
+func (s *Sources) RefuseOverwrite(ctx context.Context, inputs, outputs []string) error {
+	type place struct {
+		fs   fileSystem
+		path string
+	}
+	var written []place
+	for _, output := range outputs {
+		fs, p, err := s.resolve(output)
+		if err != nil {
+			return err
+		}
+		out := place{fs, realPath(fs, p)}
+		for j, other := range written {
+			if sameSystem(fs, other.fs) && out.path == other.path {
+				return &OverwriteError{Output: outputs[j], Twice: output}
+			}
+		}
+		written = append(written, out)
+		for _, input := range inputs {
+			in, pattern, err := s.resolve(input)
+			if err != nil {
+				return err
+			}
+			if !sameSystem(fs, in) {
+				continue
+			}
+			// What the input would be if the output were all there is.
+			found, err := expand(ctx, onlyFile(out.path), input, realPath(in, pattern))
+			if err == nil && len(found) > 0 || isInput(ctx, in, input, pattern, p) {
+				return &OverwriteError{Output: output, Input: input}
+			}
+		}
+	}
+	return nil
+}
+
+// isInput says whether a local file is there and is one of those that the input
+// stands for, by whatever name.
+func isInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool {
+	if _, local := fs.(localFS); !local {
+		return false
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.IsDir() {
+		return false
+	}
+	files, err := expand(ctx, fs, uri, pattern)
+	return err == nil && slices.ContainsFunc(files, func(e entry) bool {
+		other, err := os.Stat(e.path)
+		return err == nil && os.SameFile(info, other)
+	})
+}
+
+// sameSystem says whether equal paths are the same file in both: authorities of
+// HDFS may be a name service and one of its NameNodes.
+func sameSystem(a, b fileSystem) bool {
+	ca, isHDFS := a.(*cluster)
+	cb, bothHDFS := b.(*cluster)
+	if !isHDFS || !bothHDFS {
+		return isHDFS == bothHDFS
+	}
+	return slices.ContainsFunc(ca.conf.addresses, func(address string) bool { return slices.Contains(cb.conf.addresses, address) })
+}
+
+// realPath is a path or pattern from the root on, without links as far as what
+// comes before a pattern exists.
+func realPath(fs fileSystem, p string) string {
+	if _, local := fs.(localFS); !local {
+		return cleanPath(p)
+	}
+	if !filepath.IsAbs(p) {
+		if wd, err := os.Getwd(); err == nil {
+			p = wd + "/" + p
+		}
+	}
+	known := p
+	if _, err := os.Lstat(p); err != nil && hasGlob(p) { // what exists is taken literally
+		known = p[:strings.LastIndexByte(p[:strings.IndexAny(p, globSigns)], '/')]
+	}
+	rest := p[len(known):]
+	for {
+		if real, err := filepath.EvalSymlinks(known + "/"); err == nil {
+			return path.Clean(join(real, strings.TrimLeft(rest, "/")))
+		}
+		if real, err := filepath.EvalSymlinks(known); err == nil {
+			return path.Clean(join(real, strings.TrimLeft(rest, "/")))
+		}
+		up := strings.LastIndexByte(strings.TrimRight(known, "/"), '/')
+		if up < 0 {
+			return path.Clean(p)
+		}
+		known, rest = known[:up], p[up:]
+	}
+}
+
+// onlyFile is a file system that holds one file.
+type onlyFile string
+
+func (o onlyFile) stat(_ context.Context, p string) (entry, error) {
+	switch p = path.Clean(p); {
+	case p == string(o):
+		return entry{path: p}, nil
+	case o.below(p):
+		return entry{path: p, dir: true}, nil
+	}
+	return entry{}, &Error{Op: "open", URI: p, Kind: ErrNotFound}
+}
+
+func (o onlyFile) list(ctx context.Context, dir string) ([]entry, error) {
+	if dir = path.Clean(dir); !o.below(dir) {
+		return nil, &Error{Op: "list", URI: dir, Kind: ErrNotFound}
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(string(o), dir), "/"), "/")
+	e, err := o.stat(ctx, join(dir, name))
+	return []entry{e}, err
+}
+
+// below says whether the file is in the directory or further down.
+func (o onlyFile) below(dir string) bool {
+	return strings.HasPrefix(string(o), strings.TrimSuffix(dir, "/")+"/")
+}
