@@ -25,9 +25,12 @@ type Job struct {
 	// template of the job file uses it.
 	Dated bool `yaml:"-"`
 
-	fileName string          // of the job file, without its ending
-	given    map[string]bool // paths that were in the job file or the overrides
+	file  string          // the job file
+	given map[string]bool // paths that were in the job file or the overrides
 }
+
+// File is the path of the job file, "" where the job was made by hand.
+func (j *Job) File() string { return j.file }
 
 // Data says where the examples are and how to read them.
 type Data struct {

@@ -1,6 +1,10 @@
 package configs
 
-import "strconv"
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
 
 var (
 	textFormats  = []string{"csv", "tsv"}
@@ -9,7 +13,9 @@ var (
 
 var topKeys = []Key{
 	{Path: "name", Meaning: "Name of the job in logs and summaries.", Template: true,
-		DefaultFrom: func(s scope) string { return yamlText(s.job.fileName) }, DefaultNote: "the job file's name without its ending"},
+		DefaultFrom: func(s scope) string {
+			return yamlText(strings.TrimSuffix(filepath.Base(s.job.file), filepath.Ext(s.job.file)))
+		}, DefaultNote: "the job file's name without its ending"},
 	{Path: "seed", Meaning: "Every random choice (new rows, weights, shuffling, dropout, sampling) is a function of it.", Default: "1"},
 	{Path: "data", Meaning: "Where the examples are and how to read them."},
 	{Path: "model", Meaning: "The network."},
@@ -23,7 +29,7 @@ var topKeys = []Key{
 
 var dataKeys = []Key{
 	{Path: "data.train", Required: true, MinItems: 1, Template: true,
-		Meaning: "Training data: local paths, globs, hdfs:// URIs. Files are read in the order given, those of a glob in byte order."},
+		Meaning: "Training data: local paths, globs (*, ?, [], {}, ** for directories at any depth), hdfs:// URIs. Files are read in the order given, those of a glob in byte order."},
 	{Path: "data.eval", Template: true, Default: "[]",
 		Meaning: "Held-out data, read after every epoch. Without it there is no evaluation."},
 	{Path: "data.format", Required: true, Values: []string{"criteo", "csv", "tsv", "libsvm", "libffm", "parquet"},

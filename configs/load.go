@@ -3,7 +3,6 @@ package configs
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
@@ -50,7 +49,7 @@ func Parse(name string, data []byte, opts LoadOptions) (*Job, error) {
 		opts.Now = time.Now
 	}
 	l := &loader{file: name, opts: opts, job: &Job{}, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
-	l.job.fileName = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	l.job.file = name
 	l.load(data)
 	if len(l.faults) > 0 {
 		return nil, FaultsError(sortFaults(l.faults))

@@ -27,7 +27,7 @@ func checkRoundTrip(t *testing.T, j *Job) {
 		t.Errorf("something shown was not taken as given:\n%s", second.String())
 	}
 	a, z := *j, *again
-	a.given, z.given, a.fileName, z.fileName, z.DateGiven, z.Dated = nil, nil, "", "", a.DateGiven, a.Dated
+	a.given, z.given, a.file, z.file, z.DateGiven, z.Dated = nil, nil, "", "", a.DateGiven, a.Dated
 	if !reflect.DeepEqual(a, z) {
 		t.Errorf("round trip:\n%+v\n%+v\n%s", a, z, b.String())
 	}

@@ -67,6 +67,9 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 	if err != nil {
 		return nil, &OptionError{err}
 	}
+	if err := l.sources.RefuseOverwrite(ctx, o.Data, []string{o.Output}); err != nil {
+		return nil, err
+	}
 	keepLists := format == reader.FormatParquet && l.schema.Format == reader.FormatParquet
 	if keepLists {
 		from := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)

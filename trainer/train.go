@@ -104,6 +104,9 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	r.sources = NewSources(r.job, r.log)
+	if err := r.checkOutputs(ctx); err != nil {
+		return err
+	}
 	if r.job.Training.WarmStart != "" {
 		if r.previous, err = modeldir.Open(r.job.Training.WarmStart); err != nil {
 			return fmt.Errorf("training.warm_start: %w", err)

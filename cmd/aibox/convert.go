@@ -79,6 +79,11 @@ func convertFiles(c *cli.Context) error {
 	for i := range o.Joins {
 		o.Joins[i].Table.Sources = o.From.Sources
 	}
+	if path := c.String("job"); path != "" {
+		if err := o.From.Sources.RefuseOverwrite(c.Context, []string{path}, o.To); err != nil {
+			return err
+		}
+	}
 	s, err := convert.Run(c.Context, o)
 	if err != nil {
 		return err

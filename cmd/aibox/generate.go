@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -94,6 +95,13 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 	}
 	sources := trainer.NewSources(job, log)
 	defer closeWith(log, "sources", sources)
+	outputs := slices.Concat(job.Data.Train, job.Data.Eval)
+	if out := c.String("output"); out != "" {
+		outputs = []string{out}
+	}
+	if err := sources.RefuseOverwrite(c.Context, []string{job.File()}, outputs); err != nil {
+		return nil, err
+	}
 	w, err := clicklog.New(g, sources, schema, job.Pipeline.ReaderThreads)
 	if err != nil {
 		return nil, &cliargs.Error{Reason: err.Error()}

@@ -63,6 +63,9 @@ func tableExport(c *cli.Context) (err error) {
 	defer closeTable(log, t)
 	sources := source.New(source.Options{Logger: log})
 	defer closeWith(log, "sources", sources)
+	if err := sources.RefuseOverwrite(c.Context, found.dirs(), []string{to}); err != nil {
+		return err
+	}
 	file, err := sources.Create(c.Context, to)
 	if err != nil {
 		return err

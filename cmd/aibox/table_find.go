@@ -32,6 +32,14 @@ type foundTable struct {
 // dir is the table's own directory, the first of several.
 func (t *foundTable) dir() string { return t.options.Dir }
 
+// dirs are the table's directories.
+func (t *foundTable) dirs() []string {
+	if len(t.options.SSD.Dirs) > 0 {
+		return t.options.SSD.Dirs
+	}
+	return []string{t.options.Dir}
+}
+
 // errNoTable is wrapped by errors about places without a table.
 var errNoTable = errors.New("there is no table here")
 

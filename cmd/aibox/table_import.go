@@ -84,6 +84,13 @@ func tableImport(c *cli.Context) error {
 	log := newLogger(c)
 	sources := source.New(source.Options{Logger: log})
 	defer closeWith(log, "sources", sources)
+	var written []string // a file stands for all that are written into a directory
+	for _, d := range append([]string{dir}, c.StringSlice("dir")...) {
+		written = append(written, filepath.Join(d, "catalog"))
+	}
+	if err := sources.RefuseOverwrite(c.Context, c.StringSlice("from"), written); err != nil {
+		return err
+	}
 	files, err := sources.Expand(c.Context, c.StringSlice("from"))
 	if err != nil {
 		return err

@@ -79,6 +79,13 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 	if err := o.Split.check(len(o.To)); err != nil {
 		return nil, err
 	}
+	inputs := slices.Clone(o.From.URIs)
+	for i := range o.Joins {
+		inputs = append(inputs, o.Joins[i].Table.URIs...)
+	}
+	if err := o.From.Sources.RefuseOverwrite(ctx, inputs, o.To); err != nil {
+		return nil, err
+	}
 	summary, err := c.run(ctx)
 	if err != nil {
 		return nil, reader.AsInputError(ctx, errors.Join(err, c.abort()))

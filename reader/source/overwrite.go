@@ -56,14 +56,24 @@ func (s *Sources) RefuseOverwrite(ctx context.Context, inputs, outputs []string)
 			if !sameSystem(fs, in) {
 				continue
 			}
-			// What the input would be if the output were all there is.
-			found, err := expand(ctx, onlyFile(out.path), input, realPath(in, pattern))
-			if err == nil && len(found) > 0 || isInput(ctx, in, input, pattern, p) {
+			if wouldBeInput(ctx, in, input, pattern, out.path) || isInput(ctx, in, input, pattern, p) {
 				return &OverwriteError{Output: output, Input: input}
 			}
 		}
 	}
 	return nil
+}
+
+// wouldBeInput says whether a file would be read if it were all there is.
+func wouldBeInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool {
+	real := realPath(fs, pattern)
+	if _, local := fs.(localFS); local {
+		if info, err := os.Stat(pattern); err == nil && !info.IsDir() {
+			return file == real // nothing can be below it
+		}
+	}
+	found, err := expand(ctx, onlyFile(file), uri, real)
+	return err == nil && len(found) > 0
 }
 
 // isInput says whether a local file is there and is one of those that the input

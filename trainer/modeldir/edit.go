@@ -58,7 +58,7 @@ func (e *Edit) SetTableSnapshot(id uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(e.model.Dir, manifestName), append(data, '\n')); err != nil {
+	if err := WriteFile(filepath.Join(e.model.Dir, ManifestName), append(data, '\n')); err != nil {
 		return fmt.Errorf("committing the model: %w", err)
 	}
 	e.model.Manifest = next

@@ -15,7 +15,7 @@ import (
 const FormatVersion = 1
 
 const (
-	manifestName   = "MODEL.json"
+	ManifestName   = "MODEL.json"
 	jobName        = "job.yaml"
 	statisticsName = "statistics.json"
 	tableName      = "table"
@@ -66,13 +66,13 @@ var ErrNoModel = errors.New("no model here")
 var ErrNewer = errors.New("use a newer aibox")
 
 func readManifest(dir string) (*Manifest, error) {
-	path := filepath.Join(dir, manifestName)
+	path := filepath.Join(dir, ManifestName)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, serr := os.Stat(dir); serr != nil {
 			return nil, fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
 		}
-		return nil, fmt.Errorf("model directory %s: %w: there is no %s; `aibox train` writes it when training is done", dir, ErrNoModel, manifestName)
+		return nil, fmt.Errorf("model directory %s: %w: there is no %s; `aibox train` writes it when training is done", dir, ErrNoModel, ManifestName)
 	}
 	if err != nil {
 		return nil, err

@@ -190,7 +190,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 
 	save(t, dir, 1)
-	path := filepath.Join(dir, manifestName)
+	path := filepath.Join(dir, ManifestName)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -127,7 +127,7 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(w.dir, manifestName), append(data, '\n')); err != nil {
+	if err := WriteFile(filepath.Join(w.dir, ManifestName), append(data, '\n')); err != nil {
 		return fmt.Errorf("committing the model: %w", err)
 	}
 	w.done = true
