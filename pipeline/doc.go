@@ -20,7 +20,7 @@
 // context of every other stage; Run returns that error after the last
 // goroutine has ended. Cancelling the context given to New does the same with
 // the context's cause. A stage that returns ErrStop cancels the others too,
-// but Run returns nil. A panic in a stage is caught and becomes a *PanicError:
+// but Run returns nil. A panic in a stage is caught and becomes a *panics.Error:
 // the other stages still end in an orderly way and release what they hold.
 //
 // # Who owns an item

@@ -4,31 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
+
+	"aibox/internal/panics"
 )
 
 // ErrStop, returned by any stage (possibly wrapped), ends the whole pipeline
 // without an error. Items still in queues are dropped, see Output.OnDrop.
 var ErrStop = errors.New("pipeline: stop")
-
-// PanicError is what Run returns when a stage panicked.
-type PanicError struct {
-	Stage string
-	Value any    // the value given to panic
-	Stack []byte // of the stage's goroutine
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("stage %s panicked: %v\n%s", e.Stage, e.Value, e.Stack)
-}
-
-// Unwrap returns the panic's value when that was an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // Pipeline is a line of stages. It is built by one goroutine and run once;
 // Stats may be called from any goroutine at any time.
@@ -82,7 +66,7 @@ func (p *Pipeline) add(s *stage) {
 
 // Run starts every stage, waits until the last has ended, drops what is left
 // in the queues and returns the first error: a stage's error with the stage's
-// name in front, a *PanicError, or the cause of the cancelled context. It
+// name in front, a *panics.Error, or the cause of the cancelled context. It
 // returns nil when all items went through, and after ErrStop.
 //
 // Run panics when called twice or on a line without a sink.
@@ -113,8 +97,8 @@ func (p *Pipeline) Run() error {
 
 // outcome is how one stage ended.
 type outcome struct {
-	done     bool        // it did all its work
-	panicked *PanicError // or nil
+	done     bool          // it did all its work
+	panicked *panics.Error // or nil
 }
 
 // verdict is Run's result: the first error, and panics even when they came
@@ -167,7 +151,7 @@ func (p *Pipeline) runStage(s *stage) (out outcome) {
 			if v == nil {
 				v = "runtime.Goexit called"
 			}
-			out.panicked = &PanicError{Stage: s.name, Value: v, Stack: debug.Stack()}
+			out.panicked = panics.New("stage "+s.name, v)
 			p.cancel(out.panicked)
 		}
 		s.clock.end(time.Now())

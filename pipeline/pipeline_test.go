@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"aibox/internal/panics"
 )
 
 // count emits 0, 1, …, n-1.
@@ -197,12 +199,12 @@ func TestPanicBecomesError(t *testing.T) {
 			return nil
 		})
 		err := p.Run()
-		var pe *PanicError
+		var pe *panics.Error
 		if !errors.As(err, &pe) {
 			t.Fatalf("Run returned %v", err)
 		}
-		if pe.Stage != "sink" || pe.Value != "index out of cheese" || !strings.Contains(string(pe.Stack), "TestPanicBecomesError") {
-			t.Errorf("stage %q, value %v, stack:\n%s", pe.Stage, pe.Value, pe.Stack)
+		if pe.Where != "stage sink" || pe.Value != "index out of cheese" || !strings.Contains(string(pe.Stack), "TestPanicBecomesError") {
+			t.Errorf("stage %q, value %v, stack:\n%s", pe.Where, pe.Value, pe.Stack)
 		}
 	})
 }
@@ -218,7 +220,7 @@ func TestPanicAfterStopIsNotLost(t *testing.T) {
 			panic("late")
 		})
 		Sink(p, "sink", src, 1, func(context.Context, int) error { return ErrStop })
-		var pe *PanicError
+		var pe *panics.Error
 		if err := p.Run(); !errors.As(err, &pe) || pe.Value != "late" {
 			t.Errorf("Run returned %v", err)
 		}
@@ -229,8 +231,8 @@ func TestGoexitIsReported(t *testing.T) {
 	p := New(t.Context())
 	src := Source(p, "source", func(context.Context, func(int) error) error { runtime.Goexit(); return nil })
 	Sink(p, "sink", src, 1, func(context.Context, int) error { return nil })
-	var pe *PanicError
-	if err := p.Run(); !errors.As(err, &pe) || pe.Stage != "source" {
+	var pe *panics.Error
+	if err := p.Run(); !errors.As(err, &pe) || pe.Where != "stage source" {
 		t.Errorf("Run returned %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"aibox/internal/panics"
 	"aibox/reader/source"
 )
 
@@ -76,8 +77,14 @@ func (s *stream) decompress(ctx context.Context, file *inputFile) <-chan *unit {
 	s.workers.Go(func() {
 		defer close(units)
 		c := &cutter{stream: s, ctx: ctx, file: file, units: units}
-		c.decompress()
-		s.releaseText(c.text)
+		err := panics.Do("decompressing "+file.URI, func() error {
+			c.decompress()
+			s.releaseText(c.text)
+			return nil
+		})
+		if err != nil {
+			c.fail(err)
+		}
 	})
 	return units
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"aibox/internal/panics"
 	"aibox/reader/source"
 )
 
@@ -58,7 +59,7 @@ func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, to
 	group.SetLimit(openAhead)
 	for _, f := range files {
 		group.Go(func() error {
-			if err := f.check(ctx, o, p); err != nil {
+			if err := panics.Do("opening "+f.URI, func() error { return f.check(ctx, o, p) }); err != nil {
 				return fmt.Errorf("reader: %w", err)
 			}
 			return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"aibox/internal/panics"
 	"aibox/reader/source"
 )
 
@@ -78,7 +79,13 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 		texts:  make(chan []byte, o.maxTexts()),
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	s.workers.Go(s.planUnits)
+	s.workers.Go(func() {
+		defer close(s.work)
+		defer close(s.order)
+		if err := panics.Do("the planner of the reader", s.planUnits); err != nil {
+			s.submit(&unit{err: err})
+		}
+	})
 	for range o.Threads {
 		s.workers.Go(s.decodeUnits)
 	}
@@ -159,7 +166,7 @@ func (s *stream) decodeUnits() {
 				return
 			}
 			if u.err == nil {
-				u.err = w.decode(u)
+				u.err = panics.Do("reading "+u.file.URI, func() error { return w.decode(u) })
 			}
 			close(u.blocks)
 		case <-s.ctx.Done():
@@ -307,9 +314,7 @@ func (w *worker) emit() error {
 
 // planUnits is the planner: it cuts the files into units. Compressed files it has
 // decompressed from a few files before their turn on.
-func (s *stream) planUnits() {
-	defer close(s.work)
-	defer close(s.order)
+func (s *stream) planUnits() error {
 	ctx, stop := context.WithCancel(s.ctx) // after a fault nobody takes the later files
 	defer stop()
 	texts := make([]<-chan *unit, len(s.files)) // of the compressed files that have been begun
@@ -330,9 +335,10 @@ func (s *stream) planUnits() {
 			ok = s.planRanges(file)
 		}
 		if !ok {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // submit puts a unit into the queues; false means that reading has ended.

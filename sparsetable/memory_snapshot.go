@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"aibox/internal/panics"
 )
 
 const (
@@ -60,7 +62,7 @@ func (t *memory) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot,
 		t.log.Info("snapshot is written while training waits: the memory budget has no room for copies", slog.Uint64("id", id))
 		s.run(ctx)
 	} else {
-		go s.run(ctx) // Close waits for it: it has entered
+		panics.Go("writing a snapshot of the table", func() { s.run(ctx) }) // Close waits for it: it has entered
 	}
 	t.log.Debug("snapshot fixed", slog.Uint64("id", id), slog.Duration("stall", time.Since(start)))
 	return p, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 )
 
@@ -36,6 +37,7 @@ func (t *ssd) freeRows(rows int64) int64 { return t.fitRows.Load() - rows }
 // work is the background writer: it lets rows leave the cache before a Pull
 // needs their room, and compacts files.
 func (t *ssd) work(ctx context.Context) {
+	defer panics.Exit("the background writer of the table")
 	complaints := newComplaints(t.log)
 	for {
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
@@ -28,10 +29,10 @@ func (l *bulkLoad) mergeUnits(s *spool, units []unit, plan loadPlan) error {
 	m.entry, m.table = s.entry, table
 	ctx, stop := context.WithCancel(l.ctx)
 	ended := make(chan struct{})
-	go func() {
+	panics.Go("reading a spool", func() {
 		defer close(ended)
 		loader.run(ctx, units)
-	}()
+	})
 	// The arena is the loader's until it has ended.
 	defer func() { stop(); <-ended }()
 	for a := range loader.loaded {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/offheap"
 )
@@ -69,6 +70,7 @@ func (t *ssd) newDeltaWriter(f blockio.File, extra int) (w *deltaWriter, err err
 }
 
 func (w *deltaWriter) run() {
+	defer panics.Exit("writing the rows of a snapshot")
 	for x := range w.full {
 		if w.failed.Load() == nil {
 			if _, err := w.file.WriteAt(x.block[:x.bytes], x.at); err != nil {

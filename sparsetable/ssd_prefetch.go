@@ -1,6 +1,10 @@
 package sparsetable
 
-import "context"
+import (
+	"context"
+
+	"aibox/internal/panics"
+)
 
 // Prefetching reads the missing rows of announced passes into the cache before
 // their Pull (BagPipe §3.2): out of order, as a later pass's reads come before an
@@ -17,6 +21,7 @@ const prefetchPasses = 8
 
 // prefetchLoop is the goroutine that prefetches.
 func (t *ssd) prefetchLoop(ctx context.Context) {
+	defer panics.Exit("reading ahead in the table")
 	for {
 		select {
 		case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/rowcache"
@@ -25,6 +26,7 @@ import (
 // block's restore does, sees it in one place or the other, see ssd. Slots that
 // were split, compacted or written for other rows are passed over, too.
 func (t *ssd) restoreHot(ctx context.Context) {
+	defer panics.Exit("restoring the rows used most")
 	defer close(t.restored)
 	start := time.Now()
 	rows, err := t.restoreClean(ctx, t.opened)

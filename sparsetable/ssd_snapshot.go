@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/invariants"
@@ -60,12 +61,12 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 		return nil, tableError(err)
 	}
 	p := &PendingSnapshot{done: make(chan struct{})}
-	go func() { // Close waits for it: it has entered
+	panics.Go("writing a snapshot of the table", func() { // Close waits for it: it has entered
 		p.info, p.err = s.write(ctx)
 		<-t.saving
 		close(p.done)
 		t.leave()
-	}()
+	})
 	return p, nil
 }
 

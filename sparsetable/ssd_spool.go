@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/blockio"
 )
 
@@ -226,6 +227,7 @@ func (s *spool) err(ctx context.Context) error {
 
 // write writes blocks until the channel is closed.
 func (s *spool) write(writes <-chan spoolWrite) {
+	defer panics.Exit("writing a spool")
 	for w := range writes {
 		if s.failed.Load() == nil {
 			n := s.seal(w)

@@ -9,6 +9,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/kernel"
+	"aibox/internal/panics"
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
@@ -39,7 +40,8 @@ func (o *Options) ensureDefaults() {
 
 // Train runs job and commits its model to job.Output.ModelDir. When it fails
 // or ctx is cancelled, the directory's earlier model, if any, stays.
-func Train(ctx context.Context, job *configs.Job, opts Options) (*Summary, error) {
+func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summary, err error) {
+	defer panics.Catch("training", &err)
 	opts.ensureDefaults()
 	kernel.SetThreads(job.Pipeline.ComputeThreads)
 	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now()}

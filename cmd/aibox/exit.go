@@ -12,6 +12,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/panics"
 	"aibox/internal/rowfile"
 	"aibox/reader"
 	"aibox/reader/source"
@@ -39,6 +40,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitDone
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)), errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case isA[*panics.Error](err):
+		return exitInternal
 	case isA[*cliargs.Error](err), isA[configs.FaultsError](err), isA[*trainer.OptionError](err), isA[*reader.OptionsError](err), isA[*source.OverwriteError](err), isA[*sparsetable.OptionsError](err),
 		errors.Is(err, sparsetable.ErrBudget), errors.Is(err, model.ErrNotFinite), errors.Is(err, metrics.ErrNotFinite),
 		errors.Is(err, modeldir.ErrLocked), errors.Is(err, sparsetable.ErrInUse), errors.Is(err, sparsetable.ErrUnsupported):

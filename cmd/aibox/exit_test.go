@@ -13,6 +13,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/panics"
 	"aibox/internal/terminal"
 	"aibox/reader"
 	"aibox/reader/source"
@@ -28,6 +29,8 @@ func TestExitCode(t *testing.T) {
 	}{
 		{nil, exitDone},
 		{errors.New("nobody knows it"), exitInternal},
+		{&panics.Error{Value: context.Canceled}, exitInternal},
+		{reader.AsInputError(context.Background(), &panics.Error{}), exitInternal},
 		{cliargs.Errorf("no such flag"), exitUsage},
 		{configs.FaultsError{{}}, exitUsage},
 		{&trainer.OptionError{Err: errors.New("x")}, exitUsage},

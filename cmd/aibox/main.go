@@ -4,22 +4,27 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/cliargs"
 	"aibox/internal/kernel"
+	"aibox/internal/panics"
 	"aibox/internal/terminal"
 )
 
 // version is set by the linker (see Makefile).
 var version = "development"
 
+// panicPatience is how long a job may take to end in an orderly way after a
+// panic.
+const panicPatience = 30 * time.Second
+
 func main() {
+	panics.ExitAfter(panicPatience)
 	con := terminal.New(os.Stderr, wantsJSON(os.Args))
 	ctx, stop := withSignals(context.Background(), con)
 	code := run(ctx, os.Args, os.Stdout, con)
@@ -33,7 +38,7 @@ func run(ctx context.Context, args []string, stdout io.Writer, con *terminal.Con
 	defer func() {
 		if v := recover(); v != nil {
 			code = exitInternal
-			con.Fail(code, explain(code, fmt.Errorf("panic: %v\n%s", v, debug.Stack())))
+			con.Fail(code, explain(code, panics.New("the command", v)))
 		}
 	}()
 	out := terminal.NewResults(stdout)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"aibox/internal/fixmath"
+	"aibox/internal/panics"
 	"aibox/internal/score"
 )
 
@@ -52,6 +53,7 @@ func (g *Generator) sample(d *day, chunks int, each func(chunk, index int, e *ex
 	var wg sync.WaitGroup
 	for range min(chunks, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
+			defer panics.Exit("calibrating the generator")
 			e := g.newExample()
 			for c := range queue {
 				for i := c * size / chunks; i < (c+1)*size/chunks; i++ {

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"aibox/internal/panics"
 )
 
 // Generator draws examples from a model. New makes one; it may be used by
@@ -133,6 +135,7 @@ func (g *Generator) Generate(ctx context.Context, req Request, emit func(*Block)
 	defer cancel()
 	for range threads {
 		wg.Go(func() {
+			defer panics.Exit("generating examples")
 			e := g.newExample()
 			for t := range tasks {
 				if ctx.Err() == nil {

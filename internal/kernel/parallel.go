@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"aibox/internal/panics"
 )
 
 // threads is what SetThreads stored; 0 stands for GOMAXPROCS.
@@ -30,6 +32,9 @@ const chunksPerThread = 4
 // grain elements, except the last; choose it so that a range is worth more
 // than waking a goroutine, some 10 microseconds. Ranges start at multiples of
 // grain. What fn computes must not depend on how [0, n) is cut.
+//
+// When fn panics, on whatever goroutine, Parallel panics on the caller's with a
+// *panics.Error, after the last call of fn has returned.
 func Parallel(n, grain int, fn func(lo, hi int)) {
 	if n <= 0 {
 		return
@@ -59,7 +64,8 @@ type call struct {
 	chunk int // elements a goroutine takes at once
 	next  atomic.Int64
 	wg    sync.WaitGroup
-	work  func() // c.help, bound once so that starting it allocates nothing
+	panic atomic.Pointer[panics.Error] // the first one
+	work  func()                       // c.help, bound once so that starting it allocates nothing
 }
 
 var calls = sync.Pool{New: func() any {
@@ -89,6 +95,9 @@ func parallel(n, grain int, t task) {
 	c.take()
 	c.wg.Wait()
 	c.task = nil
+	if p := c.panic.Swap(nil); p != nil {
+		panic(p)
+	}
 	calls.Put(c)
 }
 
@@ -97,8 +106,14 @@ func (c *call) help() {
 	c.take()
 }
 
-// take runs chunks until none is left.
+// take runs chunks until none is left, or one panics.
 func (c *call) take() {
+	defer func() {
+		if v := recover(); v != nil {
+			c.panic.CompareAndSwap(nil, panics.New("a parallel computation", v))
+			c.next.Store(int64(c.n)) // nobody begins another chunk
+		}
+	}()
 	for {
 		lo := int(c.next.Add(int64(c.chunk))) - c.chunk
 		if lo >= c.n {

@@ -1,8 +1,13 @@
 package kernel
 
 import (
+	"errors"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"aibox/internal/panics"
 )
 
 // Every element is given out once, ranges start at multiples of the grain, and
@@ -82,5 +87,40 @@ func TestLevels(t *testing.T) {
 	t.Setenv(levelVariable, "portable")
 	if err := CheckEnvironment(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestParallelPanicsOnItsCaller: wherever a range panics, the caller sees it and
+// can recover, and by then no range is at work any more.
+func TestParallelPanicsOnItsCaller(t *testing.T) {
+	defer SetThreads(0)
+	for _, threads := range []int{1, 2, 8} {
+		SetThreads(threads)
+		for bad := range 40 {
+			var working atomic.Int32
+			err := panics.Do("the test", func() error {
+				Parallel(40, 1, func(lo, hi int) {
+					working.Add(1)
+					defer working.Add(-1)
+					runtime.Gosched()
+					if lo <= bad && bad < hi {
+						panic(bad)
+					}
+				})
+				return nil
+			})
+			var p *panics.Error
+			if !errors.As(err, &p) || p.Value != bad || !strings.Contains(string(p.Stack), "TestParallelPanicsOnItsCaller") {
+				t.Fatalf("%d threads: %v", threads, err)
+			}
+			if n := working.Load(); n != 0 {
+				t.Fatalf("%d threads: %d ranges are at work after the call", threads, n)
+			}
+		}
+		n := atomic.Int32{}
+		Parallel(100, 1, func(lo, hi int) { n.Add(int32(hi - lo)) })
+		if n.Load() != 100 {
+			t.Errorf("%d threads: %d elements after a panic, want 100", threads, n.Load())
+		}
 	}
 }

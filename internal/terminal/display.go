@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"aibox/internal/panics"
 )
 
 // Display shows progress on the console: a block redrawn in place on a
@@ -54,6 +56,7 @@ func (d *Display) Stop() {
 
 func (d *Display) run(interval time.Duration) {
 	defer close(d.done)
+	defer panics.Exit("the display")
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {

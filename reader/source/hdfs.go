@@ -15,6 +15,8 @@ import (
 
 	"github.com/colinmarc/hdfs/v2"
 	"golang.org/x/sync/errgroup"
+
+	"aibox/internal/panics"
 )
 
 // cluster is one HDFS: its configuration and its idle sessions.
@@ -223,7 +225,7 @@ func (c *cluster) check(ctx context.Context, files []entry) error {
 	errs := make([]error, len(files)) // the first in order, not in time
 	for i, f := range files {
 		g.Go(func() error {
-			errs[i] = c.checkFile(ctx, f)
+			errs[i] = panics.Do("checking "+c.uri(f.path), func() error { return c.checkFile(ctx, f) })
 			return errs[i]
 		})
 	}

@@ -188,6 +188,9 @@ func (c *compiled) bind(in *Inputs) {
 func (c *compiled) run() error {
 	c.machine.Reset()
 	if err := c.machine.RunAll(); err != nil {
+		if vm, ok := err.(interface{ Err() error }); ok {
+			err = vm.Err() // Gorgonia's wrapper does not unwrap
+		}
 		return fmt.Errorf("model: %s: %w", c.spec.Kind, err)
 	}
 	return nil

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"math"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
+
+	"aibox/internal/panics"
 )
 
 // TestLearns trains every kind on a task that is all interaction: the label is
@@ -408,5 +411,30 @@ func TestInputsChecked(t *testing.T) {
 		if _, err := m.Train(in); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestPanicInAnOpEndsTheStep: the kernels' goroutines and Gorgonia's end no
+// process, and the model works on.
+func TestPanicInAnOpEndsTheStep(t *testing.T) {
+	spec := zoo()["deepfm"]
+	m := mustNew(t, spec)
+	rng := newRand(t, 1)
+	in := randomInputs(rng, spec, 4000, 50)
+	want, err := m.Train(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := m.graphs[graphKey{in.N, true}]
+	c.bind(in)
+	broken := slices.Clone(in.Index)
+	broken[len(broken)/2] = 1 << 30 // refers to no row
+	c.sets.index.Set(broken, len(broken))
+	var p *panics.Error
+	if err := c.run(); !errors.As(err, &p) {
+		t.Fatalf("%v", err)
+	}
+	if again, err := m.Train(in); err != nil || again.Loss != want.Loss {
+		t.Errorf("afterwards: loss %v, %v, want %v", again.Loss, err, want.Loss)
 	}
 }

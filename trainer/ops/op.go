@@ -82,7 +82,7 @@ func (b *base) resultFixed() bool { return b.fixed }
 // of the result. It reports false, changing nothing, when node is no op of this
 // package or has been given a place before: then the caller must copy.
 func SetResult(node *gorgonia.Node, data []float32) bool {
-	op, ok := node.Op().(interface {
+	op, ok := opOf(node).(interface {
 		setResult([]float32)
 		resultFixed() bool
 	})
@@ -105,7 +105,7 @@ func Children(node *gorgonia.Node) gorgonia.Nodes {
 
 // apply adds op over inputs to the graph of inputs.
 func apply(op gorgonia.Op, inputs ...*gorgonia.Node) (*gorgonia.Node, error) {
-	node, err := gorgonia.ApplyOp(op, inputs...)
+	node, err := gorgonia.ApplyOp(guard(op), inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("ops: %v: %w", op, err)
 	}

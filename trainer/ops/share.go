@@ -40,7 +40,7 @@ func Share(g *gorgonia.ExprGraph, keep ...*gorgonia.Node) (bytes int, err error)
 	slotOf := map[*gorgonia.Node]int{} // all shared results
 	live := map[*gorgonia.Node]bool{}  // those that hold their slot at this point
 	for i, node := range order {
-		if op, ok := node.Op().(sharer); ok && op.sharable() && node.Shape().Dims() > 0 {
+		if op, ok := opOf(node).(sharer); ok && op.sharable() && node.Shape().Dims() > 0 {
 			slotOf[node] = plan.take(node.Shape().TotalSize())
 			live[node] = true
 		}
@@ -58,7 +58,7 @@ func Share(g *gorgonia.ExprGraph, keep ...*gorgonia.Node) (bytes int, err error)
 		bytes += 4 * size
 	}
 	for node, slot := range slotOf {
-		node.Op().(sharer).place(memory[slot])
+		opOf(node).(sharer).place(memory[slot])
 	}
 	return bytes, nil
 }

@@ -3,6 +3,8 @@ package blockio
 import (
 	"sync"
 	"sync/atomic"
+
+	"aibox/internal/panics"
 )
 
 // preadEngine reads by goroutines in pread: for kernels and containers that
@@ -51,6 +53,7 @@ func (e *preadEngine) submit(reads []*Read) bool {
 
 // work reads until close has begun and the queue is empty.
 func (e *preadEngine) work() {
+	defer panics.Exit("reading from a device")
 	var one [1]*Read
 	for {
 		e.mu.Lock()

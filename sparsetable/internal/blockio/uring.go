@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/panics"
 )
 
 // uringEngine reads through a ring that one goroutine drives, on a thread of
@@ -66,7 +68,10 @@ func newURingEngine(d *osDevice, depth int) (*uringEngine, error) {
 		e.free = append(e.free, uint32(depth-1-i))
 	}
 	started := make(chan error)
-	e.ended.Go(func() { e.drive(started) })
+	e.ended.Go(func() {
+		defer panics.Exit("reading through io_uring")
+		e.drive(started)
+	})
 	if err := <-started; err != nil {
 		e.ended.Wait()
 		return nil, err

@@ -7,12 +7,14 @@ import (
 	"sync"
 	"syscall"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/blockio"
 )
 
 // run is the directory's goroutine: it writes queued buffers in order and
 // deletes files.
 func (d *directory) run() {
+	defer panics.Exit("writing bucket files")
 	for {
 		d.deleteDoomed()
 		d.mu.Lock()
@@ -145,7 +147,10 @@ func (s *Set) Flush(ctx context.Context) error {
 	errs := make([]error, len(s.dirs))
 	var all sync.WaitGroup
 	for i, d := range s.dirs {
-		all.Go(func() { errs[i] = d.flush(ctx) })
+		all.Go(func() {
+			defer panics.Exit("flushing bucket files")
+			errs[i] = d.flush(ctx)
+		})
 	}
 	all.Wait()
 	return errors.Join(errs...)

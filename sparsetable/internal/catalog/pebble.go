@@ -8,6 +8,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"aibox/internal/panics"
 )
 
 const (
@@ -109,7 +111,7 @@ func (l *logger) do(f func() error) error {
 	default:
 	}
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	panics.Go("the catalog of the table", func() { done <- f() })
 	select {
 	case err := <-done:
 		return err
