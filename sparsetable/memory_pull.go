@@ -31,9 +31,10 @@ func (t *memory) Pull(ctx context.Context, keys []uint64, mode PullMode) (*Worki
 	if err != nil {
 		return nil, err
 	}
+	created := int64(0)
 	missing, err := t.lookup(ctx, ws, keys, mode)
 	if err == nil && mode == PullCreate && missing > 0 {
-		err = t.create(ctx, ws, keys, missing)
+		created, err = t.create(ctx, ws, keys, missing)
 	}
 	if err != nil {
 		ws.Release()
@@ -47,7 +48,7 @@ func (t *memory) Pull(ctx context.Context, keys []uint64, mode PullMode) (*Worki
 	st.Lookups += int64(len(keys))
 	st.Hits += int64(len(keys)) - missing
 	if mode == PullCreate {
-		st.Created += missing
+		st.Created += created
 	} else {
 		st.Missing += missing
 	}
@@ -162,43 +163,50 @@ func (t *memory) lookupChunk(keys []uint64, refs []uint32, mode PullMode) (missi
 	return missing, nil
 }
 
-// create makes rows for the references that are 0.
-func (t *memory) create(ctx context.Context, ws *WorkingSet, keys []uint64, missing int64) error {
+// create makes rows for the references that are 0, and returns how many.
+func (t *memory) create(ctx context.Context, ws *WorkingSet, keys []uint64, missing int64) (created int64, err error) {
 	t.mu.Lock()
-	err := t.growLocked(missing, fmt.Sprintf("pulling %d rows, %d of them new,", len(keys), missing))
+	err = t.growLocked(missing, fmt.Sprintf("pulling %d rows, %d of them new,", len(keys), missing))
 	t.mu.Unlock()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for from := 0; from < len(keys); from += pullChunk {
 		if err := ctx.Err(); err != nil {
-			return err
+			return created, err
 		}
 		to := min(from+pullChunk, len(keys))
-		if err := t.createChunk(keys[from:to], ws.refs[from:to]); err != nil {
-			return err
+		n, err := t.createChunk(keys[from:to], ws.refs[from:to])
+		created += n
+		if err != nil {
+			return created, err
 		}
 	}
-	return nil
+	return created, nil
 }
 
-func (t *memory) createChunk(keys []uint64, refs []uint32) error {
+func (t *memory) createChunk(keys []uint64, refs []uint32) (created int64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, key := range keys {
 		if refs[i] != 0 {
 			continue
 		}
+		if ref := t.mu.index.find(key, t.mu.slabs); ref != 0 {
+			refs[i] = ref // the key came before, among the same keys
+			continue
+		}
 		ref, err := t.createLocked(key)
 		if err != nil {
-			return err
+			return created, err
 		}
+		created++
 		if t.init != nil {
 			t.init(key, t.mu.slabs.row(ref))
 		}
 		refs[i] = ref
 	}
-	return nil
+	return created, nil
 }
 
 // createLocked makes a row of zeros for key, which must be absent. REQUIRES:

@@ -25,6 +25,7 @@ type pullState struct {
 	hashes  []uint64
 	missing []uint64 // slot << 32 | position
 	absent  []uint32 // positions
+	twins   []uint32 // positions with the key of another one
 	free    []*fetch
 	done    []*bucketfile.Request
 	submit  []*bucketfile.Request
@@ -91,7 +92,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 		return nil, err
 	}
 	p := &t.pull
-	p.counts, p.reading = pullCounts{}, mode == PullLookup
+	p.counts, p.reading, p.twins = pullCounts{}, mode == PullLookup, p.twins[:0]
 	p.hashes = appendHashes(p.hashes[:0], keys)
 	t.endDirect(ctx)
 	pass, c := t.takeAnnounced(p.hashes)
@@ -229,11 +230,23 @@ func (p *pullState) noteMissing(refs []uint32) {
 // pullMissing gives every position without a row its row.
 func (t *ssd) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mode PullMode) error {
 	p := &t.pull
+	t.findTwins(keys, refs) // of an attempt that failed
 	p.noteMissing(refs)
 	p.counts.found = int64(len(refs) - len(p.missing))
 	if len(p.missing) == 0 {
 		return ctx.Err()
 	}
+	p.takeTwins()
+	if err := t.pullOnce(ctx, keys, refs, mode); err != nil {
+		return err
+	}
+	t.findTwins(keys, refs)
+	return nil
+}
+
+// pullOnce gives the positions in missing, each of another key, their rows.
+func (t *ssd) pullOnce(ctx context.Context, keys []uint64, refs []uint32, mode PullMode) error {
+	p := &t.pull
 	if t.outside != nil {
 		if err := t.fetchOutside(ctx, refs); err != nil {
 			return err

@@ -13,8 +13,9 @@ type Table interface {
 	Layout() Layout
 
 	// Pull makes the rows of keys resident and pins them until the returned
-	// working set is released (AIBox §4.3). keys must be unique; keys[i] is
-	// position i of the working set. It may run ahead of training: a row that
+	// working set is released (AIBox §4.3). keys[i] is position i of the working
+	// set. keys should be unique: the positions of a key that comes several times
+	// hold the same row, and count as several. It may run ahead of training: a row that
 	// several working sets pin is one piece of memory, so later passes see the
 	// updates of earlier ones. keys is not retained.
 	//

@@ -85,6 +85,8 @@ func Contract(t *testing.T, k Kind) {
 	t.Run("Layouts", func(t *testing.T) { testLayouts(t, k) })
 	t.Run("ReadOnly", func(t *testing.T) { testReadOnly(t, k) })
 	t.Run("Budget", func(t *testing.T) { testBudget(t, k) })
+	t.Run("Twins", func(t *testing.T) { testTwins(t, k) })
+	t.Run("ManyPins", func(t *testing.T) { testManyPins(t, k) })
 	t.Run("Misuse", func(t *testing.T) { testMisuse(t, k) })
 	t.Run("Cancel", func(t *testing.T) { testCancel(t, k) })
 	t.Run("TrainWhileSaving", func(t *testing.T) { testTrainWhileSaving(t, k) })

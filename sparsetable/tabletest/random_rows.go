@@ -10,7 +10,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// someKeys returns distinct keys in random order.
+// someKeys returns keys in random order, now and then some of them twice.
 func (r *runner) someKeys() []uint64 {
 	n := r.rng.IntN(len(r.keys) + 1)
 	if r.rng.IntN(2) == 0 {
@@ -19,6 +19,11 @@ func (r *runner) someKeys() []uint64 {
 	keys := make([]uint64, n)
 	for i, j := range r.rng.Perm(len(r.keys))[:n] {
 		keys[i] = r.keys[j]
+	}
+	if n > 0 && r.rng.IntN(8) == 0 {
+		for range 1 + r.rng.IntN(3) {
+			keys = slices.Insert(keys, r.rng.IntN(len(keys)+1), keys[r.rng.IntN(len(keys))])
+		}
 	}
 	return keys
 }

@@ -118,16 +118,17 @@ type Cache struct {
 		region   []byte // room for all slabs, in order
 		bytes    int64
 		slabs    []slab
-		metas    []unsafe.Pointer // metas of slab i; nil: not mapped
-		floats   [][]float32      // rows of slab i; nil: not mapped
-		open     []uint32         // slabs with free rows, the last is used first
-		retired  int              // the slab being emptied; -1: none
-		rows     int64            // in use, the zero row not among them
-		taken    int64            // rows handed out by Victims
-		dirty    int64            // rows with updates not on SSD
-		marked2  int64            // rows with Mark2
-		parity   uint32           // 0 or Old: the bit of rows that are not Old
-		owed     int64            // rows that are dirty and Old
+		metas    []unsafe.Pointer  // metas of slab i; nil: not mapped
+		floats   [][]float32       // rows of slab i; nil: not mapped
+		open     []uint32          // slabs with free rows, the last is used first
+		retired  int               // the slab being emptied; -1: none
+		rows     int64             // in use, the zero row not among them
+		taken    int64             // rows handed out by Victims
+		morePins map[uint32]uint32 // pins of a row beyond maxPins
+		dirty    int64             // rows with updates not on SSD
+		marked2  int64             // rows with Mark2
+		parity   uint32            // 0 or Old: the bit of rows that are not Old
+		owed     int64             // rows that are dirty and Old
 		dir      directory
 		ranks    ranks
 		hand     uint32 // where Victims looks next

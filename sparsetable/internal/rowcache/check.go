@@ -33,6 +33,9 @@ func (c *Cache) Check() error {
 			if m.state&uint32(Taken) != 0 {
 				taken++
 			}
+			if n, more := c.mu.morePins[ref]; more && (n == 0 || pins(m.state) != maxPins) {
+				return fmt.Errorf("rowcache: row %d has %d pins in its state and %d beyond", ref, pins(m.state), n)
+			}
 			if c.owed(m.state) {
 				owed++
 			}
@@ -84,7 +87,7 @@ func (c *Cache) inChainLocked(ref uint32, m *meta) bool {
 
 // countBytesLocked is what is mapped, and a fixed amount.
 func (c *Cache) countBytesLocked() int64 {
-	n := c.fixed
+	n := c.fixed + int64(len(c.mu.morePins))*morePinsBytes
 	for i := range c.mu.slabs {
 		n += int64(len(c.mu.slabs[i].memory))
 	}

@@ -42,7 +42,7 @@ func (c *Cache) findLocked(keys, hashes []uint64, refs []uint32) (found int) {
 				continue
 			}
 			found++
-			if c.pin(c.meta(ref), hashesN[i]) {
+			if c.pin(ref, c.meta(ref), hashesN[i]) {
 				shared++
 			}
 		}
@@ -100,19 +100,21 @@ func (c *Cache) locate(keys, hashes []uint64, refs []uint32) {
 }
 
 // pin adds a pin and reports whether there was one before.
-func (c *Cache) pin(m *meta, hash uint64) bool {
+func (c *Cache) pin(ref uint32, m *meta, hash uint64) bool {
 	s := m.state
 	shared := pins(s) != 0
 	if idle(s) {
 		c.mu.ranks.remove(s)
 	}
-	if pins(s) == MaxPins {
-		panic("rowcache: too many passes pin one row")
-	}
 	c.mu.random += 0x9e3779b97f4a7c15 // Weyl sequence (Steele et al. 2014)
 	r := c.mu.random
 	r = (r ^ r>>32) * 0xd6e8feb86659fd93
-	s = withUses(s, countUse(uses(s), r>>32)) + 1
+	s = withUses(s, countUse(uses(s), r>>32))
+	if pins(s) < maxPins {
+		s++
+	} else {
+		c.pinMore(ref)
+	}
 	// A pass that is still to come, which this is not, stays the next.
 	if c.rules.window && c.mu.win.ahead(group(s)) <= 0 {
 		s = withGroup(s, c.mu.win.next(hash))
@@ -218,6 +220,10 @@ func (c *Cache) releaseLocked(refs []uint32, set uint32) {
 			m := c.meta(ref)
 			if pins(m.state) == 0 {
 				panic("rowcache: release of a row that is not pinned")
+			}
+			if pins(m.state) == maxPins && c.unpinMore(ref) {
+				c.change(m, m.state|set)
+				continue
 			}
 			c.change(m, (m.state-1)|set)
 			if idle(m.state) {

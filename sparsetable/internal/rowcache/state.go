@@ -9,7 +9,8 @@ import (
 //
 //	key    of a free row: the reference of the next free one
 //	next   row of the same chain, 0 at its end
-//	state  bits  0- 7  pins: passes that hold the row
+//	state  bits  0- 7  pins: passes that hold the row, 255 of them at most, see
+//	                   Cache.mu.morePins
 //	             8-12  Flags
 //	            13-20  uses, a logarithmic counter (uses.go)
 //	            21-28  group of the next announced pass that needs it; 0: none
@@ -40,9 +41,9 @@ const (
 	epochShift = 29
 	epochCount = 8
 
-	// MaxPins is the number of passes that may hold one row at a time. The
-	// caller bounds the passes in flight by it.
-	MaxPins = pinMask
+	// maxPins is the largest number of pins that a state holds; Cache.mu.morePins
+	// has those beyond it.
+	maxPins = pinMask
 )
 
 var _ [metaBytes]byte = [unsafe.Sizeof(meta{})]byte{}

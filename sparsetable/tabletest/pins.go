@@ -1,0 +1,116 @@
+package tabletest
+
+import (
+	"slices"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// testTwins pulls keys that come several times, wherever their rows are: all their
+// positions hold one row, and no update is lost.
+func testTwins(t *testing.T, k Kind) {
+	o := options(k.disk())
+	tab := mustOpen(t, k, o)
+	defer func() { mustClose(t, tab) }()
+	keys := sequence(1, 1, 3000)
+	twins := slices.Concat(keys, keys[100:200], keys[150:160], keys[:1], keys[len(keys)-1:])
+	rows := int64(len(keys))
+	updates := float32(0)
+	check := func(where string) {
+		t.Helper()
+		// Each position adds one to its row.
+		ws := mustPull(t, tab, twins, sparsetable.PullCreate)
+		for i := range twins {
+			touch(layout, ws.Row(i), ws.Row(i)[0]+1)
+		}
+		updates++
+		for i, key := range twins {
+			if ws.Row(i) == nil || &ws.Row(i)[0] != &ws.Row(slices.Index(twins, key))[0] {
+				t.Fatalf("%s: position %d holds another row than the first with key %d", where, i, key)
+			}
+		}
+		ws.Release()
+		times := map[uint64]float32{}
+		for _, key := range twins {
+			times[key]++
+		}
+		for _, mode := range []sparsetable.PullMode{sparsetable.PullCreate, sparsetable.PullLookup} {
+			ws := mustPull(t, tab, twins, mode)
+			for i, key := range twins {
+				first := make([]float32, layout.Words())
+				initRow(key, first)
+				if got, want := ws.Row(i)[0], first[0]+updates*times[key]; !ws.Found(i) || got != want {
+					t.Fatalf("%s: key %d holds %g, want %g", where, key, got, want)
+				}
+			}
+			ws.Release()
+		}
+		if st := tab.Stats(); st.Rows != rows {
+			t.Errorf("%s: %d rows, want %d", where, st.Rows, rows)
+		}
+	}
+	check("new rows")
+	check("rows in memory")
+	if f, ok := tab.(sparsetable.Flusher); ok {
+		if err := f.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustSave(t, tab, "")
+	mustClose(t, tab)
+	tab = mustOpen(t, k, o)
+	check("rows saved")
+	absent := sequence(1<<40, 1, 10)
+	ws := mustPull(t, tab, slices.Concat(absent, absent), sparsetable.PullLookup)
+	for i := range ws.Len() {
+		if ws.Found(i) {
+			t.Errorf("key %d is found", absent[i%len(absent)])
+		}
+	}
+	ws.Release()
+	// Placeholders, which lookups do not find.
+	ws = mustPull(t, tab, slices.Concat(absent, absent), sparsetable.PullCreate)
+	ws.Release()
+	ws = mustPull(t, tab, slices.Concat(absent, absent), sparsetable.PullLookup)
+	for i := range ws.Len() {
+		if ws.Found(i) {
+			t.Errorf("placeholder %d is found", absent[i%len(absent)])
+		}
+	}
+	ws.Release()
+}
+
+// testManyPins holds more working sets of the same rows than a byte counts.
+func testManyPins(t *testing.T, k Kind) {
+	tab := mustOpen(t, k, options(k.disk()))
+	defer func() { mustClose(t, tab) }()
+	const n = 600
+	keys := sequence(1, 1, 100)
+	var sets []*sparsetable.WorkingSet
+	for i := range n {
+		own := uint64(1000 + i)
+		sets = append(sets, mustPull(t, tab, append(slices.Clone(keys), own), sparsetable.PullCreate))
+		touch(layout, sets[i].Row(i%len(keys)), float32(i))
+	}
+	mustSave(t, tab, "")
+	for i := range sets {
+		ws := sets[(i*7)%n] // in another order
+		touch(layout, ws.Row(len(keys)), float32(i))
+		ws.Release()
+	}
+	if st := tab.Stats(); st.PinnedSets != 0 {
+		t.Errorf("%d sets are pinned", st.PinnedSets)
+	}
+	ws := mustPull(t, tab, keys, sparsetable.PullLookup)
+	for i := range keys {
+		if got, want := ws.Row(i)[0], float32(n-len(keys)+i); got != want {
+			t.Errorf("row %d holds %g, want %g", i, got, want)
+		}
+	}
+	ws.Release()
+	// Nothing keeps the rows: all can be dropped.
+	if dropped, err := tab.Expire(t.Context(), sparsetable.ExpiryRule{MinShow: 1}); err != nil || dropped != n+int64(len(keys)) {
+		t.Errorf("%d rows dropped, %v", dropped, err)
+	}
+}
