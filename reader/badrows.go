@@ -1,14 +1,15 @@
 package reader
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
+
+	"aibox/internal/errkind"
 )
 
 // ErrNoExamples is returned (wrapped) where the input holds no example at all:
 // no URI, only empty files, or nothing but bad rows within the limits.
-var ErrNoExamples = errors.New("no examples in the input")
+var ErrNoExamples = errkind.New(errkind.Data, "no examples in the input")
 
 // Reason is what is wrong with a bad row.
 type Reason uint8
@@ -130,6 +131,9 @@ type BadRowsError struct {
 func (e *BadRowsError) Error() string {
 	return fmt.Sprintf("%d of %d rows are bad, past %s; %s", e.Bad, e.Rows, e.Limit, e.Worst)
 }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*BadRowsError) ErrorKind() errkind.Kind { return errkind.Data }
 
 // minJudgedRows is how many rows must have been read before a share of bad ones
 // means anything; at the end of the input it is judged whatever the number.

@@ -9,6 +9,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/errkind"
 	"aibox/reader"
 	"aibox/reader/convert"
 	"aibox/trainer"
@@ -125,7 +126,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 			return fail(err)
 		}
 		if described, err = trainer.Schema(job); err != nil {
-			return fail(&cliargs.Error{Reason: err.Error()})
+			return fail(errkind.As(errkind.Job, err))
 		}
 	} else if c.IsSet("set") {
 		return fail(cliargs.Errorf("aibox convert: --set needs --job"))

@@ -15,6 +15,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -41,7 +42,7 @@ func (t *foundTable) dirs() []string {
 }
 
 // errNoTable is wrapped by errors about places without a table.
-var errNoTable = errors.New("there is no table here")
+var errNoTable = errkind.New(errkind.IO, "there is no table here")
 
 // tableArgument is the command's first argument, and the others.
 func tableArgument(c *cli.Context) (string, []string, error) {

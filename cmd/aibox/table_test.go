@@ -374,7 +374,7 @@ func TestTableInUse(t *testing.T) {
 	tab := open(true)
 	ok(t, "table", "stats", "ssd")
 	ok(t, "eval", "--model-dir", "ssd", "--data", "eval.tsv")
-	if o := aibox("table", "compact", "ssd"); o.code != exitUsage || !strings.Contains(o.stderr, "table is in use") {
+	if o := aibox("table", "compact", "ssd"); o.code != exitLocked || !strings.Contains(o.stderr, "table is in use") {
 		t.Errorf("compact beside a reader: exit %d: %s", o.code, o.stderr)
 	}
 	if err := tab.Close(); err != nil {
@@ -382,7 +382,7 @@ func TestTableInUse(t *testing.T) {
 	}
 	tab = open(false)
 	for _, args := range []string{"table stats ssd", "table verify ssd", "table compact ssd", "table get ssd 1", "inspect ssd"} {
-		if o := aibox(strings.Fields(args)...); o.code != exitUsage || !strings.Contains(o.stderr, "table is in use") {
+		if o := aibox(strings.Fields(args)...); o.code != exitLocked || !strings.Contains(o.stderr, "table is in use") {
 			t.Errorf("aibox %s beside a writer: exit %d: %s", args, o.code, o.stderr)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/internal/terminal"
 	"aibox/sparsetable"
@@ -51,6 +52,8 @@ func (e *faultsError) Error() string {
 	}
 	return text
 }
+
+func (*faultsError) ErrorKind() errkind.Kind { return errkind.IO }
 
 func tableVerify(c *cli.Context) error {
 	found, err := onlyTable(c)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"aibox/internal/errkind"
 )
 
 // Writer is one run's generation of a model directory. It holds the
@@ -23,7 +25,7 @@ type Writer struct {
 }
 
 // ErrLocked: another run is writing the directory.
-var ErrLocked = errors.New("model directory is locked")
+var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
 
 // Create starts a generation in dir, which is made if it does not exist.
 // Generations that nothing refers to, left by runs that died, are deleted; those
