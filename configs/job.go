@@ -93,6 +93,8 @@ type HDFS struct {
 	Krb5Conf          string `yaml:"krb5_conf"`       // default: $KRB5_CONFIG, /etc/krb5.conf
 	TimeoutMs         int    `yaml:"timeout_ms"`      // of one network operation
 	RetryMs           int    `yaml:"retry_ms"`        // total time spent on retries of one operation
+
+	AllowMissingChecksums bool `yaml:"allow_missing_checksums"` // read replicas without checksums, where there is no other
 }
 
 // Model chooses the network.

@@ -90,6 +90,7 @@ var dataKeys = []Key{
 	{Path: "data.hdfs.krb5_conf", Default: `""`, Template: true, Meaning: "Kerberos configuration. Empty: $KRB5_CONFIG, then /etc/krb5.conf."},
 	{Path: "data.hdfs.timeout_ms", Default: "10000", Range: "[1,3600000]", Meaning: "Time limit of one network operation, in milliseconds."},
 	{Path: "data.hdfs.retry_ms", Default: "30000", Range: "[0,86400000]", Meaning: "Total time spent on retries of one operation, with growing pauses, in milliseconds. 0: no retries."},
+	{Path: "data.hdfs.allow_missing_checksums", Default: "false", Meaning: "Read a replica whose checksums are lost (its .meta file is missing) unverified and with a warning, where no other replica can be read. Otherwise that is an error."},
 }
 
 var columnKeys = []Key{

@@ -23,7 +23,7 @@ func sourceOptions(job *configs.Job, log *slog.Logger) source.Options {
 	return source.Options{Logger: log, HDFS: source.HDFSOptions{
 		ConfDir: h.ConfDir, User: h.User,
 		KerberosPrincipal: h.KerberosPrincipal, KerberosKeytab: h.KerberosKeytab, KerberosCCache: h.KerberosCCache,
-		Krb5Conf: h.Krb5Conf, TimeoutMs: h.TimeoutMs, RetryMs: h.RetryMs,
+		Krb5Conf: h.Krb5Conf, TimeoutMs: h.TimeoutMs, RetryMs: h.RetryMs, AllowMissingChecksums: h.AllowMissingChecksums,
 	}}
 }
 

@@ -74,7 +74,8 @@ func (e *Error) ErrorKind() errkind.Kind {
 // was handed out.
 type CorruptError struct {
 	URI    string
-	Offset int64 // in the stored file
+	Block  string // blk_<id>_<generation>
+	Offset int64  // in the stored file
 	Err    error
 }
 

@@ -33,6 +33,11 @@ type cluster struct {
 	// delivered bytes once.
 	reached, readOnce atomic.Bool
 
+	nodes          nodes    // DataNodes that failed
+	keys           dataKeys // for the transfer of data
+	warnings       limitedLog
+	allowUnchecked bool // replicas without checksums, where there is no other
+
 	mu struct {
 		sync.Mutex
 		idle   []*session // most recently used last
@@ -54,7 +59,8 @@ func newCluster(authority string, opts *HDFSOptions, log *slog.Logger) (*cluster
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{authority: authority, conf: conf, timeout: opts.timeout(), retry: opts.retry(), log: log}
+	c := &cluster{authority: authority, conf: conf, timeout: opts.timeout(), retry: opts.retry(), log: log,
+		warnings: limitedLog{log: log}, allowUnchecked: opts.AllowMissingChecksums}
 	if conf.kerberos {
 		c.krb = newKerberosLogin(opts)
 	}
@@ -78,13 +84,10 @@ func (c *cluster) acquire(ctx context.Context, fresh bool) (*session, error) {
 
 // release keeps a session that saw no error for the next acquire.
 func (c *cluster) release(s *session) {
-	if s.dataConn != nil && !s.dataConn.closed.Load() {
-		_ = s.dataConn.Close() // its reader is done
-	}
-	s.dataConn, s.target, s.pooled = nil, nil, true
+	s.pooled = true
 	s.resetFaults()
 	c.mu.Lock()
-	keep := s.ctx.Err() == nil && !s.detached && !c.mu.closed && len(c.mu.idle) < maxIdleSessions
+	keep := s.ctx.Err() == nil && !c.mu.closed && len(c.mu.idle) < maxIdleSessions
 	if keep {
 		c.mu.idle = append(c.mu.idle, s)
 		if c.mu.prune == nil {
@@ -127,32 +130,35 @@ func (c *cluster) close() {
 func (c *cluster) do(ctx context.Context, op, path string, fn func(*session) error) error {
 	r := retrier{c: c, op: op, path: path}
 	for {
-		err := func() error {
-			s, err := c.acquire(ctx, r.attempts > 0)
-			if err != nil {
-				return err
-			}
-			r.pooled = s.pooled
-			unbind := s.bind(ctx)
-			err = fn(s)
-			unbind()
-			if err != nil {
-				err = s.explain(err)
-				r.session(s)
-				s.close()
-				return err
-			}
-			c.release(s)
-			return nil
-		}()
+		err := c.once(ctx, &r, fn)
 		if err == nil {
-			c.reached.Store(true)
 			return nil
 		}
 		if err := r.wait(ctx, err); err != nil {
 			return err
 		}
 	}
+}
+
+// once runs fn with a session, one time. r counts the attempts.
+func (c *cluster) once(ctx context.Context, r *retrier, fn func(*session) error) error {
+	s, err := c.acquire(ctx, r.attempts > 0)
+	if err != nil {
+		return err
+	}
+	r.pooled = s.pooled
+	unbind := s.bind(ctx)
+	err = fn(s)
+	unbind()
+	if err != nil {
+		err = s.explain(err)
+		r.session(s)
+		s.close()
+		return err
+	}
+	c.release(s)
+	c.reached.Store(true)
+	return nil
 }
 
 func hdfsEntry(p string, info os.FileInfo) entry {

@@ -23,7 +23,7 @@ type clusterConf struct {
 	authority string   // as in URIs; the default file system's for ""
 	addresses []string // of the NameNodes, host:port
 	kerberos  bool
-	// protection is dfs.data.transfer.protection as the client library is told.
+	// protection is the weakest level that dfs.data.transfer.protection allows.
 	protection string
 	base       hdfs.ClientOptions
 }
@@ -101,34 +101,25 @@ func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) 
 		// Without hdfs-site.xml: what nearly every cluster uses.
 		c.base.KerberosServicePrincipleName = "hdfs/_HOST"
 	}
-	if c.protection, err = protection(conf); err != nil {
-		return fail(ErrUnsupported, err, "set dfs.data.transfer.protection to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding, on the cluster and in the client's hdfs-site.xml")
-	}
+	c.protection = protection(conf)
 	c.base.DataTransferProtection = c.protection
 	return c, nil
 }
 
-// protection chooses among the levels of dfs.data.transfer.protection. The
-// client library reads with authentication and with AES privacy; with
-// integrity, or RC4 privacy, it loses bytes. It takes the first level that the
-// DataNode offers and only checks it against its own setting, and the setting
-// "authentication" accepts everything.
-func protection(conf hadoopconf.HadoopConf) (string, error) {
+// protection is the weakest level of dfs.data.transfer.protection, which is a
+// list: the DataNode chooses among those that are no weaker.
+func protection(conf hadoopconf.HadoopConf) string {
 	if strings.EqualFold(strings.TrimSpace(conf["dfs.encrypt.data.transfer"]), "true") {
-		return hdfs.DataTransferProtectionPrivacy, nil
+		return hdfs.DataTransferProtectionPrivacy
 	}
 	levels := strings.FieldsFunc(strings.ToLower(conf["dfs.data.transfer.protection"]),
 		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
-	switch {
-	case len(levels) == 0:
-		return "", nil
-	case slices.Contains(levels, hdfs.DataTransferProtectionAuthentication):
-		return hdfs.DataTransferProtectionAuthentication, nil
-	case slices.Contains(levels, hdfs.DataTransferProtectionPrivacy):
-		return hdfs.DataTransferProtectionPrivacy, nil
+	for _, level := range []string{hdfs.DataTransferProtectionAuthentication, hdfs.DataTransferProtectionIntegrity, hdfs.DataTransferProtectionPrivacy} {
+		if slices.Contains(levels, level) {
+			return level
+		}
 	}
-	return "", fmt.Errorf("dfs.data.transfer.protection is %q, and the HDFS client library cannot read with integrity protection",
-		conf["dfs.data.transfer.protection"])
+	return ""
 }
 
 // nameNodes resolves an authority: a name service of hdfs-site.xml, or

@@ -361,10 +361,16 @@ func TestHDFSDown(t *testing.T) {
 	}
 }
 
-// TestRPCReflection fails when the library no longer has what hdfs_rpc.go
-// finds by reflection.
+// TestRPCReflection fails when the library no longer has what hdfs_rpc.go and
+// emptyMessage find by reflection.
 func TestRPCReflection(t *testing.T) {
-	for _, name := range []string{"GetBlockLocationsRequestProto", "GetBlockLocationsResponseProto"} {
+	for _, name := range []string{
+		"GetBlockLocationsRequestProto", "GetBlockLocationsResponseProto", "LocatedBlockProto",
+		"ReportBadBlocksRequestProto", "ReportBadBlocksResponseProto",
+		"GetDataEncryptionKeyRequestProto", "GetDataEncryptionKeyResponseProto",
+		"BaseHeaderProto", "ClientOperationHeaderProto", "OpReadBlockProto", "BlockOpResponseProto",
+		"DataTransferEncryptorMessageProto",
+	} {
 		if _, err := newMessage(protoreflect.FullName("hadoop.hdfs." + name)); err != nil {
 			t.Error(err)
 		}

@@ -282,14 +282,28 @@ func (k *kerberosTest) refused(t *testing.T, path string, opts HDFSOptions, kind
 	}
 }
 
+// reads wants a file to be read whole, and from the middle.
+func (k *kerberosTest) reads(t *testing.T, path string, opts HDFSOptions) {
+	t.Helper()
+	s, _ := hdfsSources(t, opts)
+	f := mustExpand(t, s, k.c.URI(path))[0]
+	wantBytes(t, s, f, 0, k.text)
+	wantBytes(t, s, f, 1<<20+12345, k.text)
+}
+
 func (k *kerberosTest) privacyRC4(t *testing.T) {
 	k.put(t, "/rc4/a", nodePrivacyRC4)
-	k.refused(t, "/rc4/a", k.alice(), ErrUnsupported, "RC4", "dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding")
+	k.reads(t, "/rc4/a", k.alice())
 }
 
 func (k *kerberosTest) integrity(t *testing.T) {
 	k.put(t, "/int/a", nodeIntegrity)
-	k.refused(t, "/int/a", k.alice(), ErrUnsupported, "integrity", "dfs.data.transfer.protection")
+	k.reads(t, "/int/a", k.alice())
+	for _, protection := range []string{"integrity", "integrity,privacy"} {
+		opts := k.alice()
+		opts.ConfDir = k.c.ConfDirWith(t, map[string]string{"dfs.data.transfer.protection": protection})
+		k.reads(t, "/int/a", opts)
+	}
 	// The client asks for more than the DataNode offers.
 	opts := k.alice()
 	opts.ConfDir = k.c.ConfDirWith(t, map[string]string{"dfs.data.transfer.protection": "privacy"})

@@ -23,26 +23,17 @@ type retrier struct {
 
 	attempts int       // that failed in a row
 	since    time.Time // of the first of them
-	corrupt  int       // attempts in a row at which every reachable replica was bad
 	pooled   bool      // the last attempt used a session that may have been stale
 
 	// Of the last attempt:
-	qop              string // protection that a DataNode insists on
-	faults, suspects []string
-	dataNode         bool // it got as far as a DataNode
+	dataNode bool // it got as far as a DataNode
 }
 
 // session keeps what the failed session saw.
-func (r *retrier) session(s *session) {
-	r.faults, r.suspects = s.faulty(), s.suspects
-	r.dataNode = len(r.faults)+len(r.suspects) > 0 || s.dataConn != nil
-	if s.dataConn != nil {
-		r.qop = s.dataConn.firstQop()
-	}
-}
+func (r *retrier) session(s *session) { r.dataNode = len(s.faulty()) > 0 }
 
 // succeeded is told of progress.
-func (r *retrier) succeeded() { r.attempts, r.corrupt = 0, 0 }
+func (r *retrier) succeeded() { r.attempts = 0 }
 
 // firstContactRetry is how long an HDFS that was never reached is tried when
 // its address refuses connections: "clear error within seconds".
@@ -155,6 +146,9 @@ func (r *retrier) judge(err error) verdict {
 	if errors.As(err, &own) || errors.As(err, &corrupt) {
 		return verdict{final: err}
 	}
+	if v, ok := r.judgeBlock(err); ok {
+		return v
+	}
 	if v, ok := r.judgeLogin(err); ok {
 		return v
 	}
@@ -181,14 +175,14 @@ func (r *retrier) judge(err error) verdict {
 	if v, ok := r.judgeKerberos(err); ok {
 		return v
 	}
-	if v, ok := r.judgeData(err); ok {
-		return v
+	if strings.Contains(err.Error(), "invalid qop") {
+		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}
 	}
 
 	v := verdict{kind: ErrUnavailable,
 		hint: fmt.Sprintf("is HDFS running, and are %s its NameNodes?", strings.Join(r.c.conf.addresses, " and "))}
 	if r.dataNode {
-		v.hint = "its blocks' DataNodes do not answer; `hdfs fsck` lists them"
+		v.hint = "its DataNodes do not answer; `hdfs dfsadmin -report` lists them"
 	}
 	var dns *net.DNSError
 	switch {
@@ -265,22 +259,20 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// judgeData knows the errors of reading blocks.
-func (r *retrier) judgeData(err error) (verdict, bool) {
-	text := err.Error()
-	secured := r.c.krb != nil
-	never := !r.c.readOnce.Load()
-	badWire := strings.Contains(text, "proto:") || strings.Contains(text, "wire-format")
+// judgeBlock knows what it means that no replica of a block could be read.
+func (r *retrier) judgeBlock(err error) (verdict, bool) {
+	var none *blockError
 	switch {
-	case strings.Contains(text, "invalid qop"):
-		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml to authentication if the DataNode's list has it, else to privacy"}, true
-	case r.qop == "auth-int":
-		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes insist on integrity protection, with which the HDFS client library cannot read: set dfs.data.transfer.protection on the cluster to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding"}, true
-	case r.qop == "auth-conf" && badWire:
-		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes encrypt with RC4, with which the HDFS client library cannot read: set dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding on the cluster, next to privacy"}, true
-	case secured && r.c.conf.protection == "" && never && r.dataNode &&
-		(errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+	case !errors.As(err, &none):
+		return verdict{}, false
+	case len(none.faults) == 0:
+		return verdict{kind: ErrUnavailable, hint: "the DataNodes that hold it are down, or have lost it; `hdfs fsck` with -files -blocks -locations lists them"}, true
+	case errors.Is(err, errProtection):
+		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}, true
+	case errors.Is(err, errNoChecksums):
+		return verdict{kind: ErrUnavailable, hint: "restore the file; or set data.hdfs.allow_missing_checksums to read such replicas unverified"}, true
+	case r.c.krb != nil && r.c.conf.protection == "" && !r.c.readOnce.Load() && (errors.Is(err, errHungUp) || errors.Is(err, syscall.ECONNRESET)):
 		return verdict{kind: ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true
 	}
-	return verdict{}, false
+	return verdict{kind: ErrUnavailable, hint: "no DataNode serves this block; `hdfs fsck` with -files -blocks -locations shows where it should be"}, true
 }

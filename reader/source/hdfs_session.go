@@ -21,8 +21,6 @@ type session struct {
 	c      *cluster
 	client *hdfs.Client
 	pooled bool // was used before
-	// detached: the library's lease goroutine has ended; see detach.
-	detached bool
 
 	ctx   context.Context // ends with abort
 	abort context.CancelFunc
@@ -35,13 +33,6 @@ type session struct {
 		faults      []string // DataNodes that failed since the last resetFaults
 		nameNodeErr error    // last failed dial of a NameNode
 	}
-
-	// Touched only by the goroutine that uses the session: the library dials
-	// and reads DataNodes in the goroutine that calls it.
-	target    []byte    // the buffer of the read in progress
-	unchecked bool      // a read into target was refused
-	dataConn  *nodeConn // the last DataNode connection
-	suspects  []string  // DataNodes given up without an I/O fault: bad replica or refusal
 }
 
 // newSession connects to the (first answering) NameNode.
@@ -124,38 +115,7 @@ func (s *session) closeConns() {
 func (s *session) close() {
 	s.abort()
 	s.closeConns()
-	if !s.detached { // the library's second Close panics
-		_ = s.client.Close() // its connection is closed already
-	}
-}
-
-// detach ends the connection to the NameNode and the lease renewal, which a
-// FileReader that knows its blocks does not need: it then costs a DataNode
-// connection alone. Should it need the NameNode after all, the library
-// connects again. A detached session is not reused.
-func (s *session) detach() {
-	if !s.detached {
-		s.detached = true
-		_ = s.client.Close() // a connection without a call in progress
-	}
-}
-
-// replaceDataConn is called when the library dials a DataNode. A previous
-// connection that it has not closed is one it gave up in mid-block and would
-// leak; if that had no I/O fault, its replica was bad.
-func (s *session) replaceDataConn(c *nodeConn) {
-	if old := s.dataConn; old != nil && !old.closed.Load() {
-		s.suspect(old)
-		_ = old.Close() // given up
-	}
-	s.dataConn = c
-}
-
-func (s *session) suspect(c *nodeConn) {
-	if !c.failed.Load() && !s.unchecked {
-		s.suspects = append(s.suspects, c.node)
-		s.c.log.Warn("HDFS: a DataNode's replica is corrupted or was refused; another one is used", "datanode", c.node)
-	}
+	_ = s.client.Close() // its connection is closed already
 }
 
 func (s *session) nodeFault(node string, err error) {
@@ -166,7 +126,6 @@ func (s *session) nodeFault(node string, err error) {
 }
 
 func (s *session) resetFaults() {
-	s.suspects, s.unchecked = nil, false
 	s.mu.Lock()
 	s.mu.faults = nil
 	s.mu.Unlock()

@@ -39,6 +39,9 @@ type HDFSOptions struct {
 	// RetryMs bounds the time spent on retries of one operation without any
 	// progress. Default 60,000: a NameNode fail-over takes 10 to 30 s.
 	RetryMs int
+	// AllowMissingChecksums reads a replica whose checksums are lost, unverified
+	// and with a warning, where no other replica can be read. Default: an error.
+	AllowMissingChecksums bool
 }
 
 const (
