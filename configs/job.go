@@ -40,6 +40,8 @@ type Data struct {
 	Compression string   `yaml:"compression"` // auto (by extension), none, gzip, zstd, snappy, bzip2
 	Header      *bool    `yaml:"header"`      // csv, tsv: the first line of each file names the columns
 	Delimiter   string   `yaml:"delimiter"`   // csv: one byte; default "," for csv, tab for tsv
+	Quoting     string   `yaml:"quoting"`     // csv, tsv: rfc4180 or none
+	NullValues  []string `yaml:"null_values"` // csv, tsv: cells that mean a missing value
 	Columns     []Column `yaml:"columns"`     // schema; criteo brings its own
 	// Label, for csv, tsv and parquet: a column with 0/1, or a threshold such
 	// as "rating >= 4". Default: the column of role label.

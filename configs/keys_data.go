@@ -47,9 +47,25 @@ var dataKeys = []Key{
 			return `","`
 		}, DefaultNote: `"," for csv, tab for tsv`,
 		Meaning: "The character between two cells; one byte."},
+	{Path: "data.quoting", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true, Values: []string{"rfc4180", "none"},
+		DefaultFrom: func(s scope) string {
+			if s.job.Data.Format == "tsv" {
+				return "none"
+			}
+			return "rfc4180"
+		}, DefaultNote: "rfc4180 for csv, none for tsv",
+		Meaning: "What quotation marks mean. rfc4180: a cell that begins with one ends with one, on the same line, and \"\" within it is a quotation mark. none: they are characters like others, as in the text files of Hive."},
+	{Path: "data.null_values", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true,
+		DefaultFrom: func(s scope) string {
+			if s.job.Data.Format == "tsv" {
+				return `['\N', ""]`
+			}
+			return `[""]`
+		}, DefaultNote: `['\N', ""] for tsv, [""] for csv`,
+		Meaning: "Cells that mean a missing value; an empty cell always does, also where it is not listed. Without a label the row is bad, without a weight it is 1; a dense column takes missing, a sparse one has no feature. They also count within a cell of several values."},
 	{Path: "data.columns",
 		DefaultFrom: defaultColumns, DefaultNote: "criteo brings its own; other formats: those of `generate`, if given; libsvm without it: one column `features` with every index; otherwise required",
-		Meaning: "The schema. With a header (or Parquet), columns that are not listed are ignored. criteo: names among label, I1 to I13 and C1 to C26 whose role, transforms or space differ from the usual."},
+		Meaning: "The schema. With a header (or Parquet), columns that are not listed are ignored. For csv, tsv and parquet a column that the files do not have can be a directory around them, such as dt=2026-11-20, as Hive writes it. criteo: names among label, I1 to I13 and C1 to C26 whose role, transforms or space differ from the usual."},
 	{Path: "data.label",
 		DefaultFrom: func(s scope) string {
 			if f := s.job.Data.Format; f == "libsvm" || f == "libffm" {

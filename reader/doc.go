@@ -23,15 +23,28 @@
 // MaxLineBytes; the rest of a longer one is skipped without being held.
 //
 //   - Criteo: 40 cells between tabs, no quoting. Without label: 39.
-//   - CSV, TSV: cells as in RFC 4180, except that a quoted cell must end on its
-//     line: with a line end inside quotes the file could not be cut into ranges,
-//     so that is a bad row. With a header, columns go by name, may stand in
-//     another order in each file, and those that the schema lacks are ignored.
+//   - CSV, TSV: with Quoting, which CSV has, cells are as in RFC 4180, except that
+//     a quoted cell must end on its line: with a line end inside quotes the file
+//     could not be cut into ranges, so that is a bad row. Without it, as TSV is, a
+//     quote is a character like others. With a header, columns go by name, may
+//     stand in another order in each file, and those that the schema lacks are
+//     ignored.
 //   - LibSVM, LibFFM: see tokens. Labels 1, 0 and -1 (which is 0). Lines of only a
 //     comment are skipped.
 //   - Parquet: columns by name. Lists are bags. Decimals and float16 are numbers,
 //     a column of null type is missing everywhere; int96, structs, maps and lists
 //     of lists matter only where they are used. See parquetFile.
+//
+// In CSV, TSV and Parquet, directories such as dt=2026-11-20/ give a column that
+// the schema names and the file does not have; see partitionsOf.
+//
+// # Missing values
+//
+// A cell is missing where it is empty, one of Schema.NullValues (in TSV \N, which
+// Hive writes) or null in Parquet: a missing label is a bad row, or NaN with
+// KeepUnlabelled; a missing weight is 1; a dense column yields Column.Missing; a
+// sparse one an empty bag, and a missing value among several counts for nothing;
+// a group and a column that is passed through are empty.
 //
 // # Features
 //

@@ -28,7 +28,7 @@ type cursor struct {
 const cursorValues = 256
 
 func newCursor(g parquet.RowGroup, leaf *parquetLeaf) (*cursor, error) {
-	if leaf.null {
+	if leaf.null || leaf.given {
 		return &cursor{leaf: leaf}, nil
 	}
 	chunks := g.ColumnChunks()
@@ -98,6 +98,10 @@ func checkPage(page parquet.Page) error {
 // row calls do for each value of the next row that is not null.
 func (c *cursor) row(do func(v *parquet.Value)) error {
 	if c.leaf.null {
+		return nil
+	}
+	if c.leaf.given {
+		do(&c.leaf.value)
 		return nil
 	}
 	for first := true; ; first = false {

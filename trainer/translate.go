@@ -60,10 +60,16 @@ func Schema(job *configs.Job) (reader.Schema, error) {
 	if job.Data.Delimiter != "" {
 		s.Delimiter = job.Data.Delimiter[0]
 	}
+	if s.Quoting, err = reader.ParseQuoting(job.Data.Quoting); err != nil {
+		return s, fmt.Errorf("data.quoting: %w", err)
+	}
+	s.NullValues = job.Data.NullValues
 	if job.Data.Label != "" {
-		if s.Label, err = reader.ParseLabelRule(job.Data.Label); err != nil {
+		rule, err := configs.ParseLabel(job.Data.Label)
+		if err != nil {
 			return s, fmt.Errorf("data.label: %w", err)
 		}
+		s.Label = reader.LabelRule{Column: rule.Column, Op: rule.Op, Value: rule.Threshold}
 	}
 	return s, s.Validate()
 }
