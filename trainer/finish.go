@@ -25,14 +25,15 @@ func networkTensors(m *model.Model) []modeldir.Tensor {
 	return out
 }
 
-// tensors are the dense parameters, buffers and optimizer state of now. They
-// share memory with the model.
-func (r *run) tensors() []modeldir.Tensor {
+// tensors are the dense parameters, buffers and optimizer state, with the numbers
+// of steps that it has taken after step t. Parameters and state share memory with
+// the model.
+func (r *run) tensors(t int64) []modeldir.Tensor {
 	out := networkTensors(r.model)
-	for _, s := range r.dense.State() {
+	for _, s := range append(r.dense.State(), r.dense.Steps(t)...) {
 		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
 	}
-	return out
+	return append(out, r.engine.rowSteps.tensors(r.engine.rows, t)...)
 }
 
 // finish goes back to the best epoch if there is one, expires rows, and
@@ -62,7 +63,7 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	dense := r.tensors()
+	dense := r.tensors(state.step)
 	m := &modeldir.Manifest{
 		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.step),
 		Epoch: state.epoch, Step: state.step, Examples: state.examples,
@@ -111,7 +112,7 @@ func (r *run) restore(ctx context.Context, k *kept) error {
 	if err != nil {
 		return err
 	}
-	return loadTensors(r.tensors(), saved)
+	return loadTensors(r.tensors(k.step), saved)
 }
 
 // loadTensors copies saved into tensors of the same names and sizes.

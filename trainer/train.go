@@ -192,7 +192,7 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	r.engine = &engine{
-		model: r.model, dense: r.dense, rows: rows, schedule: schedule, layout: r.layout,
+		model: r.model, dense: r.dense, rows: rows, rowSteps: newRowSteps(spacesOf(job, r.spec.Fields)), schedule: schedule, layout: r.layout,
 		fields: len(r.spec.Fields), seed: job.Seed, day: r.day, showDecay: float32(job.SparseTable.ShowDecay),
 		minOccurrences: job.SparseTable.Admission.MinOccurrences,
 	}
