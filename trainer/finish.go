@@ -89,10 +89,14 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 	if err := errors.Join(r.reports.close(), r.quarantine.Close()); err != nil {
 		return nil, err
 	}
+	// And the table is free for those who read the model as soon as it is there.
+	stats := r.table.Stats()
+	r.closeTable()
 	if err := r.writer.Commit(m, job.Bytes(), statistics); err != nil {
 		return nil, err
 	}
-	r.summary.complete(r, m, expired)
+	r.logLeftovers()
+	r.summary.complete(r, m, stats, expired)
 	for _, w := range r.summary.Warnings {
 		r.log.Warn(w)
 	}
@@ -131,6 +135,24 @@ func loadTensors(into, saved []modeldir.Tensor) error {
 	return nil
 }
 
+// closeTable closes the table, if it is open.
+func (r *run) closeTable() {
+	if r.table == nil {
+		return
+	}
+	if err := r.table.Close(); err != nil {
+		r.log.Warn("closing the table", "error", err)
+	}
+	r.table = nil
+}
+
+// logLeftovers logs which earlier generations could not be deleted.
+func (r *run) logLeftovers() {
+	for _, err := range r.writer.Leftovers() {
+		r.log.Warn("files of an earlier run are not deleted yet; the next run tries again", "error", err)
+	}
+}
+
 // close frees what is still open; after a failure it removes the generation.
 func (r *run) close() {
 	r.opts.Status.end()
@@ -145,10 +167,9 @@ func (r *run) close() {
 			}
 		}
 	}
-	if r.table != nil {
-		if err := r.table.Close(); err != nil {
-			r.log.Warn("closing the table", "error", err)
-		}
+	r.closeTable()
+	if r.previous != nil {
+		_ = r.previous.Close() // it was only read
 	}
 	if r.writer != nil {
 		if err := r.writer.Close(); err != nil {

@@ -48,7 +48,7 @@ func TestSameModelInEveryFormat(t *testing.T) {
 					t.Errorf("the same model as with %s", other)
 				}
 				digests[s.Digest] = format
-				in, err := Inspect(t.Context(), j.Output.ModelDir)
+				in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
 				if err != nil || in.Digest != s.Digest || in.Layout.Format.String() != format || in.Layout.ValueDim%2 != 1 {
 					t.Fatalf("inspection: %+v, %v, want digest %s", in, err, s.Digest)
 				}

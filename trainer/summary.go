@@ -104,11 +104,11 @@ func (s *Summary) addEvaluation(epoch int, rep metrics.Report) {
 }
 
 // complete fills in what is known once the model is committed.
-func (s *Summary) complete(r *run, m *modeldir.Manifest, expired int64) {
+func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
 	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
 	s.Digest, s.KeptEpoch, s.Steps, s.Examples = m.Digest, m.Epoch, m.Step, r.examples
-	s.Table, s.ExpiredRows = r.table.Stats(), expired
+	s.Table, s.ExpiredRows = table, expired
 	for _, p := range r.model.Params() {
 		s.DenseParameters += int64(len(p.Data))
 	}

@@ -124,9 +124,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
 		return err
 	}
-	for _, err := range r.writer.Leftovers() {
-		r.log.Warn("what an earlier run left could not be deleted; the next run tries again", "error", err)
-	}
+	r.logLeftovers()
 	if r.quarantine, err = os.Create(r.writer.Report(quarantineName)); err != nil {
 		return fmt.Errorf("quarantine file: %w", err)
 	}

@@ -234,7 +234,9 @@ func copyMatched[T any](m *axesMatch, into, old []T) {
 // rows takes over the table.
 func (t *takeover) rows(ctx context.Context) error {
 	r := t.run
-	table, err := r.previous.OpenTable(ctx, tableOptions(t.earlier))
+	o := tableOptions(t.earlier)
+	o.Logger = r.log
+	table, err := r.previous.OpenTable(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -43,12 +43,17 @@ type faultsError struct {
 	faults int64
 	// unnamed: files are missing, which may be in a directory that was not named.
 	unnamed bool
+	// harmless: all rows are there, and right.
+	harmless bool
 }
 
 func (e *faultsError) Error() string {
 	text := fmt.Sprintf("%s: the table is damaged: %s", e.dir, humanize.Count(e.faults, "fault"))
 	if e.unnamed {
 		text += "\nFiles are missing. If the table has further directories, name them by --dir."
+	}
+	if e.harmless {
+		text += "\nIts rows are all there and as they were saved: what is damaged only saves time when the table is opened."
 	}
 	return text
 }
@@ -60,6 +65,12 @@ func tableVerify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	defer found.close()
+	held, err := found.hold(c.Context)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
 	o := found.options
 	if !c.IsSet("snapshot") {
 		o.SnapshotID = 0 // all
@@ -105,7 +116,7 @@ func tableVerify(c *cli.Context) error {
 	}
 	if err == nil && done.Faults > 0 {
 		missing := slices.ContainsFunc(faults, func(f sparsetable.Fault) bool { return f.Missing })
-		return &faultsError{found.dir(), done.Faults, missing && found.model == nil}
+		return &faultsError{dir: found.dir(), faults: done.Faults, unnamed: missing && found.model == nil}
 	}
 	return err
 }
