@@ -225,6 +225,11 @@ var (
 	// rows in memory stay, and Snapshot saves them where there is room for them.
 	// DropSnapshot and Expire make room. Of KindSSD alone.
 	ErrNoSpace = errkind.New(errkind.IO, "sparsetable: no space")
+	// ErrFailed: the table's catalog could not be written, in a way that leaves
+	// unknown whether the snapshot under way is there. The error that wraps it names
+	// the directory and the cause. The table can only be closed; opening it anew
+	// tells. Of KindSSD alone.
+	ErrFailed = errkind.New(errkind.IO, "sparsetable: the table cannot be written any more")
 	// ErrInUse: another process writes the table, or reads it and this one is to
 	// write. Of KindSSD alone.
 	ErrInUse = errkind.New(errkind.Locked, "sparsetable: table is in use")
