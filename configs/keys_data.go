@@ -98,14 +98,14 @@ var dataKeys = []Key{
 		Meaning: "A longer line is a bad row."},
 
 	{Path: "data.hdfs", Meaning: "The HDFS client. Name services, security and the rest come from core-site.xml and hdfs-site.xml.", Tuning: true},
-	{Path: "data.hdfs.conf_dir", Default: `""`, Template: true, Meaning: "Directory of core-site.xml and hdfs-site.xml. Empty: $HADOOP_CONF_DIR, then $HADOOP_HOME/etc/hadoop."},
+	{Path: "data.hdfs.conf_dir", Default: `""`, Template: true, Meaning: "Directory of core-site.xml and hdfs-site.xml. Empty: $HADOOP_CONF_DIR, then $HADOOP_HOME/etc/hadoop, then /etc/hadoop/conf."},
 	{Path: "data.hdfs.user", Default: `""`, Template: true, Meaning: "User without Kerberos. Empty: $HADOOP_USER_NAME, then the user of the process."},
 	{Path: "data.hdfs.kerberos_principal", Default: `""`, Template: true, Meaning: "Principal of the keytab, such as etl@EXAMPLE.COM."},
 	{Path: "data.hdfs.kerberos_keytab", Default: `""`, Template: true, Meaning: "Keytab to log in with; tickets are renewed from it during the job."},
 	{Path: "data.hdfs.kerberos_ccache", Default: `""`, Template: true, Meaning: "Ticket cache to log in with, where there is no keytab. Empty: $KRB5CCNAME, then /tmp/krb5cc_UID."},
 	{Path: "data.hdfs.krb5_conf", Default: `""`, Template: true, Meaning: "Kerberos configuration. Empty: $KRB5_CONFIG, then /etc/krb5.conf."},
 	{Path: "data.hdfs.timeout_ms", Default: "10000", Range: "[1,3600000]", Meaning: "Time limit of one network operation, in milliseconds."},
-	{Path: "data.hdfs.retry_ms", Default: "30000", Range: "[0,86400000]", Meaning: "Total time spent on retries of one operation, with growing pauses, in milliseconds. 0: no retries."},
+	{Path: "data.hdfs.retry_ms", Default: "30000", Range: "[0,86400000]", Meaning: "Total time spent on retries of one operation, with growing pauses, in milliseconds, also while the cluster has never answered. 0: no retries; another NameNode or another replica is still tried."},
 	{Path: "data.hdfs.allow_missing_checksums", Default: "false", Meaning: "Read a replica whose checksums are lost (its .meta file is missing) unverified and with a warning, where no other replica can be read. Otherwise that is an error."},
 }
 

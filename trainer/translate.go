@@ -20,10 +20,14 @@ import (
 
 func sourceOptions(job *configs.Job, log *slog.Logger) source.Options {
 	h := job.Data.HDFS
+	retryMs := h.RetryMs
+	if retryMs == 0 && h != (configs.HDFS{}) { // a command without a job file has none of these settings
+		retryMs = source.NoRetry
+	}
 	return source.Options{Logger: log, HDFS: source.HDFSOptions{
 		ConfDir: h.ConfDir, User: h.User,
 		KerberosPrincipal: h.KerberosPrincipal, KerberosKeytab: h.KerberosKeytab, KerberosCCache: h.KerberosCCache,
-		Krb5Conf: h.Krb5Conf, TimeoutMs: h.TimeoutMs, RetryMs: h.RetryMs, AllowMissingChecksums: h.AllowMissingChecksums,
+		Krb5Conf: h.Krb5Conf, TimeoutMs: h.TimeoutMs, RetryMs: retryMs, AllowMissingChecksums: h.AllowMissingChecksums,
 	}}
 }
 

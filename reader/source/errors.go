@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -88,11 +87,3 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 
 // ErrorKind sorts the error for exit codes and reports.
 func (*CorruptError) ErrorKind() errkind.Kind { return errkind.IO }
-
-// ctxErr is the context's error, if it is the reason why err happened.
-func ctxErr(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}

@@ -28,6 +28,10 @@ type clusterConf struct {
 	base       hdfs.ClientOptions
 }
 
+// systemConfDir is where distributions of Hadoop keep their configuration.
+// Tests put another directory here.
+var systemConfDir = "/etc/hadoop/conf"
+
 // confDir finds the directory with core-site.xml and hdfs-site.xml; "" if
 // there is none.
 func confDir(opts *HDFSOptions) (string, error) {
@@ -37,14 +41,15 @@ func confDir(opts *HDFSOptions) (string, error) {
 	if dir := os.Getenv("HADOOP_CONF_DIR"); dir != "" {
 		return dir, nil
 	}
+	dirs := []string{systemConfDir}
 	if home := os.Getenv("HADOOP_HOME"); home != "" {
-		for _, sub := range []string{"etc/hadoop", "conf"} {
-			dir := filepath.Join(home, sub)
-			if _, err := os.Stat(dir); err == nil {
-				return dir, nil
-			} else if !errors.Is(err, os.ErrNotExist) {
-				return "", err
-			}
+		dirs = []string{filepath.Join(home, "etc/hadoop"), filepath.Join(home, "conf"), systemConfDir}
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir); err == nil {
+			return dir, nil
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return "", err
 		}
 	}
 	return "", nil
@@ -80,13 +85,13 @@ func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) 
 		if name == "" {
 			name = conf["fs.default.name"]
 		}
-		rest, ok := strings.CutPrefix(name, "hdfs://")
-		if c.authority = strings.TrimRight(rest, "/"); !ok || c.authority == "" {
+		scheme, rest, _ := strings.Cut(name, "://")
+		if c.authority = strings.TrimRight(rest, "/"); !strings.EqualFold(scheme, "hdfs") || c.authority == "" {
 			return fail(ErrConfig, errors.New("the URI names no NameNode and core-site.xml has no fs.defaultFS of hdfs://"),
 				"write hdfs://namenode:port/path, or set data.hdfs.conf_dir")
 		}
 	}
-	if c.addresses, err = nameNodes(c.authority, conf, dir); err != nil {
+	if c.addresses, err = nameNodeAddresses(c.authority, conf, dir); err != nil {
 		return fail(ErrConfig, err, "")
 	}
 
@@ -122,9 +127,9 @@ func protection(conf hadoopconf.HadoopConf) string {
 	return ""
 }
 
-// nameNodes resolves an authority: a name service of hdfs-site.xml, or
+// nameNodeAddresses resolves an authority: a name service of hdfs-site.xml, or
 // host[:port].
-func nameNodes(authority string, conf hadoopconf.HadoopConf, dir string) ([]string, error) {
+func nameNodeAddresses(authority string, conf hadoopconf.HadoopConf, dir string) ([]string, error) {
 	const rpc = "dfs.namenode.rpc-address."
 	if ids := conf["dfs.ha.namenodes."+authority]; ids != "" {
 		var addresses []string

@@ -59,9 +59,21 @@ func TestClusterConf(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %s", authority, c, err, want)
 		}
 	}
+	upper := confFiles(t, "fs.defaultFS", "HDFS://nn:8020")
+	if c, err := loadClusterConf("", &HDFSOptions{ConfDir: upper}); err != nil || c.authority != "nn:8020" {
+		t.Errorf("fs.defaultFS in upper case: %+v, %v", c, err)
+	}
 	if _, err := loadClusterConf("", &HDFSOptions{}); !errors.Is(err, ErrConfig) {
 		t.Errorf("no default file system: %v", err)
 	}
+
+	old := systemConfDir
+	t.Cleanup(func() { systemConfDir = old })
+	systemConfDir = dir
+	if c, err := loadClusterConf("", &HDFSOptions{}); err != nil || c.authority != "prod" {
+		t.Errorf("by the system's directory: %+v, %v", c, err)
+	}
+	systemConfDir = filepath.Join(dir, "none")
 
 	t.Setenv("HADOOP_HOME", dir)
 	if err := os.MkdirAll(filepath.Join(dir, "etc"), 0o755); err != nil {

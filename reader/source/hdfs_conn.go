@@ -34,9 +34,7 @@ func (s *session) dial(ctx context.Context, network, addr string, dataNode bool)
 		if dataNode {
 			s.nodeFault(addr, err)
 		} else {
-			s.mu.Lock()
-			s.mu.nameNodeErr = err
-			s.mu.Unlock()
+			s.nameNodeFault(err)
 		}
 		return nil, err
 	}
@@ -72,8 +70,12 @@ func (c *nodeConn) Write(p []byte) (int, error) {
 // and the library would go on with the other half.
 func (c *nodeConn) fault(err error) error {
 	_ = c.Conn.Close() // err says more
-	if c.dataNode && c.s.ctx.Err() == nil {
+	switch {
+	case c.s.ctx.Err() != nil: // closed by us
+	case c.dataNode:
 		c.s.nodeFault(c.node, err)
+	default:
+		c.s.nameNodeFault(err)
 	}
 	return err
 }

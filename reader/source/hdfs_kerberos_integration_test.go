@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,6 +58,7 @@ func TestHDFSKerberos(t *testing.T) {
 			"PrivacyRC4":     k.privacyRC4,
 			"Integrity":      k.integrity,
 			"Unset":          k.unset,
+			"BlackHole":      k.blackHole,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -315,4 +317,26 @@ func (k *kerberosTest) unset(t *testing.T) {
 	opts := k.alice()
 	opts.ConfDir = k.c.ConfDirWith(t, map[string]string{"dfs.data.transfer.protection": ""})
 	k.refused(t, "/secure/a", opts, ErrConfig, "dfs.data.transfer.protection")
+}
+
+// Of a pair, the NameNode listed first swallows everything; it is asked once.
+func (k *kerberosTest) blackHole(t *testing.T) {
+	hole, asked := blackHole(t)
+	opts := k.alice()
+	opts.TimeoutMs, opts.RetryMs = 3000, NoRetry
+	opts.ConfDir = k.c.ConfDirWith(t, map[string]string{
+		"dfs.nameservices": "pair", "dfs.ha.namenodes.pair": "nn1,nn2",
+		"dfs.namenode.rpc-address.pair.nn1": hole, "dfs.namenode.rpc-address.pair.nn2": k.c.Addr(),
+	})
+	s, log := hdfsSources(t, opts)
+	for range 3 {
+		wantBytes(t, s, mustExpand(t, s, "hdfs://pair/secure/a")[0], 0, k.text)
+		reconnect(s)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the black hole was asked %d times:\n%s", n, log)
+	}
+	if !strings.Contains(log.String(), "another NameNode is used") {
+		t.Error("the change of the NameNode was not logged")
+	}
 }

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -18,9 +17,10 @@ import (
 // A session that saw any error is thrown away: the library keeps broken
 // connections, back-off times and encryption keys.
 type session struct {
-	c      *cluster
-	client *hdfs.Client
-	pooled bool // was used before
+	c        *cluster
+	client   *hdfs.Client
+	nameNode int  // its index in c.nameNodes
+	pooled   bool // was used before
 
 	ctx   context.Context // ends with abort
 	abort context.CancelFunc
@@ -31,13 +31,14 @@ type session struct {
 		sync.Mutex
 		conns       map[*nodeConn]struct{}
 		faults      []string // DataNodes that failed since the last resetFaults
-		nameNodeErr error    // last failed dial of a NameNode
+		nameNodeErr error    // last failed operation on the NameNode's connection
 	}
 }
 
-// newSession connects to the (first answering) NameNode.
-func (c *cluster) newSession(ctx context.Context) (*session, error) {
-	s := &session{c: c}
+// connect makes a session with NameNode i, if that one serves: it may hang, or
+// be on standby, which a connection alone does not tell.
+func (c *cluster) connect(ctx context.Context, i int) (*session, error) {
+	s := &session{c: c, nameNode: i}
 	s.mu.conns = make(map[*nodeConn]struct{})
 	s.ctx, s.abort = context.WithCancel(context.Background())
 	context.AfterFunc(s.ctx, s.closeConns)
@@ -45,6 +46,7 @@ func (c *cluster) newSession(ctx context.Context) (*session, error) {
 	defer stop()
 
 	opts := c.conf.base
+	opts.Addresses = []string{c.nameNodes.addresses[i]}
 	opts.NamenodeDialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return s.dial(ctx, network, addr, false)
 	}
@@ -60,7 +62,12 @@ func (c *cluster) newSession(ctx context.Context) (*session, error) {
 	}
 	if s.client, err = hdfs.NewClient(opts); err != nil {
 		s.abort()
-		return nil, ctxErr(ctx, s.explain(err))
+		return nil, s.explain(err)
+	}
+	// The library keeps this answer and asks for it anyway before it reads.
+	if _, err = s.client.ServerDefaults(); err != nil {
+		s.close()
+		return nil, s.explain(err)
 	}
 	return s, nil
 }
@@ -71,9 +78,25 @@ func (s *session) explain(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.nameNodeErr != nil && strings.Contains(err.Error(), "no available namenodes") {
-		return fmt.Errorf("no NameNode answers: %w", s.mu.nameNodeErr)
+		return s.mu.nameNodeErr
 	}
 	return err
+}
+
+// nameNodeFault notes that an operation on the NameNode's connection failed.
+func (s *session) nameNodeFault(err error) {
+	s.mu.Lock()
+	s.mu.nameNodeErr = err
+	s.mu.Unlock()
+	s.c.nameNodes.failed(s.nameNode, err)
+}
+
+// lostNameNode says whether the NameNode's connection failed, or the NameNode
+// was silent in another session.
+func (s *session) lostNameNode() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.nameNodeErr != nil || s.c.nameNodes.wasSilent(s.nameNode) != nil
 }
 
 // loginError is a failed Kerberos login.
