@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"aibox/configs"
@@ -37,42 +36,34 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 		return nil, err
 	}
 	l := &Loaded{Saved: saved, opts: opts}
-	if err := l.load(ctx, set); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-func (l *Loaded) load(ctx context.Context, set []string) (err error) {
-	if l.Job, l.schema, err = savedJob(l.Saved, set); err != nil {
-		return err
+	if l.Job, l.schema, err = savedJob(saved, set); err != nil {
+		return nil, err
 	}
 	kernel.SetThreads(l.Job.Pipeline.ComputeThreads)
 	spec, err := modelSpec(l.Job, &l.schema)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m, err := model.New(spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := loadTensors(networkTensors(m), l.Saved.Dense); err != nil {
-		return l.mismatch(set, err)
+	if err := loadTensors(networkTensors(m), saved.Dense); err != nil {
+		return nil, l.mismatch(set, err)
 	}
-	o := tableOptions(l.Job)
-	o.Logger = l.opts.Logger
-	if l.table, err = l.Saved.OpenTable(ctx, o); err != nil {
-		return err
+	if l.table, err = saved.OpenTable(ctx, tableOptions(l.Job)); err != nil {
+		return nil, err
 	}
 	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
-		return l.mismatch(set, fmt.Errorf("its table has %d %v values a row, the job wants %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
+		l.table.Close()
+		return nil, l.mismatch(set, fmt.Errorf("its table has %d %v values a row, the job wants %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
 	l.engine = &engine{
-		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: l.Saved.Step,
+		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: saved.Step,
 		minOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}
-	l.sources = NewSources(l.Job, l.opts.Logger)
-	return nil
+	l.sources = NewSources(l.Job, opts.Logger)
+	return l, nil
 }
 
 // mismatch is the error when the files of a model are not those of its job:
@@ -84,16 +75,13 @@ func (l *Loaded) mismatch(set []string, err error) error {
 	return &modeldir.CorruptionError{File: l.Saved.Dir, Offset: -1, Reason: err.Error()}
 }
 
-// Close frees the table and the clients, as far as there are any.
+// Close frees the table and the clients.
 func (l *Loaded) Close() error {
-	var errs []error
-	if l.table != nil {
-		errs = append(errs, l.table.Close())
+	err := l.table.Close()
+	if serr := l.sources.Close(); err == nil {
+		err = serr
 	}
-	if l.sources != nil {
-		errs = append(errs, l.sources.Close())
-	}
-	return errors.Join(append(errs, l.Saved.Close())...)
+	return err
 }
 
 // Evaluation is what `aibox eval` reports.

@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -21,21 +20,18 @@ type ModelTable struct {
 	Options sparsetable.Options
 }
 
-// FindTable finds the table of the model in dir. It is not opened; the caller
-// closes the model.
+// FindTable finds the table of the model in dir. It is not opened.
 func FindTable(dir string) (*ModelTable, error) {
 	saved, err := modeldir.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	t := &ModelTable{Model: saved}
-	if t.Job, t.Schema, err = savedJob(saved, nil); err == nil {
-		t.Options, err = saved.TableOptions(tableOptions(t.Job))
+	if t.Job, t.Schema, err = savedJob(saved, nil); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(err, saved.Close())
-	}
-	return t, nil
+	t.Options, err = saved.TableOptions(tableOptions(t.Job))
+	return t, err
 }
 
 // savedJob is a model's job, set overriding its values, with its schema.

@@ -10,7 +10,6 @@ import (
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/clicklog"
-	"aibox/internal/errkind"
 	"aibox/internal/generate"
 	"aibox/internal/jobview"
 	"aibox/trainer"
@@ -88,11 +87,11 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 	log := newLogger(c)
 	g, err := generate.New(generatorConfig(job))
 	if err != nil {
-		return nil, errkind.As(errkind.Job, err)
+		return nil, &cliargs.Error{Reason: err.Error()}
 	}
 	schema, err := trainer.Schema(job)
 	if err != nil {
-		return nil, errkind.As(errkind.Job, err)
+		return nil, &cliargs.Error{Reason: err.Error()}
 	}
 	sources := trainer.NewSources(job, log)
 	defer closeWith(log, "sources", sources)
@@ -105,7 +104,7 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 	}
 	w, err := clicklog.New(g, sources, schema, job.Pipeline.ReaderThreads)
 	if err != nil {
-		return nil, errkind.As(errkind.Job, err)
+		return nil, &cliargs.Error{Reason: err.Error()}
 	}
 	rows, evalRows := job.Generate.TrainExamples, job.Generate.EvalExamples
 	if c.IsSet("rows") {

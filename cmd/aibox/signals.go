@@ -1,15 +1,13 @@
 package main
 
 import (
+	"aibox/internal/terminal"
 	"context"
 	"errors"
 	"os"
 	"os/signal"
 
 	"golang.org/x/sys/unix"
-
-	"aibox/internal/errkind"
-	"aibox/internal/terminal"
 )
 
 // errInterrupted is the cause of a context that a signal cancelled.
@@ -41,7 +39,7 @@ func withSignals(ctx context.Context, c *terminal.Console) (context.Context, fun
 		select {
 		case <-signals:
 			c.Leave()
-			os.Exit(errkind.Interrupted.ExitCode())
+			os.Exit(exitInterrupted)
 		case <-over:
 		}
 	}()

@@ -11,12 +11,12 @@ import (
 // hdfsReaderAt serves random reads from a few sequential readers: a Parquet
 // reader asks for the pages of a column one after the other, and of several
 // columns in turn. Each reader continues where it stands; opening one costs a
-// connection to a DataNode.
+// NameNode call and a connection.
 type hdfsReaderAt struct {
-	ctx    context.Context
-	c      *cluster
-	f      File
-	blocks *fileBlocks
+	ctx  context.Context
+	c    *cluster
+	f    File
+	path string
 
 	mu struct {
 		sync.Mutex
@@ -36,14 +36,12 @@ const (
 )
 
 func (c *cluster) openAt(ctx context.Context, path string, f File) (ReaderAtCloser, error) {
-	a := &hdfsReaderAt{ctx: ctx, c: c, f: f}
+	a := &hdfsReaderAt{ctx: ctx, c: c, f: f, path: cleanPath(path)}
 	r, err := c.openRange(ctx, path, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	first := r.(*hdfsReader)
-	a.blocks = first.blocks
-	a.put(first)
+	a.put(r.(*hdfsReader))
 	return a, nil
 }
 
@@ -92,7 +90,7 @@ func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
 		}
 	}
 	if best < 0 {
-		return a.c.newReader(a.ctx, a.blocks, off), nil // opens at the first Read
+		return a.c.newReader(a.ctx, a.path, a.f, off), nil // opens at the first Read
 	}
 	r := a.mu.idle[best]
 	a.mu.idle = append(a.mu.idle[:best], a.mu.idle[best+1:]...)
@@ -102,6 +100,9 @@ func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
 // put keeps a reader for later, instead of the one unused for longest.
 func (a *hdfsReaderAt) put(r *hdfsReader) {
 	out := r
+	if r.s != nil && r.s.dataConn != nil {
+		r.s.detach()
+	}
 	a.mu.Lock()
 	if !a.mu.closed && r.offset < a.f.Size {
 		a.mu.idle = append(a.mu.idle, r)

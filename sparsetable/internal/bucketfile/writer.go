@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/blockio"
@@ -67,7 +68,7 @@ func (d *directory) written(b *appendBuffer, err error) {
 	defer d.cond.Broadcast()
 	d.retry = false
 	if err != nil {
-		if blockio.IsFull(err) {
+		if errors.Is(err, syscall.ENOSPC) {
 			err = fmt.Errorf("%w in %s: %w", ErrNoSpace, blockio.Left(d.dev), err)
 		}
 		if d.writeErr == nil {
