@@ -59,6 +59,11 @@ func (l *loader) checkDelimiters() {
 		l.faultAt("data.delimiter", "%s is not a delimiter: it is one ASCII character, no quotation mark and no line end", quote(d))
 		return
 	}
+	for i, null := range l.job.Data.NullValues {
+		if p := fmt.Sprintf("data.null_values[%d]", i); strings.ContainsAny(null, d+"\r\n") && l.sound("data.delimiter", p) {
+			l.faultAt(p, "%s is never a cell: it holds a delimiter or a line end", quote(null))
+		}
+	}
 	for i, c := range l.job.Data.Columns {
 		for key, sep := range map[string]string{"separator": c.Separator, "weight_separator": c.WeightSeparator} {
 			p := columnPath(i, key)

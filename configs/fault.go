@@ -2,8 +2,11 @@ package configs
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
+
+	"aibox/internal/errkind"
 )
 
 // Fault is one thing wrong with a job file.
@@ -19,8 +22,13 @@ type Fault struct {
 	// Message says what is wrong, what is allowed and what to do.
 	Message string
 
-	order int // rank of the override among the overrides, 0 for the file
+	// order is the rank of the override among the overrides, 0 for the file, and
+	// commandLine for the other flags.
+	order int
 }
+
+// commandLine is the order of faults in flags, which stand before all others.
+const commandLine = -1
 
 // Error prints the fault as a compiler does.
 func (f Fault) Error() string {
@@ -47,6 +55,15 @@ func (e FaultsError) Error() string {
 		lines[i] = f.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// ErrorKind sorts the error for exit codes and reports: a fault of the job file,
+// or, where all faults are in overrides, of the command line.
+func (e FaultsError) ErrorKind() errkind.Kind {
+	if slices.ContainsFunc(e, func(f Fault) bool { return f.order == 0 }) {
+		return errkind.Job
+	}
+	return errkind.Usage
 }
 
 // sortFaults sorts by position and drops repetitions: a node that an alias

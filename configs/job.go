@@ -40,6 +40,8 @@ type Data struct {
 	Compression string   `yaml:"compression"` // auto (by extension), none, gzip, zstd, snappy, bzip2
 	Header      *bool    `yaml:"header"`      // csv, tsv: the first line of each file names the columns
 	Delimiter   string   `yaml:"delimiter"`   // csv: one byte; default "," for csv, tab for tsv
+	Quoting     string   `yaml:"quoting"`     // csv, tsv: rfc4180 or none
+	NullValues  []string `yaml:"null_values"` // csv, tsv: cells that mean a missing value
 	Columns     []Column `yaml:"columns"`     // schema; criteo brings its own
 	// Label, for csv, tsv and parquet: a column with 0/1, or a threshold such
 	// as "rating >= 4". Default: the column of role label.
@@ -50,7 +52,6 @@ type Data struct {
 	NegativeSampling float64 `yaml:"negative_sampling"` // keep this share of negatives, (0,1]; 1: all
 	MaxBadRows       int64   `yaml:"max_bad_rows"`      // stop past so many; -1: no limit
 	MaxBadFraction   float64 `yaml:"max_bad_fraction"`  // stop past this share
-	MaxLostFraction  float64 `yaml:"max_lost_fraction"` // stop past this share of the bytes
 	QuarantineRows   int     `yaml:"quarantine_rows"`   // bad rows written to the quarantine file
 	MaxLineBytes     Bytes   `yaml:"max_line_bytes"`    // a longer line is a bad row
 	HDFS             HDFS    `yaml:"hdfs"`
@@ -94,6 +95,8 @@ type HDFS struct {
 	Krb5Conf          string `yaml:"krb5_conf"`       // default: $KRB5_CONFIG, /etc/krb5.conf
 	TimeoutMs         int    `yaml:"timeout_ms"`      // of one network operation
 	RetryMs           int    `yaml:"retry_ms"`        // total time spent on retries of one operation
+
+	AllowMissingChecksums bool `yaml:"allow_missing_checksums"` // read replicas without checksums, where there is no other
 }
 
 // Model chooses the network.

@@ -47,9 +47,25 @@ var dataKeys = []Key{
 			return `","`
 		}, DefaultNote: `"," for csv, tab for tsv`,
 		Meaning: "The character between two cells; one byte."},
+	{Path: "data.quoting", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true, Values: []string{"rfc4180", "none"},
+		DefaultFrom: func(s scope) string {
+			if s.job.Data.Format == "tsv" {
+				return "none"
+			}
+			return "rfc4180"
+		}, DefaultNote: "rfc4180 for csv, none for tsv",
+		Meaning: "What quotation marks mean. rfc4180: a cell that begins with one ends with one, on the same line, and \"\" within it is a quotation mark. none: they are characters like others, as in the text files of Hive."},
+	{Path: "data.null_values", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true,
+		DefaultFrom: func(s scope) string {
+			if s.job.Data.Format == "tsv" {
+				return `['\N', ""]`
+			}
+			return `[""]`
+		}, DefaultNote: `['\N', ""] for tsv, [""] for csv`,
+		Meaning: "Cells that mean a missing value; an empty cell always does, also where it is not listed. Without a label the row is bad, without a weight it is 1; a dense column takes missing, a sparse one has no feature. They also count within a cell of several values."},
 	{Path: "data.columns",
 		DefaultFrom: defaultColumns, DefaultNote: "criteo brings its own; other formats: those of `generate`, if given; libsvm without it: one column `features` with every index; otherwise required",
-		Meaning: "The schema. With a header (or Parquet), columns that are not listed are ignored. criteo: names among label, I1 to I13 and C1 to C26 whose role, transforms or space differ from the usual."},
+		Meaning: "The schema. With a header (or Parquet), columns that are not listed are ignored. For csv, tsv and parquet a column that the files do not have can be a directory around them, such as dt=2026-11-20, as Hive writes it. criteo: names among label, I1 to I13 and C1 to C26 whose role, transforms or space differ from the usual."},
 	{Path: "data.label",
 		DefaultFrom: func(s scope) string {
 			if f := s.job.Data.Format; f == "libsvm" || f == "libffm" {
@@ -72,11 +88,9 @@ var dataKeys = []Key{
 	{Path: "data.negative_sampling", Default: "1", Range: "(0,1]", Tuning: true,
 		Meaning: "Keep this share of the negative training examples, chosen by the seed; predictions are calibrated for it. 1: all."},
 	{Path: "data.max_bad_rows", Default: "-1", Range: "[-1,inf)", Tuning: true,
-		Meaning: "Stop when more rows than this are bad; lost rows count, too. -1: no such limit."},
+		Meaning: "Stop when more rows than this are bad. -1: no such limit."},
 	{Path: "data.max_bad_fraction", Default: "0.01", Range: "[0,1]", Tuning: true,
-		Meaning: "Stop when more than this share of the rows is bad. The share is judged at the end of the data. Reading stops earlier only when the limit would be exceeded although all the rest were good: the rest is assumed to hold up to twice as many rows per byte as the densest part so far (16 times, where files differ in their compression). 1: never."},
-	{Path: "data.max_lost_fraction", Default: "0.001", Range: "[0,1]", Tuning: true,
-		Meaning: "Stop when more than this share of the stored bytes of the data is lost, because a file is damaged or its end is missing. How much is missing behind an end that comes too early is not known: as much is assumed as the file holds, and at least what it lacks to the average size of a file. 1: never."},
+		Meaning: "Stop when more than this share of the rows is bad, judged from the 1,000th row on. 1: never."},
 	{Path: "data.quarantine_rows", Default: "1000", Range: "[0,1e9]", Tuning: true,
 		Meaning: "So many bad rows are written to the quarantine file in the model directory, with place and reason."},
 	{Path: "data.max_line_bytes", Default: "1MiB", Range: "[64,1073741824]", Tuning: true,
@@ -84,14 +98,15 @@ var dataKeys = []Key{
 		Meaning: "A longer line is a bad row."},
 
 	{Path: "data.hdfs", Meaning: "The HDFS client. Name services, security and the rest come from core-site.xml and hdfs-site.xml.", Tuning: true},
-	{Path: "data.hdfs.conf_dir", Default: `""`, Template: true, Meaning: "Directory of core-site.xml and hdfs-site.xml. Empty: $HADOOP_CONF_DIR, then $HADOOP_HOME/etc/hadoop."},
+	{Path: "data.hdfs.conf_dir", Default: `""`, Template: true, Meaning: "Directory of core-site.xml and hdfs-site.xml. Empty: $HADOOP_CONF_DIR, then $HADOOP_HOME/etc/hadoop, then /etc/hadoop/conf."},
 	{Path: "data.hdfs.user", Default: `""`, Template: true, Meaning: "User without Kerberos. Empty: $HADOOP_USER_NAME, then the user of the process."},
 	{Path: "data.hdfs.kerberos_principal", Default: `""`, Template: true, Meaning: "Principal of the keytab, such as etl@EXAMPLE.COM."},
 	{Path: "data.hdfs.kerberos_keytab", Default: `""`, Template: true, Meaning: "Keytab to log in with; tickets are renewed from it during the job."},
 	{Path: "data.hdfs.kerberos_ccache", Default: `""`, Template: true, Meaning: "Ticket cache to log in with, where there is no keytab. Empty: $KRB5CCNAME, then /tmp/krb5cc_UID."},
 	{Path: "data.hdfs.krb5_conf", Default: `""`, Template: true, Meaning: "Kerberos configuration. Empty: $KRB5_CONFIG, then /etc/krb5.conf."},
 	{Path: "data.hdfs.timeout_ms", Default: "10000", Range: "[1,3600000]", Meaning: "Time limit of one network operation, in milliseconds."},
-	{Path: "data.hdfs.retry_ms", Default: "30000", Range: "[0,86400000]", Meaning: "Total time spent on retries of one operation, with growing pauses, in milliseconds. 0: no retries."},
+	{Path: "data.hdfs.retry_ms", Default: "30000", Range: "[0,86400000]", Meaning: "Total time spent on retries of one operation, with growing pauses, in milliseconds, also while the cluster has never answered. 0: no retries; another NameNode or another replica is still tried."},
+	{Path: "data.hdfs.allow_missing_checksums", Default: "false", Meaning: "Read a replica whose checksums are lost (its .meta file is missing) unverified and with a warning, where no other replica can be read. Otherwise that is an error."},
 }
 
 var columnKeys = []Key{

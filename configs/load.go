@@ -137,7 +137,7 @@ func (l *loader) setDate() {
 	}
 	date, err := parseDate(l.opts.Date)
 	if err != nil {
-		l.fault(place{set: "--date"}, "", "%s", err.Error())
+		l.fault(place{set: "--date", order: commandLine}, "", "%s", err.Error())
 	}
 	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
 }

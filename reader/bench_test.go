@@ -94,7 +94,7 @@ func BenchmarkDecodeCriteo(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, _ := p.mapCells(p.schema.columnNames())
+	m, _ := p.mapCells(p.schema.columnNames(), nil)
 	d := newDelimited(p, m)
 	lines, bl := &lineScanner{}, newBlock()
 	b.SetBytes(int64(len(data)))

@@ -160,6 +160,11 @@ func (c *fieldColumn) addValue(p *plan, b *block, value []byte) fault {
 	if len(value) == 0 {
 		return fault{}
 	}
+	for _, null := range c.nulls {
+		if string(value) == null {
+			return fault{}
+		}
+	}
 	b.keys = append(b.keys, keyIn(c.seed, value))
 	if p.weightedBags {
 		b.bagWeights = append(b.bagWeights, weight)

@@ -2,28 +2,41 @@ package reader
 
 import (
 	"bytes"
+	"slices"
+
+	"aibox/reader/number"
 )
 
 // cellMap says in which cell of a line a plan's columns are found. Indices count
 // from 0; -1 is a column that the file does not have (which only a label may
 // be, where labels are not needed).
 type cellMap struct {
-	cells  int      // per line
-	names  []string // of the cells, for people
-	label  int
-	weight int
-	group  int
-	dense  []int
-	fields []int
-	stats  []int
-	pass   []int
+	cells int      // per line
+	names []string // of the cells, for people
+	// partition are the cells that the file's directories give; they follow those
+	// of the line.
+	partition [][]byte
+	used      []bool // by cell: something is taken from it
+	label     int
+	weight    int
+	group     int
+	dense     []int
+	fields    []int
+	stats     []int
+	pass      []int
 }
 
-// mapCells finds the plan's columns among the names of the file's columns.
-// missing are those not found, in the order of the schema.
-func (p *plan) mapCells(names []string) (m *cellMap, missing []string) {
-	where := make(map[string]int, len(names))
-	for i, name := range names {
+// mapCells finds the plan's columns among the names of the file's columns and,
+// where it has none of that name, those that its directories give. missing are
+// those not found, in the order of the schema.
+func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing []string) {
+	m = &cellMap{cells: len(names), names: slices.Clone(names), label: -1, weight: -1, group: -1}
+	for _, g := range given {
+		m.names = append(m.names, g.name)
+		m.partition = append(m.partition, g.value)
+	}
+	where := make(map[string]int, len(m.names))
+	for i, name := range m.names {
 		if _, twice := where[name]; !twice {
 			where[name] = i
 		}
@@ -40,7 +53,6 @@ func (p *plan) mapCells(names []string) (m *cellMap, missing []string) {
 		}
 		return -1
 	}
-	m = &cellMap{cells: len(names), names: names, label: -1, weight: -1, group: -1}
 	if i, found := where[p.labelColumn]; found {
 		m.label = i
 	} else if !p.keepUnlabelled && !p.raw {
@@ -69,11 +81,26 @@ func (p *plan) mapCells(names []string) (m *cellMap, missing []string) {
 		}
 		m.pass = append(m.pass, find(name))
 	}
+	m.markUsed(p)
 	return m, missing
 }
 
+// markUsed notes which cells the plan takes anything from.
+func (m *cellMap) markUsed(p *plan) {
+	m.used = make([]bool, len(m.names))
+	label := []int{m.label}
+	if p.raw {
+		label = nil // only its text may be wanted
+	}
+	for _, i := range slices.Concat(label, []int{m.weight, m.group}, m.dense, m.fields, m.stats, m.pass) {
+		if i >= 0 {
+			m.used[i] = true
+		}
+	}
+}
+
 // withoutLabel is the map of lines that lack the cell of the label.
-func (m *cellMap) withoutLabel() *cellMap {
+func (m *cellMap) withoutLabel(p *plan) *cellMap {
 	shift := func(i int) int {
 		switch {
 		case i == m.label:
@@ -90,10 +117,12 @@ func (m *cellMap) withoutLabel() *cellMap {
 		}
 		return shifted
 	}
-	return &cellMap{
-		cells: m.cells - 1, label: -1, weight: shift(m.weight), group: shift(m.group), dense: shiftAll(m.dense),
+	short := &cellMap{
+		cells: m.cells - 1, names: slices.Delete(slices.Clone(m.names), m.label, m.label+1), partition: m.partition, label: -1, weight: shift(m.weight), group: shift(m.group), dense: shiftAll(m.dense),
 		fields: shiftAll(m.fields), stats: shiftAll(m.stats), pass: shiftAll(m.pass),
 	}
+	short.markUsed(p)
+	return short
 }
 
 // delimited decodes lines of cells: Criteo, CSV and TSV.
@@ -103,16 +132,24 @@ type delimited struct {
 	unlabeled *cellMap // of lines that lack the label's cell; nil where that is a fault
 	delimiter byte
 	quoted    bool
+	nulls     [][]byte // cells that are missing values
+	partition [][]byte // cells that the file's directories give, behind those of the line
 	cells     [][]byte
 	unquoted  []byte // text of the line's quoted cells that hold quotes
 }
 
 func newDelimited(p *plan, m *cellMap) *delimited {
 	d := &delimited{
-		p: p, m: m, delimiter: p.schema.Delimiter, quoted: p.schema.Format.quoted(), cells: make([][]byte, 0, m.cells+1),
+		p: p, m: m, delimiter: p.schema.Delimiter, quoted: p.schema.Quoting == QuotingRFC4180, partition: m.partition,
+		cells: make([][]byte, 0, m.cells+1+len(m.partition)),
 	}
-	if p.keepUnlabelled && m.label >= 0 && !p.schema.Header {
-		d.unlabeled = m.withoutLabel()
+	for _, null := range p.schema.NullValues {
+		if null != "" {
+			d.nulls = append(d.nulls, []byte(null))
+		}
+	}
+	if p.keepUnlabelled && m.label >= 0 && m.label < m.cells && !p.schema.Header {
+		d.unlabeled = m.withoutLabel(p)
 	}
 	return d
 }
@@ -120,9 +157,6 @@ func newDelimited(p *plan, m *cellMap) *delimited {
 // decode appends the line's example to the block; the caller rolls a faulty one
 // back.
 func (d *delimited) decode(line []byte, b *block) fault {
-	if !validText(line) {
-		return d.notText(line)
-	}
 	m := d.m
 	cells, ok := d.split(line, m.cells+1)
 	if !ok {
@@ -134,6 +168,17 @@ func (d *delimited) decode(line []byte, b *block) fault {
 		}
 		m = d.unlabeled
 	}
+	if !validText(line) {
+		if f := d.notText(line, cells, m); f.reason != reasonNone {
+			return f
+		}
+	}
+	for _, null := range d.nulls {
+		if bytes.Contains(line, null) {
+			clearNulls(cells, null)
+		}
+	}
+	cells = append(cells, d.partition...)
 	p := d.p
 	var f fault
 	switch {
@@ -174,22 +219,31 @@ func (d *delimited) decode(line []byte, b *block) fault {
 	return fault{}
 }
 
-// notText says where a line is not UTF-8.
-func (d *delimited) notText(line []byte) fault {
-	at := invalidAt(line)
-	f := fault{reason: ReasonUTF8, cell: line[at:], at: at + 1}
-	if d.unlabeled != nil {
-		return f // whether the row has a label is not known
+// clearNulls empties the cells that are the null value, spaces around it apart.
+func clearNulls(cells [][]byte, null []byte) {
+	for i, cell := range cells {
+		if len(cell) >= len(null) && (bytes.Equal(cell, null) || bytes.Equal(number.Trim(cell), null)) {
+			cells[i] = nil
+		}
 	}
-	// The cells up to there: the last one may be one whose quote is still open.
-	before, ok := d.split(line[:at], at+1)
-	if !ok {
-		before, ok = d.split(append(bytes.Clone(line[:at]), '"'), at+1)
+}
+
+// notText says which of the cells that are needed is not UTF-8; the others may be
+// anything.
+func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) fault {
+	start := 0 // of the cell in the line
+	for i, cell := range cells {
+		if m.used[i] && !validText(cell) {
+			at := invalidAt(cell)
+			f := fault{reason: ReasonUTF8, column: m.names[i], cell: cell[at:], at: start + at + 1}
+			if d.quoted && bytes.IndexByte(line, '"') >= 0 {
+				f.at = bytes.Index(line, cell[:at+1]) + at + 1 // 0 where quotes are doubled before it
+			}
+			return f
+		}
+		start += len(cell) + 1
 	}
-	if ok && len(before) <= len(d.m.names) {
-		f.column = d.m.names[len(before)-1]
-	}
-	return f
+	return fault{}
 }
 
 // split cuts a line into cells, at most limit; ok is false on bad quoting. The

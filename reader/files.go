@@ -88,6 +88,10 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
 		return p.checkTokens()
 	}
 	var names []string
+	given := partitionsOf(f.URI)
+	if !p.schema.Format.separated() {
+		given = nil // the columns of criteo are always the same
+	}
 	if p.schema.Header {
 		var err error
 		if names, err = f.header(ctx, o, p); err != nil {
@@ -95,10 +99,13 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
 		}
 	} else {
 		for i := range p.schema.Columns {
-			names = append(names, p.schema.Columns[i].Name)
+			name := p.schema.Columns[i].Name
+			if !slices.ContainsFunc(given, func(g partition) bool { return g.name == name }) {
+				names = append(names, name)
+			}
 		}
 	}
-	cells, missing := p.mapCells(names)
+	cells, missing := p.mapCells(names, given)
 	if len(missing) > 0 {
 		if !p.schema.Header {
 			return fmt.Errorf("schema: no column %s; the columns are %s", quoteSome(missing, maxNamed), quoteSome(names, maxListed))

@@ -71,5 +71,5 @@ func (f Format) delimited() bool { return f == FormatCriteo || f == FormatCSV ||
 // Indexed formats have index:value tokens instead of cells.
 func (f Format) Indexed() bool { return f == FormatLibSVM || f == FormatLibFFM }
 
-// quoted formats allow a cell to be enclosed in double quotes (RFC 4180).
-func (f Format) quoted() bool { return f == FormatCSV || f == FormatTSV }
+// separated formats choose their delimiter, quoting and null values.
+func (f Format) separated() bool { return f == FormatCSV || f == FormatTSV }

@@ -37,8 +37,8 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
 	}
-	defer func() { _ = text.Close() }() // a decoder
-	const usual = 4096                  // longer headers are read in several steps
+	defer text.Close()
+	const usual = 4096 // longer headers are read in several steps
 	lines := &lineScanner{buf: make([]byte, usual)}
 	lines.reset(text, 0, usual, o.MaxLineBytes)
 	line, _, tooLong, err := lines.next()
@@ -55,7 +55,7 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	if tooLong {
 		return nil, fmt.Errorf("%s: the header is longer than %d bytes; it begins with %s", f.URI, o.MaxLineBytes, shown(line))
 	}
-	d := &delimited{delimiter: p.schema.Delimiter, quoted: p.schema.Format.quoted()}
+	d := &delimited{delimiter: p.schema.Delimiter, quoted: p.schema.Quoting == QuotingRFC4180}
 	cells, ok := d.split(line, len(line)+1)
 	switch {
 	case !validText(line):

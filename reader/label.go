@@ -2,8 +2,6 @@ package reader
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 )
 
 // LabelRule says how an example gets its label. The zero rule takes the column
@@ -15,28 +13,10 @@ type LabelRule struct {
 	Value  float64
 }
 
-// labelOps are the comparisons, longer ones first, as ParseLabelRule needs them.
+// labelOps are the comparisons.
 var labelOps = []string{">=", "<=", "==", "!=", ">", "<"}
 
-// ParseLabelRule reads "column" or "column op number", such as "rating >= 4".
-func ParseLabelRule(text string) (LabelRule, error) {
-	for _, op := range labelOps {
-		column, number, found := strings.Cut(text, op)
-		if !found {
-			continue
-		}
-		rule := LabelRule{Column: strings.TrimSpace(column), Op: op}
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !finite(v) || rule.Column == "" {
-			return LabelRule{}, fmt.Errorf("reader: label rule %q: want \"column %s number\"", text, op)
-		}
-		rule.Value = v
-		return rule, nil
-	}
-	return LabelRule{Column: strings.TrimSpace(text)}, nil
-}
-
-// String is the inverse of ParseLabelRule.
+// String is the rule as job files have it.
 func (r LabelRule) String() string {
 	if r.Op == "" {
 		return r.Column

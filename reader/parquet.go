@@ -48,7 +48,9 @@ type parquetLeaf struct {
 	null     bool // of no type, which is what a writer makes of a column without values
 	float16  bool
 	decimal  bool
-	scale    int // of a decimal: digits behind the point
+	scale    int  // of a decimal: digits behind the point
+	given    bool // the file's directories give it, and it is value in every row
+	value    parquet.Value
 }
 
 // checkParquet reads the footer and finds the plan's columns.
@@ -66,7 +68,7 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 			file.groups = append(file.groups, g.NumRows())
 			file.rows += g.NumRows()
 		}
-		return errors.Join(file.leaves.find(open.file, p), checkCodecs(open.file, file.leaves.all()))
+		return errors.Join(file.leaves.find(open.file, p, partitionsOf(f.URI)), checkCodecs(open.file, file.leaves.all()))
 	})
 	return file, errors.Join(err, open.close())
 }
@@ -76,7 +78,7 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 func checkCodecs(file *parquet.File, leaves []*parquetLeaf) error {
 	for _, g := range file.Metadata().RowGroups {
 		for _, leaf := range leaves {
-			if leaf.index < len(g.Columns) && g.Columns[leaf.index].MetaData.Codec == format.Lz4Raw {
+			if !leaf.given && leaf.index < len(g.Columns) && g.Columns[leaf.index].MetaData.Codec == format.Lz4Raw {
 				return errors.New("LZ4 compression of Parquet is not supported: write it with zstd, snappy or gzip")
 			}
 		}
@@ -91,10 +93,13 @@ func (l *parquetLeaves) all() []*parquetLeaf {
 }
 
 // find looks the plan's columns up in the file's schema.
-func (l *parquetLeaves) find(file *parquet.File, p *plan) error {
+func (l *parquetLeaves) find(file *parquet.File, p *plan, given []partition) error {
 	var faults []error
 	root, elements := file.Root(), leafElements(file.Metadata())
 	leaf := func(name string, listAllowed bool) *parquetLeaf {
+		if i := slices.IndexFunc(given, func(g partition) bool { return g.name == name }); i >= 0 && lookUp(root, name) == nil {
+			return givenLeaf(given[i])
+		}
 		found, err := findLeaf(root, elements, name)
 		if err == nil && found.list && !listAllowed {
 			err = fmt.Errorf("column %q is a list; only sparse columns may be", name)
@@ -105,7 +110,8 @@ func (l *parquetLeaves) find(file *parquet.File, p *plan) error {
 		}
 		return found
 	}
-	optionalLabel := p.keepUnlabelled && lookUp(root, p.labelColumn) == nil
+	isGiven := slices.ContainsFunc(given, func(g partition) bool { return g.name == p.labelColumn })
+	optionalLabel := p.keepUnlabelled && lookUp(root, p.labelColumn) == nil && !isGiven
 	if !p.raw && !optionalLabel {
 		l.label = leaf(p.labelColumn, false)
 	}
@@ -135,6 +141,15 @@ func (l *parquetLeaves) find(file *parquet.File, p *plan) error {
 		faults = append(faults, errors.New("use --columns to name the columns to convert, without these"))
 	}
 	return errors.Join(faults...)
+}
+
+// givenLeaf is a column that is in no file.
+func givenLeaf(g partition) *parquetLeaf {
+	leaf := &parquetLeaf{name: g.name, kind: parquet.ByteArray, typ: parquet.String().Type(), text: true, given: true, null: g.value == nil}
+	if g.value != nil {
+		leaf.value = parquet.ByteArrayValue(g.value)
+	}
+	return leaf
 }
 
 // lookUp finds a column by its name, or by its path with dots; nil if there is

@@ -28,7 +28,7 @@ type cursor struct {
 const cursorValues = 256
 
 func newCursor(g parquet.RowGroup, leaf *parquetLeaf) (*cursor, error) {
-	if leaf.null {
+	if leaf.null || leaf.given {
 		return &cursor{leaf: leaf}, nil
 	}
 	chunks := g.ColumnChunks()
@@ -98,6 +98,10 @@ func checkPage(page parquet.Page) error {
 // row calls do for each value of the next row that is not null.
 func (c *cursor) row(do func(v *parquet.Value)) error {
 	if c.leaf.null {
+		return nil
+	}
+	if c.leaf.given {
+		do(&c.leaf.value)
 		return nil
 	}
 	for first := true; ; first = false {
@@ -327,7 +331,7 @@ func (r *rowGroup) addValues(field *fieldColumn, c *cursor, b *block, v *parquet
 }
 
 // decodeRowGroup decodes the unit's row group. Where its data are damaged, the
-// rest of it is lost.
+// rest of it is one bad row.
 func (w *worker) decodeRowGroup() error {
 	u := w.unit
 	if u.open == nil { // a file without rows
@@ -340,13 +344,10 @@ func (w *worker) decodeRowGroup() error {
 	case u.open.at.failure() != nil:
 		err = fmt.Errorf("%s: row %d: %w", u.file.URI, row+1, u.open.at.failure())
 	default:
-		w.block.rollback(w.stream.plan)
-		lost := u.end - row
-		w.lose(damage{
-			cause: strings.TrimPrefix(err.Error(), u.file.URI+": "), offset: -1, rows: lost,
-			bytes: int64(float64(u.stored) * (float64(lost) / float64(u.end-u.start))),
-		})
-		w.block.lines += lost
+		b := w.block
+		b.rollback(w.stream.plan)
+		b.addBad(fault{reason: ReasonStream, cell: []byte(strings.TrimPrefix(err.Error(), u.file.URI+": "))}, nil, -1, w.stream.options.QuarantineRows)
+		b.lines += u.end - row
 		err = nil
 	}
 	return errors.Join(err, u.open.release())

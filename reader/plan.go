@@ -37,6 +37,7 @@ type fieldColumn struct {
 	seed            uint64 // of the embedding space
 	separator       string
 	weightSeparator string
+	nulls           []string    // values that are missing
 	steps           []Transform // of a bucketized column, else nil
 }
 
@@ -70,7 +71,7 @@ func compile(o *Options) (*plan, error) {
 			p.weightColumn = c.Name
 		case c.Role == RoleSparse:
 			p.fields = append(p.fields, fieldColumn{
-				name: c.Name, seed: spaceSeed(c.space()), separator: c.Separator, weightSeparator: c.WeightSeparator,
+				name: c.Name, seed: spaceSeed(c.space()), separator: c.Separator, weightSeparator: c.WeightSeparator, nulls: s.NullValues,
 			})
 			p.weightedBags = p.weightedBags || c.WeightSeparator != ""
 		case c.Role == RoleDense && !c.bucketized():

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,11 +91,42 @@ func (c *Column) space() string {
 	return c.Name
 }
 
+// Quoting says what quotation marks mean in csv and tsv.
+type Quoting uint8
+
+// The ways of quoting.
+const (
+	QuotingDefault Quoting = iota // of the format: RFC 4180 for csv, none for tsv
+	QuotingRFC4180                // a cell that begins with a quote ends with one
+	QuotingNone                   // a quote is a character like others
+)
+
+var quotingNames = [...]string{"", "rfc4180", "none"}
+
+// ParseQuoting returns the quoting of that name: rfc4180, none, or "" for the
+// format's own.
+func ParseQuoting(name string) (Quoting, error) {
+	for i, n := range quotingNames {
+		if n == name {
+			return Quoting(i), nil
+		}
+	}
+	return 0, fmt.Errorf("reader: unknown quoting %q; known are %q", name, quotingNames[1:])
+}
+
+// HiveNull is how Hive's text files write a null.
+const HiveNull = `\N`
+
 // Schema says how to read the rows of a file.
 type Schema struct {
 	Format    Format
 	Header    bool // csv, tsv: the first line of each file names the columns
 	Delimiter byte // csv, tsv; 0: comma for csv, tab for tsv
+	Quoting   Quoting
+	// NullValues are cells of csv and tsv that mean a missing value, besides the
+	// empty one, which always does; nil: none for csv, \N for tsv. In a sparse cell
+	// of several values each of them can be one.
+	NullValues []string
 	// Columns in the order of the file; with a header (and in Parquet) they go
 	// by name and their order is only that of the features. Criteo without
 	// columns means CriteoSchema's; LibSVM without columns means one sparse
@@ -133,12 +165,13 @@ func (s *Schema) withDefaults() Schema {
 			d.Columns = CriteoSchema().Columns
 		}
 	case FormatCSV:
-		if d.Delimiter == 0 {
-			d.Delimiter = ','
-		}
+		d.Delimiter = cmp.Or(d.Delimiter, ',')
+		d.Quoting = cmp.Or(d.Quoting, QuotingRFC4180)
 	case FormatTSV:
-		if d.Delimiter == 0 {
-			d.Delimiter = '\t'
+		d.Delimiter = cmp.Or(d.Delimiter, '\t')
+		d.Quoting = cmp.Or(d.Quoting, QuotingNone)
+		if d.NullValues == nil {
+			d.NullValues = []string{HiveNull}
 		}
 	case FormatLibSVM:
 		if !slices.ContainsFunc(d.Columns, func(c Column) bool { return c.Role == RoleSparse || c.Role == RoleDense }) {
@@ -218,7 +251,7 @@ func (s *Schema) check() []error {
 	if int(d.Format) >= len(formatNames) {
 		report("unknown format %v", d.Format)
 	}
-	if d.Format.quoted() && (d.Delimiter == '"' || d.Delimiter == '\n' || d.Delimiter == '\r' || d.Delimiter >= 0x80) {
+	if d.Format.separated() && (d.Delimiter == '"' || d.Delimiter == '\n' || d.Delimiter == '\r' || d.Delimiter >= 0x80) {
 		report("delimiter %q cannot be told from the text", d.Delimiter)
 	}
 	if len(d.Columns) == 0 {

@@ -141,11 +141,11 @@ func (p *plan) isLabelColumn(name string) bool {
 
 // decode appends the line's example to the block.
 func (d *tokens) decode(line []byte, b *block) fault {
-	if !validText(line) {
-		return fault{reason: ReasonUTF8, cell: line[invalidAt(line):], at: invalidAt(line) + 1}
-	}
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
+	}
+	if !validText(line) {
+		return fault{reason: ReasonUTF8, cell: line[invalidAt(line):], at: invalidAt(line) + 1}
 	}
 	d.features, d.label, d.query = d.features[:0], nil, nil
 	clear(d.counts)

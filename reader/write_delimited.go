@@ -16,12 +16,16 @@ type delimitedWriter struct {
 	columns   []Column
 	delimiter byte
 	quoted    bool
+	null      string // "": none
 	line      []byte
 }
 
 func newDelimitedWriter(s *Schema, w io.Writer) (*delimitedWriter, error) {
 	d := &delimitedWriter{
-		w: bufio.NewWriterSize(w, writeBufferBytes), columns: s.Columns, delimiter: s.Delimiter, quoted: s.Format.quoted(),
+		w: bufio.NewWriterSize(w, writeBufferBytes), columns: s.Columns, delimiter: s.Delimiter, quoted: s.Quoting == QuotingRFC4180,
+	}
+	if len(s.NullValues) > 0 {
+		d.null = s.NullValues[0]
 	}
 	if s.Header {
 		names := make([][]byte, len(s.Columns))
@@ -52,7 +56,10 @@ func (d *delimitedWriter) encode(cells [][]byte) error {
 		if special && !d.quoted {
 			return fmt.Errorf("column %s: a cell with the delimiter %q: %q", d.columns[i].Name, d.delimiter, excerpt(cell))
 		}
-		// The only cell of a row is quoted when empty: empty lines are skipped.
+		// The only cell of a row must not be an empty line, which is skipped.
+		if len(cell) == 0 && len(cells) == 1 && !d.quoted && d.null != "" {
+			cell = []byte(d.null)
+		}
 		if d.quoted && (special || bytes.IndexByte(cell, '"') >= 0 || (len(cell) == 0 && len(cells) == 1)) {
 			d.line = append(d.line, '"')
 			d.line = append(d.line, bytes.ReplaceAll(cell, []byte(`"`), []byte(`""`))...)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+
+	"aibox/internal/errkind"
 )
 
 // The kinds of tables.
@@ -113,3 +115,6 @@ func (e *CorruptionError) Error() string {
 	}
 	return fmt.Sprintf("sparsetable: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
 }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*CorruptionError) ErrorKind() errkind.Kind { return errkind.IO }

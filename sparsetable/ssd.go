@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
@@ -210,7 +208,7 @@ func (t *ssd) free() error {
 		t.indexMu.Unlock()
 	}
 	if t.catalog != nil {
-		errs = append(errs, t.catalog.Close())
+		errs = append(errs, tableError(t.catalog.Close()))
 	}
 	if t.pool != nil {
 		t.pool.Close()
@@ -228,7 +226,7 @@ func (t *ssd) free() error {
 // directory, one that says so and how much is left there. What a catalog did that
 // failed half-way may have happened: that is none.
 func fullDisk(err error, d blockio.Device) error {
-	if !errors.Is(err, unix.ENOSPC) || errors.Is(err, bucketfile.ErrNoSpace) || errors.Is(err, ErrNoSpace) || errors.Is(err, catalog.ErrFailed) {
+	if !blockio.IsFull(err) || errors.Is(err, bucketfile.ErrNoSpace) || errors.Is(err, ErrNoSpace) || errors.Is(err, catalog.ErrFailed) {
 		return err
 	}
 	return fmt.Errorf("%w in %s: %w", ErrNoSpace, blockio.Left(d), err)
@@ -254,11 +252,13 @@ func tableError(err error) error {
 			reason = "in " + cat.What + ": " + reason
 		}
 		return &CorruptionError{File: cat.Dir, Offset: -1, Reason: reason}
-	case errors.Is(err, ErrNoSpace):
+	case errors.Is(err, ErrNoSpace), errors.Is(err, ErrFailed):
 		return err
 	case errors.Is(err, bucketfile.ErrNoSpace):
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
-	case errors.Is(err, unix.ENOSPC) && !errors.Is(err, catalog.ErrFailed):
+	case errors.Is(err, catalog.ErrFailed):
+		return fmt.Errorf("%w: %w", ErrFailed, err)
+	case blockio.IsFull(err):
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	case errors.Is(err, catalog.ErrInUse):
 		return fmt.Errorf("%w: %w", ErrInUse, err)

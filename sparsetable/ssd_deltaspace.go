@@ -2,6 +2,7 @@ package sparsetable
 
 import (
 	"errors"
+	"io/fs"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
@@ -78,7 +79,7 @@ func (d *snapshotDelta) settleFixed() {
 
 // removeDelta deletes the delta file of a snapshot, which takes that many bytes.
 func (t *ssd) removeDelta(name string, bytes int64) error {
-	if err := t.devices[0].Remove(name); err != nil {
+	if err := t.devices[0].Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	t.files.Charge(0, -bytes)

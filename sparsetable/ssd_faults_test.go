@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -105,8 +106,14 @@ func (k faultKind) check(f *faulty, n int) error {
 	var wrong []error
 	for _, err := range f.errs {
 		corrupt := errors.As(err, new(*sparsetable.CorruptionError))
-		if k.cause != nil && (corrupt || !errors.Is(err, k.cause) && !sparsetable.CatalogFailed(err)) || k.cause == nil && !corrupt {
+		if k.cause != nil && (corrupt || !errors.Is(err, k.cause)) || k.cause == nil && !corrupt {
 			wrong = append(wrong, err)
+		}
+		if k.cause != nil && !strings.Contains(err.Error(), "/ssd") {
+			wrong = append(wrong, fmt.Errorf("no directory is named: %w", err))
+		}
+		if full := errors.Is(err, sparsetable.ErrNoSpace) || errors.Is(err, sparsetable.ErrFailed); k.cause == syscall.ENOSPC && !full {
+			wrong = append(wrong, fmt.Errorf("no kind: %w", err))
 		}
 	}
 	if k.heals && f.table != nil {

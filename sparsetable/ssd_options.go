@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/internal/errkind"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/rowcache"
 )
@@ -97,6 +98,9 @@ func (e *OptionsError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the fault.
 func (e *OptionsError) Unwrap() error { return e.Err }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*OptionsError) ErrorKind() errkind.Kind { return errkind.Usage }
 
 func (o *Options) validateSSD() error {
 	var errs []error

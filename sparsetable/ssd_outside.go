@@ -72,7 +72,7 @@ func outsideBytes(rows int64) int64 {
 // cache with them as far as there is room, those used most first. They are clean
 // there: they can be read again.
 func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
-	if len(s.Deltas) == 0 {
+	if len(s.Deltas) == 0 || s.Counters[counterDirtyBytes] == 0 && s.Counters[counterDirtyRows] == 0 {
 		return nil
 	}
 	x, err := t.newOutside(s)

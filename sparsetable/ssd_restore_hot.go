@@ -16,7 +16,8 @@ import (
 // restoreHot brings the clean rows of the snapshot back into the cache, those
 // used most first, in turns with Pulls. It stops where the cache has
 // no room beyond what the background writer keeps free. That they come at all is
-// for speed alone; still, damage in the file is reported by the next call.
+// for speed alone: their buckets have them, so where the file cannot be read, or is
+// damaged, the others are left out with a warning.
 //
 // What the file says of a row is what it was when the snapshot was fixed. Such a
 // row is taken only if it is not in the cache and if its slot's bucket lies in a
@@ -36,12 +37,8 @@ func (t *ssd) restoreHot(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		t.log.Error("sparsetable: restore the rows used most", "error", err)
-		t.mu.Lock()
-		if t.mu.failed == nil {
-			t.mu.failed = tableError(err)
-		}
-		t.mu.Unlock()
+		t.log.Warn("sparsetable: the rows used most cannot be brought back into memory; they are read from their buckets when they are needed",
+			"restored", rows, "error", tableError(err))
 		return
 	}
 	if rows > 0 {

@@ -2,14 +2,14 @@ package sparsetable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"aibox/internal/errkind"
 	"aibox/sparsetable/internal/bucketfile"
 )
 
 // ErrUnsupported: the table's kind cannot do it.
-var ErrUnsupported = errors.New("sparsetable: not for this kind of table")
+var ErrUnsupported = errkind.New(errkind.Usage, "sparsetable: not for this kind of table")
 
 // Compacter is what a Table implements that can be made to take less space: that
 // of KindSSD.

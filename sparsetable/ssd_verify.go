@@ -148,7 +148,12 @@ func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
 			return err
 		}
 	}
-	if err := t.eachClean(ctx, t.opened, func(*deltaReader, int) (bool, error) { return true, nil }); err != nil {
+	err = t.eachClean(ctx, t.opened, func(*deltaReader, int) (bool, error) { return true, nil })
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(v.named) > 0: // it was reported
+	case errors.Is(err, fs.ErrNotExist):
+		v.found(Fault{File: t.opened.Deltas[0].Name, Offset: -1, Slot: -1, Missing: true, Reason: err.Error()})
+	case err != nil:
 		if err := v.foundError(ctx, tableError(err)); err != nil {
 			return err
 		}

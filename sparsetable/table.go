@@ -3,6 +3,8 @@ package sparsetable
 import (
 	"context"
 	"errors"
+
+	"aibox/internal/errkind"
 )
 
 // Table stores rows of one Layout under 64-bit keys. Every method may be
@@ -211,9 +213,9 @@ type Stats struct {
 var (
 	// ErrBudget: rows do not fit the memory budget. A *BudgetError, which wraps it,
 	// names the smallest budget that works.
-	ErrBudget = errors.New("sparsetable: memory budget exceeded")
+	ErrBudget = errkind.New(errkind.Usage, "sparsetable: memory budget exceeded")
 	// ErrNoSnapshot: the directory holds no committed snapshot (or not that one).
-	ErrNoSnapshot = errors.New("sparsetable: no such snapshot")
+	ErrNoSnapshot = errkind.New(errkind.IO, "sparsetable: no such snapshot")
 	// ErrClosed: the table was closed.
 	ErrClosed = errors.New("sparsetable: table is closed")
 	// ErrReadOnly: the table was opened with Options.ReadOnly.
@@ -222,14 +224,19 @@ var (
 	// that wraps it says which and how much. What was asked for has not happened;
 	// rows in memory stay, and Snapshot saves them where there is room for them.
 	// DropSnapshot and Expire make room. Of KindSSD alone.
-	ErrNoSpace = errors.New("sparsetable: no space")
+	ErrNoSpace = errkind.New(errkind.IO, "sparsetable: no space")
+	// ErrFailed: the table's catalog could not be written, in a way that leaves
+	// unknown whether the snapshot under way is there. The error that wraps it names
+	// the directory and the cause. The table can only be closed; opening it anew
+	// tells. Of KindSSD alone.
+	ErrFailed = errkind.New(errkind.IO, "sparsetable: the table cannot be written any more")
 	// ErrInUse: another process writes the table, or reads it and this one is to
 	// write. Of KindSSD alone.
-	ErrInUse = errors.New("sparsetable: table is in use")
+	ErrInUse = errkind.New(errkind.Locked, "sparsetable: table is in use")
 	// ErrFiles: a file of the table is in none of its directories, or in two: one
 	// of them is not mounted or not named, or was copied. The error that wraps it
 	// names file and directories. Of KindSSD alone.
-	ErrFiles = errors.New("sparsetable: the table's directories are not as they were")
+	ErrFiles = errkind.New(errkind.IO, "sparsetable: the table's directories are not as they were")
 	// ErrPinned: the operation needs all working sets released.
 	ErrPinned = errors.New("sparsetable: working sets are still pinned")
 	// ErrNoDirectory: a snapshot of a table without Options.Dir.

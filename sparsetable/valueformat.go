@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/internal/errkind"
 	"aibox/internal/half"
 )
 
@@ -79,3 +80,6 @@ type LayoutError struct {
 func (e *LayoutError) Error() string {
 	return fmt.Sprintf("sparsetable: the table in %s has rows of %v, asked for are %v: open it with the layout it has, or make a new one elsewhere", e.Dir, e.Have, e.Want)
 }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*LayoutError) ErrorKind() errkind.Kind { return errkind.Usage }

@@ -40,7 +40,7 @@ func (c *converter) convert(key uint64, row []float32) []float32 {
 	c.init(key, c.buf) // values that are new
 	c.from.LoadValues(c.old, row)
 	c.to.LoadValues(c.now, c.buf)
-	c.take.copy(c.now, c.old)
+	copyMatched(c.take, c.now, c.old)
 	c.to.StoreValues(c.buf, c.now, key, c.rounding)
 	state := c.to.State(c.buf)
 	if c.sameState {

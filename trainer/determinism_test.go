@@ -165,7 +165,7 @@ func TestLimitsDoNotDependOnWorkAhead(t *testing.T) {
 func TestDigestIsOfTheFiles(t *testing.T) {
 	j := job(t, "deepfm")
 	s := train(t, j)
-	in, err := Inspect(t.Context(), j.Output.ModelDir)
+	in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

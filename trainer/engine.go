@@ -18,6 +18,7 @@ type engine struct {
 	model    *model.Model
 	dense    *optim.Dense
 	rows     *optim.Rows
+	rowSteps *rowSteps // of training
 	schedule optim.Schedule
 	layout   sparsetable.Layout
 	fields   int
@@ -52,7 +53,8 @@ func (e *engine) train(p pulled, b *reader.Batch) (model.Result, error) {
 	e.step++
 	scale := e.schedule.Multiplier(e.step - e.firstStep)
 	e.dense.Step(e.step, scale)
-	e.update(p, b, e.rows.Step(e.step, scale), res.RowGrads)
+	e.rowSteps.prepare(b, e.rows, e.step, scale)
+	e.update(p, b, res.RowGrads)
 	return res, nil
 }
 
@@ -84,7 +86,7 @@ func (e *engine) collect(p pulled, b *reader.Batch) {
 // update updates the rows of b, which collect has read, with their gradients
 // grads (U, ValueDim). Values of 16 bits are updated as float32, where collect
 // has put them, and rounded into their row with random bits of this step.
-func (e *engine) update(p pulled, b *reader.Batch, step optim.RowStep, grads []float32) {
+func (e *engine) update(p pulled, b *reader.Batch, grads []float32) {
 	dim := e.layout.ValueDim
 	inPlace := e.layout.Format == sparsetable.Float32
 	rounding := sparsetable.NewRounding(e.seed, uint64(e.step))
@@ -95,6 +97,7 @@ func (e *engine) update(p pulled, b *reader.Batch, step optim.RowStep, grads []f
 			}
 			row := p.rows.Row(int(b.Rows[i]))
 			grad := grads[i*dim : (i+1)*dim]
+			step := e.rowSteps.of(i)
 			if inPlace {
 				step.Update(e.layout.Values(row), e.layout.State(row), grad)
 				continue

@@ -68,7 +68,7 @@ func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat) 
 	}
 	defer ws.Release()
 	e := &engine{
-		model: m, dense: denseOptimizer, rows: rows, schedule: schedule, layout: layout, fields: fields,
+		model: m, dense: denseOptimizer, rows: rows, rowSteps: newRowSteps(make([]string, fields)), schedule: schedule, layout: layout, fields: fields,
 		day: 1, showDecay: 1, minOccurrences: 1,
 	}
 	p := pulled{pass: pass, rows: ws}
@@ -81,7 +81,8 @@ func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat) 
 			batch := &pass.Batches[i%batches]
 			e.step++
 			e.collect(p, batch)
-			e.update(p, batch, rows.Step(e.step, 1), grads)
+			e.rowSteps.prepare(batch, rows, e.step, 1)
+			e.update(p, batch, grads)
 			continue
 		}
 		if _, err := e.train(p, &pass.Batches[i%batches]); err != nil {

@@ -63,7 +63,7 @@ func (r *run) epochs(ctx context.Context) error {
 
 // keepBest saves the present state as the best so far.
 func (r *run) keepBest(ctx context.Context) error {
-	if err := r.writer.SaveDense(modeldir.DenseName(r.last.step), r.tensors()); err != nil {
+	if err := r.writer.SaveDense(modeldir.DenseName(r.last.step), r.tensors(r.last.step)); err != nil {
 		return err
 	}
 	id, err := r.snapshot(ctx, r.last.step)

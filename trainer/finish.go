@@ -25,14 +25,15 @@ func networkTensors(m *model.Model) []modeldir.Tensor {
 	return out
 }
 
-// tensors are the dense parameters, buffers and optimizer state of now. They
-// share memory with the model.
-func (r *run) tensors() []modeldir.Tensor {
+// tensors are the dense parameters, buffers and optimizer state, with the numbers
+// of steps that it has taken after step t. Parameters and state share memory with
+// the model.
+func (r *run) tensors(t int64) []modeldir.Tensor {
 	out := networkTensors(r.model)
-	for _, s := range r.dense.State() {
+	for _, s := range append(r.dense.State(), r.dense.Steps(t)...) {
 		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
 	}
-	return out
+	return append(out, r.engine.rowSteps.tensors(r.engine.rows, t)...)
 }
 
 // finish goes back to the best epoch if there is one, expires rows, and
@@ -62,7 +63,7 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	dense := r.tensors()
+	dense := r.tensors(state.step)
 	m := &modeldir.Manifest{
 		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.step),
 		Epoch: state.epoch, Step: state.step, Examples: state.examples,
@@ -88,10 +89,14 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 	if err := errors.Join(r.reports.close(), r.quarantine.Close()); err != nil {
 		return nil, err
 	}
+	// And the table is free for those who read the model as soon as it is there.
+	stats := r.table.Stats()
+	r.closeTable()
 	if err := r.writer.Commit(m, job.Bytes(), statistics); err != nil {
 		return nil, err
 	}
-	r.summary.complete(r, m, expired)
+	r.logLeftovers()
+	r.summary.complete(r, m, stats, expired)
 	for _, w := range r.summary.Warnings {
 		r.log.Warn(w)
 	}
@@ -111,7 +116,7 @@ func (r *run) restore(ctx context.Context, k *kept) error {
 	if err != nil {
 		return err
 	}
-	return loadTensors(r.tensors(), saved)
+	return loadTensors(r.tensors(k.step), saved)
 }
 
 // loadTensors copies saved into tensors of the same names and sizes.
@@ -130,6 +135,24 @@ func loadTensors(into, saved []modeldir.Tensor) error {
 	return nil
 }
 
+// closeTable closes the table, if it is open.
+func (r *run) closeTable() {
+	if r.table == nil {
+		return
+	}
+	if err := r.table.Close(); err != nil {
+		r.log.Warn("closing the table", "error", err)
+	}
+	r.table = nil
+}
+
+// logLeftovers logs which earlier generations could not be deleted.
+func (r *run) logLeftovers() {
+	for _, err := range r.writer.Leftovers() {
+		r.log.Warn("files of an earlier run are not deleted yet; the next run tries again", "error", err)
+	}
+}
+
 // close frees what is still open; after a failure it removes the generation.
 func (r *run) close() {
 	r.opts.Status.end()
@@ -144,10 +167,9 @@ func (r *run) close() {
 			}
 		}
 	}
-	if r.table != nil {
-		if err := r.table.Close(); err != nil {
-			r.log.Warn("closing the table", "error", err)
-		}
+	r.closeTable()
+	if r.previous != nil {
+		_ = r.previous.Close() // it was only read
 	}
 	if r.writer != nil {
 		if err := r.writer.Close(); err != nil {

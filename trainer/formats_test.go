@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/model"
 )
@@ -47,7 +48,7 @@ func TestSameModelInEveryFormat(t *testing.T) {
 					t.Errorf("the same model as with %s", other)
 				}
 				digests[s.Digest] = format
-				in, err := Inspect(t.Context(), j.Output.ModelDir)
+				in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
 				if err != nil || in.Digest != s.Digest || in.Layout.Format.String() != format || in.Layout.ValueDim%2 != 1 {
 					t.Fatalf("inspection: %+v, %v, want digest %s", in, err, s.Digest)
 				}
@@ -201,4 +202,18 @@ func TestJobsKnowEveryFormat(t *testing.T) {
 		}
 	}
 	t.Error("no such key")
+}
+
+// TestLabelRulesAreParsedOnce: a rule that the job file may have is the rule that
+// training applies.
+func TestLabelRulesAreParsedOnce(t *testing.T) {
+	for text, want := range map[string]reader.LabelRule{
+		"label >= 1_000": {Column: "label", Op: ">=", Value: 1000}, "label<1e3": {Column: "label", Op: "<", Value: 1000},
+		"label != -0.5": {Column: "label", Op: "!=", Value: -0.5}, "label": {Column: "label"},
+	} {
+		s, err := Schema(job(t, "lr", "data.label="+text))
+		if err != nil || s.Label != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, s.Label, err, want)
+		}
+	}
 }

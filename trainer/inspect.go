@@ -22,6 +22,9 @@ type Inspection struct {
 	RowOptimizer string             `json:"row_optimizer"`
 	Layout       sparsetable.Layout `json:"row_layout"`
 	Rows         RowsInfo           `json:"rows"`
+	// Faults are in files that the model does without: copies of rows, which are for
+	// speed alone. What it needs and is damaged is an error of Inspect.
+	Faults []sparsetable.Fault `json:"faults"`
 }
 
 // TensorInfo describes one dense parameter.
@@ -43,11 +46,12 @@ type RowsInfo struct {
 	NewestDay   uint32  `json:"newest_day"`
 }
 
-// Inspect reads all of the model directory dir, verifies it, and recomputes its
-// digest. A digest that differs from the one recorded is a
-// *modeldir.CorruptionError.
-func Inspect(ctx context.Context, dir string) (*Inspection, error) {
-	l, err := Load(ctx, dir, nil, Options{})
+// Inspect reads all of the model directory dir that its digest is computed from,
+// verifies it, and recomputes the digest. One that differs from the one recorded is
+// a *modeldir.CorruptionError. If it is to verify all, it also reads what the model
+// does without, and checks the table as `aibox table verify` does.
+func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspection, error) {
+	l, err := Load(ctx, dir, nil, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,29 @@ func Inspect(ctx context.Context, dir string) (*Inspection, error) {
 	if in.Digest != l.Saved.Digest {
 		return nil, &modeldir.CorruptionError{File: dir, Offset: -1, Reason: fmt.Sprintf("digest is %s, %s was recorded when it was saved", in.Digest, l.Saved.Digest)}
 	}
-	return in, nil
+	if all {
+		in.Faults, err = l.verifyTable(ctx)
+	}
+	return in, err
+}
+
+// verifyTable verifies the table of the model, in place of having it open.
+func (l *Loaded) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
+	held, err := l.Saved.HoldTable(ctx, l.opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	defer held.Close()
+	if err := l.table.Close(); err != nil { // its memory is needed
+		return nil, err
+	}
+	o, err := l.Saved.TableOptions(tableOptions(l.Job))
+	if err != nil {
+		return nil, err
+	}
+	faults := []sparsetable.Fault{}
+	_, err = sparsetable.Verify(ctx, o, func(f sparsetable.Fault) { faults = append(faults, f) }, nil)
+	return faults, err
 }
 
 func rowsInfo(ctx context.Context, t sparsetable.Table) (RowsInfo, error) {

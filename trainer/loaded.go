@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"aibox/configs"
@@ -36,34 +37,42 @@ func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded,
 		return nil, err
 	}
 	l := &Loaded{Saved: saved, opts: opts}
-	if l.Job, l.schema, err = savedJob(saved, set); err != nil {
-		return nil, err
+	if err := l.load(ctx, set); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+func (l *Loaded) load(ctx context.Context, set []string) (err error) {
+	if l.Job, l.schema, err = savedJob(l.Saved, set); err != nil {
+		return err
 	}
 	kernel.SetThreads(l.Job.Pipeline.ComputeThreads)
 	spec, err := modelSpec(l.Job, &l.schema)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m, err := model.New(spec)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := loadTensors(networkTensors(m), saved.Dense); err != nil {
-		return nil, l.mismatch(set, err)
+	if err := loadTensors(networkTensors(m), l.Saved.Dense); err != nil {
+		return l.mismatch(set, err)
 	}
-	if l.table, err = saved.OpenTable(ctx, tableOptions(l.Job)); err != nil {
-		return nil, err
+	o := tableOptions(l.Job)
+	o.Logger = l.opts.Logger
+	if l.table, err = l.Saved.OpenTable(ctx, o); err != nil {
+		return err
 	}
 	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
-		l.table.Close()
-		return nil, l.mismatch(set, fmt.Errorf("its table has %d %v values a row, the job wants %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
+		return l.mismatch(set, fmt.Errorf("its table has %d %v values a row, the job wants %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
 	l.engine = &engine{
-		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: saved.Step,
+		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: l.Saved.Step,
 		minOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}
-	l.sources = NewSources(l.Job, opts.Logger)
-	return l, nil
+	l.sources = NewSources(l.Job, l.opts.Logger)
+	return nil
 }
 
 // mismatch is the error when the files of a model are not those of its job:
@@ -75,13 +84,16 @@ func (l *Loaded) mismatch(set []string, err error) error {
 	return &modeldir.CorruptionError{File: l.Saved.Dir, Offset: -1, Reason: err.Error()}
 }
 
-// Close frees the table and the clients.
+// Close frees the table and the clients, as far as there are any.
 func (l *Loaded) Close() error {
-	err := l.table.Close()
-	if serr := l.sources.Close(); err == nil {
-		err = serr
+	var errs []error
+	if l.table != nil {
+		errs = append(errs, l.table.Close())
 	}
-	return err
+	if l.sources != nil {
+		errs = append(errs, l.sources.Close())
+	}
+	return errors.Join(append(errs, l.Saved.Close())...)
 }
 
 // Evaluation is what `aibox eval` reports.

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -20,18 +21,21 @@ type ModelTable struct {
 	Options sparsetable.Options
 }
 
-// FindTable finds the table of the model in dir. It is not opened.
+// FindTable finds the table of the model in dir. It is not opened; the caller
+// closes the model.
 func FindTable(dir string) (*ModelTable, error) {
 	saved, err := modeldir.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	t := &ModelTable{Model: saved}
-	if t.Job, t.Schema, err = savedJob(saved, nil); err != nil {
-		return nil, err
+	if t.Job, t.Schema, err = savedJob(saved, nil); err == nil {
+		t.Options, err = saved.TableOptions(tableOptions(t.Job))
 	}
-	t.Options, err = saved.TableOptions(tableOptions(t.Job))
-	return t, err
+	if err != nil {
+		return nil, errors.Join(err, saved.Close())
+	}
+	return t, nil
 }
 
 // savedJob is a model's job, set overriding its values, with its schema.

@@ -35,7 +35,7 @@ func TestPanicLeavesTheEarlierModel(t *testing.T) {
 	j := job(t, "lr")
 	train(t, j)
 	inspect := func() string {
-		in, err := Inspect(t.Context(), j.Output.ModelDir)
+		in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

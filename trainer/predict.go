@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/reader"
 )
@@ -136,6 +137,9 @@ func (e *OptionError) Error() string { return e.Err.Error() }
 
 // Unwrap returns what is wrong.
 func (e *OptionError) Unwrap() error { return e.Err }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*OptionError) ErrorKind() errkind.Kind { return errkind.Usage }
 
 func optionErrorf(format string, args ...any) error {
 	return &OptionError{fmt.Errorf(format, args...)}

@@ -40,7 +40,7 @@ func TestSeveralDirs(t *testing.T) {
 				t.Errorf("directory %s holds no buckets: %v", d, err)
 			}
 		}
-		if in, err := Inspect(t.Context(), j.Output.ModelDir); err != nil || in.Digest != want {
+		if in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{}); err != nil || in.Digest != want {
 			t.Errorf("inspect: %v", err)
 		}
 		train(t, j)
@@ -104,6 +104,7 @@ func details(t *testing.T, j *configs.Job) *sparsetable.Details {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer m.Close()
 	table, err := m.OpenTable(t.Context(), tableOptions(j))
 	if err != nil {
 		t.Fatal(err)

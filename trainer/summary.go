@@ -49,9 +49,6 @@ type ReadingSummary struct {
 	Bad         int64            `json:"bad"`
 	BadByReason map[string]int64 `json:"bad_by_reason,omitempty"`
 	Dropped     int64            `json:"dropped_by_sampling"`
-	LostBytes   int64            `json:"lost_bytes"`
-	LostRows    int64            `json:"lost_rows"`      // known or estimated, not in the counts above
-	Lost        []reader.Loss    `json:"lost,omitempty"` // by file
 }
 
 // EpochSummary is one reading of the training data.
@@ -76,9 +73,7 @@ type StageSummary struct {
 }
 
 func readingSummary(c reader.Counts) ReadingSummary {
-	s := ReadingSummary{
-		Good: c.Rows - c.BadRows, Bad: c.BadRows, Dropped: c.Dropped, LostBytes: c.LostBytes, LostRows: c.LostRows, Lost: c.Lost,
-	}
+	s := ReadingSummary{Good: c.Rows - c.BadRows, Bad: c.BadRows, Dropped: c.Dropped}
 	for _, r := range c.Bad {
 		if s.BadByReason == nil {
 			s.BadByReason = make(map[string]int64)
@@ -109,11 +104,11 @@ func (s *Summary) addEvaluation(epoch int, rep metrics.Report) {
 }
 
 // complete fills in what is known once the model is committed.
-func (s *Summary) complete(r *run, m *modeldir.Manifest, expired int64) {
+func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
 	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
 	s.Digest, s.KeptEpoch, s.Steps, s.Examples = m.Digest, m.Epoch, m.Step, r.examples
-	s.Table, s.ExpiredRows = r.table.Stats(), expired
+	s.Table, s.ExpiredRows = table, expired
 	for _, p := range r.model.Params() {
 		s.DenseParameters += int64(len(p.Data))
 	}

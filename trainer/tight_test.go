@@ -79,6 +79,7 @@ func makeDirty(t *testing.T, j *configs.Job) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer m.Close()
 	o, err := m.TableOptions(tableOptions(j))
 	if err != nil {
 		t.Fatal(err)

@@ -124,9 +124,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
 		return err
 	}
-	for _, err := range r.writer.Leftovers() {
-		r.log.Warn("what an earlier run left could not be deleted; the next run tries again", "error", err)
-	}
+	r.logLeftovers()
 	if r.quarantine, err = os.Create(r.writer.Report(quarantineName)); err != nil {
 		return fmt.Errorf("quarantine file: %w", err)
 	}
@@ -192,7 +190,7 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	r.engine = &engine{
-		model: r.model, dense: r.dense, rows: rows, schedule: schedule, layout: r.layout,
+		model: r.model, dense: r.dense, rows: rows, rowSteps: newRowSteps(spacesOf(job, r.spec.Fields)), schedule: schedule, layout: r.layout,
 		fields: len(r.spec.Fields), seed: job.Seed, day: r.day, showDecay: float32(job.SparseTable.ShowDecay),
 		minOccurrences: job.SparseTable.Admission.MinOccurrences,
 	}

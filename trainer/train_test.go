@@ -161,7 +161,7 @@ func TestInterruptionLeavesTheEarlierModel(t *testing.T) {
 	if _, err := Train(ctx, j, Options{Logger: quiet.Logger, Status: status}); !errors.Is(err, cause) {
 		t.Fatalf("cancelled: %v", err)
 	}
-	in, err := Inspect(t.Context(), j.Output.ModelDir)
+	in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
 	if err != nil || in.Digest != before {
 		t.Errorf("model afterwards: %v, %v, want %s", in, err, before)
 	}

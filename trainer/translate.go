@@ -20,10 +20,14 @@ import (
 
 func sourceOptions(job *configs.Job, log *slog.Logger) source.Options {
 	h := job.Data.HDFS
+	retryMs := h.RetryMs
+	if retryMs == 0 && h != (configs.HDFS{}) { // a command without a job file has none of these settings
+		retryMs = source.NoRetry
+	}
 	return source.Options{Logger: log, HDFS: source.HDFSOptions{
 		ConfDir: h.ConfDir, User: h.User,
 		KerberosPrincipal: h.KerberosPrincipal, KerberosKeytab: h.KerberosKeytab, KerberosCCache: h.KerberosCCache,
-		Krb5Conf: h.Krb5Conf, TimeoutMs: h.TimeoutMs, RetryMs: h.RetryMs,
+		Krb5Conf: h.Krb5Conf, TimeoutMs: h.TimeoutMs, RetryMs: retryMs, AllowMissingChecksums: h.AllowMissingChecksums,
 	}}
 }
 
@@ -60,10 +64,16 @@ func Schema(job *configs.Job) (reader.Schema, error) {
 	if job.Data.Delimiter != "" {
 		s.Delimiter = job.Data.Delimiter[0]
 	}
+	if s.Quoting, err = reader.ParseQuoting(job.Data.Quoting); err != nil {
+		return s, fmt.Errorf("data.quoting: %w", err)
+	}
+	s.NullValues = job.Data.NullValues
 	if job.Data.Label != "" {
-		if s.Label, err = reader.ParseLabelRule(job.Data.Label); err != nil {
+		rule, err := configs.ParseLabel(job.Data.Label)
+		if err != nil {
 			return s, fmt.Errorf("data.label: %w", err)
 		}
+		s.Label = reader.LabelRule{Column: rule.Column, Op: rule.Op, Value: rule.Threshold}
 	}
 	return s, s.Validate()
 }
@@ -112,7 +122,7 @@ func readerOptions(job *configs.Job, sources *source.Sources, schema reader.Sche
 		Sources: sources, Schema: schema, Compression: job.Data.Compression,
 		BatchSize: job.Training.BatchSize, BatchesPerPass: job.Pipeline.BatchesPerPass,
 		Seed: job.Seed, NegativeSampling: 1, GroupBy: job.Data.GroupBy,
-		MaxBadRows: job.Data.MaxBadRows, MaxBadFraction: job.Data.MaxBadFraction, MaxLostFraction: job.Data.MaxLostFraction,
+		MaxBadRows: job.Data.MaxBadRows, MaxBadFraction: job.Data.MaxBadFraction,
 		QuarantineRows: job.Data.QuarantineRows, MaxLineBytes: int(job.Data.MaxLineBytes),
 		ChunkBytes: int64(job.Pipeline.ChunkBytes), Threads: job.Pipeline.ReaderThreads,
 		Logger: log,

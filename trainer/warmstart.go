@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/optim"
 )
 
 // warmStart fills model, optimizers and table from the earlier model. What the
@@ -73,17 +74,17 @@ func (t *takeover) dense() error {
 	for _, s := range r.previous.Dense {
 		saved[s.Name] = s
 	}
-	state := make(map[string][][]float32) // parameter -> its slots, new
-	oldState := make(map[string][]string) // parameter -> names of its slots
+	state := make(map[string][]optim.StateTensor) // of each parameter
 	for _, s := range r.dense.State() {
 		p := s.Name[:strings.LastIndexByte(s.Name, '/')]
-		state[p] = append(state[p], s.Data)
-		oldState[p] = append(oldState[p], optimizerPrefix+s.Name)
+		state[p] = append(state[p], s)
 	}
 	var fresh []string
-	for _, p := range r.model.Params() {
+	for i, p := range r.model.Params() {
+		began := slices.Repeat([]int64{r.previous.Step}, len(p.Data)) // where the state is not taken over
 		s, ok := saved[paramPrefix+p.Name]
 		if !ok {
+			r.dense.Begin(i, began)
 			fresh = append(fresh, p.Name)
 			continue
 		}
@@ -91,20 +92,14 @@ func (t *takeover) dense() error {
 		if err != nil {
 			return err
 		}
-		m.copy(p.Data, s.Data)
+		copyMatched(m, p.Data, s.Data)
 		if m.fresh > 0 {
 			fresh = append(fresh, fmt.Sprintf("%s (%d of %d values)", p.Name, m.fresh, len(p.Data)))
 		}
-		if !sameOptimizer {
-			continue
+		if sameOptimizer {
+			t.state(m, state[p.Name], optim.StepsName(p.Name), began, saved)
 		}
-		for i, name := range oldState[p.Name] {
-			if o, ok := saved[name]; ok && len(o.Data) == len(s.Data) {
-				m.copy(state[p.Name][i], o.Data)
-			} else {
-				r.log.Warn("warm start: the earlier model lacks optimizer state; it starts fresh", "state", name)
-			}
-		}
+		r.dense.Begin(i, began)
 	}
 	for _, p := range r.model.Buffers() {
 		if s, ok := saved[bufferPrefix+p.Name]; ok && len(s.Data) == len(p.Data) {
@@ -117,6 +112,33 @@ func (t *takeover) dense() error {
 		r.log.Info("warm start: dense parameters that start fresh", "parameters", fresh)
 	}
 	return nil
+}
+
+// state takes over the optimizer state of a parameter, and into began after which
+// step it was zero for each value. stepsName is the earlier model's tensor of the
+// steps that values had taken, if those were not all that there were.
+func (t *takeover) state(m *axesMatch, state []optim.StateTensor, stepsName string, began []int64, saved map[string]modeldir.Tensor) {
+	r := t.run
+	size := m.oldSize()
+	for _, s := range state {
+		if o, ok := saved[optimizerPrefix+s.Name]; !ok || len(o.Data) != size {
+			r.log.Warn("warm start: the earlier model lacks optimizer state; it starts fresh", "state", s.Name)
+			return
+		}
+	}
+	for _, s := range state {
+		copyMatched(m, s.Data, saved[optimizerPrefix+s.Name].Data)
+	}
+	before := make([]int64, size)
+	for v := range before {
+		switch steps := saved[optimizerPrefix+stepsName].Data; len(steps) {
+		case 1:
+			before[v] = r.previous.Step - int64(steps[0])
+		case size:
+			before[v] = r.previous.Step - int64(steps[v])
+		}
+	}
+	copyMatched(m, began, before)
 }
 
 // axesMatch says, for the entries of each axis of a parameter, where they were
@@ -174,8 +196,17 @@ func matchAxes(name string, oldShape []int, oldNames [][]string, shape []int, na
 	return m, nil
 }
 
-// copy takes over the values of old that into has too.
-func (m *axesMatch) copy(into, old []float32) {
+// oldSize is how many values the earlier parameter had.
+func (m *axesMatch) oldSize() int {
+	n := 1
+	for _, d := range m.oldShape {
+		n *= d
+	}
+	return n
+}
+
+// copyMatched takes over the values of old that into has too.
+func copyMatched[T any](m *axesMatch, into, old []T) {
 	switch len(m.from) {
 	case 1:
 		for i, from := range m.from[0] {
@@ -203,7 +234,9 @@ func (m *axesMatch) copy(into, old []float32) {
 // rows takes over the table.
 func (t *takeover) rows(ctx context.Context) error {
 	r := t.run
-	table, err := r.previous.OpenTable(ctx, tableOptions(t.earlier))
+	o := tableOptions(t.earlier)
+	o.Logger = r.log
+	table, err := r.previous.OpenTable(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -232,6 +265,7 @@ func (t *takeover) rows(ctx context.Context) error {
 		r.log.Info("warm start: the values of rows are converted", "earlier", oldLayout.Format, "now", r.layout.Format)
 	}
 	t.warnFields()
+	t.rowSteps(sameState)
 	c := newConverter(oldLayout, r.layout)
 	c.take, c.sameState, c.rounding = values, sameState, sparsetable.NewRounding(r.job.Seed, initRounding)
 	c.init, c.refresh = r.rowInit, r.engine.rows.Init
@@ -241,6 +275,18 @@ func (t *takeover) rows(ctx context.Context) error {
 	}
 	r.log.Info("warm start", "model", r.previous.Dir, "rows", n, "step", r.previous.Step)
 	return nil
+}
+
+// rowSteps takes over how many steps the rows of each embedding space have taken
+// with their state.
+func (t *takeover) rowSteps(sameState bool) {
+	saved := make(map[string]modeldir.Tensor)
+	for _, s := range t.run.previous.Dense {
+		saved[s.Name] = s
+	}
+	before := spacesOf(t.earlier, t.oldSpec.Fields)
+	has := func(space string) bool { return sameState && slices.Contains(before, space) }
+	t.run.engine.rowSteps.takeOver(saved, has, t.run.previous.Step)
 }
 
 // warnFields logs embedding spaces that the two models do not share.

@@ -127,7 +127,7 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := slices.Clone(p.Data)
-				m.copy(want, o.Data)
+				copyMatched(m, want, o.Data)
 				for k := range want {
 					// One step at a millionth of the learning rate moves by less.
 					if d := math.Abs(float64(want[k] - p.Data[k])); d > 1e-6 {
@@ -236,5 +236,65 @@ func TestRowsAgeByTheDate(t *testing.T) {
 	j := job(t, "lr", append(aging, "training.warm_start="+first.Saved.Dir)...)
 	if _, err := Train(t.Context(), j, quiet); err == nil || !strings.Contains(err.Error(), "date") {
 		t.Errorf("an undated job after a dated one: %v", err)
+	}
+}
+
+// TestWarmStartKeepsDimensions: a model whose rows begin with a linear weight and
+// one without it share the embeddings value by value, and what stands on them.
+func TestWarmStartKeepsDimensions(t *testing.T) {
+	for _, c := range []struct{ from, to, layer string }{
+		{"fm", "dlrm", ""}, {"deepfm", "dcn", "deep/0/weight"}, {"dcn_v2", "wide_deep", "deep/0/weight"},
+	} {
+		set := []string{"data.limit=64", "optimizer.schedule={warmup_steps: 1000000}"}
+		deep := []string{}
+		if c.layer != "" {
+			deep = append(deep, "model.hidden_layers=[8]")
+		}
+		dir, _ := firstNight(t, c.from, deep...)
+		if c.to == "dlrm" {
+			deep = append(deep, "model.bottom_layers=[8, 4]")
+		}
+		j := job(t, c.to, append(set, deep...)...)
+		j.Training.WarmStart = dir
+		train(t, j)
+		old, now := load(t, dir), load(t, j.Output.ModelDir)
+		const dim = 4
+		oldLayout, layout := old.table.Layout(), now.table.Layout()
+		skipOld, skip := oldLayout.ValueDim-dim, layout.ValueDim-dim
+		rows := tableRows(t, now.table)
+		for key, row := range tableRows(t, old.table) {
+			for k, v := range oldLayout.Values(row)[skipOld:] {
+				if got := layout.Values(rows[key])[skip+k]; math.Abs(float64(v-got)) > 1e-4 {
+					t.Fatalf("%s to %s: dimension %d of row %x is %g, was %g", c.from, c.to, k, key, got, v)
+				}
+			}
+		}
+		if c.layer == "" {
+			continue
+		}
+		weights := func(l *Loaded) map[string][]float32 {
+			out := make(map[string][]float32)
+			for _, p := range l.engine.model.Params() {
+				if p.Name == c.layer {
+					for i, name := range l.engine.model.Axes(p.Name)[0] {
+						out[name] = p.Data[i*p.Shape[1] : (i+1)*p.Shape[1]]
+					}
+				}
+			}
+			return out
+		}
+		before, after := weights(old), weights(now)
+		shared := 0
+		for name, w := range before {
+			for k, v := range after[name] {
+				shared++
+				if math.Abs(float64(v-w[k])) > 1e-4 {
+					t.Fatalf("%s to %s: weight %d of %s is %g, was %g", c.from, c.to, k, name, v, w[k])
+				}
+			}
+		}
+		if want := 4 * dim * 8; shared < want { // four fields, eight units
+			t.Errorf("%s to %s: %d weights of %s are shared, want %d at least", c.from, c.to, shared, c.layer, want)
+		}
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"aibox/internal/cliargs"
-	"aibox/internal/terminal"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"aibox/internal/cliargs"
+	"aibox/internal/terminal"
 )
 
 // TestUsage runs command lines that end before any work is done.
@@ -26,7 +27,7 @@ func TestUsage(t *testing.T) {
 		stderr string // part of it
 	}{
 		{"", exitDone, "COMMANDS:", ""},
-		{"--help", exitDone, "130 interrupted", ""},
+		{"--help", exitDone, "130  interrupted", ""},
 		{"--version", exitDone, "aibox " + version, ""},
 		{"version", exitDone, "kernels", ""},
 		{"version --log-format=yaml", exitUsage, "", "want text or json"},
@@ -41,11 +42,11 @@ func TestUsage(t *testing.T) {
 		{"train a b", exitUsage, "", "want one argument, the job file, but there are 2: a b"},
 		{"train nosuch.yaml", exitIO, "", "nosuch.yaml: no such file"},
 		{"train .", exitIO, "", "is a directory"},
-		{"train empty.yaml", exitUsage, "", "data.train: is missing"},
-		{"train binary.yaml", exitUsage, "", "binary.yaml:1:"},
+		{"train empty.yaml", exitJob, "", "data.train: is missing"},
+		{"train binary.yaml", exitJob, "", "binary.yaml:1:"},
 		{"train job.yaml", exitIO, "", "eval.tsv: not found"},
 		{"config check job.yaml", exitDone, "job.yaml: no faults", ""},
-		{"config check typo.yaml", exitUsage, "", `typo.yaml:7:9: model.kind: "depfm" is not allowed: did you mean "deepfm"?`},
+		{"config check typo.yaml", exitJob, "", `typo.yaml:7:9: model.kind: "depfm" is not allowed: did you mean "deepfm"?`},
 		{"config check job.yaml --set model.knd=fm", exitUsage, "", "did you mean `kind`?"},
 		{"config check job.yaml --set model", exitUsage, "", "key=value"},
 		{"config check job.yaml --set data.train=[a.tsv,b.tsv]", exitDone, "no faults", ""},

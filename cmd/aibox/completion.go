@@ -1,13 +1,14 @@
 package main
 
 import (
-	"aibox/configs"
-	"aibox/internal/cliargs"
-	"aibox/sparsetable"
 	"fmt"
 	"slices"
 
 	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+	"aibox/internal/cliargs"
+	"aibox/sparsetable"
 )
 
 func completionCommand() *cli.Command {

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"aibox/internal/terminal"
-	"aibox/reader"
 	"io"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"aibox/internal/terminal"
+	"aibox/reader"
 )
 
 // TestScripts lets the shells that are there read their scripts.

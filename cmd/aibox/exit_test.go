@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -13,75 +13,94 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/errkind"
 	"aibox/internal/panics"
+	"aibox/internal/rowfile"
 	"aibox/internal/terminal"
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
 	"aibox/trainer"
+	"aibox/trainer/metrics"
+	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 )
 
-func TestExitCode(t *testing.T) {
+// TestExitCodes: README.md and --help document every exit code, and nothing else.
+func TestExitCodes(t *testing.T) {
+	want := map[errkind.Kind]int{
+		errkind.Internal: exitInternal, errkind.Usage: exitUsage, errkind.Data: exitData, errkind.IO: exitIO, errkind.Job: exitJob,
+		errkind.Locked: exitLocked, errkind.LostData: exitLostData, errkind.Diverged: exitDiverged, errkind.Interrupted: exitInterrupted,
+	}
+	help, readme := ok(t, "--help"), read(t, "../../README.md")
+	for _, k := range errkind.All {
+		if k.ExitCode() != want[k] {
+			t.Errorf("%v: exit code %d, want %d", k, k.ExitCode(), want[k])
+		}
+		if line := fmt.Sprintf("%3d  %s\n", k.ExitCode(), k.Text()); !strings.Contains(help, line) {
+			t.Errorf("--help lacks %q", line)
+		}
+		if line := fmt.Sprintf("| %d | `%s` | %s |\n", k.ExitCode(), k, k.Text()); !strings.Contains(readme, line) {
+			t.Errorf("README.md lacks %q", line)
+		}
+	}
+}
+
+// TestKindsOfErrors: what the packages below return is of the right kind.
+func TestKindsOfErrors(t *testing.T) {
 	for _, c := range []struct {
 		err  error
-		want int
+		want errkind.Kind
 	}{
-		{nil, exitDone},
-		{errors.New("nobody knows it"), exitInternal},
-		{&panics.Error{Value: context.Canceled}, exitInternal},
-		{reader.AsInputError(context.Background(), &panics.Error{}), exitInternal},
-		{cliargs.Errorf("no such flag"), exitUsage},
-		{configs.FaultsError{{}}, exitUsage},
-		{&trainer.OptionError{Err: errors.New("x")}, exitUsage},
-		{&reader.OptionsError{Err: errors.New("x")}, exitUsage},
-		{&sparsetable.OptionsError{Err: errors.New("x")}, exitUsage},
-		{sparsetable.ErrBudget, exitUsage},
-		{sparsetable.ErrInUse, exitUsage},
-		{sparsetable.ErrNoSpace, exitIO},
-		{sparsetable.ErrFiles, exitIO},
-		{modeldir.ErrLocked, exitUsage},
-		{&reader.BadRowsError{}, exitData},
-		{&reader.LostDataError{}, exitData},
-		{&reader.InputError{Err: errors.New("x")}, exitData},
-		{reader.ErrNoExamples, exitData},
-		{&source.Error{Kind: source.ErrBadStream}, exitData},
-		{&source.Error{Kind: source.ErrNotFound}, exitIO},
-		{&source.Error{Kind: source.ErrConfig}, exitIO},
-		{&source.CorruptError{Err: errors.New("x")}, exitIO},
-		{&sparsetable.CorruptionError{}, exitIO},
-		{&modeldir.CorruptionError{}, exitIO},
-		{modeldir.ErrNoModel, exitIO},
-		{modeldir.ErrNewer, exitIO},
-		{&fs.PathError{Op: "open", Path: "x", Err: unix.ENOENT}, exitIO},
-		{&os.LinkError{Op: "rename", Err: unix.EXDEV}, exitIO},
-		{unix.ENOSPC, exitIO},
-		{context.Canceled, exitInterrupted},
+		{errors.New("nobody knows it"), errkind.Internal},
+		{&panics.Error{Value: unix.ENOENT}, errkind.Internal},
+		{&panics.Error{Value: context.Canceled}, errkind.Internal},
+		{reader.AsInputError(context.Background(), &panics.Error{}), errkind.Internal},
+		{cliargs.Errorf("no such flag"), errkind.Usage},
+		{configs.FaultsError{{}}, errkind.Job},
+		{&trainer.OptionError{Err: errors.New("x")}, errkind.Usage},
+		{&reader.OptionsError{Err: errors.New("x")}, errkind.Usage},
+		{&sparsetable.OptionsError{Err: errors.New("x")}, errkind.Usage},
+		{&sparsetable.LayoutError{}, errkind.Usage},
+		{&source.OverwriteError{}, errkind.Usage},
+		{sparsetable.ErrBudget, errkind.Usage},
+		{&sparsetable.BudgetError{}, errkind.Usage},
+		{sparsetable.ErrUnsupported, errkind.Usage},
+		{sparsetable.ErrInUse, errkind.Locked},
+		{sparsetable.ErrNoSpace, errkind.IO},
+		{sparsetable.ErrFiles, errkind.IO},
+		{modeldir.ErrLocked, errkind.Locked},
+		{model.ErrNotFinite, errkind.Diverged},
+		{metrics.ErrNotFinite, errkind.Diverged},
+		{&reader.BadRowsError{}, errkind.Data},
+		{&reader.InputError{Err: io.ErrUnexpectedEOF}, errkind.Data},
+		{&rowfile.FormatError{Err: io.ErrUnexpectedEOF}, errkind.Data},
+		{reader.ErrNoExamples, errkind.Data},
+		{&source.Error{Kind: source.ErrBadStream}, errkind.Data},
+		{source.ErrBadStream, errkind.Data},
+		{&source.Error{Kind: source.ErrNotFound}, errkind.IO},
+		{&source.Error{Kind: source.ErrConfig}, errkind.IO},
+		{&source.CorruptError{Err: errors.New("x")}, errkind.IO},
+		{&sparsetable.CorruptionError{}, errkind.IO},
+		{&modeldir.CorruptionError{}, errkind.IO},
+		{modeldir.ErrNoModel, errkind.IO},
+		{modeldir.ErrNewer, errkind.IO},
+		{&faultsError{}, errkind.IO},
+		{errNoTable, errkind.IO},
+		{unix.ENOSPC, errkind.IO},
+		{context.Canceled, errkind.Interrupted},
 	} {
-		err := c.err
-		if err != nil {
-			err = fmt.Errorf("stage RE: %w", err)
+		if have := errkind.Of(context.Background(), fmt.Errorf("stage RE: %w", c.err)); have != c.want {
+			t.Errorf("%v: %v, want %v", c.err, have, c.want)
 		}
-		if have := exitCode(context.Background(), err); have != c.want {
-			t.Errorf("%v: exit %d, want %d", err, have, c.want)
-		}
-	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errInterrupted)
-	if have := exitCode(ctx, fmt.Errorf("reading: %w", errInterrupted)); have != exitInterrupted {
-		t.Errorf("interrupted: exit %d", have)
-	}
-	// What failed on its own is not hidden by an interrupt.
-	if have := exitCode(ctx, unix.ENOSPC); have != exitIO {
-		t.Errorf("full disk while interrupted: exit %d", have)
 	}
 }
 
 // TestOnlyOurOwnFaultsAskForReports: people must not report their own mistakes.
 func TestOnlyOurOwnFaultsAskForReports(t *testing.T) {
-	for code := range 5 {
-		if asks := strings.Contains(explain(code, errors.New("x")), "please report"); asks != (code == exitInternal) {
-			t.Errorf("exit %d: asks for a report: %v", code, asks)
+	for _, kind := range errkind.All {
+		if asks := strings.Contains(explain(kind, errors.New("x")), "please report"); asks != (kind == errkind.Internal) {
+			t.Errorf("%v: asks for a report: %v", kind, asks)
 		}
 	}
 }

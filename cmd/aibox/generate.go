@@ -10,6 +10,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/clicklog"
+	"aibox/internal/errkind"
 	"aibox/internal/generate"
 	"aibox/internal/jobview"
 	"aibox/trainer"
@@ -87,11 +88,11 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 	log := newLogger(c)
 	g, err := generate.New(generatorConfig(job))
 	if err != nil {
-		return nil, &cliargs.Error{Reason: err.Error()}
+		return nil, errkind.As(errkind.Job, err)
 	}
 	schema, err := trainer.Schema(job)
 	if err != nil {
-		return nil, &cliargs.Error{Reason: err.Error()}
+		return nil, errkind.As(errkind.Job, err)
 	}
 	sources := trainer.NewSources(job, log)
 	defer closeWith(log, "sources", sources)
@@ -104,7 +105,7 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 	}
 	w, err := clicklog.New(g, sources, schema, job.Pipeline.ReaderThreads)
 	if err != nil {
-		return nil, &cliargs.Error{Reason: err.Error()}
+		return nil, errkind.As(errkind.Job, err)
 	}
 	rows, evalRows := job.Generate.TrainExamples, job.Generate.EvalExamples
 	if c.IsSet("rows") {

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/cliargs"
+	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
 	"aibox/internal/terminal"
@@ -37,8 +38,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout io.Writer, con *terminal.Console) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
-			code = exitInternal
-			con.Fail(code, explain(code, panics.New("the command", v)))
+			code = errkind.Internal.ExitCode()
+			con.Fail(code, explain(errkind.Internal, panics.New("the command", v)))
 		}
 	}()
 	out := terminal.NewResults(stdout)
@@ -57,10 +58,12 @@ func run(ctx context.Context, args []string, stdout io.Writer, con *terminal.Con
 	if err == nil {
 		err = out.Err()
 	}
-	if code = exitCode(ctx, err); err != nil {
-		con.Fail(code, explain(code, err))
+	if err == nil {
+		return exitDone
 	}
-	return code
+	kind := errkind.Of(ctx, err)
+	con.Fail(kind.ExitCode(), explain(kind, err))
+	return kind.ExitCode()
 }
 
 func newApp(stdout io.Writer, con *terminal.Console) *cli.App {
@@ -78,9 +81,9 @@ func newApp(stdout io.Writer, con *terminal.Console) *cli.App {
 ` + "`aibox help COMMAND`" + ` explains a command, with examples. Results go to standard
 output, the log and progress to standard error.
 
-Exit codes: 0 done; 1 a fault of aibox itself; 2 bad usage or job file; 3 too
-many bad rows, or no usable data; 4 input or output failed, as when a file does
-not exist; 130 interrupted.`,
+Exit codes:
+
+` + exitCodes(),
 		HideVersion:     true,
 		HideHelpCommand: true,
 		// A value such as [a.tsv,b.tsv] is one value.

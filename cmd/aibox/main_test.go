@@ -1,7 +1,6 @@
 package main
 
 import (
-	"aibox/internal/terminal"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aibox/internal/terminal"
 )
 
 // childVariable makes the test binary behave as aibox: tests of signals and of
@@ -21,6 +22,19 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// The exit codes that README.md promises.
+const (
+	exitInternal    = 1
+	exitUsage       = 2
+	exitData        = 3
+	exitIO          = 4
+	exitJob         = 5
+	exitLocked      = 6
+	exitLostData    = 7
+	exitDiverged    = 8
+	exitInterrupted = 130
+)
 
 // outcome is what a command line left behind.
 type outcome struct {

@@ -1,13 +1,15 @@
 package main
 
 import (
-	"aibox/internal/terminal"
 	"context"
 	"errors"
 	"os"
 	"os/signal"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/errkind"
+	"aibox/internal/terminal"
 )
 
 // errInterrupted is the cause of a context that a signal cancelled.
@@ -39,7 +41,7 @@ func withSignals(ctx context.Context, c *terminal.Console) (context.Context, fun
 		select {
 		case <-signals:
 			c.Leave()
-			os.Exit(exitInterrupted)
+			os.Exit(errkind.Interrupted.ExitCode())
 		case <-over:
 		}
 	}()

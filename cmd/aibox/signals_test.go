@@ -176,7 +176,7 @@ func TestKilledRunLeavesNoTrace(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml", "--set", "output.model_dir=fresh")
 	cmd, _ := startEndless(t)
-	if o := aibox("train", "job.yaml"); o.code != exitUsage || !strings.Contains(o.stderr, "locked") {
+	if o := aibox("train", "job.yaml"); o.code != exitLocked || !strings.Contains(o.stderr, "locked") {
 		t.Errorf("a second job in the same directory: exit %d: %s", o.code, o.stderr)
 	}
 	if err := cmd.Process.Kill(); err != nil {

@@ -60,6 +60,7 @@ func tableCompact(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	defer found.close()
 	if found.options.Kind != sparsetable.KindSSD {
 		return cliargs.Errorf("%s: the table in %s is of kind %s: its snapshots hold nothing but rows", cliargs.CommandPath(c), found.dir(), found.options.Kind)
 	}

@@ -55,6 +55,7 @@ func tableExport(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	defer found.close()
 	log := newLogger(c)
 	t, err := found.open(c.Context)
 	if err != nil {

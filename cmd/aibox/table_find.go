@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -41,7 +43,7 @@ func (t *foundTable) dirs() []string {
 }
 
 // errNoTable is wrapped by errors about places without a table.
-var errNoTable = errors.New("there is no table here")
+var errNoTable = errkind.New(errkind.IO, "there is no table here")
 
 // tableArgument is the command's first argument, and the others.
 func tableArgument(c *cli.Context) (string, []string, error) {
@@ -196,9 +198,35 @@ func exists(path string) bool {
 
 // open opens the table for reading.
 func (t *foundTable) open(ctx context.Context) (sparsetable.Table, error) {
+	held, err := t.hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer held.Close() // the table has a lock of its own then
 	o := t.options
 	o.ReadOnly = true
 	return sparsetable.Open(ctx, o)
+}
+
+// hold keeps others from writing a model's table until the result is closed; it
+// waits for a process that compacts it.
+func (t *foundTable) hold(ctx context.Context) (io.Closer, error) {
+	if t.model == nil {
+		return io.NopCloser(nil), nil
+	}
+	before := t.model.Model.TableSnapshot
+	held, err := t.model.Model.HoldTable(ctx, t.options.Logger)
+	if err == nil && t.options.SnapshotID == before {
+		t.options.SnapshotID = t.model.Model.TableSnapshot
+	}
+	return held, err
+}
+
+// close says that the table is not read any more.
+func (t *foundTable) close() {
+	if t.model != nil {
+		_ = t.model.Model.Close() // it was only read
+	}
 }
 
 // closeTable closes a table that was read.

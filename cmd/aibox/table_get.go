@@ -61,6 +61,7 @@ func tableGet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	defer found.close()
 	keys, err := parseKeys(c, found, names)
 	if err != nil {
 		return err

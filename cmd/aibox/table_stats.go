@@ -54,6 +54,7 @@ func tableStats(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	defer found.close()
 	t, err := found.open(c.Context)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"aibox/internal/terminal"
 	"aibox/reader"
 	"aibox/sparsetable"
 )
@@ -359,8 +362,9 @@ func TestVerifyNamedSnapshot(t *testing.T) {
 	}
 }
 
-// TestTableInUse: others may read a table that is being read, but not one that is
-// being written.
+// TestTableInUse: others may read a table that is being read. A reader of a model
+// waits while its table is being written, whoever is to write a table that is open
+// does not, nor does a reader of a table that belongs to no model.
 func TestTableInUse(t *testing.T) {
 	inTables(t)
 	dirs := []string{placeOf(t, "a"), placeOf(t, "b")}
@@ -374,22 +378,48 @@ func TestTableInUse(t *testing.T) {
 	tab := open(true)
 	ok(t, "table", "stats", "ssd")
 	ok(t, "eval", "--model-dir", "ssd", "--data", "eval.tsv")
-	if o := aibox("table", "compact", "ssd"); o.code != exitUsage || !strings.Contains(o.stderr, "table is in use") {
+	if o := aibox("table", "compact", "ssd"); o.code != exitLocked || !strings.Contains(o.stderr, "table is in use") {
 		t.Errorf("compact beside a reader: exit %d: %s", o.code, o.stderr)
 	}
 	if err := tab.Close(); err != nil {
 		t.Fatal(err)
 	}
 	tab = open(false)
-	for _, args := range []string{"table stats ssd", "table verify ssd", "table compact ssd", "table get ssd 1", "inspect ssd"} {
-		if o := aibox(strings.Fields(args)...); o.code != exitUsage || !strings.Contains(o.stderr, "table is in use") {
+	for _, args := range []string{"table compact ssd", "table stats " + dirs[0] + " --dir " + dirs[1]} {
+		if o := aibox(strings.Fields(args)...); o.code != exitLocked || !strings.Contains(o.stderr, "table is in use") {
 			t.Errorf("aibox %s beside a writer: exit %d: %s", args, o.code, o.stderr)
 		}
+	}
+	var readers sync.WaitGroup
+	waiting := make(chan struct{}, 5)
+	for _, args := range []string{"table stats ssd", "table verify ssd", "table get ssd 1", "inspect ssd", "eval --model-dir ssd --data eval.tsv"} {
+		readers.Go(func() {
+			var stderr bytes.Buffer
+			command := append([]string{"aibox"}, strings.Fields(args)...)
+			code := run(t.Context(), command, io.Discard, terminal.New(io.MultiWriter(&stderr, waitingNotice(waiting)), false))
+			if code != exitDone {
+				t.Errorf("aibox %s: exit %d: %s", args, code, stderr.String())
+			}
+		})
+	}
+	for range 5 {
+		<-waiting
 	}
 	if err := tab.Close(); err != nil {
 		t.Fatal(err)
 	}
+	readers.Wait()
 	ok(t, "table", "verify", "ssd")
+}
+
+// waitingNotice is told what a command writes, and says when it waits for a table.
+type waitingNotice chan<- struct{}
+
+func (w waitingNotice) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("waiting until it ends")) {
+		w <- struct{}{}
+	}
+	return len(p), nil
 }
 
 // TestInterruptedTables: no half of a file and no half of a table stays.

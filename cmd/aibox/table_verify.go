@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/internal/terminal"
 	"aibox/sparsetable"
@@ -42,6 +43,8 @@ type faultsError struct {
 	faults int64
 	// unnamed: files are missing, which may be in a directory that was not named.
 	unnamed bool
+	// harmless: all rows are there, and right.
+	harmless bool
 }
 
 func (e *faultsError) Error() string {
@@ -49,14 +52,25 @@ func (e *faultsError) Error() string {
 	if e.unnamed {
 		text += "\nFiles are missing. If the table has further directories, name them by --dir."
 	}
+	if e.harmless {
+		text += "\nIts rows are all there and as they were saved: what is damaged only saves time when the table is opened."
+	}
 	return text
 }
+
+func (*faultsError) ErrorKind() errkind.Kind { return errkind.IO }
 
 func tableVerify(c *cli.Context) error {
 	found, err := onlyTable(c)
 	if err != nil {
 		return err
 	}
+	defer found.close()
+	held, err := found.hold(c.Context)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
 	o := found.options
 	if !c.IsSet("snapshot") {
 		o.SnapshotID = 0 // all
@@ -102,7 +116,7 @@ func tableVerify(c *cli.Context) error {
 	}
 	if err == nil && done.Faults > 0 {
 		missing := slices.ContainsFunc(faults, func(f sparsetable.Fault) bool { return f.Missing })
-		return &faultsError{found.dir(), done.Faults, missing && found.model == nil}
+		return &faultsError{dir: found.dir(), faults: done.Faults, unnamed: missing && found.model == nil}
 	}
 	return err
 }

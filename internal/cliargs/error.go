@@ -1,18 +1,23 @@
 package cliargs
 
 import (
-	"aibox/internal/nearest"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"aibox/internal/errkind"
+	"aibox/internal/nearest"
 )
 
 // Error is a mistake on the command line.
 type Error struct{ Reason string }
 
 func (e *Error) Error() string { return e.Reason }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*Error) ErrorKind() errkind.Kind { return errkind.Usage }
 
 func Errorf(format string, args ...any) error {
 	return &Error{fmt.Sprintf(format, args...)}

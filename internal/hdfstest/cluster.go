@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ type Config struct {
 	Separate bool
 	// HA makes a pair of NameNodes behind the name service Nameservice.
 	HA bool
+	// SeparateNameNodes makes each NameNode of an HA pair a process of its own,
+	// which can be killed and hung; with Separate, and without Kerberos.
+	SeparateNameNodes bool
 	// Kerberos starts a KDC and secures the cluster with it.
 	Kerberos bool
 	// Conf holds further keys of the servers' configuration.
@@ -39,6 +43,7 @@ type Cluster struct {
 	confDir       string
 	ports         []int
 	server        *process
+	nameNodes     []*process // SeparateNameNodes
 	dataNodes     []*process // Separate
 	dataPorts     []int      // Separate
 	kdc           *KDC
@@ -58,9 +63,17 @@ func Start(t testing.TB, cfg Config) *Cluster {
 	return c
 }
 
+// isolate keeps the tests from the configuration of this machine's Hadoop.
+var isolate = sync.OnceFunc(func() {
+	if os.Getenv("HADOOP_CONF_DIR") == "" {
+		_ = os.Setenv("HADOOP_CONF_DIR", "/nonexistent") // fails for a bad name only
+	}
+})
+
 // requireFor skips or fails the test if something is not installed.
 func requireFor(t testing.TB, cfg Config) {
 	t.Helper()
+	isolate()
 	requireTools(t, "java", "mvn")
 	if cfg.Kerberos {
 		requireTools(t, "krb5kdc", "kdb5_util", "kadmin.local", "kinit")
@@ -117,6 +130,13 @@ func start(dir string, cfg Config) (c *Cluster, err error) {
 			}
 		}
 	}
+	if cfg.SeparateNameNodes {
+		maps.Copy(props, c.haConf())
+		props["test.external"] = "true"
+		if err := c.startNameNodes(); err != nil {
+			return nil, err
+		}
+	}
 	propFile := filepath.Join(dir, "cluster.properties")
 	if err := writeProperties(propFile, props); err != nil {
 		return nil, err
@@ -163,25 +183,33 @@ func (c *Cluster) java(name, class string, args ...string) (*process, error) {
 
 func (c *Cluster) startDataNode(i int) error {
 	conf := c.serverConf()
+	conf["fs.defaultFS"] = fmt.Sprintf("hdfs://127.0.0.1:%d", c.ports[0])
+	if c.cfg.SeparateNameNodes {
+		maps.Copy(conf, c.haConf())
+	}
 	maps.Copy(conf, map[string]string{
-		"fs.defaultFS":               fmt.Sprintf("hdfs://127.0.0.1:%d", c.ports[0]),
 		"dfs.datanode.data.dir":      filepath.Join(c.dir, "dfs", "data", fmt.Sprintf("dn%d", i)),
 		"dfs.datanode.address":       c.DataNodeAddr(i),
 		"dfs.datanode.ipc.address":   "127.0.0.1:0",
 		"dfs.datanode.http.address":  "127.0.0.1:0",
 		"dfs.datanode.data.dir.perm": "755",
 	})
-	var args []string
-	for _, k := range slices.Sorted(maps.Keys(conf)) {
-		args = append(args, "-D", k+"="+conf[k])
-	}
-	p, err := c.java(fmt.Sprintf("datanode%d", i), "org.apache.hadoop.hdfs.server.datanode.DataNode", args...)
+	p, err := c.java(fmt.Sprintf("datanode%d", i), "org.apache.hadoop.hdfs.server.datanode.DataNode", options(conf)...)
 	c.dataNodes[i] = p
 	return err
 }
 
+// options gives a Hadoop program its configuration.
+func options(conf map[string]string) []string {
+	var args []string
+	for _, k := range slices.Sorted(maps.Keys(conf)) {
+		args = append(args, "-D", k+"="+conf[k])
+	}
+	return args
+}
+
 func (c *Cluster) stop() {
-	for _, p := range append(slices.Clone(c.dataNodes), c.server) {
+	for _, p := range slices.Concat(c.dataNodes, c.nameNodes, []*process{c.server}) {
 		if p != nil {
 			p.kill()
 		}
@@ -289,40 +317,6 @@ func (c *Cluster) Chown(t testing.TB, remote, user string) {
 func (c *Cluster) Mkdir(t testing.TB, remote string, mode os.FileMode) {
 	t.Helper()
 	c.command(t, "mkdir", remote, fmt.Sprintf("%o", mode.Perm()))
-}
-
-// StopNameNode ends a NameNode, StartNameNode starts it again on its port.
-func (c *Cluster) StopNameNode(t testing.TB, i int) {
-	t.Helper()
-	c.command(t, "stop-namenode", strconv.Itoa(i))
-}
-
-// StartNameNode starts a stopped NameNode.
-func (c *Cluster) StartNameNode(t testing.TB, i int) {
-	t.Helper()
-	c.command(t, "start-namenode", strconv.Itoa(i))
-}
-
-// RestartNameNode stops the first NameNode and starts it again. It returns its
-// error: tests call it from goroutines, where none may be ended.
-func (c *Cluster) RestartNameNode() error {
-	if _, err := c.server.command("stop-namenode", "0"); err != nil {
-		return err
-	}
-	_, err := c.server.command("start-namenode", "0")
-	return err
-}
-
-// Failover makes NameNode to active and NameNode from standby.
-func (c *Cluster) Failover(t testing.TB, from, to int) {
-	t.Helper()
-	c.command(t, "failover", strconv.Itoa(from), strconv.Itoa(to))
-}
-
-// Activate makes a standby NameNode active, when no other one is.
-func (c *Cluster) Activate(t testing.TB, i int) {
-	t.Helper()
-	c.command(t, "activate", strconv.Itoa(i))
 }
 
 // KillDataNode kills a DataNode process.

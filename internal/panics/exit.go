@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"os"
 	"time"
-)
 
-// exitInternal is the exit code of the program for a fault of its own.
-const exitInternal = 1
+	"aibox/internal/errkind"
+)
 
 // exit ends the process; tests replace it.
 var exit = func(err *Error) {
 	fmt.Fprintf(os.Stderr, "aibox: %v\nThis looks like a fault of aibox itself; please report it with the job file and the log.\n", err)
-	os.Exit(exitInternal)
+	os.Exit(errkind.Internal.ExitCode())
 }
 
 // Exit, deferred, ends the process with exit code 1 when the function panics. It

@@ -9,6 +9,8 @@ package panics
 import (
 	"fmt"
 	"runtime/debug"
+
+	"aibox/internal/errkind"
 )
 
 // Error is a panic that was caught. It does not unwrap to the panic's value: a
@@ -22,6 +24,9 @@ type Error struct {
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s panicked: %v\n%s", e.Where, e.Value, e.Stack)
 }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*Error) ErrorKind() errkind.Kind { return errkind.Internal }
 
 // New is the error for a panic with value v. It is to be called on the goroutine
 // that panicked, before the deferred function that recovered returns. A value

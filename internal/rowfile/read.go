@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/internal/errkind"
 	"aibox/sparsetable"
 )
 
@@ -24,6 +25,9 @@ func (e *FormatError) Error() string { return e.File + ": " + e.Err.Error() }
 
 // Unwrap returns what is wrong.
 func (e *FormatError) Unwrap() error { return e.Err }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*FormatError) ErrorKind() errkind.Kind { return errkind.Data }
 
 // ErrNoRows: the file has no rows, and does not say how long those of its table
 // are. Wrapped by a FormatError.

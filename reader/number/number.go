@@ -1,5 +1,6 @@
 // Package number parses decimal numbers from bytes without garbage and with
-// exactly the results of package strconv.
+// exactly the results of package strconv, which takes a little more: underscores
+// between digits and hexadecimal numbers are none here.
 //
 // Click logs are mostly text, and a day's log holds billions of small numbers:
 // converting each cell to a string for strconv would cost more than hashing it.
@@ -10,6 +11,7 @@
 package number
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"unsafe"
@@ -21,12 +23,15 @@ var pow10 = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// Float64 returns what strconv.ParseFloat(string(text), 64) returns; ok is false
-// where that fails, also where the number is out of range. "nan" and "inf" are
+// Float64 returns what strconv.ParseFloat(string(text), 64) returns for a decimal
+// number; ok is false where that fails, also where the number is out of range. "nan" and "inf" are
 // numbers here as they are there.
 func Float64(text []byte) (value float64, ok bool) {
 	if v, ok := fast(text); ok {
 		return v, true
+	}
+	if odd(text) {
+		return 0, false
 	}
 	v, err := strconv.ParseFloat(view(text), 64)
 	return v, err == nil
@@ -45,9 +50,16 @@ func Float32(text []byte) (value float32, ok bool) {
 			return float32(v), true
 		}
 	}
+	if odd(text) {
+		return 0, false
+	}
 	v, err := strconv.ParseFloat(view(text), 32)
 	return float32(v), err == nil
 }
+
+// odd tells numbers as Go's source writes them and data do not, such as 1_000 and
+// 0x1p4.
+func odd(text []byte) bool { return bytes.ContainsAny(text, "_xX") }
 
 // Int64 parses an optional sign and decimal digits.
 func Int64(text []byte) (value int64, ok bool) {

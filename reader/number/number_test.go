@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand"
 	"strconv"
+	"strings"
 	"testing"
 
 	"aibox/reader/number"
@@ -19,13 +20,21 @@ var texts = []string{
 	"9223372036854775807", "9223372036854775808", "-9223372036854775808", "1e00000000000000001", "1e-00022",
 }
 
+// parseFloat is strconv's for decimal numbers alone.
+func parseFloat(text string, bits int) (float64, error) {
+	if strings.ContainsAny(text, "_xX") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(text, bits)
+}
+
 func check(t *testing.T, text string) {
 	t.Helper()
-	f64, err := strconv.ParseFloat(text, 64)
+	f64, err := parseFloat(text, 64)
 	if got, ok := number.Float64([]byte(text)); ok != (err == nil) || (ok && math.Float64bits(got) != math.Float64bits(f64)) {
 		t.Errorf("Float64(%q) = %v %v, strconv says %v %v", text, got, ok, f64, err)
 	}
-	f32, err := strconv.ParseFloat(text, 32)
+	f32, err := parseFloat(text, 32)
 	if got, ok := number.Float32([]byte(text)); ok != (err == nil) || (ok && math.Float32bits(got) != math.Float32bits(float32(f32))) {
 		t.Errorf("Float32(%q) = %v %v, strconv says %v %v", text, got, ok, f32, err)
 	}

@@ -31,8 +31,14 @@
 //
 // Faults that pass (a NameNode that restarts or fails over, a DataNode that
 // died or hangs, an expired block token) are retried at the present offset,
-// with back-off, for HDFSOptions.RetryMs. Faults that do not pass (no such
-// file, no permission, wrong keytab) are reported at once.
+// with back-off, for HDFSOptions.RetryMs, from the first contact on. Faults
+// that do not pass (no such file, no permission, wrong keytab) are reported at
+// once.
+//
+// Of several NameNodes, the one that served last is asked first, and the next
+// one when it fails or lets the time limit pass, which counts as no retry. One
+// that was silent is then left alone for a while, so that it costs its time
+// limit once and not with every connection.
 //
 // # Concurrency
 //

@@ -1,10 +1,11 @@
 package source
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
+
+	"aibox/internal/errkind"
 )
 
 // Kinds of failure, to be tested with errors.Is.
@@ -27,7 +28,7 @@ var (
 	// ErrConfig: the Hadoop or Kerberos configuration is missing or wrong.
 	ErrConfig = errors.New("configuration error")
 	// ErrBadStream: compressed data that does not decompress.
-	ErrBadStream = errors.New("corrupt compressed data")
+	ErrBadStream = errkind.New(errkind.Data, "corrupt compressed data")
 )
 
 // Error is a failed operation on one URI.
@@ -59,12 +60,21 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
+// ErrorKind sorts the error for exit codes and reports.
+func (e *Error) ErrorKind() errkind.Kind {
+	if e.Kind == ErrBadStream {
+		return errkind.Data
+	}
+	return errkind.IO
+}
+
 // CorruptError says that no replica of a block holds the bytes that were
 // written: the bytes from Offset on failed their checksums and none of them
 // was handed out.
 type CorruptError struct {
 	URI    string
-	Offset int64 // in the stored file
+	Block  string // blk_<id>_<generation>
+	Offset int64  // in the stored file
 	Err    error
 }
 
@@ -75,10 +85,5 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// ctxErr is the context's error, if it is the reason why err happened.
-func ctxErr(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
+// ErrorKind sorts the error for exit codes and reports.
+func (*CorruptError) ErrorKind() errkind.Kind { return errkind.IO }

@@ -23,15 +23,20 @@ import (
 type cluster struct {
 	authority string // as in URIs
 	conf      *clusterConf
+	nameNodes nameNodes
 	krb       *kerberosLogin // nil without Kerberos
 	timeout   time.Duration
 	retry     time.Duration
 	log       *slog.Logger
 
-	// reached: a NameNode has answered once. Before, a refused connection
-	// means a wrong address rather than a restart. readOnce: a DataNode has
-	// delivered bytes once.
+	// reached: a NameNode has served once. Before, some errors rather mean that
+	// the configuration is wrong. readOnce: a DataNode has delivered bytes once.
 	reached, readOnce atomic.Bool
+
+	nodes          nodes    // DataNodes that failed
+	keys           dataKeys // for the transfer of data
+	warnings       limitedLog
+	allowUnchecked bool // replicas without checksums, where there is no other
 
 	mu struct {
 		sync.Mutex
@@ -54,7 +59,9 @@ func newCluster(authority string, opts *HDFSOptions, log *slog.Logger) (*cluster
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{authority: authority, conf: conf, timeout: opts.timeout(), retry: opts.retry(), log: log}
+	c := &cluster{authority: authority, conf: conf, timeout: opts.timeout(), retry: opts.retry(), log: log,
+		warnings: limitedLog{log: log}, allowUnchecked: opts.AllowMissingChecksums}
+	c.nameNodes.init(conf.addresses)
 	if conf.kerberos {
 		c.krb = newKerberosLogin(opts)
 	}
@@ -63,28 +70,34 @@ func newCluster(authority string, opts *HDFSOptions, log *slog.Logger) (*cluster
 
 func (c *cluster) uri(path string) string { return "hdfs://" + c.authority + path }
 
-// acquire returns an idle session or a new one. With fresh it is always new.
-func (c *cluster) acquire(ctx context.Context, fresh bool) (*session, error) {
-	c.mu.Lock()
-	if n := len(c.mu.idle); n > 0 && !fresh {
+// acquire returns an idle session or a new one. In a retry, whose time ends at
+// until, it is always new.
+func (c *cluster) acquire(ctx context.Context, retrying bool, until time.Time) (*session, error) {
+	for !retrying {
+		c.mu.Lock()
+		n := len(c.mu.idle)
+		if n == 0 {
+			c.mu.Unlock()
+			break
+		}
 		s := c.mu.idle[n-1]
 		c.mu.idle = c.mu.idle[:n-1]
 		c.mu.Unlock()
-		return s, nil
+		if !s.lostNameNode() {
+			return s, nil
+		}
+		s.close()
 	}
-	c.mu.Unlock()
-	return c.newSession(ctx)
+	return c.newSession(ctx, retrying, until)
 }
 
 // release keeps a session that saw no error for the next acquire.
 func (c *cluster) release(s *session) {
-	if s.dataConn != nil && !s.dataConn.closed.Load() {
-		_ = s.dataConn.Close() // its reader is done
-	}
-	s.dataConn, s.target, s.pooled = nil, nil, true
+	s.pooled = true
 	s.resetFaults()
+	lost := s.lostNameNode()
 	c.mu.Lock()
-	keep := s.ctx.Err() == nil && !s.detached && !c.mu.closed && len(c.mu.idle) < maxIdleSessions
+	keep := s.ctx.Err() == nil && !lost && !c.mu.closed && len(c.mu.idle) < maxIdleSessions
 	if keep {
 		c.mu.idle = append(c.mu.idle, s)
 		if c.mu.prune == nil {
@@ -127,32 +140,33 @@ func (c *cluster) close() {
 func (c *cluster) do(ctx context.Context, op, path string, fn func(*session) error) error {
 	r := retrier{c: c, op: op, path: path}
 	for {
-		err := func() error {
-			s, err := c.acquire(ctx, r.attempts > 0)
-			if err != nil {
-				return err
-			}
-			r.pooled = s.pooled
-			unbind := s.bind(ctx)
-			err = fn(s)
-			unbind()
-			if err != nil {
-				err = s.explain(err)
-				r.session(s)
-				s.close()
-				return err
-			}
-			c.release(s)
-			return nil
-		}()
+		err := c.once(ctx, &r, fn)
 		if err == nil {
-			c.reached.Store(true)
 			return nil
 		}
 		if err := r.wait(ctx, err); err != nil {
 			return err
 		}
 	}
+}
+
+// once runs fn with a session, one time. r counts the attempts.
+func (c *cluster) once(ctx context.Context, r *retrier, fn func(*session) error) error {
+	s, err := r.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	unbind := s.bind(ctx)
+	err = fn(s)
+	unbind()
+	if err != nil {
+		err = s.explain(err)
+		r.session(s)
+		s.close()
+		return err
+	}
+	c.release(s)
+	return nil
 }
 
 func hdfsEntry(p string, info os.FileInfo) entry {

@@ -23,10 +23,14 @@ type clusterConf struct {
 	authority string   // as in URIs; the default file system's for ""
 	addresses []string // of the NameNodes, host:port
 	kerberos  bool
-	// protection is dfs.data.transfer.protection as the client library is told.
+	// protection is the weakest level that dfs.data.transfer.protection allows.
 	protection string
 	base       hdfs.ClientOptions
 }
+
+// systemConfDir is where distributions of Hadoop keep their configuration.
+// Tests put another directory here.
+var systemConfDir = "/etc/hadoop/conf"
 
 // confDir finds the directory with core-site.xml and hdfs-site.xml; "" if
 // there is none.
@@ -37,14 +41,15 @@ func confDir(opts *HDFSOptions) (string, error) {
 	if dir := os.Getenv("HADOOP_CONF_DIR"); dir != "" {
 		return dir, nil
 	}
+	dirs := []string{systemConfDir}
 	if home := os.Getenv("HADOOP_HOME"); home != "" {
-		for _, sub := range []string{"etc/hadoop", "conf"} {
-			dir := filepath.Join(home, sub)
-			if _, err := os.Stat(dir); err == nil {
-				return dir, nil
-			} else if !errors.Is(err, os.ErrNotExist) {
-				return "", err
-			}
+		dirs = []string{filepath.Join(home, "etc/hadoop"), filepath.Join(home, "conf"), systemConfDir}
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir); err == nil {
+			return dir, nil
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return "", err
 		}
 	}
 	return "", nil
@@ -80,13 +85,13 @@ func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) 
 		if name == "" {
 			name = conf["fs.default.name"]
 		}
-		rest, ok := strings.CutPrefix(name, "hdfs://")
-		if c.authority = strings.TrimRight(rest, "/"); !ok || c.authority == "" {
+		scheme, rest, _ := strings.Cut(name, "://")
+		if c.authority = strings.TrimRight(rest, "/"); !strings.EqualFold(scheme, "hdfs") || c.authority == "" {
 			return fail(ErrConfig, errors.New("the URI names no NameNode and core-site.xml has no fs.defaultFS of hdfs://"),
 				"write hdfs://namenode:port/path, or set data.hdfs.conf_dir")
 		}
 	}
-	if c.addresses, err = nameNodes(c.authority, conf, dir); err != nil {
+	if c.addresses, err = nameNodeAddresses(c.authority, conf, dir); err != nil {
 		return fail(ErrConfig, err, "")
 	}
 
@@ -101,39 +106,30 @@ func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) 
 		// Without hdfs-site.xml: what nearly every cluster uses.
 		c.base.KerberosServicePrincipleName = "hdfs/_HOST"
 	}
-	if c.protection, err = protection(conf); err != nil {
-		return fail(ErrUnsupported, err, "set dfs.data.transfer.protection to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding, on the cluster and in the client's hdfs-site.xml")
-	}
+	c.protection = protection(conf)
 	c.base.DataTransferProtection = c.protection
 	return c, nil
 }
 
-// protection chooses among the levels of dfs.data.transfer.protection. The
-// client library reads with authentication and with AES privacy; with
-// integrity, or RC4 privacy, it loses bytes. It takes the first level that the
-// DataNode offers and only checks it against its own setting, and the setting
-// "authentication" accepts everything.
-func protection(conf hadoopconf.HadoopConf) (string, error) {
+// protection is the weakest level of dfs.data.transfer.protection, which is a
+// list: the DataNode chooses among those that are no weaker.
+func protection(conf hadoopconf.HadoopConf) string {
 	if strings.EqualFold(strings.TrimSpace(conf["dfs.encrypt.data.transfer"]), "true") {
-		return hdfs.DataTransferProtectionPrivacy, nil
+		return hdfs.DataTransferProtectionPrivacy
 	}
 	levels := strings.FieldsFunc(strings.ToLower(conf["dfs.data.transfer.protection"]),
 		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
-	switch {
-	case len(levels) == 0:
-		return "", nil
-	case slices.Contains(levels, hdfs.DataTransferProtectionAuthentication):
-		return hdfs.DataTransferProtectionAuthentication, nil
-	case slices.Contains(levels, hdfs.DataTransferProtectionPrivacy):
-		return hdfs.DataTransferProtectionPrivacy, nil
+	for _, level := range []string{hdfs.DataTransferProtectionAuthentication, hdfs.DataTransferProtectionIntegrity, hdfs.DataTransferProtectionPrivacy} {
+		if slices.Contains(levels, level) {
+			return level
+		}
 	}
-	return "", fmt.Errorf("dfs.data.transfer.protection is %q, and the HDFS client library cannot read with integrity protection",
-		conf["dfs.data.transfer.protection"])
+	return ""
 }
 
-// nameNodes resolves an authority: a name service of hdfs-site.xml, or
+// nameNodeAddresses resolves an authority: a name service of hdfs-site.xml, or
 // host[:port].
-func nameNodes(authority string, conf hadoopconf.HadoopConf, dir string) ([]string, error) {
+func nameNodeAddresses(authority string, conf hadoopconf.HadoopConf, dir string) ([]string, error) {
 	const rpc = "dfs.namenode.rpc-address."
 	if ids := conf["dfs.ha.namenodes."+authority]; ids != "" {
 		var addresses []string

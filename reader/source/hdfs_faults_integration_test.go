@@ -93,7 +93,7 @@ func finishRead(t *testing.T, r io.ReadCloser, head []byte) {
 // serving is the DataNode that a reader reads from.
 func (h *hdfsTest) serving(t *testing.T, r io.Reader) int {
 	t.Helper()
-	node := r.(*hdfsReader).s.dataConn.node
+	node := r.(*hdfsReader).s.rep.node
 	for i := range 2 {
 		if h.c.DataNodeAddr(i) == node {
 			return i
@@ -140,8 +140,8 @@ func (h *hdfsTest) oneReplicaCorrupted(t *testing.T) {
 	for _, offset := range []int64{0, 299_999, 300_000, 1<<20 + 12345, 2<<20 + 511} {
 		wantBytes(t, s, f, offset, text)
 	}
-	if !strings.Contains(log.String(), "corrupted") {
-		t.Error("the corrupted replicas were not logged")
+	if l := log.String(); !strings.Contains(l, "a bad replica") || !strings.Contains(l, f.URI) || !strings.Contains(l, "block=blk_") || !strings.Contains(l, "offset=299520") {
+		t.Error("the corrupted replicas were not logged with file, block and offset")
 	}
 }
 

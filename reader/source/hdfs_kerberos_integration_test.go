@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,6 +58,7 @@ func TestHDFSKerberos(t *testing.T) {
 			"PrivacyRC4":     k.privacyRC4,
 			"Integrity":      k.integrity,
 			"Unset":          k.unset,
+			"BlackHole":      k.blackHole,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -282,14 +284,28 @@ func (k *kerberosTest) refused(t *testing.T, path string, opts HDFSOptions, kind
 	}
 }
 
+// reads wants a file to be read whole, and from the middle.
+func (k *kerberosTest) reads(t *testing.T, path string, opts HDFSOptions) {
+	t.Helper()
+	s, _ := hdfsSources(t, opts)
+	f := mustExpand(t, s, k.c.URI(path))[0]
+	wantBytes(t, s, f, 0, k.text)
+	wantBytes(t, s, f, 1<<20+12345, k.text)
+}
+
 func (k *kerberosTest) privacyRC4(t *testing.T) {
 	k.put(t, "/rc4/a", nodePrivacyRC4)
-	k.refused(t, "/rc4/a", k.alice(), ErrUnsupported, "RC4", "dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding")
+	k.reads(t, "/rc4/a", k.alice())
 }
 
 func (k *kerberosTest) integrity(t *testing.T) {
 	k.put(t, "/int/a", nodeIntegrity)
-	k.refused(t, "/int/a", k.alice(), ErrUnsupported, "integrity", "dfs.data.transfer.protection")
+	k.reads(t, "/int/a", k.alice())
+	for _, protection := range []string{"integrity", "integrity,privacy"} {
+		opts := k.alice()
+		opts.ConfDir = k.c.ConfDirWith(t, map[string]string{"dfs.data.transfer.protection": protection})
+		k.reads(t, "/int/a", opts)
+	}
 	// The client asks for more than the DataNode offers.
 	opts := k.alice()
 	opts.ConfDir = k.c.ConfDirWith(t, map[string]string{"dfs.data.transfer.protection": "privacy"})
@@ -301,4 +317,26 @@ func (k *kerberosTest) unset(t *testing.T) {
 	opts := k.alice()
 	opts.ConfDir = k.c.ConfDirWith(t, map[string]string{"dfs.data.transfer.protection": ""})
 	k.refused(t, "/secure/a", opts, ErrConfig, "dfs.data.transfer.protection")
+}
+
+// Of a pair, the NameNode listed first swallows everything; it is asked once.
+func (k *kerberosTest) blackHole(t *testing.T) {
+	hole, asked := blackHole(t)
+	opts := k.alice()
+	opts.TimeoutMs, opts.RetryMs = 3000, NoRetry
+	opts.ConfDir = k.c.ConfDirWith(t, map[string]string{
+		"dfs.nameservices": "pair", "dfs.ha.namenodes.pair": "nn1,nn2",
+		"dfs.namenode.rpc-address.pair.nn1": hole, "dfs.namenode.rpc-address.pair.nn2": k.c.Addr(),
+	})
+	s, log := hdfsSources(t, opts)
+	for range 3 {
+		wantBytes(t, s, mustExpand(t, s, "hdfs://pair/secure/a")[0], 0, k.text)
+		reconnect(s)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the black hole was asked %d times:\n%s", n, log)
+	}
+	if !strings.Contains(log.String(), "another NameNode is used") {
+		t.Error("the change of the NameNode was not logged")
+	}
 }

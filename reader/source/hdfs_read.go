@@ -12,40 +12,41 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// hdfsReader reads [offset, f.Size) of one file. After a fault it opens the
-// file again and goes on at its present offset.
+// hdfsReader reads [offset, f.Size) of one file, block after block. It holds a
+// connection to one DataNode, and asks a NameNode only where blocks are.
+//
+// A replica that fails is left for the next one at the present offset. When
+// all replicas of a block have failed, that is one failed attempt: after a
+// pause the NameNode is asked anew where the block is (a DataNode may be back,
+// tokens and keys are fresh), until the retry time is used up.
 type hdfsReader struct {
 	ctx    context.Context
 	c      *cluster
 	f      File
-	path   string
+	blocks *fileBlocks
 	offset int64 // of the next byte to hand out
 
-	s      *session
-	fr     *hdfs.FileReader // nil: to be opened
-	unbind func() bool
+	b      *block       // that holds offset; nil: to be found
+	s      *blockStream // nil: to be opened
+	faults []*replicaError
+	// redialed is where a connection broke off last: once there it is dialed
+	// again, because a DataNode ends one that nobody read for long.
+	redialed struct {
+		node   string
+		offset int64
+	}
 
-	pieceBytes  int
-	replication int // replicas that the file's blocks should have
-	retry       retrier
-	err         error // for good
+	retry     retrier
+	fresh     bool  // the NameNode is to be asked, whatever is known
+	renewed   bool  // stale tokens were replaced since the last progress
+	allBroken int   // attempts in a row at which every replica was bad
+	err       error // for good
 }
 
-// pieceBytes is how much is asked of the library at a time. Its way of reading
-// less than one checksum chunk, into a buffer of its own, verifies the chunk
-// before it hands out a byte. Its way of reading whole chunks reads straight
-// into our buffer, and when a checksum fails it hands out the bad bytes with a
-// nil error. So we ask for less than a chunk, which HDFS makes 512 bytes.
-//
-// A file may have been written with smaller chunks. Then the library would
-// read from the connection straight into our buffer, which the connection
-// refuses (errUnchecked); the reader halves its pieces and tries again. Either
-// way no byte reaches the caller unchecked.
-const pieceBytes = 511
-
-// replicaPatience is how long a block with fewer known replicas than it should
-// have, all of them bad, may wait for a good one to be reported: a NameNode
-// that has just started learns of them from the DataNodes one by one.
+// replicaPatience is how long a block may wait for a good replica to be
+// reported, when all that are known are bad but there should be more, or when
+// they are bad by the DataNodes' silence alone: a NameNode that has just
+// started learns of replicas from the DataNodes one by one.
 const replicaPatience = 10 * time.Second
 
 // replicationOf is the replication factor of a file, 1 where it is not known.
@@ -57,13 +58,13 @@ func replicationOf(info os.FileInfo) int {
 }
 
 func (c *cluster) openRange(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error) {
-	r := c.newReader(ctx, cleanPath(path), f, offset)
+	r := c.newReader(ctx, &fileBlocks{c: c, f: f, path: cleanPath(path)}, offset)
 	if offset == f.Size {
 		return r, nil
 	}
-	// Open now, so that a missing file is this call's error.
+	// Find the block now, so that a missing file is this call's error.
 	for {
-		err := r.open()
+		err := r.find()
 		if err == nil {
 			return r, nil
 		}
@@ -73,38 +74,20 @@ func (c *cluster) openRange(ctx context.Context, path string, f File, offset int
 	}
 }
 
-func (c *cluster) newReader(ctx context.Context, path string, f File, offset int64) *hdfsReader {
-	return &hdfsReader{ctx: ctx, c: c, f: f, path: path, offset: offset, pieceBytes: pieceBytes,
-		retry: retrier{c: c, op: "read", path: path}}
+func (c *cluster) newReader(ctx context.Context, blocks *fileBlocks, offset int64) *hdfsReader {
+	return &hdfsReader{ctx: ctx, c: c, f: blocks.f, blocks: blocks, offset: offset,
+		retry: retrier{c: c, op: "read", path: blocks.path}}
 }
 
-// open makes r.fr ready to read at r.offset.
-func (r *hdfsReader) open() error {
-	s, err := r.c.acquire(r.ctx, r.retry.attempts > 0)
-	if err != nil {
-		return err
+// find makes r.b the block at r.offset.
+func (r *hdfsReader) find() (err error) {
+	if r.b != nil && r.b.start <= r.offset && r.offset < r.b.end() {
+		return nil
 	}
-	r.s, r.unbind = s, s.bind(r.ctx)
-	r.retry.pooled = s.pooled
-	fr, err := s.client.Open(r.path)
-	if err != nil {
-		return s.explain(err)
-	}
-	r.c.reached.Store(true)
-	r.replication = replicationOf(fr.Stat())
-	if err := sameFile(r.f, hdfsEntry(r.path, fr.Stat())); err != nil {
-		return err
-	}
-	if err := r.c.readable(r.path, fr.Stat()); err != nil {
-		return err
-	}
-	// The only Seek of this FileReader, before its first Read: a later one
-	// skips bytes in an open block without counting them.
-	if _, err := fr.Seek(r.offset, io.SeekStart); err != nil {
-		return err
-	}
-	r.fr = fr
-	return nil
+	r.faults = nil
+	r.b, err = r.blocks.find(r.ctx, &r.retry, r.offset, r.fresh)
+	r.fresh = false
+	return err
 }
 
 func (r *hdfsReader) Read(p []byte) (int, error) {
@@ -121,116 +104,282 @@ func (r *hdfsReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for {
-		var n int
-		var err error
-		if r.fr == nil {
-			err = r.open()
-		}
-		if err == nil {
-			n, err = r.fill(p)
-		}
-		if n > 0 {
-			r.offset += int64(n)
-			r.retry.succeeded()
-			r.c.readOnce.Store(true)
-			if err != nil {
-				r.drop() // the next Read starts anew, and meets the fault again if it is one
+	for r.s == nil || len(r.s.data) == 0 {
+		if err := r.advance(); err != nil {
+			if r.err = r.failed(err); r.err != nil {
+				return 0, r.err
 			}
-			return n, nil
-		}
-		if r.err = r.failed(err); r.err != nil {
-			return 0, r.err
 		}
 	}
-}
-
-// fill reads into p piece by piece until it is full or a fault comes.
-func (r *hdfsReader) fill(p []byte) (int, error) {
-	s := r.s
-	n := 0
-	for n < len(p) {
-		piece := p[n:min(n+r.pieceBytes, len(p))]
-		s.target = piece
-		k, err := r.fr.Read(piece)
-		s.target = nil
-		if s.unchecked {
-			return n, errUnchecked
-		}
-		n += k
-		if err == io.EOF {
-			// A NameNode that has just started may not know the blocks yet. If
-			// the file itself has changed, opening it anew says so.
-			return n, fmt.Errorf("it ends at byte %d of %d", r.offset+int64(n), r.f.Size)
-		}
-		if err != nil {
-			return n, s.explain(err)
-		}
+	n := copy(p, r.s.data)
+	r.s.data = r.s.data[n:]
+	r.offset += int64(n)
+	if r.offset == r.b.end() {
+		r.hangUp()
 	}
 	return n, nil
 }
 
-// failed handles an error without progress: nil means try again.
-func (r *hdfsReader) failed(err error) error {
-	if r.s != nil {
-		r.retry.session(r.s)
-		if r.s.dataConn != nil && !r.s.dataConn.closed.Load() {
-			r.s.suspect(r.s.dataConn)
-			r.retry.suspects = r.s.suspects
-		}
-	} else {
-		r.retry.dataNode = false
+// advance gets the next bytes into r.s.data, from whichever replica has them.
+// Each turn of the loop uses up a replica, or the one redial at this offset.
+func (r *hdfsReader) advance() error {
+	if err := r.find(); err != nil {
+		return err
 	}
-	r.drop()
-	if errors.Is(err, errUnchecked) && r.ctx.Err() == nil {
-		if r.pieceBytes == 1 {
-			return &Error{Op: "read", URI: r.f.URI, Kind: ErrUnsupported, Err: errors.New("checksums of single bytes")}
+	for {
+		err := r.connect()
+		if err == nil {
+			err = r.await()
 		}
-		r.pieceBytes /= 2
+		if err == nil {
+			r.retry.succeeded()
+			r.allBroken, r.renewed = 0, false
+			r.c.readOnce.Store(true)
+			r.reportBad()
+			return nil
+		}
+		fault, one := err.(*replicaError) // not those inside a *blockError
+		if !one || fault.kind == stale {
+			return err
+		}
+		r.blame(fault)
+	}
+}
+
+// connect opens a stream at r.offset, unless there is one, to the first replica
+// that has not failed.
+func (r *hdfsReader) connect() (err error) {
+	if r.s != nil {
 		return nil
 	}
-	if strings.Contains(err.Error(), "invalid checksum") {
-		// The library's verdict is about the last replica it tried; every other
-		// one failed before it. Where none failed for another reason, all are
-		// bad. Once more, on a fresh connection, to be sure.
-		if len(r.retry.faults) == 0 {
-			r.retry.corrupt++
-			known := len(r.retry.suspects) >= r.replication || time.Since(r.retry.since) > replicaPatience
-			if r.retry.corrupt >= 2 && known {
-				return &CorruptError{URI: r.f.URI, Offset: r.offset, Err: err}
+	left := r.untried()
+	unchecked := false
+	if len(left) == 0 && r.c.allowUnchecked {
+		for _, fault := range r.faults {
+			if fault.kind == unverified {
+				left, unchecked = append(left, fault.rep), true
 			}
 		}
-		err = fmt.Errorf("%w at byte %d (bad replica on %s; unreachable: %s)", err, r.offset,
-			strings.Join(r.retry.suspects, ", "), strings.Join(r.retry.faults, ", "))
+	}
+	if len(left) == 0 {
+		return &blockError{b: r.b, offset: r.offset, faults: r.faults}
+	}
+	patience := r.c.timeout
+	if len(left) > 1 && r.c.nodes.failedAt(left[1].node).IsZero() {
+		patience = r.c.hedgeAfter() // there is another one to try
+	}
+	if r.s, err = r.c.openBlock(r.ctx, r.b, left[0], r.offset-r.b.start, patience, unchecked); err != nil {
+		if unchecked { // not again: it has failed before, in another way
+			return &blockError{b: r.b, offset: r.offset, faults: r.faults}
+		}
+		return err
+	}
+	if r.s.table == nil {
+		r.c.warnings.warn(r.b.name, "HDFS: no replica of a block has checksums; its bytes are used unverified",
+			"uri", r.f.URI, "block", r.b.name, "offset", r.offset, "datanode", left[0].node)
+	}
+	return nil
+}
+
+// untried lists the replicas of r.b that have not failed, the best one first.
+func (r *hdfsReader) untried() []replica {
+	var left []replica
+next:
+	for _, rep := range r.c.nodes.order(r.b.replicas) {
+		for _, fault := range r.faults {
+			if fault.rep == rep {
+				continue next
+			}
+		}
+		left = append(left, rep)
+	}
+	return left
+}
+
+// hedgeAfter is how long a DataNode may take, or crawl, before another one is
+// asked, where there is another one.
+func (c *cluster) hedgeAfter() time.Duration { return min(2*time.Second, c.timeout/2) }
+
+// await waits for bytes of r.s. It leaves a DataNode that crawls; one that does
+// not give a packet within the time-out has failed.
+func (r *hdfsReader) await() error {
+	window := r.c.hedgeAfter()
+	for left := r.c.timeout; ; left -= window {
+		if r.s.crawls(window) && r.hedge(window) {
+			return nil
+		}
+		err := r.s.next(min(window, left))
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		if left <= window {
+			return r.s.fault(unreachable, fmt.Errorf("no packet within %v: %w", r.c.timeout, err))
+		}
+	}
+}
+
+// hedge looks for a replica that gives bytes within the window, and goes on
+// with that one. The present stream is kept until then.
+func (r *hdfsReader) hedge(window time.Duration) bool {
+	slow := r.s
+	for _, rep := range r.untried() {
+		if rep == slow.rep || !r.c.nodes.failedAt(rep.node).IsZero() {
+			continue
+		}
+		s, err := r.c.openBlock(r.ctx, r.b, rep, r.offset-r.b.start, window, false)
+		if err == nil {
+			if err = s.next(window); err == nil {
+				r.c.nodes.mark(slow.rep.node)
+				r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode crawls; another one is used", "datanode", slow.rep.node,
+					"instead", rep.node, "uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+				slow.close()
+				r.s = s
+				return true
+			}
+			s.close()
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				err = s.fault(unreachable, err)
+			}
+		}
+		fault, one := err.(*replicaError)
+		if !one {
+			return false // the context's end, which the stream will meet as well
+		}
+		r.note(fault)
+	}
+	r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode crawls, and no better one has the block", "datanode", slow.rep.node,
+		"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+	return false
+}
+
+// blame ends the stream because of a fault of its replica, which is not used
+// again for this block, unless it is to be dialed once more.
+func (r *hdfsReader) blame(fault *replicaError) {
+	r.hangUp()
+	if node := fault.rep.node; fault.kind == brokenOff && (r.redialed.node != node || r.redialed.offset != r.offset) {
+		r.redialed.node, r.redialed.offset = node, r.offset
+		return
+	}
+	r.note(fault)
+}
+
+func (r *hdfsReader) note(fault *replicaError) {
+	r.faults = append(r.faults, fault)
+	msg := "HDFS: a bad replica; another one is used if there is one"
+	switch fault.kind {
+	case unreachable:
+		msg = "HDFS: a DataNode failed"
+		r.c.nodes.mark(fault.rep.node)
+	case refused:
+		msg = "HDFS: a DataNode refused a replica"
+	}
+	r.c.warnings.warn(msg+fault.rep.node, msg, "datanode", fault.rep.node, "error", fault.err,
+		"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+}
+
+// reportBad tells the NameNode of bad replicas, now that another one was good.
+// (When none is, the fault may be ours.) It does not matter if that fails: the
+// next reader will report them.
+func (r *hdfsReader) reportBad() {
+	for _, fault := range r.faults {
+		if fault.reported || fault.kind < brokenOff || r.s.table == nil {
+			continue
+		}
+		fault.reported = true
+		rr := retrier{c: r.c, op: "report", path: r.blocks.path}
+		err := r.c.once(r.ctx, &rr, func(s *session) error { return s.reportBadBlocks(r.b, fault.rep) })
+		if err != nil {
+			r.c.log.Debug("HDFS: reporting a bad replica failed", "datanode", fault.rep.node, "block", r.b.name, "error", err)
+		}
+	}
+}
+
+// blockError is a block of which no replica could be read.
+type blockError struct {
+	b      *block
+	offset int64 // in the file
+	faults []*replicaError
+}
+
+func (e *blockError) Error() string {
+	text := fmt.Sprintf("block %s at byte %d: ", e.b.name, e.offset)
+	if len(e.faults) == 0 {
+		return text + "no DataNode that is up has it"
+	}
+	var each []string
+	for _, fault := range e.faults {
+		each = append(each, fault.Error())
+	}
+	return text + strings.Join(each, "; ")
+}
+
+// Unwrap makes the replicas' errors visible to errors.Is.
+func (e *blockError) Unwrap() []error {
+	var errs []error
+	for _, fault := range e.faults {
+		errs = append(errs, fault)
+	}
+	return errs
+}
+
+// broken says that every replica is bad; sure, that the bytes themselves told.
+func (e *blockError) broken() (all, sure bool) {
+	all, sure = len(e.faults) > 0, true
+	for _, fault := range e.faults {
+		all = all && fault.kind >= brokenOff
+		sure = sure && fault.kind > brokenOff
+	}
+	return all, sure
+}
+
+// failed handles an attempt without progress: nil means try again.
+func (r *hdfsReader) failed(err error) error {
+	r.hangUp()
+	r.b, r.fresh = nil, true
+	var none *blockError
+	var fault *replicaError
+	switch {
+	case errors.As(err, &none):
+		all, sure := none.broken()
+		if !all {
+			r.allBroken = 0
+			break
+		}
+		r.allBroken++
+		corrupt := &CorruptError{URI: r.f.URI, Block: none.b.name, Offset: none.offset, Err: err}
+		if r.allBroken >= 2 { // once more, to be sure
+			if sure && len(none.faults) >= none.b.wanted || time.Since(r.retry.since) > replicaPatience {
+				return corrupt
+			}
+		}
+		if final := r.retry.wait(r.ctx, err); final != nil && r.ctx.Err() == nil {
+			return corrupt
+		} else {
+			return final
+		}
+	case errors.As(err, &fault) && fault.kind == stale:
+		r.c.keys.forget()
+		if !r.renewed {
+			r.renewed = true
+			return r.ctx.Err()
+		}
 	}
 	return r.retry.wait(r.ctx, err)
 }
 
-// drop throws the session away.
-func (r *hdfsReader) drop() {
-	r.fr = nil
-	if r.s == nil {
-		return
+// hangUp ends the connection.
+func (r *hdfsReader) hangUp() {
+	if r.s != nil {
+		r.s.close()
+		r.s = nil
 	}
-	r.unbind()
-	r.s.close()
-	r.s = nil
 }
 
-// Close gives the session back.
+// Close implements io.Closer.
 func (r *hdfsReader) Close() error {
 	if r.err == nil {
 		r.err = errors.New("source: read after Close")
 	}
-	if r.s == nil {
-		return nil
-	}
-	if r.fr == nil || !r.unbind() {
-		r.drop()
-		return nil
-	}
-	_ = r.fr.Close() // a DataNode connection; nothing was written
-	r.c.release(r.s)
-	r.s, r.fr = nil, nil
+	r.hangUp()
 	return nil
 }

@@ -11,12 +11,12 @@ import (
 // hdfsReaderAt serves random reads from a few sequential readers: a Parquet
 // reader asks for the pages of a column one after the other, and of several
 // columns in turn. Each reader continues where it stands; opening one costs a
-// NameNode call and a connection.
+// connection to a DataNode.
 type hdfsReaderAt struct {
-	ctx  context.Context
-	c    *cluster
-	f    File
-	path string
+	ctx    context.Context
+	c      *cluster
+	f      File
+	blocks *fileBlocks
 
 	mu struct {
 		sync.Mutex
@@ -36,12 +36,14 @@ const (
 )
 
 func (c *cluster) openAt(ctx context.Context, path string, f File) (ReaderAtCloser, error) {
-	a := &hdfsReaderAt{ctx: ctx, c: c, f: f, path: cleanPath(path)}
+	a := &hdfsReaderAt{ctx: ctx, c: c, f: f}
 	r, err := c.openRange(ctx, path, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	a.put(r.(*hdfsReader))
+	first := r.(*hdfsReader)
+	a.blocks = first.blocks
+	a.put(first)
 	return a, nil
 }
 
@@ -90,7 +92,7 @@ func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
 		}
 	}
 	if best < 0 {
-		return a.c.newReader(a.ctx, a.path, a.f, off), nil // opens at the first Read
+		return a.c.newReader(a.ctx, a.blocks, off), nil // opens at the first Read
 	}
 	r := a.mu.idle[best]
 	a.mu.idle = append(a.mu.idle[:best], a.mu.idle[best+1:]...)
@@ -100,9 +102,6 @@ func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
 // put keeps a reader for later, instead of the one unused for longest.
 func (a *hdfsReaderAt) put(r *hdfsReader) {
 	out := r
-	if r.s != nil && r.s.dataConn != nil {
-		r.s.detach()
-	}
 	a.mu.Lock()
 	if !a.mu.closed && r.offset < a.f.Size {
 		a.mu.idle = append(a.mu.idle, r)

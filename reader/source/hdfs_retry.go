@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -22,31 +21,36 @@ type retrier struct {
 	op, path string
 
 	attempts int       // that failed in a row
-	since    time.Time // of the first of them
-	corrupt  int       // attempts in a row at which every reachable replica was bad
-	pooled   bool      // the last attempt used a session that may have been stale
+	since    time.Time // when the time for retries began
 
 	// Of the last attempt:
-	qop              string // protection that a DataNode insists on
-	faults, suspects []string
-	dataNode         bool // it got as far as a DataNode
+	pooled       bool // it used a session that may have been stale
+	lostNameNode bool // its NameNode stopped serving
+	dataNode     bool // it got as far as a DataNode
+}
+
+// acquire returns a session for the next attempt.
+func (r *retrier) acquire(ctx context.Context) (*session, error) {
+	s, err := r.c.acquire(ctx, r.attempts > 0, r.since.Add(r.c.retry))
+	if err == nil {
+		r.pooled = s.pooled
+	}
+	return s, err
 }
 
 // session keeps what the failed session saw.
 func (r *retrier) session(s *session) {
-	r.faults, r.suspects = s.faulty(), s.suspects
-	r.dataNode = len(r.faults)+len(r.suspects) > 0 || s.dataConn != nil
-	if s.dataConn != nil {
-		r.qop = s.dataConn.firstQop()
-	}
+	r.lostNameNode = s.lostNameNode()
+	r.dataNode = len(s.faulty()) > 0
+}
+
+// noSession forgets the session before: the last attempt had none.
+func (r *retrier) noSession() {
+	r.pooled, r.lostNameNode, r.dataNode = false, false, false
 }
 
 // succeeded is told of progress.
-func (r *retrier) succeeded() { r.attempts, r.corrupt = 0, 0 }
-
-// firstContactRetry is how long an HDFS that was never reached is tried when
-// its address refuses connections: "clear error within seconds".
-const firstContactRetry = 5 * time.Second
+func (r *retrier) succeeded() { r.attempts = 0 }
 
 // Back-off between attempts: 50 ms, doubled up to 3 s. A NameNode needs
 // seconds to restart or fail over; sixteen readers that ask every 3 s do not
@@ -62,22 +66,33 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	var none *noNameNodeError
+	if errors.As(err, &none) {
+		r.noSession()
+	} else if isStandby(err) {
+		r.lostNameNode = true
+	}
 	now := time.Now()
 	if r.attempts == 0 {
-		r.since = now
+		// The time in which nobody answered counts.
+		switch r.since = now; {
+		case none != nil:
+			r.since = none.begin
+		case isTimeout(err):
+			r.since = now.Add(-r.c.timeout)
+		}
 	}
 	r.attempts++
 	v := r.judge(err)
 	err = withMessage(err)
-	budget := r.c.retry
-	if v.budget > 0 {
-		budget = min(budget, v.budget)
-	}
 	if v.final != nil {
 		return v.final
 	}
-	out := (v.attempts > 0 && r.attempts >= v.attempts) || now.Sub(r.since) >= budget
-	if out {
+	hopeless := v.attempts > 0 && r.attempts >= v.attempts
+	if r.attempts == 1 && !hopeless && r.freeRetry(err) {
+		return nil
+	}
+	if hopeless || now.Sub(r.since) >= r.c.retry {
 		if r.attempts > 1 && v.kind == ErrUnavailable {
 			err = fmt.Errorf("%w, after %d attempts in %.1f s", err, r.attempts, now.Sub(r.since).Seconds())
 		}
@@ -87,12 +102,9 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	if r.c.krb != nil && v.login {
 		r.c.krb.forget()
 	}
-	if r.attempts == 1 && r.pooled {
-		return nil // at once: the connection was old
-	}
 	pause := min(minBackoff<<min(r.attempts-1, 10), maxBackoff)
 	pause += rand.N(pause / 4) // readers that failed together come back apart
-	pause = min(pause, time.Until(r.since.Add(budget))+time.Millisecond)
+	pause = min(pause, time.Until(r.since.Add(r.c.retry))+time.Millisecond)
 	r.c.log.Warn("HDFS: trying again", "op", r.op, "uri", r.c.uri(r.path), "attempt", r.attempts, "pause", pause, "error", err)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -102,6 +114,17 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// freeRetry says whether a first failure says nothing about the cluster, so that
+// the operation is tried again at once, also where no retries are wanted: the
+// connection was an old one that the other side had closed, or there is
+// another NameNode to go to.
+func (r *retrier) freeRetry(err error) bool {
+	if r.lostNameNode && len(r.c.nameNodes.addresses) > 1 {
+		return true
+	}
+	return r.pooled && !isTimeout(err)
 }
 
 // hideEOF keeps a connection's end from being taken for the file's: a caller
@@ -128,10 +151,9 @@ func withMessage(err error) error {
 type verdict struct {
 	kind     error
 	hint     string
-	final    error         // report this one as it is
-	attempts int           // give up after so many; 0: when the time is used up
-	budget   time.Duration // shorter than the usual one; 0: the usual one
-	login    bool          // log in anew before the next attempt
+	final    error // report this one as it is
+	attempts int   // give up after so many; 0: when the time is used up
+	login    bool  // log in anew before the next attempt
 }
 
 // Java exceptions of the NameNode that no retry mends.
@@ -154,6 +176,9 @@ func (r *retrier) judge(err error) verdict {
 	var corrupt *CorruptError
 	if errors.As(err, &own) || errors.As(err, &corrupt) {
 		return verdict{final: err}
+	}
+	if v, ok := r.judgeBlock(err); ok {
+		return v
 	}
 	if v, ok := r.judgeLogin(err); ok {
 		return v
@@ -181,25 +206,26 @@ func (r *retrier) judge(err error) verdict {
 	if v, ok := r.judgeKerberos(err); ok {
 		return v
 	}
-	if v, ok := r.judgeData(err); ok {
-		return v
+	if strings.Contains(err.Error(), "invalid qop") {
+		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}
 	}
 
-	v := verdict{kind: ErrUnavailable,
-		hint: fmt.Sprintf("is HDFS running, and are %s its NameNodes?", strings.Join(r.c.conf.addresses, " and "))}
-	if r.dataNode {
-		v.hint = "its blocks' DataNodes do not answer; `hdfs fsck` lists them"
-	}
-	var dns *net.DNSError
+	v := verdict{kind: ErrUnavailable}
+	var none *noNameNodeError
 	switch {
-	case r.c.reached.Load():
-	case errors.As(err, &dns):
-		v.hint = "no such host; a name service needs data.hdfs.conf_dir with its hdfs-site.xml"
-		if v.budget = firstContactRetry; dns.IsNotFound {
-			v.attempts = 1
+	case errors.As(err, &none):
+		v.hint = "is HDFS running, and is this the address of its NameNode?"
+		if len(none.errs) > 1 {
+			v.hint = "is HDFS running, and are these the addresses of its NameNodes?"
 		}
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF):
-		v.budget = max(firstContactRetry, r.c.timeout/2)
+		if none.all(isUnknownHost) && !r.c.reached.Load() {
+			v.attempts = 1
+			v.hint = "no such host; a name service needs data.hdfs.conf_dir with its hdfs-site.xml"
+		} else if none.all(isStandby) {
+			v.hint = "none of its NameNodes is active; `hdfs haadmin -getAllServiceState` lists them"
+		}
+	case r.dataNode:
+		v.hint = "its DataNodes do not answer; `hdfs dfsadmin -report` lists them"
 	}
 	return v
 }
@@ -226,11 +252,7 @@ func (r *retrier) judgeLogin(err error) (verdict, bool) {
 	case !errors.As(err, &login):
 		return verdict{}, false
 	case errors.Is(err, errKDC):
-		v := verdict{kind: ErrUnavailable, hint: "is the KDC of krb5.conf running?"}
-		if !r.c.reached.Load() {
-			v.budget = firstContactRetry
-		}
-		return v, true
+		return verdict{kind: ErrUnavailable, hint: "is the KDC of krb5.conf running?"}, true
 	case errors.Is(err, errTicketExpired) && r.c.reached.Load():
 		return verdict{kind: ErrPermission}, true // kinit may be about to renew it
 	case errors.Is(err, os.ErrNotExist):
@@ -265,22 +287,20 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// judgeData knows the errors of reading blocks.
-func (r *retrier) judgeData(err error) (verdict, bool) {
-	text := err.Error()
-	secured := r.c.krb != nil
-	never := !r.c.readOnce.Load()
-	badWire := strings.Contains(text, "proto:") || strings.Contains(text, "wire-format")
+// judgeBlock knows what it means that no replica of a block could be read.
+func (r *retrier) judgeBlock(err error) (verdict, bool) {
+	var none *blockError
 	switch {
-	case strings.Contains(text, "invalid qop"):
-		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml to authentication if the DataNode's list has it, else to privacy"}, true
-	case r.qop == "auth-int":
-		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes insist on integrity protection, with which the HDFS client library cannot read: set dfs.data.transfer.protection on the cluster to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding"}, true
-	case r.qop == "auth-conf" && badWire:
-		return verdict{kind: ErrUnsupported, attempts: 1, hint: "the DataNodes encrypt with RC4, with which the HDFS client library cannot read: set dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding on the cluster, next to privacy"}, true
-	case secured && r.c.conf.protection == "" && never && r.dataNode &&
-		(errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+	case !errors.As(err, &none):
+		return verdict{}, false
+	case len(none.faults) == 0:
+		return verdict{kind: ErrUnavailable, hint: "the DataNodes that hold it are down, or have lost it; `hdfs fsck` with -files -blocks -locations lists them"}, true
+	case errors.Is(err, errProtection):
+		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}, true
+	case errors.Is(err, errNoChecksums):
+		return verdict{kind: ErrUnavailable, hint: "restore the file; or set data.hdfs.allow_missing_checksums to read such replicas unverified"}, true
+	case r.c.krb != nil && r.c.conf.protection == "" && !r.c.readOnce.Load() && (errors.Is(err, errHungUp) || errors.Is(err, syscall.ECONNRESET)):
 		return verdict{kind: ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true
 	}
-	return verdict{}, false
+	return verdict{kind: ErrUnavailable, hint: "no DataNode serves this block; `hdfs fsck` with -files -blocks -locations shows where it should be"}, true
 }

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -18,11 +17,10 @@ import (
 // A session that saw any error is thrown away: the library keeps broken
 // connections, back-off times and encryption keys.
 type session struct {
-	c      *cluster
-	client *hdfs.Client
-	pooled bool // was used before
-	// detached: the library's lease goroutine has ended; see detach.
-	detached bool
+	c        *cluster
+	client   *hdfs.Client
+	nameNode int  // its index in c.nameNodes
+	pooled   bool // was used before
 
 	ctx   context.Context // ends with abort
 	abort context.CancelFunc
@@ -33,20 +31,14 @@ type session struct {
 		sync.Mutex
 		conns       map[*nodeConn]struct{}
 		faults      []string // DataNodes that failed since the last resetFaults
-		nameNodeErr error    // last failed dial of a NameNode
+		nameNodeErr error    // last failed operation on the NameNode's connection
 	}
-
-	// Touched only by the goroutine that uses the session: the library dials
-	// and reads DataNodes in the goroutine that calls it.
-	target    []byte    // the buffer of the read in progress
-	unchecked bool      // a read into target was refused
-	dataConn  *nodeConn // the last DataNode connection
-	suspects  []string  // DataNodes given up without an I/O fault: bad replica or refusal
 }
 
-// newSession connects to the (first answering) NameNode.
-func (c *cluster) newSession(ctx context.Context) (*session, error) {
-	s := &session{c: c}
+// connect makes a session with NameNode i, if that one serves: it may hang, or
+// be on standby, which a connection alone does not tell.
+func (c *cluster) connect(ctx context.Context, i int) (*session, error) {
+	s := &session{c: c, nameNode: i}
 	s.mu.conns = make(map[*nodeConn]struct{})
 	s.ctx, s.abort = context.WithCancel(context.Background())
 	context.AfterFunc(s.ctx, s.closeConns)
@@ -54,6 +46,7 @@ func (c *cluster) newSession(ctx context.Context) (*session, error) {
 	defer stop()
 
 	opts := c.conf.base
+	opts.Addresses = []string{c.nameNodes.addresses[i]}
 	opts.NamenodeDialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return s.dial(ctx, network, addr, false)
 	}
@@ -69,7 +62,12 @@ func (c *cluster) newSession(ctx context.Context) (*session, error) {
 	}
 	if s.client, err = hdfs.NewClient(opts); err != nil {
 		s.abort()
-		return nil, ctxErr(ctx, s.explain(err))
+		return nil, s.explain(err)
+	}
+	// The library keeps this answer and asks for it anyway before it reads.
+	if _, err = s.client.ServerDefaults(); err != nil {
+		s.close()
+		return nil, s.explain(err)
 	}
 	return s, nil
 }
@@ -80,9 +78,25 @@ func (s *session) explain(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.nameNodeErr != nil && strings.Contains(err.Error(), "no available namenodes") {
-		return fmt.Errorf("no NameNode answers: %w", s.mu.nameNodeErr)
+		return s.mu.nameNodeErr
 	}
 	return err
+}
+
+// nameNodeFault notes that an operation on the NameNode's connection failed.
+func (s *session) nameNodeFault(err error) {
+	s.mu.Lock()
+	s.mu.nameNodeErr = err
+	s.mu.Unlock()
+	s.c.nameNodes.failed(s.nameNode, err)
+}
+
+// lostNameNode says whether the NameNode's connection failed, or the NameNode
+// was silent in another session.
+func (s *session) lostNameNode() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.nameNodeErr != nil || s.c.nameNodes.wasSilent(s.nameNode) != nil
 }
 
 // loginError is a failed Kerberos login.
@@ -124,38 +138,7 @@ func (s *session) closeConns() {
 func (s *session) close() {
 	s.abort()
 	s.closeConns()
-	if !s.detached { // the library's second Close panics
-		_ = s.client.Close() // its connection is closed already
-	}
-}
-
-// detach ends the connection to the NameNode and the lease renewal, which a
-// FileReader that knows its blocks does not need: it then costs a DataNode
-// connection alone. Should it need the NameNode after all, the library
-// connects again. A detached session is not reused.
-func (s *session) detach() {
-	if !s.detached {
-		s.detached = true
-		_ = s.client.Close() // a connection without a call in progress
-	}
-}
-
-// replaceDataConn is called when the library dials a DataNode. A previous
-// connection that it has not closed is one it gave up in mid-block and would
-// leak; if that had no I/O fault, its replica was bad.
-func (s *session) replaceDataConn(c *nodeConn) {
-	if old := s.dataConn; old != nil && !old.closed.Load() {
-		s.suspect(old)
-		_ = old.Close() // given up
-	}
-	s.dataConn = c
-}
-
-func (s *session) suspect(c *nodeConn) {
-	if !c.failed.Load() && !s.unchecked {
-		s.suspects = append(s.suspects, c.node)
-		s.c.log.Warn("HDFS: a DataNode's replica is corrupted or was refused; another one is used", "datanode", c.node)
-	}
+	_ = s.client.Close() // its connection is closed already
 }
 
 func (s *session) nodeFault(node string, err error) {
@@ -166,7 +149,6 @@ func (s *session) nodeFault(node string, err error) {
 }
 
 func (s *session) resetFaults() {
-	s.suspects, s.unchecked = nil, false
 	s.mu.Lock()
 	s.mu.faults = nil
 	s.mu.Unlock()

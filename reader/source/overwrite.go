@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"aibox/internal/errkind"
 )
 
 // OverwriteError says that an output is one of the inputs, or would be one the
@@ -24,6 +26,9 @@ func (e *OverwriteError) Error() string {
 	}
 	return fmt.Sprintf("the output %s is one of the files that the input %s stands for: writing it would overwrite the input, or it would be read as input the next time; name an output elsewhere", e.Output, e.Input)
 }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*OverwriteError) ErrorKind() errkind.Kind { return errkind.Usage }
 
 // RefuseOverwrite fails with an *OverwriteError where an output is a file that
 // the input URIs stand for, also by another path or link, where it would become

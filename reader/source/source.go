@@ -21,7 +21,8 @@ type Options struct {
 // hdfs-site.xml say.
 type HDFSOptions struct {
 	// ConfDir holds core-site.xml and hdfs-site.xml. Default: $HADOOP_CONF_DIR,
-	// then $HADOOP_HOME/etc/hadoop, then $HADOOP_HOME/conf, if they exist.
+	// then $HADOOP_HOME/etc/hadoop, $HADOOP_HOME/conf and /etc/hadoop/conf, if
+	// they exist.
 	ConfDir string
 	// User, without Kerberos. Default: $HADOOP_USER_NAME, then the process's user.
 	User string
@@ -37,9 +38,17 @@ type HDFSOptions struct {
 	// DataNode usually takes, short enough to fail over unnoticed.
 	TimeoutMs int
 	// RetryMs bounds the time spent on retries of one operation without any
-	// progress. Default 60,000: a NameNode fail-over takes 10 to 30 s.
+	// progress, from the first contact with the cluster on. Default 60,000: a
+	// NameNode fail-over takes 10 to 30 s. NoRetry: the first failure is final;
+	// another NameNode or another replica is still tried.
 	RetryMs int
+	// AllowMissingChecksums reads a replica whose checksums are lost, unverified
+	// and with a warning, where no other replica can be read. Default: an error.
+	AllowMissingChecksums bool
 }
+
+// NoRetry as HDFSOptions.RetryMs means no retries.
+const NoRetry = -1
 
 const (
 	defaultTimeoutMs = 10_000
@@ -54,8 +63,11 @@ func (o *HDFSOptions) timeout() time.Duration {
 }
 
 func (o *HDFSOptions) retry() time.Duration {
-	if o.RetryMs > 0 {
+	switch {
+	case o.RetryMs > 0:
 		return time.Duration(o.RetryMs) * time.Millisecond
+	case o.RetryMs == NoRetry:
+		return 0
 	}
 	return defaultRetryMs * time.Millisecond
 }
@@ -149,7 +161,7 @@ func (s *Sources) resolve(uri string) (fileSystem, string, error) {
 		}
 		return localFS{}, uri, nil
 	}
-	switch scheme {
+	switch strings.ToLower(scheme) {
 	case "file":
 		return localFS{}, rest, nil
 	case "hdfs":

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 
+	"aibox/internal/errkind"
 	"aibox/internal/score"
 )
 
 // ErrNotFinite is wrapped by the error of Add for a logit that is NaN or
 // infinite: the model has diverged.
-var ErrNotFinite = errors.New("logit is not a finite number")
+var ErrNotFinite = errkind.New(errkind.Diverged, "logit is not a finite number")
 
 // Options of an Accumulator. The zero value computes all but the exact and the
 // group AUC.

@@ -8,7 +8,8 @@ import (
 
 // Columns of the network carry names, so that a later model with another
 // field, dense feature or tower can take over what it shares with this one:
-// "user/3" is value 3 of field user, "dense:age" a dense feature, "item·user"
+// "user/embedding/3" is value 3 of field user's embedding, "user/linear" its
+// linear weight, "dense:age" a dense feature, "item·user"
 // the dot product of two vectors, "deep/0:17" the 18th result of a layer.
 // A parameter's axis carries the names of the columns that it belongs to.
 
@@ -22,8 +23,8 @@ func (s Spec) RowNames() []string {
 	if s.linear() {
 		names = append(names, "linear")
 	}
-	for i := len(names); i < s.RowDim(); i++ {
-		names = append(names, fmt.Sprintf("embedding/%d", len(names)))
+	for i := range s.RowDim() - len(names) {
+		names = append(names, fmt.Sprintf("embedding/%d", i))
 	}
 	return names
 }
@@ -69,8 +70,8 @@ func (b *builder) axes(param string, names ...[]string) {
 func (s Spec) pooledNames() []string {
 	names := make([]string, 0, len(s.Fields)*s.RowDim())
 	for _, f := range s.Fields {
-		for i := range s.RowDim() {
-			names = append(names, fmt.Sprintf("%s/%d", f, i))
+		for _, value := range s.RowNames() {
+			names = append(names, f+"/"+value)
 		}
 	}
 	return names

@@ -1,21 +1,21 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"aibox/trainer/ops"
-	"aibox/trainer/optim"
-
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"aibox/internal/errkind"
+	"aibox/trainer/ops"
+	"aibox/trainer/optim"
 )
 
 // ErrNotFinite: the loss, a logit or a batch statistic is NaN or infinite.
 // Nothing has been updated.
-var ErrNotFinite = errors.New("model: not a finite number")
+var ErrNotFinite = errkind.New(errkind.Diverged, "model: not a finite number")
 
 // normMomentum is the share of a mini-batch in the running statistics of batch
 // normalization; PyTorch's default.

@@ -11,6 +11,8 @@ import (
 	"io"
 	"math"
 	"os"
+
+	"aibox/internal/errkind"
 )
 
 // Tensor is a named array of the dense network, its buffers or its optimizer.
@@ -37,6 +39,9 @@ func (e *CorruptionError) Error() string {
 	}
 	return fmt.Sprintf("model directory is damaged: %s%s: %s; restore it from a copy or train again", e.File, at, e.Reason)
 }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*CorruptionError) ErrorKind() errkind.Kind { return errkind.IO }
 
 const (
 	denseMagic     = "AIBOXDN1"

@@ -9,6 +9,7 @@
 //	    dense-0000001875  dense parameters, optimizer state (format below)
 //	    table/            the embedding table, snapshots of package sparsetable,
 //	    table-dirs.json   or the directories elsewhere that hold it
+//	    LOCK              shared by those who read the model
 //	  LOCK                held by the run that writes
 //	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl
 //	                      reports of the run that made the model; written in its
@@ -18,9 +19,10 @@
 //
 // A run writes into a generation of its own and becomes the model at one
 // instant: when MODEL.json is renamed into place, after everything it names
-// has been synced. Before that instant the earlier model is untouched; after
-// it the earlier generation is deleted. So a crash leaves one whole model or
-// the other, and dense parameters never meet a table of another instant: the
+// has been synced and its table is closed. Before that instant the earlier model is
+// untouched; after it the earlier generation is deleted, unless somebody reads it:
+// then the next run does it. Whoever opens the directory gets a model, and keeps it
+// until it is closed. A crash leaves one whole model or the other, and dense parameters never meet a table of another instant: the
 // table's snapshot carries the run's step in its record, and Open compares.
 //
 // # Dense file

@@ -6,25 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
-
-// lockDir takes the lock of a model directory, until the file is closed.
-func lockDir(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("model directory: %w", err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w: another `aibox train` is writing it; wait for it or choose another output.model_dir", dir, ErrLocked)
-		}
-		return nil, fmt.Errorf("locking %s: %w", dir, err)
-	}
-	return lock, nil
-}
 
 // Edit replaces the snapshot of a committed model's table by one of the same
 // rows. It holds the directory's lock until Close.

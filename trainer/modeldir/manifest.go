@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"aibox/internal/errkind"
 )
 
 // FormatVersion is the version of the directory's layout. A newer one is
@@ -60,10 +62,10 @@ func (m *Manifest) TableRecord() []byte {
 }
 
 // ErrNoModel: the directory holds no committed model.
-var ErrNoModel = errors.New("no model here")
+var ErrNoModel = errkind.New(errkind.IO, "no model here")
 
 // ErrNewer: a later version of the program wrote the model directory.
-var ErrNewer = errors.New("use a newer aibox")
+var ErrNewer = errkind.New(errkind.IO, "use a newer aibox")
 
 func readManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, ManifestName)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,40 +13,79 @@ import (
 	"strings"
 )
 
-// Model is a committed model, opened for reading.
+// Model is a committed model, opened for reading. Until Close its files stay,
+// though a run may put another model in its place.
 type Model struct {
 	Manifest
 	Dir        string
 	Job        []byte // job.yaml
 	Statistics []byte // statistics.json
 	Dense      []Tensor
+
+	reading *os.File // the lock of its generation, or nil
 }
 
-// Open reads the committed model of dir, all but its table. Errors: ErrNoModel,
-// *CorruptionError.
+// Open reads the committed model of dir, all but its table; the caller closes it.
+// A run may commit another model at any time: then Open reads that one. Errors:
+// ErrNoModel, *CorruptionError.
 func Open(dir string) (*Model, error) {
-	m, err := readManifest(dir)
-	if err != nil {
-		return nil, err
+	for {
+		m, err := readManifest(dir)
+		if err != nil {
+			return nil, err
+		}
+		model, err := openGeneration(dir, m)
+		if err == nil || !changedSince(dir, m) {
+			return model, err
+		}
 	}
+}
+
+// changedSince reports whether there is another model in dir than m by now.
+func changedSince(dir string, m *Manifest) bool {
+	now, err := readManifest(dir)
+	return err == nil && *now != *m
+}
+
+// Close says that nothing will be read any more, the table included. A second
+// Close does nothing.
+func (m *Model) Close() error {
+	if m.reading == nil {
+		return nil
+	}
+	err := m.reading.Close()
+	m.reading = nil
+	return err
+}
+
+// openGeneration reads the model that m describes. It fails where that is not
+// the model of dir any more.
+func openGeneration(dir string, m *Manifest) (model *Model, err error) {
 	gen := filepath.Join(dir, m.Generation)
-	model := &Model{Manifest: *m, Dir: dir}
+	model = &Model{Manifest: *m, Dir: dir, reading: lockReading(gen)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, model.Close())
+			model = nil
+		}
+	}()
+	if changedSince(dir, m) { // it may have been deleted before it was locked
+		return model, fmt.Errorf("model directory %s: %w: it was written meanwhile; try again", dir, ErrLocked)
+	}
 	for _, f := range []struct {
 		name, hash string
 		into       *[]byte
 	}{{jobName, m.JobSHA256, &model.Job}, {statisticsName, m.StatisticsSHA256, &model.Statistics}} {
 		path := filepath.Join(gen, f.name)
 		if *f.into, err = os.ReadFile(path); err != nil {
-			return nil, fmt.Errorf("model directory %s: %w", dir, err)
+			return model, fmt.Errorf("model directory %s: %w", dir, err)
 		}
 		if got := hashOf(*f.into); got != f.hash {
-			return nil, &CorruptionError{path, noOffset, fmt.Sprintf("it was changed after it was saved: SHA-256 %s, recorded %s", got, f.hash)}
+			return model, &CorruptionError{path, noOffset, fmt.Sprintf("it was changed after it was saved: SHA-256 %s, recorded %s", got, f.hash)}
 		}
 	}
-	if model.Dense, err = readDenseFile(filepath.Join(gen, m.Dense)); err != nil {
-		return nil, err
-	}
-	return model, nil
+	model.Dense, err = readDenseFile(filepath.Join(gen, m.Dense))
+	return model, err
 }
 
 // Tensor returns the dense tensor called name, or nil.

@@ -72,6 +72,7 @@ func value(t *testing.T, dir string) float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer m.Close()
 	table, err := m.OpenTable(context.Background(), sparsetable.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +126,35 @@ func TestCrashBeforeCommitKeepsTheEarlierModel(t *testing.T) {
 	if got := value(t, dir); got != 3 {
 		t.Errorf("model holds %g, want 3", got)
 	}
+	if g := generations(dir); len(g) != 1 {
+		t.Errorf("generations %v are left, want one", g)
+	}
+}
+
+// TestCommitBesideReader: a model that is being read stays until it is closed, and
+// a reader that begins gets the present one.
+func TestCommitBesideReader(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, 1)
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, dir, 2)
+	table, err := m.OpenTable(t.Context(), sparsetable.Options{})
+	if err != nil {
+		t.Fatalf("the model that is replaced: %v", err)
+	}
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := value(t, dir); got != 2 {
+		t.Errorf("model holds %g, want 2", got)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	save(t, dir, 3)
 	if g := generations(dir); len(g) != 1 {
 		t.Errorf("generations %v are left, want one", g)
 	}

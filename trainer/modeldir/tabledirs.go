@@ -7,11 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -109,9 +112,17 @@ func tableDirs(gen string) ([]string, error) {
 	return p.Dirs, nil
 }
 
-// removeGeneration deletes a generation, first what it has elsewhere. After an
-// error the generation is there, with the list of its directories.
+// removeGeneration deletes a generation, first what it has elsewhere, unless
+// somebody reads it. After an error the generation is there, with the list of its
+// directories.
 func removeGeneration(gen string) error {
+	lock, err := lockRemoving(gen)
+	if err != nil {
+		return fmt.Errorf("%s is kept: %w", gen, err)
+	}
+	if lock != nil {
+		defer lock.Close()
+	}
 	dirs, err := tableDirs(gen)
 	if err != nil {
 		return fmt.Errorf("deleting %s: %w; delete by hand the directories of its table, named *-%s-*, and then it", gen, err, filepath.Base(gen))
@@ -166,11 +177,16 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 	return o, nil
 }
 
-// OpenTable opens the model's table for reading; the caller closes it. o may say
-// how much memory a table on SSD takes, and how it reads.
+// OpenTable opens the model's table for reading; the caller closes it, and then
+// the model. o may say how much memory a table on SSD takes, and how it reads.
+// While `aibox table compact` writes the table, OpenTable waits.
 func (m *Model) OpenTable(ctx context.Context, o sparsetable.Options) (sparsetable.Table, error) {
-	o, err := m.TableOptions(o)
+	held, err := m.HoldTable(ctx, o.Logger)
 	if err != nil {
+		return nil, fmt.Errorf("opening the model's table: %w", err)
+	}
+	defer held.Close() // the table has a lock of its own then
+	if o, err = m.TableOptions(o); err != nil {
 		return nil, err
 	}
 	o.ReadOnly = true
@@ -182,6 +198,40 @@ func (m *Model) OpenTable(ctx context.Context, o sparsetable.Options) (sparsetab
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
+}
+
+// writerTurn is how long HoldTable waits for a process that writes the table.
+const writerTurn = 10 * time.Minute
+
+// HoldTable keeps others from writing the model's table until the result is closed.
+// It waits for a process that writes it, and says so in log. That is a compaction,
+// which replaces the snapshot: m has the present one then.
+func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, error) {
+	o, err := m.TableOptions(sparsetable.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for start, said := time.Now(), false; ; {
+		held, err := sparsetable.Hold(o)
+		if err == nil {
+			if now, e := readManifest(m.Dir); e == nil && now.Generation == m.Generation {
+				m.Manifest = *now
+			}
+			return held, nil
+		}
+		if !errors.Is(err, sparsetable.ErrInUse) || time.Since(start) > writerTurn {
+			return nil, err
+		}
+		if log != nil && !said {
+			log.Info("another process writes the model's table; waiting until it ends", "model", m.Dir)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // checkTable checks that the table's snapshot is of the instant of the dense

@@ -81,6 +81,7 @@ func TestTableDirs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer m.Close()
 		return m.OpenTable(t.Context(), sparsetable.Options{MemoryBytes: 32 << 20})
 	}
 	table, err := open()

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"aibox/internal/errkind"
 )
 
 // Writer is one run's generation of a model directory. It holds the
@@ -23,7 +25,7 @@ type Writer struct {
 }
 
 // ErrLocked: another run is writing the directory.
-var ErrLocked = errors.New("model directory is locked")
+var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
 
 // Create starts a generation in dir, which is made if it does not exist.
 // Generations that nothing refers to, left by runs that died, are deleted; those
@@ -58,11 +60,16 @@ func Create(dir string) (*Writer, error) {
 		lock.Close()
 		return nil, fmt.Errorf("model directory: %w", err)
 	}
+	if err := WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // for those who may not write here
+		lock.Close()
+		return nil, fmt.Errorf("model directory: %w", err)
+	}
 	return w, nil
 }
 
-// Leftovers says which abandoned generations Create could not delete, and why.
-// They do no harm but take space; the next run tries again.
+// Leftovers says which generations could not be deleted, and why: abandoned ones by
+// Create, then by Commit that of the earlier model. They do no harm but take
+// space; the next run tries again.
 func (w *Writer) Leftovers() []error { return w.leftovers }
 
 func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
@@ -110,8 +117,9 @@ func (w *Writer) ReadDense(name string) ([]Tensor, error) {
 func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), name)) }
 
 // Commit makes this generation the model. m's Generation and FormatVersion are
-// filled in. The earlier generation is deleted afterwards; failing to delete
-// it is no error, the next run tries again.
+// filled in. The caller has closed the table: whoever reads MODEL.json opens it.
+// The earlier generation is deleted afterwards; failing to delete it is no error,
+// see Leftovers.
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation = FormatVersion, w.gen
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
@@ -136,7 +144,7 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 			return fmt.Errorf("the model is committed, but its report %s is not in place: %w", name, err)
 		}
 	}
-	_ = removeGenerations(w.dir, w.gen)
+	w.leftovers = removeGenerations(w.dir, w.gen)
 	return nil
 }
 

@@ -18,6 +18,7 @@ type Dense struct {
 	cfg    DenseConfig
 	params []*Param
 	slots  [][2][]float32 // per parameter; what they are, slotNames says
+	began  [][]stretch    // per parameter; nil: the state of all values began with step 1
 }
 
 // slotNames are PyTorch's names for the state of each kind.
@@ -50,7 +51,7 @@ func NewDense(cfg DenseConfig, params []*Param) (*Dense, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	d := &Dense{cfg: cfg, params: params, slots: make([][2][]float32, len(params))}
+	d := &Dense{cfg: cfg, params: params, slots: make([][2][]float32, len(params)), began: make([][]stretch, len(params))}
 	for i, p := range params {
 		for s := range slotNames[cfg.Kind] {
 			d.slots[i][s] = make([]float32, len(p.Data))
@@ -68,7 +69,8 @@ func fill(s []float32, x float32) {
 	}
 }
 
-// State returns the whole state, in the order of the parameters.
+// State returns the whole state, in the order of the parameters, but for the
+// number of steps that they have taken: see Steps.
 func (d *Dense) State() []StateTensor {
 	var out []StateTensor
 	for i, p := range d.params {
@@ -79,8 +81,8 @@ func (d *Dense) State() []StateTensor {
 	return out
 }
 
-// Step updates every parameter by its gradient. t is the number of the step, 1
-// for the first; lrScale multiplies the learning rate.
+// Step updates every parameter by its gradient. t is the number of the model's
+// step, 1 for the first; lrScale multiplies the learning rate.
 func (d *Dense) Step(t int64, lrScale float32) {
 	c := &d.cfg
 	rate := float64(c.LearningRate * float64(lrScale))
@@ -101,12 +103,7 @@ func (d *Dense) Step(t int64, lrScale float32) {
 			}
 			fallthrough
 		case "adam":
-			a := adamStep{
-				l2: l2, beta2: float32(c.Beta2), rest1: float32(1 - c.Beta1), rest2: float32(1 - c.Beta2),
-				size:  float32(rate / (1 - powInt(c.Beta1, t))),
-				scale: float32(math.Sqrt(1 - powInt(c.Beta2, t))), eps: float32(c.Epsilon),
-			}
-			a.step(p.Data, p.Grad, s[0], s[1])
+			d.adam(i, t, rate)
 		}
 	}
 }
@@ -141,6 +138,15 @@ func stepAdagrad(w, g, s []float32, lr, l2, eps float32) {
 type adamStep struct {
 	l2, beta2, rest1, rest2 float32 // rest is 1-beta
 	size, scale, eps        float32
+}
+
+// adamStep is step t of values whose state was zero before step 1.
+func (c *DenseConfig) adamStep(t int64, rate float64) adamStep {
+	return adamStep{
+		l2: float32(c.L2), beta2: float32(c.Beta2), rest1: float32(1 - c.Beta1), rest2: float32(1 - c.Beta2),
+		size:  float32(rate / (1 - powInt(c.Beta1, t))),
+		scale: float32(math.Sqrt(1 - powInt(c.Beta2, t))), eps: float32(c.Epsilon),
+	}
 }
 
 func (a *adamStep) step(w, g, m, v []float32) {

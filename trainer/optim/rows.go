@@ -72,8 +72,16 @@ type RowStep struct {
 	lambda1, lambda2    float32
 }
 
-// Step prepares the update of rows in step t, 1 for the first; lrScale
-// multiplies the learning rate.
+// HasSteps reports whether the updates of rows depend on the number of steps
+// since their state was zero.
+func (r *Rows) HasSteps() bool { return hasSteps(r.cfg.Kind) }
+
+// Settled reports whether it does not matter any more how many steps there were,
+// if not less than so many.
+func (r *Rows) Settled(steps int64) bool { return settled(steps, r.cfg.Beta1, r.cfg.Beta2) }
+
+// Step prepares the update of rows in step t since their state was zero, 1 for
+// the first; lrScale multiplies the learning rate.
 func (r *Rows) Step(t int64, lrScale float32) RowStep {
 	c := &r.cfg
 	rate := float64(c.LearningRate * float64(lrScale))
@@ -87,12 +95,6 @@ func (r *Rows) Step(t int64, lrScale float32) RowStep {
 		s.lambda1, s.lambda2 = float32(c.FTRLL1), float32(c.FTRLL2)
 	}
 	return s
-}
-
-// Update updates one row in step t. For many rows take Step once.
-func (r *Rows) Update(t int64, lrScale float32, values, state, grad []float32) {
-	s := r.Step(t, lrScale)
-	s.Update(values, state, grad)
 }
 
 // Update updates one row: values and grad (valueDim), state (StateDim).

@@ -22,7 +22,7 @@ func run(t *testing.T, cfg RowConfig, values []float32, steps int, scale func(in
 			grad[i] = float32(rng.NormFloat64())
 		}
 		kept := append([]float32(nil), grad...)
-		r.Update(int64(step), scale(step), values, state, grad)
+		update(r, int64(step), scale(step), values, state, grad)
 		for i := range grad {
 			if grad[i] != kept[i] {
 				t.Fatal("Update changed the gradient")
@@ -95,7 +95,7 @@ func TestLazyAdamUsesTheGlobalStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, state := []float32{0}, make([]float32, 2)
-	r.Update(1000, 1, w, state, []float32{2})
+	update(r, 1000, 1, w, state, []float32{2})
 	// m = 0.2, v = 0.04: w -= 0.2/0.2, but for the corrections near 1.
 	if want := -1.0; math.Abs(float64(w[0])-want) > 1e-3 {
 		t.Errorf("%v, want %v", w[0], want)
@@ -209,4 +209,10 @@ func BenchmarkRowAdagrad16(b *testing.B) {
 	for b.Loop() {
 		step.Update(w, s, g)
 	}
+}
+
+// update updates one row in step t.
+func update(r *Rows, t int64, lrScale float32, values, state, grad []float32) {
+	s := r.Step(t, lrScale)
+	s.Update(values, state, grad)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrClosed is wrapped by every error about a closed device or file.
@@ -107,6 +109,12 @@ func Left(d Device) string {
 		return fmt.Sprintf("%s, of whose file system it is unknown what it has left (%v)", d.Dir(), err)
 	}
 	return fmt.Sprintf("%s, whose file system has %d bytes left", d.Dir(), free)
+}
+
+// IsFull reports whether a file system refused to write because it is full, or
+// because the user may not have more of it.
+func IsFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
 // CheckAligned returns an error that wraps ErrUnaligned unless buf is not

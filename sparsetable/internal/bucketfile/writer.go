@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/blockio"
@@ -68,7 +67,7 @@ func (d *directory) written(b *appendBuffer, err error) {
 	defer d.cond.Broadcast()
 	d.retry = false
 	if err != nil {
-		if errors.Is(err, syscall.ENOSPC) {
+		if blockio.IsFull(err) {
 			err = fmt.Errorf("%w in %s: %w", ErrNoSpace, blockio.Left(d.dev), err)
 		}
 		if d.writeErr == nil {

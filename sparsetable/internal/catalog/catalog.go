@@ -70,7 +70,7 @@ func Open(o Options) (*Catalog, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Catalog{dir: o.Dir, readOnly: o.ReadOnly, log: newLogger(o.Logger)}
+	c := &Catalog{dir: o.Dir, readOnly: o.ReadOnly, log: newLogger(o.Dir, o.Logger)}
 	o.FS = countingFS{o.FS, &c.written}
 	c.fs = o.FS
 	c.opts = pebbleOptions(o.FS, o.ReadOnly, c.log)

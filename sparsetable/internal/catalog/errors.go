@@ -21,7 +21,8 @@ var (
 	// ErrClosed: the catalog was closed.
 	ErrClosed = errors.New("catalog: closed")
 	// ErrFailed: the database could not be written in a way that leaves unknown
-	// what is on disk. Only a new process can tell.
+	// what is on disk. Only a new process can tell. The error that wraps it names
+	// the directory and wraps the cause.
 	ErrFailed = errors.New("catalog: a write failed half-way: restart to go on from the last committed snapshot")
 )
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
@@ -23,6 +24,12 @@ func (fs pebbleFS) Lock(name string) (io.Closer, error) {
 	}
 	return lockFile(name, fs.readOnly)
 }
+
+// lockName is the file that Pebble locks while a database is open.
+const lockName = "LOCK"
+
+// LockReading locks the catalog in dir as those do who read it.
+func LockReading(dir string) (io.Closer, error) { return lockFile(filepath.Join(dir, lockName), true) }
 
 // lockFile locks a file, shared or alone, until the result is closed.
 func lockFile(name string, shared bool) (io.Closer, error) {

@@ -63,14 +63,15 @@ func pebbleOptions(fs vfs.FS, readOnly bool, log *logger) *pebble.Options {
 
 // logger passes Pebble's messages on. After Fatalf, dead is closed and err set.
 type logger struct {
+	dir  string // the catalog's
 	to   *slog.Logger
 	once sync.Once
 	dead chan struct{}
 	err  error
 }
 
-func newLogger(to *slog.Logger) *logger {
-	return &logger{to: to, dead: make(chan struct{})}
+func newLogger(dir string, to *slog.Logger) *logger {
+	return &logger{dir: dir, to: to, dead: make(chan struct{})}
 }
 
 func (l *logger) Infof(format string, args ...any) {
@@ -95,11 +96,36 @@ func (l *logger) dataCorruption(info pebble.DataCorruptionInfo) {
 // Fatalf parks its goroutine for good, see the package's documentation.
 func (l *logger) Fatalf(format string, args ...any) {
 	l.once.Do(func() {
-		l.err = fmt.Errorf("%w: "+format, append([]any{ErrFailed}, args...)...)
+		l.err = &failure{fmt.Sprintf("%v: %s: "+format, append([]any{ErrFailed, l.dir}, args...)...), causeIn(args)}
 		l.to.Error(l.err.Error())
 		close(l.dead)
 	})
 	select {}
+}
+
+// causeIn is the error among the arguments of a message.
+func causeIn(args []any) error {
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure is an ErrFailed with its cause.
+type failure struct {
+	text  string
+	cause error // nil: unknown
+}
+
+func (f *failure) Error() string { return f.text }
+
+func (f *failure) Unwrap() []error {
+	if f.cause == nil {
+		return []error{ErrFailed}
+	}
+	return []error{ErrFailed, f.cause}
 }
 
 // do runs f, which works with the database, and returns its error or that of

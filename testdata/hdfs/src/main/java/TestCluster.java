@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
@@ -11,9 +12,12 @@ import java.util.Properties;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.ha.HAServiceProtocol;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
@@ -21,6 +25,7 @@ import org.apache.hadoop.hdfs.MiniDFSNNTopology;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.tools.NNHAServiceTarget;
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
@@ -33,6 +38,7 @@ import org.apache.hadoop.security.UserGroupInformation;
  *
  * <pre>
  *   test.nameservice     name service of an HA pair; absent: one NameNode
+ *   test.external        the NameNodes nn1, nn2 of the name service are other processes
  *   test.namenode.ports  RPC ports, comma separated
  *   test.datanodes       DataNodes in this process
  *   test.dn.I.KEY        KEY of the configuration of DataNode I only
@@ -40,7 +46,8 @@ import org.apache.hadoop.security.UserGroupInformation;
  */
 public final class TestCluster {
   private final Properties props;
-  private final MiniDFSCluster cluster;
+  private final Configuration conf;
+  private final MiniDFSCluster cluster; // null with test.external
   private final boolean ha;
   private final Map<String, FSDataOutputStream> open = new HashMap<>();
   private DistributedFileSystem fs;
@@ -59,7 +66,7 @@ public final class TestCluster {
 
   private TestCluster(Properties props) throws Exception {
     this.props = props;
-    Configuration conf = new FixedReplication();
+    conf = new FixedReplication();
     for (String key : props.stringPropertyNames()) {
       if (!key.startsWith("test.")) {
         conf.set(key, props.getProperty(key));
@@ -70,6 +77,23 @@ public final class TestCluster {
     String[] ports = props.getProperty("test.namenode.ports").split(",");
     String nameservice = props.getProperty("test.nameservice");
     ha = nameservice != null;
+    if (props.getProperty("test.external") != null) {
+      cluster = null;
+      HAServiceProtocol nn1 = nameNode(0);
+      for (int i = 0; ; i++) { // it is starting
+        try {
+          nn1.transitionToActive(byForce());
+          break;
+        } catch (IOException e) {
+          if (i == 600) {
+            throw e;
+          }
+          Thread.sleep(100);
+        }
+      }
+      connect(0);
+      return;
+    }
     MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(conf).numDataNodes(0);
     if (ha) {
       MiniDFSNNTopology.NSConf ns = new MiniDFSNNTopology.NSConf(nameservice);
@@ -98,7 +122,39 @@ public final class TestCluster {
     connect(0);
   }
 
+  private HAServiceProtocol nameNode(int i) throws IOException {
+    String id = "nn" + (i + 1);
+    return new NNHAServiceTarget(conf, props.getProperty("test.nameservice"), id).getProxy(conf, 20000);
+  }
+
+  private static HAServiceProtocol.StateChangeRequestInfo byForce() {
+    return new HAServiceProtocol.StateChangeRequestInfo(
+        HAServiceProtocol.RequestSource.REQUEST_BY_USER_FORCED);
+  }
+
+  private void toActive(int namenode) throws IOException {
+    if (cluster == null) {
+      nameNode(namenode).transitionToActive(byForce());
+    } else {
+      cluster.transitionToActive(namenode);
+    }
+    connect(namenode);
+  }
+
+  private void toStandby(int namenode) throws IOException {
+    if (cluster == null) {
+      nameNode(namenode).transitionToStandby(byForce());
+    } else {
+      cluster.transitionToStandby(namenode);
+    }
+  }
+
   private void connect(int namenode) throws IOException {
+    if (cluster == null) {
+      String address = conf.get("dfs.namenode.rpc-address." + props.getProperty("test.nameservice") + ".nn" + (namenode + 1));
+      fs = (DistributedFileSystem) FileSystem.newInstance(URI.create("hdfs://" + address), conf);
+      return;
+    }
     fs = cluster.getFileSystem(namenode);
   }
 
@@ -153,13 +209,25 @@ public final class TestCluster {
         }
         return "";
       case "failover": // from to
-        cluster.transitionToStandby(Integer.parseInt(a[1]));
-        cluster.transitionToActive(Integer.parseInt(a[2]));
-        connect(Integer.parseInt(a[2]));
+        toStandby(Integer.parseInt(a[1]));
+        toActive(Integer.parseInt(a[2]));
         return "";
       case "activate": // namenode
-        cluster.transitionToActive(Integer.parseInt(a[1]));
-        connect(Integer.parseInt(a[1]));
+        toActive(Integer.parseInt(a[1]));
+        return "";
+      case "standby": // namenode
+        toStandby(Integer.parseInt(a[1]));
+        return "";
+      case "ls": // directory -> names, with hidden ones
+        StringBuilder names = new StringBuilder();
+        for (FileStatus f : fs.listStatus(new Path(a[1]))) {
+          names.append(f.getPath().getName()).append(' ');
+        }
+        return names.toString();
+      case "ec": // directory policy
+        fs.enableErasureCodingPolicy(a[2]);
+        fs.mkdirs(new Path(a[1]));
+        fs.setErasureCodingPolicy(new Path(a[1]), a[2]);
         return "";
       case "safemode": // enter|leave
         fs.setSafeMode(a[1].equals("enter")

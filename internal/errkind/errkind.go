@@ -1,0 +1,129 @@
+// Package errkind sorts errors by what people do about them: mend the command
+// line, the job file or the data, wait for another process, call for help. Each
+// kind has an exit code and a name, which `aibox --help`, README.md and the
+// summary of a failed run use.
+//
+// An error says its kind itself, by a method ErrorKind; New makes sentinel errors
+// that have one, and As gives an error another kind. Of finds it: among the errors
+// that one wraps, the outermost that has a kind decides. Faults of the operating
+// system are of kind IO without saying so.
+package errkind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Kind is what an error is about.
+type Kind int
+
+// The kinds.
+const (
+	Internal    Kind = iota // a fault of aibox itself, or an error of which nothing is known
+	Usage                   // a mistake on the command line
+	Job                     // a fault of the job file, or a setting in it that cannot be carried out
+	Data                    // too many bad rows, or no usable data
+	IO                      // input or output failed
+	Locked                  // another process has the model directory or the table
+	LostData                // more of the data is lost than may be
+	Diverged                // the model computes what is no finite number
+	Interrupted             // a signal ended the work
+)
+
+// kinds has for each kind its exit code, its name in JSON, and what --help says.
+var kinds = [...]struct {
+	code       int
+	name, text string
+}{
+	Internal:    {1, "internal", "a fault of aibox itself"},
+	Usage:       {2, "usage", "a mistake on the command line"},
+	Data:        {3, "data", "too many bad rows, or no usable data"},
+	IO:          {4, "io", "input or output failed, as when a file does not exist or a disk is full"},
+	Job:         {5, "job_file", "a fault of the job file"},
+	Locked:      {6, "locked", "another process uses the model directory or the table"},
+	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows"},
+	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number"},
+	Interrupted: {130, "interrupted", "interrupted"},
+}
+
+// All are the kinds in the order of their exit codes.
+var All = []Kind{Internal, Usage, Data, IO, Job, Locked, LostData, Diverged, Interrupted}
+
+// ExitCode is that of a process which such an error ends.
+func (k Kind) ExitCode() int { return kinds[k].code }
+
+// String is the name of the kind, as the summary of a failed run has it.
+func (k Kind) String() string { return kinds[k].name }
+
+// Text says what the kind is, for people.
+func (k Kind) Text() string { return kinds[k].text }
+
+// kinded is an error that says its kind.
+type kinded interface{ ErrorKind() Kind }
+
+// withKind is an error that was given a kind.
+type withKind struct {
+	error
+	kind Kind
+}
+
+func (e *withKind) ErrorKind() Kind { return e.kind }
+func (e *withKind) Unwrap() error   { return e.error }
+
+// New is errors.New for an error of a kind.
+func New(kind Kind, text string) error { return &withKind{errors.New(text), kind} }
+
+// Errorf is fmt.Errorf for an error of a kind.
+func Errorf(kind Kind, format string, args ...any) error {
+	return &withKind{fmt.Errorf(format, args...), kind}
+}
+
+// As is err as an error of another kind; nil stays nil.
+func As(kind Kind, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &withKind{err, kind}
+}
+
+// Of is the kind of an error that ended work under ctx. An error that came about
+// by itself is not hidden by an interruption at the same time.
+func Of(ctx context.Context, err error) Kind {
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled) {
+		return Interrupted
+	}
+	if kind, says := Find(err); says {
+		return kind
+	}
+	if isIO(err) {
+		return IO
+	}
+	return Internal
+}
+
+// Find is the kind that err, or the outermost error that it wraps, says it has;
+// false: none says so.
+func Find(err error) (Kind, bool) {
+	var says kinded
+	if errors.As(err, &says) {
+		return says.ErrorKind(), true
+	}
+	return Internal, false
+}
+
+// isIO says whether the operating system, or what stands for it, failed.
+func isIO(err error) bool {
+	var (
+		path  *fs.PathError
+		link  *os.LinkError
+		call  *os.SyscallError
+		errno syscall.Errno
+	)
+	return errors.As(err, &path) || errors.As(err, &link) || errors.As(err, &call) || errors.As(err, &errno) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrShortWrite)
+}

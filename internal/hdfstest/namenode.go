@@ -1,0 +1,156 @@
+package hdfstest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const nameNodeClass = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+
+// haConf is what servers know of an HA pair of NameNodes that are processes of
+// their own. They share their log of changes through a directory.
+func (c *Cluster) haConf() map[string]string {
+	conf := c.clientConf()
+	conf["dfs.namenode.shared.edits.dir"] = "file://" + filepath.Join(c.dir, "dfs", "shared")
+	conf["dfs.ha.standby.checkpoints"] = "false"
+	return conf
+}
+
+// nameNodeConf is the configuration of one of them.
+func (c *Cluster) nameNodeConf(i int) map[string]string {
+	conf := c.serverConf()
+	maps.Copy(conf, c.haConf())
+	id := fmt.Sprintf("nn%d", i+1)
+	conf["dfs.ha.namenode.id"] = id
+	conf["dfs.namenode.name.dir"] = c.nameDir(i)
+	conf["dfs.namenode.http-address."+Nameservice+"."+id] = "127.0.0.1:0"
+	return conf
+}
+
+func (c *Cluster) nameDir(i int) string { return filepath.Join(c.dir, "dfs", fmt.Sprintf("name%d", i)) }
+
+// startNameNodes formats the first NameNode, copies that to the second and
+// starts both, on standby.
+func (c *Cluster) startNameNodes() error {
+	p, err := c.java("format", nameNodeClass, append(options(c.nameNodeConf(0)), "-format", "-force", "-nonInteractive")...)
+	if err != nil {
+		return err
+	}
+	<-p.done
+	if err := os.CopyFS(c.nameDir(1), os.DirFS(c.nameDir(0))); err != nil {
+		return fmt.Errorf("%w\n%s", err, p.log())
+	}
+	c.nameNodes = make([]*process, len(c.ports))
+	for i := range c.nameNodes {
+		if err := c.startNameNode(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) startNameNode(i int) (err error) {
+	c.nameNodes[i], err = c.java(fmt.Sprintf("namenode%d", i), nameNodeClass, options(c.nameNodeConf(i))...)
+	return err
+}
+
+// StopNameNode ends a NameNode, StartNameNode starts it again on its port.
+func (c *Cluster) StopNameNode(t testing.TB, i int) {
+	t.Helper()
+	if c.cfg.SeparateNameNodes {
+		c.nameNodes[i].kill()
+		return
+	}
+	c.command(t, "stop-namenode", strconv.Itoa(i))
+}
+
+// StartNameNode starts a stopped NameNode. One that is a process of its own is
+// on standby then.
+func (c *Cluster) StartNameNode(t testing.TB, i int) {
+	t.Helper()
+	if c.cfg.SeparateNameNodes {
+		if err := c.startNameNode(i); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	c.command(t, "start-namenode", strconv.Itoa(i))
+}
+
+// RestartNameNode stops the first NameNode and starts it again. It returns its
+// error: tests call it from goroutines, where none may be ended.
+func (c *Cluster) RestartNameNode() error {
+	if _, err := c.server.command("stop-namenode", "0"); err != nil {
+		return err
+	}
+	_, err := c.server.command("start-namenode", "0")
+	return err
+}
+
+// Failover makes NameNode to active and NameNode from standby.
+func (c *Cluster) Failover(t testing.TB, from, to int) {
+	t.Helper()
+	c.command(t, "failover", strconv.Itoa(from), strconv.Itoa(to))
+}
+
+// Activate makes a standby NameNode active, when no other one is.
+func (c *Cluster) Activate(t testing.TB, i int) {
+	t.Helper()
+	c.command(t, "activate", strconv.Itoa(i))
+}
+
+// TryActivate is Activate that returns its error: a NameNode that was just
+// started refuses for a while.
+func (c *Cluster) TryActivate(i int) error {
+	_, err := c.server.command("activate", strconv.Itoa(i))
+	return err
+}
+
+// Standby makes a NameNode standby.
+func (c *Cluster) Standby(t testing.TB, i int) {
+	t.Helper()
+	c.command(t, "standby", strconv.Itoa(i))
+}
+
+// HangNameNode hangs a NameNode process (SIGSTOP): it takes connections and
+// answers nothing.
+func (c *Cluster) HangNameNode(t testing.TB, i int) {
+	t.Helper()
+	c.signalNameNode(t, i, syscall.SIGSTOP)
+}
+
+// ContNameNode lets a hung NameNode go on.
+func (c *Cluster) ContNameNode(t testing.TB, i int) {
+	t.Helper()
+	c.signalNameNode(t, i, syscall.SIGCONT)
+}
+
+func (c *Cluster) signalNameNode(t testing.TB, i int, s syscall.Signal) {
+	t.Helper()
+	if !c.cfg.SeparateNameNodes {
+		t.Fatal(errors.New("hdfstest: the NameNodes of this cluster are no processes of their own (Config.SeparateNameNodes)"))
+	}
+	if err := c.nameNodes[i].signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// List names the entries of a directory, hidden ones included.
+func (c *Cluster) List(t testing.TB, remote string) []string {
+	t.Helper()
+	return strings.Fields(c.command(t, "ls", remote))
+}
+
+// ErasureCode makes a directory whose files are erasure coded with a policy of
+// Hadoop, such as "XOR-2-1-1024k".
+func (c *Cluster) ErasureCode(t testing.TB, remote, policy string) {
+	t.Helper()
+	c.command(t, "ec", remote, policy)
+}

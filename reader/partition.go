@@ -1,0 +1,65 @@
+package reader
+
+import (
+	"encoding/hex"
+	"strings"
+)
+
+// Hive and Spark lay tables out in directories such as dt=2026-11-20/hour=7/. The
+// files below do not hold these columns: they are the same for all rows, and
+// their values stand in the path, with %2F for / and the like.
+
+// hiveNullPartition is the directory of the rows without a value.
+const hiveNullPartition = "__HIVE_DEFAULT_PARTITION__"
+
+// partition is a column that a file's directories give.
+type partition struct {
+	name  string
+	value []byte // nil: null
+}
+
+// partitionsOf returns the columns that a file's path gives. Of two directories
+// for one column the inner one counts.
+func partitionsOf(uri string) (list []partition) {
+	for rest := uri; ; {
+		directory, below, more := strings.Cut(rest, "/")
+		if !more {
+			return list // what is left is the file
+		}
+		rest = below
+		name, value, found := strings.Cut(directory, "=")
+		if !found || name == "" {
+			continue
+		}
+		p := partition{name: unescapePath(name)}
+		if value != hiveNullPartition {
+			p.value = []byte(unescapePath(value))
+		}
+		for i := range list {
+			if list[i].name == p.name {
+				list = append(list[:i], list[i+1:]...)
+				break
+			}
+		}
+		list = append(list, p)
+	}
+}
+
+// unescapePath replaces %XX, and leaves what is none as it is, as Hive does.
+func unescapePath(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	var text []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+3 <= len(s) {
+			if b, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
+				text = append(text, b[0])
+				i += 2
+				continue
+			}
+		}
+		text = append(text, s[i])
+	}
+	return string(text)
+}

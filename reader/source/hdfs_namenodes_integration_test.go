@@ -1,0 +1,103 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"aibox/internal/hdfstest"
+)
+
+// TestHDFSNameNodes hangs, kills and restarts NameNodes that are processes of
+// their own.
+func TestHDFSNameNodes(t *testing.T) {
+	t.Parallel()
+	c := hdfstest.Start(t, hdfstest.Config{DataNodes: 1, Separate: true, HA: true, SeparateNameNodes: true})
+	text := logText(1000)
+	c.PutBytes(t, text, "/a", hdfstest.PutOptions{})
+	uri := c.URI("/a")
+	sources := func(retryMs int) (*Sources, *testLog) {
+		return hdfsSources(t, HDFSOptions{ConfDir: c.ConfDir(), TimeoutMs: 3000, RetryMs: retryMs})
+	}
+	// The NameNode listed first hangs; the other one serves.
+	c.Failover(t, 0, 1)
+	c.HangNameNode(t, 0)
+	s, log := sources(0)
+	never, _ := sources(NoRetry)
+	for range 3 {
+		for _, s := range []*Sources{s, never} {
+			wantBytes(t, s, mustExpand(t, s, uri)[0], 0, text)
+			reconnect(s)
+		}
+	}
+	if n := strings.Count(log.String(), "another NameNode is used"); n != 1 {
+		t.Errorf("the change of the NameNode was logged %d times:\n%s", n, log)
+	}
+	if strings.Contains(log.String(), "trying again") {
+		t.Errorf("the other NameNode was not asked at once:\n%s", log)
+	}
+
+	// The active one hangs while its sessions are idle, and in mid-job.
+	f := mustExpand(t, s, uri)[0]
+	mustExpand(t, never, uri)
+	c.HangNameNode(t, 1)
+	late := make(chan error, 1)
+	go func() {
+		got, err := readRange(context.Background(), s, f, 0)
+		if err == nil && got != string(text) {
+			err = errors.New("bytes differ")
+		}
+		late <- err
+	}()
+	c.ContNameNode(t, 0)
+	c.Activate(t, 0)
+	if err := <-late; err != nil {
+		t.Error(err)
+	}
+	wantBytes(t, never, f, 0, text)
+
+	// A job starts while no NameNode runs.
+	c.StopNameNode(t, 1)
+	c.StopNameNode(t, 0)
+	begin := time.Now()
+	none, _ := sources(NoRetry)
+	_, err := none.Expand(context.Background(), []string{uri})
+	wantError(t, err, ErrUnavailable, atOnce, begin, "connection refused", "NameNode")
+	early, _ := sources(0)
+	go func() {
+		_, err := early.Expand(context.Background(), []string{uri})
+		late <- err
+	}()
+	c.StartNameNode(t, 0)
+	c.StartNameNode(t, 1)
+	time.Sleep(time.Until(begin.Add(8 * time.Second))) // longer than a first contact was once given
+	for {
+		if err := c.TryActivate(0); err == nil {
+			break
+		} else if time.Since(begin) > 3*time.Minute {
+			t.Fatal(err)
+		}
+	}
+	if err := <-late; err != nil {
+		t.Error(err)
+	}
+}
+
+// A pair of which the NameNode listed first swallows everything.
+func (h *hdfsTest) blackHole(t *testing.T) {
+	hole, asked := blackHole(t)
+	s, log := hdfsSources(t, HDFSOptions{ConfDir: pairConf(t, hole, h.c.Addr()), TimeoutMs: 1000, RetryMs: NoRetry})
+	h.put(t, []byte("x"), "/hole/x", hdfstest.PutOptions{})
+	for range 3 {
+		wantBytes(t, s, mustExpand(t, s, "hdfs://pair/hole/x")[0], 0, []byte("x"))
+		reconnect(s)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the black hole was asked %d times:\n%s", n, log)
+	}
+	if !strings.Contains(log.String(), "another NameNode is used") {
+		t.Error("the change of the NameNode was not logged")
+	}
+}

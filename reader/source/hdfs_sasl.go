@@ -1,0 +1,384 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/md5"
+	"crypto/rand"
+	"crypto/rc4"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/colinmarc/hdfs/v2"
+)
+
+// A secured DataNode wants a SASL handshake with the mechanism DIGEST-MD5 (RFC
+// 2831) before a request. User and password are made of the block's token, or
+// of the NameNode's key where all transfers are encrypted. What follows is
+// then plain ("auth"), signed ("auth-int"), or encrypted ("auth-conf"): by AES
+// where the DataNode agrees, else by RC4.
+//
+//	client                                      DataNode
+//	0xDEADBEEF, empty message        ->
+//	                                 <-         challenge
+//	response, suite AES-CTR wished   ->
+//	                                 <-         proof, AES keys (encrypted by RC4)
+
+// errProtection is a DataNode that does not offer what the configuration
+// demands.
+var errProtection = errors.New("data transfer protection")
+
+// errUnknownKey is a DataNode that does not know the key or the token.
+var errUnknownKey = errors.New("the DataNode does not know the encryption key")
+
+// Levels of protection, in the handshake's words; a later one is stronger.
+var qops = []string{"auth", "auth-int", "auth-conf"}
+
+// securedConn is the connection after the handshake.
+type securedConn struct {
+	r    io.Reader
+	seal func([]byte) []byte // makes of a request what is to be sent
+}
+
+// secure makes the handshake. least is the weakest level that will do.
+func secure(conn net.Conn, b *block, least string) (*securedConn, error) {
+	r := bufio.NewReaderSize(conn, dataNodeBufferBytes)
+	first, err := appendDelimited([]byte{0xDE, 0xAD, 0xBE, 0xEF}, saslMessage(nil))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(first); err != nil {
+		return nil, err
+	}
+	challenge, err := readSASL(r)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDigest(challenge.bytes("payload"), b, least)
+	if err != nil {
+		return nil, err
+	}
+	answer := saslMessage(d.response())
+	if d.qop == "auth-conf" {
+		options := answer.Mutable(field(answer.Message, "cipherOption")).List()
+		wish := options.AppendMutable().Message()
+		message{wish}.set("suite", field(wish, "suite").Enum().Values().ByName("AES_CTR_NOPADDING").Number())
+	}
+	second, err := appendDelimited(nil, answer)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(second); err != nil {
+		return nil, err
+	}
+	proof, err := readSASL(r)
+	if err != nil {
+		return nil, err
+	}
+	if want := "rspauth=" + d.digest(""); string(proof.bytes("payload")) != want {
+		return nil, errors.New("the DataNode does not know the secret of the block's token")
+	}
+	if d.qop == "auth" {
+		return &securedConn{r: r, seal: func(b []byte) []byte { return b }}, nil
+	}
+	in, out, err := d.layers()
+	if err != nil {
+		return nil, err
+	}
+	if suites := proof.list("cipherOption"); len(suites) > 0 {
+		return aesConn(r, in, suites[0])
+	}
+	return &securedConn{r: &saslReader{r: r, layer: in}, seal: out.seal}, nil
+}
+
+func saslMessage(payload []byte) message {
+	m := emptyMessage("DataTransferEncryptorMessageProto")
+	m.set("status", field(m.Message, "status").Enum().Values().ByName("SUCCESS").Number())
+	if payload != nil {
+		m.set("payload", payload)
+	}
+	return m
+}
+
+func readSASL(r *bufio.Reader) (message, error) {
+	m := emptyMessage("DataTransferEncryptorMessageProto")
+	if err := readDelimited(r, m); err != nil {
+		return m, err
+	}
+	switch enumName(m, "status") {
+	case "SUCCESS":
+		return m, nil
+	case "ERROR_UNKNOWN_KEY":
+		return m, fmt.Errorf("%w: %s", errUnknownKey, m.text("message"))
+	}
+	return m, fmt.Errorf("the DataNode refused the SASL handshake: %s", m.text("message"))
+}
+
+func enumName(m message, name string) string {
+	v := field(m.Message, "status").Enum().Values().ByNumber(m.value(name).Enum())
+	if v == nil {
+		return fmt.Sprint(m.enum(name))
+	}
+	return string(v.Name())
+}
+
+// digest is the state of a DIGEST-MD5 handshake.
+type digest struct {
+	user, password, realm, nonce, cnonce, qop, cipher string
+}
+
+var saslPair = regexp.MustCompile(`([a-zA-Z0-9]+)=("([^"]*)"|[^,]*)`)
+
+// newDigest reads the challenge and chooses among what it offers.
+func newDigest(challenge []byte, b *block, least string) (*digest, error) {
+	said := map[string]string{}
+	for _, m := range saslPair.FindAllSubmatch(challenge, -1) {
+		said[string(m[1])] = strings.Trim(string(m[2]), `"`)
+	}
+	d := &digest{realm: said["realm"], nonce: said["nonce"]}
+	offered := strings.Split(said["qop"], ",")
+	for i, qop := range offered {
+		offered[i] = strings.TrimSpace(qop)
+	}
+	for _, qop := range offered { // the DataNode's first choice that will do
+		if slices.Index(qops, qop) >= slices.Index(qops, least) {
+			d.qop = qop
+			break
+		}
+	}
+	if d.qop == "" {
+		return nil, fmt.Errorf("%w: the DataNode offers %s", errProtection, said["qop"])
+	}
+	if ciphers := strings.Split(said["cipher"], ","); d.qop == "auth-conf" {
+		for _, c := range []string{"rc4", "rc4-56", "rc4-40"} {
+			if d.cipher == "" && slices.Contains(ciphers, c) {
+				d.cipher = c
+			}
+		}
+		if d.cipher == "" {
+			return nil, fmt.Errorf("%w: of the ciphers %q none is known", errProtection, said["cipher"])
+		}
+	}
+	token := b.located.in("blockToken")
+	d.user, d.password = base64.StdEncoding.EncodeToString(token.bytes("identifier")), base64.StdEncoding.EncodeToString(token.bytes("password"))
+	if k := b.key; k != nil {
+		d.user = fmt.Sprintf("%d %s %s", k.id, k.pool, base64.StdEncoding.EncodeToString(k.nonce))
+		d.password = base64.StdEncoding.EncodeToString(k.secret)
+	}
+	random := make([]byte, 12)
+	_, _ = rand.Read(random) // never fails
+	d.cnonce = base64.StdEncoding.EncodeToString(random)
+	return d, nil
+}
+
+const (
+	digestURI   = "hdfs/0"
+	digestCount = "00000001" // the first use of the nonce
+)
+
+// response answers the challenge.
+func (d *digest) response() []byte {
+	s := fmt.Sprintf(`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=%s,cnonce="%s",digest-uri="%s",response=%s,qop=%s`,
+		d.user, d.realm, d.nonce, digestCount, d.cnonce, digestURI, d.digest("AUTHENTICATE"), d.qop)
+	if d.cipher != "" {
+		s += fmt.Sprintf(`,cipher="%s"`, d.cipher)
+	}
+	return []byte(s)
+}
+
+func sum(parts ...string) string {
+	h := md5.Sum([]byte(strings.Join(parts, "")))
+	return string(h[:])
+}
+
+// a1 is H(A1) of the RFC: the session's secret.
+func (d *digest) a1() string {
+	return sum(sum(d.user, ":", d.realm, ":", d.password), ":", d.nonce, ":", d.cnonce)
+}
+
+// digest proves that its maker knows the password; method is AUTHENTICATE for
+// the client and empty for the server.
+func (d *digest) digest(method string) string {
+	a2 := method + ":" + digestURI
+	if d.qop != "auth" {
+		a2 += ":00000000000000000000000000000000"
+	}
+	h := func(s string) string { return hex.EncodeToString([]byte(s)) }
+	return h(sum(h(d.a1()), ":", d.nonce, ":", digestCount, ":", d.cnonce, ":", d.qop, ":", h(sum(a2))))
+}
+
+// layers gives the protection of what comes from the DataNode and of what goes
+// to it.
+func (d *digest) layers() (in, out *saslLayer, err error) {
+	secret := d.a1()
+	in, out = &saslLayer{}, &saslLayer{}
+	in.mac = hmac.New(md5.New, []byte(sum(secret, "Digest session key to server-to-client signing key magic constant")))
+	out.mac = hmac.New(md5.New, []byte(sum(secret, "Digest session key to client-to-server signing key magic constant")))
+	if d.qop == "auth-conf" {
+		secret = secret[:map[string]int{"rc4": 16, "rc4-56": 7, "rc4-40": 5}[d.cipher]]
+		if in.rc4, err = rc4.NewCipher([]byte(sum(secret, "Digest H(A1) to server-to-client sealing key magic constant"))); err != nil {
+			return nil, nil, err
+		}
+		if out.rc4, err = rc4.NewCipher([]byte(sum(secret, "Digest H(A1) to client-to-server sealing key magic constant"))); err != nil {
+			return nil, nil, err
+		}
+	}
+	return in, out, nil
+}
+
+// saslLayer signs, and with a cipher encrypts, one direction of a connection.
+// What it sends is cut into frames:
+//
+//	length of the rest, 4 bytes | message | MAC, 10 bytes | 00 01 | number of the frame, 4 bytes
+//	                            '------ encrypted -------'
+type saslLayer struct {
+	mac    hash.Hash
+	rc4    *rc4.Cipher // nil: signed only
+	number uint32
+}
+
+const (
+	saslMACBytes     = 10
+	saslTrailerBytes = 6
+	maxFrameBytes    = 1 << 20 // a DataNode sends at most 64 KiB
+)
+
+var saslVersion = []byte{0, 1}
+
+func (l *saslLayer) sign(msg []byte) []byte {
+	l.mac.Reset()
+	_, _ = l.mac.Write(binary.BigEndian.AppendUint32(nil, l.number)) // a hash never fails
+	_, _ = l.mac.Write(msg)
+	return l.mac.Sum(nil)[:saslMACBytes]
+}
+
+func (l *saslLayer) seal(msg []byte) []byte {
+	frame := binary.BigEndian.AppendUint32(nil, uint32(len(msg)+saslMACBytes+saslTrailerBytes))
+	frame = append(append(frame, msg...), l.sign(msg)...)
+	if l.rc4 != nil {
+		l.rc4.XORKeyStream(frame[4:], frame[4:])
+	}
+	frame = binary.BigEndian.AppendUint32(append(frame, saslVersion...), l.number)
+	l.number++
+	return frame
+}
+
+// open takes a frame without its length, which it decrypts in place.
+func (l *saslLayer) open(frame []byte) ([]byte, error) {
+	n := len(frame) - saslTrailerBytes
+	if n < saslMACBytes {
+		return nil, errors.New("a SASL frame that is too short")
+	}
+	if l.rc4 != nil {
+		l.rc4.XORKeyStream(frame[:n], frame[:n])
+	}
+	msg, mac, trailer := frame[:n-saslMACBytes], frame[n-saslMACBytes:n], frame[n:]
+	if !hmac.Equal(mac, l.sign(msg)) || !bytes.Equal(trailer[:2], saslVersion) || binary.BigEndian.Uint32(trailer[2:]) != l.number {
+		return nil, errors.New("a SASL frame whose signature is wrong")
+	}
+	l.number++
+	return msg, nil
+}
+
+// saslReader takes the frames away. A frame that was read in part, because a
+// deadline passed, is read on by the next call.
+type saslReader struct {
+	r     *bufio.Reader
+	layer *saslLayer
+	frame []byte
+	have  int // bytes of frame, or of its length, read so far
+	head  [4]byte
+	msg   []byte // of the last frame, not handed out yet
+}
+
+func (s *saslReader) Read(p []byte) (int, error) {
+	for len(s.msg) == 0 {
+		for s.frame == nil {
+			n, err := s.r.Read(s.head[s.have:])
+			if s.have += n; err != nil {
+				return 0, err
+			}
+			if s.have == len(s.head) {
+				size := binary.BigEndian.Uint32(s.head[:])
+				if size > maxFrameBytes {
+					return 0, fmt.Errorf("a SASL frame of %d bytes", size)
+				}
+				s.frame, s.have = make([]byte, size), 0
+			}
+		}
+		for s.have < len(s.frame) {
+			n, err := s.r.Read(s.frame[s.have:])
+			if s.have += n; err != nil {
+				return 0, err
+			}
+		}
+		msg, err := s.layer.open(s.frame)
+		if err != nil {
+			return 0, err
+		}
+		s.msg, s.frame, s.have = msg, nil, 0
+	}
+	n := copy(p, s.msg)
+	s.msg = s.msg[n:]
+	return n, nil
+}
+
+// aesConn continues with the AES keys that the DataNode chose.
+func aesConn(r io.Reader, in *saslLayer, suite message) (*securedConn, error) {
+	stream := func(key, iv string) (cipher.Stream, error) {
+		secret, err := in.open(bytes.Clone(suite.bytes(key)))
+		if err != nil {
+			return nil, err
+		}
+		block, err := aes.NewCipher(secret)
+		if err != nil {
+			return nil, err
+		}
+		if len(suite.bytes(iv)) != aes.BlockSize {
+			return nil, errors.New("an AES counter of the wrong length")
+		}
+		return cipher.NewCTR(block, suite.bytes(iv)), nil
+	}
+	// In this order: each key is a frame.
+	enc, err := stream("inKey", "inIv")
+	if err != nil {
+		return nil, err
+	}
+	dec, err := stream("outKey", "outIv")
+	if err != nil {
+		return nil, err
+	}
+	return &securedConn{
+		r:    cipher.StreamReader{S: dec, R: r},
+		seal: func(b []byte) []byte { c := bytes.Clone(b); enc.XORKeyStream(c, c); return c },
+	}, nil
+}
+
+// handshake says whether a DataNode at port wants one, and the weakest level
+// that the configuration accepts. As in Hadoop, one on a privileged port is
+// trusted unless all transfers are encrypted.
+func (c *cluster) handshake(b *block, port int) (least string, wanted bool) {
+	switch {
+	case b.key != nil:
+		return "auth-conf", true
+	case c.krb == nil || c.conf.protection == "" || port < 1024:
+		return "", false
+	case c.conf.protection == hdfs.DataTransferProtectionPrivacy:
+		return "auth-conf", true
+	case c.conf.protection == hdfs.DataTransferProtectionIntegrity:
+		return "auth-int", true
+	}
+	return "auth", true
+}

@@ -1,0 +1,376 @@
+package source
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// blockStream reads one replica of a block from its DataNode. A request
+//
+//	version 00 1C | operation 51 | OpReadBlockProto, after its length
+//
+// is answered by a BlockOpResponseProto and by packets:
+//
+//	4 + length of checksums and data, 4 bytes | length of header, 2 bytes | PacketHeaderProto | checksums | data
+//
+// The data of a packet are cut into chunks (512 bytes, usually), and each has a
+// checksum of 4 bytes. Nothing leaves the stream before its checksum was
+// compared.
+type blockStream struct {
+	b    *block
+	rep  replica
+	conn net.Conn
+	stop func() bool // ends the binding to the reader's context
+	r    *bufio.Reader
+
+	table *crc32.Table // nil: the replica has no checksums
+	chunk int          // bytes of data per checksum
+
+	at     int64  // in the block, of the next packet
+	from   int64  // in the block, of the first byte that is wanted
+	packet int    // bytes of the packet at the front of r
+	data   []byte // of that packet, compared and not handed out yet
+	err    error  // found behind data
+
+	// Since crawls was last true or judged: time spent waiting, bytes received.
+	waited time.Duration
+	got    int64
+}
+
+const (
+	// dataNodeBufferBytes holds two packets of the usual size, 64 KiB.
+	dataNodeBufferBytes = 160 << 10
+	// maxPacketBytes is as in Hadoop.
+	maxPacketBytes = 16 << 20
+	// maxChunkBytes bounds what a DataNode says of its checksums.
+	maxChunkBytes = 16 << 20
+)
+
+// faultKind says what a failure tells of a replica and its DataNode.
+type faultKind int
+
+const (
+	// unreachable: the DataNode does not answer, or not in time.
+	unreachable faultKind = iota
+	// refused: the DataNode answers, but does not serve this replica.
+	refused
+	// brokenOff: the DataNode began to serve the replica and hung up.
+	brokenOff
+	// unverified: the DataNode has lost the checksums of the replica.
+	unverified
+	// bad: the replica is not what was written.
+	bad
+	// stale: the block token, or the encryption key, is no longer valid.
+	stale
+)
+
+// replicaError is a replica that could not be read.
+type replicaError struct {
+	rep      replica
+	kind     faultKind
+	err      error
+	reported bool // to the NameNode
+}
+
+func (e *replicaError) Error() string {
+	what := map[faultKind]string{unreachable: "DataNode %s fails", refused: "DataNode %s refuses", brokenOff: "bad replica on %s",
+		unverified: "bad replica on %s", bad: "bad replica on %s", stale: "DataNode %s"}[e.kind]
+	return fmt.Sprintf(what+": %v", e.rep.node, e.err)
+}
+
+func (e *replicaError) Unwrap() error { return e.err }
+
+var (
+	errChecksum    = errors.New("its bytes differ from their checksum")
+	errNoChecksums = errors.New("its checksums are missing, so that nothing can be said about its bytes")
+	errBrokenOff   = errors.New("the DataNode hung up instead of sending the bytes")
+	errHungUp      = errors.New("the DataNode hung up before it answered")
+)
+
+// openBlock asks a DataNode for a replica from offset (in the block) on. The
+// DataNode must have answered within patience. A replica without checksums is
+// refused unless unchecked is set. Errors are of type *replicaError, or the
+// context's.
+func (c *cluster) openBlock(ctx context.Context, b *block, rep replica, offset int64, patience time.Duration, unchecked bool) (*blockStream, error) {
+	fail := func(kind faultKind, err error) (*blockStream, error) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &replicaError{rep: rep, kind: kind, err: err}
+	}
+	deadline := time.Now().Add(patience)
+	d := net.Dialer{Deadline: deadline}
+	conn, err := d.DialContext(ctx, "tcp", rep.node)
+	if err != nil {
+		return fail(unreachable, err)
+	}
+	s := &blockStream{b: b, rep: rep, conn: conn, from: offset}
+	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() }) // whoever reads gets the error
+	if err := conn.SetDeadline(deadline); err != nil {
+		s.close()
+		return fail(unreachable, err)
+	}
+	kind, err := s.request(c, offset, unchecked)
+	if err != nil {
+		s.close()
+		return fail(kind, err)
+	}
+	return s, nil
+}
+
+// request makes the handshake, asks for the block and reads the answer.
+func (s *blockStream) request(c *cluster, offset int64, unchecked bool) (faultKind, error) {
+	secured := &securedConn{r: s.conn, seal: func(b []byte) []byte { return b }}
+	if least, wanted := c.handshake(s.b, s.port()); wanted {
+		var err error
+		if secured, err = secure(s.conn, s.b, least); err != nil {
+			if errors.Is(err, errUnknownKey) {
+				return stale, err
+			}
+			return unreachable, noAnswer(err)
+		}
+	}
+	s.r = bufio.NewReaderSize(secured.r, dataNodeBufferBytes)
+
+	base, header, op := emptyMessage("BaseHeaderProto"), emptyMessage("ClientOperationHeaderProto"), emptyMessage("OpReadBlockProto")
+	base.set("block", s.b.identity.Interface()).set("token", s.b.located.value("blockToken").Interface())
+	header.set("baseHeader", base).set("clientName", "aibox")
+	op.set("header", header).set("offset", uint64(offset)).set("len", uint64(s.b.length-offset))
+	req, err := appendDelimited([]byte{0x00, 0x1C, 0x51}, op)
+	if err != nil {
+		return unreachable, err
+	}
+	if _, err := s.conn.Write(secured.seal(req)); err != nil {
+		return unreachable, err
+	}
+	resp := emptyMessage("BlockOpResponseProto")
+	if err := readDelimited(s.r, resp); err != nil {
+		return unreachable, noAnswer(err)
+	}
+	switch status := enumName(resp, "status"); status {
+	case "SUCCESS":
+	case "ERROR_ACCESS_TOKEN":
+		return stale, errors.New("the block token is no longer valid")
+	default:
+		err := fmt.Errorf("%s: %s", status, resp.text("message"))
+		if strings.Contains(err.Error(), "don't match block") { // it knows that its replica is shorter
+			return bad, err
+		}
+		return refused, err
+	}
+
+	info := resp.in("readOpChecksumInfo")
+	checksum := info.in("checksum")
+	s.chunk = int(checksum.int("bytesPerChecksum"))
+	switch kind := checksum.enum("type"); kind {
+	case 0:
+		if !unchecked {
+			return unverified, errNoChecksums
+		}
+	case 1:
+		s.table = crc32.IEEETable
+	case 2:
+		s.table = crc32.MakeTable(crc32.Castagnoli)
+	default:
+		return refused, fmt.Errorf("checksums of an unknown type %d", kind)
+	}
+	s.at = info.int("chunkOffset")
+	if s.chunk < 1 || s.chunk > maxChunkBytes || s.at < 0 || s.at > offset {
+		return bad, fmt.Errorf("chunks of %d bytes from byte %d on were announced for byte %d", s.chunk, s.at, offset)
+	}
+	return 0, nil
+}
+
+// noAnswer names the cause when the other side hung up.
+func noAnswer(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errHungUp
+	}
+	return err
+}
+
+func (s *blockStream) port() int {
+	_, port, _ := net.SplitHostPort(s.rep.node)
+	n, _ := strconv.Atoi(port) // ours, and so a number
+	return n
+}
+
+// next waits for the next packet, at most for the limit. After
+// os.ErrDeadlineExceeded it may be called again; any other error, which is a
+// *replicaError, ends the stream. data is empty before the call.
+func (s *blockStream) next(limit time.Duration) error {
+	if s.err != nil {
+		return s.err
+	}
+	err := s.receive(limit)
+	var fault *replicaError
+	switch {
+	case err == nil || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &fault):
+		return err
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return s.fault(brokenOff, errBrokenOff)
+	}
+	return s.fault(unreachable, err)
+}
+
+func (s *blockStream) fault(kind faultKind, err error) error {
+	return &replicaError{rep: s.rep, kind: kind, err: err}
+}
+
+// receive reads one packet and compares its checksums.
+func (s *blockStream) receive(limit time.Duration) error {
+	if _, err := s.r.Discard(s.packet); err != nil {
+		return err
+	}
+	s.packet = 0
+	var deadline time.Time
+	peek := func(n int) ([]byte, error) {
+		if s.r.Buffered() >= n {
+			return s.r.Peek(n)
+		}
+		begin := time.Now()
+		if deadline.IsZero() {
+			deadline = begin.Add(limit)
+			if err := s.conn.SetReadDeadline(deadline); err != nil {
+				return nil, err
+			}
+		}
+		b, err := s.r.Peek(n)
+		s.waited += time.Since(begin)
+		return b, err
+	}
+	const prefix = 4 + 2
+	p, err := peek(prefix)
+	if err != nil {
+		return err
+	}
+	payload, header := int64(binary.BigEndian.Uint32(p))-4, int(binary.BigEndian.Uint16(p[4:]))
+	if payload < 0 || payload > maxPacketBytes {
+		return s.fault(bad, fmt.Errorf("a packet of %d bytes", payload))
+	}
+	size := prefix + header + int(payload)
+	if size > s.r.Size() {
+		s.r = bufio.NewReaderSize(s.r, size) // above the other one, which may hold bytes
+	}
+	if p, err = peek(size); err != nil {
+		return err
+	}
+	s.packet = size
+	s.got += int64(size)
+	return s.verify(p[prefix:prefix+header], p[prefix+header:])
+}
+
+// verify takes a packet apart and leaves its good bytes in s.data.
+func (s *blockStream) verify(header, payload []byte) error {
+	h, err := parsePacketHeader(header)
+	if err != nil {
+		return s.fault(bad, err)
+	}
+	chunks := (h.length + s.chunk - 1) / s.chunk
+	sums := 0
+	if s.table != nil {
+		sums = 4 * chunks
+	}
+	switch {
+	case h.length == 0:
+		return s.fault(bad, fmt.Errorf("it ends at byte %d of %d", s.at, s.b.length))
+	case h.length < 0 || len(payload) != sums+h.length || h.offset != s.at:
+		return s.fault(bad, fmt.Errorf("a packet of %d bytes for byte %d came, with %d bytes of data, where byte %d was due",
+			len(payload), h.offset, h.length, s.at))
+	}
+	checksums, data := payload[:sums], payload[sums:]
+	good := len(data)
+	for i := 0; i < sums/4; i++ {
+		begin := i * s.chunk
+		if crc32.Checksum(data[begin:min(begin+s.chunk, len(data))], s.table) != binary.BigEndian.Uint32(checksums[4*i:]) {
+			good = begin
+			s.err = s.fault(bad, errChecksum)
+			break
+		}
+	}
+	// The first chunk may begin before what is wanted, the last one end after it.
+	first := min(max(s.from-s.at, 0), int64(good))
+	last := min(s.b.length-s.at, int64(good))
+	s.at += int64(good)
+	if s.data = data[first:max(first, last)]; len(s.data) == 0 {
+		if s.err == nil {
+			s.err = s.fault(bad, errors.New("a packet with none of the bytes that were asked for"))
+		}
+		return s.err
+	}
+	return nil
+}
+
+// packetHeader is a PacketHeaderProto.
+type packetHeader struct {
+	offset int64 // in the block
+	length int   // of the data
+}
+
+// parsePacketHeader reads a header without making a message of it: one comes
+// with every 64 KiB.
+func parsePacketHeader(b []byte) (h packetHeader, err error) {
+	seen := 0
+	for len(b) > 0 {
+		num, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return h, protowire.ParseError(n)
+		}
+		b = b[n:]
+		switch {
+		case num == 1 && kind == protowire.Fixed64Type:
+			var v uint64
+			v, n = protowire.ConsumeFixed64(b)
+			h.offset = int64(v)
+			seen |= 1
+		case num == 4 && kind == protowire.Fixed32Type:
+			var v uint32
+			v, n = protowire.ConsumeFixed32(b)
+			h.length = int(int32(v))
+			seen |= 2
+		default:
+			n = protowire.ConsumeFieldValue(num, kind, b)
+		}
+		if n < 0 {
+			return h, protowire.ParseError(n)
+		}
+		b = b[n:]
+	}
+	if seen != 3 {
+		return h, errors.New("a packet header without offset or length")
+	}
+	return h, nil
+}
+
+// crawlBytesPerSecond is a rate below which a DataNode crawls: a disk or a
+// network that is well gives a hundred times as much.
+const crawlBytesPerSecond = 1 << 20
+
+// crawls says whether the DataNode gave less than that, once it was waited for
+// long enough to tell.
+func (s *blockStream) crawls(window time.Duration) bool {
+	if s.waited < window {
+		return false
+	}
+	slow := float64(s.got) < crawlBytesPerSecond*s.waited.Seconds()
+	s.waited, s.got = 0, 0
+	return slow
+}
+
+func (s *blockStream) close() {
+	s.stop()
+	_ = s.conn.Close() // nothing was written that could be lost
+}

@@ -1,0 +1,76 @@
+package modeldir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// There are two kinds of locks, both on files named LOCK. That of the model
+// directory is held by the run that writes. That of a generation is shared by
+// those who read the model, so that the run which replaces the model leaves the
+// files alone that are being read; the run after it deletes them. The kernel
+// gives up the locks of a process that ends, however it ends.
+
+// lockDir takes the lock of a model directory, until the file is closed.
+func lockDir(dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("model directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s: %w: another `aibox train` is writing it; wait for it or choose another output.model_dir", dir, ErrLocked)
+		}
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
+	}
+	return lock, nil
+}
+
+// lockReading takes the lock of a generation that its readers share. The result
+// is nil where it cannot be had: the generation is not there, or its files cannot
+// be locked by this reader. Whoever deletes a generation is the only one who holds
+// the lock alone, and for a moment.
+func lockReading(gen string) *os.File {
+	path := filepath.Join(gen, lockName)
+	lock, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) { // made by an earlier version
+		lock, err = os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
+	}
+	if err != nil {
+		return nil
+	}
+	if unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
+		lock.Close()
+		return nil
+	}
+	return lock
+}
+
+// errRead: a generation is not deleted, because somebody reads it.
+var errRead = errors.New("another process reads the model; the next run on this model directory deletes it")
+
+// lockRemoving takes the lock of a generation that is to be deleted: errRead if a
+// reader has it. The result is nil where files cannot be locked.
+func lockRemoving(gen string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(gen, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, nil // deleting says what is wrong
+	}
+	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case err == nil:
+		return lock, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		err = errRead
+	default:
+		err = nil
+	}
+	lock.Close()
+	return nil, err
+}

@@ -1,0 +1,96 @@
+package optim
+
+import "slices"
+
+// Adam corrects its moments by the number of steps since they were zero. A value
+// that joins later, of a tower, a field or an optimizer that a warm start adds,
+// has taken fewer steps than the model: with the model's number its first
+// updates would be 1/sqrt(1-beta2) (1-beta1) times too large, 3 for the usual
+// betas. So steps are counted for each value, which costs nothing where all of
+// a tensor have the same: stretches of values that began together.
+
+// maxCounted is the most steps that are told apart: what float32 counts exactly.
+// It is far beyond where corrections by the usual betas end.
+const maxCounted = 1 << 24
+
+// stretch is values of a parameter, up to end, whose state was zero after step
+// began of the model.
+type stretch struct {
+	end   int
+	began int64
+}
+
+// StepsName is the name that Steps gives to those of a parameter; as in PyTorch.
+func StepsName(param string) string { return param + "/step" }
+
+// hasSteps reports whether the updates of a kind of optimizer depend on the
+// number of steps.
+func hasSteps(kind string) bool { return kind == "adam" || kind == "adamw" }
+
+// settled reports whether corrections after so many steps are 1, so that it does
+// not matter any more how many there were.
+func settled(steps int64, beta1, beta2 float64) bool {
+	return 1-powInt(beta1, steps) == 1 && 1-powInt(beta2, steps) == 1
+}
+
+// StepCount is a number of steps as it is saved.
+func StepCount(n int64) float32 { return float32(min(n, maxCounted)) }
+
+// Steps returns, after step t of the model, the steps that values have taken
+// with their state, for the parameters where that is not t and matters: one
+// number for a parameter whose values are all alike, else one for each.
+func (d *Dense) Steps(t int64) []StateTensor {
+	var out []StateTensor
+	for i, p := range d.params {
+		if !slices.ContainsFunc(d.began[i], func(s stretch) bool { return s.began > 0 && !settled(t-s.began, d.cfg.Beta1, d.cfg.Beta2) }) {
+			continue
+		}
+		var steps []float32
+		for _, s := range d.began[i] {
+			n := StepCount(t - s.began)
+			for len(steps) < s.end {
+				steps = append(steps, n)
+			}
+		}
+		if len(d.began[i]) == 1 {
+			steps = steps[:1]
+		}
+		out = append(out, StateTensor{Name: StepsName(p.Name), Data: steps})
+	}
+	return out
+}
+
+// Begin says after which step of the model the state of parameter i was zero, for
+// each of its values. Without it that was before the first.
+func (d *Dense) Begin(i int, began []int64) {
+	d.began[i] = nil
+	if !hasSteps(d.cfg.Kind) {
+		return
+	}
+	for v, b := range began[:len(d.params[i].Data)] {
+		if last := len(d.began[i]) - 1; last >= 0 && d.began[i][last].began == b {
+			d.began[i][last].end = v + 1
+		} else {
+			d.began[i] = append(d.began[i], stretch{v + 1, b})
+		}
+	}
+	if len(d.began[i]) == 1 && d.began[i][0].began == 0 {
+		d.began[i] = nil
+	}
+}
+
+// adam updates parameter i in step t.
+func (d *Dense) adam(i int, t int64, rate float64) {
+	p, s := d.params[i], &d.slots[i]
+	whole := [1]stretch{{end: len(p.Data)}}
+	stretches := d.began[i]
+	if stretches == nil {
+		stretches = whole[:]
+	}
+	lo := 0
+	for _, x := range stretches {
+		a := d.cfg.adamStep(t-x.began, rate)
+		a.step(p.Data[lo:x.end], p.Grad[lo:x.end], s[0][lo:x.end], s[1][lo:x.end])
+		lo = x.end
+	}
+}

@@ -1,0 +1,127 @@
+package trainer
+
+import (
+	"slices"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/optim"
+)
+
+// rowSteps counts the steps that the rows of each embedding space have taken
+// with their optimizer state, where the row optimizer wants to know (Adam). As
+// in PyTorch, where a table has one number for all of its rows, rows of a space
+// share one. It is the model's number of steps but for spaces that a warm start
+// has added, or for all of them when it changed rows or their optimizer.
+type rowSteps struct {
+	spaces []string // of each field
+	began  []int64  // of each field: the model's step before the first with the present state
+
+	// Fields with the same number make a group.
+	groups []int64  // began of each group
+	group  []uint16 // of each field
+
+	steps []optim.RowStep // of each group, of the mini-batch at hand
+	rowOf []uint16        // (U) group of each of its rows; unused with one group
+}
+
+// newRowSteps counts for fields whose values are of the given spaces.
+func newRowSteps(spaces []string) *rowSteps {
+	s := &rowSteps{spaces: spaces, began: make([]int64, len(spaces))}
+	s.regroup()
+	return s
+}
+
+// spacesOf returns the embedding space of each field of a job.
+func spacesOf(job *configs.Job, fields []string) []string {
+	spaces := slices.Clone(fields)
+	for _, c := range job.SparseColumns() {
+		if i := slices.Index(fields, c.Name); i >= 0 {
+			spaces[i] = or(c.Space, c.Name)
+		}
+	}
+	return spaces
+}
+
+func (s *rowSteps) regroup() {
+	s.groups, s.group = s.groups[:0], s.group[:0]
+	for _, b := range s.began {
+		g := slices.Index(s.groups, b)
+		if g < 0 {
+			g = len(s.groups)
+			s.groups = append(s.groups, b)
+		}
+		s.group = append(s.group, uint16(g))
+	}
+	s.steps = make([]optim.RowStep, len(s.groups))
+}
+
+// prepare makes step ready to tell the updates of b's rows in step t. A row that
+// several spaces share, by a collision of keys, goes by one of them.
+func (s *rowSteps) prepare(b *reader.Batch, rows *optim.Rows, t int64, scale float32) {
+	for g, began := range s.groups {
+		s.steps[g] = rows.Step(t-began, scale)
+	}
+	if len(s.groups) == 1 {
+		return
+	}
+	s.rowOf = slices.Grow(s.rowOf[:0], len(b.Rows))[:len(b.Rows)]
+	bag := 0
+	for range b.N {
+		for _, g := range s.group {
+			for _, r := range b.Index[b.Offsets[bag]:b.Offsets[bag+1]] {
+				s.rowOf[r] = g
+			}
+			bag++
+		}
+	}
+}
+
+// of returns the update of row i of the mini-batch.
+func (s *rowSteps) of(i int) *optim.RowStep {
+	if len(s.groups) == 1 {
+		return &s.steps[0]
+	}
+	return &s.steps[s.rowOf[i]]
+}
+
+// The numbers of steps in a dense file are tensors of one value, by space:
+// "rows/" space "/step". Spaces with the model's number have none.
+const (
+	rowStepPrefix = "rows/"
+	rowStepSuffix = "/step"
+)
+
+// tensors are the numbers of steps after step t.
+func (s *rowSteps) tensors(rows *optim.Rows, t int64) []modeldir.Tensor {
+	var out []modeldir.Tensor
+	if !rows.HasSteps() {
+		return nil
+	}
+	for i, space := range s.spaces {
+		n := t - s.began[i]
+		if s.began[i] == 0 || rows.Settled(n) || slices.Contains(s.spaces[:i], space) {
+			continue
+		}
+		out = append(out, modeldir.Tensor{Name: optimizerPrefix + rowStepPrefix + space + rowStepSuffix, Shape: []int{1}, Data: []float32{optim.StepCount(n)}})
+	}
+	return out
+}
+
+// takeOver continues the numbers of an earlier model, whose dense tensors are
+// saved and which had taken t steps, for the spaces that it has; others begin.
+func (s *rowSteps) takeOver(saved map[string]modeldir.Tensor, has func(space string) bool, t int64) {
+	for i, space := range s.spaces {
+		name := optimizerPrefix + rowStepPrefix + space + rowStepSuffix
+		switch steps, ok := saved[name]; {
+		case !has(space):
+			s.began[i] = t
+		case ok && len(steps.Data) == 1:
+			s.began[i] = t - int64(steps.Data[0])
+		default:
+			s.began[i] = 0
+		}
+	}
+	s.regroup()
+}
