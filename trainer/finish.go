@@ -38,13 +38,13 @@ func (r *run) tensors(t int64) []modeldir.Tensor {
 
 // finish goes back to the best epoch if there is one, expires rows, and
 // commits the model.
-func (r *run) finish(ctx context.Context) (*Summary, error) {
+func (r *run) finish(ctx context.Context) error {
 	status := r.opts.Status
 	status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
 	state := r.last
 	if r.best != nil && r.best.epoch != r.last.epoch {
 		if err := r.restore(ctx, r.best); err != nil {
-			return nil, fmt.Errorf("going back to epoch %d: %w", r.best.epoch, err)
+			return fmt.Errorf("going back to epoch %d: %w", r.best.epoch, err)
 		}
 		state = *r.best
 	}
@@ -53,15 +53,15 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 		Today: r.day, UnseenDays: e.UnseenDays, MinShow: float32(e.MinShow), ShowDecay: float32(r.job.SparseTable.ShowDecay),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	tableDigest, err := sparsetable.Digest(ctx, r.table)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	statistics, err := json.MarshalIndent(r.statistics, "", "  ")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	dense := r.tensors(state.step)
 	m := &modeldir.Manifest{
@@ -71,36 +71,37 @@ func (r *run) finish(ctx context.Context) (*Summary, error) {
 		Digest: modeldir.Digest(state.step, r.job.Data.NegativeSampling, statistics, dense, tableDigest),
 	}
 	if err := r.writer.SaveDense(m.Dense, dense); err != nil {
-		return nil, err
+		return err
 	}
 	if m.TableSnapshot, err = r.snapshot(ctx, state.step); err != nil {
-		return nil, err
+		return err
 	}
 	if r.best != nil {
 		if err := r.table.DropSnapshot(r.best.snapshot); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	var job bytes.Buffer
 	if err := r.job.Show(&job); err != nil {
-		return nil, err
+		return err
 	}
 	// Reports first: once the model is committed, all that belongs to it is there.
 	if err := errors.Join(r.reports.close(), r.quarantine.Close()); err != nil {
-		return nil, err
+		return err
 	}
 	// And the table is free for those who read the model as soon as it is there.
 	stats := r.table.Stats()
 	r.closeTable()
 	if err := r.writer.Commit(m, job.Bytes(), statistics); err != nil {
-		return nil, err
+		return err
 	}
 	r.logLeftovers()
+	r.forgetFailures()
 	r.summary.complete(r, m, stats, expired)
 	for _, w := range r.summary.Warnings {
 		r.log.Warn(w)
 	}
-	return &r.summary, r.summary.write(r.job.Output.ModelDir)
+	return r.summary.write(r.job.Output.ModelDir)
 }
 
 // restore replaces model and table by the state kept for an earlier epoch.
@@ -153,23 +154,30 @@ func (r *run) logLeftovers() {
 	}
 }
 
-// close frees what is still open; after a failure it removes the generation.
-func (r *run) close() {
+// close frees what is still open. After a failure it removes the generation and
+// leaves reports that say why.
+func (r *run) close(ctx context.Context, failure error) {
+	status := r.opts.Status.View()
 	r.opts.Status.end()
 	if r.reports != nil {
 		_ = r.reports.close() // after success closed already
 	}
 	if r.quarantine != nil {
-		_ = r.quarantine.Close()
-		if r.summary.Digest == "" { // no model was made
-			if path, err := r.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && path != "" {
-				r.log.Info("bad rows of this run", "file", path)
-			}
-		}
+		_ = r.quarantine.Close() // after success closed already
+	}
+	if r.table != nil {
+		r.summary.Table = r.table.Stats()
 	}
 	r.closeTable()
 	if r.previous != nil {
 		_ = r.previous.Close() // it was only read
+	}
+	made := r.summary.Digest != ""                   // a model, though something failed after the commit
+	others := errors.Is(failure, modeldir.ErrLocked) // the directory is another run's
+	if failure != nil && !made && !others {
+		if err := r.reportFailure(ctx, failure, status); err != nil {
+			r.log.Warn("the summary of this run could not be written", "error", err)
+		}
 	}
 	if r.writer != nil {
 		if err := r.writer.Close(); err != nil {

@@ -16,8 +16,6 @@ const (
 	metricsName     = "metrics.jsonl"
 	tensorBoardName = "tensorboard"
 	quarantineName  = "quarantine.jsonl"
-	// failedQuarantineName holds the bad rows of a run that made no model.
-	failedQuarantineName = "quarantine-failed.jsonl"
 	// noTensorBoard as output.tensorboard switches event files off.
 	noTensorBoard = "none"
 )

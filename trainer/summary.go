@@ -14,12 +14,15 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Summary is what a finished job reports, and the contents of summary.json.
+// Summary is what a job reports at its end, and the contents of summary.json. That
+// of a run which made no model says why, and how far it came; it has neither digest
+// nor kept epoch, and lies in summary-failed.json.
 type Summary struct {
 	Name            string            `json:"name,omitempty"`
 	Version         string            `json:"aibox_version"`
 	ModelKind       string            `json:"model_kind"`
 	ModelDir        string            `json:"model_dir"`
+	Failure         *Failure          `json:"failure,omitempty"`
 	Digest          string            `json:"digest"`
 	Seed            uint64            `json:"seed"`
 	WarmStart       string            `json:"warm_start,omitempty"`
@@ -103,11 +106,25 @@ func (s *Summary) addEvaluation(epoch int, rep metrics.Report) {
 	}
 }
 
-// complete fills in what is known once the model is committed.
-func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
+// describe fills in what is known of a run at any time.
+func (s *Summary) describe(r *run) {
 	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
-	s.Digest, s.KeptEpoch, s.Steps, s.Examples = m.Digest, m.Epoch, m.Step, r.examples
+	s.Examples = r.examples
+	if n := len(s.Epochs); n > 0 {
+		s.Limiting = pipeline.Limiting(s.Epochs[n-1].stages)
+	}
+	s.ElapsedSeconds = time.Since(r.started).Seconds()
+	if s.trainingTime > 0 {
+		s.ExamplesPerSec = float64(s.Examples) / s.trainingTime.Seconds()
+	}
+	s.PeakMemoryBytes = peakMemoryBytes()
+}
+
+// complete fills in what is known once the model is committed.
+func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
+	s.describe(r)
+	s.Digest, s.KeptEpoch, s.Steps = m.Digest, m.Epoch, m.Step
 	s.Table, s.ExpiredRows = table, expired
 	for _, p := range r.model.Params() {
 		s.DenseParameters += int64(len(p.Data))
@@ -117,14 +134,6 @@ func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats
 			s.Eval = e.Eval
 		}
 	}
-	if n := len(s.Epochs); n > 0 {
-		s.Limiting = pipeline.Limiting(s.Epochs[n-1].stages)
-	}
-	s.ElapsedSeconds = time.Since(r.started).Seconds()
-	if s.trainingTime > 0 {
-		s.ExamplesPerSec = float64(s.Examples) / s.trainingTime.Seconds()
-	}
-	s.PeakMemoryBytes = peakMemoryBytes()
 	s.Warnings = warnings(r)
 	s.Files = reportPaths(r.job)
 }
@@ -139,11 +148,16 @@ func (s *Summary) StageTable() string {
 }
 
 func (s *Summary) write(dir string) error {
-	data, err := json.MarshalIndent(s, "", "  ")
+	data, err := s.encode()
 	if err != nil {
 		return err
 	}
-	return modeldir.WriteFile(filepath.Join(dir, summaryName), append(data, '\n'))
+	return modeldir.WriteFile(filepath.Join(dir, summaryName), data)
+}
+
+func (s *Summary) encode() ([]byte, error) {
+	data, err := json.MarshalIndent(s, "", "  ")
+	return append(data, '\n'), err
 }
 
 // peakMemoryBytes is the largest resident set of the process so far.

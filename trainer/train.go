@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
 	"aibox/reader"
@@ -41,18 +42,31 @@ func (o *Options) ensureDefaults() {
 // Train runs job and commits its model to job.Output.ModelDir. When it fails
 // or ctx is cancelled, the directory's earlier model, if any, stays.
 func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summary, err error) {
-	defer panics.Catch("training", &err)
+	defer panics.Catch("the end of training", &err)
 	opts.ensureDefaults()
 	kernel.SetThreads(job.Pipeline.ComputeThreads)
 	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now()}
-	defer r.close()
-	if err := r.prepare(ctx); err != nil {
+	err = panics.Do("training", func() error { return r.train(ctx) })
+	r.close(ctx, err)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.epochs(ctx); err != nil {
-		return nil, err
+	return &r.summary, nil
+}
+
+// train runs the job from its first look at the data to the commit.
+func (r *run) train(ctx context.Context) error {
+	err := r.prepare(ctx)
+	if err == nil {
+		err = r.epochs(ctx)
 	}
-	return r.finish(ctx)
+	if err == nil {
+		err = r.finish(ctx)
+	}
+	if err != nil && errkind.Of(ctx, err) == errkind.Usage {
+		return errkind.As(errkind.Job, err) // all that a job was told is in its file
+	}
+	return err
 }
 
 // run is one run of a training job.

@@ -104,7 +104,7 @@ func TestSignalEndsCleanly(t *testing.T) {
 		if again := ok(t, "inspect", "--digest", "model"); again != digest {
 			t.Errorf("%v: the earlier model has changed", s)
 		}
-		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "metrics.jsonl", "quarantine.jsonl", "summary.json", "tensorboard")
+		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")
 	}
 }
 

@@ -14,7 +14,8 @@ func trainCommand() *cli.Command {
 		ArgsUsage: "JOB.yaml",
 		Description: `Reads the training data, trains, evaluates, and leaves the model in the job's
 output.model_dir, with summary.json, metrics.jsonl and TensorBoard events. A
-model that the directory held before stays until the new one is complete.
+model that the directory held before stays until the new one is complete. A job
+that fails leaves summary-failed.json there, which says why.
 Ctrl-C ends the job before the next mini-batch; once more, at once.
 
 Examples:

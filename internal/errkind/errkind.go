@@ -44,7 +44,7 @@ var kinds = [...]struct {
 	Usage:       {2, "usage", "a mistake on the command line"},
 	Data:        {3, "data", "too many bad rows, or no usable data"},
 	IO:          {4, "io", "input or output failed, as when a file does not exist or a disk is full"},
-	Job:         {5, "job_file", "a fault of the job file"},
+	Job:         {5, "job_file", "a fault of the job file, or a setting in it that cannot be carried out"},
 	Locked:      {6, "locked", "another process uses the model directory or the table"},
 	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows"},
 	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number"},

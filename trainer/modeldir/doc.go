@@ -14,6 +14,9 @@
 //	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl
 //	                      reports of the run that made the model; written in its
 //	                      generation and moved here by the commit
+//	  summary-failed.json, quarantine-failed.jsonl
+//	                      why the last run made no model, and its bad rows; the next
+//	                      run that makes one removes them
 //
 // # Commit
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,18 +157,38 @@ func (w *Writer) publish(name string) error {
 	return os.Rename(filepath.Join(w.genDir(), name), to)
 }
 
+// Discard deletes the generation, unless it was committed. The lock stays.
+func (w *Writer) Discard() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	return removeGeneration(w.genDir())
+}
+
 // Close releases the lock. A generation that was not committed is deleted.
 func (w *Writer) Close() error {
 	if w.lock == nil {
 		return nil
 	}
-	var err error
-	if !w.done {
-		err = removeGeneration(w.genDir())
-	}
+	err := w.Discard()
 	w.lock.Close()
 	w.lock = nil
 	return err
+}
+
+// WriteReport writes a report of a run that never wrote to dir, the model directory
+// of its job, unless there is no such directory. It fails when another run has the
+// lock.
+func WriteReport(dir, name string, data []byte) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(WriteFile(filepath.Join(dir, name), data), lock.Close())
 }
 
 func generations(dir string) []string {

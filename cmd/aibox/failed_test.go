@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"aibox/trainer"
+)
+
+// TestFailedRuns: a run that makes no model says why by its exit code, and by a
+// summary beside the reports of the model that stays.
+func TestFailedRuns(t *testing.T) {
+	inSmallJob(t)
+	write(t, "bad.tsv", strings.Repeat("x\ty\n", 2000))
+	const failed = "model/summary-failed.json"
+	for _, c := range []struct {
+		args  string
+		code  int
+		kind  string
+		phase trainer.Phase
+		steps bool // some were made
+	}{
+		{"--set optimizer.dense.kind=sgd --set optimizer.dense.learning_rate=1000 --set optimizer.rows.kind=sgd --set optimizer.rows.learning_rate=1000 --set training.epochs=3", exitDiverged, "diverged", trainer.PhaseTraining, true},
+		{"--set data.train=[bad.tsv] --set data.header=true", exitData, "data", trainer.PhaseStarting, false},
+		{"--set data.train=[nosuch.tsv]", exitIO, "io", trainer.PhaseStarting, false},
+		{"--set sparse_table.kind=ssd --set sparse_table.memory_bytes=1KiB", exitJob, "job_file", trainer.PhaseStarting, false},
+	} {
+		args := append([]string{"train", "job.yaml"}, strings.Fields(c.args)...)
+		_ = os.RemoveAll("model")
+		if o := aibox(args...); o.code != c.code {
+			t.Errorf("%s: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
+		}
+		if c.phase == trainer.PhaseStarting && c.kind != "job_file" {
+			if exists("model") {
+				t.Errorf("%s: a model directory is made", c.args)
+			}
+		} else if !exists(failed) || exists("model/summary.json") {
+			t.Errorf("%s: no summary, or one under the name of a model's", c.args)
+		}
+		// Beside a model.
+		_ = os.RemoveAll("model")
+		ok(t, "train", "job.yaml")
+		before := read(t, "model/summary.json")
+		o := aibox(args...)
+		var s trainer.Summary
+		if err := json.Unmarshal([]byte(read(t, failed)), &s); err != nil || s.Failure == nil {
+			t.Fatalf("%s: %v", c.args, err)
+		}
+		f := s.Failure
+		if o.code != c.code || f.ExitCode != c.code || f.Kind != c.kind || f.Phase != c.phase || !strings.Contains(o.stderr, f.Message) || f.Time.IsZero() {
+			t.Errorf("%s: exit %d, failure %+v: %s", c.args, o.code, f, o.stderr)
+		}
+		if s.Digest != "" || s.ModelKind != "deepfm" || s.Files["summary"] != failed || (s.Steps > 0) != c.steps || (s.Examples > 0) != c.steps {
+			t.Errorf("%s: summary %+v", c.args, s)
+		}
+		if read(t, "model/summary.json") != before {
+			t.Errorf("%s: the model's own summary is touched", c.args)
+		}
+		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")
+		ok(t, "train", "job.yaml")
+		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary.json", "tensorboard")
+	}
+}
+
+// TestInterruptedRunHasASummary: also one that a signal ends.
+func TestInterruptedRunHasASummary(t *testing.T) {
+	inSmallJob(t)
+	ok(t, "train", "job.yaml")
+	cmd, _ := startEndless(t)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, cmd, exitInterrupted)
+	var s trainer.Summary
+	if err := json.Unmarshal([]byte(read(t, "model/summary-failed.json")), &s); err != nil || s.Failure == nil {
+		t.Fatal(err)
+	}
+	if s.Failure.Kind != "interrupted" || s.Failure.ExitCode != exitInterrupted {
+		t.Errorf("%+v", s.Failure)
+	}
+}

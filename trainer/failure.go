@@ -1,0 +1,75 @@
+package trainer
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"aibox/internal/errkind"
+	"aibox/trainer/modeldir"
+)
+
+// Failure is why a run made no model, in its summary.
+type Failure struct {
+	Kind     string    `json:"kind"` // a name of package errkind, such as "lost_data"
+	Message  string    `json:"message"`
+	ExitCode int       `json:"exit_code"`
+	Phase    Phase     `json:"phase"`           // what the run was doing
+	Epoch    int       `json:"epoch,omitempty"` // in which epoch; 0: in none
+	Time     time.Time `json:"time"`
+}
+
+// Names of the reports of a run that made no model. They lie beside those of the
+// committed model, which stay as they are, until a run makes a model.
+const (
+	failedSummaryName    = "summary-failed.json"
+	failedQuarantineName = "quarantine-failed.jsonl"
+)
+
+// reportFailure writes the summary of a run that made no model, with what it did
+// until then, and keeps its bad rows. A model directory that does not exist yet is
+// not made for that.
+func (r *run) reportFailure(ctx context.Context, failure error, status View) error {
+	s := &r.summary
+	s.describe(r)
+	if r.engine != nil {
+		s.Steps = r.engine.step
+	}
+	kind := errkind.Of(ctx, failure)
+	s.Failure = &Failure{
+		Kind: kind.String(), Message: failure.Error(), ExitCode: kind.ExitCode(),
+		Phase: status.Phase, Epoch: status.Epoch, Time: time.Now().UTC().Truncate(time.Second),
+	}
+	dir := r.job.Output.ModelDir
+	path := filepath.Join(dir, failedSummaryName)
+	s.Files = map[string]string{"summary": path}
+	if r.writer == nil { // the run did not come so far
+		data, err := s.encode()
+		if err != nil {
+			return err
+		}
+		return modeldir.WriteReport(dir, failedSummaryName, data)
+	}
+	r.forgetFailures()
+	if kept, err := r.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && kept != "" {
+		s.Files["quarantine"] = kept
+		r.log.Info("bad rows of this run", "file", kept)
+	}
+	// If the disk is full, what the run wrote leaves room.
+	if err := r.writer.Discard(); err != nil {
+		r.log.Warn("what this run wrote could not be deleted; the next run tries again", "error", err)
+	}
+	data, err := s.encode()
+	if err != nil {
+		return err
+	}
+	return modeldir.WriteFile(path, data)
+}
+
+// forgetFailures removes what earlier runs that failed left in the model directory.
+func (r *run) forgetFailures() {
+	for _, name := range []string{failedSummaryName, failedQuarantineName} {
+		_ = os.Remove(filepath.Join(r.job.Output.ModelDir, name)) // mostly there is none
+	}
+}
