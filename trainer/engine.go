@@ -3,6 +3,7 @@ package trainer
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"aibox/internal/kernel"
 	"aibox/reader"
@@ -54,8 +55,7 @@ func (e *engine) train(p pulled, b *reader.Batch) (model.Result, error) {
 	scale := e.schedule.Multiplier(e.step - e.firstStep)
 	e.dense.Step(e.step, scale)
 	e.rowSteps.prepare(b, e.rows, e.step, scale)
-	e.update(p, b, res.RowGrads)
-	return res, nil
+	return res, e.update(p, b, res.RowGrads)
 }
 
 // collect brings the statistics of b's rows up to date and gathers their values.
@@ -85,8 +85,11 @@ func (e *engine) collect(p pulled, b *reader.Batch) {
 
 // update updates the rows of b, which collect has read, with their gradients
 // grads (U, ValueDim). Values of 16 bits are updated as float32, where collect
-// has put them, and rounded into their row with random bits of this step.
-func (e *engine) update(p pulled, b *reader.Batch, grads []float32) {
+// has put them, and rounded into their row with random bits of this step. The
+// error wraps model.ErrNotFinite when a row does not hold numbers any more: it may
+// not occur again in this job, so that nothing else would show it.
+func (e *engine) update(p pulled, b *reader.Batch, grads []float32) error {
+	var bad atomic.Int64 // a row that overflowed, plus 1
 	dim := e.layout.ValueDim
 	inPlace := e.layout.Format == sparsetable.Float32
 	rounding := sparsetable.NewRounding(e.seed, uint64(e.step))
@@ -98,15 +101,50 @@ func (e *engine) update(p pulled, b *reader.Batch, grads []float32) {
 			row := p.rows.Row(int(b.Rows[i]))
 			grad := grads[i*dim : (i+1)*dim]
 			step := e.rowSteps.of(i)
+			var values []float32
 			if inPlace {
-				step.Update(e.layout.Values(row), e.layout.State(row), grad)
-				continue
+				values = e.layout.Values(row)
+			} else {
+				values = e.values[i*dim : (i+1)*dim]
 			}
-			values := e.values[i*dim : (i+1)*dim]
 			step.Update(values, e.layout.State(row), grad)
-			e.layout.StoreValues(row, values, p.pass.Keys[b.Rows[i]], rounding)
+			if !finite(values) {
+				bad.Store(int64(i) + 1)
+			}
+			if !inPlace {
+				e.layout.StoreValues(row, values, p.pass.Keys[b.Rows[i]], rounding)
+			}
 		}
 	})
+	if i := bad.Load(); i > 0 {
+		return e.overflow(fmt.Sprintf("the row of key %x", p.pass.Keys[b.Rows[i-1]]))
+	}
+	return nil
+}
+
+// checkDense reports dense parameters that the last step has made overflow. A
+// step that follows would find that out by itself.
+func (e *engine) checkDense() error {
+	for _, p := range e.model.Params() {
+		if !finite(p.Data) {
+			return e.overflow("parameter " + p.Name)
+		}
+	}
+	return nil
+}
+
+func (e *engine) overflow(what string) error {
+	return fmt.Errorf("%w: %s after the update of step %d; lower the learning rate, or look for extreme dense features", model.ErrNotFinite, what, e.step)
+}
+
+func finite(x []float32) bool {
+	const exponent = 0x7f800000 // all ones: infinite or NaN
+	for _, v := range x {
+		if math.Float32bits(v)&exponent == exponent {
+			return false
+		}
+	}
+	return true
 }
 
 // infer returns the logits of b, a mini-batch of p, valid until the next call.

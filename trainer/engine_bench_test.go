@@ -82,7 +82,9 @@ func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat) 
 			e.step++
 			e.collect(p, batch)
 			e.rowSteps.prepare(batch, rows, e.step, 1)
-			e.update(p, batch, grads)
+			if err := e.update(p, batch, grads); err != nil {
+				b.Fatal(err)
+			}
 			continue
 		}
 		if _, err := e.train(p, &pass.Batches[i%batches]); err != nil {

@@ -145,6 +145,9 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if epoch == 1 {
 		r.summary.TrainRows = readingSummary(rd.Counts())
 	}
+	if err == nil {
+		err = r.engine.checkDense()
+	}
 	if err != nil {
 		return err
 	}
