@@ -52,6 +52,7 @@ type Data struct {
 	NegativeSampling float64 `yaml:"negative_sampling"` // keep this share of negatives, (0,1]; 1: all
 	MaxBadRows       int64   `yaml:"max_bad_rows"`      // stop past so many; -1: no limit
 	MaxBadFraction   float64 `yaml:"max_bad_fraction"`  // stop past this share
+	MaxLostFraction  float64 `yaml:"max_lost_fraction"` // stop past this share of the bytes
 	QuarantineRows   int     `yaml:"quarantine_rows"`   // bad rows written to the quarantine file
 	MaxLineBytes     Bytes   `yaml:"max_line_bytes"`    // a longer line is a bad row
 	HDFS             HDFS    `yaml:"hdfs"`

@@ -43,7 +43,7 @@ var reasonTexts = [reasonCount]string{
 	ReasonUTF8:      "invalid UTF-8",
 	ReasonQuote:     "bad quoting (a quoted cell must end on its line)",
 	ReasonTooLong:   "line too long",
-	ReasonStream:    "truncated or corrupt data; the rest of the file (in Parquet: of the row group) is lost",
+	ReasonStream:    "data are lost", // see Loss; it is in the quarantine, but not among the counts of bad rows
 	ReasonOutput:    "cell that the output format cannot hold",
 }
 
@@ -94,6 +94,9 @@ type BadRow struct {
 	Row    string `json:"row"`              // the first bytes; U+FFFD replaces what is not UTF-8
 	// RowBase64 holds the same bytes as they are, where they are not UTF-8.
 	RowBase64 string `json:"row_base64,omitempty"`
+	// LostBytes and LostRows say how much is lost from here on; see Loss.
+	LostBytes int64 `json:"lost_bytes,omitempty"`
+	LostRows  int64 `json:"lost_rows,omitempty"`
 }
 
 // String is one line for people.
@@ -135,14 +138,11 @@ func (e *BadRowsError) Error() string {
 // ErrorKind sorts the error for exit codes and reports.
 func (*BadRowsError) ErrorKind() errkind.Kind { return errkind.Data }
 
-// minJudgedRows is how many rows must have been read before a share of bad ones
-// means anything; at the end of the input it is judged whatever the number.
-const minJudgedRows = 1000
-
 // badTally counts bad rows in the order of the input and applies the limits.
 type badTally struct {
 	maxRows     int64   // < 0: no limit
 	maxFraction float64 // < 0: no limit
+	pace        pace
 	quarantine  *quarantine
 	logger      *slog.Logger
 
@@ -151,7 +151,8 @@ type badTally struct {
 }
 
 // add counts one bad row, the rows-th row of the input. It returns a
-// *BadRowsError past a limit, or the quarantine's write error.
+// *BadRowsError when a limit is exceeded, whatever the rest of the input turns out
+// to be, or the quarantine's write error.
 func (t *badTally) add(row BadRow, rows int64) error {
 	t.total++
 	c := &t.reasons[row.Reason]
@@ -167,13 +168,17 @@ func (t *badTally) add(row BadRow, rows int64) error {
 	if t.maxRows >= 0 && t.total > t.maxRows {
 		return t.failure(rows, fmt.Sprintf("the limit of %d bad rows", t.maxRows))
 	}
-	if rows >= minJudgedRows {
-		return t.judge(rows)
+	if most, ok := t.pace.mostRows(rows); ok && t.maxFraction >= 0 && float64(t.total) > t.maxFraction*most {
+		limit := fmt.Sprintf("the limit of %v of all rows", t.maxFraction)
+		if most > float64(rows) {
+			limit += fmt.Sprintf(", even if the rest of the input, %.0f rows at most, is good", most-float64(rows))
+		}
+		return t.failure(rows, limit)
 	}
 	return nil
 }
 
-// judge applies the limit on the share of bad rows.
+// judge applies the limit on the share of bad rows at the end of the input.
 func (t *badTally) judge(rows int64) error {
 	if t.maxFraction >= 0 && float64(t.total) > t.maxFraction*float64(rows) {
 		return t.failure(rows, fmt.Sprintf("the limit of %v of all rows", t.maxFraction))

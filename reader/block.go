@@ -35,9 +35,10 @@ type block struct {
 
 	bad     []badEntry
 	details []badDetail
-	seen    uint32 // bit r: there is a bad row of reason r
-	lines   int64  // lines of the file that this block accounts for
-	stored  int64  // stored bytes of the file that it accounts for
+	seen    uint32  // bit r: there is a bad row of reason r
+	lines   int64   // lines of the file that this block accounts for
+	stored  int64   // stored bytes of the file that it accounts for
+	lost    *damage // behind its last row; nil: nothing
 }
 
 // rowPlace says where a good row is.
@@ -79,7 +80,7 @@ func (b *block) reset(file *inputFile) {
 	b.groups, b.stats = b.groups[:0], b.stats[:0]
 	b.textEnds, b.text, b.places = b.textEnds[:1], b.text[:0], b.places[:0]
 	b.bad, b.details = b.bad[:0], b.details[:0]
-	b.seen, b.lines, b.stored = 0, 0, 0
+	b.seen, b.lines, b.stored, b.lost = 0, 0, 0, nil
 }
 
 // bytes is about how much memory the rows take.

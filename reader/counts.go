@@ -9,7 +9,12 @@ type Counts struct {
 	Dropped   int64 `json:"dropped"`   // negatives that sampling left out
 	BadRows   int64 `json:"bad_rows"`
 	// Bad lists the reasons that occurred, each with its first row.
-	Bad        []ReasonCount `json:"bad,omitempty"`
-	BytesRead  int64         `json:"bytes_read"`  // stored bytes of the input that were decoded
-	BytesTotal int64         `json:"bytes_total"` // stored bytes of the input
+	Bad []ReasonCount `json:"bad,omitempty"`
+	// Lost lists the files of which something could not be read. What is lost is
+	// in none of the counts above.
+	Lost       []Loss `json:"lost,omitempty"`
+	LostBytes  int64  `json:"lost_bytes"`  // of all files
+	LostRows   int64  `json:"lost_rows"`   // of all files, known or estimated
+	BytesRead  int64  `json:"bytes_read"`  // stored bytes of the input that were decoded
+	BytesTotal int64  `json:"bytes_total"` // stored bytes of the input
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"aibox/internal/panics"
 	"aibox/reader/source"
@@ -44,19 +43,6 @@ func (o *Options) decompressors() int { return min(o.Threads, maxDecompressors) 
 // that is being filled; and those of the units between the planner and the
 // workers.
 func (o *Options) maxTexts() int { return o.decompressors()*(o.AheadChunks+2) + 2*o.Threads + 2 }
-
-// countingReader counts what is read of a file; the decompressor may read in a
-// goroutine of its own.
-type countingReader struct {
-	r io.Reader
-	n atomic.Int64
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n.Add(int64(n))
-	return n, err
-}
 
 // badStream says whether an error of source.Decompress is about the compressed
 // data; any other one is an I/O error.
@@ -109,14 +95,14 @@ func (s *stream) fail(file *inputFile, err error) bool {
 
 // cutter cuts decompressed text into units of whole lines.
 type cutter struct {
-	stream  *stream
-	ctx     context.Context
-	file    *inputFile
-	units   chan<- *unit
-	counted countingReader
-	stored  int64  // stored bytes that the units so far account for
-	offset  int64  // of text[0]
-	text    []byte // not yet in a unit
+	stream *stream
+	ctx    context.Context
+	file   *inputFile
+	units  chan<- *unit
+	in     *source.Decompressor
+	stored int64  // stored bytes that the units so far account for
+	offset int64  // of text[0]
+	text   []byte // not yet in a unit
 }
 
 // decompress makes units of the whole file.
@@ -127,14 +113,12 @@ func (c *cutter) decompress() {
 		return
 	}
 	defer raw.Close()
-	c.counted.r = raw
-	text, err := source.Decompress(c.file.Compression, &c.counted)
-	if err != nil {
+	if c.in, err = source.Decompress(c.file.Compression, raw); err != nil {
 		c.end(err)
 		return
 	}
-	defer text.Close()
-	c.end(c.cut(text))
+	defer func() { _ = c.in.Close() }() // a decoder
+	c.end(c.cut(c.in))
 }
 
 // cut makes units up to the end of the text and returns what ended it: io.EOF, or
@@ -168,7 +152,7 @@ func (c *cutter) cut(r io.Reader) error {
 			return io.ErrNoProgress
 		}
 		if len(c.text) == cap(c.text) {
-			if i := bytes.LastIndexByte(c.text, '\n'); i >= 0 && !c.emit(i+1, nil) {
+			if i := bytes.LastIndexByte(c.text, '\n'); i >= 0 && !c.emit(i+1, c.in.Consumed(), nil) {
 				return errStopped
 			}
 		}
@@ -179,11 +163,11 @@ func (c *cutter) cut(r io.Reader) error {
 var errStopped = errors.New("reading has ended")
 
 // emit makes a unit of the first n bytes of the text and keeps the rest; false
-// means that reading has ended. broken is the error that ended the text.
-func (c *cutter) emit(n int, broken error) bool {
-	read := c.counted.n.Load()
+// means that reading has ended. With it, so many bytes of the file are accounted
+// for. lost is what is lost behind the unit.
+func (c *cutter) emit(n int, read int64, lost *damage) bool {
 	u := &unit{
-		file: c.file, start: c.offset, end: c.offset + int64(n), text: c.text[:n], stored: read - c.stored, broken: broken,
+		file: c.file, start: c.offset, end: c.offset + int64(n), text: c.text[:n], stored: read - c.stored, lost: lost,
 	}
 	rest := c.stream.newText()
 	if left := len(c.text) - n; left > cap(rest) {
@@ -213,7 +197,7 @@ func (c *cutter) fail(err error) {
 // skipLine makes a unit of the beginning of a line that is too long and moves
 // behind its end.
 func (c *cutter) skipLine(r io.Reader) error {
-	if !c.emit(len(c.text), nil) {
+	if !c.emit(len(c.text), c.in.Consumed(), nil) {
 		return errStopped
 	}
 	for {
@@ -237,14 +221,20 @@ func (c *cutter) end(err error) {
 		return
 	}
 	// All that is left of the file is accounted for, also if it cannot be read.
-	c.counted.n.Store(c.file.Size)
+	all, lines := c.file.Size, bytes.LastIndexByte(c.text, '\n')+1
 	switch {
 	case errors.Is(err, io.EOF):
-		c.emit(len(c.text), nil)
+		c.emit(len(c.text), all, nil)
 	case badStream(err):
 		// The line that the fault cut is part of what is lost.
-		c.emit(bytes.LastIndexByte(c.text, '\n')+1, err)
-	case len(c.text) == 0 || c.emit(bytes.LastIndexByte(c.text, '\n')+1, nil):
+		lost := &damage{cause: err.Error(), offset: c.offset + int64(lines), rows: -1}
+		if cutShort(err) {
+			lost.cut = true
+		} else if lost.bytes = all; c.in != nil {
+			lost.bytes = all - c.in.Sound()
+		}
+		c.emit(lines, all, lost)
+	case len(c.text) == 0 || c.emit(lines, all, nil):
 		c.fail(fmt.Errorf("%s: %w", c.file.URI, err))
 	}
 }

@@ -14,7 +14,8 @@
 // numbers the keys and makes mini-batches. Nothing that depends on the cutting or
 // on the number of workers reaches the examples, the mini-batches, the counts or
 // the line numbers of bad rows. Only Pass.Bytes and Counts.BytesRead, which are
-// there to show progress, move in steps of whole units.
+// there to show progress, move in steps of whole units; and in an input that ends
+// early past MaxBadFraction, ChunkBytes shifts the row at which it does.
 //
 // # Rows
 //
@@ -58,9 +59,18 @@
 //
 // A row that cannot be decoded is counted by Reason, written to the quarantine
 // and left out; a *BadRowsError ends reading past MaxBadRows or MaxBadFraction.
-// A compressed file that is truncated or corrupt is one bad row at the place
-// where its text ends; so is a row group of Parquet with a damaged page, of which
-// the rows before it are kept. I/O errors are no bad rows: they end reading.
+// The share is judged exactly at the end of the input. While reading, it ends only
+// what no good rest could mend: pace.go says how many rows the rest is taken to
+// hold at most.
+//
+// # Losses
+//
+// Of a compressed file that is damaged, the rest is lost; of a row group of
+// Parquet, what comes from the damaged page on. A compressed file that is cut, and a
+// text whose last line has no end and holds only the first cells of a row, lack
+// an unknown part. Each Loss is weighed in stored bytes against the whole input, is
+// logged and written to the quarantine, and a *LostDataError ends reading as soon as
+// MaxLostFraction is exceeded. I/O errors are no losses: they end reading.
 //
 // # Memory
 //

@@ -37,8 +37,8 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
 	}
-	defer text.Close()
-	const usual = 4096 // longer headers are read in several steps
+	defer func() { _ = text.Close() }() // a decoder
+	const usual = 4096                  // longer headers are read in several steps
 	lines := &lineScanner{buf: make([]byte, usual)}
 	lines.reset(text, 0, usual, o.MaxLineBytes)
 	line, _, tooLong, err := lines.next()

@@ -18,6 +18,7 @@ type lineScanner struct {
 	lo, hi int   // unread bytes are buf[lo:hi]
 	base   int64 // offset in the stream of buf[0]
 	eof    bool
+	open   bool // the line that next returned last has no end: the stream ended
 }
 
 // readBytes is how much a lineScanner asks of its reader at a time: large enough
@@ -68,7 +69,7 @@ func (s *lineScanner) next() (line []byte, offset int64, tooLong bool, err error
 				return nil, offset, false, io.EOF
 			}
 			line = trimCR(s.buf[s.lo:s.hi])
-			s.lo = s.hi
+			s.lo, s.open = s.hi, true
 			return line, offset, len(line) > s.maxLine, nil
 		}
 		if searched > s.maxLine+1 { // also with a \r at its end it is too long

@@ -43,13 +43,16 @@ type Options struct {
 	KeepLists      bool
 	KeepUnlabelled bool // an empty or absent label is no fault; the label is NaN
 
-	// MaxBadRows is how many bad rows are tolerated and MaxBadFraction which
-	// share of all rows, judged from 1,000 rows on and at the end of the input.
+	// MaxBadRows is how many bad rows are tolerated, lost ones included, and
+	// MaxBadFraction which share of all rows: exactly at the end of the input,
+	// before it once no good rest could mend it (see pace). MaxLostFraction is which
+	// share of the input's stored bytes may be lost (see Loss).
 	// Negative: no limit. The zero values tolerate none.
-	MaxBadRows     int64
-	MaxBadFraction float64
-	Quarantine     io.Writer // takes bad rows as JSON lines (BadRow); nil: none
-	QuarantineRows int       // at most so many
+	MaxBadRows      int64
+	MaxBadFraction  float64
+	MaxLostFraction float64
+	Quarantine      io.Writer // takes bad rows and losses as JSON lines (BadRow); nil: none
+	QuarantineRows  int       // at most so many bad rows
 
 	MaxLineBytes int   // a longer line is a bad row; 0: 1 MiB
 	ChunkBytes   int64 // what a worker decodes at a time; 0: 4 MiB

@@ -65,7 +65,7 @@ func TestCompressionDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestBrokenFileIsOneBadRow(t *testing.T) {
+func TestBrokenFileIsOneLoss(t *testing.T) {
 	good, dir := criteoLines(300), t.TempDir()
 	for _, c := range []struct {
 		name string
@@ -84,17 +84,17 @@ func TestBrokenFileIsOneBadRow(t *testing.T) {
 		o := testOptions(CriteoSchema(), path, next)
 		o.ChunkBytes = 10_000
 		passes, counts := mustRead(t, o)
-		if counts.BadRows < 1 || counts.Bad[len(counts.Bad)-1].Reason != ReasonStream {
+		if len(counts.Lost) != 1 {
 			t.Errorf("%s: %+v", c.name, counts)
 			continue
 		}
-		bad := counts.Bad[len(counts.Bad)-1]
+		lost := counts.Lost[0]
 		// A damaged deflate block may decode to garbage before it is noticed.
-		if c.name != "b.gz" && (counts.BadRows != 1 || counts.Examples != bad.Example.Line-1+10) {
+		if c.name != "b.gz" && (counts.BadRows != 0 || counts.Examples != lost.Line-1+10) {
 			t.Errorf("%s: %+v", c.name, counts)
 		}
-		if bad.Example.URI != path || bad.Rows != 1 || bad.Example.Detail == "" {
-			t.Errorf("%s: %v", c.name, bad)
+		if lost.URI != path || lost.Bytes == 0 || lost.Cause == "" {
+			t.Errorf("%s: %v", c.name, lost)
 		}
 		if n := len(examples(passes)); int64(n) != counts.Examples {
 			t.Errorf("%s: %d examples, counted %d", c.name, n, counts.Examples)

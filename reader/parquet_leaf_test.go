@@ -108,19 +108,18 @@ func damagedRows(t *testing.T) string {
 	return write(t, t.TempDir(), "damaged.parquet", file)
 }
 
-func TestDamagedPageIsOneBadRow(t *testing.T) {
+func TestDamagedPageLosesTheRestOfItsRowGroup(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "A", Role: RoleSparse}, {Name: "B", Role: RoleSparse}}}
 	o := testOptions(s, damagedRows(t))
 	var first string
 	for _, threads := range []int{1, 4} {
 		o.Threads = threads
 		passes, counts := mustRead(t, o)
-		if counts.BadRows != 1 || counts.Examples < 200 || counts.Examples >= 300 || len(counts.Bad) != 1 || counts.Bad[0].Reason != ReasonStream {
+		if counts.BadRows != 0 || counts.Examples < 200 || counts.Examples >= 300 || len(counts.Lost) != 1 {
 			t.Fatalf("%+v", counts)
 		}
-		bad := counts.Bad[0].Example
-		if bad.Line != counts.Examples-100+1 || bad.Offset != -1 || !strings.Contains(bad.Detail, `column \"B\"`) {
-			t.Errorf("%+v with %d examples", bad, counts.Examples)
+		if l := counts.Lost[0]; l.Line != counts.Examples-100+1 || l.Offset != -1 || !strings.Contains(l.Cause, `column "B"`) {
+			t.Errorf("%+v with %d examples", l, counts.Examples)
 		}
 		if got := dump(passes); first == "" {
 			first = got
@@ -129,9 +128,9 @@ func TestDamagedPageIsOneBadRow(t *testing.T) {
 		}
 	}
 	o.MaxBadRows = 0
-	var bad *BadRowsError
-	if _, _, err := readAll(o); !errors.As(err, &bad) {
-		t.Errorf("%v, want a BadRowsError", err)
+	var lost *LostDataError
+	if _, _, err := readAll(o); !errors.As(err, &lost) {
+		t.Errorf("%v, want a LostDataError", err)
 	}
 	o.Schema.Columns = s.Columns[:2] // without the damaged column
 	if passes, _ := mustRead(t, o); len(examples(passes)) != 300 {

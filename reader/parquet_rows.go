@@ -331,7 +331,7 @@ func (r *rowGroup) addValues(field *fieldColumn, c *cursor, b *block, v *parquet
 }
 
 // decodeRowGroup decodes the unit's row group. Where its data are damaged, the
-// rest of it is one bad row.
+// rest of it is lost.
 func (w *worker) decodeRowGroup() error {
 	u := w.unit
 	if u.open == nil { // a file without rows
@@ -344,10 +344,13 @@ func (w *worker) decodeRowGroup() error {
 	case u.open.at.failure() != nil:
 		err = fmt.Errorf("%s: row %d: %w", u.file.URI, row+1, u.open.at.failure())
 	default:
-		b := w.block
-		b.rollback(w.stream.plan)
-		b.addBad(fault{reason: ReasonStream, cell: []byte(strings.TrimPrefix(err.Error(), u.file.URI+": "))}, nil, -1, w.stream.options.QuarantineRows)
-		b.lines += u.end - row
+		w.block.rollback(w.stream.plan)
+		lost := u.end - row
+		w.lose(damage{
+			cause: strings.TrimPrefix(err.Error(), u.file.URI+": "), offset: -1, rows: lost,
+			bytes: int64(float64(u.stored) * (float64(lost) / float64(u.end-u.start))),
+		})
+		w.block.lines += lost
 		err = nil
 	}
 	return errors.Join(err, u.open.release())

@@ -9,7 +9,7 @@ import (
 // rowPrefixBytes is how much of a bad row is kept for people to look at.
 const rowPrefixBytes = 256
 
-// quarantine writes the first rows bad rows, one JSON object a line. A nil
+// quarantine writes the first rows bad rows, and all losses, one JSON object a line. A nil
 // *quarantine takes none.
 type quarantine struct {
 	out  *json.Encoder
@@ -31,6 +31,21 @@ func (q *quarantine) add(row *BadRow) error {
 		return nil
 	}
 	q.room--
+	return q.write(row)
+}
+
+// lose writes what is lost, also where there is no room for further rows: losses
+// are few, and each may be many rows.
+func (q *quarantine) lose(l *Loss) error {
+	if q == nil {
+		return nil
+	}
+	return q.write(&BadRow{
+		URI: l.URI, Line: l.Line, Offset: l.Offset, Reason: ReasonStream, Detail: l.Cause, LostBytes: l.Bytes, LostRows: l.Rows,
+	})
+}
+
+func (q *quarantine) write(row *BadRow) error {
 	if err := q.out.Encode(row); err != nil {
 		return fmt.Errorf("reader: quarantine: %w", err)
 	}

@@ -29,7 +29,7 @@ func write(t testing.TB, dir, name string, data []byte) string {
 func testOptions(schema Schema, uris ...string) Options {
 	return Options{
 		Sources: source.New(source.Options{}), URIs: uris, Schema: schema, BatchSize: 4, BatchesPerPass: 2,
-		MaxBadRows: -1, MaxBadFraction: -1, Threads: 2, Logger: slog.New(slog.DiscardHandler),
+		MaxBadRows: -1, MaxBadFraction: -1, MaxLostFraction: -1, Threads: 2, Logger: slog.New(slog.DiscardHandler),
 	}
 }
 

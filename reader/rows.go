@@ -18,6 +18,7 @@ type rows struct {
 	plan    *plan
 	stream  *stream
 	tally   badTally
+	loss    lossTally
 	counts  Counts
 
 	block *block // nil: get the next one
@@ -25,8 +26,9 @@ type rows struct {
 	bad   int    // next bad row of the block
 	line  int64  // number of the block's first line
 	file  *inputFile
-	good  uint64 // good rows so far, before sampling
-	done  bool   // the end was reached, and the bad rows judged
+	begin readSoFar // of the input at the file's first row
+	good  uint64    // good rows so far, before sampling
+	done  bool      // the end was reached, and the bad rows judged
 }
 
 func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
@@ -37,9 +39,13 @@ func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
 	r := &rows{
 		options: o, plan: p, stream: newStream(ctx, o, p, files),
 		tally: badTally{
-			maxRows: o.MaxBadRows, maxFraction: o.MaxBadFraction,
+			maxRows: o.MaxBadRows, maxFraction: o.MaxBadFraction, pace: newPace(files, total),
 			quarantine: newQuarantine(o.Quarantine, o.QuarantineRows), logger: o.Logger,
 		},
+	}
+	r.loss = lossTally{
+		maxFraction: o.MaxLostFraction, total: total, average: total / int64(len(files)),
+		quarantine: r.tally.quarantine, logger: o.Logger,
 	}
 	r.counts.BytesTotal = total
 	return r, nil
@@ -67,20 +73,21 @@ func (r *rows) next(ctx context.Context) (b *block, e int, err error) {
 			bad := &b.bad[r.bad]
 			r.bad++
 			r.counts.Rows++
+			r.tally.pace.inUnit++
 			if err := r.tally.add(b.badRow(bad, r.line), r.counts.Rows); err != nil {
 				return nil, 0, err
 			}
 		}
 		if r.e == b.n {
-			r.counts.BytesRead += b.stored
-			r.line += b.lines
-			r.stream.release(b)
-			r.block = nil
+			if err := r.leave(b); err != nil {
+				return nil, 0, err
+			}
 			continue
 		}
 		e := r.e
 		r.e++
 		r.counts.Rows++
+		r.tally.pace.inUnit++
 		if r.keep(b.labels[e]) {
 			return b, e, nil
 		}
@@ -96,6 +103,35 @@ func (r *rows) advance(ctx context.Context) error {
 	r.block, r.e, r.bad = b, 0, 0
 	if b.file != r.file {
 		r.file, r.line = b.file, 1
+		r.begin = readSoFar{rows: r.counts.Rows, bytes: r.counts.BytesRead}
+	}
+	return nil
+}
+
+// leave ends a block: its bytes are read, and what is lost behind it is weighed.
+func (r *rows) leave(b *block) error {
+	r.counts.BytesRead += b.stored
+	if b.stored > 0 {
+		r.tally.pace.unit(b.stored)
+	}
+	var err error
+	if d := b.lost; d != nil {
+		at := readSoFar{rows: r.counts.Rows, bytes: r.counts.BytesRead - d.bytes}
+		inFile := readSoFar{rows: at.rows - r.begin.rows, bytes: at.bytes - r.begin.bytes}
+		if err = r.loss.add(b.file, r.line, d, inFile, at); err == nil {
+			err = r.judgeRows()
+		}
+	}
+	r.line += b.lines
+	r.stream.release(b)
+	r.block = nil
+	return err
+}
+
+// judgeRows applies the limit on the number of bad rows to those and the lost ones.
+func (r *rows) judgeRows() error {
+	if most := r.options.MaxBadRows; most >= 0 && r.tally.total+r.loss.rows > most {
+		return r.loss.failure(r.counts.BytesTotal, fmt.Sprintf("the limit of %d bad rows", most))
 	}
 	return nil
 }
@@ -127,10 +163,17 @@ func (r *rows) refuse(reason Reason, detail, row string) error {
 	}, r.counts.Rows)
 }
 
-// end judges the bad rows for the last time.
+// end judges bad rows and losses for the last time.
 func (r *rows) end() error {
 	r.done = true
 	if err := r.tally.judge(r.counts.Rows); err != nil {
+		return err
+	}
+	read := r.counts.BytesRead
+	if r.block != nil { // Limit ends reading within a unit
+		read += r.stream.current.stored
+	}
+	if err := r.loss.judge(min(read, r.counts.BytesTotal)); err != nil {
 		return err
 	}
 	return io.EOF
@@ -141,6 +184,8 @@ func (r *rows) end() error {
 func (r *rows) noExamples() error {
 	uris := strings.Join(r.options.URIs, ", ")
 	switch c := &r.counts; {
+	case len(r.loss.lost) > 0:
+		return fmt.Errorf("reader: %s: %d rows, none of them a good one: data are lost: %s: %w", uris, c.Rows, r.loss.lost[0], ErrNoExamples)
 	case c.Rows == 0:
 		return fmt.Errorf("reader: %s: no rows: %w", uris, ErrNoExamples)
 	case c.Dropped > 0:
@@ -156,6 +201,7 @@ func (r *rows) snapshot() Counts {
 	c := r.counts
 	c.BadRows = r.tally.total
 	c.Bad = r.tally.counts()
+	c.Lost, c.LostBytes, c.LostRows = r.loss.lost, r.loss.bytes, r.loss.rows
 	return c
 }
 

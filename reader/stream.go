@@ -60,7 +60,7 @@ type unit struct {
 	open   *openParquetFile // Parquet, else nil
 	group  int              // row group
 	stored int64            // stored bytes that the unit accounts for
-	broken error            // the decompressor's error, after these lines
+	lost   *damage          // behind these lines
 
 	blocks chan *block
 	err    error // why decoding ended; valid once blocks is closed
@@ -210,17 +210,23 @@ func (w *worker) decode(u *unit) error {
 		err = w.decodeLines(&w.text)
 		w.stream.releaseText(u.text)
 		u.text = nil
-	case u.broken == nil:
+	case u.lost == nil:
 		err = w.decodeRange()
-	}
-	if u.broken != nil && err == nil {
-		w.block.addBad(fault{reason: ReasonStream, cell: []byte(u.broken.Error())}, nil, u.end, w.stream.options.QuarantineRows)
 	}
 	if err != nil {
 		return fmt.Errorf("reader: %w", err)
 	}
+	if u.lost != nil {
+		w.lose(*u.lost)
+	}
 	w.block.stored = u.stored
 	return w.emit()
+}
+
+// lose ends the block with a loss, whose line counts from there.
+func (w *worker) lose(d damage) {
+	d.line += w.block.lines
+	w.block.lost = &d
 }
 
 // decodeRange decodes the lines that start in a byte range of a file.
@@ -281,6 +287,12 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			} else {
 				b.rollback(p)
 				b.addBad(f, line, offset, o.QuarantineRows)
+				if lines.open && w.unit.lost == nil && partOfRow(line, f, p.schema) {
+					w.unit.lost = &damage{
+						cause:  "the file ends in the middle of a row; if it is whole, end its last line with a line end",
+						offset: offset, line: -1, rows: -1, cut: true,
+					}
+				}
 			}
 		}
 		b.lines++

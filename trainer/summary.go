@@ -52,6 +52,9 @@ type ReadingSummary struct {
 	Bad         int64            `json:"bad"`
 	BadByReason map[string]int64 `json:"bad_by_reason,omitempty"`
 	Dropped     int64            `json:"dropped_by_sampling"`
+	LostBytes   int64            `json:"lost_bytes"`
+	LostRows    int64            `json:"lost_rows"`      // known or estimated, not in the counts above
+	Lost        []reader.Loss    `json:"lost,omitempty"` // by file
 }
 
 // EpochSummary is one reading of the training data.
@@ -76,7 +79,9 @@ type StageSummary struct {
 }
 
 func readingSummary(c reader.Counts) ReadingSummary {
-	s := ReadingSummary{Good: c.Rows - c.BadRows, Bad: c.BadRows, Dropped: c.Dropped}
+	s := ReadingSummary{
+		Good: c.Rows - c.BadRows, Bad: c.BadRows, Dropped: c.Dropped, LostBytes: c.LostBytes, LostRows: c.LostRows, Lost: c.Lost,
+	}
 	for _, r := range c.Bad {
 		if s.BadByReason == nil {
 			s.BadByReason = make(map[string]int64)

@@ -122,7 +122,7 @@ func readerOptions(job *configs.Job, sources *source.Sources, schema reader.Sche
 		Sources: sources, Schema: schema, Compression: job.Data.Compression,
 		BatchSize: job.Training.BatchSize, BatchesPerPass: job.Pipeline.BatchesPerPass,
 		Seed: job.Seed, NegativeSampling: 1, GroupBy: job.Data.GroupBy,
-		MaxBadRows: job.Data.MaxBadRows, MaxBadFraction: job.Data.MaxBadFraction,
+		MaxBadRows: job.Data.MaxBadRows, MaxBadFraction: job.Data.MaxBadFraction, MaxLostFraction: job.Data.MaxLostFraction,
 		QuarantineRows: job.Data.QuarantineRows, MaxLineBytes: int(job.Data.MaxLineBytes),
 		ChunkBytes: int64(job.Pipeline.ChunkBytes), Threads: job.Pipeline.ReaderThreads,
 		Logger: log,

@@ -54,7 +54,8 @@ Examples:
 			&cli.BoolFlag{Name: "random", Usage: "with --split: draw each row's output at random instead"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of a random split"},
 			&cli.Int64Flag{Name: "limit", Usage: "convert at most `NUMBER` rows; 0: all"},
-			&cli.Int64Flag{Name: "max-bad-rows", Usage: "stop when more than `NUMBER` rows are bad; -1: never"},
+			&cli.Int64Flag{Name: "max-bad-rows", Usage: "stop when more than `NUMBER` rows are bad or lost; -1: never"},
+			&cli.Float64Flag{Name: "max-lost-fraction", Usage: "stop when more than this `SHARE` of the input's bytes is lost to damage; needs --max-bad-rows"},
 			&cli.StringFlag{Name: "memory", Value: "4GiB", Usage: "`LIMIT` for rows and tables held in memory"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		},
@@ -109,6 +110,9 @@ func convertFiles(c *cli.Context) error {
 			fmt.Fprintf(c.App.Writer, "  %d, the first at %v\n", bad.Rows, bad.Example)
 		}
 	}
+	for _, l := range s.Counts.Lost {
+		fmt.Fprintf(c.App.Writer, "data are lost: %v\n", l)
+	}
 	return nil
 }
 
@@ -149,6 +153,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	o := convert.Options{
 		From: reader.Options{
 			URIs: c.StringSlice("from"), Limit: c.Int64("limit"), MaxBadRows: c.Int64("max-bad-rows"), MaxBadFraction: -1,
+			MaxLostFraction: c.Float64("max-lost-fraction"),
 		},
 		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
@@ -186,6 +191,8 @@ func checkConvertFlags(c *cli.Context) error {
 		return cliargs.Errorf("aibox convert: --seed needs --random, and --random needs --split")
 	case c.Bool("descending") && c.String("sort-by") == "":
 		return cliargs.Errorf("aibox convert: --descending needs --sort-by")
+	case c.Float64("max-lost-fraction") < 0 || c.Float64("max-lost-fraction") > 1:
+		return cliargs.Errorf("aibox convert: --max-lost-fraction %v: want a share from 0 to 1", c.Float64("max-lost-fraction"))
 	case c.Int64("limit") < 0:
 		return cliargs.Errorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))
 	case c.String("join") == "" && (c.IsSet("on") || c.IsSet("key") || c.IsSet("add")):

@@ -73,6 +73,7 @@ func TestKindsOfErrors(t *testing.T) {
 		{model.ErrNotFinite, errkind.Diverged},
 		{metrics.ErrNotFinite, errkind.Diverged},
 		{&reader.BadRowsError{}, errkind.Data},
+		{&reader.LostDataError{}, errkind.LostData},
 		{&reader.InputError{Err: io.ErrUnexpectedEOF}, errkind.Data},
 		{&rowfile.FormatError{Err: io.ErrUnexpectedEOF}, errkind.Data},
 		{reader.ErrNoExamples, errkind.Data},

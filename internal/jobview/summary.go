@@ -97,8 +97,20 @@ func readingText(r trainer.ReadingSummary) string {
 	if r.Dropped > 0 {
 		text += fmt.Sprintf(", %d negatives left out by sampling", r.Dropped)
 	}
+	if len(r.Lost) > 0 {
+		text += fmt.Sprintf("; data are lost, %d bytes of %d files:", r.LostBytes, len(r.Lost))
+		for _, l := range r.Lost[:min(len(r.Lost), shownLosses)] {
+			text += fmt.Sprintf("\n  %v", l)
+		}
+		if more := len(r.Lost) - shownLosses; more > 0 {
+			text += fmt.Sprintf("\n  and %d more files, which are in the log and in the quarantine", more)
+		}
+	}
 	return text
 }
+
+// shownLosses is how many files with losses are listed.
+const shownLosses = 10
 
 // PrintEvaluation prints what eval reports.
 func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {

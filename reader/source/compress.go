@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -91,13 +92,15 @@ func checkZstdWindow(br *bufio.Reader) error {
 // passed on as it is. A zstd window above 128 MiB gives ErrUnsupported. Zero bytes
 // behind gzip data are padding. The snappy formats and zstd have no end mark for the
 // whole file: one cut exactly between two chunks or frames looks complete.
-func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
-	if c == NoCompression {
-		return io.NopCloser(r), nil
-	}
+func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 	in := &faultReader{r: r}
+	d := &Decompressor{c: c, in: in}
+	if c == NoCompression {
+		d.r = in
+		return d, nil
+	}
 	br := bufio.NewReaderSize(in, inputBufferBytes)
-	d := &decompressor{c: c, in: in}
+	d.br = br
 
 	// An empty file is no valid compressed file in any of the formats, though
 	// some decoders take it for an empty stream.
@@ -112,8 +115,8 @@ func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
 	switch c {
 	case Gzip:
 		var z *gzipReader
-		if z, err = newGzipReader(br); err == nil {
-			d.r, d.close = z, z.Close
+		if z, err = newGzipReader(br, d.consumed); err == nil {
+			d.r, d.block, d.close, d.gzip = z, 32<<10, z.Close, z // the window
 		}
 	case Zstd:
 		if err := checkZstdWindow(br); err != nil {
@@ -123,12 +126,15 @@ func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
 		var z *zstd.Decoder
 		z, err = zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindowBytes))
 		if err == nil {
-			d.r, d.close = z, func() error { z.Close(); return nil }
+			d.r, d.block, d.close = z, 128<<10, func() error { z.Close(); return nil }
 		}
 	case Snappy:
-		d.r = newSnappyReader(br, first)
+		d.r, d.block = newSnappyReader(br, first), 256<<10 // Hadoop's; the framing format has 64 KiB
 	case Bzip2:
-		d.r = bzip2.NewReader(br)
+		d.r, d.block = bzip2.NewReader(br), maxBzip2BlockBytes
+		if len(first) > 3 && first[3] >= '1' && first[3] <= '9' { // the level, as in bzip2 -9
+			d.block = int64(first[3]-'0') * maxBzip2BlockBytes / 9
+		}
 	default:
 		return nil, fmt.Errorf("decompress: %v", c)
 	}
@@ -138,15 +144,20 @@ func Decompress(c Compression, r io.Reader) (io.ReadCloser, error) {
 	return d, nil
 }
 
+// maxBzip2BlockBytes is the text of a block of bzip2 -9.
+const maxBzip2BlockBytes = 900_000
+
 // faultReader remembers the error of the reader below the decoder, so that an
 // I/O fault is not mistaken for bad data whatever the decoder makes of it.
 type faultReader struct {
 	r   io.Reader
+	n   int64 // bytes read
 	err error // other than io.EOF
 }
 
 func (f *faultReader) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p)
+	f.n += int64(n)
 	if err != nil && err != io.EOF {
 		f.err = err
 	}
@@ -160,19 +171,26 @@ func (f *faultReader) cause(err error) error {
 	return err
 }
 
-type decompressor struct {
+// Decompressor is the text of compressed data. It belongs to one goroutine.
+type Decompressor struct {
 	c     Compression
 	in    *faultReader
+	br    *bufio.Reader // between in and the decoder; nil without one
+	gzip  *gzipReader   // nil for other compressions
 	r     io.Reader
 	close func() error
+	block int64 // bytes of text that the decoder holds at most, with one checksum but in gzip
+	text  int64 // bytes of text that were read
 	err   error
 }
 
-func (d *decompressor) Read(p []byte) (int, error) {
+// Read reads text. Its errors are those that Decompress names.
+func (d *Decompressor) Read(p []byte) (int, error) {
 	if d.err != nil {
 		return 0, d.err
 	}
 	n, err := d.r.Read(p)
+	d.text += int64(n)
 	if err != nil {
 		d.err = d.wrap(err)
 		if n > 0 {
@@ -182,8 +200,48 @@ func (d *decompressor) Read(p []byte) (int, error) {
 	return n, d.err
 }
 
+// consumed is how many stored bytes the decoder has taken so far.
+func (d *Decompressor) consumed() int64 {
+	if d.br == nil {
+		return d.in.n
+	}
+	return d.in.n - int64(d.br.Buffered())
+}
+
+// Consumed estimates to how many stored bytes the text belongs that Read has
+// returned. It is no more than that: the decoder may hold a block of text that it
+// has not returned.
+func (d *Decompressor) Consumed() int64 {
+	consumed := d.consumed()
+	if d.text == 0 {
+		return 0
+	}
+	block := float64(d.block) * (float64(consumed) / float64(d.text))
+	return consumed - min(consumed, int64(block))
+}
+
+// Sound is how many stored bytes came before the fault that Read has met: what
+// lies behind them is lost, or cannot be trusted, since a checksum over it does
+// not match. Checksums cover a member of gzip, a frame of zstd (frames are not told
+// apart here: all of the data) and a block of the other formats. A block is checked
+// once it has been taken as a whole, so that its beginning is estimated. Of data
+// that end early all are sound.
+func (d *Decompressor) Sound() int64 {
+	switch {
+	case d.err == io.EOF, errors.Is(d.err, io.ErrUnexpectedEOF):
+		return d.consumed()
+	case errors.Is(d.err, gzip.ErrChecksum):
+		return d.gzip.member
+	case errors.Is(d.err, zstd.ErrCRCMismatch):
+		return 0
+	case d.c == Gzip && d.text > 0:
+		return d.consumed() // what was decoded before the fault was returned
+	}
+	return d.Consumed()
+}
+
 // wrap classifies an error of the decoder.
-func (d *decompressor) wrap(err error) error {
+func (d *Decompressor) wrap(err error) error {
 	switch {
 	case d.in.err != nil:
 		return d.in.err
@@ -195,7 +253,8 @@ func (d *decompressor) wrap(err error) error {
 	return fmt.Errorf("%w: %v: %w", ErrBadStream, d.c, err)
 }
 
-func (d *decompressor) Close() error {
+// Close frees the decoder. It does not close what is read from.
+func (d *Decompressor) Close() error {
 	if d.close == nil {
 		return nil
 	}

@@ -11,17 +11,19 @@ import (
 // gzipReader reads the members of a gzip file as one stream. Like gzip(1) it takes
 // zero bytes behind a member for padding, which tapes and block devices leave.
 type gzipReader struct {
-	br *bufio.Reader
-	z  *gzip.Reader
+	br       *bufio.Reader
+	z        *gzip.Reader
+	consumed func() int64 // bytes taken from br
+	member   int64        // where the present member begins
 }
 
-func newGzipReader(br *bufio.Reader) (*gzipReader, error) {
+func newGzipReader(br *bufio.Reader, consumed func() int64) (*gzipReader, error) {
 	z, err := gzip.NewReader(br)
 	if err != nil {
 		return nil, err
 	}
 	z.Multistream(false)
-	return &gzipReader{br, z}, nil
+	return &gzipReader{br: br, z: z, consumed: consumed}, nil
 }
 
 func (g *gzipReader) Read(p []byte) (int, error) {
@@ -50,6 +52,7 @@ func (g *gzipReader) nextMember() error {
 	if err := g.br.UnreadByte(); err != nil {
 		return err
 	}
+	g.member = g.consumed()
 	if err := g.z.Reset(g.br); err != nil {
 		if errors.Is(err, io.EOF) { // there was a byte
 			return io.ErrUnexpectedEOF

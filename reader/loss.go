@@ -1,0 +1,207 @@
+package reader
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"aibox/internal/errkind"
+)
+
+// Loss is what could not be read of one file, because its data are damaged or its
+// end is missing. Bytes are those that are stored, so that losses of all files and
+// formats can be weighed against the whole input:
+//
+//   - Behind damage in compressed data everything up to the file's end is lost
+//     (see source.Decompressor.Sound).
+//   - In Parquet a damaged page loses the rest of its row group, and with it the
+//     share of the file's bytes that its rows are of the file's rows.
+//   - How much is missing behind an end that comes too early nobody can know. As
+//     much is assumed as the file holds, and at least what it lacks to the average
+//     size of the input's files.
+type Loss struct {
+	URI    string `json:"uri"`
+	Line   int64  `json:"line"`   // of the first row that is lost, as in BadRow
+	Offset int64  `json:"offset"` // of this row, as in BadRow
+	Bytes  int64  `json:"lost_bytes"`
+	Rows   int64  `json:"lost_rows"` // 0: nobody knows
+	// Estimated: Rows is estimated from the rows that the file held so far, or
+	// the input, where the file held none.
+	Estimated bool   `json:"lost_rows_estimated,omitempty"`
+	Cut       bool   `json:"end_is_missing,omitempty"` // Bytes is an assumption
+	Cause     string `json:"cause"`                    // of the first loss, where there are several
+}
+
+// String is one line for people.
+func (l Loss) String() string {
+	where := fmt.Sprintf("%s from line %d (byte %d) on", l.URI, l.Line, l.Offset)
+	if l.Offset < 0 {
+		where = fmt.Sprintf("%s from row %d on", l.URI, l.Line)
+	}
+	return fmt.Sprintf("%s: %s: %s", where, l.Cause, l.size())
+}
+
+// size says how much is lost.
+func (l Loss) size() string {
+	about := ""
+	if l.Estimated {
+		about = "about "
+	}
+	rows := fmt.Sprintf("%s%d rows", about, l.Rows)
+	if l.Rows == 0 {
+		rows = "an unknown number of rows"
+	}
+	if l.Cut {
+		return fmt.Sprintf("how much is missing is not known; %s in %d bytes are assumed", rows, l.Bytes)
+	}
+	return fmt.Sprintf("%s in %d bytes are lost", rows, l.Bytes)
+}
+
+// LostDataError stops reading: more of the input is lost than allowed.
+type LostDataError struct {
+	Lost  []Loss // by file
+	Bytes int64  // that are lost
+	Total int64  // of the input, with what is missing of it
+	Limit string
+}
+
+// maxShownLosses is how many files the error lists.
+const maxShownLosses = 5
+
+// Error names the files and says what to do.
+func (e *LostDataError) Error() string {
+	share := 100.0
+	if e.Total > 0 {
+		share = 100 * float64(e.Bytes) / float64(e.Total)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "data are lost, %.3g %% of the input (%d of %d bytes), past %s: ", share, e.Bytes, e.Total, e.Limit)
+	for i, l := range e.Lost[:min(len(e.Lost), maxShownLosses)] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(l.String())
+	}
+	if more := len(e.Lost) - maxShownLosses; more > 0 {
+		fmt.Fprintf(&b, "; and %d more files", more)
+	}
+	b.WriteString(" (restore these files or leave them out, or allow the loss by raising max_lost_fraction)")
+	return b.String()
+}
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*LostDataError) ErrorKind() errkind.Kind { return errkind.LostData }
+
+// damage is what a worker says of a loss.
+type damage struct {
+	cause  string
+	offset int64 // -1 in Parquet
+	line   int64 // lines of the block before it
+	bytes  int64 // stored bytes that are lost, as far as they exist
+	rows   int64 // -1: not known
+	cut    bool  // the end of the file is missing
+}
+
+// cutShort says whether a decompressor's error means that the end is missing.
+func cutShort(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
+
+// partOfRow says whether a faulty last line without a line end looks like the
+// beginning of a row, and so like a file whose end is missing: one or several
+// whole cells and no fault but that the others lack. A note below the rows has no
+// cells.
+func partOfRow(line []byte, f fault, s Schema) bool {
+	switch f.reason {
+	case ReasonColumns:
+		return f.found > 1 && f.found < f.want
+	case ReasonQuote:
+		return bytes.IndexByte(line, s.Delimiter) >= 0
+	case ReasonFeature:
+		return len(f.cell) < len(line) && bytes.HasSuffix(line, f.cell)
+	}
+	return false
+}
+
+// lossTally weighs losses in the order of the input.
+type lossTally struct {
+	maxFraction float64 // < 0: no limit
+	total       int64   // bytes of the input
+	average     int64   // bytes of a file
+	quarantine  *quarantine
+	logger      *slog.Logger
+
+	bytes   int64 // lost
+	missing int64 // of them those that the input's total does not count
+	rows    int64 // lost, at least one for each loss
+	lost    []Loss
+}
+
+// add weighs a loss in the file, of which so many rows and bytes were read, as
+// were of the whole input. It returns a *LostDataError as soon as the limit is
+// exceeded for certain.
+func (t *lossTally) add(file *inputFile, firstLine int64, d *damage, inFile, inInput readSoFar) error {
+	l := Loss{
+		URI: file.URI, Line: firstLine + d.line, Offset: d.offset, Bytes: d.bytes, Rows: d.rows, Cut: d.cut, Cause: d.cause,
+	}
+	if d.cut {
+		missing := max(file.Size, t.average-file.Size)
+		t.missing += missing
+		l.Bytes += missing
+	}
+	if d.rows < 0 {
+		l.Estimated = true
+		if l.Rows = inFile.rowsIn(l.Bytes); l.Rows == 0 {
+			l.Rows = inInput.rowsIn(l.Bytes)
+		}
+	}
+	t.bytes += l.Bytes
+	t.rows += max(l.Rows, 1)
+	t.logger.Warn("data are lost", "uri", l.URI, "line", l.Line, "offset", l.Offset, "cause", l.Cause,
+		"lost_bytes", l.Bytes, "lost_rows", l.Rows, "estimated", l.Estimated, "end_is_missing", l.Cut)
+	if err := t.quarantine.lose(&l); err != nil {
+		return err
+	}
+	t.lost = merge(t.lost, l)
+	return t.judge(t.total)
+}
+
+// merge adds a loss to a list that has one entry for a file. The old list stays as
+// it is, since somebody may be reading it.
+func merge(list []Loss, l Loss) []Loss {
+	if n := len(list); n > 0 && list[n-1].URI == l.URI {
+		list = slices.Clone(list)
+		last := &list[n-1]
+		last.Bytes += l.Bytes
+		last.Rows += l.Rows
+		last.Estimated = last.Estimated || l.Estimated
+		last.Cut = last.Cut || l.Cut
+		return list
+	}
+	return append(list, l)
+}
+
+// judge applies the limit to a reading of so many bytes of the input.
+func (t *lossTally) judge(total int64) error {
+	if t.maxFraction >= 0 && float64(t.bytes) > t.maxFraction*float64(total+t.missing) {
+		return t.failure(total, fmt.Sprintf("the limit of %v of the input", t.maxFraction))
+	}
+	return nil
+}
+
+func (t *lossTally) failure(total int64, limit string) error {
+	return &LostDataError{Lost: t.lost, Bytes: t.bytes, Total: total + t.missing, Limit: limit}
+}
+
+// readSoFar is how many rows were found in so many stored bytes.
+type readSoFar struct{ rows, bytes int64 }
+
+// rowsIn estimates the number of rows in other bytes.
+func (r readSoFar) rowsIn(bytes int64) int64 {
+	if r.bytes <= 0 {
+		return 0
+	}
+	return int64(float64(r.rows) * (float64(bytes) / float64(r.bytes)))
+}
