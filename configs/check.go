@@ -10,6 +10,7 @@ import (
 // check looks for combinations that cannot work. Each check is left out where
 // its input was already reported.
 func (l *loader) check() {
+	l.checkTimezone()
 	l.checkColumns()
 	l.checkLabel()
 	l.checkModel()

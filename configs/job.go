@@ -8,6 +8,7 @@ import "time"
 type Job struct {
 	Name        string      `yaml:"name"`
 	Seed        uint64      `yaml:"seed"`
+	Timezone    string      `yaml:"timezone"`
 	Data        Data        `yaml:"data"`
 	Model       Model       `yaml:"model"`
 	Optimizer   Optimizer   `yaml:"optimizer"`
@@ -17,7 +18,8 @@ type Job struct {
 	Output      Output      `yaml:"output"`
 	Generate    *Generate   `yaml:"generate"` // only for `aibox generate`
 
-	// Date is the job's date (UTC): that of --date, or the current hour.
+	// Date is the job's date in its time zone: that of --date, or the current
+	// hour.
 	Date time.Time `yaml:"-"`
 	// DateGiven tells whether --date was given.
 	DateGiven bool `yaml:"-"`
@@ -25,6 +27,7 @@ type Job struct {
 	// template of the job file uses it.
 	Dated bool `yaml:"-"`
 
+	zone  string          // name of Date's time zone, also where Timezone is not sound
 	file  string          // the job file
 	given map[string]bool // paths that were in the job file or the overrides
 }

@@ -17,6 +17,9 @@ var topKeys = []Key{
 			return yamlText(strings.TrimSuffix(filepath.Base(s.job.file), filepath.Ext(s.job.file)))
 		}, DefaultNote: "the job file's name without its ending"},
 	{Path: "seed", Meaning: "Every random choice (new rows, weights, shuffling, dropout, sampling) is a function of it.", Default: "1"},
+	{Path: "timezone", Tuning: true,
+		DefaultFrom: func(s scope) string { return yamlText(s.job.zone) }, DefaultNote: "the system's",
+		Meaning: "Time zone that the job's date is of, such as UTC or Asia/Shanghai: {{date}}, --date and the age of rows follow it."},
 	{Path: "data", Meaning: "Where the examples are and how to read them."},
 	{Path: "model", Meaning: "The network."},
 	{Path: "optimizer", Meaning: "How parameters change: one optimizer for the dense network, one for embedding rows."},

@@ -16,7 +16,7 @@ type LoadOptions struct {
 	// "data.columns[2].role=ignore", applied in order. Values are YAML.
 	Set []string
 	// Date is the job's date for templates, such as 2026-11-20 or, with an
-	// hour, 2026-11-20T06 (UTC). Empty: today.
+	// hour, 2026-11-20T06, in the job's time zone. Empty: today.
 	Date string
 	// Env looks up environment variables; default os.LookupEnv.
 	Env func(name string) (string, bool)
@@ -42,13 +42,7 @@ func Load(path string, opts LoadOptions) (*Job, error) {
 // Parse is Load for a job file in memory; name is used in messages. All its
 // errors are FaultsErrors.
 func Parse(name string, data []byte, opts LoadOptions) (*Job, error) {
-	if opts.Env == nil {
-		opts.Env = os.LookupEnv
-	}
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
-	l := &loader{file: name, opts: opts, job: &Job{}, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
+	l := newLoader(name, &opts)
 	l.job.file = name
 	l.load(data)
 	if len(l.faults) > 0 {
@@ -61,6 +55,17 @@ func Parse(name string, data []byte, opts LoadOptions) (*Job, error) {
 	return l.job, nil
 }
 
+// newLoader also fills the defaults of the options in.
+func newLoader(name string, opts *LoadOptions) *loader {
+	if opts.Env == nil {
+		opts.Env = os.LookupEnv
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &loader{file: name, opts: *opts, job: &Job{}, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
+}
+
 func (l *loader) load(data []byte) {
 	top := place{line: 1, column: 1}
 	if len(data) > maxFileBytes {
@@ -71,7 +76,6 @@ func (l *loader) load(data []byte) {
 		l.fault(top, "", "not a text in UTF-8")
 		return
 	}
-	l.setDate()
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
 	if depth := nesting(text); depth > maxNesting {
 		l.fault(top, "", "lists and mappings nested %d deep; a job file needs fewer than ten", depth)
@@ -84,6 +88,7 @@ func (l *loader) load(data []byte) {
 	}
 	root, faults = applySets(root, l.opts.Set)
 	l.faults = append(l.faults, faults...)
+	l.setDate(root)
 	if root == nil {
 		root = &node{place: top, kind: mapNode}
 	}
@@ -128,16 +133,4 @@ func nesting(text string) int {
 		}
 	}
 	return deepest
-}
-
-func (l *loader) setDate() {
-	if l.opts.Date == "" {
-		l.job.Date = l.opts.Now().UTC().Truncate(time.Hour)
-		return
-	}
-	date, err := parseDate(l.opts.Date)
-	if err != nil {
-		l.fault(place{set: "--date", order: commandLine}, "", "%s", err.Error())
-	}
-	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
 }

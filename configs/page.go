@@ -37,7 +37,7 @@ Only four keys must be given: ` + "`data.train`" + `, ` + "`data.format`" + `, `
 ## Templates
 
 Keys marked with *templates* below take the date of the job, which is that of
-` + "`--date`" + ` or today (UTC), and environment variables:
+` + "`--date`" + ` or today (in the job's time zone), and environment variables:
 
 | template | with ` + "`--date 2026-11-20`" + ` |
 | --- | --- |

@@ -15,7 +15,7 @@ func (j *Job) Show(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	p := &printer{w: out, job: j}
 	p.linef("# Job %s with every default filled in. Keys without effect in this job are", yamlText(j.Name))
-	p.linef("# left out; docs/job-file.md has all of them.")
+	p.linef("# left out; docs/job-file.md has all of them. The date is %s.", j.DateText())
 	p.mapping("", "", "", reflect.ValueOf(j).Elem())
 	return out.Flush()
 }

@@ -162,10 +162,10 @@ func (l *loader) expandEnv(body string) (text, message string) {
 	return "", fmt.Sprintf("the environment variable %s is not set; set it, or give a default: ${%s:-…}", name, name)
 }
 
-// parseDate reads --date: a day, or a day and an hour (UTC).
-func parseDate(s string) (time.Time, error) {
+// parseDate reads --date: a day, or a day and an hour.
+func parseDate(s string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{dateLayout, "2006-01-02T15"} {
-		if t, err := time.Parse(layout, s); err == nil {
+		if t, err := time.ParseInLocation(layout, s, zone); err == nil {
 			return t, nil
 		}
 	}

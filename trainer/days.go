@@ -14,7 +14,8 @@ func (r *run) jobDay() (uint32, error) {
 	}
 	switch {
 	case fromDate:
-		day := r.job.Date.Unix() / (24 * 60 * 60)
+		year, month, date := r.job.Date.Date() // in its time zone
+		day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60)
 		if day < 1 || day > math.MaxUint32 {
 			return 0, optionErrorf("the job's date %s: want a day after 1970-01-01", r.job.Date.Format(time.DateOnly))
 		}

@@ -184,7 +184,7 @@ func TestWarmStartConvertsValues(t *testing.T) {
 func TestFormatCannotBeOverridden(t *testing.T) {
 	j := job(t, "fm", "sparse_table.value_format=bfloat16")
 	train(t, j)
-	_, err := Load(t.Context(), j.Output.ModelDir, []string{"sparse_table.value_format=float32"}, quiet)
+	_, err := Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: []string{"sparse_table.value_format=float32"}}, quiet)
 	var wrong *OptionError
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "bfloat16") {
 		t.Errorf("opened as float32: %v", err)

@@ -128,7 +128,7 @@ func train(t *testing.T, j *configs.Job) *Summary {
 // load opens a job's model directory.
 func load(t *testing.T, dir string, set ...string) *Loaded {
 	t.Helper()
-	l, err := Load(context.Background(), dir, set, quiet)
+	l, err := Load(context.Background(), dir, configs.LoadOptions{Set: set}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

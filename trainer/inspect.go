@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"aibox/configs"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 )
@@ -51,7 +52,7 @@ type RowsInfo struct {
 // a *modeldir.CorruptionError. If it is to verify all, it also reads what the model
 // does without, and checks the table as `aibox table verify` does.
 func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspection, error) {
-	l, err := Load(ctx, dir, nil, opts)
+	l, err := Load(ctx, dir, configs.LoadOptions{}, opts)
 	if err != nil {
 		return nil, err
 	}

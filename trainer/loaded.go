@@ -28,23 +28,23 @@ type Loaded struct {
 	engine  *engine
 }
 
-// Load opens the model directory dir. set overrides values of the job it was
-// trained with, as --set does; what the model is made of cannot be changed.
-func Load(ctx context.Context, dir string, set []string, opts Options) (*Loaded, error) {
+// Load opens the model directory dir. change.Set overrides values of the job it
+// was trained with, as --set does; what the model is made of cannot be changed.
+func Load(ctx context.Context, dir string, change configs.LoadOptions, opts Options) (*Loaded, error) {
 	opts.ensureDefaults()
 	saved, err := modeldir.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	l := &Loaded{Saved: saved, opts: opts}
-	if err := l.load(ctx, set); err != nil {
+	if err := l.load(ctx, change); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-func (l *Loaded) load(ctx context.Context, set []string) (err error) {
-	if l.Job, l.schema, err = savedJob(l.Saved, set); err != nil {
+func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err error) {
+	if l.Job, l.schema, err = savedJob(l.Saved, change); err != nil {
 		return err
 	}
 	kernel.SetThreads(l.Job.Pipeline.ComputeThreads)
@@ -57,7 +57,7 @@ func (l *Loaded) load(ctx context.Context, set []string) (err error) {
 		return err
 	}
 	if err := loadTensors(networkTensors(m), l.Saved.Dense); err != nil {
-		return l.mismatch(set, err)
+		return l.mismatch(change.Set, err)
 	}
 	o := tableOptions(l.Job)
 	o.Logger = l.opts.Logger
@@ -65,7 +65,7 @@ func (l *Loaded) load(ctx context.Context, set []string) (err error) {
 		return err
 	}
 	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
-		return l.mismatch(set, fmt.Errorf("its table has %d %v values a row, the job wants %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
+		return l.mismatch(change.Set, fmt.Errorf("its table has %d %v values a row, the job wants %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
 	l.engine = &engine{
 		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: l.Saved.Step,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/configs"
 	"aibox/reader"
 )
 
@@ -45,7 +46,7 @@ func TestCutDataEndTheJob(t *testing.T) {
 	cut := gzipFile(t, j.Data.Train[0], half)
 	j.Data.Train, j.Data.Eval = []string{good}, []string{good}
 	train(t, j)
-	l, err := Load(t.Context(), j.Output.ModelDir, nil, quiet)
+	l, err := Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

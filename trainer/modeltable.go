@@ -29,7 +29,7 @@ func FindTable(dir string) (*ModelTable, error) {
 		return nil, err
 	}
 	t := &ModelTable{Model: saved}
-	if t.Job, t.Schema, err = savedJob(saved, nil); err == nil {
+	if t.Job, t.Schema, err = savedJob(saved, configs.LoadOptions{}); err == nil {
 		t.Options, err = saved.TableOptions(tableOptions(t.Job))
 	}
 	if err != nil {
@@ -38,9 +38,9 @@ func FindTable(dir string) (*ModelTable, error) {
 	return t, nil
 }
 
-// savedJob is a model's job, set overriding its values, with its schema.
-func savedJob(saved *modeldir.Model, set []string) (*configs.Job, reader.Schema, error) {
-	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, configs.LoadOptions{Set: set})
+// savedJob is a model's job, with what changes it, and its schema.
+func savedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, reader.Schema, error) {
+	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, change)
 	if err != nil {
 		return nil, reader.Schema{}, err
 	}

@@ -148,7 +148,7 @@ func TestBudgetLeavesNoTraceInPredictions(t *testing.T) {
 		if budget > 0 {
 			over = append(over, fmt.Sprint("sparse_table.memory_bytes=", budget))
 		}
-		l, err := Load(t.Context(), dir, over, quiet)
+		l, err := Load(t.Context(), dir, configs.LoadOptions{Set: over}, quiet)
 		if err != nil {
 			return "", nil, 0, err
 		}

@@ -119,6 +119,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.schema, err = Schema(r.job); err != nil {
 		return err
 	}
+	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)
 	r.sources = NewSources(r.job, r.log)
 	if err := r.checkOutputs(ctx); err != nil {
 		return err

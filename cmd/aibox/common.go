@@ -15,7 +15,7 @@ import (
 func jobFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`, such as training.epochs=2 or 'data.train=[a.tsv,b.tsv]'; may be repeated"},
-		&cli.StringFlag{Name: "date", Usage: "the job's `DATE`, as 2026-11-20; {{date}} in paths and the age of rows follow it (default: today in UTC)"},
+		dateFlag(),
 	}
 }
 
@@ -33,6 +33,13 @@ func loadJob(c *cli.Context) (*configs.Job, error) {
 
 // jobOfFlags reads a job file as the jobFlags say.
 func jobOfFlags(c *cli.Context, path string) (*configs.Job, error) {
+	dated, err := datedJob(c)
+	if err != nil {
+		return nil, err
+	}
+	if path, err = expand(c, dated, "the job file", path); err != nil {
+		return nil, err
+	}
 	return configs.Load(path, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
 }
 

@@ -43,6 +43,7 @@ Examples:
 			&cli.BoolFlag{Name: "no-header", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`"},
+			dateFlag(),
 			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD` (default: all)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row; csv, tsv or Parquet with named columns"},
 			&cli.StringFlag{Name: "on", Usage: "`COLUMN` of the rows, and of the side table unless --key says another, that joins them"},
@@ -81,7 +82,7 @@ func convertFiles(c *cli.Context) error {
 	for i := range o.Joins {
 		o.Joins[i].Table.Sources = o.From.Sources
 	}
-	if path := c.String("job"); path != "" {
+	if path := job.File(); path != "" {
 		if err := o.From.Sources.RefuseOverwrite(c.Context, []string{path}, o.To); err != nil {
 			return err
 		}
@@ -122,11 +123,14 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	fail := func(err error) (convert.Options, *configs.Job, error) {
 		return convert.Options{}, nil, err
 	}
-	job := new(configs.Job)
+	job, err := datedJob(c)
+	if err != nil {
+		return fail(err)
+	}
 	var described reader.Schema // by the job file
 	if path := c.String("job"); path != "" {
 		var err error
-		if job, err = configs.Load(path, configs.LoadOptions{Set: c.StringSlice("set")}); err != nil {
+		if job, err = jobOfFlags(c, path); err != nil {
 			return fail(err)
 		}
 		if described, err = trainer.Schema(job); err != nil {
@@ -138,11 +142,23 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	if err := checkConvertFlags(c); err != nil {
 		return fail(err)
 	}
-	from, err := formatOfAll(c.String("from-format"), c.StringSlice("from"), "--from-format")
+	inputs, err := pathFlags(c, job, "from")
 	if err != nil {
 		return fail(err)
 	}
-	to, err := formatOfAll(c.String("to-format"), c.StringSlice("to"), "--to-format")
+	outputs, err := pathFlags(c, job, "to")
+	if err != nil {
+		return fail(err)
+	}
+	side, err := pathFlag(c, job, "join")
+	if err != nil {
+		return fail(err)
+	}
+	from, err := formatOfAll(c.String("from-format"), inputs, "--from-format")
+	if err != nil {
+		return fail(err)
+	}
+	to, err := formatOfAll(c.String("to-format"), outputs, "--to-format")
 	if err != nil {
 		return fail(err)
 	}
@@ -152,18 +168,18 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	}
 	o := convert.Options{
 		From: reader.Options{
-			URIs: c.StringSlice("from"), Limit: c.Int64("limit"), MaxBadRows: c.Int64("max-bad-rows"), MaxBadFraction: -1,
+			URIs: inputs, Limit: c.Int64("limit"), MaxBadRows: c.Int64("max-bad-rows"), MaxBadFraction: -1,
 			MaxLostFraction: c.Float64("max-lost-fraction"),
 		},
 		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
-		To:    c.StringSlice("to"), Format: to, Header: true, MemoryBytes: int64(memory),
+		To:    outputs, Format: to, Header: true, MemoryBytes: int64(memory),
 	}
 	o.From.Schema = inputSchema(from, !c.Bool("no-header"), described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
 		return fail(cliargs.Errorf("aibox convert: --no-header: name the columns in the data section of a job file (--job)"))
 	}
-	if side := c.String("join"); side != "" {
+	if side != "" {
 		format, err := formatOf("", side, "")
 		if err != nil {
 			return fail(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
 	"aibox/trainer"
@@ -14,17 +15,26 @@ func modelFlags() []cli.Flag {
 		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`"},
 		&cli.StringSliceFlag{Name: "data", Usage: "`URI` of the data: a path, a glob or hdfs://…; may be repeated"},
 		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job that the model was trained with: `KEY=VALUE`, such as data.format=csv"},
+		dateFlag(),
 	}
 }
 
 // withModel loads the model that the flags name and calls f with it while the
 // progress display runs.
 func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
+	dated, err := datedJob(c)
+	if err != nil {
+		return err
+	}
+	dir, err := pathFlag(c, dated, "model-dir")
+	if err != nil {
+		return err
+	}
 	status := new(trainer.Status)
 	log := newLogger(c)
 	d := jobview.Watch(consoleOf(c), status, log)
 	defer d.Stop()
-	l, err := trainer.Load(c.Context, c.String("model-dir"), c.StringSlice("set"), trainer.Options{Logger: log, Status: status, Version: version})
+	l, err := trainer.Load(c.Context, dir, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")}, trainer.Options{Logger: log, Status: status, Version: version})
 	if err != nil {
 		return err
 	}
@@ -45,7 +55,7 @@ func evalCommand() *cli.Command {
 Examples:
 
   aibox eval --model-dir model --data test.tsv
-  aibox eval --model-dir model --data 'hdfs://nn:8020/logs/2026-11-20/*.gz' --json`,
+  aibox eval --model-dir model --data 'hdfs://nn:8020/logs/{{date}}/*.gz' --json`,
 		Flags: append(modelFlags(), &cli.BoolFlag{Name: "json", Usage: "print JSON"}),
 		Action: func(c *cli.Context) error {
 			if err := cliargs.NoArguments(c); err != nil {
@@ -56,7 +66,11 @@ Examples:
 			}
 			var e *trainer.Evaluation
 			err := withModel(c, func(l *trainer.Loaded) (err error) {
-				e, err = l.Evaluate(c.Context, c.StringSlice("data"))
+				data, err := pathFlags(c, l.Job, "data")
+				if err != nil {
+					return err
+				}
+				e, err = l.Evaluate(c.Context, data)
 				return err
 			})
 			if err != nil {

@@ -47,10 +47,14 @@ Examples:
 			if job.Generate == nil {
 				return cliargs.Errorf("%s has no generate section: it says what to draw; see configs/demo.yaml and docs/job-file.md", c.Args().First())
 			}
-			if err := checkGenerateFlags(c, job); err != nil {
+			output, err := pathFlag(c, job, "output")
+			if err != nil {
 				return err
 			}
-			results, err := writeLog(c, job)
+			if err := checkGenerateFlags(c, job, output); err != nil {
+				return err
+			}
+			results, err := writeLog(c, job, output)
 			if err != nil {
 				return err
 			}
@@ -62,8 +66,7 @@ Examples:
 	}
 }
 
-func checkGenerateFlags(c *cli.Context, job *configs.Job) error {
-	out := c.String("output")
+func checkGenerateFlags(c *cli.Context, job *configs.Job, out string) error {
 	if out == "" && (c.IsSet("day") || c.IsSet("first")) {
 		return cliargs.Errorf("aibox generate: --day and --first need --output")
 	}
@@ -84,7 +87,7 @@ func checkGenerateFlags(c *cli.Context, job *configs.Job) error {
 	return nil
 }
 
-func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
+func writeLog(c *cli.Context, job *configs.Job, out string) ([]clicklog.Result, error) {
 	log := newLogger(c)
 	g, err := generate.New(generatorConfig(job))
 	if err != nil {
@@ -97,7 +100,7 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 	sources := trainer.NewSources(job, log)
 	defer closeWith(log, "sources", sources)
 	outputs := slices.Concat(job.Data.Train, job.Data.Eval)
-	if out := c.String("output"); out != "" {
+	if out != "" {
 		outputs = []string{out}
 	}
 	if err := sources.RefuseOverwrite(c.Context, []string{job.File()}, outputs); err != nil {
@@ -115,7 +118,7 @@ func writeLog(c *cli.Context, job *configs.Job) ([]clicklog.Result, error) {
 		evalRows = c.Int64("eval-rows")
 	}
 	progress := func(file string, rows int64) { log.Info("generating", "file", file, "rows", rows) }
-	if out := c.String("output"); out != "" {
+	if out != "" {
 		meter := generate.NewMeter()
 		part := clicklog.Part{Day: c.Int("day"), First: c.Int64("first"), Count: rows}
 		if err := w.Write(c.Context, out, []clicklog.Part{part}, meter, func(n int64) { progress(out, n) }); err != nil {

@@ -32,10 +32,18 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "digest", Usage: "compute the model's digest and print nothing else"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
+			dateFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			dir, err := cliargs.OneArgument(c, "the model directory")
 			if err != nil {
+				return err
+			}
+			dated, err := datedJob(c)
+			if err != nil {
+				return err
+			}
+			if dir, err = expand(c, dated, "the model directory", dir); err != nil {
 				return err
 			}
 			in, err := trainer.Inspect(c.Context, dir, !c.Bool("digest"), trainer.Options{Logger: newLogger(c)})

@@ -34,8 +34,16 @@ Examples:
 			}
 			var p *trainer.Prediction
 			err := withModel(c, func(l *trainer.Loaded) (err error) {
+				data, err := pathFlags(c, l.Job, "data")
+				if err != nil {
+					return err
+				}
+				output, err := pathFlag(c, l.Job, "output")
+				if err != nil {
+					return err
+				}
 				p, err = l.Predict(c.Context, trainer.PredictOptions{
-					Data: c.StringSlice("data"), Output: c.String("output"), Columns: splitNames(c.String("columns")),
+					Data: data, Output: output, Columns: splitNames(c.String("columns")),
 				})
 				return err
 			})

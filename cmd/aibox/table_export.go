@@ -56,6 +56,9 @@ func tableExport(c *cli.Context) (err error) {
 		return err
 	}
 	defer found.close()
+	if to, err = pathFlag(c, found.dated, "to"); err != nil {
+		return err
+	}
 	log := newLogger(c)
 	t, err := found.open(c.Context)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -29,6 +30,8 @@ type foundTable struct {
 	options sparsetable.Options
 	// model is that which the table belongs to; nil: none.
 	model *trainer.ModelTable
+	// dated has the date that templates in other arguments stand for.
+	dated *configs.Job
 }
 
 // dir is the table's own directory, the first of several.
@@ -69,9 +72,19 @@ func findTable(c *cli.Context, path string) (*foundTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	dated, err := datedJob(c)
+	if err != nil {
+		return nil, err
+	}
+	if path, err = expand(c, dated, "the table", path); err != nil {
+		return nil, err
+	}
 	t, err := lookForTable(c, path)
 	if err != nil {
 		return nil, err
+	}
+	if t.dated == nil {
+		t.dated = dated
 	}
 	if memory > 0 {
 		t.options.MemoryBytes = memory
@@ -109,14 +122,29 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 		if err != nil {
 			return nil, err
 		}
-		path = job.Output.ModelDir
+		t, err := tableAt(c, job.Output.ModelDir, false)
+		if err == nil {
+			t.dated = job
+		}
+		return t, err
 	} else if c.String("job") == "" {
 		for _, name := range []string{"date", "set"} {
-			if c.IsSet(name) {
+			if c.IsSet(name) && !usesDate(c) {
 				return nil, cliargs.Errorf("%s: --%s is for a job file; %s is a directory, and the model in one has its job", cliargs.CommandPath(c), name, path)
 			}
 		}
 	}
+	return tableAt(c, path, true)
+}
+
+// usesDate says whether an argument holds a template.
+func usesDate(c *cli.Context) bool {
+	return slices.ContainsFunc(append(c.Args().Slice(), c.String("to")), func(text string) bool { return strings.Contains(text, "{{") })
+}
+
+// tableAt finds the table in a directory, which the command line names if named
+// is true.
+func tableAt(c *cli.Context, path string, named bool) (*foundTable, error) {
 	if dir, here := tableIn(path); here {
 		t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindIn(dir), Dir: dir}}
 		if dirs := c.StringSlice("dir"); len(dirs) > 0 {
@@ -127,7 +155,7 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 		}
 		return t, nil
 	}
-	if info.IsDir() && !exists(filepath.Join(path, "MODEL.json")) {
+	if named && !exists(filepath.Join(path, "MODEL.json")) {
 		if err := bucketsAlone(c, path); err != nil {
 			return nil, err
 		}

@@ -39,7 +39,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
 			&cli.StringFlag{Name: "kind", Usage: "`KIND` of a new table: ssd (default) or memory"},
 			&cli.StringFlag{Name: "value-format", Usage: "`FORMAT` of the values of a new table: float32, float16 or bfloat16 (default: that of the table which was exported)"},
-			jsonFlag(),
+			dateFlag(), jsonFlag(),
 		),
 		Action: tableImport,
 	}
@@ -77,6 +77,17 @@ func tableImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	dated, err := datedJob(c)
+	if err != nil {
+		return err
+	}
+	if dir, err = expand(c, dated, "the table", dir); err != nil {
+		return err
+	}
+	from, err := pathFlags(c, dated, "from")
+	if err != nil {
+		return err
+	}
 	o, err := importOptions(c, dir)
 	if err != nil {
 		return err
@@ -88,10 +99,10 @@ func tableImport(c *cli.Context) error {
 	for _, d := range append([]string{dir}, c.StringSlice("dir")...) {
 		written = append(written, filepath.Join(d, "catalog"))
 	}
-	if err := sources.RefuseOverwrite(c.Context, c.StringSlice("from"), written); err != nil {
+	if err := sources.RefuseOverwrite(c.Context, from, written); err != nil {
 		return err
 	}
-	files, err := sources.Expand(c.Context, c.StringSlice("from"))
+	files, err := sources.Expand(c.Context, from)
 	if err != nil {
 		return err
 	}

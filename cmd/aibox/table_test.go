@@ -253,7 +253,6 @@ func TestTableOfJob(t *testing.T) {
 		{"stats m-2026-11-20 --date 2026-11-20", exitUsage, "--date is for a job file"},
 		{"verify m-2026-11-20 --set seed=2", exitUsage, "--set is for a job file"},
 		{"get t 7 --set seed=2", exitUsage, "--set is for a job file"},
-		{"import t --from x.parquet --date 2026-11-20", exitUsage, "--date"},
 	} {
 		o := aibox(append([]string{"table"}, strings.Fields(c.args)...)...)
 		if o.code != c.code || !strings.Contains(o.stderr, c.stderr) {

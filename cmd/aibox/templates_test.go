@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestDatesInEveryCommand: {{date}} means the same on every command line and in
+// the job file, and --date and the job's timezone decide what.
+func TestDatesInEveryCommand(t *testing.T) {
+	inSmallJob(t)
+	for _, dir := range []string{"2026-11-19", "2026-11-20"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const date = " --date 2026-11-20"
+	for _, line := range []string{
+		"generate job.yaml --output 2026-11-19/{{date -1d}}.tsv --rows 300",
+		"config check job.yaml --set output.model_dir=m-{{date}}",
+		"config show job.yaml --set output.model_dir=m-{{date}} --set timezone=Asia/Shanghai",
+		`train job.yaml --set output.model_dir=m-{{date}} --set data.eval=["{{date_-1d}}/*.tsv"]`,
+		"eval --model-dir m-{{date}} --data {{date_-1d}}/*.tsv",
+		"predict --model-dir m-{{date}} --data {{date_-1d}}/*.tsv --output {{date}}/scores.csv",
+		"predict --model-dir m-{{date}} --data train.tsv --output {{date}}/again.csv --set timezone=Pacific/Kiritimati",
+		"convert --from {{date_-1d}}/*.tsv --to {{date}}/a.parquet",
+		"convert --job job.yaml --set timezone=UTC --from {{date_-1d}}/*.tsv --to {{date}}/b.libffm",
+		"inspect m-{{date}}",
+		"table stats m-{{date}}",
+		"table export m-{{date}} --to {{date}}/rows.parquet",
+		"table export job.yaml --set output.model_dir=m-{{date}} --to {{date}}/rows2.parquet",
+		"table import t-{{date}} --from {{date}}/rows.parquet",
+	} {
+		args := strings.Fields(line + date)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "date_-1d", "date -1d")
+		}
+		if line[:8] == "generate" {
+			args = []string{"generate", "job.yaml", "--output", "2026-11-19/{{date -1d}}.tsv", "--rows", "300", "--date", "2026-11-20"}
+		}
+		if o := aibox(args...); o.code != exitDone {
+			t.Fatalf("aibox %s: exit %d: %s", strings.Join(args, " "), o.code, o.stderr)
+		}
+	}
+	wantOnly(t, "2026-11-19", "2026-11-19.tsv")
+	wantOnly(t, "2026-11-20", "a.parquet", "again.csv", "b.libffm", "rows.parquet", "rows2.parquet", "scores.csv")
+	if text := ok(t, "config", "show", "job.yaml", "--date", "2026-11-20", "--set", "timezone=Asia/Shanghai"); !strings.Contains(text, "The date is 2026-11-20 (Asia/Shanghai)") {
+		t.Errorf("config show prints %s", text)
+	}
+	if o := aibox("train", "job.yaml", "--date", "2026-11-20", "--set", "timezone=Asia/Shanghai"); !strings.Contains(o.stderr, "Asia/Shanghai") {
+		t.Errorf("the log lacks the time zone: %s", o.stderr)
+	}
+	for _, line := range []string{
+		"eval --model-dir m-{{dat}} --data x", "predict --model-dir m-2026-11-20 --data x --output {{date+}}",
+		"convert --from {{x}} --to y.csv", "inspect {{date --1}}", "eval --model-dir m --data x --date soon",
+	} {
+		if o := aibox(strings.Fields(line)...); o.code != exitUsage {
+			t.Errorf("aibox %s: exit %d: %s", line, o.code, o.stderr)
+		}
+	}
+}

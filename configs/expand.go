@@ -1,0 +1,40 @@
+package configs
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Dated is a job of nothing but a date and its time zone: of commands without a
+// job file, whose arguments may hold templates, too. Of opts.Set it takes timezone.
+func Dated(opts LoadOptions) (*Job, error) {
+	l := newLoader("", &opts)
+	zone := slices.DeleteFunc(slices.Clone(opts.Set), func(set string) bool { return !strings.HasPrefix(strings.TrimSpace(set), "timezone=") })
+	root, faults := applySets(nil, zone)
+	l.faults = append(l.faults, faults...)
+	l.setDate(root)
+	l.job.Timezone = l.job.zone
+	l.checkTimezone()
+	if len(l.faults) > 0 {
+		return nil, FaultsError(sortFaults(l.faults))
+	}
+	return l.job, nil
+}
+
+// Expand replaces the templates in an argument of the command line by what they
+// are in the job file: {{date}} is the job's date. where names the argument in
+// errors, which are FaultsErrors.
+func (j *Job) Expand(where, text string) (string, error) {
+	if !strings.Contains(text, "{{") && !strings.Contains(text, "${") {
+		return text, nil // what else a template may be is the shell's
+	}
+	dated := *j // that a template uses the date is noted in the job
+	l := &loader{job: &dated, opts: LoadOptions{Env: os.LookupEnv, Now: time.Now}, bad: map[string]bool{}}
+	expanded, ok := l.expand("", &node{place: place{set: where}, kind: scalarNode, text: text, quoted: true})
+	if !ok {
+		return "", FaultsError(sortFaults(l.faults))
+	}
+	return expanded, nil
+}

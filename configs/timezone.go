@@ -1,0 +1,85 @@
+package configs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // a container image may have no time zones of its own
+)
+
+// localZone is the name of the time zone of the process where none is known by
+// name: /etc/localtime may be any file.
+const localZone = "Local"
+
+// systemZone is the name of the system's time zone.
+func systemZone(env func(string) (string, bool)) string {
+	if name, set := env("TZ"); set {
+		name = strings.TrimPrefix(name, ":")
+		if i := strings.LastIndex(name, "/zoneinfo/"); i >= 0 {
+			name = name[i+len("/zoneinfo/"):]
+		}
+		switch _, err := time.LoadLocation(name); {
+		case name == "" || err != nil: // as the Go runtime and libc take it
+			return "UTC"
+		default:
+			return name
+		}
+	}
+	file, err := filepath.EvalSymlinks("/etc/localtime")
+	if err != nil {
+		return "UTC"
+	}
+	if _, name, found := strings.Cut(file, "/zoneinfo/"); found && knownZone(name) {
+		return name
+	}
+	if name, err := os.ReadFile("/etc/timezone"); err == nil && knownZone(strings.TrimSpace(string(name))) {
+		return strings.TrimSpace(string(name))
+	}
+	return localZone
+}
+
+func knownZone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != ""
+}
+
+// setDate finds the job's date, in the time zone that the file (or an override)
+// names: templates need it before anything else is decoded.
+func (l *loader) setDate(root *node) {
+	name := systemZone(l.opts.Env)
+	if root != nil && root.kind == mapNode {
+		i := slices.IndexFunc(root.entries, func(e entry) bool { return e.key == "timezone" })
+		if i >= 0 && root.entries[i].value.kind == scalarNode && !root.entries[i].value.isNull() {
+			name = root.entries[i].value.text
+		}
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		zone = time.UTC // checkTimezone reports it
+	}
+	l.job.zone = name
+	if l.opts.Date == "" {
+		now := l.opts.Now().In(zone)
+		l.job.Date = time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), 0, 0, 0, zone)
+		return
+	}
+	date, err := parseDate(l.opts.Date, zone)
+	if err != nil {
+		l.fault(place{set: "--date"}, "", "%s", err.Error())
+	}
+	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
+}
+
+func (l *loader) checkTimezone() {
+	if z := l.job.Timezone; l.sound("timezone") && !knownZone(z) {
+		l.faultAt("timezone", "%s is not a time zone: write a name such as UTC, Asia/Shanghai or Europe/Berlin", quote(z))
+	}
+}
+
+// DateText is the job's date for people, with its time zone.
+func (j *Job) DateText() string {
+	return fmt.Sprintf("%s (%s)", j.Date.Format(dateLayout), j.Timezone)
+}
