@@ -14,6 +14,7 @@ import (
 type block struct {
 	name           string // blk_N
 	offset, length int64  // in the file
+	located        int    // replicas that the NameNode tells clients of
 }
 
 func (c *Cluster) blocks(t testing.TB, remote string) []block {
@@ -22,7 +23,7 @@ func (c *Cluster) blocks(t testing.TB, remote string) []block {
 	for _, word := range strings.Fields(c.command(t, "blocks", remote)) {
 		f := strings.Split(word, ":")
 		b := block{name: f[0]}
-		if _, err := fmt.Sscan(f[1]+" "+f[2], &b.offset, &b.length); err != nil {
+		if _, err := fmt.Sscan(strings.Join(f[1:], " "), &b.offset, &b.length, &b.located); err != nil {
 			t.Fatalf("blocks of %s: %q: %v", remote, word, err)
 		}
 		blocks = append(blocks, b)
@@ -50,41 +51,108 @@ func (c *Cluster) replicas(t testing.TB, b block) []string {
 	return files
 }
 
+// Located says of how many replicas of the block at offset the NameNode tells
+// clients: corrupt ones that it knows of are left out.
+func (c *Cluster) Located(t testing.TB, remote string, offset int64) int {
+	t.Helper()
+	return c.blockAt(t, remote, offset).located
+}
+
+func (c *Cluster) blockAt(t testing.TB, remote string, offset int64) block {
+	t.Helper()
+	for _, b := range c.blocks(t, remote) {
+		if offset >= b.offset && offset < b.offset+b.length {
+			return b
+		}
+	}
+	t.Fatalf("%s has no byte %d", remote, offset)
+	return block{}
+}
+
+// replica finds a replica on disk: its file, where offset is in it, and how many
+// replicas there are.
+func (c *Cluster) replica(t testing.TB, remote string, replica int, offset int64) (path string, at int64, replicas int) {
+	t.Helper()
+	b := c.blockAt(t, remote, offset)
+	files := c.replicas(t, b)
+	for deadline := time.Now().Add(time.Minute); replica >= len(files) && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond) // a DataNode moves its files meanwhile
+		files = c.replicas(t, b)
+	}
+	if replica >= len(files) {
+		t.Fatalf("%s at %d: %d replicas, no number %d", remote, offset, len(files), replica)
+	}
+	return files[replica], offset - b.offset, len(files)
+}
+
 // CorruptReplica flips a bit of the byte at offset of the file in one replica
 // on disk; its checksum stays. It returns how many replicas the block has.
 func (c *Cluster) CorruptReplica(t testing.TB, remote string, replica int, offset int64) int {
 	t.Helper()
-	for _, b := range c.blocks(t, remote) {
-		if offset < b.offset || offset >= b.offset+b.length {
-			continue
-		}
-		files := c.replicas(t, b)
-		for deadline := time.Now().Add(time.Minute); replica >= len(files) && time.Now().Before(deadline); {
-			time.Sleep(50 * time.Millisecond) // a DataNode moves its files meanwhile
-			files = c.replicas(t, b)
-		}
-		if replica >= len(files) {
-			t.Fatalf("%s at %d: %d replicas, no number %d", remote, offset, len(files), replica)
-		}
-		f, err := os.OpenFile(files[replica], os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var buf [1]byte
-		if _, err := f.ReadAt(buf[:], offset-b.offset); err != nil {
-			t.Fatal(err)
-		}
-		buf[0] ^= 0x10
-		if _, err := f.WriteAt(buf[:], offset-b.offset); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return len(files)
+	path, at, n := c.replica(t, remote, replica, offset)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("%s has no byte %d", remote, offset)
-	return 0
+	var buf [1]byte
+	if _, err := f.ReadAt(buf[:], at); err != nil {
+		t.Fatal(err)
+	}
+	buf[0] ^= 0x10
+	if _, err := f.WriteAt(buf[:], at); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TruncateReplica cuts one replica on disk off before the byte at offset of the
+// file.
+func (c *Cluster) TruncateReplica(t testing.TB, remote string, replica int, offset int64) {
+	t.Helper()
+	path, at, _ := c.replica(t, remote, replica, offset)
+	if err := os.Truncate(path, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// RemoveChecksums removes the checksums (the .meta file) of one replica of the
+// block that holds the byte at offset.
+func (c *Cluster) RemoveChecksums(t testing.TB, remote string, replica int, offset int64) {
+	t.Helper()
+	path, _, _ := c.replica(t, remote, replica, offset)
+	metas, err := filepath.Glob(path + "_*.meta")
+	if err != nil || len(metas) != 1 {
+		t.Fatalf("checksums of %s: %v, %v", path, metas, err)
+	}
+	if err := os.Remove(metas[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BreakReplica makes every read of one replica fail with an I/O error, also for
+// root: that of address 0 in the memory of the reading process.
+func (c *Cluster) BreakReplica(t testing.TB, remote string, replica int, offset int64) {
+	t.Helper()
+	path, _, _ := c.replica(t, remote, replica, offset)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/proc/self/mem", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// RemoveReplica removes one replica and its checksums.
+func (c *Cluster) RemoveReplica(t testing.TB, remote string, replica int, offset int64) {
+	t.Helper()
+	path, _, _ := c.replica(t, remote, replica, offset)
+	c.RemoveChecksums(t, remote, replica, offset)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // CorruptAll corrupts the byte at offset in every replica.

@@ -28,6 +28,9 @@ type Config struct {
 	// SeparateNameNodes makes each NameNode of an HA pair a process of its own,
 	// which can be killed and hung; with Separate, and without Kerberos.
 	SeparateNameNodes bool
+	// Proxied puts a proxy before each DataNode, which can be made slow; with
+	// Separate.
+	Proxied bool
 	// Kerberos starts a KDC and secures the cluster with it.
 	Kerberos bool
 	// Conf holds further keys of the servers' configuration.
@@ -46,6 +49,7 @@ type Cluster struct {
 	nameNodes     []*process // SeparateNameNodes
 	dataNodes     []*process // Separate
 	dataPorts     []int      // Separate
+	proxies       []*proxy   // Proxied
 	kdc           *KDC
 	serviceKeytab string
 	startup       time.Duration
@@ -155,6 +159,13 @@ func start(dir string, cfg Config) (c *Cluster, err error) {
 		c.dataNodes = make([]*process, cfg.DataNodes)
 		c.dataPorts = freePorts(cfg.DataNodes)
 		for i := range c.dataNodes {
+			if cfg.Proxied {
+				p, err := startProxy(c.dataPorts[i])
+				if err != nil {
+					return nil, err
+				}
+				c.proxies = append(c.proxies, p)
+			}
 			if err := c.startDataNode(i); err != nil {
 				return nil, err
 			}
@@ -182,6 +193,10 @@ func (c *Cluster) java(name, class string, args ...string) (*process, error) {
 }
 
 func (c *Cluster) startDataNode(i int) error {
+	host := "127.0.0.1"
+	if c.cfg.Proxied {
+		host = backendHost
+	}
 	conf := c.serverConf()
 	conf["fs.defaultFS"] = fmt.Sprintf("hdfs://127.0.0.1:%d", c.ports[0])
 	if c.cfg.SeparateNameNodes {
@@ -189,7 +204,7 @@ func (c *Cluster) startDataNode(i int) error {
 	}
 	maps.Copy(conf, map[string]string{
 		"dfs.datanode.data.dir":      filepath.Join(c.dir, "dfs", "data", fmt.Sprintf("dn%d", i)),
-		"dfs.datanode.address":       c.DataNodeAddr(i),
+		"dfs.datanode.address":       fmt.Sprintf("%s:%d", host, c.dataPorts[i]),
 		"dfs.datanode.ipc.address":   "127.0.0.1:0",
 		"dfs.datanode.http.address":  "127.0.0.1:0",
 		"dfs.datanode.data.dir.perm": "755",
@@ -214,6 +229,9 @@ func (c *Cluster) stop() {
 			p.kill()
 		}
 	}
+	for _, p := range c.proxies {
+		_ = p.listener.Close() // nothing was written
+	}
 	if c.kdc != nil {
 		c.kdc.proc.kill()
 	}
@@ -230,6 +248,12 @@ func (c *Cluster) Addr() string { return fmt.Sprintf("localhost:%d", c.ports[0])
 
 // DataNodeAddr is the host:port from which a DataNode process serves blocks.
 func (c *Cluster) DataNodeAddr(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.dataPorts[i]) }
+
+// SetTokenLife makes the NameNodes hand out block tokens that expire so soon.
+func (c *Cluster) SetTokenLife(t testing.TB, life time.Duration) {
+	t.Helper()
+	c.command(t, "token-life", strconv.FormatInt(life.Milliseconds(), 10))
+}
 
 // WaitDataNodes waits until n DataNodes have registered with the NameNode.
 func (c *Cluster) WaitDataNodes(t testing.TB, n int) {

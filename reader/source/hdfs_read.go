@@ -346,6 +346,9 @@ func (r *hdfsReader) failed(err error) error {
 			break
 		}
 		r.allBroken++
+		if errors.Is(err, errNoChecksums) {
+			err = fmt.Errorf("%w; data.hdfs.allow_missing_checksums reads it unverified", err)
+		}
 		corrupt := &CorruptError{URI: r.f.URI, Block: none.b.name, Offset: none.offset, Err: err}
 		if r.allBroken >= 2 { // once more, to be sure
 			if sure && len(none.faults) >= none.b.wanted || time.Since(r.retry.since) > replicaPatience {

@@ -297,8 +297,6 @@ func (r *retrier) judgeBlock(err error) (verdict, bool) {
 		return verdict{kind: ErrUnavailable, hint: "the DataNodes that hold it are down, or have lost it; `hdfs fsck` with -files -blocks -locations lists them"}, true
 	case errors.Is(err, errProtection):
 		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}, true
-	case errors.Is(err, errNoChecksums):
-		return verdict{kind: ErrUnavailable, hint: "restore the file; or set data.hdfs.allow_missing_checksums to read such replicas unverified"}, true
 	case r.c.krb != nil && r.c.conf.protection == "" && !r.c.readOnce.Load() && (errors.Is(err, errHungUp) || errors.Is(err, syscall.ECONNRESET)):
 		return verdict{kind: ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true
 	}

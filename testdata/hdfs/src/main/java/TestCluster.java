@@ -187,13 +187,18 @@ public final class TestCluster {
         fs.mkdirs(new Path(a[1]));
         fs.setPermission(new Path(a[1]), new FsPermission((short) Integer.parseInt(a[2], 8)));
         return "";
-      case "blocks": // remote -> name:offset:length ...
+      case "blocks": // remote -> name:offset:length:replicas ...
         StringBuilder sb = new StringBuilder();
         for (LocatedBlock b : fs.getClient().getLocatedBlocks(a[1], 0, Long.MAX_VALUE).getLocatedBlocks()) {
           sb.append(b.getBlock().getBlockName()).append(':').append(b.getStartOffset());
-          sb.append(':').append(b.getBlockSize()).append(' ');
+          sb.append(':').append(b.getBlockSize()).append(':').append(b.getLocations().length).append(' ');
         }
         return sb.toString();
+      case "token-life": // milliseconds, of block tokens that are made from now on
+        for (int i = 0; i < cluster.getNumNameNodes(); i++) {
+          cluster.getNamesystem(i).getBlockManager().getBlockTokenSecretManager().setTokenLifetime(Long.parseLong(a[1]));
+        }
+        return "";
       case "wait-datanodes": // n
         while (fs.getDataNodeStats(HdfsConstants.DatanodeReportType.LIVE).length < Integer.parseInt(a[1])) {
           Thread.sleep(50);

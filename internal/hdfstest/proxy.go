@@ -1,0 +1,89 @@
+package hdfstest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// proxy stands before a DataNode process: it listens at the address that the
+// NameNode tells to clients, and the DataNode at the same port of another
+// loopback address. It lets tests slow a DataNode down.
+type proxy struct {
+	listener net.Listener
+	to       string
+	rate     atomic.Int64 // bytes per second to the client; 0: no limit
+	accepted atomic.Int64
+}
+
+// backendHost is where DataNodes behind a proxy listen. The NameNode gives
+// clients the address from which a DataNode calls it, 127.0.0.1.
+const backendHost = "127.0.0.2"
+
+func startProxy(port int) (*proxy, error) {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{listener: l, to: fmt.Sprintf("%s:%d", backendHost, port)}
+	go p.serve() // until the listener is closed
+	return p, nil
+}
+
+func (p *proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.accepted.Add(1)
+		go p.forward(client)
+	}
+}
+
+// forward ends when either side closes its connection.
+func (p *proxy) forward(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		_, _ = io.Copy(server, client) // its end is the client's
+		_ = server.Close()
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		rate := p.rate.Load()
+		piece := buf
+		if rate > 0 {
+			piece = buf[:max(1, min(int64(len(buf)), rate/10))]
+		}
+		n, err := server.Read(piece)
+		if rate > 0 {
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
+		}
+		if n > 0 {
+			if _, err := client.Write(piece[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// SlowDataNode limits what a DataNode behind a proxy (Config.Proxied) sends on
+// each connection; 0 ends the limit.
+func (c *Cluster) SlowDataNode(t testing.TB, i int, bytesPerSecond int) {
+	t.Helper()
+	c.proxies[i].rate.Store(int64(bytesPerSecond))
+}
+
+// Connections counts how often a DataNode behind a proxy was dialed so far.
+func (c *Cluster) Connections(i int) int { return int(c.proxies[i].accepted.Load()) }

@@ -1,0 +1,273 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"aibox/internal/hdfstest"
+)
+
+// TestHDFSReplicas runs against a cluster whose two DataNode processes can be
+// slowed down, and whose replicas are damaged on disk.
+func TestHDFSReplicas(t *testing.T) {
+	t.Parallel()
+	h := &hdfsTest{c: hdfstest.Shared(t, "replicas", hdfstest.Config{DataNodes: 2, Separate: true, Proxied: true})}
+	t.Run("Truncated", h.truncated)
+	t.Run("AllTruncated", h.allTruncated)
+	t.Run("ReadErrors", h.readErrors)
+	t.Run("NoChecksums", h.noChecksums)
+	t.Run("Crawling", h.crawling)
+	t.Run("AllCrawling", h.allCrawling)
+	t.Run("Trickle", h.trickle)
+	t.Run("Silent", h.silentDataNode)
+	t.Run("Lost", h.lost)
+}
+
+const mebi = 1 << 20
+
+// wantLines bounds what was logged.
+func wantLines(t *testing.T, log *testLog, most int) {
+	t.Helper()
+	if n := strings.Count(log.String(), "\n"); n > most {
+		t.Errorf("%d lines were logged, at most %d were expected", n, most)
+	}
+}
+
+// wantReported waits until the NameNode tells of one replica only.
+func (h *hdfsTest) wantReported(t *testing.T, path string, offset int64) {
+	t.Helper()
+	for deadline := time.Now().Add(atOnce); h.c.Located(t, path, offset) != 1; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the NameNode was not told of the bad replica of %s at %d", path, offset)
+		}
+	}
+}
+
+var loggedOffset = regexp.MustCompile(`block=blk_\S+ offset=(\d+)`)
+
+// A replica that is shorter than its block is replaced by another one, without
+// any retry. The NameNode decides which replica is read first, so that only some
+// of the truncated ones are met.
+func (h *hdfsTest) truncated(t *testing.T) {
+	text := logText(130_000) // four blocks
+	met := 0
+	for _, missing := range []int64{1, 1000, 300_000, mebi, 511, 512, 65_536, mebi - 1} { // of the second block
+		s, log := hdfsSources(t, HDFSOptions{RetryMs: 1})
+		const path = "/truncated/one"
+		f := mustExpand(t, s, h.put(t, text, path, hdfstest.PutOptions{}))[0]
+		h.c.TruncateReplica(t, path, 0, 2*mebi-missing)
+		wantBytes(t, s, f, 0, text)
+		h.c.TruncateReplica(t, path, 1, 3*mebi-missing) // of the third, the other DataNode's
+		wantBytes(t, s, f, 0, text)
+		wantBytes(t, s, f, 2*mebi-1, text)
+		wantLines(t, log, 10)
+		for _, m := range loggedOffset.FindAllStringSubmatch(log.String(), -1) {
+			offset, err := strconv.ParseInt(m[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.wantReported(t, path, offset)
+			if met++; !strings.Contains(log.String(), f.URI) {
+				t.Errorf("the log does not name the file:\n%s", log)
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no truncated replica was met in sixteen")
+	}
+}
+
+func (h *hdfsTest) allTruncated(t *testing.T) {
+	for _, retryMs := range []int{1, 180_000} {
+		s, log := hdfsSources(t, HDFSOptions{RetryMs: retryMs})
+		text := logText(100_000)
+		const path = "/truncated/all"
+		uri := h.put(t, text, path, hdfstest.PutOptions{})
+		f := mustExpand(t, s, uri)[0]
+		h.c.TruncateReplica(t, path, 0, mebi+500_000)
+		h.c.TruncateReplica(t, path, 1, mebi+600_000)
+		begin := time.Now()
+		got, err := readRange(context.Background(), s, f, 0)
+		var corrupt *CorruptError
+		if !errors.As(err, &corrupt) || corrupt.URI != uri || !strings.HasPrefix(corrupt.Block, "blk_") ||
+			corrupt.Offset < mebi+500_000 || corrupt.Offset > mebi+600_000 || !strings.Contains(err.Error(), corrupt.Block) {
+			t.Errorf("retry_ms %d: %v", retryMs, err)
+		} else if got != string(text[:corrupt.Offset]) {
+			t.Errorf("retry_ms %d: handed out %d bytes, want the %d good ones", retryMs, len(got), corrupt.Offset)
+		}
+		if d := time.Since(begin); d > atOnce {
+			t.Errorf("took %v", d)
+		}
+		wantLines(t, log, 30)
+		wantBytes(t, s, f, 2*mebi, text) // the rest is fine
+	}
+}
+
+// A DataNode that gets a read error, or cannot open the file.
+func (h *hdfsTest) readErrors(t *testing.T) {
+	s, log := hdfsSources(t, HDFSOptions{RetryMs: 1})
+	text := logText(130_000)
+	const path = "/broken/one"
+	f := mustExpand(t, s, h.put(t, text, path, hdfstest.PutOptions{}))[0]
+	h.c.BreakReplica(t, path, 0, 0)
+	h.c.BreakReplica(t, path, 1, mebi)
+	h.c.RemoveReplica(t, path, 0, 2*mebi)
+	h.c.RemoveReplica(t, path, 1, 3*mebi)
+	wantBytes(t, s, f, 0, text)
+	wantLines(t, log, 20)
+
+	begin := time.Now()
+	h.c.BreakReplica(t, path, 1, 0)
+	_, err := readRange(context.Background(), s, f, 0)
+	var corrupt *CorruptError
+	if !errors.As(err, &corrupt) {
+		wantError(t, err, ErrUnavailable, atOnce, begin, f.URI, "blk_", "at byte 0")
+	} else if corrupt.Offset != 0 || corrupt.URI != f.URI {
+		t.Error(err)
+	}
+}
+
+// A DataNode that lost the checksums of a replica sends it without any, and
+// so with whatever bytes it has.
+func (h *hdfsTest) noChecksums(t *testing.T) {
+	s, log := hdfsSources(t, HDFSOptions{RetryMs: 1})
+	text := logText(50_000)
+	const path = "/unchecked/one"
+	f := mustExpand(t, s, h.put(t, text, path, hdfstest.PutOptions{}))[0]
+	for replica, at := range []int64{1000, mebi + 1000} {
+		h.c.CorruptReplica(t, path, replica, at)
+		h.c.RemoveChecksums(t, path, replica, at)
+	}
+	wantBytes(t, s, f, 0, text)
+	wantBytes(t, s, f, 1500, text)
+	if !strings.Contains(log.String(), "checksums are missing") {
+		t.Error("the missing checksums were not logged")
+	}
+
+	const none = "/unchecked/none"
+	f = mustExpand(t, s, h.put(t, text, none, hdfstest.PutOptions{}))[0]
+	for replica := range 2 {
+		h.c.RemoveChecksums(t, none, replica, mebi)
+	}
+	begin := time.Now()
+	got, err := readRange(context.Background(), s, f, 0)
+	var corrupt *CorruptError
+	if !errors.As(err, &corrupt) || corrupt.Offset != mebi || got != string(text[:mebi]) ||
+		!strings.Contains(err.Error(), "checksums") || !strings.Contains(err.Error(), "allow_missing_checksums") {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if d := time.Since(begin); d > atOnce {
+		t.Errorf("took %v", d)
+	}
+	lenient, log := hdfsSources(t, HDFSOptions{AllowMissingChecksums: true})
+	wantBytes(t, lenient, f, 0, text)
+	if l := log.String(); !strings.Contains(l, "unverified") || !strings.Contains(l, f.URI) {
+		t.Errorf("no warning:\n%s", l)
+	}
+}
+
+// A DataNode that becomes slow is left for another one.
+func (h *hdfsTest) crawling(t *testing.T) {
+	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 2000})
+	f := mustExpand(t, s, h.big(t))[0]
+	r, head := startRead(t, s, f)
+	node := h.serving(t, r)
+	h.c.SlowDataNode(t, node, 50_000) // some minutes for a block
+	defer h.c.SlowDataNode(t, node, 0)
+	begin := time.Now()
+	finishRead(t, r, head)
+	if d := time.Since(begin); d > atOnce {
+		t.Errorf("took %v", d)
+	}
+	if l := log.String(); !strings.Contains(l, "crawls") || !strings.Contains(l, h.c.DataNodeAddr(node)) {
+		t.Errorf("not logged:\n%s", l)
+	}
+	wantBytes(t, s, f, 0, bigText()) // not asked first again
+	wantLines(t, log, 10)
+}
+
+// Where all DataNodes are slow they are put up with.
+func (h *hdfsTest) allCrawling(t *testing.T) {
+	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 10_000, RetryMs: 1})
+	text := logText(50_000)
+	f := mustExpand(t, s, h.put(t, text, "/slow/a", hdfstest.PutOptions{}))[0]
+	for node := range 2 {
+		h.c.SlowDataNode(t, node, 300_000)
+		defer h.c.SlowDataNode(t, node, 0)
+	}
+	wantBytes(t, s, f, 0, text)
+	if !strings.Contains(log.String(), "crawls") {
+		t.Error("not logged")
+	}
+	wantLines(t, log, 10)
+}
+
+// Bytes that keep dribbling in do not keep a reader from giving up.
+func (h *hdfsTest) trickle(t *testing.T) {
+	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 1000, RetryMs: 3000})
+	f := mustExpand(t, s, h.put(t, logText(10_000), "/slow/b", hdfstest.PutOptions{}))[0]
+	for node := range 2 {
+		h.c.SlowDataNode(t, node, 20)
+		defer h.c.SlowDataNode(t, node, 0)
+	}
+	begin := time.Now()
+	_, err := readRange(context.Background(), s, f, 0)
+	wantError(t, err, ErrUnavailable, atOnce, begin, f.URI, "blk_", "at byte 0")
+	wantLines(t, log, 30)
+}
+
+// A DataNode that swallows everything costs the time-out once, not once a block.
+func (h *hdfsTest) silentDataNode(t *testing.T) {
+	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 2000})
+	text := bytes.Repeat(logText(1000), 100)
+	const path = "/hole/a"
+	f := mustExpand(t, s, h.put(t, text, path, hdfstest.PutOptions{BlockBytes: 64 << 10}))[0] // some sixty blocks
+	for node := range 2 {
+		h.c.StopDataNode(t, node)
+		before := h.c.Connections(node)
+		wantBytes(t, s, f, 0, text)
+		h.c.ContDataNode(t, node)
+		if n := h.c.Connections(node) - before; n > 3 {
+			t.Errorf("DataNode %d was dialed %d times", node, n)
+		}
+		s, log = hdfsSources(t, HDFSOptions{TimeoutMs: 2000})
+	}
+	wantLines(t, log, 10)
+}
+
+// A block that no DataNode has any more is not the NameNode's fault.
+func (h *hdfsTest) lost(t *testing.T) {
+	s, _ := hdfsSources(t, HDFSOptions{RetryMs: 2000})
+	text := logText(50_000)
+	const path = "/lost/a"
+	f := mustExpand(t, s, h.put(t, text, path, hdfstest.PutOptions{}))[0]
+	for node := range 2 {
+		h.c.KillDataNode(t, node)
+	}
+	check := func(words ...string) {
+		t.Helper()
+		begin := time.Now()
+		_, err := readRange(context.Background(), s, f, mebi)
+		wantError(t, err, ErrUnavailable, atOnce, begin, append(words, f.URI, "blk_", "at byte 1048576", "hdfs fsck")...)
+		if err != nil && strings.Contains(err.Error(), "NameNode") {
+			t.Errorf("the NameNode is doubted: %v", err)
+		}
+	}
+	check()
+	for range 2 {
+		h.c.RemoveReplica(t, path, 0, mebi)
+	}
+	for node := range 2 {
+		h.c.StartDataNode(t, node)
+	}
+	for deadline := time.Now().Add(atOnce); h.c.Located(t, path, mebi) != 0 && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond) // until the DataNodes have reported their blocks
+	}
+	check("no DataNode that is up has it")
+}
