@@ -40,6 +40,26 @@
 // that was silent is then left alone for a while, so that it costs its time
 // limit once and not with every connection.
 //
+// # Writing
+//
+// An output is visible under its name when Close has returned nil, and not
+// before. A file for HDFS is collected on the local disk ($TMPDIR) and uploaded
+// by Close to a hidden name, .NAME.<12 hexadecimal digits>.tmp, which is then
+// renamed. An upload that fails or is interrupted removes that file; what a
+// killed run left is removed by the next upload of the same file, once the
+// NameNode has not heard of its writer for a minute.
+//
+// A DataNode that is dead or hangs costs its time limit at most: the block is
+// given up and written again from the local copy without that DataNode, and
+// further files do without it for a while. The client library has no such thing:
+// its writer neither tells the NameNode whom to leave out nor can be made to,
+// except by reaching into its private fields. A writer of our own, over the
+// handshake and the messages that reading needs anyway, is about 400 lines
+// (hdfs_upload.go, hdfs_pipeline.go) and no trick: a block that fails is written
+// once more as a whole, so that it needs none of Hadoop's pipeline recovery.
+//
+// Directories whose files are erasure coded or encrypted are refused.
+//
 // # Concurrency
 //
 // Sources is safe for concurrent use. A reader or writer belongs to one

@@ -94,7 +94,6 @@ func (c *cluster) acquire(ctx context.Context, retrying bool, until time.Time) (
 // release keeps a session that saw no error for the next acquire.
 func (c *cluster) release(s *session) {
 	s.pooled = true
-	s.resetFaults()
 	lost := s.lostNameNode()
 	c.mu.Lock()
 	keep := s.ctx.Err() == nil && !lost && !c.mu.closed && len(c.mu.idle) < maxIdleSessions
@@ -161,7 +160,7 @@ func (c *cluster) once(ctx context.Context, r *retrier, fn func(*session) error)
 	unbind()
 	if err != nil {
 		err = s.explain(err)
-		r.session(s)
+		r.lostNameNode = s.lostNameNode()
 		s.close()
 		return err
 	}

@@ -25,8 +25,9 @@ type block struct {
 
 // replica is one copy of a block.
 type replica struct {
-	node  string // host:port of its DataNode
-	index int    // in the NameNode's list
+	node     string // host:port of its DataNode
+	transfer string // the same with its IP address, by which DataNodes call one another
+	index    int    // in the NameNode's list
 }
 
 func (b *block) end() int64 { return b.start + b.length }
@@ -125,30 +126,38 @@ func (s *session) locate(path string, f File, offset int64) ([]*block, error) {
 	}
 	var blocks []*block
 	for _, located := range resp.in("locations").list("blocks") {
-		id := located.in("b")
-		b := &block{
-			name:     fmt.Sprintf("blk_%d_%d", id.int("blockId"), id.int("generationStamp")),
-			start:    located.int("offset"),
-			length:   id.int("numBytes"),
-			wanted:   replicationOf(info),
-			key:      key,
-			located:  located,
-			identity: located.value("b"),
-		}
-		for i, node := range located.list("locs") {
-			host := "ipAddr"
-			if s.c.conf.base.UseDatanodeHostname {
-				host = "hostName"
-			}
-			at := node.in("id")
-			b.replicas = append(b.replicas, replica{
-				node:  net.JoinHostPort(at.text(host), strconv.FormatInt(at.int("xferPort"), 10)),
-				index: i,
-			})
-		}
+		b := s.newBlock(located, key)
+		b.wanted = replicationOf(info)
 		blocks = append(blocks, b)
 	}
 	return blocks, nil
+}
+
+// newBlock reads a LocatedBlockProto.
+func (s *session) newBlock(located message, key *dataKey) *block {
+	id := located.in("b")
+	b := &block{
+		name:     fmt.Sprintf("blk_%d_%d", id.int("blockId"), id.int("generationStamp")),
+		start:    located.int("offset"),
+		length:   id.int("numBytes"),
+		key:      key,
+		located:  located,
+		identity: located.value("b"),
+	}
+	host := "ipAddr"
+	if s.c.conf.base.UseDatanodeHostname {
+		host = "hostName"
+	}
+	for i, node := range located.list("locs") {
+		at := node.in("id")
+		port := strconv.FormatInt(at.int("xferPort"), 10)
+		b.replicas = append(b.replicas, replica{
+			node:     net.JoinHostPort(at.text(host), port),
+			transfer: net.JoinHostPort(at.text("ipAddr"), port),
+			index:    i,
+		})
+	}
+	return b
 }
 
 // reportBadBlocks tells the NameNode that a replica is not what was written,

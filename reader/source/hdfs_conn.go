@@ -9,16 +9,14 @@ import (
 // The client library has no timeouts. That is cured at the connections, which
 // it lets us dial.
 
-// nodeConn is a connection of one session to a NameNode or DataNode.
+// nodeConn is a connection of one session to its NameNode.
 type nodeConn struct {
 	net.Conn
-	s        *session
-	node     string
-	dataNode bool
+	s *session
 }
 
-// dial connects to a node. The library calls it with context.Background().
-func (s *session) dial(ctx context.Context, network, addr string, dataNode bool) (net.Conn, error) {
+// dial connects to the NameNode. The library calls it with context.Background().
+func (s *session) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
@@ -31,14 +29,10 @@ func (s *session) dial(ctx context.Context, network, addr string, dataNode bool)
 		return nil, net.ErrClosed
 	}
 	if err != nil {
-		if dataNode {
-			s.nodeFault(addr, err)
-		} else {
-			s.nameNodeFault(err)
-		}
+		s.nameNodeFault(err)
 		return nil, err
 	}
-	c := &nodeConn{Conn: raw, s: s, node: addr, dataNode: dataNode}
+	c := &nodeConn{Conn: raw, s: s}
 	s.track(c)
 	return c, nil
 }
@@ -69,12 +63,8 @@ func (c *nodeConn) Write(p []byte) (int, error) {
 // fault closes a connection that failed: half a message may have been read,
 // and the library would go on with the other half.
 func (c *nodeConn) fault(err error) error {
-	_ = c.Conn.Close() // err says more
-	switch {
-	case c.s.ctx.Err() != nil: // closed by us
-	case c.dataNode:
-		c.s.nodeFault(c.node, err)
-	default:
+	_ = c.Conn.Close()        // err says more
+	if c.s.ctx.Err() == nil { // else we closed it
 		c.s.nameNodeFault(err)
 	}
 	return err

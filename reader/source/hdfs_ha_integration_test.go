@@ -28,6 +28,7 @@ func TestHDFSHA(t *testing.T) {
 		}
 	}
 	f := mustExpand(t, s, c.URI("/ha/a"))[0]
+	writeBack(t, s, c.URI("/ha/written"), bigText()[:3<<20+1])
 
 	rest := func(from int64) chan error {
 		done := make(chan error, 1)

@@ -119,7 +119,8 @@ var bigText = sync.OnceValue(func() []byte {
 func TestHDFS(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
-	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Separate: true})
+	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Separate: true,
+		Conf: map[string]string{"dfs.blocksize": "1048576"}}) // of files that we write
 	h := &hdfsTest{c: c}
 	t.Run("Read", h.read)
 	t.Run("Glob", h.glob)
@@ -136,6 +137,13 @@ func TestHDFS(t *testing.T) {
 	t.Run("NameNodeRestart", h.nameNodeRestart)
 	t.Run("DataNodeHung", h.dataNodeHung)
 	t.Run("DataNodeKilled", h.dataNodeKilled)
+	t.Run("WriteSizes", h.writeSizes)
+	t.Run("WriteDataNodeDead", h.writeDataNodeDead)
+	t.Run("WriteDataNodeDies", h.writeDataNodeDies)
+	t.Run("WriteDataNodeHung", h.writeDataNodeHung)
+	t.Run("WriteRefused", h.writeRefused)
+	t.Run("WriteInterrupted", h.writeInterrupted)
+	t.Run("WriteLeftover", h.writeLeftover)
 	t.Run("Throughput", h.throughput)
 	t.Logf("%.1f s", time.Since(begin).Seconds())
 }
@@ -373,6 +381,9 @@ func TestRPCReflection(t *testing.T) {
 		"GetDataEncryptionKeyRequestProto", "GetDataEncryptionKeyResponseProto",
 		"BaseHeaderProto", "ClientOperationHeaderProto", "OpReadBlockProto", "BlockOpResponseProto",
 		"DataTransferEncryptorMessageProto",
+		"AddBlockRequestProto", "AddBlockResponseProto", "AbandonBlockRequestProto", "AbandonBlockResponseProto",
+		"CompleteRequestProto", "CompleteResponseProto", "OpWriteBlockProto", "ChecksumProto", "PipelineAckProto",
+		"GetListingRequestProto", "GetListingResponseProto", "CreateRequestProto", "CreateResponseProto", "FsPermissionProto",
 	} {
 		if _, err := newMessage(protoreflect.FullName("hadoop.hdfs." + name)); err != nil {
 			t.Error(err)

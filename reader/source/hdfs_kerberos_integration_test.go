@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,7 @@ func TestHDFSKerberos(t *testing.T) {
 			"Integrity":      k.integrity,
 			"Unset":          k.unset,
 			"BlackHole":      k.blackHole,
+			"Write":          k.write,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -338,5 +340,55 @@ func (k *kerberosTest) blackHole(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "another NameNode is used") {
 		t.Error("the change of the NameNode was not logged")
+	}
+}
+
+// Blocks are written with every level of protection, also where the client's
+// configuration lists several.
+func (k *kerberosTest) write(t *testing.T) {
+	ctx := context.Background()
+	var nodes []string // their addresses
+	probe, _ := hdfsSources(t, k.alice())
+	for node := range nodePrivacyRC4 + 1 {
+		path := fmt.Sprintf("/where/%d", node)
+		k.put(t, path, node)
+		f := mustExpand(t, probe, k.c.URI(path))[0]
+		fs, p, err := probe.resolve(f.URI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := fs.(*cluster)
+		b, err := (&fileBlocks{c: c, f: f, path: p}).find(ctx, &retrier{c: c}, 0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, b.replicas[0].node)
+	}
+	k.c.Mkdir(t, "/written", 0o777)
+	for _, tc := range []struct {
+		node       int
+		protection string
+	}{
+		{nodeAuthentication, "authentication,integrity,privacy"},
+		{nodeIntegrity, "integrity,privacy"},
+		{nodePrivacyAES, "integrity,privacy"},
+		{nodePrivacyAES, "privacy"},
+		{nodePrivacyRC4, "privacy"},
+	} {
+		opts := k.alice()
+		opts.RetryMs = NoRetry
+		opts.ConfDir = k.c.ConfDirWith(t, map[string]string{"dfs.data.transfer.protection": tc.protection})
+		s, _ := hdfsSources(t, opts)
+		uri := k.c.URI(fmt.Sprintf("/written/%d-%s", tc.node, tc.protection))
+		fs, _, err := s.resolve(uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, node := range nodes {
+			if i != tc.node { // so that the block is written without it
+				fs.(*cluster).nodes.mark(node)
+			}
+		}
+		writeBack(t, s, uri, k.text)
 	}
 }

@@ -57,6 +57,12 @@ func (m message) set(name string, v any) message {
 	return m
 }
 
+// setEnum sets a field to the value of its enumeration that has a name.
+func (m message) setEnum(name, value string) message {
+	f := field(m.Message, protoreflect.Name(name))
+	return m.set(name, f.Enum().Values().ByName(protoreflect.Name(value)).Number())
+}
+
 // appendDelimited appends a message with its length before it.
 func appendDelimited(b []byte, m message) ([]byte, error) {
 	body, err := proto.Marshal(m.Interface())

@@ -29,6 +29,13 @@ func (n *nodes) mark(node string) {
 	n.failed[node] = time.Now()
 }
 
+// forgive forgets the failure of a DataNode that has worked since.
+func (n *nodes) forgive(node string) {
+	n.mu.Lock()
+	delete(n.failed, node)
+	n.mu.Unlock()
+}
+
 // failedAt is when a DataNode failed, the zero time if it did not lately.
 func (n *nodes) failedAt(node string) time.Time {
 	n.mu.Lock()

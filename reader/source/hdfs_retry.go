@@ -26,7 +26,6 @@ type retrier struct {
 	// Of the last attempt:
 	pooled       bool // it used a session that may have been stale
 	lostNameNode bool // its NameNode stopped serving
-	dataNode     bool // it got as far as a DataNode
 }
 
 // acquire returns a session for the next attempt.
@@ -36,17 +35,6 @@ func (r *retrier) acquire(ctx context.Context) (*session, error) {
 		r.pooled = s.pooled
 	}
 	return s, err
-}
-
-// session keeps what the failed session saw.
-func (r *retrier) session(s *session) {
-	r.lostNameNode = s.lostNameNode()
-	r.dataNode = len(s.faulty()) > 0
-}
-
-// noSession forgets the session before: the last attempt had none.
-func (r *retrier) noSession() {
-	r.pooled, r.lostNameNode, r.dataNode = false, false, false
 }
 
 // succeeded is told of progress.
@@ -68,7 +56,7 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	}
 	var none *noNameNodeError
 	if errors.As(err, &none) {
-		r.noSession()
+		r.pooled, r.lostNameNode = false, false // there was no session
 	} else if isStandby(err) {
 		r.lostNameNode = true
 	}
@@ -206,14 +194,10 @@ func (r *retrier) judge(err error) verdict {
 	if v, ok := r.judgeKerberos(err); ok {
 		return v
 	}
-	if strings.Contains(err.Error(), "invalid qop") {
-		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}
-	}
 
 	v := verdict{kind: ErrUnavailable}
 	var none *noNameNodeError
-	switch {
-	case errors.As(err, &none):
+	if errors.As(err, &none) {
 		v.hint = "is HDFS running, and is this the address of its NameNode?"
 		if len(none.errs) > 1 {
 			v.hint = "is HDFS running, and are these the addresses of its NameNodes?"
@@ -224,8 +208,6 @@ func (r *retrier) judge(err error) verdict {
 		} else if none.all(isStandby) {
 			v.hint = "none of its NameNodes is active; `hdfs haadmin -getAllServiceState` lists them"
 		}
-	case r.dataNode:
-		v.hint = "its DataNodes do not answer; `hdfs dfsadmin -report` lists them"
 	}
 	return v
 }
@@ -287,18 +269,23 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// judgeBlock knows what it means that no replica of a block could be read.
+// judgeBlock knows what it means that no replica of a block could be read, or
+// that no DataNode took a block.
 func (r *retrier) judgeBlock(err error) (verdict, bool) {
 	var none *blockError
+	reading, writing := errors.As(err, &none), errors.Is(err, errNoPipeline)
 	switch {
-	case !errors.As(err, &none):
+	case !reading && !writing:
 		return verdict{}, false
-	case len(none.faults) == 0:
+	case reading && len(none.faults) == 0:
 		return verdict{kind: ErrUnavailable, hint: "the DataNodes that hold it are down, or have lost it; `hdfs fsck` with -files -blocks -locations lists them"}, true
 	case errors.Is(err, errProtection):
 		return verdict{kind: ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}, true
 	case r.c.krb != nil && r.c.conf.protection == "" && !r.c.readOnce.Load() && (errors.Is(err, errHungUp) || errors.Is(err, syscall.ECONNRESET)):
 		return verdict{kind: ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true
+	}
+	if writing {
+		return verdict{kind: ErrUnavailable, hint: "`hdfs dfsadmin -report` lists the DataNodes"}, true
 	}
 	return verdict{kind: ErrUnavailable, hint: "no DataNode serves this block; `hdfs fsck` with -files -blocks -locations shows where it should be"}, true
 }

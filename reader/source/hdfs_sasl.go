@@ -74,7 +74,7 @@ func secure(conn net.Conn, b *block, least string) (*securedConn, error) {
 	if d.qop == "auth-conf" {
 		options := answer.Mutable(field(answer.Message, "cipherOption")).List()
 		wish := options.AppendMutable().Message()
-		message{wish}.set("suite", field(wish, "suite").Enum().Values().ByName("AES_CTR_NOPADDING").Number())
+		message{wish}.setEnum("suite", "AES_CTR_NOPADDING")
 	}
 	second, err := appendDelimited(nil, answer)
 	if err != nil {
@@ -105,7 +105,7 @@ func secure(conn net.Conn, b *block, least string) (*securedConn, error) {
 
 func saslMessage(payload []byte) message {
 	m := emptyMessage("DataTransferEncryptorMessageProto")
-	m.set("status", field(m.Message, "status").Enum().Values().ByName("SUCCESS").Number())
+	m.setEnum("status", "SUCCESS")
 	if payload != nil {
 		m.set("payload", payload)
 	}

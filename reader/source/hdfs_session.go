@@ -2,8 +2,6 @@ package source
 
 import (
 	"context"
-	"net"
-	"slices"
 	"strings"
 	"sync"
 
@@ -12,8 +10,8 @@ import (
 
 // session is one client of the library with its connections. It is used by
 // one goroutine at a time (the library's own lease goroutine aside), so that
-// its connections can be told which reader they serve, can be closed when
-// that reader's context ends, and its NameNode calls wait for no one else's.
+// its connection can be closed when the context of whom it serves ends, and its
+// calls wait for no one else's.
 // A session that saw any error is thrown away: the library keeps broken
 // connections, back-off times and encryption keys.
 type session struct {
@@ -25,13 +23,11 @@ type session struct {
 	ctx   context.Context // ends with abort
 	abort context.CancelFunc
 
-	// mu guards what the library's own goroutines (lease renewal, write
-	// acknowledgements) touch as well.
+	// mu guards what the library's own goroutine (lease renewal) touches as well.
 	mu struct {
 		sync.Mutex
 		conns       map[*nodeConn]struct{}
-		faults      []string // DataNodes that failed since the last resetFaults
-		nameNodeErr error    // last failed operation on the NameNode's connection
+		nameNodeErr error // last failed operation on the NameNode's connection
 	}
 }
 
@@ -47,12 +43,7 @@ func (c *cluster) connect(ctx context.Context, i int) (*session, error) {
 
 	opts := c.conf.base
 	opts.Addresses = []string{c.nameNodes.addresses[i]}
-	opts.NamenodeDialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return s.dial(ctx, network, addr, false)
-	}
-	opts.DatanodeDialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return s.dial(ctx, network, addr, true)
-	}
+	opts.NamenodeDialFunc = s.dial
 	var err error
 	if c.krb != nil {
 		if opts.KerberosClient, err = c.krb.get(); err != nil {
@@ -64,7 +55,7 @@ func (c *cluster) connect(ctx context.Context, i int) (*session, error) {
 		s.abort()
 		return nil, s.explain(err)
 	}
-	// The library keeps this answer and asks for it anyway before it reads.
+	// The cheapest call that a standby refuses.
 	if _, err = s.client.ServerDefaults(); err != nil {
 		s.close()
 		return nil, s.explain(err)
@@ -139,24 +130,4 @@ func (s *session) close() {
 	s.abort()
 	s.closeConns()
 	_ = s.client.Close() // its connection is closed already
-}
-
-func (s *session) nodeFault(node string, err error) {
-	s.mu.Lock()
-	s.mu.faults = append(s.mu.faults, node)
-	s.mu.Unlock()
-	s.c.log.Warn("HDFS: a DataNode failed", "datanode", node, "error", err)
-}
-
-func (s *session) resetFaults() {
-	s.mu.Lock()
-	s.mu.faults = nil
-	s.mu.Unlock()
-}
-
-// faulty lists the DataNodes that failed.
-func (s *session) faulty() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.mu.faults)
 }

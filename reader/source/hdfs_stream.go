@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -134,7 +133,7 @@ func (c *cluster) openBlock(ctx context.Context, b *block, rep replica, offset i
 // request makes the handshake, asks for the block and reads the answer.
 func (s *blockStream) request(c *cluster, offset int64, unchecked bool) (faultKind, error) {
 	secured := &securedConn{r: s.conn, seal: func(b []byte) []byte { return b }}
-	if least, wanted := c.handshake(s.b, s.port()); wanted {
+	if least, wanted := c.handshake(s.b, s.rep.port()); wanted {
 		var err error
 		if secured, err = secure(s.conn, s.b, least); err != nil {
 			if errors.Is(err, errUnknownKey) {
@@ -200,12 +199,6 @@ func noAnswer(err error) error {
 		return errHungUp
 	}
 	return err
-}
-
-func (s *blockStream) port() int {
-	_, port, _ := net.SplitHostPort(s.rep.node)
-	n, _ := strconv.Atoi(port) // ours, and so a number
-	return n
 }
 
 // next waits for the next packet, at most for the limit. After

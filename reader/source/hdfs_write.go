@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
-	"time"
 
 	"github.com/colinmarc/hdfs/v2"
 )
@@ -15,28 +13,31 @@ import (
 // hdfsWriter collects a file on local disk ($TMPDIR) and uploads it when it is
 // closed: to a hidden temporary name first, which is then renamed.
 //
-// The client library cannot recover from a DataNode that dies while it writes,
-// nor keep a slow writer's connection alive: both lose the file. From a local
-// copy the upload is simply done again.
+// From a local copy a block is simply written again when a DataNode dies, and
+// the whole file when the NameNode does.
 type hdfsWriter struct {
 	ctx   context.Context
 	c     *cluster
 	path  string
 	spool *os.File
+	size  int64
 	err   error // first failed write
 	done  bool
 }
 
 func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 	p = cleanPath(p)
-	// Report now what would be a pity to learn when the work is done: no such
-	// cluster, no permission.
+	// What fails is to fail before the work is done: no such cluster, no
+	// permission, a place where files cannot be written.
 	err := c.do(ctx, "create", p, func(s *session) error {
 		info, err := s.client.Stat(p)
 		if err == nil && info.IsDir() {
 			return &Error{Op: "create", URI: c.uri(p), Kind: ErrUnsupported, Err: errors.New("is a directory")}
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := s.writable(p); err != nil {
 			return err
 		}
 		if err := s.client.MkdirAll(path.Dir(p), 0o755); err != nil {
@@ -46,7 +47,11 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 		if err := s.client.CreateEmptyFile(probe); err != nil {
 			return err
 		}
-		return s.client.Remove(probe)
+		if err := s.client.Remove(probe); err != nil {
+			return err
+		}
+		s.removeLeftovers(p)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -72,6 +77,7 @@ func (w *hdfsWriter) Write(b []byte) (int, error) {
 		return 0, w.err
 	}
 	n, err := w.spool.Write(b)
+	w.size += int64(n)
 	if err != nil {
 		w.err = &Error{Op: "write", URI: w.c.uri(w.path), Kind: ErrUnavailable,
 			Err:  fmt.Errorf("local copy: %w", err),
@@ -108,38 +114,52 @@ func (w *hdfsWriter) Abort() error {
 // upload makes one attempt.
 func (w *hdfsWriter) upload(s *session) error {
 	temp := tempName(w.path)
-	out, err := s.client.Create(temp)
-	if err != nil {
-		return err
-	}
-	if _, err = w.spool.Seek(0, io.SeekStart); err == nil {
-		_, err = io.CopyBuffer(struct{ io.Writer }{out}, w.spool, make([]byte, 256<<10))
-	}
-	if err == nil {
-		err = closeUpload(w.ctx, out)
-	}
+	err := s.upload(temp, w.spool, w.size)
 	if err == nil {
 		err = s.client.Rename(temp, w.path)
 	}
 	if err != nil {
-		// As well as it goes; a hidden file may stay.
-		_ = s.client.Remove(temp)
+		w.c.discard(w.ctx, temp)
 	}
 	return err
 }
 
-// closeUpload closes the file; while its last block has too few replicas, that
-// must be asked again.
-func closeUpload(ctx context.Context, out *hdfs.FileWriter) error {
-	for pause := minBackoff; ; pause = min(2*pause, maxBackoff) {
-		err := out.Close()
-		if !hdfs.IsErrReplicating(err) {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// discard removes the temporary file of an upload that failed. The session of
+// the upload may have ended with its context, so this takes one of its own, for
+// no longer than one operation may take.
+func (c *cluster) discard(ctx context.Context, temp string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	defer cancel()
+	r := retrier{c: c, op: "remove", path: temp}
+	err := c.once(ctx, &r, func(s *session) error { return s.client.Remove(temp) })
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		c.log.Warn("HDFS: a temporary file of a failed upload is left behind; the next upload of the same file removes it", "uri", c.uri(temp), "error", err)
 	}
+}
+
+// writable refuses places where we cannot write files. The nearest directory
+// above p that exists decides.
+func (s *session) writable(p string) error {
+	dir := path.Dir(p)
+	info, err := s.client.Stat(dir)
+	for errors.Is(err, os.ErrNotExist) && dir != "/" {
+		dir = path.Dir(dir)
+		info, err = s.client.Stat(dir)
+	}
+	if err != nil {
+		return err
+	}
+	refuse := func(what, hint string) error {
+		return &Error{Op: "create", URI: s.c.uri(p), Kind: ErrUnsupported, Err: fmt.Errorf("files in %s are %s", dir, what), Hint: hint}
+	}
+	st, ok := info.Sys().(*hdfs.FileStatus)
+	switch {
+	case !ok:
+		return nil
+	case st.GetFileEncryptionInfo() != nil:
+		return refuse("encrypted", "write to a directory outside of the encryption zone, and copy the file into it with hdfs dfs -cp")
+	case st.GetEcPolicy() != nil:
+		return refuse("erasure coded", "write to a directory with the replication policy: hdfs ec -setPolicy -replicate -path DIR")
+	}
+	return nil
 }

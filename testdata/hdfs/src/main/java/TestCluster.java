@@ -22,6 +22,7 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.MiniDFSNNTopology;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
@@ -200,7 +201,7 @@ public final class TestCluster {
         }
         return "";
       case "wait-datanodes": // n
-        while (fs.getDataNodeStats(HdfsConstants.DatanodeReportType.LIVE).length < Integer.parseInt(a[1])) {
+        while (ready() < Integer.parseInt(a[1])) {
           Thread.sleep(50);
         }
         return "";
@@ -241,6 +242,15 @@ public final class TestCluster {
       default:
         throw new IllegalArgumentException("unknown command " + a[0]);
     }
+  }
+
+  /** DataNodes that have reported their storage, without which no block is placed there. */
+  private int ready() throws IOException {
+    int n = 0;
+    for (DatanodeInfo dn : fs.getDataNodeStats(HdfsConstants.DatanodeReportType.LIVE)) {
+      n += dn.getCapacity() > 0 ? 1 : 0;
+    }
+    return n;
   }
 
   private String put(String[] a) throws Exception {
