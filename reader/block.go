@@ -3,6 +3,7 @@ package reader
 import (
 	"encoding/base64"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -32,6 +33,7 @@ type block struct {
 	textEnds   []int32
 	text       []byte
 	places     []rowPlace // (n) where the plan is raw, else empty
+	blanks     []bool     // (n) where the plan keeps bad rows: which rows are such; else empty
 
 	bad     []badEntry
 	details []badDetail
@@ -53,6 +55,46 @@ func (b *block) addGood(p *plan, offset int64) {
 	if p.raw {
 		b.places = append(b.places, rowPlace{offset: offset, line: int32(b.lines)})
 	}
+	if p.keepBad {
+		b.blanks = append(b.blanks, false)
+	}
+}
+
+// endBad takes back what a decoder wrote of a row that turned out bad. Where bad
+// rows are kept it puts a row in its place that has only the texts of columns
+// passed through, if the decoder has got to all of them. The bad row itself is to
+// be added before.
+func (b *block) endBad(p *plan) {
+	ends, text := b.textEnds, b.text
+	b.rollback(p)
+	if !p.keepBad {
+		return
+	}
+	b.labels = append(b.labels, float32(math.NaN()))
+	if p.weightColumn != "" {
+		b.weights = append(b.weights, 1)
+	}
+	for i := range p.dense {
+		b.dense = append(b.dense, p.dense[i].missing)
+	}
+	for range p.fields {
+		b.offsets = append(b.offsets, int32(len(b.keys)))
+	}
+	if p.groupColumn != "" {
+		b.addGroup(nil)
+	}
+	for range p.stats {
+		b.stats = append(b.stats, math.NaN())
+	}
+	if len(ends) == len(b.textEnds)+len(p.pass) {
+		b.textEnds, b.text = ends, text
+	} else {
+		for range p.pass {
+			b.addText(nil)
+		}
+	}
+	b.blanks = append(b.blanks, true)
+	b.n++
 }
 
 // badEntry is one bad row among the good ones.
@@ -78,7 +120,7 @@ func (b *block) reset(file *inputFile) {
 	b.labels, b.weights, b.dense = b.labels[:0], b.weights[:0], b.dense[:0]
 	b.offsets, b.keys, b.bagWeights = b.offsets[:1], b.keys[:0], b.bagWeights[:0]
 	b.groups, b.stats = b.groups[:0], b.stats[:0]
-	b.textEnds, b.text, b.places = b.textEnds[:1], b.text[:0], b.places[:0]
+	b.textEnds, b.text, b.places, b.blanks = b.textEnds[:1], b.text[:0], b.places[:0], b.blanks[:0]
 	b.bad, b.details = b.bad[:0], b.details[:0]
 	b.seen, b.lines, b.stored, b.lost = 0, 0, 0, nil
 }

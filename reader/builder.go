@@ -63,6 +63,9 @@ func (b *builder) startBatch() {
 	if p.groupColumn != "" {
 		b.batch.Groups = make([]uint64, 0, n)
 	}
+	if p.keepBad {
+		b.batch.Bad = make([]bool, 0, n)
+	}
 	if len(p.pass) > 0 {
 		b.batch.Columns = make([][]string, len(p.pass))
 		for i := range b.batch.Columns {
@@ -83,6 +86,9 @@ func (b *builder) add(from *block, e int) (*Pass, error) {
 	}
 	if p.groupColumn != "" {
 		batch.Groups = append(batch.Groups, from.groups[e])
+	}
+	if p.keepBad {
+		batch.Bad = append(batch.Bad, from.blanks[e])
 	}
 	fields := len(p.fields)
 	offsets := from.offsets[e*fields : (e+1)*fields+1]

@@ -202,6 +202,9 @@ func (d *delimited) decode(line []byte, b *block) fault {
 		f = p.stats[i].addStat(b, cells[m.stats[i]])
 	}
 	if f.reason != reasonNone {
+		if p.keepBad {
+			b.addTexts(cells, m.pass)
+		}
 		return f
 	}
 	if m.group >= 0 {
@@ -209,14 +212,19 @@ func (d *delimited) decode(line []byte, b *block) fault {
 	} else if p.groupColumn != "" {
 		b.addGroup(nil) // grouped by a label that is not there
 	}
-	for _, i := range m.pass {
+	b.addTexts(cells, m.pass)
+	return fault{}
+}
+
+// addTexts appends the texts of the columns passed through.
+func (b *block) addTexts(cells [][]byte, pass []int) {
+	for _, i := range pass {
 		if i >= 0 {
 			b.addText(cells[i])
 		} else {
 			b.addText(nil)
 		}
 	}
-	return fault{}
 }
 
 // clearNulls empties the cells that are the null value, spaces around it apart.

@@ -51,8 +51,12 @@ type Options struct {
 	MaxBadRows      int64
 	MaxBadFraction  float64
 	MaxLostFraction float64
-	Quarantine      io.Writer // takes bad rows and losses as JSON lines (BadRow); nil: none
-	QuarantineRows  int       // at most so many bad rows
+	// KeepBadRows hands a bad row on as an example without features and label,
+	// which Batch.Bad marks, with what can be told of the columns passed through.
+	// It is counted and limited as a bad row.
+	KeepBadRows    bool
+	Quarantine     io.Writer // takes bad rows and losses as JSON lines (BadRow); nil: none
+	QuarantineRows int       // at most so many bad rows
 
 	MaxLineBytes int   // a longer line is a bad row; 0: 1 MiB
 	ChunkBytes   int64 // what a worker decodes at a time; 0: 4 MiB

@@ -289,6 +289,10 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 			b.addGroup(nil)
 		}
 	}
+	before := f
+	if p.keepBad {
+		f = fault{} // the texts of a bad row are wanted, too
+	}
 	for i, c := range r.texts {
 		if c != nil {
 			first := true
@@ -309,6 +313,9 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 			})
 		}
 		b.textEnds = append(b.textEnds, int32(len(b.text)))
+	}
+	if before.reason != reasonNone {
+		f = before
 	}
 	return f, err
 }
@@ -373,8 +380,8 @@ func (w *worker) decodeRows(row *int64) (err error) {
 		if f.reason == reasonNone {
 			b.addGood(p, -1)
 		} else {
-			b.rollback(p)
 			b.addBad(f, nil, -1, o.QuarantineRows)
+			b.endBad(p)
 		}
 		b.lines++
 		if b.bytes() > o.blockBytes() {

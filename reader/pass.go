@@ -28,6 +28,9 @@ type Batch struct {
 	BagWeights []float32 // (features), or nil when all are 1
 	Rows       []int32   // (unique rows of the mini-batch), into Pass.Keys
 	Groups     []uint64  // (N), hash of the group-by field's value; nil without one
+	// Bad marks the rows that are bad, which have no features (N); nil without
+	// Options.KeepBadRows.
+	Bad []bool
 	// Columns holds the raw text of the pass-through columns, [column][example];
 	// nil unless asked for.
 	Columns [][]string
@@ -41,7 +44,7 @@ func (p *Pass) MemoryBytes() int64 {
 	n := int64(unsafe.Sizeof(*p)) + 8*int64(cap(p.Keys)) + int64(cap(p.Batches))*int64(unsafe.Sizeof(Batch{}))
 	for i := range p.Batches {
 		b := &p.Batches[i]
-		n += 4*int64(cap(b.Labels)+cap(b.Weights)+cap(b.Dense)+cap(b.Offsets)+cap(b.Index)+cap(b.BagWeights)+cap(b.Rows)) + 8*int64(cap(b.Groups))
+		n += 4*int64(cap(b.Labels)+cap(b.Weights)+cap(b.Dense)+cap(b.Offsets)+cap(b.Index)+cap(b.BagWeights)+cap(b.Rows)) + 8*int64(cap(b.Groups)) + int64(cap(b.Bad))
 		for _, texts := range b.Columns {
 			n += int64(unsafe.Sizeof("")) * int64(cap(texts))
 			for _, s := range texts {

@@ -19,6 +19,7 @@ type plan struct {
 	weightColumn   string // "": none
 	groupColumn    string // "": none
 	keepUnlabelled bool
+	keepBad        bool // see Options
 	weightedBags   bool // some sparse value may have a weight other than 1
 	keepLists      bool // see Options
 	raw            bool // only pass-through text: no labels, nothing is parsed
@@ -58,7 +59,7 @@ func compile(o *Options) (*plan, error) {
 	s := o.Schema.withDefaults()
 	p := &plan{
 		schema: s, label: s.Label, labelColumn: s.labelColumn(), groupColumn: o.GroupBy,
-		keepUnlabelled: o.KeepUnlabelled, pass: slices.Clone(o.PassThrough), keepLists: o.KeepLists,
+		keepUnlabelled: o.KeepUnlabelled, keepBad: o.KeepBadRows, pass: slices.Clone(o.PassThrough), keepLists: o.KeepLists,
 		weightedBags: s.Format.Indexed(),
 	}
 	if p.labelColumn == "" && !o.KeepUnlabelled {

@@ -86,6 +86,11 @@ func (r *rows) next(ctx context.Context) (b *block, e int, err error) {
 		}
 		e := r.e
 		r.e++
+		if r.plan.keepBad && b.blanks[e] {
+			r.good++
+			r.counts.Examples++
+			return b, e, nil // counted as a bad row
+		}
 		r.counts.Rows++
 		r.tally.pace.inUnit++
 		if r.keep(b.labels[e]) {

@@ -280,13 +280,14 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			// How much more of it than maxLine was seen depends on the cutting.
 			line = line[:min(len(line), o.MaxLineBytes)]
 			b.addBad(fault{reason: ReasonTooLong}, line, offset, o.QuarantineRows)
+			b.endBad(p)
 		case len(line) == 0, indexed && isComment(line):
 		default:
 			if f := decoder.decode(line, b); f.reason == reasonNone {
 				b.addGood(p, offset)
 			} else {
-				b.rollback(p)
 				b.addBad(f, line, offset, o.QuarantineRows)
+				b.endBad(p)
 				if lines.open && w.unit.lost == nil && partOfRow(line, f, p.schema) {
 					w.unit.lost = &damage{
 						cause:  "the file ends in the middle of a row; if it is whole, end its last line with a line end",

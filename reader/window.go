@@ -39,6 +39,9 @@ func (w *window) add(p *plan, from *block, e int) {
 	if p.groupColumn != "" {
 		to.groups = append(to.groups, from.groups[e])
 	}
+	if p.keepBad {
+		to.blanks = append(to.blanks, from.blanks[e])
+	}
 	fields := len(p.fields)
 	offsets := from.offsets[e*fields : (e+1)*fields+1]
 	first, last := offsets[0], offsets[fields]

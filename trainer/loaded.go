@@ -120,6 +120,9 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 func (l *Loaded) read(ctx context.Context, phase Phase, uris []string, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
 	o := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 	o.URIs, o.PassThrough, o.KeepLists, o.KeepUnlabelled = uris, pass.columns, pass.keepLists, each != nil
+	if o.KeepBadRows = pass.keepBad; each != nil && !pass.keepBad {
+		o.MaxBadRows, o.MaxLostFraction = 0, 0
+	}
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return metrics.Report{}, ReadingSummary{}, err

@@ -17,6 +17,10 @@ type PredictOptions struct {
 	Data    []string // URIs, in the format of the model's job
 	Output  string   // .csv, .tsv or .parquet, local or HDFS; text also compressed: .csv.gz
 	Columns []string // input columns to pass through
+	// KeepBadRows writes a row without a prediction for each bad row, within the
+	// limits that the job sets to bad and lost rows. Without it, the first one is an
+	// error.
+	KeepBadRows bool
 }
 
 // Prediction is what `aibox predict` reports.
@@ -25,6 +29,7 @@ type Prediction struct {
 	Digest   string         `json:"digest"`
 	Output   string         `json:"output"`
 	Examples int64          `json:"examples"`
+	Unscored int64          `json:"rows_without_prediction"` // bad rows
 	Mean     float64        `json:"mean_prediction"`
 	Rows     ReadingSummary `json:"input_rows"`
 }
@@ -39,6 +44,7 @@ const (
 type passThrough struct {
 	columns   []string
 	keepLists bool // see reader.Options
+	keepBad   bool
 }
 
 // outputSchema is the format and the schema of a file of predictions.
@@ -60,9 +66,10 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 	return 0, s, fmt.Errorf("output %s: want a name that ends in .csv, .tsv or .parquet (text also compressed: .csv.gz, .csv.zst)", name)
 }
 
-// Predict writes one row per good input row, in input order: the columns
-// passed through, the label where the input has one, and the predicted
-// probability of a click. The output appears under its name when it is whole.
+// Predict writes one row per input row, in input order: the columns passed
+// through, the label where the input has one, and the predicted probability of a
+// click. A bad row is an error, or has no prediction; see PredictOptions. The output
+// appears under its name when it is whole.
 func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, error) {
 	format, schema, err := outputSchema(o.Output, o.Columns)
 	if err != nil {
@@ -89,13 +96,16 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 	}
 	out := &Prediction{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Output: o.Output}
 	p := predictor{out: out, file: file, shift: logShare(l.Saved.KeptShare), cells: make([][]byte, len(schema.Columns))}
-	if _, out.Rows, err = l.read(ctx, PhasePredicting, o.Data, passThrough{o.Columns, keepLists}, p.batch); err != nil {
+	if _, out.Rows, err = l.read(ctx, PhasePredicting, o.Data, passThrough{o.Columns, keepLists, o.KeepBadRows}, p.batch); err != nil {
+		err = explainBadRow(err, o.KeepBadRows)
 		return nil, errors.Join(err, file.Abort())
 	}
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	out.Mean = p.sum / float64(out.Examples)
+	if out.Examples > 0 {
+		out.Mean = p.sum / float64(out.Examples)
+	}
 	return out, nil
 }
 
@@ -118,6 +128,14 @@ func (p *predictor) batch(b *reader.Batch, logits []float32) error {
 		if label := float64(b.Labels[i]); !math.IsNaN(label) {
 			p.cells[n] = strconv.AppendFloat(p.cells[n], label, 'g', -1, 32)
 		}
+		if b.Bad != nil && b.Bad[i] {
+			p.cells[n+1] = p.cells[n+1][:0]
+			if err := p.file.Write(p.cells); err != nil {
+				return err
+			}
+			p.out.Unscored++
+			continue
+		}
 		prediction := kernel.Sigmoid(logits[i] + p.shift)
 		p.cells[n+1] = strconv.AppendFloat(p.cells[n+1][:0], float64(prediction), 'g', -1, 32)
 		if err := p.file.Write(p.cells); err != nil {
@@ -127,6 +145,19 @@ func (p *predictor) batch(b *reader.Batch, logits []float32) error {
 		p.out.Examples++
 	}
 	return nil
+}
+
+// explainBadRow says what can be done where a bad or lost row ends predicting.
+func explainBadRow(err error, keepBad bool) error {
+	var bad *reader.BadRowsError
+	var lost *reader.LostDataError
+	switch {
+	case errors.As(err, &bad) && !keepBad:
+		return fmt.Errorf("%w; with --keep-bad-rows a bad row is written without a prediction", err)
+	case errors.As(err, &lost) && !keepBad:
+		return fmt.Errorf("%w; with --keep-bad-rows up to data.max_lost_fraction of the data may be lost, and what is lost is reported", err)
+	}
+	return err
 }
 
 // OptionError is a mistake in the options of a call, or in a job with respect to

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/cliargs"
+	"aibox/internal/jobview"
 	"aibox/trainer"
 )
 
@@ -14,7 +13,8 @@ func predictCommand() *cli.Command {
 		Name:  "predict",
 		Usage: "write a click probability for every row of the data",
 		Description: `Works from the model directory alone. Labels are not needed; where the data has
-them they are written along. Bad rows are counted and left out.
+them they are written along. No row is left out silently: a bad or lost row ends
+the command, unless --keep-bad-rows writes bad rows without a prediction.
 
 Examples:
 
@@ -23,6 +23,7 @@ Examples:
 		Flags: append(modelFlags(),
 			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .csv.gz, .csv.zst or .parquet, local or hdfs://…"},
 			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`"},
+			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write a row with an empty prediction for each bad row, and allow as many bad and lost rows as the job does (data.max_bad_rows, max_bad_fraction, max_lost_fraction; see --set)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),
 		Action: func(c *cli.Context) error {
@@ -44,6 +45,7 @@ Examples:
 				}
 				p, err = l.Predict(c.Context, trainer.PredictOptions{
 					Data: data, Output: output, Columns: splitNames(c.String("columns")),
+					KeepBadRows: c.Bool("keep-bad-rows"),
 				})
 				return err
 			})
@@ -53,8 +55,7 @@ Examples:
 			if c.Bool("json") {
 				return printJSON(c.App.Writer, p)
 			}
-			_, err = fmt.Fprintf(c.App.Writer, "%d predictions, mean %.5f, written to %s (%d bad rows left out)\n", p.Examples, p.Mean, p.Output, p.Rows.Bad)
-			return err
+			return jobview.PrintPrediction(c.App.Writer, p)
 		},
 	}
 }

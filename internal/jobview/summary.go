@@ -135,6 +135,15 @@ func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {
 	return t.Flush()
 }
 
+// PrintPrediction prints what predict reports.
+func PrintPrediction(w io.Writer, p *trainer.Prediction) error {
+	_, err := fmt.Fprintf(w, "%d predictions, mean %.5f, written to %s\n", p.Examples, p.Mean, p.Output)
+	if p.Unscored > 0 || len(p.Rows.Lost) > 0 {
+		_, err = fmt.Fprintf(w, "%d bad rows were written without a prediction; input rows: %s\n", p.Unscored, readingText(p.Rows))
+	}
+	return err
+}
+
 // DayText is a day of rows or models: a date where the job had one, else the
 // number of the run.
 func DayText(day uint32, fromDate bool) string {
