@@ -108,7 +108,11 @@ func (l *loader) unknown(e entry, path, pattern string, names []string) {
 	var elsewhere []string
 	for _, k := range keyTable {
 		if nearest.Plain(leaf(k.Path)) == nearest.Plain(e.key) && !strings.HasPrefix(k.Path, "generate") {
-			elsewhere = append(elsewhere, "`"+k.Path+"`")
+			there := k.Path
+			if e.place.set != "" { // an override names an item of a list
+				there = strings.ReplaceAll(there, "[]", "[0]")
+			}
+			elsewhere = append(elsewhere, "`"+there+"`")
 		}
 	}
 	if len(elsewhere) > 0 {
@@ -146,7 +150,7 @@ func (l *loader) value(path, pattern string, k *Key, n *node, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		if n.kind != mapNode {
-			l.wrongType(path, "a mapping", n)
+			l.wrongType(path, "a mapping"+meantKind(path, k, n), n)
 			return
 		}
 		l.mapping(path, pattern, n, v)
@@ -154,7 +158,9 @@ func (l *loader) value(path, pattern string, k *Key, n *node, v reflect.Value) {
 		if n.kind != listNode {
 			want := "a " + typeName(v.Type()) + ": [" + example(v.Type().Elem()) + ", …]"
 			if n.kind == scalarNode && !n.isNull() {
-				want += " (write [" + yamlText(n.text) + "])"
+				if list := asList(v.Type().Elem(), k, n.text); list != "" {
+					want += " (write " + written(path, n, list) + ")"
+				}
 			}
 			l.wrongType(path, want, n)
 			return
@@ -197,6 +203,10 @@ func (l *loader) wrongType(path, want string, n *node) {
 	switch {
 	case n.flow && n.kind == mapNode && strings.HasPrefix(want, "text"):
 		hint = "; a text that begins with { needs quotation marks"
+		if _, text, _ := strings.Cut(n.place.set, "="); text != "" {
+			hint += ": " + written(path, n, strconv.Quote(text))
+		}
+	case strings.Contains(want, "(write "):
 	case n.kind == scalarNode && n.quoted && (cleanNumber(n.text) != "?" || n.text == "true" || n.text == "false"):
 		hint = " as text; remove the quotation marks"
 	}
@@ -234,7 +244,11 @@ func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
 		l.text(path, k, n, v)
 	case reflect.Bool:
 		if n.quoted || n.text != "true" && n.text != "false" {
-			l.wrongType(path, "true or false", n)
+			want := "true or false"
+			if b := asBool(n.text); b != "" {
+				want += " (write " + written(path, n, b) + ")"
+			}
+			l.wrongType(path, want, n)
 			return
 		}
 		v.SetBool(n.text == "true")
@@ -309,7 +323,7 @@ func (l *loader) text(path string, k *Key, n *node, v reflect.Value) {
 		if len(k.Values) > 0 {
 			l.fault(n.place, path, "expected a word, found %s%s", n.text, allowedWords(k))
 		} else {
-			l.fault(n.place, path, "expected text, found %s; if it is meant as text, write \"%s\" in quotation marks", n.text, n.text)
+			l.fault(n.place, path, "expected text, found %s; if it is meant as text, write %s", n.text, written(path, n, strconv.Quote(n.text)))
 		}
 		return
 	}

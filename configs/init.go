@@ -99,8 +99,8 @@ func initSkeleton(model, format string) string {
 model:
   kind: %s%s
 output:
-  model_dir: models/%s
-`, files[0], files[1], format, columns, model, towers, model)
+  model_dir: model
+`, files[0], files[1], format, columns, model, towers)
 }
 
 // initPrinter prints every key with an explanation in front of it.

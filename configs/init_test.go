@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -50,6 +51,28 @@ func TestInitSuggestsNames(t *testing.T) {
 	} {
 		if err := Init(&bytes.Buffer{}, c.model, c.format); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v, want %s", c.model, c.format, err, c.want)
+		}
+	}
+}
+
+// TestModelDirOfTheReadme: the commands of README.md find the model that a new job
+// file makes.
+func TestModelDirOfTheReadme(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, model := range ModelKinds {
+		var b strings.Builder
+		if err := Init(&b, model, "criteo"); err != nil {
+			t.Fatal(err)
+		}
+		job, err := Parse("job.yaml", []byte(b.String()), LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "aibox eval    --model-dir " + job.Output.ModelDir + " "; !strings.Contains(string(readme), want) {
+			t.Errorf("README.md lacks %q", want)
 		}
 	}
 }

@@ -1,10 +1,14 @@
 package configs
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"reflect"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -32,11 +36,45 @@ const maxFileBytes = 1 << 20
 // options, the error is a FaultsError with all of it; if the file cannot be
 // read, it is that of package os.
 func Load(path string, opts LoadOptions) (*Job, error) {
-	data, err := os.ReadFile(path)
+	data, err := readJobFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("job file: %w", err)
 	}
 	return Parse(path, data, opts)
+}
+
+// readJobFile reads a file of at most maxFileBytes, and of a longer one as much as
+// shows that it is too long. It waits neither for a pipe nor for a device, and takes
+// no more memory than a job file needs, whatever path names.
+func readJobFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for a writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if what := notAFile(info.Mode()); what != "" {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is %s; a job file is a file of text", what)}
+	}
+	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+}
+
+// notAFile says what a file of this mode is, if it is no regular one.
+func notAFile(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return ""
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "no regular file"
 }
 
 // Parse is Load for a job file in memory; name is used in messages. All its
@@ -69,11 +107,11 @@ func newLoader(name string, opts *LoadOptions) *loader {
 func (l *loader) load(data []byte) {
 	top := place{line: 1, column: 1}
 	if len(data) > maxFileBytes {
-		l.fault(top, "", "%d bytes is too long for a job file (at most %d)", len(data), maxFileBytes)
+		l.fault(top, "", "the file is longer than a job file may be (%d bytes); does it hold data?", maxFileBytes)
 		return
 	}
-	if !utf8.Valid(data) {
-		l.fault(top, "", "not a text in UTF-8")
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		l.fault(top, "", "the file is not a text in UTF-8, as a job file is")
 		return
 	}
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")

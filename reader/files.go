@@ -108,13 +108,10 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
 	cells, missing := p.mapCells(names, given)
 	if len(missing) > 0 {
 		if !p.schema.Header {
-			return fmt.Errorf("schema: no column %s; the columns are %s", quoteSome(missing, maxNamed), quoteSome(names, maxListed))
+			return p.noColumns(missing, fmt.Errorf("schema: no column %s; the columns are %s%s",
+				quoteSome(missing, maxNamed), quoteSome(names, maxListed), meantColumns(missing, names)))
 		}
-		err := fmt.Errorf("%s: %s", f.URI, p.explainMissing(missing, names))
-		if slices.ContainsFunc(missing, func(name string) bool { return slices.Contains(p.pass, name) }) && !p.raw {
-			return &OptionsError{err} // a wish, nothing that the schema says
-		}
-		return err
+		return p.noColumns(missing, fmt.Errorf("%s: %s", f.URI, p.explainMissing(missing, names)))
 	}
 	f.cells = cells
 	return nil

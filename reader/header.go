@@ -115,17 +115,39 @@ func (p *plan) explainMissing(missing, names []string) string {
 			}
 		}
 	}
-	for _, name := range missing {
-		i := slices.IndexFunc(names, func(have string) bool { return nearest.Plain(have) == nearest.Plain(name) })
-		if i >= 0 {
-			return fmt.Sprintf("%s. Did you mean %s instead of %s? Names must be equal, upper and lower case too",
-				text, shown([]byte(names[i])), shown([]byte(name)))
-		}
+	if meant := meantColumns(missing, names); meant != "" {
+		return text + meant
 	}
 	if !slices.ContainsFunc(names, p.needs) && slices.ContainsFunc(names, isNumber) {
 		return text + ". The first line looks like data: if the files have no header, say header: false and list every column in order"
 	}
 	return text
+}
+
+// meantColumns ends a message about columns that are missing: which column was
+// probably meant by one of them, if any was.
+func meantColumns(missing, names []string) string {
+	for _, name := range missing {
+		near := nearest.Name(name, names)
+		if near == "" {
+			continue
+		}
+		text := fmt.Sprintf(". Did you mean %s instead of %s?", shown([]byte(near)), shown([]byte(name)))
+		if nearest.Plain(near) == nearest.Plain(name) {
+			text += " Names must be equal, upper and lower case too"
+		}
+		return text
+	}
+	return ""
+}
+
+// noColumns is err, about columns that the input lacks. A column that the caller
+// asks for beside the schema's is a fault of the options, and not of the input.
+func (p *plan) noColumns(missing []string, err error) error {
+	if p.asked && slices.ContainsFunc(missing, func(name string) bool { return slices.Contains(p.pass, name) }) {
+		return &OptionsError{err}
+	}
+	return err
 }
 
 // schemaOrder sorts names as the schema lists them, others behind.

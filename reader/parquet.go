@@ -137,10 +137,16 @@ func (l *parquetLeaves) find(file *parquet.File, p *plan, given []partition) err
 		}
 		l.texts = append(l.texts, leaf(name, true))
 	}
-	if len(faults) > 0 && p.raw {
+	if len(faults) > 0 && p.raw && !p.asked {
 		faults = append(faults, errors.New("use --columns to name the columns to convert, without these"))
 	}
-	return errors.Join(faults...)
+	missing := slices.DeleteFunc(slices.Clone(p.pass), func(name string) bool {
+		return lookUp(root, name) != nil || slices.ContainsFunc(given, func(g partition) bool { return g.name == name })
+	})
+	if err := errors.Join(faults...); err != nil {
+		return p.noColumns(missing, err)
+	}
+	return nil
 }
 
 // givenLeaf is a column that is in no file.

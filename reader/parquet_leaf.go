@@ -33,7 +33,7 @@ func findLeaf(root *parquet.Column, elements []*format.SchemaElement, name strin
 		for _, c := range root.Columns() {
 			names = append(names, c.Name())
 		}
-		return nil, fmt.Errorf("no column %q; the columns are %s", name, quoteAll(names))
+		return nil, fmt.Errorf("no column %q; the columns are %s%s", name, quoteAll(names), meantColumns([]string{name}, names))
 	}
 	for !c.Leaf() {
 		if children := c.Columns(); len(children) == 1 {

@@ -34,7 +34,7 @@ func StoredColumns(ctx context.Context, o Options, names []string) ([]Stored, er
 		return nil, err
 	}
 	s := o.Schema.withDefaults()
-	p := &plan{schema: s, pass: names, labelColumn: s.labelColumn(), raw: true, keepUnlabelled: true}
+	p := &plan{schema: s, pass: names, asked: true, labelColumn: s.labelColumn(), raw: true, keepUnlabelled: true}
 	files, _, err := openFiles(ctx, &o, p)
 	if err != nil {
 		return nil, AsInputError(ctx, err)

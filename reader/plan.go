@@ -22,6 +22,7 @@ type plan struct {
 	keepBad        bool // see Options
 	weightedBags   bool // some sparse value may have a weight other than 1
 	keepLists      bool // see Options
+	asked          bool // the caller asks for the pass-through columns, and not the schema
 	raw            bool // only pass-through text: no labels, nothing is parsed
 }
 
@@ -59,7 +60,7 @@ func compile(o *Options) (*plan, error) {
 	s := o.Schema.withDefaults()
 	p := &plan{
 		schema: s, label: s.Label, labelColumn: s.labelColumn(), groupColumn: o.GroupBy,
-		keepUnlabelled: o.KeepUnlabelled, keepBad: o.KeepBadRows, pass: slices.Clone(o.PassThrough), keepLists: o.KeepLists,
+		keepUnlabelled: o.KeepUnlabelled, keepBad: o.KeepBadRows, pass: slices.Clone(o.PassThrough), asked: true, keepLists: o.KeepLists,
 		weightedBags: s.Format.Indexed(),
 	}
 	if p.labelColumn == "" && !o.KeepUnlabelled {

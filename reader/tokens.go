@@ -122,7 +122,7 @@ func (p *plan) checkTokens() error {
 	}
 	for _, name := range append(slices.Clone(p.pass), p.groupColumn) {
 		if name != "" && !slices.Contains(known, name) {
-			return fmt.Errorf("schema: no column %q; %v has %s", name, p.schema.Format, quoteAll(known))
+			return p.noColumns([]string{name}, fmt.Errorf("schema: no column %q; %v has %s%s", name, p.schema.Format, quoteAll(known), meantColumns([]string{name}, known)))
 		}
 	}
 	if p.groupColumn != "" && p.groupColumn != queryColumn {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"aibox/internal/errkind"
@@ -50,7 +51,13 @@ type passThrough struct {
 // outputSchema is the format and the schema of a file of predictions.
 func outputSchema(name string, columns []string) (reader.Format, reader.Schema, error) {
 	s := reader.Schema{Header: true}
-	for _, c := range columns {
+	for i, c := range columns {
+		if c == "" {
+			return 0, s, errors.New("a column to pass through has an empty name")
+		}
+		if slices.Contains(columns[:i], c) {
+			return 0, s, fmt.Errorf("column %q is to be passed through twice; name it once", c)
+		}
 		if c == labelColumn || c == predictionColumn {
 			return 0, s, fmt.Errorf("column %q is written by itself; do not pass it through", c)
 		}
