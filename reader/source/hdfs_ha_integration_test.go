@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,8 @@ func TestHDFSHA(t *testing.T) {
 		return done
 	}
 
+	t.Run("StaleTokens", func(t *testing.T) { staleTokens(t, c, f) })
+
 	// Fail-over in mid-read: the reader at work, and one that starts during it.
 	r, head := startRead(t, s, f)
 	c.Failover(t, 0, 1)
@@ -66,4 +69,26 @@ func TestHDFSHA(t *testing.T) {
 	}
 	finishRead(t, r, head)
 	wantBytes(t, s, mustExpand(t, s, c.URI("/ha/*"))[0], 0, bigText())
+}
+
+// staleTokens reads with block tokens, and with an encryption key, that are no
+// longer valid: they are replaced without a word.
+func staleTokens(t *testing.T, c *hdfstest.Cluster, f File) {
+	s, log := hdfsSources(t, HDFSOptions{ConfDir: c.ConfDir()})
+	const life = 3 * time.Second
+	c.SetTokenLife(t, life)
+	r, head := startRead(t, s, f) // has located all blocks
+	time.Sleep(life + time.Second)
+	finishRead(t, r, head)
+	c.SetTokenLife(t, time.Hour)
+
+	for _, cluster := range s.mu.clusters {
+		wrong := *cluster.keys.key
+		wrong.id += 1000
+		cluster.keys.key = &wrong
+	}
+	wantBytes(t, s, f, 5<<20, bigText())
+	if l := log.String(); strings.Contains(l, "DataNode") || strings.Contains(l, "replica") {
+		t.Errorf("a DataNode was blamed:\n%s", l)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strconv"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -35,8 +36,21 @@ func (m message) has(name string) bool {
 func (m message) text(name string) string  { return m.value(name).String() }
 func (m message) bytes(name string) []byte { return m.value(name).Bytes() }
 func (m message) int(name string) int64    { return int64(m.value(name).Uint()) }
-func (m message) enum(name string) int     { return int(m.value(name).Enum()) }
 func (m message) in(name string) message   { return message{m.value(name).Message()} }
+
+// enum is the name of a value, or its number where it has no name.
+func (m message) enum(name string) string {
+	number := m.value(name).Enum()
+	if v := field(m.Message, protoreflect.Name(name)).Enum().Values().ByNumber(number); v != nil {
+		return string(v.Name())
+	}
+	return strconv.Itoa(int(number))
+}
+
+// setEnum sets a field to a value by its name.
+func (m message) setEnum(name, value string) message {
+	return m.set(name, field(m.Message, protoreflect.Name(name)).Enum().Values().ByName(protoreflect.Name(value)).Number())
+}
 
 // list gives the messages of a repeated field.
 func (m message) list(name string) []message {
@@ -55,12 +69,6 @@ func (m message) set(name string, v any) message {
 	}
 	m.Set(field(m.Message, protoreflect.Name(name)), protoreflect.ValueOf(v))
 	return m
-}
-
-// setEnum sets a field to the value of its enumeration that has a name.
-func (m message) setEnum(name, value string) message {
-	f := field(m.Message, protoreflect.Name(name))
-	return m.set(name, f.Enum().Values().ByName(protoreflect.Name(value)).Number())
 }
 
 // appendDelimited appends a message with its length before it.

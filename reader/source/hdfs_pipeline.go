@@ -121,7 +121,7 @@ func (p *pipeline) open(c *cluster, holder string) error {
 	if err := readDelimited(p.r, resp); err != nil {
 		return fail(err)
 	}
-	status := enumName(resp, "status")
+	status := resp.enum("status")
 	if status == "SUCCESS" {
 		return p.conn.SetDeadline(time.Time{})
 	}

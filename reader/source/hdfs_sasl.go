@@ -73,8 +73,7 @@ func secure(conn net.Conn, b *block, least string) (*securedConn, error) {
 	answer := saslMessage(d.response())
 	if d.qop == "auth-conf" {
 		options := answer.Mutable(field(answer.Message, "cipherOption")).List()
-		wish := options.AppendMutable().Message()
-		message{wish}.setEnum("suite", "AES_CTR_NOPADDING")
+		message{options.AppendMutable().Message()}.setEnum("suite", "AES_CTR_NOPADDING")
 	}
 	second, err := appendDelimited(nil, answer)
 	if err != nil {
@@ -104,8 +103,7 @@ func secure(conn net.Conn, b *block, least string) (*securedConn, error) {
 }
 
 func saslMessage(payload []byte) message {
-	m := emptyMessage("DataTransferEncryptorMessageProto")
-	m.setEnum("status", "SUCCESS")
+	m := emptyMessage("DataTransferEncryptorMessageProto").setEnum("status", "SUCCESS")
 	if payload != nil {
 		m.set("payload", payload)
 	}
@@ -117,21 +115,13 @@ func readSASL(r *bufio.Reader) (message, error) {
 	if err := readDelimited(r, m); err != nil {
 		return m, err
 	}
-	switch enumName(m, "status") {
+	switch m.enum("status") {
 	case "SUCCESS":
 		return m, nil
 	case "ERROR_UNKNOWN_KEY":
 		return m, fmt.Errorf("%w: %s", errUnknownKey, m.text("message"))
 	}
 	return m, fmt.Errorf("the DataNode refused the SASL handshake: %s", m.text("message"))
-}
-
-func enumName(m message, name string) string {
-	v := field(m.Message, "status").Enum().Values().ByNumber(m.value(name).Enum())
-	if v == nil {
-		return fmt.Sprint(m.enum(name))
-	}
-	return string(v.Name())
 }
 
 // digest is the state of a DIGEST-MD5 handshake.

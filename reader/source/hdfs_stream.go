@@ -159,7 +159,7 @@ func (s *blockStream) request(c *cluster, offset int64, unchecked bool) (faultKi
 	if err := readDelimited(s.r, resp); err != nil {
 		return unreachable, noAnswer(err)
 	}
-	switch status := enumName(resp, "status"); status {
+	switch status := resp.enum("status"); status {
 	case "SUCCESS":
 	case "ERROR_ACCESS_TOKEN":
 		return stale, errors.New("the block token is no longer valid")
@@ -174,17 +174,17 @@ func (s *blockStream) request(c *cluster, offset int64, unchecked bool) (faultKi
 	info := resp.in("readOpChecksumInfo")
 	checksum := info.in("checksum")
 	s.chunk = int(checksum.int("bytesPerChecksum"))
-	switch kind := checksum.enum("type"); kind {
-	case 0:
+	switch checksum.enum("type") {
+	case "CHECKSUM_NULL":
 		if !unchecked {
 			return unverified, errNoChecksums
 		}
-	case 1:
+	case "CHECKSUM_CRC32":
 		s.table = crc32.IEEETable
-	case 2:
+	case "CHECKSUM_CRC32C":
 		s.table = crc32.MakeTable(crc32.Castagnoli)
 	default:
-		return refused, fmt.Errorf("checksums of an unknown type %d", kind)
+		return refused, fmt.Errorf("checksums of an unknown type %s", checksum.enum("type"))
 	}
 	s.at = info.int("chunkOffset")
 	if s.chunk < 1 || s.chunk > maxChunkBytes || s.at < 0 || s.at > offset {
