@@ -15,31 +15,52 @@ import (
 //	         little-endian numbers of 256 bits, modulo 2^256
 //	Digest = SHA-256("aiboxrow", values, stateDim uint32, rows uint64, sum)
 //
-// where values is valueDim with the value format in the upper 8 bits. All integers are little-endian. Rows must not be updated meanwhile.
+// where values is valueDim with the value format in the upper 8 bits. All integers
+// are little-endian. Rows must not be updated meanwhile.
 func Digest(ctx context.Context, t Table) ([32]byte, error) {
-	l := t.Layout()
-	var sum [4]uint64
-	rows := uint64(0)
-	buf := make([]byte, 0, entryBytes(l))
+	d := NewDigester(t.Layout())
 	err := t.Scan(ctx, func(key uint64, row []float32) error {
-		buf = appendEntry(buf[:0], key, row)
-		h := sha256.Sum256(buf)
-		carry := uint64(0)
-		for i := range sum {
-			sum[i], carry = bits.Add64(sum[i], binary.LittleEndian.Uint64(h[8*i:]), carry)
-		}
-		rows++
+		d.Add(key, row)
 		return nil
 	})
 	if err != nil {
 		return [32]byte{}, err
 	}
+	return d.Digest(), nil
+}
+
+// Digester computes a Digest for those who scan a table for other reasons, too.
+type Digester struct {
+	layout Layout
+	sum    [4]uint64
+	rows   uint64
+	buf    []byte
+}
+
+// NewDigester returns a Digester of a table without rows.
+func NewDigester(l Layout) *Digester {
+	return &Digester{layout: l, buf: make([]byte, 0, entryBytes(l))}
+}
+
+// Add adds a trained row. The order of the rows does not matter.
+func (d *Digester) Add(key uint64, row []float32) {
+	d.buf = appendEntry(d.buf[:0], key, row)
+	h := sha256.Sum256(d.buf)
+	carry := uint64(0)
+	for i := range d.sum {
+		d.sum[i], carry = bits.Add64(d.sum[i], binary.LittleEndian.Uint64(h[8*i:]), carry)
+	}
+	d.rows++
+}
+
+// Digest is the digest of the table of the rows added so far.
+func (d *Digester) Digest() [32]byte {
 	b := []byte(snapshotMagic)
-	b = binary.LittleEndian.AppendUint32(b, packValues(l))
-	b = binary.LittleEndian.AppendUint32(b, uint32(l.StateDim))
-	b = binary.LittleEndian.AppendUint64(b, rows)
-	for _, s := range sum {
+	b = binary.LittleEndian.AppendUint32(b, packValues(d.layout))
+	b = binary.LittleEndian.AppendUint32(b, uint32(d.layout.StateDim))
+	b = binary.LittleEndian.AppendUint64(b, d.rows)
+	for _, s := range d.sum {
 		b = binary.LittleEndian.AppendUint64(b, s)
 	}
-	return sha256.Sum256(b), nil
+	return sha256.Sum256(b)
 }

@@ -14,6 +14,9 @@ func Decay(factor float32, days uint32) float64 {
 	return power
 }
 
+// active reports whether the rule condemns any row at all.
+func (r ExpiryRule) active() bool { return r.UnseenDays > 0 || r.MinShow > 0 }
+
 // Condemns reports whether a row with statistics st is to be dropped. A row
 // seen after Today counts as seen today.
 func (r ExpiryRule) Condemns(st RowStats) bool {

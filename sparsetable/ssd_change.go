@@ -59,6 +59,9 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 		return 0, err
 	}
 	defer done()
+	if !rule.active() {
+		return 0, nil
+	}
 	condemned := func(row []float32) bool { return rule.Condemns(t.layout.Stats(row)) }
 	defer func() {
 		t.rewrite.Lock()

@@ -98,3 +98,32 @@ func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
 		t.Error("no Expire failed half-way")
 	}
 }
+
+// TestSSDExpireByNoRuleReadsNothing: a rule that condemns nothing does not go
+// through the table.
+func TestSSDExpireByNoRuleReadsNothing(t *testing.T) {
+	f := newFaulty(t, faultScript{layout: faultyLayout, keys: 900, batch: 150, resident: 250}, testseed.Of(t))
+	var err error
+	if f.table, err = f.open(f.opts); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		f.train()
+	}
+	if err := f.table.(sparsetable.Flusher).Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.setFaults(func(op faultyOp) blocktest.Fault {
+		if !op.fs && op.kind == blocktest.Read {
+			return blocktest.Fault{Err: syscall.EIO}
+		}
+		return blocktest.Fault{}
+	})
+	if rows, err := f.table.Expire(t.Context(), sparsetable.ExpiryRule{Today: 1000, ShowDecay: 0.5}); rows != 0 || err != nil {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	f.setFaults(nil)
+	if err := f.table.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -107,7 +107,7 @@ type RowSource interface {
 }
 
 // ExpiryRule condemns a row when one of its active limits is passed. The zero
-// value condemns nothing.
+// value condemns nothing, and Expire then does not read the table.
 type ExpiryRule struct {
 	Today      uint32  // the present day
 	UnseenDays uint32  // drop rows with Today-LastSeen > UnseenDays; 0: never

@@ -55,9 +55,10 @@ func (r *run) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tableDigest, err := sparsetable.Digest(ctx, r.table)
-	if err != nil {
-		return err
+	if table, ok := r.table.(sparsetable.Flusher); ok { // so that who reads the model finds its rows in their buckets
+		if err := table.Flush(ctx); err != nil {
+			return err
+		}
 	}
 	statistics, err := json.MarshalIndent(r.statistics, "", "  ")
 	if err != nil {
@@ -68,7 +69,13 @@ func (r *run) finish(ctx context.Context) error {
 		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.step),
 		Epoch: state.epoch, Step: state.step, Examples: state.examples,
 		Day: r.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
-		Digest: modeldir.Digest(state.step, r.job.Data.NegativeSampling, statistics, dense, tableDigest),
+	}
+	if r.job.SparseTable.Kind != sparsetable.KindSSD { // it would have to be read for that, all of it
+		table, err := sparsetable.Digest(ctx, r.table)
+		if err != nil {
+			return err
+		}
+		m.Digest = modeldir.Digest(m.Step, m.KeptShare, statistics, dense, table)
 	}
 	if err := r.writer.SaveDense(m.Dense, dense); err != nil {
 		return err
@@ -92,16 +99,19 @@ func (r *run) finish(ctx context.Context) error {
 	// And the table is free for those who read the model as soon as it is there.
 	stats := r.table.Stats()
 	r.closeTable()
+	r.summary.complete(r, m, stats, expired)
+	if err := r.summary.write(r.writer.Report(summaryName)); err != nil {
+		return err
+	}
 	if err := r.writer.Commit(m, job.Bytes(), statistics); err != nil {
 		return err
 	}
 	r.logLeftovers()
 	r.forgetFailures()
-	r.summary.complete(r, m, stats, expired)
 	for _, w := range r.summary.Warnings {
 		r.log.Warn(w)
 	}
-	return r.summary.write(r.job.Output.ModelDir)
+	return nil
 }
 
 // restore replaces model and table by the state kept for an earlier epoch.
@@ -172,7 +182,7 @@ func (r *run) close(ctx context.Context, failure error) {
 	if r.previous != nil {
 		_ = r.previous.Close() // it was only read
 	}
-	made := r.summary.Digest != ""                   // a model, though something failed after the commit
+	made := r.writer != nil && r.writer.Committed()  // a model, though something failed after the commit
 	others := errors.Is(failure, modeldir.ErrLocked) // the directory is another run's
 	if failure != nil && !made && !others {
 		if err := r.reportFailure(ctx, failure, status); err != nil {

@@ -106,8 +106,10 @@ func smallestBudget(t *testing.T, with func(bytes string) *configs.Job) *Summary
 	t.Helper()
 	budget := "1"
 	for range 100 {
-		s, err := Train(t.Context(), with(budget), quiet)
+		j := with(budget)
+		s, err := Train(t.Context(), j, quiet)
 		if err == nil {
+			s.Digest = digestOf(t, j)
 			return s
 		}
 		named := namedBudget.FindStringSubmatch(err.Error())

@@ -115,14 +115,28 @@ func job(t *testing.T, kind string, set ...string) *configs.Job {
 
 var quiet = Options{Logger: slog.New(slog.DiscardHandler), Version: "test"}
 
-// train runs a job that must succeed.
+// train runs a job that must succeed. The digest is filled in where the job does
+// not compute it.
 func train(t *testing.T, j *configs.Job) *Summary {
 	t.Helper()
 	s, err := Train(context.Background(), j, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s.Digest == "" {
+		s.Digest = digestOf(t, j)
+	}
 	return s
+}
+
+// digestOf computes the digest of a job's model.
+func digestOf(t *testing.T, j *configs.Job) string {
+	t.Helper()
+	in, err := Inspect(context.Background(), j.Output.ModelDir, false, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in.Digest
 }
 
 // load opens a job's model directory.

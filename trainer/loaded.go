@@ -99,7 +99,7 @@ func (l *Loaded) Close() error {
 // Evaluation is what `aibox eval` reports.
 type Evaluation struct {
 	ModelDir string         `json:"model_dir"`
-	Digest   string         `json:"digest"`
+	Digest   string         `json:"digest,omitempty"` // if the model has it recorded
 	Data     []string       `json:"data"`
 	Rows     ReadingSummary `json:"input_rows"`
 	Metrics  metrics.Report `json:"metrics"`

@@ -34,12 +34,12 @@ func TestEveryEpochLooksAhead(t *testing.T) {
 		checkNoted(t, st)
 		return nil
 	}
-	s, err := Train(t.Context(), job(t, "fm", onSSD("training.epochs=3")...), opts)
-	if err != nil {
+	j := job(t, "fm", onSSD("training.epochs=3")...)
+	if _, err := Train(t.Context(), j, opts); err != nil {
 		t.Fatal(err)
 	}
-	if s.Digest != want {
-		t.Errorf("digest %s, in memory %s", s.Digest, want)
+	if got := digestOf(t, j); got != want {
+		t.Errorf("digest %s, in memory %s", got, want)
 	}
 	passes := (testTrainRows + 63) / 64
 	if len(keys) != 3*passes {

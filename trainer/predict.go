@@ -27,7 +27,7 @@ type PredictOptions struct {
 // Prediction is what `aibox predict` reports.
 type Prediction struct {
 	ModelDir string         `json:"model_dir"`
-	Digest   string         `json:"digest"`
+	Digest   string         `json:"digest,omitempty"` // if the model has it recorded
 	Output   string         `json:"output"`
 	Examples int64          `json:"examples"`
 	Unscored int64          `json:"rows_without_prediction"` // bad rows

@@ -130,3 +130,28 @@ func TestTableKeysHaveEffect(t *testing.T) {
 		t.Errorf("a directory budget of 16 KiB: %v", err)
 	}
 }
+
+// TestEndOfAJobReadsNoTable: the digest of a table on SSD is computed by who wants
+// it, and its rows are in their buckets.
+func TestEndOfAJobReadsNoTable(t *testing.T) {
+	want := train(t, job(t, "fm")).Digest
+	j := job(t, "fm", onSSD()...)
+	s, err := Train(t.Context(), j, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := modeldir.Open(j.Output.ModelDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saved.Close()
+	if s.Digest != "" || saved.Digest != "" {
+		t.Errorf("digests %q and %q were computed", s.Digest, saved.Digest)
+	}
+	if got := digestOf(t, j); got != want {
+		t.Errorf("digest %s, in memory %s", got, want)
+	}
+	if d := details(t, j).Stats; d.DirtyRows != 0 || d.OutsideBytes != 0 {
+		t.Errorf("rows are outside of their buckets: %+v", d)
+	}
+}

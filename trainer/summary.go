@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +22,7 @@ type Summary struct {
 	ModelKind       string            `json:"model_kind"`
 	ModelDir        string            `json:"model_dir"`
 	Failure         *Failure          `json:"failure,omitempty"`
-	Digest          string            `json:"digest"`
+	Digest          string            `json:"digest,omitempty"` // of a table on SSD it is not computed: see modeldir.Manifest
 	Seed            uint64            `json:"seed"`
 	WarmStart       string            `json:"warm_start,omitempty"`
 	KeptEpoch       int               `json:"kept_epoch"`
@@ -126,7 +125,7 @@ func (s *Summary) describe(r *run) {
 	s.PeakMemoryBytes = peakMemoryBytes()
 }
 
-// complete fills in what is known once the model is committed.
+// complete fills in what is known when the model is about to be committed.
 func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
 	s.describe(r)
 	s.Digest, s.KeptEpoch, s.Steps = m.Digest, m.Epoch, m.Step
@@ -152,12 +151,12 @@ func (s *Summary) StageTable() string {
 	return ""
 }
 
-func (s *Summary) write(dir string) error {
+func (s *Summary) write(path string) error {
 	data, err := s.encode()
 	if err != nil {
 		return err
 	}
-	return modeldir.WriteFile(filepath.Join(dir, summaryName), data)
+	return modeldir.WriteFile(path, data)
 }
 
 func (s *Summary) encode() ([]byte, error) {

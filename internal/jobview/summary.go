@@ -52,7 +52,11 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	}
 	fmt.Fprintf(&b, "dense part    %d parameters\n", s.DenseParameters)
 	fmt.Fprintf(&b, "peak memory   %s\n", humanize.Bytes(s.PeakMemoryBytes))
-	fmt.Fprintf(&b, "digest        %s\n", s.Digest)
+	if s.Digest != "" {
+		fmt.Fprintf(&b, "digest        %s\n", s.Digest)
+	} else {
+		fmt.Fprintf(&b, "digest        not computed for a table on SSD; `aibox inspect --digest %s` does\n", s.ModelDir)
+	}
 	for _, k := range []string{"model", "summary", "metrics", "tensorboard", "quarantine"} {
 		if f := s.Files[k]; f != "" {
 			fmt.Fprintf(&b, "%-13s %s\n", k, f)

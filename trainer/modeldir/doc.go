@@ -9,6 +9,7 @@
 //	    dense-0000001875  dense parameters, optimizer state (format below)
 //	    table/            the embedding table, snapshots of package sparsetable,
 //	    table-dirs.json   or the directories elsewhere that hold it
+//	    reports/          reports of the run, until they are moved to the top
 //	    LOCK              shared by those who read the model
 //	  LOCK                held by the run that writes
 //	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl

@@ -45,7 +45,9 @@ type Manifest struct {
 	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970 of the job's date; false: it counts runs
 	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
 
-	Digest string `json:"digest"` // see Digest
+	// Digest is that of the function Digest; empty where the table is on SSD, as it
+	// would have to be read from end to end: who wants the digest computes it.
+	Digest string `json:"digest,omitempty"`
 }
 
 // TableRecord is the record of the table's snapshot, which ties it to the

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +20,7 @@ type Writer struct {
 	lock *os.File
 	done bool
 
-	reports   []string // names that Commit publishes
+	committed bool
 	leftovers []error
 }
 
@@ -55,11 +54,16 @@ func Create(dir string) (*Writer, error) {
 			next = n + 1
 		}
 	}
-	w.leftovers = removeGenerations(dir, keep)
+	if err := publishReports(dir, keep); err != nil { // the run that committed it died before it came to that
+		w.leftovers = append(w.leftovers, err)
+	}
+	w.leftovers = append(w.leftovers, removeGenerations(dir, keep)...)
 	w.gen = fmt.Sprintf("gen-%06d", next)
-	if err := os.MkdirAll(filepath.Join(w.genDir(), tableName), 0o755); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("model directory: %w", err)
+	for _, name := range []string{tableName, reportsName} {
+		if err := os.MkdirAll(filepath.Join(w.genDir(), name), 0o755); err != nil {
+			lock.Close()
+			return nil, fmt.Errorf("model directory: %w", err)
+		}
 	}
 	if err := WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // for those who may not write here
 		lock.Close()
@@ -77,25 +81,6 @@ func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 
 // TableDir is where the run's table keeps its snapshots.
 func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), tableName) }
-
-// Report is where the run writes its report name (a file or a directory) until
-// Commit moves it to the top of the model directory, in place of the earlier
-// model's. A run that fails leaves the earlier reports as they were.
-func (w *Writer) Report(name string) string {
-	w.reports = append(w.reports, name)
-	return filepath.Join(w.genDir(), name)
-}
-
-// KeepReport moves a report of a run that failed to the top of the model
-// directory under another name, where somebody may want to look at it. An empty
-// file is not kept.
-func (w *Writer) KeepReport(name, as string) (path string, err error) {
-	from, to := filepath.Join(w.genDir(), name), filepath.Join(w.dir, as)
-	if st, err := os.Stat(from); err != nil || st.Size() == 0 {
-		return "", err
-	}
-	return to, os.Rename(from, to)
-}
 
 // DenseName is the name of the dense file of a step.
 func DenseName(step int64) string { return fmt.Sprintf("dense-%010d", step) }
@@ -129,7 +114,7 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 			return fmt.Errorf("saving the model: %w", err)
 		}
 	}
-	if err := syncDir(w.dir); err != nil {
+	if err := errors.Join(syncTree(w.reportsDir()), syncDir(w.genDir()), syncDir(w.dir)); err != nil {
 		return fmt.Errorf("saving the model: %w", err)
 	}
 	data, err := json.MarshalIndent(m, "", "  ")
@@ -139,23 +124,17 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	if err := WriteFile(filepath.Join(w.dir, ManifestName), append(data, '\n')); err != nil {
 		return fmt.Errorf("committing the model: %w", err)
 	}
-	w.done = true
-	for _, name := range w.reports {
-		if err := w.publish(name); err != nil {
-			return fmt.Errorf("the model is committed, but its report %s is not in place: %w", name, err)
-		}
+	w.done, w.committed = true, true
+	if err := publishReports(w.dir, w.gen); err != nil {
+		return fmt.Errorf("the model is committed, but not all of its reports are in place: %w", err)
 	}
 	w.leftovers = removeGenerations(w.dir, w.gen)
 	return nil
 }
 
-func (w *Writer) publish(name string) error {
-	to := filepath.Join(w.dir, name)
-	if err := os.RemoveAll(to); err != nil {
-		return err
-	}
-	return os.Rename(filepath.Join(w.genDir(), name), to)
-}
+// Committed reports whether the generation has become the model, perhaps without
+// all of its reports being in place.
+func (w *Writer) Committed() bool { return w.committed }
 
 // Discard deletes the generation, unless it was committed. The lock stays.
 func (w *Writer) Discard() error {
@@ -175,20 +154,6 @@ func (w *Writer) Close() error {
 	w.lock.Close()
 	w.lock = nil
 	return err
-}
-
-// WriteReport writes a report of a run that never wrote to dir, the model directory
-// of its job, unless there is no such directory. It fails when another run has the
-// lock.
-func WriteReport(dir, name string, data []byte) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	lock, err := lockDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(WriteFile(filepath.Join(dir, name), data), lock.Close())
 }
 
 func generations(dir string) []string {
