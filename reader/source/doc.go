@@ -91,9 +91,9 @@
 //
 // An output is visible under its name when Close has returned nil, and not
 // before. A file for HDFS is collected on the local disk ($TMPDIR) and uploaded
-// by Close to a hidden name, .NAME.<12 hexadecimal digits>.tmp, which is then
-// renamed. An upload that fails or is interrupted removes that file; what a
-// killed run left is removed by the next upload of the same file, once the
+// by Close to a hidden name, .NAME.<12 hexadecimal digits>.aibox.tmp, which is
+// then renamed. An upload that fails or is interrupted removes that file; what a
+// killed run left is removed by the next upload to the same directory, once the
 // NameNode has not heard of its writer for a minute.
 //
 // A DataNode that is dead or hangs costs its time limit at most: the block is

@@ -54,6 +54,23 @@ func TestHDFSHA(t *testing.T) {
 		t.Error(err)
 	}
 
+	// Fail-over during an upload, which begins anew.
+	upload := make(chan struct{})
+	go func() {
+		defer close(upload)
+		writeBack(t, s, c.URI("/up/a"), bigText())
+	}()
+	c.Mkdir(t, "/up", 0o777)
+	for len(c.List(t, "/up")) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	c.Failover(t, 1, 0)
+	c.Failover(t, 0, 1)
+	<-upload
+	if left := c.List(t, "/up"); len(left) != 1 {
+		t.Errorf("left behind: %q", left)
+	}
+
 	// The active NameNode dies; nobody is active for a while.
 	r, head = startRead(t, s, f)
 	c.StopNameNode(t, 1)

@@ -11,37 +11,40 @@ import (
 )
 
 // A run that is killed while it uploads a file leaves the hidden temporary file
-// behind. The next upload of the same file removes it, if nobody can be writing
-// it: the NameNode lets somebody else create a file of that name only when its
-// writer has not been heard of for a minute (the soft limit of its lease). Were
-// it wrong all the same, the writer would get an error and upload once more.
+// behind. The next upload to the same directory removes it, if nobody can be
+// writing it: the NameNode lets somebody else create a file of that name only
+// when its writer has not been heard of for a minute (the soft limit of its
+// lease). Were it wrong all the same, the writer would get an error and upload
+// once more.
 
 // leftoverAge is how old a finished temporary file must be: its writer renames
 // it at once. Tests change it.
 var leftoverAge = time.Minute
 
-// tempSuffix is what tempName puts behind the name.
-var tempSuffix = regexp.MustCompile(`^[0-9a-f]{12}\.tmp$`)
+// hdfsTempName is a hidden name beside p that no other writer uses. It says
+// whose it is, so that it can be told from files of others.
+func hdfsTempName(p string) string {
+	return strings.TrimSuffix(tempName(p), tempSuffix) + hdfsTempSuffix
+}
 
-// removeLeftovers removes what killed uploads of p left. It is no error when
-// that fails: the next upload tries it again.
-func (s *session) removeLeftovers(p string) {
-	dir, name := path.Split(p)
-	prefix := "." + name + "."
+const tempSuffix, hdfsTempSuffix = ".tmp", ".aibox.tmp"
+
+var hdfsTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}\.aibox\.tmp$`)
+
+// removeLeftovers removes what killed uploads to a directory left. It is no
+// error when that fails: the next upload tries it again.
+func (s *session) removeLeftovers(dir string) {
 	req, resp := emptyMessage("GetListingRequestProto"), emptyMessage("GetListingResponseProto")
-	// The entries behind the prefix; hidden ones are few, and there is an end to
-	// how many are listed at a time.
-	req.set("src", path.Clean(dir)).set("startAfter", []byte(prefix)).set("needLocation", false)
+	// One answer of the NameNode, of a thousand entries, is enough: hidden ones
+	// are few, and they are the first behind the dot.
+	req.set("src", dir).set("startAfter", []byte(".")).set("needLocation", false)
 	if err := s.execute("getListing", req.Interface(), resp.Interface()); err != nil || !resp.has("dirList") {
 		return
 	}
 	for _, e := range resp.in("dirList").list("partialListing") {
-		rest, ours := strings.CutPrefix(string(e.bytes("path")), prefix)
-		if !ours {
-			return // entries are in byte order
-		}
-		temp := path.Join(dir, prefix+rest)
-		if tempSuffix.MatchString(rest) && s.abandoned(temp, time.UnixMilli(e.int("modification_time"))) {
+		name := string(e.bytes("path"))
+		temp := path.Join(dir, name)
+		if hdfsTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.int("modification_time"))) {
 			if err := s.client.Remove(temp); err == nil {
 				s.c.log.Info("HDFS: removed what a killed upload left", "uri", s.c.uri(temp))
 			}

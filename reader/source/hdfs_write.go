@@ -23,6 +23,7 @@ type hdfsWriter struct {
 	size  int64
 	err   error // first failed write
 	done  bool
+	left  []string // temporary files of attempts that failed
 }
 
 func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
@@ -43,14 +44,14 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 		if err := s.client.MkdirAll(path.Dir(p), 0o755); err != nil {
 			return err
 		}
-		probe := tempName(p)
+		probe := hdfsTempName(p)
 		if err := s.client.CreateEmptyFile(probe); err != nil {
 			return err
 		}
 		if err := s.client.Remove(probe); err != nil {
 			return err
 		}
-		s.removeLeftovers(p)
+		s.removeLeftovers(path.Dir(p))
 		return nil
 	})
 	if err != nil {
@@ -113,28 +114,35 @@ func (w *hdfsWriter) Abort() error {
 
 // upload makes one attempt.
 func (w *hdfsWriter) upload(s *session) error {
-	temp := tempName(w.path)
+	temp := hdfsTempName(w.path)
 	err := s.upload(temp, w.spool, w.size)
 	if err == nil {
 		err = s.client.Rename(temp, w.path)
 	}
 	if err != nil {
-		w.c.discard(w.ctx, temp)
+		w.left = append(w.left, temp)
 	}
+	w.left = w.c.discard(w.ctx, w.left)
 	return err
 }
 
-// discard removes the temporary file of an upload that failed. The session of
-// the upload may have ended with its context, so this takes one of its own, for
-// no longer than one operation may take.
-func (c *cluster) discard(ctx context.Context, temp string) {
+// discard removes the temporary files of uploads that failed, and returns those
+// that it could not remove. The session of an upload may have ended with its
+// context, so this takes one of its own, for no longer than one operation may
+// take.
+func (c *cluster) discard(ctx context.Context, temps []string) (left []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	defer cancel()
-	r := retrier{c: c, op: "remove", path: temp}
-	err := c.once(ctx, &r, func(s *session) error { return s.client.Remove(temp) })
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		c.log.Warn("HDFS: a temporary file of a failed upload is left behind; the next upload of the same file removes it", "uri", c.uri(temp), "error", err)
+	for _, temp := range temps {
+		r := retrier{c: c, op: "remove", path: temp}
+		err := c.once(ctx, &r, func(s *session) error { return s.client.Remove(temp) })
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			left = append(left, temp)
+			c.log.Warn("HDFS: a temporary file of a failed upload is still there; a later upload to its directory removes it",
+				"uri", c.uri(temp), "error", err)
+		}
 	}
+	return left
 }
 
 // writable refuses places where we cannot write files. The nearest directory

@@ -155,11 +155,11 @@ func (h *hdfsTest) writeInterrupted(t *testing.T) {
 	h.wantFiles(t, "/interrupted")
 }
 
-// What killed runs left of the same file is removed, unless somebody may be
+// What killed runs left in the same directory is removed, unless somebody may be
 // writing it.
 func (h *hdfsTest) writeLeftover(t *testing.T) {
 	s, _ := hdfsSources(t, HDFSOptions{})
-	const open, closed, other = ".f.0123456789ab.tmp", ".f.0123456789ac.tmp", ".g.0123456789ad.tmp"
+	const open, closed, other = ".e.0123456789ab.aibox.tmp", ".f.0123456789ac.aibox.tmp", ".f.0123456789ad.tmp"
 	h.c.OpenForWriting(t, "/left/"+open, 1000)
 	h.put(t, []byte("x"), "/left/"+closed, hdfstest.PutOptions{})
 	h.put(t, []byte("x"), "/left/"+other, hdfstest.PutOptions{})
