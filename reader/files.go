@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ type inputFile struct {
 	source.File
 	cells   *cellMap     // delimited formats
 	parquet *parquetFile // Parquet
+	empty   bool         // there is nothing in it, not even a header
+	damaged *damage      // nothing of it can be read; nil: it can
 }
 
 // openAhead is how many files are opened at the same time when headers and
@@ -55,11 +58,12 @@ func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, to
 	if err != nil {
 		return nil, 0, err
 	}
+	shared := &sharedLeaves{byColumns: map[string]*parquetLeaves{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openAhead)
 	for _, f := range files {
 		group.Go(func() error {
-			if err := panics.Do("opening "+f.URI, func() error { return f.check(ctx, o, p) }); err != nil {
+			if err := panics.Do("opening "+f.URI, func() error { return f.check(ctx, o, p, shared) }); err != nil {
 				return fmt.Errorf("reader: %w", err)
 			}
 			return nil
@@ -72,13 +76,13 @@ func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, to
 }
 
 // check finds the plan's columns in the file.
-func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
+func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *sharedLeaves) error {
 	switch {
 	case p.schema.Format == FormatParquet:
 		if f.Compression != source.NoCompression {
 			return fmt.Errorf("%s: a Parquet file compressed as a whole (%v) cannot be read; decompress it", f.URI, f.Compression)
 		}
-		file, err := checkParquet(ctx, o.Sources, f.File, p)
+		file, err := checkParquet(ctx, o.Sources, f.File, p, shared)
 		if err != nil {
 			return err
 		}
@@ -94,7 +98,17 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan) error {
 	}
 	if p.schema.Header {
 		var err error
-		if names, err = f.header(ctx, o, p); err != nil {
+		switch names, err = f.header(ctx, o, p); {
+		case errors.Is(err, errNothing):
+			f.empty = true
+			return nil
+		case err != nil && badStream(err):
+			f.damaged = &damage{cause: err.Error(), bytes: f.Size, rows: -1, cut: cutShort(err)}
+			if f.damaged.cut {
+				f.damaged.bytes = 0
+			}
+			return nil
+		case err != nil:
 			return err
 		}
 	} else {

@@ -26,7 +26,10 @@ const (
 	shownBytes = 60
 )
 
-// header returns the names in the file's first line.
+// errNothing says that a file holds nothing but empty lines, if those.
+var errNothing = errors.New("no header: there is nothing in the file")
+
+// header returns the names in the file's first line, or errNothing.
 func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, error) {
 	raw, err := o.Sources.OpenRange(ctx, f.File, 0)
 	if err != nil {
@@ -44,11 +47,19 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	line, _, tooLong, err := lines.next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: no header: the file is empty", f.URI)
+		return nil, errNothing
 	case err != nil:
 		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
 	}
 	line = trimBOM(line)
+	for len(line) == 0 {
+		switch next, _, _, err := lines.next(); {
+		case errors.Is(err, io.EOF) && lines.eof && lines.lo == lines.hi:
+			return nil, errNothing
+		case err != nil || len(next) > 0:
+			return nil, fmt.Errorf("%s: no header: the first line is empty", f.URI)
+		}
+	}
 	if odd := oddText(line); odd != "" {
 		return nil, fmt.Errorf("%s: no header: %s", f.URI, odd)
 	}

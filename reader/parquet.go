@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -24,8 +25,8 @@ const parquetReadBytes = 128 << 10
 
 // parquetFile is a Parquet file whose footer fits the plan.
 type parquetFile struct {
-	leaves parquetLeaves
-	groups []int64 // rows of each row group
+	leaves *parquetLeaves // shared by files with the same columns; nil in one without rows
+	groups []int64        // rows of each row group
 	rows   int64
 }
 
@@ -54,7 +55,9 @@ type parquetLeaf struct {
 }
 
 // checkParquet reads the footer and finds the plan's columns.
-func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan) (*parquetFile, error) {
+//
+// A file without rows may have any columns, or none.
+func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan, shared *sharedLeaves) (*parquetFile, error) {
 	open, err := openParquet(ctx, s, f)
 	if err != nil {
 		return nil, err
@@ -68,9 +71,44 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 			file.groups = append(file.groups, g.NumRows())
 			file.rows += g.NumRows()
 		}
-		return errors.Join(file.leaves.find(open.file, p, partitionsOf(f.URI)), checkCodecs(open.file, file.leaves.all()))
+		if file.rows == 0 {
+			return nil
+		}
+		leaves := &parquetLeaves{}
+		err := errors.Join(leaves.find(open.file, p, partitionsOf(f.URI)), checkCodecs(open.file, leaves.all()))
+		file.leaves = shared.of(leaves)
+		return err
 	})
 	return file, errors.Join(err, open.close())
+}
+
+// sharedLeaves keeps the leaves of all files once: the same columns mostly are in
+// thousands of them, and a leaf holds on to a part of the footer that it is from.
+type sharedLeaves struct {
+	mu        sync.Mutex
+	byColumns map[string]*parquetLeaves
+}
+
+// of returns the leaves that stand for these ones.
+func (s *sharedLeaves) of(l *parquetLeaves) *parquetLeaves {
+	var key strings.Builder
+	for _, list := range [][]*parquetLeaf{{l.label, l.weight, l.group}, l.dense, l.fields, l.stats, l.texts} {
+		for _, leaf := range list {
+			if leaf != nil {
+				rest := *leaf
+				rest.typ, rest.value = nil, parquet.Value{}
+				fmt.Fprintf(&key, "%q %+v %v %q", leaf.name, rest, leaf.typ, leaf.value)
+			}
+			key.WriteByte('\n')
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if same := s.byColumns[key.String()]; same != nil {
+		return same
+	}
+	s.byColumns[key.String()] = l
+	return l
 }
 
 // checkCodecs refuses LZ4: the library takes every fault in such data for a lack
@@ -184,7 +222,7 @@ func (s *stream) planRowGroups(file *inputFile) bool {
 		return s.fail(file, err)
 	}
 	s.mu.Lock()
-	s.mu.parquet = append(s.mu.parquet, open)
+	s.mu.parquet[open] = struct{}{}
 	s.mu.Unlock()
 	open.units.Store(int64(len(file.parquet.groups)))
 	if got := len(open.file.RowGroups()); got != len(file.parquet.groups) {
@@ -204,10 +242,22 @@ func (s *stream) planRowGroups(file *inputFile) bool {
 	return true
 }
 
+// releaseParquet is called once for each unit of a file; the last call closes it, and
+// nothing holds its footer any more.
+func (s *stream) releaseParquet(o *openParquetFile) error {
+	if o.units.Add(-1) > 0 {
+		return nil
+	}
+	s.mu.Lock()
+	delete(s.mu.parquet, o)
+	s.mu.Unlock()
+	return o.close()
+}
+
 // closeParquet closes the files whose units have not all been decoded.
 func (s *stream) closeParquet() error {
 	var faults []error
-	for _, open := range s.mu.parquet {
+	for open := range s.mu.parquet {
 		if err := open.close(); err != nil {
 			faults = append(faults, fmt.Errorf("reader: close %s: %w", open.uri, err))
 		}

@@ -114,14 +114,6 @@ func openParquet(ctx context.Context, s *source.Sources, f source.File) (*openPa
 	return open, nil
 }
 
-// release is called once for each unit; the last call closes the file.
-func (o *openParquetFile) release() error {
-	if o.units.Add(-1) > 0 {
-		return nil
-	}
-	return o.close()
-}
-
 // close closes the file, once.
 func (o *openParquetFile) close() error {
 	o.once.Do(func() { o.err = o.at.Close() })

@@ -360,13 +360,13 @@ func (w *worker) decodeRowGroup() error {
 		w.block.lines += lost
 		err = nil
 	}
-	return errors.Join(err, u.open.release())
+	return errors.Join(err, w.stream.releaseParquet(u.open))
 }
 
 // decodeRows decodes the unit's rows from *row on, which it moves.
 func (w *worker) decodeRows(row *int64) (err error) {
 	o, p, u := w.stream.options, w.stream.plan, w.unit
-	rows, err := newRowGroup(p, u.open.file.RowGroups()[u.group], &u.file.parquet.leaves)
+	rows, err := newRowGroup(p, u.open.file.RowGroups()[u.group], u.file.parquet.leaves)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func storedIn(files []*inputFile, columns int) []Stored {
 	all := make([]Stored, columns)
 	for _, f := range files {
 		for i := range all {
-			if f.parquet != nil && f.parquet.leaves.texts[i] != nil {
+			if f.parquet != nil && f.parquet.leaves != nil && f.parquet.leaves.texts[i] != nil {
 				all[i] = all[i].and(f.parquet.leaves.texts[i].stored())
 			}
 		}

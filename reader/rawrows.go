@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // RawReader yields rows as text, in the order of the input: nothing is parsed but
@@ -134,18 +135,34 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !hasFooter {
-		names, err := files[0].header(ctx, &o, &plan{schema: s})
-		if err != nil {
+	var damaged error
+	for _, f := range files {
+		var names []string
+		if hasFooter {
+			names, err = f.footerNames(ctx, &o)
+		} else if names, err = f.header(ctx, &o, &plan{schema: s}); badStream(err) {
+			damaged = errors.Join(damaged, err)
+			continue
+		}
+		if err != nil && !errors.Is(err, errNothing) {
 			return nil, fmt.Errorf("reader: %w", err)
 		}
-		return names, nil
+		if len(names) > 0 {
+			return names, nil
+		}
 	}
-	open, err := openParquet(ctx, o.Sources, files[0].File)
+	if damaged != nil {
+		return nil, fmt.Errorf("reader: %w", damaged)
+	}
+	return nil, fmt.Errorf("reader: %s: nothing is in any of the %d files: %w", strings.Join(o.URIs, ", "), len(files), ErrNoExamples)
+}
+
+// footerNames are the names of the columns in the file's footer.
+func (f *inputFile) footerNames(ctx context.Context, o *Options) (names []string, err error) {
+	open, err := openParquet(ctx, o.Sources, f.File)
 	if err != nil {
-		return nil, fmt.Errorf("reader: %w", err)
+		return nil, err
 	}
-	var names []string
 	for _, c := range open.file.Root().Columns() {
 		names = append(names, c.Name())
 	}

@@ -45,7 +45,7 @@ type stream struct {
 
 	mu struct {
 		sync.Mutex
-		parquet []*openParquetFile // every one that was opened
+		parquet map[*openParquetFile]struct{} // those that are open
 	}
 }
 
@@ -78,6 +78,7 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 		blocks: make(chan *block, 2*o.Threads+2),
 		texts:  make(chan []byte, o.maxTexts()),
 	}
+	s.mu.parquet = map[*openParquetFile]struct{}{}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.workers.Go(func() {
 		defer close(s.work)
@@ -210,7 +211,7 @@ func (w *worker) decode(u *unit) error {
 		err = w.decodeLines(&w.text)
 		w.stream.releaseText(u.text)
 		u.text = nil
-	case u.lost == nil:
+	case u.lost == nil && !u.file.empty:
 		err = w.decodeRange()
 	}
 	if err != nil {
@@ -334,12 +335,14 @@ func (s *stream) planUnits() error {
 	begun := 0
 	for i, file := range s.files {
 		for ; begun < min(i+s.options.decompressors(), len(s.files)); begun++ {
-			if s.files[begun].Compression != source.NoCompression {
+			if f := s.files[begun]; f.Compression != source.NoCompression && !f.empty && f.damaged == nil {
 				texts[begun] = s.decompress(ctx, s.files[begun])
 			}
 		}
 		var ok bool
 		switch {
+		case file.empty || file.damaged != nil:
+			ok = s.submit(&unit{file: file, stored: file.Size, lost: file.damaged})
 		case file.parquet != nil:
 			ok = s.planRowGroups(file)
 		case texts[i] != nil:

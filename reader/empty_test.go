@@ -1,0 +1,149 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/source"
+)
+
+// emptyBzip2 is what bzip2 makes of nothing.
+const emptyBzip2 = "BZh9\x17\x72\x45\x38\x50\x90\x00\x00\x00\x00"
+
+// TestEmptyParts reads a part in which there is nothing beside good ones, in every
+// format and compression, and alone.
+func TestEmptyParts(t *testing.T) {
+	header := adSchema()
+	header.Header = true
+	svm := Schema{Format: FormatLibSVM}
+	nothing := map[string][]byte{"bytes": nil, "a.bz2": []byte(emptyBzip2), "hadoop.snappy": {0, 0, 0, 0}, "lines": []byte("\n\n"), "bytes.gz": nil}
+	for _, name := range []string{"a.gz", "a.zst", "a.snappy"} {
+		nothing[name] = packed(t, source.CompressionOf(name), nil)
+		nothing["lines-"+name] = packed(t, source.CompressionOf(name), []byte("\n"))
+	}
+	for _, c := range []struct {
+		name   string
+		schema Schema
+		good   string
+		header string
+	}{
+		{"csv with a header", header, "y,x,c,tags\n1,1,a,b\n", "y,x,c,tags"}, {"csv", adSchema(), "1,1,a,b\n", ""}, {"libsvm", svm, "1 3:1\n", ""},
+	} {
+		empty := map[string][]byte{}
+		for name, data := range nothing {
+			empty[name] = data
+		}
+		if c.header != "" {
+			empty["header"] = []byte(c.header)
+			empty["header.gz"] = packed(t, source.Gzip, []byte(c.header+"\n"))
+		}
+		for name, data := range empty {
+			dir := t.TempDir()
+			part, good := write(t, dir, name, data), write(t, dir, "good", []byte(c.good))
+			for _, paths := range [][]string{{part, good}, {good, part}, {good, part, part, good}} {
+				o := defaultLimits(testOptions(c.schema, paths...))
+				o.MaxBadRows = 0
+				_, counts, err := readAll(o)
+				if err != nil || counts.Examples == 0 || counts.BytesRead != counts.BytesTotal || len(counts.Lost) != 0 {
+					t.Errorf("%s: %s beside a good part: %v, %+v", c.name, name, err, counts)
+				}
+				if names, err := ColumnNames(t.Context(), o); err != nil || len(names) == 0 {
+					t.Errorf("%s: %s beside a good part: the columns are %q, %v", c.name, name, names, err)
+				}
+			}
+			if _, _, err := readAll(defaultLimits(testOptions(c.schema, part, part))); !errors.Is(err, ErrNoExamples) {
+				t.Errorf("%s: only %s: %v", c.name, name, err)
+			}
+		}
+	}
+}
+
+// TestEmptyPartsOfParquet: files without rows have the columns, or others, or none.
+func TestEmptyPartsOfParquet(t *testing.T) {
+	dir := t.TempDir()
+	type row struct{ Y, B int64 }
+	good, same, other := filepath.Join(dir, "good.parquet"), filepath.Join(dir, "same.parquet"), filepath.Join(dir, "other.parquet")
+	for _, err := range []error{
+		parquet.WriteFile(good, []row{{1, 2}, {0, 3}}), parquet.WriteFile(same, []row{}), parquet.WriteFile(other, []struct{ Z string }{}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "B", Role: RoleSparse}}}
+	for _, paths := range [][]string{{same, good}, {good, other}, {other, same, good, same}} {
+		_, counts, err := readAll(defaultLimits(testOptions(s, paths...)))
+		if err != nil || counts.Examples != 2 || counts.BytesRead != counts.BytesTotal {
+			t.Errorf("%v: %v, %+v", paths, err, counts)
+		}
+		if stored, err := StoredColumns(t.Context(), testOptions(s, paths...), []string{"B"}); err != nil || !stored[0].known() {
+			t.Errorf("%v: %v, %v", paths, stored, err)
+		}
+	}
+	if _, _, err := readAll(testOptions(s, same, other)); !errors.Is(err, ErrNoExamples) {
+		t.Errorf("only empty files: %v", err)
+	}
+}
+
+// TestUnreadableHeaderIsALoss: a file that is cut within its header is weighed as
+// any other that is cut.
+func TestUnreadableHeaderIsALoss(t *testing.T) {
+	header, dir := adSchema(), t.TempDir()
+	header.Header = true
+	good := packed(t, source.Gzip, append([]byte("y,x,c,tags\n"), adRows(5000)...))
+	cut, whole := write(t, dir, "a.gz", good[:5]), write(t, dir, "b.gz", good)
+	var lost *LostDataError
+	if _, _, err := readAll(defaultLimits(testOptions(header, cut, whole))); !errors.As(err, &lost) || lost.Lost[0].URI != cut || !lost.Lost[0].Cut {
+		t.Errorf("%v", err)
+	}
+	_, counts := mustRead(t, testOptions(header, cut, whole))
+	if counts.Examples != 5000 || len(counts.Lost) != 1 || counts.BytesRead != counts.BytesTotal {
+		t.Errorf("%+v", counts)
+	}
+}
+
+// TestFootersAreNotKept: a file of Parquet that was read leaves nothing behind, and
+// files with the same columns hold them once.
+func TestFootersAreNotKept(t *testing.T) {
+	type row struct{ Y, B int64 }
+	dir := t.TempDir()
+	var paths []string
+	for i := range 40 {
+		path := filepath.Join(dir, fmt.Sprintf("%02d.parquet", i))
+		if err := parquet.WriteFile(path, []row{{0, int64(i)}, {1, 5}}); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "B", Role: RoleSparse}}}
+	o := testOptions(s, paths...)
+	r, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, r)
+	open := func() int {
+		r.rows.stream.mu.Lock()
+		defer r.rows.stream.mu.Unlock()
+		return len(r.rows.stream.mu.parquet)
+	}
+	for _, err = r.Next(t.Context()); err == nil; _, err = r.Next(t.Context()) {
+		if n := open(); n > 3*o.Threads+2 {
+			t.Fatalf("%d files are open", n)
+		}
+	}
+	if !errors.Is(err, io.EOF) || open() != 0 {
+		t.Errorf("%v; %d files are still held", err, open())
+	}
+	files := r.rows.stream.files
+	for _, f := range files {
+		if f.parquet.leaves != files[0].parquet.leaves {
+			t.Fatalf("%s holds columns of its own", f.URI)
+		}
+	}
+}
