@@ -16,9 +16,14 @@ func Hold(o Options) (io.Closer, error) {
 	if o.Kind != KindSSD {
 		return io.NopCloser(nil), nil
 	}
-	lock, err := catalog.LockReading(filepath.Join(o.SSD.Dirs[0], catalogDir))
+	t := &ssd{opts: o}
+	if err := t.orderDirs(nil); err != nil {
+		return nil, err
+	}
+	dir := t.opts.SSD.Dirs[0]
+	lock, err := catalog.LockReading(filepath.Join(dir, catalogDir))
 	if err != nil {
-		return nil, fmt.Errorf("the table in %s: %w", o.SSD.Dirs[0], tableError(err))
+		return nil, fmt.Errorf("the table in %s: %w", dir, tableError(err))
 	}
 	return lock, nil
 }

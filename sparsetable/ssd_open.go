@@ -56,6 +56,9 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 const pageCacheUnit = 4096
 
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
+	if err := t.orderDirs(on.fs); err != nil {
+		return err
+	}
 	if err := t.openDevices(ctx); err != nil {
 		return err
 	}
@@ -130,6 +133,9 @@ func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 	var err error
 	t.catalog, err = catalog.Open(o)
 	if errors.Is(err, catalog.ErrNotExist) {
+		if err := t.checkNoTable(); err != nil {
+			return err
+		}
 		if t.opts.MustExist {
 			return fmt.Errorf("%w: none in %s", ErrNoSnapshot, o.Dir)
 		}

@@ -17,6 +17,9 @@ import (
 func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 	t := &ssd{opts: v.opts, readOnly: true, log: v.opts.Logger}
 	defer func() { err = errors.Join(err, t.free()) }()
+	if err := t.orderDirs(nil); err != nil {
+		return nil, err
+	}
 	if err := t.openDevices(ctx); err != nil {
 		return nil, err
 	}

@@ -222,6 +222,9 @@ func (r *run) openTable(ctx context.Context, snapshot uint64) error {
 		if r.tableDirs, err = r.writer.PlaceTable(r.job.SparseTable.Dirs); err != nil {
 			return fmt.Errorf("sparse_table.dirs: %w", err)
 		}
+		for _, o := range r.writer.Freed() {
+			r.log.Info("the table of a run that was killed is deleted", "dir", o.Dir, "bytes", o.Bytes, "model_dir", o.ModelDir)
+		}
 	}
 	o := tableOptions(r.job)
 	o.Dir, o.SSD.Dirs = r.writer.TableDir(), r.tableDirs

@@ -16,7 +16,7 @@ directory. One over several SSDs that belongs to no model is named by its first
 directory, the others by --dir.`,
 		Subcommands: []*cli.Command{
 			tableStatsCommand(), tableGetCommand(), tableVerifyCommand(),
-			tableCompactCommand(), tableExportCommand(), tableImportCommand(),
+			tableCompactCommand(), tableExportCommand(), tableImportCommand(), tableOrphansCommand(),
 		},
 	}
 }

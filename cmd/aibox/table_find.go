@@ -18,7 +18,6 @@ import (
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/errkind"
-	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer"
@@ -145,22 +144,13 @@ func usesDate(c *cli.Context) bool {
 // tableAt finds the table in a directory, which the command line names if named
 // is true.
 func tableAt(c *cli.Context, path string, named bool) (*foundTable, error) {
-	if dir, here := tableIn(path); here {
-		t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindIn(dir), Dir: dir}}
-		if dirs := c.StringSlice("dir"); len(dirs) > 0 {
-			if t.options.Kind != sparsetable.KindSSD {
-				return nil, cliargs.Errorf("%s: --dir: the table in %s is in memory, it has one directory", cliargs.CommandPath(c), dir)
-			}
-			t.options.SSD.Dirs = append([]string{dir}, dirs...)
-		}
-		return t, nil
+	t, err := tableOfDirs(c, path)
+	if t != nil || err != nil {
+		return t, err
 	}
 	if named && !exists(filepath.Join(path, "MODEL.json")) {
-		if err := bucketsAlone(c, path); err != nil {
-			return nil, err
-		}
 		hint := ""
-		if dir, here := tableIn(filepath.Join(path, "table")); here {
+		if dir := filepath.Join(path, "table"); tableIn(dir) {
 			hint = fmt.Sprintf("; there is one in %s", dir)
 		}
 		return nil, fmt.Errorf("%s: %w: it holds no model (MODEL.json), and neither a table on SSD (catalog) nor one in memory (snapshot-*.rows)%s", path, errNoTable, hint)
@@ -175,48 +165,43 @@ func tableAt(c *cli.Context, path string, named bool) (*foundTable, error) {
 	return &foundTable{options: m.Options, model: m}, nil
 }
 
-// tableIn reports whether dir is the directory of a table.
-func tableIn(dir string) (string, bool) {
-	if sparsetable.KindIn(dir) == sparsetable.KindSSD {
-		return dir, true
-	}
-	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "snapshot-*.rows"))
-	return dir, err == nil && len(files) > 0
-}
-
-// bucketsAlone is the error about a directory that has files of a table on SSD, but
-// not the catalog; nil: it has none.
-func bucketsAlone(c *cli.Context, dir string) error {
-	var files []string
-	for _, pattern := range []string{"*.bucket", "*.delta"} {
-		found, err := filepath.Glob(filepath.Join(escapeGlob(dir), pattern))
+// tableOfDirs is the table in path and the directories of --dir; nil: there is
+// none.
+func tableOfDirs(c *cli.Context, path string) (*foundTable, error) {
+	dirs := append([]string{path}, c.StringSlice("dir")...)
+	t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindMemory, Dir: path}}
+	rows := "" // a file of a table on SSD
+	for i, dir := range dirs {
+		files, err := sparsetable.FilesIn(dir)
+		if errors.Is(err, unix.ENOTDIR) {
+			continue
+		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		files = append(files, found...)
-	}
-	if len(files) == 0 || sparsetable.KindIn(dir) == sparsetable.KindSSD {
-		return nil
-	}
-	advice := fmt.Sprintf("which the first of a table's directories has: name that one, and %s by --dir; a table whose catalog was lost cannot be read", dir)
-	for _, other := range c.StringSlice("dir") {
-		if sparsetable.KindIn(other) == sparsetable.KindSSD {
-			advice = fmt.Sprintf("which is in %s: name that directory first, and %s by --dir", other, dir)
+		if i == 0 && len(files.Rows) > 0 {
+			rows = files.Rows[0]
+		}
+		switch {
+		case files.Catalog:
+			t.options.Kind, t.options.SSD.Dirs = sparsetable.KindSSD, dirs
+			return t, nil
+		case i == 0 && files.HasTable() && len(dirs) > 1:
+			return nil, cliargs.Errorf("%s: --dir: the table in %s is in memory, it has one directory", cliargs.CommandPath(c), dir)
+		case i == 0 && files.HasTable():
+			return t, nil
 		}
 	}
-	return fmt.Errorf("%s: %w: it has %s of a table on SSD, such as %s, but no catalog, %s", dir, errNoTable, humanize.Count(int64(len(files)), "file"), filepath.Base(files[0]), advice)
+	if rows != "" {
+		return nil, fmt.Errorf("%s: %w: it has files of a table on SSD, such as %s, but no catalog, which one of the table's directories has: name that one, too, by --dir; a table whose catalog was lost cannot be read", path, errNoTable, rows)
+	}
+	return nil, nil
 }
 
-// escapeGlob makes a pattern of a path that matches it alone.
-func escapeGlob(path string) string {
-	var out []byte
-	for i := range len(path) {
-		if slices.Contains([]byte(`*?[\`), path[i]) {
-			out = append(out, '\\')
-		}
-		out = append(out, path[i])
-	}
-	return string(out)
+// tableIn reports whether a table can be opened by dir.
+func tableIn(dir string) bool {
+	files, err := sparsetable.FilesIn(dir)
+	return err == nil && files.HasTable()
 }
 
 func exists(path string) bool {

@@ -141,11 +141,12 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	if err := refuseModelDirs(c, append([]string{dir}, c.StringSlice("dir")...)...); err != nil {
 		return o, err
 	}
-	if err := bucketsAlone(c, dir); err != nil {
+	there, err := tableOfDirs(c, dir)
+	if err != nil {
 		return o, fmt.Errorf("%w; rows go into an empty directory, or a table that is whole", err)
 	}
-	if _, here := tableIn(dir); here {
-		kind := sparsetable.KindIn(dir)
+	if there != nil {
+		kind := there.options.Kind
 		if o.Kind != "" && o.Kind != kind {
 			return o, cliargs.Errorf("%s: --kind %s: the table in %s is of kind %s", cliargs.CommandPath(c), o.Kind, dir, kind)
 		}
@@ -160,7 +161,6 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 		}
 		o.SSD.Dirs = append([]string{dir}, dirs...)
 	}
-	var err error
 	o.MemoryBytes, err = memoryFlag(c)
 	return o, err
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -15,14 +15,18 @@ import (
 // openForImport opens the table with its snapshots, or makes one for the rows of
 // in. undo, unless it is nil, removes what was made, when the table is closed.
 func openForImport(c *cli.Context, o sparsetable.Options, in *rowFiles) (t sparsetable.Table, infos []sparsetable.SnapshotInfo, undo func() error, err error) {
-	if _, there := tableIn(o.Dir); there {
+	dirs := o.SSD.Dirs
+	if len(dirs) == 0 {
+		dirs = []string{o.Dir}
+	}
+	if slices.ContainsFunc(dirs, tableIn) {
 		t, infos, err = openWithSnapshots(c.Context, o)
 		if err != nil || len(infos) > 0 || o.Kind != sparsetable.KindSSD {
 			return t, infos, nil, err
 		}
 		// It was being made when its maker was killed. No row was ever in it, and
 		// its layout is that of rows which did not come.
-		if err := errors.Join(t.Close(), os.RemoveAll(filepath.Join(o.Dir, catalogName))); err != nil {
+		if err := errors.Join(t.Close(), sparsetable.Remove(dirs, false)); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -33,10 +37,6 @@ func openForImport(c *cli.Context, o sparsetable.Options, in *rowFiles) (t spars
 		if o.Layout.Format, err = sparsetable.ParseValueFormat(c.String("value-format")); err != nil {
 			return nil, nil, nil, err
 		}
-	}
-	dirs := o.SSD.Dirs
-	if len(dirs) == 0 {
-		dirs = []string{o.Dir}
 	}
 	undo, err = undoMaking(dirs)
 	if err != nil {
@@ -65,7 +65,7 @@ func openWithSnapshots(ctx context.Context, o sparsetable.Options) (sparsetable.
 // noSnapshotIn says whether there is no table where o says, or one without any
 // snapshot, which no process has open.
 func noSnapshotIn(o sparsetable.Options) bool {
-	if _, there := tableIn(o.Dir); !there {
+	if !slices.ContainsFunc(append([]string{o.Dir}, o.SSD.Dirs...), tableIn) {
 		return true
 	}
 	o.ReadOnly, o.Layout = true, sparsetable.Layout{}
@@ -76,37 +76,21 @@ func noSnapshotIn(o sparsetable.Options) bool {
 	return errors.Is(err, sparsetable.ErrNoSnapshot)
 }
 
-// catalogName is the directory that a table on SSD has in its first.
-const catalogName = "catalog"
-
-// tableFiles are the patterns of what a table has in its directories.
-var tableFiles = []string{catalogName, "*.bucket", "*.delta", "*.spool", "snapshot-*.rows*"}
-
-// isTableFile says whether a table may have that name in its directory.
-func isTableFile(name string) bool {
-	for _, pattern := range tableFiles {
-		if match, _ := filepath.Match(pattern, name); match { // the patterns are good
-			return true
-		}
-	}
-	return false
-}
-
 // undoMaking returns what removes the table that is made in dirs from now on:
 // directories that are not there, and from the others its files.
 func undoMaking(dirs []string) (undo func() error, err error) {
 	before := map[string]map[string]bool{}
 	for _, dir := range dirs {
-		entries, err := os.ReadDir(dir)
-		if errors.Is(err, fs.ErrNotExist) {
+		if !exists(dir) {
 			continue
 		}
+		files, err := sparsetable.FilesIn(dir)
 		if err != nil {
 			return nil, err
 		}
 		before[dir] = map[string]bool{}
-		for _, e := range entries {
-			before[dir][e.Name()] = true
+		for _, name := range files.Names() {
+			before[dir][name] = true
 		}
 	}
 	return func() error {
@@ -116,11 +100,11 @@ func undoMaking(dirs []string) (undo func() error, err error) {
 				errs = append(errs, os.RemoveAll(dir))
 				continue
 			}
-			entries, err := os.ReadDir(dir)
+			files, err := sparsetable.FilesIn(dir)
 			errs = append(errs, err)
-			for _, e := range entries {
-				if !before[dir][e.Name()] && isTableFile(e.Name()) {
-					errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+			for _, name := range files.Names() {
+				if !before[dir][name] {
+					errs = append(errs, os.RemoveAll(filepath.Join(dir, name)))
 				}
 			}
 		}

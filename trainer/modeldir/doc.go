@@ -8,7 +8,8 @@
 //	    statistics.json   data statistics (means and deviations of the first scan)
 //	    dense-0000001875  dense parameters, optimizer state (format below)
 //	    table/            the embedding table, snapshots of package sparsetable,
-//	    table-dirs.json   or the directories elsewhere that hold it
+//	    table-dirs.json   or the directories elsewhere that hold it; each says in
+//	                      OWNER.json whose it is (owner.go)
 //	    reports/          reports of the run, until they are moved to the top
 //	    LOCK              shared by those who read the model
 //	  LOCK                held by the run that writes

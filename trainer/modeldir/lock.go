@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// There are two kinds of locks, both on files named LOCK. That of the model
-// directory is held by the run that writes. That of a generation is shared by
+// There are three kinds of locks, all on files named LOCK. That of the model
+// directory is held by the run that writes, and so are those of the directories of
+// its table elsewhere. That of a generation is shared by
 // those who read the model, so that the run which replaces the model leaves the
 // files alone that are being read; the run after it deletes them. The kernel
 // gives up the locks of a process that ends, however it ends.
@@ -73,4 +74,37 @@ func lockRemoving(gen string) (*os.File, error) {
 	}
 	lock.Close()
 	return nil, err
+}
+
+// lockRun takes the lock of a directory of a table elsewhere, which says that its
+// run goes on. The result is nil if another process has it.
+func lockRun(dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	switch err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case err == nil:
+		return lock, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		lock.Close()
+		return nil, nil
+	default:
+		lock.Close()
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
+	}
+}
+
+// lockParent keeps other runs from making and freeing directories in dir until the
+// result is closed; a moment.
+func lockParent(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
+	}
+	return f, nil
 }

@@ -73,15 +73,42 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 		return nil, err
 	}
 	for _, dir := range p.Dirs {
-		err := os.Mkdir(dir, 0o755)
-		if errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("%w: are two of %s the same directory?", err, strings.Join(dirs, ", "))
-		}
-		if err != nil {
+		if err := w.makeTableDir(dir, p.Dirs); err != nil {
+			if errors.Is(err, fs.ErrExist) {
+				err = fmt.Errorf("%w: are two of %s the same directory?", err, strings.Join(dirs, ", "))
+			}
 			return nil, err
 		}
 	}
 	return p.Dirs, nil
+}
+
+// makeTableDir makes one of the directories of the run's table, and frees what
+// killed runs left beside it.
+func (w *Writer) makeTableDir(dir string, all []string) error {
+	beside := filepath.Dir(dir)
+	parent, err := lockParent(beside)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	w.freeKilled(beside)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	lock, err := lockRun(dir)
+	if err != nil {
+		return err
+	}
+	if lock == nil {
+		return fmt.Errorf("%s: %w", dir, ErrLocked) // which was made a moment ago
+	}
+	w.tableLocks = append(w.tableLocks, lock)
+	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
+	if err := o.write(dir); err != nil {
+		return err
+	}
+	return syncDir(beside)
 }
 
 // tableDirs returns where the table of the generation in gen lies, nil if it is
@@ -127,13 +154,8 @@ func removeGeneration(gen string) error {
 	if err != nil {
 		return fmt.Errorf("deleting %s: %w; delete by hand the directories of its table, named *-%s-*, and then it", gen, err, filepath.Base(gen))
 	}
-	for _, dir := range dirs {
-		if gone(dir) {
-			continue
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("deleting %s, a table of %s: %w; if that stays so, delete %[1]s and then %[2]s by hand", dir, gen, err)
-		}
+	if err := removeTableDirs(filepath.Dir(gen), gen, dirs); err != nil {
+		return fmt.Errorf("deleting %s: its table in %s: %w; if that stays so, delete the table and then %[1]s by hand", gen, strings.Join(dirs, ", "), err)
 	}
 	if err := os.RemoveAll(gen); err != nil {
 		return fmt.Errorf("deleting %s: %w", gen, err)
@@ -160,16 +182,25 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 	if len(dirs) > 0 {
 		o.Dir = dirs[0]
 	}
+	original := copyOf(m.Dir, gen, dirs)
 	for _, dir := range dirs {
-		if _, err := os.Stat(dir); err != nil {
-			return o, fmt.Errorf("the model in %s has its table in %s: %w; it belongs to the model", m.Dir, strings.Join(dirs, ", "), err)
+		_, err := os.Stat(dir)
+		switch {
+		case err == nil:
+		case original != "":
+			return o, fmt.Errorf("the model in %s is a copy of that in %s, whose table is in %s and was not copied: %w; copy the directories of the table, too: %s", m.Dir, original, strings.Join(dirs, ", "), err, m.copyAdvice(dirs))
+		default:
+			return o, fmt.Errorf("the model in %s has its table in %s: %w; it belongs to the model. A copied model has no table of its own: whoever made it goes on with that of the original, and deletes it with that", m.Dir, strings.Join(dirs, ", "), err)
 		}
+	}
+	if original != "" && o.Logger != nil {
+		o.Logger.Warn("this model is a copy: its table is that of the original", "model", m.Dir, "original", original, "table", dirs, "to_copy_the_table", m.copyAdvice(dirs))
 	}
 	o.Kind = sparsetable.KindIn(o.Dir)
 	o.SnapshotID, o.MustExist = m.TableSnapshot, true
 	if o.Kind != sparsetable.KindSSD {
-		saved, err := fs.Glob(os.DirFS(o.Dir), "snapshot-*.rows")
-		if len(dirs) > 0 || len(saved) == 0 {
+		files, err := sparsetable.FilesIn(o.Dir)
+		if len(dirs) > 0 || len(files.Snapshots) == 0 {
 			return o, errors.Join(err, &CorruptionError{o.Dir, noOffset, "the model's table is missing: there is neither one on SSD (catalog) nor one in memory (snapshot-*.rows)"})
 		}
 		o.MemoryBytes = 0 // a table that was trained fits
@@ -232,6 +263,12 @@ func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, err
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// copyAdvice are the commands that give a copied model a table of its own.
+func (m *Model) copyAdvice(dirs []string) string {
+	gen := filepath.Join(m.Dir, m.Generation)
+	return fmt.Sprintf("cp -r %s %s && rm %s", strings.Join(dirs, "/. ")+"/.", filepath.Join(gen, tableName), filepath.Join(gen, placesName))
 }
 
 // checkTable checks that the table's snapshot is of the instant of the dense

@@ -22,6 +22,9 @@ type Writer struct {
 
 	committed bool
 	leftovers []error
+	// Of directories of the table elsewhere.
+	tableLocks []*os.File
+	freed      []Orphan
 }
 
 // ErrLocked: another run is writing the directory.
@@ -151,6 +154,9 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	err := w.Discard()
+	for _, lock := range w.tableLocks {
+		lock.Close()
+	}
 	w.lock.Close()
 	w.lock = nil
 	return err

@@ -68,7 +68,7 @@ func (c *Catalog) wrap(err error, doing string) error {
 	case errors.As(err, new(*CorruptionError)):
 		return textError{strings.ReplaceAll(err.Error(), "\n", "; "), err}
 	case errors.Is(err, ErrNotExist):
-		return c.emptied(err)
+		return err
 	case errors.Is(err, pebble.ErrDBNotPristine):
 		// Without the marker Pebble takes a new database for granted.
 		return c.corrupt("its database", "there is no marker.format-version.*, which says what Pebble's format is: restore the directory from a copy")
@@ -128,23 +128,4 @@ func damagedFile(err error, text string) string {
 		return m[3] + ".sst"
 	}
 	return m[1] + m[2]
-}
-
-// emptied makes of err, that there is no database, a *CorruptionError if there
-// was one: the directory is there and empty, and files of a table lie beside it.
-func (c *Catalog) emptied(err error) error {
-	if names, e := c.fs.List(c.dir); e != nil || len(names) > 0 {
-		return err
-	}
-	beside := c.fs.PathDir(c.dir)
-	names, e := c.fs.List(beside)
-	if e != nil {
-		return err
-	}
-	for _, n := range names {
-		if strings.HasSuffix(n, ".bucket") || strings.HasSuffix(n, ".delta") {
-			return c.corrupt("its database", "the directory is empty, but a table's file is beside it, %s: restore the directory from a copy; if the files are another table's, remove it", n)
-		}
-	}
-	return err
 }

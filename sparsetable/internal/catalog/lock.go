@@ -31,6 +31,9 @@ const lockName = "LOCK"
 // LockReading locks the catalog in dir as those do who read it.
 func LockReading(dir string) (io.Closer, error) { return lockFile(filepath.Join(dir, lockName), true) }
 
+// LockAlone locks the catalog in dir as the one who writes it.
+func LockAlone(dir string) (io.Closer, error) { return lockFile(filepath.Join(dir, lockName), false) }
+
 // lockFile locks a file, shared or alone, until the result is closed.
 func lockFile(name string, shared bool) (io.Closer, error) {
 	flags, how := os.O_RDWR|os.O_CREATE, unix.LOCK_EX

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
+	"aibox/trainer/modeldir"
+)
+
+func tableOrphansCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "orphans",
+		Usage:     "list tables on SSDs that no model needs any more, and free them",
+		ArgsUsage: "DIR|JOB.yaml...",
+		Description: `DIR is a directory that job files name in sparse_table.dirs; a job file stands for
+all of its own. Each table in it belongs to a model directory and is deleted with the
+model that a run replaces. What is left when somebody deletes a model directory, or
+kills a run and never runs the job again, is listed here: bytes, age, the model
+directory, and why nothing needs it. --free deletes what is listed.
+
+A table is not listed if a run is writing it, or if a model that is known names it:
+the one that it was made for, also by another name, a copy of that which was used, or
+a model beside one of these. A model directory that was moved to another place and not
+used since is not known: name it by --model.
+
+Examples:
+
+  aibox table orphans /mnt/ssd0/tables /mnt/ssd1/tables
+  aibox table orphans nightly.yaml --model /backup/model --free`,
+		Flags: append(jobFlags(),
+			&cli.BoolFlag{Name: "free", Usage: "delete what is listed"},
+			&cli.StringSliceFlag{Name: "model", Usage: "a model directory, `DIR`, whose tables, and those of models beside it, are needed; may be repeated"},
+			jsonFlag(),
+		),
+		Action: tableOrphans,
+	}
+}
+
+// orphansReport is what orphans prints as JSON.
+type orphansReport struct {
+	Orphans    []modeldir.Orphan `json:"orphans"`
+	Bytes      int64             `json:"bytes"`
+	FreedBytes int64             `json:"freed_bytes"`
+}
+
+func tableOrphans(c *cli.Context) error {
+	if c.NArg() == 0 {
+		return cliargs.Errorf("%s: name a directory of sparse_table.dirs, or a job file; see `%[1]s --help`", cliargs.CommandPath(c))
+	}
+	models := c.StringSlice("model")
+	for _, m := range models {
+		if _, err := os.Stat(m); err != nil {
+			return err // a mistake here would cost a table
+		}
+	}
+	var dirs []string
+	for _, path := range c.Args().Slice() {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if info.IsDir() {
+			dirs = append(dirs, path)
+			continue
+		}
+		job, err := jobOfFlags(c, path)
+		if err != nil {
+			return err
+		}
+		if len(job.SparseTable.Dirs) == 0 {
+			return cliargs.Errorf("%s: %s has no sparse_table.dirs: its tables are in the model directory", cliargs.CommandPath(c), path)
+		}
+		dirs, models = append(dirs, job.SparseTable.Dirs...), append(models, job.Output.ModelDir)
+	}
+	r := orphansReport{Orphans: []modeldir.Orphan{}}
+	found, err := modeldir.Orphans(dirs, models)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, o := range found {
+		r.Orphans = append(r.Orphans, o)
+		r.Bytes += o.Bytes
+		if !c.Bool("free") || o.Unknown {
+			continue
+		}
+		if err := o.Free(models); err != nil {
+			failed = append(failed, err)
+		} else {
+			r.FreedBytes += o.Bytes
+		}
+	}
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, r)
+	} else {
+		err = printOrphans(c, &r)
+	}
+	return errors.Join(append(failed, err)...)
+}
+
+func printOrphans(c *cli.Context, r *orphansReport) error {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	if len(r.Orphans) > 0 {
+		fmt.Fprintln(t, "directory\tsize\tage\tmodel directory\twhy")
+	}
+	for _, o := range r.Orphans {
+		model := o.ModelDir
+		if o.Unknown {
+			model = "unknown"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Dir, humanize.Bytes(o.Bytes), time.Since(o.Modified).Round(time.Second), model, o.Reason)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	what := humanize.Count(int64(len(r.Orphans)), "table directory")
+	if n := len(r.Orphans); n != 1 {
+		what = fmt.Sprintf("%d table directories", n)
+	}
+	switch {
+	case len(r.Orphans) == 0:
+		fmt.Fprintln(&b, "every table belongs to a model or to a run")
+	case c.Bool("free"):
+		fmt.Fprintf(&b, "%s, %s freed\n", what, humanize.Bytes(r.FreedBytes))
+	default:
+		fmt.Fprintf(&b, "%s, %s; nothing is deleted without --free\n", what, humanize.Bytes(r.Bytes))
+	}
+	_, err := c.App.Writer.Write(b.Bytes())
+	return err
+}

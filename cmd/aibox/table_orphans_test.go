@@ -1,0 +1,210 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tablesIn counts the directories of tables in a and b.
+func tablesIn(t *testing.T) (a, b int) {
+	t.Helper()
+	count := func(dir string) int {
+		found, err := filepath.Glob(dir + "/*-gen-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	return count("a"), count("b")
+}
+
+// wantTables fails unless a and b have n directories of tables each.
+func wantTables(t *testing.T, n int) {
+	t.Helper()
+	if a, b := tablesIn(t); a != n || b != n {
+		t.Errorf("%d and %d tables, want %d", a, b, n)
+	}
+}
+
+// evalOf runs an evaluation of a model.
+func evalOf(model string) outcome {
+	return aibox("eval", "--model-dir", model, "--data", "eval.tsv")
+}
+
+// TestOrphans: what a deleted model directory leaves on SSDs is listed, and freed
+// on demand; what belongs to a model is not.
+func TestOrphans(t *testing.T) {
+	inSmallJob(t)
+	ok(t, append([]string{"train", "job.yaml"}, onSSDs...)...)
+	ok(t, append([]string{"train", "job.yaml", "--set", "output.model_dir=other"}, onSSDs[:len(onSSDs)-2]...)...)
+	if out := ok(t, "table", "orphans", "a", "b"); !strings.Contains(out, "every table belongs") {
+		t.Error(out)
+	}
+	if err := os.RemoveAll("other"); err != nil {
+		t.Fatal(err)
+	}
+	out := ok(t, "table", "orphans", "a", "b")
+	if !strings.Contains(out, "2 table directories") || !strings.Contains(out, "other") || !strings.Contains(out, "model directory is gone") || !strings.Contains(out, "--free") {
+		t.Error(out)
+	}
+	wantTables(t, 2)
+	ok(t, "table", "orphans", "a", "b", "--free")
+	wantTables(t, 1)
+	if o := evalOf("ssd"); o.code != exitDone {
+		t.Error(o.stderr)
+	}
+	for _, args := range [][]string{{"table", "orphans"}, {"table", "orphans", "nowhere"}, {"table", "orphans", "a", "--model", "nowhere"}} {
+		if o := aibox(args...); o.code == exitDone || o.code == exitInternal {
+			t.Errorf("%v: exit %d", args, o.code)
+		}
+	}
+}
+
+// TestMovedModel: a model directory that was moved, by rename or behind a link,
+// keeps its table, and trains on.
+func TestMovedModel(t *testing.T) {
+	inSmallJob(t)
+	train := append([]string{"train", "job.yaml"}, onSSDs...)
+	ok(t, train...)
+	if err := os.Rename("ssd", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "table", "orphans", "a", "b", "--free") // not used since, but beside where it was
+	wantTables(t, 1)
+	if o := evalOf("moved"); o.code != exitDone || strings.Contains(o.stderr, "copy") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	if err := os.Mkdir("far", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename("moved", "far/ssd"); err != nil {
+		t.Fatal(err)
+	}
+	if o := evalOf("far/ssd"); o.code != exitDone {
+		t.Error(o.stderr)
+	}
+	ok(t, train...) // a new model where it was
+	wantTables(t, 2)
+	if o := evalOf("far/ssd"); o.code != exitDone {
+		t.Error(o.stderr)
+	}
+	ok(t, "table", "orphans", "a", "b", "--free")
+	wantTables(t, 2)
+	if err := os.Symlink("far/ssd", "link"); err != nil {
+		t.Fatal(err)
+	}
+	if o := evalOf("link"); o.code != exitDone || strings.Contains(o.stderr, "copy") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	ok(t, append(train, "--set", "output.model_dir=link")...)
+	wantTables(t, 2)
+	if o := evalOf("far/ssd"); o.code != exitDone {
+		t.Error(o.stderr)
+	}
+}
+
+// TestCopiedModel: a copy of a model directory is told from it. Its table stays as
+// long as the copy is known; otherwise the error says what happened.
+func TestCopiedModel(t *testing.T) {
+	inSmallJob(t)
+	train := append([]string{"train", "job.yaml"}, onSSDs...)
+	ok(t, train...)
+	want := ok(t, "inspect", "--digest", "ssd")
+	copyTo := func(from, to string) {
+		t.Helper()
+		if out, err := exec.Command("cp", "-r", from, to).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if err := os.Mkdir("far", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	copyTo("ssd", "backup")     // beside it
+	copyTo("ssd", "far/unused") // nobody knows of
+	ok(t, train...)             // deletes the generation that both have
+	wantTables(t, 2)
+	if have := ok(t, "inspect", "--digest", "backup"); have != want {
+		t.Errorf("the copy has digest %s, want %s", have, want)
+	}
+	ok(t, "table", "orphans", "a", "b", "--free")
+	wantTables(t, 2)
+	if o := evalOf("far/unused"); o.code != exitDone || !strings.Contains(o.stderr, "copy") || !strings.Contains(o.stderr, "cp -r") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	if err := os.RemoveAll("backup"); err != nil { // far/unused is known by now
+		t.Fatal(err)
+	}
+	ok(t, "table", "orphans", "a", "b", "--free")
+	wantTables(t, 2)
+	// A copy that trains leaves the original's table alone.
+	copyTo("ssd", "second")
+	ok(t, append(train, "--set", "output.model_dir=second")...)
+	if o := evalOf("ssd"); o.code != exitDone || strings.Contains(o.stderr, "copy") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	// One that nobody has told aibox about loses its table.
+	copyTo("ssd", "far/lost")
+	ok(t, train...)
+	if o := evalOf("far/lost"); o.code != exitIO || !strings.Contains(o.stderr, "copied model") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	// The advice makes a copy whole.
+	copyTo("ssd", "far/whole")
+	o := evalOf("far/whole")
+	_, command, found := strings.Cut(o.stderr, `to_copy_the_table="`)
+	command, _, _ = strings.Cut(command, `"`)
+	if !found {
+		t.Fatal(o.stderr)
+	}
+	if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", command, err, out)
+	}
+	want = ok(t, "inspect", "--digest", "ssd")
+	if err := os.RemoveAll("a"); err != nil {
+		t.Fatal(err)
+	}
+	if o := aibox("inspect", "--digest", "far/whole"); o.stdout != want || strings.Contains(o.stderr, "copy") {
+		t.Errorf("exit %d, %s: %s", o.code, o.stdout, o.stderr)
+	}
+}
+
+// TestKilledTables: what a killed run has left on SSDs is deleted by the next run on
+// them, whatever its model directory; a run that goes on keeps its own.
+func TestKilledTables(t *testing.T) {
+	b := &binary{t, buildBinary(t)}
+	t.Chdir(t.TempDir())
+	write(t, "job.yaml", killJob)
+	ok(t, "generate", "job.yaml")
+	args := append([]string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]"}, untilKilled...)
+	cmd := exec.Command(b.path, append(args, "--set", "output.model_dir=killed")...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3000 {
+		if _, n := tablesIn(t); n == 1 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	next := []string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]"}
+	if o := b.run(next...); o.code != exitDone {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	if out := ok(t, "table", "orphans", "a", "b", "--free"); !strings.Contains(out, "every table belongs") {
+		t.Error(out)
+	}
+	wantTables(t, 2)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if out := ok(t, "table", "orphans", "job.yaml", "--set", "sparse_table.dirs=[a, b]"); !strings.Contains(out, "killed") || !strings.Contains(out, "ended without a model") {
+		t.Error(out)
+	}
+	if o := b.run(next...); o.code != exitDone || !strings.Contains(o.stderr, "was killed is deleted") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	wantTables(t, 1)
+}

@@ -1,0 +1,143 @@
+package sparsetable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"aibox/sparsetable/internal/catalog"
+)
+
+// What a table has in its directories. Nobody else says so: who looks for tables,
+// or deletes one, asks FilesIn or Remove.
+
+// tableFile are the names of a table's files:
+//
+//	T-….bucket, T-….delta, T-….spool   of kind "ssd"; T is the table's number
+//	.probe-…                           a trial of what the file system can do
+//	snapshot-N.rows, snapshot-N.rows.tmp, LOCK   of kind "memory"
+//
+// Beside them, the first directory of a table on SSD has the directory catalog.
+var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp)?|LOCK)$`)
+
+// Files are those of tables in a directory, by their base names.
+type Files struct {
+	Catalog   bool     // there is a catalog: it is the first directory of a table on SSD
+	Rows      []string // files of tables on SSD that hold rows
+	Snapshots []string // files of tables in memory that hold rows
+	Others    []string // what else a table has there
+}
+
+// HasTable reports whether a table can be opened by the directory.
+func (f Files) HasTable() bool { return f.Catalog || len(f.Snapshots) > 0 }
+
+// Names are those of all of them, the catalog included.
+func (f Files) Names() []string {
+	var names []string
+	if f.Catalog {
+		names = append(names, catalogDir)
+	}
+	names = append(names, f.Rows...)
+	names = append(names, f.Snapshots...)
+	return append(names, f.Others...)
+}
+
+// FilesIn says which files of tables are in dir. A directory that is not there has
+// none.
+func FilesIn(dir string) (Files, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Files{}, nil
+	}
+	if err != nil {
+		return Files{}, err
+	}
+	var f Files
+	for _, e := range entries {
+		f.add(e.Name(), e.IsDir())
+	}
+	return f, nil
+}
+
+func (f *Files) add(name string, isDir bool) {
+	switch {
+	case isDir:
+		f.Catalog = f.Catalog || name == catalogDir
+	case !tableFile.MatchString(name):
+	case strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix):
+		f.Snapshots = append(f.Snapshots, name)
+	case strings.HasSuffix(name, ".bucket"), strings.HasSuffix(name, deltaSuffix), strings.HasSuffix(name, spoolSuffix):
+		f.Rows = append(f.Rows, name)
+	default:
+		f.Others = append(f.Others, name)
+	}
+}
+
+// Remove deletes the table on SSD that has one of dirs as its first directory, and
+// what it has in the others: not what other tables have there, nor the directories.
+// Where there is no catalog, or one that cannot be read, it deletes the files of all
+// tables in dirs if all is true, and else nothing. ErrInUse: the table is open.
+func Remove(dirs []string, all bool) error {
+	for _, dir := range dirs {
+		path := filepath.Join(dir, catalogDir)
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			continue
+		}
+		table := ""
+		if c, err := catalog.Open(catalog.Options{Dir: path, ReadOnly: true}); err == nil {
+			table = c.Format().TableID + "-"
+			if err := c.Close(); err != nil {
+				return tableError(err)
+			}
+		} else if !all || errors.Is(err, catalog.ErrInUse) {
+			return tableError(err)
+		}
+		lock, err := catalog.LockAlone(path)
+		if err != nil {
+			return fmt.Errorf("the table in %s: %w", dir, tableError(err))
+		}
+		defer lock.Close()
+		if !all {
+			return removeFiles(dirs, table, path)
+		}
+	}
+	if !all {
+		return nil
+	}
+	return removeFiles(dirs, "", "")
+}
+
+// removeFiles deletes the files of tables in dirs that begin with a prefix, and
+// the catalog, "" being that of each directory. The catalog is the last: without it
+// nobody knows what the other files are.
+func removeFiles(dirs []string, prefix, catalogPath string) error {
+	var errs []error
+	var catalogs []string
+	if catalogPath != "" {
+		catalogs = append(catalogs, catalogPath)
+	}
+	for _, dir := range dirs {
+		files, err := FilesIn(dir)
+		errs = append(errs, err)
+		if files.Catalog && catalogPath == "" {
+			catalogs = append(catalogs, filepath.Join(dir, catalogDir))
+		}
+		files.Catalog = false
+		for _, name := range files.Names() {
+			if strings.HasPrefix(name, prefix) {
+				errs = append(errs, os.Remove(filepath.Join(dir, name)))
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, path := range catalogs {
+		errs = append(errs, os.RemoveAll(path))
+	}
+	return errors.Join(errs...)
+}

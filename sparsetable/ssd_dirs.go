@@ -1,0 +1,74 @@
+package sparsetable
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// orderDirs puts the directory with the catalog first: a table's directories may be
+// named in any order.
+func (t *ssd) orderDirs(on vfs.FS) error {
+	if on == nil {
+		on = vfs.Default
+	}
+	dirs := t.opts.SSD.Dirs
+	first := -1
+	for i, dir := range dirs {
+		info, err := on.Stat(on.PathJoin(dir, catalogDir))
+		switch {
+		case err != nil || !info.IsDir():
+		case first >= 0:
+			return fmt.Errorf("%w: %s and %s have a catalog each: they belong to different tables, or one was copied", ErrFiles, dirs[first], dir)
+		default:
+			first = i
+		}
+	}
+	if first > 0 {
+		t.opts.SSD.Dirs = toFront(dirs, first)
+		if t.devices != nil {
+			t.devices = toFront(t.devices, first)
+		}
+	}
+	return nil
+}
+
+// toFront returns the elements with that at i first.
+func toFront[T any](list []T, i int) []T {
+	front := append([]T{list[i]}, list[:i]...)
+	return append(front, list[i+1:]...)
+}
+
+// checkNoTable refuses to take directories without a catalog for those of a new
+// table, or of none, while they have files with rows: a directory is missing, or
+// what it had.
+func (t *ssd) checkNoTable() error {
+	var names []string
+	for _, d := range t.devices {
+		list, err := d.List()
+		if err != nil {
+			return fmt.Errorf("sparsetable: list %s: %w", d.Dir(), err)
+		}
+		var files Files
+		for _, n := range list {
+			files.add(n, false)
+		}
+		if len(files.Rows) > 0 {
+			names = append(names, filepath.Join(d.Dir(), files.Rows[0]))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s of a table on SSD, but the table's catalog is in none of its directories, %s: name the directory that has it; if it was lost, restore it from a copy; if the files are not needed any more, delete them",
+		ErrFiles, filesOf(names), strings.Join(t.opts.SSD.Dirs, ", "))
+}
+
+func filesOf(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " is a file"
+	}
+	return strings.Join(names, ", ") + " are files"
+}

@@ -1,0 +1,226 @@
+package modeldir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/sparsetable"
+)
+
+// A directory of a table elsewhere says in OWNER.json to which generation of which
+// model directory it belongs. Three things happen to model directories that nobody
+// tells aibox about: they are moved, copied and deleted. A table is deleted only
+// where no model is known that names it; known are
+//
+//   - the owner, and the copies that were opened (OWNER.json lists both),
+//   - the directories beside the owner, and beside the one that wants to delete.
+//
+// Whoever opens a model that is not the owner writes itself down, as the owner if
+// the owner does not name the table any more: then it was moved. That is done as
+// well as possible: a reader may not be allowed to write there.
+
+const ownerName = "OWNER.json"
+
+// owner is OWNER.json.
+type owner struct {
+	ModelDir   string   `json:"model_dir"` // absolute, without symbolic links
+	Generation string   `json:"generation"`
+	Dirs       []string `json:"dirs"`             // of the table, this one included
+	Copies     []string `json:"copies,omitempty"` // model directories that name the table, too
+}
+
+// readOwner reads who owns dir; nil without an error: nobody says so.
+func readOwner(dir string) (*owner, error) {
+	path := filepath.Join(dir, ownerName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := new(owner)
+	if err := json.Unmarshal(data, o); err != nil {
+		return nil, &CorruptionError{path, noOffset, err.Error()}
+	}
+	return o, nil
+}
+
+func (o *owner) write(dir string) error {
+	data, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, ownerName), append(data, '\n'))
+}
+
+// realPath is the one name of a directory, whatever links lead to it.
+func realPath(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// names reports whether the committed model in the directory model has dir as a
+// directory of its table.
+func names(model, dir string) bool {
+	m, err := readManifest(model)
+	if err != nil {
+		return false
+	}
+	dirs, err := tableDirs(filepath.Join(model, m.Generation))
+	if err != nil {
+		return false
+	}
+	real := realPath(dir)
+	return slices.ContainsFunc(dirs, func(d string) bool { return d == dir || realPath(d) == real })
+}
+
+// naming are the model directories known to name dir: the owner, if there is one,
+// its copies, the directories beside both and beside each of further, and these
+// themselves.
+func naming(dir string, o *owner, further ...string) []string {
+	known := slices.Clone(further)
+	if o != nil {
+		known = append(append(known, o.ModelDir), o.Copies...)
+	}
+	var models []string
+	add := func(model string) {
+		if model = realPath(model); !slices.Contains(models, model) && names(model, dir) {
+			models = append(models, model)
+		}
+	}
+	for _, model := range known {
+		add(model)
+		beside := filepath.Dir(realPath(model))
+		entries, _ := os.ReadDir(beside) // it may be gone
+		for _, e := range entries {
+			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
+				add(filepath.Join(beside, e.Name()))
+			}
+		}
+	}
+	return models
+}
+
+// copyOf is the model directory that owns the tables of the model in the directory
+// model, if that is another one, and still names them: the model is a copy of it
+// then. "" means that the model owns its table. It is written down either way.
+func copyOf(model string, gen string, dirs []string) (original string) {
+	model = realPath(model)
+	for _, dir := range dirs {
+		o, err := readOwner(dir)
+		switch {
+		case err != nil:
+			continue
+		case o == nil, o.ModelDir != model && !names(o.ModelDir, dir):
+			o = &owner{ModelDir: model, Generation: filepath.Base(gen), Dirs: dirs}
+		case o.ModelDir == model:
+			continue
+		default:
+			original = o.ModelDir
+			if slices.Contains(o.Copies, model) {
+				continue
+			}
+			o.Copies = append(slices.DeleteFunc(o.Copies, func(c string) bool { return !names(c, dir) }), model)
+		}
+		_ = o.write(dir)
+	}
+	return original
+}
+
+// removeTableDirs deletes the directories of the table of a generation of the model
+// directory model, which does not need them any more: not those that another model
+// names, which is the owner then.
+func removeTableDirs(model, gen string, dirs []string) error {
+	model = realPath(model)
+	var own []string
+	for _, dir := range dirs {
+		if gone(dir) {
+			continue
+		}
+		o, err := readOwner(dir)
+		if err != nil {
+			return err
+		}
+		others := naming(dir, o, model)
+		if len(others) == 0 {
+			own = append(own, dir)
+			continue
+		}
+		if o == nil || !slices.Contains(others, o.ModelDir) {
+			now := &owner{ModelDir: others[0], Generation: filepath.Base(gen), Dirs: dirs, Copies: others[1:]}
+			if err := now.write(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return freeTableDirs(own)
+}
+
+// freeTableDirs deletes directories of one table, nothing in them but what is known.
+func freeTableDirs(dirs []string) error {
+	if len(dirs) == 0 {
+		return nil
+	}
+	lock, err := lockOther(dirs)
+	if err != nil {
+		return err
+	}
+	if lock != nil {
+		defer lock.Close()
+	}
+	if err := sparsetable.Remove(dirs, true); err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := os.Remove(filepath.Join(dir, ownerName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		real := realPath(dir)
+		if err := os.Remove(real); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s has something that belongs to no table: %w", dir, err)
+		}
+		if real != dir && !gone(dir) { // a link to it
+			if err := os.Remove(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lockOther keeps the table of dirs from being opened while these are deleted, where
+// its catalog is in another of its directories. ErrInUse: it is open.
+func lockOther(dirs []string) (lock *os.File, err error) {
+	o, err := readOwner(dirs[0])
+	if err != nil || o == nil {
+		return nil, err
+	}
+	for _, dir := range o.Dirs {
+		if slices.ContainsFunc(dirs, func(d string) bool { return realPath(d) == realPath(dir) }) {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, "catalog", "LOCK"))
+		if err != nil {
+			continue // there is none, or it is gone
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: %w", dir, sparsetable.ErrInUse)
+		}
+		return f, nil
+	}
+	return nil, nil
+}
