@@ -2,6 +2,8 @@ package reader
 
 import (
 	"fmt"
+
+	"aibox/reader/number"
 )
 
 // LabelRule says how an example gets its label. The zero rule takes the column
@@ -48,6 +50,23 @@ func (r *LabelRule) label(x float64) (label float32, ok bool) {
 		return 1, true
 	}
 	return 0, true
+}
+
+// Text is the label as a cell: 0 or 1 where the rule has a comparison, else the
+// cell as it is. An empty cell stays one.
+func (r *LabelRule) Text(cell []byte) ([]byte, error) {
+	trimmed := number.Trim(cell)
+	if r.Op == "" || len(trimmed) == 0 {
+		return cell, nil
+	}
+	x, ok := number.Float64(trimmed)
+	if !ok || !finite(x) {
+		return nil, fmt.Errorf("column %s: the label %q is no number", r.Column, excerpt(cell))
+	}
+	if yes, _ := r.label(x); yes == 1 {
+		return []byte("1"), nil
+	}
+	return []byte("0"), nil
 }
 
 func (r *LabelRule) check() error {

@@ -49,8 +49,11 @@ type parquetLeaf struct {
 	null     bool // of no type, which is what a writer makes of a column without values
 	float16  bool
 	decimal  bool
-	scale    int  // of a decimal: digits behind the point
-	given    bool // the file's directories give it, and it is value in every row
+	scale    int   // of a decimal: digits behind the point
+	tick     int64 // of a timestamp: nanoseconds; 0: it is none
+	utc      bool  // of a timestamp: it is an instant, not the time of some clock
+	date     bool  // days since 1970
+	given    bool  // the file's directories give it, and it is value in every row
 	value    parquet.Value
 }
 

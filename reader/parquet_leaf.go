@@ -65,6 +65,7 @@ func findLeaf(root *parquet.Column, elements []*format.SchemaElement, name strin
 		}
 		leaf.float16 = true
 	}
+	leaf.findTime(element)
 	if t := leaf.typ.LogicalType(); t != nil {
 		leaf.text = t.UTF8 != nil || t.Enum != nil || t.Json != nil
 		leaf.unsigned = t.Integer != nil && !t.Integer.IsSigned
@@ -92,6 +93,12 @@ func (c *cursor) text(v *parquet.Value) []byte {
 	case c.leaf.float16:
 		c.cell = appendFloat(c.cell[:0], float64(float16(v.ByteArray())), 32)
 		return c.cell
+	}
+	if c.times {
+		if text, ok := c.leaf.appendTime(c.cell[:0], v); ok {
+			c.cell = text
+			return c.cell
+		}
 	}
 	switch c.leaf.kind {
 	case parquet.Boolean:

@@ -20,6 +20,7 @@ type cursor struct {
 	values parquet.ValueReader
 	buffer []parquet.Value
 	lo, hi int
+	times  bool   // times are text for people, not counts of their ticks
 	digits bool   // booleans are 1 and 0 in text: the column is a number
 	cell   []byte // text of a value that is no text in the file
 }
@@ -175,6 +176,9 @@ func newRowGroup(p *plan, g parquet.RowGroup, l *parquetLeaves) (*rowGroup, erro
 		if at := p.schema.column(name); at >= 0 && p.raw && !p.keepLists && r.texts[i] != nil {
 			role := p.schema.Columns[at].Role
 			r.texts[i].digits = role == RoleLabel || role == RoleDense || role == RoleWeight
+		}
+		if r.texts[i] != nil {
+			r.texts[i].times = !p.raw && !p.keepLists
 		}
 		list, chosen := p.listSeparator(name)
 		r.list = append(r.list, list)

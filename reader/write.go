@@ -85,6 +85,7 @@ type RowFile struct {
 	uri        string
 	compressor io.WriteCloser
 	file       source.Writer
+	prepared   bool
 }
 
 // CreateRows creates a file of rows, compressed as its name says (.gz, .zst,
@@ -119,12 +120,44 @@ func (f *RowFile) Write(cells [][]byte) error {
 	return nil
 }
 
+// CloseAll completes several files: they all appear, or none does. They get their
+// names when the bytes of all are in place; where one cannot get its name, those
+// before it go again, unless they have replaced a file.
+func CloseAll(files []*RowFile) error {
+	for _, f := range files {
+		if err := f.prepare(); err != nil {
+			return fmt.Errorf("write %s: %w", f.uri, err)
+		}
+	}
+	for i, f := range files {
+		if err := f.Close(); err != nil {
+			for _, before := range files[:i] {
+				err = errors.Join(err, before.file.Withdraw())
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare does all of Close but giving the file its name.
+func (f *RowFile) prepare() error {
+	if f.prepared {
+		return nil
+	}
+	f.prepared = true
+	if err := f.rows.Close(); err != nil {
+		return err
+	}
+	if err := f.compressor.Close(); err != nil {
+		return err
+	}
+	return f.file.Prepare()
+}
+
 // Close completes the file; where that fails nothing is left of it.
 func (f *RowFile) Close() error {
-	err := f.rows.Close()
-	if err == nil {
-		err = f.compressor.Close()
-	}
+	err := f.prepare()
 	if err == nil {
 		err = f.file.Close()
 	}

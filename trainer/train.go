@@ -140,7 +140,8 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	r.logLeftovers()
-	if r.quarantine, err = os.Create(r.writer.Report(quarantineName)); err != nil {
+	// Rows are about people: nobody but their owner is to read them.
+	if r.quarantine, err = os.OpenFile(r.writer.Report(quarantineName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return fmt.Errorf("quarantine file: %w", err)
 	}
 	if err := r.scan(ctx); err != nil {

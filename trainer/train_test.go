@@ -217,6 +217,9 @@ func TestBadRowsStopTheJobAndAreQuarantined(t *testing.T) {
 	if s.TrainRows.Bad != want || s.TrainRows.Good != int64(len(lines)-2)-want {
 		t.Errorf("counted %+v, want %d bad of %d", s.TrainRows, want, len(lines)-2)
 	}
+	if info, err := os.Stat(s.Files["quarantine"]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the quarantine file has the mode %v, %v", info.Mode(), err)
+	}
 	data, err := os.ReadFile(s.Files["quarantine"])
 	if err != nil {
 		t.Fatal(err)

@@ -100,6 +100,9 @@ func convertFiles(c *cli.Context) error {
 	for _, l := range s.Lists {
 		fmt.Fprintf(c.App.Writer, "column %s was a list and is text now: its schema needs separator: %q\n", l.Column, l.Separator)
 	}
+	if s.Label != "" {
+		fmt.Fprintf(c.App.Writer, "column %s is 0 or 1 now, as data.label says: the job that reads it needs label: %[1]s\n", s.Label)
+	}
 	for _, n := range s.Unmatched {
 		if n > 0 {
 			fmt.Fprintf(c.App.Writer, "%d rows had no partner in the joined table; its columns are empty there\n", n)
@@ -245,7 +248,7 @@ func inputSchema(format reader.Format, header bool, described reader.Schema) rea
 	if described.Format == format && (described.Header == header || format == reader.FormatParquet) {
 		s = described
 	}
-	s.Label.Op, s.Label.Value = "", 0 // labels go over as they are
+	s.Label = described.Label
 	return s
 }
 

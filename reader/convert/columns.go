@@ -50,6 +50,12 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 		faults = append(faults, c.orderCriteo(&schema))
 	}
 	faults = append(faults, checkWeights(&schema))
+	c.label = -1
+	if rule := o.From.Schema.Label; rule.Op != "" {
+		if i := slices.Index(available, rule.Column); slices.Contains(c.take, i) {
+			c.label = i
+		}
+	}
 	c.sortBy = slices.Index(available, o.SortBy)
 	if o.SortBy != "" && c.sortBy < 0 {
 		faults = append(faults, fmt.Errorf("convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(known)))

@@ -16,7 +16,8 @@ import (
 //	From -> Joins -> Columns -> SortBy -> Split -> To[0], To[1]
 type Options struct {
 	// From is the input; of it the schema's roles and transforms, BatchSize,
-	// sampling and shuffling do not matter. With a header, or in Parquet, the
+	// sampling and shuffling do not matter. Where its label rule has a comparison,
+	// the label is written as 0 and 1. With a header, or in Parquet, the
 	// schema may have no columns: then all of the first file's are taken. Limit
 	// counts rows.
 	From  reader.Options
@@ -57,6 +58,8 @@ type Summary struct {
 	Unmatched []int64       `json:"unmatched"` // rows per join without a partner
 	// Lists are the columns of Parquet lists that became text.
 	Lists []ListColumn `json:"lists,omitempty"`
+	// Label is the column that a label rule has made 0 or 1; "": none.
+	Label string `json:"label,omitempty"`
 }
 
 // ListColumn is a column that was a list and is text now: a reader of it needs
@@ -102,6 +105,7 @@ type converter struct {
 	joins   []*joinTable
 	take    []int // output column -> available column
 	sortBy  int   // available column, or -1
+	label   int   // available column that a rule makes 0 or 1, or -1
 	files   []*reader.RowFile
 	out     [][]byte        // of the current row
 	stored  []reader.Stored // of the available columns
@@ -153,12 +157,13 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range c.files {
-		if err := f.Close(); err != nil {
-			return nil, fmt.Errorf("reader: %w", err)
-		}
+	if err := reader.CloseAll(c.files); err != nil {
+		return nil, fmt.Errorf("reader: %w", err)
 	}
 	summary = &Summary{Counts: c.in.Counts(), Written: c.written, Lists: c.lists}
+	if c.label >= 0 {
+		summary.Label = o.From.Schema.Label.Column
+	}
 	for _, t := range c.joins {
 		summary.Unmatched = append(summary.Unmatched, t.unmatched)
 	}
@@ -187,10 +192,17 @@ func (c *converter) row(ctx context.Context) ([][]byte, error) {
 			cells = t.join(cells)
 		}
 		c.out = c.out[:0]
+		var why error
 		for _, from := range c.take {
-			c.out = append(c.out, cells[from])
+			cell := cells[from]
+			if from == c.label {
+				cell, why = c.options.From.Schema.Label.Text(cell)
+			}
+			c.out = append(c.out, cell)
 		}
-		why := c.files[0].Check(c.out)
+		if why == nil {
+			why = c.files[0].Check(c.out)
+		}
 		if why == nil {
 			if c.sortBy >= 0 {
 				c.out = append(c.out, cells[c.sortBy])

@@ -196,3 +196,44 @@ func TestConvertFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestAllFilesOrNone: the second file cannot get its name, or its bytes cannot be
+// written; the first one does not stay.
+func TestAllFilesOrNone(t *testing.T) {
+	c, dir := convertInput(t, "a.csv", "sub/b.csv")
+	write(t, dir, "ratings.csv", []byte(ratings+"1,2\n"))
+	c.Split, c.From.MaxBadRows = Split{Fraction: 0.5, Random: true, Seed: 3}, 9
+	c.From.QuarantineRows, c.From.Quarantine = 9, writerFunc(func(p []byte) (int, error) {
+		return len(p), os.RemoveAll(filepath.Join(dir, "sub")) // while both are being written
+	})
+	if _, err := Run(context.Background(), c); err == nil {
+		t.Fatal("no error")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "ratings.csv" && e.Name() != "movies.csv" {
+			t.Errorf("%s is left", e.Name())
+		}
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestThresholdedLabels are written as 0 and 1, and sorting sees what they were.
+func TestThresholdedLabels(t *testing.T) {
+	c, _ := convertInput(t, "out.csv")
+	c.From.Schema.Label = reader.LabelRule{Column: "rating", Op: ">=", Value: 4}
+	c.Columns, c.SortBy = namedColumns("rating", "timestamp"), "rating"
+	summary, err := Run(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := content(t, c.To[0]), "rating,timestamp\n0,9\n0,100\n0,200\n1,300\n1,200\n"; got != want || summary.Label != "rating" {
+		t.Errorf("%q, want %q; %+v", got, want, summary)
+	}
+}

@@ -328,6 +328,29 @@ func (h *hdfsTest) write(t *testing.T) {
 		t.Error(err)
 	}
 	wantBytes(t, s, mustExpand(t, s, uri)[0], 0, logText(3000))
+	// Of several files none appears before all are there.
+	if w, err = s.Create(ctx, uri+"-2"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Write(logText(10))
+	if err = errors.Join(err, w.Prepare()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Expand(ctx, []string{uri + "-2"}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("after Prepare: %v", err)
+	}
+	if err := w.Abort(); err != nil {
+		t.Error(err)
+	}
+	if w, err = s.Create(ctx, uri+"-2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), w.Withdraw()); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Expand(ctx, []string{uri + "-2"}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("after Withdraw: %v", err)
+	}
 	if _, err := s.Expand(ctx, []string{h.c.URI("/out/new/dir/.*")}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("temporary files left behind: %v", err)
 	}

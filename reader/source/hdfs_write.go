@@ -21,17 +21,21 @@ type hdfsWriter struct {
 	path  string
 	spool *os.File
 	size  int64
-	err   error // first failed write
+	temp  string // the uploaded file; "": there is none yet
+	err   error  // first failure
 	done  bool
 	left  []string // temporary files of attempts that failed
+	old   bool     // there was a file before
 }
 
 func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 	p = cleanPath(p)
 	// What fails is to fail before the work is done: no such cluster, no
 	// permission, a place where files cannot be written.
+	old := false
 	err := c.do(ctx, "create", p, func(s *session) error {
 		info, err := s.client.Stat(p)
+		old = err == nil
 		if err == nil && info.IsDir() {
 			return &Error{Op: "create", URI: c.uri(p), Kind: ErrUnsupported, Err: errors.New("is a directory")}
 		}
@@ -66,7 +70,7 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 		_ = spool.Close() // err says more
 		return nil, localError("create", spool.Name(), err)
 	}
-	return &hdfsWriter{ctx: ctx, c: c, path: p, spool: spool}, nil
+	return &hdfsWriter{ctx: ctx, c: c, path: p, spool: spool, old: old}, nil
 }
 
 func (w *hdfsWriter) Write(b []byte) (int, error) {
@@ -87,20 +91,39 @@ func (w *hdfsWriter) Write(b []byte) (int, error) {
 	return n, w.err
 }
 
-// Close uploads the file and renames it into place.
+// Prepare uploads the file.
+func (w *hdfsWriter) Prepare() error {
+	if w.err == nil && w.temp == "" && !w.done {
+		w.err = w.c.do(w.ctx, "write", w.path, w.upload)
+	}
+	return w.err
+}
+
+// Close uploads the file, if Prepare has not, and renames it into place.
 func (w *hdfsWriter) Close() error {
 	if w.done {
 		return nil
 	}
-	w.done = true
-	err := w.err
+	err := w.Prepare()
 	if err == nil {
-		err = w.c.do(w.ctx, "write", w.path, w.upload)
+		err = w.c.do(w.ctx, "write", w.path, w.rename)
 	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	w.done = true
 	if e := w.spool.Close(); err == nil && e != nil {
 		err = localError("write", w.spool.Name(), e)
 	}
 	return err
+}
+
+// Withdraw is Writer's.
+func (w *hdfsWriter) Withdraw() error {
+	if w.old {
+		return nil
+	}
+	return w.c.do(w.ctx, "remove", w.path, func(s *session) error { return s.client.Remove(w.path) })
 }
 
 // Abort discards the file.
@@ -109,7 +132,25 @@ func (w *hdfsWriter) Abort() error {
 		return nil
 	}
 	w.done = true
+	if w.temp != "" {
+		w.left = append(w.left, w.temp)
+	}
+	w.left = w.c.discard(w.ctx, w.left)
 	return w.spool.Close()
+}
+
+// rename gives the uploaded file its name. When it is done again, the first time
+// may have succeeded without an answer.
+func (w *hdfsWriter) rename(s *session) error {
+	err := s.client.Rename(w.temp, w.path)
+	if errors.Is(err, os.ErrNotExist) {
+		if info, statErr := s.client.Stat(w.path); statErr == nil && !info.IsDir() {
+			if spooled, statErr := w.spool.Stat(); statErr == nil && spooled.Size() == info.Size() {
+				return nil
+			}
+		}
+	}
+	return err
 }
 
 // upload makes one attempt.
@@ -117,9 +158,8 @@ func (w *hdfsWriter) upload(s *session) error {
 	temp := hdfsTempName(w.path)
 	err := s.upload(temp, w.spool, w.size)
 	if err == nil {
-		err = s.client.Rename(temp, w.path)
-	}
-	if err != nil {
+		w.temp = temp
+	} else {
 		w.left = append(w.left, temp)
 	}
 	w.left = w.c.discard(w.ctx, w.left)

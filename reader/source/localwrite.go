@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"aibox/internal/atomicfile"
 )
 
 // tempName is a hidden name beside path that no other writer uses.
@@ -17,30 +19,29 @@ func tempName(path string) string {
 	return dir + "." + name + "." + hex.EncodeToString(b[:]) + ".tmp"
 }
 
-// localWriter writes a temporary file beside its target; Close syncs it and
-// renames it into place.
+// localWriter is a Writer of a local file.
 type localWriter struct {
 	ctx  context.Context
-	file *os.File
+	file *atomicfile.File
 	path string
-	temp string
-	err  error // first failed write
+	err  error // first failure
 	done bool
+	old  bool // there was a file before
 }
 
 func (localFS) create(ctx context.Context, path string) (Writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, localError("create", path, err)
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
 		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: errors.New("is a directory")}
 	}
-	temp := tempName(path)
-	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := atomicfile.Create(path, tempName(path), os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, localError("create", path, err)
 	}
-	return &localWriter{ctx: ctx, file: file, path: path, temp: temp}, nil
+	return &localWriter{ctx: ctx, file: file, path: path, old: info != nil}, nil
 }
 
 func (w *localWriter) Write(p []byte) (int, error) {
@@ -58,30 +59,40 @@ func (w *localWriter) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// Close makes the file visible and durable. After a failed write it discards
-// the file and returns that write's error.
+// Prepare is Writer's.
+func (w *localWriter) Prepare() error {
+	if w.err == nil && !w.done {
+		if err := w.file.Prepare(); err != nil {
+			w.err = localError("write", w.path, err)
+		}
+	}
+	return w.err
+}
+
+// Close makes the file visible and durable. After a failure it discards the file
+// and returns that failure.
 func (w *localWriter) Close() error {
 	if w.done {
 		return nil
 	}
-	if w.err != nil {
-		return errors.Join(w.err, w.Abort())
-	}
-	err := w.file.Sync()
-	if err == nil {
-		err = w.file.Close()
-	}
-	if err == nil {
-		err = os.Rename(w.temp, w.path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(w.path))
-	}
-	if err != nil {
-		err = localError("write", w.path, err)
+	if err := w.Prepare(); err != nil {
 		return errors.Join(err, w.Abort())
 	}
+	if err := w.file.Commit(); err != nil {
+		return errors.Join(localError("write", w.path, err), w.Abort())
+	}
 	w.done = true
+	return nil
+}
+
+// Withdraw is Writer's.
+func (w *localWriter) Withdraw() error {
+	if w.old {
+		return nil
+	}
+	if err := os.Remove(w.path); err != nil {
+		return localError("remove", w.path, err)
+	}
 	return nil
 }
 
@@ -91,18 +102,8 @@ func (w *localWriter) Abort() error {
 		return nil
 	}
 	w.done = true
-	_ = w.file.Close() // it goes away
-	if err := os.Remove(w.temp); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return localError("remove", w.temp, err)
+	if err := w.file.Abort(); err != nil {
+		return localError("remove", w.path, err)
 	}
 	return nil
-}
-
-// syncDir makes a rename in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -92,6 +92,12 @@ type ReaderAtCloser interface {
 // Close does nothing.
 type Writer interface {
 	io.WriteCloser
+	// Prepare does all of Close but giving the file its name, so that of several
+	// files all can be prepared before one appears.
+	Prepare() error
+	// Withdraw removes the file again that Close has made visible, unless it took
+	// the place of another one.
+	Withdraw() error
 	Abort() error
 }
 

@@ -1,39 +1,26 @@
 package modeldir
 
 import (
+	"errors"
 	"io"
 	"os"
-	"path/filepath"
+
+	"aibox/internal/atomicfile"
 )
 
-// writeFile makes path hold what write produces, all of it or nothing: a
-// temporary file beside it is written, synced and renamed, then the directory
-// is synced.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+// writeFile makes path hold what write produces, all of it or nothing.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := atomicfile.Create(path, path+".tmp", os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(tmp)
-		}
-	}()
-	if err = write(f); err != nil {
-		return err
+	if err = write(f); err == nil {
+		err = f.Commit()
 	}
-	if err = f.Sync(); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, f.Abort())
 	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+	return nil
 }
 
 // WriteFile replaces path by data, atomically and durably.
@@ -44,11 +31,4 @@ func WriteFile(path string, data []byte) error {
 	})
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
+func syncDir(dir string) error { return atomicfile.SyncDir(dir) }

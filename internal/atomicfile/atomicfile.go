@@ -1,0 +1,71 @@
+// Package atomicfile writes files that appear under their names when they are
+// whole and on the disk, or not at all: the bytes go into a temporary file beside
+// the target, which is synced and then renamed.
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// File is a file that is being written. Besides Write its steps are Prepare,
+// Commit and Abort.
+type File struct {
+	*os.File
+	path, temp string
+	prepared   bool
+}
+
+// Create begins the file at path in a temporary file of that name, in the same
+// directory; flag adds to O_WRONLY and O_CREATE.
+func Create(path, temp string, flag int, mode os.FileMode) (*File, error) {
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: f, path: path, temp: temp}, nil
+}
+
+// Prepare does what can fail for want of space: after it only a rename is left.
+func (f *File) Prepare() error {
+	if f.prepared {
+		return nil
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	f.prepared = true
+	return f.File.Close()
+}
+
+// Commit makes the file visible and durable.
+func (f *File) Commit() error {
+	if err := f.Prepare(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.temp, f.path); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(f.path))
+}
+
+// Abort removes what was written. It is not for files that are committed.
+func (f *File) Abort() error {
+	if !f.prepared {
+		_ = f.File.Close() // it goes away
+	}
+	if err := os.Remove(f.temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// SyncDir makes what was created, renamed or removed in a directory durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
