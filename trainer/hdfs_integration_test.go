@@ -81,8 +81,9 @@ func TestTrainFromHDFS(t *testing.T) {
 		same(t, hdfsJob(t, "train-*"))
 	})
 	t.Run("one replica corrupt on disk", func(t *testing.T) {
-		for i, offset := range []int64{100, 30_000, 70_000} {
-			cluster.CorruptReplica(t, "/log/train-0.tsv", i%2, offset)
+		// One replica of a block: it is reported to the NameNode, which drops it.
+		for i, offset := range []int64{100, 70_000} {
+			cluster.CorruptReplica(t, "/log/train-0.tsv", i, offset)
 		}
 		cluster.CorruptReplica(t, "/log/train-1.tsv.gz", 0, 5000)
 		same(t, hdfsJob(t, "train-*"))
