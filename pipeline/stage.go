@@ -58,19 +58,38 @@ func Source[T any](p *Pipeline, name string, fn func(ctx context.Context, emit f
 // capacity of the queue between in's stage and this one; 0 hands items over
 // without a queue. An output returned together with an error is ignored.
 func Map[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I) (O, error)) *Output[O] {
-	s := &stage{name: name}
-	o := &Output[O]{p: p, from: s}
-	s.finish, s.drain = o.close, o.drain
-	consume(p, s, in, depth, func(ctx context.Context, v I) error {
+	return Expand(p, name, in, depth, func(ctx context.Context, v I, emit func(O) error) error {
 		out, err := fn(ctx, v)
 		if err != nil {
 			return err
 		}
-		s.clock.item(time.Now())
-		if !o.send(ctx, out) {
+		return emit(out)
+	})
+}
+
+// Expand is Map for a stage that turns an item into any number of others: fn calls
+// emit for each, from its own goroutine only. emit blocks while the queue is full;
+// it returns an error once the run is cancelled (the item was then dropped), and
+// fn should return that error.
+func Expand[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, emit func(O) error) error) *Output[O] {
+	s := &stage{name: name}
+	o := &Output[O]{p: p, from: s}
+	s.finish, s.drain = o.close, o.drain
+	consume(p, s, in, depth, func(ctx context.Context, v I) error {
+		cut := false
+		err := fn(ctx, v, func(out O) error {
+			s.clock.item(time.Now())
+			if !o.send(ctx, out) {
+				cut = true
+				return errCut
+			}
+			s.clock.begin(time.Now())
+			return nil
+		})
+		if cut {
 			return errCut
 		}
-		return nil
+		return err
 	})
 	return o
 }

@@ -119,7 +119,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	defer status.end()
 	online := newOnline(r, epoch)
 	f := flow{
-		reader: rd, table: r.table, mode: sparsetable.PullCreate, log: r.log,
+		reader: rd, table: r.table, mode: sparsetable.PullCreate, limit: &r.passLimit, log: r.log,
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
 		started:        status.pipeline,
@@ -177,7 +177,7 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table)
 	defer r.opts.Status.end()
 	ev := evaluation{
-		engine: r.engine, table: r.table, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
+		engine: r.engine, table: r.table, limit: &r.passLimit, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
 	}

@@ -18,6 +18,7 @@ const maxExactExamples = 64 << 20
 type evaluation struct {
 	engine *engine
 	table  sparsetable.Table
+	limit  *passLimit
 	status *Status
 	log    *slog.Logger
 	shift  float32 // log of the share of negatives that training kept
@@ -36,7 +37,7 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.shift,
 	})
 	f := flow{
-		reader: r, table: ev.table, mode: sparsetable.PullLookup, log: ev.log,
+		reader: r, table: ev.table, mode: sparsetable.PullLookup, limit: ev.limit, log: ev.log,
 		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes,
 		started: ev.status.pipeline,
 		batch: func(p pulled, b *reader.Batch) error {

@@ -26,6 +26,8 @@ type Loaded struct {
 	schema  reader.Schema
 	table   sparsetable.Table
 	engine  *engine
+
+	passLimit passLimit
 }
 
 // Load opens the model directory dir. change.Set overrides values of the job it
@@ -131,7 +133,7 @@ func (l *Loaded) read(ctx context.Context, phase Phase, uris []string, pass pass
 	l.opts.Status.begin(phase, 0, 0, rd, l.table)
 	defer l.opts.Status.end()
 	ev := evaluation{
-		engine: l.engine, table: l.table, status: l.opts.Status, log: l.opts.Logger, shift: logShare(l.Saved.KeptShare), each: each,
+		engine: l.engine, table: l.table, limit: &l.passLimit, status: l.opts.Status, log: l.opts.Logger, shift: logShare(l.Saved.KeptShare), each: each,
 		readQueue: l.Job.Pipeline.ReadQueue, pullQueue: l.Job.Pipeline.PullQueue,
 		readAheadBytes: int64(l.Job.Pipeline.ReadAheadBytes),
 	}

@@ -27,6 +27,7 @@ type flow struct {
 	reader *reader.Reader
 	table  sparsetable.Table
 	mode   sparsetable.PullMode
+	limit  *passLimit // of the table
 	log    *slog.Logger
 
 	readQueue, pullQueue int
@@ -54,10 +55,12 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 			if err != nil {
 				return err
 			}
-			f.table.Announce(pass.Keys)
-			look.Store(int64(f.table.Lookahead(len(pass.Keys))))
-			if err := emit(pass); err != nil {
-				return err
+			for _, part := range f.limit.cut(pass) {
+				f.table.Announce(part.Keys)
+				look.Store(int64(f.table.Lookahead(len(part.Keys))))
+				if err := emit(part); err != nil {
+					return err
+				}
 			}
 		}
 	})
@@ -67,8 +70,8 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 			Bytes: f.readAheadBytes, Size: (*reader.Pass).MemoryBytes,
 		})
 	}
-	rows := newPuller(f.table, f.mode, f.log)
-	ready := pipeline.Map(p, stageTable, passes, f.readQueue, rows.pull)
+	rows := newPuller(f.table, f.mode, f.limit, f.log)
+	ready := pipeline.Expand(p, stageTable, passes, f.readQueue, rows.pull)
 	ready.OnDrop(rows.release)
 	pipeline.Sink(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled) error {
 		defer rows.release(w)

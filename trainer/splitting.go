@@ -1,0 +1,72 @@
+package trainer
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"aibox/reader"
+)
+
+// passLimit is how many unique keys a pass may have so that the table's memory
+// holds its rows: found out when one does not fit, and kept for as long as the
+// table is open. Nothing about the model depends on how passes are cut.
+type passLimit struct {
+	keys atomic.Int64 // 0: none so far
+	told atomic.Bool
+}
+
+// cut returns pass in parts that keep to the limit.
+func (l *passLimit) cut(pass *reader.Pass) []*reader.Pass {
+	if most := l.keys.Load(); most > 0 && len(pass.Keys) > int(most) {
+		return splitPass(pass, int(most))
+	}
+	return []*reader.Pass{pass}
+}
+
+// lower sets the limit for a pass that does not fit, where so many keys would.
+func (l *passLimit) lower(pass *reader.Pass, fit int, log *slog.Logger) {
+	keys := int64(min(fit, len(pass.Keys)-1))
+	if now := l.keys.Load(); now == 0 || keys < now {
+		l.keys.Store(keys)
+	}
+	if !l.told.Swap(true) {
+		log.Info("the table's memory does not hold the rows of a whole pass: passes are trained in parts, which leaves the model as it is; a smaller pipeline.batches_per_pass or a larger sparse_table.memory_bytes avoids that",
+			"mini_batches", len(pass.Batches), "unique_keys", len(pass.Keys), "keys_that_fit", keys)
+	}
+}
+
+// splitPass cuts a pass into passes of consecutive mini-batches with at most so
+// many unique keys each, or of a single mini-batch that has more. They share the
+// examples with p.
+func splitPass(p *reader.Pass, keys int) []*reader.Pass {
+	var parts []*reader.Pass
+	part := new(reader.Pass)
+	at := make([]int32, len(p.Keys))   // place of a key in its part
+	seen := make([]int32, len(p.Keys)) // number of the last part that has it, from 1 on
+	number := int32(1)
+	for _, b := range p.Batches {
+		fresh := 0
+		for _, r := range b.Rows {
+			if seen[r] != number {
+				fresh++
+			}
+		}
+		if len(part.Batches) > 0 && len(part.Keys)+fresh > keys {
+			parts = append(parts, part)
+			part = new(reader.Pass)
+			number++
+		}
+		rows := make([]int32, len(b.Rows))
+		for i, r := range b.Rows {
+			if seen[r] != number {
+				seen[r], at[r] = number, int32(len(part.Keys))
+				part.Keys = append(part.Keys, p.Keys[r])
+			}
+			rows[i] = at[r]
+		}
+		b.Rows = rows
+		part.Seq, part.Bytes = p.Seq, p.Bytes
+		part.Batches = append(part.Batches, b)
+	}
+	return append(parts, part)
+}

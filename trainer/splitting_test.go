@@ -1,0 +1,130 @@
+package trainer
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/internal/testseed"
+	"aibox/reader"
+	"aibox/sparsetable"
+)
+
+// TestSplitPass: the parts have the mini-batches of the pass in their order, each
+// with the same keys, and are as large as they may be.
+func TestSplitPass(t *testing.T) {
+	rng := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 1))
+	for range 300 {
+		p := &reader.Pass{Seq: 7, Bytes: 1234}
+		keys := 1 + rng.IntN(60)
+		for k := range keys {
+			p.Keys = append(p.Keys, uint64(1000+k))
+		}
+		for range 1 + rng.IntN(12) {
+			rows := rng.Perm(keys)[:1+rng.IntN(keys)]
+			b := reader.Batch{N: len(rows)}
+			for _, r := range rows {
+				b.Rows = append(b.Rows, int32(r))
+			}
+			p.Batches = append(p.Batches, b)
+		}
+		before := make([][]int32, len(p.Batches))
+		for i, b := range p.Batches {
+			before[i] = slices.Clone(b.Rows)
+		}
+		most := 1 + rng.IntN(keys)
+		next := 0
+		for _, part := range splitPass(p, most) {
+			if part.Seq != 7 || part.Bytes != 1234 || len(part.Batches) == 0 || len(part.Batches) > 1 && len(part.Keys) > most {
+				t.Fatalf("a part of %d mini-batches with %d keys, %d may be; %+v", len(part.Batches), len(part.Keys), most, part)
+			}
+			seen := map[uint64]bool{}
+			for _, k := range part.Keys {
+				seen[k] = true
+			}
+			for _, b := range part.Batches {
+				for i, r := range b.Rows {
+					if part.Keys[r] != p.Keys[before[next][i]] {
+						t.Fatalf("mini-batch %d: row %d has another key", next, i)
+					}
+				}
+				next++
+			}
+			if len(seen) != len(part.Keys) {
+				t.Fatal("a key comes twice")
+			}
+			if next < len(p.Batches) { // the next mini-batch had no room
+				for _, r := range before[next] {
+					seen[p.Keys[r]] = true
+				}
+				if len(seen) <= most {
+					t.Fatalf("a part ends though %d keys would fit %d", len(seen), most)
+				}
+			}
+		}
+		if next != len(p.Batches) {
+			t.Fatalf("%d of %d mini-batches", next, len(p.Batches))
+		}
+		for i, b := range p.Batches {
+			if !slices.Equal(b.Rows, before[i]) {
+				t.Fatal("the pass was changed")
+			}
+		}
+	}
+}
+
+// TestPassesAreSplit trains and evaluates with passes whose rows the table's memory
+// does not hold: they are trained in parts, a line of log says so, the model is the
+// same, and the budget that is needed is that of passes of one mini-batch.
+func TestPassesAreSplit(t *testing.T) {
+	for _, policy := range []string{"lookahead", "lru_lfu"} {
+		set := []string{"model.embedding_dim=64", "sparse_table.cache_policy=" + policy}
+		want := train(t, job(t, "fm", set[0], "pipeline.batches_per_pass=1")).Digest
+		set = append(set, "sparse_table.kind=ssd", "pipeline.pull_queue=1", "pipeline.read_queue=1")
+		budgets := map[string]int64{}
+		for _, batches := range []string{"1", "50"} {
+			var log bytes.Buffer
+			opts := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Version: "test"}
+			budgets[batches], _ = smallestWorks(t, func(budget int64) error {
+				log.Reset()
+				j := job(t, "fm", append(set, "pipeline.batches_per_pass="+batches, fmt.Sprint("sparse_table.memory_bytes=", budget))...)
+				if _, err := Train(t.Context(), j, opts); err != nil {
+					if text := err.Error(); !strings.Contains(text, "an empty table") && (!strings.Contains(text, "sparse_table.memory_bytes") || !strings.Contains(text, "training.batch_size") || !strings.Contains(text, "mini-batch")) {
+						t.Errorf("the error names no settings: %v", err)
+					}
+					return err
+				}
+				if got := digestOf(t, j); got != want {
+					t.Errorf("%s: %s mini-batches a pass, %d bytes: digest %s, want %s", policy, batches, budget, got, want)
+				}
+				return nil
+			})
+			lines := strings.Count(log.String(), "pipeline.batches_per_pass or a larger")
+			if batches == "1" && lines != 0 || batches == "50" && lines != 1 {
+				t.Errorf("%s: %s mini-batches a pass: %d lines say that passes are split:\n%s", policy, batches, lines, log.String())
+			}
+		}
+		if one, fifty := budgets["1"], budgets["50"]; fifty > one*3/2 {
+			t.Errorf("%s: passes of 50 mini-batches need %d bytes, of one %d", policy, fifty, one)
+		}
+	}
+}
+
+// TestTableInMemoryIsNotSplit: a table in memory that is full stays full, however
+// few rows are asked for.
+func TestTableInMemoryIsNotSplit(t *testing.T) {
+	var log bytes.Buffer
+	opts := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Version: "test"}
+	_, err := Train(t.Context(), job(t, "fm", "sparse_table.memory_bytes=1MiB", "model.embedding_dim=256"), opts)
+	if !isBudget(err) || strings.Contains(log.String(), "in parts") {
+		t.Errorf("%v\n%s", err, log.String())
+	}
+}
+
+func isBudget(err error) bool {
+	return err != nil && strings.Contains(err.Error(), sparsetable.ErrBudget.Error())
+}
