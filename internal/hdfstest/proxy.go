@@ -46,12 +46,12 @@ func (p *proxy) serve() {
 
 // forward ends when either side closes its connection.
 func (p *proxy) forward(client net.Conn) {
-	defer client.Close()
+	defer func() { _ = client.Close() }() // the other side sees the end
 	server, err := net.Dial("tcp", p.to)
 	if err != nil {
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	go func() {
 		_, _ = io.Copy(server, client) // its end is the client's
 		_ = server.Close()

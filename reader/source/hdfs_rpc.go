@@ -28,32 +28,15 @@ type blockState struct {
 // blockState asks for the block locations of a path. The NameNode checks read
 // permission, so an unreadable file is found here and not at the first read.
 func (s *session) blockState(path string) (blockState, error) {
-	req, err := newMessage("hadoop.hdfs.GetBlockLocationsRequestProto")
-	if err != nil {
+	req, resp := emptyMessage("GetBlockLocationsRequestProto"), emptyMessage("GetBlockLocationsResponseProto")
+	req.set("src", path).set("offset", uint64(0)).set("length", uint64(1)) // one block's locations are enough
+	if err := s.execute("getBlockLocations", req.Interface(), resp.Interface()); err != nil {
 		return blockState{}, err
 	}
-	resp, err := newMessage("hadoop.hdfs.GetBlockLocationsResponseProto")
-	if err != nil {
-		return blockState{}, err
-	}
-	setField(req, "src", protoreflect.ValueOfString(path))
-	setField(req, "offset", protoreflect.ValueOfUint64(0))
-	setField(req, "length", protoreflect.ValueOfUint64(1)) // one block's locations are enough
-	if err := s.execute("getBlockLocations", req, resp); err != nil {
-		return blockState{}, err
-	}
-	locations := getField(resp, "locations").Message()
-	st := blockState{
-		underConstruction: locations.Get(field(locations, "underConstruction")).Bool(),
-		length:            int64(locations.Get(field(locations, "fileLength")).Uint()),
-	}
-	if !st.underConstruction {
-		return st, nil
-	}
-	if last := locations.Get(field(locations, "lastBlock")).Message(); last.IsValid() {
-		b := last.Get(field(last, "b")).Message()
-		start := int64(last.Get(field(last, "offset")).Uint())
-		st.length = max(st.length, start+int64(b.Get(field(b, "numBytes")).Uint()))
+	locations := resp.in("locations")
+	st := blockState{underConstruction: locations.value("underConstruction").Bool(), length: locations.int("fileLength")}
+	if last := locations.in("lastBlock"); st.underConstruction && last.IsValid() {
+		st.length = max(st.length, last.int("offset")+last.in("b").int("numBytes"))
 	}
 	return st, nil
 }
@@ -87,14 +70,4 @@ func newMessage(name protoreflect.FullName) (proto.Message, error) {
 
 func field(m protoreflect.Message, name protoreflect.Name) protoreflect.FieldDescriptor {
 	return m.Descriptor().Fields().ByName(name)
-}
-
-func setField(m proto.Message, name protoreflect.Name, v protoreflect.Value) {
-	r := m.ProtoReflect()
-	r.Set(field(r, name), v)
-}
-
-func getField(m proto.Message, name protoreflect.Name) protoreflect.Value {
-	r := m.ProtoReflect()
-	return r.Get(field(r, name))
 }

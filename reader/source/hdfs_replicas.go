@@ -1,0 +1,156 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// connect opens a stream at r.offset, unless there is one, to the first replica
+// that has not failed.
+func (r *hdfsReader) connect() (err error) {
+	if r.s != nil {
+		return nil
+	}
+	left := r.untried()
+	unchecked := false
+	if len(left) == 0 && r.c.allowUnchecked {
+		for _, fault := range r.faults {
+			if fault.kind == unverified {
+				left, unchecked = append(left, fault.rep), true
+			}
+		}
+	}
+	if len(left) == 0 {
+		return &blockError{b: r.b, offset: r.offset, faults: r.faults}
+	}
+	patience := r.c.timeout
+	if len(left) > 1 && r.c.nodes.failedAt(left[1].node).IsZero() {
+		patience = r.c.hedgeAfter() // there is another one to try
+	}
+	if r.s, err = r.c.openBlock(r.ctx, r.b, left[0], r.offset-r.b.start, patience, unchecked); err != nil {
+		if unchecked { // not again: it has failed before, in another way
+			return &blockError{b: r.b, offset: r.offset, faults: r.faults}
+		}
+		return err
+	}
+	if r.s.table == nil {
+		r.c.warnings.warn(r.b.name, "HDFS: no replica of a block has checksums; its bytes are used unverified",
+			"uri", r.f.URI, "block", r.b.name, "offset", r.offset, "datanode", left[0].node)
+	}
+	return nil
+}
+
+// untried lists the replicas of r.b that have not failed, the best one first.
+func (r *hdfsReader) untried() []replica {
+	var left []replica
+next:
+	for _, rep := range r.c.nodes.order(r.b.replicas) {
+		for _, fault := range r.faults {
+			if fault.rep == rep {
+				continue next
+			}
+		}
+		left = append(left, rep)
+	}
+	return left
+}
+
+// hedgeAfter is how long a DataNode may take, or crawl, before another one is
+// asked, where there is another one.
+func (c *cluster) hedgeAfter() time.Duration { return min(2*time.Second, c.timeout/2) }
+
+// await waits for bytes of r.s. It leaves a DataNode that crawls; one that does
+// not give a packet within the time-out has failed.
+func (r *hdfsReader) await() error {
+	window := r.c.hedgeAfter()
+	for left := r.c.timeout; ; left -= window {
+		if r.s.crawls(window) && r.hedge(window) {
+			return nil
+		}
+		err := r.s.next(min(window, left))
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		if left <= window {
+			return r.s.fault(unreachable, fmt.Errorf("no packet within %v: %w", r.c.timeout, err))
+		}
+	}
+}
+
+// hedge looks for a replica that gives bytes within the window, and goes on
+// with that one. The present stream is kept until then.
+func (r *hdfsReader) hedge(window time.Duration) bool {
+	slow := r.s
+	for _, rep := range r.untried() {
+		if rep == slow.rep || !r.c.nodes.failedAt(rep.node).IsZero() {
+			continue
+		}
+		s, err := r.c.openBlock(r.ctx, r.b, rep, r.offset-r.b.start, window, false)
+		if err == nil {
+			if err = s.next(window); err == nil {
+				r.c.nodes.mark(slow.rep.node)
+				r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode crawls; another one is used", "datanode", slow.rep.node,
+					"instead", rep.node, "uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+				slow.close()
+				r.s = s
+				return true
+			}
+			s.close()
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				err = s.fault(unreachable, err)
+			}
+		}
+		fault, one := err.(*replicaError)
+		if !one {
+			return false // the context's end, which the stream will meet as well
+		}
+		r.note(fault)
+	}
+	r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode crawls, and no better one has the block", "datanode", slow.rep.node,
+		"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+	return false
+}
+
+// blame ends the stream because of a fault of its replica, which is not used
+// again for this block, unless it is to be dialed once more.
+func (r *hdfsReader) blame(fault *replicaError) {
+	r.hangUp()
+	if node := fault.rep.node; fault.kind == brokenOff && (r.redialed.node != node || r.redialed.offset != r.offset) {
+		r.redialed.node, r.redialed.offset = node, r.offset
+		return
+	}
+	r.note(fault)
+}
+
+func (r *hdfsReader) note(fault *replicaError) {
+	r.faults = append(r.faults, fault)
+	msg, subject := "HDFS: a bad replica; another one is used if there is one", r.b.name+fault.rep.node
+	switch fault.kind {
+	case unreachable:
+		msg, subject = "HDFS: a DataNode failed", fault.rep.node
+		r.c.nodes.mark(fault.rep.node)
+	case refused:
+		msg = "HDFS: a DataNode refused a replica"
+	}
+	r.c.warnings.warn(subject, msg, "datanode", fault.rep.node, "error", fault.err,
+		"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+}
+
+// reportBad tells the NameNode of bad replicas, now that another one was good.
+// (When none is, the fault may be ours.) It does not matter if that fails: the
+// next reader will report them.
+func (r *hdfsReader) reportBad() {
+	for _, fault := range r.faults {
+		if fault.reported || fault.kind < brokenOff || r.s.table == nil {
+			continue
+		}
+		fault.reported = true
+		rr := retrier{c: r.c, op: "report", path: r.blocks.path}
+		err := r.c.once(r.ctx, &rr, func(s *session) error { return s.reportBadBlocks(r.b, fault.rep) })
+		if err != nil {
+			r.c.log.Debug("HDFS: reporting a bad replica failed", "datanode", fault.rep.node, "block", r.b.name, "error", err)
+		}
+	}
+}
