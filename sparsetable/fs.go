@@ -2,8 +2,14 @@ package sparsetable
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/sparsetable/internal/blockio"
 )
 
 // FS is what a table needs of a file system. Tests inject faults and crashes
@@ -18,6 +24,7 @@ type FS interface {
 	Remove(name string) error
 	// List returns the names of the files in dir, in any order.
 	List(dir string) ([]string, error)
+	// MkdirAll makes a directory and those that lead to it, durably.
 	MkdirAll(dir string) error
 	// SyncDir makes creations, renames and removals in dir durable.
 	SyncDir(dir string) error
@@ -83,7 +90,27 @@ func (OSFS) List(dir string) ([]string, error) {
 }
 
 // MkdirAll implements FS.
-func (OSFS) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o777) }
+func (OSFS) MkdirAll(dir string) error { return blockio.MakeDir(dir) }
+
+// Lock takes the lock of a directory for the one who writes there, until the result
+// is closed. ErrInUse: another process has it, or this one.
+func (OSFS) Lock(dir string) (io.Closer, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil, errors.Join(fmt.Errorf("%w: another process writes the table in %s: wait until it ends", ErrInUse, dir), f.Close())
+	default:
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
+	}
+}
+
+// lockName is the file that whoever writes a table in memory has locked.
+const lockName = "LOCK"
 
 // SyncDir implements FS.
 func (OSFS) SyncDir(dir string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -18,6 +19,7 @@ type memory struct {
 	budget   int64 // 0: none
 	readOnly bool
 	dir      snapshotDir
+	lock     io.Closer // of the directory; nil: there is none
 	log      *slog.Logger
 
 	// changing is a lock of one place, held by whoever may create or drop
@@ -116,13 +118,18 @@ func (t *memory) dropIdleLocked() (freed int64) {
 }
 
 // openMemory opens a table. o has its defaults and is valid.
-func openMemory(ctx context.Context, o Options) (Table, error) {
+func openMemory(ctx context.Context, o Options) (_ Table, err error) {
 	t := &memory{
 		layout: o.Layout, init: o.Init, budget: o.MemoryBytes, readOnly: o.ReadOnly,
 		dir: snapshotDir{fs: o.FS, path: o.Dir}, log: o.Logger,
 		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1),
 	}
 	t.mu.idle.L = &t.mu.Mutex
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.unlock())
+		}
+	}()
 	src, err := t.findSnapshot(o)
 	if err != nil {
 		return nil, err
@@ -151,6 +158,14 @@ func openMemory(ctx context.Context, o Options) (Table, error) {
 	return t, nil
 }
 
+// unlock gives the directory's lock back.
+func (t *memory) unlock() error {
+	if t.lock == nil {
+		return nil
+	}
+	return t.lock.Close()
+}
+
 // findSnapshot prepares the directory and opens the snapshot that o asks for;
 // nil without an error means an empty table.
 func (t *memory) findSnapshot(o Options) (*snapshotReader, error) {
@@ -161,6 +176,17 @@ func (t *memory) findSnapshot(o Options) (*snapshotReader, error) {
 	if !o.ReadOnly && o.Dir != "" {
 		if err := o.FS.MkdirAll(o.Dir); err != nil {
 			return nil, fmt.Errorf("sparsetable: make directory: %w", err)
+		}
+		if on, can := o.FS.(interface {
+			Lock(dir string) (io.Closer, error)
+		}); can {
+			if t.lock, err = on.Lock(o.Dir); err != nil {
+				return nil, err
+			}
+			// Nobody makes or drops snapshots from here on.
+			if ids, leftovers, err = t.dir.list(); err != nil {
+				return nil, err
+			}
 		}
 		if err := t.dir.removeLeftovers(leftovers); err != nil {
 			return nil, err
@@ -302,5 +328,5 @@ func (t *memory) Close() error {
 	}
 	t.mu.refs, t.mu.live = refPool{}, nil
 	t.mu.slabs, t.mu.index = nil, index{}
-	return t.mu.arena.Release()
+	return errors.Join(t.mu.arena.Release(), t.unlock())
 }

@@ -8,7 +8,9 @@ type PendingSnapshot struct {
 	err  error
 }
 
-// Wait returns when the snapshot is durable, or has failed and left no trace.
+// Wait returns when the snapshot is durable, or has failed: then it is not there,
+// or, after a directory could not be synced or with ErrFailed, may be there the next
+// time that the table is opened.
 // It may be called any number of times, from any goroutine.
 func (p *PendingSnapshot) Wait() (SnapshotInfo, error) {
 	<-p.done

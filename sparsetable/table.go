@@ -231,7 +231,8 @@ var (
 	// tells. Of KindSSD alone.
 	ErrFailed = errkind.New(errkind.IO, "sparsetable: the table cannot be written any more")
 	// ErrInUse: another process writes the table, or reads it and this one is to
-	// write. Of KindSSD alone.
+	// write. Whoever opens a table in memory for reading reads it at once, and can do
+	// so beside a writer.
 	ErrInUse = errkind.New(errkind.Locked, "sparsetable: table is in use")
 	// ErrFiles: a file of the table is in none of its directories, or in two: one
 	// of them is not mounted or not named, or was copied. The error that wraps it

@@ -60,7 +60,7 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
 			return nil, err
 		}
 		p.Dirs = append(p.Dirs, filepath.Join(dir, name))

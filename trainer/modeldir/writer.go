@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aibox/internal/errkind"
+	"aibox/sparsetable"
 )
 
 // Writer is one run's generation of a model directory. It holds the
@@ -34,7 +35,7 @@ var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
 // Generations that nothing refers to, left by runs that died, are deleted; those
 // that cannot be are no obstacle, see Leftovers.
 func Create(dir string) (*Writer, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("model directory: %w", err)
 	}
 	lock, err := lockDir(dir)

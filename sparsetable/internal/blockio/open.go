@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 )
 
 // Mode says whether files bypass the page cache.
@@ -75,7 +74,7 @@ func Open(ctx context.Context, dir string, opts Options) (Device, error) {
 	look := probe
 	if opts.ReadOnly {
 		look = probeReading
-	} else if err := os.MkdirAll(dir, 0o777); err != nil {
+	} else if err := MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("blockio: make directory: %w", err)
 	}
 	found, err := look(dir, opts)

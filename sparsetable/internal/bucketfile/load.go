@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,8 @@ type stray struct {
 }
 
 // load opens the files of the states, of which the first is the current one,
-// and deletes the others.
+// and deletes the others. Files of the current one must all be there and right; a
+// snapshot beside it that has lost one is of no use, but does no harm.
 func (s *Set) load(ctx context.Context, states []State) error {
 	union := map[uint32]FileState{}
 	for i, st := range states {
@@ -38,12 +40,22 @@ func (s *Set) load(ctx context.Context, states []State) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bucketfile: open: %w", err)
 		}
-		if where[id] == nil {
-			return fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, id), s.dirNames())
+		err := fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, id), s.dirNames())
+		if where[id] != nil {
+			err = s.loadFile(where[id], fs)
 		}
-		if err := s.loadFile(where[id], fs); err != nil {
+		if err == nil {
+			continue
+		}
+		lost := errors.Is(err, ErrUnknownFile) || errors.Is(err, ErrCorrupt)
+		if !lost || slices.ContainsFunc(states[0].Files, func(f FileState) bool { return f.File == id }) {
 			return err
 		}
+		if f := s.mu.files[id]; f != nil {
+			f.closeHandle()
+			delete(s.mu.files, id)
+		}
+		s.opts.Logger.Warn("bucket file: another snapshot than the one that is opened has lost a file, and cannot be opened any more", "error", err)
 	}
 	for _, st := range states {
 		if st.NextFile == 0 { // the zero State
@@ -54,9 +66,10 @@ func (s *Set) load(ctx context.Context, states []State) error {
 		}
 		held := []*file{}
 		for _, fs := range st.Files {
-			f := s.mu.files[fs.File]
-			f.holders++
-			held = append(held, f)
+			if f := s.mu.files[fs.File]; f != nil {
+				f.holders++
+				held = append(held, f)
+			}
 		}
 		s.mu.holds[st.Snapshot] = held
 	}
