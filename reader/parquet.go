@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 
+	"aibox/internal/parquetfile"
 	"aibox/reader/source"
 )
 
@@ -78,7 +78,7 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 			return nil
 		}
 		leaves := &parquetLeaves{}
-		err := errors.Join(leaves.find(open.file, p, partitionsOf(f.URI)), checkCodecs(open.file, leaves.all()))
+		err := errors.Join(leaves.find(open.file, p, partitionsOf(f.URI)), parquetfile.CheckCodecs(open.file, leaves.columns()))
 		file.leaves = shared.of(leaves)
 		return err
 	})
@@ -114,17 +114,14 @@ func (s *sharedLeaves) of(l *parquetLeaves) *parquetLeaves {
 	return l
 }
 
-// checkCodecs refuses LZ4: the library takes every fault in such data for a lack
-// of room and doubles its buffer until the memory is used up.
-func checkCodecs(file *parquet.File, leaves []*parquetLeaf) error {
-	for _, g := range file.Metadata().RowGroups {
-		for _, leaf := range leaves {
-			if !leaf.given && leaf.index < len(g.Columns) && g.Columns[leaf.index].MetaData.Codec == format.Lz4Raw {
-				return errors.New("LZ4 compression of Parquet is not supported: write it with zstd, snappy or gzip")
-			}
+// columns are the indices of the columns that are read.
+func (l *parquetLeaves) columns() (list []int) {
+	for _, leaf := range l.all() {
+		if !leaf.given {
+			list = append(list, leaf.index)
 		}
 	}
-	return nil
+	return list
 }
 
 // all lists the leaves that are there.

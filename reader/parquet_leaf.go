@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
@@ -10,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"aibox/internal/half"
 	"aibox/reader/number"
 )
 
@@ -224,14 +226,4 @@ func appendBigEndian(text, value []byte) []byte {
 }
 
 // float16 is the number in IEEE 754 binary16, little-endian.
-func float16(b []byte) float32 {
-	h := uint32(b[0]) | uint32(b[1])<<8
-	sign, exponent, fraction := h>>15<<31, h>>10&0x1f, h&0x3ff
-	switch exponent {
-	case 0: // also the subnormal ones: fraction * 2^-24
-		return math.Float32frombits(sign | math.Float32bits(float32(fraction)/(1<<24)))
-	case 0x1f:
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
-}
+func float16(b []byte) float32 { return half.FromFloat16(binary.LittleEndian.Uint16(b)) }

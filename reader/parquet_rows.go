@@ -10,6 +10,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
+
+	"aibox/internal/parquetfile"
 )
 
 // cursor walks over the values of one column of a row group.
@@ -28,15 +30,15 @@ type cursor struct {
 // cursorValues is how many values a cursor takes at a time.
 const cursorValues = 256
 
-func newCursor(g parquet.RowGroup, leaf *parquetLeaf) (*cursor, error) {
+func newCursor(open *openParquetFile, group int, leaf *parquetLeaf) (*cursor, error) {
 	if leaf.null || leaf.given {
 		return &cursor{leaf: leaf}, nil
 	}
-	chunks := g.ColumnChunks()
-	if leaf.index >= len(chunks) {
-		return nil, fmt.Errorf("a row group without column %q", leaf.name)
+	pages, err := parquetfile.Pages(open.file, open.at, group, leaf.index)
+	if err != nil {
+		return nil, fmt.Errorf("column %q: %w", leaf.name, err)
 	}
-	return &cursor{leaf: leaf, pages: chunks[leaf.index].Pages(), buffer: make([]parquet.Value, cursorValues)}, nil
+	return &cursor{leaf: leaf, pages: pages, buffer: make([]parquet.Value, cursorValues)}, nil
 }
 
 // peek returns the next value, which is valid until the next call; io.EOF after
@@ -149,14 +151,14 @@ type rowGroup struct {
 	ambiguous                   []bool   // its values must not hold that
 }
 
-func newRowGroup(p *plan, g parquet.RowGroup, l *parquetLeaves) (*rowGroup, error) {
+func newRowGroup(p *plan, file *openParquetFile, group int, l *parquetLeaves) (*rowGroup, error) {
 	r := &rowGroup{p: p}
 	var faults []error
 	open := func(leaf *parquetLeaf) *cursor {
 		if leaf == nil {
 			return nil
 		}
-		c, err := newCursor(g, leaf)
+		c, err := newCursor(file, group, leaf)
 		if err != nil {
 			faults = append(faults, err)
 			return nil
@@ -370,7 +372,7 @@ func (w *worker) decodeRowGroup() error {
 // decodeRows decodes the unit's rows from *row on, which it moves.
 func (w *worker) decodeRows(row *int64) (err error) {
 	o, p, u := w.stream.options, w.stream.plan, w.unit
-	rows, err := newRowGroup(p, u.open.file.RowGroups()[u.group], u.file.parquet.leaves)
+	rows, err := newRowGroup(p, u.open, u.group, u.file.parquet.leaves)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/internal/parquetfile"
 )
 
 // leaf walks over the values of one column. Without the column it has none.
@@ -69,19 +71,19 @@ func (l *leaf) check(i int) error {
 	return nil
 }
 
-// begin goes to the first value of a row group.
-func (l *leaf) begin(g parquet.RowGroup) error {
+// begin goes to the first value of a row group of the file r.
+func (l *leaf) begin(file *parquet.File, r io.ReaderAt, group int) error {
 	if l.index < 0 {
 		return nil
 	}
 	if err := l.end(); err != nil {
 		return err
 	}
-	chunks := g.ColumnChunks()
-	if l.index >= len(chunks) {
-		return errors.New("damaged Parquet file: a row group lacks columns")
+	pages, err := parquetfile.Pages(file, r, group, l.index)
+	if err != nil {
+		return fmt.Errorf("damaged Parquet file: %w", err)
 	}
-	l.pages = chunks[l.index].Pages()
+	l.pages = pages
 	return nil
 }
 
@@ -216,11 +218,11 @@ func (l *leaf) each(fn func(i int, v *parquet.Value) error) (int, error) {
 }
 
 // firstLength is the length of the first list of a row group.
-func (l *leaf) firstLength(g parquet.RowGroup) (int, error) {
+func (l *leaf) firstLength(file *parquet.File, r io.ReaderAt, group int) (int, error) {
 	if l.index < 0 {
 		return 0, nil
 	}
-	if err := l.begin(g); err != nil {
+	if err := l.begin(file, r, group); err != nil {
 		return 0, err
 	}
 	n, err := l.each(func(int, *parquet.Value) error { return nil })

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/internal/errkind"
+	"aibox/internal/parquetfile"
 	"aibox/sparsetable"
 )
 
@@ -37,16 +38,18 @@ var ErrNoRows = errors.New("there are no rows, which would tell how long values 
 type Reader struct {
 	name   string
 	file   *parquet.File
+	bytes  io.ReaderAt // of file
 	layout sparsetable.Layout
 	values []float32 // of the present row
 	row    []float32
 
 	rounding sparsetable.Rounding
 	columns  [columnCount]leaf
-	groups   []parquet.RowGroup // that were not begun
-	left     int64              // rows of the present one
-	done     int64              // rows read
-	rows     int64              // of all groups
+	groups   []parquet.RowGroup
+	begun    int   // of groups
+	left     int64 // rows of the present one
+	done     int64 // rows read
+	rows     int64 // of all groups
 }
 
 // Columns of a row.
@@ -100,6 +103,7 @@ func (x *Reader) open(r io.ReaderAt, bytes int64) (err error) {
 			return err
 		}
 	}
+	x.bytes = r
 	for _, i := range []int{columnKey, columnValues} {
 		if x.columns[i].index < 0 {
 			return fmt.Errorf("there is no column %q; rows of a table have %v", columnNames[i], columnNames)
@@ -109,6 +113,15 @@ func (x *Reader) open(r io.ReaderAt, bytes int64) (err error) {
 		if err := x.columns[i].check(i); err != nil {
 			return err
 		}
+	}
+	var used []int
+	for i := range x.columns {
+		if x.columns[i].index >= 0 {
+			used = append(used, x.columns[i].index)
+		}
+	}
+	if err := parquetfile.CheckCodecs(x.file, used); err != nil {
+		return err
 	}
 	x.groups = x.file.RowGroups()
 	for _, g := range x.groups {
@@ -167,10 +180,10 @@ func (x *Reader) findLayout() error {
 			return ErrNoRows
 		}
 		var err error
-		if x.layout.ValueDim, err = x.columns[columnValues].firstLength(x.groups[first]); err != nil {
+		if x.layout.ValueDim, err = x.columns[columnValues].firstLength(x.file, x.bytes, first); err != nil {
 			return err
 		}
-		if x.layout.StateDim, err = x.columns[columnState].firstLength(x.groups[first]); err != nil {
+		if x.layout.StateDim, err = x.columns[columnState].firstLength(x.file, x.bytes, first); err != nil {
 			return err
 		}
 	}
@@ -205,14 +218,14 @@ func (x *Reader) Next() (key uint64, row []float32, err error) {
 // are left, and says whether there is one.
 func (x *Reader) nextGroup() (more bool, err error) {
 	for x.left == 0 {
-		if len(x.groups) == 0 {
+		group := x.begun
+		if group == len(x.groups) {
 			return false, nil
 		}
-		g := x.groups[0]
-		x.groups = x.groups[1:]
-		x.left = g.NumRows()
+		x.begun++
+		x.left = x.groups[group].NumRows()
 		for i := range x.columns {
-			if err := x.columns[i].begin(g); err != nil {
+			if err := x.columns[i].begin(x.file, x.bytes, group); err != nil {
 				return false, err
 			}
 		}

@@ -327,3 +327,23 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// TestLZ4IsRefused, as it is in data: damage in it would take all memory.
+func TestLZ4IsRefused(t *testing.T) {
+	type rowOfTable struct {
+		Key    uint64    `parquet:"key"`
+		Values []float32 `parquet:"values,list"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[rowOfTable](&b, parquet.Compression(&parquet.Lz4Raw))
+	if _, err := w.Write([]rowOfTable{{1, []float32{1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var bad *FormatError
+	if _, err := readRows(b.Bytes()); !errors.As(err, &bad) || !strings.Contains(err.Error(), "LZ4") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,4 @@
+// Package parquetfile keeps damaged and forged Parquet files from harming: the
+// library takes as much memory as a page's header asks for, and never gives up on
+// LZ4 data that are damaged.
+package parquetfile

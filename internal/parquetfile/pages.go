@@ -1,0 +1,135 @@
+package parquetfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Pages returns the pages of column i of row group g, whose headers are checked
+// before the library sees them. r is the file.
+func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
+	footer := file.Metadata().RowGroups[g]
+	chunks := file.RowGroups()[g].ColumnChunks()
+	if i >= len(chunks) || i >= len(footer.Columns) {
+		return nil, fmt.Errorf("%w: a row group without column %d", parquet.ErrCorrupted, i)
+	}
+	meta := &footer.Columns[i].MetaData
+	first := meta.DataPageOffset
+	if meta.DictionaryPageOffset != 0 {
+		first = meta.DictionaryPageOffset
+	}
+	chunk, ok := chunks[i].(*parquet.FileColumnChunk)
+	if !ok {
+		return chunks[i].Pages(), nil // an empty row group
+	}
+	return chunk.PagesFrom(&pageChecker{
+		r: r, next: first, end: first + meta.TotalCompressedSize, values: meta.NumValues,
+		largest: max(roomyPage, min(meta.TotalUncompressedSize, maxRatio*meta.TotalCompressedSize)),
+	}), nil
+}
+
+const (
+	// A page of so many bytes is read whatever else the file says. Writers make
+	// pages of about 1 MiB.
+	roomyPage = 64 << 20
+	// The best ratio of compression: zstd has 128 KiB in a block of 4 bytes.
+	maxRatio = 1 << 15
+	// A header has two values of the column, as statistics, and little else.
+	maxHeader = 16 << 20
+)
+
+// pageChecker follows the headers of a column's pages in what is read of it.
+type pageChecker struct {
+	r       io.ReaderAt
+	next    int64  // where the next header begins
+	seen    []byte // its beginning, where it did not end with what was read
+	end     int64  // of the column
+	values  int64  // of the column
+	largest int64  // bytes of a page
+}
+
+// ReadAt is io.ReaderAt's. The library reads a column from its beginning to its end.
+func (c *pageChecker) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := c.r.ReadAt(p, offset)
+	if fault := c.check(p[:n], offset); fault != nil {
+		return 0, fault
+	}
+	return n, err
+}
+
+func (c *pageChecker) check(data []byte, offset int64) error {
+	for {
+		from := c.next + int64(len(c.seen)) - offset
+		if from < 0 || from >= int64(len(data)) {
+			return nil
+		}
+		text := data[from:]
+		if len(c.seen) > 0 {
+			text = append(c.seen, text...)
+		}
+		header, length, err := decodeHeader(text)
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			if len(text) > maxHeader {
+				return fmt.Errorf("%w: the header of a page is longer than %d bytes", parquet.ErrCorrupted, maxHeader)
+			}
+			if len(c.seen) == 0 {
+				text = bytes.Clone(text)
+			}
+			c.seen = text
+			return nil
+		case err != nil:
+			c.next = math.MaxInt64 // the library finds the same
+			return nil
+		}
+		begin := c.next + int64(length)
+		if err := c.checkHeader(header, begin); err != nil {
+			return err
+		}
+		c.next, c.seen = begin+int64(header.CompressedPageSize), nil
+		if c.next >= c.end {
+			c.next = math.MaxInt64
+			return nil
+		}
+	}
+}
+
+// checkHeader compares a page that begins there with what the footer says.
+func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
+	values := int64(0)
+	switch {
+	case h.DataPageHeader != nil:
+		values = int64(h.DataPageHeader.NumValues)
+	case h.DataPageHeaderV2 != nil:
+		values = int64(h.DataPageHeaderV2.NumValues)
+	case h.DictionaryPageHeader != nil:
+		values = int64(h.DictionaryPageHeader.NumValues)
+	}
+	stored, raw := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
+	switch {
+	case stored < 0 || stored > c.end-begin:
+		return fmt.Errorf("%w: a page of %d bytes in a column that has %d left", parquet.ErrCorrupted, stored, c.end-begin)
+	case raw < 0 || raw > c.largest:
+		return fmt.Errorf("%w: a page of %d bytes that takes %d when it is decompressed", parquet.ErrCorrupted, stored, raw)
+	case values < 0 || values > c.values:
+		return fmt.Errorf("%w: a page of %d values in a column of %d", parquet.ErrCorrupted, values, c.values)
+	}
+	return nil
+}
+
+// decodeHeader decodes the header that data begin with, and says how long it is.
+func decodeHeader(data []byte) (*format.PageHeader, int, error) {
+	r, h := bytes.NewReader(data), new(format.PageHeader)
+	var protocol thrift.CompactProtocol
+	if err := thrift.NewDecoder(protocol.NewReader(r)).Decode(h); err != nil {
+		return nil, 0, err
+	}
+	return h, len(data) - r.Len(), nil
+}
