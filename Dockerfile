@@ -1,5 +1,8 @@
 # Build: docker build -t aibox .
-# Run:   docker run --rm -v "$PWD:/jobs" -w /jobs aibox train job.yaml
+# Run:   docker run --rm --user "$(id -u):$(id -g)" -v "$PWD:/jobs" aibox train job.yaml
+#        A mounted directory belongs to you, so the program must run as you to write
+#        models there. In a named volume it writes without --user:
+#        docker run --rm -v aibox-jobs:/jobs aibox train job.yaml
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -9,13 +12,17 @@ ARG VERSION=container
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=${VERSION}" -o /out/aibox ./cmd/aibox
 
 FROM debian:bookworm-slim
+# A named volume takes over the owner of /jobs.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates tzdata \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 10001 --create-home aibox
+ && useradd --system --uid 10001 --create-home aibox \
+ && install -d -o aibox -g aibox /jobs
 COPY --from=build /out/aibox /usr/local/bin/aibox
 COPY configs/*.yaml /usr/share/aibox/configs/
 USER aibox
-WORKDIR /home/aibox
+# With --user the user need not be one of the container's.
+ENV USER=aibox HOME=/home/aibox
+WORKDIR /jobs
 ENTRYPOINT ["aibox"]
 CMD ["--help"]

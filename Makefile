@@ -29,8 +29,8 @@ demo: build ## generate a click log, train on it, evaluate
 	$(BIN)/aibox generate configs/demo.yaml
 	$(BIN)/aibox train configs/demo.yaml
 
-test: ## run every test (HDFS and Kerberos tests run where Java, Maven and a KDC are installed)
-	$(GO) test -timeout $(TEST_TIMEOUT) $(PKGS)
+test: ## run every test, and say what was skipped and why (HDFS and Kerberos want Java, Maven and a KDC)
+	@$(GO) run ./internal/testskips -timeout $(TEST_TIMEOUT) $(PKGS)
 
 race: ## run every test under the race detector
 	$(GO) test -race -short -timeout $(RACE_TIMEOUT) $(PKGS)
@@ -55,13 +55,14 @@ $(TOOLS)/.done: tools/go.mod tools/go.sum
 	cd tools && for try in 1 2 3; do GOBIN=$(TOOLS) $(GO) install tool && exit; sleep 5; done; exit 1
 	@touch $@
 
-lint: tools ## gofmt, go vet, staticcheck, errcheck, ineffassign, unparam
+lint: tools ## gofmt, go vet, staticcheck, errcheck, ineffassign, unparam, govulncheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt -w these:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKGS)
 	$(TOOLS)/staticcheck $(PKGS)
 	$(TOOLS)/errcheck -exclude tools/errcheck.txt $(PKGS)
 	$(TOOLS)/ineffassign $(PKGS)
 	$(TOOLS)/unparam $(PKGS)
+	tools/govulncheck.sh $(TOOLS)/govulncheck $(PKGS)
 
 clean: ## remove what was built and generated
 	rm -rf $(BIN) demo

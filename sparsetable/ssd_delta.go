@@ -11,10 +11,12 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// A delta file holds the rows of a snapshot that are not in buckets as they were
-// when it was fixed, then rows that are, those most used, to begin with in the
-// cache: blocks of deltaBlockBytes (the last may be shorter), each whole units of
-// the table. Integers are little-endian:
+// A delta file belongs to a snapshot. It holds first the rows whose values at the
+// time of the snapshot are in no bucket. Then it holds those rows of the cache that
+// are used most although buckets have them too: whoever opens the snapshot starts
+// with them in the cache. The file consists of blocks of deltaBlockBytes, of which
+// the last may be shorter; each block takes a whole number of the table's units.
+// Integers are little-endian:
 //
 //	0   magic     "ADL2"
 //	4   crc       uint32, CRC-32C of everything behind it, padding included

@@ -32,18 +32,18 @@ const (
 	readersShare = 8
 )
 
-// evictStep is how many rows leave the cache before space is looked after. Each
-// may cost a bucket, so that a step adds a small part at most to what a small
-// table takes.
+// evictStep is how many rows may leave the cache before the space on disk is checked.
+// Each row that leaves may cause a bucket to be written, so the number is bounded by a
+// share of the table's slots: one step then adds little to what a small table takes.
 func (t *ssd) evictStep() int64 {
 	return min(max(int64(t.index.Slots())/stepShare, minEvictStep), evictBatch)
 }
 
-// makeRoom lets at least one row leave the cache, n if it can and if that is
-// no more than a step. It reads and writes nothing, and waits for nobody who
-// does, as long as there are clean rows among those that are next to leave.
-// wrote says that it could not, and that space is to be looked after. REQUIRES:
-// changing is held.
+// makeRoom lets rows leave the cache: n of them where that is possible and not more
+// than a step, and at least one. As long as there are clean rows among those that are
+// next to leave, it neither reads nor writes nor waits for a goroutine that does. Where
+// there were none, it has written rows, returns wrote as true, and the caller must
+// check the space on disk. REQUIRES: changing is held.
 func (t *ssd) makeRoom(n int) (wrote bool, err error) {
 	want := int(min(max(int64(n), t.cache.Stats().FitRows/roomShare), evictBatch))
 	cleaned := t.dropClean(want, &t.pull.victims)

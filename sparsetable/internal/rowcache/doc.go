@@ -61,17 +61,18 @@
 //
 // # The window
 //
-// What Announce tells is kept in tables beside the rows (window.go, missing.go),
-// an eighth of the budget at most. How many passes ahead it looks, beyond the one
-// to be pulled next, is
+// The cache keeps what Announce tells it in tables beside the rows (window.go,
+// missing.go), which take an eighth of the budget at most. It looks ahead as many
+// passes, beyond the one that is pulled next, as Options.LookaheadPasses says. Where
+// that is 0, it looks ahead 50 passes, or 100 if it also notes which keys are missing
+// and has room for them. It looks ahead fewer passes in each of these cases:
 //
-//	Options.LookaheadPasses, where that is 0 50, or 100 if it also notes which
-//	  keys are missing and has room for that; fewer where
-//	  the tables for so many passes of that many keys would take more than that,
-//	  the rows wanted in memory at one time do not fit the cache, these being
-//	    those that two or more announced passes need, and
-//	    half of those that announced passes lack, if they are read ahead, or
-//	  the keys that two or more announced passes need do not fit the table.
+//   - The tables for so many passes of so many keys would take more than an eighth
+//     of the budget.
+//   - The rows that must be in memory at one time do not fit the cache. These are the
+//     rows that two or more announced passes need, and, if rows are read ahead, half
+//     of the rows that announced passes lack.
+//   - The keys that two or more announced passes need do not fit the table.
 //
 // Lookahead returns that number as it is at present, and Announce takes no note
 // of passes beyond (lookahead.go). The tables are made for the first pass, and
