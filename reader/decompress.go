@@ -226,6 +226,10 @@ func (c *cutter) end(err error) {
 	case errors.Is(err, io.EOF):
 		c.emit(len(c.text), all, nil)
 	case badStream(err):
+		if changed := c.stream.options.Sources.Unchanged(c.ctx, c.file.File); changed != nil {
+			c.fail(changed)
+			return
+		}
 		// The line that the fault cut is part of what is lost.
 		lost := &damage{cause: err.Error(), offset: c.offset + int64(lines), rows: -1}
 		if cutShort(err) {

@@ -26,13 +26,29 @@ type inputFile struct {
 // footers are checked: enough to hide the round trips of HDFS.
 const openAhead = 16
 
-// listFiles lists the input. Files of 0 bytes are left out.
+// unchanged checks the files of a listing, so that one that has changed is found
+// before anything is read.
+func unchanged(ctx context.Context, o *Options) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(openAhead)
+	for _, f := range o.Listing.Files {
+		group.Go(func() error { return o.Sources.Unchanged(ctx, f) })
+	}
+	return group.Wait()
+}
+
+// listFiles lists the input, or checks its listing. Files of 0 bytes are left out.
 func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64, err error) {
-	listed, err := o.Sources.Expand(ctx, o.URIs)
+	listing := o.Listing
+	if listing == nil {
+		listing, err = o.Sources.List(ctx, o.URIs)
+	} else {
+		err = unchanged(ctx, o)
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("reader: %w", err)
 	}
-	for _, f := range listed {
+	for _, f := range listing.Files {
 		if f.Size == 0 {
 			continue
 		}
@@ -45,7 +61,7 @@ func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64
 		total += f.Size
 	}
 	if len(files) == 0 {
-		return nil, 0, fmt.Errorf("reader: %s: %d files, all of them empty: %w", strings.Join(o.URIs, ", "), len(listed), ErrNoExamples)
+		return nil, 0, fmt.Errorf("reader: %s: %d files, all of them empty: %w", strings.Join(o.URIs, ", "), len(listing.Files), ErrNoExamples)
 	}
 	return files, total, nil
 }

@@ -14,8 +14,11 @@ import (
 // BatchesPerPass change neither the examples nor their order nor the
 // mini-batches.
 type Options struct {
-	Sources     *source.Sources
-	URIs        []string // in the order in which they are read
+	Sources *source.Sources
+	URIs    []string // in the order in which they are read
+	// Listing is the input as it was listed for several readings, in place of URIs;
+	// nil: it is listed for this one. A file that has changed since is an error.
+	Listing     *source.Listing
 	Schema      Schema
 	Compression string // "" or "auto": by extension; else what source.ParseCompression knows
 
@@ -90,6 +93,9 @@ func (o Options) withDefaults() (Options, error) {
 	report := func(format string, args ...any) { faults = append(faults, fmt.Errorf("reader: "+format, args...)) }
 	if o.Sources == nil {
 		report("no Sources")
+	}
+	if o.Listing != nil {
+		o.URIs = o.Listing.URIs
 	}
 	if len(o.URIs) == 0 {
 		report("no URIs: %w", ErrNoExamples)

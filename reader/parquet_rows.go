@@ -357,6 +357,10 @@ func (w *worker) decodeRowGroup() error {
 	case u.open.at.failure() != nil:
 		err = fmt.Errorf("%s: row %d: %w", u.file.URI, row+1, u.open.at.failure())
 	default:
+		if changed := w.stream.options.Sources.Unchanged(w.stream.ctx, u.file.File); changed != nil {
+			err = changed
+			break
+		}
 		w.block.rollback(w.stream.plan)
 		lost := u.end - row
 		w.lose(damage{

@@ -106,7 +106,7 @@ func (r *run) reportBadRows(o *reader.Options, epoch int) {
 
 // trainEpoch reads the training data once.
 func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
-	o := trainReaderOptions(r.base, r.job, epoch-1, limit)
+	o := r.trainOptions(epoch-1, limit)
 	r.reportBadRows(&o, epoch)
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 // evaluate measures the model on data.eval after an epoch.
 func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	o := r.base
-	o.URIs = r.job.Data.Eval
+	o.Listing = r.input.eval
 	r.reportBadRows(&o, epoch)
 	rd, err := reader.Open(ctx, o)
 	if err != nil {

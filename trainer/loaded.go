@@ -110,7 +110,11 @@ type Evaluation struct {
 // Evaluate measures the model on labelled data.
 func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
 	out := &Evaluation{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Data: uris}
-	rep, rows, err := l.read(ctx, PhaseEvaluating, uris, passThrough{}, nil)
+	data, err := l.sources.List(ctx, uris)
+	if err != nil {
+		return nil, err
+	}
+	rep, rows, err := l.read(ctx, PhaseEvaluating, data, passThrough{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +123,9 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 }
 
 // read runs the model over data; with each, labels are not needed.
-func (l *Loaded) read(ctx context.Context, phase Phase, uris []string, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
+func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
 	o := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
-	o.URIs, o.PassThrough, o.KeepLists, o.KeepUnlabelled = uris, pass.columns, pass.keepLists, each != nil
+	o.Listing, o.PassThrough, o.KeepLists, o.KeepUnlabelled = data, pass.columns, pass.keepLists, each != nil
 	if o.KeepBadRows = pass.keepBad; each != nil && !pass.keepBad {
 		o.MaxBadRows, o.MaxLostFraction = 0, 0
 	}

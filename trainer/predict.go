@@ -85,10 +85,14 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 	if err := l.sources.RefuseOverwrite(ctx, o.Data, []string{o.Output}); err != nil {
 		return nil, err
 	}
+	data, err := l.sources.List(ctx, o.Data)
+	if err != nil {
+		return nil, err
+	}
 	keepLists := format == reader.FormatParquet && l.schema.Format == reader.FormatParquet
 	if keepLists {
 		from := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
-		from.URIs = o.Data
+		from.Listing = data
 		stored, err := reader.StoredColumns(ctx, from, o.Columns)
 		if err != nil {
 			return nil, err
@@ -103,7 +107,7 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 	}
 	out := &Prediction{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Output: o.Output}
 	p := predictor{out: out, file: file, shift: logShare(l.Saved.KeptShare), cells: make([][]byte, len(schema.Columns))}
-	if _, out.Rows, err = l.read(ctx, PhasePredicting, o.Data, passThrough{o.Columns, keepLists, o.KeepBadRows}, p.batch); err != nil {
+	if _, out.Rows, err = l.read(ctx, PhasePredicting, data, passThrough{o.Columns, keepLists, o.KeepBadRows}, p.batch); err != nil {
 		err = explainBadRow(err, o.KeepBadRows)
 		return nil, errors.Join(err, file.Abort())
 	}

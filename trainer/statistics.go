@@ -24,7 +24,7 @@ func (r *run) scan(ctx context.Context) error {
 		}
 		if missingStatistics(&r.schema, &earlier) {
 			r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
-			o := trainReaderOptions(r.base, r.job, 0, r.job.Data.Limit)
+			o := r.trainOptions(0, r.job.Data.Limit)
 			o.Quarantine = r.quarantine
 			fresh, err := reader.Scan(ctx, o)
 			if err != nil {

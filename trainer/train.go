@@ -79,6 +79,7 @@ type run struct {
 	sources    *source.Sources
 	schema     reader.Schema
 	base       reader.Options // for every reading of the data
+	input      inputs
 	statistics *reader.Statistics
 	previous   *modeldir.Model // warm start; nil without
 	writer     *modeldir.Writer
@@ -134,6 +135,9 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	r.base = readerOptions(r.job, r.sources, r.schema, r.log)
+	if err := r.listData(ctx); err != nil {
+		return err
+	}
 	if err := r.checkData(ctx); err != nil {
 		return err
 	}
@@ -167,12 +171,12 @@ func (r *run) checkData(ctx context.Context) error {
 	}
 	if len(r.job.Data.Eval) > 0 {
 		o := r.base
-		o.URIs = r.job.Data.Eval
+		o.Listing = r.input.eval
 		if err := open("data.eval", o); err != nil {
 			return err
 		}
 	}
-	return open("data.train", trainReaderOptions(r.base, r.job, 0, 0))
+	return open("data.train", r.trainOptions(0, 0))
 }
 
 // build makes model, optimizers, table and engine, from the earlier model if

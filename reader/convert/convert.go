@@ -115,6 +115,9 @@ type converter struct {
 
 func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	o := c.options
+	if o.From.Listing, err = o.From.Sources.List(ctx, o.From.URIs); err != nil {
+		return nil, err
+	}
 	all, err := reader.RawColumns(ctx, &o.From)
 	if err != nil {
 		return nil, err

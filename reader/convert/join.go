@@ -48,6 +48,9 @@ func loadJoin(ctx context.Context, j *Join, from *reader.Options, available []st
 	o := j.Table
 	o.KeepLists = from.KeepLists
 	o.Sources, o.Threads, o.Logger, o.MaxLineBytes = from.Sources, from.Threads, from.Logger, from.MaxLineBytes
+	if o.Listing, err = o.Sources.List(ctx, o.URIs); err != nil {
+		return nil, where(err)
+	}
 	names, err := reader.ColumnNames(ctx, o)
 	if err != nil {
 		return nil, where(err)

@@ -117,17 +117,32 @@ func openLocal(path string, f File) (*os.File, error) {
 	if err != nil {
 		return nil, localError("open", path, err)
 	}
-	info, err := file.Stat()
-	if err == nil {
-		err = sameFile(f, localEntry(path, info))
-	} else {
-		err = localError("open", path, err)
-	}
-	if err != nil {
+	if err := unchangedLocal(file, f); err != nil {
 		_ = file.Close() // err says more
 		return nil, err
 	}
 	return file, nil
+}
+
+// unchangedLocal compares an open file with how it was listed.
+func unchangedLocal(file *os.File, f File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return localError("open", f.URI, err)
+	}
+	return sameFile(f, localEntry(f.URI, info))
+}
+
+// localFile is a local file for reads at any offset.
+type localFile struct {
+	*os.File
+	f File
+}
+
+// Close fails where the file has changed while it was open: what was read may be a
+// mixture of old and new bytes.
+func (l localFile) Close() error {
+	return errors.Join(unchangedLocal(l.File, l.f), l.File.Close())
 }
 
 // sameFile compares a file with how it was listed. A file may have grown: the
@@ -136,9 +151,10 @@ func sameFile(listed File, now entry) error {
 	switch {
 	case now.dir:
 		return &Error{Op: "open", URI: listed.URI, Kind: ErrUnsupported, Err: errors.New("is a directory")}
-	case now.size < listed.Size:
+	case now.size < listed.Size, now.size > listed.Size && !listed.ModTime.IsZero():
 		return &Error{Op: "open", URI: listed.URI, Kind: ErrChanged,
-			Err: fmt.Errorf("it had %d bytes and now has %d", listed.Size, now.size)}
+			Err:  fmt.Errorf("it had %d bytes and now has %d", listed.Size, now.size),
+			Hint: "do not write to a job's input while it runs"}
 	case !listed.ModTime.IsZero() && !listed.ModTime.Equal(now.modTime):
 		return &Error{Op: "open", URI: listed.URI, Kind: ErrChanged,
 			Err: fmt.Errorf("it was modified at %s and now at %s",
@@ -159,7 +175,11 @@ func (localFS) openRange(ctx context.Context, path string, f File, offset int64)
 }
 
 func (localFS) openAt(_ context.Context, path string, f File) (ReaderAtCloser, error) {
-	return openLocal(path, f)
+	file, err := openLocal(path, f)
+	if err != nil {
+		return nil, err
+	}
+	return localFile{file, f}, nil
 }
 
 // localReader reads [offset, f.Size) of a local file.
@@ -168,6 +188,7 @@ type localReader struct {
 	f      File
 	file   *os.File
 	offset int64
+	whole  bool // the end was reached, and the file was as listed then
 }
 
 func (r *localReader) Read(p []byte) (int, error) {
@@ -176,6 +197,12 @@ func (r *localReader) Read(p []byte) (int, error) {
 	}
 	left := r.f.Size - r.offset
 	if left == 0 {
+		if !r.whole {
+			if err := unchangedLocal(r.file, r.f); err != nil {
+				return 0, err
+			}
+			r.whole = true
+		}
 		return 0, io.EOF
 	}
 	if int64(len(p)) > left {

@@ -74,10 +74,10 @@ func (o *HDFSOptions) retry() time.Duration {
 
 // File is one input file, as listed. A File made by hand needs URI and Size.
 type File struct {
-	URI         string // local path, or hdfs://authority/path
-	Size        int64  // bytes, as stored
-	Compression Compression
-	ModTime     time.Time // zero: unknown, not checked
+	URI         string      `json:"uri"`  // local path, or hdfs://authority/path
+	Size        int64       `json:"size"` // bytes, as stored
+	Compression Compression `json:"compression"`
+	ModTime     time.Time   `json:"mod_time,omitzero"` // zero: unknown, not checked
 }
 
 // ReaderAtCloser reads at any offset of one file. It is safe for concurrent
@@ -210,7 +210,11 @@ func (s *Sources) OpenRange(ctx context.Context, f File, offset int64) (io.ReadC
 	if err != nil {
 		return nil, err
 	}
-	return fs.openRange(ctx, path, f, offset)
+	r, err := fs.openRange(ctx, path, f, offset)
+	if err != nil {
+		return nil, vanished(f, err)
+	}
+	return r, nil
 }
 
 // OpenAt opens f, as stored, for reads at any offset.
@@ -219,7 +223,11 @@ func (s *Sources) OpenAt(ctx context.Context, f File) (ReaderAtCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fs.openAt(ctx, path, f)
+	r, err := fs.openAt(ctx, path, f)
+	if err != nil {
+		return nil, vanished(f, err)
+	}
+	return r, nil
 }
 
 // Create writes a file, replacing one of that name when the Writer is closed.
