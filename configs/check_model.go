@@ -14,11 +14,26 @@ func (l *loader) checkModel() {
 	if n := len(m.BottomLayers); m.Kind == "dlrm" && n > 0 && l.sound("model.bottom_layers", "model.embedding_dim") && m.BottomLayers[n-1] != m.EmbeddingDim {
 		l.faultAt(fmt.Sprintf("model.bottom_layers[%d]", n-1), "the last bottom layer is %d wide, but embedding_dim is %d: its output interacts with the embeddings, so both must be equal", m.BottomLayers[n-1], m.EmbeddingDim)
 	}
-	if l.columnsKnown() && len(l.job.SparseColumns()) == 0 && slices.Contains([]string{"fm", "deepfm", "dlrm", "aibox"}, m.Kind) {
-		l.faultAt("model.kind", "%s is about embeddings, but no column is sparse", m.Kind)
+	if l.columnsKnown() {
+		l.checkPairs()
 	}
 	if m.Kind == "aibox" && l.columnsKnown() {
 		l.checkTowers()
+	}
+}
+
+// checkPairs checks that there are as many fields as the model needs.
+func (l *loader) checkPairs() {
+	m := &l.job.Model
+	fields := l.job.SparseColumns()
+	dense := l.columnNames(func(c *Column) bool { return c.Role == "dense" && !c.Bucketized() })
+	switch {
+	case len(fields) == 0:
+		l.faultAt("model.kind", "%s needs a sparse column at least, and none of data.columns is sparse or bucketized", m.Kind)
+	case len(fields) == 1 && m.Kind == "fm":
+		l.faultAt("model.kind", "fm is about pairs of sparse columns, and %s is the only one; lr is the model without pairs", quote(fields[0].Name))
+	case len(fields) == 1 && m.Kind == "dlrm" && len(dense) == 0:
+		l.faultAt("model.kind", "dlrm is about pairs of sparse columns and the dense ones, and %s is the only column", quote(fields[0].Name))
 	}
 }
 

@@ -183,7 +183,7 @@ data:
     - {<<: *dense, name: p}
     - {<<: *dense, name: q, missing: 2}
     - name: u
-model: {kind: fm}
+model: {kind: lr}
 output: {model_dir: out}
 `)
 	if !reflect.DeepEqual(j.Data.Eval, []string{"a", "b"}) || *j.Data.Columns[1].Missing != -1 || *j.Data.Columns[2].Missing != 2 {

@@ -36,7 +36,8 @@ func checkRoundTrip(t *testing.T, j *Job) {
 func TestShowRoundTrip(t *testing.T) {
 	checkRoundTrip(t, mustParse(t, smallJob))
 	for _, kind := range ModelKinds {
-		checkRoundTrip(t, mustParse(t, smallJob, "model.kind="+kind))
+		// fm needs two fields.
+		checkRoundTrip(t, mustParse(t, strings.Replace(smallJob, "- {name: user}", "- {name: user}\n    - {name: item}", 1), "model.kind="+kind))
 	}
 	for _, set := range []string{
 		`output.model_dir="a b: #c"`, `data.delimiter="\t"`, `data.columns[2].separator="|"`, "optimizer.rows.kind=ftrl",
@@ -50,7 +51,7 @@ func TestShowRoundTrip(t *testing.T) {
 	checkRoundTrip(t, mustParse(t, smallJob, "data.eval=[a]", "training={epochs: 3, early_stopping: {}}",
 		"generate={fields: [{name: u, cardinality: 1e9}, {name: m, cardinality: 5, repeat: 2, max_values: 3}], dense_columns: 2}"))
 	checkRoundTrip(t, mustParse(t, "data: {format: criteo, train: [a], columns: [{name: C2, space: C1}]}\nmodel: {kind: aibox}\noutput: {model_dir: m}"))
-	checkRoundTrip(t, mustParse(t, "data: {format: libsvm, train: [a]}\nmodel: {kind: fm}\noutput: {model_dir: m}"))
+	checkRoundTrip(t, mustParse(t, "data: {format: libsvm, train: [a]}\nmodel: {kind: lr}\noutput: {model_dir: m}"))
 	checkRoundTrip(t, mustParse(t, "data: {format: libffm, train: [a], label: label > 3, columns: [{name: a, field: 0}]}\nmodel: {kind: lr}\noutput: {model_dir: m}"))
 }
 

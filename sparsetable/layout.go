@@ -17,8 +17,10 @@ import (
 //
 // values is the learned embedding (for models with a linear part its weight
 // comes first), state belongs to the row optimizer, show and click are decayed
-// counts of impressions and clicks, lastSeen is the day the row was last
-// trained, count the number of examples that referenced it, saturating.
+// counts of the row's occurrences in training and of those in clicked examples,
+// lastSeen is the day the row was last trained, count the number of its
+// occurrences, saturating. A value that stands twice in a bag, or in two fields of
+// one embedding space, occurs twice in that example.
 //
 // Format says how the values are written. V is ValueDim for float32, and half
 // of that, rounded up, for the 16-bit formats, which stand two to a word: value
@@ -118,7 +120,7 @@ func (l Layout) State(row []float32) []float32 {
 type RowStats struct {
 	Show, Click float32
 	LastSeen    uint32 // day number; what a day is, the caller decides
-	Count       uint32 // examples that referenced the row, saturating; 0 marks a placeholder
+	Count       uint32 // occurrences in training, saturating; 0 marks a placeholder
 }
 
 // Stats reads the statistics of row, which has length Words().

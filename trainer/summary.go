@@ -75,6 +75,10 @@ type StageSummary struct {
 	BusySeconds    float64 `json:"busy_seconds"`
 	StarvedSeconds float64 `json:"starved_seconds"`
 	BlockedSeconds float64 `json:"blocked_seconds"`
+
+	// The queue in front of the stage; the first stage has none.
+	QueueMean     float64 `json:"queue_mean_length,omitempty"` // over time
+	QueueCapacity int     `json:"queue_capacity,omitempty"`
 }
 
 func readingSummary(c reader.Counts) ReadingSummary {
@@ -96,6 +100,7 @@ func (s *Summary) addEpoch(epoch int, rep metrics.Report, stages []pipeline.Stag
 		e.Stages = append(e.Stages, StageSummary{
 			Name: st.Name, Items: st.Items,
 			BusySeconds: st.Busy.Seconds(), StarvedSeconds: st.Starved.Seconds(), BlockedSeconds: st.Blocked.Seconds(),
+			QueueMean: st.QueueMean, QueueCapacity: st.QueueCap,
 		})
 	}
 	s.Epochs = append(s.Epochs, e)

@@ -76,8 +76,8 @@ type run struct {
 	log     *slog.Logger
 	started time.Time
 
-	sources    *source.Sources
-	schema     reader.Schema
+	sources *source.Sources
+	parts
 	base       reader.Options // for every reading of the data
 	input      inputs
 	statistics *reader.Statistics
@@ -86,11 +86,9 @@ type run struct {
 	quarantine *os.File
 	reports    *reports
 
-	spec      model.Spec
 	model     *model.Model
 	dense     *optim.Dense
 	rowInit   func(key uint64, row []float32)
-	layout    sparsetable.Layout
 	tableDirs []string // its directories outside of the model's; nil: there are none
 	table     sparsetable.Table
 	passLimit passLimit
@@ -118,7 +116,7 @@ type kept struct {
 func (r *run) prepare(ctx context.Context) error {
 	r.opts.Status.begin(PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
 	var err error
-	if r.schema, err = Schema(r.job); err != nil {
+	if r.parts, err = makeParts(r.job); err != nil {
 		return err
 	}
 	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)
@@ -184,34 +182,18 @@ func (r *run) checkData(ctx context.Context) error {
 func (r *run) build(ctx context.Context) error {
 	job := r.job
 	var err error
-	if r.spec, err = modelSpec(job, &r.schema); err != nil {
-		return err
-	}
 	if r.model, err = model.New(r.spec); err != nil {
 		return err
 	}
 	if r.dense, err = optim.NewDense(denseConfig(job.Optimizer.Dense), r.model.Params()); err != nil {
 		return err
 	}
-	rows, err := optim.NewRows(rowConfig(job.Optimizer.Rows), r.spec.RowDim())
-	if err != nil {
-		return err
-	}
-	schedule, err := optim.NewSchedule(scheduleConfig(job.Optimizer.Schedule))
-	if err != nil {
-		return err
-	}
-	format, err := sparsetable.ParseValueFormat(job.SparseTable.ValueFormat)
-	if err != nil {
-		return err
-	}
-	r.layout = sparsetable.Layout{ValueDim: r.spec.RowDim(), StateDim: rows.StateDim(), Format: format}
-	r.rowInit = newRowInit(r.layout, rows, job.Seed, *job.SparseTable.InitStddev)
+	r.rowInit = newRowInit(r.layout, r.rows, job.Seed, *job.SparseTable.InitStddev)
 	if err := r.openTable(ctx, 0); err != nil {
 		return err
 	}
 	r.engine = &engine{
-		model: r.model, dense: r.dense, rows: rows, rowSteps: newRowSteps(spacesOf(job, r.spec.Fields)), schedule: schedule, layout: r.layout,
+		model: r.model, dense: r.dense, rows: r.rows, rowSteps: newRowSteps(spacesOf(job, r.spec.Fields)), schedule: r.schedule, layout: r.layout,
 		fields: len(r.spec.Fields), seed: job.Seed, day: r.day, showDecay: float32(job.SparseTable.ShowDecay),
 		minOccurrences: job.SparseTable.Admission.MinOccurrences,
 	}

@@ -257,9 +257,10 @@ func (t *takeover) rows(ctx context.Context) error {
 	}
 	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 &&
 		oldLayout.ValueDim == r.layout.ValueDim && oldLayout.StateDim == r.layout.StateDim
-	if !sameState {
-		r.log.Warn("warm start: rows or their optimizer have changed; the state of row optimizers starts fresh",
-			"earlier", t.earlier.Optimizer.Rows.Kind, "now", r.job.Optimizer.Rows.Kind)
+	if before, now := t.earlier.Optimizer.Rows.Kind, r.job.Optimizer.Rows.Kind; before != now {
+		r.log.Warn("warm start: another row optimizer; its state starts fresh", "earlier", before, "now", now)
+	} else if !sameState {
+		r.log.Warn("warm start: rows have other values than before; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
 	}
 	if oldLayout.Format != r.layout.Format {
 		r.log.Info("warm start: the values of rows are converted", "earlier", oldLayout.Format, "now", r.layout.Format)
@@ -275,6 +276,15 @@ func (t *takeover) rows(ctx context.Context) error {
 	}
 	r.log.Info("warm start", "model", r.previous.Dir, "rows", n, "step", r.previous.Step)
 	return nil
+}
+
+// describeRow says what the values of a model's rows are.
+func describeRow(s model.Spec) string {
+	names := s.RowNames()
+	if names[0] != "linear" {
+		return fmt.Sprintf("an embedding of %d", len(names))
+	}
+	return fmt.Sprintf("a linear weight and an embedding of %d", len(names)-1)
 }
 
 // rowSteps takes over how many steps the rows of each embedding space have taken

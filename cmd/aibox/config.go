@@ -7,6 +7,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/trainer"
 )
 
 func configCommand() *cli.Command {
@@ -29,10 +30,14 @@ Examples:
   aibox config check nightly.yaml --date 2026-11-20 --set training.epochs=2`,
 				Flags: jobFlags(),
 				Action: func(c *cli.Context) error {
-					if _, err := loadJob(c); err != nil {
+					job, err := loadJob(c)
+					if err != nil {
 						return err
 					}
-					_, err := fmt.Fprintf(c.App.Writer, "%s: no faults\n", c.Args().First())
+					if err := trainer.Check(job); err != nil {
+						return err
+					}
+					_, err = fmt.Fprintf(c.App.Writer, "%s: no faults\n", c.Args().First())
 					return err
 				},
 			},

@@ -1,0 +1,88 @@
+package trainer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/model"
+	"aibox/trainer/optim"
+)
+
+// parts are what a job is trained with, made from its job file alone.
+type parts struct {
+	schema   reader.Schema // without data statistics
+	spec     model.Spec
+	rows     *optim.Rows
+	schedule optim.Schedule
+	layout   sparsetable.Layout
+}
+
+// Check reports everything in a job that training would refuse before it opens
+// any of the job's files. Package configs has found what it can place in the job
+// file; this is for the rest.
+func Check(job *configs.Job) error {
+	_, err := makeParts(job)
+	return err
+}
+
+// makeParts makes what it can and reports all faults.
+func makeParts(job *configs.Job) (p parts, err error) {
+	var errs []error
+	note := func(key string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", key, err))
+		}
+	}
+	if sameDir(job.Training.WarmStart, job.Output.ModelDir) {
+		errs = append(errs, errors.New("training.warm_start: it is the same directory as output.model_dir, by another path: training would overwrite the model it starts from; use another one, for example with {{date}} in its name"))
+	}
+	if p.schema, err = Schema(job); err != nil {
+		return p, &OptionError{errors.Join(append(errs, err)...)}
+	}
+	p.spec, err = modelSpec(job, &p.schema)
+	note("model", err)
+	_, err = optim.NewDense(denseConfig(job.Optimizer.Dense), nil)
+	note("optimizer.dense", err)
+	p.schedule, err = optim.NewSchedule(scheduleConfig(job.Optimizer.Schedule))
+	note("optimizer.schedule", err)
+	p.layout.Format, err = sparsetable.ParseValueFormat(job.SparseTable.ValueFormat)
+	note("sparse_table.value_format", err)
+	p.layout.ValueDim = max(p.spec.RowDim(), 1)
+	if p.rows, err = optim.NewRows(rowConfig(job.Optimizer.Rows), p.layout.ValueDim); err == nil {
+		p.layout.StateDim = p.rows.StateDim()
+	}
+	note("optimizer.rows", err)
+	table := tableOptions(job)
+	table.Layout, table.Dir, table.SSD.Dirs = p.layout, job.Output.ModelDir, job.SparseTable.Dirs
+	note("sparse_table", table.Validate())
+	log := slog.New(slog.DiscardHandler)
+	sources := NewSources(job, log)
+	o := readerOptions(job, sources, withoutStatistics(p.schema), log)
+	note("data", reader.Check(trainReaderOptions(o, job, 0, 0)))
+	note("data", sources.Close())
+	if err := errors.Join(errs...); err != nil {
+		return p, &OptionError{err}
+	}
+	return p, nil
+}
+
+// sameDir reports whether two paths lead to one directory, through links, too.
+func sameDir(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y)
+	}
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absA == absB
+}

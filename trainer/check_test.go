@@ -1,0 +1,91 @@
+package trainer
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+)
+
+// TestCheckFindsWhatTrainingRefuses: what Train refuses without its files having
+// been read, Check has found before, in the same words.
+func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
+	for _, c := range []struct{ kind, set, want string }{
+		{"fm", "optimizer.rows={kind: ftrl, ftrl_beta: 0, ftrl_l2: 0, initial_accumulator: 0}", "optimizer.rows"},
+		{"fm", "optimizer.dense={kind: adam, epsilon: 1e-60}", "optimizer.dense"},
+		{"fm", "optimizer.rows={kind: adagrad, epsilon: 1e-60}", "optimizer.rows"},
+		{"dlrm", "model={bottom_layers: [65536], embedding_dim: 65536}", "sparse_table"},
+	} {
+		log, err := testLog()
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := parseJob(c.kind, []string{"data.train=[" + log + "/train-0.tsv]", "output.model_dir=" + t.TempDir(), c.set})
+		if err != nil {
+			t.Logf("%s is found by package configs: %v", c.set, err)
+			continue
+		}
+		checked := Check(j)
+		var option *OptionError
+		if !errors.As(checked, &option) || !strings.Contains(checked.Error(), c.want) {
+			t.Errorf("%s: %v", c.set, checked)
+		}
+		if _, err := Train(t.Context(), j, quiet); err == nil || checked == nil || err.Error() != checked.Error() {
+			t.Errorf("%s: training says %v", c.set, err)
+		}
+	}
+	for _, kind := range configs.ModelKinds {
+		for _, format := range []string{"criteo", "csv", "tsv", "libsvm", "libffm", "parquet"} {
+			var text bytes.Buffer
+			if err := configs.Init(&text, kind, format); err != nil {
+				t.Fatal(err)
+			}
+			j, err := configs.Parse("init.yaml", text.Bytes(), configs.LoadOptions{})
+			if err == nil {
+				err = Check(j)
+			}
+			if err != nil {
+				t.Errorf("config init --model %s --format %s: %v", kind, format, err)
+			}
+		}
+	}
+	shipped, err := filepath.Glob("../configs/*.yaml")
+	if err != nil || len(shipped) == 0 {
+		t.Fatal(err)
+	}
+	for _, path := range shipped {
+		job, err := configs.Load(path, configs.LoadOptions{})
+		if err == nil {
+			err = Check(job)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestWarmStartFromItsOwnDirectory: by whatever path, a job cannot start from the
+// model that it is about to replace.
+func TestWarmStartFromItsOwnDirectory(t *testing.T) {
+	j := job(t, "lr")
+	train(t, j)
+	dir := j.Output.ModelDir
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Dir(dir))
+	for _, path := range []string{link, "./" + filepath.Base(dir), filepath.Base(dir), dir + "/../" + filepath.Base(dir)} {
+		j.Training.WarmStart = path
+		if err := Check(j); err == nil || !strings.Contains(err.Error(), "training.warm_start") {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := Train(t.Context(), j, quiet); err == nil || !strings.Contains(err.Error(), "same directory") {
+			t.Errorf("%s: training says %v", path, err)
+		}
+	}
+}
