@@ -21,7 +21,7 @@ func TestDeepNesting(t *testing.T) {
 // TestWideIsFine: a schema of thousands of columns is not deep.
 func TestWideIsFine(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("model: {kind: lr}\noutput: {model_dir: o}\ndata:\n  train: [a]\n  format: csv\n  columns:\n    - {name: y, role: label}\n")
+	b.WriteString("model: {kind: lr}\noutput: {model_dir: o}\ndata:\n  train: [a]\n  format: csv\n  columns:\n    - {name: y, role: label}\n    - {name: user}\n")
 	for i := range 3000 {
 		b.WriteString("    - {name: c" + strconv.Itoa(i) + ", role: dense, transform: [log1p, {clip: {max: 3}}]}\n")
 	}
