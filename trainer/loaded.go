@@ -126,7 +126,10 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
 	o := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 	o.Listing, o.PassThrough, o.KeepLists, o.KeepUnlabelled = data, pass.columns, pass.keepLists, each != nil
-	if o.KeepBadRows = pass.keepBad; each != nil && !pass.keepBad {
+	switch o.KeepBadRows = pass.keepBad; {
+	case pass.keepBad: // No bad row is left out, however many there are.
+		o.MaxBadRows, o.MaxBadFraction = -1, -1
+	case each != nil:
 		o.MaxBadRows, o.MaxLostFraction = 0, 0
 	}
 	rd, err := reader.Open(ctx, o)

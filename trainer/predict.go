@@ -18,9 +18,9 @@ type PredictOptions struct {
 	Data    []string // URIs, in the format of the model's job
 	Output  string   // .csv, .tsv or .parquet, local or HDFS; text also compressed: .csv.gz
 	Columns []string // input columns to pass through
-	// KeepBadRows writes a row without a prediction for each bad row, within the
-	// limits that the job sets to bad and lost rows. Without it, the first one is an
-	// error.
+	// KeepBadRows writes a row without a prediction for each bad row, however many
+	// there are, as long as one row is good; how much may be lost is limited as in the
+	// job. Without it, the first bad or lost row is an error.
 	KeepBadRows bool
 }
 
@@ -111,12 +111,14 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 		err = explainBadRow(err, o.KeepBadRows)
 		return nil, errors.Join(err, file.Abort())
 	}
+	if out.Examples == 0 { // the reader ends with an error where there are no rows at all
+		err := fmt.Errorf("none of the %d rows has the format of the data that the model was trained on; the log says what is wrong with the first of them: %w", out.Unscored, reader.ErrNoExamples)
+		return nil, errors.Join(err, file.Abort())
+	}
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	if out.Examples > 0 {
-		out.Mean = p.sum / float64(out.Examples)
-	}
+	out.Mean = p.sum / float64(out.Examples)
 	return out, nil
 }
 

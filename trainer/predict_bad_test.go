@@ -60,6 +60,38 @@ func TestPredictLeavesNoRowOut(t *testing.T) {
 	}
 }
 
+// TestPredictKeepsAnyNumberOfBadRows: a short file may be bad for the most part, but
+// one without a good row is no data of this model.
+func TestPredictKeepsAnyNumberOfBadRows(t *testing.T) {
+	j := job(t, "lr")
+	train(t, j)
+	l := load(t, j.Output.ModelDir)
+	dir := t.TempDir()
+	header, rows := fileLines(t, j.Data.Eval[0])[0], fileLines(t, j.Data.Eval[0])[1:3]
+	for name, c := range map[string]struct {
+		lines []string
+		good  int64
+	}{
+		"mostly bad": {[]string{header, "x", rows[0], "1\t2", "y", "z\t"}, 1},
+		"all bad":    {[]string{header, "x", "1\t2"}, 0},
+	} {
+		in, out := filepath.Join(dir, name), filepath.Join(dir, name+".csv")
+		if err := os.WriteFile(in, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := l.Predict(t.Context(), PredictOptions{Data: []string{in}, Output: out, KeepBadRows: true})
+		if c.good == 0 {
+			if !errors.Is(err, reader.ErrNoExamples) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || p.Examples != c.good || p.Unscored != int64(len(c.lines)-1)-c.good || len(fileLines(t, out)) != len(c.lines) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
 // fileLines are the lines of a file, without their ends.
 func fileLines(t *testing.T, path string) []string {
 	t.Helper()

@@ -23,7 +23,7 @@ Examples:
 		Flags: append(modelFlags(),
 			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .csv.gz, .csv.zst or .parquet, local or hdfs://…"},
 			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`"},
-			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write a row with an empty prediction for each bad row, and allow as many bad and lost rows as the job does (data.max_bad_rows, max_bad_fraction, max_lost_fraction; see --set)"},
+			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write a row with an empty prediction for each bad row, and allow as much of the data to be lost as the job does (data.max_lost_fraction; see --set)"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),
 		Action: func(c *cli.Context) error {
