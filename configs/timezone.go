@@ -68,7 +68,7 @@ func (l *loader) setDate(root *node) {
 	}
 	date, err := parseDate(l.opts.Date, zone)
 	if err != nil {
-		l.fault(place{set: "--date"}, "", "%s", err.Error())
+		l.fault(place{set: "--date", order: commandLine}, "", "%s", err.Error())
 	}
 	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
 }
