@@ -9,19 +9,29 @@ import (
 // online keeps the metrics of predict-then-train: every mini-batch is scored
 // by the model that has not seen it yet. They describe the data as trained on,
 // after negative down-sampling.
+//
+// A line may come after every mini-batch. Its AUC is that of a histogram of few
+// bins, which says how far off it can be; that of the whole epoch at its end is as
+// exact as a histogram in memory is.
 type online struct {
 	run    *run
 	epoch  int
 	all    *metrics.Accumulator // the whole epoch
-	window *metrics.Accumulator // since the last line
+	sofar  *metrics.Accumulator // the whole epoch up to the last line, in few bins
+	window *metrics.Accumulator // since the last line, in few bins
 	lines  int64                // mini-batches since the last line
 }
+
+// lineBins bounds what a line costs: 2,048 bins are swept in some 20 microseconds
+// and are 1/64 in logit wide.
+const lineBins = 2048
 
 func newOnline(r *run, epoch int) *online {
 	return &online{
 		run: r, epoch: epoch,
 		all:    metrics.New(metrics.Options{}),
-		window: metrics.New(metrics.Options{}),
+		sofar:  metrics.New(metrics.Options{Bins: lineBins}),
+		window: metrics.New(metrics.Options{Bins: lineBins}),
 	}
 }
 
@@ -42,8 +52,9 @@ func (o *online) add(b *reader.Batch, res model.Result) error {
 func (o *online) line() error {
 	o.lines = 0
 	w := o.window.Report()
+	o.sofar.MergeScores(o.window)
 	o.window.Reset()
-	o.run.opts.Status.metrics(float64(w.LogLoss), float64(o.all.Report().AUC))
+	o.run.opts.Status.metrics(float64(w.LogLoss), float64(o.sofar.AUC()))
 	return o.run.reports.training(o.epoch, o.run.engine.step, o.run.examples, w)
 }
 

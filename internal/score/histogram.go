@@ -51,15 +51,14 @@ func (h *Histogram) Add(logit float32, positive bool, weight float32) {
 }
 
 // Merge adds the counters of other, which must have as many bins.
-func (h *Histogram) Merge(other *Histogram) error {
+func (h *Histogram) Merge(other *Histogram) {
 	if len(h.bins) != len(other.bins) {
-		return fmt.Errorf("score: cannot merge a histogram of %d bins into one of %d", len(other.bins), len(h.bins))
+		panic(fmt.Sprintf("score: cannot merge a histogram of %d bins into one of %d", len(other.bins), len(h.bins)))
 	}
 	for i, b := range other.bins {
 		h.bins[i].neg += b.neg
 		h.bins[i].pos += b.pos
 	}
-	return nil
 }
 
 // AUC returns the area and how far from the exact one it can be; both NaN

@@ -124,16 +124,14 @@ func (a *Accumulator) check(logits, labels, weights []float32, groups []uint64) 
 
 func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 
-// Bytes is the memory held for examples and bins.
-func (a *Accumulator) Bytes() int64 {
-	n := a.hist.Bytes()
-	if a.exact != nil {
-		n += a.exact.Bytes()
-	}
-	if a.groups != nil {
-		n += a.groups.Bytes()
-	}
-	return n
+// MergeScores adds the scores of other, which has as many bins, to those of which
+// AUC is the area. Nothing else of a is changed.
+func (a *Accumulator) MergeScores(other *Accumulator) { a.hist.Merge(other.hist) }
+
+// AUC is the streaming AUC.
+func (a *Accumulator) AUC() Value {
+	auc, _ := a.hist.AUC()
+	return Value(auc)
 }
 
 // Report measures the examples so far. It costs a sort where the exact or the

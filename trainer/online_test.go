@@ -1,0 +1,76 @@
+package trainer
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"aibox/reader"
+	"aibox/trainer/metrics"
+	"aibox/trainer/model"
+)
+
+// TestLinesLeaveTheEpochsMetrics: how often metrics are written does not show in
+// those of the epoch, and the AUC of a line says how far off it can be.
+func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
+	seldom := train(t, job(t, "lr", "output.log_every=1000000"))
+	j := job(t, "lr", "output.log_every=1")
+	status := new(Status)
+	opts := quiet
+	opts.Status = status
+	often, err := Train(t.Context(), j, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := often.Epochs[0].Online, seldom.Epochs[0].Online; a != b && !(math.IsNaN(float64(a.GroupAUC)) && a.AUC == b.AUC && a.LogLoss == b.LogLoss && a.AUCError == b.AUCError) {
+		t.Errorf("%+v with a line for every mini-batch, %+v with one", a, b)
+	}
+	f, err := os.Open(filepath.Join(j.Output.ModelDir, metricsName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := 0
+	for scan := bufio.NewScanner(f); scan.Scan(); lines++ {
+		var line metricsLine
+		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Kind == "train" && line.AUC.Defined() && !(line.AUCError >= 0 && line.AUCError < 0.05) {
+			t.Errorf("line %d: AUC %v, off by %v", lines, line.AUC, line.AUCError)
+		}
+	}
+	if lines < testTrainRows/64 {
+		t.Errorf("%d lines", lines)
+	}
+}
+
+// BenchmarkOnlineLine is a mini-batch of 512 examples with a line of metrics.
+func BenchmarkOnlineLine(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	batch := &reader.Batch{N: 512, Labels: make([]float32, 512)}
+	res := model.Result{Logits: make([]float32, 512)}
+	for i := range res.Logits {
+		res.Logits[i] = float32(rng.NormFloat64()) * 3
+		batch.Labels[i] = float32(rng.IntN(2))
+	}
+	lines, err := metrics.CreateJSONL(filepath.Join(b.TempDir(), "m"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer lines.Close()
+	j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=y", "output.log_every=1"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := newOnline(&run{job: j, opts: Options{Status: new(Status)}, engine: new(engine), reports: &reports{lines: lines}}, 1)
+	for b.Loop() {
+		if err := o.add(batch, res); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
