@@ -58,7 +58,8 @@ func startEndless(t *testing.T, args ...string) (*exec.Cmd, func() string) {
 	t.Cleanup(func() { watchdog.Stop() })
 	lines := bufio.NewReader(stderr)
 	line, err := lines.ReadString('\n')
-	for err == nil && strings.Contains(line, `"msg":"progress"`) { // a slow machine
+	// The job's date comes first, and progress on a slow machine.
+	for err == nil && (strings.Contains(line, `"msg":"job"`) || strings.Contains(line, `"msg":"progress"`)) {
 		line, err = lines.ReadString('\n')
 	}
 	if err != nil || !strings.Contains(line, "epoch trained") {
