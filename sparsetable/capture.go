@@ -6,25 +6,25 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// The mark of a row, while a snapshot is being written.
+// The marks that rows have while a snapshot is being written.
 const (
-	markOpen    = 0 // to be written as it lies in its slab; it is not pinned
-	markSettled = 1 // written, or not part of the snapshot
-	markSaved   = 2 // plus the number of its copy in capture.saved
+	markOpen    = 0 // it is not pinned, and is yet to be written as it is in its slab
+	markSettled = 1 // it was written, or is not part of the snapshot
+	markSaved   = 2 // it was copied: markSaved plus the number of its copy in capture.saved
 )
 
-// saveChunkBytes is the unit in which room for copies is taken.
+// saveChunkBytes is the unit in which memory for copies is allocated.
 const saveChunkBytes = 256 << 10
 
-// capture is the state of the table at the time of a Snapshot: rows as they
-// lie, but for those whose mark says otherwise. The table's mutex guards it.
+// capture is the state of the table at the time of a Snapshot: each row as it is in
+// its slab, unless its mark says otherwise. The table's mutex guards it.
 type capture struct {
 	end      uint64   // references from here on are not part of it
 	saved    [][]byte // chunks of copies
 	copies   uint32   // in saved
 	perChunk uint32   // copies in a chunk
-	inline   bool     // nobody updates rows until it is written: copy nothing
-	finished bool     // written: nothing needs a mark any more
+	inline   bool     // Snapshot writes it before it returns, so no row is updated and none is copied
+	finished bool     // it was written; marks are no longer needed
 }
 
 func newCapture(s *slabs) *capture {
@@ -45,8 +45,9 @@ func (c *capture) copied(mark uint32, words int) []float32 {
 	return offheap.Float32s(c.saved[i/c.perChunk][off : off+4*words])
 }
 
-// secure makes the row of ref free to be updated. It returns errNoRoom when
-// the budget has no room for a copy.
+// secure copies the row of ref for the snapshot, if that still needs it, so that
+// the row may be updated. It returns errNoRoom when the budget has no room for a
+// copy.
 func (c *capture) secure(t *memory, ref uint32) error {
 	s := t.mu.slabs
 	mark := s.mark(ref)
@@ -74,15 +75,16 @@ func (c *capture) secure(t *memory, ref uint32) error {
 	return nil
 }
 
-// pass marks a row that was created after the snapshot.
+// pass marks a row that was created after the snapshot was fixed, and so is not
+// part of it.
 func (c *capture) pass(t *memory, ref uint32) {
 	if !c.finished {
 		*t.mu.slabs.mark(ref) = markSettled
 	}
 }
 
-// securePinned secures all pinned rows. Without room for the copies it leaves
-// the rest to an inline snapshot.
+// securePinned secures all pinned rows. When there is no room for the copies, it
+// sets inline, so that the snapshot is written before Snapshot returns.
 func (c *capture) securePinned(t *memory) error {
 	for _, ws := range t.mu.live {
 		for _, ref := range ws.refs {
@@ -102,7 +104,7 @@ func (c *capture) securePinned(t *memory) error {
 	return nil
 }
 
-// close removes what the capture left in t.
+// close removes the capture and its marks from t.
 func (c *capture) close(t *memory) error {
 	t.mu.Lock()
 	c.finished = true

@@ -7,16 +7,16 @@ import (
 	"math/bits"
 )
 
-// Digest is a fingerprint of t's layout and all its trained rows. Tables with
-// the same rows have the same digest, however they came about and in whatever
-// order Scan shows them:
+// Digest is a fingerprint of t's layout and all its trained rows. Tables with the
+// same rows have the same digest, no matter how they were made and in which order
+// Scan shows the rows:
 //
 //	sum    = sum over rows of SHA-256(key, words of the row), as
 //	         little-endian numbers of 256 bits, modulo 2^256
 //	Digest = SHA-256("aiboxrow", values, stateDim uint32, rows uint64, sum)
 //
 // where values is valueDim with the value format in the upper 8 bits. All integers
-// are little-endian. Rows must not be updated meanwhile.
+// are little-endian. Rows must not be updated while Digest runs.
 func Digest(ctx context.Context, t Table) ([32]byte, error) {
 	d := NewDigester(t.Layout())
 	err := t.Scan(ctx, func(key uint64, row []float32) error {
@@ -29,7 +29,8 @@ func Digest(ctx context.Context, t Table) ([32]byte, error) {
 	return d.Digest(), nil
 }
 
-// Digester computes a Digest for those who scan a table for other reasons, too.
+// Digester computes a Digest during a scan that the caller also does for other
+// reasons.
 type Digester struct {
 	layout Layout
 	sum    [4]uint64

@@ -2,15 +2,15 @@
 // millions of them, under 64-bit keys (AIBox §4).
 //
 // A caller pulls the rows of a pass, which pins them in memory, updates them
-// in place, mini-batch after mini-batch, and releases them. Rows come into
-// being when they are first pulled, initialized from their key alone, so the
-// order of creation leaves no trace. Open returns a Table; Options.Kind says how
-// the rows are kept:
+// in place, mini-batch after mini-batch, and releases them. A row is created when
+// its key is first pulled. Its initial words depend on the key alone, so the order
+// in which rows are created has no effect on them. Open returns a Table;
+// Options.Kind says how the rows are kept:
 //
-//	"memory"   all rows in memory: for tables that fit, and the oracle that the
-//	           other kind is compared with
-//	"ssd"      rows on SSDs, those in use and those likely to be in memory,
-//	           within a hard budget
+//	"memory"   All rows are in memory. It is meant for tables that fit, and it is
+//	           the reference that tests compare the other kind with.
+//	"ssd"      Rows are on SSDs. Those that are in use, and those that are likely
+//	           to be used next, are also in memory, within a hard budget.
 //
 // Both give the same rows, bit for bit, whatever the budget and the timing.
 // Package tabletest holds the suite that all kinds must pass. Their files
@@ -19,15 +19,17 @@
 // # Rows
 //
 // Layout is the shape of a table's rows: values, optimizer state, statistics
-// (layout.go). Values are float32, or 16 bits wide (Layout.Format): two to a word,
-// so the cache, bucket files and snapshots hold half the bytes for them, and all
-// but who reads and writes values sees words. Training loads them as float32
-// (LoadValues), updates those and stores them (StoreValues), rounded up or down by
-// chance so that the mean is right: plain rounding would swallow steps smaller
-// than half of what a format can tell apart. The random bits are a function of
-// seed, update, key and position, never of what was in memory. State and
-// statistics are float32 always. Both kinds record the layout and refuse another
-// (*LayoutError); the kinds give the same rows in every format.
+// (layout.go). Values are float32, or 16 bits wide (Layout.Format) and then packed
+// two to a word, so that the cache, bucket files and snapshots spend half the bytes
+// on them. Only code that reads or writes values knows their format; all other code
+// handles words. Training loads values as float32 (LoadValues), updates them and
+// stores them (StoreValues) with stochastic rounding: a value is rounded up or down
+// at random, so that the mean is exact. Rounding to nearest would lose every update
+// that is smaller than half the distance between two neighbouring values of the
+// format. The random bits are a function of seed, update, key and position, never of
+// what was in memory. State and statistics are always 32 bits wide. Both kinds
+// record the layout and refuse to be opened with another (*LayoutError). The kinds
+// give the same rows in every format.
 //
 // # Kind "memory"
 //
@@ -47,19 +49,20 @@
 // the number of rows alone and growing it never stalls a pull.
 //
 // Options.MemoryBytes bounds everything the table holds: rows, index, pinned
-// sets and what a snapshot keeps aside. The room that a snapshot's own
-// bookkeeping takes (5 bytes a row) is set aside from the start, so a table
-// that fits can always be saved.
+// sets and the copies of rows that a snapshot makes. The room for a snapshot's own
+// bookkeeping (5 bytes a row) is reserved from the start, so a table that fits can
+// always be saved.
 //
 // # Snapshots of kind "memory"
 //
 // Snapshot returns when the present state is fixed, not when it is written. A
 // row can only change while it is pinned. So Snapshot copies the rows that are
 // pinned at that moment, and until the snapshot is written, Pull copies each
-// row that it pins for the first time. Everything else the background writer
-// reads where it lies. Training stalls for one copy of the pinned rows. When
-// the memory budget has no room for the copies, Snapshot writes everything
-// before it returns, and a Pull waits until the snapshot under way is written.
+// row that it pins for the first time. The background writer reads all other rows
+// in place. Training waits only while the pinned rows are copied. When the memory
+// budget has no room for the copies that Snapshot makes, Snapshot writes everything
+// before it returns; when it has no room for those that Pull makes, Pull waits until
+// the snapshot is written.
 //
 // A snapshot is one file, snapshot-<id>.rows, all integers little-endian:
 //
@@ -79,8 +82,8 @@
 //	         total     uint64   rows in the file
 //	         crc       uint32   CRC-32C of the footer before it
 //
-// Keys ascend strictly, so equal tables give equal files (but for id and
-// record). blockRows is the number of rows that fit 256 KiB, at least 1. The
+// Keys ascend strictly, so equal tables give equal files, apart from id and
+// record. blockRows is the number of rows that fit 256 KiB, at least 1. The
 // file is written under a temporary name, synced, renamed, and the directory
 // synced; a crash at any instruction leaves the earlier snapshots as they were.
 // Opening checks everything; damage is a *CorruptionError.
@@ -107,34 +110,36 @@
 // the internal packages' documentation, that of the delta file in ssd_delta.go.
 //
 // A key's hash names its slot; all rows of a slot lie in one bucket, a record of
-// a few hundred to a few thousand bytes with a checksum. So memory holds nothing
-// per key but the bits of a filter, which spare most of the reads for keys that
-// were never there. The table has no capacity: slots are split one at a time as
-// rows come, and merged when rows went.
+// a few hundred to a few thousand bytes with a checksum. So the only thing that
+// memory holds per key is a few bits of a filter. The filters avoid most of the reads
+// for keys that the table does not have. The table has no fixed capacity: slots are
+// split one at a time as rows are added, and merged after rows were dropped.
 //
-// The devices are asked for the smallest unit that they read and write, 512 to
-// 4096 bytes; without direct I/O it is 4096. Buckets take whole units. Where the
-// unit is 512 they have 1.4 KiB on average, or 8 rows where that is more; where it
-// is 4096, as many rows as three quarters of a block hold, so that most rows lie in
-// a bucket of one block. Filters have about 10 bits a key. That is as long as both
-// together take no more than two fifths of what index and cache share
-// (ssd_shape.go). As the table grows beyond that, filters are halved, then dropped,
-// then slots are no longer split: buckets grow to 4 KiB, and at a price to 16 KiB.
-// Beyond that a Pull of new keys returns ErrBudget, with the smallest budget for so
-// many rows; those that are there can still be pulled and trained.
-// Of 20 million rows of 96 bytes, index and filters take 35 MiB under a budget
-// of 256 MiB, 12 MiB without filters at 64 MiB, and at 16 MiB, where buckets
-// have 36 rows, 4.3 MiB.
+// The table reads and writes in units of the devices' smallest block, 512 to 4096
+// bytes; without direct I/O the unit is 4096 bytes. A bucket takes a whole number of
+// units. With units of 512 bytes, a bucket has 1.4 KiB on average, or 8 rows where
+// that is more. With units of 4096 bytes, it has as many rows as fill three quarters
+// of a unit, so that most rows lie in a bucket of one unit. Filters have about 10 bits
+// a key. These sizes hold as long as the slots, filters included, take no more than
+// two fifths of the memory that index and cache share (ssd_shape.go). When the table
+// grows beyond that, the filters are halved, and later dropped. After that, slots are
+// no longer split, so buckets grow: to 4 KiB with no harm but to speed, and to 16 KiB
+// at twice the time for a read. Beyond that a Pull of new keys returns ErrBudget,
+// which names the smallest budget for so many rows; rows that the table has can still
+// be pulled and trained. For 20 million rows of 96 bytes, index and filters take 35
+// MiB under a budget of 256 MiB, 12 MiB without filters under 64 MiB, and 4.3 MiB
+// under 16 MiB, where a bucket has 36 rows.
 //
-// Bucket files are appended to in large writes that bypass the page cache
-// (internal/blockio) and never changed. A rewritten slot leaves its old bucket
-// behind, dead. A file without live buckets is deleted, unless a snapshot holds
-// it; one with few is emptied in the background once all files take more than
-// SSDOptions.MaxSpaceAmplification times what is in use. In use is what compaction
-// cannot win: whole units, with the padding of their last one, which is a sixth of
-// them where the unit is 512 bytes and rows have 96, and a third where it is 4096.
-// Stats.DiskPaddingBytes says how much that is, Stats.RowSpaceAmplification what a
-// byte of a row takes with all of it.
+// Bucket files are written by appending only, in large writes that bypass the page
+// cache (internal/blockio). When a slot is rewritten, its old bucket stays in its file
+// and counts as dead. A file without live buckets is deleted, unless a snapshot holds
+// it. A file with few live buckets is emptied in the background once all files
+// together take more than SSDOptions.MaxSpaceAmplification times the bytes in use.
+// The bytes in use are those that compaction cannot reclaim: all units of the live
+// buckets, with the padding of each bucket's last unit. For rows of 96 bytes the
+// padding is a sixth of them with units of 512 bytes, and a third with units of 4096.
+// Stats.DiskPaddingBytes is the size of the padding. Stats.RowSpaceAmplification is
+// the number of bytes on disk for a byte of a row, padding and dead buckets included.
 //
 // # Life of a row
 //
@@ -151,91 +156,93 @@
 // A slot is rewritten, by the background writer, in one of four ways, the
 // cheapest first:
 //
-//	carried   a working set carries copies of the buckets that were read for it;
-//	          when it is released, its rows are merged into them: no read
-//	          (ssd_carry.go). In the steady state of a table larger than memory,
-//	          where the rows to leave are those that were just read, that is
-//	          nearly all
-//	swept     slots with several new rows are written in order while the cache
-//	          fills: one read for many rows, or none (ssd_sweep.go)
-//	emptied   compaction takes dirty rows along with a bucket that it moves
-//	evicted   a dirty row is next to leave: one read for one row
+//	carried   A working set keeps copies of the buckets that were read for it (it
+//	          carries them). When it is released, its rows are merged into these
+//	          copies, without another read (ssd_carry.go). In the steady state of
+//	          a table larger than memory, the rows that leave the cache are mostly
+//	          those that were just read, so nearly all slots are written this way.
+//	swept     While the cache fills, slots with several new rows are written in
+//	          order: one read for many rows, or none (ssd_sweep.go).
+//	emptied   Compaction writes the dirty rows of a bucket that it moves with it.
+//	evicted   A dirty row is next to leave the cache: one read for one row.
 //
 // SSDOptions.CachePolicy says which idle rows leave first; of those that are
 // next to leave, clean ones go before dirty ones. Announce tells the policy
-// "lookahead" what will be pulled, and their rows are read before that
+// "lookahead" which keys will be pulled, so that their rows can be read ahead
 // (ssd_prefetch.go). Where the announced passes need many buckets of the table,
-// these are read in the order in which they lie, many with one read, and dirty rows
-// are written on the way (ssd_elevator.go); where that does not pay, or the budget
-// is small, what the next pass lacks is on its way while this one is pulled
-// (ssd_direct.go). The table numbers announced passes itself, for as long as it is
-// open; Lookahead says how many it wants to know of at present, and ForgetAnnounced
-// withdraws those that do not come (ssd_announce.go). None of this has a bearing on
-// what rows hold. The background writer keeps a small part of the cache free; a
-// Pull that finds none drops clean rows, and only where there are none it writes.
+// the elevator reads these in the order in which they lie on the device, many with
+// one read, and writes dirty rows on its way (ssd_elevator.go). Where that does not
+// pay, or where the budget is small, the buckets that the next pass lacks are read
+// while the present one is pulled (ssd_direct.go). The table itself numbers the
+// announced passes; the numbers go up until it is closed. Lookahead says how many
+// passes the table wants to know of at present, and ForgetAnnounced withdraws those
+// that will not be pulled (ssd_announce.go). None of this affects what rows hold. The
+// background writer keeps a small part of the cache free. A Pull that finds no free
+// part drops clean rows; only where there are none does it write dirty ones itself.
 //
 // # Large imports and scans of kind "ssd"
 //
 // An Import of more rows than a sixteenth of the cache holds does not go through
 // the cache. It writes the rows to spool files, in up to 512 partitions by hash,
-// and estimates on the way how many keys are new. Then the index grows to what
-// they want, at once, which costs nothing where slots have no bucket. Each
-// partition is a set of whole slots: it is read, sorted by slot, and the bucket
-// of each slot is written once, with the rows that the table had of it.
+// and estimates on the way how many keys are new. Then the index grows at once to
+// the number of slots that these need, which costs nothing where slots have no
+// bucket. Each partition is a set of whole slots: it is read and sorted by slot, and
+// the bucket of each slot is written once, with the rows that it had before.
 //
 //	source -> partitions -> spool files -> sorted by slot -> buckets
 //	          write once                   read once         write once
 //
 // The buckets that the slots of a partition had are read ahead, many at a time.
-// The memory is taken from the cache for so long, half of it at most, 160 MiB at
-// most; where that does not hold a partition, it is spooled again. The files of
-// the spool are deleted as buckets are made of them: a new table needs little more
-// space than in the end, one that exists what it has and the rows again. Where the
-// directories have no room for a spool of all rows and its buckets, it is done
-// in rounds, each of which may write every bucket anew. Open deletes the spools of
-// a process that ended.
+// While the import runs, its memory is taken from the cache: half of the cache at
+// most, and 160 MiB at most. A partition that does not fit this memory is divided
+// into a spool of its own. The files of the spool are deleted while buckets are made
+// of them, so a new table needs little more space during the import than after it; a
+// table that has rows needs their space and that of the imported rows at the same
+// time. Where the directories have no room for a spool of all rows and its buckets,
+// the import is done in rounds, each of which may write every bucket anew. Open
+// deletes the spools that an interrupted import left behind.
 //
-// Scan reads bucket files from end to end and passes over dead buckets. A bit
-// for each slot says whether it was seen; those whose bucket was moved in the
-// meantime, or is in a buffer or mostly dead file, are read at the end.
+// Scan reads bucket files from end to end and skips dead buckets. A bit for each slot
+// says whether it was seen. The slots whose bucket was moved in the meantime, is
+// still in a buffer, or lies in a mostly dead file are read at the end.
 //
 // # Snapshots and recovery of kind "ssd"
 //
 // Snapshot fixes, at one instant, the index with the bucket files that it points
 // into, and the set of dirty rows; pinned rows count as dirty. That takes no
-// longer for many dirty rows than for few: turning one bit around makes all of
-// them old (internal/rowcache/save.go), and what is old and dirty has yet to be
-// saved. Only the pinned rows are copied before Snapshot returns, into blocks of
-// the delta file that a goroutine writes; it waits for a write only where a
-// thirty-second of the budget does not hold them. Then the training goes on and
-// two goroutines write: the index pages that changed since the last snapshot,
-// the other dirty rows (whoever is about to pin or drop one of them saves it
-// first), the clean rows used most, within SSDOptions.HotBytes, and the buckets
-// that are still in buffers. When all of that is durable, one synced edit of the
-// catalog commits it. Bucket files are shared: a snapshot costs the dirty rows,
-// the changed pages, and those clean rows.
+// longer for many dirty rows than for few: inverting one bit marks all of them as
+// old (internal/rowcache/save.go), and a row that is old and dirty is one that has
+// yet to be saved. Only the pinned rows are copied before Snapshot returns, into
+// blocks of the delta file that a goroutine writes. Snapshot waits for such a write
+// only where the copies need more than a thirty-second of the budget. Then training
+// goes on, while two goroutines write: the index pages that changed since the last
+// snapshot, the other dirty rows (a call that is about to pin or drop one of them
+// saves it first), the clean rows used most, within SSDOptions.HotBytes, and the
+// buckets that are still in buffers. When all of that is durable, one synced edit of
+// the catalog commits it. Snapshots share bucket files, so a snapshot only adds the
+// dirty rows, the changed pages, and those clean rows.
 //
 //	delta file durable ┐
 //	buckets durable    ├─> catalog: one atomic edit -> Wait returns
 //	pages written      ┘
 //
 // Open reads the catalog's pages into the index and the dirty rows of the delta
-// file into the cache, no bucket. It deletes the bucket and delta files that no
-// snapshot has. So after a crash at any instruction the table is the last
-// committed snapshot. Both parts of a delta file begin with the rows used most.
-// Dirty rows may be newer than their buckets, so nothing can be done before all
-// are there: Open waits for them, which takes as long as reading them in one go,
-// or longer where a smaller budget sends some to their buckets. A table that is
-// opened for reading only has no buckets to send them to: it notes their places in
-// the delta file and reads them from there when they are pulled (ssd_outside.go),
-// however many they are. The clean rows
-// come afterwards, in the background, in turns with Pulls, until the cache has
-// no more room; one whose slot was written since is left out
-// (ssd_restore_hot.go). Flush before Snapshot leaves no dirty rows. Every bucket,
-// delta block and page has a checksum, verified whenever it is read; damage is a
-// *CorruptionError, reported when the damaged part is needed, which for a bucket
-// or a clean row is not at Open. Where the catalog has lost a snapshot that was
-// committed, Open says so and changes nothing.
+// file into the cache; it reads no bucket. It deletes the bucket and delta files that
+// no snapshot refers to. So after a crash at any instruction the table is the last
+// committed snapshot. Both parts of a delta file, that of the dirty rows and that of
+// the clean rows, begin with the rows used most. A dirty row may be newer than its
+// bucket, so no row can be used before all of them are in the cache. Open waits for
+// them, which takes as long as reading them in sequence, or longer where the budget
+// is smaller than before and some of them are written to their buckets instead. A
+// table that is opened for reading only cannot write to buckets: it records where the
+// dirty rows lie in the delta file and reads them from there when they are pulled
+// (ssd_outside.go), however many they are. The clean rows are restored afterwards, in
+// the background, in turns with Pulls, until the cache has no more room; rows whose
+// slot was written since are left out (ssd_restore_hot.go). A snapshot that is taken
+// after Flush has no dirty rows. Every bucket, delta block and page has a checksum,
+// verified whenever it is read. Damage is a *CorruptionError, reported when the
+// damaged part is read; buckets and clean rows are not read by Open. Where the catalog
+// has lost a snapshot that was committed, Open says so and changes nothing.
 //
 // # Budget of kind "ssd"
 //
@@ -244,74 +251,76 @@
 //	buffers     three append buffers a directory, blocks of a delta file, a
 //	            scan's buffer, reads in flight (a sixteenth of the budget, 768
 //	            KiB to 8 MiB)
-//	fixed       the catalog's database and scratch, 2.3 MiB
-//	elevator    its reads, a thirty-second of the budget, 16 MiB at most; with the
-//	            policy "lookahead"
-//	spare       a hundredth, 32 KiB at least: for what needs memory while pinned
-//	            rows, which cannot move, keep the cache from giving some back
-//	carry       buckets that working sets carry, an eighth of what is left, up to
-//	            a quarter under budgets of less than 200 MiB
+//	fixed       the catalog's database and scratch memory, 2.3 MiB
+//	elevator    its reads, a thirty-second of the budget, 16 MiB at most; only
+//	            with the policy "lookahead"
+//	spare       a hundredth, 32 KiB at least, for requests that come while the
+//	            cache cannot give memory back, because pinned rows cannot move
+//	carry       the copies of buckets that working sets carry: an eighth of what
+//	            is left, or up to a quarter under budgets of less than 200 MiB
 //	index       two fifths of the rest, at most
 //	cache       what the index leaves
 //
-// An empty table needs 3.8 MiB with the default policy. What grows later, the
-// index and the lists of pinned sets, and what an Import or a Scan works with, is
-// taken from the cache, which shrinks, and grows again when filters are dropped or
-// slots merged. Filters also make way for pinned rows. Those cannot leave: when
-// those of the passes in flight do not fit, Pull waits for a snapshot being
-// written, which takes memory, too, and then returns ErrBudget with the smallest
-// budget that works.
+// An empty table needs 3.8 MiB with the default policy. The memory for what grows
+// later (the index and the lists of pinned sets) and for an Import or a Scan is taken
+// from the cache. The cache shrinks for it, and grows again when filters are dropped
+// or slots merged. The filters are also given up where pinned rows need their memory.
+// Pinned rows cannot leave the cache. When those of the passes in flight do not fit,
+// Pull first waits until a snapshot that is being written gives up its memory; then it
+// returns ErrBudget with the smallest budget that works.
 //
 // # Concurrency
 //
 // Every method of a Table may be called from any goroutine. What rows hold is
 // guarded by the caller: one trainer updates pinned rows, while Pull for later
-// passes, Snapshot and Release run beside it. In both kinds, whatever may create
-// or remove rows (Pull, Import, Expire) excludes one another, and a Snapshot
-// waits for the one before it.
+// passes, Snapshot and Release run beside it. In both kinds, the calls that may create
+// or remove rows (Pull, Import, Expire) exclude one another, and a Snapshot waits for
+// the one before it.
 //
-// In kind "memory" one mutex guards the index, the slabs' administration and the
-// list of pinned sets. It is taken for a thousand keys at a time, so that a large
-// Pull on the prefetching goroutine does not hold up Release or Snapshot on the
-// training one.
+// In kind "memory" one mutex guards the index, the slabs' bookkeeping and the list of
+// pinned sets. It is held for a thousand keys at a time, so that a large Pull on the
+// prefetching goroutine does not delay Release or Snapshot on the training one.
 //
 // Kind "ssd" has a background writer, one goroutine that reads ahead, two per
 // snapshot until it is written, one that restores rows after Open, and those of
-// its parts (one per directory that writes, one per directory, or a pool, that
-// reads); Close waits for all. Its locks, in the order in which they are taken,
-// outermost first:
+// its parts (one per directory that writes; one per directory, or a pool, that
+// reads). Close waits for all of them. The locks are listed with what holds or guards
+// them, in the order in which they are taken, outermost first:
 //
-//	announcing  who announces passes, or withdraws them
-//	changing    who inserts rows: a Pull until its rows are pinned, a turn of
-//	            the elevator, Import, Expire; and Scan, so that nobody does
-//	saving      a snapshot until it is written; Import and Expire
-//	compacting  who empties a file
-//	rewrite     who writes buckets, splits or merges slots: the background writer
-//	            a batch at a time, a Pull that finds no clean rows to drop,
-//	            Snapshot for the instant at which it fixes the state
-//	moving      who writes rows of the cache to a bucket, until the index has it;
-//	            who drops clean rows
-//	mu          pinned sets and counters
-//	delta.mu    the block of a snapshot's file that is being filled
-//	indexMu     readers: Pull, for a batch of keys; writer: who holds rewrite
-//	            (then those of the cache and of the bucket files)
+//	announcing  held by calls that announce passes or withdraw them
+//	changing    held by whatever inserts rows: a Pull until its rows are pinned, a
+//	            turn of the elevator, Import, Expire; also by Scan, so that no row
+//	            is inserted meanwhile
+//	saving      held for a snapshot until it is written; by Import and Expire
+//	compacting  held while a file is emptied
+//	rewrite     held by whatever writes buckets, splits or merges slots: by the
+//	            background writer for a batch at a time, by a Pull that finds no
+//	            clean rows to drop, by Snapshot while it fixes the state
+//	moving      held while rows of the cache are written to a bucket, until the
+//	            index points to it; also while clean rows are dropped
+//	mu          guards pinned sets and counters
+//	delta.mu    guards the block of a snapshot's file that is being filled
+//	indexMu     a Pull holds it for reading, for a batch of keys; it is held for
+//	            writing only by a holder of rewrite
+//	            (then come the locks of the cache and of the bucket files)
 //
-// A Pull reads buckets under none but changing, many at a time. Training takes
-// none, Release mu and the cache's own. Type ssd says why a Pull, which looks
-// into the cache and then into the index, cannot miss a row on its way from the
-// one to the other.
+// A Pull reads buckets while it holds only changing, many buckets at a time. Training
+// takes no lock; Release takes mu and that of the cache. The comment on type ssd says
+// why a Pull, which looks into the cache and then into the index, cannot miss a row
+// that is moving from the one to the other.
 //
 // # Limits of kind "ssd"
 //
 //   - All rows that passes in flight have pinned must fit the cache.
-//   - Under a budget so small that the buckets of a pass cannot be carried, rows
-//     that leave cost a read each, for which Pulls wait.
+//   - Under a budget so small that the buckets of a pass cannot be carried, each row
+//     that leaves the cache costs a read, for which Pulls wait.
 //   - A Scan makes Pulls wait until it ends.
-//   - Clean rows beyond SSDOptions.HotBytes are not in the cache after Open, nor
-//     are those whose slot was written before their turn. They come back as they
-//     are pulled.
-//   - Open takes longer with more dirty rows, and much longer with a budget that
-//     does not hold them. A table opened for reading only must hold 16.6 bytes for
-//     each of them.
-//   - One process may have a table open to write it, or several to read it.
+//   - After Open, the cache lacks the clean rows that SSDOptions.HotBytes left out of
+//     the snapshot, and those whose slot was written before they were restored. They
+//     come back as they are pulled.
+//   - Open takes longer with more dirty rows, and much longer with a budget that does
+//     not hold them. A table opened for reading only needs up to 16.6 bytes of memory
+//     for each of them.
+//   - Either one process has a table open for writing, or several have it open for
+//     reading.
 package sparsetable

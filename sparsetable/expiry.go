@@ -1,8 +1,8 @@
 package sparsetable
 
-// Decay is factor to the power days, what is left of a show or click count
-// after so many days. It is computed by repeated squaring, products only, so
-// it has the same bits everywhere.
+// Decay returns factor to the power days: the part of a show or click count that is
+// left after so many days. It is computed by repeated squaring, from products
+// alone, so that the result has the same bits on every machine.
 func Decay(factor float32, days uint32) float64 {
 	power, base := 1.0, float64(factor)
 	for ; days > 0; days >>= 1 {

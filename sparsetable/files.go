@@ -12,30 +12,31 @@ import (
 	"aibox/sparsetable/internal/catalog"
 )
 
-// What a table has in its directories. Nobody else says so: who looks for tables,
-// or deletes one, asks FilesIn or Remove.
+// This file alone knows which files a table has in its directories. Code that looks
+// for tables or deletes one calls FilesIn or Remove.
 
-// tableFile are the names of a table's files:
+// tableFile matches the names of a table's files:
 //
 //	T-….bucket, T-….delta, T-….spool   of kind "ssd"; T is the table's number
-//	.probe-…                           a trial of what the file system can do
+//	.probe-…                           a file that tests what the file system can do
 //	snapshot-N.rows, snapshot-N.rows.tmp, LOCK   of kind "memory"
 //
 // Beside them, the first directory of a table on SSD has the directory catalog.
 var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp)?|LOCK)$`)
 
-// Files are those of tables in a directory, by their base names.
+// Files lists the files of tables in a directory, by their base names.
 type Files struct {
 	Catalog   bool     // there is a catalog: it is the first directory of a table on SSD
 	Rows      []string // files of tables on SSD that hold rows
 	Snapshots []string // files of tables in memory that hold rows
-	Others    []string // what else a table has there
+	Others    []string // other files of tables
 }
 
-// HasTable reports whether a table can be opened by the directory.
+// HasTable reports whether the directory has what a table is opened by: a catalog
+// or a snapshot.
 func (f Files) HasTable() bool { return f.Catalog || len(f.Snapshots) > 0 }
 
-// Names are those of all of them, the catalog included.
+// Names returns the names of all of them, the catalog's included.
 func (f Files) Names() []string {
 	var names []string
 	if f.Catalog {
@@ -46,8 +47,8 @@ func (f Files) Names() []string {
 	return append(names, f.Others...)
 }
 
-// FilesIn says which files of tables are in dir. A directory that is not there has
-// none.
+// FilesIn returns which files of tables are in dir. A directory that does not exist
+// has none.
 func FilesIn(dir string) (Files, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,10 +78,11 @@ func (f *Files) add(name string, isDir bool) {
 	}
 }
 
-// Remove deletes the table on SSD that has one of dirs as its first directory, and
-// what it has in the others: not what other tables have there, nor the directories.
-// Where there is no catalog, or one that cannot be read, it deletes the files of all
-// tables in dirs if all is true, and else nothing. ErrInUse: the table is open.
+// Remove deletes the table on SSD whose first directory is one of dirs, with its
+// files in the others. It keeps the files of other tables there, and the
+// directories. Where there is no catalog, or one that cannot be read, it deletes
+// the files of all tables in dirs if all is true, and nothing otherwise. It returns
+// ErrInUse where the table is open.
 func Remove(dirs []string, all bool) error {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, catalogDir)
@@ -111,9 +113,10 @@ func Remove(dirs []string, all bool) error {
 	return removeFiles(dirs, "", "")
 }
 
-// removeFiles deletes the files of tables in dirs that begin with a prefix, and
-// the catalog, "" being that of each directory. The catalog is the last: without it
-// nobody knows what the other files are.
+// removeFiles deletes the files of tables in dirs whose names begin with prefix,
+// and the catalog at catalogPath; where that is "", it deletes the catalog of each
+// directory. A catalog is deleted last, because without it nothing tells which
+// table the other files belong to.
 func removeFiles(dirs []string, prefix, catalogPath string) error {
 	var errs []error
 	var catalogs []string

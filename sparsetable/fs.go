@@ -12,19 +12,19 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// FS is what a table needs of a file system. Tests inject faults and crashes
-// through it; OSFS is the real one.
+// FS is the part of a file system that a table of KindMemory uses. Tests inject
+// faults and crashes through it; OSFS is the real one.
 type FS interface {
 	// Create makes a file for writing, empty even if it existed.
 	Create(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
-	// Rename replaces newName, atomically.
+	// Rename renames oldName to newName, which it replaces if it exists, atomically.
 	Rename(oldName, newName string) error
 	Remove(name string) error
 	// List returns the names of the files in dir, in any order.
 	List(dir string) ([]string, error)
-	// MkdirAll makes a directory and those that lead to it, durably.
+	// MkdirAll makes a directory and its missing parents, durably.
 	MkdirAll(dir string) error
 	// SyncDir makes creations, renames and removals in dir durable.
 	SyncDir(dir string) error
@@ -92,8 +92,9 @@ func (OSFS) List(dir string) ([]string, error) {
 // MkdirAll implements FS.
 func (OSFS) MkdirAll(dir string) error { return blockio.MakeDir(dir) }
 
-// Lock takes the lock of a directory for the one who writes there, until the result
-// is closed. ErrInUse: another process has it, or this one.
+// Lock locks a directory for a table that writes there, until the result is closed.
+// It returns ErrInUse where another table has the lock, in another process or in
+// this one.
 func (OSFS) Lock(dir string) (io.Closer, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -109,7 +110,7 @@ func (OSFS) Lock(dir string) (io.Closer, error) {
 	}
 }
 
-// lockName is the file that whoever writes a table in memory has locked.
+// lockName is the file that is locked while a table in memory is open for writing.
 const lockName = "LOCK"
 
 // SyncDir implements FS.

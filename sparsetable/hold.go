@@ -8,9 +8,10 @@ import (
 	"aibox/sparsetable/internal/catalog"
 )
 
-// Hold keeps others from writing the table in the directories of o until the result
-// is closed, as an open table that is read does. ErrInUse: somebody writes it. A
-// table in memory is read at once, when it is opened, and needs no holding.
+// Hold prevents that the table in the directories of o is opened for writing until
+// the result is closed, just as a table that is open for reading does. It returns
+// ErrInUse where the table is open for writing. A table of KindMemory is read
+// completely by Open, so for it Hold does nothing.
 func Hold(o Options) (io.Closer, error) {
 	o.ensureDefaults()
 	if o.Kind != KindSSD {

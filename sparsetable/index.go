@@ -9,32 +9,33 @@ import (
 )
 
 const (
-	// segmentSlots x 8 bytes, 32 KiB, fit a first-level cache, so that
-	// splitting a segment costs microseconds.
+	// segmentSlots x 8 bytes, 32 KiB, fit a first-level cache, so that splitting a
+	// segment takes only microseconds.
 	segmentSlots     = 4096
 	segmentSlotsBits = 12
 	segmentBytes     = int64(unsafe.Sizeof(segment{})) + 8 // and the pointer to it
-	// rowsPerSegment is the load at which the index gets another segment.
-	// Segments not yet split in a round of linear hashing carry up to twice
-	// the average: 2 x 1,638 is 80 % of the slots, and the binomial spread
-	// around it, 57 rows, leaves 14 standard deviations to the end.
+	// rowsPerSegment is the mean number of rows in a segment at which the index
+	// gets another one. A segment that was not yet split in a round of linear
+	// hashing holds up to twice the mean: 2 x 1,638 rows are 80 % of its slots. The
+	// standard deviation around that is 57 rows, so a full segment is 14 standard
+	// deviations away.
 	rowsPerSegment = segmentSlots * 2 / 5
 )
 
-var errSegmentFull = errors.New("sparsetable: index segment is full: the keys collide beyond all chance")
+var errSegmentFull = errors.New("sparsetable: a segment of the index is full: far more keys fall into it than chance allows")
 
 // index finds the reference of a key. It is a linear hash table of segments,
 // each an open-addressing table of its own with linear probing:
 //
-//	tag      hash of the key, 32 bits
+//	tag      the upper 32 bits of the key's hash
 //	segment  tag mod 2^(d+1), or mod 2^d where that segment does not exist yet
-//	slot     tag >> 20, and from there on
+//	slot     tag >> 20, and the slots that follow
 //	entry    tag << 32 | ref; 0 is empty (reference 0 is never stored)
 //
-// A split moves the entries of one segment by their tags, without a look at
-// the keys. Keys are compared in the slabs, once the tag agrees.
+// A split moves the entries of one segment by their tags alone and reads no keys. A
+// lookup compares the key in its slab once the tag agrees.
 type index struct {
-	seed    uint64 // random: nobody can choose keys that collide
+	seed    uint64 // random, so that nobody can choose keys that collide
 	arena   *offheap.Arena
 	segs    []*segment
 	scratch [segmentSlots]uint64

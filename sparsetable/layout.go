@@ -15,21 +15,22 @@ import (
 //	| V words    | float32 x    | float32              | f32   | uint32  | uint32 |
 //	+------------+--------------+----------------------+-------+---------+--------+
 //
-// values is the learned embedding (for models with a linear part its weight
-// comes first), state belongs to the row optimizer, show and click are decayed
-// counts of the row's occurrences in training and of those in clicked examples,
-// lastSeen is the day the row was last trained, count the number of its
-// occurrences, saturating. A value that stands twice in a bag, or in two fields of
-// one embedding space, occurs twice in that example.
+// values is the learned embedding; for models with a linear part the weight of that
+// comes first. state belongs to the row optimizer. show and click are decayed counts
+// of the row's occurrences in training and of those in clicked examples. lastSeen is
+// the day on which the row was last trained. count is the number of its occurrences;
+// it saturates. A value that stands twice in a bag, or in two fields of one embedding
+// space, occurs twice in that example.
 //
-// Format says how the values are written. V is ValueDim for float32, and half
-// of that, rounded up, for the 16-bit formats, which stand two to a word: value
-// 2w in the low half of word w, 2w+1 in the high one. With an odd ValueDim the
-// high half of the last word is zero. Any ValueDim is possible in every format.
+// Format says how the values are encoded. V is ValueDim for float32. For the 16-bit
+// formats it is half of that, rounded up, because two values share a word: value 2w
+// is in the low half of word w, and value 2w+1 in the high half. With an odd
+// ValueDim the high half of the last word is zero. Any ValueDim is possible in
+// every format.
 //
-// A row whose count is zero was created by Pull but never trained: it is a
-// placeholder, and neither Scan nor Snapshot shows it. So how far pulls run
-// ahead of training leaves no trace in the model.
+// A row whose count is zero was created by Pull but never trained: it is called a
+// placeholder, and Scan and Snapshot leave it out. So it makes no difference to the
+// model how far pulls run ahead of training.
 type Layout struct {
 	ValueDim int         `json:"value_dim"`
 	StateDim int         `json:"state_dim"`
@@ -39,7 +40,7 @@ type Layout struct {
 // statWords is the number of 32-bit words behind values and state.
 const statWords = 4
 
-// maxWords bounds a row.
+// maxWords bounds the length of a row.
 const maxWords = 1 << 16
 
 // valueWords is the number of words that the values take.
@@ -72,9 +73,9 @@ func (l Layout) String() string {
 	return fmt.Sprintf("%d %v values and %d words of state", l.ValueDim, l.Format, l.StateDim)
 }
 
-// Values returns the learned part of row, which has length Words(), to be read
-// and written. REQUIRES: Format is Float32. LoadValues and StoreValues do for
-// every format.
+// Values returns the learned part of row, which has length Words(), to be read and
+// written. REQUIRES: Format is Float32. LoadValues and StoreValues work with every
+// format.
 func (l Layout) Values(row []float32) []float32 {
 	if l.Format != Float32 {
 		panic("sparsetable: Layout.Values of 16-bit values")
@@ -96,9 +97,9 @@ func (l Layout) LoadValues(dst, row []float32) {
 }
 
 // StoreValues makes src, of length ValueDim, the learned part of the row of
-// key, which has length Words(). In a 16-bit format it rounds stochastically
-// with the random bits that r has for key; what LoadValues returned is stored as
-// it was. Float32 does not look at key and r.
+// key, which has length Words(). In a 16-bit format it rounds stochastically with
+// the random bits that r has for key; a value that LoadValues returned and that was
+// not changed is stored exactly. With Float32, key and r are not used.
 func (l Layout) StoreValues(row, src []float32, key uint64, r Rounding) {
 	switch l.Format {
 	case Float16:
@@ -119,7 +120,7 @@ func (l Layout) State(row []float32) []float32 {
 // RowStats are the statistics kept with a row.
 type RowStats struct {
 	Show, Click float32
-	LastSeen    uint32 // day number; what a day is, the caller decides
+	LastSeen    uint32 // number of a day, by the caller's calendar
 	Count       uint32 // occurrences in training, saturating; 0 marks a placeholder
 }
 

@@ -22,17 +22,18 @@ type memory struct {
 	lock     io.Closer // of the directory; nil: there is none
 	log      *slog.Logger
 
-	// changing is a lock of one place, held by whoever may create or drop
-	// rows: Pull, Import, Expire. A channel, so that waiting ends with ctx.
+	// changing is a lock, held by calls that may create or drop rows: Pull, Import,
+	// Expire. It is a channel with room for one element, so that waiting for it can
+	// end with ctx.
 	changing chan struct{}
-	// saving is a lock of one place, held by a snapshot until it is written,
+	// saving is a lock of the same kind, held by a snapshot until it is written,
 	// and by Import and Expire. It is taken after changing.
 	saving chan struct{}
 
 	// mu guards everything below. It is never held during I/O.
 	mu struct {
 		sync.Mutex
-		users   int       // methods at work
+		users   int       // methods that are running
 		idle    sync.Cond // users became 0
 		closed  bool
 		arena   offheap.Arena
@@ -42,23 +43,24 @@ type memory struct {
 		refs    refPool
 		snap    *capture // the snapshot being written, or nil
 		nextID  uint64   // of the next snapshot
-		stats   Stats    // its counters; sizes are filled in by Stats
-		highest int64    // most rows at any time: the index does not shrink
+		stats   Stats    // counters; the method Stats fills in the sizes
+		highest int64    // the most rows that there ever were: the index does not shrink
 	}
 }
 
 // refPool recycles the references of released working sets.
 type refPool struct {
 	idle [][]uint32
-	held int64 // bytes of idle and live ones
+	held int64 // bytes of the idle references and of those in use
 }
 
-// maxIdleRefs is enough for a pull ahead, one in training and one released.
+// maxIdleRefs is enough for a working set that is pulled ahead, one that is trained
+// and one that was released.
 const maxIdleRefs = 3
 
-// fixedBytes is what a table takes before its first row: the index's scratch
-// space and, where snapshots are possible, sortRows entries and two block
-// buffers.
+// fixedBytes is what a table takes before its first row: the index's scratch space
+// and, where snapshots are possible, minSortRows entries to sort and one block
+// buffer.
 func (t *memory) fixedBytes() int64 {
 	n := int64(8 * segmentSlots)
 	if t.dir.path != "" {
@@ -67,11 +69,12 @@ func (t *memory) fixedBytes() int64 {
 	return n
 }
 
-// bytesLocked is what the table would hold with so many slabs and segments.
+// bytesLocked is the memory that the table would take with that many slabs and
+// segments.
 func (t *memory) bytesLocked(slabs, segments int64) int64 {
 	n := t.fixedBytes() + slabs*t.mu.slabs.slabBytes() + segments*segmentBytes + t.mu.refs.held
 	if t.dir.path != "" {
-		n += slabs << t.mu.slabs.shift // a snapshot sorts a 16th of the rows at a time, 16 bytes each
+		n += slabs << t.mu.slabs.shift // one byte a row: a snapshot sorts a 16th of the rows at a time, with 16 bytes for each
 	}
 	if s := t.mu.snap; s != nil {
 		n += s.savedBytes()
@@ -79,7 +82,7 @@ func (t *memory) bytesLocked(slabs, segments int64) int64 {
 	return n
 }
 
-// presentLocked is what the table holds.
+// presentLocked is the memory that the table takes now.
 func (t *memory) presentLocked() int64 {
 	return t.bytesLocked(int64(len(t.mu.slabs.rows)), int64(len(t.mu.index.segs)))
 }
@@ -145,7 +148,7 @@ func openMemory(ctx context.Context, o Options) (_ Table, err error) {
 	}
 	t.mu.index = index{seed: rand.Uint64(), arena: &t.mu.arena}
 	t.mu.slabs = newSlabs(t.layout, &t.mu.arena)
-	err = t.growLocked(0, "an empty table") // nobody else knows t yet
+	err = t.growLocked(0, "an empty table") // no other goroutine uses t yet
 	if err == nil && src != nil {
 		err = t.load(ctx, src)
 	}
@@ -166,8 +169,8 @@ func (t *memory) unlock() error {
 	return t.lock.Close()
 }
 
-// findSnapshot prepares the directory and opens the snapshot that o asks for;
-// nil without an error means an empty table.
+// findSnapshot prepares the directory and opens the snapshot that o asks for. It
+// returns nil without an error where the table is to start empty.
 func (t *memory) findSnapshot(o Options) (*snapshotReader, error) {
 	ids, leftovers, err := t.dir.list()
 	if err != nil {
@@ -183,7 +186,7 @@ func (t *memory) findSnapshot(o Options) (*snapshotReader, error) {
 			if t.lock, err = on.Lock(o.Dir); err != nil {
 				return nil, err
 			}
-			// Nobody makes or drops snapshots from here on.
+			// With the lock held, no other process makes or drops snapshots.
 			if ids, leftovers, err = t.dir.list(); err != nil {
 				return nil, err
 			}
@@ -207,7 +210,7 @@ func (t *memory) findSnapshot(o Options) (*snapshotReader, error) {
 	return nil, nil
 }
 
-// load fills the table from src. REQUIRES: nobody else knows t yet.
+// load fills the table from src. REQUIRES: no other goroutine uses t yet.
 func (t *memory) load(ctx context.Context, src *snapshotReader) error {
 	if err := t.growLocked(src.info.Rows, fmt.Sprintf("loading %d rows", src.info.Rows)); err != nil {
 		return err
@@ -229,7 +232,8 @@ func (t *memory) load(ctx context.Context, src *snapshotReader) error {
 	return nil
 }
 
-// enter marks a method as at work, so that Close waits for it.
+// enter notes that a method is running, so that Close waits for it. leave ends
+// that.
 func (t *memory) enter() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -272,7 +276,7 @@ func hold(ctx context.Context, enter func() error, leave func(), locks ...chan s
 	return release, nil
 }
 
-// acquire takes one of the table's locks of one place.
+// acquire takes one of the table's locks that are channels, or fails when ctx ends.
 func acquire(ctx context.Context, lock chan struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -6,13 +6,12 @@ import (
 	"fmt"
 )
 
-// pullChunk is the number of keys for which the mutex is held at a time: some
-// 0.1 ms, for which Release and Snapshot may have to wait.
+// pullChunk is the number of keys for which the mutex is held at a time. That takes
+// some 0.1 ms, for which Release and Snapshot may have to wait.
 const pullChunk = 1024
 
-// errNoRoom: the budget has no room to keep a row aside for the snapshot being
-// written.
-var errNoRoom = errors.New("sparsetable: no room to keep rows aside")
+// errNoRoom: the budget has no room to copy a row for the snapshot being written.
+var errNoRoom = errors.New("sparsetable: the memory budget has no room for copies of rows")
 
 // Pull implements Table.
 func (t *memory) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
@@ -55,8 +54,8 @@ func (t *memory) Pull(ctx context.Context, keys []uint64, mode PullMode) (*Worki
 	return ws, nil
 }
 
-// newSet returns a pinned set of references 0. From now on a snapshot sees
-// what it pins.
+// newSet returns a working set whose references are all 0. From then on a snapshot
+// copies the rows that the set pins.
 func (t *memory) newSet(keys []uint64) (*WorkingSet, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +192,7 @@ func (t *memory) createChunk(keys []uint64, refs []uint32) (created int64, err e
 			continue
 		}
 		if ref := t.mu.index.find(key, t.mu.slabs); ref != 0 {
-			refs[i] = ref // the key came before, among the same keys
+			refs[i] = ref // the key comes several times in keys
 			continue
 		}
 		ref, err := t.createLocked(key)

@@ -28,8 +28,8 @@ func (t *memory) Scan(ctx context.Context, fn func(key uint64, row []float32) er
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// A row is only trained by the caller, who does not while this runs;
-		// but a Pull may create rows meanwhile, in places that were free.
+		// Only the caller trains rows, and not while this runs. But a Pull may
+		// create rows meanwhile, in places that were free.
 		t.mu.Lock()
 		chunk = chunk[:0]
 		for ref := from; ref < min(from+scanChunk, end); ref++ {
@@ -114,8 +114,8 @@ func (t *memory) importRow(key uint64, row []float32) error {
 	return nil
 }
 
-// Expire implements Table. It drops placeholders too, uncounted: they are
-// nothing that anybody could see.
+// Expire implements Table. It drops placeholders, too, but does not count them,
+// because no other method shows them.
 func (t *memory) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error) {
 	end, err := t.change(ctx)
 	if err != nil {

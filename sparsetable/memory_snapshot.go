@@ -14,9 +14,9 @@ import (
 
 const (
 	sortEntryBytes = 16
-	// minSortRows keeps a small table's snapshot to one scan; larger tables
-	// sort a 16th of their rows at a time and so scan the keys 17 times, a
-	// small part of the time that writing the rows takes.
+	// A table of up to minSortRows rows is sorted at once. Larger tables sort a
+	// 16th of their rows at a time, so they scan the keys some 17 times, which
+	// takes a small part of the time for writing the rows.
 	minSortRows = 4096
 	sortShare   = 16
 )
@@ -59,10 +59,10 @@ func (t *memory) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot,
 	p := &PendingSnapshot{done: make(chan struct{})}
 	s := &snapshotJob{t: t, c: c, p: p, id: id, record: bytes.Clone(record)}
 	if c.inline {
-		t.log.Info("snapshot is written while training waits: the memory budget has no room for copies", slog.Uint64("id", id))
+		t.log.Info("training waits while the snapshot is written: the memory budget has no room for copies of the pinned rows", slog.Uint64("id", id))
 		s.run(ctx)
 	} else {
-		panics.Go("writing a snapshot of the table", func() { s.run(ctx) }) // Close waits for it: it has entered
+		panics.Go("writing a snapshot of the table", func() { s.run(ctx) }) // Close waits for it, because leave comes at its end
 	}
 	t.log.Debug("snapshot fixed", slog.Uint64("id", id), slog.Duration("stall", time.Since(start)))
 	return p, nil
@@ -152,11 +152,10 @@ func (j *snapshotJob) each(fn func(key uint64, ref uint32, mark *uint32)) error 
 	return nil
 }
 
-// rangeBits: a range that holds too many rows is divided into 2^rangeBits.
+// A range of keys that holds too many rows is divided into 2^rangeBits parts.
 const rangeBits = 12
 
-// writeRange writes the rows with keys in [lo, lo + 2^width), of which there
-// are so many.
+// writeRange writes the rows with keys in [lo, lo + 2^width); rows is their number.
 func (j *snapshotJob) writeRange(lo uint64, width uint, rows int64) error {
 	limit := int64(cap(j.entries))
 	if rows <= limit {
@@ -190,8 +189,7 @@ func (j *snapshotJob) writeRange(lo uint64, width uint, rows int64) error {
 	return nil
 }
 
-// writeKeys writes the rows with keys in [first, last], of which there are so
-// many.
+// writeKeys writes the rows with keys in [first, last]; rows is their number.
 func (j *snapshotJob) writeKeys(first, last uint64, rows int64) error {
 	if rows == 0 {
 		return nil
@@ -218,8 +216,8 @@ func (j *snapshotJob) writeKeys(first, last uint64, rows int64) error {
 	return nil
 }
 
-// encodeChunk is the number of rows for which the mutex is held at a time,
-// some 20 µs.
+// encodeChunk is the number of rows for which the mutex is held at a time, which
+// takes some 20 µs.
 const encodeChunk = 256
 
 // encode puts the next rows into the block and returns their number.

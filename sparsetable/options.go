@@ -12,29 +12,29 @@ import (
 // The kinds of tables.
 const (
 	KindMemory = "memory" // all rows in memory
-	KindSSD    = "ssd"    // rows on SSDs, those in use in memory
+	KindSSD    = "ssd"    // rows on SSDs; those in use are in memory
 )
 
 // Options say what table to open.
 type Options struct {
 	Kind string // KindMemory, also when empty, or KindSSD
-	// Dir is where snapshots live. Open makes it. "" means that the table
+	// Dir is the directory of the snapshots. Open makes it. "" means that the table
 	// starts empty and cannot be saved.
 	Dir        string
 	SnapshotID uint64 // the snapshot to open; 0: the newest, or an empty table where there is none
-	MustExist  bool   // ErrNoSnapshot instead of an empty table
+	MustExist  bool   // where there is no snapshot, Open returns ErrNoSnapshot instead of an empty table
 	// ReadOnly opens an existing table and leaves its files alone: only
 	// lookups, scans and statistics work. It implies MustExist.
 	ReadOnly bool
-	// Layout of the rows. Zero takes over that of the opened snapshot;
-	// otherwise the two must be the same.
+	// Layout is the layout of the rows. The zero value means that of the opened
+	// snapshot; any other must be the same as the snapshot's.
 	Layout Layout
-	// Init fills the values and the state of a new row, which is all zeros; it
-	// must leave the statistics alone and depend on nothing but key. nil
-	// leaves the zeros.
+	// Init fills the values and the state of a new row, which is all zeros. It must
+	// leave the statistics as they are, and its result must depend on nothing but
+	// key. With nil, new rows stay zero.
 	Init func(key uint64, row []float32)
-	// MemoryBytes is a hard limit on what the table holds in memory; 0 is no
-	// limit, for KindSSD 256 MiB.
+	// MemoryBytes is a hard limit on what the table holds in memory. 0 means no
+	// limit for KindMemory, and 256 MiB for KindSSD.
 	MemoryBytes int64
 	FS          FS           // nil: OSFS; KindSSD does not use it
 	Logger      *slog.Logger // nil: none
@@ -74,7 +74,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, o.Layout.Validate())
 	}
 	if o.MemoryBytes < 0 {
-		errs = append(errs, fmt.Errorf("sparsetable: memory budget of %d bytes: want 0 (no limit) or more", o.MemoryBytes))
+		errs = append(errs, fmt.Errorf("sparsetable: memory budget of %d bytes: want 0 (the default) or more", o.MemoryBytes))
 	}
 	if o.Dir == "" && o.Kind != KindSSD && (o.MustExist || o.ReadOnly || o.SnapshotID != 0) {
 		errs = append(errs, errors.New("sparsetable: opening an existing table needs its directory"))
@@ -82,10 +82,12 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Open opens the table that o describes. ctx covers the opening alone.
+// Open opens the table that o describes. ctx ends the opening; it has no effect
+// once Open has returned.
 //
-// Errors: ErrNoSnapshot, *CorruptionError with file and offset, ErrBudget when
-// the snapshot's rows do not fit, another layout than asked for.
+// Errors: ErrNoSnapshot; *CorruptionError, with file and offset; ErrBudget when the
+// snapshot's rows do not fit; *LayoutError when the rows have another layout than
+// o.Layout; for KindSSD also ErrInUse, ErrFiles and ErrNoSpace.
 func Open(ctx context.Context, o Options) (Table, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -100,8 +102,8 @@ func Open(ctx context.Context, o Options) (Table, error) {
 // CorruptionError reports damage in a file.
 type CorruptionError struct {
 	File   string
-	Offset int64 // of the damaged part: header, block, footer or bucket; -1: of no one place
-	Bucket bool  // it is a bucket, that of Slot
+	Offset int64 // of the damaged part: header, block, footer or bucket; -1: the damage has no single place
+	Bucket bool  // the damaged part is the bucket of Slot
 	Slot   uint32
 	Reason string
 }
@@ -116,5 +118,5 @@ func (e *CorruptionError) Error() string {
 	return fmt.Sprintf("sparsetable: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
 }
 
-// ErrorKind sorts the error for exit codes and reports.
+// ErrorKind classifies the error for exit codes and reports.
 func (*CorruptionError) ErrorKind() errkind.Kind { return errkind.IO }

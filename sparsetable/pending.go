@@ -8,14 +8,14 @@ type PendingSnapshot struct {
 	err  error
 }
 
-// Wait returns when the snapshot is durable, or has failed: then it is not there,
-// or, after a directory could not be synced or with ErrFailed, may be there the next
-// time that the table is opened.
-// It may be called any number of times, from any goroutine.
+// Wait returns when the snapshot is durable or has failed. A snapshot that failed
+// does not exist, with two exceptions: after ErrFailed, and after a directory could
+// not be synced, it may exist when the table is opened again. Wait may be called
+// any number of times, from any goroutine.
 func (p *PendingSnapshot) Wait() (SnapshotInfo, error) {
 	<-p.done
 	return p.info, p.err
 }
 
-// Done is closed when Wait would return at once.
+// Done returns a channel that is closed once Wait returns immediately.
 func (p *PendingSnapshot) Done() <-chan struct{} { return p.done }

@@ -7,12 +7,12 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// slabTargetBytes is the size that the rows of a slab stay below: large enough
-// that the slices describing a slab do not count, small enough that a budget
-// of a megabyte can be filled.
+// slabTargetBytes is the most that the rows of a slab take, unless a single row
+// takes more. It is large enough that the slices that describe a slab are
+// negligible, and small enough that a budget of one megabyte can be filled.
 const slabTargetBytes = 256 << 10
 
-// slabHeaderBytes is what the three slices of a slab take.
+// slabHeaderBytes is the size of the three slice headers of a slab.
 const slabHeaderBytes = 3 * 24
 
 // slabs hold rows and their keys. A row is named by its reference, slab number
@@ -26,9 +26,9 @@ type slabs struct {
 
 	rows  [][]float32 // per slab, 2^shift rows
 	keys  [][]uint64  // of a free row: the reference of the next free one
-	marks [][]uint32  // used by a running snapshot, else 0
+	marks [][]uint32  // used while a snapshot is written, otherwise 0
 
-	next     uint64 // references from here on were never used
+	next     uint64 // references from this one on were never used
 	freeHead uint32 // first free row below next; 0: none
 	freeRows int64
 	used     int64 // rows handed out
@@ -48,7 +48,7 @@ func (s *slabs) slabBytes() int64 {
 	return int64(s.layout.Bytes()+8+4)<<s.shift + slabHeaderBytes
 }
 
-// slabsFor is the number of slabs that n more rows need altogether.
+// slabsFor is the number of slabs that the table needs for n more rows.
 func (s *slabs) slabsFor(n int64) int64 {
 	end := int64(s.next) + max(0, n-s.freeRows)
 	return max(int64(len(s.rows)), (end+int64(s.mask))>>s.shift)
@@ -108,7 +108,7 @@ func (s *slabs) take(key uint64) uint32 {
 	return ref
 }
 
-// put takes ref back.
+// put frees the row of ref.
 func (s *slabs) put(ref uint32) {
 	clear(s.row(ref))
 	s.keys[ref>>s.shift][ref&s.mask] = uint64(s.freeHead)

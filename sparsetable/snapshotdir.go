@@ -22,13 +22,14 @@ type snapshotDir struct {
 	path string
 }
 
-// file names the file of a snapshot; 20 digits keep a listing in order.
+// file returns the name of a snapshot's file. With 20 digits, names sort by id.
 func (d snapshotDir) file(id uint64) string {
 	return filepath.Join(d.path, fmt.Sprintf("%s%020d%s", snapshotPrefix, id, snapshotSuffix))
 }
 
 // list returns the ids of the committed snapshots, ascending, and the names of
-// files that an interrupted Snapshot left behind. No directory is an empty one.
+// files that an interrupted Snapshot left behind. A directory that does not exist
+// counts as empty.
 func (d snapshotDir) list() (ids []uint64, leftovers []string, err error) {
 	if d.path == "" {
 		return nil, nil, nil
@@ -100,7 +101,7 @@ func (d snapshotDir) open(id uint64) (*snapshotReader, error) {
 	return r, nil
 }
 
-// create writes snapshot id, whose rows fill adds, and commits it.
+// create writes the snapshot id, to which fill adds the rows, and commits it.
 func (d snapshotDir) create(id uint64, l Layout, record []byte, fill func(*snapshotWriter) error) (info SnapshotInfo, err error) {
 	name := d.file(id)
 	tmp := name + tmpSuffix
@@ -118,7 +119,7 @@ func (d snapshotDir) create(id uint64, l Layout, record []byte, fill func(*snaps
 			err = errors.Join(err, f.Close())
 		}
 		if !renamed {
-			err = errors.Join(err, d.fs.Remove(tmp)) // leave the disk as it was, it may be full
+			err = errors.Join(err, d.fs.Remove(tmp)) // the disk may be full
 		}
 	}()
 	w, err := newSnapshotWriter(f, l, id, record)

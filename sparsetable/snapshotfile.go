@@ -12,19 +12,19 @@ import (
 // The format is drawn in doc.go.
 const (
 	snapshotMagic   = "aiboxrow"
-	snapshotVersion = 1  // of float32 values
-	version16       = 2  // of others: the same, but older programs must not take the values for float32
+	snapshotVersion = 1  // for float32 values
+	version16       = 2  // for others: the format is the same, but older programs must not read the values as float32
 	headerBytes     = 32 // without record and checksum
 	footerBytes     = 4 + 8 + 4
 	crcBytes        = 4
-	blockTarget     = 256 << 10 // bytes of rows: large enough for a disk's full speed
-	// maxRecordBytes bounds what a reader allocates for a damaged header.
+	blockTarget     = 256 << 10 // bytes of rows: large enough for a disk to write at its full rate
+	// maxRecordBytes bounds what a reader allocates where the header is damaged.
 	maxRecordBytes = 1 << 30
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// entryBytes is a row with its key.
+// entryBytes is the size of a row with its key.
 func entryBytes(l Layout) int { return 8 + l.Bytes() }
 
 // blockRows is the number of rows in every block but the last.
@@ -67,7 +67,8 @@ func snapshotVersionOf(l Layout) uint32 {
 	return version16
 }
 
-// formatShift is where the value format begins in the word of packValues.
+// formatShift is the bit at which the value format begins in the word of
+// packValues.
 const formatShift = 24
 
 // packValues is ValueDim and Format in one number.
@@ -223,15 +224,15 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 		return nil, r.corrupt(size-footerBytes, "the file does not end with a footer")
 	}
 	if want := fileBytes(l, r.off, total); want != uint64(size) {
-		return nil, r.corrupt(size-footerBytes, "a file of %d rows has %d bytes, this one %d", total, want, size)
+		return nil, r.corrupt(size-footerBytes, "a file of %d rows should have %d bytes, but this one has %d", total, want, size)
 	}
 	r.info = SnapshotInfo{ID: id, Rows: int64(total), Bytes: size, Layout: l, Record: h[headerBytes : headerBytes+recordLen]}
 	r.row = make([]float32, l.Words())
 	return r, nil
 }
 
-// fileBytes is the size of a file of so many rows behind a header. A total
-// beyond all files gives a size that matches none.
+// fileBytes is the size of a file that has a header of that size and total rows.
+// For a total that no file can have, it returns a size that no file has.
 func fileBytes(l Layout, header int64, total uint64) uint64 {
 	entry, rows := uint64(entryBytes(l)), uint64(blockRows(l))
 	if total > math.MaxInt64/(entry+4+crcBytes) {
@@ -271,7 +272,7 @@ func (r *snapshotReader) Next() (key uint64, row []float32, err error) {
 	return key, r.row, nil
 }
 
-// nextBlock reads and checks the next block; io.EOF at the footer, which
+// nextBlock reads and checks the next block. It returns io.EOF at the footer, which
 // newSnapshotReader has checked.
 func (r *snapshotReader) nextBlock() error {
 	left := r.info.Rows - r.seen
@@ -289,7 +290,7 @@ func (r *snapshotReader) nextBlock() error {
 		return err
 	}
 	if got := binary.LittleEndian.Uint32(b); got != uint32(n) {
-		return r.corrupt(r.off, "a block of %d rows where %d are due", got, n)
+		return r.corrupt(r.off, "a block of %d rows where one of %d was expected", got, n)
 	}
 	if !checkCRC(b) {
 		return r.corrupt(r.off, "checksum of the block does not match")

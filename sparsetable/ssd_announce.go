@@ -52,7 +52,7 @@ func (t *ssd) Announce(keys []uint64) {
 	pass := max(t.announcing.next, t.cache.Next())
 	noted, err := t.cache.Announce(pass, keys, mark)
 	if err != nil {
-		t.log.Warn("sparsetable: announce a pass", slog.Int64("pass", pass), slog.Any("error", err))
+		t.log.Warn("sparsetable: a pass could not be announced, so its rows are not read ahead", slog.Int64("pass", pass), slog.Any("error", err))
 	}
 	if !noted || err != nil {
 		t.wakePrefetch() // it may be that the window waits for room
@@ -83,7 +83,7 @@ func (t *ssd) Lookahead(keys int) (passes int) {
 	defer t.leave()
 	passes, err := t.cache.Lookahead(keys)
 	if err != nil {
-		t.log.Warn("sparsetable: look ahead", slog.Int("keys", keys), slog.Any("error", err))
+		t.log.Warn("sparsetable: the number of passes to look ahead could not be found", slog.Int("keys", keys), slog.Any("error", err))
 	}
 	return min(passes, maxAnnounced-1) // the list takes the pass to be pulled next as well
 }

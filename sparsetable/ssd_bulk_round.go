@@ -36,7 +36,7 @@ type bulkLoad struct {
 func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
 	var id [8]byte
 	if _, err := crand.Read(id[:]); err != nil {
-		return nil, fmt.Errorf("sparsetable: name a spool: %w", err)
+		return nil, fmt.Errorf("sparsetable: choose a name for a spool: %w", err)
 	}
 	l := &bulkLoad{t: t, ctx: ctx, id: binary.LittleEndian.Uint64(id[:])}
 	ok, err := l.begin()
@@ -134,7 +134,7 @@ func (l *bulkLoad) mergeSpool(s *spool) error {
 	t := l.t
 	ok, err := l.takeArena(4*int64(s.shape.blockBytes), 1)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: the cache has no room for a part of the imported rows", ErrBudget)
+		err = fmt.Errorf("%w: the cache cannot spare memory for even a part of the imported rows", ErrBudget)
 	}
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (l *bulkLoad) respool(s *spool, u unit) (err error) {
 		id: l.nextID(), free: s.free, shift: u.top, common: u.common, groups: int(min(bytes/spoolGroupBytes+1, spoolGroups)),
 	})
 	if !ok {
-		panic("sparsetable: a spool that was to be divided cannot be")
+		panic("sparsetable: part of a spool cannot be divided, although dividesIn said so")
 	}
 	defer func() { err = errors.Join(err, sub.close()) }()
 	for _, b := range u.blocks {

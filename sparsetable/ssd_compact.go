@@ -39,7 +39,7 @@ func (t *ssd) compact(ctx context.Context) error {
 		}
 		if file == last {
 			// It was read to its end without an error, yet counts live buckets.
-			t.log.Warn("sparsetable: a bucket file stays in use that the index does not refer to", "file", file)
+			t.log.Warn("sparsetable: a bucket file is not deleted: it counts live buckets, but the index refers to none of them", "file", file)
 			return nil
 		}
 		last = file
@@ -156,7 +156,7 @@ func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 	case errors.Is(err, bucketfile.ErrUnknownFile):
 		return nil // it died meanwhile
 	case errors.Is(err, bucketfile.ErrCorrupt):
-		t.log.Warn("sparsetable: a bucket file is damaged; what is in use of it is moved away", "error", err)
+		t.log.Warn("sparsetable: a bucket file is damaged; its live buckets are moved to another file", "error", err)
 		return t.emptyRest(ctx, file)
 	}
 	return err

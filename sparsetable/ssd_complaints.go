@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// complainEvery is how often an error that comes again and again is logged.
+// complainEvery is how often an error that keeps recurring is logged.
 const complainEvery = 30 * time.Second
 
 // complaints logs the errors of the background writer, which tries again
@@ -19,12 +19,12 @@ type complaints struct {
 	now    func() time.Time
 	last   string
 	at     time.Time // when last was logged
-	hushed int       // times that it came since
+	hushed int       // times that it recurred since without being logged
 }
 
 func newComplaints(log *slog.Logger) *complaints { return &complaints{log: log, now: time.Now} }
 
-// about logs err, unless it is the one that was logged a moment ago.
+// about logs err, unless the same error was logged less than complainEvery ago.
 func (c *complaints) about(err error) {
 	what := err.Error()
 	if errors.Is(err, bucketfile.ErrNoSpace) {
@@ -39,6 +39,6 @@ func (c *complaints) about(err error) {
 	if what == c.last && c.hushed > 0 {
 		attrs = append(attrs, "times", c.hushed+1)
 	}
-	c.log.Error("sparsetable: in the background", attrs...)
+	c.log.Error("sparsetable: the background writer failed; it tries again when rows are pulled or released", attrs...)
 	c.last, c.at, c.hushed = what, now, 0
 }

@@ -90,7 +90,7 @@ func (d *snapshotDelta) bytesToSpare() int64 {
 	}
 	free, err := d.t.devices[0].Free()
 	if err != nil {
-		d.t.log.Warn("sparsetable: without knowing what a disk has left, a snapshot leaves out the rows used most", slog.Any("error", err))
+		d.t.log.Warn("sparsetable: the free space of a disk is unknown, so the snapshot leaves out the clean rows used most", slog.Any("error", err))
 		return 0
 	}
 	d.mu.Lock()

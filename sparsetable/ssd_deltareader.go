@@ -109,7 +109,7 @@ func (r *deltaReader) eachBlock(ctx context.Context, want int64, fn func(rows in
 		if r.kind == deltaDirty {
 			kind = "dirty"
 		}
-		return r.corrupt(from, "it has %d %s rows, should have %d", rows, kind, want)
+		return r.corrupt(from, "it has %d %s rows, but should have %d", rows, kind, want)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (r *deltaReader) next() (rows int, err error) {
 	}
 	b := x.read.Buf
 	if int64(len(b))%int64(r.t.pool.Unit()) != 0 {
-		return 0, r.corrupt(r.at, "%d bytes are no whole blocks", len(b))
+		return 0, r.corrupt(r.at, "%d bytes are not a whole number of the table's units", len(b))
 	}
 	if err := x.read.Err; errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return 0, r.corrupt(r.at, "the file ends within a block of %d bytes", len(b))
@@ -189,11 +189,11 @@ func decodeDeltaBlock(b []byte, table, file uint64, block, kind uint32, l Layout
 		return 0, fmt.Sprintf("checksum %08x, should be %08x", got, want)
 	}
 	if le.Uint64(b[8:]) != table || file != 0 && le.Uint64(b[16:]) != file || le.Uint32(b[24:]) != block || le.Uint32(b[32:]) != kind {
-		return 0, "it is a block of another place"
+		return 0, "the block belongs to another table, file or place"
 	}
 	n := le.Uint32(b[28:])
 	if uint64(n)*uint64(deltaEntryBytes+l.Bytes())+deltaHeaderBytes > uint64(len(b)) {
-		return 0, fmt.Sprintf("%d rows do not fit it", n)
+		return 0, fmt.Sprintf("its %d rows do not fit into it", n)
 	}
 	return int(n), ""
 }

@@ -147,7 +147,7 @@ func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 		}
 		var id [8]byte
 		if _, err := crand.Read(id[:]); err != nil {
-			return fmt.Errorf("sparsetable: name a table: %w", err)
+			return fmt.Errorf("sparsetable: choose a number for the table: %w", err)
 		}
 		o.MustExist, o.Format.UnitBytes = false, unit
 		o.Format.ValueDim, o.Format.StateDim = t.opts.Layout.ValueDim, t.opts.Layout.StateDim

@@ -13,42 +13,46 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// SSDOptions are those of KindSSD alone. The zero value is the default.
+// SSDOptions are the options of KindSSD alone. The zero value is the default.
 type SSDOptions struct {
 	// Dirs are the table's directories, one per SSD; the first also holds the
-	// catalog. Empty means Options.Dir alone. With Dirs, Options.Dir is not
-	// used. None may be given twice, by another name or a link either.
+	// catalog. Empty means Options.Dir alone. With Dirs, Options.Dir is not used.
+	// No directory may be given twice, not even by another name or a link.
 	Dirs []string
 	// CachePolicy is one of CachePolicies; "" is the first of them.
 	CachePolicy string
-	// LookaheadPasses is how far the policy "lookahead" looks; 0 chooses it
-	// from the budget.
+	// LookaheadPasses is how many announced passes the policy "lookahead"
+	// considers; 0 chooses the number from the budget.
 	LookaheadPasses int
-	// MaxSpaceAmplification bounds the bytes on disk per byte of buckets in use
-	// (Stats.DiskLiveBytes, which counts whole units of the device), but for a
-	// few MiB of each directory, for what only snapshots need and for the spool of
-	// an import; 0 is 2.0.
-	// Whoever writes buckets compacts files until it holds.
+	// MaxSpaceAmplification bounds the bytes on disk per byte of live buckets
+	// (Stats.DiskLiveBytes, which counts whole units of the device); 0 means 2.0.
+	// Not counted are a few MiB of each directory, the space that only snapshots
+	// need, and the spool of an import. A call that writes buckets also compacts
+	// files until the bound holds.
 	MaxSpaceAmplification float64
-	// DirBudgetBytes bounds what bucket files, the rows that snapshots have outside
-	// of them and the spool of an import take in each directory; 0 is no limit. The
-	// catalog, in the first, is small beside them and not counted.
+	// DirBudgetBytes bounds the space that is taken in each directory by bucket
+	// files, by the rows that snapshots keep outside of them, and by the spool of
+	// an import; 0 means no limit. The catalog, in the first directory, is small
+	// and not counted.
 	DirBudgetBytes int64
-	// HotBytes bounds what a snapshot writes of the rows in memory that are in
-	// buckets already, those used most, so that they are in memory again soon
-	// after a restart. That is what it costs: as many bytes on disk for every
-	// snapshot kept, written anew by each in the background. Dirty rows are
-	// saved and restored in any case. A disk with less than 256 MiB left gets no
-	// others. 0 is a quarter of MemoryBytes, 1 GiB at most; below 0 is none.
+	// HotBytes bounds how many bytes of clean rows (rows whose buckets are up to
+	// date) a snapshot writes in addition to the dirty ones. It writes those used
+	// most, so that they are in memory again soon after a restart. Every snapshot
+	// writes them anew, in the background, and every snapshot that is kept takes
+	// this space on disk. On a disk with less than 256 MiB free, a snapshot writes
+	// no clean rows. Dirty rows are saved and restored in any case. 0 means a
+	// quarter of MemoryBytes, but at most 1 GiB; a negative value means that no
+	// clean rows are written or restored.
 	HotBytes int64
-	// QueueDepth is how many reads a device is given at once; 0 chooses.
+	// QueueDepth is how many reads a device is given at once; 0 chooses the number.
 	QueueDepth int
-	// Direct says whether files bypass the page cache: "auto" (also ""), "on",
-	// "off".
+	// Direct says whether I/O bypasses the page cache (direct I/O): "on"; "off"; or
+	// "auto" (also ""), which uses direct I/O where the file system supports it.
 	Direct string
 }
 
-// catalogDir is in the first of a table's directories.
+// catalogDir is the name of the catalog's directory in the first of a table's
+// directories.
 const catalogDir = "catalog"
 
 const (
@@ -149,17 +153,17 @@ func (o *Options) validateSSD() error {
 	return nil
 }
 
-// place is where a directory is, whatever its name.
+// place identifies a directory, whatever name it was given by.
 type place struct {
-	path string      // absolute, without symbolic links; "" for none
-	info os.FileInfo // nil where there is nothing
+	path string      // absolute, without symbolic links; "": no directory was given
+	info os.FileInfo // nil where the directory does not exist
 }
 
 func (p place) is(q place) bool {
 	return q.path != "" && (p.path == q.path || p.info != nil && q.info != nil && os.SameFile(p.info, q.info))
 }
 
-// placeOf resolves the links of as much of dir as is there.
+// placeOf resolves the symbolic links in dir, as far as dir exists.
 func placeOf(dir string) place {
 	path, err := filepath.Abs(dir)
 	if err != nil {

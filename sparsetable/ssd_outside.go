@@ -122,7 +122,7 @@ func (t *ssd) newOutside(s catalog.Snapshot) (*outside, error) {
 		return nil, &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("snapshot %d has %d dirty rows in %d bytes", s.ID, rows, d.Bytes)}
 	}
 	if blocks := (d.Bytes + x.blockBytes - 1) / x.blockBytes; blocks*int64(x.perBlock) > math.MaxUint32 {
-		return nil, fmt.Errorf("%w: reading only, as %d rows are outside of buckets: open it for writing and take a snapshot after Flush", ErrUnsupported, rows)
+		return nil, fmt.Errorf("%w: it cannot be opened for reading only, because %d rows are not in buckets yet: open it for writing, call Flush and take a snapshot", ErrUnsupported, rows)
 	}
 	bytes := outsideBytes(rows)
 	err := t.reserveNow(bytes)

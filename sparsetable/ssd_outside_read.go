@@ -126,7 +126,7 @@ func (t *ssd) takeOutside(ctx context.Context, refs []uint32, use bool) error {
 	for _, a := range x.arrived {
 		r := a.User.(*outsideRead)
 		if errors.Is(a.Err, io.ErrUnexpectedEOF) || errors.Is(a.Err, io.EOF) {
-			return &CorruptionError{File: x.path, Offset: x.blockOf(uint32(r.want[0] >> 32)), Reason: "the file ends before a row that it had"}
+			return &CorruptionError{File: x.path, Offset: x.blockOf(uint32(r.want[0] >> 32)), Reason: "the file ends before a row that it had when the table was opened"}
 		}
 		if a.Err != nil {
 			return fmt.Errorf("sparsetable: read %s: %w", x.path, a.Err)
@@ -139,7 +139,7 @@ func (t *ssd) takeOutside(ctx context.Context, refs []uint32, use bool) error {
 			e := a.Buf[x.offset(place)-a.Offset:][:x.entryBytes]
 			i, _ := x.find(p.hashes[at])
 			if sum := crc32.Checksum(e, castagnoli); sum != x.rows[i].sum {
-				return &CorruptionError{File: x.path, Offset: x.blockOf(place), Reason: fmt.Sprintf("row %d of the block has checksum %08x, had %08x when the table was opened", place%x.perBlock, sum, x.rows[i].sum)}
+				return &CorruptionError{File: x.path, Offset: x.blockOf(place), Reason: fmt.Sprintf("row %d of the block has checksum %08x, but had %08x when the table was opened", place%x.perBlock, sum, x.rows[i].sum)}
 			}
 			row := offheap.Float32s(e[deltaEntryBytes:])
 			p.keys = append(p.keys, binary.LittleEndian.Uint64(e))

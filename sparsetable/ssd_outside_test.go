@@ -92,7 +92,7 @@ func (o *outsideTable) smallest(t *testing.T) int64 {
 		text := err.Error()
 		at := len(text) - 1
 		for n := 0; at > 0; at-- {
-			if _, e := fmt.Sscanf(text[at:], "budget of %d bytes, it is", &n); e == nil {
+			if _, e := fmt.Sscanf(text[at:], "budget of %d bytes, but", &n); e == nil {
 				opts.MemoryBytes = int64(n)
 				break
 			}

@@ -107,7 +107,7 @@ func (t *ssd) economize() bool {
 		return false
 	}
 	if err := t.shrinkFilters(); err != nil {
-		t.log.Warn("sparsetable: smaller filters", "error", err)
+		t.log.Warn("sparsetable: the filters could not be made smaller", "error", err)
 		return false
 	}
 	return true

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrUnsupported: the table's kind cannot do it.
-var ErrUnsupported = errkind.New(errkind.Usage, "sparsetable: not for this kind of table")
+var ErrUnsupported = errkind.New(errkind.Usage, "sparsetable: the table does not support this")
 
 // Compacter is what a Table implements that can be made to take less space: that
 // of KindSSD.

@@ -107,7 +107,7 @@ func (s *ssdSnapshot) begin() (err error) {
 	}
 	var id [8]byte
 	if _, err := crand.Read(id[:]); err != nil {
-		return fmt.Errorf("sparsetable: name a file: %w", err)
+		return fmt.Errorf("sparsetable: choose a name for the file of a snapshot: %w", err)
 	}
 	s.delta, err = t.newDelta(binary.LittleEndian.Uint64(id[:]), extra)
 	return err
@@ -138,7 +138,7 @@ func (s *ssdSnapshot) unreserve() {
 		return
 	}
 	if err := t.reserveNow(0); err != nil && !errors.Is(err, errNoVictims) {
-		t.log.Warn("sparsetable: give a snapshot's memory back to the cache", "error", err)
+		t.log.Warn("sparsetable: the cache could not take back the memory of a snapshot", "error", err)
 	}
 }
 
@@ -184,7 +184,7 @@ func (s *ssdSnapshot) fix() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := s.claim(); err != nil {
-		return fmt.Errorf("sparsetable: save the rows that buckets do not have: %w", err)
+		return fmt.Errorf("sparsetable: save the rows that are in no bucket yet: %w", err)
 	}
 	t.cache.BeginSave()
 	t.snap.Store(s.delta)
@@ -219,7 +219,7 @@ func (s *ssdSnapshot) write(ctx context.Context) (info SnapshotInfo, err error) 
 		t.wake() // the directory may be nearly full now
 	}
 	if err != nil { // it is committed all the same
-		t.log.Warn("sparsetable: close a snapshot's file", "error", err)
+		t.log.Warn("sparsetable: a snapshot is committed, but its file could not be closed", "error", err)
 	}
 	return info, nil
 }
@@ -271,7 +271,7 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	}
 	if total == 0 {
 		if err := t.removeDelta(deltaName(t.tableID, d.id), d.claimed); err != nil {
-			t.log.Warn("sparsetable: remove an empty file", "error", err)
+			t.log.Warn("sparsetable: the empty file of a snapshot could not be removed", "error", err)
 		}
 	}
 	return t.infoOf(committed), nil

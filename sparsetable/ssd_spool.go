@@ -272,7 +272,7 @@ func (s *spool) check(b []byte, part, number uint32, rows int) string {
 		return fmt.Sprintf("checksum %08x, should be %08x", got, want)
 	}
 	if le.Uint64(b[8:]) != s.t.tableID || le.Uint64(b[16:]) != s.id || le.Uint32(b[24:]) != part || le.Uint32(b[28:]) != number || le.Uint32(b[32:]) != uint32(rows) || le.Uint32(b[36:]) != 0 {
-		return "it is a block of another place"
+		return "the block belongs to another table, spool or place"
 	}
 	return ""
 }

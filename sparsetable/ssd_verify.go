@@ -59,7 +59,7 @@ func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 	prefix := deltaName(t.tableID, 0)[:len("0123456789abcdef-")]
 	for _, n := range slices.Sorted(keysOf(names)) {
 		if strings.HasPrefix(n, prefix) && !wanted[n] {
-			v.opts.Logger.Info("no snapshot has this file; the next to write the table removes it", "file", filepath.Join(names[n], n))
+			v.opts.Logger.Info("no snapshot refers to this file; it is removed when the table is next opened for writing", "file", filepath.Join(names[n], n))
 		}
 	}
 	return ids, nil
@@ -103,7 +103,7 @@ func (v *verifier) checkFile(t *ssd, names map[string]string, name string, bytes
 		if err = errors.Join(err, f.Close()); err != nil {
 			v.found(Fault{File: path, Offset: -1, Slot: -1, Reason: err.Error()})
 		} else if size < bytes {
-			v.found(Fault{File: path, Offset: size, Slot: -1, Reason: fmt.Sprintf("the file ends here, it had %d bytes", bytes)})
+			v.found(Fault{File: path, Offset: size, Slot: -1, Reason: fmt.Sprintf("the file ends here, but the snapshot refers to %d bytes of it", bytes)})
 		}
 		return
 	}
@@ -171,10 +171,10 @@ func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
 		return err
 	}
 	if rows != t.rewrite.stored {
-		v.found(Fault{File: t.catalogPath(), Offset: -1, Slot: -1, Reason: fmt.Sprintf("%d rows are in buckets, the snapshot counts %d", rows, t.rewrite.stored)})
+		v.found(Fault{File: t.catalogPath(), Offset: -1, Slot: -1, Reason: fmt.Sprintf("%d rows are in buckets, but the snapshot counts %d", rows, t.rewrite.stored)})
 	}
 	if have != s.Rows {
-		v.found(Fault{File: t.catalogPath(), Offset: -1, Slot: -1, Reason: fmt.Sprintf("there are %d rows, the snapshot counts %d", have, s.Rows)})
+		v.found(Fault{File: t.catalogPath(), Offset: -1, Slot: -1, Reason: fmt.Sprintf("there are %d rows, but the snapshot counts %d", have, s.Rows)})
 	}
 	if err := t.files.CheckLive(t.locations); err != nil {
 		for _, e := range unjoin(err) {

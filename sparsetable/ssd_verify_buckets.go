@@ -218,9 +218,9 @@ func (v *verifier) outside(ctx context.Context, t *ssd, m *verifyMemory) error {
 			if stored == have || m.broken[slot] {
 				continue
 			}
-			f := Fault{Offset: -1, Slot: int64(slot), Reason: fmt.Sprintf("the snapshot's own rows have a new version of key %d, which the bucket lacks", key)}
+			f := Fault{Offset: -1, Slot: int64(slot), Reason: fmt.Sprintf("the snapshot's delta file says that the bucket has a version of key %d, but the bucket lacks it", key)}
 			if have {
-				f.Reason = fmt.Sprintf("the snapshot's own rows have key %d as new, but it is in the bucket", key)
+				f.Reason = fmt.Sprintf("the snapshot's delta file says that no bucket has key %d, but the bucket has it", key)
 			}
 			if l := bucketfile.Location(t.index.Location(slot)); l != 0 {
 				f.File, f.Offset = t.files.Path(l.File()), l.Offset()*int64(t.files.Unit())

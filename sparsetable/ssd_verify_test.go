@@ -153,9 +153,9 @@ func TestVerifyIndex(t *testing.T) {
 	for how, reason := range map[string]string{
 		"filter":     "the filter does not have key",
 		"location":   "bucket of slot",
-		"no bucket":  "rows are in buckets, the snapshot counts",
+		"no bucket":  "rows are in buckets, but the snapshot counts",
 		"live bytes": "live bytes, the index refers to",
-		"sums":       "rows are in buckets, the snapshot counts",
+		"sums":       "rows are in buckets, but the snapshot counts",
 	} {
 		t.Run(how, func(t *testing.T) {
 			dir := t.TempDir()

@@ -9,12 +9,12 @@ import (
 	"aibox/internal/half"
 )
 
-// ValueFormat is how the values of rows are written. The state of the row
-// optimizer is float32 in all of them.
+// ValueFormat is the encoding of the values of rows. The state of the row optimizer
+// is float32 in all of them.
 //
 // In the 16-bit formats a cache of the same size holds up to twice the rows.
-// Training computes in float32 and rounds what it writes back, stochastically,
-// so that updates below a format's precision still add up.
+// Training computes in float32 and rounds stochastically what it writes back, so
+// that updates below a format's precision still add up.
 type ValueFormat uint8
 
 const (
@@ -25,7 +25,8 @@ const (
 	valueFormats // the number of formats
 )
 
-// These numbers are in files: see snapshotfile.go.
+// The numbers of the formats are written to files (snapshotfile.go), so they must
+// not change.
 var valueFormatNames = [valueFormats]string{Float32: "float32", Float16: "float16", BFloat16: "bfloat16"}
 
 // ValueFormats lists the names that ParseValueFormat knows.
@@ -61,24 +62,25 @@ func (f *ValueFormat) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Rounding is where StoreValues takes random bits from: a function of seed,
-// update, key and position, so that neither cache nor threads nor timing have a
-// bearing on what is stored.
+// Rounding is the source of the random bits of StoreValues. They are a function of
+// seed, update, key and position, so that neither the cache nor threads nor timing
+// affect what is stored.
 type Rounding struct{ bits half.Rounding }
 
 // NewRounding returns the random bits of update n, say the n-th step of
-// training. A row must not be updated twice with the same seed and n: its
-// roundings would be the same, and no longer without bias.
+// training. A row must not be updated twice with the same seed and n, because the
+// errors of the two roundings would not be independent.
 func NewRounding(seed, n uint64) Rounding { return Rounding{half.NewRounding(seed, n)} }
 
-// LayoutError: the rows of a table are not those that Options.Layout asks for.
+// LayoutError says that the rows of a table have another layout than
+// Options.Layout.
 type LayoutError struct {
 	Dir        string // of the table
 	Have, Want Layout
 }
 
 func (e *LayoutError) Error() string {
-	return fmt.Sprintf("sparsetable: the table in %s has rows of %v, asked for are %v: open it with the layout it has, or make a new one elsewhere", e.Dir, e.Have, e.Want)
+	return fmt.Sprintf("sparsetable: the table in %s has rows of %v, but rows of %v were asked for: open it with the layout that it has, or make a new table elsewhere", e.Dir, e.Have, e.Want)
 }
 
 // ErrorKind sorts the error for exit codes and reports.

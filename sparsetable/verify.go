@@ -8,10 +8,10 @@ import (
 
 // Fault is something that Verify found wrong.
 type Fault struct {
-	Snapshot uint64 `json:"snapshot"` // that it was found in; 0: it concerns none in particular
+	Snapshot uint64 `json:"snapshot"` // the snapshot in which it was found; 0: no particular one
 	File     string `json:"file,omitempty"`
-	Offset   int64  `json:"offset"` // in File; -1 where it has none
-	Slot     int64  `json:"slot"`   // -1 where it has none
+	Offset   int64  `json:"offset"` // in File; -1: the fault has no single place
+	Slot     int64  `json:"slot"`   // the slot whose bucket is at fault; -1: none
 	Reason   string `json:"reason"`
 	// Missing: the file is in none of the directories that were given.
 	Missing bool `json:"-"`
@@ -34,29 +34,30 @@ func (f Fault) String() string {
 	return text
 }
 
-// Verification is what Verify has looked at.
+// Verification says what Verify has checked so far.
 type Verification struct {
 	Kind      string `json:"kind"`
 	Snapshots int    `json:"snapshots"`
-	Buckets   int64  `json:"buckets"`    // of all snapshots, each as often as they have it
-	Rows      int64  `json:"rows"`       // likewise
-	TotalRows int64  `json:"total_rows"` // that there are to be; 0: not known yet
+	Buckets   int64  `json:"buckets"`    // in all snapshots; a bucket counts once for each snapshot that has it
+	Rows      int64  `json:"rows"`       // counted in the same way
+	TotalRows int64  `json:"total_rows"` // rows to be verified in all; 0: not known yet
 	ReadBytes int64  `json:"read_bytes"` // of buckets
 	Faults    int64  `json:"faults"`
 }
 
 // Verify reads all of the table that o describes, in every snapshot, or in that
 // of o.SnapshotID alone, and calls fault for each fault that it finds, from the
-// calling goroutine. Besides what opening checks these are, for KindSSD: the
-// checksum of every bucket; that it is the bucket of its slot, and its keys those
-// of that slot, each once; that the index has its number of rows, and the filter
-// its keys; that buckets do not overlap; that files count what the index refers
-// to; that rows written with the snapshot are told from those in buckets; that the
-// files of each snapshot are there.
+// calling goroutine. For KindMemory, opening the table checks everything. For
+// KindSSD, Verify also checks: the checksum of every bucket; that it is the bucket
+// of its slot, and that its keys belong to that slot and occur once; that the
+// filter has its keys; that the snapshot counts as many rows as there are; that
+// buckets do not overlap; that the live bytes counted for files are those that the
+// index refers to; that the delta file says correctly which of its rows buckets
+// have, too; and that the files of each snapshot exist.
 //
 // progress, unless it is nil, is called now and then. The table must not be open
-// for writing. An error says why it
-// could not go on; faults are none.
+// for writing. Verify returns an error only where it could not go on; faults that
+// it found are not errors.
 func Verify(ctx context.Context, o Options, fault func(Fault), progress func(Verification)) (Verification, error) {
 	o.ReadOnly = true
 	if err := o.Validate(); err != nil {
@@ -81,14 +82,14 @@ func Verify(ctx context.Context, o Options, fault func(Fault), progress func(Ver
 	return v.done, nil
 }
 
-// verifier is one Verify.
+// verifier is the state of one call of Verify.
 type verifier struct {
 	opts     Options
 	fault    func(Fault)
 	progress func(Verification)
 	done     Verification
-	at       uint64          // snapshot at hand
-	named    map[string]bool // files of which a fault was found before they were opened
+	at       uint64          // the snapshot that is being verified
+	named    map[string]bool // files for which a fault was reported before the table was opened
 }
 
 // found reports a fault.
@@ -98,8 +99,8 @@ func (v *verifier) found(f Fault) {
 	v.fault(f)
 }
 
-// foundError reports an error as a fault if it is one of the table. Others, and
-// those of ctx, are returned.
+// foundError reports an error as a fault if it is about damage of the table. It
+// returns all other errors, and any error after ctx has ended.
 func (v *verifier) foundError(ctx context.Context, err error) error {
 	var bad *CorruptionError
 	switch {
@@ -134,7 +135,7 @@ func (v *verifier) snapshots(ctx context.Context) ([]uint64, error) {
 		return nil, fmt.Errorf("%w: none in %s", ErrNoSnapshot, v.opts.Dir)
 	}
 	for _, name := range leftovers {
-		v.opts.Logger.Info("an unfinished snapshot is left over; the next to write the table removes it", "file", name)
+		v.opts.Logger.Info("an unfinished snapshot is left over; it is removed when the table is next opened for writing", "file", name)
 	}
 	return ids, nil
 }
@@ -148,7 +149,7 @@ func (v *verifier) snapshot(ctx context.Context, id uint64) (err error) {
 	if o.Kind == KindSSD {
 		return v.ssdSnapshot(ctx, o)
 	}
-	// Opening reads all of the file and checks all that there is.
+	// Opening reads the whole file and checks everything in it.
 	t, err := openMemory(ctx, o)
 	if err != nil {
 		return v.foundError(ctx, err)

@@ -13,7 +13,7 @@ type WorkingSet struct {
 	mask    uint32
 	release func(*WorkingSet)
 	place   int    // among the table's live sets
-	carry   *carry // of KindSSD: buckets that were read for the set
+	carry   *carry // for KindSSD: copies of the buckets that were read for the set
 	mode    PullMode
 }
 
