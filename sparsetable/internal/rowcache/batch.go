@@ -1,8 +1,8 @@
 package rowcache
 
-// Visit calls fn for refs[i], with i; 0 is passed over. All must be live. fn is
-// called under the mutex, which is given back now and then: it must be quick
-// and not call the cache.
+// Visit calls fn for the row of each refs[i], with i; it skips references that are
+// 0, and the others must be of live rows. fn is called under the mutex, which Visit
+// releases now and then, so fn must be quick and must not call the cache.
 func (c *Cache) Visit(refs []uint32, fn func(i int, e Entry) Change) {
 	for from := 0; from < len(refs); from += lockKeys {
 		to := min(from+lockKeys, len(refs))
@@ -23,9 +23,10 @@ func (c *Cache) Visit(refs []uint32, fn func(i int, e Entry) Change) {
 	}
 }
 
-// VisitIdle calls fn for those of refs that are references of idle rows. They may
-// have left the cache since, even with their slabs: then other rows may have taken
-// their places. fn is called under the mutex, see Visit.
+// VisitIdle calls fn for those of refs at which an idle row is at present. The rows
+// that the caller means may have left the cache, and even their slabs may be gone;
+// other rows may have taken their places, so fn must look at the key. fn is called
+// under the mutex, see Visit.
 func (c *Cache) VisitIdle(refs []uint32, fn func(e Entry)) {
 	for len(refs) > 0 {
 		n := min(len(refs), lockKeys)
@@ -79,8 +80,7 @@ func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 	return dropped
 }
 
-// MinBytes is the smallest MaxBytes that o could have, with the others as they
-// are.
+// MinBytes is the smallest MaxBytes that is valid together with the other options.
 func (o Options) MinBytes() int64 {
 	o.MaxBytes = 0
 	for {
@@ -92,7 +92,7 @@ func (o Options) MinBytes() int64 {
 	}
 }
 
-// windowBytes is what the policy may take for what is announced.
+// windowBytes is how many bytes the tables for announced passes may take.
 func (o Options) windowBytes() int64 {
 	if r, err := policyNamed(o.Policy); err != nil || !r.window {
 		return 0
@@ -103,9 +103,10 @@ func (o Options) windowBytes() int64 {
 // FitRows is how many rows a cache of o holds.
 func (o Options) FitRows() int64 { return o.FitRowsIn(o.MaxBytes) }
 
-// FitRowsIn is how many rows a cache of o holds once SetMaxBytes has given it
-// fewer bytes, 0 where that refuses them: it stays cut as it was made, and the
-// directory as large as it may have grown before.
+// FitRowsIn is how many rows a cache of o holds once SetMaxBytes has given it fewer
+// bytes, and 0 where SetMaxBytes refuses so few. Slabs keep the size that they were
+// made with, and the directory is counted at the size to which it may have grown
+// before.
 func (o Options) FitRowsIn(bytes int64) int64 {
 	g := o.geometry()
 	if bytes < g.minBytes() {

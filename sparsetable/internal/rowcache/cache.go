@@ -17,19 +17,19 @@ type Options struct {
 	Policy   string
 	// Hash mixes a key. The hashes that callers pass must be its results.
 	Hash func(key uint64) uint64
-	// LookaheadPasses is how many passes ahead Announce may look. 0: as many
-	// as an eighth of MaxBytes can describe, at most 50, or 100 with
-	// NoteMissing. Used by Lookahead.
+	// LookaheadPasses is how many passes ahead the policy Lookahead may look. 0
+	// means as many as an eighth of MaxBytes can describe, at most 50, or 100
+	// with NoteMissing.
 	LookaheadPasses int
-	// NoteMissing: the window also knows which of the announced keys are not
-	// cached, see Missed, if it has room for that beside 50 passes.
+	// NoteMissing says that the cache also notes which announced keys are not
+	// cached (see Missed), provided that the window still has room for 50 passes.
 	NoteMissing bool
 }
 
 const (
-	// A slab is about 1/128 of the budget, so that what a budget leaves over is
-	// below 1 %, within bounds: below the first nothing is gained, above the
-	// last a single slab would take long to map and give back.
+	// A slab is about 1/128 of the budget, so that less than 1 % of the budget is
+	// too small for another slab. Slabs below minSlabBytes gain nothing, and those
+	// above maxSlabBytes would take long to map and to give back.
 	slabsPerBudget = 128
 	minSlabBytes   = 16 << 10
 	maxSlabBytes   = 64 << 20
@@ -94,7 +94,7 @@ func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
 // slab is the bookkeeping of one slab.
 type slab struct {
-	memory []byte // rows, then metas; nil: not mapped
+	memory []byte // metas, then rows; nil: not mapped
 	free   uint32 // first free row that was in use before; 0: none
 	fresh  uint32 // rows from here on were never used
 	used   uint32 // rows in use
@@ -128,7 +128,7 @@ type Cache struct {
 		dirty    int64             // rows with updates not on SSD
 		marked2  int64             // rows with Mark2
 		parity   uint32            // 0 or Old: the bit of rows that are not Old
-		owed     int64             // rows that are dirty and Old
+		owed     int64             // rows that are dirty and Old, so still to be saved
 		dir      directory
 		ranks    ranks
 		hand     uint32 // where Victims looks next
@@ -138,8 +138,8 @@ type Cache struct {
 		win      window
 		stats    Stats
 		closed   bool
-		// touched keeps the compiler from dropping loads whose only use is to
-		// have started. Nobody reads it.
+		// touched receives what was loaded ahead of its use, so that the compiler
+		// does not drop these loads. Nobody reads it.
 		touched uint32
 	}
 }
@@ -196,9 +196,9 @@ func (c *Cache) Close() error {
 	return errors.Join(errs...)
 }
 
-// Slabs are the rows as a working set sees them: row ref is the Words words
-// from (ref & mask) x Words in slab ref >> shift. The slice is not copied:
-// later slabs are appended to it, and slabs that hold a pinned row stay.
+// Slabs returns the rows as a working set sees them: the words of row ref are the
+// Words words from (ref & mask) x Words on in slab ref >> shift. The slice is not
+// copied; later slabs are appended to it, and slabs that hold a pinned row stay.
 func (c *Cache) Slabs() (slabs [][]float32, shift uint, mask uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,13 +216,13 @@ func (c *Cache) row(ref uint32) []float32 {
 	return c.mu.floats[ref>>c.shift][at : at+c.words : at+c.words]
 }
 
-// slabNeed is what another slab costs, with the directory's share.
+// slabNeed is how many bytes another slab costs, with the directory's share.
 func (c *Cache) slabNeed() int64 {
 	segs := segmentsFor(int64(c.mapped()+1) << c.shift)
 	return c.slabBytes + max(0, segs-c.mu.dir.segs)*segmentBytes
 }
 
-// mapped is the number of slabs that are there.
+// mapped is the number of slabs that have memory.
 func (c *Cache) mapped() int {
 	n := 0
 	for i := range c.mu.slabs {
@@ -233,8 +233,8 @@ func (c *Cache) mapped() int {
 	return n
 }
 
-// budget is what slabs may make of the bytes: the window's are set aside where
-// it waits for them.
+// budget is the limit for everything in the cache, less the bytes that the window
+// is waiting for.
 func (c *Cache) budget() int64 { return c.mu.maxBytes - c.mu.win.waiting }
 
 // addSlab makes room for 2^shift more rows. It returns errFull when the budget
@@ -278,7 +278,7 @@ func (c *Cache) list(i uint32) {
 // errFull: there is no free row, and the budget allows no further slab.
 var errFull = errors.New("rowcache: the budget is reached")
 
-// take returns a free row. Errors: errFull, or that of mapping memory.
+// take returns a free row. It fails with errFull, or when memory cannot be mapped.
 func (c *Cache) take() (uint32, error) {
 	for {
 		if len(c.mu.open) == 0 {
@@ -308,7 +308,7 @@ func (c *Cache) take() (uint32, error) {
 	}
 }
 
-// put takes ref back.
+// put makes the row of ref free.
 func (c *Cache) put(ref uint32, m *meta) {
 	i := ref >> c.shift
 	s := &c.mu.slabs[i]
@@ -319,7 +319,7 @@ func (c *Cache) put(ref uint32, m *meta) {
 	c.list(i)
 }
 
-// startEpoch begins a stretch of epochUses pins per row.
+// startEpoch begins an epoch, which lasts for epochUses pins per row that fits.
 func (c *Cache) startEpoch() {
 	c.mu.epoch = (c.mu.epoch + 1) % epochCount
 	fit := c.mu.maxBytes / (c.slabBytes >> c.shift)

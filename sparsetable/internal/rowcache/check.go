@@ -2,9 +2,9 @@ package rowcache
 
 import "fmt"
 
-// Check counts anew what the cache keeps count of, and looks for every row in
-// its chain. It takes a time that depends on the number of rows, and everybody
-// waits: for tests.
+// Check compares the cache's counters with a new count of its rows, and checks that
+// every row is in its chain. It is for tests: it holds the mutex all the time, and
+// its time grows with the number of rows.
 func (c *Cache) Check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *Cache) Check() error {
 			used++
 		}
 		if s.used != used {
-			return fmt.Errorf("rowcache: slab %d counts %d rows, has %d", i, s.used, used)
+			return fmt.Errorf("rowcache: slab %d counts %d rows, but has %d", i, s.used, used)
 		}
 	}
 	for _, n := range []struct {
@@ -58,14 +58,14 @@ func (c *Cache) Check() error {
 		have, want int64
 	}{
 		{"rows", c.mu.rows, rows}, {"dirty rows", c.mu.dirty, dirty}, {"rows with Mark2", c.mu.marked2, marked2},
-		{"taken rows", c.mu.taken, taken}, {"owed rows", c.mu.owed, owed}, {"bytes", c.mu.bytes, c.countBytesLocked()},
+		{"taken rows", c.mu.taken, taken}, {"rows that are still to be saved", c.mu.owed, owed}, {"bytes", c.mu.bytes, c.countBytesLocked()},
 	} {
 		if n.have != n.want {
-			return fmt.Errorf("rowcache: %d %s counted, there are %d", n.have, n.what, n.want)
+			return fmt.Errorf("rowcache: the cache counts %d %s, but there are %d", n.have, n.what, n.want)
 		}
 	}
 	if want != c.mu.ranks {
-		return fmt.Errorf("rowcache: the counts of idle rows by rank are wrong: %d and %d clean ones counted, there are %d and %d",
+		return fmt.Errorf("rowcache: the counts of idle rows by rank are wrong: the cache counts %d idle rows, %d of them clean, but there are %d and %d",
 			c.mu.ranks.idle.rows, c.mu.ranks.clean.rows, want.idle.rows, want.clean.rows)
 	}
 	return nil
@@ -85,7 +85,7 @@ func (c *Cache) inChainLocked(ref uint32, m *meta) bool {
 	return false
 }
 
-// countBytesLocked is what is mapped, and a fixed amount.
+// countBytesLocked sums up all mapped memory and the cache's fixed part.
 func (c *Cache) countBytesLocked() int64 {
 	n := c.fixed + int64(len(c.mu.morePins))*morePinsBytes
 	for i := range c.mu.slabs {

@@ -14,14 +14,15 @@ const (
 	segmentBytes    = 4 * headsPerSegment
 )
 
-// directory holds the heads of the chains: linear hashing over the low bits of
-// a key's hash, as the slots of the SSD index (AIBox §4.2: level 1 is the slot,
-// level 2 the bucket within it). With n chains, 2^d <= n < 2^(d+1):
+// directory holds the heads of the chains. It is a linear hash table over the low
+// bits of a key's hash, as are the slots of the SSD index (AIBox §4.2: level 1 is
+// the slot, level 2 the bucket within it). With n chains, 2^d <= n < 2^(d+1), a key
+// is in chain c:
 //
 //	c = hash mod 2^(d+1);  if c >= n then c = hash mod 2^d
 //
 // So the rows of an SSD slot lie in the chains whose numbers end in the slot's
-// bits. Chains never cost more than one split at a time.
+// bits. An insertion splits one chain at most.
 type directory struct {
 	heads []uint32 // room for all is reserved
 	segs  int64    // segments of it that are in use
@@ -47,7 +48,7 @@ func segmentsFor(rows int64) int64 {
 	return max(1, (rows+headsPerSegment-1)>>segmentBits)
 }
 
-// reserve makes address space for so many segments.
+// reserve maps address space for that many segments.
 func (d *directory) reserve(segs int64) error {
 	b, err := offheap.Map(int(segs * segmentBytes))
 	if err != nil {
@@ -66,7 +67,7 @@ func (d *directory) free() error {
 	return offheap.Unmap(b)
 }
 
-// addSegment makes room for more chains, which come to be by split.
+// addSegment makes room for more chains, which split then adds.
 func (d *directory) addSegment() {
 	d.segs++
 	if d.n == 0 {

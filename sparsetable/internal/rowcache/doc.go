@@ -4,10 +4,11 @@
 //
 // # Rows
 //
-// A row is Options.Words 32-bit words in a slab outside the garbage collector's
-// heap, named by a 32-bit reference, slab number and row within it. It does not
-// move while a pass has it pinned; reference 0 is the shared zero row. That is
-// what a working set needs to find rows by a shift and a mask (Slabs).
+// A row consists of Options.Words 32-bit words. Rows lie in slabs, which are
+// blocks of memory outside the garbage collector's heap. A 32-bit reference names
+// a row by the number of its slab and its place within the slab; reference 0 is a
+// row of zeros that all users share. A row does not move while a pass has it
+// pinned, so that a working set finds its rows by a shift and a mask (see Slabs).
 //
 //	slab        ┌──────────────────────────────┬──────────────────────────────┐
 //	            │ 2^shift metas of 16 bytes    │ 2^shift rows of 4·Words bytes│
@@ -15,15 +16,16 @@
 //	meta        key 8 · next row of the chain 4 · state 4 (state.go)
 //	directory   one 4-byte head per chain, one chain per row (directory.go)
 //
-// So a row costs 20 bytes beside its words, lists of the policy included: there
-// are none. A budget holds budget / (4·Words + 20) rows, less 1 % for slabs that
-// would not fit any more, and less what announced passes take.
+// So a row costs 20 bytes in addition to its words. No policy keeps lists of rows,
+// which would cost more. A budget holds budget / (4·Words + 20) rows, less up to
+// 1 % because only whole slabs are used, and less the rows whose memory is taken by
+// the tables for announced passes (see "The window").
 //
-// The directory is a linear hash table over the low bits of the key's hash, as
-// the slots of the SSD index are: the rows of a slot (the paper's level 1) are
-// all in the few chains (its level 2) whose numbers end in the slot's bits, and
-// ForEachOfSlot walks just these. It grows by one chain per row inserted; there
-// is never a rehash.
+// The directory is a linear hash table over the low bits of the key's hash. The
+// slots of the SSD index use the same bits: all rows of a slot (the paper's level
+// 1) are in the few chains (its level 2) whose numbers end in the slot's bits, and
+// ForEachOfSlot walks only these. The directory grows by one chain with every
+// inserted row, so that it never has to be rehashed as a whole.
 //
 // # Life of a row
 //
@@ -34,58 +36,65 @@
 //	   └───────────────────── Drop ◄── taken ◄────────────────┘
 //	                       (Keep, or pinned meanwhile: back)
 //
-// Pinned rows are never victims. Dirty rows are, but Drop leaves them until
-// somebody has written them and said so (Change, or what ForEachOfSlot's
-// function returns). A taken row may be found, pinned and updated like any
-// other: Drop then finds it pinned or dirty and lets it stay. So a writer takes
-// victims, copies dirty ones of their slots under ForEachOfSlot and clears Dirty
-// in the same step, writes, and drops, without holding anything.
+// Pinned rows are never victims. Dirty rows may be victims, but Drop keeps a row in
+// the cache until somebody has written it to SSD and has cleared its Dirty flag
+// (through Change, or through the value that ForEachOfSlot's function returns). A
+// taken row may be found, pinned and updated like any other; Drop then finds it
+// pinned or dirty and lets it stay. So a writer needs no lock between its steps: it
+// takes victims, copies the dirty rows of their slots under ForEachOfSlot and
+// clears Dirty in the same step, writes the copies, and drops the victims.
 //
 // # Policies
 //
-// Which idle rows leave is decided by the number of times they were pulled:
+// The number of times that a row was pulled decides when it leaves the cache:
 //
-//	lru_lfu    the paper's: uses since the row came into the cache
-//	history    uses in the row's whole life: a row brings its count along from
-//	           SSD (Insert's used), which makes a sketch of the keys not in
-//	           the cache unnecessary; uses halve with long idleness
-//	lookahead  history, and rows that announced passes need stay, those needed
-//	           soonest the longest (BagPipe §3.2, with the next use in place of
-//	           the last, which is what matters when the window does not fit)
+//	lru_lfu    is the paper's policy; it counts uses since the row came into
+//	           the cache
+//	history    counts uses in the row's whole life. The count is stored with
+//	           the row on SSD and is given back to the cache by Insert (used),
+//	           so that no sketch of the keys outside the cache is needed. The
+//	           count is halved when the row is idle for long
+//	lookahead  is history, but rows that announced passes need stay, and those
+//	           that are needed soonest stay longest (BagPipe §3.2 goes by the
+//	           last use in the window; this policy goes by the next one, which
+//	           is what matters when the rows of the window do not fit)
 //
-// None of them keeps lists. The cache counts the idle rows of each rank;
-// Victims reads off how high it must go and sweeps the metas in memory order
-// (victims.go). Finding and releasing rows then write one cache line each, where
-// linked lists write three at random, and a victim costs some 64 metas read in
-// sequence.
+// The cache counts how many idle rows there are of each rank. From these counts
+// Victims computes the rank below which rows have to leave, and it then reads the
+// metas in memory order (victims.go). So finding or releasing a row writes one
+// cache line, where linked lists would write three at random places, and finding a
+// victim reads about 64 metas in sequence.
 //
 // # The window
 //
-// The cache keeps what Announce tells it in tables beside the rows (window.go,
-// missing.go), which take an eighth of the budget at most. It looks ahead as many
-// passes, beyond the one that is pulled next, as Options.LookaheadPasses says. Where
-// that is 0, it looks ahead 50 passes, or 100 if it also notes which keys are missing
-// and has room for them. It looks ahead fewer passes in each of these cases:
+// Announce tells the cache which keys a later pass will need. The cache notes them
+// in the window: tables that take an eighth of the budget at most (window.go,
+// missing.go). Options.LookaheadPasses says how many passes the window looks ahead,
+// beyond the pass that is pulled next. If it is 0, the window looks 50 passes
+// ahead, or 100 passes if it also notes which keys are missing from the cache and
+// has room for that. It looks less far ahead in three cases:
 //
-//   - The tables for so many passes of so many keys would take more than an eighth
-//     of the budget.
-//   - The rows that must be in memory at one time do not fit the cache. These are the
-//     rows that two or more announced passes need, and, if rows are read ahead, half
-//     of the rows that announced passes lack.
-//   - The keys that two or more announced passes need do not fit the table.
+//   - The tables for so many passes of that many keys would take more than an
+//     eighth of the budget.
+//   - The rows that are wanted in memory at one time do not fit the cache. These
+//     are the rows that two or more announced passes need and, if missing rows are
+//     read before their pass comes, half of the missing rows of announced passes.
+//   - The table has no room for all the keys that two or more announced passes
+//     need.
 //
-// Lookahead returns that number as it is at present, and Announce takes no note
-// of passes beyond (lookahead.go). The tables are made for the first pass, and
-// made anew for passes that have a quarter more keys or worse; what they knew is
-// then told again by the passes to come. Forget withdraws the passes that were
-// announced and do not come.
+// Lookahead returns the present number of passes, and Announce ignores passes
+// beyond it (lookahead.go). The tables are made for the first pass. They are made
+// again for passes that have over a quarter more keys; they are then empty, and the
+// passes that are announced from then on fill them. Forget withdraws passes that
+// were announced but will not come.
 //
 // # What they reach
 //
-// Hits of unique keys, on the trace of bench/policies (20 million keys, Zipf
-// 1.125, 2 x 300 batches of 106,496 lookups, rows of 80 bytes), as a share of
-// what is reached by MIN, which sees all the future; "ideal" counts 88 bytes a
-// row for everyone, "hard" is a budget of this package with everything in it:
+// The table compares hits of unique keys on the trace of bench/policies (20
+// million keys, Zipf 1.125, 2 x 300 batches of 106,496 lookups, rows of 80 bytes).
+// Each figure is a share of the hits of MIN, Belady's optimal policy, which knows
+// the whole future. The columns "ideal" count 88 bytes a row for every policy; the
+// columns "hard" are measured with this package, whose budget covers all its memory:
 //
 //	                        64 MiB          16 MiB
 //	                     ideal   hard    ideal   hard
@@ -101,26 +110,26 @@
 //	lookahead, 20         .918    .906    .938    .906
 //	lookahead, 50         .930    .916    .971    .914  (29 passes fit the last)
 //
-// A hard budget is compared with MIN of the ideal number of rows, so that its
-// column also shows what metadata and the window cost.
+// The columns "hard" are also compared with MIN of the ideal number of rows, so
+// that they show what metadata and the window cost.
 //
-// No policy that does not see the future can get further than one that knows
-// each key's true probability, and none that sees 50 passes further than one
-// that knows the probabilities beyond them: the two bounds. The distance of
-// history to its bound is the price of learning probabilities from the few uses
-// that a key near the edge of the cache had in 300 batches.
+// The two bounds are what the best possible policies reach: "popularity" knows the
+// true probability of each key but not the future, and "window 50" also knows the
+// next 50 passes. The policy history stays below its bound because it has to learn
+// the probabilities, and a key near the edge of the cache was used only a few times
+// in 300 batches.
 //
 // # Concurrency
 //
-// Every method may be called from any goroutine; one mutex guards everything
-// but the words of rows, and is held for at most 1,024 keys or 16,384 metas at
-// a time (Lookahead's step to the next pass also reads its table once, 1.5
-// bytes per key of all announced passes). The words of a row belong to whoever
-// has it pinned; those of idle and taken rows may be read in ForEachOfSlot and
-// ForEach. Two goroutines must not insert the same key: pulls come one after
-// the other. Find makes rows visible to others before their words are filled,
-// but idle only after Release.
+// Every method may be called from any goroutine. One mutex guards everything but
+// the words of rows, and it is held for at most 1,024 keys or 16,384 metas at a
+// time (with the policy lookahead, the first Find of a pass also reads the
+// window's table once, 1.5 bytes per key of all announced passes). The words of a
+// row belong to whoever has it pinned; the words of idle and taken rows may be read
+// in ForEachOfSlot and ForEach. Two goroutines must not insert the same key, so
+// pulls come one after the other. Insert makes a row visible to others before the
+// caller has filled its words, but the row becomes idle only after Release.
 //
-// References change hands in Shrink, which moves idle rows; who keeps
-// references of idle rows (nobody should) must not across it.
+// Shrink moves idle rows, so that their references change: a reference of an idle
+// row must not be used after Shrink.
 package rowcache

@@ -3,8 +3,8 @@ package rowcache
 import "errors"
 
 const (
-	// lockKeys is how many keys are looked up under one hold of the mutex, some
-	// 50 microseconds, for which others may have to wait.
+	// lockKeys is how many keys are looked up under one hold of the mutex. That
+	// takes about 50 microseconds, for which others may have to wait.
 	lockKeys = 1024
 	// ahead is how many chains are followed side by side: their misses of the
 	// processor's cache overlap instead of adding up. 32 is more than the
@@ -12,11 +12,12 @@ const (
 	ahead = 32
 )
 
-// Find sets refs[i] to the reference of keys[i], or to 0 where it is not
-// cached, and pins what it finds, for pass. hashes are those of keys, and refs
-// is as long. It returns the number found. A pass that was announced is done
-// with when its Find begins: passes are pulled in ascending order. pass may be
-// negative for rows looked at outside of the order.
+// Find sets refs[i] to the reference of the row of keys[i], or to 0 where the key is
+// not cached, and pins the rows that it finds, for pass. hashes has the hashes of
+// keys; both and refs have the same length. It returns the number of rows found.
+// Passes are pulled in ascending order, and Find removes pass and those before it
+// from the announced passes. pass is negative if the rows are not pulled for a pass
+// of that order.
 func (c *Cache) Find(pass int64, keys, hashes []uint64, refs []uint32) (found int) {
 	c.reach(pass)
 	for len(keys) > 0 {
@@ -57,8 +58,8 @@ func (c *Cache) findLocked(keys, hashes []uint64, refs []uint32) (found int) {
 	return found
 }
 
-// Locate sets refs[i] to the reference of keys[i], or to 0 where it is not
-// cached, and pins nothing: an idle row may leave at any time.
+// Locate sets refs[i] to the reference of keys[i], or to 0 where the key is not
+// cached. It pins nothing, so an idle row may leave at any time.
 func (c *Cache) Locate(keys, hashes []uint64, refs []uint32) {
 	for len(keys) > 0 {
 		n := min(len(keys), ahead)
@@ -115,7 +116,7 @@ func (c *Cache) pin(ref uint32, m *meta, hash uint64) bool {
 	} else {
 		c.pinMore(ref)
 	}
-	// A pass that is still to come, which this is not, stays the next.
+	// If the state names a pass that is still to come, that stays the next one.
 	if c.rules.window && c.mu.win.ahead(group(s)) <= 0 {
 		s = withGroup(s, c.mu.win.next(hash))
 	}
@@ -123,12 +124,12 @@ func (c *Cache) pin(ref uint32, m *meta, hash uint64) bool {
 	return shared
 }
 
-// Insert adds keys[i] wherever refs[i] is 0: none of those may be cached. It
-// pins the new rows, fills them with zeros, and sets refs[i]. used[i] is how
-// often the row was used in its life, as far as the caller knows; nil means
-// never. It returns how many rows it added; where that is not all, the budget
-// is reached, and the rest of refs is as before. Errors: those of mapping
-// memory.
+// Insert adds keys[i] wherever refs[i] is 0; none of those keys may be cached. It
+// pins the new rows, fills them with zeros, and sets refs[i]. used[i] is how often
+// the row was used in its life, as far as the caller knows; a nil slice means never.
+// It returns how many rows it added. If these are not all, the budget is reached,
+// and the rest of refs is as it was before. It fails only if memory cannot be
+// mapped.
 func (c *Cache) Insert(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
 	if !c.rules.history {
 		used = nil

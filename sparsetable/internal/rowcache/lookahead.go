@@ -3,22 +3,23 @@ package rowcache
 import "fmt"
 
 const (
-	// The window is made anew for passes that have more keys than those that it
-	// was made for, by this factor: up to it, the tables' lines take them.
+	// If passes have more than growNum / growDen times the keys that the window
+	// was made for, the window is made again. Up to that factor the tables have
+	// room enough.
 	growNum, growDen = 5, 4
-	// tableFullNum / tableFullDen is the load from which on the table is full: one
-	// key in eleven has no room in its line by then.
+	// From the load tableFullNum / tableFullDen on the table counts as full: one
+	// key in eleven then has no room in its line.
 	tableFullNum, tableFullDen = 7, 8
-	// earlyShare is the part of the keys that announced passes lack whose rows are
-	// in memory at a time, having come before their pass: one in so many. They come
-	// at any time between the announcement and the pass.
+	// One in earlyShare of the rows that are read before their pass is in memory at
+	// any one time, because they come at any time between the announcement of the
+	// pass and the pass itself.
 	earlyShare = 2
 )
 
-// Lookahead is how many passes of that many keys, beyond the one to be pulled
-// next, Announce takes note of at present: whoever announces should be so far
-// ahead and no farther. 0: the policy does not look ahead, or its window does not
-// hold even one such pass. The first call makes the window.
+// Lookahead returns how many passes of passKeys keys, beyond the pass that is pulled
+// next, Announce notes at present. The caller should announce passes that far ahead
+// and no farther. It returns 0 if the policy does not look ahead, or if its window
+// does not hold even one such pass. The first call makes the window.
 func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
 	c.announcing.Lock()
 	defer c.announcing.Unlock()
@@ -43,18 +44,18 @@ func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
 	return passes, nil
 }
 
-// reachLocked is how many passes beyond the next are noted at present: as many as
-// the window was made for, and fewer where the rows that they want in memory at
-// one time do not fit. Those are
+// reachLocked is how many passes beyond the next are noted at present. These are as
+// many as the window was made for, but fewer if the rows that these passes want in
+// memory at one time do not fit. Such rows are
 //
-//   - rows that two or more of the announced passes need, from the first to the
-//     last of them;
-//   - with Options.NoteMissing, rows that are read before their pass comes: some
-//     of the keys that are not cached.
+//   - the rows that two or more of the announced passes need, from the first of
+//     these passes to the last;
+//   - with Options.NoteMissing, the rows that are read before their pass comes,
+//     which are some of the rows that are not cached.
 //
-// Others are needed once and are there already, or come with their pass; they
-// leave when something else needs their room more. It reaches less far, too, where
-// passes have more keys in common than the window's table has room for.
+// All other rows are needed by one pass only and are already cached, or are read
+// with their pass; they leave when other rows need their room more. The number is
+// also lower if passes have more keys in common than the window's table has room for.
 func (c *Cache) reachLocked() int {
 	w := &c.mu.win
 	groups := w.newest - w.current
@@ -72,7 +73,7 @@ func (c *Cache) reachLocked() int {
 	return int(reach)
 }
 
-// wantedRows is about how many rows the announced passes want in memory at one
+// wantedRows estimates how many rows the announced passes want in memory at one
 // time.
 func (w *window) wantedRows() int64 {
 	early := int64(0)
@@ -88,15 +89,15 @@ func (c *Cache) fitRowsLocked() int64 {
 	return (c.budget() - c.fixed - c.mu.win.bytes()) / row
 }
 
-// outgrown reports whether passes of that many keys need another window.
+// outgrown reports whether passes of that many keys need a larger window.
 func (w *window) outgrown(keys int) bool {
 	return keys > minPassKeys && int64(keys)*growDen > int64(w.sized)*growNum
 }
 
-// fitWindowLocked reports whether there is a window. It makes it for the first
-// pass, and anew for passes that have markedly more keys. Where rows have taken
-// the budget before that, Shrink makes room for it; until then the one before, if
-// there is one, stays. REQUIRES: announcing is held.
+// fitWindowLocked reports whether there is a window. It makes one for the first
+// pass, and a larger one for passes that have markedly more keys. If rows already
+// take the budget, Shrink makes room for the new window; until then the window
+// before it stays, if there is one. REQUIRES: announcing is held.
 func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	w := &c.mu.win
 	if w.passes > 0 && !w.outgrown(passKeys) {
@@ -111,7 +112,8 @@ func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	case passes == 0:
 		return false, c.closeWindowLocked()
 	case w.passes > 0 && more*growDen <= w.bytes()*(growNum-growDen) && (b.missing > 0) == (len(w.missing) > 0):
-		// It is as large as it may be, and holds fewer such passes.
+		// The window is about as large as it may be, so it stays and holds fewer of
+		// these larger passes.
 		held := int64(len(w.table)) * 8 / int64(tableBytesPerKey*float64(passKeys))
 		w.passes, w.sized, w.waiting = int(max(1, min(int64(passes), held-1))), passKeys, 0
 		return true, nil
@@ -121,8 +123,8 @@ func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 		w.waiting = more
 		return w.passes > 0, nil
 	}
-	// What the one before knows is let go: cached rows know the next pass that
-	// needs them, and later ones are announced before long.
+	// The contents of the old window are lost. That costs little: the state of each
+	// cached row has the next pass that needs it, and later passes are announced soon.
 	if err := c.closeWindowLocked(); err != nil {
 		return false, err
 	}
@@ -134,7 +136,8 @@ func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	return true, nil
 }
 
-// closeWindowLocked frees the window. Passes that were announced stay so.
+// closeWindowLocked frees the window. Cached rows keep the next pass that was
+// announced for them.
 func (c *Cache) closeWindowLocked() error {
 	w := &c.mu.win
 	c.mu.bytes -= w.bytes()
@@ -146,8 +149,9 @@ func (c *Cache) closeWindowLocked() error {
 	return nil
 }
 
-// Forget withdraws the announced passes that were not pulled: no row stays for
-// them. Next says from which number on passes may be announced after that.
+// Forget withdraws the announced passes that were not pulled, so that no row stays
+// in the cache because of them. After that, Next says from which number on passes
+// may be announced.
 func (c *Cache) Forget() {
 	c.announcing.Lock()
 	defer c.announcing.Unlock()
@@ -155,7 +159,7 @@ func (c *Cache) Forget() {
 	defer c.mu.Unlock()
 	w := &c.mu.win
 	if last := max(w.newest, w.current); last >= 0 {
-		// Past the last group: what rows know of it is out of date then.
+		// All announced groups then lie in the past, also those in rows' states.
 		w.setCurrent(last + 1)
 		w.again = 0
 		clear(w.early[:])
@@ -167,10 +171,11 @@ func (c *Cache) Forget() {
 	}
 }
 
-// Expect notes that the announced pass passes[i] needs the row refs[i], so that it
-// stays until then. The rows are pinned; those of reference 0 or of no pass, -1,
-// are passed over. It is for rows that come before their pass: without
-// Options.NoteMissing nobody else knows of keys that one pass alone needs.
+// Expect notes that the announced pass passes[i] needs the row refs[i], so that the
+// row stays until then. The rows must be pinned. Where the reference is 0 or the
+// pass is -1, which stands for no pass, it does nothing. Expect is for rows that are
+// read before their pass: without Options.NoteMissing the window does not note
+// uncached keys that only one pass needs.
 func (c *Cache) Expect(refs []uint32, passes []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,16 +194,16 @@ func (c *Cache) Expect(refs []uint32, passes []int64) {
 	}
 }
 
-// Next is the number of the first pass that may be announced: others are in the
-// group of one that is being pulled.
+// Next is the number of the first pass that may be announced. Passes before it are
+// in the group of a pass that is being pulled, or in an earlier group.
 func (c *Cache) Next() (pass int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return (c.mu.win.current + 1) * c.mu.win.perGrp
 }
 
-// beginAnnounce prepares for the keys of a pass and returns its group, -1 where
-// it is not to be noted. REQUIRES: announcing is held.
+// beginAnnounce prepares for the keys of a pass and returns its group, or -1 if the
+// pass is not to be noted. REQUIRES: announcing is held.
 func (c *Cache) beginAnnounce(pass int64, keys int) (g int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

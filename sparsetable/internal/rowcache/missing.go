@@ -2,23 +2,24 @@ package rowcache
 
 import "math/bits"
 
-// missing remembers which keys the announced passes need that are not cached,
-// so that whoever reads buckets for other reasons knows which of their rows to
-// take along, and so that a row that comes early stays until its pass:
+// missing remembers which uncached keys the announced passes need. A caller that
+// reads a bucket for other reasons asks it which rows of the bucket to put into the
+// cache as well, and a row that comes early stays until its pass:
 //
 //	line    16 entries, 64 bytes, chosen by the upper half of the hash
 //	entry   tag (24 bits of the hash) << 8 | number of the first group
 //
-// An entry of a group that was pulled is free. Two keys with the same tag in
-// one line are taken for one: then a row is taken along in vain, or comes when
-// its pass asks for it.
+// An entry of a group that was pulled is free. Two keys with the same tag in one
+// line are mistaken for one key. The consequence is harmless: a row is cached in
+// vain, or a row is read only when its pass is pulled.
 type missing []uint32
 
 const (
 	missingLine = 16
-	// missingBytesPerKey is for each key of each pass in the window: entries
-	// for two fifths of them, at a load of three quarters. Of a cache that
-	// nothing is in yet all are missing, once: then some find no room.
+	// missingBytesPerKey is how many bytes are needed for each key of each pass in
+	// the window: there are entries for two fifths of the keys, at a load of three
+	// quarters. While the cache is still empty all keys are missing, and some of
+	// them find no room.
 	missingBytesPerKey = 4 * 0.4 / 0.75
 )
 
@@ -41,8 +42,9 @@ func (m missing) touch(hashes []uint64) (sum uint32) {
 	return sum
 }
 
-// miss notes that group g needs a key that is not cached. known: an earlier
-// group does, too; noted: it was not known, and there was room.
+// miss notes that group g needs a key that is not cached. known says that an
+// announced group was already noted for the key; noted says that none was, and that
+// the key has now been noted. If there is no room, both are false.
 func (w *window) miss(hash uint64, g int64) (known, noted bool) {
 	if len(w.missing) == 0 {
 		return false, false
@@ -74,8 +76,8 @@ func (w *window) miss(hash uint64, g int64) (known, noted bool) {
 	return false, true
 }
 
-// missed is the number of the first group that needs a key that is not cached,
-// 0 where none does or it is not known.
+// missed is the number of the first group that needs a key that is not cached, or 0
+// if no such group is known.
 func (w *window) missed(hash uint64) uint32 {
 	entries, tag := w.missing.line(hash)
 	for _, e := range entries {
@@ -86,7 +88,7 @@ func (w *window) missed(hash uint64) uint32 {
 	return 0
 }
 
-// arrive is missed for a key that is cached from now on.
+// arrive returns what missed does and removes the key, which is cached from now on.
 func (w *window) arrive(hash uint64) uint32 {
 	if len(w.missing) == 0 {
 		return 0
@@ -103,7 +105,7 @@ func (w *window) arrive(hash uint64) uint32 {
 	return 0
 }
 
-// sooner is that of two groups, by number, which comes first.
+// sooner returns the number of that of two groups which comes first.
 func (w *window) sooner(a, b uint32) uint32 {
 	if aheadA, aheadB := w.ahead(a), w.ahead(b); aheadA == past || aheadB != past && aheadB < aheadA {
 		return b
@@ -111,16 +113,17 @@ func (w *window) sooner(a, b uint32) uint32 {
 	return a
 }
 
-// NotesMissing reports whether Missed knows anything.
+// NotesMissing reports whether the window notes which announced keys are not
+// cached, so that Missed can find any.
 func (c *Cache) NotesMissing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.mu.win.missing) > 0
 }
 
-// Missed sets wanted[i] to whether an announced pass that was not pulled yet
-// needs the key of hashes[i], which is not cached. It returns how many are. It
-// may say so of a cached one.
+// Missed sets wanted[i] to whether a pass that was announced but not yet pulled
+// needs the key of hashes[i], which is not cached. It returns how many keys are
+// wanted. By mistake, keys may be among them that are cached or that no pass needs.
 func (c *Cache) Missed(hashes []uint64, wanted []bool) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

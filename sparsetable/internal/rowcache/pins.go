@@ -1,10 +1,10 @@
 package rowcache
 
-// Hundreds of passes may hold the same hot rows, if they are small and the queue
-// before training is long. A row's state has room for maxPins of its pins; those
-// beyond are in a map, where hardly any row ever is.
+// Hundreds of passes may hold the same hot rows if the passes are small and the
+// queue before training is long. A row's state has room for maxPins pins; a map
+// counts the pins beyond that, and hardly any row is ever in it.
 
-// morePinsBytes is what a row in the map takes, about.
+// morePinsBytes is about how many bytes a row takes in the map.
 const morePinsBytes = 32
 
 // pinMore adds a pin to a row whose state holds no more.

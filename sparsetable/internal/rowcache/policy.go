@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// rules are what makes a policy. All of them order idle rows by how often they
-// were used, and find the least used in the same way (victims.go).
+// rules describe a policy. All policies order idle rows by how often they were used,
+// and find the least used rows in the same way (victims.go).
 type rules struct {
 	name string
-	// history: a row that comes back from SSD goes on counting where it
-	// stopped, by what Insert is told. Otherwise it starts anew.
+	// history says that a row that comes back from SSD starts with the number of
+	// uses that Insert is given. Otherwise it starts from zero.
 	history bool
-	// aging: a row's uses halve with every epoch that passes without one.
+	// aging says that a row's uses are halved with every epoch without a use.
 	aging bool
-	// window: rows that announced passes need stay, the next needed longest.
+	// window says that rows that announced passes need stay, and that those which
+	// are needed soonest stay longest.
 	window bool
 }
 
@@ -31,7 +32,7 @@ var policies = []rules{
 	{name: Lookahead, history: true, aging: true, window: true},
 }
 
-// Policies are the names that Options.Policy takes.
+// Policies returns the names that Options.Policy may have.
 func Policies() []string {
 	names := make([]string, len(policies))
 	for i, p := range policies {
@@ -49,15 +50,15 @@ func policyNamed(name string) (rules, error) {
 	return rules{}, fmt.Errorf("rowcache: unknown policy %q: want one of %s", name, strings.Join(Policies(), ", "))
 }
 
-// epochUses x the rows that fit is how many pins make an epoch. Long enough
-// that a steady distribution is measured well (a third of an epoch costs 1 %
-// of the hits on the trace of bench/policies), short enough that yesterday's
-// favourites leave.
+// An epoch lasts for epochUses pins per row that fits the cache. That is long enough
+// to measure a steady distribution well (epochs of a third of that length cost 1 %
+// of the hits on the trace of bench/policies), and short enough that rows which were
+// popular yesterday leave.
 const epochUses = 32
 
-// ranks counts the idle rows by what decides their turn, and those of them that
-// are clean. It follows every change of a row's state, so that Victims knows how
-// far it has to go before it looks at any row.
+// ranks counts the idle rows of each rank, and the clean ones among them. It is kept
+// up to date with every change of a row's state, so that Victims knows the rank up
+// to which rows must leave before it looks at any row.
 type ranks struct {
 	idle, clean rankCounts
 }

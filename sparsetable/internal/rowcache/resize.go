@@ -6,9 +6,9 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// SetMaxBytes changes the budget, up to the one the cache was made with: what
-// else takes memory beside the cache may grow and shrink. Where the cache holds
-// more than that, Shrink gives it back.
+// SetMaxBytes changes the budget, at most to the one that the cache was made with.
+// So other users of the same memory may grow and shrink. If the cache holds more
+// than the new budget, Shrink gives the excess back.
 func (c *Cache) SetMaxBytes(n int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -19,12 +19,12 @@ func (c *Cache) SetMaxBytes(n int64) error {
 	return nil
 }
 
-// Shrink takes a step towards the budget and reports whether it is kept, room
-// for the window of announced passes included.
-// It empties one slab at a time, the one with the fewest rows, by moving idle
-// rows into free rows of other slabs, and unmaps it once nothing is left in it;
-// rows that are pinned, taken or have nowhere to go make it wait. So before it,
-// and between its calls while it says false, let victims leave.
+// Shrink takes a step towards the budget and reports whether the cache is now within
+// it, with the room that the window of announced passes needs. It empties one slab
+// at a time, the one with the fewest rows, by moving its idle rows into free rows of
+// other slabs, and gives its memory back once the slab is empty. Rows that are
+// pinned or taken, or for which there is no free row, stop it, and it returns false.
+// So the caller drops victims first, and again before each further call.
 func (c *Cache) Shrink() (kept bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *Cache) emptyLocked() bool {
 	return s.used == 0
 }
 
-// takeMapped is take without a new slab.
+// takeMapped returns a free row of the slabs that are mapped already.
 func (c *Cache) takeMapped() (ref uint32, ok bool) {
 	kept := c.mu.maxBytes
 	c.mu.maxBytes = 0

@@ -2,23 +2,25 @@ package rowcache
 
 import "iter"
 
-// Saving all dirty rows as they are at one instant, while work goes on, begins
-// by naming them. To mark each would take as long as there are rows; instead,
-// every row has a bit that is compared with one bit of the cache, the parity.
-// BeginSave turns the parity around: at once, whatever is in the cache is Old.
-// A row's bit becomes equal to the parity when it comes into the cache, when it
-// goes from clean to dirty, and when the caller says that it is saved (Change
-// with Clear: Old). So from then on
+// A save writes all dirty rows as they are at one instant, while work goes on. It
+// begins by marking these rows. To mark each of them would take a time that grows
+// with the number of rows. Instead, every row has a bit that is compared with one
+// bit of the cache, the parity, and a row is Old if the two differ. BeginSave flips
+// the parity, which makes all rows in the cache Old at once. A row's bit is set
+// equal to the parity when the row comes into the cache, when it goes from clean to
+// dirty, and when the caller says that it is saved (Change with Clear: Old). So
+// after BeginSave
 //
-//	dirty and Old      it was dirty at BeginSave and is to be saved (Owed)
-//	clean and Old      it was clean then and has not changed since
-//	not Old            saved, or not of interest: changed or inserted since
+//	dirty and Old      means that the row was dirty at BeginSave and is still to
+//	                   be saved; the code calls such a row owed
+//	clean and Old      means that it was clean then and has not changed since
+//	not Old            means that it is saved, or has changed or come since
 //
-// A row that is dirty and Old must be saved before it changes or becomes clean;
-// the cache counts them, so that the caller knows when all are through, although
-// Shrink moves rows about. At the next BeginSave there must be none, or they
-// would pass for saved. Rows that are clean and Old may be left: they are not
-// Old after it, which costs the caller that knowledge of them and nothing else.
+// A row that is owed must be saved before it changes or becomes clean. The cache
+// counts these rows, so that the caller knows when all are saved although Shrink
+// moves rows about. There must be none at the next BeginSave, because they would
+// count as saved from then on. Rows that are clean and Old may remain: they are
+// merely no longer Old after the next BeginSave.
 
 func (c *Cache) flags(state uint32) Flags { return Flags((state ^ c.mu.parity) & flagMask) }
 
@@ -28,8 +30,8 @@ func (c *Cache) owed(state uint32) bool {
 	return c.flags(state)&(Dirty|Old) == Dirty|Old
 }
 
-// BeginSave makes all rows Old, see above, in a time that does not depend on
-// their number.
+// BeginSave makes all rows Old (see above), in a time that does not depend on the
+// number of rows.
 func (c *Cache) BeginSave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,16 +42,16 @@ func (c *Cache) BeginSave() {
 	c.mu.owed = c.mu.dirty
 }
 
-// Owed is the number of rows that are dirty and Old.
+// Owed is the number of rows that are dirty and Old, so still to be saved.
 func (c *Cache) Owed() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.owed
 }
 
-// Pick chooses rows: those that have all flags of Has and none of Lacks, were
-// used so often, and if Idle is set are pinned by nobody nor taken, so that
-// their words hold still while a visitor looks.
+// Pick chooses the rows that have all flags of Has and none of Lacks, and that were
+// used at least MinUses times. If Idle is set, it chooses only rows that are neither
+// pinned nor taken, so that their words do not change while a visitor reads them.
 type Pick struct {
 	Has, Lacks Flags
 	Idle       bool
@@ -62,7 +64,7 @@ func (c *Cache) picked(p *Pick, minUses, state uint32) bool {
 	return f&(p.Has|Live) == p.Has|Live && f&p.Lacks == 0 && uses(state) >= minUses && (!p.Idle || idle(state))
 }
 
-// atLeast is the smallest counter of that many uses.
+// atLeast is the smallest encoded counter that stands for n uses or more.
 func atLeast(n int) uint32 {
 	u := encodeUses(uint32(max(n, 0)))
 	if int(decodeUses(u)) < n && u < maxUses {
@@ -71,10 +73,11 @@ func atLeast(n int) uint32 {
 	return u
 }
 
-// VisitFrom calls fn for rows that p picks, at most that many, in order of
-// reference from `from` on, under the mutex: fn must be quick and not call the
-// cache. It returns where to go on, and whether that is the end; it also returns
-// after a number of rows that were not picked, so that others get the mutex.
+// VisitFrom calls fn for at most that many rows that p picks, in the order of their
+// references from `from` on. It holds the mutex, so fn must be quick and must not
+// call the cache. It returns the reference from which to go on, and whether all rows
+// were visited. It also returns after it has looked at sweepRows rows, so that
+// others get the mutex.
 func (c *Cache) VisitFrom(from uint32, p Pick, most int, fn func(Entry) Change) (next uint32, end bool) {
 	minUses := atLeast(p.MinUses)
 	c.mu.Lock()
@@ -100,7 +103,7 @@ func (c *Cache) VisitFrom(from uint32, p Pick, most int, fn func(Entry) Change) 
 	return 0, true
 }
 
-// UsesHistogram says how many rows have each counter of uses.
+// UsesHistogram says how many rows there are for each value of the counter of uses.
 type UsesHistogram struct {
 	rows  [maxUses + 1]int64
 	total int64
@@ -131,9 +134,9 @@ func (c *Cache) Histogram(p Pick) (h UsesHistogram) {
 // Rows is the number of all rows.
 func (h *UsesHistogram) Rows() int64 { return h.total }
 
-// Classes cuts the most used rows, that many of them, into classes of about
-// equal size: it yields the smallest number of uses of each, in descending
-// order. Rows that were used equally often are not told apart.
+// Classes divides the most used rows, at most the given number of them, into classes
+// of about equal size. It yields the smallest number of uses in each class, in
+// descending order. Rows that were used equally often are in the same class.
 func (h *UsesHistogram) Classes(rows int64, classes int) iter.Seq[int] {
 	return func(yield func(minUses int) bool) {
 		rows := min(rows, h.total)
@@ -153,14 +156,14 @@ func (h *UsesHistogram) Classes(rows int64, classes int) iter.Seq[int] {
 	}
 }
 
-// Reinsert is Insert for rows that were in a cache before: whatever the policy,
-// they count on from used.
+// Reinsert is Insert for rows that were in a cache before: with every policy their
+// count of uses starts from used.
 func (c *Cache) Reinsert(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
 	return c.insert(keys, hashes, used, refs)
 }
 
-// Contains sets in[i] to whether keys[i] is cached. hashes are those of keys, and
-// in is as long. It is no use of the rows.
+// Contains sets in[i] to whether keys[i] is cached. hashes has the hashes of keys,
+// and in has the same length. It does not count as a use of the rows.
 func (c *Cache) Contains(keys, hashes []uint64, in []bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,20 +5,20 @@ import (
 	"unsafe"
 )
 
-// meta is what the cache knows of one row, four of them to a cache line:
+// meta is what the cache knows of one row. Four metas fit a cache line:
 //
 //	key    of a free row: the reference of the next free one
 //	next   row of the same chain, 0 at its end
 //	state  bits  0- 7  pins: passes that hold the row, 255 of them at most, see
 //	                   Cache.mu.morePins
 //	             8-12  Flags
-//	            13-20  uses, a logarithmic counter (uses.go)
+//	            13-20  uses, a logarithmic counter (encodeUses)
 //	            21-28  group of the next announced pass that needs it; 0: none
 //	            29-31  epoch of the last use
 //
-// Directory and policy together read and write 16 bytes at one place, so that
-// finding and pinning a row costs two misses of the processor's cache: the
-// chain's head and this.
+// All that the directory and the policy know of a row is in these 16 bytes, so that
+// finding and pinning a row costs two misses of the processor's cache: one for the
+// chain's head and one for the meta.
 type meta struct {
 	key   uint64
 	next  uint32
@@ -60,10 +60,10 @@ const (
 	// Taken rows were handed out by Victims and wait for Drop or Keep.
 	Taken
 	// Old rows have neither been inserted, nor gone from clean to dirty, nor
-	// been declared saved since the last BeginSave. What is kept is not this
-	// but a bit to compare with Cache.mu.parity, see save.go.
+	// been declared saved since the last BeginSave. A row's state does not hold
+	// this flag itself but a bit that is compared with Cache.mu.parity, see save.go.
 	Old
-	// Mark2 is the caller's own. Insert clears it.
+	// Mark2 has the meaning that the caller gives it. Insert clears it.
 	Mark2
 )
 
@@ -82,17 +82,18 @@ func idle(s uint32) bool {
 	return s&(pinMask|uint32(Live)|uint32(Taken)) == uint32(Live)
 }
 
-// A counter of uses is exact to 31 and goes on in steps of 1/16 octave, each
-// taken with the chance that makes the expectation right (Morris 1978), up to
-// half a million. So rows near the edge of the cache, used a few times each,
-// compare exactly, and hot rows still compare after weeks.
+// A counter of uses is exact up to 31. From there on it counts in steps of 1/16
+// octave, and takes each step with such a probability that its expected value is
+// right (Morris 1978), up to half a million. So rows near the edge of the cache,
+// which were used a few times each, are compared exactly, and hot rows can still be
+// told apart after weeks.
 const (
 	exactUses = 32
 	stepBits  = 4
 	maxUses   = 255
 )
 
-// encodeUses is the counter nearest below n.
+// encodeUses is the counter of the largest number of uses that is not above n.
 func encodeUses(n uint32) uint32 {
 	if n < exactUses {
 		return n

@@ -8,11 +8,11 @@ type Stats struct {
 	Taken     int64 // of those, handed out by Victims
 	Dirty     int64 // with updates that are not on SSD
 	Marked2   int64 // with Mark2
-	FitRows   int64 // rows that the slabs there are hold
-	Bytes     int64 // everything counted
+	FitRows   int64 // rows that fit the mapped slabs
+	Bytes     int64 // all memory of the cache
 	MaxBytes  int64
 	Directory int64 // bytes of the chains' heads
-	Window    int64 // bytes of what is announced
+	Window    int64 // bytes of the tables for announced passes
 
 	Lookups      int64
 	HitsInFlight int64 // found among the rows of passes in flight
@@ -22,7 +22,7 @@ type Stats struct {
 
 	LookaheadPasses int   // how far Announce looks at present, beyond the next pass
 	Announced       int64 // keys of announced passes
-	NotAnnounced    int64 // keys passed over, because the window is full
+	NotAnnounced    int64 // keys that were not noted, because the window has no room
 }
 
 // Stats returns the present state.
@@ -41,7 +41,7 @@ func (c *Cache) Stats() Stats {
 	return s
 }
 
-// Bytes is what the cache holds in memory, everything counted.
+// Bytes is how much memory the cache takes, with everything that belongs to it.
 func (c *Cache) Bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,32 +3,35 @@ package rowcache
 import "runtime"
 
 const (
-	// sweepRows is how many rows are looked at under one hold of the mutex,
-	// some 50 microseconds: 256 KiB read in order.
+	// sweepRows is how many rows are looked at under one hold of the mutex. That
+	// reads 256 KiB in order and takes about 50 microseconds.
 	sweepRows = 16 << 10
-	// sparsest bounds the sweep: the bar is set as if one idle row in so many
-	// had been asked for, or more. So a victim costs about 64 rows looked at,
-	// 1 KiB read in order, and the order of leaving is exact to 1.6 % of the
-	// rows: what leaves at one turn of the hand would leave in the next. Where
-	// only clean ones are wanted and these are fewer, one costs more.
+	// sparsest bounds the sweep: if fewer victims are asked for than one in sparsest
+	// of the idle rows, the bar (see below) is set as if that many were. So finding
+	// a victim reads about 64 metas, 1 KiB, in order. In return the order in which
+	// rows leave is only exact to 1.6 % of the rows: a row may leave now that would
+	// otherwise have left when the sweep comes by the next time. If only clean rows
+	// are wanted and there are few of them, finding one costs more.
 	sparsest = 64
-	// CleanVictims may go beyond the rows that are next to leave, to the lowest
-	// idle row in looseShare; with a window, in looseShareWindow: what no announced
-	// pass needs is missed little, and whoever cleans rows on a way round all of
-	// them comes by a few of those next to leave only. In p3 of bench/table at 256
-	// MiB that is 735 buckets read for rewriting a pass instead of 1,870.
+	// CleanVictims is not limited to the rows that are next to leave. It may take
+	// clean rows from the lowest-ranked 1/looseShare of the idle rows, or from the
+	// lowest 1/looseShareWindow if the policy has a window: rows that no announced
+	// pass needs are missed little, and a caller that cleans rows bucket by bucket
+	// finds only a few that are next to leave. In p3 of bench/table at 256 MiB this
+	// lets it read 735 buckets a pass for rewriting instead of 1,870.
 	looseShare       = 16
 	looseShareWindow = 2
 )
 
-// bar says which idle rows are victims: all that rank below it, and of those
-// at it the share some / of. A row's rank is the number of its uses, above that
-// maxAhead + 1 - a where an announced pass needs it a groups ahead, 0 being the
-// pass that is pulled right now.
+// bar says which idle rows are victims: all rows whose rank is below rank, and a
+// share of some / of of the rows whose rank is equal to it. The rank of a row is its
+// counter of uses if no announced pass needs it. If one does, the rank is
+// maxUses + 1 + maxAhead - a, where a is how many groups of passes ahead the row is
+// needed; a is 0 for the group that is being pulled.
 type bar struct {
 	rank     uint32
 	some, of int64
-	sum      int64 // of shares, to spread the victims among the rows at the bar
+	sum      int64 // adds up the shares, which spreads the victims over the rows at the bar
 	clean    bool  // only clean rows are taken
 }
 
@@ -36,7 +39,7 @@ func needed(a int) uint32 { return uint32(maxUses + 1 + maxAhead - a) }
 
 const highest = maxUses + 1 + maxAhead
 
-// barFor finds the bar for n rows of those that are counted.
+// barFor computes the bar below which n of the counted rows are.
 func (c *Cache) barFor(n int64, of *rankCounts) bar {
 	below := int64(0)
 	for u, rows := range &of.byUses {
@@ -71,15 +74,15 @@ func (b *bar) takes(s uint32, w *window) bool {
 	return true
 }
 
-// Victims appends to dst up to n idle rows, those that the policy misses
+// Victims appends to dst up to n idle rows, namely those that the policy would miss
 // least, and marks them Taken, so that no other call returns them. Each must be
-// given to Drop or Keep. It looks at every row a few times at most; fewer than n
-// means that the others are pinned or taken.
+// given to Drop or Keep. It looks at every row a few times at most. If it returns
+// fewer than n, all other rows are pinned or taken.
 func (c *Cache) Victims(n int, dst []uint32) []uint32 { return c.victims(n, dst, false) }
 
-// CleanVictims is Victims among the rows that cost nothing to drop: clean ones,
-// as long as they are among those idle rows that the policy misses least, one in
-// looseShare of all.
+// CleanVictims is Victims for clean rows, which cost nothing to drop. It takes them
+// from the idle rows that the policy would miss least, 1/looseShare of all of them
+// (1/looseShareWindow with a window).
 func (c *Cache) CleanVictims(n int, dst []uint32) []uint32 { return c.victims(n, dst, true) }
 
 func (c *Cache) looseShare() int64 {
@@ -173,8 +176,8 @@ func (c *Cache) sweepLocked(rows int64, b *bar, want int, dst []uint32) []uint32
 	return dst
 }
 
-// refresh lets an idle row age, and forgets a pass that came and did not need
-// it after all.
+// refresh lets an idle row age. If the pass for which the row was announced has come
+// without pulling it, refresh notes the next announced pass that needs the row.
 func (c *Cache) refresh(m *meta) {
 	s := m.state
 	if g := group(s); g != 0 && c.mu.win.ahead(g) == past {
@@ -194,9 +197,10 @@ func (c *Cache) refresh(m *meta) {
 	}
 }
 
-// refreshStale finds the rows that were announced for passes that came without
-// them, if they are many: pulls differ from what was announced. A few there are
-// always, as the window's filters say yes by mistake; sweeps come upon those.
+// refreshStale refreshes the rows that were announced for passes which then came
+// without pulling them, if there are many: then what is pulled differs from what was
+// announced. There are always a few, because the window's Bloom filters have false
+// positives; sweeps refresh those.
 func (c *Cache) refreshStale() {
 	r := &c.mu.ranks
 	known := int64(0)
@@ -219,9 +223,9 @@ func (c *Cache) refreshStale() {
 	}
 }
 
-// Drop ends what Victims began: of refs, all Taken, those that are clean and
-// pinned by nobody leave the cache. The others stay, no longer Taken. It
-// returns the number that left.
+// Drop ends what Victims began. All of refs must be Taken; those that are clean and
+// pinned by nobody leave the cache, and the others stay and are no longer Taken. It
+// returns the number of rows that left.
 func (c *Cache) Drop(refs []uint32) (dropped int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,7 +245,7 @@ func (c *Cache) Drop(refs []uint32) (dropped int) {
 	return dropped
 }
 
-// Keep ends what Victims began: refs stay.
+// Keep ends what Victims began: the rows of refs stay and are no longer Taken.
 func (c *Cache) Keep(refs []uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

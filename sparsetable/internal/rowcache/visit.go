@@ -5,14 +5,14 @@ type Entry struct {
 	Ref    uint32
 	Key    uint64
 	Flags  Flags
-	Pins   int       // passes that hold it; its words may only be read at 0
+	Pins   int       // passes that hold it; its words may only be read if there are none
 	Uses   int       // as the policy counts them
 	Needed bool      // by an announced pass
 	Row    []float32 // valid during the call
 }
 
-// Change is what a visitor does to a row's flags: Dirty and Mark2 may be set and
-// cleared, Old cleared.
+// Change is what a visitor does to a row's flags. Dirty and Mark2 may be set and
+// cleared; Old may only be cleared.
 type Change struct{ Set, Clear Flags }
 
 const changeable = Dirty | Mark2
@@ -24,8 +24,8 @@ func (c *Cache) changed(state uint32, ch Change) uint32 {
 	return state&^uint32(ch.Clear&changeable) | uint32(ch.Set&changeable)
 }
 
-// change gives a row a new state, but for what ranks it: an idle one may become
-// clean or dirty, and that is all.
+// change gives a row a new state. The state of an idle row may differ from the old
+// one only in its flags Dirty, Old and Mark2, because its rank must not change.
 func (c *Cache) change(m *meta, state uint32) {
 	if state&^m.state&uint32(Dirty) != 0 {
 		state = c.notOld(state)
@@ -111,7 +111,7 @@ func (c *Cache) ForEach(fn func(Entry) Change) {
 	}
 }
 
-// Change changes the flags of refs. 0 is passed over.
+// Change changes the flags of refs. It skips references that are 0.
 func (c *Cache) Change(refs []uint32, ch Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,8 +124,8 @@ func (c *Cache) Change(refs []uint32, ch Change) {
 	}
 }
 
-// Row returns the words of ref, which the caller has pinned. Working sets do
-// it themselves, from Slabs.
+// Row returns the words of ref, which the caller has pinned. Working sets find the
+// words themselves, from Slabs.
 func (c *Cache) Row(ref uint32) []float32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

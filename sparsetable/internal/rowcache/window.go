@@ -7,27 +7,27 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// window knows which announced passes need which keys. Passes are counted in
-// groups, of one pass unless it looks more than 50 passes ahead.
+// window knows which announced passes need which keys. It counts passes in groups;
+// a group is one pass, unless the window looks more than 50 passes ahead.
 //
-// The next group that needs a cached row stands in the row's own state. Beyond
-// that, only keys that two or more announced passes need matter, a ninth of
-// what is announced on the trace of bench/policies; they are in table:
+// The state of a cached row says which group needs the row next. Beyond that, only
+// the keys that two or more announced passes need matter; on the trace of
+// bench/policies these are a ninth of all announced keys. They are in table:
 //
 //	line    8 entries, 64 bytes, chosen by the upper half of the hash
 //	entry   tag (12 bits of the hash) << 52 | set of groups
 //	set     bit g mod 52: group g needs the key; 0: the entry is empty
 //
-// Which keys have been announced once is told by doors, Bloom filters of which
-// each takes the keys first announced in a third of the window:
+// doors says which keys have been announced once. It consists of Bloom filters, each
+// of which takes the keys that are first announced in a third of the window:
 //
 //	line    4 words, 32 bytes, chosen by the upper half of the hash
 //	word    of filter (g / span) mod 4: 4 bits a key
 //
-// Which keys are not cached is told by missing, with Options.NoteMissing.
+// With Options.NoteMissing, missing says which announced keys are not cached.
 //
-// Tags collide and filters say yes by mistake: then a row stays longer than it
-// had to, and that is all.
+// Tags may collide, and the filters have false positives. The only consequence is
+// that a row stays longer than it had to.
 type window struct {
 	limit   int64 // bytes it may take
 	waiting int64 // bytes it waits for, because rows have the budget
@@ -41,23 +41,24 @@ type window struct {
 	newest  int64 // group last announced
 	lost    int64 // keys of the present pass whose line was full
 
-	again int64                // keys in table, those that came since counted twice at most
-	early [groupRing + 1]int32 // by group's number: keys that it was the first to need, not cached
+	again int64                // keys in table; those that came since the last advance may count twice
+	early [groupRing + 1]int32 // by a group's number, the uncached keys that it was the first to need
 
 	table   []uint64
 	doors   []uint64
 	missing missing
-	memory  []byte // what they lie in
+	memory  []byte // the memory of these tables
 
 	span  int64            // groups whose keys one filter takes
-	epoch [doorCount]int64 // what each filter is for: groups epoch*span and on
+	epoch [doorCount]int64 // says what each filter is for: span groups from epoch*span on
 }
 
 const (
 	setBits = 52
 	setMask = 1<<setBits - 1
-	// maxAhead is the reach in groups, counted from the one pulled last, whose
-	// bit of the set stays free: the group to be pulled next and maxLook more.
+	// maxAhead is how many groups beyond the one pulled last a set has bits for. The
+	// bit of the group pulled last stays free, so that these are the group that is
+	// pulled next and maxLook more.
 	maxAhead = setBits - 1
 	maxLook  = maxAhead - 1
 
@@ -68,16 +69,17 @@ const (
 	// groupRing is the modulus of the 8 bits for a group in a row's state.
 	groupRing = 255
 
-	// Bytes for each key of each pass in the window, measured on the trace of
-	// bench/policies: 0.14 entries, wrong ones of the filters included, at a
-	// load of 0.75; and 12 bits in the filters for each of 0.16 x 4 new keys.
+	// These are the bytes for each key of each pass in the window, as measured on the
+	// trace of bench/policies. The table needs 0.14 entries, false positives of the
+	// filters included, at a load of 0.75. The filters need 12 bits for each of
+	// 0.16 x 4 new keys.
 	tableBytesPerKey = 1.5
 	doorBytesPerKey  = 1.0
 
-	// minPassKeys: a window is made for passes of so many keys at least.
+	// A window is made for passes of at least minPassKeys keys.
 	minPassKeys = 512
 
-	// windowShare of the budget goes to the window at most.
+	// The window takes at most one in windowShare bytes of the budget.
 	windowShare = 8
 )
 
@@ -89,12 +91,12 @@ func (w *window) init(passes int, noteMissing bool, limit int64) {
 	}
 }
 
-// bytes is what the window takes.
+// bytes is how many bytes the window takes.
 func (w *window) bytes() int64 {
 	return int64(len(w.table)+len(w.doors))*8 + int64(len(w.missing))*4
 }
 
-// windowBytes are what the parts of a window take.
+// windowBytes is how many bytes each part of a window takes.
 type windowBytes struct{ table, doors, missing int64 }
 
 func (b windowBytes) total() int64 { return b.table + b.doors + b.missing }
@@ -106,10 +108,10 @@ func (w *window) fit(keys int, missingPerKey float64) int {
 	return int(bytes/float64(max(keys, minPassKeys))) - 1
 }
 
-// choose decides how far to look, where that is not given, from the size of the
-// first pass: 50 passes, or twice as far, in groups of two, where whoever wants to
-// know which keys are missing can be told so. The way that is made round all
-// buckets in as many passes as are announced is half as long for each then.
+// choose decides from the size of the first pass how far to look ahead, where the
+// options do not say so: 50 passes, or 100 passes in groups of two if missing keys are
+// to be noted and there is room for so many. The caller goes round all buckets once in
+// as many passes as are announced; with 100 passes it reads half as many in each.
 func (w *window) choose(keys int) {
 	if w.wanted > 0 || w.newest >= 0 || w.current >= 0 {
 		return // passes are counted in groups by now
@@ -120,9 +122,9 @@ func (w *window) choose(keys int) {
 	}
 }
 
-// plan is how many passes of that many keys the window can hold, and what it
-// takes for them. It notes missing keys where that leaves it 50 passes, or all that
-// are wanted.
+// plan returns how many passes of that many keys the window can hold, and how many
+// bytes it takes for them. It plans for missing keys only if there is room for 50
+// passes with them, or for as many as the options want.
 func (w *window) plan(keys int) (passes int, b windowBytes) {
 	wanted := w.wanted
 	if wanted == 0 {
@@ -160,8 +162,8 @@ func (w *window) open(passes int, b windowBytes) error {
 	if b.missing > 0 {
 		w.missing = unsafe.Slice((*uint32)(unsafe.Pointer(&all[b.doors/8])), b.missing/4)
 	}
-	// Filters for the reach of passes/perGrp + 1 groups lie in doorCount - 1
-	// spans and the part of one more.
+	// The window's passes/perGrp + 1 groups lie in doorCount - 1 spans and a part of
+	// one more, and each span has a filter of its own.
 	w.span = (int64(passes)/w.perGrp + doorCount - 1) / (doorCount - 1)
 	for i := range w.epoch {
 		w.epoch[i] = -1
@@ -181,12 +183,12 @@ func (w *window) close() error {
 // number is group g as a row's state holds it, 1 to 255.
 func number(g int64) uint32 { return 1 + uint32(g%groupRing) }
 
-// groupAhead is the number of the group that comes a groups after the current.
+// groupAhead is the number of the group that is a groups after the current one.
 func (w *window) groupAhead(a int) uint32 { return number(w.current + groupRing + int64(a)) }
 
-// ahead is how many groups after the current one the group numbered n comes,
-// past where it came already or n is 0, no group. It is asked for every row that
-// is looked at.
+// ahead is how many groups after the current one the group numbered n comes. It is
+// past if that group has already been pulled, or if n is 0, which stands for no
+// group. It must be fast, because it is called for every row that a sweep looks at.
 func (w *window) ahead(n uint32) int {
 	if n == 0 {
 		return past
@@ -208,15 +210,15 @@ func (w *window) setCurrent(g int64) {
 	w.place = int((g%groupRing + groupRing) % groupRing)
 }
 
-// line returns the entries where a key of that hash may be, and its tag.
+// line returns the entries among which a key of that hash may be, and its tag.
 func (w *window) line(hash uint64) (entries []uint64, tag uint64) {
 	lines := uint64(len(w.table) / lineEntries)
 	at, _ := bits.Mul64(hash, lines)
 	return w.table[at*lineEntries:][:lineEntries:lineEntries], hash >> 8 << setBits
 }
 
-// next is the number of the first group after the current one that needs a key
-// of that hash, 0 where none does or it is not known.
+// next is the number of the first group after the current one that needs a key of
+// that hash, or 0 if no such group is known.
 func (w *window) next(hash uint64) uint32 {
 	if len(w.table) == 0 || w.newest <= w.current {
 		return 0
@@ -226,7 +228,7 @@ func (w *window) next(hash uint64) uint32 {
 		if e&setMask == 0 || e&^setMask != tag {
 			continue
 		}
-		// Turn the set so that bit 0 is the group after the current one.
+		// The set is rotated so that bit 0 is the group after the current one.
 		turn := uint((w.current + 1) % setBits)
 		set := (e&setMask)>>turn | e<<(setBits-turn)&setMask
 		return w.groupAhead(1 + bits.TrailingZeros64(set))
@@ -246,7 +248,8 @@ func (w *window) touch(hashes []uint64) uint32 {
 	return uint32(sum)
 }
 
-// note adds group g to what is known of a key.
+// note notes in the table that group g needs a key, if the key is there already, if
+// again says that another group needs it too, or if doors knows it.
 func (w *window) note(hash uint64, g int64, again bool) {
 	entries, tag := w.line(hash)
 	bit := uint64(1) << (g % setBits)
@@ -271,8 +274,8 @@ func (w *window) note(hash uint64, g int64, again bool) {
 	w.again++
 }
 
-// knock reports whether the key was announced before, and notes that it is
-// now.
+// knock reports whether doors knows the key from an earlier announcement, and adds
+// it if not.
 func (w *window) knock(hash uint64, g int64) bool {
 	lines := uint64(len(w.doors) / doorCount)
 	at, rest := bits.Mul64(hash, lines)
@@ -328,12 +331,12 @@ func (w *window) advance(g int64) {
 }
 
 // Announce tells the Lookahead policy that pass will need keys. Passes are
-// announced in ascending order, before they are pulled. missing, if it is not
-// nil, is called with the hashes of keys that are not cached and that no pass
-// announced before needs (with Options.NoteMissing; keys that there was no room
-// to note are left out): some at a time, and not kept. Announce reports whether
-// it took note: not where the policy does not look ahead, or the pass lies
-// beyond the window, or is not ahead at all.
+// announced in ascending order, before they are pulled. With Options.NoteMissing,
+// missing, if it is not nil, is called with the hashes of keys that are not cached
+// and that no pass announced before needs; keys that there was no room to note are
+// left out. It is called with some of them at a time, and must not keep the slice.
+// Announce reports whether it noted the pass. It does not if the policy does not
+// look ahead, if the pass lies beyond the window, or if it has been pulled already.
 func (c *Cache) Announce(pass int64, keys []uint64, missing func(hashes []uint64)) (noted bool, err error) {
 	if !c.rules.window || pass < 0 || len(keys) == 0 {
 		return false, nil
@@ -365,8 +368,8 @@ func (c *Cache) Announce(pass int64, keys []uint64, missing func(hashes []uint64
 	return true, nil
 }
 
-// announceLocked notes that group g needs keys. It appends to missing the hashes
-// of those that are not cached and were not known.
+// announceLocked notes that group g needs keys. It appends to missing the hashes of
+// those keys that are not cached and that were not noted as missing before.
 func (c *Cache) announceLocked(g int64, keys, hashes, missing []uint64) []uint64 {
 	c.mu.stats.Announced += int64(len(keys))
 	w := &c.mu.win
@@ -405,7 +408,7 @@ func (c *Cache) announceLocked(g int64, keys, hashes, missing []uint64) []uint64
 	return missing
 }
 
-// reach makes pass the one being pulled.
+// reach notes that pass is being pulled from now on.
 func (c *Cache) reach(pass int64) {
 	if !c.rules.window || pass < 0 {
 		return
