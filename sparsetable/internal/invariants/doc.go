@@ -2,21 +2,21 @@
 //
 //	go test -tags invariants ./sparsetable/...
 //
-// the table on SSD recounts its counters and looks at every bucket that it
-// writes. What it finds are bugs of this program, so it panics.
+// the table on SSD compares its counters with a new count and checks every bucket that
+// it writes. A check that fails shows a bug of this program, so it panics.
 package invariants
 
 import "fmt"
 
-// Check panics unless ok. Call it where Enabled is true alone, so that its
-// arguments cost nothing otherwise.
+// Check panics unless ok. Call it only where Enabled is true, so that its arguments
+// cost nothing otherwise.
 func Check(ok bool, format string, args ...any) {
 	if !ok {
 		panic("invariant: " + fmt.Sprintf(format, args...))
 	}
 }
 
-// NoError panics with an error that a check has found.
+// NoError panics if err, which a check has returned, is not nil.
 func NoError(err error) {
 	if err != nil {
 		panic("invariant: " + err.Error())

@@ -2,5 +2,5 @@
 
 package invariants
 
-// Enabled says that checks are compiled in.
+// Enabled says whether the checks are compiled in.
 const Enabled = true

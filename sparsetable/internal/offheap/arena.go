@@ -21,8 +21,8 @@ type Arena struct {
 	free   []byte // the rest of the last chunk
 }
 
-// Alloc returns n zero bytes, aligned to 8. Memory that is mapped but not yet
-// handed out is not touched, so it costs address space alone.
+// Alloc returns n zero bytes, aligned to 8. Memory that is mapped but not yet handed
+// out is not touched, so it costs only address space.
 func (a *Arena) Alloc(n int) ([]byte, error) {
 	n = (n + 7) &^ 7
 	if n > len(a.free) {
@@ -50,7 +50,8 @@ func (a *Arena) Release() error {
 	return errors.Join(errs...)
 }
 
-// Float32s, Uint16s, Uint32s and Uint64s see b, which is aligned, as words.
+// Float32s, Uint16s, Uint32s and Uint64s return b, which must be aligned, as a slice of
+// words in the same memory.
 
 func Float32s(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)

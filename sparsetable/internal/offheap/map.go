@@ -11,16 +11,16 @@ import (
 
 const (
 	hugePageBytes = 2 << 20
-	// hugeFrom is the smallest mapping that asks for huge pages: those that are
-	// read at random, where every access misses the processor's list of page
-	// addresses as well as its caches. Of smaller ones the rounding up to huge
-	// pages would be a notable part.
+	// hugeFrom is the smallest mapping for which huge pages are asked for. Large
+	// mappings are read at random places, where an access misses the processor's TLB as
+	// well as its caches. In smaller mappings, rounding up to whole huge pages would
+	// waste too large a part.
 	hugeFrom = 2 * hugePageBytes
 )
 
-// Map returns n zero bytes outside the garbage collector's heap, aligned to a
-// page. The system backs them with memory when they are first touched, from
-// 4 MiB on by huge pages where it has them.
+// Map returns n zero bytes outside the garbage collector's heap, aligned to a page. The
+// system backs them with memory when they are first touched; for 4 MiB or more it uses
+// huge pages where it has them.
 func Map(n int) ([]byte, error) {
 	extra := 0
 	if n >= hugeFrom {
@@ -39,9 +39,9 @@ func Map(n int) ([]byte, error) {
 
 const pageBytes = 4096
 
-// alignHuge cuts size bytes that start at a huge page out of a mapping that is
-// one huge page longer, and asks for huge pages. It can do without: where the
-// system refuses, more is reserved, or accesses are slower.
+// alignHuge cuts size bytes that start at a huge page out of a mapping that is one huge
+// page longer, and asks for huge pages. It ignores it when the system refuses: then more
+// address space stays reserved, or accesses are slower.
 func alignHuge(p unsafe.Pointer, size int) unsafe.Pointer {
 	head := -uintptr(p) & (hugePageBytes - 1)
 	aligned := unsafe.Add(p, head)
@@ -55,7 +55,7 @@ func alignHuge(p unsafe.Pointer, size int) unsafe.Pointer {
 	return aligned
 }
 
-// Unmap gives back what Map returned, all of it.
+// Unmap gives back all the memory that one call of Map returned.
 func Unmap(b []byte) error {
 	size := (len(b) + pageBytes - 1) &^ (pageBytes - 1)
 	if err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(b)), uintptr(size)); err != nil {
@@ -64,8 +64,8 @@ func Unmap(b []byte) error {
 	return nil
 }
 
-// Discard gives back the memory behind b, whole pages of what Map returned.
-// They are zero when they are touched again.
+// Discard gives back the memory behind b, which must be whole pages of what Map
+// returned. They are zero when they are touched again.
 func Discard(b []byte) error {
 	if err := unix.Madvise(b, unix.MADV_DONTNEED); err != nil {
 		return fmt.Errorf("give back %d bytes of memory: %w", len(b), err)

@@ -1,13 +1,13 @@
 package slots
 
-// Capture holds the pages that were dirty when it began, as they were then,
-// until each has been taken by Next. Its methods count as changes of the index:
-// they need to be alone.
+// Capture holds the pages that were dirty when it began, with the contents that they
+// had then, until Next has taken each of them. Its methods count as changes of the
+// index, so nothing else may use the index while they run.
 type Capture struct {
 	x      *Index
 	slots  uint32 // when it began
 	pages  bitmap // all pages of the capture
-	live   bitmap // those neither taken nor copied: they have not changed
+	live   bitmap // pages neither taken nor copied, because they have not changed
 	left   int    // pages not yet taken
 	cursor uint32 // all pages before have been taken
 
@@ -16,9 +16,9 @@ type Capture struct {
 	bytes  int64             // of copies and spare
 }
 
-// BeginCapture fixes the dirty pages as they are and marks them clean. It costs
-// no more than two copies of the marks, a bit a page. There is one capture at a
-// time; it ends by Done or Abort.
+// BeginCapture begins a capture of the dirty pages as they are now, and marks them
+// clean. It only copies the marks twice, which are one bit a page. There is one
+// capture at a time; it ends by Done or Abort.
 func (x *Index) BeginCapture() *Capture {
 	if x.capture != nil {
 		panic("slots: a capture is running already")
@@ -39,7 +39,7 @@ func (x *Index) Capturing() bool { return x.capture != nil }
 // running one not included.
 func (x *Index) DirtyPages() int { return x.dirty.count() }
 
-// MarkAllDirty makes the next capture one of all pages.
+// MarkAllDirty marks all pages, so that the next capture has all of them.
 func (x *Index) MarkAllDirty() {
 	for p := range x.Pages() {
 		x.touch(p)
@@ -78,7 +78,7 @@ func (c *Capture) Done() {
 // Abort ends the capture: its pages are dirty again.
 func (c *Capture) Abort() {
 	c.x.dirty.or(c.pages)
-	c.x.dirty.clearFrom(c.x.Pages()) // which merges have taken away since
+	c.x.dirty.clearFrom(c.x.Pages()) // merges have removed these pages since
 	c.end()
 }
 
@@ -89,8 +89,8 @@ func (c *Capture) end() {
 	c.x.capture = nil
 }
 
-// touch says that page is about to change. A running capture copies it first if
-// it has not taken it yet.
+// touch must be called before a page changes. A running capture copies the page first
+// if it has not taken it yet.
 func (x *Index) touch(page uint32) {
 	x.dirty.set(page)
 	if x.capture != nil {
@@ -113,7 +113,7 @@ func (c *Capture) copy(page uint32) {
 	c.copies[page] = c.x.encodePage(page, c.slots, b)
 }
 
-// captureBytes is what a running capture holds.
+// captureBytes is how many bytes a running capture holds.
 func (x *Index) captureBytes() int64 {
 	if x.capture == nil {
 		return 0

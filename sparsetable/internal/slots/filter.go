@@ -8,14 +8,14 @@ type filterShape struct {
 	words  uint32 // of 64 bits
 	bits   uint64
 	probes int
-	// Where in the mixed hash the 12 bits of each probe begin. Beyond the
-	// number of probes the last place repeats, so that there are always five:
-	// a loop of varying length would cost more than the probes it saves.
+	// shifts says where in the mixed hash the 12 bits of each probe begin. Beyond the
+	// number of probes the last place repeats, so that there are always five probes: a
+	// loop of varying length would cost more than the probes that it saves.
 	shifts [maxProbes]uint8
 }
 
-// shapeOf chooses the number of probes, if it is 0, for rows keys in a filter of
-// that size: half the bits a key, see the package's documentation.
+// shapeOf returns the shape of filters of that many bytes. If probes is 0 it chooses
+// their number for filters of rows keys, see the package's documentation.
 func shapeOf(bytes, rows, probes int) filterShape {
 	f := filterShape{bytes: bytes, words: uint32(bytes / 8), bits: uint64(bytes) * 8}
 	if bytes == 0 {
@@ -31,8 +31,8 @@ func shapeOf(bytes, rows, probes int) filterShape {
 	return f
 }
 
-// mix returns bits that depend on all of hash, by a 128-bit product folded. The
-// constant is the fraction of sqrt(2).
+// mix returns bits that all depend on the whole hash: it XORs or adds the halves of a
+// 128-bit product. The constant is the fraction of sqrt(2).
 func mix(hash uint64) uint64 {
 	hi, lo := bits.Mul64(hash, 0x6a09e667f3bcc909)
 	return hi ^ lo
@@ -82,10 +82,10 @@ func (x *Index) Add(slot uint32, hash uint64) {
 	x.filter.set(x.filterOf(slot), mix(hash))
 }
 
-// ResetFilter makes the filter of slot one of no keys.
+// ResetFilter removes all keys from the filter of slot.
 func (x *Index) ResetFilter(slot uint32) { x.SetFilter(slot, nil) }
 
-// SetFilter makes the filter of slot one of exactly these keys.
+// SetFilter replaces the keys in the filter of slot by these.
 func (x *Index) SetFilter(slot uint32, hashes []uint64) {
 	if x.filter.bytes == 0 {
 		return
@@ -98,9 +98,9 @@ func (x *Index) SetFilter(slot uint32, hashes []uint64) {
 	}
 }
 
-// FilterUnknown reports whether the filter of slot says maybe to everything,
-// because it was written with another size. Whoever reads its bucket can set it
-// right with SetFilter.
+// FilterUnknown reports whether the filter of slot lets every key through, because it
+// was written in a form that this index cannot use. A caller that reads the bucket
+// can repair the filter with SetFilter.
 func (x *Index) FilterUnknown(slot uint32) bool {
 	if x.filter.bytes == 0 {
 		return false

@@ -6,8 +6,8 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// SmallerFilter is the size that filters of that many bytes shrink to: half of
-// it, or 0 where that is no multiple of 8.
+// SmallerFilter is the size to which filters of that many bytes shrink: half of that,
+// or 0 if half of it is not a multiple of 8.
 func SmallerFilter(bytes int) int {
 	if bytes%16 != 0 {
 		return 0
@@ -15,19 +15,19 @@ func SmallerFilter(bytes int) int {
 	return bytes / 2
 }
 
-// ShrinkFilters makes every filter one of SmallerFilter's size, without a look
-// at the keys, when a growing table has more use for the memory. A probe falls on
-// bit g*n/4096 of n bits, so on half of that, rounded down, of n/2 bits: the
-// smaller filter has bit i where the larger had 2i or 2i+1. It keeps the number
-// of probes, which for half the bits is above what is best, at little harm (see
-// the package's documentation). Filters of 0 bytes are none; the index goes on
-// without.
+// ShrinkFilters reduces every filter to SmallerFilter's size, when a growing table has
+// more use for the memory. It does not need the keys for that: a probe falls on bit
+// g*n/4096 of a filter of n bits, and on half of that, rounded down, in one of n/2
+// bits, so the smaller filter has bit i where the larger one had 2i or 2i+1. The
+// number of probes stays. It is above the best number for half the bits, which does
+// little harm (see the package's documentation). When the size becomes 0 the index
+// goes on without filters.
 //
-// REQUIRES: no capture is running. Errors are those of giving memory back; the
-// filters are smaller all the same.
+// REQUIRES: no capture is running. It fails only when memory cannot be given back; the
+// filters are smaller nevertheless.
 func (x *Index) ShrinkFilters() error {
 	if x.capture != nil {
-		panic("slots: filters shrink while a capture is running")
+		panic("slots: ShrinkFilters was called while a capture is running")
 	}
 	small := SmallerFilter(x.filter.bytes)
 	var failed error
@@ -57,7 +57,7 @@ func (x *Index) ShrinkFilters() error {
 	return failed
 }
 
-// resized is f for filters of another size, with the same probes.
+// resized returns the shape of filters of another size with the same probes.
 func (f *filterShape) resized(bytes int) filterShape {
 	g := *f
 	g.bytes, g.words, g.bits = bytes, uint32(bytes/8), uint64(bytes)*8
@@ -75,9 +75,9 @@ func halve(dst, src []uint64) {
 	}
 }
 
-// double returns filters of twice the size that say of every key what src says:
+// double returns filters of twice the size that let the same keys through as src:
 // where a probe falls on bit i of the smaller filter, it falls on 2i or 2i+1 of the
-// larger.
+// larger one.
 func double(src []uint64) []uint64 {
 	dst := make([]uint64, 2*len(src))
 	for i, w := range src {

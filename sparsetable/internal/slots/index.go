@@ -30,8 +30,9 @@ const (
 	maxPageSlots     = chunkSlots // a page lies in one chunk
 )
 
-// ErrFull: another chunk of slots would exceed Options.MaxBytes, or there are
-// 2^31 slots. The index works on with the slots it has, and buckets grow.
+// ErrFull says that another chunk of slots would exceed Options.MaxBytes, or that
+// there are 2^31 slots. The index still works with the slots that it has, but buckets
+// become larger.
 var ErrFull = errors.New("slots: index is full")
 
 // Options describe an index.
@@ -60,7 +61,7 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("slots: filters of %d bytes: want a multiple of 8 from 0 to %d", o.FilterBytes, maxFilterBytes))
 	}
 	if o.Probes < 0 || o.Probes > maxProbes {
-		errs = append(errs, fmt.Errorf("slots: %d probes: want 1 to %d, or 0 (chosen)", o.Probes, maxProbes))
+		errs = append(errs, fmt.Errorf("slots: %d probes: want 1 to %d, or 0 to have the number chosen", o.Probes, maxProbes))
 	}
 	if o.TargetRows < 1 || o.TargetRows > math.MaxUint16 {
 		errs = append(errs, fmt.Errorf("slots: %d rows a slot: want 1 to %d", o.TargetRows, math.MaxUint16))
@@ -74,8 +75,8 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Index maps hashes to slots and slots to what is known of their buckets. See
-// the package's documentation for what may run at the same time.
+// Index maps hashes to slots, and slots to the locations and filters of their buckets.
+// See the package's documentation for what may run at the same time.
 type Index struct {
 	targetRows int64
 	pageShift  uint // slots per page, as a power of two
@@ -90,11 +91,11 @@ type Index struct {
 	capture *Capture
 }
 
-// chunk is the memory of chunkSlots slots, two mappings of its own.
+// chunk is the memory of chunkSlots slots, which are two mappings of its own.
 type chunk struct {
 	locations *[chunkSlots]uint64
 	filters   []uint64 // chunkSlots x filter words
-	memory    []byte   // what filters lies in; nil: there are none
+	memory    []byte   // the mapping of filters; nil: there are none
 	marks     *marks
 }
 
@@ -137,7 +138,7 @@ func (x *Index) Location(slot uint32) uint64 {
 	return x.chunk(slot).locations[slot%chunkSlots]
 }
 
-// Set says where the bucket of slot lies now, 0 being nowhere.
+// Set sets the location of the bucket of slot; 0 means that it has none.
 func (x *Index) Set(slot uint32, location uint64) {
 	x.touch(slot >> x.pageShift)
 	x.chunk(slot).locations[slot%chunkSlots] = location

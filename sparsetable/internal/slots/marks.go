@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// marks are a bit for each slot of a chunk: the caller's notes that something
-// is to be done there. They are part of no page.
+// marks has a bit for each slot of a chunk, by which the caller notes that something
+// is to be done with the slot. Marks are not part of a page.
 type marks [chunkSlots / 64]uint64
 
 const marksBytes = chunkSlots / 8
 
-// Mark marks a slot. Marks may be set and cleared side by side, wherever Location
-// may be called.
+// Mark marks a slot. Several goroutines may set and clear marks at the same time,
+// whenever Location may be called.
 func (x *Index) Mark(slot uint32) {
 	if w, bit := x.markOf(slot); atomic.LoadUint64(w)&bit == 0 {
 		atomic.OrUint64(w, bit)
 	}
 }
 
-// Unmark takes the mark of a slot away.
+// Unmark removes the mark of a slot.
 func (x *Index) Unmark(slot uint32) {
 	if w, bit := x.markOf(slot); atomic.LoadUint64(w)&bit != 0 {
 		atomic.AndUint64(w, ^bit)
@@ -30,8 +30,8 @@ func (x *Index) markOf(slot uint32) (word *uint64, bit uint64) {
 	return &x.chunk(slot).marks[slot%chunkSlots/64], 1 << (slot % 64)
 }
 
-// Marked calls fn for the marked slots from first on, before end, in order, whose
-// buckets lie at lowest or beyond, before beyond.
+// Marked calls fn, in ascending order, for the marked slots from first to end-1 whose
+// buckets have locations from lowest to beyond-1.
 func (x *Index) Marked(first, end uint32, lowest, beyond uint64, fn func(slot uint32, location uint64)) {
 	for at := first; at < min(end, x.n); at = at&^63 + 64 {
 		c := x.chunk(at)

@@ -11,7 +11,7 @@ import (
 // addChunk maps memory for chunkSlots more slots.
 func (x *Index) addChunk() error {
 	if more := x.Bytes() + chunkBytes(x.filter.bytes) - x.captureBytes(); x.maxBytes > 0 && more > x.maxBytes {
-		return fmt.Errorf("%w: %d slots take %d bytes, %d are allowed", ErrFull, (len(x.chunks)+1)*chunkSlots, more, x.maxBytes)
+		return fmt.Errorf("%w: %d slots would take %d bytes, but only %d are allowed", ErrFull, (len(x.chunks)+1)*chunkSlots, more, x.maxBytes)
 	}
 	b, err := offheap.Map(chunkSlots * slotBytes)
 	if err != nil {
@@ -28,7 +28,7 @@ func (x *Index) addChunk() error {
 	return nil
 }
 
-// unmap gives back the memory of a chunk, which is empty then.
+// unmap gives back the memory of a chunk and leaves the chunk empty.
 func (c *chunk) unmap() error {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(c.locations)), chunkSlots*slotBytes)
 	err := errors.Join(offheap.Unmap(b), c.unmapFilters())
@@ -49,8 +49,9 @@ func chunkBytes(filterBytes int) int64 {
 	return chunkSlots*int64(slotBytes+filterBytes) + marksBytes + chunkHeaderBytes
 }
 
-// BytesFor is what an index of o takes for that many rows once ShouldSplit says
-// no, captures excepted, give or take the slack of two small slices.
+// BytesFor is how many bytes an index of o takes for that many rows when it has all
+// the slots that ShouldSplit asks for. It leaves out captures and the slack of two
+// small slices.
 func BytesFor(o Options, rows int64) int64 {
 	o.ensureDefaults()
 	slots := max(1, (rows+int64(o.TargetRows)-1)/int64(o.TargetRows))
@@ -59,22 +60,22 @@ func BytesFor(o Options, rows int64) int64 {
 	return chunks*chunkBytes(o.FilterBytes) + bitmapBytes(pages)
 }
 
-// SlotsIn is how many slots have room in that many bytes.
+// SlotsIn is how many slots fit in that many bytes.
 func SlotsIn(bytes int64, filterBytes int) int64 {
 	chunks := bytes / (chunkBytes(filterBytes) + bitmapBytes(chunkSlots/DefaultPageSlots))
 	return chunks * chunkSlots
 }
 
-// GrowthBytes is by how much Bytes grows, but for the slack of two small
-// slices, when the index gets n more slots.
+// GrowthBytes is by how much Bytes grows when the index gets n more slots. It leaves
+// out the slack of two small slices.
 func (x *Index) GrowthBytes(n int) int64 {
 	chunks := (int64(x.n)+int64(n)+chunkSlots-1)/chunkSlots - int64(len(x.chunks))
 	return chunks * (chunkBytes(x.filter.bytes) + chunkSlots>>x.pageShift/8)
 }
 
-// Bytes is the memory that the index holds: locations, filters, the list
-// of chunks, the marks of slots and pages and the copies of a running capture. Whole
-// chunks count, touched or not.
+// Bytes is the memory that the index holds: locations, filters, the list of chunks,
+// the marks of slots and pages, and the copies of a running capture. Chunks count as a
+// whole, even where their memory has not been touched.
 func (x *Index) Bytes() int64 {
 	return x.FilterTotalBytes() + int64(len(x.chunks))*(chunkSlots*slotBytes+marksBytes) +
 		int64(cap(x.chunks))*chunkHeaderBytes + int64(cap(x.dirty))*8 + x.captureBytes()
@@ -83,7 +84,7 @@ func (x *Index) Bytes() int64 {
 // CaptureBytes is the part of Bytes that a running capture holds.
 func (x *Index) CaptureBytes() int64 { return x.captureBytes() }
 
-// FilterTotalBytes is the part of Bytes that is filters.
+// FilterTotalBytes is the part of Bytes that the filters take.
 func (x *Index) FilterTotalBytes() int64 {
 	return int64(len(x.chunks)) * chunkSlots * int64(x.filter.bytes)
 }
@@ -102,8 +103,8 @@ type Stats struct {
 	Sizes [65]uint32 `json:"sizes"`
 }
 
-// Stats counts; it takes a pass over all slots. size is how large the bucket at
-// a location is, 1 at least.
+// Stats counts the slots, which takes one pass over all of them. size returns the size
+// of the bucket at a location, which is at least 1.
 func (x *Index) Stats(size func(location uint64) int) Stats {
 	st := Stats{Slots: x.n}
 	for s := range x.n {

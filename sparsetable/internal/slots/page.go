@@ -26,7 +26,7 @@ func (e *PageError) Error() string {
 // Pages is the number of pages.
 func (x *Index) Pages() uint32 { return pagesOf(x.n, x.pageShift) }
 
-// PageSlots is the number of slots of a page, but for the last.
+// PageSlots is the number of slots of every page except the last one.
 func (x *Index) PageSlots() int { return 1 << x.pageShift }
 
 func pagesOf(slots uint32, shift uint) uint32 {
@@ -65,11 +65,11 @@ func (x *Index) encodePage(page, n uint32, dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// DecodePage sets the slots of page from what EncodePage made of them, without
-// marking it dirty; Restore must have made exactly the slots that existed then.
-// Filters that are larger or smaller by a power of two are made as large as those
-// of the index, those of another shape taken as unknown. The error is a *PageError; the
-// index is then as before.
+// DecodePage sets the slots of page from the bytes that EncodePage made, without
+// marking the page dirty; Restore must have made exactly the slots that existed then.
+// Filters that are larger or smaller than those of the index by a power of two are
+// converted; filters of any other shape are taken as unknown. The error is a
+// *PageError; the index is then as it was before.
 func (x *Index) DecodePage(page uint32, src []byte) error {
 	bad := func(format string, args ...any) error {
 		return &PageError{Page: page, Reason: fmt.Sprintf(format, args...)}
@@ -100,13 +100,14 @@ func (x *Index) DecodePage(page uint32, src []byte) error {
 	if want := int(count) * (slotBytes + filterBytes); len(body) != want {
 		return bad("%d bytes of slots, should be %d", len(body), want)
 	}
-	// Of more probes than are asked for, the first are the same.
+	// Filters that were written with more probes can be used, since the first probes
+	// are the same.
 	x.fillPage(first, count, body, shrinksTo(filterBytes, x.filter.bytes) && probes >= x.filter.probes)
 	return nil
 }
 
-// shrinksTo reports whether filters of one of the sizes become those of the other
-// by SmallerFilter, and have any bits.
+// shrinksTo reports whether repeated shrinking by SmallerFilter turns one of the two
+// sizes into the other, and neither is 0.
 func shrinksTo(a, b int) bool {
 	a, b = max(a, b), min(a, b)
 	for a > b {
@@ -115,8 +116,8 @@ func shrinksTo(a, b int) bool {
 	return a == b && b > 0
 }
 
-// fillPage sets count slots from first on; usable says whether the filters in
-// src are of this index's shape or can be made so.
+// fillPage sets count slots from first on; usable says whether the filters in src have
+// this index's shape or can be converted to it.
 func (x *Index) fillPage(first, count uint32, src []byte, usable bool) {
 	c := x.chunk(first)
 	at := first % chunkSlots

@@ -38,7 +38,7 @@ func (x *Index) Route(hashes []uint64, slots []uint32) {
 	}
 }
 
-// NextSplit names the slot to split next, and the new one that takes some of
+// NextSplit returns the slot that is split next, and the new slot that takes some of
 // its keys.
 func (x *Index) NextSplit() (from, to uint32) {
 	return x.n & (x.mask >> 1), x.n
@@ -49,10 +49,10 @@ func (x *Index) ShouldSplit(totalRows int64) bool {
 	return totalRows > int64(x.n)*x.targetRows
 }
 
-// Grow makes slot `to` of NextSplit, without a bucket: from now on keys of
-// `from` route to it, and if `from` is marked so is it. Before anybody looks the caller sets both slots to what
-// they have become. Errors: ErrFull, or that of mapping memory; the index is
-// then as before.
+// Grow makes the slot `to` of NextSplit, without a bucket. From now on some keys of
+// `from` belong to it, and it is marked if `from` is. The caller must set the locations
+// and filters of both slots before anybody uses the index. Grow fails with ErrFull, or
+// if memory cannot be mapped; the index is then as it was before.
 func (x *Index) Grow() error {
 	if x.n == maxSlots {
 		return ErrFull
@@ -66,26 +66,26 @@ func (x *Index) Grow() error {
 	return nil
 }
 
-// SetTargetRows changes the mean at which ShouldSplit says yes.
+// SetTargetRows changes the mean number of rows per slot at which ShouldSplit says yes.
 func (x *Index) SetTargetRows(n int) { x.targetRows = int64(n) }
 
-// TargetRows is the mean at which ShouldSplit says yes.
+// TargetRows is the mean number of rows per slot at which ShouldSplit says yes.
 func (x *Index) TargetRows() int { return int(x.targetRows) }
 
-// NextMerge names the last slot, the one to go next, and its partner, which
-// takes its keys. There must be two slots.
+// NextMerge returns the last slot, which a merge removes, and the slot that takes its
+// keys. There must be at least two slots.
 func (x *Index) NextMerge() (from, into uint32) {
 	from = x.n - 1
 	return from, from &^ (uint32(1) << (bits.Len32(from) - 1))
 }
 
-// Shrink takes away slot `from` of NextMerge: from now on its keys route to
-// `into`, which is marked if one of them was. Before anybody looks the caller sets that to what it has become. The
-// memory of a chunk without slots is given back. The error is that of unmapping
-// it; the slot is gone all the same.
+// Shrink removes the slot `from` of NextMerge. From now on its keys belong to `into`,
+// which is marked if either of the two was. The caller must set the location and filter
+// of `into` before anybody uses the index. Shrink gives back the memory of a chunk
+// without slots, and fails only if that fails; the slot is removed nevertheless.
 func (x *Index) Shrink() error {
 	if x.n < 2 {
-		panic("slots: the last slot is not to be merged")
+		panic("slots: the only slot cannot be merged")
 	}
 	x.touch((x.n - 1) >> x.pageShift) // a capture copies it as it was
 	from, into := x.NextMerge()
@@ -93,7 +93,7 @@ func (x *Index) Shrink() error {
 	x.Unmark(from)
 	at := &x.chunks[(x.n-1)>>chunkSlotsBits]
 	in := (x.n - 1) % chunkSlots
-	at.locations[in] = 0 // as Grow is to find it
+	at.locations[in] = 0 // Grow expects it to be 0
 	clear(at.filters[in*x.filter.words:][:x.filter.words])
 	x.n--
 	x.mask = maskOf(x.n)
@@ -106,8 +106,8 @@ func (x *Index) Shrink() error {
 	return err
 }
 
-// Restore makes a new index have that many slots, to be filled by DecodePage.
-// No page is dirty then. Errors are those of Grow.
+// Restore gives a new index that many slots, which DecodePage then fills. No page is
+// dirty after it. It fails as Grow does.
 func (x *Index) Restore(slots uint32) error {
 	if slots < x.n || slots > maxSlots {
 		return ErrFull
@@ -121,7 +121,7 @@ func (x *Index) Restore(slots uint32) error {
 	return nil
 }
 
-// addSlot makes one more slot, in a new chunk where the last is full.
+// addSlot makes one more slot, in a new chunk if the last one is full.
 func (x *Index) addSlot() error {
 	if x.n%chunkSlots == 0 {
 		if err := x.addChunk(); err != nil {
