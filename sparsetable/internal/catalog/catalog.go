@@ -17,9 +17,10 @@ import (
 
 // Options say which catalog to open.
 type Options struct {
-	Dir string // of its own; made by Open
-	// Format the table must have; fields that are zero (StateDim with ValueDim)
-	// take what there is. To make a table all are needed, but for Version.
+	Dir string // used by nothing else; made by Open
+	// Format is what the table must have. Fields that are zero accept any value
+	// (StateDim does so if ValueDim is zero). A new table needs all fields except
+	// Version.
 	Format    Format
 	MustExist bool         // ErrNotExist instead of a new table
 	ReadOnly  bool         // changes nothing; implies MustExist
@@ -27,7 +28,7 @@ type Options struct {
 	Logger    *slog.Logger // nil: none
 }
 
-// Catalog is an open one.
+// Catalog is an open catalog.
 type Catalog struct {
 	dir      string
 	fs       vfs.FS
@@ -35,7 +36,7 @@ type Catalog struct {
 	readOnly bool
 	log      *logger
 	opts     *pebble.Options
-	memory   atomic.Int64 // of what mu guards
+	memory   atomic.Int64 // bytes of what mu guards
 	written  atomic.Int64 // bytes, see countingFS
 
 	mu struct {
@@ -44,13 +45,13 @@ type Catalog struct {
 		closed    bool
 		snapshots []*kept       // ascending by id
 		lastID    uint64        // highest ever given, in the database or to a Commit
-		live      *kept         // what the table at work builds upon, kept or not
-		garbage   []pageVersion // to be deleted by the next table
+		live      *kept         // snapshot that the open table was loaded from or last wrote, dropped or not
+		garbage   []pageVersion // to be deleted by the next sorted table
 		commit    *Commit       // under way
 	}
 }
 
-// pageVersion names a page as a snapshot wrote it.
+// pageVersion names one version of a page: the one that a snapshot wrote.
 type pageVersion struct {
 	page uint32
 	id   uint64
@@ -58,11 +59,11 @@ type pageVersion struct {
 
 const tmpSuffix = ".tmp"
 
-// Open opens the catalog in o.Dir, or makes it. It reads the records of the
-// snapshots, not their pages.
+// Open opens the catalog in o.Dir, or makes it. It reads the records of the snapshots,
+// not their pages. Either one process has the catalog open for writing, or any number
+// for reading.
 //
-// Errors: ErrNotExist, *FormatError, *CorruptionError, ErrInUse. Several may have
-// it open for reading, or one for writing.
+// Among its errors are ErrNotExist, *FormatError, *CorruptionError and ErrInUse.
 func Open(o Options) (*Catalog, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -81,13 +82,13 @@ func Open(o Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Pebble's own error for a database that is not there is not always the same.
+	// Pebble does not always report a missing database by the same error.
 	d, err := pebble.Peek(o.Dir, o.FS)
 	exists := err == nil && d.Exists
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 	case !exists && h != nil:
-		err = c.corrupt("its database", "there is none, but %s", headName)
+		err = c.corrupt("its database", "there is no database, but there is a file %s", headName)
 	case !exists && c.opts.ErrorIfNotExists:
 		err = fmt.Errorf("%w: %s", ErrNotExist, o.Dir)
 	default:
@@ -106,8 +107,8 @@ func Open(o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// verify compares the database with HEAD before it is opened for writing: then
-// Pebble deletes what a damaged manifest does not mention.
+// verify compares the database with HEAD before the database is opened for writing,
+// because Pebble then deletes all files that a damaged manifest does not mention.
 func (c *Catalog) verify(want Format, h *head) error {
 	_, err := c.openDatabase(pebbleOptions(c.fs, true, c.log), want, h)
 	if c.mu.db != nil {
@@ -117,9 +118,9 @@ func (c *Catalog) verify(want Format, h *head) error {
 	return err
 }
 
-// openDatabase opens the database, reads what is always in memory and compares
-// it with HEAD. dropped are snapshots whose drop was interrupted. After an error
-// c.mu.db is to be closed, unless it is nil.
+// openDatabase opens the database, reads what is always in memory and compares it with
+// HEAD. dropped lists the snapshots whose drop was interrupted. After an error the
+// caller must close c.mu.db, unless it is nil.
 func (c *Catalog) openDatabase(o *pebble.Options, want Format, h *head) (dropped []uint64, err error) {
 	db, err := pebble.Open(c.dir, o)
 	if err != nil {
@@ -166,10 +167,10 @@ func (c *Catalog) readFormat(want Format, h *head) error {
 	b, err := c.get([]byte{'a'})
 	if errors.Is(err, pebble.ErrNotFound) {
 		if h != nil {
-			return c.corrupt("its database", "it is empty, but there is %s", headName)
+			return c.corrupt("its database", "it is empty, but there is a file %s", headName)
 		}
 		if c.opts.ErrorIfNotExists {
-			return ErrNotExist // a crash while it was being made
+			return ErrNotExist // the process crashed while it made the catalog
 		}
 		return c.create(want)
 	}
@@ -240,12 +241,12 @@ func (c *Catalog) readSnapshot(key, value []byte) (*kept, error) {
 		return nil, c.corrupt(what, "%w", err)
 	}
 	if s.ID != id || id > c.mu.lastID || len(s.versions) != c.pages(s.Slots) {
-		return nil, c.corrupt(what, "it is of id %d with %d slots in %d pages; the last id is %d", s.ID, s.Slots, len(s.versions), c.mu.lastID)
+		return nil, c.corrupt(what, "it has the id %d and %d slots in %d pages, and the last id is %d", s.ID, s.Slots, len(s.versions), c.mu.lastID)
 	}
 	return s, nil
 }
 
-// removeTemporary deletes what a crash left of tables being written.
+// removeTemporary deletes the unfinished sorted tables that a crash has left.
 func (c *Catalog) removeTemporary() error {
 	names, err := c.fs.List(c.dir)
 	if err != nil {
@@ -275,7 +276,7 @@ func (c *Catalog) pages(slots uint32) int {
 	return int((int64(slots) + int64(c.format.PageSlots) - 1) / int64(c.format.PageSlots))
 }
 
-// usableLocked says why the catalog cannot be used, if so.
+// usableLocked returns an error that says why the catalog cannot be used, or nil.
 func (c *Catalog) usableLocked() error {
 	select {
 	case <-c.log.dead:
@@ -288,7 +289,7 @@ func (c *Catalog) usableLocked() error {
 	return nil
 }
 
-// Format is what the table is.
+// Format returns the format of the table.
 func (c *Catalog) Format() Format { return c.format }
 
 // Snapshots lists the kept snapshots, oldest first. What it returns must not be
@@ -303,7 +304,8 @@ func (c *Catalog) Snapshots() []Snapshot {
 	return all
 }
 
-// Snapshot returns that of the given id, 0 being the newest. ErrNoSnapshot.
+// Snapshot returns the snapshot of the given id, or the newest one for id 0. It fails
+// with ErrNoSnapshot.
 func (c *Catalog) Snapshot(id uint64) (Snapshot, error) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -326,11 +328,11 @@ func (c *Catalog) findLocked(id uint64) (*kept, error) {
 	return nil, fmt.Errorf("%w: %d in %s", ErrNoSnapshot, id, c.dir)
 }
 
-// MemoryBytes is what the catalog holds in memory: a fixed amount for Pebble,
-// and 8 bytes per page and snapshot. It never waits.
+// MemoryBytes is how much memory the catalog takes: a fixed amount for Pebble, and 8
+// bytes per page and snapshot. It never waits.
 func (c *Catalog) MemoryBytes() int64 { return FixedBytes + c.memory.Load() }
 
-// unlock unlocks c.mu, having counted what lies behind it.
+// unlock computes the memory of what c.mu guards, and unlocks c.mu.
 func (c *Catalog) unlock() {
 	n := 16 * int64(cap(c.mu.garbage))
 	for _, s := range c.mu.snapshots {
@@ -350,7 +352,7 @@ func (s *kept) bytes() int64 {
 	return 8*int64(cap(s.versions)) + int64(len(s.Record)) + 24*int64(len(s.Files)) + 256
 }
 
-// DiskBytes is what the catalog takes on disk.
+// DiskBytes is how many bytes the catalog takes on disk.
 func (c *Catalog) DiskBytes() (n int64, err error) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -364,8 +366,8 @@ func (c *Catalog) DiskBytes() (n int64, err error) {
 	return n, err
 }
 
-// Close closes the catalog; a commit under way fails. A second Close does
-// nothing, nor does one after ErrFailed.
+// Close closes the catalog; a commit under way fails. Close does nothing if it was
+// called before, or after ErrFailed.
 func (c *Catalog) Close() error {
 	c.mu.Lock()
 	defer c.unlock()

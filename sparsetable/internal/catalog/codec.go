@@ -112,8 +112,8 @@ func decodeSnapshot(b []byte) (*kept, error) {
 	return s, nil
 }
 
-// decoder takes numbers off b; after the first that is not there it is bad and
-// returns zeros.
+// decoder reads numbers from the front of b. Once a number cannot be read, bad is set,
+// and all further reads return zeros.
 type decoder struct {
 	b   []byte
 	bad bool

@@ -8,24 +8,25 @@ import (
 	"slices"
 )
 
-// Commit is a snapshot being written: PutPage for every page that changed, then
-// Commit, or else Abort. It is for one goroutine.
+// Commit is a snapshot that is being written. The caller calls PutPage for every page
+// that has changed, and then Commit or Abort. A Commit is used by one goroutine.
 type Commit struct {
 	c         *Catalog
 	id        uint64
 	table     *table
-	base      *kept         // nil: there is none, all pages must come
-	versions  []uint64      // as far as pages have come, or the base has them
+	base      *kept         // the snapshot it is based on; nil: none, so all pages must be put
+	versions  []uint64      // per page, from the base and from the pages put so far
 	garbage   []pageVersion // being deleted, ascending
 	next      int           // of garbage
-	last      int64         // page that came last
+	last      int64         // the page that was put last
 	pageBytes int64
 	err       error // of the table; it must be aborted
 }
 
-// Begin begins a snapshot of the table at work, which is what Load loaded or
-// the last Commit committed, changed in the pages that will be put. Without
-// either, all pages must be. Only one Commit may be under way.
+// Begin begins a snapshot of the open table. It is based on the snapshot that Load
+// loaded or that the last Commit committed, so only the pages that differ from it have
+// to be put. If there was neither, all pages must be put. Only one Commit may be under
+// way.
 func (c *Catalog) Begin() (*Commit, error) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -58,7 +59,8 @@ func (c *Catalog) writableLocked() error {
 	return nil
 }
 
-// takeGarbageLocked takes the list of what is to be deleted, in order.
+// takeGarbageLocked returns, in ascending order, the page versions to be deleted, and
+// empties the list of them.
 func (c *Catalog) takeGarbageLocked() []pageVersion {
 	g := c.mu.garbage
 	c.mu.garbage = nil
@@ -74,7 +76,7 @@ func (c *Catalog) takeGarbageLocked() []pageVersion {
 	return g
 }
 
-// ID is that of the snapshot to be. Ids ascend and are never used again.
+// ID is the id of the new snapshot. Ids ascend and are never used twice.
 func (w *Commit) ID() uint64 { return w.id }
 
 // PutPage writes a page of the index. Pages come in ascending order. data is
@@ -90,7 +92,7 @@ func (w *Commit) PutPage(page uint32, data []byte) error {
 	}
 	w.last = int64(page)
 	for int64(len(w.versions)) <= int64(page) {
-		w.versions = append(w.versions, 0) // 0: has not come
+		w.versions = append(w.versions, 0) // 0: not put yet
 	}
 	w.versions[page] = w.id
 	w.pageBytes += int64(len(data))
@@ -114,8 +116,8 @@ func (w *Commit) usableLocked() error {
 	return w.c.wrap(w.err, "write a snapshot")
 }
 
-// deleteUpTo writes the deletions of garbage up to page: all its versions are
-// older than the one to be written.
+// deleteUpTo writes the deletions of garbage up to and including page, all of whose
+// versions in garbage are older than the one to be written.
 func (w *Commit) deleteUpTo(page uint32) error {
 	for ; w.next < len(w.garbage) && w.garbage[w.next].page <= page; w.next++ {
 		if err := w.table.delete(pageKey(w.garbage[w.next])); err != nil {
@@ -125,10 +127,10 @@ func (w *Commit) deleteUpTo(page uint32) error {
 	return nil
 }
 
-// Commit makes the snapshot durable and visible, and what the next one builds
-// upon. s.ID and s.PageBytes are set by it. After an error the snapshot is not
-// there (with ErrFailed nobody can tell before the next Open), the caller's
-// pages are as dirty as before, and the Commit has ended.
+// Commit makes the snapshot durable and visible; the next snapshot will be based on it.
+// It sets s.ID and s.PageBytes. After an error there is no such snapshot (except that
+// with ErrFailed only the next Open can tell whether there is), the caller must treat
+// its pages as still dirty, and the Commit has ended.
 func (w *Commit) Commit(s Snapshot) error {
 	c := w.c
 	c.mu.Lock()
@@ -145,7 +147,7 @@ func (w *Commit) Commit(s Snapshot) error {
 		w.versions = slices.Clip(w.versions[:pages]) // the index has shrunk
 	}
 	if len(w.versions) != pages || slices.Contains(w.versions, 0) {
-		return errors.Join(fmt.Errorf("catalog: snapshot %d of %d slots has %d pages, not all of them written: want %d", w.id, s.Slots, len(w.versions), pages), w.endLocked())
+		return errors.Join(fmt.Errorf("catalog: snapshot %d of %d slots has %d pages, some of which may not have been written, but needs %d", w.id, s.Slots, len(w.versions), pages), w.endLocked())
 	}
 	k.versions = w.versions
 	if err := w.finish(k); err != nil {
@@ -162,18 +164,18 @@ func (w *Commit) Commit(s Snapshot) error {
 	if err := c.writeHeadLocked(); err != nil {
 		// The snapshot is durable all the same; the HEAD that is there does not
 		// contradict it, and the next commit, drop or Open writes a new one.
-		c.log.to.Warn("catalog: a snapshot is committed, but damage to it might go unnoticed", "dir", c.dir, "error", err)
+		c.log.to.Warn("catalog: a snapshot was committed, but the file HEAD could not be written, so damage to the snapshot might go unnoticed", "dir", c.dir, "error", err)
 	}
 	old := c.mu.live
 	c.mu.live = k
 	if old != nil {
-		c.discardLocked(old) // where it has been dropped meanwhile
+		c.discardLocked(old) // it may have been dropped meanwhile
 	}
 	c.compactLocked()
 	return nil
 }
 
-// finish writes what comes behind the pages.
+// finish writes what follows the pages: the remaining deletions and the record.
 func (w *Commit) finish(k *kept) error {
 	if err := w.deleteUpTo(1<<32 - 1); err != nil {
 		return err
@@ -191,7 +193,7 @@ func (w *Commit) Abort() error {
 	return w.c.wrap(w.endLocked(), "abort a snapshot")
 }
 
-// endLocked ends a commit that did not come to be.
+// endLocked ends a Commit that did not succeed.
 func (w *Commit) endLocked() error {
 	if w.c.mu.commit != w {
 		return nil

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Drop deletes a snapshot, and the pages that no other one uses. Dropping what
-// the table at work builds upon is allowed. After an error the snapshot is still
-// there, though where the disk has failed for good the next Open may drop it.
-// ErrNoSnapshot.
+// Drop deletes a snapshot, and the pages that no other snapshot uses. The snapshot on
+// which the open table is based may be dropped, too. After an error the snapshot is
+// still there, but if the disk has failed for good the next Open may drop it. Drop fails
+// with ErrNoSnapshot if there is no such snapshot.
 func (c *Catalog) Drop(id uint64) error {
 	c.mu.Lock()
 	defer c.unlock()
@@ -27,7 +27,7 @@ func (c *Catalog) Drop(id uint64) error {
 	c.mu.snapshots = slices.Delete(c.mu.snapshots, i, i+1)
 	c.discardLocked(s)
 	garbage := c.takeGarbageLocked()
-	// HEAD first: it must never name a snapshot that the database has lost.
+	// HEAD is written first: it must never name a snapshot that the database has lost.
 	if err = c.writeHeadLocked(); err == nil {
 		err = c.log.do(func() error { return c.deleteSnapshot(id, garbage) })
 	}
@@ -35,7 +35,7 @@ func (c *Catalog) Drop(id uint64) error {
 		c.mu.snapshots = slices.Insert(c.mu.snapshots, i, s)
 		c.mu.garbage = slices.DeleteFunc(garbage, c.usedLocked) // used again
 		if c.usableLocked() == nil {
-			// The next Open would complete the drop.
+			// HEAD must name the snapshot again, or the next Open would complete the drop.
 			err = errors.Join(err, c.writeHeadLocked())
 		}
 		return c.wrap(err, fmt.Sprintf("drop snapshot %d", id))
@@ -44,7 +44,7 @@ func (c *Catalog) Drop(id uint64) error {
 	return nil
 }
 
-// discardLocked adds to the garbage what s used and nothing uses any more.
+// discardLocked adds to the garbage the page versions of s that nothing uses any more.
 func (c *Catalog) discardLocked(s *kept) {
 	if s == c.mu.live || slices.Contains(c.mu.snapshots, s) {
 		return
@@ -56,7 +56,7 @@ func (c *Catalog) discardLocked(s *kept) {
 	}
 }
 
-// usedLocked reports whether a kept snapshot uses v, or the table at work does.
+// usedLocked reports whether a kept snapshot or the open table uses v.
 func (c *Catalog) usedLocked(v pageVersion) bool {
 	for _, s := range c.mu.snapshots {
 		if s.uses(v) {

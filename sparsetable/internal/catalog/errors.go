@@ -12,21 +12,21 @@ import (
 )
 
 var (
-	// ErrNotExist: there is no catalog in the directory (Options.MustExist).
-	ErrNotExist = errors.New("catalog: there is none in the directory")
-	// ErrNoSnapshot: no snapshot of that id is kept.
-	ErrNoSnapshot = errors.New("catalog: no such snapshot")
-	// ErrReadOnly: the catalog was opened with Options.ReadOnly.
-	ErrReadOnly = errors.New("catalog: opened for reading only")
-	// ErrClosed: the catalog was closed.
-	ErrClosed = errors.New("catalog: closed")
-	// ErrFailed: the database could not be written in a way that leaves unknown
-	// what is on disk. Only a new process can tell. The error that wraps it names
-	// the directory and wraps the cause.
+	// ErrNotExist says that there is no catalog in the directory (Options.MustExist).
+	ErrNotExist = errors.New("catalog: there is no catalog in the directory")
+	// ErrNoSnapshot says that no snapshot of that id is kept.
+	ErrNoSnapshot = errors.New("catalog: there is no such snapshot")
+	// ErrReadOnly says that the catalog was opened with Options.ReadOnly.
+	ErrReadOnly = errors.New("catalog: it is open for reading only")
+	// ErrClosed says that the catalog was closed.
+	ErrClosed = errors.New("catalog: it is closed")
+	// ErrFailed says that a write to the database failed so that it is unknown what is
+	// on disk. Only a new process can find out. The error that wraps ErrFailed names the
+	// directory and also wraps the cause.
 	ErrFailed = errors.New("catalog: a write failed half-way: restart to go on from the last committed snapshot")
 )
 
-// FormatError: the table is of another shape than asked for.
+// FormatError says that the table has another format than the caller asked for.
 type FormatError struct {
 	Dir   string
 	Field string // of Format, as in JSON
@@ -35,10 +35,10 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("catalog: the table in %s has %s %v, asked for is %v: open it as what it is, or make a new one elsewhere", e.Dir, e.Field, e.Have, e.Want)
+	return fmt.Sprintf("catalog: the table in %s has %s %v, but %v was asked for: open the table with the value that it has, or make a new one elsewhere", e.Dir, e.Field, e.Have, e.Want)
 }
 
-// CorruptionError: what the catalog holds is damaged.
+// CorruptionError says that the contents of the catalog are damaged.
 type CorruptionError struct {
 	Dir  string // the catalog's, or the damaged file in it
 	What string // the damaged part; "" if Dir is the file
@@ -70,7 +70,7 @@ func (c *Catalog) wrap(err error, doing string) error {
 	case errors.Is(err, ErrNotExist):
 		return err
 	case errors.Is(err, pebble.ErrDBNotPristine):
-		// Without the marker Pebble takes a new database for granted.
+		// Without the marker Pebble assumes that the database is new.
 		return c.corrupt("its database", "there is no marker.format-version.*, which says what Pebble's format is: restore the directory from a copy")
 	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist), strings.Contains(err.Error(), "object size mismatch"):
 		// The manifest names a file that is not there, or is not as long: the
@@ -80,7 +80,7 @@ func (c *Catalog) wrap(err error, doing string) error {
 	return fmt.Errorf("catalog: %s: %s: %w", c.dir, doing, err)
 }
 
-// textError is an error in other words.
+// textError is an error with another text.
 type textError struct {
 	text string
 	err  error
@@ -90,23 +90,24 @@ func (e textError) Error() string { return e.text }
 func (e textError) Unwrap() error { return e.err }
 
 var (
-	// pebblePrefix is what Pebble's text begins with: who calls whom.
+	// pebblePrefix is what Pebble's text begins with: the parts of Pebble that passed
+	// the error on.
 	pebblePrefix = regexp.MustCompile(`^(pebble(/table)?: |L[0-9]: |backing file [0-9]+ error: |file [0-9]+: |[0-9]{6,}: )+`)
-	// pebbleFile is how it names a file, by one of the groups.
+	// pebbleFile matches how Pebble names a file; one of its groups is the name.
 	pebbleFile = regexp.MustCompile(`([0-9]{6,}\.sst)|\b(MANIFEST-[0-9]{6,})|\b(?:L[0-9]: |file |table )([0-9]{6,})`)
 	pebbleWord = strings.NewReplacer(" (type sstable) unknown to the objstorage provider", "")
 )
 
-// damage is that which Pebble found, in one line. Where it concerns a single file
-// the error names that.
+// damage turns an error of Pebble's about damage into a *CorruptionError of one line,
+// which names the file if only one is concerned.
 func (c *Catalog) damage(err error) error {
 	lines := strings.Split(strings.TrimSuffix(err.Error(), "\n<corruption detail carrier>"), "\n")
 	name := damagedFile(err, lines[0])
 	text := pebblePrefix.ReplaceAllString(pebbleWord.Replace(lines[0]), "")
 	bad := &CorruptionError{Dir: c.dir, What: "its database"}
 	if n := len(lines) - 1; n > 0 {
-		// It is the manifest rather than that many files.
-		text = fmt.Sprintf("%s: %s, and %d more like that", name, text, n)
+		// It is more likely that the manifest is damaged than that many files are.
+		text = fmt.Sprintf("%s: %s, and %d other files have the same problem", name, text, n)
 	} else if name != "" {
 		bad.Dir, bad.What = filepath.Join(c.dir, name), ""
 	}
@@ -114,8 +115,8 @@ func (c *Catalog) damage(err error) error {
 	return bad
 }
 
-// damagedFile is the base name of the file that err, with that text, is about; ""
-// if that is not known.
+// damagedFile is the base name of the file that err is about, or "" if that is not
+// known. text is the text of err.
 func damagedFile(err error, text string) string {
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil && info.Path != "" {
 		return filepath.Base(info.Path)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// formatVersion is that of keys, pages and records. A catalog of another one is
-// not opened.
+// formatVersion is the version of the format of keys, pages and records. A catalog of
+// another version is not opened.
 const formatVersion = 2
 
-// Format is what a table is, fixed when it is made.
+// Format describes a table. It is fixed when the table is made.
 type Format struct {
 	Version   int    `json:"version"`    // 2
 	TableID   string `json:"table_id"`   // says which files belong together
@@ -21,8 +21,8 @@ type Format struct {
 	PageSlots int    `json:"page_slots"` // per page of the index
 }
 
-// check compares have, which is what the table is, with want. Fields of want
-// that are zero take what there is.
+// check compares want with have, which is the table's format. Fields of want that are
+// zero accept any value.
 func (want Format) check(dir string, have Format) error {
 	for _, f := range []struct {
 		field      string
@@ -45,10 +45,10 @@ func (want Format) check(dir string, have Format) error {
 	return nil
 }
 
-// validate says what is missing in a Format to make a table of.
+// validate returns an error if f lacks a field that a new table needs.
 func (f Format) validate() error {
 	if f.TableID == "" || f.ValueDim < 1 || f.StateDim < 0 || f.RowFormat == "" || f.Hash == "" || f.UnitBytes < 1 || f.PageSlots < 1 {
-		return fmt.Errorf("catalog: a new table needs every field of its format, got %+v", f)
+		return fmt.Errorf("catalog: a new table needs every field of its format, but some are missing: %+v", f)
 	}
 	return nil
 }

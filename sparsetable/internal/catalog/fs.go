@@ -7,30 +7,30 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// pebbleFS is the file system that Pebble sees, with four things mended, one of
-// them in lock.go.
+// pebbleFS is the file system that Pebble sees. It differs from the system's in four
+// ways, one of which is in lock.go.
 //
-// Where a directory cannot be synced Pebble panics, in goroutines of its own,
-// too; here that ends the database instead.
+// Pebble panics when it cannot sync a directory, even in goroutines of its own. Here
+// such an error makes the database unusable instead (see logger.Fatalf).
 //
-// Pebble says which manifest is the present one by a marker file: it creates
-// the manifest and the new marker, removes the old marker, and only then syncs
-// the directory. A file system that keeps some of these but not others over a
-// crash would leave a marker without its manifest, or no marker, which looks
-// like no database. Journaling file systems keep the order, but none promises
-// it: here the directory is synced before and after a marker is created.
+// Pebble names its current manifest by a marker file: it creates the manifest and the
+// new marker, removes the old marker, and only then syncs the directory. A file system
+// that keeps only some of these changes when the machine crashes would leave a marker
+// without its manifest, or no marker, which looks like no database. Journaling file
+// systems keep the order of the changes, but none of them promises it. So the directory
+// is synced before and after a marker is created.
 //
-// Pebble notes its options in a text without a checksum, and refuses to open a
-// database whose text has another comparer, say, than it is told to use. The
-// version of the Format implies all of them; so that damage to that file does no
-// harm, it reads as empty.
+// Pebble stores its options in a text file without a checksum, and refuses to open a
+// database if, say, the comparer in that file is not the one that it is told to use. The
+// version of the Format implies all these options. So the file reads as empty here, and
+// damage to it does no harm.
 type pebbleFS struct {
 	vfs.FS
 	log      *logger
 	readOnly bool
 }
 
-// markerPrefix is that of the marker files of Pebble's vfs/atomicfs.
+// markerPrefix is the prefix of the marker files of Pebble's vfs/atomicfs.
 const markerPrefix = "marker."
 
 func (fs pebbleFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -50,7 +50,7 @@ func (fs pebbleFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 	return f, nil
 }
 
-// optionsPrefix is that of the files with Pebble's options.
+// optionsPrefix is the prefix of the files with Pebble's options.
 const optionsPrefix = "OPTIONS-"
 
 func (fs pebbleFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {

@@ -21,11 +21,11 @@ import (
 //	        n times   id uint64, ascending
 //	crc     uint32    CRC-32C of everything before
 //
-// Pebble takes a manifest whose end is damaged for one that was being written
-// when the machine crashed, and leaves off the last commits: they seem never to
-// have been. Opened like that, the table would delete their files. So a commit
-// writes HEAD after the database has the snapshot, and a drop before it has lost
-// it, and Open compares the two, before anything is changed:
+// If the end of the manifest is damaged, Pebble assumes that the machine crashed while
+// it was written, and ignores the last commits. If the table were opened like that, it
+// would delete the files of these commits. So a commit writes HEAD after the snapshot
+// is in the database, and a drop writes HEAD before the snapshot is deleted from the
+// database. Open compares the two before it changes anything:
 //
 //	kept by HEAD, in the database          as it should be
 //	kept by HEAD, not in the database      damage
@@ -34,10 +34,10 @@ import (
 //	                                       Open completes
 //	last is later than the database's      damage
 //
-// HEAD is written under another name, synced, renamed, and the directory synced,
-// so a crash leaves the old one or the new one. There is none in a catalog that
-// was made before there was HEAD, or whose making a crash interrupted: Open
-// writes it.
+// HEAD is written under another name, synced and renamed, and then the directory is
+// synced, so that a crash leaves the old HEAD or the new one. A catalog has no HEAD if
+// it was made by a version that did not write one, or if a crash interrupted its making;
+// then Open writes HEAD.
 type head struct {
 	last uint64
 	ids  []uint64
@@ -81,7 +81,7 @@ func decodeHead(b []byte) (*head, error) {
 	return h, nil
 }
 
-// headLocked is what HEAD should be.
+// headLocked returns the contents that HEAD should have.
 func (c *Catalog) headLocked() *head {
 	h := &head{last: c.mu.lastID}
 	for _, s := range c.mu.snapshots {
@@ -105,12 +105,12 @@ func (c *Catalog) readHead() (*head, error) {
 	}
 	h, err := decodeHead(b)
 	if err != nil {
-		return nil, c.corrupt(headName, "%w: nothing was changed; if the snapshots that aibox table stats lists without it are all there, remove it", err)
+		return nil, c.corrupt(headName, "%w: nothing was changed; if aibox table stats lists all snapshots while the file is moved away, remove the file", err)
 	}
 	return h, nil
 }
 
-// writeHeadLocked makes HEAD durable as the snapshots in memory are.
+// writeHeadLocked writes HEAD for the snapshots in memory and makes it durable.
 func (c *Catalog) writeHeadLocked() (err error) {
 	path := c.fs.PathJoin(c.dir, headName)
 	defer func() {
@@ -159,12 +159,12 @@ func (c *Catalog) checkHead(h *head) (dropped []uint64, err error) {
 		}
 	}
 	if h.last > c.mu.lastID {
-		return nil, c.corrupt("its database", "the last id is %d, but snapshot %d was committed: %s", c.mu.lastID, h.last, advice)
+		return nil, c.corrupt("its database", "its last snapshot id is %d, but snapshot %d was committed: %s", c.mu.lastID, h.last, advice)
 	}
 	return dropped, nil
 }
 
-// completeDrops ends what crashes interrupted: see Drop.
+// completeDrops completes the drops that a crash interrupted, see Drop.
 func (c *Catalog) completeDrops(dropped []uint64) error {
 	for _, id := range dropped {
 		c.mu.snapshots = slices.DeleteFunc(c.mu.snapshots, func(s *kept) bool { return s.ID == id })

@@ -8,12 +8,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Load calls fn for every page of the index of a snapshot, in ascending order,
-// 0 being the newest snapshot. data is only valid during the call. The table at
-// work is then that snapshot: the next Commit builds upon it. An error of fn
-// ends the loading and is returned as it is.
+// Load calls fn for every page of the index of a snapshot, in ascending order; id 0
+// stands for the newest snapshot. data is only valid during the call. From then on the
+// open table is based on that snapshot, and so is the next Commit. If fn returns an
+// error, Load stops and returns that error as it is.
 //
-// Errors: ErrNoSnapshot, *CorruptionError when a page is missing or damaged.
+// Load fails with ErrNoSnapshot, or with a *CorruptionError when a page is missing or
+// damaged.
 func (c *Catalog) Load(id uint64, fn func(page uint32, data []byte) error) (Snapshot, error) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -44,15 +45,15 @@ func (c *Catalog) Load(id uint64, fn func(page uint32, data []byte) error) (Snap
 	}
 	old := c.mu.live
 	c.mu.live = s
-	c.mu.garbage = garbage // all there is, so it replaces what was known
+	c.mu.garbage = garbage // this is all garbage, so it replaces what was known before
 	if old != nil {
-		c.discardLocked(old) // which the sweep still took for used
+		c.discardLocked(old) // the sweep still counted its pages as used
 	}
 	return s.Snapshot, nil
 }
 
-// sweep passes over all versions of all pages: those of s, if any, go to fn,
-// those that nothing uses are returned.
+// sweep reads all versions of all pages. It passes those of s, which may be nil, to fn
+// and returns those that nothing uses.
 func (c *Catalog) sweep(s *kept, fn func(page uint32, data []byte) error) (garbage []pageVersion, err error) {
 	it, err := c.mu.db.NewIter(&pebble.IterOptions{LowerBound: []byte{'p'}, UpperBound: []byte{'p' + 1}})
 	if err != nil {

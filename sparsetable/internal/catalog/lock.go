@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInUse: another process has the catalog open, or this one.
+// ErrInUse says that the catalog is open already, in another process or in this one.
 var ErrInUse = errors.New("it is open elsewhere")
 
-// Lock locks the file for the one who writes the catalog, or for those who read
-// it: Pebble's own lock keeps readers from one another. Only files of the
-// operating system are locked this way.
+// Lock locks the file exclusively for a process that writes the catalog, and shared for
+// processes that read it; Pebble's own lock would also exclude readers from one another.
+// Only files of the operating system are locked in this way.
 func (fs pebbleFS) Lock(name string) (io.Closer, error) {
 	if vfs.Root(fs.FS) != vfs.Default {
 		return fs.FS.Lock(name)
@@ -28,13 +28,13 @@ func (fs pebbleFS) Lock(name string) (io.Closer, error) {
 // lockName is the file that Pebble locks while a database is open.
 const lockName = "LOCK"
 
-// LockReading locks the catalog in dir as those do who read it.
+// LockReading locks the catalog in dir as a process does that reads it.
 func LockReading(dir string) (io.Closer, error) { return lockFile(filepath.Join(dir, lockName), true) }
 
-// LockAlone locks the catalog in dir as the one who writes it.
+// LockAlone locks the catalog in dir as a process does that writes it.
 func LockAlone(dir string) (io.Closer, error) { return lockFile(filepath.Join(dir, lockName), false) }
 
-// lockFile locks a file, shared or alone, until the result is closed.
+// lockFile locks a file, shared or exclusively, until the result is closed.
 func lockFile(name string, shared bool) (io.Closer, error) {
 	flags, how := os.O_RDWR|os.O_CREATE, unix.LOCK_EX
 	if shared {

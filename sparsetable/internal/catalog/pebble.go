@@ -13,23 +13,25 @@ import (
 )
 
 const (
-	// FixedBytes is what an open catalog takes at most, but for the lists that
-	// MemoryBytes adds: Pebble's caches, its empty memtable, the blocks of tables
-	// being written and compacted. TestMemory compares. At rest it is 0.4 MiB,
-	// so that closing the database between commits would gain little.
+	// FixedBytes is how much memory an open catalog takes at most, without the lists
+	// that MemoryBytes adds: Pebble's caches, its empty memtable, and the blocks of
+	// tables that are being written and compacted. TestMemory checks it. While the
+	// catalog is idle it takes 0.4 MiB, so that closing the database between commits
+	// would gain little.
 	FixedBytes = 1792 << 10
 
 	// Pages are read in one sweep, and nothing goes through the memtable.
 	cacheBytes    = 64 << 10
 	memTableBytes = 64 << 10
-	// Of a sorted table: some pages of the index.
+	// blockBytes is the size of a block of a sorted table, which has some pages of the
+	// index.
 	blockBytes = 16 << 10
 	// A table is written by one pass over the pages and read by one; many
 	// files would only cost opens.
 	targetFileBytes = 64 << 20
 )
 
-// pebbleOptions are those of a database that only ingests.
+// pebbleOptions returns the options of a database into which tables are only ingested.
 func pebbleOptions(fs vfs.FS, readOnly bool, log *logger) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          pebbleFS{fs, log, readOnly},
@@ -85,15 +87,15 @@ func (l *logger) Errorf(format string, args ...any) {
 }
 
 func (l *logger) backgroundError(err error) {
-	l.to.Warn("catalog: in the background", "error", err)
+	l.to.Warn("catalog: Pebble reports an error in the background", "error", err)
 }
 
-// dataCorruption has nothing to do: whoever reads gets the error.
+// dataCorruption only logs the damage: the reader gets the error as well.
 func (l *logger) dataCorruption(info pebble.DataCorruptionInfo) {
-	l.to.Error("catalog: damage", "path", info.Path)
+	l.to.Error("catalog: a file is damaged", "path", info.Path)
 }
 
-// Fatalf parks its goroutine for good, see the package's documentation.
+// Fatalf blocks its goroutine forever, see the package's documentation.
 func (l *logger) Fatalf(format string, args ...any) {
 	l.once.Do(func() {
 		l.err = &failure{fmt.Sprintf("%v: %s: "+format, append([]any{ErrFailed, l.dir}, args...)...), causeIn(args)}
@@ -128,8 +130,8 @@ func (f *failure) Unwrap() []error {
 	return []error{ErrFailed, f.cause}
 }
 
-// do runs f, which works with the database, and returns its error or that of
-// the database's end: then f never returns.
+// do runs f, which uses the database, and returns its error. If the database fails for
+// good, f never returns, and do returns the error of that failure.
 func (l *logger) do(f func() error) error {
 	select {
 	case <-l.dead:

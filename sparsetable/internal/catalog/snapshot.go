@@ -1,6 +1,6 @@
 package catalog
 
-// Snapshot is what the catalog keeps of one, besides the pages of its index.
+// Snapshot is what the catalog stores of a snapshot, besides the pages of its index.
 type Snapshot struct {
 	ID    uint64 // given by Begin
 	Slots uint32 // of the index
@@ -8,10 +8,10 @@ type Snapshot struct {
 	Files []File // bucket files that must be kept for it
 	// Deltas are the dumps of rows that were dirty in the cache.
 	Deltas   []Delta
-	Counters map[string]int64 // the table's own
-	Record   []byte           // the caller's
+	Counters map[string]int64 // kept by the table
+	Record   []byte           // given by the caller
 
-	// PageBytes is what this snapshot's own pages took, set by Commit.
+	// PageBytes is how many bytes this snapshot's own pages take. Commit sets it.
 	PageBytes int64
 }
 

@@ -14,15 +14,15 @@ import (
 
 const tablePrefix = "ingest-"
 
-// table is a sorted table on its way into the database: keys are written in
-// ascending order, then it is ingested or aborted.
+// table is a sorted table that is being written: keys are written in ascending order,
+// and then it is ingested into the database or aborted.
 type table struct {
 	fs   vfs.FS
 	path string
 	w    *sstable.Writer // nil once closed
 }
 
-// newTable begins a table; name tells those under way apart.
+// newTable begins a table; name distinguishes tables that are written at the same time.
 func (c *Catalog) newTable(name string) (*table, error) {
 	path := c.fs.PathJoin(c.dir, tablePrefix+name+tmpSuffix)
 	f, err := c.fs.Create(path, vfs.WriteCategoryUnspecified)
@@ -37,8 +37,9 @@ func (c *Catalog) newTable(name string) (*table, error) {
 func (t *table) set(key, value []byte) error { return t.w.Set(key, value) }
 func (t *table) delete(key []byte) error     { return t.w.Delete(key) }
 
-// ingest syncs the table and makes it part of db, atomically. After an error it
-// is not, or ErrFailed has come to pass. The file is gone in any case.
+// ingest syncs the table and makes it part of db, atomically. After an error the table
+// is not part of db, unless the error is ErrFailed, with which that is unknown. The file
+// is removed in any case.
 func (t *table) ingest(db *pebble.DB) error {
 	w := t.w
 	t.w = nil
@@ -69,15 +70,16 @@ func (t *table) remove() error {
 }
 
 const (
-	// From that many tables on top of the others all are compacted, as each is
-	// one more to look at when pages are read.
+	// If there are compactAfter tables on top of the others, all tables are compacted,
+	// because each of them has to be read when pages are read.
 	compactAfter = 8
-	compactBytes = 4 << 20 // garbage that is less matters to nobody
+	compactBytes = 4 << 20 // less garbage than this is not worth a compaction
 )
 
-// compactLocked merges all tables when those on top are many, or half of what
-// all hold is garbage: then a byte compacted is paid for by one committed. What
-// was committed does not depend on it, so it only logs errors.
+// compactLocked merges all tables if there are many on top of the others, or if half of
+// their contents is garbage; then a compaction writes no more bytes than the commits
+// since the last one have written. Committed data does not depend on it, so it only
+// logs errors.
 func (c *Catalog) compactLocked() {
 	used := c.usedBytesLocked()
 	err := c.log.do(func() error {
@@ -89,12 +91,12 @@ func (c *Catalog) compactLocked() {
 		return c.mu.db.Compact(context.Background(), []byte{'a'}, []byte{'z' + 1}, false)
 	})
 	if err != nil {
-		c.log.to.Warn("catalog: not compacted", "dir", c.dir, "error", err)
+		c.log.to.Warn("catalog: it could not be compacted", "dir", c.dir, "error", err)
 	}
 }
 
-// usedBytesLocked estimates what the pages in use take, all being as large as
-// those of the snapshot that wrote them are on average.
+// usedBytesLocked estimates how many bytes the pages in use take. It assumes that each
+// page has the average size of the pages of the snapshot that wrote it.
 func (c *Catalog) usedBytesLocked() int64 {
 	var used, pageBytes int64
 	var before *kept

@@ -6,9 +6,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// WrittenBytes is what was written to the catalog's files since Open: pages,
-// what Pebble writes to find them, and what it merges. It does not count what
-// the file system writes for its own.
+// WrittenBytes is how many bytes were written to the catalog's files since Open: pages,
+// Pebble's indexes and metadata, and compactions. It does not count what the file system
+// writes for its own purposes.
 func (c *Catalog) WrittenBytes() int64 { return c.written.Load() }
 
 // countingFS counts the bytes written to the files that it makes.

@@ -31,8 +31,8 @@ func shapeOf(bytes, rows, probes int) filterShape {
 	return f
 }
 
-// mix returns bits that all depend on the whole hash: it XORs or adds the halves of a
-// 128-bit product. The constant is the fraction of sqrt(2).
+// mix returns bits that all depend on the whole hash: it XORs the halves of a 128-bit
+// product. The constant is the fraction of sqrt(2).
 func mix(hash uint64) uint64 {
 	hi, lo := bits.Mul64(hash, 0x6a09e667f3bcc909)
 	return hi ^ lo
