@@ -25,14 +25,14 @@ type Appender struct {
 // room is given back by Commit if no other bucket was begun in the directory
 // meanwhile, else it is dead space: make maxRows a good guess.
 //
-// Begin waits while all append buffers wait to be written, and where there is no
-// room, for the deletion of files that is under way. It returns a NoSpaceError if
-// the bucket does not fit the directory's budget or its file system (urgent
-// appends, those of compaction, may use the last part of the budget), ErrTooLarge
-// if it fits no buffer, and the error of an earlier write that still fails.
+// Begin waits while all append buffers wait to be written. If there is no room, it also
+// waits for deletions of files that are under way. It returns a NoSpaceError if the
+// bucket does not fit the directory's budget or its file system (urgent appends, which
+// are those of compaction, may use the last part of the budget), ErrTooLarge if the
+// bucket fits no buffer, and the error of an earlier write that still fails.
 //
-// Do not Flush, and begin no other bucket that may wait, while an Appender is
-// open: its buffer cannot be written before.
+// While an Appender is open, its buffer cannot be written. So do not call Flush then,
+// and do not begin another bucket, which might wait for that buffer.
 func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 	if maxRows < 1 {
 		panic(fmt.Sprintf("bucketfile: bucket of at most %d rows", maxRows))
@@ -40,14 +40,14 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 	units := unitsOf(bucketBytes(maxRows, s.opts.RowWords), s.unit)
 	size := units * s.unit
 	if units > MaxUnits || size > s.opts.BufferBytes-fileHeaderBytes || maxRows > math.MaxInt32/(keyBytes+4*s.opts.RowWords) {
-		return Appender{}, fmt.Errorf("%w: slot %d, %d rows take %d bytes; a location holds %d, an append buffer %d: split the slot",
+		return Appender{}, fmt.Errorf("%w: slot %d with %d rows would take %d bytes, but a location can describe %d and an append buffer holds %d: split the slot",
 			ErrTooLarge, slot, maxRows, size, MaxUnits*s.unit, s.opts.BufferBytes-fileHeaderBytes)
 	}
 	d := s.directoryOf(slot)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	waited := false
-	mayRetry := func() bool { // files that are being deleted make room, once
+	mayRetry := func() bool { // says yes once, when files have been deleted meanwhile
 		first := !waited
 		waited = true
 		return first && d.awaitDeletionsLocked()
@@ -91,7 +91,7 @@ func (d *directory) budgetLocked(size int, urgent bool) error {
 		return nil
 	}
 	used, other, reserve := d.used.Load(), d.charged.Load(), int64(0)
-	if d.filled != nil { // counted when it is sealed
+	if d.filled != nil { // its bytes are only counted in used when it is sealed
 		used += int64(d.filled.used)
 	}
 	if !urgent {
@@ -155,8 +155,8 @@ func (d *directory) openBufferLocked(urgent bool) error {
 	return nil
 }
 
-// filesPerLive is into how many files the live bytes of a directory are divided
-// until these have their full size.
+// filesPerLive is the number of files into which the live bytes of a directory are
+// divided, as long as that makes files smaller than their full size.
 const filesPerLive = 16
 
 // fileLimit is the size at which the next file is begun.
@@ -165,8 +165,8 @@ func (d *directory) fileLimit() int64 {
 	return min(max(d.live.Load()/filesPerLive, o.MinFileBytes), o.FileBytes)
 }
 
-// newFile makes a file in memory, pinned as the one that d appends to. The
-// directory's goroutine creates it with its first write.
+// newFile makes the description of a new file, pinned because d appends to it. The
+// directory's goroutine creates the file itself with its first write.
 func (s *Set) newFile(d *directory) (*file, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *Set) newFile(d *directory) (*file, error) {
 	return f, nil
 }
 
-// endFile says that nothing will be appended to f any more.
+// endFile notes that nothing will be appended to f any more.
 func (s *Set) endFile(f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Set) endFile(f *file) {
 func (a *Appender) Put(key uint64, row []float32) {
 	words := a.dir.set.opts.RowWords
 	if a.rows == a.maxRows || len(row) != words || a.finished {
-		panic(fmt.Sprintf("bucketfile: row %d of at most %d, %d words, want %d; finished: %v", a.rows, a.maxRows, len(row), words, a.finished))
+		panic(fmt.Sprintf("bucketfile: put row %d of at most %d, of %d words, want %d; the appender is finished: %v", a.rows, a.maxRows, len(row), words, a.finished))
 	}
 	entry := a.buf.mem[a.at+bucketBytes(a.rows, words):][:keyBytes+4*words]
 	binary.LittleEndian.PutUint64(entry, key)
@@ -203,8 +203,8 @@ func (a *Appender) Put(key uint64, row []float32) {
 // Rows returns the number of rows that were put.
 func (a *Appender) Rows() int { return a.rows }
 
-// Commit ends the bucket and returns where it is. It counts as live until it is
-// released. A bucket without rows is nowhere: location 0.
+// Commit ends the bucket and returns its location. The bucket counts as live until it
+// is released. A bucket without rows is not stored; its location is 0.
 func (a *Appender) Commit() (Location, error) {
 	if a.finished {
 		return 0, ErrReleased
@@ -230,8 +230,7 @@ func (a *Appender) Commit() (Location, error) {
 	return loc, nil
 }
 
-// Abort gives the bucket up. After Commit it does nothing, so it can be
-// deferred.
+// Abort discards the bucket. After Commit it does nothing, so it can be deferred.
 func (a *Appender) Abort() {
 	if a.finished {
 		return
@@ -241,7 +240,7 @@ func (a *Appender) Abort() {
 	a.finishLocked(0)
 }
 
-// finishLocked gives back what lies beyond the first keep bytes, or makes it a
+// finishLocked gives back the reserved bytes beyond the first keep, or makes them a
 // filler. REQUIRES: dir.mu is held.
 func (a *Appender) finishLocked(keep int) {
 	b, unit := a.buf, a.dir.set.unit

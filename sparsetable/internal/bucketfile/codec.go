@@ -25,8 +25,8 @@ const (
 	// fileHeaderBytes is the space of a file's header: whole blocks of the file
 	// system, so that the first bucket starts at one.
 	fileHeaderBytes = 4096
-	// writeAlign is what writes end at a multiple of: a write that ends within
-	// a block of the file system costs that block a second time.
+	// Writes end at a multiple of writeAlign: if a write ends within a block of the
+	// file system, that block has to be written a second time.
 	writeAlign = 4096
 )
 
@@ -54,7 +54,7 @@ func seedOf(table uint64, file uint32, offset int64) uint32 {
 	return uint32(x ^ x>>33)
 }
 
-// checksum is over all of b but its crc field at byte 4.
+// checksum is computed over all of b except its crc field at byte 4.
 func checksum(seed uint32, b []byte) uint32 {
 	seed = crc32.Update(seed, castagnoli, b[:4])
 	return crc32.Update(seed, castagnoli, b[8:])
@@ -76,11 +76,11 @@ func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, seq uint64) {
 	clear(b[n:])
 }
 
-// A Bucket is a view of encoded rows; it is valid as long as the bytes that it
-// was decoded from.
+// A Bucket is a view of encoded rows. It is valid as long as the bytes from which it was
+// decoded.
 type Bucket struct {
 	Slot uint32
-	// Seq grows with every bucket of a table: of two buckets of a slot the one
+	// Seq grows with every bucket of a table, so that of two buckets of a slot the one
 	// with the larger Seq is newer.
 	Seq      uint64
 	rows     int
@@ -103,7 +103,8 @@ func (b *Bucket) Row(i int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(row))), b.rowWords)
 }
 
-// isBigEndian: rows are words in place, which needs a little-endian processor.
+// isBigEndian says whether the processor is big-endian. Such a processor cannot use this
+// package, because rows are used in place as little-endian words.
 var isBigEndian = *(*byte)(unsafe.Pointer(new(uint16(1)))) == 0
 
 // decodeBucket checks a bucket that starts at buf and returns its view and its
@@ -111,14 +112,14 @@ var isBigEndian = *(*byte)(unsafe.Pointer(new(uint16(1)))) == 0
 func decodeBucket(buf []byte, seed uint32, rowWords int) (b Bucket, n int, reason string) {
 	le := binary.LittleEndian
 	if len(buf) < bucketHeaderBytes {
-		return b, 0, fmt.Sprintf("%d bytes, less than a header", len(buf))
+		return b, 0, fmt.Sprintf("there are %d bytes, fewer than a header has", len(buf))
 	}
 	if m := le.Uint32(buf); m != bucketMagic {
 		return b, 0, fmt.Sprintf("magic %#x, want %#x", m, uint32(bucketMagic))
 	}
 	rows, bytes := le.Uint32(buf[12:]), le.Uint32(buf[16:])
 	if uint64(bytes) > uint64(len(buf)-bucketHeaderBytes) {
-		return b, 0, fmt.Sprintf("%d bytes of entries, room for %d", bytes, len(buf)-bucketHeaderBytes)
+		return b, 0, fmt.Sprintf("the header says that there are %d bytes of entries, but there is only room for %d", bytes, len(buf)-bucketHeaderBytes)
 	}
 	n = bucketHeaderBytes + int(bytes)
 	if want, got := le.Uint32(buf[4:]), checksum(seed, buf[:n]); want != got {
@@ -132,7 +133,7 @@ func decodeBucket(buf []byte, seed uint32, rowWords int) (b Bucket, n int, reaso
 		return b, 0, fmt.Sprintf("value format %d.%d is unknown: written by a newer version?", buf[22], buf[23])
 	}
 	if rows > math.MaxInt32 || bucketBytes(int(rows), rowWords) != n {
-		return b, 0, fmt.Sprintf("%d rows do not take %d bytes", rows, bytes)
+		return b, 0, fmt.Sprintf("the header says that %d rows take %d bytes, which cannot be", rows, bytes)
 	}
 	return Bucket{
 		Slot: le.Uint32(buf[8:]), Seq: le.Uint64(buf[24:]),
@@ -150,8 +151,8 @@ func sealFiller(b []byte, seed uint32, unit int) {
 	binary.LittleEndian.PutUint32(b[4:], checksum(seed, b[:fillerBytes]))
 }
 
-// decodeFiller returns the units of the filler that starts at buf, 0 if none
-// does. It may extend beyond buf.
+// decodeFiller returns the length in units of the filler that starts at buf, or 0 if
+// none starts there. The filler may extend beyond buf.
 func decodeFiller(buf []byte, seed uint32) int {
 	le := binary.LittleEndian
 	if len(buf) < fillerBytes || le.Uint32(buf) != fillerMagic || le.Uint32(buf[4:]) != checksum(seed, buf[:fillerBytes]) {

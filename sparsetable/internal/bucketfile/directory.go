@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// directory is what a Set appends to on one device.
+// directory is the part of a Set on one device.
 type directory struct {
 	set     *Set
 	index   int // in Set.dirs
@@ -18,11 +18,12 @@ type directory struct {
 	live    atomic.Int64 // bytes of buckets that were not released
 	charged atomic.Int64 // bytes of other files, see Set.Charge
 	running sync.WaitGroup
-	// kick wakes the directory's goroutine; a token in it is never lost.
+	// kick wakes the directory's goroutine. It has room for one token, so that no
+	// wake-up is lost.
 	kick chan struct{}
 
 	// flushing makes flushes wait for each other: the second one must not return
-	// before the first has synced. Taken before mu.
+	// before the first has synced. It is locked before mu.
 	flushing sync.Mutex
 
 	mu   sync.Mutex
@@ -36,7 +37,7 @@ type directory struct {
 	queue  []*appendBuffer
 	opened uint64 // buffers opened so far, the number of the last one
 	done   uint64 // buffers written so far
-	// writeErr is the error of queue[0]; retry asks for another try.
+	// writeErr is the error of writing queue[0]; retry asks for another try.
 	writeErr error
 	retry    bool
 	syncErr  error // final: it is unknown what is durable
@@ -46,10 +47,11 @@ type directory struct {
 	// appended is the size of all buffers that were sealed so far.
 	appended int64
 
-	// tidied counts the rounds of deletion that came to their end.
+	// tidied counts the completed rounds of deletion.
 	tidied uint64
 
-	// doomed has a lock of its own, innermost, since files die under Set.mu.
+	// doomed has a lock of its own, which is locked last, since files are added to it
+	// under Set.mu.
 	doomedMu sync.Mutex
 	doomed   []*file
 	deleting int // files taken from doomed, in the present round
@@ -72,7 +74,7 @@ type appendBuffer struct {
 	sealed bool // in the queue; used is final
 }
 
-// wakeUp makes the directory's goroutine look for work. Any lock may be held.
+// wakeUp makes the directory's goroutine look for work. The caller may hold any lock.
 func (d *directory) wakeUp() {
 	select {
 	case d.kick <- struct{}{}:
@@ -80,8 +82,8 @@ func (d *directory) wakeUp() {
 	}
 }
 
-// errLocked returns why nothing can be appended or flushed now, and asks for
-// another try where there is a point. REQUIRES: d.mu is held.
+// errLocked returns an error that says why nothing can be appended or flushed now, and
+// asks for another try of a failed write. REQUIRES: d.mu is held.
 func (d *directory) errLocked() error {
 	switch {
 	case d.closing:

@@ -3,12 +3,13 @@
 //
 // # Why
 //
-// A slot's rows are rewritten whole, whenever they leave the cache, and read
-// whole, in one device read. Buckets are therefore appended: many small random
-// writes become few large sequential ones, and a file never changes once it is
-// written, so that snapshots share it by holding it. What a rewrite supersedes
-// is dead space; a file without live buckets and holders is deleted, one with
-// few live buckets is emptied by its owner (CompactionCandidates, ScanFile).
+// When rows of a slot leave the cache, the slot's bucket is rewritten as a whole, and a
+// bucket is read as a whole, in one device read. Therefore buckets are appended to
+// files: many small random writes become few large sequential ones. A file never
+// changes once it is written, so that several snapshots can share it; each of them
+// holds it, and is called its holder. A bucket that was rewritten elsewhere is dead
+// space. A file without live buckets and without holders is deleted; the table empties
+// files that have few live buckets (CompactionCandidates, ScanFile).
 //
 // # Format
 //
@@ -21,8 +22,8 @@
 //	+--------+----------+----------+--------+----------+------
 //	0        4096
 //
-// Fillers pad each write to 4096 bytes, the block of file systems, and stand
-// for buckets that were begun and not finished.
+// Fillers pad each write to a multiple of 4096 bytes, the usual block of file systems,
+// and take the place of buckets that were begun and not finished.
 //
 //	bucket
 //	 0      4      8      12     16     20    22  23  24          32
@@ -38,12 +39,12 @@
 //	|magic |crc   |table   |file  |unit  |words  |fmt |      |magic |crc   |units  |
 //	+------+------+--------+------+------+-------+----+      +------+------+-------+
 //
-// crc is CRC-32C over everything but itself and the padding, starting from a
-// value derived from table, file and unit offset: a bucket that the device
-// returns from another place, or of an older file in the same blocks, does not
-// pass. fmt names how a row's words are to be read; so far 0, float32.
+// crc is CRC-32C over everything but itself and the padding, starting from a value
+// derived from table, file and unit offset. So a bucket that the device returns from
+// another place, or from an older file in the same blocks, does not match its checksum.
+// fmt says how a row's words are encoded; so far it is always 0, float32.
 //
-// A Location, 8 bytes, is all that an index needs to keep:
+// All that an index needs to keep of a bucket is its Location of 8 bytes:
 //
 //	 63         40 39                 12 11         0
 //	+-------------+---------------------+------------+
@@ -59,26 +60,26 @@
 //	Release                   superseded: its bytes are dead
 //	Hold, Unhold              a snapshot keeps the files of all live buckets
 //
-// Nothing is promised before Flush returns; everything that was committed
-// before is then durable, and stays readable as long as it is neither released
-// nor its file held by no one. Open takes the State that a snapshot recorded,
-// and deletes every other bucket file of the table.
+// A committed bucket need not be durable before Flush has returned. When Flush returns,
+// every bucket that was committed before the call is durable. It stays readable until it
+// is released, and after that for as long as a snapshot holds its file. Open takes the
+// States that snapshots recorded, and deletes every other bucket file of the table.
 //
 // # Errors
 //
-// A write that fails stays in its buffer, is readable there, and is tried again
-// with every later Begin and Flush of its directory; both return the error as
-// long as it lasts. A failed sync is final for its directory: what reached the
-// device is unknown, so appends and flushes fail until the Set is opened again
-// from the last snapshot. An append that would exceed the directory's budget or
-// its free space returns ErrNoSpace before anything is written. Corruption is a
-// CorruptionError with file, offset and slot.
+// If a write fails, its bytes stay in their buffer and can be read there. The write is
+// tried again with every later Begin and Flush of its directory, and both return the
+// error as long as the write fails. After a failed sync it is unknown what reached the
+// device, so all appends and flushes of that directory fail until the Set is opened
+// again from the last snapshot. An append that would exceed the directory's budget or
+// its free space returns ErrNoSpace before anything is written. Damaged data is reported
+// by a CorruptionError with file, offset and slot.
 //
 // # Concurrency
 //
-// All methods may be called concurrently. directory.mu guards a directory's
-// append buffers, Set.mu the files with their counts; who needs both takes
-// directory.mu first. Neither is held during I/O, except that a request which
-// is still in an append buffer is copied under directory.mu. An Appender and a
-// Queue belong to one goroutine at a time.
+// All methods may be called concurrently. directory.mu guards a directory's append
+// buffers, and Set.mu guards the files with their counts; code that needs both locks
+// directory.mu first. Neither is held during I/O. A bucket that is still in an append
+// buffer is copied under directory.mu when it is read. An Appender and a Queue belong to
+// one goroutine at a time.
 package bucketfile

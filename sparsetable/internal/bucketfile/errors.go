@@ -8,22 +8,21 @@ import (
 var (
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("bucketfile: closed")
-	// ErrNoSpace is wrapped by a NoSpaceError and by a write that met a full
-	// disk.
+	// ErrNoSpace is wrapped by a NoSpaceError and by the error of a write that failed
+	// because the disk is full.
 	ErrNoSpace = errors.New("bucketfile: no space")
 	// ErrCorrupt is wrapped by every CorruptionError.
 	ErrCorrupt = errors.New("bucketfile: corrupt")
-	// ErrTooLarge is wrapped by Begin for a bucket beyond MaxUnits or the append
-	// buffer: the table must split the slot.
+	// ErrTooLarge is wrapped by the error of Begin for a bucket that is larger than
+	// MaxUnits or than the append buffer: the table must split the slot.
 	ErrTooLarge = errors.New("bucketfile: bucket too large")
-	// ErrUnknownFile is wrapped by errors about a location in a file that is
-	// not there: it was released and deleted, or never existed.
+	// ErrUnknownFile is wrapped by errors about a location in a file that does not
+	// exist: the file was deleted, or it never existed.
 	ErrUnknownFile = errors.New("bucketfile: unknown file")
-	// ErrTwoFiles is wrapped by the error of Open for a file that two directories
-	// have.
+	// ErrTwoFiles is wrapped by the error of Open for a file that is in two directories.
 	ErrTwoFiles = errors.New("bucketfile: file in two directories")
 	// ErrReleased is returned by Commit for an Appender that is finished.
-	ErrReleased = errors.New("bucketfile: appender already committed or aborted")
+	ErrReleased = errors.New("bucketfile: the appender was already committed or aborted")
 )
 
 // NoSpaceError is returned by Begin before anything is written. Compaction or
@@ -31,11 +30,11 @@ var (
 type NoSpaceError struct {
 	Dir         string
 	NeedBytes   int64
-	UsedBytes   int64 // by all bucket files in the directory
-	OtherBytes  int64 // by what was charged, see Set.Charge
+	UsedBytes   int64 // taken by all bucket files in the directory
+	OtherBytes  int64 // taken by other files, see Set.Charge
 	BudgetBytes int64 // of the directory; 0 is none
 	FreeBytes   int64 // left by the file system; -1: not asked
-	// ReserveBytes of what is left are not for this append, see
+	// ReserveBytes is how much of the space that is left this append may not use, see
 	// Options.ReserveBytes and Options.UrgentBytes.
 	ReserveBytes int64
 }
@@ -63,7 +62,7 @@ func (e *NoSpaceError) Error() string {
 // Unwrap makes errors.Is(err, ErrNoSpace) true.
 func (e *NoSpaceError) Unwrap() error { return ErrNoSpace }
 
-// CorruptionError says where stored bytes are not what was written.
+// CorruptionError says where stored bytes differ from what was written.
 type CorruptionError struct {
 	File   string // with its directory
 	Offset int64  // bytes

@@ -10,9 +10,9 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// A Request reads one bucket. The caller fills Slot, Location and User and
-// submits it; after Wait, Bucket or Err is set, and Bucket is valid until
-// Finish. It may be used again then.
+// A Request reads one bucket. The caller fills Slot, Location and User and submits it.
+// When Wait has returned it, Bucket or Err is set, and Bucket is valid until Finish.
+// After that the Request may be used again.
 type Request struct {
 	Slot     uint32
 	Location Location
@@ -36,11 +36,11 @@ type group struct {
 	next  *group
 }
 
-// A Queue has the requests of one goroutine on their way. Their number is not
-// bounded; each takes its bucket's size from a pool until it is finished. Where
-// the pool is at its limit, reads wait until others of the queue have ended. With
-// none on the way one read goes beyond the limit: what the pool has may be held by
-// those who wait for this goroutine.
+// A Queue reads buckets for one goroutine. The number of its requests is not bounded;
+// each takes a buffer of its bucket's size from a pool until it is finished. If the pool
+// is at its limit, reads wait until other reads of the queue have ended. If no read of
+// the queue is under way, one read may exceed the limit: the pool's buffers may be held
+// by goroutines that wait for this one.
 type Queue struct {
 	set  *Set
 	pool *blockio.Pool
@@ -53,7 +53,7 @@ type Queue struct {
 	stalled []*blockio.Read   // that wait for a buffer
 	ended   []*blockio.Read
 	pending int   // requests submitted and not returned by Wait
-	merge   int64 // the gap to be read along
+	merge   int64 // bytes of the largest gap between buckets that are read together
 	most    int64 // bytes of a merged read
 	held    int64
 
@@ -75,8 +75,8 @@ func (s *Set) NewQueueIn(pool *blockio.Pool) *Queue {
 	return &Queue{set: s, pool: pool, merge: s.opts.MergeBytes, most: maxMergedBytes, reads: make([][]*blockio.Read, len(s.dirs))}
 }
 
-// MergeWithin replaces Options.MergeBytes in this queue, and bounds a merged
-// read.
+// MergeWithin replaces Options.MergeBytes in this queue by gapBytes, and bounds the
+// length of a merged read by readBytes.
 func (q *Queue) MergeWithin(gapBytes, readBytes int64) {
 	q.merge, q.most = gapBytes, min(readBytes, maxMergedBytes)
 }
@@ -104,7 +104,7 @@ func (q *Queue) Submit(reqs []*Request) {
 		slices.SortFunc(q.order, func(a, b place) int { return cmp.Compare(a.loc, b.loc) })
 	}
 	q.pinFiles(reqs)
-	var last *group // that was planned just before
+	var last *group // the group that was planned just before
 	for _, p := range q.order {
 		r := reqs[p.at]
 		if r.Err != nil {
@@ -143,7 +143,7 @@ func (q *Queue) restart() {
 	q.stalled = append(q.stalled[:0], q.stalled[n:]...)
 }
 
-// pinFiles looks up the requests' files and pins each for each of them.
+// pinFiles looks up the requests' files and pins each file once for each request.
 func (q *Queue) pinFiles(reqs []*Request) {
 	s := q.set
 	s.mu.Lock()
@@ -165,8 +165,8 @@ func (q *Queue) pinFiles(reqs []*Request) {
 	}
 }
 
-// plan makes a read for r, unless r is served from an append buffer or along
-// with last, the read planned before.
+// plan plans a read for r, unless r is served from an append buffer or by last, the read
+// that was planned before.
 func (q *Queue) plan(r *Request, last *group) *group {
 	unit := int64(q.set.unit)
 	from := r.Location.Offset() * unit
@@ -189,11 +189,11 @@ func (q *Queue) plan(r *Request, last *group) *group {
 	return g
 }
 
-// maxMergedBytes bounds a merged read: beyond it a device gains nothing from
-// one read instead of two.
+// maxMergedBytes bounds the length of a merged read: for longer reads one read is not
+// cheaper than two.
 const maxMergedBytes = 128 << 10
 
-// newGroup takes a group from the free list for r alone.
+// newGroup takes a group from the free list and puts only r into it.
 func (q *Queue) newGroup(r *Request) *group {
 	g := q.free
 	if g == nil {
@@ -206,11 +206,11 @@ func (q *Queue) newGroup(r *Request) *group {
 	return g
 }
 
-// start gives a planned read its buffer, and reports whether the read can be
-// submitted. It cannot where the pool is at its limit, unless nothing is on the way
-// and it is the first of those to be submitted. Where there is no memory at all it
-// reads nothing and ends with an error: an empty buffer is not aligned, and the
-// cause is told in Wait.
+// start gives a planned read its buffer, and reports whether the read can be submitted.
+// It cannot be submitted if the pool is at its limit, unless it is the first one to be
+// submitted while no other read is under way. If there is no memory at all, the read is
+// submitted with an empty buffer; as that is not aligned, the read ends with an error
+// at once, and Wait returns the cause.
 func (q *Queue) start(r *blockio.Read, first bool) bool {
 	g := r.User.(*group)
 	n := int(r.Cookie)
@@ -234,8 +234,8 @@ func (q *Queue) start(r *blockio.Read, first bool) bool {
 	return true
 }
 
-// fromBuffer serves r from the append buffer that it is in. It returns false if
-// r has reached the device meanwhile.
+// fromBuffer serves r from the append buffer that has its bucket. It returns false if
+// the bucket has been written to the device meanwhile.
 func (q *Queue) fromBuffer(r *Request, from, to int64) bool {
 	d := r.file.dir
 	buf, err := q.pool.GetBeyond(int(to - from))
@@ -292,10 +292,10 @@ func (r *Request) decode(buf []byte) {
 	r.Err = f.corruptBucket(offset*int64(f.set.unit), r.Slot, reason)
 }
 
-// Wait appends finished requests to dst, atLeast as many (all, where fewer are
-// pending; at least one) and perhaps more, in any order. With nothing pending
-// it returns dst at once. Checksums are verified here, on the caller's
-// processor.
+// Wait appends finished requests to dst, in any order. It waits until at least atLeast
+// requests are finished (at least one, and all of them if fewer are pending), and may
+// append more. If nothing is pending it returns dst at once. It verifies the checksums,
+// in the caller's goroutine.
 func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	from := len(dst)
 	atLeast = min(max(atLeast, 1), q.pending)
@@ -327,8 +327,8 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	return dst
 }
 
-// readsFor is about how many reads have n requests, of those that are pending. The
-// device is to have the others while the caller is busy with these.
+// readsFor estimates how many reads contain n of the pending requests. The device works
+// on the other reads while the caller is busy with these.
 func (q *Queue) readsFor(n, pending int) int {
 	return max(1, n*q.done.Pending()/max(pending, 1))
 }
@@ -346,8 +346,8 @@ func (q *Queue) unpinEnded() {
 	clear(q.ended)
 }
 
-// Finish gives back the buffers of requests that Wait returned. Their Buckets
-// must not be looked at any more.
+// Finish gives back the buffers of requests that Wait returned. Their Buckets must not
+// be used any more.
 func (q *Queue) Finish(reqs []*Request) {
 	for _, r := range reqs {
 		g := r.group
@@ -367,8 +367,8 @@ func (q *Queue) Finish(reqs []*Request) {
 	}
 }
 
-// Read reads one bucket and calls fn with it. For tools; many reads belong in a
-// Queue.
+// Read reads one bucket and calls fn with it. It is meant for tools; use a Queue for
+// many reads.
 func (s *Set) Read(slot uint32, loc Location, fn func(*Bucket) error) error {
 	q := s.NewQueue()
 	r := &Request{Slot: slot, Location: loc}

@@ -16,23 +16,23 @@ type file struct {
 	id   uint32
 	name string
 
-	// handle is set before the first byte is written, by the directory's
-	// goroutine, and read by others only below written.
+	// handle is set by the directory's goroutine before the first byte is written.
+	// Others use it only for bytes below written.
 	handle blockio.File
-	// written is how many bytes are on the device; what lies above is in an
-	// append buffer, or nowhere.
+	// written is how many bytes are on the device. The bytes after these are in an
+	// append buffer, or do not exist.
 	written atomic.Int64
 
 	// Under Set.mu:
 
 	live    int64 // bytes of committed buckets that were not released
 	holders int   // snapshots
-	// pins are requests on their way, append buffers, syncs and scans, and 1
-	// for the file that a directory appends to.
+	// pins counts the requests, append buffers, syncs and scans that use the file, and
+	// 1 for the file that a directory appends to.
 	pins  int
 	bytes int64 // that the file takes of the budget
-	// valid is how far the file holds records: what was committed, for files of
-	// an earlier run what was durable.
+	// valid is the length up to which the file has records: everything that was
+	// committed, or in files of an earlier run everything that was durable.
 	valid  int64
 	ended  bool // nothing is appended any more; true for files of an earlier run
 	doomed bool // handed to the directory's goroutine for deletion
@@ -54,13 +54,13 @@ func (f *file) seed(offset int64) uint32 { return seedOf(f.set.opts.Table, f.id,
 
 func (f *file) closeHandle() {
 	if f.handle != nil {
-		// Nothing depends on a close: what must be durable is synced.
+		// An error of close does not matter: what must be durable was synced.
 		_ = f.handle.Close()
 		f.handle = nil
 	}
 }
 
-// unpin drops a pin and deletes the file if it was what kept it.
+// unpin drops a pin, and has the file deleted if nothing else keeps it.
 func (s *Set) unpin(f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +102,8 @@ func (s *Set) findLocked(loc Location) (*file, error) {
 	return f, nil
 }
 
-// Release says that the bucket at loc is superseded: the table no longer refers
-// to it, snapshots may. Location 0 is ignored.
+// Release says that the bucket at loc is superseded: the table no longer refers to it,
+// but snapshots may still do so. Location 0 is ignored.
 func (s *Set) Release(loc Location) error {
 	if loc == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (s *Set) Release(loc Location) error {
 	}
 	n := int64(loc.Units()) * int64(s.unit)
 	if n > f.live {
-		return fmt.Errorf("bucketfile: release: location %v has %d bytes, file %s has %d live: released twice", loc, n, f.path(), f.live)
+		return fmt.Errorf("bucketfile: release: location %v has %d bytes, but file %s has only %d live bytes: a bucket was released twice", loc, n, f.path(), f.live)
 	}
 	f.live -= n
 	f.dir.live.Add(-n)
@@ -124,11 +124,10 @@ func (s *Set) Release(loc Location) error {
 	return nil
 }
 
-// Hold keeps, for a snapshot, every file with live buckets until Unhold, and
-// returns the state that goes with the snapshot's locations. Call it at the
-// instant at which the locations are captured, with no bucket between its
-// Commit and the Release of its predecessor; call Flush before the snapshot is
-// committed.
+// Hold keeps, for a snapshot, every file with live buckets until Unhold, and returns the
+// state that goes with the snapshot's locations. Call it at the instant at which the
+// locations are captured. At that instant there must be no bucket that was committed and
+// whose predecessor is not yet released. Call Flush before the snapshot is committed.
 func (s *Set) Hold(snapshot uint64) (State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,8 +148,8 @@ func (s *Set) Hold(snapshot uint64) (State, error) {
 	return s.stateLocked(snapshot), nil
 }
 
-// Unhold gives up the files of a snapshot: after the catalog has dropped it
-// durably, or when it could not be committed.
+// Unhold ends Hold for a snapshot. Call it after the catalog has dropped the snapshot
+// durably, or when the snapshot could not be committed.
 func (s *Set) Unhold(snapshot uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

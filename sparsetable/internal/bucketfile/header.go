@@ -29,8 +29,8 @@ func (h fileHeader) seal(b []byte) {
 	le.PutUint32(b[4:], checksum(0, b[:headerBytes]))
 }
 
-// check compares the header in b with what it should be, and returns what is
-// wrong, or nothing.
+// check compares the header in b with h. It returns what is wrong, or "" if they are
+// equal.
 func (h fileHeader) check(b []byte) (reason string) {
 	le := binary.LittleEndian
 	if len(b) < headerBytes || le.Uint32(b) != headerMagic {

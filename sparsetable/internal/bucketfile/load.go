@@ -15,9 +15,9 @@ type stray struct {
 	name string
 }
 
-// load opens the files of the states, of which the first is the current one,
-// and deletes the others. Files of the current one must all be there and right; a
-// snapshot beside it that has lost one is of no use, but does no harm.
+// load opens the files of the states and deletes all other files. The first state is the
+// current one, and its files must all exist and be undamaged. If another snapshot has
+// lost a file it cannot be opened any more, but that does no harm to the current one.
 func (s *Set) load(ctx context.Context, states []State) error {
 	union := map[uint32]FileState{}
 	for i, st := range states {
@@ -76,7 +76,7 @@ func (s *Set) load(ctx context.Context, states []State) error {
 	if s.opts.ReadOnly {
 		return nil
 	}
-	// Only now, when everything that the states need is there.
+	// Files are deleted only now that everything the states need has been found.
 	for _, st := range strays {
 		if err := st.dir.dev.Remove(st.name); err != nil {
 			return fmt.Errorf("bucketfile: delete a file that nothing refers to: %w", err)
@@ -111,7 +111,7 @@ func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*director
 	return where, strays, nil
 }
 
-// dirNames are the directories, for people.
+// dirNames lists the directories for error messages.
 func (s *Set) dirNames() string {
 	var names []string
 	for _, d := range s.dirs {
@@ -128,7 +128,7 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 		return fmt.Errorf("bucketfile: open: %w", err)
 	}
 	f.handle = handle
-	s.mu.files[f.id] = f // Open closes it on errors
+	s.mu.files[f.id] = f // if there is an error, Open closes the file
 	if f.bytes, err = handle.Size(); err != nil {
 		return fmt.Errorf("bucketfile: open: %w", err)
 	}

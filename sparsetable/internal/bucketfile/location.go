@@ -14,7 +14,7 @@ const (
 	MaxUnits = 1<<unitsBits - 1
 )
 
-// A Location says where a bucket lies. 0 is nowhere.
+// A Location says where a bucket lies. 0 stands for no bucket.
 type Location uint64
 
 func makeLocation(file uint32, offset int64, units int) Location {

@@ -1,15 +1,15 @@
 package bucketfile
 
-// HeaderBytes is what a file takes beside its buckets.
+// HeaderBytes is how many bytes a file takes in addition to its buckets.
 const HeaderBytes = fileHeaderBytes
 
-// WriteAlign is what writes end at a multiple of.
+// Writes end at a multiple of WriteAlign.
 const WriteAlign = writeAlign
 
 // FileName is the name of a table's file in its directory.
 func FileName(table uint64, file uint32) string { return fileName(table, file) }
 
-// Path returns where a file lies, its name alone if it is not there.
+// Path returns the path of a file, or only its name if the Set does not have it.
 func (s *Set) Path(file uint32) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,10 +18,10 @@ type Candidate struct {
 	Holders   int // snapshots
 }
 
-// CompactionCandidates returns the files with dead bytes to which nothing is
-// appended any more, those first that free the most for what must be moved.
-// Files that snapshots hold come last: moving their buckets frees nothing
-// before they are given up.
+// CompactionCandidates returns the files with dead bytes to which nothing is appended any
+// more. Files come first that free the most bytes per byte that has to be moved. Files
+// that snapshots hold come last: moving their buckets frees nothing before these
+// snapshots are dropped.
 func (s *Set) CompactionCandidates() []Candidate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,13 +56,12 @@ func (s *Set) LiveFiles() []Candidate {
 // maxScanErrors bounds the corruptions that one scan reports.
 const maxScanErrors = 16
 
-// ScanFile reads a file from its start in large reads and calls fn with every
-// bucket that was written to the device, live or not: the caller compares loc
-// with where its slot is now. The bucket is valid during the call. An error of
-// fn ends the scan and is returned. Corrupt places are skipped, the buckets
-// after them are still found; ScanFile returns their CorruptionErrors joined,
-// the first 16 of them. A file that ends before what was written to it is
-// scanned to its end.
+// ScanFile reads a file from its start in large reads and calls fn with every bucket that
+// was written to the device, live or not; the caller compares loc with the present
+// location of the bucket's slot. The bucket is valid during the call. An error of fn ends
+// the scan and is returned. Damaged places are skipped, and the buckets after them are
+// still found; ScanFile returns the joined CorruptionErrors of the first 16 of these
+// places. A file that was truncated is scanned to its end.
 func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *Bucket) error) error {
 	s.mu.Lock()
 	f := s.mu.files[id]
@@ -87,7 +86,7 @@ func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *
 	}
 	defer s.pool.Put(buf)
 	sc := scanner{set: s, file: f, fn: fn}
-	// Each round reads from the first record that is not known entirely.
+	// Each round reads from the first record that has not been read entirely.
 	for at := int64(fileHeaderBytes); at < end; {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)

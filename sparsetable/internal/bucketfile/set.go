@@ -19,49 +19,51 @@ type Options struct {
 	Table uint64
 	// RowWords is the number of 4-byte words of a row, 1 to 65535.
 	RowWords int
-	// Devices are the directories, which stay the caller's to close, after the
-	// Set. Slots are spread over them by slot number.
+	// Devices are the directories. The caller closes them, after the Set. Slots are
+	// spread over them by slot number.
 	Devices []blockio.Device
-	// BudgetBytes bounds the bucket files of each directory, with what it is
-	// charged, in the order of Devices; 0 or missing is no limit.
+	// BudgetBytes bounds the bytes of each directory's bucket files and of the other
+	// files that are charged to it (see Set.Charge), in the order of Devices. 0, or an
+	// element that is missing, means that there is no limit.
 	BudgetBytes []int64
-	// ReserveBytes is the free space that appends leave in each file system,
-	// but for urgent ones; 0 is 64 MiB, negative is none.
+	// ReserveBytes is the free space that all but urgent appends leave in each file
+	// system; 0 stands for 64 MiB, a negative number for none.
 	ReserveBytes int64
-	// UrgentBytes is the part of each budget that only urgent appends, those of
-	// compaction, may use; 0 is one file, negative is none.
+	// UrgentBytes is the part of each budget that only urgent appends may use, which are
+	// those of compaction; 0 stands for one file, a negative number for none.
 	UrgentBytes int64
-	// FileBytes is the size at which a file is ended and the next one begun;
-	// 0 is 128 MiB. Small files are emptied in small steps; 2^24 of them can be
-	// written in a table's life, so 128 MiB is 2 PiB.
+	// FileBytes is the size at which a file is ended and the next one begun; 0 stands for
+	// 128 MiB. Small files allow compaction in small steps. A table can write 2^24 files
+	// in its life, which is 2 PiB with files of 128 MiB.
 	FileBytes int64
-	// MinFileBytes lets files be smaller than FileBytes, but not than this, as
-	// long as a directory's live buckets take less than 16 of them: what is dead
-	// in the file that is appended to cannot be made use of. 0 is FileBytes.
+	// MinFileBytes allows files that are smaller than FileBytes, but not smaller than
+	// this, as long as a directory's live buckets take less than 16 files. That wastes
+	// less space, because the dead space in the file that is appended to cannot be
+	// freed. 0 stands for FileBytes.
 	MinFileBytes int64
-	// BufferBytes is the size of an append buffer, a write to the device; 0 is
-	// 1 MiB. It bounds a bucket.
+	// BufferBytes is the size of an append buffer, which is written to the device at
+	// once; 0 stands for 1 MiB. A bucket cannot be larger.
 	BufferBytes int
-	// Buffers is how many append buffers a directory may have, one being filled
-	// and the others waiting to be written; 0 is 3. Begin waits when all are
-	// taken.
+	// Buffers is how many append buffers a directory may have: one is being filled, and
+	// the others wait to be written. 0 stands for 3. Begin waits when all are in use.
 	Buffers int
-	// MergeBytes is the gap between two buckets that is read along with them to
-	// save a read; 0 is 8 KiB, negative merges nothing. On the virtual NVMe that
-	// this was measured on, 12 KiB more cost as much as another read.
+	// MergeBytes is the largest gap between two buckets that are read together, with the
+	// gap, to save a read. 0 stands for 8 KiB; with a negative number no reads are
+	// merged. On the virtual NVMe device on which this was measured, reading 12 KiB more
+	// took as long as another read.
 	MergeBytes int64
-	// Pool is where the buffers of reads come from; nil makes one. Its unit must
-	// be a multiple of the devices' units. Append buffers lie outside of it: a
-	// write must not fail because reads have taken everything.
+	// Pool provides the buffers of reads; if it is nil, Open makes one. Its unit must be
+	// a multiple of the devices' units. Append buffers do not come from it, so that a
+	// write cannot fail because reads have taken all of it.
 	Pool *blockio.Pool
-	// UnitBytes of a new table; 0 is the largest unit of the devices. A table
-	// keeps its unit.
+	// UnitBytes is the unit of a new table; 0 stands for the largest unit of the devices.
+	// A table keeps its unit.
 	UnitBytes int
-	// ReadOnly leaves files that nothing refers to where they are. Nothing may be
-	// appended.
+	// ReadOnly means that files to which nothing refers are not deleted, and that nothing
+	// may be appended.
 	ReadOnly bool
-	// Logger hears of what has no caller to be told: deletions that fail, writes
-	// that are tried again. nil is slog.Default().
+	// Logger receives what cannot be returned to a caller: deletions that fail, and
+	// writes that are tried again. nil stands for slog.Default().
 	Logger *slog.Logger
 }
 
@@ -143,11 +145,10 @@ type Set struct {
 	}
 }
 
-// Open opens the files of the snapshot that the table returns to, current, and
-// of other snapshots that are kept, and deletes every other bucket file of the
-// table. All these snapshots hold their files. The zero State is an empty
-// table. The directories may come in another order than before, and there may
-// be new ones.
+// Open opens the files of the snapshot from which the table goes on, current, and of the
+// other snapshots that are kept, and deletes every other bucket file of the table. All
+// these snapshots hold their files. The zero State stands for an empty table. The
+// directories may come in another order than before, and there may be new ones.
 func Open(ctx context.Context, current State, kept []State, opts Options) (*Set, error) {
 	if err := opts.validate(append([]State{current}, kept...)); err != nil {
 		return nil, err
@@ -185,9 +186,9 @@ func (s *Set) UrgentBytes() int64 { return s.opts.UrgentBytes }
 // Unit returns the bytes of one unit of a Location.
 func (s *Set) Unit() int { return s.unit }
 
-// Close ends the Set's goroutines and closes its files. What was not flushed is
-// dropped: no snapshot refers to it. Requests must be finished and Appenders
-// committed or aborted before. A second Close does nothing.
+// Close ends the Set's goroutines and closes its files. What was not flushed is lost,
+// but no snapshot refers to it. All requests must be finished, and all Appenders
+// committed or aborted, before Close. A second Close does nothing.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	if s.mu.closed {
@@ -215,7 +216,7 @@ func (s *Set) closePools() {
 	}
 }
 
-// directoryOf returns where the buckets of a slot are appended.
+// directoryOf returns the directory to which the buckets of a slot are appended.
 func (s *Set) directoryOf(slot uint32) *directory {
 	return s.dirs[int(slot)%len(s.dirs)]
 }

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// Space is what bucket files take.
+// Space says how much space the bucket files take.
 type Space struct {
 	Files       int
 	TotalBytes  int64 // headers, padding and dead buckets included
@@ -17,7 +17,7 @@ type Space struct {
 	BudgetBytes int64 // for all of them; 0: no limit
 }
 
-// Amplification returns total per live bytes; 0 for an empty table.
+// Amplification returns TotalBytes / LiveBytes, or 0 for an empty table.
 func (sp Space) Amplification() float64 {
 	if sp.LiveBytes == 0 {
 		return 0
@@ -62,8 +62,8 @@ func (s *Set) Space() (all Space, each []Space) {
 	return all, each
 }
 
-// AppendedBytes is what was appended since the Set was opened: buckets, headers
-// and padding, whether they are written by now or lie in buffers.
+// AppendedBytes is how many bytes were appended since the Set was opened: buckets,
+// headers and padding, whether they have been written or are still in buffers.
 func (s *Set) AppendedBytes() int64 {
 	var n int64
 	for _, d := range s.dirs {
@@ -77,14 +77,15 @@ func (s *Set) AppendedBytes() int64 {
 	return n
 }
 
-// Charge makes the budget of a directory count bytes more, or less, for files
-// of the caller's in it.
+// Charge adds bytes to what the budget of a directory counts, for other files that the
+// caller has in the directory. bytes is negative when such files are deleted.
 func (s *Set) Charge(directory int, bytes int64) { s.dirs[directory].charged.Add(bytes) }
 
-// Claim is Charge for what the caller is about to write in a directory whose file
-// system has free bytes left, if that has room for it beside what waits in append
-// buffers, and the budget as well; the part for urgent appends is open to it. Else
-// it is a NoSpaceError, and nothing is charged.
+// Claim is Charge for bytes that the caller is about to write in a directory; free is
+// how many bytes the directory's file system has left. The file system must have room
+// for these bytes and for what waits in append buffers, and the budget must have room
+// for them, too; Claim may use the part for urgent appends. If there is no room, Claim
+// returns a NoSpaceError and charges nothing.
 func (s *Set) Claim(directory int, bytes, free int64) error {
 	d := s.dirs[directory]
 	d.mu.Lock()
@@ -109,8 +110,8 @@ func (s *Set) Claim(directory int, bytes, free int64) error {
 	return nil
 }
 
-// AwaitDeletions waits until the files that nothing needs any more are deleted, or
-// could not be.
+// AwaitDeletions waits until the deletion of all files that nothing needs any more has
+// succeeded or failed.
 func (s *Set) AwaitDeletions() {
 	for _, d := range s.dirs {
 		d.mu.Lock()
@@ -133,9 +134,9 @@ func (s *Set) BufferedBytes() int64 {
 	return n
 }
 
-// CheckLive compares the live bytes of every file with the locations that an
-// index refers to, each once, and returns all differences. Nothing may be
-// appended or released meanwhile.
+// CheckLive compares the live bytes of every file with the locations to which an index
+// refers, and returns all differences. locations yields each location once. Nothing may
+// be appended or released meanwhile.
 func (s *Set) CheckLive(locations iter.Seq[Location]) error {
 	found := map[uint32]int64{}
 	for loc := range locations {
@@ -148,7 +149,7 @@ func (s *Set) CheckLive(locations iter.Seq[Location]) error {
 	var errs []error
 	for _, f := range s.sortedFilesLocked() {
 		if f.live != found[f.id] {
-			errs = append(errs, fmt.Errorf("bucketfile: %s counts %d live bytes, the index refers to %d", f.path(), f.live, found[f.id]))
+			errs = append(errs, fmt.Errorf("bucketfile: %s counts %d live bytes, but the index refers to %d", f.path(), f.live, found[f.id]))
 		}
 		delete(found, f.id)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// State is what a snapshot records of the bucket files, for Open.
+// State is what a snapshot records about the bucket files; Open needs it.
 type State struct {
 	Snapshot  uint64 // that holds the files
 	UnitBytes int
@@ -76,12 +76,12 @@ func ParseState(b []byte) (State, error) {
 	for i := range n {
 		f := FileState{File: uint32(next(maxFile)), Bytes: int64(next(sizes)), LiveBytes: int64(next(sizes))}
 		if !ok || f.File == 0 || f.File >= st.NextFile || f.LiveBytes > f.Bytes || i > 0 && f.File <= st.Files[i-1].File {
-			return bad("file %d of %d is impossible: %+v", i, n, f)
+			return bad("the entry of file %d of %d is invalid: %+v", i, n, f)
 		}
 		st.Files = append(st.Files, f)
 	}
 	if !ok || len(b) != 0 {
-		return bad("truncated or followed by %d bytes", len(b))
+		return bad("it is truncated, or %d bytes follow it", len(b))
 	}
 	return st, nil
 }

@@ -31,8 +31,8 @@ func (d *directory) run() {
 	}
 }
 
-// nextLocked returns the buffer to write now, nil if there is none. REQUIRES:
-// d.mu is held.
+// nextLocked returns the buffer to write next, or nil if there is none. REQUIRES: d.mu is
+// held.
 func (d *directory) nextLocked() *appendBuffer {
 	if len(d.queue) == 0 || d.queue[0].open > 0 || d.syncErr != nil || d.writeErr != nil && !d.retry {
 		return nil
@@ -40,8 +40,8 @@ func (d *directory) nextLocked() *appendBuffer {
 	return d.queue[0]
 }
 
-// write writes one buffer, and creates its file before the first one. Its
-// bytes do not change any more, and nobody else writes.
+// write writes one buffer, and creates the file before its first buffer. The bytes of the
+// buffer do not change any more, and nobody else writes to the directory's files.
 func (d *directory) write(b *appendBuffer) error {
 	f := b.file
 	if f.handle == nil {
@@ -60,7 +60,8 @@ func (d *directory) write(b *appendBuffer) error {
 	return nil
 }
 
-// written takes a buffer that was written out of the queue, or notes its error.
+// written removes a buffer that was written from the queue, or notes the error of its
+// write.
 func (d *directory) written(b *appendBuffer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +72,7 @@ func (d *directory) written(b *appendBuffer, err error) {
 			err = fmt.Errorf("%w in %s: %w", ErrNoSpace, blockio.Left(d.dev), err)
 		}
 		if d.writeErr == nil {
-			d.set.opts.Logger.Warn("bucket file: a write failed, it stays in memory and is tried again", "dir", d.dev.Dir(), "error", err)
+			d.set.opts.Logger.Warn("bucket file: a write failed; its data stays in memory, and the write is tried again", "dir", d.dev.Dir(), "error", err)
 		}
 		d.writeErr = err
 		return
@@ -86,8 +87,8 @@ func (d *directory) written(b *appendBuffer, err error) {
 	d.set.unpin(b.file)
 }
 
-// deleteDoomed deletes the files that nothing needs. What fails is tried again
-// when there is work the next time; until then the file counts as used space.
+// deleteDoomed deletes the files that nothing needs. A deletion that fails is tried again
+// when the directory's goroutine next has work; until then the file counts as used space.
 func (d *directory) deleteDoomed() {
 	d.doomedMu.Lock()
 	doomed := d.doomed
@@ -120,8 +121,9 @@ func (d *directory) deleteDoomed() {
 	d.cond.Broadcast()
 }
 
-// awaitDeletionsLocked waits until every file that nothing needs by now is deleted,
-// or could not be, and returns whether there were such. REQUIRES: d.mu is held.
+// awaitDeletionsLocked waits until the deletion of every file that nothing needs by now
+// has succeeded or failed, and reports whether there were such files. REQUIRES: d.mu is
+// held.
 func (d *directory) awaitDeletionsLocked() bool {
 	d.doomedMu.Lock()
 	rounds := uint64(0)
@@ -139,9 +141,9 @@ func (d *directory) awaitDeletionsLocked() bool {
 	return rounds > 0
 }
 
-// Flush makes every bucket durable whose Commit returned before the call. It
-// waits for the directories side by side and returns all their errors; nothing
-// may be assumed durable then. A buffer with an open Appender is waited for.
+// Flush makes every bucket durable whose Commit returned before the call. It flushes the
+// directories in parallel and returns all their errors; after an error, no bucket may be
+// assumed durable. It waits for open Appenders.
 func (s *Set) Flush(ctx context.Context) error {
 	errs := make([]error, len(s.dirs))
 	var all sync.WaitGroup
@@ -188,8 +190,8 @@ func (d *directory) flush(ctx context.Context) error {
 	return err
 }
 
-// drain waits until all buffers are written, and returns the files that are to
-// be synced, pinned.
+// drain waits until all buffers are written, and pins and returns the files that must be
+// synced.
 func (d *directory) drain(ctx context.Context) (files []*file, newNames bool, err error) {
 	stop := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
@@ -204,8 +206,8 @@ func (d *directory) drain(ctx context.Context) (files []*file, newNames bool, er
 	if n := len(d.queue); n > 0 {
 		target = d.queue[n-1].number
 	}
-	// An error from before is not the outcome of this call: the buffer gets
-	// another try, and with it the error another chance.
+	// An earlier error does not decide the outcome of this call: the buffer is written
+	// again, and only the error of that attempt counts.
 	if d.writeErr != nil {
 		d.retry = true
 		d.wakeUp()
