@@ -122,9 +122,6 @@ func (t *memory) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err e
 		return 0, err
 	}
 	defer end()
-	if !rule.active() {
-		return 0, nil
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.mu.slabs

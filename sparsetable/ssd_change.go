@@ -52,16 +52,14 @@ func (t *ssd) change(ctx context.Context) (end func(), err error) {
 
 // Expire implements Table. It goes through all slots: dirty rows are written
 // along the way, so that every bucket shows whether its rows are to go. Rows in
-// the cache that are to go leave it, and placeholders.
+// the cache that are to go leave it, and so do placeholders, which is all that
+// happens under a rule that condemns nothing.
 func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error) {
 	done, err := t.change(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer done()
-	if !rule.active() {
-		return 0, nil
-	}
 	condemned := func(row []float32) bool { return rule.Condemns(t.layout.Stats(row)) }
 	defer func() {
 		t.rewrite.Lock()
@@ -78,6 +76,9 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 		t.mu.stats.Expired += rows
 		t.mu.Unlock()
 	}()
+	if !rule.active() {
+		return 0, nil // no bucket need be read
+	}
 	n, end, err := t.beginScan()
 	if err != nil {
 		return 0, tableError(err)

@@ -112,7 +112,7 @@ type RowSource interface {
 }
 
 // ExpiryRule condemns a row when one of its active limits is passed. The zero
-// value condemns nothing, and Expire then does not read the table.
+// value condemns nothing, and Expire then does not read a table on SSD.
 type ExpiryRule struct {
 	Today      uint32  // the present day
 	UnseenDays uint32  // drop rows with Today-LastSeen > UnseenDays; 0: never
