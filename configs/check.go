@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// check looks for combinations that cannot work. Each check is left out where
-// its input was already reported.
+// check looks for combinations of values that cannot work. A check is left out if
+// a fault of one of the values that it looks at was already reported.
 func (l *loader) check() {
 	l.checkTimezone()
 	l.checkColumns()
@@ -20,7 +20,7 @@ func (l *loader) check() {
 	l.checkGenerate()
 }
 
-// sound tells whether none of the paths, nor anything in them, was faulty.
+// sound reports whether no fault was found in the paths, or in anything below them.
 func (l *loader) sound(paths ...string) bool {
 	for _, p := range paths {
 		if l.badBelow(p) {
@@ -51,18 +51,18 @@ func (l *loader) checkTraining() {
 func (l *loader) checkDelimiters() {
 	d := l.job.Data.Delimiter
 	if d == "" && !l.sound("data.format") {
-		return // the default belongs to the format
+		return // the default depends on the format, which is faulty
 	}
 	if l.sound("data.format") && !slices.Contains(textFormats, l.job.Data.Format) {
 		return
 	}
 	if l.sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n") || d[0] >= 0x80) {
-		l.faultAt("data.delimiter", "%s is not a delimiter: it is one ASCII character, no quotation mark and no line end", quote(d))
+		l.faultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark or a line end", quote(d))
 		return
 	}
 	for i, null := range l.job.Data.NullValues {
 		if p := fmt.Sprintf("data.null_values[%d]", i); strings.ContainsAny(null, d+"\r\n") && l.sound("data.delimiter", p) {
-			l.faultAt(p, "%s is never a cell: it holds a delimiter or a line end", quote(null))
+			l.faultAt(p, "no cell can be %s, because it contains a delimiter or a line end", quote(null))
 		}
 	}
 	for i, c := range l.job.Data.Columns {
@@ -81,7 +81,7 @@ func (l *loader) checkHDFS() {
 		return
 	}
 	if h.KerberosKeytab != "" && h.KerberosPrincipal == "" {
-		l.faultAt("data.hdfs.kerberos_keytab", "needs kerberos_principal: a keytab may hold several")
+		l.faultAt("data.hdfs.kerberos_keytab", "needs kerberos_principal, because a keytab may hold several principals")
 	}
 	if h.KerberosPrincipal != "" && h.KerberosKeytab == "" {
 		l.faultAt("data.hdfs.kerberos_principal", "has no effect without kerberos_keytab; a ticket cache holds its own principal")
@@ -113,7 +113,7 @@ func (l *loader) checkOutput() {
 		case dir == "":
 			l.faultAt(p, "is empty; name a directory")
 		case slices.ContainsFunc(j.SparseTable.Dirs[:i], func(d string) bool { return d != "" && path.Clean(d) == path.Clean(dir) }):
-			l.faultAt(p, "%s is given twice; every directory is to be on an SSD of its own", quote(dir))
+			l.faultAt(p, "%s is given twice; each directory should be on an SSD of its own", quote(dir))
 		default:
 			local(p, dir)
 		}

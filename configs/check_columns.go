@@ -9,8 +9,8 @@ import (
 
 func columnPath(i int, key string) string { return fmt.Sprintf("data.columns[%d].%s", i, key) }
 
-// columnsKnown tells whether the schema is there and its names are sound, so
-// that a name can be called unknown.
+// columnsKnown reports whether there is a schema without faults in its names, so
+// that a name which is not in it can be called unknown.
 func (l *loader) columnsKnown() bool {
 	if len(l.job.Data.Columns) == 0 || l.bad["data.columns"] || !l.sound("data.format") {
 		return false
@@ -90,8 +90,8 @@ func (l *loader) checkTransforms(i int, c *Column) {
 	}
 }
 
-// checkRoles checks that each column has a role that the format has a place
-// for, and that label and weight exist at most once.
+// checkRoles checks that each column has a role that exists in the format, and
+// that there is at most one column of role label and one of role weight.
 func (l *loader) checkRoles() {
 	d := &l.job.Data
 	marked := map[string]int{}
@@ -104,11 +104,11 @@ func (l *loader) checkRoles() {
 		switch c.Role {
 		case "label", "weight":
 			if d.Format == "libsvm" || d.Format == "libffm" {
-				l.faultAt(at, "%s files have the label in front of each line and no weights: columns are dense, sparse or ignore", d.Format)
+				l.faultAt(at, "in %s files the label is the first number of each line, and there are no weights: a column is dense, sparse or ignore", d.Format)
 				continue
 			}
 			if before, dup := marked[c.Role]; dup {
-				l.faultAt(at, "a second %s column; %s is one already", c.Role, quote(d.Columns[before].Name))
+				l.faultAt(at, "there can be only one %s column, and %s is one already", c.Role, quote(d.Columns[before].Name))
 				continue
 			}
 			marked[c.Role] = i
@@ -130,11 +130,11 @@ func (l *loader) checkCriteo() {
 			}
 			l.faultAt(columnPath(i, "name"), "%s is not a column of the Criteo format%s (label, I1 to I%d, C1 to C%d)", quote(c.Name), near, criteoDense, criteoSparse)
 		case c.Name == "label" && c.Role != "label":
-			l.faultAt(at, "the label of the Criteo format is its first column")
+			l.faultAt(at, "this column is the label of the Criteo format: its role must be label")
 		case c.Name[0] == 'I' && c.Role != "dense" && c.Role != "sparse" && c.Role != "ignore":
-			l.faultAt(at, "%s is a number: its role is dense, sparse or ignore", c.Name)
+			l.faultAt(at, "%s is a number: its role must be dense, sparse or ignore", c.Name)
 		case c.Name[0] == 'C' && c.Role != "sparse" && c.Role != "ignore":
-			l.faultAt(at, "%s is a category: its role is sparse or ignore", c.Name)
+			l.faultAt(at, "%s is a category: its role must be sparse or ignore", c.Name)
 		}
 	}
 }
@@ -150,9 +150,9 @@ func (l *loader) checkRanges() {
 		case !l.sound(at):
 		case c.Role == "ignore" && c.Range == nil:
 		case c.Range == nil:
-			l.faultAt(at, "is missing: the first and last feature index of column %s, such as [1, 100]", quote(c.Name))
+			l.faultAt(at, "is missing; give the first and last feature index of column %s, such as [1, 100]", quote(c.Name))
 		case len(c.Range) != 2:
-			l.faultAt(at, "a range is two indices, the first and the last, such as [1, 100]; here are %d", len(c.Range))
+			l.faultAt(at, "a range is two indices, the first and the last, such as [1, 100]; found %d", len(c.Range))
 		case c.Range[0] > c.Range[1]:
 			l.faultAt(at, "the range ends before it begins")
 		case c.Role == "dense" && c.Range[0] != c.Range[1]:
@@ -183,11 +183,11 @@ func (l *loader) checkFields() {
 			continue
 		}
 		if c.Field == nil {
-			l.faultAt(at, "is missing: the field number of column %s in the LibFFM files", quote(c.Name))
+			l.faultAt(at, "is missing; give the field number of column %s in the LibFFM files", quote(c.Name))
 			continue
 		}
 		if other, dup := first[*c.Field]; dup {
-			l.faultAt(at, "field %d is column %s already", *c.Field, quote(other))
+			l.faultAt(at, "field %d already belongs to column %s", *c.Field, quote(other))
 			continue
 		}
 		first[*c.Field] = c.Name

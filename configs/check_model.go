@@ -29,11 +29,11 @@ func (l *loader) checkPairs() {
 	dense := l.columnNames(func(c *Column) bool { return c.Role == "dense" && !c.Bucketized() })
 	switch {
 	case len(fields) == 0:
-		l.faultAt("model.kind", "%s needs a sparse column at least, and none of data.columns is sparse or bucketized", m.Kind)
+		l.faultAt("model.kind", "%s needs at least one sparse column, but none of data.columns is sparse or bucketized", m.Kind)
 	case len(fields) == 1 && m.Kind == "fm":
-		l.faultAt("model.kind", "fm is about pairs of sparse columns, and %s is the only one; lr is the model without pairs", quote(fields[0].Name))
+		l.faultAt("model.kind", "fm models pairs of sparse columns, but %s is the only one; lr is the model without pairs", quote(fields[0].Name))
 	case len(fields) == 1 && m.Kind == "dlrm" && len(dense) == 0:
-		l.faultAt("model.kind", "dlrm is about pairs of sparse columns and the dense ones, and %s is the only column", quote(fields[0].Name))
+		l.faultAt("model.kind", "dlrm models pairs of columns, but %s is the only one", quote(fields[0].Name))
 	}
 }
 
@@ -47,7 +47,7 @@ func (l *loader) checkTowers() {
 			continue
 		}
 		if slices.Contains(columns, c.Group) {
-			l.faultAt(columnPath(i, "group"), "%s is also the name of a column, so towers could not tell them apart", quote(c.Group))
+			l.faultAt(columnPath(i, "group"), "%s is also the name of a column, so a tower that names it could mean either", quote(c.Group))
 		}
 		if !slices.Contains(groups, c.Group) {
 			groups = append(groups, c.Group)
@@ -58,7 +58,7 @@ func (l *loader) checkTowers() {
 	for i := range m.Towers {
 		t := &m.Towers[i]
 		if names[t.Name] {
-			l.faultAt(fmt.Sprintf("model.towers[%d].name", i), "a second tower %s", quote(t.Name))
+			l.faultAt(fmt.Sprintf("model.towers[%d].name", i), "there is already a tower %s", quote(t.Name))
 		}
 		names[t.Name] = true
 		in := map[string]bool{}

@@ -19,8 +19,8 @@ type loader struct {
 	faults []Fault
 	given  map[string]place // where each given path was written: the value's place
 	keys   map[string]place // where the key of each given path was written
-	raw    bool             // templates are already expanded
-	bad    map[string]bool  // paths whose value was faulty, or was wanted and missing
+	raw    bool             // values are defaults, in which templates are already expanded
+	bad    map[string]bool  // paths whose value is faulty, or required and missing
 }
 
 // fault reports a fault of path at p.
@@ -79,14 +79,14 @@ func (l *loader) mapping(path, pattern string, n *node, v reflect.Value) {
 			continue
 		}
 		if first, dup := seen[e.key]; dup {
-			l.fault(e.place, p, "given twice, first in line %d; remove one", first.line)
+			l.fault(e.place, p, "is given twice, first in line %d; remove one", first.line)
 			continue
 		}
 		seen[e.key] = e.place
 		f := v.Field(i)
 		l.keys[p] = e.place
 		k := keyIndex[join(pattern, e.key)]
-		// What was left empty counts as not given, unless it must be said.
+		// A mapping or list that was left empty counts as not given.
 		if e.value.isNull() && (k.typ.Kind() == reflect.Struct || k.typ.Kind() == reflect.Slice) {
 			if pattern == "data.columns[].transform[]" {
 				f.Set(reflect.New(f.Type().Elem())) // log1p: and standardize: need no options
@@ -266,7 +266,7 @@ func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
 	}
 }
 
-// integer decodes 1000, 1_000 and 1e3.
+// integer decodes an integer, which may be written 1000, 1_000 or 1e3.
 func (l *loader) integer(path, want string, k *Key, n *node, v reflect.Value) {
 	text := cleanNumber(n.text)
 	x, err := strconv.ParseFloat(text, 64)
@@ -300,8 +300,8 @@ func (l *loader) integer(path, want string, k *Key, n *node, v reflect.Value) {
 	v.SetInt(i)
 }
 
-// cleanNumber removes underscores between digits and turns away what Go's
-// parsers take but a job file does not (hexadecimal, Inf and the like).
+// cleanNumber removes underscores. It returns "?" for what Go's parsers accept as a
+// number and a job file does not, such as hexadecimal digits and Inf.
 func cleanNumber(s string) string {
 	s = strings.ReplaceAll(s, "_", "")
 	if strings.Trim(s, "0123456789.eE+-") != "" {
@@ -352,7 +352,7 @@ func allowedWords(k *Key) string {
 	return "; allowed: " + strings.Join(k.Values, ", ")
 }
 
-// looksLikeOther tells a plain scalar that YAML takes for something other than
+// looksLikeOther reports whether YAML takes a plain scalar for something other than
 // text.
 func looksLikeOther(s string) bool {
 	if s == "true" || s == "false" {
@@ -362,8 +362,8 @@ func looksLikeOther(s string) bool {
 	return err == nil
 }
 
-// isPlain tells a text that needs no quotation marks, in block and in flow
-// style alike.
+// isPlain reports whether a text needs no quotation marks, neither in block nor in
+// flow style.
 func isPlain(s string) bool {
 	if s == "" || strings.EqualFold(s, "null") || looksLikeOther(s) {
 		return false

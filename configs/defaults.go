@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// walk visits every key of the job below v, in the order of the table: list
-// elements one by one, absent optional mappings not at all. visit gets the
-// key's value to read or set; a mapping or list is visited before its content.
+// walk visits every key of the job below v, in the order of the table. It visits
+// the elements of a list one by one, and does not descend into optional mappings
+// that are absent. visit gets the key's value to read or set; a mapping or list is
+// visited before its content.
 func walk(job *Job, path, pattern string, v reflect.Value, visit func(s scope, k *Key, v reflect.Value)) {
 	t := v.Type()
 	for i := 0; i < t.NumField(); i++ {
@@ -55,7 +56,7 @@ func (l *loader) complete() {
 			return
 		}
 		if !v.IsZero() || l.useless(s, k) != "" {
-			return // set by the default of the list around it, or without effect
+			return // it was set by the default of the list around it, or it has no effect
 		}
 		if k.Required {
 			if !l.bad[s.path] {
@@ -65,7 +66,7 @@ func (l *loader) complete() {
 			return
 		}
 		if k.Path == "data.columns[].role" && !l.sound("data.format") {
-			l.bad[s.path] = true // the format would tell
+			l.bad[s.path] = true // it depends on the format, which is faulty
 		}
 		text := k.Default
 		if k.DefaultFrom != nil {
@@ -85,9 +86,8 @@ func missingHint(k *Key) string {
 	return ""
 }
 
-// setDefault decodes a default as if it had been written in the file. A
-// default of ours that is faulty is a bug, unless it was computed from faulty
-// input.
+// setDefault decodes a default as if it had been written in the file. A faulty
+// default is a bug of this package, unless it was computed from a faulty job file.
 func (l *loader) setDefault(path string, k *Key, text string, v reflect.Value) {
 	sub := &loader{raw: true, file: "default of " + k.Path, opts: l.opts, job: l.job, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
 	n, faults := parseTree(sub.file, text, place{})

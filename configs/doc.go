@@ -1,10 +1,10 @@
-// Package configs is the job file: its schema, its checking and its printing.
+// Package configs reads, checks and prints job files, and defines their schema.
 //
 // A job file is YAML. Load reads it into a Job with every default filled in
 // and every template expanded, or reports all its faults in one go:
 //
-//	job.yaml:12:3: model.kind: "dlmr" is not a model: did you mean "dlrm"? …
-//	job.yaml:14:3: training.bath_size: unknown key: did you mean "batch_size"?
+//	job.yaml:12:9: model.kind: "dlmr" is not allowed: did you mean "dlrm"? …
+//	job.yaml:14:3: training.bath_size: unknown key `bath_size`: did you mean `batch_size`?
 //
 // # How a job file becomes a Job
 //
@@ -27,8 +27,7 @@
 // format use it. Checking, `config show`, `config init` and docs/job-file.md
 // all come from it.
 //
-// The package imports none of the packages that do the work, which in turn do
-// not import it: the trainer translates a Job into their options. Nothing here
-// is safe for concurrent use of one Job while it is changed; a Job that nobody
-// changes may be read from anywhere.
+// The package imports none of the packages that do the work, and they do not
+// import it: the trainer translates a Job into their options. A Job may be read
+// by several goroutines at once as long as none of them changes it.
 package configs

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Dated is a job of nothing but a date and its time zone: of commands without a
-// job file, whose arguments may hold templates, too. Of opts.Set it takes timezone.
+// Dated returns a job that has nothing but a date and its time zone. It is for
+// commands without a job file, whose arguments may hold templates, too. Of opts.Set
+// it uses only timezone.
 func Dated(opts LoadOptions) (*Job, error) {
 	l := newLoader("", &opts)
 	zone := slices.DeleteFunc(slices.Clone(opts.Set), func(set string) bool { return !strings.HasPrefix(strings.TrimSpace(set), "timezone=") })
@@ -23,14 +24,14 @@ func Dated(opts LoadOptions) (*Job, error) {
 	return l.job, nil
 }
 
-// Expand replaces the templates in an argument of the command line by what they
-// are in the job file: {{date}} is the job's date. where names the argument in
-// errors, which are FaultsErrors.
+// Expand replaces the templates in an argument of the command line as in the job
+// file: {{date}} becomes the job's date. where names the argument in errors, which
+// are FaultsErrors.
 func (j *Job) Expand(where, text string) (string, error) {
 	if !strings.Contains(text, "{{") && !strings.Contains(text, "${") {
-		return text, nil // what else a template may be is the shell's
+		return text, nil // a $NAME or ~ is left alone here: expanding it is the shell's work
 	}
-	dated := *j // that a template uses the date is noted in the job
+	dated := *j // a copy, because expanding a date sets Dated
 	l := &loader{job: &dated, opts: LoadOptions{Env: os.LookupEnv, Now: time.Now}, bad: map[string]bool{}}
 	expanded, ok := l.expand("", &node{place: place{set: where}, kind: scalarNode, text: text, quoted: true})
 	if !ok {

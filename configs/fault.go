@@ -22,8 +22,8 @@ type Fault struct {
 	// Message says what is wrong, what is allowed and what to do.
 	Message string
 
-	// order is the rank of the override among the overrides, 0 for the file, and
-	// commandLine for the other flags.
+	// order sorts faults by where they are: it is 0 for the file, the rank from 1
+	// on for an override, and commandLine for another flag.
 	order int
 }
 
@@ -44,8 +44,8 @@ func (f Fault) Error() string {
 	return b.String()
 }
 
-// FaultsError is everything wrong with a job file, sorted by position, faults
-// of overrides last. It is never empty.
+// FaultsError is everything wrong with a job file, sorted by position. Faults of
+// overrides come last. It is never empty.
 type FaultsError []Fault
 
 // Error prints all faults, one per line.
@@ -66,8 +66,8 @@ func (e FaultsError) ErrorKind() errkind.Kind {
 	return errkind.Usage
 }
 
-// sortFaults sorts by position and drops repetitions: a node that an alias
-// names twice is checked twice.
+// sortFaults sorts by position and drops repetitions: a node to which two aliases
+// refer is checked twice.
 func sortFaults(faults []Fault) []Fault {
 	sort.SliceStable(faults, func(i, j int) bool {
 		a, b := faults[i], faults[j]

@@ -34,7 +34,7 @@ func Init(w io.Writer, model, format string) error {
 		own += ", data.columns"
 	}
 	p.wrap("", "Set "+own+" and output.model_dir to your own first. Keys that are commented out"+
-		" show their defaults. Paths take {{date}}, {{date -1d}} and environment variables such as ${HOME}.")
+		" show their defaults. Paths may contain {{date}}, {{date -1d}} and environment variables such as ${HOME}.")
 	p.mapping("", "", "", reflect.ValueOf(job).Elem())
 	return p.w.Flush()
 }
@@ -106,9 +106,9 @@ output:
 // initPrinter prints every key with an explanation in front of it.
 type initPrinter struct{ printer }
 
-// mapping prints the keys of v, with lead in front of each line: spaces and,
-// where all of v is commented out, a #. An explanation has a space behind its
-// #, a key has none, so that taking away the # brings it to life.
+// mapping prints the keys of v, with lead in front of each line: lead is spaces
+// and, if all of v is commented out, a #. An explanation has a space after its #,
+// and a key has none, so that removing the # of a key puts it into effect.
 func (p *initPrinter) mapping(lead, path, pattern string, v reflect.Value) {
 	for i, tag := range fieldNames(v.Type()) {
 		if tag == "" || path == "" && tag == "generate" {
@@ -150,8 +150,8 @@ func (p *initPrinter) mapping(lead, path, pattern string, v reflect.Value) {
 	}
 }
 
-// list prints a list of mappings with the meaning of their keys in front and
-// without defaulted ones.
+// list prints a list of mappings, without the keys that have their defaults. The
+// meanings of the keys come before the list.
 func (p *initPrinter) list(lead, tag, path string, k *Key, v reflect.Value) {
 	var lines []string
 	for i := range v.Len() {
@@ -159,7 +159,7 @@ func (p *initPrinter) list(lead, tag, path string, k *Key, v reflect.Value) {
 		var parts []string
 		for n, name := range fieldNames(elem.Type()) {
 			at := fmt.Sprintf("%s[%d].%s", path, i, name)
-			// Default towers are spelled out: they are what one wants to change.
+			// Default towers are printed in full, as users will want to change them.
 			if p.given(at) || path == "model.towers" {
 				parts = append(parts, name+": "+flowValue(reflect.Indirect(elem.Field(n))))
 			}
@@ -174,7 +174,7 @@ func (p *initPrinter) list(lead, tag, path string, k *Key, v reflect.Value) {
 			p.wrap(lead, "- "+name+": "+describe(sub))
 		}
 	}
-	if lines == nil { // criteo: nothing to list, an example instead
+	if lines == nil { // criteo needs no columns: an example takes their place
 		p.linef("%s#%s: [{name: C1, role: ignore}]", lead, tag)
 		return
 	}
@@ -184,12 +184,12 @@ func (p *initPrinter) list(lead, tag, path string, k *Key, v reflect.Value) {
 	}
 }
 
-// formatUnused tells a key that the format never uses.
+// formatUnused reports whether the format never uses the key.
 func formatUnused(k *Key, format string) bool {
 	return slices.ContainsFunc(k.When, func(w When) bool { return w.Path == "data.format" && !slices.Contains(w.In, format) })
 }
 
-// describe is the meaning of a key and what it may hold.
+// describe returns the meaning of a key and the values that it may have.
 func describe(k *Key) string {
 	allowed := k.Allowed()
 	if allowed == "" || len(k.Values) > 0 && strings.Contains(k.Meaning, k.Values[len(k.Values)-1]) {
@@ -202,7 +202,7 @@ func describe(k *Key) string {
 func (p *initPrinter) wrap(lead, text string) {
 	line, hang := "", ""
 	if strings.HasPrefix(text, "- ") {
-		hang = "  " // further lines of an item stand under its text
+		hang = "  " // further lines of an item are indented to its text
 	}
 	flush := func() { p.linef("%s# %s", lead, line) }
 	for _, word := range strings.Fields(text) {

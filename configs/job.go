@@ -27,7 +27,7 @@ type Job struct {
 	// template of the job file uses it.
 	Dated bool `yaml:"-"`
 
-	zone  string          // name of Date's time zone, also where Timezone is not sound
+	zone  string          // name of Date's time zone, even if Timezone is faulty
 	file  string          // the job file
 	given map[string]bool // paths that were in the job file or the overrides
 }
@@ -42,20 +42,21 @@ type Data struct {
 	Format      string   `yaml:"format"`      // criteo, csv, tsv, libsvm, libffm, parquet
 	Compression string   `yaml:"compression"` // auto (by extension), none, gzip, zstd, snappy, bzip2
 	Header      *bool    `yaml:"header"`      // csv, tsv: the first line of each file names the columns
-	Delimiter   string   `yaml:"delimiter"`   // csv: one byte; default "," for csv, tab for tsv
+	Delimiter   string   `yaml:"delimiter"`   // csv, tsv: one byte; default "," for csv, tab for tsv
 	Quoting     string   `yaml:"quoting"`     // csv, tsv: rfc4180 or none
 	NullValues  []string `yaml:"null_values"` // csv, tsv: cells that mean a missing value
-	Columns     []Column `yaml:"columns"`     // schema; criteo brings its own
-	// Label, for csv, tsv and parquet: a column with 0/1, or a threshold such
-	// as "rating >= 4". Default: the column of role label.
+	Columns     []Column `yaml:"columns"`     // schema; for criteo only what differs from the format's
+	// Label is a column of 0 and 1, or a column with a threshold, such as
+	// "rating >= 4". The default is the column of role label, and "label" for
+	// libsvm and libffm.
 	Label            string  `yaml:"label"`
 	GroupBy          string  `yaml:"group_by"`          // column for group AUC
-	Limit            int64   `yaml:"limit"`             // train on at most so many examples per epoch; 0: all
+	Limit            int64   `yaml:"limit"`             // train on at most this many examples per epoch; 0: all
 	ShuffleBuffer    int     `yaml:"shuffle_buffer"`    // examples; 0: keep the order
 	NegativeSampling float64 `yaml:"negative_sampling"` // keep this share of negatives, (0,1]; 1: all
-	MaxBadRows       int64   `yaml:"max_bad_rows"`      // stop past so many; -1: no limit
-	MaxBadFraction   float64 `yaml:"max_bad_fraction"`  // stop past this share
-	MaxLostFraction  float64 `yaml:"max_lost_fraction"` // stop past this share of the bytes
+	MaxBadRows       int64   `yaml:"max_bad_rows"`      // stop at more than this many; -1: no limit
+	MaxBadFraction   float64 `yaml:"max_bad_fraction"`  // stop at more than this share
+	MaxLostFraction  float64 `yaml:"max_lost_fraction"` // stop at more than this share of the bytes
 	QuarantineRows   int     `yaml:"quarantine_rows"`   // bad rows written to the quarantine file
 	MaxLineBytes     Bytes   `yaml:"max_line_bytes"`    // a longer line is a bad row
 	HDFS             HDFS    `yaml:"hdfs"`
@@ -91,16 +92,16 @@ type Transform struct {
 
 // HDFS configures the client; core-site.xml and hdfs-site.xml give the rest.
 type HDFS struct {
-	ConfDir           string `yaml:"conf_dir"` // default: $HADOOP_CONF_DIR, $HADOOP_HOME/etc/hadoop
+	ConfDir           string `yaml:"conf_dir"` // default: $HADOOP_CONF_DIR, $HADOOP_HOME/etc/hadoop, /etc/hadoop/conf
 	User              string `yaml:"user"`     // default: $HADOOP_USER_NAME, the process's user
 	KerberosPrincipal string `yaml:"kerberos_principal"`
 	KerberosKeytab    string `yaml:"kerberos_keytab"`
-	KerberosCCache    string `yaml:"kerberos_ccache"` // default: $KRB5CCNAME
+	KerberosCCache    string `yaml:"kerberos_ccache"` // default: $KRB5CCNAME, /tmp/krb5cc_UID
 	Krb5Conf          string `yaml:"krb5_conf"`       // default: $KRB5_CONFIG, /etc/krb5.conf
 	TimeoutMs         int    `yaml:"timeout_ms"`      // of one network operation
 	RetryMs           int    `yaml:"retry_ms"`        // total time spent on retries of one operation
 
-	AllowMissingChecksums bool `yaml:"allow_missing_checksums"` // read replicas without checksums, where there is no other
+	AllowMissingChecksums bool `yaml:"allow_missing_checksums"` // read a replica without checksums if there is no other
 }
 
 // Model chooses the network.
@@ -134,7 +135,8 @@ type Optimizer struct {
 	Schedule Schedule       `yaml:"schedule"`
 }
 
-// DenseOptimizer: sgd, momentum, adagrad, adam, adamw.
+// DenseOptimizer configures the optimizer of the dense network: sgd, momentum,
+// adagrad, adam or adamw.
 type DenseOptimizer struct {
 	Kind               string  `yaml:"kind"`
 	LearningRate       float64 `yaml:"learning_rate"`
@@ -147,8 +149,8 @@ type DenseOptimizer struct {
 	WeightDecay        float64 `yaml:"weight_decay"` // adamw: decoupled
 }
 
-// RowOptimizer: sgd, adagrad, rowwise_adagrad, adam, ftrl. Its L2 applies to
-// the rows of a mini-batch.
+// RowOptimizer configures the optimizer of embedding rows: sgd, adagrad,
+// rowwise_adagrad, adam or ftrl. Its L2 applies to the rows of a mini-batch.
 type RowOptimizer struct {
 	Kind               string  `yaml:"kind"`
 	LearningRate       float64 `yaml:"learning_rate"`
@@ -162,16 +164,16 @@ type RowOptimizer struct {
 	FTRLBeta           float64 `yaml:"ftrl_beta"`
 }
 
-// Schedule multiplies both learning rates.
+// Schedule is a multiplier of both learning rates, which changes with the steps.
 type Schedule struct {
 	WarmupSteps int64   `yaml:"warmup_steps"` // linear from 0
 	Decay       string  `yaml:"decay"`        // none, linear, cosine, exponential, inverse_sqrt
-	DecaySteps  int64   `yaml:"decay_steps"`  // steps after warm-up until the floor (exponential: per factor)
+	DecaySteps  int64   `yaml:"decay_steps"`  // steps after the warm-up until the floor; exponential: steps per factor
 	DecayRate   float64 `yaml:"decay_rate"`   // exponential: factor per decay_steps
 	Floor       float64 `yaml:"floor"`        // smallest multiplier
 }
 
-// Training is how long and on what terms.
+// Training says how long to train, with what batches, and from which model.
 type Training struct {
 	BatchSize     int            `yaml:"batch_size"`
 	Epochs        int            `yaml:"epochs"`
@@ -191,15 +193,15 @@ type EarlyStopping struct {
 // SparseTable configures the embedding table.
 type SparseTable struct {
 	Kind        string `yaml:"kind"`         // memory, ssd
-	MemoryBytes Bytes  `yaml:"memory_bytes"` // hard limit for rows, index and pinned sets; 0: none
+	MemoryBytes Bytes  `yaml:"memory_bytes"` // hard limit for rows, index and pinned working sets; 0: none, or 256 MiB on SSD
 
-	// Of kind ssd.
+	// For kind ssd only.
 	Dirs                  []string `yaml:"dirs"` // one per SSD; empty: in the model directory
 	CachePolicy           string   `yaml:"cache_policy"`
 	LookaheadPasses       int      `yaml:"lookahead_passes"`        // 0: chosen from the budget
 	DirBudgetBytes        Bytes    `yaml:"dir_budget_bytes"`        // of each directory; 0: no limit
 	MaxSpaceAmplification float64  `yaml:"max_space_amplification"` // bytes on disk per byte in use
-	HotBytes              Bytes    `yaml:"hot_bytes"`               // of clean rows that a snapshot saves; 0: chosen; -1: none
+	HotBytes              Bytes    `yaml:"hot_bytes"`               // of unchanged rows that a snapshot saves in addition; 0: chosen; -1: none
 	DirectIO              string   `yaml:"direct_io"`               // auto, on, off
 	QueueDepth            int      `yaml:"queue_depth"`             // 0: chosen
 
@@ -210,12 +212,12 @@ type SparseTable struct {
 	Expiry      Expiry    `yaml:"expiry"`
 }
 
-// Admission trains an embedding only from its n-th occurrence on.
+// Admission has an embedding trained only from its feature's n-th occurrence on.
 type Admission struct {
 	MinOccurrences uint32 `yaml:"min_occurrences"`
 }
 
-// Expiry drops rows at the end of the job.
+// Expiry says which rows are dropped at the end of the job.
 type Expiry struct {
 	UnseenDays uint32  `yaml:"unseen_days"`
 	MinShow    float64 `yaml:"min_show"`
@@ -224,9 +226,9 @@ type Expiry struct {
 // Pipeline sizes the stages. Nothing here changes the model.
 type Pipeline struct {
 	BatchesPerPass int   `yaml:"batches_per_pass"`
-	ReadQueue      int   `yaml:"read_queue"`       // passes waiting between RE and ST
-	ReadAheadBytes Bytes `yaml:"read_ahead_bytes"` // of passes waiting beyond ReadQueue, where the table looks ahead
-	PullQueue      int   `yaml:"pull_queue"`       // passes waiting between ST and EL+JL
+	ReadQueue      int   `yaml:"read_queue"`       // passes that may wait between reading and the table
+	ReadAheadBytes Bytes `yaml:"read_ahead_bytes"` // of passes that may wait beyond ReadQueue if the table looks ahead
+	PullQueue      int   `yaml:"pull_queue"`       // passes that may wait between the table and training
 	ReaderThreads  int   `yaml:"reader_threads"`
 	ComputeThreads int   `yaml:"compute_threads"`
 	ChunkBytes     Bytes `yaml:"chunk_bytes"` // byte range that one reader thread takes at a time

@@ -43,15 +43,15 @@ type Key struct {
 	rng interval
 }
 
-// When is a condition on another key: its value is one of In. Path is absolute
-// or, when it begins with a dot, a key of the same mapping. A condition with
-// Only instead holds when that returns the empty string; otherwise the string
-// says why not.
+// When is a condition for a key to have an effect. Either the value of another
+// key, Path, must be one of In; Path is absolute or, when it begins with a dot, a
+// key of the same mapping. Or the function Only must return the empty string;
+// otherwise the string that it returns says why the key has no effect.
 type When struct {
 	Path string
 	In   []string
 	Only func(s scope) string
-	Note string // of Only, for the documentation
+	Note string // what Only requires, for the documentation
 }
 
 // scope is what defaults and conditions may look at.
@@ -211,8 +211,8 @@ func (iv interval) contains(x float64) bool {
 	return (x > iv.min || x == iv.min && !iv.openMin) && (x < iv.max || x == iv.max && !iv.openMax)
 }
 
-// format says in words what is in the interval, number printing its ends.
-// Bounds that every finite number keeps are not worth a word.
+// format says in words what is in the interval; number prints its ends. It
+// returns "" for an interval of all finite numbers.
 func (iv interval) format(number func(float64) string) string {
 	if !iv.given || math.IsInf(iv.min, -1) {
 		return ""

@@ -28,13 +28,13 @@ type LoadOptions struct {
 	Now func() time.Time
 }
 
-// maxFileBytes bounds a job file: thousands of columns fit.
+// maxFileBytes bounds the size of a job file. Thousands of columns fit.
 const maxFileBytes = 1 << 20
 
-// Load reads the job file at path. The job it returns is complete: defaults
-// are filled in, templates expanded. If anything is wrong with the file or the
-// options, the error is a FaultsError with all of it; if the file cannot be
-// read, it is that of package os.
+// Load reads the job file at path. The job that it returns is complete: defaults
+// are filled in and templates are expanded. If anything is wrong with the content
+// of the file or with the options, the error is a FaultsError that lists all of it.
+// If the file cannot be read, the error wraps that of package os.
 func Load(path string, opts LoadOptions) (*Job, error) {
 	data, err := readJobFile(path)
 	if err != nil {
@@ -43,9 +43,9 @@ func Load(path string, opts LoadOptions) (*Job, error) {
 	return Parse(path, data, opts)
 }
 
-// readJobFile reads a file of at most maxFileBytes, and of a longer one as much as
-// shows that it is too long. It waits neither for a pipe nor for a device, and takes
-// no more memory than a job file needs, whatever path names.
+// readJobFile reads a file of at most maxFileBytes. Of a longer file it reads one
+// byte more, which shows that it is too long. Whatever path names, it does not wait
+// for a pipe or a device, and it takes no more memory than a job file needs.
 func readJobFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for a writer
 	if err != nil {
@@ -57,12 +57,13 @@ func readJobFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if what := notAFile(info.Mode()); what != "" {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is %s; a job file is a file of text", what)}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is %s; a job file is a text file", what)}
 	}
 	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 }
 
-// notAFile says what a file of this mode is, if it is no regular one.
+// notAFile says what a file of this mode is if it is not a regular file, and
+// returns "" if it is.
 func notAFile(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
@@ -74,7 +75,7 @@ func notAFile(mode fs.FileMode) string {
 	case mode&fs.ModeDevice != 0:
 		return "a device"
 	}
-	return "no regular file"
+	return "not a regular file"
 }
 
 // Parse is Load for a job file in memory; name is used in messages. All its
@@ -93,7 +94,7 @@ func Parse(name string, data []byte, opts LoadOptions) (*Job, error) {
 	return l.job, nil
 }
 
-// newLoader also fills the defaults of the options in.
+// newLoader returns a loader, and fills in the defaults of the options.
 func newLoader(name string, opts *LoadOptions) *loader {
 	if opts.Env == nil {
 		opts.Env = os.LookupEnv
@@ -111,18 +112,18 @@ func (l *loader) load(data []byte) {
 		return
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		l.fault(top, "", "the file is not a text in UTF-8, as a job file is")
+		l.fault(top, "", "the file is not UTF-8 text, which a job file must be")
 		return
 	}
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
 	if depth := nesting(text); depth > maxNesting {
-		l.fault(top, "", "lists and mappings nested %d deep; a job file needs fewer than ten", depth)
+		l.fault(top, "", "lists and mappings are nested %d deep; a job file needs fewer than ten levels", depth)
 		return
 	}
 	root, faults := parseTree(l.file, text, place{})
 	l.faults = append(l.faults, faults...)
 	if len(faults) > 0 {
-		return // what the rest means is anyone's guess
+		return // after a syntax error nobody knows what the rest means
 	}
 	root, faults = applySets(root, l.opts.Set)
 	l.faults = append(l.faults, faults...)
@@ -155,8 +156,8 @@ const maxNesting = 1000
 func nesting(text string) int {
 	deepest, brackets := 0, 0
 	for line := range strings.Lines(text) {
-		// Items of items may stand in one line, "- - - x". In block style a
-		// line of many keys is no YAML, but takes as long to find out.
+		// Lists of lists may be on one line, "- - - x". A line of many keys is not
+		// YAML in block style, but the library takes as long to find that out.
 		if !strings.ContainsAny(line, "[{") {
 			deepest = max(deepest, strings.Count(line, "- ")+strings.Count(line, "? ")+strings.Count(line, ": "))
 		}

@@ -36,14 +36,15 @@ Only four keys must be given: ` + "`data.train`" + `, ` + "`data.format`" + `, `
 
 ## Templates
 
-Keys marked with *templates* below take the date of the job, which is that of
-` + "`--date`" + ` or today (in the job's time zone), and environment variables:
+Values of the keys that are marked with *templates* below may contain the date of
+the job, which is that of ` + "`--date`" + ` or today (in the job's time zone), and
+environment variables:
 
 | template | with ` + "`--date 2026-11-20`" + ` |
 | --- | --- |
 | ` + "`{{date}}`" + ` | 2026-11-20 |
 | ` + "`{{date -1d}}`" + ` | 2026-11-19; offsets in days (d), weeks (w) and hours (h) |
-| ` + "`{{date \"20060102\"}}`" + ` | 20261120; the layout shows how 2 January 2006, 15 h, would look |
+| ` + "`{{date \"20060102\"}}`" + ` | 20261120; the layout is how 2 January 2006, 15 h, would be written |
 | ` + "`{{date -1d \"2006/01/02\"}}`" + ` | 2026/11/19 |
 | ` + "`${NAME}`" + ` | the environment variable, which must be set |
 | ` + "`${NAME:-default}`" + ` | the same, or the default where it is unset or empty |

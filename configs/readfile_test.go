@@ -35,8 +35,8 @@ func TestFilesThatAreNoJobs(t *testing.T) {
 		file       bool // it cannot be read; else it is a fault of what is in it
 	}{
 		{path("data.tsv"), "longer than a job file may be", false},
-		{path("nul"), "not a text in UTF-8", false},
-		{path("gzip"), "not a text in UTF-8", false},
+		{path("nul"), "not UTF-8 text", false},
+		{path("gzip"), "not UTF-8 text", false},
 		{dir, "is a directory", true},
 		{path("fifo"), "is a pipe", true},
 		{"/dev/zero", "is a device", true},

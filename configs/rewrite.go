@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// written is how value is written in the place of n: as YAML in the file, and as a
-// whole flag, quoted for the shell, where n came from an override. Whoever does as
-// a message says must not get the next one.
+// written is what a user has to write instead of n to get value: YAML if n is in
+// the file, and a whole flag, quoted for the shell, if n came from an override.
+// What a message suggests must be accepted without another message.
 func written(path string, n *node, value string) string {
 	if n.place.set == "" {
 		return value
@@ -17,8 +17,8 @@ func written(path string, n *node, value string) string {
 	return "--set '" + strings.ReplaceAll(path+"="+value, "'", `'\''`) + "'"
 }
 
-// asList is the list that was probably meant by a single value, in YAML; "" where
-// that is no list of what k takes.
+// asList is the list, in YAML, that was probably meant by a single value. It is ""
+// if k does not accept the items of that list.
 func asList(elem reflect.Type, k *Key, text string) string {
 	items := []string{text}
 	if !strings.ContainsAny(text, "{[") { // else the comma may be part of a pattern
@@ -54,7 +54,7 @@ func asList(elem reflect.Type, k *Key, text string) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// asBool is the word that was probably meant where true or false is wanted.
+// asBool is true or false, whichever text probably means; "" if it means neither.
 func asBool(text string) string {
 	switch strings.ToLower(text) {
 	case "yes", "on", "1", "y", "t", "true":
@@ -65,8 +65,9 @@ func asBool(text string) string {
 	return ""
 }
 
-// meantKind ends the message about a word where a mapping is wanted, if the word is
-// a kind that the mapping has: dense: adam is dense: {kind: adam}.
+// meantKind is the end of the message about a word where a mapping is expected. If
+// the word is a kind that the mapping may have, as in "dense: adam", it suggests
+// "dense: {kind: adam}"; otherwise it is "".
 func meantKind(path string, k *Key, n *node) string {
 	kind := keyIndex[join(k.Path, "kind")]
 	if kind == nil || n.kind != scalarNode || !slices.Contains(kind.Values, n.text) {

@@ -16,8 +16,8 @@ const (
 	criteoSparse = 26
 )
 
-// Bucketized tells a dense column that its last transform turns into a sparse
-// feature.
+// Bucketized reports whether c is a dense column that its last transform turns into
+// a sparse feature.
 func (c *Column) Bucketized() bool {
 	return c.Role == "dense" && len(c.Transform) > 0 && c.Transform[len(c.Transform)-1].Kind == "bucketize"
 }
@@ -69,7 +69,7 @@ type LabelRule struct {
 
 var labelExpression = regexp.MustCompile(`^(.*?)\s*(>=|<=|==|!=|>|<)\s*(\S*)$`)
 
-// wrongComparison is a comparison as other languages write it, or as nobody does.
+// wrongComparison matches comparisons that data.label does not know, such as => or =.
 var wrongComparison = regexp.MustCompile(`[^<>=!\s]\s*(=>|=<|<>|=)\s*[^<>=!\s]`)
 
 var meantComparison = map[string]string{"=>": ">=", "=<": "<=", "<>": "!=", "=": "=="}
@@ -134,10 +134,10 @@ func defaultColumns(s scope) string {
 	return ""
 }
 
-// generatedColumns is the schema of the generator's files other than criteo:
-// label, D1 … Dn, then the fields, multi-valued ones separated by "|". The
-// generator's true logit is linear in log1p of the dense columns. LibSVM and
-// LibFFM know the label without a column. In LibFFM the columns have the field
+// generatedColumns is the schema of the generator's files in formats other than
+// criteo: label, D1 … Dn, then the fields. Values of a multi-valued field are
+// separated by "|". Dense columns get log1p, in which the generator's true logit is
+// linear. In LibSVM and LibFFM the label needs no column. In LibFFM the columns have the field
 // numbers 0, 1, …; in LibSVM the dense columns have the indices 1 to n, and each
 // field has as many of the following ones as it has values.
 func generatedColumns(g *Generate, format string) string {
@@ -186,10 +186,11 @@ func generatedColumns(g *Generate, format string) string {
 	return "[" + strings.Join(columns, ", ") + "]"
 }
 
-// maxRepeat bounds the columns made of a faulty generate section.
+// maxRepeat bounds the number of columns that a faulty generate section can make.
 const maxRepeat = 10000
 
-// defaultTowers is the default of model.towers: one tower per group.
+// defaultTowers is the default of model.towers: one tower per group, and one for the
+// dense columns without a group.
 func defaultTowers(s scope) string {
 	var groups []string
 	single := map[string]string{} // columns without a group
@@ -222,8 +223,8 @@ func appendCriteo(columns []Column) []Column {
 	return columns
 }
 
-// orderCriteo sorts the columns into the order of the files. The marks of what
-// was given move along.
+// orderCriteo sorts the columns into the order of the files, and renames the paths
+// in l.given accordingly.
 func (l *loader) orderCriteo() {
 	old := l.job.Data.Columns
 	names := criteoNames()

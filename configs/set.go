@@ -36,8 +36,8 @@ func parsePath(path string) ([]step, error) {
 }
 
 // applySets applies the overrides to the tree, in order, and returns its root.
-// Each override is "path=value", the value YAML. A list index may be one past
-// the end, which appends.
+// Each override is "path=value", where the value is YAML. A list index may be one
+// past the end, which appends an item.
 func applySets(root *node, sets []string) (*node, []Fault) {
 	var faults []Fault
 	for i, s := range sets {
@@ -78,8 +78,8 @@ func parseSetValue(text string, origin place) (*node, []Fault) {
 	if strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "*") {
 		return &node{place: origin, text: trimmed, quoted: true}, nil
 	}
-	// YAML folds line ends within quotation marks into spaces and drops white
-	// space around them. A shell's "$'\n'" and $'\t' mean themselves.
+	// YAML folds line ends within quotation marks into spaces and drops the white
+	// space around them. Here line ends and tabs that the shell passes on stay.
 	if trimmed == "" && strings.ContainsAny(text, "\t\r\n") {
 		return &node{place: origin, text: text, quoted: true}, nil
 	}
@@ -108,10 +108,10 @@ func put(n *node, steps []step, value *node, origin place) string {
 				n.kind = listNode
 			}
 			if n.kind != listNode {
-				return fmt.Sprintf("index [%d] of %s, which is not a list", s.index, n.describe())
+				return fmt.Sprintf("an index [%d] needs a list, but this is %s", s.index, n.describe())
 			}
 			if s.index > len(n.items) {
-				return fmt.Sprintf("index [%d] of a list of %d in the job file; [%d] appends", s.index, len(n.items), len(n.items))
+				return fmt.Sprintf("there is no index [%d]: the list in the job file has length %d, and [%d] appends an item", s.index, len(n.items), len(n.items))
 			}
 			if s.index == len(n.items) {
 				n.items = append(n.items, &node{place: origin})
@@ -127,7 +127,7 @@ func put(n *node, steps []step, value *node, origin place) string {
 			n.kind = mapNode
 		}
 		if n.kind != mapNode {
-			return fmt.Sprintf("key %q inside of %s, which is not a mapping", s.key, n.describe())
+			return fmt.Sprintf("a key %q needs a mapping, but this is %s", s.key, n.describe())
 		}
 		e := n.find(s.key)
 		if e == nil {

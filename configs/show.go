@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Show prints the job as a job file, defaults filled in and marked with their
-// meaning. Loading what it prints gives the same job.
+// Show prints the job as a job file in which defaults are filled in, marked as such
+// and explained. Loading what it prints gives the same job.
 func (j *Job) Show(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	p := &printer{w: out, job: j}
@@ -26,12 +26,12 @@ type printer struct {
 	job *Job
 }
 
-// linef writes one line; errors of the writer come up in Flush.
+// linef writes one line; Flush returns errors of the writer.
 func (p *printer) linef(format string, args ...any) {
 	fmt.Fprintf(p.w, format+"\n", args...) //nolint:errcheck // see above
 }
 
-// absent tells a key that has neither a value nor an effect.
+// absent reports whether a key has no value or no effect.
 func (p *printer) absent(s scope, k *Key, v reflect.Value) bool {
 	return useless(s, k, nil) != "" || v.IsZero() && k.Default == "" && k.typ.Kind() != reflect.Struct || v.Kind() == reflect.Pointer && v.IsNil()
 }
@@ -69,8 +69,8 @@ func (p *printer) mapping(indent, path, pattern string, v reflect.Value) {
 	}
 }
 
-// list prints a list of mappings, one line each, with the names of the
-// defaulted keys behind it and their meaning in front of the list.
+// list prints a list of mappings, one per line. A comment at the end of the line
+// names the keys that have their defaults; their meanings come before the list.
 func (p *printer) list(indent, tag, path string, k *Key, v reflect.Value) {
 	if p.given(path) {
 		p.linef("%s%s:", indent, tag)

@@ -64,7 +64,7 @@ func TestShowMarksDefaults(t *testing.T) {
 		"  kind: deepfm\n",
 		"  batch_size: 512  # default: Examples per mini-batch",
 		"    - {name: user, role: sparse, separator: \"\", weight_separator: \"\", space: user}  # default: role, separator, weight_separator, space\n",
-		"    # role: label: what is predicted",
+		"    # role: label is what is predicted",
 	} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("no line %q in\n%s", line, b.String())

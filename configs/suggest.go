@@ -20,7 +20,7 @@ func suggest(name string, candidates []string) string {
 	const listed = 16 // more do not help the reader of a message
 	if len(candidates) > listed {
 		if s == "" {
-			s = "; known are " + strings.Join(candidates[:listed], ", ") + ", …"
+			s = "; known names are " + strings.Join(candidates[:listed], ", ") + ", …"
 		}
 		return s
 	}

@@ -19,8 +19,8 @@ import (
 //	${NAME}                     an environment variable, which must be set
 //	${NAME:-default}            or a default where it is unset or empty
 //
-// What a shell would expand and this does not, $NAME and ~/, is a fault: a
-// directory of that name is hardly ever meant.
+// $NAME and ~/, which a shell would expand, are not expanded here. They are faults,
+// because hardly anybody means a directory of that name.
 
 const dateLayout = "2006-01-02"
 
@@ -87,14 +87,15 @@ func (l *loader) expand(path string, n *node) (string, bool) {
 	if s == "~" || strings.HasPrefix(s, "~/") {
 		fail(0, "~ is not expanded: write ${HOME}%s", s[1:])
 	}
-	// Or the job that config show prints would not be the same job.
+	// Otherwise the job that config show prints would be another job.
 	if r := out.String(); ok && looksLikeTemplate(r) {
 		fail(0, "a template expands to %s, which looks like a template itself", quote(r))
 	}
 	return out.String(), ok
 }
 
-// looksLikeTemplate tells a text that is not read back as itself.
+// looksLikeTemplate reports whether a text would be expanded, or reported as a
+// fault, when it is read from a job file.
 func looksLikeTemplate(s string) bool {
 	return strings.Contains(s, "{{") || strings.Contains(s, "${") || namesEnv.MatchString(s) || strings.HasPrefix(s, "~/")
 }
@@ -115,12 +116,12 @@ func expandDate(body string, date time.Time) (text, message string) {
 	if i := strings.IndexByte(rest, '"'); i >= 0 {
 		var ok bool
 		if layout, ok = strings.CutSuffix(rest[i+1:], `"`); !ok || layout == "" || strings.Contains(layout, `"`) {
-			return "", "the layout stands last, in quotation marks; " + usage
+			return "", "the layout comes last, in quotation marks; " + usage
 		}
 		rest = strings.TrimSpace(rest[:i])
-		// A layout that prints as itself holds no part of a date.
+		// A layout that does not change when it is formatted has no part of a date.
 		if probe := time.Date(1999, 12, 31, 23, 58, 57, 0, time.UTC); probe.Format(layout) == layout {
-			return "", fmt.Sprintf("layout %s holds no part of a date: write how 2 January 2006, 15 h would look, such as %q", quote(layout), "20060102")
+			return "", fmt.Sprintf("layout %s contains no part of a date: write how 2 January 2006, 15 h would look, such as %q", quote(layout), "20060102")
 		}
 	}
 	if rest == "" {
@@ -150,7 +151,7 @@ func expandDate(body string, date time.Time) (text, message string) {
 func (l *loader) expandEnv(body string) (text, message string) {
 	name, fallback, hasFallback := strings.Cut(body, ":-")
 	if !envName.MatchString(name) {
-		return "", "not the name of an environment variable; write ${NAME} or ${NAME:-default}"
+		return "", "this is not the name of an environment variable; write ${NAME} or ${NAME:-default}"
 	}
 	value, found := l.opts.Env(name)
 	if value != "" || found && !hasFallback {

@@ -10,8 +10,8 @@ import (
 	_ "time/tzdata" // a container image may have no time zones of its own
 )
 
-// localZone is the name of the time zone of the process where none is known by
-// name: /etc/localtime may be any file.
+// localZone is what the system's time zone is called if its name is not known:
+// /etc/localtime may be a file without a name that says which zone it is.
 const localZone = "Local"
 
 // systemZone is the name of the system's time zone.
@@ -46,8 +46,8 @@ func knownZone(name string) bool {
 	return err == nil && name != ""
 }
 
-// setDate finds the job's date, in the time zone that the file (or an override)
-// names: templates need it before anything else is decoded.
+// setDate finds the job's date, in the time zone that the file or an override
+// names. It comes before decoding, because templates need the date.
 func (l *loader) setDate(root *node) {
 	name := systemZone(l.opts.Env)
 	if root != nil && root.kind == mapNode {
@@ -79,7 +79,7 @@ func (l *loader) checkTimezone() {
 	}
 }
 
-// DateText is the job's date for people, with its time zone.
+// DateText is the job's date with its time zone, for logs and messages.
 func (j *Job) DateText() string {
 	return fmt.Sprintf("%s (%s)", j.Date.Format(dateLayout), j.Timezone)
 }

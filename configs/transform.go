@@ -52,7 +52,7 @@ func (l *loader) transform(path, pattern string, n *node, out *Transform) {
 	var keys transformKeys
 	l.mapping(path, pattern, n, reflect.ValueOf(&keys).Elem())
 	if len(n.entries) != 1 {
-		l.fault(n.place, path, "one transform per item; write [{clip: {min: 0}}, log1p]")
+		l.fault(n.place, path, "an item of the list is one transform; write [{clip: {min: 0}}, log1p]")
 		return
 	}
 	out.Kind = n.entries[0].key
@@ -91,7 +91,7 @@ var transformUsage = map[string]string{
 	"bucketize": "{bucketize: {boundaries: [1, 10, 100]}}",
 }
 
-// badBelow tells whether something inside of path was faulty.
+// badBelow reports whether path, or anything below it, has a fault.
 func (l *loader) badBelow(path string) bool {
 	for p := range l.bad {
 		if strings.HasPrefix(p, path+".") || strings.HasPrefix(p, path+"[") || p == path {

@@ -33,7 +33,7 @@ type node struct {
 	place
 	kind    nodeKind
 	text    string // of a scalar
-	quoted  bool   // scalar in quotation marks or a block: text, whatever it looks like
+	quoted  bool   // the scalar is in quotation marks or a block: it is text, whatever it looks like
 	flow    bool   // mapping in braces
 	entries []entry
 	items   []*node
@@ -55,7 +55,8 @@ func (n *node) find(key string) *entry {
 	return nil
 }
 
-// isNull tells a value that was left out: nothing behind the colon, or null.
+// isNull reports whether a value was left out: there is nothing after the colon, or
+// null.
 func (n *node) isNull() bool {
 	return n.kind == scalarNode && !n.quoted && (n.text == "" || n.text == "~" || n.text == "null")
 }
@@ -73,7 +74,7 @@ func (n *node) describe() string {
 	return quote(n.text)
 }
 
-// maxNodes bounds what aliases of aliases may grow to.
+// maxNodes bounds the number of nodes, which aliases of aliases multiply.
 const maxNodes = 1 << 17
 
 // treeBuilder turns the library's syntax tree into nodes.
@@ -125,8 +126,8 @@ func parseTree(file, text string, origin place) (root *node, faults []Fault) {
 	return b.node(body), b.faults
 }
 
-// parseYAML shields us from panics of the YAML library: what it cannot digest
-// is not a job file.
+// parseYAML turns panics of the YAML library into errors: a text that makes it
+// panic is not a job file.
 func parseYAML(text string) (f *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -173,7 +174,7 @@ func (b *treeBuilder) node(n ast.Node) *node {
 	if b.nodes > maxNodes {
 		if !b.full {
 			b.full = true
-			b.fault(out.place, fmt.Sprintf("more than %d values, aliases included", maxNodes))
+			b.fault(out.place, fmt.Sprintf("there are more than %d values, including those of aliases", maxNodes))
 		}
 		return out
 	}
@@ -239,10 +240,10 @@ func (b *treeBuilder) entries(out *node, values []*ast.MappingValueNode) {
 		}
 		out.entries = append(out.entries, e)
 	}
-	// A merged key never overrides one written out.
+	// A merged key does not override one that is written in the mapping itself.
 	for _, m := range merged {
 		if m.kind != mapNode {
-			b.fault(m.place, "<< merges mappings, this is "+m.describe())
+			b.fault(m.place, "<< merges mappings, but this is "+m.describe())
 			continue
 		}
 		for _, e := range m.entries {
