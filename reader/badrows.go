@@ -11,7 +11,7 @@ import (
 // no URI, only empty files, or nothing but bad rows within the limits.
 var ErrNoExamples = errkind.New(errkind.Data, "no examples in the input")
 
-// Reason is what is wrong with a bad row.
+// Reason says what is wrong with a bad row.
 type Reason uint8
 
 // The reasons.
@@ -47,7 +47,7 @@ var reasonTexts = [reasonCount]string{
 	ReasonOutput:    "cell that the output format cannot hold",
 }
 
-// String says the reason in a few words.
+// String describes the reason in a few words.
 func (r Reason) String() string {
 	if r > reasonNone && r < reasonCount {
 		return reasonTexts[r]
@@ -69,12 +69,13 @@ func (r *Reason) UnmarshalText(text []byte) error {
 	return fmt.Errorf("reader: unknown reason %q", text)
 }
 
-// fault is what a decoder says about a row. The zero fault is none.
+// fault is what a decoder reports about a bad row. The zero fault means that the
+// row is good.
 type fault struct {
 	reason Reason
 	column string // "" where it is not about one column
 	cell   []byte // into the row; only valid until the next row
-	at     int    // ReasonUTF8: which byte of the row is the first that is no text, from 1 on; 0: unknown
+	at     int    // ReasonUTF8: the position, from 1 on, of the first byte of the row that is not valid UTF-8; 0: unknown
 	// ReasonColumns: how many cells there are and should be. More than want+1
 	// are not counted.
 	found, want int
@@ -118,12 +119,12 @@ type ReasonCount struct {
 	Example BadRow `json:"example"` // the first
 }
 
-// String is about a reason that is the most frequent one.
+// String describes the count for an error about the most frequent reason.
 func (c ReasonCount) String() string {
 	return fmt.Sprintf("most often (%d) %s, for the first time at %s", c.Rows, c.Reason, c.Example)
 }
 
-// BadRowsError stops reading: more rows are bad than allowed.
+// BadRowsError stops reading because more rows are bad than the options allow.
 type BadRowsError struct {
 	Rows, Bad int64 // up to the row that went past the limit
 	Limit     string
@@ -132,7 +133,7 @@ type BadRowsError struct {
 
 // Error names the limit, the worst reason and the first row of that kind.
 func (e *BadRowsError) Error() string {
-	return fmt.Sprintf("%d of %d rows are bad, past %s; %s", e.Bad, e.Rows, e.Limit, e.Worst)
+	return fmt.Sprintf("%d of %d rows are bad, which exceeds %s; %s", e.Bad, e.Rows, e.Limit, e.Worst)
 }
 
 // ErrorKind sorts the error for exit codes and reports.

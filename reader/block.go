@@ -40,7 +40,7 @@ type block struct {
 	seen    uint32  // bit r: there is a bad row of reason r
 	lines   int64   // lines of the file that this block accounts for
 	stored  int64   // stored bytes of the file that it accounts for
-	lost    *damage // behind its last row; nil: nothing
+	lost    *damage // what is lost after its last row; nil: nothing
 }
 
 // rowPlace says where a good row is.
@@ -60,10 +60,9 @@ func (b *block) addGood(p *plan, offset int64) {
 	}
 }
 
-// endBad takes back what a decoder wrote of a row that turned out bad. Where bad
-// rows are kept it puts a row in its place that has only the texts of columns
-// passed through, if the decoder has got to all of them. The bad row itself is to
-// be added before.
+// endBad removes what a decoder wrote of a row that turned out bad. Where bad rows
+// are kept, it puts a row in its place that has only the texts of the pass-through
+// columns, if the decoder has reached all of them. The caller calls addBad first.
 func (b *block) endBad(p *plan) {
 	ends, text := b.textEnds, b.text
 	b.rollback(p)
@@ -106,7 +105,7 @@ type badEntry struct {
 	offset int64
 }
 
-// badDetail is what people want to see of a bad row.
+// badDetail holds the texts that describe a bad row to people.
 type badDetail struct{ detail, row, base64 string }
 
 func newBlock() *block {
@@ -125,7 +124,7 @@ func (b *block) reset(file *inputFile) {
 	b.seen, b.lines, b.stored, b.lost = 0, 0, 0, nil
 }
 
-// bytes is about how much memory the rows take.
+// bytes is roughly how much memory the rows take.
 func (b *block) bytes() int {
 	return 4*(len(b.labels)+len(b.weights)+len(b.dense)+len(b.offsets)+len(b.bagWeights)+len(b.textEnds)) +
 		8*(len(b.keys)+len(b.groups)+len(b.stats)+2*len(b.places)) + len(b.text) + 32*len(b.bad)
@@ -165,8 +164,8 @@ func (b *block) addBad(f fault, row []byte, offset int64, maxDetails int) {
 	b.bad = append(b.bad, entry)
 }
 
-// badRow is a bad row of the block for people. firstLine is the number of the
-// block's first line.
+// badRow describes a bad row of the block. firstLine is the number of the block's
+// first line.
 func (b *block) badRow(e *badEntry, firstLine int64) BadRow {
 	row := BadRow{URI: b.file.URI, Line: firstLine + int64(e.line), Offset: e.offset, Reason: e.reason}
 	if e.detail >= 0 {
@@ -176,7 +175,7 @@ func (b *block) badRow(e *badEntry, firstLine int64) BadRow {
 	return row
 }
 
-// String says which column and cell is meant.
+// String names the column and the cell that are at fault.
 func (f fault) String() string {
 	switch {
 	case f.at > 0 && f.column != "":

@@ -23,7 +23,7 @@ type builder struct {
 	rowOf    []int32
 	rowStamp []int32
 	stamp    int32
-	features int // of the last mini-batch, with room: what to allocate for the next
+	features int // how many features to allocate for the next mini-batch: those of the last one and some room
 	rows     int
 }
 
@@ -74,7 +74,7 @@ func (b *builder) startBatch() {
 	}
 }
 
-// add takes row e of a block over and returns a pass when it has become full.
+// add copies row e of a block and returns the pass if that has made it full.
 func (b *builder) add(from *block, e int) (*Pass, error) {
 	p, batch := b.plan, &b.batch
 	batch.N++
@@ -144,7 +144,8 @@ func (b *builder) endBatch() {
 	if allOnes(batch.BagWeights) {
 		batch.BagWeights = nil
 	}
-	// An eighth of room, so that a somewhat larger mini-batch does not double.
+	// An eighth is added, so that a somewhat larger mini-batch does not make append
+	// double the slice.
 	b.features = len(batch.Index) + len(batch.Index)/8
 	b.rows = len(batch.Rows) + len(batch.Rows)/8
 	b.pass.Batches = append(b.pass.Batches, *batch)
@@ -158,7 +159,7 @@ func (b *builder) endPass() *Pass {
 	return &pass
 }
 
-// finish returns the last, smaller pass, nil if there is none.
+// finish returns the last pass, which may be smaller; nil if no example is left.
 func (b *builder) finish() *Pass {
 	if b.batch.N > 0 {
 		b.endBatch()

@@ -28,8 +28,8 @@ func (p *plan) addLabel(b *block, cell []byte) fault {
 	return p.addLabelNumber(b, x, cell)
 }
 
-// addLabelNumber appends the label that a number means; LibSVM and LibFFM also
-// write 0 as -1.
+// addLabelNumber appends the label that a number means; in LibSVM and LibFFM a
+// label of -1 means 0.
 func (p *plan) addLabelNumber(b *block, x float64, cell []byte) fault {
 	if !finite(x) {
 		return fault{reason: ReasonNotFinite, column: p.labelColumn, cell: cell}
@@ -96,7 +96,7 @@ func (c *denseColumn) addDense(b *block, cell []byte) fault {
 
 // addDenseNumber appends one dense feature that is a number already.
 func (c *denseColumn) addDenseNumber(b *block, x float64, cell []byte) fault {
-	// NaN and infinities first: a clip would hide them.
+	// NaN and infinities are checked before the transforms, since a clip would hide them.
 	if !finite(x) {
 		return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
 	}
@@ -232,7 +232,7 @@ func (c *statColumn) addStatNumber(b *block, x float64, cell []byte) fault {
 	return fault{}
 }
 
-// addGroup appends the hash of the group-by column's value.
+// addGroup appends the hash of a cell of the group-by column.
 func (b *block) addGroup(cell []byte) { b.groups = append(b.groups, keyIn(groupSeed, cell)) }
 
 // groupSeed keeps group hashes apart from feature keys.
@@ -252,10 +252,10 @@ func transform(steps []Transform, x float64) float64 {
 	return x
 }
 
-// validText says whether a row is text.
+// validText says whether a row is valid UTF-8.
 func validText(row []byte) bool { return utf8.Valid(row) }
 
-// invalidAt is the index of the first byte of a row that is no text.
+// invalidAt is the index of the first byte of a row that is not valid UTF-8.
 func invalidAt(row []byte) int {
 	for i := 0; i < len(row); {
 		r, size := utf8.DecodeRune(row[i:])

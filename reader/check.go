@@ -1,6 +1,7 @@
 package reader
 
-// Check reports what Open would refuse of o itself. It opens no file.
+// Check reports the faults of the options for which Open would fail before it
+// opens any file.
 func Check(o Options) error {
 	o, err := o.withDefaults()
 	if err != nil {

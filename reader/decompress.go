@@ -11,23 +11,24 @@ import (
 	"aibox/reader/source"
 )
 
-// A compressed file has no ranges: one goroutine, its decompressor, decompresses
-// it and cuts the text behind line ends into units, which the workers parse. So
-// that the input is not bound by one core, the next few files are decompressed at
-// the same time:
+// A compressed file cannot be read in ranges: one goroutine, its decompressor,
+// decompresses it and cuts the text after line ends into units, which the workers
+// parse. So that reading is not limited to the speed of one core, the next few files
+// are decompressed at the same time:
 //
 //	part-0.gz --units--> planner, which takes the files one after another
 //	part-1.gz --units--| waits: AheadChunks units are ready
 //	part-2.gz --units--| waits or is at its end
 //	part-3.gz            begins when part-0.gz is done
 //
-// The order of the units is that of the files, and an error is a unit as well:
-// what becomes of a file shows when its turn has come, however early it was read.
+// The order of the units is that of the files. An error is a unit as well, so that
+// it is reported when the turn of its file has come, however early the file was read.
 //
-// What is ahead is bounded and so is the gain. With g bytes/s of one decompressor,
-// a file of n bytes of text of which a could be decompressed before its turn takes
-// (n-a)/g instead of n/g: files of up to twice AheadChunks*ChunkBytes keep two
-// decompressors busy all the time, and much larger ones hardly more than one.
+// How much text is decompressed ahead is bounded, and so is the gain. If one
+// decompressor makes g bytes/s, a file of n bytes of text, a of which are decompressed
+// before its turn, takes (n-a)/g seconds instead of n/g: files of up to twice
+// AheadChunks*ChunkBytes keep two decompressors busy all the time, and much larger ones
+// hardly more than one.
 
 // maxDecompressors bounds how many files are decompressed at the same time: each
 // holds memory and, on HDFS, a connection to a DataNode. One core makes some 240
@@ -38,10 +39,10 @@ const maxDecompressors = 8
 // decompressors is how many files are decompressed at the same time.
 func (o *Options) decompressors() int { return min(o.Threads, maxDecompressors) }
 
-// maxTexts is how many chunks of decompressed text exist at most: of each file
-// that is being decompressed those that are ready, one that waits for room and one
-// that is being filled; and those of the units between the planner and the
-// workers.
+// maxTexts is how many chunks of decompressed text exist at most. Each file that is
+// being decompressed has those that are ready, one that waits for room in the queue
+// and one that is being filled; the others belong to units between the planner and
+// the workers.
 func (o *Options) maxTexts() int { return o.decompressors()*(o.AheadChunks+2) + 2*o.Threads + 2 }
 
 // badStream says whether an error of source.Decompress is about the compressed
@@ -79,12 +80,12 @@ func (s *stream) decompress(ctx context.Context, file *inputFile) <-chan *unit {
 // ended.
 func (s *stream) planText(units <-chan *unit) bool {
 	for u := range units {
-		failed := u.err != nil // once submitted, the unit is a worker's
+		failed := u.err != nil // read now, since the unit belongs to a worker once it is submitted
 		if !s.submit(u) || failed {
 			return false
 		}
 	}
-	return s.ctx.Err() == nil // else the file may have been left in its middle
+	return s.ctx.Err() == nil // otherwise the decompressor may have stopped before the file's end
 }
 
 // fail submits an error in the place of the file's next unit.
@@ -129,8 +130,8 @@ func (c *cutter) cut(r io.Reader) error {
 	for empty := 0; ; {
 		size := len(c.text)
 		if size == cap(c.text) {
-			// No line end in a whole chunk. The buffer grows until the line is
-			// too long for certain, as in lineScanner.next.
+			// There is no line end in a whole chunk. The buffer grows until the
+			// line is certainly too long, as in lineScanner.next.
 			if size > o.MaxLineBytes+1 {
 				if err := c.skipLine(r); err != nil {
 					return err
@@ -159,12 +160,13 @@ func (c *cutter) cut(r io.Reader) error {
 	}
 }
 
-// errStopped ends a cutter whose units nobody takes any more. It leaves no trace.
+// errStopped ends a cutter whose units nobody takes any more. It is not reported to
+// the caller.
 var errStopped = errors.New("reading has ended")
 
 // emit makes a unit of the first n bytes of the text and keeps the rest; false
-// means that reading has ended. With it, so many bytes of the file are accounted
-// for. lost is what is lost behind the unit.
+// means that reading has ended. Up to and including this unit, read stored bytes of
+// the file are accounted for. lost is what is lost after the unit.
 func (c *cutter) emit(n int, read int64, lost *damage) bool {
 	u := &unit{
 		file: c.file, start: c.offset, end: c.offset + int64(n), text: c.text[:n], stored: read - c.stored, lost: lost,
@@ -194,8 +196,8 @@ func (c *cutter) fail(err error) {
 	c.send(&unit{file: c.file, err: fmt.Errorf("reader: %w", err)})
 }
 
-// skipLine makes a unit of the beginning of a line that is too long and moves
-// behind its end.
+// skipLine makes a unit of the beginning of a line that is too long and skips the
+// rest of the line.
 func (c *cutter) skipLine(r io.Reader) error {
 	if !c.emit(len(c.text), c.in.Consumed(), nil) {
 		return errStopped
@@ -220,7 +222,7 @@ func (c *cutter) end(err error) {
 	if errors.Is(err, errStopped) {
 		return
 	}
-	// All that is left of the file is accounted for, also if it cannot be read.
+	// The rest of the file's bytes are accounted for, even if they cannot be read.
 	all, lines := c.file.Size, bytes.LastIndexByte(c.text, '\n')+1
 	switch {
 	case errors.Is(err, io.EOF):

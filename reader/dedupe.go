@@ -2,9 +2,9 @@ package reader
 
 // keyTable numbers the keys of a pass in the order of their first use. It is an
 // open-addressing table with linear probing, at most half full, emptied in
-// constant time between passes: a slot counts only if its stamp is the present
-// one. Keys are uniformly distributed hashes already (see Key), so their low
-// bits are the slot.
+// constant time between passes: a slot is in use only if its stamp equals that of
+// the table. Keys are uniformly distributed hashes already (see Key), so their low
+// bits select the slot.
 type keyTable struct {
 	slots []keySlot // power of two
 	stamp uint32
@@ -17,7 +17,7 @@ type keySlot struct {
 	stamp  uint32
 }
 
-// reset empties the table; keys takes the keys to come.
+// reset empties the table, which will append the keys to come to keys.
 func (t *keyTable) reset(keys []uint64) {
 	t.keys = keys[:0]
 	t.stamp++
@@ -27,7 +27,7 @@ func (t *keyTable) reset(keys []uint64) {
 	}
 }
 
-// number returns the key's number, a new one for a new key.
+// number returns the key's number, and gives a new key the next number.
 func (t *keyTable) number(key uint64) int32 {
 	mask := uint64(len(t.slots) - 1)
 	for i := key & mask; ; i = (i + 1) & mask {

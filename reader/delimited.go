@@ -8,13 +8,13 @@ import (
 )
 
 // cellMap says in which cell of a line a plan's columns are found. Indices count
-// from 0; -1 is a column that the file does not have (which only a label may
-// be, where labels are not needed).
+// from 0; -1 stands for a column that the file does not have, which is allowed for
+// the label alone, where labels are not needed.
 type cellMap struct {
 	cells int      // per line
 	names []string // of the cells, for people
-	// partition are the cells that the file's directories give; they follow those
-	// of the line.
+	// partition holds the cells whose values are in the names of the file's
+	// directories; they follow those of the line.
 	partition [][]byte
 	used      []bool // by cell: something is taken from it
 	label     int
@@ -26,9 +26,9 @@ type cellMap struct {
 	pass      []int
 }
 
-// mapCells finds the plan's columns among the names of the file's columns and,
-// where it has none of that name, those that its directories give. missing are
-// those not found, in the order of the schema.
+// mapCells finds the plan's columns among the names of the file's columns, or else
+// among those that its directories give. missing lists the columns that were not
+// found, in the order of the schema.
 func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing []string) {
 	m = &cellMap{cells: len(names), names: slices.Clone(names), label: -1, weight: -1, group: -1}
 	for _, g := range given {
@@ -85,12 +85,12 @@ func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing 
 	return m, missing
 }
 
-// markUsed notes which cells the plan takes anything from.
+// markUsed notes which cells the plan uses.
 func (m *cellMap) markUsed(p *plan) {
 	m.used = make([]bool, len(m.names))
 	label := []int{m.label}
 	if p.raw {
-		label = nil // only its text may be wanted
+		label = nil // at most the label's text is used, which the pass-through columns mark
 	}
 	for _, i := range slices.Concat(label, []int{m.weight, m.group}, m.dense, m.fields, m.stats, m.pass) {
 		if i >= 0 {
@@ -154,8 +154,8 @@ func newDelimited(p *plan, m *cellMap) *delimited {
 	return d
 }
 
-// decode appends the line's example to the block; the caller rolls a faulty one
-// back.
+// decode appends the line's example to the block; if it returns a fault, the caller
+// removes what was appended.
 func (d *delimited) decode(line []byte, b *block) fault {
 	m := d.m
 	cells, ok := d.split(line, m.cells+1)
@@ -227,7 +227,8 @@ func (b *block) addTexts(cells [][]byte, pass []int) {
 	}
 }
 
-// clearNulls empties the cells that are the null value, spaces around it apart.
+// clearNulls empties the cells that equal the null value when spaces around it are
+// ignored.
 func clearNulls(cells [][]byte, null []byte) {
 	for i, cell := range cells {
 		if len(cell) >= len(null) && (bytes.Equal(cell, null) || bytes.Equal(number.Trim(cell), null)) {
@@ -236,8 +237,8 @@ func clearNulls(cells [][]byte, null []byte) {
 	}
 }
 
-// notText says which of the cells that are needed is not UTF-8; the others may be
-// anything.
+// notText says which of the cells that are needed is not UTF-8; the other cells are
+// not checked.
 func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) fault {
 	start := 0 // of the cell in the line
 	for i, cell := range cells {
@@ -245,7 +246,7 @@ func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) fault {
 			at := invalidAt(cell)
 			f := fault{reason: ReasonUTF8, column: m.names[i], cell: cell[at:], at: start + at + 1}
 			if d.quoted && bytes.IndexByte(line, '"') >= 0 {
-				f.at = bytes.Index(line, cell[:at+1]) + at + 1 // 0 where quotes are doubled before it
+				f.at = bytes.Index(line, cell[:at+1]) + at + 1 // it may be 0 if the cell has doubled quotes before that byte
 			}
 			return f
 		}
@@ -277,7 +278,7 @@ func (d *delimited) split(line []byte, limit int) (cells [][]byte, ok bool) {
 // a quote ends with one, before a delimiter or the end of the line, and "" in it
 // means a quote. Elsewhere in a cell a quote is an ordinary character.
 func (d *delimited) splitQuoted(line []byte, limit int) (cells [][]byte, ok bool) {
-	// Unquoting only shortens, so this never grows while cells point into it.
+	// Unquoting only shortens a cell, so this buffer never grows while cells point into it.
 	if cap(d.unquoted) < len(line) {
 		d.unquoted = make([]byte, 0, 2*len(line))
 	}

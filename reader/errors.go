@@ -9,9 +9,9 @@ import (
 	"aibox/internal/errkind"
 )
 
-// InputError says that the input was read, but is not what options and schema
-// say of it: another format, a header without the schema's columns. Faults of
-// single rows are BadRowsError's.
+// InputError says that the input was read, but does not match the options and the
+// schema: it has another format, or its header lacks columns of the schema. Faults
+// of single rows are reported as a BadRowsError.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
@@ -38,9 +38,8 @@ func optionsErrorf(format string, args ...any) error {
 	return &OptionsError{fmt.Errorf(format, args...)}
 }
 
-// AsInputError makes an error of no known kind an InputError. Failed reads and
-// writes, a cancelled context and what is documented otherwise stay as they
-// are.
+// AsInputError turns an error of no known kind into an InputError. Failed reads and
+// writes, a cancelled context and errors of documented kinds stay as they are.
 func AsInputError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errClosed) {
 		return err

@@ -19,15 +19,15 @@ type inputFile struct {
 	cells   *cellMap     // delimited formats
 	parquet *parquetFile // Parquet
 	empty   bool         // there is nothing in it, not even a header
-	damaged *damage      // nothing of it can be read; nil: it can
+	damaged *damage      // why nothing of the file can be read; nil: it can be read
 }
 
 // openAhead is how many files are opened at the same time when headers and
 // footers are checked: enough to hide the round trips of HDFS.
 const openAhead = 16
 
-// unchanged checks the files of a listing, so that one that has changed is found
-// before anything is read.
+// unchanged checks the files of a listing, so that a file that has changed since is
+// found before anything is read.
 func unchanged(ctx context.Context, o *Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openAhead)

@@ -31,9 +31,9 @@ func (f Format) String() string {
 	return fmt.Sprintf("Format(%d)", uint8(f))
 }
 
-// FormatOf tells a file's format by its extension, that of a compression
-// apart: the name of a format, or .svm or .ffm. ok is false where it tells
-// nothing.
+// FormatOf tells a file's format by its extension, which is the name of a format,
+// or .svm or .ffm; the extension of a compression after it is ignored. ok is false
+// where the extension is another one.
 func FormatOf(file string) (format Format, ok bool) {
 	base := strings.ToLower(file)
 	if i := strings.LastIndexByte(base, '.'); i >= 0 && source.CompressionOf(base) != source.NoCompression {

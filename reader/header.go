@@ -15,18 +15,18 @@ import (
 	"aibox/reader/source"
 )
 
-// This file reads the headers of delimited files. A header that does not fit is
-// mostly a file of another kind than the schema says, so the errors look at what
-// kind it may be.
+// This file reads the headers of delimited files. A header that does not match the
+// schema mostly means that the file is of another kind than the schema says, so the
+// errors try to tell which kind it is.
 
 const (
-	maxNamed  = 5  // columns that an error is about
-	maxListed = 12 // columns that are there instead
+	maxNamed  = 5  // how many missing columns an error names at most
+	maxListed = 12 // how many of the columns that the file has an error lists at most
 	// shownBytes is how much of a header or name an error shows.
 	shownBytes = 60
 )
 
-// errNothing says that a file holds nothing but empty lines, if those.
+// errNothing says that a file is empty or holds only empty lines.
 var errNothing = errors.New("no header: there is nothing in the file")
 
 // header returns the names in the file's first line, or errNothing.
@@ -86,8 +86,8 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	return names, nil
 }
 
-// oddText says what is odd about the first line of a file as a text of lines; ""
-// if nothing is.
+// oddText says why the first line of a file does not look like a line of text; ""
+// if it does.
 func oddText(line []byte) string {
 	switch {
 	case bytes.HasPrefix(line, []byte("PAR1")):
@@ -100,14 +100,14 @@ func oddText(line []byte) string {
 		len(line) >= 2 && (line[0] == 0) != (line[1] == 0):
 		return "it is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"
 	case bytes.IndexByte(line, 0) >= 0:
-		return "it is no text: there are zero bytes in the first line"
+		return "it is not text: its first line contains zero bytes"
 	case bytes.IndexByte(line, '\r') >= 0 && validText(rowPrefix(line)):
-		return `its lines end with a bare CR (\r), which is no line end here; convert it first: tr '\r' '\n'`
+		return `its lines end with a bare CR (\r), which aibox does not take as a line end; convert it first: tr '\r' '\n'`
 	}
 	return ""
 }
 
-// needs says whether the plan takes anything from the column.
+// needs says whether the plan uses the column.
 func (p *plan) needs(name string) bool {
 	return name == p.labelColumn || name == p.weightColumn || name == p.groupColumn || slices.Contains(p.pass, name) ||
 		slices.ContainsFunc(p.dense, func(c denseColumn) bool { return c.name == name }) ||
@@ -135,8 +135,8 @@ func (p *plan) explainMissing(missing, names []string) string {
 	return text
 }
 
-// meantColumns ends a message about columns that are missing: which column was
-// probably meant by one of them, if any was.
+// meantColumns is the end of a message about missing columns: it suggests the column
+// that was probably meant by one of them; "" if no name is similar.
 func meantColumns(missing, names []string) string {
 	for _, name := range missing {
 		near := nearest.Name(name, names)
@@ -145,15 +145,16 @@ func meantColumns(missing, names []string) string {
 		}
 		text := fmt.Sprintf(". Did you mean %s instead of %s?", shown([]byte(near)), shown([]byte(name)))
 		if nearest.Plain(near) == nearest.Plain(name) {
-			text += " Names must be equal, upper and lower case too"
+			text += " Names are compared exactly, including upper and lower case"
 		}
 		return text
 	}
 	return ""
 }
 
-// noColumns is err, about columns that the input lacks. A column that the caller
-// asks for beside the schema's is a fault of the options, and not of the input.
+// noColumns returns err, which is about columns that the input lacks, with its kind.
+// If a missing column is one that the caller asks for in addition to the schema, the
+// options are at fault, and not the input.
 func (p *plan) noColumns(missing []string, err error) error {
 	if p.asked && slices.ContainsFunc(missing, func(name string) bool { return slices.Contains(p.pass, name) }) {
 		return &OptionsError{err}
@@ -161,7 +162,7 @@ func (p *plan) noColumns(missing []string, err error) error {
 	return err
 }
 
-// schemaOrder sorts names as the schema lists them, others behind.
+// schemaOrder sorts names as the schema lists them, with other names after them.
 func (p *plan) schemaOrder(names []string) []string {
 	place := func(name string) int {
 		if i := p.schema.column(name); i >= 0 {
@@ -179,7 +180,7 @@ func isNumber(cell string) bool {
 	return ok
 }
 
-// quoteSome lists at most so many names for an error.
+// quoteSome lists names for an error, at most as many as most says.
 func quoteSome(names []string, most int) string {
 	var quoted []string
 	for _, name := range names[:min(len(names), most)] {

@@ -11,9 +11,9 @@ import "github.com/cespare/xxhash/v2"
 //	Key(space, value) = mix(XXH64(value, 0) ^ mix(XXH64(space, 0)))
 //
 // where mix is a bijection of 64 bits (MurmurHash3's finalizer). So two values
-// of one space collide exactly when their XXH64 does, and each space sees the
-// values under a permutation of its own. Every bit of a key is as good as any
-// other, and every key is possible, 0 included.
+// of one space collide exactly when their XXH64 hashes do, and each space permutes
+// the hashes in its own way. All bits of a key are equally well mixed, and every key
+// is possible, 0 included.
 func Key(space string, value []byte) uint64 {
 	return keyIn(spaceSeed(space), value)
 }
@@ -21,7 +21,7 @@ func Key(space string, value []byte) uint64 {
 // spaceSeed is the part of Key that depends on the space alone.
 func spaceSeed(space string) uint64 { return mix(xxhash.Sum64String(space)) }
 
-// keyIn is Key with the space's seed at hand.
+// keyIn is Key for a space whose seed is known.
 func keyIn(seed uint64, value []byte) uint64 { return mix(xxhash.Sum64(value) ^ seed) }
 
 // mix is the 64-bit finalizer of MurmurHash3 (Appleby, public domain).
@@ -34,7 +34,8 @@ func mix(x uint64) uint64 {
 	return x
 }
 
-// Purposes of random numbers, so that no two uses share a sequence.
+// Each use of random numbers has a purpose of its own, so that no two uses share a
+// sequence.
 const (
 	purposeSampling uint64 = 0x73616d706c696e67 // "sampling"
 	purposeShuffle  uint64 = 0x73687566666c6531 // "shuffle1"

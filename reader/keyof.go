@@ -8,10 +8,11 @@ import (
 	"aibox/reader/number"
 )
 
-// KeyOf returns the key of one value of a sparse field, as rows of the schema
-// have it: value is what stands between separators, without a weight; of LibSVM
-// and LibFFM it is the feature's index; of a column that is bucketized, a number.
-// The schema must have its data statistics. Errors are *OptionsError.
+// KeyOf returns the key of one value of a sparse field, as if the value were read
+// from a row of the schema: value is the text between separators, without a weight;
+// in LibSVM and LibFFM it is the feature's index; for a bucketized column it is a
+// number. Standardize steps of the schema must have their mean and std. Errors are
+// *OptionsError.
 func (s *Schema) KeyOf(field, value string) (uint64, error) {
 	d := s.withDefaults()
 	i := d.column(field)
@@ -35,10 +36,10 @@ func (s *Schema) KeyOf(field, value string) (uint64, error) {
 	case c.Separator != "" && strings.Contains(value, c.Separator):
 		return 0, optionsErrorf("column %s: %q holds %q, which separates values: give one value", field, value, c.Separator)
 	}
-	if d.Format.Indexed() { // leading zeros make no other feature, as when rows are read
+	if d.Format.Indexed() { // leading zeros are ignored, as when rows are read
 		n, err := strconv.ParseUint(value, 10, 63)
 		if err != nil {
-			return 0, optionsErrorf("column %s: %q is no feature index", field, value)
+			return 0, optionsErrorf("column %s: %q is not a feature index", field, value)
 		}
 		feature := int64(n)
 		if c.HasIndexRange {

@@ -50,7 +50,7 @@ func TestKeyOf(t *testing.T) {
 		{table, "tags", "a|b", "give one value"},
 		{table, "age", "old", "unparsable number"},
 		{svm, "user", "99", "outside of its range"},
-		{svm, "user", "x", "no feature index"},
+		{svm, "user", "x", "not a feature index"},
 	} {
 		_, err := c.schema.KeyOf(c.field, c.value)
 		var bad *OptionsError

@@ -52,8 +52,8 @@ func (r *LabelRule) label(x float64) (label float32, ok bool) {
 	return 0, true
 }
 
-// Text is the label as a cell: 0 or 1 where the rule has a comparison, else the
-// cell as it is. An empty cell stays one.
+// Text is the label as a cell: 0 or 1 where the rule has a comparison, otherwise the
+// cell as it is. An empty cell stays empty.
 func (r *LabelRule) Text(cell []byte) ([]byte, error) {
 	trimmed := number.Trim(cell)
 	if r.Op == "" || len(trimmed) == 0 {
@@ -61,7 +61,7 @@ func (r *LabelRule) Text(cell []byte) ([]byte, error) {
 	}
 	x, ok := number.Float64(trimmed)
 	if !ok || !finite(x) {
-		return nil, fmt.Errorf("column %s: the label %q is no number", r.Column, excerpt(cell))
+		return nil, fmt.Errorf("column %s: the label %q is not a number", r.Column, excerpt(cell))
 	}
 	if yes, _ := r.label(x); yes == 1 {
 		return []byte("1"), nil

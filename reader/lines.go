@@ -12,22 +12,22 @@ import (
 type lineScanner struct {
 	r       io.Reader
 	maxLine int
-	limit   int64 // lines that start here or later belong to somebody else
+	limit   int64 // lines that start at this offset or later are not returned
 
 	buf    []byte
 	lo, hi int   // unread bytes are buf[lo:hi]
 	base   int64 // offset in the stream of buf[0]
 	eof    bool
-	open   bool // the line that next returned last has no end: the stream ended
+	open   bool // the last line that next returned has no line end, because the stream ended
 }
 
 // readBytes is how much a lineScanner asks of its reader at a time: large enough
 // to make system calls cheap, small enough to stay in the cache until parsed.
 const readBytes = 256 << 10
 
-// tailBytes is how much a lineScanner asks for behind its limit, where only the
-// end of one line is wanted: a few lines of most logs. A longer line doubles it,
-// so what is read in vain is at most as long as that line.
+// tailBytes is how much a lineScanner asks for after its limit, where it only needs
+// the end of one line: it holds a few lines of most logs. For a longer line the
+// amount is doubled, so that the bytes read in vain are at most as many as the line has.
 const tailBytes = 4 << 10
 
 // reset starts over at offset of the stream r, keeping the buffer.
@@ -38,8 +38,8 @@ func (s *lineScanner) reset(r io.Reader, offset, limit int64, maxLine int) {
 	}
 }
 
-// resetBytes starts over at offset of a stream whose rest is data; the data is
-// not copied.
+// resetBytes starts over at offset of a stream whose rest is data, which is not
+// copied.
 func (s *lineScanner) resetBytes(data []byte, offset int64, maxLine int) {
 	*s = lineScanner{maxLine: maxLine, limit: 1<<63 - 1, buf: data, hi: len(data), base: offset, eof: true}
 }
@@ -72,7 +72,7 @@ func (s *lineScanner) next() (line []byte, offset int64, tooLong bool, err error
 			s.lo, s.open = s.hi, true
 			return line, offset, len(line) > s.maxLine, nil
 		}
-		if searched > s.maxLine+1 { // also with a \r at its end it is too long
+		if searched > s.maxLine+1 { // the line is too long even if its last byte is a \r
 			offset = s.offset()
 			line = bytes.Clone(s.buf[s.lo : s.lo+min(searched, rowPrefixBytes)])
 			return line, offset, true, s.skipLine()
@@ -83,7 +83,7 @@ func (s *lineScanner) next() (line []byte, offset int64, tooLong bool, err error
 	}
 }
 
-// skipLine moves behind the next \n, or to the limit if that comes first.
+// skipLine moves past the next \n, or to the limit if that comes first.
 func (s *lineScanner) skipLine() error {
 	for s.offset() < s.limit {
 		if i := bytes.IndexByte(s.buf[s.lo:s.hi], '\n'); i >= 0 {
@@ -101,7 +101,7 @@ func (s *lineScanner) skipLine() error {
 	return nil
 }
 
-// fill reads more bytes behind the unread ones.
+// fill reads more bytes into the buffer, after the unread ones.
 func (s *lineScanner) fill() error {
 	if s.lo > 0 {
 		copy(s.buf, s.buf[s.lo:s.hi])
@@ -113,15 +113,16 @@ func (s *lineScanner) fill() error {
 		copy(grown, s.buf)
 		s.buf = grown
 	}
-	// What lies behind the limit is read again by its owner. Small ranges, and
-	// those inside of a long line, would else read many times their own length.
+	// Bytes after the limit are read again by the worker of the next range. With
+	// reads of readBytes, small ranges, and ranges within a long line, would read
+	// many times their own length.
 	room := len(s.buf) - s.hi
 	if left := s.limit - s.base - int64(s.hi); left > 0 {
 		room = int(min(int64(room), left))
 	} else {
 		room = min(room, max(tailBytes, s.hi-s.lo))
 	}
-	for range 100 { // as in bufio: a reader that yields nothing for ever is broken
+	for range 100 { // as in bufio: a reader that returns no bytes so often is broken
 		n, err := s.r.Read(s.buf[s.hi : s.hi+room])
 		s.hi += n
 		if err == io.EOF {

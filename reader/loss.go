@@ -13,24 +13,24 @@ import (
 )
 
 // Loss is what could not be read of one file, because its data are damaged or its
-// end is missing. Bytes are those that are stored, so that losses of all files and
-// formats can be weighed against the whole input:
+// end is missing. Bytes counts stored bytes, so that the losses of all files and
+// formats can be compared with the size of the whole input:
 //
-//   - Behind damage in compressed data everything up to the file's end is lost
+//   - After damage in compressed data, everything up to the file's end is lost
 //     (see source.Decompressor.Sound).
-//   - In Parquet a damaged page loses the rest of its row group, and with it the
-//     share of the file's bytes that its rows are of the file's rows.
-//   - How much is missing behind an end that comes too early nobody can know. As
-//     much is assumed as the file holds, and at least what it lacks to the average
-//     size of the input's files.
+//   - A damaged page of Parquet loses the rest of its row group. Bytes is then the
+//     file's size times the share of the file's rows that are lost.
+//   - If a file ends too early, it cannot be known how much is missing. The missing
+//     part is assumed to be as large as the file itself, or as what the file lacks
+//     to the average size of the input's files, whichever is more.
 type Loss struct {
 	URI    string `json:"uri"`
-	Line   int64  `json:"line"`   // of the first row that is lost, as in BadRow
-	Offset int64  `json:"offset"` // of this row, as in BadRow
+	Line   int64  `json:"line"`   // of the first lost row, as in BadRow
+	Offset int64  `json:"offset"` // of that row, as in BadRow
 	Bytes  int64  `json:"lost_bytes"`
-	Rows   int64  `json:"lost_rows"` // 0: nobody knows
-	// Estimated: Rows is estimated from the rows that the file held so far, or
-	// the input, where the file held none.
+	Rows   int64  `json:"lost_rows"` // 0: unknown
+	// Estimated says that Rows is an estimate from the rows that were read of the
+	// file, or of the input where none were read of the file.
 	Estimated bool   `json:"lost_rows_estimated,omitempty"`
 	Cut       bool   `json:"end_is_missing,omitempty"` // Bytes is an assumption
 	Cause     string `json:"cause"`                    // of the first loss, where there are several
@@ -56,16 +56,17 @@ func (l Loss) size() string {
 		rows = "an unknown number of rows"
 	}
 	if l.Cut {
-		return fmt.Sprintf("how much is missing is not known; %s in %d bytes are assumed", rows, l.Bytes)
+		return fmt.Sprintf("it is not known how much is missing, which is counted as %s in %d bytes", rows, l.Bytes)
 	}
 	return fmt.Sprintf("%s in %d bytes are lost", rows, l.Bytes)
 }
 
-// LostDataError stops reading: more of the input is lost than allowed.
+// LostDataError stops reading because more of the input is lost than MaxLostFraction
+// allows.
 type LostDataError struct {
 	Lost  []Loss // by file
 	Bytes int64  // that are lost
-	Total int64  // of the input, with what is missing of it
+	Total int64  // of the input, including the bytes that are assumed to be missing
 	Limit string
 }
 
@@ -79,7 +80,7 @@ func (e *LostDataError) Error() string {
 		share = 100 * float64(e.Bytes) / float64(e.Total)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "data are lost, %.3g %% of the input (%d of %d bytes), past %s: ", share, e.Bytes, e.Total, e.Limit)
+	fmt.Fprintf(&b, "data are lost, %.3g %% of the input (%d of %d bytes), which exceeds %s: ", share, e.Bytes, e.Total, e.Limit)
 	for i, l := range e.Lost[:min(len(e.Lost), maxShownLosses)] {
 		if i > 0 {
 			b.WriteString("; ")
@@ -96,12 +97,12 @@ func (e *LostDataError) Error() string {
 // ErrorKind sorts the error for exit codes and reports.
 func (*LostDataError) ErrorKind() errkind.Kind { return errkind.LostData }
 
-// damage is what a worker says of a loss.
+// damage is what a worker reports of a loss.
 type damage struct {
 	cause  string
 	offset int64 // -1 in Parquet
 	line   int64 // lines of the block before it
-	bytes  int64 // stored bytes that are lost, as far as they exist
+	bytes  int64 // stored bytes that are lost, without those that are missing from the file
 	rows   int64 // -1: not known
 	cut    bool  // the end of the file is missing
 }
@@ -110,9 +111,9 @@ type damage struct {
 func cutShort(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
 
 // partOfRow says whether a faulty last line without a line end looks like the
-// beginning of a row, and so like a file whose end is missing: one or several
-// whole cells and no fault but that the others lack. A note below the rows has no
-// cells.
+// beginning of a row, and so like a file whose end is missing: it has at least one
+// whole cell, and its only fault is that the other cells are missing. A remark below
+// the rows, for example, has no cells.
 func partOfRow(line []byte, f fault, s Schema) bool {
 	switch f.reason {
 	case ReasonColumns:
@@ -125,7 +126,7 @@ func partOfRow(line []byte, f fault, s Schema) bool {
 	return false
 }
 
-// lossTally weighs losses in the order of the input.
+// lossTally adds up losses in the order of the input and applies the limit.
 type lossTally struct {
 	maxFraction float64 // < 0: no limit
 	total       int64   // bytes of the input
@@ -134,14 +135,14 @@ type lossTally struct {
 	logger      *slog.Logger
 
 	bytes   int64 // lost
-	missing int64 // of them those that the input's total does not count
+	missing int64 // of them those that are assumed to be missing and are not part of total
 	rows    int64 // lost, at least one for each loss
 	lost    []Loss
 }
 
-// add weighs a loss in the file, of which so many rows and bytes were read, as
-// were of the whole input. It returns a *LostDataError as soon as the limit is
-// exceeded for certain.
+// add counts a loss in the file. inFile and inInput say what has been read of the
+// file and of the whole input. It returns a *LostDataError as soon as the limit is
+// certainly exceeded.
 func (t *lossTally) add(file *inputFile, firstLine int64, d *damage, inFile, inInput readSoFar) error {
 	l := Loss{
 		URI: file.URI, Line: firstLine + d.line, Offset: d.offset, Bytes: d.bytes, Rows: d.rows, Cut: d.cut, Cause: d.cause,
@@ -168,8 +169,8 @@ func (t *lossTally) add(file *inputFile, firstLine int64, d *damage, inFile, inI
 	return t.judge(t.total)
 }
 
-// merge adds a loss to a list that has one entry for a file. The old list stays as
-// it is, since somebody may be reading it.
+// merge adds a loss to a list that has one entry for each file. It does not change
+// the old list, since another goroutine may be reading it.
 func merge(list []Loss, l Loss) []Loss {
 	if n := len(list); n > 0 && list[n-1].URI == l.URI {
 		list = slices.Clone(list)
@@ -183,7 +184,7 @@ func merge(list []Loss, l Loss) []Loss {
 	return append(list, l)
 }
 
-// judge applies the limit to a reading of so many bytes of the input.
+// judge applies the limit, where total bytes of the input were to be read.
 func (t *lossTally) judge(total int64) error {
 	if t.maxFraction >= 0 && float64(t.bytes) > t.maxFraction*float64(total+t.missing) {
 		return t.failure(total, fmt.Sprintf("the limit of %v of the input", t.maxFraction))
@@ -195,10 +196,10 @@ func (t *lossTally) failure(total int64, limit string) error {
 	return &LostDataError{Lost: t.lost, Bytes: t.bytes, Total: total + t.missing, Limit: limit}
 }
 
-// readSoFar is how many rows were found in so many stored bytes.
+// readSoFar is a number of stored bytes that were read and how many rows they held.
 type readSoFar struct{ rows, bytes int64 }
 
-// rowsIn estimates the number of rows in other bytes.
+// rowsIn estimates how many rows other bytes hold.
 func (r readSoFar) rowsIn(bytes int64) int64 {
 	if r.bytes <= 0 {
 		return 0

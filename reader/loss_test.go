@@ -130,7 +130,8 @@ func TestDamageIsWeighed(t *testing.T) {
 	}
 }
 
-// TestDamagedRowsOfParquetAreCounted: their number is known.
+// TestDamagedRowsOfParquetAreCounted checks the number of lost rows, which Parquet's
+// footer gives exactly.
 func TestDamagedRowsOfParquetAreCounted(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "B", Role: RoleSparse}}}
 	path := damagedRows(t)
@@ -186,7 +187,8 @@ func TestLossIsWeighedAgainstTheWholeInput(t *testing.T) {
 	}
 }
 
-// TestLossCountsForTheLimitOfBadRows: who tolerates no bad row tolerates no lost one.
+// TestLossCountsForTheLimitOfBadRows: lost rows count for MaxBadRows, so a limit of 0
+// allows none.
 func TestLossCountsForTheLimitOfBadRows(t *testing.T) {
 	data := packed(t, source.Gzip, adRows(20))
 	o := testOptions(adSchema(), write(t, t.TempDir(), "a.gz", data[:len(data)-12]))
@@ -199,7 +201,8 @@ func TestLossCountsForTheLimitOfBadRows(t *testing.T) {
 	}
 }
 
-// TestLossWithLimit: what Limit leaves unread does not make a loss smaller.
+// TestLossWithLimit: the bytes that Limit leaves unread do not make the share of a loss
+// smaller.
 func TestLossWithLimit(t *testing.T) {
 	dir, data := t.TempDir(), packed(t, source.Gzip, adRows(2000))
 	cut := write(t, dir, "a.gz", packed(t, source.Gzip, adRows(20))[:60])
@@ -216,7 +219,8 @@ func TestLossWithLimit(t *testing.T) {
 	}
 }
 
-// TestNoteBelowTheRowsIsOneBadRow: what is no beginning of a row is no missing end.
+// TestNoteBelowTheRowsIsOneBadRow: a last line that is not the beginning of a row is
+// one bad row, and does not mean that the end of the file is missing.
 func TestNoteBelowTheRowsIsOneBadRow(t *testing.T) {
 	for _, last := range []string{"\x1a", "(500 rows)", "2,1,a,b", "1,x,a,b"} {
 		path := write(t, t.TempDir(), "data", append(adRows(500), last...))

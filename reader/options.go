@@ -10,14 +10,14 @@ import (
 	"aibox/reader/source"
 )
 
-// Options configures a Reader. Threads, ChunkBytes, AheadChunks and
-// BatchesPerPass change neither the examples nor their order nor the
-// mini-batches.
+// Options configures a Reader. Threads, ChunkBytes, AheadChunks and BatchesPerPass
+// have no influence on the examples, their order or the mini-batches.
 type Options struct {
 	Sources *source.Sources
 	URIs    []string // in the order in which they are read
-	// Listing is the input as it was listed for several readings, in place of URIs;
-	// nil: it is listed for this one. A file that has changed since is an error.
+	// Listing is a listing of the input that several readings share; it is used in
+	// place of URIs. If it is nil, Open lists the URIs. A file that has changed since
+	// it was listed is an error.
 	Listing     *source.Listing
 	Schema      Schema
 	Compression string // "" or "auto": by extension; else what source.ParseCompression knows
@@ -25,12 +25,12 @@ type Options struct {
 	BatchSize      int // examples per mini-batch
 	BatchesPerPass int // mini-batches per pass; 0: 1
 
-	// Limit ends the input after so many examples; 0: no limit. It counts what
-	// sampling leaves.
+	// Limit ends the input after so many examples; 0: no limit. It counts the
+	// examples that sampling keeps.
 	Limit int64
-	// ShuffleBuffer puts every window of so many consecutive examples into a
-	// random order that depends on (Seed, Epoch) and the window's number; 0 or 1
-	// keeps the order. The window is held in memory.
+	// ShuffleBuffer is the number of consecutive examples in a window that is
+	// shuffled. The random order depends on (Seed, Epoch) and the window's number; 0
+	// or 1 keeps the order of the input. The window is held in memory.
 	ShuffleBuffer int
 	Seed          uint64
 	Epoch         int
@@ -40,30 +40,31 @@ type Options struct {
 
 	GroupBy     string   // column whose hash goes to Batch.Groups; "": none
 	PassThrough []string // columns whose raw text goes to Batch.Columns
-	// KeepLists has the values of a Parquet list stand between bytes 0xff in
-	// Batch.Columns, as RowWriter wants them of a column with a Stored, and not
-	// between the column's Separator or, without one, "|".
+	// KeepLists separates the values of a Parquet list in Batch.Columns by bytes
+	// 0xff, as a RowWriter expects them in a column that has Column.Stored. Without
+	// it, the column's Separator or, if there is none, "|" separates them.
 	KeepLists      bool
 	KeepUnlabelled bool // an empty or absent label is no fault; the label is NaN
 
-	// MaxBadRows is how many bad rows are tolerated, lost ones included, and
-	// MaxBadFraction which share of all rows: exactly at the end of the input,
-	// before it once no good rest could mend it (see pace). MaxLostFraction is which
-	// share of the input's stored bytes may be lost (see Loss).
-	// Negative: no limit. The zero values tolerate none.
+	// MaxBadRows is how many rows may be bad, including lost ones, and
+	// MaxBadFraction which share of all rows may be bad. The share is checked at the
+	// end of the input; reading ends earlier if even a rest without bad rows could not
+	// bring it within the limit (see pace). MaxLostFraction is the share of the
+	// input's stored bytes that may be lost (see Loss). A negative value means no
+	// limit; the zero values tolerate no bad row and no loss.
 	MaxBadRows      int64
 	MaxBadFraction  float64
 	MaxLostFraction float64
-	// KeepBadRows hands a bad row on as an example without features and label,
-	// which Batch.Bad marks, with what can be told of the columns passed through.
-	// It is counted and limited as a bad row.
+	// KeepBadRows hands a bad row on as an example without features and label, which
+	// Batch.Bad marks; its pass-through columns hold what could be read of them. It
+	// still counts as a bad row.
 	KeepBadRows    bool
 	Quarantine     io.Writer // takes bad rows and losses as JSON lines (BadRow); nil: none
-	QuarantineRows int       // at most so many bad rows
+	QuarantineRows int       // how many bad rows are written to Quarantine at most
 
 	MaxLineBytes int   // a longer line is a bad row; 0: 1 MiB
-	ChunkBytes   int64 // what a worker decodes at a time; 0: 4 MiB
-	// Threads is how many workers decode; 0: GOMAXPROCS. Besides, up to
+	ChunkBytes   int64 // how many bytes of text a worker decodes at a time; 0: 4 MiB
+	// Threads is how many workers decode; 0: GOMAXPROCS. In addition, up to
 	// min(Threads, 8) compressed files are decompressed at the same time.
 	Threads int
 	// AheadChunks is how many chunks of a compressed file may be decompressed
@@ -76,18 +77,19 @@ type Options struct {
 
 const (
 	defaultMaxLineBytes = 1 << 20
-	// 4 MiB is some 16,000 lines of Criteo: opening a range costs nothing
-	// against decoding it, and a few of them fill any number of threads.
+	// 4 MiB hold some 16,000 lines of Criteo: to open such a range takes far less
+	// time than to decode it, and the input has enough ranges for all threads.
 	defaultChunkBytes = 4 << 20
-	// 64 MiB of text, some 20 MB of gzip: a file of a night's log that was written
-	// by many tasks is ready when its turn comes, or for a good part.
+	// 16 chunks are 64 MiB of text, some 20 MB of gzip: a file of a night's log that
+	// was written by many tasks is then decompressed, wholly or for a good part, when
+	// its turn comes.
 	defaultAheadChunks = 16
-	// Offsets into a block are 32 bits wide and a block may hold one chunk and
-	// one line beyond its bound.
+	// Offsets into a block are 32 bits wide, and a block may exceed its bound
+	// (blockBytes) by one chunk and one line.
 	maxChunkBytes = 128 << 20
 )
 
-// withDefaults checks the options and fills defaults in.
+// withDefaults checks the options and returns them with the defaults filled in.
 func (o Options) withDefaults() (Options, error) {
 	var faults []error
 	report := func(format string, args ...any) { faults = append(faults, fmt.Errorf("reader: "+format, args...)) }
@@ -108,10 +110,10 @@ func (o Options) withDefaults() (Options, error) {
 		report("batches per pass, limit, shuffle buffer, line length, chunk size, threads and chunks ahead must not be negative")
 	}
 	if !(o.NegativeSampling >= 0 && o.NegativeSampling <= 1) {
-		report("negative sampling %v must be a share of 0 to 1", o.NegativeSampling)
+		report("negative sampling %v must be a share between 0 and 1", o.NegativeSampling)
 	}
 	if o.ChunkBytes > maxChunkBytes || o.MaxLineBytes > maxChunkBytes {
-		report("chunks of %d bytes and lines of %d bytes: at most %d can be", o.ChunkBytes, o.MaxLineBytes, maxChunkBytes)
+		report("chunk size %d and line length %d must be at most %d bytes", o.ChunkBytes, o.MaxLineBytes, maxChunkBytes)
 	}
 	if o.Compression != "" && o.Compression != "auto" {
 		if _, err := source.ParseCompression(o.Compression); err != nil {

@@ -1,32 +1,33 @@
 package reader
 
-// pace knows how many rows the rest of the input can have at most. On it depends
-// whether a limit on the share of bad rows is exceeded whatever the rest turns out
-// to be.
+// pace bounds how many rows the rest of the input can have. From that bound follows
+// whether a limit on the share of bad rows is exceeded even if the whole rest is
+// good.
 //
-// The rows of Parquet stand in its footers. For text, what is known of the rest is
-// its size in stored bytes: no part of it is taken to hold more rows to a byte than
-// slack times what the densest unit so far held. Judging by the densest unit, and
-// not by all that was read, a stretch of long garbage lines makes the rest look no
-// shorter. The unit that is being read counts as part of the rest.
+// Parquet files have the number of their rows in their footers. For text, only the
+// stored bytes of the rest are known: the rest is assumed to hold at most slack times
+// as many rows per byte as the densest unit so far. The densest unit counts, and not
+// the average of all that was read, so that a stretch of long garbage lines does not
+// make the estimate smaller. The unit that is being read counts as part of the rest.
 //
-// An input that is bad throughout thus ends after about slack times the allowed
-// share of its bytes: of 10 TB with a limit of 0.01, after 200 GB.
+// Reading an input without a good row thus ends after about slack times the allowed
+// share of its bytes: with 10 TB and a limit of 0.01, after 200 GB.
 type pace struct {
 	total   int64 // stored bytes of the input
 	rows    int64 // of the input; < 0: not known
 	slack   float64
 	read    int64   // stored bytes of the units that were read
 	inUnit  int64   // rows of the unit that is being read
-	density float64 // rows to a byte in the densest unit; 0: no unit has been read
+	density float64 // rows per byte in the densest unit; 0: no unit has been read
 }
 
 const (
-	// usualSlack allows for rows of the rest that are half as long on average.
+	// usualSlack allows the rows of the rest to be half as long on average.
 	usualSlack = 2
-	// mixedSlack is for inputs of which a part is compressed, or compressed in
-	// another way: bytes of one kind say little about those of another. Logs
-	// compress up to some 16 times as well by one way as by another, or none.
+	// mixedSlack is for inputs whose files are not all compressed in the same way:
+	// the rows per byte in files of one compression say little about files of
+	// another. One compression makes a log up to some 16 times as small as another,
+	// or as none.
 	mixedSlack = 16
 )
 
@@ -47,15 +48,15 @@ func newPace(files []*inputFile, total int64) pace {
 	return p
 }
 
-// unit ends a unit of so many stored bytes.
+// unit records the end of a unit of so many stored bytes.
 func (p *pace) unit(bytes int64) {
 	p.read += bytes
 	p.density = max(p.density, float64(p.inUnit)/float64(bytes))
 	p.inUnit = 0
 }
 
-// mostRows is how many rows the input can have at most, of which so many have been
-// read; ok is false while nothing can be said.
+// mostRows is how many rows the input can have at most, given the number of those
+// read so far; ok is false as long as there is nothing to estimate it from.
 func (p *pace) mostRows(read int64) (most float64, ok bool) {
 	switch {
 	case p.rows >= 0:

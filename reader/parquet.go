@@ -19,19 +19,19 @@ import (
 // the footer is read, and the file closed again: a job may have thousands of
 // files.
 
-// parquetReadBytes is read of a column at a time: round trips of HDFS are few
-// then, and a buffer per column is still small.
+// parquetReadBytes is how much is read of a column at a time: enough to keep the
+// round trips of HDFS few, and little enough to keep the buffers of the columns small.
 const parquetReadBytes = 128 << 10
 
 // parquetFile is a Parquet file whose footer fits the plan.
 type parquetFile struct {
-	leaves *parquetLeaves // shared by files with the same columns; nil in one without rows
+	leaves *parquetLeaves // shared by files with the same columns; nil in a file without rows
 	groups []int64        // rows of each row group
 	rows   int64
 }
 
-// parquetLeaves says in which leaf column of a file a plan's columns are. A nil
-// leaf is a label that is not there.
+// parquetLeaves says in which leaf column of a file each of a plan's columns is. A
+// nil leaf means that the file has no label.
 type parquetLeaves struct {
 	label, weight, group        *parquetLeaf
 	dense, fields, stats, texts []*parquetLeaf
@@ -46,14 +46,14 @@ type parquetLeaf struct {
 	text     bool // annotated as text: must be UTF-8
 	unsigned bool
 	list     bool
-	null     bool // of no type, which is what a writer makes of a column without values
+	null     bool // the column is of null type, which writers give to a column without values
 	float16  bool
 	decimal  bool
 	scale    int   // of a decimal: digits behind the point
-	tick     int64 // of a timestamp: nanoseconds; 0: it is none
-	utc      bool  // of a timestamp: it is an instant, not the time of some clock
-	date     bool  // days since 1970
-	given    bool  // the file's directories give it, and it is value in every row
+	tick     int64 // of a timestamp: its unit in nanoseconds; 0: the column is no timestamp
+	utc      bool  // of a timestamp: it is an instant (UTC), not a local time without a zone
+	date     bool  // the column holds dates, as days since 1970
+	given    bool  // the file's directories give the column, which is value in every row
 	value    parquet.Value
 }
 
@@ -85,14 +85,15 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 	return file, errors.Join(err, open.close())
 }
 
-// sharedLeaves keeps the leaves of all files once: the same columns mostly are in
-// thousands of them, and a leaf holds on to a part of the footer that it is from.
+// sharedLeaves keeps one copy of the leaves that many files have in common: thousands
+// of files mostly have the same columns, and a leaf keeps a part of the footer that it
+// comes from in memory.
 type sharedLeaves struct {
 	mu        sync.Mutex
 	byColumns map[string]*parquetLeaves
 }
 
-// of returns the leaves that stand for these ones.
+// of returns the shared leaves that equal these ones.
 func (s *sharedLeaves) of(l *parquetLeaves) *parquetLeaves {
 	var key strings.Builder
 	for _, list := range [][]*parquetLeaf{{l.label, l.weight, l.group}, l.dense, l.fields, l.stats, l.texts} {
@@ -187,7 +188,7 @@ func (l *parquetLeaves) find(file *parquet.File, p *plan, given []partition) err
 	return nil
 }
 
-// givenLeaf is a column that is in no file.
+// givenLeaf is a column that is not in the file, but given by its directories.
 func givenLeaf(g partition) *parquetLeaf {
 	leaf := &parquetLeaf{name: g.name, kind: parquet.ByteArray, typ: parquet.String().Type(), text: true, given: true, null: g.value == nil}
 	if g.value != nil {
@@ -228,7 +229,7 @@ func (s *stream) planRowGroups(file *inputFile) bool {
 	if got := len(open.file.RowGroups()); got != len(file.parquet.groups) {
 		return s.fail(file, fmt.Errorf("%s: %w: %d row groups, before %d", file.URI, source.ErrChanged, got, len(file.parquet.groups)))
 	}
-	// Bytes are spread over the row groups by their rows.
+	// The file's bytes are divided among the row groups in proportion to their rows.
 	row, stored := int64(0), int64(0)
 	for i, rows := range file.parquet.groups {
 		u := &unit{file: file, start: row, end: row + rows, open: open, group: i}
@@ -242,8 +243,8 @@ func (s *stream) planRowGroups(file *inputFile) bool {
 	return true
 }
 
-// releaseParquet is called once for each unit of a file; the last call closes it, and
-// nothing holds its footer any more.
+// releaseParquet is called once for each unit of a file; the last call closes the
+// file and drops its footer.
 func (s *stream) releaseParquet(o *openParquetFile) error {
 	if o.units.Add(-1) > 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 )
 
 // leafElements are the footer's descriptions of the leaf columns, by their index.
-// The library keeps them to itself, and knows less types.
+// They are used because the library does not export its own and knows fewer types.
 func leafElements(footer *format.FileMetaData) (leaves []*format.SchemaElement) {
 	for i := range footer.Schema {
 		if i > 0 && footer.Schema[i].NumChildren == 0 {
@@ -55,7 +55,7 @@ func findLeaf(root *parquet.Column, elements []*format.SchemaElement, name strin
 		leaf.null = true
 		return leaf, nil
 	case element.Type == nil || *element.Type < format.Boolean || *element.Type > format.FixedLenByteArray:
-		return nil, fmt.Errorf("column %q is of no type that is known", name)
+		return nil, fmt.Errorf("column %q has an unknown type", name)
 	}
 	leaf.typ, leaf.kind = c.Type(), parquet.Kind(*element.Type)
 	if leaf.kind == parquet.Int96 {
@@ -63,7 +63,7 @@ func findLeaf(root *parquet.Column, elements []*format.SchemaElement, name strin
 	}
 	if logical != nil && logical.Float16 != nil {
 		if leaf.kind != parquet.FixedLenByteArray || leaf.typ.Length() != 2 {
-			return nil, fmt.Errorf("column %q is a float16 in %v", name, leaf.typ)
+			return nil, fmt.Errorf("column %q is a float16 that is stored as %v, which is not valid", name, leaf.typ)
 		}
 		leaf.float16 = true
 	}
@@ -74,19 +74,21 @@ func findLeaf(root *parquet.Column, elements []*format.SchemaElement, name strin
 		if t.Decimal != nil {
 			leaf.decimal, leaf.scale = true, int(t.Decimal.Scale)
 			if leaf.scale < 0 || leaf.scale > maxDecimalScale {
-				return nil, fmt.Errorf("column %q is a decimal with a scale of %d", name, leaf.scale)
+				return nil, fmt.Errorf("column %q is a decimal with a scale of %d, which is not supported", name, leaf.scale)
 			}
 		}
 	}
 	return leaf, nil
 }
 
-// maxDecimalScale is that of 256 bits, the widest decimals that writers know.
+// maxDecimalScale is the largest scale of a decimal of 256 bits, the widest that
+// writers use.
 const maxDecimalScale = 76
 
 // text is the value as a CSV file would hold it: integers in decimal, decimals
 // with all digits of their scale, floats in their shortest form, booleans as true
-// and false (1 and 0 with digits), bytes as they are. It is valid until the next call.
+// and false (as 1 and 0 where cursor.digits is set), bytes as they are. It is valid
+// until the next call.
 func (c *cursor) text(v *parquet.Value) []byte {
 	switch {
 	case c.leaf.decimal:
@@ -135,8 +137,9 @@ func (c *cursor) text(v *parquet.Value) []byte {
 }
 
 // appendFloat appends the shortest text that reads back as x, without an exponent
-// up to 10^21, beyond which no integer of 64 bits is: so a double that holds an
-// integer is the text, and as a sparse value the feature, that the integer is.
+// up to 10^21, a range that holds all integers of 64 bits. So an integer that is
+// stored as a double has the same text, and as a sparse value the same feature, as one
+// that is stored as an integer.
 func appendFloat(text []byte, x float64, bits int) []byte {
 	if a := math.Abs(x); a >= 1e6 && a < 1e21 {
 		return strconv.AppendFloat(text, x, 'f', -1, bits)
@@ -144,10 +147,10 @@ func appendFloat(text []byte, x float64, bits int) []byte {
 	return strconv.AppendFloat(text, x, 'g', -1, bits)
 }
 
-// number is the value as a number; text is parsed.
+// number is the value as a number; a value that is text is parsed.
 func (c *cursor) number(v *parquet.Value) (x float64, ok bool) {
 	switch {
-	case c.leaf.decimal: // through its digits, which rounds once
+	case c.leaf.decimal: // its digits are parsed, so that it is rounded only once
 		return number.Float64(c.text(v))
 	case c.leaf.float16:
 		return float64(float16(v.ByteArray())), true
@@ -177,8 +180,8 @@ func (c *cursor) number(v *parquet.Value) (x float64, ok bool) {
 	}
 }
 
-// appendDecimal appends a decimal in digits, with the point before the last scale
-// ones: -5 of scale 2 is -0.05.
+// appendDecimal appends the digits of a decimal, of which leaf.scale follow the
+// point: -5 of scale 2 is -0.05.
 func appendDecimal(text []byte, leaf *parquetLeaf, v *parquet.Value) []byte {
 	switch leaf.kind {
 	case parquet.Int32:

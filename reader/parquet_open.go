@@ -36,7 +36,7 @@ type parquetSource struct {
 // ReadAt is io.ReaderAt's. Damaged data can lead to any offset.
 func (s *parquetSource) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 || offset > s.size {
-		return 0, fmt.Errorf("offset %d of %d bytes", offset, s.size)
+		return 0, fmt.Errorf("offset %d is outside of the file's %d bytes", offset, s.size)
 	}
 	n, err := s.ReaderAtCloser.ReadAt(p, offset)
 	if err != nil && n < len(p) && (!errors.Is(err, io.EOF) || offset+int64(len(p)) <= s.size) {
@@ -45,8 +45,8 @@ func (s *parquetSource) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// failure is the first read that failed, nil if none did: then errors of the
-// library are about the data.
+// failure is the error of the first read that failed; nil if none did, in which case
+// an error of the library is about the data.
 func (s *parquetSource) failure() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -54,12 +54,13 @@ func (s *parquetSource) failure() error {
 	return nil
 }
 
-// parquetMagic begins and ends a Parquet file; before the second one stands the
-// length of the footer, in 4 bytes.
+// parquetMagic begins and ends a Parquet file; the 4 bytes before the second one are
+// the length of the footer.
 const parquetMagic = "PAR1"
 
-// checkFrame says whether the file is one of Parquet at all. The library would
-// take lengths for offsets of reads that then fail.
+// checkFrame checks that the file begins and ends as a Parquet file does. Without this
+// check, the library would read at offsets that it takes from arbitrary bytes, and the
+// failed reads would look like I/O errors.
 func (s *parquetSource) checkFrame() error {
 	const shortest = 2*len(parquetMagic) + 4
 	if s.size < int64(shortest) {
@@ -88,8 +89,8 @@ func (s *parquetSource) checkFrame() error {
 	return nil
 }
 
-// openParquet opens a file and parses its footer. Where it could be read but is
-// no Parquet file, the error is an *InputError.
+// openParquet opens a file and parses its footer. If the file can be read but is not
+// a Parquet file, the error is an *InputError.
 func openParquet(ctx context.Context, s *source.Sources, f source.File) (*openParquetFile, error) {
 	at, err := s.OpenAt(ctx, f)
 	if err != nil {

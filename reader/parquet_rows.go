@@ -22,9 +22,9 @@ type cursor struct {
 	values parquet.ValueReader
 	buffer []parquet.Value
 	lo, hi int
-	times  bool   // times are text for people, not counts of their ticks
-	digits bool   // booleans are 1 and 0 in text: the column is a number
-	cell   []byte // text of a value that is no text in the file
+	times  bool   // timestamps and dates become readable text, not integers
+	digits bool   // booleans become the text 1 and 0, since the column is used as a number
+	cell   []byte // the text of a value that is not stored as text
 }
 
 // cursorValues is how many values a cursor takes at a time.
@@ -41,8 +41,8 @@ func newCursor(open *openParquetFile, group int, leaf *parquetLeaf) (*cursor, er
 	return &cursor{leaf: leaf, pages: pages, buffer: make([]parquet.Value, cursorValues)}, nil
 }
 
-// peek returns the next value, which is valid until the next call; io.EOF after
-// the last one.
+// peek returns the next value without consuming it; it is valid until the next call.
+// After the last one it returns io.EOF.
 func (c *cursor) peek() (*parquet.Value, error) {
 	for c.lo == c.hi {
 		if c.values == nil {
@@ -69,8 +69,8 @@ func (c *cursor) peek() (*parquet.Value, error) {
 	return &c.buffer[c.lo], nil
 }
 
-// checkPage says whether a page holds as many values as its levels announce. The
-// library does not check that, and reads a damaged page for ever.
+// checkPage checks that a page holds as many values as its levels announce. The
+// library does not check that and would read a damaged page forever.
 func checkPage(page parquet.Page) error {
 	data := page.Data()
 	bytes, offsets := data.Data()
@@ -90,7 +90,7 @@ func checkPage(page parquet.Page) error {
 			have = int64(len(bytes) / size)
 		}
 	default:
-		return fmt.Errorf("a page of %v values", data.Kind())
+		return fmt.Errorf("a page holds values of an unknown kind, %v", data.Kind())
 	}
 	if want := page.NumValues() - page.NumNulls(); have < want {
 		return fmt.Errorf("%w: a page has %d values where %d are announced", parquet.ErrCorrupted, have, want)
@@ -147,8 +147,8 @@ type rowGroup struct {
 	label, weight, group        *cursor
 	dense, fields, stats, texts []*cursor
 	all                         []*cursor
-	list                        []string // per pass-through column: what joins a list
-	ambiguous                   []bool   // its values must not hold that
+	list                        []string // per pass-through column: the text between the values of a list
+	ambiguous                   []bool   // per pass-through column: its values must not contain that text
 }
 
 func newRowGroup(p *plan, file *openParquetFile, group int, l *parquetLeaves) (*rowGroup, error) {
@@ -192,13 +192,13 @@ func newRowGroup(p *plan, file *openParquetFile, group int, l *parquetLeaves) (*
 	return r, nil
 }
 
-// defaultListSeparator is between the values of a list that becomes text where
-// the schema does not say what should be.
+// defaultListSeparator separates the values of a list that is written as text where
+// the schema names no separator.
 const defaultListSeparator = "|"
 
-// listSeparator is what joins the values of a list of a pass-through column.
-// Where it was chosen for that, it can also be within values: a reader with the
-// schema takes them apart anyway.
+// listSeparator is the text between the values of a list in a pass-through column.
+// chosen says that the schema names it; then values may contain it too, since a reader
+// with that schema splits them there anyway.
 func (p *plan) listSeparator(name string) (separator string, chosen bool) {
 	if p.keepLists {
 		return storedListSeparator, true
@@ -219,8 +219,8 @@ func (r *rowGroup) close() error {
 	return errors.Join(faults...)
 }
 
-// decode appends the next row's example to the block. Whatever is wrong with the
-// row, all cursors move to the next one; err is for faults of the file.
+// decode appends the next row's example to the block. All cursors move to the next
+// row, even if this one is bad; err reports faults of the file.
 func (r *rowGroup) decode(b *block) (f fault, err error) {
 	p := r.p
 	// each calls do for the row's values until one is at fault.
@@ -297,7 +297,7 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 	}
 	before := f
 	if p.keepBad {
-		f = fault{} // the texts of a bad row are wanted, too
+		f = fault{} // the texts of a bad row are decoded, too
 	}
 	for i, c := range r.texts {
 		if c != nil {
@@ -343,8 +343,8 @@ func (r *rowGroup) addValues(field *fieldColumn, c *cursor, b *block, v *parquet
 	return field.addValues(r.p, b, c.text(v))
 }
 
-// decodeRowGroup decodes the unit's row group. Where its data are damaged, the
-// rest of it is lost.
+// decodeRowGroup decodes the unit's row group. If its data are damaged, the rest of
+// the row group is lost.
 func (w *worker) decodeRowGroup() error {
 	u := w.unit
 	if u.open == nil { // a file without rows
@@ -373,7 +373,8 @@ func (w *worker) decodeRowGroup() error {
 	return errors.Join(err, w.stream.releaseParquet(u.open))
 }
 
-// decodeRows decodes the unit's rows from *row on, which it moves.
+// decodeRows decodes the unit's rows from *row on; it advances *row past each row
+// that it has decoded.
 func (w *worker) decodeRows(row *int64) (err error) {
 	o, p, u := w.stream.options, w.stream.plan, w.unit
 	rows, err := newRowGroup(p, u.open, u.group, u.file.parquet.leaves)

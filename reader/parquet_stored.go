@@ -12,21 +12,21 @@ import (
 )
 
 // Stored says how the values of a column are stored in Parquet: the type of the
-// leaf, and whether it is one of a list. A file that is written with what
-// StoredColumns says of another one has the same columns. The zero Stored leaves
-// it to the role of the column.
+// leaf, and whether the column is a list. A file written with the Stored values that
+// StoredColumns returns for another file has the same column types. With the zero
+// Stored, the column's role decides.
 type Stored struct {
-	leaf parquet.Type // nil: nothing known
+	leaf parquet.Type // nil: unknown
 	list bool
 }
 
-// storedListSeparator stands between the values of a list in a cell whose column
-// has a Stored, since no text in UTF-8 has this byte.
+// storedListSeparator separates the values of a list in a cell whose column has a
+// Stored. No text in UTF-8 contains this byte.
 const storedListSeparator = "\xff"
 
-// StoredColumns says how the input, which is Parquet, stores the named columns.
-// Where its files differ, it is a type that holds the values of all. It reads
-// the footers. The errors are of the kinds that Open has.
+// StoredColumns says how the input, which is Parquet, stores the named columns. If
+// its files differ, it returns a type that can hold the values of all. It reads only
+// the footers. Its errors are of the same kinds as Open's.
 func StoredColumns(ctx context.Context, o Options, names []string) ([]Stored, error) {
 	o.BatchSize = max(o.BatchSize, 1)
 	o, err := o.withDefaults()
@@ -42,8 +42,8 @@ func StoredColumns(ctx context.Context, o Options, names []string) ([]Stored, er
 	return storedIn(files, len(names)), nil
 }
 
-// storedIn is how the files store the columns that their plan passes through;
-// zero ones where they are no Parquet.
+// storedIn says how the files store their pass-through columns; the Stored values are
+// zero if the files are not Parquet.
 func storedIn(files []*inputFile, columns int) []Stored {
 	all := make([]Stored, columns)
 	for _, f := range files {
@@ -56,14 +56,14 @@ func storedIn(files []*inputFile, columns int) []Stored {
 	return all
 }
 
-// stored is how the leaf is written again.
+// stored says how a file that is written stores the values of the leaf.
 func (l *parquetLeaf) stored() Stored {
 	s := Stored{leaf: l.typ, list: l.list}
 	switch {
 	case l.float16:
 		s.leaf = parquet.FloatType
 	case l.decimal && l.kind == parquet.ByteArray, !l.decimal && l.kind == parquet.FixedLenByteArray:
-		s.leaf = parquet.String().Type() // its text; the library has no such decimals
+		s.leaf = parquet.String().Type() // the value's text, since the library has no such decimals
 	}
 	return s
 }
@@ -71,10 +71,10 @@ func (l *parquetLeaf) stored() Stored {
 // IsList says whether the column is a list.
 func (s *Stored) IsList() bool { return s.list }
 
-// known says whether there is anything to go by.
+// known says whether s is not the zero Stored.
 func (s *Stored) known() bool { return s.leaf != nil || s.list }
 
-// and is a Stored for the values of both.
+// and returns a Stored that can hold the values of s and of t.
 func (s Stored) and(t Stored) Stored {
 	both := Stored{leaf: s.leaf, list: s.list || t.list}
 	switch a, b := s.leaf, t.leaf; {
@@ -150,13 +150,13 @@ func (s *Stored) value(cell []byte) (parquet.Value, error) {
 		v = parquet.ByteArrayValue(cell)
 	}
 	if !ok {
-		return v, fmt.Errorf("%q is no value of type %v", excerpt(cell), s.leaf)
+		return v, fmt.Errorf("%q is not a value of type %v", excerpt(cell), s.leaf)
 	}
 	return v, nil
 }
 
-// decimalValue is the value of a cell that appendDecimal wrote; fewer digits
-// behind the point are fine too.
+// decimalValue is the value of a cell that appendDecimal wrote; a cell with fewer
+// digits after the point is accepted too.
 func decimalValue(t parquet.Type, scale int, cell []byte) (v parquet.Value, ok bool) {
 	digits := make([]byte, 0, len(cell)+scale)
 	behind, point := 0, false

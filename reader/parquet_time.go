@@ -8,12 +8,12 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Timestamps and dates are integers in Parquet: so they are features, as ever,
-// and what goes from Parquet to Parquet. Columns that are passed through into
-// text are for people and databases, and there they are written as RFC 3339 says.
+// Timestamps and dates are integers in Parquet. As features, and when they are
+// written to Parquet again, they stay integers. Pass-through columns that are written
+// as text are for people and databases, so there they have the form of RFC 3339.
 
-// findTime notes whether the column is a timestamp or a date, as new and as old
-// writers say it.
+// findTime notes whether the column is a timestamp or a date, which new and old
+// writers declare in different ways.
 func (l *parquetLeaf) findTime(element *format.SchemaElement) {
 	switch t := element.LogicalType; {
 	case t != nil && t.Date != nil:
@@ -44,7 +44,8 @@ func (l *parquetLeaf) findTime(element *format.SchemaElement) {
 	}
 }
 
-// appendTime appends a timestamp or a date; ok is false where the column is none.
+// appendTime appends a timestamp or a date as text; ok is false where the column is
+// neither.
 func (l *parquetLeaf) appendTime(text []byte, v *parquet.Value) (_ []byte, ok bool) {
 	switch {
 	case l.date:

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Hive and Spark lay tables out in directories such as dt=2026-11-20/hour=7/. The
-// files below do not hold these columns: they are the same for all rows, and
-// their values stand in the path, with %2F for / and the like.
+// Hive and Spark partition tables into directories such as dt=2026-11-20/hour=7/. The
+// files in them do not hold the columns dt and hour: these are the same for all rows,
+// and their values are in the path, with characters such as / escaped as %2F.
 
-// hiveNullPartition is the directory of the rows without a value.
+// hiveNullPartition is the value in the directory of the rows without a value.
 const hiveNullPartition = "__HIVE_DEFAULT_PARTITION__"
 
 // partition is a column that a file's directories give.
@@ -18,8 +18,8 @@ type partition struct {
 	value []byte // nil: null
 }
 
-// partitionsOf returns the columns that a file's path gives. Of two directories
-// for one column the inner one counts.
+// partitionsOf returns the columns that a file's path gives. If two directories give
+// the same column, the inner one is used.
 func partitionsOf(uri string) (list []partition) {
 	for rest := uri; ; {
 		directory, below, more := strings.Cut(rest, "/")
@@ -45,7 +45,8 @@ func partitionsOf(uri string) (list []partition) {
 	}
 }
 
-// unescapePath replaces %XX, and leaves what is none as it is, as Hive does.
+// unescapePath replaces each %XX by its character. As in Hive, a % that is not followed
+// by two hexadecimal digits stays as it is.
 func unescapePath(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s

@@ -22,8 +22,8 @@ type plan struct {
 	keepBad        bool // see Options
 	weightedBags   bool // some sparse value may have a weight other than 1
 	keepLists      bool // see Options
-	asked          bool // the caller asks for the pass-through columns, and not the schema
-	raw            bool // only pass-through text: no labels, nothing is parsed
+	asked          bool // the caller named the pass-through columns, not the schema
+	raw            bool // only the text of the pass-through columns is read; labels and features are not parsed
 }
 
 // denseColumn is one dense feature.
@@ -93,7 +93,8 @@ func compile(o *Options) (*plan, error) {
 	return p, nil
 }
 
-// needStatistics names the first column that wants a scan, "" if none does.
+// needStatistics names the first column that needs statistics from Scan; "" if none
+// does.
 func (p *plan) needStatistics() string {
 	if len(p.stats) > 0 {
 		return p.stats[0].name

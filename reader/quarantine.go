@@ -9,8 +9,8 @@ import (
 // rowPrefixBytes is how much of a bad row is kept for people to look at.
 const rowPrefixBytes = 256
 
-// quarantine writes the first rows bad rows, and all losses, one JSON object a line. A nil
-// *quarantine takes none.
+// quarantine writes as many bad rows as its field rows says, and all losses, as one
+// JSON object per line. A nil *quarantine writes nothing.
 type quarantine struct {
 	out  *json.Encoder
 	room int
@@ -21,7 +21,7 @@ func newQuarantine(out io.Writer, rows int) *quarantine {
 		return nil
 	}
 	lines := json.NewEncoder(out)
-	lines.SetEscapeHTML(false) // it is for people and scripts, not for browsers
+	lines.SetEscapeHTML(false) // the file is for people and scripts, not for browsers
 	return &quarantine{out: lines, room: rows}
 }
 
@@ -34,8 +34,8 @@ func (q *quarantine) add(row *BadRow) error {
 	return q.write(row)
 }
 
-// lose writes what is lost, also where there is no room for further rows: losses
-// are few, and each may be many rows.
+// lose writes a loss, even if no further bad rows are written: losses are few, and
+// each may stand for many rows.
 func (q *quarantine) lose(l *Loss) error {
 	if q == nil {
 		return nil

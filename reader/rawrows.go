@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// RawReader yields rows as text, in the order of the input: nothing is parsed but
-// what tells cells and rows apart. It is for one goroutine.
+// RawReader yields rows as text, in the order of the input: rows are split into
+// cells, but the cells are not parsed. It is for one goroutine.
 type RawReader struct {
 	rows  *rows
 	names []string
 	cells [][]byte
 }
 
-// RawColumns returns the names of the input's columns. A schema without columns
-// gets them.
+// RawColumns returns the names of the input's columns, and adds them to a schema that
+// has no columns.
 func RawColumns(ctx context.Context, o *Options) ([]string, error) {
 	if s := o.Schema.withDefaults(); len(s.Columns) > 0 {
 		return s.columnNames(), nil
@@ -32,8 +32,8 @@ func RawColumns(ctx context.Context, o *Options) ([]string, error) {
 	return names, nil
 }
 
-// OpenRaw opens the input for the named columns. The errors are of the kinds that
-// Open has.
+// OpenRaw opens the input for the named columns. Its errors are of the same kinds as
+// Open's.
 func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error) {
 	o.BatchSize, o.NegativeSampling = 1, 0
 	o, err := o.withDefaults()
@@ -88,13 +88,14 @@ func (r *RawReader) Next(ctx context.Context) ([][]byte, error) {
 // Columns are the names of the columns that Next returns.
 func (r *RawReader) Columns() []string { return r.names }
 
-// Schema is that of the input, with what its format implies.
+// Schema is the input's schema, with the defaults of its format filled in.
 func (r *RawReader) Schema() Schema { return r.rows.plan.schema }
 
 // LabelColumn is the name of the label's column, "" where there is none.
 func (r *RawReader) LabelColumn() string { return r.rows.plan.labelColumn }
 
-// ListSeparator is what joins the values of a Parquet list in the column's cells.
+// ListSeparator is the text between the values of a Parquet list in the column's
+// cells.
 func (r *RawReader) ListSeparator(column string) string {
 	separator, _ := r.rows.plan.listSeparator(column)
 	return separator
@@ -103,13 +104,13 @@ func (r *RawReader) ListSeparator(column string) string {
 // Counts says how far reading has come.
 func (r *RawReader) Counts() Counts { return r.rows.snapshot() }
 
-// Stored is how the input stores the columns.
+// Stored says how the input stores the columns.
 func (r *RawReader) Stored() []Stored { return storedIn(r.rows.stream.files, len(r.names)) }
 
 // Close stops reading.
 func (r *RawReader) Close() error { return r.rows.close() }
 
-// Refuse makes the last row a bad one: it cannot be written.
+// Refuse counts the last row as bad, because it cannot be written.
 func (r *RawReader) Refuse(cells [][]byte, why error) error {
 	return r.rows.refuse(ReasonOutput, why.Error(), excerpt(bytes.Join(cells, []byte{'\t'})))
 }
@@ -154,7 +155,7 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 	if damaged != nil {
 		return nil, fmt.Errorf("reader: %w", damaged)
 	}
-	return nil, fmt.Errorf("reader: %s: nothing is in any of the %d files: %w", strings.Join(o.URIs, ", "), len(files), ErrNoExamples)
+	return nil, fmt.Errorf("reader: %s: none of the %d files holds anything: %w", strings.Join(o.URIs, ", "), len(files), ErrNoExamples)
 }
 
 // footerNames are the names of the columns in the file's footer.

@@ -12,7 +12,7 @@ import (
 type Reader struct {
 	options Options
 	rows    *rows
-	window  *window // nil: keep the order
+	window  *window // nil: the order of the input is kept
 	build   *builder
 	err     error // sticky
 
@@ -23,10 +23,9 @@ type Reader struct {
 }
 
 // Open lists the input, checks headers and footers against the schema and starts
-// decoding in the background until Close. Errors name the file and the column; an
-// *OptionsError is about options and schema, an *InputError about what the input
-// is.
-// ctx governs the whole reading.
+// to decode in the background, which goes on until Close. Errors name the file and the
+// column; an *OptionsError is about options and schema, an *InputError about the
+// contents of the input. When ctx is cancelled, the whole reading ends, not only Open.
 func Open(ctx context.Context, o Options) (*Reader, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -52,10 +51,9 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 }
 
 // Next returns the next pass, which belongs to the caller; io.EOF after the last
-// one. It fails with a *BadRowsError past a limit on bad rows, with an error that
-// wraps ErrNoExamples where the whole input has none, with an *InputError, and
-// with the errors of package source. After an error other than that of its own ctx, Next keeps
-// returning it.
+// one. Its error is a *BadRowsError or a *LostDataError if a limit is exceeded, one
+// that wraps ErrNoExamples if the whole input has no example, an *InputError, or an
+// error of package source. Next keeps returning an error, except that of its own ctx.
 func (r *Reader) Next(ctx context.Context) (*Pass, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -110,7 +108,7 @@ func (r *Reader) example(ctx context.Context) (b *block, e int, err error) {
 		b, e, err := r.rows.next(ctx)
 		atEnd := errors.Is(err, io.EOF)
 		if err != nil && (!atEnd || len(w.order) == 0) {
-			return nil, 0, err // after an interruption, filling goes on here
+			return nil, 0, err // if ctx was cancelled, the next call goes on filling the window
 		}
 		if !atEnd {
 			w.add(r.rows.plan, b, e)

@@ -26,9 +26,9 @@ type rows struct {
 	bad   int    // next bad row of the block
 	line  int64  // number of the block's first line
 	file  *inputFile
-	begin readSoFar // of the input at the file's first row
+	begin readSoFar // what was read of the input before the file's first row
 	good  uint64    // good rows so far, before sampling
-	done  bool      // the end was reached, and the bad rows judged
+	done  bool      // the end was reached, and the limit on the share of bad rows applied
 }
 
 func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
@@ -113,7 +113,8 @@ func (r *rows) advance(ctx context.Context) error {
 	return nil
 }
 
-// leave ends a block: its bytes are read, and what is lost behind it is weighed.
+// leave ends a block: it counts the block's bytes as read, and the loss after it, if
+// there is one.
 func (r *rows) leave(b *block) error {
 	r.counts.BytesRead += b.stored
 	if b.stored > 0 {
@@ -133,7 +134,8 @@ func (r *rows) leave(b *block) error {
 	return err
 }
 
-// judgeRows applies the limit on the number of bad rows to those and the lost ones.
+// judgeRows applies the limit on the number of bad rows to the sum of the bad and the
+// lost rows.
 func (r *rows) judgeRows() error {
 	if most := r.options.MaxBadRows; most >= 0 && r.tally.total+r.loss.rows > most {
 		return r.loss.failure(r.counts.BytesTotal, fmt.Sprintf("the limit of %d bad rows", most))
@@ -141,7 +143,7 @@ func (r *rows) judgeRows() error {
 	return nil
 }
 
-// keep counts a good example and says whether sampling leaves it.
+// keep counts a good example and says whether sampling keeps it.
 func (r *rows) keep(label float32) bool {
 	number := r.good
 	r.good++
@@ -158,8 +160,8 @@ func (r *rows) keep(label float32) bool {
 	return true
 }
 
-// refuse makes the last example a bad row after all. It is for plans that are
-// raw.
+// refuse turns the last row, which had counted as good, into a bad row. It is for raw
+// plans only.
 func (r *rows) refuse(reason Reason, detail, row string) error {
 	place := r.block.places[r.e-1]
 	r.counts.Examples--
@@ -168,7 +170,7 @@ func (r *rows) refuse(reason Reason, detail, row string) error {
 	}, r.counts.Rows)
 }
 
-// end judges bad rows and losses for the last time.
+// end applies the limits on bad rows and losses for the last time.
 func (r *rows) end() error {
 	r.done = true
 	if err := r.tally.judge(r.counts.Rows); err != nil {
@@ -184,8 +186,8 @@ func (r *rows) end() error {
 	return io.EOF
 }
 
-// noExamples is the error where reading ended without an example: what became of
-// the rows.
+// noExamples is the error where reading ended without an example; it says what
+// happened to the rows.
 func (r *rows) noExamples() error {
 	uris := strings.Join(r.options.URIs, ", ")
 	switch c := &r.counts; {

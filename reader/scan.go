@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// Statistics is what a first scan of the data found: the numbers that
-// standardize needs and the job file does not give. It is stored with a model,
-// so that predictions see the same transforms as training.
+// Statistics is what a first scan of the data found: the numbers that standardize
+// steps need and the job file does not give. It is stored with a model, so that
+// predictions apply the same transforms as training.
 type Statistics struct {
 	Examples  int64              `json:"examples"`
 	Positives int64              `json:"positives"`
@@ -33,9 +33,9 @@ type ColumnStatistics struct {
 
 // Scan reads the whole input once and returns the mean and standard deviation
 // for each standardize step that has none. Sampling and shuffling do not apply, and
-// bad rows are not logged: whoever reads the data afterwards meets them again. Limit,
-// quarantine and the limits on bad rows do apply. The result does not depend on
-// Threads and ChunkBytes.
+// bad rows are not logged, since the reading that follows logs them. Limit, Quarantine
+// and the limits on bad rows do apply. The result does not depend on Threads and
+// ChunkBytes.
 func Scan(ctx context.Context, o Options) (*Statistics, error) {
 	o.BatchSize, o.NegativeSampling = max(o.BatchSize, 1), 0
 	o.Logger = slog.New(slog.DiscardHandler)
@@ -86,8 +86,9 @@ func scan(ctx context.Context, r *rows) (*Statistics, error) {
 	return s, nil
 }
 
-// moments is Welford's update of mean and squared deviations: one pass, no
-// cancellation. Products are rounded on their own (see docs/architecture.md).
+// moments computes mean and squared deviations with Welford's update, which needs one
+// pass and suffers no cancellation. Each product is rounded before it is added (see
+// docs/architecture.md).
 type moments struct {
 	count   int64
 	mean    float64
@@ -108,9 +109,9 @@ func (m *moments) std() float64 {
 	return math.Sqrt(m.squares / float64(m.count))
 }
 
-// Apply stores the statistics in the standardize steps they are about. The
+// Apply stores the statistics in the standardize steps that they are about. The
 // schema's slices are replaced, not written to, so copies of it stay as they
-// were. It fails where the schema has no such step, or still lacks numbers.
+// were. It fails if the schema has no such step, or if a step still lacks its numbers.
 func (s *Statistics) Apply(schema *Schema) error {
 	columns := slices.Clone(schema.withDefaults().Columns)
 	for i := range columns {
@@ -121,7 +122,7 @@ func (s *Statistics) Apply(schema *Schema) error {
 	for _, c := range s.Columns {
 		i := filled.column(c.Column)
 		if i < 0 || c.Step < 0 || c.Step >= len(columns[i].Transforms) || columns[i].Transforms[c.Step].Kind != TransformStandardize {
-			return fmt.Errorf("reader: statistics of column %q are about transform %d, which is no standardize step of the schema", c.Column, c.Step+1)
+			return fmt.Errorf("reader: the statistics of column %q are for its transform %d, which is not a standardize step in the schema", c.Column, c.Step+1)
 		}
 		t := &columns[i].Transforms[c.Step]
 		if !t.HasMeanStd {

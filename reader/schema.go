@@ -11,8 +11,8 @@ import (
 // Role is what a column is for.
 type Role uint8
 
-// The roles. An ignored column is still there in the file; in files with a
-// header, columns that the schema does not mention are ignored too.
+// The roles. A file still has the columns that are ignored; in files with a header,
+// columns that the schema does not mention are ignored too.
 const (
 	RoleIgnore Role = iota
 	RoleLabel
@@ -46,16 +46,15 @@ type Column struct {
 	Name string
 	Role Role
 
-	// Missing is what a dense column yields where the cell is empty (null, or
-	// absent in LibSVM and LibFFM). It is a result: transforms do not apply to
-	// it. So the default 0 is the mean of a standardized column. A bucketized
-	// column yields no feature there.
+	// Missing is the feature of a dense column where the cell is empty (null, or
+	// absent in LibSVM and LibFFM). Transforms do not apply to it, so the default 0
+	// is the mean of a standardized column. A bucketized column has no feature there.
 	Missing float32
 	// Transforms of a dense column, in order. Bucketize can only be the last.
 	Transforms []Transform
 
 	// Separator splits a sparse cell into several values; "" means one value.
-	// Empty values count for nothing, so an empty cell is an empty bag.
+	// Empty values are ignored, so an empty cell is an empty bag.
 	Separator string
 	// WeightSeparator, where it occurs in a sparse value, precedes the value's
 	// weight: "sports:0.5". Without it the weight is 1.
@@ -72,8 +71,8 @@ type Column struct {
 	FieldNumber    int
 	HasFieldNumber bool
 
-	// Stored is how Parquet stores the column when it is written; the values of
-	// a list are then separated as KeepLists says, not by Separator.
+	// Stored says how a Parquet file that is written stores the column; the values of
+	// a list are then separated as Options.KeepLists says, not by Separator.
 	Stored Stored
 }
 
@@ -96,15 +95,15 @@ type Quoting uint8
 
 // The ways of quoting.
 const (
-	QuotingDefault Quoting = iota // of the format: RFC 4180 for csv, none for tsv
+	QuotingDefault Quoting = iota // the format's default: RFC 4180 for csv, none for tsv
 	QuotingRFC4180                // a cell that begins with a quote ends with one
-	QuotingNone                   // a quote is a character like others
+	QuotingNone                   // a quote is an ordinary character
 )
 
 var quotingNames = [...]string{"", "rfc4180", "none"}
 
 // ParseQuoting returns the quoting of that name: rfc4180, none, or "" for the
-// format's own.
+// format's default.
 func ParseQuoting(name string) (Quoting, error) {
 	for i, n := range quotingNames {
 		if n == name {
@@ -123,14 +122,14 @@ type Schema struct {
 	Header    bool // csv, tsv: the first line of each file names the columns
 	Delimiter byte // csv, tsv; 0: comma for csv, tab for tsv
 	Quoting   Quoting
-	// NullValues are cells of csv and tsv that mean a missing value, besides the
-	// empty one, which always does; nil: none for csv, \N for tsv. In a sparse cell
-	// of several values each of them can be one.
+	// NullValues are cells of csv and tsv that mean a missing value, as an empty cell
+	// always does; nil: none for csv, \N for tsv. If a sparse cell has several
+	// values, each of them can be a null value.
 	NullValues []string
-	// Columns in the order of the file; with a header (and in Parquet) they go
-	// by name and their order is only that of the features. Criteo without
-	// columns means CriteoSchema's; LibSVM without columns means one sparse
-	// column "features" that holds every index with its value as weight.
+	// Columns are in the order of the file. With a header, and in Parquet, they are
+	// found by name, and their order is only that of the features. Criteo without
+	// columns has those of CriteoSchema; LibSVM without columns has one sparse column
+	// "features" that holds every index with its value as weight.
 	Columns []Column
 	Label   LabelRule
 }
@@ -243,7 +242,8 @@ func (s *Schema) Validate() error {
 	return errors.Join(faults...)
 }
 
-// check is Validate for rows that are only written.
+// check lists what is wrong with a schema whose rows are only written, and which
+// therefore may lack features.
 func (s *Schema) check() []error {
 	var faults []error
 	report := func(format string, args ...any) { faults = append(faults, fmt.Errorf("schema: "+format, args...)) }
@@ -252,7 +252,7 @@ func (s *Schema) check() []error {
 		report("unknown format %v", d.Format)
 	}
 	if d.Format.separated() && (d.Delimiter == '"' || d.Delimiter == '\n' || d.Delimiter == '\r' || d.Delimiter >= 0x80) {
-		report("delimiter %q cannot be told from the text", d.Delimiter)
+		report("delimiter %q cannot be distinguished from the text", d.Delimiter)
 	}
 	if len(d.Columns) == 0 {
 		report("%v needs columns", d.Format)
@@ -284,10 +284,10 @@ func (s *Schema) check() []error {
 		}
 	}
 	if labels > 1 {
-		report("%d columns of role label; there can be one", labels)
+		report("%d columns have the role label; only one can", labels)
 	}
 	if weights > 1 {
-		report("%d columns of role weight; there can be one", weights)
+		report("%d columns have the role weight; only one can", weights)
 	}
 	if weights > 0 && d.Format.Indexed() {
 		report("%v has no example weights", d.Format)
@@ -334,7 +334,7 @@ func (c *Column) check(format Format) (faults []error) {
 	case format == FormatLibSVM && c.HasIndexRange && (c.IndexRange[0] < 0 || c.IndexRange[0] > c.IndexRange[1]):
 		faults = append(faults, fmt.Errorf("index range %v must ascend from 0 or more", c.IndexRange))
 	case format == FormatLibSVM && c.Role == RoleDense && c.IndexRange[0] != c.IndexRange[1]:
-		faults = append(faults, fmt.Errorf("a dense column is one index, not the range %v", c.IndexRange))
+		faults = append(faults, fmt.Errorf("a dense column takes one index, not the range %v", c.IndexRange))
 	case format == FormatLibFFM && c.HasFieldNumber && c.FieldNumber < 0:
 		faults = append(faults, fmt.Errorf("field number %d is negative", c.FieldNumber))
 	}

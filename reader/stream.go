@@ -20,15 +20,15 @@ import (
 // The planner cuts the input into units and puts each into two queues: work,
 // from which the workers take it, and order, from which next takes it. Units of a
 // compressed file come to it from the file's decompressor (see decompress.go). A
-// unit's blocks come through a channel of its own. Since next always waits for
-// the oldest unit, whose worker needs nobody else, the planner for the oldest
-// file, and no decompressor for another one, the stream cannot deadlock.
+// unit's blocks come through a channel of its own. The stream cannot deadlock: next
+// always waits for the oldest unit, whose worker waits for no one else; the planner
+// waits for the oldest file; and no decompressor waits for another one.
 //
 // Memory: at most 2*threads+1 units are between planner and consumer. A unit
-// yields one block, or, when its rows are larger in columns than in the file,
-// several of at most about blockBytes each, of which two exist at a time besides
-// the one the consumer holds. Units of compressed files also hold their text; for
-// how many of these there are see maxTexts.
+// yields one block, or, if its decoded rows are larger than in the file, several of at
+// most about blockBytes each, of which two exist at a time besides the one that the
+// consumer holds. Units of compressed files also hold their text; maxTexts says how
+// many such texts there are at most.
 type stream struct {
 	options *Options
 	plan    *plan
@@ -60,14 +60,14 @@ type unit struct {
 	open   *openParquetFile // Parquet, else nil
 	group  int              // row group
 	stored int64            // stored bytes that the unit accounts for
-	lost   *damage          // behind these lines
+	lost   *damage          // what is lost after these lines; nil: nothing
 
 	blocks chan *block
 	err    error // why decoding ended; valid once blocks is closed
 }
 
-// blockBytes is when a worker hands a block on before its unit's end. Decoded
-// Criteo lines take 1.5 times their text, so this is rare.
+// blockBytes is the size at which a worker hands a block on before its unit ends.
+// Decoded Criteo lines take 1.5 times as much memory as their text, so this is rare.
 func (o *Options) blockBytes() int { return int(4*o.ChunkBytes) + 64<<10 }
 
 func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *stream {
@@ -157,7 +157,7 @@ func (s *stream) newBlock(file *inputFile) *block {
 	return b
 }
 
-// decodeUnits is a worker.
+// decodeUnits is the loop of one worker.
 func (s *stream) decodeUnits() {
 	w := &worker{stream: s}
 	for {
@@ -180,7 +180,7 @@ func (s *stream) decodeUnits() {
 type worker struct {
 	stream *stream
 	lines  lineScanner
-	text   lineScanner // over a unit's text: it has no buffer of its own
+	text   lineScanner // scans the text of a unit, without a buffer of its own
 	unit   *unit
 	block  *block
 }
@@ -224,7 +224,8 @@ func (w *worker) decode(u *unit) error {
 	return w.emit()
 }
 
-// lose ends the block with a loss, whose line counts from there.
+// lose hands the block on with a loss after it. The loss begins at the block's next
+// line.
 func (w *worker) lose(d damage) {
 	d.line += w.block.lines
 	w.block.lost = &d
@@ -250,7 +251,7 @@ func (w *worker) decodeRange() error {
 		return err
 	}
 	if got := w.lines.offset(); got < u.end {
-		return fmt.Errorf("read %s: it ends at byte %d, listed with %d: %w", u.file.URI, got, u.file.Size, io.ErrUnexpectedEOF)
+		return fmt.Errorf("read %s: it ends at byte %d, but had %d bytes when it was listed: %w", u.file.URI, got, u.file.Size, io.ErrUnexpectedEOF)
 	}
 	return nil
 }
@@ -278,7 +279,8 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 		case header:
 			header = false
 		case tooLong:
-			// How much more of it than maxLine was seen depends on the cutting.
+			// How many bytes beyond MaxLineBytes the scanner has seen depends on how
+			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
 			b.addBad(fault{reason: ReasonTooLong}, line, offset, o.QuarantineRows)
 			b.endBad(p)
@@ -291,7 +293,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 				b.endBad(p)
 				if lines.open && w.unit.lost == nil && partOfRow(line, f, p.schema) {
 					w.unit.lost = &damage{
-						cause:  "the file ends in the middle of a row; if it is whole, end its last line with a line end",
+						cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
 						offset: offset, line: -1, rows: -1, cut: true,
 					}
 				}
@@ -326,10 +328,10 @@ func (w *worker) emit() error {
 	}
 }
 
-// planUnits is the planner: it cuts the files into units. Compressed files it has
-// decompressed from a few files before their turn on.
+// planUnits is the planner: it cuts the files into units. It starts the decompressor
+// of a compressed file a few files before that file's turn.
 func (s *stream) planUnits() error {
-	ctx, stop := context.WithCancel(s.ctx) // after a fault nobody takes the later files
+	ctx, stop := context.WithCancel(s.ctx) // it ends decompressors of later files after a fault
 	defer stop()
 	texts := make([]<-chan *unit, len(s.files)) // of the compressed files that have been begun
 	begun := 0

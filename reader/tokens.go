@@ -10,8 +10,8 @@ import (
 	"aibox/reader/number"
 )
 
-// queryColumn is the name of the group-by column of LibSVM and LibFFM, the
-// number in a line's "qid:7" token.
+// queryColumn is the name of the group-by column of LibSVM and LibFFM. Its value is
+// the number in a line's token such as "qid:7".
 const queryColumn = "qid"
 
 // tokens decodes lines of LibSVM and LibFFM:
@@ -24,15 +24,15 @@ const queryColumn = "qid"
 // the beginning of the range, so that columns of different ranges can share a
 // space; the value is its weight in the bag. A dense column takes the value of
 // its only index (field).
-// A line of nothing but a comment is skipped like an empty one. Tokens that belong
-// to no column are ignored. Columns without a token are
-// missing.
+//
+// A line that holds only a comment is skipped like an empty one. Tokens that belong
+// to no column are ignored. A column without a token in a line is missing there.
 type tokens struct {
 	p        *plan
 	columns  []tokenColumn // by lo
 	perToken int           // numbers before the value: 1, or 2 with fields
 
-	// Of the line being decoded:
+	// The following fields are about the line that is being decoded.
 	features []tokenFeature
 	counts   []int32 // per field: its features, then the next one's place
 	texts    [][]byte
@@ -111,7 +111,7 @@ func (c *Column) ListSeparators() (list, weight string) {
 	return list, weight
 }
 
-// checkTokens says what the plan wants that LibSVM or LibFFM cannot give.
+// checkTokens reports columns of the plan that LibSVM or LibFFM cannot have.
 func (p *plan) checkTokens() error {
 	known := []string{p.labelColumn, queryColumn}
 	for i := range p.schema.Columns {
@@ -195,7 +195,7 @@ func cutToken(line []byte) (token, rest []byte) {
 	return line[i:j], line[j:]
 }
 
-// token takes one feature token in.
+// token decodes one feature token.
 func (d *tokens) token(token []byte) fault {
 	bad := fault{reason: ReasonFeature, cell: token}
 	var numbers [2]int64
@@ -232,7 +232,7 @@ func (d *tokens) token(token []byte) fault {
 	if c == nil {
 		return fault{}
 	}
-	// Leading zeros and signs make no other feature.
+	// An index with leading zeros or a sign is the same feature as one without.
 	var canonical [20]byte
 	switch feature := numbers[d.perToken-1]; {
 	case d.perToken == 1 && c.lo > 0:
@@ -280,7 +280,7 @@ func (d *tokens) column(n int64) *tokenColumn {
 	return &d.columns[i]
 }
 
-// add appends what the line's tokens held.
+// add appends the labels and features that the line's tokens hold to the block.
 func (d *tokens) add(b *block) fault {
 	p := d.p
 	var f fault
@@ -330,10 +330,11 @@ func (d *tokens) add(b *block) fault {
 	return fault{}
 }
 
-// addNumber puts the value of a dense column in its places.
+// addNumber writes the value of a dense column to all places of the block that use it.
 func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) fault {
 	p := d.p
-	// addDense and its like append; what they append moves to where it belongs.
+	// addDense and similar functions append to a column; the value is then moved to
+	// its place.
 	if c.dense >= 0 {
 		if f := p.dense[c.dense].addDense(b, c.value); f.reason != reasonNone {
 			return f

@@ -13,17 +13,17 @@ type TransformKind uint8
 
 // The transforms of dense columns.
 const (
-	// TransformLog1p is sign(x) log(1+|x|): monotone and defined everywhere, so
-	// that the -1 and -2 of Criteo's integers stay apart from 0.
+	// TransformLog1p is sign(x) log(1+|x|). It is monotone and defined everywhere, so
+	// that -1 and -2, which occur in Criteo's integers, remain different from 0.
 	TransformLog1p TransformKind = iota
 	// TransformStandardize is (x-Mean)/Std; a Std of 0 (a constant column)
 	// counts as 1.
 	TransformStandardize
 	// TransformClip is min(max(x, Min), Max).
 	TransformClip
-	// TransformBucketize makes a sparse feature of the column: the value is the
-	// number of boundaries that are <= x, as decimal text, so that boundaries
-	// 10, 20 give "0" below 10, "1" in [10, 20) and "2" from 20 on.
+	// TransformBucketize turns the column into a sparse feature: the value is the
+	// number of boundaries that are <= x, as decimal text, so that the boundaries
+	// 10 and 20 give "0" below 10, "1" in [10, 20) and "2" from 20 on.
 	TransformBucketize
 )
 
@@ -48,7 +48,7 @@ func ParseTransform(name string) (TransformKind, error) {
 	return 0, fmt.Errorf("reader: unknown transform %q; known are %v", name, transformNames)
 }
 
-// Transform is one step on a dense column. Steps apply in order, in float64;
+// Transform is one step on a dense column. Steps are applied in order, in float64;
 // the result is rounded to float32 once, at the end.
 type Transform struct {
 	Kind       TransformKind

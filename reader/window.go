@@ -27,7 +27,7 @@ func (w *window) restart() {
 // drained says whether the window has yielded all that it held.
 func (w *window) drained() bool { return w.draining && w.next == len(w.order) }
 
-// add takes row e of a block over.
+// add copies row e of a block.
 func (w *window) add(p *plan, from *block, e int) {
 	to := w.block
 	to.labels = append(to.labels, from.labels[e])
@@ -63,8 +63,8 @@ func (w *window) add(p *plan, from *block, e int) {
 	to.n++
 }
 
-// full says whether the window takes no more: it holds its number of examples,
-// or offsets of 32 bits are about to run out.
+// full says whether the window takes no more examples: it holds as many as it may, or
+// its features nearly exceed what offsets of 32 bits can count.
 func (w *window) full() bool {
 	const most = 1 << 30
 	return len(w.order) == w.size || len(w.block.keys) > most || len(w.block.text) > most
@@ -76,7 +76,7 @@ func (w *window) shuffle() {
 	stream := mix(uint64(w.epoch)) ^ w.number
 	w.number++
 	for i := len(w.order) - 1; i > 0; i-- {
-		// The bias of the remainder is below 2^-32 for any window.
+		// The bias of the modulo is below 2^-32 for a window of any size.
 		j := random(w.seed, purposeShuffle, stream, uint64(i)) % uint64(i+1)
 		w.order[i], w.order[j] = w.order[j], w.order[i]
 	}

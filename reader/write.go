@@ -16,22 +16,20 @@ import (
 // RowWriter writes rows in one format. It is for one goroutine.
 type RowWriter interface {
 	// Write writes one row: one cell of text for each column of the schema, in
-	// the schema's order, as a CSV file would hold it before quoting: an empty
-	// cell is a missing one; several values stand between the column's
-	// Separator, each with its weight behind the WeightSeparator, where the
-	// column has these. Write keeps nothing of cells. It fails on a cell that
-	// the format cannot hold.
+	// the schema's order, as a CSV file would hold it before quoting. An empty cell is
+	// a missing value. The column's Separator, if it has one, separates several values,
+	// and each value's weight follows the WeightSeparator. Write does not keep cells.
+	// It fails on a cell that the format cannot hold.
 	Write(cells [][]byte) error
 	// Close writes what is buffered and the end of the file. It does not close
 	// the underlying writer.
 	Close() error
 }
 
-// NewRowWriter returns a writer of rows in the format; schema.Format does not
-// matter, and columns of all roles are written. What a Reader with the same
-// schema reads of the result is what it would read of the cells in CSV, with
-// one exception: see tokenWriter for features of LibSVM and LibFFM that are no
-// numbers.
+// NewRowWriter returns a writer of rows in the format; schema.Format is ignored, and
+// columns of all roles are written. A Reader with the same schema reads the same
+// examples from the result as from a CSV file with these cells. The only exception is
+// features of LibSVM and LibFFM that are not numbers: see tokenWriter.
 func NewRowWriter(format Format, schema Schema, w io.Writer) (RowWriter, error) {
 	encoder, err := newRowEncoder(format, schema, w)
 	if err != nil {
@@ -46,12 +44,12 @@ type rowEncoder interface {
 	// encode prepares a row in place of the last one. It fails on a cell that the
 	// format cannot hold.
 	encode(cells [][]byte) error
-	// commit writes the prepared row. Every error is one of the file.
+	// commit writes the prepared row. An error means that the write to the file failed.
 	commit() error
 	Close() error
 }
 
-// rowWriter is a RowWriter of an encoder.
+// rowWriter makes a RowWriter from an encoder.
 type rowWriter struct{ rowEncoder }
 
 func (w rowWriter) Write(cells [][]byte) error {
@@ -78,8 +76,8 @@ func newRowEncoder(format Format, schema Schema, w io.Writer) (rowEncoder, error
 	}
 }
 
-// RowFile writes rows into a file, as a RowWriter. Nothing is visible under the file's name
-// before Close has returned nil.
+// RowFile is a RowWriter that writes into a file. Nothing is visible under the file's
+// name before Close has returned nil.
 type RowFile struct {
 	rows       rowEncoder
 	uri        string
@@ -109,7 +107,8 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 	return nil, errors.Join(fmt.Errorf("reader: %s: %w", uri, err), file.Abort())
 }
 
-// Check says why the format cannot hold the row, nil where it can.
+// Check returns an error that says why the format cannot hold the row, or nil if it
+// can.
 func (f *RowFile) Check(cells [][]byte) error { return f.rows.encode(cells) }
 
 // Write is RowWriter's, with the file named in errors.
@@ -120,9 +119,9 @@ func (f *RowFile) Write(cells [][]byte) error {
 	return nil
 }
 
-// CloseAll completes several files: they all appear, or none does. They get their
-// names when the bytes of all are in place; where one cannot get its name, those
-// before it go again, unless they have replaced a file.
+// CloseAll completes several files so that all of them appear or none does. They get
+// their names when the bytes of all have been written; if one cannot get its name,
+// those before it are deleted again, unless they have replaced a file.
 func CloseAll(files []*RowFile) error {
 	for _, f := range files {
 		if err := f.prepare(); err != nil {
@@ -140,7 +139,7 @@ func CloseAll(files []*RowFile) error {
 	return nil
 }
 
-// prepare does all of Close but giving the file its name.
+// prepare does all that Close does, except that it does not give the file its name.
 func (f *RowFile) prepare() error {
 	if f.prepared {
 		return nil
@@ -155,7 +154,7 @@ func (f *RowFile) prepare() error {
 	return f.file.Prepare()
 }
 
-// Close completes the file; where that fails nothing is left of it.
+// Close completes the file; if that fails, the file is removed.
 func (f *RowFile) Close() error {
 	err := f.prepare()
 	if err == nil {
@@ -178,7 +177,7 @@ func compress(c source.Compression, w io.Writer) (io.WriteCloser, error) {
 	case source.Gzip:
 		return gzip.NewWriter(w), nil
 	case source.Zstd:
-		// One goroutine, so that the bytes are the same on every machine.
+		// It uses one goroutine, so that the bytes are the same on every machine.
 		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	case source.Snappy:
 		return snappy.NewBufferedWriter(w), nil
@@ -194,7 +193,7 @@ func (nopCloser) Close() error { return nil }
 // checkCells says whether a row has the schema's number of cells.
 func checkCells(cells [][]byte, columns int) error {
 	if len(cells) != columns {
-		return fmt.Errorf("a row of %d cells for %d columns", len(cells), columns)
+		return fmt.Errorf("a row has %d cells, but there are %d columns", len(cells), columns)
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// writeBufferBytes is gathered before a write to the file or the compressor.
+// writeBufferBytes is how many bytes are gathered before a write to the file or the
+// compressor.
 const writeBufferBytes = 64 << 10
 
 // delimitedWriter writes Criteo, CSV and TSV.
@@ -48,15 +49,17 @@ func (d *delimitedWriter) encode(cells [][]byte) error {
 		if i > 0 {
 			d.line = append(d.line, d.delimiter)
 		}
-		// A reader cuts the file into lines first: quotes would not help.
+		// The reader cuts the file into lines before it looks at quotes, so quotes
+		// would not help.
 		if bytes.ContainsAny(cell, "\r\n") {
-			return fmt.Errorf("column %s: a cell with a line end: %q", d.columns[i].Name, excerpt(cell))
+			return fmt.Errorf("column %s: the cell %q contains a line end", d.columns[i].Name, excerpt(cell))
 		}
 		special := bytes.IndexByte(cell, d.delimiter) >= 0
 		if special && !d.quoted {
-			return fmt.Errorf("column %s: a cell with the delimiter %q: %q", d.columns[i].Name, d.delimiter, excerpt(cell))
+			return fmt.Errorf("column %s: the delimiter %q is in the cell %q", d.columns[i].Name, d.delimiter, excerpt(cell))
 		}
-		// The only cell of a row must not be an empty line, which is skipped.
+		// A row whose only cell is empty must not become an empty line, which readers
+		// skip.
 		if len(cell) == 0 && len(cells) == 1 && !d.quoted && d.null != "" {
 			cell = []byte(d.null)
 		}

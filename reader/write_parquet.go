@@ -10,14 +10,14 @@ import (
 	"aibox/reader/number"
 )
 
-// rowGroupRows bounds the rows of a row group that is written: a reader decodes
-// row groups in parallel, and the writer holds one in memory.
+// rowGroupRows is how many rows a written row group has at most: a reader decodes row
+// groups in parallel, and the writer holds one in memory.
 const rowGroupRows = 1 << 16
 
 // parquetWriter writes Parquet (zstd inside). Labels, weights and dense columns
 // are optional doubles, sparse columns optional strings, or lists of strings
 // where the column has separators, and ignored columns optional strings. A column
-// with a Stored is what that says.
+// with a Stored has the type that Stored names.
 type parquetWriter struct {
 	w       *parquet.GenericWriter[any]
 	columns []Column
@@ -38,7 +38,7 @@ func newParquetWriter(s *Schema, w io.Writer) *parquetWriter {
 	return p
 }
 
-// parquetGroup is a group of columns that keeps their order; the library's own
+// parquetGroup is a group of columns that keeps their order; that of the library
 // sorts them by name.
 type parquetGroup struct {
 	parquet.Group
@@ -55,7 +55,7 @@ type parquetField struct {
 
 func (f parquetField) Name() string { return f.name }
 
-// Value is only asked for where Go values are written, and here rows are.
+// Value is called only where Go values are written; this writer writes rows.
 func (f parquetField) Value(base reflect.Value) reflect.Value {
 	return base.MapIndex(reflect.ValueOf(f.name))
 }
@@ -98,7 +98,7 @@ func (p *parquetWriter) encode(cells [][]byte) error {
 			cell = number.Trim(cell)
 			x, ok := number.Float64(cell)
 			if !ok && len(cell) > 0 {
-				return fmt.Errorf("column %s: %q is no number", c.Name, excerpt(cell))
+				return fmt.Errorf("column %s: %q is not a number", c.Name, excerpt(cell))
 			}
 			p.optional(at, len(cell) > 0, parquet.DoubleValue(x))
 		}
@@ -141,7 +141,7 @@ func (p *parquetWriter) list(at int, c *Column, cell []byte) {
 	}
 }
 
-// stored adds what a cell of a column with a Stored means.
+// stored adds the values of a cell whose column has a Stored.
 func (p *parquetWriter) stored(at int, c *Column, cell []byte) error {
 	repetition := 0
 	for len(cell) > 0 {

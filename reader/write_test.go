@@ -114,11 +114,11 @@ func TestWriterRefusesWhatItCannotHold(t *testing.T) {
 	}{
 		{FormatCriteo, "1|a\tb|c", "delimiter"},
 		{FormatCSV, "1|2\n|c", "line end"},
-		{FormatCSV, "1|2", "2 cells for 3"},
+		{FormatCSV, "1|2", "2 cells, but there are 3"},
 		{FormatLibSVM, "yes|2|c", "label"},
-		{FormatLibSVM, "1|two|c", "no number"},
+		{FormatLibSVM, "1|two|c", "not a number"},
 		{FormatLibFFM, "1|2|c:heavy", "weight"},
-		{FormatParquet, "1|two|c", "no number"},
+		{FormatParquet, "1|two|c", "not a number"},
 	} {
 		w, err := NewRowWriter(c.format, schema, &bytes.Buffer{})
 		if err != nil {

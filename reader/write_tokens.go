@@ -11,7 +11,8 @@ import (
 )
 
 // indicesPerColumn is the length of the index range that WithIndices gives each
-// column: more than the cardinality of any feature, and 2,047 columns fit.
+// column: it is more than the cardinality of any feature, and leaves room for 2,047
+// columns.
 const indicesPerColumn = 1 << 52
 
 // WithIndices returns the schema with an index range for each dense and sparse
@@ -49,10 +50,10 @@ func WithIndices(s Schema) Schema {
 }
 
 // tokenWriter writes LibSVM and LibFFM. A sparse value that is a number n in
-// canonical decimal form is the index n (in LibSVM: of the column's range, where
-// it fits). Any other one is hashed into the indices of the column, since these
-// formats have no text: so it reads back as another feature, and two values of
-// a small range may become one.
+// canonical decimal form is written as the index n (in LibSVM: as the n-th index of
+// the column's range, if n fits). Any other value is hashed to an index of the column,
+// since these formats cannot hold text: so it is read back as another feature, and two
+// values may become one if the range is small.
 type tokenWriter struct {
 	w       *bufio.Writer
 	columns []Column
@@ -76,13 +77,13 @@ func (t *tokenWriter) encode(cells [][]byte) error {
 	t.line = t.line[:0]
 	if t.label >= 0 && len(cells[t.label]) > 0 {
 		if _, ok := number.Float64(cells[t.label]); !ok {
-			return fmt.Errorf("column %s: the label %q is no number", t.columns[t.label].Name, excerpt(cells[t.label]))
+			return fmt.Errorf("column %s: the label %q is not a number", t.columns[t.label].Name, excerpt(cells[t.label]))
 		}
 		t.line = append(t.line, cells[t.label]...)
 	}
 	if t.query >= 0 && len(cells[t.query]) > 0 {
 		if bytes.ContainsAny(cells[t.query], " \t\r\n#") {
-			return fmt.Errorf("column %s: a cell with spaces: %q", queryColumn, excerpt(cells[t.query]))
+			return fmt.Errorf("column %s: the cell %q contains spaces", queryColumn, excerpt(cells[t.query]))
 		}
 		t.line = append(t.line, " qid:"...)
 		t.line = append(t.line, cells[t.query]...)
@@ -117,7 +118,7 @@ func (t *tokenWriter) dense(c *Column, cell []byte) error {
 		return nil
 	}
 	if _, ok := number.Float64(cell); !ok {
-		return fmt.Errorf("column %s: %q is no number", c.Name, excerpt(cell))
+		return fmt.Errorf("column %s: %q is not a number", c.Name, excerpt(cell))
 	}
 	t.token(c, 0, cell)
 	return nil
@@ -136,7 +137,7 @@ func (t *tokenWriter) sparse(c *Column, cell []byte) error {
 		if i := lastIndex(value, c.WeightSeparator); i >= 0 {
 			value, weight = value[:i], number.Trim(value[i+len(c.WeightSeparator):])
 			if _, ok := number.Float32(weight); !ok {
-				return fmt.Errorf("column %s: the weight %q is no number", c.Name, excerpt(weight))
+				return fmt.Errorf("column %s: the weight %q is not a number", c.Name, excerpt(weight))
 			}
 		}
 		if len(value) > 0 {

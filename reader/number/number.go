@@ -1,6 +1,6 @@
-// Package number parses decimal numbers from bytes without garbage and with
-// exactly the results of package strconv, which takes a little more: underscores
-// between digits and hexadecimal numbers are none here.
+// Package number parses decimal numbers from bytes without allocating and with
+// exactly the results of package strconv, except that it rejects underscores between
+// digits and hexadecimal numbers, which strconv accepts.
 //
 // Click logs are mostly text, and a day's log holds billions of small numbers:
 // converting each cell to a string for strconv would cost more than hashing it.
@@ -24,8 +24,8 @@ var pow10 = [...]float64{
 }
 
 // Float64 returns what strconv.ParseFloat(string(text), 64) returns for a decimal
-// number; ok is false where that fails, also where the number is out of range. "nan" and "inf" are
-// numbers here as they are there.
+// number; ok is false where that fails, as it does for a number that is out of range.
+// "nan" and "inf" are numbers, as they are for strconv.
 func Float64(text []byte) (value float64, ok bool) {
 	if v, ok := fast(text); ok {
 		return v, true
@@ -40,10 +40,9 @@ func Float64(text []byte) (value float64, ok bool) {
 // Float32 returns what strconv.ParseFloat(string(text), 32) returns.
 func Float32(text []byte) (value float32, ok bool) {
 	if v, ok := fast(text); ok {
-		// v is the float64 next to the decimal number. Rounding it once more
-		// gives the float32 next to that number unless v lies exactly between
-		// two float32 values while the number itself did not, or float32 is
-		// subnormal or overflows there.
+		// v is the float64 nearest to the decimal number. Rounding v gives the
+		// float32 nearest to that number, unless v lies exactly between two float32
+		// values and the number does not, or the float32 is subnormal or overflows.
 		a := math.Abs(v)
 		middle := math.Float64bits(v)&(1<<29-1) == 1<<28
 		if a == 0 || (!middle && a >= 0x1p-126 && a <= math.MaxFloat32) {
@@ -57,8 +56,8 @@ func Float32(text []byte) (value float32, ok bool) {
 	return float32(v), err == nil
 }
 
-// odd tells numbers as Go's source writes them and data do not, such as 1_000 and
-// 0x1p4.
+// odd says whether the text has a character of numbers that Go's syntax allows and
+// data do not contain, such as 1_000 and 0x1p4.
 func odd(text []byte) bool { return bytes.ContainsAny(text, "_xX") }
 
 // Int64 parses an optional sign and decimal digits.
@@ -161,7 +160,8 @@ func fast(text []byte) (float64, bool) {
 	return v, true
 }
 
-// view lends the bytes to strconv, which does not keep them.
+// view returns the bytes as a string without copying them. It is for strconv, which
+// does not keep them.
 func view(text []byte) string {
 	return unsafe.String(unsafe.SliceData(text), len(text))
 }
