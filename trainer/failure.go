@@ -2,6 +2,8 @@ package trainer
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -29,7 +31,7 @@ const (
 
 // reportFailure writes the summary of a run that made no model, with what it did
 // until then, and keeps its bad rows. A model directory that does not exist yet is
-// not made for that.
+// made for that, unless a fault of the job file says that it may be the wrong one.
 func (r *run) reportFailure(ctx context.Context, failure error, status View) error {
 	s := &r.summary
 	s.describe(r)
@@ -45,6 +47,9 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 	path := filepath.Join(dir, failedSummaryName)
 	s.Files = map[string]string{"summary": path}
 	if r.writer == nil { // the run did not come so far
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && kind == errkind.Job {
+			return nil
+		}
 		data, err := s.encode()
 		if err != nil {
 			return err

@@ -32,11 +32,7 @@ func TestFailedRuns(t *testing.T) {
 		if o := aibox(args...); o.code != c.code {
 			t.Errorf("%s: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
 		}
-		if c.phase == trainer.PhaseStarting && c.kind != "job_file" {
-			if exists("model") {
-				t.Errorf("%s: a model directory is made", c.args)
-			}
-		} else if !exists(failed) || exists("model/summary.json") {
+		if !exists(failed) || exists("model/summary.json") {
 			t.Errorf("%s: no summary, or one under the name of a model's", c.args)
 		}
 		// Beside a model.
@@ -61,6 +57,19 @@ func TestFailedRuns(t *testing.T) {
 		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")
 		ok(t, "train", "job.yaml")
 		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary.json", "tensorboard")
+	}
+}
+
+// TestJobFaultMakesNoDirectory: which model directory a faulty job file names may be
+// the fault.
+func TestJobFaultMakesNoDirectory(t *testing.T) {
+	inSmallJob(t)
+	o := aibox("train", "job.yaml", "--set", "output.model_dir=train.tsv/../eval.tsv")
+	if o.code == 0 || exists("train.tsv/summary-failed.json") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	if o := aibox("train", "job.yaml", "--set", "data.format=cvs"); o.code != exitUsage || exists("model") {
+		t.Errorf("exit %d, a directory is made: %v: %s", o.code, exists("model"), o.stderr)
 	}
 }
 

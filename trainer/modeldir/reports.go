@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"aibox/sparsetable"
 )
 
 // A run writes its reports into its generation. They belong at the top of the
@@ -78,11 +80,11 @@ func syncTree(dir string) error {
 }
 
 // WriteReport writes a report of a run that never wrote to dir, the model directory
-// of its job, unless there is no such directory. It fails when another run has the
+// of its job, which is made if it does not exist. It fails when another run has the
 // lock.
 func WriteReport(dir, name string, data []byte) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
+		return fmt.Errorf("model directory: %w", err)
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
