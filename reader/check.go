@@ -12,3 +12,10 @@ func Check(o Options) error {
 	}
 	return nil
 }
+
+// TextChunks is how many chunks of decompressed text a reader with so many threads
+// holds at most.
+func TextChunks(threads int) int {
+	o := Options{Threads: threads, AheadChunks: defaultAheadChunks}
+	return o.maxTexts()
+}

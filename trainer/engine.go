@@ -193,6 +193,12 @@ func (e *engine) inputs(b *reader.Batch, step int64) *model.Inputs {
 	}
 }
 
+// memoryBytes is what the engine takes at present, without the dense parameters.
+func (e *engine) memoryBytes() int64 {
+	rows := 4 * int64(cap(e.values)+cap(e.shows)+cap(e.clicks))
+	return e.model.MemoryBytes() + rows + 4*int64(cap(e.values)) // as much again for gradients of rows
+}
+
 func (e *engine) grow(u int) {
 	if cap(e.shows) < u {
 		n := u + u/4

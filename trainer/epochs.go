@@ -119,7 +119,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	defer status.end()
 	online := newOnline(r, epoch)
 	f := flow{
-		reader: rd, table: r.table, mode: sparsetable.PullCreate, limit: &r.passLimit, log: r.log,
+		reader: rd, table: r.table, mode: sparsetable.PullCreate, limit: &r.passLimit, bytes: &r.passBytes, log: r.log,
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
 		started:        status.pipeline,
@@ -158,7 +158,10 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	r.summary.addEpoch(epoch, report, stages, time.Since(start))
 	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
 		"auc", rounded(report.AUC), "seconds", math.Round(10*time.Since(start).Seconds())/10)
-	if table := r.table.Stats(); table.Kind == sparsetable.KindSSD {
+	table := r.table.Stats()
+	memory := r.memory(table)
+	r.log.Info("memory in bytes", memory.Attrs()...)
+	if table.Kind == sparsetable.KindSSD {
 		r.log.Info("table on SSD", table.Attrs()...)
 	}
 	return nil
@@ -177,7 +180,7 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table)
 	defer r.opts.Status.end()
 	ev := evaluation{
-		engine: r.engine, table: r.table, limit: &r.passLimit, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
+		engine: r.engine, table: r.table, limit: &r.passLimit, bytes: &r.passBytes, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
 	}

@@ -19,6 +19,7 @@ type evaluation struct {
 	engine *engine
 	table  sparsetable.Table
 	limit  *passLimit
+	bytes  *gauge
 	status *Status
 	log    *slog.Logger
 	shift  float32 // log of the share of negatives that training kept
@@ -37,7 +38,7 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.shift,
 	})
 	f := flow{
-		reader: r, table: ev.table, mode: sparsetable.PullLookup, limit: ev.limit, log: ev.log,
+		reader: r, table: ev.table, mode: sparsetable.PullLookup, limit: ev.limit, bytes: ev.bytes, log: ev.log,
 		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes,
 		started: ev.status.pipeline,
 		batch: func(p pulled, b *reader.Batch) error {

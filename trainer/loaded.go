@@ -140,7 +140,7 @@ func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pa
 	l.opts.Status.begin(phase, 0, 0, rd, l.table)
 	defer l.opts.Status.end()
 	ev := evaluation{
-		engine: l.engine, table: l.table, limit: &l.passLimit, status: l.opts.Status, log: l.opts.Logger, shift: logShare(l.Saved.KeptShare), each: each,
+		engine: l.engine, table: l.table, limit: &l.passLimit, bytes: new(gauge), status: l.opts.Status, log: l.opts.Logger, shift: logShare(l.Saved.KeptShare), each: each,
 		readQueue: l.Job.Pipeline.ReadQueue, pullQueue: l.Job.Pipeline.PullQueue,
 		readAheadBytes: int64(l.Job.Pipeline.ReadAheadBytes),
 	}

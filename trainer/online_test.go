@@ -62,7 +62,7 @@ func BenchmarkOnlineLine(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer lines.Close()
+	defer func() { _ = lines.Close() }()
 	j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=y", "output.log_every=1"})
 	if err != nil {
 		b.Fatal(err)

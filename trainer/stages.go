@@ -28,6 +28,7 @@ type flow struct {
 	table  sparsetable.Table
 	mode   sparsetable.PullMode
 	limit  *passLimit // of the table
+	bytes  *gauge     // of the passes between the reader and the end of their training
 	log    *slog.Logger
 
 	readQueue, pullQueue int
@@ -45,6 +46,7 @@ type flow struct {
 // run runs the stages until the data ends, and returns their statistics.
 func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	p := pipeline.New(ctx)
+	f.bytes.now.Store(0)
 	var look atomic.Int64 // passes that the table wants to know of beyond the next
 	passes := pipeline.Source(p, stageRead, func(ctx context.Context, emit func(*reader.Pass) error) error {
 		for {
@@ -58,6 +60,7 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 			for _, part := range f.limit.cut(pass) {
 				f.table.Announce(part.Keys)
 				look.Store(int64(f.table.Lookahead(len(part.Keys))))
+				f.bytes.add(part.MemoryBytes())
 				if err := emit(part); err != nil {
 					return err
 				}
@@ -75,6 +78,7 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	ready.OnDrop(rows.release)
 	pipeline.Sink(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled) error {
 		defer rows.release(w)
+		defer func() { f.bytes.add(-w.pass.MemoryBytes()) }()
 		for i := range w.pass.Batches {
 			if err := context.Cause(ctx); err != nil {
 				return err

@@ -39,6 +39,7 @@ type Summary struct {
 	ElapsedSeconds  float64           `json:"elapsed_seconds"`
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
+	Memory          Memory            `json:"memory"`
 	Warnings        []string          `json:"warnings,omitempty"` // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
 
@@ -135,6 +136,7 @@ func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats
 	s.describe(r)
 	s.Digest, s.KeptEpoch, s.Steps = m.Digest, m.Epoch, m.Step
 	s.Table, s.ExpiredRows = table, expired
+	s.Memory = r.memory(table)
 	for _, p := range r.model.Params() {
 		s.DenseParameters += int64(len(p.Data))
 	}

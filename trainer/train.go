@@ -92,6 +92,7 @@ type run struct {
 	tableDirs []string // its directories outside of the model's; nil: there are none
 	table     sparsetable.Table
 	passLimit passLimit
+	passBytes gauge
 	engine    *engine
 	day       uint32
 	examples  int64 // trained in this run

@@ -7,6 +7,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/jobview"
 	"aibox/trainer"
 )
 
@@ -45,7 +46,9 @@ Examples:
 				Name:      "show",
 				Usage:     "print the effective job, defaults filled in and explained",
 				ArgsUsage: "JOB.yaml",
-				Description: `Examples:
+				Description: `At its end comments forecast how much memory the job will take.
+
+Examples:
 
   aibox config show job.yaml
   aibox config show job.yaml --set model.kind=deepfm > deepfm.yaml`,
@@ -55,7 +58,10 @@ Examples:
 					if err != nil {
 						return err
 					}
-					return job.Show(c.App.Writer)
+					if err := job.Show(c.App.Writer); err != nil {
+						return err
+					}
+					return jobview.PrintForecast(c.App.Writer, job)
 				},
 			},
 			{

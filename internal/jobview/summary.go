@@ -52,6 +52,9 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	}
 	fmt.Fprintf(&b, "dense part    %d parameters\n", s.DenseParameters)
 	fmt.Fprintf(&b, "peak memory   %s\n", humanize.Bytes(s.PeakMemoryBytes))
+	if s.Memory.Process > 0 {
+		fmt.Fprintf(&b, "              %s\n", memoryText(&s.Memory))
+	}
 	if s.Digest != "" {
 		fmt.Fprintf(&b, "digest        %s\n", s.Digest)
 	} else {

@@ -93,6 +93,26 @@ func (m *Model) Graph(n int) (*gorgonia.ExprGraph, error) {
 	return c.graph, nil
 }
 
+// GraphBytes is what the results of the graph for mini-batches of n examples take,
+// those of changing size excepted.
+func (m *Model) GraphBytes(n int, training bool) (int64, error) {
+	c, err := compile(m.spec, n, training, m.params, m.buffers)
+	if err != nil {
+		return 0, err
+	}
+	return int64(c.bytes), nil
+}
+
+// MemoryBytes is what the results of the graphs that m keeps take, those of
+// changing size excepted.
+func (m *Model) MemoryBytes() int64 {
+	n := int64(0)
+	for _, c := range m.graphs {
+		n += int64(c.bytes)
+	}
+	return n
+}
+
 // Result is what Train found. Its slices are valid until the next call of the
 // model.
 type Result struct {

@@ -15,7 +15,7 @@ func TestPanicOfAnOpIsAnError(t *testing.T) {
 	y := gorgonia.Must(RowSum(x))
 	SetResult(y, make([]float32, 1)) // two are needed
 	m := gorgonia.NewTapeMachine(g)
-	defer m.Close()
+	defer func() { _ = m.Close() }()
 	err := m.RunAll()
 	if err == nil || !strings.Contains(err.Error(), "does not fit") || !strings.Contains(err.Error(), "row-sum") {
 		t.Fatalf("%v", err)
