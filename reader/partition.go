@@ -2,6 +2,7 @@ package reader
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +44,22 @@ func partitionsOf(uri string) (list []partition) {
 		}
 		list = append(list, p)
 	}
+}
+
+// PartitionColumns are the names of the columns that the directories of the listed
+// files give, in the order of their first use.
+func PartitionColumns(o *Options) (names []string) {
+	if f := o.Schema.Format; !f.separated() && f != FormatParquet {
+		return nil
+	}
+	for _, f := range o.Listing.Files {
+		for _, p := range partitionsOf(f.URI) {
+			if f.Size > 0 && !slices.Contains(names, p.name) {
+				names = append(names, p.name)
+			}
+		}
+	}
+	return names
 }
 
 // unescapePath replaces each %XX by its character. As in Hive, a % that is not followed

@@ -44,7 +44,7 @@ Examples:
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`"},
 			dateFlag(),
-			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD` (default: all)"},
+			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give (default: all of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row; csv, tsv or Parquet with named columns"},
 			&cli.StringFlag{Name: "on", Usage: "`COLUMN` of the rows, and of the side table unless --key says another, that joins them"},
 			&cli.StringFlag{Name: "key", Usage: "`COLUMN` of the side table to join by"},

@@ -13,9 +13,12 @@ import (
 
 // uses says whether a column of the input is needed. Another one may be of a type
 // that cannot be read.
-func (o *Options) uses(name string) bool {
+func (o *Options) uses(name string) bool { return len(o.Columns) == 0 || o.asksFor(name) }
+
+// asksFor says whether the options name a column of the input.
+func (o *Options) asksFor(name string) bool {
 	written := func(c OutputColumn) bool { return c.From == name || c.From == "" && c.Column.Name == name }
-	return len(o.Columns) == 0 || slices.ContainsFunc(o.Columns, written) || o.SortBy == name ||
+	return slices.ContainsFunc(o.Columns, written) || o.SortBy == name ||
 		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })
 }
 
@@ -26,6 +29,9 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 	columns := o.Columns
 	if len(columns) == 0 {
 		for _, name := range available {
+			if slices.Contains(c.given, name) {
+				continue // it was asked for to sort or to join by
+			}
 			columns = append(columns, OutputColumn{Column: c.inputColumn(name)})
 		}
 	}

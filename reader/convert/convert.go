@@ -18,8 +18,9 @@ type Options struct {
 	// From is the input; of it the schema's roles and transforms, BatchSize,
 	// sampling and shuffling do not matter. Where its label rule has a comparison,
 	// the label is written as 0 and 1. With a header, or in Parquet, the
-	// schema may have no columns: then all of the first file's are taken. Limit
-	// counts rows.
+	// schema may have no columns: then all of the first file's are taken. A column
+	// that only a directory such as dt=2026-11-20 gives is there where Columns,
+	// SortBy or a Join names it. Limit counts rows.
 	From  reader.Options
 	Joins []Join
 	// Columns are written, in this order; none means all columns of the input
@@ -101,6 +102,7 @@ type converter struct {
 	options *Options
 	memory  *memoryBudget
 	names   []string // columns of the input that are needed
+	given   []string // those of them that only directories give
 	in      *reader.RawReader
 	joins   []*joinTable
 	take    []int // output column -> available column
@@ -123,6 +125,10 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 		return nil, err
 	}
 	c.names = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !o.uses(name) })
+	c.given = slices.DeleteFunc(reader.PartitionColumns(&o.From), func(name string) bool {
+		return slices.Contains(all, name) || !o.asksFor(name)
+	})
+	all, c.names = append(all, c.given...), append(c.names, c.given...)
 	o.From.KeepLists = o.Format == reader.FormatParquet
 	if c.in, err = reader.OpenRaw(ctx, o.From, c.names); err != nil {
 		return nil, err
