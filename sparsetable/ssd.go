@@ -21,19 +21,20 @@ import (
 // Its locks, and the order in which they are taken, are in the package's
 // documentation.
 //
-// A row that is not in the cache is, as it was last trained, in the bucket of
-// its slot: it leaves only clean, under moving, and counts as clean only once
-// the index points to a bucket that has it: it is marked so when it is copied,
-// and until the index is set moving is not given back. And only who holds
-// changing inserts rows. So a Pull that looks for a key in the cache first, and
-// in the index afterwards, gets a location whose bucket has the row. That the
-// bucket is superseded before it has been read does no harm: what supersedes it
-// has the same version of all rows that were not in the cache. Its file stays, as
-// the request that pins it is submitted under indexMu, before the location can be
-// replaced and then released.
+// The latest version of a row that is not in the cache is in the bucket of its
+// slot. The reason is that a row leaves the cache only while it is clean, and only
+// under moving: it is marked clean when it is copied for a new bucket, and moving
+// is held from then on until the index points to that bucket. Besides, only a
+// holder of changing inserts rows into the cache. So a Pull that looks for a key in
+// the cache first, and in the index afterwards, gets a location whose bucket has
+// the row. It does no harm if the bucket is superseded before it has been read,
+// because the new bucket has the same version of all rows that were not in the
+// cache. The file of the superseded bucket is not deleted before the read has
+// ended: the request, which holds the file, is submitted under indexMu, before the
+// location can be replaced and then released.
 type ssd struct {
 	layout   Layout
-	unit     int // bytes that buckets take a whole number of
+	unit     int // size of a unit in bytes: a bucket takes a whole number of units
 	init     func(key uint64, row []float32)
 	opts     Options
 	plan     ssdPlan
@@ -44,7 +45,7 @@ type ssd struct {
 	devices []blockio.Device
 	own     bool // devices are closed with the table
 	pool    *blockio.Pool
-	// deltaPool has the blocks of snapshots.
+	// deltaPool holds the blocks of delta files.
 	deltaPool *blockio.Pool
 	files     *bucketfile.Set
 	catalog   *catalog.Catalog
@@ -74,8 +75,9 @@ type ssd struct {
 		merging  bool  // there are too many slots
 		sweep    sweep
 	}
-	// fitRows is how many rows the cache holds within its present budget,
-	// mayCreate how many may come before somebody looks at the slots, see admit.
+	// fitRows is how many rows the cache holds within its present budget. mayCreate
+	// is how many rows may be created before the number of slots must be checked,
+	// see admit.
 	fitRows   atomic.Int64
 	mayCreate atomic.Int64
 
@@ -85,27 +87,29 @@ type ssd struct {
 	// borrowed is memory that an Import or a Scan has taken from the cache.
 	borrowed atomic.Int64
 
-	// written is what went to SSD beside buckets and the catalog, in bytes, since
-	// the table was opened.
+	// written counts the bytes of delta files and spools that were written to SSD
+	// since the table was opened.
 	written struct{ deltas, spools atomic.Int64 }
 
-	// unpaid is how many bytes of buckets were written since space was last
-	// looked at, see keepSpace.
+	// unpaid is how many bytes of buckets were written since the space on disk was
+	// last checked, see keepSpace.
 	unpaid atomic.Int64
 
 	carried  carried
 	elevator elevator // under changing
-	// cleanPause is how many times clean rows are not to be looked for.
+	// cleanPause is how many more times dropClean does not look for clean rows.
 	cleanPause atomic.Int32
 
-	// outside is what a table that is opened for reading only has of rows that are
-	// in no bucket, or in an older version; nil: nothing.
+	// outside is the index, in a table that is opened for reading only, of the rows
+	// that are in no bucket or in a bucket as an older version; nil: there are
+	// none.
 	outside *outside
 
 	snap      atomic.Pointer[snapshotDelta] // collects rows of a snapshot, or nil
-	snapBytes atomic.Int64                  // of its blocks beyond those of the pool
+	snapBytes atomic.Int64                  // bytes of its blocks beyond those of deltaPool
 
-	// born are the counters of the snapshot that was opened, see lifeCounters.
+	// born holds the counters of the snapshot that the table was opened with, see
+	// lifeCounters.
 	born map[string]int64
 
 	mu struct {
@@ -118,7 +122,7 @@ type ssd struct {
 		released  [][]uint32 // of sets that markReleased has not seen; counted in refs
 		stats     Stats
 		announced []*announcement
-		failed    error // of the background
+		failed    error // the first error in the background that no call has returned yet
 	}
 
 	kick    chan struct{}
@@ -127,7 +131,8 @@ type ssd struct {
 	stopped sync.WaitGroup
 }
 
-// enter marks a method as at work, so that Close waits for it.
+// enter notes that a method is running, so that Close waits for it. leave ends
+// that.
 func (t *ssd) enter() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +152,7 @@ func (t *ssd) leave() {
 	}
 }
 
-// failure returns what went wrong in the background since the last call.
+// failure returns the first error in the background since the last call of failure.
 func (t *ssd) failure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,7 +194,7 @@ func (t *ssd) Close() error {
 	return errors.Join(failed, t.free())
 }
 
-// free gives back everything, as far as it was made.
+// free gives back everything that open has made, even if it failed half-way.
 func (t *ssd) free() error {
 	var errs []error
 	t.dropAnnounced()
@@ -222,9 +227,10 @@ func (t *ssd) free() error {
 	return errors.Join(errs...)
 }
 
-// fullDisk makes an error of the system about a full file system, met in a
-// directory, one that says so and how much is left there. What a catalog did that
-// failed half-way may have happened: that is none.
+// fullDisk wraps an error of the system about a full file system as ErrNoSpace,
+// with the directory and the space that is left there. It returns other errors as
+// they are, and also those of a catalog that failed half-way, because what was
+// asked of that may have happened.
 func fullDisk(err error, d blockio.Device) error {
 	if !blockio.IsFull(err) || errors.Is(err, bucketfile.ErrNoSpace) || errors.Is(err, ErrNoSpace) || errors.Is(err, catalog.ErrFailed) {
 		return err
@@ -232,7 +238,8 @@ func fullDisk(err error, d blockio.Device) error {
 	return fmt.Errorf("%w in %s: %w", ErrNoSpace, blockio.Left(d), err)
 }
 
-// tableError gives errors of the parts the types that callers know.
+// tableError wraps errors of the internal packages in the types that this package
+// documents.
 func tableError(err error) error {
 	var bucket *bucketfile.CorruptionError
 	var cat *catalog.CorruptionError

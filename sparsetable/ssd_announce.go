@@ -8,26 +8,26 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// maxAnnounced bounds the list of announced passes that were not pulled.
+// maxAnnounced bounds the list of announced passes that are yet to be pulled.
 const maxAnnounced = 256
 
-// announcement is a pass that will be pulled.
+// announcement is a pass that was announced and is yet to be pulled.
 type announcement struct {
 	pass  int64
 	keys  int
 	sum   uint64 // of the hashes
 	carry *carry // buckets that were read for it
 
-	// Of reading what it alone lacks.
+	// These say how far reading the missing rows of this pass has come (ssd_direct.go).
 	list        []uint64 // keys to be looked at; the caller's at first
-	part, parts uint64   // of them, the next one of so many
-	again       []uint64 // keys that are to be looked at after those
+	part, parts uint64   // list is looked at in that many parts; part is the next one
+	again       []uint64 // keys that are to be looked at once more, after list
 }
 
 // announcing numbers the passes. The numbers go up for as long as the table is
-// open, so that no reading of the data can be taken for an earlier one; a pass
-// that the window took no note of gets none, so that they say how many passes
-// come before, or nearly so: the window may count in groups.
+// open, so that a pass is never taken for one of an earlier epoch. A pass that the
+// cache's window took no note of gets no number, so that numbers tell how many
+// passes come before, except that the window may count passes in groups.
 type announcing struct {
 	sync.Mutex       // held by Announce and ForgetAnnounced
 	next       int64 // number of the next pass
@@ -42,7 +42,7 @@ func (t *ssd) Announce(keys []uint64) {
 	t.announcing.Lock()
 	defer t.announcing.Unlock()
 	if t.announcedPasses() >= maxAnnounced {
-		return // nobody pulls them; the next Pull gives one up
+		return // they are not pulled; the next Pull removes one
 	}
 	var mark func(hashes []uint64)
 	lacks := 0
@@ -55,7 +55,7 @@ func (t *ssd) Announce(keys []uint64) {
 		t.log.Warn("sparsetable: a pass could not be announced, so its rows are not read ahead", slog.Int64("pass", pass), slog.Any("error", err))
 	}
 	if !noted || err != nil {
-		t.wakePrefetch() // it may be that the window waits for room
+		t.wakePrefetch() // the window may be waiting for room
 		return
 	}
 	t.announcing.next = pass + 1
@@ -96,11 +96,11 @@ func (t *ssd) ForgetAnnounced() {
 	defer t.leave()
 	t.announcing.Lock()
 	defer t.announcing.Unlock()
-	t.changing <- struct{}{} // the prefetcher uses keys under it
+	t.changing <- struct{}{} // the prefetcher uses the keys only while it holds changing
 	t.cache.Forget()
 	t.dropAnnounced()
 	<-t.changing
-	t.wakePrefetch() // it may have given way
+	t.wakePrefetch() // it may have paused for the announced passes
 	t.wakeIfFull()   // rows may leave now
 }
 
@@ -116,17 +116,18 @@ func (t *ssd) dropAnnounced() {
 	}
 }
 
-// takeCarry is for those who take a pass off the list: what is read for it from
-// then on is carried by others.
+// takeCarry returns the buckets that were read for a pass that is taken off the
+// list, and makes sure that nothing more is read for it.
 func (a *announcement) takeCarry() *carry {
 	c := a.carry
 	a.carry, a.list, a.again = nil, nil, nil
 	return c
 }
 
-// takeAnnounced is the announced pass that pulls these keys, -1 if there is
-// none, with the buckets that were read for it. Those announced before it have
-// been given up. REQUIRES: changing is held.
+// takeAnnounced takes the announced pass with these keys off the list, and returns
+// its number, or -1 if there is none, with the buckets that were read for it. It
+// also removes the passes that were announced before it, since they were not pulled
+// in their turn. REQUIRES: changing is held.
 func (t *ssd) takeAnnounced(hashes []uint64) (pass int64, c *carry) {
 	pass = -1
 	var gone []*carry
@@ -135,7 +136,7 @@ func (t *ssd) takeAnnounced(hashes []uint64) (pass int64, c *carry) {
 		sum := sumOf(hashes)
 		at := slices.IndexFunc(t.mu.announced, func(a *announcement) bool { return a.keys == len(hashes) && a.sum == sum })
 		if at < 0 && len(t.mu.announced) == maxAnnounced {
-			gone = append(gone, t.mu.announced[0].takeCarry()) // nobody pulls it
+			gone = append(gone, t.mu.announced[0].takeCarry()) // it is not pulled
 			t.mu.announced = slices.Delete(t.mu.announced, 0, 1)
 		}
 		if at >= 0 {
@@ -160,7 +161,7 @@ func sumOf(hashes []uint64) (sum uint64) {
 	return sum
 }
 
-// sumOfKeys is sumOf for the hashes of keys.
+// sumOfKeys is the sum of the hashes of keys.
 func sumOfKeys(keys []uint64) (sum uint64) {
 	for _, k := range keys {
 		sum += slots.Hash(k)

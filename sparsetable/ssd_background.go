@@ -48,7 +48,7 @@ func (t *ssd) work(ctx context.Context) {
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
 			complaints.about(err)
 			if errors.Is(err, bucketfile.ErrNoSpace) {
-				continue // rows stay in memory, and who needs room for others meets it
+				continue // rows stay in memory; calls that need room for others return the error
 			}
 			t.mu.Lock()
 			if t.mu.failed == nil {
@@ -61,8 +61,9 @@ func (t *ssd) work(ctx context.Context) {
 
 func (t *ssd) step(ctx context.Context) error {
 	for ctx.Err() == nil {
-		// In each turn a step of each, so that none waits for another to end. What
-		// a set carried goes first: it holds memory for the next ones.
+		// Each turn does one step of each kind of work, so that none waits until
+		// another is done. The buckets that working sets carried come first,
+		// because the next working sets need their memory.
 		worked := false
 		for _, work := range []func() (bool, error){t.writeNextCarry, t.evictAhead, t.sweepAhead, t.reshape} {
 			some, err := work()
@@ -77,12 +78,12 @@ func (t *ssd) step(ctx context.Context) error {
 		if !worked {
 			break
 		}
-		// Space keeps up with writing, however busy that is.
+		// Compaction keeps up with writing, however much is written.
 		if err := t.keepSpace(ctx); err != nil {
 			return err
 		}
 	}
-	// Space may have become free without a write, with a snapshot.
+	// Files may have become free without a write, when a snapshot was dropped.
 	return t.compact(ctx)
 }
 

@@ -9,7 +9,7 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// A large import is two passes of sequential I/O.
+// A large import makes two passes of sequential I/O.
 //
 //	source --> partitions by hash --> spool files          ssd_spool.go
 //	                                      |
@@ -19,36 +19,36 @@ import (
 //	old buckets, read ahead in the order of slots          ssd_bulk_read.go
 //	      --> each slot's bucket, written once             ssd_bulk_merge.go
 //
-// The spool's files go one after the other while buckets are written, so that a
-// new table needs little more space at any time than in the end, and one that
-// every row of is imported anew what it has and the rows again; where there is
-// not as much, it is done in rounds (ssd_bulk_space.go).
+// The spool's files are deleted one after the other while buckets are written. So a
+// new table needs little more space at any time than in the end, and a table of
+// which every row is imported again needs twice its space. Where there is not as
+// much, the import is done in rounds (ssd_bulk_space.go).
 //
-// A partition is all keys with certain bits of their hash, hence a set of whole
-// slots: the rows of a slot, the rows of the bucket that it had, and its dirty
-// rows in the cache make its new bucket. A small import, up to bulkPlan.smallRows, goes
-// through the cache instead, as a Pull with updates does: the rows are pulled
-// and overwritten.
+// A partition has all keys with certain bits in their hash, hence it is a set of
+// whole slots. The new bucket of a slot is made of the imported rows of the slot,
+// the rows of its old bucket, and its dirty rows in the cache. A small import, up
+// to bulkPlan.smallRows, goes through the cache instead, as a Pull with updates
+// does: the rows are pulled and overwritten.
 //
-// The memory for it is taken from the cache, which gets it back.
+// The memory for a large import is borrowed from the cache.
 
 // importBatch is how many rows are pulled and overwritten at a time.
 const importBatch = 1024
 
-// importer is one Import at work.
+// importer is the state of one call of Import.
 type importer struct {
 	t     *ssd
 	ctx   context.Context
 	words int
 	entry int // bytes of a row with its key
 
-	// Rows that wait, one after the other: key, words. First those of a
-	// batch, then as many as bulkPlan.smallRows.
+	// waiting holds rows, one after the other, each as key and words: at first up
+	// to a batch of them, then up to bulkPlan.smallRows.
 	waiting []byte
-	mapped  []byte // what waiting lies in, if it was borrowed
+	mapped  []byte // the memory of waiting, if it was borrowed
 	rows    int64  // applied
 
-	pulled bool // there is no memory but to pull batches
+	pulled bool // there is too little memory or disk space for more than pulling batches
 	bulk   *bulkLoad
 }
 
@@ -120,7 +120,7 @@ func (im *importer) failed(err error) error {
 	return fmt.Errorf("after %d imported rows: %w", im.applied(), tableError(err))
 }
 
-// wait keeps a row until it is known whether many come.
+// wait keeps a row until it is known whether many rows follow.
 func (im *importer) wait(key uint64, row []float32) error {
 	if len(im.waiting)+im.entry > cap(im.waiting) {
 		if err := im.more(); err != nil {
@@ -171,7 +171,7 @@ func (im *importer) more() error {
 	return im.pullWaiting()
 }
 
-// waitLonger makes room for more rows to wait, in memory that is borrowed.
+// waitLonger moves the rows that wait to borrowed memory, which has room for more.
 func (im *importer) waitLonger(bytes int64) error {
 	m, err := offheap.Map(int(bytes))
 	if err != nil {
@@ -183,8 +183,8 @@ func (im *importer) waitLonger(bytes int64) error {
 	return nil
 }
 
-// nextRound applies what the spool holds and starts another one. If there is no
-// room for that, the rows to come are pulled.
+// nextRound applies the rows of the spool and starts another spool. If there is no
+// room for one, the rows that follow are pulled.
 func (im *importer) nextRound() error {
 	l := im.bulk
 	if err := l.apply(); err != nil {
@@ -268,7 +268,7 @@ func (t *ssd) importRows(ctx context.Context, keys []uint64, entries []byte, ent
 	return err
 }
 
-// dropWaiting gives back the room of the rows that wait.
+// dropWaiting gives back the memory of the rows that wait.
 func (im *importer) dropWaiting() error {
 	im.waiting = nil
 	if im.mapped == nil {

@@ -9,12 +9,12 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// maxSampleKeys bounds the sample: estimates err by 2 % (one sigma).
+// maxSampleKeys bounds the sample; the standard error of estimates is then 2 %.
 const maxSampleKeys = 4096
 
-// distinctKeys estimates how many distinct keys there were (adaptive sampling,
-// Wegman; Flajolet 1990): it keeps those whose hash begins with depth zeros, and
-// whenever these are too many, one zero more. The zero value is ready.
+// distinctKeys estimates how many distinct keys were added (adaptive sampling,
+// Wegman; Flajolet 1990). It keeps the keys whose hash begins with depth zero bits,
+// and increases depth whenever these are too many. The zero value is ready for use.
 type distinctKeys struct {
 	depth int
 	keys  map[uint64]struct{}
@@ -41,7 +41,7 @@ func (d *distinctKeys) add(key, hash uint64) {
 // number is the estimate, exact as long as all keys are kept.
 func (d *distinctKeys) number() int64 { return int64(len(d.keys)) << d.depth }
 
-// maxLookups bounds the keys of the sample that are looked for in the table.
+// maxLookups bounds how many keys of the sample are looked up in the table.
 const maxLookups = 1024
 
 // grow makes the index as large as the table is going to need it, so that
@@ -66,7 +66,7 @@ func (l *bulkLoad) grow() error {
 		}
 		grown := t.index.Slots() > before
 		t.rewrite.Unlock()
-		if err != nil || !more || !grown { // where there is no room, buckets grow
+		if err != nil || !more || !grown { // where there is no room for more slots, buckets grow
 			return err
 		}
 		if err := t.keepSpace(l.ctx); err != nil {
@@ -89,7 +89,7 @@ func (l *bulkLoad) newKeys() (int64, error) {
 	for k := range l.distinct.keys {
 		bySlot = append(bySlot, k)
 	}
-	// Any of them: by the hash, so that chance plays no part.
+	// Any of the keys will do. They are chosen by hash, so that the choice is always the same.
 	slices.SortFunc(bySlot, func(a, b uint64) int {
 		if slots.Hash(a) < slots.Hash(b) {
 			return -1

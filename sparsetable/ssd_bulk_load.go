@@ -13,9 +13,9 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// unit is a set of rows that is merged with the table at a time: those with
-// certain bits of the hash. It is a partition of a spool, or several where the
-// table has fewer slots than the spool partitions.
+// unit is a set of rows that is merged with the table as a whole: those with
+// certain bits in the hash. It is a partition of a spool, or several of them where
+// the table has fewer slots than the spool has partitions.
 //
 //	slot number   | any | bits of common | any |
 //	                    ^ top            ^ free
@@ -23,7 +23,7 @@ type unit struct {
 	free, top uint
 	common    uint64 // shifted down by free
 	parts     []uint32
-	blocks    []spoolBlock // a partition's in order
+	blocks    []spoolBlock // those of a partition are in order
 }
 
 // spoolBlock is one block of a partition.
@@ -41,7 +41,7 @@ func (s *spool) units(level uint) []unit {
 	for i := range units {
 		units[i] = unit{free: free, top: s.shift + width, common: s.common | uint64(i)<<(s.shift-s.free)}
 		if level < s.shift {
-			units[i].top = free // the only one
+			units[i].top = free // the only unit
 		}
 	}
 	for p := range s.parts {
@@ -59,7 +59,7 @@ func (s *spool) units(level uint) []unit {
 	return units
 }
 
-// doneWith says that a unit's partitions are not needed any more.
+// doneWith notes that a unit's partitions are not needed any more.
 func (s *spool) doneWith(u unit) error {
 	var errs []error
 	for _, p := range u.parts {
@@ -78,7 +78,7 @@ func (u *unit) slot(local uint32) uint32 {
 	return local>>u.free<<u.top | uint32(u.common)<<u.free | local&(1<<u.free-1)
 }
 
-// locals is how many numbers local gives, of n slots.
+// locals is how many numbers local uses in a table of n slots.
 func (u *unit) locals(n uint32) int { return int((n-1)>>u.top+1) << u.free }
 
 // loadPlan says how an arena is divided for merging: two areas, of which one is
@@ -97,7 +97,7 @@ func planLoad(s *spool, units []unit, arena []byte, n uint32) (loadPlan, error) 
 		p.locals = max(p.locals, units[i].locals(n))
 	}
 	p.blocks = int(p.largest)
-	// Bisection: the size of the table of keys jumps.
+	// Bisection is used because the size of the table of keys is not continuous.
 	if low := 0; p.bytes(s) > len(arena) {
 		for high := p.blocks; high-low > 1; {
 			p.blocks = (low + high) / 2
@@ -129,12 +129,12 @@ func (p *loadPlan) bytes(s *spool) int {
 // loadArea holds loaded rows, sorted by slot.
 type loadArea struct {
 	mem    []byte
-	order  []uint32 // offsets of rows in mem, in words; by slot, then as they came
+	order  []uint32 // offsets of rows in mem, in words; ordered by slot, then as the source gave them
 	starts []uint32 // starts[i]: where in order the rows of local slot i begin
 	rows   int
 
 	unit  *unit
-	ends  bool // nothing more of the unit comes
+	ends  bool // it is the last area of the unit
 	err   error
 	reads []blockio.Read
 	list  []*blockio.Read
@@ -203,7 +203,7 @@ func (l *loader) run(ctx context.Context, units []unit) {
 // load reads and checks blocks.
 func (l *loader) load(a *loadArea, blocks []spoolBlock) error {
 	s := l.s
-	// The reads of each device together.
+	// The reads of a device are submitted together.
 	for dir, dev := range s.t.devices {
 		a.list = a.list[:0]
 		for i, b := range blocks {
@@ -268,8 +268,8 @@ func (s *spool) read(b spoolBlock, buf []byte) error {
 	return s.verify(b, buf)
 }
 
-// sort sorts the rows of an area by slot: it counts the rows of each, adds up,
-// and puts each row where the counts say.
+// sort sorts the rows of an area by slot, by counting: it counts the rows of each
+// slot, adds up the counts, and puts each row at its place.
 func (l *loader) sort(a *loadArea, blocks []spoolBlock) {
 	s, u := l.s, a.unit
 	n, mask := l.n, uint32(1)<<bits.Len32(l.n)-1
@@ -290,8 +290,8 @@ func (l *loader) sort(a *loadArea, blocks []spoolBlock) {
 	}
 	a.rows = 0
 	each(func(local uint32, _ int) { starts[local+1]++; a.rows++ })
-	// starts[i+1] counts the rows of slot i; then it is where they begin; and
-	// once they are placed where they end.
+	// At first starts[i+1] counts the rows of slot i. Then it becomes the place
+	// where they begin, and when all rows are placed, the place where they end.
 	sum := uint32(0)
 	for i := 1; i < len(starts); i++ {
 		sum, starts[i] = sum+starts[i], sum

@@ -16,8 +16,9 @@ type bulkMerge struct {
 	entry int
 	again []uint32 // slots whose buckets are to be read once more
 
-	// table finds a key of the slot at hand: places in rewriter.keys, plus 1, or
-	// 0, at the key's hash or behind it. All but table[:size] is anything.
+	// table is a hash table with linear probing over the keys of the slot that is
+	// being merged. An entry is the key's place in rewriter.keys plus 1, or 0. Only
+	// table[:size] is in use.
 	table []uint32
 	size  int
 }
@@ -53,8 +54,9 @@ func (l *bulkLoad) mergeUnits(s *spool, units []unit, plan loadPlan) error {
 	return l.ctx.Err()
 }
 
-// mergeSlot writes the bucket of a slot: its rows of the area, what the cache
-// has of others that are dirty, and what remains of the old bucket.
+// mergeSlot writes the bucket of a slot. It has the slot's rows in the area, the
+// other dirty rows of the slot in the cache, and the remaining rows of the old
+// bucket.
 func (l *bulkLoad) mergeSlot(slot uint32, old *bucketfile.Bucket, cached bool) error {
 	t, m, w := l.t, &l.merge, &l.t.rewrite.rewriter
 	local := m.area.unit.local(slot)
@@ -85,12 +87,12 @@ func (l *bulkLoad) mergeSlot(slot uint32, old *bucketfile.Bucket, cached bool) e
 	return t.files.Release(prev)
 }
 
-// mergeCached makes cached rows of imported keys the imported ones, and adds
-// the other dirty rows of the slot.
+// mergeCached overwrites cached rows with the imported rows of the same keys, and
+// adds the other dirty rows of the slot to the bucket.
 func (l *bulkLoad) mergeCached(slot uint32) {
 	t, m, w := l.t, &l.merge, &l.t.rewrite.rewriter
 	mask := slotMask(slot, t.index.Slots())
-	// Nobody has pinned a row, and whoever else would read it waits for rewrite.
+	// No row is pinned, and all other readers of rows wait for rewrite.
 	t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {
 		i := m.find(w, e.Key)
 		if i < 0 {
@@ -108,8 +110,8 @@ func (l *bulkLoad) mergeCached(slot uint32) {
 	}
 }
 
-// take makes keys, hashes and rows those at the offsets, of equal keys the last
-// one's.
+// take sets keys, hashes and rows of w to the rows at the offsets; of rows with the
+// same key the last one counts.
 func (m *bulkMerge) take(w *rewriter, offsets []uint32) {
 	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
 	m.size = keyTable(len(offsets))
@@ -145,7 +147,8 @@ func (m *bulkMerge) find(w *rewriter, key uint64) int {
 	return int(m.table[m.place(w, key, slots.Hash(key))]) - 1
 }
 
-// takeOld adds the rows of the old bucket that are not there yet.
+// takeOld adds those rows of the old bucket whose keys are neither imported nor
+// dirty in the cache.
 func (m *bulkMerge) takeOld(w *rewriter, old *bucketfile.Bucket) {
 	for i := range old.Len() {
 		if key := old.Key(i); m.find(w, key) < 0 && !slices.Contains(w.dirtyKeys, key) {

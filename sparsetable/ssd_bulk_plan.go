@@ -9,32 +9,33 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// bulkPlan is how a large import divides memory and disk.
+// bulkPlan says how a large import uses memory.
 type bulkPlan struct {
 	smallRows  int64 // imports of up to so many rows go through the cache
-	arenaBytes int64 // at most, for the spool's buffers, then for partitions
+	arenaBytes int64 // the most memory for the spool's buffers, and later for partitions
 	minBlock   int   // bytes of a write to the spool, unless memory is scarce
 }
 
 const (
-	// A small import may take so much of the cache without asking what it is
-	// used for.
+	// A small import may take this part of the cache, whatever is in it.
 	bulkSmallShare = 16
 	// bulkMaxArena is enough for bulkPartitions times bulkMaxBlock.
 	bulkMaxArena = 160 << 20
-	// Writes below bulkMinBlock cost more by the number than by the byte, above
-	// bulkMaxBlock nothing is gained.
+	// For writes smaller than bulkMinBlock their number matters more than their
+	// bytes; nothing is gained by writes larger than bulkMaxBlock.
 	bulkMinBlock  = 64 << 10
 	bulkMaxBlock  = 256 << 10
 	bulkTinyBlock = 16 << 10 // where there is little memory
-	// Partitions of a spool. With more of them each is smaller, so that sorting
-	// stays in the processor's caches; with less, writes are larger.
+	// bulkPartitions is the number of partitions of a spool. With more partitions
+	// each is smaller, so that sorting stays in the processor's caches; with fewer,
+	// writes are larger.
 	bulkPartitions    = 512
 	bulkMinPartitions = 4
-	// bulkSpareBlocks are on their way to the devices, for each directory.
+	// bulkSpareBlocks is how many blocks may be on their way to the device of each
+	// directory.
 	bulkSpareBlocks = 8
-	// bulkListShare is the part of the arena that the lists of blocks may take,
-	// beside it.
+	// The lists of blocks may take one part in bulkListShare of the borrowed
+	// memory; the arena is the rest.
 	bulkListShare = 16
 )
 
@@ -50,7 +51,7 @@ func planBulk(p *ssdPlan, fitRows int64) bulkPlan {
 type spoolShape struct {
 	blockBytes int
 	bits       uint // 2^bits partitions
-	spare      int  // blocks beside one for each partition
+	spare      int  // blocks besides one for each partition
 }
 
 // shape divides an arena among the partitions of a spool; ok is false where it
@@ -95,12 +96,12 @@ func eachEntry(b []byte, entry int, fn func(key uint64, row []float32) error) er
 	return nil
 }
 
-// borrowSteps is into how many steps borrow cuts what it takes: after each,
-// space is looked after, as dirty rows leave the cache.
+// borrowSteps is the number of steps in which borrow takes its memory. Dirty rows
+// leave the cache for it, so after each step the space on disk is checked.
 const borrowSteps = 16
 
-// borrow takes bytes from the cache, until giveBack. Errors: errNoVictims where
-// the cache has not as many to give.
+// borrow takes bytes of memory from the cache, until giveBack. Errors: errNoVictims
+// where the cache cannot give as many.
 func (t *ssd) borrow(ctx context.Context, bytes int64) error {
 	for i := range int64(borrowSteps) {
 		if err := t.reserveNow(bytes * (i + 1) / borrowSteps); err != nil {
@@ -119,14 +120,15 @@ func (t *ssd) giveBack(bytes int64) {
 	t.borrowed.Add(-bytes)
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
-	// The cache may grow again. That it need not shrink makes an error
-	// impossible; where it must, for another reason, the next one to need room
-	// is told.
+	// The cache may grow again. It does not have to shrink for that, so there is no
+	// error. If it has to shrink for another reason and cannot, the next call that
+	// needs room returns the error.
 	_ = t.reserve(0)
 }
 
-// borrowUpTo borrows bytes or, halving, less, down to least. It returns 0 where
-// that is not to be had.
+// borrowUpTo borrows bytes, or half of them, or a quarter and so on, but not less
+// than least. It returns how many it borrowed, or 0 where the cache cannot give
+// even that.
 func (t *ssd) borrowUpTo(ctx context.Context, bytes, least int64) (int64, error) {
 	for ; bytes >= least; bytes /= 2 {
 		err := t.borrow(ctx, bytes)

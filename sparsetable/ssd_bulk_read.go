@@ -5,24 +5,25 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// aheadReader reads the old buckets of the slots that a large import comes to
-// next, many at a time, while it merges those before. It gives them out in the
-// order of the slots, however they arrive: in that order the buckets of an
-// earlier import lie in their files, which so become free one after the other.
+// aheadReader reads the old buckets of the slots that a large import will merge
+// next, many at a time, while the import merges the slots before. It delivers the
+// buckets in the order of the slots, whatever the order in which they arrive. The
+// buckets of an earlier import lie in their files in that order, so the files
+// become free one after the other.
 //
-// Its buffers are from a pool of its own, in memory that the import borrowed.
+// Its buffers come from a pool of its own, in memory that the import borrowed.
 type aheadReader struct {
 	t     *ssd
 	pool  *blockio.Pool
 	queue *bucketfile.Queue
-	limit int64 // bytes of buckets on their way or waiting
+	limit int64 // most bytes of buckets that are being read or wait to be merged
 	bytes int64 // of buckets asked for and not given back
 
 	ring        []aheadBucket // from head to tail, each modulo its length
 	head, tail  int
 	submit      []*bucketfile.Request
 	ended       []*bucketfile.Request
-	reads, read uint64 // the queue's counters, as far as the statistics have them
+	reads, read uint64 // the queue's counters when they were last added to the statistics
 }
 
 // aheadBucket is the bucket of a slot that the merging has yet to come to.
@@ -32,27 +33,28 @@ type aheadBucket struct {
 }
 
 const (
-	// aheadBuckets are so many as a device works on at once, and a batch that is
-	// being merged.
+	// aheadBuckets is how many buckets are read ahead: as many as a device works on
+	// at once, and two batches, of which one is being merged.
 	aheadBuckets = 2*rewriteBatch + blockio.DefaultQueueDepth
-	// aheadSubmit is how many are submitted at a time: one system call serves
-	// them, and those that lie close together are read together.
+	// aheadSubmit is how many buckets are submitted at a time: with one system
+	// call, and those that lie close together in one read.
 	aheadSubmit = 64
-	// aheadShare of the memory for merging is for these buffers, up to
+	// One part in aheadShare of the memory for merging is for these buffers, up to
 	// maxAheadBytes.
 	aheadShare    = 16
 	maxAheadBytes = 4 << 20
-	// aheadGapBytes is read along where it saves a read.
+	// A gap of up to aheadGapBytes between two buckets is read, too, where that
+	// saves a read.
 	aheadGapBytes = 4 << 10
 	maxAheadRead  = 64 << 10
 )
 
-// aheadBytes is what an aheadReader takes of that much memory for merging.
+// aheadBytes is how much of the borrowed memory an aheadReader takes.
 func aheadBytes(borrowed int64) int64 {
 	return max(min(borrowed/aheadShare, maxAheadBytes)/4096, 1) * 4096
 }
 
-// newAheadReader makes one that takes that much memory.
+// newAheadReader makes an aheadReader that takes that much memory.
 func (t *ssd) newAheadReader(bytes int64) *aheadReader {
 	r := &aheadReader{t: t, pool: blockio.NewPool(t.files.Unit(), bytes), ring: make([]aheadBucket, aheadBuckets)}
 	r.queue = t.files.NewQueueIn(r.pool)
@@ -89,8 +91,9 @@ func (r *aheadReader) fill(next func() (slot uint32, ok bool)) {
 	}
 }
 
-// wait waits for the next slot's bucket and returns how many of those that follow
-// one another have arrived, most at most; 0 at the end.
+// wait waits for the bucket of the next slot and returns how many consecutive
+// slots, from that one on, have their buckets now, but not more than most. It
+// returns 0 at the end.
 func (r *aheadReader) wait(most int) (n int) {
 	for r.head < r.tail && !r.ring[r.head%len(r.ring)].arrived {
 		r.ended = r.queue.Wait(r.ended[:0], 1)
@@ -140,14 +143,14 @@ func (r *aheadReader) count() {
 	r.reads, r.read = reads, read
 }
 
-// drain waits for what is on its way and drops it.
+// drain waits for the reads in flight and drops their buckets.
 func (r *aheadReader) drain() {
 	for n := r.wait(len(r.ring)); n > 0; n = r.wait(len(r.ring)) {
 		r.advance(n)
 	}
 }
 
-// close gives the memory back. Nothing is on its way.
+// close gives the memory back. REQUIRES: no read is in flight.
 func (r *aheadReader) close() {
 	r.t.rewrite.Lock()
 	r.count()

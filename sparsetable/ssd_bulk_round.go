@@ -12,8 +12,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// bulkLoad imports rows through spools: rounds of one spool each, and only one
-// where the directories have room for all the rows.
+// bulkLoad imports rows through spools, in rounds of one spool each. Where the
+// directories have room for all the rows, there is only one round.
 type bulkLoad struct {
 	t   *ssd
 	ctx context.Context
@@ -21,13 +21,13 @@ type bulkLoad struct {
 	arena    []byte // borrowed
 	borrowed int64
 	spool    *spool
-	limit    int64 // bytes of the spool, by the space that there was
-	look     int64 // bytes of the spool at which space is looked at again
+	limit    int64 // bytes that the spool may take, by the space that there was
+	look     int64 // bytes of the spool at which the free space is checked again
 	distinct distinctKeys
 	spools   uint64 // made by this import
 	id       uint64
 
-	applied int64 // rows in buckets, those that later ones replaced included
+	applied int64 // rows in buckets, including those that later rows of the same keys replaced
 	merge   bulkMerge
 	ahead   *aheadReader // while a spool is merged
 }
@@ -46,7 +46,7 @@ func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
 	return l, nil
 }
 
-// add takes a row in.
+// add puts a row into the spool.
 func (l *bulkLoad) add(key uint64, row []float32) error {
 	h := slots.Hash(key)
 	l.distinct.add(key, h)
@@ -82,8 +82,9 @@ func (l *bulkLoad) nextID() uint64 {
 // partition for its buckets to go to all directories.
 func (t *ssd) spreadBits() uint { return uint(bits.TrailingZeros(uint(len(t.devices)))) }
 
-// takeArena borrows memory, as much as is planned if it is to be had, and maps
-// most of it; the rest is for the lists of blocks and for so many aheadReaders.
+// takeArena borrows memory, as much as is planned if the cache can spare it, and
+// maps most of it as the arena. The rest is for the lists of blocks and for that
+// many aheadReaders.
 func (l *bulkLoad) takeArena(least int64, readers int64) (bool, error) {
 	t := l.t
 	bytes, err := t.borrowUpTo(l.ctx, t.bulk.arenaBytes, least)
@@ -108,7 +109,7 @@ func (l *bulkLoad) dropArena() error {
 	return err
 }
 
-// apply ends the round: what is in the spool goes into buckets.
+// apply ends the round: it merges the rows of the spool into buckets.
 func (l *bulkLoad) apply() error {
 	s := l.spool
 	if s == nil {
@@ -152,9 +153,9 @@ func (l *bulkLoad) mergeSpool(s *spool) error {
 	return l.mergeParts(s)
 }
 
-// mergeParts merges the units of a spool, or, where one is larger than memory,
-// spools it again, in smaller partitions. Where that cannot be done it is merged
-// piece by piece, each slot's bucket being written as often.
+// mergeParts merges the units of a spool. A unit that is larger than the arena is
+// spooled again, in smaller partitions. Where that cannot be done, it is merged
+// piece by piece, and each slot's bucket is written once for every piece.
 func (l *bulkLoad) mergeParts(s *spool) error {
 	t := l.t
 	level := uint(bits.Len32(t.index.Slots())) - 1
@@ -223,7 +224,7 @@ func (l *bulkLoad) respool(s *spool, u unit) (err error) {
 	return l.mergeParts(sub)
 }
 
-// close gives everything back.
+// close gives back the spool and the memory.
 func (l *bulkLoad) close() error {
 	var err error
 	if l.spool != nil {

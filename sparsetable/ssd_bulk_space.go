@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// spoolDeadShare is the part of what buckets take beforehand that may stay in
-	// vain when they have been superseded: compaction takes no more of a directory
-	// that is nearly full, see maxLiveShare.
+	// spoolDeadShare is the part of the space of superseded buckets that may stay
+	// in use after the import: compaction of a directory that is nearly full leaves
+	// that much, see maxLiveShare.
 	spoolDeadShare = 1.0 / 8
-	// spoolMargin is the part of a spool's buckets that the estimate of their size
-	// may be wrong by.
+	// spoolMargin is the relative error that the estimate of the size of a spool's
+	// buckets may have.
 	spoolMargin = 1.0 / 32
-	// spoolLooks is how often space is looked at while a spool grows to its limit:
-	// others may use the file system.
+	// spoolLooks is how often the free space is checked while a spool grows to its
+	// limit, because other programs may use the file system.
 	spoolLooks = 64
 )
 
-// full reports whether the spool has its size.
+// full reports whether the spool has reached its limit.
 func (l *bulkLoad) full() (bool, error) {
 	if l.spool.bytes < min(l.look, l.limit) {
 		return false, nil
@@ -33,9 +33,9 @@ func (l *bulkLoad) full() (bool, error) {
 	return l.spool.bytes >= l.limit, nil
 }
 
-// spaceForSpool is how large a spool may become that takes so many bytes
-// already, so that there is room for it and for what is made of it. What is in
-// its buffers then comes on top.
+// spaceForSpool is how large a spool that has that many bytes already may become,
+// so that there is room for it and for the buckets made of it. The rows in its
+// buffers are not included.
 func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 	t := l.t
 	dirs := int64(len(t.devices))
@@ -57,24 +57,26 @@ func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 		free -= int64(spoolDeadShare*float64(each[i].LiveBytes)) + t.spaceSlack()
 		least = min(least, int64(float64(free)/ratio))
 	}
-	// Blocks are listed in 4 bytes each, in slices that grow by doubling at most,
-	// the old one being there until the new one is filled. More rounds would cost
-	// far more than more blocks: every bucket is read and written anew.
+	// A block takes 4 bytes in a list. The list is a slice that doubles at most
+	// when it grows, and its old memory is freed only after it was copied. So a
+	// block counts for 12 bytes. Larger lists are better than more rounds, because
+	// in each round every bucket is read and written anew.
 	listed := l.borrowed / bulkListShare / 12 * int64(shape.blockBytes)
 	return min(max(0, least)*dirs-int64(len(l.arena)), listed), nil
 }
 
-// spoolRatio is what a spool and its buckets take at most, at a time, for each
-// byte of the spool: the buckets that are made of it, with their headers and the
-// ends of their units, and what is not deleted yet of the spool, or of a part of
-// it that is spooled again. REQUIRES: indexMu is held for reading.
+// spoolRatio is the most space that a spool and its buckets take at any time, for
+// each byte of the spool: that of the buckets made of it, with their headers and
+// padding, and that of the part of the spool that is not deleted yet, or of the
+// part that is spooled again. REQUIRES: indexMu is held for reading.
 func (t *ssd) spoolRatio(shape spoolShape) float64 {
 	rows := float64(t.index.TargetRows() * bulkEntryBytes(t.layout))
 	buckets := (rows + bucketHeaderSpace + float64(t.files.Unit())/2) / rows
 	return buckets*(1+spoolMargin) + 1.0/spoolGroups + 1/float64(int(1)<<shape.bits)
 }
 
-// roomIn is how many bytes of a directory, of which sp is taken, are to be had.
+// roomIn is how many more bytes may be written to a directory, of which sp is
+// taken.
 func (t *ssd) roomIn(directory int, sp bucketfile.Space) (int64, error) {
 	d := t.devices[directory]
 	free, err := d.Free()

@@ -9,35 +9,35 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// A row that a Pull had to read is, as a rule, one that will not be needed
-// again for long: it is trained once and is then among the first to leave, and
-// to write it, its slot's bucket would have to be read a second time. So a
-// working set carries copies of the buckets that were read for it, within a part
-// of the budget, and when it is released, the background writer merges the
-// trained rows into them. A miss then costs one read, and nothing more when its
-// row leaves.
+// A row that a Pull had to read will, as a rule, not be needed again for a long
+// time. It is trained once and is then among the first rows to leave the cache. To
+// write it, its slot's bucket would have to be read a second time. So a working set
+// keeps copies of the buckets that were read for it, within a part of the budget;
+// this is called carrying them. When the set is released, the background writer
+// merges the trained rows into these copies and writes them as the new buckets. A
+// miss then costs one read, and no second one when its row leaves.
 //
-// A copy lies in a chunk outside the garbage collector's heap, the chunks of a
-// set being filled one after the other:
+// The copies lie in chunks outside the garbage collector's heap. The chunks of a
+// set are filled one after the other. A copy has this form:
 //
 //	slot 4 · rows 4 · location 8 · bytes of entries 8 · entries
 
 const (
 	carryHeaderBytes = 24
-	// carryChunkBytes holds a hundred buckets and more.
+	// carryChunkBytes holds more than a hundred buckets.
 	carryChunkBytes = 256 << 10
-	// carryBatch is how many carried buckets are looked at under one hold of
-	// rewrite, some 200 microseconds.
+	// carryBatch is how many carried buckets are handled each time that rewrite is
+	// taken, which is then held for some 200 microseconds.
 	carryBatch = 64
 )
 
-// carry is the buckets that one working set carries.
+// carry holds the copies of buckets that one working set carries.
 type carry struct {
 	chunks [][]byte // the last is being filled
-	used   int      // of the last; the others end with a zero header or are full
+	used   int      // bytes of the last chunk; the others are full or end with a zero header
 }
 
-// carried is the memory of all carries.
+// carried manages the memory of all carries.
 type carried struct {
 	sync.Mutex
 	mapped  int64    // bytes of all chunks
@@ -103,7 +103,7 @@ func (t *ssd) carryChunk() []byte {
 	}
 	chunk, err := offheap.Map(carryChunkBytes)
 	if err != nil {
-		return nil // it is only a saving
+		return nil // carrying only saves reads, so it is not an error
 	}
 	c.mapped += carryChunkBytes
 	return chunk
@@ -155,7 +155,7 @@ func (t *ssd) nextCarry() *carry {
 	return c
 }
 
-// freeCarries gives the memory of all carries back. No set is left.
+// freeCarries gives the memory of all carries back. REQUIRES: no working set is left.
 func (t *ssd) freeCarries() error {
 	for c := t.nextCarry(); c != nil; c = t.nextCarry() {
 		t.dropCarry(c)
@@ -203,7 +203,7 @@ func (t *ssd) writeCarried(c *carry) error {
 	return nil
 }
 
-// freeChunk gives back the first chunk of c: the next Pull may need it already.
+// freeChunk gives back the first chunk of c, as the next Pull may already need it.
 func (t *ssd) freeChunk(c *carry) {
 	t.carried.Lock()
 	defer t.carried.Unlock()
@@ -213,8 +213,8 @@ func (t *ssd) freeChunk(c *carry) {
 	c.chunks = c.chunks[:last]
 }
 
-// outgrowsCache reports whether there are more rows in buckets than the cache
-// holds with ease, so that rows will have to leave it.
+// outgrowsCache reports whether buckets have more rows than three quarters of what
+// the cache holds, so that rows will have to leave it.
 func (t *ssd) outgrowsCache() bool {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
@@ -222,8 +222,8 @@ func (t *ssd) outgrowsCache() bool {
 }
 
 // writeCarriedBatch writes the first carried buckets of chunk and returns the
-// others; nil at the end. Buckets that were superseded meanwhile are left out,
-// and slots that have no row to write but such as will be trained again soon.
+// others; nil at the end. It skips buckets that were superseded meanwhile, and
+// slots whose dirty rows are all needed again soon.
 func (t *ssd) writeCarriedBatch(chunk []byte) (rest []byte, err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()

@@ -9,13 +9,14 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// beginScan makes slots stay as they are, so that each row is in one place all
-// the time, until end is called, and returns their number. REQUIRES: changing
-// is held, so that no row comes which would want more slots.
+// beginScan prevents until end is called that slots are split or merged, so that
+// each row belongs to the same slot all the time. It returns the number of slots.
+// REQUIRES: changing is held, so that no rows are created which would need more
+// slots.
 func (t *ssd) beginScan() (slots uint32, end func(), err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
-	// On a full device slots stay as they are: reading needs no room.
+	// On a full device the slots are not split, which does no harm: reading needs no room.
 	if err := t.keepShape(); err != nil && !errors.Is(err, bucketfile.ErrNoSpace) {
 		return 0, nil, err
 	}
@@ -50,10 +51,10 @@ func (t *ssd) change(ctx context.Context) (end func(), err error) {
 	return end, nil
 }
 
-// Expire implements Table. It goes through all slots: dirty rows are written
-// along the way, so that every bucket shows whether its rows are to go. Rows in
-// the cache that are to go leave it, and so do placeholders, which is all that
-// happens under a rule that condemns nothing.
+// Expire implements Table. It goes through all slots and rewrites them with their
+// dirty rows, without the rows that the rule condemns. It also drops the condemned
+// rows from the cache, and the placeholders. Under a rule that condemns nothing, it
+// only drops the placeholders.
 func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error) {
 	done, err := t.change(ctx)
 	if err != nil {
@@ -68,8 +69,9 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 			if !t.trained(e.Row) {
 				return true
 			}
-			// A dirty one may have an older version in its bucket, where an
-			// error kept Expire from getting there.
+			// A condemned row that is still dirty is kept: an error ended Expire
+			// before it came to the row's slot, whose bucket may have an older
+			// version of it.
 			return e.Flags&rowcache.Dirty == 0 && condemned(e.Row)
 		})
 		t.mu.Lock()
@@ -95,7 +97,7 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 		}
 		t.rewrite.Lock()
 		before := t.rewrite.counts.droppedRows
-		t.rewrite.urgent = true // rows go
+		t.rewrite.urgent = true // dropping rows makes room
 		err := t.rewriteSlots(list, condemned)
 		t.rewrite.urgent = false
 		rows += t.rewrite.counts.droppedRows - before

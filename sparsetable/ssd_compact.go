@@ -8,10 +8,10 @@ import (
 	"aibox/sparsetable/internal/invariants"
 )
 
-// keepSpace compacts, if buckets were written, until space is within its bounds.
-// Whoever writes buckets calls it after every step, so that the bounds hold
-// however fast the table is written: the one who writes waits, about as long
-// again as the step took. REQUIRES: rewrite is not held.
+// keepSpace compacts files, if buckets were written, until the space on disk is
+// within its bounds. Code that writes buckets calls it after every step, so that
+// the bounds hold however fast the table is written. The caller thereby waits,
+// about as long again as the step took. REQUIRES: rewrite is not held.
 func (t *ssd) keepSpace(ctx context.Context) error {
 	if t.unpaid.Load() < int64(t.plan.bufferBytes) {
 		return nil
@@ -20,10 +20,10 @@ func (t *ssd) keepSpace(ctx context.Context) error {
 	if err := t.compact(ctx); err != nil && !errors.Is(err, bucketfile.ErrNoSpace) {
 		return err
 	}
-	return nil // without room for moving buckets, who has to write will say so
+	return nil // where there is no room to move buckets, the next write returns the error
 }
 
-// compact empties files until space is within its bounds.
+// compact empties files until the space on disk is within its bounds.
 func (t *ssd) compact(ctx context.Context) error {
 	if t.readOnly {
 		return nil
@@ -38,7 +38,7 @@ func (t *ssd) compact(ctx context.Context) error {
 			return err
 		}
 		if file == last {
-			// It was read to its end without an error, yet counts live buckets.
+			// It was read to its end without an error, and yet it counts live buckets.
 			t.log.Warn("sparsetable: a bucket file is not deleted: it counts live buckets, but the index refers to none of them", "file", file)
 			return nil
 		}
@@ -47,8 +47,9 @@ func (t *ssd) compact(ctx context.Context) error {
 }
 
 // compactOne moves the live buckets out of one file, if that is necessary, and
-// returns its number, 0 if it was not. A file that snapshots hold goes when they
-// do. One file is emptied at a time: a scan takes memory.
+// returns the file's number, or 0 if it was not necessary. A file that snapshots
+// hold is deleted only once these are dropped. One file is emptied at a time,
+// because reading it takes memory.
 func (t *ssd) compactOne(ctx context.Context) (file uint32, err error) {
 	t.compacting.Lock()
 	defer t.compacting.Unlock()
@@ -65,25 +66,25 @@ func (t *ssd) compactOne(ctx context.Context) (file uint32, err error) {
 	return c.File, err
 }
 
-// maxLiveShare is how much of a file may be live for its emptying to make room
-// in a directory whose budget nears its end: the rest is what it yields, for
-// nine times as many bytes written.
+// maxLiveShare is the largest live part of a file that is emptied to make room in a
+// directory that is nearly full. Emptying such a file frees a tenth of it, and
+// writes nine times as many bytes.
 const maxLiveShare = 0.9
 
-// fullFiles is how many files' room a directory has left when it counts as nearly
-// full: that of urgent appends, and as much for each of a step, the moved
-// buckets of a file, and emptied files that reads under way need a little
-// longer.
+// A directory counts as nearly full when it has less left than fullFiles times the
+// room for urgent appends: that room itself, and as much again for what a step
+// writes, for the moved buckets of a file, and for emptied files that reads in
+// flight still hold.
 const fullFiles = 2
 
-// reservedBytes stay free in each directory's file system, but for appends that
-// make room.
+// reservedBytes is how much of each directory's file system is kept free. Only
+// appends that make room may use it.
 const reservedBytes = 64 << 20
 
-// worstFile is the file to be emptied next: the one with the smallest live part,
-// if all files together take more than the allowed multiple of what is in use,
-// or in a directory that is nearly full. Files that snapshots hold come second
-// to those whose emptying makes room at once.
+// worstFile is the file to be emptied next, if one has to be: because all files
+// together take more than the allowed multiple of what is in use, or because a
+// directory is nearly full. It is the file with the smallest live part. Files that
+// snapshots hold come after those whose emptying makes room at once.
 func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 	all, each := t.files.Space()
 	total := all.TotalBytes - all.DyingBytes
@@ -94,7 +95,7 @@ func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 	for _, c := range candidates {
 		if c.LiveBytes == 0 { // held by snapshots or by reads under way
 			total -= c.Bytes
-			if c.Holders == 0 { // to empty more would take room before it makes any
+			if c.Holders == 0 { // it will be deleted soon; emptying more files would take room first
 				each[c.Directory].DyingBytes += c.Bytes
 			}
 		}
@@ -122,27 +123,28 @@ func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 }
 
 // nearlyFull reports whether a directory's budget, or its file system, has no more
-// left than what appends need that make room.
+// left than what the appends need that make room.
 func (t *ssd) nearlyFull(directory int, sp bucketfile.Space) bool {
 	keep := fullFiles * t.files.UrgentBytes()
 	if sp.BudgetBytes > 0 && sp.TotalBytes+sp.OtherBytes-sp.DyingBytes > sp.BudgetBytes-keep {
 		return true
 	}
 	free, err := t.devices[directory].Free()
-	// Without an answer it is left to those who append, who ask as well.
+	// Where the free space is unknown, appends find out, because they check it,
+	// too.
 	return err == nil && free+sp.DyingBytes < reservedBytes+keep
 }
 
-// spaceSlack is what a directory may take beyond its bounds: a few buffers more or
-// less are nothing to work against, nor is the file that is appended to, which
-// cannot be emptied.
+// spaceSlack is what a directory may take beyond its bounds: a few buffers, which
+// are not worth compacting for, and the file that is appended to, which cannot be
+// emptied.
 func (t *ssd) spaceSlack() int64 {
 	return 4*appendBuffers*int64(t.plan.bufferBytes) + t.plan.minFileBytes()
 }
 
-// emptyFile appends the live buckets of a file anew. In a damaged file those that
-// the scan did not come by are read one by one: the error names the slot, and
-// damage where nothing is in use harms nobody.
+// emptyFile appends the live buckets of a file to another file. In a damaged file,
+// those that the scan did not reach are read one by one, so that the error names
+// the slot of a damaged bucket, and damage outside live buckets is no error.
 func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 	err := t.files.ScanFile(ctx, file, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
 		t.rewrite.Lock()
@@ -154,7 +156,7 @@ func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 	})
 	switch {
 	case errors.Is(err, bucketfile.ErrUnknownFile):
-		return nil // it died meanwhile
+		return nil // it was deleted meanwhile
 	case errors.Is(err, bucketfile.ErrCorrupt):
 		t.log.Warn("sparsetable: a bucket file is damaged; its live buckets are moved to another file", "error", err)
 		return t.emptyRest(ctx, file)

@@ -30,10 +30,11 @@ import (
 //	…   zeros
 //
 // info is how often the row was used, times two, plus one if its bucket has a
-// version of it. Dirty blocks come first; the catalog's record says how many
-// bytes and rows they are. Either kind begins with the rows used most, by
-// classes, see deltaClasses; those that changed or left the cache while the
-// snapshot was written are where they came.
+// version of it. Dirty blocks come first; the catalog records how many bytes and
+// rows they have. The blocks of either kind begin with the rows used most, in
+// classes, see deltaClasses. Only the rows that had to be saved early, because they
+// were about to change or leave the cache while the snapshot was written, are out
+// of this order.
 const (
 	deltaMagic       = "ADL2"
 	deltaHeaderBytes = 40
@@ -56,16 +57,17 @@ func deltaName(table, file uint64) string {
 	return fmt.Sprintf("%016x-%016x%s", table, file, deltaSuffix)
 }
 
-// snapshotDelta collects the rows of a snapshot while it is being written: of
-// those that are dirty and old (rowcache.Old), whoever is about to change one,
-// to write it to a bucket, or to let it go, saves it first.
+// snapshotDelta collects the rows of a snapshot while that is being written. A row
+// that is dirty and old (rowcache.Old) is yet to be saved. Code that is about to
+// change such a row, to write it to a bucket, or to drop it from the cache, saves
+// it first.
 type snapshotDelta struct {
 	t      *ssd
 	file   blockio.File
 	id     uint64
 	writer *deltaWriter
-	// claimed is what the directory is charged for the file. One goroutine at a
-	// time has a snapshot.
+	// claimed is what the directory is charged for the file. No lock guards it,
+	// because only one goroutine at a time works on a snapshot.
 	claimed int64
 
 	mu     sync.Mutex
@@ -83,7 +85,7 @@ type deltaCounts struct {
 	dirtyBytes, dirtyRows int64
 	cleanRows             int64
 	fresh                 int64 // dirty rows that no bucket has
-	early                 int64 // dirty rows that visit saved
+	early                 int64 // dirty rows that visit saved, because they were about to change or leave the cache
 }
 
 // newDelta makes the file, with extra blocks beyond those of the pool. The
@@ -101,7 +103,7 @@ func (t *ssd) newDelta(id uint64, extra int) (*snapshotDelta, error) {
 	return &snapshotDelta{t: t, file: f, id: id, writer: w}, nil
 }
 
-// save saves those of refs that are to be saved and were not yet.
+// save saves those rows of refs that are yet to be saved.
 func (d *snapshotDelta) save(refs []uint32) {
 	if d.t.cache.Owed() == 0 {
 		return
@@ -109,12 +111,12 @@ func (d *snapshotDelta) save(refs []uint32) {
 	d.visit(refs, d.takeOwedLocked)
 }
 
-// savePinned saves the rows of a live set: as soon as Snapshot returns they may
-// change, dirty or not.
+// savePinned saves the rows of a live working set, whether they are dirty or not,
+// because they may change as soon as Snapshot returns.
 func (d *snapshotDelta) savePinned(refs []uint32) {
 	d.visit(refs, func(e rowcache.Entry) rowcache.Change {
 		if e.Flags&rowcache.Dirty != 0 {
-			return d.takeOwedLocked(e) // or another set had it
+			return d.takeOwedLocked(e) // it takes none that was saved for another set
 		}
 		d.takeLocked(e)
 		return rowcache.Change{Set: rowcache.Dirty}
@@ -125,7 +127,7 @@ func (d *snapshotDelta) visit(refs []uint32, take func(rowcache.Entry) rowcache.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return // nothing is to be saved any more
+		return // all rows were saved
 	}
 	before := d.counts.dirtyRows
 	defer func() { d.counts.early += d.counts.dirtyRows - before }()
@@ -152,8 +154,8 @@ func (d *snapshotDelta) saveSlot(slot uint32, mask uint64) {
 	d.visit(refs, d.takeOwedLocked)
 }
 
-// collect saves the rows that p picks, in memory order, at most that many. It
-// may miss rows that move meanwhile.
+// collect calls take, which saves a row, for the rows that p picks, in memory
+// order, for at most that many. It may miss rows that move meanwhile.
 func (d *snapshotDelta) collect(p rowcache.Pick, most int64, take func(rowcache.Entry) rowcache.Change, canceled func() error) (rows int64, err error) {
 	for at, end := uint32(0), false; !end && rows < most; {
 		if err := errors.Join(canceled(), d.writer.err()); err != nil {
@@ -183,8 +185,8 @@ func (d *snapshotDelta) roomLocked() int {
 	return (len(d.block) - d.used) / entry
 }
 
-// takeOwedLocked takes a row that is to be saved and was not yet. It runs under
-// the cache's mutex.
+// takeOwedLocked saves a row if that is yet to be saved. It runs under the cache's
+// mutex.
 func (d *snapshotDelta) takeOwedLocked(e rowcache.Entry) rowcache.Change {
 	if e.Flags&rowOwed != rowOwed {
 		return rowcache.Change{}
@@ -237,8 +239,8 @@ func (d *snapshotDelta) flushLocked(bytes int) {
 	d.next++
 }
 
-// endDirty ends the part of dirty rows, all of which are saved; clean ones may
-// follow.
+// endDirty ends the file's part of dirty rows, once all of them are saved. With
+// more, clean rows follow.
 func (d *snapshotDelta) endDirty(more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -277,8 +279,8 @@ func (d *snapshotDelta) finish() error {
 	return nil
 }
 
-// close gives up what the delta holds in memory, with or without finish. No row
-// may be owed.
+// close frees the delta's memory and closes its file, whether finish was called or
+// not. REQUIRES: no row is dirty and old any more.
 func (d *snapshotDelta) close() error {
 	d.mu.Lock()
 	finished := d.closed

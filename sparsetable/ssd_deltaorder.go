@@ -8,21 +8,24 @@ import (
 )
 
 const (
-	// deltaClasses is how many classes of frequency the rows of a delta file
-	// come in. Each costs a pass over the cache's 16 bytes a row; what is
-	// restored into a smaller cache, or not to its end, is right to an eighth.
+	// deltaClasses is the number of classes of frequency in which the rows of a
+	// delta file are ordered. Each class costs a pass over the 16 bytes of metadata
+	// that the cache has for each row. When only a part of the file is restored,
+	// into a smaller cache for example, the choice of the rows used most is exact
+	// to an eighth of the rows.
 	deltaClasses = 8
-	// deltaFewBlocks that hold all rows need no order.
+	// The rows are not ordered where deltaFewBlocks blocks hold all of them.
 	deltaFewBlocks = 4
 
-	// hotShare and maxHotBytes bound by default what clean rows take: a part of
-	// the budget that still is most of a hot set, as the rows in use are mostly
-	// dirty and come anyway; and what a device writes in about a second.
+	// hotShare and maxHotBytes determine the default of SSDOptions.HotBytes. A
+	// quarter of the budget holds most of the hot clean rows, because the rows in
+	// use are mostly dirty and are saved anyway. maxHotBytes is what a device
+	// writes in about a second.
 	hotShare    = 4
 	maxHotBytes = 1 << 30
 )
 
-// saveOwed saves all rows that are to be saved, those used most first.
+// saveOwed saves all rows that are yet to be saved, those used most first.
 func (d *snapshotDelta) saveOwed(canceled func() error) error {
 	p := rowcache.Pick{Has: rowOwed}
 	few := int64(deltaFewBlocks) * int64(deltaBlockBytes(d.t.layout)) / int64(deltaEntryBytes+d.t.layout.Bytes())
@@ -45,10 +48,10 @@ func (d *snapshotDelta) saveOwed(canceled func() error) error {
 	return nil
 }
 
-// saveClean adds the rows used most of those that were clean when the snapshot
-// was fixed and have not changed since; they are in buckets. They are worth
-// saving only for a restart to find them in memory: not on a disk that is nearly
-// full.
+// saveClean adds clean rows: of those that were clean when the snapshot was fixed
+// and have not changed since, the ones used most. They are in buckets, too. They
+// are saved only so that a restart finds them in memory, so none are saved on a
+// disk that is nearly full.
 func (d *snapshotDelta) saveClean(canceled func() error) error {
 	p := rowcache.Pick{Has: rowcache.Old | rowStored, Lacks: rowcache.Dirty, Idle: true}
 	left := max(0, min(d.t.opts.SSD.HotBytes, d.bytesToSpare())) / int64(deltaEntryBytes+d.t.layout.Bytes())
@@ -77,13 +80,15 @@ func (d *snapshotDelta) saveClean(canceled func() error) error {
 	return nil
 }
 
-// hotReserveBytes is what rows that need not be saved leave free of a disk: for
-// the rest of the snapshot, and for the buckets and the snapshots to come.
+// hotReserveBytes is how much of a disk the clean rows leave free: for the rest of
+// the snapshot, and for later buckets and snapshots.
 const hotReserveBytes = 256 << 20
 
-// bytesToSpare is what the file system has left, less hotReserveBytes and what may
-// be on its way there; of a budget, what is beyond that which makes compaction
-// urgent, and beyond as many rows again for the next snapshot.
+// bytesToSpare is how many bytes the clean rows may take: what the file system has
+// left, less hotReserveBytes and less what may not have been written yet. With a
+// budget for the directory it is at most what the budget has left, less the amount
+// that makes compaction urgent and less what the dirty rows take, so that the next
+// snapshot has room for its own.
 func (d *snapshotDelta) bytesToSpare() int64 {
 	if d.t.opts.SSD.HotBytes <= 0 {
 		return 0
@@ -105,8 +110,8 @@ func (d *snapshotDelta) bytesToSpare() int64 {
 	return spare
 }
 
-// forgetOld makes no row old, so that the next snapshot knows them all. What is
-// owed is saved by then, or the snapshot abandoned.
+// forgetOld makes all rows not old, as the next snapshot requires. REQUIRES: all
+// dirty rows are saved, or the snapshot is abandoned.
 func (t *ssd) forgetOld() {
 	for {
 		for at, end := uint32(0), false; !end; {

@@ -14,23 +14,23 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// deltaReader reads a part of a delta file from its beginning to its end, a few
-// blocks ahead of its caller.
+// deltaReader reads a part of a delta file, the dirty or the clean rows, from its
+// beginning to its end, a few blocks ahead of its caller.
 type deltaReader struct {
 	t    *ssd
 	f    blockio.File
 	path string
 	end  int64 // of the part
 	kind uint32
-	id   uint64 // of the file, once a block said so
+	id   uint64 // of the file; 0 until the first block was read
 
-	ahead   int64 // of the next block to ask for
-	at      int64 // of the next block to deliver
+	ahead   int64 // offset of the next block to start reading
+	at      int64 // offset of the next block to deliver
 	blocks  []deltaRead
 	done    blockio.Completions
 	arrived []*blockio.Read
 
-	block []byte // delivered last
+	block []byte // the block that was delivered last
 	last  int    // its place in blocks; -1: none
 }
 
@@ -38,12 +38,13 @@ type deltaReader struct {
 type deltaRead struct {
 	block  []byte
 	read   blockio.Read
-	on     bool // its way, or waiting to be delivered
+	on     bool // it is being read, or waits to be delivered
 	filled bool
 }
 
-// readDelta opens a part of a delta file, from a block's beginning. It reads
-// ahead as far as there are blocks, up to that many.
+// readDelta opens the part of a delta file between from, where a block begins, and
+// to. It reads up to that many blocks ahead, or fewer where there is no memory for
+// as many.
 func (t *ssd) readDelta(d catalog.Delta, from, to int64, kind uint32, blocks int) (*deltaReader, error) {
 	dev := t.devices[0]
 	f, err := dev.OpenFile(d.Name)
@@ -70,7 +71,7 @@ func (t *ssd) readDelta(d catalog.Delta, from, to int64, kind uint32, blocks int
 // pathOn is the path of a file, for errors.
 func pathOn(dev blockio.Device, name string) string { return filepath.Join(dev.Dir(), name) }
 
-// ask starts reading the next block, if there is one.
+// ask starts reading the next block into buffer i, if there is a next block.
 func (r *deltaReader) ask(i int) {
 	x := &r.blocks[i]
 	if r.ahead >= r.end {
@@ -87,8 +88,9 @@ func (r *deltaReader) corrupt(off int64, format string, args ...any) error {
 	return &CorruptionError{File: r.path, Offset: off, Reason: fmt.Sprintf(format, args...)}
 }
 
-// eachBlock delivers the blocks of the part and calls fn for each, with the number of
-// its rows, as long as that wants more. At the end there must have been want rows.
+// eachBlock calls fn for each block of the part, with the number of its rows, as
+// long as fn returns true. If it comes to the end, the part must have had want
+// rows.
 func (r *deltaReader) eachBlock(ctx context.Context, want int64, fn func(rows int) (more bool, err error)) error {
 	from, rows := r.at, int64(0)
 	for r.more() {
@@ -117,8 +119,8 @@ func (r *deltaReader) eachBlock(ctx context.Context, want int64, fn func(rows in
 // more reports whether a block is left.
 func (r *deltaReader) more() bool { return r.at < r.end }
 
-// next delivers the next block and returns the number of its rows. The one
-// before is used for reading ahead.
+// next delivers the next block and returns the number of its rows. The buffer of
+// the block before is then used for reading ahead.
 func (r *deltaReader) next() (rows int, err error) {
 	if r.last >= 0 {
 		r.ask(r.last)
@@ -158,8 +160,8 @@ func (r *deltaReader) next() (rows int, err error) {
 	return rows, nil
 }
 
-// pool is where block i comes from: what is read ahead beyond the blocks that are
-// set aside for it is room of other reads.
+// pool is the pool from which buffer i comes: the first deltaPoolBlocks from that
+// of delta files, the others from that of all reads.
 func (r *deltaReader) pool(i int) *blockio.Pool {
 	if i < deltaPoolBlocks {
 		return r.t.deltaPool
@@ -167,7 +169,7 @@ func (r *deltaReader) pool(i int) *blockio.Pool {
 	return r.t.pool
 }
 
-// close waits for the reads on their way.
+// close waits for the reads in flight and closes the file.
 func (r *deltaReader) close() error {
 	for r.done.Pending() > 0 {
 		r.arrived = r.done.Wait(r.arrived[:0], 1)
@@ -179,7 +181,8 @@ func (r *deltaReader) close() error {
 	return r.f.Close()
 }
 
-// decodeDeltaBlock checks a block; a file of 0 is not compared.
+// decodeDeltaBlock checks a block and returns the number of its rows, or the reason
+// why it is damaged. If file is 0, the file's number is not compared.
 func decodeDeltaBlock(b []byte, table, file uint64, block, kind uint32, l Layout) (rows int, reason string) {
 	le := binary.LittleEndian
 	if len(b) < deltaHeaderBytes || string(b[:4]) != deltaMagic {

@@ -8,8 +8,8 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// deltaBytes is what a delta file takes, or one of its parts, with that many rows:
-// blocks, of which the last is as long as it must.
+// deltaBytes is how many bytes a delta file, or one of its parts, takes with that
+// many rows: full blocks, and a last one that is as short as possible.
 func (t *ssd) deltaBytes(rows int64) int64 {
 	block, entry := int64(deltaBlockBytes(t.layout)), int64(deltaEntryBytes+t.layout.Bytes())
 	perBlock := (block - deltaHeaderBytes) / entry
@@ -20,16 +20,15 @@ func (t *ssd) deltaBytes(rows int64) int64 {
 	return bytes
 }
 
-// claim makes sure of the space of the rows that the snapshot must have: those that
-// are dirty and those that are pinned to be trained. It runs at the instant at
-// which these are fixed, so that there are no others. REQUIRES: rewrite and mu are
-// held.
+// claim reserves disk space for the rows that the snapshot must have: those that
+// are dirty and those that are pinned to be trained. It runs while the state is
+// being fixed, so no others are added. REQUIRES: rewrite and mu are held.
 func (s *ssdSnapshot) claim() error {
 	t := s.t
 	st := t.cache.Stats()
 	err := s.claimRows(st.Dirty + st.InFlight)
 	if errors.Is(err, bucketfile.ErrNoSpace) {
-		return s.claimRows(st.Dirty + s.pinnedClean()) // most pinned rows may be dirty, too
+		return s.claimRows(st.Dirty + s.pinnedClean()) // this counts pinned rows that are dirty only once
 	}
 	return err
 }
@@ -43,14 +42,14 @@ func (s *ssdSnapshot) claimRows(rows int64) error {
 	return nil
 }
 
-// claimClean claims the space of clean rows behind the dirty ones, and reports
-// whether there is room for it.
+// claimClean reserves disk space for clean rows behind the dirty ones, and reports
+// whether there is room.
 func (d *snapshotDelta) claimClean(rows int64) bool {
 	free, err := d.t.devices[0].Free()
 	if err != nil {
 		return false
 	}
-	// The last block of dirty rows becomes a whole one.
+	// The last block of dirty rows is written in its full length then.
 	bytes := int64(deltaBlockBytes(d.t.layout)) + d.t.deltaBytes(rows)
 	if d.t.files.Claim(0, bytes, free) != nil {
 		return false
@@ -59,14 +58,14 @@ func (d *snapshotDelta) claimClean(rows int64) bool {
 	return true
 }
 
-// settle makes the charge what the file takes in the end.
+// settle changes the charge to the given size, which is what the file takes.
 func (d *snapshotDelta) settle(bytes int64) {
 	d.t.files.Charge(0, bytes-d.claimed)
 	d.claimed = bytes
 }
 
-// settleFixed makes the charge that of the rows which were saved so far, or have
-// yet to be. One that is saved meanwhile counts twice.
+// settleFixed lowers the charge to that of the rows that were saved so far or are
+// yet to be saved. A row that is saved meanwhile may count twice.
 func (d *snapshotDelta) settleFixed() {
 	rows := d.t.cache.Owed()
 	d.mu.Lock()
@@ -86,7 +85,7 @@ func (t *ssd) removeDelta(name string, bytes int64) error {
 	return nil
 }
 
-// deltasKept are the delta files of all snapshots.
+// deltasKept returns the number and the size of the delta files of all snapshots.
 func (t *ssd) deltasKept() (files int, bytes int64) {
 	for _, s := range t.catalog.Snapshots() {
 		for _, d := range s.Deltas {

@@ -12,11 +12,13 @@ import (
 )
 
 // deltaPoolBlocks is how many blocks a snapshot takes from the table's pool of
-// blocks, and how many a restore may: one being filled or used, one on its way.
+// blocks, and how many a restore may take: one that is being filled or used, and
+// one that is being written or read.
 const deltaPoolBlocks = 2
 
-// deltaExtraShare bounds the further blocks of a snapshot, those for the rows
-// that are pinned when it is fixed: this part of the budget.
+// deltaExtraShare bounds the further blocks of a snapshot, which are for the rows
+// that are pinned when it is fixed: they take at most one part in deltaExtraShare
+// of the budget.
 const deltaExtraShare = 32
 
 // deltaWriter writes the blocks of a delta file in order, on a goroutine of its
@@ -41,8 +43,9 @@ type deltaWrite struct {
 	at    int64
 }
 
-// newDeltaWriter takes blocks and starts the goroutine; stop ends it. extra
-// blocks are beyond those of the pool; their memory is reserved by the caller.
+// newDeltaWriter takes blocks from the pool and starts the goroutine; wait ends it.
+// extra is the number of further blocks, whose memory the caller has reserved in
+// the budget.
 func (t *ssd) newDeltaWriter(f blockio.File, extra int) (w *deltaWriter, err error) {
 	size := deltaBlockBytes(t.layout)
 	w = &deltaWriter{
@@ -60,7 +63,7 @@ func (t *ssd) newDeltaWriter(f blockio.File, extra int) (w *deltaWriter, err err
 		if w.extra, err = offheap.Map(extra * size); err != nil {
 			return nil, errors.Join(err, w.giveBack())
 		}
-		clear(w.extra) // so that the system backs it with memory now, not under locks
+		clear(w.extra) // the system then allocates the pages now and not under locks
 		for at := 0; at < len(w.extra); at += size {
 			w.free <- w.extra[at : at+size : at+size]
 		}
@@ -84,7 +87,7 @@ func (w *deltaWriter) run() {
 	}
 }
 
-// block returns a block to fill. It waits for a write where none is free.
+// block returns a block to fill. Where none is free, it waits for a write to end.
 func (w *deltaWriter) block() []byte { return <-w.free }
 
 // write takes a block, of which bytes are to be written at that place. It does
@@ -101,14 +104,14 @@ func (w *deltaWriter) err() error {
 	return nil
 }
 
-// wait returns when all is written. Nothing may be written afterwards.
+// wait returns when all blocks are written. write must not be called afterwards.
 func (w *deltaWriter) wait() error {
 	close(w.full)
 	w.done.Wait()
 	return w.err()
 }
 
-// giveBack gives up the blocks. The goroutine must have ended.
+// giveBack frees the blocks. REQUIRES: the goroutine has ended.
 func (w *deltaWriter) giveBack() error {
 	for _, b := range w.pool {
 		w.t.deltaPool.Put(b)

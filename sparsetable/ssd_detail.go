@@ -9,23 +9,25 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// Details are what Stats leaves out because finding it takes a pass over the
+// Details are figures that Stats leaves out because they take a pass over the
 // index.
 type Details struct {
-	Stats    Stats `json:"stats"`    // as Table.Stats
+	Stats    Stats `json:"stats"`    // what Table.Stats returns
 	Lifetime Stats `json:"lifetime"` // counters since the table was made
 
 	TargetRows int   `json:"target_rows"` // mean rows of a bucket at which slots are split
 	Empty      int64 `json:"empty_slots"` // slots without a bucket
-	MaxRows    int   `json:"max_rows"`    // in one bucket, as far as its length tells
-	// Occupancy counts the slots by the rows of their buckets, from none to many,
-	// without those bins at the end that no slot is in. The index knows a
-	// bucket's length, so a bin is the rows that take as many units of the device.
+	MaxRows    int   `json:"max_rows"`    // the most rows that one bucket may have, by its length
+	// Occupancy counts the slots by the number of rows in their buckets, in
+	// ascending order, without empty bins at the end. The index knows only the
+	// length of a bucket in units of the device, so each bin stands for the numbers
+	// of rows that take the same number of units.
 	Occupancy []OccupancyBin `json:"occupancy"`
 
 	FilterBytes int `json:"filter_bytes_per_slot"` // 0: there are no filters
-	// FilterProbes random keys, none of which the table has but by chance, were
-	// looked up in the index; so many seemed to be in a bucket.
+	// FilterProbes is how many random keys were looked up in the index; they are
+	// almost certainly not in the table. FilterPositives is for how many of them
+	// the filter said that the bucket may have them.
 	FilterProbes    int64 `json:"filter_probes"`
 	FilterPositives int64 `json:"filter_positives"`
 
@@ -35,23 +37,23 @@ type Details struct {
 // OccupancyBin counts the slots with MinRows to MaxRows rows.
 type OccupancyBin struct {
 	MinRows int   `json:"min_rows"`
-	MaxRows int   `json:"max_rows"` // the last bin's is the largest there is
+	MaxRows int   `json:"max_rows"` // in the last bin, that of the longest bucket
 	Slots   int64 `json:"slots"`
 }
 
 // DirectoryDetails is one of a table's directories.
 type DirectoryDetails struct {
 	Dir         string `json:"dir"`
-	Files       int    `json:"files"` // of buckets, and of rows that snapshots have outside of them
+	Files       int    `json:"files"` // bucket files, and delta files of snapshots
 	DiskBytes   int64  `json:"disk_bytes"`
 	LiveBytes   int64  `json:"live_bytes"`    // of buckets in use
-	HeldBytes   int64  `json:"held_bytes"`    // of files that snapshots hold, or have to themselves
+	HeldBytes   int64  `json:"held_bytes"`    // of files that are kept only for snapshots, delta files included
 	DyingBytes  int64  `json:"dying_bytes"`   // of files whose deletion is under way
 	BudgetBytes int64  `json:"budget_bytes"`  // 0: no limit
 	Direct      bool   `json:"direct"`        // reads bypass the page cache
-	Engine      string `json:"engine"`        // what reads
-	QueueDepth  int    `json:"queue_depth"`   // reads that the device is given at once
-	MaxInFlight int64  `json:"max_in_flight"` // the most that it had since the table was opened
+	Engine      string `json:"engine"`        // the interface by which reads are submitted, io_uring for example
+	QueueDepth  int    `json:"queue_depth"`   // most reads that the device is given at once
+	MaxInFlight int64  `json:"max_in_flight"` // the most reads that it had at once since the table was opened
 }
 
 // IndexBytesPerMillionKeys is what index and filters take in memory for a
@@ -61,7 +63,8 @@ func (d *Details) IndexBytesPerMillionKeys() float64 {
 }
 
 // MeasuredFalsePositiveRate is the share of absent keys that the filters take for
-// present ones; a slot without a bucket takes none. NaN without probes.
+// present ones. Keys of slots without a bucket count as recognized. It is NaN
+// without probes.
 func (d *Details) MeasuredFalsePositiveRate() float64 {
 	if d.FilterProbes == 0 {
 		return math.NaN()
@@ -69,14 +72,14 @@ func (d *Details) MeasuredFalsePositiveRate() float64 {
 	return float64(d.FilterPositives) / float64(d.FilterProbes)
 }
 
-// Detailer is what a Table implements that has Details: that of KindSSD.
+// Detailer is implemented by tables that have Details, those of KindSSD.
 type Detailer interface {
 	// Details makes a pass over the index. Writers of buckets wait for it.
 	Details(ctx context.Context) (*Details, error)
 }
 
 const (
-	filterProbes = 1 << 20 // enough to see a rate of 0.1 % to 3 %
+	filterProbes = 1 << 20 // enough to measure a rate of 0.1 % to 3 %
 	probeChunk   = 1024
 )
 
@@ -145,7 +148,7 @@ func (t *ssd) probeFilters(ctx context.Context, d *Details) error {
 			return err
 		}
 		for i := range hashes {
-			hashes[i] = random.Uint64() // keys and hashes are as many
+			hashes[i] = random.Uint64() // the hash is a bijection, so a random hash is that of a random key
 		}
 		t.indexMu.RLock()
 		t.index.Lookup(hashes[:], in[:], locations[:])

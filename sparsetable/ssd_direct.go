@@ -8,21 +8,23 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Where the elevator's way does not pay, and where nobody knows what all announced
-// passes lack, it serves them one by one: its stops are the buckets that the next
-// pass lacks. They are on their way while the pass before is still pulled and
-// trained: as the last reads of a Pull are submitted, those for the next pass
-// follow, as many as its memory holds, and where nobody pulls, the prefetcher goes
-// on with them. Otherwise the device would be idle from the last read of a Pull to
-// the first of the next: nearly half of the time where Pulls follow each other and
-// files are half dead.
+// Where going through all files does not pay, and where the table does not know
+// what all announced passes lack, the elevator serves the passes one by one (direct
+// mode): its stops are the buckets that the next pass lacks. These are read while
+// the pass before is still pulled and trained. After the last reads of a Pull, the
+// reads for the next pass are submitted, as many as the elevator's memory holds;
+// when no Pull is running, the prefetcher goes on with them. Otherwise the device
+// would be idle from the last read of a Pull to the first read of the next, which
+// is nearly half of the time where Pulls follow each other and half of the bytes in
+// files are dead.
 //
-// What such a read brings goes into the cache as any other stop's, and its bucket
-// into what the pass carries, as if the pass's own Pull had read it (ssd_carry.go).
+// The rows that such a read brings go into the cache, as those of any other stop. A
+// copy of the bucket is carried by the pass, as if the pass's own Pull had read it
+// (ssd_carry.go).
 
-// chooseStops gives up the stops that are of no use any more: those for a pass
-// that was pulled or withdrawn, and those of the other way of riding. REQUIRES:
-// changing is held.
+// chooseStops drops the stops that are no longer of use: those for a pass that was
+// pulled or withdrawn, and those planned in the other mode (direct or not).
+// REQUIRES: changing is held.
 func (t *ssd) chooseStops() {
 	e := &t.elevator
 	if e.direct != (e.aim != nil) || e.aim != nil && e.aim.carry == nil {
@@ -30,8 +32,8 @@ func (t *ssd) chooseStops() {
 	}
 }
 
-// endDirect makes use of all that is on its way for passes to come, before one of
-// them is taken off the list.
+// endDirect waits for the reads in flight for announced passes and makes use of
+// them, before one of the passes is taken off the list.
 func (t *ssd) endDirect(ctx context.Context) {
 	if e := &t.elevator; e.direct {
 		t.alight(ctx, true)
@@ -40,7 +42,7 @@ func (t *ssd) endDirect(ctx context.Context) {
 }
 
 // goDirect submits reads for the next announced passes, as many as there is room
-// for, and waits for none. REQUIRES: changing is held.
+// for, and does not wait for them. REQUIRES: changing is held.
 func (t *ssd) goDirect() {
 	e := &t.elevator
 	if !e.direct {
@@ -49,13 +51,13 @@ func (t *ssd) goDirect() {
 	t.chooseStops()
 	for e.roomToSubmit() && (e.next < len(e.stops) || t.planPass()) {
 		if t.submitStops() == 0 && e.queue.Pending() > 0 {
-			return // it may be that all are on their way already
+			return // probably all the stops are in flight already
 		}
 	}
 }
 
-// directAhead is a turn while no Pull waits. It returns false if there is nothing
-// to be read. REQUIRES: changing is held.
+// directAhead is one turn of the prefetcher in direct mode, while no Pull waits. It
+// returns false if there is nothing to read. REQUIRES: changing is held.
 func (t *ssd) directAhead(ctx context.Context) bool {
 	e := &t.elevator
 	t.goDirect()
@@ -68,9 +70,9 @@ func (t *ssd) directAhead(ctx context.Context) bool {
 	return true
 }
 
-// planPass makes the buckets of what the next announced pass lacks the stops. It
-// returns false if the next passes lack nothing, or where no more of their buckets
-// can be carried.
+// planPass sets the stops to the buckets of the rows that the next announced pass
+// lacks. It returns false if the next passes lack no rows, or if no more of their
+// buckets can be carried.
 func (t *ssd) planPass() bool {
 	e := &t.elevator
 	e.stops, e.next, e.aim = e.stops[:0], 0, nil
@@ -91,9 +93,10 @@ func (t *ssd) planPass() bool {
 	return false
 }
 
-// planPart plans the next part of a pass's keys: as many parts as there are, so that
-// their stops have room. All keys of a slot are in one part, so that its bucket is
-// read once: slots, too, are told by the lowest bits of hashes.
+// planPart plans the stops for the next part of a pass's keys. The keys are divided
+// into as many parts as are necessary for the stops of a part to have room. Parts
+// are divided by the lowest bits of the hashes, as slots are, so all keys of a slot
+// are in one part and its bucket is read once.
 func (t *ssd) planPart(a *announcement) {
 	e := &t.elevator
 	if a.part == 0 {
@@ -123,11 +126,10 @@ func (t *ssd) planPart(a *announcement) {
 	}
 }
 
-// planChunk is how many keys planKeys looks at, at the most.
+// planChunk is the most keys that one call of planKeys takes.
 const planChunk = 1024
 
-// planKeys adds the buckets of those of the keys that are not in the cache to the
-// stops.
+// planKeys adds to the stops the buckets of those keys that are not in the cache.
 func (t *ssd) planKeys(a *announcement, keys, hashes []uint64) {
 	e := &t.elevator
 	e.refs = slices.Grow(e.refs[:0], len(keys))[:len(keys)]
@@ -148,7 +150,7 @@ func (t *ssd) planKeys(a *announcement, keys, hashes []uint64) {
 	}
 }
 
-// readAgain leaves stops to be planned once more, now or later.
+// readAgain puts the keys of stops on the list of those that are planned once more.
 func (e *elevator) readAgain(stops []stop) {
 	if e.aim != nil {
 		for _, s := range stops {
@@ -157,7 +159,7 @@ func (e *elevator) readAgain(stops []stop) {
 	}
 }
 
-// pass is the number of the pass that it is read for, -1 if there is none.
+// pass is the number of the pass that the request is for, or -1 if there is none.
 func (r *rideRequest) pass() int64 {
 	if r == nil || r.aim == nil || r.aim.carry == nil {
 		return -1
@@ -165,7 +167,8 @@ func (r *rideRequest) pass() int64 {
 	return r.aim.pass
 }
 
-// aimed is the keys that are read for a pass, if it still waits for them.
+// aimed returns the keys that the request is to read for its pass, if that pass
+// still waits for them.
 func (r *rideRequest) aimed() []uint64 {
 	if r == nil || r.aim == nil || r.aim.carry == nil {
 		return nil

@@ -35,15 +35,15 @@ func (t *ssd) orderDirs(on vfs.FS) error {
 	return nil
 }
 
-// toFront returns the elements with that at i first.
+// toFront returns a list of the same elements that begins with element i.
 func toFront[T any](list []T, i int) []T {
 	front := append([]T{list[i]}, list[:i]...)
 	return append(front, list[i+1:]...)
 }
 
-// checkNoTable refuses to take directories without a catalog for those of a new
-// table, or of none, while they have files with rows: a directory is missing, or
-// what it had.
+// checkNoTable returns an error if directories without a catalog have files with
+// rows. Such directories are not those of a new table: a directory of a table is
+// missing, or its catalog is.
 func (t *ssd) checkNoTable() error {
 	var names []string
 	for _, d := range t.devices {

@@ -12,118 +12,124 @@ import (
 
 // The elevator serves announced passes in the order in which buckets lie on the
 // device, not in that of the passes (the out-of-order prefetch of BagPipe §3.2,
-// by the rule that disks are served by). It goes round the bucket files, from
-// the first to the last and then from the first again, and makes one round in as
-// many passes as are announced: so it comes past every bucket that a pass needs
-// between the pass's announcement and its Pull. It stops
+// by the rule that disks are served by). It goes through the bucket files, from the
+// first to the last and then from the first again, and makes one round in as many
+// passes as are announced. So between the announcement of a pass and its Pull it
+// comes to every bucket that the pass needs. It stops
 //
 //   - where a bucket has a row that is not in the cache and that an announced
 //     pass needs: the row goes into the cache and stays there until its pass;
 //   - where rows of a slot are dirty that no announced pass needs: they are
 //     written with the rest of their bucket, which is at hand.
 //
-// A Pull that has to read a bucket does the same with it, and takes the stop away.
+// A Pull that has to read a bucket does the same with its rows, and removes the
+// stop.
 //
-// Stops are marked slots of the index. Between stops that are close together the
-// device reads on. In a table of 20 million rows and with 100 passes of 27,600
-// keys announced, a third of them missing, 37 MB are read for a pass, in 2,700
-// reads, and a row comes in three fifths of the time that a read of its own
-// takes. Where stops are far apart, because the table is large against the
-// window, it does not pay, and passes are served one by one (ssd_direct.go), the
-// rows that leave being written by way of what working sets carry (ssd_carry.go).
+// Stops are marked slots of the index. Stops that are close together are read with
+// one read, the bytes between them included. In a table of 20 million rows, with
+// 100 passes of 27,600 keys announced of which a third are missing, 37 MB are read
+// for a pass, in 2,700 reads, and a row takes three fifths of the time of a read of
+// its own. Where stops are far apart, because the table is large compared with the
+// announced passes, the elevator does not pay. Then passes are served one by one
+// (ssd_direct.go), and the rows that leave the cache are written by means of the
+// buckets that working sets carry (ssd_carry.go). The code calls a turn of the
+// elevator a ride.
 const (
-	// rideShare is the part of the budget that its reads may take. Half of it is
-	// on its way, 40 reads and more of 100 KiB in 256 MiB, and half of that is
-	// submitted at a time; buffers are rounded up by a third at most.
+	// The elevator's reads may take one part in rideShare of the budget. Half of
+	// that is for reads in flight: more than 40 reads of 100 KiB under a budget of
+	// 256 MiB. Half of those are submitted at a time. The rest is needed because
+	// buffers are rounded up, by a third at most.
 	rideShare    = 32
 	maxRideBytes = 16 << 20
-	// One stop is planned at a time for so many bytes of that.
+	// One stop is planned for that many bytes of the elevator's memory.
 	rideBytesPerStop = 512
-	// Requests on their way take some 370 bytes each: themselves, their keys, their
-	// group and a place among slots.
-	stopsPerRide = 4 // there are so many times fewer of them than stops
+	// A request in flight takes some 370 bytes: the request itself, its keys, its
+	// group and its entry in onWay.
+	stopsPerRide = 4 // there are that many times fewer requests than stops
 	stopBytes    = 24 + 370/stopsPerRide
 
-	// rideGapBytes is read along where it saves a read, for which devices take
-	// 11 microseconds here, and 0.5 to 1 for a KiB.
+	// A gap of up to rideGapBytes between two buckets is read, too, where that
+	// saves a read: a read takes the devices measured 11 microseconds, a KiB 0.5 to
+	// 1.
 	rideGapBytes = 16 << 10
-	// payingBytes is how far it may go for each row that a pass lacks. A read of its
-	// own takes as long as reading 14 KiB on; what is dead between the buckets, and
-	// stops for rows to be written, take the other half: on files that are half dead,
-	// at 7.7 KiB a row, the elevator made p3 of bench/table slower by half.
+	// The elevator pays if it covers at most payingBytes of files for each row that
+	// a pass lacks. A separate read takes as long as reading another 14 KiB in
+	// sequence. Half of that is allowed for, because dead bytes between the
+	// buckets, and stops for rows to be written, take time as well: with files that
+	// were half dead, at 7.7 KiB a row, the elevator made p3 of bench/table take
+	// half as long again.
 	payingBytes = 7 << 10
-	// needWeight is the weight of a pass in the mean of what passes lack, one in
-	// so many.
+	// A pass has one part in needWeight of the weight in the moving average of what
+	// passes lack.
 	needWeight = 8
 
-	// rideStretches is how many stretches a round is planned in.
+	// rideStretches is the number of stretches in which a round is planned.
 	rideStretches = 32
-	// rideLead is how many passes' way the elevator goes ahead while no Pull
-	// waits.
+	// rideLead is by how many passes the elevator may be ahead of its schedule
+	// while no Pull waits.
 	rideLead = 2
 	// rideBatch is how many stops are submitted at a time.
 	rideBatch = 256
-	// rideChunks are the chunks of buckets that it keeps before it gives them to
-	// the writer.
+	// rideChunks is how many chunks of buckets the elevator collects before it
+	// gives them to the background writer.
 	rideChunks = 2
-	// windowDecay: where fewer passes are announced than before, the round gets
-	// shorter by one part in so many with each.
+	// Where fewer passes are announced than before, each pass shortens the round by
+	// one part in windowDecay.
 	windowDecay = 32
 )
 
-// elevator is where it is, and what it works with. Whoever holds changing owns
-// it.
+// elevator is the state of the elevator. It belongs to the holder of changing.
 type elevator struct {
-	marking atomic.Bool  // what marks said last; anybody may ask
-	marked  bool         // dirty rows of before that; the prefetcher's own
-	need    atomic.Int64 // rows in buckets that an announced pass lacks, in the mean
+	marking atomic.Bool  // the last result of marks; may be read without a lock
+	marked  bool         // markDirty was called; used by the prefetcher alone
+	need    atomic.Int64 // moving average of the rows in buckets that an announced pass lacks
 
 	queue *bucketfile.Queue
-	limit int64 // bytes of reads on their way
-	most  int64 // bytes of one read
+	limit int64 // most bytes of reads in flight
+	most  int64 // most bytes of one read
 
 	at      bucketfile.Location // where the next stretch begins
-	stops   []stop              // of the stretch at hand, in order
-	next    int                 // the first of them that is not on its way
+	stops   []stop              // of the present stretch, in order
+	next    int                 // the first of them that was not submitted
 	perStop int64               // bytes of the stretch for each stop
-	due     int64               // bytes that it is late; below 0: ahead
-	pace    int64               // way for one pass, in bytes; 0: it does not pay
-	window  int                 // passes in which it goes round
-	direct  bool                // it serves pass by pass, see ssd_direct.go
-	full    atomic.Bool         // rows for passes to come found no room; until the prefetcher is woken
-	aim     *announcement       // whose rows stops are for; nil: a stretch's
+	due     int64               // bytes by which it is behind its schedule; negative: ahead
+	pace    int64               // bytes of files to cover for each pass; 0: it does not pay
+	window  int                 // number of passes for one round
+	direct  bool                // it serves passes one by one, see ssd_direct.go
+	full    atomic.Bool         // the cache had no room for rows of announced passes; reset when the prefetcher is woken
+	aim     *announcement       // the pass that the stops are for; nil: they are those of a stretch
 
 	idle   []*rideRequest
 	submit []*bucketfile.Request
 	done   []*bucketfile.Request
-	onWay  map[uint32]struct{} // slots; none is on its way twice
+	onWay  map[uint32]struct{} // slots whose buckets are being read; none is read twice at a time
 	keys   []uint64
 	hashes []uint64
 	wanted []bool
-	from   []*bucketfile.Request // of each key of the batch
-	passes []int64               // that wait for each key of the batch; -1: none
+	from   []*bucketfile.Request // the request that each key of the batch comes from
+	passes []int64               // the pass that each key of the batch is for; -1: none
 	refs   []uint32
 	carry  *carry
 
-	// What the statistics have.
+	// The queue's counters when they were last added to the statistics.
 	reads, bytes uint64
-	taken        int64 // rows that it does not have yet
+	taken        int64 // rows taken into the cache that the statistics do not have yet
 }
 
-// stop is a bucket to be read.
+// stop is a bucket that is to be read.
 type stop struct {
 	loc  bucketfile.Location
 	slot uint32
-	key  uint64 // that aim lacks; 0 of a stretch
+	key  uint64 // the key that the pass lacks; 0 in a stretch
 }
 
 // byPlace orders stops as they lie on the device.
 func byPlace(a, b stop) int { return cmp.Compare(a.loc, b.loc) }
 
-// rideRequest is a stop on its way.
+// rideRequest is the request that reads a stop.
 type rideRequest struct {
 	request bucketfile.Request
-	keys    []uint64 // that aim lacks
+	keys    []uint64 // the keys that aim lacks
 	aim     *announcement
 }
 
@@ -141,7 +147,7 @@ func (t *ssd) startElevator() {
 	e.onWay = map[uint32]struct{}{}
 }
 
-// stopElevator ends its reads. Nobody else is at work on the table.
+// stopElevator waits for its reads. REQUIRES: no other goroutine uses the table.
 func (t *ssd) stopElevator() {
 	if t.elevator.queue != nil {
 		t.elevator.stops, t.elevator.next = nil, 0
@@ -150,8 +156,8 @@ func (t *ssd) stopElevator() {
 	}
 }
 
-// marks reports whether rows have to leave for others, so that the elevator may
-// be of use, and notes it.
+// marks reports whether the table has more rows than the cache holds, so that rows
+// must leave for others and the elevator may be of use. It also stores the result.
 func (t *ssd) marks() bool {
 	e := &t.elevator
 	if e.queue == nil || t.readOnly {
@@ -163,7 +169,7 @@ func (t *ssd) marks() bool {
 	return on
 }
 
-// noteNeed notes that a pass that was announced lacks so many rows.
+// noteNeed records that a pass that was announced lacks that many rows.
 func (e *elevator) noteNeed(rows int) {
 	mean := e.need.Load()
 	if mean == 0 {
@@ -194,16 +200,16 @@ func (t *ssd) markBuckets(hashes []uint64) (found int) {
 	return found
 }
 
-// markLater leaves what a released set refers to for the next Pull to mark: the
-// trainer is not to wait for that.
+// markLater leaves the rows of a released set for the next Pull to mark, so that
+// the trainer does not wait for that.
 func (t *ssd) markLater(refs []uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.released = append(t.mu.released, refs)
 }
 
-// markReleased marks for the sets that were released since the last Pull, and
-// takes their references back.
+// markReleased marks the slots for the sets that were released since the last Pull,
+// and takes their references back.
 func (t *ssd) markReleased() {
 	for {
 		t.mu.Lock()
@@ -237,7 +243,8 @@ func (t *ssd) markLeaving(refs []uint32) {
 	}
 }
 
-// setPace finds out how far the elevator is to go for each pass.
+// setPace determines how far the elevator has to go for each pass, and whether it
+// pays.
 func (t *ssd) setPace() {
 	e := &t.elevator
 	t.mu.Lock()
@@ -252,9 +259,9 @@ func (t *ssd) setPace() {
 	}
 }
 
-// rideForPull is called by the Pull of an announced pass: it lets the elevator
-// come as far as it should be by now. Errors are left to those who need the
-// rows. REQUIRES: changing is held.
+// rideForPull is called by the Pull of an announced pass: it moves the elevator to
+// where it should be by now. Errors are not returned; the Pulls that need the rows
+// meet them. REQUIRES: changing is held.
 func (t *ssd) rideForPull(ctx context.Context) {
 	e := &t.elevator
 	if e.queue == nil {
@@ -272,8 +279,8 @@ func (t *ssd) rideForPull(ctx context.Context) {
 	}
 }
 
-// markDirty marks the slots of all dirty rows in memory that will have to leave:
-// those that were there before anybody marked.
+// markDirty marks the slots of all dirty rows in memory that will have to leave. It
+// is called once, for the rows that became dirty before slots were marked.
 func (t *ssd) markDirty() {
 	const chunk = 1024
 	hashes := make([]uint64, 0, chunk)
@@ -290,8 +297,8 @@ func (t *ssd) markDirty() {
 	}
 }
 
-// rideAhead is a turn of the elevator while no Pull waits. It returns false if
-// it is far enough.
+// rideAhead is a turn of the elevator while no Pull waits. It returns false if the
+// elevator is far enough ahead.
 func (t *ssd) rideAhead(ctx context.Context) bool {
 	e := &t.elevator
 	if !e.marked && e.marking.Load() {
@@ -313,14 +320,15 @@ func (t *ssd) rideAhead(ctx context.Context) bool {
 	return false
 }
 
-// roomToSubmit reports whether more reads may be on their way. Those that wait for
-// buffers are not among the bytes.
+// roomToSubmit reports whether more reads may be submitted. The limit on bytes does
+// not count reads that wait for buffers, so their number is limited, too.
 func (e *elevator) roomToSubmit() bool {
 	return e.queue.HeldBytes() < e.limit && e.queue.Pending() < cap(e.stops)/stopsPerRide
 }
 
-// ride is one turn: some reads are started, others have ended. It returns false
-// if there is nowhere to stop. REQUIRES: changing is held.
+// ride is one turn of the elevator: it starts some reads and makes use of others
+// that have ended. It returns false if there are no stops. REQUIRES: changing is
+// held.
 func (t *ssd) ride(ctx context.Context) bool {
 	e := &t.elevator
 	if e.next == len(e.stops) && !t.planStretch() {

@@ -8,8 +8,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// alight waits for some reads, for all if that is asked for, and makes use of
-// them.
+// alight waits for some reads of the elevator, or for all of them if all is true,
+// and takes the rows and buckets that are of use out of them.
 func (t *ssd) alight(ctx context.Context, all bool) {
 	e := &t.elevator
 	buckets := 0
@@ -35,7 +35,7 @@ func (t *ssd) alight(ctx context.Context, all bool) {
 	e.reads, e.bytes, e.taken = reads, bytes, 0
 }
 
-// drainElevator waits for all reads and makes use of none.
+// drainElevator waits for all reads of the elevator and drops what they bring.
 func (t *ssd) drainElevator() {
 	e := &t.elevator
 	for e.queue.Pending() > 0 {
@@ -44,16 +44,16 @@ func (t *ssd) drainElevator() {
 	}
 }
 
-// takeAlong puts those rows of finished reads, a Pull's or the elevator's own, into
-// the cache that announced passes need. A Pull's are those that are left when it has
-// what it wants.
+// takeAlong puts the rows that announced passes need from finished reads into the
+// cache. The reads are a Pull's, after it has taken its own rows, or the
+// elevator's.
 func (t *ssd) takeAlong(ctx context.Context, done []*bucketfile.Request) {
 	e, p := &t.elevator, &t.pull
 	p.clearBatch()
 	e.from = e.from[:0]
 	for _, r := range done {
 		if r.Err != nil {
-			continue // who needs its rows will read it, and say so
+			continue // a Pull that needs its rows reads it again and returns the error
 		}
 		e.hashes = e.hashes[:0]
 		for i := range r.Bucket.Len() {
@@ -81,7 +81,7 @@ func (t *ssd) takeAlong(ctx context.Context, done []*bucketfile.Request) {
 	t.onlyCurrent()
 	e.refs = slices.Grow(e.refs[:0], len(p.keys))[:len(p.keys)]
 	clear(e.refs)
-	// Without room the rest comes when its pass asks for it.
+	// Where there is no room, the Pulls of the passes read the remaining rows.
 	_ = t.insert(ctx, e.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, rowStored)
 	e.passes = e.passes[:0]
 	for i := range p.keys {
@@ -98,15 +98,17 @@ func (t *ssd) takeAlong(ctx context.Context, done []*bucketfile.Request) {
 	}
 }
 
-// rideOf is the elevator's stop that a request is for, nil if it is a Pull's.
+// rideOf returns the elevator's stop that a request is for, or nil for a request of
+// a Pull.
 func rideOf(r *bucketfile.Request) *rideRequest {
 	ride, _ := r.User.(*rideRequest)
 	return ride
 }
 
-// onlyCurrent leaves in the batch what is not in the cache or outside of buckets,
-// and whose bucket is the one that its slot has: since no row comes into the cache
-// meanwhile, it is as it was last trained then, see ssd.
+// onlyCurrent removes from the batch the rows that are in the cache or outside of
+// buckets, and those whose bucket is no longer the one of its slot. No row comes
+// into the cache meanwhile, so the rows that remain are the latest versions, see
+// ssd.
 func (t *ssd) onlyCurrent() {
 	e, p := &t.elevator, &t.pull
 	e.refs = slices.Grow(e.refs[:0], len(p.keys))[:len(p.keys)]
@@ -118,7 +120,7 @@ func (t *ssd) onlyCurrent() {
 	for i, ref := range e.refs {
 		r := e.from[i]
 		if ref != 0 || t.outside.hasHash(p.keyHashes[i]) {
-			continue // the bucket's may be an older version
+			continue // the bucket may have an older version
 		}
 		if r != last {
 			last, current = r, t.liesAt(r.Slot, r.Location)
@@ -137,8 +139,8 @@ func (t *ssd) onlyCurrent() {
 	p.keys, p.keyHashes, p.rows = p.keys[:n], p.keyHashes[:n], p.rows[:n]
 }
 
-// keepLeaving copies the buckets of slots with rows that are to be written, and
-// those that a pass to come will want to write to.
+// keepLeaving copies the buckets of slots that have rows to be written, and the
+// buckets that were read for an announced pass, which will write to them.
 func (t *ssd) keepLeaving() {
 	e := &t.elevator
 	if e.carry == nil {
@@ -151,7 +153,7 @@ func (t *ssd) keepLeaving() {
 			continue
 		}
 		if r.Err == nil && t.hasLeaving(r.Slot) && !t.keep(e.carry, r) {
-			t.index.Mark(r.Slot) // the next time it comes past
+			t.index.Mark(r.Slot) // it is read again in the next round
 		}
 	}
 }
@@ -162,8 +164,8 @@ func (t *ssd) hasLeaving(slot uint32) bool {
 	return slot < t.index.Slots() && t.leavingRows(slot) > 0
 }
 
-// handRide gives the buckets that were kept to the background writer, if they
-// fill more than so many chunks.
+// handRide gives the buckets that were kept to the background writer, if they fill
+// more than that many chunks.
 func (t *ssd) handRide(chunks int) {
 	if e := &t.elevator; e.carry != nil && len(e.carry.chunks) > chunks {
 		t.handOver(e.carry)

@@ -6,8 +6,8 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// planStretch finds the stops of the next stretch that has some. It returns
-// false if there is none all round.
+// planStretch finds the stops of the next stretch that has any. It returns false if
+// there is none in the whole round.
 func (t *ssd) planStretch() bool {
 	e := &t.elevator
 	files := t.files.LiveFiles()
@@ -36,7 +36,7 @@ func (t *ssd) planStretch() bool {
 	return false
 }
 
-// wayRound is how many bytes of files there are.
+// wayRound is the size of all files, which is the length of a round in bytes.
 func wayRound(files []bucketfile.Candidate) (bytes int64) {
 	for _, f := range files {
 		bytes += f.Bytes
@@ -44,7 +44,7 @@ func wayRound(files []bucketfile.Candidate) (bytes int64) {
 	return bytes
 }
 
-// wayBetween is how many bytes of files lie between two locations.
+// wayBetween is the number of bytes of files between two locations.
 func (t *ssd) wayBetween(files []bucketfile.Candidate, from, end bucketfile.Location) (bytes int64) {
 	unit := int64(t.files.Unit())
 	for _, f := range files {
@@ -62,22 +62,23 @@ func (t *ssd) wayBetween(files []bucketfile.Candidate, from, end bucketfile.Loca
 	return bytes
 }
 
-// findStops makes stops the marked slots with buckets from the one location on,
-// before the other, as many as there is room for. It returns where they end.
+// findStops sets the stops to the marked slots whose buckets lie at from or behind
+// it, and before end. Where there is no room for all, it takes a shorter stretch.
+// It returns where the stretch ends.
 func (t *ssd) findStops(from, end bucketfile.Location) bucketfile.Location {
 	e := &t.elevator
 	e.stops, e.next = e.stops[:0], 0
-	const chunk = 1 << 16 // some 100 microseconds, for which writers wait
+	const chunk = 1 << 16 // takes some 100 microseconds, for which writers wait
 	for first, n := uint32(0), uint32(1); first < n; first += chunk {
 		t.indexMu.RLock()
 		n = t.index.Slots()
 		t.index.Marked(first, first+chunk, max(1, uint64(from)), uint64(end), func(slot uint32, location uint64) {
 			loc := bucketfile.Location(location)
 			if loc >= end {
-				return // which came nearer meanwhile
+				return // end was moved nearer meanwhile
 			}
 			if len(e.stops) == cap(e.stops) {
-				// The stretch gets shorter.
+				// There is no more room: the stretch is made shorter.
 				slices.SortFunc(e.stops, byPlace)
 				half := len(e.stops) / 2
 				end = e.stops[half].loc
@@ -109,7 +110,7 @@ func (t *ssd) submitStops() int {
 			break
 		}
 		first := e.next
-		for e.next++; e.next < len(e.stops) && e.stops[e.next].slot == s.slot; e.next++ { // several keys of one
+		for e.next++; e.next < len(e.stops) && e.stops[e.next].slot == s.slot; e.next++ { // several keys of one slot
 		}
 		e.due -= e.perStop
 		if !t.liesAt(s.slot, s.loc) {
@@ -118,11 +119,11 @@ func (t *ssd) submitStops() int {
 		}
 		t.index.Unmark(s.slot)
 		if _, twice := e.onWay[s.slot]; twice {
-			e.readAgain(e.stops[first:e.next]) // it brings what others lack
+			e.readAgain(e.stops[first:e.next]) // the read in flight brings the rows that others lack
 			continue
 		}
 		if size := int64(s.loc.Units()) * unit; size > e.limit || !e.direct && size > e.most {
-			continue // huge, or the budget small; its pass reads it
+			continue // the bucket is huge or the budget small; the Pull of its pass reads it
 		}
 		r := new(rideRequest)
 		if n := len(e.idle); n > 0 {

@@ -13,22 +13,23 @@ const (
 	// evictBatch bounds the victims of one step, for which rewrite is held: a
 	// few milliseconds of reads and writes.
 	evictBatch = 4096
-	// roomShare is the part of the cache that a Pull without room frees at
-	// once, so that the next one finds some.
+	// A Pull without room frees one part in roomShare of the cache at once, so that
+	// the next one finds some.
 	roomShare = 64
-	// A step may cost this part of all buckets, but its reads are to keep a
-	// device busy.
+	// A step may rewrite one part in stepShare of all buckets. It has at least
+	// minEvictStep rows, so that its reads keep a device busy.
 	stepShare    = 16
 	minEvictStep = 256
-	// cleanShare is the part of the idle rows that must be clean for clean ones
-	// to be looked for.
+	// Clean rows are looked for only if at least one part in cleanShare of the idle
+	// rows is clean.
 	cleanShare = 8
-	// enoughShare of the rows wanted must have been found clean for dirty ones to
-	// be left alone; else clean ones are not looked for the next cleanPause times.
+	// If at least one part in enoughShare of the wanted rows was found clean, no
+	// dirty rows leave. Otherwise clean rows are not looked for the next cleanPause
+	// times.
 	enoughShare = 4
 	cleanPause  = 8
-	// readersShare is the part of the cache that training on a full disk leaves to
-	// clean rows, so that others can be read.
+	// Training on a full disk leaves one part in readersShare of the cache to clean
+	// rows, so that other rows can be read.
 	readersShare = 8
 )
 
@@ -61,10 +62,10 @@ func (t *ssd) makeRoom(n int) (wrote bool, err error) {
 	dropped, err := t.evict(int(min(int64(want), t.evictStep())))
 	st := t.cache.Stats()
 	if dropped > 0 && errors.Is(err, bucketfile.ErrNoSpace) && (t.pull.reading || st.Dirty+st.InFlight <= st.FitRows-st.FitRows/readersShare) {
-		err = nil // clean ones could leave
+		err = nil // clean rows could leave
 	}
 	if err == nil && dropped+cleaned == 0 && st.Rows >= st.FitRows {
-		err = errNoVictims // else there is room by now
+		err = errNoVictims // otherwise there is room by now
 	}
 	return true, err
 }
@@ -80,8 +81,8 @@ func (t *ssd) dropClean(n int, victims *[]uint32) (dropped int) {
 	}
 	*victims = t.cache.CleanVictims(n, (*victims)[:0])
 	if len(*victims)*enoughShare < n {
-		// It has looked at all rows, for nearly nothing: those that are next to
-		// leave are dirty.
+		// It has looked at all rows and found nearly none: the rows that are next
+		// to leave are dirty.
 		t.cleanPause.Store(cleanPause)
 	}
 	t.moving.Lock()
@@ -89,8 +90,8 @@ func (t *ssd) dropClean(n int, victims *[]uint32) (dropped int) {
 	return t.cache.Drop(*victims)
 }
 
-// evict lets up to n rows leave the cache, those that the policy misses least,
-// and returns their number. REQUIRES: rewrite is held.
+// evict lets up to n rows leave the cache, those that the policy chooses, and
+// returns their number. REQUIRES: rewrite is held.
 func (t *ssd) evict(n int) (dropped int, err error) {
 	w := &t.rewrite.rewriter
 	for dropped < n {
@@ -108,8 +109,9 @@ func (t *ssd) evict(n int) (dropped int, err error) {
 	return dropped, nil
 }
 
-// clean writes the dirty rows of refs to SSD, along with those of the same
-// slots. REQUIRES: rewrite is held, and refs are taken.
+// clean writes the dirty rows of refs to SSD, along with the other dirty rows of
+// their slots. REQUIRES: rewrite is held, and refs are from the cache's Victims, or
+// idle.
 func (t *ssd) clean(refs []uint32) error {
 	w := &t.rewrite.rewriter
 	w.slots = w.slots[:0]
@@ -120,7 +122,7 @@ func (t *ssd) clean(refs []uint32) error {
 		if !t.trained(e.Row) {
 			return rowcache.Change{Clear: rowcache.Dirty} // a placeholder
 		}
-		// Rewriters alone change the index, so no lock is needed to read it.
+		// Only holders of rewrite change the index, so no lock is needed to read it.
 		w.slots = append(w.slots, t.index.Slot(slots.Hash(e.Key)))
 		return rowcache.Change{}
 	})

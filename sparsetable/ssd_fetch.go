@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// fetchBatch is how many requests are submitted at a time: one system call
-	// serves them, and the index is locked as long.
+	// fetchBatch is how many requests are submitted at a time, with one system
+	// call, during which the index is locked.
 	fetchBatch = 64
-	// maxFetches bounds the requests on their way: several times what a device
+	// maxFetches bounds the requests in flight. It is several times what a device
 	// is given at once, so that neighbouring buckets can be read together.
 	maxFetches = 1024
 )
 
 // fetchMissing reads the buckets of the missing positions, which are sorted by
-// slot, and puts their rows into the cache; those that their bucket does not
-// have become absent.
+// slot, and puts their rows into the cache. Positions whose keys are not in their
+// bucket are added to absent.
 func (t *ssd) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) error {
 	p := &t.pull
 	reads, bytes := p.queue.DeviceReads()
@@ -29,7 +29,7 @@ func (t *ssd) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) er
 			failed = ctx.Err()
 		}
 		if failed != nil {
-			rest = nil // only those on their way
+			rest = nil // only wait for the reads in flight
 		}
 		for len(rest) > 0 && p.queue.Pending() < maxFetches && inFlight < t.plan.readBytes/4 {
 			rest = t.submit(rest, &inFlight)
@@ -38,7 +38,7 @@ func (t *ssd) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) er
 			continue
 		}
 		if len(rest) == 0 {
-			t.goDirect() // the device goes on while this pass is being dealt with
+			t.goDirect() // reads for the next passes keep the device busy while this pass is finished
 		}
 		p.done = p.queue.Wait(p.done[:0], min(p.queue.Pending(), fetchBatch/2))
 		for _, r := range p.done {
@@ -63,7 +63,7 @@ func (t *ssd) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) er
 func (t *ssd) submit(rest []uint64, inFlight *int64) []uint64 {
 	p := &t.pull
 	p.submit = p.submit[:0]
-	// As many keys as the slots of the batch have, by the slots they had when
+	// The batch has all keys of fetchBatch slots, by the slots that they had when
 	// they were sorted.
 	n, buckets := 0, 0
 	for n < len(rest) && buckets < fetchBatch {
@@ -146,7 +146,7 @@ func (t *ssd) takeFetched(ctx context.Context, keys []uint64, refs []uint32, use
 		}
 	}
 	if use && t.elevator.marking.Load() {
-		t.takeAlong(ctx, p.done) // later passes need every second of these buckets, too
+		t.takeAlong(ctx, p.done) // half of these buckets have rows that later passes need
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (t *ssd) takeFetched(ctx context.Context, keys []uint64, refs []uint32, use
 func (t *ssd) usesOf(row []float32) uint32 {
 	uses := t.layout.Stats(row).Count
 	if t.pull.prefetching && uses > 0 {
-		uses-- // the Pull will count
+		uses-- // the Pull will count this use
 	}
 	return uses
 }

@@ -6,14 +6,14 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// Flusher is what a Table implements that keeps updates in memory apart from
-// where they are stored: that of KindSSD.
+// Flusher is implemented by tables that keep updated rows in memory before they
+// store them, those of KindSSD.
 type Flusher interface {
-	// Flush writes all rows that are dirty to the table's buckets. They stay in
-	// memory. That makes nothing durable, which is Snapshot's part; but a
-	// snapshot taken next has no dirty rows to save, and who opens it none to
-	// restore. Must not run while working sets are pinned (ErrPinned). It writes
-	// a bucket for every few rows, as they leaving memory would.
+	// Flush writes all dirty rows to the table's buckets. They stay in memory.
+	// Flush does not make them durable; only Snapshot does. But a snapshot that is
+	// taken next has no dirty rows to save, and opening it none to restore. Flush
+	// must not run while working sets are pinned (ErrPinned). It writes a bucket
+	// for every few rows, just as if they left memory.
 	Flush(ctx context.Context) error
 }
 
@@ -36,7 +36,7 @@ func (t *ssd) Flush(ctx context.Context) error {
 			return tableError(err)
 		}
 		if end {
-			at = 0 // rows may have moved
+			at = 0 // start again, as rows may have moved
 		}
 		if err := t.keepSpace(ctx); err != nil {
 			return tableError(err)

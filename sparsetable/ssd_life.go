@@ -1,8 +1,8 @@
 package sparsetable
 
-// lifeCounters are the counters that a table keeps over its life: every snapshot
-// has their sums, and opening one goes on from there. Their names are those of
-// the catalog's counters.
+// lifeCounters are the counters that a table keeps over its whole life. Every
+// snapshot stores them, and a table that is opened with the snapshot continues from
+// there. Their names are those of the catalog's counters.
 var lifeCounters = []struct {
 	name string
 	of   func(*Stats) *int64
@@ -38,8 +38,8 @@ var lifeCounters = []struct {
 	{"life_snapshot_bytes", func(s *Stats) *int64 { return &s.SnapshotBytes }},
 }
 
-// lifetime are the counters over the table's life: those of the snapshot that
-// was opened, and those since.
+// lifetime returns the counters over the table's life: the sums of those of the
+// snapshot that was opened and those since.
 func (t *ssd) lifetime() Stats {
 	now := t.Stats()
 	life := Stats{Kind: KindSSD}
@@ -58,7 +58,8 @@ func (t *ssd) putLife(counters map[string]int64) {
 	}
 }
 
-// sumWritten sets what follows from the bytes written by purpose.
+// sumWritten sets the counters that are computed from the bytes written for each
+// purpose.
 func (s *Stats) sumWritten(l Layout) {
 	s.WrittenBytes = s.FlushedBytes + s.CompactedBytes + s.ImportedBytes + s.SnapshotBytes + s.CatalogWrittenBytes
 	s.WriteAmplification = ratio(s.WrittenBytes, s.UpdatedRows*int64(entryBytes(l)))

@@ -10,10 +10,10 @@ import (
 	"aibox/sparsetable/internal/catalog"
 )
 
-// errNoVictims: every cached row is pinned.
+// errNoVictims: no row can leave the cache, because all are pinned.
 var errNoVictims = errors.New("sparsetable: all rows in memory are pinned")
 
-// memoryParts is what the table holds in memory besides the cache, by purpose.
+// memoryParts is the memory that the table takes besides the cache, by purpose.
 type memoryParts struct {
 	buffers, carry, catalog, scratch int64
 	index, sets, outside             int64
@@ -38,17 +38,18 @@ func (t *ssd) memoryParts() memoryParts {
 	return p
 }
 
-// otherBytes is what the table holds in memory besides the cache.
+// otherBytes is the memory that the table takes besides the cache.
 func (t *ssd) otherBytes() int64 { return t.memoryParts().total() }
 
-// reserve makes the cache leave room for extra bytes. REQUIRES: rewrite is
-// held. Errors: errNoVictims where pinned rows are in the way.
+// reserve limits the cache so that the budget has room for extra bytes besides what
+// the table holds. REQUIRES: rewrite is held. Errors: errNoVictims where the cache
+// cannot shrink because of pinned rows.
 func (t *ssd) reserve(extra int64) error {
 	limit := min(t.opts.MemoryBytes-t.otherBytes()-indexSlackBytes-t.plan.spareBytes-extra, t.plan.cacheBytes)
 	err := t.shrinkCache(limit)
 	stuck := errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace)
 	if st := t.cache.Stats(); stuck && st.MaxBytes == limit && st.Bytes <= limit+t.plan.spareBytes {
-		return nil // until they are released, see restoreSpare
+		return nil // the spare bytes are used until the rows are released, see restoreSpare
 	}
 	return err
 }
@@ -60,8 +61,8 @@ func (t *ssd) reserveNow(extra int64) error {
 	return t.reserve(extra)
 }
 
-// restoreSpare lets the cache give back a slab that pinned rows kept it from
-// giving back before, if they no longer do.
+// restoreSpare lets the cache give back memory that it could not give back before
+// because of pinned rows.
 func (t *ssd) restoreSpare() error {
 	if st := t.cache.Stats(); st.Bytes <= st.MaxBytes {
 		return nil
@@ -72,14 +73,14 @@ func (t *ssd) restoreSpare() error {
 	return err
 }
 
-// shrinkCache makes limit the most that the cache takes, and makes rows leave
-// until it keeps to it. Errors: errNoVictims where pinned rows are in the way,
-// ErrNoSpace where dirty rows are, on a full disk.
+// shrinkCache sets the cache's limit, and makes rows leave until the cache is
+// within it. Errors: errNoVictims where pinned rows prevent that; ErrNoSpace where
+// dirty rows do, because the disk is full.
 func (t *ssd) shrinkCache(limit int64) error {
 	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
 	t.fitRows.Store(o.FitRowsIn(limit))
 	if err := t.cache.SetMaxBytes(limit); err != nil {
-		return errNoVictims // not even an empty cache would do
+		return errNoVictims // even an empty cache is larger
 	}
 	bytes := t.cache.Stats().Bytes
 	for left := maxShrinkSteps; left > 0; left-- {
@@ -91,7 +92,7 @@ func (t *ssd) shrinkCache(limit int64) error {
 			bytes, left = now, maxShrinkSteps
 		}
 		_, shift, _ := t.cache.Slabs()
-		dropped := t.dropClean(1<<shift, &t.rewrite.victims) // as many as a slab has, to move into their places
+		dropped := t.dropClean(1<<shift, &t.rewrite.victims) // as many as a slab has, so that a slab's rows can move into their places
 		if dropped == 0 {
 			dropped, err = t.evict(1 << shift)
 			if err != nil && (dropped == 0 || !errors.Is(err, bucketfile.ErrNoSpace)) {
@@ -105,12 +106,12 @@ func (t *ssd) shrinkCache(limit int64) error {
 	return errNoVictims
 }
 
-// maxShrinkSteps are the steps without a slab given back: pinned rows may keep a
-// slab from being emptied however many others leave.
+// maxShrinkSteps is how many steps are tried without any memory given back. Pinned
+// rows may prevent that a slab is emptied, however many other rows leave.
 const maxShrinkSteps = 4
 
-// takeRefs returns n zeros, from the pool if possible, and makes room for what
-// a Pull of as many keys works with. REQUIRES: changing is held.
+// takeRefs returns n zero references, from the pool if possible, and makes room for
+// the scratch memory of a Pull of that many keys. REQUIRES: changing is held.
 func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	t.mu.Lock()
 	p := &t.mu.refs
@@ -151,9 +152,10 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	return make([]uint32, n), nil
 }
 
-// makeMoreRoom makes room where no row can leave, and reports whether it did.
-// Filters get smaller; and a snapshot being written, which holds memory and keeps
-// filters as they are, is waited for, once. REQUIRES: changing is held.
+// makeMoreRoom tries to make room where no row can leave, and reports whether
+// trying again is worth while. It makes the filters smaller. Where that is not
+// possible, it waits once for a snapshot that is being written, because that holds
+// memory and prevents that filters are made smaller. REQUIRES: changing is held.
 func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	if t.economize() {
 		return true
@@ -177,8 +179,8 @@ func (t *ssd) giveRefs(refs []uint32) {
 	}
 }
 
-// pinnedWith is how many rows are pinned in all when a Pull has those of refs, and
-// those of which it has none yet. REQUIRES: changing is held.
+// pinnedWith is how many rows would be pinned in all if a Pull that has refs also
+// got the rows whose references are still 0. REQUIRES: changing is held.
 func (t *ssd) pinnedWith(refs []uint32) int64 {
 	rows := t.cache.Stats().InFlight
 	for _, ref := range refs {
@@ -189,8 +191,8 @@ func (t *ssd) pinnedWith(refs []uint32) int64 {
 	return rows
 }
 
-// pullOverBudget is the error of a Pull of n keys that did not fit, with which
-// that many rows would be pinned.
+// pullOverBudget returns the error of a Pull of n keys that did not fit; pinned is
+// how many rows would be pinned with it in all.
 func (t *ssd) pullOverBudget(n int, pinned int64) error {
 	listed := int64(n)
 	t.mu.Lock()
@@ -205,25 +207,26 @@ func (t *ssd) pullOverBudget(n int, pinned int64) error {
 	other := 4*listed + int64(max(n, cap(t.pull.hashes)))*pullBytesPerKey
 	need := smallestSSD(t.layout, t.unit, t.opts.SSD, load{rows: rows + pinned, slots: slotsNow, resident: pinned, other: other})
 	if need <= t.opts.MemoryBytes {
-		// Pinned rows lie scattered, so that little of the cache can be given back
-		// for what Pulls work with.
+		// The estimate says that this budget is enough, but it does not know that
+		// pinned rows are scattered over the slabs, so that the cache can give back
+		// little memory.
 		need = t.aLittleMore() + other
 	}
 	e := &BudgetError{
 		What: fmt.Sprintf("pinning %d rows", pinned), NeedBytes: need, BudgetBytes: t.opts.MemoryBytes,
 		PinnedRows: pinned, FitRows: t.fitPull(n, rows, slotsNow),
 	}
-	if sets == 0 { // so many do not fit, whatever the estimate says
+	if sets == 0 { // n keys do not fit, whatever the estimate says
 		e.FitRows = min(e.FitRows, n-max(n/4, 1))
 	}
-	if e.FitRows < 1 { // of a tight budget the estimate says too little
+	if e.FitRows < 1 { // under a tight budget the estimate is too low
 		e.FitRows = n / 2
 	}
 	return e
 }
 
-// fitPull is how many of n keys a Pull may have while no other set is pinned, of
-// a table of that many rows in so many slots.
+// fitPull estimates how many of n keys a Pull may have while no other working set
+// is pinned, for a table of that many rows and slots.
 func (t *ssd) fitPull(n int, rows, slotsNow int64) int {
 	return sort.Search(n, func(i int) bool { // the first i for which i+1 keys do not fit
 		keys := int64(i + 1)
@@ -232,5 +235,6 @@ func (t *ssd) fitPull(n int, rows, slotsNow int64) int {
 	})
 }
 
-// aLittleMore is the budget to try next where this one should do, but did not.
+// aLittleMore is the budget to try next where the present one should be enough, but
+// was not.
 func (t *ssd) aLittleMore() int64 { return t.opts.MemoryBytes + max(t.opts.MemoryBytes/128, 16<<10) }

@@ -7,14 +7,16 @@ import (
 	"aibox/sparsetable/internal/invariants"
 )
 
-// A table merges slots when its buckets are on average less than mergeBelow of
-// what they should be, until they are mergeUntil. In between it leaves them: a
-// table whose size wavers is not to split and merge in turn.
+// A table merges slots when its buckets have on average less than mergeBelow of the
+// rows that they should have, and goes on until they have mergeUntil of them. The
+// distance between the two prevents that a table whose size varies a little splits
+// and merges slots in turn.
 const (
 	mergeBelow = 0.6
 	mergeUntil = 0.9
 	mergeBatch = rewriteBatch / 2 // pairs of slots at a time
-	// minMergedSlots take nothing that would be worth the effort.
+	// A table of up to minMergedSlots slots takes so little memory that merging is
+	// not worth the effort.
 	minMergedSlots = 64
 )
 
@@ -30,10 +32,10 @@ func (t *ssd) tooManySlots() bool {
 	return t.rewrite.merging
 }
 
-// mergeSlots merges the last slots into their partners, a batch of them, the
-// reverse of splits: each gives its rows to the slot that it was split from.
-// more is false where there is no room for larger buckets.
-// REQUIRES: rewrite is held.
+// mergeSlots merges a batch of the last slots into their partners. That is the
+// reverse of splitting: each gives its rows to the slot that it was split from.
+// more is false where there is no disk space for the merged buckets. REQUIRES:
+// rewrite is held.
 func (t *ssd) mergeSlots() (more bool, err error) {
 	var list []uint32
 	from, into := t.index.NextMerge()
@@ -59,8 +61,8 @@ func (t *ssd) mergeSlots() (more bool, err error) {
 	return true, t.giveCache()
 }
 
-// mergeSlot takes the last slot away. kept is the bucket of its partner, gone its
-// own; both may be nil.
+// mergeSlot merges the last slot into its partner. kept is the bucket of the
+// partner, gone that of the last slot; both may be nil.
 func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	from, into := t.index.NextMerge()
 	if gone == nil {

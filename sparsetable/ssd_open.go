@@ -18,8 +18,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// ssdStorage is what a table lies on; the zero value stands for the system's
-// devices and file system. Tests put others in their place.
+// ssdStorage is the devices and the file system that a table is stored on. The zero
+// value stands for those of the system; tests use others.
 type ssdStorage struct {
 	devices []blockio.Device
 	fs      vfs.FS
@@ -51,8 +51,8 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 	return t, nil
 }
 
-// pageCacheUnit is the unit of a new table whose device cannot be asked: the page
-// cache reads and writes whole pages for it.
+// pageCacheUnit is the unit of a new table that is made without direct I/O: the
+// page cache reads and writes whole pages.
 const pageCacheUnit = 4096
 
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
@@ -123,12 +123,12 @@ func (t *ssd) openDevices(ctx context.Context) error {
 	return nil
 }
 
-// openCatalog opens the catalog, or makes one where there is none, of a table
+// openCatalog opens the catalog. Where there is none, it makes one, of a table
 // whose buckets take whole units of unit bytes.
 func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 	o := catalog.Options{
 		Dir: filepath.Join(t.opts.SSD.Dirs[0], catalogDir), FS: fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
-		Format: catalog.Format{Hash: keyHash, PageSlots: slots.DefaultPageSlots}, // and any layout, which is compared below
+		Format: catalog.Format{Hash: keyHash, PageSlots: slots.DefaultPageSlots}, // any layout is accepted here; it is compared below
 	}
 	var err error
 	t.catalog, err = catalog.Open(o)
@@ -176,7 +176,7 @@ func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 	return nil
 }
 
-// allocate makes what holds rows and slots.
+// allocate makes the cache, the index and the pools of buffers.
 func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 	if need := (load{rows: rows, slots: slotsNow}); !fitsSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, need) {
 		return t.overBudget(fmt.Sprintf("a table of %d rows in %d slots", rows, slotsNow), smallestSSD(t.layout, t.unit, t.opts.SSD, need))
@@ -252,11 +252,11 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	}
 	if b := t.opts.SSD.DirBudgetBytes; b > 0 {
 		o.FileBytes = max(min(128<<20, b/16/4096*4096), int64(o.BufferBytes))
-		o.UrgentBytes = 2 * o.FileBytes // a file is emptied into another, and rows may come along
+		o.UrgentBytes = 2 * o.FileBytes // a file is emptied into another, and dirty rows may be added
 	}
 	o.MinFileBytes = t.plan.minFileBytes()
 	if t.plan.readBytes < 8<<20 {
-		o.MergeBytes = int64(o.UnitBytes) // what lies between takes memory, too
+		o.MergeBytes = int64(o.UnitBytes) // the bytes between two buckets take memory, too
 	}
 	t.files, err = bucketfile.Open(ctx, t.stateOf(current), kept, o)
 	if errors.Is(err, bucketfile.ErrUnknownFile) || errors.Is(err, bucketfile.ErrTwoFiles) {

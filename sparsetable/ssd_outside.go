@@ -17,14 +17,15 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// outside are the rows of a snapshot that are outside of buckets, those that were
-// dirty when it was fixed, as a table that is opened for reading only sees them:
-// it has no buckets to write them to, so they stay where they are, in the delta
-// file, and are read from there when they are pulled. In memory there are a hash, a
-// place and a checksum of each, sorted by hash, 16.3 to 16.6 bytes a row.
+// outside is the index of the rows of a snapshot that are outside of buckets: those
+// that were dirty when the snapshot was fixed. Only a table that is opened for
+// reading has it. Such a table cannot write these rows to buckets, so they stay in
+// the delta file, and are read from there when they are pulled. The index has a
+// hash, a place and a checksum of each row, sorted by hash; it takes 16.3 to 16.6
+// bytes of memory a row.
 //
-// The hash of a key is a bijection: equal hashes are of equal keys. So the file need
-// not be read to tell whether a key is in it.
+// The hash function is a bijection: only equal keys have equal hashes. So the index
+// tells whether a key is in the file, without a read.
 //
 // It does not change once the table is open.
 type outside struct {
@@ -34,14 +35,14 @@ type outside struct {
 
 	memory []byte
 	rows   []outsideRow // ascending by hash
-	starts []uint32     // starts[h>>shift] is the first row of a hash of at least so much
+	starts []uint32     // starts[h>>shift] is the number of the first row whose hash begins with these bits or greater ones
 	shift  uint
 
 	perBlock   uint32 // rows of a full block
 	blockBytes int64
 	entryBytes int64
 
-	// What a Pull works with, under changing.
+	// The fields that follow are used by a Pull, under changing.
 	done    blockio.Completions
 	arrived []*blockio.Read
 	free    []*outsideRead
@@ -50,17 +51,17 @@ type outside struct {
 // outsideRow is one row of the file.
 type outsideRow struct {
 	hash  uint64
-	place uint32 // number of its block times rows of a full block, plus its number there
+	place uint32 // number of its block times the rows of a full block, plus its number in the block
 	sum   uint32 // CRC-32C of its entry
 }
 
 const outsideRowBytes = int64(unsafe.Sizeof(outsideRow{}))
 
-// startBits is the binary logarithm of the number of starts for that many rows: 8
-// to 16 rows each.
+// startBits is the binary logarithm of the number of starts for that many rows, so
+// that each stands for 8 to 16 rows.
 func startBits(rows int64) int { return max(0, bits.Len64(uint64(rows))-4) }
 
-// outsideBytes is what the index of that many rows takes.
+// outsideBytes is the memory that the index of that many rows takes.
 func outsideBytes(rows int64) int64 {
 	if rows == 0 {
 		return 0
@@ -69,8 +70,8 @@ func outsideBytes(rows int64) int64 {
 }
 
 // restoreOutside makes the index of the rows outside of buckets, and fills the
-// cache with them as far as there is room, those used most first. They are clean
-// there: they can be read again.
+// cache with them as far as there is room, those used most first. They are clean in
+// the cache, because they can be read again.
 func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 	if len(s.Deltas) == 0 || s.Counters[counterDirtyBytes] == 0 && s.Counters[counterDirtyRows] == 0 {
 		return nil
@@ -175,7 +176,7 @@ func (x *outside) find(hash uint64) (i int, ok bool) {
 	if x == nil || len(x.rows) == 0 {
 		return 0, false
 	}
-	h := hash >> x.shift // 0 where there is but one start
+	h := hash >> x.shift // 0 where there is only one start
 	from, to := x.starts[h], x.starts[h+1]
 	for from < to {
 		mid := (from + to) / 2
@@ -188,7 +189,8 @@ func (x *outside) find(hash uint64) (i int, ok bool) {
 	return int(from), int(from) < len(x.rows) && x.rows[from].hash == hash
 }
 
-// has reports whether the row of a key is outside of buckets; never, for nil.
+// has reports whether the row of a key is outside of buckets. For a nil index it
+// returns false.
 func (x *outside) has(key uint64) bool {
 	return x != nil && x.hasHash(slots.Hash(key))
 }
@@ -206,7 +208,7 @@ func (x *outside) count() int64 {
 	return x.fresh
 }
 
-// bytes is what the index takes.
+// bytes is the memory that the index takes.
 func (x *outside) bytes() int64 {
 	if x == nil {
 		return 0
@@ -221,7 +223,7 @@ func (x *outside) offset(place uint32) int64 {
 	return x.blockOf(place) + deltaHeaderBytes + int64(place%x.perBlock)*x.entryBytes
 }
 
-// close gives everything up. No read may be on its way.
+// close closes the file and frees the memory. REQUIRES: no read is in flight.
 func (x *outside) close() error {
 	if x == nil {
 		return nil

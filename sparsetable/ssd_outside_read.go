@@ -14,23 +14,24 @@ import (
 )
 
 const (
-	// Rows are read together that are no farther apart than what costs as much in
-	// sequence as a read at random, up to so many bytes at a time.
+	// Rows that are at most outsideGap bytes apart are read together, up to
+	// outsideReadBytes at a time: reading a gap of that size takes as long as a
+	// separate read.
 	outsideGap       = 16 << 10
 	outsideReadBytes = 64 << 10
 )
 
-// outsideRead reads neighbouring rows of the file.
+// outsideRead is a read of neighbouring rows of the file.
 type outsideRead struct {
 	read blockio.Read
 	want []uint64 // place << 32 | position of the key; part of pullState.missing
 }
 
-// fetchOutside puts those rows of the missing positions into the cache that are
-// outside of buckets, and drops their positions from missing.
+// fetchOutside reads the rows of missing positions that are outside of buckets,
+// puts them into the cache, and removes their positions from missing.
 func (t *ssd) fetchOutside(ctx context.Context, refs []uint32) error {
 	p, x := &t.pull, t.outside
-	// Those to be read are gathered at the end.
+	// The positions whose rows are to be read here are moved to the end.
 	n := len(p.missing)
 	for i := 0; i < n; {
 		at := p.missing[i]
@@ -52,7 +53,7 @@ func (t *ssd) fetchOutside(ctx context.Context, refs []uint32) error {
 			failed = ctx.Err()
 		}
 		if failed != nil {
-			rest = nil // only those on their way
+			rest = nil // only wait for the reads in flight
 		}
 		for len(rest) > 0 && (inFlight == 0 || inFlight < t.plan.readBytes/4) {
 			after, bytes, err := t.submitOutside(rest, inFlight == 0)
@@ -79,9 +80,10 @@ func (t *ssd) fetchOutside(ctx context.Context, refs []uint32) error {
 	return failed
 }
 
-// submitOutside starts reading the first of the rows, with neighbours, and returns
-// the others. It must: no other read is on its way. Errors: ErrPoolLimit, unless it
-// must.
+// submitOutside starts reading the first of the rows, with its neighbours, and
+// returns the others. With must, it takes memory beyond the pool's limit if
+// necessary, because no other read is in flight that would give some back. Without
+// it, it returns ErrPoolLimit where the pool has no room.
 func (t *ssd) submitOutside(rest []uint64, must bool) (after []uint64, bytes int64, err error) {
 	p, x := &t.pull, t.outside
 	unit := int64(t.pool.Unit())

@@ -7,16 +7,17 @@ import (
 )
 
 // Prefetching reads the missing rows of announced passes into the cache before
-// their Pull (BagPipe §3.2): out of order, as a later pass's reads come before an
-// earlier pass's training. The elevator does it for all passes at a time
-// (ssd_elevator.go); where that does not pay, or the budget is too small to know
-// which of all announced keys are missing, it is done pass by pass (ssd_direct.go).
-// It is bounded by what it may take of the cache and of the room for carried
-// buckets; it writes nothing, and lets only clean rows leave. Whatever it did not
-// get to, or failed to read, the Pull itself reads.
+// their Pull (BagPipe §3.2). It is out of order: a later pass's rows are read
+// before an earlier pass is trained. The elevator does it for all passes at a time
+// (ssd_elevator.go). Where that does not pay, or where the budget is too small to
+// record which of the announced keys are missing, it is done pass by pass
+// (ssd_direct.go). It is bounded by the part that it may take of the cache and of
+// the memory for carried buckets. It writes nothing, and lets only clean rows leave
+// the cache. Rows that it did not come to, or failed to read, are read by the Pull.
 
 // prefetchPasses is how many passes beyond the one pulled last are read ahead one
-// by one: the frequencies of keys smooth a pass's reads well enough beyond.
+// by one. Reading farther ahead gains little, because the number of missing keys
+// varies little from pass to pass.
 const prefetchPasses = 8
 
 // prefetchLoop is the goroutine that prefetches.
@@ -30,8 +31,8 @@ func (t *ssd) prefetchLoop(ctx context.Context) {
 		}
 		t.elevator.full.Store(false)
 		if t.readOnly && acquire(ctx, t.changing) == nil {
-			// Nobody else makes room for the window of announced passes. Without it,
-			// nothing is read ahead.
+			// Nothing else makes room for the window of announced passes. If there
+			// is no room, nothing is read ahead.
 			_ = t.reserveNow(0)
 			<-t.changing
 		}
@@ -48,8 +49,9 @@ func (t *ssd) wakePrefetch() {
 	}
 }
 
-// nextToPrefetch is the first announced pass with keys that were not looked at.
-// The caller holds changing, without which no announcement is given up.
+// nextToPrefetch returns the first announced pass that has keys which were not
+// looked at yet. REQUIRES: changing is held, so that no announcement is taken off
+// the list.
 func (t *ssd) nextToPrefetch() *announcement {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,11 +67,11 @@ func (t *ssd) nextToPrefetch() *announcement {
 	return nil
 }
 
-// roomToPrefetch reports whether the buckets of another step can be carried;
-// without, each of its rows would cost a second read when it leaves.
+// roomToPrefetch reports whether the buckets of another step can be carried. If
+// they were not, each of their rows would cost a second read when it leaves.
 func (t *ssd) roomToPrefetch() bool {
 	t.carried.Lock()
 	defer t.carried.Unlock()
 	free := t.plan.carryBytes - t.carried.mapped + int64(len(t.carried.free))*carryChunkBytes
-	return free >= t.plan.carryBytes/4 // nothing is carried of a table that is only read
+	return free >= t.plan.carryBytes/4 // true for a table that is only read: it carries nothing, and both sides are 0
 }

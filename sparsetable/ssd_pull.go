@@ -11,21 +11,22 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// rowStored marks cached rows that the bucket of their slot has, too, perhaps
-// in an older version.
+// rowStored marks cached rows that are also in the bucket of their slot, perhaps in
+// an older version.
 const rowStored = rowcache.Mark2
 
-// rowOwed is what rows have that a running snapshot has yet to save: until they
-// are not old, their words and rowStored are as they were when it was fixed.
+// rowOwed are the flags of rows that a running snapshot has yet to save. As long as
+// a row has both, its words and rowStored are as they were when the snapshot was
+// fixed.
 const rowOwed = rowcache.Dirty | rowcache.Old
 
-// pullState is what a Pull works with. Whoever holds changing owns it.
+// pullState is the scratch memory of a Pull. It belongs to the holder of changing.
 type pullState struct {
 	queue   *bucketfile.Queue
 	hashes  []uint64
 	missing []uint64 // slot << 32 | position
 	absent  []uint32 // positions
-	twins   []uint32 // positions with the key of another one
+	twins   []uint32 // positions with the same key as an earlier missing one
 	free    []*fetch
 	done    []*bucketfile.Request
 	submit  []*bucketfile.Request
@@ -38,14 +39,14 @@ type pullState struct {
 	rows            [][]float32
 	victims         []uint32
 
-	carry  *carry // of the Pull under way; nil: it carries nothing
+	carry  *carry // buckets that the present Pull's working set will carry; nil: none
 	counts pullCounts
 
-	prefetching bool // rows are inserted for passes to come, not for a Pull
-	reading     bool // a Pull that creates no rows
+	prefetching bool // rows are being inserted for announced passes, not for a Pull
+	reading     bool // the Pull creates no rows
 }
 
-// pullCounts are what one Pull did.
+// pullCounts counts what one Pull did.
 type pullCounts struct {
 	found, created, missing             int64
 	negatives, falsePositives           int64
@@ -70,7 +71,7 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 		return nil, err
 	}
 	defer t.leave()
-	defer t.wakePrefetch() // when it may go on
+	defer t.wakePrefetch() // it may go on now
 	t.waitingPulls.Add(1)
 	err := acquire(ctx, t.changing)
 	t.waitingPulls.Add(-1)
@@ -118,7 +119,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 		}
 		t.dropCarry(p.carry)
 		t.cache.Release(refs, false)
-		t.mu.Lock() // the cache has counted what was found
+		t.mu.Lock() // the cache has counted these lookups and hits, too
 		t.mu.stats.Lookups += int64(len(refs))
 		t.mu.stats.Hits += p.counts.found
 		t.mu.Unlock()
@@ -133,9 +134,9 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 	return ws, nil
 }
 
-// publish makes a set one of those that a snapshot sees as pinned. If a
-// snapshot was fixed before that, its rows are saved first: nobody has written
-// to them yet.
+// publish adds a set to the live ones, whose rows a snapshot treats as pinned. If a
+// snapshot was fixed before, the set's rows are saved for it here, before the
+// caller can change them.
 func (t *ssd) publish(ws *WorkingSet) {
 	t.mu.Lock()
 	ws.place = len(t.mu.live)
@@ -166,8 +167,8 @@ func (t *ssd) publish(ws *WorkingSet) {
 // release is WorkingSet.Release.
 func (t *ssd) release(ws *WorkingSet) {
 	t.mu.Lock()
-	// In one step for snapshots: a row that was updated is either in a live set
-	// or dirty.
+	// Both happen under mu, so that a snapshot sees every updated row either in a
+	// live set or dirty.
 	t.cache.Release(ws.refs, ws.mode == PullCreate)
 	last := len(t.mu.live) - 1
 	moved := t.mu.live[last]
@@ -186,7 +187,8 @@ func (t *ssd) release(ws *WorkingSet) {
 	t.wakeIfFull()
 }
 
-// unpinPlaceholders sets references of rows that were never trained to 0.
+// unpinPlaceholders unpins rows that were never trained and sets their references
+// to 0.
 func (t *ssd) unpinPlaceholders(refs []uint32) {
 	var unpin []uint32
 	t.cache.Visit(refs, func(i int, e rowcache.Entry) rowcache.Change {
@@ -217,7 +219,8 @@ func appendHashes(hashes, keys []uint64) []uint64 {
 	return hashes
 }
 
-// noteMissing makes missing the positions without a reference, and absent none.
+// noteMissing sets missing to the positions without a reference, and empties
+// absent.
 func (p *pullState) noteMissing(refs []uint32) {
 	p.missing, p.absent = p.missing[:0], p.absent[:0]
 	for i, ref := range refs {
@@ -230,7 +233,7 @@ func (p *pullState) noteMissing(refs []uint32) {
 // pullMissing gives every position without a row its row.
 func (t *ssd) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mode PullMode) error {
 	p := &t.pull
-	t.findTwins(keys, refs) // of an attempt that failed
+	t.findTwins(keys, refs) // of an earlier attempt, which failed
 	p.noteMissing(refs)
 	p.counts.found = int64(len(refs) - len(p.missing))
 	if len(p.missing) == 0 {
@@ -244,7 +247,7 @@ func (t *ssd) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mod
 	return nil
 }
 
-// pullOnce gives the positions in missing, each of another key, their rows.
+// pullOnce gives the positions in missing, whose keys all differ, their rows.
 func (t *ssd) pullOnce(ctx context.Context, keys []uint64, refs []uint32, mode PullMode) error {
 	p := &t.pull
 	if t.outside != nil {
@@ -263,8 +266,8 @@ func (t *ssd) pullOnce(ctx context.Context, keys []uint64, refs []uint32, mode P
 	return t.create(ctx, keys, refs)
 }
 
-// locate drops from missing the positions whose keys are on no SSD, adds them
-// to absent, and sorts the others by slot.
+// locate moves the positions whose keys are in no bucket from missing to absent,
+// and sorts the others by slot.
 func (t *ssd) locate() {
 	p := &t.pull
 	const chunk = 1024
@@ -328,9 +331,9 @@ func (p *pullState) clearBatch() {
 	p.keys, p.keyHashes, p.uses, p.at, p.rows = p.keys[:0], p.keyHashes[:0], p.uses[:0], p.at[:0], p.rows[:0]
 }
 
-// insert puts the batch into the cache, fills each row, and sets the references
-// at its positions. Rows get into refs only once they are filled, so that after
-// an error none is cached that is not what it should be.
+// insert puts the batch into the cache, fills each row, and sets the references at
+// its positions. A reference is set only once its row is filled, so that even after
+// an error all cached rows are complete.
 func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []float32), flags rowcache.Flags) error {
 	return t.insertBy(ctx, t.cache.Insert, refs, fill, flags)
 }
@@ -344,7 +347,7 @@ func (t *ssd) insertBy(
 	n := len(p.keys)
 	p.refs = slices.Grow(p.refs[:0], n)[:n]
 	clear(p.refs)
-	const tries = 3 // without a row that gets in
+	const tries = 3 // successive attempts that insert nothing
 	for done, left := 0, tries; done < n; {
 		if err := ctx.Err(); err != nil {
 			return err

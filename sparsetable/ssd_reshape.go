@@ -7,20 +7,20 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// The number of slots follows the number of rows, and the size of buckets and
-// filters the memory that there is (bucketShape). Whoever lets rows go splits
-// some slots before, enough to keep up with rows that come (keepShape). What is
-// due beyond that, because pinned rows were in the way, rows were dropped or the
-// budget is another one than that under which the table was made, is the
-// background writer's (reshape).
+// The number of slots depends on the number of rows, and the size of buckets and
+// filters on the memory that there is (bucketShape). Code that makes rows leave the
+// cache splits some slots before, enough to keep up with new rows (keepShape). The
+// background writer does the rest (reshape): the splits that pinned rows prevented,
+// and those or the merges that are necessary because rows were dropped or the
+// budget was changed.
 
-// splitStep is how many buckets are split at a time, at least, before others get
-// a turn: some milliseconds of reads.
+// splitStep is how many buckets may be split at a time, at least, before rewrite is
+// given back; it takes some milliseconds of reads.
 const splitStep = 256
 
-// keepShape splits the slots without bucket that the rows want to be split,
-// which costs nothing, and of the others up to twice as many as a step of rows
-// that leave the cache makes necessary. REQUIRES: rewrite is held.
+// keepShape splits slots as the number of rows requires: all slots without a
+// bucket, which costs nothing, and of the others up to twice as many as one step of
+// rows that leave the cache makes necessary. REQUIRES: rewrite is held.
 func (t *ssd) keepShape() error { return t.keepShapeFor(t.totalRows()) }
 
 // keepShapeFor is keepShape for another number of rows.
@@ -36,8 +36,8 @@ func (t *ssd) keepShapeFor(rows int64) error {
 	return err
 }
 
-// reshape splits or merges a batch of slots, if they are not as many as they
-// should be, and reports whether more are due that there is room for.
+// reshape splits or merges a batch of slots, if there are too few or too many of
+// them, and reports whether there is more to do that there is room for.
 func (t *ssd) reshape() (more bool, err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
@@ -56,9 +56,9 @@ func (t *ssd) reshape() (more bool, err error) {
 	return !done && t.index.Slots() > before, err
 }
 
-// retarget sets the mean size of buckets for a table of that many rows, and
-// makes filters smaller where index and filters would take too much. Filters
-// that a snapshot has yet to write wait. REQUIRES: rewrite is held.
+// retarget sets the mean size of buckets for a table of that many rows, and makes
+// filters smaller where the index would take too much. It leaves the filters as
+// they are while a snapshot has yet to write them. REQUIRES: rewrite is held.
 func (t *ssd) retarget(rows int64) error {
 	target, filterBytes := t.plan.shape.target(rows, t.plan.indexLimit())
 	t.indexMu.Lock()
@@ -90,13 +90,13 @@ func (t *ssd) shrinkFilters() error {
 func (t *ssd) giveCache() error {
 	err := t.reserve(0)
 	if errors.Is(err, errNoVictims) {
-		return nil // it was over its limit before, and pinned rows keep it there
+		return nil // it was over its limit before, and pinned rows prevent that it shrinks
 	}
 	return err
 }
 
-// economize makes room for rows that must be in memory at the expense of the
-// filters, and reports whether there was some to be made.
+// economize makes the filters smaller to make room for rows that must be in memory,
+// and reports whether it could.
 func (t *ssd) economize() bool {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
@@ -113,19 +113,21 @@ func (t *ssd) economize() bool {
 	return true
 }
 
-// overfull is how many rows so many slots hold at most, on average a quarter
-// more than the largest that fitsSSD allows, far from what a bucket can have.
+// overfull is the most rows that a table of that many slots may have. On average
+// that is a quarter more a slot than fitsSSD allows, and far fewer than a bucket
+// can have.
 func (t *ssd) overfull(slots int64) int64 {
 	huge := int64(t.plan.shape.huge)
 	return slots * (huge + max(1, huge/4))
 }
 
-// countRoom notes how many rows may be created before slots must be looked at.
+// countRoom sets how many rows may be created before the number of slots must be
+// checked.
 func (t *ssd) countRoom() { t.mayCreate.Store(t.overfull(int64(t.index.Slots())) - t.totalRows()) }
 
-// admit lets n rows be created. Where splits are so far behind that buckets
-// would get too large, it catches up with some; where that cannot be done
-// the budget is too small for the table.
+// admit is asked before n rows are created. Where there are so few slots that
+// buckets would get too large, it splits some. Where that cannot be done, the
+// budget is too small for the table, and it returns a *BudgetError.
 func (t *ssd) admit(n int) error {
 	if t.mayCreate.Add(-int64(n)) >= 0 {
 		return nil
@@ -142,14 +144,14 @@ func (t *ssd) admit(n int) error {
 		return nil
 	}
 	if total <= 3*now/2 && total <= t.overfull(slots.SlotsIn(t.plan.indexLimit(), 0)) {
-		return nil // splits are held up by pinned rows, for a while
+		return nil // pinned rows prevent splits for a while
 	}
 	need := load{rows: total, slots: int64(t.index.Slots())}
 	return t.overBudget(fmt.Sprintf("a table of %d rows", total), max(smallestSSD(t.layout, t.unit, t.opts.SSD, need), t.aLittleMore()))
 }
 
-// totalRows is an upper bound of the rows that there are: those in buckets and
-// those in the cache that may be new. REQUIRES: rewrite is held.
+// totalRows is an upper bound on the number of rows: those in buckets, and those in
+// the cache that may be in no bucket. REQUIRES: rewrite is held.
 func (t *ssd) totalRows() int64 {
 	st := t.cache.Stats()
 	return t.rewrite.stored + st.Rows - st.Marked2
