@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// removeStrays deletes the delta files that no snapshot has, and the spools of
-// imports.
+// removeStrays deletes the delta files that no snapshot refers to, and the spools
+// that unfinished imports left behind.
 func (t *ssd) removeStrays() error {
 	if t.readOnly {
 		return nil
@@ -41,25 +41,26 @@ func (t *ssd) removeStrays() error {
 	return nil
 }
 
-// restoreReadAhead is how many blocks are read ahead while nothing else is going
-// on: at 128 KiB, what a device needs to read at its full rate.
+// restoreReadAhead is how many blocks of a delta file are read ahead during Open,
+// when nothing else is read. That is enough for a device to read at its full rate.
 const restoreReadAhead = 8
 
 // restoreDirty loads the rows that were dirty when the snapshot was fixed, those
-// used most first. Open waits for it: any of them may be newer than what its
-// bucket holds, so that nothing could be pulled, scanned or saved before all
-// are there, and whatever is wrong with the file is an error of Open. It runs at
-// the rate at which the device reads or the cache is filled. Where the rows do
-// not fit the cache, those used least leave it again for their buckets.
+// used most first. Open waits for it, because any of these rows may be newer than
+// its bucket: nothing could be pulled, scanned or saved before all are in the
+// cache. So damage of the file is an error of Open. The rate is that at which the
+// device reads or the cache is filled. Where the rows do not fit the cache, those
+// used least are written to their buckets and leave it again.
 //
-// A table that is opened for reading only leaves them where they are, see outside.
+// A table that is opened for reading only leaves the rows in the delta file, see
+// outside.
 func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 	if t.readOnly {
 		return t.restoreOutside(ctx, s)
 	}
 	var b restoreBatch
 	return t.eachDirty(ctx, s, func(r *deltaReader, n int) error {
-		// The rows of a part are pinned until all of it is there.
+		// The rows of a part are pinned until all rows of the part are inserted.
 		for from, part := 0, t.restorePart(); from < n; from += part {
 			if err := t.restoreBlock(ctx, r, from, min(from+part, n), &b); err != nil {
 				return err
@@ -84,7 +85,7 @@ func (t *ssd) eachDirty(ctx context.Context, s catalog.Snapshot, fn func(r *delt
 		return &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("snapshot %d has %d delta files, %d of %d bytes with dirty rows", s.ID, len(s.Deltas), end, d.Bytes)}
 	}
 	if end == 0 && want == 0 {
-		return nil // all in the file is for speed alone
+		return nil // the file has only clean rows, which are not needed
 	}
 	r, err := t.readDelta(d, 0, end, deltaDirty, restoreReadAhead)
 	if err != nil {
@@ -94,15 +95,15 @@ func (t *ssd) eachDirty(ctx context.Context, s catalog.Snapshot, fn func(r *delt
 	return r.eachBlock(ctx, want, func(rows int) (bool, error) { return true, fn(r, rows) })
 }
 
-// restoreBatch is what a block is restored with.
+// restoreBatch is the scratch memory for restoring a block.
 type restoreBatch struct {
 	refs   []uint32
 	stored []uint32
 	in     []bool
 }
 
-// restorePart is how many rows of a block are restored at a time: the smallest
-// cache does not hold those of a whole one.
+// restorePart is how many rows of a block are restored at a time. The smallest
+// cache does not hold the rows of a whole block.
 func (t *ssd) restorePart() int { return int(max(1, t.fitRows.Load()/4)) }
 
 // restoreBlock puts rows of the block into the cache, dirty.
@@ -117,7 +118,7 @@ func (t *ssd) restoreBlock(ctx context.Context, r *deltaReader, from, to int, b 
 	err := t.insertBy(ctx, t.cache.Reinsert, b.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, 0)
 	for i, ref := range b.refs {
 		if _, info, _ := r.entry(from + i); info&1 != 0 {
-			b.stored = append(b.stored, ref) // 0 is passed over
+			b.stored = append(b.stored, ref) // the cache ignores a reference of 0
 		}
 	}
 	t.cache.Change(b.stored, rowcache.Change{Set: rowStored})
@@ -128,7 +129,8 @@ func (t *ssd) restoreBlock(ctx context.Context, r *deltaReader, from, to int, b 
 	return err
 }
 
-// batchOfBlock makes rows of a block the batch to insert.
+// batchOfBlock sets the batch to insert to the rows of a block from one number to
+// another.
 func (t *ssd) batchOfBlock(r *deltaReader, from, to int) {
 	p := &t.pull
 	p.clearBatch()
@@ -136,7 +138,7 @@ func (t *ssd) batchOfBlock(r *deltaReader, from, to int) {
 		key, info, row := r.entry(from + i)
 		p.keys = append(p.keys, key)
 		p.keyHashes = append(p.keyHashes, slots.Hash(key))
-		p.uses = append(p.uses, max(info>>1, 1)-1) // inserting is one
+		p.uses = append(p.uses, max(info>>1, 1)-1) // inserting counts as one use
 		p.at = append(p.at, uint32(i))
 		p.rows = append(p.rows, row)
 	}

@@ -15,17 +15,17 @@ import (
 
 // restoreHot brings the clean rows of the snapshot back into the cache, those
 // used most first, in turns with Pulls. It stops where the cache has
-// no room beyond what the background writer keeps free. That they come at all is
-// for speed alone: their buckets have them, so where the file cannot be read, or is
-// damaged, the others are left out with a warning.
+// no room beyond what the background writer keeps free. They only make the next
+// pulls faster, because their buckets have them, too. So where the file cannot be
+// read, or is damaged, the rest of them is left out with a warning.
 //
-// What the file says of a row is what it was when the snapshot was fixed. Such a
-// row is taken only if it is not in the cache and if its slot's bucket lies in a
-// file that the snapshot knew. Then it is still the same: whoever changed it had
-// it in the cache, from where it could leave only into a bucket in a later file
-// (files of an earlier run are not appended to), and who holds changing, as a
-// block's restore does, sees it in one place or the other, see ssd. Slots that
-// were split, compacted or written for other rows are passed over, too.
+// The file has a row as it was when the snapshot was fixed. Such a row is restored
+// only if it is not in the cache and if its slot's bucket lies in a file that the
+// snapshot knew. Then the row is still the same: to be changed, it had to be in the
+// cache, from where it could leave only into a bucket in a later file, as files of
+// an earlier run are not appended to. The restore of a block holds changing, so it
+// finds the row in one of the two places, see ssd. Rows are also skipped whose slot
+// was split, compacted or written for other rows.
 func (t *ssd) restoreHot(ctx context.Context) {
 	defer panics.Exit("restoring the rows used most")
 	defer close(t.restored)
@@ -33,7 +33,7 @@ func (t *ssd) restoreHot(ctx context.Context) {
 	rows, err := t.restoreClean(ctx, t.opened)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, e := t.catalog.Snapshot(t.opened.ID); errors.Is(e, catalog.ErrNoSnapshot) {
-			return // it was dropped, and its file with it, before that was opened
+			return // the snapshot was dropped, and its file deleted, before the file was opened
 		}
 	}
 	if err != nil && ctx.Err() == nil {
@@ -73,13 +73,13 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 	return rows, err
 }
 
-// restoreTurn is how long rows are restored before Pulls get a turn: where these
-// come one after the other, a smaller part of their time would bring the rows
-// back too late to be of use.
+// restoreTurn is how long rows are restored before Pulls get a turn. With shorter
+// turns, where Pulls follow each other without a pause, the rows would be restored
+// too late to be of use.
 const restoreTurn = 20 * time.Millisecond
 
 // eachClean reads the blocks of clean rows and calls fn for each, with the number
-// of its rows, as long as that wants more.
+// of its rows, as long as fn returns true.
 func (t *ssd) eachClean(ctx context.Context, s catalog.Snapshot, fn func(r *deltaReader, rows int) (more bool, err error)) (err error) {
 	from := s.Counters[counterDirtyBytes]
 	if len(s.Deltas) == 0 || from == s.Deltas[0].Bytes {
@@ -94,8 +94,9 @@ func (t *ssd) eachClean(ctx context.Context, s catalog.Snapshot, fn func(r *delt
 	return r.eachBlock(ctx, want, func(rows int) (bool, error) { return fn(r, rows) })
 }
 
-// restoreCleanBlock puts those rows of the block into the cache that may, and
-// reports whether it is full. REQUIRES: changing is held.
+// restoreCleanBlock puts the rows of the block that are still the latest versions
+// into the cache, and reports whether the cache is full. REQUIRES: changing is
+// held.
 func (t *ssd) restoreCleanBlock(r *deltaReader, n int, b *restoreBatch) (rows int, full bool, err error) {
 	if !t.roomToRestore(n) {
 		return 0, true, nil
@@ -109,14 +110,14 @@ func (t *ssd) restoreCleanBlock(r *deltaReader, n int, b *restoreBatch) (rows in
 	return rows, full, err
 }
 
-// roomToRestore reports whether the cache takes that many rows beyond those that
-// are kept free.
+// roomToRestore reports whether the cache has room for that many rows besides the
+// part that is kept free.
 func (t *ssd) roomToRestore(n int) bool {
 	return t.freeRows(t.cache.Stats().Rows)-2*t.fitRows.Load()/freeShare >= int64(n)
 }
 
-// cacheBatch puts the batch into the cache, clean, and reports whether that is full.
-// REQUIRES: changing is held, and none of the rows is in the cache.
+// cacheBatch puts the batch into the cache, as clean rows, and reports whether the
+// cache is full. REQUIRES: changing is held, and none of the rows is in the cache.
 func (t *ssd) cacheBatch(b *restoreBatch) (rows int, full bool, err error) {
 	p := &t.pull
 	n := len(p.keys)
@@ -139,8 +140,9 @@ func (t *ssd) cacheBatch(b *restoreBatch) (rows int, full bool, err error) {
 	return added, added < n, err
 }
 
-// keepUnchanged takes the rows out of the batch that are in the cache, or whose
-// slot's bucket is not the one that the snapshot has. REQUIRES: changing is held.
+// keepUnchanged removes from the batch the rows that are in the cache, and those
+// whose slot's bucket is not in a file that the snapshot knew. REQUIRES: changing
+// is held.
 func (t *ssd) keepUnchanged(b *restoreBatch) {
 	p := &t.pull
 	n := len(p.keys)

@@ -10,7 +10,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// rewriter is what buckets are rewritten with. Whoever holds rewrite owns it.
+// rewriter is the scratch memory for rewriting buckets. It belongs to the holder of
+// rewrite.
 type rewriter struct {
 	queue    *bucketfile.Queue
 	requests []bucketfile.Request
@@ -21,17 +22,18 @@ type rewriter struct {
 	victims []uint32
 	slots   []uint32
 
-	// The dirty rows of the slot at hand.
+	// The dirty rows of the present slot.
 	dirtyRefs []uint32
 	dirtyKeys []uint64
 	words     []float32
 
-	// What its new bucket is to hold.
+	// The rows of its new bucket.
 	keys   []uint64
 	hashes []uint64
 	rows   [][]float32
 
-	// urgent: what is written makes room, and may use what is held back for that.
+	// urgent says that what is written makes room, so that it may use the disk
+	// space that is reserved for that.
 	urgent bool
 
 	counts rewriteCounts
@@ -41,9 +43,9 @@ type rewriter struct {
 type rewriteCounts struct {
 	flushedRows, flushedSlots int64
 	reads, readBytes          int64
-	writtenBytes              int64 // of buckets, without what pads their files
-	importedRows              int64 // past the cache, and
-	importedBytes             int64 // of writtenBytes, for them
+	writtenBytes              int64 // of buckets, without the padding of writes to their files
+	importedRows              int64 // by imports that bypass the cache
+	importedBytes             int64 // the part of writtenBytes for those rows
 	splits, merges            int64
 	compactedBytes            int64
 	droppedRows               int64
@@ -52,17 +54,17 @@ type rewriteCounts struct {
 // rewriteBatch is how many buckets are read at a time.
 const rewriteBatch = 128
 
-// rewriteSlots writes the dirty rows of slots, each with the rest of its
-// bucket, and gives every row to drop, if that is not nil, which says whether it
-// is to go. REQUIRES: rewrite is held.
+// rewriteSlots writes the bucket of each slot anew, with the slot's dirty rows and
+// the rest of its old bucket. If drop is not nil, rows for which it returns true
+// are left out. REQUIRES: rewrite is held.
 func (t *ssd) rewriteSlots(list []uint32, drop func(row []float32) bool) error {
 	return t.eachBucket(list, func(slot uint32, old *bucketfile.Bucket) error {
 		return t.rewriteSlot(slot, old, drop)
 	})
 }
 
-// eachBucket is readBuckets for any number of slots, as many at a time as can be
-// read. REQUIRES: rewrite is held.
+// eachBucket calls readBuckets for any number of slots, for as many at a time as
+// can be read at once. REQUIRES: rewrite is held.
 func (t *ssd) eachBucket(list []uint32, fn func(slot uint32, old *bucketfile.Bucket) error) error {
 	for len(list) > 0 {
 		n := t.batchOf(list)
@@ -74,7 +76,7 @@ func (t *ssd) eachBucket(list []uint32, fn func(slot uint32, old *bucketfile.Buc
 	return nil
 }
 
-// batchOf is how many of the slots can be read at a time.
+// batchOf is how many slots, from the first of the list on, can be read at once.
 func (t *ssd) batchOf(list []uint32) int {
 	bytes := int64(0)
 	for n, slot := range list {
@@ -123,7 +125,8 @@ func (t *ssd) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.Bu
 	return failed
 }
 
-// slotMask is the mask of the bits of a hash that make a slot's number.
+// slotMask is the mask of the bits of a hash that are compared with slot's number,
+// in a table of n slots.
 func slotMask(slot, n uint32) uint64 {
 	level := uint(bits.Len32(n)) - 1
 	if slot >= 1<<level || slot < n-1<<level {
@@ -150,7 +153,7 @@ func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []f
 		dropped = w.filter(drop)
 	}
 	if len(w.dirtyRefs) == 0 && dropped == 0 {
-		return nil // its rows were pinned meanwhile
+		return nil // there is nothing to write, because its dirty rows were pinned meanwhile
 	}
 	prev, err := t.replaceBucket(slot, before)
 	if err != nil {
@@ -160,9 +163,10 @@ func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []f
 	return t.files.Release(prev)
 }
 
-// replaceBucket writes what merge has made as the bucket of slot, in place of one
-// of before rows, and puts it into the index. It returns where that one is, for
-// the caller to release. REQUIRES: rewrite and moving are held.
+// replaceBucket writes the rows that merge has collected as the new bucket of slot,
+// and puts its location into the index. before is the number of rows of the old
+// bucket, whose location it returns for the caller to release. REQUIRES: rewrite
+// and moving are held.
 func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, err error) {
 	w := &t.rewrite.rewriter
 	loc, err := t.writeBucket(slot)
@@ -183,10 +187,11 @@ func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, 
 	return prev, nil
 }
 
-// collectDirty copies the dirty rows of a slot that nobody has pinned and marks
-// them clean: what happens to them from here on makes them dirty again. They
-// stay in the cache, as rewrite is held. What a snapshot has yet to save of the
-// slot, it saves first: no row becomes owed before rewrite is given back.
+// collectDirty copies the dirty rows of a slot that are not pinned and marks them
+// clean; an update from then on makes them dirty again. They stay in the cache as
+// long as moving is held. If a snapshot has yet to save rows of the slot,
+// collectDirty saves them first. No further rows can become such meanwhile, because
+// fixing a snapshot takes rewrite.
 func (t *ssd) collectDirty(slot uint32, mask uint64) {
 	if s := t.snap.Load(); s != nil {
 		s.saveSlot(slot, mask)
@@ -206,12 +211,12 @@ func (t *ssd) collectDirty(slot uint32, mask uint64) {
 	})
 }
 
-// dirtyAgain undoes collectDirty.
+// dirtyAgain undoes collectDirty: it marks the rows dirty again.
 func (t *ssd) dirtyAgain() {
 	t.cache.Change(t.rewrite.dirtyRefs, rowcache.Change{Set: rowcache.Dirty})
 }
 
-// nowStored notes that the rows of collectDirty are in a bucket.
+// nowStored records that the rows of collectDirty are in a bucket.
 func (t *ssd) nowStored() {
 	w := &t.rewrite.rewriter
 	t.cache.Change(w.dirtyRefs, rowcache.Change{Set: rowStored})
@@ -219,8 +224,9 @@ func (t *ssd) nowStored() {
 	w.counts.flushedSlots++
 }
 
-// merge makes keys, hashes and rows those of the old bucket and the dirty rows,
-// which prevail; with pick, only those whose hash it picks.
+// merge sets keys, hashes and rows to the rows of the old bucket and the dirty
+// rows; of rows with the same key it takes the dirty one. If pick is not nil, it
+// leaves out the rows for whose hash pick returns false.
 func (w *rewriter) merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
 	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
 	if old != nil {
@@ -234,17 +240,17 @@ func (w *rewriter) merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
 	}
 }
 
-// addOthers adds those rows of b that are not dirty, with pick those that it
-// picks.
+// addOthers adds the rows of b whose keys are not among the dirty ones and, if pick
+// is not nil, for which pick returns true.
 func (w *rewriter) addOthers(b *bucketfile.Bucket, pick func(hash uint64) bool) {
 	for i := range b.Len() {
-		if key := b.Key(i); !slices.Contains(w.dirtyKeys, key) { // a few, in one place
+		if key := b.Key(i); !slices.Contains(w.dirtyKeys, key) { // the list is short
 			w.add(key, b.Row(i), pick)
 		}
 	}
 }
 
-// add adds a row, with pick only if that picks it.
+// add adds a row, unless pick returns false for it.
 func (w *rewriter) add(key uint64, row []float32, pick func(hash uint64) bool) {
 	h := slots.Hash(key)
 	if pick != nil && !pick(h) {

@@ -9,19 +9,19 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// minScanLive is the live part of a file below which its buckets are read one
-// by one rather than the file from end to end: a read at random costs about as
-// much as four blocks in sequence.
+// minScanLive is a bound for the live part of a file. Below it, the file's buckets
+// are read one by one; otherwise the file is read from end to end. A random read
+// takes about as long as reading four blocks in sequence.
 const minScanLive = 0.25
 
 // Scan implements Table. Pulls wait until it ends.
 //
-// It reads bucket files from end to end and passes over the buckets that the
-// index does not point to. Meanwhile rows may leave the cache and compaction may
-// move buckets; what a slot holds, in its bucket and in the cache together,
-// does not change, as nobody updates rows. So each slot is seen once, wherever
-// it is found first, and those that were in no file, or always elsewhere, are
-// looked up at the end.
+// It reads bucket files from end to end and skips the buckets that the index does
+// not point to. Meanwhile rows may leave the cache and compaction may move buckets.
+// But the rows of a slot, in its bucket and in the cache together, do not change,
+// because no rows are updated. So each slot is shown once, where its bucket is
+// found first. The slots that were found in no file, because they have no bucket
+// there or it was moved, are looked up at the end.
 func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error) error {
 	if err := t.enter(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error
 		if err := s.files(); err != nil {
 			return s.failed(err)
 		}
-	case !errors.Is(err, errNoVictims) && !errors.Is(err, bucketfile.ErrNoSpace): // else it goes by slots alone
+	case !errors.Is(err, errNoVictims) && !errors.Is(err, bucketfile.ErrNoSpace): // without the memory, all slots are looked up one by one
 		return tableError(err)
 	}
 	if err := s.rest(); err != nil {
@@ -54,14 +54,14 @@ func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error
 	return s.failed(s.outside())
 }
 
-// scan is a Scan at work.
+// scan is the state of one call of Scan.
 type scan struct {
 	t     *ssd
 	ctx   context.Context
 	fn    func(key uint64, row []float32) error
 	slots uint32
 	words int
-	seen  []uint64 // a bit for each slot; empty: none is seen
+	seen  []uint64 // a bit for each slot; empty: no slot was seen
 
 	// Copies of rows.
 	keys []uint64
@@ -87,8 +87,8 @@ func (s *scan) isSeen(slot uint32) bool {
 	return len(s.seen) > 0 && s.seen[slot/64]&(1<<(slot%64)) != 0
 }
 
-// files goes through the files. Damage is not its concern: if a live bucket is
-// affected, its slot is left for rest, which reports it.
+// files goes through the files. It ignores damage: if a live bucket is damaged, its
+// slot is left for rest, which returns the error.
 func (s *scan) files() error {
 	for _, f := range s.t.files.LiveFiles() {
 		if float64(f.LiveBytes) < minScanLive*float64(f.Bytes) {
@@ -105,7 +105,7 @@ func (s *scan) files() error {
 	return nil
 }
 
-// bucket shows the rows of a slot, if loc is where its bucket is.
+// bucket shows the rows of a slot, if the bucket at loc is the present one.
 func (s *scan) bucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 	if b.Slot >= s.slots || s.isSeen(b.Slot) {
 		return nil
@@ -124,7 +124,7 @@ func (s *scan) bucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 	if err := s.show(); err != nil {
 		return err
 	}
-	// Its bytes stay, even if it is superseded now.
+	// b keeps its bytes even if the bucket is superseded now.
 	for i := range b.Len() {
 		if key := b.Key(i); !s.newer(s.keys, key) {
 			if s.stopped = s.fn(key, b.Row(i)); s.stopped != nil {
@@ -157,8 +157,9 @@ func (s *scan) outside() error {
 	})
 }
 
-// cached copies the rows of a slot that are in the cache, unless all of them are
-// as they are elsewhere. REQUIRES: rewrite is held.
+// cached copies the rows of a slot that are in the cache. It copies none of a table
+// opened for reading only, because there the cache has no newer versions. REQUIRES:
+// rewrite is held.
 func (s *scan) cached(slot uint32) {
 	t := s.t
 	if t.readOnly {
@@ -183,7 +184,7 @@ func (s *scan) show() error {
 	return nil
 }
 
-// rest shows the slots that are not seen yet, a batch of reads at a time.
+// rest shows the slots that were not seen yet; it reads a batch of them at a time.
 func (s *scan) rest() error {
 	t := s.t
 	var list []uint32

@@ -8,29 +8,30 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// ErrUnsupported: the table's kind cannot do it.
+// ErrUnsupported: the table, or a table of its kind, does not support the
+// operation.
 var ErrUnsupported = errkind.New(errkind.Usage, "sparsetable: the table does not support this")
 
-// Compacter is what a Table implements that can be made to take less space: that
-// of KindSSD.
+// Compacter is implemented by tables that can be compacted to take less space,
+// those of KindSSD.
 type Compacter interface {
-	// Compact moves the buckets in use out of every file of which at least
-	// minGain is dead, 0 < minGain <= 1, but those that are appended to, one in
-	// each directory, and calls progress, which may be nil, after each. What the
-	// files take becomes free once no snapshot holds them: take one, and drop those
-	// before it. Rows stay as they are. Pulls, updates and snapshots may run beside
-	// it.
+	// Compact moves the live buckets out of every file of which at least the part
+	// minGain is dead, 0 < minGain <= 1. It leaves out the files that are appended
+	// to, one in each directory. After each file it calls progress, which may be
+	// nil. The space of the files becomes free once no snapshot holds them: to free
+	// it, take a snapshot and drop those before it. Rows stay as they are. Pulls,
+	// updates and snapshots may run at the same time.
 	//
-	// It needs room for what it moves: up to the bytes in use, at the worst, as
-	// long as a snapshot holds the files.
+	// It needs disk space for the buckets that it moves. As long as a snapshot
+	// holds the old files, that is up to the size of all live buckets.
 	Compact(ctx context.Context, minGain float64, progress func(CompactProgress)) (CompactProgress, error)
 }
 
 // CompactProgress says how far Compact has come.
 type CompactProgress struct {
-	Files, FilesTotal int   // emptied, and to be emptied
-	MovedBytes        int64 // of buckets in use that were written anew
-	FreedBytes        int64 // that the emptied files take beside what was moved
+	Files, FilesTotal int   // number of files emptied so far, and to be emptied in all
+	MovedBytes        int64 // bytes of live buckets that were moved
+	FreedBytes        int64 // bytes of the emptied files that were not moved
 }
 
 // Compact compacts t, or returns an error that wraps ErrUnsupported where its
@@ -63,11 +64,12 @@ func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(Compac
 	if err := t.files.Flush(ctx); err != nil {
 		return p, tableError(err)
 	}
-	// The list is made once: what is written meanwhile is full of what is in use.
+	// The list is made only once, because files that are written meanwhile have
+	// only live buckets.
 	all := t.files.CompactionCandidates()
 	files := all[:0]
 	for _, c := range all {
-		// What a new file has, too: a header, and what pads its writes.
+		// A new file has these bytes, too: a header, and the padding of its writes.
 		same := bucketfile.HeaderBytes + (c.Bytes/int64(t.plan.bufferBytes)+1)*bucketfile.WriteAlign
 		dead := c.Bytes - c.LiveBytes - same
 		if c.LiveBytes > 0 && dead > 0 && float64(dead) >= minGain*float64(c.Bytes) {

@@ -29,8 +29,8 @@ type ssdSnapshot struct {
 	slots  uint32
 	record []byte
 	held   bool
-	free   int64 // of the file system that the delta goes to, before
-	// unknown: the catalog cannot tell whether the snapshot is there.
+	free   int64 // free bytes of the delta file's file system, before the file was written
+	// unknown says that the catalog failed and it is not known whether the snapshot is committed.
 	unknown bool
 }
 
@@ -51,7 +51,7 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 	if err == nil {
 		s, err = t.fixSnapshot(record)
 	}
-	if errors.Is(err, bucketfile.ErrNoSpace) && t.compact(ctx) == nil { // which may make room
+	if errors.Is(err, bucketfile.ErrNoSpace) && t.compact(ctx) == nil { // compaction may make room
 		t.files.AwaitDeletions()
 		s, err = t.fixSnapshot(record)
 	}
@@ -61,7 +61,7 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 		return nil, tableError(err)
 	}
 	p := &PendingSnapshot{done: make(chan struct{})}
-	panics.Go("writing a snapshot of the table", func() { // Close waits for it: it has entered
+	panics.Go("writing a snapshot of the table", func() { // Close waits for it, because leave comes at its end
 		p.info, p.err = s.write(ctx)
 		<-t.saving
 		close(p.done)
@@ -70,8 +70,8 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 	return p, nil
 }
 
-// fixSnapshot fixes the present state. Nothing is left of a snapshot for which that
-// fails. REQUIRES: saving is held.
+// fixSnapshot fixes the present state for a snapshot. If that fails, it removes
+// everything that it made. REQUIRES: saving is held.
 func (t *ssd) fixSnapshot(record []byte) (*ssdSnapshot, error) {
 	s := &ssdSnapshot{t: t, record: bytes.Clone(record)}
 	err := s.begin()
@@ -87,12 +87,14 @@ func (t *ssd) fixSnapshot(record []byte) (*ssdSnapshot, error) {
 // begin does what can be done before the state is fixed.
 func (s *ssdSnapshot) begin() (err error) {
 	t := s.t
-	// Blocks for what fix copies, so that it need not wait for a write, in
-	// reason; the pool's own hold a few thousand rows of a usual size.
+	// These are blocks for the rows that fix copies, so that it does not have to
+	// wait for a write as long as there are not too many. The pool's own blocks
+	// hold a few thousand rows of a usual size.
 	extra := s.pinnedBlocks()
 	if err := s.reserve(extra); errors.Is(err, errNoVictims) {
 		extra = 0
-		// If no row can leave: better a little over than no snapshot.
+		// Where no row can leave the cache, the table exceeds its budget a little,
+		// which is better than no snapshot.
 		if err := s.reserve(0); err != nil && !errors.Is(err, errNoVictims) {
 			return err
 		}
@@ -113,8 +115,8 @@ func (s *ssdSnapshot) begin() (err error) {
 	return err
 }
 
-// reserve makes room for the catalog's lists of pages, old and new, and for
-// blocks, which count as taken from here on.
+// reserve makes room in memory for the catalog's lists of pages, old and new, and
+// for that many blocks, which count as in use from then on.
 func (s *ssdSnapshot) reserve(blocks int) error {
 	t := s.t
 	t.rewrite.Lock()
@@ -122,7 +124,7 @@ func (s *ssdSnapshot) reserve(blocks int) error {
 	bytes := int64(blocks) * int64(deltaBlockBytes(t.layout))
 	err := t.reserve(int64(len(s.record)) + 24*int64(t.index.Pages()) + bytes)
 	if errors.Is(err, bucketfile.ErrNoSpace) {
-		return errNoVictims // no row can leave
+		return errNoVictims // dirty rows cannot leave, so no room can be made
 	}
 	if err != nil {
 		return err
@@ -142,15 +144,15 @@ func (s *ssdSnapshot) unreserve() {
 	}
 }
 
-// pinnedBlocks is how many blocks the pinned rows fill, beyond those of the
-// pool, within a small part of the budget.
+// pinnedBlocks is how many blocks the pinned rows fill beyond those of the pool,
+// but at most as many as a small part of the budget holds.
 func (s *ssdSnapshot) pinnedBlocks() int {
 	t := s.t
 	rows := int64(0)
 	t.mu.Lock()
 	for _, ws := range t.mu.live {
 		if ws.mode == PullCreate {
-			rows += int64(len(ws.refs)) // rows of several sets count for each
+			rows += int64(len(ws.refs)) // a row of several sets counts several times
 		}
 	}
 	t.mu.Unlock()
@@ -159,13 +161,12 @@ func (s *ssdSnapshot) pinnedBlocks() int {
 	return int(max(0, min((rows+perBlock-1)/perBlock-deltaPoolBlocks, t.opts.MemoryBytes/deltaExtraShare/size)))
 }
 
-// fix fixes the state, at the instant at which it holds both rewrite and mu:
-// no bucket is between its being written and its being in the index, and rows
-// that were updated are in a live set or dirty. BeginSave names the dirty ones,
-// to be saved before they change. Rows of live sets are saved at once: as soon
-// as Snapshot returns, they may be updated. So the time it takes depends on
-// their number alone; it waits for the device only where the blocks that begin
-// could get do not hold them.
+// fix fixes the state while it holds both rewrite and mu. Then no bucket is written
+// that the index does not point to yet, and every updated row is in a live set or
+// dirty. BeginSave marks the dirty rows, which are to be saved before they change.
+// Rows of live sets are saved at once, because they may be updated as soon as
+// Snapshot returns. So the time of fix depends on the number of these alone. It
+// waits for the device only where the blocks that begin could get do not hold them.
 func (s *ssdSnapshot) fix() error {
 	t, start := s.t, time.Now()
 	t.rewrite.Lock()
@@ -216,9 +217,9 @@ func (s *ssdSnapshot) write(ctx context.Context) (info SnapshotInfo, err error) 
 	t.mu.stats.SavedEarly += s.delta.counts.early
 	t.mu.Unlock()
 	if t.opts.SSD.DirBudgetBytes > 0 {
-		t.wake() // the directory may be nearly full now
+		t.wake() // the directory may be nearly full now, so that files must be emptied
 	}
-	if err != nil { // it is committed all the same
+	if err != nil { // the snapshot is committed nevertheless
 		t.log.Warn("sparsetable: a snapshot is committed, but its file could not be closed", "error", err)
 	}
 	return info, nil
@@ -227,8 +228,8 @@ func (s *ssdSnapshot) write(ctx context.Context) (info SnapshotInfo, err error) 
 func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	t, d := s.t, s.delta
 	none := SnapshotInfo{}
-	// The pages first: as long as they are not written, whoever changes one has
-	// to copy it. They count only once they are committed.
+	// The pages are written first, because as long as they are not written, a
+	// change of one has to copy it. They have no effect before they are committed.
 	if err := s.writePages(ctx); err != nil {
 		return none, err
 	}
@@ -296,8 +297,8 @@ func (s *ssdSnapshot) writePages(ctx context.Context) error {
 	}
 }
 
-// abandon undoes what was done for a snapshot that failed. Where the snapshot
-// may be there all the same, its files stay: the next Open knows.
+// abandon undoes what was done for a snapshot that failed. Where the snapshot may
+// be committed nevertheless, its files stay; the next Open finds out.
 func (s *ssdSnapshot) abandon() error {
 	t := s.t
 	var errs []error
@@ -310,7 +311,7 @@ func (s *ssdSnapshot) abandon() error {
 		t.indexMu.Unlock()
 	}
 	if s.delta != nil {
-		// None may pass for saved at the next snapshot.
+		// No row may seem to be saved already at the next snapshot.
 		t.forgetOld()
 		t.snap.Store(nil)
 		errs = append(errs, s.delta.close())

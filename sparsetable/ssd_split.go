@@ -9,21 +9,22 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// split splits slots until they are as many as so many rows want, at most limit of
-// those that have a bucket, and reports whether that is done. It takes the dirty
-// rows of each along, so that a bucket is written no more often for being split.
-// Without room for more slots it leaves them for later. REQUIRES: rewrite is
-// held.
+// split splits slots until there are as many as the total number of rows requires,
+// and reports whether that is achieved. It splits at most limit slots that have a
+// bucket. Their dirty rows are written with them, so that splitting does not cause
+// a bucket to be written more often. Where there is no room for more slots, it
+// leaves the rest for later. REQUIRES: rewrite is held.
 func (t *ssd) split(total int64, limit int) (done bool, err error) {
 	w := &t.rewrite.rewriter
 	var batch []uint32
 	for t.index.ShouldSplit(total) {
 		most := min(rewriteBatch/2, t.slotsWanted(total))
-		// First, as rows may be written, to slots that had no bucket, for it.
+		// Room is made first, because for it rows may be written to slots that had
+		// no bucket.
 		if room, err := t.roomForSlots(most); err != nil || !room {
 			return false, err
 		}
-		// The slots that are split next follow one another, to the end of the
+		// The slots to be split next have consecutive numbers, up to the end of the
 		// round.
 		from, to := t.index.NextSplit()
 		level := uint32(1) << (bits.Len32(to) - 1)
@@ -45,7 +46,7 @@ func (t *ssd) split(total int64, limit int) (done bool, err error) {
 			err = t.splitSlots(batch)
 		}
 		if errors.Is(err, bucketfile.ErrNoSpace) {
-			return false, nil // buckets grow instead; who has to write meets it
+			return false, nil // buckets grow instead; calls that must write return the error
 		}
 		if err != nil {
 			return false, err
@@ -55,14 +56,14 @@ func (t *ssd) split(total int64, limit int) (done bool, err error) {
 	return true, nil
 }
 
-// slotsWanted is how many more slots so many rows want, one at least.
+// slotsWanted is how many more slots that number of rows requires; at least one.
 func (t *ssd) slotsWanted(rows int64) int {
 	target := int64(t.index.TargetRows())
 	return int(max(1, (rows+target-1)/target-int64(t.index.Slots())))
 }
 
-// roomForSlots reports whether the index may grow by n slots: within its share of
-// the memory, and if the cache can make room.
+// roomForSlots reports whether the index may grow by n slots: whether it then stays
+// within its share of the memory and the cache can make room for it.
 func (t *ssd) roomForSlots(n int) (bool, error) {
 	more := t.index.GrowthBytes(n)
 	if more <= 0 {
@@ -100,9 +101,9 @@ func (t *ssd) splitSlots(list []uint32) error {
 	})
 }
 
-// readInOrder reads the buckets of the slots, all at once, and calls fn for n at
-// a time, in order, however they arrive: those ahead of their turn wait. A slot
-// without a bucket has nil. REQUIRES: rewrite is held.
+// readInOrder reads the buckets of the slots, all at once, and calls fn for n
+// buckets at a time, in the order of the list: buckets that arrive earlier wait.
+// For a slot without a bucket it passes nil. REQUIRES: rewrite is held.
 func (t *ssd) readInOrder(list []uint32, n int, fn func(old []*bucketfile.Bucket) error) error {
 	w := &t.rewrite.rewriter
 	arrived := make([]*bucketfile.Request, len(list))

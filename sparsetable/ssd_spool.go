@@ -16,17 +16,19 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// A spool keeps the rows of an import on the table's directories, in partitions:
-// those of a partition have certain bits of their keys' hashes in common. It
-// lives no longer than the import; Open deletes what a crash left.
+// A spool keeps the rows of an import in the table's directories, in partitions.
+// The rows of a partition have certain bits of their keys' hashes in common. A
+// spool is deleted at the end of the import; Open deletes those that a crash left
+// behind.
 //
-// Partitions are written in blocks, as they fill, to a few files per directory
-// (groups), so that writes are large and a part of the space is free as soon as
-// a group's partitions are done with. The blocks of a group go round the
-// directories. A block, integers little-endian:
+// Partitions are written in blocks, as they fill, so that writes are large. Some
+// partitions form a group, which has one file in each directory. As soon as all
+// partitions of a group are merged, its files are deleted and their space is free.
+// The blocks of a group are spread over the directories in turn. A block has this
+// form, with little-endian integers:
 //
 //	0   magic      "ASP1"
-//	4   crc        uint32, CRC-32C of everything behind it, but for padding
+//	4   crc        uint32, CRC-32C of everything behind it, except padding
 //	8   table      uint64
 //	16  spool      uint64, random, the one in its name
 //	24  partition  uint32
@@ -40,8 +42,9 @@ type spool struct {
 	id    uint64
 	entry int
 	shape spoolShape
-	// A partition is bits shift to shift+bits of the hash, the lowest of which
-	// are bits free to shift those that all rows of the spool have in common.
+	// The number of a row's partition is made of the bits of its hash from shift
+	// on. All rows of the spool have the bits from free to shift in common; their
+	// value is common.
 	free, shift uint
 	common      uint64
 
@@ -61,11 +64,12 @@ const (
 	spoolMagic       = "ASP1"
 	spoolHeaderBytes = 40
 	spoolSuffix      = ".spool"
-	// What a group takes stays until its last partition is merged: a 64th of a
-	// spool. Of small spools there may be many, and files take time to make.
+	// The space of a group is freed only when its last partition is merged, so a
+	// large spool has 64 groups. A spool that is made of a part of another has
+	// fewer, because there may be many such spools and making files takes time.
 	spoolGroups     = 64
 	spoolGroupBytes = 16 << 20
-	// Two writers keep a directory busy while one of them seals a block.
+	// With two writers, a directory is kept busy while one of them completes a block.
 	spoolWriters = 2
 )
 
@@ -75,7 +79,7 @@ type spoolBuffer struct {
 }
 
 type spoolPart struct {
-	blocks []uint32 // their numbers, in order
+	blocks []uint32 // numbers of its blocks, in order
 	last   int      // rows in the last of them; all others are full
 }
 
@@ -83,7 +87,7 @@ type spoolGroup struct {
 	files  []blockio.File // by directory; nil: not made
 	bytes  []int64        // by directory
 	blocks uint32
-	parts  int // partitions that are not done with
+	parts  int // partitions that are not merged yet
 }
 
 type spoolWrite struct {
@@ -96,8 +100,7 @@ type spoolWrite struct {
 	number uint32
 }
 
-// spoolPlace is which rows a spool is for, and in how many groups at most it
-// keeps them.
+// spoolPlace says which rows a spool is for, and how many groups it has at most.
 type spoolPlace struct {
 	id          uint64
 	free, shift uint
@@ -105,7 +108,8 @@ type spoolPlace struct {
 	groups      int
 }
 
-// newSpool makes a spool whose buffers lie in arena; false: it is too small.
+// newSpool makes a spool whose buffers lie in arena. It returns false where arena
+// is too small.
 func (t *ssd) newSpool(arena []byte, p spoolPlace) (*spool, bool) {
 	entry := bulkEntryBytes(t.layout)
 	shape, ok := t.bulk.shape(int64(len(arena)), entry, len(t.devices))
@@ -146,7 +150,7 @@ func (s *spool) mask() uint64 { return 1<<s.shape.bits - 1 }
 // perBlock is how many rows a block holds.
 func (s *spool) perBlock() int { return (s.shape.blockBytes - spoolHeaderBytes) / s.entry }
 
-// add appends a row. Its error may be that of an earlier one.
+// add appends a row. Its error may be about an earlier row.
 func (s *spool) add(ctx context.Context, key, hash uint64, row []float32) error {
 	p := uint32(hash >> s.shift & s.mask())
 	b := &s.fill[p]
@@ -192,7 +196,8 @@ func (s *spool) send(ctx context.Context, p uint32) error {
 	}
 }
 
-// group is that of a partition: those that follow one another share it.
+// group is the number of a partition's group. A group has partitions with
+// consecutive numbers.
 func (s *spool) group(p uint32) uint32        { return p / uint32(len(s.parts)/len(s.groups)) }
 func (s *spool) groupOf(p uint32) *spoolGroup { return &s.groups[s.group(p)] }
 
@@ -201,7 +206,8 @@ func (s *spool) offset(number uint32) int64 {
 	return int64(number) / int64(len(s.t.devices)) * int64(s.shape.blockBytes)
 }
 
-// file is that of a group in a directory, made when it is first needed.
+// file returns the file of a group in a directory. It is made when it is first
+// needed.
 func (s *spool) file(g *spoolGroup, group, dir int) (blockio.File, error) {
 	if g.files[dir] == nil {
 		f, err := s.t.devices[dir].Create(s.name(group))
@@ -217,7 +223,7 @@ func (s *spool) name(group int) string {
 	return fmt.Sprintf("%016x-%016x-%02x%s", s.t.tableID, s.id, group, spoolSuffix)
 }
 
-// err is why the spool takes no more rows.
+// err returns the reason why the spool takes no more rows, if there is one.
 func (s *spool) err(ctx context.Context) error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -261,7 +267,8 @@ func (s *spool) seal(w spoolWrite) int {
 	return n
 }
 
-// check says what is wrong with a block that should be that one, or "".
+// check returns what is wrong with a block that should have that partition, number
+// and number of rows, or "".
 func (s *spool) check(b []byte, part, number uint32, rows int) string {
 	le := binary.LittleEndian
 	used := spoolHeaderBytes + rows*s.entry
@@ -277,8 +284,8 @@ func (s *spool) check(b []byte, part, number uint32, rows int) string {
 	return ""
 }
 
-// finish writes what is in buffers and waits for the writers. The buffers are
-// free then, error or not.
+// finish writes the rows in the buffers and waits for the writers. Even after an
+// error, the buffers are no longer in use then.
 func (s *spool) finish(ctx context.Context) error {
 	var err error
 	for p := range s.fill {
@@ -303,8 +310,8 @@ func (s *spool) stop() {
 	s.fill = nil
 }
 
-// done says that a partition is not needed any more. The last of a group
-// deletes its files.
+// done notes that a partition is not needed any more. With the last partition of a
+// group, the group's files are deleted.
 func (s *spool) done(p uint32) error {
 	g := s.groupOf(p)
 	if g.parts--; g.parts > 0 {
@@ -341,7 +348,7 @@ func (s *spool) close() error {
 	return errors.Join(errs...)
 }
 
-// removeSpools deletes what imports left that did not come to their end.
+// removeSpools deletes the spools of imports that did not come to their end.
 func (t *ssd) removeSpools() error {
 	prefix := fmt.Sprintf("%016x-", t.tableID)
 	for _, d := range t.devices {

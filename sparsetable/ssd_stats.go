@@ -32,8 +32,8 @@ func (t *ssd) Stats() Stats {
 	st.RewriteReads, st.RewriteReadBytes = w.reads, w.readBytes
 	st.UpdatedRows += w.importedRows
 	st.CompactedBytes, st.ImportedBytes = w.compactedBytes, w.importedBytes
-	// Those of buckets behind the count of their parts, so that no part is more
-	// than the whole.
+	// The files' total is read after the counters of its parts, so that no part
+	// exceeds the whole.
 	st.FlushedBytes = t.files.AppendedBytes() - w.compactedBytes - w.importedBytes
 	st.ImportedBytes += t.written.spools.Load()
 	st.SnapshotBytes = t.written.deltas.Load()

@@ -2,23 +2,24 @@ package sparsetable
 
 import "aibox/sparsetable/internal/rowcache"
 
-// While a table fills, nearly all rows in memory are new, and every slot has
-// several: they are written slot by slot, in order, before the cache is full,
-// a whole bucket of new rows at a time. Rows that leave later are clean then.
+// While a table is being filled, nearly all rows in memory are new, and every slot
+// has several of them. They are written before the cache is full, slot by slot in
+// order, so that each write is a bucket with many new rows. Rows that leave the
+// cache later are clean by then.
 const (
-	// sweepFrom is how full the cache is, in 1/16, when sweeping begins, and
-	// sweepDirty how many of the rows it has room for are dirty, in 1/16.
+	// Sweeping begins when the cache is filled to sweepFrom sixteenths, and dirty
+	// rows take sweepDirty sixteenths of it.
 	sweepFrom  = 12
 	sweepDirty = 8
-	// sweepSlots is how many slots are looked at in a step, some 100
-	// microseconds, and sweepBuckets how many are written at most.
+	// sweepSlots is how many slots are looked at in a step, which takes some 100
+	// microseconds, and sweepBuckets is how many of them are written at most.
 	sweepSlots   = 1024
 	sweepBuckets = 512
-	// A slot is written if it has at least this part of a bucket's rows to be
-	// written: what the rest costs is shared by them.
+	// A slot is written if it has dirty rows for at least one part in sweepRows of
+	// a bucket, so that several rows share the cost of writing the others again.
 	sweepRows = 4
-	// A round over all slots that cleaned less than this part of the dirty rows
-	// is the last, until there are half as many more.
+	// If a round over all slots cleaned less than one part in sweepYield of the
+	// dirty rows, sweeping pauses until there are half as many dirty rows more.
 	sweepYield = 8
 )
 
@@ -26,7 +27,7 @@ const (
 type sweep struct {
 	slot    uint32 // to be looked at next
 	cleaned int64  // rows, in this round
-	rest    int64  // dirty rows up to which there is nothing to be gained
+	rest    int64  // sweeping pauses while there are at most that many dirty rows
 }
 
 // wantsSweep reports whether new rows should be written ahead.
@@ -34,8 +35,8 @@ func (t *ssd) wantsSweep(st rowcache.Stats) bool {
 	return st.Rows > t.fitRows.Load()/16*sweepFrom && st.Dirty > t.fitRows.Load()/16*sweepDirty
 }
 
-// sweepAhead writes the dirty rows of some slots. It returns false if there is
-// no need, or not enough to be gained.
+// sweepAhead writes the dirty rows of some slots. It returns false if that is not
+// necessary, or would not pay.
 func (t *ssd) sweepAhead() (worked bool, err error) {
 	st := t.cache.Stats()
 	if !t.wantsSweep(st) {
@@ -75,8 +76,8 @@ func (t *ssd) sweepAhead() (worked bool, err error) {
 	return true, nil
 }
 
-// leavingRows is how many dirty rows of a slot no pass in flight or announced
-// needs. REQUIRES: rewrite is held, or indexMu.
+// leavingRows is how many dirty rows of a slot are needed by no pass, neither in
+// flight nor announced. REQUIRES: rewrite is held, or indexMu.
 func (t *ssd) leavingRows(slot uint32) (rows int) {
 	t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, t.index.Slots()), func(e rowcache.Entry) rowcache.Change {
 		if e.Flags&rowcache.Dirty != 0 && e.Pins == 0 && !e.Needed {

@@ -3,14 +3,14 @@ package sparsetable
 import "math/bits"
 
 // A key that comes several times among those of a Pull has one row, which all its
-// positions hold. Where the row is in memory that goes without saying: each finds
-// it. Of the positions whose rows are not, the first gets the row, and the others,
-// its twins, find it there afterwards.
+// positions share. Where the row is in memory, each position simply finds it.
+// Otherwise the first position gets the row, and the others, its twins, find it in
+// the cache afterwards.
 
-// takeTwins takes the positions whose key an earlier one of missing has out of
-// missing, into twins. It uses absent, which is as long as there are keys, as a
-// hash table of positions: in two turns, for half of the hashes each, where it is
-// small for all.
+// takeTwins moves the positions whose key an earlier position of missing has, too,
+// from missing to twins. It uses absent, which has room for all keys, as a hash
+// table of positions. Where more than half of the keys are missing, it does this in
+// two turns, with half of the hashes each, so that the table is not too full.
 func (p *pullState) takeTwins() {
 	p.twins = p.twins[:0]
 	table := p.absent[:cap(p.absent)]
@@ -33,8 +33,8 @@ func (p *pullState) takeTwins() {
 	}
 }
 
-// twinOf reports whether the table has a position with that hash, which stands for
-// its key, and else adds the position.
+// twinOf reports whether the table has a position with that hash, that is, with the
+// same key; if not, it adds the position.
 func (p *pullState) twinOf(table []uint32, at uint32, hash uint64) bool {
 	i, _ := bits.Mul64(hash, uint64(len(table)))
 	for table[i] != 0 {
@@ -49,7 +49,7 @@ func (p *pullState) twinOf(table []uint32, at uint32, hash uint64) bool {
 	return false
 }
 
-// findTwins gives the twins the rows of the positions that they are twins of.
+// findTwins gives each twin the row of the first position with its key.
 func (t *ssd) findTwins(keys []uint64, refs []uint32) {
 	p := &t.pull
 	if len(p.twins) == 0 {

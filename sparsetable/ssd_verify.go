@@ -12,8 +12,8 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// ssdSnapshots lists the snapshots of a table on SSD, and reports the files of
-// theirs that are missing or too short.
+// ssdSnapshots lists the snapshots of a table on SSD, and reports those of their
+// files that are missing or too short.
 func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 	t := &ssd{opts: v.opts, readOnly: true, log: v.opts.Logger}
 	defer func() { err = errors.Join(err, t.free()) }()
@@ -26,7 +26,7 @@ func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 	if err := t.openCatalog(nil, 0); err != nil {
 		return nil, v.foundError(ctx, tableError(err))
 	}
-	names := map[string]string{} // the directory of each
+	names := map[string]string{} // the directory of each file
 	for _, d := range t.devices {
 		list, err := d.List()
 		if err != nil {
@@ -111,7 +111,7 @@ func (v *verifier) checkFile(t *ssd, names map[string]string, name string, bytes
 
 // ssdSnapshot verifies the snapshot o.SnapshotID.
 func (v *verifier) ssdSnapshot(ctx context.Context, o Options) (err error) {
-	o.SSD.HotBytes = -1 // they are read here
+	o.SSD.HotBytes = -1 // the clean rows are read by table, not restored
 	tab, err := openSSD(ctx, o, ssdStorage{})
 	var bad *CorruptionError
 	switch {
@@ -127,7 +127,7 @@ func (v *verifier) ssdSnapshot(ctx context.Context, o Options) (err error) {
 	}
 	t := tab.(*ssd)
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if v.done.TotalRows == 0 { // only this one is to be verified
+	if v.done.TotalRows == 0 { // this is the only snapshot to be verified
 		v.done.TotalRows = t.opened.Rows
 	}
 	return v.table(ctx, t)
@@ -136,7 +136,7 @@ func (v *verifier) ssdSnapshot(ctx context.Context, o Options) (err error) {
 // table verifies a table just opened.
 func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
 	before := v.done.Faults
-	// All that the table has in memory but its index is to be had.
+	// The cache is not used while verifying, so its memory can be borrowed.
 	memory, err := t.borrowForVerify(ctx)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
 	}
 	err = t.eachClean(ctx, t.opened, func(*deltaReader, int) (bool, error) { return true, nil })
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && len(v.named) > 0: // it was reported
+	case errors.Is(err, fs.ErrNotExist) && len(v.named) > 0: // the missing file was reported
 	case errors.Is(err, fs.ErrNotExist):
 		v.found(Fault{File: t.opened.Deltas[0].Name, Offset: -1, Slot: -1, Missing: true, Reason: err.Error()})
 	case err != nil:
@@ -164,7 +164,7 @@ func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
 	have := rows + t.outside.count()
 	v.done.Rows += t.outside.count()
 	if v.done.Faults > before {
-		return nil // sums would only say so again
+		return nil // wrong sums would only repeat these faults
 	}
 	s, err := t.catalog.Snapshot(t.opts.SnapshotID)
 	if err != nil {
@@ -194,7 +194,7 @@ func unjoin(err error) []error {
 	return []error{err}
 }
 
-// locations yields those of all buckets.
+// locations yields the locations of all buckets.
 func (t *ssd) locations(yield func(bucketfile.Location) bool) {
 	for s := range t.index.Slots() {
 		if l := bucketfile.Location(t.index.Location(s)); l != 0 && !yield(l) {

@@ -19,19 +19,19 @@ type located struct {
 	slot uint32
 }
 
-// verifyMemory is what verifying works with, taken from the cache.
+// verifyMemory is the memory for verifying, borrowed from the cache.
 type verifyMemory struct {
 	memory []byte
 	list   []located // room for some buckets, in the order in which they lie on the devices
-	seen   []uint64  // a bit for each row outside of buckets: its bucket has it
+	seen   []uint64  // a bit for each row outside of buckets, set if its bucket has the row, too
 	broken map[uint32]bool
 }
 
-// minVerifyList is the smallest room for a list.
+// minVerifyList is the least number of entries that list has room for.
 const minVerifyList = 256
 
-// borrowForVerify takes the memory for verifying: as much as a list of all slots
-// needs, or what there is.
+// borrowForVerify borrows the memory for verifying: as much as a list of all slots
+// needs, or as much as there is.
 func (t *ssd) borrowForVerify(ctx context.Context) (*verifyMemory, error) {
 	const each = int64(unsafe.Sizeof(located{}))
 	rows := 0
@@ -62,9 +62,10 @@ func (m *verifyMemory) giveBack(t *ssd) error {
 	return offheap.Unmap(m.memory)
 }
 
-// parts cuts the locations of all buckets into ranges, ascending, each of which has
-// no more buckets than the list has room for, and calls fn with the list filled and
-// sorted. It goes through the index twice for each, some times more to find them.
+// parts divides the locations of all buckets into ascending ranges, each of which
+// has no more buckets than the list has room for. For each range it fills the list,
+// sorts it and calls fn with it. That takes two passes over the index for each
+// range, and some more to find the ranges.
 func (m *verifyMemory) parts(t *ssd, fn func(list []located) error) error {
 	count := func(from, to bucketfile.Location) (n int) {
 		for l := range t.locations {
@@ -80,7 +81,7 @@ func (m *verifyMemory) parts(t *ssd, fn func(list []located) error) error {
 		if n == 0 {
 			return nil
 		}
-		if n > len(m.list) && from < to { // those of one location are at fault, and found in two
+		if n > len(m.list) && from < to { // several buckets at one location are a fault, which two of them show
 			mid := from + (to-from)/2
 			if err := part(from, mid); err != nil {
 				return err
@@ -160,7 +161,7 @@ func (v *verifier) buckets(ctx context.Context, t *ssd, m *verifyMemory) (rows i
 	return rows, err
 }
 
-// bucket verifies the bucket that r has read and returns its rows.
+// bucket verifies the bucket that r has read and returns the number of its rows.
 func (v *verifier) bucket(ctx context.Context, t *ssd, m *verifyMemory, r *bucketfile.Request) (rows int64, err error) {
 	v.done.Buckets++
 	if r.Err != nil {
@@ -178,7 +179,7 @@ func (v *verifier) bucket(ctx context.Context, t *ssd, m *verifyMemory, r *bucke
 	for i := range n {
 		key := b.Key(i)
 		h := slots.Hash(key)
-		for j := range i { // a few
+		for j := range i { // a bucket has few rows
 			if b.Key(j) == key {
 				wrong("key %d is there twice", key)
 			}
@@ -199,8 +200,9 @@ func (v *verifier) bucket(ctx context.Context, t *ssd, m *verifyMemory, r *bucke
 	return int64(n), nil
 }
 
-// outside verifies that the rows outside of buckets are in buckets, too, as far as
-// they say so. Those of a bucket that could not be read are passed over.
+// outside verifies for each row of the delta file's dirty part that its bucket has
+// the key if the file says so, and does not have it otherwise. It skips rows whose
+// bucket could not be read.
 func (v *verifier) outside(ctx context.Context, t *ssd, m *verifyMemory) error {
 	if t.outside == nil {
 		return nil
