@@ -82,7 +82,7 @@ func TestUsage(t *testing.T) {
 		{"convert --from a.csv --to b.csv --join s.csv", exitUsage, "", "needs --on"},
 		{"convert --from a.csv --to b.csv --memory lots", exitUsage, "", "not a size"},
 		{"convert --from a.csv --to b.csv --no-header", exitUsage, "", "--no-header"},
-		{"convert --from a.csv --to b.csv --set a=b", exitUsage, "", "--set needs --job"},
+		{"convert --from a.csv --to b.csv --set a=b", exitUsage, "", "without a job file"},
 		{"convert --from a.csv --to b.csv --limit x", exitUsage, "", "--limit x: want a whole number"},
 		{"convert --from a.csv --to b.csv", exitIO, "", "a.csv: not found"},
 		{"completion tcsh", exitUsage, "", "no script for"},

@@ -42,7 +42,7 @@ Examples:
 			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output"},
 			&cli.BoolFlag{Name: "no-header", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
-			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`"},
+			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, timezone alone"},
 			dateFlag(),
 			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give (default: all of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row; csv, tsv or Parquet with named columns"},
@@ -126,21 +126,18 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	fail := func(err error) (convert.Options, *configs.Job, error) {
 		return convert.Options{}, nil, err
 	}
-	job, err := datedJob(c)
-	if err != nil {
-		return fail(err)
-	}
 	var described reader.Schema // by the job file
+	var job *configs.Job
+	var err error
 	if path := c.String("job"); path != "" {
-		var err error
 		if job, err = jobOfFlags(c, path); err != nil {
 			return fail(err)
 		}
 		if described, err = trainer.Schema(job); err != nil {
 			return fail(errkind.As(errkind.Job, err))
 		}
-	} else if c.IsSet("set") {
-		return fail(cliargs.Errorf("aibox convert: --set needs --job"))
+	} else if job, err = datedAlone(c); err != nil {
+		return fail(err)
 	}
 	if err := checkConvertFlags(c); err != nil {
 		return fail(err)

@@ -29,17 +29,16 @@ Examples:
 
   aibox inspect model
   aibox inspect --digest model`,
-		Flags: []cli.Flag{
+		Flags: append(dateFlags(),
 			&cli.BoolFlag{Name: "digest", Usage: "compute the model's digest and print nothing else"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
-			dateFlag(),
-		},
+		),
 		Action: func(c *cli.Context) error {
 			dir, err := cliargs.OneArgument(c, "the model directory")
 			if err != nil {
 				return err
 			}
-			dated, err := datedJob(c)
+			dated, err := datedAlone(c)
 			if err != nil {
 				return err
 			}

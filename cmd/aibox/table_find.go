@@ -78,12 +78,9 @@ func findTable(c *cli.Context, path string) (*foundTable, error) {
 	if path, err = expand(c, dated, "the table", path); err != nil {
 		return nil, err
 	}
-	t, err := lookForTable(c, path)
+	t, err := lookForTable(c, dated, path)
 	if err != nil {
 		return nil, err
-	}
-	if t.dated == nil {
-		t.dated = dated
 	}
 	if memory > 0 {
 		t.options.MemoryBytes = memory
@@ -111,7 +108,9 @@ func memoryFlag(c *cli.Context) (int64, error) {
 	return int64(n), nil
 }
 
-func lookForTable(c *cli.Context, path string) (*foundTable, error) {
+// lookForTable finds the table that path names. dated has the date of the templates,
+// unless path names a job file, which has its own.
+func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -121,11 +120,7 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := tableAt(c, job.Output.ModelDir, false)
-		if err == nil {
-			t.dated = job
-		}
-		return t, err
+		return tableAt(c, job, job.Output.ModelDir, false)
 	} else if c.String("job") == "" {
 		for _, name := range []string{"date", "set"} {
 			if c.IsSet(name) && !usesDate(c) {
@@ -133,20 +128,28 @@ func lookForTable(c *cli.Context, path string) (*foundTable, error) {
 			}
 		}
 	}
-	return tableAt(c, path, true)
+	return tableAt(c, dated, path, true)
 }
 
 // usesDate says whether an argument holds a template.
 func usesDate(c *cli.Context) bool {
-	return slices.ContainsFunc(append(c.Args().Slice(), c.String("to")), func(text string) bool { return strings.Contains(text, "{{") })
+	return slices.ContainsFunc(slices.Concat(c.Args().Slice(), c.StringSlice("dir"), []string{c.String("to")}), func(text string) bool { return strings.Contains(text, "{{") })
 }
 
 // tableAt finds the table in a directory, which the command line names if named
 // is true.
-func tableAt(c *cli.Context, path string, named bool) (*foundTable, error) {
-	t, err := tableOfDirs(c, path)
-	if t != nil || err != nil {
-		return t, err
+func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foundTable, error) {
+	more, err := pathFlags(c, dated, "dir")
+	if err != nil {
+		return nil, err
+	}
+	t, err := tableOfDirs(c, append([]string{path}, more...))
+	if err != nil {
+		return nil, err
+	}
+	if t != nil {
+		t.dated = dated
+		return t, nil
 	}
 	if named && !exists(filepath.Join(path, "MODEL.json")) {
 		hint := ""
@@ -155,20 +158,20 @@ func tableAt(c *cli.Context, path string, named bool) (*foundTable, error) {
 		}
 		return nil, fmt.Errorf("%s: %w: it holds no model (MODEL.json), and neither a table on SSD (catalog) nor one in memory (snapshot-*.rows)%s", path, errNoTable, hint)
 	}
-	if len(c.StringSlice("dir")) > 0 {
+	if len(more) > 0 {
 		return nil, cliargs.Errorf("%s: --dir is for a table that belongs to no model; %s is a model's, and says where its table is", cliargs.CommandPath(c), path)
 	}
 	m, err := trainer.FindTable(path)
 	if err != nil {
 		return nil, err
 	}
-	return &foundTable{options: m.Options, model: m}, nil
+	return &foundTable{options: m.Options, model: m, dated: dated}, nil
 }
 
-// tableOfDirs is the table in path and the directories of --dir; nil: there is
+// tableOfDirs is the table in dirs, which the first of them names; nil: there is
 // none.
-func tableOfDirs(c *cli.Context, path string) (*foundTable, error) {
-	dirs := append([]string{path}, c.StringSlice("dir")...)
+func tableOfDirs(c *cli.Context, dirs []string) (*foundTable, error) {
+	path := dirs[0]
 	t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindMemory, Dir: path}}
 	rows := "" // a file of a table on SSD
 	for i, dir := range dirs {

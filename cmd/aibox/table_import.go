@@ -35,12 +35,12 @@ Examples:
 
   aibox table import /mnt/ssd0/table --from rows.parquet
   aibox table import table --kind memory --from 'parts/*.parquet' --json`,
-		Flags: tableFlags(
+		Flags: append(tableFlags(
 			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
 			&cli.StringFlag{Name: "kind", Usage: "`KIND` of a new table: ssd (default) or memory"},
 			&cli.StringFlag{Name: "value-format", Usage: "`FORMAT` of the values of a new table: float32, float16 or bfloat16 (default: that of the table which was exported)"},
-			dateFlag(), jsonFlag(),
-		),
+			jsonFlag(),
+		), dateFlags()...),
 		Action: tableImport,
 	}
 }
@@ -77,7 +77,7 @@ func tableImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dated, err := datedJob(c)
+	dated, err := datedAlone(c)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,11 @@ func tableImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o, err := importOptions(c, dir)
+	more, err := pathFlags(c, dated, "dir")
+	if err != nil {
+		return err
+	}
+	o, err := importOptions(c, dir, more)
 	if err != nil {
 		return err
 	}
@@ -96,7 +100,7 @@ func tableImport(c *cli.Context) error {
 	sources := source.New(source.Options{Logger: log})
 	defer closeWith(log, "sources", sources)
 	var written []string // a file stands for all that are written into a directory
-	for _, d := range append([]string{dir}, c.StringSlice("dir")...) {
+	for _, d := range append([]string{dir}, more...) {
 		written = append(written, filepath.Join(d, "catalog"))
 	}
 	if err := sources.RefuseOverwrite(c.Context, from, written); err != nil {
@@ -129,8 +133,9 @@ func tableImport(c *cli.Context) error {
 	return err
 }
 
-// importOptions are those of the table in dir, or of a new one there.
-func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
+// importOptions are those of the table in dir and in more directories, or of a new
+// one there.
+func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Options, error) {
 	o := sparsetable.Options{Kind: c.String("kind"), Dir: dir, Logger: newLogger(c)}
 	if exists(filepath.Join(dir, "MODEL.json")) {
 		return o, cliargs.Errorf("%s: %s is a model: its table is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir)
@@ -138,10 +143,11 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return o, cliargs.Errorf("%s: %s is a file; name the directory of a table", cliargs.CommandPath(c), dir)
 	}
-	if err := refuseModelDirs(c, append([]string{dir}, c.StringSlice("dir")...)...); err != nil {
+	dirs := append([]string{dir}, more...)
+	if err := refuseModelDirs(c, dirs...); err != nil {
 		return o, err
 	}
-	there, err := tableOfDirs(c, dir)
+	there, err := tableOfDirs(c, dirs)
 	if err != nil {
 		return o, fmt.Errorf("%w; rows go into an empty directory, or a table that is whole", err)
 	}
@@ -155,11 +161,11 @@ func importOptions(c *cli.Context, dir string) (sparsetable.Options, error) {
 	if o.Kind == "" {
 		o.Kind = sparsetable.KindSSD
 	}
-	if dirs := c.StringSlice("dir"); len(dirs) > 0 {
+	if len(more) > 0 {
 		if o.Kind != sparsetable.KindSSD {
 			return o, cliargs.Errorf("%s: --dir: a table in memory has one directory", cliargs.CommandPath(c))
 		}
-		o.SSD.Dirs = append([]string{dir}, dirs...)
+		o.SSD.Dirs = dirs
 	}
 	o.MemoryBytes, err = memoryFlag(c)
 	return o, err

@@ -55,7 +55,14 @@ func tableOrphans(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return cliargs.Errorf("%s: name a directory of sparse_table.dirs, or a job file; see `%[1]s --help`", cliargs.CommandPath(c))
 	}
-	models := c.StringSlice("model")
+	dated, err := datedJob(c)
+	if err != nil {
+		return err
+	}
+	models, err := pathFlags(c, dated, "model")
+	if err != nil {
+		return err
+	}
 	for _, m := range models {
 		if _, err := os.Stat(m); err != nil {
 			return err // a mistake here would cost a table
@@ -63,6 +70,9 @@ func tableOrphans(c *cli.Context) error {
 	}
 	var dirs []string
 	for _, path := range c.Args().Slice() {
+		if path, err = expand(c, dated, "the argument", path); err != nil {
+			return err
+		}
 		info, err := os.Stat(path)
 		if err != nil {
 			return err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"aibox/configs"
@@ -9,6 +11,15 @@ import (
 
 // This file has paths on the command line take the templates of job files, such
 // as {{date -1d}}.
+
+// dateFlags are the flags of commands without a job file: the --set and --date of
+// datedAlone.
+func dateFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "set", Usage: "the time zone of {{date}}, as `timezone=NAME`"},
+		dateFlag(),
+	}
+}
 
 func dateFlag() cli.Flag {
 	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, as 2026-11-20, that {{date}} in paths stands for, on the command line as in the job file, and that the age of rows follows (default: today, in the job's timezone or the system's)"}
@@ -22,6 +33,17 @@ func datedJob(c *cli.Context) (*configs.Job, error) {
 		return nil, cliargs.Errorf("%s: %v", cliargs.CommandPath(c), err)
 	}
 	return job, nil
+}
+
+// datedAlone is the job of a command that gets no job file at all. Of --set it takes
+// timezone alone, because it has no use for other keys.
+func datedAlone(c *cli.Context) (*configs.Job, error) {
+	for _, set := range c.StringSlice("set") {
+		if !strings.HasPrefix(strings.TrimSpace(set), "timezone=") {
+			return nil, cliargs.Errorf("%s: --set %s: without a job file, only timezone=NAME can be set", cliargs.CommandPath(c), set)
+		}
+	}
+	return datedJob(c)
 }
 
 // expand replaces the templates in an argument, which where names.

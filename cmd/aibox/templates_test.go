@@ -31,6 +31,16 @@ func TestDatesInEveryCommand(t *testing.T) {
 		"table export m-{{date}} --to {{date}}/rows.parquet",
 		"table export job.yaml --set output.model_dir=m-{{date}} --to {{date}}/rows2.parquet",
 		"table import t-{{date}} --from {{date}}/rows.parquet",
+		"table import u-{{date}} --dir v-{{date}} --from {{date}}/rows.parquet --set timezone=UTC",
+		"table import u-{{date}} --dir v-{{date}} --from {{date}}/rows.parquet",
+		"table stats u-2026-11-20 --dir v-{{date}}",
+		"table get u-{{date}} 17 --dir v-{{date}} --set timezone=UTC",
+		"table verify u-{{date}} --dir v-{{date}}",
+		"table compact u-{{date}} --dir v-{{date}}",
+		"table export u-{{date}} --dir v-{{date}} --to {{date}}/rows3.parquet",
+		"table orphans {{date}} --model m-{{date}}",
+		"inspect m-{{date}} --set timezone=UTC",
+		"convert --from {{date_-1d}}/*.tsv --to {{date}}/c.csv --set timezone=UTC",
 	} {
 		args := strings.Fields(line + date)
 		for i := range args {
@@ -44,7 +54,24 @@ func TestDatesInEveryCommand(t *testing.T) {
 		}
 	}
 	wantOnly(t, "2026-11-19", "2026-11-19.tsv")
-	wantOnly(t, "2026-11-20", "a.parquet", "again.csv", "b.libffm", "rows.parquet", "rows2.parquet", "scores.csv")
+	wantOnly(t, "2026-11-20", "a.parquet", "again.csv", "b.libffm", "c.csv", "rows.parquet", "rows2.parquet", "rows3.parquet", "scores.csv")
+	for _, dir := range []string{"u-2026-11-20", "v-2026-11-20"} {
+		if !exists(dir) {
+			t.Errorf("there is no directory %s of the table", dir)
+		}
+	}
+	// Kiritimati is 14 hours ahead of UTC and Pago Pago 11 hours behind it, so that
+	// they never have the same date.
+	today := func(zone string) string {
+		o := aibox("table", "import", "z-{{date}}", "--from", "2026-11-20/{{date}}.parquet", "--set", "timezone="+zone)
+		if o.code != exitData && o.code != exitIO {
+			t.Fatalf("--set timezone=%s: exit %d: %s", zone, o.code, o.stderr)
+		}
+		return o.stderr
+	}
+	if a, b := today("Pacific/Kiritimati"), today("Pacific/Pago_Pago"); a == b {
+		t.Errorf("table import has the same date in two time zones that never share one: %s", a)
+	}
 	if text := ok(t, "config", "show", "job.yaml", "--date", "2026-11-20", "--set", "timezone=Asia/Shanghai"); !strings.Contains(text, "The date is 2026-11-20 (Asia/Shanghai)") {
 		t.Errorf("config show prints %s", text)
 	}
@@ -53,7 +80,9 @@ func TestDatesInEveryCommand(t *testing.T) {
 	}
 	for _, line := range []string{
 		"eval --model-dir m-{{dat}} --data x", "predict --model-dir m-2026-11-20 --data x --output {{date+}}",
-		"convert --from {{x}} --to y.csv", "inspect {{date --1}}", "eval --model-dir m --data x --date soon",
+		"convert --from {{x}} --to y.csv", "inspect {{date --1}}", "table import t --from x.parquet --set training.epochs=2",
+		"convert --from x.csv --to y.csv --set training.epochs=2", "inspect m --set epochs=2", "table orphans {{x}}",
+		"table stats t-2026-11-20 --dir {{x}}", "table import t --from x.parquet --dir {{x}}", "table orphans . --model {{x}}", "eval --model-dir m --data x --date soon",
 	} {
 		if o := aibox(strings.Fields(line)...); o.code != exitUsage {
 			t.Errorf("aibox %s: exit %d: %s", line, o.code, o.stderr)
