@@ -26,12 +26,13 @@ const (
 type Device interface {
 	// Dir names the directory in errors and logs.
 	Dir() string
-	// Unit returns the bytes of one block: what offsets, lengths and addresses
-	// are multiples of. A power of two, 512 to 4096.
+	// Unit returns the bytes of one block, a power of two from 512 to 4096. Offsets,
+	// lengths and addresses are multiples of it.
 	Unit() int
 	// Direct tells whether files bypass the page cache.
 	Direct() bool
-	// Engine names what reads: "io_uring", "pread", "memory".
+	// Engine names the way in which the device reads: "io_uring", "pread" or
+	// "memory".
 	Engine() string
 	// QueueDepth returns how many reads the kernel is given at once.
 	QueueDepth() int
@@ -52,39 +53,40 @@ type Device interface {
 	// Free returns the bytes that the file system has left for this process.
 	Free() (int64, error)
 
-	// Submit starts reads; c receives each of them when it ends, with its Err
-	// set. Submit does not wait and always takes all reads: those that cannot
-	// start (a closed device, an unaligned buffer) end at once with an error.
+	// Submit starts reads; c receives each of them when it ends, with its Err set.
+	// Submit does not wait and always takes all reads: those that cannot start
+	// (because the device is closed or a buffer is not aligned, say) end at once with
+	// an error.
 	Submit(c *Completions, reads []*Read)
 
 	// Stats returns what was read and written since Open.
 	Stats() Stats
-	// Close waits for the reads on their way and ends the device's goroutines.
-	// Files stay open until they are closed themselves, but take no more reads
-	// through Submit. A second Close does nothing.
+	// Close waits for the reads that are under way and ends the device's goroutines.
+	// Files stay open until they are closed themselves, but no more reads of them can be
+	// submitted. A second Close does nothing.
 	Close() error
 }
 
-// A File is an open file of a Device. Buffers are aligned and whole units, see
-// the package's comment.
+// A File is an open file of a Device. Buffers must be aligned, and their lengths must be
+// whole units, see the package's comment.
 type File interface {
 	Name() string
-	// ReadAt reads synchronously: for headers and long sequential reads. It
-	// returns fewer bytes than asked only with an error, io.EOF at the end of
-	// the file.
+	// ReadAt reads synchronously, which is meant for headers and long sequential reads.
+	// It returns fewer bytes than asked for only with an error, which is io.EOF at the
+	// end of the file.
 	ReadAt(buf []byte, offset int64) (int, error)
-	// WriteAt writes synchronously, all of buf or an error. What an error left
-	// of the write in the file is unknown.
+	// WriteAt writes synchronously. It writes all of buf or returns an error; after an
+	// error it is unknown how much of buf the file has.
 	WriteAt(buf []byte, offset int64) (int, error)
-	// Preallocate reserves space up to size bytes, without changing the file's
-	// size. File systems that cannot do it are not an error.
+	// Preallocate reserves space up to size bytes, without changing the file's size. It
+	// returns no error if the file system cannot do that.
 	Preallocate(size int64) error
 	// Sync makes the file's bytes and its size durable. After an error nothing
 	// is known about bytes written since the last successful Sync, even if a
 	// later one succeeds: write them again elsewhere.
 	Sync() error
 	Size() (int64, error)
-	// Close gives the file up. Reads already submitted end normally.
+	// Close closes the file. Reads that were already submitted end normally.
 	Close() error
 }
 
@@ -96,30 +98,30 @@ type Stats struct {
 	// EngineCalls counts system calls that started or collected reads; with
 	// io_uring one call serves many reads.
 	EngineCalls uint64
-	// MaxInFlight is the most reads that the kernel had at a time, QueueDepth at
-	// most.
+	// MaxInFlight is the largest number of reads that the kernel had at one time. It is
+	// at most QueueDepth.
 	MaxInFlight uint64
 }
 
-// Left says for an error which directory is full, and what its file system has
-// left.
+// Left describes a full directory for an error message: its name, and how much space
+// its file system has left.
 func Left(d Device) string {
 	free, err := d.Free()
 	if err != nil {
-		return fmt.Sprintf("%s, of whose file system it is unknown what it has left (%v)", d.Dir(), err)
+		return fmt.Sprintf("%s (how much space its file system has left is unknown: %v)", d.Dir(), err)
 	}
 	return fmt.Sprintf("%s, whose file system has %d bytes left", d.Dir(), free)
 }
 
-// IsFull reports whether a file system refused to write because it is full, or
-// because the user may not have more of it.
+// IsFull reports whether a file system refused to write because it is full, or because
+// the user's quota is used up.
 func IsFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
-// CheckAligned returns an error that wraps ErrUnaligned unless buf is not
-// empty and its address, its length and offset are multiples of unit. For
-// implementations of File and Device.
+// CheckAligned returns an error that wraps ErrUnaligned if buf is empty, or if its
+// address, its length or offset is not a multiple of unit. It is for implementations of
+// File and Device.
 func CheckAligned(unit int, buf []byte, offset int64) error {
 	u := uintptr(unit) - 1
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))

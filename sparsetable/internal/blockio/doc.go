@@ -4,43 +4,43 @@
 //
 // # Why
 //
-// A table larger than memory is bounded by the random reads of its SSD. Two
-// things stand between a Go program and that bound. The page cache copies every
-// block and spends memory that the table's budget does not know of: files are
-// opened with O_DIRECT. And a goroutine in a blocking pread keeps its processor
-// until the runtime's monitor takes it away, so that GOMAXPROCS = 2 means few
-// more than two reads in flight: reads go through io_uring, which takes a whole
-// batch in one system call and works on it while every goroutine computes.
+// The speed of a table that is larger than memory is bounded by the random reads of its
+// SSD. Two things keep a Go program from reaching that bound. The page cache copies every
+// block, and takes memory that the table's budget does not count; so files are opened
+// with O_DIRECT. And a goroutine in a blocking pread keeps its processor until the
+// runtime's monitor takes it away, so that with GOMAXPROCS = 2 there are few more than
+// two reads in flight; so reads go through io_uring, which takes a whole batch in one
+// system call and works on it while every goroutine computes.
 //
 // # Parts
 //
-//	Device       a directory: files, their names, free space; takes reads
-//	File         read and written at multiples of the unit
-//	Read         one read on its way; the caller's, reused without garbage
-//	Completions  where the finished reads of one caller gather, of any devices
-//	Pool         aligned memory outside the garbage collector's heap, counted
+//	Device       is a directory: its files, their names, free space; it takes reads
+//	File         is read and written at multiples of the unit
+//	Read         is one read; the caller owns it and may use it again
+//	Completions  collects the finished reads of one caller, from any devices
+//	Pool         hands out and counts aligned memory outside the Go heap
 //
 //	caller ── Submit(completions, reads) ──> queue ──> kernel, up to QueueDepth
 //	caller <─ completions.Wait ── finished reads <─── engine (one per device)
 //
-// Open probes the directory once, with a file of its own that it removes again:
-// whether O_DIRECT works and in which unit (512 bytes where the device and the
-// file system take it, else 4096), and whether io_uring is allowed. What is not
-// to be had falls back with a warning in the log: to buffered files, to a pool
-// of goroutines in pread.
+// Open probes the directory once, with a file that it makes and removes again. It finds
+// out whether O_DIRECT works and with which unit (512 bytes if the device and the file
+// system accept that, else 4096), and whether io_uring is allowed. If one of them is not
+// available, Open logs a warning and falls back: to buffered files instead of O_DIRECT,
+// and to a pool of goroutines that call pread instead of io_uring.
 //
 // # Alignment
 //
-// Offsets, lengths and addresses given to a File are multiples of the unit;
-// a Pool hands out such memory. It is checked on every device, direct or not,
-// so that a program that runs on one runs on all.
+// Offsets, lengths and addresses given to a File must be multiples of the unit; a Pool
+// hands out such memory. Every device checks this, whether it uses direct I/O or not, so
+// that a program that works on one device works on all.
 //
 // # Ownership
 //
 // A Read and its buffer belong to the device from Submit until Wait returns
 // that Read; the kernel may write into the buffer at any time in between. There
-// is no cancellation: a read ends when the device ends it. A File may be closed
-// while reads of it are on their way, they end as if it were open.
+// is no cancellation: a read ends when the device ends it. A File may be closed while
+// reads of it are under way; they end as if it were open.
 //
 // # Concurrency
 //
@@ -52,6 +52,6 @@
 //
 // # Faults
 //
-// Package blocktest holds a device in memory that fails, tears, shortens and
-// flips on demand and loses what was not synced when it crashes.
+// Package blocktest has a device in memory for tests. On demand its operations fail, tear
+// or shorten writes or flip bits, and when it crashes it loses what was not synced.
 package blockio

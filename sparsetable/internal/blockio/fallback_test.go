@@ -45,7 +45,7 @@ func TestWithoutURing(t *testing.T) {
 	if d.Engine() != "pread" {
 		t.Errorf("engine %s, want pread", d.Engine())
 	}
-	if n := strings.Count(log.String(), "level=WARN msg=\"io_uring is not to be had here"); n != 1 || !strings.Contains(log.String(), unix.EPERM.Error()) {
+	if n := strings.Count(log.String(), "level=WARN msg=\"io_uring is not available here"); n != 1 || !strings.Contains(log.String(), unix.EPERM.Error()) {
 		t.Errorf("%d warnings, want one with the cause: %s", n, log.String())
 	}
 	writeAndRead(t, d)

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// MakeDir makes dir and the directories that lead to it, as far as they are missing,
-// and makes their names durable.
+// MakeDir makes dir and those of its parents that are missing, and makes their names
+// durable.
 func MakeDir(dir string) error {
 	var made []string // the innermost first
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {

@@ -4,9 +4,8 @@ package blockio
 
 import "unsafe"
 
-// Under the race detector memory comes from the heap, whose objects do not
-// move: the detector does not look at mapped memory, and races on buffers are
-// what it is to find.
+// Under the race detector memory comes from the heap, whose objects do not move. The
+// detector does not watch mapped memory, and could not find races on buffers there.
 
 func mapMemory(n int) ([]byte, error) {
 	const page = 4096

@@ -17,16 +17,16 @@ const (
 )
 
 // DefaultQueueDepth is how many reads the kernel is given at once by default.
-// Virtual and real NVMe devices reach their best rate at 64 to 128 reads in
-// flight. More than the device works on still helps where all processors
-// compute: the thread that refills the queue then waits its turn, and the device
-// lives on what it was given before.
+// Virtual and real NVMe devices reach their best rate at 64 to 128 reads in flight. More
+// reads than the device works on at once help if all processors are busy: the thread
+// that refills the queue then has to wait for a processor, and meanwhile the device works
+// on the reads that it has.
 const DefaultQueueDepth = 256
 
 // Options of Open. The zero value is the default.
 type Options struct {
-	// QueueDepth bounds the reads given to the kernel at once; 0 is
-	// DefaultQueueDepth. At most 4096.
+	// QueueDepth bounds the reads given to the kernel at once, at most 4096; 0 stands for
+	// DefaultQueueDepth.
 	QueueDepth int
 	// Direct chooses between O_DIRECT and the page cache.
 	Direct Mode
@@ -34,8 +34,8 @@ type Options struct {
 	Engine string
 	// UnitBytes is the smallest unit to use, 512 to 4096; 0 takes the device's.
 	UnitBytes int
-	// ReadOnly opens files for reading alone and leaves the directory, which must
-	// exist, as it is.
+	// ReadOnly opens files only for reading and changes nothing in the directory, which
+	// must exist.
 	ReadOnly bool
 	// Logger receives the warnings of the probe; nil is slog.Default().
 	Logger *slog.Logger
@@ -61,9 +61,9 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Open makes dir, which it creates if it is missing, into a Device. It writes
-// and removes a small file there to find out what the file system can do; with
-// Options.ReadOnly it looks at a file that is there.
+// Open returns a Device for dir, which it creates if it is missing. It writes and removes
+// a small file there to find out what the file system can do; with Options.ReadOnly it
+// reads a file that is there already.
 func Open(ctx context.Context, dir string, opts Options) (Device, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ const (
 	enginePread = "pread"
 )
 
-// An engine reads what is submitted to it and delivers it. Each read holds its
-// file open until it is delivered, see osFile.
+// An engine performs the reads that are submitted to it and delivers them. Each read
+// keeps its file open until it is delivered, see osFile.
 type engine interface {
 	name() string
 	// submit takes reads that passed the checks of osDevice.Submit. It returns
@@ -115,12 +115,12 @@ func openEngine(d *osDevice, opts Options) (engine, error) {
 		if opts.Engine == engineURing {
 			return nil, fmt.Errorf("blockio: %s: %w", d.dir, err)
 		}
-		opts.Logger.Warn("io_uring is not to be had here, reads go through blocking calls in many threads, which is slower: allow io_uring_setup in the container's seccomp profile and in kernel.io_uring_disabled",
+		opts.Logger.Warn("io_uring is not available here, so reads go through blocking calls in many threads, which is slower: allow io_uring_setup in the container's seccomp profile and in kernel.io_uring_disabled",
 			"dir", d.dir, "cause", err)
 	}
 	return newPreadEngine(d, min(opts.QueueDepth, maxPreadThreads)), nil
 }
 
-// maxPreadThreads bounds the pread engine: 128 threads reach the best rate that
-// was measured on an NVMe device, more only cost memory.
+// maxPreadThreads bounds the threads of the pread engine: 128 threads reach the best rate
+// that was measured on an NVMe device, and more only cost memory.
 const maxPreadThreads = 128

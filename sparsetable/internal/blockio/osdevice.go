@@ -118,7 +118,7 @@ func (d *osDevice) Submit(c *Completions, reads []*Read) {
 func (d *osDevice) admit(r *Read) error {
 	f, ok := r.File.(*osFile)
 	if !ok || f.dev != d {
-		return fmt.Errorf("blockio: read in %s of a file of another device", d.dir)
+		return fmt.Errorf("blockio: a read submitted to %s is of a file of another device", d.dir)
 	}
 	if err := CheckAligned(d.unit, r.Buf, r.Offset); err != nil {
 		return fmt.Errorf("read %s: %w", d.path(f.name), err)
@@ -126,8 +126,8 @@ func (d *osDevice) admit(r *Read) error {
 	return f.acquire()
 }
 
-// submitAround starts reads of which the one at bad has failed, and perhaps
-// some after it. Not a path that needs to be fast.
+// submitAround starts those of reads that can be started. The read at index bad has
+// failed already, and some after it may fail. This path need not be fast.
 func (d *osDevice) submitAround(reads []*Read, bad int) {
 	good := append([]*Read(nil), reads[:bad]...)
 	failed := []*Read{reads[bad]}

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// osFile is a file of an osDevice. Its descriptor is closed by the last of:
-// Close, and every read that was submitted before. A descriptor closed under a
-// queued read could be another file's by the time that the read starts.
+// osFile is a file of an osDevice. Its descriptor is closed when Close was called and
+// every read that was submitted before has ended. If the descriptor were closed while a
+// read is queued, it could belong to another file by the time that the read starts.
 type osFile struct {
 	dev  *osDevice
 	name string
 	fd   int
-	// refs is 1 for the open file and 1 for each read on its way; 0 means that
-	// the descriptor is closed.
+	// refs counts 1 for the open file and 1 for each read that is under way; 0 means
+	// that the descriptor is closed.
 	refs   atomic.Int64
 	closed atomic.Bool
 }
@@ -42,7 +42,7 @@ func (f *osFile) acquire() error {
 // release drops a reference and closes the descriptor with the last one.
 func (f *osFile) release() {
 	if f.refs.Add(-1) == 0 {
-		// Nothing is lost by a failing close: what must be durable is synced.
+		// An error of close loses nothing: what must be durable was synced.
 		_ = unix.Close(f.fd)
 	}
 }
@@ -84,7 +84,7 @@ func (f *osFile) ReadAt(buf []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// preadFull reads all of buf; the end of the file within it is
+// preadFull reads all of buf. If the file ends before that, it returns
 // io.ErrUnexpectedEOF.
 func preadFull(fd int, buf []byte, offset int64) (int, error) {
 	n := 0

@@ -12,13 +12,13 @@ import (
 // ErrPoolLimit is wrapped by Get when the pool's limit would be exceeded.
 var ErrPoolLimit = errors.New("blockio: buffer pool is at its limit")
 
-// slabBytes is the memory that buffers smaller than it are cut from; larger
-// ones are mapped one by one. 1 MiB: a few hundred 4 KiB reads, and the unit of
-// growth of a small pool.
+// slabBytes is the size of a slab, from which smaller buffers are cut; larger buffers are
+// mapped one by one. With 1 MiB a slab holds a few hundred buffers of 4 KiB. A small pool
+// grows by one slab at a time.
 const slabBytes = 1 << 20
 
-// slabsPerLimit is how many slabs a limited pool is cut into at least: buffers
-// come in up to twenty classes, of which a few are used at a time.
+// slabsPerLimit is the least number of slabs into which a limited pool is divided:
+// buffers come in up to twenty classes, of which a few are in use at a time.
 const slabsPerLimit = 64
 
 // A Pool hands out buffers that are aligned to a unit and lie outside the
@@ -40,23 +40,23 @@ type Pool struct {
 	}
 }
 
-// poolSlab is memory that is cut into buffers of one class.
+// poolSlab is memory that is divided into buffers of one class.
 type poolSlab struct {
 	memory []byte
 	class  int
 	size   int // of a buffer
 }
 
-// poolClass is the free buffers of one size.
+// poolClass has the free buffers of one size.
 type poolClass struct {
 	free []unsafe.Pointer
 }
 
 // NewPool returns a pool of buffers aligned to unit, a power of two from 512 to
-// 4096. limitBytes bounds the memory that it maps; 0 is no limit.
+// 4096. limitBytes bounds the memory that it maps; 0 means no limit.
 func NewPool(unit int, limitBytes int64) *Pool {
 	if unit < minUnit || unit > maxUnit || unit&(unit-1) != 0 {
-		panic(fmt.Sprintf("blockio: pool of unit %d", unit))
+		panic(fmt.Sprintf("blockio: a pool with units of %d bytes: want a power of two from %d to %d", unit, minUnit, maxUnit))
 	}
 	p := &Pool{unit: unit, limit: limitBytes, slab: slabBytes}
 	if limitBytes > 0 {
@@ -117,9 +117,9 @@ func (p *Pool) takeLocked(class, size int) []byte {
 	return b
 }
 
-// GetBeyond is Get, but takes more than the limit rather than nothing: for those
-// who cannot wait until buffers come back. What is beyond the limit is unmapped when
-// it is.
+// GetBeyond is Get, but exceeds the limit if there is no room. It is for callers that
+// cannot wait until other buffers are returned. Memory beyond the limit is unmapped when
+// its buffer is returned.
 func (p *Pool) GetBeyond(n int) ([]byte, error) {
 	b, err := p.Get(n)
 	if !errors.Is(err, ErrPoolLimit) {
@@ -134,8 +134,8 @@ func (p *Pool) GetBeyond(n int) ([]byte, error) {
 	return p.takeLocked(class, size)[:n], nil
 }
 
-// largerLocked is the first larger class with a free buffer, -1 if there is
-// none. Put finds the class of a buffer by its capacity.
+// largerLocked is the first larger class with a free buffer, or -1 if there is none. Put
+// finds the class of a buffer by its capacity, so a buffer of a larger class can stand in.
 func (p *Pool) largerLocked(class int) int {
 	for i := class + 1; i < len(p.mu.classes); i++ {
 		if len(p.mu.classes[i].free) > 0 {
@@ -186,8 +186,9 @@ func (p *Pool) mapLocked(class, size, bytes int) error {
 	return nil
 }
 
-// reclaimLocked unmaps the slabs of which no buffer is in use. It looks at every
-// free buffer, but only a pool at its limit whose needs have changed gets here.
+// reclaimLocked unmaps the slabs of which no buffer is in use. It looks at every free
+// buffer, but it is only called when the pool is at its limit and needs other sizes than
+// before.
 func (p *Pool) reclaimLocked() {
 	kept := p.mu.slabs[:0]
 	for _, s := range p.mu.slabs {
@@ -216,14 +217,14 @@ func (p *Pool) reclaimLocked() {
 func (p *Pool) Put(b []byte) {
 	class, size := p.class(cap(b))
 	if size != cap(b) {
-		panic(fmt.Sprintf("blockio: buffer of capacity %d was not got from the pool", cap(b)))
+		panic(fmt.Sprintf("blockio: a buffer of capacity %d was returned to a pool that it did not come from", cap(b)))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.classes[class].free = append(p.mu.classes[class].free, unsafe.Pointer(unsafe.SliceData(b)))
 	p.mu.inUse -= int64(size)
 	if p.mu.inUse < 0 {
-		panic("blockio: buffer returned twice")
+		panic("blockio: a buffer was returned to its pool twice")
 	}
 	if p.limit > 0 && p.mu.mapped > p.limit {
 		p.reclaimLocked()
@@ -247,7 +248,7 @@ func (p *Pool) InUse() int64 {
 	return p.mu.inUse
 }
 
-// Close unmaps everything, at once or when the last buffer returns.
+// Close unmaps everything, at once or when the last buffer is returned.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

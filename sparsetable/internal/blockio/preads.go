@@ -7,8 +7,8 @@ import (
 	"aibox/internal/panics"
 )
 
-// preadEngine reads by goroutines in pread: for kernels and containers that
-// refuse io_uring. Each blocked goroutine costs a thread.
+// preadEngine reads by goroutines that call pread. It is for kernels and containers that
+// refuse io_uring. Each goroutine that is blocked in pread needs a thread.
 type preadEngine struct {
 	dev     *osDevice
 	workers sync.WaitGroup

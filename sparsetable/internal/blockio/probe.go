@@ -23,7 +23,7 @@ func probe(dir string, opts Options) (capabilities, error) {
 		return capabilities{}, fmt.Errorf("blockio: %s is not writable: %w", dir, err)
 	}
 	defer func() {
-		// Nothing depends on the probe's file; a leftover is harmless.
+		// Nothing depends on the probe's file, so it does no harm if it stays.
 		_ = f.Close()
 		_ = os.Remove(f.Name())
 	}()
@@ -43,22 +43,23 @@ func probe(dir string, opts Options) (capabilities, error) {
 	return withoutDirect(dir, opts, first, cause)
 }
 
-// withoutDirect is what remains where direct I/O from units of first bytes on
-// fails with cause, nil where the device wants larger ones.
+// withoutDirect returns the capabilities of a directory where direct I/O does not work
+// with units of first bytes or more. cause is the error, or nil if the device wants
+// larger units. If the options insist on direct I/O it returns an error.
 func withoutDirect(dir string, opts Options, first int, cause error) (capabilities, error) {
 	if cause == nil {
-		cause = fmt.Errorf("the device wants an alignment of %d bytes", first)
+		cause = fmt.Errorf("the device needs an alignment of %d bytes", first)
 	}
 	if opts.Direct == On {
 		return capabilities{}, fmt.Errorf("blockio: direct I/O does not work in %s: %w", dir, cause)
 	}
-	opts.Logger.Warn("direct I/O does not work here: reads and writes go through the page cache, whose memory no budget counts",
+	opts.Logger.Warn("direct I/O does not work here, so reads and writes go through the page cache, whose memory no budget counts",
 		"dir", dir, "cause", cause)
 	return capabilities{unit: max(minUnit, opts.UnitBytes)}, nil
 }
 
-// alignmentOf asks the file system for the alignment of direct I/O; 0 where it
-// does not tell (Linux before 6.1), and trial decides.
+// alignmentOf asks the file system for the alignment of direct I/O. It returns 0 if the
+// system does not say (Linux before 6.1); then the caller has to try.
 func alignmentOf(fd int) int {
 	var st unix.Statx_t
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err != nil || st.Mask&unix.STATX_DIOALIGN == 0 {
@@ -89,8 +90,8 @@ func tryDirect(path string, unit int) error {
 	})
 }
 
-// withDirect opens a file for direct I/O and calls do with a buffer of one unit, at
-// an address that is aligned to unit and to no more.
+// withDirect opens a file for direct I/O and calls do with a buffer of one unit, whose
+// address is aligned to unit but not to twice unit.
 func withDirect(path string, flags, unit int, do func(fd int, buf []byte) error) error {
 	fd, err := openDirect(path, flags)
 	if err != nil {
@@ -113,12 +114,10 @@ func readUnit(fd int, buf []byte) error {
 	return nil
 }
 
-// openDirect opens a file for direct I/O; tests replace it by a file system that
-// refuses.
+// openDirect opens a file for direct I/O; tests replace it by a function that fails.
 var openDirect = func(path string, flags int) (int, error) { return openRetry(path, flags|unix.O_DIRECT) }
 
-// orShort names the fault of a call that transferred too little without an
-// error.
+// orShort returns err, or an error for a call that transferred too little without one.
 func orShort(err error) error {
 	if err == nil {
 		return errors.New("short transfer")

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeReading is probe without a write: it reads a file that is there. Without
-// one there is nothing to be read, and nothing to find out.
+// probeReading is probe without a write: it reads a file that is there already. If there
+// is none, it cannot find out anything, but then there is nothing to read, either.
 func probeReading(dir string, opts Options) (capabilities, error) {
 	buffered := capabilities{unit: max(minUnit, opts.UnitBytes)}
 	entries, err := os.ReadDir(dir)

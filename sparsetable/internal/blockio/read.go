@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// A Read is one read on its way. The caller fills File, Offset and Buf, submits
-// it, and gets it back from Completions.Wait; it may then be filled and
-// submitted again.
+// A Read is one read of a file. The caller fills File, Offset and Buf, submits it, and
+// gets it back from Completions.Wait; it may then be filled and submitted again.
 type Read struct {
 	File   File
 	Offset int64
-	// Buf is filled entirely or Err is set. The file's end within it is
-	// io.ErrUnexpectedEOF.
+	// Buf is filled entirely, or Err is set. Err is io.ErrUnexpectedEOF if the file ends
+	// before Buf is full.
 	Buf []byte
 	Err error
 	// Cookie and User are the caller's and not looked at.
@@ -45,10 +44,10 @@ func (c *Completions) Pending() int {
 	return c.pending
 }
 
-// Wait appends finished reads to dst. It waits until atLeast are finished (at
-// least one; all of them, where fewer are pending) and appends all that are.
-// With nothing pending it returns dst at once. Asking for several at a time
-// saves wake-ups.
+// Wait appends finished reads to dst. It waits until at least atLeast reads are finished
+// (at least one, and all of them if fewer are pending), and appends all that are finished.
+// If nothing is pending it returns dst at once. Waiting for several reads at a time saves
+// wake-ups.
 func (c *Completions) Wait(dst []*Read, atLeast int) []*Read {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,8 +64,8 @@ func (c *Completions) Wait(dst []*Read, atLeast int) []*Read {
 	return dst
 }
 
-// Begin counts reads as pending and marks them as c's. Implementations of
-// Device call it first thing in Submit.
+// Begin counts reads as pending and notes that they belong to c. Implementations of
+// Device call it first in Submit.
 func (c *Completions) Begin(reads []*Read) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,16 +74,16 @@ func (c *Completions) Begin(reads []*Read) {
 	}
 	for _, r := range reads {
 		if r.owner != nil {
-			panic(fmt.Sprintf("blockio: read of %d bytes at %d submitted twice", len(r.Buf), r.Offset))
+			panic(fmt.Sprintf("blockio: the read of %d bytes at %d was submitted twice", len(r.Buf), r.Offset))
 		}
 		r.owner, r.next, r.done, r.Err = c, nil, 0, nil
 	}
 	c.pending += len(reads)
 }
 
-// Deliver hands finished reads, with Err set, to their owners, and takes the
-// lock of each owner once per run of reads of the same owner. Implementations
-// of Device call it exactly once for each read.
+// Deliver hands finished reads, with Err set, to their owners. It locks an owner only
+// once for several consecutive reads of that owner. Implementations of Device deliver each
+// read exactly once.
 func Deliver(reads []*Read) {
 	for len(reads) > 0 {
 		c := reads[0].owner

@@ -91,9 +91,9 @@ type ring struct {
 func newRing(depth int) (*ring, error) {
 	var p ringParams
 	var fd uintptr
-	// From the newest kernels' flags, with which completions are gathered when
-	// the thread asks for them instead of interrupting it, to those of any
-	// kernel.
+	// The flags of the newest kernels are tried first, and those of any kernel last. With
+	// the former, completions do not interrupt the thread but are processed when it asks
+	// for them.
 	for _, flags := range []uint32{setupSingleIssuer | setupDeferTaskrun, setupCoopTaskrun, 0} {
 		p = ringParams{flags: flags | setupClamp}
 		var errno unix.Errno
@@ -109,7 +109,7 @@ func newRing(depth int) (*ring, error) {
 	r := &ring{fd: int(fd)}
 	if p.features&featSingleMmap == 0 || p.features&featNoDrop == 0 {
 		r.close()
-		return nil, fmt.Errorf("io_uring of a kernel before 5.5: features %#x", p.features)
+		return nil, fmt.Errorf("the kernel's io_uring has the features %#x, but those of Linux 5.5 are needed", p.features)
 	}
 	size := max(uintptr(p.sq.array)+4*uintptr(p.sqEntries), uintptr(p.cq.cqes)+16*uintptr(p.cqEntries))
 	var err error
@@ -125,7 +125,7 @@ func newRing(depth int) (*ring, error) {
 	r.cqHead, r.cqTail, r.cqMask = word(p.cq.head), word(p.cq.tail), *word(p.cq.ringMask)
 	r.sqes = unsafe.Slice((*submission)(unsafe.Pointer(&r.sqeMem[0])), p.sqEntries)
 	r.cqes = unsafe.Slice((*completion)(unsafe.Pointer(&r.rings[p.cq.cqes])), p.cqEntries)
-	// Place i of the ring is always entry i.
+	// Position i of the ring always refers to entry i.
 	for i, a := 0, unsafe.Slice(word(p.sq.array), p.sqEntries); i < len(a); i++ {
 		a[i] = uint32(i)
 	}
@@ -141,8 +141,8 @@ func (r *ring) close() {
 	_ = unix.Close(r.fd) // nothing is in flight
 }
 
-// pushRead adds a read to the submission ring, whose room is the caller's
-// business. It starts with the next enter.
+// pushRead adds a read to the submission ring; the caller makes sure that there is room.
+// The read starts with the next enter.
 func (r *ring) pushRead(fd int, buf []byte, offset int64, userData uint64) {
 	r.sqes[r.tail&r.sqMask] = submission{
 		opcode: opRead, fd: int32(fd), offset: uint64(offset),

@@ -18,9 +18,9 @@ import (
 // its own: it alone submits and collects, so the ring needs no lock, and the
 // kernel may do its part of a completion when that thread asks for it.
 //
-// The goroutine sleeps in io_uring_enter while reads are in flight. Whoever
-// submits meanwhile wakes it by an event counter, of which the ring always has a
-// read pending; and only if the kernel has room for more reads.
+// The goroutine sleeps in io_uring_enter while reads are in flight. A goroutine that
+// submits reads meanwhile wakes it by writing to an event counter (eventfd), of which the
+// ring always has a read pending. It does so only if the kernel has room for more reads.
 type uringEngine struct {
 	dev   *osDevice
 	depth int
@@ -30,7 +30,7 @@ type uringEngine struct {
 	mu struct {
 		sync.Mutex
 		queue   readList
-		room    bool // the driver sleeps in the kernel, and would take more reads
+		room    bool // the driver sleeps in the kernel, which has room for more reads
 		closing bool
 	}
 	work sync.Cond // on mu: the queue is not empty, or closing
@@ -49,7 +49,7 @@ type uringEngine struct {
 // eventData marks the completion of a read of the event counter.
 const eventData = ^uint64(0)
 
-// makeRing makes the ring; tests replace it by a kernel that refuses.
+// makeRing makes the ring; tests replace it by a function that fails.
 var makeRing = newRing
 
 // newURingEngine starts the driver, or tells why the kernel does not allow it.
@@ -158,7 +158,7 @@ func (e *uringEngine) drive(started chan<- error) {
 			if err != unix.EAGAIN && err != unix.EBUSY && err != unix.ENOMEM {
 				panic(fmt.Sprintf("blockio: io_uring_enter: %v", err)) // the arguments are ours
 			}
-			// The kernel lacks memory for requests. What it has goes on.
+			// The kernel lacks memory for further requests. It goes on with those that it has.
 			time.Sleep(time.Millisecond)
 		}
 		e.collect()
@@ -166,13 +166,13 @@ func (e *uringEngine) drive(started chan<- error) {
 	e.disarm()
 }
 
-// atLeast returns how many completions the driver sleeps for. Waking for each
-// costs more than a read; a quarter of those in flight keeps the device busy
-// meanwhile.
+// atLeast returns for how many completions the driver sleeps. Waking up for each of them
+// would cost more than a read. The driver wakes up after a quarter of the reads in flight;
+// the others keep the device busy until it has submitted more.
 func atLeast(inFlight int) int { return max(1, min(inFlight/4, 32)) }
 
-// fill moves queued reads to the ring, as many as fit. It sleeps while there is
-// nothing to do, and returns false at the end.
+// fill moves as many queued reads to the ring as fit. It sleeps while there is nothing to
+// do, and returns false when the engine is to end.
 func (e *uringEngine) fill() bool {
 	for r := e.again.pop(); r != nil; r = e.again.pop() {
 		e.push(r) // its slot was just freed
@@ -190,7 +190,7 @@ func (e *uringEngine) fill() bool {
 		e.push(e.mu.queue.pop())
 	}
 	if len(e.free) > 0 {
-		// Reads that are submitted while the driver sleeps wake it.
+		// A submit wakes the driver while it sleeps and there is room.
 		e.mu.room = true
 		if !e.armed {
 			e.ring.pushRead(e.event, e.eventBuf[:8], 0, eventData)
@@ -200,7 +200,7 @@ func (e *uringEngine) fill() bool {
 	return true
 }
 
-// push gives the rest of a read to the ring.
+// push gives the part of a read that is still missing to the ring.
 func (e *uringEngine) push(r *Read) {
 	last := len(e.free) - 1
 	slot := e.free[last]
