@@ -193,8 +193,10 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", required=True, type=pathlib.Path, help="what prepare.py wrote")
-    parser.add_argument("--aibox", default="../../bin/aibox", help="the binary")
+    parser.add_argument(
+        "--data", required=True, type=pathlib.Path, help="directory that prepare.py wrote"
+    )
+    parser.add_argument("--aibox", default="../../bin/aibox", help="path of the aibox binary")
     parser.add_argument("--settings", default="settings.yaml")
     parser.add_argument(
         "--sets",
@@ -207,7 +209,7 @@ def main():
         "--models", nargs="+", default=list(zoo_torch.MODELS), choices=zoo_torch.MODELS
     )
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--threads", type=int, default=1, help="of either side")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each side")
     parser.add_argument(
         "--work",
         type=pathlib.Path,

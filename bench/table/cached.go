@@ -17,8 +17,8 @@ func (j *job) cachedKeys() int {
 	return max(2, min(j.Keys, int(j.BudgetBytes/int64(8*(keyBytes+j.Layout.Bytes())))))
 }
 
-// sharing plays a trace to a store from several goroutines, each with a part of
-// every mini-batch.
+// sharing runs the mini-batches of a trace on a store from several goroutines, each of
+// which has a part of every mini-batch.
 type sharing struct {
 	t      *trace
 	s      store

@@ -83,7 +83,7 @@ func (c *config) cell(d driver, budget int64, suffix string, phases ...string) c
 func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) {
 	for _, dir := range append([]string{x.dir}, x.more...) {
 		if err := os.Mkdir(dir, 0o777); err != nil {
-			return err // also when it is there: a store of another run would spoil the figures
+			return err // also if the directory exists: a store of another run would falsify the figures
 		}
 		if !c.keep {
 			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
@@ -127,7 +127,7 @@ func (c *config) runPhase(ctx context.Context, x cell, phase string) (result, er
 		if ctx.Err() != nil {
 			return result{}, ctx.Err()
 		}
-		// A crash, or the kernel's answer to too much memory: one store's.
+		// The child crashed, or the kernel killed it for its memory. Other stores go on.
 		r := result{Driver: j.Driver, Phase: phase, Error: fmt.Sprintf("the process ended: %v", err)}
 		if !x.driver.inMemory {
 			r.BudgetBytes = x.budget

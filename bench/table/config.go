@@ -44,8 +44,8 @@ const (
 	phaseCached = "cached" // few keys: everything is in memory
 )
 
-// quickPart is what --quick divides keys, lookups and budgets by. Batches are
-// cut further: a store's own steady state comes early when it is small.
+// quickPart is the number by which --quick divides keys, lookups and budgets. It reduces
+// the number of batches even more, because a small store is soon in its steady state.
 const quickPart = 20
 
 func parse(args []string, out io.Writer) (config, error) {
@@ -65,20 +65,20 @@ func parse(args []string, out io.Writer) (config, error) {
 	f.StringVar(&phases, "phases", "p1,p2,p3", "`phases`, comma-separated: p1, p2, p3 (which runs p2, too), cached")
 	f.StringVar(&names, "drivers", "all", "`stores`, comma-separated: "+strings.Join(driverNames(), ", "))
 	f.IntVar(&c.getters, "getters", 64, "`reads` that peers have in flight")
-	f.IntVar(&c.announce, "announce", 100, "`batches` announced ahead at most to stores that listen, as many as the store looks ahead; 0: none")
+	f.IntVar(&c.announce, "announce", 100, "largest number of `batches` that are announced ahead, to stores that look ahead; 0: none")
 	f.StringVar(&c.policy, "policy", sparsetable.CachePolicies()[0], "cache `policy` of ssd: "+strings.Join(sparsetable.CachePolicies(), ", "))
 	f.Float64Var(&c.trainMS, "train-ms", 0, "`milliseconds` that a trainer takes for a mini-batch while the next one is pulled; 0: no trainer")
-	f.Func("external", "a store that is another program, `NAME=COMMAND`, beside --drivers; may be given again; see external/README.md", func(s string) error {
+	f.Func("external", "also measure a store that is another program, `NAME=COMMAND`; may be given several times; see external/README.md", func(s string) error {
 		d, err := parseExternal(s, append(drivers(), c.externals...))
 		c.externals = append(c.externals, d)
 		return err
 	})
-	f.IntVar(&c.parts, "parts", 1, "also report so many `parts` of each phase by themselves")
+	f.IntVar(&c.parts, "parts", 1, "number of `parts` of each phase that are also reported by themselves")
 	f.IntVar(&c.snapshotEvery, "snapshot-every", 0, "`batches` from one snapshot of ssd to the next, in p1, p2 and p3; 0: none")
 	f.Float64Var(&c.deviceSeconds, "device-seconds", 2, "`seconds` of each measurement of the device's random reads, before and after the phases; 0: none")
-	f.BoolVar(&c.hitRatios, "hit-ratios", false, "also compute the hit ratios of cache policies and of MIN on p2's mini-batches, for every budget; default: where p2 is among the phases")
+	f.BoolVar(&c.hitRatios, "hit-ratios", false, "also compute the hit ratios of cache policies and of MIN on p2's mini-batches, for every budget; default: if p2 is among the phases")
 	f.StringVar(&c.dir, "dir", "", "`directory` for the stores, on the SSD to measure; default: a temporary one")
-	f.Func("more-dirs", "`directories` on further SSDs, comma-separated, over which ssd spreads its rows beside --dir", func(s string) error {
+	f.Func("more-dirs", "`directories` on further SSDs, comma-separated, over which ssd spreads its rows in addition to --dir", func(s string) error {
 		c.moreDirs = strings.Split(s, ",")
 		return nil
 	})
@@ -138,7 +138,7 @@ func (c *config) validate() error {
 	return errors.Join(errs...)
 }
 
-// stores are the names of what is to be measured.
+// stores returns the names of the stores to be measured.
 func (c *config) stores() []string {
 	names := slices.Clone(c.drivers)
 	for _, d := range c.externals {
@@ -147,7 +147,7 @@ func (c *config) stores() []string {
 	return names
 }
 
-// driver is the one of a name that stores returned.
+// driver returns the driver of a name that stores returned.
 func (c *config) driver(name string) driver {
 	for _, d := range c.externals {
 		if d.name == name {
@@ -157,7 +157,8 @@ func (c *config) driver(name string) driver {
 	return driverNamed(name)
 }
 
-// choose splits list and orders it as known is. "all" stands for all of known.
+// choose splits list and puts its elements in the order of known. "all" stands for all
+// elements of known.
 func choose(what, list string, known []string) ([]string, error) {
 	if list == "all" {
 		return known, nil

@@ -25,7 +25,7 @@ type deviceRate struct {
 	Direct    bool    `json:"direct"` // else through the page cache, which the file system insists on
 }
 
-// deviceDepths are reads in flight at which devices are at their best.
+// deviceDepths are the numbers of reads in flight at which devices reach their best rate.
 var deviceDepths = []int{128, 256}
 
 // blockBytes is the size of reads that peers make.
@@ -62,7 +62,7 @@ func (m *deviceMeter) measure(ctx context.Context, when string, readBytes int) e
 			continue
 		}
 		if rate, err = m.runFio(ctx, readBytes, depth); err != nil {
-			// It may not be built for this kernel: ours stands alone.
+			// fio may not be built for this kernel; then there are only our own figures.
 			fmt.Fprintln(os.Stderr, "table:", err)
 			m.fio = ""
 			continue
@@ -96,8 +96,8 @@ func (m *deviceMeter) runFio(ctx context.Context, readBytes, depth int) (perSeco
 	return result.Jobs[0].Read.IOPS, nil
 }
 
-// finish measures once more after the phases, also in the size of ssd's reads,
-// and sets the results' shares of the device.
+// finish measures the device again after the phases, also with reads of the size of
+// ssd's, and sets the results' shares of the device.
 func (m *deviceMeter) finish(ctx context.Context, results []result) error {
 	own := meanReadBytes(results)
 	sizes := []int{blockBytes}
@@ -113,7 +113,7 @@ func (m *deviceMeter) finish(ctx context.Context, results []result) error {
 	return nil
 }
 
-// deviceUnit is what sizes of measured reads are multiples of.
+// The sizes of measured reads are multiples of deviceUnit.
 const deviceUnit = 512
 
 // meanReadBytes is the mean size of the reads of ssd's pulls in p2, rounded up
@@ -133,8 +133,8 @@ func meanReadBytes(results []result) int {
 	return (int(bytes/reads) + deviceUnit - 1) / deviceUnit * deviceUnit
 }
 
-// shares fills in how much of the device's best rate pulls make use of: of the
-// rate at the size own for ssd, at 4 KiB for others.
+// shares fills in which share of the device's best rate the pulls use. The rate is that
+// of reads of own bytes for ssd, and of 4 KiB for others.
 func (m *deviceMeter) shares(results []result, own int) {
 	best := map[int]float64{}
 	for _, d := range m.rates {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// directFS reads Pebble's tables past the page cache, which would serve them
-// from memory that no budget counts. Files opened for sequential reading, as
-// compactions do, and all writing stay as they are: they need the kernel's
-// read-ahead and write-behind.
+// directFS reads Pebble's tables past the page cache, which would serve them from memory
+// that no budget counts. Writes, and files that are opened for sequential reading, as
+// compactions do, still use the page cache: they need the kernel's read-ahead and
+// write-behind.
 type directFS struct {
 	vfs.FS
 	reads    atomic.Int64 // of tables, past the page cache
@@ -81,10 +81,10 @@ func (f *directFile) ReadAt(p []byte, off int64) (int, error) {
 	if skip := int(off - from); got >= skip+len(p) {
 		return copy(p, (*b)[skip:]), nil
 	}
-	return f.File.ReadAt(p, off) // a read cut short by the end of the file
+	return f.File.ReadAt(p, off) // the end of the file is within the range
 }
 
-// Prefetch does nothing: what it fetches, direct reads do not see.
+// Prefetch does nothing: direct reads would not use what it fetches.
 func (f *directFile) Prefetch(int64, int64) error { return nil }
 
 // Fd implements vfs.File.

@@ -6,18 +6,19 @@
 // # Parts
 //
 //	config.go   flags
-//	trace.go    the mini-batches: Zipf ranks, their keys
-//	rows.go     what a row holds, and the trainer's update
-//	store.go    the interface that every store is driven through
+//	trace.go    the mini-batches: Zipf ranks and their keys
+//	rows.go     the contents of a row, and the trainer's update
+//	store.go    the interface that every store implements
 //	driver_*.go the stores
 //	cells.go    which phases of which stores run, each in a process of its own
-//	external.go stores of other programs, keyfile.go what they read
-//	phase.go    one phase, in that process
-//	measure.go  its mini-batches, one after the other or beside a trainer
+//	external.go stores of other programs; keyfile.go writes the keys for them
+//	phase.go    one phase, in its process
+//	measure.go  its mini-batches, one after the other or while a trainer works
 //	cached.go   the phase that several goroutines share
-//	device.go   the device by itself, hitratios.go policies by themselves
-//	figures.go  what the times come to
-//	proc.go     what the kernel knows: device bytes, peak memory, page cache
+//	device.go   the device without a store
+//	hitratios.go  cache policies without a store
+//	figures.go  figures computed from the times
+//	proc.go     what the kernel counts: device bytes, peak memory, page cache
 //	report.go   the printed table
 //
 // # Processes

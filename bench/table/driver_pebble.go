@@ -58,7 +58,7 @@ func openPebble(_ context.Context, o openOptions) (store, error) {
 	return &pebbleStore{o: o, db: db, fs: fs, ring: flatRing{words: o.Layout.Words()}}, nil
 }
 
-// pebbleLogger is silent but for what ends the process.
+// pebbleLogger ignores all messages except those after which the process must end.
 type pebbleLogger struct{}
 
 func (pebbleLogger) Infof(string, ...any)  {}
@@ -67,7 +67,7 @@ func (pebbleLogger) Fatalf(format string, args ...any) {
 	panic(fmt.Sprintf("pebble: "+format, args...))
 }
 
-// loadBatchRows is what Load commits at once.
+// loadBatchRows is how many rows Load commits at once.
 const loadBatchRows = 4096
 
 // Load also compacts everything, which leaves one read per key.
@@ -134,7 +134,7 @@ func (s *pebbleStore) get(ctx context.Context, r *flatRows, from, to int) error 
 	return ctx.Err()
 }
 
-// rowBytes is a row as stores keep it: its memory.
+// rowBytes returns the memory of a row, which is what stores keep.
 func rowBytes(row []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&row[0])), 4*len(row))
 }

@@ -96,7 +96,7 @@ type rocksStore struct {
 	written []byte // keys of a push
 }
 
-// rocksError takes over a message of RocksDB's.
+// rocksError turns a message of RocksDB's into an error, and frees it.
 func rocksError(what string, msg *C.char) error {
 	if msg == nil {
 		return nil
@@ -223,7 +223,7 @@ func (s *rocksStore) get(r *flatRows, from, to int) error {
 	return nil
 }
 
-// Push writes with a thread per processor: memtables take writers side by side.
+// Push writes with one thread per processor, since memtables accept concurrent writers.
 func (s *rocksStore) Push(ctx context.Context, keys []uint64, r rows) error {
 	flat := r.(*flatRows)
 	s.written = s.written[:0]
@@ -253,8 +253,9 @@ func (s *rocksStore) Save(context.Context) error {
 	return rocksError("flush", msg)
 }
 
-// Counters tell no reads: statistics would slow RocksDB down, and every read
-// system call of the process is one of a block, past the page cache.
+// Counters has no count of reads: RocksDB's statistics would slow it down, and every read
+// system call of the process reads a block past the page cache, so that these calls can
+// be counted instead.
 func (s *rocksStore) Counters() counters {
 	own := map[string]any{}
 	for _, p := range []string{"rocksdb.block-cache-usage", "rocksdb.cur-size-all-mem-tables", "rocksdb.estimate-table-readers-mem", "rocksdb.estimate-num-keys", "rocksdb.live-sst-files-size"} {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// externalJob is what an external store's process reads from its standard
-// input; external/README.md is the protocol.
+// externalJob is what an external store's process reads from its standard input;
+// external/README.md describes the protocol.
 type externalJob struct {
 	Phase       string  `json:"phase"`
 	Dir         string  `json:"dir"`
@@ -51,7 +51,7 @@ type externalResult struct {
 	Store           map[string]any `json:"store"`
 }
 
-// parseExternal reads NAME=COMMAND. The command's words are parted by spaces.
+// parseExternal reads NAME=COMMAND. The command's words are separated by spaces.
 func parseExternal(s string, known []driver) (driver, error) {
 	name, command, _ := strings.Cut(s, "=")
 	words := strings.Fields(command)
@@ -59,9 +59,9 @@ func parseExternal(s string, known []driver) (driver, error) {
 	case name == "" || len(words) == 0:
 		return driver{}, fmt.Errorf("%q: want NAME=COMMAND", s)
 	case strings.ContainsAny(name, "/, \t"):
-		return driver{}, fmt.Errorf("name %q: want one without slash, comma and space", name)
+		return driver{}, fmt.Errorf("the name %q must not have a slash, a comma or a space", name)
 	case slices.ContainsFunc(known, func(d driver) bool { return d.name == name }):
-		return driver{}, fmt.Errorf("there is a store %q already", name)
+		return driver{}, fmt.Errorf("there is already a store named %q", name)
 	}
 	path, err := exec.LookPath(words[0])
 	if err != nil {
@@ -109,7 +109,7 @@ func (j *job) runExternal(ctx context.Context, command []string) (r result, err 
 	}
 	var x externalResult
 	if err := json.Unmarshal(out.Bytes(), &x); err != nil {
-		r.Error = fmt.Sprintf("its result: %v", err)
+		r.Error = fmt.Sprintf("its result cannot be read: %v", err)
 		return r, nil
 	}
 	return r, j.take(&x, unique, &r)
@@ -133,7 +133,7 @@ func (j *job) take(x *externalResult, unique []int, r *result) (err error) {
 	for name, n := range map[string]int{"pull_ms": len(x.PullMS), "push_ms": len(x.PushMS),
 		"device_reads": len(x.DeviceReads), "read_bytes": len(x.ReadBytes), "write_bytes": len(x.WriteBytes)} {
 		if n != len(unique) {
-			r.Error = fmt.Sprintf("its result: %d elements of %s, want one for each of %d mini-batches", n, name, len(unique))
+			r.Error = fmt.Sprintf("its result has %d elements in %s, want one for each of %d mini-batches", n, name, len(unique))
 			return nil
 		}
 	}

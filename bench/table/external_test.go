@@ -149,7 +149,7 @@ func TestExternal(t *testing.T) {
 
 func TestExternalTrouble(t *testing.T) {
 	for behaviour, want := range map[string]string{
-		"wrong": "WRONG other p1", "short": "5 elements of push_ms", "crash": "FAILED other p1 16MiB: the process ended", "unavailable": "other: not today",
+		"wrong": "WRONG other p1", "short": "5 elements in push_ms", "crash": "FAILED other p1 16MiB: the process ended", "unavailable": "other: not today",
 	} {
 		var out strings.Builder
 		err := command(t.Context(), []string{"-keys", "3000", "-batches", "6", "-lookups", "800", "-budget", "16MiB", "-phases", "p1", "-drivers", "map", "-device-seconds", "0",

@@ -1,6 +1,6 @@
 package main
 
-// figures are what a run of mini-batches comes to, per mini-batch; times in
+// figures are the results of a run of mini-batches, per mini-batch; times are in
 // milliseconds.
 type figures struct {
 	Batches int     `json:"batches"`
@@ -65,8 +65,8 @@ func sample(s store) (traffic, error) {
 	return traffic{reads, io.ReadBytes, io.WriteBytes}, nil
 }
 
-// figures of the mini-batches from ≤ b < to. unique is the numbers of keys of all,
-// during what devices did for those.
+// figures returns the figures of the mini-batches from ≤ b < to. unique has the numbers
+// of keys of all mini-batches, and during is the device traffic of those from ≤ b < to.
 func (m *measurement) figures(unique []int, from, to int, during traffic) figures {
 	keys := 0
 	for _, n := range unique[from:to] {

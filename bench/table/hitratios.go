@@ -10,8 +10,8 @@ import (
 	"aibox/sparsetable/hitratio"
 )
 
-// lookaheadBatches is the window of the lookahead policy in the table of hit
-// ratios, if not fewer are announced to stores.
+// lookaheadBatches is the window of the lookahead policy in the table of hit ratios,
+// unless fewer mini-batches are announced to stores.
 const lookaheadBatches = 50
 
 // measureHitRatios plays p1's and p2's mini-batches to cache policies alone and
@@ -36,7 +36,7 @@ func (rep *report) printHitRatios(b *bytes.Buffer) {
 	if len(rep.HitRatios) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nhit ratios of cache policies in p2 after p1, by unique key, and as a part of MIN's\n")
+	fmt.Fprintf(b, "\nhit ratios of cache policies in p2 after p1, by unique key, and as a share of MIN's\n")
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	first := rep.HitRatios[0]
 	fmt.Fprint(w, "policy\t")

@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// keyFileBatch is the number of keys that a load's file has together.
+// keyFileBatch is the number of keys in each batch of a load's file.
 const keyFileBatch = 1 << 16
 
-// writeKeys writes the keys of the job's phase to a new file: of every
-// mini-batch their number and then they, each as 8 bytes, little-endian. A load
-// has all keys, once. It returns the numbers.
+// writeKeys writes the keys of the job's phase to a new file: for every mini-batch the
+// number of its keys and then the keys, each as 8 bytes, little-endian. The file of a
+// load has every key once. It returns the numbers of keys.
 func (j *job) writeKeys(name string) (counts []int, err error) {
 	f, err := os.Create(name)
 	if err != nil {

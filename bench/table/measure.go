@@ -9,13 +9,13 @@ import (
 	"aibox/sparsetable"
 )
 
-// measurement is the times of the mini-batches of a phase, in milliseconds.
-// With a trainer, pull is what it waits for, not what the pull takes.
+// measurement has the times of the mini-batches of a phase, in milliseconds. With a
+// trainer, pull is the time that it waits for rows, not the time that the pull takes.
 type measurement struct {
 	pull, push, batch []float64
 	pulled            []float64 // by pulls, ahead or not
-	stored            []float64 // by the store's part of push: not the trainer's, which updates the rows
-	whole             []float64 // from the end of the mini-batch before to its own; none of external stores
+	stored            []float64 // by the store's part of push, without the trainer's updates of the rows
+	whole             []float64 // from the end of the mini-batch before to its own end; empty for external stores
 	trained           bool      // beside a trainer
 	snapshot          []float64 // by a call that starts a snapshot; empty: there are none
 	beside            []bool    // a snapshot was being written when the mini-batch began
@@ -31,7 +31,7 @@ func (m *measurement) add(pull, push time.Duration) {
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// runner plays a trace to a store.
+// runner runs the mini-batches of a trace on a store.
 type runner struct {
 	t        *trace
 	s        store
@@ -44,7 +44,7 @@ type runner struct {
 
 	told   int         // mini-batches announced
 	unique []int       // keys of each
-	keys   [3][]uint64 // of the mini-batches that flatRing's rows are of
+	keys   [3][]uint64 // of the mini-batches whose rows are in a flatRing
 }
 
 // pulled is a mini-batch on its way to the trainer.
@@ -64,7 +64,7 @@ func (r *runner) run(ctx context.Context) (measurement, error) {
 	return r.alone(ctx)
 }
 
-// tell announces mini-batches while b is pulled: as far ahead as the store looks.
+// tell announces mini-batches while b is pulled, as far ahead as the store looks.
 func (r *runner) tell(b int) {
 	a, ok := r.s.(announcer)
 	if !ok || r.announce == 0 {
@@ -80,8 +80,8 @@ func (r *runner) pull(ctx context.Context, b int) pulled {
 	keys := &r.keys[b%len(r.keys)]
 	*keys = r.t.appendKeys((*keys)[:0], b)
 	start := time.Now()
-	// As in a training job, the stage that reads announces beside the one that
-	// pulls.
+	// As in a training job, mini-batches are announced by another goroutine (the stage
+	// that reads) while this one pulls.
 	var reading sync.WaitGroup
 	reading.Go(func() { r.tell(b) })
 	rows, err := r.s.Pull(ctx, *keys)
@@ -163,8 +163,8 @@ func (r *runner) alone(ctx context.Context) (m measurement, err error) {
 	return m, nil
 }
 
-// besideTrainer lets a trainer take its time for every mini-batch, while the
-// next one is pulled.
+// besideTrainer pulls the next mini-batch while a trainer takes its time for the present
+// one.
 func (r *runner) besideTrainer(ctx context.Context) (m measurement, err error) {
 	m.trained = true
 	next := make(chan pulled, 1)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// percentile is the smallest of values that at least part p of them (0 … 1) do
-// not exceed; 0 for no values.
+// percentile is the smallest of values such that at least the share p (0 … 1) of them are
+// not larger; it is 0 if there are no values.
 func percentile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return 0

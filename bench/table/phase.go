@@ -64,7 +64,7 @@ func (j *job) phaseSeed() int64 {
 	return j.Seed
 }
 
-// run plays the job's phase. What it returns beside an error names the phase.
+// run runs the job's phase. If it returns an error, its result still names the phase.
 func (j *job) run(ctx context.Context) (r result, err error) {
 	r = result{Driver: j.Driver, Phase: j.Phase, BudgetBytes: j.BudgetBytes}
 	d := driverNamed(j.Driver)
@@ -72,8 +72,8 @@ func (j *job) run(ctx context.Context) (r result, err error) {
 		r.BudgetBytes = 0
 	}
 	if d.blocking {
-		// A blocked thread keeps its processor until the runtime's monitor takes
-		// it away; with one for each they all get to wait at once.
+		// A blocked thread keeps its processor of the Go runtime until the runtime's
+		// monitor takes it away. With one processor for each getter all can wait at once.
 		runtime.GOMAXPROCS(max(j.Getters, runtime.NumCPU()))
 	}
 	var t *trace
@@ -161,7 +161,8 @@ func (j *job) play(ctx context.Context, d driver, s store, t *trace, r *result) 
 	return j.finish(s, before, r)
 }
 
-// measured fills in what came of the trace's mini-batches, between two samples.
+// measured fills in the figures of the trace's mini-batches, which lie between two
+// samples of traffic.
 func (j *job) measured(m *measurement, t *trace, before, after traffic, r *result) {
 	unique := t.counts()
 	r.figures = m.figures(unique, 0, len(unique), after.minus(before))
@@ -188,8 +189,8 @@ func (j *job) load(ctx context.Context, s store) error {
 	})
 }
 
-// finish fills in what is known at the end; before is from before the
-// mini-batches.
+// finish fills in what is known at the end; before is the traffic before the first
+// mini-batch.
 func (j *job) finish(s store, before traffic, r *result) error {
 	saved, err := readProcIO()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 type procIO struct {
 	ReadCalls  int64 // read system calls, whatever they read
 	ReadBytes  int64 // fetched from devices
-	WriteBytes int64 // sent to devices, or to be: pages that were made dirty, less those dropped
+	WriteBytes int64 // sent to devices, or still to be sent: pages that were made dirty, less those dropped
 }
 
 func readProcIO() (procIO, error) {
@@ -43,7 +43,7 @@ func readMemory() (memory, error) {
 	return memory{now: f["VmRSS"] << 10, peak: f["VmHWM"] << 10}, nil
 }
 
-// resetPeak makes the peak that of now on; see proc(5), clear_refs.
+// resetPeak makes the kernel measure the peak from now on; see proc(5), clear_refs.
 func resetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
 // procFields reads lines of "name: number …".
@@ -60,12 +60,12 @@ func procFields(b []byte) map[string]int64 {
 	return fields
 }
 
-// ownFilesVariable is the environment variable that keeps dropPageCache to the
-// files below dirs. Tests set it: they must not slow down the whole machine.
+// ownFilesVariable is the environment variable that restricts dropPageCache to the files
+// below dirs. Tests set it, because they must not slow down the whole machine.
 const ownFilesVariable = "AIBOX_BENCH_OWN_FILES"
 
-// dropPageCache takes the files below dirs out of the page cache, and
-// everything else, too, where we may.
+// dropPageCache removes the files below dirs from the page cache, and everything else,
+// too, if the process may do that.
 func dropPageCache(dirs ...string) error {
 	if os.Getenv(ownFilesVariable) == "" {
 		unix.Sync()
@@ -78,7 +78,7 @@ func dropPageCache(dirs ...string) error {
 		if err != nil {
 			return err
 		}
-		err = f.Sync() // dirty pages stay
+		err = f.Sync() // dirty pages could not be dropped
 		return errors.Join(err, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
 	})
 }
@@ -104,14 +104,14 @@ func diskBytes(dirs ...string) (bytes int64, err error) {
 	err = eachFile(dirs, func(path string, d fs.DirEntry) error {
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a file of the store's that came and went
+			return nil // the store has deleted the file meanwhile
 		}
 		if err != nil {
 			return err
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		if !ok {
-			return fmt.Errorf("%s: no size on disk", path)
+			return fmt.Errorf("the size of %s on disk is unknown", path)
 		}
 		bytes += st.Blocks * 512
 		return nil

@@ -22,8 +22,8 @@ func progress(out io.Writer, r result) {
 	}
 }
 
-// print prints the table: phases one after the other, in each the budgets, in
-// each the stores side by side.
+// print prints the table: one phase after the other, in each phase the budgets, and for
+// each budget the stores below one another.
 func (rep *report) print(out io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d keys, rows of %d bytes and %d of key, Zipf %g, %d batches of %d lookups, seed %d, %d CPUs,\npolicy of ssd %s, %d batches announced ahead\n",
@@ -74,7 +74,7 @@ func (rep *report) printPhase(b *bytes.Buffer, phase string) {
 	w.Flush()
 }
 
-// sorted is the results of a phase that hold, by budget, the largest first.
+// sorted returns the valid results of a phase by budget, the largest budget first.
 func (rep *report) sorted(phase string) []result {
 	var list []result
 	for _, r := range rep.Results {
@@ -168,7 +168,7 @@ func (rep *report) optionalText(f figures) (s string) {
 	return s
 }
 
-// printDevice prints what the device alone takes.
+// printDevice prints the rates of the device without a store.
 func (rep *report) printDevice(b *bytes.Buffer) {
 	if len(rep.Device) == 0 {
 		return
@@ -186,7 +186,7 @@ func (rep *report) printDevice(b *bytes.Buffer) {
 	w.Flush()
 }
 
-// printTrouble prints what could not be measured or cannot be true.
+// printTrouble prints which phases failed, and which results must be wrong.
 func (rep *report) printTrouble(b *bytes.Buffer) {
 	said := map[string]bool{}
 	say := func(format string, args ...any) {

@@ -17,15 +17,15 @@ type result struct {
 	Error       string `json:"error,omitempty"`
 
 	figures
-	// Parts is the same of the mini-batches in so many parts, as --parts says: a
-	// store's steady state begins when its cache has filled.
+	// Parts has the same figures for each of the parts that --parts asks for: a store is
+	// in its steady state only when its cache is full.
 	Parts []figures `json:"parts,omitempty"`
 
 	WriteAmplification float64 `json:"write_amplification"` // bytes written, saving included, by bytes pushed
 
 	BaseBytes int64 `json:"base_memory_bytes"`  // resident before the store was opened
 	PeakBytes int64 `json:"peak_memory_bytes"`  // resident at most, in all
-	StorePeak int64 `json:"store_memory_bytes"` // the latter less the former
+	StorePeak int64 `json:"store_memory_bytes"` // PeakBytes less BaseBytes
 	DiskBytes int64 `json:"disk_bytes"`         // after saving
 
 	OpenMS float64 `json:"open_ms"`
@@ -38,7 +38,7 @@ type result struct {
 	DigestDiffers bool `json:"digest_differs,omitempty"`
 }
 
-// measured says that the figures hold.
+// measured says whether the figures are valid.
 func (r *result) measured() bool { return r.Error == "" && r.Unavailable == "" }
 
 // report is what --json writes.

@@ -22,9 +22,9 @@ func (r *flatRows) Row(i int) []float32 {
 	return r.data[i*r.words : (i+1)*r.words : (i+1)*r.words]
 }
 
-// flatRing hands out flatRows in turn. Three are in use at most: of the
-// mini-batch in training, of the one before it until its rows have been copied
-// over, and of the one that is being pulled.
+// flatRing hands out flatRows in turn. At most three of them are in use: those of the
+// mini-batch in training, those of the one before it until its rows have been copied, and
+// those of the one that is being pulled.
 type flatRing struct {
 	words int
 	ring  [3]flatRows
@@ -57,11 +57,11 @@ func initRow(l sparsetable.Layout, key uint64, row []float32) {
 	}
 }
 
-// roundingSeed is that of all roundings.
+// roundingSeed is the seed of all stochastic rounding.
 const roundingSeed = 1
 
-// valuesOf returns room for the values of row: where they are when they are
-// float32, otherwise few if they fit it.
+// valuesOf returns a slice for the values of row: the row's own memory if they are
+// float32, otherwise few if they fit it, or a new slice.
 func valuesOf(l sparsetable.Layout, row, few []float32) []float32 {
 	switch {
 	case l.Format == sparsetable.Float32:
@@ -79,8 +79,8 @@ func loadRow(l sparsetable.Layout, key uint64, row []float32) {
 	l.SetStats(row, sparsetable.RowStats{Show: 1, Count: 1})
 }
 
-// update is what the trainer does to a mini-batch: every row is read and
-// written. It returns digest with what the rows held before folded in.
+// update is what the trainer does to a mini-batch: it reads and writes every row. It
+// returns the digest after adding to it what the rows held before.
 func update(l sparsetable.Layout, n int, r rows, digest uint64) uint64 {
 	var few [64]float32
 	for i := range n {
@@ -95,8 +95,8 @@ func update(l sparsetable.Layout, n int, r rows, digest uint64) uint64 {
 			values[j] -= 0.01 * (values[j] + 0.001)
 		}
 		if l.Format != sparsetable.Float32 {
-			// What the row held is as good as its key here, and the same for
-			// every store.
+			// The rounding's seed is taken from the row's contents instead of its key;
+			// they are the same for every store.
 			l.StoreValues(row, values, uint64(math.Float32bits(row[0])), sparsetable.NewRounding(roundingSeed, uint64(st.Count)))
 		}
 		state := l.State(row)
@@ -112,8 +112,8 @@ func update(l sparsetable.Layout, n int, r rows, digest uint64) uint64 {
 
 const digestFactor = 0x9e3779b97f4a7c15
 
-// digestPower is the factor that n more rows put to a digest: with it, digests
-// of the parts of a mini-batch make up the whole one's.
+// digestPower is the factor by which n more rows multiply a digest. With it, the digest
+// of a mini-batch is computed from those of its parts.
 func digestPower(n int) uint64 {
 	p := uint64(1)
 	for f := uint64(digestFactor); n > 0; n >>= 1 {
@@ -130,9 +130,9 @@ type overlay struct {
 	at map[uint64]uint32
 }
 
-// copyShared copies the rows that both mini-batches have from the earlier one.
-// Stores that hand out copies read rows of the later one while the earlier one
-// was in training.
+// copyShared copies the rows that both mini-batches have from the earlier one to the
+// later one. It is for stores that hand out copies: they read the rows of the later one
+// while the earlier one was in training.
 func (o *overlay) copyShared(laterKeys []uint64, later rows, earlierKeys []uint64, earlier rows) {
 	if o.at == nil {
 		o.at = make(map[uint64]uint32, len(earlierKeys))

@@ -9,8 +9,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// store is what is measured. One goroutine calls Push, and Pull may run beside
-// it for another mini-batch; the rest is called by itself.
+// store is what is measured. One goroutine calls Push, and Pull may run at the same time
+// for another mini-batch; nothing else runs while any other method runs.
 type store interface {
 	// Load puts n rows into an empty store; row fills one and returns its key.
 	Load(ctx context.Context, n int, row func(i int, row []float32) (key uint64)) error
@@ -26,18 +26,18 @@ type store interface {
 	Close() error
 }
 
-// announcer is a store that likes to know what will be pulled.
+// announcer is a store that uses announcements of what will be pulled.
 type announcer interface {
 	Announce(keys []uint64)
-	// Lookahead is how many mini-batches of that many keys beyond the next one it
-	// likes to know.
+	// Lookahead is how many mini-batches of that many keys, beyond the next one, should
+	// be announced.
 	Lookahead(keys int) int
 }
 
-// snapshotter is a store that makes everything durable beside its use.
+// snapshotter is a store that can make everything durable while it is in use.
 type snapshotter interface {
-	// Snapshot fixes the present rows; those in use go on to change. It waits
-	// for the one before.
+	// Snapshot starts to save the rows as they are now; they may then change. It waits
+	// for the snapshot before.
 	Snapshot(ctx context.Context) error
 	// Snapshotting says that one is still being written.
 	Snapshotting() bool
@@ -45,13 +45,13 @@ type snapshotter interface {
 
 // counters are what a store counts itself.
 type counters struct {
-	// DeviceReads of Pulls; -1: not counted, the process's read calls stand for
-	// them.
+	// DeviceReads counts the device reads of Pulls. -1 means that the store does not
+	// count them; then the process's read calls are counted instead.
 	DeviceReads int64
-	Own         map[string]any // whatever else the store tells
+	Own         map[string]any // whatever else the store counts
 }
 
-// openOptions are those of every driver.
+// openOptions are the options that every driver gets.
 type openOptions struct {
 	Dir         string
 	MoreDirs    []string // on further devices, for drivers that spread
@@ -61,7 +61,7 @@ type openOptions struct {
 	Getters     int
 	Keys        int  // that the store will hold
 	Full        bool // every key that is pulled has been loaded
-	Loading     bool // what is in memory at the end is of no use to the next phase
+	Loading     bool // the next phase does not need what is in memory at the end
 }
 
 // driver opens a kind of store.
@@ -69,31 +69,31 @@ type driver struct {
 	name  string
 	about string // how it was set up, for the head of the report
 	open  func(ctx context.Context, o openOptions) (store, error)
-	// inMemory stores know no budget and no restart: p2 follows the load in
-	// the same process, there is no p3.
+	// inMemory says that the store has no budget and no restart: p2 follows the load in
+	// the same process, and there is no p3.
 	inMemory bool
-	// listens says that it likes to know what will be pulled.
+	// listens says that the store is an announcer.
 	listens bool
 	// spreads says that a store may lie in several directories.
 	spreads bool
-	// copies says that Pull copies rows out, so that a mini-batch pulled ahead
+	// copies says that Pull returns copies of rows, so that a mini-batch pulled ahead
 	// lacks the updates of the one in training.
 	copies bool
-	// restoresHot says that a restarted store gets its hot set back: it has p3.
+	// restoresHot says that a restarted store restores its hot set, so that it has a p3.
 	restoresHot bool
-	// blocking says that reads block a thread each, so that GOMAXPROCS has to
-	// be their number.
+	// blocking says that each read blocks a thread, so that GOMAXPROCS has to be the
+	// number of reads in flight.
 	blocking bool
-	// snapshots says that it is a snapshotter.
+	// snapshots says that the store is a snapshotter.
 	snapshots bool
-	// shared says that several goroutines may Pull and Push keys that differ.
+	// shared says that several goroutines may Pull and Push different keys.
 	shared bool
 	// command is set for stores of other programs, which have no open.
 	command []string
 }
 
-// errUnavailable is wrapped by errors of drivers that this build or this
-// machine lacks. It is no failure of the run.
+// errUnavailable is wrapped by errors of drivers that this build or this machine does not
+// have. The run does not fail because of it.
 var errUnavailable = errors.New("not available")
 
 func drivers() []driver {
@@ -116,11 +116,11 @@ func driverNamed(name string) driver {
 // keyBytes is the size of a key in every store.
 const keyBytes = 8
 
-// sortedKeys is the keys of a mini-batch in ascending order, as ordered stores
-// like to be asked: neighbours share blocks.
+// sortedKeys has the keys of a mini-batch in ascending order, which is best for ordered
+// stores: neighbouring keys share blocks.
 type sortedKeys struct {
 	order []keyAt
-	bytes []byte // big-endian, which sorts as the numbers do
+	bytes []byte // big-endian, so that they have the order of the numbers
 	at    []uint32
 }
 

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trace is the unique keys of every mini-batch, as ranks: rank 0 is the most
-// popular key. It lies outside the garbage collector's heap, so that its size
-// does not change when the collector runs beside a store that makes garbage.
+// trace has the unique keys of every mini-batch, as ranks: rank 0 is the most popular key.
+// It lies outside the garbage collector's heap, so that it does not influence how often
+// the collector runs for a store that makes garbage.
 type trace struct {
 	ranks   []uint32 // batch after batch, in the order of their first lookup
 	ends    []int    // of batch b in ranks
@@ -25,8 +25,8 @@ type trace struct {
 // newTrace draws batches of lookups from Zipf's law: rank r has a probability
 // in proportion to (1+r)^-s. Equal arguments give equal traces.
 func newTrace(keys, batches, lookups int, s float64, seed int64) (*trace, error) {
-	// Pages that are not touched cost nothing, so the room is that of lookups
-	// that are all different.
+	// Pages that are not touched cost nothing, so there is room for lookups that are all
+	// different.
 	mapping, err := unix.Mmap(-1, 0, 4*batches*min(lookups, keys), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("memory for a trace: %w", err)
@@ -56,8 +56,8 @@ func (t *trace) close() error {
 	return err
 }
 
-// announceable makes the keys that keysOf returns: in a job they are the waiting
-// passes', not the store's.
+// announceable makes the keys that keysOf returns. They are not counted as the store's
+// memory, because in a job the waiting passes hold them.
 func (t *trace) announceable() (err error) {
 	t.keyMapping, err = unix.Mmap(-1, 0, 8*len(t.ranks), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -109,8 +109,8 @@ func (t *trace) appendKeys(keys []uint64, b int) []uint64 {
 	return keys
 }
 
-// keyOf spreads ranks over all 64 bits, one to one (the finalizer of
-// SplitMix64), as hashes of features are: popular keys are no neighbours.
+// keyOf maps ranks to keys one to one (by the finalizer of SplitMix64). Like hashes of
+// features, keys are spread over all 64 bits, so that popular keys are not neighbours.
 func keyOf(rank uint64) uint64 {
 	x := rank + 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -118,8 +118,8 @@ func keyOf(rank uint64) uint64 {
 	return x ^ x>>31
 }
 
-// rankSet is a set that is emptied often: a slot counts when it bears the
-// present round.
+// rankSet is a set that is emptied often: an entry is valid only if it has the number of
+// the present round.
 type rankSet struct {
 	ranks, rounds []uint32
 	round         uint32
@@ -149,8 +149,8 @@ func (s *rankSet) add(r uint32) bool {
 	}
 }
 
-// loadOrder visits all ranks once, in an order in which popularity plays no
-// part: what happens to be cached at the end of a load is as popular as any.
+// loadOrder visits all ranks once, in an order that does not depend on popularity: the
+// keys that happen to be cached at the end of a load are no more popular than others.
 func loadOrder(keys int) func(i int) uint64 {
 	stride := uint64(float64(keys)*0.6180339887) | 1
 	for gcd(stride, uint64(keys)) != 1 {

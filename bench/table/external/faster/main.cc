@@ -1,5 +1,5 @@
-// table-faster plays phases of bench/table to FASTER. The job comes as JSON on
-// standard input, the result goes as JSON to standard output; see ../README.md.
+// table-faster runs phases of bench/table on FASTER. It reads the job as JSON from standard
+// input and writes the result as JSON to standard output; see ../README.md.
 
 #include <chrono>
 #include <cstdlib>
@@ -26,7 +26,7 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Unavailable says that this build cannot play the job; that is no failure.
+// Unavailable says that this build cannot run the job; that is no failure.
 struct Unavailable : std::runtime_error {
   using runtime_error::runtime_error;
 };

@@ -45,7 +45,7 @@ class ReadContext : public fc::IAsyncContext {
   const key_t& key() const { return key_; }
   void Get(const value_t& value) { std::memcpy(row, value.bytes, sizeof value.bytes); }
   void GetAtomic(const value_t& value) { Get(value); }
-  // done ends a read. It reports whether that went well.
+  // done ends a read. It reports whether the read succeeded.
   bool done(fc::Status s) const {
     if(s == fc::Status::NotFound) {
       init_row(*layout, key_.key, row);
@@ -120,7 +120,7 @@ class Store {
       throw std::runtime_error{ std::string{ "recovery failed: " } + fc::StatusStr(s) };
     }
     kv_.StartSession();
-    // Recovery reads as much of the log as fits; the cache is to be empty.
+    // Recovery reads as much of the log as fits, but the cache must be empty at the start.
     kv_.hlog.UnsafeBufferResize(o.log_bytes, o.mutable_part);
     start();
   }
@@ -191,7 +191,7 @@ class Store {
     return digest;
   }
 
-  // checkpoint makes everything durable. It returns what recover wants.
+  // checkpoint makes everything durable. It returns the argument that recovery needs.
   std::string checkpoint() {
     fc::Guid token;
     persisted_ = 0;
@@ -209,7 +209,7 @@ class Store {
     if(!kv_.Checkpoint(failed, persisted, token)) {
       throw std::runtime_error{ "no checkpoint could be started" };
     }
-    while(persisted_ < o_.threads) { // each thread is told; idle ones refresh
+    while(persisted_ < o_.threads) { // FASTER calls back once per thread; idle ones must refresh
       kv_.CompletePending(false);
     }
     kv_.CompletePending(true);
@@ -252,8 +252,8 @@ class Store {
     all([] {});
   }
 
-  // all has every thread do work, this one too, and waits for them. Who is done
-  // refreshes its session: others wait for that to get pages.
+  // all lets every thread, this one included, do work, and waits for them. A thread that is
+  // done refreshes its session, because others wait for that to get pages.
   void all(std::function<void()> work) {
     work_ = std::move(work);
     working_ = o_.threads;

@@ -53,8 +53,8 @@ inline uint64_t update(const Layout& l, float* row, uint64_t digest) {
   return digest;
 }
 
-// power is the factor that n more rows put to a digest, by which digests of
-// parts of a mini-batch are joined.
+// power is the factor by which n more rows multiply a digest. It serves to join the digests
+// of parts of a mini-batch.
 inline uint64_t power(uint64_t n) {
   uint64_t p = 1;
   for(uint64_t f = kDigestFactor; n > 0; n >>= 1, f *= f) {
@@ -78,7 +78,7 @@ class KeyFile {
   KeyFile(const KeyFile&) = delete;
   KeyFile& operator=(const KeyFile&) = delete;
 
-  // next reads a mini-batch; false: that was all.
+  // next reads a mini-batch. It returns false when there are no more.
   bool next(std::vector<uint64_t>& keys) {
     uint64_t n;
     if(std::fread(&n, sizeof n, 1, file_) != 1) {
