@@ -30,11 +30,11 @@ type Result struct {
 	HitRatio  float64 `json:"hit_ratio"`
 	OfMIN     float64 `json:"of_min"`
 	Seconds   float64 `json:"seconds"`         // of the whole run, both phases
-	Error     string  `json:"error,omitempty"` // why there are no figures: the budget is too small
+	Error     string  `json:"error,omitempty"` // why there are no figures, which is that the budget is too small
 }
 
 // Measure runs all policies, budget after budget, MIN first, and returns the
-// results in that order. got gets each as it comes.
+// results in that order. It also passes each result to got as soon as it is known.
 func Measure(ctx context.Context, o Options, got func(Result)) (all []Result, err error) {
 	c := config{
 		keys: o.Keys, batches: o.Batches, lookups: o.Lookups, s: o.S, seed: o.Seeds[0], secondSeed: &o.Seeds[1], valueBytes: o.RowBytes, window: o.Window,
@@ -59,8 +59,8 @@ func (c config) validate() error {
 	return nil
 }
 
-// measure runs the policies that the configuration asks for, one on each processor
-// at a time. got gets the results in their order.
+// measure runs the policies that the configuration asks for, as many at a time as there
+// are processors. It passes the results to got in their order.
 func (c config) measure(ctx context.Context, t *trace, got func(Result)) error {
 	for _, mib := range c.budgetsMiB {
 		var list []contestant

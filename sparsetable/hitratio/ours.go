@@ -44,7 +44,7 @@ func mix(k uint64) uint64 {
 	return k ^ k>>33
 }
 
-// player plays a trace to a row cache.
+// player runs the batches of a trace on a row cache.
 type player struct {
 	t            *trace
 	cache        *rowcache.Cache
@@ -60,7 +60,7 @@ func runRowcache(t *trace, c config, policy string, window, rows int, bytes int6
 	o := rowcache.Options{Words: c.valueBytes / 4, MaxBytes: bytes, Policy: policy, Hash: mix, LookaheadPasses: window}
 	p := &player{t: t}
 	if !hard {
-		// Room for anything; the player keeps to the rows.
+		// The cache has more room than it needs; the player limits the rows.
 		o.MaxBytes = 4*bytes + int64(window)*int64(c.lookups)*64 + 1<<20
 		p.rows = rows
 	}
@@ -150,7 +150,7 @@ func (p *player) evict(n int) error {
 	for n > 0 {
 		p.victims = p.cache.Victims(n, p.victims[:0])
 		if len(p.victims) == 0 {
-			return fmt.Errorf("%d rows more do not fit the budget", n)
+			return fmt.Errorf("%d more rows do not fit the budget", n)
 		}
 		p.cache.Change(p.victims, rowcache.Change{Clear: rowcache.Dirty})
 		n -= p.cache.Drop(p.victims)

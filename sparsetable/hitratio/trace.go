@@ -5,7 +5,7 @@ import (
 	"math/rand"
 )
 
-// trace is the unique keys of every batch, as ranks: 0 is the most popular key.
+// trace has the unique keys of every batch, as ranks: 0 is the most popular key.
 type trace struct {
 	keys    int
 	batches int // of both phases

@@ -1,6 +1,6 @@
-// Package readrate measures how many random reads per second the device below a
-// directory takes, with the direct reads that package sparsetable makes: what a
-// table that must read cold rows is bounded by.
+// Package readrate measures how many random reads per second the device of a directory
+// can do, with the direct reads that package sparsetable makes. This rate bounds the speed
+// of a table that has to read cold rows.
 //
 //	f, err := readrate.Create(ctx, dir, 2<<30)
 //	perSecond, err := f.Measure(ctx, readrate.Load{ReadBytes: 4096, Depth: 128, Duration: 2 * time.Second})

@@ -13,10 +13,10 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// fileName is the file's, below its directory.
+// fileName is the name of the file in its directory.
 const fileName = "readrate.data"
 
-// chunkBytes is what Create writes at once.
+// chunkBytes is how many bytes Create writes at once.
 const chunkBytes = 4 << 20
 
 // File is a file to read from.
@@ -34,8 +34,8 @@ type Load struct {
 	Seed      uint64        // of the positions
 }
 
-// Create fills a file of at least so many bytes below dir, which it makes if it
-// is missing, with bytes that do not compress.
+// Create makes a file of at least that many bytes in dir, which it makes if it is missing.
+// The file's contents cannot be compressed.
 func Create(ctx context.Context, dir string, bytes int64) (f *File, err error) {
 	if bytes < 1 {
 		return nil, fmt.Errorf("readrate: a file of %d bytes: want at least 1", bytes)
@@ -88,8 +88,8 @@ func (f *File) fill(ctx context.Context, d blockio.Device) (err error) {
 // Path is where the file is.
 func (f *File) Path() string { return filepath.Join(f.dir, fileName) }
 
-// Direct says that reads bypass the page cache. Where the file system has no
-// direct I/O they do not, and Measure tells more of memory than of the device.
+// Direct says whether reads bypass the page cache. If the file system has no direct I/O
+// they do not, and Measure measures the memory rather than the device.
 func (f *File) Direct() bool { return f.direct }
 
 // Remove deletes the file.

@@ -81,9 +81,8 @@ func sequence(first, step uint64, n int) []uint64 {
 	return keys
 }
 
-// testManyKeys fills tables with keys of several patterns beyond every small
-// unit (segments, slabs, blocks, sorted groups), saves and opens them, and
-// drops a part.
+// testManyKeys fills tables with more keys, in several patterns, than fit any small unit
+// (segments, slabs, blocks, sorted groups), saves and opens them, and drops a part.
 func testManyKeys(t *testing.T, k Kind) {
 	const n = 30000
 	random := make([]uint64, n)
@@ -136,7 +135,7 @@ func testManyKeys(t *testing.T, k Kind) {
 				}
 			}
 			ws.Release()
-			// The freed places serve new rows, which are as new.
+			// New rows use the freed memory, and must not show what it held.
 			fresh := sequence(1<<40+7, 3, n/2)
 			ws = mustPull(t, tab, fresh, sparsetable.PullCreate)
 			want := make([]float32, layout.Words())
@@ -281,7 +280,7 @@ func testBudget(t *testing.T, k Kind) {
 				touch(layout, ws.Row(j), 1)
 			}
 		}
-		mustSave(t, tab, "") // whatever fits can be saved
+		mustSave(t, tab, "") // all rows that fit can be saved
 		return nil
 	}
 	if err := try(smallest - 1); !errors.Is(err, sparsetable.ErrBudget) {
@@ -380,14 +379,14 @@ func testCancel(t *testing.T, k Kind) {
 	if st := tab.Stats(); st.PinnedSets != 0 {
 		t.Errorf("%d sets stay pinned", st.PinnedSets)
 	}
-	mustSave(t, tab, "") // all goes on
+	mustSave(t, tab, "") // the table can still be used
 	mustClose(t, tab)
 }
 
 // testTrainWhileSaving trains on one goroutine and pulls on another while
-// snapshots are written, and looks at each snapshot: every row must have the
-// value of the very step at which the snapshot was taken. Under the race
-// detector it also shows that the table reads no row that is being written.
+// snapshots are written, and checks each snapshot: every row must have the value of
+// exactly the step at which the snapshot was taken. Under the race detector it also shows
+// that the table reads no row that is being written.
 func testTrainWhileSaving(t *testing.T, k Kind) {
 	const keys, steps, batch = 3000, 120, 200
 	fs := k.disk()

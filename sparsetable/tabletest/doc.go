@@ -1,10 +1,10 @@
-// Package tabletest holds the suite that every kind of sparse table must pass,
-// and the file system in memory that it injects faults and crashes with.
+// Package tabletest has the suite of tests that every kind of sparse table must pass, and
+// a file system in memory by which the tests inject faults and crashes.
 //
-// The heart of it is a random sequence of operations on a table and on a plain
-// Go map side by side (random.go and its neighbours); the other tests take up
-// single promises of the sparsetable.Table contract (contract.go), row layouts
-// (layouts.go) and faults (faults.go).
+// The main test performs a random sequence of operations both on a table and on a plain
+// Go map, and compares them (random.go and random_*.go). The other tests check single
+// promises of the sparsetable.Table contract (contract.go), row layouts (layouts.go) and
+// faults (faults.go).
 package tabletest
 
 import (
@@ -19,12 +19,12 @@ import (
 // Options.Kind set, is one.
 type Opener func(context.Context, sparsetable.Options) (sparsetable.Table, error)
 
-// Disk is what a table lies on. Tests hand it to the Opener as Options.FS,
-// whether or not the table uses it as a file system.
+// Disk is what a table is stored on. Tests pass it to the Opener as Options.FS, whether or
+// not the table uses it as a file system.
 type Disk interface {
 	sparsetable.FS
-	// FailAt makes the n-th operation from now on fail with ErrInjected, 1
-	// being the next, and with sticky every later one too. 0 ends failures.
+	// FailAt makes the n-th operation from now on fail with ErrInjected; 1 is the next
+	// operation. With sticky every later operation fails, too. 0 ends the failures.
 	FailAt(n int, sticky bool)
 	// Failed reports whether an operation has failed since FailAt.
 	Failed() bool
@@ -32,36 +32,36 @@ type Disk interface {
 	OpenFiles() int
 	// Files returns the paths of all files, sorted.
 	Files() []string
-	// Crash returns the disk as a crash at this moment may leave it; this one
-	// goes on.
+	// Crash returns a disk with the contents that a crash at this moment may leave. This
+	// disk itself does not change.
 	Crash(rng *rand.Rand) Disk
 }
 
-// Kind is a kind of table, and what is special about it.
+// Kind describes a kind of table and how it differs from others.
 type Kind struct {
 	Open    Opener
 	NewDisk func() Disk // nil: NewMemFS
-	// MoreKeys than the few hundred of a random run, so that they do not all
-	// fit a small budget.
+	// MoreKeys is how many keys a random run has in addition to its few hundred, so that
+	// their rows do not all fit a small budget.
 	MoreKeys int
-	// Vary changes the options of a random run's table before it is opened,
-	// again and again, in ways that leave no trace in its rows. MemoryBytes 0
-	// must be enough for all rows.
+	// Vary changes the options of a random run's table, each time before it is opened, in
+	// ways that do not change its rows. With MemoryBytes 0 all rows must fit.
 	Vary func(rng *rand.Rand, o *sparsetable.Options)
-	// Poke makes a table do something that leaves no trace in its rows, and
-	// says what.
+	// Poke makes a table do something that does not change its rows, and returns a
+	// description of it.
 	Poke func(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (what string, err error)
-	// Enough fails the test if what random runs are to test did not happen often
-	// enough.
+	// Enough fails the test if the events that random runs are meant to test did not
+	// happen often enough.
 	Enough func(t *testing.T, c Counters)
-	// NeedsReopen: after a failed write only opening it again helps.
+	// NeedsReopen says that after a failed write the table has to be opened again.
 	NeedsReopen bool
-	// Evicts: rows leave memory, so that placeholders may come to an end, and
-	// budgets are exact only as far as memory is cut into pieces.
+	// Evicts says that rows leave memory, so that placeholders (rows that were pulled but
+	// never trained) may disappear, and that budgets are exact only to the size of the
+	// pieces into which memory is divided.
 	Evicts bool
-	// OwnFiles: its files are its own affair. Those of other kinds must hold
-	// what a table without a directory lacks, and a snapshot's damage must show
-	// when it is opened.
+	// OwnFiles says that the suite makes no assumption about the table's files. The files
+	// of other kinds must hold what a table without a directory lacks, and opening a
+	// damaged snapshot must report the damage.
 	OwnFiles bool
 }
 
@@ -78,7 +78,7 @@ func Run(t *testing.T, k Kind) {
 	Contract(t, k)
 }
 
-// Contract runs the suite but for random sequences.
+// Contract runs the suite without the random sequences.
 func Contract(t *testing.T, k Kind) {
 	t.Run("ManyKeys", func(t *testing.T) { testManyKeys(t, k) })
 	t.Run("OpenErrors", func(t *testing.T) { testOpenErrors(t, k) })
@@ -99,7 +99,7 @@ func Contract(t *testing.T, k Kind) {
 // layout of most tests: small, with an odd number of words.
 var layout = sparsetable.Layout{ValueDim: 3, StateDim: 2}
 
-// initRow is a recognizable Options.Init.
+// initRow is an Options.Init whose rows can be recognized.
 func initRow(key uint64, row []float32) {
 	for i := range row[:5] {
 		row[i] = float32(uint16(key*0x9e3779b97f4a7c15>>40)+1) / float32(i+1)

@@ -10,11 +10,11 @@ import (
 	"aibox/sparsetable"
 )
 
-// testFailEveryOperation makes the first I/O operation fail, then the second,
-// and so on until a run has no failure, each once with the operation alone
-// failing and once with all after it. After every run the earlier snapshot is
-// whole, and the table can still be saved if the disk recovered. Short runs leave
-// out four in five where there are many.
+// testFailEveryOperation makes the first I/O operation of a run fail, then the second, and
+// so on until a run has no failure. For each of them there are two runs: in one only this
+// operation fails, and in the other all later ones fail, too. After every run the earlier
+// snapshot must be complete, and if the disk works again the table can be saved. With
+// -short and many operations, four in five are left out.
 func testFailEveryOperation(t *testing.T, k Kind) {
 	for _, sticky := range []bool{false, true} {
 		first, step := 1, 1
@@ -69,14 +69,14 @@ func failAt(t *testing.T, k Kind, n int, sticky bool) (failed bool) {
 		t.Fatalf("operation %d, sticky %v: the error hides its cause: %v", n, sticky, err)
 	}
 	if opened == nil && failed && k.NeedsReopen {
-		_ = tab.Close() // what failed may come up again
+		_ = tab.Close() // it may return the injected error again
 	} else if opened == nil {
 		if third := mustSave(t, tab, "third"); third.Rows != 149 || third.ID == second {
 			t.Fatalf("operation %d, sticky %v: the snapshot afterwards is %+v", n, sticky, third)
 		}
 		mustClose(t, tab)
 	}
-	// After a crash too: nothing but whole snapshots, the first among them.
+	// After a crash, too, there must be only complete snapshots, the first among them.
 	disks := []Disk{fs, fs.Crash(rand.New(rand.NewPCG(uint64(n), 3)))}
 	if k.NeedsReopen {
 		disks[0] = fs.Crash(rand.New(rand.NewPCG(uint64(n), 4))) // the first may be locked for good

@@ -10,8 +10,8 @@ import (
 // it.
 const killsVariable = "AIBOX_TEST_KILLS"
 
-// Kills is how often a test of kill -9 is to kill: as often as the environment
-// says, else usually so often, and in a short run as often as short says.
+// Kills is how many times a test with kill -9 should kill its process: the number that the
+// environment variable gives, else usual, or short with -short.
 func Kills(t *testing.T, usual, short int) int {
 	t.Helper()
 	v := os.Getenv(killsVariable)

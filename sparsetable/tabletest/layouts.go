@@ -11,7 +11,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// layouts are widths that fill no vector, and odd ones, in every format.
+// layouts returns layouts in every format, with numbers of values that are odd or do not
+// fill a vector register.
 func layouts() (all []sparsetable.Layout) {
 	for i, dim := range []int{1, 2, 7, 17, 33} {
 		for f := range sparsetable.ValueFormats() {
@@ -21,7 +22,7 @@ func layouts() (all []sparsetable.Layout) {
 	return all
 }
 
-// fractions are the values that training gives a row: beyond what 16 bits hold.
+// fractions returns the values that training gives a row, which need more than 16 bits.
 func fractions(dim int, key uint64) []float32 {
 	v := make([]float32, dim)
 	for j := range v {

@@ -17,9 +17,9 @@ import (
 // ErrInjected is what a failing operation of a MemFS returns.
 var ErrInjected = errors.New("tabletest: injected fault")
 
-// MemFS is a file system in memory that knows what a crash would leave: bytes
-// survive once the file is synced, names once the directory is. Its operations
-// can be made to fail. Any goroutine may use it.
+// MemFS is a file system in memory that simulates crashes: the bytes of a file survive a
+// crash once the file is synced, and names survive once the directory is synced. Its
+// operations can be made to fail. Any goroutine may use it.
 type MemFS struct {
 	mu      sync.Mutex
 	live    map[string]*inode // by path
@@ -38,8 +38,9 @@ type inode struct {
 // NewMemFS returns an empty file system.
 func NewMemFS() *MemFS { return &MemFS{live: map[string]*inode{}, durable: map[string]*inode{}} }
 
-// FailAt makes the n-th operation from now on fail, 1 being the next, and with
-// sticky every later one too. A failing Write writes half. 0 ends failures.
+// FailAt makes the n-th operation from now on fail; 1 is the next operation. With sticky
+// every later operation fails, too. A Write that fails writes half of its bytes. 0 ends the
+// failures.
 func (m *MemFS) FailAt(n int, sticky bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +61,7 @@ func (m *MemFS) OpenFiles() int {
 	return m.open
 }
 
-// Crash implements Disk: of what was not made durable, rng decides.
+// Crash implements Disk: rng decides what remains of the changes that were not durable.
 func (m *MemFS) Crash(rng *rand.Rand) Disk {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +83,7 @@ func (m *MemFS) Crash(rng *rand.Rand) Disk {
 		}
 		data := slices.Clone(node.synced)
 		if extra := len(node.data) - len(data); extra > 0 && rng.IntN(2) == 0 {
-			// Some bytes of the unsynced tail arrived, the last of them torn.
+			// Some bytes of the unsynced end of the file are kept, the last of them as zeros.
 			keep := rng.IntN(extra + 1)
 			data = append(data, node.data[len(data):len(data)+keep]...)
 			for i := len(data) - min(keep, rng.IntN(512)); i < len(data); i++ {
@@ -109,7 +110,7 @@ func (m *MemFS) Truncate(name string, size int64) {
 	m.live[name].data = m.live[name].data[:size]
 }
 
-// Put makes a durable file of data.
+// Put makes a durable file with the given data.
 func (m *MemFS) Put(name string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

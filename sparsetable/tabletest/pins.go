@@ -7,8 +7,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// testTwins pulls keys that come several times, wherever their rows are: all their
-// positions hold one row, and no update is lost.
+// testTwins pulls keys that occur several times in one pull, with their rows in different
+// places: all positions of a key must refer to one row, and no update may be lost.
 func testTwins(t *testing.T, k Kind) {
 	o := options(k.disk())
 	tab := mustOpen(t, k, o)
@@ -81,7 +81,7 @@ func testTwins(t *testing.T, k Kind) {
 	ws.Release()
 }
 
-// testManyPins holds more working sets of the same rows than a byte counts.
+// testManyPins pins the same rows by more working sets than a counter of 8 bits can count.
 func testManyPins(t *testing.T, k Kind) {
 	tab := mustOpen(t, k, options(k.disk()))
 	defer func() { mustClose(t, tab) }()
@@ -109,7 +109,7 @@ func testManyPins(t *testing.T, k Kind) {
 		}
 	}
 	ws.Release()
-	// Nothing keeps the rows: all can be dropped.
+	// No row is pinned any more, so all can be dropped.
 	if dropped, err := tab.Expire(t.Context(), sparsetable.ExpiryRule{MinShow: 1}); err != nil || dropped != n+int64(len(keys)) {
 		t.Errorf("%d rows dropped, %v", dropped, err)
 	}

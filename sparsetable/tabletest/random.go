@@ -18,9 +18,9 @@ import (
 // seedsVariable is the number of random sequences; "make stress" sets it.
 const seedsVariable = "AIBOX_TEST_SEEDS"
 
-// Random runs random sequences of operations against a model, those of seeds from
-// 0 on; where tests are to draw their own (testseed), those of seeds that no run
-// had before. A sequence that fails is made shorter and told step by step.
+// Random runs random sequences of operations and compares the table with a model. It uses
+// the seeds from 0 on, or new random seeds if the tests are told to draw them (package
+// testseed). A sequence that fails is shortened, and its steps are reported.
 func Random(t *testing.T, k Kind) {
 	const steps = 100
 	first, seeds := uint64(0), uint64(250)
@@ -61,7 +61,7 @@ func Random(t *testing.T, k Kind) {
 // Counters are sums over tables.
 type Counters struct {
 	sparsetable.Stats
-	Steps, Crashes, Reopened, Refused int64 // Refused: for want of memory
+	Steps, Crashes, Reopened, Refused int64 // Refused: operations that did not fit the memory budget
 	Flushes, Compactions              int64 // Compactions: files that Compact emptied
 }
 
@@ -78,9 +78,9 @@ func (c *Counters) add(st sparsetable.Stats) {
 // failure is what a runner panics with when the table is wrong.
 type failure struct{ error }
 
-// runSteps runs the steps of a seed that list names. Each draws its random
-// numbers from the seed and its own number, so that it does the same, as far as
-// it can, when others are left out.
+// runSteps runs those steps of a seed that list names. Each step draws its random numbers
+// from the seed and its own number, so that it does the same, as far as possible, when
+// other steps are left out.
 func runSteps(t *testing.T, k Kind, seed uint64, list []int, sum *Counters) (err error) {
 	r := newRunner(t, k, seed, sum)
 	defer func() {
@@ -112,8 +112,8 @@ func runSteps(t *testing.T, k Kind, seed uint64, list []int, sum *Counters) (err
 	return nil
 }
 
-// shorten leaves out what it can of a list that fails, as long as the rest
-// fails, too: first halves, then smaller and smaller parts.
+// shorten leaves out parts of a list that fails, as long as the rest still fails: first
+// halves, then smaller and smaller parts.
 func shorten(list []int, fails func([]int) bool) []int {
 	for part := len(list) / 2; part > 0; part /= 2 {
 		for at := 0; at < len(list); {
@@ -140,7 +140,7 @@ type runner struct {
 	table  sparsetable.Table
 	opts   sparsetable.Options
 	layout sparsetable.Layout
-	keys   []uint64 // the universe
+	keys   []uint64 // all keys that the run uses
 
 	rows      state
 	pinned    []pinnedSet
@@ -176,8 +176,8 @@ func newRunner(t *testing.T, k Kind, seed uint64, sum *Counters) *runner {
 	return r
 }
 
-// tightBudget leaves room for some pinned sets in a small table, and none for
-// copies of rows.
+// tightBudget is a budget for a small table with some pinned sets, without room for copies
+// of rows.
 func tightBudget(t *testing.T, k Kind) int64 {
 	tab, err := k.Open(t.Context(), options(k.disk()))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// state is a table as a Go map: trained rows only.
+// state is the contents of a table as a Go map; it has trained rows only.
 type state map[uint64][]float32
 
 func (s state) clone() state {
@@ -64,7 +64,7 @@ func (r *runner) compare(what string, got, want state) {
 	}
 }
 
-// digestOf is the digest of a fresh table of rows.
+// digestOf is the digest of a new table with these rows.
 func digestOf(t *testing.T, layout sparsetable.Layout, rows state) [32]byte {
 	t.Helper()
 	tab, err := sparsetable.Open(t.Context(), sparsetable.Options{Layout: layout})

@@ -28,7 +28,7 @@ func (r *runner) someKeys() []uint64 {
 	return keys
 }
 
-// want is the row that key must show when it was pulled with creation.
+// want is the row that a pull with PullCreate must return for key.
 func (r *runner) want(key uint64) []float32 {
 	if row := r.rows[key]; row != nil {
 		return row
@@ -42,22 +42,21 @@ func equalRows(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// announce tells the table of passes that come, or do not. Now and then it has a
-// moment to read ahead.
+// announce announces passes to the table, some of which will come and some will not. Now
+// and then it gives the table a moment to read ahead.
 func (r *runner) announce() {
 	for range 1 + r.rng.IntN(4) {
 		keys := r.someKeys()
 		r.note("announce %d keys", len(keys))
 		r.announced = append(r.announced, slices.Clone(keys))
-		r.table.Announce(slices.Clone(keys)) // which it may keep
+		r.table.Announce(slices.Clone(keys)) // the table may keep the slice
 	}
 	if r.rng.IntN(2) == 0 {
 		time.Sleep(200 * time.Microsecond)
 	}
 }
 
-// readOnly looks rows of a snapshot up in a table that is only read, which is told
-// what will be looked up.
+// readOnly opens a snapshot for reading only and looks up rows, which it announces first.
 func (r *runner) readOnly() {
 	if len(r.saved) == 0 {
 		return
@@ -67,7 +66,7 @@ func (r *runner) readOnly() {
 	for range 3 {
 		r.announce()
 		for _, keys := range r.announced {
-			if r.rng.IntN(5) > 0 { // else it is given up
+			if r.rng.IntN(5) > 0 { // else the announced pass never comes
 				r.lookupKeys(keys)
 			}
 		}
@@ -77,17 +76,17 @@ func (r *runner) readOnly() {
 	r.reopen(r.anyID())
 }
 
-// forget tells the table that what was announced does not come.
+// forget tells the table that the announced passes will not come.
 func (r *runner) forget() {
-	r.note("forget what was announced")
+	r.note("forget the announced passes")
 	r.table.ForgetAnnounced()
 	r.announced = nil
 	if st := r.table.Stats(); st.AnnouncedPasses != 0 {
-		r.fatalf("%d passes are announced, all were forgotten", st.AnnouncedPasses)
+		r.fatalf("%d passes are still announced, but all were forgotten", st.AnnouncedPasses)
 	}
 }
 
-// poke makes the table do what it otherwise does in its own time.
+// poke makes the table do now what it otherwise does in the background.
 func (r *runner) poke() {
 	if r.k.Poke == nil {
 		return

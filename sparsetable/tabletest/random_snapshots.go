@@ -118,7 +118,7 @@ func (r *runner) reopen(id uint64) {
 	r.reopenFor(id, false)
 	r.checkList()
 	if r.rng.IntN(2) == 0 {
-		r.announce() // while nothing, or the hot set alone, is in memory
+		r.announce() // at most the hot set is in memory now
 	}
 }
 
@@ -130,7 +130,7 @@ func (r *runner) reopenFor(id uint64, reading bool) {
 	o := r.opts
 	o.SnapshotID, o.ReadOnly = id, reading
 	if r.k.Evicts && reading && r.rng.IntN(2) == 0 {
-		o.SSD.HotBytes = -1 // rows that were dirty stay where they are
+		o.SSD.HotBytes = -1 // rows that were dirty at the snapshot are not read into memory
 	}
 	if len(r.saved) > 0 && r.rng.IntN(2) == 0 {
 		o.Layout = sparsetable.Layout{} // taken from the snapshot
@@ -161,7 +161,7 @@ func (r *runner) reopenFor(id uint64, reading bool) {
 	}
 }
 
-// crash goes on with what a crash at this moment leaves on disk.
+// crash continues the run with what a crash at this moment leaves on disk.
 func (r *runner) crash() {
 	r.sum.Crashes++
 	after := r.fs.Crash(r.rng)

@@ -6,7 +6,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// flush writes all dirty rows, where the kind of table tells them from others.
+// flush writes all dirty rows, if the kind of table has dirty rows.
 func (r *runner) flush() {
 	f, ok := r.table.(sparsetable.Flusher)
 	if !ok {
@@ -29,8 +29,8 @@ func (r *runner) flush() {
 	r.sum.Flushes++
 }
 
-// compact empties what files it can, or those that are mostly dead, beside
-// whatever the table does: sets may be pinned, a snapshot under way.
+// compact empties all files that can be emptied, or only those with mostly dead buckets,
+// while the table is in use: sets may be pinned, and a snapshot may be under way.
 func (r *runner) compact() {
 	gain := []float64{0.001, 0.2, 0.7}[r.rng.IntN(3)]
 	p, err := sparsetable.Compact(r.t.Context(), r.table, gain, nil)
