@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Ahead lets a source run further ahead than the depth of the queue behind it:
-// it goes on to the next item while no more than depth wait, as it does without
-// (then depth are queued and one is at hand), and beyond that
-// while fewer than Items() wait and they and one more, taken to be as large as
-// the largest so far, have at most Bytes. What a stage is at work on does not
-// wait.
+// Ahead lets a source run further ahead than the depth of the queue behind it. The source
+// may always go on to the next item while at most depth items wait, as it can without an
+// Ahead (then depth items are queued and the source holds one more). Beyond that it may go
+// on while fewer than Items() items wait and there is room for one more in Bytes, if that
+// item is as large as the largest so far. Items on which a stage is working do not count
+// as waiting.
 type Ahead[T any] struct {
-	Items    func() int    // how many may wait, at present; asked before every item
+	Items    func() int    // how many may wait at present; called before every item
 	MaxItems int           // Items() is never more
 	Bytes    int64         // of all that wait
 	Size     func(T) int64 // bytes of an item
 }
 
-// ahead is an Ahead at work.
+// ahead is the state of an Ahead during a run.
 type ahead[T any] struct {
 	Ahead[T]
 	depth int
@@ -34,7 +34,7 @@ type ahead[T any] struct {
 // stage is put behind o.
 func (o *Output[T]) RunAhead(a Ahead[T]) {
 	if o.from.consumed {
-		panic("pipeline: RunAhead of stage " + o.from.name + " after another consumes its output")
+		panic("pipeline: RunAhead of stage " + o.from.name + " was called after another stage was put behind it")
 	}
 	o.ahead = &ahead[T]{Ahead: a, taken: make(chan struct{}, 1)}
 }
@@ -45,7 +45,7 @@ func (o *Output[T]) queueFor(depth int) int {
 		return depth
 	}
 	o.ahead.depth = depth
-	return max(depth+1, o.ahead.MaxItems) // with the one that the source would have at hand
+	return max(depth+1, o.ahead.MaxItems) // one more, for the item that the source would hold without an Ahead
 }
 
 // put notes an item that is about to wait.
@@ -58,7 +58,7 @@ func (a *ahead[T]) put(v T) {
 	a.mu.Unlock()
 }
 
-// take notes that an item waits no more.
+// take notes that an item no longer waits.
 func (a *ahead[T]) take(v T) {
 	size := a.Size(v)
 	a.mu.Lock()

@@ -88,8 +88,8 @@ func (c *clock) item(now time.Time) {
 	c.m2 += delta * (d.Seconds() - c.mean)
 }
 
-// read fills in the clock's part of st and returns the time up to which it
-// holds: now, or the end of the stage.
+// read fills in the clock's part of st and returns the time up to which that part is
+// valid: now, or the end of the stage.
 func (c *clock) read(now time.Time, st *StageStats) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (c *clock) read(now time.Time, st *StageStats) time.Time {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// meter averages the length of a queue over time. Both ends tick it after
+// meter averages the length of a queue over time. The stages at both ends call tick after
 // every change.
 type meter struct {
 	length func() int

@@ -10,13 +10,13 @@
 // A stage stalls when the queue behind it is full. Build the line with Source,
 // Map and Sink, then call Run, once.
 //
-// With Output.RunAhead a source goes further than the queue's depth, as far as
-// somebody asks for and a number of bytes allows.
+// With Output.RunAhead a source runs further ahead than the queue's depth, within a number
+// of items and a number of bytes.
 //
 // # How a run ends
 //
-// When the source returns nil, the stages behind it work off what is queued
-// and Run returns nil. The first stage that returns an error cancels the
+// When the source returns nil, the stages behind it finish the queued items, and Run
+// returns nil. The first stage that returns an error cancels the
 // context of every other stage; Run returns that error after the last
 // goroutine has ended. Cancelling the context given to New does the same with
 // the context's cause. A stage that returns ErrStop cancels the others too,
@@ -27,12 +27,11 @@
 //
 // An item belongs to its stage until emit is called or the map function
 // returns it, and to the next stage from the moment that stage's function is
-// called with it. In between it belongs to the queue. When the run is
-// cancelled, items die in queues; the function given to Output.OnDrop then
-// gets each of them, exactly once. So an item
-// that holds a resource (pinned rows) is released either by the stage that
-// consumed it or by OnDrop. A stage that returns an error keeps the
-// responsibility for the item it was working on.
+// called with it. In between it belongs to the queue. When the run is cancelled, the items
+// in queues are dropped; the function given to Output.OnDrop then gets each of them,
+// exactly once. So an item that holds a resource (pinned rows) is released either by the
+// stage that consumed it or by OnDrop. A stage that returns an error is still responsible
+// for the item on which it was working.
 //
 // # Clocks
 //
@@ -41,5 +40,5 @@
 // queue), from which Table prints the paper's Table 1 and Limiting names the
 // stage that bounds the job.
 //
-// The package knows nothing of what flows through it.
+// The package does not depend on what the items are.
 package pipeline

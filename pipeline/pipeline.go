@@ -35,7 +35,7 @@ func New(ctx context.Context) *Pipeline {
 	return p
 }
 
-// stage is what the pipeline knows of a stage, types apart.
+// stage is what the pipeline knows of a stage, except for the types of its items.
 type stage struct {
 	name  string
 	clock clock
@@ -44,7 +44,7 @@ type stage struct {
 	// body runs the stage to its end. It returns errCut when it ended early
 	// because the context was cancelled, nil when it did all its work.
 	body func(ctx context.Context) error
-	// finish tells the next stage that nothing more comes; nil for the sink.
+	// finish tells the next stage that no more items come; nil for the sink.
 	finish func()
 	// drain drops what is left in the output queue; nil for the sink.
 	drain func()
@@ -59,7 +59,7 @@ func (p *Pipeline) add(s *stage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.ran {
-		panic("pipeline: stage " + s.name + " added after Run")
+		panic("pipeline: stage " + s.name + " was added after Run")
 	}
 	p.mu.stages = append(p.mu.stages, s)
 }
@@ -101,8 +101,8 @@ type outcome struct {
 	panicked *panics.Error // or nil
 }
 
-// verdict is Run's result: the first error, and panics even when they came
-// later, since they show a bug.
+// verdict returns Run's result: the first error, or a panic even if it came later, since
+// a panic shows a bug.
 func verdict(cause error, outcomes []outcome) error {
 	var errs []error
 	complete := true
@@ -126,12 +126,12 @@ func (p *Pipeline) start() []*stage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.ran {
-		panic("pipeline: Run called twice")
+		panic("pipeline: Run was called twice")
 	}
 	p.mu.ran = true
 	stages := p.mu.stages
 	if len(stages) == 0 {
-		panic("pipeline: Run without stages")
+		panic("pipeline: Run was called on a pipeline without stages")
 	}
 	for _, s := range stages {
 		if s.finish != nil && !s.consumed {
@@ -165,7 +165,7 @@ func (p *Pipeline) runStage(s *stage) (out outcome) {
 	case err == nil:
 		out.done = true
 	case err == errCut || context.Cause(p.ctx) != nil:
-		// Somebody else was first: err is a consequence, or comes too late.
+		// The run was already cancelled: err is a consequence of that, or comes too late.
 	default:
 		p.cancel(fmt.Errorf("stage %s: %w", s.name, err))
 	}

@@ -110,7 +110,7 @@ func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx
 // consume makes s take its items from in and work on each by calling do.
 func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I) error) {
 	if in.p != p {
-		panic("pipeline: stage " + s.name + " takes its input from another pipeline")
+		panic("pipeline: the input of stage " + s.name + " belongs to another pipeline")
 	}
 	if in.from.consumed {
 		panic(fmt.Sprintf("pipeline: stages %s and another both consume the output of %s", s.name, in.from.name))

@@ -60,10 +60,10 @@ func Limiting(stats []StageStats) string {
 	return name
 }
 
-// Table prints stats as the paper's Table 1: for every stage the average time
-// it works on one item and the share of that in the sum over the stages, and
-// beside it where the stage's own time went and how full its input queue was.
-// The result is plain text, one line per stage, in aligned columns.
+// Table formats stats like the paper's Table 1: for every stage the average time that it
+// works on one item, and the share of that time in the sum over the stages. Further columns
+// show how the stage spent its time and how full its input queue was. The result is plain
+// text, one line per stage, in aligned columns.
 func Table(stats []StageStats) string {
 	var sum time.Duration
 	for _, s := range stats {
