@@ -100,7 +100,7 @@ func TestImportNoRows(t *testing.T) {
 		t.Errorf("no rows into a table that is there: %+v", r)
 	}
 	for args, want := range map[string]string{
-		"--from no_rows.parquet":                                          "no_rows.parquet: there are no rows, which would tell how long values are",
+		"--from no_rows.parquet":                                          "no_rows.parquet: there are no rows and no metadata that say how long values are",
 		"--from no_rows.parquet --from none.parquet":                      "no_rows.parquet: there are no rows",
 		"--from a.parquet --from no_rows.parquet --from wide.parquet":     "those of the files before",
 		"--from none_wide.parquet --from a.parquet --from wide.parquet":   "those of the files before",

@@ -11,9 +11,10 @@ import (
 	"aibox/internal/parquetfile"
 )
 
-// leaf walks over the values of one column. Without the column it has none.
+// leaf iterates over the values of one column. If the file lacks the column there are no
+// values.
 type leaf struct {
-	index int // of the column in the file; -1: it has none
+	index int // of the column in the file; -1: the file lacks it
 	kind  parquet.Kind
 	depth int // repetition levels: 1 for a list
 
@@ -29,7 +30,7 @@ type leaf struct {
 // leafValues is how many values a leaf takes at a time.
 const leafValues = 512
 
-// find looks for the column called name: the only leaf below it.
+// find looks for the column called name, below which there must be only one leaf.
 func (l *leaf) find(schema *parquet.Schema, name string) error {
 	l.index = -1
 	for _, path := range schema.Columns() {
@@ -37,7 +38,7 @@ func (l *leaf) find(schema *parquet.Schema, name string) error {
 			continue
 		}
 		if l.index >= 0 {
-			return fmt.Errorf("column %q is a group of several", name)
+			return fmt.Errorf("column %q is a group of several columns", name)
 		}
 		c, ok := schema.Lookup(path...)
 		if !ok {
@@ -51,7 +52,7 @@ func (l *leaf) find(schema *parquet.Schema, name string) error {
 	return nil
 }
 
-// check says whether the column is of the type that column i of a row has.
+// check returns an error if the type of the column is not that of column i of a row.
 func (l *leaf) check(i int) error {
 	if l.index < 0 {
 		return nil
@@ -71,7 +72,7 @@ func (l *leaf) check(i int) error {
 	return nil
 }
 
-// begin goes to the first value of a row group of the file r.
+// begin moves to the first value of a row group of the file r.
 func (l *leaf) begin(file *parquet.File, r io.ReaderAt, group int) error {
 	if l.index < 0 {
 		return nil
@@ -100,7 +101,7 @@ func (l *leaf) end() error {
 	return err
 }
 
-// peek returns the next value, io.EOF behind the last of the row group.
+// peek returns the next value, or io.EOF after the last value of the row group.
 func (l *leaf) peek() (*parquet.Value, error) {
 	for empty := 0; l.lo == l.hi; {
 		if l.values == nil {
@@ -123,7 +124,7 @@ func (l *leaf) peek() (*parquet.Value, error) {
 		}
 		if err == nil { // a damaged page may have no end
 			if empty++; empty > 3 {
-				return nil, errors.New("damaged Parquet file: a page without values")
+				return nil, errors.New("damaged Parquet file: a page has no values")
 			}
 			continue
 		}
@@ -149,8 +150,8 @@ func (l *leaf) one() (parquet.Value, error) {
 	return *v, nil
 }
 
-// counter returns the next row's number in a column of 32-bit integers, which is
-// none below 0.
+// counter returns the next row's number in a column of 32-bit integers. A negative number
+// is an error.
 func (l *leaf) counter() (uint32, error) {
 	v, err := l.one()
 	if err != nil || l.index < 0 {
@@ -162,7 +163,7 @@ func (l *leaf) counter() (uint32, error) {
 	return v.Uint32(), nil
 }
 
-// list sets dst to the list of the next row, which must be as long.
+// list copies the list of the next row, which must be as long as dst, to dst.
 func (l *leaf) list(dst []float32) error {
 	if l.index < 0 {
 		if len(dst) > 0 {
@@ -180,7 +181,7 @@ func (l *leaf) list(dst []float32) error {
 		return nil
 	})
 	if err == nil && n != len(dst) {
-		err = fmt.Errorf("a list of %d values, want %d", n, len(dst))
+		err = fmt.Errorf("a list has %d values, want %d", n, len(dst))
 	}
 	return err
 }

@@ -15,8 +15,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// FormatError: the file is no Parquet file, is damaged, or has other columns than
-// rows of a table have.
+// FormatError says that the file is not a Parquet file, is damaged, or does not have the
+// columns that rows of a table need.
 type FormatError struct {
 	File string
 	Err  error
@@ -30,9 +30,9 @@ func (e *FormatError) Unwrap() error { return e.Err }
 // ErrorKind sorts the error for exit codes and reports.
 func (*FormatError) ErrorKind() errkind.Kind { return errkind.Data }
 
-// ErrNoRows: the file has no rows, and does not say how long those of its table
-// are. Wrapped by a FormatError.
-var ErrNoRows = errors.New("there are no rows, which would tell how long values are")
+// ErrNoRows says that the file has no rows, and that its metadata do not say how long the
+// rows of its table are. A FormatError wraps it.
+var ErrNoRows = errors.New("there are no rows and no metadata that say how long values are")
 
 // Reader reads the rows of a file. It is a sparsetable.RowSource.
 type Reader struct {
@@ -66,21 +66,20 @@ const (
 
 var columnNames = [columnCount]string{"key", "values", "state", "show", "click", "last_seen", "count"}
 
-// NewReader opens the file of that many bytes, name in errors. r is the caller's
-// to close.
+// NewReader opens a file of that many bytes; errors call it name. The caller closes r.
 func NewReader(r io.ReaderAt, bytes int64, name string) (*Reader, error) {
 	x := &Reader{name: name, rounding: sparsetable.NewRounding(0, 0)}
 	return x, x.guard(func() error { return x.open(r, bytes) })
 }
 
-// guard makes errors, and panics of the library on damaged files, FormatErrors.
-// Failed reads of the file are passed on below them.
+// guard turns errors of do, and panics of the library on damaged files, into FormatErrors.
+// If a read of the file failed, the FormatError wraps its error.
 func (x *Reader) guard(do func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("damaged Parquet file: %v", fault)
 		}
-		if errors.Is(err, io.EOF) { // which none takes for the end of the rows
+		if errors.Is(err, io.EOF) { // callers must not mistake it for the end of the rows
 			err = fmt.Errorf("damaged Parquet file: %w", io.ErrUnexpectedEOF)
 		}
 		if err != nil {
@@ -134,9 +133,10 @@ func (x *Reader) open(r io.ReaderAt, bytes int64) (err error) {
 	return nil
 }
 
-// checkFooter compares the length of the footer, which stands before the last four
-// bytes of a file, with that of the file: the library takes as much memory as it
-// says. A file that does not end like one of Parquet is the library's to refuse.
+// checkFooter compares the length of the footer, which is written before the last four
+// bytes of a file, with the length of the file, because the library allocates as much
+// memory as the former says. If the file does not end like a Parquet file, checkFooter
+// leaves it to the library to refuse it.
 func checkFooter(r io.ReaderAt, bytes int64) error {
 	const frame = len("PAR1") + 4 + len("PAR1")
 	var end [8]byte
@@ -147,20 +147,20 @@ func checkFooter(r io.ReaderAt, bytes int64) error {
 		return notParquet(err)
 	}
 	if footer := int64(binary.LittleEndian.Uint32(end[:])); string(end[4:]) == "PAR1" && footer > bytes-int64(frame) {
-		return fmt.Errorf("damaged Parquet file: a footer of %d bytes in a file of %d", footer, bytes)
+		return fmt.Errorf("damaged Parquet file: it says that its footer has %d bytes, but the file has %d", footer, bytes)
 	}
 	return nil
 }
 
-// SetFormat makes the rows that follow have their values in that format. Those
-// that it cannot represent are rounded, stochastically by their key.
+// SetFormat makes Next return rows with values in that format. Values that the format
+// cannot represent are rounded stochastically; the random numbers depend on the key.
 func (x *Reader) SetFormat(f sparsetable.ValueFormat) {
 	x.layout.Format = f
 	x.row = make([]float32, x.layout.Words())
 }
 
-// notParquet words the library's errors about the beginning and the end of a
-// file.
+// notParquet gives a better text to the library's errors about the beginning and the end of
+// a file.
 func notParquet(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("not a Parquet file: it is too short")
@@ -168,7 +168,7 @@ func notParquet(err error) error {
 	return fmt.Errorf("not a Parquet file that can be read: %w", err)
 }
 
-// findLayout takes the layout from the metadata, or that of the first row.
+// findLayout finds the layout in the metadata, or takes that of the first row.
 func (x *Reader) findLayout() error {
 	if text, ok := x.file.Lookup(layoutKey); ok {
 		if err := json.Unmarshal([]byte(text), &x.layout); err != nil {
@@ -190,15 +190,15 @@ func (x *Reader) findLayout() error {
 	return x.layout.Validate()
 }
 
-// Layout is the shape of the rows that Next returns; its format is that of the
-// table that the file was written from, unless SetFormat says another.
+// Layout is the layout of the rows that Next returns. Its format is that of the table from
+// which the file was written, unless SetFormat has set another one.
 func (x *Reader) Layout() sparsetable.Layout { return x.layout }
 
 // Rows is the number of the file's rows.
 func (x *Reader) Rows() int64 { return x.rows }
 
-// Next returns the next row, valid until the next call; io.EOF after the last.
-// Other errors are *FormatError.
+// Next returns the next row, which is valid until the next call. After the last row it
+// returns io.EOF. All other errors are *FormatError.
 func (x *Reader) Next() (key uint64, row []float32, err error) {
 	more := false
 	err = x.guard(func() error {
@@ -214,8 +214,8 @@ func (x *Reader) Next() (key uint64, row []float32, err error) {
 	return key, x.row, err
 }
 
-// nextGroup goes to the next row group with rows, unless rows of the present one
-// are left, and says whether there is one.
+// nextGroup moves to the next row group that has rows, unless rows of the present one are
+// left. It reports whether there is a row group with rows.
 func (x *Reader) nextGroup() (more bool, err error) {
 	for x.left == 0 {
 		group := x.begun
@@ -272,7 +272,7 @@ func (x *Reader) next() (key uint64, err error) {
 	return k.Uint64(), nil
 }
 
-// at says where err happened.
+// at adds to err the row and the column where it happened.
 func (x *Reader) at(column int, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -280,7 +280,7 @@ func (x *Reader) at(column int, err error) error {
 	return fmt.Errorf("row %d, column %s: %w", x.done, columnNames[column], err)
 }
 
-// Close gives up what the reader holds of the file.
+// Close releases the reader's memory. It does not close the file.
 func (x *Reader) Close() error {
 	var errs []error
 	for i := range x.columns {

@@ -189,11 +189,11 @@ func TestOtherWriters(t *testing.T) {
 		t.Errorf("%v, %v", rows, err)
 	}
 	for want, file := range map[string][]byte{
-		"row 2, column last_seen: -5 is less than 0":       written(t, signed{first, 0, 1}, signed{first, -5, 1}),
-		"row 1, column count: -1 is less than 0":           written(t, signed{first, 0, -1}),
-		"row 2, column values: a list of 1 values, want 2": written(t, plain{[]float32{1, 2}, "", 1}, plain{[]float32{3}, "", 2}),
-		"row 2, column values: a list of 0 values, want 2": written(t, plain{[]float32{1, 2}, "", 1}, plain{nil, "", 2}, plain{[]float32{1, 2}, "", 1}),
-		"row 1, column key: it is empty":                   written(t, optional{nil, []float32{1}, &half}),
+		"row 2, column last_seen: -5 is less than 0":        written(t, signed{first, 0, 1}, signed{first, -5, 1}),
+		"row 1, column count: -1 is less than 0":            written(t, signed{first, 0, -1}),
+		"row 2, column values: a list has 1 values, want 2": written(t, plain{[]float32{1, 2}, "", 1}, plain{[]float32{3}, "", 2}),
+		"row 2, column values: a list has 0 values, want 2": written(t, plain{[]float32{1, 2}, "", 1}, plain{nil, "", 2}, plain{[]float32{1, 2}, "", 1}),
+		"row 1, column key: it is empty":                    written(t, optional{nil, []float32{1}, &half}),
 		`there is no column "key"`: written(t, struct {
 			K uint64 `parquet:"k"`
 		}{}),
@@ -214,7 +214,7 @@ func TestOtherWriters(t *testing.T) {
 				A, B float32
 			} `parquet:"values"`
 		}{}),
-		"which would tell how long":     written[plain](t),
+		"say how long values are":       written[plain](t),
 		"x.parquet: not a Parquet file": []byte("key,values\n1,2\n"),
 		"too short":                     nil,
 	} {

@@ -10,7 +10,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// record is a row as Parquet has it; its fields are the columns.
+// record is a row as it is written to Parquet; its fields are the columns.
 type record struct {
 	Key      uint64    `parquet:"key"`
 	Values   []float32 `parquet:"values,list"`
@@ -23,10 +23,10 @@ type record struct {
 
 const (
 	layoutKey = "aibox.row_layout"
-	// A row group is held in memory while it is written.
+	// maxGroupBytes bounds a row group, which is held in memory while it is written.
 	maxGroupBytes = 64 << 20
 	maxGroupRows  = 1 << 16
-	// Rows are handed to the library so many at a time.
+	// batchRows is how many rows are passed to the library at a time.
 	batchRows = 512
 )
 
@@ -38,14 +38,15 @@ type Writer struct {
 	words  []float32 // values and state of the batch's rows
 }
 
-// createdBy is an option: the library's own cannot leave the build out.
+// createdBy is an option for the file's created_by entry. The library's own option would
+// add the build to it.
 type createdBy string
 
 // ConfigureWriter implements parquet.WriterOption.
 func (b createdBy) ConfigureWriter(c *parquet.WriterConfig) { c.CreatedBy = string(b) }
 
-// NewWriter begins a file of rows of that layout, which says that this version of
-// aibox wrote it. Close completes it; w is the caller's to close.
+// NewWriter begins a file of rows of that layout. The file says that this version of aibox
+// wrote it. Close completes the file; the caller closes w.
 func NewWriter(w io.Writer, l sparsetable.Layout, version string) (*Writer, error) {
 	layout, err := json.Marshal(l)
 	if err != nil {
@@ -63,7 +64,7 @@ func NewWriter(w io.Writer, l sparsetable.Layout, version string) (*Writer, erro
 // Add adds a row, which is copied.
 func (w *Writer) Add(key uint64, row []float32) error {
 	if len(row) != w.layout.Words() {
-		return fmt.Errorf("rowfile: a row of %d words, want %d", len(row), w.layout.Words())
+		return fmt.Errorf("rowfile: a row has %d words, want %d", len(row), w.layout.Words())
 	}
 	dim, all := w.layout.ValueDim, w.layout.ValueDim+w.layout.StateDim
 	words := w.words[len(w.batch)*all:][:all]
