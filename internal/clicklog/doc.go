@@ -1,6 +1,6 @@
-// Package clicklog writes generated examples (package generate) as files in any
-// format that package reader knows, and measures on the way how well the true
-// probabilities predict what was written: the best that any model can do.
+// Package clicklog writes generated examples (package generate) as files in any format
+// that package reader knows. It also measures how well the true probabilities predict the
+// labels that were written, which is the best that any model can do.
 //
 // A job's schema decides which column is which: the k-th dense column gets the
 // generator's k-th number, the k-th sparse column the values of its k-th field.

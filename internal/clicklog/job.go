@@ -59,7 +59,8 @@ func (w *Writer) WriteJob(ctx context.Context, p Plan, progress func(file string
 	return results, nil
 }
 
-// daysOf cuts the examples from..to of a log with perDay examples a day.
+// daysOf divides the examples from..to of a log with perDay examples a day into parts, one
+// for each day.
 func daysOf(perDay, from, to int64) []Part {
 	var parts []Part
 	for from < to {

@@ -20,8 +20,8 @@ type Writer struct {
 	schema    reader.Schema
 	threads   int
 	indexed   bool // values are written as decimal indices, or the writer would hash them
-	// For each column of the schema what fills it: the label, a dense column or
-	// a field of the generator, or nothing.
+	// fill says for each column of the schema what fills it: the label, a dense column
+	// or a field of the generator, or nothing.
 	fill []fill
 }
 
@@ -31,16 +31,17 @@ type fill struct {
 	sep   string
 }
 
-// New returns a writer of g's examples in schema's format. It fails when the
-// schema's columns and the generator's do not agree in number.
+// New returns a writer of g's examples in schema's format. It fails if the numbers of the
+// schema's columns differ from those of the generator's.
 func New(g *generate.Generator, sources *source.Sources, schema reader.Schema, threads int) (*Writer, error) {
 	indexed := schema.Format == reader.FormatLibSVM || schema.Format == reader.FormatLibFFM
 	if indexed {
-		// Their lines begin with a label, which is not a column of the job.
+		// The lines of this format begin with a label, which is not a column of the job.
 		if !slices.ContainsFunc(schema.Columns, func(c reader.Column) bool { return c.Role == reader.RoleLabel }) {
 			schema.Columns = append([]reader.Column{{Name: "label", Role: reader.RoleLabel}}, schema.Columns...)
 		}
-		// Nor are their separators, but the writer takes cells of text apart.
+		// The job does not name their separators, either, but the writer needs them, because
+		// it splits the text of cells.
 		schema.Columns = slices.Clone(schema.Columns)
 		for i := range schema.Columns {
 			if c := &schema.Columns[i]; c.Role == reader.RoleSparse {
@@ -79,7 +80,7 @@ func New(g *generate.Generator, sources *source.Sources, schema reader.Schema, t
 	return w, nil
 }
 
-// Part is a run of examples of one day.
+// Part is a range of consecutive examples of one day.
 type Part struct {
 	Day          int
 	First, Count int64
@@ -118,7 +119,7 @@ func (w *Writer) Write(ctx context.Context, uri string, parts []Part, meter *gen
 	return file.Close()
 }
 
-// formatter turns examples into cells; their memory is used again.
+// formatter turns examples into cells, whose memory it uses again for the next example.
 type formatter struct {
 	w     *Writer
 	cells [][]byte

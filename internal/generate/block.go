@@ -6,8 +6,8 @@ import (
 	"aibox/internal/fixmath"
 )
 
-// Block is consecutive examples of a day in columns. It belongs to the
-// generator and is filled anew after the callback that got it has returned.
+// Block has consecutive examples of a day, in columns. It belongs to the generator, which
+// fills it with other examples after the callback that got it has returned.
 type Block struct {
 	Day   int
 	First int64 // index within the day of the first example
@@ -79,9 +79,8 @@ func (g *Generator) logit(d *day, e *example) float64 {
 	return logit
 }
 
-// AppendValue appends the text of a value of a field, as Criteo's logs have it:
-// its id in hexadecimal with 8 digits, 16 where the field has more than 2^32
-// values.
+// AppendValue appends the text of a value of a field in the form of Criteo's logs: its id
+// in hexadecimal with 8 digits, or with 16 if the field has more than 2^32 values.
 func (g *Generator) AppendValue(dst []byte, field int, id uint64) []byte {
 	digits := 8
 	if g.cfg.Fields[field].Cardinality > 1<<32 {

@@ -21,9 +21,9 @@ type day struct {
 	bias    float64
 }
 
-// The calibration sample: 65536 examples fix the mean of p to better than 1 %
-// of itself in most logs and take a fraction of a second with 39 columns. Wide
-// models get fewer, so that calibration does not take longer than that.
+// The calibration sample has 65536 examples. They determine the mean of p to better than
+// 1 % of its value in most logs, and take a fraction of a second with 39 columns. Wide
+// models have fewer examples, so that their calibration does not take longer.
 const (
 	sampleMost  = 1 << 16
 	sampleLeast = 1 << 12
@@ -78,9 +78,9 @@ func (g *Generator) newDay(number int) *day {
 	return d
 }
 
-// center measures the mean latent vector of each field's values. Chunks have
-// sums of their own, added up in the order of the chunks, so that threads leave
-// no trace.
+// center measures the mean latent vector of each field's values. Each chunk has its own
+// sums, which are added up in the order of the chunks, so that the result does not depend
+// on the threads.
 func (g *Generator) center(d *day) {
 	if g.latentDim == 0 {
 		return
@@ -133,8 +133,8 @@ func (g *Generator) parts(d *day) (linear, pairwise []float64) {
 	return linear, pairwise
 }
 
-// setScales chooses the factors of the two parts on day 0. They hold for every
-// day: what drifts is what features mean, not how much they can tell.
+// setScales chooses the factors of the two parts on day 0. They are the same for every day:
+// drift changes the effects of features, but not how well these predict the label.
 func (g *Generator) setScales(linear, pairwise []float64) error {
 	for _, p := range []struct {
 		name     string
@@ -147,7 +147,7 @@ func (g *Generator) setScales(linear, pairwise []float64) error {
 		}
 		sd := standardDeviation(p.values)
 		if !(sd > 1e-6) {
-			return fmt.Errorf("generate: %s_strength is %v, but the features hardly vary (a standard deviation of %.2g in a sample of %d examples); lower the skew or raise cardinalities", p.name, p.strength, sd, len(p.values))
+			return fmt.Errorf("generate: %s_strength is %v, but the features hardly vary (their standard deviation is %.2g in a sample of %d examples); lower the skew or raise cardinalities", p.name, p.strength, sd, len(p.values))
 		}
 		*p.scale = p.strength / sd
 	}
@@ -173,8 +173,8 @@ func (g *Generator) setBias(d *day, linear, pairwise []float64) {
 		linear[i] = float64(g.linearScale*linear[i]) + float64(g.pairwiseScale*pairwise[i])
 	}
 	logit := fixmath.Log(g.cfg.BaseRate) - fixmath.Log1p(-g.cfg.BaseRate)
-	// With the lower bias every p is at most the base rate, with the higher at
-	// least.
+	// With the lower bias every p is at most the base rate, and with the higher bias every
+	// p is at least the base rate.
 	low, high := logit-slices.Max(linear), logit-slices.Min(linear)
 	for high-low > 1e-9 {
 		d.bias = (low + high) / 2

@@ -6,11 +6,12 @@ import (
 	"math"
 )
 
-// MaxCardinality bounds the values of a field: ranks go through float64.
+// MaxCardinality bounds the number of values of a field, because ranks are computed as
+// float64.
 const MaxCardinality = 1 << 52
 
-// Config is the known model. All of it is part of the result: two logs are
-// equal if and only if their configurations are (names apart).
+// Config is the known model. Every field of it influences the result: two logs are equal
+// if and only if their configurations are equal, except for names.
 type Config struct {
 	Seed                uint64
 	Fields              []Field
@@ -36,7 +37,7 @@ func (c *Config) check() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("generate: "+format, args...)) }
 	if len(c.Fields) == 0 && c.DenseColumns == 0 {
-		fault("no fields and no dense columns")
+		fault("there are no fields and no dense columns")
 	}
 	seen := map[string]int{}
 	varied := 0

@@ -1,12 +1,12 @@
-// Package generate draws click logs from a known model, so that a trained
-// model can be held against the best there is: the true probabilities.
+// Package generate draws click logs from a known model, so that a trained model can be
+// compared with the best possible predictions: the true probabilities.
 //
 // # The model
 //
 // An example has F sparse fields, each with a bag of values, and D dense
 // columns. The popularity of a field's values follows a power law: the value of
-// rank k comes up with probability proportional to k^-skew. Ids are a random
-// permutation of the ranks. The probability of a click is
+// rank k is drawn with a probability proportional to k^-skew. Ids are a random permutation
+// of the ranks. The probability of a click is
 //
 //	p     = sigmoid(logit)
 //	logit = bias + linear + pairwise
@@ -23,19 +23,19 @@
 // examples, and bias is such that the mean of p is BaseRate. All this is
 // measured on a sample that is drawn apart from the log (calibrate.go).
 //
-// An empty cell adds nothing in a sparse field, and what x = 0 adds in a dense
-// column, so that the true logit is a function of what a reader sees that puts
-// 0 for a missing number.
+// An empty cell of a sparse field adds nothing to the logit, and an empty cell of a dense
+// column adds the same as x = 0. So a reader that replaces missing numbers by 0 sees all
+// that the true logit depends on.
 //
 // # Drift
 //
 // Over days, effect, slope and latent of a feature turn on a circle between two
 // independent draws, at a speed of the feature's own. Speeds follow the wrapped
 // Cauchy distribution, for which the correlation of the effects of day d and
-// day e over all features is (1-DriftPerDay)^(|d-e|/2): each day explains all
-// but a share DriftPerDay of the variance of the next, forever, and without a
-// state that would have to be carried from day to day. Most features drift
-// slowly, a few fast. bias and c_f are measured anew for each day.
+// day e over all features is (1-DriftPerDay)^(|d-e|/2). So on every day all but a share
+// DriftPerDay of the variance is explained by the day before, and the generator needs no
+// state that is passed on from day to day. Most features drift slowly, and a few fast.
+// bias and c_f are measured again for each day.
 //
 // # Streaming and determinism
 //

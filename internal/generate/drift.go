@@ -2,16 +2,16 @@ package generate
 
 import "math"
 
-// turn is where on its circle a feature stands on a day: its effect is
+// turn is the position of a feature on its circle on a day: its effect is
 // cos·(first draw) + sin·(second draw).
 type turn struct{ cos, sin float64 }
 
-// drift computes turns. The speed of a feature is an angle ω per day from the
-// wrapped Cauchy distribution, whose mean of cos(ωd) is ρ^d: so much do effects
-// correlate after d days. ρ² is the share of the variance that a day explains
-// of the next, 1 - share. ω satisfies tan(ω/2) = (1-ρ)/(1+ρ)·x with x of the
-// Cauchy distribution, the quotient of two normal numbers; so cos ω and sin ω
-// come without trigonometry, and those of ωd by powers of a complex number.
+// drift computes turns. The speed of a feature is an angle ω per day from the wrapped
+// Cauchy distribution, for which the mean of cos(ωd) is ρ^d. This is the correlation of
+// effects after d days. ρ² is the share of a day's variance that the day before explains,
+// 1 - share. ω satisfies tan(ω/2) = (1-ρ)/(1+ρ)·x, where x has the Cauchy distribution,
+// which is that of the quotient of two normal numbers. So cos ω and sin ω are computed
+// without trigonometric functions, and those of ωd by powers of a complex number.
 type drift struct {
 	day     uint64
 	squeeze float64 // (1-ρ)/(1+ρ)

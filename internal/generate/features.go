@@ -7,7 +7,7 @@ import (
 	"aibox/internal/fixmath"
 )
 
-// field is a Field made ready.
+// field is a Field with what is needed to draw its values.
 type field struct {
 	key    uint64 // of the hashes of its values
 	most   uint64 // values per example
@@ -26,8 +26,8 @@ func newField(seed uint64, index int, f *Field) field {
 	}
 }
 
-// column is a dense column: x = ⌊e^(mean + sd·normal)⌋, a count with a long
-// tail as click logs have them.
+// column is a dense column: x = ⌊e^(mean + sd·normal)⌋, which is a count with a long tail
+// like those in click logs.
 type column struct {
 	key      uint64
 	mean, sd float64

@@ -25,8 +25,8 @@ type Generator struct {
 	days []*day // a few, the latest used first
 }
 
-// keptDays is how many days' calibrations are kept: enough for the two days
-// that a log of days and its evaluation set alternate between.
+// keptDays is how many days' calibrations are kept. That is enough if a log and its
+// evaluation set alternate between two days.
 const keptDays = 4
 
 // New checks the configuration, listing every fault, and calibrates the model.
@@ -86,11 +86,11 @@ type Request struct {
 	Day     int   // 0, 1, 2, …
 	First   int64 // index within the day of the first example
 	Count   int64
-	Threads int // that draw examples; 0: GOMAXPROCS. Leaves no trace in the examples
+	Threads int // that draw examples; 0: GOMAXPROCS. The examples do not depend on it
 }
 
-// Blocks are of at most this many examples and about so many values: some tens
-// of milliseconds of work.
+// A block has at most this many examples and about this many values, which is work for
+// some tens of milliseconds.
 const (
 	blockExamples = 4096
 	blockValues   = 1 << 19
@@ -101,7 +101,7 @@ const (
 // emit or when ctx ends, and leaves no goroutine behind.
 func (g *Generator) Generate(ctx context.Context, req Request, emit func(*Block) error) error {
 	if req.Day < 0 || req.First < 0 || req.Count < 0 || req.First > math.MaxInt64-req.Count {
-		return fmt.Errorf("generate: no examples of day %d, first %d, count %d: negative or too large", req.Day, req.First, req.Count)
+		return fmt.Errorf("generate: day %d, first example %d and count %d cannot be drawn: a number is negative or too large", req.Day, req.First, req.Count)
 	}
 	if req.Count == 0 {
 		return ctx.Err()

@@ -2,10 +2,10 @@ package generate
 
 import "math/bits"
 
-// permutation maps [0,n) onto itself in a random order, without a table: each
-// round is a bijection of the next power of two (add, multiply by an odd
-// number, fold the high bits onto the low ones), and a result that is not below
-// n goes through it again, fewer than two times on average.
+// permutation maps [0,n) onto itself in a random order, without a table. Each round is a
+// bijection of the numbers below the next power of two (add, multiply by an odd number,
+// fold the high bits onto the low ones). A result that is not below n goes through the
+// rounds again; on average this takes fewer than two times.
 type permutation struct {
 	n, mask uint64
 	fold    int

@@ -7,17 +7,17 @@ import (
 	"aibox/internal/score"
 )
 
-// Truth tells how well the true probabilities predict the labels that were
-// drawn from them: no model can do better but by luck.
+// Truth says how well the true probabilities predict the labels that were drawn from them.
+// A model can only be better by chance.
 type Truth struct {
 	Examples          int64       `json:"examples"`
 	Positives         int64       `json:"positives"`
 	BaseRate          score.Value `json:"base_rate"`
 	MeanProbability   score.Value `json:"mean_probability"`
 	AUC               score.Value `json:"auc"`
-	AUCError          score.Value `json:"auc_error"`         // AUC is at most so far from the exact one
+	AUCError          score.Value `json:"auc_error"`         // AUC differs from the exact one by at most this
 	LogLoss           score.Value `json:"log_loss"`          // mean, nats
-	ExpectedLogLoss   score.Value `json:"expected_log_loss"` // mean entropy of the probabilities: LogLoss without the luck of the labels
+	ExpectedLogLoss   score.Value `json:"expected_log_loss"` // mean entropy of the probabilities: the expected value of LogLoss
 	NormalizedEntropy score.Value `json:"normalized_entropy"`
 }
 

@@ -8,9 +8,9 @@ import (
 
 // zipf draws ranks 1..n with probability proportional to rank^-s, in constant
 // time and memory, by rejection-inversion (Hörmann and Derflinger, ACM TOMACS
-// 6(3), 1996): invert the integral H of the density h(x) = x^-s, round to the
-// next integer, and reject the little that the integral has too much. At least
-// three of four draws are accepted whatever n and s.
+// 6(3), 1996): it inverts the integral H of the density h(x) = x^-s, rounds to the next
+// integer, and rejects the small part by which the integral exceeds the sum. At least
+// three of four draws are accepted, for any n and s.
 //
 // H(x) = (x^(1-s) - 1)/(1-s) and its inverse are written with expm1 and log1p,
 // which hold near s = 1, where H is the logarithm.
@@ -18,7 +18,7 @@ type zipf struct {
 	s, n  float64
 	uLow  float64 // H(1.5) - h(1)
 	uHigh float64 // H(n+0.5)
-	sure  float64 // x at most so far below its rank is accepted at once
+	sure  float64 // an x that is at most this far below its rank is accepted at once
 }
 
 func newZipf(s float64, n int64) zipf {

@@ -20,9 +20,9 @@ const (
 	leastNormal16 = (127 - 14) << 23
 )
 
-// Float16 rounds x to one of its two float16 neighbours, up in magnitude for a
-// share of the numbers random that is x's distance from the lower one, to within
-// 2^-32 of theirs.
+// Float16 rounds x to one of its two float16 neighbours. The share of the numbers random
+// for which it rounds up in magnitude is the distance of x from the lower neighbour, as a
+// part of the distance between the two, to within 2^-32.
 func Float16(x float32, random uint32) uint16 {
 	b := math.Float32bits(x)
 	sign := uint16(b >> 16 & 0x8000)

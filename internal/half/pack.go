@@ -10,12 +10,12 @@ func Words(n int) int { return (n + 1) / 2 }
 
 func checkWords(function string, numbers, words int) {
 	if words != Words(numbers) {
-		panic(fmt.Sprintf("half.%s: %d numbers, %d words", function, numbers, words))
+		panic(fmt.Sprintf("half.%s: %d numbers do not fit %d words exactly", function, numbers, words))
 	}
 }
 
-// PackFloat16 rounds src into dst, of Words(len(src)) words. Equal random gives
-// equal bits.
+// PackFloat16 rounds src into dst, which has Words(len(src)) words. The same random gives
+// the same bits.
 func PackFloat16(dst, src []float32, random uint64) {
 	checkWords("PackFloat16", len(src), len(dst))
 	const normal = largestFast16 - leastNormal16
@@ -69,7 +69,7 @@ const (
 // word is the word of two numbers.
 func word(lo, hi uint16) float32 { return math.Float32frombits(uint32(lo) | uint32(hi)<<16) }
 
-// UnpackFloat16 widens src, of Words(len(dst)) words, into dst.
+// UnpackFloat16 widens src, which has Words(len(dst)) words, into dst.
 func UnpackFloat16(dst, src []float32) {
 	checkWords("UnpackFloat16", len(dst), len(src))
 	whole := len(dst) / 2

@@ -5,16 +5,16 @@ const (
 	purpose     = 0x726f756e64696e67 // "rounding": keeps apart what else a seed is used for
 )
 
-// Rounding is where the random bits of one round of updates come from.
+// Rounding is the source of the random bits for one round of updates.
 type Rounding uint64
 
-// NewRounding returns the random bits of update n under seed. Different n give
-// bits that have nothing to do with one another.
+// NewRounding returns the random bits for update n under seed. The bits of different n are
+// independent of one another.
 func NewRounding(seed, n uint64) Rounding {
 	return Rounding(mix(mix(seed+purpose) + n*goldenGamma))
 }
 
-// Bits is the number to pack the row of key with.
+// Bits is the number random by which the row of key is packed.
 func (r Rounding) Bits(key uint64) uint64 { return mix(key ^ uint64(r)) }
 
 // mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014), a bijection.

@@ -31,8 +31,8 @@ func (a Activation) String() string {
 	return fmt.Sprintf("Activation(%d)", uint8(a))
 }
 
-// elementGrain is how many elements make a range worth a goroutine where an
-// element costs about a nanosecond.
+// elementGrain is how many elements a range must have to be worth a goroutine if an element
+// takes about a nanosecond.
 const elementGrain = 16 << 10
 
 // BiasActivation sets x[i,j] = act(x[i,j] + bias[j]) for the (m, n) matrix x,
@@ -76,8 +76,8 @@ func (t *biasTask) run(lo, hi int) {
 	}
 }
 
-// narrow is below how many columns calling a vector kernel for each row costs
-// more than its work.
+// narrow is the number of columns below which the call of a vector kernel for each row
+// takes longer than its work.
 const narrow = 32
 
 // addRow is addVector for rows that may be narrower than a vector.

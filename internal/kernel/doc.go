@@ -1,5 +1,5 @@
-// Package kernel holds the matrix and vector arithmetic that training is made
-// of. Its results are the same bit for bit on every processor, at every
+// Package kernel has the matrix and vector arithmetic for training.
+// Its results are the same bit for bit on every processor, at every
 // instruction set level and for every number of threads, so that a model
 // trained on one machine can be reproduced on another.
 //
@@ -43,14 +43,13 @@
 // # Threads
 //
 // Functions that take a matrix (Gemm, ColSum, BiasActivation) and
-// ActivationBackward split their work over Threads() goroutines by themselves;
-// functions on plain slices run where they are called, wrap them in Parallel
-// if they are long (assembler cannot be preempted: a vector of 10^7 elements
-// would keep the garbage collector waiting for milliseconds). Goroutines live
-// for one call; the caller works with them and waits for them, so the package
-// has no state that needs a Close. All functions may be called from several
-// goroutines at once as long as no two calls write, or one writes and another
-// reads, the same elements.
+// ActivationBackward split their work over Threads() goroutines by themselves. Functions on
+// plain slices run in the goroutine that calls them; for long slices, call them within
+// Parallel (assembler cannot be preempted: a vector of 10^7 elements would keep the garbage
+// collector waiting for milliseconds). Goroutines live for one call; the caller works with
+// them and waits for them, so the package has no state that needs a Close. All functions
+// may be called from several goroutines at once, as long as no element is written by one
+// call and read or written by another.
 //
-// Slices of wrong length are errors of the caller and panic.
+// A function panics if a slice has the wrong length, which is an error of the caller.
 package kernel

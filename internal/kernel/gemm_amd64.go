@@ -37,10 +37,10 @@ const (
 	// B is packed only if this many rows use it. Measured on Zen 4: with 64 rows
 	// packing loses 15 %, with 256 some 3 %, with 2048 it gains.
 	packBFrom = 256
-	// unitWork is how many multiply-adds make a unit worth a goroutine: some 10
-	// microseconds.
+	// unitWork is how many multiply-adds a unit must have to be worth a goroutine, which
+	// take about 10 microseconds.
 	unitWork = 512 << 10
-	// packWork is how many elements to pack make a range worth a goroutine.
+	// packWork is how many elements a range must have to be worth a goroutine that packs.
 	packWork = 32 << 10
 )
 
@@ -120,9 +120,9 @@ func (p *product) block() {
 // cutUnits decides which rectangles of C are computed at once.
 func (p *product) cutUnits(panels int) {
 	height := p.set.rows()
-	// Enough units that threads which start late or are interrupted do not
-	// delay the others much, but none below unitWork and none so low that B
-	// streams past for a few tiles only.
+	// There should be enough units that threads which start late or are interrupted do not
+	// delay the others much. But no unit should have less work than unitWork, or so few rows
+	// that B is read for a few tiles only.
 	want := 1
 	if t := Threads(); t > 1 {
 		want = max(1, min(4*t, p.m*p.columns*p.steps/unitWork))

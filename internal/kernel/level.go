@@ -68,5 +68,5 @@ func findLevel(name string) (int32, error) {
 			return int32(i), nil
 		}
 	}
-	return 0, fmt.Errorf("kernel: no level %q on this processor, it has %s", name, strings.Join(Levels(), ", "))
+	return 0, fmt.Errorf("kernel: this processor has no level %q; it has %s", name, strings.Join(Levels(), ", "))
 }

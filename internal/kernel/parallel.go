@@ -23,8 +23,8 @@ func Threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// chunksPerThread is into how many pieces a thread's share is cut, so that
-// threads that the system interrupts can leave work to the others.
+// chunksPerThread is the number of pieces into which a thread's share is divided, so that
+// other threads can take over work from threads that the system interrupts.
 const chunksPerThread = 4
 
 // Parallel calls fn for disjoint ranges [lo, hi) that cover [0, n), on up to
@@ -111,7 +111,7 @@ func (c *call) take() {
 	defer func() {
 		if v := recover(); v != nil {
 			c.panic.CompareAndSwap(nil, panics.New("a parallel computation", v))
-			c.next.Store(int64(c.n)) // nobody begins another chunk
+			c.next.Store(int64(c.n)) // no goroutine begins another chunk
 		}
 	}()
 	for {

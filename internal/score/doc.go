@@ -1,7 +1,7 @@
-// Package score measures predictions against labels: area under the ROC curve
-// and logarithmic loss. trainer/metrics reports with it on what a model says,
-// internal/generate on the true probabilities of what it emits, so that both
-// mean exactly the same by each word.
+// Package score compares predictions with labels: it computes the area under the ROC curve
+// and the logarithmic loss. trainer/metrics uses it for the predictions of a model, and
+// internal/generate for the true probabilities of generated examples, so that the figures
+// of both are defined in exactly the same way.
 //
 // Ranking is by logit, a float32: two scores tie only when the model really
 // gave the same number, not because a sigmoid saturated. A tie between a

@@ -9,10 +9,10 @@ import "math"
 //	all weights 1:  uint32  key                 4 bytes per example
 //	otherwise:      uint64  key << 32 | weight  8 bytes per example
 //
-// The lists grow by a quarter, so they take up to 1.25 times that, and 2.25
-// times for the moment of growing. Examples of weight 0 take nothing. The
-// order of examples does not show in the result: sums run in the order of the
-// sorted keys. The zero value is ready.
+// The lists grow by a quarter, so they take up to 1.25 times that, and 2.25 times while
+// they grow. Examples of weight 0 take nothing. The result does not depend on the order of
+// examples, because sums are computed in the order of the sorted keys. The zero value is
+// ready.
 type Exact struct {
 	plain   [2][]uint32 // negatives, positives
 	heavy   [2][]uint64
@@ -79,8 +79,8 @@ func (e *Exact) Reset() {
 	}
 }
 
-// AUC is the exact area, or NaN unless both classes are there. Examples may be
-// added after it.
+// AUC is the exact area, or NaN unless there are examples of both classes. Further examples
+// may be added after it.
 func (e *Exact) AUC() float64 {
 	if e.isHeavy {
 		return e.heavyAUC()

@@ -11,9 +11,9 @@ import (
 // class only has no AUC and is left out.
 //
 // It keeps 16 bytes per example. When more than limit examples would be kept,
-// it keeps only the groups in one half of the space of a hash, then a quarter,
-// and so on: still whole groups, a random sample of them that depends neither
-// on the order of examples nor on anything but the data.
+// it keeps only the groups whose hash is in one half of its range, then in a quarter, and
+// so on. These are whole groups, and the random sample depends only on the data and not on
+// the order of examples.
 type Groups struct {
 	limit    int64
 	sampling uint // groups whose hash has so many leading zeros are kept
@@ -46,8 +46,8 @@ func (g *Groups) Add(group uint64, logit float32, positive bool, weight float32)
 	}
 }
 
-// sampled: the finalizer of SplitMix64 makes even consecutive group numbers a
-// fair sample.
+// sampled reports whether a group is in the sample. The hash is the finalizer of
+// SplitMix64, so that the sample is fair even for consecutive group numbers.
 func (g *Groups) sampled(group uint64) bool {
 	if g.sampling == 0 {
 		return true
@@ -68,8 +68,8 @@ type GroupResult struct {
 
 // AUC computes the mean. Examples may be added after it.
 func (g *Groups) AUC() GroupResult {
-	// By group, then score, then label and weight: a total order, so that sums
-	// do not depend on the order of examples.
+	// Examples are sorted by group, then score, then label and weight. This is a total
+	// order, so that sums do not depend on the order in which examples were added.
 	slices.SortFunc(g.kept, func(a, b grouped) int {
 		if a.group != b.group {
 			return cmp.Compare(a.group, b.group)

@@ -7,8 +7,8 @@ const (
 	// examples whose probabilities differ by a twentieth of a per cent of
 	// themselves are told apart. It costs 1 MiB.
 	DefaultBins = 1 << 16
-	// histogramReach: logits beyond it, probabilities below 1.2e-7 or as near
-	// to 1, share the outermost bins.
+	// Logits beyond ±histogramReach, which are probabilities below 1.2e-7 or as close to
+	// 1, are in the outermost bins.
 	histogramReach = 16
 )
 
@@ -18,9 +18,9 @@ const (
 // most half the share of positive-negative pairs that fall into one bin; AUC
 // returns that bound with the value.
 //
-// With weights of 1 the counters are exact up to 2^53 examples per bin, and
-// neither order nor merging shows in the result. Other weights are summed in
-// the order given.
+// With weights of 1 the counters are exact up to 2^53 examples per bin, and the result
+// depends neither on the order of examples nor on merging. Other weights are summed in the
+// order in which examples are added.
 type Histogram struct {
 	perLogit float64 // bins per unit of logit
 	bins     []bin
@@ -61,8 +61,8 @@ func (h *Histogram) Merge(other *Histogram) {
 	}
 }
 
-// AUC returns the area and how far from the exact one it can be; both NaN
-// unless both classes are there.
+// AUC returns the area and how far it can be from the exact one. Both are NaN unless there
+// are examples of both classes.
 func (h *Histogram) AUC() (auc, bound float64) {
 	var w weighted
 	for _, b := range h.bins {

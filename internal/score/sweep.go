@@ -60,8 +60,8 @@ func (w *weighted) auc() float64 {
 	return min(w.area.Value()/p/n, 1)
 }
 
-// bound is the share of pairs that tie, halved: what the AUC could be off if
-// the ties were not ties.
+// bound is half the share of pairs that tie, which is how far the AUC could be off if the
+// scores of these pairs in fact differ.
 func (w *weighted) bound() float64 {
 	return w.tie.Value() / w.pos.Value() / w.neg.Value()
 }
