@@ -56,8 +56,7 @@ func cloneSet(s map[uint32]bool) map[uint32]bool {
 	return c
 }
 
-// train changes some pages of the table at work, and adds some, or takes the last
-// away.
+// train changes some pages of the open table, and adds some or removes the last ones.
 func (m *model) train(rng *rand.Rand) {
 	if rng.IntN(4) == 0 {
 		m.live = slices.Clone(m.live[:len(m.live)-rng.IntN(len(m.live)/2+1)])
@@ -79,7 +78,7 @@ func (m *model) train(rng *rand.Rand) {
 	}
 }
 
-// commit commits the table at work; on an error the model is as before.
+// commit commits the open table; after an error the model is as it was before.
 func (m *model) commit(c *Catalog, rng *rand.Rand) error {
 	w, err := c.Begin()
 	if err != nil {
@@ -120,7 +119,7 @@ func (m *model) drop(c *Catalog, i int) error {
 	return nil
 }
 
-// load makes a snapshot the table at work.
+// load makes a snapshot the one on which the open table is based.
 func (m *model) load(c *Catalog, s modelSnapshot) error {
 	if _, err := c.Load(s.ID, func(uint32, []byte) error { return nil }); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (m *model) reopened() *model {
 	return &model{dirty: map[uint32]bool{}, snapshots: slices.Clone(m.snapshots)}
 }
 
-// differs says how c is not m, loading every snapshot.
+// differs loads every snapshot and returns an error that says how c differs from m.
 func (m *model) differs(c *Catalog) error {
 	var want []Snapshot
 	for _, s := range m.snapshots {
@@ -162,8 +161,8 @@ func (m *model) differs(c *Catalog) error {
 	return nil
 }
 
-// Random commits, aborts, drops, loads and reopenings against the model, and in
-// the end not a page too many.
+// TestModel commits, aborts, drops, loads and reopens at random and compares with the
+// model. In the end the catalog must not have a page that nothing uses.
 func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -242,9 +241,9 @@ func noGarbage(t *testing.T, c *Catalog) {
 	}
 }
 
-// Within one session, too, everything that dropped snapshots used is deleted:
-// also what the table at work was built upon, and what a commit was to delete
-// that came to nothing.
+// TestGarbage checks that, also without a restart, everything is deleted that only dropped
+// snapshots used: also the pages on which the open table was based, and those that a
+// failed commit should have deleted.
 func TestGarbage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	fs := vfs.NewMem()
@@ -285,7 +284,7 @@ func TestGarbage(t *testing.T) {
 	must(m.differs(c))
 }
 
-// What a crash left of a table being written is removed.
+// TestTemporaryFiles checks that Open removes a sorted table that a crash left unfinished.
 func TestTemporaryFiles(t *testing.T) {
 	fs := vfs.NewMem()
 	shut(t, open(t, fs))
@@ -303,7 +302,7 @@ func TestTemporaryFiles(t *testing.T) {
 	}
 }
 
-// The disk does not fill up with what dropped snapshots used.
+// TestSpace checks that the disk does not fill up with pages of dropped snapshots.
 func TestSpace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	c := open(t, vfs.NewMem())
@@ -465,7 +464,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Every flipped byte of every file is either noticed or harmless.
+// TestDamage flips every byte of every file: the damage must be noticed or do no harm.
 func TestDamage(t *testing.T) {
 	fs := vfs.NewMem()
 	c := open(t, fs)

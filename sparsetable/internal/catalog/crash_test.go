@@ -15,9 +15,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// script opens a catalog with one snapshot more or less than before, again and
-// again. pending is told what the catalog should be if the next operation takes
-// effect, done that it did. It stops at the first error.
+// script repeatedly opens a catalog and commits or drops a snapshot. Before each operation
+// it calls pending with the model of the catalog after it, and after the operation it calls
+// done with the same. It stops at the first error.
 func script(fs vfs.FS, m *model, rng *rand.Rand, pending, done func(*model)) error {
 	for range 2 {
 		c, err := Open(Options{Dir: "cat", Format: testFormat, FS: fs})
@@ -131,9 +131,9 @@ func (s *states) differsPending(c *Catalog) error {
 	return m.differs(c)
 }
 
-// A crash before any operation of the file system, with none, some or all of
-// what was not synced, leaves the snapshots as they were before or after the
-// commit or drop under way.
+// TestCrash lets the machine crash before any operation of the file system, with none, some
+// or all of what was not synced. The snapshots must be as they were before the commit or
+// drop under way, or as they are after it.
 func TestCrash(t *testing.T) {
 	for seed := range crashSeeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { crashEverywhere(t, seed) })
@@ -182,8 +182,8 @@ func crashEverywhere(t *testing.T, seed uint64) {
 	}
 }
 
-// Whichever operation of the file system fails, once or from then on, the
-// catalog says so or is as it should be, and a crash after that leaves the last
+// TestFailures lets any operation of the file system fail, once or from then on. The catalog
+// must return an error or be as it should be, and a crash after that must leave the last
 // committed snapshots.
 func TestFailures(t *testing.T) {
 	const seed = 12
@@ -253,7 +253,7 @@ func failAt(t *testing.T, seed uint64, n int, lasting bool) (hit bool, err error
 	return injected, err
 }
 
-// A disk that is full fails the commit, and nothing else: when there is room
+// TestFullDisk checks that only the commit fails if the disk is full: when there is room
 // again the next commit succeeds, and the failed one has left no file.
 func TestFullDisk(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 0))

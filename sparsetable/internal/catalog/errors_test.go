@@ -110,7 +110,7 @@ func TestJoinedDamageIsALine(t *testing.T) {
 	}
 }
 
-// TestLostMarker: that of the format's version.
+// TestLostMarker: a database that has lost the marker of its format's version is damaged.
 func TestLostMarker(t *testing.T) {
 	fs, _ := trainedCatalog(t, 9)
 	lost := ""
