@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is how a file's bytes are compressed.
+// Compression says how a file's bytes are compressed.
 type Compression uint8
 
 // The kinds of compression that Decompress knows.
@@ -63,23 +63,24 @@ func CompressionOf(name string) Compression {
 // Splittable says whether a reader may start in the middle of the file.
 func (c Compression) Splittable() bool { return c == NoCompression }
 
-// inputBufferBytes is read from the file at a time under a decompressor.
+// inputBufferBytes is how much a decompressor reads from the file at a time.
 const inputBufferBytes = 256 << 10
 
-// maxZstdWindowBytes bounds what a hostile or odd zstd file makes us allocate. It
-// is the limit of zstd(1) as well: all levels and --long stay within it, and what
-// --long=28 to --long=31 wrote, up to 2 GiB, `zstd -d` refuses too.
+// maxZstdWindowBytes bounds what a hostile or unusual zstd file makes us allocate. It
+// is the default limit of zstd(1) as well: all levels and --long stay within it, and
+// files written with --long=28 to --long=31, which need up to 2 GiB, are refused by
+// `zstd -d` too.
 const maxZstdWindowBytes = 128 << 20
 
-// checkZstdWindow refuses a file whose first frame has a window above the limit.
-// The decoder would say the same of it as of corrupt data.
+// checkZstdWindow refuses a file whose first frame has a window above the limit. The
+// decoder would report it as if it were corrupt data.
 func checkZstdWindow(br *bufio.Reader) error {
 	first, _ := br.Peek(zstd.HeaderMaxSize) // a failed read fails again in the decoder
 	var header zstd.Header
 	if header.Decode(first) != nil || header.WindowSize <= maxZstdWindowBytes {
 		return nil
 	}
-	return fmt.Errorf("%w: the zstd window is %d MiB large and may have %d: compress the file without --long, or with --long=27 at most",
+	return fmt.Errorf("%w: the zstd window is %d MiB large, but at most %d are allowed: compress the file without --long, or with --long=27 at most",
 		ErrUnsupported, header.WindowSize>>20, maxZstdWindowBytes>>20)
 }
 
@@ -90,8 +91,8 @@ func checkZstdWindow(br *bufio.Reader) error {
 // Data that ends early gives an error that wraps io.ErrUnexpectedEOF, data
 // that does not decompress one that wraps ErrBadStream, and an error of r is
 // passed on as it is. A zstd window above 128 MiB gives ErrUnsupported. Zero bytes
-// behind gzip data are padding. The snappy formats and zstd have no end mark for the
-// whole file: one cut exactly between two chunks or frames looks complete.
+// after gzip data are padding. The snappy formats and zstd have no end mark for the
+// whole file: a file cut exactly between two chunks or frames looks complete.
 func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 	in := &faultReader{r: r}
 	d := &Decompressor{c: c, in: in}
@@ -111,7 +112,7 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 		}
 		return nil, d.wrap(err)
 	}
-	err = nil // the file is shorter than what was peeked at, or the decoder meets it again
+	err = nil // the file is shorter than the bytes to peek at, or the decoder gets the same error
 	switch c {
 	case Gzip:
 		var z *gzipReader
@@ -122,14 +123,14 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 		if err := checkZstdWindow(br); err != nil {
 			return nil, err
 		}
-		// One goroutine: the reader decodes several files at a time anyway.
+		// One goroutine is enough, since the reader decodes several files at a time.
 		var z *zstd.Decoder
 		z, err = zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindowBytes))
 		if err == nil {
 			d.r, d.block, d.close = z, 128<<10, func() error { z.Close(); return nil }
 		}
 	case Snappy:
-		d.r, d.block = newSnappyReader(br, first), 256<<10 // Hadoop's; the framing format has 64 KiB
+		d.r, d.block = newSnappyReader(br, first), 256<<10 // the default block of Hadoop's format; the framing format has 64 KiB
 	case Bzip2:
 		d.r, d.block = bzip2.NewReader(br), maxBzip2BlockBytes
 		if len(first) > 3 && first[3] >= '1' && first[3] <= '9' { // the level, as in bzip2 -9
@@ -144,7 +145,7 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 	return d, nil
 }
 
-// maxBzip2BlockBytes is the text of a block of bzip2 -9.
+// maxBzip2BlockBytes is how much text a block of bzip2 -9 holds.
 const maxBzip2BlockBytes = 900_000
 
 // faultReader remembers the error of the reader below the decoder, so that an
@@ -179,7 +180,7 @@ type Decompressor struct {
 	gzip  *gzipReader   // nil for other compressions
 	r     io.Reader
 	close func() error
-	block int64 // bytes of text that the decoder holds at most, with one checksum but in gzip
+	block int64 // bytes of text that the decoder holds at most; except in gzip, one checksum covers them
 	text  int64 // bytes of text that were read
 	err   error
 }
@@ -208,9 +209,9 @@ func (d *Decompressor) consumed() int64 {
 	return d.in.n - int64(d.br.Buffered())
 }
 
-// Consumed estimates to how many stored bytes the text belongs that Read has
-// returned. It is no more than that: the decoder may hold a block of text that it
-// has not returned.
+// Consumed estimates how many stored bytes the text that Read has returned takes up.
+// It is only an estimate, since the decoder may hold a block of text that it has not
+// returned yet.
 func (d *Decompressor) Consumed() int64 {
 	consumed := d.consumed()
 	if d.text == 0 {
@@ -220,12 +221,12 @@ func (d *Decompressor) Consumed() int64 {
 	return consumed - min(consumed, int64(block))
 }
 
-// Sound is how many stored bytes came before the fault that Read has met: what
-// lies behind them is lost, or cannot be trusted, since a checksum over it does
-// not match. Checksums cover a member of gzip, a frame of zstd (frames are not told
-// apart here: all of the data) and a block of the other formats. A block is checked
-// once it has been taken as a whole, so that its beginning is estimated. Of data
-// that end early all are sound.
+// Sound is how many stored bytes come before the fault that Read has met. The bytes
+// after them are lost, or cannot be trusted because their checksum does not match. A
+// checksum covers a member of gzip, a frame of zstd (frames are not distinguished
+// here, so it counts for all of the data) or a block of the other formats. A block is
+// checked after the decoder has read all of it, so the position of its beginning is an
+// estimate. If the data end early, all of the bytes that exist are sound.
 func (d *Decompressor) Sound() int64 {
 	switch {
 	case d.err == io.EOF, errors.Is(d.err, io.ErrUnexpectedEOF):

@@ -211,7 +211,7 @@ func TestDecompressZstdWindow(t *testing.T) {
 		if c.want == nil && string(got) != "a" {
 			t.Errorf("%s: %q", name, got)
 		}
-		if c.want != nil && !strings.Contains(err.Error(), "MiB large and may have 128: compress the file without --long") {
+		if c.want != nil && !strings.Contains(err.Error(), "MiB large, but at most 128 are allowed: compress the file without --long") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

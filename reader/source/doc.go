@@ -16,8 +16,7 @@
 //
 // # Promises
 //
-// What a reader hands out are the file's bytes or an error, never anything
-// else:
+// A reader hands out the file's bytes or an error, never anything else:
 //
 //   - Every byte from HDFS has passed its checksum before it is handed out; a
 //     replica that is corrupted, cut short or without checksums is replaced by
@@ -32,16 +31,15 @@
 //   - A compressed stream that ends early is an error that wraps
 //     io.ErrUnexpectedEOF.
 //
-// Faults that pass (a NameNode that restarts or fails over, a DataNode that
-// died or hangs, an expired block token) are retried at the present offset,
-// with back-off, for HDFSOptions.RetryMs, from the first contact on. Faults
-// that do not pass (no such file, no permission, wrong keytab) are reported at
-// once.
+// After a transient fault (a NameNode that restarts or fails over, a DataNode that
+// died or hangs, an expired block token), the read is retried at the current offset,
+// with back-off, for HDFSOptions.RetryMs, from the first contact on. Permanent faults
+// (no such file, no permission, wrong keytab) are reported at once.
 //
-// Of several NameNodes, the one that served last is asked first, and the next
-// one when it fails or lets the time limit pass, which counts as no retry. One
-// that was silent is then left alone for a while, so that it costs its time
-// limit once and not with every connection.
+// If there are several NameNodes, the one that served last is asked first, and the
+// next one if it fails or does not answer within the time limit; this does not count
+// as a retry. A NameNode that did not answer is then not asked for a while, so that it
+// costs its time limit once and not with every connection.
 //
 // # Reading blocks
 //
@@ -49,41 +47,38 @@
 //	    \-----from whom?-------> nodes           (who failed lately)
 //	     \----bytes------------> blockStream --> DataNode
 //
-// A DataNode has TimeoutMs to give a packet (64 KiB, usually). One that does not,
-// that hangs up twice at the same byte, or whose bytes do not match their
-// checksums is left for the next replica at the present offset. One that gives
-// less than 1 MiB/s for two seconds (of waiting; half of TimeoutMs where that is
-// less) is left as soon as another one has delivered. Both are then asked last
-// for five minutes, by all readers, so that a DataNode that swallows everything
-// costs its time limit once and not with every block. When no replica is left,
-// that is one failed attempt, and the NameNode is asked anew where the block is;
-// attempts without progress end after RetryMs. So every loop has an end: a
-// replica is used up, bytes arrive, or time passes.
+// A DataNode must send a packet (64 KiB, usually) within TimeoutMs. If it does not, or
+// closes the connection twice at the same byte, or sends bytes that do not match their
+// checksums, reading goes on with the next replica at the current offset. If a DataNode
+// sends less than 1 MiB/s during two seconds of waiting (or half of TimeoutMs, if that
+// is less), reading moves to another one as soon as that one has sent bytes. For five
+// minutes, all readers then ask these DataNodes last, so that a DataNode that never
+// answers costs its time limit once and not with every block. When all replicas have
+// failed, this counts as one failed attempt, and the NameNode is asked again where the
+// block is; attempts without progress end after RetryMs. So every loop ends: each turn
+// uses up a replica, receives bytes, or uses up time.
 //
 // The blocks are read by a reader of our own (hdfs_read.go, hdfs_replicas.go,
-// hdfs_stream.go, hdfs_packet.go, hdfs_blocks.go, hdfs_sasl.go) over NameNode calls of the client library
-// (github.com/colinmarc/hdfs). The library's block reader opens a replica that
-// ends early again and again, without a limit; it takes a replica without
-// checksums as it is; it hands out bytes whose checksum was wrong, unless one
-// asks for less than a checksum chunk at a time; and it cannot be told which
-// replica to leave out, nor how long to wait. Around it stood reads of 511 bytes,
-// comparisons of pointers, a sniffer of handshakes and guesses about which
-// replica it had given up, and the first two faults could not be mended that way.
-// Our reader has 1,200 lines, and 370 for the handshake of secured DataNodes,
-// where 400 lines stood around 1,500 of the library's. It is the safer one: each
-// fault is one case in it, tests drive each case without a cluster
-// (hdfs_stream_test.go), and it knows integrity protection and RC4, with which the
-// library cannot read. What is left of the library are configuration, Kerberos,
-// calls of NameNodes and the types of messages; hdfs_rpc.go reaches into one
-// private field of it to make calls that it does not offer.
+// hdfs_stream.go, hdfs_packet.go, hdfs_blocks.go, hdfs_sasl.go), which calls NameNodes
+// through the client library (github.com/colinmarc/hdfs). The library's own block
+// reader was not enough: it opens a replica that ends early again and again, without a
+// limit; it accepts a replica without checksums; it hands out bytes whose checksum is
+// wrong, unless the caller asks for less than a checksum chunk at a time; and a caller
+// cannot say which replica to avoid or how long to wait. 400 lines of workarounds around
+// its 1,500 could not cure the first two of these faults. Our reader has 1,200 lines,
+// and 370 for the handshake of secured DataNodes. It handles each fault in one place,
+// tests drive each case without a cluster (hdfs_stream_test.go), and it supports
+// integrity protection and RC4, with which the library cannot read. The library still
+// provides configuration, Kerberos, calls of NameNodes and the message types;
+// hdfs_rpc.go uses one of its private fields to make calls that it does not offer.
 //
 // # Limits
 //
-//   - Erasure-coded files are refused, and files in encryption zones (whose keys
-//     a KMS holds).
+//   - Erasure-coded files are refused, and so are files in encryption zones (whose
+//     keys are in a KMS).
 //   - A ticket cache must be a file: KCM: and KEYRING: are refused with a hint.
-//   - A DataNode is spoken to over TCP also when it is on the same machine (no
-//     short-circuit reads).
+//   - DataNodes are read over TCP even if they are on the same machine: there are no
+//     short-circuit reads.
 //   - Data transfer protection works at all levels: authentication, integrity,
 //     privacy by AES or RC4, and dfs.encrypt.data.transfer. Integrity and RC4 are
 //     slower than AES (dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding).
@@ -93,18 +88,17 @@
 // An output is visible under its name when Close has returned nil, and not
 // before. A file for HDFS is collected on the local disk ($TMPDIR) and uploaded
 // by Close to a hidden name, .NAME.<12 hexadecimal digits>.aibox.tmp, which is
-// then renamed. An upload that fails or is interrupted removes that file; what a
-// killed run left is removed by the next upload to the same directory, once the
-// NameNode has not heard of its writer for a minute.
+// then renamed. An upload that fails or is interrupted removes that file; the file of a
+// run that was killed is removed by the next upload to the same directory, once the
+// NameNode has not heard from its writer for a minute.
 //
-// A DataNode that is dead or hangs costs its time limit at most: the block is
-// given up and written again from the local copy without that DataNode, and
-// further files do without it for a while. The client library has no such thing:
-// its writer neither tells the NameNode whom to leave out nor can be made to,
-// except by reaching into its private fields. A writer of our own, over the
-// handshake and the messages that reading needs anyway, is about 400 lines
-// (hdfs_upload.go, hdfs_pipeline.go) and no trick: a block that fails is written
-// once more as a whole, so that it needs none of Hadoop's pipeline recovery.
+// A DataNode that is dead or hangs costs at most its time limit: the block is
+// abandoned and written again from the local copy without that DataNode, and further
+// files avoid it for a while. The client library cannot do that: its writer does not
+// tell the NameNode which DataNodes to exclude. So there is a writer of our own, of
+// about 400 lines (hdfs_upload.go, hdfs_pipeline.go), which uses the handshake and the
+// messages that reading needs anyway. It stays simple because a block that fails is
+// written again as a whole, so that it does not need Hadoop's pipeline recovery.
 //
 // Directories whose files are erasure coded or encrypted are refused.
 //

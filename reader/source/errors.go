@@ -79,7 +79,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("read %s: all replicas corrupted at byte %d: %v (restore the file, then run again; `hdfs fsck` shows the block)",
+	return fmt.Sprintf("read %s: all replicas are corrupted at byte %d: %v (restore the file, then run again; `hdfs fsck` shows the block)",
 		e.URI, e.Offset, e.Err)
 }
 

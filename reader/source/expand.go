@@ -12,8 +12,8 @@ import (
 // matches of one pattern or directory come in byte order of their paths. A URI
 // given twice is listed twice.
 //
-// It fails on the first URI that is missing (ErrNotFound; also a pattern or
-// directory without a file), cannot be read (ErrPermission), is still being
+// It fails on the first URI that is missing (ErrNotFound, which also stands for a
+// pattern or directory without a file), cannot be read (ErrPermission), is still being
 // written (ErrBeingWritten) or whose HDFS does not answer (ErrUnavailable).
 func (s *Sources) Expand(ctx context.Context, uris []string) ([]File, error) {
 	var files []File
@@ -50,7 +50,7 @@ type lister interface {
 func expand(ctx context.Context, fs lister, uri, p string) ([]entry, error) {
 	var matches []entry
 	if hasGlob(p) {
-		// A file may be called "data[1].csv": what exists is taken literally.
+		// A file may be called "data[1].csv": a path that exists is not a pattern.
 		if e, err := fs.stat(ctx, p); err == nil {
 			matches = []entry{e}
 		} else if !errors.Is(err, ErrNotFound) {
@@ -85,7 +85,7 @@ func expand(ctx context.Context, fs lister, uri, p string) ([]entry, error) {
 	}
 	if len(files) == 0 {
 		return nil, &Error{Op: "list", URI: uri, Kind: ErrNotFound,
-			Hint: "the directory holds no file; names that start with . or _ do not count"}
+			Hint: "the directory holds no file; files whose names start with . or _ are ignored"}
 	}
 	slices.SortStableFunc(files, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	// ** may match a directory and one within it.

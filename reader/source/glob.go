@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// A glob is a path pattern, one alternative for each choice of its braces.
-// Each alternative is matched segment by segment, so that only directories
-// that can match are listed. Names that start with . or _ are matched only by
-// segments that do, which is why no library does this: none knows about _.
+// A glob is a path pattern: a list of alternatives, one for each choice in its braces.
+// Each alternative is matched segment by segment, so that only directories that can
+// match are listed. Names that start with . or _ are matched only by segments that
+// start with the same character. No library is used because none treats _ that way.
 type glob struct {
 	alternatives []string
 }
@@ -20,10 +20,10 @@ type glob struct {
 // maxAlternatives bounds brace expansion: {0,1}{0,1}… doubles with each pair.
 const maxAlternatives = 4096
 
-// globSigns make a path a pattern.
+// globSigns are the characters that make a path a pattern.
 const globSigns = `*?[{`
 
-// anyDepth is a segment that stands for any number of directories, also none.
+// anyDepth is a segment that stands for any number of directories, including none.
 const anyDepth = "**"
 
 func hasGlob(p string) bool { return strings.ContainsAny(p, globSigns) }
@@ -107,7 +107,7 @@ func (g *glob) match(ctx context.Context, fs lister) ([]entry, error) {
 
 // matchSegments appends what segments match below base.
 func matchSegments(ctx context.Context, fs lister, found []entry, base string, segments []string) ([]entry, error) {
-	// The literal start needs no listing.
+	// Directories need not be listed for the segments before the first pattern.
 	for len(segments) > 0 && !hasGlob(segments[0]) {
 		base = join(base, segments[0])
 		segments = segments[1:]

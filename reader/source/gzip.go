@@ -8,13 +8,13 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// gzipReader reads the members of a gzip file as one stream. Like gzip(1) it takes
-// zero bytes behind a member for padding, which tapes and block devices leave.
+// gzipReader reads the members of a gzip file as one stream. Like gzip(1), it treats
+// zero bytes after a member as padding, which tapes and block devices add.
 type gzipReader struct {
 	br       *bufio.Reader
 	z        *gzip.Reader
 	consumed func() int64 // bytes taken from br
-	member   int64        // where the present member begins
+	member   int64        // where the current member begins
 }
 
 func newGzipReader(br *bufio.Reader, consumed func() int64) (*gzipReader, error) {
@@ -38,7 +38,8 @@ func (g *gzipReader) Read(p []byte) (int, error) {
 	}
 }
 
-// nextMember moves behind the padding; io.EOF means that nothing else follows.
+// nextMember skips the padding and opens the next member; io.EOF means that none
+// follows.
 func (g *gzipReader) nextMember() error {
 	for {
 		c, err := g.br.ReadByte()
@@ -54,7 +55,7 @@ func (g *gzipReader) nextMember() error {
 	}
 	g.member = g.consumed()
 	if err := g.z.Reset(g.br); err != nil {
-		if errors.Is(err, io.EOF) { // there was a byte
+		if errors.Is(err, io.EOF) { // the header is cut, since at least one byte of it was there
 			return io.ErrUnexpectedEOF
 		}
 		return err

@@ -29,14 +29,15 @@ type cluster struct {
 	retry     time.Duration
 	log       *slog.Logger
 
-	// reached: a NameNode has served once. Before, some errors rather mean that
-	// the configuration is wrong. readOnce: a DataNode has delivered bytes once.
+	// reached says that a NameNode has served at least once. Until then, some errors
+	// more likely mean that the configuration is wrong. readOnce says that a DataNode
+	// has delivered bytes at least once.
 	reached, readOnce atomic.Bool
 
 	nodes          nodes    // DataNodes that failed
 	keys           dataKeys // for the transfer of data
 	warnings       limitedLog
-	allowUnchecked bool // replicas without checksums, where there is no other
+	allowUnchecked bool // replicas without checksums may be read where there is no other one
 
 	mu struct {
 		sync.Mutex
@@ -47,10 +48,10 @@ type cluster struct {
 }
 
 const (
-	// maxIdleSessions is about how many readers a job has at work; each costs a
-	// socket and one lease renewal per second.
+	// maxIdleSessions is roughly the number of readers that a job uses at the same
+	// time; each session costs a socket and one lease renewal per second.
 	maxIdleSessions = 16
-	// idleTime is after how long without use all idle sessions end.
+	// idleTime is how long no session may be used before all idle sessions are closed.
 	idleTime = 20 * time.Second
 )
 
@@ -70,8 +71,8 @@ func newCluster(authority string, opts *HDFSOptions, log *slog.Logger) (*cluster
 
 func (c *cluster) uri(path string) string { return "hdfs://" + c.authority + path }
 
-// acquire returns an idle session or a new one. In a retry, whose time ends at
-// until, it is always new.
+// acquire returns an idle session or a new one. For a retry, whose time ends at
+// until, it always makes a new one.
 func (c *cluster) acquire(ctx context.Context, retrying bool, until time.Time) (*session, error) {
 	for !retrying {
 		c.mu.Lock()
@@ -91,7 +92,7 @@ func (c *cluster) acquire(ctx context.Context, retrying bool, until time.Time) (
 	return c.newSession(ctx, retrying, until)
 }
 
-// release keeps a session that saw no error for the next acquire.
+// release keeps a session for the next acquire, if it has seen no error.
 func (c *cluster) release(s *session) {
 	s.pooled = true
 	lost := s.lostNameNode()
@@ -135,7 +136,7 @@ func (c *cluster) close() {
 	}
 }
 
-// do runs fn with a session, again after faults that may pass.
+// do runs fn with a session, and runs it again after transient faults.
 func (c *cluster) do(ctx context.Context, op, path string, fn func(*session) error) error {
 	r := retrier{c: c, op: op, path: path}
 	for {
@@ -185,8 +186,8 @@ func (c *cluster) stat(ctx context.Context, p string) (e entry, err error) {
 	return e, err
 }
 
-// cleanPath gives the NameNode the only form of a path that it takes: no
-// empty, "." or ".." elements.
+// cleanPath returns the path in the only form that NameNodes accept: without empty,
+// "." or ".." elements.
 func cleanPath(p string) string { return path.Clean("/" + p) }
 
 func (c *cluster) list(ctx context.Context, dir string) (entries []entry, err error) {
@@ -210,7 +211,8 @@ func (c *cluster) list(ctx context.Context, dir string) (entries []entry, err er
 	return entries, err
 }
 
-// readable refuses files whose stored bytes are not what a user put there.
+// readable refuses files whose stored bytes differ from what the user wrote, because
+// they are encrypted or erasure coded.
 func (c *cluster) readable(p string, info os.FileInfo) error {
 	st, ok := info.Sys().(*hdfs.FileStatus)
 	switch {
@@ -235,7 +237,7 @@ const checkParallel = 8
 func (c *cluster) check(ctx context.Context, files []entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(checkParallel)
-	errs := make([]error, len(files)) // the first in order, not in time
+	errs := make([]error, len(files)) // by file, so that the first one in the order of the files is reported
 	for i, f := range files {
 		g.Go(func() error {
 			errs[i] = panics.Do("checking "+c.uri(f.path), func() error { return c.checkFile(ctx, f) })

@@ -18,7 +18,7 @@ type block struct {
 	start, length int64  // in the file
 	replicas      []replica
 	wanted        int                // replicas that the file should have
-	key           *dataKey           // with which DataNodes want to be spoken to; nil: none
+	key           *dataKey           // encrypts the transfer from and to DataNodes; nil: it is not encrypted
 	located       message            // the NameNode's LocatedBlockProto
 	identity      protoreflect.Value // its ExtendedBlockProto
 }
@@ -26,14 +26,14 @@ type block struct {
 // replica is one copy of a block.
 type replica struct {
 	node     string // host:port of its DataNode
-	transfer string // the same with its IP address, by which DataNodes call one another
+	transfer string // the same with the IP address, which DataNodes use among themselves
 	index    int    // in the NameNode's list
 }
 
 func (b *block) end() int64 { return b.start + b.length }
 
-// dataKey encrypts the transfer of data (dfs.encrypt.data.transfer). The
-// NameNode hands it out.
+// dataKey is the key that encrypts the transfer of data (dfs.encrypt.data.transfer).
+// The NameNode hands it out.
 type dataKey struct {
 	id            int32
 	pool          string
@@ -53,13 +53,13 @@ type fileBlocks struct {
 	}
 }
 
-// locateBytes is asked of the NameNode at a time: eight blocks of the usual
-// size. Their block tokens (10 hours by default) then still hold when the
-// last one is read.
+// locateBytes is for how many bytes of a file the NameNode is asked for block locations
+// at a time: eight blocks of the usual size. Their block tokens, which are valid for 10
+// hours by default, are then still valid when the last block is read.
 const locateBytes = 1 << 30
 
-// find gives the block that holds the byte at offset. A NameNode is asked when
-// it is not known, or with fresh. r decides on retries.
+// find returns the block that holds the byte at offset. A NameNode is asked if the
+// block is not known, or if fresh is set. r decides on retries.
 func (fb *fileBlocks) find(ctx context.Context, r *retrier, offset int64, fresh bool) (*block, error) {
 	if !fresh {
 		if b := fb.known(offset); b != nil {
@@ -84,7 +84,7 @@ func (fb *fileBlocks) find(ctx context.Context, r *retrier, offset int64, fresh 
 	if b := fb.known(offset); b != nil {
 		return b, nil
 	}
-	return nil, fmt.Errorf("the NameNode knows no block of it at byte %d", offset)
+	return nil, fmt.Errorf("the NameNode knows no block of the file at byte %d", offset)
 }
 
 func (fb *fileBlocks) known(offset int64) *block {
@@ -102,7 +102,7 @@ func (fb *fileBlocks) known(offset int64) *block {
 	return fb.mu.blocks[i]
 }
 
-// locate asks the NameNode for the blocks of a file from offset on, and whether
+// locate asks the NameNode for the blocks of a file from offset on, and checks that
 // the file is still the one that was listed.
 func (s *session) locate(path string, f File, offset int64) ([]*block, error) {
 	info, err := s.client.Stat(path)
@@ -133,7 +133,7 @@ func (s *session) locate(path string, f File, offset int64) ([]*block, error) {
 	return blocks, nil
 }
 
-// newBlock reads a LocatedBlockProto.
+// newBlock makes a block from a LocatedBlockProto.
 func (s *session) newBlock(located message, key *dataKey) *block {
 	id := located.in("b")
 	b := &block{
@@ -160,8 +160,8 @@ func (s *session) newBlock(located message, key *dataKey) *block {
 	return b
 }
 
-// reportBadBlocks tells the NameNode that a replica is not what was written,
-// so that it makes a new one from a good one and drops it.
+// reportBadBlocks tells the NameNode that a replica is corrupt, so that the NameNode
+// deletes it and makes a new one from a good one.
 func (s *session) reportBadBlocks(b *block, bad replica) error {
 	only := emptyMessage("LocatedBlockProto")
 	only.set("b", b.identity.Interface()).set("offset", uint64(b.start)).set("corrupt", false)
@@ -180,12 +180,13 @@ func (s *session) reportBadBlocks(b *block, bad replica) error {
 // dataKeys remembers the cluster's key for the transfer of data.
 type dataKeys struct {
 	mu    sync.Mutex
-	key   *dataKey // nil: none is wanted
+	key   *dataKey // nil: transfers are not encrypted
 	until time.Time
 }
 
-// dataKeyLife bounds how long a key, or that there is none, is believed. A
-// DataNode that does not know a key any more says so, and it is asked for anew.
+// dataKeyLife is how long the NameNode's answer, a key or that there is none, is used
+// at most. If a DataNode no longer knows a key, it says so, and the NameNode is asked
+// again.
 const dataKeyLife = time.Hour
 
 func (k *dataKeys) get(s *session) (*dataKey, error) {

@@ -15,10 +15,10 @@ import (
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 )
 
-// defaultNameNodePort is where a NameNode listens unless told otherwise.
+// defaultNameNodePort is the port on which a NameNode listens by default.
 const defaultNameNodePort = "8020"
 
-// clusterConf is what one authority of hdfs:// URIs means.
+// clusterConf is the configuration that belongs to one authority of hdfs:// URIs.
 type clusterConf struct {
 	authority string   // as in URIs; the default file system's for ""
 	addresses []string // of the NameNodes, host:port
@@ -28,8 +28,8 @@ type clusterConf struct {
 	base       hdfs.ClientOptions
 }
 
-// systemConfDir is where distributions of Hadoop keep their configuration.
-// Tests put another directory here.
+// systemConfDir is where distributions of Hadoop keep their configuration. It is a
+// variable so that tests can change it.
 var systemConfDir = "/etc/hadoop/conf"
 
 // confDir finds the directory with core-site.xml and hdfs-site.xml; "" if
@@ -55,8 +55,8 @@ func confDir(opts *HDFSOptions) (string, error) {
 	return "", nil
 }
 
-// loadClusterConf reads the configuration files for an authority. Its errors
-// are about the configuration alone; nothing is connected to.
+// loadClusterConf reads the configuration files for an authority. It does not connect
+// to the cluster, so its errors are about the configuration alone.
 func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) {
 	fail := func(kind, err error, hint string) (*clusterConf, error) {
 		return nil, &Error{Op: "open", URI: "hdfs://" + authority, Kind: kind, Err: err, Hint: hint}
@@ -87,7 +87,7 @@ func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) 
 		}
 		scheme, rest, _ := strings.Cut(name, "://")
 		if c.authority = strings.TrimRight(rest, "/"); !strings.EqualFold(scheme, "hdfs") || c.authority == "" {
-			return fail(ErrConfig, errors.New("the URI names no NameNode and core-site.xml has no fs.defaultFS of hdfs://"),
+			return fail(ErrConfig, errors.New("the URI names no NameNode, and core-site.xml has no fs.defaultFS that begins with hdfs://"),
 				"write hdfs://namenode:port/path, or set data.hdfs.conf_dir")
 		}
 	}
@@ -103,7 +103,7 @@ func loadClusterConf(authority string, opts *HDFSOptions) (*clusterConf, error) 
 	if !c.kerberos {
 		c.base.User = hdfsUser(opts)
 	} else if c.base.KerberosServicePrincipleName == "" {
-		// Without hdfs-site.xml: what nearly every cluster uses.
+		// hdfs-site.xml does not name the principal; nearly every cluster uses this one.
 		c.base.KerberosServicePrincipleName = "hdfs/_HOST"
 	}
 	c.protection = protection(conf)
@@ -188,7 +188,7 @@ func substitute(conf hadoopconf.HadoopConf) {
 	}
 }
 
-// hdfsUser is whom to act as without Kerberos.
+// hdfsUser is the user name that is sent to HDFS without Kerberos.
 func hdfsUser(opts *HDFSOptions) string {
 	if opts.User != "" {
 		return opts.User

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The client library has no timeouts. That is cured at the connections, which
-// it lets us dial.
+// The client library has no timeouts. It lets its caller dial the connections, so the
+// connections made here add them.
 
 // nodeConn is a connection of one session to its NameNode.
 type nodeConn struct {
@@ -24,7 +24,7 @@ func (s *session) dial(ctx context.Context, network, addr string) (net.Conn, err
 	raw, err := d.DialContext(ctx, network, addr)
 	if s.ctx.Err() != nil {
 		if err == nil {
-			_ = raw.Close() // unused
+			_ = raw.Close() // the connection was not used
 		}
 		return nil, net.ErrClosed
 	}
@@ -60,11 +60,11 @@ func (c *nodeConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// fault closes a connection that failed: half a message may have been read,
-// and the library would go on with the other half.
+// fault closes a connection that failed: half of a message may have been read, and
+// the library would take the other half for the next message.
 func (c *nodeConn) fault(err error) error {
 	_ = c.Conn.Close()        // err says more
-	if c.s.ctx.Err() == nil { // else we closed it
+	if c.s.ctx.Err() == nil { // otherwise the session itself has closed it
 		c.s.nameNodeFault(err)
 	}
 	return err
@@ -76,6 +76,6 @@ func (c *nodeConn) Close() error {
 	return c.Conn.Close()
 }
 
-// SetDeadline does nothing: every operation has its own limit. The library
+// SetDeadline does nothing: every operation has its own time limit. The library only
 // calls it with the zero time.
 func (c *nodeConn) SetDeadline(time.Time) error { return nil }

@@ -24,16 +24,16 @@ type kerberosLogin struct {
 	ccache    string
 	krb5Conf  string
 
-	mu      sync.Mutex // guards what follows; held during a login
+	mu      sync.Mutex // guards the fields below; held during a login
 	client  *client.Client
 	expires time.Time // of the ticket cache
 	modTime time.Time // of the ticket cache's file
 }
 
-// errTicketExpired marks a ticket cache that kinit may bring back to life.
+// errTicketExpired says that the ticket in the cache has expired; kinit renews it.
 var errTicketExpired = errors.New("ticket expired")
 
-// errKDC marks a KDC that does not answer, as opposed to one that refuses.
+// errKDC says that a KDC does not answer, as opposed to refusing the login.
 var errKDC = errors.New("KDC unreachable")
 
 func newKerberosLogin(opts *HDFSOptions) *kerberosLogin {
@@ -111,15 +111,15 @@ func (k *kerberosLogin) loginLocked() (*client.Client, error) {
 	}
 	cl := client.NewWithKeytab(name, realm, keys, conf, client.DisablePAFXFAST(true))
 	if err := cl.Login(); err != nil {
-		// gokrb5's errors are text alone.
+		// gokrb5's errors have no types, so their text is searched.
 		text := err.Error()
 		switch {
 		case strings.Contains(text, "communicat"): // "communication error with KDC", "failed to communicate with KDC"
 			return nil, fmt.Errorf("%w: login of %s@%s: %w", errKDC, name, realm, err)
 		case strings.Contains(text, "matching key not found"):
-			text = "it holds no key of this principal; `klist -k -e` lists its keys"
+			text = "the key table holds no key of this principal; `klist -k -e` lists its keys"
 		case strings.Contains(text, "PREAUTH_FAILED"), strings.Contains(text, "Decrypting_Error"):
-			text = "the key in it is not (or no longer) the principal's: export it again with ktadd"
+			text = "the key in the key table is not, or no longer, that of the principal: export it again with ktadd"
 		case strings.Contains(text, "C_PRINCIPAL_UNKNOWN"):
 			text = "the KDC does not know this principal"
 		}
@@ -145,7 +145,7 @@ func (k *kerberosLogin) loadCacheLocked(path string, modTime time.Time) (*client
 		return nil, fmt.Errorf("ticket cache %s has no ticket-granting ticket for %s: run kinit", path, realm)
 	}
 	if !time.Now().Before(tgt.EndTime) {
-		return nil, fmt.Errorf("%w: the one in ticket cache %s at %s: run kinit (a key table is renewed by itself: data.hdfs.kerberos_keytab)",
+		return nil, fmt.Errorf("%w: the one in ticket cache %s at %s: run kinit (with a key table, data.hdfs.kerberos_keytab, aibox renews tickets by itself)",
 			errTicketExpired, path, tgt.EndTime.Local().Format(time.DateTime))
 	}
 	cl, err := client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true))

@@ -11,18 +11,17 @@ import (
 )
 
 // A run that is killed while it uploads a file leaves the hidden temporary file
-// behind. The next upload to the same directory removes it, if nobody can be
-// writing it: the NameNode lets somebody else create a file of that name only
-// when its writer has not been heard of for a minute (the soft limit of its
-// lease). Were it wrong all the same, the writer would get an error and upload
-// once more.
+// behind. The next upload to the same directory removes it, if no other process can
+// still be writing it: the NameNode lets another client create a file of that name only
+// if it has not heard from the writer for a minute (the soft limit of the lease). If a
+// file were removed by mistake, its writer would get an error and upload it again.
 
-// leftoverAge is how old a finished temporary file must be: its writer renames
-// it at once. Tests change it.
+// leftoverAge is how old a complete temporary file must be before it is removed: its
+// writer, if alive, renames it at once. It is a variable so that tests can change it.
 var leftoverAge = time.Minute
 
-// hdfsTempName is a hidden name beside p that no other writer uses. It says
-// whose it is, so that it can be told from files of others.
+// hdfsTempName is a hidden name beside p that no other writer uses. Its suffix tells
+// aibox's files from those of other programs.
 func hdfsTempName(p string) string {
 	return strings.TrimSuffix(tempName(p), tempSuffix) + hdfsTempSuffix
 }
@@ -31,12 +30,12 @@ const tempSuffix, hdfsTempSuffix = ".tmp", ".aibox.tmp"
 
 var hdfsTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}\.aibox\.tmp$`)
 
-// removeLeftovers removes what killed uploads to a directory left. It is no
-// error when that fails: the next upload tries it again.
+// removeLeftovers removes the temporary files of killed uploads to a directory. If that
+// fails, it is not an error, since the next upload tries it again.
 func (s *session) removeLeftovers(dir string) {
 	req, resp := emptyMessage("GetListingRequestProto"), emptyMessage("GetListingResponseProto")
-	// One answer of the NameNode, of a thousand entries, is enough: hidden ones
-	// are few, and they are the first behind the dot.
+	// One answer of the NameNode, of a thousand entries, is enough: hidden files are
+	// few, and their names come first after ".".
 	req.set("src", dir).set("startAfter", []byte(".")).set("needLocation", false)
 	if err := s.execute("getListing", req.Interface(), resp.Interface()); err != nil || !resp.has("dirList") {
 		return
@@ -46,13 +45,13 @@ func (s *session) removeLeftovers(dir string) {
 		temp := path.Join(dir, name)
 		if hdfsTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.int("modification_time"))) {
 			if err := s.client.Remove(temp); err == nil {
-				s.c.log.Info("HDFS: removed what a killed upload left", "uri", s.c.uri(temp))
+				s.c.log.Info("HDFS: removed the temporary file of a killed upload", "uri", s.c.uri(temp))
 			}
 		}
 	}
 }
 
-// abandoned says whether nobody can be writing a temporary file.
+// abandoned says whether it is certain that no process is writing a temporary file.
 func (s *session) abandoned(temp string, modified time.Time) bool {
 	st, err := s.blockState(temp)
 	if err != nil {
@@ -61,7 +60,7 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 	if !st.underConstruction {
 		return time.Since(modified) > leftoverAge
 	}
-	// An attempt to create it ends the lease of a writer that is gone.
+	// An attempt to create the file ends the lease of a writer that is gone.
 	defaults, err := s.client.ServerDefaults()
 	if err != nil {
 		return false

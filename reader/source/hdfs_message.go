@@ -11,12 +11,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// message is a protocol message of HDFS, used by the names of its fields. The
-// types are the library's, found in the protobuf registry.
+// message is a protocol message of HDFS whose fields are accessed by name. Its type is
+// one of the library's, found in the protobuf registry.
 type message struct{ protoreflect.Message }
 
-// emptyMessage makes a message of package hadoop.hdfs. It panics when the
-// library does not have it; TestRPCReflection asks for each one that is used.
+// emptyMessage makes a message of package hadoop.hdfs. It panics if the library does
+// not have it; TestRPCReflection makes each message that is used.
 func emptyMessage(name string) message {
 	m, err := newMessage(protoreflect.FullName("hadoop.hdfs." + name))
 	if err != nil {
@@ -80,10 +80,10 @@ func appendDelimited(b []byte, m message) ([]byte, error) {
 	return append(binary.AppendUvarint(b, uint64(len(body))), body...), nil
 }
 
-// maxMessageBytes bounds what a DataNode's word can make us allocate.
+// maxMessageBytes bounds how much is allocated for a length that a DataNode sends.
 const maxMessageBytes = 1 << 20
 
-// readDelimited reads a message that its length precedes.
+// readDelimited reads a message that is preceded by its length.
 func readDelimited(r *bufio.Reader, m message) error {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// nameNodes remembers which NameNode of a cluster answers. The library would
-// begin each session at the first one of its list; so each session is given one
-// NameNode alone, and this file decides which.
+// nameNodes remembers which NameNode of a cluster answers. The library would begin
+// each session with the first one of its list; so each session gets a list of only one
+// NameNode, and this file decides which.
 type nameNodes struct {
 	addresses []string
 
 	mu struct {
 		sync.Mutex
 		current int // the one that answered last
-		// silent holds, for each NameNode, when it last let a time limit pass.
+		// silent holds, for each NameNode, when it last did not answer in time.
 		silent []silence
 	}
 }
@@ -30,9 +30,9 @@ type silence struct {
 	err error
 }
 
-// silentFor is how long a NameNode that let a time limit pass is asked only
-// when nobody else is there. With limits of 10 s it then costs a quarter of the
-// time that an operation waits for another one to become active.
+// silentFor is how long a NameNode that did not answer in time is asked only if no
+// other one serves. With time limits of 10 s it then costs a quarter of the time that
+// an operation waits for another one to become active.
 const silentFor = 30 * time.Second
 
 func (n *nameNodes) init(addresses []string) {
@@ -40,8 +40,8 @@ func (n *nameNodes) init(addresses []string) {
 	n.mu.silent = make([]silence, len(addresses))
 }
 
-// order lists the NameNodes in the order in which they are to be asked: the
-// one that answered last, the others, and those that were silent at last.
+// order lists the NameNodes in the order in which they are to be asked: first the one
+// that answered last, then the others, and at the end those that were silent lately.
 func (n *nameNodes) order() []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -57,7 +57,7 @@ func (n *nameNodes) order() []int {
 	return append(first, last...)
 }
 
-// wasSilent returns the error of a NameNode that was silent at last.
+// wasSilent returns the error of a NameNode that was silent lately; nil if it was not.
 func (n *nameNodes) wasSilent(i int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -67,7 +67,7 @@ func (n *nameNodes) wasSilent(i int) error {
 	return nil
 }
 
-// answered notes that NameNode i serves; it tells whether another one did before.
+// answered notes that NameNode i serves; it returns whether another one served before.
 func (n *nameNodes) answered(i int) (changed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -91,7 +91,7 @@ func isTimeout(err error) bool {
 }
 
 // isStandby says whether a NameNode answered that it is not the active one.
-// The library hands the exception on as text when it has no other NameNode.
+// The library returns the exception as text if it has no other NameNode.
 func isStandby(err error) bool { return strings.Contains(err.Error(), "StandbyException") }
 
 // noNameNodeError says why no NameNode serves.
@@ -124,9 +124,9 @@ func isUnknownHost(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// newSession asks the NameNodes one after the other until one serves. In a
-// retry it spares itself those that were silent at last, if a standby answers
-// or the time for retries (until) is over.
+// newSession asks the NameNodes one after the other until one serves. In a retry it
+// skips those that were silent lately if a standby answers or if the time for retries
+// (until) is over.
 func (c *cluster) newSession(ctx context.Context, retrying bool, until time.Time) (*session, error) {
 	failed := &noNameNodeError{begin: time.Now()}
 	standby := false

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// nodes remembers which DataNodes failed or crawled lately. All readers of a
-// cluster share it, so that a DataNode that swallows packets costs a time-out
-// once and not once a block: it is asked last.
+// nodes remembers which DataNodes failed or were too slow lately. All readers of a
+// cluster share it and ask such a DataNode last, so that one that never answers costs
+// a time-out once and not with every block.
 type nodes struct {
 	mu     sync.Mutex
 	failed map[string]time.Time
 }
 
-// nodeMemory is how long a failure is remembered. Then the DataNode is asked
-// again in its turn, which costs hedgeAfter if it still fails.
+// nodeMemory is how long a failure is remembered. After that, the DataNode is asked in
+// its usual turn again, which costs hedgeAfter if it still fails.
 const nodeMemory = 5 * time.Minute
 
 func (n *nodes) mark(node string) {
@@ -48,8 +48,8 @@ func (n *nodes) failedAt(node string) time.Time {
 	return at
 }
 
-// order puts those first that have not failed, in the NameNode's order (the
-// nearest first), and then those whose failure is longest ago.
+// order sorts the replicas: first those whose DataNodes have not failed, in the
+// NameNode's order (the nearest first), then the others, with the oldest failure first.
 func (n *nodes) order(replicas []replica) []replica {
 	ordered := slices.Clone(replicas)
 	slices.SortStableFunc(ordered, func(a, b replica) int {
@@ -65,8 +65,8 @@ func unixNano(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// limitedLog writes at most one line in logEvery for each subject, and says
-// with the next one how many it left out: sixteen readers may meet the same
+// limitedLog writes at most one line for each subject within logEvery, and the next
+// line says how many were left out. Otherwise sixteen readers might log the same
 // DataNode at every block.
 type limitedLog struct {
 	log *slog.Logger
@@ -81,7 +81,7 @@ type logged struct {
 
 const (
 	logEvery = 10 * time.Second
-	// maxSubjects bounds the memory; beyond it all is forgotten once.
+	// maxSubjects bounds the memory: when it is exceeded, all subjects are forgotten.
 	maxSubjects = 1000
 )
 

@@ -40,11 +40,11 @@ func (s *blockStream) receive(limit time.Duration) error {
 	}
 	payload, header := int64(binary.BigEndian.Uint32(p))-4, int(binary.BigEndian.Uint16(p[4:]))
 	if payload < 0 || payload > maxPacketBytes {
-		return s.fault(bad, fmt.Errorf("a packet of %d bytes", payload))
+		return s.fault(bad, fmt.Errorf("it sent a packet of %d bytes, which is not a valid length", payload))
 	}
 	size := prefix + header + int(payload)
 	if size > s.r.Size() {
-		s.r = bufio.NewReaderSize(s.r, size) // above the other one, which may hold bytes
+		s.r = bufio.NewReaderSize(s.r, size) // it reads from the smaller buffer, which may still hold bytes
 	}
 	if p, err = peek(size); err != nil {
 		return err
@@ -54,7 +54,8 @@ func (s *blockStream) receive(limit time.Duration) error {
 	return s.verify(p[prefix:prefix+header], p[prefix+header:])
 }
 
-// verify takes a packet apart and leaves its good bytes in s.data.
+// verify parses a packet, compares its checksums and puts the bytes that are good and
+// wanted into s.data.
 func (s *blockStream) verify(header, payload []byte) error {
 	h, err := parsePacketHeader(header)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *blockStream) verify(header, payload []byte) error {
 	case h.length == 0:
 		return s.fault(bad, fmt.Errorf("it ends at byte %d of %d", s.at, s.b.length))
 	case h.length < 0 || len(payload) != sums+h.length || h.offset != s.at:
-		return s.fault(bad, fmt.Errorf("a packet of %d bytes for byte %d came, with %d bytes of data, where byte %d was due",
+		return s.fault(bad, fmt.Errorf("it sent a packet of %d bytes for byte %d, with %d bytes of data, where byte %d was expected",
 			len(payload), h.offset, h.length, s.at))
 	}
 	checksums, data := payload[:sums], payload[sums:]
@@ -88,7 +89,7 @@ func (s *blockStream) verify(header, payload []byte) error {
 	s.at += int64(good)
 	if s.data = data[first:max(first, last)]; len(s.data) == 0 {
 		if s.err == nil {
-			s.err = s.fault(bad, errors.New("a packet with none of the bytes that were asked for"))
+			s.err = s.fault(bad, errors.New("it sent a packet with none of the bytes that were asked for"))
 		}
 		return s.err
 	}
@@ -101,8 +102,8 @@ type packetHeader struct {
 	length int   // of the data
 }
 
-// parsePacketHeader reads a header without making a message of it: one comes
-// with every 64 KiB.
+// parsePacketHeader parses a header without making a message, for speed: there is a
+// header for every 64 KiB.
 func parsePacketHeader(b []byte) (h packetHeader, err error) {
 	seen := 0
 	for len(b) > 0 {
@@ -131,7 +132,7 @@ func parsePacketHeader(b []byte) (h packetHeader, err error) {
 		b = b[n:]
 	}
 	if seen != 3 {
-		return h, errors.New("a packet header without offset or length")
+		return h, errors.New("it sent a packet header without an offset or a length")
 	}
 	return h, nil
 }

@@ -17,13 +17,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// pipeline writes one block: to the first DataNode of the NameNode's list,
-// which hands everything on to the second, and so forth. A request
+// pipeline writes one block to the first DataNode of the NameNode's list, which
+// forwards everything to the second one, and so on. A request
 //
 //	version 00 1C | operation 50 | OpWriteBlockProto, after its length
 //
-// is answered by a BlockOpResponseProto when all of them are ready. Packets go
-// there, each a multiple of chunks but for the last,
+// is answered by a BlockOpResponseProto when all of them are ready. Then packets are
+// sent, each of which, except the last, holds whole chunks,
 //
 //	4 + length of checksums and data, 4 bytes | length of header, 2 bytes | PacketHeaderProto | checksums | data
 //
@@ -39,14 +39,15 @@ type pipeline struct {
 const (
 	writeChunkBytes  = 512
 	writePacketBytes = 64 << 10
-	// maxSealBytes is sealed at a time: a DataNode takes frames of 64 KiB.
+	// maxSealBytes is how much is signed or encrypted at a time: a DataNode accepts
+	// frames of up to 64 KiB.
 	maxSealBytes = 32 << 10
 )
 
 // pipelineError is a DataNode that failed while a block was written.
 type pipelineError struct {
 	node  int  // index in the block's list
-	stale bool // the encryption key or the token was not valid; nobody failed
+	stale bool // the encryption key or the token was not valid, which is no fault of the DataNode
 	err   error
 }
 
@@ -54,7 +55,7 @@ func (e *pipelineError) Error() string { return e.err.Error() }
 func (e *pipelineError) Unwrap() error { return e.err }
 
 // writeBlock writes length bytes of data as block b. Its errors are of type
-// *pipelineError, but for those of reading data.
+// *pipelineError, except those of reading data.
 func (c *cluster) writeBlock(ctx context.Context, b *block, holder string, data io.Reader, length int64) error {
 	p := &pipeline{b: b, timeout: c.timeout}
 	first := b.replicas[0].node
@@ -63,12 +64,12 @@ func (c *cluster) writeBlock(ctx context.Context, b *block, holder string, data 
 	if p.conn, err = d.DialContext(ctx, "tcp", first); err != nil {
 		return &pipelineError{err: err}
 	}
-	defer func() { _ = p.conn.Close() }() // everything was acknowledged, or is given up
+	defer func() { _ = p.conn.Close() }() // everything was acknowledged, or the block is abandoned
 	defer context.AfterFunc(ctx, func() { _ = p.conn.Close() })()
 	if err := p.open(c, holder); err != nil {
 		return err
 	}
-	acks := make(chan error, 1) // ends with the last acknowledgement, or an error that closes the connection
+	acks := make(chan error, 1) // receives nil after the last acknowledgement, or an error, which closes the connection
 	packets := (length+writePacketBytes-1)/writePacketBytes + 1
 	go func() {
 		err := p.acknowledge(packets)
@@ -79,8 +80,8 @@ func (c *cluster) writeBlock(ctx context.Context, b *block, holder string, data 
 	}()
 	sent := p.send(data, length)
 	if sent != nil && errors.As(sent, new(*pipelineError)) {
-		// An acknowledgement that came before says more. It comes, or the
-		// connection's end does, within the time limit.
+		// An acknowledgement may name the DataNode that failed, so it is preferred to
+		// err. It arrives, or the connection ends, within the time limit.
 		if err := <-acks; err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (p *pipeline) open(c *cluster, holder string) error {
 	err = fmt.Errorf("%s: %s", status, resp.text("message"))
 	bad := slices.IndexFunc(p.b.replicas, func(r replica) bool { return r.transfer == resp.text("firstBadLink") })
 	if bad >= 0 {
-		err = fmt.Errorf("%s: the DataNode before it cannot reach it", status)
+		err = fmt.Errorf("%s: the DataNode before it in the pipeline cannot reach it", status)
 	}
 	return &pipelineError{node: max(0, bad), stale: status == "ERROR_ACCESS_TOKEN", err: err}
 }
@@ -144,7 +145,7 @@ func (p *pipeline) request(holder string) message {
 	op.set("header", header).set("requestedChecksum", checksum).setEnum("stage", "PIPELINE_SETUP_CREATE")
 	op.set("pipelineSize", uint32(len(p.b.replicas)))
 	op.set("minBytesRcvd", uint64(0)).set("maxBytesRcvd", uint64(0)).set("latestGenerationStamp", uint64(0))
-	// The first DataNode learns of its own storage and of the others.
+	// The first DataNode is told its own storage and those of the others.
 	for _, to := range []struct{ from, first, rest protoreflect.Name }{
 		{"locs", "", "targets"},
 		{"storageTypes", "storageType", "targetStorageTypes"},
@@ -178,7 +179,7 @@ func (p *pipeline) send(data io.Reader, length int64) error {
 		packet := buf[:sums+4*chunks+n]
 		bytes := packet[sums+4*chunks:]
 		if _, err := io.ReadFull(data, bytes); err != nil {
-			return fmt.Errorf("the local copy: %w", hideEOF(err))
+			return fmt.Errorf("read the local copy: %w", hideEOF(err))
 		}
 		binary.BigEndian.PutUint32(packet, uint32(4+4*chunks+n))
 		binary.BigEndian.PutUint16(packet[4:], uint16(len(header)))
@@ -204,7 +205,7 @@ func (p *pipeline) send(data io.Reader, length int64) error {
 	}
 }
 
-// appendPacketHeader appends a PacketHeaderProto. All of them have one length.
+// appendPacketHeader appends a PacketHeaderProto. All of them have the same length.
 func appendPacketHeader(b []byte, offset, seqno int64, last bool, length int) []byte {
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 1, protowire.Fixed64Type), uint64(offset))
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 2, protowire.Fixed64Type), uint64(seqno))
@@ -212,9 +213,9 @@ func appendPacketHeader(b []byte, offset, seqno int64, last bool, length int) []
 	return protowire.AppendFixed32(protowire.AppendTag(b, 4, protowire.Fixed32Type), uint32(length))
 }
 
-// acknowledge waits until every packet was acknowledged by every DataNode. When
-// none comes in time, the first DataNode is held to be the one that hangs: it
-// alone speaks to us.
+// acknowledge waits until every packet was acknowledged by every DataNode. If no
+// acknowledgement comes in time, the first DataNode is assumed to hang, since it is the
+// only one that is connected to us.
 func (p *pipeline) acknowledge(packets int64) error {
 	for seqno := int64(0); seqno < packets; {
 		if err := p.conn.SetReadDeadline(time.Now().Add(p.timeout)); err != nil {
@@ -232,7 +233,7 @@ func (p *pipeline) acknowledge(packets int64) error {
 			}
 		}
 		if got := ack.value("seqno").Int(); got != seqno {
-			return &pipelineError{err: fmt.Errorf("packet %d was acknowledged where packet %d was due", got, seqno)}
+			return &pipelineError{err: fmt.Errorf("packet %d was acknowledged where packet %d was expected", got, seqno)}
 		}
 		seqno++
 	}
@@ -242,6 +243,6 @@ func (p *pipeline) acknowledge(packets int64) error {
 // port is that of the replica's DataNode.
 func (r replica) port() int {
 	_, port, _ := net.SplitHostPort(r.node)
-	n, _ := strconv.Atoi(port) // ours, and so a number
+	n, _ := strconv.Atoi(port) // newBlock wrote the address, so the port is a number
 	return n
 }

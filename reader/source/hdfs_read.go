@@ -15,10 +15,10 @@ import (
 // hdfsReader reads [offset, f.Size) of one file, block after block. It holds a
 // connection to one DataNode, and asks a NameNode only where blocks are.
 //
-// A replica that fails is left for the next one at the present offset. When
-// all replicas of a block have failed, that is one failed attempt: after a
-// pause the NameNode is asked anew where the block is (a DataNode may be back,
-// tokens and keys are fresh), until the retry time is used up.
+// If a replica fails, reading goes on with the next one at the current offset. When
+// all replicas of a block have failed, that is one failed attempt: after a pause the
+// NameNode is asked again where the block is (a DataNode may be back, and tokens and
+// keys are new), until the retry time is used up.
 type hdfsReader struct {
 	ctx    context.Context
 	c      *cluster
@@ -26,27 +26,28 @@ type hdfsReader struct {
 	blocks *fileBlocks
 	offset int64 // of the next byte to hand out
 
-	b      *block       // that holds offset; nil: to be found
-	s      *blockStream // nil: to be opened
+	b      *block       // the block that holds offset; nil: it is not known yet
+	s      *blockStream // nil: none is open
 	faults []*replicaError
-	// redialed is where a connection broke off last: once there it is dialed
-	// again, because a DataNode ends one that nobody read for long.
+	// redialed is the place where a connection last broke off. At the same place it
+	// is dialed again only once, because a DataNode also closes a connection from
+	// which nobody has read for long.
 	redialed struct {
 		node   string
 		offset int64
 	}
 
 	retry     retrier
-	fresh     bool  // the NameNode is to be asked, whatever is known
+	fresh     bool  // the NameNode is to be asked, even if the block is known
 	renewed   bool  // stale tokens were replaced since the last progress
 	allBroken int   // attempts in a row at which every replica was bad
-	err       error // for good
+	err       error // the final error, which every later read returns
 }
 
-// replicaPatience is how long a block may wait for a good replica to be
-// reported, when all that are known are bad but there should be more, or when
-// they are bad by the DataNodes' silence alone: a NameNode that has just
-// started learns of replicas from the DataNodes one by one.
+// replicaPatience is how long to wait for the NameNode to report a good replica of a
+// block, if all the known ones are bad but there should be more, or if they count as
+// bad only because their DataNodes did not answer: a NameNode that has just started
+// learns of replicas from the DataNodes one by one.
 const replicaPatience = 10 * time.Second
 
 // replicationOf is the replication factor of a file, 1 where it is not known.
@@ -62,7 +63,7 @@ func (c *cluster) openRange(ctx context.Context, path string, f File, offset int
 	if offset == f.Size {
 		return r, nil
 	}
-	// Find the block now, so that a missing file is this call's error.
+	// The block is looked up now, so that a missing file is an error of this call.
 	for {
 		err := r.find()
 		if err == nil {
@@ -120,8 +121,8 @@ func (r *hdfsReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// advance gets the next bytes into r.s.data, from whichever replica has them.
-// Each turn of the loop uses up a replica, or the one redial at this offset.
+// advance gets the next bytes into r.s.data, from any replica that has them. Each
+// turn of the loop uses up a replica, or the one redial at this offset.
 func (r *hdfsReader) advance() error {
 	if err := r.find(); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (r *hdfsReader) advance() error {
 			r.reportBad()
 			return nil
 		}
-		fault, one := err.(*replicaError) // not those inside a *blockError
+		fault, one := err.(*replicaError) // errors.As would also find those inside a *blockError
 		if !one || fault.kind == stale {
 			return err
 		}
@@ -174,7 +175,8 @@ func (e *blockError) Unwrap() []error {
 	return errs
 }
 
-// broken says that every replica is bad; sure, that the bytes themselves told.
+// broken says whether every replica is bad (all), and whether their bytes prove it
+// (sure).
 func (e *blockError) broken() (all, sure bool) {
 	all, sure = len(e.faults) > 0, true
 	for _, fault := range e.faults {
@@ -184,7 +186,7 @@ func (e *blockError) broken() (all, sure bool) {
 	return all, sure
 }
 
-// failed handles an attempt without progress: nil means try again.
+// failed handles an attempt without progress; nil means that it is to be repeated.
 func (r *hdfsReader) failed(err error) error {
 	r.hangUp()
 	r.b, r.fresh = nil, true
@@ -202,7 +204,7 @@ func (r *hdfsReader) failed(err error) error {
 			err = fmt.Errorf("%w; data.hdfs.allow_missing_checksums reads it unverified", err)
 		}
 		corrupt := &CorruptError{URI: r.f.URI, Block: none.b.name, Offset: none.offset, Err: err}
-		if r.allBroken >= 2 { // once more, to be sure
+		if r.allBroken >= 2 { // the first time, the replicas are read again to be sure
 			if sure && len(none.faults) >= none.b.wanted || time.Since(r.retry.since) > replicaPatience {
 				return corrupt
 			}
@@ -222,7 +224,7 @@ func (r *hdfsReader) failed(err error) error {
 	return r.retry.wait(r.ctx, err)
 }
 
-// hangUp ends the connection.
+// hangUp closes the connection.
 func (r *hdfsReader) hangUp() {
 	if r.s != nil {
 		r.s.close()

@@ -26,12 +26,14 @@ type hdfsReaderAt struct {
 }
 
 const (
-	// maxStreams bounds the readers kept open per file, each a DataNode
-	// connection with a buffer; more columns than that read in turn cost a new
-	// connection per read. 64 columns in two row groups at a time.
+	// maxStreams is how many readers are kept open per file, each of which has a
+	// DataNode connection with a buffer. If more columns than that are read in turn,
+	// each read costs a new connection. 128 are enough for 64 columns in two row
+	// groups at a time.
 	maxStreams = 128
-	// maxSkipBytes is read and thrown away rather than opening a reader: the gap
-	// between two pages. More would take the reader of one column for another.
+	// maxSkipBytes is the largest gap, such as the one between two pages, that a
+	// reader skips by reading it. A larger value would take away the reader of
+	// another column.
 	maxSkipBytes = 16 << 10
 )
 
@@ -68,7 +70,7 @@ func (a *hdfsReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	}
 	switch {
 	case err == nil:
-	case err == io.EOF, err == io.ErrUnexpectedEOF: // the end of the file, bare
+	case err == io.EOF, err == io.ErrUnexpectedEOF: // the end of the file, which io.ReaderAt wants as a bare io.EOF
 		err = io.EOF
 	default:
 		_ = r.Close() // err says more
@@ -99,7 +101,8 @@ func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
 	return r, nil
 }
 
-// put keeps a reader for later, instead of the one unused for longest.
+// put keeps a reader for later; if there are too many, it closes the least recently
+// used one.
 func (a *hdfsReaderAt) put(r *hdfsReader) {
 	out := r
 	a.mu.Lock()

@@ -27,10 +27,10 @@ func (r *hdfsReader) connect() (err error) {
 	}
 	patience := r.c.timeout
 	if len(left) > 1 && r.c.nodes.failedAt(left[1].node).IsZero() {
-		patience = r.c.hedgeAfter() // there is another one to try
+		patience = r.c.hedgeAfter() // another replica can be tried
 	}
 	if r.s, err = r.c.openBlock(r.ctx, r.b, left[0], r.offset-r.b.start, patience, unchecked); err != nil {
-		if unchecked { // not again: it has failed before, in another way
+		if unchecked { // it has failed before, so its failure is not recorded again
 			return &blockError{b: r.b, offset: r.offset, faults: r.faults}
 		}
 		return err
@@ -42,7 +42,7 @@ func (r *hdfsReader) connect() (err error) {
 	return nil
 }
 
-// untried lists the replicas of r.b that have not failed, the best one first.
+// untried lists the replicas of r.b that have not failed, with the best one first.
 func (r *hdfsReader) untried() []replica {
 	var left []replica
 next:
@@ -57,12 +57,12 @@ next:
 	return left
 }
 
-// hedgeAfter is how long a DataNode may take, or crawl, before another one is
-// asked, where there is another one.
+// hedgeAfter is how long a DataNode may be silent or too slow before another one is
+// asked, if there is another one.
 func (c *cluster) hedgeAfter() time.Duration { return min(2*time.Second, c.timeout/2) }
 
-// await waits for bytes of r.s. It leaves a DataNode that crawls; one that does
-// not give a packet within the time-out has failed.
+// await waits for bytes of r.s. If the DataNode is too slow, it looks for another one;
+// a DataNode that does not send a packet within the time-out has failed.
 func (r *hdfsReader) await() error {
 	window := r.c.hedgeAfter()
 	for left := r.c.timeout; ; left -= window {
@@ -74,13 +74,13 @@ func (r *hdfsReader) await() error {
 			return err
 		}
 		if left <= window {
-			return r.s.fault(unreachable, fmt.Errorf("no packet within %v: %w", r.c.timeout, err))
+			return r.s.fault(unreachable, fmt.Errorf("no packet came within %v: %w", r.c.timeout, err))
 		}
 	}
 }
 
-// hedge looks for a replica that gives bytes within the window, and goes on
-// with that one. The present stream is kept until then.
+// hedge looks for a replica that sends bytes within the window, and reads on from that
+// one. The current stream is kept until then.
 func (r *hdfsReader) hedge(window time.Duration) bool {
 	slow := r.s
 	for _, rep := range r.untried() {
@@ -104,7 +104,7 @@ func (r *hdfsReader) hedge(window time.Duration) bool {
 		}
 		fault, one := err.(*replicaError)
 		if !one {
-			return false // the context's end, which the stream will meet as well
+			return false // the context has ended, so the stream will fail as well
 		}
 		r.note(fault)
 	}
@@ -113,8 +113,8 @@ func (r *hdfsReader) hedge(window time.Duration) bool {
 	return false
 }
 
-// blame ends the stream because of a fault of its replica, which is not used
-// again for this block, unless it is to be dialed once more.
+// blame closes the stream because of a fault of its replica. The replica is not used
+// again for this block, unless the connection is to be dialed once more.
 func (r *hdfsReader) blame(fault *replicaError) {
 	r.hangUp()
 	if node := fault.rep.node; fault.kind == brokenOff && (r.redialed.node != node || r.redialed.offset != r.offset) {
@@ -138,9 +138,9 @@ func (r *hdfsReader) note(fault *replicaError) {
 		"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
 }
 
-// reportBad tells the NameNode of bad replicas, now that another one was good.
-// (When none is, the fault may be ours.) It does not matter if that fails: the
-// next reader will report them.
+// reportBad tells the NameNode of bad replicas, after another replica was good. (If
+// none is good, the fault may be ours.) If the report fails, the next reader reports
+// them.
 func (r *hdfsReader) reportBad() {
 	for _, fault := range r.faults {
 		if fault.reported || fault.kind < brokenOff || r.s.table == nil {

@@ -23,9 +23,8 @@ type retrier struct {
 	attempts int       // that failed in a row
 	since    time.Time // when the time for retries began
 
-	// Of the last attempt:
-	pooled       bool // it used a session that may have been stale
-	lostNameNode bool // its NameNode stopped serving
+	pooled       bool // the last attempt used an old session, whose connection may have been closed
+	lostNameNode bool // the NameNode of the last attempt stopped serving
 }
 
 // acquire returns a session for the next attempt.
@@ -37,12 +36,12 @@ func (r *retrier) acquire(ctx context.Context) (*session, error) {
 	return s, err
 }
 
-// succeeded is told of progress.
+// succeeded notes that the operation has made progress.
 func (r *retrier) succeeded() { r.attempts = 0 }
 
-// Back-off between attempts: 50 ms, doubled up to 3 s. A NameNode needs
-// seconds to restart or fail over; sixteen readers that ask every 3 s do not
-// keep it from that.
+// The pause between attempts is 50 ms at first and doubles up to 3 s. A NameNode needs
+// seconds to restart or fail over, and sixteen readers that ask every 3 s do not
+// disturb it.
 const (
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 3 * time.Second
@@ -62,7 +61,7 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	}
 	now := time.Now()
 	if r.attempts == 0 {
-		// The time in which nobody answered counts.
+		// The time in which no NameNode answered counts as time for retries.
 		switch r.since = now; {
 		case none != nil:
 			r.since = none.begin
@@ -91,7 +90,7 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 		r.c.krb.forget()
 	}
 	pause := min(minBackoff<<min(r.attempts-1, 10), maxBackoff)
-	pause += rand.N(pause / 4) // readers that failed together come back apart
+	pause += rand.N(pause / 4) // readers that failed together try again at different times
 	pause = min(pause, time.Until(r.since.Add(r.c.retry))+time.Millisecond)
 	r.c.log.Warn("HDFS: trying again", "op", r.op, "uri", r.c.uri(r.path), "attempt", r.attempts, "pause", pause, "error", err)
 	timer := time.NewTimer(pause)
@@ -104,10 +103,9 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	}
 }
 
-// freeRetry says whether a first failure says nothing about the cluster, so that
-// the operation is tried again at once, also where no retries are wanted: the
-// connection was an old one that the other side had closed, or there is
-// another NameNode to go to.
+// freeRetry says whether a first failure does not mean that the cluster fails. The
+// operation is then tried again at once, even with NoRetry: the connection was an old
+// one that the other side had closed, or there is another NameNode to ask.
 func (r *retrier) freeRetry(err error) bool {
 	if r.lostNameNode && len(r.c.nameNodes.addresses) > 1 {
 		return true
@@ -115,8 +113,9 @@ func (r *retrier) freeRetry(err error) bool {
 	return r.pooled && !isTimeout(err)
 }
 
-// hideEOF keeps a connection's end from being taken for the file's: a caller
-// that asks errors.Is(err, io.EOF) must not believe that it has read it all.
+// hideEOF keeps the end of a connection from being taken for the end of the file: a
+// caller that asks errors.Is(err, io.EOF) must not believe that it has read the whole
+// file.
 func hideEOF(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("connection closed by the other side: %v", err)
@@ -135,16 +134,16 @@ func withMessage(err error) error {
 	return fmt.Errorf("%w: %s", err, line)
 }
 
-// verdict on one error.
+// verdict says how to treat an error.
 type verdict struct {
 	kind     error
 	hint     string
 	final    error // report this one as it is
-	attempts int   // give up after so many; 0: when the time is used up
+	attempts int   // give up after so many attempts; 0: when the time is used up
 	login    bool  // log in anew before the next attempt
 }
 
-// Java exceptions of the NameNode that no retry mends.
+// exceptionKinds lists Java exceptions of the NameNode after which a retry is useless.
 var exceptionKinds = map[string]error{
 	"java.io.FileNotFoundException":                               ErrNotFound,
 	"org.apache.hadoop.fs.ParentNotDirectoryException":            ErrNotFound,
@@ -204,7 +203,7 @@ func (r *retrier) judge(err error) verdict {
 		}
 		if none.all(isUnknownHost) && !r.c.reached.Load() {
 			v.attempts = 1
-			v.hint = "no such host; a name service needs data.hdfs.conf_dir with its hdfs-site.xml"
+			v.hint = "there is no such host; a name service needs data.hdfs.conf_dir with its hdfs-site.xml"
 		} else if none.all(isStandby) {
 			v.hint = "none of its NameNodes is active; `hdfs haadmin -getAllServiceState` lists them"
 		}
@@ -227,7 +226,7 @@ func (r *retrier) whoMayNot() string {
 	return fmt.Sprintf("%s may not %s it: ask its owner, or act as someone else by the settings in data.hdfs", who, what)
 }
 
-// judgeLogin knows the errors of our own logins.
+// judgeLogin classifies the errors of our own logins.
 func (r *retrier) judgeLogin(err error) (verdict, bool) {
 	var login *loginError
 	switch {
@@ -243,20 +242,20 @@ func (r *retrier) judgeLogin(err error) (verdict, bool) {
 	return verdict{kind: ErrPermission, attempts: 1}, true
 }
 
-// judgeKerberos knows the errors of the library's logins at NameNodes, which
-// reach us as text.
+// judgeKerberos classifies the errors of the library's logins at NameNodes, which it
+// returns as text.
 func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "kerberos authentication not supported by namenode"):
 		return verdict{kind: ErrConfig, attempts: 1,
-			hint: "the cluster has no Kerberos: leave the kerberos settings out"}, true
+			hint: "the cluster does not use Kerberos: remove the kerberos settings"}, true
 	case strings.Contains(text, "S_PRINCIPAL_UNKNOWN"):
 		return verdict{kind: ErrConfig, attempts: 1, hint: "the KDC does not know the NameNode's principal " +
 			r.c.conf.base.KerberosServicePrincipleName + ": set dfs.namenode.kerberos.principal in hdfs-site.xml and name NameNodes by host name"}, true
 	case r.c.krb == nil && strings.Contains(text, "unexpected sequence number") && !r.c.reached.Load():
-		// The NameNode answers a connection without Kerberos with an error that
-		// belongs to no call.
+		// The NameNode answers a connection without Kerberos with an error that belongs
+		// to none of the calls.
 		return verdict{kind: ErrPermission, attempts: 2,
 			hint: "does the cluster require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}, true
 	case strings.Contains(text, "SASL handshake"):
@@ -269,8 +268,8 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// judgeBlock knows what it means that no replica of a block could be read, or
-// that no DataNode took a block.
+// judgeBlock classifies errors that mean that no replica of a block could be read, or
+// that no DataNode accepted a block.
 func (r *retrier) judgeBlock(err error) (verdict, bool) {
 	var none *blockError
 	reading, writing := errors.As(err, &none), errors.Is(err, errNoPipeline)

@@ -11,15 +11,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// The library offers no way to learn that a file is open for writing, and
-// reads it as far as its completed blocks go (0 bytes, often) without an
-// error. The NameNode says so in its answer to getBlockLocations, so this file
-// makes that call over the library's connection: the method is found by
-// reflection, the messages in the protobuf registry, where the library's
-// generated code registers them. TestRPCReflection fails if an update of the
-// library moves any of it.
+// The library does not say whether a file is open for writing, and reads only its
+// completed blocks (often 0 bytes) without an error. The NameNode tells it in its answer
+// to getBlockLocations, so this file makes that call over the library's connection: the
+// method is found by reflection, and the messages in the protobuf registry, where the
+// library's generated code registers them. TestRPCReflection fails if an update of the
+// library changes any of these.
 
-// blockState is what getBlockLocations tells beside the blocks.
+// blockState is what getBlockLocations tells in addition to the blocks.
 type blockState struct {
 	underConstruction bool
 	length            int64 // of the file, including a last block in progress

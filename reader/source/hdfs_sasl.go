@@ -17,11 +17,11 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// A secured DataNode wants a SASL handshake with the mechanism DIGEST-MD5 (RFC
-// 2831) before a request. User and password are made of the block's token, or
-// of the NameNode's key where all transfers are encrypted. What follows is
-// then plain ("auth"), signed ("auth-int"), or encrypted ("auth-conf"): by AES
-// where the DataNode agrees, else by RC4.
+// A secured DataNode requires a SASL handshake with the mechanism DIGEST-MD5 (RFC
+// 2831) before a request. User and password are derived from the block's token, or
+// from the NameNode's key if all transfers are encrypted. The data that follow are
+// plain ("auth"), signed ("auth-int"), or encrypted ("auth-conf"): by AES if the
+// DataNode supports it, otherwise by RC4.
 //
 //	client                                      DataNode
 //	0xDEADBEEF, empty message        ->
@@ -29,23 +29,24 @@ import (
 //	response, suite AES-CTR wished   ->
 //	                                 <-         proof, AES keys (encrypted by RC4)
 
-// errProtection is a DataNode that does not offer what the configuration
-// demands.
+// errProtection means that a DataNode does not offer the level of protection that the
+// configuration demands.
 var errProtection = errors.New("data transfer protection")
 
-// errUnknownKey is a DataNode that does not know the key or the token.
+// errUnknownKey means that a DataNode does not know the key or the token.
 var errUnknownKey = errors.New("the DataNode does not know the encryption key")
 
-// Levels of protection, in the handshake's words; a later one is stronger.
+// qops are the levels of protection as the handshake names them (quality of
+// protection), from the weakest to the strongest.
 var qops = []string{"auth", "auth-int", "auth-conf"}
 
 // securedConn is the connection after the handshake.
 type securedConn struct {
 	r    io.Reader
-	seal func([]byte) []byte // makes of a request what is to be sent
+	seal func([]byte) []byte // signs or encrypts a request before it is sent
 }
 
-// secure makes the handshake. least is the weakest level that will do.
+// secure makes the handshake. least is the weakest level that is accepted.
 func secure(conn net.Conn, b *block, least string) (*securedConn, error) {
 	r := bufio.NewReaderSize(conn, dataNodeBufferBytes)
 	first, err := appendDelimited([]byte{0xDE, 0xAD, 0xBE, 0xEF}, saslMessage(nil))
@@ -124,7 +125,7 @@ type digest struct {
 
 var saslPair = regexp.MustCompile(`([a-zA-Z0-9]+)=("([^"]*)"|[^,]*)`)
 
-// newDigest reads the challenge and chooses among what it offers.
+// newDigest reads the challenge and chooses among the levels and ciphers that it offers.
 func newDigest(challenge []byte, b *block, least string) (*digest, error) {
 	said := map[string]string{}
 	for _, m := range saslPair.FindAllSubmatch(challenge, -1) {
@@ -135,14 +136,14 @@ func newDigest(challenge []byte, b *block, least string) (*digest, error) {
 	for i, qop := range offered {
 		offered[i] = strings.TrimSpace(qop)
 	}
-	for _, qop := range offered { // the DataNode's first choice that will do
+	for _, qop := range offered { // the first one of the DataNode's list that is strong enough
 		if slices.Index(qops, qop) >= slices.Index(qops, least) {
 			d.qop = qop
 			break
 		}
 	}
 	if d.qop == "" {
-		return nil, fmt.Errorf("%w: the DataNode offers %s", errProtection, said["qop"])
+		return nil, fmt.Errorf("%w: the DataNode offers only %s", errProtection, said["qop"])
 	}
 	if ciphers := strings.Split(said["cipher"], ","); d.qop == "auth-conf" {
 		for _, c := range []string{"rc4", "rc4-56", "rc4-40"} {
@@ -151,7 +152,7 @@ func newDigest(challenge []byte, b *block, least string) (*digest, error) {
 			}
 		}
 		if d.cipher == "" {
-			return nil, fmt.Errorf("%w: of the ciphers %q none is known", errProtection, said["cipher"])
+			return nil, fmt.Errorf("%w: none of the DataNode's ciphers, %q, is supported", errProtection, said["cipher"])
 		}
 	}
 	token := b.located.in("blockToken")
@@ -202,9 +203,9 @@ func (d *digest) digest(method string) string {
 	return h(sum(h(d.a1()), ":", d.nonce, ":", digestCount, ":", d.cnonce, ":", d.qop, ":", h(sum(a2))))
 }
 
-// handshake says whether a DataNode at port wants one, and the weakest level
-// that the configuration accepts. As in Hadoop, one on a privileged port is
-// trusted unless all transfers are encrypted.
+// handshake says whether a DataNode at port requires a handshake, and the weakest level
+// that the configuration accepts. As in Hadoop, a DataNode on a privileged port is
+// trusted without a handshake, unless all transfers are encrypted.
 func (c *cluster) handshake(b *block, port int) (least string, wanted bool) {
 	switch {
 	case b.key != nil:

@@ -15,8 +15,7 @@ import (
 	"io"
 )
 
-// layers gives the protection of what comes from the DataNode and of what goes
-// to it.
+// layers returns the layers that protect the data from the DataNode and to it.
 func (d *digest) layers() (in, out *saslLayer, err error) {
 	secret := d.a1()
 	in, out = &saslLayer{}, &saslLayer{}
@@ -75,28 +74,28 @@ func (l *saslLayer) seal(msg []byte) []byte {
 func (l *saslLayer) open(frame []byte) ([]byte, error) {
 	n := len(frame) - saslTrailerBytes
 	if n < saslMACBytes {
-		return nil, errors.New("a SASL frame that is too short")
+		return nil, errors.New("a SASL frame is too short")
 	}
 	if l.rc4 != nil {
 		l.rc4.XORKeyStream(frame[:n], frame[:n])
 	}
 	msg, mac, trailer := frame[:n-saslMACBytes], frame[n-saslMACBytes:n], frame[n:]
 	if !hmac.Equal(mac, l.sign(msg)) || !bytes.Equal(trailer[:2], saslVersion) || binary.BigEndian.Uint32(trailer[2:]) != l.number {
-		return nil, errors.New("a SASL frame whose signature is wrong")
+		return nil, errors.New("a SASL frame has a wrong signature")
 	}
 	l.number++
 	return msg, nil
 }
 
-// saslReader takes the frames away. A frame that was read in part, because a
-// deadline passed, is read on by the next call.
+// saslReader returns the messages inside the frames. If a deadline passes in the middle
+// of a frame, the next call reads the rest of it.
 type saslReader struct {
 	r     *bufio.Reader
 	layer *saslLayer
 	frame []byte
 	have  int // bytes of frame, or of its length, read so far
 	head  [4]byte
-	msg   []byte // of the last frame, not handed out yet
+	msg   []byte // the part of the last frame's message that has not been returned yet
 }
 
 func (s *saslReader) Read(p []byte) (int, error) {
@@ -109,7 +108,7 @@ func (s *saslReader) Read(p []byte) (int, error) {
 			if s.have == len(s.head) {
 				size := binary.BigEndian.Uint32(s.head[:])
 				if size > maxFrameBytes {
-					return 0, fmt.Errorf("a SASL frame of %d bytes", size)
+					return 0, fmt.Errorf("a SASL frame says that it has %d bytes, which is not a valid length", size)
 				}
 				s.frame, s.have = make([]byte, size), 0
 			}
@@ -143,11 +142,11 @@ func aesConn(r io.Reader, in *saslLayer, suite message) (*securedConn, error) {
 			return nil, err
 		}
 		if len(suite.bytes(iv)) != aes.BlockSize {
-			return nil, errors.New("an AES counter of the wrong length")
+			return nil, errors.New("the AES counter has the wrong length")
 		}
 		return cipher.NewCTR(block, suite.bytes(iv)), nil
 	}
-	// In this order: each key is a frame.
+	// The order matters, since each key is a frame of its own.
 	enc, err := stream("inKey", "inIv")
 	if err != nil {
 		return nil, err

@@ -8,17 +8,16 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// session is one client of the library with its connections. It is used by
-// one goroutine at a time (the library's own lease goroutine aside), so that
-// its connection can be closed when the context of whom it serves ends, and its
-// calls wait for no one else's.
-// A session that saw any error is thrown away: the library keeps broken
-// connections, back-off times and encryption keys.
+// session is one client of the library with its connections. It is used by one
+// goroutine at a time (except for the library's own lease goroutine), so that its
+// connection can be closed when the context of its user ends, and its calls wait for
+// no others. A session that has seen an error is thrown away, because the library
+// would keep broken connections, back-off times and encryption keys.
 type session struct {
 	c        *cluster
 	client   *hdfs.Client
 	nameNode int  // its index in c.nameNodes
-	pooled   bool // was used before
+	pooled   bool // it was used before
 
 	ctx   context.Context // ends with abort
 	abort context.CancelFunc
@@ -31,8 +30,8 @@ type session struct {
 	}
 }
 
-// connect makes a session with NameNode i, if that one serves: it may hang, or
-// be on standby, which a connection alone does not tell.
+// connect makes a session with NameNode i, and checks that it serves: it may hang or
+// be on standby, which a connection alone does not show.
 func (c *cluster) connect(ctx context.Context, i int) (*session, error) {
 	s := &session{c: c, nameNode: i}
 	s.mu.conns = make(map[*nodeConn]struct{})
@@ -55,7 +54,7 @@ func (c *cluster) connect(ctx context.Context, i int) (*session, error) {
 		s.abort()
 		return nil, s.explain(err)
 	}
-	// The cheapest call that a standby refuses.
+	// This is the cheapest call that a standby refuses.
 	if _, err = s.client.ServerDefaults(); err != nil {
 		s.close()
 		return nil, s.explain(err)
@@ -63,8 +62,8 @@ func (c *cluster) connect(ctx context.Context, i int) (*session, error) {
 	return s, nil
 }
 
-// explain adds the cause to the library's "no available namenodes", which
-// holds its text alone.
+// explain adds the cause to the library's error "no available namenodes", which holds
+// the cause only as text.
 func (s *session) explain(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +105,7 @@ func (s *session) track(c *nodeConn) {
 	s.mu.Lock()
 	s.mu.conns[c] = struct{}{}
 	s.mu.Unlock()
-	if s.ctx.Err() != nil { // closeConns may have missed it
+	if s.ctx.Err() != nil { // closeConns may have run before the connection was registered
 		_ = c.Conn.Close()
 	}
 }
@@ -121,7 +120,7 @@ func (s *session) closeConns() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.mu.conns {
-		_ = c.Conn.Close() // whoever uses it gets the error
+		_ = c.Conn.Close() // the goroutine that uses the connection gets the error
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 //
 //	4 + length of checksums and data, 4 bytes | length of header, 2 bytes | PacketHeaderProto | checksums | data
 //
-// The data of a packet are cut into chunks (512 bytes, usually), and each has a
-// checksum of 4 bytes. Nothing leaves the stream before its checksum was
+// The data of a packet are divided into chunks (512 bytes, usually), each of which has
+// a checksum of 4 bytes. The stream hands out no bytes whose checksum it has not
 // compared.
 type blockStream struct {
 	b    *block
@@ -35,13 +35,14 @@ type blockStream struct {
 	table *crc32.Table // nil: the replica has no checksums
 	chunk int          // bytes of data per checksum
 
-	at     int64  // in the block, of the next packet
-	from   int64  // in the block, of the first byte that is wanted
+	at     int64  // offset in the block of the next packet
+	from   int64  // offset in the block of the first byte that is wanted
 	packet int    // bytes of the packet at the front of r
-	data   []byte // of that packet, compared and not handed out yet
-	err    error  // found behind data
+	data   []byte // the verified bytes of that packet that were not handed out yet
+	err    error  // the fault found after data; it is returned once data is handed out
 
-	// Since crawls was last true or judged: time spent waiting, bytes received.
+	// These count the time spent waiting and the bytes received since crawls last
+	// judged them.
 	waited time.Duration
 	got    int64
 }
@@ -49,13 +50,13 @@ type blockStream struct {
 const (
 	// dataNodeBufferBytes holds two packets of the usual size, 64 KiB.
 	dataNodeBufferBytes = 160 << 10
-	// maxPacketBytes is as in Hadoop.
+	// maxPacketBytes is Hadoop's own limit.
 	maxPacketBytes = 16 << 20
-	// maxChunkBytes bounds what a DataNode says of its checksums.
+	// maxChunkBytes bounds the chunk size that a DataNode may announce.
 	maxChunkBytes = 16 << 20
 )
 
-// faultKind says what a failure tells of a replica and its DataNode.
+// faultKind says what a failure means for a replica and its DataNode.
 type faultKind int
 
 const (
@@ -73,12 +74,12 @@ const (
 	stale
 )
 
-// replicaError is a replica that could not be read.
+// replicaError says why a replica could not be read.
 type replicaError struct {
 	rep      replica
 	kind     faultKind
 	err      error
-	reported bool // to the NameNode
+	reported bool // it was reported to the NameNode
 }
 
 func (e *replicaError) Error() string {
@@ -91,7 +92,7 @@ func (e *replicaError) Unwrap() error { return e.err }
 
 var (
 	errChecksum    = errors.New("its bytes differ from their checksum")
-	errNoChecksums = errors.New("its checksums are missing, so that nothing can be said about its bytes")
+	errNoChecksums = errors.New("its checksums are missing, so its bytes cannot be verified")
 	errBrokenOff   = errors.New("the DataNode hung up instead of sending the bytes")
 	errHungUp      = errors.New("the DataNode hung up before it answered")
 )
@@ -114,7 +115,7 @@ func (c *cluster) openBlock(ctx context.Context, b *block, rep replica, offset i
 		return fail(unreachable, err)
 	}
 	s := &blockStream{b: b, rep: rep, conn: conn, from: offset}
-	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() }) // whoever reads gets the error
+	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() }) // a read that is waiting gets the error
 	if err := conn.SetDeadline(deadline); err != nil {
 		s.close()
 		return fail(unreachable, err)
@@ -162,7 +163,7 @@ func (s *blockStream) request(c *cluster, offset int64, unchecked bool) (faultKi
 		return stale, errors.New("the block token is no longer valid")
 	default:
 		err := fmt.Errorf("%s: %s", status, resp.text("message"))
-		if strings.Contains(err.Error(), "don't match block") { // it knows that its replica is shorter
+		if strings.Contains(err.Error(), "don't match block") { // the DataNode knows that its replica is too short
 			return bad, err
 		}
 		return refused, err
@@ -181,11 +182,11 @@ func (s *blockStream) request(c *cluster, offset int64, unchecked bool) (faultKi
 	case "CHECKSUM_CRC32C":
 		s.table = crc32.MakeTable(crc32.Castagnoli)
 	default:
-		return refused, fmt.Errorf("checksums of an unknown type %s", checksum.enum("type"))
+		return refused, fmt.Errorf("its checksums are of an unknown type, %s", checksum.enum("type"))
 	}
 	s.at = info.int("chunkOffset")
 	if s.chunk < 1 || s.chunk > maxChunkBytes || s.at < 0 || s.at > offset {
-		return bad, fmt.Errorf("chunks of %d bytes from byte %d on were announced for byte %d", s.chunk, s.at, offset)
+		return bad, fmt.Errorf("it announced chunks of %d bytes from byte %d on, but byte %d was asked for", s.chunk, s.at, offset)
 	}
 	return 0, nil
 }
@@ -220,12 +221,12 @@ func (s *blockStream) fault(kind faultKind, err error) error {
 	return &replicaError{rep: s.rep, kind: kind, err: err}
 }
 
-// crawlBytesPerSecond is a rate below which a DataNode crawls: a disk or a
-// network that is well gives a hundred times as much.
+// crawlBytesPerSecond is the rate below which a DataNode is too slow, which this package
+// calls crawling: a healthy disk or network is a hundred times as fast.
 const crawlBytesPerSecond = 1 << 20
 
-// crawls says whether the DataNode gave less than that, once it was waited for
-// long enough to tell.
+// crawls says whether the DataNode was slower than crawlBytesPerSecond. It judges only
+// after the reader has waited for the window in total.
 func (s *blockStream) crawls(window time.Duration) bool {
 	if s.waited < window {
 		return false
@@ -237,5 +238,5 @@ func (s *blockStream) crawls(window time.Duration) bool {
 
 func (s *blockStream) close() {
 	s.stop()
-	_ = s.conn.Close() // nothing was written that could be lost
+	_ = s.conn.Close() // a failed close loses nothing, since no data were written
 }

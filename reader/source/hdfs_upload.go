@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// upload writes one file, block by block. Where a DataNode fails, the block is
-// given up and written again without that DataNode.
+// upload writes one file, block by block. If a DataNode fails, the block is abandoned
+// and written again without that DataNode.
 type upload struct {
 	s        *session
 	ctx      context.Context // the session's
@@ -22,21 +22,22 @@ type upload struct {
 	data     *os.File
 	size     int64
 	excluded []message // DatanodeInfoProto
-	// trusting: the NameNode has nobody left without the DataNodes that failed
-	// earlier, so they are tried again.
+	// trusting says that the DataNodes that failed in earlier uploads are tried again,
+	// since the NameNode has no others left.
 	trusting bool
 }
 
 const (
-	// pipelineAttempts bounds the DataNodes that fail one block in turn.
+	// pipelineAttempts is how often one block is tried at most, each time without the
+	// DataNodes that failed before.
 	pipelineAttempts = 10
 	// settleTime is how long a NameNode may need to hear from the DataNodes that
 	// a block is there.
 	settleTime = 30 * time.Second
 )
 
-// errNoPipeline is a block that no DataNodes took.
-var errNoPipeline = errors.New("no DataNodes take a block of it")
+// errNoPipeline says that a block could be written to no DataNode.
+var errNoPipeline = errors.New("no DataNodes accept a block of the file")
 
 func (s *session) upload(temp string, data *os.File, size int64) error {
 	defaults, err := s.client.ServerDefaults()
@@ -47,7 +48,7 @@ func (s *session) upload(temp string, data *os.File, size int64) error {
 		return err
 	}
 	u := &upload{s: s, ctx: s.ctx, temp: temp, data: data, size: size}
-	var last *message // the last block, as far as it is written
+	var last *message // the last block that was written
 	for offset := int64(0); offset < size; offset += defaults.BlockSize {
 		if last, err = u.block(last, offset, min(defaults.BlockSize, size-offset)); err != nil {
 			return err
@@ -56,7 +57,7 @@ func (s *session) upload(temp string, data *os.File, size int64) error {
 	return u.complete(last)
 }
 
-// block writes one block behind previous.
+// block writes the block after previous.
 func (u *upload) block(previous *message, offset, length int64) (*message, error) {
 	c := u.s.c
 	var failed error
@@ -113,9 +114,9 @@ func (u *upload) block(previous *message, offset, length int64) (*message, error
 	return nil, failed
 }
 
-// silent finds the DataNodes of a block that answer nothing: we speak to the
-// first one alone, and it waits for those behind it. Each is asked for the
-// block; that it refuses is an answer.
+// silent finds the DataNodes of a block that do not answer at all. The pipeline does
+// not tell which one hangs, because we are connected to the first one only and it waits
+// for the others. So each is asked for the block; a refusal is an answer as well.
 func (u *upload) silent(b *block) []int {
 	silent := make([]bool, len(b.replicas))
 	var wg sync.WaitGroup
@@ -138,7 +139,7 @@ func (u *upload) silent(b *block) []int {
 	return nodes
 }
 
-// addBlock asks the NameNode for a block behind previous.
+// addBlock asks the NameNode for the block after previous.
 func (u *upload) addBlock(previous *message) (*block, error) {
 	key, err := u.s.c.keys.get(u.s)
 	if err != nil {
@@ -198,7 +199,7 @@ func (u *upload) patiently(call func() (done bool, err error)) error {
 			return err
 		}
 		if time.Since(begin) > settleTime {
-			return fmt.Errorf("the DataNodes have not told the NameNode of a block in %v", settleTime)
+			return fmt.Errorf("the DataNodes have not reported a block to the NameNode within %v", settleTime)
 		}
 		select {
 		case <-time.After(pause):
@@ -208,7 +209,7 @@ func (u *upload) patiently(call func() (done bool, err error)) error {
 	}
 }
 
-// after is err with what failed before it, if anything did.
+// after adds to err the failure that came before it, if there was one.
 func after(failed, err error) error {
 	if failed == nil {
 		return err

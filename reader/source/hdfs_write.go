@@ -13,25 +13,25 @@ import (
 // hdfsWriter collects a file on local disk ($TMPDIR) and uploads it when it is
 // closed: to a hidden temporary name first, which is then renamed.
 //
-// From a local copy a block is simply written again when a DataNode dies, and
-// the whole file when the NameNode does.
+// Thanks to the local copy, a block can be written again when a DataNode dies, and the
+// whole file when the NameNode does.
 type hdfsWriter struct {
 	ctx   context.Context
 	c     *cluster
 	path  string
 	spool *os.File
 	size  int64
-	temp  string // the uploaded file; "": there is none yet
+	temp  string // the path of the uploaded file; "": there is none yet
 	err   error  // first failure
 	done  bool
 	left  []string // temporary files of attempts that failed
-	old   bool     // there was a file before
+	old   bool     // the file existed before
 }
 
 func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 	p = cleanPath(p)
-	// What fails is to fail before the work is done: no such cluster, no
-	// permission, a place where files cannot be written.
+	// A wrong cluster, a missing permission or a directory to which files cannot be
+	// written should fail now, before the work is done.
 	old := false
 	err := c.do(ctx, "create", p, func(s *session) error {
 		info, err := s.client.Stat(p)
@@ -65,7 +65,8 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 	if err != nil {
 		return nil, localError("create", os.TempDir(), err)
 	}
-	// Unnamed from here on: nothing is left behind however the process ends.
+	// The open file has no name from here on, so that nothing is left behind, however
+	// the process ends.
 	if err := os.Remove(spool.Name()); err != nil {
 		_ = spool.Close() // err says more
 		return nil, localError("create", spool.Name(), err)
@@ -85,7 +86,7 @@ func (w *hdfsWriter) Write(b []byte) (int, error) {
 	w.size += int64(n)
 	if err != nil {
 		w.err = &Error{Op: "write", URI: w.c.uri(w.path), Kind: ErrUnavailable,
-			Err:  fmt.Errorf("local copy: %w", err),
+			Err:  fmt.Errorf("write the local copy: %w", err),
 			Hint: "files for HDFS are collected in " + os.TempDir() + " first; point TMPDIR to a larger disk"}
 	}
 	return n, w.err
@@ -118,7 +119,7 @@ func (w *hdfsWriter) Close() error {
 	return err
 }
 
-// Withdraw is Writer's.
+// Withdraw implements Writer.
 func (w *hdfsWriter) Withdraw() error {
 	if w.old {
 		return nil
@@ -139,8 +140,8 @@ func (w *hdfsWriter) Abort() error {
 	return w.spool.Close()
 }
 
-// rename gives the uploaded file its name. When it is done again, the first time
-// may have succeeded without an answer.
+// rename gives the uploaded file its name. When it is repeated, the first attempt may
+// have succeeded although its answer was lost.
 func (w *hdfsWriter) rename(s *session) error {
 	err := s.client.Rename(w.temp, w.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -167,9 +168,8 @@ func (w *hdfsWriter) upload(s *session) error {
 }
 
 // discard removes the temporary files of uploads that failed, and returns those
-// that it could not remove. The session of an upload may have ended with its
-// context, so this takes one of its own, for no longer than one operation may
-// take.
+// that it could not remove. The session of an upload may have ended with its context,
+// so discard uses a context of its own, which lasts as long as one operation may take.
 func (c *cluster) discard(ctx context.Context, temps []string) (left []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	defer cancel()
@@ -185,8 +185,8 @@ func (c *cluster) discard(ctx context.Context, temps []string) (left []string) {
 	return left
 }
 
-// writable refuses places where we cannot write files. The nearest directory
-// above p that exists decides.
+// writable refuses directories to which aibox cannot write files. It looks at the
+// nearest directory above p that exists.
 func (s *session) writable(p string) error {
 	dir := path.Dir(p)
 	info, err := s.client.Stat(dir)

@@ -12,9 +12,9 @@ import (
 )
 
 // loadKrb5Conf reads krb5.conf. paths may be a list separated by colons, as in
-// $KRB5_CONFIG. gokrb5 knows no include directives, which Red Hat's and many
-// sites' files consist of, and keeps only the last of several sections of one
-// name; so the files are put together here first.
+// $KRB5_CONFIG. gokrb5 does not support include directives, of which the files of Red
+// Hat and of many sites consist, and keeps only the last of several sections with the
+// same name; so the files are first combined into one.
 func loadKrb5Conf(paths string) (*config.Config, error) {
 	m := krb5Merger{sections: make(map[string][]string)}
 	for _, path := range strings.Split(paths, ":") {
@@ -28,7 +28,7 @@ func loadKrb5Conf(paths string) (*config.Config, error) {
 	}
 	conf, err := config.NewFromString(b.String())
 	if errors.As(err, new(config.UnsupportedDirective)) && conf != nil {
-		err = nil // Kerberos 4 settings, which nobody needs
+		err = nil // the file has Kerberos 4 settings, which are not needed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("krb5.conf %s: %w", paths, err)
@@ -41,10 +41,12 @@ type krb5Merger struct {
 	sections map[string][]string
 }
 
-// maxIncludeDepth stops files that include one another.
+// maxIncludeDepth is how deep includes may be nested. It stops files that include one
+// another.
 const maxIncludeDepth = 10
 
-// includedName is which files of an included directory count, as in MIT's.
+// includedName matches the names of the files of an included directory that are read,
+// as in MIT Kerberos.
 var includedName = regexp.MustCompile(`^[A-Za-z0-9_-]+$|\.conf$`)
 
 func (m *krb5Merger) file(path string, depth int) error {

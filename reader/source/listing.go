@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// Listing is what URIs stood for at one time: the files, with size and modification
-// time. Whoever reads the same input several times lists it once, so that files
-// which arrive meanwhile belong to none of the readings; files that change are
-// errors (see OpenRange). It can be written as JSON and read back.
+// Listing is the list of the files that URIs stood for at one time, with their sizes
+// and modification times. A job that reads the same input several times lists it once,
+// so that files which arrive meanwhile are part of none of the readings; a file that
+// changes is an error (see OpenRange). A Listing can be written as JSON and read back.
 type Listing struct {
 	URIs  []string `json:"uris"`
 	Files []File   `json:"files"`
 }
 
-// List is Expand with its result in one value.
+// List does what Expand does and returns the result as a Listing.
 func (s *Sources) List(ctx context.Context, uris []string) (*Listing, error) {
 	files, err := s.Expand(ctx, uris)
 	if err != nil {
@@ -32,8 +32,8 @@ func (l *Listing) Bytes() (n int64) {
 	return n
 }
 
-// Unchanged fails where a file is not as it was listed any more: with ErrChanged, or
-// with ErrNotFound where it is gone.
+// Unchanged fails if a file is no longer as it was listed: with ErrChanged, or with
+// ErrNotFound if it does not exist any more.
 func (s *Sources) Unchanged(ctx context.Context, f File) error {
 	fs, path, err := s.resolve(f.URI)
 	if err != nil {
@@ -46,14 +46,15 @@ func (s *Sources) Unchanged(ctx context.Context, f File) error {
 	return sameFile(f, now)
 }
 
-// vanished says of a listed file that is not found that it was there.
+// vanished adds to the error about a listed file that is not found that it existed when
+// it was listed.
 func vanished(f File, err error) error {
 	var e *Error
 	if f.ModTime.IsZero() || !errors.As(err, &e) || !errors.Is(e.Kind, ErrNotFound) {
 		return err
 	}
 	gone := *e
-	gone.Hint = fmt.Sprintf("it was there, with %d bytes, when the input was listed; do not remove a job's input while it runs", f.Size)
+	gone.Hint = fmt.Sprintf("it existed, with %d bytes, when the input was listed; do not remove a job's input while it runs", f.Size)
 	return &gone
 }
 

@@ -16,19 +16,19 @@ type localFS struct{}
 
 func (localFS) uri(path string) string { return path }
 
-// localError gives an error of package os its kind.
+// localError turns an error of package os into an *Error with its kind.
 func localError(op, path string, err error) error {
 	e := &Error{Op: op, URI: path, Err: err}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
-		e.Err = pe.Err // the path is said already
+		e.Err = pe.Err // without the path, which is in URI
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		e.Kind, e.Err = ErrNotFound, nil
 		if !filepath.IsAbs(path) {
 			if wd, err := os.Getwd(); err == nil {
-				e.Hint = "relative to " + wd
+				e.Hint = "the path is relative to " + wd
 			}
 		}
 	case errors.Is(err, fs.ErrPermission):
@@ -71,7 +71,7 @@ func (localFS) list(ctx context.Context, dir string) ([]entry, error) {
 		}
 		if n.Type()&fs.ModeSymlink != 0 && info.IsDir() && leadsBack(p, dir) {
 			return nil, &Error{Op: "list", URI: p, Kind: ErrUnsupported,
-				Err: errors.New("it is a link to a directory that it is in"), Hint: "remove it, or name what is beside it"}
+				Err: errors.New("it is a link to a directory that it is in"), Hint: "remove the link, or name the files beside it instead of the directory"}
 		}
 		entries = append(entries, localEntry(p, info))
 	}
@@ -88,7 +88,8 @@ func leadsBack(link, dir string) bool {
 	return onlyFile(realPath(localFS{}, dir) + "/x").below(realPath(localFS{}, to))
 }
 
-// check opens every file: permission shows now, not in the middle of the job.
+// check opens every file, so that a missing permission is found now and not in the
+// middle of the job.
 func (localFS) check(ctx context.Context, files []entry) error {
 	for _, e := range files {
 		if ctx.Err() != nil {
@@ -139,14 +140,14 @@ type localFile struct {
 	f File
 }
 
-// Close fails where the file has changed while it was open: what was read may be a
-// mixture of old and new bytes.
+// Close fails if the file has changed while it was open, since the bytes that were read
+// may then be a mixture of old and new ones.
 func (l localFile) Close() error {
 	return errors.Join(unchangedLocal(l.File, l.f), l.File.Close())
 }
 
-// sameFile compares a file with how it was listed. A file may have grown: the
-// listed bytes are still there as long as its modification time is unknown.
+// sameFile compares a file with how it was listed. If the modification time is unknown,
+// the file may have grown, since the listed bytes are then assumed to be unchanged.
 func sameFile(listed File, now entry) error {
 	switch {
 	case now.dir:
@@ -157,7 +158,7 @@ func sameFile(listed File, now entry) error {
 			Hint: "do not write to a job's input while it runs"}
 	case !listed.ModTime.IsZero() && !listed.ModTime.Equal(now.modTime):
 		return &Error{Op: "open", URI: listed.URI, Kind: ErrChanged,
-			Err: fmt.Errorf("it was modified at %s and now at %s",
+			Err: fmt.Errorf("it had been modified last at %s, and then again at %s",
 				listed.ModTime.Format(timeFormat), now.modTime.Format(timeFormat)),
 			Hint: "do not write to a job's input while it runs"}
 	}
@@ -188,7 +189,7 @@ type localReader struct {
 	f      File
 	file   *os.File
 	offset int64
-	whole  bool // the end was reached, and the file was as listed then
+	whole  bool // the end was reached, and the file was then still as listed
 }
 
 func (r *localReader) Read(p []byte) (int, error) {

@@ -26,7 +26,7 @@ type localWriter struct {
 	path string
 	err  error // first failure
 	done bool
-	old  bool // there was a file before
+	old  bool // the file existed before
 }
 
 func (localFS) create(ctx context.Context, path string) (Writer, error) {
@@ -59,7 +59,7 @@ func (w *localWriter) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// Prepare is Writer's.
+// Prepare implements Writer.
 func (w *localWriter) Prepare() error {
 	if w.err == nil && !w.done {
 		if err := w.file.Prepare(); err != nil {
@@ -85,7 +85,7 @@ func (w *localWriter) Close() error {
 	return nil
 }
 
-// Withdraw is Writer's.
+// Withdraw implements Writer.
 func (w *localWriter) Withdraw() error {
 	if w.old {
 		return nil

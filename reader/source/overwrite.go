@@ -12,8 +12,8 @@ import (
 	"aibox/internal/errkind"
 )
 
-// OverwriteError says that an output is one of the inputs, or would be one the
-// next time, or that two outputs are one file.
+// OverwriteError says that an output is one of the inputs, or would be one the next
+// time, or that two outputs are the same file.
 type OverwriteError struct {
 	Output string
 	Input  string // "": Twice
@@ -22,7 +22,7 @@ type OverwriteError struct {
 
 func (e *OverwriteError) Error() string {
 	if e.Twice != "" {
-		return fmt.Sprintf("the outputs %s and %s are one file; name two files", e.Output, e.Twice)
+		return fmt.Sprintf("the outputs %s and %s are the same file; name two files", e.Output, e.Twice)
 	}
 	return fmt.Sprintf("the output %s is one of the files that the input %s stands for: writing it would overwrite the input, or it would be read as input the next time; name an output elsewhere", e.Output, e.Input)
 }
@@ -30,11 +30,11 @@ func (e *OverwriteError) Error() string {
 // ErrorKind sorts the error for exit codes and reports.
 func (*OverwriteError) ErrorKind() errkind.Kind { return errkind.Usage }
 
-// RefuseOverwrite fails with an *OverwriteError where an output is a file that
-// the input URIs stand for, also by another path or link, where it would become
-// one once it is there, or where two outputs are one file. An output that is a
-// directory is named by the files that are written into it. What is wrong with
-// the input otherwise is not reported. HDFS is not asked: its paths are unique.
+// RefuseOverwrite fails with an *OverwriteError in three cases: an output is a file that
+// the input URIs stand for, possibly by another path or link; an output would match the
+// input URIs once it exists; or two outputs are the same file. For an output that is a
+// directory, the caller passes the files that are written into it. Other faults of the
+// input are not reported. HDFS is not contacted, since a file has only one path there.
 func (s *Sources) RefuseOverwrite(ctx context.Context, inputs, outputs []string) error {
 	type place struct {
 		fs   fileSystem
@@ -69,20 +69,20 @@ func (s *Sources) RefuseOverwrite(ctx context.Context, inputs, outputs []string)
 	return nil
 }
 
-// wouldBeInput says whether a file would be read if it were all there is.
+// wouldBeInput says whether the input would include a file if that file existed.
 func wouldBeInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool {
 	real := realPath(fs, pattern)
 	if _, local := fs.(localFS); local {
 		if info, err := os.Stat(pattern); err == nil && !info.IsDir() {
-			return file == real // nothing can be below it
+			return file == real // it is a file, so no other file can be below it
 		}
 	}
 	found, err := expand(ctx, onlyFile(file), uri, real)
 	return err == nil && len(found) > 0
 }
 
-// isInput says whether a local file is there and is one of those that the input
-// stands for, by whatever name.
+// isInput says whether a local file exists and is one of those that the input stands
+// for, under this name or another.
 func isInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool {
 	if _, local := fs.(localFS); !local {
 		return false
@@ -98,8 +98,9 @@ func isInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool
 	})
 }
 
-// sameSystem says whether equal paths are the same file in both: authorities of
-// HDFS may be a name service and one of its NameNodes.
+// sameSystem says whether equal paths are the same file in both. Two clusters of HDFS
+// are the same if they share a NameNode's address, since one authority may be a name
+// service and the other one of its NameNodes.
 func sameSystem(a, b fileSystem) bool {
 	ca, isHDFS := a.(*cluster)
 	cb, bothHDFS := b.(*cluster)
@@ -109,8 +110,8 @@ func sameSystem(a, b fileSystem) bool {
 	return slices.ContainsFunc(ca.conf.addresses, func(address string) bool { return slices.Contains(cb.conf.addresses, address) })
 }
 
-// realPath is a path or pattern from the root on, without links as far as what
-// comes before a pattern exists.
+// realPath makes a path or pattern absolute and resolves the links in the part before
+// the pattern, as far as that exists.
 func realPath(fs fileSystem, p string) string {
 	if _, local := fs.(localFS); !local {
 		return cleanPath(p)
@@ -121,7 +122,7 @@ func realPath(fs fileSystem, p string) string {
 		}
 	}
 	known := p
-	if _, err := os.Lstat(p); err != nil && hasGlob(p) { // what exists is taken literally
+	if _, err := os.Lstat(p); err != nil && hasGlob(p) { // a path that exists is not a pattern
 		known = p[:strings.LastIndexByte(p[:strings.IndexAny(p, globSigns)], '/')]
 	}
 	rest := p[len(known):]
@@ -162,7 +163,7 @@ func (o onlyFile) list(ctx context.Context, dir string) ([]entry, error) {
 	return []entry{e}, err
 }
 
-// below says whether the file is in the directory or further down.
+// below says whether the file is in the directory or in one below it.
 func (o onlyFile) below(dir string) bool {
 	return strings.HasPrefix(string(o), strings.TrimSuffix(dir, "/")+"/")
 }

@@ -26,8 +26,8 @@ func newSnappyReader(r io.Reader, first []byte) io.Reader {
 	return &hadoopSnappyReader{r: r}
 }
 
-// framedSnappyReader tells an early end, which s2 reports as corrupt input,
-// from corrupt input.
+// framedSnappyReader distinguishes data that end early from corrupt data; s2 reports
+// both as corrupt input.
 type framedSnappyReader struct {
 	in endReader
 	r  io.Reader
@@ -41,7 +41,7 @@ func (f *framedSnappyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endReader remembers that it has said io.EOF.
+// endReader remembers that it has returned io.EOF.
 type endReader struct {
 	r     io.Reader
 	ended bool
@@ -61,10 +61,10 @@ func (e *endReader) Read(p []byte) (int, error) {
 //	        one raw snappy block
 type hadoopSnappyReader struct {
 	r         io.Reader
-	blockLeft int64  // uncompressed bytes of the present block still in chunks
-	comp      []byte // the present chunk, compressed
-	buf       []byte // the present chunk
-	out       []byte // what is left of buf
+	blockLeft int64  // uncompressed bytes of the current block that are still to be read
+	comp      []byte // the current chunk, compressed
+	buf       []byte // the current chunk, uncompressed
+	out       []byte // the part of buf that has not been returned yet
 }
 
 func (h *hadoopSnappyReader) Read(p []byte) (int, error) {
@@ -78,7 +78,7 @@ func (h *hadoopSnappyReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextChunk fills h.out; io.EOF only between blocks.
+// nextChunk fills h.out; it returns io.EOF only between blocks.
 func (h *hadoopSnappyReader) nextChunk() error {
 	for h.blockLeft == 0 {
 		n, err := h.length("block", io.EOF)
@@ -106,7 +106,7 @@ func (h *hadoopSnappyReader) nextChunk() error {
 		return err
 	}
 	if int64(size) > h.blockLeft {
-		return fmt.Errorf("chunk of %d bytes in the last %d bytes of a block", size, h.blockLeft)
+		return fmt.Errorf("a chunk has %d bytes, but only %d of its block are left", size, h.blockLeft)
 	}
 	if cap(h.buf) < size {
 		h.buf = make([]byte, size)
@@ -118,7 +118,7 @@ func (h *hadoopSnappyReader) nextChunk() error {
 	return nil
 }
 
-// length reads a big-endian length; atEnd is the error when nothing is left.
+// length reads a big-endian length; atEnd is the error to return if no bytes are left.
 func (h *hadoopSnappyReader) length(what string, atEnd error) (int64, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(h.r, b[:]); errors.Is(err, io.EOF) {
@@ -128,7 +128,7 @@ func (h *hadoopSnappyReader) length(what string, atEnd error) (int64, error) {
 	}
 	n := int64(binary.BigEndian.Uint32(b[:]))
 	if n > maxSnappyBlockBytes {
-		return 0, fmt.Errorf("%s of %d bytes: neither snappy's framing format nor Hadoop's", what, n)
+		return 0, fmt.Errorf("%s of %d bytes: this is neither snappy's framing format nor Hadoop's", what, n)
 	}
 	return n, nil
 }

@@ -24,26 +24,28 @@ type HDFSOptions struct {
 	// then $HADOOP_HOME/etc/hadoop, $HADOOP_HOME/conf and /etc/hadoop/conf, if
 	// they exist.
 	ConfDir string
-	// User, without Kerberos. Default: $HADOOP_USER_NAME, then the process's user.
+	// User is the user name without Kerberos. Default: $HADOOP_USER_NAME, then the
+	// process's user.
 	User string
-	// KerberosPrincipal (user@REALM or user/host@REALM) with KerberosKeytab logs
-	// in by key table. Otherwise the ticket cache is used, if the configuration
-	// or KerberosCCache asks for Kerberos.
+	// KerberosPrincipal (user@REALM or user/host@REALM) logs in with the key table
+	// KerberosKeytab. Without them the ticket cache is used, if the configuration or
+	// KerberosCCache asks for Kerberos.
 	KerberosPrincipal string
 	KerberosKeytab    string
 	KerberosCCache    string // default: $KRB5CCNAME, then /tmp/krb5cc_<uid>
 	Krb5Conf          string // default: $KRB5_CONFIG, then /etc/krb5.conf
-	// TimeoutMs bounds one network operation; a node that takes longer counts
-	// as hung. Default 10,000: longer than a full garbage collection of a
-	// DataNode usually takes, short enough to fail over unnoticed.
+	// TimeoutMs is the time limit of one network operation; a node that takes longer
+	// counts as hung. Default 10,000, which is longer than a full garbage collection
+	// of a DataNode usually takes, and short enough for a fail-over to go unnoticed.
 	TimeoutMs int
-	// RetryMs bounds the time spent on retries of one operation without any
-	// progress, from the first contact with the cluster on. Default 60,000: a
-	// NameNode fail-over takes 10 to 30 s. NoRetry: the first failure is final;
-	// another NameNode or another replica is still tried.
+	// RetryMs bounds the time spent on retries of one operation without any progress,
+	// from the first contact with the cluster on. Default 60,000, since a fail-over of
+	// NameNodes takes 10 to 30 s. With NoRetry the first failure is final, but another
+	// NameNode or another replica is still tried.
 	RetryMs int
-	// AllowMissingChecksums reads a replica whose checksums are lost, unverified
-	// and with a warning, where no other replica can be read. Default: an error.
+	// AllowMissingChecksums allows a replica whose checksums are lost to be read
+	// without verification, with a warning, if no other replica can be read. Without
+	// it, this is an error.
 	AllowMissingChecksums bool
 }
 
@@ -72,7 +74,8 @@ func (o *HDFSOptions) retry() time.Duration {
 	return defaultRetryMs * time.Millisecond
 }
 
-// File is one input file, as listed. A File made by hand needs URI and Size.
+// File is one input file, as listed. A caller that makes a File sets at least URI and
+// Size.
 type File struct {
 	URI         string      `json:"uri"`  // local path, or hdfs://authority/path
 	Size        int64       `json:"size"` // bytes, as stored
@@ -92,16 +95,16 @@ type ReaderAtCloser interface {
 // Close does nothing.
 type Writer interface {
 	io.WriteCloser
-	// Prepare does all of Close but giving the file its name, so that of several
-	// files all can be prepared before one appears.
+	// Prepare does all that Close does, except that it does not give the file its name,
+	// so that all of several files can be prepared before the first one appears.
 	Prepare() error
-	// Withdraw removes the file again that Close has made visible, unless it took
-	// the place of another one.
+	// Withdraw removes the file that Close has made visible, unless it has replaced
+	// an existing one.
 	Withdraw() error
 	Abort() error
 }
 
-// Sources reads and writes files wherever they are. It owns the HDFS clients;
+// Sources reads and writes local files and files in HDFS. It owns the HDFS clients;
 // Close ends them.
 type Sources struct {
 	opts Options
@@ -136,7 +139,7 @@ type entry struct {
 	modTime time.Time
 }
 
-// New returns Sources; nothing is connected to before it is needed.
+// New returns Sources, which connect to a cluster only when they need it.
 func New(opts Options) *Sources {
 	s := &Sources{opts: opts, log: opts.Logger}
 	if s.log == nil {
@@ -179,7 +182,7 @@ func (s *Sources) resolve(uri string) (fileSystem, string, error) {
 		return c, "/" + strings.TrimSuffix(path, "/"), nil
 	}
 	return nil, "", &Error{Op: "open", URI: uri, Kind: ErrUnsupported,
-		Err: fmt.Errorf("unknown scheme %q", scheme), Hint: "a local path, file:// or hdfs:// is"}
+		Err: fmt.Errorf("unknown scheme %q", scheme), Hint: "write a local path, file:// or hdfs://"}
 }
 
 func (s *Sources) cluster(authority string) (*cluster, error) {
