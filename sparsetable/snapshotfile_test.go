@@ -102,7 +102,8 @@ func TestSnapshotBytes(t *testing.T) {
 	}
 }
 
-// TestSnapshotVersionGoesWithTheFormat: no header says two things at once.
+// TestSnapshotVersionGoesWithTheFormat: a header whose version does not suit its
+// value format is refused.
 func TestSnapshotVersionGoesWithTheFormat(t *testing.T) {
 	for _, l := range []Layout{{ValueDim: 3}, {ValueDim: 3, Format: Float16}} {
 		data := encodeSnapshot(t, l, 1, nil, 2)
@@ -134,10 +135,10 @@ func TestSnapshotReaderRejectsWrongOrder(t *testing.T) {
 	}
 	var c *CorruptionError
 	if _, _, err := decodeSnapshot(b.Bytes(), 1); !errors.As(err, &c) {
-		t.Errorf("a key twice: %v", err)
+		t.Errorf("a snapshot that has a key twice: %v", err)
 	}
 	if _, _, err := decodeSnapshot(encodeSnapshot(t, Layout{ValueDim: 1}, 1, nil, 3), 2); !errors.As(err, &c) {
-		t.Errorf("under another name: %v", err)
+		t.Errorf("a snapshot under another name: %v", err)
 	}
 }
 
@@ -195,6 +196,6 @@ func TestCondemns(t *testing.T) {
 		}
 	}
 	if (ExpiryRule{Today: 1 << 30}).Condemns(RowStats{}) {
-		t.Error("the zero rule condemns")
+		t.Error("the zero rule condemns a row")
 	}
 }

@@ -23,15 +23,15 @@ import (
 //
 // The latest version of a row that is not in the cache is in the bucket of its
 // slot. The reason is that a row leaves the cache only while it is clean, and only
-// under moving: it is marked clean when it is copied for a new bucket, and moving
-// is held from then on until the index points to that bucket. Besides, only a
-// holder of changing inserts rows into the cache. So a Pull that looks for a key in
-// the cache first, and in the index afterwards, gets a location whose bucket has
-// the row. It does no harm if the bucket is superseded before it has been read,
-// because the new bucket has the same version of all rows that were not in the
-// cache. The file of the superseded bucket is not deleted before the read has
-// ended: the request, which holds the file, is submitted under indexMu, before the
-// location can be replaced and then released.
+// under moving or rewrite. It is marked clean when it is copied for a new bucket,
+// and the writer of the bucket holds both from then on until the index points to
+// the bucket. Besides, only a holder of changing inserts rows into the cache. So a
+// Pull that looks for a key in the cache first, and in the index afterwards, gets a
+// location whose bucket has the row. It does no harm if the bucket is superseded
+// before it has been read, because the new bucket has the same version of all rows
+// that were not in the cache. The file of the superseded bucket is not deleted
+// before the read has ended: the request, which holds the file, is submitted under
+// indexMu, before the location can be replaced and then released.
 type ssd struct {
 	layout   Layout
 	unit     int // size of a unit in bytes: a bucket takes a whole number of units

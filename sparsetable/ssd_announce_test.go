@@ -27,9 +27,9 @@ func pullAndRelease(t *testing.T, tab sparsetable.Table, keys []uint64) {
 	ws.Release()
 }
 
-// Passes that were announced and do not come are withdrawn: nothing is announced
-// any more, the buckets that were read for them take no memory, their keys are the
-// caller's again, and those announced next are read ahead as before.
+// Announced passes that are not pulled are withdrawn: then no pass is announced any
+// more, the buckets that were read for them take no memory, the caller may change
+// their keys, and passes that are announced next are read ahead as before.
 func TestForgetAnnounced(t *testing.T) {
 	tab := outgrown(t, 12<<20)
 	for n := range 3 { // the cache makes room for what it is to know of passes
@@ -52,7 +52,7 @@ func TestForgetAnnounced(t *testing.T) {
 		pullAndRelease(t, tab, keys[0])
 		tab.ForgetAnnounced()
 		if n := tab.Stats().AnnouncedPasses; n != 0 {
-			t.Fatalf("round %d: %d passes are announced, all were withdrawn", round, n)
+			t.Fatalf("round %d: %d passes are still announced, although all were withdrawn", round, n)
 		}
 		for _, k := range keys {
 			clear(k) // the race detector would see whoever still reads them
@@ -60,7 +60,7 @@ func TestForgetAnnounced(t *testing.T) {
 		after := tab.Stats().Prefetched
 		pullAndRelease(t, tab, announcedKeys(at+1)) // unannounced by now
 		if st := tab.Stats(); st.Prefetched != after {
-			t.Fatalf("round %d: %d rows were read ahead for nobody", round, st.Prefetched-after)
+			t.Fatalf("round %d: %d rows were read ahead although no pass is announced", round, st.Prefetched-after)
 		}
 		if err := sparsetable.CheckIndex(tab); err != nil {
 			t.Fatal(err)
@@ -70,8 +70,8 @@ func TestForgetAnnounced(t *testing.T) {
 	tab.ForgetAnnounced()
 }
 
-// More passes than the table's list takes, none of them pulled: others are
-// announced once they are withdrawn.
+// When more passes are announced than the table's list takes, and none of them is
+// pulled, others can be announced once these are withdrawn.
 func TestAnnouncedWithoutEnd(t *testing.T) {
 	tab := outgrown(t, 12<<20)
 	pullAndRelease(t, tab, announcedKeys(0))
@@ -89,7 +89,7 @@ func TestAnnouncedWithoutEnd(t *testing.T) {
 	}
 	pullAndRelease(t, tab, slices.Clone(keys))
 	if n := tab.Stats().AnnouncedPasses; n != 0 {
-		t.Errorf("%d passes are announced, all were pulled", n)
+		t.Errorf("%d passes are still announced, although all were pulled", n)
 	}
 }
 

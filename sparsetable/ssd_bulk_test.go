@@ -330,9 +330,9 @@ func TestSSDImportCanceled(t *testing.T) {
 	}
 }
 
-// TestSSDImportFails fails the n-th operation of an import. The table has rows of
-// before and of the import then, takes the next one once the device works again,
-// and a crash takes it back to its snapshot.
+// TestSSDImportFails makes the n-th operation of an import fail. After that the
+// table has only rows from before and from the import, the next import succeeds
+// once the device works again, and a crash returns the table to its snapshot.
 func TestSSDImportFails(t *testing.T) {
 	step := 5
 	if testing.Short() {
@@ -437,7 +437,8 @@ func TestSSDImportCrash(t *testing.T) {
 	}
 }
 
-// TestSSDImportSpoolDamaged: a bit that the device turns never becomes a row.
+// TestSSDImportSpoolDamaged: a bit that the device inverts in a spool is noticed
+// and never gets into a row.
 func TestSSDImportSpoolDamaged(t *testing.T) {
 	for nth := range 8 {
 		b := newBulkTable(t, uint64(nth), 1, 128<<10, 1<<20)
@@ -469,7 +470,7 @@ func TestSSDImportSpoolDamaged(t *testing.T) {
 }
 
 // TestSSDImportCost: a large import writes each row about once and makes as many
-// slots as the rows want, also when their keys are there already.
+// slots as the number of rows requires, also when the table has their keys already.
 func TestSSDImportCost(t *testing.T) {
 	const rows = 40000
 	b := newBulkTable(t, 1, 2, 1<<20, 8<<20)

@@ -87,7 +87,7 @@ func TestSSDCarry(t *testing.T) {
 	}
 }
 
-// What an announced pass lacks is in memory before it is pulled.
+// The rows that an announced pass lacks are in memory before it is pulled.
 func TestSSDPrefetch(t *testing.T) {
 	tab := outgrown(t, 12<<20)
 	pass := func(n int) []uint64 {
@@ -127,7 +127,7 @@ func TestSSDPrefetch(t *testing.T) {
 }
 
 // A bucket is read once for a pass, however many of its keys are missing, and
-// whoever reads it, the Pull or who reads ahead.
+// whether the Pull or the prefetcher reads it.
 func TestSSDOneReadForABucket(t *testing.T) {
 	tab := outgrown(t, 12<<20)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -251,6 +251,6 @@ func TestSSDRoomWithoutWriting(t *testing.T) {
 		}
 	case <-time.After(2 * time.Minute):
 		giveBack()
-		t.Fatal("a Pull waits for whoever writes buckets")
+		t.Fatal("a Pull waits while buckets are written, although there are clean rows to drop")
 	}
 }

@@ -176,8 +176,8 @@ func TestSSDSnapshotFullDisk(t *testing.T) {
 	}
 }
 
-// TestSSDSnapshotNearlyFullDisk: rows that are pinned and dirty count once, and
-// those used most make way.
+// TestSSDSnapshotNearlyFullDisk: rows that are both pinned and dirty count once,
+// and clean rows are left out to make room.
 func TestSSDSnapshotNearlyFullDisk(t *testing.T) {
 	d := newDeltaSpace(t)
 	d.open()
@@ -290,7 +290,7 @@ func TestSSDSnapshotBudget(t *testing.T) {
 	d.close()
 }
 
-// TestSSDHotRowsLeaveBudget: rows that are in buckets take no part in filling a
+// TestSSDHotRowsLeaveBudget: the clean rows that a snapshot saves do not fill a
 // directory's budget.
 func TestSSDHotRowsLeaveBudget(t *testing.T) {
 	const rows, changed = 60_000, 300

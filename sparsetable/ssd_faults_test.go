@@ -110,10 +110,10 @@ func (k faultKind) check(f *faulty, n int) error {
 			wrong = append(wrong, err)
 		}
 		if k.cause != nil && !strings.Contains(err.Error(), "/ssd") {
-			wrong = append(wrong, fmt.Errorf("no directory is named: %w", err))
+			wrong = append(wrong, fmt.Errorf("the error names no directory: %w", err))
 		}
 		if full := errors.Is(err, sparsetable.ErrNoSpace) || errors.Is(err, sparsetable.ErrFailed); k.cause == syscall.ENOSPC && !full {
-			wrong = append(wrong, fmt.Errorf("no kind: %w", err))
+			wrong = append(wrong, fmt.Errorf("neither ErrNoSpace nor ErrFailed: %w", err))
 		}
 	}
 	if k.heals && f.table != nil {
@@ -200,6 +200,6 @@ func failThrough(t *testing.T, script faultScript, kind faultKind) {
 	t.Logf("seed %d: %d operations: from %d on every %d failed, which the table noticed %d times", seed, whole.ops, first, step, failed)
 	// Some operations make no difference: a sample may hit only those.
 	if step == 1 && failed == 0 {
-		t.Error("nothing was noticed")
+		t.Error("no failed operation was noticed")
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // TestSSDFull fills a directory's budget: first with what snapshots hold, then
-// with rows in use. The error comes before the budget is exceeded; all rows can
-// be read and saved then; and when there is room, training goes on.
+// with rows in use. The error comes before the budget is exceeded. All rows can
+// still be read and saved after it, and training goes on once there is room.
 func TestSSDFull(t *testing.T) {
 	const budget, batch = 6 << 20, 200
 	for _, devices := range []int{1, 2} {

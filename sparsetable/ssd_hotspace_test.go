@@ -10,8 +10,9 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// TestSSDHotRowsLeaveSpace: rows that a snapshot need not have take no part in
-// filling a disk. One that has little left gets the rows outside of buckets alone.
+// TestSSDHotRowsLeaveSpace: the clean rows that a snapshot saves do not fill a
+// disk. On a disk with little space left, it saves only the rows that are not in
+// buckets.
 func TestSSDHotRowsLeaveSpace(t *testing.T) {
 	const rows, changed = 20_000, 300
 	for _, capacity := range []int64{0, 100 << 20} {

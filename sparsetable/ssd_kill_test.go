@@ -208,8 +208,8 @@ func (k *killed) doing() byte {
 }
 
 // TestKill kills a process that trains a table on real files, with SIGKILL at
-// random moments, again and again. What the kernel had taken survives it:
-// losing power is what the other tests' devices in memory do.
+// random moments, again and again. What was written to the kernel survives that;
+// the loss of power is tested elsewhere, with devices in memory.
 func TestKill(t *testing.T) {
 	kills := tabletest.Kills(t, 8, 3)
 	for dirs := 1; dirs <= 2; dirs++ {
@@ -241,6 +241,6 @@ func killOften(t *testing.T, dirs, kills int) {
 		t.Error("no snapshot was ever committed")
 	}
 	if kills >= 50 && (opening == 0 || snapshots == 0 || compactions == 0) {
-		t.Error("too few of some kind")
+		t.Error("too few of some kind of restart: see the log above")
 	}
 }

@@ -263,8 +263,8 @@ func TestSSDRestart(t *testing.T) {
 }
 
 // TestSSDRestartSmaller opens a snapshot of dirty rows with a cache several times
-// smaller: what does not fit goes to buckets, those used least first. For reading
-// only, there is nowhere to put them.
+// smaller: the rows that do not fit are written to buckets, those used least first.
+// For reading only, the budget must hold an index of the dirty rows.
 func TestSSDRestartSmaller(t *testing.T) {
 	const rows = 20_000
 	r := newRestarted(t, 1, 2*rows)
@@ -304,7 +304,7 @@ func TestSSDRestartSmaller(t *testing.T) {
 	r.close()
 	r.opts.MemoryBytes, r.opts.ReadOnly = r.budget(1500), true
 	if _, err := r.tryOpen(); !errors.Is(err, sparsetable.ErrBudget) {
-		t.Errorf("for reading only: %v", err)
+		t.Errorf("opened for reading only with too small a budget: %v", err)
 	}
 	r.opts.MemoryBytes = r.budget(rows + 1000)
 	r.open()
@@ -611,9 +611,9 @@ func TestSSDSnapshotCleanRows(t *testing.T) {
 	r.close()
 }
 
-// TestSSDSnapshotAbandoned has snapshots fail at every write of their file, or
-// canceled, with training in between, and saves another one after each: it lacks
-// nothing.
+// TestSSDSnapshotAbandoned makes snapshots fail at every write of their file, or
+// cancels them, with training in between. The snapshot that follows each has all
+// rows.
 func TestSSDSnapshotAbandoned(t *testing.T) {
 	const rows = 12_000
 	r := newRestarted(t, 1, rows/2)
@@ -622,7 +622,7 @@ func TestSSDSnapshotAbandoned(t *testing.T) {
 	injected := errors.New("injected")
 	for n := 0; ; n++ {
 		if n == 100 {
-			t.Fatal("it does not come to an end")
+			t.Fatal("a snapshot makes more than 100 writes")
 		}
 		writes, failed := 0, false
 		r.dev.write = func(int64) error {

@@ -189,9 +189,10 @@ func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, 
 
 // collectDirty copies the dirty rows of a slot that are not pinned and marks them
 // clean; an update from then on makes them dirty again. They stay in the cache as
-// long as moving is held. If a snapshot has yet to save rows of the slot,
-// collectDirty saves them first. No further rows can become such meanwhile, because
-// fixing a snapshot takes rewrite.
+// long as both rewrite and moving are held, since a row is dropped only under one
+// of the two. If a snapshot has yet to save rows of the slot, collectDirty saves
+// them first. No further rows can become such meanwhile, because fixing a snapshot
+// takes rewrite.
 func (t *ssd) collectDirty(slot uint32, mask uint64) {
 	if s := t.snap.Load(); s != nil {
 		s.saveSlot(slot, mask)

@@ -57,12 +57,12 @@ func FuzzSpoolBlock(f *testing.F) {
 		for _, at := range []int{0, 5, 8, 16, 24, 28, 32, 36, spoolHeaderBytes, used - 1} { // the checksum is right no more
 			b[at] ^= 4
 			if s.check(b, 3, 5, rows) == "" {
-				t.Fatalf("byte %d does not matter", at)
+				t.Fatalf("a block with another byte %d was accepted", at)
 			}
 			b[at] ^= 4
 		}
 		if s.check(b, 2, 5, rows) == "" || s.check(b, 3, 4, rows) == "" {
-			t.Fatal("accepted as a block of another place")
+			t.Fatal("the block was also accepted as that of another partition")
 		}
 	})
 }

@@ -154,7 +154,7 @@ func TestVerifyIndex(t *testing.T) {
 		"filter":     "the filter does not have key",
 		"location":   "bucket of slot",
 		"no bucket":  "rows are in buckets, but the snapshot counts",
-		"live bytes": "live bytes, the index refers to",
+		"live bytes": "live bytes, but the index refers to",
 		"sums":       "rows are in buckets, but the snapshot counts",
 	} {
 		t.Run(how, func(t *testing.T) {
