@@ -243,7 +243,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 		}
 	}
 	o := bucketfile.Options{
-		Table: t.tableID, RowWords: t.layout.Words(), Devices: t.devices,
+		Table: t.tableID, RowWords: t.layout.Words(), Format: uint8(t.layout.Format), Devices: t.devices,
 		BufferBytes: t.plan.bufferBytes, Buffers: appendBuffers, Pool: t.pool,
 		UnitBytes: t.unit, ReserveBytes: reservedBytes, Logger: t.log, ReadOnly: t.readOnly,
 	}

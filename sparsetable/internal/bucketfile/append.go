@@ -217,7 +217,7 @@ func (a *Appender) Commit() (Location, error) {
 	offset := (b.base + int64(a.at)) / int64(s.unit)
 	units := unitsOf(bucketBytes(a.rows, s.opts.RowWords), s.unit)
 	loc := makeLocation(b.file.id, offset, units)
-	sealBucket(b.mem[a.at:a.at+units*s.unit], b.file.seed(offset), a.slot, a.rows, s.opts.RowWords, s.seq.Add(1))
+	sealBucket(b.mem[a.at:a.at+units*s.unit], b.file.seed(offset), a.slot, a.rows, s.opts.RowWords, s.opts.Format, s.seq.Add(1))
 
 	a.dir.mu.Lock()
 	defer a.dir.mu.Unlock()

@@ -15,9 +15,9 @@ const (
 	headerMagic = 0x31464b42 // "BKF1"
 )
 
-// FormatFloat32 says that a row is float32 words, little-endian. Other formats
-// are rejected until they exist.
-const FormatFloat32 = 0
+// formatFloat32 is the format that rows of any format were written with once: a
+// table's own format was not in its buckets. It is accepted beside that.
+const formatFloat32 = 0
 
 const (
 	bucketHeaderBytes = 32
@@ -62,7 +62,7 @@ func checksum(seed uint32, b []byte) uint32 {
 
 // sealBucket writes the header of a bucket whose entries are already in b, and
 // clears what follows them.
-func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, seq uint64) {
+func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, format uint8, seq uint64) {
 	n := bucketBytes(rows, rowWords)
 	le := binary.LittleEndian
 	le.PutUint32(b[0:], bucketMagic)
@@ -70,7 +70,7 @@ func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, seq uint64) {
 	le.PutUint32(b[12:], uint32(rows))
 	le.PutUint32(b[16:], uint32(n-bucketHeaderBytes))
 	le.PutUint16(b[20:], uint16(rowWords))
-	b[22], b[23] = FormatFloat32, 0
+	b[22], b[23] = format, 0
 	le.PutUint64(b[24:], seq)
 	le.PutUint32(b[4:], checksum(seed, b[:n]))
 	clear(b[n:])
@@ -109,7 +109,7 @@ var isBigEndian = *(*byte)(unsafe.Pointer(new(uint16(1)))) == 0
 
 // decodeBucket checks a bucket that starts at buf and returns its view and its
 // length before padding. reason is empty, or says what is wrong.
-func decodeBucket(buf []byte, seed uint32, rowWords int) (b Bucket, n int, reason string) {
+func decodeBucket(buf []byte, seed uint32, rowWords int, format uint8) (b Bucket, n int, reason string) {
 	le := binary.LittleEndian
 	if len(buf) < bucketHeaderBytes {
 		return b, 0, fmt.Sprintf("there are %d bytes, fewer than a header has", len(buf))
@@ -129,8 +129,8 @@ func decodeBucket(buf []byte, seed uint32, rowWords int) (b Bucket, n int, reaso
 	if w := int(le.Uint16(buf[20:])); w != rowWords {
 		return b, 0, fmt.Sprintf("rows of %d words, want %d", w, rowWords)
 	}
-	if buf[22] != FormatFloat32 || buf[23] != 0 {
-		return b, 0, fmt.Sprintf("value format %d.%d is unknown: written by a newer version?", buf[22], buf[23])
+	if buf[22] != format && buf[22] != formatFloat32 || buf[23] != 0 {
+		return b, 0, fmt.Sprintf("value format %d.%d, want %d: written by a newer version?", buf[22], buf[23], format)
 	}
 	if rows > math.MaxInt32 || bucketBytes(int(rows), rowWords) != n {
 		return b, 0, fmt.Sprintf("the header says that %d rows take %d bytes, which cannot be", rows, bytes)

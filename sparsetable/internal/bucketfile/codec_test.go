@@ -1,6 +1,7 @@
 package bucketfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -23,7 +24,7 @@ func encode(slot uint32, seed uint32, rowWords int, keys []uint64, value func(ro
 		}
 		a.Put(k, row)
 	}
-	sealBucket(b, seed, slot, len(keys), rowWords, seq)
+	sealBucket(b, seed, slot, len(keys), rowWords, 1, seq)
 	return b
 }
 
@@ -37,7 +38,7 @@ func TestCodecRoundTrip(t *testing.T) {
 				keys[i] = math.MaxUint64 - uint64(i*i)
 			}
 			buf := encode(7, 99, words, keys, value, 1<<40)
-			b, n, reason := decodeBucket(buf, 99, words)
+			b, n, reason := decodeBucket(buf, 99, words, 1)
 			if reason != "" || n != bucketBytes(rows, words) || b.Slot != 7 || b.Seq != 1<<40 || b.Len() != rows {
 				t.Fatalf("%d rows of %d words: %q, %d bytes, %+v", rows, words, reason, n, b)
 			}
@@ -62,35 +63,46 @@ func TestCodecEveryBit(t *testing.T) {
 	n := bucketBytes(3, 3)
 	for bit := range 8 * n {
 		buf[bit/8] ^= 1 << (bit % 8)
-		if _, _, reason := decodeBucket(buf, 5, 3); reason == "" {
+		if _, _, reason := decodeBucket(buf, 5, 3, 1); reason == "" {
 			t.Fatalf("bit %d of byte %d flipped unnoticed", bit%8, bit/8)
 		}
 		buf[bit/8] ^= 1 << (bit % 8)
 	}
 	for cut := range n {
-		if _, _, reason := decodeBucket(buf[:cut], 5, 3); reason == "" {
+		if _, _, reason := decodeBucket(buf[:cut], 5, 3, 1); reason == "" {
 			t.Fatalf("cut to %d bytes unnoticed", cut)
 		}
 	}
-	if _, _, reason := decodeBucket(buf, 6, 3); reason == "" {
+	if _, _, reason := decodeBucket(buf, 6, 3, 1); reason == "" {
 		t.Error("a bucket from another place passes")
 	}
-	if _, _, reason := decodeBucket(buf, 5, 4); reason == "" {
+	if _, _, reason := decodeBucket(buf, 5, 4, 1); reason == "" {
 		t.Error("a bucket with shorter rows passes")
 	}
 }
 
-// TestCodecFormats checks that formats of the future are refused by name, with
-// a right checksum.
+// TestCodecFormats: a bucket says the table's format, or 0 as all once did;
+// formats of other tables and of the future are refused, with a right checksum.
 func TestCodecFormats(t *testing.T) {
-	for _, at := range []int{22, 23} {
+	for _, c := range []struct {
+		format, rest, want byte
+		ok                 bool
+	}{{1, 0, 1, true}, {0, 0, 1, true}, {0, 0, 0, true}, {1, 0, 0, false}, {2, 0, 1, false}, {1, 1, 1, false}} {
 		buf := encode(3, 5, 3, []uint64{10}, value, 1)
-		buf[at] = 1
-		n := bucketBytes(1, 3)
-		sum := checksum(5, buf[:n])
-		buf[4], buf[5], buf[6], buf[7] = byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)
-		if _, _, reason := decodeBucket(buf, 5, 3); reason == "" {
-			t.Errorf("format byte %d = 1 passes", at)
+		if buf[22] != 1 {
+			t.Fatalf("the bucket says format %d", buf[22])
+		}
+		buf[22], buf[23] = c.format, c.rest
+		binary.LittleEndian.PutUint32(buf[4:], checksum(5, buf[:bucketBytes(1, 3)]))
+		if _, _, reason := decodeBucket(buf, 5, 3, c.want); (reason == "") != c.ok {
+			t.Errorf("format %d.%d in a table of format %d: %q", c.format, c.rest, c.want, reason)
+		}
+		h := fileHeader{table: 1, file: 2, unit: 512, rowWords: 3, format: c.format}
+		b := make([]byte, fileHeaderBytes)
+		h.seal(b)
+		h.format = c.want
+		if reason := h.check(b); c.rest == 0 && (reason == "") != c.ok {
+			t.Errorf("a header of format %d in a table of format %d: %q", c.format, c.want, reason)
 		}
 	}
 }
@@ -111,7 +123,7 @@ func TestFiller(t *testing.T) {
 }
 
 func TestFileHeader(t *testing.T) {
-	h := fileHeader{table: 1 << 60, file: 77, unit: 512, rowWords: 20}
+	h := fileHeader{table: 1 << 60, file: 77, unit: 512, rowWords: 20, format: 1}
 	b := make([]byte, fileHeaderBytes)
 	h.seal(b)
 	if reason := h.check(b); reason != "" {
@@ -124,7 +136,7 @@ func TestFileHeader(t *testing.T) {
 		}
 		b[i] ^= 1
 	}
-	for _, other := range []fileHeader{{1, 77, 512, 20}, {1 << 60, 78, 512, 20}, {1 << 60, 77, 4096, 20}, {1 << 60, 77, 512, 21}} {
+	for _, other := range []fileHeader{{1, 77, 512, 20, 1}, {1 << 60, 78, 512, 20, 1}, {1 << 60, 77, 4096, 20, 1}, {1 << 60, 77, 512, 21, 1}, {1 << 60, 77, 512, 20, 2}} {
 		if other.check(b) == "" {
 			t.Errorf("header passes as %v", other)
 		}
@@ -181,7 +193,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, seed uint32, words uint8) {
 		buf := make([]byte, len(data)+8)[:len(data)]
 		copy(buf, data)
-		b, n, reason := decodeBucket(buf, seed, int(words)+1)
+		b, n, reason := decodeBucket(buf, seed, int(words)+1, 1)
 		if reason != "" {
 			return
 		}
@@ -221,7 +233,7 @@ func BenchmarkDecode(b *testing.B) {
 	buf := encode(1, 0, 20, keys, value, 7)
 	b.SetBytes(int64(len(buf)))
 	for b.Loop() {
-		if _, _, reason := decodeBucket(buf, 0, 20); reason != "" {
+		if _, _, reason := decodeBucket(buf, 0, 20, 1); reason != "" {
 			b.Fatal(reason)
 		}
 	}

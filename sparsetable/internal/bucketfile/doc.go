@@ -42,7 +42,9 @@
 // crc is CRC-32C over everything but itself and the padding, starting from a value
 // derived from table, file and unit offset. So a bucket that the device returns from
 // another place, or from an older file in the same blocks, does not match its checksum.
-// fmt says how a row's words are encoded; so far it is always 0, float32.
+// fmt says how a row's words are encoded: 0 stands for float32, 1 for float16 and 2 for
+// bfloat16, with the state of the row optimizer in float32 in all of them. Older
+// versions wrote 0 for every format; the table's own format is in its catalog.
 //
 // All that an index needs to keep of a bucket is its Location of 8 bytes:
 //

@@ -278,7 +278,7 @@ func (d *directory) copyBufferedLocked(f *file, from int64, dst []byte) bool {
 func (r *Request) decode(buf []byte) {
 	f := r.file
 	offset := r.Location.Offset()
-	b, n, reason := decodeBucket(buf, f.seed(offset), f.set.opts.RowWords)
+	b, n, reason := decodeBucket(buf, f.seed(offset), f.set.opts.RowWords, f.set.opts.Format)
 	switch {
 	case reason != "":
 	case b.Slot != r.Slot:

@@ -15,6 +15,7 @@ type fileHeader struct {
 	file     uint32
 	unit     int
 	rowWords int
+	format   uint8
 }
 
 func (h fileHeader) seal(b []byte) {
@@ -25,7 +26,7 @@ func (h fileHeader) seal(b []byte) {
 	le.PutUint32(b[16:], h.file)
 	le.PutUint32(b[20:], uint32(h.unit))
 	le.PutUint32(b[24:], uint32(h.rowWords))
-	b[28] = FormatFloat32
+	b[28] = h.format
 	le.PutUint32(b[4:], checksum(0, b[:headerBytes]))
 }
 
@@ -41,19 +42,19 @@ func (h fileHeader) check(b []byte) (reason string) {
 	}
 	found := fileHeader{
 		table: le.Uint64(b[8:]), file: le.Uint32(b[16:]),
-		unit: int(le.Uint32(b[20:])), rowWords: int(le.Uint32(b[24:])),
+		unit: int(le.Uint32(b[20:])), rowWords: int(le.Uint32(b[24:])), format: b[28],
+	}
+	if found.format == formatFloat32 {
+		found.format = h.format
 	}
 	if found != h {
 		return fmt.Sprintf("header says %v, want %v", found, h)
-	}
-	if b[28] != FormatFloat32 {
-		return fmt.Sprintf("value format %d is unknown: written by a newer version?", b[28])
 	}
 	return ""
 }
 
 func (h fileHeader) String() string {
-	return fmt.Sprintf("table %016x, file %d, unit %d, rows of %d words", h.table, h.file, h.unit, h.rowWords)
+	return fmt.Sprintf("table %016x, file %d, unit %d, rows of %d words, value format %d", h.table, h.file, h.unit, h.rowWords, h.format)
 }
 
 const fileSuffix = ".bucket"

@@ -155,5 +155,5 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 }
 
 func (s *Set) headerOf(file uint32) fileHeader {
-	return fileHeader{table: s.opts.Table, file: file, unit: s.unit, rowWords: s.opts.RowWords}
+	return fileHeader{table: s.opts.Table, file: file, unit: s.unit, rowWords: s.opts.RowWords, format: s.opts.Format}
 }

@@ -136,7 +136,7 @@ func (sc *scanner) chunk(buf []byte, base int64, last bool) (int64, error) {
 			}
 			continue
 		}
-		b, n, reason := decodeBucket(buf[at:], seed, sc.set.opts.RowWords)
+		b, n, reason := decodeBucket(buf[at:], seed, sc.set.opts.RowWords, sc.set.opts.Format)
 		if reason == "" {
 			units := unitsOf(n, unit)
 			if err := sc.fn(makeLocation(f.id, offset, units), &b); err != nil {

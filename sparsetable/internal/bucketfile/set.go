@@ -19,6 +19,9 @@ type Options struct {
 	Table uint64
 	// RowWords is the number of 4-byte words of a row, 1 to 65535.
 	RowWords int
+	// Format says how the words are encoded, as a sparsetable.ValueFormat. It is
+	// written into files and buckets, for those who have nothing else of a table.
+	Format uint8
 	// Devices are the directories. The caller closes them, after the Set. Slots are
 	// spread over them by slot number.
 	Devices []blockio.Device
