@@ -56,7 +56,7 @@ func aheadBytes(borrowed int64) int64 {
 
 // newAheadReader makes an aheadReader that takes that much memory.
 func (t *ssd) newAheadReader(bytes int64) *aheadReader {
-	r := &aheadReader{t: t, pool: blockio.NewPool(t.files.Unit(), bytes), ring: make([]aheadBucket, aheadBuckets)}
+	r := &aheadReader{t: t, pool: blockio.NewPool(t.pool.Unit(), bytes), ring: make([]aheadBucket, aheadBuckets)}
 	r.queue = t.files.NewQueueIn(r.pool)
 	// Buffers are rounded up, by a third at most, and free ones may be of other
 	// sizes than those that are wanted.

@@ -38,6 +38,7 @@ type deltaReader struct {
 type deltaRead struct {
 	block  []byte
 	read   blockio.Read
+	bytes  int  // of the block in the file; what is read beyond it is for alignment
 	on     bool // it is being read, or waits to be delivered
 	filled bool
 }
@@ -78,8 +79,8 @@ func (r *deltaReader) ask(i int) {
 		return
 	}
 	n := min(int64(len(x.block)), r.end-r.ahead)
-	x.read = blockio.Read{File: r.f, Offset: r.ahead, Buf: x.block[:n], User: x}
-	x.on, x.filled = true, false
+	x.read = blockio.Read{File: r.f, Offset: r.ahead, Buf: x.block[:roundUp(n, int64(r.t.pool.Unit()))], User: x}
+	x.bytes, x.on, x.filled = int(n), true, false
 	r.ahead += n
 	r.t.devices[0].Submit(&r.done, []*blockio.Read{&x.read})
 }
@@ -137,11 +138,11 @@ func (r *deltaReader) next() (rows int, err error) {
 			a.User.(*deltaRead).filled = true
 		}
 	}
-	b := x.read.Buf
-	if int64(len(b))%int64(r.t.pool.Unit()) != 0 {
+	b := x.read.Buf[:x.bytes]
+	if len(b)%r.t.unit != 0 {
 		return 0, r.corrupt(r.at, "%d bytes are not a whole number of the table's units", len(b))
 	}
-	if err := x.read.Err; errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	if err := x.read.ErrWithin(len(b)); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return 0, r.corrupt(r.at, "the file ends within a block of %d bytes", len(b))
 	} else if err != nil {
 		return 0, fmt.Errorf("sparsetable: read %s: %w", r.path, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/sparsetable/internal/blockio"
 )
 
 // testdata/format1 is a table that was made before files had an incarnation and
@@ -115,5 +116,71 @@ func verifyTable(t *testing.T, o sparsetable.Options) {
 	t.Helper()
 	if _, err := sparsetable.Verify(t.Context(), o, func(f sparsetable.Fault) { t.Error(f) }, nil); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSSDLargerUnit: a table whose buckets take units of 512 bytes opens on a
+// device that reads and writes 4096 at a time: for reading with rows outside of
+// buckets, for writing, scanned, compacted, and back on a device of 512.
+func TestSSDLargerUnit(t *testing.T) {
+	o, rows := format1(t)
+	open := func(unit int, readOnly bool) sparsetable.Table {
+		t.Helper()
+		dev, err := blockio.Open(t.Context(), o.Dir, blockio.Options{UnitBytes: unit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := dev.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		if dev.Unit() < unit {
+			t.Fatalf("a device of unit %d, want %d", dev.Unit(), unit)
+		}
+		o := o
+		o.ReadOnly = readOnly
+		tab, err := sparsetable.OpenSSDOn(t.Context(), o, []blockio.Device{dev}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tab
+	}
+	closeTable := func(tab sparsetable.Table) {
+		t.Helper()
+		if err := tab.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tab := open(4096, true)
+	keys := keysFrom(0, 400)
+	ws, err := tab.Pull(t.Context(), keys, sparsetable.PullLookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range keys {
+		if ws.Row(i)[0] != rows[k] {
+			t.Errorf("reading only, key %x holds %v, want %v", k, ws.Row(i)[0], rows[k])
+		}
+	}
+	ws.Release()
+	closeTable(tab)
+	var last uint64
+	for i, unit := range []int{4096, 512, 4096} {
+		tab := open(unit, false)
+		sparsetable.WaitRestored(tab)
+		id := trainRows(t, tab, rows, keysFrom(30*i, 900))
+		if last != 0 {
+			if err := tab.DropSnapshot(last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last = id
+		if _, err := sparsetable.Compact(t.Context(), tab, .01, nil); err != nil {
+			t.Fatal(err)
+		}
+		trainRows(t, tab, rows, keysFrom(0, 10))
+		closeTable(tab)
+		verifyTable(t, o)
 	}
 }

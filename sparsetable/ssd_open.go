@@ -185,8 +185,12 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 	if t.readOnly {
 		t.plan.forReading()
 	}
-	t.pool = blockio.NewPool(t.unit, t.plan.poolBytes-t.plan.beyondBytes())
-	t.deltaPool = blockio.NewPool(t.unit, 0)
+	align := t.unit // of a table that was made on other devices it may be smaller than theirs
+	for _, d := range t.devices {
+		align = max(align, d.Unit())
+	}
+	t.pool = blockio.NewPool(align, t.plan.poolBytes-t.plan.beyondBytes())
+	t.deltaPool = blockio.NewPool(align, 0)
 	if t.index, err = slots.New(t.plan.indexOptions()); err != nil {
 		return err
 	}

@@ -127,11 +127,13 @@ func (t *ssd) takeOutside(ctx context.Context, refs []uint32, use bool) error {
 	p.clearBatch()
 	for _, a := range x.arrived {
 		r := a.User.(*outsideRead)
-		if errors.Is(a.Err, io.ErrUnexpectedEOF) || errors.Is(a.Err, io.EOF) {
+		last := r.want[len(r.want)-1]
+		err := a.ErrWithin(int(x.offset(uint32(last>>32)) + x.entryBytes - a.Offset))
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return &CorruptionError{File: x.path, Offset: x.blockOf(uint32(r.want[0] >> 32)), Reason: "the file ends before a row that it had when the table was opened"}
 		}
-		if a.Err != nil {
-			return fmt.Errorf("sparsetable: read %s: %w", x.path, a.Err)
+		if err != nil {
+			return fmt.Errorf("sparsetable: read %s: %w", x.path, err)
 		}
 		if !use {
 			continue

@@ -72,7 +72,7 @@ func (f *osFile) ReadAt(buf []byte, offset int64) (int, error) {
 		return 0, f.fail("read", len(buf), offset, err)
 	}
 	defer f.release()
-	n, err := preadFull(f.fd, buf, offset)
+	n, err := preadFull(f.fd, buf, offset, f.dev.unit)
 	f.dev.stats.reads.Add(1)
 	f.dev.stats.readBytes.Add(uint64(n))
 	if err == io.ErrUnexpectedEOF {
@@ -84,9 +84,9 @@ func (f *osFile) ReadAt(buf []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// preadFull reads all of buf. If the file ends before that, it returns
-// io.ErrUnexpectedEOF.
-func preadFull(fd int, buf []byte, offset int64) (int, error) {
+// preadFull reads all of buf from a device of that unit. If the file ends before that,
+// it returns io.ErrUnexpectedEOF.
+func preadFull(fd int, buf []byte, offset int64, unit int) (int, error) {
 	n := 0
 	for n < len(buf) {
 		k, err := unix.Pread(fd, buf[n:], offset+int64(n))
@@ -97,7 +97,7 @@ func preadFull(fd int, buf []byte, offset int64) (int, error) {
 		case k == 0:
 			return n, io.ErrUnexpectedEOF
 		default:
-			if n += k; n%minUnit != 0 {
+			if n += k; n%unit != 0 {
 				// Only a file's end stops a read within a block, and direct
 				// reads cannot go on from there.
 				return n, io.ErrUnexpectedEOF

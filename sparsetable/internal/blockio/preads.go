@@ -66,7 +66,7 @@ func (e *preadEngine) work() {
 			return
 		}
 		e.dev.inFlight(int(e.reading.Add(1)))
-		r.done, r.Err = preadFull(r.File.(*osFile).fd, r.Buf, r.Offset)
+		r.done, r.Err = preadFull(r.File.(*osFile).fd, r.Buf, r.Offset, r.File.(*osFile).dev.unit)
 		e.reading.Add(-1)
 		e.dev.stats.engineCalls.Add(1)
 		e.dev.finish(r)

@@ -1,7 +1,9 @@
 package blockio
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"sync"
 )
 
@@ -25,6 +27,18 @@ type Read struct {
 
 // Done returns the bytes that are read so far; for implementations of Device.
 func (r *Read) Done() int { return r.done }
+
+// SetDone says that so many bytes are read; for implementations of Device.
+func (r *Read) SetDone(n int) { r.done = n }
+
+// ErrWithin returns Err for a caller who needs the first n bytes alone: the file
+// may end behind them, where the rest was read for the sake of alignment.
+func (r *Read) ErrWithin(n int) error {
+	if r.done >= n && errors.Is(r.Err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return r.Err
+}
 
 // Completions gathers the finished reads of one caller. The zero value is
 // ready; it must not be copied. One goroutine at a time may Wait.

@@ -233,7 +233,7 @@ func (e *uringEngine) completed(userData uint64, result int32) {
 	case result > 0:
 		r.done += int(result)
 		if r.done < len(r.Buf) {
-			if r.done%minUnit == 0 {
+			if r.done%e.dev.unit == 0 {
 				e.again.push(r)
 				return
 			}

@@ -45,6 +45,9 @@ func RowsIn(bytes, rowWords int) int {
 // unitsOf returns how many units n bytes take.
 func unitsOf(n, unit int) int { return (n + unit - 1) / unit }
 
+// roundUp returns the next multiple of unit, a power of two, from n on.
+func roundUp(n, unit int64) int64 { return (n + unit - 1) &^ (unit - 1) }
+
 // seedOf returns the start of the checksum of a record at offset units in a
 // file.
 func seedOf(table uint64, file uint32, offset int64) uint32 {

@@ -23,7 +23,9 @@
 //	0        4096
 //
 // Fillers pad each write to a multiple of 4096 bytes, the usual block of file systems,
-// and take the place of buckets that were begun and not finished.
+// and take the place of buckets that were begun and not finished. So a device's blocks
+// may be larger than the unit: writes are whole blocks in any case, and reads are
+// extended to whole blocks.
 //
 //	bucket
 //	 0      4      8      12     16     20    22  23  24          32

@@ -174,8 +174,10 @@ func (q *Queue) plan(r *Request, last *group) *group {
 	if to > r.file.written.Load() && q.fromBuffer(r, from, to) {
 		return nil
 	}
+	align := int64(r.file.dir.dev.Unit()) // what was written is whole blocks of it
 	if last != nil && last.file == r.file && from >= last.read.Offset {
 		end := last.read.Offset + int64(last.read.Cookie)
+		to := roundUp(to, align)
 		if from-end <= q.merge && to-last.read.Offset <= q.most {
 			last.read.Cookie = uint64(max(end, to) - last.read.Offset)
 			r.next, last.first = last.first, r
@@ -184,6 +186,7 @@ func (q *Queue) plan(r *Request, last *group) *group {
 			return nil
 		}
 	}
+	from, to = from&^(align-1), roundUp(to, align)
 	g := q.newGroup(r)
 	g.read = blockio.Read{File: r.file.handle, Offset: from, Cookie: uint64(to - from), User: g}
 	return g

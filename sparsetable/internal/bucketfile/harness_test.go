@@ -57,7 +57,11 @@ func smallOptions(rowWords int) Options {
 func newModel(t *testing.T, seed uint64, dirs int, opts Options) *model {
 	m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 1)), opts: opts, index: map[uint32]content{}, nextSnap: 1}
 	for i := range dirs {
-		m.mem = append(m.mem, blocktest.New(blocktest.Options{Dir: fmt.Sprint("dir", i), Seed: seed}))
+		o := blocktest.Options{Dir: fmt.Sprint("dir", i), Seed: seed}
+		if i == 0 && seed%4 == 3 { // as where a table has moved to another device
+			o.UnitBytes, m.opts.UnitBytes = 4096, 512
+		}
+		m.mem = append(m.mem, blocktest.New(o))
 	}
 	return m
 }

@@ -91,14 +91,17 @@ func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
 		}
-		want := int(min(int64(len(buf)), end-at))
-		n, err := f.handle.ReadAt(buf[:want], at)
+		from := at &^ (int64(f.dir.dev.Unit()) - 1) // records start at units of the table
+		to := min(from+int64(len(buf)), roundUp(end, int64(f.dir.dev.Unit())))
+		n, err := f.handle.ReadAt(buf[:to-from], from)
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
 		}
+		want := int(min(to, end) - at)
+		n = min(n-int(at-from), want)
 		short := n < want // the file was cut, maybe within a unit
-		n -= n % s.unit
-		next, err := sc.chunk(buf[:n], at, short || at+int64(n) >= end)
+		n = max(n-n%s.unit, 0)
+		next, err := sc.chunk(buf[at-from:][:n], at, short || at+int64(n) >= end)
 		if err != nil {
 			return err
 		}

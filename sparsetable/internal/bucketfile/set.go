@@ -60,7 +60,8 @@ type Options struct {
 	// write cannot fail because reads have taken all of it.
 	Pool *blockio.Pool
 	// UnitBytes is the unit of a new table; 0 stands for the largest unit of the devices.
-	// A table keeps its unit.
+	// A table keeps its unit. On devices with a larger one, a read takes in what lies
+	// around a bucket.
 	UnitBytes int
 	// ReadOnly means that files to which nothing refers are not deleted, and that nothing
 	// may be appended.
@@ -92,8 +93,16 @@ func (o *Options) validate(states []State) error {
 			o.UnitBytes = st.UnitBytes
 		}
 	}
-	if u := o.UnitBytes; u < largest || u > fileHeaderBytes || u&(u-1) != 0 {
-		fail("unit of %d bytes, want a power of two from the devices' %d to %d", u, largest, fileHeaderBytes)
+	if u := o.UnitBytes; u < 512 || u > fileHeaderBytes || u&(u-1) != 0 {
+		fail("unit of %d bytes, want a power of two from 512 to %d", u, fileHeaderBytes)
+	}
+	// Writes are whole blocks of writeAlign, whatever the unit; reads are aligned
+	// to the device.
+	if largest > writeAlign {
+		fail("a device's unit of %d bytes, want at most %d", largest, writeAlign)
+	}
+	if o.Pool != nil && o.Pool.Unit() < largest {
+		fail("a pool of unit %d, want at least the devices' %d", o.Pool.Unit(), largest)
 	}
 	setDefault(&o.ReserveBytes, 64<<20)
 	setDefault(&o.FileBytes, 128<<20)
@@ -132,6 +141,7 @@ func setDefault[T int | int64](v *T, d T) {
 type Set struct {
 	opts    Options
 	unit    int
+	align   int // the largest unit of the devices
 	pool    *blockio.Pool
 	ownPool bool
 	appends *blockio.Pool // of append buffers, as many as Options.Buffers allows
@@ -156,9 +166,10 @@ func Open(ctx context.Context, current State, kept []State, opts Options) (*Set,
 	if err := opts.validate(append([]State{current}, kept...)); err != nil {
 		return nil, err
 	}
-	s := &Set{opts: opts, unit: opts.UnitBytes, pool: opts.Pool, appends: blockio.NewPool(opts.UnitBytes, 0)}
+	s := &Set{opts: opts, unit: opts.UnitBytes, pool: opts.Pool, align: alignOf(opts.Devices)}
+	s.appends = blockio.NewPool(s.align, 0)
 	if s.pool == nil {
-		s.pool, s.ownPool = blockio.NewPool(s.unit, 0), true
+		s.pool, s.ownPool = blockio.NewPool(s.align, 0), true
 	}
 	s.mu.files = map[uint32]*file{}
 	s.mu.holds = map[uint64][]*file{}
@@ -181,6 +192,15 @@ func Open(ctx context.Context, current State, kept []State, opts Options) (*Set,
 		d.running.Go(d.run)
 	}
 	return s, nil
+}
+
+// alignOf returns what buffers for all of the devices are aligned to.
+func alignOf(devices []blockio.Device) int {
+	align := 512
+	for _, d := range devices {
+		align = max(align, d.Unit())
+	}
+	return align
 }
 
 // UrgentBytes returns the part of each budget that is for urgent appends.

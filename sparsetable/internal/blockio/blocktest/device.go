@@ -260,7 +260,8 @@ func (d *Device) read(r *blockio.Read, closed bool) error {
 	if closed || !ok || f.dev != d {
 		return fmt.Errorf("%w: device %s, or a file of another one", blockio.ErrClosed, d.dir)
 	}
-	_, err := f.ReadAt(r.Buf, r.Offset)
+	n, err := f.ReadAt(r.Buf, r.Offset)
+	r.SetDone(n)
 	if err == io.EOF {
 		return fmt.Errorf("blocktest: read %d bytes at %d of %s/%s: %w", len(r.Buf), r.Offset, d.dir, f.name, io.ErrUnexpectedEOF)
 	}

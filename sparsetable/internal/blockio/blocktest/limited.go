@@ -89,6 +89,7 @@ func (d *Limited) carryOut(c *blockio.Completions, reads []*blockio.Read) {
 		for i, r := range done {
 			back[i] = r.User.(*blockio.Read)
 			back[i].Err = r.Err
+			back[i].SetDone(r.Done())
 		}
 		blockio.Deliver(back)
 	}
