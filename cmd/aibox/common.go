@@ -31,7 +31,7 @@ func loadJob(c *cli.Context) (*configs.Job, error) {
 	return jobOfFlags(c, path)
 }
 
-// jobOfFlags reads a job file as the jobFlags say.
+// jobOfFlags reads a job file with the overrides and the date of the jobFlags.
 func jobOfFlags(c *cli.Context, path string) (*configs.Job, error) {
 	dated, err := datedJob(c)
 	if err != nil {

@@ -36,7 +36,8 @@ func completionCommand() *cli.Command {
 	}
 }
 
-// completions are the values of a flag, or of a command's argument, that has few.
+// completions returns the values that the shell offers for a flag, or for a command's
+// argument; none if too many are possible.
 func completions(name string) []string {
 	switch name {
 	case logFormatFlag:

@@ -23,7 +23,7 @@ func configCommand() *cli.Command {
 				Usage:     "report every fault of a job file",
 				ArgsUsage: "JOB.yaml",
 				Description: `Reports all faults in one go, each with line and column, the value, what is
-allowed and the nearest name. Files are not opened.
+allowed and the nearest name. The data files are not opened.
 
 Examples:
 
@@ -44,7 +44,7 @@ Examples:
 			},
 			{
 				Name:      "show",
-				Usage:     "print the effective job, defaults filled in and explained",
+				Usage:     "print a job file with every default filled in and explained",
 				ArgsUsage: "JOB.yaml",
 				Description: `At its end comments forecast how much memory the job will take.
 
@@ -67,7 +67,7 @@ Examples:
 			{
 				Name:  "init",
 				Usage: "print a commented job file to start from",
-				Description: `The file trains as it is once it names your data and its columns.
+				Description: `The job file can be trained once it names your data and its columns.
 
 Examples:
 

@@ -24,10 +24,11 @@ names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
 other names need --from-format or --to-format. A job file (--job) says what the
 columns are: which are labels, dense or sparse, how several values in a cell are
 separated. Without one, columns are text, named by the header. From Parquet to
-Parquet columns keep their types; in text formats the values of a list stand
-between the column's separator, or "|" without one.
+Parquet, columns keep their types. In text formats the values of a list are
+separated by the column's separator, or by "|" if it has none.
 
-Sorting, joined tables and a split that is not random hold rows in memory.
+Joined tables are held in memory, and so are the rows if they are sorted, or
+split other than at random.
 
 Examples:
 
@@ -46,17 +47,17 @@ Examples:
 			dateFlag(),
 			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give (default: all of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row; csv, tsv or Parquet with named columns"},
-			&cli.StringFlag{Name: "on", Usage: "`COLUMN` of the rows, and of the side table unless --key says another, that joins them"},
-			&cli.StringFlag{Name: "key", Usage: "`COLUMN` of the side table to join by"},
+			&cli.StringFlag{Name: "on", Usage: "`COLUMN` to join by, in the rows and, without --key, in the side table"},
+			&cli.StringFlag{Name: "key", Usage: "`COLUMN` of the side table to join by (default: that of --on)"},
 			&cli.StringFlag{Name: "add", Usage: "columns of the side table to add: `NAME,NAME` (default: all)"},
-			&cli.StringFlag{Name: "sort-by", Usage: "`COLUMN` to sort by; as numbers where every cell is one"},
-			&cli.BoolFlag{Name: "descending", Usage: "sort the other way round"},
+			&cli.StringFlag{Name: "sort-by", Usage: "`COLUMN` to sort by; its cells are compared as numbers if all of them are numbers"},
+			&cli.BoolFlag{Name: "descending", Usage: "sort in descending order"},
 			&cli.Float64Flag{Name: "split", Usage: "`SHARE` of the rows, from the beginning, for the first of two outputs"},
 			&cli.BoolFlag{Name: "random", Usage: "with --split: draw each row's output at random instead"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of a random split"},
 			&cli.Int64Flag{Name: "limit", Usage: "convert at most `NUMBER` rows; 0: all"},
 			&cli.Int64Flag{Name: "max-bad-rows", Usage: "stop when more than `NUMBER` rows are bad or lost; -1: never"},
-			&cli.Float64Flag{Name: "max-lost-fraction", Usage: "stop when more than this `SHARE` of the input's bytes is lost to damage; needs --max-bad-rows"},
+			&cli.Float64Flag{Name: "max-lost-fraction", Usage: "stop when more than this `SHARE` of the input's bytes is lost to damage; lost rows also count for --max-bad-rows"},
 			&cli.StringFlag{Name: "memory", Value: "4GiB", Usage: "`LIMIT` for rows and tables held in memory"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		},
@@ -98,18 +99,18 @@ func convertFiles(c *cli.Context) error {
 		fmt.Fprintf(c.App.Writer, "%d rows written to %s\n", n, o.To[i])
 	}
 	for _, l := range s.Lists {
-		fmt.Fprintf(c.App.Writer, "column %s was a list and is text now: its schema needs separator: %q\n", l.Column, l.Separator)
+		fmt.Fprintf(c.App.Writer, "column %s was a list and is now text: the job that reads it needs separator: %q\n", l.Column, l.Separator)
 	}
 	if s.Label != "" {
-		fmt.Fprintf(c.App.Writer, "column %s is 0 or 1 now, as data.label says: the job that reads it needs label: %[1]s\n", s.Label)
+		fmt.Fprintf(c.App.Writer, "column %s is now 0 or 1, by the rule in data.label: the job that reads it needs label: %[1]s\n", s.Label)
 	}
 	for _, n := range s.Unmatched {
 		if n > 0 {
-			fmt.Fprintf(c.App.Writer, "%d rows had no partner in the joined table; its columns are empty there\n", n)
+			fmt.Fprintf(c.App.Writer, "%d rows have no match in the joined table; its columns are empty in these rows\n", n)
 		}
 	}
 	if s.Counts.BadRows > 0 {
-		fmt.Fprintf(c.App.Writer, "%d bad rows left out\n", s.Counts.BadRows)
+		fmt.Fprintf(c.App.Writer, "%d bad rows were left out\n", s.Counts.BadRows)
 		for _, bad := range s.Counts.Bad {
 			fmt.Fprintf(c.App.Writer, "  %d, the first at %v\n", bad.Rows, bad.Example)
 		}
@@ -120,13 +121,13 @@ func convertFiles(c *cli.Context) error {
 	return nil
 }
 
-// convertOptions turns flags into options; job is the job file's, or an empty
-// one.
+// convertOptions turns flags into options. The job is that of the job file, or an
+// empty one.
 func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	fail := func(err error) (convert.Options, *configs.Job, error) {
 		return convert.Options{}, nil, err
 	}
-	var described reader.Schema // by the job file
+	var described reader.Schema // that of the job file
 	var job *configs.Job
 	var err error
 	if path := c.String("job"); path != "" {
@@ -193,16 +194,16 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	return o, job, nil
 }
 
-// checkConvertFlags finds flags that do not go together.
+// checkConvertFlags fails if a flag has a bad value, or lacks another that it needs.
 func checkConvertFlags(c *cli.Context) error {
 	to, split := len(c.StringSlice("to")), c.Float64("split")
 	switch {
 	case c.IsSet("split") && !(split > 0 && split < 1):
 		return cliargs.Errorf("aibox convert: --split %v: want a share between 0 and 1, such as 0.8", split)
 	case c.IsSet("split") && to != 2:
-		return cliargs.Errorf("aibox convert: --split writes two files, so --to is needed twice; it is there %d times", to)
+		return cliargs.Errorf("aibox convert: --split writes two files, so --to is needed twice; it was given %d times", to)
 	case !c.IsSet("split") && to > 1:
-		return cliargs.Errorf("aibox convert: %d outputs; one --to without --split, two with it", to)
+		return cliargs.Errorf("aibox convert: --to was given %d times; give it once, or twice with --split", to)
 	case c.Bool("random") && !c.IsSet("split"), c.IsSet("seed") && !c.Bool("random"):
 		return cliargs.Errorf("aibox convert: --seed needs --random, and --random needs --split")
 	case c.Bool("descending") && c.String("sort-by") == "":
@@ -219,7 +220,7 @@ func checkConvertFlags(c *cli.Context) error {
 	return nil
 }
 
-// formatOfAll is the one format of several files.
+// formatOfAll returns the format of several files, which must be one.
 func formatOfAll(name string, files []string, flag string) (reader.Format, error) {
 	first, err := formatOf(name, files[0], flag)
 	if err != nil {
@@ -229,14 +230,15 @@ func formatOfAll(name string, files []string, flag string) (reader.Format, error
 		if f, err := formatOf(name, file, flag); err != nil {
 			return 0, err
 		} else if f != first {
-			return 0, cliargs.Errorf("aibox convert: by their names %s is %v and %s is %v; all must be of one format, or %s says which", files[0], first, file, f, flag)
+			return 0, cliargs.Errorf("aibox convert: by their names, %s is %v and %s is %v; all must have one format, which %s can give", files[0], first, file, f, flag)
 		}
 	}
 	return first, nil
 }
 
-// inputSchema describes the input: the job's schema where it is of the same
-// format, or where the input's columns go by name.
+// inputSchema returns the schema of the input: the job's schema if it is for the same
+// format and header, and otherwise a schema without columns, which are then named by
+// the header. The label is the job's in either case.
 func inputSchema(format reader.Format, header bool, described reader.Schema) reader.Schema {
 	s := reader.Schema{Format: format, Header: header}
 	if format == reader.FormatCriteo {
@@ -249,7 +251,7 @@ func inputSchema(format reader.Format, header bool, described reader.Schema) rea
 	return s
 }
 
-// outputColumns are the named columns, described by the job where it has them.
+// outputColumns describes the named columns, as the job does if it has them.
 func outputColumns(names []string, described reader.Schema) []convert.OutputColumn {
 	var out []convert.OutputColumn
 	for _, n := range names {
@@ -266,7 +268,8 @@ func outputColumns(names []string, described reader.Schema) []convert.OutputColu
 	return out
 }
 
-// formatOf is the named format, or that of a file's name.
+// formatOf returns the format called name or, if name is empty, the format that the
+// file's name says.
 func formatOf(name, file, flag string) (reader.Format, error) {
 	if name != "" {
 		f, err := reader.ParseFormat(name)

@@ -9,7 +9,7 @@ import (
 	"aibox/trainer"
 )
 
-// modelFlags are those of the commands that use a trained model.
+// modelFlags are the flags of the commands that use a trained model.
 func modelFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`"},
@@ -50,7 +50,8 @@ func evalCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "eval",
 		Usage: "measure a trained model on labelled data",
-		Description: `Works from the model directory alone. Prints a table, or JSON with --json.
+		Description: `Needs no job file: the model directory holds the settings of the model's job.
+Prints a table, or JSON with --json.
 
 Examples:
 

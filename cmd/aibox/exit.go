@@ -9,11 +9,11 @@ import (
 	"aibox/sparsetable"
 )
 
-// exitDone is the exit code of a command that did what it was asked to; those of
-// failures are errkind's.
+// exitDone is the exit code of a command that succeeded. The codes of failures are in
+// package errkind.
 const exitDone = 0
 
-// exitCodes says what the exit codes mean, a line each.
+// exitCodes says what the exit codes mean, in one line each.
 func exitCodes() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %3d  done", exitDone)
@@ -23,7 +23,7 @@ func exitCodes() string {
 	return b.String()
 }
 
-// explain is the text for an error that ends the program.
+// explain returns the message about an error that ends the program.
 func explain(kind errkind.Kind, err error) string {
 	switch kind {
 	case errkind.Interrupted:
@@ -35,7 +35,7 @@ func explain(kind errkind.Kind, err error) string {
 		return fmt.Sprintf("%v\nGive the table more memory: sparse_table.memory_bytes in the job file, or --memory of \"aibox table\".", err)
 	}
 	if errors.Is(err, sparsetable.ErrFiles) {
-		return fmt.Sprintf("%v\nIs each of its directories there, and its file system mounted? If the table belongs to no model, name all of its directories: the first as the argument, the others by --dir.", err)
+		return fmt.Sprintf("%v\nCheck that each of its directories exists and its file system is mounted. If the table belongs to no model, name all of its directories: the first as the argument, the others by --dir.", err)
 	}
 	return err.Error()
 }

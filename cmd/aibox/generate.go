@@ -23,8 +23,8 @@ func generateCommand() *cli.Command {
 		ArgsUsage: "JOB.yaml",
 		Description: `Draws examples from the model in the job file's generate section, in the job's
 format, and writes the job's data.train and data.eval files, or one file with
---output. Prints AUC and log loss of the true probabilities, the best that a
-model can reach. The same job gives the same bytes.
+--output. Prints AUC and log loss of the true probabilities, which are the best
+that a model can reach. The same job gives the same bytes.
 
 Examples:
 
@@ -33,10 +33,10 @@ Examples:
   aibox generate job.yaml --output hdfs://nn:8020/logs/day0.parquet --rows 5000000 --set data.format=parquet`,
 		Flags: append(jobFlags(),
 			&cli.StringFlag{Name: "output", Usage: "write one `FILE` instead of the job's files; local or hdfs://…, compressed by its extension"},
-			&cli.Int64Flag{Name: "rows", Usage: "`NUMBER` of training examples, or of examples in --output (default: generate.train_examples)"},
-			&cli.Int64Flag{Name: "eval-rows", Usage: "`NUMBER` of evaluation examples (default: generate.eval_examples)"},
-			&cli.IntFlag{Name: "day", Usage: "with --output: the `DAY` to draw, from 0 on"},
-			&cli.Int64Flag{Name: "first", Usage: "with --output: `INDEX` within the day of the first example"},
+			&cli.Int64Flag{Name: "rows", Usage: "`NUMBER` of training examples, or of examples in --output", DefaultText: "generate.train_examples"},
+			&cli.Int64Flag{Name: "eval-rows", Usage: "`NUMBER` of evaluation examples", DefaultText: "generate.eval_examples"},
+			&cli.IntFlag{Name: "day", Usage: "with --output: the `DAY` whose examples are drawn, from 0 on"},
+			&cli.Int64Flag{Name: "first", Usage: "with --output: `INDEX` of the first example within its day, from 0 on"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
 		Action: func(c *cli.Context) error {
@@ -45,7 +45,7 @@ Examples:
 				return err
 			}
 			if job.Generate == nil {
-				return cliargs.Errorf("%s has no generate section: it says what to draw; see configs/demo.yaml and docs/job-file.md", c.Args().First())
+				return cliargs.Errorf("%s has no generate section, which says what to draw; see configs/demo.yaml and docs/job-file.md", c.Args().First())
 			}
 			output, err := pathFlag(c, job, "output")
 			if err != nil {
@@ -71,7 +71,7 @@ func checkGenerateFlags(c *cli.Context, job *configs.Job, out string) error {
 		return cliargs.Errorf("aibox generate: --day and --first need --output")
 	}
 	if out != "" && c.IsSet("eval-rows") {
-		return cliargs.Errorf("aibox generate: --eval-rows and --output exclude each other; --rows is for --output")
+		return cliargs.Errorf("aibox generate: --eval-rows and --output exclude each other; with --output, give --rows")
 	}
 	for _, name := range []string{"rows", "eval-rows", "first"} {
 		if c.Int64(name) < 0 {
@@ -82,7 +82,7 @@ func checkGenerateFlags(c *cli.Context, job *configs.Job, out string) error {
 		return cliargs.Errorf("aibox generate: --day %d: want 0 or more", c.Int("day"))
 	}
 	if f, err := formatOf("", out, "--output"); out != "" && err == nil && f.String() != job.Data.Format {
-		return cliargs.Errorf("aibox generate: --output %s: by its name it is %v, but data.format is %s; add --set data.format=%v, or give it another name", out, f, job.Data.Format, f)
+		return cliargs.Errorf("aibox generate: --output %s: by its name, its format is %v, but data.format is %s; add --set data.format=%v, or give it another name", out, f, job.Data.Format, f)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func generatorConfig(job *configs.Job) generate.Config {
 
 func printTruth(c *cli.Context, results []clicklog.Result) error {
 	t := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "the true probabilities, the best any model can do:")
+	fmt.Fprintln(t, "metrics of the true probabilities, the best that any model can reach:")
 	fmt.Fprintln(t, "set\texamples\tbase rate\tAUC\tlog loss\tnorm. entropy\tfiles")
 	for _, r := range results {
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%d, first %s\n", r.Name, r.Truth.Examples,

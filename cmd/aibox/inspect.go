@@ -20,10 +20,11 @@ func inspectCommand() *cli.Command {
 		Name:      "inspect",
 		Usage:     "show what is in a model directory",
 		ArgsUsage: "DIR",
-		Description: `Reads all of the model and verifies it, as "aibox table verify" does its table.
-Where copies of rows are damaged that only save time at a start, it prints what there
-is, and the faults; the exit code is 4. Equal digests mean equal models, bit for bit;
---digest reads what the digest is computed from, and no more.
+		Description: `Reads the whole model, verifies it and prints what is in it. The table is verified
+as by "aibox table verify". A table on SSD also has copies of rows that only make the
+next start faster: if nothing but these is damaged, the model is printed along with
+the faults, and the exit code is 4. Models with equal digests are equal bit for bit.
+With --digest, only what the digest is computed from is read.
 
 Examples:
 

@@ -18,16 +18,16 @@ var (
 	logLevels  = []string{"debug", "info", "warn", "error"}
 )
 
-// logFlags are taken before and after the command.
+// logFlags may be given before or after the command.
 func logFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: logFormatFlag, Value: "text", Usage: "`FORMAT` of all that goes to standard error: text, or json for one object a line", Category: "Logging"},
-		&cli.StringFlag{Name: logLevelFlag, Value: "info", Usage: "least `LEVEL` that is logged: debug, info (with lines of progress), warn or error", Category: "Logging"},
+		&cli.StringFlag{Name: logFormatFlag, Value: "text", Usage: "`FORMAT` of everything on standard error: text, or json for one object per line", Category: "Logging"},
+		&cli.StringFlag{Name: logLevelFlag, Value: "info", Usage: "lowest `LEVEL` that is logged: debug, info (with lines of progress), warn or error", Category: "Logging"},
 	}
 }
 
-// wantsJSON says whether a command line asks for a log in JSON. It is looked at
-// before anything else, so that a wrong command line is reported in JSON too.
+// wantsJSON reports whether a command line asks for a log in JSON. It is called
+// before the command line is parsed, so that a mistake in it is reported in JSON too.
 func wantsJSON(args []string) bool {
 	json := false
 	for i, a := range args {
@@ -45,7 +45,7 @@ func wantsJSON(args []string) bool {
 	return json
 }
 
-// checkLogFlags fails when a log flag has a value that it does not know.
+// checkLogFlags fails if a log flag has an unknown value.
 func checkLogFlags(c *cli.Context) error {
 	if f := logOption(c, logFormatFlag); !slices.Contains(logFormats, f) {
 		return cliargs.Errorf("--log-format %s: want text or json.%s", f, cliargs.DidYouMean("", f, logFormats))
@@ -56,7 +56,8 @@ func checkLogFlags(c *cli.Context) error {
 	return nil
 }
 
-// logOption is the value of a log flag, given before or after the command.
+// logOption returns the value of a log flag, which may be given before or after the
+// command.
 func logOption(c *cli.Context, name string) string {
 	for _, l := range c.Lineage() {
 		if l.IsSet(name) && l.String(name) != "" {
@@ -69,14 +70,15 @@ func logOption(c *cli.Context, name string) string {
 // consoleOf is the console of the command's application.
 func consoleOf(c *cli.Context) *terminal.Console { return c.App.ErrWriter.(*terminal.Console) }
 
-// closeWith closes c; nothing that was read or written hangs on its success.
+// closeWith closes c. It only logs a failure, because closing c cannot spoil anything
+// that was read or written.
 func closeWith(log *slog.Logger, what string, c io.Closer) {
 	if err := c.Close(); err != nil {
-		log.Warn("closing "+what, "error", err)
+		log.Warn("could not close "+what, "error", err)
 	}
 }
 
-// newLogger is the logger that the flags ask for.
+// newLogger returns the logger that the flags ask for.
 func newLogger(c *cli.Context) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(logOption(c, logLevelFlag))); err != nil {

@@ -1,5 +1,5 @@
-// Command aibox trains click-through-rate models on one machine. One file per
-// subcommand; what they do is in the packages they call.
+// Command aibox trains click-through-rate models on one machine. Each subcommand has
+// a file of its own; the work is done by the packages that it calls.
 package main
 
 import (
@@ -123,7 +123,7 @@ func finishCommand(c *cli.Command) {
 	c.HideHelpCommand = true
 	c.Flags = append(c.Flags, logFlags()...)
 	if c.ArgsUsage == "" {
-		c.ArgsUsage = " " // else the help promises arguments
+		c.ArgsUsage = " " // if it were empty, the help would mention arguments
 	}
 	for _, s := range c.Subcommands {
 		finishCommand(s)

@@ -12,9 +12,10 @@ func predictCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "predict",
 		Usage: "write a click probability for every row of the data",
-		Description: `Works from the model directory alone. Labels are not needed; where the data has
-them they are written along. No row is left out silently: a bad or lost row ends
-the command, unless --keep-bad-rows writes bad rows without a prediction.
+		Description: `Needs no job file: the model directory holds the settings of the model's job.
+Labels are not needed; if the data have them, they are written too. No row is left
+out silently: a bad or lost row ends the command, unless --keep-bad-rows is given,
+with which bad rows are written without a prediction.
 
 Examples:
 
@@ -23,7 +24,7 @@ Examples:
 		Flags: append(modelFlags(),
 			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .csv.gz, .csv.zst or .parquet, local or hdfs://…"},
 			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`"},
-			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write a row with an empty prediction for each bad row, and allow as much of the data to be lost as the job does (data.max_lost_fraction; see --set)"},
+			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write a row with an empty prediction for each bad row, and let as much of the data be lost as the job's data.max_lost_fraction allows"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),
 		Action: func(c *cli.Context) error {

@@ -27,14 +27,14 @@ func withSignals(ctx context.Context, c *terminal.Console) (context.Context, fun
 		defer close(ended)
 		select {
 		case <-signals:
-			// First, and not behind a write that hangs.
+			// This comes before the notice, whose write may hang.
 			cancel(errInterrupted)
 		case <-done:
 			return
 		}
 		over := make(chan struct{})
 		go func() {
-			c.Notice("interrupted: ending cleanly; once more ends at once")
+			c.Notice("interrupted: ending cleanly; a second signal ends the program at once")
 			<-done
 			close(over)
 		}()

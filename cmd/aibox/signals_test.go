@@ -98,7 +98,7 @@ func TestSignalEndsCleanly(t *testing.T) {
 		stderr := rest()
 		wantExit(t, cmd, exitInterrupted)
 		wantJSONLines(t, stderr)
-		if !strings.Contains(stderr, "once more ends at once") || !strings.Contains(stderr, `"exit_code":130`) {
+		if !strings.Contains(stderr, "a second signal ends the program at once") || !strings.Contains(stderr, `"exit_code":130`) {
 			t.Errorf("%v: standard error ends with %s", s, stderr[max(0, len(stderr)-500):])
 		}
 		if again := ok(t, "inspect", "--digest", "model"); again != digest {

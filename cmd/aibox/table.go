@@ -9,11 +9,11 @@ import (
 func tableCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "table",
-		Usage: "look into embedding tables, verify and compact them, take rows in and out",
+		Usage: "inspect, verify and compact embedding tables, export and import their rows",
 		Description: `A table is named by the model directory that it belongs to, by the job file of
 that model (with the --date and --set that it was trained with), or by its own
-directory. One over several SSDs that belongs to no model is named by its first
-directory, the others by --dir.`,
+directory. If a table lies on several SSDs and belongs to no model, name it by its
+first directory, and name its other directories by --dir.`,
 		Subcommands: []*cli.Command{
 			tableStatsCommand(), tableGetCommand(), tableVerifyCommand(),
 			tableCompactCommand(), tableExportCommand(), tableImportCommand(), tableOrphansCommand(),
@@ -21,23 +21,23 @@ directory, the others by --dir.`,
 	}
 }
 
-// tableFlags are those of every subcommand of table, before its own.
+// tableFlags are the flags that the subcommands of table share, after their own.
 func tableFlags(own ...cli.Flag) []cli.Flag {
 	return slices.Concat(own, []cli.Flag{
-		&cli.StringSliceFlag{Name: "dir", Usage: "a further `DIR` of a table over several SSDs; may be repeated, in any order"},
-		&cli.StringFlag{Name: "memory", Usage: "`LIMIT` of a table on SSD for what it holds in memory (default: that of the model's job, or 256MiB)"},
+		&cli.StringSliceFlag{Name: "dir", Usage: "a further `DIR` of a table on several SSDs; may be repeated, in any order"},
+		&cli.StringFlag{Name: "memory", Usage: "`LIMIT` of the memory that a table on SSD uses (default: that of the model's job, or 256MiB)"},
 	})
 }
 
-// foundTableFlags are those of the subcommands that take any table, which a job file
-// may name.
+// foundTableFlags are the flags of the subcommands whose table may be named by a job
+// file, too.
 func foundTableFlags(own ...cli.Flag) []cli.Flag {
 	return tableFlags(slices.Concat(own, jobFlags())...)
 }
 
 // snapshotFlag chooses a snapshot.
 func snapshotFlag() cli.Flag {
-	return &cli.Uint64Flag{Name: "snapshot", Usage: "the snapshot of that `ID` (default: the model's, or the newest)"}
+	return &cli.Uint64Flag{Name: "snapshot", Usage: "`ID` of the snapshot to read", DefaultText: "that of the model, or the newest"}
 }
 
 func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }

@@ -21,19 +21,20 @@ func tableCompactCommand() *cli.Command {
 		Name:      "compact",
 		Usage:     "make a table on SSD take as little space as it can",
 		ArgsUsage: "TABLE",
-		Description: `Moves what is in use out of every file of which a part is dead, and takes a
-snapshot of the result, which replaces the one before. The rows stay as they are,
-and so does the model's digest. A model's table is named by the model directory, or
-the job file, as the model has to learn of the new snapshot. Until the end, it needs
-room for what it moves. If it is interrupted, the table is as it was.
+		Description: `Copies what is in use out of files that also hold outdated data, takes a snapshot
+of the result, which replaces the previous one, and deletes these files. The rows do
+not change, nor does the model's digest. Name a model's table by the model directory
+or the job file, because the new snapshot must be recorded in the model. Until the
+files are deleted, the copies need additional space. If the command is interrupted,
+the table is as it was before.
 
 Examples:
 
   aibox table compact model
   aibox table compact /mnt/ssd0/table --min-gain 0.3 --drop-older`,
 		Flags: foundTableFlags(
-			&cli.Float64Flag{Name: "min-gain", Value: 0.02, Usage: "leave files of which less than this `SHARE` is dead"},
-			&cli.BoolFlag{Name: "drop-older", Usage: "drop all snapshots but the newest, which hold files, too"},
+			&cli.Float64Flag{Name: "min-gain", Value: 0.02, Usage: "leave files alone of which less than this `SHARE` is outdated"},
+			&cli.BoolFlag{Name: "drop-older", Usage: "also drop all snapshots but the newest: they keep old files from being deleted"},
 			jsonFlag(),
 		),
 		Action: tableCompact,
@@ -62,7 +63,7 @@ func tableCompact(c *cli.Context) error {
 	}
 	defer found.close()
 	if found.options.Kind != sparsetable.KindSSD {
-		return cliargs.Errorf("%s: the table in %s is of kind %s: its snapshots hold nothing but rows", cliargs.CommandPath(c), found.dir(), found.options.Kind)
+		return cliargs.Errorf("%s: the table in %s is of kind %s, whose snapshots hold nothing but rows: there is nothing to compact", cliargs.CommandPath(c), found.dir(), found.options.Kind)
 	}
 	var edit *modeldir.Edit
 	if found.model == nil {
@@ -122,7 +123,7 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 		}
 	}
 	for _, s := range infos {
-		// A model has one snapshot: others are what an interrupted compaction left.
+		// A model has one snapshot: an interrupted compaction left the others.
 		older := s.ID != opened.ID && (edit != nil || c.Bool("drop-older"))
 		if older || s.ID == opened.ID && r.Snapshot != opened.ID {
 			if err := t.DropSnapshot(s.ID); err != nil {
@@ -139,8 +140,8 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 	return r, err
 }
 
-// replaceSnapshot takes a snapshot with the record of that which it replaces, and
-// makes it the model's.
+// replaceSnapshot takes a snapshot with the record of the one that it replaces, and
+// makes it the snapshot that the model names, if edit is not nil.
 func replaceSnapshot(ctx context.Context, t sparsetable.Table, record []byte, edit *modeldir.Edit) (id uint64, err error) {
 	p, err := t.Snapshot(ctx, record)
 	if err != nil {
@@ -158,9 +159,10 @@ func replaceSnapshot(ctx context.Context, t sparsetable.Table, record []byte, ed
 	return info.ID, nil
 }
 
-// settled waits for files that are being deleted.
+// settled waits until files that are being deleted are gone, and returns the table's
+// figures.
 func settled(ctx context.Context, t sparsetable.Table) (sparsetable.Stats, error) {
-	for range 1000 { // 10 s at most: it is for the figures alone
+	for range 1000 { // 10 s at most, because only the figures depend on it
 		details, err := sparsetable.DetailsOf(ctx, t)
 		if err != nil {
 			return sparsetable.Stats{}, err
@@ -185,12 +187,12 @@ func printCompaction(c *cli.Context, r *compactReport) error {
 	line("before", &r.Before)
 	line("after", &r.After)
 	if r.Done.Files == 0 {
-		fmt.Fprintf(w, "no file is dead by %s or more\n", humanize.Percent(c.Float64("min-gain")))
+		fmt.Fprintf(w, "there is no file of which %s or more is outdated\n", humanize.Percent(c.Float64("min-gain")))
 	} else {
-		fmt.Fprintf(w, "%s moved out of %s; the newest snapshot is %d\n", humanize.Bytes(r.Done.MovedBytes), humanize.Count(int64(r.Done.Files), "file"), r.Snapshot)
+		fmt.Fprintf(w, "%s were moved out of %s; the newest snapshot is %d\n", humanize.Bytes(r.Done.MovedBytes), humanize.Count(int64(r.Done.Files), "file"), r.Snapshot)
 	}
 	if r.older > 0 {
-		fmt.Fprintf(w, "%s older, which may hold files; --drop-older drops them\n", humanize.Count(int64(r.older), "snapshot"))
+		fmt.Fprintf(w, "%s before the newest may keep old files from being deleted; see --drop-older\n", humanize.Count(int64(r.older), "snapshot"))
 	}
 	_, err := c.App.Writer.Write(w.Bytes())
 	return err

@@ -20,9 +20,9 @@ func tableExportCommand() *cli.Command {
 		Usage:     "write a table's rows to a Parquet file",
 		ArgsUsage: "TABLE",
 		Description: `Columns: key (uint64), values and state (lists of float), show, click (float),
-last_seen, count (uint32), with every bit as the table has it; import takes them
-back. The rows are in no particular order. The file appears under its name when it
-is whole.
+last_seen, count (uint32). They have the very bits of the table, and import reads
+them back. The rows are in no particular order. The file appears under its name when
+it is complete.
 
 Examples:
 

@@ -27,9 +27,9 @@ import (
 type foundTable struct {
 	// options open it; ReadOnly is for the command to set.
 	options sparsetable.Options
-	// model is that which the table belongs to; nil: none.
+	// model is the model that the table belongs to; nil if there is none.
 	model *trainer.ModelTable
-	// dated has the date that templates in other arguments stand for.
+	// dated is a job with the date for templates in other arguments.
 	dated *configs.Job
 }
 
@@ -47,7 +47,8 @@ func (t *foundTable) dirs() []string {
 // errNoTable is wrapped by errors about places without a table.
 var errNoTable = errkind.New(errkind.IO, "there is no table here")
 
-// tableArgument is the command's first argument, and the others.
+// tableArgument returns the command's first argument, which names the table, and the
+// other arguments.
 func tableArgument(c *cli.Context) (string, []string, error) {
 	if c.NArg() == 0 || c.Args().First() == "" {
 		return "", nil, cliargs.Errorf("%s: name the table: a model directory, a job file or the table's own directory; see `%[1]s --help`", cliargs.CommandPath(c))
@@ -55,7 +56,7 @@ func tableArgument(c *cli.Context) (string, []string, error) {
 	return c.Args().First(), c.Args().Tail(), nil
 }
 
-// onlyTable is the command's only argument.
+// onlyTable finds the table that the command's only argument names.
 func onlyTable(c *cli.Context) (*foundTable, error) {
 	path, err := cliargs.OneArgument(c, "the table: a model directory, a job file or the table's own directory")
 	if err != nil {
@@ -64,8 +65,8 @@ func onlyTable(c *cli.Context) (*foundTable, error) {
 	return findTable(c, path)
 }
 
-// findTable finds the table that path names, a model directory, a job file or a
-// directory of a table.
+// findTable finds the table that path names. The path is that of a model directory, a
+// job file or a directory of a table.
 func findTable(c *cli.Context, path string) (*foundTable, error) {
 	memory, err := memoryFlag(c)
 	if err != nil {
@@ -124,7 +125,7 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 	} else if c.String("job") == "" {
 		for _, name := range []string{"date", "set"} {
 			if c.IsSet(name) && !usesDate(c) {
-				return nil, cliargs.Errorf("%s: --%s is for a job file; %s is a directory, and the model in one has its job", cliargs.CommandPath(c), name, path)
+				return nil, cliargs.Errorf("%s: --%s is for a job file; %s is a directory, and a model directory holds its own job", cliargs.CommandPath(c), name, path)
 			}
 		}
 	}
@@ -159,7 +160,7 @@ func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foun
 		return nil, fmt.Errorf("%s: %w: it holds no model (MODEL.json), and neither a table on SSD (catalog) nor one in memory (snapshot-*.rows)%s", path, errNoTable, hint)
 	}
 	if len(more) > 0 {
-		return nil, cliargs.Errorf("%s: --dir is for a table that belongs to no model; %s is a model's, and says where its table is", cliargs.CommandPath(c), path)
+		return nil, cliargs.Errorf("%s: --dir is for a table that belongs to no model; %s is a model directory, which says where its table is", cliargs.CommandPath(c), path)
 	}
 	m, err := trainer.FindTable(path)
 	if err != nil {
@@ -168,8 +169,8 @@ func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foun
 	return &foundTable{options: m.Options, model: m, dated: dated}, nil
 }
 
-// tableOfDirs is the table in dirs, which the first of them names; nil: there is
-// none.
+// tableOfDirs finds the table in dirs, of which the first names it. It returns nil if
+// there is none.
 func tableOfDirs(c *cli.Context, dirs []string) (*foundTable, error) {
 	path := dirs[0]
 	t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindMemory, Dir: path}}
@@ -190,18 +191,18 @@ func tableOfDirs(c *cli.Context, dirs []string) (*foundTable, error) {
 			t.options.Kind, t.options.SSD.Dirs = sparsetable.KindSSD, dirs
 			return t, nil
 		case i == 0 && files.HasTable() && len(dirs) > 1:
-			return nil, cliargs.Errorf("%s: --dir: the table in %s is in memory, it has one directory", cliargs.CommandPath(c), dir)
+			return nil, cliargs.Errorf("%s: --dir: the table in %s is in memory, and has one directory", cliargs.CommandPath(c), dir)
 		case i == 0 && files.HasTable():
 			return t, nil
 		}
 	}
 	if rows != "" {
-		return nil, fmt.Errorf("%s: %w: it has files of a table on SSD, such as %s, but no catalog, which one of the table's directories has: name that one, too, by --dir; a table whose catalog was lost cannot be read", path, errNoTable, rows)
+		return nil, fmt.Errorf("%s: %w: it has files of a table on SSD, such as %s, but no catalog; one of the table's directories has it, so name all of them by --dir; a table whose catalog is lost cannot be read", path, errNoTable, rows)
 	}
 	return nil, nil
 }
 
-// tableIn reports whether a table can be opened by dir.
+// tableIn reports whether a table can be opened by naming dir.
 func tableIn(dir string) bool {
 	files, err := sparsetable.FilesIn(dir)
 	return err == nil && files.HasTable()
@@ -218,7 +219,7 @@ func (t *foundTable) open(ctx context.Context) (sparsetable.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer held.Close() // the table has a lock of its own then
+	defer held.Close() // an open table has a lock of its own
 	o := t.options
 	o.ReadOnly = true
 	return sparsetable.Open(ctx, o)
@@ -238,7 +239,7 @@ func (t *foundTable) hold(ctx context.Context) (io.Closer, error) {
 	return held, err
 }
 
-// close says that the table is not read any more.
+// close says that the table is not read any more, so that a model's may be deleted.
 func (t *foundTable) close() {
 	if t.model != nil {
 		_ = t.model.Model.Close() // it was only read
@@ -248,8 +249,8 @@ func (t *foundTable) close() {
 // closeTable closes a table that was read.
 func closeTable(log *slog.Logger, t sparsetable.Table) { closeWith(log, "the table", t) }
 
-// schemaOf is the schema that a table's keys come from: that of its model, or of
-// the job that the command line names.
+// schemaOf returns the schema by which a table's keys are computed: that of its model,
+// or of the job that --job names.
 func (t *foundTable) schemaOf(c *cli.Context) (*reader.Schema, error) {
 	if path := c.String("job"); path != "" {
 		job, err := jobOfFlags(c, path)
@@ -260,7 +261,7 @@ func (t *foundTable) schemaOf(c *cli.Context) (*reader.Schema, error) {
 		return &s, err
 	}
 	if t.model == nil {
-		return nil, cliargs.Errorf("%s: a FIELD=VALUE needs to know the fields: name the model directory, or the job file with --job", cliargs.CommandPath(c))
+		return nil, cliargs.Errorf("%s: a FIELD=VALUE has a key only by a job's schema: name the model directory, or the job file with --job", cliargs.CommandPath(c))
 	}
 	return &t.model.Schema, nil
 }

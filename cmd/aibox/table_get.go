@@ -22,9 +22,9 @@ func tableGetCommand() *cli.Command {
 		Name:      "get",
 		Usage:     "show rows of a table",
 		ArgsUsage: "TABLE KEY|FIELD=VALUE...",
-		Description: `A key is a number, in decimal or with 0x in hexadecimal. A FIELD=VALUE has the key
-that rows of the training data with that value have; the model's job says how, or
-the one named by --job.
+		Description: `A key is a number, in decimal, or in hexadecimal with 0x. FIELD=VALUE stands for the
+key that the training data give to this value of the field. The key is computed by
+the model's job, or by the job that --job names.
 
 Examples:
 
@@ -72,7 +72,7 @@ func tableGet(c *cli.Context) error {
 	}
 	defer closeTable(newLogger(c), t)
 	var rows []rowReport
-	for i, key := range keys { // one by one: a Pull wants different keys
+	for i, key := range keys { // one by one, because the keys of a Pull must differ
 		r, err := getRow(c, t, names[i], key)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func tableGet(c *cli.Context) error {
 	return printRows(c.App.Writer, found, rows)
 }
 
-// parseKeys returns the keys that names name.
+// parseKeys returns the keys that the arguments stand for.
 func parseKeys(c *cli.Context, found *foundTable, names []string) ([]uint64, error) {
 	var schema *reader.Schema
 	var keys []uint64
@@ -94,7 +94,7 @@ func parseKeys(c *cli.Context, found *foundTable, names []string) ([]uint64, err
 		if !isField {
 			key, err := strconv.ParseUint(name, 0, 64)
 			if err != nil {
-				return nil, cliargs.Errorf("%s: %q is no key: want a number from 0 to 2^64-1, or FIELD=VALUE", cliargs.CommandPath(c), name)
+				return nil, cliargs.Errorf("%s: %q is not a key: want a number from 0 to 2^64-1, or FIELD=VALUE", cliargs.CommandPath(c), name)
 			}
 			keys = append(keys, key)
 			continue
@@ -138,7 +138,7 @@ func getRow(c *cli.Context, t sparsetable.Table, name string, key uint64) (rowRe
 	return r, nil
 }
 
-// floats are values as JSON takes them: what is no number in JSON is text.
+// floats prepares values for JSON, in which NaN and infinities must be text.
 func floats(values []float32) []any {
 	out := make([]any, len(values))
 	for i, v := range values {

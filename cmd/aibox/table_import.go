@@ -23,13 +23,14 @@ func tableImportCommand() *cli.Command {
 		Name:      "import",
 		Usage:     "put rows of Parquet files into a table",
 		ArgsUsage: "DIR",
-		Description: `Makes a table in DIR, or adds to the one that is there, whose rows of the same keys
-are replaced. The files are those of export, or others with columns key (64-bit
-integer) and values (list of float); what they lack of state, show, click and
-last_seen is zero, of count one. Rows with a count of zero are passed over. When
-all is in, a snapshot makes it last, and replaces the one before; if that does not
-come to pass, the table is as it was, and a new one is gone. Models' tables are
-written by training alone.
+		Description: `Makes a table in DIR, or adds rows to the table that is there; rows that it has of
+the same keys are replaced. The files are those of export, or others with the columns
+key (64-bit integer) and values (list of float). If a file lacks state, show, click
+or last_seen, these are zero; if it lacks count, that is one. Rows with a count of
+zero are skipped. At the end the table takes a snapshot, which replaces the previous
+one. If the import fails, the table is as it was before, and a new table is deleted.
+Rows cannot be imported into the table of a model, which is written by training
+alone.
 
 Examples:
 
@@ -38,7 +39,7 @@ Examples:
 		Flags: append(tableFlags(
 			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
 			&cli.StringFlag{Name: "kind", Usage: "`KIND` of a new table: ssd (default) or memory"},
-			&cli.StringFlag{Name: "value-format", Usage: "`FORMAT` of the values of a new table: float32, float16 or bfloat16 (default: that of the table which was exported)"},
+			&cli.StringFlag{Name: "value-format", Usage: "`FORMAT` of the values of a new table: float32, float16 or bfloat16 (default: that of the exported table)"},
 			jsonFlag(),
 		), dateFlags()...),
 		Action: tableImport,
@@ -99,7 +100,7 @@ func tableImport(c *cli.Context) error {
 	log := newLogger(c)
 	sources := source.New(source.Options{Logger: log})
 	defer closeWith(log, "sources", sources)
-	var written []string // a file stands for all that are written into a directory
+	var written []string // one file per directory stands for all that are written there
 	for _, d := range append([]string{dir}, more...) {
 		written = append(written, filepath.Join(d, "catalog"))
 	}
@@ -127,18 +128,18 @@ func tableImport(c *cli.Context) error {
 	}
 	text := fmt.Sprintf("%s imported into %s, which has %d now", humanize.Count(r.Imported, "row"), dir, r.Rows)
 	if passed := r.Read - r.Imported; passed > 0 {
-		text += fmt.Sprintf("; %d with a count of zero passed over", passed)
+		text += fmt.Sprintf("; %d rows with a count of zero were skipped", passed)
 	}
 	_, err = fmt.Fprintln(c.App.Writer, text)
 	return err
 }
 
-// importOptions are those of the table in dir and in more directories, or of a new
-// one there.
+// importOptions returns the options of the table in dir and in more directories, or of
+// a new table there.
 func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Options, error) {
 	o := sparsetable.Options{Kind: c.String("kind"), Dir: dir, Logger: newLogger(c)}
 	if exists(filepath.Join(dir, "MODEL.json")) {
-		return o, cliargs.Errorf("%s: %s is a model: its table is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir)
+		return o, cliargs.Errorf("%s: %s is a model directory, whose table is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir)
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return o, cliargs.Errorf("%s: %s is a file; name the directory of a table", cliargs.CommandPath(c), dir)
@@ -149,7 +150,7 @@ func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Optio
 	}
 	there, err := tableOfDirs(c, dirs)
 	if err != nil {
-		return o, fmt.Errorf("%w; rows go into an empty directory, or a table that is whole", err)
+		return o, fmt.Errorf("%w; import into an empty directory or a complete table", err)
 	}
 	if there != nil {
 		kind := there.options.Kind
@@ -171,8 +172,8 @@ func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Optio
 	return o, err
 }
 
-// importInto opens or makes the table and imports. What was made for it goes with a
-// failure.
+// importInto opens or makes the table and imports the rows. If it fails, it deletes
+// what it made.
 func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importReport) (err error) {
 	t, infos, undo, err := openForImport(c, o, in)
 	if undo != nil {
@@ -188,7 +189,7 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importRe
 	defer func() { err = errors.Join(err, t.Close()) }()
 	want := t.Layout()
 	if have := in.layout; have != nil && (have.ValueDim != want.ValueDim || have.StateDim != want.StateDim) {
-		return cliargs.Errorf("%s: rows of %s have %v, those of the table %v", cliargs.CommandPath(c), in.layoutOf, *have, want)
+		return cliargs.Errorf("%s: the rows of %s have %v, those of the table have %v", cliargs.CommandPath(c), in.layoutOf, *have, want)
 	} else if c.IsSet("value-format") && c.String("value-format") != want.Format.String() {
 		return cliargs.Errorf("%s: --value-format %s: the table in %s has %v values", cliargs.CommandPath(c), c.String("value-format"), o.Dir, want.Format)
 	}
@@ -237,17 +238,17 @@ type rowFiles struct {
 
 	format *sparsetable.ValueFormat // of the rows; nil: that of the files
 
-	layout   *sparsetable.Layout // of the rows; nil: no file has told
-	layoutOf string              // the file that told
-	hadRows  bool                // it has rows
-	noRows   error               // about the first file that has none and does not tell
+	layout   *sparsetable.Layout // of the rows; nil: not known yet
+	layoutOf string              // the file that layout is from
+	hadRows  bool                // that file has rows
+	noRows   error               // about the first file that has neither rows nor a layout
 
 	file   *remembering
-	reader *rowfile.Reader // of the file at hand; nil: there is none
+	reader *rowfile.Reader // of file; nil: there are no rows left
 }
 
-// remembering remembers the first failed read: the Parquet library takes such for
-// damage.
+// remembering remembers the first failed read, which the Parquet library reports as
+// damage of the file.
 type remembering struct {
 	source.ReaderAtCloser
 	failed error
@@ -261,8 +262,8 @@ func (r *remembering) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// open goes to the next file with rows, reader is nil where there is none. A file
-// without rows tells the layout only if none with rows does.
+// open opens the next file with rows; reader is nil if there is none. The layout of a
+// file without rows counts only until there is a file with rows.
 func (in *rowFiles) open() error {
 	for len(in.left) > 0 {
 		if err := in.Close(); err != nil {
@@ -293,7 +294,7 @@ func (in *rowFiles) open() error {
 			continue
 		}
 		if in.layout.ValueDim != l.ValueDim || in.layout.StateDim != l.StateDim {
-			return &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the files before %v", l, *in.layout)}
+			return &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the files before have %v", l, *in.layout)}
 		}
 		if in.format != nil {
 			r.SetFormat(*in.format)
@@ -304,7 +305,7 @@ func (in *rowFiles) open() error {
 	return in.Close()
 }
 
-// setFormat makes rows have their values in that format.
+// setFormat sets the format of the values of the rows that Next returns.
 func (in *rowFiles) setFormat(f sparsetable.ValueFormat) {
 	in.format = &f
 	if in.reader != nil {
@@ -343,7 +344,7 @@ func (in *rowFiles) Next() (uint64, []float32, error) {
 	return 0, nil, io.EOF
 }
 
-// Close closes the file at hand.
+// Close closes the file that is being read.
 func (in *rowFiles) Close() error {
 	var errs []error
 	if in.reader != nil {

@@ -12,8 +12,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// openForImport opens the table with its snapshots, or makes one for the rows of
-// in. undo, unless it is nil, removes what was made, when the table is closed.
+// openForImport opens the table and lists its snapshots, or makes a table for the rows
+// of in. undo, unless it is nil, deletes a table that was made, once it is closed.
 func openForImport(c *cli.Context, o sparsetable.Options, in *rowFiles) (t sparsetable.Table, infos []sparsetable.SnapshotInfo, undo func() error, err error) {
 	dirs := o.SSD.Dirs
 	if len(dirs) == 0 {
@@ -24,8 +24,8 @@ func openForImport(c *cli.Context, o sparsetable.Options, in *rowFiles) (t spars
 		if err != nil || len(infos) > 0 || o.Kind != sparsetable.KindSSD {
 			return t, infos, nil, err
 		}
-		// It was being made when its maker was killed. No row was ever in it, and
-		// its layout is that of rows which did not come.
+		// A table without a snapshot is left by an import that was killed while it
+		// made the table. It has no rows, and its layout may not fit those of in.
 		if err := errors.Join(t.Close(), sparsetable.Remove(dirs, false)); err != nil {
 			return nil, nil, nil, err
 		}
@@ -44,7 +44,7 @@ func openForImport(c *cli.Context, o sparsetable.Options, in *rowFiles) (t spars
 	}
 	t, infos, err = openWithSnapshots(c.Context, o)
 	if err != nil && !noSnapshotIn(o) || len(infos) > 0 {
-		undo = nil // another process was faster
+		undo = nil // another process has made the table meanwhile
 	}
 	return t, infos, undo, err
 }
@@ -62,8 +62,8 @@ func openWithSnapshots(ctx context.Context, o sparsetable.Options) (sparsetable.
 	return t, infos, nil
 }
 
-// noSnapshotIn says whether there is no table where o says, or one without any
-// snapshot, which no process has open.
+// noSnapshotIn reports whether there is no table in the directories of o, or one that
+// has no snapshot and that no process has open.
 func noSnapshotIn(o sparsetable.Options) bool {
 	if !slices.ContainsFunc(append([]string{o.Dir}, o.SSD.Dirs...), tableIn) {
 		return true
@@ -76,8 +76,8 @@ func noSnapshotIn(o sparsetable.Options) bool {
 	return errors.Is(err, sparsetable.ErrNoSnapshot)
 }
 
-// undoMaking returns what removes the table that is made in dirs from now on:
-// directories that are not there, and from the others its files.
+// undoMaking returns a function that deletes a table that is made in dirs from now on:
+// it deletes the directories that do not exist yet, and the table's files in others.
 func undoMaking(dirs []string) (undo func() error, err error) {
 	before := map[string]map[string]bool{}
 	for _, dir := range dirs {

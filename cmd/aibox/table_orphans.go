@@ -21,23 +21,24 @@ func tableOrphansCommand() *cli.Command {
 		Usage:     "list tables on SSDs that no model needs any more, and free them",
 		ArgsUsage: "DIR|JOB.yaml...",
 		Description: `DIR is a directory that job files name in sparse_table.dirs; a job file stands for
-all of its own. Each table in it belongs to a model directory and is deleted with the
-model that a run replaces. What is left when somebody deletes a model directory, or
-kills a run and never runs the job again, is listed here: bytes, age, the model
-directory, and why nothing needs it. --free deletes what is listed.
+all the directories that it names. Each table there belongs to a model, and the run
+that replaces the model deletes the table. Tables stay behind if somebody deletes a
+model directory, or kills a run and never runs the job again. They are listed with
+size, age, model directory, and the reason why no model needs them. --free deletes
+them, except those whose model directory is listed as unknown.
 
-A table is not listed if a run is writing it, or if a model that is known names it:
-the one that it was made for, also by another name, a copy of that which was used, or
-a model beside one of these. A model directory that was moved to another place and not
-used since is not known: name it by --model.
+A table is not listed if a run is writing it, or if a model that aibox knows of needs
+it: the model that it was made for (by whatever path), a copy of that model that was
+used, or a model beside one of these. A model directory that was moved to another
+place and not used since is not known: name it by --model.
 
 Examples:
 
   aibox table orphans /mnt/ssd0/tables /mnt/ssd1/tables
   aibox table orphans nightly.yaml --model /backup/model --free`,
 		Flags: append(jobFlags(),
-			&cli.BoolFlag{Name: "free", Usage: "delete what is listed"},
-			&cli.StringSliceFlag{Name: "model", Usage: "a model directory, `DIR`, whose tables, and those of models beside it, are needed; may be repeated"},
+			&cli.BoolFlag{Name: "free", Usage: "delete the tables that are listed, except those of unknown models"},
+			&cli.StringSliceFlag{Name: "model", Usage: "model directory `DIR`: its tables, and those of models beside it, are needed; may be repeated"},
 			jsonFlag(),
 		),
 		Action: tableOrphans,

@@ -19,8 +19,9 @@ func tableStatsCommand() *cli.Command {
 		Name:      "stats",
 		Usage:     "show a table's size, how full its buckets are, and what it has done",
 		ArgsUsage: "TABLE",
-		Description: `Reads the index of a table on SSD, not its rows. Counters are over the table's
-life, up to the snapshot; false positives are measured with random keys, too.
+		Description: `Reads the index of a table on SSD, but not its rows. The counters cover the table's
+life up to the snapshot. The rate of false positives of the filters is also measured
+with random keys.
 
 Examples:
 
@@ -46,7 +47,7 @@ type tableReport struct {
 type snapshotReport struct {
 	ID    uint64 `json:"id"`
 	Rows  int64  `json:"rows"`
-	Bytes int64  `json:"bytes"` // for it alone
+	Bytes int64  `json:"bytes"` // that belong to it alone
 }
 
 func tableStats(c *cli.Context) error {
@@ -104,20 +105,20 @@ func printTable(w io.Writer, found *foundTable, r *tableReport) error {
 		return err
 	}
 	if r.SSD != nil {
-		fmt.Fprintf(&b, "\nrows of a bucket; slots are split at a mean of %d\n", r.SSD.TargetRows)
+		fmt.Fprintf(&b, "\nrows per bucket; slots are split at a mean of %d rows\n", r.SSD.TargetRows)
 		histogram(&b, r.SSD)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// detailRows prints what a table on SSD has to say. Lines are short enough for a
-// terminal of 80 columns where figures are not extreme.
+// detailRows prints the details of a table on SSD. Unless figures are extreme, the
+// lines fit a terminal of 80 columns.
 func detailRows(row func(name, format string, args ...any), d *sparsetable.Details) {
 	s, life := &d.Stats, &d.Lifetime
 	row("slots", "%d, %d without a bucket", s.Slots, d.Empty)
 	row("on disk", "%s for %s in use: space amplification %.2f", humanize.Bytes(s.DiskBytes), humanize.Bytes(s.DiskLiveBytes), s.SpaceAmplification)
-	row("", "%s in use are headers and padding; %.2f bytes a byte of row", humanize.Bytes(s.DiskPaddingBytes), s.RowSpaceAmplification)
+	row("", "%s in use are headers and padding; %.2f bytes per byte of row", humanize.Bytes(s.DiskPaddingBytes), s.RowSpaceAmplification)
 	for _, dir := range d.Directories {
 		row("directory", "%s", dir.Dir)
 		limit := ""
@@ -130,7 +131,7 @@ func detailRows(row func(name, format string, args ...any), d *sparsetable.Detai
 	if d.FilterBytes == 0 {
 		row("filters", "none: they would take too much of the budget")
 	} else {
-		row("filters", "%s, %d bytes a slot; %s of %d random keys pass", humanize.Bytes(s.FilterBytes), d.FilterBytes, humanize.Percent(d.MeasuredFalsePositiveRate()), d.FilterProbes)
+		row("filters", "%s, %d bytes per slot; %s of %d random keys pass", humanize.Bytes(s.FilterBytes), d.FilterBytes, humanize.Percent(d.MeasuredFalsePositiveRate()), d.FilterProbes)
 	}
 	row("memory", "%s of %s", humanize.Bytes(s.MemoryBytes), humanize.Bytes(s.BudgetBytes))
 	for parts := jobview.MemoryParts(s); len(parts) > 0; {
@@ -139,23 +140,23 @@ func detailRows(row func(name, format string, args ...any), d *sparsetable.Detai
 		parts = parts[n:]
 	}
 	if life.Pulls == 0 {
-		row("life", "nothing was pulled up to this snapshot")
+		row("life", "no row was pulled up to this snapshot")
 	} else {
 		row("pulls", "%d of %d keys: %s in memory, %d rows created", life.Pulls, life.Lookups, humanize.Percent(life.HitRatio()), life.Created)
 		row("hits", "%s in flight, %s idle", humanize.PercentOf(life.HitsInFlight, life.Lookups), humanize.PercentOf(life.HitsIdle, life.Lookups))
-		row("absent keys", "%d told by filters, %s of them read in vain (%d)", life.FilterNegatives, humanize.Percent(life.FalsePositiveRate()), life.FalsePositives)
+		row("absent keys", "%d known by filters, %d read in vain: %s false positives", life.FilterNegatives, life.FalsePositives, humanize.Percent(life.FalsePositiveRate()))
 		row("reads", "%d buckets in %d device reads of %s", life.BucketReads, life.DeviceReads, humanize.Bytes(life.ReadBytes))
-		row("", "a pull: %s; %d rows prefetched, %d evicted", jobview.PullReads(life), life.Prefetched, life.Evictions)
+		row("", "per pull: %s; %d rows prefetched, %d evicted", jobview.PullReads(life), life.Prefetched, life.Evictions)
 	}
 	row("flushes", "%d rows in %d buckets, %s read for them", life.FlushedRows, life.FlushedSlots, humanize.Bytes(life.RewriteReadBytes))
 	row("writes", "%s for %d updates of rows: write amplification %.2f", humanize.Bytes(life.WrittenBytes), life.UpdatedRows, life.WriteAmplification)
 	for _, part := range jobview.WrittenParts(life) {
 		row("", "%s", part)
 	}
-	row("snapshots", "%d before the newest; %d rows saved early, as they changed or left", life.Snapshots, life.SavedEarly)
+	row("snapshots", "%d before the newest; %d rows copied before they changed or left", life.Snapshots, life.SavedEarly)
 }
 
-// histogramWidth is that of the longest bar, in columns.
+// histogramWidth is the width of the longest bar, in columns.
 const histogramWidth = 40
 
 func histogram(w io.Writer, d *sparsetable.Details) {

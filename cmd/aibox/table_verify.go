@@ -21,12 +21,12 @@ func tableVerifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "read all of a table and list everything that is wrong",
 		ArgsUsage: "TABLE",
-		Description: `Reads every bucket of every snapshot. Checks the checksums; that each bucket lies
-where its slot is, and each key where it belongs, once; that the index counts the
-rows and the filters have the keys; that files count what is in use; that every
-snapshot's files are there; and that a model's table has the snapshot that the model
-names. Each fault is a line with file, offset and slot. The exit code is 4 if there
-is one.
+		Description: `Reads every bucket of every snapshot. It checks that the checksums are right; that
+each bucket is the one of its slot, and each key is in its bucket and nowhere else;
+that the index has the right numbers of rows and the filters have all keys; that the
+bytes in use are right for each file; that no file of a snapshot is missing; and that
+a model's table has the snapshot that the model names. Each fault is printed as a
+line with file, offset and slot. If there are faults, the exit code is 4.
 
 Examples:
 
@@ -41,9 +41,10 @@ Examples:
 type faultsError struct {
 	dir    string
 	faults int64
-	// unnamed: files are missing, which may be in a directory that was not named.
+	// unnamed says that files are missing, which may be in a directory that was not
+	// named.
 	unnamed bool
-	// harmless: all rows are there, and right.
+	// harmless says that all rows are there and right.
 	harmless bool
 }
 
@@ -53,7 +54,7 @@ func (e *faultsError) Error() string {
 		text += "\nFiles are missing. If the table has further directories, name them by --dir."
 	}
 	if e.harmless {
-		text += "\nIts rows are all there and as they were saved: what is damaged only saves time when the table is opened."
+		text += "\nAll of its rows are there, as they were saved: only copies are damaged that make opening the table faster."
 	}
 	return text
 }
@@ -94,7 +95,7 @@ func tableVerify(c *cli.Context) error {
 		if f != nil {
 			report(*f)
 			done.Faults++
-		} else if done.Faults == 0 { // otherwise why it does not open was reported
+		} else if done.Faults == 0 { // otherwise the reason why it does not open was reported
 			err = openErr
 		}
 	}
@@ -121,8 +122,8 @@ func tableVerify(c *cli.Context) error {
 	return err
 }
 
-// namedSnapshot is what is wrong with the choice of the snapshot that the table's
-// model names; nil: nothing. An error says why the table does not open.
+// namedSnapshot returns what is wrong with the snapshot that the table's model names,
+// or nil. An error says that the table could not be opened for another reason.
 func namedSnapshot(ctx context.Context, found *foundTable) (*sparsetable.Fault, error) {
 	t, err := found.model.Model.OpenTable(ctx, found.options)
 	if err == nil {

@@ -9,10 +9,10 @@ import (
 	"aibox/internal/cliargs"
 )
 
-// This file has paths on the command line take the templates of job files, such
-// as {{date -1d}}.
+// The functions in this file expand the templates of job files, such as {{date -1d}},
+// in paths on the command line.
 
-// dateFlags are the flags of commands without a job file: the --set and --date of
+// dateFlags are the flags of commands without a job file: --set and --date, as for
 // datedAlone.
 func dateFlags() []cli.Flag {
 	return []cli.Flag{
@@ -22,11 +22,11 @@ func dateFlags() []cli.Flag {
 }
 
 func dateFlag() cli.Flag {
-	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, as 2026-11-20, that {{date}} in paths stands for, on the command line as in the job file, and that the age of rows follows (default: today, in the job's timezone or the system's)"}
+	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, such as 2026-11-20, that {{date}} stands for in paths of the command line and the job file, and from which the age of rows is counted (default: today, in the job's timezone or the system's)"}
 }
 
-// datedJob is the job of a command that has no job file, or none yet: nothing but
-// the date. --set timezone=… applies to it.
+// datedJob returns a job with nothing but a date, for a command that has no job file or
+// has not read it yet. --set timezone=… applies to it.
 func datedJob(c *cli.Context) (*configs.Job, error) {
 	job, err := configs.Dated(configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
 	if err != nil {
@@ -35,7 +35,7 @@ func datedJob(c *cli.Context) (*configs.Job, error) {
 	return job, nil
 }
 
-// datedAlone is the job of a command that gets no job file at all. Of --set it takes
+// datedAlone returns the job of a command that gets no job file at all. Of --set it takes
 // timezone alone, because it has no use for other keys.
 func datedAlone(c *cli.Context) (*configs.Job, error) {
 	for _, set := range c.StringSlice("set") {
@@ -46,7 +46,7 @@ func datedAlone(c *cli.Context) (*configs.Job, error) {
 	return datedJob(c)
 }
 
-// expand replaces the templates in an argument, which where names.
+// expand replaces the templates in an argument; where names it in errors.
 func expand(c *cli.Context, job *configs.Job, where, text string) (string, error) {
 	expanded, err := job.Expand(where, text)
 	if err != nil {
@@ -55,12 +55,13 @@ func expand(c *cli.Context, job *configs.Job, where, text string) (string, error
 	return expanded, nil
 }
 
-// pathFlag is the value of a flag that names a file or directory.
+// pathFlag returns the value of a flag that names a file or directory, with templates
+// expanded.
 func pathFlag(c *cli.Context, job *configs.Job, name string) (string, error) {
 	return expand(c, job, "--"+name, c.String(name))
 }
 
-// pathFlags are the values of a flag that names several.
+// pathFlags returns the values of a flag that names several files or directories.
 func pathFlags(c *cli.Context, job *configs.Job, name string) (paths []string, err error) {
 	for _, text := range c.StringSlice(name) {
 		path, err := expand(c, job, "--"+name, text)

@@ -16,7 +16,7 @@ func trainCommand() *cli.Command {
 output.model_dir, with summary.json, metrics.jsonl and TensorBoard events. A
 model that the directory held before stays until the new one is complete. A job
 that fails leaves summary-failed.json there, which says why.
-Ctrl-C ends the job before the next mini-batch; once more, at once.
+Ctrl-C ends the job before the next mini-batch; a second Ctrl-C ends it at once.
 
 Examples:
 

@@ -13,7 +13,7 @@ import (
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
-		Usage: "print version, Go version and the processor's kernels",
+		Usage: "print the versions of aibox and Go, and the instruction set of the matrix kernels",
 		Action: func(c *cli.Context) error {
 			if err := cliargs.NoArguments(c); err != nil {
 				return err
