@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// OneArgument returns the command's only argument, which is what.
+// OneArgument returns the command's only argument. what names it in errors.
 func OneArgument(c *cli.Context, what string) (string, error) {
 	switch {
 	case c.NArg() == 0:
@@ -18,7 +18,7 @@ func OneArgument(c *cli.Context, what string) (string, error) {
 	return c.Args().First(), nil
 }
 
-// NoArguments fails when arguments were given to a command that takes none.
+// NoArguments fails if arguments were given to a command that takes none.
 func NoArguments(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return Errorf("%s: unexpected argument %q: its input is named by flags; see `%[1]s --help`", CommandPath(c), c.Args().First())
@@ -26,7 +26,7 @@ func NoArguments(c *cli.Context) error {
 	return nil
 }
 
-// NeedFlags fails when one of the named flags was not given a value.
+// NeedFlags fails if one of the named flags was not given a value.
 func NeedFlags(c *cli.Context, names ...string) error {
 	var missing []string
 	for _, name := range names {
@@ -44,7 +44,7 @@ func NeedFlags(c *cli.Context, names ...string) error {
 	return nil
 }
 
-// OneOf fails when the named flag has none of the values.
+// OneOf fails if the named flag has a value that is not in values.
 func OneOf(c *cli.Context, name string, values []string) error {
 	if v := c.String(name); !slices.Contains(values, v) {
 		return Errorf("%s: --%s %s: want one of %s.%s", CommandPath(c), name, v, strings.Join(values, ", "), DidYouMean("", v, values))
@@ -52,7 +52,8 @@ func OneOf(c *cli.Context, name string, values []string) error {
 	return nil
 }
 
-// CommandPath is the command as typed, such as `aibox config check`.
+// CommandPath returns the names of the command and its parents, such as `aibox config
+// check`.
 func CommandPath(c *cli.Context) string {
 	if c.Command == nil || c.Command.HelpName == "" {
 		return "aibox"

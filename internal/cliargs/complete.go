@@ -13,18 +13,18 @@ import (
 //
 //	aibox __complete WORD... CURRENT
 //
-// with the words of the command line after aibox, the last one as far as it is
-// typed. It prints the candidates for that word, a name, a tab and a description
-// a line; nothing means a file name.
+// with the words of the command line after aibox, of which the last may be incomplete.
+// It prints the candidates for that word, one per line: a name, a tab and a
+// description. If it prints nothing, the shell completes file names.
 const CompleteCommand = "__complete"
 
-// Complete prints the candidates for the last of words. values are those that a
-// flag, or the arguments of a command, may have; none: any.
+// Complete prints the candidates for the last of words. values returns the values that
+// a flag, or an argument of a command, may have; none means any.
 func Complete(out io.Writer, app *cli.App, words []string, values func(name string) []string) {
 	if len(words) == 0 {
 		return
 	}
-	// bash cuts words at "=": --model dlrm and --model = dlrm are the same.
+	// bash splits words at "=": --model=dlrm arrives as --model = dlrm.
 	current := words[len(words)-1]
 	words = slices.DeleteFunc(slices.Clone(words[:len(words)-1]), func(w string) bool { return w == "=" })
 	if current == "=" {
@@ -47,7 +47,7 @@ func Complete(out io.Writer, app *cli.App, words []string, values func(name stri
 		c := findCommand(commands, w)
 		switch {
 		case c == nil:
-			commands = nil // an argument, or a slip
+			commands = nil // this is an argument, or a misspelt command
 		case c.Name == "help":
 		default:
 			flags, commands = c.Flags, c.Subcommands
@@ -58,7 +58,7 @@ func Complete(out io.Writer, app *cli.App, words []string, values func(name stri
 	}
 	var lines []string
 	if strings.HasPrefix(current, "-") {
-		if findFlag(flags, "help") == nil { // the app's own has it
+		if findFlag(flags, "help") == nil { // the flags of the app have it already
 			flags = append(slices.Clip(flags), cli.HelpFlag)
 		}
 		for _, f := range flags {
@@ -76,7 +76,7 @@ func Complete(out io.Writer, app *cli.App, words []string, values func(name stri
 	candidates(out, current, lines)
 }
 
-// candidates prints the lines that begin with what is typed.
+// candidates prints the lines that begin with the incomplete word.
 func candidates(out io.Writer, current string, lines []string) {
 	for _, line := range lines {
 		if strings.HasPrefix(line, current) {

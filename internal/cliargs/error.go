@@ -16,18 +16,19 @@ type Error struct{ Reason string }
 
 func (e *Error) Error() string { return e.Reason }
 
-// ErrorKind sorts the error for exit codes and reports.
+// ErrorKind implements the method by which package errkind finds the kind.
 func (*Error) ErrorKind() errkind.Kind { return errkind.Usage }
 
+// Errorf returns an Error with a formatted reason.
 func Errorf(format string, args ...any) error {
 	return &Error{fmt.Sprintf(format, args...)}
 }
 
-// badValue is how the flag parser reports a value.
+// badValue matches how the flag parser reports a value that it cannot parse.
 var badValue = regexp.MustCompile(`^invalid value "(.*)" for (?:flag )?-([a-z-]+): `)
 
-// OnUsageError words what the flag parser complains about. permute has found
-// flags that do not exist or lack their value.
+// OnUsageError rewords an error of the flag parser. Flags that do not exist or lack
+// their value are not among them: Permute has reported those.
 func OnUsageError(c *cli.Context, err error, _ bool) error {
 	m := badValue.FindStringSubmatch(strings.Replace(err.Error(), "invalid boolean value", "invalid value", 1))
 	if m == nil || c.Command == nil {
@@ -47,9 +48,9 @@ func OnUsageError(c *cli.Context, err error, _ bool) error {
 	return Errorf("%s: --%s %s: want %s; see `%[1]s --help`", CommandPath(c), m[2], m[1], want)
 }
 
-// DidYouMean is the sentence of a message that names the nearest of names, with
-// prefix before it; empty where none is near. A name that is the beginning of
-// one other is near too.
+// DidYouMean returns a sentence for a message that suggests the nearest of names, with
+// prefix before it, or "" if none is near. If name is the beginning of exactly one of
+// names, that one is near, too.
 func DidYouMean(prefix, name string, names []string) string {
 	near := nearest.Name(name, names)
 	if near == "" {

@@ -7,10 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Permute puts a command line into the order that the flag parser wants, flags
-// before arguments: it stops at the first argument, but people write
-// `aibox train job.yaml --date 2026-11-20`. What follows "--" stays as it is.
-// `help COMMAND` becomes `COMMAND --help`. Unknown flags and commands, and flags
+// Permute puts flags before arguments, because the flag parser stops at the first
+// argument and users write `aibox train job.yaml --date 2026-11-20`. What follows "--"
+// stays as it is. `help COMMAND` becomes `COMMAND --help`. Unknown flags and commands, and flags
 // without their value, are reported here, with the nearest name.
 func Permute(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
@@ -40,19 +39,20 @@ func Permute(app *cli.App, args []string) ([]string, error) {
 	return append(append(out, w.arguments...), w.rest...), nil
 }
 
-// words reads what belongs to one command.
+// words holds the words of a command line that belong to one command.
 type words struct {
-	path     string // the command, as `aibox config check`
+	path     string // the command, such as `aibox config check`
 	flags    []cli.Flag
 	commands []*cli.Command // its subcommands
 
 	flagged   []string // flags with their values
 	arguments []string
 	rest      []string // after the subcommand, or from "--" on
-	help      bool     // the word help stood before the subcommand
+	help      bool     // the word help came before the subcommand
 }
 
-// read reads up to the next subcommand, which it returns, or to the end.
+// read reads args up to the next subcommand, which it returns, or to the end, where it
+// returns nil.
 func (w *words) read(args []string) (*cli.Command, error) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]

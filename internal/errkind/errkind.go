@@ -1,12 +1,12 @@
-// Package errkind sorts errors by what people do about them: mend the command
-// line, the job file or the data, wait for another process, call for help. Each
-// kind has an exit code and a name, which `aibox --help`, README.md and the
-// summary of a failed run use.
+// Package errkind classifies errors by what a user does about them: correct the
+// command line, the job file or the data, wait for another process, or report a fault
+// of aibox. Each kind has an exit code and a name, which `aibox --help`, README.md and
+// the summary of a failed run use.
 //
-// An error says its kind itself, by a method ErrorKind; New makes sentinel errors
-// that have one, and As gives an error another kind. Of finds it: among the errors
-// that one wraps, the outermost that has a kind decides. Faults of the operating
-// system are of kind IO without saying so.
+// An error says its kind by a method ErrorKind. New makes sentinel errors that have
+// this method, and As gives another kind to an error. Of finds the kind of an error:
+// the outermost error in its chain that has the method decides. Errors of the operating
+// system have no such method, and are of kind IO.
 package errkind
 
 import (
@@ -24,14 +24,14 @@ type Kind int
 
 // The kinds.
 const (
-	Internal    Kind = iota // a fault of aibox itself, or an error of which nothing is known
+	Internal    Kind = iota // a fault of aibox itself, or an error that does not say its kind
 	Usage                   // a mistake on the command line
 	Job                     // a fault of the job file, or a setting in it that cannot be carried out
 	Data                    // too many bad rows, or no usable data
 	IO                      // input or output failed
-	Locked                  // another process has the model directory or the table
-	LostData                // more of the data is lost than may be
-	Diverged                // the model computes what is no finite number
+	Locked                  // another process uses the model directory or the table
+	LostData                // more of the data is lost than the job allows
+	Diverged                // a loss or a prediction is not a finite number
 	Interrupted             // a signal ended the work
 )
 
@@ -54,13 +54,13 @@ var kinds = [...]struct {
 // All are the kinds in the order of their exit codes.
 var All = []Kind{Internal, Usage, Data, IO, Job, Locked, LostData, Diverged, Interrupted}
 
-// ExitCode is that of a process which such an error ends.
+// ExitCode returns the exit code of a process that an error of this kind ends.
 func (k Kind) ExitCode() int { return kinds[k].code }
 
-// String is the name of the kind, as the summary of a failed run has it.
+// String returns the name of the kind, which the summary of a failed run contains.
 func (k Kind) String() string { return kinds[k].name }
 
-// Text says what the kind is, for people.
+// Text says what the kind means, for --help.
 func (k Kind) Text() string { return kinds[k].text }
 
 // kinded is an error that says its kind.
@@ -83,7 +83,7 @@ func Errorf(kind Kind, format string, args ...any) error {
 	return &withKind{fmt.Errorf(format, args...), kind}
 }
 
-// As is err as an error of another kind; nil stays nil.
+// As returns err as an error of another kind; nil stays nil.
 func As(kind Kind, err error) error {
 	if err == nil {
 		return nil
@@ -91,8 +91,8 @@ func As(kind Kind, err error) error {
 	return &withKind{err, kind}
 }
 
-// Of is the kind of an error that ended work under ctx. An error that came about
-// by itself is not hidden by an interruption at the same time.
+// Of returns the kind of an error that ended work under ctx. If ctx was cancelled, but
+// the error has another cause, the kind is that of the error.
 func Of(ctx context.Context, err error) Kind {
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled) {
 		return Interrupted
@@ -106,8 +106,8 @@ func Of(ctx context.Context, err error) Kind {
 	return Internal
 }
 
-// Find is the kind that err, or the outermost error that it wraps, says it has;
-// false: none says so.
+// Find returns the kind that err says it has, or the outermost error that err wraps
+// and that says its kind. It returns false if none does.
 func Find(err error) (Kind, bool) {
 	var says kinded
 	if errors.As(err, &says) {
@@ -116,7 +116,8 @@ func Find(err error) (Kind, bool) {
 	return Internal, false
 }
 
-// isIO says whether the operating system, or what stands for it, failed.
+// isIO reports whether err is of the operating system, or about input that ended early
+// or output that was cut short.
 func isIO(err error) bool {
 	var (
 		path  *fs.PathError

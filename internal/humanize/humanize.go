@@ -1,4 +1,4 @@
-// Package humanize writes figures as people read them.
+// Package humanize prints figures in a form that is easy to read.
 package humanize
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Bytes is n in the unit in which it is short.
+// Bytes prints n in the largest binary unit of which it is at least one.
 func Bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	x, u := float64(n), 0
@@ -21,7 +21,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f %s", x, units[u])
 }
 
-// Percent is a share with as many digits as are of use.
+// Percent prints a share as a percentage, with more digits if it is below one percent.
 func Percent(x float64) string {
 	switch {
 	case math.IsNaN(x):
@@ -32,12 +32,12 @@ func Percent(x float64) string {
 	return fmt.Sprintf("%.1f%%", 100*x)
 }
 
-// PercentOf is part as a percentage of whole, 0 % of nothing.
+// PercentOf prints part as a percentage of whole. It prints 0 % if both are 0.
 func PercentOf(part, whole int64) string {
 	return Percent(float64(part) / float64(max(1, whole)))
 }
 
-// Count is a number of things: 1 row, 2 rows.
+// Count prints a number of things: 1 row, 2 rows.
 func Count(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -45,5 +45,5 @@ func Count(n int64, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Seconds is a duration to the second.
+// Seconds prints a duration, rounded to seconds.
 func Seconds(d time.Duration) string { return d.Round(time.Second).String() }

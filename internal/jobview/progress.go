@@ -1,6 +1,6 @@
-// Package jobview shows jobs to people: their progress while they run, for a
-// terminal, as lines of a log and as attributes of JSON, and what they report at
-// the end.
+// Package jobview shows jobs to users. While a job runs it shows the progress, on a
+// terminal, as lines of text or as attributes of JSON records; at the end it prints the
+// job's report.
 package jobview
 
 import (
@@ -17,7 +17,7 @@ import (
 	"aibox/trainer"
 )
 
-// rateMeter smooths examples per second over the last looks.
+// rateMeter smooths the number of examples per second over the last frames.
 type rateMeter struct {
 	phase    trainer.Phase
 	epoch    int
@@ -26,8 +26,8 @@ type rateMeter struct {
 	rate     float64 // examples per second
 }
 
-// rateConstant is the time constant of the smoothing: passes come in bursts,
-// and a figure that jumps cannot be read.
+// rateConstant is the time constant of the smoothing, which is needed because passes
+// come in bursts and a figure that jumps cannot be read.
 const rateConstant = 3 * time.Second
 
 func (m *rateMeter) update(v *trainer.View, now time.Time) {
@@ -56,7 +56,7 @@ func Watch(c *terminal.Console, status *trainer.Status, log *slog.Logger) *termi
 	return terminal.Watch(c, frames(status), log)
 }
 
-// frames are looks at a job.
+// frames returns a function that returns frames of a job's progress.
 func frames(status *trainer.Status) func(now time.Time) terminal.Frame {
 	var rate rateMeter
 	return func(now time.Time) terminal.Frame {
@@ -77,8 +77,9 @@ func frame(v *trainer.View, rate float64) terminal.Frame {
 	}
 }
 
-// share is how much of the phase is done, or -1 when unknown: of its bytes, or
-// of the examples that it is limited to if those come to an end first.
+// share returns the share of the phase that is done, or -1 if it is not known. It is
+// that of the bytes, or that of the limit on examples if the limit will end the phase
+// first.
 func share(v *trainer.View) float64 {
 	if v.BytesTotal <= 0 {
 		return -1
@@ -90,7 +91,8 @@ func share(v *trainer.View) float64 {
 	return min(1, done)
 }
 
-// eta is the time left in the phase at the pace so far; negative when unknown.
+// eta returns the time that is left in the phase at the rate so far. It is negative if
+// that is not known.
 func eta(v *trainer.View) time.Duration {
 	s := share(v)
 	if s <= 0 || v.PhaseElapsed < time.Second {
@@ -164,7 +166,7 @@ func plainLine(v *trainer.View, rate float64) string {
 	return strings.Join(parts, "  ")
 }
 
-// progressAttrs is the same for a log in JSON: keys and values of what is known.
+// progressAttrs returns the same for a log in JSON: the keys and values that are known.
 func progressAttrs(v *trainer.View, rate float64) []any {
 	attrs := []any{"phase", string(v.Phase), "seconds", v.PhaseElapsed.Seconds()}
 	add := func(known bool, key string, value any) {
@@ -193,11 +195,11 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 	return attrs
 }
 
-// besideStageBar is how many columns stand beside the bar of a stage.
+// besideStageBar is the number of columns that a stage's line needs beside its bar.
 const besideStageBar = 40
 
-// block is the display on a terminal of so many columns: a progress bar,
-// figures, and a bar of busy, blocked and starved time per stage.
+// block returns the display for a terminal of this many columns: a progress bar,
+// figures, and for each stage a bar of its busy, blocked and starved time.
 func block(v *trainer.View, rate float64, columns int) []string {
 	var parts []string
 	if s := share(v); s >= 0 {

@@ -87,8 +87,8 @@ training, epoch 1 of 3
 table 20000000 rows  123456 dirty  disk 4.0 GiB, x1.87  800000 restored
 memory 250.0 MiB of 256.0 MiB: cache 180.0 MiB, index 40.0 MiB, other 30.0 MiB
 lookups 8000000  hits 85.0%: 50.0% in flight, 35.0% idle
-filters spared 400000, 4100 false: 1.0%
-reads a pull: 8000 of 30.7 MiB  prefetched 910000 rows  evicted 5400000
+filters spared 400000 reads, 4100 in vain: 1.0%
+reads per pull: 8000 of 30.7 MiB  prefetched 910000 rows  evicted 5400000
 flushed 7654321 rows in 1200000 buckets
 written 5.0 GiB, x3.21  for flushes 3.0 GiB, compaction 1.0 GiB
 for snapshots 900.0 MiB, catalog 124.0 MiB
@@ -98,7 +98,7 @@ for snapshots 900.0 MiB, catalog 124.0 MiB
 			t.Errorf("a line of %d columns: %s", len(line), line)
 		}
 	}
-	if line := plainLine(ssdView(), 10); !strings.Contains(line, "hits 85.0%: 50.0% in flight, 35.0% idle  reads a pull: 8000 of 30.7 MiB  disk 4.0 GiB, x1.87") {
+	if line := plainLine(ssdView(), 10); !strings.Contains(line, "hits 85.0%: 50.0% in flight, 35.0% idle  reads per pull: 8000 of 30.7 MiB  disk 4.0 GiB, x1.87") {
 		t.Errorf("a plain line: %s", line)
 	}
 	var out bytes.Buffer
@@ -126,7 +126,7 @@ func TestSummaryOfTableOnSSD(t *testing.T) {
 	wantLines(t, lines[len(lines)-8:], `
   cache       6800000 of 8000000 keys found: 85.0%; 50.0% in flight, 35.0% idle
   filters     400000 reads spared, 4100 in vain: 1.0% false positives
-  reads       2400000 of 9.0 GiB; a pull: 8000 of 30.7 MiB
+  reads       2400000 of 9.0 GiB; per pull: 8000 of 30.7 MiB
   flushes     7654321 rows in 1200000 buckets, 6.0 GiB read for them
   writes      5.0 GiB: write amplification 3.21; space amplification 1.87
               for flushes 3.0 GiB, compaction 1.0 GiB

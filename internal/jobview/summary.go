@@ -58,7 +58,7 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	if s.Digest != "" {
 		fmt.Fprintf(&b, "digest        %s\n", s.Digest)
 	} else {
-		fmt.Fprintf(&b, "digest        not computed for a table on SSD; `aibox inspect --digest %s` does\n", s.ModelDir)
+		fmt.Fprintf(&b, "digest        not computed for a table on SSD; `aibox inspect --digest %s` computes it\n", s.ModelDir)
 	}
 	for _, k := range []string{"model", "summary", "metrics", "tensorboard", "quarantine"} {
 		if f := s.Files[k]; f != "" {
@@ -69,11 +69,11 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	return err
 }
 
-// groupColumn is the cell of metricsRow with the group AUC.
+// groupColumn is the index of the group AUC among the cells of metricsRow.
 const groupColumn = 6
 
-// metricsRow writes the cells of a row, without the group AUC where no group
-// was measured: then the table fits 80 columns.
+// metricsRow writes the cells of a row. If there are no groups it leaves out the group
+// AUC; the table then fits 80 columns.
 func metricsRow(w io.Writer, groups bool, cells ...string) {
 	if !groups {
 		cells = slices.Delete(cells, groupColumn, groupColumn+1)
@@ -81,7 +81,7 @@ func metricsRow(w io.Writer, groups bool, cells ...string) {
 	fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
 }
 
-// Metric is a figure with so many digits, or "-" where it is undefined.
+// Metric prints a figure with this many digits, or "-" if it is undefined.
 func Metric(x metrics.Value, digits int) string {
 	if !x.Defined() {
 		return "-"
@@ -110,13 +110,13 @@ func readingText(r trainer.ReadingSummary) string {
 			text += fmt.Sprintf("\n  %v", l)
 		}
 		if more := len(r.Lost) - shownLosses; more > 0 {
-			text += fmt.Sprintf("\n  and %d more files, which are in the log and in the quarantine", more)
+			text += fmt.Sprintf("\n  and %d more files, which the log and the quarantine file name", more)
 		}
 	}
 	return text
 }
 
-// shownLosses is how many files with losses are listed.
+// shownLosses is the largest number of files with lost data that are listed.
 const shownLosses = 10
 
 // PrintEvaluation prints what eval reports.
@@ -151,8 +151,8 @@ func PrintPrediction(w io.Writer, p *trainer.Prediction) error {
 	return err
 }
 
-// DayText is a day of rows or models: a date where the job had one, else the
-// number of the run.
+// DayText prints the day of a row or a model: a date if the job had one, and otherwise
+// the number of the run.
 func DayText(day uint32, fromDate bool) string {
 	if fromDate {
 		return time.Unix(int64(day)*24*60*60, 0).UTC().Format(time.DateOnly)

@@ -9,9 +9,10 @@ import (
 	"aibox/sparsetable"
 )
 
-// tableLines are the lines of the display about a table: a line about one in
-// memory, and about one on SSD what it holds where, what its cache and filters
-// are worth, and what it reads and writes. Figures are since it was opened.
+// tableLines returns the lines of the display about a table, each in parts. There is
+// one line about a table in memory. About a table on SSD, the lines say what it holds
+// in memory and on disk, how well its cache and filters work, and what it reads and
+// writes. Figures count from when the table was opened.
 func tableLines(s *sparsetable.Stats) [][]string {
 	if s.Kind != sparsetable.KindSSD {
 		return [][]string{{fmt.Sprintf("table %d rows, %s", s.Rows, humanize.Bytes(s.MemoryBytes))}}
@@ -31,14 +32,15 @@ func tableLines(s *sparsetable.Stats) [][]string {
 	return lines
 }
 
-// prefetchedText is what lookahead brought, and how many passes ahead it looks.
+// prefetchedText says how many rows lookahead has read, and how many passes ahead it
+// looks.
 func prefetchedText(s *sparsetable.Stats) string {
 	text := fmt.Sprintf("prefetched %d rows", s.Prefetched)
 	if s.LookaheadPasses > 0 {
 		text += fmt.Sprintf(", %d of %d passes ahead", s.AnnouncedPasses, s.LookaheadPasses)
 	}
 	if s.NotAnnouncedKeys > 0 {
-		text += fmt.Sprintf(", %d keys without room", s.NotAnnouncedKeys)
+		text += fmt.Sprintf(", %d keys had no room", s.NotAnnouncedKeys)
 	}
 	return text
 }
@@ -48,20 +50,20 @@ func hitsText(s *sparsetable.Stats) string {
 }
 
 func filtersText(s *sparsetable.Stats) string {
-	return fmt.Sprintf("filters spared %d, %d false: %s", s.FilterNegatives, s.FalsePositives, humanize.Percent(s.FalsePositiveRate()))
+	return fmt.Sprintf("filters spared %d reads, %d in vain: %s", s.FilterNegatives, s.FalsePositives, humanize.Percent(s.FalsePositiveRate()))
 }
 
-func readsText(s *sparsetable.Stats) string { return "reads a pull: " + PullReads(s) }
+func readsText(s *sparsetable.Stats) string { return "reads per pull: " + PullReads(s) }
 
-// PullReads is what a pull reads from the device on average.
+// PullReads says how many reads, and of how many bytes, a pull makes on average.
 func PullReads(s *sparsetable.Stats) string {
 	pulls := max(1, s.Pulls)
 	return fmt.Sprintf("%.0f of %s", float64(s.DeviceReads)/float64(pulls), humanize.Bytes(s.ReadBytes/pulls))
 }
 
-// WrittenParts is what was written, by purpose, in parts that a line holds: one
-// for rows that leave memory and room on SSD, one for saving, and imports if
-// there were large ones.
+// WrittenParts says how much was written for what purpose, in parts that fit a line:
+// one for flushes and compaction, one for snapshots and the catalog, and one for
+// imports if there were any that wrote buckets of their own.
 func WrittenParts(s *sparsetable.Stats) []string {
 	parts := []string{
 		fmt.Sprintf("for flushes %s, compaction %s", humanize.Bytes(s.FlushedBytes), humanize.Bytes(s.CompactedBytes)),
@@ -94,7 +96,7 @@ func tableSummary(w io.Writer, s *sparsetable.Stats) {
 	fmt.Fprintf(w, "  cache       %d of %d keys found: %s; %s in flight, %s idle\n", s.Hits, s.Lookups, humanize.Percent(s.HitRatio()),
 		humanize.PercentOf(s.HitsInFlight, s.Lookups), humanize.PercentOf(s.HitsIdle, s.Lookups))
 	fmt.Fprintf(w, "  filters     %d reads spared, %d in vain: %s false positives\n", s.FilterNegatives, s.FalsePositives, humanize.Percent(s.FalsePositiveRate()))
-	fmt.Fprintf(w, "  reads       %d of %s; a pull: %s\n", s.DeviceReads, humanize.Bytes(s.ReadBytes), PullReads(s))
+	fmt.Fprintf(w, "  reads       %d of %s; per pull: %s\n", s.DeviceReads, humanize.Bytes(s.ReadBytes), PullReads(s))
 	fmt.Fprintf(w, "  flushes     %d rows in %d buckets, %s read for them\n", s.FlushedRows, s.FlushedSlots, humanize.Bytes(s.RewriteReadBytes))
 	fmt.Fprintf(w, "  writes      %s: write amplification %.2f; space amplification %.2f\n", humanize.Bytes(s.WrittenBytes), s.WriteAmplification, s.SpaceAmplification)
 	for _, part := range WrittenParts(s) {
@@ -102,12 +104,12 @@ func tableSummary(w io.Writer, s *sparsetable.Stats) {
 	}
 }
 
-// MemoryParts is a table's memory by purpose.
+// MemoryParts says how much of a table's memory serves what purpose.
 func MemoryParts(s *sparsetable.Stats) []string {
 	part := func(name string, n int64) string { return name + " " + humanize.Bytes(n) }
 	parts := []string{
 		part("cache", s.CacheBytes), part("index", s.IndexBytes), part("buffers", s.BufferBytes),
-		part("carried", s.CarryBytes), part("catalog", s.CatalogBytes), part("sets", s.SetBytes), part("scratch", s.ScratchBytes),
+		part("carried", s.CarryBytes), part("catalog", s.CatalogBytes), part("working sets", s.SetBytes), part("scratch", s.ScratchBytes),
 	}
 	if s.OutsideBytes > 0 {
 		parts = append(parts, part("places of rows outside of buckets", s.OutsideBytes))

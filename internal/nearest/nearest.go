@@ -12,8 +12,8 @@ func Name(name string, candidates []string) string {
 	for _, c := range candidates {
 		pc := Plain(c)
 		d := editDistance(plain, pc)
-		// One slip in three letters at most, so that short names do not
-		// attract everything.
+		// At most one letter in three may differ. Otherwise short names would
+		// be near to everything.
 		if d > max(1, min(len(plain), len(pc))/3) || min(len(plain), len(pc)) <= d {
 			continue
 		}
@@ -24,15 +24,15 @@ func Name(name string, candidates []string) string {
 	return best
 }
 
-// Plain is what two names that are easily confused have in common: the letters
-// without case, hyphens, underscores and spaces.
+// Plain returns s in lower case and without hyphens, underscores and spaces. Names that
+// are easily confused have the same plain form.
 func Plain(s string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
 }
 
 // editDistance counts insertions, deletions, replacements and swaps of two
-// neighbours (optimal string alignment). Names longer than 100 bytes are cut:
-// no key is that long.
+// neighbours (optimal string alignment). It cuts off names after 100 bytes, as no key
+// is that long.
 func editDistance(a, b string) int {
 	a, b = a[:min(len(a), 100)], b[:min(len(b), 100)]
 	before := make([]int, len(b)+1)

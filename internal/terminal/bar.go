@@ -8,8 +8,8 @@ const (
 	minBar = 10
 )
 
-// Flow joins parts to lines that fit the columns of a terminal, but for a part
-// that is too long by itself.
+// Flow joins parts into lines that are shorter than columns, unless a single part is
+// longer.
 func Flow(parts []string, columns int) []string {
 	var out []string
 	for i, p := range parts {
@@ -22,10 +22,10 @@ func Flow(parts []string, columns int) []string {
 	return out
 }
 
-// BarWidth is the width of a bar where so many columns are free for it.
+// BarWidth returns the width of a bar for which this many columns are free.
 func BarWidth(columns int) int { return min(maxBar, max(minBar, columns)) }
 
-// Bar draws a share of what is done.
+// Bar draws a bar of which share, from 0 to 1, is filled.
 func Bar(share float64, width int) string {
 	full := int(share * float64(width))
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"

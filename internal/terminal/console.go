@@ -1,6 +1,6 @@
-// Package terminal is standard error and standard output of a program that runs
-// long: a log and a display of progress that share a terminal, lines of JSON for
-// machines, and results of which none is lost unnoticed.
+// Package terminal writes standard error and standard output of a long-running program.
+// On standard error, a log and a progress display share a terminal, or every line is
+// JSON. On standard output, no failed write of a result goes unnoticed.
 package terminal
 
 import (
@@ -15,9 +15,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Console is standard error. Whatever goes there goes through it: the log, the
-// progress display, the notice of a signal, the error at the end. So none
-// overwrites another, and with --log-format json every line is JSON.
+// Console is standard error. Everything that goes there goes through a Console: the
+// log, the progress display, the notice of a signal and the error at the end. So none
+// of them overwrites another, and with --log-format json every line is JSON.
 //
 // On a terminal the progress is a block of lines that is redrawn in place below
 // the log:
@@ -27,8 +27,8 @@ import (
 //	1234 examples  …
 //	▮                                           cursor, column 0
 type Console struct {
-	// size returns the columns and lines of the terminal; nil when out is none,
-	// or one that cannot move its cursor.
+	// size returns the columns and lines of the terminal. It is nil if out is not a
+	// terminal, or one that cannot move its cursor.
 	size func() (columns, lines int)
 	json bool
 
@@ -69,8 +69,8 @@ func (c *Console) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Draw replaces the block by lines; none removes it. Lines that do not fit the
-// terminal are cut: wrapped ones could not be found again.
+// Draw replaces the block by lines; no lines remove it. Lines that do not fit the
+// terminal are cut off: a wrapped line would take more rows than are erased later.
 func (c *Console) Draw(lines []string) {
 	if c.size == nil {
 		return
@@ -80,7 +80,7 @@ func (c *Console) Draw(lines []string) {
 	if len(lines) == 0 && len(c.mu.block) == 0 {
 		return
 	}
-	_, _ = c.mu.out.Write(c.drawLocked(c.eraseLocked(nil), lines)) // a lost display is no reason to fail
+	_, _ = c.mu.out.Write(c.drawLocked(c.eraseLocked(nil), lines)) // a failure of the display must not end the program
 }
 
 func (c *Console) drawLocked(text []byte, lines []string) []byte {
@@ -107,7 +107,7 @@ func (c *Console) eraseLocked(text []byte) []byte {
 	if len(c.mu.block) == 0 {
 		return text
 	}
-	// A terminal that was made narrower since has wrapped the lines.
+	// If the terminal has been made narrower since, it has wrapped the lines.
 	columns, _ := c.size()
 	rows := 0
 	for _, line := range c.mu.block {
@@ -121,7 +121,7 @@ func (c *Console) eraseLocked(text []byte) []byte {
 	return fmt.Appendf(text, "\x1b[%dA", rows)
 }
 
-// Notice tells people something outside of the log.
+// Notice shows a message that is not part of the log.
 func (c *Console) Notice(text string) {
 	if c.json {
 		c.Logger(slog.LevelInfo).Warn(text)
@@ -142,8 +142,8 @@ func (c *Console) Fail(code int, reason string) {
 	fmt.Fprintf(c, "%s\n", reason)
 }
 
-// Leave clears the block when the process is about to end at once. It does not
-// wait for a write that hangs.
+// Leave clears the block before the process ends at once. It does not wait for a
+// write that hangs.
 func (c *Console) Leave() {
 	if c.mu.TryLock() {
 		if text := c.eraseLocked(nil); len(text) > 0 {
@@ -153,7 +153,7 @@ func (c *Console) Leave() {
 	}
 }
 
-// Logger logs to the console, from level on.
+// Logger returns a logger to the console, for records of this level and above.
 func (c *Console) Logger(level slog.Level) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if c.json {

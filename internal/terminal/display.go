@@ -10,8 +10,8 @@ import (
 	"aibox/internal/panics"
 )
 
-// Display shows progress on the console: a block redrawn in place on a
-// terminal, elsewhere a line now and then, which counts as log of level info.
+// Display shows progress on the console. On a terminal it redraws a block in place;
+// elsewhere it writes a line every ten seconds, if the log has level info.
 type Display struct {
 	console *Console
 	watch   func(now time.Time) Frame
@@ -21,20 +21,20 @@ type Display struct {
 	once    sync.Once
 }
 
-// Frame is one look at what is shown, in each of its forms; the zero value is
-// nothing to show.
+// Frame is what is shown at one time, in each of its forms. The zero value means that
+// there is nothing to show.
 type Frame struct {
 	Block func(columns int) []string // on a terminal
 	Line  func() string
-	Attrs func() []any // of a line of log in JSON
+	Attrs func() []any // attributes of a log record in JSON
 }
 
 const (
-	redrawInterval = 200 * time.Millisecond // smooth to the eye, no load
-	lineInterval   = 10 * time.Second       // a cron mail of a night stays readable
+	redrawInterval = 200 * time.Millisecond // it looks smooth and costs little
+	lineInterval   = 10 * time.Second       // the mail of a nightly cron job stays readable
 )
 
-// Watch starts showing what watch returns.
+// Watch starts a display, which calls watch for each frame that it shows.
 func Watch(c *Console, watch func(now time.Time) Frame, log *slog.Logger) *Display {
 	d := &Display{console: c, watch: watch, log: log, ended: make(chan struct{}), done: make(chan struct{})}
 	interval := lineInterval

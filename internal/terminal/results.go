@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Results is standard output. It remembers a failed write, so that a full disk
-// is never taken for success.
+// Results is standard output. It remembers a failed write, so that a command whose
+// results were lost, as on a full disk, does not end as a success.
 type Results struct {
 	out io.Writer
 	err error
@@ -20,8 +20,8 @@ func (r *Results) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// NewResults returns results that are written to out.
+// NewResults returns a Results that writes to out.
 func NewResults(out io.Writer) *Results { return &Results{out: out} }
 
-// Err is why results were lost; nil: they were not.
+// Err returns the first error of a write, or nil.
 func (r *Results) Err() error { return r.err }

@@ -11,10 +11,10 @@ import (
 	"aibox/internal/humanize"
 )
 
-// Task is a long piece of work on one thing, as the display shows it: one step
-// after the other, mostly one alone.
+// Task is a long piece of work of which the display shows the progress. It has one or
+// more steps, one after the other.
 type Task struct {
-	done  atomic.Int64 // of a step that does not say so itself
+	done  atomic.Int64 // how far the first step has come
 	total atomic.Int64 // 0: unknown
 	step  atomic.Pointer[taskStep]
 }
@@ -27,26 +27,27 @@ type taskStep struct {
 	done  func() int64
 }
 
-// StartTask starts showing a task, with its first step.
+// StartTask starts the display of a task, which begins with the given step.
 func StartTask(c *Console, log *slog.Logger, name, unit string, total int64) (*Task, *Display) {
 	t := &Task{}
 	t.Next(name, unit, total, t.done.Load)
 	return t, Watch(c, t.frame, log)
 }
 
-// Next begins another step. done says how far it has come, from another goroutine.
+// Next begins another step. done returns how far the step has come; the goroutine of
+// the display calls it.
 func (t *Task) Next(name, unit string, total int64, done func() int64) {
 	t.total.Store(total)
 	t.step.Store(&taskStep{name: name, unit: unit, since: time.Now(), done: done})
 }
 
-// SetDone says how far a step has come that does not say so itself.
+// SetDone says how far the first step has come.
 func (t *Task) SetDone(done int64) { t.done.Store(done) }
 
-// SetTotal says how much the step has to do, once it is known.
+// SetTotal says how much the step has to do. It is called once that is known.
 func (t *Task) SetTotal(total int64) { t.total.Store(total) }
 
-// taskView is a task at one time.
+// taskView is the state of a task at one time.
 type taskView struct {
 	*taskStep
 	done, total int64
@@ -76,7 +77,7 @@ func (t *Task) frame(now time.Time) Frame {
 	}
 }
 
-// share is how much is done, -1 when unknown.
+// share returns the share that is done, or -1 if it is not known.
 func (v *taskView) share() float64 {
 	if v.total <= 0 {
 		return -1
@@ -84,7 +85,7 @@ func (v *taskView) share() float64 {
 	return min(1, float64(v.done)/float64(v.total))
 }
 
-// text is what is done, how fast, and what is left.
+// text says how much is done, how fast it goes, and how long the rest will take.
 func (v *taskView) text() []string {
 	parts := []string{fmt.Sprintf("%d %s", v.done, v.unit)}
 	if v.total > 0 {

@@ -1,6 +1,7 @@
-// Command testskips runs `go test` with the arguments that it is given, prints what
-// that prints, and says at the end which tests were skipped and why: `go test` calls
-// a package ok whose tests were all skipped. Its exit code is that of `go test`.
+// Command testskips runs `go test` with its own arguments, prints the output of
+// `go test`, and at the end says which tests were skipped and why. `go test` alone
+// prints "ok" even for a package whose tests were all skipped. The exit code is that of
+// `go test`.
 package main
 
 import (

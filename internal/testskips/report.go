@@ -16,7 +16,7 @@ type event struct {
 	Action, Package, Test, Output string
 }
 
-// report prints events as `go test` without -v prints them, and keeps the skips.
+// report prints events as `go test` without -v prints them, and notes the skipped tests.
 type report struct {
 	out     io.Writer
 	output  map[string]map[string][]string // of each test, by package; "" is the package's own
@@ -79,12 +79,12 @@ func (r *report) add(e event) {
 			r.end(e.Package, false)
 			return
 		}
-		delete(tests, e.Test) // nobody wants to see it
+		delete(tests, e.Test) // the output of a test that passed is not printed
 	}
 }
 
-// end prints a package whose tests have ended: its own line, and of failed tests
-// all that they wrote.
+// end prints the result of a package: its own line, and all output of tests that
+// failed.
 func (r *report) end(pkg string, failed bool) {
 	tests := r.output[pkg]
 	delete(r.output, pkg)
@@ -111,10 +111,10 @@ func (r *report) end(pkg string, failed bool) {
 	}
 }
 
-// place is where a test logged something.
+// place matches the file and line in front of what a test logs.
 var place = regexp.MustCompile(`^\s*[\w.-]+\.go:\d+: `)
 
-// reasonOf is what a test logged, in one line.
+// reasonOf returns what a test logged, in one line.
 func reasonOf(output []string) string {
 	var words []string
 	for _, line := range output {
@@ -126,7 +126,7 @@ func reasonOf(output []string) string {
 	return strings.Join(words, " ")
 }
 
-// namedTests is how many tests are named for each reason.
+// namedTests is the largest number of tests that are named for each reason.
 const namedTests = 3
 
 // printSkips says what was skipped, by reason.
