@@ -100,7 +100,7 @@ var dataKeys = []Key{
 		Meaning: "At most this many bad rows are written to the quarantine file in the model directory, each with its place and the reason."},
 	{Path: "data.max_line_bytes", Default: "1MiB", Range: "[64,1073741824]", Tuning: true,
 		When:    []When{{Path: "data.format", In: []string{"criteo", "csv", "tsv", "libsvm", "libffm"}}},
-		Meaning: "A line longer than this is a bad row."},
+		Meaning: "A line longer than this is a bad row. The bytes of one longer than twice this, such as a hole of zeros in a file, also count as lost data (see max_lost_fraction)."},
 
 	{Path: "data.hdfs", Meaning: "The HDFS client. Its name services, security and other settings come from core-site.xml and hdfs-site.xml.", Tuning: true},
 	{Path: "data.hdfs.conf_dir", Default: `""`, Template: true, Meaning: "Directory of core-site.xml and hdfs-site.xml. Empty means $HADOOP_CONF_DIR, otherwise $HADOOP_HOME/etc/hadoop, otherwise /etc/hadoop/conf."},

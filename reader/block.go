@@ -35,11 +35,18 @@ type block struct {
 	places     []rowPlace // (n) where the plan is raw, else empty
 	blanks     []bool     // (n) where the plan keeps bad rows: which rows are such; else empty
 
+	// head is how many bytes of a line that began in an earlier unit are before the
+	// first line; -1: the block is not the first of its unit. headOpen says that the
+	// line goes on in the next unit, and open that the last bad row does.
+	head           int64
+	headOpen, open bool
+
 	bad     []badEntry
 	details []badDetail
 	seen    uint32  // bit r: there is a bad row of reason r
 	lines   int64   // lines of the file that this block accounts for
 	stored  int64   // stored bytes of the file that it accounts for
+	textEnd int64   // where its unit ends in the file's text; 0: further blocks of the unit follow
 	lost    *damage // what is lost after its last row; nil: nothing
 }
 
@@ -103,6 +110,7 @@ type badEntry struct {
 	detail int32 // into details, or -1
 	reason Reason
 	offset int64
+	length int64 // of a line that is too long: its bytes in the unit; else 0
 }
 
 // badDetail holds the texts that describe a bad row to people.
@@ -121,7 +129,8 @@ func (b *block) reset(file *inputFile) {
 	b.groups, b.stats = b.groups[:0], b.stats[:0]
 	b.textEnds, b.text, b.places, b.blanks = b.textEnds[:1], b.text[:0], b.places[:0], b.blanks[:0]
 	b.bad, b.details = b.bad[:0], b.details[:0]
-	b.seen, b.lines, b.stored, b.lost = 0, 0, 0, nil
+	b.seen, b.lines, b.stored, b.textEnd, b.lost = 0, 0, 0, 0, nil
+	b.head, b.headOpen, b.open = -1, false, false
 }
 
 // bytes is roughly how much memory the rows take.

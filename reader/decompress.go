@@ -104,6 +104,7 @@ type cutter struct {
 	stored int64  // stored bytes that the units so far account for
 	offset int64  // of text[0]
 	text   []byte // not yet in a unit
+	head   int64  // bytes before it that were skipped
 }
 
 // decompress makes units of the whole file.
@@ -169,8 +170,9 @@ var errStopped = errors.New("reading has ended")
 // the file are accounted for. lost is what is lost after the unit.
 func (c *cutter) emit(n int, read int64, lost *damage) bool {
 	u := &unit{
-		file: c.file, start: c.offset, end: c.offset + int64(n), text: c.text[:n], stored: read - c.stored, lost: lost,
+		file: c.file, start: c.offset, end: c.offset + int64(n), text: c.text[:n], head: c.head, stored: read - c.stored, lost: lost,
 	}
+	c.head = 0
 	rest := c.stream.newText()
 	if left := len(c.text) - n; left > cap(rest) {
 		rest = make([]byte, 0, 2*left)
@@ -206,10 +208,12 @@ func (c *cutter) skipLine(r io.Reader) error {
 		n, err := r.Read(c.text[:cap(c.text)])
 		if i := bytes.IndexByte(c.text[:n], '\n'); i >= 0 {
 			c.offset += int64(i + 1)
+			c.head += int64(i + 1)
 			c.text = append(c.text[:0], c.text[i+1:n]...)
 			return err
 		}
 		c.offset += int64(n)
+		c.head += int64(n)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,8 @@ import (
 //
 //   - After damage in compressed data, everything up to the file's end is lost
 //     (see source.Decompressor.Sound).
+//   - A line of text of more than twice Options.MaxLineBytes is a bad row. Bytes is
+//     then the file's size times the share of the file's text that the line is.
 //   - A damaged page of Parquet loses the rest of its row group. Bytes is then the
 //     file's size times the share of the file's rows that are lost.
 //   - If a file ends too early, it cannot be known how much is missing. The missing

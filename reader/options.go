@@ -62,7 +62,7 @@ type Options struct {
 	Quarantine     io.Writer // takes bad rows and losses as JSON lines (BadRow); nil: none
 	QuarantineRows int       // how many bad rows are written to Quarantine at most
 
-	MaxLineBytes int   // a longer line is a bad row; 0: 1 MiB
+	MaxLineBytes int   // a longer line is a bad row, one of more than twice as much also a Loss; 0: 1 MiB
 	ChunkBytes   int64 // how many bytes of text a worker decodes at a time; 0: 4 MiB
 	// Threads is how many workers decode; 0: GOMAXPROCS. In addition, up to
 	// min(Threads, 8) compressed files are decompressed at the same time.

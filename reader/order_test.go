@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,7 +54,9 @@ func TestCompressionDoesNotMatter(t *testing.T) {
 				if counts.BytesRead != counts.BytesTotal {
 					t.Errorf("%s: %d of %d bytes are read", name, counts.BytesRead, counts.BytesTotal)
 				}
-				got := dump(passes) + strings.ReplaceAll(bad.String(), path, "")
+				// What is lost counts in stored bytes, which compression changes.
+				lost := regexp.MustCompile(`"lost_(bytes|rows)":\d+`).ReplaceAllString(bad.String(), "")
+				got := dump(passes) + strings.ReplaceAll(lost, path, "")
 				if want == "" {
 					want = got
 				}

@@ -26,6 +26,7 @@ type rows struct {
 	bad   int    // next bad row of the block
 	line  int64  // number of the block's first line
 	file  *inputFile
+	long  longLines // of the file
 	begin readSoFar // what was read of the input before the file's first row
 	good  uint64    // good rows so far, before sampling
 	done  bool      // the end was reached, and the limit on the share of bad rows applied
@@ -63,6 +64,9 @@ func (r *rows) next(ctx context.Context) (b *block, e int, err error) {
 	for {
 		if r.block == nil {
 			if err := r.advance(ctx); errors.Is(err, io.EOF) {
+				if err := r.weighLongLines(); err != nil {
+					return nil, 0, err
+				}
 				return nil, 0, r.end()
 			} else if err != nil {
 				return nil, 0, err
@@ -76,6 +80,10 @@ func (r *rows) next(ctx context.Context) (b *block, e int, err error) {
 			r.tally.pace.inUnit++
 			if err := r.tally.add(b.badRow(bad, r.line), r.counts.Rows); err != nil {
 				return nil, 0, err
+			}
+			if bad.length > 0 {
+				open := b.open && r.bad == len(b.bad)
+				r.long.begin(r.line+int64(bad.line), bad.offset, bad.length, open, r.options.MaxLineBytes)
 			}
 		}
 		if r.e == b.n {
@@ -107,9 +115,13 @@ func (r *rows) advance(ctx context.Context) error {
 	}
 	r.block, r.e, r.bad = b, 0, 0
 	if b.file != r.file {
+		if err := r.weighLongLines(); err != nil {
+			return err
+		}
 		r.file, r.line = b.file, 1
 		r.begin = readSoFar{rows: r.counts.Rows, bytes: r.counts.BytesRead}
 	}
+	r.long.enter(b, r.options.MaxLineBytes)
 	return nil
 }
 
@@ -117,11 +129,13 @@ func (r *rows) advance(ctx context.Context) error {
 // there is one.
 func (r *rows) leave(b *block) error {
 	r.counts.BytesRead += b.stored
+	r.long.text = max(r.long.text, b.textEnd)
 	if b.stored > 0 {
 		r.tally.pace.unit(b.stored)
 	}
 	var err error
 	if d := b.lost; d != nil {
+		r.long.lost += d.bytes
 		at := readSoFar{rows: r.counts.Rows, bytes: r.counts.BytesRead - d.bytes}
 		inFile := readSoFar{rows: at.rows - r.begin.rows, bytes: at.bytes - r.begin.bytes}
 		if err = r.loss.add(b.file, r.line, d, inFile, at); err == nil {

@@ -59,6 +59,7 @@ type unit struct {
 	text   []byte           // lines of a decompressed file, else nil
 	open   *openParquetFile // Parquet, else nil
 	group  int              // row group
+	head   int64            // bytes of text before start that belong to no unit: they end a line that is too long
 	stored int64            // stored bytes that the unit accounts for
 	lost   *damage          // what is lost after these lines; nil: nothing
 
@@ -202,6 +203,7 @@ func (s *stream) newDecoder(file *inputFile) textDecoder {
 func (w *worker) decode(u *unit) error {
 	w.unit = u
 	w.block = w.stream.newBlock(u.file)
+	w.block.head = u.head
 	var err error
 	switch {
 	case u.file.parquet != nil:
@@ -220,7 +222,7 @@ func (w *worker) decode(u *unit) error {
 	if u.lost != nil {
 		w.lose(*u.lost)
 	}
-	w.block.stored = u.stored
+	w.block.stored, w.block.textEnd = u.stored, u.end
 	return w.emit()
 }
 
@@ -246,6 +248,8 @@ func (w *worker) decodeRange() error {
 		if err := w.lines.skipLine(); err != nil {
 			return err
 		}
+		w.block.head = min(w.lines.offset(), u.end) - u.start
+		w.block.headOpen = w.lines.offset() >= u.end
 	}
 	if err := w.decodeLines(&w.lines); err != nil {
 		return err
@@ -283,6 +287,8 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
 			b.addBad(fault{reason: ReasonTooLong}, line, offset, o.QuarantineRows)
+			b.bad[len(b.bad)-1].length = min(lines.offset(), w.unit.end) - offset
+			b.open = lines.offset() >= w.unit.end
 			b.endBad(p)
 		case len(line) == 0, indexed && isComment(line):
 		default:
