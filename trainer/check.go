@@ -14,7 +14,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// parts are what a job is trained with, made from its job file alone.
+// parts are the schema, model, optimizers and options of a job, as far as they can be
+// made from its job file alone.
 type parts struct {
 	schema   reader.Schema // without data statistics
 	spec     model.Spec
@@ -24,8 +25,8 @@ type parts struct {
 }
 
 // Check reports everything in a job that training would refuse before it opens
-// any of the job's files. Package configs has found what it can place in the job
-// file; this is for the rest.
+// any of the job's files. Package configs has reported the faults that belong to a
+// line of the job file; Check reports the others.
 func Check(job *configs.Job) error {
 	_, err := makeParts(job)
 	return err
@@ -40,7 +41,7 @@ func makeParts(job *configs.Job) (p parts, err error) {
 		}
 	}
 	if sameDir(job.Training.WarmStart, job.Output.ModelDir) {
-		errs = append(errs, errors.New("training.warm_start: it is the same directory as output.model_dir, by another path: training would overwrite the model it starts from; use another one, for example with {{date}} in its name"))
+		errs = append(errs, errors.New("training.warm_start: it is the same directory as output.model_dir, by another path: training would overwrite the model that it starts from; use another directory, for example with {{date}} in its name"))
 	}
 	if p.schema, err = Schema(job); err != nil {
 		return p, &OptionError{errors.Join(append(errs, err)...)}
@@ -72,7 +73,7 @@ func makeParts(job *configs.Job) (p parts, err error) {
 	return p, nil
 }
 
-// sameDir reports whether two paths lead to one directory, through links, too.
+// sameDir reports whether two paths lead to the same directory, possibly through links.
 func sameDir(a, b string) bool {
 	if a == "" || b == "" {
 		return false

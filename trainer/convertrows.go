@@ -9,10 +9,10 @@ import (
 	"aibox/sparsetable"
 )
 
-// converter turns rows of an earlier layout into the present one.
+// converter turns rows of an earlier layout into rows of the current one.
 type converter struct {
 	take      *axesMatch
-	sameState bool // the state goes along, the values keep their places
+	sameState bool // optimizer state is copied too, since the values keep their places
 	rounding  sparsetable.Rounding
 	from, to  sparsetable.Layout
 	init      func(key uint64, row []float32)
@@ -29,15 +29,15 @@ func newConverter(from, to sparsetable.Layout) *converter {
 	}
 }
 
-// convert returns row in the present layout, valid until the next call. Values
-// that go from 16 bits to float32 stay the same numbers; those that go to
-// another format are rounded as a row's first values are.
+// convert returns row in the current layout; the result is valid until the next call.
+// Values that go from 16 bits to float32 stay the same numbers; those that go to
+// another format are rounded in the same way as the first values of a new row.
 func (c *converter) convert(key uint64, row []float32) []float32 {
 	if c.sameState && c.from == c.to {
 		return row
 	}
 	clear(c.buf)
-	c.init(key, c.buf) // values that are new
+	c.init(key, c.buf) // initializes the values that the earlier row does not have
 	c.from.LoadValues(c.old, row)
 	c.to.LoadValues(c.now, c.buf)
 	copyMatched(c.take, c.now, c.old)
@@ -54,7 +54,7 @@ func (c *converter) convert(key uint64, row []float32) []float32 {
 	return c.buf
 }
 
-// errStopScan ends a scan whose rows nobody wants any more.
+// errStopScan ends a scan whose rows are no longer needed.
 var errStopScan = errors.New("stop")
 
 // importTable copies every row of from into to.

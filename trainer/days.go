@@ -9,7 +9,7 @@ import (
 func (r *run) jobDay() (uint32, error) {
 	fromDate := r.job.Dated
 	if p := r.previous; p != nil && p.DayFromDate != fromDate && r.agesRows() {
-		return 0, optionErrorf("training.warm_start: the earlier model counted days %s, this job counts them %s, so show_decay and expiry would be wrong; give both a date (--date, or {{date}} in a path) or neither",
+		return 0, optionErrorf("training.warm_start: the earlier model counted days %s, but this job counts them %s, so show_decay and expiry would be wrong; give both a date (--date, or {{date}} in a path) or neither",
 			dayOrigin(p.DayFromDate), dayOrigin(fromDate))
 	}
 	switch {
@@ -17,10 +17,10 @@ func (r *run) jobDay() (uint32, error) {
 		year, month, date := r.job.Date.Date() // in its time zone
 		day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60)
 		if day < 1 || day > math.MaxUint32 {
-			return 0, optionErrorf("the job's date %s: want a day after 1970-01-01", r.job.Date.Format(time.DateOnly))
+			return 0, optionErrorf("the job's date is %s, but it must be after 1970-01-01", r.job.Date.Format(time.DateOnly))
 		}
 		if p := r.previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
-			return 0, optionErrorf("training.warm_start: the earlier model is of %s, after this job's date %s",
+			return 0, optionErrorf("training.warm_start: the earlier model is of %s, which is after this job's date, %s",
 				time.Unix(int64(p.Day)*24*60*60, 0).UTC().Format(time.DateOnly), r.job.Date.Format(time.DateOnly))
 		}
 		return uint32(day), nil

@@ -23,24 +23,24 @@ type engine struct {
 	schedule optim.Schedule
 	layout   sparsetable.Layout
 	fields   int
-	seed     uint64 // of the roundings of 16-bit values
+	seed     uint64 // for the stochastic rounding of 16-bit values
 
 	day            uint32
 	showDecay      float32 // per day
-	minOccurrences uint32  // an embedding takes part from this occurrence on
+	minOccurrences uint32  // an embedding is used from this occurrence of its key on
 
-	step      int64 // optimizer steps taken, earlier models included
+	step      int64 // optimizer steps taken, including those of earlier models
 	firstStep int64 // step at which this run began; the schedule counts from it
 
-	// Scratch of one mini-batch with U unique rows.
+	// The following is scratch memory for one mini-batch with U unique rows.
 	values   []float32 // (U, ValueDim), what the network sees
 	shows    []uint32  // (U), occurrences in the mini-batch
 	clicks   []float32 // (U), occurrences in examples with label 1
 	admitted []bool    // (U)
 }
 
-// rowGrain is the number of rows one worker takes at a time: some tens of
-// microseconds of work, far above the cost of handing it over.
+// rowGrain is the number of rows that one worker takes at a time: some tens of
+// microseconds of work, which is far more than it costs to hand them over.
 const rowGrain = 512
 
 // train takes one optimizer step on b, a mini-batch of p. The result holds the
@@ -83,13 +83,13 @@ func (e *engine) collect(p pulled, b *reader.Batch) {
 	})
 }
 
-// update updates the rows of b, which collect has read, with their gradients
-// grads (U, ValueDim). Values of 16 bits are updated as float32, where collect
-// has put them, and rounded into their row with random bits of this step. The
-// error wraps model.ErrNotFinite when a row does not hold numbers any more: it may
-// not occur again in this job, so that nothing else would show it.
+// update updates the rows of b, which collect has read, with their gradients grads (U,
+// ValueDim). Values of 16 bits are updated as float32 in e.values, where collect has
+// put them, and then rounded into their row with random bits of this step. The error
+// wraps model.ErrNotFinite if a row holds values that are not finite: since the row
+// may not occur again in this job, this may be the only place that finds it.
 func (e *engine) update(p pulled, b *reader.Batch, grads []float32) error {
-	var bad atomic.Int64 // a row that overflowed, plus 1
+	var bad atomic.Int64 // 1 + the index of a row that overflowed; 0: none
 	dim := e.layout.ValueDim
 	inPlace := e.layout.Format == sparsetable.Float32
 	rounding := sparsetable.NewRounding(e.seed, uint64(e.step))
@@ -122,8 +122,8 @@ func (e *engine) update(p pulled, b *reader.Batch, grads []float32) error {
 	return nil
 }
 
-// checkDense reports dense parameters that the last step has made overflow. A
-// step that follows would find that out by itself.
+// checkDense reports dense parameters that overflowed in the last step. After any
+// other step, the step that follows finds them.
 func (e *engine) checkDense() error {
 	for _, p := range e.model.Params() {
 		if !finite(p.Data) {
@@ -147,8 +147,8 @@ func finite(x []float32) bool {
 	return true
 }
 
-// infer returns the logits of b, a mini-batch of p, valid until the next call.
-// Rows that were never trained, or not yet admitted, count as zeros.
+// infer returns the logits of b, a mini-batch of p; they are valid until the next call.
+// Rows that were never trained, or have not occurred often enough, count as zeros.
 func (e *engine) infer(p pulled, b *reader.Batch) ([]float32, error) {
 	u := len(b.Rows)
 	e.grow(u)

@@ -61,7 +61,7 @@ func (r *run) epochs(ctx context.Context) error {
 	return nil
 }
 
-// keepBest saves the present state as the best so far.
+// keepBest saves the current state as the best so far.
 func (r *run) keepBest(ctx context.Context) error {
 	if err := r.writer.SaveDense(modeldir.DenseName(r.last.step), r.tensors(r.last.step)); err != nil {
 		return err
@@ -95,7 +95,8 @@ func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
 	return info.ID, nil
 }
 
-// reportBadRows lets the first epoch say which rows are bad: later ones meet the same.
+// reportBadRows makes only the first epoch log and record bad rows, since later ones
+// find the same.
 func (r *run) reportBadRows(o *reader.Options, epoch int) {
 	if epoch == 1 {
 		o.Quarantine = r.quarantine
@@ -196,7 +197,7 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	return report, r.reports.evaluation(epoch, r.engine.step, report)
 }
 
-// rounded is a figure as people want to read it in a log.
+// rounded formats a figure with few digits for the log.
 func rounded(v metrics.Value) string {
 	if !v.Defined() {
 		return "undefined"

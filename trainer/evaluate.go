@@ -9,9 +9,9 @@ import (
 	"aibox/trainer/metrics"
 )
 
-// maxExactExamples bounds the memory of an exact AUC; past it the evaluation
-// falls back to the streaming one, and its report says so with an error bound.
-// At 4 to 8 bytes an example, and 16 more with groups, this is at most 1.5 GiB.
+// maxExactExamples bounds the memory of an exact AUC. With more examples the evaluation
+// uses the streaming AUC, and its report says so with an error bound. At 4 to 8 bytes
+// per example, and 16 more with groups, this is at most 1.5 GiB.
 const maxExactExamples = 64 << 20
 
 // evaluation runs an engine over a reader without training.
@@ -31,8 +31,9 @@ type evaluation struct {
 	each func(b *reader.Batch, logits []float32) error
 }
 
-// run evaluates everything that r yields. Examples without a label (predict)
-// must be counted by each, not here: labelled says whether there are labels.
+// run evaluates everything that r yields. labelled says whether the examples have
+// labels; without labels (as in predict) run computes no metrics, and each has to count
+// the examples.
 func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, groups bool) (metrics.Report, error) {
 	acc := metrics.New(metrics.Options{
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.shift,

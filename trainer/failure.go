@@ -12,7 +12,7 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Failure is why a run made no model, in its summary.
+// Failure is the part of a summary that says why the run made no model.
 type Failure struct {
 	Kind     string    `json:"kind"` // a name of package errkind, such as "lost_data"
 	Message  string    `json:"message"`
@@ -22,16 +22,16 @@ type Failure struct {
 	Time     time.Time `json:"time"`
 }
 
-// Names of the reports of a run that made no model. They lie beside those of the
-// committed model, which stay as they are, until a run makes a model.
+// Names of the reports of a run that made no model. They are beside those of the
+// committed model, which are not changed. The next run that makes a model removes them.
 const (
 	failedSummaryName    = "summary-failed.json"
 	failedQuarantineName = "quarantine-failed.jsonl"
 )
 
-// reportFailure writes the summary of a run that made no model, with what it did
-// until then, and keeps its bad rows. A model directory that does not exist yet is
-// made for that, unless a fault of the job file says that it may be the wrong one.
+// reportFailure writes the summary of a run that made no model, which says how far it
+// came, and keeps its bad rows. It makes the model directory for that if it does not
+// exist yet, unless the job file is at fault, and may thus name the wrong directory.
 func (r *run) reportFailure(ctx context.Context, failure error, status View) error {
 	s := &r.summary
 	s.describe(r)
@@ -46,7 +46,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 	dir := r.job.Output.ModelDir
 	path := filepath.Join(dir, failedSummaryName)
 	s.Files = map[string]string{"summary": path}
-	if r.writer == nil { // the run did not come so far
+	if r.writer == nil { // the run failed before it had a generation
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && kind == errkind.Job {
 			return nil
 		}
@@ -61,9 +61,9 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 		s.Files["quarantine"] = kept
 		r.log.Info("bad rows of this run", "file", kept)
 	}
-	// If the disk is full, what the run wrote leaves room.
+	// The run's files are deleted first: if the disk is full, that makes room.
 	if err := r.writer.Discard(); err != nil {
-		r.log.Warn("what this run wrote could not be deleted; the next run tries again", "error", err)
+		r.log.Warn("the files of this run could not be deleted; the next run tries again", "error", err)
 	}
 	data, err := s.encode()
 	if err != nil {
@@ -72,7 +72,8 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 	return modeldir.WriteFile(path, data)
 }
 
-// forgetFailures removes what earlier runs that failed left in the model directory.
+// forgetFailures removes the reports that earlier failed runs left in the model
+// directory.
 func (r *run) forgetFailures() {
 	for _, name := range []string{failedSummaryName, failedQuarantineName} {
 		_ = os.Remove(filepath.Join(r.job.Output.ModelDir, name)) // mostly there is none

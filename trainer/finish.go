@@ -55,7 +55,7 @@ func (r *run) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if table, ok := r.table.(sparsetable.Flusher); ok { // so that who reads the model finds its rows in their buckets
+	if table, ok := r.table.(sparsetable.Flusher); ok { // so that readers of the model find its rows in their buckets
 		if err := table.Flush(ctx); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (r *run) finish(ctx context.Context) error {
 		Epoch: state.epoch, Step: state.step, Examples: state.examples,
 		Day: r.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
 	}
-	if r.job.SparseTable.Kind != sparsetable.KindSSD { // it would have to be read for that, all of it
+	if r.job.SparseTable.Kind != sparsetable.KindSSD { // the digest of a table on SSD would need a read of the whole table
 		table, err := sparsetable.Digest(ctx, r.table)
 		if err != nil {
 			return err
@@ -92,11 +92,13 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.job.Show(&job); err != nil {
 		return err
 	}
-	// Reports first: once the model is committed, all that belongs to it is there.
+	// The reports are closed first, so that they are complete once the model is
+	// committed.
 	if err := errors.Join(r.reports.close(), r.quarantine.Close()); err != nil {
 		return err
 	}
-	// And the table is free for those who read the model as soon as it is there.
+	// The table is closed too, so that others can open it as soon as the model is
+	// committed.
 	stats := r.table.Stats()
 	r.closeTable()
 	r.summary.complete(r, m, stats, expired)
@@ -139,7 +141,7 @@ func loadTensors(into, saved []modeldir.Tensor) error {
 	for _, t := range into {
 		s, ok := byName[t.Name]
 		if !ok || len(s.Data) != len(t.Data) {
-			return fmt.Errorf("dense file: tensor %s is missing or of another size", t.Name)
+			return fmt.Errorf("dense file: tensor %s is missing or has another size", t.Name)
 		}
 		copy(t.Data, s.Data)
 	}
@@ -160,7 +162,7 @@ func (r *run) closeTable() {
 // logLeftovers logs which earlier generations could not be deleted.
 func (r *run) logLeftovers() {
 	for _, err := range r.writer.Leftovers() {
-		r.log.Warn("files of an earlier run are not deleted yet; the next run tries again", "error", err)
+		r.log.Warn("files of an earlier run could not be deleted; the next run tries again", "error", err)
 	}
 }
 
@@ -182,8 +184,8 @@ func (r *run) close(ctx context.Context, failure error) {
 	if r.previous != nil {
 		_ = r.previous.Close() // it was only read
 	}
-	made := r.writer != nil && r.writer.Committed()  // a model, though something failed after the commit
-	others := errors.Is(failure, modeldir.ErrLocked) // the directory is another run's
+	made := r.writer != nil && r.writer.Committed()  // the model is committed, and something failed afterwards
+	others := errors.Is(failure, modeldir.ErrLocked) // another run is using the directory
 	if failure != nil && !made && !others {
 		if err := r.reportFailure(ctx, failure, status); err != nil {
 			r.log.Warn("the summary of this run could not be written", "error", err)

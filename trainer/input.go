@@ -9,8 +9,8 @@ import (
 )
 
 // inputs are the data of a run as they were listed at its start. The check of the
-// data, the scan, every epoch and every evaluation read them: what arrives while
-// the run goes on is in none of them, and a file that changes ends the run.
+// data, the scan, every epoch and every evaluation read exactly these files: files that
+// arrive during the run are ignored, and a file that changes ends the run.
 type inputs struct {
 	train, eval *source.Listing // eval is nil without data.eval
 }
@@ -36,8 +36,8 @@ func (r *run) list(ctx context.Context, key string, uris []string) (*source.List
 	return l, nil
 }
 
-// trainOptions are for reading the listed training data in the given epoch,
-// counted from 0, with at most limit examples (0: all).
+// trainOptions are the reader's options for the listed training data in the given
+// epoch, counted from 0, with at most limit examples (0: all).
 func (r *run) trainOptions(epoch int, limit int64) reader.Options {
 	o := trainReaderOptions(r.base, r.job, epoch, limit)
 	o.Listing = r.input.train

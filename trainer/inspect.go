@@ -23,8 +23,8 @@ type Inspection struct {
 	RowOptimizer string             `json:"row_optimizer"`
 	Layout       sparsetable.Layout `json:"row_layout"`
 	Rows         RowsInfo           `json:"rows"`
-	// Faults are in files that the model does without: copies of rows, which are for
-	// speed alone. What it needs and is damaged is an error of Inspect.
+	// Faults lists damage in files that the model does not need, which are copies of
+	// rows for speed. Damage in a file that the model needs is an error of Inspect.
 	Faults []sparsetable.Fault `json:"faults"`
 }
 
@@ -47,10 +47,10 @@ type RowsInfo struct {
 	NewestDay   uint32  `json:"newest_day"`
 }
 
-// Inspect reads all of the model directory dir that its digest is computed from,
-// verifies it, and computes the digest. One that differs from the one recorded, if
-// one is, is a *modeldir.CorruptionError. If it is to verify all, it also reads what the model
-// does without, and checks the table as `aibox table verify` does.
+// Inspect reads and verifies everything in the model directory dir from which its
+// digest is computed, and computes the digest. If a digest is recorded and differs, the
+// error is a *modeldir.CorruptionError. With all, it also reads the files that the model
+// does not need, and checks the table as `aibox table verify` does.
 func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspection, error) {
 	l, err := Load(ctx, dir, configs.LoadOptions{}, opts)
 	if err != nil {
@@ -72,7 +72,7 @@ func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspecti
 	}
 	in.Digest = modeldir.Digest(l.Saved.Step, l.Saved.KeptShare, l.Saved.Statistics, l.Saved.Dense, rows.Digest())
 	if l.Saved.Digest != "" && in.Digest != l.Saved.Digest {
-		return nil, &modeldir.CorruptionError{File: dir, Offset: -1, Reason: fmt.Sprintf("digest is %s, %s was recorded when it was saved", in.Digest, l.Saved.Digest)}
+		return nil, &modeldir.CorruptionError{File: dir, Offset: -1, Reason: fmt.Sprintf("its digest is %s, but %s was recorded when it was saved", in.Digest, l.Saved.Digest)}
 	}
 	if all {
 		in.Faults, err = l.verifyTable(ctx)
@@ -80,14 +80,14 @@ func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspecti
 	return in, err
 }
 
-// verifyTable verifies the table of the model, in place of having it open.
+// verifyTable verifies the model's table, for which it closes the table.
 func (l *Loaded) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
 	held, err := l.Saved.HoldTable(ctx, l.opts.Logger)
 	if err != nil {
 		return nil, err
 	}
 	defer held.Close()
-	if err := l.table.Close(); err != nil { // its memory is needed
+	if err := l.table.Close(); err != nil { // verification needs its memory
 		return nil, err
 	}
 	o, err := l.Saved.TableOptions(tableOptions(l.Job))
@@ -99,7 +99,7 @@ func (l *Loaded) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
 	return faults, err
 }
 
-// rowsInfo sums up the rows of t and calls each for every one.
+// rowsInfo summarizes the rows of t and calls each for every row.
 func rowsInfo(ctx context.Context, t sparsetable.Table, each func(key uint64, row []float32)) (RowsInfo, error) {
 	layout := t.Layout()
 	info := RowsInfo{OldestDay: math.MaxUint32}

@@ -30,8 +30,9 @@ type Loaded struct {
 	passLimit passLimit
 }
 
-// Load opens the model directory dir. change.Set overrides values of the job it
-// was trained with, as --set does; what the model is made of cannot be changed.
+// Load opens the model directory dir. change.Set overrides values of the job that the
+// model was trained with, as --set does; settings that define the model, such as its
+// columns and layers, cannot be changed.
 func Load(ctx context.Context, dir string, change configs.LoadOptions, opts Options) (*Loaded, error) {
 	opts.ensureDefaults()
 	saved, err := modeldir.Open(dir)
@@ -67,7 +68,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 		return err
 	}
 	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
-		return l.mismatch(change.Set, fmt.Errorf("its table has %d %v values a row, the job wants %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
+		return l.mismatch(change.Set, fmt.Errorf("its table has %d %v values per row, but the job has %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
 	l.engine = &engine{
 		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: l.Saved.Step,
@@ -77,16 +78,16 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	return nil
 }
 
-// mismatch is the error when the files of a model are not those of its job:
-// overrides have made the job that of another model, or the files are damaged.
+// mismatch is the error if the files of a model do not match its job: either overrides
+// have turned the job into that of another model, or the files are damaged.
 func (l *Loaded) mismatch(set []string, err error) error {
 	if len(set) > 0 {
-		return &OptionError{fmt.Errorf("model in %s: %w; what the model is made of cannot be overridden", l.Saved.Dir, err)}
+		return &OptionError{fmt.Errorf("model in %s: %w; settings that define the model cannot be overridden", l.Saved.Dir, err)}
 	}
 	return &modeldir.CorruptionError{File: l.Saved.Dir, Offset: -1, Reason: err.Error()}
 }
 
-// Close frees the table and the clients, as far as there are any.
+// Close frees the table and the clients, if there are any.
 func (l *Loaded) Close() error {
 	var errs []error
 	if l.table != nil {
@@ -122,12 +123,12 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 	return out, nil
 }
 
-// read runs the model over data; with each, labels are not needed.
+// read runs the model over data; if each is set, the data need no labels.
 func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
 	o := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 	o.Listing, o.PassThrough, o.KeepLists, o.KeepUnlabelled = data, pass.columns, pass.keepLists, each != nil
 	switch o.KeepBadRows = pass.keepBad; {
-	case pass.keepBad: // No bad row is left out, however many there are.
+	case pass.keepBad: // every bad row is kept, however many there are
 		o.MaxBadRows, o.MaxBadFraction = -1, -1
 	case each != nil:
 		o.MaxBadRows, o.MaxLostFraction = 0, 0

@@ -12,17 +12,18 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// ModelTable is the table of a committed model, with what its rows belong to.
+// ModelTable is the table of a committed model, with the model and the schema that its
+// rows belong to.
 type ModelTable struct {
 	Model  *modeldir.Model
 	Job    *configs.Job
-	Schema reader.Schema // with the data statistics: it knows every value's key
-	// Options open the table at the model's snapshot, with the job's budget.
+	Schema reader.Schema // with the data statistics, so that KeyOf works for every field
+	// Options open the table at the model's snapshot, with the memory limit of the job.
 	Options sparsetable.Options
 }
 
-// FindTable finds the table of the model in dir. It is not opened; the caller
-// closes the model.
+// FindTable finds the table of the model in dir. It does not open the table; the
+// caller closes the model.
 func FindTable(dir string) (*ModelTable, error) {
 	saved, err := modeldir.Open(dir)
 	if err != nil {
@@ -38,7 +39,8 @@ func FindTable(dir string) (*ModelTable, error) {
 	return t, nil
 }
 
-// savedJob is a model's job, with what changes it, and its schema.
+// savedJob returns the job that is saved with a model, with the given changes, and the
+// job's schema.
 func savedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, reader.Schema, error) {
 	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, change)
 	if err != nil {

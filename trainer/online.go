@@ -6,24 +6,24 @@ import (
 	"aibox/trainer/model"
 )
 
-// online keeps the metrics of predict-then-train: every mini-batch is scored
-// by the model that has not seen it yet. They describe the data as trained on,
-// after negative down-sampling.
+// online keeps the online metrics (progressive validation): every mini-batch is scored
+// by the model before it is trained on. They describe the data after negative
+// down-sampling, as training sees them.
 //
-// A line may come after every mini-batch. Its AUC is that of a histogram of few
-// bins, which says how far off it can be; that of the whole epoch at its end is as
-// exact as a histogram in memory is.
+// A line of the metrics file may be written after every mini-batch. Its AUC comes from
+// a histogram of few bins, whose error bound is known; the AUC of the whole epoch comes
+// from a histogram with many bins.
 type online struct {
 	run    *run
 	epoch  int
 	all    *metrics.Accumulator // the whole epoch
-	sofar  *metrics.Accumulator // the whole epoch up to the last line, in few bins
-	window *metrics.Accumulator // since the last line, in few bins
+	sofar  *metrics.Accumulator // the whole epoch up to the last line, with few bins
+	window *metrics.Accumulator // since the last line, with few bins
 	lines  int64                // mini-batches since the last line
 }
 
-// lineBins bounds what a line costs: 2,048 bins are swept in some 20 microseconds
-// and are 1/64 in logit wide.
+// lineBins bounds the cost of a line: the AUC from 2,048 bins, each of which is a logit
+// range of 1/64, takes some 20 microseconds.
 const lineBins = 2048
 
 func newOnline(r *run, epoch int) *online {

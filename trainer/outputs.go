@@ -8,8 +8,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// checkOutputs refuses a job that would write into what it reads: its data, the
-// model that it starts from, or its own job file.
+// checkOutputs refuses a job that would overwrite what it reads: its data, the model
+// that it starts from, or its own job file.
 func (r *run) checkOutputs(ctx context.Context) error {
 	inputs := append(append([]string{}, r.job.Data.Train...), r.job.Data.Eval...)
 	if r.job.Training.WarmStart != "" {
@@ -21,8 +21,8 @@ func (r *run) checkOutputs(ctx context.Context) error {
 	return r.sources.RefuseOverwrite(ctx, inputs, jobOutputs(r.job))
 }
 
-// jobOutputs are the files that a job writes; a file stands for those of a
-// directory whose names only the run will know.
+// jobOutputs are the files that a job writes. Where the names of a directory's files
+// are known only during the run, one file stands for all of them.
 func jobOutputs(job *configs.Job) []string {
 	paths := reportPaths(job)
 	outputs := []string{

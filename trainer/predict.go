@@ -19,8 +19,8 @@ type PredictOptions struct {
 	Output  string   // .csv, .tsv or .parquet, local or HDFS; text also compressed: .csv.gz
 	Columns []string // input columns to pass through
 	// KeepBadRows writes a row without a prediction for each bad row, however many
-	// there are, as long as one row is good; how much may be lost is limited as in the
-	// job. Without it, the first bad or lost row is an error.
+	// there are, as long as at least one row is good; the job's data.max_lost_fraction
+	// limits how much may be lost. Without it, the first bad or lost row is an error.
 	KeepBadRows bool
 }
 
@@ -41,7 +41,7 @@ const (
 	predictionColumn = "prediction"
 )
 
-// passThrough says which columns of the input predictions take with them.
+// passThrough says which columns of the input are written beside the predictions.
 type passThrough struct {
 	columns   []string
 	keepLists bool // see reader.Options
@@ -59,7 +59,7 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 			return 0, s, fmt.Errorf("column %q is to be passed through twice; name it once", c)
 		}
 		if c == labelColumn || c == predictionColumn {
-			return 0, s, fmt.Errorf("column %q is written by itself; do not pass it through", c)
+			return 0, s, fmt.Errorf("column %q is always written; do not name it as a column to pass through", c)
 		}
 		s.Columns = append(s.Columns, reader.Column{Name: c, Role: reader.RoleIgnore})
 	}
@@ -76,7 +76,7 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 // Predict writes one row per input row, in input order: the columns passed
 // through, the label where the input has one, and the predicted probability of a
 // click. A bad row is an error, or has no prediction; see PredictOptions. The output
-// appears under its name when it is whole.
+// appears under its name when it is complete.
 func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, error) {
 	format, schema, err := outputSchema(o.Output, o.Columns)
 	if err != nil {
@@ -111,7 +111,7 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 		err = explainBadRow(err, o.KeepBadRows)
 		return nil, errors.Join(err, file.Abort())
 	}
-	if out.Examples == 0 { // the reader ends with an error where there are no rows at all
+	if out.Examples == 0 { // all rows are bad: without any row the reader has returned an error
 		err := fmt.Errorf("none of the %d rows has the format of the data that the model was trained on; the log says what is wrong with the first of them: %w", out.Unscored, reader.ErrNoExamples)
 		return nil, errors.Join(err, file.Abort())
 	}
@@ -128,7 +128,7 @@ type predictor struct {
 	file  *reader.RowFile
 	shift float32
 	sum   float64
-	cells [][]byte // columns, label, prediction; their memory is used again
+	cells [][]byte // columns, label, prediction; their memory is reused
 }
 
 func (p *predictor) batch(b *reader.Batch, logits []float32) error {
@@ -160,7 +160,7 @@ func (p *predictor) batch(b *reader.Batch, logits []float32) error {
 	return nil
 }
 
-// explainBadRow says what can be done where a bad or lost row ends predicting.
+// explainBadRow adds to the error about a bad or lost row what can be done about it.
 func explainBadRow(err error, keepBad bool) error {
 	var bad *reader.BadRowsError
 	var lost *reader.LostDataError
@@ -168,13 +168,13 @@ func explainBadRow(err error, keepBad bool) error {
 	case errors.As(err, &bad) && !keepBad:
 		return fmt.Errorf("%w; with --keep-bad-rows a bad row is written without a prediction", err)
 	case errors.As(err, &lost) && !keepBad:
-		return fmt.Errorf("%w; with --keep-bad-rows up to data.max_lost_fraction of the data may be lost, and what is lost is reported", err)
+		return fmt.Errorf("%w; with --keep-bad-rows up to data.max_lost_fraction of the data may be lost, and the losses are reported", err)
 	}
 	return err
 }
 
-// OptionError is a mistake in the options of a call, or in a job with respect to
-// an earlier model.
+// OptionError is a mistake in the options of a call, or a setting of a job that
+// contradicts the earlier model.
 type OptionError struct{ Err error }
 
 func (e *OptionError) Error() string { return e.Err.Error() }

@@ -11,16 +11,16 @@ import (
 	"aibox/sparsetable"
 )
 
-// pulled is a pass whose rows are pinned. Whoever holds it releases them by way
-// of the puller it is from.
+// pulled is a pass whose rows are pinned. Its holder releases them with
+// puller.release.
 type pulled struct {
 	pass *reader.Pass
 	rows *sparsetable.WorkingSet
 }
 
-// puller pulls the rows of passes, one after the other, and knows how many of
-// them are pinned. Queues say how many may be; where the table's memory does not
-// hold so many, there are fewer.
+// puller pulls the rows of passes, one pass after the other, and counts the passes
+// whose rows are pinned. The queues limit their number; if the table's memory cannot
+// hold so many, fewer passes are pinned.
 type puller struct {
 	table sparsetable.Table
 	mode  sparsetable.PullMode
@@ -37,8 +37,8 @@ func newPuller(table sparsetable.Table, mode sparsetable.PullMode, limit *passLi
 	return &puller{table: table, mode: mode, limit: limit, log: log, released: make(chan struct{}, 1)}
 }
 
-// pull pins the rows of a pass, in parts where the table's memory does not hold
-// them at a time. It fails where it does not hold those of a mini-batch.
+// pull pins the rows of a pass. If the table's memory cannot hold all of them at the
+// same time, it does so in parts; if it cannot hold those of one mini-batch, it fails.
 func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) error) error {
 	for parts := p.limit.cut(pass); len(parts) > 0; {
 		part := parts[0]
@@ -63,11 +63,11 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) 
 	return nil
 }
 
-// pin pins the rows of a pass. While there is no memory for them it waits for the
-// passes before it; it fails where there is none although no other pass has any.
+// pin pins the rows of a pass. While the table has no memory for them, it waits for
+// earlier passes to be released; if none is left to wait for, it fails.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
 	for {
-		ended := p.ended.Load() // before the attempt: one that ends meanwhile makes another worthwhile
+		ended := p.ended.Load() // read before Pull: if a pass is released meanwhile, another attempt may succeed
 		rows, err := p.table.Pull(ctx, pass.Keys, p.mode)
 		if err == nil {
 			p.begun++
@@ -78,7 +78,7 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
 		}
 		if !p.warned {
 			p.warned = true
-			p.log.Warn("the table's memory does not hold the rows of the passes that wait for training: they wait for one another; give sparse_table.memory_bytes more, or make pipeline.batches_per_pass or pipeline.pull_queue smaller",
+			p.log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; increase sparse_table.memory_bytes, or decrease pipeline.batches_per_pass or pipeline.pull_queue",
 				"passes", p.begun-ended, "error", err)
 		}
 		for p.ended.Load() == ended {

@@ -20,7 +20,7 @@ const (
 	noTensorBoard = "none"
 )
 
-// reportPaths is where a job's reports lie once its model is committed.
+// reportPaths says where a job's reports are once its model is committed.
 func reportPaths(job *configs.Job) map[string]string {
 	dir := job.Output.ModelDir
 	paths := map[string]string{
@@ -35,8 +35,8 @@ func reportPaths(job *configs.Job) map[string]string {
 	return paths
 }
 
-// staged is where a report is written while the job runs: in the generation
-// when its place is the model directory, else where the job file says.
+// staged is where a report is written while the job runs: in the generation if its
+// final place is the model directory, otherwise directly where the job file says.
 func staged(w *modeldir.Writer, modelDir, path string) string {
 	if filepath.Dir(filepath.Clean(path)) == filepath.Clean(modelDir) {
 		return w.Report(filepath.Base(path))
@@ -52,7 +52,7 @@ type reports struct {
 
 // metricsLine is one line of the metrics file.
 type metricsLine struct {
-	Kind     string `json:"kind"` // train (online, since the line before) or eval
+	Kind     string `json:"kind"` // train (online metrics since the line before) or eval
 	Epoch    int    `json:"epoch"`
 	Step     int64  `json:"step"`
 	Examples int64  `json:"trained_examples,omitempty"`

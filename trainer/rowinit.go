@@ -7,13 +7,14 @@ import (
 	"aibox/trainer/optim"
 )
 
-// initRounding is the update under which the values of new rows are rounded, and
-// those that a warm start converts: steps of training begin at 1.
+// initRounding is the step number with which the values of new rows, and those that a
+// warm start converts, are stochastically rounded. Steps of training begin at 1.
 const initRounding = 0
 
-// newRowInit returns what new rows of layout l hold: values that depend on seed
-// and key, rounded where the layout rounds, and the optimizer state that goes
-// with the rounded ones. Any number of goroutines may call it.
+// newRowInit returns a function that fills a new row of layout l: with values that
+// depend on seed and key, rounded if the layout has 16-bit values, and with the
+// optimizer state that belongs to the rounded values. Any number of goroutines may call
+// that function.
 func newRowInit(l sparsetable.Layout, rows *optim.Rows, seed uint64, stddev float64) func(key uint64, row []float32) {
 	fill := optim.NewInit(seed, stddev)
 	if l.Format == sparsetable.Float32 {

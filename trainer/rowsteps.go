@@ -9,24 +9,24 @@ import (
 	"aibox/trainer/optim"
 )
 
-// rowSteps counts the steps that the rows of each embedding space have taken
-// with their optimizer state, where the row optimizer wants to know (Adam). As
-// in PyTorch, where a table has one number for all of its rows, rows of a space
-// share one. It is the model's number of steps but for spaces that a warm start
-// has added, or for all of them when it changed rows or their optimizer.
+// rowSteps counts the steps that the rows of each embedding space have taken with
+// their optimizer state, for row optimizers that need this number (Adam). All rows of
+// a space share one number, as in PyTorch, where a table has one for all of its rows.
+// It equals the model's number of steps, except for spaces that a warm start has
+// added, or for all spaces if a warm start has changed rows or their optimizer.
 type rowSteps struct {
 	spaces []string // of each field
-	began  []int64  // of each field: the model's step before the first with the present state
+	began  []int64  // of each field: the model's step at which its current optimizer state began
 
 	// Fields with the same number make a group.
 	groups []int64  // began of each group
 	group  []uint16 // of each field
 
-	steps []optim.RowStep // of each group, of the mini-batch at hand
-	rowOf []uint16        // (U) group of each of its rows; unused with one group
+	steps []optim.RowStep // of each group, for the current mini-batch
+	rowOf []uint16        // (U) group of each row of the mini-batch; unused with one group
 }
 
-// newRowSteps counts for fields whose values are of the given spaces.
+// newRowSteps counts steps for fields that have the given embedding spaces.
 func newRowSteps(spaces []string) *rowSteps {
 	s := &rowSteps{spaces: spaces, began: make([]int64, len(spaces))}
 	s.regroup()
@@ -57,8 +57,8 @@ func (s *rowSteps) regroup() {
 	s.steps = make([]optim.RowStep, len(s.groups))
 }
 
-// prepare makes step ready to tell the updates of b's rows in step t. A row that
-// several spaces share, by a collision of keys, goes by one of them.
+// prepare computes the updates of b's rows in step t, which of returns. A row that
+// several spaces share, because their keys collide, uses the number of one of them.
 func (s *rowSteps) prepare(b *reader.Batch, rows *optim.Rows, t int64, scale float32) {
 	for g, began := range s.groups {
 		s.steps[g] = rows.Step(t-began, scale)
@@ -86,8 +86,8 @@ func (s *rowSteps) of(i int) *optim.RowStep {
 	return &s.steps[s.rowOf[i]]
 }
 
-// The numbers of steps in a dense file are tensors of one value, by space:
-// "rows/" space "/step". Spaces with the model's number have none.
+// The dense file has the number of steps of a space as a tensor of one value, named
+// "rows/" space "/step". Spaces whose number equals the model's have no such tensor.
 const (
 	rowStepPrefix = "rows/"
 	rowStepSuffix = "/step"
@@ -109,8 +109,8 @@ func (s *rowSteps) tensors(rows *optim.Rows, t int64) []modeldir.Tensor {
 	return out
 }
 
-// takeOver continues the numbers of an earlier model, whose dense tensors are
-// saved and which had taken t steps, for the spaces that it has; others begin.
+// takeOver continues the numbers of an earlier model, whose dense tensors are saved
+// and which had taken t steps, for the spaces that it has; other spaces begin at 0.
 func (s *rowSteps) takeOver(saved map[string]modeldir.Tensor, has func(space string) bool, t int64) {
 	for i, space := range s.spaces {
 		name := optimizerPrefix + rowStepPrefix + space + rowStepSuffix

@@ -7,15 +7,15 @@ import (
 	"aibox/reader"
 )
 
-// passLimit is how many unique keys a pass may have so that the table's memory
-// holds its rows: found out when one does not fit, and kept for as long as the
-// table is open. Nothing about the model depends on how passes are cut.
+// passLimit is how many unique keys a pass may have so that the table's memory can
+// hold its rows. It is found when a pass does not fit, and stays as long as the table is
+// open. The model does not depend on how passes are divided.
 type passLimit struct {
 	keys atomic.Int64 // 0: none so far
 	told atomic.Bool
 }
 
-// cut returns pass in parts that keep to the limit.
+// cut divides pass into parts that do not exceed the limit.
 func (l *passLimit) cut(pass *reader.Pass) []*reader.Pass {
 	if most := l.keys.Load(); most > 0 && len(pass.Keys) > int(most) {
 		return splitPass(pass, int(most))
@@ -23,20 +23,20 @@ func (l *passLimit) cut(pass *reader.Pass) []*reader.Pass {
 	return []*reader.Pass{pass}
 }
 
-// lower sets the limit for a pass that does not fit, where so many keys would.
+// lower sets the limit after a pass did not fit; fit is how many keys would have.
 func (l *passLimit) lower(pass *reader.Pass, fit int, log *slog.Logger) {
 	keys := int64(min(fit, len(pass.Keys)-1))
 	if now := l.keys.Load(); now == 0 || keys < now {
 		l.keys.Store(keys)
 	}
 	if !l.told.Swap(true) {
-		log.Info("the table's memory does not hold the rows of a whole pass: passes are trained in parts, which leaves the model as it is; a smaller pipeline.batches_per_pass or a larger sparse_table.memory_bytes avoids that",
+		log.Info("the table's memory cannot hold the rows of a whole pass: passes are trained in parts, which does not change the model; a smaller pipeline.batches_per_pass or a larger sparse_table.memory_bytes avoids that",
 			"mini_batches", len(pass.Batches), "unique_keys", len(pass.Keys), "keys_that_fit", keys)
 	}
 }
 
-// splitPass cuts a pass into passes of consecutive mini-batches with at most so
-// many unique keys each, or of a single mini-batch that has more. They share the
+// splitPass divides a pass into passes of consecutive mini-batches. Each has at most
+// the given number of unique keys, unless a single mini-batch has more. They share the
 // examples with p.
 func splitPass(p *reader.Pass, keys int) []*reader.Pass {
 	var parts []*reader.Pass

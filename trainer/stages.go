@@ -12,7 +12,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// Stage names, as the paper's Table 1 has them.
+// Stage names, as in the paper's Table 1.
 const (
 	stageRead  = "RE"
 	stageTable = "ST"
@@ -32,7 +32,7 @@ type flow struct {
 	log    *slog.Logger
 
 	readQueue, pullQueue int
-	readAheadBytes       int64 // of passes that wait, where the table asks for more than readQueue
+	readAheadBytes       int64 // limit on the waiting passes, if the table asks for more of them than readQueue
 
 	// batch is stage EL+JL's work on one mini-batch of p. It may return
 	// pipeline.ErrStop.
@@ -47,7 +47,7 @@ type flow struct {
 func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	p := pipeline.New(ctx)
 	f.bytes.now.Store(0)
-	var look atomic.Int64 // passes that the table wants to know of beyond the next
+	var look atomic.Int64 // how many passes after the next one the table wants to be told of
 	passes := pipeline.Source(p, stageRead, func(ctx context.Context, emit func(*reader.Pass) error) error {
 		for {
 			pass, err := f.reader.Next(ctx)
@@ -96,6 +96,6 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 		f.started(p)
 	}
 	err := p.Run()
-	f.table.ForgetAnnounced() // those that nobody pulled: the data ended earlier than they do, by an error or a stop
+	f.table.ForgetAnnounced() // passes that were announced but, after an error or a stop, never pulled
 	return p.Stats(), err
 }

@@ -10,9 +10,9 @@ import (
 	"aibox/reader"
 )
 
-// scan finds the data statistics that the schema lacks. A warm start keeps
-// those of the earlier model, so that its weights go on seeing the inputs they
-// were trained with; columns that are new are scanned.
+// scan computes the data statistics that the schema lacks. A warm start keeps those of
+// the earlier model, so that its weights get inputs of the same scale as before; only
+// new columns are scanned.
 func (r *run) scan(ctx context.Context) error {
 	r.statistics = new(reader.Statistics)
 	if r.schema.NeedsScan() {
@@ -30,7 +30,7 @@ func (r *run) scan(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("scanning data.train for means and deviations: %w", err)
 			}
-			// Training meets the same bad rows again.
+			// Training finds the same bad rows again and records them then.
 			if err := r.quarantine.Truncate(0); err != nil {
 				return fmt.Errorf("quarantine file: %w", err)
 			}
@@ -69,8 +69,8 @@ func standardizes(s *reader.Schema, c reader.ColumnStatistics) bool {
 	return false
 }
 
-// missingStatistics says whether known lacks a standardize step of the schema
-// that the job gives no numbers for.
+// missingStatistics says whether the schema has a standardize step whose numbers are
+// neither in the job nor in known.
 func missingStatistics(s *reader.Schema, known *reader.Statistics) bool {
 	for i := range s.Columns {
 		for step, t := range s.Columns[i].Transforms {
@@ -87,7 +87,7 @@ func missingStatistics(s *reader.Schema, known *reader.Statistics) bool {
 	return false
 }
 
-// withoutStatistics returns a schema that can be opened, though not trained
+// withoutStatistics returns a schema with which data can be opened, but not trained
 // on, before the data statistics are known.
 func withoutStatistics(s reader.Schema) reader.Schema {
 	s.Columns = slices.Clone(s.Columns)

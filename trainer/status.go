@@ -23,8 +23,8 @@ const (
 	PhaseSaving     Phase = "saving"
 )
 
-// Status is a job seen from outside while it runs. The zero value is ready for
-// use; all methods may be called from any goroutine.
+// Status lets other goroutines see how far a job is while it runs. The zero value is
+// ready for use; all methods may be called from any goroutine.
 type Status struct {
 	mu struct {
 		sync.Mutex
@@ -36,7 +36,7 @@ type Status struct {
 	}
 }
 
-// View is one look at a Status.
+// View is the state of a Status at one time.
 type View struct {
 	Phase        Phase
 	Epoch        int     // 1-based; 0 outside of training
@@ -54,7 +54,7 @@ type View struct {
 	Table        sparsetable.Stats
 }
 
-// View returns the present state.
+// View returns the current state.
 func (s *Status) View() View {
 	s.mu.Lock()
 	v, r, p, t := s.mu.View, s.mu.reader, s.mu.pipe, s.mu.table
@@ -91,7 +91,7 @@ func (s *Status) limit(examples int64) {
 	s.mu.MaxExamples = examples
 }
 
-// end leaves the phase: what it looked at is about to be closed.
+// end leaves the phase, since the reader and the table are about to be closed.
 func (s *Status) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

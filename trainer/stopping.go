@@ -8,9 +8,9 @@ import (
 	"aibox/trainer/metrics"
 )
 
-// stopping decides after each epoch whether it is the best so far, and whether
-// training has gone on in vain for long enough. The best epoch is simply the
-// best; min_delta only decides what counts as progress for patience.
+// stopping decides after each epoch whether it is the best so far, and whether training
+// has gone on without progress for long enough to stop. The best epoch is the one with
+// the best metric; min_delta only decides what counts as progress.
 type stopping struct {
 	cfg       *configs.EarlyStopping // nil: never stop
 	best      float64                // larger is better
@@ -22,8 +22,8 @@ func newStopping(cfg *configs.EarlyStopping) *stopping {
 	return &stopping{cfg: cfg, best: math.Inf(-1), reference: math.Inf(-1)}
 }
 
-// epoch takes the evaluation after an epoch. It fails when the metric is
-// undefined: without a figure no epoch is better than another.
+// epoch judges the evaluation after an epoch. It fails if the metric is undefined,
+// since epochs cannot be compared then.
 func (s *stopping) epoch(report *metrics.Report) (best, enough bool, err error) {
 	v := report.AUC
 	if s.cfg.Metric == "log_loss" {

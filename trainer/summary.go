@@ -13,16 +13,16 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Summary is what a job reports at its end, and the contents of summary.json. That
-// of a run which made no model says why, and how far it came; it has neither digest
-// nor kept epoch, and lies in summary-failed.json.
+// Summary is what a job reports at its end, and the contents of summary.json. The
+// summary of a run that made no model says why, and how far it came; it has neither a
+// digest nor a kept epoch, and its file is summary-failed.json.
 type Summary struct {
 	Name            string            `json:"name,omitempty"`
 	Version         string            `json:"aibox_version"`
 	ModelKind       string            `json:"model_kind"`
 	ModelDir        string            `json:"model_dir"`
 	Failure         *Failure          `json:"failure,omitempty"`
-	Digest          string            `json:"digest,omitempty"` // of a table on SSD it is not computed: see modeldir.Manifest
+	Digest          string            `json:"digest,omitempty"` // empty for a table on SSD: see modeldir.Manifest
 	Seed            uint64            `json:"seed"`
 	WarmStart       string            `json:"warm_start,omitempty"`
 	KeptEpoch       int               `json:"kept_epoch"`
@@ -35,7 +35,7 @@ type Summary struct {
 	DenseParameters int64             `json:"dense_parameters"`
 	Table           sparsetable.Stats `json:"table"`
 	ExpiredRows     int64             `json:"expired_rows"`
-	Limiting        string            `json:"limiting_stage"` // of the last epoch: what bounded the job
+	Limiting        string            `json:"limiting_stage"` // the stage that limited the speed of the last epoch
 	ElapsedSeconds  float64           `json:"elapsed_seconds"`
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
@@ -69,7 +69,7 @@ type EpochSummary struct {
 	stages []pipeline.StageStats
 }
 
-// StageSummary is a stage's line in the paper's Table 1.
+// StageSummary describes one stage of the pipeline, like a line of the paper's Table 1.
 type StageSummary struct {
 	Name           string  `json:"name"`
 	Items          int64   `json:"passes"`
@@ -77,7 +77,7 @@ type StageSummary struct {
 	StarvedSeconds float64 `json:"starved_seconds"`
 	BlockedSeconds float64 `json:"blocked_seconds"`
 
-	// The queue in front of the stage; the first stage has none.
+	// These describe the queue in front of the stage; the first stage has none.
 	QueueMean     float64 `json:"queue_mean_length,omitempty"` // over time
 	QueueCapacity int     `json:"queue_capacity,omitempty"`
 }
@@ -116,7 +116,7 @@ func (s *Summary) addEvaluation(epoch int, rep metrics.Report) {
 	}
 }
 
-// describe fills in what is known of a run at any time.
+// describe fills in the fields that are known at any time of a run.
 func (s *Summary) describe(r *run) {
 	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
@@ -131,7 +131,7 @@ func (s *Summary) describe(r *run) {
 	s.PeakMemoryBytes = peakMemoryBytes()
 }
 
-// complete fills in what is known when the model is about to be committed.
+// complete fills in the fields that are known when the model is about to be committed.
 func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
 	s.describe(r)
 	s.Digest, s.KeptEpoch, s.Steps = m.Digest, m.Epoch, m.Step

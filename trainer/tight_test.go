@@ -63,7 +63,7 @@ func TestPassesWaitForMemory(t *testing.T) {
 		if asked == 0 {
 			t.Errorf("pull_queue %s: 1 MiB is enough, the test tests nothing", queue)
 		}
-		if waits := strings.Count(log.String(), "does not hold the rows of the passes"); queue == "30" && (waits == 0 || waits > 2) {
+		if waits := strings.Count(log.String(), "cannot hold the rows of all passes"); queue == "30" && (waits == 0 || waits > 2) {
 			t.Errorf("%d warnings that passes wait, want one for training and one for the evaluation at most:\n%s", waits, log.String())
 		}
 		budgets[queue] = budget

@@ -20,13 +20,14 @@ import (
 	"aibox/trainer/optim"
 )
 
-// Options are what a job file does not say.
+// Options are settings of a run that are not in the job file.
 type Options struct {
 	Logger  *slog.Logger // nil: slog.Default()
-	Status  *Status      // nil: nobody watches
+	Status  *Status      // is kept up to date during the run; nil: none
 	Version string       // of the binary, recorded with the model
 
-	// afterPass is called between two passes of training: tests save the table.
+	// afterPass is called between two passes of training. Tests use it to save the
+	// table.
 	afterPass func(context.Context, sparsetable.Table) error
 }
 
@@ -64,7 +65,7 @@ func (r *run) train(ctx context.Context) error {
 		err = r.finish(ctx)
 	}
 	if err != nil && errkind.Of(ctx, err) == errkind.Usage {
-		return errkind.As(errkind.Job, err) // all that a job was told is in its file
+		return errkind.As(errkind.Job, err) // all options of a training job come from its file
 	}
 	return err
 }
@@ -89,7 +90,7 @@ type run struct {
 	model     *model.Model
 	dense     *optim.Dense
 	rowInit   func(key uint64, row []float32)
-	tableDirs []string // its directories outside of the model's; nil: there are none
+	tableDirs []string // the table's directories outside of the model directory; nil: there are none
 	table     sparsetable.Table
 	passLimit passLimit
 	passBytes gauge
@@ -112,8 +113,9 @@ type kept struct {
 	snapshot uint64
 }
 
-// prepare opens everything that can fail for reasons the user can mend, before
-// any training: data (also for evaluation), earlier model, model directory.
+// prepare opens, before training begins, everything that can fail for reasons that the
+// user can correct: the data for training and evaluation, the earlier model, and the
+// model directory.
 func (r *run) prepare(ctx context.Context) error {
 	r.opts.Status.begin(PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
 	var err error
@@ -144,7 +146,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	r.logLeftovers()
-	// Rows are about people: nobody but their owner is to read them.
+	// Rows may hold personal data, so only the owner of the file may read it.
 	if r.quarantine, err = os.OpenFile(r.writer.Report(quarantineName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return fmt.Errorf("quarantine file: %w", err)
 	}
@@ -157,8 +159,8 @@ func (r *run) prepare(ctx context.Context) error {
 	return r.build(ctx)
 }
 
-// checkData opens the training and the evaluation data once, so that a wrong
-// path or header shows now and not after hours.
+// checkData opens the training and the evaluation data once, so that a wrong path or
+// header is found now and not after hours.
 func (r *run) checkData(ctx context.Context) error {
 	open := func(what string, o reader.Options) error {
 		o.Schema = withoutStatistics(o.Schema)

@@ -21,7 +21,7 @@ import (
 func sourceOptions(job *configs.Job, log *slog.Logger) source.Options {
 	h := job.Data.HDFS
 	retryMs := h.RetryMs
-	if retryMs == 0 && h != (configs.HDFS{}) { // a command without a job file has none of these settings
+	if retryMs == 0 && h != (configs.HDFS{}) { // 0 means no retries in a job file; without a job file all settings are zero
 		retryMs = source.NoRetry
 	}
 	return source.Options{Logger: log, HDFS: source.HDFSOptions{
@@ -31,8 +31,8 @@ func sourceOptions(job *configs.Job, log *slog.Logger) source.Options {
 	}}
 }
 
-// tableOptions are those of a job's table, but for where it is and what its rows
-// are.
+// tableOptions are the options of a job's table, except its place and the layout of its
+// rows.
 func tableOptions(job *configs.Job) sparsetable.Options {
 	t := &job.SparseTable
 	return sparsetable.Options{
@@ -116,7 +116,7 @@ func column(c configs.Column) (reader.Column, error) {
 	return col, nil
 }
 
-// readerOptions are those that training and evaluation share.
+// readerOptions are the reader's options that training and evaluation share.
 func readerOptions(job *configs.Job, sources *source.Sources, schema reader.Schema, log *slog.Logger) reader.Options {
 	return reader.Options{
 		Sources: sources, Schema: schema, Compression: job.Data.Compression,
@@ -129,7 +129,7 @@ func readerOptions(job *configs.Job, sources *source.Sources, schema reader.Sche
 	}
 }
 
-// trainReaderOptions are for reading data.train in the given epoch, counted
+// trainReaderOptions are the options to read data.train in the given epoch, counted
 // from 0, with at most limit examples (0: all).
 func trainReaderOptions(base reader.Options, job *configs.Job, epoch int, limit int64) reader.Options {
 	base.URIs = job.Data.Train

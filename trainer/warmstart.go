@@ -15,11 +15,10 @@ import (
 	"aibox/trainer/optim"
 )
 
-// warmStart fills model, optimizers and table from the earlier model. What the
-// two have in common is taken over by name: a field, dense feature or tower
-// that was added starts fresh, one that was removed is forgotten. Optimizer
-// state goes along where both use the same kind of optimizer; where it cannot,
-// the log says so.
+// warmStart fills model, optimizers and table from the earlier model. The parts that
+// both models have are copied by name: a field, dense feature or tower that was added
+// starts with fresh values, one that was removed is dropped. Optimizer state is copied
+// if both use the same kind of optimizer; if it cannot be, the log says so.
 func (r *run) warmStart(ctx context.Context) error {
 	earlier, err := configs.Parse(filepath.Join(r.previous.Dir, "job.yaml"), r.previous.Job, configs.LoadOptions{})
 	if err != nil {
@@ -58,16 +57,16 @@ type takeover struct {
 	oldSpec model.Spec
 }
 
-// dense takes over parameters, batch-norm statistics and optimizer state.
+// dense copies parameters, batch-norm statistics and optimizer state.
 func (t *takeover) dense() error {
 	r := t.run
 	if r.spec.Kind != t.oldSpec.Kind {
-		r.log.Warn("warm start: another kind of model; only parameters with the same name and inputs are taken over",
+		r.log.Warn("warm start: the earlier model is of another kind; only parameters with the same name and inputs are copied",
 			"earlier", t.oldSpec.Kind, "now", r.spec.Kind)
 	}
 	sameOptimizer := r.job.Optimizer.Dense.Kind == t.earlier.Optimizer.Dense.Kind
 	if !sameOptimizer {
-		r.log.Warn("warm start: another dense optimizer; its state starts fresh",
+		r.log.Warn("warm start: the earlier model had another dense optimizer; the optimizer's state starts fresh",
 			"earlier", t.earlier.Optimizer.Dense.Kind, "now", r.job.Optimizer.Dense.Kind)
 	}
 	saved := make(map[string]modeldir.Tensor)
@@ -81,7 +80,7 @@ func (t *takeover) dense() error {
 	}
 	var fresh []string
 	for i, p := range r.model.Params() {
-		began := slices.Repeat([]int64{r.previous.Step}, len(p.Data)) // where the state is not taken over
+		began := slices.Repeat([]int64{r.previous.Step}, len(p.Data)) // the default, for values whose state is not copied
 		s, ok := saved[paramPrefix+p.Name]
 		if !ok {
 			r.dense.Begin(i, began)
@@ -114,9 +113,9 @@ func (t *takeover) dense() error {
 	return nil
 }
 
-// state takes over the optimizer state of a parameter, and into began after which
-// step it was zero for each value. stepsName is the earlier model's tensor of the
-// steps that values had taken, if those were not all that there were.
+// state copies the optimizer state of a parameter, and stores in began the step at which
+// the state of each value began. stepsName names the earlier model's tensor of the steps
+// that each value had taken, which exists if they were fewer than the model's.
 func (t *takeover) state(m *axesMatch, state []optim.StateTensor, stepsName string, began []int64, saved map[string]modeldir.Tensor) {
 	r := t.run
 	size := m.oldSize()
@@ -141,19 +140,19 @@ func (t *takeover) state(m *axesMatch, state []optim.StateTensor, stepsName stri
 	copyMatched(m, began, before)
 }
 
-// axesMatch says, for the entries of each axis of a parameter, where they were
-// in the earlier one: -1 for entries that are new.
+// axesMatch says, for the entries of each axis of a parameter, at which index they were
+// in the earlier one; -1 means that an entry is new.
 type axesMatch struct {
 	from     [][]int
 	oldShape []int
 	fresh    int // values that are new
 }
 
-// matchAxes fails when an axis that goes by position has another length:
-// changed layer sizes cannot be taken over.
+// matchAxes fails if an axis whose entries have no names has another length, since
+// values cannot be copied between layers of different sizes.
 func matchAxes(name string, oldShape []int, oldNames [][]string, shape []int, names [][]string) (*axesMatch, error) {
 	if len(oldShape) != len(shape) {
-		return nil, optionErrorf("parameter %s had %d axes and has %d", name, len(oldShape), len(shape))
+		return nil, optionErrorf("parameter %s had %d axes and now has %d", name, len(oldShape), len(shape))
 	}
 	m := &axesMatch{oldShape: oldShape}
 	kept := 1
@@ -173,7 +172,7 @@ func matchAxes(name string, oldShape []int, oldNames [][]string, shape []int, na
 			}
 		} else {
 			if oldShape[a] != shape[a] {
-				return nil, optionErrorf("parameter %s had shape %v and has %v; layer sizes must stay as they were: set them back, or train without warm_start", name, oldShape, shape)
+				return nil, optionErrorf("parameter %s had shape %v and now has %v; layer sizes must stay as they were: set them back, or train without warm_start", name, oldShape, shape)
 			}
 			for i := range shape[a] {
 				from = append(from, i)
@@ -205,7 +204,7 @@ func (m *axesMatch) oldSize() int {
 	return n
 }
 
-// copyMatched takes over the values of old that into has too.
+// copyMatched copies the values of old that into has too.
 func copyMatched[T any](m *axesMatch, into, old []T) {
 	switch len(m.from) {
 	case 1:
@@ -231,7 +230,7 @@ func copyMatched[T any](m *axesMatch, into, old []T) {
 	}
 }
 
-// rows takes over the table.
+// rows copies the rows of the table.
 func (t *takeover) rows(ctx context.Context) error {
 	r := t.run
 	o := tableOptions(t.earlier)
@@ -245,7 +244,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	if want := t.oldSpec.RowDim(); oldLayout.ValueDim != want {
 		return &modeldir.CorruptionError{
 			File: r.previous.Dir, Offset: -1,
-			Reason: fmt.Sprintf("its table has %d values a row, its job %d", oldLayout.ValueDim, want),
+			Reason: fmt.Sprintf("its table has %d values per row, but its job has %d", oldLayout.ValueDim, want),
 		}
 	}
 	values, err := matchAxes("row", []int{oldLayout.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.layout.ValueDim}, [][]string{r.spec.RowNames()})
@@ -253,14 +252,14 @@ func (t *takeover) rows(ctx context.Context) error {
 		return err
 	}
 	if t.oldSpec.EmbeddingDim != r.spec.EmbeddingDim && oldLayout.ValueDim > 1 && r.layout.ValueDim > 1 {
-		return optionErrorf("embedding_dim was %d and is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
+		return optionErrorf("embedding_dim was %d and now is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
 	}
 	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 &&
 		oldLayout.ValueDim == r.layout.ValueDim && oldLayout.StateDim == r.layout.StateDim
 	if before, now := t.earlier.Optimizer.Rows.Kind, r.job.Optimizer.Rows.Kind; before != now {
-		r.log.Warn("warm start: another row optimizer; its state starts fresh", "earlier", before, "now", now)
+		r.log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
 	} else if !sameState {
-		r.log.Warn("warm start: rows have other values than before; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
+		r.log.Warn("warm start: rows consist of other values than in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
 	}
 	if oldLayout.Format != r.layout.Format {
 		r.log.Info("warm start: the values of rows are converted", "earlier", oldLayout.Format, "now", r.layout.Format)
@@ -278,7 +277,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	return nil
 }
 
-// describeRow says what the values of a model's rows are.
+// describeRow says which values the rows of a model consist of.
 func describeRow(s model.Spec) string {
 	names := s.RowNames()
 	if names[0] != "linear" {
@@ -287,8 +286,8 @@ func describeRow(s model.Spec) string {
 	return fmt.Sprintf("a linear weight and an embedding of %d", len(names)-1)
 }
 
-// rowSteps takes over how many steps the rows of each embedding space have taken
-// with their state.
+// rowSteps copies how many steps the rows of each embedding space have taken with their
+// optimizer state.
 func (t *takeover) rowSteps(sameState bool) {
 	saved := make(map[string]modeldir.Tensor)
 	for _, s := range t.run.previous.Dense {
@@ -299,7 +298,7 @@ func (t *takeover) rowSteps(sameState bool) {
 	t.run.engine.rowSteps.takeOver(saved, has, t.run.previous.Step)
 }
 
-// warnFields logs embedding spaces that the two models do not share.
+// warnFields logs embedding spaces that only one of the two models has.
 func (t *takeover) warnFields() {
 	spaces := func(job *configs.Job) map[string]bool {
 		out := make(map[string]bool)

@@ -7,16 +7,16 @@ import (
 	"aibox/configs"
 )
 
-// fewSteps is a number of optimizer steps below which a dense network has
-// hardly left its initial weights, whatever the data.
+// fewSteps is a number of optimizer steps below which the weights of a dense network
+// are still close to their initial values, whatever the data.
 const fewSteps = 100
 
-// warnings lists what made this run's model worse than it could be.
+// warnings lists circumstances that made this run's model worse than it could be.
 func warnings(r *run) []string {
 	var out []string
 	steps := r.engine.step - r.engine.firstStep
 	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
-		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its value", steps, warmup))
+		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its full value", steps, warmup))
 	} else if steps < fewSteps && r.previous == nil {
 		out = append(out, fmt.Sprintf("the model is the result of only %d optimizer steps; for so few examples a smaller training.batch_size or more training.epochs will serve better", steps))
 	}
@@ -28,11 +28,11 @@ func warnings(r *run) []string {
 	return out
 }
 
-// warnChanges logs what a warm start's job reads differently from the earlier
-// model's, so that its weights meet other inputs than they were trained with.
+// warnChanges logs where the job of a warm start reads the data differently from the
+// earlier model's job, so that the weights get other inputs than they were trained with.
 func warnChanges(r *run, earlier *configs.Job) {
 	warn := func(what string, before, now any) {
-		r.log.Warn("warm start: the data is read differently from the earlier model's", "what", what, "earlier", before, "now", now)
+		r.log.Warn("warm start: the data are read in another way than for the earlier model", "what", what, "earlier", before, "now", now)
 	}
 	if earlier.Data.Label != r.job.Data.Label {
 		warn("data.label", earlier.Data.Label, r.job.Data.Label)
@@ -49,7 +49,8 @@ func warnChanges(r *run, earlier *configs.Job) {
 			continue
 		}
 		before := earlier.Data.Columns[i]
-		// Printed, so that pointers compare by what they point at.
+		// The values are compared as text, so that pointers compare by what they point
+		// at.
 		for _, f := range []struct {
 			name        string
 			before, now string

@@ -22,7 +22,7 @@ func TestColumnsThatAreNotThere(t *testing.T) {
 				"user,uesr": `Did you mean "user" instead of "uesr"?`,
 				"user,user": `column "user" is to be passed through twice`,
 				"user,":     "empty name",
-				"label":     `column "label" is written by itself`,
+				"label":     `column "label" is always written`,
 			} {
 				if format == "libffm" && !strings.Contains(columns, "nope") {
 					continue // its columns are not text

@@ -75,7 +75,7 @@ func TestTableOfAnotherModel(t *testing.T) {
 			"train job.yaml --set model.embedding_dim=8 --set training.warm_start=KIND8 --set output.model_dir=warm",
 		} {
 			o := aibox(strings.Fields(strings.ReplaceAll(args, "KIND", kind))...)
-			if o.code != exitIO || !strings.Contains(o.stderr, "values a row") || strings.Contains(o.stderr, "at offset") {
+			if o.code != exitIO || !strings.Contains(o.stderr, "values per row") || strings.Contains(o.stderr, "at offset") {
 				t.Errorf("aibox %s: exit %d, want %d: %s", args, o.code, exitIO, o.stderr)
 			}
 		}
