@@ -8,7 +8,8 @@ import (
 	"aibox/internal/atomicfile"
 )
 
-// writeFile makes path hold what write produces, all of it or nothing.
+// writeFile replaces the contents of path by what write produces: after a failure or a
+// crash, path has either all of it or is unchanged.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := atomicfile.Create(path, path+".tmp", os.O_TRUNC, 0o644)
 	if err != nil {

@@ -25,11 +25,11 @@ type Tensor struct {
 // CorruptionError says that a file of the model directory is damaged.
 type CorruptionError struct {
 	File   string
-	Offset int64 // negative: none, all of it is meant
+	Offset int64 // negative: the error is about the whole file
 	Reason string
 }
 
-// noOffset is a CorruptionError's for all of a file or directory.
+// noOffset is the Offset of a CorruptionError about a whole file or directory.
 const noOffset = -1
 
 func (e *CorruptionError) Error() string {
@@ -59,7 +59,7 @@ type tensorHeader struct {
 	Shape []int  `json:"shape"`
 }
 
-// elements is the product of the dimensions, or -1 when it is absurd.
+// elements is the product of the dimensions, or -1 if it is impossibly large.
 func (h tensorHeader) elements() int {
 	n := 1
 	for _, d := range h.Shape {
@@ -162,12 +162,12 @@ func ReadDense(r io.Reader, name string) ([]Tensor, error) {
 		return nil, &CorruptionError{name, at, fmt.Sprintf("checksum %08x, computed %08x", got, want)}
 	}
 	if _, err := d.r.ReadByte(); err != io.EOF {
-		return nil, &CorruptionError{name, d.off, "bytes after the checksum"}
+		return nil, &CorruptionError{name, d.off, "there are bytes after the checksum"}
 	}
 	return tensors, nil
 }
 
-// denseReader counts and sums what it hands out.
+// denseReader counts the bytes that it hands out and computes their checksum.
 type denseReader struct {
 	r    *bufio.Reader
 	sum  hash.Hash32
@@ -185,7 +185,7 @@ func (d *denseReader) take(n int) ([]byte, error) {
 	got, err := io.ReadFull(d.r, b)
 	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, &CorruptionError{d.name, d.off + int64(got), "file ends early"}
+			return nil, &CorruptionError{d.name, d.off + int64(got), "the file ends early"}
 		}
 		return nil, fmt.Errorf("reading %s: %w", d.name, err)
 	}

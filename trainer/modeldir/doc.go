@@ -22,13 +22,14 @@
 //
 // # Commit
 //
-// A run writes into a generation of its own and becomes the model at one
-// instant: when MODEL.json is renamed into place, after everything it names
-// has been synced and its table is closed. Before that instant the earlier model is
-// untouched; after it the earlier generation is deleted, unless somebody reads it:
-// then the next run does it. Whoever opens the directory gets a model, and keeps it
-// until it is closed. A crash leaves one whole model or the other, and dense parameters never meet a table of another instant: the
-// table's snapshot carries the run's step in its record, and Open compares.
+// A run writes into a generation of its own, which becomes the model at one instant:
+// when MODEL.json is renamed into place, after everything that it names has been synced
+// and its table is closed. Before that instant the earlier model is untouched; after it
+// the earlier generation is deleted, unless a process reads it: then the next run
+// deletes it. A process that opens the directory gets one model, whose files stay until
+// it closes the model. A crash leaves the complete earlier model or the complete new
+// one. Dense parameters are never combined with a table of another instant: the table's
+// snapshot has the run's step in its record, and OpenTable compares it.
 //
 // # Dense file
 //

@@ -31,8 +31,9 @@ func (m *Model) Edit() (*Edit, error) {
 	return &Edit{m, lock}, nil
 }
 
-// SetTableSnapshot makes the table's snapshot id the model's, durably. It must
-// have the model's TableRecord and its rows; the one before can be dropped then.
+// SetTableSnapshot durably makes the snapshot id of the table part of the model. The
+// snapshot must have the model's TableRecord and rows; the snapshot before it can then
+// be dropped.
 func (e *Edit) SetTableSnapshot(id uint64) error {
 	next := e.model.Manifest
 	next.TableSnapshot = id

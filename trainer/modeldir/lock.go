@@ -10,14 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// There are three kinds of locks, all on files named LOCK. That of the model
-// directory is held by the run that writes, and so are those of the directories of
-// its table elsewhere. That of a generation is shared by
-// those who read the model, so that the run which replaces the model leaves the
-// files alone that are being read; the run after it deletes them. The kernel
-// gives up the locks of a process that ends, however it ends.
+// There are three kinds of locks, all on files named LOCK. The run that writes holds the
+// lock of the model directory and the locks of its table's directories elsewhere.
+// Processes that read a model share the lock of its generation, so that the run which
+// replaces the model does not delete files that are being read; the run after it
+// deletes them. The kernel releases the locks of a process that ends, however it ends.
 
-// lockDir takes the lock of a model directory, until the file is closed.
+// lockDir takes the lock of a model directory and holds it until the file is closed.
 func lockDir(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -33,10 +32,10 @@ func lockDir(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// lockReading takes the lock of a generation that its readers share. The result
-// is nil where it cannot be had: the generation is not there, or its files cannot
-// be locked by this reader. Whoever deletes a generation is the only one who holds
-// the lock alone, and for a moment.
+// lockReading takes the lock of a generation that its readers share. The result is nil
+// if it cannot be taken, because the generation does not exist or this reader cannot
+// lock its files. Only a process that deletes the generation holds the lock
+// exclusively, and only for a moment.
 func lockReading(gen string) *os.File {
 	path := filepath.Join(gen, lockName)
 	lock, err := os.Open(path)
@@ -53,15 +52,15 @@ func lockReading(gen string) *os.File {
 	return lock
 }
 
-// errRead: a generation is not deleted, because somebody reads it.
+// errRead says that a generation is not deleted because a process reads it.
 var errRead = errors.New("another process reads the model; the next run on this model directory deletes it")
 
-// lockRemoving takes the lock of a generation that is to be deleted: errRead if a
-// reader has it. The result is nil where files cannot be locked.
+// lockRemoving takes the lock of a generation that is to be deleted; if a reader holds
+// it, the error is errRead. The result is nil where files cannot be locked.
 func lockRemoving(gen string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(gen, lockName), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, nil // deleting says what is wrong
+		return nil, nil // the attempt to delete it will report what is wrong
 	}
 	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
@@ -76,8 +75,8 @@ func lockRemoving(gen string) (*os.File, error) {
 	return nil, err
 }
 
-// lockRun takes the lock of a directory of a table elsewhere, which says that its
-// run goes on. The result is nil if another process has it.
+// lockRun takes the lock of a table's directory elsewhere, which says that its run is
+// still running. The result is nil if another process holds it.
 func lockRun(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -96,7 +95,7 @@ func lockRun(dir string) (*os.File, error) {
 }
 
 // lockParent keeps other runs from making and freeing directories in dir until the
-// result is closed; a moment.
+// result is closed, which must be soon.
 func lockParent(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"aibox/internal/errkind"
 )
 
-// FormatVersion is the version of the directory's layout. A newer one is
-// refused with advice, an older one is read as long as the project says so.
+// FormatVersion is the version of the directory's layout. A directory of a newer version
+// is refused with the advice to use a newer aibox.
 const FormatVersion = 1
 
 const (
@@ -35,18 +35,19 @@ type Manifest struct {
 	StatisticsSHA256 string `json:"statistics_sha256"` // of statistics.json
 
 	Dense         string `json:"dense"`          // dense file
-	TableSnapshot uint64 `json:"table_snapshot"` // of the table in Generation/table
+	TableSnapshot uint64 `json:"table_snapshot"` // snapshot of the generation's table
 
 	Epoch    int   `json:"epoch"`    // 1-based; the epoch that was kept
-	Step     int64 `json:"step"`     // optimizer steps, earlier models included
-	Examples int64 `json:"examples"` // trained in this run up to here
+	Step     int64 `json:"step"`     // optimizer steps, including those of earlier models
+	Examples int64 `json:"examples"` // on which this run had trained when the model was saved
 
 	Day         uint32  `json:"day"`           // the job's day, the lastSeen of rows trained in this run
 	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970 of the job's date; false: it counts runs
 	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
 
-	// Digest is that of the function Digest; empty where the table is on SSD, as it
-	// would have to be read from end to end: who wants the digest computes it.
+	// Digest is what the function Digest returns. It is empty if the table is on SSD,
+	// since all of the table would have to be read for it; `aibox inspect --digest`
+	// computes it.
 	Digest string `json:"digest,omitempty"`
 }
 
@@ -63,10 +64,10 @@ func (m *Manifest) TableRecord() []byte {
 	return b
 }
 
-// ErrNoModel: the directory holds no committed model.
+// ErrNoModel says that the directory holds no committed model.
 var ErrNoModel = errkind.New(errkind.IO, "no model here")
 
-// ErrNewer: a later version of the program wrote the model directory.
+// ErrNewer says that a later version of aibox wrote the model directory.
 var ErrNewer = errkind.New(errkind.IO, "use a newer aibox")
 
 func readManifest(dir string) (*Manifest, error) {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Model is a committed model, opened for reading. Until Close its files stay,
-// though a run may put another model in its place.
+// Model is a committed model, opened for reading. Its files stay until Close, even if
+// a run puts another model in its place.
 type Model struct {
 	Manifest
 	Dir        string
@@ -25,9 +25,9 @@ type Model struct {
 	reading *os.File // the lock of its generation, or nil
 }
 
-// Open reads the committed model of dir, all but its table; the caller closes it.
-// A run may commit another model at any time: then Open reads that one. Errors:
-// ErrNoModel, *CorruptionError.
+// Open reads the committed model of dir, except its table; the caller closes it. If a
+// run commits another model meanwhile, Open reads that one. Errors are ErrNoModel,
+// ErrNewer and *CorruptionError.
 func Open(dir string) (*Model, error) {
 	for {
 		m, err := readManifest(dir)
@@ -41,14 +41,14 @@ func Open(dir string) (*Model, error) {
 	}
 }
 
-// changedSince reports whether there is another model in dir than m by now.
+// changedSince reports whether dir now has another model than m.
 func changedSince(dir string, m *Manifest) bool {
 	now, err := readManifest(dir)
 	return err == nil && *now != *m
 }
 
-// Close says that nothing will be read any more, the table included. A second
-// Close does nothing.
+// Close ends reading: nothing of the model, including its table, may be read after it.
+// A second Close does nothing.
 func (m *Model) Close() error {
 	if m.reading == nil {
 		return nil
@@ -58,8 +58,8 @@ func (m *Model) Close() error {
 	return err
 }
 
-// openGeneration reads the model that m describes. It fails where that is not
-// the model of dir any more.
+// openGeneration reads the model that m describes. It fails if that is no longer the
+// model of dir.
 func openGeneration(dir string, m *Manifest) (model *Model, err error) {
 	gen := filepath.Join(dir, m.Generation)
 	model = &Model{Manifest: *m, Dir: dir, reading: lockReading(gen)}
@@ -81,7 +81,7 @@ func openGeneration(dir string, m *Manifest) (model *Model, err error) {
 			return model, fmt.Errorf("model directory %s: %w", dir, err)
 		}
 		if got := hashOf(*f.into); got != f.hash {
-			return model, &CorruptionError{path, noOffset, fmt.Sprintf("it was changed after it was saved: SHA-256 %s, recorded %s", got, f.hash)}
+			return model, &CorruptionError{path, noOffset, fmt.Sprintf("it was changed after it was saved: its SHA-256 is %s, but %s was recorded", got, f.hash)}
 		}
 	}
 	model.Dense, err = readDenseFile(filepath.Join(gen, m.Dense))
@@ -105,8 +105,8 @@ func hashOf(data []byte) string {
 
 // Digest is the SHA-256 of a model: its step, the share of negatives it was
 // trained on, the data statistics, the dense tensors in the order of their
-// names, and the digest of the table. Two models of the same job with equal
-// digests predict alike and train on alike.
+// names, and the digest of the table. Two models of the same job with equal digests make
+// the same predictions, and training continues from them in the same way.
 func Digest(step int64, keptShare float64, statistics []byte, dense []Tensor, table [32]byte) string {
 	h := sha256.New()
 	var word [8]byte

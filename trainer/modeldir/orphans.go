@@ -11,24 +11,26 @@ import (
 	"aibox/sparsetable"
 )
 
-// Orphan is a directory of a table elsewhere that no known model names.
+// Orphan is a directory of a table outside of a model directory (one made in an entry of
+// sparse_table.dirs) that no known model names.
 type Orphan struct {
 	Dir        string    `json:"dir"`
-	ModelDir   string    `json:"model_dir"`  // that it was made for; "" if that is not known
-	Generation string    `json:"generation"` // likewise
+	ModelDir   string    `json:"model_dir"`  // the model directory for which it was made; "": unknown
+	Generation string    `json:"generation"` // the generation for which it was made; "": unknown
 	Bytes      int64     `json:"bytes"`
 	Modified   time.Time `json:"modified"`
 	Reason     string    `json:"reason"` // why nothing needs it, for people
-	// Unknown: it was made by an earlier version, or its OWNER.json is lost, so that
-	// it may belong to any model. It is not freed.
+	// Unknown says that it was made by an earlier version, or that its OWNER.json is
+	// lost, so that it may belong to any model. It is not freed.
 	Unknown bool `json:"unknown"`
-	// killed: its run ended before it committed a model, so that none can name it.
+	// killed says that its run ended before it committed a model, so that none can
+	// name it.
 	killed bool
 }
 
 // Orphans lists the directories of tables in dirs, which are entries of
-// sparse_table.dirs, that no known model names and no run is writing. models are
-// model directories beside which others are looked for, too.
+// sparse_table.dirs, that no known model names and no run is writing. models lists
+// model directories; these, and those beside them, are known as well.
 func Orphans(dirs, models []string) ([]Orphan, error) {
 	var all []Orphan
 	for _, dir := range dirs {
@@ -49,7 +51,7 @@ func Orphans(dirs, models []string) ([]Orphan, error) {
 	return all, nil
 }
 
-// orphansIn lists those in one directory. REQUIRES: it is locked.
+// orphansIn lists the orphans in one directory. REQUIRES: it is locked.
 func orphansIn(dir string, models []string) (all []Orphan, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -74,13 +76,13 @@ func orphansIn(dir string, models []string) (all []Orphan, err error) {
 	return all, nil
 }
 
-// orphanAt is the orphan in dir; nil: it is none.
+// orphanAt describes dir if it is an orphan, else it returns nil.
 func orphanAt(dir string, models []string) (*Orphan, error) {
 	by, err := readOwner(dir)
 	if err != nil {
 		return nil, err
 	}
-	// The lock first: a run commits its model before it gives it up.
+	// The lock is checked first, since a run commits its model before it releases it.
 	if running, err := isRunning(dir); running || err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 		return nil, err
 	}
 	if by == nil {
-		o.Unknown, o.Reason = true, "it does not say which model directory it was made for, as an earlier version left it: delete it by hand if no model names it in its "+placesName
+		o.Unknown, o.Reason = true, "it does not say which model directory it was made for, as those of earlier versions: delete it by hand if no model names it in its "+placesName
 		return o, nil
 	}
 	o.ModelDir, o.Generation = by.ModelDir, by.Generation
@@ -120,7 +122,7 @@ func isRunning(dir string) (bool, error) {
 	return false, lock.Close()
 }
 
-// usage is what the files in dir take, and when the last of them was written.
+// usage returns how many bytes the files in dir take, and when the last one was written.
 func usage(dir string) (bytes int64, last time.Time, err error) {
 	err = filepath.WalkDir(dir+"/", func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -144,8 +146,8 @@ func usage(dir string) (bytes int64, last time.Time, err error) {
 	return bytes, last, err
 }
 
-// Free deletes the directory, unless some model is known to name it by now, or a
-// process has its table open.
+// Free deletes the directory, unless a known model names it by now, or a process has
+// its table open.
 func (o *Orphan) Free(models []string) error {
 	parent, err := lockParent(filepath.Dir(o.Dir))
 	if err != nil {
@@ -155,7 +157,7 @@ func (o *Orphan) Free(models []string) error {
 	return o.free(models)
 }
 
-// free is Free while the directory that it is in is locked.
+// free does the work of Free. REQUIRES: the directory's parent is locked.
 func (o *Orphan) free(models []string) error {
 	now, err := orphanAt(o.Dir, models)
 	switch {
@@ -173,9 +175,9 @@ func (o *Orphan) free(models []string) error {
 	return err
 }
 
-// freeKilled frees what runs that were killed left in dir, of this model directory
-// or of others. What else no model needs is for people to decide. REQUIRES: dir is
-// locked.
+// freeKilled frees the directories that killed runs, of this model directory or of
+// others, left in dir. Other orphans are left for people to decide on. REQUIRES: dir
+// is locked.
 func (w *Writer) freeKilled(dir string) {
 	orphans, err := orphansIn(dir, []string{w.dir})
 	if err != nil {
@@ -193,6 +195,6 @@ func (w *Writer) freeKilled(dir string) {
 	}
 }
 
-// Freed are directories that killed runs left where PlaceTable has made those of
-// this run; they are deleted.
+// Freed lists the directories of killed runs that PlaceTable has found beside those of
+// this run and deleted.
 func (w *Writer) Freed() []Orphan { return w.freed }

@@ -14,17 +14,17 @@ import (
 	"aibox/sparsetable"
 )
 
-// A directory of a table elsewhere says in OWNER.json to which generation of which
-// model directory it belongs. Three things happen to model directories that nobody
-// tells aibox about: they are moved, copied and deleted. A table is deleted only
-// where no model is known that names it; known are
+// A table's directory outside of the model directory says in OWNER.json to which
+// generation of which model directory it belongs. People move, copy and delete model
+// directories without aibox. So a table is deleted only if no known model names it;
+// known are
 //
 //   - the owner, and the copies that were opened (OWNER.json lists both),
 //   - the directories beside the owner, and beside the one that wants to delete.
 //
-// Whoever opens a model that is not the owner writes itself down, as the owner if
-// the owner does not name the table any more: then it was moved. That is done as
-// well as possible: a reader may not be allowed to write there.
+// When a model that is not the owner is opened, it is added to OWNER.json as a copy. If
+// the owner does not name the table any more, the model was moved, and becomes the
+// owner. A failure to write OWNER.json is ignored, since a reader may lack permission.
 
 const ownerName = "OWNER.json"
 
@@ -33,10 +33,10 @@ type owner struct {
 	ModelDir   string   `json:"model_dir"` // absolute, without symbolic links
 	Generation string   `json:"generation"`
 	Dirs       []string `json:"dirs"`             // of the table, this one included
-	Copies     []string `json:"copies,omitempty"` // model directories that name the table, too
+	Copies     []string `json:"copies,omitempty"` // other model directories that name the table
 }
 
-// readOwner reads who owns dir; nil without an error: nobody says so.
+// readOwner reads who owns dir; it returns nil without an error if that is not recorded.
 func readOwner(dir string) (*owner, error) {
 	path := filepath.Join(dir, ownerName)
 	data, err := os.ReadFile(path)
@@ -61,7 +61,7 @@ func (o *owner) write(dir string) error {
 	return WriteFile(filepath.Join(dir, ownerName), append(data, '\n'))
 }
 
-// realPath is the one name of a directory, whatever links lead to it.
+// realPath is the absolute path of a directory without symbolic links.
 func realPath(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -87,9 +87,9 @@ func names(model, dir string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return d == dir || realPath(d) == real })
 }
 
-// naming are the model directories known to name dir: the owner, if there is one,
-// its copies, the directories beside both and beside each of further, and these
-// themselves.
+// naming returns the model directories that are known to name dir. It looks at the
+// owner, if there is one, the copies, each of further, and all directories beside
+// these.
 func naming(dir string, o *owner, further ...string) []string {
 	known := slices.Clone(further)
 	if o != nil {
@@ -114,9 +114,9 @@ func naming(dir string, o *owner, further ...string) []string {
 	return models
 }
 
-// copyOf is the model directory that owns the tables of the model in the directory
-// model, if that is another one, and still names them: the model is a copy of it
-// then. "" means that the model owns its table. It is written down either way.
+// copyOf returns the model directory that owns the table of the model in the directory
+// model, if it is another one that still names the table: then the model is a copy of
+// it. "" means that the model owns its table. In both cases OWNER.json is updated.
 func copyOf(model string, gen string, dirs []string) (original string) {
 	model = realPath(model)
 	for _, dir := range dirs {
@@ -140,9 +140,9 @@ func copyOf(model string, gen string, dirs []string) (original string) {
 	return original
 }
 
-// removeTableDirs deletes the directories of the table of a generation of the model
-// directory model, which does not need them any more: not those that another model
-// names, which is the owner then.
+// removeTableDirs deletes the table directories of a generation of the model directory
+// model, which does not need them any more. It keeps those that another model names,
+// and makes that model their owner.
 func removeTableDirs(model, gen string, dirs []string) error {
 	model = realPath(model)
 	var own []string
@@ -169,7 +169,8 @@ func removeTableDirs(model, gen string, dirs []string) error {
 	return freeTableDirs(own)
 }
 
-// freeTableDirs deletes directories of one table, nothing in them but what is known.
+// freeTableDirs deletes directories of one table. It deletes only files that belong to
+// a table, and fails if there are others.
 func freeTableDirs(dirs []string) error {
 	if len(dirs) == 0 {
 		return nil
@@ -190,9 +191,9 @@ func freeTableDirs(dirs []string) error {
 		}
 		real := realPath(dir)
 		if err := os.Remove(real); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s has something that belongs to no table: %w", dir, err)
+			return fmt.Errorf("%s holds something that does not belong to a table: %w", dir, err)
 		}
-		if real != dir && !gone(dir) { // a link to it
+		if real != dir && !gone(dir) { // dir is a link to the directory
 			if err := os.Remove(dir); err != nil {
 				return err
 			}
@@ -201,8 +202,9 @@ func freeTableDirs(dirs []string) error {
 	return nil
 }
 
-// lockOther keeps the table of dirs from being opened while these are deleted, where
-// its catalog is in another of its directories. ErrInUse: it is open.
+// lockOther keeps the table of dirs from being opened while these are deleted, if its
+// catalog is in another one of its directories. It fails with ErrInUse if the table is
+// open.
 func lockOther(dirs []string) (lock *os.File, err error) {
 	o, err := readOwner(dirs[0])
 	if err != nil || o == nil {
@@ -214,7 +216,7 @@ func lockOther(dirs []string) (lock *os.File, err error) {
 		}
 		f, err := os.Open(filepath.Join(dir, "catalog", "LOCK"))
 		if err != nil {
-			continue // there is none, or it is gone
+			continue // the directory has no catalog, or does not exist any more
 		}
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			f.Close()

@@ -10,13 +10,13 @@ import (
 	"aibox/sparsetable"
 )
 
-// A run writes its reports into its generation. They belong at the top of the
-// model directory, in place of the earlier model's, once the generation is the
-// model: not before, and not never. So the commit moves them there after MODEL.json
-// names the generation, and where it did not come to that, because the process
-// died or a disk was full, the next run does before it deletes anything.
+// A run writes its reports into its generation. They replace those of the earlier model,
+// at the top of the model directory, once the generation is the model, and not before.
+// So the commit moves them there after MODEL.json names the generation. If it could not,
+// because the process died or a disk was full, the next run moves them before it deletes
+// anything.
 
-// reportsName is where reports lie in a generation.
+// reportsName is the directory of the reports in a generation.
 const reportsName = "reports"
 
 func (w *Writer) reportsDir() string { return filepath.Join(w.genDir(), reportsName) }
@@ -26,9 +26,8 @@ func (w *Writer) reportsDir() string { return filepath.Join(w.genDir(), reportsN
 // earlier reports as they were.
 func (w *Writer) Report(name string) string { return filepath.Join(w.reportsDir(), name) }
 
-// KeepReport moves a report of a run that failed to the top of the model
-// directory under another name, where somebody may want to look at it. An empty
-// file is not kept.
+// KeepReport moves a report of a run that failed to the top of the model directory
+// under another name, so that people can look at it. An empty file is not kept.
 func (w *Writer) KeepReport(name, as string) (path string, err error) {
 	from, to := w.Report(name), filepath.Join(w.dir, as)
 	if st, err := os.Stat(from); err != nil || st.Size() == 0 {
@@ -37,8 +36,8 @@ func (w *Writer) KeepReport(name, as string) (path string, err error) {
 	return to, os.Rename(from, to)
 }
 
-// publishReports moves what is in the reports of a committed generation to the top
-// of the model directory dir. Called again it goes on where it stopped.
+// publishReports moves the reports of a committed generation to the top of the model
+// directory dir. If it was interrupted, another call moves the rest.
 func publishReports(dir, gen string) error {
 	if gen == "" {
 		return nil
@@ -54,12 +53,13 @@ func publishReports(dir, gen string) error {
 	var errs []error
 	for _, r := range reports {
 		to := filepath.Join(dir, r.Name())
-		if r.IsDir() { // a file is replaced by the renaming
+		if r.IsDir() { // a rename replaces a file, but not a directory that is not empty
 			errs = append(errs, os.RemoveAll(to))
 		}
 		errs = append(errs, os.Rename(filepath.Join(from, r.Name()), to))
 	}
-	// Both directories, so that a crash of the machine leaves a report in one.
+	// Both directories are synced, so that after a crash of the machine each report is
+	// in one of them.
 	return errors.Join(append(errs, syncDir(dir), syncDir(from))...)
 }
 
@@ -79,8 +79,8 @@ func syncTree(dir string) error {
 	})
 }
 
-// WriteReport writes a report of a run that never wrote to dir, the model directory
-// of its job, which is made if it does not exist. It fails when another run has the
+// WriteReport writes a report into dir, the model directory of a run that failed before
+// it wrote to it. It makes dir if it does not exist, and fails if another run holds the
 // lock.
 func WriteReport(dir, name string, data []byte) error {
 	if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {

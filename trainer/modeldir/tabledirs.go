@@ -21,13 +21,13 @@ import (
 	"aibox/sparsetable"
 )
 
-// A generation's table may lie in directories elsewhere, on SSDs of their own.
-// Each has one directory of the generation, whose name no other takes. They are
-// listed in the generation before they are made, so that whoever deletes a
-// generation, finished or not, knows what else to delete. What they lie in is made
-// before the list, so that it never names what cannot be.
+// A generation's table may be in directories outside of the model directory, one on each
+// SSD of sparse_table.dirs, each with a unique name. They are listed in the generation
+// before they are made, so that a run that deletes a generation, complete or not, knows
+// which directories to delete with it. Their parents are made before the list, so that
+// it never names a directory that cannot exist.
 
-// placesName is the list, in the generation.
+// placesName is the file in the generation that holds the list.
 const placesName = "table-dirs.json"
 
 type places struct {
@@ -37,10 +37,10 @@ type places struct {
 // placeName is how PlaceTable names a directory: MODEL-gen-000002-1f3a9c2e.
 var placeName = regexp.MustCompile(`-(gen-[0-9]{6,})-[0-9a-f]{8}$`)
 
-// PlaceTable makes a directory for the run's table in each of dirs, which are
-// made where they are missing, and returns their absolute paths. They belong to
-// the generation and are deleted with it. To be called once, before the table is
-// made; without dirs it does nothing, and the table is in TableDir.
+// PlaceTable makes a directory for the run's table in each of dirs, which it creates if
+// they are missing, and returns the absolute paths of the new directories. They belong
+// to the generation and are deleted with it. PlaceTable is called once, before the table
+// is made; without dirs it does nothing, and the table is in TableDir.
 func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 	if len(dirs) == 0 {
 		return nil, nil
@@ -83,7 +83,7 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 	return p.Dirs, nil
 }
 
-// makeTableDir makes one of the directories of the run's table, and frees what
+// makeTableDir makes one of the directories of the run's table, and frees those that
 // killed runs left beside it.
 func (w *Writer) makeTableDir(dir string, all []string) error {
 	beside := filepath.Dir(dir)
@@ -101,7 +101,7 @@ func (w *Writer) makeTableDir(dir string, all []string) error {
 		return err
 	}
 	if lock == nil {
-		return fmt.Errorf("%s: %w", dir, ErrLocked) // which was made a moment ago
+		return fmt.Errorf("%s: %w", dir, ErrLocked) // dir is new, so only another process can have locked it
 	}
 	w.tableLocks = append(w.tableLocks, lock)
 	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
@@ -111,8 +111,8 @@ func (w *Writer) makeTableDir(dir string, all []string) error {
 	return syncDir(beside)
 }
 
-// tableDirs returns where the table of the generation in gen lies, nil if it is
-// in the generation itself.
+// tableDirs returns the directories of the table of the generation in gen, nil if the
+// table is in the generation itself.
 func tableDirs(gen string) ([]string, error) {
 	path := filepath.Join(gen, placesName)
 	data, err := os.ReadFile(path)
@@ -130,18 +130,19 @@ func tableDirs(gen string) ([]string, error) {
 		return nil, &CorruptionError{path, noOffset, "it names no directory"}
 	}
 	for _, dir := range p.Dirs {
-		// Nothing else may ever be deleted.
+		// Only a directory that PlaceTable has named may be deleted, whatever the file
+		// says.
 		m := placeName.FindStringSubmatch(filepath.Base(dir))
 		if !filepath.IsAbs(dir) || dir != filepath.Clean(dir) || m == nil || m[1] != filepath.Base(gen) {
-			return nil, &CorruptionError{path, noOffset, fmt.Sprintf("%q is no directory of a table of this generation", dir)}
+			return nil, &CorruptionError{path, noOffset, fmt.Sprintf("%q is not a directory of a table of this generation", dir)}
 		}
 	}
 	return p.Dirs, nil
 }
 
-// removeGeneration deletes a generation, first what it has elsewhere, unless
-// somebody reads it. After an error the generation is there, with the list of its
-// directories.
+// removeGeneration deletes a generation, unless a process reads it. It begins with the
+// table's directories elsewhere; after an error the generation still exists, with the
+// list of these directories.
 func removeGeneration(gen string) error {
 	lock, err := lockRemoving(gen)
 	if err != nil {
@@ -163,8 +164,8 @@ func removeGeneration(gen string) error {
 	return nil
 }
 
-// gone reports whether there is nothing at path. To delete nothing fails where the
-// file system is read-only, or path leads through a file.
+// gone reports whether nothing exists at path. It is asked because deleting a path that
+// does not exist fails if the file system is read-only, or if path leads through a file.
 func gone(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
@@ -188,9 +189,9 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 		switch {
 		case err == nil:
 		case original != "":
-			return o, fmt.Errorf("the model in %s is a copy of that in %s, whose table is in %s and was not copied: %w; copy the directories of the table, too: %s", m.Dir, original, strings.Join(dirs, ", "), err, m.copyAdvice(dirs))
+			return o, fmt.Errorf("the model in %s is a copy of that in %s, whose table is in %s and was not copied: %w; copy the directories of the table too: %s", m.Dir, original, strings.Join(dirs, ", "), err, m.copyAdvice(dirs))
 		default:
-			return o, fmt.Errorf("the model in %s has its table in %s: %w; it belongs to the model. A copied model has no table of its own: whoever made it goes on with that of the original, and deletes it with that", m.Dir, strings.Join(dirs, ", "), err)
+			return o, fmt.Errorf("the model in %s has its table in %s: %w; restore these directories, or train again. If the model is a copy, it shared the table of the original, which is deleted with the original", m.Dir, strings.Join(dirs, ", "), err)
 		}
 	}
 	if original != "" && o.Logger != nil {
@@ -203,7 +204,7 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 		if len(dirs) > 0 || len(files.Snapshots) == 0 {
 			return o, errors.Join(err, &CorruptionError{o.Dir, noOffset, "the model's table is missing: there is neither one on SSD (catalog) nor one in memory (snapshot-*.rows)"})
 		}
-		o.MemoryBytes = 0 // a table that was trained fits
+		o.MemoryBytes = 0 // no limit is needed, since the table fitted when it was trained
 	}
 	return o, nil
 }
@@ -216,7 +217,7 @@ func (m *Model) OpenTable(ctx context.Context, o sparsetable.Options) (sparsetab
 	if err != nil {
 		return nil, fmt.Errorf("opening the model's table: %w", err)
 	}
-	defer held.Close() // the table has a lock of its own then
+	defer held.Close() // once the table is open, it holds a lock of its own
 	if o, err = m.TableOptions(o); err != nil {
 		return nil, err
 	}
@@ -234,9 +235,9 @@ func (m *Model) OpenTable(ctx context.Context, o sparsetable.Options) (sparsetab
 // writerTurn is how long HoldTable waits for a process that writes the table.
 const writerTurn = 10 * time.Minute
 
-// HoldTable keeps others from writing the model's table until the result is closed.
-// It waits for a process that writes it, and says so in log. That is a compaction,
-// which replaces the snapshot: m has the present one then.
+// HoldTable keeps other processes from writing the model's table until the result is
+// closed. If a process is writing it, HoldTable logs that and waits. Such a process is a
+// compaction, which replaces the snapshot; m is updated to the current one.
 func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, error) {
 	o, err := m.TableOptions(sparsetable.Options{})
 	if err != nil {
@@ -271,8 +272,8 @@ func (m *Model) copyAdvice(dirs []string) string {
 	return fmt.Sprintf("cp -r %s %s && rm %s", strings.Join(dirs, "/. ")+"/.", filepath.Join(gen, tableName), filepath.Join(gen, placesName))
 }
 
-// checkTable checks that the table's snapshot is of the instant of the dense
-// file.
+// checkTable checks that the table's snapshot and the dense file were saved at the same
+// instant.
 func (m *Model) checkTable(t sparsetable.Table, dir string) error {
 	infos, err := t.Snapshots()
 	if err != nil {

@@ -23,17 +23,17 @@ type Writer struct {
 
 	committed bool
 	leftovers []error
-	// Of directories of the table elsewhere.
+	// tableLocks are the locks of the table's directories elsewhere.
 	tableLocks []*os.File
 	freed      []Orphan
 }
 
-// ErrLocked: another run is writing the directory.
+// ErrLocked says that another run is writing the directory.
 var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
 
-// Create starts a generation in dir, which is made if it does not exist.
-// Generations that nothing refers to, left by runs that died, are deleted; those
-// that cannot be are no obstacle, see Leftovers.
+// Create starts a generation in dir, which is made if it does not exist. It deletes the
+// abandoned generations of runs that died; those that cannot be deleted are not an error,
+// see Leftovers.
 func Create(dir string) (*Writer, error) {
 	if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("model directory: %w", err)
@@ -58,7 +58,7 @@ func Create(dir string) (*Writer, error) {
 			next = n + 1
 		}
 	}
-	if err := publishReports(dir, keep); err != nil { // the run that committed it died before it came to that
+	if err := publishReports(dir, keep); err != nil { // the run that committed the model may have died before it did this
 		w.leftovers = append(w.leftovers, err)
 	}
 	w.leftovers = append(w.leftovers, removeGenerations(dir, keep)...)
@@ -69,15 +69,15 @@ func Create(dir string) (*Writer, error) {
 			return nil, fmt.Errorf("model directory: %w", err)
 		}
 	}
-	if err := WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // for those who may not write here
+	if err := WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // made now, for readers that may not create files here
 		lock.Close()
 		return nil, fmt.Errorf("model directory: %w", err)
 	}
 	return w, nil
 }
 
-// Leftovers says which generations could not be deleted, and why: abandoned ones by
-// Create, then by Commit that of the earlier model. They do no harm but take
+// Leftovers says which generations could not be deleted, and why: abandoned ones that
+// Create found, and that of the earlier model, which Commit deletes. They only take
 // space; the next run tries again.
 func (w *Writer) Leftovers() []error { return w.leftovers }
 
@@ -107,9 +107,9 @@ func (w *Writer) ReadDense(name string) ([]Tensor, error) {
 func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), name)) }
 
 // Commit makes this generation the model. m's Generation and FormatVersion are
-// filled in. The caller has closed the table: whoever reads MODEL.json opens it.
-// The earlier generation is deleted afterwards; failing to delete it is no error,
-// see Leftovers.
+// filled in. The caller must have closed the table, because processes that read
+// MODEL.json open it. The earlier generation is deleted afterwards; if that fails, it is
+// not an error, see Leftovers.
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation = FormatVersion, w.gen
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
@@ -136,8 +136,8 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	return nil
 }
 
-// Committed reports whether the generation has become the model, perhaps without
-// all of its reports being in place.
+// Committed reports whether the generation has become the model, even if not all of its
+// reports are in place.
 func (w *Writer) Committed() bool { return w.committed }
 
 // Discard deletes the generation, unless it was committed. The lock stays.
@@ -174,7 +174,7 @@ func generations(dir string) []string {
 	return out
 }
 
-// removeGenerations deletes all generations but keep, as far as it can.
+// removeGenerations deletes all generations except keep, as far as it can.
 func removeGenerations(dir, keep string) (errs []error) {
 	for _, g := range generations(dir) {
 		if g == keep {
