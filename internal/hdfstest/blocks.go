@@ -14,7 +14,7 @@ import (
 type block struct {
 	name           string // blk_N
 	offset, length int64  // in the file
-	located        int    // replicas that the NameNode tells clients of
+	located        int    // number of replicas that the NameNode reports to clients
 }
 
 func (c *Cluster) blocks(t testing.TB, remote string) []block {
@@ -38,7 +38,7 @@ func (c *Cluster) replicas(t testing.TB, b block) []string {
 	var files []string
 	err := filepath.WalkDir(filepath.Join(c.dir, "dfs", "data"), func(path string, d fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // DataNodes make and remove files meanwhile
+			return nil // DataNodes make and remove files during the walk
 		}
 		if err == nil && d.Name() == b.name {
 			files = append(files, path)
@@ -51,8 +51,8 @@ func (c *Cluster) replicas(t testing.TB, b block) []string {
 	return files
 }
 
-// Located says of how many replicas of the block at offset the NameNode tells
-// clients: corrupt ones that it knows of are left out.
+// Located returns how many replicas of the block at offset the NameNode reports to
+// clients: it leaves out those that it knows to be corrupt.
 func (c *Cluster) Located(t testing.TB, remote string, offset int64) int {
 	t.Helper()
 	return c.blockAt(t, remote, offset).located
@@ -80,7 +80,7 @@ func (c *Cluster) replica(t testing.TB, remote string, replica int, offset int64
 		files = c.replicas(t, b)
 	}
 	if replica >= len(files) {
-		t.Fatalf("%s at %d: %d replicas, no number %d", remote, offset, len(files), replica)
+		t.Fatalf("%s at %d has %d replicas, and none with number %d", remote, offset, len(files), replica)
 	}
 	return files[replica], offset - b.offset, len(files)
 }
@@ -108,8 +108,8 @@ func (c *Cluster) CorruptReplica(t testing.TB, remote string, replica int, offse
 	return n
 }
 
-// TruncateReplica cuts one replica on disk off before the byte at offset of the
-// file.
+// TruncateReplica truncates one replica on disk, so that it ends before the byte at
+// offset of the file.
 func (c *Cluster) TruncateReplica(t testing.TB, remote string, replica int, offset int64) {
 	t.Helper()
 	path, at, _ := c.replica(t, remote, replica, offset)
@@ -132,8 +132,9 @@ func (c *Cluster) RemoveChecksums(t testing.TB, remote string, replica int, offs
 	}
 }
 
-// BreakReplica makes every read of one replica fail with an I/O error, also for
-// root: that of address 0 in the memory of the reading process.
+// BreakReplica makes every read of one replica fail with an I/O error, even for root:
+// it replaces the replica by a link to the memory of the reading process, where a read
+// of address 0 fails.
 func (c *Cluster) BreakReplica(t testing.TB, remote string, replica int, offset int64) {
 	t.Helper()
 	path, _, _ := c.replica(t, remote, replica, offset)

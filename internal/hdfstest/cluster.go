@@ -70,7 +70,7 @@ func Start(t testing.TB, cfg Config) *Cluster {
 // isolate keeps the tests from the configuration of this machine's Hadoop.
 var isolate = sync.OnceFunc(func() {
 	if os.Getenv("HADOOP_CONF_DIR") == "" {
-		_ = os.Setenv("HADOOP_CONF_DIR", "/nonexistent") // fails for a bad name only
+		_ = os.Setenv("HADOOP_CONF_DIR", "/nonexistent") // fails only if the name is not valid
 	}
 })
 
@@ -214,7 +214,7 @@ func (c *Cluster) startDataNode(i int) error {
 	return err
 }
 
-// options gives a Hadoop program its configuration.
+// options returns the command-line options that give a Hadoop program its configuration.
 func options(conf map[string]string) []string {
 	var args []string
 	for _, k := range slices.Sorted(maps.Keys(conf)) {
@@ -249,7 +249,7 @@ func (c *Cluster) Addr() string { return fmt.Sprintf("localhost:%d", c.ports[0])
 // DataNodeAddr is the host:port from which a DataNode process serves blocks.
 func (c *Cluster) DataNodeAddr(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.dataPorts[i]) }
 
-// SetTokenLife makes the NameNodes hand out block tokens that expire so soon.
+// SetTokenLife makes the NameNodes hand out block tokens that expire after life.
 func (c *Cluster) SetTokenLife(t testing.TB, life time.Duration) {
 	t.Helper()
 	c.command(t, "token-life", strconv.FormatInt(life.Milliseconds(), 10))
@@ -377,7 +377,7 @@ func (c *Cluster) ContDataNode(t testing.TB, i int) {
 func (c *Cluster) dataNode(t testing.TB, i int) *process {
 	t.Helper()
 	if !c.cfg.Separate {
-		t.Fatal(errors.New("hdfstest: the DataNodes of this cluster are no processes of their own (Config.Separate)"))
+		t.Fatal(errors.New("hdfstest: the DataNodes of this cluster are not separate processes (Config.Separate)"))
 	}
 	return c.dataNodes[i]
 }

@@ -16,14 +16,14 @@ import (
 // Nameservice is the name of an HA cluster.
 const Nameservice = "mycluster"
 
-// Ports are taken below the range from which Linux gives ports to outgoing
-// connections (32768 up). In it, a client that keeps dialing a server which is
-// being restarted would sooner or later be given the server's own port, connect
-// to itself and keep the server from listening again.
+// Ports are taken below the range from which Linux gives ports to outgoing connections
+// (32768 and above). With a port in that range, a client that keeps dialing a server
+// which is being restarted would sooner or later get the server's own port, connect to
+// itself and keep the server from listening again.
 const firstPort, lastPort = 15000, 32000
 
-// freePorts finds TCP ports that nobody listens on. They are released again,
-// so another process may take one; a test that hits that fails at start.
+// freePorts finds TCP ports on which no process listens. It releases them again, so
+// another process may take one; then the cluster fails to start, and the test fails.
 func freePorts(n int) []int {
 	var ports []int
 	for attempt := 0; len(ports) < n; attempt++ {
@@ -31,7 +31,7 @@ func freePorts(n int) []int {
 		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 		if err != nil {
 			if attempt > 1000 {
-				panic(fmt.Sprintf("hdfstest: no free port: %v", err)) // a broken machine
+				panic(fmt.Sprintf("hdfstest: no free port: %v", err)) // the machine is broken
 			}
 			continue
 		}
@@ -46,7 +46,7 @@ func (c *Cluster) serverConf() map[string]string {
 	conf := map[string]string{
 		"hdfs.minidfs.basedir": filepath.Join(c.dir, "dfs"),
 		"dfs.replication":      fmt.Sprint(max(1, c.cfg.DataNodes)),
-		// Quick: everything runs on one machine.
+		// Short intervals are fine, since everything runs on one machine.
 		"dfs.heartbeat.interval":                        "1",
 		"dfs.namenode.safemode.extension":               "0",
 		"dfs.namenode.fs-limits.min-block-size":         "512",
@@ -54,13 +54,13 @@ func (c *Cluster) serverConf() map[string]string {
 		"dfs.blockreport.initialDelay":                  "0",
 		"dfs.client.socket-timeout":                     "10000",
 		"dfs.namenode.decommission.interval":            "1",
-		"dfs.datanode.scan.period.hours":                "-1", // no scanner: a corrupted replica stays until it is read
+		"dfs.datanode.scan.period.hours":                "-1", // without the scanner, a corrupted replica stays until it is read
 		"dfs.datanode.directoryscan.interval":           "-1",
-		"dfs.namenode.redundancy.interval.seconds":      "3600", // nor is one replaced
+		"dfs.namenode.redundancy.interval.seconds":      "3600", // a lost replica is not replaced during a test
 		"dfs.namenode.avoid.read.stale.datanode":        "false",
 		"ipc.client.connect.max.retries.on.timeouts":    "2",
 		"dfs.namenode.startup.delay.block.deletion.sec": "0",
-		"dfs.namenode.resource.du.reserved":             "0", // else little space left means safe mode
+		"dfs.namenode.resource.du.reserved":             "0", // otherwise a nearly full disk means safe mode
 	}
 	if c.kdc != nil {
 		for k, v := range map[string]string{
@@ -84,7 +84,8 @@ func (c *Cluster) serverConf() map[string]string {
 	return conf
 }
 
-// clientConf is what a user would find in core-site.xml and hdfs-site.xml.
+// clientConf holds the settings that a user would have in core-site.xml and
+// hdfs-site.xml.
 func (c *Cluster) clientConf() map[string]string {
 	conf := map[string]string{"fs.defaultFS": c.URI("")}
 	if c.cfg.HA {

@@ -1,11 +1,11 @@
 // Package hdfstest starts real HDFS clusters for integration tests: Hadoop's
-// own NameNode and DataNodes (the mini cluster of testdata/hdfs), with high
-// availability and a real Kerberos KDC if wanted, and lets tests restart, fail
-// over, kill, hang and corrupt them.
+// own NameNode and DataNodes (the mini cluster of testdata/hdfs), on request with
+// high availability and a real Kerberos KDC. Tests can restart, fail over, kill, hang
+// and corrupt them.
 //
-// Start gives a test a cluster of its own, Shared one that all tests of the
-// package use; a package that calls Shared runs its tests through Main, which
-// ends the shared clusters:
+// Start gives a test a cluster of its own, and Shared one that all tests of the package
+// use. A package that calls Shared runs its tests through Main, which ends the shared
+// clusters:
 //
 //	func TestMain(m *testing.M) { hdfstest.Main(m) }
 //

@@ -30,9 +30,9 @@ func startKDC(dir string) (*KDC, error) {
 	k := &KDC{dir: dir}
 	k.env = []string{"KRB5_CONFIG=" + k.Krb5Conf(), "KRB5_KDC_PROFILE=" + filepath.Join(dir, "kdc.conf")}
 
-	// clockskew: with the default of 300 s a ticket still works five minutes
-	// after it expired, and expiry could not be tested. udp_preference_limit:
-	// TCP always.
+	// clockskew is short, because with the default of 300 s a ticket still works five
+	// minutes after it has expired, and tests could not wait for that.
+	// udp_preference_limit makes clients always use TCP.
 	krb5Conf := fmt.Sprintf(`[libdefaults]
   default_realm = %[1]s
   dns_lookup_kdc = false
@@ -108,7 +108,7 @@ func (k *KDC) run(program string, args ...string) error {
 	return nil
 }
 
-// Krb5Conf is the path of the krb5.conf that leads to this KDC.
+// Krb5Conf is the path of the krb5.conf for clients of this KDC.
 func (k *KDC) Krb5Conf() string { return filepath.Join(k.dir, "krb5.conf") }
 
 // Keytab makes a principal (user or user/host, without realm), whose tickets
@@ -134,11 +134,11 @@ func (k *KDC) keytab(principal string, maxLife time.Duration) (string, error) {
 	if err := f.Close(); err != nil {
 		return "", err
 	}
-	if err := os.Remove(path); err != nil { // ktadd wants no empty file
+	if err := os.Remove(path); err != nil { // ktadd does not accept an empty file
 		return "", err
 	}
 	life := fmt.Sprintf("%d seconds", int(maxLife.Seconds()))
-	// addprinc reports an existing principal by its output only.
+	// addprinc reports an existing principal only in its output, not as an error.
 	if err := k.run("kadmin.local", "-q", fmt.Sprintf(`addprinc -randkey -maxlife "%s" %s`, life, principal)); err != nil {
 		return "", err
 	}

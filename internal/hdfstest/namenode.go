@@ -14,8 +14,8 @@ import (
 
 const nameNodeClass = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 
-// haConf is what servers know of an HA pair of NameNodes that are processes of
-// their own. They share their log of changes through a directory.
+// haConf is the part of the servers' configuration that describes an HA pair of
+// NameNodes in separate processes. They share their edit log through a directory.
 func (c *Cluster) haConf() map[string]string {
 	conf := c.clientConf()
 	conf["dfs.namenode.shared.edits.dir"] = "file://" + filepath.Join(c.dir, "dfs", "shared")
@@ -36,7 +36,7 @@ func (c *Cluster) nameNodeConf(i int) map[string]string {
 
 func (c *Cluster) nameDir(i int) string { return filepath.Join(c.dir, "dfs", fmt.Sprintf("name%d", i)) }
 
-// startNameNodes formats the first NameNode, copies that to the second and
+// startNameNodes formats the first NameNode, copies its state to the second one and
 // starts both, on standby.
 func (c *Cluster) startNameNodes() error {
 	p, err := c.java("format", nameNodeClass, append(options(c.nameNodeConf(0)), "-format", "-force", "-nonInteractive")...)
@@ -61,7 +61,7 @@ func (c *Cluster) startNameNode(i int) (err error) {
 	return err
 }
 
-// StopNameNode ends a NameNode, StartNameNode starts it again on its port.
+// StopNameNode stops a NameNode; StartNameNode starts it again on the same port.
 func (c *Cluster) StopNameNode(t testing.TB, i int) {
 	t.Helper()
 	if c.cfg.SeparateNameNodes {
@@ -71,8 +71,8 @@ func (c *Cluster) StopNameNode(t testing.TB, i int) {
 	c.command(t, "stop-namenode", strconv.Itoa(i))
 }
 
-// StartNameNode starts a stopped NameNode. One that is a process of its own is
-// on standby then.
+// StartNameNode starts a stopped NameNode. A NameNode in a separate process is then on
+// standby.
 func (c *Cluster) StartNameNode(t testing.TB, i int) {
 	t.Helper()
 	if c.cfg.SeparateNameNodes {
@@ -84,8 +84,9 @@ func (c *Cluster) StartNameNode(t testing.TB, i int) {
 	c.command(t, "start-namenode", strconv.Itoa(i))
 }
 
-// RestartNameNode stops the first NameNode and starts it again. It returns its
-// error: tests call it from goroutines, where none may be ended.
+// RestartNameNode stops the first NameNode and starts it again. It returns its error
+// instead of failing the test, because tests call it from other goroutines, where
+// t.Fatal is not allowed.
 func (c *Cluster) RestartNameNode() error {
 	if _, err := c.server.command("stop-namenode", "0"); err != nil {
 		return err
@@ -100,7 +101,7 @@ func (c *Cluster) Failover(t testing.TB, from, to int) {
 	c.command(t, "failover", strconv.Itoa(from), strconv.Itoa(to))
 }
 
-// Activate makes a standby NameNode active, when no other one is.
+// Activate makes a standby NameNode active, if no other one is active.
 func (c *Cluster) Activate(t testing.TB, i int) {
 	t.Helper()
 	c.command(t, "activate", strconv.Itoa(i))
@@ -135,14 +136,14 @@ func (c *Cluster) ContNameNode(t testing.TB, i int) {
 func (c *Cluster) signalNameNode(t testing.TB, i int, s syscall.Signal) {
 	t.Helper()
 	if !c.cfg.SeparateNameNodes {
-		t.Fatal(errors.New("hdfstest: the NameNodes of this cluster are no processes of their own (Config.SeparateNameNodes)"))
+		t.Fatal(errors.New("hdfstest: the NameNodes of this cluster are not separate processes (Config.SeparateNameNodes)"))
 	}
 	if err := c.nameNodes[i].signal(s); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// List names the entries of a directory, hidden ones included.
+// List returns the names of a directory's entries, including hidden ones.
 func (c *Cluster) List(t testing.TB, remote string) []string {
 	t.Helper()
 	return strings.Fields(c.command(t, "ls", remote))

@@ -56,7 +56,8 @@ func startProcess(dir, name string, env []string, program string, args ...string
 	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = logFile
-	// A group of its own: Ctrl-C reaches the tests first, which end it.
+	// The process has a process group of its own, so that Ctrl-C reaches only the tests,
+	// which then end it.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -134,13 +135,13 @@ func (p *process) signal(s syscall.Signal) error {
 	}
 }
 
-// kill ends the process, also a stopped one, and waits for it.
+// kill kills the process, even if it is stopped (SIGSTOP), and waits for it.
 func (p *process) kill() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // fails only when it has ended
 	<-p.done
 }
 
-// log is the end of its standard error.
+// log returns the end of what the process wrote to its standard error.
 func (p *process) log() string {
 	data, err := os.ReadFile(p.errFile)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// proxy stands before a DataNode process: it listens at the address that the
-// NameNode tells to clients, and the DataNode at the same port of another
-// loopback address. It lets tests slow a DataNode down.
+// proxy is a proxy in front of a DataNode process, with which tests slow the DataNode
+// down. It listens at the address that the NameNode gives to clients; the DataNode
+// listens at the same port of another loopback address.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -19,8 +19,8 @@ type proxy struct {
 	accepted atomic.Int64
 }
 
-// backendHost is where DataNodes behind a proxy listen. The NameNode gives
-// clients the address from which a DataNode calls it, 127.0.0.1.
+// backendHost is where DataNodes behind a proxy listen. The NameNode gives clients
+// another address, 127.0.0.1, since the DataNode connects to it from there.
 const backendHost = "127.0.0.2"
 
 func startProxy(port int) (*proxy, error) {
@@ -46,7 +46,7 @@ func (p *proxy) serve() {
 
 // forward ends when either side closes its connection.
 func (p *proxy) forward(client net.Conn) {
-	defer func() { _ = client.Close() }() // the other side sees the end
+	defer func() { _ = client.Close() }() // so that the client sees the end of the data
 	server, err := net.Dial("tcp", p.to)
 	if err != nil {
 		return

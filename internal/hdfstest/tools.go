@@ -30,8 +30,8 @@ func unavailable(t testing.TB, format string, args ...any) {
 	t.Skipf("SKIP: %s (testdata/hdfs/install.sh lists what HDFS tests need)", msg)
 }
 
-// tool finds a program; Debian keeps the KDC's in /usr/sbin, which is not on
-// every user's path.
+// tool finds a program. Debian installs those of the KDC in /usr/sbin, which is not in
+// every user's PATH.
 func tool(name string) (string, error) {
 	if p, err := exec.LookPath(name); err == nil {
 		return p, nil
