@@ -11,8 +11,8 @@ import (
 
 // This file says which columns convert writes.
 
-// uses says whether a column of the input is needed. Another one may be of a type
-// that cannot be read.
+// uses says whether a column of the input is needed. A column that is not needed may
+// have a type that cannot be read.
 func (o *Options) uses(name string) bool { return len(o.Columns) == 0 || o.asksFor(name) }
 
 // asksFor says whether the options name a column of the input.
@@ -22,8 +22,8 @@ func (o *Options) asksFor(name string) bool {
 		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })
 }
 
-// outputSchema finds the output's columns among the available ones. The known
-// ones are those, and columns of the input that are not needed.
+// outputSchema finds the output's columns among the available ones. known also has the
+// columns of the input that are not needed, for the error messages.
 func (c *converter) outputSchema(known, available []string) (reader.Schema, error) {
 	o := c.options
 	columns := o.Columns
@@ -72,8 +72,8 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 	return schema, nil
 }
 
-// keepStored has the output's column be what the available column i is in
-// Parquet, or have the separator of a list that becomes text.
+// keepStored gives the output's column the Parquet type of the available column i, or,
+// if a list becomes text, the separator of its values.
 func (c *converter) keepStored(column *reader.Column, i int, name string) {
 	if c.options.Format == reader.FormatParquet {
 		column.Stored = c.stored[i]
@@ -89,7 +89,7 @@ func (c *converter) keepStored(column *reader.Column, i int, name string) {
 	}
 }
 
-// separatorOf is what joins the values of a list of the available column i.
+// separatorOf is the text between the values of a list in the available column i.
 func (c *converter) separatorOf(i int, name string) string {
 	in := c.in.Columns()
 	if i < len(in) {

@@ -15,25 +15,25 @@ import (
 //
 //	From -> Joins -> Columns -> SortBy -> Split -> To[0], To[1]
 type Options struct {
-	// From is the input; of it the schema's roles and transforms, BatchSize,
-	// sampling and shuffling do not matter. Where its label rule has a comparison,
-	// the label is written as 0 and 1. With a header, or in Parquet, the
-	// schema may have no columns: then all of the first file's are taken. A column
-	// that only a directory such as dt=2026-11-20 gives is there where Columns,
-	// SortBy or a Join names it. Limit counts rows.
+	// From is the input. The roles and transforms of its schema, BatchSize, sampling
+	// and shuffling are ignored. If its label rule has a comparison, the label is
+	// written as 0 and 1. With a header, or in Parquet, the schema may have no columns:
+	// then all columns of the first file are read. A column that only a directory such
+	// as dt=2026-11-20 gives is read if Columns, SortBy or a Join names it. Limit counts
+	// rows.
 	From  reader.Options
 	Joins []Join
 	// Columns are written, in this order; none means all columns of the input
 	// and the joined ones, as the input's schema has them.
 	Columns []OutputColumn
-	// SortBy is a column of the input or a joined one, "" for the input's order.
-	// Numbers sort as numbers if every cell is one (empty cells come first),
-	// else cells sort as bytes. Rows with equal cells keep their order.
+	// SortBy is a column of the input or a joined one; "" keeps the input's order. If
+	// every cell is a number or empty, cells are sorted as numbers, with the empty ones
+	// first, otherwise as bytes. Rows with equal cells keep their order.
 	SortBy     string
 	Descending bool
 	Split      Split
-	// To are the files that are written: one, or two with a Split. Names give
-	// the compression, as in CreateRows.
+	// To are the files that are written: one, or two with a Split. Their names tell the
+	// compression, as in CreateRows.
 	To        []string
 	Format    reader.Format
 	Header    bool // csv, tsv
@@ -49,7 +49,7 @@ type OutputColumn struct {
 	Column reader.Column // its name and what the output format needs of it
 }
 
-// defaultConvertMemory is what a small server can spare.
+// defaultConvertMemory is the default of MemoryBytes, which a small server can spare.
 const defaultConvertMemory = 4 << 30
 
 // Summary says what Run did.
@@ -70,11 +70,10 @@ type ListColumn struct {
 	Separator string `json:"separator"`
 }
 
-// Run reads rows of any format and writes them in any other. Cells go over
-// as text; where the output format is narrower than text, NewRowWriter says what
-// becomes of them, and a row with a cell that the format cannot hold is a bad row.
-// The files of To appear when all is done, or not at all. The errors are of the
-// kinds that a reader.Reader has.
+// Run reads rows of any format and writes them in any other. Cells are copied as text;
+// NewRowWriter says how the output format changes them, and a row with a cell that the
+// format cannot hold is a bad row. The files of To appear after all of them are
+// complete, or not at all. The errors are of the same kinds as those of a reader.Reader.
 func Run(ctx context.Context, o Options) (*Summary, error) {
 	c := &converter{options: &o, memory: &memoryBudget{left: o.MemoryBytes}}
 	if o.MemoryBytes == 0 {
@@ -188,8 +187,8 @@ func (c *converter) abort() error {
 	return errors.Join(faults...)
 }
 
-// row reads the next row that the output can hold and joins it: its cells in the
-// output's order, and behind them the one to sort by, if any. They are valid
+// row reads the next row that the output can hold, joins it, and returns its cells in
+// the output's order, followed by the cell to sort by, if there is one. They are valid
 // until the next call.
 func (c *converter) row(ctx context.Context) ([][]byte, error) {
 	for {
@@ -249,7 +248,7 @@ func (c *converter) count(ctx context.Context) (n int64, err error) {
 	}
 }
 
-// streamed writes rows as they come.
+// streamed writes rows in the order in which they are read.
 func (c *converter) streamed(ctx context.Context) error {
 	total := int64(0)
 	if c.options.Split.needsTotal() {

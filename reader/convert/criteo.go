@@ -8,9 +8,9 @@ import (
 	"aibox/reader"
 )
 
-// orderCriteo puts the output's columns into the order of the Criteo format,
-// which has no names: label, I1 to I13, C1 to C26. It fails where one of them is
-// missing or there is another one.
+// orderCriteo puts the output's columns into the order of the Criteo format, whose files
+// do not name them: label, I1 to I13, C1 to C26. It fails if one of them is missing or
+// if there are others.
 func (c *converter) orderCriteo(s *reader.Schema) error {
 	want := reader.CriteoSchema().Columns
 	columns, take := make([]reader.Column, 0, len(want)), make([]int, 0, len(want))
@@ -35,7 +35,7 @@ func (c *converter) orderCriteo(s *reader.Schema) error {
 		faults = append(faults, fmt.Errorf("convert: criteo has no columns %s: use --columns to leave them out", quoteAll(excess)))
 	}
 	if len(s.Columns) != len(want) && len(faults) == 0 {
-		faults = append(faults, fmt.Errorf("convert: criteo has %d columns, each once; %d are to be written", len(want), len(s.Columns)))
+		faults = append(faults, fmt.Errorf("convert: criteo has %d columns, each once, but %d are to be written", len(want), len(s.Columns)))
 	}
 	s.Columns, c.take = columns, take
 	return errors.Join(faults...)

@@ -1,4 +1,4 @@
 // Package convert reads rows of any format and writes them in any other; on the
-// way it joins, selects, sorts and splits them. Rows stay text: nothing is parsed
-// but what tells cells and rows apart.
+// way it joins, selects, sorts and splits them. Rows stay text: they are split into
+// cells, but the cells are not parsed.
 package convert

@@ -25,7 +25,7 @@ type joinTable struct {
 	add        []string
 	stored     []reader.Stored // of the added columns
 	on         int             // column of the rows
-	separators []string        // of the added columns: what joins the values of a list
+	separators []string        // of the added columns: the text between the values of a list
 	rows       *rowStore
 	byKey      map[string]int32
 	unmatched  int64
@@ -33,8 +33,8 @@ type joinTable struct {
 	found      [][]byte
 }
 
-// loadJoin reads a side table. A key that occurs twice is an error: which row
-// should be joined is not for us to guess.
+// loadJoin reads a side table. A key that occurs twice is an error, since it would be
+// unclear which of the rows to join.
 func loadJoin(ctx context.Context, j *Join, from *reader.Options, available []string, memory *memoryBudget) (t *joinTable, err error) {
 	where := func(err error) error { return fmt.Errorf("convert: join on %q: %w", j.On, err) }
 	t = &joinTable{on: slices.Index(available, j.On), byKey: map[string]int32{}}
@@ -87,7 +87,7 @@ func loadJoin(ctx context.Context, j *Join, from *reader.Options, available []st
 		if _, twice := t.byKey[id]; twice {
 			return nil, where(fmt.Errorf("the table has the key %q twice", id))
 		}
-		// A map entry takes about 64 bytes beside the key.
+		// A map entry takes about 64 bytes in addition to the key.
 		if err := memory.take(int64(len(id)) + 64); err != nil {
 			return nil, where(err)
 		}
@@ -98,8 +98,8 @@ func loadJoin(ctx context.Context, j *Join, from *reader.Options, available []st
 	}
 }
 
-// join returns the row with the table's cells, empty ones where the table has no
-// such key.
+// join returns the row with the table's cells added; they are empty if the table does
+// not have the row's key.
 func (t *joinTable) join(cells [][]byte) [][]byte {
 	row, found := t.byKey[string(cells[t.on])]
 	if found {
