@@ -26,9 +26,9 @@ type Options struct {
 	// Bins of the streaming AUC; 0: score.DefaultBins, 65536. More bins, smaller
 	// error: see Report.StreamingAUCError.
 	Bins int
-	// LogitShift is added to every logit before it becomes a probability. A
-	// model trained on a share r of the negatives sees odds that are 1/r too
-	// high, which log(r) makes up for. Ranking does not depend on it.
+	// LogitShift is added to every logit before it becomes a probability. The odds of a
+	// model that was trained on a share r of the negatives are too high by the factor
+	// 1/r, which a shift of log(r) corrects. Ranking does not depend on it.
 	LogitShift float32
 }
 
@@ -101,7 +101,7 @@ func (a *Accumulator) check(logits, labels, weights []float32, groups []uint64) 
 		return fmt.Errorf("metrics: %d logits with %d labels, %d weights, %d groups", n, len(labels), len(weights), len(groups))
 	}
 	if a.groups != nil && groups == nil && n > 0 {
-		return errors.New("metrics: group AUC is asked for, but the examples have no groups")
+		return errors.New("metrics: the group AUC is wanted, but the examples have no groups")
 	}
 	for i, logit := range logits {
 		if !finite(logit) {
@@ -124,8 +124,8 @@ func (a *Accumulator) check(logits, labels, weights []float32, groups []uint64) 
 
 func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 
-// MergeScores adds the scores of other, which has as many bins, to those of which
-// AUC is the area. Nothing else of a is changed.
+// MergeScores adds the scores of other, which must have the same number of bins, to
+// those from which AUC is computed. Nothing else of a changes.
 func (a *Accumulator) MergeScores(other *Accumulator) { a.hist.Merge(other.hist) }
 
 // AUC is the streaming AUC.

@@ -1,11 +1,10 @@
-// Package metrics judges predictions and writes what it finds.
+// Package metrics measures the quality of predictions and writes the results.
 //
 // An Accumulator takes logits with labels and weights, mini-batch by
 // mini-batch in the order of the examples, and makes a Report: log loss,
 // normalized entropy, calibration, AUC (exact; and streaming, with its error
-// bound), AUC within groups. How each is computed, and why the bits of a
-// report depend on the examples and their order alone, is told in
-// internal/score.
+// bound), AUC within groups. Package internal/score explains how each is computed, and
+// why the bits of a report depend only on the examples and their order.
 //
 // Two writers keep reports and other figures over time:
 //
@@ -18,11 +17,11 @@
 //	group AUC            16 bytes per example
 //	streaming AUC        1 MiB
 //
-// The lists grow by a quarter at a time. Options.MaxExactExamples bounds both
-// of them: past it the exact AUC gives way to the streaming one (Report.AUCExact
-// turns false and AUCError says how far off AUC may be) and the group AUC to
-// that of a sample of the groups (Report.GroupShare). Accumulator.Bytes counts
-// the memory.
+// The lists of the exact and the group AUC grow by a quarter at a time.
+// Options.MaxExactExamples bounds both of them: with more examples, the streaming AUC
+// replaces the exact one (Report.AUCExact becomes false, and AUCError is the bound of
+// its error), and the group AUC is that of a sample of the groups (Report.GroupShare).
+// Accumulator.Bytes counts the memory.
 //
 // # Words that differ between papers
 //

@@ -64,7 +64,7 @@ func (w *EventWriter) Scalars(step int64, prefix string, r Report) error {
 	return w.Write(step, r.Scalars(prefix))
 }
 
-// Write records figures for a step. No figures, no record.
+// Write records figures for a step. Without figures it writes nothing.
 func (w *EventWriter) Write(step int64, scalars []Scalar) error {
 	if len(scalars) == 0 {
 		return nil

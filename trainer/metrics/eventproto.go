@@ -20,7 +20,7 @@ import (
 //	Summary  1 value Value, repeated
 //	Value    1 tag string         2 simple_value float
 //
-// Three fields of two messages do not pay for generated code.
+// Generated code would not be worth it for so few fields.
 
 // The wire types of the protobuf encoding used here.
 const (
@@ -32,8 +32,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maskedCRC is a CRC that does not vanish over data which holds its own CRC:
-// rotated right by 15 bits plus a constant (tensorflow/core/lib/hash/crc32c.h).
+// maskedCRC is the CRC, rotated right by 15 bits, plus a constant, as TFRecord defines
+// it (tensorflow/core/lib/hash/crc32c.h). The mask is for data that contain CRCs
+// themselves.
 func maskedCRC(data []byte) uint32 {
 	c := crc32.Checksum(data, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

@@ -20,10 +20,10 @@ type Report struct {
 
 	AUC      Value `json:"auc"` // exact where AUCExact, else StreamingAUC
 	AUCExact bool  `json:"auc_exact"`
-	AUCError Value `json:"auc_error"` // AUC is at most so far from the exact one
+	AUCError Value `json:"auc_error"` // bound on the difference between AUC and the exact AUC
 
 	StreamingAUC      Value `json:"streaming_auc"`
-	StreamingAUCError Value `json:"streaming_auc_error"` // StreamingAUC is at most so far from the exact AUC
+	StreamingAUCError Value `json:"streaming_auc_error"` // bound on the difference between StreamingAUC and the exact AUC
 
 	GroupAUC   Value   `json:"group_auc"`   // mean over the groups with both classes, by impressions; undefined when not asked for
 	Groups     int     `json:"groups"`      // groups looked at

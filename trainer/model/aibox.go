@@ -16,8 +16,8 @@ import (
 //	logit  =  output([h₀ₗ, h₁ₗ, h₂ₗ, …])
 //
 // Each tower sees one kind of dense features. The first hidden layer of a
-// tower (low-level features) and its last one (abstract features) join the
-// input of the next tower; a tower of one layer hands that one on once.
+// tower (low-level features) and its last one (abstract features) are part of the input
+// of the next tower; a tower of one layer passes on that layer once.
 func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil

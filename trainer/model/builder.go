@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// builder makes one graph of a model, for n examples, for training or for
-// inference. The first error stays; every method then does nothing.
+// builder makes one graph of a model, for n examples, for training or for inference. It
+// keeps the first error, after which every method does nothing.
 type builder struct {
 	spec     Spec
 	act      ops.Activation
@@ -46,7 +46,7 @@ type norm struct {
 	mean, variance *optim.Param
 }
 
-// check keeps err and passes node on.
+// check keeps err, if it is the first one, and returns node.
 func (b *builder) check(node *gorgonia.Node, err error) *gorgonia.Node {
 	if b.err == nil {
 		b.err = err
@@ -247,8 +247,8 @@ func (b *builder) batchNorm(name string, x *gorgonia.Node) *gorgonia.Node {
 	c := x.Shape()[1]
 	gamma := b.param(name+"/gamma", constant(1), c)
 	beta := b.param(name+"/beta", constant(0), c)
-	// The running statistics lie one behind the other, so that together they
-	// are the (2, C) matrix that inference reads.
+	// The running mean and variance are adjacent in memory, so that together they are
+	// the (2, C) matrix that inference reads.
 	both, value := b.buffers.declareStats(name, c)
 	if b.err != nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package model is the zoo: the networks that turn a mini-batch's pooled rows
-// and dense features into one logit per example, each one Gorgonia expression
-// graph made of the ops of package ops.
+// Package model has the networks (the model zoo) that turn a mini-batch's pooled rows
+// and dense features into one logit per example. Each is a Gorgonia expression graph made
+// of the ops of package ops.
 //
 // # The models
 //
@@ -35,8 +35,8 @@
 // Weights and biases of layers are uniform in ±1/√(fan-in), as PyTorch's
 // nn.Linear; linear weights of dense features, the bias of lr and fm, and cross
 // biases start at 0, gamma at 1, beta at 0. Value i of a parameter is a hash of
-// (seed, the parameter's name, i): it does not depend on what other parameters
-// there are, and so a model with a tower more starts the others alike.
+// (seed, the parameter's name, i): it does not depend on which other parameters there
+// are, so a model with one more tower starts the other towers with the same values.
 //
 // # Running
 //

@@ -21,13 +21,13 @@ type compiled struct {
 	copies  []gradCopy
 
 	machine gorgonia.VM
-	bytes   int       // that results occupy, those of changing size excepted
-	ones    []float32 // weights of mini-batches without any
-	used    int64     // for eviction: the run that used it last
+	bytes   int       // memory of the results, except those whose size changes
+	ones    []float32 // weights of mini-batches that have none
+	used    int64     // for eviction: number of the last run that used the graph
 }
 
-// gradCopy is a gradient that its op could not write where the optimizer wants
-// it.
+// gradCopy is a gradient that its op could not write to the optimizer's memory, so that
+// it is copied there.
 type gradCopy struct {
 	node *gorgonia.Node
 	to   []float32
@@ -35,10 +35,9 @@ type gradCopy struct {
 
 // compile builds the graph of spec over the shared parameters.
 func compile(spec Spec, n int, training bool, ps, buffers *params) (*compiled, error) {
-	// Gorgonia tells nodes apart by a hash of 32 bits and merges those of equal
-	// hash without a word. Ops are numbered anew in every graph, so a collision
-	// (one in ten thousand networks of a thousand nodes) goes away when the
-	// graph is built again.
+	// Gorgonia distinguishes nodes by a hash of 32 bits and silently merges those of
+	// equal hash. Ops get new numbers in every graph, so a collision (in one of ten
+	// thousand networks of a thousand nodes) disappears if the graph is built again.
 	const attempts = 4
 	for range attempts {
 		c, err := tryCompile(spec, n, training, ps, buffers)
@@ -150,8 +149,8 @@ func names(ps []*optim.Param) []string {
 // bind gives the graph its inputs, which have been checked.
 func (c *compiled) bind(in *Inputs) {
 	r := c.spec.RowDim()
-	// Gorgonia has no empty tensors. One row, index and weight that no bag
-	// refers to stand in for none.
+	// Gorgonia has no empty tensors. If there are no rows, one row, index and weight
+	// that no bag refers to take their place.
 	rows, index := in.Rows, in.Index
 	if len(rows) == 0 {
 		rows = make([]float32, r)

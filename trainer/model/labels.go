@@ -6,8 +6,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Columns of the network carry names, so that a later model with another
-// field, dense feature or tower can take over what it shares with this one:
+// Columns of the network have names, so that a later model with another field, dense
+// feature or tower can copy the values that both models have:
 // "user/embedding/3" is value 3 of field user's embedding, "user/linear" its
 // linear weight, "dense:age" a dense feature, "item·user"
 // the dot product of two vectors, "deep/0:17" the 18th result of a layer.
@@ -49,8 +49,7 @@ func (b *builder) namesOf(node *gorgonia.Node, prefix string) []string {
 	return positions(prefix, node.Shape()[1])
 }
 
-// positions are n names that say no more than where a column stands in what
-// prefix names.
+// positions returns n names made of prefix and a column's position.
 func positions(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {

@@ -13,17 +13,17 @@ import (
 	"aibox/trainer/optim"
 )
 
-// ErrNotFinite: the loss, a logit or a batch statistic is NaN or infinite.
-// Nothing has been updated.
+// ErrNotFinite says that the loss, a logit, a batch statistic or an updated parameter or
+// row is NaN or infinite.
 var ErrNotFinite = errkind.New(errkind.Diverged, "model: not a finite number")
 
 // normMomentum is the share of a mini-batch in the running statistics of batch
 // normalization; PyTorch's default.
 const normMomentum = 0.1
 
-// graphsKept bounds the graphs that a model keeps: one for full mini-batches
-// and one for the last of an epoch, in training and in inference, and as many
-// again for an evaluation set of another size. The least recently used goes.
+// graphsKept is how many graphs a model keeps at most: one for full mini-batches and one
+// for the last of an epoch, in training and in inference, and as many again for an
+// evaluation set of another size. The least recently used graph is dropped.
 const graphsKept = 8
 
 // Model is a network with its parameters. See the package comment for
@@ -93,8 +93,8 @@ func (m *Model) Graph(n int) (*gorgonia.ExprGraph, error) {
 	return c.graph, nil
 }
 
-// GraphBytes is what the results of the graph for mini-batches of n examples take,
-// those of changing size excepted.
+// GraphBytes is the memory of the results in the graph for mini-batches of n examples,
+// except those whose size changes.
 func (m *Model) GraphBytes(n int, training bool) (int64, error) {
 	c, err := compile(m.spec, n, training, m.params, m.buffers)
 	if err != nil {
@@ -103,8 +103,8 @@ func (m *Model) GraphBytes(n int, training bool) (int64, error) {
 	return int64(c.bytes), nil
 }
 
-// MemoryBytes is what the results of the graphs that m keeps take, those of
-// changing size excepted.
+// MemoryBytes is the memory of the results in the graphs that m keeps, except those
+// whose size changes.
 func (m *Model) MemoryBytes() int64 {
 	n := int64(0)
 	for _, c := range m.graphs {
@@ -113,8 +113,7 @@ func (m *Model) MemoryBytes() int64 {
 	return n
 }
 
-// Result is what Train found. Its slices are valid until the next call of the
-// model.
+// Result is the result of Train. Its slices are valid until the next call of the model.
 type Result struct {
 	Loss     float64   // mean over the examples of weight times negative log-likelihood
 	Logits   []float32 // (N), of this mini-batch before the update
@@ -213,12 +212,12 @@ func floats(node *gorgonia.Node) []float32 {
 	return node.Value().(*tensor.Dense).Float32s()
 }
 
-// check reports statistics that would spoil the running ones for good. A huge
-// value can pass through a normalization and leave a finite loss.
+// check reports batch statistics that are not finite and would spoil the running ones
+// permanently. A huge value can pass through a normalization and give a finite loss.
 func (n norm) check() error {
 	for _, v := range floats(n.stats) {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return fmt.Errorf("%w: batch statistics that feed %s and %s", ErrNotFinite, n.mean.Name, n.variance.Name)
+			return fmt.Errorf("%w: the batch statistics for %s and %s", ErrNotFinite, n.mean.Name, n.variance.Name)
 		}
 	}
 	return nil

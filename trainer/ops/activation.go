@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Activation is an element-wise function whose derivative follows from its
-// result, so that layers need not keep what went in.
+// Activation is an element-wise function whose derivative can be computed from its
+// result, so that layers need not keep its input.
 type Activation uint8
 
 const (

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Pooling is how the rows of one bag become one vector.
+// Pooling says how the rows of one bag become one vector.
 type Pooling uint8
 
 const (
@@ -128,7 +128,7 @@ func bagsOf(in []gorgonia.Value) bagView {
 
 func (v bagView) len() int { return len(v.offsets) - 1 }
 
-// meanFactor is what the sum over bag b is multiplied by for its mean.
+// meanFactor is the factor by which the sum over bag b is multiplied to give its mean.
 func (v bagView) meanFactor(b int) float32 {
 	lo, hi := v.offsets[b], v.offsets[b+1]
 	total := float32(hi - lo)

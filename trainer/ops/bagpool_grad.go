@@ -10,13 +10,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// bagPoolGrad is the derivative of bagPool with regard to the rows: from the
-// bags' gradients (N, F*R), the rows (U, R; only their shape is used) and the
-// bags, it makes (U, R).
+// bagPoolGrad is the derivative of bagPool with regard to the rows: from the bags'
+// gradients (N, F*R), the rows (U, R; only their shape is used) and the bags, it
+// computes the rows' gradients (U, R).
 //
-// It turns the bags around first: a counting sort of the occurrences by row,
-// stable, so that each row's occurrences stand in ascending order and the rows
-// can be divided among threads without a lock and without a changed sum.
+// First it sorts the occurrences by row, with a stable counting sort, so that each row's
+// occurrences are in ascending order. Then the rows can be divided among threads without
+// locks, and the order of each sum does not depend on the threads.
 type bagPoolGrad struct {
 	base
 	pooling Pooling
@@ -50,7 +50,7 @@ func (op *bagPoolGrad) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	drows, ddata := op.out(u, r)
 	op.turn(bags, u)
 	features := len(op.bagOf)
-	// Rows differ widely in occurrences; small parts even that out.
+	// Rows differ widely in their number of occurrences; small parts balance the work.
 	grain := rowGrain(r * max(1, features/max(1, u)))
 	parallel(u, grain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -91,8 +91,8 @@ func (op *bagPoolGrad) turn(bags bagView, rows int) {
 	if bags.weights != nil {
 		op.weights = resize(op.weights, features)
 	}
-	// Place every occurrence at its row's start, which moves on; afterwards
-	// starts[i] is where row i+1 begins, so shift it back.
+	// Each occurrence is placed at its row's start, which is then increased. Afterwards
+	// starts[i] is where row i+1 begins, so the entries are shifted back.
 	for b := range n {
 		for p := bags.offsets[b]; p < bags.offsets[b+1]; p++ {
 			at := &op.starts[bags.index[p]]

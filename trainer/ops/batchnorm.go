@@ -9,13 +9,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// normEpsilon is added to variances before the root; PyTorch's default.
+// normEpsilon is added to variances before the square root; it is PyTorch's default.
 const normEpsilon = 1e-5
 
 // BatchStats returns the mean and the variance (the mean of squared
 // deviations) of every column of x (N, C), as the two rows of a (2, C) matrix.
-// It counts as constant: BatchNorm's derivative already holds the way through
-// the statistics.
+// Differentiation treats it as a constant, because the derivative of BatchNorm already
+// includes the dependence on the statistics.
 func BatchStats(x *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&batchStats{base: newBase(1, "batch-stats")}, x)
 }
@@ -43,9 +43,9 @@ func (op *batchStats) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) 
 	return tensor.Shape{2, s[0][1]}, nil
 }
 
-// Do sums in double precision, examples in ascending order, and takes the
-// deviations from the mean in a second pass, which loses nothing when the mean
-// is large beside the deviations.
+// Do sums in double precision, examples in ascending order, and computes the deviations
+// from the mean in a second pass, which stays accurate if the mean is much larger than
+// the deviations.
 func (op *batchStats) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	x, n, c := matrix(in[0])
 	y, ydata := op.out(2, c)

@@ -58,8 +58,8 @@ func (op *columns) SymDiff(_ gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nod
 	return gorgonia.Nodes{dx}, err
 }
 
-// spread is the derivative of columns: it puts the columns back in their
-// places, zeros elsewhere.
+// spread is the derivative of columns: it puts the columns back in their places, and
+// zeros in all others.
 type spread struct {
 	base
 	period, lo, hi int

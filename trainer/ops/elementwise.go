@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// elementGrain is the least number of elements worth a thread: at a few
-// elements per nanosecond, what starting one costs.
+// elementGrain is the smallest number of elements for which another thread is worth its
+// cost: at a few elements per nanosecond, they take as long as it takes to start one.
 const elementGrain = 1 << 14
 
 // rowGrain is elementGrain in rows of the given length.
@@ -21,7 +21,7 @@ func rowGrain(cols int) int { return max(1, elementGrain/max(1, cols)) }
 // that does not depend on the parts.
 func parallel(n, grain int, fn func(lo, hi int)) { kernel.Parallel(n, grain, fn) }
 
-// needs reports whether the gradient of operand i is wanted; nil wants all.
+// needs reports whether the gradient of operand i is wanted; if need is nil, all are.
 func needs(need []bool, i int) bool { return need == nil || need[i] }
 
 // Sum returns the element-wise sum of at least two nodes of one shape (vectors

@@ -43,9 +43,9 @@ func (op *fm) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 		for i := lo; i < hi; i++ {
 			row := x[i*c : (i+1)*c]
 			sumVectors(sum, row)
-			// Pairs by way of the sum: Σ_f v·(Σ v − v) counts every pair twice,
-			// and does not subtract two nearly equal numbers as the textbook
-			// form does.
+			// The pairs are computed from the sum: Σ_f v·(Σ v − v) counts every
+			// pair twice, and does not subtract two nearly equal numbers, as the
+			// textbook form does.
 			var total float32
 			for f := 0; f < c; f += op.dim {
 				v := row[f : f+op.dim]

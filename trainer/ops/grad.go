@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// partialDiffer is an op that can leave out the gradients nobody asked for,
-// such as that of a layer with regard to the dense features.
+// partialDiffer is an op that can leave out gradients that are not needed, such as that
+// of a layer with regard to the dense features.
 type partialDiffer interface {
 	// diff is SymDiff for the operands with need[i] set (nil: all).
 	diff(need []bool, inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgonia.Nodes, error)
@@ -30,7 +30,7 @@ func Grad(cost *gorgonia.Node, wrt ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	one := cost.Graph().AddNode(gorgonia.NewConstant(float32(1)))
 	terms[cost] = gorgonia.Nodes{one}
 
-	// Ops added below get higher ids; the forward part is fixed now.
+	// The nodes of the forward pass are collected now, before ops are added below.
 	forward := append(gorgonia.Nodes(nil), cost.Graph().AllNodes()...)
 	sort.Slice(forward, func(i, j int) bool { return forward[i].ID() > forward[j].ID() })
 

@@ -6,9 +6,9 @@ import (
 	"aibox/internal/panics"
 )
 
-// Gorgonia's machine calls Do on a goroutine of its own, where a panic would end
-// the process. So ops are put into graphs behind a guard, which makes a panic
-// the error of the run.
+// Gorgonia's machine calls Do on a goroutine of its own, where a panic would end the
+// process. So each op is wrapped by a guard, which turns a panic into the error of the
+// run.
 
 // guarded is an op in a graph.
 type guarded struct{ gorgonia.Op }
@@ -26,7 +26,7 @@ func guard(op gorgonia.Op) gorgonia.Op {
 	return guarded{op}
 }
 
-// opOf returns the op of node behind its guard, nil for an input.
+// opOf returns the op of node without its guard, nil for an input.
 func opOf(node *gorgonia.Node) gorgonia.Op {
 	if g, ok := node.Op().(interface{ inner() gorgonia.Op }); ok {
 		return g.inner()

@@ -7,8 +7,8 @@ import (
 
 // Input is an input node whose value may have another shape at every run.
 //
-// gorgonia.Let insists on the shape the node was made with. Input binds one
-// tensor for good and replaces what that tensor describes.
+// gorgonia.Let accepts only the shape with which the node was made. Input binds one
+// tensor once and then replaces the contents and the shape of that tensor.
 type Input struct {
 	Node  *gorgonia.Node
 	value *tensor.Dense

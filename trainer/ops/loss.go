@@ -59,8 +59,8 @@ func (op *loss) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	y, w := dense(in[1]).Float32s(), dense(in[2]).Float32s()
 	op.terms = resize(op.terms, n)
 	kernel.SoftplusSlice(op.terms, z)
-	// One sum, in order, in double precision: N additions are nothing beside
-	// the network.
+	// This is one sum, in order, in double precision: N additions cost very little
+	// compared with the network.
 	var total float64
 	for i, t := range op.terms {
 		total += float64(w[i] * (t - float32(y[i]*z[i])))

@@ -14,9 +14,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// serial numbers the ops of the process. It enters the hash of an op and
-// nothing else: Gorgonia merges nodes of equal hash, and two ops with buffers
-// of their own must never be merged.
+// serial numbers the ops of the process. It is used only in the hash of an op: Gorgonia
+// merges nodes of equal hash, and two ops that have buffers must never be merged.
 var serial atomic.Uint64
 
 // base is what all ops have in common: their place in Gorgonia's interfaces
@@ -78,9 +77,9 @@ func (b *base) setResult(data []float32) {
 
 func (b *base) resultFixed() bool { return b.fixed }
 
-// SetResult makes node write its result into data, whose length must be that
-// of the result. It reports false, changing nothing, when node is no op of this
-// package or has been given a place before: then the caller must copy.
+// SetResult makes node write its result into data, whose length must be that of the
+// result. If node is not an op of this package, or already has such memory, it changes
+// nothing and returns false: then the caller must copy the result.
 func SetResult(node *gorgonia.Node, data []float32) bool {
 	op, ok := opOf(node).(interface {
 		setResult([]float32)
@@ -177,8 +176,8 @@ func sameMatrices(ds []gorgonia.DimSizer) (tensor.Shape, error) {
 
 // Values.
 
-// dense returns the tensor behind a value. Everything in these graphs but the
-// loss is one.
+// dense returns the tensor behind a value. All values in these graphs except the loss
+// are tensors.
 func dense(v gorgonia.Value) *tensor.Dense { return v.(*tensor.Dense) }
 
 // matrix returns a value's elements, rows and columns.

@@ -9,15 +9,15 @@ import (
 
 // Share lets the results of g's ops use the same memory where their lives do
 // not overlap: a result's memory goes to a later op once the last op that reads
-// it has run. The results of keep stay until the next run, as do those with a
-// place of their own (SetResult); the values of all other nodes must not be
-// read after a run. Results whose size is known only at run time keep memory of
-// their own. Call it once, when g is complete and before it runs.
+// it has run. The results of the nodes in keep stay until the next run, and so do those
+// with memory of the caller's (SetResult); the values of all other nodes must not be read
+// after a run. Results whose size is known only at run time keep memory of their own.
+// Share is called once, when g is complete and before it runs.
 //
 // Share returns the number of bytes that the shared results occupy. In a
-// differentiated network the activations live until their layer's derivative,
-// and gradients take turns in what is left; in a network for inference the
-// need does not grow with depth.
+// differentiated network, the activations keep their memory until their layer's
+// derivative has run, and gradients share the rest; in a network for inference the memory
+// does not grow with depth.
 func Share(g *gorgonia.ExprGraph, keep ...*gorgonia.Node) (bytes int, err error) {
 	// The tape machine executes this order, reversed.
 	order, err := gorgonia.Sort(g)
@@ -44,7 +44,8 @@ func Share(g *gorgonia.ExprGraph, keep ...*gorgonia.Node) (bytes int, err error)
 			slotOf[node] = plan.take(node.Shape().TotalSize())
 			live[node] = true
 		}
-		// Only now: a result must not lie where the op's operands are.
+		// The operands' memory is released only now, because a result must not overlap
+		// the operands of its op.
 		for _, n := range append(Children(node), node) {
 			if live[n] && lastUse[n] == i {
 				plan.release(slotOf[n])
@@ -76,7 +77,8 @@ func (b *base) place(memory []float32) { b.result, b.data = nil, memory }
 // sharable: the number of unique rows is not known when the graph is built.
 func (op *bagPoolGrad) sharable() bool { return false }
 
-// memoryPlan hands out slots of memory, whose sizes it finds out by doing so.
+// memoryPlan assigns slots of memory to results, and finds the necessary sizes of the
+// slots while it does so.
 type memoryPlan struct {
 	sizes  []int // of all slots
 	unused []int // slots that hold nothing at present

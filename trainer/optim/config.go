@@ -57,8 +57,8 @@ func (c *checker) notNegative(name string, x float64) {
 	}
 }
 
-// epsilon must be positive as float32: 0/0 is a row that saw only gradients
-// of 0.
+// epsilon must be positive as a float32: otherwise a row that has had only gradients of
+// 0 would be updated by 0/0.
 func (c *checker) epsilon(x float64) {
 	c.notNegative("epsilon", x)
 	if float32(x) == 0 {

@@ -69,8 +69,8 @@ func fill(s []float32, x float32) {
 	}
 }
 
-// State returns the whole state, in the order of the parameters, but for the
-// number of steps that they have taken: see Steps.
+// State returns the whole state, in the order of the parameters, except the number of
+// steps that they have taken, which Steps returns.
 func (d *Dense) State() []StateTensor {
 	var out []StateTensor
 	for i, p := range d.params {

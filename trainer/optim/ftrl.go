@@ -9,17 +9,18 @@ package optim
 //	w = 0                                                      if |z| <= lambda1
 //	    -(z - sign(z) lambda1) / ((beta + sqrt(n))/alpha + lambda2)    otherwise
 //
-// The paper's alpha never changes. Here a schedule may change it, and z, which
-// is in units of w/alpha, would then belong to another w. So each update first
-// takes z anew from w, which determines it unless w is 0: for a constant alpha
-// that is the same number. It also lets a new row begin at any w.
+// The paper's alpha never changes. Here a schedule may change it, and z, which is in
+// units of w/alpha, would then no longer match w. So each update first recomputes z from
+// w, which determines it unless w is 0; with a constant alpha this gives the same number.
+// It also allows a new row to begin at any w.
 
-// denom is what divides z.
+// denom is the denominator of w, by which z is divided.
 func (s *RowStep) denom(n float32) float32 {
 	return (s.beta+sqrt32(n))/s.alpha + s.lambda2
 }
 
-// dual is the z that belongs to w; for w = 0 the middle of those that do.
+// dual is the z that belongs to w; for w = 0 it is the middle of the range of z that
+// gives 0.
 func (s *RowStep) dual(w, n float32) float32 {
 	z := -float32(w * s.denom(n))
 	switch {

@@ -4,7 +4,7 @@ import "math"
 
 const (
 	goldenGamma = 0x9e3779b97f4a7c15 // SplitMix64's increment
-	rowPurpose  = 0x726f777320696e69 // "rows ini": keeps apart what else the seed is used for
+	rowPurpose  = 0x726f777320696e69 // "rows ini": makes these numbers independent of other uses of the seed
 
 	// initTerms 16-bit numbers, two hashes, are added up for one value.
 	initTerms = 8

@@ -76,8 +76,8 @@ type RowStep struct {
 // since their state was zero.
 func (r *Rows) HasSteps() bool { return hasSteps(r.cfg.Kind) }
 
-// Settled reports whether it does not matter any more how many steps there were,
-// if not less than so many.
+// Settled reports whether, from the given number of steps on, more steps no longer change the
+// update of a row.
 func (r *Rows) Settled(steps int64) bool { return settled(steps, r.cfg.Beta1, r.cfg.Beta2) }
 
 // Step prepares the update of rows in step t since their state was zero, 1 for
