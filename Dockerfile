@@ -12,7 +12,7 @@ ARG VERSION=container
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=${VERSION}" -o /out/aibox ./cmd/aibox
 
 FROM debian:bookworm-slim
-# A named volume takes over the owner of /jobs.
+# A new named volume gets the owner of /jobs.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates tzdata \
  && rm -rf /var/lib/apt/lists/* \
@@ -21,7 +21,7 @@ RUN apt-get update \
 COPY --from=build /out/aibox /usr/local/bin/aibox
 COPY configs/*.yaml /usr/share/aibox/configs/
 USER aibox
-# With --user the user need not be one of the container's.
+# The user of --user may not exist in the container, and then has no name or home.
 ENV USER=aibox HOME=/home/aibox
 WORKDIR /jobs
 ENTRYPOINT ["aibox"]

@@ -1,4 +1,4 @@
-# Targets for people. `make demo` and `make test` are the two that README promises.
+# README.md names `make demo` and `make test`; `make help` lists all targets.
 
 GO        ?= go
 BIN       := bin
@@ -11,7 +11,7 @@ TEST_TIMEOUT ?= 30m
 # The race detector makes everything several times slower.
 RACE_TIMEOUT ?= 90m
 
-# How often "make stress" kills, and how many random sequences it runs.
+# How many times "make stress" kills a process, and how many random sequences it runs.
 KILLS ?= 200
 SEEDS ?= 3000
 
@@ -29,7 +29,7 @@ demo: build ## generate a click log, train on it, evaluate
 	$(BIN)/aibox generate configs/demo.yaml
 	$(BIN)/aibox train configs/demo.yaml
 
-test: ## run every test, and say what was skipped and why (HDFS and Kerberos want Java, Maven and a KDC)
+test: ## run every test, and say what was skipped and why (tests of HDFS and Kerberos need Java, Maven and a KDC)
 	@$(GO) run ./internal/testskips -timeout $(TEST_TIMEOUT) $(PKGS)
 
 race: ## run every test under the race detector
@@ -38,7 +38,7 @@ race: ## run every test under the race detector
 invariants: ## test the sparse table with its expensive checks compiled in
 	$(GO) test -short -tags invariants -timeout $(TEST_TIMEOUT) ./sparsetable/...
 
-stress: ## tables of both kinds: SEEDS random sequences (3000), every operation failing, KILLS kills -9 (200), of the program too
+stress: ## test tables with SEEDS random sequences (3000), a failure of every operation, and KILLS kills by SIGKILL (200), also of the program
 	AIBOX_TEST_SEED=random AIBOX_TEST_FAULTS=every AIBOX_TEST_KILLS=$(KILLS) AIBOX_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -run '^(TestKill|TestMemory|TestSSDRandom|TestSSDFaults|TestSSDStress|TestFlips|TestSSDRestoreRaces|TestSSDImportFails|TestSSDImportCrash)$$' -v -timeout 3h ./sparsetable
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout 3h ./cmd/aibox
 
