@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"aibox/configs"
 	"aibox/internal/kernel"
 	"aibox/sparsetable"
 	"aibox/trainer/model"
@@ -112,12 +113,14 @@ func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want st
 	kib := int64(1024)
 	var got *Summary
 	var s *saver
+	var j *configs.Job
 	for tries := 0; got == nil; tries++ {
 		opts := quiet
 		s = newSaver(t)
 		opts.afterPass = s.afterPass
 		var err error
-		got, err = Train(t.Context(), job(t, kind, append(slices.Clip(set), fmt.Sprintf("sparse_table.memory_bytes=%dKiB", kib))...), opts)
+		j = job(t, kind, append(slices.Clip(set), fmt.Sprintf("sparse_table.memory_bytes=%dKiB", kib))...)
+		got, err = Train(t.Context(), j, opts)
 		named := regexp.MustCompile(`needs a budget of (\d+) bytes`).FindStringSubmatch(fmt.Sprint(err))
 		if errors.Is(err, sparsetable.ErrBudget) && len(named) == 2 && tries < 10 {
 			bytes, err := strconv.ParseInt(named[1], 10, 64)
@@ -131,8 +134,8 @@ func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want st
 			t.Fatal(err)
 		}
 	}
-	if got.Digest != want {
-		t.Errorf("digest %s, want %s", got.Digest, want)
+	if digest := digestOf(t, j); digest != want {
+		t.Errorf("digest %s, want %s", digest, want)
 	}
 	if got.Table.Evictions == 0 {
 		t.Errorf("no row left memory: %+v", got.Table)

@@ -90,7 +90,7 @@ func flows(t *testing.T, set ...string) (table sparsetable.Table, run func(batch
 		}
 		defer rd.Close()
 		f := flow{
-			reader: rd, table: table, mode: sparsetable.PullCreate, limit: new(passLimit), log: quiet.Logger,
+			reader: rd, table: table, mode: sparsetable.PullCreate, limit: new(passLimit), bytes: new(gauge), log: quiet.Logger,
 			readQueue: j.Pipeline.ReadQueue, pullQueue: j.Pipeline.PullQueue, batch: batch,
 			readAheadBytes: int64(j.Pipeline.ReadAheadBytes),
 		}
