@@ -102,8 +102,8 @@ func fileLines(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// TestPredictOfCutData: what a cut file lacks ends predicting, too; with bad rows
-// kept, the job's limit decides, and what is lost is reported.
+// TestPredictOfCutData: a file whose end is missing ends predicting too. With
+// --keep-bad-rows, the job's limit on losses decides, and the loss is reported.
 func TestPredictOfCutData(t *testing.T) {
 	j := job(t, "lr")
 	train(t, j)

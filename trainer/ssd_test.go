@@ -131,8 +131,8 @@ func TestTableKeysHaveEffect(t *testing.T) {
 	}
 }
 
-// TestEndOfAJobReadsNoTable: the digest of a table on SSD is computed by who wants
-// it, and its rows are in their buckets.
+// TestEndOfAJobReadsNoTable: a job does not compute the digest of a table on SSD, which
+// would read the whole table, and leaves the rows in their buckets.
 func TestEndOfAJobReadsNoTable(t *testing.T) {
 	want := train(t, job(t, "fm")).Digest
 	j := job(t, "fm", onSSD()...)

@@ -10,10 +10,10 @@ import (
 type ScheduleConfig struct {
 	WarmupSteps int64  // t/WarmupSteps while t <= WarmupSteps
 	Decay       string // afterwards: none (also ""), linear, cosine, exponential, inverse_sqrt
-	// DecaySteps: linear and cosine reach Floor after so many steps behind the
-	// warm-up; exponential multiplies by DecayRate per so many, smoothly;
-	// inverse_sqrt is sqrt(DecaySteps/(DecaySteps+steps)), where 0 means
-	// WarmupSteps, so that it is sqrt(WarmupSteps/t).
+	// DecaySteps is a number of steps after the warm-up: linear and cosine reach Floor
+	// after it; exponential multiplies by DecayRate over it, smoothly; inverse_sqrt is
+	// sqrt(DecaySteps/(DecaySteps+steps)), where 0 means WarmupSteps, so that it is
+	// sqrt(WarmupSteps/t).
 	DecaySteps int64
 	DecayRate  float64 // exponential: in (0,1]
 	Floor      float64 // smallest multiplier behind the warm-up, in [0,1]
@@ -85,12 +85,12 @@ func (s Schedule) Multiplier(t int64) float32 {
 	return float32(max(m, c.Floor))
 }
 
-// progress is the part of the decay that is over.
+// progress is the share of the decay steps that are over.
 func (c ScheduleConfig) progress(steps int64) float64 {
 	return float64(min(steps, c.DecaySteps)) / float64(c.DecaySteps)
 }
 
-// between is Floor for x = 0 and 1 for x = 1.
+// between interpolates from Floor at x = 0 to 1 at x = 1.
 func (c ScheduleConfig) between(x float64) float64 {
 	return c.Floor + float64((1-c.Floor)*x)
 }

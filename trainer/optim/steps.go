@@ -2,38 +2,38 @@ package optim
 
 import "slices"
 
-// Adam corrects its moments by the number of steps since they were zero. A value
-// that joins later, of a tower, a field or an optimizer that a warm start adds,
-// has taken fewer steps than the model: with the model's number its first
-// updates would be 1/sqrt(1-beta2) (1-beta1) times too large, 3 for the usual
-// betas. So steps are counted for each value, which costs nothing where all of
-// a tensor have the same: stretches of values that began together.
+// Adam corrects its moments by the number of steps since they were zero. A value that
+// a warm start adds, with a tower, a field or an optimizer, has taken fewer steps than
+// the model: with the model's number its first updates would be too large by the factor
+// (1-beta1)/sqrt(1-beta2), which is 3 for the usual betas. So steps are counted for each
+// value. They are stored as stretches of values that began together, which cost nothing
+// if all values of a tensor did.
 
-// maxCounted is the most steps that are told apart: what float32 counts exactly.
-// It is far beyond where corrections by the usual betas end.
+// maxCounted is the largest number of steps that is counted, up to which float32 is
+// exact. With the usual betas, the corrections end far earlier.
 const maxCounted = 1 << 24
 
-// stretch is values of a parameter, up to end, whose state was zero after step
-// began of the model.
+// stretch is a range of values of a parameter, up to end, whose state was zero after
+// step began of the model.
 type stretch struct {
 	end   int
 	began int64
 }
 
-// StepsName is the name that Steps gives to those of a parameter; as in PyTorch.
+// StepsName is the name of the tensor with a parameter's steps, as in PyTorch.
 func StepsName(param string) string { return param + "/step" }
 
 // hasSteps reports whether the updates of a kind of optimizer depend on the
 // number of steps.
 func hasSteps(kind string) bool { return kind == "adam" || kind == "adamw" }
 
-// settled reports whether corrections after so many steps are 1, so that it does
-// not matter any more how many there were.
+// settled reports whether the corrections after so many steps are 1, so that the exact
+// number of steps no longer matters.
 func settled(steps int64, beta1, beta2 float64) bool {
 	return 1-powInt(beta1, steps) == 1 && 1-powInt(beta2, steps) == 1
 }
 
-// StepCount is a number of steps as it is saved.
+// StepCount converts a number of steps to the form in which it is saved.
 func StepCount(n int64) float32 { return float32(min(n, maxCounted)) }
 
 // Steps returns, after step t of the model, the steps that values have taken
@@ -60,8 +60,8 @@ func (d *Dense) Steps(t int64) []StateTensor {
 	return out
 }
 
-// Begin says after which step of the model the state of parameter i was zero, for
-// each of its values. Without it that was before the first.
+// Begin sets, for each value of parameter i, the step of the model after which its state
+// was zero. Without a call of Begin, the state was zero before the first step.
 func (d *Dense) Begin(i int, began []int64) {
 	d.began[i] = nil
 	if !hasSteps(d.cfg.Kind) {
