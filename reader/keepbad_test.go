@@ -59,3 +59,35 @@ func TestKeepBadRows(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepLostRows: of a damaged page of Parquet it is known how many rows it loses.
+// Each has its place among the others.
+func TestKeepLostRows(t *testing.T) {
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "B", Role: RoleSparse}}}
+	path := damagedRows(t)
+	_, without := mustRead(t, testOptions(s, path))
+	for _, chunk := range []int64{1, 1 << 20} {
+		o := testOptions(s, path)
+		o.KeepBadRows, o.PassThrough, o.ChunkBytes = true, []string{"A"}, chunk
+		passes, counts := mustRead(t, o)
+		n, lost := int64(0), int64(0)
+		for _, p := range passes {
+			for _, b := range p.Batches {
+				for e := range b.N {
+					want, empty := fmt.Sprint(n%100), b.Offsets[e] == b.Offsets[e+1]
+					if b.Bad[e] {
+						lost++
+						want = ""
+					}
+					if first := without.Lost[0].Line - 1; b.Bad[e] != (n >= first && n < 200) || b.Columns[0][e] != want || empty != b.Bad[e] {
+						t.Fatalf("row %d: bad %v, column %q; rows are lost from %d on", n, b.Bad[e], b.Columns[0][e], first)
+					}
+					n++
+				}
+			}
+		}
+		if l := counts.Lost[0]; n != 300 || lost != counts.LostRows || l != without.Lost[0] || counts.Examples != 300 || counts.BadRows != 0 || counts.Rows != without.Rows {
+			t.Errorf("%d rows, of which %d are marked: %+v, want %+v", n, lost, counts, without)
+		}
+	}
+}

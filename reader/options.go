@@ -57,7 +57,8 @@ type Options struct {
 	MaxLostFraction float64
 	// KeepBadRows hands a bad row on as an example without features and label, which
 	// Batch.Bad marks; its pass-through columns hold what could be read of them. It
-	// still counts as a bad row.
+	// still counts as a bad row. A row that a damaged page of Parquet loses is handed on
+	// in the same way, with empty columns; it still counts as lost.
 	KeepBadRows    bool
 	Quarantine     io.Writer // takes bad rows and losses as JSON lines (BadRow); nil: none
 	QuarantineRows int       // how many bad rows are written to Quarantine at most

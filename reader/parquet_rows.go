@@ -367,10 +367,39 @@ func (w *worker) decodeRowGroup() error {
 			cause: strings.TrimPrefix(err.Error(), u.file.URI+": "), offset: -1, rows: lost,
 			bytes: int64(float64(u.stored) * (float64(lost) / float64(u.end-u.start))),
 		})
-		w.block.lines += lost
-		err = nil
+		if w.stream.plan.keepBad {
+			err = w.keepLost(row, lost)
+		} else {
+			w.block.lines += lost
+			err = nil
+		}
 	}
 	return errors.Join(err, w.stream.releaseParquet(u.open))
+}
+
+// keepLost adds an empty row for each lost one, from row on. A footer that is damaged
+// as well may announce more rows than the columns have values: no row is added for
+// those.
+func (w *worker) keepLost(row, lost int64) error {
+	u, p := w.unit, w.stream.plan
+	if err := w.flush(); err != nil { // the loss belongs before these rows
+		return err
+	}
+	known := lost
+	for _, column := range u.open.file.Metadata().RowGroups[u.group].Columns {
+		known = min(known, column.MetaData.NumValues-(row-u.start))
+	}
+	for range known {
+		w.block.endBad(p)
+		w.block.lines++
+		if w.block.bytes() > w.stream.options.blockBytes() {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	w.block.lines += lost - max(known, 0)
+	return nil
 }
 
 // decodeRows decodes the unit's rows from *row on; it advances *row past each row

@@ -28,7 +28,7 @@ type Batch struct {
 	BagWeights []float32 // (features), or nil when all are 1
 	Rows       []int32   // (unique rows of the mini-batch), into Pass.Keys
 	Groups     []uint64  // (N), hash of the group-by field's value; nil without one
-	// Bad marks the rows that are bad, which have no features (N); nil without
+	// Bad marks the rows that are bad or lost, which have no features (N); nil without
 	// Options.KeepBadRows.
 	Bad []bool
 	// Columns holds the raw text of the pass-through columns, [column][example];

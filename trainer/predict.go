@@ -18,9 +18,10 @@ type PredictOptions struct {
 	Data    []string // URIs, in the format of the model's job
 	Output  string   // .csv, .tsv or .parquet, local or HDFS; text also compressed: .csv.gz
 	Columns []string // input columns to pass through
-	// KeepBadRows writes a row without a prediction for each bad row, however many
-	// there are, as long as at least one row is good; the job's data.max_lost_fraction
-	// limits how much may be lost. Without it, the first bad or lost row is an error.
+	// KeepBadRows writes a row without a prediction for each bad row, and for each
+	// that a damaged page of Parquet loses, however many there are, as long as at
+	// least one row is good; the job's data.max_lost_fraction limits how much may be
+	// lost. Without it, the first bad or lost row is an error.
 	KeepBadRows bool
 }
 
@@ -30,7 +31,7 @@ type Prediction struct {
 	Digest   string         `json:"digest,omitempty"` // if the model has it recorded
 	Output   string         `json:"output"`
 	Examples int64          `json:"examples"`
-	Unscored int64          `json:"rows_without_prediction"` // bad rows
+	Unscored int64          `json:"rows_without_prediction"` // bad rows, and lost ones of Parquet
 	Mean     float64        `json:"mean_prediction"`
 	Rows     ReadingSummary `json:"input_rows"`
 }
