@@ -175,6 +175,11 @@ func (s *Set) newFile(d *directory) (*file, error) {
 		return nil, fmt.Errorf("bucketfile: all %d file numbers of the table are used: export it and import it into a new one", maxFile)
 	}
 	s.mu.nextFile++
+	if used := s.numbersLocked(); used.NearEnd() && !s.mu.warned {
+		s.mu.warned = true
+		s.opts.Logger.Warn("bucket file: most file numbers of the table are used, and none is used again; before they end, export the table and import it into a new one",
+			"used", used.Used, "all", used.All)
+	}
 	f := &file{set: s, dir: d, id: id, name: fileName(s.opts.Table, id), pins: 1, valid: fileHeaderBytes}
 	s.mu.files[id] = f
 	return f, nil

@@ -152,6 +152,7 @@ type Set struct {
 		sync.Mutex
 		files    map[uint32]*file
 		nextFile uint32
+		warned   bool // that the numbers of files come to their end
 		// holds are the files of each snapshot.
 		holds  map[uint64][]*file
 		closed bool
