@@ -106,7 +106,8 @@ func TestUsage(t *testing.T) {
 			wantJSONLines(t, j.stderr)
 		}
 	}
-	wantOnly(t, ".", "binary.yaml", "empty.yaml", "job.yaml", "typo.yaml")
+	wantOnly(t, ".", "binary.yaml", "empty.yaml", "job.yaml", "model", "typo.yaml")
+	wantOnly(t, "model", "LOCK", "summary-failed.json") // of the training without data
 }
 
 // TestHelp: every command says what it does, with examples that its own parser
