@@ -107,7 +107,7 @@ func CheckIndex(t Table) error {
 }
 
 // Space is what the bucket files take that are not being deleted, what is in use of
-// that, and what MaxSpaceAmplification leaves out of account.
+// that, and what compaction cannot win.
 func Space(tab Table) (total, live, slack int64) {
 	t := tab.(*ssd)
 	t.rewrite.Lock()

@@ -60,13 +60,17 @@ func (t *ssd) work(ctx context.Context) {
 }
 
 func (t *ssd) step(ctx context.Context) error {
+	writeNextCarry := func() (bool, error) { return t.writeNextCarry(ctx) }
 	for ctx.Err() == nil {
 		// Each turn does one step of each kind of work, so that none waits until
 		// another is done. The buckets that working sets carried come first,
 		// because the next working sets need their memory.
 		worked := false
-		for _, work := range []func() (bool, error){t.writeNextCarry, t.evictAhead, t.sweepAhead, t.reshape} {
+		for _, work := range []func() (bool, error){writeNextCarry, t.evictAhead, t.sweepAhead, t.reshape} {
 			some, err := work()
+			if err == nil && some { // space keeps up with writing, however busy that is
+				err = t.keepSpace(ctx)
+			}
 			if errors.Is(err, bucketfile.ErrNoSpace) {
 				return errors.Join(err, t.compact(ctx)) // which may make room
 			}
@@ -77,10 +81,6 @@ func (t *ssd) step(ctx context.Context) error {
 		}
 		if !worked {
 			break
-		}
-		// Compaction keeps up with writing, however much is written.
-		if err := t.keepSpace(ctx); err != nil {
-			return err
 		}
 	}
 	// Files may have become free without a write, when a snapshot was dropped.

@@ -1,6 +1,7 @@
 package sparsetable
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"sync"
@@ -172,17 +173,17 @@ func (t *ssd) freeCarries() error {
 
 // writeNextCarry writes the buckets of one released set. It returns false if
 // there is none.
-func (t *ssd) writeNextCarry() (worked bool, err error) {
+func (t *ssd) writeNextCarry(ctx context.Context) (worked bool, err error) {
 	c := t.nextCarry()
 	if c == nil {
 		return false, nil
 	}
-	return true, t.writeCarried(c)
+	return true, t.writeCarried(ctx, c)
 }
 
 // writeCarried merges the rows of a released set into the buckets that it
 // carried.
-func (t *ssd) writeCarried(c *carry) error {
+func (t *ssd) writeCarried(ctx context.Context, c *carry) error {
 	defer t.dropCarry(c)
 	if !t.outgrowsCache() {
 		return nil
@@ -195,6 +196,9 @@ func (t *ssd) writeCarried(c *carry) error {
 		for rest := chunk[:end]; len(rest) >= carryHeaderBytes && rest != nil; {
 			var err error
 			if rest, err = t.writeCarriedBatch(rest); err != nil {
+				return err
+			}
+			if err := t.keepSpace(ctx); err != nil {
 				return err
 			}
 		}

@@ -71,6 +71,10 @@ func (t *ssd) compactOne(ctx context.Context) (file uint32, err error) {
 // writes nine times as many bytes.
 const maxLiveShare = 0.9
 
+// fullShare is the live part of a file from which on emptying it is not worth while:
+// the dead bytes are in files then that cannot be emptied.
+const fullShare = 0.97
+
 // A directory counts as nearly full when it has less left than fullFiles times the
 // room for urgent appends: that room itself, and as much again for what a step
 // writes, for the moved buckets of a file, and for emptied files that reads in
@@ -82,44 +86,64 @@ const fullFiles = 2
 const reservedBytes = 64 << 20
 
 // worstFile is the file to be emptied next, if one has to be: because all files
-// together take more than the allowed multiple of what is in use, or because a
-// directory is nearly full. It is the file with the smallest live part. Files that
-// snapshots hold come after those whose emptying makes room at once.
+// together take more than spaceTarget, or because a directory is nearly full. It is
+// the file with the smallest live part. Files that snapshots hold come after those
+// whose emptying makes room at once.
 func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 	all, each := t.files.Space()
-	total := all.TotalBytes - all.DyingBytes
+	crowded := all.TotalBytes-all.DyingBytes-all.KeptBytes > t.spaceTarget(all.LiveBytes)
+	full, anyFull := make([]bool, len(each)), false
+	for i, sp := range each {
+		full[i] = t.nearlyFull(i, sp)
+		anyFull = anyFull || full[i]
+	}
+	if !crowded && !anyFull {
+		return bucketfile.Candidate{}, false
+	}
 	limit := t.opts.SSD.MaxSpaceAmplification
 	var room bucketfile.Candidate // makes room in a full directory
 	needRoom := false
-	candidates := t.files.CompactionCandidates() // those that are not held first
-	for _, c := range candidates {
-		if c.LiveBytes == 0 { // held by snapshots or by reads under way
-			total -= c.Bytes
-			if c.Holders == 0 { // it will be deleted soon; emptying more files would take room first
-				each[c.Directory].DyingBytes += c.Bytes
-			}
-		}
-	}
-	full := make([]bool, len(each))
-	for i, sp := range each {
-		full[i] = t.nearlyFull(i, sp)
-	}
-	for _, c := range candidates {
+	for _, c := range t.files.CompactionCandidates() { // those that are not held first
 		if c.LiveBytes == 0 {
 			continue
 		}
 		if !needRoom && full[c.Directory] && c.Holders == 0 && float64(c.LiveBytes) <= maxLiveShare*float64(c.Bytes) {
 			room, needRoom = c, true
 		}
+		if float64(c.LiveBytes) > fullShare*float64(c.Bytes) {
+			continue
+		}
 		if !ok || worst.Holders == 0 && c.Holders > 0 && float64(worst.LiveBytes)*limit > float64(worst.Bytes) {
 			worst, ok = c, true
 		}
 	}
-	slack := t.spaceSlack() * int64(len(t.devices))
-	if ok && float64(total-slack) > limit*float64(all.LiveBytes) {
+	if ok && crowded {
 		return worst, true
 	}
 	return room, needRoom
+}
+
+// spaceTarget is how many bytes files may take before one is emptied, where so
+// many are live: as many less than the limit allows as may be written before
+// somebody looks again, so that the limit holds at any time. Those are
+//
+//   - two steps of writers, who may be at work side by side, with what they split;
+//   - the live part of a file while it is being emptied: files have a sixteenth of
+//     what is live, and those that are emptied are emptier than most;
+//   - buffers, and the file that is appended to, which cannot be emptied.
+//
+// Of a small table that is more than could be kept free: no more than half of what
+// may be dead is asked for, and a few MiB are always allowed.
+func (t *ssd) spaceTarget(live int64) int64 {
+	t.indexMu.RLock()
+	slotsNow := int64(t.index.Slots())
+	t.indexMu.RUnlock()
+	limit := t.opts.SSD.MaxSpaceAmplification
+	slack := t.spaceSlack() * int64(len(t.devices))
+	step := 2 * (t.evictStep() + 2*splitStep) * (live / slotsNow)
+	keep := float64(slack + step + live/32)
+	keep = min(keep, (limit-1)/2*float64(live))
+	return max(int64(limit*float64(live)-keep), live+slack)
 }
 
 // nearlyFull reports whether a directory's budget, or its file system, has no more
@@ -135,9 +159,8 @@ func (t *ssd) nearlyFull(directory int, sp bucketfile.Space) bool {
 	return err == nil && free+sp.DyingBytes < reservedBytes+keep
 }
 
-// spaceSlack is what a directory may take beyond its bounds: a few buffers, which
-// are not worth compacting for, and the file that is appended to, which cannot be
-// emptied.
+// spaceSlack is what compaction cannot free in a directory: a few buffers, and the
+// file that is appended to.
 func (t *ssd) spaceSlack() int64 {
 	return 4*appendBuffers*int64(t.plan.bufferBytes) + t.plan.minFileBytes()
 }

@@ -18,7 +18,7 @@ const (
 	roomShare = 64
 	// A step may rewrite one part in stepShare of all buckets. It has at least
 	// minEvictStep rows, so that its reads keep a device busy.
-	stepShare    = 16
+	stepShare    = 64
 	minEvictStep = 256
 	// Clean rows are looked for only if at least one part in cleanShare of the idle
 	// rows is clean.

@@ -255,7 +255,8 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 		o.BudgetBytes = append(o.BudgetBytes, t.opts.SSD.DirBudgetBytes)
 	}
 	if b := t.opts.SSD.DirBudgetBytes; b > 0 {
-		o.FileBytes = max(min(128<<20, b/16/4096*4096), int64(o.BufferBytes))
+		// Neither so large that the reserve is a large part of the budget, nor very many.
+		o.FileBytes = max(min(max(128<<20, b/256), b/16)/4096*4096, int64(o.BufferBytes))
 		o.UrgentBytes = 2 * o.FileBytes // a file is emptied into another, and dirty rows may be added
 	}
 	o.MinFileBytes = t.plan.minFileBytes()

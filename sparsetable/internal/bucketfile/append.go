@@ -159,10 +159,19 @@ func (d *directory) openBufferLocked(urgent bool) error {
 // divided, as long as that makes files smaller than their full size.
 const filesPerLive = 16
 
+// manyFiles is into how many files the live bytes of a directory are divided at
+// most: each has a descriptor, and whoever looks for one to empty looks at all. A
+// table that grows has some more, from the time when it was smaller.
+const manyFiles = 256
+
 // fileLimit is the size at which the next file is begun.
 func (d *directory) fileLimit() int64 {
-	o := &d.set.opts
-	return min(max(d.live.Load()/filesPerLive, o.MinFileBytes), o.FileBytes)
+	o, live := &d.set.opts, d.live.Load()
+	limit := min(max(live/filesPerLive, o.MinFileBytes), o.FileBytes)
+	if d.budget == 0 { // else what is kept for emptying a file is as large as files are
+		limit = max(limit, min(live/manyFiles, int64(maxOffset)*int64(d.set.unit)))
+	}
+	return limit
 }
 
 // newFile makes the description of a new file, pinned because d appends to it. The

@@ -36,7 +36,8 @@ type Options struct {
 	// those of compaction; 0 stands for one file, a negative number for none.
 	UrgentBytes int64
 	// FileBytes is the size at which a file is ended and the next one begun; 0 stands for
-	// 128 MiB. Small files allow compaction in small steps. A table can write 2^24 files
+	// 128 MiB. Files are larger in a directory without a budget that would have very many
+	// of them. Small files allow compaction in small steps. A table can write 2^24 files
 	// in its life, which is 2 PiB with files of 128 MiB.
 	FileBytes int64
 	// MinFileBytes allows files that are smaller than FileBytes, but not smaller than

@@ -12,22 +12,25 @@ type Space struct {
 	TotalBytes  int64 // headers, padding and dead buckets included
 	LiveBytes   int64 // of buckets that the table refers to
 	HeldBytes   int64 // of files that snapshots hold
-	DyingBytes  int64 // of files whose deletion is under way
+	KeptBytes   int64 // of those, without live buckets: they are there for snapshots alone
+	DyingBytes  int64 // of files that nothing refers to: they are deleted when reads under way end
 	OtherBytes  int64 // of other files, see Set.Charge
 	BudgetBytes int64 // for all of them; 0: no limit
 }
 
-// Amplification returns TotalBytes / LiveBytes, or 0 for an empty table.
+// Amplification returns TotalBytes / LiveBytes, or 0 for an empty table. Files that
+// only snapshots need, or that are to be deleted, do not count: compaction cannot make
+// them smaller.
 func (sp Space) Amplification() float64 {
 	if sp.LiveBytes == 0 {
 		return 0
 	}
-	return float64(sp.TotalBytes) / float64(sp.LiveBytes)
+	return float64(sp.TotalBytes-sp.KeptBytes-sp.DyingBytes) / float64(sp.LiveBytes)
 }
 
 // Space returns the space of all directories together, and of each in the order
-// of Options.Devices. The total of a directory includes files whose deletion is
-// under way.
+// of Options.Devices. The total of a directory includes files that are to be
+// deleted.
 func (s *Set) Space() (all Space, each []Space) {
 	each = make([]Space, len(s.dirs))
 	counted := make([]int64, len(s.dirs)) // of files that are not being deleted
@@ -36,9 +39,15 @@ func (s *Set) Space() (all Space, each []Space) {
 		e := &each[f.dir.index]
 		e.Files++
 		e.LiveBytes += f.live
-		counted[f.dir.index] += f.bytes
+		dead := f.live == 0 && f.ended
+		if !dead || f.holders > 0 {
+			counted[f.dir.index] += f.bytes
+		}
 		if f.holders > 0 {
 			e.HeldBytes += f.bytes
+			if dead {
+				e.KeptBytes += f.bytes
+			}
 		}
 	}
 	s.mu.Unlock()
@@ -55,6 +64,7 @@ func (s *Set) Space() (all Space, each []Space) {
 		all.TotalBytes += each[i].TotalBytes
 		all.LiveBytes += each[i].LiveBytes
 		all.HeldBytes += each[i].HeldBytes
+		all.KeptBytes += each[i].KeptBytes
 		all.DyingBytes += each[i].DyingBytes
 		all.OtherBytes += each[i].OtherBytes
 		all.BudgetBytes += each[i].BudgetBytes
