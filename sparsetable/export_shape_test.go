@@ -44,5 +44,5 @@ func TargetOf(l Layout, unit int, budget, rows int64) (targetRows, filterBytes i
 	o := Options{Dir: "/table", MemoryBytes: budget}
 	o.ensureSSDDefaults()
 	p := planSSD(budget, l, unit, o.SSD, rows, 0)
-	return p.targetRows, p.filterBytes, p.indexLimit()
+	return p.targetRows, p.filterBytes, p.shape.allowed(p.indexLimits(), p.filterBytes)
 }

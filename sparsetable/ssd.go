@@ -73,7 +73,9 @@ type ssd struct {
 		stored   int64 // rows in buckets
 		scanning int   // scans under way: no slot is split or merged
 		merging  bool  // there are too many slots
-		sweep    sweep
+		// fewFilters says that the log has a warning about missing filters.
+		fewFilters bool
+		sweep      sweep
 	}
 	// fitRows is how many rows the cache holds within its present budget. mayCreate
 	// is how many rows may be created before the number of slots must be checked,
@@ -97,6 +99,9 @@ type ssd struct {
 
 	carried  carried
 	elevator elevator // under changing
+	// windowLimit is how many bytes the window of announced passes may take, under
+	// rewrite.
+	windowLimit int64
 	// cleanPause is how many more times dropClean does not look for clean rows.
 	cleanPause atomic.Int32
 

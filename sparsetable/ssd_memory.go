@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/slots"
 )
 
 // errNoVictims: no row can leave the cache, because all are pinned.
@@ -46,12 +48,30 @@ func (t *ssd) otherBytes() int64 { return t.memoryParts().total() }
 // cannot shrink because of pinned rows.
 func (t *ssd) reserve(extra int64) error {
 	limit := min(t.opts.MemoryBytes-t.otherBytes()-indexSlackBytes-t.plan.spareBytes-extra, t.plan.cacheBytes)
+	if err := t.limitWindow(); err != nil {
+		return err
+	}
 	err := t.shrinkCache(limit)
 	stuck := errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace)
 	if st := t.cache.Stats(); stuck && st.MaxBytes == limit && st.Bytes <= limit+t.plan.spareBytes {
 		return nil // the spare bytes are used until the rows are released, see restoreSpare
 	}
 	return err
+}
+
+// limitWindow gives the window of announced passes the part of its memory that the
+// filters do not need. REQUIRES: rewrite is held.
+func (t *ssd) limitWindow() error {
+	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
+	t.indexMu.RLock()
+	index := t.index.Bytes() - t.index.CaptureBytes()
+	t.indexMu.RUnlock()
+	limit := max(0, o.WindowBytes()-max(0, index-t.plan.indexLimit()))
+	if limit == t.windowLimit {
+		return nil
+	}
+	t.windowLimit = limit
+	return t.cache.LimitWindow(limit)
 }
 
 // reserveNow is reserve for callers that do not hold rewrite.
@@ -126,9 +146,11 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 			return r, nil
 		}
 	}
+	p.dropSmaller(n)
 	t.mu.Unlock()
-	need := 4 * int64(n)
-	if more := int64(n - cap(t.pull.hashes)); more > 0 {
+	room := roomForKeys(n)
+	need := 4 * int64(room)
+	if more := int64(room - cap(t.pull.hashes)); n > cap(t.pull.hashes) {
 		need += more * pullBytesPerKey
 	}
 	err := t.reserveNow(need)
@@ -142,30 +164,72 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 		return nil, err
 	}
 	if cap(t.pull.hashes) < n {
-		t.pull.hashes = make([]uint64, 0, n)
-		t.pull.missing = make([]uint64, 0, n)
-		t.pull.absent = make([]uint32, 0, n)
+		t.pull.hashes = make([]uint64, 0, room)
+		t.pull.missing = make([]uint64, 0, room)
+		t.pull.absent = make([]uint32, 0, room)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.held += need
-	return make([]uint32, n), nil
+	return make([]uint32, n, room), nil
 }
 
+// roomForKeys is the capacity of the lists for a Pull of n keys. The passes of a job
+// have about the same number of keys. Without some room to spare, a pass with a few
+// keys more than all before it would need longer lists, and a cache full of pinned
+// rows may have no room for them.
+func roomForKeys(n int) int { return n + n/16 }
+
+// dropSmaller frees the lists that are too short for n keys.
+func (p *refPool) dropSmaller(n int) {
+	p.idle = slices.DeleteFunc(p.idle, func(r []uint32) bool {
+		if cap(r) >= n {
+			return false
+		}
+		p.held -= 4 * int64(cap(r))
+		return true
+	})
+}
+
+// windowPause is for how many Pulls there is no window of announced passes after
+// one that needed its memory, because the next ones are likely to need it, too.
+const windowPause = 16
+
 // makeMoreRoom tries to make room where no row can leave, and reports whether
-// trying again is worth while. It makes the filters smaller. Where that is not
-// possible, it waits once for a snapshot that is being written, because that holds
-// memory and prevents that filters are made smaller. REQUIRES: changing is held.
+// trying again is worth while. It frees the window of announced passes first. Then
+// it makes the filters smaller, as far as they stay worth their memory. Where that
+// is not possible, it waits once for a snapshot that is being written, because that
+// holds memory and prevents that filters are made smaller. It drops the filters only
+// if no other working set is pinned; otherwise the caller can release one and try
+// again. REQUIRES: changing is held.
 func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
-	if t.economize() {
+	t.pull.windowPause = windowPause
+	freed, err := t.cache.YieldWindow()
+	if err != nil {
+		t.log.Warn("sparsetable: give up what is known of announced passes", "error", err)
+	}
+	if freed || t.economize(t.plan.shape.floor()) {
 		return true
 	}
-	if *waited || t.snap.Load() == nil || acquire(ctx, t.saving) != nil {
-		return false
+	if !*waited && t.snap.Load() != nil && acquire(ctx, t.saving) == nil {
+		<-t.saving
+		*waited = true
+		return true
 	}
-	<-t.saving
-	*waited = true
-	return true
+	t.mu.Lock()
+	alone := len(t.mu.live) == 0
+	t.mu.Unlock()
+	return alone && t.economize(0)
+}
+
+// restoreWindow allows a window of announced passes again some Pulls after one that
+// needed its memory. REQUIRES: changing is held.
+func (t *ssd) restoreWindow() {
+	if p := &t.pull; p.windowPause > 0 {
+		if p.windowPause--; p.windowPause == 0 {
+			t.cache.RestoreWindow()
+		}
+	}
 }
 
 // giveRefs takes references back.
@@ -194,17 +258,20 @@ func (t *ssd) pinnedWith(refs []uint32) int64 {
 // pullOverBudget returns the error of a Pull of n keys that did not fit; pinned is
 // how many rows would be pinned with it in all.
 func (t *ssd) pullOverBudget(n int, pinned int64) error {
-	listed := int64(n)
+	listed := int64(roomForKeys(n))
 	t.mu.Lock()
 	sets := len(t.mu.live)
 	for _, ws := range t.mu.live {
-		listed += int64(len(ws.refs))
+		listed += int64(cap(ws.refs))
 	}
 	t.mu.Unlock()
 	t.rewrite.Lock()
 	rows, slotsNow := t.rewrite.stored, int64(t.index.Slots())
 	t.rewrite.Unlock()
-	other := 4*listed + int64(max(n, cap(t.pull.hashes)))*pullBytesPerKey
+	other := 4*listed + int64(max(roomForKeys(n), cap(t.pull.hashes)))*pullBytesPerKey
+	if sets > 0 { // filters do not make way for several sets
+		other += t.filtersOf(rows + pinned)
+	}
 	need := smallestSSD(t.layout, t.unit, t.opts.SSD, load{rows: rows + pinned, slots: slotsNow, resident: pinned, other: other})
 	if need <= t.opts.MemoryBytes {
 		// The estimate says that this budget is enough, but it does not know that
@@ -225,12 +292,21 @@ func (t *ssd) pullOverBudget(n int, pinned int64) error {
 	return e
 }
 
+// filtersOf is the memory of the smallest filters that are worth it in a table of
+// that many rows.
+func (t *ssd) filtersOf(rows int64) int64 {
+	t.indexMu.RLock()
+	defer t.indexMu.RUnlock()
+	n := max(int64(t.index.Slots()), (rows+int64(t.index.TargetRows())-1)/int64(t.index.TargetRows()))
+	return slots.BytesFor(slots.Options{TargetRows: 1, FilterBytes: t.plan.shape.floor()}, n) - slots.BytesFor(slots.Options{TargetRows: 1}, n)
+}
+
 // fitPull estimates how many of n keys a Pull may have while no other working set
 // is pinned, for a table of that many rows and slots.
 func (t *ssd) fitPull(n int, rows, slotsNow int64) int {
 	return sort.Search(n, func(i int) bool { // the first i for which i+1 keys do not fit
-		keys := int64(i + 1)
-		other := 4*keys + max(keys, int64(cap(t.pull.hashes)))*pullBytesPerKey
+		keys, room := int64(i+1), int64(roomForKeys(i+1))
+		other := 4*room + max(room, int64(cap(t.pull.hashes)))*pullBytesPerKey
 		return !fitsSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, load{rows: rows + keys, slots: slotsNow, resident: keys, other: other})
 	})
 }

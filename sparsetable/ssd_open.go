@@ -102,6 +102,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	if err := t.removeStrays(); err != nil {
 		return err
 	}
+	t.warnOfFilters()
 	t.opened = snapshot
 	return t.restoreDirty(ctx, snapshot)
 }

@@ -127,7 +127,7 @@ func (t *ssd) newOutside(s catalog.Snapshot) (*outside, error) {
 	}
 	bytes := outsideBytes(rows)
 	err := t.reserveNow(bytes)
-	for errors.Is(err, errNoVictims) && t.economize() {
+	for errors.Is(err, errNoVictims) && t.economize(0) {
 		err = t.reserveNow(bytes)
 	}
 	if errors.Is(err, errNoVictims) {

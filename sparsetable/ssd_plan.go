@@ -70,8 +70,8 @@ func planSSD(budget int64, l Layout, unit int, s SSDOptions, rows, slotsNow int6
 	p.fixedBytes += p.carryBytes
 	p.spareBytes = max(budget/spareShare, minSpareBytes)
 	p.sharedBytes = max(0, budget-p.fixedBytes-indexSlackBytes-p.spareBytes)
-	p.targetRows, p.filterBytes = p.shape.target(rows, p.indexLimit())
-	if f := p.shape.filtersFor(slotsNow, p.indexLimit()); f < p.filterBytes {
+	p.targetRows, p.filterBytes = p.shape.target(rows, p.indexLimits())
+	if f := p.shape.filtersFor(slotsNow, p.indexLimits()); f < p.filterBytes {
 		p.filterBytes = f
 	}
 	p.cacheBytes = p.sharedBytes - p.bareIndex(rows, slotsNow)
@@ -113,6 +113,11 @@ func (p *ssdPlan) forReading() {
 // indexLimit is the most memory that the index, filters included, may take; beyond
 // that, buckets grow.
 func (p *ssdPlan) indexLimit() int64 { return int64(indexShare * float64(p.sharedBytes)) }
+
+// indexLimits is how much memory the index may take, by the size of its filters.
+func (p *ssdPlan) indexLimits() share {
+	return share{most: p.indexLimit(), floor: int64(floorShare * float64(p.sharedBytes))}
+}
 
 // leavesCache reports whether the filters leave enough memory for the smallest
 // possible cache.

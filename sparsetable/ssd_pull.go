@@ -42,6 +42,8 @@ type pullState struct {
 	carry  *carry // buckets that the present Pull's working set will carry; nil: none
 	counts pullCounts
 
+	windowPause int // Pulls until the window of announced passes may have memory again
+
 	prefetching bool // rows are being inserted for announced passes, not for a Pull
 	reading     bool // the Pull creates no rows
 }
@@ -88,6 +90,7 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 // pullKeys is Pull. REQUIRES: changing is held.
 func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
 	t.markReleased()
+	t.restoreWindow()
 	refs, err := t.takeRefs(ctx, len(keys))
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (t *ssd) reshape() (more bool, err error) {
 // filters smaller where the index would take too much. It leaves the filters as
 // they are while a snapshot has yet to write them. REQUIRES: rewrite is held.
 func (t *ssd) retarget(rows int64) error {
-	target, filterBytes := t.plan.shape.target(rows, t.plan.indexLimit())
+	target, filterBytes := t.plan.shape.target(rows, t.plan.indexLimits())
 	t.indexMu.Lock()
 	t.index.SetTargetRows(target)
 	t.indexMu.Unlock()
@@ -68,6 +68,7 @@ func (t *ssd) retarget(rows int64) error {
 	smaller := filterBytes < t.index.FilterBytes() && !t.index.Capturing()
 	t.indexMu.RUnlock()
 	if !smaller {
+		t.warnOfFilters()
 		return nil
 	}
 	return t.shrinkFilters()
@@ -85,6 +86,18 @@ func (t *ssd) shrinkFilters() error {
 	return err
 }
 
+// warnOfFilters logs, once, that the filters are too small to be worth their memory.
+// REQUIRES: rewrite is held, or the table is being opened.
+func (t *ssd) warnOfFilters() {
+	f := t.index.FilterBytes()
+	few := f < t.plan.shape.floor() && t.totalRows() > 0
+	if few && !t.rewrite.fewFilters {
+		t.log.Warn("sparsetable: the memory budget has no room for Bloom filters, so a key that is new to the table costs a read; give the table more memory, or pull fewer rows at a time",
+			"budget_bytes", t.opts.MemoryBytes, "rows", t.totalRows(), "slots", t.index.Slots(), "filter_bytes_per_slot", f)
+	}
+	t.rewrite.fewFilters = few
+}
+
 // giveCache lets the cache have memory that became free. REQUIRES: rewrite is
 // held.
 func (t *ssd) giveCache() error {
@@ -95,13 +108,14 @@ func (t *ssd) giveCache() error {
 	return err
 }
 
-// economize makes the filters smaller to make room for rows that must be in memory,
-// and reports whether it could.
-func (t *ssd) economize() bool {
+// economize makes the filters smaller, but not smaller than least bytes a slot, to
+// make room for rows that must be in memory, and reports whether it could.
+func (t *ssd) economize(least int) bool {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	t.indexMu.RLock()
-	can := t.index.FilterBytes() > 0 && !t.index.Capturing()
+	f := t.index.FilterBytes()
+	can := f > 0 && slots.SmallerFilter(f) >= least && !t.index.Capturing()
 	t.indexMu.RUnlock()
 	if !can {
 		return false

@@ -54,6 +54,14 @@ const (
 	// wideBucketBytes bounds the mean size of buckets with wide rows.
 	wideBucketBytes = 96 << 10
 
+	// Filters have floorBits bits a key at least, on average, as long as index and
+	// filters take no more than floorShare of the memory for index and cache: until
+	// then filters are worth more than the cache that could use the memory, see
+	// indexShare. The window of announced passes has the part of its memory that such
+	// filters leave. With 4 bits a key, filters avoid four of five reads for new keys.
+	floorBits  = 4
+	floorShare = 1.0 / 2
+
 	// indexShare is the largest part of the memory for index and cache that the
 	// index, filters included, may take. The cheapest division of 16 MiB would give
 	// half to the index. But passes in flight must have their rows in the cache as
@@ -100,28 +108,52 @@ func shapeOf(l Layout, unit int) bucketShape {
 // of splits some slots have 4/3 of the mean.
 func (s bucketShape) capacity() int { return 3*s.huge + 13 }
 
+// floor is the size of the smallest filters that are worth their memory.
+func (s bucketShape) floor() int {
+	f := s.filterBytes
+	for small := slots.SmallerFilter(f); small > 0 && 8*small >= floorBits*s.small; small = slots.SmallerFilter(f) {
+		f = small
+	}
+	return f
+}
+
+// share is how many bytes the index may take: floor with the smallest filters that
+// are worth their memory, most with larger ones or none.
+type share struct{ most, floor int64 }
+
+// allowed is how many bytes the index may take with filters of that size.
+func (s bucketShape) allowed(a share, filterBytes int) int64 {
+	if filterBytes > 0 && filterBytes <= s.floor() {
+		return a.floor
+	}
+	return a.most
+}
+
 // target returns the mean number of rows that buckets should have in a table of
 // that many rows, and the size of its filters, such that the index takes no more
-// than share bytes. If necessary, it first makes filters smaller, then buckets
-// larger.
-func (s bucketShape) target(rows, share int64) (targetRows, filterBytes int) {
+// than it may. If necessary, it makes filters smaller, down to the floor, then does
+// without filters, and then makes buckets larger.
+func (s bucketShape) target(rows int64, a share) (targetRows, filterBytes int) {
 	for f := s.filterBytes; ; f = slots.SmallerFilter(f) {
-		if slots.BytesFor(slots.Options{FilterBytes: f, TargetRows: s.small}, rows) <= share {
+		if 0 < f && f < s.floor() {
+			continue
+		}
+		if slots.BytesFor(slots.Options{FilterBytes: f, TargetRows: s.small}, rows) <= s.allowed(a, f) {
 			return s.small, f
 		}
 		if f == 0 {
 			break
 		}
 	}
-	n := max(1, slots.SlotsIn(share, 0))
+	n := max(1, slots.SlotsIn(a.most, 0))
 	return int(min(max((rows+n-1)/n, int64(s.small)), int64(s.huge))), 0
 }
 
 // filtersFor returns the largest size of filters with which n slots take no more
-// than share bytes.
-func (s bucketShape) filtersFor(n, share int64) int {
+// than they may.
+func (s bucketShape) filtersFor(n int64, a share) int {
 	f := s.filterBytes
-	for f > 0 && slots.BytesFor(slots.Options{FilterBytes: f, TargetRows: 1}, n) > share {
+	for f > 0 && (f < s.floor() || slots.BytesFor(slots.Options{FilterBytes: f, TargetRows: 1}, n) > s.allowed(a, f)) {
 		f = slots.SmallerFilter(f)
 	}
 	return f

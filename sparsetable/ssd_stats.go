@@ -22,6 +22,9 @@ func (t *ssd) Stats() Stats {
 	t.rewrite.Unlock()
 	t.indexMu.RLock()
 	st.Slots, st.FilterBytes = int64(t.index.Slots()), t.index.FilterTotalBytes()
+	if stored > 0 {
+		st.FilterBitsPerKey = 8 * float64(st.Slots) * float64(t.index.FilterBytes()) / float64(stored)
+	}
 	t.indexMu.RUnlock()
 	p := t.memoryParts()
 	st.MemoryBytes = p.total() + c.Bytes

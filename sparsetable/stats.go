@@ -19,6 +19,7 @@ func (s *Stats) Attrs() []any {
 		"table_cache_bytes", s.CacheBytes,
 		"table_index_bytes", s.IndexBytes,
 		"table_filter_bytes", s.FilterBytes,
+		"table_filter_bits_per_key", digits(s.FilterBitsPerKey),
 		"table_buffer_bytes", s.BufferBytes,
 		"table_carry_bytes", s.CarryBytes,
 		"table_catalog_bytes", s.CatalogBytes,

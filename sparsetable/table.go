@@ -172,6 +172,9 @@ type Stats struct {
 	Slots       int64 `json:"slots,omitempty"`
 	IndexBytes  int64 `json:"index_bytes,omitempty"`  // of slots, filters included
 	FilterBytes int64 `json:"filter_bytes,omitempty"` // of all slots
+	// FilterBitsPerKey is what the filters have for each row in buckets. Where the
+	// budget has no room for filters it is 0, and a key that is new costs a read.
+	FilterBitsPerKey float64 `json:"filter_bits_per_key"`
 
 	// MemoryBytes is the sum of CacheBytes, IndexBytes and the fields that follow.
 

@@ -237,8 +237,10 @@ func (r *runner) expire() {
 	if n != want {
 		r.fatalf("Expire dropped %d rows, want %d", n, want)
 	}
-	if got := r.table.Stats().Rows; got != int64(len(r.rows)) {
-		r.fatalf("%d rows after Expire, want %d", got, len(r.rows))
+	// A rule that condemns nothing leaves placeholders as well.
+	empty := rule.UnseenDays == 0 && rule.MinShow == 0
+	if got, want := r.table.Stats().Rows, int64(len(r.rows)); got < want || got > want && !empty {
+		r.fatalf("%d rows after Expire, want %d", got, want)
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 func (o Options) MinBytes() int64 {
 	o.MaxBytes = 0
 	for {
-		need := o.geometry().minBytes() + o.windowBytes()
+		need := o.geometry().minBytes() + o.WindowBytes()
 		if need <= o.MaxBytes {
 			return need
 		}
@@ -92,8 +92,8 @@ func (o Options) MinBytes() int64 {
 	}
 }
 
-// windowBytes is how many bytes the tables for announced passes may take.
-func (o Options) windowBytes() int64 {
+// WindowBytes is how many bytes the tables for announced passes may take.
+func (o Options) WindowBytes() int64 {
 	if r, err := policyNamed(o.Policy); err != nil || !r.window {
 		return 0
 	}
@@ -114,7 +114,7 @@ func (o Options) FitRowsIn(bytes int64) int64 {
 	}
 	// slabs is how many fit, their share of the directory included.
 	slabs := func(bytes int64) int64 {
-		left := bytes - o.windowBytes() - g.fixed
+		left := bytes - o.WindowBytes() - g.fixed
 		n := min(left/g.slabBytes, g.maxSlabs)
 		for n > 0 && n*g.slabBytes+segmentBytes*segmentsFor(n<<g.shift) > left {
 			n--
@@ -122,6 +122,6 @@ func (o Options) FitRowsIn(bytes int64) int64 {
 		return n
 	}
 	most := slabs(o.MaxBytes)
-	n := min(most, (bytes-o.windowBytes()-g.fixed-segmentBytes*segmentsFor(most<<g.shift))/g.slabBytes)
+	n := min(most, (bytes-o.WindowBytes()-g.fixed-segmentBytes*segmentsFor(most<<g.shift))/g.slabBytes)
 	return max(0, n<<g.shift-1)
 }

@@ -37,6 +37,9 @@ func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
 	if w.passes > 0 && !w.outgrown(passKeys) {
 		return c.reachLocked(), nil
 	}
+	if w.yielded {
+		return 0, nil
+	}
 	passes, _ = w.plan(passKeys)
 	if w.passes > 0 {
 		passes = min(passes, c.reachLocked())
@@ -100,6 +103,9 @@ func (w *window) outgrown(keys int) bool {
 // before it stays, if there is one. REQUIRES: announcing is held.
 func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	w := &c.mu.win
+	if w.yielded {
+		return false, nil
+	}
 	if w.passes > 0 && !w.outgrown(passKeys) {
 		return true, nil
 	}
@@ -134,6 +140,46 @@ func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	w.sized = passKeys
 	c.mu.bytes += w.bytes()
 	return true, nil
+}
+
+// YieldWindow frees the window, because its memory is needed for pinned rows or for
+// the lists of a Pull, and reports whether there was one. Passes that are announced
+// after RestoreWindow get a new one.
+func (c *Cache) YieldWindow() (freed bool, err error) {
+	c.announcing.Lock()
+	defer c.announcing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &c.mu.win
+	freed = w.bytes()+w.waiting > 0
+	w.yielded, w.waiting = true, 0
+	return freed, c.closeWindowLocked()
+}
+
+// RestoreWindow allows a window again after YieldWindow.
+func (c *Cache) RestoreWindow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.win.yielded = false
+}
+
+// LimitWindow bounds the bytes of the window. A window that takes more is freed; the
+// passes that are announced next get a smaller one.
+func (c *Cache) LimitWindow(bytes int64) error {
+	if !c.rules.window {
+		return nil
+	}
+	c.announcing.Lock()
+	defer c.announcing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &c.mu.win
+	w.limit = bytes
+	w.waiting = min(w.waiting, max(0, bytes))
+	if w.bytes() <= bytes {
+		return nil
+	}
+	return c.closeWindowLocked()
 }
 
 // closeWindowLocked frees the window. Cached rows keep the next pass that was

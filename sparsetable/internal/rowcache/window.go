@@ -30,6 +30,7 @@ import (
 // that a row stays longer than it had to.
 type window struct {
 	limit   int64 // bytes it may take
+	yielded bool  // it gave its memory to rows, see YieldWindow
 	waiting int64 // bytes it waits for, because rows have the budget
 	wanted  int   // Options.LookaheadPasses
 	misses  bool  // Options.NoteMissing
