@@ -149,7 +149,7 @@ func TestCopiedModel(t *testing.T) {
 	// One that nobody has told aibox about loses its table.
 	copyTo("ssd", "far/lost")
 	ok(t, train...)
-	if o := evalOf("far/lost"); o.code != exitIO || !strings.Contains(o.stderr, "copied model") {
+	if o := evalOf("far/lost"); o.code != exitIO || !strings.Contains(o.stderr, "If the model is a copy") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	// The advice makes a copy whole.

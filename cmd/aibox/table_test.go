@@ -304,7 +304,7 @@ func TestVerifyDamage(t *testing.T) {
 	if err := os.RemoveAll("b"); err != nil {
 		t.Fatal(err)
 	}
-	if o := aibox("table", "verify", "ssd"); o.code != exitIO || !strings.Contains(o.stderr, "no such file") || !strings.Contains(o.stderr, "belongs to the model") {
+	if o := aibox("table", "verify", "ssd"); o.code != exitIO || !strings.Contains(o.stderr, "no such file") || !strings.Contains(o.stderr, "restore these directories") {
 		t.Errorf("without an SSD: exit %d: %s", o.code, o.stderr)
 	}
 }

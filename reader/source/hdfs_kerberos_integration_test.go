@@ -201,7 +201,7 @@ func (k *kerberosTest) wrongKeytab(t *testing.T) {
 		principal, keytab, words string
 		kind                     error
 	}{
-		{"bob", old, "not (or no longer) the principal's", ErrPermission},
+		{"bob", old, "not, or no longer, that of the principal", ErrPermission},
 		{"alice", old, "holds no key of this principal", ErrPermission},
 		{"nobody", old, "nobody@" + hdfstest.Realm, ErrPermission},
 		{"bob", "/nonexistent.keytab", "/nonexistent.keytab", ErrConfig},
