@@ -43,10 +43,10 @@ func TestDecodeDeltaBlock(t *testing.T) {
 		{"other magic", func(b []byte) []byte { b[3] = '1'; return b }, "begin"},
 		{"flipped", func(b []byte) []byte { b[len(b)-1] ^= 1; return b }, "checksum"},
 		{"cut", func(b []byte) []byte { return b[:4096] }, "checksum"},
-		{"other table", func(b []byte) []byte { le.PutUint64(b[8:], 1); return b }, "another place"},
-		{"other file", func(b []byte) []byte { le.PutUint64(b[16:], 1); return b }, "another place"},
-		{"other block", func(b []byte) []byte { le.PutUint32(b[24:], 1); return b }, "another place"},
-		{"other kind", func(b []byte) []byte { le.PutUint32(b[32:], 0); return b }, "another place"},
+		{"other table", func(b []byte) []byte { le.PutUint64(b[8:], 1); return b }, "another table, file or place"},
+		{"other file", func(b []byte) []byte { le.PutUint64(b[16:], 1); return b }, "another table, file or place"},
+		{"other block", func(b []byte) []byte { le.PutUint32(b[24:], 1); return b }, "another table, file or place"},
+		{"other kind", func(b []byte) []byte { le.PutUint32(b[32:], 0); return b }, "another table, file or place"},
 		{"too many rows", func(b []byte) []byte { le.PutUint32(b[28:], 1<<31); return b }, "do not fit"},
 	} {
 		b := c.change(deltaBlockOf(l, 7, 8, 9, deltaClean, 100))
