@@ -24,7 +24,7 @@ type hdfsWriter struct {
 	temp  string // the path of the uploaded file; "": there is none yet
 	err   error  // first failure
 	done  bool
-	left  []string // temporary files of attempts that failed
+	left  []string // temporary files, of attempts that failed, that may still be there
 	old   bool     // the file existed before
 }
 
@@ -33,6 +33,7 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 	// A wrong cluster, a missing permission or a directory to which files cannot be
 	// written should fail now, before the work is done.
 	old := false
+	var probes []string // that may still be there
 	err := c.do(ctx, "create", p, func(s *session) error {
 		info, err := s.client.Stat(p)
 		old = err == nil
@@ -49,15 +50,19 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 			return err
 		}
 		probe := hdfsTempName(p)
+		probes = append(probes, probe)
 		if err := s.client.CreateEmptyFile(probe); err != nil {
 			return err
 		}
 		if err := s.client.Remove(probe); err != nil {
 			return err
 		}
+		probes = probes[:len(probes)-1]
 		s.removeLeftovers(path.Dir(p))
 		return nil
 	})
+	// The NameNode may have failed over between a probe's creation and its removal.
+	left := c.discard(ctx, probes)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +76,7 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 		_ = spool.Close() // err says more
 		return nil, localError("create", spool.Name(), err)
 	}
-	return &hdfsWriter{ctx: ctx, c: c, path: p, spool: spool, old: old}, nil
+	return &hdfsWriter{ctx: ctx, c: c, path: p, spool: spool, old: old, left: left}, nil
 }
 
 func (w *hdfsWriter) Write(b []byte) (int, error) {
@@ -113,10 +118,11 @@ func (w *hdfsWriter) Close() error {
 		return errors.Join(err, w.Abort())
 	}
 	w.done = true
-	if e := w.spool.Close(); err == nil && e != nil {
-		err = localError("write", w.spool.Name(), e)
+	w.left = w.c.discard(w.ctx, w.left)
+	if err := w.spool.Close(); err != nil {
+		return localError("write", w.spool.Name(), err)
 	}
-	return err
+	return nil
 }
 
 // Withdraw implements Writer.
@@ -175,7 +181,13 @@ func (c *cluster) discard(ctx context.Context, temps []string) (left []string) {
 	defer cancel()
 	for _, temp := range temps {
 		r := retrier{c: c, op: "remove", path: temp}
-		err := c.once(ctx, &r, func(s *session) error { return s.client.Remove(temp) })
+		remove := func(s *session) error { return s.client.Remove(temp) }
+		err := c.once(ctx, &r, remove)
+		if err != nil && r.freeRetry(err) {
+			// The session was one of a NameNode that is no longer the active one.
+			r.attempts++
+			err = c.once(ctx, &r, remove)
+		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			left = append(left, temp)
 			c.log.Warn("HDFS: a temporary file of a failed upload is still there; a later upload to its directory removes it",
