@@ -38,7 +38,9 @@
 // Every stage keeps a clock of three states, busy (in its own function),
 // starved (waiting for input) and blocked (waiting for room in the next
 // queue), from which Table prints the paper's Table 1 and Limiting names the
-// stage that bounds the job.
+// stage that bounds the job. Profiles and execution traces of the process tell the
+// stages apart, too: samples of a stage and of the goroutines that it starts carry the
+// label "stage", and its work on each item is a region of the trace.
 //
 // The package does not depend on what the items are.
 package pipeline

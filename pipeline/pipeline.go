@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"sync"
 	"time"
 
@@ -159,7 +160,8 @@ func (p *Pipeline) runStage(s *stage) (out outcome) {
 			s.finish()
 		}
 	}()
-	err := s.body(p.ctx)
+	var err error
+	pprof.Do(p.ctx, pprof.Labels("stage", s.name), func(ctx context.Context) { err = s.body(ctx) })
 	returned = true
 	switch {
 	case err == nil:

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"runtime/trace"
 	"sync"
 	"time"
 )
@@ -36,8 +37,12 @@ func Source[T any](p *Pipeline, name string, fn func(ctx context.Context, emit f
 	s.body = func(ctx context.Context) error {
 		cut := false
 		s.clock.begin(time.Now())
+		region := trace.StartRegion(ctx, s.name)
+		defer func() { region.End() }()
 		err := fn(ctx, func(v T) error {
 			s.clock.item(time.Now())
+			region.End()
+			defer func() { region = trace.StartRegion(ctx, s.name) }()
 			if !o.send(ctx, v) || !o.wait(ctx) {
 				cut = true
 				return context.Cause(ctx)
@@ -126,7 +131,10 @@ func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(con
 				return err
 			}
 			s.clock.begin(time.Now())
-			if err := do(ctx, v); err != nil {
+			region := trace.StartRegion(ctx, s.name)
+			err = do(ctx, v)
+			region.End()
+			if err != nil {
 				return err
 			}
 		}

@@ -109,7 +109,7 @@ func (r *run) reportBadRows(o *reader.Options, epoch int) {
 func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	o := r.trainOptions(epoch-1, limit)
 	r.reportBadRows(&o, epoch)
-	rd, err := reader.Open(ctx, o)
+	rd, err := openReader(ctx, o)
 	if err != nil {
 		return fmt.Errorf("data.train: %w", err)
 	}
@@ -173,7 +173,7 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	o := r.base
 	o.Listing = r.input.eval
 	r.reportBadRows(&o, epoch)
-	rd, err := reader.Open(ctx, o)
+	rd, err := openReader(ctx, o)
 	if err != nil {
 		return metrics.Report{}, fmt.Errorf("data.eval: %w", err)
 	}

@@ -133,7 +133,7 @@ func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pa
 	case each != nil:
 		o.MaxBadRows, o.MaxLostFraction = 0, 0
 	}
-	rd, err := reader.Open(ctx, o)
+	rd, err := openReader(ctx, o)
 	if err != nil {
 		return metrics.Report{}, ReadingSummary{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime/pprof"
 	"sync/atomic"
 
 	"aibox/pipeline"
@@ -21,6 +22,12 @@ const (
 
 // maxReadAhead bounds the passes that are read ahead, however small they are.
 const maxReadAhead = 256
+
+// openReader opens a reader whose goroutines count as the reading stage in profiles.
+func openReader(ctx context.Context, o reader.Options) (r *reader.Reader, err error) {
+	pprof.Do(ctx, pprof.Labels("stage", stageRead), func(ctx context.Context) { r, err = reader.Open(ctx, o) })
+	return r, err
+}
 
 // flow is one run of the three stages over one reading of the data.
 type flow struct {

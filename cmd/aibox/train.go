@@ -1,9 +1,14 @@
 package main
 
 import (
+	"errors"
+	"log/slog"
+
 	"github.com/urfave/cli/v2"
 
+	"aibox/configs"
 	"aibox/internal/jobview"
+	"aibox/internal/profiling"
 	"aibox/trainer"
 )
 
@@ -18,19 +23,29 @@ model that the directory held before stays until the new one is complete. A job
 that fails leaves summary-failed.json there, which says why.
 Ctrl-C ends the job before the next mini-batch; a second Ctrl-C ends it at once.
 
+With --profile, the job leaves profiles of its processor time, memory and waits for
+locks, and an execution trace, also when it fails or is interrupted once. The trace
+ends when it has 256 MiB.
+
 Examples:
 
   aibox train configs/criteo.yaml
   aibox train nightly.yaml --date 2026-11-20
-  aibox train job.yaml --set training.epochs=2 --set output.model_dir=models/two`,
-		Flags: jobFlags(),
-		Action: func(c *cli.Context) error {
+  aibox train job.yaml --set training.epochs=2 --set output.model_dir=models/two
+  aibox train job.yaml --profile profiles/{{date}}`,
+		Flags: append(jobFlags(), &cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof and trace.out into `DIR`, which must not hold those of another run"}),
+		Action: func(c *cli.Context) (err error) {
 			job, err := loadJob(c)
 			if err != nil {
 				return err
 			}
-			status := new(trainer.Status)
 			log := newLogger(c)
+			stop, err := startProfiles(c, job, log)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, stop()) }()
+			status := new(trainer.Status)
 			d := jobview.Watch(consoleOf(c), status, log)
 			defer d.Stop()
 			summary, err := trainer.Train(c.Context, job, trainer.Options{Logger: log, Status: status, Version: version})
@@ -41,4 +56,18 @@ Examples:
 			return jobview.PrintSummary(c.App.Writer, summary)
 		},
 	}
+}
+
+// startProfiles begins to record the profiles that --profile asks for; the function that
+// it returns completes them.
+func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (stop func() error, err error) {
+	dir, err := pathFlag(c, job, "profile")
+	if err != nil || dir == "" {
+		return func() error { return nil }, err
+	}
+	s, err := profiling.Start(profiling.Options{Dir: dir, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return s.Stop, nil
 }

@@ -1,0 +1,172 @@
+package profiling
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+
+	"aibox/internal/errkind"
+)
+
+// Names of the files.
+const (
+	cpuName    = "cpu.pprof"
+	heapName   = "heap.pprof"
+	allocsName = "allocs.pprof"
+	mutexName  = "mutex.pprof"
+	blockName  = "block.pprof"
+	traceName  = "trace.out"
+)
+
+// Files are the names of the files that a session leaves in its directory.
+var Files = []string{allocsName, blockName, cpuName, heapName, mutexName, traceName}
+
+const (
+	// One of so many waits for a lock is recorded, with its stack. A job waits for locks
+	// rarely, so this costs nothing that could be measured.
+	mutexFraction = 10
+	// A wait of this length is recorded with certainty, a shorter one with a chance in
+	// proportion to its length.
+	blockNanoseconds = 50_000
+	// DefaultTraceBytes holds some minutes of a job on a few cores. The browser view of
+	// `go tool trace` becomes slow with more.
+	DefaultTraceBytes = 256 << 20
+)
+
+// Options are the settings of a session.
+type Options struct {
+	Dir        string       // is created; must not hold files of another session
+	TraceBytes int64        // the execution trace ends at this size; 0: DefaultTraceBytes
+	Logger     *slog.Logger // nil: slog.Default()
+}
+
+// Session is a recording. A process can have only one at a time.
+type Session struct {
+	dir   string
+	log   *slog.Logger
+	cpu   *os.File
+	trace *traceFile
+	heap  *heapWatch
+}
+
+// Start begins to record. It refuses a directory that holds one of the Files, so that
+// the profiles of an earlier run are not lost.
+func Start(o Options) (*Session, error) {
+	if o.TraceBytes == 0 {
+		o.TraceBytes = DefaultTraceBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	s := &Session{dir: o.Dir, log: o.Logger}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("directory for profiles: %w", err)
+	}
+	if err := s.refuseOthers(); err != nil {
+		return nil, err
+	}
+	if err := s.start(o.TraceBytes); err != nil {
+		return nil, errors.Join(fmt.Errorf("profiles in %s: %w", s.dir, err), s.abandon())
+	}
+	return s, nil
+}
+
+// refuseOthers fails if the directory holds profiles.
+func (s *Session) refuseOthers() error {
+	var found []string
+	for _, name := range Files {
+		if _, err := os.Lstat(s.path(name)); err == nil {
+			found = append(found, name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("directory for profiles: %w", err)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return errkind.As(errkind.Usage, fmt.Errorf("%s holds profiles of another run (%s): name another directory, or delete them", s.dir, strings.Join(found, ", ")))
+}
+
+func (s *Session) start(traceBytes int64) error {
+	cpu, err := s.create(cpuName)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return errors.Join(err, discard(cpu))
+	}
+	s.cpu = cpu
+	f, err := s.create(traceName)
+	if err != nil {
+		return err
+	}
+	if s.trace, err = startTrace(f, traceBytes, s.log); err != nil {
+		return err
+	}
+	runtime.SetMutexProfileFraction(mutexFraction)
+	runtime.SetBlockProfileRate(blockNanoseconds)
+	s.heap = watchHeap()
+	return nil
+}
+
+// abandon ends a session that could not be started.
+func (s *Session) abandon() error {
+	if s.cpu == nil {
+		return nil
+	}
+	pprof.StopCPUProfile()
+	return discard(s.cpu)
+}
+
+// discard deletes a file that is of no use.
+func discard(f *os.File) error {
+	_ = f.Close() // nobody reads it
+	return os.Remove(f.Name())
+}
+
+// Stop ends the recording and completes the files.
+func (s *Session) Stop() error {
+	pprof.StopCPUProfile()
+	faults := []error{s.cpu.Close(), s.trace.stop()}
+	runtime.SetMutexProfileFraction(0)
+	runtime.SetBlockProfileRate(0)
+	faults = append(faults,
+		s.write(heapName, s.heap.stop()),
+		s.lookup(allocsName, "allocs"), s.lookup(mutexName, "mutex"), s.lookup(blockName, "block"))
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("profiles in %s are incomplete: %w", s.dir, err)
+	}
+	s.log.Info("profiles are written; `go tool pprof` and `go tool trace` show them", "dir", s.dir)
+	return nil
+}
+
+// lookup writes one of the profiles that the runtime keeps by name.
+func (s *Session) lookup(name, profile string) error {
+	f, err := s.create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup(profile).WriteTo(f, 0), f.Close())
+}
+
+func (s *Session) write(name string, data []byte) error {
+	f, err := s.create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// create makes a file, which must not exist: two runs may have begun at the same time.
+func (s *Session) create(name string) (*os.File, error) {
+	return os.OpenFile(s.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+func (s *Session) path(name string) string { return filepath.Join(s.dir, name) }
