@@ -100,7 +100,7 @@
 //	              +-----|------+--------------+   hashing
 //	------------------- | ---------------------------------------------------
 //	                    v                                             SSDs
-//	dir/T-F.bucket   | header | bucket | bucket | …  (internal/bucketfile)
+//	dir/T-F-I.bucket | header | bucket | bucket | …  (internal/bucketfile)
 //	dir/T-X.delta    rows that were in memory when a snapshot was fixed
 //	dir/T-S-G.spool  rows of an import under way (ssd_spool.go)
 //	dir/catalog/     snapshots and pages of the index (internal/catalog)

@@ -2,12 +2,16 @@ package sparsetable
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/slots"
 )
 
 // OpenSSDOn opens a table of KindSSD on devices and a file system of a test's
@@ -128,6 +132,33 @@ func Buckets(tab Table, fn func(path string, from, to int64, slot uint32)) {
 			fn(t.files.Path(l.File()), l.Offset()*unit, (l.Offset()+int64(l.Units()))*unit, slot)
 		}
 	}
+}
+
+// SetNextFile sets the number that the newest snapshot of a table, which is closed,
+// gives to the next bucket file.
+func SetNextFile(o Options, fs vfs.FS, number uint32) (err error) {
+	c, err := catalog.Open(catalog.Options{
+		Dir: filepath.Join(o.SSD.Dirs[0], catalogDir), FS: fs, MustExist: true,
+		Format: catalog.Format{Hash: keyHash, PageSlots: slots.DefaultPageSlots},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	s, err := c.Load(0, func(uint32, []byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	w, err := c.Begin()
+	if err != nil {
+		return err
+	}
+	before := s.ID
+	s.Counters[counterNextFile] = int64(number)
+	if err := w.Commit(s); err != nil {
+		return err
+	}
+	return c.Drop(before)
 }
 
 // DeltaBytes is what a delta file of that many dirty rows takes.

@@ -17,7 +17,8 @@ import (
 
 // tableFile matches the names of a table's files:
 //
-//	T-….bucket, T-….delta, T-….spool   of kind "ssd"; T is the table's number
+//	T-….bucket, T-….delta, T-….spool   of kind "ssd"; T is the table's number, and
+//	                                   more numbers with hyphens between them follow
 //	.probe-…                           a file that tests what the file system can do
 //	snapshot-N.rows, snapshot-N.rows.tmp, LOCK   of kind "memory"
 //

@@ -31,17 +31,7 @@ type Details struct {
 	FilterProbes    int64 `json:"filter_probes"`
 	FilterPositives int64 `json:"filter_positives"`
 
-	// FileNumbers is how many bucket files were written in the table's life, of
-	// MaxFileNumbers that can be; the table must be exported and imported before.
-	FileNumbers    int64 `json:"file_numbers"`
-	MaxFileNumbers int64 `json:"max_file_numbers"`
-
 	Directories []DirectoryDetails `json:"directories"`
-}
-
-// FileNumbersNearEnd reports whether three quarters of the numbers are used.
-func (d *Details) FileNumbersNearEnd() bool {
-	return bucketfile.FileNumbers{Used: d.FileNumbers, All: d.MaxFileNumbers}.NearEnd() && d.MaxFileNumbers > 0
 }
 
 // OccupancyBin counts the slots with MinRows to MaxRows rows.
@@ -107,8 +97,6 @@ func (t *ssd) Details(ctx context.Context) (*Details, error) {
 	if err := t.probeFilters(ctx, d); err != nil {
 		return nil, err
 	}
-	numbers := t.files.FileNumbers()
-	d.FileNumbers, d.MaxFileNumbers = numbers.Used, numbers.All
 	deltas, deltaBytes := t.deltasKept()
 	_, each := t.files.Space()
 	for i, sp := range each {

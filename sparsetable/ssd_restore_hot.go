@@ -20,12 +20,12 @@ import (
 // read, or is damaged, the rest of them is left out with a warning.
 //
 // The file has a row as it was when the snapshot was fixed. Such a row is restored
-// only if it is not in the cache and if its slot's bucket lies in a file that the
-// snapshot knew. Then the row is still the same: to be changed, it had to be in the
-// cache, from where it could leave only into a bucket in a later file, as files of
-// an earlier run are not appended to. The restore of a block holds changing, so it
-// finds the row in one of the two places, see ssd. Rows are also skipped whose slot
-// was split, compacted or written for other rows.
+// only if it is not in the cache and if its slot's bucket lies in a file that was there
+// when the table was opened. Then the row is still the same: to be changed, it had to
+// be in the cache, from where it could leave only into a bucket in a file that was made
+// since, as files of an earlier run are not appended to. The restore of a block holds
+// changing, so it finds the row in one of the two places, see ssd. Rows are also
+// skipped whose slot was split, compacted or written for other rows.
 func (t *ssd) restoreHot(ctx context.Context) {
 	defer panics.Exit("restoring the rows used most")
 	defer close(t.restored)
@@ -141,8 +141,8 @@ func (t *ssd) cacheBatch(b *restoreBatch) (rows int, full bool, err error) {
 }
 
 // keepUnchanged removes from the batch the rows that are in the cache, and those
-// whose slot's bucket is not in a file that the snapshot knew. REQUIRES: changing
-// is held.
+// whose slot's bucket is in a file that was made since the table was opened.
+// REQUIRES: changing is held.
 func (t *ssd) keepUnchanged(b *restoreBatch) {
 	p := &t.pull
 	n := len(p.keys)
@@ -150,13 +150,12 @@ func (t *ssd) keepUnchanged(b *restoreBatch) {
 		b.in = make([]bool, n)
 	}
 	t.cache.Contains(p.keys, p.keyHashes, b.in[:n])
-	newest := uint32(t.opened.Counters[counterNextFile])
 	kept := 0
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	for i := range n {
 		loc := bucketfile.Location(t.index.Location(t.index.Slot(p.keyHashes[i])))
-		if b.in[i] || loc == 0 || loc.File() >= newest {
+		if b.in[i] || loc == 0 || !t.files.Opened(loc.File()) {
 			continue
 		}
 		p.keys[kept], p.keyHashes[kept], p.uses[kept], p.rows[kept] = p.keys[i], p.keyHashes[i], p.uses[i], p.rows[i]

@@ -257,7 +257,7 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	t.putLife(c.Counters)
 	total := n.dirtyRows + n.cleanRows
 	for _, f := range s.state.Files {
-		c.Files = append(c.Files, catalog.File{ID: f.File, Bytes: f.Bytes, LiveBytes: f.LiveBytes})
+		c.Files = append(c.Files, catalog.File{ID: f.File, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes})
 	}
 	if total > 0 {
 		c.Deltas = []catalog.Delta{{Name: deltaName(t.tableID, d.id), Bytes: d.bytes, Rows: total}}

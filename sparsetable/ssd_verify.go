@@ -44,7 +44,7 @@ func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 	for _, s := range all {
 		v.at = s.ID
 		for _, f := range s.Files {
-			name := bucketfile.FileName(t.tableID, f.ID)
+			name := bucketfile.FileName(t.tableID, f.ID, f.Incarnation)
 			wanted[name] = true
 			v.checkFile(t, names, name, f.Bytes)
 		}

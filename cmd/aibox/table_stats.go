@@ -119,9 +119,6 @@ func detailRows(row func(name, format string, args ...any), d *sparsetable.Detai
 	row("slots", "%d, %d without a bucket", s.Slots, d.Empty)
 	row("on disk", "%s for %s in use: space amplification %.2f", humanize.Bytes(s.DiskBytes), humanize.Bytes(s.DiskLiveBytes), s.SpaceAmplification)
 	row("", "%s in use are headers and padding; %.2f bytes per byte of row", humanize.Bytes(s.DiskPaddingBytes), s.RowSpaceAmplification)
-	if d.FileNumbersNearEnd() {
-		row("", "%d of %d file numbers are used, and none is used again: export the table and import it into a new one", d.FileNumbers, d.MaxFileNumbers)
-	}
 	for _, dir := range d.Directories {
 		row("directory", "%s", dir.Dir)
 		limit := ""

@@ -146,7 +146,7 @@ func (d *directory) openBufferLocked(urgent bool) error {
 	d.opened++
 	d.filled = &appendBuffer{file: f, number: d.opened, base: d.end, mem: mem}
 	if d.end == 0 {
-		s.headerOf(f.id).seal(mem)
+		s.headerOf(f).seal(mem)
 		d.filled.used = fileHeaderBytes
 	}
 	s.mu.Lock()
@@ -179,17 +179,12 @@ func (d *directory) fileLimit() int64 {
 func (s *Set) newFile(d *directory) (*file, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := s.mu.nextFile
-	if id > maxFile {
-		return nil, fmt.Errorf("bucketfile: all %d file numbers of the table are used: export it and import it into a new one", maxFile)
+	id, err := s.takeNumberLocked()
+	if err != nil {
+		return nil, err
 	}
-	s.mu.nextFile++
-	if used := s.numbersLocked(); used.NearEnd() && !s.mu.warned {
-		s.mu.warned = true
-		s.opts.Logger.Warn("bucket file: most file numbers of the table are used, and none is used again; before they end, export the table and import it into a new one",
-			"used", used.Used, "all", used.All)
-	}
-	f := &file{set: s, dir: d, id: id, name: fileName(s.opts.Table, id), pins: 1, valid: fileHeaderBytes}
+	f := &file{set: s, dir: d, id: id, incarnation: newIncarnation(), pins: 1, valid: fileHeaderBytes}
+	f.name = fileName(s.opts.Table, id, f.incarnation)
 	s.mu.files[id] = f
 	return f, nil
 }

@@ -12,7 +12,9 @@ import (
 const (
 	bucketMagic = 0x31544b42 // "BKT1"
 	fillerMagic = 0x314c4946 // "FIL1"
-	headerMagic = 0x31464b42 // "BKF1"
+	headerMagic = 0x32464b42 // "BKF2"
+	// oldHeaderMagic begins the files of older versions, which have no incarnation.
+	oldHeaderMagic = 0x31464b42 // "BKF1"
 )
 
 // formatFloat32 is the format that rows of any format were written with once: a
@@ -50,8 +52,8 @@ func roundUp(n, unit int64) int64 { return (n + unit - 1) &^ (unit - 1) }
 
 // seedOf returns the start of the checksum of a record at offset units in a
 // file.
-func seedOf(table uint64, file uint32, offset int64) uint32 {
-	x := table ^ uint64(file)<<offsetBits ^ uint64(offset)
+func seedOf(table, incarnation uint64, file uint32, offset int64) uint32 {
+	x := table ^ incarnation ^ uint64(file)<<offsetBits ^ uint64(offset)
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd // the finalizer of MurmurHash3
 	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
 	return uint32(x ^ x>>33)

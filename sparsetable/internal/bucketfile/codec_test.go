@@ -2,8 +2,6 @@ package bucketfile
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -123,39 +121,77 @@ func TestFiller(t *testing.T) {
 }
 
 func TestFileHeader(t *testing.T) {
-	h := fileHeader{table: 1 << 60, file: 77, unit: 512, rowWords: 20, format: 1}
-	b := make([]byte, fileHeaderBytes)
-	h.seal(b)
-	if reason := h.check(b); reason != "" {
-		t.Error(reason)
-	}
-	for i := range headerBytes {
-		b[i] ^= 1
-		if h.check(b) == "" {
-			t.Errorf("byte %d changed unnoticed", i)
+	for _, h := range []fileHeader{{1 << 60, 77, 512, 20, 1, 1 << 50}, {1 << 60, 77, 512, 20, 1, 0}} {
+		b := make([]byte, fileHeaderBytes)
+		h.seal(b)
+		if reason := h.check(b); reason != "" {
+			t.Error(reason)
 		}
-		b[i] ^= 1
-	}
-	for _, other := range []fileHeader{{1, 77, 512, 20, 1}, {1 << 60, 78, 512, 20, 1}, {1 << 60, 77, 4096, 20, 1}, {1 << 60, 77, 512, 21, 1}, {1 << 60, 77, 512, 20, 2}} {
-		if other.check(b) == "" {
-			t.Errorf("header passes as %v", other)
+		n := headerBytes
+		if h.incarnation == 0 {
+			n = oldHeaderBytes
+		}
+		for i := range n {
+			b[i] ^= 1
+			if h.check(b) == "" {
+				t.Errorf("byte %d changed unnoticed", i)
+			}
+			b[i] ^= 1
+		}
+		for i := range 6 {
+			other := h
+			switch i {
+			case 0:
+				other.table++
+			case 1:
+				other.file++
+			case 2:
+				other.unit = 4096
+			case 3:
+				other.rowWords++
+			case 4:
+				other.format++
+			case 5:
+				other.incarnation++
+			}
+			if other.check(b) == "" {
+				t.Errorf("header of %v passes as %v", h, other)
+			}
 		}
 	}
 }
 
 func TestFileNames(t *testing.T) {
 	for _, id := range []uint32{1, 255, maxFile} {
-		if got, ok := parseFileName(42, fileName(42, id)); !ok || got != id {
-			t.Errorf("%s is file %d, %v", fileName(42, id), got, ok)
-		}
-		if _, ok := parseFileName(43, fileName(42, id)); ok {
-			t.Errorf("%s is a file of another table", fileName(42, id))
+		for _, incarnation := range []uint64{0, 1, math.MaxUint64} {
+			name := fileName(42, id, incarnation)
+			if got, in, ok := parseFileName(42, name); !ok || got != id || in != incarnation {
+				t.Errorf("%s is file %d of incarnation %x, %v", name, got, in, ok)
+			}
+			if _, _, ok := parseFileName(43, name); ok {
+				t.Errorf("%s is a file of another table", name)
+			}
 		}
 	}
-	for _, name := range []string{"", "x.bucket", "000000000000002a-1.bucket", "000000000000002a-000000.bucket", "000000000000002a-000001", "000000000000002a-00000A.bucket", "000000000000002a-+00001.bucket"} {
-		if id, ok := parseFileName(42, name); ok {
+	for _, name := range []string{
+		"", "x.bucket", "000000000000002a-1.bucket", "000000000000002a-000000.bucket", "000000000000002a-000001", "000000000000002a-00000A.bucket",
+		"000000000000002a-+00001.bucket", "000000000000002a-000001-.bucket", "000000000000002a-000001-1.bucket",
+		"000000000000002a-000001-0000000000000000.bucket", "000000000000002a-000001-0000000000000001-.bucket", "000000000000002a-000001-0000000000000001",
+	} {
+		if id, _, ok := parseFileName(42, name); ok {
 			t.Errorf("%q is file %d", name, id)
 		}
+	}
+}
+
+// TestSeed: what was written before there were incarnations keeps its checksums,
+// and a record of one incarnation does not pass for that of another.
+func TestSeed(t *testing.T) {
+	if got := seedOf(7, 0, 3, 9); got != 0xfb5f1bc8 {
+		t.Errorf("seed %#x", got)
+	}
+	if seedOf(7, 1, 3, 9) == seedOf(7, 2, 3, 9) {
+		t.Error("incarnations have the same seed")
 	}
 }
 
@@ -168,20 +204,6 @@ func TestLocation(t *testing.T) {
 		l := makeLocation(c.file, c.offset, c.units)
 		if l == 0 || l.File() != c.file || l.Offset() != c.offset || l.Units() != c.units {
 			t.Errorf("%v from %+v", l, c)
-		}
-	}
-}
-
-func TestState(t *testing.T) {
-	st := State{Snapshot: 9, UnitBytes: 512, NextFile: 100, Seq: 1 << 50, Files: []FileState{{3, 8192, 512}, {99, 1 << 30, 1 << 29}}}
-	b := st.Append(nil)
-	got, err := ParseState(b)
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(st) {
-		t.Errorf("%+v, %v; want %+v", got, err, st)
-	}
-	for cut := range b {
-		if _, err := ParseState(b[:cut]); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("cut to %d bytes: %v", cut, err)
 		}
 	}
 }
@@ -205,21 +227,6 @@ func FuzzDecode(f *testing.F) {
 			if len(b.Row(i)) != int(words)+1 {
 				t.Fatal("row of wrong length")
 			}
-		}
-	})
-}
-
-func FuzzParseState(f *testing.F) {
-	f.Add((&State{}).Append(nil))
-	f.Add((&State{Snapshot: 1, UnitBytes: 512, NextFile: 3, Files: []FileState{{2, 4096, 512}}}).Append(nil))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		st, err := ParseState(data)
-		if err != nil {
-			return
-		}
-		again, err := ParseState(st.Append(nil))
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(st) {
-			t.Fatalf("%+v became %+v, %v", st, again, err)
 		}
 	})
 }

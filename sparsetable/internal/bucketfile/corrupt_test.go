@@ -19,7 +19,7 @@ func TestCorruptByte(t *testing.T) {
 		}
 	}
 	must(t, m.set.Flush(t.Context()))
-	name := fileName(testTable, 1)
+	name := m.fileName(1)
 	good := m.mem[0].Bytes(name)
 	for at := fileHeaderBytes; at < len(good); at += 41 {
 		bad := slices.Clone(good)
@@ -109,6 +109,7 @@ func TestHeaderCut(t *testing.T) {
 	m.mustOpen()
 	must(t, m.append(1, 75, false))
 	must(t, m.snapshot())
+	name := m.fileName(1)
 	m.close()
 	for _, bytes := range []int{0, 1, headerBytes, fileHeaderBytes - 1} {
 		m.mem[0].Inject(func(op blocktest.Op) blocktest.Fault {
@@ -116,7 +117,7 @@ func TestHeaderCut(t *testing.T) {
 		})
 		err := m.open()
 		var corrupt *CorruptionError
-		if !errors.As(err, &corrupt) || corrupt.Offset != int64(bytes) || corrupt.File != "dir0/"+fileName(testTable, 1) {
+		if !errors.As(err, &corrupt) || corrupt.Offset != int64(bytes) || corrupt.File != "dir0/"+name {
 			t.Errorf("%d bytes: %v", bytes, err)
 		}
 	}

@@ -13,9 +13,11 @@
 //
 // # Format
 //
-// A file of table T with number F is named "T-F.bucket" (hexadecimal). All
-// numbers are little-endian. The file is a sequence of records, each starting
-// at a multiple of the unit:
+// A file of table T with number F and incarnation I is named "T-F-I.bucket"
+// (hexadecimal). Numbers are used again when their files are gone; incarnations are
+// random, so no two files have the same name (numbers.go). Files of older versions have
+// no incarnation and are named "T-F.bucket". All numbers are little-endian. The file is
+// a sequence of records, each starting at a multiple of the unit:
 //
 //	+--------+----------+----------+--------+----------+------
 //	| header | bucket   | bucket   | filler | bucket   | …
@@ -35,18 +37,25 @@
 //	                             of the  of a                     rows times: key
 //	                             entries row                      (8), row (4·words)
 //
-//	file header                                              filler
-//	 0      4      8        16     20     24      28          0      4      8
-//	+------+------+--------+------+------+-------+----+      +------+------+-------+
-//	|magic |crc   |table   |file  |unit  |words  |fmt |      |magic |crc   |units  |
-//	+------+------+--------+------+------+-------+----+      +------+------+-------+
+//	file header
+//	 0      4      8        16     20     24     28  29  32            40
+//	+------+------+--------+------+------+------+---+---+-------------+
+//	|magic |crc   |table   |file  |unit  |words |fmt| 0 | incarnation |
+//	+------+------+--------+------+------+------+---+---+-------------+
+//
+//	filler
+//	 0      4      8
+//	+------+------+-------+
+//	|magic |crc   |units  |
+//	+------+------+-------+
 //
 // crc is CRC-32C over everything but itself and the padding, starting from a value
-// derived from table, file and unit offset. So a bucket that the device returns from
-// another place, or from an older file in the same blocks, does not match its checksum.
-// fmt says how a row's words are encoded: 0 stands for float32, 1 for float16 and 2 for
-// bfloat16, with the state of the row optimizer in float32 in all of them. Older
-// versions wrote 0 for every format; the table's own format is in its catalog.
+// derived from table, file, incarnation and unit offset. So a bucket that the device
+// returns from another place, or from an older file in the same blocks, does not match
+// its checksum. fmt says how a row's words are encoded: 0 stands for float32, 1 for
+// float16 and 2 for bfloat16, with the state of the row optimizer in float32 in all of
+// them. Older versions wrote 0 for every format; the table's own format is in its
+// catalog.
 //
 // All that an index needs to keep of a bucket is its Location of 8 bytes:
 //

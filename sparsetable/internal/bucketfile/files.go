@@ -15,6 +15,10 @@ type file struct {
 	dir  *directory
 	id   uint32
 	name string
+	// incarnation is a random number that tells the file from others that had its
+	// number before, or have it in a copy of the table. It is 0 in files of older
+	// versions.
+	incarnation uint64
 
 	// handle is set by the directory's goroutine before the first byte is written.
 	// Others use it only for bytes below written.
@@ -50,7 +54,9 @@ func (f *file) corruptBucket(offset int64, slot uint32, reason string) error {
 }
 
 // seed of the checksum of a record at offset units.
-func (f *file) seed(offset int64) uint32 { return seedOf(f.set.opts.Table, f.id, offset) }
+func (f *file) seed(offset int64) uint32 {
+	return seedOf(f.set.opts.Table, f.incarnation, f.id, offset)
+}
 
 func (f *file) closeHandle() {
 	if f.handle != nil {

@@ -90,7 +90,7 @@ func FuzzScan(f *testing.F) {
 
 // FuzzHeader: a header is accepted if it is the one that would be written.
 func FuzzHeader(f *testing.F) {
-	h := fileHeader{table: 7, file: 3, unit: 512, rowWords: 20}
+	h := fileHeader{table: 7, file: 3, unit: 512, rowWords: 20, incarnation: 5}
 	b := make([]byte, fileHeaderBytes)
 	h.seal(b)
 	f.Add(b[:headerBytes])
@@ -113,14 +113,15 @@ func FuzzHeader(f *testing.F) {
 // FuzzFileName: a name is that of a file of the table if it is the one that the
 // file would have.
 func FuzzFileName(f *testing.F) {
-	f.Add(uint64(7), fileName(7, 1))
-	f.Add(uint64(7), fileName(8, 1))
-	f.Add(uint64(1<<63), fileName(1<<63, 1<<fileBits-1))
-	f.Add(uint64(7), fileName(7, 0))
+	f.Add(uint64(7), fileName(7, 1, 0))
+	f.Add(uint64(7), fileName(7, 1, 9))
+	f.Add(uint64(7), fileName(8, 1, 9))
+	f.Add(uint64(1<<63), fileName(1<<63, 1<<fileBits-1, 1<<64-1))
+	f.Add(uint64(7), fileName(7, 0, 9))
 	f.Add(uint64(7), "0000000000000007-+00001.bucket")
 	f.Add(uint64(7), "")
 	f.Fuzz(func(t *testing.T, table uint64, name string) {
-		if file, ok := parseFileName(table, name); ok && (file == 0 || fileName(table, file) != name) {
+		if file, incarnation, ok := parseFileName(table, name); ok && (file == 0 || fileName(table, file, incarnation) != name) {
 			t.Fatalf("%q is file %d", name, file)
 		}
 	})

@@ -20,12 +20,18 @@ type stray struct {
 // lost a file it cannot be opened any more, but that does no harm to the current one.
 func (s *Set) load(ctx context.Context, states []State) error {
 	union := map[uint32]FileState{}
+	s.opened = map[uint32]bool{}
+	s.mu.nextFile = max(1, states[0].NextFile)
 	for i, st := range states {
-		s.mu.nextFile = max(s.mu.nextFile, st.NextFile)
 		s.seq.Store(max(s.seq.Load(), st.Seq))
 		for _, f := range st.Files {
 			u := union[f.File]
-			u.File, u.Bytes = f.File, max(u.Bytes, f.Bytes)
+			if s.opened[f.File] && u.Incarnation != f.Incarnation {
+				return fmt.Errorf("%w: the snapshots have two files with the same number, %s and %s", ErrCorrupt,
+					fileName(s.opts.Table, f.File, f.Incarnation), fileName(s.opts.Table, f.File, u.Incarnation))
+			}
+			s.opened[f.File] = true
+			u.File, u.Incarnation, u.Bytes = f.File, f.Incarnation, max(u.Bytes, f.Bytes)
 			if i == 0 {
 				u.LiveBytes = f.LiveBytes
 			}
@@ -40,7 +46,7 @@ func (s *Set) load(ctx context.Context, states []State) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bucketfile: open: %w", err)
 		}
-		err := fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, id), s.dirNames())
+		err := fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, id, fs.Incarnation), s.dirNames())
 		if where[id] != nil {
 			err = s.loadFile(where[id], fs)
 		}
@@ -94,12 +100,11 @@ func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*director
 			return nil, nil, fmt.Errorf("bucketfile: list %s: %w", d.dev.Dir(), err)
 		}
 		for _, name := range names {
-			id, ok := parseFileName(s.opts.Table, name)
+			id, incarnation, ok := parseFileName(s.opts.Table, name)
 			if !ok {
 				continue
 			}
-			s.mu.nextFile = max(s.mu.nextFile, id+1)
-			if _, ok := wanted[id]; !ok {
+			if w, ok := wanted[id]; !ok || w.Incarnation != incarnation {
 				strays = append(strays, stray{d, name})
 			} else if other := where[id]; other != nil {
 				return nil, nil, fmt.Errorf("%w: %s is both in %s and in %s: remove the copy", ErrTwoFiles, name, other.dev.Dir(), d.dev.Dir())
@@ -122,7 +127,10 @@ func (s *Set) dirNames() string {
 
 // loadFile opens a file of an earlier run and checks its header.
 func (s *Set) loadFile(d *directory, fs FileState) error {
-	f := &file{set: s, dir: d, id: fs.File, name: fileName(s.opts.Table, fs.File), live: fs.LiveBytes, valid: fs.Bytes, ended: true}
+	f := &file{
+		set: s, dir: d, id: fs.File, incarnation: fs.Incarnation, name: fileName(s.opts.Table, fs.File, fs.Incarnation),
+		live: fs.LiveBytes, valid: fs.Bytes, ended: true,
+	}
 	handle, err := d.dev.OpenFile(f.name)
 	if err != nil {
 		return fmt.Errorf("bucketfile: open: %w", err)
@@ -145,7 +153,7 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 	} else if err != nil {
 		return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
 	}
-	if reason := s.headerOf(f.id).check(buf); reason != "" {
+	if reason := s.headerOf(f).check(buf); reason != "" {
 		return f.corrupt(0, reason)
 	}
 	f.written.Store(fs.Bytes)
@@ -154,6 +162,8 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 	return nil
 }
 
-func (s *Set) headerOf(file uint32) fileHeader {
-	return fileHeader{table: s.opts.Table, file: file, unit: s.unit, rowWords: s.opts.RowWords, format: s.opts.Format}
+func (s *Set) headerOf(f *file) fileHeader {
+	return fileHeader{
+		table: s.opts.Table, file: f.id, unit: s.unit, rowWords: s.opts.RowWords, format: s.opts.Format, incarnation: f.incarnation,
+	}
 }

@@ -24,7 +24,7 @@ func makeLocation(file uint32, offset int64, units int) Location {
 	return Location(file)<<(offsetBits+unitsBits) | Location(offset)<<unitsBits | Location(units)
 }
 
-// File returns the number of the file; numbers start at 1 and grow.
+// File returns the number of the file, 1 or more.
 func (l Location) File() uint32 { return uint32(l >> (offsetBits + unitsBits)) }
 
 // Offset returns where in the file the bucket starts, in units.

@@ -7,14 +7,17 @@ const HeaderBytes = fileHeaderBytes
 const WriteAlign = writeAlign
 
 // FileName is the name of a table's file in its directory.
-func FileName(table uint64, file uint32) string { return fileName(table, file) }
+func FileName(table uint64, file uint32, incarnation uint64) string {
+	return fileName(table, file, incarnation)
+}
 
-// Path returns the path of a file, or only its name if the Set does not have it.
+// Path returns the path of a file, or the beginning of its name if the Set does not
+// have it.
 func (s *Set) Path(file uint32) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.mu.files[file]; f != nil {
 		return f.path()
 	}
-	return fileName(s.opts.Table, file)
+	return numberName(s.opts.Table, file)
 }

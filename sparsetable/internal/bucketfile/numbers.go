@@ -1,23 +1,67 @@
 package bucketfile
 
-// FileNumbers says how many of the numbers of files are used. None is used twice,
-// so that a table which writes long enough comes to their end.
-type FileNumbers struct {
-	Used, All int64
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+)
+
+// A Location has 24 bits for the number of a file, which is fewer than the files that
+// a table may write in its life. Therefore a number is used again when its file is
+// gone. Numbers are given in turn, and not the lowest free one first: code that
+// remembers a Location for a while, and later compares it with the present one of the
+// slot, would be deceived only after 2^24 other files.
+//
+// The number alone does not identify a file. After a crash or a return to an older
+// snapshot the same numbers are given to files with other contents, and so they are in
+// two copies of a table that are both written to. Therefore each file has an
+// incarnation, which is a random number in its name, its header and the seed of its
+// checksums.
+
+// lastFile is the largest number that is given to a file. It is one less than the
+// largest that a Location can hold, because FileStart is called with the number after
+// that of a file.
+const lastFile = maxFile - 1
+
+// nextNumber returns the first number that is not taken, from first on up to last and
+// then from 1 on, or 0 if all are taken.
+func nextNumber(first, last uint32, taken func(uint32) bool) uint32 {
+	id := first
+	for range last {
+		if id == 0 || id > last {
+			id = 1
+		}
+		if !taken(id) {
+			return id
+		}
+		id++
+	}
+	return 0
 }
 
-// NearEnd reports whether three quarters of the numbers are used: the rest lasts a
-// third of the time that these did.
-func (n FileNumbers) NearEnd() bool { return 4*n.Used >= 3*n.All }
-
-// FileNumbers returns how many numbers are used.
-func (s *Set) FileNumbers() FileNumbers {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.numbersLocked()
+// takeNumberLocked returns a number for a new file. REQUIRES: s.mu is held.
+func (s *Set) takeNumberLocked() (uint32, error) {
+	id := nextNumber(s.mu.nextFile, s.opts.lastFile, func(id uint32) bool { return s.mu.files[id] != nil || s.opened[id] })
+	if id == 0 {
+		return 0, fmt.Errorf("bucketfile: all %d numbers of files are in use: drop snapshots, or export the table and import it into a new one with larger files", s.opts.lastFile)
+	}
+	s.mu.nextFile = id + 1
+	return id, nil
 }
 
-// numbersLocked is FileNumbers. REQUIRES: s.mu is held.
-func (s *Set) numbersLocked() FileNumbers {
-	return FileNumbers{Used: int64(s.mu.nextFile) - 1, All: maxFile}
+// newIncarnation returns a random number. It is not 0, which stands for the files of
+// older versions.
+func newIncarnation() uint64 {
+	for {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails
+		if n := binary.LittleEndian.Uint64(b[:]); n != 0 {
+			return n
+		}
+	}
 }
+
+// Opened reports whether file is the number of a file that one of the snapshots named
+// when the Set was opened. Nothing was appended to such a file since, and its number is
+// not given to another file before the Set is opened again.
+func (s *Set) Opened(file uint32) bool { return s.opened[file] }

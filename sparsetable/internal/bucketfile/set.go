@@ -37,8 +37,8 @@ type Options struct {
 	UrgentBytes int64
 	// FileBytes is the size at which a file is ended and the next one begun; 0 stands for
 	// 128 MiB. Files are larger in a directory without a budget that would have very many
-	// of them. Small files allow compaction in small steps. A table can write 2^24 files
-	// in its life, which is 2 PiB with files of 128 MiB.
+	// of them. Small files allow compaction in small steps. A table can have 2^24 files at
+	// a time, which is 2 PiB with files of 128 MiB.
 	FileBytes int64
 	// MinFileBytes allows files that are smaller than FileBytes, but not smaller than
 	// this, as long as a directory's live buckets take less than 16 files. That wastes
@@ -67,6 +67,9 @@ type Options struct {
 	// ReadOnly means that files to which nothing refers are not deleted, and that nothing
 	// may be appended.
 	ReadOnly bool
+	// lastFile is the largest number that a file may have; 0 stands for the constant
+	// lastFile. Tests make it small.
+	lastFile uint32
 	// Logger receives what cannot be returned to a caller: deletions that fail, and
 	// writes that are tried again. nil stands for slog.Default().
 	Logger *slog.Logger
@@ -113,6 +116,7 @@ func (o *Options) validate(states []State) error {
 	setDefault(&o.BufferBytes, 1<<20)
 	setDefault(&o.Buffers, 3)
 	setDefault(&o.MergeBytes, 8<<10)
+	setDefault(&o.lastFile, lastFile)
 	o.ReserveBytes, o.UrgentBytes = max(o.ReserveBytes, 0), max(o.UrgentBytes, 0)
 	if o.BufferBytes < 2*fileHeaderBytes || o.BufferBytes%fileHeaderBytes != 0 {
 		fail("append buffers of %d bytes, want a multiple of %d, at least two", o.BufferBytes, fileHeaderBytes)
@@ -132,7 +136,7 @@ func (o *Options) validate(states []State) error {
 	return errors.Join(errs...)
 }
 
-func setDefault[T int | int64](v *T, d T) {
+func setDefault[T int | int64 | uint32](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}
@@ -148,12 +152,12 @@ type Set struct {
 	appends *blockio.Pool // of append buffers, as many as Options.Buffers allows
 	dirs    []*directory
 	seq     atomic.Uint64
+	opened  map[uint32]bool // numbers of the files that the states of Open name
 
 	mu struct {
 		sync.Mutex
 		files    map[uint32]*file
-		nextFile uint32
-		warned   bool // that the numbers of files come to their end
+		nextFile uint32 // the number that is tried first for a new file
 		// holds are the files of each snapshot.
 		holds  map[uint64][]*file
 		closed bool
@@ -175,7 +179,6 @@ func Open(ctx context.Context, current State, kept []State, opts Options) (*Set,
 	}
 	s.mu.files = map[uint32]*file{}
 	s.mu.holds = map[uint64][]*file{}
-	s.mu.nextFile = 1
 	for i, dev := range opts.Devices {
 		budget := int64(0)
 		if i < len(opts.BudgetBytes) {

@@ -200,12 +200,16 @@ func TestOpen(t *testing.T) {
 	state := m.snapshots[0].state
 	m.close()
 
-	stray := fileName(testTable, 500)
-	foreign := []string{fileName(testTable+1, 500), "notes.txt", "000001.sst"}
-	for _, name := range append(foreign, stray) {
+	first := state.Files[0]
+	strays := []string{
+		fileName(testTable, 500, 1), fileName(testTable, 501, 0), // of numbers that no snapshot has
+		fileName(testTable, first.File, first.Incarnation+1), fileName(testTable, first.File, 0),
+	}
+	foreign := []string{fileName(testTable+1, 500, 1), fileName(testTable+1, 500, 0), "notes.txt", "000001.sst"}
+	for _, name := range slices.Concat(foreign, strays) {
 		m.mem[0].SetBytes(name, []byte("x"))
 	}
-	name := fileName(testTable, state.Files[0].File)
+	name := fileName(testTable, first.File, first.Incarnation)
 	dev := m.mem[0]
 	good := dev.Bytes(name)
 	if good == nil {
@@ -217,8 +221,10 @@ func TestOpen(t *testing.T) {
 		if err := m.open(); !errors.Is(err, want) {
 			t.Errorf("%s: %v", what, err)
 		}
-		if m.mem[0].Bytes(stray) == nil {
-			t.Errorf("%s: Open failed, and deleted files", what)
+		for _, stray := range strays {
+			if m.mem[0].Bytes(stray) == nil {
+				t.Errorf("%s: Open failed, and deleted %s", what, stray)
+			}
 		}
 		if n := m.mem[0].OpenFiles() + m.mem[1].OpenFiles(); n != 0 {
 			t.Errorf("%s: Open failed, and left %d files open", what, n)
@@ -240,16 +246,15 @@ func TestOpen(t *testing.T) {
 	m.mem[0], m.mem[1] = m.mem[1], m.mem[0] // directories may change places
 	m.mustOpen()
 	must(t, m.checkIndex(m.index))
-	if m.mem[1].Bytes(stray) != nil {
-		t.Error("Open left a file that nothing refers to")
+	for _, stray := range strays {
+		if m.mem[1].Bytes(stray) != nil {
+			t.Errorf("Open left %s, to which nothing refers", stray)
+		}
 	}
 	for _, name := range foreign {
 		if m.mem[1].Bytes(name) == nil {
 			t.Errorf("Open deleted %s", name)
 		}
-	}
-	if m.set.mu.nextFile <= 500 {
-		t.Errorf("the next file is %d, a number that was used", m.set.mu.nextFile)
 	}
 	m.close()
 }

@@ -12,15 +12,16 @@ import (
 // strings, which are their length as varint and their bytes. Signed numbers are
 // zigzag-encoded.
 //
-//	version    1
+//	version    2
 //	id, slots, rows (signed), page bytes (signed)
-//	files      n, then n times: id, dir, bytes (signed), live bytes (signed)
+//	files      n, then n times: id, dir, bytes (signed), live bytes (signed),
+//	           incarnation (not in version 1)
 //	deltas     n, then n times: dir, name, bytes (signed), rows (signed)
 //	counters   n, then n times: name, value (signed); names ascend
 //	record     byte string
 //	versions   n, then n times: id of the snapshot minus that of the page
 //	crc        uint32, little-endian: CRC-32C of everything before
-const recordVersion = 1
+const recordVersion = 2
 
 var (
 	castagnoli  = crc32.MakeTable(crc32.Castagnoli)
@@ -29,7 +30,7 @@ var (
 )
 
 func encodeSnapshot(s *kept) []byte {
-	b := make([]byte, 0, 256+len(s.Record)+24*len(s.Files)+2*len(s.versions))
+	b := make([]byte, 0, 256+len(s.Record)+32*len(s.Files)+2*len(s.versions))
 	b = binary.AppendUvarint(b, recordVersion)
 	b = binary.AppendUvarint(b, s.ID)
 	b = binary.AppendUvarint(b, uint64(s.Slots))
@@ -41,6 +42,7 @@ func encodeSnapshot(s *kept) []byte {
 		b = binary.AppendUvarint(b, uint64(f.Dir))
 		b = binary.AppendVarint(b, f.Bytes)
 		b = binary.AppendVarint(b, f.LiveBytes)
+		b = binary.AppendUvarint(b, f.Incarnation)
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.Deltas)))
 	for _, d := range s.Deltas {
@@ -74,7 +76,8 @@ func decodeSnapshot(b []byte) (*kept, error) {
 		return nil, errChecksum
 	}
 	d := decoder{b: b[:len(b)-4]}
-	if d.uvarint(recordVersion) != recordVersion {
+	version := d.uvarint(recordVersion)
+	if version == 0 {
 		return nil, errRecord
 	}
 	s := &kept{}
@@ -83,9 +86,11 @@ func decodeSnapshot(b []byte) (*kept, error) {
 	s.Rows = d.varint()
 	s.PageBytes = d.varint()
 	for range d.count(4) {
-		s.Files = append(s.Files, File{
-			ID: uint32(d.uvarint(1<<32 - 1)), Dir: uint16(d.uvarint(1<<16 - 1)), Bytes: d.varint(), LiveBytes: d.varint(),
-		})
+		f := File{ID: uint32(d.uvarint(1<<32 - 1)), Dir: uint16(d.uvarint(1<<16 - 1)), Bytes: d.varint(), LiveBytes: d.varint()}
+		if version > 1 {
+			f.Incarnation = d.uvarint(1<<64 - 1)
+		}
+		s.Files = append(s.Files, f)
 	}
 	for range d.count(4) {
 		s.Deltas = append(s.Deltas, Delta{

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"math"
 	"reflect"
@@ -15,7 +16,7 @@ func examples() []*kept {
 		{
 			Snapshot: Snapshot{
 				ID: 1 << 40, Slots: math.MaxUint32, Rows: 1 << 50, PageBytes: 5,
-				Files:    []File{{ID: math.MaxUint32, Dir: math.MaxUint16, Bytes: 1 << 40, LiveBytes: -1}, {}},
+				Files:    []File{{ID: math.MaxUint32, Dir: math.MaxUint16, Bytes: 1 << 40, LiveBytes: -1, Incarnation: math.MaxUint64}, {}},
 				Deltas:   []Delta{{Dir: 3, Name: "delta", Bytes: 2, Rows: 1}},
 				Counters: map[string]int64{"": 0, "x": math.MinInt64, "y": math.MaxInt64},
 				Record:   []byte("record"),
@@ -46,6 +47,46 @@ func TestSnapshotCodec(t *testing.T) {
 			if _, err := decodeSnapshot(d); err == nil && i != len(b)-4 {
 				t.Errorf("cut at %d: not noticed", i)
 			}
+		}
+	}
+}
+
+// TestSnapshotVersions: records of version 1, whose files had no incarnation, are read,
+// and records of versions to come are not.
+func TestSnapshotVersions(t *testing.T) {
+	b := []byte{
+		1,          // version
+		7, 4, 6, 8, // id, slots, rows, page bytes
+		2, 3, 1, 10, 12, 4, 0, 14, 16, // files
+		1, 0, 1, 'd', 18, 20, // deltas
+		1, 1, 'c', 22, // counters
+		1, 'r', // record
+		1, 2, // versions
+	}
+	want := &kept{
+		Snapshot: Snapshot{
+			ID: 7, Slots: 4, Rows: 3, PageBytes: 4,
+			Files:    []File{{ID: 3, Dir: 1, Bytes: 5, LiveBytes: 6}, {ID: 4, Bytes: 7, LiveBytes: 8}},
+			Deltas:   []Delta{{Name: "d", Bytes: 9, Rows: 10}},
+			Counters: map[string]int64{"c": 11},
+			Record:   []byte("r"),
+		},
+		versions: []uint64{5},
+	}
+	sealed := func(b []byte) []byte {
+		return binary.LittleEndian.AppendUint32(bytes.Clone(b), crc32.Checksum(b, castagnoli))
+	}
+	got, err := decodeSnapshot(sealed(b))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("version 1 is read as %+v, want %+v: %v", got, want, err)
+	}
+	if got, err = decodeSnapshot(encodeSnapshot(got)); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("written again it is read as %+v, want %+v: %v", got, want, err)
+	}
+	for _, version := range []byte{0, recordVersion + 1} {
+		b[0] = version
+		if _, err := decodeSnapshot(sealed(b)); !errors.Is(err, errRecord) {
+			t.Errorf("version %d: %v", version, err)
 		}
 	}
 }

@@ -17,10 +17,11 @@ type Snapshot struct {
 
 // File is a bucket file.
 type File struct {
-	ID        uint32
-	Dir       uint16 // which of the table's directories
-	Bytes     int64
-	LiveBytes int64 // of the buckets that the snapshot refers to
+	ID          uint32
+	Dir         uint16 // which of the table's directories
+	Bytes       int64
+	LiveBytes   int64  // of the buckets that the snapshot refers to
+	Incarnation uint64 // tells it from other files with the same ID; 0: it has none
 }
 
 // Delta is a file of rows.
