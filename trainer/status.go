@@ -52,6 +52,8 @@ type View struct {
 	PhaseElapsed time.Duration
 	Stages       []pipeline.StageStats
 	Table        sparsetable.Stats
+	// ResidentBytes is what the whole process takes in memory now; 0 if that is unknown.
+	ResidentBytes int64
 }
 
 // View returns the current state.
@@ -72,6 +74,7 @@ func (s *Status) View() View {
 	if t != nil {
 		v.Table = t.Stats()
 	}
+	v.ResidentBytes = residentBytes()
 	return v
 }
 

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -169,13 +167,4 @@ func (s *Summary) write(path string) error {
 func (s *Summary) encode() ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	return append(data, '\n'), err
-}
-
-// peakMemoryBytes is the largest resident set of the process so far.
-func peakMemoryBytes() int64 {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return u.Maxrss * 1024 // Linux counts KiB
 }

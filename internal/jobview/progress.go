@@ -162,6 +162,9 @@ func plainLine(v *trainer.View, rate float64) string {
 		if v.Table.Kind == sparsetable.KindSSD {
 			parts = append(parts, hitsText(&v.Table), readsText(&v.Table), diskText(&v.Table))
 		}
+		if v.ResidentBytes > 0 {
+			parts = append(parts, "memory "+humanize.Bytes(v.ResidentBytes))
+		}
 	}
 	return strings.Join(parts, "  ")
 }
@@ -191,6 +194,7 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 		name := pipeline.Limiting(v.Stages)
 		add(name != "", "limiting_stage", name)
 		attrs = append(attrs, v.Table.Attrs()...)
+		add(v.ResidentBytes > 0, "process_bytes", v.ResidentBytes)
 	}
 	return attrs
 }
@@ -236,7 +240,7 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		b = append(b, line)
 	}
 	legend := []string{"  # busy", "= blocked", ". starved", "* limits the job"}
-	lines := tableLines(&v.Table)
+	lines := tableLines(&v.Table, v.ResidentBytes)
 	if len(lines) == 1 {
 		legend, lines = append(legend, lines[0]...), nil
 	}

@@ -23,7 +23,7 @@ func trainingView() *trainer.View {
 			{Name: "ST", Busy: time.Second, Starved: 9 * time.Second, Blocked: 10 * time.Second, QueueLen: 2, QueueCap: 2},
 			{Name: "EL+JL", Busy: 19 * time.Second, Starved: time.Second, QueueLen: 1, QueueCap: 2},
 		},
-		Table: sparsetable.Stats{Rows: 4000, MemoryBytes: 3 << 19},
+		Table: sparsetable.Stats{Rows: 4000, MemoryBytes: 3 << 19}, ResidentBytes: 278 << 20,
 	}
 }
 
@@ -41,7 +41,7 @@ training, epoch 1 of 3  [#######-----------------------]  25.0%  300.0 MiB of 1.
   RE     [########======================]  25% busy
   ST     [##===============.............]   5% busy  queue 2/2
 * EL+JL  [#############################.]  95% busy  queue 1/2
-  # busy  = blocked  . starved  * limits the job  table 4000 rows, 1.5 MiB
+  # busy  = blocked  . starved  * limits the job  table 4000 rows, 1.5 MiB  process 278.0 MiB
 `)
 	wantLines(t, block(trainingView(), 61728.4, 56), `
 training, epoch 1 of 3
@@ -52,7 +52,7 @@ loss 0.45123  AUC 0.7813  17 bad rows
   ST     [#========.......]   5% busy  queue 2/2
 * EL+JL  [###############.]  95% busy  queue 1/2
   # busy  = blocked  . starved  * limits the job
-table 4000 rows, 1.5 MiB
+table 4000 rows, 1.5 MiB  process 278.0 MiB
 `)
 }
 
@@ -86,6 +86,7 @@ training, epoch 1 of 3
   # busy  = blocked  . starved  * limits the job
 table 20000000 rows  123456 dirty  disk 4.0 GiB, x1.87  800000 restored
 memory 250.0 MiB of 256.0 MiB: cache 180.0 MiB, index 40.0 MiB, other 30.0 MiB
+process 278.0 MiB
 lookups 8000000  hits 85.0%: 50.0% in flight, 35.0% idle
 filters spared 400000 reads, 4100 in vain: 1.0%
 reads per pull: 8000 of 30.7 MiB  prefetched 910000 rows  evicted 5400000
@@ -98,7 +99,7 @@ for snapshots 900.0 MiB, catalog 124.0 MiB
 			t.Errorf("a line of %d columns: %s", len(line), line)
 		}
 	}
-	if line := plainLine(ssdView(), 10); !strings.Contains(line, "hits 85.0%: 50.0% in flight, 35.0% idle  reads per pull: 8000 of 30.7 MiB  disk 4.0 GiB, x1.87") {
+	if line := plainLine(ssdView(), 10); !strings.Contains(line, "hits 85.0%: 50.0% in flight, 35.0% idle  reads per pull: 8000 of 30.7 MiB  disk 4.0 GiB, x1.87  memory 278.0 MiB") {
 		t.Errorf("a plain line: %s", line)
 	}
 	var out bytes.Buffer
@@ -106,7 +107,7 @@ for snapshots 900.0 MiB, catalog 124.0 MiB
 	wantJSONLines(t, out.String())
 	for _, part := range []string{`"table_hit_ratio":0.85`, `"table_hit_ratio_in_flight":0.5`, `"table_hit_ratio_idle":0.35`, `"table_filter_negatives":400000`,
 		`"table_false_positive_rate":0.0101`, `"table_reads_per_pull":8000`, `"table_flushed_rows":7654321`, `"table_write_amplification":3.214`,
-		`"table_space_amplification":1.87`, `"table_budget_bytes":268435456`, `"table_lookups":8000000`, `"table_false_positives":4100`, `"table_dirty_rows":123456`, `"table_restored_rows":800000`,
+		`"table_space_amplification":1.87`, `"table_budget_bytes":268435456`, `"table_lookups":8000000`, `"table_false_positives":4100`, `"table_dirty_rows":123456`, `"table_restored_rows":800000`, `"process_bytes":291504128`,
 		`"table_prefetched_rows":910000`, `"table_evictions":5400000`, `"table_saved_early_rows":3210`, `"table_flushed_slots":1200000`, `"table_set_bytes":1048576`,
 		`"table_scratch_bytes":2097152`, `"table_rewrite_read_bytes":6442450944`, `"table_written_bytes":5368709120`, `"table_flushed_bytes":3221225472`,
 		`"table_compacted_bytes":1073741824`, `"table_snapshot_bytes":943718400`, `"table_catalog_written_bytes":130023424`, `"table_imported_bytes":0`, `"table_filter_bytes":31457280`} {
@@ -158,7 +159,7 @@ evaluating  [###############---------------]  50.0%  10 B of 20 B  ETA -
 
 func TestPlainLine(t *testing.T) {
 	wantLines(t, []string{plainLine(trainingView(), 61728.4)}, `
-training, epoch 1 of 3  25.0% (300.0 MiB of 1.2 GiB)  ETA 1m0s, all epochs 3m40s  1234567 examples  61728 examples/s  loss 0.45123  AUC 0.7813  17 bad rows  limited by EL+JL
+training, epoch 1 of 3  25.0% (300.0 MiB of 1.2 GiB)  ETA 1m0s, all epochs 3m40s  1234567 examples  61728 examples/s  loss 0.45123  AUC 0.7813  17 bad rows  limited by EL+JL  memory 278.0 MiB
 `)
 	wantLines(t, []string{plainLine(&trainer.View{Phase: trainer.PhaseScanning, PhaseElapsed: 12 * time.Second}, 0)}, "\nscanning  12s\n")
 }

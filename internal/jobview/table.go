@@ -10,17 +10,19 @@ import (
 )
 
 // tableLines returns the lines of the display about a table, each in parts. There is
-// one line about a table in memory. About a table on SSD, the lines say what it holds
+// one line about a table in memory. It ends with the memory of the process, of resident
+// bytes, of which the table is a part. About a table on SSD, the lines say what it holds
 // in memory and on disk, how well its cache and filters work, and what it reads and
 // writes. Figures count from when the table was opened.
-func tableLines(s *sparsetable.Stats) [][]string {
+func tableLines(s *sparsetable.Stats, resident int64) [][]string {
+	process := processText(resident)
 	if s.Kind != sparsetable.KindSSD {
-		return [][]string{{fmt.Sprintf("table %d rows, %s", s.Rows, humanize.Bytes(s.MemoryBytes))}}
+		return [][]string{append([]string{fmt.Sprintf("table %d rows, %s", s.Rows, humanize.Bytes(s.MemoryBytes))}, process...)}
 	}
 	lines := [][]string{
 		{fmt.Sprintf("table %d rows", s.Rows), fmt.Sprintf("%d dirty", s.DirtyRows), diskText(s)},
-		{fmt.Sprintf("memory %s of %s: cache %s, index %s, other %s", humanize.Bytes(s.MemoryBytes), humanize.Bytes(s.BudgetBytes),
-			humanize.Bytes(s.CacheBytes), humanize.Bytes(s.IndexBytes), humanize.Bytes(s.MemoryBytes-s.CacheBytes-s.IndexBytes))},
+		append([]string{fmt.Sprintf("memory %s of %s: cache %s, index %s, other %s", humanize.Bytes(s.MemoryBytes), humanize.Bytes(s.BudgetBytes),
+			humanize.Bytes(s.CacheBytes), humanize.Bytes(s.IndexBytes), humanize.Bytes(s.MemoryBytes-s.CacheBytes-s.IndexBytes))}, process...),
 		{fmt.Sprintf("lookups %d", s.Lookups), hitsText(s), filtersText(s)},
 		{readsText(s), prefetchedText(s), fmt.Sprintf("evicted %d", s.Evictions)},
 		{fmt.Sprintf("flushed %d rows in %d buckets", s.FlushedRows, s.FlushedSlots)},
@@ -30,6 +32,14 @@ func tableLines(s *sparsetable.Stats) [][]string {
 		lines[0] = append(lines[0], fmt.Sprintf("%d restored", s.RestoredRows))
 	}
 	return lines
+}
+
+// processText is the memory of the process, nothing if it is unknown.
+func processText(resident int64) []string {
+	if resident <= 0 {
+		return nil
+	}
+	return []string{"process " + humanize.Bytes(resident)}
 }
 
 // prefetchedText says how many rows lookahead has read, and how many passes ahead it
