@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,22 @@ func FindTable(dir string) (*ModelTable, error) {
 		return nil, errors.Join(err, saved.Close())
 	}
 	return t, nil
+}
+
+// TrainedWith reports whether the job that the model was trained with has the value of an
+// override, which is written KEY=VALUE.
+func (t *ModelTable) TrainedWith(set, date string) (bool, error) {
+	var shown [2]bytes.Buffer
+	for i, sets := range [][]string{nil, {set}} {
+		job, err := configs.Parse(filepath.Join(t.Model.Dir, "job.yaml"), t.Model.Job, configs.LoadOptions{Set: sets, Date: date})
+		if err != nil {
+			return false, err
+		}
+		if err := job.Show(&shown[i]); err != nil {
+			return false, err
+		}
+	}
+	return bytes.Equal(shown[0].Bytes(), shown[1].Bytes()), nil
 }
 
 // savedJob returns the job that is saved with a model, with the given changes, and the

@@ -121,15 +121,46 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 		if err != nil {
 			return nil, err
 		}
-		return tableAt(c, job, job.Output.ModelDir, false)
+		t, err := tableAt(c, job, job.Output.ModelDir, false)
+		if err != nil {
+			return nil, err
+		}
+		if err := refuseUnusedSets(c, t); err != nil {
+			t.close()
+			return nil, err
+		}
+		return t, nil
 	} else if c.String("job") == "" {
 		for _, name := range []string{"date", "set"} {
 			if c.IsSet(name) && !usesDate(c) {
 				return nil, cliargs.Errorf("%s: --%s is for a job file; %s is a directory, and a model directory holds its own job", cliargs.CommandPath(c), name, path)
 			}
 		}
+		if _, err := datedAlone(c); err != nil {
+			return nil, err
+		}
 	}
 	return tableAt(c, dated, path, true)
+}
+
+// refuseUnusedSets fails if --set gives the job file that names the table another value
+// than its model was trained with: a table is opened as its model says. The model
+// directory itself and the time zone of dates are found by the job file.
+func refuseUnusedSets(c *cli.Context, t *foundTable) error {
+	if t.model == nil {
+		return nil
+	}
+	for _, set := range c.StringSlice("set") {
+		key, _, _ := strings.Cut(set, "=")
+		if key = strings.TrimSpace(key); key == "output.model_dir" || key == "timezone" {
+			continue
+		}
+		same, err := t.model.TrainedWith(set, c.String("date"))
+		if err != nil || !same {
+			return cliargs.Errorf("%s: --set %s: the model in %s was trained with another value, and its table is opened as the model says; only --memory changes how", cliargs.CommandPath(c), set, t.model.Model.Dir)
+		}
+	}
+	return nil
 }
 
 // usesDate says whether an argument holds a template.

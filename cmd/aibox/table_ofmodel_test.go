@@ -66,3 +66,28 @@ func TestTablesOfModels(t *testing.T) {
 		t.Errorf("digest %s after compaction, want %s", have, want)
 	}
 }
+
+// TestTableSets: a setting on the command line of a table takes effect, or is refused.
+func TestTableSets(t *testing.T) {
+	inSmallJob(t)
+	ok(t, "train", "job.yaml", "--set", "training.epochs=2", "--set", "output.model_dir=model-{{date}}", "--date", "2026-11-20")
+	for _, c := range []struct {
+		line string
+		want int
+	}{
+		{"table stats job.yaml --date 2026-11-20 --set output.model_dir=model-{{date}}", exitDone},
+		{"table stats job.yaml --date 2026-11-20 --set output.model_dir=model-{{date}} --set training.epochs=2 --set timezone=UTC", exitDone},
+		{"table stats job.yaml --set output.model_dir=model-2026-11-20 --set training.epochs=3", exitUsage},
+		{"table stats job.yaml --set output.model_dir=model-2026-11-20 --set model.hidden_layers=[7]", exitUsage},
+		{"table stats job.yaml --set output.model_dir=model-2026-11-20 --set training.epoch=2", exitUsage},
+		{"table stats model-2026-11-20 --set training.epochs=2", exitUsage},
+		{"table stats model-{{date}} --date 2026-11-20", exitDone},
+		{"table stats model-{{date}} --date 2026-11-20 --set timezone=UTC", exitDone},
+		{"table stats model-{{date}} --date 2026-11-20 --set training.epochs=2", exitUsage},
+		{"table verify model-{{date}} --date 2026-11-20 --set sparse_table.memory_bytes=1MiB", exitUsage},
+	} {
+		if o := aibox(strings.Fields(c.line)...); o.code != c.want {
+			t.Errorf("aibox %s: exit %d, want %d: %s", c.line, o.code, c.want, o.stderr)
+		}
+	}
+}
