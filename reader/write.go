@@ -121,11 +121,12 @@ func (f *RowFile) Write(cells [][]byte) error {
 
 // CloseAll completes several files so that all of them appear or none does. They get
 // their names when the bytes of all have been written; if one cannot get its name,
-// those before it are deleted again, unless they have replaced a file.
+// those before it are deleted again. Those of them that have replaced a file stay, and
+// the error names them.
 func CloseAll(files []*RowFile) error {
 	for _, f := range files {
 		if err := f.prepare(); err != nil {
-			return fmt.Errorf("write %s: %w", f.uri, err)
+			return f.failed(err)
 		}
 	}
 	for i, f := range files {
@@ -161,9 +162,18 @@ func (f *RowFile) Close() error {
 		err = f.file.Close()
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", f.uri, err), f.file.Abort())
+		return errors.Join(f.failed(err), f.file.Abort())
 	}
 	return nil
+}
+
+// failed names the file in an error, if the error does not do so itself.
+func (f *RowFile) failed(err error) error {
+	var named *source.Error
+	if errors.As(err, &named) && named.URI == f.uri {
+		return err
+	}
+	return fmt.Errorf("write %s: %w", f.uri, err)
 }
 
 // Abort discards the file. After Close it does nothing.

@@ -46,7 +46,8 @@ Examples:
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, timezone alone"},
 			dateFlag(),
 			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give (default: all of the files)"},
-			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row; csv, tsv or Parquet with named columns"},
+			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row: csv, tsv or Parquet with named columns; a path, a glob or a directory"},
+			&cli.StringFlag{Name: "join-format", Usage: "`FORMAT` of the side table: csv, tsv or parquet (default: told from its name)"},
 			&cli.StringFlag{Name: "on", Usage: "`COLUMN` to join by, in the rows and, without --key, in the side table"},
 			&cli.StringFlag{Name: "key", Usage: "`COLUMN` of the side table to join by (default: that of --on)"},
 			&cli.StringFlag{Name: "add", Usage: "columns of the side table to add: `NAME,NAME` (default: all)"},
@@ -181,9 +182,12 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		return fail(cliargs.Errorf("aibox convert: --no-header: name the columns in the data section of a job file (--job)"))
 	}
 	if side != "" {
-		format, err := formatOf("", side, "")
+		format, err := formatOf(c.String("join-format"), side, "--join-format")
 		if err != nil {
 			return fail(err)
+		}
+		if format == reader.FormatLibSVM || format == reader.FormatLibFFM || format == reader.FormatCriteo {
+			return fail(cliargs.Errorf("aibox convert: --join %s: a side table is csv, tsv or parquet, whose columns have names; %v is not one of them", side, format))
 		}
 		o.Joins = []convert.Join{{
 			Table: reader.Options{URIs: []string{side}, Schema: reader.Schema{Format: format, Header: true}},
@@ -212,8 +216,8 @@ func checkConvertFlags(c *cli.Context) error {
 		return cliargs.Errorf("aibox convert: --max-lost-fraction %v: want a share from 0 to 1", c.Float64("max-lost-fraction"))
 	case c.Int64("limit") < 0:
 		return cliargs.Errorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))
-	case c.String("join") == "" && (c.IsSet("on") || c.IsSet("key") || c.IsSet("add")):
-		return cliargs.Errorf("aibox convert: --on, --key and --add need --join")
+	case c.String("join") == "" && (c.IsSet("on") || c.IsSet("key") || c.IsSet("add") || c.IsSet("join-format")):
+		return cliargs.Errorf("aibox convert: --on, --key, --add and --join-format need --join")
 	case c.String("join") != "" && c.String("on") == "":
 		return cliargs.Errorf("aibox convert: --join needs --on, the column that joins the rows and the table")
 	}
@@ -280,9 +284,6 @@ func formatOf(name, file, flag string) (reader.Format, error) {
 	}
 	f, ok := reader.FormatOf(file)
 	if !ok {
-		if flag == "" {
-			return 0, cliargs.Errorf("the format of %s cannot be told from its name: want .csv, .tsv or .parquet", file)
-		}
 		return 0, cliargs.Errorf("the format of %s cannot be told from its name; give %s", file, flag)
 	}
 	return f, nil

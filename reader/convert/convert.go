@@ -136,7 +136,7 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	c.stored = c.in.Stored()
 	known, available := slices.Clone(all), slices.Clone(c.names)
 	for i := range o.Joins {
-		table, err := loadJoin(ctx, &o.Joins[i], &o.From, known, c.memory)
+		table, err := loadJoin(ctx, &o.Joins[i], o, known, c.memory)
 		if err != nil {
 			return nil, err
 		}

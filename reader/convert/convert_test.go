@@ -202,7 +202,7 @@ func TestConvertFaults(t *testing.T) {
 func TestAllFilesOrNone(t *testing.T) {
 	c, dir := convertInput(t, "a.csv", "sub/b.csv")
 	write(t, dir, "ratings.csv", []byte(ratings+"1,2\n"))
-	c.Split, c.From.MaxBadRows = Split{Fraction: 0.5, Random: true, Seed: 3}, 9
+	c.Split, c.From.MaxBadRows, c.From.MaxBadFraction = Split{Fraction: 0.5, Random: true, Seed: 3}, 9, -1
 	c.From.QuarantineRows, c.From.Quarantine = 9, writerFunc(func(p []byte) (int, error) {
 		return len(p), os.RemoveAll(filepath.Join(dir, "sub")) // while both are being written
 	})
@@ -217,6 +217,25 @@ func TestAllFilesOrNone(t *testing.T) {
 		if e.Name() != "ratings.csv" && e.Name() != "movies.csv" {
 			t.Errorf("%s is left", e.Name())
 		}
+	}
+}
+
+// TestReplacedFileIsNamed: the second file cannot get its name, after the first one has
+// replaced an older one; the error says which file is new.
+func TestReplacedFileIsNamed(t *testing.T) {
+	c, dir := convertInput(t, "a.csv", "sub/b.csv")
+	write(t, dir, "a.csv", []byte("what was there\n"))
+	write(t, dir, "ratings.csv", []byte(ratings+"1,2\n"))
+	c.Split, c.From.MaxBadRows, c.From.MaxBadFraction = Split{Fraction: 0.5, Random: true, Seed: 3}, 9, -1
+	c.From.QuarantineRows, c.From.Quarantine = 9, writerFunc(func(p []byte) (int, error) {
+		return len(p), os.Mkdir(c.To[1], 0o755) // a directory cannot be replaced
+	})
+	_, err := Run(context.Background(), c)
+	if err == nil || !strings.Contains(err.Error(), c.To[0]+": the new file is complete and has replaced an older one") {
+		t.Errorf("%v: want an error that says that %s was replaced", err, c.To[0])
+	}
+	if text := content(t, c.To[0]); !strings.HasPrefix(text, "userId") {
+		t.Errorf("%s holds %q", c.To[0], text)
 	}
 }
 

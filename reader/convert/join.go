@@ -15,9 +15,11 @@ type Join struct {
 	// Table is the side table: URIs, Schema, Compression; the rest comes from
 	// the input's options. It is held in memory.
 	Table reader.Options
-	On    string   // column of the rows that holds the key
-	Key   string   // column of the table that holds it; "": On
-	Add   []string // columns of the table; none: all but the key
+	On    string // column of the rows that holds the key
+	Key   string // column of the table that holds it; "": On
+	// Add are columns of the table; none means all but the key. Those that only a
+	// directory such as dt=2026-11-20 gives are added then, too, if the options name them.
+	Add []string
 }
 
 // joinTable is a side table in memory.
@@ -35,7 +37,7 @@ type joinTable struct {
 
 // loadJoin reads a side table. A key that occurs twice is an error, since it would be
 // unclear which of the rows to join.
-func loadJoin(ctx context.Context, j *Join, from *reader.Options, available []string, memory *memoryBudget) (t *joinTable, err error) {
+func loadJoin(ctx context.Context, j *Join, options *Options, available []string, memory *memoryBudget) (t *joinTable, err error) {
 	where := func(err error) error { return fmt.Errorf("convert: join on %q: %w", j.On, err) }
 	t = &joinTable{on: slices.Index(available, j.On), byKey: map[string]int32{}}
 	if t.on < 0 {
@@ -45,7 +47,7 @@ func loadJoin(ctx context.Context, j *Join, from *reader.Options, available []st
 	if key == "" {
 		key = j.On
 	}
-	o := j.Table
+	o, from := j.Table, &options.From
 	o.KeepLists = from.KeepLists
 	o.Sources, o.Threads, o.Logger, o.MaxLineBytes = from.Sources, from.Threads, from.Logger, from.MaxLineBytes
 	if o.Listing, err = o.Sources.List(ctx, o.URIs); err != nil {
@@ -58,6 +60,11 @@ func loadJoin(ctx context.Context, j *Join, from *reader.Options, available []st
 	t.add = j.Add
 	if len(t.add) == 0 {
 		t.add = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == key })
+		for _, name := range reader.PartitionColumns(&o) {
+			if name != key && options.asksFor(name) && !slices.Contains(names, name) && !slices.Contains(available, name) {
+				t.add = append(t.add, name)
+			}
+		}
 	}
 	for _, name := range t.add {
 		if slices.Contains(available, name) {

@@ -27,6 +27,8 @@ var (
 	ErrUnsupported = errors.New("not supported")
 	// ErrConfig: the Hadoop or Kerberos configuration is missing or wrong.
 	ErrConfig = errors.New("configuration error")
+	// ErrReplaced: a file that should be withdrawn has replaced an older one.
+	ErrReplaced = errors.New("the new file is complete and has replaced an older one, whose content is lost")
 	// ErrBadStream: compressed data that does not decompress.
 	ErrBadStream = errkind.New(errkind.Data, "corrupt compressed data")
 )

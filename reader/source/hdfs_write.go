@@ -128,7 +128,7 @@ func (w *hdfsWriter) Close() error {
 // Withdraw implements Writer.
 func (w *hdfsWriter) Withdraw() error {
 	if w.old {
-		return nil
+		return replaced(w.c.uri(w.path))
 	}
 	return w.c.do(w.ctx, "remove", w.path, func(s *session) error { return s.client.Remove(w.path) })
 }

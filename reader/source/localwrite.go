@@ -88,7 +88,7 @@ func (w *localWriter) Close() error {
 // Withdraw implements Writer.
 func (w *localWriter) Withdraw() error {
 	if w.old {
-		return nil
+		return replaced(w.path)
 	}
 	if err := os.Remove(w.path); err != nil {
 		return localError("remove", w.path, err)

@@ -98,10 +98,15 @@ type Writer interface {
 	// Prepare does all that Close does, except that it does not give the file its name,
 	// so that all of several files can be prepared before the first one appears.
 	Prepare() error
-	// Withdraw removes the file that Close has made visible, unless it has replaced
-	// an existing one.
+	// Withdraw removes the file that Close has made visible. If it has replaced an
+	// older one, which cannot be restored, it stays, and the error says so.
 	Withdraw() error
 	Abort() error
+}
+
+// replaced is the error of a Withdraw of a file that has replaced another one.
+func replaced(uri string) error {
+	return &Error{Op: "restore", URI: uri, Kind: ErrReplaced, Hint: "of files that belong together, not all are new now; write them again"}
 }
 
 // Sources reads and writes local files and files in HDFS. It owns the HDFS clients;
