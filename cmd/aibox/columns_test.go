@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -44,5 +45,29 @@ func TestColumnsThatAreNotThere(t *testing.T) {
 	write(t, "other.tsv", strings.Replace(read(t, "eval.tsv"), "user", "usr", 1))
 	if o := aibox("predict", "--model-dir", "model", "--data", "other.tsv", "--output", "p.csv", "--columns", "ad"); o.code != exitData || !strings.Contains(o.stderr, `Did you mean "usr" instead of "user"?`) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+}
+
+// TestJoinADirectory: --join takes a directory whose parts have no telling names, with
+// the columns that its directories give.
+func TestJoinADirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "rows.csv", "day,id\n2026-11-21,b\n2026-11-20,a\n")
+	for dt, rows := range map[string]string{"2026-11-20": "id,n\na,1\n", "2026-11-21": "id,n\nb,2\n"} {
+		if err := os.MkdirAll("side/dt="+dt, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, "side/dt="+dt+"/000000_0", rows)
+	}
+	args := []string{"convert", "--from", "rows.csv", "--join", "side", "--on", "id", "--columns", "id,n,dt", "--to", "out.csv"}
+	if o := aibox(args...); o.code != exitUsage || !strings.Contains(o.stderr, "--join-format") {
+		t.Errorf("without --join-format: exit %d: %s", o.code, o.stderr)
+	}
+	if o := aibox(append(args, "--join-format", "libsvm")...); o.code != exitUsage || !strings.Contains(o.stderr, "csv, tsv or parquet") {
+		t.Errorf("with --join-format libsvm: exit %d: %s", o.code, o.stderr)
+	}
+	ok(t, append(args, "--join-format", "csv")...)
+	if got, want := read(t, "out.csv"), "id,n,dt\nb,2,2026-11-21\na,1,2026-11-20\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
