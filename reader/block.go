@@ -160,13 +160,19 @@ func (b *block) rollback(p *plan) {
 	b.text = b.text[:b.textEnds[len(b.textEnds)-1]]
 }
 
-// addBad records a bad row. The first maxDetails rows of a block and the first
-// of each reason keep their text.
-func (b *block) addBad(f fault, row []byte, offset int64, maxDetails int) {
+// addBad records a bad row. As many rows of a block as the quarantine takes, and the
+// first of each reason, keep their text, unless the options hide it.
+func (b *block) addBad(f fault, row []byte, offset int64, o *Options) {
 	entry := badEntry{at: int32(b.n), line: int32(b.lines), detail: -1, reason: f.reason, offset: offset}
 	first := b.seen&(1<<f.reason) == 0
 	b.seen |= 1 << f.reason
-	if first || len(b.details) < maxDetails {
+	if o.HideCells {
+		row = nil
+		if f.at == 0 {
+			f.cell = nil
+		}
+	}
+	if first || len(b.details) < o.QuarantineRows {
 		entry.detail = int32(len(b.details))
 		b.details = append(b.details, badDetail{f.String(), excerpt(row), rawExcerpt(row)})
 	}
@@ -184,7 +190,8 @@ func (b *block) badRow(e *badEntry, firstLine int64) BadRow {
 	return row
 }
 
-// String names the column and the cell that are at fault.
+// String names the column and the cell that are at fault. It goes into the log and into
+// errors, and shows no more of a cell than people need to recognize it.
 func (f fault) String() string {
 	switch {
 	case f.at > 0 && f.column != "":
@@ -196,11 +203,11 @@ func (f fault) String() string {
 	case f.column == "" && f.cell == nil:
 		return ""
 	case f.column == "":
-		return fmt.Sprintf("%q", excerpt(f.cell))
+		return shown(f.cell)
 	case f.cell == nil:
 		return "column " + f.column
 	default:
-		return fmt.Sprintf("column %s: %q", f.column, excerpt(f.cell))
+		return fmt.Sprintf("column %s: %s", f.column, shown(f.cell))
 	}
 }
 

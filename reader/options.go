@@ -62,6 +62,9 @@ type Options struct {
 	KeepBadRows    bool
 	Quarantine     io.Writer // takes bad rows and losses as JSON lines (BadRow); nil: none
 	QuarantineRows int       // how many bad rows are written to Quarantine at most
+	// HideCells keeps the text of bad rows out of the log, errors and counts, which then
+	// name the column and the place alone: rows may hold personal data.
+	HideCells bool
 
 	MaxLineBytes int   // a longer line is a bad row, one of more than twice as much also a Loss; 0: 1 MiB
 	ChunkBytes   int64 // how many bytes of text a worker decodes at a time; 0: 4 MiB

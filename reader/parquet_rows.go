@@ -420,7 +420,7 @@ func (w *worker) decodeRows(row *int64) (err error) {
 		if f.reason == reasonNone {
 			b.addGood(p, -1)
 		} else {
-			b.addBad(f, nil, -1, o.QuarantineRows)
+			b.addBad(f, nil, -1, o)
 			b.endBad(p)
 		}
 		b.lines++

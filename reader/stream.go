@@ -286,7 +286,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			// How many bytes beyond MaxLineBytes the scanner has seen depends on how
 			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
-			b.addBad(fault{reason: ReasonTooLong}, line, offset, o.QuarantineRows)
+			b.addBad(fault{reason: ReasonTooLong}, line, offset, o)
 			b.bad[len(b.bad)-1].length = min(lines.offset(), w.unit.end) - offset
 			b.open = lines.offset() >= w.unit.end
 			b.endBad(p)
@@ -295,7 +295,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			if f := decoder.decode(line, b); f.reason == reasonNone {
 				b.addGood(p, offset)
 			} else {
-				b.addBad(f, line, offset, o.QuarantineRows)
+				b.addBad(f, line, offset, o)
 				b.endBad(p)
 				if lines.open && w.unit.lost == nil && partOfRow(line, f, p.schema) {
 					w.unit.lost = &damage{

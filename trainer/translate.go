@@ -123,7 +123,7 @@ func readerOptions(job *configs.Job, sources *source.Sources, schema reader.Sche
 		BatchSize: job.Training.BatchSize, BatchesPerPass: job.Pipeline.BatchesPerPass,
 		Seed: job.Seed, NegativeSampling: 1, GroupBy: job.Data.GroupBy,
 		MaxBadRows: job.Data.MaxBadRows, MaxBadFraction: job.Data.MaxBadFraction, MaxLostFraction: job.Data.MaxLostFraction,
-		QuarantineRows: job.Data.QuarantineRows, MaxLineBytes: int(job.Data.MaxLineBytes),
+		QuarantineRows: job.Data.QuarantineRows, HideCells: job.Data.QuarantineRows == 0, MaxLineBytes: int(job.Data.MaxLineBytes),
 		ChunkBytes: int64(job.Pipeline.ChunkBytes), Threads: job.Pipeline.ReaderThreads,
 		Logger: log,
 	}

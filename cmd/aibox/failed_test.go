@@ -90,3 +90,22 @@ func TestInterruptedRunHasASummary(t *testing.T) {
 		t.Errorf("%+v", s.Failure)
 	}
 }
+
+// TestHiddenCells: with data.quarantine_rows: 0 no text of a bad row is left anywhere.
+func TestHiddenCells(t *testing.T) {
+	inSmallJob(t)
+	const secret = "jane.doe@example.org"
+	header, _, _ := strings.Cut(read(t, "train.tsv"), "\n")
+	write(t, "bad.tsv", header+"\n"+strings.Repeat(strings.Repeat(secret+"\t", strings.Count(header, "\t"))+secret+"\n", 20))
+	for rows, quoted := range map[string]bool{"10": true, "0": false} {
+		o := aibox("train", "job.yaml", "--set", "data.train=[bad.tsv]", "--set", "data.quarantine_rows="+rows)
+		if o.code != exitData {
+			t.Fatalf("exit %d: %s", o.code, o.stderr)
+		}
+		for what, text := range map[string]string{"the log": o.stderr, "the summary": read(t, "model/summary-failed.json")} {
+			if strings.Contains(text, secret) != quoted {
+				t.Errorf("quarantine_rows: %s: %s is %s", rows, what, text)
+			}
+		}
+	}
+}
