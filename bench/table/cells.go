@@ -15,13 +15,17 @@ import (
 // childArg makes the command a child process; its job follows.
 const childArg = "-child"
 
-// cell is a store under a budget: its phases share a directory.
+// cell is a store under a budget, whose phases share directories.
 type cell struct {
 	driver driver
 	budget int64
 	dir    string
 	more   []string // directories on further SSDs
 	phases []string
+	// policies are the cache policies with which the phases are run, in every one of
+	// rounds; "" for stores that have none.
+	policies []string
+	rounds   int
 }
 
 // cells lists what is to be run. Stores that know no budget run once.
@@ -69,7 +73,10 @@ func (c *config) fullPhases(d driver) []string {
 // cell of a driver's phases under a budget.
 func (c *config) cell(d driver, budget int64, suffix string, phases ...string) cell {
 	name := fmt.Sprintf("%s-%d-%s", d.name, budget, suffix)
-	x := cell{driver: d, budget: budget, dir: filepath.Join(c.dir, name), phases: phases}
+	x := cell{driver: d, budget: budget, dir: filepath.Join(c.dir, name), phases: phases, policies: []string{""}, rounds: c.rounds}
+	if d.policies {
+		x.policies = c.policies
+	}
 	if d.spreads {
 		for _, dir := range c.moreDirs {
 			x.more = append(x.more, filepath.Join(dir, name))
@@ -78,8 +85,8 @@ func (c *config) cell(d driver, budget int64, suffix string, phases ...string) c
 	return x
 }
 
-// run runs the phases of a cell, each as a process, and hands their results to
-// got. It stops at the first that fails.
+// run runs the phases of a cell with every policy in every round, each as a process, and
+// hands their results to got. What follows a phase that fails is left out.
 func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) {
 	for _, dir := range append([]string{x.dir}, x.more...) {
 		if err := os.Mkdir(dir, 0o777); err != nil {
@@ -89,24 +96,66 @@ func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) 
 			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		}
 	}
-	for _, phase := range x.phases {
-		r, err := c.runPhase(ctx, x, phase)
-		if err != nil {
+	loaded := place{}
+	if plays := len(x.policies) * x.rounds; plays > 1 && x.phases[0] == phaseLoad {
+		// Loading takes longer than the phases that follow, and no policy plays a part in it.
+		if loaded, err = x.place("store"); err != nil {
 			return err
 		}
-		got(r)
-		if !r.measured() {
-			break
+		if ok, err := c.runPhases(ctx, x, loaded, x.policies[0], x.phases[:1], got); !ok || err != nil {
+			return err
+		}
+		x.phases = x.phases[1:]
+	}
+	for round := range x.rounds {
+		for _, policy := range x.policies {
+			name := "store"
+			if len(x.policies)*x.rounds > 1 {
+				name = fmt.Sprintf("store-%d-%s", round+1, policy)
+			}
+			p, err := x.place(name)
+			if err != nil {
+				return err
+			}
+			if err := p.copyFrom(loaded); err != nil {
+				return err
+			}
+			if _, err := c.runPhases(ctx, x, p, policy, x.phases, got); err != nil {
+				return err
+			}
+			if !c.keep {
+				if err := p.remove(); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
 }
 
-func (c *config) runPhase(ctx context.Context, x cell, phase string) (result, error) {
+// runPhases runs phases of a cell, and reports whether none has failed.
+func (c *config) runPhases(ctx context.Context, x cell, p place, policy string, phases []string, got func(result)) (ok bool, err error) {
+	for _, phase := range phases {
+		r, err := c.runPhase(ctx, x, p, policy, phase)
+		if err != nil {
+			return false, err
+		}
+		if len(x.policies) > 1 && phase != phaseLoad {
+			r.Policy = policy
+		}
+		got(r)
+		if !r.measured() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (c *config) runPhase(ctx context.Context, x cell, p place, policy, phase string) (result, error) {
 	j := job{
-		Driver: x.driver.name, Phase: phase, Dir: filepath.Join(x.dir, "store"), MoreDirs: x.more, BudgetBytes: x.budget, Layout: c.layout,
+		Driver: x.driver.name, Phase: phase, Dir: p.dirs[0], MoreDirs: p.dirs[1:], BudgetBytes: x.budget, Layout: c.layout,
 		Keys: c.keys, Batches: c.batches, Lookups: c.lookups, S: c.s, Seed: c.seed,
-		Getters: c.getters, Announce: c.announce, Policy: c.policy, Train: duration(c.trainMS),
+		Getters: c.getters, Announce: c.announce, Policy: policy, Train: duration(c.trainMS),
 		Parts: c.parts, SnapshotEvery: c.snapshotEvery,
 	}
 	if x.driver.command != nil {

@@ -23,7 +23,8 @@ type config struct {
 	phases, drivers        []string
 	getters                int
 	announce               int
-	policy                 string
+	policies               []string // of ssd: each is measured as a store of its own
+	rounds                 int      // in which every store is measured
 	trainMS                float64
 	dir, jsonFile          string
 	moreDirs               []string // of ssd, beside dir
@@ -48,9 +49,14 @@ const (
 // the number of batches even more, because a small store is soon in its steady state.
 const quickPart = 20
 
+// With budgets that are shares of the table, --quick leaves more keys and batches: a
+// table of KindSSD needs some 4 MB however few rows it has, which must not be more than
+// a percent of them.
+const quickSharePart, quickShareBatches = 4, 200
+
 func parse(args []string, out io.Writer) (config, error) {
 	var c config
-	var budgets, phases, names string
+	var budgets, phases, names, policies string
 	f := flag.NewFlagSet("table", flag.ContinueOnError)
 	f.SetOutput(out)
 	f.IntVar(&c.keys, "keys", 20_000_000, "`number` of keys")
@@ -61,12 +67,13 @@ func parse(args []string, out io.Writer) (config, error) {
 	f.IntVar(&c.layout.ValueDim, "value-dim", 16, "`values` of a row")
 	f.TextVar(&c.layout.Format, "value-format", sparsetable.Float32, "`format` of values: "+strings.Join(sparsetable.ValueFormats(), ", "))
 	f.IntVar(&c.layout.StateDim, "state-dim", 4, "float32 words of optimizer `state` of a row")
-	f.StringVar(&budgets, "budget", "256MiB,64MiB,16MiB", "memory `budgets`, comma-separated")
+	f.StringVar(&budgets, "budget", "256MiB,64MiB,16MiB", "memory `budgets`, comma-separated: sizes, or shares of the bytes of all rows and keys such as 5%")
 	f.StringVar(&phases, "phases", "p1,p2,p3", "`phases`, comma-separated: p1, p2, p3 (which runs p2, too), cached")
 	f.StringVar(&names, "drivers", "all", "`stores`, comma-separated: "+strings.Join(driverNames(), ", "))
 	f.IntVar(&c.getters, "getters", 64, "`reads` that peers have in flight")
 	f.IntVar(&c.announce, "announce", 100, "largest number of `batches` that are announced ahead, to stores that look ahead; 0: none")
-	f.StringVar(&c.policy, "policy", sparsetable.CachePolicies()[0], "cache `policy` of ssd: "+strings.Join(sparsetable.CachePolicies(), ", "))
+	f.StringVar(&policies, "policy", sparsetable.CachePolicies()[0], "cache `policies` of ssd, comma-separated, of which each is measured and which are then compared: all, "+strings.Join(sparsetable.CachePolicies(), ", "))
+	f.IntVar(&c.rounds, "rounds", 1, "number of `rounds` in which every store is measured, all policies of a budget one after the other in each")
 	f.Float64Var(&c.trainMS, "train-ms", 0, "`milliseconds` that a trainer takes for a mini-batch while the next one is pulled; 0: no trainer")
 	f.Func("external", "also measure a store that is another program, `NAME=COMMAND`; may be given several times; see external/README.md", func(s string) error {
 		d, err := parseExternal(s, append(drivers(), c.externals...))
@@ -84,15 +91,30 @@ func parse(args []string, out io.Writer) (config, error) {
 	})
 	f.BoolVar(&c.keep, "keep", false, "keep the stores' directories")
 	f.StringVar(&c.jsonFile, "json", "", "also write the results to `FILE`")
-	quick := f.Bool("quick", false, "a twentieth of keys, lookups and budget, 40 batches, the largest budget: about a minute")
+	quick := f.Bool("quick", false, "a twentieth of keys, lookups and budget, 40 batches, the largest budget: about a minute; with budgets in percent, a quarter of the keys, 200 batches and all budgets")
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
 	if f.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
+	shares := strings.Contains(budgets, "%")
+	if *quick {
+		c.lookups, c.deviceSeconds = c.lookups/quickPart, min(c.deviceSeconds, 0.5)
+		if shares {
+			c.keys, c.batches = c.keys/quickSharePart, min(c.batches, quickShareBatches)
+		} else {
+			c.keys, c.batches = c.keys/quickPart, min(c.batches, 40)
+		}
+	}
 	var err error
-	if c.budgets, err = parseBudgets(budgets); err != nil {
+	if c.budgets, err = parseBudgets(budgets, c.tableBytes()); err != nil {
+		return c, err
+	}
+	if *quick && !shares {
+		c.budgets = []int64{slices.Max(c.budgets) / quickPart}
+	}
+	if c.policies, err = choose("policy", policies, sparsetable.CachePolicies()); err != nil {
 		return c, err
 	}
 	if c.phases, err = choose("phases", phases, []string{phaseCold, phaseFull, phaseHot, phaseCached}); err != nil {
@@ -105,11 +127,6 @@ func parse(args []string, out io.Writer) (config, error) {
 	}
 	if c.drivers, err = choose("drivers", names, driverNames()); err != nil {
 		return c, err
-	}
-	if *quick {
-		c.keys, c.lookups, c.batches = c.keys/quickPart, c.lookups/quickPart, min(c.batches, 40)
-		c.budgets = []int64{slices.Max(c.budgets) / quickPart}
-		c.deviceSeconds = min(c.deviceSeconds, 0.5)
 	}
 	return c, c.validate()
 }
@@ -127,7 +144,7 @@ func (c *config) validate() error {
 	check(c.s > 1 && c.s < 10, "exponent %g: want more than 1, less than 10", c.s)
 	check(c.getters >= 1 && c.getters <= 1024, "%d getters: want 1 to 1024", c.getters)
 	check(c.announce >= 0 && c.announce <= 1000, "%d batches announced: want 0 to 1000", c.announce)
-	check(slices.Contains(sparsetable.CachePolicies(), c.policy), "policy %q: want one of %s", c.policy, strings.Join(sparsetable.CachePolicies(), ", "))
+	check(c.rounds >= 1 && c.rounds <= 100, "%d rounds: want 1 to 100", c.rounds)
 	check(c.trainMS >= 0 && c.trainMS <= 60_000, "trainer of %g ms: want 0 to 60000", c.trainMS)
 	check(c.parts >= 1 && c.parts <= c.batches, "%d parts of %d batches to report: want 1 to as many as there are", c.parts, c.batches)
 	check(c.snapshotEvery >= 0 && c.snapshotEvery <= c.batches, "a snapshot every %d of %d batches: want 0 to all", c.snapshotEvery, c.batches)
@@ -178,9 +195,21 @@ func choose(what, list string, known []string) ([]string, error) {
 	return chosen, nil
 }
 
-func parseBudgets(list string) ([]int64, error) {
+// tableBytes is the size of all rows and their keys.
+func (c *config) tableBytes() int64 { return int64(c.keys) * int64(keyBytes+c.layout.Bytes()) }
+
+// parseBudgets reads sizes, and shares of the whole.
+func parseBudgets(list string, whole int64) ([]int64, error) {
 	var budgets []int64
 	for b := range strings.SplitSeq(list, ",") {
+		if share, ok := strings.CutSuffix(b, "%"); ok {
+			x, err := strconv.ParseFloat(share, 64)
+			if err != nil || !(x > 0 && x <= 1000) {
+				return nil, fmt.Errorf("--budget: %q is not a share such as 5%%", b)
+			}
+			budgets = append(budgets, int64(x/100*float64(whole)))
+			continue
+		}
 		n, err := parseBytes(b)
 		if err != nil {
 			return nil, fmt.Errorf("--budget: %w", err)

@@ -17,7 +17,7 @@ var (
 			o.BudgetBytes, o.Dir = 0, ""
 			return openTable(ctx, sparsetable.KindMemory, o)
 		}}
-	ssdDriver = driver{name: "ssd", about: "sparsetable, kind ssd; the policy is --policy, direct I/O", restoresHot: true, snapshots: true, shared: true, spreads: true, listens: true,
+	ssdDriver = driver{name: "ssd", about: "sparsetable, kind ssd; the policies are --policy, direct I/O", restoresHot: true, snapshots: true, shared: true, spreads: true, listens: true, policies: true,
 		open: func(ctx context.Context, o openOptions) (store, error) { return openTable(ctx, sparsetable.KindSSD, o) }}
 )
 

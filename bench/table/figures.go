@@ -6,6 +6,7 @@ type figures struct {
 	Batches int     `json:"batches"`
 	Unique  float64 `json:"unique_per_batch"`
 
+	Seconds          float64 `json:"seconds"`            // of all pulls, updates and pushes
 	PullsPerSecond   float64 `json:"pulls_per_second"`   // unique keys by the time of pulls
 	UpdatesPerSecond float64 `json:"updates_per_second"` // unique keys by the time of updates and pushes
 	PullMS           float64 `json:"pull_ms_p50"`
@@ -85,6 +86,7 @@ func (m *measurement) figures(unique []int, from, to int, during traffic) figure
 	if push := total(m.push[from:to]) / 1e3; push > 0 {
 		f.UpdatesPerSecond = float64(keys) / push
 	}
+	f.Seconds = total(m.batch[from:to]) / 1e3
 	whole := total(m.whole[min(from, len(m.whole)):min(to, len(m.whole))])
 	if m.trained && whole > 0 {
 		f.WaitShare = (total(m.pull[from:to]) + total(m.stored[from:to])) / whole

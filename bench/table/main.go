@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -56,7 +57,7 @@ func (c *config) runAll(ctx context.Context, out io.Writer) (err error) {
 	}
 	rep := report{
 		Keys: c.keys, Batches: c.batches, Lookups: c.lookups, S: c.s, Seed: c.seed, RowBytes: c.layout.Bytes(),
-		Getters: c.getters, Announce: c.announce, Policy: c.policy, TrainMS: c.trainMS, SnapshotEvery: c.snapshotEvery, CPUs: runtime.NumCPU(), Drivers: map[string]string{},
+		Getters: c.getters, Announce: c.announce, Policy: strings.Join(c.policies, ", "), TrainMS: c.trainMS, SnapshotEvery: c.snapshotEvery, CPUs: runtime.NumCPU(), Drivers: map[string]string{},
 	}
 	for _, name := range c.stores() {
 		rep.Drivers[name] = c.driver(name).about

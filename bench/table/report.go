@@ -14,11 +14,11 @@ import (
 func progress(out io.Writer, r result) {
 	switch {
 	case r.Unavailable != "" || r.Error != "":
-		fmt.Fprintf(out, "%s %s %s: %s%s\n", r.Driver, r.Phase, sizeText(r.BudgetBytes), r.Unavailable, r.Error)
+		fmt.Fprintf(out, "%s %s %s: %s%s\n", r.name(), r.Phase, sizeText(r.BudgetBytes), r.Unavailable, r.Error)
 	case r.Phase == phaseLoad:
-		fmt.Fprintf(out, "%s load %s: %.1f s, saved in %.1f s\n", r.Driver, sizeText(r.BudgetBytes), r.LoadMS/1e3, r.SaveMS/1e3)
+		fmt.Fprintf(out, "%s load %s: %.1f s, saved in %.1f s\n", r.name(), sizeText(r.BudgetBytes), r.LoadMS/1e3, r.SaveMS/1e3)
 	default:
-		fmt.Fprintf(out, "%s %s %s: %.2f ms a batch\n", r.Driver, r.Phase, sizeText(r.BudgetBytes), r.BatchMS)
+		fmt.Fprintf(out, "%s %s %s: %.2f ms a batch\n", r.name(), r.Phase, sizeText(r.BudgetBytes), r.BatchMS)
 	}
 }
 
@@ -37,6 +37,7 @@ func (rep *report) print(out io.Writer) error {
 	for _, phase := range []string{phaseCold, phaseLoad, phaseFull, phaseHot, phaseCached} {
 		rep.printPhase(&b, phase)
 	}
+	rep.printPolicies(&b)
 	rep.printDevice(&b)
 	rep.printHitRatios(&b)
 	rep.printTrouble(&b)
@@ -116,7 +117,7 @@ func (rep *report) head(phase string) string {
 
 func (rep *report) line(r result) string {
 	const mb = 1e6
-	head := fmt.Sprintf("%s\t%s", r.Driver, sizeText(r.BudgetBytes))
+	head := fmt.Sprintf("%s\t%s", r.name(), sizeText(r.BudgetBytes))
 	sizes := fmt.Sprintf("%.0f\t%.0f\t%.1f", float64(r.PeakBytes)/mb, float64(r.StorePeak)/mb, float64(r.DiskBytes)/mb)
 	if r.Phase == phaseLoad {
 		return fmt.Sprintf("%s\t%s\t%.1f\t%.1f\t%s", head, rateText(r.UpdatesPerSecond), r.LoadMS/1e3, r.SaveMS/1e3, sizes)
@@ -199,11 +200,11 @@ func (rep *report) printTrouble(b *bytes.Buffer) {
 	for _, r := range rep.Results {
 		switch {
 		case r.Unavailable != "":
-			say("%s: %s", r.Driver, r.Unavailable)
+			say("%s: %s", r.name(), r.Unavailable)
 		case r.Error != "":
-			say("FAILED %s %s %s: %s", r.Driver, r.Phase, sizeText(r.BudgetBytes), r.Error)
+			say("FAILED %s %s %s: %s", r.name(), r.Phase, sizeText(r.BudgetBytes), r.Error)
 		case r.DigestDiffers:
-			say("WRONG %s %s %s: its rows differ from those of the first store", r.Driver, r.Phase, sizeText(r.BudgetBytes))
+			say("WRONG %s %s %s: its rows differ from those of the first store", r.name(), r.Phase, sizeText(r.BudgetBytes))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 // per mini-batch, sizes in bytes.
 type result struct {
 	Driver      string `json:"driver"`
+	Policy      string `json:"policy,omitempty"` // of the store's cache, where several are compared
 	Phase       string `json:"phase"`
 	BudgetBytes int64  `json:"budget_bytes"` // 0: none
 	Unavailable string `json:"unavailable,omitempty"`
@@ -40,6 +41,14 @@ type result struct {
 
 // measured says whether the figures are valid.
 func (r *result) measured() bool { return r.Error == "" && r.Unavailable == "" }
+
+// name tells the result's store from others.
+func (r *result) name() string {
+	if r.Policy == "" {
+		return r.Driver
+	}
+	return r.Driver + " " + r.Policy
+}
 
 // report is what --json writes.
 type report struct {
@@ -71,9 +80,9 @@ func (r *report) write(name string) error {
 
 // compare fills the ratios between results.
 func compare(results []result) {
-	find := func(driver, phase string, budget int64) *result {
+	find := func(name, phase string, budget int64) *result {
 		for i := range results {
-			if r := &results[i]; r.Driver == driver && r.Phase == phase && r.BudgetBytes == budget && r.measured() {
+			if r := &results[i]; r.name() == name && r.Phase == phase && r.BudgetBytes == budget && r.measured() {
 				return r
 			}
 		}
@@ -91,7 +100,7 @@ func compare(results []result) {
 				r.Parts[p].besideRocksDB(rocks.Parts[p])
 			}
 		}
-		if p2 := find(r.Driver, phaseFull, r.BudgetBytes); p2 != nil && r.Phase == phaseHot {
+		if p2 := find(r.name(), phaseFull, r.BudgetBytes); p2 != nil && r.Phase == phaseHot {
 			r.besideP2(p2.figures)
 			for p := range r.Parts {
 				r.Parts[p].besideP2(p2.Parts[p])

@@ -88,6 +88,8 @@ type driver struct {
 	snapshots bool
 	// shared says that several goroutines may Pull and Push different keys.
 	shared bool
+	// policies says that the store's cache has the policies of package sparsetable.
+	policies bool
 	// command is set for stores of other programs, which have no open.
 	command []string
 }
