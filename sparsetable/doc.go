@@ -311,6 +311,12 @@
 //
 // # Limits of kind "ssd"
 //
+//   - A table's directories are one failure domain, as the disks of RAID 0 are: the
+//     loss of any of them is the loss of the table. The slots are dealt out to the
+//     directories in turn, so each has the buckets of a part of all rows. Therefore the
+//     catalog and the delta files, which are in the first directory alone, are not kept
+//     twice. Where a table must survive the loss of an SSD, its directories have to be
+//     on mirrored devices, or all of them copied while nobody writes the table.
 //   - All rows that passes in flight have pinned must fit the cache.
 //   - Under a budget so small that the buckets of a pass cannot be carried, each row
 //     that leaves the cache costs a read, for which Pulls wait.

@@ -62,7 +62,7 @@ func (t *ssd) checkNoTable() error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s of a table on SSD, but the table's catalog is in none of its directories, %s: name the directory that has it; if it was lost, restore it from a copy; if the files are not needed any more, delete them",
+	return fmt.Errorf("%w: %s of a table on SSD, but the table's catalog is in none of its directories, %s: name the directory that has it; if it was lost, restore all directories from copies of the same time; if the files are not needed any more, delete them",
 		ErrFiles, filesOf(names), strings.Join(t.opts.SSD.Dirs, ", "))
 }
 

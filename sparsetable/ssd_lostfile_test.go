@@ -3,6 +3,7 @@ package sparsetable_test
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -95,5 +96,109 @@ func TestMemoryInUse(t *testing.T) {
 	}
 	if err := tab.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSSDLostDirectory: the loss of any directory is an error that names it, whether it
+// does not exist, as after a disk failed, or is empty, as where nothing is mounted.
+func TestSSDLostDirectory(t *testing.T) {
+	at := t.TempDir()
+	dirs := []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")}
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{Dirs: slices.Clone(dirs)}}
+	rows := map[uint64]float32{}
+	trainInto(t, o, rows, 0, 3000)
+	for i, dir := range dirs {
+		if err := os.Rename(dir, dir+"-lost"); err != nil {
+			t.Fatal(err)
+		}
+		for _, readOnly := range []bool{true, false} { // for writing, the directory is made
+			for _, empty := range []bool{false, true} {
+				if empty {
+					if err := os.MkdirAll(dir, 0o777); err != nil {
+						t.Fatal(err)
+					}
+				}
+				o := o
+				o.ReadOnly, o.MustExist, o.Layout = readOnly, readOnly, sparsetable.Layout{}
+				tab, err := sparsetable.Open(t.Context(), o)
+				if err == nil {
+					t.Fatalf("a table without %s opens: %v", dir, tab.Close())
+				}
+				missing := !empty && readOnly && errors.Is(err, fs.ErrNotExist)
+				if !missing && !errors.Is(err, sparsetable.ErrFiles) || !strings.Contains(err.Error(), dir) {
+					t.Errorf("without %s, empty %v, read only %v: %v", dir, empty, readOnly, err)
+				}
+				if i > 0 && !missing && !strings.HasSuffix(err.Error(), "no file of the table is in "+dir) {
+					t.Errorf("the error does not say that %s is empty: %v", dir, err)
+				}
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := os.Rename(dir+"-lost", dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trainInto(t, o, rows, 0, 100)
+}
+
+// TestSSDMixedCopies: after a table and its copy were trained in different ways, a
+// directory of the one and a directory of the other are not a table, although both
+// tables wrote as many files.
+func TestSSDMixedCopies(t *testing.T) {
+	at := t.TempDir()
+	table := func(names ...string) sparsetable.Options {
+		o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout}
+		for _, name := range names {
+			o.SSD.Dirs = append(o.SSD.Dirs, filepath.Join(at, name))
+		}
+		return o
+	}
+	keys := keysFrom(0, 3000)
+	train := func(o sparsetable.Options, value float32) {
+		t.Helper()
+		tab, err := sparsetable.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range keys {
+			ws.Row(i)[0] = value
+			stressLayout.SetStats(ws.Row(i), sparsetable.RowStats{Count: 1})
+		}
+		ws.Release()
+		if err := tab.(sparsetable.Flusher).Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		snapshotOf(t, tab, nil)
+		if err := tab.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	original, copied := table("a", "b"), table("a-copy", "b-copy")
+	train(original, 1)
+	for i, dir := range original.SSD.Dirs {
+		if err := os.CopyFS(copied.SSD.Dirs[i], os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	train(original, 2)
+	train(copied, 3)
+	for _, o := range []sparsetable.Options{table("a", "b-copy"), table("b", "a-copy")} {
+		o.ReadOnly = true
+		tab, err := sparsetable.Open(t.Context(), o)
+		if !errors.Is(err, sparsetable.ErrFiles) {
+			t.Errorf("%v: %v", o.SSD.Dirs, err)
+		}
+		if err != nil {
+			continue
+		}
+		values := map[float32]int{}
+		err = tab.Scan(t.Context(), func(_ uint64, row []float32) error { values[row[0]]++; return nil })
+		t.Errorf("%v opens, with so many rows of each value: %v, %v", o.SSD.Dirs, values, errors.Join(err, tab.Close()))
 	}
 }

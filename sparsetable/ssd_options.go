@@ -16,7 +16,8 @@ import (
 // SSDOptions are the options of KindSSD alone. The zero value is the default.
 type SSDOptions struct {
 	// Dirs are the table's directories, one per SSD; the first also holds the
-	// catalog. Empty means Options.Dir alone. With Dirs, Options.Dir is not used.
+	// catalog. The table cannot be opened without one of them. Empty means Options.Dir
+	// alone. With Dirs, Options.Dir is not used.
 	// No directory may be given twice, not even by another name or a link.
 	Dirs []string
 	// CachePolicy is one of CachePolicies; "" is the first of them.

@@ -191,7 +191,7 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 		case original != "":
 			return o, fmt.Errorf("the model in %s is a copy of that in %s, whose table is in %s and was not copied: %w; copy the directories of the table too: %s", m.Dir, original, strings.Join(dirs, ", "), err, m.copyAdvice(dirs))
 		default:
-			return o, fmt.Errorf("the model in %s has its table in %s: %w; restore these directories, or train again. If the model is a copy, it shared the table of the original, which is deleted with the original", m.Dir, strings.Join(dirs, ", "), err)
+			return o, fmt.Errorf("the model in %s has its table in %s: %w; mount the missing file system, or restore these directories, all of them from copies of the same time, or train again. If the model is a copy, it shared the table of the original, which is deleted with the original", m.Dir, strings.Join(dirs, ", "), err)
 		}
 	}
 	if original != "" && o.Logger != nil {

@@ -42,11 +42,14 @@ func (s *Set) load(ctx context.Context, states []State) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkFound(states[0], where); err != nil {
+		return err
+	}
 	for id, fs := range union {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bucketfile: open: %w", err)
 		}
-		err := fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, id, fs.Incarnation), s.dirNames())
+		err := fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, id, fs.Incarnation), dirNames(s.dirs))
 		if where[id] != nil {
 			err = s.loadFile(where[id], fs)
 		}
@@ -116,10 +119,38 @@ func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*director
 	return where, strays, nil
 }
 
-// dirNames lists the directories for error messages.
-func (s *Set) dirNames() string {
+// checkFound returns an error if files of the current state were not found. It says how
+// many they are, and names the directories where no file of the table was found: such a
+// one was probably lost, or is not mounted.
+func (s *Set) checkFound(current State, where map[uint32]*directory) error {
+	var lost []FileState
+	for _, f := range current.Files {
+		if where[f.File] == nil {
+			lost = append(lost, f)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	what := fileName(s.opts.Table, lost[0].File, lost[0].Incarnation) + " is"
+	if len(lost) > 1 {
+		what = fmt.Sprintf("%d of the table's %d files, such as %s, are", len(lost), len(current.Files), fileName(s.opts.Table, lost[0].File, lost[0].Incarnation))
+	}
+	err := fmt.Errorf("%w: %s in none of %s", ErrUnknownFile, what, dirNames(s.dirs))
+	found := map[*directory]bool{}
+	for _, d := range where {
+		found[d] = true
+	}
+	if empty := slices.DeleteFunc(slices.Clone(s.dirs), func(d *directory) bool { return found[d] }); len(empty) > 0 {
+		err = fmt.Errorf("%w; no file of the table is in %s", err, dirNames(empty))
+	}
+	return err
+}
+
+// dirNames lists directories for error messages.
+func dirNames(dirs []*directory) string {
 	var names []string
-	for _, d := range s.dirs {
+	for _, d := range dirs {
 		names = append(names, d.dev.Dir())
 	}
 	return strings.Join(names, ", ")
