@@ -15,7 +15,7 @@ RACE_TIMEOUT ?= 90m
 KILLS ?= 200
 SEEDS ?= 3000
 
-.PHONY: help build demo test race invariants stress bench bench-table lint tools clean
+.PHONY: help build demo test race invariants stress bench bench-gemm bench-table lint tools clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ bench: ## run the Go benchmarks
 
 bench-table: ## compare embedding stores; ARGS="--quick --dir /mnt/ssd", see bench/table/README.md
 	$(GO) run $(if $(wildcard /usr/include/rocksdb/c.h),-tags rocksdb) ./bench/table $(ARGS)
+
+bench-gemm: ## compare matrix products with OpenBLAS and MKL; ARGS=--quick, see bench/gemm/README.md
+	python3 bench/gemm/compare.py $(ARGS)
 
 tools: $(TOOLS)/.done
 

@@ -125,8 +125,12 @@ type backwardTask struct {
 var backwardTasks = sync.Pool{New: func() any { return new(backwardTask) }}
 
 func (t *backwardTask) run(lo, hi int) {
-	dst, grad, out := t.dst[lo:hi], t.grad[lo:hi], t.out[lo:hi]
-	switch t.act {
+	derive(t.act, t.dst[lo:hi], t.grad[lo:hi], t.out[lo:hi])
+}
+
+// derive sets dst = grad · act'(…), where out is what the activation returned.
+func derive(act Activation, dst, grad, out []float32) {
+	switch act {
 	case ActivationNone:
 		copy(dst, grad)
 	case ActivationRelu:
@@ -136,6 +140,6 @@ func (t *backwardTask) run(lo, hi int) {
 	case ActivationTanh:
 		TanhBackward(dst, grad, out)
 	default:
-		panic("kernel: unknown " + t.act.String())
+		panic("kernel: unknown " + act.String())
 	}
 }

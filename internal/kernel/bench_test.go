@@ -15,9 +15,50 @@ func gflops(b *testing.B, fma int) {
 	b.ReportMetric(2*float64(fma)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }
 
+// BenchmarkLimits measures what the processor can do at most: fused multiply-adds on
+// registers, and reading from each cache and from memory.
+func BenchmarkLimits(b *testing.B) {
+	for _, level := range Levels()[1:] {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("fma/%s-%d", level, threads), func(b *testing.B) {
+				atLevel(b, level, func() {
+					peak := 0.0
+					for b.Loop() {
+						peak = max(peak, PeakFMA(threads))
+					}
+					b.ReportMetric(2e-9*peak, "GFLOP/s")
+				})
+			})
+		}
+	}
+	for _, size := range []struct {
+		name string
+		n    int
+	}{{"16KiB", 4 << 10}, {"256KiB", 64 << 10}, {"4MiB", 1 << 20}, {"256MiB", 64 << 20}} {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("read/%s-%d", size.name, threads), func(b *testing.B) {
+				most := 0.0
+				for b.Loop() {
+					most = max(most, ReadBandwidth(threads, size.n))
+				}
+				b.ReportMetric(1e-9*most, "GB/s")
+			})
+		}
+	}
+}
+
 // BenchmarkGemm multiplies (m, k) by (k, n) for shapes of CTR models; nt is the
-// gradient of a layer's input, tn that of its weights.
+// gradient of a layer's input, tn that of its weights. Beside the speed stands its share of
+// the processor's peak.
 func BenchmarkGemm(b *testing.B) {
+	peaks := map[string]float64{}
+	for _, level := range Levels()[1:] {
+		atLevel(b, level, func() {
+			for threads := 1; threads <= 2; threads++ {
+				peaks[fmt.Sprint(level, threads)] = PeakFMA(threads)
+			}
+		})
+	}
 	r := rand.New(rand.NewPCG(1, 0))
 	for _, s := range []struct {
 		m, n, k        int
@@ -62,6 +103,8 @@ func BenchmarkGemm(b *testing.B) {
 						}
 					})
 					gflops(b, s.m*s.n*s.k)
+					rate := float64(s.m*s.n*s.k) * float64(b.N) / b.Elapsed().Seconds()
+					b.ReportMetric(rate/peaks[fmt.Sprint(level, threads)], "of-peak")
 				})
 			}
 		}

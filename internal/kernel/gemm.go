@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // Gemm computes C = op(A)·op(B), or C + op(A)·op(B) if accumulate, for
 // row-major matrices of float32. op(A) is (m, k) and op(B) is (k, n), where
@@ -14,29 +17,63 @@ import "fmt"
 // starts from +0, or from C if accumulate. Elements of c beyond column n stay
 // as they are. c must not overlap a or b.
 func Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {
+	GemmEpilogue(transA, transB, m, n, k, a, lda, b, ldb, accumulate, nil, c, ldc)
+}
+
+// GemmEpilogue is Gemm with something done to each element of C at the end; e may be nil.
+func GemmEpilogue(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	p := products.Get().(*product)
+	defer products.Put(p)
+	p.threads = Threads()
+	p.gemm("Gemm", transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+}
+
+var products = sync.Pool{New: func() any { return new(product) }}
+
+// gemm checks the arguments of a product and computes it.
+func (p *product) gemm(function string, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	rows, cols := k, n
+	if transB {
+		rows, cols = n, k
+	}
+	checkMatrix(function, "b", rows, cols, len(b), ldb)
+	if !checkProduct(function, transA, m, n, k, a, lda, accumulate, e, c, ldc) {
+		return
+	}
+	l := level.Load()
+	if l == levelPortable {
+		gemmPortable(p.threads, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+		return
+	}
+	p.vectorized(l, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+}
+
+// checkProduct checks the arguments of a product apart from B. It returns false where
+// nothing is to be multiplied, and then has done what there is to do.
+func checkProduct(function string, transA bool, m, n, k int, a []float32, lda int, accumulate bool, e *Epilogue, c []float32, ldc int) bool {
 	rows, cols := m, k
 	if transA {
 		rows, cols = k, m
 	}
-	checkMatrix("Gemm", "a", rows, cols, len(a), lda)
-	rows, cols = k, n
-	if transB {
-		rows, cols = n, k
-	}
-	checkMatrix("Gemm", "b", rows, cols, len(b), ldb)
-	checkMatrix("Gemm", "c", m, n, len(c), ldc)
+	checkMatrix(function, "a", rows, cols, len(a), lda)
+	checkMatrix(function, "c", m, n, len(c), ldc)
+	e.check(function, m, n)
 	if m == 0 || n == 0 {
-		return
+		return false
 	}
-	if k == 0 {
+	if k > 0 {
+		return true
+	}
+	for i := range m {
+		row := c[i*ldc:][:n]
 		if !accumulate {
-			for i := range m {
-				clear(c[i*ldc:][:n])
-			}
+			clear(row)
 		}
-		return
+		if !e.empty() {
+			e.finishRow(i, 0, row)
+		}
 	}
-	gemm(transA, transB, m, n, k, a, lda, b, ldb, accumulate, c, ldc)
+	return false
 }
 
 // checkMatrix panics unless a slice of length elements holds a (rows, cols)

@@ -8,156 +8,251 @@ import (
 // Blocking of the matrix product, after Goto and van de Geijn, "Anatomy of
 // High-Performance Matrix Multiplication" (2008). The product is cut along n
 // and k into blocks of B that all threads pack together, then along m and n
-// into units that the threads compute on their own:
+// into cells that the threads compute on their own:
 //
 //	for each block of maxColumns columns of C
-//	  for each block of maxDepth steps of k
+//	  for each phase: as many steps of k as maxPacked allows
 //	    pack B into panels as wide as a tile          (in parallel)
-//	    for each unit of C                            (in parallel)
-//	      pack the unit's rows of A
-//	      for each panel of B                         stays in the L1 cache
-//	        for each tile of rows of A                stays in the L2 cache
-//	          tile kernel
+//	    for each block of rows of C                   (in parallel)
+//	      for each block of maxDepth steps of k
+//	        pack the rows of A
+//	        for each panel of B                       stays in the L1 cache (in parallel)
+//	          for each tile of rows of A              stays in the L2 cache
+//	            tile kernel
 //
+// What the threads divide among themselves are cells, one panel by one block of rows.
 // Where few tiles would use a packed matrix again, the kernels read it where it
 // lies.
 const (
 	// A panel of B, 384 steps of 32 columns, is 48 KiB: the L1 cache of present
 	// Intel servers; AMD's 32 KiB refill from L2 fast enough.
 	maxDepth = 384
-	// A unit's rows of A are at most 224·384·4 bytes = 336 KiB: they leave room
+	// A block's rows of A are at most 224·384·4 bytes = 336 KiB: they leave room
 	// for B in an L2 cache of 1 MiB.
 	maxRows = 224
-	// Packed B is at most 6 MiB.
+	// A block of B that is packed at once has at most this many columns, and at most about
+	// maxPacked elements, or else one block of steps.
 	maxColumns = 4096
-	// A is packed only if a unit has this many panels to use it. Measured on Zen
+	maxPacked  = 3 << 19
+	// A is packed only if this many panels use it. Measured on Zen
 	// 4: with 4 panels packing loses 10 % for a transposed A, with 16 it gains as
 	// much where rows are a power of two apart.
 	packAFrom = 8
 	// B is packed only if this many rows use it. Measured on Zen 4: with 64 rows
 	// packing loses 15 %, with 256 some 3 %, with 2048 it gains.
 	packBFrom = 256
-	// unitWork is how many multiply-adds a unit must have to be worth a goroutine, which
-	// take about 10 microseconds.
-	unitWork = 512 << 10
+	// threadWork is how many multiply-adds must be there for each further thread: waking it
+	// takes about 10 microseconds.
+	threadWork = 512 << 10
+	// chunkWork is how many multiply-adds are worth an access to the counter that the
+	// threads share.
+	chunkWork = 64 << 10
 	// packWork is how many elements a range must have to be worth a goroutine that packs.
 	packWork = 32 << 10
 )
 
-const floatBytes = 4
-
-func gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {
-	var set *tileSet
-	switch level.Load() {
-	case levelAVX512:
-		set = &tiles512
-	case levelAVX2:
-		set = &tiles256
-	default:
-		gemmPortable(transA, transB, m, n, k, a, lda, b, ldb, accumulate, c, ldc)
-		return
-	}
-	if n == 1 && transA && ldc == 1 {
-		// C is a row as well as a column: let vectors run along m, where A is
-		// contiguous. Products commute, so the chains stay the same.
-		transA, transB, m, n, a, lda, b, ldb, ldc = !transB, false, 1, m, b, ldb, a, lda, m
-	}
-	p := products.Get().(*product)
-	p.set, p.transA, p.transB = set, transA, transB
-	p.a, p.lda, p.b, p.ldb, p.c, p.ldc = a, lda, b, ldb, c, ldc
-	p.m = m
-	for j := 0; j < n; j += maxColumns {
-		p.column, p.columns = j, min(maxColumns, n-j)
-		depths := (k + maxDepth - 1) / maxDepth
-		for i := range depths {
-			// Blocks of even depth.
-			p.step, p.steps = i*k/depths, (i+1)*k/depths-i*k/depths
-			p.fromC = accumulate || i > 0
-			p.block()
-		}
-	}
-	p.a, p.b, p.c = nil, nil, nil
-	products.Put(p)
-}
-
-// product is one matrix product, at work on one block of B at a time.
+// product is one matrix product, at work on one phase at a time.
 type product struct {
+	threads        int // how many goroutines may work
 	set            *tileSet
 	transA, transB bool
 	a, b, c        []float32
 	lda, ldb, ldc  int
-	m              int
+	m, k           int
+	accumulate     bool
+	epilogue       *Epilogue // nil if there is none
 
-	column, columns int  // of C in the block
-	step, steps     int  // of k in the block
-	fromC           bool // whether the chains start from C
+	column, columns int // of C in the phase
+	panels          int // in columns
+	// Blocks of k in the phase, and the first one's first step.
+	firstDepth, lastDepth, firstStep int
 
 	packB  bool
 	packed []float32 // panels of B, if packB
+	buf    []float32 // memory for them
 
-	unitRows    int // rows of a unit, a multiple of the tile's
-	unitPanels  int // panels of a unit
-	rowUnits    int // units along m
-	columnUnits int // units along n
+	blockRows int // rows of a block
+
+	own worker // the state of the goroutine that calls, if it is the only one
 }
 
-var products = sync.Pool{New: func() any { return new(product) }}
+// depths returns the number of blocks into which k steps are cut.
+func depths(k int) int { return (k + maxDepth - 1) / maxDepth }
 
-// block adds the present block of B to C.
-func (p *product) block() {
+// depthBlock returns the first step and the number of steps of block i of k: all blocks
+// are about as deep.
+func depthBlock(i, k int) (step, steps int) {
+	n := depths(k)
+	return i * k / n, (i+1)*k/n - i*k/n
+}
+
+// tiles returns the tile kernels of a level.
+func tiles(l int32) *tileSet {
+	if l == levelAVX512 {
+		return &tiles512
+	}
+	return &tiles256
+}
+
+func (p *product) vectorized(l int32, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	if e.empty() {
+		e = nil
+	}
+	if n == 1 && transA && ldc == 1 && e == nil {
+		// C is a row as well as a column: let vectors run along m, where A is
+		// contiguous. Products commute, so the chains stay the same.
+		transA, transB, m, n, a, lda, b, ldb, ldc = !transB, false, 1, m, b, ldb, a, lda, m
+	}
+	p.set, p.transA, p.transB = tiles(l), transA, transB
+	p.a, p.lda, p.b, p.ldb, p.c, p.ldc = a, lda, b, ldb, c, ldc
+	p.m, p.k, p.accumulate, p.epilogue = m, k, accumulate, e
+	p.packB = transB || m >= packBFrom
 	width := p.set.columns()
-	panels := (p.columns + width - 1) / width
-	p.packB = p.transB || p.m >= packBFrom
-	if p.packB {
-		p.packed = grow(p.packed, panels*width*p.steps)
-		parallel(panels, max(1, packWork/(width*p.steps)), (*packing)(p))
+	for j := 0; j < n; j += maxColumns {
+		p.column, p.columns = j, min(maxColumns, n-j)
+		p.panels = (p.columns + width - 1) / width
+		for p.lastDepth = 0; p.lastDepth < depths(k); {
+			p.firstDepth = p.lastDepth
+			p.firstStep, _ = depthBlock(p.firstDepth, k)
+			end := k
+			if !p.packB {
+				p.lastDepth = depths(k)
+			} else {
+				for end = p.firstStep; p.lastDepth < depths(k); p.lastDepth++ {
+					_, steps := depthBlock(p.lastDepth, k)
+					if p.lastDepth > p.firstDepth && (end+steps-p.firstStep)*p.panels*width > maxPacked {
+						break
+					}
+					end += steps
+				}
+				p.buf = grow(p.buf, p.panels*width*(end-p.firstStep))
+				p.packed = p.buf
+				parallelOn(p.threads, p.panels, max(1, packWork/(width*(end-p.firstStep))), (*packing)(p))
+			}
+			p.phase(end - p.firstStep)
+		}
 	}
-	p.cutUnits(panels)
-	work := p.unitRows * p.unitPanels * width * p.steps
-	parallel(p.rowUnits*p.columnUnits, max(1, unitWork/work), p)
+	p.release()
 }
 
-// cutUnits decides which rectangles of C are computed at once.
-func (p *product) cutUnits(panels int) {
+func (p *product) vectorizedPacked(l int32, transA bool, m int, a []float32, lda int, b *PackedB, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	if e.empty() {
+		e = nil
+	}
+	p.set, p.transA = tiles(l), transA
+	p.a, p.lda, p.c, p.ldc = a, lda, c, ldc
+	p.m, p.k, p.accumulate, p.epilogue = m, b.k, accumulate, e
+	p.packB, p.packed = true, b.data
+	p.column, p.columns = 0, b.n
+	p.panels = (b.n + p.set.columns() - 1) / p.set.columns()
+	p.firstDepth, p.lastDepth, p.firstStep = 0, depths(b.k), 0
+	p.phase(b.k)
+	p.release()
+}
+
+// release forgets the caller's memory.
+func (p *product) release() {
+	p.a, p.b, p.c, p.packed, p.epilogue = nil, nil, nil, nil, nil
+	p.own.t, p.own.a = tile{}, nil
+}
+
+func (b *PackedB) pack(l int32, transposed bool, x []float32, ldx int) {
+	p := product{set: tiles(l), transB: transposed, b: x, ldb: ldx, k: b.k, columns: b.n, lastDepth: depths(b.k)}
+	width := p.set.columns()
+	p.panels = (b.n + width - 1) / width
+	b.data = grow(b.data, p.panels*width*b.k)
+	p.packed = b.data
+	(*packing)(&p).run(0, p.panels)
+}
+
+// phase multiplies what is in the present phase, some steps of k.
+func (p *product) phase(steps int) {
+	width := p.set.columns()
+	work := p.m * p.panels * width * steps
+	threads := max(1, min(p.threads, work/threadWork))
+	p.cut(threads)
+	cells := (p.m + p.blockRows - 1) / p.blockRows * p.panels
+	if threads == 1 {
+		p.compute(&p.own, 0, cells)
+		return
+	}
+	parallelOn(threads, cells, max(1, chunkWork/(p.blockRows*width*steps)), p)
+}
+
+// cut decides how many rows a block has.
+func (p *product) cut(threads int) {
 	height := p.set.rows()
-	// There should be enough units that threads which start late or are interrupted do not
-	// delay the others much. But no unit should have less work than unitWork, or so few rows
-	// that B is read for a few tiles only.
-	want := 1
-	if t := Threads(); t > 1 {
-		want = max(1, min(4*t, p.m*p.columns*p.steps/unitWork))
+	blocks := (p.m + maxRows - 1) / maxRows
+	p.blockRows = tileMultiple(p.m, blocks, height)
+	if threads == 1 {
+		return
 	}
-	p.rowUnits = max((p.m+maxRows-1)/maxRows, min(want, (p.m+4*height-1)/(4*height)))
-	p.unitRows = ((p.m+p.rowUnits-1)/p.rowUnits + height - 1) / height * height
-	p.rowUnits = (p.m + p.unitRows - 1) / p.unitRows
-	p.columnUnits = min(panels, (want+p.rowUnits-1)/p.rowUnits)
-	p.unitPanels = (panels + p.columnUnits - 1) / p.columnUnits
-	p.columnUnits = (panels + p.unitPanels - 1) / p.unitPanels
+	// A cell is what one thread may have to wait for another at the end: a hundredth of a
+	// thread's work. But no block should have so few rows that B is read for a few tiles only.
+	fewest := max(1, p.m/(4*height))
+	want := max(blocks, (100*threads+p.panels-1)/p.panels)
+	if want <= fewest {
+		p.blockRows = tileMultiple(p.m, want, height)
+		return
+	}
+	// There are so few cells that their number must suit the threads, for which a block may
+	// end in a tile that is not full. Among cuts that are about as even, the first has the
+	// largest cells.
+	even := 0.0
+	first := max(blocks, fewest)
+	for blocks = first; blocks <= min(first+2*threads, p.m); blocks++ {
+		for _, rows := range [2]int{tileMultiple(p.m, blocks, height), (p.m + blocks - 1) / blocks} {
+			cells := (p.m + rows - 1) / rows * p.panels
+			rounds := (cells + threads - 1) / threads
+			if e := float64(p.m*p.panels) / float64(threads*rounds*rows); e > even+0.01 {
+				even, p.blockRows = e, rows
+			}
+		}
+	}
 }
 
-// run computes units lo to hi. Units that follow one another share their rows.
+// tileMultiple returns the rows of each of a number of blocks of m rows, as a multiple of
+// a tile's height.
+func tileMultiple(m, blocks, height int) int {
+	return ((m+blocks-1)/blocks + height - 1) / height * height
+}
+
+// run computes cells lo to hi on one of several goroutines.
 func (p *product) run(lo, hi int) {
 	w := workers.Get().(*worker)
-	for u := lo; u < hi; u++ {
-		row, panel := u/p.columnUnits*p.unitRows, u%p.columnUnits*p.unitPanels
-		if u == lo || u%p.columnUnits == 0 {
-			w.setRows(p, row, min(p.unitRows, p.m-row))
-		}
-		w.compute(p, panel)
-	}
-	w.t = tile{}
-	w.a = nil
+	p.compute(w, lo, hi)
+	w.t, w.a = tile{}, nil
 	workers.Put(w)
 }
 
-// worker is the state of one goroutine within run.
+// compute computes cells lo to hi. Cells that follow one another share their rows.
+func (p *product) compute(w *worker, lo, hi int) {
+	for lo < hi {
+		row, first := lo/p.panels*p.blockRows, lo%p.panels
+		last := min(first+hi-lo, p.panels)
+		w.row, w.rows = row, min(p.blockRows, p.m-row)
+		for d := p.firstDepth; d < p.lastDepth; d++ {
+			step, steps := depthBlock(d, p.k)
+			w.setRows(p, step, steps, last-first)
+			w.setEpilogue(p, d)
+			for panel := first; panel < last; panel++ {
+				w.panel(p, panel, step, steps)
+			}
+		}
+		lo += last - first
+	}
+}
+
+// worker is the state of one goroutine within a product.
 type worker struct {
 	t    tile
 	buf  []float32 // packed rows of A
-	row  int       // first row of the unit
+	row  int       // first row of the cells
 	rows int
+	// What the kernels leave to be done for each row of a cell, nil if nothing.
+	finish *Epilogue
 
-	// Element (r, s) of the unit's part of op(A) is at a + (r/group)·groupStep +
+	// Element (r, s) of the block's part of op(A) is at a + (r/group)·groupStep +
 	// (r%group)·t.aRow + s·t.aCol bytes.
 	a         unsafe.Pointer
 	group     int
@@ -166,59 +261,86 @@ type worker struct {
 
 var workers = sync.Pool{New: func() any { return new(worker) }}
 
-// setRows makes the rows of op(A) at row available to the kernels.
-func (w *worker) setRows(p *product, row, rows int) {
-	w.row, w.rows = row, rows
+// setRows makes the rows of op(A) available to the kernels, for a number of panels.
+func (w *worker) setRows(p *product, step, steps, panels int) {
 	height := p.set.rows()
-	if p.unitPanels >= packAFrom {
-		w.pack(p, height)
+	if panels >= packAFrom {
+		w.pack(p, height, step, steps)
 		return
 	}
 	w.group = height
 	if p.transA {
-		w.a = at(p.a, p.step*p.lda+row)
+		w.a = at(p.a, step*p.lda+w.row)
 		w.t.aRow, w.t.aCol = floatBytes, floatBytes*uintptr(p.lda)
 	} else {
-		w.a = at(p.a, row*p.lda+p.step)
+		w.a = at(p.a, w.row*p.lda+step)
 		w.t.aRow, w.t.aCol = floatBytes*uintptr(p.lda), floatBytes
 	}
 	w.groupStep = uintptr(height) * w.t.aRow
 }
 
-// compute computes the unit of the present rows that starts at panel first.
-func (w *worker) compute(p *product, first int) {
+// setEpilogue tells the kernels where chains start, and where they end after block d of k
+// what to do then.
+func (w *worker) setEpilogue(p *product, d int) {
+	t, e := &w.t, p.epilogue
+	t.fromC = p.accumulate || d > 0
+	t.relu, t.outRow, w.finish = false, 0, nil
+	if e == nil || d < depths(p.k)-1 {
+		return
+	}
+	if e.Activation > ActivationRelu || e.Derivative > ActivationRelu {
+		w.finish = e
+		return
+	}
+	t.relu = e.Activation == ActivationRelu
+	t.outRow = floatBytes * uintptr(e.OutputStride)
+}
+
+// panel computes the tiles of the block's rows in one panel.
+func (w *worker) panel(p *product, panel, step, steps int) {
 	width := p.set.columns()
+	j := panel * width // within the phase
+	columns := min(width, p.columns-j)
 	t := &w.t
-	t.k = p.steps
+	t.k = steps
 	t.cRow = floatBytes * uintptr(p.ldc)
-	t.fromC = p.fromC
-	for panel := first; panel < first+p.unitPanels && panel*width < p.columns; panel++ {
-		j := panel * width // within the block
-		columns := min(width, p.columns-j)
-		if p.packB {
-			t.b = at(p.packed, j*p.steps)
-			t.bRow = floatBytes * uintptr(width)
-		} else {
-			t.b = at(p.b, p.step*p.ldb+p.column+j)
-			t.bRow = floatBytes * uintptr(p.ldb)
+	if p.packB {
+		t.b = at(p.packed, p.panelAt(panel, step, steps))
+		t.bRow = floatBytes * uintptr(width)
+	} else {
+		t.b = at(p.b, step*p.ldb+p.column+j)
+		t.bRow = floatBytes * uintptr(p.ldb)
+	}
+	vectors := (columns + p.set.vector - 1) / p.set.vector
+	t.lanes = columns - (vectors-1)*p.set.vector
+	e := p.epilogue
+	inKernel := e != nil && w.finish == nil && step+steps == p.k
+	t.bias, t.out = nil, nil
+	if inKernel && e.Bias != nil {
+		t.bias = at(e.Bias, p.column+j)
+	}
+	for r, i := 0, 0; r < w.rows; {
+		// The highest kernel that fits; it cannot cross a group of rows,
+		// since only the last group is cut short.
+		for p.set.kernels[i].rows > w.rows-r {
+			i++
 		}
-		vectors := (columns + p.set.vector - 1) / p.set.vector
-		t.lanes = columns - (vectors-1)*p.set.vector
-		for r, i := 0, 0; r < w.rows; {
-			// The highest kernel that fits; it cannot cross a group of rows,
-			// since only the last group is cut short.
-			for p.set.kernels[i].rows > w.rows-r {
-				i++
-			}
-			kernel := &p.set.kernels[i]
-			t.a = unsafe.Add(w.a, uintptr(r/w.group)*w.groupStep+uintptr(r%w.group)*t.aRow)
-			t.c = at(p.c, (w.row+r)*p.ldc+p.column+j)
-			if t.lanes == p.set.vector {
-				kernel.full[vectors-1](t)
-			} else {
-				kernel.part[vectors-1](t)
-			}
-			r += kernel.rows
+		kernel := &p.set.kernels[i]
+		t.a = unsafe.Add(w.a, uintptr(r/w.group)*w.groupStep+uintptr(r%w.group)*t.aRow)
+		t.c = at(p.c, (w.row+r)*p.ldc+p.column+j)
+		if inKernel && e.Derivative == ActivationRelu {
+			t.out = at(e.Output, (w.row+r)*e.OutputStride+p.column+j)
+		}
+		if t.lanes == p.set.vector {
+			kernel.full[vectors-1](t)
+		} else {
+			kernel.part[vectors-1](t)
+		}
+		r += kernel.rows
+	}
+	if w.finish != nil {
+		for i := w.row; i < w.row+w.rows; i++ {
+			w.finish.finishRow(i, p.column+j, p.c[i*p.ldc+p.column+j:][:columns])
 		}
 	}
 }

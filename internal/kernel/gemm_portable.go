@@ -4,9 +4,9 @@ package kernel
 // one to three nanoseconds each.
 const portableGrain = 16 << 10
 
-// gemmPortable is Gemm by the definition, rows of C in parallel.
-func gemmPortable(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, c []float32, ldc int) {
-	Parallel(m, max(1, portableGrain/(n*k)), func(lo, hi int) {
+// gemmPortable is Gemm by the definition, rows of C in parallel on a number of threads.
+func gemmPortable(threads int, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	parallelOn(threads, m, max(1, portableGrain/(n*k)), ranger(func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := c[i*ldc:][:n]
 			if !accumulate {
@@ -30,6 +30,9 @@ func gemmPortable(transA, transB bool, m, n, k int, a []float32, lda int, b []fl
 					axpyPortable(row, b[p*ldb:][:n], a[at+p*step])
 				}
 			}
+			if !e.empty() {
+				e.finishRow(i, 0, row)
+			}
 		}
-	})
+	}))
 }

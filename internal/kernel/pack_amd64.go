@@ -2,41 +2,41 @@ package kernel
 
 import "unsafe"
 
-// alignment of packed buffers in elements: a cache line, so that no vector
-// crosses one.
-const alignment = 16
+const floatBytes = 4
 
-// grow returns a slice of n elements that starts at a cache line, x if it is
-// large enough. The contents are undefined.
-func grow(x []float32, n int) []float32 {
-	if cap(x) >= n {
-		return x[:n]
-	}
-	x = make([]float32, n+n/4+alignment)
-	skip := -int(uintptr(unsafe.Pointer(&x[0]))/floatBytes) & (alignment - 1)
-	return x[skip:][:n]
-}
-
-// packing is a product as the task that packs its block of B: panels of one
-// tile's width, in each the rows of B one after another. What lies beyond the
-// last column is undefined; the kernels do not read it.
+// packing is a product as the task that packs its blocks of B, each panel from its first
+// step to its last. A panel has the width of one tile; in it the rows of B follow one
+// another. What lies beyond the last column is undefined; the kernels do not read it.
 type packing product
 
 func (p *packing) run(lo, hi int) {
-	width := p.set.columns()
 	for panel := lo; panel < hi; panel++ {
-		j := panel * width
-		dst := p.packed[j*p.steps:][:width*p.steps]
-		columns := min(width, p.columns-j)
-		if p.transB {
-			transpose(dst, width, p.b[(p.column+j)*p.ldb+p.step:], p.ldb, columns, p.steps)
-			continue
-		}
-		src := p.b[p.step*p.ldb+p.column+j:]
-		for s := range p.steps {
-			copy(dst[s*width:][:columns], src[s*p.ldb:])
+		for d := p.firstDepth; d < p.lastDepth; d++ {
+			step, steps := depthBlock(d, p.k)
+			(*product)(p).packPanel(panel, step, steps)
 		}
 	}
+}
+
+// packPanel packs some steps of a panel.
+func (p *product) packPanel(panel, step, steps int) {
+	width := p.set.columns()
+	j := panel * width
+	dst := p.packed[p.panelAt(panel, step, steps):][:width*steps]
+	columns := min(width, p.columns-j)
+	if p.transB {
+		transpose(dst, width, p.b[(p.column+j)*p.ldb+step:], p.ldb, columns, steps)
+		return
+	}
+	src := p.b[step*p.ldb+p.column+j:]
+	for s := range steps {
+		copy(dst[s*width:][:columns], src[s*p.ldb:])
+	}
+}
+
+// panelAt returns where some steps of a panel are in p.packed.
+func (p *product) panelAt(panel, step, steps int) int {
+	return ((step-p.firstStep)*p.panels + panel*steps) * p.set.columns()
 }
 
 // transpose sets dst[p*dstRow+j] = src[j*srcRow+p] for j < rows and p < columns.
@@ -66,29 +66,29 @@ func transpose(dst []float32, dstRow int, src []float32, srcRow, rows, columns i
 // lines apart: rows a power of two apart would all fall into one set of the L1
 // cache. Of a transposed matrix, where the rows of op(A) lie side by side,
 // groups of one tile's height are copied, rounded up to whole vectors.
-func (w *worker) pack(p *product, height int) {
+func (w *worker) pack(p *product, height, step, steps int) {
 	w.group = height
 	if !p.transA {
-		stride := (p.steps + alignment - 1) &^ (alignment - 1)
+		stride := (steps + alignment - 1) &^ (alignment - 1)
 		if stride/alignment%2 == 0 {
 			stride += alignment
 		}
 		w.buf = grow(w.buf, w.rows*stride)
 		for r := range w.rows {
-			copy(w.buf[r*stride:][:p.steps], p.a[(w.row+r)*p.lda+p.step:])
+			copy(w.buf[r*stride:][:steps], p.a[(w.row+r)*p.lda+step:])
 		}
 		w.t.aRow, w.t.aCol = floatBytes*uintptr(stride), floatBytes
 		w.groupStep = uintptr(height) * w.t.aRow
 	} else {
 		wide := (height + 7) &^ 7
 		groups := (w.rows + height - 1) / height
-		w.buf = grow(w.buf, groups*wide*p.steps)
-		for s := range p.steps {
-			row := p.a[(p.step+s)*p.lda+w.row:]
-			packRow(w.buf[s*wide:], wide, height, wide*p.steps, row, w.rows)
+		w.buf = grow(w.buf, groups*wide*steps)
+		for s := range steps {
+			row := p.a[(step+s)*p.lda+w.row:]
+			packRow(w.buf[s*wide:], wide, height, wide*steps, row, w.rows)
 		}
 		w.t.aRow, w.t.aCol = floatBytes, floatBytes*uintptr(wide)
-		w.groupStep = floatBytes * uintptr(wide*p.steps)
+		w.groupStep = floatBytes * uintptr(wide*steps)
 	}
 	w.a = unsafe.Pointer(&w.buf[0])
 }

@@ -23,9 +23,13 @@ func Threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// chunksPerThread is the number of pieces into which a thread's share is divided, so that
-// other threads can take over work from threads that the system interrupts.
-const chunksPerThread = 4
+// nextChunk returns how many of the remaining elements a thread takes at once: half of its
+// share of them, in multiples of grain. Threads that start late or are interrupted leave
+// more to the others, and the last pieces are so small that all threads end together.
+func nextChunk(remaining, grain, threads int) int {
+	share := (remaining + 2*threads - 1) / (2 * threads)
+	return min((share+grain-1)/grain*grain, remaining)
+}
 
 // Parallel calls fn for disjoint ranges [lo, hi) that cover [0, n), on up to
 // Threads() goroutines, and returns when all calls have. A range has at least
@@ -59,13 +63,14 @@ func (f ranger) run(lo, hi int) { f(lo, hi) }
 
 // call is the state that the goroutines of one parallel call share.
 type call struct {
-	task  task
-	n     int // elements
-	chunk int // elements a goroutine takes at once
-	next  atomic.Int64
-	wg    sync.WaitGroup
-	panic atomic.Pointer[panics.Error] // the first one
-	work  func()                       // c.help, bound once so that starting it allocates nothing
+	task    task
+	n       int // elements
+	grain   int
+	threads int
+	next    atomic.Int64
+	wg      sync.WaitGroup
+	panic   atomic.Pointer[panics.Error] // the first one
+	work    func()                       // c.help, bound once so that starting it allocates nothing
 }
 
 var calls = sync.Pool{New: func() any {
@@ -75,8 +80,12 @@ var calls = sync.Pool{New: func() any {
 }}
 
 // parallel runs t over [0, n) in chunks of a multiple of grain elements.
-func parallel(n, grain int, t task) {
-	helpers := min(Threads(), (n+grain-1)/grain) - 1
+func parallel(n, grain int, t task) { parallelOn(Threads(), n, grain, t) }
+
+// parallelOn is parallel on a number of threads: fewer than Threads() where the work is
+// worth no more of them.
+func parallelOn(threads, n, grain int, t task) {
+	helpers := min(threads, (n+grain-1)/grain) - 1
 	if helpers <= 0 {
 		if n > 0 {
 			t.run(0, n)
@@ -84,9 +93,7 @@ func parallel(n, grain int, t task) {
 		return
 	}
 	c := calls.Get().(*call)
-	pieces := (helpers + 1) * chunksPerThread
-	perPiece := (n + pieces - 1) / pieces
-	c.task, c.n, c.chunk = t, n, (perPiece+grain-1)/grain*grain
+	c.task, c.n, c.grain, c.threads = t, n, grain, helpers+1
 	c.next.Store(0)
 	c.wg.Add(helpers)
 	for range helpers {
@@ -115,10 +122,13 @@ func (c *call) take() {
 		}
 	}()
 	for {
-		lo := int(c.next.Add(int64(c.chunk))) - c.chunk
+		lo := int(c.next.Load())
 		if lo >= c.n {
 			return
 		}
-		c.task.run(lo, min(lo+c.chunk, c.n))
+		hi := lo + nextChunk(c.n-lo, c.grain, c.threads)
+		if c.next.CompareAndSwap(int64(lo), int64(hi)) {
+			c.task.run(lo, hi)
+		}
 	}
 }

@@ -18,6 +18,12 @@ type tile struct {
 	cRow       uintptr // C[r,j] is at c + r*cRow + 4*j
 	lanes      int     // columns in the last vector, at least 1
 	fromC      bool    // start the chains from C, not from +0
+
+	// What the kernel does to finished chains, see Epilogue.
+	bias   unsafe.Pointer // added to each row, unless nil
+	relu   bool           // then negative elements become +0
+	out    unsafe.Pointer // then elements become +0 where out is not above 0, unless nil
+	outRow uintptr        // element (r,j) of out is at out + r*outRow + 4*j
 }
 
 // tileKernel is an entry of a table of kernels.

@@ -116,6 +116,14 @@ func writeTile(asm, stubs *file, s isa, rows, vectors int, masked bool) {
 		}
 	}
 
+	clear := func(r string) {
+		if s.reg == "Z" {
+			asm.op("VPXORD %s, %s, %s", r, r, r)
+		} else {
+			asm.op("VXORPS %s, %s, %s", r, r, r)
+		}
+	}
+
 	asm.line("")
 	asm.line("// func %s(t *tile)", name)
 	asm.line("TEXT ·%s(SB), NOSPLIT, $0-8", name)
@@ -167,11 +175,7 @@ func writeTile(asm, stubs *file, s isa, rows, vectors int, masked bool) {
 	asm.op("JMP start")
 	asm.line("zero:")
 	for i := range rows * vectors {
-		if s.reg == "Z" {
-			asm.op("VPXORD %s, %s, %s", reg(i), reg(i), reg(i))
-		} else {
-			asm.op("VXORPS %s, %s, %s", reg(i), reg(i), reg(i))
-		}
+		clear(reg(i))
 	}
 	asm.line("start:")
 	asm.op("MOVQ tile_k(%s), %s", regTile, regK)
@@ -201,6 +205,54 @@ func writeTile(asm, stubs *file, s isa, rows, vectors int, masked bool) {
 	}
 	asm.op("DECQ %s", regK)
 	asm.op("JNZ loop")
+
+	// The epilogue. The registers of A and B are free now.
+	spare := reg(firstB)
+	zero := reg(firstB + 1)
+	asm.op("MOVQ tile_bias(%s), %s", regTile, regB)
+	asm.op("TESTQ %s, %s", regB, regB)
+	asm.op("JEQ nobias")
+	for v := range vectors {
+		load(mem(regB, v), v, spare)
+		for r := range rows {
+			asm.op("VADDPS %s, %s, %s", spare, acc(r, v), acc(r, v))
+		}
+	}
+	asm.line("nobias:")
+	asm.op("CMPB tile_relu(%s), $0", regTile)
+	asm.op("JEQ norelu")
+	clear(zero)
+	for i := range rows * vectors {
+		// The second source, the first operand here, is the result where it is NaN or a zero.
+		asm.op("VMAXPS %s, %s, %s", reg(i), zero, reg(i))
+	}
+	asm.line("norelu:")
+	asm.op("MOVQ tile_out(%s), %s", regTile, regB)
+	asm.op("TESTQ %s, %s", regB, regB)
+	asm.op("JEQ noout")
+	asm.op("MOVQ tile_outRow(%s), %s", regTile, regBS)
+	clear(zero)
+	for r := range rows {
+		for v := range vectors {
+			// 17 is less than, ordered, quiet: 0 < out.
+			switch {
+			case s.masked:
+				load(mem(regB, v), v, spare)
+				asm.op("VCMPPS $17, %s, %s, %s", spare, zero, spare)
+				asm.op("VANDPS %s, %s, %s", spare, acc(r, v), acc(r, v))
+			case masked && v == vectors-1:
+				asm.op("VCMPPS $17, %s, %s, %s, K2", mem(regB, v), zero, mask)
+				asm.op("VMOVAPS.Z %s, K2, %s", acc(r, v), acc(r, v))
+			default:
+				asm.op("VCMPPS $17, %s, %s, K2", mem(regB, v), zero)
+				asm.op("VMOVAPS.Z %s, K2, %s", acc(r, v), acc(r, v))
+			}
+		}
+		if r < rows-1 {
+			asm.op("ADDQ %s, %s", regBS, regB)
+		}
+	}
+	asm.line("noout:")
 	for r := range rows {
 		for v := range vectors {
 			store(acc(r, v), v, mem(regC, v))

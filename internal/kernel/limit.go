@@ -1,0 +1,76 @@
+package kernel
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// PeakFMA measures the most fused multiply-adds a second that the given number of
+// threads reach at the present level, in loops that use registers alone. Matrix
+// products are measured against it.
+func PeakFMA(threads int) float64 {
+	const steps = 1 << 18
+	return fastest(threads, func(int) float64 { return float64(limitFMA(steps)) })
+}
+
+// ReadBandwidth measures the bytes a second that the given number of threads read,
+// each from a slice of its own of n float32, again and again: choose n for the cache,
+// or for the memory, that is to be measured.
+func ReadBandwidth(threads, n int) float64 {
+	n = max(n&^63, 64)
+	x := make([][]float32, threads)
+	for i := range x {
+		x[i] = make([]float32, n)
+		Add(x[i], x[i]) // so that the pages are there
+	}
+	return fastest(threads, func(i int) float64 {
+		times := max(1, 1<<20/n)
+		for range times {
+			limitRead(x[i])
+		}
+		return float64(4 * n * times)
+	})
+}
+
+// fastest returns the highest of the summed rates of several attempts of some
+// milliseconds each, so that a moment in which the machine does something else is no matter.
+func fastest(threads int, work func(thread int) float64) float64 {
+	best := 0.0
+	for range 20 {
+		amounts := make([]float64, threads)
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for i := range amounts {
+			wg.Go(func() {
+				for time.Since(begin) < 4*time.Millisecond {
+					amounts[i] += work(i)
+				}
+			})
+		}
+		wg.Wait()
+		sum := 0.0
+		for _, a := range amounts {
+			sum += a
+		}
+		best = max(best, sum/time.Since(begin).Seconds())
+	}
+	return best
+}
+
+func limitFMAPortable(n int) int {
+	var s [4]float32
+	for range n {
+		for i := range s {
+			s[i] = FMA(s[i], 1, 1)
+		}
+	}
+	limitSink.Store(math.Float32bits(Sum(s[:])))
+	return n * len(s)
+}
+
+func limitReadPortable(x []float32) { limitSink.Store(math.Float32bits(Sum(x))) }
+
+// limitSink keeps the compiler from dropping a loop.
+var limitSink atomic.Uint32
