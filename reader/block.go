@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
 // block holds decoded rows in columns, in the order of the file. Blocks travel
-// from the workers to the reader and back through a free list, so their memory
-// is reused; nothing in a Pass points into one.
+// from the workers to the reader and, when the mini-batches that use their rows are made,
+// back through a free list, so their memory is reused; nothing in a Pass points into one.
 //
 // With D dense features, F fields and P pass-through columns:
 //
@@ -20,6 +21,8 @@ import (
 //	offsets   [ 0 | F ends | F ends | ... |        ]  (n*F+1), into keys
 //	textEnds  [ 0 | P ends | P ends | ... |        ]  (n*P+1), into text
 type block struct {
+	users atomic.Int32 // those who read the block: rows, and drafts of mini-batches
+
 	file       *inputFile
 	n          int
 	labels     []float32
@@ -48,6 +51,42 @@ type block struct {
 	stored  int64   // stored bytes of the file that it accounts for
 	textEnd int64   // where its unit ends in the file's text; 0: further blocks of the unit follow
 	lost    *damage // what is lost after its last row; nil: nothing
+}
+
+// copyRow appends row e of another block.
+func (b *block) copyRow(p *plan, from *block, e int) {
+	b.labels = append(b.labels, from.labels[e])
+	d := len(p.dense)
+	b.dense = append(b.dense, from.dense[e*d:(e+1)*d]...)
+	if p.weightColumn != "" {
+		b.weights = append(b.weights, from.weights[e])
+	}
+	if p.groupColumn != "" {
+		b.groups = append(b.groups, from.groups[e])
+	}
+	if p.keepBad {
+		b.blanks = append(b.blanks, from.blanks[e])
+	}
+	fields := len(p.fields)
+	offsets := from.offsets[e*fields : (e+1)*fields+1]
+	first, last := offsets[0], offsets[fields]
+	b.offsets = appendShifted(b.offsets, offsets[1:], int32(len(b.keys))-first)
+	b.keys = append(b.keys, from.keys[first:last]...)
+	if p.weightedBags {
+		b.bagWeights = append(b.bagWeights, from.bagWeights[first:last]...)
+	}
+	texts := from.textEnds[e*len(p.pass) : (e+1)*len(p.pass)+1]
+	b.textEnds = appendShifted(b.textEnds, texts[1:], int32(len(b.text))-texts[0])
+	b.text = append(b.text, from.text[texts[0]:texts[len(texts)-1]]...)
+	b.n++
+}
+
+// appendShifted appends the offsets, each increased by shift.
+func appendShifted(to, offsets []int32, shift int32) []int32 {
+	for _, o := range offsets {
+		to = append(to, o+shift)
+	}
+	return to
 }
 
 // rowPlace says where a good row is.

@@ -1,171 +1,231 @@
 package reader
 
 import (
-	"fmt"
-	"math"
-	"slices"
+	"context"
+	"errors"
+	"io"
 )
 
-// builder gathers examples into mini-batches and passes. What it hands out is
-// freshly allocated, a few slices per mini-batch: a Pass belongs to its receiver
-// and the builder cannot know when it is done with.
+// builder makes passes of examples. The work is divided so that as little as possible
+// remains for the one goroutine that calls Reader.Next:
+//
+//   - That goroutine assigns the examples, in the order of the input, to drafts of
+//     mini-batches: only block and row numbers.
+//   - Workers make the mini-batches, several at a time: they copy the examples and number
+//     the keys of one mini-batch by themselves.
+//   - The goroutine takes the mini-batches back in their order and numbers their unique
+//     keys within the pass.
+//
+// Drafts of the next pass may be with the workers while a pass is completed.
 type builder struct {
 	plan           *plan
+	stream         *stream
+	pool           *passPool
 	batchSize      int
 	batchesPerPass int
+	depth          int // drafts that are with the workers at most
 
-	seq   int64
-	table keyTable
-	batch Batch
-	pass  Pass
-	// rowOf[k] is the row in this mini-batch of the pass's key k, if rowStamp[k]
-	// is the mini-batch's stamp.
-	rowOf    []int32
-	rowStamp []int32
-	stamp    int32
-	features int // how many features to allocate for the next mini-batch: those of the last one and some room
-	rows     int
+	seq     int64
+	open    *draft   // gets the next examples; nil: none does yet
+	filling *Pass    // gets the next draft; nil: a new pass
+	filled  int      // drafts of filling so far
+	waiting []*draft // with the workers, in order
+	free    []*draft
+
+	table   keyTable
+	merging *Pass // has the mini-batches that were taken back
+	merged  int
+	helper  batchMaker
 }
 
-func newBuilder(o *Options, p *plan) *builder {
-	b := &builder{plan: p, batchSize: o.BatchSize, batchesPerPass: o.BatchesPerPass}
-	b.features = b.batchSize * len(p.fields)
-	b.rows = b.features
-	b.startPass()
-	return b
+func newBuilder(o *Options, s *stream) *builder {
+	return &builder{
+		plan: s.plan, stream: s, pool: new(passPool), batchSize: o.BatchSize, batchesPerPass: o.BatchesPerPass, depth: cap(s.drafts),
+	}
 }
 
-func (b *builder) startPass() {
-	b.table.reset(make([]uint64, 0, len(b.pass.Keys)+len(b.pass.Keys)/8))
-	b.stamp = 0
-	clear(b.rowStamp)
-	b.pass = Pass{Seq: b.seq, Batches: make([]Batch, 0, b.batchesPerPass)}
-	b.seq++
-	b.startBatch()
+// draft returns the draft that gets the next examples, and how many it takes.
+func (b *builder) draft() (d *draft, room int) {
+	if b.open == nil {
+		if n := len(b.free); n > 0 {
+			b.open, b.free = b.free[n-1], b.free[:n-1]
+		} else {
+			b.open = newDraft()
+		}
+	}
+	return b.open, b.batchSize - b.open.n
 }
 
-func (b *builder) startBatch() {
-	p, n := b.plan, b.batchSize
-	b.stamp++
-	b.batch = Batch{
-		Labels:  make([]float32, 0, n),
-		Dense:   make([]float32, 0, n*len(p.dense)),
-		Offsets: append(make([]int32, 0, n*len(p.fields)+1), 0),
-		Index:   make([]int32, 0, b.features),
-		Rows:    make([]int32, 0, b.rows),
+// submit hands the open draft to the workers. counts are those of the input so far.
+func (b *builder) submit(counts func() Counts) {
+	d := b.open
+	b.open = nil
+	if b.filling == nil {
+		b.filling, b.filled = b.pool.get(b.seq, b.batchesPerPass), 0
+		b.seq++
 	}
-	if p.weightColumn != "" {
-		b.batch.Weights = make([]float32, 0, n)
+	d.pass, d.at, d.made = b.filling, b.filled, false
+	if b.filled++; b.filled == b.batchesPerPass {
+		d.counts = counts()
+		b.filling = nil
 	}
-	if p.weightedBags {
-		b.batch.BagWeights = make([]float32, 0, b.features)
+	b.waiting = append(b.waiting, d)
+	b.stream.drafts <- d // there is room: at most depth drafts wait
+}
+
+// await returns when a draft's mini-batch is made. Meanwhile it makes others itself, so
+// that it does not depend on workers, which may be busy.
+func (b *builder) await(ctx context.Context, d *draft) error {
+	for !d.made {
+		select {
+		case <-d.done:
+			d.made = true
+			continue
+		default:
+		}
+		select {
+		case <-d.done:
+			d.made = true
+		case other := <-b.stream.drafts:
+			b.helper.make(b.stream, other)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-b.stream.ctx.Done():
+			return context.Cause(b.stream.ctx)
+		}
 	}
-	if p.groupColumn != "" {
-		b.batch.Groups = make([]uint64, 0, n)
+	return d.err
+}
+
+// settle returns when all mini-batches that wait are made.
+func (b *builder) settle(ctx context.Context) error {
+	for _, d := range b.waiting {
+		if err := b.await(ctx, d); err != nil {
+			return err
+		}
 	}
-	if p.keepBad {
-		b.batch.Bad = make([]bool, 0, n)
+	return nil
+}
+
+// merge takes the oldest mini-batch back, and returns its pass if that is complete, with
+// the counts of the input at its end.
+func (b *builder) merge(ctx context.Context) (*Pass, *Counts, error) {
+	d := b.waiting[0]
+	if err := b.await(ctx, d); err != nil {
+		return nil, nil, err
 	}
-	if len(p.pass) > 0 {
-		b.batch.Columns = make([][]string, len(p.pass))
-		for i := range b.batch.Columns {
-			b.batch.Columns[i] = make([]string, 0, n)
+	b.waiting = append(b.waiting[:0], b.waiting[1:]...)
+	pass := d.pass
+	if d.at == 0 {
+		b.merging, b.merged = pass, 0
+		b.table.reset(pass.Keys)
+	}
+	batch := &pass.Batches[d.at]
+	batch.Rows = room(batch.Rows, len(d.keys))[:len(d.keys)]
+	b.table.numberAll(d.keys, batch.Rows)
+	b.merged++
+	d.pass, d.n, d.keys = nil, 0, d.keys[:0]
+	b.free = append(b.free, d)
+	if b.merged == b.batchesPerPass {
+		return b.finish(), &d.counts, nil
+	}
+	return nil, nil, nil
+}
+
+// finish returns the pass that has mini-batches, which may be fewer than a pass should
+// have; nil if none has.
+func (b *builder) finish() *Pass {
+	pass := b.merging
+	if pass == nil {
+		return nil
+	}
+	pass.Keys = b.table.keys
+	pass.Batches = pass.Batches[:b.merged]
+	b.merging = nil
+	return pass
+}
+
+// fill returns the next pass.
+func (r *Reader) fill(ctx context.Context) (*Pass, *Counts, error) {
+	b := r.build
+	for {
+		for r.ended == nil && len(b.waiting) < b.depth {
+			if err := r.draw(ctx); err != nil {
+				if ctx.Err() != nil {
+					return nil, nil, err // the next call goes on
+				}
+				r.ended = err
+			}
+		}
+		if len(b.waiting) > 0 {
+			if pass, counts, err := b.merge(ctx); pass != nil || err != nil {
+				return pass, counts, err
+			}
+			continue
+		}
+		if errors.Is(r.ended, io.EOF) {
+			if pass := b.finish(); pass != nil {
+				return pass, nil, nil
+			}
+			if r.rows.counts.Examples == 0 {
+				return nil, nil, r.rows.noExamples()
+			}
+		}
+		return nil, nil, r.ended
+	}
+}
+
+// draw assigns the examples of one mini-batch; of fewer at the end of the input.
+func (r *Reader) draw(ctx context.Context) error {
+	for {
+		d, most := r.build.draft()
+		if most == 0 {
+			r.build.submit(r.rows.snapshot)
+			return nil
+		}
+		err := r.take(ctx, d, most)
+		if errors.Is(err, io.EOF) && d.n > 0 {
+			r.build.submit(r.rows.snapshot)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// add copies row e of a block and returns the pass if that has made it full.
-func (b *builder) add(from *block, e int) (*Pass, error) {
-	p, batch := b.plan, &b.batch
-	batch.N++
-	batch.Labels = append(batch.Labels, from.labels[e])
-	d := len(p.dense)
-	batch.Dense = append(batch.Dense, from.dense[e*d:(e+1)*d]...)
-	if p.weightColumn != "" {
-		batch.Weights = append(batch.Weights, from.weights[e])
+// take adds the next examples to a draft, at least one and at most the given number.
+func (r *Reader) take(ctx context.Context, d *draft, most int) error {
+	w := r.window
+	if w == nil {
+		b, lo, hi, err := r.rows.run(ctx, most)
+		if err == nil {
+			d.add(b, lo, hi)
+		}
+		return err
 	}
-	if p.groupColumn != "" {
-		batch.Groups = append(batch.Groups, from.groups[e])
+	if w.drained() {
+		if err := r.build.settle(ctx); err != nil {
+			return err
+		}
+		d.move(r.rows.stream, w.block)
+		w.restart()
 	}
-	if p.keepBad {
-		batch.Bad = append(batch.Bad, from.blanks[e])
+	for !w.draining {
+		b, lo, hi, err := r.rows.run(ctx, w.size-len(w.order))
+		atEnd := errors.Is(err, io.EOF)
+		if err != nil && (!atEnd || len(w.order) == 0) {
+			return err // if ctx was cancelled, the next call goes on filling the window
+		}
+		for e := lo; e < hi; e++ {
+			w.add(r.rows.plan, b, e)
+		}
+		if atEnd || w.full() {
+			w.shuffle()
+		}
 	}
-	fields := len(p.fields)
-	offsets := from.offsets[e*fields : (e+1)*fields+1]
-	first, last := offsets[0], offsets[fields]
-	base := len(batch.Index)
-	if base+int(last-first) > math.MaxInt32 {
-		return nil, fmt.Errorf("reader: a mini-batch of %d examples has more than 2^31 features; use a smaller batch size", b.batchSize)
+	for _, e := range w.order[w.next:min(w.next+most, len(w.order))] {
+		d.add(w.block, int(e), int(e)+1)
+		w.next++
 	}
-	for _, end := range offsets[1:] {
-		batch.Offsets = append(batch.Offsets, int32(base)+end-first)
-	}
-	for _, key := range from.keys[first:last] {
-		batch.Index = append(batch.Index, b.row(b.table.number(key)))
-	}
-	if p.weightedBags {
-		batch.BagWeights = append(batch.BagWeights, from.bagWeights[first:last]...)
-	}
-	for i := range p.pass {
-		at := e*len(p.pass) + i
-		batch.Columns[i] = append(batch.Columns[i], string(from.text[from.textEnds[at]:from.textEnds[at+1]]))
-	}
-	if batch.N < b.batchSize {
-		return nil, nil
-	}
-	b.endBatch()
-	if len(b.pass.Batches) < b.batchesPerPass {
-		b.startBatch()
-		return nil, nil
-	}
-	return b.endPass(), nil
-}
-
-// row numbers the pass's key k within the mini-batch.
-func (b *builder) row(k int32) int32 {
-	if int(k) >= len(b.rowOf) {
-		b.rowOf = append(b.rowOf, 0)
-		b.rowStamp = append(b.rowStamp, 0)
-	}
-	if b.rowStamp[k] != b.stamp {
-		b.rowStamp[k] = b.stamp
-		b.rowOf[k] = int32(len(b.batch.Rows))
-		b.batch.Rows = append(b.batch.Rows, k)
-	}
-	return b.rowOf[k]
-}
-
-func (b *builder) endBatch() {
-	batch := &b.batch
-	allOnes := func(w []float32) bool { return !slices.ContainsFunc(w, func(x float32) bool { return x != 1 }) }
-	if allOnes(batch.Weights) {
-		batch.Weights = nil
-	}
-	if allOnes(batch.BagWeights) {
-		batch.BagWeights = nil
-	}
-	// An eighth is added, so that a somewhat larger mini-batch does not make append
-	// double the slice.
-	b.features = len(batch.Index) + len(batch.Index)/8
-	b.rows = len(batch.Rows) + len(batch.Rows)/8
-	b.pass.Batches = append(b.pass.Batches, *batch)
-	b.batch = Batch{}
-}
-
-func (b *builder) endPass() *Pass {
-	b.pass.Keys = b.table.keys
-	pass := b.pass
-	b.startPass()
-	return &pass
-}
-
-// finish returns the last pass, which may be smaller; nil if no example is left.
-func (b *builder) finish() *Pass {
-	if b.batch.N > 0 {
-		b.endBatch()
-	}
-	if len(b.pass.Batches) == 0 {
-		return nil
-	}
-	return b.endPass()
+	return nil
 }

@@ -9,6 +9,8 @@ type keyTable struct {
 	slots []keySlot // power of two
 	stamp uint32
 	keys  []uint64 // by number
+
+	touched uint32 // makes the compiler keep loads whose values are not needed
 }
 
 type keySlot struct {
@@ -27,23 +29,35 @@ func (t *keyTable) reset(keys []uint64) {
 	}
 }
 
-// number returns the key's number, and gives a new key the next number.
-func (t *keyTable) number(key uint64) int32 {
-	mask := uint64(len(t.slots) - 1)
-	for i := key & mask; ; i = (i + 1) & mask {
-		slot := &t.slots[i]
-		if slot.stamp != t.stamp {
-			n := int32(len(t.keys))
-			*slot = keySlot{key, n, t.stamp}
-			t.keys = append(t.keys, key)
-			if 2*len(t.keys) > len(t.slots) {
-				t.grow()
+// lookahead is how many slots are touched before the first of them is needed, so that
+// the processor waits for them at the same time and not one after the other.
+const lookahead = 32
+
+// numberAll puts the numbers of keys into numbers, and gives each new key the next
+// number.
+func (t *keyTable) numberAll(keys []uint64, numbers []int32) {
+	for len(keys) > 0 {
+		n := min(len(keys), lookahead)
+		for 2*(len(t.keys)+n) > len(t.slots) {
+			t.grow()
+		}
+		slots, mask := t.slots, uint64(len(t.slots)-1)
+		for _, key := range keys[:n] {
+			t.touched += slots[key&mask].stamp
+		}
+		for i, key := range keys[:n] {
+			at := key & mask
+			for slots[at].stamp == t.stamp && slots[at].key != key {
+				at = (at + 1) & mask
 			}
-			return n
+			slot := &slots[at]
+			if slot.stamp != t.stamp {
+				*slot = keySlot{key, int32(len(t.keys)), t.stamp}
+				t.keys = append(t.keys, key)
+			}
+			numbers[i] = slot.number
 		}
-		if slot.key == key {
-			return slot.number
-		}
+		keys, numbers = keys[n:], numbers[n:]
 	}
 }
 

@@ -13,18 +13,26 @@ func TestKeyTable(t *testing.T) {
 	for pass := range uint64(6) {
 		table.reset(nil)
 		numbers := map[uint64]int32{}
-		var order []uint64
+		var order, keys []uint64
+		var want []int32
 		for i := range uint64(3000) << (pass % 3) {
 			key := random(1, 1, pass, i) % 5000 << (20 * (pass % 2))
-			want, known := numbers[key]
+			n, known := numbers[key]
 			if !known {
-				want = int32(len(order))
-				numbers[key] = want
+				n = int32(len(order))
+				numbers[key] = n
 				order = append(order, key)
 			}
-			if got := table.number(key); got != want {
-				t.Fatalf("pass %d: key %d has number %d, want %d", pass, key, got, want)
-			}
+			keys, want = append(keys, key), append(want, n)
+		}
+		got := make([]int32, len(keys))
+		for i := 0; i < len(keys); { // in pieces of all sizes
+			n := min(1+int(random(1, 2, pass, uint64(i))%100), len(keys)-i)
+			table.numberAll(keys[i:i+n], got[i:i+n])
+			i += n
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("pass %d: the numbers of the keys differ from those of a map", pass)
 		}
 		if !slices.Equal(table.keys, order) {
 			t.Fatalf("pass %d: %d keys, want %d in the order of first use", pass, len(table.keys), len(order))

@@ -1,8 +1,9 @@
 // Package reader turns click logs into passes of mini-batches (stage RE of
 // AIBox §3).
 //
-//	URIs --source--> bytes --workers--> blocks --rows--> examples --builder--> passes
-//	                 ranges             columns, in parallel   in order, one goroutine
+//	URIs --source--> bytes --workers--> blocks --rows--> drafts --workers--> mini-batches --builder--> passes
+//	                 ranges    in parallel,     in order,           in parallel         in order,
+//	                           into columns     one goroutine                           one goroutine
 //
 // # Order
 //
@@ -11,7 +12,9 @@
 // file, row groups of Parquet. Workers decode units in any order into blocks
 // (columns of decoded rows); rows takes the blocks in the order of the input,
 // samples, limits and counts; the window shuffles, if asked to; the builder
-// numbers the keys and makes mini-batches. The examples, the mini-batches, the
+// assigns the examples to drafts of mini-batches. Workers make the mini-batches: they copy
+// the examples and number the keys of a mini-batch. The builder then numbers the unique
+// keys of the mini-batches within their pass. The examples, the mini-batches, the
 // counts and the line numbers of bad rows depend neither on how the input is cut nor
 // on the number of workers. Only Pass.Bytes and Counts.BytesRead, which are there to
 // show progress, move in steps of whole units; and where MaxBadFraction stops
@@ -85,11 +88,13 @@
 //
 // chunks of text, each of ChunkBytes or one longer line (42 chunks, 168 MiB, with 2
 // threads and the defaults; 162 chunks, 648 MiB, with 8), and the decompressors'
-// own windows. The shuffle window and one pass come on top of this.
+// own windows. The shuffle window, one pass and the Threads+1 mini-batches after it come
+// on top of this.
 //
 // # Concurrency
 //
-// Open starts one planner and Threads workers; the planner starts a decompressor
+// Open starts one planner and Threads workers, which decode and make mini-batches; while
+// Next waits for a mini-batch, it makes mini-batches, too. The planner starts a decompressor
 // for each compressed file, beginning a few files before its turn, at most
 // min(Threads, 8) at a time. Close ends all of them, even in the middle of the
 // input. A Reader is for one goroutine; Counts may be called from any.

@@ -68,7 +68,7 @@ type Options struct {
 
 	MaxLineBytes int   // a longer line is a bad row, one of more than twice as much also a Loss; 0: 1 MiB
 	ChunkBytes   int64 // how many bytes of text a worker decodes at a time; 0: 4 MiB
-	// Threads is how many workers decode; 0: GOMAXPROCS. In addition, up to
+	// Threads is how many workers decode and make mini-batches; 0: GOMAXPROCS. In addition, up to
 	// min(Threads, 8) compressed files are decompressed at the same time.
 	Threads int
 	// AheadChunks is how many chunks of a compressed file may be decompressed

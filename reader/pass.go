@@ -4,12 +4,14 @@ import "unsafe"
 
 // Pass is a fixed number of consecutive mini-batches (AIBox §3), the unit in
 // which work moves through the pipeline. A Pass is immutable once emitted and
-// owned by the receiver.
+// owned by the receiver, who may give it back with Recycle.
 type Pass struct {
 	Seq     int64    // 0, 1, 2, … within one reading of the data
 	Keys    []uint64 // unique feature keys of the pass, in order of first use
 	Batches []Batch
 	Bytes   int64 // input bytes (compressed, as stored) decoded up to the end of this pass, in steps of whole units (see the package)
+
+	pool *passPool // nil: the pass was not made by a Reader
 }
 
 // Batch is one mini-batch of N examples in columns.
@@ -18,6 +20,12 @@ type Pass struct {
 // f of example e is Index[Offsets[e*F+f]:Offsets[e*F+f+1]], where F is the
 // number of fields. Index refers to Rows, the unique rows of the mini-batch in
 // order of first use, and Rows refers to Pass.Keys.
+//
+// The inverted index says which bags use a row: bags
+// RowBags[RowStarts[i]:RowStarts[i+1]], in ascending order, where bag e*F+f is that of
+// field f of example e. A row that a bag has twice has the bag twice. So the gradients of
+// rows can be summed row by row, without sorting and without locks, in an order that
+// does not depend on threads.
 type Batch struct {
 	N          int
 	Labels     []float32 // (N), 0 or 1; NaN where Options.KeepUnlabelled let an example without one in
@@ -27,6 +35,9 @@ type Batch struct {
 	Index      []int32   // (features), into Rows
 	BagWeights []float32 // (features), or nil when all are 1
 	Rows       []int32   // (unique rows of the mini-batch), into Pass.Keys
+	RowStarts  []int32   // (unique rows + 1), into RowBags
+	RowBags    []int32   // (features), the bag of each feature, by row
+	RowWeights []float32 // (features), the weight of each feature, by row; nil when all are 1
 	Groups     []uint64  // (N), hash of the group-by field's value; nil without one
 	// Bad marks the rows that are bad or lost, which have no features (N); nil without
 	// Options.KeepBadRows.
@@ -34,6 +45,9 @@ type Batch struct {
 	// Columns holds the raw text of the pass-through columns, [column][example];
 	// nil unless asked for.
 	Columns [][]string
+
+	// The memory of Weights, BagWeights and RowWeights, which may be nil.
+	weights, bagWeights, rowWeights []float32
 }
 
 // Features is the number of sparse feature occurrences in the mini-batch.
@@ -44,7 +58,9 @@ func (p *Pass) MemoryBytes() int64 {
 	n := int64(unsafe.Sizeof(*p)) + 8*int64(cap(p.Keys)) + int64(cap(p.Batches))*int64(unsafe.Sizeof(Batch{}))
 	for i := range p.Batches {
 		b := &p.Batches[i]
-		n += 4*int64(cap(b.Labels)+cap(b.Weights)+cap(b.Dense)+cap(b.Offsets)+cap(b.Index)+cap(b.BagWeights)+cap(b.Rows)) + 8*int64(cap(b.Groups)) + int64(cap(b.Bad))
+		n += 4*int64(cap(b.Labels)+cap(b.Dense)+cap(b.Offsets)+cap(b.Index)+cap(b.Rows)+cap(b.RowStarts)+cap(b.RowBags)) +
+			4*int64(max(cap(b.Weights), cap(b.weights))+max(cap(b.BagWeights), cap(b.bagWeights))+max(cap(b.RowWeights), cap(b.rowWeights))) +
+			8*int64(cap(b.Groups)) + int64(cap(b.Bad))
 		for _, texts := range b.Columns {
 			n += int64(unsafe.Sizeof("")) * int64(cap(texts))
 			for _, s := range texts {

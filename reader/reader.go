@@ -14,6 +14,7 @@ type Reader struct {
 	rows    *rows
 	window  *window // nil: the order of the input is kept
 	build   *builder
+	ended   error // what ended the input; passes before it may still be with the workers
 	err     error // sticky
 
 	mu struct {
@@ -42,84 +43,40 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, AsInputError(ctx, err)
 	}
-	r := &Reader{options: o, rows: rows, build: newBuilder(&o, p)}
+	r := &Reader{options: o, rows: rows, build: newBuilder(&o, rows.stream)}
 	if o.ShuffleBuffer > 1 {
 		r.window = newWindow(&o)
 	}
-	r.publish()
+	r.publish(rows.snapshot())
 	return r, nil
 }
 
-// Next returns the next pass, which belongs to the caller; io.EOF after the last
-// one. Its error is a *BadRowsError or a *LostDataError if a limit is exceeded, one
+// Next returns the next pass, which belongs to the caller, who may give it back with
+// Recycle; io.EOF after the last one. Its error is a *BadRowsError or a *LostDataError if a limit is exceeded, one
 // that wraps ErrNoExamples if the whole input has no example, an *InputError, or an
 // error of package source. Next keeps returning an error, except that of its own ctx.
 func (r *Reader) Next(ctx context.Context) (*Pass, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	pass, err := r.fill(ctx)
+	pass, counts, err := r.fill(ctx)
 	if !errors.Is(err, io.EOF) {
 		err = AsInputError(ctx, err)
 	}
 	if err != nil && ctx.Err() == nil {
 		r.err = err
 	}
+	if counts == nil { // the input has ended, or nothing was read any more
+		now := r.rows.snapshot()
+		counts = &now
+	}
 	if pass != nil {
-		pass.Bytes = r.rows.counts.BytesRead
+		pass.Bytes = counts.BytesRead
 	}
-	r.publish()
+	if pass != nil || r.err != nil {
+		r.publish(*counts)
+	}
 	return pass, err
-}
-
-// fill adds examples until a pass is full.
-func (r *Reader) fill(ctx context.Context) (*Pass, error) {
-	for {
-		b, e, err := r.example(ctx)
-		if errors.Is(err, io.EOF) {
-			if pass := r.build.finish(); pass != nil {
-				return pass, nil
-			}
-			if r.rows.counts.Examples == 0 {
-				return nil, r.rows.noExamples()
-			}
-			return nil, io.EOF
-		}
-		if err != nil {
-			return nil, err
-		}
-		if pass, err := r.build.add(b, e); pass != nil || err != nil {
-			return pass, err
-		}
-	}
-}
-
-// example returns the next example: row e of a block that is valid until the
-// next call.
-func (r *Reader) example(ctx context.Context) (b *block, e int, err error) {
-	w := r.window
-	if w == nil {
-		return r.rows.next(ctx)
-	}
-	if w.drained() {
-		w.restart()
-	}
-	for !w.draining {
-		b, e, err := r.rows.next(ctx)
-		atEnd := errors.Is(err, io.EOF)
-		if err != nil && (!atEnd || len(w.order) == 0) {
-			return nil, 0, err // if ctx was cancelled, the next call goes on filling the window
-		}
-		if !atEnd {
-			w.add(r.rows.plan, b, e)
-		}
-		if atEnd || w.full() {
-			w.shuffle()
-		}
-	}
-	e = int(w.order[w.next])
-	w.next++
-	return w.block, e, nil
 }
 
 // Counts says how far reading has come, as of the last pass.
@@ -130,10 +87,10 @@ func (r *Reader) Counts() Counts {
 }
 
 // publish makes the counts visible to other goroutines.
-func (r *Reader) publish() {
+func (r *Reader) publish(counts Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.counts = r.rows.snapshot()
+	r.mu.counts = counts
 }
 
 // errClosed is what Next returns after Close.

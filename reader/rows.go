@@ -55,21 +55,32 @@ func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
 // next returns the next example: row e of a block that is valid until the next
 // call. It returns io.EOF at the end.
 func (r *rows) next(ctx context.Context) (b *block, e int, err error) {
+	b, e, _, err = r.run(ctx, 1)
+	return b, e, err
+}
+
+// run returns the next examples, at most the given number of them: rows lo to hi-1 of a
+// block that is valid until the next call, unless the caller retains it. It returns
+// io.EOF at the end.
+func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err error) {
 	if r.done {
-		return nil, 0, io.EOF
+		return nil, 0, 0, io.EOF
 	}
-	if r.options.Limit > 0 && r.counts.Examples == r.options.Limit {
-		return nil, 0, r.end()
+	if limit := r.options.Limit; limit > 0 {
+		if r.counts.Examples == limit {
+			return nil, 0, 0, r.end()
+		}
+		most = int(min(int64(most), limit-r.counts.Examples))
 	}
 	for {
 		if r.block == nil {
 			if err := r.advance(ctx); errors.Is(err, io.EOF) {
 				if err := r.weighLongLines(); err != nil {
-					return nil, 0, err
+					return nil, 0, 0, err
 				}
-				return nil, 0, r.end()
+				return nil, 0, 0, r.end()
 			} else if err != nil {
-				return nil, 0, err
+				return nil, 0, 0, err
 			}
 		}
 		b := r.block
@@ -79,7 +90,7 @@ func (r *rows) next(ctx context.Context) (b *block, e int, err error) {
 			r.counts.Rows++
 			r.tally.pace.inUnit++
 			if err := r.tally.add(b.badRow(bad, r.line), r.counts.Rows); err != nil {
-				return nil, 0, err
+				return nil, 0, 0, err
 			}
 			if bad.length > 0 {
 				open := b.open && r.bad == len(b.bad)
@@ -88,23 +99,63 @@ func (r *rows) next(ctx context.Context) (b *block, e int, err error) {
 		}
 		if r.e == b.n {
 			if err := r.leave(b); err != nil {
-				return nil, 0, err
+				return nil, 0, 0, err
 			}
 			continue
 		}
-		e := r.e
-		r.e++
-		if r.plan.keepBad && b.blanks[e] {
-			r.good++
-			r.counts.Examples++
-			return b, e, nil // counted as a bad row
+		until := b.n // the next bad row
+		if r.bad < len(b.bad) {
+			until = int(b.bad[r.bad].at)
 		}
-		r.counts.Rows++
-		r.tally.pace.inUnit++
-		if r.keep(b.labels[e]) {
-			return b, e, nil
+		if lo, hi := r.take(b, until, most); lo < hi {
+			return b, lo, hi, nil
 		}
 	}
+}
+
+// take counts good rows of the block, from the next one on and before until, and returns
+// the first run of them that sampling keeps; lo == hi if it keeps none.
+func (r *rows) take(b *block, until, most int) (lo, hi int) {
+	lo = r.e
+	switch {
+	case r.plan.keepBad && b.blanks[lo]: // counted as a bad row
+		r.e++
+		r.good++
+		r.counts.Examples++
+		return lo, r.e
+	case r.plan.keepBad:
+		until = lo + 1 // the next row may be a blank
+	}
+	if r.options.NegativeSampling < 1 {
+		for lo < until && !r.keep(b.labels[lo]) {
+			lo++
+		}
+		hi = lo
+		if lo < until {
+			hi++ // keep has counted it
+		}
+		r.countRows(hi - r.e)
+		r.e = hi
+		return lo, hi
+	}
+	hi = min(until, lo+most)
+	n := hi - lo
+	r.countRows(n)
+	r.good += uint64(n)
+	r.counts.Examples += int64(n)
+	for _, label := range b.labels[lo:hi] {
+		if label == 1 {
+			r.counts.Positives++
+		}
+	}
+	r.e = hi
+	return lo, hi
+}
+
+// countRows counts good rows of the input.
+func (r *rows) countRows(n int) {
+	r.counts.Rows += int64(n)
+	r.tally.pace.inUnit += int64(n)
 }
 
 // advance gets the next block.

@@ -39,6 +39,7 @@ type stream struct {
 	workers sync.WaitGroup
 	order   chan *unit
 	work    chan *unit
+	drafts  chan *draft // mini-batches to be made
 	blocks  chan *block // free
 	texts   chan []byte // free
 	current *unit       // the one that next is reading
@@ -76,7 +77,8 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 		options: o, plan: p, files: files,
 		order:  make(chan *unit, 2*o.Threads),
 		work:   make(chan *unit, 2*o.Threads),
-		blocks: make(chan *block, 2*o.Threads+2),
+		drafts: make(chan *draft, o.Threads+1),
+		blocks: make(chan *block, 3*o.Threads+4),
 		texts:  make(chan []byte, o.maxTexts()),
 	}
 	s.mu.parquet = map[*openParquetFile]struct{}{}
@@ -138,8 +140,11 @@ func (s *stream) next(ctx context.Context) (*block, error) {
 	}
 }
 
-// release takes a block back.
+// release ends the use of a block by one of its users.
 func (s *stream) release(b *block) {
+	if b.users.Add(-1) > 0 {
+		return
+	}
 	select {
 	case s.blocks <- b:
 	default:
@@ -155,17 +160,29 @@ func (s *stream) newBlock(file *inputFile) *block {
 		b = newBlock()
 	}
 	b.reset(file)
+	b.users.Store(1)
 	return b
 }
 
-// decodeUnits is the loop of one worker.
+// decodeUnits is the loop of one worker. Mini-batches come before units, since somebody
+// waits for them sooner. It goes on until the stream is closed.
 func (s *stream) decodeUnits() {
 	w := &worker{stream: s}
+	work := s.work
 	for {
 		select {
-		case u, more := <-s.work:
+		case d := <-s.drafts:
+			w.batches.make(s, d)
+			continue
+		default:
+		}
+		select {
+		case d := <-s.drafts:
+			w.batches.make(s, d)
+		case u, more := <-work:
 			if !more {
-				return
+				work = nil // no more units come
+				continue
 			}
 			if u.err == nil {
 				u.err = panics.Do("reading "+u.file.URI, func() error { return w.decode(u) })
@@ -184,6 +201,8 @@ type worker struct {
 	text   lineScanner // scans the text of a unit, without a buffer of its own
 	unit   *unit
 	block  *block
+
+	batches batchMaker
 }
 
 // textDecoder appends the example of one line to a block, or says what is wrong
@@ -323,14 +342,18 @@ func (w *worker) flush() error {
 	return nil
 }
 
-// emit hands the block on.
+// emit hands the block on. While there is no room for it, the worker makes mini-batches.
 func (w *worker) emit() error {
-	select {
-	case w.unit.blocks <- w.block:
-		w.block = nil
-		return nil
-	case <-w.stream.ctx.Done():
-		return context.Cause(w.stream.ctx)
+	for {
+		select {
+		case w.unit.blocks <- w.block:
+			w.block = nil
+			return nil
+		case d := <-w.stream.drafts:
+			w.batches.make(w.stream, d)
+		case <-w.stream.ctx.Done():
+			return context.Cause(w.stream.ctx)
+		}
 	}
 }
 

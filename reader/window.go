@@ -14,10 +14,12 @@ type window struct {
 }
 
 func newWindow(o *Options) *window {
-	return &window{size: o.ShuffleBuffer, seed: o.Seed, epoch: o.Epoch, block: newBlock()}
+	w := &window{size: o.ShuffleBuffer, seed: o.Seed, epoch: o.Epoch, block: newBlock()}
+	w.block.users.Store(1) // it never goes to the free list
+	return w
 }
 
-// restart empties the window for the next examples.
+// restart empties the window for the next examples. REQUIRES: nobody else uses its block.
 func (w *window) restart() {
 	w.block.reset(nil)
 	w.order = w.order[:0]
@@ -29,38 +31,8 @@ func (w *window) drained() bool { return w.draining && w.next == len(w.order) }
 
 // add copies row e of a block.
 func (w *window) add(p *plan, from *block, e int) {
-	to := w.block
-	to.labels = append(to.labels, from.labels[e])
-	d := len(p.dense)
-	to.dense = append(to.dense, from.dense[e*d:(e+1)*d]...)
-	if p.weightColumn != "" {
-		to.weights = append(to.weights, from.weights[e])
-	}
-	if p.groupColumn != "" {
-		to.groups = append(to.groups, from.groups[e])
-	}
-	if p.keepBad {
-		to.blanks = append(to.blanks, from.blanks[e])
-	}
-	fields := len(p.fields)
-	offsets := from.offsets[e*fields : (e+1)*fields+1]
-	first, last := offsets[0], offsets[fields]
-	base := int32(len(to.keys))
-	for _, end := range offsets[1:] {
-		to.offsets = append(to.offsets, base+end-first)
-	}
-	to.keys = append(to.keys, from.keys[first:last]...)
-	if p.weightedBags {
-		to.bagWeights = append(to.bagWeights, from.bagWeights[first:last]...)
-	}
-	texts := from.textEnds[e*len(p.pass) : (e+1)*len(p.pass)+1]
-	base = int32(len(to.text))
-	for _, end := range texts[1:] {
-		to.textEnds = append(to.textEnds, base+end-texts[0])
-	}
-	to.text = append(to.text, from.text[texts[0]:texts[len(texts)-1]]...)
-	w.order = append(w.order, int32(to.n))
-	to.n++
+	w.order = append(w.order, int32(w.block.n))
+	w.block.copyRow(p, from, e)
 }
 
 // full says whether the window takes no more examples: it holds as many as it may, or

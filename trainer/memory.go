@@ -100,10 +100,12 @@ func engineForecast(job *configs.Job, p *parts, m *model.Model) (int64, error) {
 }
 
 // passesForecast is what passes take: one that is made, one that is pulled, one
-// that is trained, and those in the queues between.
+// that is trained, those in the queues between, and the mini-batches of the next passes
+// that are made meanwhile.
 func passesForecast(job *configs.Job, p *parts) int64 {
 	pass := int64(job.Pipeline.BatchesPerPass) * int64(job.Training.BatchSize) * exampleBytes(p)
 	n := pass * int64(job.Pipeline.ReadQueue+job.Pipeline.PullQueue+3)
+	n += int64(readerThreads(job)+1) * int64(job.Training.BatchSize) * exampleBytes(p)
 	if job.SparseTable.Kind == sparsetable.KindSSD && job.SparseTable.CachePolicy == "lookahead" {
 		look := job.SparseTable.LookaheadPasses
 		if look == 0 {
@@ -117,23 +119,27 @@ func passesForecast(job *configs.Job, p *parts) int64 {
 // exampleBytes is what an example takes in a pass: see reader.Batch.
 func exampleBytes(p *parts) int64 {
 	fields, dense := float64(len(p.spec.Fields)), float64(len(p.spec.Dense))
-	return int64(4 + 4*dense + 8*fields + (4+8)*uniqueShare*fields)
+	return int64(4 + 4*dense + (4+4+4)*fields + (4+4+8)*uniqueShare*fields)
 }
 
 // readingForecast is what the reader has in hand: chunks of text that wait for
 // their turn or are decoded, their examples, and the shuffle buffer.
 func readingForecast(job *configs.Job, p *parts) int64 {
-	threads := job.Pipeline.ReaderThreads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
+	threads := readerThreads(job)
 	chunk := int64(job.Pipeline.ChunkBytes)
-	blocks := int64(2*threads + 2)
+	blocks := int64(3*threads + 3)
 	n := int64(blockShare*float64(blocks*chunk)) + int64(threads)*chunk
 	if compressed(job) {
 		n += int64(reader.TextChunks(threads)) * chunk
 	}
 	return n + int64(job.Data.ShuffleBuffer)*exampleBytes(p)
+}
+
+func readerThreads(job *configs.Job) int {
+	if n := job.Pipeline.ReaderThreads; n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // compressed says whether a job's text is compressed, as far as names tell.

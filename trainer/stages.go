@@ -84,6 +84,7 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	ready := pipeline.Expand(p, stageTable, passes, f.readQueue, rows.pull)
 	ready.OnDrop(rows.release)
 	pipeline.Sink(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled) error {
+		defer w.pass.Recycle() // the last to use it
 		defer rows.release(w)
 		defer func() { f.bytes.add(-w.pass.MemoryBytes()) }()
 		for i := range w.pass.Batches {

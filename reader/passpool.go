@@ -1,0 +1,77 @@
+package reader
+
+import "sync"
+
+// passPool keeps passes that were given back, for their memory.
+type passPool struct {
+	mu   sync.Mutex
+	free []*Pass
+}
+
+// maxFreePasses bounds the memory that lies idle. Passes are given back about as fast as
+// they are made, so that few are free at any time.
+const maxFreePasses = 4
+
+// get returns a pass with that many mini-batches, whose contents are undefined.
+func (l *passPool) get(seq int64, batches int) *Pass {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := &Pass{pool: l}
+	if n := len(l.free); n > 0 {
+		p, l.free = l.free[n-1], l.free[:n-1]
+	}
+	if cap(p.Batches) < batches {
+		p.Batches = make([]Batch, batches)
+	}
+	p.Seq, p.Bytes, p.Keys, p.Batches = seq, 0, p.Keys[:0], p.Batches[:batches]
+	return p
+}
+
+func (l *passPool) put(p *Pass) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.free) < maxFreePasses {
+		l.free = append(l.free, p)
+	}
+}
+
+// Recycle gives the memory of a pass back to the reader that made it, which uses it for
+// later passes; so reading causes no garbage. Nobody may use the pass, its mini-batches or
+// its keys afterwards. A pass that another part of the program has composed is left to
+// the garbage collector. Recycle may be called from any goroutine, also after Close.
+func (p *Pass) Recycle() {
+	if p.pool != nil {
+		p.pool.put(p)
+	}
+}
+
+// room returns an empty slice for n elements, with the memory of s if that is enough. An
+// eighth is added, so that slightly larger needs later do not take new memory.
+func room[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, 0, n+n/8)
+	}
+	return s[:0]
+}
+
+// reset empties a mini-batch and gives it room for n examples with that many features.
+func (b *Batch) reset(p *plan, n, features int) {
+	b.N = n
+	b.Labels = room(b.Labels, n)
+	b.Dense = room(b.Dense, n*len(p.dense))
+	b.Offsets = append(room(b.Offsets, n*len(p.fields)+1), 0)
+	b.Index = room(b.Index, features)
+	b.Weights, b.BagWeights = nil, nil
+	if p.groupColumn != "" {
+		b.Groups = room(b.Groups, n)
+	}
+	if p.keepBad {
+		b.Bad = room(b.Bad, n)
+	}
+	if len(p.pass) > 0 && b.Columns == nil {
+		b.Columns = make([][]string, len(p.pass))
+	}
+	for i := range b.Columns {
+		b.Columns[i] = room(b.Columns[i], n)
+	}
+}
