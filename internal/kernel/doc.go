@@ -14,6 +14,9 @@
 //     vectors and threads only decide which chains run at the same time.
 //     A chain that spans several blocks of k rests in C in between, which is
 //     exact because C has the precision of the chain.
+//   - An Epilogue (bias, activation, derivative) acts on an element after its chain
+//     and gives the bits of the single steps.
+//   - GemmBF16: operands rounded to bfloat16, and chains of VDPBF16PS: see bf16.go.
 //   - Sum, SumFloat64, Dot: lane i of 16 takes elements i, i+16, i+32, … in
 //     order; the lanes are then added as a tree: i and i+8, i and i+4, i and
 //     i+2, and last 0 and 1.
@@ -34,13 +37,17 @@
 // # Levels
 //
 // Each kernel exists in portable Go, which is the oracle, and most of them in
-// assembler for AVX2 with FMA; the matrix product also for AVX-512F. The best
+// assembler for AVX2 with FMA; the matrix product also for AVX-512F, and that of
+// bfloat16 for AVX512_BF16 where the processor has it. The best
 // level of the processor is chosen at start. The environment variable
 // AIBOX_CPU (portable, avx2 or avx512) lowers it, SetLevel does so for tests; a
 // value that the processor lacks is ignored, and CheckEnvironment reports it.
 // The assembler is written by the program in gen.
 //
 // # Threads
+//
+// A Scratch computes matrix products on the goroutine that calls it, and a PackedB holds a
+// matrix that is packed once for several products.
 //
 // Functions that take a matrix (Gemm, ColSum, BiasActivation) and
 // ActivationBackward split their work over Threads() goroutines by themselves. Functions on

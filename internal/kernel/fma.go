@@ -25,13 +25,16 @@ const (
 	smallest = (1023 - 126) << 53 // bits of 2^-126, the smallest normal float32, without the sign
 )
 
-// fmaMidpoint is FMA where the sum in float64 may be a midpoint. It makes that
-// sum, s, round-to-odd: if s is inexact and its last bit is
-// even, it moves s one unit towards the exact value. An odd last bit then
+// fmaMidpoint is FMA where the sum in float64 may be a midpoint. An odd last bit of oddSum
 // stands for "not a midpoint, the exact value lies beyond", and as float64 has
 // more than two bits more than float32 the second rounding is exact.
 func fmaMidpoint(x, y, z float32) float32 {
-	p, c := float64(x)*float64(y), float64(z)
+	return float32(oddSum(float64(x)*float64(y), float64(z)))
+}
+
+// oddSum returns p + c rounded to odd, for a product p of two float32 and a float32 c: if
+// the sum is inexact and its last bit is even, it moves one unit towards the exact value.
+func oddSum(p, c float64) float64 {
 	s := p + c
 	// Knuth's TwoSum: e is the exact error of s, unless s is Inf or NaN, where e
 	// is NaN or nothing needs repair.
@@ -48,5 +51,5 @@ func fmaMidpoint(x, y, z float32) float32 {
 			s = math.Float64frombits(bits)
 		}
 	}
-	return float32(s)
+	return s
 }

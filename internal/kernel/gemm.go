@@ -25,13 +25,13 @@ func GemmEpilogue(transA, transB bool, m, n, k int, a []float32, lda int, b []fl
 	p := products.Get().(*product)
 	defer products.Put(p)
 	p.threads = Threads()
-	p.gemm("Gemm", transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+	p.gemm("Gemm", false, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
 var products = sync.Pool{New: func() any { return new(product) }}
 
 // gemm checks the arguments of a product and computes it.
-func (p *product) gemm(function string, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+func (p *product) gemm(function string, bf16, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	rows, cols := k, n
 	if transB {
 		rows, cols = n, k
@@ -41,11 +41,14 @@ func (p *product) gemm(function string, transA, transB bool, m, n, k int, a []fl
 		return
 	}
 	l := level.Load()
-	if l == levelPortable {
+	switch {
+	case l > levelPortable:
+		p.vectorized(l, bf16, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+	case bf16:
+		gemmBF16Portable(p.threads, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+	default:
 		gemmPortable(p.threads, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
-		return
 	}
-	p.vectorized(l, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
 // checkProduct checks the arguments of a product apart from B. It returns false where

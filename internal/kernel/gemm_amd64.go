@@ -58,9 +58,15 @@ type product struct {
 	transA, transB bool
 	a, b, c        []float32
 	lda, ldb, ldc  int
-	m, k           int
+	m              int
 	accumulate     bool
-	epilogue       *Epilogue // nil if there is none
+
+	// The elements of A and B as the kernels see them, and k of these. depth is k of the
+	// matrices themselves.
+	kind     elements
+	k        int
+	depth    int
+	epilogue *Epilogue // nil if there is none
 
 	column, columns int // of C in the phase
 	panels          int // in columns
@@ -76,37 +82,62 @@ type product struct {
 	own worker // the state of the goroutine that calls, if it is the only one
 }
 
+// elements says what the kernels multiply.
+type elements uint8
+
+const (
+	elementsFloat elements = iota // float32, as they are
+	elementsPairs                 // words of two bfloat16
+	elementsBF16                  // float32 rounded to bfloat16, those of each pair exchanged
+)
+
+// setElements sets the kernels for a level and what they multiply, and k.
+func (p *product) setElements(l int32, bf16 bool, k int) {
+	p.depth, p.k, p.kind = k, k, elementsFloat
+	p.set = &tiles256
+	if l == levelAVX512 {
+		p.set = &tiles512
+	}
+	switch {
+	case bf16 && l == levelAVX512 && hasBF16:
+		p.set, p.kind, p.k = &tilesBF16, elementsPairs, (k+1)/2
+	case bf16:
+		p.kind, p.k = elementsBF16, (k+1)&^1
+	}
+	p.own.t.flush = p.kind == elementsBF16
+}
+
 // depths returns the number of blocks into which k steps are cut.
 func depths(k int) int { return (k + maxDepth - 1) / maxDepth }
 
 // depthBlock returns the first step and the number of steps of block i of k: all blocks
-// are about as deep.
+// are about as deep, and begin at an even step.
 func depthBlock(i, k int) (step, steps int) {
 	n := depths(k)
-	return i * k / n, (i+1)*k/n - i*k/n
-}
-
-// tiles returns the tile kernels of a level.
-func tiles(l int32) *tileSet {
-	if l == levelAVX512 {
-		return &tiles512
+	cut := func(i int) int {
+		if i == n {
+			return k
+		}
+		return i * k / n &^ 1
 	}
-	return &tiles256
+	return cut(i), cut(i+1) - cut(i)
 }
 
-func (p *product) vectorized(l int32, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+func (p *product) vectorized(l int32, bf16, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	if e.empty() {
 		e = nil
 	}
-	if n == 1 && transA && ldc == 1 && e == nil {
+	if n == 1 && transA && ldc == 1 && e == nil && !bf16 {
 		// C is a row as well as a column: let vectors run along m, where A is
 		// contiguous. Products commute, so the chains stay the same.
 		transA, transB, m, n, a, lda, b, ldb, ldc = !transB, false, 1, m, b, ldb, a, lda, m
 	}
-	p.set, p.transA, p.transB = tiles(l), transA, transB
+	p.setElements(l, bf16, k)
+	k = p.k
+	p.transA, p.transB = transA, transB
 	p.a, p.lda, p.b, p.ldb, p.c, p.ldc = a, lda, b, ldb, c, ldc
-	p.m, p.k, p.accumulate, p.epilogue = m, k, accumulate, e
-	p.packB = transB || m >= packBFrom
+	p.m, p.accumulate, p.epilogue = m, accumulate, e
+	p.packB = transB || m >= packBFrom || bf16
 	width := p.set.columns()
 	for j := 0; j < n; j += maxColumns {
 		p.column, p.columns = j, min(maxColumns, n-j)
@@ -135,18 +166,19 @@ func (p *product) vectorized(l int32, transA, transB bool, m, n, k int, a []floa
 	p.release()
 }
 
-func (p *product) vectorizedPacked(l int32, transA bool, m int, a []float32, lda int, b *PackedB, accumulate bool, e *Epilogue, c []float32, ldc int) {
+func (p *product) vectorizedPacked(transA bool, m int, a []float32, lda int, b *PackedB, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	if e.empty() {
 		e = nil
 	}
-	p.set, p.transA = tiles(l), transA
+	p.setElements(b.level, b.bf16, b.k)
+	p.transA = transA
 	p.a, p.lda, p.c, p.ldc = a, lda, c, ldc
-	p.m, p.k, p.accumulate, p.epilogue = m, b.k, accumulate, e
+	p.m, p.accumulate, p.epilogue = m, accumulate, e
 	p.packB, p.packed = true, b.data
 	p.column, p.columns = 0, b.n
 	p.panels = (b.n + p.set.columns() - 1) / p.set.columns()
-	p.firstDepth, p.lastDepth, p.firstStep = 0, depths(b.k), 0
-	p.phase(b.k)
+	p.firstDepth, p.lastDepth, p.firstStep = 0, depths(p.k), 0
+	p.phase(p.k)
 	p.release()
 }
 
@@ -156,11 +188,13 @@ func (p *product) release() {
 	p.own.t, p.own.a = tile{}, nil
 }
 
-func (b *PackedB) pack(l int32, transposed bool, x []float32, ldx int) {
-	p := product{set: tiles(l), transB: transposed, b: x, ldb: ldx, k: b.k, columns: b.n, lastDepth: depths(b.k)}
+func (b *PackedB) pack(transposed bool, x []float32, ldx int) {
+	p := product{transB: transposed, b: x, ldb: ldx, columns: b.n}
+	p.setElements(b.level, b.bf16, b.k)
+	p.lastDepth = depths(p.k)
 	width := p.set.columns()
 	p.panels = (b.n + width - 1) / width
-	b.data = grow(b.data, p.panels*width*b.k)
+	b.data = grow(b.data, p.panels*width*p.k)
 	p.packed = b.data
 	(*packing)(&p).run(0, p.panels)
 }
@@ -220,6 +254,7 @@ func tileMultiple(m, blocks, height int) int {
 // run computes cells lo to hi on one of several goroutines.
 func (p *product) run(lo, hi int) {
 	w := workers.Get().(*worker)
+	w.t.flush = p.kind == elementsBF16
 	p.compute(w, lo, hi)
 	w.t, w.a = tile{}, nil
 	workers.Put(w)
@@ -247,6 +282,7 @@ func (p *product) compute(w *worker, lo, hi int) {
 type worker struct {
 	t    tile
 	buf  []float32 // packed rows of A
+	line []float32 // one step of A on the way to buf, if it is converted
 	row  int       // first row of the cells
 	rows int
 	// What the kernels leave to be done for each row of a cell, nil if nothing.
@@ -264,7 +300,7 @@ var workers = sync.Pool{New: func() any { return new(worker) }}
 // setRows makes the rows of op(A) available to the kernels, for a number of panels.
 func (w *worker) setRows(p *product, step, steps, panels int) {
 	height := p.set.rows()
-	if panels >= packAFrom {
+	if panels >= packAFrom || p.kind != elementsFloat {
 		w.pack(p, height, step, steps)
 		return
 	}

@@ -5,14 +5,14 @@ package kernel
 // product is a matrix product; it has state on amd64 only.
 type product struct{ threads int }
 
-func (p *product) vectorized(_ int32, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+func (p *product) vectorized(_ int32, bf16, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	panic("kernel: no level but the portable one exists here")
 }
 
-func (p *product) vectorizedPacked(_ int32, transA bool, m int, a []float32, lda int, b *PackedB, accumulate bool, e *Epilogue, c []float32, ldc int) {
+func (p *product) vectorizedPacked(transA bool, m int, a []float32, lda int, b *PackedB, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	panic("kernel: no level but the portable one exists here")
 }
 
-func (b *PackedB) pack(_ int32, _ bool, _ []float32, _ int) {
+func (b *PackedB) pack(_ bool, _ []float32, _ int) {
 	panic("kernel: no level but the portable one exists here")
 }

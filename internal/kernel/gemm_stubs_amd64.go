@@ -33,6 +33,36 @@ func tile512x1x1(t *tile)
 func tile512x1x2(t *tile)
 
 //go:noescape
+func tileBF16x14x1(t *tile)
+
+//go:noescape
+func tileBF16x14x2(t *tile)
+
+//go:noescape
+func tileBF16x8x1(t *tile)
+
+//go:noescape
+func tileBF16x8x2(t *tile)
+
+//go:noescape
+func tileBF16x4x1(t *tile)
+
+//go:noescape
+func tileBF16x4x2(t *tile)
+
+//go:noescape
+func tileBF16x2x1(t *tile)
+
+//go:noescape
+func tileBF16x2x2(t *tile)
+
+//go:noescape
+func tileBF16x1x1(t *tile)
+
+//go:noescape
+func tileBF16x1x2(t *tile)
+
+//go:noescape
 func tile256x6x1(t *tile)
 
 //go:noescape

@@ -24,6 +24,10 @@ func (p *product) packPanel(panel, step, steps int) {
 	j := panel * width
 	dst := p.packed[p.panelAt(panel, step, steps):][:width*steps]
 	columns := min(width, p.columns-j)
+	if p.kind != elementsFloat {
+		p.packPanelBF16(dst, p.column+j, columns, step, steps)
+		return
+	}
 	if p.transB {
 		transpose(dst, width, p.b[(p.column+j)*p.ldb+step:], p.ldb, columns, steps)
 		return
@@ -75,7 +79,7 @@ func (w *worker) pack(p *product, height, step, steps int) {
 		}
 		w.buf = grow(w.buf, w.rows*stride)
 		for r := range w.rows {
-			copy(w.buf[r*stride:][:steps], p.a[(w.row+r)*p.lda+step:])
+			p.copySteps(w.buf[r*stride:][:steps], p.a[(w.row+r)*p.lda:][:p.depth], step)
 		}
 		w.t.aRow, w.t.aCol = floatBytes*uintptr(stride), floatBytes
 		w.groupStep = uintptr(height) * w.t.aRow
@@ -84,7 +88,14 @@ func (w *worker) pack(p *product, height, step, steps int) {
 		groups := (w.rows + height - 1) / height
 		w.buf = grow(w.buf, groups*wide*steps)
 		for s := range steps {
-			row := p.a[(step+s)*p.lda+w.row:]
+			var row []float32
+			if p.kind == elementsFloat {
+				row = p.a[(step+s)*p.lda+w.row:]
+			} else {
+				w.line = grow(w.line, w.rows)
+				row = w.line
+				p.stepAcross(row, p.a, p.lda, w.row, step+s)
+			}
 			packRow(w.buf[s*wide:], wide, height, wide*steps, row, w.rows)
 		}
 		w.t.aRow, w.t.aCol = floatBytes, floatBytes*uintptr(wide)

@@ -1,7 +1,5 @@
 package kernel
 
-import "fmt"
-
 // Scratch computes matrix products on the goroutine that calls it, with memory of its own
 // for packing: it starts no goroutines, and allocates nothing once it has computed products
 // of the same sizes. The zero value is ready. One goroutine may use it at a time. The
@@ -14,7 +12,7 @@ type Scratch struct{ p product }
 // Gemm is GemmEpilogue on the caller's goroutine; e may be nil.
 func (s *Scratch) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	s.p.threads = 1
-	s.p.gemm("Scratch.Gemm", transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+	s.p.gemm("Scratch.Gemm", false, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
 // GemmPacked computes C = op(A)·B, or C + op(A)·B if accumulate, and then e, on the
@@ -25,11 +23,14 @@ func (s *Scratch) GemmPacked(transA bool, m int, a []float32, lda int, b *Packed
 		return
 	}
 	s.p.threads = 1
-	if b.level == levelPortable {
+	switch {
+	case b.level > levelPortable:
+		s.p.vectorizedPacked(transA, m, a, lda, b, accumulate, e, c, ldc)
+	case b.bf16:
+		gemmBF16Portable(1, transA, false, m, b.n, b.k, a, lda, b.data, b.n, accumulate, e, c, ldc)
+	default:
 		gemmPortable(1, transA, false, m, b.n, b.k, a, lda, b.data, b.n, accumulate, e, c, ldc)
-		return
 	}
-	s.p.vectorizedPacked(b.level, transA, m, a, lda, b, accumulate, e, c, ldc)
 }
 
 // PackedB is the right side of matrix products in the order in which the kernels read it.
@@ -38,6 +39,7 @@ func (s *Scratch) GemmPacked(transA bool, m int, a []float32, lda int, b *Packed
 // The zero value is ready for Pack.
 type PackedB struct {
 	level int32
+	bf16  bool
 	k, n  int
 	data  []float32
 }
@@ -46,18 +48,22 @@ type PackedB struct {
 // transposed. Rows of x are ldx elements apart. It works on the caller's goroutine and
 // allocates only where b was never as large before.
 func (b *PackedB) Pack(transposed bool, k, n int, x []float32, ldx int) {
+	b.packAs("PackedB.Pack", false, transposed, k, n, x, ldx)
+}
+
+func (b *PackedB) packAs(function string, bf16, transposed bool, k, n int, x []float32, ldx int) {
 	rows, cols := k, n
 	if transposed {
 		rows, cols = n, k
 	}
-	checkMatrix("PackedB.Pack", "x", rows, cols, len(x), ldx)
-	b.level, b.k, b.n = level.Load(), k, n
+	checkMatrix(function, "x", rows, cols, len(x), ldx)
+	b.level, b.bf16, b.k, b.n = level.Load(), bf16, k, n
 	if k == 0 || n == 0 {
 		b.data = b.data[:0]
 		return
 	}
 	if b.level > levelPortable {
-		b.pack(b.level, transposed, x, ldx)
+		b.pack(transposed, x, ldx)
 		return
 	}
 	b.data = grow(b.data, k*n)
@@ -78,6 +84,3 @@ func (b *PackedB) Size() (k, n int) { return b.k, b.n }
 
 // Bytes returns the memory that b occupies.
 func (b *PackedB) Bytes() int { return 4 * cap(b.data) }
-
-// String describes b for messages.
-func (b *PackedB) String() string { return fmt.Sprintf("packed (%d, %d)", b.k, b.n) }

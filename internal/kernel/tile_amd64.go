@@ -24,6 +24,9 @@ type tile struct {
 	relu   bool           // then negative elements become +0
 	out    unsafe.Pointer // then elements become +0 where out is not above 0, unless nil
 	outRow uintptr        // element (r,j) of out is at out + r*outRow + 4*j
+
+	flush bool   // treat denormal numbers as zeros while multiplying
+	mxcsr uint32 // the kernel's memory for the control word
 }
 
 // tileKernel is an entry of a table of kernels.
@@ -48,6 +51,15 @@ var tiles512 = tileSet{16, []tileKernel{
 	{4, [2]func(*tile){tile512x4x1, tile512x4x2}, [2]func(*tile){tile512x4x1, tile512x4x2}},
 	{2, [2]func(*tile){tile512x2x1, tile512x2x2}, [2]func(*tile){tile512x2x1, tile512x2x2}},
 	{1, [2]func(*tile){tile512x1x1, tile512x1x2}, [2]func(*tile){tile512x1x1, tile512x1x2}},
+}}
+
+// tilesBF16 multiplies words of two bfloat16 each: A and B have one for two steps of k.
+var tilesBF16 = tileSet{16, []tileKernel{
+	{14, [2]func(*tile){tileBF16x14x1, tileBF16x14x2}, [2]func(*tile){tileBF16x14x1, tileBF16x14x2}},
+	{8, [2]func(*tile){tileBF16x8x1, tileBF16x8x2}, [2]func(*tile){tileBF16x8x1, tileBF16x8x2}},
+	{4, [2]func(*tile){tileBF16x4x1, tileBF16x4x2}, [2]func(*tile){tileBF16x4x1, tileBF16x4x2}},
+	{2, [2]func(*tile){tileBF16x2x1, tileBF16x2x2}, [2]func(*tile){tileBF16x2x1, tileBF16x2x2}},
+	{1, [2]func(*tile){tileBF16x1x1, tileBF16x1x2}, [2]func(*tile){tileBF16x1x1, tileBF16x1x2}},
 }}
 
 var tiles256 = tileSet{8, []tileKernel{

@@ -9,11 +9,13 @@ type isa struct {
 	bytes  int    // of a vector register
 	rows   []int  // heights of the tiles, descending; any height is a sum of these
 	masked bool   // whether masked variants are functions of their own
+	pairs  bool   // whether the elements are pairs of bfloat16
 }
 
 var isas = []isa{
 	// 14x2 accumulators, 2 for B and 2 broadcasts of A make 32 registers.
 	{name: "512", reg: "Z", bytes: 64, rows: []int{14, 8, 4, 2, 1}},
+	{name: "BF16", reg: "Z", bytes: 64, rows: []int{14, 8, 4, 2, 1}, pairs: true},
 	// 6x2 accumulators, 2 for B, a broadcast and a mask make 16.
 	{name: "256", reg: "Y", bytes: 32, rows: []int{6, 4, 2, 1}, masked: true},
 }
@@ -29,6 +31,9 @@ func writeGemm(asm, stubs *file) {
 		asm.line("DATA tileMasks<>+%d(SB)/8, %s", 8*i, v)
 	}
 	asm.line("GLOBL tileMasks<>(SB), RODATA|NOPTR, $64")
+	asm.line("// Control word of vectors: round to nearest, no exceptions, denormal numbers are zeros.")
+	asm.line("DATA tileFlush<>(SB)/4, $0x9fc0")
+	asm.line("GLOBL tileFlush<>(SB), RODATA|NOPTR, $4")
 	for _, s := range isas {
 		for _, rows := range s.rows {
 			for vectors := 1; vectors <= 2; vectors++ {
@@ -179,13 +184,19 @@ func writeTile(asm, stubs *file, s isa, rows, vectors int, masked bool) {
 	}
 	asm.line("start:")
 	asm.op("MOVQ tile_k(%s), %s", regTile, regK)
+	if !s.pairs {
+		asm.op("CMPB tile_flush(%s), $0", regTile)
+		asm.op("JEQ loop")
+		asm.op("STMXCSR tile_mxcsr(%s)", regTile)
+		asm.op("LDMXCSR tileFlush<>(SB)")
+	}
 	asm.op("PCALIGN $32")
 	asm.line("loop:")
 	for v := range vectors {
 		load(mem(regB, v), v, reg(firstB+v))
 	}
 	for r := range rows {
-		if vectors == 1 && s.reg == "Z" {
+		if vectors == 1 && s.reg == "Z" && !s.pairs {
 			asm.op("VFMADD231PS.BCST %s, %s, %s", rowAddress(r), reg(firstB), acc(r, 0))
 			continue
 		}
@@ -195,6 +206,10 @@ func writeTile(asm, stubs *file, s isa, rows, vectors int, masked bool) {
 		}
 		asm.op("VBROADCASTSS %s, %s", rowAddress(r), a)
 		for v := range vectors {
+			if s.pairs {
+				asm.op("%s", vdpbf16ps(firstB+v, firstB+vectors+r%2, r*vectors+v))
+				continue
+			}
 			asm.op("VFMADD231PS %s, %s, %s", reg(firstB+v), a, acc(r, v))
 		}
 	}
@@ -205,6 +220,12 @@ func writeTile(asm, stubs *file, s isa, rows, vectors int, masked bool) {
 	}
 	asm.op("DECQ %s", regK)
 	asm.op("JNZ loop")
+	if !s.pairs {
+		asm.op("CMPB tile_flush(%s), $0", regTile)
+		asm.op("JEQ finish")
+		asm.op("LDMXCSR tile_mxcsr(%s)", regTile)
+		asm.line("finish:")
+	}
 
 	// The epilogue. The registers of A and B are free now.
 	spare := reg(firstB)

@@ -25,6 +25,7 @@ func main() {
 		{"gemm", writeGemm},
 		{"vector", writeVector},
 		{"functions", writeFunctions},
+		{"bf16", writeBF16},
 		{"limit", writeLimit},
 	} {
 		asm, stubs := new(file), new(file)

@@ -1,0 +1,107 @@
+package kernel
+
+import "math"
+
+// Products in bfloat16. The elements of A and B are rounded to bfloat16, to nearest, ties
+// to even; denormal ones become zeros. Each element of C is one chain over pairs of k: for the
+// pair p it becomes
+//
+//	c = c + a[2p+1]·b[2p+1]
+//	c = c + a[2p]·b[2p]
+//
+// both fused, rounded to nearest float32, with denormal operands and results taken as
+// zeros of their sign; where k is odd the last pair ends in zeros. This is what the
+// instruction VDPBF16PS computes, which the level avx512 uses where the processor has it.
+// Elsewhere the same chains run on float32 kernels, with k in that order.
+
+// RoundBF16 rounds x to bfloat16: to nearest, ties to even. A denormal number becomes a
+// zero of its sign, NaN a quiet NaN.
+func RoundBF16(x float32) float32 {
+	bits := math.Float32bits(x)
+	switch exponent := bits & 0x7f800000; {
+	case x != x:
+		bits |= 0x00400000
+	case exponent == 0:
+		bits &= 0x80000000
+	default:
+		bits += 0x7fff + bits>>16&1
+	}
+	return math.Float32frombits(bits & 0xffff0000)
+}
+
+// flush returns x, or a zero of its sign if x is denormal.
+func flush(x float32) float32 {
+	if bits := math.Float32bits(x); bits&0x7f800000 == 0 {
+		return math.Float32frombits(bits & 0x80000000)
+	}
+	return x
+}
+
+// flushBelow is the smallest number that rounds to the smallest normal float32 where the
+// exponent has no limit: whether a result is denormal is judged after rounding.
+const flushBelow = 0x1p-126 - 0x1p-151
+
+// fmaFlush returns a*b + c with denormal numbers taken as zeros, for a and b that are
+// bfloat16 and not denormal.
+func fmaFlush(a, b, c float32) float32 {
+	s := oddSum(float64(a)*float64(b), float64(flush(c)))
+	if s > -flushBelow && s < flushBelow {
+		return float32(math.Copysign(0, s))
+	}
+	return float32(s)
+}
+
+// GemmBF16 is GemmEpilogue in bfloat16, with sums in float32; e may be nil. A and B are
+// rounded on the way. Its results differ from those of Gemm, and they too are the same bit for
+// bit at every level and for every number of threads.
+func GemmBF16(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	p := products.Get().(*product)
+	defer products.Put(p)
+	p.threads = Threads()
+	p.gemm("GemmBF16", true, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+}
+
+// GemmBF16 is kernel.GemmBF16 on the caller's goroutine; e may be nil.
+func (s *Scratch) GemmBF16(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	s.p.threads = 1
+	s.p.gemm("Scratch.GemmBF16", true, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+}
+
+// PackBF16 is Pack for products in bfloat16: GemmPacked then computes what GemmBF16 does.
+func (b *PackedB) PackBF16(transposed bool, k, n int, x []float32, ldx int) {
+	b.packAs("PackedB.PackBF16", true, transposed, k, n, x, ldx)
+}
+
+// gemmBF16Portable is GemmBF16 by the definition, rows of C in parallel.
+func gemmBF16Portable(threads int, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	aRow, aCol, bRow, bCol := lda, 1, ldb, 1
+	if transA {
+		aRow, aCol = 1, lda
+	}
+	if transB {
+		bRow, bCol = 1, ldb
+	}
+	parallelOn(threads, m, max(1, portableGrain/(n*k)), ranger(func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := c[i*ldc:][:n]
+			for j := range row {
+				s := float32(0)
+				if accumulate {
+					s = row[j]
+				}
+				for p := 0; p < k; p += 2 {
+					odd := [2]float32{} // a and b of step p+1
+					if p+1 < k {
+						odd[0], odd[1] = RoundBF16(a[i*aRow+(p+1)*aCol]), RoundBF16(b[(p+1)*bRow+j*bCol])
+					}
+					s = fmaFlush(odd[0], odd[1], s)
+					s = fmaFlush(RoundBF16(a[i*aRow+p*aCol]), RoundBF16(b[p*bRow+j*bCol]), s)
+				}
+				row[j] = s
+			}
+			if !e.empty() {
+				e.finishRow(i, 0, row)
+			}
+		}
+	}))
+}
