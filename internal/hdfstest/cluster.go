@@ -1,7 +1,6 @@
 package hdfstest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -52,6 +51,8 @@ type Cluster struct {
 	proxies       []*proxy   // Proxied
 	kdc           *KDC
 	serviceKeytab string
+	findPorts     portFinder
+	reserved      []reservedPort
 	startup       time.Duration
 }
 
@@ -87,12 +88,20 @@ func requireFor(t testing.TB, cfg Config) {
 	}
 }
 
-func start(dir string, cfg Config) (c *Cluster, err error) {
+func start(dir string, cfg Config) (*Cluster, error) {
+	return retryPorts(dir, func(dir string) (*Cluster, error) { return startOnce(dir, cfg, reservePorts) })
+}
+
+func startOnce(dir string, cfg Config, findPorts portFinder) (_ *Cluster, err error) {
 	begin := time.Now()
-	c = &Cluster{cfg: cfg, dir: dir, confDir: filepath.Join(dir, "conf")}
+	c := &Cluster{cfg: cfg, dir: dir, findPorts: findPorts, confDir: filepath.Join(dir, "conf")}
 	defer func() {
 		if err != nil {
 			c.stop()
+			// The logs of the servers do not always say so.
+			if slices.ContainsFunc(c.reserved, func(r reservedPort) bool { return taken(r.port) }) {
+				err = fmt.Errorf("%w: %w", errPortTaken, err)
+			}
 		}
 	}()
 	if err := os.MkdirAll(c.confDir, 0o755); err != nil {
@@ -103,15 +112,23 @@ func start(dir string, cfg Config) (c *Cluster, err error) {
 		if err := os.Mkdir(kdcDir, 0o700); err != nil {
 			return nil, err
 		}
-		if c.kdc, err = startKDC(kdcDir); err != nil {
+		port, err := c.freePorts(1)
+		if err != nil {
+			return nil, err
+		}
+		if c.kdc, err = startKDC(kdcDir, port[0]); err != nil {
 			return nil, err
 		}
 		if c.serviceKeytab, err = c.kdc.keytab("hdfs/localhost", time.Hour); err != nil {
 			return nil, err
 		}
 	}
-	if c.ports = freePorts(1); cfg.HA {
-		c.ports = freePorts(2)
+	nameNodes := 1
+	if cfg.HA {
+		nameNodes = 2
+	}
+	if c.ports, err = c.freePorts(nameNodes); err != nil {
+		return nil, err
 	}
 	if err := writeConf(c.confDir, c.clientConf()); err != nil {
 		return nil, err
@@ -148,7 +165,7 @@ func start(dir string, cfg Config) (c *Cluster, err error) {
 	if c.server, err = c.java("cluster", "TestCluster", propFile); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	ctx, cancel := waiting(c.nameNodes)
 	defer cancel()
 	if line, err := c.server.readLine(ctx); err != nil {
 		return nil, err
@@ -157,7 +174,9 @@ func start(dir string, cfg Config) (c *Cluster, err error) {
 	}
 	if cfg.Separate {
 		c.dataNodes = make([]*process, cfg.DataNodes)
-		c.dataPorts = freePorts(cfg.DataNodes)
+		if c.dataPorts, err = c.freePorts(cfg.DataNodes); err != nil {
+			return nil, err
+		}
 		for i := range c.dataNodes {
 			if cfg.Proxied {
 				p, err := startProxy(c.dataPorts[i])
@@ -170,12 +189,23 @@ func start(dir string, cfg Config) (c *Cluster, err error) {
 				return nil, err
 			}
 		}
-		if _, err := c.server.command("wait-datanodes", strconv.Itoa(cfg.DataNodes)); err != nil {
+		if _, err := c.server.commandWith(slices.Concat(c.nameNodes, c.dataNodes), "wait-datanodes", strconv.Itoa(cfg.DataNodes)); err != nil {
 			return nil, err
 		}
 	}
 	c.startup = time.Since(begin)
 	return c, nil
+}
+
+// freePorts reserves ports for the life of the cluster.
+func (c *Cluster) freePorts(n int) ([]int, error) {
+	reserved, err := c.findPorts(n)
+	c.reserved = append(c.reserved, reserved...)
+	var ports []int
+	for _, r := range reserved {
+		ports = append(ports, r.port)
+	}
+	return ports, err
 }
 
 // java runs a main class of the mini cluster.
@@ -192,11 +222,16 @@ func (c *Cluster) java(name, class string, args ...string) (*process, error) {
 	return startProcess(c.dir, name, nil, "java", append(flags, args...)...)
 }
 
-func (c *Cluster) startDataNode(i int) error {
+// listensAt is where a DataNode listens.
+func (c *Cluster) listensAt(i int) string {
 	host := "127.0.0.1"
 	if c.cfg.Proxied {
 		host = backendHost
 	}
+	return fmt.Sprintf("%s:%d", host, c.dataPorts[i])
+}
+
+func (c *Cluster) startDataNode(i int) error {
 	conf := c.serverConf()
 	conf["fs.defaultFS"] = fmt.Sprintf("hdfs://127.0.0.1:%d", c.ports[0])
 	if c.cfg.SeparateNameNodes {
@@ -204,7 +239,7 @@ func (c *Cluster) startDataNode(i int) error {
 	}
 	maps.Copy(conf, map[string]string{
 		"dfs.datanode.data.dir":      filepath.Join(c.dir, "dfs", "data", fmt.Sprintf("dn%d", i)),
-		"dfs.datanode.address":       fmt.Sprintf("%s:%d", host, c.dataPorts[i]),
+		"dfs.datanode.address":       c.listensAt(i),
 		"dfs.datanode.ipc.address":   "127.0.0.1:0",
 		"dfs.datanode.http.address":  "127.0.0.1:0",
 		"dfs.datanode.data.dir.perm": "755",
@@ -234,6 +269,9 @@ func (c *Cluster) stop() {
 	}
 	if c.kdc != nil {
 		c.kdc.proc.kill()
+	}
+	for _, r := range c.reserved {
+		_ = r.holder.Close() // as above
 	}
 }
 
@@ -352,16 +390,19 @@ func (c *Cluster) KillDataNode(t testing.TB, i int) {
 // StartDataNode starts a killed DataNode again, with its blocks.
 func (c *Cluster) StartDataNode(t testing.TB, i int) {
 	t.Helper()
-	if err := c.startDataNode(i); err != nil {
+	err := awaitPort(c.listensAt(i))
+	if err == nil {
+		err = c.startDataNode(i)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// StopDataNode hangs a DataNode process (SIGSTOP): its sockets stay open and
-// it answers nothing.
+// StopDataNode hangs a DataNode process: its sockets stay open and it answers nothing.
 func (c *Cluster) StopDataNode(t testing.TB, i int) {
 	t.Helper()
-	if err := c.dataNode(t, i).signal(syscall.SIGSTOP); err != nil {
+	if err := c.dataNode(t, i).hang(); err != nil {
 		t.Fatal(err)
 	}
 }

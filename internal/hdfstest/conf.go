@@ -4,8 +4,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,31 +13,6 @@ import (
 
 // Nameservice is the name of an HA cluster.
 const Nameservice = "mycluster"
-
-// Ports are taken below the range from which Linux gives ports to outgoing connections
-// (32768 and above). With a port in that range, a client that keeps dialing a server
-// which is being restarted would sooner or later get the server's own port, connect to
-// itself and keep the server from listening again.
-const firstPort, lastPort = 15000, 32000
-
-// freePorts finds TCP ports on which no process listens. It releases them again, so
-// another process may take one; then the cluster fails to start, and the test fails.
-func freePorts(n int) []int {
-	var ports []int
-	for attempt := 0; len(ports) < n; attempt++ {
-		port := firstPort + rand.IntN(lastPort-firstPort)
-		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		if err != nil {
-			if attempt > 1000 {
-				panic(fmt.Sprintf("hdfstest: no free port: %v", err)) // the machine is broken
-			}
-			continue
-		}
-		defer l.Close()
-		ports = append(ports, port)
-	}
-	return ports
-}
 
 // serverConf is the configuration of all servers.
 func (c *Cluster) serverConf() map[string]string {
@@ -52,7 +25,6 @@ func (c *Cluster) serverConf() map[string]string {
 		"dfs.namenode.fs-limits.min-block-size":         "512",
 		"dfs.namenode.delegation.token.always-use":      "false",
 		"dfs.blockreport.initialDelay":                  "0",
-		"dfs.client.socket-timeout":                     "10000",
 		"dfs.namenode.decommission.interval":            "1",
 		"dfs.datanode.scan.period.hours":                "-1", // without the scanner, a corrupted replica stays until it is read
 		"dfs.datanode.directoryscan.interval":           "-1",

@@ -2,11 +2,9 @@ package hdfstest
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -25,8 +23,7 @@ type KDC struct {
 	mu sync.Mutex // one kadmin.local at a time: it locks the database
 }
 
-func startKDC(dir string) (*KDC, error) {
-	port := freePorts(1)[0]
+func startKDC(dir string, port int) (*KDC, error) {
 	k := &KDC{dir: dir}
 	k.env = []string{"KRB5_CONFIG=" + k.Krb5Conf(), "KRB5_KDC_PROFILE=" + filepath.Join(dir, "kdc.conf")}
 
@@ -71,26 +68,26 @@ func startKDC(dir string) (*KDC, error) {
 	if err := k.run("kdb5_util", "create", "-s", "-r", Realm, "-P", "test"); err != nil {
 		return nil, err
 	}
+	pidFile := filepath.Join(dir, "pid")
 	krb5kdc, err := tool("krb5kdc")
 	if err != nil {
 		return nil, err
 	}
-	if k.proc, err = startProcess(dir, "krb5kdc", k.env, krb5kdc, "-n", "-P", filepath.Join(dir, "pid")); err != nil {
+	if k.proc, err = startProcess(dir, "krb5kdc", k.env, krb5kdc, "-n", "-P", pidFile); err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(2 * time.Minute); ; {
-		conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), time.Second)
-		if err == nil {
-			return k, conn.Close()
+	for deadline := time.Now().Add(commandTimeout); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(pidFile); err == nil { // it is written when the KDC listens
+			return k, nil
 		}
 		select {
 		case <-k.proc.done:
-			return nil, fmt.Errorf("krb5kdc has ended: %w\n%s", err, k.proc.log())
-		case <-time.After(20 * time.Millisecond):
+			return nil, fmt.Errorf("krb5kdc has ended:\n%s", k.proc.log())
+		default:
 		}
 		if time.Now().After(deadline) {
 			k.proc.kill()
-			return nil, fmt.Errorf("krb5kdc does not listen: %w\n%s", err, k.proc.log())
+			return nil, fmt.Errorf("krb5kdc does not listen:\n%s", k.proc.log())
 		}
 	}
 }

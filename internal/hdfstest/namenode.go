@@ -48,7 +48,7 @@ func (c *Cluster) startNameNodes() error {
 		return fmt.Errorf("%w\n%s", err, p.log())
 	}
 	c.nameNodes = make([]*process, len(c.ports))
-	for i := range c.nameNodes {
+	for i := range c.nameNodes { // nothing listens at their ports yet
 		if err := c.startNameNode(i); err != nil {
 			return err
 		}
@@ -76,7 +76,11 @@ func (c *Cluster) StopNameNode(t testing.TB, i int) {
 func (c *Cluster) StartNameNode(t testing.TB, i int) {
 	t.Helper()
 	if c.cfg.SeparateNameNodes {
-		if err := c.startNameNode(i); err != nil {
+		err := awaitPort(fmt.Sprintf("localhost:%d", c.ports[i]))
+		if err == nil {
+			err = c.startNameNode(i)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -120,27 +124,28 @@ func (c *Cluster) Standby(t testing.TB, i int) {
 	c.command(t, "standby", strconv.Itoa(i))
 }
 
-// HangNameNode hangs a NameNode process (SIGSTOP): it takes connections and
-// answers nothing.
+// HangNameNode hangs a NameNode process: it takes connections and answers nothing.
 func (c *Cluster) HangNameNode(t testing.TB, i int) {
 	t.Helper()
-	c.signalNameNode(t, i, syscall.SIGSTOP)
+	if err := c.nameNode(t, i).hang(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // ContNameNode lets a hung NameNode go on.
 func (c *Cluster) ContNameNode(t testing.TB, i int) {
 	t.Helper()
-	c.signalNameNode(t, i, syscall.SIGCONT)
+	if err := c.nameNode(t, i).signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 }
 
-func (c *Cluster) signalNameNode(t testing.TB, i int, s syscall.Signal) {
+func (c *Cluster) nameNode(t testing.TB, i int) *process {
 	t.Helper()
 	if !c.cfg.SeparateNameNodes {
 		t.Fatal(errors.New("hdfstest: the NameNodes of this cluster are not separate processes (Config.SeparateNameNodes)"))
 	}
-	if err := c.nameNodes[i].signal(s); err != nil {
-		t.Fatal(err)
-	}
+	return c.nameNodes[i]
 }
 
 // List returns the names of a directory's entries, including hidden ones.

@@ -2,6 +2,7 @@ package hdfstest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,26 @@ func startProcess(dir, name string, env []string, program string, args ...string
 	return p, nil
 }
 
+// waiting bounds the wait for an answer, which also ends when one of the processes that
+// are needed for it does.
+func waiting(others []*process) (context.Context, context.CancelFunc) {
+	bounded, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	ctx, stop := context.WithCancelCause(bounded)
+	for _, p := range others {
+		go func() {
+			select {
+			case <-p.done:
+				stop(fmt.Errorf("%s has ended:\n%s", p.name, p.log()))
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() {
+		stop(nil)
+		cancel()
+	}
+}
+
 // readLine waits for the next line of standard output.
 func (p *process) readLine(ctx context.Context) (string, error) {
 	type result struct {
@@ -102,15 +123,22 @@ func (p *process) readLine(ctx context.Context) (string, error) {
 	}
 }
 
-// commandTimeout bounds one command; the slowest, a NameNode restart, takes
-// 2 s on an idle machine and much longer on a busy one.
-const commandTimeout = 5 * time.Minute
+// commandTimeout bounds one command and each wait for a server. The slowest, a NameNode
+// restart, takes 2 s on an idle machine and much longer on a busy one. It is there to
+// end a test that hangs, not to judge how fast a server is.
+const commandTimeout = 10 * time.Minute
 
 // command sends the words and returns what follows "ok".
 func (p *process) command(words ...string) (string, error) {
+	return p.commandWith(nil, words...)
+}
+
+// commandWith is command for which other processes must run: when one of them ends, the
+// command fails.
+func (p *process) commandWith(others []*process, words ...string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	ctx, cancel := waiting(others)
 	defer cancel()
 	if _, err := io.WriteString(p.stdin, strings.Join(words, "\t")+"\n"); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", p.name, err, p.log())
@@ -133,6 +161,35 @@ func (p *process) signal(s syscall.Signal) error {
 	default:
 		return p.cmd.Process.Signal(s)
 	}
+}
+
+// hang stops the process (SIGSTOP): its sockets stay open, and it answers nothing. It
+// waits until every thread has stopped, since a busy machine lets them run for a while.
+func (p *process) hang() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(commandTimeout); !p.stopped(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s does not stop", p.name)
+		}
+	}
+	return nil
+}
+
+// stopped says whether all threads are stopped (T, after the name in parentheses).
+func (p *process) stopped() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid)) // the pattern is valid
+	for _, name := range threads {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		if _, state, ok := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " "); !ok || state[0] != 'T' {
+			return false
+		}
+	}
+	return len(threads) > 0
 }
 
 // kill kills the process, even if it is stopped (SIGSTOP), and waits for it.

@@ -81,14 +81,11 @@ public final class TestCluster {
     if (props.getProperty("test.external") != null) {
       cluster = null;
       HAServiceProtocol nn1 = nameNode(0);
-      for (int i = 0; ; i++) { // it is starting
+      for (boolean active = false; !active; ) {
         try {
           nn1.transitionToActive(byForce());
-          break;
-        } catch (IOException e) {
-          if (i == 600) {
-            throw e;
-          }
+          active = true;
+        } catch (IOException e) { // it is starting; the caller bounds the wait
           Thread.sleep(100);
         }
       }
@@ -125,7 +122,7 @@ public final class TestCluster {
 
   private HAServiceProtocol nameNode(int i) throws IOException {
     String id = "nn" + (i + 1);
-    return new NNHAServiceTarget(conf, props.getProperty("test.nameservice"), id).getProxy(conf, 20000);
+    return new NNHAServiceTarget(conf, props.getProperty("test.nameservice"), id).getProxy(conf, 300000);
   }
 
   private static HAServiceProtocol.StateChangeRequestInfo byForce() {
@@ -282,7 +279,13 @@ public final class TestCluster {
     try (InputStream in = new FileInputStream(args[0])) {
       props.load(in);
     }
-    TestCluster t = new TestCluster(props);
+    TestCluster t = null;
+    try {
+      t = new TestCluster(props);
+    } catch (Throwable e) {
+      e.printStackTrace();
+      Runtime.getRuntime().halt(1); // although threads of servers that have started still run
+    }
     System.out.println("ready");
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
     for (String line; (line = in.readLine()) != null; ) {
