@@ -38,8 +38,9 @@
 //
 // If there are several NameNodes, the one that served last is asked first, and the
 // next one if it fails or does not answer within the time limit; this does not count
-// as a retry. A NameNode that did not answer is then not asked for a while, so that it
-// costs its time limit once and not with every connection.
+// as a retry. A NameNode that did not answer is asked last for a while, so that it costs
+// its time limit once and not with every connection. An operation leaves it out only if
+// it was silent since the operation began to fail.
 //
 // # Reading blocks
 //
@@ -53,10 +54,12 @@
 // sends less than 1 MiB/s during two seconds of waiting (or half of TimeoutMs, if that
 // is less), reading moves to another one as soon as that one has sent bytes. For five
 // minutes, all readers then ask these DataNodes last, so that a DataNode that never
-// answers costs its time limit once and not with every block. When all replicas have
-// failed, this counts as one failed attempt, and the NameNode is asked again where the
-// block is; attempts without progress end after RetryMs. So every loop ends: each turn
-// uses up a replica, receives bytes, or uses up time.
+// answers costs its time limit once and not with every block. If the other replicas turn
+// out to be worse, a DataNode that was left so early is asked again and gets the whole
+// time limit. When all replicas have failed, this counts as one failed attempt, and the
+// NameNode is asked again where the block is; attempts without progress end after
+// RetryMs. So every loop ends: each turn uses up a replica, receives bytes, or uses up
+// time.
 //
 // The blocks are read by a reader of our own (hdfs_read.go, hdfs_replicas.go,
 // hdfs_stream.go, hdfs_packet.go, hdfs_blocks.go, hdfs_sasl.go), which calls NameNodes

@@ -71,10 +71,10 @@ func newCluster(authority string, opts *HDFSOptions, log *slog.Logger) (*cluster
 
 func (c *cluster) uri(path string) string { return "hdfs://" + c.authority + path }
 
-// acquire returns an idle session or a new one. For a retry, whose time ends at
-// until, it always makes a new one.
-func (c *cluster) acquire(ctx context.Context, retrying bool, until time.Time) (*session, error) {
-	for !retrying {
+// acquire returns an idle session or a new one. For a retry, it always makes a new one.
+// failing is since when the operation has failed; the zero time if it has not.
+func (c *cluster) acquire(ctx context.Context, failing time.Time) (*session, error) {
+	for failing.IsZero() {
 		c.mu.Lock()
 		n := len(c.mu.idle)
 		if n == 0 {
@@ -89,7 +89,7 @@ func (c *cluster) acquire(ctx context.Context, retrying bool, until time.Time) (
 		}
 		s.close()
 	}
-	return c.newSession(ctx, retrying, until)
+	return c.newSession(ctx, failing)
 }
 
 // release keeps a session for the next acquire, if it has seen no error.

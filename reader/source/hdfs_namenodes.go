@@ -41,7 +41,8 @@ func (n *nameNodes) init(addresses []string) {
 }
 
 // order lists the NameNodes in the order in which they are to be asked: first the one
-// that answered last, then the others, and at the end those that were silent lately.
+// that answered last, then the others, and at the end those that were silent lately, with
+// the oldest silence first.
 func (n *nameNodes) order() []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,14 +55,32 @@ func (n *nameNodes) order() []int {
 			first = append(first, i)
 		}
 	}
+	slices.SortStableFunc(last, func(a, b int) int { return n.mu.silent[a].at.Compare(n.mu.silent[b].at) })
 	return append(first, last...)
 }
 
-// wasSilent returns the error of a NameNode that was silent lately; nil if it was not.
-func (n *nameNodes) wasSilent(i int) error {
+// wasSilent says whether a NameNode was silent lately.
+func (n *nameNodes) wasSilent(i int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if s := n.mu.silent[i]; time.Since(s.at) < silentFor {
+	return time.Since(n.mu.silent[i].at) < silentFor
+}
+
+// spare returns the error of NameNode i if it is to be left out of a retry, because it
+// was silent since the operation began to fail, and asking it again would cost another
+// time limit: as long as another one answers as a standby, which may soon be active, or
+// when the time for retries is over. Then a NameNode that was silent longer ago than a
+// time limit is asked once more, since it may serve again. A NameNode that was silent
+// only before is never left out, so that every operation asks each one.
+func (c *cluster) spare(i int, failing time.Time, standby bool) error {
+	c.nameNodes.mu.Lock()
+	defer c.nameNodes.mu.Unlock()
+	s := c.nameNodes.mu.silent[i]
+	age := time.Since(s.at)
+	if failing.IsZero() || !s.at.After(failing) || age >= silentFor {
+		return nil
+	}
+	if over := time.Since(failing) >= c.retry; over && age < c.timeout || !over && standby {
 		return s.err
 	}
 	return nil
@@ -124,16 +143,15 @@ func isUnknownHost(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// newSession asks the NameNodes one after the other until one serves. In a retry it
-// skips those that were silent lately if a standby answers or if the time for retries
-// (until) is over.
-func (c *cluster) newSession(ctx context.Context, retrying bool, until time.Time) (*session, error) {
+// newSession asks the NameNodes one after the other until one serves. In a retry of an
+// operation that has failed since failing, it leaves some of them out (see spare).
+func (c *cluster) newSession(ctx context.Context, failing time.Time) (*session, error) {
 	failed := &noNameNodeError{begin: time.Now()}
 	standby := false
 	for _, i := range c.nameNodes.order() {
 		address := c.nameNodes.addresses[i]
-		err := c.nameNodes.wasSilent(i)
-		if spare := retrying && (standby || !time.Now().Before(until)); err == nil || !spare {
+		err := c.spare(i, failing, standby)
+		if err == nil {
 			var s *session
 			s, err = c.connect(ctx, i)
 			switch {

@@ -2,11 +2,13 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -66,7 +68,7 @@ func TestNoRetry(t *testing.T) {
 	} {
 		asked.Store(0)
 		askedOther.Store(0)
-		s, log := hdfsSources(t, HDFSOptions{ConfDir: tc.conf, User: "alice", TimeoutMs: 300, RetryMs: NoRetry})
+		s, log := hdfsSources(t, HDFSOptions{ConfDir: tc.conf, User: "alice", TimeoutMs: 1000, RetryMs: NoRetry})
 		begin := time.Now()
 		_, err := s.Expand(context.Background(), []string{tc.uri})
 		wantError(t, err, ErrUnavailable, atOnce, begin, tc.words...)
@@ -105,8 +107,8 @@ func TestFirstContactRetries(t *testing.T) {
 	}
 }
 
-// A NameNode that was silent is asked last, and in a retry not at all while the
-// other one is on standby or when the time is over.
+// NameNodes that were silent are asked last, and the one that was silent last after the
+// others.
 func TestNameNodeOrder(t *testing.T) {
 	var n nameNodes
 	n.init([]string{"a", "b", "c"})
@@ -125,35 +127,65 @@ func TestNameNodeOrder(t *testing.T) {
 	want(1, 2, 0)
 	n.failed(1, context.DeadlineExceeded)
 	want(2, 0, 1)
+	n.failed(0, context.DeadlineExceeded)
+	want(2, 1, 0)
+	n.failed(1, context.DeadlineExceeded)
+	want(2, 0, 1)
 	n.mu.silent[1].at = time.Now().Add(-silentFor)
 	want(1, 2, 0)
+}
 
-	hole, asked := blackHole(t)
-	c, err := newCluster(hole, &HDFSOptions{User: "alice", TimeoutMs: 200}, slog.New(slog.DiscardHandler))
+// A retry leaves out a NameNode that was silent since the operation failed, while the
+// other one is on standby or when the time is over, and no other NameNode.
+func TestNameNodeSpared(t *testing.T) {
+	c, err := newCluster("pair", &HDFSOptions{ConfDir: pairConf(t, refusing(t), refusing(t)), User: "alice", TimeoutMs: 60_000},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var silent time.Time
+	silent := errors.New("silent")
+	const second, minute, never = time.Second, time.Minute, 1000 * time.Hour
 	for i, tc := range []struct {
-		retrying bool
-		until    time.Time
-		asked    int32
+		silence, failing time.Duration // so long ago
+		retry            time.Duration
+		standby, spared  bool
 	}{
-		{false, time.Time{}, 1},
-		{true, time.Now(), 1}, // over: the error is known
-		{true, time.Now().Add(time.Hour), 2},
-		{false, time.Time{}, 3}, // another operation
+		{second, 0, 0, true, false},                   // the first attempt
+		{minute, 30 * minute, time.Hour, true, false}, // too long ago
+		{5 * second, 10 * second, time.Hour, false, false},
+		{5 * second, 10 * second, time.Hour, true, true},
+		{10 * second, 5 * second, time.Hour, true, false}, // it was silent in an earlier operation
+		{5 * second, 10 * second, 0, false, true},
+		{5 * second, 10 * second, 0, true, true},
+		{10 * second, 5 * second, 0, false, false}, // as before
+		{never, minute, 0, false, false},
 	} {
-		if _, err := c.newSession(context.Background(), tc.retrying, tc.until); err == nil || !isTimeout(err) {
-			t.Errorf("%d: %v", i, err)
+		now := time.Now()
+		c.retry = tc.retry
+		var failing time.Time
+		if tc.failing > 0 {
+			failing = now.Add(-tc.failing)
 		}
-		if n := asked.Load(); n != tc.asked {
-			t.Errorf("%d: asked %d times, want %d", i, n, tc.asked)
+		c.nameNodes.mu.silent[0] = silence{now.Add(-tc.silence), silent}
+		if err := c.spare(0, failing, tc.standby); (err == silent) != tc.spared {
+			t.Errorf("%d: %+v: %v", i, tc, err)
 		}
-		if at := c.nameNodes.mu.silent[0].at; i == 1 && !at.Equal(silent) {
-			t.Error("a NameNode that was not asked counts as silent once more")
-		} else {
-			silent = at
+		if c.nameNodes.mu.silent[1] = (silence{}); tc.standby { // which a NameNode that refuses is not
+			continue
 		}
+		_, err := c.newSession(context.Background(), failing)
+		if errors.Is(err, silent) != tc.spared || !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("%d: %+v: %v", i, tc, err)
+		}
+	}
+	// It answered slowly in this operation, but the time limit has passed since then.
+	c.timeout, c.retry = second, 10*second
+	now := time.Now()
+	c.nameNodes.mu.silent[0] = silence{now.Add(-5 * second), silent}
+	if err := c.spare(0, now.Add(-11*second), true); err != nil {
+		t.Error("a NameNode was not asked again at the end:", err)
+	}
+	if err := c.spare(0, now.Add(-6*second), true); err != silent {
+		t.Error("a NameNode was asked again while another one may become active")
 	}
 }

@@ -29,6 +29,8 @@ type hdfsReader struct {
 	b      *block       // the block that holds offset; nil: it is not known yet
 	s      *blockStream // nil: none is open
 	faults []*replicaError
+	// patient says that each replica gets the whole time limit, even if there are others.
+	patient bool
 	// redialed is the place where a connection last broke off. At the same place it
 	// is dialed again only once, because a DataNode also closes a connection from
 	// which nobody has read for long.
@@ -85,7 +87,7 @@ func (r *hdfsReader) find() (err error) {
 	if r.b != nil && r.b.start <= r.offset && r.offset < r.b.end() {
 		return nil
 	}
-	r.faults = nil
+	r.faults, r.patient = nil, false
 	r.b, err = r.blocks.find(r.ctx, &r.retry, r.offset, r.fresh)
 	r.fresh = false
 	return err

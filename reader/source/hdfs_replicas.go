@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -14,6 +15,9 @@ func (r *hdfsReader) connect() (err error) {
 		return nil
 	}
 	left := r.untried()
+	if len(left) == 0 {
+		left = r.reconsider()
+	}
 	unchecked := false
 	if len(left) == 0 && r.c.allowUnchecked {
 		for _, fault := range r.faults {
@@ -26,14 +30,14 @@ func (r *hdfsReader) connect() (err error) {
 		return &blockError{b: r.b, offset: r.offset, faults: r.faults}
 	}
 	patience := r.c.timeout
-	if len(left) > 1 && r.c.nodes.failedAt(left[1].node).IsZero() {
+	if len(left) > 1 && !r.patient && r.c.nodes.failedAt(left[1].node).IsZero() {
 		patience = r.c.hedgeAfter() // another replica can be tried
 	}
 	if r.s, err = r.c.openBlock(r.ctx, r.b, left[0], r.offset-r.b.start, patience, unchecked); err != nil {
 		if unchecked { // it has failed before, so its failure is not recorded again
 			return &blockError{b: r.b, offset: r.offset, faults: r.faults}
 		}
-		return err
+		return r.judge(err, patience)
 	}
 	if r.s.table == nil {
 		r.c.warnings.warn(r.b.name, "HDFS: no replica of a block has checksums; its bytes are used unverified",
@@ -55,6 +59,30 @@ next:
 		left = append(left, rep)
 	}
 	return left
+}
+
+// judge notes in an error of a replica whether it only shows that the DataNode did not
+// answer within patience, which was less than the time limit.
+func (r *hdfsReader) judge(err error, patience time.Duration) error {
+	if fault, one := err.(*replicaError); one {
+		fault.hasty = fault.kind == unreachable && patience < r.c.timeout && isTimeout(fault.err)
+	}
+	return err
+}
+
+// reconsider lists the replicas that were left for another one before the time limit was
+// over. They are tried once more, now with the whole time limit, since the others turned
+// out to be worse.
+func (r *hdfsReader) reconsider() []replica {
+	n := len(r.faults)
+	if !r.patient {
+		r.faults = slices.DeleteFunc(r.faults, func(f *replicaError) bool { return f.hasty })
+	}
+	if len(r.faults) == n {
+		return nil
+	}
+	r.patient = true
+	return r.untried()
 }
 
 // hedgeAfter is how long a DataNode may be silent or too slow before another one is
@@ -102,7 +130,7 @@ func (r *hdfsReader) hedge(window time.Duration) bool {
 				err = s.fault(unreachable, err)
 			}
 		}
-		fault, one := err.(*replicaError)
+		fault, one := r.judge(err, window).(*replicaError)
 		if !one {
 			return false // the context has ended, so the stream will fail as well
 		}

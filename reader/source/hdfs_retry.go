@@ -29,7 +29,11 @@ type retrier struct {
 
 // acquire returns a session for the next attempt.
 func (r *retrier) acquire(ctx context.Context) (*session, error) {
-	s, err := r.c.acquire(ctx, r.attempts > 0, r.since.Add(r.c.retry))
+	var failing time.Time
+	if r.attempts > 0 {
+		failing = r.since
+	}
+	s, err := r.c.acquire(ctx, failing)
 	if err == nil {
 		r.pooled = s.pooled
 	}

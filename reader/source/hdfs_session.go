@@ -86,7 +86,7 @@ func (s *session) nameNodeFault(err error) {
 func (s *session) lostNameNode() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.nameNodeErr != nil || s.c.nameNodes.wasSilent(s.nameNode) != nil
+	return s.mu.nameNodeErr != nil || s.c.nameNodes.wasSilent(s.nameNode)
 }
 
 // loginError is a failed Kerberos login.

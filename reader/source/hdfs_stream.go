@@ -80,6 +80,7 @@ type replicaError struct {
 	kind     faultKind
 	err      error
 	reported bool // it was reported to the NameNode
+	hasty    bool // the DataNode was given less time than the time limit
 }
 
 func (e *replicaError) Error() string {

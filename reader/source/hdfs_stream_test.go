@@ -272,6 +272,36 @@ func TestReaderRedials(t *testing.T) {
 	}
 }
 
+// A DataNode that was left because it did not answer soon is asked again, without any
+// retry, when the other replica turns out to be bad.
+func TestReaderReconsiders(t *testing.T) {
+	t.Parallel()
+	data := logText(20_000)
+	flipped := bytes.Clone(packet(0, data, 2, 512))
+	flipped[len(flipped)-1] ^= 1
+	slow := startFakeDataNode(t, func(conn net.Conn, _ int64) {
+		_, _ = io.Copy(io.Discard, conn) // until the reader hangs up
+	}, serve(data, 2, 512, 64<<10))
+	broken := startFakeDataNode(t, func(conn net.Conn, offset int64) {
+		accept(conn, offset, 2, 512)
+		_, _ = conn.Write(flipped) // the reader may have seen enough
+	})
+	c, log := testCluster(t, HDFSOptions{TimeoutMs: 60_000, RetryMs: NoRetry})
+	c.nameNodes.init([]string{refusing(t)}) // it is told of the bad replica
+	got, err := io.ReadAll(testReader(c, testBlock(len(data), slow, broken)))
+	if err != nil || !bytes.Equal(got, data) || slow.dialed.Load() != 2 || broken.dialed.Load() != 1 {
+		t.Errorf("%d bytes, %v, after %d and %d connections\n%s", len(got), err, slow.dialed.Load(), broken.dialed.Load(), log)
+	}
+	// Once each was given the whole time limit, the attempt has failed.
+	hung := func(conn net.Conn, _ int64) { _, _ = io.Copy(io.Discard, conn) }
+	first, second := startFakeDataNode(t, hung), startFakeDataNode(t, hung)
+	c, log = testCluster(t, HDFSOptions{TimeoutMs: 2000, RetryMs: NoRetry})
+	_, err = io.ReadAll(testReader(c, testBlock(len(data), first, second)))
+	if !errors.Is(err, ErrUnavailable) || first.dialed.Load() != 2 || second.dialed.Load() != 1 {
+		t.Errorf("%v, after %d and %d connections\n%s", err, first.dialed.Load(), second.dialed.Load(), log)
+	}
+}
+
 func TestSASLLayer(t *testing.T) {
 	for _, qop := range []string{"auth-int", "auth-conf"} {
 		d := &digest{user: "u", password: "p", realm: "0", nonce: "n", cnonce: "c", qop: qop, cipher: "rc4"}
