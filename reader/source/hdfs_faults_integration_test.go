@@ -104,7 +104,7 @@ func (h *hdfsTest) serving(t *testing.T, r io.Reader) int {
 }
 
 func (h *hdfsTest) cancel(t *testing.T) {
-	s, _ := hdfsSources(t, HDFSOptions{TimeoutMs: 60_000})
+	s, _ := hdfsSources(t, HDFSOptions{})
 	f := mustExpand(t, s, h.big(t))[0]
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := s.OpenRange(ctx, f, 0)
@@ -114,9 +114,10 @@ func (h *hdfsTest) cancel(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, r, 1000); err != nil {
 		t.Fatal(err)
 	}
-	node := h.serving(t, r)
-	h.c.StopDataNode(t, node)
-	defer h.c.ContDataNode(t, node)
+	for node := range 2 { // so that no other one is asked either
+		h.c.StopDataNode(t, node)
+		defer h.c.ContDataNode(t, node)
+	}
 	begin := time.Now()
 	time.AfterFunc(200*time.Millisecond, cancel)
 	_, err = io.Copy(io.Discard, r)
@@ -193,7 +194,7 @@ func (h *hdfsTest) nameNodeRestart(t *testing.T) {
 }
 
 func (h *hdfsTest) dataNodeHung(t *testing.T) {
-	s, _ := hdfsSources(t, HDFSOptions{TimeoutMs: 1500})
+	s, _ := hdfsSources(t, HDFSOptions{})
 	f := mustExpand(t, s, h.big(t))[0]
 	r, head := startRead(t, s, f)
 	node := h.serving(t, r)
@@ -207,7 +208,7 @@ func (h *hdfsTest) dataNodeHung(t *testing.T) {
 }
 
 func (h *hdfsTest) dataNodeKilled(t *testing.T) {
-	s, _ := hdfsSources(t, HDFSOptions{TimeoutMs: 1500})
+	s, _ := hdfsSources(t, HDFSOptions{TimeoutMs: 5000})
 	f := mustExpand(t, s, h.big(t))[0]
 	r, head := startRead(t, s, f)
 	node := h.serving(t, r)

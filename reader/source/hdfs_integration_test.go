@@ -40,14 +40,16 @@ func (l *testLog) String() string {
 	return l.buf.String()
 }
 
-// hdfsSources returns Sources with time limits that suit a test.
+// hdfsSources returns Sources with time limits that suit a test on a busy machine: a
+// server that works may take long to answer. A test in which a server hangs, or in which
+// none serves, sets limits of its own.
 func hdfsSources(t *testing.T, opts HDFSOptions) (*Sources, *testLog) {
 	t.Helper()
 	if opts.TimeoutMs == 0 {
-		opts.TimeoutMs = 10_000
+		opts.TimeoutMs = 60_000
 	}
 	if opts.RetryMs == 0 {
-		opts.RetryMs = 180_000
+		opts.RetryMs = longRetryMs
 	}
 	log := &testLog{}
 	s := New(Options{HDFS: opts, Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -82,9 +84,22 @@ func wantBytes(t *testing.T, s *Sources, f File, offset int64, original []byte) 
 	}
 }
 
-// atOnce is a limit for what must not wait for the retry time (3 minutes) nor
-// hang, on a machine that is busy with other tests.
-const atOnce = time.Minute
+// atOnce is a limit for what must not wait for the retry time nor hang, on a machine
+// that is busy with other tests.
+const atOnce = longRetryMs / 3 * time.Millisecond
+
+// longRetryMs is a time for retries in which any server of a test starts.
+const longRetryMs = 600_000
+
+// until waits for a condition, as long as a busy machine may need.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(longRetryMs * time.Millisecond); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long until %s", what)
+		}
+	}
+}
 
 // wantError checks the kind of an error, that it names the URI, and that it
 // came within the time.

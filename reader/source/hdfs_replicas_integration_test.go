@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -42,11 +43,8 @@ func wantLines(t *testing.T, log *testLog, most int) {
 // wantReported waits until the NameNode tells of one replica only.
 func (h *hdfsTest) wantReported(t *testing.T, path string, offset int64) {
 	t.Helper()
-	for deadline := time.Now().Add(atOnce); h.c.Located(t, path, offset) != 1; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the NameNode was not told of the bad replica of %s at %d", path, offset)
-		}
-	}
+	until(t, fmt.Sprintf("the NameNode is told of the bad replica of %s at %d", path, offset),
+		func() bool { return h.c.Located(t, path, offset) == 1 })
 }
 
 var loggedOffset = regexp.MustCompile(`block=blk_\S+ offset=(\d+)`)
@@ -84,7 +82,7 @@ func (h *hdfsTest) truncated(t *testing.T) {
 }
 
 func (h *hdfsTest) allTruncated(t *testing.T) {
-	for _, retryMs := range []int{1, 180_000} {
+	for _, retryMs := range []int{1, longRetryMs} {
 		s, log := hdfsSources(t, HDFSOptions{RetryMs: retryMs})
 		text := logText(100_000)
 		const path = "/truncated/all"
@@ -174,27 +172,40 @@ func (h *hdfsTest) noChecksums(t *testing.T) {
 
 // A DataNode that becomes slow is left for another one.
 func (h *hdfsTest) crawling(t *testing.T) {
-	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 2000})
+	for range 5 {
+		if h.leavesCrawling(t) {
+			return
+		}
+	}
+	t.Error("the other DataNode was too slow as well, each time")
+}
+
+// leavesCrawling returns whether it could be tested: the other DataNode may also have been
+// too slow, on a busy machine.
+func (h *hdfsTest) leavesCrawling(t *testing.T) bool {
+	s, log := hdfsSources(t, HDFSOptions{})
 	f := mustExpand(t, s, h.big(t))[0]
 	r, head := startRead(t, s, f)
 	node := h.serving(t, r)
-	h.c.SlowDataNode(t, node, 50_000) // some minutes for a block
+	h.c.SlowDataNode(t, node, 200_000) // more than a minute for a block
 	defer h.c.SlowDataNode(t, node, 0)
-	begin := time.Now()
 	finishRead(t, r, head)
-	if d := time.Since(begin); d > atOnce {
-		t.Errorf("took %v", d)
+	other := "datanode=" + h.c.DataNodeAddr(1-node)
+	if t.Failed() || strings.Contains(log.String(), other) {
+		t.Log(log)
+		return t.Failed()
 	}
-	if l := log.String(); !strings.Contains(l, "crawls") || !strings.Contains(l, h.c.DataNodeAddr(node)) {
-		t.Errorf("not logged:\n%s", l)
+	if !strings.Contains(log.String(), `crawls; another one is used" datanode=`+h.c.DataNodeAddr(node)) {
+		t.Errorf("the DataNode was not left:\n%s", log)
 	}
-	wantBytes(t, s, f, 0, bigText()) // not asked first again
+	wantBytes(t, s, f, 0, bigText()) // it is not asked first again
 	wantLines(t, log, 10)
+	return true
 }
 
 // Where all DataNodes are slow they are put up with.
 func (h *hdfsTest) allCrawling(t *testing.T) {
-	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 10_000, RetryMs: 1})
+	s, log := hdfsSources(t, HDFSOptions{RetryMs: 1})
 	text := logText(50_000)
 	f := mustExpand(t, s, h.put(t, text, "/slow/a", hdfstest.PutOptions{}))[0]
 	for node := range 2 {
@@ -210,7 +221,7 @@ func (h *hdfsTest) allCrawling(t *testing.T) {
 
 // Bytes that keep dribbling in do not keep a reader from giving up.
 func (h *hdfsTest) trickle(t *testing.T) {
-	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 1000, RetryMs: 3000})
+	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 5000, RetryMs: 12_000})
 	f := mustExpand(t, s, h.put(t, logText(10_000), "/slow/b", hdfstest.PutOptions{}))[0]
 	for node := range 2 {
 		h.c.SlowDataNode(t, node, 20)
@@ -224,11 +235,12 @@ func (h *hdfsTest) trickle(t *testing.T) {
 
 // A DataNode that swallows everything costs the time-out once, not once a block.
 func (h *hdfsTest) silentDataNode(t *testing.T) {
-	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 2000})
 	text := bytes.Repeat(logText(1000), 100)
 	const path = "/hole/a"
-	f := mustExpand(t, s, h.put(t, text, path, hdfstest.PutOptions{BlockBytes: 64 << 10}))[0] // some sixty blocks
+	h.put(t, text, path, hdfstest.PutOptions{BlockBytes: 64 << 10}) // some sixty blocks
 	for node := range 2 {
+		s, log := hdfsSources(t, HDFSOptions{})
+		f := mustExpand(t, s, h.c.URI(path))[0]
 		h.c.StopDataNode(t, node)
 		before := h.c.Connections(node)
 		wantBytes(t, s, f, 0, text)
@@ -236,9 +248,8 @@ func (h *hdfsTest) silentDataNode(t *testing.T) {
 		if n := h.c.Connections(node) - before; n > 3 {
 			t.Errorf("DataNode %d was dialed %d times", node, n)
 		}
-		s, log = hdfsSources(t, HDFSOptions{TimeoutMs: 2000})
+		wantLines(t, log, 10)
 	}
-	wantLines(t, log, 10)
 }
 
 // A block that no DataNode has any more is not the NameNode's fault.
@@ -266,8 +277,6 @@ func (h *hdfsTest) lost(t *testing.T) {
 	for node := range 2 {
 		h.c.StartDataNode(t, node)
 	}
-	for deadline := time.Now().Add(atOnce); h.c.Located(t, path, mebi) != 0 && time.Now().Before(deadline); {
-		time.Sleep(50 * time.Millisecond) // until the DataNodes have reported their blocks
-	}
+	until(t, "the DataNodes have reported their blocks", func() bool { return h.c.Located(t, path, mebi) == 0 })
 	check("no DataNode that is up has it")
 }

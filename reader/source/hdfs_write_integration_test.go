@@ -88,9 +88,7 @@ func (h *hdfsTest) writeDataNodeDies(t *testing.T) {
 		writeBack(t, s, h.c.URI("/dies/f"), data)
 	}()
 	h.c.Mkdir(t, "/dies", 0o777)
-	for len(h.c.List(t, "/dies")) == 0 { // until the upload has begun
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "the upload has begun", func() bool { return len(h.c.List(t, "/dies")) > 0 })
 	h.c.KillDataNode(t, 1)
 	<-done
 	h.c.StartDataNode(t, 1)
@@ -99,7 +97,7 @@ func (h *hdfsTest) writeDataNodeDies(t *testing.T) {
 
 // A DataNode hangs: alone in the pipeline's front, it is found by the time limit.
 func (h *hdfsTest) writeDataNodeHung(t *testing.T) {
-	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 2000})
+	s, log := hdfsSources(t, HDFSOptions{TimeoutMs: 5000})
 	h.c.StopDataNode(t, 0)
 	begin := time.Now()
 	for i := range 3 {
@@ -142,9 +140,7 @@ func (h *hdfsTest) writeInterrupted(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() { done <- w.Close() }()
-	for len(h.c.List(t, "/interrupted")) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "the upload has begun", func() bool { return len(h.c.List(t, "/interrupted")) > 0 })
 	cancel()
 	if err := <-done; err == nil {
 		h.wantFiles(t, "/interrupted", "f")
