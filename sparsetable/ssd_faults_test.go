@@ -31,7 +31,7 @@ func within(t *testing.T, what string, do func()) {
 		defer close(done)
 		do()
 	}()
-	for range 60 { // not a minute at once: the machine may be halted meanwhile
+	for range 600 { // not ten minutes at once: the machine may be halted meanwhile
 		select {
 		case <-done:
 			return

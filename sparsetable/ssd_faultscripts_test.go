@@ -287,7 +287,8 @@ func (f *faulty) reopen() bool {
 // heal goes on with a table on a disk that works again. What had failed in the
 // background may come up a few times more.
 func (f *faulty) heal() error {
-	for try := range 100 {
+	deadline := time.Now().Add(2 * time.Minute)
+	for try := 0; try < 100 || time.Now().Before(deadline); try++ {
 		f.errs = nil
 		f.train()
 		f.snapshot(fmt.Sprint("healed ", try))

@@ -184,11 +184,13 @@ func TestKilledTables(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 3000 {
+	for deadline := time.Now().Add(tooLong); ; time.Sleep(10 * time.Millisecond) {
 		if _, n := tablesIn(t); n == 1 {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		if time.Now().After(deadline) {
+			t.Fatal("it makes no table")
+		}
 	}
 	next := []string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]"}
 	if o := b.run(next...); o.code != exitDone {

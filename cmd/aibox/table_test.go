@@ -468,7 +468,7 @@ func TestInterruptedExport(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan outcome)
 	go func() { done <- aiboxContext(ctx, "table", "export", "t", "--to", "x.parquet") }()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(tooLong); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if temp, _ := filepath.Glob(".x.parquet.*"); len(temp) > 0 || exists("x.parquet") {
 			break
 		}

@@ -9,10 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"aibox/internal/errkind"
 )
@@ -43,10 +46,24 @@ func allocateMuch() []byte { return make([]byte, 64<<20) }
 
 var sink int
 
+// burn computes for so long, not counting the time in which a busy machine runs other
+// programs.
+//
 //go:noinline
-func burn(d time.Duration) (n int) {
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		n++
+func burn(t *testing.T, d time.Duration) (n int) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	used := func() time.Duration {
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	for end := used() + d; used() < end; {
+		for range 10_000 {
+			n++
+		}
 	}
 	return n
 }
@@ -64,7 +81,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("a session that was not started leaves %v", files)
 	}
 	big := allocateMuch()
-	pprof.Do(context.Background(), pprof.Labels("stage", "burning"), func(context.Context) { sink += burn(300 * time.Millisecond) })
+	pprof.Do(context.Background(), pprof.Labels("stage", "burning"), func(context.Context) { sink += burn(t, 300*time.Millisecond) })
 	s.heap.look() // the collector has not run yet, so that the profile of the heap may lack it; that of allocations does not
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)

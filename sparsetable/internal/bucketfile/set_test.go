@@ -110,7 +110,7 @@ func TestWaitLeavesTheDeviceBusy(t *testing.T) {
 		}
 		return blocktest.Fault{}
 	})
-	late := time.AfterFunc(20*time.Second, func() { close(release) })
+	late := time.AfterFunc(2*time.Minute, func() { close(release) })
 	q.Submit(reqs)
 	done := q.Wait(nil, 4)
 	if len(done) != 6 {
