@@ -7,16 +7,18 @@ import (
 
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cpu"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
 
 // BenchmarkEngine takes steps of training over rows in memory, in every format:
 // statistics and gathering, network, update and rounding; dlrm has the network
-// of the peers' measurements, rows is all but the network. 26 fields, Zipf
+// of the peers' measurements, lr hardly any. 26 fields, Zipf
 // s = 1.125 over 20 million keys a field.
 func BenchmarkEngine(b *testing.B) {
-	for _, kind := range []string{"rows", "fm", "dlrm"} {
+	for _, kind := range []string{"lr", "fm", "dlrm"} {
 		for f := range sparsetable.ValueFormats() {
 			format := sparsetable.ValueFormat(f)
 			b.Run(fmt.Sprintf("%s/%v", kind, format), func(b *testing.B) { benchmarkEngine(b, kind, format) })
@@ -27,9 +29,6 @@ func BenchmarkEngine(b *testing.B) {
 func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat) {
 	const fields, dense, examples, batches = 26, 13, 2048, 16
 	spec := model.Spec{Kind: kind, EmbeddingDim: 16, Seed: 1}
-	if kind == "rows" {
-		spec.Kind = "dlrm"
-	}
 	for i := range fields {
 		spec.Fields = append(spec.Fields, fmt.Sprint("f", i))
 	}
@@ -67,27 +66,14 @@ func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat) 
 		b.Fatal(err)
 	}
 	defer ws.Release()
-	e := &engine{
-		model: m, dense: denseOptimizer, rows: rows, rowSteps: newRowSteps(make([]string, fields)), schedule: schedule, layout: layout, fields: fields,
-		day: 1, showDecay: 1, minOccurrences: 1,
+	e := cpu.New(engine.Config{Network: m.Network(), Layout: layout, Rows: rows, Schedule: schedule, Day: 1, ShowDecay: 1, MinOccurrences: 1},
+		&engine.State{Dense: denseOptimizer, RowSteps: engine.NewRowSteps(make([]string, fields))})
+	if err := e.Begin(engine.Pass{Keys: pass.Keys, Rows: ws}); err != nil {
+		b.Fatal(err)
 	}
-	p := pulled{pass: pass, rows: ws}
-	grads := make([]float32, len(pass.Keys)*layout.ValueDim)
-	for i := range grads {
-		grads[i] = float32(i%100-50) / 10000
-	}
+	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if kind == "rows" {
-			batch := &pass.Batches[i%batches]
-			e.step++
-			e.collect(p, batch)
-			e.rowSteps.prepare(batch, rows, e.step, 1)
-			if err := e.update(p, batch, grads); err != nil {
-				b.Fatal(err)
-			}
-			continue
-		}
-		if _, err := e.train(p, &pass.Batches[i%batches]); err != nil {
+		if err := e.Train(engine.Batch{Batch: &pass.Batches[i%batches]}, func(*engine.Result) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}

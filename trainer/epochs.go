@@ -11,6 +11,7 @@ import (
 	"aibox/internal/kernel"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 )
@@ -33,7 +34,7 @@ func (r *run) epochs(ctx context.Context) error {
 		if err := r.trainEpoch(ctx, epoch, limit); err != nil {
 			return err
 		}
-		r.last = kept{epoch: epoch, step: r.engine.step, examples: r.examples}
+		r.last = kept{epoch: epoch, step: r.state.Step, examples: r.examples}
 		if len(r.job.Data.Eval) > 0 {
 			report, err := r.evaluate(ctx, epoch)
 			if err != nil {
@@ -124,14 +125,13 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
 		started:        status.pipeline,
-		batch: func(p pulled, b *reader.Batch) error {
-			res, err := r.engine.train(p, b)
-			if err != nil {
-				return err
-			}
-			r.examples += int64(b.N)
-			status.batch(r.engine.step, b.N)
-			return online.add(b, res)
+		engine:         r.engine,
+		batch: func(b *reader.Batch) error {
+			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
+				r.examples += int64(res.Batch.N)
+				status.batch(res.Step, res.Batch.N)
+				return online.add(res)
+			})
 		},
 		passDone: func(p *reader.Pass) error {
 			status.bytes(p.Bytes)
@@ -147,7 +147,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		r.summary.TrainRows = readingSummary(rd.Counts())
 	}
 	if err == nil {
-		err = r.engine.checkDense()
+		err = r.engine.Check()
 	}
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	}
 	r.summary.addEvaluation(epoch, report)
 	r.log.Info("evaluated", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))
-	return report, r.reports.evaluation(epoch, r.engine.step, report)
+	return report, r.reports.evaluation(epoch, r.state.Step, report)
 }
 
 // rounded formats a figure with few digits for the log.

@@ -6,6 +6,7 @@ import (
 
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
 	"aibox/trainer/metrics"
 )
 
@@ -16,7 +17,7 @@ const maxExactExamples = 64 << 20
 
 // evaluation runs an engine over a reader without training.
 type evaluation struct {
-	engine *engine
+	engine engine.Engine
 	table  sparsetable.Table
 	limit  *passLimit
 	bytes  *gauge
@@ -42,23 +43,23 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 		reader: r, table: ev.table, mode: sparsetable.PullLookup, limit: ev.limit, bytes: ev.bytes, log: ev.log,
 		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes,
 		started: ev.status.pipeline,
-		batch: func(p pulled, b *reader.Batch) error {
-			logits, err := ev.engine.infer(p, b)
-			if err != nil {
-				return err
-			}
-			if ev.each != nil {
-				if err := ev.each(b, logits); err != nil {
-					return err
+		engine:  ev.engine,
+		batch: func(b *reader.Batch) error {
+			return ev.engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
+				b := res.Batch
+				if ev.each != nil {
+					if err := ev.each(b, res.Logits); err != nil {
+						return err
+					}
 				}
-			}
-			if labelled {
-				if err := acc.Add(logits, b.Labels, b.Weights, b.Groups); err != nil {
-					return err
+				if labelled {
+					if err := acc.Add(res.Logits, b.Labels, b.Weights, b.Groups); err != nil {
+						return err
+					}
 				}
-			}
-			ev.status.batch(ev.engine.step, b.N)
-			return nil
+				ev.status.batch(res.Step, b.N)
+				return nil
+			})
 		},
 		passDone: func(p *reader.Pass) error {
 			ev.status.bytes(p.Bytes)

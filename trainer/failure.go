@@ -35,9 +35,7 @@ const (
 func (r *run) reportFailure(ctx context.Context, failure error, status View) error {
 	s := &r.summary
 	s.describe(r)
-	if r.engine != nil {
-		s.Steps = r.engine.step
-	}
+	s.Steps = r.state.Step
 	kind := errkind.Of(ctx, failure)
 	s.Failure = &Failure{
 		Kind: kind.String(), Message: failure.Error(), ExitCode: kind.ExitCode(),

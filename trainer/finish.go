@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"aibox/sparsetable"
 	"aibox/trainer/model"
@@ -30,10 +31,11 @@ func networkTensors(m *model.Model) []modeldir.Tensor {
 // the model.
 func (r *run) tensors(t int64) []modeldir.Tensor {
 	out := networkTensors(r.model)
-	for _, s := range append(r.dense.State(), r.dense.Steps(t)...) {
+	d := r.state.Dense
+	for _, s := range slices.Concat(d.State(), d.Steps(t), r.state.RowSteps.Steps(r.rows, t)) {
 		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
 	}
-	return append(out, r.engine.rowSteps.tensors(r.engine.rows, t)...)
+	return out
 }
 
 // finish goes back to the best epoch if there is one, expires rows, and

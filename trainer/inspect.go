@@ -62,7 +62,7 @@ func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspecti
 		Fields: l.schema.Fields(), Dense: l.schema.DenseNames(),
 		RowOptimizer: l.Job.Optimizer.Rows.Kind, Layout: l.table.Layout(),
 	}
-	for _, p := range l.engine.model.Params() {
+	for _, p := range l.model.Params() {
 		in.Layers = append(in.Layers, TensorInfo{Name: p.Name, Shape: p.Shape, RMS: rms(p.Data)})
 		in.Parameters += int64(len(p.Data))
 	}

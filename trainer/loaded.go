@@ -10,6 +10,8 @@ import (
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cpu"
 	"aibox/trainer/metrics"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
@@ -25,7 +27,8 @@ type Loaded struct {
 	sources *source.Sources
 	schema  reader.Schema
 	table   sparsetable.Table
-	engine  *engine
+	model   *model.Model
+	engine  engine.Engine
 
 	passLimit passLimit
 }
@@ -55,11 +58,10 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if err != nil {
 		return err
 	}
-	m, err := model.New(spec)
-	if err != nil {
+	if l.model, err = model.New(spec); err != nil {
 		return err
 	}
-	if err := loadTensors(networkTensors(m), l.Saved.Dense); err != nil {
+	if err := loadTensors(networkTensors(l.model), l.Saved.Dense); err != nil {
 		return l.mismatch(change.Set, err)
 	}
 	o := tableOptions(l.Job)
@@ -70,10 +72,9 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
 		return l.mismatch(change.Set, fmt.Errorf("its table has %d %v values per row, but the job has %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
-	l.engine = &engine{
-		model: m, layout: l.table.Layout(), fields: len(spec.Fields), step: l.Saved.Step,
-		minOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
-	}
+	l.engine = cpu.New(engine.Config{
+		Network: l.model.Network(), Layout: l.table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
+	}, &engine.State{Step: l.Saved.Step})
 	l.sources = NewSources(l.Job, l.opts.Logger)
 	return nil
 }

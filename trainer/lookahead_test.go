@@ -10,6 +10,7 @@ import (
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
 )
 
 // checkNoted fails where the table had no room for more of the announced keys than
@@ -59,8 +60,9 @@ func TestEveryEpochLooksAhead(t *testing.T) {
 }
 
 // flows opens a table and returns a function that lets flows run over the job's
-// training data on it, each with its batch function.
-func flows(t *testing.T, set ...string) (table sparsetable.Table, run func(batch func(pulled, *reader.Batch) error) error) {
+// training data on it, each with its batch function and
+// perhaps one for whole passes.
+func flows(t *testing.T, set ...string) (table sparsetable.Table, run func(batch func(*reader.Batch) error, done ...func(*reader.Pass) error) error) {
 	t.Helper()
 	j := job(t, "fm", onSSD(set...)...)
 	o := tableOptions(j)
@@ -83,16 +85,19 @@ func flows(t *testing.T, set ...string) (table sparsetable.Table, run func(batch
 		schema.Columns[i].Transforms = nil // without their statistics, which keys do not depend on
 	}
 	base := readerOptions(j, sources, schema, quiet.Logger)
-	return table, func(batch func(pulled, *reader.Batch) error) error {
+	return table, func(batch func(*reader.Batch) error, done ...func(*reader.Pass) error) error {
 		rd, err := reader.Open(t.Context(), trainReaderOptions(base, j, 0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer rd.Close()
 		f := flow{
-			reader: rd, table: table, mode: sparsetable.PullCreate, limit: new(passLimit), bytes: new(gauge), log: quiet.Logger,
+			reader: rd, table: table, mode: sparsetable.PullCreate, limit: new(passLimit), bytes: new(gauge), log: quiet.Logger, engine: idle{},
 			readQueue: j.Pipeline.ReadQueue, pullQueue: j.Pipeline.PullQueue, batch: batch,
 			readAheadBytes: int64(j.Pipeline.ReadAheadBytes),
+		}
+		for _, fn := range done {
+			f.passDone = fn
 		}
 		_, err = f.run(t.Context())
 		return err
@@ -107,7 +112,7 @@ func TestStopWithdrawsPasses(t *testing.T) {
 	for _, end := range []error{pipeline.ErrStop, broken, pipeline.ErrStop, nil} {
 		before := table.Stats()
 		n, most := 0, int64(0)
-		err := run(func(pulled, *reader.Batch) error {
+		err := run(func(*reader.Batch) error {
 			for n == 0 && table.Stats().AnnouncedPasses == 0 {
 				time.Sleep(time.Millisecond) // reading runs ahead
 			}
@@ -152,8 +157,11 @@ func TestReadAheadBytes(t *testing.T) {
 		}
 		table, run := flows(t, set, "pipeline.pull_queue=1")
 		first, most := true, int64(0)
-		if err := run(func(p pulled, _ *reader.Batch) error {
-			size = max(size, p.pass.MemoryBytes())
+		measure := func(p *reader.Pass) error {
+			size = max(size, p.MemoryBytes())
+			return nil
+		}
+		if err := run(func(*reader.Batch) error {
 			for i := 0; first && i < 120_000 && table.Stats().AnnouncedPasses < c.least; i++ {
 				time.Sleep(time.Millisecond)
 			}
@@ -166,7 +174,7 @@ func TestReadAheadBytes(t *testing.T) {
 			first = false
 			most = max(most, table.Stats().AnnouncedPasses)
 			return nil
-		}); err != nil {
+		}, measure); err != nil {
 			t.Fatal(err)
 		}
 		if most > c.most {
@@ -181,3 +189,9 @@ func TestReadAheadBytes(t *testing.T) {
 		}
 	}
 }
+
+// idle is an engine that passes begin and end with; the test does the rest.
+type idle struct{ engine.Engine }
+
+func (idle) Begin(engine.Pass) error { return nil }
+func (idle) End() error              { return nil }

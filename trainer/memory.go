@@ -8,6 +8,7 @@ import (
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine/cpu"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
@@ -53,9 +54,7 @@ func Forecast(job *configs.Job) (Memory, error) {
 		return Memory{}, err
 	}
 	f := Memory{Table: int64(job.SparseTable.MemoryBytes), Dense: denseBytes(m, dense)}
-	if f.Engine, err = engineForecast(job, &p, m); err != nil {
-		return Memory{}, err
-	}
+	f.Engine = engineForecast(job, &p, m)
 	f.Passes = passesForecast(job, &p)
 	f.Reading = readingForecast(job, &p)
 	// Half of what the collector manages may be garbage at any time.
@@ -79,24 +78,13 @@ func denseBytes(m *model.Model, d *optim.Dense) int64 {
 	return n
 }
 
-// engineForecast adds up the graphs for whole mini-batches, in training and in
-// inference, half as much again for the last ones of an epoch, and the rows.
-func engineForecast(job *configs.Job, p *parts, m *model.Model) (int64, error) {
+// engineForecast is what the engine takes for whole mini-batches, in which bags have
+// one value.
+func engineForecast(job *configs.Job, p *parts, m *model.Model) int64 {
 	n := job.Training.BatchSize
-	graphs, err := m.GraphBytes(n, true)
-	if err != nil {
-		return 0, err
-	}
-	if len(job.Data.Eval) > 0 {
-		infer, err := m.GraphBytes(n, false)
-		if err != nil {
-			return 0, err
-		}
-		graphs += infer
-	}
-	unique := int64(uniqueShare * float64(n*len(p.spec.Fields)))
-	rows := unique * int64(4*p.layout.ValueDim) * 2 // values, gradients
-	return graphs + graphs/2 + rows, nil
+	features := n * len(p.spec.Fields)
+	unique := int64(uniqueShare * float64(features))
+	return cpu.ForecastBytes(m.Network(), n, features, true) + unique*int64(4*p.layout.ValueDim)
 }
 
 // passesForecast is what passes take: one that is made, one that is pulled, one
@@ -177,8 +165,8 @@ func (g *gauge) add(n int64) {
 func (r *run) memory(table sparsetable.Stats) Memory {
 	m := Memory{Table: table.MemoryBytes, Passes: r.passBytes.most.Load(), Process: peakMemoryBytes()}
 	if r.engine != nil {
-		m.Engine = r.engine.memoryBytes()
-		m.Dense = denseBytes(r.model, r.dense)
+		m.Engine = r.engine.MemoryBytes()
+		m.Dense = denseBytes(r.model, r.state.Dense)
 	}
 	m.Reading = readingForecast(r.job, &r.parts) // it is not counted: at most
 	m.Runtime = max(0, m.Process-m.Table-m.Passes-m.Engine-m.Dense)

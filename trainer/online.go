@@ -1,9 +1,8 @@
 package trainer
 
 import (
-	"aibox/reader"
+	"aibox/trainer/engine"
 	"aibox/trainer/metrics"
-	"aibox/trainer/model"
 )
 
 // online keeps the online metrics (progressive validation): every mini-batch is scored
@@ -35,7 +34,8 @@ func newOnline(r *run, epoch int) *online {
 	}
 }
 
-func (o *online) add(b *reader.Batch, res model.Result) error {
+func (o *online) add(res *engine.Result) error {
+	b := res.Batch
 	for _, acc := range []*metrics.Accumulator{o.all, o.window} {
 		if err := acc.Add(res.Logits, b.Labels, b.Weights, nil); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (o *online) line() error {
 	o.sofar.MergeScores(o.window)
 	o.window.Reset()
 	o.run.opts.Status.metrics(float64(w.LogLoss), float64(o.sofar.AUC()))
-	return o.run.reports.training(o.epoch, o.run.engine.step, o.run.examples, w)
+	return o.run.reports.training(o.epoch, o.run.state.Step, o.run.examples, w)
 }
 
 // end returns the epoch's metrics.

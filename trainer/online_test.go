@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"aibox/reader"
+	"aibox/trainer/engine"
 	"aibox/trainer/metrics"
-	"aibox/trainer/model"
 )
 
 // TestLinesLeaveTheEpochsMetrics: how often metrics are written does not show in
@@ -53,7 +53,7 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 func BenchmarkOnlineLine(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	batch := &reader.Batch{N: 512, Labels: make([]float32, 512)}
-	res := model.Result{Logits: make([]float32, 512)}
+	res := &engine.Result{Batch: batch, Logits: make([]float32, 512)}
 	for i := range res.Logits {
 		res.Logits[i] = float32(rng.NormFloat64()) * 3
 		batch.Labels[i] = float32(rng.IntN(2))
@@ -67,9 +67,9 @@ func BenchmarkOnlineLine(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := newOnline(&run{job: j, opts: Options{Status: new(Status)}, engine: new(engine), reports: &reports{lines: lines}}, 1)
+	o := newOnline(&run{job: j, opts: Options{Status: new(Status)}, reports: &reports{lines: lines}}, 1)
 	for b.Loop() {
-		if err := o.add(batch, res); err != nil {
+		if err := o.add(res); err != nil {
 			b.Fatal(err)
 		}
 	}

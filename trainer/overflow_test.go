@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/program"
 )
 
 // TestOverflowIsNotCommitted: without evaluation data nothing looks at what the
@@ -38,7 +38,7 @@ func TestOverflowIsNotCommitted(t *testing.T) {
 			"data.columns[2].transform=[]", `data.columns[4]={name: user, separator: "|", weight_separator: ":"}`, "sparse_table.init_stddev=0",
 			"optimizer.dense={kind: sgd, learning_rate: "+c.rates[0]+"}", "optimizer.rows={kind: sgd, learning_rate: "+c.rates[1]+"}")
 		_, err := Train(t.Context(), j, quiet)
-		if !errors.Is(err, model.ErrNotFinite) || !strings.Contains(fmt.Sprint(err), c.want) {
+		if !errors.Is(err, program.ErrNotFinite) || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := modeldir.Open(j.Output.ModelDir); !errors.Is(err, modeldir.ErrNoModel) {

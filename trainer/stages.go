@@ -11,6 +11,7 @@ import (
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
 )
 
 // Stage names, as in the paper's Table 1.
@@ -41,9 +42,9 @@ type flow struct {
 	readQueue, pullQueue int
 	readAheadBytes       int64 // limit on the waiting passes, if the table asks for more of them than readQueue
 
-	// batch is stage EL+JL's work on one mini-batch of p. It may return
-	// pipeline.ErrStop.
-	batch func(p pulled, b *reader.Batch) error
+	engine engine.Engine // that works on the rows of the passes
+	// batch is stage EL+JL's work on one mini-batch. It may return pipeline.ErrStop.
+	batch func(b *reader.Batch) error
 	// passDone, if set, is called after a pass's last mini-batch.
 	passDone func(p *reader.Pass) error
 	// started, if set, gets the pipeline before it runs, for its statistics.
@@ -87,13 +88,8 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 		defer w.pass.Recycle() // the last to use it
 		defer rows.release(w)
 		defer func() { f.bytes.add(-w.pass.MemoryBytes()) }()
-		for i := range w.pass.Batches {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			if err := f.batch(w, &w.pass.Batches[i]); err != nil {
-				return err
-			}
+		if err := f.learn(ctx, w); err != nil {
+			return err
 		}
 		if f.passDone != nil {
 			return f.passDone(w.pass)
@@ -106,4 +102,26 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	err := p.Run()
 	f.table.ForgetAnnounced() // passes that were announced but, after an error or a stop, never pulled
 	return p.Stats(), err
+}
+
+// learn runs the engine over the mini-batches of a pass.
+func (f *flow) learn(ctx context.Context, w pulled) (err error) {
+	if err := f.engine.Begin(engine.Pass{Keys: w.pass.Keys, Rows: w.rows}); err != nil {
+		return err
+	}
+	// The rows are the engine's until End returns, also after an error.
+	defer func() {
+		if end := f.engine.End(); err == nil {
+			err = end
+		}
+	}()
+	for i := range w.pass.Batches {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := f.batch(&w.pass.Batches[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

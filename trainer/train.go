@@ -14,6 +14,8 @@ import (
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cpu"
 	"aibox/trainer/metrics"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
@@ -88,13 +90,13 @@ type run struct {
 	reports    *reports
 
 	model     *model.Model
-	dense     *optim.Dense
+	state     engine.State
 	rowInit   func(key uint64, row []float32)
 	tableDirs []string // the table's directories outside of the model directory; nil: there are none
 	table     sparsetable.Table
 	passLimit passLimit
 	passBytes gauge
-	engine    *engine
+	engine    engine.Engine
 	day       uint32
 	examples  int64 // trained in this run
 
@@ -188,22 +190,24 @@ func (r *run) build(ctx context.Context) error {
 	if r.model, err = model.New(r.spec); err != nil {
 		return err
 	}
-	if r.dense, err = optim.NewDense(denseConfig(job.Optimizer.Dense), r.model.Params()); err != nil {
+	if r.state.Dense, err = optim.NewDense(denseConfig(job.Optimizer.Dense), r.model.Params()); err != nil {
 		return err
 	}
+	r.state.RowSteps = engine.NewRowSteps(spacesOf(job, r.spec.Fields))
 	r.rowInit = newRowInit(r.layout, r.rows, job.Seed, *job.SparseTable.InitStddev)
 	if err := r.openTable(ctx, 0); err != nil {
 		return err
 	}
-	r.engine = &engine{
-		model: r.model, dense: r.dense, rows: r.rows, rowSteps: newRowSteps(spacesOf(job, r.spec.Fields)), schedule: r.schedule, layout: r.layout,
-		fields: len(r.spec.Fields), seed: job.Seed, day: r.day, showDecay: float32(job.SparseTable.ShowDecay),
-		minOccurrences: job.SparseTable.Admission.MinOccurrences,
-	}
 	if r.previous != nil {
-		return r.warmStart(ctx)
+		if err := r.warmStart(ctx); err != nil {
+			return err
+		}
 	}
-	return nil
+	r.engine = cpu.New(engine.Config{
+		Network: r.model.Network(), Layout: r.layout, Rows: r.rows, Schedule: r.schedule, Seed: job.Seed,
+		Day: r.day, ShowDecay: float32(job.SparseTable.ShowDecay), MinOccurrences: job.SparseTable.Admission.MinOccurrences,
+	}, &r.state)
+	return r.engine.Import()
 }
 
 // openTable opens the run's table: empty, or at a snapshot of this run.

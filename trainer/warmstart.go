@@ -44,8 +44,7 @@ func (r *run) warmStart(ctx context.Context) error {
 	if err := t.rows(ctx); err != nil {
 		return fmt.Errorf("training.warm_start %s: %w", r.previous.Dir, err)
 	}
-	r.engine.step = r.previous.Step
-	r.engine.firstStep = r.previous.Step
+	r.state.Step, r.state.FirstStep = r.previous.Step, r.previous.Step
 	return nil
 }
 
@@ -74,7 +73,7 @@ func (t *takeover) dense() error {
 		saved[s.Name] = s
 	}
 	state := make(map[string][]optim.StateTensor) // of each parameter
-	for _, s := range r.dense.State() {
+	for _, s := range r.state.Dense.State() {
 		p := s.Name[:strings.LastIndexByte(s.Name, '/')]
 		state[p] = append(state[p], s)
 	}
@@ -83,7 +82,7 @@ func (t *takeover) dense() error {
 		began := slices.Repeat([]int64{r.previous.Step}, len(p.Data)) // the default, for values whose state is not copied
 		s, ok := saved[paramPrefix+p.Name]
 		if !ok {
-			r.dense.Begin(i, began)
+			r.state.Dense.Begin(i, began)
 			fresh = append(fresh, p.Name)
 			continue
 		}
@@ -98,7 +97,7 @@ func (t *takeover) dense() error {
 		if sameOptimizer {
 			t.state(m, state[p.Name], optim.StepsName(p.Name), began, saved)
 		}
-		r.dense.Begin(i, began)
+		r.state.Dense.Begin(i, began)
 	}
 	for _, p := range r.model.Buffers() {
 		if s, ok := saved[bufferPrefix+p.Name]; ok && len(s.Data) == len(p.Data) {
@@ -268,7 +267,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	t.rowSteps(sameState)
 	c := newConverter(oldLayout, r.layout)
 	c.take, c.sameState, c.rounding = values, sameState, sparsetable.NewRounding(r.job.Seed, initRounding)
-	c.init, c.refresh = r.rowInit, r.engine.rows.Init
+	c.init, c.refresh = r.rowInit, r.rows.Init
 	n, err := importTable(ctx, table, r.table, c.convert)
 	if err != nil {
 		return err
@@ -289,13 +288,17 @@ func describeRow(s model.Spec) string {
 // rowSteps copies how many steps the rows of each embedding space have taken with their
 // optimizer state.
 func (t *takeover) rowSteps(sameState bool) {
-	saved := make(map[string]modeldir.Tensor)
-	for _, s := range t.run.previous.Dense {
-		saved[s.Name] = s
+	saved := func(name string) []float32 {
+		for _, s := range t.run.previous.Dense {
+			if s.Name == optimizerPrefix+name {
+				return s.Data
+			}
+		}
+		return nil
 	}
 	before := spacesOf(t.earlier, t.oldSpec.Fields)
 	has := func(space string) bool { return sameState && slices.Contains(before, space) }
-	t.run.engine.rowSteps.takeOver(saved, has, t.run.previous.Step)
+	t.run.state.RowSteps.TakeOver(saved, has, t.run.previous.Step)
 }
 
 // warnFields logs embedding spaces that only one of the two models has.

@@ -109,11 +109,11 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 			now := load(t, j.Output.ModelDir)
 
 			oldParams := make(map[string]int)
-			for i, p := range old.engine.model.Params() {
+			for i, p := range old.model.Params() {
 				oldParams[p.Name] = i
 			}
 			taken := 0
-			for _, p := range now.engine.model.Params() {
+			for _, p := range now.model.Params() {
 				i, ok := oldParams[p.Name]
 				if !ok {
 					if !strings.Contains(p.Name, "tower/b") {
@@ -121,8 +121,8 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 					}
 					continue
 				}
-				o := old.engine.model.Params()[i]
-				m, err := matchAxes(p.Name, o.Shape, old.engine.model.Axes(o.Name), p.Shape, now.engine.model.Axes(p.Name))
+				o := old.model.Params()[i]
+				m, err := matchAxes(p.Name, o.Shape, old.model.Axes(o.Name), p.Shape, now.model.Axes(p.Name))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +140,7 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 				}
 			}
 			total := 0
-			for _, p := range old.engine.model.Params() {
+			for _, p := range old.model.Params() {
 				total += len(p.Data)
 			}
 			if taken != total {
@@ -274,9 +274,9 @@ func TestWarmStartKeepsDimensions(t *testing.T) {
 		}
 		weights := func(l *Loaded) map[string][]float32 {
 			out := make(map[string][]float32)
-			for _, p := range l.engine.model.Params() {
+			for _, p := range l.model.Params() {
 				if p.Name == c.layer {
-					for i, name := range l.engine.model.Axes(p.Name)[0] {
+					for i, name := range l.model.Axes(p.Name)[0] {
 						out[name] = p.Data[i*p.Shape[1] : (i+1)*p.Shape[1]]
 					}
 				}

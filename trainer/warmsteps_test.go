@@ -68,21 +68,21 @@ func TestFirstUpdatesAfterAWarmStart(t *testing.T) {
 				t.Fatalf("%d steps after %d", now.Saved.Step, old.Saved.Step)
 			}
 
-			initial, err := model.New(now.engine.model.Spec())
+			initial, err := model.New(now.model.Spec())
 			if err != nil {
 				t.Fatal(err)
 			}
 			was := make(map[string]int)
-			for i, p := range old.engine.model.Params() {
+			for i, p := range old.model.Params() {
 				was[p.Name] = i
 			}
 			var moved []float64
-			for i, p := range now.engine.model.Params() {
+			for i, p := range now.model.Params() {
 				start := slices.Clone(initial.Params()[i].Data)
 				fresh := slices.Repeat([]bool{true}, len(start))
 				if k, ok := was[p.Name]; ok {
-					o := old.engine.model.Params()[k]
-					m, err := matchAxes(p.Name, o.Shape, old.engine.model.Axes(o.Name), p.Shape, now.engine.model.Axes(p.Name))
+					o := old.model.Params()[k]
+					m, err := matchAxes(p.Name, o.Shape, old.model.Axes(o.Name), p.Shape, now.model.Axes(p.Name))
 					if err != nil {
 						t.Fatal(err)
 					}

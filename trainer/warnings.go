@@ -14,7 +14,7 @@ const fewSteps = 100
 // warnings lists circumstances that made this run's model worse than it could be.
 func warnings(r *run) []string {
 	var out []string
-	steps := r.engine.step - r.engine.firstStep
+	steps := r.state.Step - r.state.FirstStep
 	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
 		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its full value", steps, warmup))
 	} else if steps < fewSteps && r.previous == nil {

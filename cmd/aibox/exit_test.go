@@ -22,8 +22,8 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer"
 	"aibox/trainer/metrics"
-	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/program"
 )
 
 // TestExitCodes: README.md and --help document every exit code, and nothing else.
@@ -70,7 +70,7 @@ func TestKindsOfErrors(t *testing.T) {
 		{sparsetable.ErrNoSpace, errkind.IO},
 		{sparsetable.ErrFiles, errkind.IO},
 		{modeldir.ErrLocked, errkind.Locked},
-		{model.ErrNotFinite, errkind.Diverged},
+		{program.ErrNotFinite, errkind.Diverged},
 		{metrics.ErrNotFinite, errkind.Diverged},
 		{&reader.BadRowsError{}, errkind.Data},
 		{&reader.LostDataError{}, errkind.LostData},

@@ -23,7 +23,6 @@ func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
 		return nil
 	}
 	emb := b.name(b.check(ops.Activate(b.act, pooled)), b.namesOf(pooled, "pooled"))
-	emb = b.layer("embedding", b.act.String(), emb)
 	var lasts []*gorgonia.Node
 	var first, last *gorgonia.Node // of the tower before
 	for _, tower := range b.spec.towers() {

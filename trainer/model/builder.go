@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"strings"
 
 	"aibox/trainer/ops"
 	"aibox/trainer/optim"
@@ -27,9 +26,9 @@ type builder struct {
 
 	nodes    []*gorgonia.Node // of params used, in order of declaration
 	used     []*optim.Param
-	norms    []norm
+	norms    []norm           // in training
+	running  []*gorgonia.Node // in inference: the running statistics of each normalization
 	dropouts int
-	layers   []Layer
 	names    map[*gorgonia.Node][]string // see namesOf
 
 	dense *ops.Input // nil without dense features
@@ -44,6 +43,7 @@ type builder struct {
 type norm struct {
 	stats          *gorgonia.Node
 	mean, variance *optim.Param
+	both           []float32 // mean and variance, (2, C)
 }
 
 // check keeps err, if it is the first one, and returns node.
@@ -80,18 +80,11 @@ func (b *builder) param(name string, init initializer, shape ...int) *gorgonia.N
 	return node
 }
 
-// layer records a step of the network for Describe.
-func (b *builder) layer(name, kind string, node *gorgonia.Node, params ...string) *gorgonia.Node {
+// layer names the columns of a layer's result, if they have no names yet.
+func (b *builder) layer(name string, node *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	l := Layer{Name: name, Kind: kind, Columns: node.Shape()[1]}
-	for _, p := range params {
-		param := b.params.byName[name+"/"+p]
-		l.Params = append(l.Params, param)
-		l.Values += len(param.Data)
-	}
-	b.layers = append(b.layers, l)
 	return b.name(node, b.namesOf(node, name))
 }
 
@@ -108,7 +101,7 @@ func (b *builder) pooled() *gorgonia.Node {
 	}
 	b.bags = ops.Bags{Offsets: b.sets.offsets.Node, Index: b.sets.index.Node, Weights: b.sets.weights.Node}
 	node := b.name(b.check(ops.BagPool(b.pooling, f, b.rows.Node, b.bags)), b.spec.pooledNames())
-	return b.layer("pooling", b.pooling.String()+" of rows", node)
+	return b.layer("pooling", node)
 }
 
 // densePart returns the dense features, nil when there are none.
@@ -180,18 +173,16 @@ func (b *builder) linear(name string, act ops.Activation, units int, bias bool, 
 		return nil
 	}
 	fanIn := x.Shape()[1]
-	names := []string{"weight"}
 	w := b.param(name+"/weight", uniform(fanIn), fanIn, units)
 	var beta *gorgonia.Node
 	if bias {
 		beta = b.param(name+"/bias", uniform(fanIn), units)
-		names = append(names, "bias")
 	}
 	if b.err != nil {
 		return nil
 	}
 	b.axes(name+"/weight", b.namesOf(x, "x"), nil)
-	return b.layer(name, "linear "+act.String(), b.check(ops.Linear(act, x, w, beta)), names...)
+	return b.layer(name, b.check(ops.Linear(act, x, w, beta)))
 }
 
 // output is the last layer, to one logit.
@@ -237,7 +228,7 @@ func (b *builder) hidden(name string, units int, dropout bool, x *gorgonia.Node)
 		}
 		x = b.check(ops.Dropout(b.spec.Dropout, b.spec.Seed, b.dropouts, x, b.step.Node))
 	}
-	return b.layer(name+"/dropout", fmt.Sprintf("dropout %g", b.spec.Dropout), b.name(x, positions(name, units)))
+	return b.name(x, positions(name, units))
 }
 
 func (b *builder) batchNorm(name string, x *gorgonia.Node) *gorgonia.Node {
@@ -258,34 +249,13 @@ func (b *builder) batchNorm(name string, x *gorgonia.Node) *gorgonia.Node {
 		if stats = b.check(ops.BatchStats(x)); b.err != nil {
 			return nil
 		}
-		b.norms = append(b.norms, norm{stats: stats, mean: both[0], variance: both[1]})
+		b.norms = append(b.norms, norm{stats: stats, mean: both[0], variance: both[1], both: value.Float32s()})
 	} else {
 		stats = gorgonia.NewTensor(b.graph, tensor.Float32, 2, gorgonia.WithShape(2, c), gorgonia.WithName(name+"/running"))
 		if b.err = gorgonia.Let(stats, value); b.err != nil {
 			return nil
 		}
+		b.running = append(b.running, stats)
 	}
-	return b.layer(name, "batch normalization", b.check(ops.BatchNorm(x, gamma, beta, stats)), "gamma", "beta")
-}
-
-// Layer is one step of a network.
-type Layer struct {
-	Name    string
-	Kind    string
-	Columns int            // of its result, (N, Columns)
-	Params  []*optim.Param // its own
-	Values  int            // number of values in Params
-}
-
-// describe formats layers as a table.
-func describe(layers []Layer) string {
-	var s strings.Builder
-	total := 0
-	fmt.Fprintf(&s, "%-28s %-22s %10s %12s\n", "layer", "kind", "columns", "parameters")
-	for _, l := range layers {
-		fmt.Fprintf(&s, "%-28s %-22s %10d %12d\n", l.Name, l.Kind, l.Columns, l.Values)
-		total += l.Values
-	}
-	fmt.Fprintf(&s, "%-28s %-22s %10s %12d\n", "total", "", "", total)
-	return s.String()
+	return b.layer(name, b.check(ops.BatchNorm(x, gamma, beta, stats)))
 }

@@ -7,12 +7,12 @@ import (
 	"math"
 	"math/rand"
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"aibox/internal/kernel"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // digest hashes the bits of numbers.
@@ -181,20 +181,10 @@ func saveBuffers(m *Model) func() {
 	}
 }
 
-// poison fills every result of every op, gradients among them, with NaN.
+// poison fills everything that was computed, gradients among it, with NaN.
 func poison(m *Model) {
 	nan := float32(math.NaN())
-	for _, c := range m.graphs {
-		for _, n := range c.graph.AllNodes() {
-			d, ok := n.Value().(*tensor.Dense)
-			if n.Op() == nil || !ok {
-				continue
-			}
-			for i := range d.Float32s() {
-				d.Float32s()[i] = nan
-			}
-		}
-	}
+	m.machine().Poison()
 	for _, p := range m.Params() {
 		for i := range p.Grad {
 			p.Grad[i] = nan
@@ -248,45 +238,17 @@ func part(in *Inputs, spec Spec, lo, hi int) *Inputs {
 	return out
 }
 
-// TestGraphsEvicted uses more mini-batch sizes than graphs are kept.
-func TestGraphsEvicted(t *testing.T) {
-	spec := zoo()["dlrm"]
-	rng := newRand(t, 41)
-	m := mustNew(t, spec)
-	in := randomInputs(rng, spec, 2*graphsKept, 9)
-	first, err := m.Infer(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := digest(first)
-	for n := 1; n < 2*graphsKept; n++ {
-		if _, err := m.Infer(part(in, spec, 0, n)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(m.graphs) > graphsKept {
-		t.Errorf("%d graphs kept, the bound is %d", len(m.graphs), graphsKept)
-	}
-	again, err := m.Infer(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := digest(again); got != want {
-		t.Errorf("after eviction the logits are %s, before %s", got, want)
-	}
-}
-
 // TestGraphIsOurs checks that a differentiated graph holds nothing but ops of
-// package ops and one constant, and that its values are reachable by Children.
+// package ops and one constant.
 func TestGraphIsOurs(t *testing.T) {
 	for name, spec := range zoo() {
 		m := mustNew(t, spec)
-		g, err := m.Graph(4)
+		c, err := compile(spec, 4, true, m.params, m.buffers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		constants := 0
-		for _, n := range g.AllNodes() {
+		for _, n := range c.graph.AllNodes() {
 			if n.Op() == nil {
 				continue
 			}
@@ -302,28 +264,25 @@ func TestGraphIsOurs(t *testing.T) {
 	}
 }
 
-// TestLittleGarbage checks that a step's garbage is what Gorgonia's machine
-// makes, some kilobytes (more under the race detector, where pools drop what
-// they hold), and not results, of which this model has megabytes.
-func TestLittleGarbage(t *testing.T) {
-	spec := zoo()["wide_deep norm"]
-	spec.HiddenLayers = []int{200, 100}
-	m := mustNew(t, spec)
-	in := hashedInputs(spec, 1000, 50)
-	const steps = 10
-	var before, after runtime.MemStats
-	for i := range steps + 1 {
-		if i == 1 {
-			runtime.ReadMemStats(&before)
-		}
-		if _, err := m.Train(in); err != nil {
-			t.Fatal(err)
-		}
+// TestNoGarbage wants steps after the first one to allocate nothing.
+func TestNoGarbage(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools at random")
 	}
-	runtime.ReadMemStats(&after)
-	if perStep := (after.TotalAlloc - before.TotalAlloc) / steps; perStep > 1<<20 {
-		t.Errorf("%d bytes of garbage per step", perStep)
-	} else {
-		t.Logf("%d bytes of garbage per step", perStep)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties pools
+	for name, spec := range zoo() {
+		m := mustNew(t, spec)
+		rng := newRand(t, 87)
+		in := randomInputs(rng, spec, 1000, 50)
+		if garbage := testing.AllocsPerRun(5, func() {
+			if _, err := m.machine().Train(in); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.machine().Infer(in); err != nil {
+				t.Fatal(err)
+			}
+		}); garbage > 0 {
+			t.Errorf("%s: %v allocations in a step", name, garbage)
+		}
 	}
 }

@@ -38,11 +38,9 @@
 // (seed, the parameter's name, i): it does not depend on which other parameters there
 // are, so a model with one more tower starts the other towers with the same values.
 //
-// # Running
+// # Programs
 //
-// A graph is built per number of examples, since Gorgonia fixes shapes, and
-// kept for the next mini-batch of that size; parameters are shared among
-// graphs. Every run overwrites everything, so a result depends on the inputs
-// and parameters of that call alone. A Model must not be used by two goroutines
-// at once; the ops use kernel.Threads threads inside.
+// New builds the graph for training and the one for inference once and lowers them to
+// programs (package program), which do not depend on the number of examples. Network hands
+// them to an engine, with the memory of parameters and running statistics.
 package model

@@ -5,12 +5,13 @@ import (
 
 	"aibox/trainer/ops"
 	"aibox/trainer/optim"
+	"aibox/trainer/program"
 
 	"gorgonia.org/gorgonia"
 )
 
 // compiled is a graph for one number of examples, differentiated if it is for
-// training, and the machine that runs it.
+// training.
 type compiled struct {
 	*builder
 	logits  *gorgonia.Node
@@ -18,19 +19,7 @@ type compiled struct {
 	labels  *ops.Input
 	weights *ops.Input
 	rowGrad *gorgonia.Node
-	copies  []gradCopy
-
-	machine gorgonia.VM
-	bytes   int       // memory of the results, except those whose size changes
-	ones    []float32 // weights of mini-batches that have none
-	used    int64     // for eviction: number of the last run that used the graph
-}
-
-// gradCopy is a gradient that its op could not write to the optimizer's memory, so that
-// it is copied there.
-type gradCopy struct {
-	node *gorgonia.Node
-	to   []float32
+	grads   []*gorgonia.Node // of builder.nodes
 }
 
 // compile builds the graph of spec over the shared parameters.
@@ -41,15 +30,8 @@ func compile(spec Spec, n int, training bool, ps, buffers *params) (*compiled, e
 	const attempts = 4
 	for range attempts {
 		c, err := tryCompile(spec, n, training, ps, buffers)
-		if err != nil {
-			return nil, err
-		}
-		if distinct(c.graph) {
-			if c.bytes, err = ops.Share(c.graph, c.read()...); err != nil {
-				return nil, err
-			}
-			c.machine = gorgonia.NewTapeMachine(c.graph)
-			return c, nil
+		if err != nil || distinct(c.graph) {
+			return c, err
 		}
 	}
 	return nil, fmt.Errorf("model: nodes of the graph share a hash after %d attempts", attempts)
@@ -78,10 +60,7 @@ func tryCompile(spec Spec, n int, training bool, ps, buffers *params) (*compiled
 			return nil, b.err
 		}
 	}
-	c := &compiled{builder: b, ones: make([]float32, n)}
-	for i := range c.ones {
-		c.ones[i] = 1
-	}
+	c := &compiled{builder: b}
 	c.logits = b.network()
 	if b.err == nil && training {
 		b.err = c.differentiate()
@@ -92,8 +71,7 @@ func tryCompile(spec Spec, n int, training bool, ps, buffers *params) (*compiled
 	return c, nil
 }
 
-// differentiate adds loss and gradients. Gradients of parameters are written
-// to Param.Grad by the ops that compute them.
+// differentiate adds loss and gradients.
 func (c *compiled) differentiate() error {
 	var err error
 	if c.labels, err = ops.NewInput(c.graph, "labels", gorgonia.Float32, c.n); err != nil {
@@ -114,28 +92,8 @@ func (c *compiled) differentiate() error {
 			return fmt.Errorf("the loss does not depend on %s", append([]string{"the rows"}, names(c.builder.used)...)[i])
 		}
 	}
-	c.rowGrad = grads[0]
-	for i, p := range c.builder.used {
-		if !ops.SetResult(grads[i+1], p.Grad) {
-			c.copies = append(c.copies, gradCopy{grads[i+1], p.Grad})
-		}
-	}
+	c.rowGrad, c.grads = grads[0], grads[1:]
 	return nil
-}
-
-// read returns the nodes whose values are read after a run.
-func (c *compiled) read() []*gorgonia.Node {
-	nodes := []*gorgonia.Node{c.logits}
-	if c.rowGrad != nil {
-		nodes = append(nodes, c.rowGrad)
-	}
-	for _, cp := range c.copies {
-		nodes = append(nodes, cp.node)
-	}
-	for _, n := range c.norms {
-		nodes = append(nodes, n.stats)
-	}
-	return nodes
 }
 
 func names(ps []*optim.Param) []string {
@@ -146,51 +104,24 @@ func names(ps []*optim.Param) []string {
 	return all
 }
 
-// bind gives the graph its inputs, which have been checked.
-func (c *compiled) bind(in *Inputs) {
-	r := c.spec.RowDim()
-	// Gorgonia has no empty tensors. If there are no rows, one row, index and weight
-	// that no bag refers to take their place.
-	rows, index := in.Rows, in.Index
-	if len(rows) == 0 {
-		rows = make([]float32, r)
-	}
-	if len(index) == 0 {
-		index = []int32{0}
-	}
-	bagWeights := in.BagWeights
-	if len(bagWeights) == 0 {
-		bagWeights = []float32{1}
-	}
-	c.rows.Set(rows, len(rows)/r, r)
-	c.sets.offsets.Set(in.Offsets, len(in.Offsets))
-	c.sets.index.Set(index, len(index))
-	c.sets.weights.Set(bagWeights, len(bagWeights))
-	if c.dense != nil {
-		c.dense.Set(in.Dense, c.n, len(c.spec.Dense))
-	}
-	if !c.training {
-		return
-	}
-	c.labels.Set(in.Labels, c.n)
-	if in.Weights != nil {
-		c.weights.Set(in.Weights, c.n)
-	} else {
-		c.weights.Set(c.ones, c.n)
-	}
-	if c.step != nil {
-		c.step.Set([]int64{in.Step}, 1)
-	}
-}
-
-// run executes the graph over what bind gave it.
-func (c *compiled) run() error {
-	c.machine.Reset()
-	if err := c.machine.RunAll(); err != nil {
-		if vm, ok := err.(interface{ Err() error }); ok {
-			err = vm.Err() // Gorgonia's wrapper does not unwrap
+// lower makes the program of the graph.
+func (c *compiled) lower() (*program.Program, error) {
+	node := func(in *ops.Input) *gorgonia.Node {
+		if in == nil {
+			return nil
 		}
-		return fmt.Errorf("model: %s: %w", c.spec.Kind, err)
+		return in.Node
 	}
-	return nil
+	g := &program.Graph{
+		Dense: node(c.dense), Rows: c.rows.Node, Step: node(c.step),
+		Bags:   []*gorgonia.Node{c.bags.Offsets, c.bags.Index, c.bags.Weights},
+		Params: c.nodes, Running: c.running, Logits: c.logits,
+	}
+	if c.training {
+		g.Labels, g.Weights, g.Loss, g.RowGrad, g.Gradients = node(c.labels), node(c.weights), c.loss, c.rowGrad, c.grads
+		for _, n := range c.norms {
+			g.Stats = append(g.Stats, n.stats)
+		}
+	}
+	return program.Lower(g)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand"
-	"slices"
 	"strings"
 	"testing"
 
@@ -77,7 +76,7 @@ func TestLRByHand(t *testing.T) {
 	m := mustNew(t, Spec{Kind: KindLR, Fields: []string{"f", "g"}, Dense: []string{"x"}})
 	params := m.Params()
 	if len(params) != 2 || params[0].Name != "linear/weight" || params[1].Name != "linear/bias" {
-		t.Fatalf("parameters are %v", m.Describe())
+		t.Fatalf("parameters are %v", params)
 	}
 	params[0].Data[0], params[1].Data[0] = 2, 0.5
 	in := &Inputs{
@@ -328,27 +327,6 @@ func TestTowers(t *testing.T) {
 	}
 }
 
-// TestDescribe checks the totals of the table.
-func TestDescribe(t *testing.T) {
-	m := mustNew(t, dlrmSpec())
-	total := 0
-	for _, p := range m.Params() {
-		total += len(p.Data)
-	}
-	sum := 0
-	for _, l := range m.Layers() {
-		sum += l.Values
-	}
-	if sum != total {
-		t.Errorf("layers have %d parameters, the model %d", sum, total)
-	}
-	for _, want := range []string{"bottom/0", "interaction", "dot products", "total"} {
-		if !strings.Contains(m.Describe(), want) {
-			t.Errorf("no %q in\n%s", want, m.Describe())
-		}
-	}
-}
-
 // TestValidate wants every fault named at once.
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
@@ -414,9 +392,8 @@ func TestInputsChecked(t *testing.T) {
 	}
 }
 
-// TestPanicInAnOpEndsTheStep: the kernels' goroutines and Gorgonia's end no
-// process, and the model works on.
-func TestPanicInAnOpEndsTheStep(t *testing.T) {
+// TestPanicInAStep: the kernels' goroutines end no process, and the model works on.
+func TestPanicInAStep(t *testing.T) {
 	spec := zoo()["deepfm"]
 	m := mustNew(t, spec)
 	rng := newRand(t, 1)
@@ -425,15 +402,14 @@ func TestPanicInAnOpEndsTheStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := m.graphs[graphKey{in.N, true}]
-	c.bind(in)
-	broken := slices.Clone(in.Index)
-	broken[len(broken)/2] = 1 << 30 // refers to no row
-	c.sets.index.Set(broken, len(broken))
+	param := m.Params()[0]
+	whole := param.Data
+	param.Data = nil
 	var p *panics.Error
-	if err := c.run(); !errors.As(err, &p) {
+	if _, err := m.Train(in); !errors.As(err, &p) {
 		t.Fatalf("%v", err)
 	}
+	param.Data = whole
 	if again, err := m.Train(in); err != nil || again.Loss != want.Loss {
 		t.Errorf("afterwards: loss %v, %v, want %v", again.Loss, err, want.Loss)
 	}

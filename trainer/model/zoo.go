@@ -36,7 +36,7 @@ func (b *builder) firstOrder(pooled *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.layer("first_order", "sum of linear weights", b.check(ops.RowSum(weights)))
+	return b.layer("first_order", b.check(ops.RowSum(weights)))
 }
 
 // embeddings is the part of the pooled rows behind the linear weights,
@@ -50,7 +50,7 @@ func (b *builder) secondOrder(emb *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	return b.layer("second_order", "factorization machine", b.check(ops.FactorizationMachine(b.spec.EmbeddingDim, emb)))
+	return b.layer("second_order", b.check(ops.FactorizationMachine(b.spec.EmbeddingDim, emb)))
 }
 
 // linearDense is dense·w, (N, 1), with a bias for models that have no output
@@ -62,23 +62,20 @@ func (b *builder) linearDense(bias bool) *gorgonia.Node {
 		return nil
 	}
 	var w, beta *gorgonia.Node
-	var names []string
 	if x != nil {
 		w = b.param("linear/weight", constant(0), len(b.spec.Dense), 1)
 		b.axes("linear/weight", b.spec.denseNames(), nil)
-		names = append(names, "weight")
 	}
 	if bias {
 		beta = b.param("linear/bias", constant(0), 1)
-		names = append(names, "bias")
 	}
 	if b.err != nil {
 		return nil
 	}
 	if x == nil {
-		return b.layer("linear", "bias", b.check(ops.Bias(b.n, beta)), names...)
+		return b.layer("linear", b.check(ops.Bias(b.n, beta)))
 	}
-	return b.layer("linear", "linear", b.check(ops.Linear(ops.Identity, x, w, beta)), names...)
+	return b.layer("linear", b.check(ops.Linear(ops.Identity, x, w, beta)))
 }
 
 // deep is the deep network over embeddings and dense features, to one logit.
@@ -100,7 +97,6 @@ func (b *builder) dlrm(emb *gorgonia.Node) *gorgonia.Node {
 		return nil
 	}
 	dots := b.name(b.check(ops.Interact(b.spec.EmbeddingDim, vectors)), b.spec.pairNames())
-	dots = b.layer("interaction", "dot products", dots)
 	_, last := b.mlp("top", b.spec.HiddenLayers, true, b.concat(bottom, dots))
 	return b.output(last)
 }
@@ -138,7 +134,7 @@ func (b *builder) crossLayer(name string, x0, x *gorgonia.Node) *gorgonia.Node {
 			return nil
 		}
 		b.axes(name+"/weight", names, nil)
-		return b.layer(name, "cross vector", b.name(b.check(ops.CrossVector(x0, x, w, beta)), names), "weight", "bias")
+		return b.name(b.check(ops.CrossVector(x0, x, w, beta)), names)
 	case r == 0:
 		w := b.param(name+"/weight", uniform(c), c, c)
 		beta := b.param(name+"/bias", constant(0), c)
@@ -146,7 +142,7 @@ func (b *builder) crossLayer(name string, x0, x *gorgonia.Node) *gorgonia.Node {
 			return nil
 		}
 		b.axes(name+"/weight", names, names)
-		return b.layer(name, "cross matrix", b.name(b.check(ops.CrossMatrix(x0, x, w, beta)), names), "weight", "bias")
+		return b.name(b.check(ops.CrossMatrix(x0, x, w, beta)), names)
 	default:
 		v := b.param(name+"/v", uniform(c), c, r)
 		u := b.param(name+"/u", uniform(r), r, c)
@@ -156,6 +152,6 @@ func (b *builder) crossLayer(name string, x0, x *gorgonia.Node) *gorgonia.Node {
 		}
 		b.axes(name+"/v", names, nil)
 		b.axes(name+"/u", nil, names)
-		return b.layer(name, fmt.Sprintf("cross rank %d", r), b.name(b.check(ops.CrossLowRank(x0, x, v, u, beta)), names), "v", "u", "bias")
+		return b.name(b.check(ops.CrossLowRank(x0, x, v, u, beta)), names)
 	}
 }

@@ -42,8 +42,8 @@ func ParseActivation(name string) (Activation, error) {
 	return 0, fmt.Errorf("ops: no activation %q; there are %q", name, activationNames)
 }
 
-// apply replaces x by a(x).
-func (a Activation) apply(x []float32) {
+// Apply replaces x by a(x).
+func (a Activation) Apply(x []float32) {
 	switch a {
 	case ReLU:
 		kernel.Relu(x, x)
@@ -60,9 +60,9 @@ func (a Activation) apply(x []float32) {
 	}
 }
 
-// gradient writes dx = dy * a'(x) where y = a(x). At the kinks the derivative
+// Gradient writes dx = dy * a'(x) where y = a(x). At the kinks the derivative
 // is that of the left side.
-func (a Activation) gradient(dx, y, dy []float32) {
+func (a Activation) Gradient(dx, y, dy []float32) {
 	switch a {
 	case Identity:
 		copy(dx, dy)
@@ -107,7 +107,7 @@ func (op *activate) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	y, ydata := op.out(n, c)
 	parallel(len(x), elementGrain, func(lo, hi int) {
 		copy(ydata[lo:hi], x[lo:hi])
-		op.act.apply(ydata[lo:hi])
+		op.act.Apply(ydata[lo:hi])
 	})
 	return y, nil
 }
@@ -143,7 +143,7 @@ func (op *activateGrad) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	dy, _, _ := matrix(in[1])
 	dx, dxdata := op.out(n, c)
 	parallel(len(y), elementGrain, func(lo, hi int) {
-		op.act.gradient(dxdata[lo:hi], y[lo:hi], dy[lo:hi])
+		op.act.Gradient(dxdata[lo:hi], y[lo:hi], dy[lo:hi])
 	})
 	return dx, nil
 }

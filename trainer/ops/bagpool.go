@@ -83,6 +83,10 @@ func (op *bagPool) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	parallel(n, rowGrain(r), func(lo, hi int) {
 		for b := lo; b < hi; b++ {
 			out := ydata[b*r : (b+1)*r]
+			if lo := bags.offsets[b]; bags.weights == nil && bags.offsets[b+1] == lo+1 {
+				copy(out, rows[int(bags.index[lo])*r:][:r])
+				continue
+			}
 			clear(out)
 			for p := bags.offsets[b]; p < bags.offsets[b+1]; p++ {
 				row := rows[int(bags.index[p])*r:][:r]

@@ -1,10 +1,13 @@
 // Package ops is the vocabulary of click-through-rate models as Gorgonia ops:
 // fused layers, bag pooling, feature interactions and the loss, each with its
 // symbolic derivative in terms of further ops of this package. A model is an
-// expression graph of them; Gorgonia's tape machine runs it over
-// internal/kernel, and because the differentiated graph holds nothing but these
-// ops and one constant, any other executor can walk it (Children gives the
-// operands of a node in order).
+// expression graph of them. The differentiated graph holds nothing but these ops and
+// one constant, so that package program can lower it to the steps that an engine runs:
+// Describe gives the attributes of a node's op, Children its operands in order.
+//
+// The methods Do, by which Gorgonia's tape machine runs a graph op by op, are the slow and
+// obvious form of every op. Only tests use them: engines are held against them, bit for
+// bit where an engine computes in float32 on the host.
 //
 // # Shapes
 //
@@ -21,10 +24,7 @@
 // and returns the same memory at every run, overwritten completely. It follows
 // that an op belongs to one node of one graph, that a graph must not be run by
 // two machines at once, and that values read from a node are valid until the
-// graph runs again. SetResult puts a node's result into memory of the caller's,
-// which is how gradients reach the optimizer without a copy. Share lets results
-// whose lives do not overlap use the same memory; it more than halves what a
-// training step occupies.
+// graph runs again.
 //
 // # Inputs of changing length
 //

@@ -50,7 +50,7 @@ func Grad(cost *gorgonia.Node, wrt ...*gorgonia.Node) (gorgonia.Nodes, error) {
 		if node.Op() == nil {
 			continue // an input
 		}
-		op, ok := opOf(node).(gorgonia.SDOp)
+		op, ok := node.Op().(gorgonia.SDOp)
 		if !ok {
 			return nil, fmt.Errorf("ops: %v has no symbolic derivative", node.Op())
 		}
@@ -95,7 +95,7 @@ func needGradient(cost *gorgonia.Node, wrt []*gorgonia.Node) map[*gorgonia.Node]
 			return needed[n]
 		}
 		seen[n] = true
-		op, ok := opOf(n).(gorgonia.SDOp)
+		op, ok := n.Op().(gorgonia.SDOp)
 		if !ok {
 			return needed[n]
 		}

@@ -67,7 +67,7 @@ func (op *linear) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 			if bias != nil {
 				kernel.Add(row, bias)
 			}
-			op.act.apply(row)
+			op.act.Apply(row)
 		}
 	})
 	return y, nil

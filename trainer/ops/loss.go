@@ -25,7 +25,7 @@ func Loss(logits, labels, weights *gorgonia.Node) (*gorgonia.Node, error) {
 
 // LossValue returns the last value of a node that Loss made. The single
 // precision scalar that Gorgonia carries is this number, rounded.
-func LossValue(node *gorgonia.Node) float64 { return opOf(node).(*loss).value }
+func LossValue(node *gorgonia.Node) float64 { return node.Op().(*loss).value }
 
 type loss struct {
 	base

@@ -134,7 +134,7 @@ func TestGradFanIn(t *testing.T) {
 			result = append(result, values(node))
 		}
 		for _, node := range g.AllNodes() {
-			if _, ours := opOf(node).(interface{ resultFixed() bool }); !ours && node.Op() != nil {
+			if _, ours := Describe(node); !ours && node.Op() != nil {
 				others++
 			}
 		}
@@ -172,7 +172,7 @@ func TestGradLeavesOut(t *testing.T) {
 	}
 	products := 0
 	for _, n := range g.AllNodes() {
-		if _, ok := opOf(n).(*matmul); ok {
+		if _, ok := n.Op().(*matmul); ok {
 			products++
 		}
 	}

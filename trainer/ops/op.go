@@ -27,7 +27,6 @@ type base struct {
 
 	result *tensor.Dense
 	data   []float32 // backing of result, capacity kept when the shape shrinks
-	fixed  bool      // data is the caller's (SetResult)
 }
 
 func newBase(arity int, format string, args ...any) base {
@@ -59,37 +58,12 @@ func (b *base) out(shape ...int) (*tensor.Dense, []float32) {
 	for _, n := range shape {
 		size *= n
 	}
-	switch {
-	case b.fixed && size != len(b.data):
-		panic(fmt.Sprintf("ops: result %v of %s does not fit the %d values it was given", shape, b.name, len(b.data)))
-	case cap(b.data) >= size:
-		b.data = b.data[:size]
-	default:
+	if cap(b.data) < size {
 		b.data = make([]float32, size)
 	}
+	b.data = b.data[:size]
 	b.result = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(b.data))
 	return b.result, b.data
-}
-
-func (b *base) setResult(data []float32) {
-	b.result, b.data, b.fixed = nil, data, true
-}
-
-func (b *base) resultFixed() bool { return b.fixed }
-
-// SetResult makes node write its result into data, whose length must be that of the
-// result. If node is not an op of this package, or already has such memory, it changes
-// nothing and returns false: then the caller must copy the result.
-func SetResult(node *gorgonia.Node, data []float32) bool {
-	op, ok := opOf(node).(interface {
-		setResult([]float32)
-		resultFixed() bool
-	})
-	if !ok || op.resultFixed() {
-		return false
-	}
-	op.setResult(data)
-	return true
 }
 
 // Children returns the operands of node, in order.
@@ -104,7 +78,7 @@ func Children(node *gorgonia.Node) gorgonia.Nodes {
 
 // apply adds op over inputs to the graph of inputs.
 func apply(op gorgonia.Op, inputs ...*gorgonia.Node) (*gorgonia.Node, error) {
-	node, err := gorgonia.ApplyOp(guard(op), inputs...)
+	node, err := gorgonia.ApplyOp(op, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("ops: %v: %w", op, err)
 	}

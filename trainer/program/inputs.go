@@ -1,37 +1,36 @@
-package model
+package program
 
 import "fmt"
 
-// Inputs is one mini-batch: N examples, U unique rows. F is the number of
-// fields, P that of dense features. The model only reads it, during the call,
-// but keeps the slices reachable until the next call for the same N.
+// Inputs is one mini-batch, or the part of one that an engine gets: N examples with U unique
+// rows. F is the number of fields, P that of dense features, R the values of a row.
 type Inputs struct {
 	N          int
-	Rows       []float32 // (U, RowDim), values of the mini-batch's unique rows
+	Total      int       // examples of the whole mini-batch, by which the loss is divided; 0: N
+	Rows       []float32 // (U, R), values of the mini-batch's unique rows
 	Offsets    []int32   // (N*F+1): bag of field f of example e is Index[Offsets[e*F+f]:Offsets[e*F+f+1]]
 	Index      []int32   // (features), into the unique rows
 	BagWeights []float32 // (features), nil when all are 1
 	Dense      []float32 // (N, P)
-	Labels     []float32 // (N), for Train
-	Weights    []float32 // (N), for Train; nil when all are 1
+	Labels     []float32 // (N), for training
+	Weights    []float32 // (N), for training; nil when all are 1
 	Step       int64     // number of the optimizer step: decides what dropout drops
 }
 
-// check reports inputs that do not fit the model. They come from a reader, so
-// a fault is the program's own; it is an error and not a panic because the
-// graph runs on a goroutine of Gorgonia's, where a panic would say little.
-func (in *Inputs) check(spec Spec, training bool) error {
-	bags := in.N * len(spec.Fields)
-	r := spec.RowDim()
+// Check reports inputs that do not fit a network. They come from a reader, so a fault
+// is the program's own.
+func (in *Inputs) Check(net *Network, training bool) error {
+	bags := in.N * net.Fields
+	r := net.RowDim
 	switch {
 	case in.N < 1:
 		return fmt.Errorf("model: mini-batch of %d examples", in.N)
 	case len(in.Rows)%r != 0:
 		return fmt.Errorf("model: %d row values for rows of %d", len(in.Rows), r)
 	case len(in.Offsets) != bags+1:
-		return fmt.Errorf("model: %d offsets for %d examples of %d fields, want %d", len(in.Offsets), in.N, len(spec.Fields), bags+1)
-	case len(in.Dense) != in.N*len(spec.Dense):
-		return fmt.Errorf("model: %d dense values for %d examples of %d features", len(in.Dense), in.N, len(spec.Dense))
+		return fmt.Errorf("model: %d offsets for %d examples of %d fields, want %d", len(in.Offsets), in.N, net.Fields, bags+1)
+	case len(in.Dense) != in.N*net.Dense:
+		return fmt.Errorf("model: %d dense values for %d examples of %d features", len(in.Dense), in.N, net.Dense)
 	case in.BagWeights != nil && len(in.BagWeights) != len(in.Index):
 		return fmt.Errorf("model: %d bag weights for %d features", len(in.BagWeights), len(in.Index))
 	case training && len(in.Labels) != in.N:

@@ -1,0 +1,24 @@
+// Package cpu is the engine that uses the processors of the host.
+//
+// Machine runs the programs of a network (package program). It takes tiles of some 256
+// examples through all steps of a stage on one thread, so that what one step writes the
+// next one reads from the second-level cache, and threads meet only between stages. Nothing
+// is allocated after the first mini-batches.
+//
+// Engine is the implementation of engine.Engine around it. It works on the rows of a pass
+// where they are pinned, and on the parameters in the memory of the model, so that
+// Import and Export have nothing to do; results are delivered at once.
+//
+// # One mini-batch
+//
+//	collect     statistics of the unique rows; their values are gathered (U, RowDim)
+//	stages      bags are pooled, the network runs forward and back, over tiles;
+//	            gradients of parameters are summed over a block of tiles
+//	check       loss and batch statistics are finite
+//	update      parameters; then each row, by the sum of the gradients of its bags
+//
+// # Determinism
+//
+// Tiles, blocks and threads do not change a bit of any result: each number has one fixed
+// order of operations, over the examples in ascending order where it sums over them.
+package cpu

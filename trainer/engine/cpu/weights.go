@@ -1,0 +1,66 @@
+package cpu
+
+import (
+	"aibox/internal/kernel"
+	"aibox/trainer/ops"
+	"aibox/trainer/program"
+)
+
+// Weights are packed once for each mini-batch, in the order in which the kernels read
+// them, for all tiles: as they are for the layer's result, transposed for the gradient of
+// its input.
+
+// packFrom is the number of examples from which that pays.
+const packFrom = 128
+
+// weights are the packed operands of the products of a program.
+type weights struct {
+	steps  []*program.Step // whose second operand is a parameter
+	packed []kernel.PackedB
+	of     map[*program.Step]int
+	used   bool // for the current mini-batch
+}
+
+func (w *weights) init(p *program.Program) {
+	w.of = map[*program.Step]int{}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if (s.Kind == ops.KindLinear || s.Kind == ops.KindMatMul && !s.TransA) && p.Buffers[s.In[1].Buffer].Source == program.Param {
+			w.of[s] = len(w.steps)
+			w.steps = append(w.steps, s)
+		}
+	}
+	w.packed = make([]kernel.PackedB, len(w.steps))
+}
+
+// runPacking packs operands lo to hi.
+func (e *execution) runPacking(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		s := e.weights.steps[i]
+		w := e.prog.Buffers[s.In[1].Buffer]
+		k, n := w.Count, w.Columns
+		if s.TransB {
+			k, n = n, k
+		}
+		e.weights.packed[i].Pack(s.TransB, k, n, e.base[s.In[1].Buffer], w.Stride)
+	}
+}
+
+// packed returns the packed second operand of a step, or nil.
+func (e *execution) packed(s *program.Step) *kernel.PackedB {
+	if !e.weights.used {
+		return nil
+	}
+	if i, ok := e.weights.of[s]; ok {
+		return &e.weights.packed[i]
+	}
+	return nil
+}
+
+func (w *weights) bytes() int64 {
+	n := int64(0)
+	for i := range w.packed {
+		n += int64(w.packed[i].Bytes())
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+// Package engine has the boundary between training and the device that computes: stage
+// EL+JL (embedding learning and joint learning, AIBox §2). Package cpu beside it
+// is the engine that uses the processors of the host.
+//
+// # Who owns what
+//
+// An engine works on three things:
+//
+//   - The pass: the pinned rows of the sparse table that its mini-batches refer to. Between
+//     Begin and End they belong to the engine, which may work on them in place or on copies in
+//     its own memory; End has put all changes back. Passes follow one another without a
+//     gap, and two of them may share rows: Begin of the second comes after End of the first.
+//   - The state: parameters, running statistics, optimizer state, numbers of steps. State is
+//     its image in the host's memory. Between Import and Export only the engine reads and
+//     writes what it stands for.
+//   - The mini-batch: slices of the host that belong to the caller and that the engine does
+//     not keep beyond the call that got them, unless it says so by delivering their results
+//     later.
+//
+// # Results may be late
+//
+// Train and Infer hand a mini-batch over; its Result goes to the function done, in the order
+// of the mini-batches, on the caller's goroutine, within this call or a later one of
+// Train, Infer or End. So a device may still be busy with a step while the next one is
+// prepared, and no step has to wait for another one.
+//
+// A mini-batch whose loss or batch statistics are not finite changes nothing: neither
+// parameters nor values of rows. Later mini-batches are not trained either, and the
+// error comes with the call that notices it, at the latest with End, thus before
+// anything is committed. What an update makes infinite, the loss of the next step
+// shows; Check looks for it after the last one.
+//
+// # What does not depend on values
+//
+// The statistics of rows (show, click, last seen, count) and what follows from them, such
+// as admission, depend only on the examples: engines of any precision have the same.
+//
+// # Parts of mini-batches
+//
+// A Batch may be a part of a mini-batch that other engines have the rest of. Its loss and
+// gradients are divided by the number of examples of the whole.
+package engine

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"slices"
+
+	"aibox/reader"
+	"aibox/trainer/optim"
+)
+
+// RowSteps counts the steps that the rows of each embedding space have taken with
+// their optimizer state, for row optimizers that need this number (Adam). All rows of
+// a space share one number, as in PyTorch, where a table has one for all of its rows.
+// It equals the model's number of steps, except for spaces that a warm start has
+// added, or for all spaces if a warm start has changed rows or their optimizer.
+type RowSteps struct {
+	spaces []string // of each field
+	began  []int64  // of each field: the model's step at which its current optimizer state began
+
+	// Fields with the same number make a group.
+	groups []int64  // began of each group
+	group  []uint16 // of each field
+
+	steps []optim.RowStep // of each group, for the current mini-batch
+	rowOf []uint16        // (U) group of each row of the mini-batch; unused with one group
+}
+
+// NewRowSteps counts steps for fields that have the given embedding spaces.
+func NewRowSteps(spaces []string) *RowSteps {
+	s := &RowSteps{spaces: spaces, began: make([]int64, len(spaces))}
+	s.regroup()
+	return s
+}
+
+func (s *RowSteps) regroup() {
+	s.groups, s.group = s.groups[:0], s.group[:0]
+	for _, b := range s.began {
+		g := slices.Index(s.groups, b)
+		if g < 0 {
+			g = len(s.groups)
+			s.groups = append(s.groups, b)
+		}
+		s.group = append(s.group, uint16(g))
+	}
+	s.steps = make([]optim.RowStep, len(s.groups))
+}
+
+// Prepare computes the updates of b's rows in step t, which Of returns. A row that
+// several spaces share, because their keys collide, uses the number of one of them.
+func (s *RowSteps) Prepare(b *reader.Batch, rows *optim.Rows, t int64, scale float32) {
+	for g, began := range s.groups {
+		s.steps[g] = rows.Step(t-began, scale)
+	}
+	if len(s.groups) == 1 {
+		return
+	}
+	s.rowOf = slices.Grow(s.rowOf[:0], len(b.Rows))[:len(b.Rows)]
+	bag := 0
+	for range b.N {
+		for _, g := range s.group {
+			for _, r := range b.Index[b.Offsets[bag]:b.Offsets[bag+1]] {
+				s.rowOf[r] = g
+			}
+			bag++
+		}
+	}
+}
+
+// Of returns the update of row i of the mini-batch.
+func (s *RowSteps) Of(i int) *optim.RowStep {
+	if len(s.groups) == 1 {
+		return &s.steps[0]
+	}
+	return &s.steps[s.rowOf[i]]
+}
+
+// The state of the optimizer has the number of steps of a space as a tensor of one value,
+// named "rows/" space "/step". Spaces whose number equals the model's have none.
+
+// Steps returns the numbers of steps after step t of the model.
+func (s *RowSteps) Steps(rows *optim.Rows, t int64) []optim.StateTensor {
+	var out []optim.StateTensor
+	if !rows.HasSteps() {
+		return nil
+	}
+	for i, space := range s.spaces {
+		n := t - s.began[i]
+		if s.began[i] == 0 || rows.Settled(n) || slices.Contains(s.spaces[:i], space) {
+			continue
+		}
+		out = append(out, optim.StateTensor{Name: rowStepsName(space), Data: []float32{optim.StepCount(n)}})
+	}
+	return out
+}
+
+// TakeOver continues the numbers of an earlier model, which had taken t steps, for the
+// spaces that it has; other spaces begin at 0. saved returns a tensor of its
+// optimizer's state by name, or nil.
+func (s *RowSteps) TakeOver(saved func(name string) []float32, has func(space string) bool, t int64) {
+	for i, space := range s.spaces {
+		s.began[i] = 0
+		if !has(space) {
+			s.began[i] = t
+		} else if steps := saved(rowStepsName(space)); len(steps) == 1 {
+			s.began[i] = t - int64(steps[0])
+		}
+	}
+	s.regroup()
+}
+
+func rowStepsName(space string) string { return "rows/" + space + "/step" }

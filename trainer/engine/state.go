@@ -1,0 +1,30 @@
+package engine
+
+import (
+	"aibox/sparsetable"
+	"aibox/trainer/optim"
+	"aibox/trainer/program"
+)
+
+// Config is what an engine computes with and does not change.
+type Config struct {
+	Network  *program.Network
+	Layout   sparsetable.Layout
+	Rows     *optim.Rows // nil if the engine only infers
+	Schedule optim.Schedule
+	Seed     uint64 // for the stochastic rounding of 16-bit values
+
+	Day            uint32
+	ShowDecay      float32 // per day
+	MinOccurrences uint32  // an embedding is used from this occurrence of its key on
+}
+
+// State is the image, in the host's memory, of all that an engine changes besides rows:
+// the parameters and running statistics of the network, and what follows.
+type State struct {
+	Dense    *optim.Dense // state of the optimizer of the parameters; nil if the engine only infers
+	RowSteps *RowSteps    // nil if the engine only infers
+
+	Step      int64 // optimizer steps taken, including those of earlier models
+	FirstStep int64 // the step after which this run began; the schedule counts from it
+}

@@ -1,0 +1,48 @@
+package model
+
+import (
+	"sync"
+
+	"aibox/trainer/engine/cpu"
+	"aibox/trainer/program"
+)
+
+// The tests of models run them on the machine that training uses. TestTape holds that
+// machine against Gorgonia's.
+
+type Inputs = program.Inputs
+
+var ErrNotFinite = program.ErrNotFinite
+
+// Result is the machine's with the gradients of all rows.
+type Result struct {
+	Loss     float64
+	Logits   []float32 // (N)
+	RowGrads []float32 // (U, RowDim)
+}
+
+var machines sync.Map // of models
+
+func (m *Model) machine() *cpu.Machine {
+	machine, ok := machines.Load(m)
+	if !ok {
+		machine, _ = machines.LoadOrStore(m, cpu.NewMachine(m.Network()))
+	}
+	return machine.(*cpu.Machine)
+}
+
+func (m *Model) Train(in *Inputs) (Result, error) {
+	machine := m.machine()
+	res, err := machine.Train(in)
+	if err != nil {
+		return Result{}, err
+	}
+	all := Result{Loss: res.Loss, Logits: res.Logits, RowGrads: make([]float32, len(in.Rows))}
+	r := m.spec.RowDim()
+	for i := range len(in.Rows) / r {
+		machine.RowGrad(i, all.RowGrads[i*r:(i+1)*r])
+	}
+	return all, nil
+}
+
+func (m *Model) Infer(in *Inputs) ([]float32, error) { return m.machine().Infer(in) }

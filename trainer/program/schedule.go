@@ -1,0 +1,115 @@
+package program
+
+import "aibox/trainer/ops"
+
+// schedule orders the steps in stages. A stage takes all steps that can run by then.
+func (l *lowering) schedule() {
+	// writers are, for each buffer, the steps that write to it or, if it is part of a
+	// concatenation, to any part of that.
+	writers := map[int][]int{}
+	for i, s := range l.Steps {
+		for _, v := range s.Out {
+			b := l.root(v).Buffer
+			writers[b] = append(writers[b], i)
+		}
+	}
+	done := make([]bool, len(l.Steps))
+	ready := func(i int) bool {
+		for _, v := range l.Steps[i].In {
+			for _, w := range writers[l.root(v).Buffer] {
+				if w != i && !done[w] && l.overlap(v, w) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	var order []Step
+	for row := true; len(order) < len(l.Steps); row = !row {
+		stage := Stage{RowWise: row, First: len(order)}
+		for i := range l.Steps {
+			if s := &l.Steps[i]; !done[i] && l.isRowWise(s) == row && ready(i) {
+				// Reductions of one stage may depend on one another: they run in order.
+				done[i] = true
+				order = append(order, *s)
+			}
+		}
+		stage.End = len(order)
+		if stage.End > stage.First {
+			l.Stages = append(l.Stages, stage)
+		}
+	}
+	l.Steps = order
+
+	l.Blocks = true
+	for i, s := range l.Stages {
+		if s.RowWise && i > 0 || i > 1 {
+			l.Blocks = false
+		}
+		for _, step := range l.Steps[s.First:s.End] {
+			if !s.RowWise && step.Kind != ops.KindBagPoolGrad && !continues(&step) {
+				l.Blocks = false
+			}
+		}
+	}
+}
+
+// isRowWise says whether a step works on the rows of examples.
+func (l *lowering) isRowWise(s *Step) bool {
+	return rowWise(s) && l.Buffers[s.Out[0].Buffer].Rows == Examples
+}
+
+// overlap says whether step w writes columns of v.
+func (l *lowering) overlap(v Value, w int) bool {
+	v = l.root(v)
+	for _, o := range l.Steps[w].Out {
+		if o = l.root(o); o.Buffer == v.Buffer && o.Column < v.Column+v.Columns && v.Column < o.Column+o.Columns {
+			return true
+		}
+	}
+	return false
+}
+
+// root returns where a value lies when its buffer has moved into a concatenation.
+func (l *lowering) root(v Value) Value {
+	for {
+		p, ok := l.parents[v.Buffer]
+		if !ok {
+			return v
+		}
+		v = Value{p.Buffer, p.Column + v.Column, v.Columns}
+	}
+}
+
+// settle replaces all values by where they lie, and removes buffers that nothing uses.
+func (l *lowering) settle() {
+	numbers := map[int]int{}
+	var buffers []Buffer
+	at := func(v Value) Value {
+		if v.Columns == 0 {
+			return v
+		}
+		v = l.root(v)
+		n, ok := numbers[v.Buffer]
+		if !ok {
+			n = len(buffers)
+			numbers[v.Buffer] = n
+			buffers = append(buffers, l.Buffers[v.Buffer])
+		}
+		v.Buffer = n
+		return v
+	}
+	for i := range l.Steps {
+		for j, v := range l.Steps[i].In {
+			l.Steps[i].In[j] = at(v)
+		}
+		for j, v := range l.Steps[i].Out {
+			l.Steps[i].Out[j] = at(v)
+		}
+	}
+	l.Logits, l.Terms, l.Pooled = at(l.Logits), at(l.Terms), at(l.Pooled)
+	for i, v := range l.Stats {
+		l.Stats[i] = at(v)
+	}
+	l.Buffers = buffers
+}
