@@ -280,11 +280,11 @@ func (p *product) compute(w *worker, lo, hi int) {
 
 // worker is the state of one goroutine within a product.
 type worker struct {
-	t    tile
-	buf  []float32 // packed rows of A
-	line []float32 // one step of A on the way to buf, if it is converted
-	row  int       // first row of the cells
-	rows int
+	t     tile
+	buf   []float32 // packed rows of A
+	lines []float32 // steps of A on the way to buf, if they are converted
+	row   int       // first row of the cells
+	rows  int
 	// What the kernels leave to be done for each row of a cell, nil if nothing.
 	finish *Epilogue
 

@@ -10,10 +10,19 @@ const floatBytes = 4
 type packing product
 
 func (p *packing) run(lo, hi int) {
-	for panel := lo; panel < hi; panel++ {
-		for d := p.firstDepth; d < p.lastDepth; d++ {
-			step, steps := depthBlock(d, p.k)
-			(*product)(p).packPanel(panel, step, steps)
+	for d := p.firstDepth; d < p.lastDepth; d++ {
+		step, steps := depthBlock(d, p.k)
+		if p.transB || p.kind != elementsFloat {
+			for panel := lo; panel < hi; panel++ {
+				(*product)(p).packPanel(panel, step, steps)
+			}
+			continue
+		}
+		// A few rows of B at a time, so that they are read in the order of memory.
+		for s := 0; s < steps; s += packSteps {
+			for panel := lo; panel < hi; panel++ {
+				(*product)(p).copyPanel(panel, step, steps, s, min(packSteps, steps-s))
+			}
 		}
 	}
 }
@@ -28,13 +37,38 @@ func (p *product) packPanel(panel, step, steps int) {
 		p.packPanelBF16(dst, p.column+j, columns, step, steps)
 		return
 	}
-	if p.transB {
-		transpose(dst, width, p.b[(p.column+j)*p.ldb+step:], p.ldb, columns, steps)
+	transpose(dst, width, p.b[(p.column+j)*p.ldb+step:], p.ldb, columns, steps)
+}
+
+// packSteps is how many steps of k are packed at a time.
+const packSteps = 16
+
+// copyPanel packs n of the steps of a panel, from step first of the block on.
+func (p *product) copyPanel(panel, step, steps, first, n int) {
+	width := p.set.columns()
+	j := panel * width
+	dst := p.packed[p.panelAt(panel, step, steps)+first*width:][:n*width]
+	src := p.b[(step+first)*p.ldb+p.column+j:]
+	columns := min(width, p.columns-j)
+	if columns == width {
+		copyRows(dst, width, src, p.ldb, n)
 		return
 	}
-	src := p.b[step*p.ldb+p.column+j:]
-	for s := range steps {
+	for s := range n {
 		copy(dst[s*width:][:columns], src[s*p.ldb:])
+	}
+}
+
+// copyRows copies n rows of 8, 16 or 32 elements, srcRow apart, to dst.
+func copyRows(dst []float32, width int, src []float32, srcRow, n int) {
+	_, _ = dst[:n*width], src[:(n-1)*srcRow+width]
+	switch width {
+	case 8:
+		copyRows8AVX2(&dst[0], &src[0], floatBytes*srcRow, n)
+	case 16:
+		copyRows16AVX2(&dst[0], &src[0], floatBytes*srcRow, n)
+	case 32:
+		copyRows32AVX2(&dst[0], &src[0], floatBytes*srcRow, n)
 	}
 }
 
@@ -87,42 +121,30 @@ func (w *worker) pack(p *product, height, step, steps int) {
 		wide := (height + 7) &^ 7
 		groups := (w.rows + height - 1) / height
 		w.buf = grow(w.buf, groups*wide*steps)
-		for s := range steps {
-			var row []float32
-			if p.kind == elementsFloat {
-				row = p.a[(step+s)*p.lda+w.row:]
-			} else {
-				w.line = grow(w.line, w.rows)
-				row = w.line
-				p.stepAcross(row, p.a, p.lda, w.row, step+s)
+		for s := 0; s < steps; s += packSteps {
+			n := min(packSteps, steps-s)
+			src, ld := p.a[(step+s)*p.lda+w.row:], p.lda
+			if p.kind != elementsFloat {
+				ld = (w.rows + 15) &^ 15
+				w.lines = grow(w.lines, packSteps*ld)
+				src = w.lines
+				for i := range n {
+					p.stepAcross(src[i*ld:][:w.rows], p.a, p.lda, w.row, step+s+i)
+				}
 			}
-			packRow(w.buf[s*wide:], wide, height, wide*steps, row, w.rows)
+			for g := range groups {
+				dst, from := w.buf[(g*steps+s)*wide:], src[g*height:]
+				if len(from) >= (n-1)*ld+wide {
+					copyRows(dst, wide, from, ld, n)
+					continue
+				}
+				for i := range n {
+					copy(dst[i*wide:][:min(height, w.rows-g*height)], from[i*ld:])
+				}
+			}
 		}
 		w.t.aRow, w.t.aCol = floatBytes, floatBytes*uintptr(wide)
 		w.groupStep = floatBytes * uintptr(wide*steps)
 	}
 	w.a = unsafe.Pointer(&w.buf[0])
-}
-
-// packRow copies n elements of row to groups of height elements, the groups
-// groupStep elements apart in dst. A group has room for wide elements, 8 or 16;
-// where row has that many it copies them all, which takes no call.
-func packRow(dst []float32, wide, height, groupStep int, row []float32, n int) {
-	from, to := 0, 0
-	switch wide {
-	case 8:
-		for ; from < n && from+8 <= len(row); from += height {
-			*(*[8]float32)(dst[to:]) = *(*[8]float32)(row[from:])
-			to += groupStep
-		}
-	case 16:
-		for ; from < n && from+16 <= len(row); from += height {
-			*(*[16]float32)(dst[to:]) = *(*[16]float32)(row[from:])
-			to += groupStep
-		}
-	}
-	for ; from < n; from += height {
-		copy(dst[to:][:min(height, n-from)], row[from:])
-		to += groupStep
-	}
 }

@@ -25,7 +25,8 @@ type tile struct {
 	out    unsafe.Pointer // then elements become +0 where out is not above 0, unless nil
 	outRow uintptr        // element (r,j) of out is at out + r*outRow + 4*j
 
-	flush bool   // treat denormal numbers as zeros while multiplying
+	flush bool // treat denormal numbers as zeros while multiplying
+	//lint:ignore U1000 the assembler uses it
 	mxcsr uint32 // the kernel's memory for the control word
 }
 

@@ -562,3 +562,59 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+// func copyRows8AVX2(dst *float32, src *float32, srcRow int, rows int)
+TEXT ·copyRows8AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ srcRow+16(FP), R9
+	MOVQ rows+24(FP), CX
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS Y0, 0(DI)
+	ADDQ R9, SI
+	ADDQ $32, DI
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func copyRows16AVX2(dst *float32, src *float32, srcRow int, rows int)
+TEXT ·copyRows16AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ srcRow+16(FP), R9
+	MOVQ rows+24(FP), CX
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ R9, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func copyRows32AVX2(dst *float32, src *float32, srcRow int, rows int)
+TEXT ·copyRows32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ srcRow+16(FP), R9
+	MOVQ rows+24(FP), CX
+loop:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	ADDQ R9, SI
+	ADDQ $128, DI
+	DECQ CX
+	JNZ loop
+	VZEROUPPER
+	RET

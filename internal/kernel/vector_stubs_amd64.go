@@ -43,3 +43,18 @@ func dotLanesAVX2(l *[lanes]float32, a, b *float32, n int)
 //
 //go:noescape
 func transpose8AVX2(dst *float32, dstRow int, src *float32, srcRow int, blocks int)
+
+// copyRows8AVX2 copies rows of 8 elements, srcRow bytes apart, to dst.
+//
+//go:noescape
+func copyRows8AVX2(dst *float32, src *float32, srcRow int, rows int)
+
+// copyRows16AVX2 copies rows of 16 elements, srcRow bytes apart, to dst.
+//
+//go:noescape
+func copyRows16AVX2(dst *float32, src *float32, srcRow int, rows int)
+
+// copyRows32AVX2 copies rows of 32 elements, srcRow bytes apart, to dst.
+//
+//go:noescape
+func copyRows32AVX2(dst *float32, src *float32, srcRow int, rows int)

@@ -165,6 +165,24 @@ func writeTile(asm, stubs *file, s isa, rows, vectors int, masked bool) {
 		asm.op("ADDQ %s, %s", regRS, regA7)
 	}
 
+	// Fetch C of the tile below, which comes next: the chains would
+	// wait for it otherwise. A short tile has no time for that.
+	asm.op("CMPQ tile_k(%s), $48", regTile)
+	asm.op("JLT fetched")
+	asm.op("MOVQ $%d, CX", rows)
+	asm.op("IMULQ %s, CX", regLDC)
+	asm.op("ADDQ %s, CX", regC)
+	for r := range rows {
+		for line := 0; line < vectors*s.bytes; line += 64 {
+			asm.op("PREFETCHT0 %d(CX)", line)
+		}
+		asm.op("PREFETCHT0 %d(CX)", vectors*s.bytes-1)
+		if r < rows-1 {
+			asm.op("ADDQ %s, CX", regLDC)
+		}
+	}
+	asm.line("fetched:")
+
 	// Start the chains from C or from +0.
 	asm.op("CMPB tile_fromC(%s), $0", regTile)
 	asm.op("JEQ zero")

@@ -76,6 +76,41 @@ func writeVector(asm, stubs *file) {
 	writeLanes(asm, stubs, "sumLanesAVX2", 1)
 	writeLanes(asm, stubs, "dotLanesAVX2", 2)
 	writeTranspose(asm, stubs)
+	for _, vectors := range []int{1, 2, 4} {
+		writeCopyRows(asm, stubs, vectors)
+	}
+}
+
+// writeCopyRows writes the copying of rows of one width that lie apart to rows that follow
+// one another.
+func writeCopyRows(asm, stubs *file, vectors int) {
+	name := fmt.Sprintf("copyRows%dAVX2", 8*vectors)
+	signature := fmt.Sprintf("func %s(dst *float32, src *float32, srcRow int, rows int)", name)
+	stubs.line("")
+	stubs.line("// %s copies rows of %d elements, srcRow bytes apart, to dst.", name, 8*vectors)
+	stubs.line("//")
+	stubs.line("//go:noescape")
+	stubs.line("%s", signature)
+	asm.line("")
+	asm.line("// %s", signature)
+	asm.line("TEXT ·%s(SB), NOSPLIT, $0-32", name)
+	asm.op("MOVQ dst+0(FP), DI")
+	asm.op("MOVQ src+8(FP), SI")
+	asm.op("MOVQ srcRow+16(FP), R9")
+	asm.op("MOVQ rows+24(FP), CX")
+	asm.line("loop:")
+	for v := range vectors {
+		asm.op("VMOVUPS %d(SI), Y%d", 32*v, v)
+	}
+	for v := range vectors {
+		asm.op("VMOVUPS Y%d, %d(DI)", v, 32*v)
+	}
+	asm.op("ADDQ R9, SI")
+	asm.op("ADDQ $%d, DI", 32*vectors)
+	asm.op("DECQ CX")
+	asm.op("JNZ loop")
+	asm.op("VZEROUPPER")
+	asm.op("RET")
 }
 
 func writeElementwise(asm, stubs *file, e elementwise) {
