@@ -1,0 +1,289 @@
+package cpu_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"aibox/internal/testseed"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cpu"
+	"aibox/trainer/model"
+	"aibox/trainer/optim"
+	"aibox/trainer/program"
+)
+
+// bench is a small network with a table, an engine and random mini-batches.
+type bench struct {
+	model  *model.Model
+	table  sparsetable.Table
+	layout sparsetable.Layout
+	engine engine.Engine
+	state  engine.State
+	pass   *reader.Pass
+	rows   *sparsetable.WorkingSet
+}
+
+func newBench(t *testing.T, seed uint64, spec model.Spec) *bench {
+	t.Helper()
+	b := new(bench)
+	var err error
+	if b.model, err = model.New(spec); err != nil {
+		t.Fatal(err)
+	}
+	if b.state.Dense, err = optim.NewDense(optim.DenseConfig{Kind: "adam", LearningRate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}, b.model.Params()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.01, Epsilon: 1e-8}, spec.RowDim())
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedule, err := optim.NewSchedule(optim.ScheduleConfig{Decay: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.state.RowSteps = engine.NewRowSteps(spec.Fields)
+	b.layout = sparsetable.Layout{ValueDim: spec.RowDim(), StateDim: rows.StateDim()}
+	b.table, err = sparsetable.Open(context.Background(), sparsetable.Options{Layout: b.layout, Init: func(key uint64, row []float32) {
+		for i := range b.layout.Values(row) {
+			b.layout.Values(row)[i] = float32(key%17)/17 - 0.5 + float32(i)/50
+		}
+		rows.Init(b.layout.Values(row), b.layout.State(row))
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.table.Close() })
+	b.pass = randomPass(rand.New(rand.NewPCG(seed, 1)), spec, 3, 150)
+	b.engine = cpu.New(engine.Config{
+		Network: b.model.Network(), Layout: b.layout, Rows: rows, Schedule: schedule, Day: 7, ShowDecay: 1, MinOccurrences: 1,
+	}, &b.state)
+	b.begin(t)
+	return b
+}
+
+func (b *bench) begin(t *testing.T) {
+	t.Helper()
+	var err error
+	if b.rows, err = b.table.Pull(t.Context(), b.pass.Keys, sparsetable.PullCreate); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.engine.Begin(engine.Pass{Keys: b.pass.Keys, Rows: b.rows}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) end(t *testing.T) {
+	t.Helper()
+	if err := b.engine.End(); err != nil {
+		t.Fatal(err)
+	}
+	b.rows.Release()
+}
+
+// values are those of all rows, and of all parameters and running statistics.
+func (b *bench) values() (rows, dense []float32) {
+	for i := range b.pass.Keys {
+		rows = append(rows, b.layout.Values(b.rows.Row(i))...)
+	}
+	for _, p := range slices.Concat(b.model.Params(), b.model.Buffers()) {
+		dense = append(dense, p.Data...)
+	}
+	return rows, dense
+}
+
+func randomPass(rng *rand.Rand, spec model.Spec, batches, examples int) *reader.Pass {
+	pass := new(reader.Pass)
+	for i := range 60 {
+		pass.Keys = append(pass.Keys, uint64(i*7+1))
+	}
+	for range batches {
+		b := reader.Batch{N: examples, Offsets: []int32{0}}
+		for i := range pass.Keys {
+			b.Rows = append(b.Rows, int32(i))
+		}
+		for range examples {
+			b.Labels = append(b.Labels, float32(rng.IntN(2)))
+			for range spec.Dense {
+				b.Dense = append(b.Dense, float32(rng.NormFloat64()))
+			}
+			for range spec.Fields {
+				for range rng.IntN(3) {
+					b.Index = append(b.Index, int32(rng.IntN(len(pass.Keys))))
+				}
+				b.Offsets = append(b.Offsets, int32(len(b.Index)))
+			}
+		}
+		pass.Batches = append(pass.Batches, b)
+	}
+	return pass
+}
+
+func spec(norm bool) model.Spec {
+	return model.Spec{Kind: "deepfm", Fields: []string{"a", "b", "c"}, Dense: []string{"x", "y"}, EmbeddingDim: 4, HiddenLayers: []int{24, 12}, BatchNorm: norm}
+}
+
+func nothing(*engine.Result) error { return nil }
+
+// TestNotFinite: a mini-batch whose loss or statistics are not finite changes neither
+// parameters nor values of rows, and its statistics of rows are those of any other.
+func TestNotFinite(t *testing.T) {
+	for _, norm := range []bool{false, true} {
+		t.Run(fmt.Sprint("norm=", norm), func(t *testing.T) {
+			seed := testseed.Of(t)
+			b, other := newBench(t, seed, spec(norm)), newBench(t, seed, spec(norm))
+			for _, x := range []*bench{b, other} {
+				if err := x.engine.Train(engine.Batch{Batch: &x.pass.Batches[0]}, nothing); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rows, dense := b.values()
+			b.pass.Batches[1].Dense[5] = float32(math.Inf(1))
+			delivered := false
+			err := b.engine.Train(engine.Batch{Batch: &b.pass.Batches[1]}, func(*engine.Result) error {
+				delivered = true
+				return nil
+			})
+			if end := b.engine.End(); err == nil {
+				err = end
+			}
+			if !errors.Is(err, program.ErrNotFinite) || delivered {
+				t.Errorf("error %v, delivered: %v", err, delivered)
+			}
+			if rowsNow, denseNow := b.values(); !slices.Equal(rowsNow, rows) || !slices.Equal(denseNow, dense) {
+				t.Error("values have changed")
+			}
+			if b.state.Step != 1 {
+				t.Errorf("step %d", b.state.Step)
+			}
+			if err := other.engine.Train(engine.Batch{Batch: &other.pass.Batches[1]}, nothing); err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.pass.Keys {
+				if got, want := b.layout.Stats(b.rows.Row(i)), other.layout.Stats(other.rows.Row(i)); got != want {
+					t.Fatalf("statistics of row %d depend on values: %+v, %+v", i, got, want)
+				}
+			}
+			b.rows.Release()
+			other.end(t)
+		})
+	}
+}
+
+// TestParts: the losses and the gradients of the parts of a mini-batch add up to those of
+// the whole.
+func TestParts(t *testing.T) {
+	seed := testseed.Of(t)
+	b := newBench(t, seed, spec(false))
+	net := b.model.Network()
+	machine := cpu.NewMachine(net)
+	whole := &b.pass.Batches[0]
+	values, _ := b.values()
+	run := func(lo, hi int) (loss float64, grads []float64) {
+		fields, dense := len(spec(false).Fields), len(spec(false).Dense)
+		in := &program.Inputs{N: hi - lo, Total: whole.N, Rows: values, Labels: whole.Labels[lo:hi], Dense: whole.Dense[lo*dense : hi*dense]}
+		first := whole.Offsets[lo*fields]
+		for _, o := range whole.Offsets[lo*fields : hi*fields+1] {
+			in.Offsets = append(in.Offsets, o-first)
+		}
+		in.Index = whole.Index[first:whole.Offsets[hi*fields]]
+		res, err := machine.Train(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range net.Params {
+			for _, g := range p.Grad {
+				grads = append(grads, float64(g))
+			}
+		}
+		row := make([]float32, net.RowDim)
+		for i := range len(values) / net.RowDim {
+			machine.RowGrad(i, row)
+			for _, g := range row {
+				grads = append(grads, float64(g))
+			}
+		}
+		return res.Loss, grads
+	}
+	wantLoss, want := run(0, whole.N)
+	loss := 0.0
+	sum := make([]float64, len(want))
+	for _, cut := range [][2]int{{0, 40}, {40, 41}, {41, whole.N}} {
+		l, grads := run(cut[0], cut[1])
+		loss += l
+		for i, g := range grads {
+			sum[i] += g
+		}
+	}
+	if math.Abs(loss-wantLoss) > 1e-6 {
+		t.Errorf("the losses of the parts add up to %g, that of the whole is %g", loss, wantLoss)
+	}
+	for i, g := range sum {
+		if math.Abs(g-want[i]) > 1e-6+1e-4*math.Abs(want[i]) {
+			t.Fatalf("gradient %d: the parts add up to %g, the whole has %g", i, g, want[i])
+		}
+	}
+	b.end(t)
+}
+
+// TestSharedRows: a pass sees what the pass before has done to the rows that both have.
+func TestSharedRows(t *testing.T) {
+	seed := testseed.Of(t)
+	one, two := newBench(t, seed, spec(false)), newBench(t, seed, spec(false))
+	for i := range one.pass.Batches {
+		if err := one.engine.Train(engine.Batch{Batch: &one.pass.Batches[i]}, nothing); err != nil {
+			t.Fatal(err)
+		}
+		if err := two.engine.Train(engine.Batch{Batch: &two.pass.Batches[i]}, nothing); err != nil {
+			t.Fatal(err)
+		}
+		// The next pass is pulled before this one ends, as in the pipeline.
+		before := two.rows
+		if err := two.engine.End(); err != nil {
+			t.Fatal(err)
+		}
+		two.begin(t)
+		before.Release()
+	}
+	rows, dense := one.values()
+	if rowsTwo, denseTwo := two.values(); !slices.Equal(rows, rowsTwo) || !slices.Equal(dense, denseTwo) {
+		t.Error("one pass for each mini-batch gives another model than one for all")
+	}
+	one.end(t)
+	two.end(t)
+}
+
+// TestCheck: a parameter that the last update has made infinite is found.
+func TestCheck(t *testing.T) {
+	b := newBench(t, testseed.Of(t), spec(false))
+	defer b.end(t)
+	if err := b.engine.Check(); err != nil {
+		t.Error(err)
+	}
+	b.model.Params()[1].Data[0] = float32(math.Inf(-1))
+	if err := b.engine.Check(); !errors.Is(err, program.ErrNotFinite) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNoGarbage wants a step of training, with its rows, to allocate nothing.
+func TestNoGarbage(t *testing.T) {
+	b := newBench(t, testseed.Of(t), spec(true))
+	defer b.end(t)
+	if garbage := testing.AllocsPerRun(10, func() {
+		if err := b.engine.Train(engine.Batch{Batch: &b.pass.Batches[0]}, nothing); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.engine.Infer(engine.Batch{Batch: &b.pass.Batches[1]}, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}); garbage > 0 && !raceEnabled {
+		t.Errorf("%v allocations in a step", garbage)
+	}
+}
