@@ -151,7 +151,7 @@ func (r *Reader) fill(ctx context.Context) (*Pass, *Counts, error) {
 	for {
 		for r.ended == nil && len(b.waiting) < b.depth {
 			if err := r.draw(ctx); err != nil {
-				if ctx.Err() != nil {
+				if ctx.Err() != nil && !errors.Is(err, io.EOF) {
 					return nil, nil, err // the next call goes on
 				}
 				r.ended = err

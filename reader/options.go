@@ -77,6 +77,10 @@ type Options struct {
 	// more text than AheadChunks*ChunkBytes gain little from more than one thread.
 	AheadChunks int
 	Logger      *slog.Logger
+
+	// oneByOne decodes every value of Parquet by itself, also those of simple columns
+	// (see bulk). Tests compare both ways.
+	oneByOne bool
 }
 
 const (

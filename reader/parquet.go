@@ -46,6 +46,7 @@ type parquetLeaf struct {
 	text     bool // annotated as text: must be UTF-8
 	unsigned bool
 	list     bool
+	levels   int  // definition level of a value that is there
 	null     bool // the column is of null type, which writers give to a column without values
 	float16  bool
 	decimal  bool

@@ -47,7 +47,7 @@ func findLeaf(root *parquet.Column, elements []*format.SchemaElement, name strin
 	if c.MaxRepetitionLevel() > 1 {
 		return nil, fmt.Errorf("column %q is a list of lists", name)
 	}
-	leaf := &parquetLeaf{name: name, index: c.Index(), list: c.MaxRepetitionLevel() == 1}
+	leaf := &parquetLeaf{name: name, index: c.Index(), list: c.MaxRepetitionLevel() == 1, levels: c.MaxDefinitionLevel()}
 	element := elements[c.Index()]
 	logical := element.LogicalType
 	switch {

@@ -18,6 +18,7 @@ import (
 type cursor struct {
 	leaf   *parquetLeaf
 	pages  parquet.Pages
+	bulk   *bulk // of a simple column, which it reads instead of the cursor; else nil
 	page   parquet.Page
 	values parquet.ValueReader
 	buffer []parquet.Value
@@ -38,7 +39,14 @@ func newCursor(open *openParquetFile, group int, leaf *parquetLeaf) (*cursor, er
 	if err != nil {
 		return nil, fmt.Errorf("column %q: %w", leaf.name, err)
 	}
-	return &cursor{leaf: leaf, pages: pages, buffer: make([]parquet.Value, cursorValues)}, nil
+	return &cursor{leaf: leaf, pages: pages}, nil
+}
+
+// simplify makes the cursor decode in bulk if the column is simple.
+func (c *cursor) simplify(of conversion, simple bool) {
+	if simple && c != nil && c.pages != nil {
+		c.bulk = newBulk(c.pages, c.leaf, of)
+	}
 }
 
 // peek returns the next value without consuming it; it is valid until the next call.
@@ -55,6 +63,9 @@ func (c *cursor) peek() (*parquet.Value, error) {
 				return nil, err
 			}
 			c.values = page.Values()
+			if c.buffer == nil {
+				c.buffer = make([]parquet.Value, cursorValues)
+			}
 		}
 		n, err := c.values.ReadValues(c.buffer)
 		c.lo, c.hi = 0, n
@@ -107,6 +118,19 @@ func (c *cursor) row(do func(v *parquet.Value)) error {
 		do(&c.leaf.value)
 		return nil
 	}
+	if c.bulk != nil {
+		v, err := c.bulk.take()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("column %q: %w", c.leaf.name, err)
+		}
+		if !v.IsNull() {
+			do(&v)
+		}
+		return nil
+	}
 	for first := true; ; first = false {
 		v, err := c.peek()
 		if errors.Is(err, io.EOF) && !first {
@@ -137,6 +161,9 @@ func (c *cursor) close() error {
 	}
 	if c.page != nil {
 		parquet.Release(c.page)
+	}
+	if c.bulk != nil {
+		c.bulk.release()
 	}
 	return c.pages.Close()
 }
@@ -174,6 +201,15 @@ func newRowGroup(p *plan, file *openParquetFile, group int, l *parquetLeaves) (*
 	}
 	r.label, r.weight, r.group = open(l.label), open(l.weight), open(l.group)
 	r.dense, r.fields, r.stats, r.texts = openAll(l.dense), openAll(l.fields), openAll(l.stats), openAll(l.texts)
+	if !p.oneByOne {
+		r.label.simplify(newLabel(p.label))
+		for i, c := range r.dense {
+			c.simplify(newDense(&p.dense[i]))
+		}
+		for i, c := range r.fields {
+			c.simplify(newKeys(&p.fields[i]))
+		}
+	}
 	for i, name := range p.pass {
 		if at := p.schema.column(name); at >= 0 && p.raw && !p.keepLists && r.texts[i] != nil {
 			role := p.schema.Columns[at].Role
@@ -247,6 +283,7 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 		b.labels = append(b.labels, 0)
 	case r.label == nil:
 		f = p.addNoLabel(b)
+	case r.label.takeLabel(b):
 	default:
 		if each(r.label, func(v *parquet.Value) fault {
 			x, ok := r.label.number(v)
@@ -263,6 +300,16 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 	}
 	for i, c := range r.dense {
 		d := &p.dense[i]
+		if c.bulk != nil {
+			if v := c.bulk.next(); v.state != bulkSlow {
+				x := v.number
+				if v.state == bulkMissing {
+					x = d.missing
+				}
+				b.dense = append(b.dense, x)
+				continue
+			}
+		}
 		if each(c, func(v *parquet.Value) fault {
 			x, ok := c.number(v)
 			if !ok {
@@ -274,6 +321,18 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 		}
 	}
 	for i, c := range r.fields {
+		if c.bulk != nil {
+			if v := c.bulk.next(); v.state != bulkSlow {
+				if v.state == bulkReady {
+					b.keys = append(b.keys, v.key)
+					if p.weightedBags {
+						b.bagWeights = append(b.bagWeights, 1)
+					}
+				}
+				b.offsets = append(b.offsets, int32(len(b.keys)))
+				continue
+			}
+		}
 		field := &p.fields[i]
 		each(c, func(v *parquet.Value) fault { return r.addValues(field, c, b, v) })
 		b.offsets = append(b.offsets, int32(len(b.keys)))
@@ -324,6 +383,15 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 		f = before
 	}
 	return f, err
+}
+
+// takeLabel appends the label of the next row if there is a result of it.
+func (c *cursor) takeLabel(b *block) bool {
+	if c.bulk == nil || c.bulk.lo == c.bulk.hi && c.bulk.decode() != nil || c.bulk.results[c.bulk.lo].state != bulkReady {
+		return false
+	}
+	b.labels = append(b.labels, c.bulk.next().number)
+	return true
 }
 
 // addValues appends what one Parquet value means for a field: a feature, several
