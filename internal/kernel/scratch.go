@@ -7,7 +7,10 @@ package kernel
 //
 // All matrices are views of rows a stride apart, so that parts of columns (concatenations and
 // slices) and of rows (tiles of a mini-batch) need no copies.
-type Scratch struct{ p product }
+type Scratch struct {
+	p    product
+	gram []float32 // one example's pairs in Interact, as a square matrix
+}
 
 // Gemm is GemmEpilogue on the caller's goroutine; e may be nil.
 func (s *Scratch) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
