@@ -2,6 +2,10 @@ package kernel
 
 import "sync"
 
+// elementGrain is how many elements a range must have to be worth a goroutine if an element
+// takes about a nanosecond.
+const elementGrain = 16 << 10
+
 // ColSum sets out[j] to the sum over i of x[i,j], the gradient of a bias. x is
 // (m, n) with rows ldx elements apart. Each column is one chain of additions
 // over ascending rows, starting from +0, or from out[j] if accumulate.

@@ -17,7 +17,7 @@
 //   - An Epilogue (bias, activation, derivative) acts on an element after its chain
 //     and gives the bits of the single steps.
 //   - GemmBF16: operands rounded to bfloat16, and chains of VDPBF16PS: see bf16.go.
-//   - Sum, SumFloat64, Dot: lane i of 16 takes elements i, i+16, i+32, … in
+//   - Sum, Dot: lane i of 16 takes elements i, i+16, i+32, … in
 //     order; the lanes are then added as a tree: i and i+8, i and i+4, i and
 //     i+2, and last 0 and 1.
 //   - ColSum: one chain of additions per column, rows in ascending order.
@@ -49,8 +49,7 @@
 // A Scratch computes matrix products on the goroutine that calls it, and a PackedB holds a
 // matrix that is packed once for several products.
 //
-// Functions that take a matrix (Gemm, ColSum, BiasActivation) and
-// ActivationBackward split their work over Threads() goroutines by themselves. Functions on
+// Functions that take a matrix (Gemm and its kin, ColSum) split their work over Threads() goroutines by themselves. Functions on
 // plain slices run in the goroutine that calls them; for long slices, call them within
 // Parallel (assembler cannot be preempted: a vector of 10^7 elements would keep the garbage
 // collector waiting for milliseconds). Goroutines live for one call; the caller works with

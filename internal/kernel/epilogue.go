@@ -2,8 +2,8 @@ package kernel
 
 // Epilogue is what a matrix product does to each element of C once its chain is complete,
 // while the element is still in a register or in the nearest cache. The steps come in the
-// order of the fields; the results are those of BiasActivation and ActivationBackward after
-// the product, bit for bit. The zero value does nothing.
+// order of the fields; the operations are those of Add, Relu, Sigmoid and Tanh, and of
+// ReluBackward, SigmoidBackward and TanhBackward. The zero value does nothing.
 type Epilogue struct {
 	// Bias[j] is added to each element of column j; nil adds nothing.
 	Bias []float32

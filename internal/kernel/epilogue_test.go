@@ -22,10 +22,33 @@ func newEpilogue(r *rand.Rand, m, n int) *Epilogue {
 // separately applies e to the result of p, one step after the other.
 func (e *Epilogue) separately(p *problem, c []float32) []float32 {
 	c = append([]float32(nil), c...)
-	BiasActivation(e.Activation, p.m, p.n, e.Bias, c, p.ldc)
+	activations := [...]func(float32) float32{
+		ActivationNone: func(x float32) float32 { return x },
+		ActivationRelu: func(x float32) float32 {
+			if x < 0 {
+				return 0
+			}
+			return x
+		},
+		ActivationSigmoid: Sigmoid,
+		ActivationTanh:    Tanh,
+	}
 	for i := range p.m {
-		row := c[i*p.ldc:][:p.n]
-		ActivationBackward(e.Derivative, row, row, e.Output[i*e.OutputStride:][:p.n])
+		row, out := c[i*p.ldc:][:p.n], e.Output[i*e.OutputStride:][:p.n]
+		for j, x := range row {
+			if e.Bias != nil {
+				x += e.Bias[j]
+			}
+			row[j] = activations[e.Activation](x)
+		}
+		switch e.Derivative {
+		case ActivationRelu:
+			ReluBackward(row, row, out)
+		case ActivationSigmoid:
+			SigmoidBackward(row, row, out)
+		case ActivationTanh:
+			TanhBackward(row, row, out)
+		}
 	}
 	return c
 }

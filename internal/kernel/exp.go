@@ -63,9 +63,3 @@ func expm1Reduced(x float64) (scale, q float64) {
 	q = r + float64(float64(r*r)*p)
 	return math.Float64frombits(uint64(int64(n)+1023) << 52), q
 }
-
-// ExpSlice sets dst[i] = Exp(src[i]). dst may be src.
-func ExpSlice(dst, src []float32) {
-	sameLength("ExpSlice", len(dst), len(src))
-	expVector(dst, src)
-}

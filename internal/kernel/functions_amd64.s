@@ -3,56 +3,6 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func expAVX2(dst, src *float32, n int)
-TEXT ·expAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ n+16(FP), CX
-loop:
-	VCVTPS2PD (SI), Y0
-	VMOVUPD functionTable<>+0(SB), Y1
-	VMAXPD Y0, Y1, Y0
-	VMOVUPD functionTable<>+32(SB), Y1
-	VMINPD Y0, Y1, Y0
-	VMULPD functionTable<>+64(SB), Y0, Y1
-	VADDPD functionTable<>+96(SB), Y1, Y1
-	VSUBPD functionTable<>+96(SB), Y1, Y2
-	VMULPD functionTable<>+128(SB), Y2, Y2
-	VSUBPD Y2, Y0, Y2
-	VMULPD functionTable<>+160(SB), Y2, Y3
-	VADDPD functionTable<>+192(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
-	VADDPD functionTable<>+224(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
-	VADDPD functionTable<>+256(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
-	VADDPD functionTable<>+288(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
-	VADDPD functionTable<>+320(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
-	VADDPD functionTable<>+352(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
-	VADDPD functionTable<>+384(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
-	VADDPD functionTable<>+416(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
-	VADDPD functionTable<>+448(SB), Y3, Y3
-	VMULPD Y2, Y2, Y4
-	VMULPD Y3, Y4, Y4
-	VADDPD Y4, Y2, Y2
-	VPSLLQ $52, Y1, Y1
-	VPADDQ functionTable<>+480(SB), Y1, Y1
-	VMULPD Y2, Y1, Y2
-	VADDPD Y2, Y1, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS X0, (DI)
-	ADDQ $16, SI
-	ADDQ $16, DI
-	SUBQ $4, CX
-	JGT loop
-	VZEROUPPER
-	RET
-
 // func sigmoidAVX2(dst, src *float32, n int)
 TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
@@ -60,19 +10,17 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 loop:
 	VCVTPS2PD (SI), Y0
-	VXORPD functionTable<>+512(SB), Y0, Y0
-	VMOVUPD functionTable<>+0(SB), Y1
-	VMAXPD Y0, Y1, Y0
+	VXORPD functionTable<>+0(SB), Y0, Y0
 	VMOVUPD functionTable<>+32(SB), Y1
+	VMAXPD Y0, Y1, Y0
+	VMOVUPD functionTable<>+64(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VMULPD functionTable<>+64(SB), Y0, Y1
-	VADDPD functionTable<>+96(SB), Y1, Y1
-	VSUBPD functionTable<>+96(SB), Y1, Y2
-	VMULPD functionTable<>+128(SB), Y2, Y2
+	VMULPD functionTable<>+96(SB), Y0, Y1
+	VADDPD functionTable<>+128(SB), Y1, Y1
+	VSUBPD functionTable<>+128(SB), Y1, Y2
+	VMULPD functionTable<>+160(SB), Y2, Y2
 	VSUBPD Y2, Y0, Y2
-	VMULPD functionTable<>+160(SB), Y2, Y3
-	VADDPD functionTable<>+192(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
+	VMULPD functionTable<>+192(SB), Y2, Y3
 	VADDPD functionTable<>+224(SB), Y3, Y3
 	VMULPD Y3, Y2, Y3
 	VADDPD functionTable<>+256(SB), Y3, Y3
@@ -88,14 +36,16 @@ loop:
 	VADDPD functionTable<>+416(SB), Y3, Y3
 	VMULPD Y3, Y2, Y3
 	VADDPD functionTable<>+448(SB), Y3, Y3
+	VMULPD Y3, Y2, Y3
+	VADDPD functionTable<>+480(SB), Y3, Y3
 	VMULPD Y2, Y2, Y4
 	VMULPD Y3, Y4, Y4
 	VADDPD Y4, Y2, Y2
 	VPSLLQ $52, Y1, Y1
-	VPADDQ functionTable<>+480(SB), Y1, Y1
+	VPADDQ functionTable<>+512(SB), Y1, Y1
 	VMULPD Y2, Y1, Y2
 	VADDPD Y2, Y1, Y0
-	VMOVUPD functionTable<>+480(SB), Y1
+	VMOVUPD functionTable<>+512(SB), Y1
 	VADDPD Y0, Y1, Y0
 	VDIVPD Y0, Y1, Y0
 	VCVTPD2PSY Y0, X0
@@ -114,19 +64,17 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 loop:
 	VCVTPS2PD (SI), Y0
-	VANDPD functionTable<>+512(SB), Y0, Y5
+	VANDPD functionTable<>+0(SB), Y0, Y5
 	VXORPD Y5, Y0, Y0
 	VADDPD Y0, Y0, Y0
-	VMOVUPD functionTable<>+32(SB), Y1
+	VMOVUPD functionTable<>+64(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VMULPD functionTable<>+64(SB), Y0, Y1
-	VADDPD functionTable<>+96(SB), Y1, Y1
-	VSUBPD functionTable<>+96(SB), Y1, Y2
-	VMULPD functionTable<>+128(SB), Y2, Y2
+	VMULPD functionTable<>+96(SB), Y0, Y1
+	VADDPD functionTable<>+128(SB), Y1, Y1
+	VSUBPD functionTable<>+128(SB), Y1, Y2
+	VMULPD functionTable<>+160(SB), Y2, Y2
 	VSUBPD Y2, Y0, Y2
-	VMULPD functionTable<>+160(SB), Y2, Y3
-	VADDPD functionTable<>+192(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
+	VMULPD functionTable<>+192(SB), Y2, Y3
 	VADDPD functionTable<>+224(SB), Y3, Y3
 	VMULPD Y3, Y2, Y3
 	VADDPD functionTable<>+256(SB), Y3, Y3
@@ -142,13 +90,15 @@ loop:
 	VADDPD functionTable<>+416(SB), Y3, Y3
 	VMULPD Y3, Y2, Y3
 	VADDPD functionTable<>+448(SB), Y3, Y3
+	VMULPD Y3, Y2, Y3
+	VADDPD functionTable<>+480(SB), Y3, Y3
 	VMULPD Y2, Y2, Y4
 	VMULPD Y3, Y4, Y4
 	VADDPD Y4, Y2, Y2
 	VPSLLQ $52, Y1, Y1
-	VPADDQ functionTable<>+480(SB), Y1, Y1
+	VPADDQ functionTable<>+512(SB), Y1, Y1
 	VMULPD Y2, Y1, Y2
-	VSUBPD functionTable<>+480(SB), Y1, Y1
+	VSUBPD functionTable<>+512(SB), Y1, Y1
 	VADDPD Y2, Y1, Y0
 	VADDPD functionTable<>+544(SB), Y0, Y1
 	VDIVPD Y1, Y0, Y0
@@ -172,17 +122,15 @@ loop:
 	VXORPD Y6, Y6, Y6
 	VMAXPD Y0, Y6, Y5
 	VANDPD functionTable<>+576(SB), Y0, Y0
-	VMOVUPD functionTable<>+32(SB), Y1
+	VMOVUPD functionTable<>+64(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VXORPD functionTable<>+512(SB), Y0, Y0
-	VMULPD functionTable<>+64(SB), Y0, Y1
-	VADDPD functionTable<>+96(SB), Y1, Y1
-	VSUBPD functionTable<>+96(SB), Y1, Y2
-	VMULPD functionTable<>+128(SB), Y2, Y2
+	VXORPD functionTable<>+0(SB), Y0, Y0
+	VMULPD functionTable<>+96(SB), Y0, Y1
+	VADDPD functionTable<>+128(SB), Y1, Y1
+	VSUBPD functionTable<>+128(SB), Y1, Y2
+	VMULPD functionTable<>+160(SB), Y2, Y2
 	VSUBPD Y2, Y0, Y2
-	VMULPD functionTable<>+160(SB), Y2, Y3
-	VADDPD functionTable<>+192(SB), Y3, Y3
-	VMULPD Y3, Y2, Y3
+	VMULPD functionTable<>+192(SB), Y2, Y3
 	VADDPD functionTable<>+224(SB), Y3, Y3
 	VMULPD Y3, Y2, Y3
 	VADDPD functionTable<>+256(SB), Y3, Y3
@@ -198,18 +146,20 @@ loop:
 	VADDPD functionTable<>+416(SB), Y3, Y3
 	VMULPD Y3, Y2, Y3
 	VADDPD functionTable<>+448(SB), Y3, Y3
+	VMULPD Y3, Y2, Y3
+	VADDPD functionTable<>+480(SB), Y3, Y3
 	VMULPD Y2, Y2, Y4
 	VMULPD Y3, Y4, Y4
 	VADDPD Y4, Y2, Y2
 	VPSLLQ $52, Y1, Y1
-	VPADDQ functionTable<>+480(SB), Y1, Y1
+	VPADDQ functionTable<>+512(SB), Y1, Y1
 	VMULPD Y2, Y1, Y2
 	VADDPD Y2, Y1, Y0
 	VCMPPD $30, functionTable<>+608(SB), Y0, Y1
-	VSUBPD functionTable<>+480(SB), Y0, Y2
-	VMULPD functionTable<>+448(SB), Y2, Y2
+	VSUBPD functionTable<>+512(SB), Y0, Y2
+	VMULPD functionTable<>+480(SB), Y2, Y2
 	VBLENDVPD Y1, Y2, Y0, Y0
-	VANDPD functionTable<>+128(SB), Y1, Y6
+	VANDPD functionTable<>+160(SB), Y1, Y6
 	VADDPD functionTable<>+544(SB), Y0, Y1
 	VDIVPD Y1, Y0, Y1
 	VMULPD Y1, Y1, Y2
@@ -244,91 +194,91 @@ loop:
 	VZEROUPPER
 	RET
 
-// -128
-DATA functionTable<>+0(SB)/8, $0xc060000000000000
-DATA functionTable<>+8(SB)/8, $0xc060000000000000
-DATA functionTable<>+16(SB)/8, $0xc060000000000000
-DATA functionTable<>+24(SB)/8, $0xc060000000000000
-// 128
-DATA functionTable<>+32(SB)/8, $0x4060000000000000
-DATA functionTable<>+40(SB)/8, $0x4060000000000000
-DATA functionTable<>+48(SB)/8, $0x4060000000000000
-DATA functionTable<>+56(SB)/8, $0x4060000000000000
-// log2(e)
-DATA functionTable<>+64(SB)/8, $0x3ff71547652b82fe
-DATA functionTable<>+72(SB)/8, $0x3ff71547652b82fe
-DATA functionTable<>+80(SB)/8, $0x3ff71547652b82fe
-DATA functionTable<>+88(SB)/8, $0x3ff71547652b82fe
-// 3·2^51
-DATA functionTable<>+96(SB)/8, $0x4338000000000000
-DATA functionTable<>+104(SB)/8, $0x4338000000000000
-DATA functionTable<>+112(SB)/8, $0x4338000000000000
-DATA functionTable<>+120(SB)/8, $0x4338000000000000
-// ln 2
-DATA functionTable<>+128(SB)/8, $0x3fe62e42fefa39ef
-DATA functionTable<>+136(SB)/8, $0x3fe62e42fefa39ef
-DATA functionTable<>+144(SB)/8, $0x3fe62e42fefa39ef
-DATA functionTable<>+152(SB)/8, $0x3fe62e42fefa39ef
-// 1/3.99168e+07
-DATA functionTable<>+160(SB)/8, $0x3e5ae64567f544e4
-DATA functionTable<>+168(SB)/8, $0x3e5ae64567f544e4
-DATA functionTable<>+176(SB)/8, $0x3e5ae64567f544e4
-DATA functionTable<>+184(SB)/8, $0x3e5ae64567f544e4
-// 1/3.6288e+06
-DATA functionTable<>+192(SB)/8, $0x3e927e4fb7789f5c
-DATA functionTable<>+200(SB)/8, $0x3e927e4fb7789f5c
-DATA functionTable<>+208(SB)/8, $0x3e927e4fb7789f5c
-DATA functionTable<>+216(SB)/8, $0x3e927e4fb7789f5c
-// 1/362880
-DATA functionTable<>+224(SB)/8, $0x3ec71de3a556c734
-DATA functionTable<>+232(SB)/8, $0x3ec71de3a556c734
-DATA functionTable<>+240(SB)/8, $0x3ec71de3a556c734
-DATA functionTable<>+248(SB)/8, $0x3ec71de3a556c734
-// 1/40320
-DATA functionTable<>+256(SB)/8, $0x3efa01a01a01a01a
-DATA functionTable<>+264(SB)/8, $0x3efa01a01a01a01a
-DATA functionTable<>+272(SB)/8, $0x3efa01a01a01a01a
-DATA functionTable<>+280(SB)/8, $0x3efa01a01a01a01a
-// 1/5040
-DATA functionTable<>+288(SB)/8, $0x3f2a01a01a01a01a
-DATA functionTable<>+296(SB)/8, $0x3f2a01a01a01a01a
-DATA functionTable<>+304(SB)/8, $0x3f2a01a01a01a01a
-DATA functionTable<>+312(SB)/8, $0x3f2a01a01a01a01a
-// 1/720
-DATA functionTable<>+320(SB)/8, $0x3f56c16c16c16c17
-DATA functionTable<>+328(SB)/8, $0x3f56c16c16c16c17
-DATA functionTable<>+336(SB)/8, $0x3f56c16c16c16c17
-DATA functionTable<>+344(SB)/8, $0x3f56c16c16c16c17
-// 1/120
-DATA functionTable<>+352(SB)/8, $0x3f81111111111111
-DATA functionTable<>+360(SB)/8, $0x3f81111111111111
-DATA functionTable<>+368(SB)/8, $0x3f81111111111111
-DATA functionTable<>+376(SB)/8, $0x3f81111111111111
-// 1/24
-DATA functionTable<>+384(SB)/8, $0x3fa5555555555555
-DATA functionTable<>+392(SB)/8, $0x3fa5555555555555
-DATA functionTable<>+400(SB)/8, $0x3fa5555555555555
-DATA functionTable<>+408(SB)/8, $0x3fa5555555555555
-// 1/6
-DATA functionTable<>+416(SB)/8, $0x3fc5555555555555
-DATA functionTable<>+424(SB)/8, $0x3fc5555555555555
-DATA functionTable<>+432(SB)/8, $0x3fc5555555555555
-DATA functionTable<>+440(SB)/8, $0x3fc5555555555555
-// 1/2
-DATA functionTable<>+448(SB)/8, $0x3fe0000000000000
-DATA functionTable<>+456(SB)/8, $0x3fe0000000000000
-DATA functionTable<>+464(SB)/8, $0x3fe0000000000000
-DATA functionTable<>+472(SB)/8, $0x3fe0000000000000
-// 1
-DATA functionTable<>+480(SB)/8, $0x3ff0000000000000
-DATA functionTable<>+488(SB)/8, $0x3ff0000000000000
-DATA functionTable<>+496(SB)/8, $0x3ff0000000000000
-DATA functionTable<>+504(SB)/8, $0x3ff0000000000000
 // sign
-DATA functionTable<>+512(SB)/8, $0x8000000000000000
-DATA functionTable<>+520(SB)/8, $0x8000000000000000
-DATA functionTable<>+528(SB)/8, $0x8000000000000000
-DATA functionTable<>+536(SB)/8, $0x8000000000000000
+DATA functionTable<>+0(SB)/8, $0x8000000000000000
+DATA functionTable<>+8(SB)/8, $0x8000000000000000
+DATA functionTable<>+16(SB)/8, $0x8000000000000000
+DATA functionTable<>+24(SB)/8, $0x8000000000000000
+// -128
+DATA functionTable<>+32(SB)/8, $0xc060000000000000
+DATA functionTable<>+40(SB)/8, $0xc060000000000000
+DATA functionTable<>+48(SB)/8, $0xc060000000000000
+DATA functionTable<>+56(SB)/8, $0xc060000000000000
+// 128
+DATA functionTable<>+64(SB)/8, $0x4060000000000000
+DATA functionTable<>+72(SB)/8, $0x4060000000000000
+DATA functionTable<>+80(SB)/8, $0x4060000000000000
+DATA functionTable<>+88(SB)/8, $0x4060000000000000
+// log2(e)
+DATA functionTable<>+96(SB)/8, $0x3ff71547652b82fe
+DATA functionTable<>+104(SB)/8, $0x3ff71547652b82fe
+DATA functionTable<>+112(SB)/8, $0x3ff71547652b82fe
+DATA functionTable<>+120(SB)/8, $0x3ff71547652b82fe
+// 3·2^51
+DATA functionTable<>+128(SB)/8, $0x4338000000000000
+DATA functionTable<>+136(SB)/8, $0x4338000000000000
+DATA functionTable<>+144(SB)/8, $0x4338000000000000
+DATA functionTable<>+152(SB)/8, $0x4338000000000000
+// ln 2
+DATA functionTable<>+160(SB)/8, $0x3fe62e42fefa39ef
+DATA functionTable<>+168(SB)/8, $0x3fe62e42fefa39ef
+DATA functionTable<>+176(SB)/8, $0x3fe62e42fefa39ef
+DATA functionTable<>+184(SB)/8, $0x3fe62e42fefa39ef
+// 1/3.99168e+07
+DATA functionTable<>+192(SB)/8, $0x3e5ae64567f544e4
+DATA functionTable<>+200(SB)/8, $0x3e5ae64567f544e4
+DATA functionTable<>+208(SB)/8, $0x3e5ae64567f544e4
+DATA functionTable<>+216(SB)/8, $0x3e5ae64567f544e4
+// 1/3.6288e+06
+DATA functionTable<>+224(SB)/8, $0x3e927e4fb7789f5c
+DATA functionTable<>+232(SB)/8, $0x3e927e4fb7789f5c
+DATA functionTable<>+240(SB)/8, $0x3e927e4fb7789f5c
+DATA functionTable<>+248(SB)/8, $0x3e927e4fb7789f5c
+// 1/362880
+DATA functionTable<>+256(SB)/8, $0x3ec71de3a556c734
+DATA functionTable<>+264(SB)/8, $0x3ec71de3a556c734
+DATA functionTable<>+272(SB)/8, $0x3ec71de3a556c734
+DATA functionTable<>+280(SB)/8, $0x3ec71de3a556c734
+// 1/40320
+DATA functionTable<>+288(SB)/8, $0x3efa01a01a01a01a
+DATA functionTable<>+296(SB)/8, $0x3efa01a01a01a01a
+DATA functionTable<>+304(SB)/8, $0x3efa01a01a01a01a
+DATA functionTable<>+312(SB)/8, $0x3efa01a01a01a01a
+// 1/5040
+DATA functionTable<>+320(SB)/8, $0x3f2a01a01a01a01a
+DATA functionTable<>+328(SB)/8, $0x3f2a01a01a01a01a
+DATA functionTable<>+336(SB)/8, $0x3f2a01a01a01a01a
+DATA functionTable<>+344(SB)/8, $0x3f2a01a01a01a01a
+// 1/720
+DATA functionTable<>+352(SB)/8, $0x3f56c16c16c16c17
+DATA functionTable<>+360(SB)/8, $0x3f56c16c16c16c17
+DATA functionTable<>+368(SB)/8, $0x3f56c16c16c16c17
+DATA functionTable<>+376(SB)/8, $0x3f56c16c16c16c17
+// 1/120
+DATA functionTable<>+384(SB)/8, $0x3f81111111111111
+DATA functionTable<>+392(SB)/8, $0x3f81111111111111
+DATA functionTable<>+400(SB)/8, $0x3f81111111111111
+DATA functionTable<>+408(SB)/8, $0x3f81111111111111
+// 1/24
+DATA functionTable<>+416(SB)/8, $0x3fa5555555555555
+DATA functionTable<>+424(SB)/8, $0x3fa5555555555555
+DATA functionTable<>+432(SB)/8, $0x3fa5555555555555
+DATA functionTable<>+440(SB)/8, $0x3fa5555555555555
+// 1/6
+DATA functionTable<>+448(SB)/8, $0x3fc5555555555555
+DATA functionTable<>+456(SB)/8, $0x3fc5555555555555
+DATA functionTable<>+464(SB)/8, $0x3fc5555555555555
+DATA functionTable<>+472(SB)/8, $0x3fc5555555555555
+// 1/2
+DATA functionTable<>+480(SB)/8, $0x3fe0000000000000
+DATA functionTable<>+488(SB)/8, $0x3fe0000000000000
+DATA functionTable<>+496(SB)/8, $0x3fe0000000000000
+DATA functionTable<>+504(SB)/8, $0x3fe0000000000000
+// 1
+DATA functionTable<>+512(SB)/8, $0x3ff0000000000000
+DATA functionTable<>+520(SB)/8, $0x3ff0000000000000
+DATA functionTable<>+528(SB)/8, $0x3ff0000000000000
+DATA functionTable<>+536(SB)/8, $0x3ff0000000000000
 // 2
 DATA functionTable<>+544(SB)/8, $0x4000000000000000
 DATA functionTable<>+552(SB)/8, $0x4000000000000000

@@ -3,9 +3,6 @@
 package kernel
 
 //go:noescape
-func expAVX2(dst, src *float32, n int)
-
-//go:noescape
 func sigmoidAVX2(dst, src *float32, n int)
 
 //go:noescape

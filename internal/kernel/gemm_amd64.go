@@ -182,6 +182,11 @@ func (p *product) vectorizedPacked(transA bool, m int, a []float32, lda int, b *
 	p.release()
 }
 
+// bytes returns the memory for packing.
+func (p *product) bytes() int {
+	return floatBytes * (cap(p.buf) + cap(p.own.buf) + cap(p.own.lines))
+}
+
 // release forgets the caller's memory.
 func (p *product) release() {
 	p.a, p.b, p.c, p.packed, p.epilogue = nil, nil, nil, nil, nil

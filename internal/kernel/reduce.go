@@ -16,27 +16,6 @@ func Sum(x []float32) float32 {
 	return tree(&l)
 }
 
-// SumFloat64 returns the sum of x in float64, lanes and tree as in Sum.
-func SumFloat64(x []float32) float64 {
-	var l [lanes]float64
-	full := len(x) &^ (lanes - 1)
-	for o := 0; o < full; o += lanes {
-		v := (*[lanes]float32)(x[o:])
-		for i := range l {
-			l[i] += float64(v[i])
-		}
-	}
-	for i, v := range x[full:] {
-		l[i] += float64(v)
-	}
-	for w := lanes / 2; w > 0; w /= 2 {
-		for i := range w {
-			l[i] += l[i+w]
-		}
-	}
-	return l[0]
-}
-
 // Dot returns the scalar product of a and b, which have one length: each lane
 // is a chain of fused multiply-adds, lanes and tree as in Sum.
 func Dot(a, b []float32) float32 {

@@ -36,6 +36,11 @@ func (s *Scratch) GemmPacked(transA bool, m int, a []float32, lda int, b *Packed
 	}
 }
 
+// Bytes returns the memory that s holds for packing.
+func (s *Scratch) Bytes() int {
+	return s.p.bytes() + 4*cap(s.gram)
+}
+
 // PackedB is the right side of matrix products in the order in which the kernels read it.
 // Pack a layer's weights once a step, and use them for all tiles of the mini-batch; the
 // gradient of the layer's input needs the transposed weights, which are another PackedB.

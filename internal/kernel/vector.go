@@ -14,23 +14,20 @@ func Add(dst, a []float32) {
 	addVector(dst, a)
 }
 
-// Sub sets dst[i] = dst[i] - a[i].
-func Sub(dst, a []float32) {
-	sameLength("Sub", len(dst), len(a))
-	subVector(dst, a)
-}
-
-// Mul sets dst[i] = dst[i] * a[i].
-func Mul(dst, a []float32) {
+// Mul sets dst[i] = a[i] * b[i]. dst may be a or b.
+func Mul(dst, a, b []float32) {
 	sameLength("Mul", len(dst), len(a))
-	mulVector(dst, a)
+	sameLength("Mul", len(dst), len(b))
+	mulVector(dst, a, b)
 }
 
-// MulAdd sets dst[i] = a[i]*b[i] + dst[i], fused.
-func MulAdd(dst, a, b []float32) {
-	sameLength("MulAdd", len(dst), len(a))
-	sameLength("MulAdd", len(dst), len(b))
-	mulAddVector(dst, a, b)
+// MulThenAdd sets dst[i] = a[i]*b[i] + c[i], the product and the sum rounded. dst may be one
+// of the others.
+func MulThenAdd(dst, a, b, c []float32) {
+	sameLength("MulThenAdd", len(dst), len(a))
+	sameLength("MulThenAdd", len(dst), len(b))
+	sameLength("MulThenAdd", len(dst), len(c))
+	mulThenAddVector(dst, a, b, c)
 }
 
 // Scale sets x[i] = alpha * x[i].

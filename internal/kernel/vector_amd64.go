@@ -25,28 +25,20 @@ func addVector(dst, a []float32) {
 	addPortable(dst[w:], a[w:])
 }
 
-func subVector(dst, a []float32) {
+func mulVector(dst, a, b []float32) {
 	w := whole(len(a))
 	if w > 0 {
-		subAVX2(unsafe.SliceData(dst), unsafe.SliceData(a), w)
+		mulAVX2(unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b), w)
 	}
-	subPortable(dst[w:], a[w:])
+	mulPortable(dst[w:], a[w:], b[w:])
 }
 
-func mulVector(dst, a []float32) {
+func mulThenAddVector(dst, a, b, c []float32) {
 	w := whole(len(a))
 	if w > 0 {
-		mulAVX2(unsafe.SliceData(dst), unsafe.SliceData(a), w)
+		mulThenAddAVX2(unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(c), w)
 	}
-	mulPortable(dst[w:], a[w:])
-}
-
-func mulAddVector(dst, a, b []float32) {
-	w := whole(len(a))
-	if w > 0 {
-		mulAddAVX2(unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b), w)
-	}
-	mulAddPortable(dst[w:], a[w:], b[w:])
+	mulThenAddPortable(dst[w:], a[w:], b[w:], c[w:])
 }
 
 func scaleVector(dst, src []float32, alpha float32) {
@@ -95,14 +87,6 @@ func tanhBackwardVector(dst, grad, out []float32) {
 		tanhBackwardAVX2(unsafe.SliceData(dst), unsafe.SliceData(grad), unsafe.SliceData(out), w)
 	}
 	tanhBackwardPortable(dst[w:], grad[w:], out[w:])
-}
-
-func expVector(dst, src []float32) {
-	w := whole(len(src))
-	if w > 0 {
-		expAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), w)
-	}
-	expPortable(dst[w:], src[w:])
 }
 
 func sigmoidVector(dst, src []float32) {

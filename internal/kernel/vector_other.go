@@ -3,9 +3,8 @@
 package kernel
 
 func addVector(dst, a []float32)                    { addPortable(dst, a) }
-func subVector(dst, a []float32)                    { subPortable(dst, a) }
-func mulVector(dst, a []float32)                    { mulPortable(dst, a) }
-func mulAddVector(dst, a, b []float32)              { mulAddPortable(dst, a, b) }
+func mulVector(dst, a, b []float32)                 { mulPortable(dst, a, b) }
+func mulThenAddVector(dst, a, b, c []float32)       { mulThenAddPortable(dst, a, b, c) }
 func scaleVector(dst, src []float32, alpha float32) { scalePortable(dst, src, alpha) }
 func axpyVector(y, x []float32, alpha float32)      { axpyPortable(y, x, alpha) }
 func reluVector(dst, src []float32)                 { reluPortable(dst, src) }
@@ -15,7 +14,6 @@ func dotLanes(l *[lanes]float32, a, b []float32)    { dotLanesPortable(l, a, b) 
 
 func sigmoidBackwardVector(dst, grad, out []float32) { sigmoidBackwardPortable(dst, grad, out) }
 func tanhBackwardVector(dst, grad, out []float32)    { tanhBackwardPortable(dst, grad, out) }
-func expVector(dst, src []float32)                   { expPortable(dst, src) }
 func sigmoidVector(dst, src []float32)               { sigmoidPortable(dst, src) }
 func tanhVector(dst, src []float32)                  { tanhPortable(dst, src) }
 func softplusVector(dst, src []float32)              { softplusPortable(dst, src) }

@@ -10,21 +10,15 @@ func addPortable(dst, a []float32) {
 	}
 }
 
-func subPortable(dst, a []float32) {
+func mulPortable(dst, a, b []float32) {
 	for i, v := range a {
-		dst[i] -= v
+		dst[i] = v * b[i]
 	}
 }
 
-func mulPortable(dst, a []float32) {
+func mulThenAddPortable(dst, a, b, c []float32) {
 	for i, v := range a {
-		dst[i] *= v
-	}
-}
-
-func mulAddPortable(dst, a, b []float32) {
-	for i, v := range a {
-		dst[i] = FMA(v, b[i], dst[i])
+		dst[i] = float32(v*b[i]) + c[i]
 	}
 }
 
@@ -76,12 +70,6 @@ func sigmoidBackwardPortable(dst, grad, out []float32) {
 func tanhBackwardPortable(dst, grad, out []float32) {
 	for i, y := range out {
 		dst[i] = grad[i] * FMA(-y, y, 1)
-	}
-}
-
-func expPortable(dst, src []float32) {
-	for i, x := range src {
-		dst[i] = Exp(x)
 	}
 }
 

@@ -6,13 +6,10 @@ package kernel
 func addAVX2(dst *float32, a *float32, n int)
 
 //go:noescape
-func subAVX2(dst *float32, a *float32, n int)
+func mulAVX2(dst *float32, a *float32, b *float32, n int)
 
 //go:noescape
-func mulAVX2(dst *float32, a *float32, n int)
-
-//go:noescape
-func mulAddAVX2(dst *float32, a *float32, b *float32, n int)
+func mulThenAddAVX2(dst *float32, a *float32, b *float32, c *float32, n int)
 
 //go:noescape
 func scaleAVX2(dst *float32, src *float32, n int, alpha float32)

@@ -16,9 +16,8 @@ var elementwise = []struct {
 	define func(d, a, b float32) float32
 }{
 	{"Add", func(d, a, _ []float32) { Add(d, a) }, func(d, a, _ float32) float32 { return d + a }},
-	{"Sub", func(d, a, _ []float32) { Sub(d, a) }, func(d, a, _ float32) float32 { return d - a }},
-	{"Mul", func(d, a, _ []float32) { Mul(d, a) }, func(d, a, _ float32) float32 { return d * a }},
-	{"MulAdd", MulAdd, func(d, a, b float32) float32 { return FMA(a, b, d) }},
+	{"Mul", Mul, func(_, a, b float32) float32 { return a * b }},
+	{"MulThenAdd", func(d, a, b []float32) { MulThenAdd(d, a, b, d) }, func(d, a, b float32) float32 { return float32(a*b) + d }},
 	{"Scale", func(d, _, _ []float32) { Scale(-0.3, d) }, func(d, _, _ float32) float32 { return -0.3 * d }},
 	{"ScaleTo", func(d, a, _ []float32) { ScaleTo(d, 1.7, a) }, func(_, a, _ float32) float32 { return 1.7 * a }},
 	{"Axpy", func(d, a, _ []float32) { Axpy(0.1, a, d) }, func(d, a, _ float32) float32 { return FMA(0.1, a, d) }},
@@ -114,18 +113,6 @@ func TestReductions(t *testing.T) {
 	}
 }
 
-func TestSumFloat64(t *testing.T) {
-	// 2^24 + 1 is no float32: the sum must be held in float64.
-	x := make([]float32, 33)
-	x[0], x[16], x[32], x[5] = 1<<24, 1, 1, 0.5
-	if got := SumFloat64(x); got != 1<<24+2.5 {
-		t.Errorf("SumFloat64 = %v, want %v", got, 1<<24+2.5)
-	}
-	if got := SumFloat64(nil); got != 0 {
-		t.Errorf("SumFloat64(nil) = %v", got)
-	}
-}
-
 func TestColSum(t *testing.T) {
 	r := seeded(t, 4)
 	defer SetThreads(0)
@@ -160,48 +147,9 @@ func TestColSum(t *testing.T) {
 	}
 }
 
-func TestBiasActivation(t *testing.T) {
-	r := seeded(t, 5)
-	defer SetThreads(0)
-	define := map[Activation]func(float32) float32{
-		ActivationNone:    func(x float32) float32 { return x },
-		ActivationRelu:    func(x float32) float32 { return max(x, 0) },
-		ActivationSigmoid: Sigmoid,
-		ActivationTanh:    Tanh,
-	}
-	for act, f := range define {
-		for _, size := range [][2]int{{0, 3}, {3, 0}, {1, 1}, {5, 33}, {700, 70}} {
-			m, n := size[0], size[1]
-			for _, withBias := range []bool{false, true} {
-				ldx := n + 2
-				x := ordinary(r, make([]float32, m*ldx))
-				bias := make([]float32, n)
-				if withBias {
-					ordinary(r, bias)
-				}
-				want := slices.Clone(x)
-				for i := range m {
-					for j := range n {
-						want[i*ldx+j] = f(x[i*ldx+j] + bias[j])
-					}
-				}
-				if !withBias {
-					bias = nil
-				}
-				for threads := 1; threads <= 3; threads++ {
-					SetThreads(threads)
-					got := slices.Clone(x)
-					BiasActivation(act, m, n, bias, got, ldx)
-					wantSame(t, fmt.Sprintf("%v (%d, %d)", act, m, n), want, got)
-				}
-			}
-		}
-	}
-}
-
-// The derivative that ActivationBackward multiplies by is that of the
+// The derivative that derive multiplies by is that of the
 // activation, by central differences.
-func TestActivationBackward(t *testing.T) {
+func TestDerivatives(t *testing.T) {
 	r := seeded(t, 6)
 	for act := ActivationNone; act <= ActivationTanh; act++ {
 		n := 40_000 // several ranges
@@ -211,13 +159,13 @@ func TestActivationBackward(t *testing.T) {
 			for i := range y {
 				y[i] = float32(float64(x[i]) + shift)
 			}
-			BiasActivation(act, 1, n, nil, y, n)
+			activate(act, y)
 			return y
 		}
 		const h = 1.0 / 64
 		out, up, down := apply(0), apply(h), apply(-h)
 		dst := make([]float32, n)
-		ActivationBackward(act, dst, grad, out)
+		derive(act, dst, grad, out)
 		for i := range dst {
 			if act == ActivationRelu && math.Abs(float64(x[i])) <= h {
 				continue // the kink

@@ -87,11 +87,6 @@ func clamp(f *file, c *constants) {
 	f.op("VMINPD Y0, Y1, Y0")
 }
 
-func functionExp(f *file, c *constants) {
-	clamp(f, c)
-	exp64(f, c)
-}
-
 func functionSigmoid(f *file, c *constants) {
 	f.op("VXORPD %s, Y0, Y0", c.at("sign", 1<<63))
 	clamp(f, c)
@@ -149,7 +144,6 @@ func writeFunctions(asm, stubs *file) {
 		name string
 		body func(f *file, c *constants)
 	}{
-		{"expAVX2", functionExp},
 		{"sigmoidAVX2", functionSigmoid},
 		{"tanhAVX2", functionTanh},
 		{"softplusAVX2", functionSoftplus},

@@ -19,18 +19,14 @@ var elementwises = []elementwise{
 		f.op("VMOVUPS %s, %s", in(0), x)
 		f.op("VADDPS %s, %s, %s", in(1), x, x)
 	}},
-	{name: "subAVX2", args: []string{"dst", "a"}, body: func(f *file, in func(int) string, x, _ string) {
-		f.op("VMOVUPS %s, %s", in(0), x)
-		f.op("VSUBPS %s, %s, %s", in(1), x, x)
+	{name: "mulAVX2", args: []string{"dst", "a", "b"}, body: func(f *file, in func(int) string, x, _ string) {
+		f.op("VMOVUPS %s, %s", in(1), x)
+		f.op("VMULPS %s, %s, %s", in(2), x, x)
 	}},
-	{name: "mulAVX2", args: []string{"dst", "a"}, body: func(f *file, in func(int) string, x, _ string) {
-		f.op("VMOVUPS %s, %s", in(0), x)
-		f.op("VMULPS %s, %s, %s", in(1), x, x)
-	}},
-	{name: "mulAddAVX2", args: []string{"dst", "a", "b"}, body: func(f *file, in func(int) string, x, y string) {
-		f.op("VMOVUPS %s, %s", in(0), x)
-		f.op("VMOVUPS %s, %s", in(1), y)
-		f.op("VFMADD231PS %s, %s, %s", in(2), y, x)
+	{name: "mulThenAddAVX2", args: []string{"dst", "a", "b", "c"}, body: func(f *file, in func(int) string, x, _ string) {
+		f.op("VMOVUPS %s, %s", in(1), x)
+		f.op("VMULPS %s, %s, %s", in(2), x, x)
+		f.op("VADDPS %s, %s, %s", in(3), x, x)
 	}},
 	{name: "scaleAVX2", args: []string{"dst", "src"}, scalar: true, body: func(f *file, in func(int) string, x, _ string) {
 		f.op("VMULPS %s, Y15, %s", in(1), x)
@@ -64,7 +60,7 @@ var elementwises = []elementwise{
 	}},
 }
 
-var pointerRegs = []string{"DI", "SI", "DX"}
+var pointerRegs = []string{"DI", "SI", "DX", "R8"}
 
 func writeVector(asm, stubs *file) {
 	asm.line("")

@@ -8,9 +8,6 @@ import (
 // extraElements is how much memory a step needs beside its results.
 func extraElements(s *program.Step) int {
 	switch s.Kind {
-	case ops.KindInteract, ops.KindInteractGrad:
-		vectors := s.In[0].Columns / s.Dim
-		return vectors * vectors
 	case ops.KindFM, ops.KindFMGrad:
 		return s.Dim
 	case ops.KindBatchNorm:
@@ -65,40 +62,12 @@ func (t *tile) factorizeGrad(s *program.Step, dx, x, dy matrix) {
 	}
 }
 
-// pairs is the number of pairs of f vectors.
-func pairs(f int) int { return f * (f - 1) / 2 }
-
-// interact multiplies each example's vectors, read as a matrix (F, D), with their own
-// transpose and keeps the lower triangle: twice the work, and many times faster than
-// pair by pair because it is a matrix product.
+// interact multiplies all pairs of each example's vectors.
 func (t *tile) interact(s *program.Step, y, x matrix) {
-	d := s.Dim
-	f := x.columns / d
-	gram := t.scratch.extra[:f*f]
-	for i := range t.n {
-		vectors, out := x.row(i), y.row(i)
-		t.scratch.gemm.Gemm(false, true, f, f, d, vectors, d, vectors, d, false, nil, gram, f)
-		for v := 1; v < f; v++ {
-			copy(out[pairs(v):][:v], gram[v*f:])
-		}
-	}
+	t.scratch.gemm.Interact(t.n, x.columns/s.Dim, s.Dim, x.data, x.stride, y.data, y.stride)
 }
 
-// interactGrad multiplies the gradients of the pairs, as a symmetric matrix with zeros on
-// its diagonal, with the vectors.
+// interactGrad is, for each vector, the sum of the others times the gradients of the pairs.
 func (t *tile) interactGrad(s *program.Step, dx, x, dy matrix) {
-	d := s.Dim
-	f := x.columns / d
-	square := t.scratch.extra[:f*f]
-	clear(square)
-	for i := range t.n {
-		grad := dy.row(i)
-		for v, at := 1, 0; v < f; v++ {
-			for w := range v {
-				square[v*f+w], square[w*f+v] = grad[at], grad[at]
-				at++
-			}
-		}
-		t.scratch.gemm.Gemm(false, false, f, d, f, square, f, x.row(i), d, false, nil, dx.row(i), d)
-	}
+	t.scratch.gemm.InteractBackward(t.n, x.columns/s.Dim, s.Dim, x.data, x.stride, dy.data, dy.stride, false, dx.data, dx.stride)
 }

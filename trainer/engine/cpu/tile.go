@@ -215,10 +215,7 @@ func (t *tile) cross(s *program.Step, y matrix) {
 		x0 = x0[:y.columns]
 		switch {
 		case z.columns == y.columns:
-			z := z.row(i)[:y.columns]
-			for j, v := range x0 {
-				out[j] = float32(v*z[j]) + xl[j]
-			}
+			kernel.MulThenAdd(out, x0, z.row(i)[:y.columns], xl)
 		case bias == nil:
 			z := z.row(i)[0]
 			for j, v := range x0 {
@@ -237,14 +234,9 @@ func (t *tile) multiply(z, x, y matrix) {
 	for i := range t.n {
 		out, x, y := z.row(i), x.row(i), y.row(i)
 		if len(y) == len(x) {
-			for j, v := range x {
-				out[j] = v * y[j]
-			}
-			continue
-		}
-		s := y[0]
-		for j, v := range x {
-			out[j] = v * s
+			kernel.Mul(out, x, y)
+		} else {
+			kernel.ScaleTo(out, y[0], x)
 		}
 	}
 }
