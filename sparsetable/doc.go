@@ -134,7 +134,10 @@
 // cache (internal/blockio). When a slot is rewritten, its old bucket stays in its file
 // and counts as dead. A file without live buckets is deleted, unless a snapshot holds
 // it. A file with few live buckets is emptied in the background once all files
-// together take more than SSDOptions.MaxSpaceAmplification times the bytes in use.
+// together come near SSDOptions.MaxSpaceAmplification times the bytes in use: so near
+// that what may be written before space is looked at again stays within the limit. A
+// limit that leaves a small table less than 3.5 MiB of dead bytes a directory (32 MiB
+// under a budget of 256 MiB or more) counts as one that leaves so many.
 // The bytes in use are those that compaction cannot reclaim: all units of the live
 // buckets, with the padding of each bucket's last unit. For rows of 96 bytes the
 // padding is a sixth of them with units of 512 bytes, and a third with units of 4096.

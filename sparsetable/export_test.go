@@ -110,14 +110,13 @@ func CheckIndex(t Table) error {
 	return s.files.CheckLive(s.locations)
 }
 
-// Space is what the bucket files take that are not being deleted, what is in use of
-// that, and what compaction cannot win.
-func Space(tab Table) (total, live, slack int64) {
+// Space is what the bucket files take that are neither being deleted nor there for
+// snapshots alone, what is in use of that, and how many bytes more than are in use are
+// always allowed. It waits for nobody, so it also sees the midst of a step.
+func Space(tab Table) (total, live, allowed int64) {
 	t := tab.(*ssd)
-	t.rewrite.Lock()
-	defer t.rewrite.Unlock()
 	all, _ := t.files.Space()
-	return all.TotalBytes - all.DyingBytes, all.LiveBytes, t.spaceSlack() * int64(len(t.devices))
+	return all.TotalBytes - all.DyingBytes - all.KeptBytes, all.LiveBytes, t.alwaysAllowed()
 }
 
 // Buckets calls fn with the path of the file and the extent of each bucket in

@@ -76,6 +76,7 @@ type ssd struct {
 		// fewFilters says that the log has a warning about missing filters.
 		fewFilters bool
 		sweep      sweep
+		shrinking  shrinking
 	}
 	// fitRows is how many rows the cache holds within its present budget. mayCreate
 	// is how many rows may be created before the number of slots must be checked,
@@ -93,8 +94,8 @@ type ssd struct {
 	// since the table was opened.
 	written struct{ deltas, spools atomic.Int64 }
 
-	// unpaid is how many bytes of buckets were written since the space on disk was
-	// last checked, see keepSpace.
+	// unpaid is how many bytes of buckets were written, not counting moved ones, since
+	// the space on disk was last checked, see keepSpace.
 	unpaid atomic.Int64
 
 	carried  carried

@@ -1,6 +1,7 @@
 package sparsetable
 
 import (
+	"errors"
 	"math/bits"
 	"slices"
 
@@ -65,6 +66,9 @@ func (l *bulkLoad) grow() error {
 			err = t.keepShapeFor(min(total, (int64(before)+evictBatch)*int64(t.index.TargetRows())))
 		}
 		grown := t.index.Slots() > before
+		if errors.Is(err, errUnpaid) {
+			grown, err = true, nil
+		}
 		t.rewrite.Unlock()
 		if err != nil || !more || !grown { // where there is no room for more slots, buckets grow
 			return err

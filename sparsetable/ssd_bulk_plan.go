@@ -104,7 +104,7 @@ const borrowSteps = 16
 // where the cache cannot give as many.
 func (t *ssd) borrow(ctx context.Context, bytes int64) error {
 	for i := range int64(borrowSteps) {
-		if err := t.reserveNow(bytes * (i + 1) / borrowSteps); err != nil {
+		if err := t.reserveNow(ctx, bytes*(i+1)/borrowSteps); err != nil {
 			return err
 		}
 		if err := t.keepSpace(ctx); err != nil {

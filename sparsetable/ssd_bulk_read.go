@@ -179,7 +179,7 @@ func (l *bulkLoad) mergeArea(a *loadArea) error {
 			return err
 		}
 		r.fill(next)
-		n := r.wait(rewriteBatch)
+		n := r.wait(int(min(rewriteBatch, t.evictStep())))
 		if n == 0 {
 			return nil
 		}

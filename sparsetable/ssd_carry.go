@@ -28,7 +28,7 @@ const (
 	// carryChunkBytes holds more than a hundred buckets.
 	carryChunkBytes = 256 << 10
 	// carryBatch is how many carried buckets are handled each time that rewrite is
-	// taken, which is then held for some 200 microseconds.
+	// taken, which is then held for some 200 microseconds; fewer in small tables.
 	carryBatch = 64
 )
 
@@ -232,7 +232,7 @@ func (t *ssd) writeCarriedBatch(chunk []byte) (rest []byte, err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	le := binary.LittleEndian
-	for range carryBatch {
+	for range min(carryBatch, t.evictStep()) {
 		if len(chunk) < carryHeaderBytes {
 			return nil, nil
 		}

@@ -92,10 +92,11 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 			return rows, err
 		}
 		list = list[:0]
-		for at := slot; at < n && len(list) < rewriteBatch; at++ {
+		t.rewrite.Lock()
+		most := int(min(rewriteBatch, t.evictStep()))
+		for at := slot; at < n && len(list) < most; at++ {
 			list = append(list, at)
 		}
-		t.rewrite.Lock()
 		before := t.rewrite.counts.droppedRows
 		t.rewrite.urgent = true // dropping rows makes room
 		err := t.rewriteSlots(list, condemned)

@@ -127,21 +127,22 @@ func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 // many are live: as many less than the limit allows as may be written before
 // somebody looks again, so that the limit holds at any time. Those are
 //
-//   - two steps of writers, who may be at work side by side, with what they split;
+//   - two steps of each of two writers, who may be at work side by side: one of what they
+//     split and of what makes room for more slots, and one of rows that leave the cache;
 //   - the live part of a file while it is being emptied: files have a sixteenth of
 //     what is live, and those that are emptied are emptier than most;
 //   - buffers, and the file that is appended to, which cannot be emptied.
 //
 // Of a small table that is more than could be kept free: no more than half of what
-// may be dead is asked for, and a few MiB are always allowed.
+// may be dead is asked for, and of the bytes that are always allowed only as many as
+// compaction could free.
 func (t *ssd) spaceTarget(live int64) int64 {
 	t.indexMu.RLock()
-	slotsNow := int64(t.index.Slots())
+	steps := 4 * t.stepBytes()
 	t.indexMu.RUnlock()
 	limit := t.opts.SSD.MaxSpaceAmplification
 	slack := t.spaceSlack() * int64(len(t.devices))
-	step := 2 * (t.evictStep() + 2*splitStep) * (live / slotsNow)
-	keep := float64(slack + step + live/32)
+	keep := float64(slack + steps + live/32)
 	keep = min(keep, (limit-1)/2*float64(live))
 	return max(int64(limit*float64(live)-keep), live+slack)
 }
@@ -164,6 +165,11 @@ func (t *ssd) nearlyFull(directory int, sp bucketfile.Space) bool {
 func (t *ssd) spaceSlack() int64 {
 	return 4*appendBuffers*int64(t.plan.bufferBytes) + t.plan.minFileBytes()
 }
+
+// alwaysAllowed is how many dead bytes there may be whatever the limit is: what
+// compaction cannot free, and as much again for what spaceTarget keeps free in a larger
+// table. In a directory these are 24 buffers and two of the smallest files.
+func (t *ssd) alwaysAllowed() int64 { return 2 * t.spaceSlack() * int64(len(t.devices)) }
 
 // emptyFile appends the live buckets of a file to another file. In a damaged file,
 // those that the scan did not reach are read one by one, so that the error names
@@ -226,8 +232,8 @@ func (t *ssd) moveBucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 	t.moving.Lock()
 	defer t.moving.Unlock()
 	w := &t.rewrite.rewriter
-	w.urgent = true
-	defer func() { w.urgent = false }()
+	w.urgent, w.moves = true, true
+	defer func() { w.urgent, w.moves = false, false }()
 	if invariants.Enabled {
 		t.checkCached(b.Slot, b)
 	}

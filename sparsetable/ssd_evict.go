@@ -1,6 +1,7 @@
 package sparsetable
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -17,9 +18,11 @@ const (
 	// the next one finds some.
 	roomShare = 64
 	// A step may rewrite one part in stepShare of all buckets. It has at least
-	// minEvictStep rows, so that its reads keep a device busy.
-	stepShare    = 64
-	minEvictStep = 256
+	// minEvictStep rows, so that its reads keep a device busy, or in a small table as
+	// many as fill an append buffer, but not fewer than tinyEvictStep.
+	stepShare     = 64
+	minEvictStep  = 256
+	tinyEvictStep = 16
 	// Clean rows are looked for only if at least one part in cleanShare of the idle
 	// rows is clean.
 	cleanShare = 8
@@ -36,8 +39,49 @@ const (
 // evictStep is how many rows may leave the cache before the space on disk is checked.
 // Each row that leaves may cause a bucket to be written, so the number is bounded by a
 // share of the table's slots: one step then adds little to what a small table takes.
+// REQUIRES: rewrite is held, or indexMu.
 func (t *ssd) evictStep() int64 {
-	return min(max(int64(t.index.Slots())/stepShare, minEvictStep), evictBatch)
+	slotsNow := int64(t.index.Slots())
+	few := int64(t.plan.bufferBytes) / max(t.files.LiveBytes()/slotsNow, 1)
+	return min(max(slotsNow/stepShare, min(max(few, tinyEvictStep), minEvictStep)), evictBatch)
+}
+
+// stepBytes is what the buckets take on disk, on average, that a step of rows rewrites,
+// but at least an append buffer. REQUIRES: rewrite is held, or indexMu.
+func (t *ssd) stepBytes() int64 {
+	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.bufferBytes))
+}
+
+// errUnpaid says that a holder of rewrite has more to write than a step: it has to give
+// rewrite back and call keepSpace before it goes on, see inSteps.
+var errUnpaid = errors.New("sparsetable: the space on disk has to be checked before more is written")
+
+// mayWrite returns errUnpaid once a step was written since the space on disk was last
+// checked. Whoever holds rewrite and writes buckets whose number has no other bound asks
+// it before each batch of them. REQUIRES: rewrite is held.
+func (t *ssd) mayWrite() error {
+	if unpaid := t.unpaid.Load(); unpaid < int64(t.plan.bufferBytes) || unpaid < t.stepBytes() {
+		return nil
+	}
+	return errUnpaid
+}
+
+// inSteps calls step, which gets rewrite, until its error is not errUnpaid, and checks
+// the space on disk between the calls. REQUIRES: rewrite is not held.
+func (t *ssd) inSteps(ctx context.Context, step func() error) error {
+	once := func() error {
+		t.rewrite.Lock()
+		defer t.rewrite.Unlock()
+		return step()
+	}
+	for {
+		if err := once(); !errors.Is(err, errUnpaid) {
+			return err
+		}
+		if err := t.keepSpace(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // makeRoom lets rows leave the cache: n of them where that is possible and not more

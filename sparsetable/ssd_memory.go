@@ -45,7 +45,7 @@ func (t *ssd) otherBytes() int64 { return t.memoryParts().total() }
 
 // reserve limits the cache so that the budget has room for extra bytes besides what
 // the table holds. REQUIRES: rewrite is held. Errors: errNoVictims where the cache
-// cannot shrink because of pinned rows.
+// cannot shrink because of pinned rows; errUnpaid where it has to be called again.
 func (t *ssd) reserve(extra int64) error {
 	limit := min(t.opts.MemoryBytes-t.otherBytes()-indexSlackBytes-t.plan.spareBytes-extra, t.plan.cacheBytes)
 	if err := t.limitWindow(); err != nil {
@@ -75,10 +75,8 @@ func (t *ssd) limitWindow() error {
 }
 
 // reserveNow is reserve for callers that do not hold rewrite.
-func (t *ssd) reserveNow(extra int64) error {
-	t.rewrite.Lock()
-	defer t.rewrite.Unlock()
-	return t.reserve(extra)
+func (t *ssd) reserveNow(ctx context.Context, extra int64) error {
+	return t.inSteps(ctx, func() error { return t.reserve(extra) })
 }
 
 // restoreSpare lets the cache give back memory that it could not give back before
@@ -93,28 +91,47 @@ func (t *ssd) restoreSpare() error {
 	return err
 }
 
+// shrinking is how far the cache has come in shrinking, under rewrite.
+type shrinking struct {
+	bytes int64 // of the cache when it last gave memory back, or grew
+	rows  int64 // that have left it since
+}
+
 // shrinkCache sets the cache's limit, and makes rows leave until the cache is
 // within it. Errors: errNoVictims where pinned rows prevent that; ErrNoSpace where
-// dirty rows do, because the disk is full.
+// dirty rows do, because the disk is full; errUnpaid where as many rows were written as
+// may be at a time: the next call goes on from there.
 func (t *ssd) shrinkCache(limit int64) error {
+	err := t.shrinkStep(limit)
+	if !errors.Is(err, errUnpaid) {
+		t.rewrite.shrinking = shrinking{}
+	}
+	return err
+}
+
+// shrinkStep is shrinkCache, which ends what is known of its progress.
+func (t *ssd) shrinkStep(limit int64) error {
 	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
 	t.fitRows.Store(o.FitRowsIn(limit))
 	if err := t.cache.SetMaxBytes(limit); err != nil {
 		return errNoVictims // even an empty cache is larger
 	}
-	bytes := t.cache.Stats().Bytes
-	for left := maxShrinkSteps; left > 0; left-- {
+	s := &t.rewrite.shrinking
+	_, shift, _ := t.cache.Slabs()
+	for slab := int64(1) << shift; s.rows < maxShrinkSlabs*slab; {
 		kept, err := t.cache.Shrink()
 		if kept || err != nil {
 			return err
 		}
-		if now := t.cache.Stats().Bytes; now < bytes {
-			bytes, left = now, maxShrinkSteps
+		if now := t.cache.Stats().Bytes; now != s.bytes {
+			*s = shrinking{bytes: now}
 		}
-		_, shift, _ := t.cache.Slabs()
-		dropped := t.dropClean(1<<shift, &t.rewrite.victims) // as many as a slab has, so that a slab's rows can move into their places
+		dropped := t.dropClean(int(slab), &t.rewrite.victims) // as many as a slab has, so that a slab's rows can move into their places
 		if dropped == 0 {
-			dropped, err = t.evict(1 << shift)
+			if err := t.mayWrite(); err != nil {
+				return err
+			}
+			dropped, err = t.evict(int(min(slab, t.evictStep())))
 			if err != nil && (dropped == 0 || !errors.Is(err, bucketfile.ErrNoSpace)) {
 				return err
 			}
@@ -122,13 +139,15 @@ func (t *ssd) shrinkCache(limit int64) error {
 		if dropped == 0 {
 			return errNoVictims
 		}
+		s.rows += int64(dropped)
 	}
 	return errNoVictims
 }
 
-// maxShrinkSteps is how many steps are tried without any memory given back. Pinned
-// rows may prevent that a slab is emptied, however many other rows leave.
-const maxShrinkSteps = 4
+// maxShrinkSlabs is how many slabs' rows leave without any memory given back before
+// shrinking fails. Pinned rows may prevent that a slab is emptied, however many other
+// rows leave.
+const maxShrinkSlabs = 4
 
 // takeRefs returns n zero references, from the pool if possible, and makes room for
 // the scratch memory of a Pull of that many keys. REQUIRES: changing is held.
@@ -153,9 +172,9 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	if more := int64(room - cap(t.pull.hashes)); n > cap(t.pull.hashes) {
 		need += more * pullBytesPerKey
 	}
-	err := t.reserveNow(need)
+	err := t.reserveNow(ctx, need)
 	for waited := false; errors.Is(err, errNoVictims) && t.makeMoreRoom(ctx, &waited); {
-		err = t.reserveNow(need)
+		err = t.reserveNow(ctx, need)
 	}
 	if err != nil {
 		if errors.Is(err, errNoVictims) {

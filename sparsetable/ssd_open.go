@@ -88,7 +88,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 			return err
 		}
 	}
-	err = t.reserveNow(0)
+	err = t.reserveNow(ctx, 0)
 	if errors.Is(err, errNoVictims) {
 		return t.overBudget(fmt.Sprintf("the index of %d slots", snapshot.Slots), t.aLittleMore())
 	}

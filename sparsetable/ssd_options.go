@@ -27,9 +27,11 @@ type SSDOptions struct {
 	LookaheadPasses int
 	// MaxSpaceAmplification bounds the bytes on disk per byte of live buckets
 	// (Stats.DiskLiveBytes, which counts whole units of the device); 0 means 2.0.
-	// Not counted are a few MiB of each directory, the space that only snapshots
-	// need, and the spool of an import. A call that writes buckets also compacts
-	// files until the bound holds.
+	// Whatever it is, each directory may have 3.5 MiB of dead bytes; with MemoryBytes
+	// beyond 16 MiB that grows, to 32 MiB from 256 MiB on. So small tables may take
+	// more than the bound. Not counted are the space that only snapshots need, and the
+	// spool of an import. A call that writes buckets also compacts files, so that the
+	// bound holds at any time.
 	MaxSpaceAmplification float64
 	// DirBudgetBytes bounds the space that is taken in each directory by bucket
 	// files, by the rows that snapshots keep outside of them, and by the spool of

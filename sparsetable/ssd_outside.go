@@ -76,7 +76,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 	if len(s.Deltas) == 0 || s.Counters[counterDirtyBytes] == 0 && s.Counters[counterDirtyRows] == 0 {
 		return nil
 	}
-	x, err := t.newOutside(s)
+	x, err := t.newOutside(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 }
 
 // newOutside opens the file and takes memory from the cache for the index.
-func (t *ssd) newOutside(s catalog.Snapshot) (*outside, error) {
+func (t *ssd) newOutside(ctx context.Context, s catalog.Snapshot) (*outside, error) {
 	d, rows := s.Deltas[0], s.Counters[counterDirtyRows]
 	x := &outside{blockBytes: int64(deltaBlockBytes(t.layout)), entryBytes: int64(deltaEntryBytes + t.layout.Bytes())}
 	x.perBlock = uint32((x.blockBytes - deltaHeaderBytes) / x.entryBytes)
@@ -126,9 +126,9 @@ func (t *ssd) newOutside(s catalog.Snapshot) (*outside, error) {
 		return nil, fmt.Errorf("%w: it cannot be opened for reading only, because %d rows are not in buckets yet: open it for writing, call Flush and take a snapshot", ErrUnsupported, rows)
 	}
 	bytes := outsideBytes(rows)
-	err := t.reserveNow(bytes)
+	err := t.reserveNow(ctx, bytes)
 	for errors.Is(err, errNoVictims) && t.economize(0) {
-		err = t.reserveNow(bytes)
+		err = t.reserveNow(ctx, bytes)
 	}
 	if errors.Is(err, errNoVictims) {
 		need := smallestSSD(t.layout, t.unit, t.opts.SSD, load{rows: s.Rows, slots: int64(t.index.Slots()), other: bytes})

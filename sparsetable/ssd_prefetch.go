@@ -33,7 +33,7 @@ func (t *ssd) prefetchLoop(ctx context.Context) {
 		if t.readOnly && acquire(ctx, t.changing) == nil {
 			// Nothing else makes room for the window of announced passes. If there
 			// is no room, nothing is read ahead.
-			_ = t.reserveNow(0)
+			_ = t.reserveNow(ctx, 0)
 			<-t.changing
 		}
 		for t.rideAhead(ctx) {

@@ -314,7 +314,7 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 			p.keyHashes = append(p.keyHashes, p.hashes[at])
 			p.at = append(p.at, at)
 		}
-		if err := t.admit(n); err != nil {
+		if err := t.admit(ctx, n); err != nil {
 			return err
 		}
 		if err := t.insert(ctx, refs, func(i int, row []float32) {

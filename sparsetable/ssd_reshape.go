@@ -1,6 +1,7 @@
 package sparsetable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -20,10 +21,17 @@ const splitStep = 256
 
 // keepShape splits slots as the number of rows requires: all slots without a
 // bucket, which costs nothing, and of the others up to twice as many as one step of
-// rows that leave the cache makes necessary. REQUIRES: rewrite is held.
-func (t *ssd) keepShape() error { return t.keepShapeFor(t.totalRows()) }
+// rows that leave the cache makes necessary. What would be more than a step of writing
+// is left for later. REQUIRES: rewrite is held.
+func (t *ssd) keepShape() error {
+	if err := t.keepShapeFor(t.totalRows()); !errors.Is(err, errUnpaid) {
+		return err
+	}
+	return nil
+}
 
-// keepShapeFor is keepShape for another number of rows.
+// keepShapeFor is keepShape for another number of rows, and returns errUnpaid where it
+// has to be called again.
 func (t *ssd) keepShapeFor(rows int64) error {
 	if t.rewrite.scanning > 0 || t.readOnly {
 		return nil
@@ -53,6 +61,9 @@ func (t *ssd) reshape() (more bool, err error) {
 	before := t.index.Slots()
 	done, err := t.split(t.totalRows(), rewriteBatch)
 	t.countRoom()
+	if errors.Is(err, errUnpaid) {
+		return true, nil
+	}
 	return !done && t.index.Slots() > before, err
 }
 
@@ -102,8 +113,8 @@ func (t *ssd) warnOfFilters() {
 // held.
 func (t *ssd) giveCache() error {
 	err := t.reserve(0)
-	if errors.Is(err, errNoVictims) {
-		return nil // it was over its limit before, and pinned rows prevent that it shrinks
+	if errors.Is(err, errNoVictims) || errors.Is(err, errUnpaid) {
+		return nil // it was over its limit before, and pinned rows prevent that it shrinks, or it shrinks later
 	}
 	return err
 }
@@ -142,12 +153,16 @@ func (t *ssd) countRoom() { t.mayCreate.Store(t.overfull(int64(t.index.Slots()))
 // admit is asked before n rows are created. Where there are so few slots that
 // buckets would get too large, it splits some. Where that cannot be done, the
 // budget is too small for the table, and it returns a *BudgetError.
-func (t *ssd) admit(n int) error {
+func (t *ssd) admit(ctx context.Context, n int) error {
 	if t.mayCreate.Add(-int64(n)) >= 0 {
 		return nil
 	}
-	t.rewrite.Lock()
-	defer t.rewrite.Unlock()
+	return t.inSteps(ctx, func() error { return t.splitFor(n) })
+}
+
+// splitFor is admit where there are too few slots. REQUIRES: rewrite is held. Errors:
+// errUnpaid where it has to be called again.
+func (t *ssd) splitFor(n int) error {
 	total := t.totalRows() + int64(n)
 	if err := t.keepShapeFor(total); err != nil {
 		return err

@@ -35,6 +35,8 @@ type rewriter struct {
 	// urgent says that what is written makes room, so that it may use the disk
 	// space that is reserved for that.
 	urgent bool
+	// moves says that compaction writes: it frees more than it writes.
+	moves bool
 
 	counts rewriteCounts
 }
@@ -293,6 +295,8 @@ func (t *ssd) writeBucket(slot uint32) (bucketfile.Location, error) {
 	loc, err := a.Commit()
 	bytes := int64(loc.Units()) * int64(t.files.Unit())
 	w.counts.writtenBytes += bytes
-	t.unpaid.Add(bytes)
+	if !w.moves {
+		t.unpaid.Add(bytes)
+	}
 	return loc, err
 }

@@ -49,11 +49,11 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 	err := t.failure()
 	var s *ssdSnapshot
 	if err == nil {
-		s, err = t.fixSnapshot(record)
+		s, err = t.fixSnapshot(ctx, record)
 	}
 	if errors.Is(err, bucketfile.ErrNoSpace) && t.compact(ctx) == nil { // compaction may make room
 		t.files.AwaitDeletions()
-		s, err = t.fixSnapshot(record)
+		s, err = t.fixSnapshot(ctx, record)
 	}
 	if err != nil {
 		<-t.saving
@@ -72,9 +72,9 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 
 // fixSnapshot fixes the present state for a snapshot. If that fails, it removes
 // everything that it made. REQUIRES: saving is held.
-func (t *ssd) fixSnapshot(record []byte) (*ssdSnapshot, error) {
+func (t *ssd) fixSnapshot(ctx context.Context, record []byte) (*ssdSnapshot, error) {
 	s := &ssdSnapshot{t: t, record: bytes.Clone(record)}
-	err := s.begin()
+	err := s.begin(ctx)
 	if err == nil {
 		err = s.fix()
 	}
@@ -85,17 +85,17 @@ func (t *ssd) fixSnapshot(record []byte) (*ssdSnapshot, error) {
 }
 
 // begin does what can be done before the state is fixed.
-func (s *ssdSnapshot) begin() (err error) {
+func (s *ssdSnapshot) begin(ctx context.Context) (err error) {
 	t := s.t
 	// These are blocks for the rows that fix copies, so that it does not have to
 	// wait for a write as long as there are not too many. The pool's own blocks
 	// hold a few thousand rows of a usual size.
 	extra := s.pinnedBlocks()
-	if err := s.reserve(extra); errors.Is(err, errNoVictims) {
+	if err := s.reserve(ctx, extra); errors.Is(err, errNoVictims) {
 		extra = 0
 		// Where no row can leave the cache, the table exceeds its budget a little,
 		// which is better than no snapshot.
-		if err := s.reserve(0); err != nil && !errors.Is(err, errNoVictims) {
+		if err := s.reserve(ctx, 0); err != nil && !errors.Is(err, errNoVictims) {
 			return err
 		}
 	} else if err != nil {
@@ -117,20 +117,19 @@ func (s *ssdSnapshot) begin() (err error) {
 
 // reserve makes room in memory for the catalog's lists of pages, old and new, and
 // for that many blocks, which count as in use from then on.
-func (s *ssdSnapshot) reserve(blocks int) error {
+func (s *ssdSnapshot) reserve(ctx context.Context, blocks int) error {
 	t := s.t
-	t.rewrite.Lock()
-	defer t.rewrite.Unlock()
-	bytes := int64(blocks) * int64(deltaBlockBytes(t.layout))
-	err := t.reserve(int64(len(s.record)) + 24*int64(t.index.Pages()) + bytes)
-	if errors.Is(err, bucketfile.ErrNoSpace) {
-		return errNoVictims // dirty rows cannot leave, so no room can be made
-	}
-	if err != nil {
+	return t.inSteps(ctx, func() error {
+		bytes := int64(blocks) * int64(deltaBlockBytes(t.layout))
+		err := t.reserve(int64(len(s.record)) + 24*int64(t.index.Pages()) + bytes)
+		if errors.Is(err, bucketfile.ErrNoSpace) {
+			return errNoVictims // dirty rows cannot leave, so no room can be made
+		}
+		if err == nil {
+			t.snapBytes.Store(bytes)
+		}
 		return err
-	}
-	t.snapBytes.Store(bytes)
-	return nil
+	})
 }
 
 // unreserve gives the blocks' memory back to the cache.
@@ -139,7 +138,9 @@ func (s *ssdSnapshot) unreserve() {
 	if t.snapBytes.Swap(0) == 0 {
 		return
 	}
-	if err := t.reserveNow(0); err != nil && !errors.Is(err, errNoVictims) {
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	if err := t.giveCache(); err != nil {
 		t.log.Warn("sparsetable: the cache could not take back the memory of a snapshot", "error", err)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
+	"time"
 
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
@@ -69,10 +71,10 @@ func TestSSDSpaceAmplification(t *testing.T) {
 			worst := 0.0
 			check := func(at string) {
 				st := tab.Stats()
-				total, live, slack := sparsetable.Space(tab)
+				total, live, allowed := sparsetable.Space(tab)
 				worst = max(worst, st.SpaceAmplification)
-				if float64(total) > c.limit*float64(live) && total > live+2*slack {
-					t.Fatalf("%s: %d bytes on disk, %d in use, %d always allowed", at, total, live, 2*slack)
+				if float64(total) > c.limit*float64(live) && total > live+allowed {
+					t.Fatalf("%s: %d bytes on disk, %d in use, %d always allowed", at, total, live, allowed)
 				}
 				if c.budget > 0 && st.DiskBytes > c.budget {
 					t.Fatalf("%s: %d bytes on disk, the budget is %d", at, st.DiskBytes, c.budget)
@@ -120,18 +122,55 @@ func TestSSDSpaceAmplification(t *testing.T) {
 	}
 }
 
+// watchSpace looks at the space of a table all the time, until the returned function is
+// called, and in the midst of steps: it never exceeds the limit. It returns the largest
+// part of what is allowed that was seen.
+func watchSpace(t *testing.T, tab sparsetable.Table, limit float64) (end func() (most float64)) {
+	stop, done := make(chan struct{}), make(chan struct{})
+	most := 0.0
+	go func() {
+		defer close(done)
+		for {
+			total, live, always := sparsetable.Space(tab)
+			allowed := max(limit*float64(live), float64(live+always))
+			if part := float64(total) / allowed; part > most {
+				if most = part; part > 1 {
+					t.Errorf("%d bytes on disk, %d in use, %d always allowed: more than %g times", total, live, always, limit)
+				}
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	end = sync.OnceValue(func() float64 {
+		close(stop)
+		<-done
+		return most
+	})
+	t.Cleanup(func() { end() })
+	return end
+}
+
 // TestSSDSpaceLimit trains tables of many shapes in many ways: what Stats says of
 // space amplification never exceeds its limit, but for the few MiB that are always
 // allowed, which matter to small tables alone.
 func TestSSDSpaceLimit(t *testing.T) {
-	first, seeds := testseed.Of(t), uint64(8)
+	first, more := testseed.Of(t), uint64(7)
 	if testing.Short() {
-		seeds = 3
+		more = 2
 	}
-	if _, given := testseed.Given(t); given {
-		seeds = 1
+	seeds := []uint64{first}
+	if _, given := testseed.Given(t); !given {
+		// Of the first, the cache shrinks much while the table is small and its limit low.
+		seeds = []uint64{380301041967043212, first}
+		for seed := first + 1; seed < first+more; seed++ {
+			seeds = append(seeds, seed)
+		}
 	}
-	for seed := first; seed < first+seeds; seed++ {
+	for _, seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 15))
 		l := sparsetable.Layout{ValueDim: []int{8, 16, 64, 200}[rng.IntN(4)], StateDim: rng.IntN(3)}
 		rows := (16<<20 + rng.IntN(32<<20)) / (l.Bytes() + 8)
@@ -151,13 +190,14 @@ func TestSSDSpaceLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(what, err)
 		}
+		watched := watchSpace(t, tab, o.MaxSpaceAmplification)
 		worst := 0.0
 		check := func(at string) {
 			t.Helper()
 			st := tab.Stats()
-			_, _, slack := sparsetable.Space(tab)
+			_, _, allowed := sparsetable.Space(tab)
 			worst = max(worst, st.SpaceAmplification)
-			if dead := (st.SpaceAmplification - 1) * float64(st.DiskLiveBytes); st.SpaceAmplification > o.MaxSpaceAmplification && dead > float64(2*slack) {
+			if dead := (st.SpaceAmplification - 1) * float64(st.DiskLiveBytes); st.SpaceAmplification > o.MaxSpaceAmplification && dead > float64(allowed) {
 				t.Errorf("%s, %s: amplification %.3f of %d bytes", what, at, st.SpaceAmplification, st.DiskLiveBytes)
 			}
 		}
@@ -214,7 +254,8 @@ func TestSSDSpaceLimit(t *testing.T) {
 			check(fmt.Sprintf("after pass %d", pass))
 		}
 		st := tab.Stats()
-		t.Logf("%s: at most %.3f; %d bytes in use, %d written, %d of them compacted", what, worst, st.DiskLiveBytes, st.WrittenBytes, st.CompactedBytes)
+		t.Logf("%s: at most %.3f, %.0f %% of what is allowed; %d bytes in use, %d written, %d of them compacted",
+			what, worst, 100*watched(), st.DiskLiveBytes, st.WrittenBytes, st.CompactedBytes)
 		if err := tab.Close(); err != nil {
 			t.Fatal(what, err)
 		}

@@ -13,7 +13,8 @@ import (
 // and reports whether that is achieved. It splits at most limit slots that have a
 // bucket. Their dirty rows are written with them, so that splitting does not cause
 // a bucket to be written more often. Where there is no room for more slots, it
-// leaves the rest for later. REQUIRES: rewrite is held.
+// leaves the rest for later. REQUIRES: rewrite is held. Errors: errUnpaid where it has
+// to be called again.
 func (t *ssd) split(total int64, limit int) (done bool, err error) {
 	w := &t.rewrite.rewriter
 	var batch []uint32
@@ -37,7 +38,10 @@ func (t *ssd) split(total int64, limit int) (done bool, err error) {
 			if limit <= 0 {
 				return false, nil
 			}
-			batch = batch[:t.batchOf(batch[:min(len(batch), limit)])]
+			if err := t.mayWrite(); err != nil {
+				return false, err
+			}
+			batch = batch[:t.batchOf(batch[:min(len(batch), limit, int(t.evictStep()))])]
 		}
 		if empty {
 			err = t.splitEmpty(len(batch))

@@ -55,7 +55,8 @@ func (t *ssd) sweepAhead() (worked bool, err error) {
 	w.slots = w.slots[:0]
 	n := t.index.Slots()
 	least := max(1, t.index.TargetRows()/sweepRows)
-	for left := sweepSlots; left > 0 && s.slot < n && len(w.slots) < sweepBuckets; left-- {
+	most := int(min(sweepBuckets, t.evictStep()))
+	for left := sweepSlots; left > 0 && s.slot < n && len(w.slots) < most; left-- {
 		if t.leavingRows(s.slot) >= least {
 			w.slots = append(w.slots, s.slot)
 		}

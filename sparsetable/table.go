@@ -212,9 +212,9 @@ type Stats struct {
 	// it.
 	DiskPaddingBytes int64 `json:"disk_padding_bytes,omitempty"`
 	// SpaceAmplification is the size of the bucket files divided by DiskLiveBytes;
-	// SSDOptions.MaxSpaceAmplification bounds it. RowSpaceAmplification is the size
-	// of the bucket files divided by the bytes of the rows in buckets and their
-	// keys.
+	// SSDOptions.MaxSpaceAmplification bounds it, except in small tables.
+	// RowSpaceAmplification is the size of the bucket files divided by the bytes of
+	// the rows in buckets and their keys.
 	SpaceAmplification    float64 `json:"space_amplification,omitempty"`
 	RowSpaceAmplification float64 `json:"row_space_amplification,omitempty"`
 }

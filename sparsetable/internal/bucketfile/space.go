@@ -72,6 +72,15 @@ func (s *Set) Space() (all Space, each []Space) {
 	return all, each
 }
 
+// LiveBytes is Space's, but without the look at every file.
+func (s *Set) LiveBytes() int64 {
+	var n int64
+	for _, d := range s.dirs {
+		n += d.live.Load()
+	}
+	return n
+}
+
 // AppendedBytes is how many bytes were appended since the Set was opened: buckets,
 // headers and padding, whether they have been written or are still in buffers.
 func (s *Set) AppendedBytes() int64 {
