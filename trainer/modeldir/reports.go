@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"aibox/sparsetable"
 )
 
 // A run writes its reports into its generation. They replace those of the earlier model,
@@ -83,10 +81,7 @@ func syncTree(dir string) error {
 // it wrote to it. It makes dir if it does not exist, and fails if another run holds the
 // lock.
 func WriteReport(dir, name string, data []byte) error {
-	if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
-		return fmt.Errorf("model directory: %w", err)
-	}
-	lock, err := lockDir(dir)
+	lock, err := makeAndLock(dir)
 	if err != nil {
 		return err
 	}

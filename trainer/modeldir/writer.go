@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"aibox/internal/errkind"
-	"aibox/sparsetable"
 )
 
 // Writer is one run's generation of a model directory. It holds the
@@ -18,7 +17,7 @@ import (
 type Writer struct {
 	dir  string
 	gen  string // base name
-	lock *os.File
+	lock *dirLock
 	done bool
 
 	committed bool
@@ -35,10 +34,7 @@ var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
 // abandoned generations of runs that died; those that cannot be deleted are not an error,
 // see Leftovers.
 func Create(dir string) (*Writer, error) {
-	if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
-		return nil, fmt.Errorf("model directory: %w", err)
-	}
-	lock, err := lockDir(dir)
+	lock, err := makeAndLock(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +61,11 @@ func Create(dir string) (*Writer, error) {
 	w.gen = fmt.Sprintf("gen-%06d", next)
 	for _, name := range []string{tableName, reportsName} {
 		if err := os.MkdirAll(filepath.Join(w.genDir(), name), 0o755); err != nil {
-			lock.Close()
-			return nil, fmt.Errorf("model directory: %w", err)
+			return nil, errors.Join(fmt.Errorf("model directory: %w", err), w.Close())
 		}
 	}
 	if err := WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // made now, for readers that may not create files here
-		lock.Close()
-		return nil, fmt.Errorf("model directory: %w", err)
+		return nil, errors.Join(fmt.Errorf("model directory: %w", err), w.Close())
 	}
 	return w, nil
 }
@@ -158,7 +152,7 @@ func (w *Writer) Close() error {
 	for _, lock := range w.tableLocks {
 		lock.Close()
 	}
-	w.lock.Close()
+	err = errors.Join(err, w.lock.Close())
 	w.lock = nil
 	return err
 }

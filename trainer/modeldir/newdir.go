@@ -1,0 +1,63 @@
+package modeldir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"aibox/sparsetable"
+)
+
+// dirLock is the lock of a model directory that may have been made for it.
+type dirLock struct {
+	dir  string
+	file *os.File
+	made bool // the directory did not exist before
+}
+
+// makeAndLock makes a model directory, unless it exists, and takes its lock.
+func makeAndLock(dir string) (*dirLock, error) {
+	for {
+		_, err := os.Stat(dir)
+		l := &dirLock{dir: dir, made: errors.Is(err, fs.ErrNotExist)}
+		if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
+			return nil, fmt.Errorf("model directory: %w", err)
+		}
+		l.file, err = lockDir(dir)
+		if err == nil && l.current() {
+			return l, nil
+		}
+		// Another run that made nothing may have removed the directory meanwhile.
+		if err == nil {
+			err = l.file.Close()
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+}
+
+// current reports whether the file that is locked is still the one in the directory.
+func (l *dirLock) current() bool {
+	have, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(l.path())
+	return err == nil && os.SameFile(have, there)
+}
+
+func (l *dirLock) path() string { return filepath.Join(l.dir, lockName) }
+
+// Close releases the lock. A directory that was made for it and holds nothing else is
+// removed.
+func (l *dirLock) Close() error {
+	entries, err := os.ReadDir(l.dir)
+	if l.made && err == nil && len(entries) == 1 && entries[0].Name() == lockName {
+		err = os.Remove(l.path())
+		_ = os.Remove(l.dir) // it stays if another run has begun in it since
+	}
+	return errors.Join(err, l.file.Close())
+}
