@@ -58,8 +58,10 @@ type SSDOptions struct {
 // directories.
 const catalogDir = "catalog"
 
+// DefaultSSDMemoryBytes is the budget of a table of KindSSD if Options.MemoryBytes is 0.
+const DefaultSSDMemoryBytes = 256 << 20
+
 const (
-	defaultSSDBudget        = 256 << 20
 	defaultMaxAmplification = 2.0 // HierPS's bound
 )
 
@@ -91,7 +93,7 @@ func (o *Options) ensureSSDDefaults() {
 		s.MaxSpaceAmplification = defaultMaxAmplification
 	}
 	if o.MemoryBytes == 0 {
-		o.MemoryBytes = defaultSSDBudget
+		o.MemoryBytes = DefaultSSDMemoryBytes
 	}
 	if s.HotBytes == 0 {
 		s.HotBytes = min(o.MemoryBytes/hotShare, maxHotBytes)

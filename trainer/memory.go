@@ -16,7 +16,7 @@ import (
 // Memory is what a process takes, by purpose, in bytes: a forecast, which a job
 // reaches when its data is large enough, or what a run has taken.
 type Memory struct {
-	Table   int64 `json:"table_bytes"`   // the embedding table; in a forecast 0 without sparse_table.memory_bytes: it grows with the rows
+	Table   int64 `json:"table_bytes"`   // the embedding table; in a forecast 0 if nothing bounds it: then it grows with the rows
 	Reading int64 `json:"reading_bytes"` // text and examples between files and passes, the shuffle buffer included
 	Passes  int64 `json:"passes_bytes"`  // passes read, pulled and trained
 	Engine  int64 `json:"engine_bytes"`  // activations, gradients and gathered rows
@@ -54,6 +54,9 @@ func Forecast(job *configs.Job) (Memory, error) {
 		return Memory{}, err
 	}
 	f := Memory{Table: int64(job.SparseTable.MemoryBytes), Dense: denseBytes(m, dense)}
+	if f.Table == 0 && job.SparseTable.Kind == sparsetable.KindSSD {
+		f.Table = sparsetable.DefaultSSDMemoryBytes
+	}
 	f.Engine = engineForecast(job, &p, m)
 	f.Passes = passesForecast(job, &p)
 	f.Reading = readingForecast(job, &p)

@@ -87,3 +87,16 @@ func TestForecastOfMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestForecastOfDefaultBudget: a table on SSD has a budget also where the job file gives
+// none, and it is part of the sum; a table in memory grows with the rows.
+func TestForecastOfDefaultBudget(t *testing.T) {
+	inSmallJob(t)
+	text := ok(t, "config", "show", "job.yaml", "--set", "sparse_table.kind=ssd")
+	if !strings.Contains(text, "table 256.0 MiB") || strings.Contains(text, "grows with the rows") {
+		t.Errorf("config show of a table on SSD ends with %s", text[strings.Index(text, "# Memory"):])
+	}
+	if text := ok(t, "config", "show", "job.yaml"); !strings.Contains(text, "grows with the rows") {
+		t.Errorf("config show of a table in memory ends with %s", text[strings.Index(text, "# Memory"):])
+	}
+}
