@@ -115,7 +115,7 @@ func TestCrashBeforeCommitKeepsTheEarlierModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(t, w, 2)
-	w.lock.Close() // the process dies: no Close, no Commit
+	w.lock.file.Close() // the process dies: no Close, no Commit
 	if got := value(t, dir); got != 1 {
 		t.Errorf("model holds %g, want 1", got)
 	}

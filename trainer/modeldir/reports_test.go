@@ -61,7 +61,7 @@ func TestReportsSurviveACrash(t *testing.T) {
 			put(w.Report(name), "second")
 			put(filepath.Join(dir, name), "first")
 		}
-		w.lock.Close()
+		w.lock.file.Close()
 
 		// The third one makes no model.
 		w, err := Create(dir)

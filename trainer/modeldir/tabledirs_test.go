@@ -25,7 +25,7 @@ func placed(t *testing.T, dir string, ssds []string, commit bool) []string {
 		t.Fatal(err)
 	}
 	if !commit {
-		w.lock.Close()
+		w.lock.file.Close()
 		return dirs
 	}
 	defer w.Close()

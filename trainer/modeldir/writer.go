@@ -45,8 +45,7 @@ func Create(dir string) (*Writer, error) {
 	if err == nil {
 		keep = m.Generation
 	} else if !errors.Is(err, ErrNoModel) {
-		lock.Close()
-		return nil, err
+		return nil, errors.Join(err, lock.Close())
 	}
 	for _, g := range generations(dir) {
 		var n int
