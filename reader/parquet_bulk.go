@@ -7,6 +7,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
+
+	"aibox/internal/parquetfile"
 )
 
 // bulk decodes the values of a simple column many at a time, from the arrays that the
@@ -68,7 +70,7 @@ type conversion struct {
 // newBulk returns nil if the column is not simple.
 func newBulk(pages parquet.Pages, leaf *parquetLeaf, of conversion) *bulk {
 	of.leaf = leaf
-	if leaf.list || leaf.null || leaf.given || leaf.decimal || leaf.float16 {
+	if pages == nil || leaf.list || leaf.null || leaf.given || leaf.decimal || leaf.float16 {
 		return nil
 	}
 	switch leaf.kind {
@@ -183,14 +185,11 @@ func (b *bulk) decodeRows() error {
 
 func (b *bulk) nextPage() error {
 	b.release()
-	page, err := b.pages.ReadPage()
+	page, err := parquetfile.NextPage(b.pages)
 	if err != nil {
 		return err
 	}
 	b.page = page
-	if err := checkPage(page); err != nil {
-		return err
-	}
 	b.row, b.rows, b.used = 0, int(page.NumValues()), 0
 	b.levels = page.DefinitionLevels()
 	if len(b.levels) == 0 {
@@ -222,7 +221,7 @@ func (d *dictionary) enter(of parquet.Dictionary, c *conversion) error {
 		return nil // a column has one dictionary, if any
 	}
 	page := of.Page()
-	if err := checkPage(page); err != nil {
+	if err := parquetfile.CheckPage(page); err != nil {
 		return err
 	}
 	values, n := valuesOf(page.Data()), of.Len()

@@ -4,168 +4,114 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding"
 
 	"aibox/internal/parquetfile"
 )
 
-// cursor walks over the values of one column of a row group.
+// cursor walks over the values of one column of a row group, row by row.
 type cursor struct {
 	leaf   *parquetLeaf
-	pages  parquet.Pages
-	bulk   *bulk // of a simple column, which it reads instead of the cursor; else nil
-	page   parquet.Page
-	values parquet.ValueReader
-	buffer []parquet.Value
-	lo, hi int
+	values parquetfile.Values
+	bulk   *bulk  // of a simple column, which it reads instead of the cursor; else nil
+	of     int    // how many values of the present row were taken, nulls included
+	seen   int    // how many of them are not null
+	err    error  // what ended it, if anything did
 	times  bool   // timestamps and dates become readable text, not integers
 	digits bool   // booleans become the text 1 and 0, since the column is used as a number
 	cell   []byte // the text of a value that is not stored as text
+
+	value parquet.Value // that next has returned, if it is in no page
 }
 
-// cursorValues is how many values a cursor takes at a time.
-const cursorValues = 256
-
 func newCursor(open *openParquetFile, group int, leaf *parquetLeaf) (*cursor, error) {
+	c := &cursor{leaf: leaf}
 	if leaf.null || leaf.given {
-		return &cursor{leaf: leaf}, nil
+		return c, nil
 	}
-	pages, err := parquetfile.Pages(open.file, open.at, group, leaf.index)
-	if err != nil {
+	if err := c.values.Begin(open.file, open.at, group, leaf.index); err != nil {
 		return nil, fmt.Errorf("column %q: %w", leaf.name, err)
 	}
-	return &cursor{leaf: leaf, pages: pages}, nil
+	return c, nil
 }
 
 // simplify makes the cursor decode in bulk if the column is simple.
 func (c *cursor) simplify(of conversion, simple bool) {
-	if simple && c != nil && c.pages != nil {
-		c.bulk = newBulk(c.pages, c.leaf, of)
+	if simple && c != nil {
+		c.bulk = newBulk(c.values.Pages(), c.leaf, of)
 	}
 }
 
-// peek returns the next value without consuming it; it is valid until the next call.
-// After the last one it returns io.EOF.
-func (c *cursor) peek() (*parquet.Value, error) {
-	for c.lo == c.hi {
-		if c.values == nil {
-			page, err := c.pages.ReadPage()
-			if err != nil {
-				return nil, err
-			}
-			c.page = page
-			if err := checkPage(page); err != nil {
-				return nil, err
-			}
-			c.values = page.Values()
-			if c.buffer == nil {
-				c.buffer = make([]parquet.Value, cursorValues)
-			}
+// next returns the next value of the present row that is not null. After the last one,
+// and after a fault of the file, which is then in err, it returns nil, and the call after
+// that is the first one of the next row. The value is valid until the next call.
+func (c *cursor) next() *parquet.Value {
+	if c.of == 0 {
+		c.seen = 0
+	}
+	if c.leaf.null || c.leaf.given || c.bulk != nil {
+		return c.only()
+	}
+	for c.of == 0 || c.leaf.list {
+		v, err := c.values.Peek()
+		if err != nil {
+			c.fail(err)
+			break
 		}
-		n, err := c.values.ReadValues(c.buffer)
-		c.lo, c.hi = 0, n
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+		if c.of > 0 && v.RepetitionLevel() == 0 {
+			break // it belongs to the next row
 		}
-		if n == 0 {
-			parquet.Release(c.page)
-			c.page, c.values = nil, nil
+		c.values.Skip()
+		c.of++
+		if !v.IsNull() {
+			c.seen++
+			return v
 		}
 	}
-	return &c.buffer[c.lo], nil
-}
-
-// checkPage checks that a page holds as many values as its levels announce. The
-// library does not check that and would read a damaged page forever.
-func checkPage(page parquet.Page) error {
-	data := page.Data()
-	bytes, offsets := data.Data()
-	var have int64
-	switch data.Kind() {
-	case encoding.Undefined: // only nulls
-	case encoding.Boolean:
-		have = 8 * int64(len(bytes))
-	case encoding.Int32, encoding.Float:
-		have = int64(len(bytes)) / 4
-	case encoding.Int64, encoding.Double:
-		have = int64(len(bytes)) / 8
-	case encoding.ByteArray:
-		have = int64(len(offsets)) - 1
-	case encoding.FixedLenByteArray:
-		if _, size := data.FixedLenByteArray(); size > 0 {
-			have = int64(len(bytes) / size)
-		}
-	default:
-		return fmt.Errorf("a page holds values of an unknown kind, %v", data.Kind())
-	}
-	if want := page.NumValues() - page.NumNulls(); have < want {
-		return fmt.Errorf("%w: a page has %d values where %d are announced", parquet.ErrCorrupted, have, want)
-	}
+	c.of = 0
 	return nil
 }
 
-// row calls do for each value of the next row that is not null.
-func (c *cursor) row(do func(v *parquet.Value)) error {
-	if c.leaf.null {
+// only is next for a column that has at most one value in a row, and not from a page:
+// the same value in all rows, or one of a bulk.
+func (c *cursor) only() *parquet.Value {
+	if c.of > 0 || c.leaf.null {
+		c.of = 0
 		return nil
 	}
-	if c.leaf.given {
-		do(&c.leaf.value)
-		return nil
-	}
+	c.value = c.leaf.value
 	if c.bulk != nil {
-		v, err := c.bulk.take()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return fmt.Errorf("column %q: %w", c.leaf.name, err)
-		}
-		if !v.IsNull() {
-			do(&v)
-		}
-		return nil
-	}
-	for first := true; ; first = false {
-		v, err := c.peek()
-		if errors.Is(err, io.EOF) && !first {
+		var err error
+		if c.value, err = c.bulk.take(); err != nil {
+			c.fail(err)
 			return nil
 		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return fmt.Errorf("column %q: %w", c.leaf.name, err)
-		}
-		if !first && v.RepetitionLevel() == 0 {
-			return nil
-		}
-		if !v.IsNull() {
-			do(v)
-		}
-		c.lo++
-		if !c.leaf.list {
+		if c.value.IsNull() {
 			return nil
 		}
 	}
+	c.of, c.seen = 1, 1
+	return &c.value
+}
+
+// fail notes what ended the column. That is no fault after a row's first value.
+func (c *cursor) fail(err error) {
+	if errors.Is(err, io.EOF) {
+		if c.of > 0 {
+			return
+		}
+		err = io.ErrUnexpectedEOF
+	}
+	c.err = fmt.Errorf("column %q: %w", c.leaf.name, err)
 }
 
 func (c *cursor) close() error {
-	if c.pages == nil {
-		return nil
-	}
-	if c.page != nil {
-		parquet.Release(c.page)
-	}
 	if c.bulk != nil {
 		c.bulk.release()
 	}
-	return c.pages.Close()
+	return c.values.Close()
 }
 
 // rowGroup decodes the rows of a row group, column after column of each row.
@@ -176,6 +122,10 @@ type rowGroup struct {
 	all                         []*cursor
 	list                        []string // per pass-through column: the text between the values of a list
 	ambiguous                   []bool   // per pass-through column: its values must not contain that text
+
+	// Of the present row:
+	bad fault // the first fault
+	err error // a fault of the file
 }
 
 func newRowGroup(p *plan, file *openParquetFile, group int, l *parquetLeaves) (*rowGroup, error) {
@@ -253,162 +203,6 @@ func (r *rowGroup) close() error {
 		}
 	}
 	return errors.Join(faults...)
-}
-
-// decode appends the next row's example to the block. All cursors move to the next
-// row, even if this one is bad; err reports faults of the file.
-func (r *rowGroup) decode(b *block) (f fault, err error) {
-	p := r.p
-	// each calls do for the row's values until one is at fault.
-	each := func(c *cursor, do func(v *parquet.Value) fault) int {
-		values := 0
-		e := c.row(func(v *parquet.Value) {
-			values++
-			if f.reason != reasonNone {
-				return
-			}
-			if c.leaf.text && !utf8.Valid(v.ByteArray()) {
-				f = fault{reason: ReasonUTF8, column: c.leaf.name}
-				return
-			}
-			f = do(v)
-		})
-		if err == nil {
-			err = e
-		}
-		return values
-	}
-	switch {
-	case p.raw:
-		b.labels = append(b.labels, 0)
-	case r.label == nil:
-		f = p.addNoLabel(b)
-	case r.label.takeLabel(b):
-	default:
-		if each(r.label, func(v *parquet.Value) fault {
-			x, ok := r.label.number(v)
-			if !ok {
-				return fault{reason: ReasonNumber, column: p.labelColumn, cell: r.label.text(v)}
-			}
-			return p.addLabelNumber(b, x, r.label.text(v))
-		}) == 0 && f.reason == reasonNone {
-			f = p.addNoLabel(b)
-		}
-	}
-	if r.weight != nil && each(r.weight, func(v *parquet.Value) fault { return p.addWeight(b, r.weight.text(v)) }) == 0 {
-		b.weights = append(b.weights, 1)
-	}
-	for i, c := range r.dense {
-		d := &p.dense[i]
-		if c.bulk != nil {
-			if v := c.bulk.next(); v.state != bulkSlow {
-				x := v.number
-				if v.state == bulkMissing {
-					x = d.missing
-				}
-				b.dense = append(b.dense, x)
-				continue
-			}
-		}
-		if each(c, func(v *parquet.Value) fault {
-			x, ok := c.number(v)
-			if !ok {
-				return fault{reason: ReasonNumber, column: d.name, cell: c.text(v)}
-			}
-			return d.addDenseNumber(b, x, c.text(v))
-		}) == 0 {
-			b.dense = append(b.dense, d.missing)
-		}
-	}
-	for i, c := range r.fields {
-		if c.bulk != nil {
-			if v := c.bulk.next(); v.state != bulkSlow {
-				if v.state == bulkReady {
-					b.keys = append(b.keys, v.key)
-					if p.weightedBags {
-						b.bagWeights = append(b.bagWeights, 1)
-					}
-				}
-				b.offsets = append(b.offsets, int32(len(b.keys)))
-				continue
-			}
-		}
-		field := &p.fields[i]
-		each(c, func(v *parquet.Value) fault { return r.addValues(field, c, b, v) })
-		b.offsets = append(b.offsets, int32(len(b.keys)))
-	}
-	for i, c := range r.stats {
-		s := &p.stats[i]
-		if each(c, func(v *parquet.Value) fault {
-			x, ok := c.number(v)
-			if !ok {
-				return fault{reason: ReasonNumber, column: s.name, cell: c.text(v)}
-			}
-			return s.addStatNumber(b, x, c.text(v))
-		}) == 0 {
-			b.stats = append(b.stats, math.NaN())
-		}
-	}
-	if r.group != nil {
-		if each(r.group, func(v *parquet.Value) fault { b.addGroup(r.group.text(v)); return fault{} }) == 0 {
-			b.addGroup(nil)
-		}
-	}
-	before := f
-	if p.keepBad {
-		f = fault{} // the texts of a bad row are decoded, too
-	}
-	for i, c := range r.texts {
-		if c != nil {
-			first := true
-			each(c, func(v *parquet.Value) fault {
-				text := c.text(v)
-				if !utf8.Valid(text) {
-					return fault{reason: ReasonUTF8, column: c.leaf.name}
-				}
-				if r.ambiguous[i] && c.leaf.list && index(text, r.list[i]) >= 0 {
-					return fault{reason: ReasonOutput, column: c.leaf.name, cell: text}
-				}
-				if !first {
-					b.text = append(b.text, r.list[i]...)
-				}
-				first = false
-				b.text = append(b.text, text...)
-				return fault{}
-			})
-		}
-		b.textEnds = append(b.textEnds, int32(len(b.text)))
-	}
-	if before.reason != reasonNone {
-		f = before
-	}
-	return f, err
-}
-
-// takeLabel appends the label of the next row if there is a result of it.
-func (c *cursor) takeLabel(b *block) bool {
-	if c.bulk == nil || c.bulk.lo == c.bulk.hi && c.bulk.decode() != nil || c.bulk.results[c.bulk.lo].state != bulkReady {
-		return false
-	}
-	b.labels = append(b.labels, c.bulk.next().number)
-	return true
-}
-
-// addValues appends what one Parquet value means for a field: a feature, several
-// where the column has a separator, or a bucket.
-func (r *rowGroup) addValues(field *fieldColumn, c *cursor, b *block, v *parquet.Value) fault {
-	if field.steps != nil {
-		x, ok := c.number(v)
-		if !ok {
-			return fault{reason: ReasonNumber, column: field.name, cell: c.text(v)}
-		}
-		key, f := field.bucketOf(x, c.text(v))
-		if f.reason == reasonNone {
-			field.addBucketKey(r.p, b, key)
-		}
-		return f
-	}
-	return field.addValues(r.p, b, c.text(v))
 }
 
 // decodeRowGroup decodes the unit's row group. If its data are damaged, the rest of

@@ -1,4 +1,5 @@
 // Package parquetfile keeps damaged and forged Parquet files from harming: the
 // library takes as much memory as a page's header asks for, and never gives up on
-// LZ4 data that are damaged.
+// LZ4 data that are damaged, or a page that holds fewer values than it announces. Values
+// is the one way in which columns are read.
 package parquetfile

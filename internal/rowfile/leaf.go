@@ -20,15 +20,8 @@ type leaf struct {
 
 	unsigned bool // integers have no sign
 
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader
-	buffer []parquet.Value
-	lo, hi int
+	values parquetfile.Values // of a row group
 }
-
-// leafValues is how many values a leaf takes at a time.
-const leafValues = 512
 
 // find looks for the column called name, below which there must be only one leaf.
 func (l *leaf) find(schema *parquet.Schema, name string) error {
@@ -77,61 +70,10 @@ func (l *leaf) begin(file *parquet.File, r io.ReaderAt, group int) error {
 	if l.index < 0 {
 		return nil
 	}
-	if err := l.end(); err != nil {
-		return err
-	}
-	pages, err := parquetfile.Pages(file, r, group, l.index)
-	if err != nil {
+	if err := l.values.Begin(file, r, group, l.index); err != nil {
 		return fmt.Errorf("damaged Parquet file: %w", err)
 	}
-	l.pages = pages
 	return nil
-}
-
-// end gives up the row group.
-func (l *leaf) end() error {
-	if l.pages == nil {
-		return nil
-	}
-	if l.page != nil {
-		parquet.Release(l.page)
-	}
-	err := l.pages.Close()
-	l.pages, l.page, l.values, l.lo, l.hi = nil, nil, nil, 0, 0
-	return err
-}
-
-// peek returns the next value, or io.EOF after the last value of the row group.
-func (l *leaf) peek() (*parquet.Value, error) {
-	for empty := 0; l.lo == l.hi; {
-		if l.values == nil {
-			page, err := l.pages.ReadPage()
-			if err != nil {
-				return nil, err
-			}
-			l.page, l.values = page, page.Values()
-			if l.buffer == nil {
-				l.buffer = make([]parquet.Value, leafValues)
-			}
-		}
-		n, err := l.values.ReadValues(l.buffer)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		l.lo, l.hi = 0, n
-		if n > 0 {
-			break
-		}
-		if err == nil { // a damaged page may have no end
-			if empty++; empty > 3 {
-				return nil, errors.New("damaged Parquet file: a page has no values")
-			}
-			continue
-		}
-		parquet.Release(l.page)
-		l.page, l.values = nil, nil
-	}
-	return &l.buffer[l.lo], nil
 }
 
 // one returns the value of the next row in a column that is no list.
@@ -139,14 +81,14 @@ func (l *leaf) one() (parquet.Value, error) {
 	if l.index < 0 {
 		return parquet.Value{}, nil
 	}
-	v, err := l.peek()
+	v, err := l.values.Peek()
 	if err != nil {
 		return parquet.Value{}, err
 	}
 	if v.IsNull() {
 		return parquet.Value{}, errors.New("it is empty")
 	}
-	l.lo++
+	l.values.Skip()
 	return *v, nil
 }
 
@@ -189,7 +131,7 @@ func (l *leaf) list(dst []float32) error {
 // each calls fn for the values of the next row's list and returns their number.
 func (l *leaf) each(fn func(i int, v *parquet.Value) error) (int, error) {
 	for n := 0; ; n++ {
-		v, err := l.peek()
+		v, err := l.values.Peek()
 		if errors.Is(err, io.EOF) && n > 0 {
 			return n, nil
 		}
@@ -200,8 +142,8 @@ func (l *leaf) each(fn func(i int, v *parquet.Value) error) (int, error) {
 			return n, nil // the next row's
 		}
 		if n == 0 && v.IsNull() { // an empty list, unless more of it follows
-			l.lo++
-			if v, err = l.peek(); err == nil && v.RepetitionLevel() > 0 {
+			l.values.Skip()
+			if v, err = l.values.Peek(); err == nil && v.RepetitionLevel() > 0 {
 				err = errors.New("a value is empty")
 			} else if errors.Is(err, io.EOF) {
 				err = nil
@@ -214,7 +156,7 @@ func (l *leaf) each(fn func(i int, v *parquet.Value) error) (int, error) {
 		if err := fn(n, v); err != nil {
 			return n, err
 		}
-		l.lo++
+		l.values.Skip()
 	}
 }
 
@@ -227,5 +169,5 @@ func (l *leaf) firstLength(file *parquet.File, r io.ReaderAt, group int) (int, e
 		return 0, err
 	}
 	n, err := l.each(func(int, *parquet.Value) error { return nil })
-	return n, errors.Join(err, l.end())
+	return n, errors.Join(err, l.values.Close())
 }

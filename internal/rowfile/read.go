@@ -284,7 +284,7 @@ func (x *Reader) at(column int, err error) error {
 func (x *Reader) Close() error {
 	var errs []error
 	for i := range x.columns {
-		errs = append(errs, x.columns[i].end())
+		errs = append(errs, x.columns[i].values.Close())
 	}
 	return errors.Join(errs...)
 }

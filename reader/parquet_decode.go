@@ -1,0 +1,220 @@
+package reader
+
+import (
+	"math"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// decode appends the next row's example to the block. All cursors move to the next
+// row, even if this one is bad; err reports faults of the file.
+func (r *rowGroup) decode(b *block) (f fault, err error) {
+	r.bad, r.err = fault{}, nil
+	r.decodeLabel(b)
+	r.decodeWeight(b)
+	r.decodeDense(b)
+	r.decodeFields(b)
+	r.decodeStats(b)
+	r.decodeGroup(b)
+	f = r.bad
+	if r.p.keepBad {
+		r.bad = fault{} // the texts of a bad row are decoded, too
+	}
+	for i, c := range r.texts {
+		if c != nil {
+			r.decodeText(b, i, c)
+		}
+		b.textEnds = append(b.textEnds, int32(len(b.text)))
+	}
+	if f.reason == reasonNone {
+		f = r.bad
+	}
+	return f, r.err
+}
+
+// next returns the next value of the present row that has to be decoded, or nil if there
+// is none. The values that follow a fault in the row are passed over.
+func (r *rowGroup) next(c *cursor) *parquet.Value {
+	for {
+		v := c.next()
+		switch {
+		case v == nil:
+			if c.err != nil && r.err == nil {
+				r.err = c.err
+			}
+			return nil
+		case r.bad.reason != reasonNone:
+		case c.leaf.text && !utf8.Valid(v.ByteArray()):
+			r.bad = fault{reason: ReasonUTF8, column: c.leaf.name}
+		default:
+			return v
+		}
+	}
+}
+
+// number returns a value as a number. If it is none, the row is bad.
+func (r *rowGroup) number(c *cursor, v *parquet.Value, column string) (x float64, ok bool) {
+	if x, ok = c.number(v); !ok {
+		r.bad = fault{reason: ReasonNumber, column: column, cell: c.text(v)}
+	}
+	return x, ok
+}
+
+func (r *rowGroup) decodeLabel(b *block) {
+	p, c := r.p, r.label
+	switch {
+	case p.raw:
+		b.labels = append(b.labels, 0)
+		return
+	case c == nil:
+		r.bad = p.addNoLabel(b)
+		return
+	}
+	if c.takeLabel(b) {
+		return
+	}
+	for v := r.next(c); v != nil; v = r.next(c) {
+		if x, ok := r.number(c, v, p.labelColumn); ok {
+			r.bad = p.addLabelNumber(b, x, c.text(v))
+		}
+	}
+	if c.seen == 0 {
+		r.bad = p.addNoLabel(b)
+	}
+}
+
+func (r *rowGroup) decodeWeight(b *block) {
+	c := r.weight
+	if c == nil {
+		return
+	}
+	for v := r.next(c); v != nil; v = r.next(c) {
+		r.bad = r.p.addWeight(b, c.text(v))
+	}
+	if c.seen == 0 {
+		b.weights = append(b.weights, 1)
+	}
+}
+
+func (r *rowGroup) decodeDense(b *block) {
+	for i, c := range r.dense {
+		d := &r.p.dense[i]
+		if c.bulk != nil {
+			if v := c.bulk.next(); v.state != bulkSlow {
+				x := v.number
+				if v.state == bulkMissing {
+					x = d.missing
+				}
+				b.dense = append(b.dense, x)
+				continue
+			}
+		}
+		for v := r.next(c); v != nil; v = r.next(c) {
+			if x, ok := r.number(c, v, d.name); ok {
+				r.bad = d.addDenseNumber(b, x, c.text(v))
+			}
+		}
+		if c.seen == 0 {
+			b.dense = append(b.dense, d.missing)
+		}
+	}
+}
+
+func (r *rowGroup) decodeFields(b *block) {
+	for i, c := range r.fields {
+		if c.bulk == nil || !r.takeKey(b, c.bulk) {
+			for v := r.next(c); v != nil; v = r.next(c) {
+				r.bad = r.addValues(&r.p.fields[i], c, b, v)
+			}
+		}
+		b.offsets = append(b.offsets, int32(len(b.keys)))
+	}
+}
+
+// takeKey appends the key of the next row if there is a result of it.
+func (r *rowGroup) takeKey(b *block, from *bulk) bool {
+	v := from.next()
+	if v.state == bulkReady {
+		b.keys = append(b.keys, v.key)
+		if r.p.weightedBags {
+			b.bagWeights = append(b.bagWeights, 1)
+		}
+	}
+	return v.state != bulkSlow
+}
+
+func (r *rowGroup) decodeStats(b *block) {
+	for i, c := range r.stats {
+		s := &r.p.stats[i]
+		for v := r.next(c); v != nil; v = r.next(c) {
+			if x, ok := r.number(c, v, s.name); ok {
+				r.bad = s.addStatNumber(b, x, c.text(v))
+			}
+		}
+		if c.seen == 0 {
+			b.stats = append(b.stats, math.NaN())
+		}
+	}
+}
+
+func (r *rowGroup) decodeGroup(b *block) {
+	c := r.group
+	if c == nil {
+		return
+	}
+	for v := r.next(c); v != nil; v = r.next(c) {
+		b.addGroup(c.text(v))
+	}
+	if c.seen == 0 {
+		b.addGroup(nil)
+	}
+}
+
+// decodeText appends the text of pass-through column i. The values of a list are
+// separated by the column's separator.
+func (r *rowGroup) decodeText(b *block, i int, c *cursor) {
+	first := true
+	for v := r.next(c); v != nil; v = r.next(c) {
+		text := c.text(v)
+		switch {
+		case !utf8.Valid(text):
+			r.bad = fault{reason: ReasonUTF8, column: c.leaf.name}
+			continue
+		case r.ambiguous[i] && c.leaf.list && index(text, r.list[i]) >= 0:
+			r.bad = fault{reason: ReasonOutput, column: c.leaf.name, cell: text}
+			continue
+		}
+		if !first {
+			b.text = append(b.text, r.list[i]...)
+		}
+		first = false
+		b.text = append(b.text, text...)
+	}
+}
+
+// takeLabel appends the label of the next row if there is a result of it.
+func (c *cursor) takeLabel(b *block) bool {
+	if c.bulk == nil || c.bulk.lo == c.bulk.hi && c.bulk.decode() != nil || c.bulk.results[c.bulk.lo].state != bulkReady {
+		return false
+	}
+	b.labels = append(b.labels, c.bulk.next().number)
+	return true
+}
+
+// addValues appends what one Parquet value means for a field: a feature, several
+// where the column has a separator, or a bucket.
+func (r *rowGroup) addValues(field *fieldColumn, c *cursor, b *block, v *parquet.Value) fault {
+	if field.steps != nil {
+		x, ok := c.number(v)
+		if !ok {
+			return fault{reason: ReasonNumber, column: field.name, cell: c.text(v)}
+		}
+		key, f := field.bucketOf(x, c.text(v))
+		if f.reason == reasonNone {
+			field.addBucketKey(r.p, b, key)
+		}
+		return f
+	}
+	return field.addValues(r.p, b, c.text(v))
+}
