@@ -139,7 +139,7 @@ func (m *batchMaker) fill(p *plan, d *draft) error {
 		}
 	}
 	d.keys = m.table.keys
-	b.invert(len(d.keys))
+	b.Invert(len(d.keys))
 	return nil
 }
 

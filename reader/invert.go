@@ -1,14 +1,14 @@
 package reader
 
-// invert fills RowStarts, RowBags and RowWeights, with a counting sort of the features
+// Invert fills RowStarts, RowBags and RowWeights, with a counting sort of the features
 // by row, for a mini-batch of that many unique rows. The sort keeps the order of the
-// features of a row.
+// features of a row. Batches of a Reader have been inverted.
 //
 //	Offsets     0     2  3        bag 0 has rows 0 1, bag 1 has row 0
 //	Index       0  1  0
 //	RowStarts   0     2  3        row 0 is in bags 0 1, row 1 in bag 0
 //	RowBags     0  1  0
-func (b *Batch) invert(rows int) {
+func (b *Batch) Invert(rows int) {
 	b.RowStarts = room(b.RowStarts, rows+1)[:rows+1]
 	b.RowBags = room(b.RowBags, len(b.Index))[:len(b.Index)]
 	starts := b.RowStarts

@@ -11,10 +11,13 @@ type Inputs struct {
 	Offsets    []int32   // (N*F+1): bag of field f of example e is Index[Offsets[e*F+f]:Offsets[e*F+f+1]]
 	Index      []int32   // (features), into the unique rows
 	BagWeights []float32 // (features), nil when all are 1
-	Dense      []float32 // (N, P)
-	Labels     []float32 // (N), for training
-	Weights    []float32 // (N), for training; nil when all are 1
-	Step       int64     // number of the optimizer step: decides what dropout drops
+	// The inverted index, as in reader.Batch; nil where it is to be made.
+	RowStarts, RowBags []int32
+	RowWeights         []float32
+	Dense              []float32 // (N, P)
+	Labels             []float32 // (N), for training
+	Weights            []float32 // (N), for training; nil when all are 1
+	Step               int64     // number of the optimizer step: decides what dropout drops
 }
 
 // Check reports inputs that do not fit a network. They come from a reader, so a fault

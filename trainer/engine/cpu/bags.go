@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"aibox/internal/kernel"
+	"aibox/reader"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -65,58 +66,44 @@ func (t *tile) bag(p ops.Pooling, v *bags, b int, out, rows []float32) {
 
 // rowIndex lists, for each unique row of a mini-batch, the bags that it occurs in, in
 // ascending order. So the gradients of rows can be computed by any number of threads
-// without locks, and the order of each sum does not depend on the threads.
+// without locks, and the order of each sum does not depend on the threads. The reader
+// makes it, beside training.
 type rowIndex struct {
 	starts  []int32   // (U+1) first occurrence of each row
 	bagOf   []int32   // (features) bag of each occurrence, by row
-	factors []float32 // (features) what its gradient is multiplied by; empty: 1
+	factors []float32 // (features) what its gradient is multiplied by; nil: 1
+
+	made  reader.Batch // for inputs without an index
+	means []float32    // (bags), of each bag, for means
+	each  []float32    // memory of factors for means
 }
 
 func (x *rowIndex) bytes() int64 {
-	return 4 * int64(cap(x.starts)+cap(x.bagOf)+cap(x.factors))
+	return 4 * int64(cap(x.made.RowStarts)+cap(x.made.RowBags)+cap(x.made.RowWeights)+cap(x.means)+cap(x.each))
 }
 
-// build sorts the occurrences by row, with a stable counting sort.
-func (x *rowIndex) build(v bags, rows int, p ops.Pooling) {
-	n := len(v.offsets) - 1
-	features := int(v.offsets[n])
-	x.starts = resize(x.starts, rows+1)
-	x.bagOf = resize(x.bagOf, features)
-	clear(x.starts)
-	for _, i := range v.index[:features] {
-		x.starts[i+1]++
+// prepare takes the index over from the inputs, or makes it.
+func (x *rowIndex) prepare(in *program.Inputs, v bags, rows int, p ops.Pooling) {
+	x.starts, x.bagOf, x.factors = in.RowStarts, in.RowBags, in.RowWeights
+	if x.starts == nil {
+		x.made.Offsets, x.made.Index, x.made.BagWeights = v.offsets, v.index, v.weights
+		x.made.Invert(rows)
+		x.starts, x.bagOf, x.factors = x.made.RowStarts, x.made.RowBags, x.made.RowWeights
 	}
-	for i := range rows {
-		x.starts[i+1] += x.starts[i]
+	if p != ops.PoolMean {
+		return
 	}
-	weighted := v.weights != nil || p == ops.PoolMean
-	x.factors = x.factors[:0]
-	if weighted {
-		x.factors = resize(x.factors, features)
+	x.means, x.each = resize(x.means, len(v.offsets)-1), resize(x.each, len(x.bagOf))
+	for b := range x.means {
+		x.means[b] = v.meanFactor(b)
 	}
-	// Each occurrence is placed at its row's start, which is then increased. Afterwards
-	// starts[i] is where row i+1 begins, so the entries are shifted back.
-	for b := range n {
-		factor := float32(1)
-		if p == ops.PoolMean {
-			factor = v.meanFactor(b)
-		}
-		for at := v.offsets[b]; at < v.offsets[b+1]; at++ {
-			start := &x.starts[v.index[at]]
-			x.bagOf[*start] = int32(b)
-			switch {
-			case v.weights != nil && p == ops.PoolMean:
-				x.factors[*start] = v.weights[at] * factor
-			case v.weights != nil:
-				x.factors[*start] = v.weights[at]
-			case weighted:
-				x.factors[*start] = factor
-			}
-			*start++
+	for at, b := range x.bagOf {
+		x.each[at] = x.means[b]
+		if x.factors != nil {
+			x.each[at] *= x.factors[at]
 		}
 	}
-	copy(x.starts[1:], x.starts[:rows])
-	x.starts[0] = 0
+	x.factors = x.each
 }
 
 // RowGrad writes the gradient of unique row i of the last mini-batch of Train into out
@@ -131,7 +118,7 @@ func (m *Machine) RowGrad(i int, out []float32) {
 	for at := m.index.starts[i]; at < m.index.starts[i+1]; at++ {
 		b := int(m.index.bagOf[at])
 		grad := pooled[b/fields*stride+b%fields*r:][:r]
-		if len(m.index.factors) == 0 {
+		if m.index.factors == nil {
 			kernel.Add(out, grad)
 		} else {
 			kernel.Axpy(m.index.factors[at], grad, out)

@@ -89,6 +89,7 @@ func (e *Engine) Infer(b engine.Batch, done engine.Done) error {
 func (e *Engine) inputs(b engine.Batch, step int64) *program.Inputs {
 	e.in = program.Inputs{
 		N: b.N, Total: b.Total, Rows: e.rows.values, Offsets: b.Offsets, Index: b.Index, BagWeights: b.BagWeights,
+		RowStarts: b.RowStarts, RowBags: b.RowBags, RowWeights: b.RowWeights,
 		Dense: b.Dense, Labels: b.Labels, Weights: b.Weights, Step: step,
 	}
 	return &e.in

@@ -70,7 +70,7 @@ func (m *Machine) Train(in *program.Inputs) (result Result, err error) {
 		return Result{}, err
 	}
 	e.updateNorms()
-	m.index.build(e.bags, len(in.Rows)/m.net.RowDim, e.pooling)
+	m.index.prepare(in, e.bags, len(in.Rows)/m.net.RowDim, e.pooling)
 	return Result{Loss: loss, Logits: e.column(e.prog.Logits)}, nil
 }
 
