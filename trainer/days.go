@@ -8,7 +8,7 @@ import (
 // jobDay is the day that rows of this run are stamped with.
 func (r *run) jobDay() (uint32, error) {
 	fromDate := r.job.Dated
-	if p := r.previous; p != nil && p.DayFromDate != fromDate && r.agesRows() {
+	if p := r.models.previous; p != nil && p.DayFromDate != fromDate && r.agesRows() {
 		return 0, optionErrorf("training.warm_start: the earlier model counted days %s, but this job counts them %s, so show_decay and expiry would be wrong; give both a date (--date, or {{date}} in a path) or neither",
 			dayOrigin(p.DayFromDate), dayOrigin(fromDate))
 	}
@@ -19,13 +19,13 @@ func (r *run) jobDay() (uint32, error) {
 		if day < 1 || day > math.MaxUint32 {
 			return 0, optionErrorf("the job's date is %s, but it must be after 1970-01-01", r.job.Date.Format(time.DateOnly))
 		}
-		if p := r.previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
+		if p := r.models.previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
 			return 0, optionErrorf("training.warm_start: the earlier model is of %s, which is after this job's date, %s",
 				time.Unix(int64(p.Day)*24*60*60, 0).UTC().Format(time.DateOnly), r.job.Date.Format(time.DateOnly))
 		}
 		return uint32(day), nil
-	case r.previous != nil && !r.previous.DayFromDate:
-		return r.previous.Day + 1, nil
+	case r.models.previous != nil && !r.models.previous.DayFromDate:
+		return r.models.previous.Day + 1, nil
 	default:
 		return 1, nil
 	}

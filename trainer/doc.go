@@ -3,7 +3,7 @@
 // import one another.
 //
 //	    RE                     ST                         EL + JL
-//	reader.Reader --Pass--> sparsetable.Pull --pulled--> engine.train, release
+//	reader.Reader --Pass--> sparsetable.Pull --pulled--> engine: Begin, Train, End --> release
 //	          read_queue                  pull_queue
 //
 // The stages are those of AIBox §3, Figure 3: RE reads examples, ST pulls rows from

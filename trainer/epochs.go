@@ -19,11 +19,10 @@ import (
 // epochs trains until the epochs, the examples or the patience are used up.
 func (r *run) epochs(ctx context.Context) error {
 	t := r.job.Training
-	stop := newStopping(t.EarlyStopping)
 	for epoch := 1; epoch <= t.Epochs; epoch++ {
 		limit := r.job.Data.Limit
 		if t.MaxExamples > 0 {
-			left := t.MaxExamples - r.examples
+			left := t.MaxExamples - r.state.Examples
 			if left <= 0 {
 				break
 			}
@@ -34,18 +33,18 @@ func (r *run) epochs(ctx context.Context) error {
 		if err := r.trainEpoch(ctx, epoch, limit); err != nil {
 			return err
 		}
-		r.last = kept{epoch: epoch, step: r.state.Step, examples: r.examples}
+		r.state.Last = &kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
 		if len(r.job.Data.Eval) > 0 {
 			report, err := r.evaluate(ctx, epoch)
 			if err != nil {
 				return err
 			}
-			r.last.eval = &report
+			r.state.Last.Eval = &report
 		}
 		if t.EarlyStopping == nil {
 			continue
 		}
-		best, enough, err := stop.epoch(r.last.eval)
+		best, enough, err := r.state.Stopping.epoch(t.EarlyStopping, r.state.Last.Eval)
 		if err != nil {
 			return err
 		}
@@ -55,7 +54,7 @@ func (r *run) epochs(ctx context.Context) error {
 			}
 		}
 		if enough {
-			r.log.Info("early stopping", "epoch", epoch, "best_epoch", r.best.epoch, "metric", t.EarlyStopping.Metric)
+			r.log.Info("early stopping", "epoch", epoch, "best_epoch", r.state.Best.Epoch, "metric", t.EarlyStopping.Metric)
 			break
 		}
 	}
@@ -64,22 +63,22 @@ func (r *run) epochs(ctx context.Context) error {
 
 // keepBest saves the current state as the best so far.
 func (r *run) keepBest(ctx context.Context) error {
-	if err := r.writer.SaveDense(modeldir.DenseName(r.last.step), r.tensors(r.last.step)); err != nil {
+	if err := r.models.writer.SaveDense(modeldir.DenseName(r.state.Last.Step), r.tensors(r.state.Last.Step)); err != nil {
 		return err
 	}
-	id, err := r.snapshot(ctx, r.last.step)
+	id, err := r.snapshot(ctx, r.state.Last.Step)
 	if err != nil {
 		return err
 	}
-	if r.best != nil {
-		r.writer.RemoveDense(modeldir.DenseName(r.best.step))
-		if err := r.table.DropSnapshot(r.best.snapshot); err != nil {
+	if r.state.Best != nil {
+		r.models.writer.RemoveDense(modeldir.DenseName(r.state.Best.Step))
+		if err := r.table.DropSnapshot(r.state.Best.Snapshot); err != nil {
 			return err
 		}
 	}
-	best := r.last
-	best.snapshot = id
-	r.best = &best
+	best := *r.state.Last
+	best.Snapshot = id
+	r.state.Best = &best
 	return nil
 }
 
@@ -100,7 +99,7 @@ func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
 // find the same.
 func (r *run) reportBadRows(o *reader.Options, epoch int) {
 	if epoch == 1 {
-		o.Quarantine = r.quarantine
+		o.Quarantine = r.data.quarantine
 	} else {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -116,29 +115,30 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	}
 	defer rd.Close()
 	status := r.opts.Status
-	status.begin(PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table)
+	status.begin(PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table.Table)
 	status.limit(limit)
 	defer status.end()
-	online := newOnline(r, epoch)
+	r.state.Epoch, r.state.Passes, r.state.Online = epoch, 0, newOnline()
 	f := flow{
-		reader: rd, table: r.table, mode: sparsetable.PullCreate, limit: &r.passLimit, bytes: &r.passBytes, log: r.log,
+		reader: rd, table: r.table.Table, mode: sparsetable.PullCreate, limit: &r.table.passLimit, bytes: &r.table.passBytes, log: r.log,
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
 		started:        status.pipeline,
 		engine:         r.engine,
 		batch: func(b *reader.Batch) error {
 			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
-				r.examples += int64(res.Batch.N)
+				r.state.Examples += int64(res.Batch.N)
 				status.batch(res.Step, res.Batch.N)
-				return online.add(res)
+				return r.scored(res)
 			})
 		},
 		passDone: func(p *reader.Pass) error {
 			status.bytes(p.Bytes)
+			r.state.Passes++
 			if r.opts.afterPass == nil {
 				return nil
 			}
-			return r.opts.afterPass(ctx, r.table)
+			return r.opts.afterPass(ctx, r)
 		},
 	}
 	start := time.Now()
@@ -152,11 +152,11 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if err != nil {
 		return err
 	}
-	report, err := online.end()
+	report, err := r.epochMetrics()
 	if err != nil {
 		return err
 	}
-	r.summary.addEpoch(epoch, report, stages, time.Since(start))
+	r.state.addEpoch(epoch, report, stages, time.Since(start))
 	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
 		"auc", rounded(report.AUC), "seconds", math.Round(10*time.Since(start).Seconds())/10)
 	table := r.table.Stats()
@@ -170,18 +170,18 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 
 // evaluate measures the model on data.eval after an epoch.
 func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
-	o := r.base
-	o.Listing = r.input.eval
+	o := r.data.base
+	o.Listing = r.data.eval
 	r.reportBadRows(&o, epoch)
 	rd, err := openReader(ctx, o)
 	if err != nil {
 		return metrics.Report{}, fmt.Errorf("data.eval: %w", err)
 	}
 	defer rd.Close()
-	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table)
+	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
 	defer r.opts.Status.end()
 	ev := evaluation{
-		engine: r.engine, table: r.table, limit: &r.passLimit, bytes: &r.passBytes, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
+		engine: r.engine, table: r.table.Table, limit: &r.table.passLimit, bytes: &r.table.passBytes, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
 	}
@@ -192,9 +192,9 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	if err != nil {
 		return report, fmt.Errorf("evaluating: %w", err)
 	}
-	r.summary.addEvaluation(epoch, report)
+	r.state.addEvaluation(epoch, report)
 	r.log.Info("evaluated", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))
-	return report, r.reports.evaluation(epoch, r.state.Step, report)
+	return report, r.reports.evaluation(epoch, r.state.Engine.Step, report)
 }
 
 // rounded formats a figure with few digits for the log.

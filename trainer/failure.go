@@ -35,7 +35,7 @@ const (
 func (r *run) reportFailure(ctx context.Context, failure error, status View) error {
 	s := &r.summary
 	s.describe(r)
-	s.Steps = r.state.Step
+	s.Steps = r.state.Engine.Step
 	kind := errkind.Of(ctx, failure)
 	s.Failure = &Failure{
 		Kind: kind.String(), Message: failure.Error(), ExitCode: kind.ExitCode(),
@@ -44,7 +44,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 	dir := r.job.Output.ModelDir
 	path := filepath.Join(dir, failedSummaryName)
 	s.Files = map[string]string{"summary": path}
-	if r.writer == nil { // the run failed before it had a generation
+	if r.models.writer == nil { // the run failed before it had a generation
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && kind == errkind.Job {
 			return nil
 		}
@@ -55,12 +55,12 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 		return modeldir.WriteReport(dir, failedSummaryName, data)
 	}
 	r.forgetFailures()
-	if kept, err := r.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && kept != "" {
+	if kept, err := r.models.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && kept != "" {
 		s.Files["quarantine"] = kept
 		r.log.Info("bad rows of this run", "file", kept)
 	}
 	// The run's files are deleted first: if the disk is full, that makes room.
-	if err := r.writer.Discard(); err != nil {
+	if err := r.models.writer.Discard(); err != nil {
 		r.log.Warn("the files of this run could not be deleted; the next run tries again", "error", err)
 	}
 	data, err := s.encode()

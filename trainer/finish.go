@@ -31,8 +31,8 @@ func networkTensors(m *model.Model) []modeldir.Tensor {
 // the model.
 func (r *run) tensors(t int64) []modeldir.Tensor {
 	out := networkTensors(r.model)
-	d := r.state.Dense
-	for _, s := range slices.Concat(d.State(), d.Steps(t), r.state.RowSteps.Steps(r.rows, t)) {
+	d := r.state.Engine.Dense
+	for _, s := range slices.Concat(d.State(), d.Steps(t), r.state.Engine.RowSteps.Steps(r.rows, t)) {
 		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
 	}
 	return out
@@ -43,50 +43,50 @@ func (r *run) tensors(t int64) []modeldir.Tensor {
 func (r *run) finish(ctx context.Context) error {
 	status := r.opts.Status
 	status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
-	state := r.last
-	if r.best != nil && r.best.epoch != r.last.epoch {
-		if err := r.restore(ctx, r.best); err != nil {
-			return fmt.Errorf("going back to epoch %d: %w", r.best.epoch, err)
+	state := *r.state.Last
+	if r.state.Best != nil && r.state.Best.Epoch != r.state.Last.Epoch {
+		if err := r.restore(ctx, r.state.Best); err != nil {
+			return fmt.Errorf("going back to epoch %d: %w", r.state.Best.Epoch, err)
 		}
-		state = *r.best
+		state = *r.state.Best
 	}
 	e := r.job.SparseTable.Expiry
 	expired, err := r.table.Expire(ctx, sparsetable.ExpiryRule{
-		Today: r.day, UnseenDays: e.UnseenDays, MinShow: float32(e.MinShow), ShowDecay: float32(r.job.SparseTable.ShowDecay),
+		Today: r.table.day, UnseenDays: e.UnseenDays, MinShow: float32(e.MinShow), ShowDecay: float32(r.job.SparseTable.ShowDecay),
 	})
 	if err != nil {
 		return err
 	}
-	if table, ok := r.table.(sparsetable.Flusher); ok { // so that readers of the model find its rows in their buckets
+	if table, ok := r.table.Table.(sparsetable.Flusher); ok { // so that readers of the model find its rows in their buckets
 		if err := table.Flush(ctx); err != nil {
 			return err
 		}
 	}
-	statistics, err := json.MarshalIndent(r.statistics, "", "  ")
+	statistics, err := json.MarshalIndent(r.data.statistics, "", "  ")
 	if err != nil {
 		return err
 	}
-	dense := r.tensors(state.step)
+	dense := r.tensors(state.Step)
 	m := &modeldir.Manifest{
-		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.step),
-		Epoch: state.epoch, Step: state.step, Examples: state.examples,
-		Day: r.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
+		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.Step),
+		Epoch: state.Epoch, Step: state.Step, Examples: state.Examples,
+		Day: r.table.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
 	}
 	if r.job.SparseTable.Kind != sparsetable.KindSSD { // the digest of a table on SSD would need a read of the whole table
-		table, err := sparsetable.Digest(ctx, r.table)
+		table, err := sparsetable.Digest(ctx, r.table.Table)
 		if err != nil {
 			return err
 		}
 		m.Digest = modeldir.Digest(m.Step, m.KeptShare, statistics, dense, table)
 	}
-	if err := r.writer.SaveDense(m.Dense, dense); err != nil {
+	if err := r.models.writer.SaveDense(m.Dense, dense); err != nil {
 		return err
 	}
-	if m.TableSnapshot, err = r.snapshot(ctx, state.step); err != nil {
+	if m.TableSnapshot, err = r.snapshot(ctx, state.Step); err != nil {
 		return err
 	}
-	if r.best != nil {
-		if err := r.table.DropSnapshot(r.best.snapshot); err != nil {
+	if r.state.Best != nil {
+		if err := r.table.DropSnapshot(r.state.Best.Snapshot); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	// The reports are closed first, so that they are complete once the model is
 	// committed.
-	if err := errors.Join(r.reports.close(), r.quarantine.Close()); err != nil {
+	if err := errors.Join(r.reports.close(), r.data.quarantine.Close()); err != nil {
 		return err
 	}
 	// The table is closed too, so that others can open it as soon as the model is
@@ -104,10 +104,10 @@ func (r *run) finish(ctx context.Context) error {
 	stats := r.table.Stats()
 	r.closeTable()
 	r.summary.complete(r, m, stats, expired)
-	if err := r.summary.write(r.writer.Report(summaryName)); err != nil {
+	if err := r.summary.write(r.models.writer.Report(summaryName)); err != nil {
 		return err
 	}
-	if err := r.writer.Commit(m, job.Bytes(), statistics); err != nil {
+	if err := r.models.writer.Commit(m, job.Bytes(), statistics); err != nil {
 		return err
 	}
 	r.logLeftovers()
@@ -123,15 +123,15 @@ func (r *run) restore(ctx context.Context, k *kept) error {
 	if err := r.table.Close(); err != nil {
 		return err
 	}
-	r.table = nil
-	if err := r.openTable(ctx, k.snapshot); err != nil {
+	r.table.Table = nil
+	if err := r.openTable(ctx, k.Snapshot); err != nil {
 		return err
 	}
-	saved, err := r.writer.ReadDense(modeldir.DenseName(k.step))
+	saved, err := r.models.writer.ReadDense(modeldir.DenseName(k.Step))
 	if err != nil {
 		return err
 	}
-	return loadTensors(r.tensors(k.step), saved)
+	return loadTensors(r.tensors(k.Step), saved)
 }
 
 // loadTensors copies saved into tensors of the same names and sizes.
@@ -152,18 +152,18 @@ func loadTensors(into, saved []modeldir.Tensor) error {
 
 // closeTable closes the table, if it is open.
 func (r *run) closeTable() {
-	if r.table == nil {
+	if r.table.Table == nil {
 		return
 	}
 	if err := r.table.Close(); err != nil {
 		r.log.Warn("closing the table", "error", err)
 	}
-	r.table = nil
+	r.table.Table = nil
 }
 
 // logLeftovers logs which earlier generations could not be deleted.
 func (r *run) logLeftovers() {
-	for _, err := range r.writer.Leftovers() {
+	for _, err := range r.models.writer.Leftovers() {
 		r.log.Warn("files of an earlier run could not be deleted; the next run tries again", "error", err)
 	}
 }
@@ -176,30 +176,30 @@ func (r *run) close(ctx context.Context, failure error) {
 	if r.reports != nil {
 		_ = r.reports.close() // after success closed already
 	}
-	if r.quarantine != nil {
-		_ = r.quarantine.Close() // after success closed already
+	if r.data.quarantine != nil {
+		_ = r.data.quarantine.Close() // after success closed already
 	}
-	if r.table != nil {
+	if r.table.Table != nil {
 		r.summary.Table = r.table.Stats()
 	}
 	r.closeTable()
-	if r.previous != nil {
-		_ = r.previous.Close() // it was only read
+	if r.models.previous != nil {
+		_ = r.models.previous.Close() // it was only read
 	}
-	made := r.writer != nil && r.writer.Committed()  // the model is committed, and something failed afterwards
-	others := errors.Is(failure, modeldir.ErrLocked) // another run is using the directory
+	made := r.models.writer != nil && r.models.writer.Committed() // the model is committed, and something failed afterwards
+	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory
 	if failure != nil && !made && !others {
 		if err := r.reportFailure(ctx, failure, status); err != nil {
 			r.log.Warn("the summary of this run could not be written", "error", err)
 		}
 	}
-	if r.writer != nil {
-		if err := r.writer.Close(); err != nil {
+	if r.models.writer != nil {
+		if err := r.models.writer.Close(); err != nil {
 			r.log.Warn("closing the model directory", "error", err)
 		}
 	}
-	if r.sources != nil {
-		if err := r.sources.Close(); err != nil {
+	if r.data.sources != nil {
+		if err := r.data.sources.Close(); err != nil {
 			r.log.Warn("closing sources", "error", err)
 		}
 	}

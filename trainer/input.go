@@ -3,24 +3,29 @@ package trainer
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"aibox/reader"
 	"aibox/reader/source"
 )
 
-// inputs are the data of a run as they were listed at its start. The check of the
-// data, the scan, every epoch and every evaluation read exactly these files: files that
+// dataset is what a run reads. The files are those that were listed at its start: the check
+// of the data, the scan, every epoch and every evaluation read exactly these. Files that
 // arrive during the run are ignored, and a file that changes ends the run.
-type inputs struct {
+type dataset struct {
+	sources     *source.Sources
+	base        reader.Options  // for every reading of the data
 	train, eval *source.Listing // eval is nil without data.eval
+	statistics  *reader.Statistics
+	quarantine  *os.File
 }
 
 // listData lists the data of the run.
 func (r *run) listData(ctx context.Context) (err error) {
-	if r.input.eval, err = r.list(ctx, "data.eval", r.job.Data.Eval); err != nil {
+	if r.data.eval, err = r.list(ctx, "data.eval", r.job.Data.Eval); err != nil {
 		return err
 	}
-	r.input.train, err = r.list(ctx, "data.train", r.job.Data.Train)
+	r.data.train, err = r.list(ctx, "data.train", r.job.Data.Train)
 	return err
 }
 
@@ -28,7 +33,7 @@ func (r *run) list(ctx context.Context, key string, uris []string) (*source.List
 	if len(uris) == 0 {
 		return nil, nil
 	}
-	l, err := r.sources.List(ctx, uris)
+	l, err := r.data.sources.List(ctx, uris)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -39,7 +44,7 @@ func (r *run) list(ctx context.Context, key string, uris []string) (*source.List
 // trainOptions are the reader's options for the listed training data in the given
 // epoch, counted from 0, with at most limit examples (0: all).
 func (r *run) trainOptions(epoch int, limit int64) reader.Options {
-	o := trainReaderOptions(r.base, r.job, epoch, limit)
-	o.Listing = r.input.train
+	o := trainReaderOptions(r.data.base, r.job, epoch, limit)
+	o.Listing = r.data.train
 	return o
 }

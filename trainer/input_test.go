@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"aibox/reader/source"
-	"aibox/sparsetable"
 )
 
 // TestInputIsListedOnce: files that arrive while a job runs belong to none of its
@@ -52,7 +51,7 @@ func TestInputIsListedOnce(t *testing.T) {
 		j.Data.Train, j.Data.Eval = []string{dir + "/*.tsv"}, []string{dir}
 		done := false
 		o := quiet
-		o.afterPass = func(context.Context, sparsetable.Table) error {
+		o.afterPass = func(context.Context, *run) error {
 			if done {
 				return nil
 			}

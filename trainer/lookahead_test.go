@@ -29,7 +29,8 @@ func TestEveryEpochLooksAhead(t *testing.T) {
 	want := train(t, job(t, "fm", "training.epochs=3")).Digest
 	var keys, left []int64 // announced so far, and passes announced at present, after each pass
 	opts := quiet
-	opts.afterPass = func(_ context.Context, table sparsetable.Table) error {
+	opts.afterPass = func(_ context.Context, r *run) error {
+		table := r.table.Table
 		st := table.Stats()
 		keys, left = append(keys, st.AnnouncedKeys), append(left, st.AnnouncedPasses)
 		checkNoted(t, st)

@@ -166,10 +166,10 @@ func (g *gauge) add(n int64) {
 
 // memory is what the run has taken so far.
 func (r *run) memory(table sparsetable.Stats) Memory {
-	m := Memory{Table: table.MemoryBytes, Passes: r.passBytes.most.Load(), Process: peakMemoryBytes()}
+	m := Memory{Table: table.MemoryBytes, Passes: r.table.passBytes.most.Load(), Process: peakMemoryBytes()}
 	if r.engine != nil {
 		m.Engine = r.engine.MemoryBytes()
-		m.Dense = denseBytes(r.model, r.state.Dense)
+		m.Dense = denseBytes(r.model, r.state.Engine.Dense)
 	}
 	m.Reading = readingForecast(r.job, &r.parts) // it is not counted: at most
 	m.Runtime = max(0, m.Process-m.Table-m.Passes-m.Engine-m.Dense)

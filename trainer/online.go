@@ -13,57 +13,59 @@ import (
 // a histogram of few bins, whose error bound is known; the AUC of the whole epoch comes
 // from a histogram with many bins.
 type online struct {
-	run    *run
-	epoch  int
-	all    *metrics.Accumulator // the whole epoch
-	sofar  *metrics.Accumulator // the whole epoch up to the last line, with few bins
-	window *metrics.Accumulator // since the last line, with few bins
-	lines  int64                // mini-batches since the last line
+	All    *metrics.Accumulator `json:"all"`    // the whole epoch
+	Sofar  *metrics.Accumulator `json:"sofar"`  // the whole epoch up to the last line, with few bins
+	Window *metrics.Accumulator `json:"window"` // since the last line, with few bins
+	Lines  int64                `json:"lines"`  // mini-batches since the last line
 }
 
 // lineBins bounds the cost of a line: the AUC from 2,048 bins, each of which is a logit
 // range of 1/64, takes some 20 microseconds.
 const lineBins = 2048
 
-func newOnline(r *run, epoch int) *online {
-	return &online{
-		run: r, epoch: epoch,
-		all:    metrics.New(metrics.Options{}),
-		sofar:  metrics.New(metrics.Options{Bins: lineBins}),
-		window: metrics.New(metrics.Options{Bins: lineBins}),
+func newOnline() online {
+	return online{
+		All:    metrics.New(metrics.Options{}),
+		Sofar:  metrics.New(metrics.Options{Bins: lineBins}),
+		Window: metrics.New(metrics.Options{Bins: lineBins}),
 	}
 }
 
-func (o *online) add(res *engine.Result) error {
-	b := res.Batch
-	for _, acc := range []*metrics.Accumulator{o.all, o.window} {
+// scored counts a mini-batch that was scored and trained on.
+func (r *run) scored(res *engine.Result) error {
+	o, b := &r.state.Online, res.Batch
+	for _, acc := range []*metrics.Accumulator{o.All, o.Window} {
 		if err := acc.Add(res.Logits, b.Labels, b.Weights, nil); err != nil {
 			return err
 		}
 	}
-	o.lines++
-	if o.lines >= o.run.job.Output.LogEvery {
-		return o.line()
+	o.Lines++
+	if o.Lines >= r.job.Output.LogEvery {
+		return r.metricsLine(res.Step)
 	}
 	return nil
 }
 
-// line writes the window's metrics and starts the next window.
-func (o *online) line() error {
-	o.lines = 0
-	w := o.window.Report()
-	o.sofar.MergeScores(o.window)
-	o.window.Reset()
-	o.run.opts.Status.metrics(float64(w.LogLoss), float64(o.sofar.AUC()))
-	return o.run.reports.training(o.epoch, o.run.state.Step, o.run.examples, w)
+// metricsLine writes the window's metrics after a step and starts the next window.
+func (r *run) metricsLine(step int64) error {
+	o := &r.state.Online
+	o.Lines = 0
+	w := o.Window.Report()
+	o.Sofar.MergeScores(o.Window)
+	o.Window.Reset()
+	r.opts.Status.metrics(float64(w.LogLoss), float64(o.Sofar.AUC()))
+	return r.reports.training(r.state.Epoch, step, r.state.Examples, w)
 }
 
-// end returns the epoch's metrics.
-func (o *online) end() (metrics.Report, error) {
-	if o.lines > 0 {
-		if err := o.line(); err != nil {
+// epochMetrics ends an epoch and returns its metrics.
+func (r *run) epochMetrics() (metrics.Report, error) {
+	o := &r.state.Online
+	if o.Lines > 0 {
+		if err := r.metricsLine(r.state.Engine.Step); err != nil {
 			return metrics.Report{}, err
 		}
 	}
-	return o.all.Report(), nil
+	report := o.All.Report()
+	*o = online{}
+	return report, nil
 }

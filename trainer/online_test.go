@@ -67,9 +67,9 @@ func BenchmarkOnlineLine(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := newOnline(&run{job: j, opts: Options{Status: new(Status)}, reports: &reports{lines: lines}}, 1)
+	r := &run{job: j, opts: Options{Status: new(Status)}, reports: &reports{lines: lines}, state: State{Online: newOnline()}}
 	for b.Loop() {
-		if err := o.add(res); err != nil {
+		if err := r.scored(res); err != nil {
 			b.Fatal(err)
 		}
 	}

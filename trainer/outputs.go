@@ -18,7 +18,7 @@ func (r *run) checkOutputs(ctx context.Context) error {
 	if file := r.job.File(); file != "" {
 		inputs = append(inputs, file)
 	}
-	return r.sources.RefuseOverwrite(ctx, inputs, jobOutputs(r.job))
+	return r.data.sources.RefuseOverwrite(ctx, inputs, jobOutputs(r.job))
 }
 
 // jobOutputs are the files that a job writes. Where the names of a directory's files

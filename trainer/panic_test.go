@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"aibox/internal/panics"
-	"aibox/sparsetable"
 )
 
 // panickyHandler is a slog.Handler that panics at a message: wherever the job
@@ -44,7 +43,7 @@ func TestPanicLeavesTheEarlierModel(t *testing.T) {
 	before := inspect()
 	j.Training.Epochs = 2
 	for name, opts := range map[string]Options{
-		"stage": {Logger: quiet.Logger, afterPass: func(context.Context, sparsetable.Table) error { panic("after a pass") }},
+		"stage": {Logger: quiet.Logger, afterPass: func(context.Context, *run) error { panic("after a pass") }},
 		"job":   {Logger: slog.New(panickyHandler{quiet.Logger.Handler(), "epoch trained"})},
 		"end":   {Logger: slog.New(panickyHandler{quiet.Logger.Handler(), "evaluated"})},
 	} {

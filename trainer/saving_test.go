@@ -25,7 +25,8 @@ func newSaver(t *testing.T) *saver {
 }
 
 // afterPass is Options.afterPass. Of the snapshots only the last is kept.
-func (s *saver) afterPass(ctx context.Context, tab sparsetable.Table) error {
+func (s *saver) afterPass(ctx context.Context, r *run) error {
+	tab := r.table.Table
 	s.passes++
 	if random := s.rng.IntN(3) == 0; !random && s.passes != 1 && s.passes != 3 {
 		return nil

@@ -14,47 +14,47 @@ import (
 // the earlier model, so that its weights get inputs of the same scale as before; only
 // new columns are scanned.
 func (r *run) scan(ctx context.Context) error {
-	r.statistics = new(reader.Statistics)
+	r.data.statistics = new(reader.Statistics)
 	if r.schema.NeedsScan() {
 		var earlier reader.Statistics
-		if r.previous != nil {
-			if err := json.Unmarshal(r.previous.Statistics, &earlier); err != nil {
-				return fmt.Errorf("statistics of the earlier model in %s: %w", r.previous.Dir, err)
+		if r.models.previous != nil {
+			if err := json.Unmarshal(r.models.previous.Statistics, &earlier); err != nil {
+				return fmt.Errorf("statistics of the earlier model in %s: %w", r.models.previous.Dir, err)
 			}
 		}
 		if missingStatistics(&r.schema, &earlier) {
 			r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
 			o := r.trainOptions(0, r.job.Data.Limit)
-			o.Quarantine = r.quarantine
+			o.Quarantine = r.data.quarantine
 			fresh, err := reader.Scan(ctx, o)
 			if err != nil {
 				return fmt.Errorf("scanning data.train for means and deviations: %w", err)
 			}
 			// Training finds the same bad rows again and records them then.
-			if err := r.quarantine.Truncate(0); err != nil {
+			if err := r.data.quarantine.Truncate(0); err != nil {
 				return fmt.Errorf("quarantine file: %w", err)
 			}
-			if _, err := r.quarantine.Seek(0, io.SeekStart); err != nil {
+			if _, err := r.data.quarantine.Seek(0, io.SeekStart); err != nil {
 				return fmt.Errorf("quarantine file: %w", err)
 			}
-			r.statistics = fresh
+			r.data.statistics = fresh
 		}
 		for _, c := range earlier.Columns {
 			if !standardizes(&r.schema, c) {
 				continue // the column has changed or is gone
 			}
 			same := func(o reader.ColumnStatistics) bool { return o.Column == c.Column && o.Step == c.Step }
-			if i := slices.IndexFunc(r.statistics.Columns, same); i >= 0 {
-				r.statistics.Columns[i] = c
+			if i := slices.IndexFunc(r.data.statistics.Columns, same); i >= 0 {
+				r.data.statistics.Columns[i] = c
 			} else {
-				r.statistics.Columns = append(r.statistics.Columns, c)
+				r.data.statistics.Columns = append(r.data.statistics.Columns, c)
 			}
 		}
-		if err := r.statistics.Apply(&r.schema); err != nil {
+		if err := r.data.statistics.Apply(&r.schema); err != nil {
 			return err
 		}
 	}
-	r.base.Schema = r.schema
+	r.data.base.Schema = r.schema
 	return nil
 }
 

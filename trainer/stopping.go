@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"fmt"
-	"math"
 
 	"aibox/configs"
 	"aibox/trainer/metrics"
@@ -12,34 +11,29 @@ import (
 // has gone on without progress for long enough to stop. The best epoch is the one with
 // the best metric; min_delta only decides what counts as progress.
 type stopping struct {
-	cfg       *configs.EarlyStopping // nil: never stop
-	best      float64                // larger is better
-	reference float64                // value that progress is measured from
-	inVain    int                    // epochs since the last progress
-}
-
-func newStopping(cfg *configs.EarlyStopping) *stopping {
-	return &stopping{cfg: cfg, best: math.Inf(-1), reference: math.Inf(-1)}
+	Best      *float64 `json:"best"`      // larger is better; nil: no epoch has ended
+	Reference *float64 `json:"reference"` // value that progress is measured from
+	InVain    int      `json:"in_vain"`   // epochs since the last progress
 }
 
 // epoch judges the evaluation after an epoch. It fails if the metric is undefined,
 // since epochs cannot be compared then.
-func (s *stopping) epoch(report *metrics.Report) (best, enough bool, err error) {
+func (s *stopping) epoch(cfg *configs.EarlyStopping, report *metrics.Report) (best, enough bool, err error) {
 	v := report.AUC
-	if s.cfg.Metric == "log_loss" {
+	if cfg.Metric == "log_loss" {
 		v = -report.LogLoss
 	}
 	if !v.Defined() {
-		return false, false, &OptionError{fmt.Errorf("training.early_stopping: %s is undefined on data.eval (%d examples, base rate %v): it needs examples of both labels", s.cfg.Metric, report.Examples, report.BaseRate)}
+		return false, false, &OptionError{fmt.Errorf("training.early_stopping: %s is undefined on data.eval (%d examples, base rate %v): it needs examples of both labels", cfg.Metric, report.Examples, report.BaseRate)}
 	}
 	value := float64(v)
-	if value > s.best {
-		s.best, best = value, true
+	if s.Best == nil || value > *s.Best {
+		s.Best, best = &value, true
 	}
-	if value > s.reference+s.cfg.MinDelta {
-		s.reference, s.inVain = value, 0
+	if s.Reference == nil || value > *s.Reference+cfg.MinDelta {
+		s.Reference, s.InVain = &value, 0
 	} else {
-		s.inVain++
+		s.InVain++
 	}
-	return best, s.inVain >= s.cfg.Patience, nil
+	return best, s.InVain >= cfg.Patience, nil
 }

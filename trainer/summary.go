@@ -40,8 +40,6 @@ type Summary struct {
 	Memory          Memory            `json:"memory"`
 	Warnings        []string          `json:"warnings,omitempty"` // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
-
-	trainingTime time.Duration
 }
 
 // ReadingSummary counts the input rows of one reading of the data.
@@ -93,7 +91,7 @@ func readingSummary(c reader.Counts) ReadingSummary {
 	return s
 }
 
-func (s *Summary) addEpoch(epoch int, rep metrics.Report, stages []pipeline.StageStats, took time.Duration) {
+func (s *State) addEpoch(epoch int, rep metrics.Report, stages []pipeline.StageStats, took time.Duration) {
 	e := EpochSummary{Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds(), Online: rep, stages: stages}
 	for _, st := range stages {
 		e.Stages = append(e.Stages, StageSummary{
@@ -103,10 +101,9 @@ func (s *Summary) addEpoch(epoch int, rep metrics.Report, stages []pipeline.Stag
 		})
 	}
 	s.Epochs = append(s.Epochs, e)
-	s.trainingTime += took
 }
 
-func (s *Summary) addEvaluation(epoch int, rep metrics.Report) {
+func (s *State) addEvaluation(epoch int, rep metrics.Report) {
 	for i := range s.Epochs {
 		if s.Epochs[i].Epoch == epoch {
 			s.Epochs[i].Eval = &rep
@@ -118,13 +115,17 @@ func (s *Summary) addEvaluation(epoch int, rep metrics.Report) {
 func (s *Summary) describe(r *run) {
 	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
-	s.Examples = r.examples
+	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	if n := len(s.Epochs); n > 0 {
 		s.Limiting = pipeline.Limiting(s.Epochs[n-1].stages)
 	}
 	s.ElapsedSeconds = time.Since(r.started).Seconds()
-	if s.trainingTime > 0 {
-		s.ExamplesPerSec = float64(s.Examples) / s.trainingTime.Seconds()
+	training := 0.0 // seconds
+	for _, e := range s.Epochs {
+		training += e.Seconds
+	}
+	if training > 0 {
+		s.ExamplesPerSec = float64(s.Examples) / training
 	}
 	s.PeakMemoryBytes = peakMemoryBytes()
 }

@@ -12,11 +12,9 @@ import (
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
 	"aibox/reader"
-	"aibox/reader/source"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
-	"aibox/trainer/metrics"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
@@ -28,9 +26,8 @@ type Options struct {
 	Status  *Status      // is kept up to date during the run; nil: none
 	Version string       // of the binary, recorded with the model
 
-	// afterPass is called between two passes of training. Tests use it to save the
-	// table.
-	afterPass func(context.Context, sparsetable.Table) error
+	// afterPass is called between two passes of training, by tests.
+	afterPass func(context.Context, *run) error
 }
 
 func (o *Options) ensureDefaults() {
@@ -79,40 +76,32 @@ type run struct {
 	log     *slog.Logger
 	started time.Time
 
-	sources *source.Sources
 	parts
-	base       reader.Options // for every reading of the data
-	input      inputs
-	statistics *reader.Statistics
-	previous   *modeldir.Model // warm start; nil without
-	writer     *modeldir.Writer
-	quarantine *os.File
-	reports    *reports
+	data    dataset
+	models  models
+	reports *reports
 
-	model     *model.Model
-	state     engine.State
-	rowInit   func(key uint64, row []float32)
-	tableDirs []string // the table's directories outside of the model directory; nil: there are none
-	table     sparsetable.Table
-	passLimit passLimit
-	passBytes gauge
-	engine    engine.Engine
-	day       uint32
-	examples  int64 // trained in this run
-
-	best    *kept // with early stopping: the best epoch so far
-	last    kept
+	model   *model.Model
+	table   runTable
+	engine  engine.Engine
+	state   State
 	summary Summary
 }
 
-// kept is the state of training after an epoch. With early stopping the table
-// snapshot and the dense file exist on disk.
-type kept struct {
-	epoch    int
-	step     int64
-	examples int64
-	eval     *metrics.Report // nil without evaluation data
-	snapshot uint64
+// models are the model directories of a run.
+type models struct {
+	previous *modeldir.Model // warm start; nil without
+	writer   *modeldir.Writer
+}
+
+// runTable is the table that a run trains.
+type runTable struct {
+	sparsetable.Table
+	init      func(key uint64, row []float32)
+	dirs      []string // outside of the model directory; nil: there are none
+	day       uint32   // of the rows that the run trains
+	passLimit passLimit
+	passBytes gauge
 }
 
 // prepare opens, before training begins, everything that can fail for reasons that the
@@ -125,37 +114,37 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)
-	r.sources = NewSources(r.job, r.log)
+	r.data.sources = NewSources(r.job, r.log)
 	if err := r.checkOutputs(ctx); err != nil {
 		return err
 	}
 	if r.job.Training.WarmStart != "" {
-		if r.previous, err = modeldir.Open(r.job.Training.WarmStart); err != nil {
+		if r.models.previous, err = modeldir.Open(r.job.Training.WarmStart); err != nil {
 			return fmt.Errorf("training.warm_start: %w", err)
 		}
 	}
-	if r.day, err = r.jobDay(); err != nil {
+	if r.table.day, err = r.jobDay(); err != nil {
 		return err
 	}
-	r.base = readerOptions(r.job, r.sources, r.schema, r.log)
+	r.data.base = readerOptions(r.job, r.data.sources, r.schema, r.log)
 	if err := r.listData(ctx); err != nil {
 		return err
 	}
 	if err := r.checkData(ctx); err != nil {
 		return err
 	}
-	if r.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
+	if r.models.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
 		return err
 	}
 	r.logLeftovers()
 	// Rows may hold personal data, so only the owner of the file may read it.
-	if r.quarantine, err = os.OpenFile(r.writer.Report(quarantineName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
+	if r.data.quarantine, err = os.OpenFile(r.models.writer.Report(quarantineName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return fmt.Errorf("quarantine file: %w", err)
 	}
 	if err := r.scan(ctx); err != nil {
 		return err
 	}
-	if r.reports, err = openReports(r.job, r.writer); err != nil {
+	if r.reports, err = openReports(r.job, r.models.writer); err != nil {
 		return err
 	}
 	return r.build(ctx)
@@ -173,8 +162,8 @@ func (r *run) checkData(ctx context.Context) error {
 		return rd.Close()
 	}
 	if len(r.job.Data.Eval) > 0 {
-		o := r.base
-		o.Listing = r.input.eval
+		o := r.data.base
+		o.Listing = r.data.eval
 		if err := open("data.eval", o); err != nil {
 			return err
 		}
@@ -190,45 +179,45 @@ func (r *run) build(ctx context.Context) error {
 	if r.model, err = model.New(r.spec); err != nil {
 		return err
 	}
-	if r.state.Dense, err = optim.NewDense(denseConfig(job.Optimizer.Dense), r.model.Params()); err != nil {
+	if r.state.Engine.Dense, err = optim.NewDense(denseConfig(job.Optimizer.Dense), r.model.Params()); err != nil {
 		return err
 	}
-	r.state.RowSteps = engine.NewRowSteps(spacesOf(job, r.spec.Fields))
-	r.rowInit = newRowInit(r.layout, r.rows, job.Seed, *job.SparseTable.InitStddev)
+	r.state.Engine.RowSteps = engine.NewRowSteps(spacesOf(job, r.spec.Fields))
+	r.table.init = newRowInit(r.layout, r.rows, job.Seed, *job.SparseTable.InitStddev)
 	if err := r.openTable(ctx, 0); err != nil {
 		return err
 	}
-	if r.previous != nil {
+	if r.models.previous != nil {
 		if err := r.warmStart(ctx); err != nil {
 			return err
 		}
 	}
 	r.engine = cpu.New(engine.Config{
 		Network: r.model.Network(), Layout: r.layout, Rows: r.rows, Schedule: r.schedule, Seed: job.Seed,
-		Day: r.day, ShowDecay: float32(job.SparseTable.ShowDecay), MinOccurrences: job.SparseTable.Admission.MinOccurrences,
-	}, &r.state)
+		Day: r.table.day, ShowDecay: float32(job.SparseTable.ShowDecay), MinOccurrences: job.SparseTable.Admission.MinOccurrences,
+	}, &r.state.Engine)
 	return r.engine.Import()
 }
 
 // openTable opens the run's table: empty, or at a snapshot of this run.
 func (r *run) openTable(ctx context.Context, snapshot uint64) error {
-	if r.tableDirs == nil {
+	if r.table.dirs == nil {
 		var err error
-		if r.tableDirs, err = r.writer.PlaceTable(r.job.SparseTable.Dirs); err != nil {
+		if r.table.dirs, err = r.models.writer.PlaceTable(r.job.SparseTable.Dirs); err != nil {
 			return fmt.Errorf("sparse_table.dirs: %w", err)
 		}
-		for _, o := range r.writer.Freed() {
+		for _, o := range r.models.writer.Freed() {
 			r.log.Info("the table of a run that was killed is deleted", "dir", o.Dir, "bytes", o.Bytes, "model_dir", o.ModelDir)
 		}
 	}
 	o := tableOptions(r.job)
-	o.Dir, o.SSD.Dirs = r.writer.TableDir(), r.tableDirs
+	o.Dir, o.SSD.Dirs = r.models.writer.TableDir(), r.table.dirs
 	o.SnapshotID, o.MustExist = snapshot, snapshot != 0
-	o.Layout, o.Init, o.Logger = r.layout, r.rowInit, r.log
+	o.Layout, o.Init, o.Logger = r.layout, r.table.init, r.log
 	t, err := sparsetable.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("sparse_table: %w", err)
 	}
-	r.table = t
+	r.table.Table = t
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 // starts with fresh values, one that was removed is dropped. Optimizer state is copied
 // if both use the same kind of optimizer; if it cannot be, the log says so.
 func (r *run) warmStart(ctx context.Context) error {
-	earlier, err := configs.Parse(filepath.Join(r.previous.Dir, "job.yaml"), r.previous.Job, configs.LoadOptions{})
+	earlier, err := configs.Parse(filepath.Join(r.models.previous.Dir, "job.yaml"), r.models.previous.Job, configs.LoadOptions{})
 	if err != nil {
 		return fmt.Errorf("job file of the earlier model: %w", err)
 	}
@@ -39,12 +39,12 @@ func (r *run) warmStart(ctx context.Context) error {
 	warnChanges(r, earlier)
 	t := takeover{run: r, earlier: earlier, old: old, oldSpec: spec}
 	if err := t.dense(); err != nil {
-		return fmt.Errorf("training.warm_start %s: %w", r.previous.Dir, err)
+		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Dir, err)
 	}
 	if err := t.rows(ctx); err != nil {
-		return fmt.Errorf("training.warm_start %s: %w", r.previous.Dir, err)
+		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Dir, err)
 	}
-	r.state.Step, r.state.FirstStep = r.previous.Step, r.previous.Step
+	r.state.Engine.Step, r.state.Engine.FirstStep = r.models.previous.Step, r.models.previous.Step
 	return nil
 }
 
@@ -69,20 +69,20 @@ func (t *takeover) dense() error {
 			"earlier", t.earlier.Optimizer.Dense.Kind, "now", r.job.Optimizer.Dense.Kind)
 	}
 	saved := make(map[string]modeldir.Tensor)
-	for _, s := range r.previous.Dense {
+	for _, s := range r.models.previous.Dense {
 		saved[s.Name] = s
 	}
 	state := make(map[string][]optim.StateTensor) // of each parameter
-	for _, s := range r.state.Dense.State() {
+	for _, s := range r.state.Engine.Dense.State() {
 		p := s.Name[:strings.LastIndexByte(s.Name, '/')]
 		state[p] = append(state[p], s)
 	}
 	var fresh []string
 	for i, p := range r.model.Params() {
-		began := slices.Repeat([]int64{r.previous.Step}, len(p.Data)) // the default, for values whose state is not copied
+		began := slices.Repeat([]int64{r.models.previous.Step}, len(p.Data)) // the default, for values whose state is not copied
 		s, ok := saved[paramPrefix+p.Name]
 		if !ok {
-			r.state.Dense.Begin(i, began)
+			r.state.Engine.Dense.Begin(i, began)
 			fresh = append(fresh, p.Name)
 			continue
 		}
@@ -97,7 +97,7 @@ func (t *takeover) dense() error {
 		if sameOptimizer {
 			t.state(m, state[p.Name], optim.StepsName(p.Name), began, saved)
 		}
-		r.state.Dense.Begin(i, began)
+		r.state.Engine.Dense.Begin(i, began)
 	}
 	for _, p := range r.model.Buffers() {
 		if s, ok := saved[bufferPrefix+p.Name]; ok && len(s.Data) == len(p.Data) {
@@ -131,9 +131,9 @@ func (t *takeover) state(m *axesMatch, state []optim.StateTensor, stepsName stri
 	for v := range before {
 		switch steps := saved[optimizerPrefix+stepsName].Data; len(steps) {
 		case 1:
-			before[v] = r.previous.Step - int64(steps[0])
+			before[v] = r.models.previous.Step - int64(steps[0])
 		case size:
-			before[v] = r.previous.Step - int64(steps[v])
+			before[v] = r.models.previous.Step - int64(steps[v])
 		}
 	}
 	copyMatched(m, began, before)
@@ -234,7 +234,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	r := t.run
 	o := tableOptions(t.earlier)
 	o.Logger = r.log
-	table, err := r.previous.OpenTable(ctx, o)
+	table, err := r.models.previous.OpenTable(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	oldLayout := table.Layout()
 	if want := t.oldSpec.RowDim(); oldLayout.ValueDim != want {
 		return &modeldir.CorruptionError{
-			File: r.previous.Dir, Offset: -1,
+			File: r.models.previous.Dir, Offset: -1,
 			Reason: fmt.Sprintf("its table has %d values per row, but its job has %d", oldLayout.ValueDim, want),
 		}
 	}
@@ -267,12 +267,12 @@ func (t *takeover) rows(ctx context.Context) error {
 	t.rowSteps(sameState)
 	c := newConverter(oldLayout, r.layout)
 	c.take, c.sameState, c.rounding = values, sameState, sparsetable.NewRounding(r.job.Seed, initRounding)
-	c.init, c.refresh = r.rowInit, r.rows.Init
-	n, err := importTable(ctx, table, r.table, c.convert)
+	c.init, c.refresh = r.table.init, r.rows.Init
+	n, err := importTable(ctx, table, r.table.Table, c.convert)
 	if err != nil {
 		return err
 	}
-	r.log.Info("warm start", "model", r.previous.Dir, "rows", n, "step", r.previous.Step)
+	r.log.Info("warm start", "model", r.models.previous.Dir, "rows", n, "step", r.models.previous.Step)
 	return nil
 }
 
@@ -289,7 +289,7 @@ func describeRow(s model.Spec) string {
 // optimizer state.
 func (t *takeover) rowSteps(sameState bool) {
 	saved := func(name string) []float32 {
-		for _, s := range t.run.previous.Dense {
+		for _, s := range t.run.models.previous.Dense {
 			if s.Name == optimizerPrefix+name {
 				return s.Data
 			}
@@ -298,7 +298,7 @@ func (t *takeover) rowSteps(sameState bool) {
 	}
 	before := spacesOf(t.earlier, t.oldSpec.Fields)
 	has := func(space string) bool { return sameState && slices.Contains(before, space) }
-	t.run.state.RowSteps.TakeOver(saved, has, t.run.previous.Step)
+	t.run.state.Engine.RowSteps.TakeOver(saved, has, t.run.models.previous.Step)
 }
 
 // warnFields logs embedding spaces that only one of the two models has.

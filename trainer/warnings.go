@@ -14,14 +14,14 @@ const fewSteps = 100
 // warnings lists circumstances that made this run's model worse than it could be.
 func warnings(r *run) []string {
 	var out []string
-	steps := r.state.Step - r.state.FirstStep
+	steps := r.state.Engine.Step - r.state.Engine.FirstStep
 	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
 		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its full value", steps, warmup))
-	} else if steps < fewSteps && r.previous == nil {
+	} else if steps < fewSteps && r.models.previous == nil {
 		out = append(out, fmt.Sprintf("the model is the result of only %d optimizer steps; for so few examples a smaller training.batch_size or more training.epochs will serve better", steps))
 	}
-	if n := len(r.summary.Epochs); n > 0 {
-		if e := r.summary.Epochs[n-1].Eval; e != nil && e.AUC.Defined() && e.AUC < 0.5 {
+	if n := len(r.state.Epochs); n > 0 {
+		if e := r.state.Epochs[n-1].Eval; e != nil && e.AUC.Defined() && e.AUC < 0.5 {
 			out = append(out, fmt.Sprintf("AUC on data.eval is %.3f, worse than chance", float64(e.AUC)))
 		}
 	}

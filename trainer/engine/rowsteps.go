@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"aibox/reader"
@@ -108,3 +110,20 @@ func (s *RowSteps) TakeOver(saved func(name string) []float32, has func(space st
 }
 
 func rowStepsName(space string) string { return "rows/" + space + "/step" }
+
+// MarshalJSON writes the step at which the state of each field's rows began.
+func (s *RowSteps) MarshalJSON() ([]byte, error) { return json.Marshal(s.began) }
+
+// UnmarshalJSON reads what MarshalJSON wrote for the same fields.
+func (s *RowSteps) UnmarshalJSON(b []byte) error {
+	var began []int64
+	if err := json.Unmarshal(b, &began); err != nil {
+		return err
+	}
+	if len(began) != len(s.spaces) {
+		return fmt.Errorf("engine: steps of %d fields for %d", len(began), len(s.spaces))
+	}
+	s.began = began
+	s.regroup()
+	return nil
+}

@@ -20,11 +20,12 @@ type Config struct {
 }
 
 // State is the image, in the host's memory, of all that an engine changes besides rows:
-// the parameters and running statistics of the network, and what follows.
+// the parameters and running statistics of the network, and what follows. As JSON it is
+// all of that but the tensors, which are those of the network and of Dense.State.
 type State struct {
-	Dense    *optim.Dense // state of the optimizer of the parameters; nil if the engine only infers
-	RowSteps *RowSteps    // nil if the engine only infers
+	Dense    *optim.Dense `json:"dense_steps,omitempty"` // state of the optimizer of the parameters; nil if the engine only infers
+	RowSteps *RowSteps    `json:"row_steps,omitempty"`   // nil if the engine only infers
 
-	Step      int64 // optimizer steps taken, including those of earlier models
-	FirstStep int64 // the step after which this run began; the schedule counts from it
+	Step      int64 `json:"step"`       // optimizer steps taken, including those of earlier models
+	FirstStep int64 `json:"first_step"` // the step after which this run began; the schedule counts from it
 }

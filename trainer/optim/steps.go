@@ -1,6 +1,10 @@
 package optim
 
-import "slices"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
 // Adam corrects its moments by the number of steps since they were zero. A value that
 // a warm start adds, with a tower, a field or an optimizer, has taken fewer steps than
@@ -18,6 +22,51 @@ const maxCounted = 1 << 24
 type stretch struct {
 	end   int
 	began int64
+}
+
+// stretchJSON is a stretch in a file.
+type stretchJSON struct {
+	End   int   `json:"end"`
+	Began int64 `json:"began"`
+}
+
+// MarshalJSON writes, for each parameter, when the state of its values began. The state
+// itself is what State returns.
+func (d *Dense) MarshalJSON() ([]byte, error) {
+	all := make([][]stretchJSON, len(d.began))
+	for i, stretches := range d.began {
+		all[i] = []stretchJSON{}
+		for _, s := range stretches {
+			all[i] = append(all[i], stretchJSON{s.end, s.began})
+		}
+	}
+	return json.Marshal(all)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote for the same parameters.
+func (d *Dense) UnmarshalJSON(b []byte) error {
+	var all [][]stretchJSON
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	if len(all) != len(d.params) {
+		return fmt.Errorf("optim: steps of %d parameters for %d", len(all), len(d.params))
+	}
+	for i, stretches := range all {
+		end := 0
+		d.began[i] = nil
+		for _, s := range stretches {
+			if s.End <= end {
+				return fmt.Errorf("optim: steps of %s are out of order", d.params[i].Name)
+			}
+			end = s.End
+			d.began[i] = append(d.began[i], stretch{s.End, s.Began})
+		}
+		if n := len(d.params[i].Data); stretches != nil && end != 0 && end != n {
+			return fmt.Errorf("optim: steps of %d values of %s for %d", end, d.params[i].Name, n)
+		}
+	}
+	return nil
 }
 
 // StepsName is the name of the tensor with a parameter's steps, as in PyTorch.
