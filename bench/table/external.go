@@ -144,7 +144,7 @@ func (j *job) take(x *externalResult, unique []int, r *result) (err error) {
 	}
 	r.Batches, r.Digest = len(unique), x.Digest
 	during := func(from, to int) traffic {
-		return traffic{sum(x.DeviceReads[from:to]), sum(x.ReadBytes[from:to]), sum(x.WriteBytes[from:to])}
+		return traffic{reads: sum(x.DeviceReads[from:to]), readBytes: sum(x.ReadBytes[from:to]), writeBytes: sum(x.WriteBytes[from:to])}
 	}
 	r.figures = m.figures(unique, 0, len(unique), during(0, len(unique)))
 	r.addParts(&m, unique, j.Parts, func(part int) traffic {

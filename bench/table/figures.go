@@ -7,6 +7,7 @@ type figures struct {
 	Unique  float64 `json:"unique_per_batch"`
 
 	Seconds          float64 `json:"seconds"`            // of all pulls, updates and pushes
+	CPUSeconds       float64 `json:"cpu_seconds"`        // of the whole process meanwhile
 	PullsPerSecond   float64 `json:"pulls_per_second"`   // unique keys by the time of pulls
 	UpdatesPerSecond float64 `json:"updates_per_second"` // unique keys by the time of updates and pushes
 	PullMS           float64 `json:"pull_ms_p50"`
@@ -47,10 +48,11 @@ func (f *figures) besideP2(p2 figures) {
 }
 
 // traffic is reads of devices and bytes from and to them.
-type traffic struct{ reads, readBytes, writeBytes int64 }
+// The processor time is that of the process, in nanoseconds.
+type traffic struct{ reads, readBytes, writeBytes, cpu int64 }
 
 func (t traffic) minus(u traffic) traffic {
-	return traffic{t.reads - u.reads, t.readBytes - u.readBytes, t.writeBytes - u.writeBytes}
+	return traffic{t.reads - u.reads, t.readBytes - u.readBytes, t.writeBytes - u.writeBytes, t.cpu - u.cpu}
 }
 
 // sample counts a store's traffic so far, and that of its process.
@@ -63,7 +65,8 @@ func sample(s store) (traffic, error) {
 	if reads < 0 {
 		reads = io.ReadCalls
 	}
-	return traffic{reads, io.ReadBytes, io.WriteBytes}, nil
+	cpu, err := processorTime()
+	return traffic{reads, io.ReadBytes, io.WriteBytes, cpu}, err
 }
 
 // figures returns the figures of the mini-batches from ≤ b < to. unique has the numbers
@@ -86,7 +89,7 @@ func (m *measurement) figures(unique []int, from, to int, during traffic) figure
 	if push := total(m.push[from:to]) / 1e3; push > 0 {
 		f.UpdatesPerSecond = float64(keys) / push
 	}
-	f.Seconds = total(m.batch[from:to]) / 1e3
+	f.Seconds, f.CPUSeconds = total(m.batch[from:to])/1e3, float64(during.cpu)/1e9
 	whole := total(m.whole[min(from, len(m.whole)):min(to, len(m.whole))])
 	if m.trained && whole > 0 {
 		f.WaitShare = (total(m.pull[from:to]) + total(m.stored[from:to])) / whole

@@ -17,6 +17,7 @@ type policyFigures struct {
 	tableBytes                int64 // rows and keys, at the end of the phase
 	buckets                   int64 // read for pulls, ahead of them or not
 	seconds, fastest, slowest float64
+	cpu                       float64 // seconds
 	readMB, writeMB, hits     float64
 }
 
@@ -24,7 +25,7 @@ type policyFigures struct {
 // if several were measured.
 func (rep *report) printPolicies(b *bytes.Buffer) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := "phase\tbudget\tof table\tpolicy\tbuckets read\tof least\tseconds\tfrom\tto\tof least\tread MB\twrite MB\thits\t"
+	head := "phase\tbudget\tof table\tpolicy\tbuckets read\tof least\tseconds\tfrom\tto\tof least\tcpu s\tread MB\twrite MB\thits\t"
 	said := false
 	for _, phase := range []string{phaseCold, phaseFull, phaseHot} {
 		for _, budget := range rep.policyBudgets(phase) {
@@ -68,8 +69,8 @@ func (rep *report) printPoliciesOf(w *tabwriter.Writer, phase string, budget int
 		}
 	}
 	for _, p := range list {
-		fmt.Fprintf(w, "%s\t%s\t%.3g %%\t%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%s\t%.0f\t%.0f\t%.4f\t\n", phase, sizeText(budget), 100*float64(budget)/float64(p.tableBytes), p.policy,
-			p.buckets, ratioText(float64(p.buckets)/float64(max(1, reads))), p.seconds, p.fastest, p.slowest, ratioText(p.seconds/seconds), p.readMB, p.writeMB, p.hits)
+		fmt.Fprintf(w, "%s\t%s\t%.3g %%\t%s\t%d\t%s\t%.2f\t%.2f\t%.2f\t%s\t%.2f\t%.0f\t%.0f\t%.4f\t\n", phase, sizeText(budget), 100*float64(budget)/float64(p.tableBytes), p.policy,
+			p.buckets, ratioText(float64(p.buckets)/float64(max(1, reads))), p.seconds, p.fastest, p.slowest, ratioText(p.seconds/seconds), p.cpu, p.readMB, p.writeMB, p.hits)
 	}
 }
 
@@ -90,6 +91,7 @@ func (rep *report) policyFigures(policy string, rounds []result) policyFigures {
 		tableBytes: int64(own("rows")) * int64(keyBytes+rep.RowBytes),
 		buckets:    int64(own("bucket_reads")),
 		seconds:    median(seconds), fastest: slices.Min(seconds), slowest: slices.Max(seconds),
+		cpu:     median(of(func(r *result) float64 { return r.CPUSeconds })),
 		readMB:  median(of(func(r *result) float64 { return r.DeviceReadBytes * float64(r.Batches) / mb })),
 		writeMB: median(of(func(r *result) float64 { return r.DeviceWriteBytes * float64(r.Batches) / mb })),
 		hits:    own("hits") / own("lookups"),

@@ -31,6 +31,15 @@ func readProcIO() (procIO, error) {
 	return procIO{ReadCalls: f["syscr"], ReadBytes: f["read_bytes"], WriteBytes: f["write_bytes"] - f["cancelled_write_bytes"]}, nil
 }
 
+// processorTime is what this process has used, in nanoseconds.
+func processorTime() (int64, error) {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0, err
+	}
+	return u.Utime.Nano() + u.Stime.Nano(), nil
+}
+
 // memory is resident set sizes of this process, in bytes.
 type memory struct{ now, peak int64 }
 
