@@ -4,12 +4,7 @@ import (
 	"math"
 	"sync"
 	"unsafe"
-
-	"golang.org/x/sys/cpu"
 )
-
-// hasBF16 tells whether the level avx512 has VDPBF16PS; tests change it.
-var hasBF16 = cpu.X86.HasAVX512BF16
 
 // copySteps sets dst to the steps from step on of row, which has all of k, as p.kind wants them.
 func (p *product) copySteps(dst, row []float32, step int) {

@@ -6,12 +6,13 @@ import (
 )
 
 func init() {
-	if !hasBF16 {
+	if !hasBF16() {
 		return
 	}
 	withoutBF16 = func(f func()) {
-		hasBF16 = false
-		defer func() { hasBF16 = true }()
+		before := hasBF16
+		hasBF16 = func() bool { return false }
+		defer func() { hasBF16 = before }()
 		f()
 	}
 }
@@ -60,5 +61,26 @@ func TestBF16Conversions(t *testing.T) {
 		}
 		pairsBF16(got, src)
 		check("pairsBF16", want, got)
+	}
+}
+
+// The check of the instruction finds kernels that round in another way, and leaves the level
+// as it is.
+func TestAgrees(t *testing.T) {
+	for _, name := range Levels()[1:] {
+		l, err := findLevel(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := Level()
+		if !agrees(l, elementsBF16, elementsBF16) {
+			t.Errorf("%s: the kernels do not agree with themselves", name)
+		}
+		if agrees(l, elementsFloat, elementsBF16) {
+			t.Errorf("%s: products in float32 are taken for those in bfloat16", name)
+		}
+		if Level() != before {
+			t.Errorf("the level was %s and is %s", before, Level())
+		}
 	}
 }

@@ -28,6 +28,26 @@ func GemmEpilogue(transA, transB bool, m, n, k int, a []float32, lda int, b []fl
 	p.gemm("Gemm", false, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
+// elements says what the kernels multiply.
+type elements uint8
+
+const (
+	elementsFloat elements = iota // float32, as they are
+	elementsPairs                 // words of two bfloat16
+	elementsBF16                  // float32 rounded to bfloat16, those of each pair exchanged
+)
+
+// elementsAt returns what the kernels of a level multiply.
+func elementsAt(l int32, bf16 bool) elements {
+	switch {
+	case !bf16:
+		return elementsFloat
+	case l == levelAVX512 && hasBF16():
+		return elementsPairs
+	}
+	return elementsBF16
+}
+
 var products = sync.Pool{New: func() any { return new(product) }}
 
 // gemm checks the arguments of a product and computes it.
@@ -43,7 +63,7 @@ func (p *product) gemm(function string, bf16, transA, transB bool, m, n, k int, 
 	l := level.Load()
 	switch {
 	case l > levelPortable:
-		p.vectorized(l, bf16, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+		p.vectorized(l, elementsAt(l, bf16), transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 	case bf16:
 		gemmBF16Portable(p.threads, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 	default:

@@ -82,29 +82,20 @@ type product struct {
 	own worker // the state of the goroutine that calls, if it is the only one
 }
 
-// elements says what the kernels multiply.
-type elements uint8
-
-const (
-	elementsFloat elements = iota // float32, as they are
-	elementsPairs                 // words of two bfloat16
-	elementsBF16                  // float32 rounded to bfloat16, those of each pair exchanged
-)
-
 // setElements sets the kernels for a level and what they multiply, and k.
-func (p *product) setElements(l int32, bf16 bool, k int) {
-	p.depth, p.k, p.kind = k, k, elementsFloat
+func (p *product) setElements(l int32, kind elements, k int) {
+	p.depth, p.k, p.kind = k, k, kind
 	p.set = &tiles256
 	if l == levelAVX512 {
 		p.set = &tiles512
 	}
-	switch {
-	case bf16 && l == levelAVX512 && hasBF16:
-		p.set, p.kind, p.k = &tilesBF16, elementsPairs, (k+1)/2
-	case bf16:
-		p.kind, p.k = elementsBF16, (k+1)&^1
+	switch kind {
+	case elementsPairs:
+		p.set, p.k = &tilesBF16, (k+1)/2
+	case elementsBF16:
+		p.k = (k + 1) &^ 1
 	}
-	p.own.t.flush = p.kind == elementsBF16
+	p.own.t.flush = kind == elementsBF16
 }
 
 // depths returns the number of blocks into which k steps are cut.
@@ -123,21 +114,21 @@ func depthBlock(i, k int) (step, steps int) {
 	return cut(i), cut(i+1) - cut(i)
 }
 
-func (p *product) vectorized(l int32, bf16, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+func (p *product) vectorized(l int32, kind elements, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	if e.empty() {
 		e = nil
 	}
-	if n == 1 && transA && ldc == 1 && e == nil && !bf16 {
+	if n == 1 && transA && ldc == 1 && e == nil && kind == elementsFloat {
 		// C is a row as well as a column: let vectors run along m, where A is
 		// contiguous. Products commute, so the chains stay the same.
 		transA, transB, m, n, a, lda, b, ldb, ldc = !transB, false, 1, m, b, ldb, a, lda, m
 	}
-	p.setElements(l, bf16, k)
+	p.setElements(l, kind, k)
 	k = p.k
 	p.transA, p.transB = transA, transB
 	p.a, p.lda, p.b, p.ldb, p.c, p.ldc = a, lda, b, ldb, c, ldc
 	p.m, p.accumulate, p.epilogue = m, accumulate, e
-	p.packB = transB || m >= packBFrom || bf16
+	p.packB = transB || m >= packBFrom || kind != elementsFloat
 	width := p.set.columns()
 	for j := 0; j < n; j += maxColumns {
 		p.column, p.columns = j, min(maxColumns, n-j)
@@ -170,7 +161,7 @@ func (p *product) vectorizedPacked(transA bool, m int, a []float32, lda int, b *
 	if e.empty() {
 		e = nil
 	}
-	p.setElements(b.level, b.bf16, b.k)
+	p.setElements(b.level, b.kind, b.k)
 	p.transA = transA
 	p.a, p.lda, p.c, p.ldc = a, lda, c, ldc
 	p.m, p.accumulate, p.epilogue = m, accumulate, e
@@ -195,7 +186,7 @@ func (p *product) release() {
 
 func (b *PackedB) pack(transposed bool, x []float32, ldx int) {
 	p := product{transB: transposed, b: x, ldb: ldx, columns: b.n}
-	p.setElements(b.level, b.bf16, b.k)
+	p.setElements(b.level, b.kind, b.k)
 	p.lastDepth = depths(p.k)
 	width := p.set.columns()
 	p.panels = (b.n + width - 1) / width

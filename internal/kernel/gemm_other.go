@@ -5,9 +5,12 @@ package kernel
 // product is a matrix product; it has state on amd64 only.
 type product struct{ threads int }
 
+// hasBF16 is asked at levels that do not exist here.
+func hasBF16() bool { return false }
+
 func (p *product) bytes() int { return 0 }
 
-func (p *product) vectorized(_ int32, bf16, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+func (p *product) vectorized(_ int32, _ elements, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	panic("kernel: no level but the portable one exists here")
 }
 

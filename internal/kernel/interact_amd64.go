@@ -9,7 +9,7 @@ func (s *Scratch) dots(f, d int, vectors []float32) {
 		return
 	}
 	p := &s.p
-	p.setElements(l, false, d)
+	p.setElements(l, elementsFloat, d)
 	stride := (f + alignment - 1) &^ (alignment - 1)
 	p.buf = grow(p.buf, d*stride)
 	transpose(p.buf, stride, vectors, d, f, d)
@@ -27,7 +27,7 @@ func (s *Scratch) mix(f, d int, vectors []float32, accumulate bool, out []float3
 		return
 	}
 	p := &s.p
-	p.setElements(l, false, f)
+	p.setElements(l, elementsFloat, f)
 	width := p.set.columns()
 	for j := 0; j < d; j += width {
 		p.tiles(0, f, j, min(width, d-j), f, s.gram, f, vectors, d, accumulate, out, d)

@@ -29,7 +29,7 @@ func (s *Scratch) GemmPacked(transA bool, m int, a []float32, lda int, b *Packed
 	switch {
 	case b.level > levelPortable:
 		s.p.vectorizedPacked(transA, m, a, lda, b, accumulate, e, c, ldc)
-	case b.bf16:
+	case b.kind != elementsFloat:
 		gemmBF16Portable(1, transA, false, m, b.n, b.k, a, lda, b.data, b.n, accumulate, e, c, ldc)
 	default:
 		gemmPortable(1, transA, false, m, b.n, b.k, a, lda, b.data, b.n, accumulate, e, c, ldc)
@@ -47,7 +47,7 @@ func (s *Scratch) Bytes() int {
 // The zero value is ready for Pack.
 type PackedB struct {
 	level int32
-	bf16  bool
+	kind  elements
 	k, n  int
 	data  []float32
 }
@@ -65,7 +65,8 @@ func (b *PackedB) packAs(function string, bf16, transposed bool, k, n int, x []f
 		rows, cols = n, k
 	}
 	checkMatrix(function, "x", rows, cols, len(x), ldx)
-	b.level, b.bf16, b.k, b.n = level.Load(), bf16, k, n
+	l := level.Load()
+	b.level, b.kind, b.k, b.n = l, elementsAt(l, bf16), k, n
 	if k == 0 || n == 0 {
 		b.data = b.data[:0]
 		return

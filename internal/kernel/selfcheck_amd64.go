@@ -1,26 +1,23 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"sync"
 
-// VDPBF16PS is the one instruction whose rounding processors describe in their own words,
-// not in those of IEEE 754. So a processor that has it is asked at start whether its results
-// are those of the other kernels; if not, it is left alone. Package initialization runs this
-// after that of level.go.
-func init() {
-	if hasBF16 && bestLevel >= levelAVX512 && !agreesBF16() {
-		hasBF16 = false
-	}
-}
+	"golang.org/x/sys/cpu"
+)
 
-// agreesBF16 compares products of numbers of all sizes, denormal ones and sums that cancel
-// among them, with and without VDPBF16PS.
-func agreesBF16() bool {
-	now := level.Load()
-	level.Store(levelAVX512)
-	defer func() {
-		level.Store(now)
-		hasBF16 = true
-	}()
+// hasBF16 tells whether the level avx512 multiplies by VDPBF16PS. That is the one
+// instruction whose rounding processors describe in their own words, not in those of IEEE
+// 754. So a processor that has it is asked, before the first product in bfloat16, whether its
+// results are those of the other kernels; if not, it is left alone. Tests change hasBF16.
+var hasBF16 = sync.OnceValue(func() bool {
+	return cpu.X86.HasAVX512BF16 && bestLevel >= levelAVX512 && agrees(levelAVX512, elementsPairs, elementsBF16)
+})
+
+// agrees compares products of numbers of all sizes, denormal ones and sums that cancel
+// among them, by two kinds of kernels of a level.
+func agrees(l int32, one, other elements) bool {
 	const m, n, k = 3, 32, 30
 	a, b := make([]float32, m*k), make([]float32, k*n)
 	var c [2][m * n]float32
@@ -33,18 +30,16 @@ func agreesBF16() bool {
 			x[i] = math.Float32frombits(bits&0x807fffff | exponent<<23)
 		}
 	}
-	var s Scratch
+	p := product{threads: 1}
 	for range 60 {
 		for _, sizes := range [][2]uint32{{3, 126}, {60, 97}, {255, 0}, {20, 60}, {4, 0}} {
 			fill(a, sizes[0], sizes[1])
 			fill(b, sizes[0], sizes[1])
-			for with := range c {
-				hasBF16 = with == 1
-				s.GemmBF16(false, false, m, n, k, a, k, b, n, false, nil, c[with][:], n)
+			for i, kind := range []elements{one, other} {
+				p.vectorized(l, kind, false, false, m, n, k, a, k, b, n, false, nil, c[i][:], n)
 			}
 			for i, x := range c[0] {
-				y := c[1][i]
-				if math.Float32bits(x) != math.Float32bits(y) && (x == x || y == y) {
+				if y := c[1][i]; math.Float32bits(x) != math.Float32bits(y) && (x == x || y == y) {
 					return false
 				}
 			}
