@@ -20,7 +20,7 @@ type gzipReader struct {
 func newGzipReader(br *bufio.Reader, consumed func() int64) (*gzipReader, error) {
 	z, err := gzip.NewReader(br)
 	if err != nil {
-		return nil, err
+		return nil, headerCut(err)
 	}
 	z.Multistream(false)
 	return &gzipReader{br: br, z: z, consumed: consumed}, nil
@@ -55,13 +55,19 @@ func (g *gzipReader) nextMember() error {
 	}
 	g.member = g.consumed()
 	if err := g.z.Reset(g.br); err != nil {
-		if errors.Is(err, io.EOF) { // the header is cut, since at least one byte of it was there
-			return io.ErrUnexpectedEOF
-		}
-		return err
+		return headerCut(err)
 	}
 	g.z.Multistream(false)
 	return nil
+}
+
+// headerCut is the error of reading a member's header of which at least one byte was
+// there. The library gives io.EOF where the data end within one of the header's fields.
+func headerCut(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 func (g *gzipReader) Close() error { return g.z.Close() }
