@@ -113,6 +113,7 @@ func benchmarkPass(fields, dense, examples, batches int) *reader.Pass {
 				batch.Offsets = append(batch.Offsets, int32(len(batch.Index)))
 			}
 		}
+		batch.Invert(len(batch.Rows))
 		pass.Batches = append(pass.Batches, batch)
 	}
 	return pass
