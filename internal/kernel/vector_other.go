@@ -17,3 +17,6 @@ func tanhBackwardVector(dst, grad, out []float32)    { tanhBackwardPortable(dst,
 func sigmoidVector(dst, src []float32)               { sigmoidPortable(dst, src) }
 func tanhVector(dst, src []float32)                  { tanhPortable(dst, src) }
 func softplusVector(dst, src []float32)              { softplusPortable(dst, src) }
+
+// prefetch does nothing: processors without assembler here have their own prefetchers.
+func prefetch(x *float32, n int) {}

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
+
+	"aibox/internal/kernel"
 )
 
 // StateTensor is a part of the optimizer's state. Data is the state itself:
@@ -19,6 +22,12 @@ type Dense struct {
 	params []*Param
 	slots  [][2][]float32 // per parameter; what they are, slotNames says
 	began  [][]stretch    // per parameter; nil: the state of all values began with step 1
+	starts []int          // where each parameter begins, and the last one ends, counted in values
+
+	// The current step; task is stepValues, bound once so that a step allocates nothing.
+	t    int64
+	rate float64
+	task func(lo, hi int)
 }
 
 // slotNames are PyTorch's names for the state of each kind.
@@ -51,8 +60,10 @@ func NewDense(cfg DenseConfig, params []*Param) (*Dense, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	d := &Dense{cfg: cfg, params: params, slots: make([][2][]float32, len(params)), began: make([][]stretch, len(params))}
+	d := &Dense{cfg: cfg, params: params, slots: make([][2][]float32, len(params)), began: make([][]stretch, len(params)), starts: make([]int, len(params)+1)}
+	d.task = d.stepValues
 	for i, p := range params {
+		d.starts[i+1] = d.starts[i] + len(p.Data)
 		for s := range slotNames[cfg.Kind] {
 			d.slots[i][s] = make([]float32, len(p.Data))
 		}
@@ -81,80 +92,50 @@ func (d *Dense) State() []StateTensor {
 	return out
 }
 
-// Step updates every parameter by its gradient. t is the number of the model's
-// step, 1 for the first; lrScale multiplies the learning rate.
+// stepGrain is how many values are worth a thread: some microseconds.
+const stepGrain = 8 << 10
+
+// Step updates every parameter by its gradient, on kernel.Threads threads. t is the number
+// of the model's step, 1 for the first; lrScale multiplies the learning rate.
 func (d *Dense) Step(t int64, lrScale float32) {
-	c := &d.cfg
-	rate := float64(c.LearningRate * float64(lrScale))
-	lr, l2 := float32(rate), float32(c.L2)
-	for i, p := range d.params {
-		s := &d.slots[i]
-		switch c.Kind {
-		case "sgd":
-			stepSGD(p.Data, p.Grad, lr, l2)
-		case "momentum":
-			stepMomentum(p.Data, p.Grad, s[0], lr, l2, float32(c.Momentum))
-		case "adagrad":
-			stepAdagrad(p.Data, p.Grad, s[0], lr, l2, float32(c.Epsilon))
-		case "adamw":
-			decay := float32(1 - float64(rate*c.WeightDecay))
-			for j := range p.Data {
-				p.Data[j] *= decay
-			}
-			fallthrough
-		case "adam":
-			d.adam(i, t, rate)
-		}
+	d.t, d.rate = t, float64(d.cfg.LearningRate*float64(lrScale))
+	kernel.Parallel(d.starts[len(d.params)], stepGrain, d.task)
+}
+
+// stepValues updates values lo to hi of all parameters, one after the other.
+func (d *Dense) stepValues(lo, hi int) {
+	for i := sort.SearchInts(d.starts, lo+1) - 1; lo < hi; i++ {
+		end := min(hi, d.starts[i+1])
+		d.step(i, lo-d.starts[i], end-d.starts[i])
+		lo = end
 	}
 }
 
-func stepSGD(w, g []float32, lr, l2 float32) {
-	g = g[:len(w)]
-	for i := range w {
-		d := g[i] + float32(l2*w[i])
-		w[i] -= float32(lr * d)
+// step updates values lo to hi of parameter i.
+func (d *Dense) step(i, lo, hi int) {
+	c, p, s := &d.cfg, d.params[i], &d.slots[i]
+	w, g := p.Data[lo:hi], p.Grad[lo:hi]
+	l2, rate := float32(c.L2), float32(d.rate)
+	switch c.Kind {
+	case "sgd":
+		(&kernel.SGD{L2: l2, Rate: rate}).Step(w, g)
+	case "momentum":
+		(&kernel.Momentum{L2: l2, Rate: rate, Momentum: float32(c.Momentum)}).Step(w, g, s[0][lo:hi])
+	case "adagrad":
+		(&kernel.Adagrad{L2: l2, Rate: rate, Epsilon: float32(c.Epsilon)}).Step(w, g, s[0][lo:hi])
+	case "adamw":
+		kernel.Scale(float32(1-float64(d.rate*c.WeightDecay)), w)
+		fallthrough
+	case "adam":
+		d.adam(i, lo, hi)
 	}
-}
-
-func stepMomentum(w, g, b []float32, lr, l2, momentum float32) {
-	g, b = g[:len(w)], b[:len(w)]
-	for i := range w {
-		d := g[i] + float32(l2*w[i])
-		b[i] = float32(momentum*b[i]) + d
-		w[i] -= float32(lr * b[i])
-	}
-}
-
-func stepAdagrad(w, g, s []float32, lr, l2, eps float32) {
-	g, s = g[:len(w)], s[:len(w)]
-	for i := range w {
-		d := g[i] + float32(l2*w[i])
-		s[i] += float32(d * d)
-		w[i] -= float32(lr*d) / (sqrt32(s[i]) + eps)
-	}
-}
-
-// adamStep holds the numbers of one step of Adam: w -= size m / (sqrt(v)/scale + eps).
-type adamStep struct {
-	l2, beta2, rest1, rest2 float32 // rest is 1-beta
-	size, scale, eps        float32
 }
 
 // adamStep is step t of values whose state was zero before step 1.
-func (c *DenseConfig) adamStep(t int64, rate float64) adamStep {
-	return adamStep{
-		l2: float32(c.L2), beta2: float32(c.Beta2), rest1: float32(1 - c.Beta1), rest2: float32(1 - c.Beta2),
-		size:  float32(rate / (1 - powInt(c.Beta1, t))),
-		scale: float32(math.Sqrt(1 - powInt(c.Beta2, t))), eps: float32(c.Epsilon),
-	}
-}
-
-func (a *adamStep) step(w, g, m, v []float32) {
-	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
-	for i := range w {
-		d := g[i] + float32(a.l2*w[i])
-		m[i] += float32(a.rest1 * (d - m[i]))
-		v[i] = float32(a.beta2*v[i]) + float32(float32(a.rest2*d)*d)
-		w[i] -= float32(a.size*m[i]) / (sqrt32(v[i])/a.scale + a.eps)
+func (c *DenseConfig) adamStep(t int64, rate float64) kernel.Adam {
+	return kernel.Adam{
+		L2: float32(c.L2), Beta2: float32(c.Beta2), Rest1: float32(1 - c.Beta1), Rest2: float32(1 - c.Beta2),
+		Size:  float32(rate / (1 - powInt(c.Beta1, t))),
+		Scale: float32(math.Sqrt(1 - powInt(c.Beta2, t))), Epsilon: float32(c.Epsilon),
 	}
 }

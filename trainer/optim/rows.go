@@ -3,6 +3,8 @@ package optim
 import (
 	"fmt"
 	"math"
+
+	"aibox/internal/kernel"
 )
 
 // Rows updates rows of the sparse table. Any number of goroutines may use it
@@ -102,15 +104,15 @@ func (s *RowStep) Update(values, state, grad []float32) {
 	n := len(values)
 	switch s.kind {
 	case "sgd":
-		stepSGD(values, grad, s.lr, s.l2)
+		(&kernel.SGD{L2: s.l2, Rate: s.lr}).Step(values, grad)
 	case "adagrad":
-		stepAdagrad(values, grad, state, s.lr, s.l2, s.eps)
+		(&kernel.Adagrad{L2: s.l2, Rate: s.lr, Epsilon: s.eps}).Step(values, grad, state)
 	case "rowwise_adagrad":
 		s.rowwise(values, state, grad)
 	case "adam":
 		// sqrt(v)/1: SparseAdam corrects v's bias in the step size instead.
-		a := adamStep{l2: s.l2, beta2: s.beta2, rest1: s.rest1, rest2: s.rest2, size: s.lr, scale: 1, eps: s.eps}
-		a.step(values, grad, state[:n], state[n:])
+		a := kernel.Adam{L2: s.l2, Beta2: s.beta2, Rest1: s.rest1, Rest2: s.rest2, Size: s.lr, Scale: 1, Epsilon: s.eps}
+		a.Step(values, grad, state[:n], state[n:])
 	case "ftrl":
 		s.ftrl(values, state[:n], state[n:], grad)
 	}

@@ -128,18 +128,19 @@ func (d *Dense) Begin(i int, began []int64) {
 	}
 }
 
-// adam updates parameter i in step t.
-func (d *Dense) adam(i int, t int64, rate float64) {
+// adam updates values lo to hi of parameter i.
+func (d *Dense) adam(i, lo, hi int) {
 	p, s := d.params[i], &d.slots[i]
-	whole := [1]stretch{{end: len(p.Data)}}
+	whole := [1]stretch{{end: hi}}
 	stretches := d.began[i]
 	if stretches == nil {
 		stretches = whole[:]
 	}
-	lo := 0
 	for _, x := range stretches {
-		a := d.cfg.adamStep(t-x.began, rate)
-		a.step(p.Data[lo:x.end], p.Grad[lo:x.end], s[0][lo:x.end], s[1][lo:x.end])
-		lo = x.end
+		if end := min(hi, x.end); lo < end {
+			a := d.cfg.adamStep(d.t-x.began, d.rate)
+			a.Step(p.Data[lo:end], p.Grad[lo:end], s[0][lo:end], s[1][lo:end])
+			lo = end
+		}
 	}
 }

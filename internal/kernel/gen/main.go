@@ -1,6 +1,6 @@
 // Command gen writes the assembler of package kernel for amd64 and its Go
 // declarations into the directory given, or the current one: the tile kernels of the matrix
-// product, vector kernels, and exp and its kin. The package's go:generate line
+// product, vector kernels, exp and its kin, and the updates of optimizers. The package's go:generate line
 // runs it.
 package main
 
@@ -25,6 +25,7 @@ func main() {
 		{"gemm", writeGemm},
 		{"vector", writeVector},
 		{"functions", writeFunctions},
+		{"optimizer", writeOptimizer},
 		{"bf16", writeBF16},
 		{"limit", writeLimit},
 	} {
