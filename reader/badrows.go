@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"aibox/internal/errkind"
+	"aibox/internal/humanize"
 )
 
 // ErrNoExamples is returned (wrapped) where the input holds no example at all:
@@ -167,10 +168,10 @@ func (t *badTally) add(row BadRow, rows int64) error {
 		return err
 	}
 	if t.maxRows >= 0 && t.total > t.maxRows {
-		return t.failure(rows, fmt.Sprintf("the limit of %d bad rows", t.maxRows))
+		return t.failure(rows, limitOfBadRows(t.maxRows))
 	}
 	if most, ok := t.pace.mostRows(rows); ok && t.maxFraction >= 0 && float64(t.total) > t.maxFraction*most {
-		limit := fmt.Sprintf("the limit of %v of all rows", t.maxFraction)
+		limit := t.limitOfShare()
 		if most > float64(rows) {
 			limit += fmt.Sprintf(", even if the rest of the input, %.0f rows at most, is good", most-float64(rows))
 		}
@@ -182,9 +183,17 @@ func (t *badTally) add(row BadRow, rows int64) error {
 // judge applies the limit on the share of bad rows at the end of the input.
 func (t *badTally) judge(rows int64) error {
 	if t.maxFraction >= 0 && float64(t.total) > t.maxFraction*float64(rows) {
-		return t.failure(rows, fmt.Sprintf("the limit of %v of all rows", t.maxFraction))
+		return t.failure(rows, t.limitOfShare())
 	}
 	return nil
+}
+
+func limitOfBadRows(most int64) string {
+	return fmt.Sprintf("the limit of %s (max_bad_rows)", humanize.Count(most, "bad row"))
+}
+
+func (t *badTally) limitOfShare() string {
+	return fmt.Sprintf("the limit of %v of all rows (max_bad_fraction)", t.maxFraction)
 }
 
 func (t *badTally) failure(rows int64, limit string) error {

@@ -72,7 +72,8 @@
 // If a compressed file is damaged, everything after the damage is lost; in a row
 // group of Parquet, all rows from the damaged page on are lost. If a compressed file
 // is truncated, or if the last line of a text has no line end and holds only the
-// first cells of a row, an unknown part of the file is missing. Each Loss is
+// first cells of a row, an unknown part of the file is missing. A file whose header, or
+// in Parquet whose footer, is damaged or missing is lost as a whole. Each Loss is
 // measured in stored bytes as a share of the whole input, is logged and written to
 // the quarantine, and a *LostDataError ends reading as soon as MaxLostFraction is
 // exceeded. I/O errors do not count as losses: they end reading.

@@ -1,10 +1,14 @@
 package reader
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -104,6 +108,66 @@ func TestUnreadableHeaderIsALoss(t *testing.T) {
 	_, counts := mustRead(t, testOptions(header, cut, whole))
 	if counts.Examples != 5000 || len(counts.Lost) != 1 || counts.BytesRead != counts.BytesTotal {
 		t.Errorf("%+v", counts)
+	}
+}
+
+// TestUnreadableFooterIsALoss: a Parquet file of which nothing can be read because its
+// footer is missing or damaged is weighed as other files that are cut or damaged, beside
+// good ones and alone. A file that is no Parquet at all is a mistake, which ends the job.
+func TestUnreadableFooterIsALoss(t *testing.T) {
+	type row struct{ Y, B int64 }
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.parquet")
+	if err := parquet.WriteFile(good, make([]row, 5000)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(at int, with string) []byte {
+		return slices.Concat(data[:at], []byte(with), data[at+len(with):])
+	}
+	n := len(data)
+	footer := n - 8 - int(binary.LittleEndian.Uint32(data[n-8:]))
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "B", Role: RoleSparse}}}
+	for name, c := range map[string]struct {
+		data []byte
+		cut  bool
+	}{
+		"one byte":        {data[:1], true},
+		"begin":           {data[:7], true},
+		"half":            {data[:n/2], true},
+		"without footer":  {data[:footer], true},
+		"last byte":       {data[:n-1], true},
+		"begin of zeros":  {changed(0, "\x00\x00\x00\x00"), false},
+		"length":          {changed(n-8, "\xff\xff\xff\x7f"), false},
+		"zeros in footer": {changed(footer, strings.Repeat("\x00", 20)), false},
+	} {
+		bad := write(t, dir, "bad.parquet", c.data)
+		for _, paths := range [][]string{{bad}, {bad, good}, {good, bad, good}} {
+			var lost *LostDataError
+			_, _, err := readAll(defaultLimits(testOptions(s, paths...)))
+			if !errors.As(err, &lost) || lost.Lost[0].URI != bad || lost.Lost[0].Cut != c.cut || lost.Lost[0].Bytes < int64(len(c.data)) ||
+				strings.Count(lost.Lost[0].String(), bad) != 1 {
+				t.Errorf("%s in %d files: %v", name, len(paths), err)
+			}
+			_, counts, err := readAll(testOptions(s, paths...))
+			if want := int64(5000 * (len(paths) - 1)); want == 0 && !errors.Is(err, ErrNoExamples) || want > 0 && err != nil ||
+				counts.Examples != want || len(counts.Lost) != 1 || counts.BytesRead != counts.BytesTotal {
+				t.Errorf("%s in %d files, with any loss allowed: %v, %+v", name, len(paths), err, counts)
+			}
+		}
+		if names, err := ColumnNames(t.Context(), testOptions(s, bad, good)); err != nil || len(names) != 2 {
+			t.Errorf("%s: the columns are %q, %v", name, names, err)
+		}
+		if stored, err := StoredColumns(t.Context(), testOptions(s, bad, good), []string{"B"}); err != nil || !stored[0].known() {
+			t.Errorf("%s: %v, %v", name, stored, err)
+		}
+	}
+	var input *InputError
+	if _, _, err := readAll(testOptions(s, good, write(t, dir, "other.parquet", adRows(9)))); !errors.As(err, &input) {
+		t.Errorf("a text file: %v", err)
 	}
 }
 

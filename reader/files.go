@@ -91,6 +91,27 @@ func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, to
 	return files, total, nil
 }
 
+// damagedWhole says whether an error of reading a header or footer means that the file is
+// of the right kind, but so damaged that nothing of it can be read.
+func damagedWhole(err error) bool {
+	var footer *damagedParquet
+	return errors.As(err, &footer) || badStream(err)
+}
+
+// unreadable notes that the whole file is lost, if that is what the error means, and
+// returns any other error.
+func (f *inputFile) unreadable(err error) error {
+	if !damagedWhole(err) {
+		return err
+	}
+	f.damaged = &damage{cause: strings.TrimPrefix(err.Error(), f.URI+": "), bytes: f.Size, rows: -1, cut: cutShort(err)}
+	var footer *damagedParquet
+	if errors.As(err, &footer) {
+		f.damaged.offset, f.damaged.cut = -1, footer.cut
+	}
+	return nil
+}
+
 // check finds the plan's columns in the file.
 func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *sharedLeaves) error {
 	switch {
@@ -100,7 +121,7 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 		}
 		file, err := checkParquet(ctx, o.Sources, f.File, p, shared)
 		if err != nil {
-			return err
+			return f.unreadable(err)
 		}
 		f.parquet = file
 		return nil
@@ -118,14 +139,8 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 		case errors.Is(err, errNothing):
 			f.empty = true
 			return nil
-		case err != nil && badStream(err):
-			f.damaged = &damage{cause: err.Error(), bytes: f.Size, rows: -1, cut: cutShort(err)}
-			if f.damaged.cut {
-				f.damaged.bytes = 0
-			}
-			return nil
 		case err != nil:
-			return err
+			return f.unreadable(err)
 		}
 	} else {
 		for i := range p.schema.Columns {

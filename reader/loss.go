@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aibox/internal/errkind"
+	"aibox/internal/humanize"
 )
 
 // Loss is what could not be read of one file, because its data are damaged or its
@@ -22,6 +23,7 @@ import (
 //     then the file's size times the share of the file's text that the line is.
 //   - A damaged page of Parquet loses the rest of its row group. Bytes is then the
 //     file's size times the share of the file's rows that are lost.
+//   - A file whose header or footer cannot be read because of damage is lost as a whole.
 //   - If a file ends too early, it cannot be known how much is missing. The missing
 //     part is assumed to be as large as the file itself, or as what the file lacks
 //     to the average size of the input's files, whichever is more.
@@ -49,18 +51,17 @@ func (l Loss) String() string {
 
 // size says how much is lost.
 func (l Loss) size() string {
-	about := ""
-	if l.Estimated {
-		about = "about "
-	}
-	rows := fmt.Sprintf("%s%d rows", about, l.Rows)
+	rows := humanize.Count(l.Rows, "row")
 	if l.Rows == 0 {
 		rows = "an unknown number of rows"
+	} else if l.Estimated {
+		rows = "about " + rows
 	}
+	bytes := humanize.Count(l.Bytes, "byte")
 	if l.Cut {
-		return fmt.Sprintf("it is not known how much is missing, which is counted as %s in %d bytes", rows, l.Bytes)
+		return fmt.Sprintf("it is not known how much is missing; %s in %s are counted as lost", rows, bytes)
 	}
-	return fmt.Sprintf("%s in %d bytes are lost", rows, l.Bytes)
+	return fmt.Sprintf("%s in %s are lost", rows, bytes)
 }
 
 // LostDataError stops reading because more of the input is lost than MaxLostFraction
@@ -90,9 +91,9 @@ func (e *LostDataError) Error() string {
 		b.WriteString(l.String())
 	}
 	if more := len(e.Lost) - maxShownLosses; more > 0 {
-		fmt.Fprintf(&b, "; and %d more files", more)
+		fmt.Fprintf(&b, "; and %s", humanize.Count(int64(more), "more file"))
 	}
-	b.WriteString(" (restore these files or leave them out, or allow the loss by raising max_lost_fraction)")
+	b.WriteString(" (restore these files, leave them out, or raise the limit)")
 	return b.String()
 }
 
@@ -189,7 +190,7 @@ func merge(list []Loss, l Loss) []Loss {
 // judge applies the limit, where total bytes of the input were to be read.
 func (t *lossTally) judge(total int64) error {
 	if t.maxFraction >= 0 && float64(t.bytes) > t.maxFraction*float64(total+t.missing) {
-		return t.failure(total, fmt.Sprintf("the limit of %v of the input", t.maxFraction))
+		return t.failure(total, fmt.Sprintf("the limit of %v of the input (max_lost_fraction)", t.maxFraction))
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 	err = guard(f.URI, func() error {
 		for _, g := range open.file.RowGroups() {
 			if g.NumRows() < 0 {
-				return errors.New("a row group with a negative number of rows")
+				return &damagedParquet{errors.New("damaged Parquet file: a row group with a negative number of rows"), false}
 			}
 			file.groups = append(file.groups, g.NumRows())
 			file.rows += g.NumRows()

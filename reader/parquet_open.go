@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -63,34 +64,50 @@ const parquetMagic = "PAR1"
 // failed reads would look like I/O errors.
 func (s *parquetSource) checkFrame() error {
 	const shortest = 2*len(parquetMagic) + 4
-	if s.size < int64(shortest) {
-		return fmt.Errorf("not a Parquet file: it has %d bytes", s.size)
-	}
 	var head, tail [8]byte
 	for _, part := range []struct {
 		bytes  []byte
 		offset int64
-	}{{head[:4], 0}, {tail[:], s.size - 8}} {
+	}{{head[:min(4, s.size)], 0}, {tail[:min(8, s.size)], max(0, s.size-8)}} {
 		if n, err := s.ReadAt(part.bytes, part.offset); n < len(part.bytes) {
 			return err
 		}
+	}
+	if s.size < int64(shortest) {
+		if strings.HasPrefix(parquetMagic, string(head[:min(4, s.size)])) {
+			return &damagedParquet{fmt.Errorf("truncated Parquet file: it has only %d bytes", s.size), true}
+		}
+		return fmt.Errorf("not a Parquet file: it has %d bytes", s.size)
 	}
 	footerBytes := int64(binary.LittleEndian.Uint32(tail[:4]))
 	switch magic, end := string(head[:4]), string(tail[4:]); {
 	case magic == "PARE" || end == "PARE":
 		return errors.New("an encrypted Parquet file cannot be read")
-	case magic != parquetMagic:
+	case magic != parquetMagic && end != parquetMagic:
 		return fmt.Errorf("not a Parquet file: it begins with %q, not with %q", magic, parquetMagic)
+	case magic != parquetMagic:
+		return &damagedParquet{fmt.Errorf("damaged Parquet file: it begins with %q, not with %q", magic, parquetMagic), false}
 	case end != parquetMagic:
-		return fmt.Errorf("truncated Parquet file: it ends with %q, not with %q", end, parquetMagic)
+		return &damagedParquet{fmt.Errorf("truncated Parquet file: it ends with %q, not with %q", end, parquetMagic), true}
 	case footerBytes > s.size-int64(shortest):
-		return fmt.Errorf("damaged Parquet file: a footer of %d bytes in a file of %d", footerBytes, s.size)
+		return &damagedParquet{fmt.Errorf("damaged Parquet file: a footer of %d bytes in a file of %d", footerBytes, s.size), false}
 	}
 	return nil
 }
 
+// damagedParquet says that nothing can be read of a Parquet file, because its footer is
+// damaged or missing. All of the file is lost then.
+type damagedParquet struct {
+	err error
+	cut bool // the end of the file is missing
+}
+
+func (e *damagedParquet) Error() string { return e.err.Error() }
+func (e *damagedParquet) Unwrap() error { return e.err }
+
 // openParquet opens a file and parses its footer. If the file can be read but is not
-// a Parquet file, the error is an *InputError.
+// a Parquet file, the error is an *InputError; if it is a damaged one, that wraps a
+// *damagedParquet.
 func openParquet(ctx context.Context, s *source.Sources, f source.File) (*openParquetFile, error) {
 	at, err := s.OpenAt(ctx, f)
 	if err != nil {
@@ -103,7 +120,10 @@ func openParquet(ctx context.Context, s *source.Sources, f source.File) (*openPa
 		}
 		open.file, err = parquet.OpenFile(open.at, f.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
 			parquet.ReadBufferSize(parquetReadBytes))
-		return err
+		if err != nil {
+			return &damagedParquet{fmt.Errorf("damaged Parquet file: %w", err), false}
+		}
+		return nil
 	}); err != nil {
 		if failed := open.at.failure(); failed != nil {
 			err = fmt.Errorf("read the footer of %s: %w", f.URI, failed)
@@ -126,7 +146,7 @@ func (o *openParquetFile) close() error {
 func guard(uri string, do func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = fmt.Errorf("%s: damaged Parquet file: %v", uri, fault)
+			err = fmt.Errorf("%s: %w", uri, &damagedParquet{fmt.Errorf("damaged Parquet file: %v", fault), false})
 		} else if err != nil {
 			err = fmt.Errorf("%s: %w", uri, err)
 		}

@@ -141,7 +141,10 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 		var names []string
 		if hasFooter {
 			names, err = f.footerNames(ctx, &o)
-		} else if names, err = f.header(ctx, &o, &plan{schema: s}); badStream(err) {
+		} else {
+			names, err = f.header(ctx, &o, &plan{schema: s})
+		}
+		if err != nil && damagedWhole(err) {
 			damaged = errors.Join(damaged, err)
 			continue
 		}

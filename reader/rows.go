@@ -203,7 +203,7 @@ func (r *rows) leave(b *block) error {
 // lost rows.
 func (r *rows) judgeRows() error {
 	if most := r.options.MaxBadRows; most >= 0 && r.tally.total+r.loss.rows > most {
-		return r.loss.failure(r.counts.BytesTotal, fmt.Sprintf("the limit of %d bad rows", most))
+		return r.loss.failure(r.counts.BytesTotal, limitOfBadRows(most))
 	}
 	return nil
 }

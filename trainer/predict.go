@@ -167,8 +167,10 @@ func explainBadRow(err error, keepBad bool) error {
 	var lost *reader.LostDataError
 	switch {
 	case errors.As(err, &bad) && !keepBad:
+		bad.Limit = "the limit of 0 bad rows"
 		return fmt.Errorf("%w; with --keep-bad-rows a bad row is written without a prediction", err)
 	case errors.As(err, &lost) && !keepBad:
+		lost.Limit = "the limit of 0"
 		return fmt.Errorf("%w; with --keep-bad-rows up to data.max_lost_fraction of the data may be lost, and the losses are reported", err)
 	}
 	return err

@@ -105,12 +105,12 @@ func readingText(r trainer.ReadingSummary) string {
 		text += fmt.Sprintf(", %d negatives left out by sampling", r.Dropped)
 	}
 	if len(r.Lost) > 0 {
-		text += fmt.Sprintf("; data are lost, %d bytes of %d files:", r.LostBytes, len(r.Lost))
+		text += fmt.Sprintf("; data are lost, %s of %s:", humanize.Count(r.LostBytes, "byte"), humanize.Count(int64(len(r.Lost)), "file"))
 		for _, l := range r.Lost[:min(len(r.Lost), shownLosses)] {
 			text += fmt.Sprintf("\n  %v", l)
 		}
 		if more := len(r.Lost) - shownLosses; more > 0 {
-			text += fmt.Sprintf("\n  and %d more files, which the log and the quarantine file name", more)
+			text += fmt.Sprintf("\n  and %s, which the log and the quarantine file name", humanize.Count(int64(more), "more file"))
 		}
 	}
 	return text
