@@ -23,7 +23,8 @@ func convertCommand() *cli.Command {
 names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
 other names need --from-format or --to-format. A job file (--job) says what the
 columns are: which are labels, dense or sparse, how several values in a cell are
-separated. Without one, columns are text, named by the header. From Parquet to
+separated. It also gives the format of input whose name does not say it, and
+whether input of the job's format has a header. Without a job file, columns are text, named by the header. From Parquet to
 Parquet, columns keep their types. In text formats the values of a list are
 separated by the column's separator, or by "|" if it has none.
 
@@ -39,9 +40,9 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
 			&cli.StringSliceFlag{Name: "to", Usage: "output `FILE`; two with --split"},
-			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet"},
-			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output"},
-			&cli.BoolFlag{Name: "no-header", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
+			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet (default: told from its name, or that of --job)"},
+			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output (default: told from its name)"},
+			&cli.BoolFlag{Name: "no-header", DefaultText: "as --job says of its format, otherwise false", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, timezone alone"},
 			dateFlag(),
@@ -129,6 +130,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		return convert.Options{}, nil, err
 	}
 	var described reader.Schema // that of the job file
+	fromFormat := c.String("from-format")
 	var job *configs.Job
 	var err error
 	if path := c.String("job"); path != "" {
@@ -137,6 +139,9 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		}
 		if described, err = trainer.Schema(job); err != nil {
 			return fail(errkind.As(errkind.Job, err))
+		}
+		if _, known := reader.FormatOf(c.StringSlice("from")[0]); !known && fromFormat == "" {
+			fromFormat = described.Format.String()
 		}
 	} else if job, err = datedAlone(c); err != nil {
 		return fail(err)
@@ -156,9 +161,13 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	if err != nil {
 		return fail(err)
 	}
-	from, err := formatOfAll(c.String("from-format"), inputs, "--from-format")
+	from, err := formatOfAll(fromFormat, inputs, "--from-format")
 	if err != nil {
 		return fail(err)
+	}
+	header := !c.Bool("no-header")
+	if c.IsSet("job") && !c.IsSet("no-header") && described.Format == from {
+		header = described.Header
 	}
 	to, err := formatOfAll(c.String("to-format"), outputs, "--to-format")
 	if err != nil {
@@ -177,7 +186,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
 		To:    outputs, Format: to, Header: true, MemoryBytes: int64(memory),
 	}
-	o.From.Schema = inputSchema(from, !c.Bool("no-header"), described)
+	o.From.Schema = inputSchema(from, header, described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
 		return fail(cliargs.Errorf("aibox convert: --no-header: name the columns in the data section of a job file (--job)"))
 	}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestConvertTakesTheJobsWord: a job file says what the input is where its name does not,
+// as for a table of Hive: its format, and that it has no header.
+func TestConvertTakesTheJobsWord(t *testing.T) {
+	t.Chdir(t.TempDir())
+	part := filepath.Join("clicks", "dt=2026-11-20", "000000_0")
+	if err := os.MkdirAll(filepath.Dir(part), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		part: "0\tshoes\n1\t\\N\n",
+		"job.yaml": `data:
+  train: [clicks]
+  format: tsv
+  header: false
+  columns: [{name: y, role: label}, {name: query}, {name: dt}]
+model: {kind: lr}
+output: {model_dir: model}
+`,
+		"named.tsv": "query\ty\nshoes\t0\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--from", "clicks"}, "y,query,dt\n0,shoes,2026-11-20\n1,,2026-11-20\n"},
+		{[]string{"--from", "clicks", "--from-format", "tsv"}, "y,query,dt\n0,shoes,2026-11-20\n1,,2026-11-20\n"},
+		{[]string{"--from", "named.tsv", "--no-header=false"}, "query,y\nshoes,0\n"},
+	} {
+		ok(t, append([]string{"convert", "--job", "job.yaml", "--to", "out.csv"}, c.args...)...)
+		if got := read(t, "out.csv"); got != c.want {
+			t.Errorf("%q: %q, want %q", c.args, got, c.want)
+		}
+	}
+}
