@@ -137,9 +137,9 @@ func expandDate(body string, date time.Time) (text, message string) {
 	}
 	switch m[3] {
 	case "d":
-		date = date.AddDate(0, 0, count)
+		date = addDays(date, count)
 	case "w":
-		date = date.AddDate(0, 0, 7*count)
+		date = addDays(date, 7*count)
 	case "h":
 		date = date.Add(time.Duration(count) * time.Hour)
 	default:
@@ -166,8 +166,8 @@ func (l *loader) expandEnv(body string) (text, message string) {
 // parseDate reads --date: a day, or a day and an hour.
 func parseDate(s string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{dateLayout, "2006-01-02T15"} {
-		if t, err := time.ParseInLocation(layout, s, zone); err == nil {
-			return t, nil
+		if t, err := time.Parse(layout, s); err == nil {
+			return onClock(t, zone), nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s is not a date: write a day such as 2026-11-20, or with the hour 2026-11-20T06", quote(s))

@@ -63,7 +63,7 @@ func (l *loader) setDate(root *node) {
 	l.job.zone = name
 	if l.opts.Date == "" {
 		now := l.opts.Now().In(zone)
-		l.job.Date = time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), 0, 0, 0, zone)
+		l.job.Date = onClock(now, zone)
 		return
 	}
 	date, err := parseDate(l.opts.Date, zone)
@@ -71,6 +71,29 @@ func (l *loader) setDate(root *node) {
 		l.fault(place{set: "--date", order: commandLine}, "", "%s", err.Error())
 	}
 	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
+}
+
+// onClock returns when the clocks of a zone show the date and hour of t. Where clocks are
+// put forward over that hour, which is midnight in Havana and in Santiago, it is the
+// moment at which they are; package time may then return an hour of the day before.
+func onClock(t time.Time, zone *time.Location) time.Time {
+	wall := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, time.UTC)
+	at := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, zone)
+	shown := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
+	before, after := at.ZoneBounds()
+	switch {
+	case shown.Before(wall):
+		return after
+	case shown.After(wall):
+		return before
+	}
+	return at
+}
+
+// addDays returns the same hour of a day that is so many days later.
+func addDays(t time.Time, days int) time.Time {
+	wall := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, time.UTC)
+	return onClock(wall.AddDate(0, 0, days), t.Location())
 }
 
 func (l *loader) checkTimezone() {
