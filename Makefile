@@ -42,7 +42,7 @@ stress: ## test tables with SEEDS random sequences (3000), a failure of every op
 	AIBOX_TEST_SEED=random AIBOX_TEST_FAULTS=every AIBOX_TEST_KILLS=$(KILLS) AIBOX_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -run '^(TestKill|TestMemory|TestSSDRandom|TestSSDFaults|TestSSDStress|TestFlips|TestSSDRestoreRaces|TestSSDImportFails|TestSSDImportCrash)$$' -v -timeout 3h ./sparsetable
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout 3h ./cmd/aibox
 
-bench: ## run the Go benchmarks
+bench: ## run the Go benchmarks, with shares of what the machine can do (%peak, %bandwidth)
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
 
 bench-table: ## compare embedding stores; ARGS="--quick --dir /mnt/ssd", see bench/table/README.md

@@ -9,12 +9,6 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// gflops reports billions of floating-point operations per second, a fused
-// multiply-add counting as two.
-func gflops(b *testing.B, fma int) {
-	b.ReportMetric(2*float64(fma)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-}
-
 // BenchmarkLimits measures what the processor can do at most: fused multiply-adds on
 // registers, and reading from each cache and from memory.
 func BenchmarkLimits(b *testing.B) {
@@ -51,14 +45,6 @@ func BenchmarkLimits(b *testing.B) {
 // gradient of a layer's input, tn that of its weights. Beside the speed stands its share of
 // the processor's peak.
 func BenchmarkGemm(b *testing.B) {
-	peaks := map[string]float64{}
-	for _, level := range Levels()[1:] {
-		atLevel(b, level, func() {
-			for threads := 1; threads <= 2; threads++ {
-				peaks[fmt.Sprint(level, threads)] = PeakFMA(threads)
-			}
-		})
-	}
 	r := rand.New(rand.NewPCG(1, 0))
 	for _, s := range []struct {
 		m, n, k        int
@@ -101,10 +87,8 @@ func BenchmarkGemm(b *testing.B) {
 						for b.Loop() {
 							Gemm(s.transA, s.transB, s.m, s.n, s.k, x, lda, y, ldb, false, c, s.n)
 						}
+						ReportLimits(b, b.N, Work{Threads: threads, FMAs: s.m * s.n * s.k})
 					})
-					gflops(b, s.m*s.n*s.k)
-					rate := float64(s.m*s.n*s.k) * float64(b.N) / b.Elapsed().Seconds()
-					b.ReportMetric(rate/peaks[fmt.Sprint(level, threads)], "of-peak")
 				})
 			}
 		}
@@ -112,7 +96,55 @@ func BenchmarkGemm(b *testing.B) {
 			for b.Loop() {
 				gonum.Implementation{}.Sgemm(ta, tb, s.m, s.n, s.k, 1, x, lda, y, ldb, 0, c, s.n)
 			}
-			gflops(b, s.m*s.n*s.k)
+			ReportLimits(b, b.N, Work{Threads: 1, FMAs: s.m * s.n * s.k})
 		})
+	}
+}
+
+// BenchmarkVectors is the functions that work on vectors elementwise or sum them up, on
+// vectors that the second-level cache holds, as those of a tile.
+func BenchmarkVectors(b *testing.B) {
+	const n = 16 << 10
+	r := rand.New(rand.NewPCG(1, 0))
+	var x [4][]float32
+	for i := range x {
+		x[i] = ordinary(r, make([]float32, n))
+	}
+	out, y, z, w := x[0], x[1], x[2], x[3]
+	const rows = 64
+	sums := make([]float32, n/rows)
+	for _, v := range []struct {
+		name    string
+		vectors int // that are read or written
+		run     func()
+	}{
+		{"Add", 3, func() { Add(out, y) }},
+		{"Mul", 3, func() { Mul(out, y, z) }},
+		{"MulThenAdd", 4, func() { MulThenAdd(out, y, z, w) }},
+		{"ScaleTo", 2, func() { ScaleTo(out, 0.5, y) }},
+		{"Axpy", 3, func() { Axpy(1e-9, y, out) }},
+		{"Relu", 2, func() { Relu(out, y) }},
+		{"ReluBackward", 3, func() { ReluBackward(out, y, z) }},
+		{"Sigmoid", 2, func() { SigmoidSlice(out, y) }},
+		{"SigmoidBackward", 3, func() { SigmoidBackward(out, y, z) }},
+		{"Tanh", 2, func() { TanhSlice(out, y) }},
+		{"TanhBackward", 3, func() { TanhBackward(out, y, z) }},
+		{"Softplus", 2, func() { SoftplusSlice(out, y) }},
+		{"Sum", 1, func() { limitSink.Store(uint32(Sum(y))) }},
+		{"Dot", 2, func() { limitSink.Store(uint32(Dot(y, z))) }},
+		{"ColSum", 1, func() { ColSum(rows, n/rows, y, n/rows, false, sums) }},
+	} {
+		for _, level := range Levels()[1:] {
+			b.Run(v.name+"/"+level, func(b *testing.B) {
+				defer SetThreads(0)
+				SetThreads(1)
+				atLevel(b, level, func() {
+					for b.Loop() {
+						v.run()
+					}
+					ReportLimits(b, b.N, Work{Threads: 1, Bytes: 4 * v.vectors * n})
+				})
+			})
+		}
 	}
 }

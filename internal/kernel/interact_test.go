@@ -65,6 +65,7 @@ func BenchmarkInteract(b *testing.B) {
 				for b.Loop() {
 					s.Interact(n, f, d, x, f*d, y, Pairs(f))
 				}
+				ReportLimits(b, b.N, Work{Threads: 1, FMAs: n * Pairs(f) * d})
 			})
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/example")
 		})
@@ -73,6 +74,7 @@ func BenchmarkInteract(b *testing.B) {
 				for b.Loop() {
 					s.InteractBackward(n, f, d, x, f*d, y, Pairs(f), false, dx, f*d)
 				}
+				ReportLimits(b, b.N, Work{Threads: 1, FMAs: 2 * n * Pairs(f) * d})
 			})
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/example")
 		})
@@ -85,6 +87,7 @@ func BenchmarkInteract(b *testing.B) {
 						s.Gemm(false, true, f, f, d, v, d, v, d, false, nil, gram, f)
 					}
 				}
+				ReportLimits(b, b.N, Work{Threads: 1, FMAs: n * Pairs(f) * d})
 			})
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/example")
 		})

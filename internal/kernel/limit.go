@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,63 @@ func ReadBandwidth(threads, n int) float64 {
 		}
 		return float64(4 * n * times)
 	})
+}
+
+// Work is what one operation of a benchmark has to do at least.
+type Work struct {
+	Threads int // that do it
+	FMAs    int // fused multiply-adds; 0: they are not what bounds it
+	Bytes   int // that are read and written; 0: they are not what bounds it
+	Memory  int // bytes of memory that they lie in, which say what cache they come from; 0: Bytes
+}
+
+// Benchmark is what ReportLimits needs of a testing.B.
+type Benchmark interface {
+	Elapsed() time.Duration
+	ReportMetric(value float64, unit string)
+}
+
+// ReportLimits adds to a benchmark, in which w was done n times at the present level, the
+// speed and its share of what the machine can do: of fused multiply-adds on registers
+// (%peak) and of reading memory that lies in the same cache (%bandwidth).
+func ReportLimits(b Benchmark, n int, w Work) {
+	each := b.Elapsed().Seconds() / float64(n)
+	if w.FMAs > 0 {
+		peak := limits.of(limitKey{Level(), w.Threads, 0}, func() float64 { return PeakFMA(w.Threads) })
+		b.ReportMetric(2e-9*float64(w.FMAs)/each, "GFLOP/s")
+		b.ReportMetric(100*float64(w.FMAs)/each/peak, "%peak")
+	}
+	if w.Bytes > 0 {
+		floats := cmp.Or(w.Memory, w.Bytes) / 4 / w.Threads
+		bandwidth := limits.of(limitKey{Level(), w.Threads, floats}, func() float64 { return ReadBandwidth(w.Threads, floats) })
+		b.ReportMetric(1e-9*float64(w.Bytes)/each, "GB/s")
+		b.ReportMetric(100*float64(w.Bytes)/each/bandwidth, "%bandwidth")
+	}
+}
+
+// limits are the limits that were measured, each once.
+var limits limitCache
+
+type limitCache struct {
+	mu       sync.Mutex
+	measured map[limitKey]float64
+}
+
+type limitKey struct {
+	level           string
+	threads, floats int
+}
+
+func (c *limitCache) of(key limitKey, measure func() float64) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.measured == nil {
+		c.measured = map[limitKey]float64{}
+	}
+	if c.measured[key] == 0 {
+		c.measured[key] = measure()
+	}
+	return c.measured[key]
 }
 
 // fastest returns the highest of the summed rates of several attempts of some

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"aibox/internal/kernel"
 )
 
 // run updates one row with random gradients and calls check after each step.
@@ -197,17 +199,39 @@ func TestNewRowsRejects(t *testing.T) {
 	}
 }
 
-func BenchmarkRowAdagrad16(b *testing.B) {
-	r, err := NewRows(RowConfig{Kind: "adagrad", LearningRate: 0.1, Epsilon: 1e-8}, 16)
-	if err != nil {
-		b.Fatal(err)
-	}
-	w, s, g := make([]float32, 16), make([]float32, 16), make([]float32, 16)
-	fill(g, 0.1)
-	step := r.Step(1, 1)
-	b.ReportAllocs()
-	for b.Loop() {
-		step.Update(w, s, g)
+// BenchmarkRows updates rows of 16 values that lie apart, as those of a mini-batch do in
+// a table, with each optimizer, on one thread. The limit is reading memory in order.
+func BenchmarkRows(b *testing.B) {
+	const dim, rows = 16, 1 << 17
+	for _, cfg := range []RowConfig{
+		{Kind: "sgd", LearningRate: 0.1},
+		{Kind: "adagrad", LearningRate: 0.1, Epsilon: 1e-8},
+		{Kind: "rowwise_adagrad", LearningRate: 0.1, Epsilon: 1e-8},
+		{Kind: "adam", LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8},
+		{Kind: "ftrl", LearningRate: 0.1, FTRLBeta: 1},
+	} {
+		b.Run(cfg.Kind, func(b *testing.B) {
+			r, err := NewRows(cfg, dim)
+			if err != nil {
+				b.Fatal(err)
+			}
+			width := dim + r.StateDim()
+			table, grad := make([]float32, rows*width), make([]float32, dim)
+			fill(table, 0.1)
+			fill(grad, 0.1)
+			order := rand.New(rand.NewPCG(1, 0)).Perm(rows)
+			step := r.Step(1, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, i := range order {
+					row := table[i*width:][:width]
+					step.Update(row[:dim], row[dim:], grad)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+			// Each row is read and written.
+			kernel.ReportLimits(b, b.N, kernel.Work{Threads: 1, Bytes: 2 * 4 * rows * width, Memory: 4 * rows * width})
+		})
 	}
 }
 
