@@ -87,7 +87,7 @@ func engineForecast(job *configs.Job, p *parts, m *model.Model) int64 {
 	n := job.Training.BatchSize
 	features := n * len(p.spec.Fields)
 	unique := int64(uniqueShare * float64(features))
-	return cpu.ForecastBytes(m.Network(), n, features, true) + unique*int64(4*p.layout.ValueDim)
+	return cpu.ForecastBytes(m.Network(), n) + unique*int64(4*p.layout.ValueDim)
 }
 
 // passesForecast is what passes take: one that is made, one that is pulled, one

@@ -36,7 +36,7 @@ type Pass struct {
 	Rows *sparsetable.WorkingSet
 }
 
-// Batch is a mini-batch, or a part of one.
+// Batch is a mini-batch, or a part of one, for training with its inverted index.
 type Batch struct {
 	*reader.Batch
 	// Total is the number of examples of the whole mini-batch, by which its loss is

@@ -273,7 +273,7 @@ func TestNoGarbage(t *testing.T) {
 	for name, spec := range zoo() {
 		m := mustNew(t, spec)
 		rng := newRand(t, 87)
-		in := randomInputs(rng, spec, 1000, 50)
+		in := m.inverted(randomInputs(rng, spec, 1000, 50))
 		if garbage := testing.AllocsPerRun(5, func() {
 			if _, err := m.machine().Train(in); err != nil {
 				t.Fatal(err)

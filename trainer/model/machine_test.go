@@ -3,6 +3,7 @@ package model
 import (
 	"sync"
 
+	"aibox/reader"
 	"aibox/trainer/engine/cpu"
 	"aibox/trainer/program"
 )
@@ -33,7 +34,7 @@ func (m *Model) machine() *cpu.Machine {
 
 func (m *Model) Train(in *Inputs) (Result, error) {
 	machine := m.machine()
-	res, err := machine.Train(in)
+	res, err := machine.Train(m.inverted(in))
 	if err != nil {
 		return Result{}, err
 	}
@@ -43,6 +44,17 @@ func (m *Model) Train(in *Inputs) (Result, error) {
 		machine.RowGrad(i, all.RowGrads[i*r:(i+1)*r])
 	}
 	return all, nil
+}
+
+// inverted returns inputs with their inverted index, as the reader makes it.
+func (m *Model) inverted(in *Inputs) *Inputs {
+	out := *in
+	if in.Check(m.Network(), false) == nil {
+		b := reader.Batch{Offsets: in.Offsets, Index: in.Index, BagWeights: in.BagWeights}
+		b.Invert(len(in.Rows) / m.spec.RowDim())
+		out.RowStarts, out.RowBags, out.RowWeights = b.RowStarts, b.RowBags, b.RowWeights
+	}
+	return &out
 }
 
 func (m *Model) Infer(in *Inputs) ([]float32, error) { return m.machine().Infer(in) }

@@ -11,7 +11,7 @@ type Inputs struct {
 	Offsets    []int32   // (N*F+1): bag of field f of example e is Index[Offsets[e*F+f]:Offsets[e*F+f+1]]
 	Index      []int32   // (features), into the unique rows
 	BagWeights []float32 // (features), nil when all are 1
-	// The inverted index, as in reader.Batch; nil where it is to be made.
+	// For training: the inverted index, as in reader.Batch.
 	RowStarts, RowBags []int32
 	RowWeights         []float32
 	Dense              []float32 // (N, P)
@@ -40,6 +40,8 @@ func (in *Inputs) Check(net *Network, training bool) error {
 		return fmt.Errorf("model: %d labels for %d examples", len(in.Labels), in.N)
 	case training && in.Weights != nil && len(in.Weights) != in.N:
 		return fmt.Errorf("model: %d weights for %d examples", len(in.Weights), in.N)
+	case training && (len(in.RowStarts) != len(in.Rows)/r+1 || len(in.RowBags) != len(in.Index) || (in.RowWeights == nil) != (in.BagWeights == nil)):
+		return fmt.Errorf("model: no inverted index of %d features of %d rows", len(in.Index), len(in.Rows)/r)
 	case in.Offsets[0] != 0 || int(in.Offsets[bags]) != len(in.Index):
 		return fmt.Errorf("model: offsets from %d to %d for %d features", in.Offsets[0], in.Offsets[bags], len(in.Index))
 	}

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"aibox/internal/kernel"
-	"aibox/reader"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -11,6 +10,10 @@ import (
 type bags struct {
 	offsets, index []int32
 	weights        []float32 // nil: all 1
+
+	// For each row the bags that it occurs in: see reader.Batch.
+	rowStarts, rowBags []int32
+	rowWeights         []float32
 }
 
 // meanFactor is the factor by which the sum over bag b is multiplied to give its mean.
@@ -29,6 +32,10 @@ func (v *bags) meanFactor(b int) float32 {
 	return 1 / total
 }
 
+// prefetchAhead is how many rows ahead of those that are worked on the next ones are asked
+// for: some hundred nanoseconds, which the memory takes to answer.
+const prefetchAhead = 12
+
 // pool sums or averages the rows of each bag.
 func (t *tile) pool(s *program.Step, y, rows matrix) {
 	v := &t.e.bags
@@ -42,12 +49,19 @@ func (t *tile) pool(s *program.Step, y, rows matrix) {
 	}
 }
 
-// bag pools one bag into out.
+// bag pools one bag into out. For means it notes by what their sum is multiplied.
 func (t *tile) bag(p ops.Pooling, v *bags, b int, out, rows []float32) {
 	r := len(out)
 	lo, hi := v.offsets[b], v.offsets[b+1]
+	mean := t.e.means != nil && p == ops.PoolMean
 	if hi-lo == 1 && v.weights == nil {
+		if next := int(hi) + prefetchAhead; next < len(v.index) {
+			kernel.Prefetch(rows[int(v.index[next])*r:][:r])
+		}
 		copy(out, rows[int(v.index[lo])*r:][:r])
+		if mean {
+			t.e.means[b] = 1
+		}
 		return
 	}
 	clear(out)
@@ -60,68 +74,46 @@ func (t *tile) bag(p ops.Pooling, v *bags, b int, out, rows []float32) {
 		}
 	}
 	if p == ops.PoolMean && hi > lo {
-		kernel.Scale(v.meanFactor(b), out)
-	}
-}
-
-// rowIndex lists, for each unique row of a mini-batch, the bags that it occurs in, in
-// ascending order. So the gradients of rows can be computed by any number of threads
-// without locks, and the order of each sum does not depend on the threads. The reader
-// makes it, beside training.
-type rowIndex struct {
-	starts  []int32   // (U+1) first occurrence of each row
-	bagOf   []int32   // (features) bag of each occurrence, by row
-	factors []float32 // (features) what its gradient is multiplied by; nil: 1
-
-	made  reader.Batch // for inputs without an index
-	means []float32    // (bags), of each bag, for means
-	each  []float32    // memory of factors for means
-}
-
-func (x *rowIndex) bytes() int64 {
-	return 4 * int64(cap(x.made.RowStarts)+cap(x.made.RowBags)+cap(x.made.RowWeights)+cap(x.means)+cap(x.each))
-}
-
-// prepare takes the index over from the inputs, or makes it.
-func (x *rowIndex) prepare(in *program.Inputs, v bags, rows int, p ops.Pooling) {
-	x.starts, x.bagOf, x.factors = in.RowStarts, in.RowBags, in.RowWeights
-	if x.starts == nil {
-		x.made.Offsets, x.made.Index, x.made.BagWeights = v.offsets, v.index, v.weights
-		x.made.Invert(rows)
-		x.starts, x.bagOf, x.factors = x.made.RowStarts, x.made.RowBags, x.made.RowWeights
-	}
-	if p != ops.PoolMean {
-		return
-	}
-	x.means, x.each = resize(x.means, len(v.offsets)-1), resize(x.each, len(x.bagOf))
-	for b := range x.means {
-		x.means[b] = v.meanFactor(b)
-	}
-	for at, b := range x.bagOf {
-		x.each[at] = x.means[b]
-		if x.factors != nil {
-			x.each[at] *= x.factors[at]
+		factor := v.meanFactor(b)
+		kernel.Scale(factor, out)
+		if mean {
+			t.e.means[b] = factor
 		}
 	}
-	x.factors = x.each
 }
 
 // RowGrad writes the gradient of unique row i of the last mini-batch of Train into out
-// (RowDim). Any number of goroutines may call it.
+// (RowDim): the sum of those of the bags that it occurs in, in ascending order. So it does not
+// depend on threads, any number of which may call it.
 func (m *Machine) RowGrad(i int, out []float32) {
 	e := &m.train
-	v := e.prog.Pooled
-	stride := e.prog.Buffers[v.Buffer].Stride
-	pooled := e.base[v.Buffer][v.Column:]
-	r, fields := len(out), e.net.Fields
+	v := &e.bags
 	clear(out)
-	for at := m.index.starts[i]; at < m.index.starts[i+1]; at++ {
-		b := int(m.index.bagOf[at])
-		grad := pooled[b/fields*stride+b%fields*r:][:r]
-		if m.index.factors == nil {
-			kernel.Add(out, grad)
-		} else {
-			kernel.Axpy(m.index.factors[at], grad, out)
+	for at := int(v.rowStarts[i]); at < int(v.rowStarts[i+1]); at++ {
+		// Perhaps one of the next row: rows are usually taken in their order.
+		if next := at + prefetchAhead; next < len(v.rowBags) {
+			kernel.Prefetch(e.bagGrad(v.rowBags[next], len(out)))
 		}
+		b := v.rowBags[at]
+		grad := e.bagGrad(b, len(out))
+		if e.means == nil && v.rowWeights == nil {
+			kernel.Add(out, grad)
+			continue
+		}
+		factor := float32(1)
+		if e.means != nil {
+			factor = e.means[b]
+		}
+		if v.rowWeights != nil {
+			factor *= v.rowWeights[at]
+		}
+		kernel.Axpy(factor, grad, out)
 	}
+}
+
+// bagGrad is the gradient of what bag b was pooled to, r values.
+func (e *execution) bagGrad(b int32, r int) []float32 {
+	v := e.prog.Pooled
+	fields := e.net.Fields
+	return e.base[v.Buffer][int(b)/fields*e.prog.Buffers[v.Buffer].Stride+int(b)%fields*r+v.Column:][:r]
 }

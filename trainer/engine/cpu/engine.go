@@ -3,7 +3,6 @@ package cpu
 import (
 	"fmt"
 	"math"
-	"sync/atomic"
 
 	"aibox/internal/kernel"
 	"aibox/sparsetable"
@@ -54,8 +53,7 @@ func (e *Engine) Export() error { return nil }
 // Train implements engine.Engine.
 func (e *Engine) Train(b engine.Batch, done engine.Done) error {
 	s := e.state
-	e.rows.reset(b.Batch, e.Network.Fields, e.Layout.ValueDim)
-	e.rows.count()
+	e.rows.reset(b.Batch, e.Layout.ValueDim)
 	kernel.Parallel(len(b.Rows), rowGrain, e.collectTask)
 	res, err := e.machine.Train(e.inputs(b, s.Step+1))
 	if err != nil {
@@ -76,7 +74,7 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) error {
 
 // Infer implements engine.Engine.
 func (e *Engine) Infer(b engine.Batch, done engine.Done) error {
-	e.rows.reset(b.Batch, e.Network.Fields, e.Layout.ValueDim)
+	e.rows.reset(b.Batch, e.Layout.ValueDim)
 	kernel.Parallel(len(b.Rows), rowGrain, e.gatherTask)
 	logits, err := e.machine.Infer(e.inputs(b, e.state.Step))
 	if err != nil {
@@ -121,6 +119,3 @@ func finite(x []float32) bool {
 
 // MemoryBytes implements engine.Engine.
 func (e *Engine) MemoryBytes() int64 { return e.machine.MemoryBytes() + e.rows.bytes() }
-
-// overflowMark is 1 + the index of a row whose update was not finite; 0: there is none.
-type overflowMark = atomic.Int64

@@ -120,6 +120,7 @@ func randomPass(rng *rand.Rand, spec model.Spec, batches, examples int) *reader.
 				b.Offsets = append(b.Offsets, int32(len(b.Index)))
 			}
 		}
+		b.Invert(len(b.Rows))
 		pass.Batches = append(pass.Batches, b)
 	}
 	return pass
@@ -193,6 +194,9 @@ func TestParts(t *testing.T) {
 			in.Offsets = append(in.Offsets, o-first)
 		}
 		in.Index = whole.Index[first:whole.Offsets[hi*fields]]
+		part := reader.Batch{Offsets: in.Offsets, Index: in.Index}
+		part.Invert(len(values) / net.RowDim)
+		in.RowStarts, in.RowBags = part.RowStarts, part.RowBags
 		res, err := machine.Train(in)
 		if err != nil {
 			t.Fatal(err)

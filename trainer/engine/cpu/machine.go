@@ -31,7 +31,6 @@ type Machine struct {
 	arena []float32
 	train execution
 	infer execution
-	index rowIndex
 }
 
 // NewMachine returns a machine for net. It shares the memory of net's parameters and of
@@ -70,7 +69,6 @@ func (m *Machine) Train(in *program.Inputs) (result Result, err error) {
 		return Result{}, err
 	}
 	e.updateNorms()
-	m.index.prepare(in, e.bags, len(in.Rows)/m.net.RowDim, e.pooling)
 	return Result{Loss: loss, Logits: e.column(e.prog.Logits)}, nil
 }
 
@@ -95,7 +93,7 @@ func (m *Machine) Infer(in *program.Inputs) (logits []float32, err error) {
 
 // MemoryBytes is what the machine has allocated.
 func (m *Machine) MemoryBytes() int64 {
-	return 4*int64(cap(m.arena)) + m.train.bytes() + m.infer.bytes() + m.index.bytes()
+	return 4*int64(cap(m.arena)) + m.train.bytes() + m.infer.bytes()
 }
 
 // Poison overwrites all that the machine has computed with NaN, so that a test can show
@@ -115,21 +113,18 @@ func (m *Machine) Poison() {
 	}
 }
 
-// ForecastBytes is what a machine for net will allocate for mini-batches of n examples
-// with the given number of feature values, if it trains or only infers.
-func ForecastBytes(net *program.Network, n, features int, training bool) int64 {
+// ForecastBytes is what a machine for net that trains will allocate for mini-batches of n
+// examples.
+func ForecastBytes(net *program.Network, n int) int64 {
 	forecast := func(p *program.Program) (arena, scratch int64) {
 		var e execution
 		e.init(net, p)
 		e.cut(n)
-		return 4 * int64(e.place(n)), 4 * int64(kernel.Threads()*e.tile*e.tileColumns)
+		return 4 * int64(e.place(n)), 4*int64(kernel.Threads()*e.tile*e.tileColumns) + e.weights.forecast(p)
 	}
-	arena, scratch := forecast(net.Infer)
-	if training {
-		a, s := forecast(net.Train)
-		arena, scratch = max(arena, a), scratch+s+4*int64(2*features)
-	}
-	return arena + scratch
+	inferArena, inferScratch := forecast(net.Infer)
+	arena, scratch := forecast(net.Train)
+	return max(arena, inferArena) + scratch + inferScratch
 }
 
 // execution runs one program.
@@ -140,13 +135,14 @@ type execution struct {
 	tileColumns int   // elements of a tile's scratch memory for each of its examples
 	slots       []int // where each slot begins, in elements for each example
 	extra       int   // elements that steps need beside their results
-	pooling     ops.Pooling
+	mean        bool  // the gradients of rows are those of means
 
 	// For the current mini-batch:
 	n       int // its examples
 	total   int // those by which the loss is divided
 	step    int64
 	bags    bags
+	means   []float32   // of each bag, what the sum of its rows is multiplied by; nil: nothing
 	tile    int         // examples in a tile
 	block   int         // examples in a block
 	offsets []int       // where each inner buffer of scope Block or Batch begins in the arena
@@ -173,8 +169,8 @@ func (e *execution) init(net *program.Network, p *program.Program) {
 	e.base = make([][]float32, len(p.Buffers))
 	for i := range p.Steps {
 		e.extra = max(e.extra, extraElements(&p.Steps[i]))
-		if p.Steps[i].Kind == ops.KindBagPool {
-			e.pooling = p.Steps[i].Pooling
+		if s := &p.Steps[i]; s.Kind == ops.KindBagPool && s.Pooling == ops.PoolMean {
+			e.mean = p.Training()
 		}
 	}
 	e.weights.init(p)
@@ -194,11 +190,16 @@ func (e *execution) cut(n int) {
 	e.tile = min(e.tile, e.block)
 }
 
+// inArena says whether a buffer lies in the arena.
+func inArena(b *program.Buffer) bool {
+	return b.Source == program.Inner && (b.Rows == program.Fixed || b.Rows == program.Examples && b.Scope != program.Tile)
+}
+
 // place lays out the arena for n examples and returns its size in elements.
 func (e *execution) place(n int) int {
 	size := 0
 	for i, b := range e.prog.Buffers {
-		if b.Source != program.Inner || b.Rows == program.Examples && b.Scope == program.Tile || b.Rows == program.Unique {
+		if !inArena(&b) {
 			continue
 		}
 		rows := n
@@ -220,14 +221,20 @@ func (e *execution) bind(m *Machine, in *program.Inputs) {
 	if in.Total > 0 {
 		e.total = in.Total
 	}
-	e.bags = bags{offsets: in.Offsets, index: in.Index, weights: in.BagWeights}
+	e.bags = bags{
+		offsets: in.Offsets, index: in.Index, weights: in.BagWeights,
+		rowStarts: in.RowStarts, rowBags: in.RowBags, rowWeights: in.RowWeights,
+	}
+	if e.mean {
+		e.means = resize(e.means, len(in.Offsets)-1)
+	}
 	e.cut(in.N)
 	m.arena = grow(m.arena, e.place(in.N))
 	for i, b := range e.prog.Buffers {
 		var data []float32
 		switch b.Source {
 		case program.Inner:
-			if b.Rows == program.Fixed || b.Rows == program.Examples && b.Scope != program.Tile {
+			if inArena(&b) {
 				data = m.arena[e.offsets[i]:]
 			}
 		case program.Dense:

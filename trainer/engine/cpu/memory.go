@@ -56,6 +56,8 @@ type scratch struct {
 
 	gemm     kernel.Scratch
 	epilogue kernel.Epilogue
+
+	counted int64 // bytes of it in the pool's sum
 }
 
 // scratchPool keeps as many of them as were used at the same time.
@@ -63,7 +65,7 @@ type scratchPool struct {
 	mu struct {
 		sync.Mutex
 		unused []*scratch
-		all    int64 // elements
+		bytes  int64 // of all, as they were when they were last put back
 	}
 }
 
@@ -77,22 +79,23 @@ func (p *scratchPool) take(tile, extra int) *scratch {
 	} else {
 		s = new(scratch)
 	}
-	p.mu.all -= int64(cap(s.tile) + cap(s.extra))
 	s.tile, s.extra = grow(s.tile, tile), grow(s.extra, extra)
-	p.mu.all += int64(cap(s.tile) + cap(s.extra))
 	return s
 }
 
 func (p *scratchPool) put(s *scratch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := 4*int64(cap(s.tile)+cap(s.extra)) + 8*int64(cap(s.columns)) + int64(s.gemm.Bytes())
+	p.mu.bytes += now - s.counted
+	s.counted = now
 	p.mu.unused = append(p.mu.unused, s)
 }
 
 func (e *execution) bytes() int64 {
 	e.scratch.mu.Lock()
 	defer e.scratch.mu.Unlock()
-	return 4*e.scratch.mu.all + e.weights.bytes()
+	return e.scratch.mu.bytes + 4*int64(cap(e.means)) + e.weights.bytes()
 }
 
 // tile is a tile of examples on its way through a stage.

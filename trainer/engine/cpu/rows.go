@@ -2,7 +2,9 @@ package cpu
 
 import (
 	"math"
+	"sync/atomic"
 
+	"aibox/internal/kernel"
 	"aibox/reader"
 	"aibox/sparsetable"
 )
@@ -14,49 +16,54 @@ const rowGrain = 512
 // batchRows is the unique rows of the current mini-batch, U of them.
 type batchRows struct {
 	batch    *reader.Batch
-	fields   int
-	dim      int
-	values   []float32 // (U, dim), what the network sees
-	shows    []uint32  // (U), occurrences in the mini-batch
-	clicks   []float32 // (U), occurrences in examples with label 1
+	values   []float32 // (U, RowDim), what the network sees
 	admitted []bool    // (U)
 
 	rounding   sparsetable.Rounding
-	overflowed overflowMark
+	overflowed atomic.Int64 // 1 + the index of a row whose update was not finite; 0: there is none
 }
 
 // reset makes room for the rows of b.
-func (r *batchRows) reset(b *reader.Batch, fields, dim int) {
+func (r *batchRows) reset(b *reader.Batch, dim int) {
 	u := len(b.Rows)
-	r.batch, r.fields, r.dim = b, fields, dim
-	r.values = resize(r.values, u*dim)
-	r.shows, r.clicks, r.admitted = resize(r.shows, u), resize(r.clicks, u), resize(r.admitted, u)
+	r.batch, r.values, r.admitted = b, resize(r.values, u*dim), resize(r.admitted, u)
 	r.overflowed.Store(0)
 }
 
 func (r *batchRows) bytes() int64 {
-	return 4*int64(cap(r.values)+cap(r.shows)+cap(r.clicks)) + int64(cap(r.admitted))
+	return 4*int64(cap(r.values)) + int64(cap(r.admitted))
 }
 
-// count fills shows and clicks.
-func (r *batchRows) count() {
-	clear(r.shows)
-	clear(r.clicks)
-	b := r.batch
-	for ex := range b.N {
-		clicked := b.Labels[ex]
-		for _, i := range b.Index[b.Offsets[ex*r.fields]:b.Offsets[(ex+1)*r.fields]] {
-			r.shows[i]++
-			r.clicks[i] += clicked
-		}
+// seen returns how often row i occurs in the mini-batch, and how often with label 1.
+func (e *Engine) seen(i int) (shows uint32, clicks float32) {
+	b := e.rows.batch
+	bags := b.RowBags[b.RowStarts[i]:b.RowStarts[i+1]]
+	fields := int32(e.Network.Fields)
+	for _, bag := range bags {
+		clicks += b.Labels[bag/fields]
 	}
+	return uint32(len(bags)), clicks
+}
+
+// values is what the network sees of row i.
+func (e *Engine) values(i int) []float32 {
+	dim := e.Layout.ValueDim
+	return e.rows.values[i*dim:][:dim]
+}
+
+// row returns row i, and asks for one of those that come after it.
+func (e *Engine) row(i int) []float32 {
+	rows := e.rows.batch.Rows
+	if next := i + prefetchAhead; next < len(rows) {
+		kernel.Prefetch(e.pass.Rows.Row(int(rows[next])))
+	}
+	return e.pass.Rows.Row(int(rows[i]))
 }
 
 // gather copies what the network sees of row into position i of values.
 func (e *Engine) gather(i int, row []float32) {
-	r := &e.rows
-	dst := r.values[i*r.dim : (i+1)*r.dim]
-	if r.admitted[i] {
+	dst := e.values(i)
+	if e.rows.admitted[i] {
 		e.Layout.LoadValues(dst, row)
 	} else {
 		clear(dst)
@@ -67,17 +74,18 @@ func (e *Engine) gather(i int, row []float32) {
 func (e *Engine) collectRows(lo, hi int) {
 	r := &e.rows
 	for i := lo; i < hi; i++ {
-		row := e.pass.Rows.Row(int(r.batch.Rows[i]))
+		row := e.row(i)
 		st := e.Layout.Stats(row)
 		if st.Count > 0 && e.ShowDecay != 1 && e.Day > st.LastSeen {
 			f := sparsetable.Decay(e.ShowDecay, e.Day-st.LastSeen)
 			st.Show = float32(float64(st.Show) * f)
 			st.Click = float32(float64(st.Click) * f)
 		}
-		st.Show += float32(r.shows[i])
-		st.Click += r.clicks[i]
+		shows, clicks := e.seen(i)
+		st.Show += float32(shows)
+		st.Click += clicks
 		st.LastSeen = e.Day
-		st.Count += min(r.shows[i], math.MaxUint32-st.Count)
+		st.Count += min(shows, math.MaxUint32-st.Count)
 		e.Layout.SetStats(row, st)
 		r.admitted[i] = st.Count >= e.MinOccurrences
 		e.gather(i, row)
@@ -88,7 +96,7 @@ func (e *Engine) collectRows(lo, hi int) {
 func (e *Engine) gatherRows(lo, hi int) {
 	r := &e.rows
 	for i := lo; i < hi; i++ {
-		row := e.pass.Rows.Row(int(r.batch.Rows[i]))
+		row := e.row(i)
 		count := e.Layout.Stats(row).Count
 		r.admitted[i] = count > 0 && count >= e.MinOccurrences
 		e.gather(i, row)
@@ -103,17 +111,17 @@ func (e *Engine) gatherRows(lo, hi int) {
 func (e *Engine) updateRows(lo, hi int) {
 	r := &e.rows
 	inPlace := e.Layout.Format == sparsetable.Float32
-	s := e.machine.train.scratch.take(0, r.dim)
+	dim := e.Layout.ValueDim
+	s := e.machine.train.scratch.take(0, dim)
 	defer e.machine.train.scratch.put(s)
-	grad := s.extra[:r.dim]
+	grad := s.extra[:dim]
 	for i := lo; i < hi; i++ {
 		if !r.admitted[i] {
 			continue
 		}
-		index := r.batch.Rows[i]
-		row := e.pass.Rows.Row(int(index))
+		row := e.row(i)
 		e.machine.RowGrad(i, grad)
-		values := r.values[i*r.dim : (i+1)*r.dim]
+		values := e.values(i)
 		if inPlace {
 			values = e.Layout.Values(row)
 		}
@@ -122,7 +130,7 @@ func (e *Engine) updateRows(lo, hi int) {
 			r.overflowed.Store(int64(i) + 1)
 		}
 		if !inPlace {
-			e.Layout.StoreValues(row, values, e.pass.Keys[index], r.rounding)
+			e.Layout.StoreValues(row, values, e.pass.Keys[r.batch.Rows[i]], r.rounding)
 		}
 	}
 }

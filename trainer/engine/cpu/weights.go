@@ -57,6 +57,20 @@ func (e *execution) packed(s *program.Step) *kernel.PackedB {
 	return nil
 }
 
+// forecast is what bytes will be, at most.
+func (w *weights) forecast(p *program.Program) int64 {
+	n := int64(0)
+	for _, s := range w.steps {
+		b := p.Buffers[s.In[1].Buffer]
+		k, columns := b.Count, b.Columns
+		if s.TransB {
+			k, columns = columns, k
+		}
+		n += 4 * int64(k) * int64((columns+2*lineElements-1)&^(2*lineElements-1))
+	}
+	return n
+}
+
 func (w *weights) bytes() int64 {
 	n := int64(0)
 	for i := range w.packed {
