@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -266,6 +267,44 @@ func TestCreateLocal(t *testing.T) {
 	}
 	if _, err := s.Create(ctx, dir); err == nil {
 		t.Error("Create over a directory succeeded")
+	}
+}
+
+// TestCreateReplacesFilesOnly: a rename onto /dev/null or /dev/stdout would make a regular
+// file of it, for everybody if the user is root.
+func TestCreateReplacesFilesOnly(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link, stdout := filepath.Join(dir, "pipe"), filepath.Join(dir, "link.csv"), filepath.Join(dir, "stdout")
+	file := filepath.Join(dir, "file")
+	for _, err := range []error{
+		syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, link), os.Symlink("/proc/self/fd/1", stdout), os.WriteFile(file, nil, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(Options{})
+	for _, path := range []string{pipe, link, stdout} {
+		before, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w, err := s.Create(t.Context(), path); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("%s: %v", path, err)
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if after, err := os.Lstat(path); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s is now %v, %v", path, after, err)
+		}
+	}
+	w, err := s.Create(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

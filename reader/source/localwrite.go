@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"aibox/internal/atomicfile"
 )
@@ -33,15 +34,29 @@ func (localFS) create(ctx context.Context, path string) (Writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, localError("create", path, err)
 	}
-	info, err := os.Stat(path)
-	if err == nil && info.IsDir() {
-		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: errors.New("is a directory")}
+	info, _ := os.Stat(path) // nil: there is nothing yet
+	if err := replaceable(path, info); err != nil {
+		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: err}
 	}
 	file, err := atomicfile.Create(path, tempName(path), os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, localError("create", path, err)
 	}
 	return &localWriter{ctx: ctx, file: file, path: path, old: info != nil}, nil
+}
+
+// replaceable says why a file that is written whole cannot take the place of what is at
+// path: the rename would replace a device such as /dev/null, or the link /dev/stdout, by
+// a regular file.
+func replaceable(path string, info os.FileInfo) error {
+	link, _ := os.Readlink(path) // "": path is no link
+	switch {
+	case info != nil && info.IsDir():
+		return errors.New("is a directory")
+	case info != nil && !info.Mode().IsRegular(), strings.HasPrefix(link, "/proc/"):
+		return errors.New("is a device, a pipe or a socket; name a file, which is written whole or not at all")
+	}
+	return nil
 }
 
 func (w *localWriter) Write(p []byte) (int, error) {

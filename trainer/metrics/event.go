@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -91,7 +92,11 @@ func (w *EventWriter) Close() error {
 }
 
 func closeDurably(f *os.File) error {
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	synced := f.Sync()
+	if errors.Is(synced, syscall.EINVAL) {
+		synced = nil // a device such as /dev/null, which has nothing to sync
+	}
+	if err := errors.Join(synced, f.Close()); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -51,6 +52,17 @@ func TestJSONLWriter(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestJSONLWriterToDevice: who wants no metrics names /dev/null, which cannot be synced.
+func TestJSONLWriterToDevice(t *testing.T) {
+	w, err := CreateJSONL(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(1), w.Close()); err != nil {
+		t.Error(err)
 	}
 }
 
