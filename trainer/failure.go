@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aibox/internal/errkind"
+	"aibox/reader/source"
 	"aibox/trainer/modeldir"
 )
 
@@ -31,7 +32,8 @@ const (
 
 // reportFailure writes the summary of a run that made no model, which says how far it
 // came, and keeps its bad rows. It makes the model directory for that if it does not
-// exist yet, unless the job file is at fault, and may thus name the wrong directory.
+// exist yet, unless the job file is at fault, and may thus name the wrong directory. It
+// writes nothing where the job would read it as data.
 func (r *run) reportFailure(ctx context.Context, failure error, status View) error {
 	s := &r.summary
 	s.describe(r)
@@ -46,6 +48,10 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 	s.Files = map[string]string{"summary": path}
 	if r.models.writer == nil { // the run failed before it had a generation
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && kind == errkind.Job {
+			return nil
+		}
+		var overwrite *source.OverwriteError
+		if errors.As(failure, &overwrite) && r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), []string{path}) != nil {
 			return nil
 		}
 		data, err := s.encode()

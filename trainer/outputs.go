@@ -11,14 +11,20 @@ import (
 // checkOutputs refuses a job that would overwrite what it reads: its data, the model
 // that it starts from, or its own job file.
 func (r *run) checkOutputs(ctx context.Context) error {
-	inputs := append(append([]string{}, r.job.Data.Train...), r.job.Data.Eval...)
-	if r.job.Training.WarmStart != "" {
-		inputs = append(inputs, filepath.Join(r.job.Training.WarmStart, modeldir.ManifestName))
+	return r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), jobOutputs(r.job))
+}
+
+// Inputs are the URIs and files that a training job reads, and that nothing may be
+// written to.
+func Inputs(job *configs.Job) []string {
+	inputs := append(append([]string{}, job.Data.Train...), job.Data.Eval...)
+	if job.Training.WarmStart != "" {
+		inputs = append(inputs, filepath.Join(job.Training.WarmStart, modeldir.ManifestName))
 	}
-	if file := r.job.File(); file != "" {
+	if file := job.File(); file != "" {
 		inputs = append(inputs, file)
 	}
-	return r.data.sources.RefuseOverwrite(ctx, inputs, jobOutputs(r.job))
+	return inputs
 }
 
 // jobOutputs are the files that a job writes. Where the names of a directory's files
@@ -27,7 +33,7 @@ func jobOutputs(job *configs.Job) []string {
 	paths := reportPaths(job)
 	outputs := []string{
 		filepath.Join(job.Output.ModelDir, modeldir.ManifestName), paths["summary"], paths["quarantine"],
-		filepath.Join(job.Output.ModelDir, failedQuarantineName), paths["metrics"],
+		filepath.Join(job.Output.ModelDir, failedSummaryName), filepath.Join(job.Output.ModelDir, failedQuarantineName), paths["metrics"],
 	}
 	if dir := paths["tensorboard"]; dir != "" {
 		outputs = append(outputs, filepath.Join(dir, "events"))

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -64,6 +65,15 @@ func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (stop fun
 	dir, err := pathFlag(c, job, "profile")
 	if err != nil || dir == "" {
 		return func() error { return nil }, err
+	}
+	files := make([]string, len(profiling.Files))
+	for i, name := range profiling.Files {
+		files[i] = filepath.Join(dir, name)
+	}
+	sources := trainer.NewSources(job, log)
+	err = sources.RefuseOverwrite(c.Context, trainer.Inputs(job), files)
+	if err := errors.Join(err, sources.Close()); err != nil {
+		return nil, err
 	}
 	s, err := profiling.Start(profiling.Options{Dir: dir, Logger: log})
 	if err != nil {
