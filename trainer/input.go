@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -20,13 +21,15 @@ type dataset struct {
 	quarantine  *os.File
 }
 
-// listData lists the data of the run.
-func (r *run) listData(ctx context.Context) (err error) {
-	if r.data.eval, err = r.list(ctx, "data.eval", r.job.Data.Eval); err != nil {
-		return err
+// listData lists the data of the run. If data for training and for evaluation do not
+// exist, the error names both.
+func (r *run) listData(ctx context.Context) error {
+	var missing, err error
+	if r.data.train, missing = r.list(ctx, "data.train", r.job.Data.Train); missing != nil && !errors.Is(missing, source.ErrNotFound) {
+		return missing
 	}
-	r.data.train, err = r.list(ctx, "data.train", r.job.Data.Train)
-	return err
+	r.data.eval, err = r.list(ctx, "data.eval", r.job.Data.Eval)
+	return errors.Join(missing, err)
 }
 
 func (r *run) list(ctx context.Context, key string, uris []string) (*source.Listing, error) {

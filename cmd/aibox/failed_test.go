@@ -60,6 +60,17 @@ func TestFailedRuns(t *testing.T) {
 	}
 }
 
+// TestAllMissingDataAreNamed: whoever mistyped a directory finds out once.
+func TestAllMissingDataAreNamed(t *testing.T) {
+	inSmallJob(t)
+	o := aibox("train", "job.yaml", "--set", "data.train=[train.tsv,no-train,neither]", "--set", "data.eval=[no-eval]")
+	for _, want := range []string{"data.train: ", "no-train", "neither", "data.eval: ", "no-eval"} {
+		if o.code != exitIO || !strings.Contains(o.stderr, want) {
+			t.Errorf("exit %d, want %q: %s", o.code, want, o.stderr)
+		}
+	}
+}
+
 // TestJobFaultMakesNoDirectory: which model directory a faulty job file names may be
 // the fault.
 func TestJobFaultMakesNoDirectory(t *testing.T) {

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -12,17 +13,22 @@ import (
 // matches of one pattern or directory come in byte order of their paths. A URI
 // given twice is listed twice.
 //
-// It fails on the first URI that is missing (ErrNotFound, which also stands for a
-// pattern or directory without a file), cannot be read (ErrPermission), is still being
+// It fails with ErrNotFound, naming the URIs that are missing or are a pattern or directory
+// without a file; and on the first one that cannot be read (ErrPermission), is still being
 // written (ErrBeingWritten) or whose HDFS does not answer (ErrUnavailable).
 func (s *Sources) Expand(ctx context.Context, uris []string) ([]File, error) {
 	var files []File
+	var missing []error
 	for _, uri := range uris {
 		fs, p, err := s.resolve(uri)
 		if err != nil {
 			return nil, err
 		}
 		entries, err := expand(ctx, fs, uri, p)
+		if errors.Is(err, ErrNotFound) {
+			missing = append(missing, err) // the others are named, too
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -38,8 +44,17 @@ func (s *Sources) Expand(ctx context.Context, uris []string) ([]File, error) {
 			})
 		}
 	}
+	if len(missing) > maxMissing {
+		missing = append(missing[:maxMissing], fmt.Errorf("and %d more of the %d inputs are not found", len(missing)-maxMissing, len(uris)))
+	}
+	if err := errors.Join(missing...); err != nil {
+		return nil, err
+	}
 	return files, nil
 }
+
+// maxMissing is how many inputs that do not exist Expand names.
+const maxMissing = 5
 
 // lister is what expand needs of a fileSystem.
 type lister interface {

@@ -116,6 +116,24 @@ func TestExpandDetails(t *testing.T) {
 	}
 }
 
+// TestExpandNamesAllMissing: all inputs that are missing are named, up to a number.
+func TestExpandNamesAllMissing(t *testing.T) {
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good")
+	if err := os.WriteFile(good, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{})
+	_, err := s.Expand(t.Context(), []string{dir + "/first", good, dir + "/*.gz"})
+	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "/first") || !strings.Contains(err.Error(), "/*.gz") {
+		t.Error(err)
+	}
+	_, err = s.Expand(t.Context(), slices.Repeat([]string{dir + "/none"}, 900))
+	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "895 more of the 900") || strings.Count(err.Error(), "\n") != maxMissing {
+		t.Error(err)
+	}
+}
+
 func TestExpandNoPermission(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("SKIP: root may read everything")
