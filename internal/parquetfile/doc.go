@@ -1,4 +1,4 @@
-// Package parquetfile keeps damaged and forged Parquet files from harming: the
+// Package parquetfile protects against damaged and forged Parquet files: by itself, the
 // library takes as much memory as a page's header asks for, and never gives up on
 // LZ4 data that are damaged, or a page that holds fewer values than it announces. Values
 // is the one way in which columns are read.

@@ -21,7 +21,6 @@
 // Options.MaxExactExamples bounds both of them: with more examples, the streaming AUC
 // replaces the exact one (Report.AUCExact becomes false, and AUCError is the bound of
 // its error), and the group AUC is that of a sample of the groups (Report.GroupShare).
-// Accumulator.Bytes counts the memory.
 //
 // # Words that differ between papers
 //
