@@ -15,7 +15,7 @@ RACE_TIMEOUT ?= 90m
 KILLS ?= 200
 SEEDS ?= 3000
 
-.PHONY: help build demo test race invariants stress bench bench-gemm bench-table lint tools clean
+.PHONY: help build demo test race invariants stress bench bench-gemm bench-peers bench-table lint tools clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench-table: ## compare embedding stores; ARGS="--quick --dir /mnt/ssd", see ben
 
 bench-gemm: ## compare matrix products with OpenBLAS and MKL; ARGS=--quick, see bench/gemm/README.md
 	python3 bench/gemm/compare.py $(ARGS)
+
+bench-peers: ## compare the speed of training with PyTorch; ARGS=--quick, see bench/speed/README.md
+	python3 bench/speed/compare.py $(ARGS)
 
 tools: $(TOOLS)/.done
 

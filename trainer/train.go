@@ -174,6 +174,22 @@ func (r *run) checkData(ctx context.Context) error {
 // build makes model, optimizers, table and engine, from the earlier model if
 // there is one.
 func (r *run) build(ctx context.Context) error {
+	if err := r.makeModel(); err != nil {
+		return err
+	}
+	if err := r.openTable(ctx, 0); err != nil {
+		return err
+	}
+	if r.models.previous != nil {
+		if err := r.warmStart(ctx); err != nil {
+			return err
+		}
+	}
+	return r.makeEngine()
+}
+
+// makeModel makes a new model, its optimizers, and what fills the rows of its table.
+func (r *run) makeModel() error {
 	job := r.job
 	var err error
 	if r.model, err = model.New(r.spec); err != nil {
@@ -184,14 +200,12 @@ func (r *run) build(ctx context.Context) error {
 	}
 	r.state.Engine.RowSteps = engine.NewRowSteps(spacesOf(job, r.spec.Fields))
 	r.table.init = newRowInit(r.layout, r.rows, job.Seed, *job.SparseTable.InitStddev)
-	if err := r.openTable(ctx, 0); err != nil {
-		return err
-	}
-	if r.models.previous != nil {
-		if err := r.warmStart(ctx); err != nil {
-			return err
-		}
-	}
+	return nil
+}
+
+// makeEngine makes the engine that goes on from the state of the run.
+func (r *run) makeEngine() error {
+	job := r.job
 	r.engine = cpu.New(engine.Config{
 		Network: r.model.Network(), Layout: r.layout, Rows: r.rows, Schedule: r.schedule, Seed: job.Seed,
 		Day: r.table.day, ShowDecay: float32(job.SparseTable.ShowDecay), MinOccurrences: job.SparseTable.Admission.MinOccurrences,

@@ -19,6 +19,8 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import environment  # noqa: E402
 
 # The layers of the model zoo, as (inputs, outputs). Odd numbers of inputs are dense
 # features, pairs of a dot interaction and concatenated embeddings.
@@ -112,18 +114,6 @@ def serve(name):
         print(best, flush=True)
 
 
-def prepare(venv):
-    """Makes the virtual environment, and returns its Python."""
-    python = venv / "bin/python"
-    wanted = (HERE / "requirements.txt").read_text()
-    stamp = venv / "installed"
-    if not stamp.exists() or stamp.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", HERE / "requirements.txt"], check=True)
-        stamp.write_text(wanted)
-    return python
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--venv", type=pathlib.Path, default=pathlib.Path.home() / ".cache/aibox/bench-gemm",
@@ -142,7 +132,7 @@ def main():
         serve(options.serve)
         return
 
-    python = prepare(options.venv)
+    python = environment.prepare(options.venv, HERE / "requirements.txt")
     binary = options.venv / "gemm"
     subprocess.run(["go", "build", "-o", binary, "."], cwd=HERE, check=True)
     script = [python, HERE / "compare.py", "--serve"]

@@ -1,0 +1,132 @@
+"""What is measured. Each function yields samples: dictionaries that say what was measured
+(level, side, turn and others) and how many examples a second it was."""
+
+import models
+import sides
+
+# The sides of PyTorch, and whether they are compiled.
+PEERS = {"eager": False, "compiled": True}
+
+
+def configuration(model, batch, precision):
+    """The overrides of job.yaml."""
+    chosen = {"model": models.section(model), "training.batch_size": batch}
+    return chosen if precision == "float32" else {**chosen, "engine.precision": precision}
+
+
+class Steps:
+    """Steps with embeddings in memory, of mini-batches that were read before."""
+
+    def __init__(self, place, options, cores=None):
+        self.place, self.options = place, options
+        self.ours = sides.Side(sides.on_cores(cores, [place.speed]))
+        self.peers = sides.Side(sides.on_cores(cores, place.torch()))
+
+    def ask(self, side, model, batch, precision, **more):
+        common = {"op": "step", "examples": self.options.step_examples, "seconds": self.options.seconds}
+        if side == "aibox":
+            overrides = {**configuration(model, batch, precision), **self.place.input("train", "parquet")}
+            answer = self.ours.ask(**common, **more, job=str(sides.JOB), set=sides.settings(overrides))
+        else:
+            answer = self.peers.ask(
+                **common, model=model, batch=batch, precision=precision, compiled=PEERS[side],
+                dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE)
+        return {"examples_per_second": answer["examples"] / answer["seconds"], **answer}
+
+    def close(self):
+        self.ours.close()
+        self.peers.close()
+
+
+def variants(place, precision):
+    """The sides that have the precision."""
+    ours = ["aibox"] if precision == "float32" or place.has_bf16 else []
+    return ours + list(PEERS)
+
+
+def step(place, options):
+    """A step with embeddings in memory."""
+    steps = Steps(place, options)
+    for model in options.models:
+        for batch in options.batches:
+            chosen = [(side, precision) for precision in options.precisions for side in variants(place, precision)]
+            for turn in range(-1, options.turns):  # the first one opens, compiles and warms up
+                peak = steps.ours.ask(op="peak")
+                for side, precision in chosen:
+                    answer = steps.ask(side, model, batch, precision)
+                    if turn >= 0:
+                        of_peak = answer["examples_per_second"] * models.multiply_adds(model) / peak["fma"]
+                        yield {"level": "step", "model": model, "batch": batch, "precision": precision,
+                               "side": side, "turn": turn, "of_peak": of_peak, **answer}
+            if options.profile:
+                for precision in options.precisions:
+                    if "aibox" in variants(place, precision):
+                        file = options.profile / f"{model}-{batch}-{precision}.pprof"
+                        steps.ask("aibox", model, batch, precision, profile=str(file))
+    steps.close()
+
+
+def job(place, options):
+    """The whole job: reading, training, and the log loss on held-out examples."""
+    for batch in options.job_batches:
+        for turn in range(options.turns):
+            for precision in options.precisions:
+                for side in variants(place, precision):
+                    for input in options.inputs if side == "aibox" else ["binary"]:
+                        yield {"level": "job", "model": "dlrm", "batch": batch, "precision": precision, "side": side,
+                               "input": input, "turn": turn, **run_job(place, options, side, batch, precision, input)}
+
+
+def run_job(place, options, side, batch, precision, input, cores=None):
+    """One job of one side."""
+    if side != "aibox":
+        result = place.torch_job("dlrm", batch, precision, PEERS[side], options.examples, cores)
+        return {"examples_per_second": result["examples"] / result["seconds"], **result}
+    summary = place.train({
+        **configuration("dlrm", batch, precision), **place.input("train", input),
+        "training.max_examples": options.examples}, cores)
+    return {"examples_per_second": summary["training_examples_per_second"], "examples": summary["trained_examples"],
+            "process_seconds": summary["process_seconds"], "log_loss": summary["eval"]["log_loss"],
+            "stages": summary["epochs"][-1]["stages"]}
+
+
+def cores(place, options):
+    """One core against two: a step and a job of DLRM, in float32, on both sides."""
+    batch = 2048
+    steps = {n: Steps(place, options, n) for n in (1, 2)}
+    for turn in range(-1, options.turns):
+        for side in ("aibox", *PEERS):
+            for n in steps:
+                answer = steps[n].ask(side, "dlrm", batch, "float32")
+                if turn >= 0:
+                    yield {"level": "cores", "what": "step", "side": side, "cores": n, "turn": turn, **answer}
+    for n in steps:
+        steps[n].close()
+    for turn in range(options.turns):
+        for side, input in (("aibox", "parquet"), ("eager", "binary")):
+            for n in steps:
+                yield {"level": "cores", "what": "job", "side": side, "cores": n, "turn": turn,
+                       **run_job(place, options, side, batch, "float32", input, n)}
+
+
+def table(place, options):
+    """A job with its table in memory, and on SSD with memory for a tenth of the rows: the second
+    epoch, which finds the rows of all its keys in the table."""
+    common = {
+        **configuration("dlrm", 2048, "float32"), **place.input("train", "parquet"), "data.eval": [],
+        "data.limit": options.table_examples, "training.epochs": 2, "pipeline.batches_per_pass": 4,
+    }
+    for turn in range(options.turns):
+        memory = place.train(common)
+        tenth = memory["table"]["memory_bytes"] // 10
+        ssd = place.train({**common, "sparse_table.kind": "ssd", "sparse_table.memory_bytes": tenth})
+        for kind, summary in (("memory", memory), ("ssd", ssd)):
+            epoch = summary["epochs"][-1]
+            learning = next(stage for stage in epoch["stages"] if stage["name"] == "EL+JL")
+            yield {"level": "table", "kind": kind, "turn": turn, "rows": summary["table"]["rows"],
+                   "cache_rows": summary["table"].get("cache_rows"), "stages": epoch["stages"],
+                   "examples": epoch["examples"], "examples_per_second": epoch["examples"] / epoch["seconds"],
+                   "learning": learning["busy_seconds"] / epoch["seconds"]}
+
+
+LEVELS = {"step": step, "job": job, "table": table, "cores": cores}

@@ -1,0 +1,89 @@
+// Command speed takes steps of training, and numbers the keys of a log, on behalf of
+// compare.py, which sets them beside PyTorch. It reads one request a line, a JSON object,
+// and answers each with one; README.md says how to run the comparison.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+
+	"aibox/configs"
+	"aibox/internal/kernel"
+)
+
+// request asks for one of these, by Op:
+//
+//	peak     fused multiply-adds a second on registers
+//	step     steps of a job over mini-batches that were read before
+//	number   the log of a job as binary files, with keys as numbers
+type request struct {
+	Op  string   `json:"op"`
+	Job string   `json:"job"` // path of a job file
+	Set []string `json:"set"` // overrides of its keys
+
+	// Of step:
+	Examples int64   `json:"examples"` // how many are read, at the first request for a job
+	Seconds  float64 `json:"seconds"`  // how long steps are taken, at least
+	Profile  string  `json:"profile"`  // file for a profile of processor time; "": none
+
+	Output string `json:"output"` // of number: a directory
+}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("speed: ")
+	var s server
+	answers := json.NewEncoder(os.Stdout)
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		answer, err := s.serve(context.Background(), lines.Bytes())
+		if err == nil {
+			err = answers.Encode(answer)
+		}
+		if err != nil {
+			log.Fatalf("request %s: %v", lines.Bytes(), err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// server keeps what the last request for steps has opened: the next one is mostly for
+// the same job.
+type server struct {
+	key   string
+	steps *steps
+}
+
+func (s *server) serve(ctx context.Context, line []byte) (any, error) {
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, err
+	}
+	if r.Op == "peak" {
+		return map[string]float64{"fma": kernel.PeakFMA(kernel.Threads())}, nil
+	}
+	job, err := configs.Load(r.Job, configs.LoadOptions{Set: r.Set})
+	if err != nil {
+		return nil, err
+	}
+	switch r.Op {
+	case "number":
+		return number(ctx, job, r.Output)
+	case "step":
+		if key := fmt.Sprint(r.Job, r.Set, r.Examples); s.key != key {
+			s.key, s.steps = key, nil // which frees its memory
+			if s.steps, err = openSteps(ctx, job, r.Examples); err != nil {
+				return nil, err
+			}
+		}
+		return s.steps.take(r.Seconds, r.Profile)
+	}
+	return nil, fmt.Errorf("no operation %q", r.Op)
+}

@@ -1,0 +1,56 @@
+"""The networks of the comparison, for both sides."""
+
+DENSE, FIELDS, DIM = 13, 26, 16
+BOTTOM, HIDDEN, CROSS_LAYERS = [512, 256, 64, DIM], [512, 256], 3
+TOWERS = {"first": [f"I{i}" for i in range(1, 8)], "second": [f"I{i}" for i in range(8, 14)]}
+
+# The section `model` of the job file, without kind and embedding_dim.
+SECTIONS = {
+    "dlrm": {"bottom_layers": BOTTOM, "hidden_layers": HIDDEN},
+    "aibox": {"towers": [{"name": name, "dense": columns, "layers": HIDDEN} for name, columns in TOWERS.items()]},
+    "dcn_v2": {"cross_layers": CROSS_LAYERS, "hidden_layers": HIDDEN},
+    "deepfm": {"hidden_layers": HIDDEN},
+    "wide_deep": {"hidden_layers": HIDDEN},
+}
+
+# The same as settings of the classes in ../peers/zoo_torch.py.
+SETTINGS = {
+    "embedding_dim": DIM,
+    "bottom_layers": BOTTOM,
+    "hidden_layers": HIDDEN,
+    "cross_layers": CROSS_LAYERS,
+    "tower_dense": [len(columns) for columns in TOWERS.values()],
+}
+
+
+def section(model):
+    """The section `model` of the job file that trains the model."""
+    return {"kind": model, "embedding_dim": DIM, **SECTIONS[model]}
+
+
+def multiply_adds(model):
+    """Multiply-adds of the matrix products of one example in a step of training.
+
+    A layer has three products: its output, and the gradients of its weights and of its
+    input, which the first layer of DLRM's bottom network does without. The products of
+    DLRM's interaction do not count.
+    """
+    inputs = FIELDS * DIM + DENSE
+    if model == "dlrm":
+        vectors = FIELDS + 1
+        pairs = vectors * (vectors - 1) // 2
+        return 3 * (layers(DENSE, *BOTTOM) + layers(DIM + pairs, *HIDDEN, 1)) - DENSE * BOTTOM[0]
+    if model == "aibox":
+        total, handed_on = 0, 0
+        for columns in TOWERS.values():
+            total += layers(FIELDS * DIM + len(columns) + handed_on, *HIDDEN)
+            handed_on = HIDDEN[0] + HIDDEN[-1]
+        return 3 * (total + len(TOWERS) * HIDDEN[-1])
+    deep = layers(inputs, *HIDDEN)
+    if model == "dcn_v2":
+        return 3 * (CROSS_LAYERS * inputs * inputs + deep + inputs + HIDDEN[-1])
+    return 3 * (deep + HIDDEN[-1])
+
+
+def layers(*sizes):
+    return sum(a * b for a, b in zip(sizes, sizes[1:]))

@@ -1,0 +1,131 @@
+"""The programs that are compared: those that answer requests, and whole jobs."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import models
+
+HERE = pathlib.Path(__file__).resolve().parent
+JOB = HERE / "job.yaml"
+# The learning rates of job.yaml, which PyTorch gets as arguments.
+DENSE_RATE, ROW_RATE = 0.1, 1.0
+# Examples in the log for evaluation.
+HELD_OUT = 65536
+# Seconds after which idle threads of OpenMP no longer spin.
+SETTLE = 0.05
+
+
+def on_cores(cores, command):
+    """The command, restricted to that many cores."""
+    allowed = sorted(os.sched_getaffinity(0))[:cores]
+    return ["taskset", "-c", ",".join(map(str, allowed)), *map(str, command)]
+
+
+class Side:
+    """A process that answers requests, one JSON object a line."""
+
+    def __init__(self, command):
+        self.command = command
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"{' '.join(self.command)} ended while it worked on {request}")
+        time.sleep(SETTLE)
+        return json.loads(answer)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Place:
+    """A directory with the programs and the log, which are made when they are not there."""
+
+    def __init__(self, directory, python, examples):
+        self.directory, self.python, self.examples = directory, python, examples
+        directory.mkdir(parents=True, exist_ok=True)
+        self.aibox, self.speed = directory / "aibox", directory / "speed"
+        for binary, package in ((self.aibox, "../../cmd/aibox"), (self.speed, ".")):
+            subprocess.run(["go", "build", "-o", binary, package], cwd=HERE, check=True)
+        self.has_bf16 = self.accepts({"engine.precision": "bf16"})
+        self.make_log()
+
+    def accepts(self, overrides):
+        """Whether aibox knows the keys of the overrides."""
+        done = subprocess.run([self.aibox, "config", "show", JOB, *flags(overrides)], capture_output=True)
+        return done.returncode == 0
+
+    def input(self, name, input="text"):
+        """The overrides that name the files of a log."""
+        ending = {"text": "tsv", "parquet": "parquet"}[input]
+        files = {"data.train": [f"{self.directory}/{name}.{ending}"], "data.eval": [f"{self.directory}/eval.{ending}"]}
+        return files if input == "text" else {**files, "data.format": "parquet", "data.columns": COLUMNS}
+
+    def make_log(self):
+        """Writes the log as text, as Parquet, and as binary files for PyTorch."""
+        made = self.directory / "log.json"
+        wanted = {"examples": self.examples, "held_out": HELD_OUT, "job": JOB.read_text()}
+        if made.exists() and json.loads(made.read_text()) == wanted:
+            return
+        print(f"making the log in {self.directory}", file=sys.stderr)
+        for input in ("text", "parquet"):
+            overrides = {
+                **self.input("train", input),
+                "generate.train_examples": self.examples, "generate.eval_examples": HELD_OUT,
+            }
+            self.run("generate", overrides)
+        side = Side([str(self.speed)])
+        side.ask(op="number", job=str(JOB), set=settings(self.input("train", "parquet")), output=str(self.directory))
+        side.close()
+        made.write_text(json.dumps(wanted))
+
+    def run(self, command, overrides, cores=None):
+        """Runs a command of aibox on the job and returns the seconds that it took."""
+        line = [self.aibox, command, JOB, *flags(overrides), "--log-level", "warn"]
+        begin = time.perf_counter()
+        subprocess.run(on_cores(cores, line), check=True, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - begin
+
+    def torch(self, *arguments):
+        return [self.python, HERE / "torch_side.py", "--data", self.directory, *arguments]
+
+    def train(self, overrides, cores=None):
+        """Runs a job of aibox and returns its summary, with the seconds of the whole process."""
+        model = self.directory / "model"
+        process = self.run("train", {**overrides, "output.model_dir": str(model)}, cores)
+        summary = json.loads((model / "summary.json").read_text())
+        return {**summary, "process_seconds": process}
+
+    def torch_job(self, model, batch, precision, compiled, examples, cores=None):
+        """Runs the same job in PyTorch."""
+        arguments = [
+            "--job", model, "--batch", batch, "--precision", precision, "--examples", examples,
+            "--dense-rate", DENSE_RATE, "--row-rate", ROW_RATE, *(["--compiled"] if compiled else []),
+        ]
+        begin = time.perf_counter()
+        done = subprocess.run(on_cores(cores, self.torch(*arguments)), check=True, stdout=subprocess.PIPE, text=True)
+        return {**json.loads(done.stdout), "process_seconds": time.perf_counter() - begin}
+
+
+def flags(overrides):
+    return [part for setting in settings(overrides) for part in ("--set", setting)]
+
+
+def settings(overrides):
+    """Overrides as aibox takes them; JSON is YAML."""
+    return [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
+
+
+COLUMNS = [
+    {"name": "label", "role": "label"},
+    *({"name": f"I{i + 1}", "role": "dense", "transform": ["log1p"]} for i in range(models.DENSE)),
+    *({"name": f"C{i + 1}"} for i in range(models.FIELDS)),
+]

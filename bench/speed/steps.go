@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"time"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer"
+	"aibox/trainer/engine"
+)
+
+// steps are the passes of a job, read and with their rows pinned in memory, and the
+// engine that trains on them.
+type steps struct {
+	engine      engine.Engine
+	passes      []engine.Pass
+	batches     [][]reader.Batch // of each pass
+	pullSeconds float64          // that finding and making the rows of all passes took
+}
+
+// openSteps reads so many examples and takes one step on each of their mini-batches.
+func openSteps(ctx context.Context, job *configs.Job, examples int64) (*steps, error) {
+	bench, err := trainer.NewBench(ctx, job, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	s := &steps{engine: bench.Engine}
+	bench.Reader.Limit = examples
+	rd, err := reader.Open(ctx, bench.Reader)
+	if err != nil {
+		return nil, err
+	}
+	defer rd.Close()
+	for {
+		pass, err := rd.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		begin := time.Now()
+		rows, err := bench.Table.Pull(ctx, pass.Keys, sparsetable.PullCreate)
+		if err != nil {
+			return nil, err
+		}
+		s.pullSeconds += time.Since(begin).Seconds()
+		s.passes = append(s.passes, engine.Pass{Keys: pass.Keys, Rows: rows})
+		s.batches = append(s.batches, pass.Batches)
+	}
+	for i := range s.passes {
+		if _, err := s.pass(i); err != nil {
+			return nil, err
+		}
+	}
+	runtime.GC()
+	return s, nil
+}
+
+// taken is the answer to a request for steps.
+type taken struct {
+	Examples    int     `json:"examples"`
+	Seconds     float64 `json:"seconds"`
+	Loss        float64 `json:"loss"` // of the last pass, before its updates
+	PullSeconds float64 `json:"pull_seconds"`
+}
+
+// take trains on whole passes, in turn, until the time is over.
+func (s *steps) take(seconds float64, profile string) (t taken, err error) {
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return t, err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return t, err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	t.PullSeconds = s.pullSeconds
+	begin := time.Now()
+	for i := 0; t.Seconds < seconds; i = (i + 1) % len(s.passes) {
+		if t.Loss, err = s.pass(i); err != nil {
+			return t, err
+		}
+		for _, b := range s.batches[i] {
+			t.Examples += b.N
+		}
+		t.Seconds = time.Since(begin).Seconds()
+	}
+	return t, s.engine.Check()
+}
+
+// pass trains on pass i and returns the mean loss of its mini-batches.
+func (s *steps) pass(i int) (float64, error) {
+	if err := s.engine.Begin(s.passes[i]); err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for j := range s.batches[i] {
+		err := s.engine.Train(engine.Batch{Batch: &s.batches[i][j]}, func(r *engine.Result) error {
+			sum += r.Loss
+			return nil
+		})
+		if err != nil {
+			return 0, errors.Join(err, s.engine.End())
+		}
+	}
+	return sum / float64(len(s.batches[i])), s.engine.End()
+}

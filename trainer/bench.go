@@ -1,0 +1,45 @@
+package trainer
+
+import (
+	"context"
+	"log/slog"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/engine"
+)
+
+// Bench is what trains in a new run of a job, without the pipeline around it and without
+// files: programs that measure single steps use it. Compute threads are those of package
+// kernel.
+type Bench struct {
+	Engine engine.Engine
+	Table  sparsetable.Table // an empty one in memory, whatever the job says
+	Reader reader.Options    // for the first epoch of data.train
+}
+
+// NewBench makes a Bench for a job. Statistics of the data are not gathered, so a column
+// that needs them has to be given them in the job.
+func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, error) {
+	r := &run{job: job, log: log}
+	var err error
+	if r.parts, err = makeParts(job); err != nil {
+		return nil, err
+	}
+	r.table.day = 1
+	if err := r.makeModel(); err != nil {
+		return nil, err
+	}
+	b := new(Bench)
+	if b.Table, err = sparsetable.Open(ctx, sparsetable.Options{Layout: r.layout, Init: r.table.init, Logger: log}); err != nil {
+		return nil, err
+	}
+	if err := r.makeEngine(); err != nil {
+		b.Table.Close()
+		return nil, err
+	}
+	b.Engine = r.engine
+	b.Reader = trainReaderOptions(readerOptions(job, NewSources(job, log), r.schema, log), job, 0, 0)
+	return b, nil
+}
