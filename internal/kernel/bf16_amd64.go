@@ -18,57 +18,58 @@ func (p *product) copySteps(dst, row []float32, step int) {
 	}
 }
 
-// stepAcross sets dst to one step of columns from column on of x, whose rows are steps of
-// k, as p.kind wants it.
-func (p *product) stepAcross(dst, x []float32, ldx, column, step int) {
-	if p.kind == elementsPairs {
-		lo := x[2*step*ldx+column:][:len(dst)]
-		if 2*step+1 == p.depth {
-			pairsBF16Rows(dst, lo, nil)
-			return
+// packRowsBF16 is packRows for bfloat16.
+func (p *product) packRowsBF16(dst []float32, width int, x []float32, ldx, column, columns, step, n int) {
+	// The rows of x by pairs, of which each gives one step or two.
+	first, pairs := 2*step, n
+	if p.kind == elementsBF16 {
+		first, pairs = step, n/2
+	}
+	src := x[first*ldx+column:]
+	vectors := (columns + 7) / 8
+	whole := 0 // pairs of which whole vectors can be read
+	if len(src) >= ldx+8*vectors {
+		whole = min(pairs, (p.depth-first)/2, ((len(src)-8*vectors)/ldx+1)/2)
+	}
+	if whole > 0 {
+		rows := bf16PairRowsAVX2
+		if p.kind == elementsBF16 {
+			rows = bf16SwapRowsAVX2
 		}
-		pairsBF16Rows(dst, lo, x[(2*step+1)*ldx+column:][:len(dst)])
-		return
+		rows(unsafe.SliceData(dst), unsafe.SliceData(src), floatBytes*width, floatBytes*ldx, vectors, whole)
 	}
-	step ^= 1
-	if step == p.depth {
-		clear(dst)
-		return
+	for i := whole; i < pairs; i++ {
+		lo, hi := src[2*i*ldx:][:columns], []float32(nil)
+		if first+2*i+1 < p.depth {
+			hi = src[(2*i+1)*ldx:][:columns]
+		}
+		for j, l := range lo {
+			h := float32(0)
+			if hi != nil {
+				h = hi[j]
+			}
+			if p.kind == elementsBF16 {
+				dst[2*i*width+j], dst[(2*i+1)*width+j] = RoundBF16(h), RoundBF16(l)
+			} else {
+				dst[i*width+j] = pairBF16(l, h)
+			}
+		}
 	}
-	roundBF16(dst, x[step*ldx+column:][:len(dst)])
 }
 
-// packPanelBF16 packs some steps of columns of B into dst.
+// packPanelBF16 packs some steps of columns of a transposed B into dst.
 func (p *product) packPanelBF16(dst []float32, column, columns, step, steps int) {
-	width := p.set.columns()
-	if !p.transB {
-		for s := range steps {
-			p.stepAcross(dst[s*width:][:columns], p.b, p.ldb, column, step+s)
-		}
-		return
-	}
 	rows := lines.Get().(*[]float32)
 	*rows = grow(*rows, columns*steps)
 	for j := range columns {
 		p.copySteps((*rows)[j*steps:][:steps], p.b[(column+j)*p.ldb:][:p.depth], step)
 	}
-	transpose(dst, width, *rows, steps, columns, steps)
+	transpose(dst, p.set.columns(), *rows, steps, columns, steps)
 	lines.Put(rows)
 }
 
 // lines are panels on the way through transpose.
 var lines = sync.Pool{New: func() any { return new([]float32) }}
-
-// roundBF16 sets dst[i] to src[i] rounded to bfloat16.
-func roundBF16(dst, src []float32) {
-	w := len(dst) &^ 7
-	if w > 0 {
-		bf16RoundAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), w)
-	}
-	for i := w; i < len(dst); i++ {
-		dst[i] = RoundBF16(src[i])
-	}
-}
 
 // swapBF16 sets the pairs of dst to those of src, rounded and exchanged. Where src ends in
 // a pair, the other half is a zero.
@@ -97,23 +98,6 @@ func pairsBF16(dst, src []float32) {
 			hi = src[2*i+1]
 		}
 		dst[i] = pairBF16(src[2*i], hi)
-	}
-}
-
-// pairsBF16Rows sets word i of dst to lo[i] and hi[i], or a zero if hi is nil.
-func pairsBF16Rows(dst, lo, hi []float32) {
-	w := 0
-	if hi != nil {
-		if w = len(dst) &^ 7; w > 0 {
-			bf16RowsAVX2(unsafe.SliceData(dst), unsafe.SliceData(lo), unsafe.SliceData(hi), w)
-		}
-	}
-	for i := w; i < len(dst); i++ {
-		h := float32(0)
-		if hi != nil {
-			h = hi[i]
-		}
-		dst[i] = pairBF16(lo[i], h)
 	}
 }
 

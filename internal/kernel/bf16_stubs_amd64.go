@@ -2,11 +2,6 @@
 
 package kernel
 
-// bf16RoundAVX2 sets dst[i] to src[i] rounded to bfloat16.
-//
-//go:noescape
-func bf16RoundAVX2(dst, src *float32, n int)
-
 // bf16SwapAVX2 sets dst to src rounded to bfloat16, the two numbers of each pair exchanged.
 //
 //go:noescape
@@ -17,7 +12,12 @@ func bf16SwapAVX2(dst, src *float32, n int)
 //go:noescape
 func bf16PairsAVX2(dst, src *float32, n int)
 
-// bf16RowsAVX2 sets word i of dst to lo[i] and hi[i].
+// bf16SwapRowsAVX2 rounds pairs of rows to bfloat16 and exchanges the two rows of each pair.
 //
 //go:noescape
-func bf16RowsAVX2(dst, lo, hi *float32, n int)
+func bf16SwapRowsAVX2(dst, src *float32, dstRow, srcRow, vectors, pairs int)
+
+// bf16PairRowsAVX2 makes rows of words of pairs of rows rounded to bfloat16, the first of which is in the low halves.
+//
+//go:noescape
+func bf16PairRowsAVX2(dst, src *float32, dstRow, srcRow, vectors, pairs int)

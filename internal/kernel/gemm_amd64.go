@@ -175,7 +175,7 @@ func (p *product) vectorizedPacked(transA bool, m int, a []float32, lda int, b *
 
 // bytes returns the memory for packing.
 func (p *product) bytes() int {
-	return floatBytes * (cap(p.buf) + cap(p.own.buf) + cap(p.own.lines))
+	return floatBytes * (cap(p.buf) + cap(p.own.buf))
 }
 
 // release forgets the caller's memory.
@@ -276,11 +276,10 @@ func (p *product) compute(w *worker, lo, hi int) {
 
 // worker is the state of one goroutine within a product.
 type worker struct {
-	t     tile
-	buf   []float32 // packed rows of A
-	lines []float32 // steps of A on the way to buf, if they are converted
-	row   int       // first row of the cells
-	rows  int
+	t    tile
+	buf  []float32 // packed rows of A
+	row  int       // first row of the cells
+	rows int
 	// What the kernels leave to be done for each row of a cell, nil if nothing.
 	finish *Epilogue
 

@@ -12,7 +12,7 @@ type packing product
 func (p *packing) run(lo, hi int) {
 	for d := p.firstDepth; d < p.lastDepth; d++ {
 		step, steps := depthBlock(d, p.k)
-		if p.transB || p.kind != elementsFloat {
+		if p.transB {
 			for panel := lo; panel < hi; panel++ {
 				(*product)(p).packPanel(panel, step, steps)
 			}
@@ -27,7 +27,7 @@ func (p *packing) run(lo, hi int) {
 	}
 }
 
-// packPanel packs some steps of a panel.
+// packPanel packs some steps of a panel of a transposed B.
 func (p *product) packPanel(panel, step, steps int) {
 	width := p.set.columns()
 	j := panel * width
@@ -40,7 +40,7 @@ func (p *product) packPanel(panel, step, steps int) {
 	transpose(dst, width, p.b[(p.column+j)*p.ldb+step:], p.ldb, columns, steps)
 }
 
-// packSteps is how many steps of k are packed at a time.
+// packSteps is how many steps of k are packed at a time. It is even.
 const packSteps = 16
 
 // copyPanel packs n of the steps of a panel, from step first of the block on.
@@ -48,14 +48,23 @@ func (p *product) copyPanel(panel, step, steps, first, n int) {
 	width := p.set.columns()
 	j := panel * width
 	dst := p.packed[p.panelAt(panel, step, steps)+first*width:][:n*width]
-	src := p.b[(step+first)*p.ldb+p.column+j:]
-	columns := min(width, p.columns-j)
-	if columns == width {
-		copyRows(dst, width, src, p.ldb, n)
+	p.packRows(dst, width, p.b, p.ldb, p.column+j, min(width, p.columns-j), step+first, n)
+}
+
+// packRows packs n steps of columns of x, whose rows are those of the matrix along k, into
+// rows of dst of the given width, from step on. What lies beyond the columns is undefined.
+func (p *product) packRows(dst []float32, width int, x []float32, ldx, column, columns, step, n int) {
+	if p.kind != elementsFloat {
+		p.packRowsBF16(dst, width, x, ldx, column, columns, step, n)
 		return
 	}
-	for s := range n {
-		copy(dst[s*width:][:columns], src[s*p.ldb:])
+	src := x[step*ldx+column:]
+	if len(src) >= (n-1)*ldx+width {
+		copyRows(dst, width, src, ldx, n)
+		return
+	}
+	for i := range n {
+		copy(dst[i*width:][:columns], src[i*ldx:])
 	}
 }
 
@@ -122,25 +131,8 @@ func (w *worker) pack(p *product, height, step, steps int) {
 		groups := (w.rows + height - 1) / height
 		w.buf = grow(w.buf, groups*wide*steps)
 		for s := 0; s < steps; s += packSteps {
-			n := min(packSteps, steps-s)
-			src, ld := p.a[(step+s)*p.lda+w.row:], p.lda
-			if p.kind != elementsFloat {
-				ld = (w.rows + 15) &^ 15
-				w.lines = grow(w.lines, packSteps*ld)
-				src = w.lines
-				for i := range n {
-					p.stepAcross(src[i*ld:][:w.rows], p.a, p.lda, w.row, step+s+i)
-				}
-			}
 			for g := range groups {
-				dst, from := w.buf[(g*steps+s)*wide:], src[g*height:]
-				if len(from) >= (n-1)*ld+wide {
-					copyRows(dst, wide, from, ld, n)
-					continue
-				}
-				for i := range n {
-					copy(dst[i*wide:][:min(height, w.rows-g*height)], from[i*ld:])
-				}
+				p.packRows(w.buf[(g*steps+s)*wide:], wide, p.a, p.lda, w.row+g*height, min(height, w.rows-g*height), step+s, min(packSteps, steps-s))
 			}
 		}
 		w.t.aRow, w.t.aCol = floatBytes, floatBytes*uintptr(wide)

@@ -16,35 +16,28 @@ func vdpbf16ps(rm, v, d int) string {
 
 // Constants of the conversion to bfloat16.
 const (
-	bf16Bias  = "Y15" // 0x7fff: half of the last place that is kept, less one
-	bf16One   = "Y14" // 1
-	bf16High  = "Y13" // 0xffff0000
-	bf16Quiet = "Y12" // 0x00400000
-	bf16Exp   = "Y11" // 0x7f800000
-	bf16Sign  = "Y10" // 0x80000000
-	bf16Zero  = "Y9"
+	bf16Bias   = "Y15" // 0x7fff: half of the last place that is kept, less one
+	bf16One    = "Y14" // 1
+	bf16High   = "Y13" // 0xffff0000
+	bf16Normal = "Y12" // 0x007fffff: a number that is not denormal is above it
+	bf16Abs    = "Y11" // 0x7fffffff
+	bf16Sign   = "Y10" // 0x80000000
 )
 
 // writeBF16 writes the conversions to bfloat16: what VCVTNE2PS2BF16 does, in AVX2.
 func writeBF16(asm, stubs *file) {
-	for i, v := range []string{"00007fff", "00000001", "ffff0000", "00400000", "7f800000", "80000000"} {
+	for i, v := range []string{"00007fff", "00000001", "ffff0000", "007fffff", "7fffffff", "80000000"} {
 		asm.line("DATA bf16Constants<>+%d(SB)/4, $0x%s", 4*i, v)
 	}
 	asm.line("GLOBL bf16Constants<>(SB), RODATA|NOPTR, $24")
-	writeConversion(asm, stubs, "bf16RoundAVX2", "sets dst[i] to src[i] rounded to bfloat16", []string{"src"}, func() {
-		asm.op("VMOVUPS (SI), Y0")
-		roundBF16(asm, 0)
-		asm.op("VMOVUPS Y0, (DI)")
-		asm.op("ADDQ $32, SI")
-	})
-	writeConversion(asm, stubs, "bf16SwapAVX2", "sets dst to src rounded to bfloat16, the two numbers of each pair exchanged", []string{"src"}, func() {
+	writeConversion(asm, stubs, "bf16SwapAVX2", "sets dst to src rounded to bfloat16, the two numbers of each pair exchanged", func() {
 		asm.op("VMOVUPS (SI), Y0")
 		roundBF16(asm, 0)
 		asm.op("VPERMILPS $0xb1, Y0, Y0")
 		asm.op("VMOVUPS Y0, (DI)")
 		asm.op("ADDQ $32, SI")
 	})
-	writeConversion(asm, stubs, "bf16PairsAVX2", "sets word i of dst to elements 2i and 2i+1 of src, the first in the low half", []string{"src"}, func() {
+	writeConversion(asm, stubs, "bf16PairsAVX2", "sets word i of dst to elements 2i and 2i+1 of src, the first in the low half", func() {
 		asm.op("VMOVUPS (SI), Y0")
 		asm.op("VMOVUPS 32(SI), Y1")
 		roundBF16(asm, 0)
@@ -57,43 +50,21 @@ func writeBF16(asm, stubs *file) {
 		asm.op("VMOVUPS Y2, (DI)")
 		asm.op("ADDQ $64, SI")
 	})
-	writeConversion(asm, stubs, "bf16RowsAVX2", "sets word i of dst to lo[i] and hi[i]", []string{"lo", "hi"}, func() {
-		asm.op("VMOVUPS (SI), Y0")
-		asm.op("VMOVUPS (DX), Y1")
-		roundBF16(asm, 0)
-		roundBF16(asm, 1)
+	writeRowPairs(asm, stubs, "bf16SwapRowsAVX2", "rounds pairs of rows to bfloat16 and exchanges the two rows of each pair", 2, func() {
+		asm.op("VMOVUPS Y1, (DI)(DX*1)")
+		asm.op("VMOVUPS Y0, (R11)(DX*1)")
+	})
+	writeRowPairs(asm, stubs, "bf16PairRowsAVX2", "makes rows of words of pairs of rows rounded to bfloat16, the first of which is in the low halves", 1, func() {
 		asm.op("VPSRLD $16, Y0, Y0")
 		asm.op("VPOR Y1, Y0, Y0")
-		asm.op("VMOVUPS Y0, (DI)")
-		asm.op("ADDQ $32, SI")
-		asm.op("ADDQ $32, DX")
+		asm.op("VMOVUPS Y0, (DI)(DX*1)")
 	})
 }
 
 // writeConversion writes a function that makes n elements of dst, a multiple of 8.
-func writeConversion(asm, stubs *file, name, does string, sources []string, body func()) {
-	params := "dst"
-	for _, s := range sources {
-		params += ", " + s
-	}
-	signature := fmt.Sprintf("func %s(%s *float32, n int)", name, params)
-	stubs.line("")
-	stubs.line("// %s %s.", name, does)
-	stubs.line("//")
-	stubs.line("//go:noescape")
-	stubs.line("%s", signature)
-	asm.line("")
-	asm.line("// %s", signature)
-	asm.line("TEXT ·%s(SB), NOSPLIT, $0-%d", name, 8*(len(sources)+2))
-	asm.op("MOVQ dst+0(FP), DI")
-	for i, s := range sources {
-		asm.op("MOVQ %s+%d(FP), %s", s, 8*(i+1), pointerRegs[i+1])
-	}
-	asm.op("MOVQ n+%d(FP), CX", 8*(len(sources)+1))
-	for i, r := range []string{bf16Bias, bf16One, bf16High, bf16Quiet, bf16Exp, bf16Sign} {
-		asm.op("VPBROADCASTD bf16Constants<>+%d(SB), %s", 4*i, r)
-	}
-	asm.op("VPXOR %s, %s, %s", bf16Zero, bf16Zero, bf16Zero)
+func writeConversion(asm, stubs *file, name, does string, body func()) {
+	writeHead(asm, stubs, name, does, "dst, src *float32, n int", 24)
+	asm.op("MOVQ n+16(FP), CX")
 	asm.line("loop:")
 	body()
 	asm.op("ADDQ $32, DI")
@@ -103,7 +74,59 @@ func writeConversion(asm, stubs *file, name, does string, sources []string, body
 	asm.op("RET")
 }
 
-// roundBF16 rounds register Yi to bfloat16 in the high halves; Y4 to Y8 are scratch.
+// writeRowPairs writes a function that goes over pairs of rows of src, which are srcRow
+// bytes apart, and makes a number of rows of dst of each, which are dstRow bytes apart. All
+// rows have as many elements as so many vectors of 8. The body stores vectors Y0 and Y1 of
+// the two rows.
+func writeRowPairs(asm, stubs *file, name, does string, rows int, body func()) {
+	writeHead(asm, stubs, name, does, "dst, src *float32, dstRow, srcRow, vectors, pairs int", 48)
+	asm.op("MOVQ dstRow+16(FP), R8")
+	asm.op("MOVQ srcRow+24(FP), R9")
+	asm.op("MOVQ vectors+32(FP), R12")
+	asm.op("SHLQ $5, R12")
+	asm.op("MOVQ pairs+40(FP), CX")
+	asm.line("pair:")
+	asm.op("LEAQ (SI)(R9*1), R10")
+	if rows == 2 {
+		asm.op("LEAQ (DI)(R8*1), R11")
+	}
+	asm.op("XORQ DX, DX")
+	asm.line("loop:")
+	asm.op("VMOVUPS (SI)(DX*1), Y0")
+	asm.op("VMOVUPS (R10)(DX*1), Y1")
+	roundBF16(asm, 0)
+	roundBF16(asm, 1)
+	body()
+	asm.op("ADDQ $32, DX")
+	asm.op("CMPQ DX, R12")
+	asm.op("JNE loop")
+	asm.op("LEAQ (SI)(R9*2), SI")
+	asm.op("LEAQ (DI)(R8*%d), DI", rows)
+	asm.op("DECQ CX")
+	asm.op("JNE pair")
+	asm.op("VZEROUPPER")
+	asm.op("RET")
+}
+
+// writeHead writes the beginning of a conversion: dst is in DI, src in SI.
+func writeHead(asm, stubs *file, name, does, params string, size int) {
+	signature := fmt.Sprintf("func %s(%s)", name, params)
+	stubs.line("")
+	stubs.line("// %s %s.", name, does)
+	stubs.line("//")
+	stubs.line("//go:noescape")
+	stubs.line("%s", signature)
+	asm.line("")
+	asm.line("// %s", signature)
+	asm.line("TEXT ·%s(SB), NOSPLIT, $0-%d", name, size)
+	asm.op("MOVQ dst+0(FP), DI")
+	asm.op("MOVQ src+8(FP), SI")
+	for i, r := range []string{bf16Bias, bf16One, bf16High, bf16Normal, bf16Abs, bf16Sign} {
+		asm.op("VPBROADCASTD bf16Constants<>+%d(SB), %s", 4*i, r)
+	}
+}
+
+// roundBF16 rounds register Yi to bfloat16 in the high halves; Y4 to Y6 are scratch.
 func roundBF16(asm *file, i int) {
 	x := fmt.Sprintf("Y%d", i)
 	// To nearest, ties to even: add half of the last place, less one if that place is even.
@@ -111,14 +134,13 @@ func roundBF16(asm *file, i int) {
 	asm.op("VPAND %s, Y4, Y4", bf16One)
 	asm.op("VPADDD %s, Y4, Y4", bf16Bias)
 	asm.op("VPADDD %s, Y4, Y4", x)
-	// NaN becomes quiet.
-	asm.op("VPOR %s, %s, Y5", bf16Quiet, x)
-	asm.op("VCMPPS $3, %s, %s, Y6", x, x)
-	asm.op("VBLENDVPS Y6, Y5, Y4, Y4")
-	asm.op("VPAND %s, Y4, Y4", bf16High)
-	// A denormal number becomes a zero.
-	asm.op("VPAND %s, %s, Y5", bf16Exp, x)
-	asm.op("VPCMPEQD %s, Y5, Y5", bf16Zero)
-	asm.op("VPAND %s, %s, Y6", bf16Sign, x)
-	asm.op("VBLENDVPS Y5, Y6, Y4, %s", x)
+	// All bits of NaN are set, so that it stays one.
+	asm.op("VCMPPS $3, %s, %s, Y5", x, x)
+	asm.op("VPOR Y5, Y4, Y4")
+	// Of a denormal number the sign is kept, of others the high half.
+	asm.op("VPAND %s, %s, Y6", bf16Abs, x)
+	asm.op("VPCMPGTD %s, Y6, Y6", bf16Normal)
+	asm.op("VPAND %s, Y6, Y6", bf16High)
+	asm.op("VPOR %s, Y6, Y6", bf16Sign)
+	asm.op("VPAND Y6, Y4, %s", x)
 }
