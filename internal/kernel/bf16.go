@@ -12,7 +12,9 @@ import "math"
 // both fused, rounded to nearest float32, with denormal operands and results taken as
 // zeros of their sign; where k is odd the last pair ends in zeros. This is what the
 // instruction VDPBF16PS computes, which the level avx512 uses where the processor has it.
-// Elsewhere the same chains run on float32 kernels, with k in that order.
+// Elsewhere the same chains run on float32 kernels, with k in that order and denormal numbers
+// switched off: the fused multiply-add of float32 rounds as the instruction does. AMX is not
+// used: it adds up the even and the odd k of a tile by themselves, which is another sum.
 
 // RoundBF16 rounds x to bfloat16: to nearest, ties to even. A denormal number becomes a
 // zero of its sign, NaN a quiet NaN.
@@ -72,36 +74,58 @@ func (b *PackedB) PackBF16(transposed bool, k, n int, x []float32, ldx int) {
 	b.packAs("PackedB.PackBF16", true, transposed, k, n, x, ldx)
 }
 
-// gemmBF16Portable is GemmBF16 by the definition, rows of C in parallel.
+// gemmBF16Portable is GemmBF16 by the definition, rows of C in parallel. B is rounded before.
 func gemmBF16Portable(threads int, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
-	aRow, aCol, bRow, bCol := lda, 1, ldb, 1
+	aRow, aCol := lda, 1
 	if transA {
 		aRow, aCol = 1, lda
 	}
-	if transB {
-		bRow, bCol = 1, ldb
+	even := (k + 1) &^ 1
+	rounded := make([]float32, even*n) // op(B), with a row of zeros if k is odd
+	for p := range k {
+		for j := range n {
+			if transB {
+				rounded[p*n+j] = RoundBF16(b[j*ldb+p])
+			} else {
+				rounded[p*n+j] = RoundBF16(b[p*ldb+j])
+			}
+		}
 	}
 	parallelOn(threads, m, max(1, portableGrain/(n*k)), ranger(func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := c[i*ldc:][:n]
 			for j := range row {
-				s := float32(0)
 				if accumulate {
-					s = row[j]
+					row[j] = flush(row[j])
+				} else {
+					row[j] = 0
 				}
-				for p := 0; p < k; p += 2 {
-					odd := [2]float32{} // a and b of step p+1
-					if p+1 < k {
-						odd[0], odd[1] = RoundBF16(a[i*aRow+(p+1)*aCol]), RoundBF16(b[(p+1)*bRow+j*bCol])
-					}
-					s = fmaFlush(odd[0], odd[1], s)
-					s = fmaFlush(RoundBF16(a[i*aRow+p*aCol]), RoundBF16(b[p*bRow+j*bCol]), s)
+			}
+			for p := range even {
+				p ^= 1 // the second number of each pair comes first
+				v := float32(0)
+				if p < k {
+					v = RoundBF16(a[i*aRow+p*aCol])
 				}
-				row[j] = s
+				axpyFlush(row, rounded[p*n:][:n], v)
 			}
 			if !e.empty() {
 				e.finishRow(i, 0, row)
 			}
 		}
 	}))
+}
+
+// axpyFlush sets y to fmaFlush(alpha, x, y), element by element. No element of y is denormal.
+func axpyFlush(y, x []float32, alpha float32) {
+	y = y[:len(x)]
+	factor := float64(alpha)
+	for i, v := range x {
+		s := factor*float64(v) + float64(y[i])
+		if bits := math.Float64bits(s); bits&lowBits == midpoint || bits<<1 < smallest {
+			y[i] = fmaFlush(alpha, v, y[i])
+			continue
+		}
+		y[i] = float32(s)
+	}
 }
