@@ -327,6 +327,10 @@ func (l *loader) text(path string, k *Key, n *node, v reflect.Value) {
 		}
 		return
 	}
+	if why := k.Refused[n.text]; why != "" {
+		l.fault(n.place, path, "%s is not allowed: %s", quote(n.text), why)
+		return
+	}
 	if len(k.Values) > 0 && !slices.Contains(k.Values, n.text) {
 		l.fault(n.place, path, "%s is not allowed%s", quote(n.text), suggest(n.text, k.Values))
 		return

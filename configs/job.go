@@ -14,6 +14,7 @@ type Job struct {
 	Optimizer   Optimizer   `yaml:"optimizer"`
 	Training    Training    `yaml:"training"`
 	SparseTable SparseTable `yaml:"sparse_table"`
+	Engine      Engine      `yaml:"engine"`
 	Pipeline    Pipeline    `yaml:"pipeline"`
 	Output      Output      `yaml:"output"`
 	Generate    *Generate   `yaml:"generate"` // only for `aibox generate`
@@ -221,6 +222,11 @@ type Admission struct {
 type Expiry struct {
 	UnseenDays uint32  `yaml:"unseen_days"`
 	MinShow    float64 `yaml:"min_show"`
+}
+
+// Engine says how the network is computed.
+type Engine struct {
+	Precision string `yaml:"precision"` // of matrix products: float32, bf16
 }
 
 // Pipeline sizes the stages. Nothing here changes the model.

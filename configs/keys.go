@@ -27,6 +27,8 @@ type Key struct {
 	Range string
 	// Values are the allowed words.
 	Values []string
+	// Refused are words that one may take for allowed, with what is to be said of them.
+	Refused map[string]string
 	// MinItems is the smallest length of a list that is given.
 	MinItems int
 	// Required keys must be given.
@@ -87,7 +89,7 @@ func (k *Key) Allowed() string {
 
 func buildKeys() ([]*Key, map[string]*Key) {
 	index := map[string]*Key{}
-	for _, section := range [][]Key{topKeys, dataKeys, columnKeys, modelKeys, optimizerKeys, trainingKeys, tableKeys, runKeys, generateKeys} {
+	for _, section := range [][]Key{topKeys, dataKeys, columnKeys, modelKeys, optimizerKeys, trainingKeys, tableKeys, engineKeys, runKeys, generateKeys} {
 		for i := range section {
 			k := &section[i]
 			if index[k.Path] != nil {

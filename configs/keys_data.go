@@ -25,6 +25,7 @@ var topKeys = []Key{
 	{Path: "optimizer", Meaning: "How parameters change: there is one optimizer for the dense network and one for embedding rows."},
 	{Path: "training", Meaning: "How long to train, and with what batches."},
 	{Path: "sparse_table", Meaning: "The embedding table."},
+	{Path: "engine", Tuning: true, Meaning: "How the network is computed."},
 	{Path: "pipeline", Meaning: "Sizes of the three pipeline stages. Nothing here changes the model."},
 	{Path: "output", Meaning: "What is written, and where."},
 	{Path: "generate", Meaning: "The known model that `aibox generate` draws examples from. Training uses it for one thing only: for every format but criteo it gives the default of data.columns."},

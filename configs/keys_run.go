@@ -61,6 +61,15 @@ var tableKeys = []Key{
 		Meaning: "Drop rows whose decayed number of impressions is below this. 0 keeps them."},
 }
 
+var engineKeys = []Key{
+	{Path: "engine.precision", Default: "float32", Values: []string{"float32", "bf16"}, Tuning: true,
+		Refused: map[string]string{
+			"tf32":     "it is a number format of graphics processors, and this version trains on the CPU; use float32 or bf16",
+			"bfloat16": "this precision is written bf16",
+		},
+		Meaning: "Number format of the matrix products of the network: float32 or bf16. With bf16, both sides of the products of a layer, forward and backward, are rounded to bfloat16 (8 significant bits), and the sums are float32; standardize dense features of large values, or take their logarithm. Layers of one unit, of which lr and fm consist, parameters, embeddings and optimizers stay float32. bf16 pays on processors with AVX512_BF16 (AMD from Zen 4 on, Intel Xeon from Sapphire Rapids on); others train the same model, bit for bit, at about the speed of float32. A model is evaluated, and predicts, in the precision that it was trained in. A warm start may change it."},
+}
+
 var runKeys = []Key{
 	{Path: "pipeline.batches_per_pass", Default: "16", Range: "[1,65536]",
 		Meaning: "Mini-batches per pass. A pass is the unit in which rows are pulled from the table and pinned in memory."},

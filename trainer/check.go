@@ -10,6 +10,7 @@ import (
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
@@ -22,6 +23,8 @@ type parts struct {
 	rows     *optim.Rows
 	schedule optim.Schedule
 	layout   sparsetable.Layout
+
+	precision engine.Precision
 }
 
 // Check reports everything in a job that training would refuse before it opens
@@ -52,6 +55,8 @@ func makeParts(job *configs.Job) (p parts, err error) {
 	note("optimizer.dense", err)
 	p.schedule, err = optim.NewSchedule(scheduleConfig(job.Optimizer.Schedule))
 	note("optimizer.schedule", err)
+	p.precision, err = engine.ParsePrecision(job.Engine.Precision)
+	note("engine.precision", err)
 	p.layout.Format, err = sparsetable.ParseValueFormat(job.SparseTable.ValueFormat)
 	note("sparse_table.value_format", err)
 	p.layout.ValueDim = max(p.spec.RowDim(), 1)

@@ -20,6 +20,7 @@ type Inspection struct {
 	Dense        []string           `json:"dense_features"`
 	Layers       []TensorInfo       `json:"dense_parameters"`
 	Parameters   int64              `json:"dense_parameter_count"`
+	Precision    string             `json:"precision"` // of matrix products
 	RowOptimizer string             `json:"row_optimizer"`
 	Layout       sparsetable.Layout `json:"row_layout"`
 	Rows         RowsInfo           `json:"rows"`
@@ -60,7 +61,7 @@ func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspecti
 	in := &Inspection{
 		Dir: dir, Manifest: l.Saved.Manifest, ModelKind: l.Job.Model.Kind,
 		Fields: l.schema.Fields(), Dense: l.schema.DenseNames(),
-		RowOptimizer: l.Job.Optimizer.Rows.Kind, Layout: l.table.Layout(),
+		Precision: l.Job.Engine.Precision, RowOptimizer: l.Job.Optimizer.Rows.Kind, Layout: l.table.Layout(),
 	}
 	for _, p := range l.model.Params() {
 		in.Layers = append(in.Layers, TensorInfo{Name: p.Name, Shape: p.Shape, RMS: rms(p.Data)})

@@ -72,8 +72,12 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
 		return l.mismatch(change.Set, fmt.Errorf("its table has %d %v values per row, but the job has %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
+	precision, err := engine.ParsePrecision(l.Job.Engine.Precision)
+	if err != nil {
+		return &OptionError{fmt.Errorf("engine.precision: %w", err)}
+	}
 	l.engine = cpu.New(engine.Config{
-		Network: l.model.Network(), Layout: l.table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
+		Network: l.model.Network(), Precision: precision, Layout: l.table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}, &engine.State{Step: l.Saved.Step})
 	l.sources = NewSources(l.Job, l.opts.Logger)
 	return nil
@@ -102,16 +106,17 @@ func (l *Loaded) Close() error {
 
 // Evaluation is what `aibox eval` reports.
 type Evaluation struct {
-	ModelDir string         `json:"model_dir"`
-	Digest   string         `json:"digest,omitempty"` // if the model has it recorded
-	Data     []string       `json:"data"`
-	Rows     ReadingSummary `json:"input_rows"`
-	Metrics  metrics.Report `json:"metrics"`
+	ModelDir  string         `json:"model_dir"`
+	Digest    string         `json:"digest,omitempty"` // if the model has it recorded
+	Precision string         `json:"precision"`        // of matrix products: that of training, unless overridden
+	Data      []string       `json:"data"`
+	Rows      ReadingSummary `json:"input_rows"`
+	Metrics   metrics.Report `json:"metrics"`
 }
 
 // Evaluate measures the model on labelled data.
 func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
-	out := &Evaluation{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Data: uris}
+	out := &Evaluation{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Precision: l.Job.Engine.Precision, Data: uris}
 	data, err := l.sources.List(ctx, uris)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 func TestStateIsAll(t *testing.T) {
 	for name, set := range map[string][]string{
 		"early stopping": {"training.epochs=4", "training.early_stopping={metric: auc, patience: 2}", "output.log_every=3"},
+		"bf16":           {"training.epochs=2", bf16},
 		"adam":           {"training.epochs=2", "optimizer.dense.kind=adam", "optimizer.rows.kind=adam", "optimizer.schedule={warmup_steps: 10, decay: cosine, decay_steps: 30}"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,6 +31,7 @@ type Summary struct {
 	Epochs          []EpochSummary    `json:"epochs"`
 	Eval            *metrics.Report   `json:"eval,omitempty"` // of the kept epoch
 	DenseParameters int64             `json:"dense_parameters"`
+	Precision       string            `json:"precision"` // of matrix products
 	Table           sparsetable.Stats `json:"table"`
 	ExpiredRows     int64             `json:"expired_rows"`
 	Limiting        string            `json:"limiting_stage"` // the stage that limited the speed of the last epoch
@@ -115,6 +116,7 @@ func (s *State) addEvaluation(epoch int, rep metrics.Report) {
 func (s *Summary) describe(r *run) {
 	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
+	s.Precision = r.job.Engine.Precision
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	if n := len(s.Epochs); n > 0 {
 		s.Limiting = pipeline.Limiting(s.Epochs[n-1].stages)

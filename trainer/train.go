@@ -207,7 +207,7 @@ func (r *run) makeModel() error {
 func (r *run) makeEngine() error {
 	job := r.job
 	r.engine = cpu.New(engine.Config{
-		Network: r.model.Network(), Layout: r.layout, Rows: r.rows, Schedule: r.schedule, Seed: job.Seed,
+		Network: r.model.Network(), Precision: r.precision, Layout: r.layout, Rows: r.rows, Schedule: r.schedule, Seed: job.Seed,
 		Day: r.table.day, ShowDecay: float32(job.SparseTable.ShowDecay), MinOccurrences: job.SparseTable.Admission.MinOccurrences,
 	}, &r.state.Engine)
 	return r.engine.Import()

@@ -37,6 +37,9 @@ func (r *run) warmStart(ctx context.Context) error {
 		return err
 	}
 	warnChanges(r, earlier)
+	if before, now := earlier.Engine.Precision, r.job.Engine.Precision; before != now {
+		r.log.Info("warm start: matrix products are computed in another precision", "earlier", before, "now", now)
+	}
 	t := takeover{run: r, earlier: earlier, old: old, oldSpec: spec}
 	if err := t.dense(); err != nil {
 		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Dir, err)

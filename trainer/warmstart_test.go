@@ -26,7 +26,7 @@ func TestWarmStartGoesOnWhereItStopped(t *testing.T) {
 			"data.columns[2].transform=[log1p]", "sparse_table.show_decay=1", "training.batch_size=60", // 1,500 rows are 25 whole mini-batches
 		}
 		if kind == "dlrm" {
-			set = append(set, "model.bottom_layers=[8, 4]")
+			set = append(set, "model.bottom_layers=[8, 4]", bf16)
 		}
 		whole := job(t, kind, set...)
 		train(t, whole)

@@ -86,7 +86,7 @@ func printInspection(w io.Writer, in *trainer.Inspection) error {
 	row("row", "%d %v values, %d of %s state, show, click, last seen, count: %d bytes", in.Layout.ValueDim, in.Layout.Format, in.Layout.StateDim, in.RowOptimizer, in.Layout.Bytes())
 	row("last seen", "%s to %s", jobview.DayText(in.Rows.OldestDay, m.DayFromDate), jobview.DayText(in.Rows.NewestDay, m.DayFromDate))
 	row("values", "root mean square %.5f", in.Rows.ValueRMS)
-	row("dense part", "%d parameters", in.Parameters)
+	row("dense part", "%d parameters; matrix products in %s", in.Parameters, in.Precision)
 	for _, l := range in.Layers {
 		row("  "+l.Name, "%s  root mean square %.5f", strings.Join(strings.Fields(fmt.Sprint(l.Shape)), " x "), l.RMS)
 	}

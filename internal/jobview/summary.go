@@ -15,6 +15,14 @@ import (
 	"aibox/trainer/metrics"
 )
 
+// precisionText says in which precision matrices are multiplied, if it is not float32.
+func precisionText(precision string) string {
+	if precision == "" || precision == "float32" {
+		return ""
+	}
+	return "matrix products in " + precision
+}
+
 // PrintSummary prints what a finished training job reports.
 func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	var b bytes.Buffer
@@ -50,7 +58,11 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	if s.ExpiredRows > 0 {
 		fmt.Fprintf(&b, "expired       %d rows\n", s.ExpiredRows)
 	}
-	fmt.Fprintf(&b, "dense part    %d parameters\n", s.DenseParameters)
+	precision := precisionText(s.Precision)
+	if precision != "" {
+		precision = ", " + precision
+	}
+	fmt.Fprintf(&b, "dense part    %d parameters%s\n", s.DenseParameters, precision)
 	fmt.Fprintf(&b, "peak memory   %s\n", humanize.Bytes(s.PeakMemoryBytes))
 	if s.Memory.Process > 0 {
 		fmt.Fprintf(&b, "              %s\n", memoryText(&s.Memory))
@@ -137,6 +149,9 @@ func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {
 		row("group AUC", fmt.Sprintf("%s over %d groups", Metric(m.GroupAUC, 6), m.GroupsUsed))
 	}
 	row("base rate", Metric(m.BaseRate, 6))
+	if text := precisionText(e.Precision); text != "" {
+		row("computed", text)
+	}
 	row("rows read", readingText(e.Rows))
 	row("model", e.ModelDir+"  "+e.Digest[:min(16, len(e.Digest))])
 	return t.Flush()

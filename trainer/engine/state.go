@@ -8,11 +8,12 @@ import (
 
 // Config is what an engine computes with and does not change.
 type Config struct {
-	Network  *program.Network
-	Layout   sparsetable.Layout
-	Rows     *optim.Rows // nil if the engine only infers
-	Schedule optim.Schedule
-	Seed     uint64 // for the stochastic rounding of 16-bit values
+	Network   *program.Network
+	Precision Precision
+	Layout    sparsetable.Layout
+	Rows      *optim.Rows // nil if the engine only infers
+	Schedule  optim.Schedule
+	Seed      uint64 // for the stochastic rounding of 16-bit values
 
 	Day            uint32
 	ShowDecay      float32 // per day

@@ -56,7 +56,9 @@ func wide(s Spec) Spec {
 
 // TestThreadsAndLevels trains every model for two steps with one thread and
 // several, another GOMAXPROCS, and every instruction set level, and wants the same bits.
-func TestThreadsAndLevels(t *testing.T) {
+func TestThreadsAndLevels(t *testing.T) { eachPrecision(t, testThreadsAndLevels) }
+
+func testThreadsAndLevels(t *testing.T) {
 	steps := func(spec Spec) string {
 		rng := rand.New(rand.NewSource(5))
 		m := mustNew(t, spec)
@@ -124,7 +126,9 @@ func descend(m *Model, in *Inputs, res Result, rate float32) {
 
 // TestNothingStays checks that what a call returns depends on that call alone:
 // not on gradients, results and mini-batches of other sizes before it.
-func TestNothingStays(t *testing.T) {
+func TestNothingStays(t *testing.T) { eachPrecision(t, testNothingStays) }
+
+func testNothingStays(t *testing.T) {
 	for name, spec := range zoo() {
 		t.Run(name, func(t *testing.T) {
 			rng := newRand(t, 21)
@@ -194,7 +198,9 @@ func poison(m *Model) {
 
 // TestBatchSizeDoesNotMatter infers examples together and in mini-batches of
 // other sizes and wants the same bits for each.
-func TestBatchSizeDoesNotMatter(t *testing.T) {
+func TestBatchSizeDoesNotMatter(t *testing.T) { eachPrecision(t, testBatchSizeDoesNotMatter) }
+
+func testBatchSizeDoesNotMatter(t *testing.T) {
 	for name, spec := range zoo() {
 		t.Run(name, func(t *testing.T) {
 			rng := newRand(t, 31)
@@ -265,7 +271,9 @@ func TestGraphIsOurs(t *testing.T) {
 }
 
 // TestNoGarbage wants steps after the first one to allocate nothing.
-func TestNoGarbage(t *testing.T) {
+func TestNoGarbage(t *testing.T) { eachPrecision(t, testNoGarbage) }
+
+func testNoGarbage(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools at random")
 	}

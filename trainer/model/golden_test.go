@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"aibox/trainer/engine"
 	"aibox/trainer/ops"
 )
 
@@ -66,7 +67,40 @@ func hashedInputs(spec Spec, n, rows int) *Inputs {
 	return in
 }
 
-func TestGolden(t *testing.T) {
+// goldenBF16 is golden in bfloat16.
+var goldenBF16 = map[string]string{
+	"aibox":               "d8891d4384879bbe",
+	"aibox norm dropout":  "71afe59d2adf2a47",
+	"aibox one tower":     "52a305affcf44dce",
+	"dcn":                 "7e457a24c8bca580",
+	"dcn alone":           "a125c2cad7b1971f",
+	"dcn stacked":         "737290b821079fe2",
+	"dcn_v2":              "e54e8320e29408b2",
+	"dcn_v2 no dense":     "cc7eff639acbbae0",
+	"dcn_v2 rank stacked": "9a3b8ba7c845b886",
+	"deepfm":              "21e1985b18ccc05d",
+	"deepfm leaky mean":   "7e8bce48354f5c24",
+	"dlrm":                "d17f258ea5e5a735",
+	"dlrm no dense":       "bc4df9f1844ca3be",
+	"dlrm norm dropout":   "4fd756f12188356e",
+	"fm":                  "1a3ba0f14dc48538",
+	"fm no dense":         "f0ba600cb2346db2",
+	"lr":                  "e2caca9fa13165a3",
+	"lr mean no dense":    "3d78191c70aa071a",
+	"wide_deep":           "4083fe407439b802",
+	"wide_deep dropout":   "69990ca178e0ee2c",
+	"wide_deep no dense":  "989df22c76ed05ac",
+	"wide_deep norm":      "66749fb6596d5ea0",
+	"wide_deep relu":      "e85a55f8c2a509de",
+}
+
+func TestGolden(t *testing.T) { eachPrecision(t, testGolden) }
+
+func testGolden(t *testing.T) {
+	want := golden
+	if precision == engine.BF16 {
+		want = goldenBF16
+	}
 	for name, spec := range zoo() {
 		spec = wide(spec)
 		m := mustNew(t, spec)
@@ -81,8 +115,8 @@ func TestGolden(t *testing.T) {
 			descend(m, in, res, 0.25)
 			in.Step++
 		}
-		if got != golden[name] {
-			t.Errorf("%q: %q, // on %s the golden digest is %q", name, got, runtime.GOARCH, golden[name])
+		if got != want[name] {
+			t.Errorf("%q: %q, // on %s the golden digest is %q", name, got, runtime.GOARCH, want[name])
 		}
 	}
 }

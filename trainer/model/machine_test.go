@@ -2,9 +2,12 @@ package model
 
 import (
 	"sync"
+	"testing"
 
 	"aibox/reader"
+	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
+	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
 
@@ -22,12 +25,30 @@ type Result struct {
 	RowGrads []float32 // (U, RowDim)
 }
 
-var machines sync.Map // of models
+// precision is that of all machines of models and of Gorgonia's: see eachPrecision.
+var precision engine.Precision
+
+// eachPrecision runs a test in every precision.
+func eachPrecision(t *testing.T, test func(t *testing.T)) {
+	defer func() { precision, ops.BF16 = engine.Float32, engine.Float32.Rounds }()
+	for _, p := range []engine.Precision{engine.Float32, engine.BF16} {
+		precision, ops.BF16 = p, p.Rounds
+		t.Run(p.String(), test)
+	}
+}
+
+type machineKey struct {
+	model     *Model
+	precision engine.Precision
+}
+
+var machines sync.Map // by machineKey
 
 func (m *Model) machine() *cpu.Machine {
-	machine, ok := machines.Load(m)
+	key := machineKey{m, precision}
+	machine, ok := machines.Load(key)
 	if !ok {
-		machine, _ = machines.LoadOrStore(m, cpu.NewMachine(m.Network()))
+		machine, _ = machines.LoadOrStore(key, cpu.NewMachine(m.Network(), precision))
 	}
 	return machine.(*cpu.Machine)
 }

@@ -85,7 +85,9 @@ func sameBits(t *testing.T, what string, got, want []float32) {
 // TestTape runs every model by the engine's machine and by Gorgonia's, in training and in
 // inference, and wants all values and gradients to be the same bits: with few examples,
 // with several tiles of which the last is small, and with several blocks.
-func TestTape(t *testing.T) {
+func TestTape(t *testing.T) { eachPrecision(t, testTape) }
+
+func testTape(t *testing.T) {
 	for name, spec := range zoo() {
 		t.Run(name, func(t *testing.T) {
 			rng := newRand(t, 83)

@@ -53,7 +53,7 @@ func (op *linear) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	x, n, k := matrix(in[0])
 	w, _, o := matrix(in[1])
 	y, ydata := op.out(n, o)
-	kernel.Gemm(false, false, n, o, k, x, k, w, o, false, ydata, o)
+	multiplyMatrices(k, o, false, false, n, o, k, x, k, w, o, ydata)
 	var bias []float32
 	if len(in) == 3 {
 		bias = dense(in[2]).Float32s()

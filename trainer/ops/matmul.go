@@ -51,8 +51,25 @@ func (op *matmul) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	b, br, bc := matrix(in[1])
 	m, n, k, _ := op.sizes([2]int{ar, ac}, [2]int{br, bc})
 	c, cdata := op.out(m, n)
-	kernel.Gemm(op.transA, op.transB, m, n, k, a, ac, b, bc, false, cdata, n)
+	inputs, outputs := m, n // of the layer
+	if !op.transA {
+		inputs, outputs = n, k
+	}
+	multiplyMatrices(inputs, outputs, op.transA, op.transB, m, n, k, a, ac, b, bc, cdata)
 	return c, nil
+}
+
+// BF16 tells for which layers the slow forms of ops multiply in bfloat16. Tests set it, so
+// that Gorgonia's machine is the oracle of an engine in that precision too.
+var BF16 = func(inputs, outputs int) bool { return false }
+
+// multiplyMatrices sets c (m, n), without gaps, to a product of a layer.
+func multiplyMatrices(inputs, outputs int, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32) {
+	if BF16(inputs, outputs) {
+		kernel.GemmBF16(transA, transB, m, n, k, a, lda, b, ldb, false, nil, c, n)
+		return
+	}
+	kernel.Gemm(transA, transB, m, n, k, a, lda, b, ldb, false, c, n)
 }
 
 // colSum returns the sums (C) of the columns of x (N, C).

@@ -17,6 +17,12 @@
 //	check       loss and batch statistics are finite
 //	update      parameters; then each row, by the sum of the gradients of its bags
 //
+// # Precision
+//
+// With engine.BF16 kernels convert both sides of a product when they pack them: weights once a
+// mini-batch, activations and gradients tile by tile. So buffers, epilogues and all other
+// steps are those of float32.
+//
 // # Determinism
 //
 // Tiles, blocks and threads do not change a bit of any result: each number has one fixed

@@ -27,7 +27,7 @@ type Engine struct {
 
 // New returns an engine that starts from state and works on it.
 func New(c engine.Config, state *engine.State) *Engine {
-	e := &Engine{Config: c, state: state, machine: NewMachine(c.Network)}
+	e := &Engine{Config: c, state: state, machine: NewMachine(c.Network, c.Precision)}
 	e.collectTask, e.gatherTask, e.updateTask = e.collectRows, e.gatherRows, e.updateRows
 	return e
 }

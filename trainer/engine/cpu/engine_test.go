@@ -183,7 +183,7 @@ func TestParts(t *testing.T) {
 	seed := testseed.Of(t)
 	b := newBench(t, seed, spec(false))
 	net := b.model.Network()
-	machine := cpu.NewMachine(net)
+	machine := cpu.NewMachine(net, engine.Float32)
 	whole := &b.pass.Batches[0]
 	values, _ := b.values()
 	run := func(lo, hi int) (loss float64, grads []float64) {

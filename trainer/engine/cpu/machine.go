@@ -6,6 +6,7 @@ import (
 
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
+	"aibox/trainer/engine"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -33,12 +34,13 @@ type Machine struct {
 	infer execution
 }
 
-// NewMachine returns a machine for net. It shares the memory of net's parameters and of
-// their gradients.
-func NewMachine(net *program.Network) *Machine {
+// NewMachine returns a machine for net that multiplies matrices in the given precision. It
+// shares the memory of net's parameters and of their gradients.
+func NewMachine(net *program.Network, precision engine.Precision) *Machine {
 	m := &Machine{net: net}
 	m.train.init(net, net.Train)
 	m.infer.init(net, net.Infer)
+	m.train.precision, m.infer.precision = precision, precision
 	return m
 }
 
@@ -129,8 +131,9 @@ func ForecastBytes(net *program.Network, n int) int64 {
 
 // execution runs one program.
 type execution struct {
-	net  *program.Network
-	prog *program.Program
+	net       *program.Network
+	prog      *program.Program
+	precision engine.Precision
 
 	tileColumns int   // elements of a tile's scratch memory for each of its examples
 	slots       []int // where each slot begins, in elements for each example
@@ -177,7 +180,8 @@ func (e *execution) init(net *program.Network, p *program.Program) {
 	e.tiles, e.columns, e.packing = e.runTiles, e.runColumns, e.runPacking
 }
 
-// cut decides about tiles and blocks for n examples. Results do not depend on it.
+// cut decides about tiles and blocks for n examples. Results do not depend on it; for that,
+// blocks begin at even examples, since products in bfloat16 take them by pairs.
 func (e *execution) cut(n int) {
 	threads := kernel.Threads()
 	e.tile, e.block = tileExamples, n

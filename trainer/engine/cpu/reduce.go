@@ -16,7 +16,11 @@ func (e *execution) reduce(s *program.Step) {
 	switch s.Kind {
 	case ops.KindMatMul:
 		x, dz, dw := t.at(s.In[0]), t.at(s.In[1]), t.at(s.Out[0])
-		kernel.Gemm(true, false, x.columns, dz.columns, t.n, x.data, x.stride, dz.data, dz.stride, more, dw.data, dw.stride)
+		if e.precision.Rounds(x.columns, dz.columns) {
+			kernel.GemmBF16(true, false, x.columns, dz.columns, t.n, x.data, x.stride, dz.data, dz.stride, more, nil, dw.data, dw.stride)
+		} else {
+			kernel.Gemm(true, false, x.columns, dz.columns, t.n, x.data, x.stride, dz.data, dz.stride, more, dw.data, dw.stride)
+		}
 		if len(s.Out) > 1 {
 			kernel.ColSum(t.n, dz.columns, dz.data, dz.stride, more, t.at(s.Out[1]).row(0))
 		}

@@ -145,6 +145,10 @@ func (t *tile) multiplyWeights(s *program.Step, c matrix, e kernel.Epilogue) {
 		return
 	}
 	b := t.at(s.In[1])
+	if t.e.precision.Rounds(a.columns, c.columns) {
+		t.scratch.gemm.GemmBF16(false, s.TransB, t.n, c.columns, a.columns, a.data, a.stride, b.data, b.stride, false, &t.scratch.epilogue, c.data, c.stride)
+		return
+	}
 	t.scratch.gemm.Gemm(false, s.TransB, t.n, c.columns, a.columns, a.data, a.stride, b.data, b.stride, false, &t.scratch.epilogue, c.data, c.stride)
 }
 

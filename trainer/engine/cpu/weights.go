@@ -42,7 +42,11 @@ func (e *execution) runPacking(lo, hi int) {
 		if s.TransB {
 			k, n = n, k
 		}
-		e.weights.packed[i].Pack(s.TransB, k, n, e.base[s.In[1].Buffer], w.Stride)
+		pack := e.weights.packed[i].Pack
+		if e.precision.Rounds(k, n) {
+			pack = e.weights.packed[i].PackBF16
+		}
+		pack(s.TransB, k, n, e.base[s.In[1].Buffer], w.Stride)
 	}
 }
 
