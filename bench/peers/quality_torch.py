@@ -12,7 +12,6 @@ import json
 
 import numpy as np
 import torch
-import yaml
 from torch.nn import functional
 
 import sets
@@ -134,22 +133,6 @@ def train(model, train_set, test_set, rows, settings, seed):
     return scores
 
 
-def load_settings(path):
-    with open(path, encoding="utf-8") as f:
-        return yaml.safe_load(f)
-
-
-def settings_of(settings, name, model):
-    """What holds for one model on one set: common, then the set's, then the model's."""
-    return {**base_settings(settings, name), **settings["sets"][name]["models"][model]}
-
-
-def base_settings(settings, name):
-    """What holds for every model on one set."""
-    own = {key: value for key, value in settings["sets"][name].items() if key != "models"}
-    return {**settings["common"], **own}
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -164,12 +147,12 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    settings = load_settings(args.settings)
+    settings = sets.load_settings(args.settings)
     for name in args.sets:
         train_set, test_set, rows = sets.load_pair(args.data, name, "train", "test")
         for model in args.models:
             for seed in args.seeds:
-                own = settings_of(settings, name, model)
+                own = sets.settings_of(settings, name, model)
                 area, loss = train(model, train_set, test_set, rows, own, seed)[-1]
                 result = {"set": name, "model": model, "seed": seed, "auc": area, "log_loss": loss}
                 print(json.dumps(result), flush=True)

@@ -10,6 +10,8 @@ prepare.py writes each set as four files into DIR/<set>/:
     test.tsv    held out; looked at only by the final comparison
     fit.tsv     train.tsv without its last 10 %
     valid.tsv   the last 10 % of train.tsv; settings are chosen on it
+
+settings_of reads settings.yaml.
 """
 
 import csv
@@ -18,6 +20,7 @@ import pathlib
 from dataclasses import dataclass
 
 import numpy as np
+import yaml
 
 DENSE = [{"clip": {"min": 0}}, "log1p"]
 
@@ -152,3 +155,19 @@ def _sparse(values, column, vocabulary):
         for j, value in enumerate(bag):
             out[i, j] = vocabulary.row(column["name"], value)
     return out
+
+
+def load_settings(path):
+    with open(path, encoding="utf-8") as f:
+        return yaml.safe_load(f)
+
+
+def settings_of(settings, name, model):
+    """What holds for one model on one set: common, then the set's, then the model's."""
+    return {**base_settings(settings, name), **settings["sets"][name]["models"][model]}
+
+
+def base_settings(settings, name):
+    """What holds for every model on one set."""
+    own = {key: value for key, value in settings["sets"][name].items() if key != "models"}
+    return {**settings["common"], **own}

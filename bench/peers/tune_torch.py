@@ -93,8 +93,8 @@ def main():
     for name in args.sets:
         fit, valid, rows = sets.load_pair(args.data, name, "fit", "valid")
         for model in args.models:
-            settings = quality_torch.load_settings(args.settings)
-            base = quality_torch.base_settings(settings, name)
+            settings = sets.load_settings(args.settings)
+            base = sets.base_settings(settings, name)
             choice, area, loss = tune(model, fit, valid, rows, base, args.seeds)
             settings["sets"][name].setdefault("models", {})[model] = choice
             save(args.settings, settings)
