@@ -583,50 +583,6 @@ loop:
 	VZEROUPPER
 	RET
 
-// func addRows16AVX2(sum *float32, src *float32, srcRow int, rows int)
-TEXT ·addRows16AVX2(SB), NOSPLIT, $0-32
-	MOVQ sum+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ srcRow+16(FP), R9
-	MOVQ rows+24(FP), CX
-	VMOVUPS 0(DI), Y0
-	VMOVUPS 32(DI), Y1
-loop:
-	VADDPS 0(SI), Y0, Y0
-	VADDPS 32(SI), Y1, Y1
-	ADDQ R9, SI
-	DECQ CX
-	JNZ loop
-	VMOVUPS Y0, 0(DI)
-	VMOVUPS Y1, 32(DI)
-	VZEROUPPER
-	RET
-
-// func addRows32AVX2(sum *float32, src *float32, srcRow int, rows int)
-TEXT ·addRows32AVX2(SB), NOSPLIT, $0-32
-	MOVQ sum+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ srcRow+16(FP), R9
-	MOVQ rows+24(FP), CX
-	VMOVUPS 0(DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-loop:
-	VADDPS 0(SI), Y0, Y0
-	VADDPS 32(SI), Y1, Y1
-	VADDPS 64(SI), Y2, Y2
-	VADDPS 96(SI), Y3, Y3
-	ADDQ R9, SI
-	DECQ CX
-	JNZ loop
-	VMOVUPS Y0, 0(DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VZEROUPPER
-	RET
-
 // func prefetch(x *float32, n int)
 TEXT ·prefetch(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), SI

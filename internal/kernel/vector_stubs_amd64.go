@@ -56,16 +56,6 @@ func copyRows16AVX2(dst *float32, src *float32, srcRow int, rows int)
 //go:noescape
 func copyRows32AVX2(dst *float32, src *float32, srcRow int, rows int)
 
-// addRows16AVX2 adds rows of 16 elements, srcRow bytes apart, to sum, one after the other.
-//
-//go:noescape
-func addRows16AVX2(sum *float32, src *float32, srcRow int, rows int)
-
-// addRows32AVX2 adds rows of 32 elements, srcRow bytes apart, to sum, one after the other.
-//
-//go:noescape
-func addRows32AVX2(sum *float32, src *float32, srcRow int, rows int)
-
 // prefetch asks for the cache lines of n elements, at least 1.
 //
 //go:noescape

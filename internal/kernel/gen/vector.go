@@ -75,9 +75,6 @@ func writeVector(asm, stubs *file) {
 	for _, vectors := range []int{1, 2, 4} {
 		writeCopyRows(asm, stubs, vectors)
 	}
-	for _, vectors := range []int{2, 4} {
-		writeAddRows(asm, stubs, vectors)
-	}
 	writePrefetch(asm, stubs)
 }
 
@@ -101,39 +98,6 @@ func writePrefetch(asm, stubs *file) {
 	asm.op("ADDQ $64, SI")
 	asm.op("CMPQ SI, CX")
 	asm.op("JLS loop")
-	asm.op("RET")
-}
-
-// writeAddRows writes the sum over rows of one width that lie apart.
-func writeAddRows(asm, stubs *file, vectors int) {
-	name := fmt.Sprintf("addRows%dAVX2", 8*vectors)
-	signature := fmt.Sprintf("func %s(sum *float32, src *float32, srcRow int, rows int)", name)
-	stubs.line("")
-	stubs.line("// %s adds rows of %d elements, srcRow bytes apart, to sum, one after the other.", name, 8*vectors)
-	stubs.line("//")
-	stubs.line("//go:noescape")
-	stubs.line("%s", signature)
-	asm.line("")
-	asm.line("// %s", signature)
-	asm.line("TEXT ·%s(SB), NOSPLIT, $0-32", name)
-	asm.op("MOVQ sum+0(FP), DI")
-	asm.op("MOVQ src+8(FP), SI")
-	asm.op("MOVQ srcRow+16(FP), R9")
-	asm.op("MOVQ rows+24(FP), CX")
-	for v := range vectors {
-		asm.op("VMOVUPS %d(DI), Y%d", 32*v, v)
-	}
-	asm.line("loop:")
-	for v := range vectors {
-		asm.op("VADDPS %d(SI), Y%d, Y%d", 32*v, v, v)
-	}
-	asm.op("ADDQ R9, SI")
-	asm.op("DECQ CX")
-	asm.op("JNZ loop")
-	for v := range vectors {
-		asm.op("VMOVUPS Y%d, %d(DI)", v, 32*v)
-	}
-	asm.op("VZEROUPPER")
 	asm.op("RET")
 }
 
