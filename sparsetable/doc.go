@@ -299,8 +299,9 @@
 //	rewrite     held by whatever writes buckets, splits or merges slots: by the
 //	            background writer for a batch at a time, by a Pull that finds no
 //	            clean rows to drop, by Snapshot while it fixes the state
-//	moving      held while rows of the cache are written to a bucket, until the
-//	            index points to it; also while clean rows are dropped
+//	moving      held while rows of the cache are copied to a bucket, until the
+//	            index points to it; also while clean rows are dropped. Its holders
+//	            wait for a device only where files must be deleted to make room
 //	mu          guards pinned sets and counters
 //	delta.mu    guards the block of a snapshot's file that is being filled
 //	indexMu     a Pull holds it for reading, for a batch of keys; it is held for

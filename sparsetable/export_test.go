@@ -174,3 +174,24 @@ func DeltaFileBytes(t Table, id uint64) (bytes int64) {
 	}
 	return bytes
 }
+
+// WritesBuckets reports whether somebody is writing the buckets of a table on SSD at
+// this moment.
+func WritesBuckets(tab Table) bool {
+	t := tab.(*ssd)
+	if !t.rewrite.TryLock() {
+		return true
+	}
+	t.rewrite.Unlock()
+	return false
+}
+
+// MayDropRows reports whether clean rows could leave the cache at this moment.
+func MayDropRows(tab Table) bool {
+	t := tab.(*ssd)
+	if !t.moving.TryLock() {
+		return false
+	}
+	t.moving.Unlock()
+	return true
+}

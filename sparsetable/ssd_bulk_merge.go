@@ -64,11 +64,12 @@ func (l *bulkLoad) mergeSlot(slot uint32, old *bucketfile.Bucket, cached bool) e
 	m.take(w, rows)
 	imported := len(w.keys)
 	before := 0
-	t.moving.Lock()
+	mask := slotMask(slot, t.index.Slots())
+	t.lockMoving(slot, mask, old)
 	defer t.moving.Unlock()
 	w.dirtyRefs, w.dirtyKeys = w.dirtyRefs[:0], w.dirtyKeys[:0]
 	if cached {
-		l.mergeCached(slot)
+		l.mergeCached(slot, mask)
 		imported -= len(w.dirtyRefs) // counted as dirty rows
 	}
 	if old != nil {
@@ -89,9 +90,8 @@ func (l *bulkLoad) mergeSlot(slot uint32, old *bucketfile.Bucket, cached bool) e
 
 // mergeCached overwrites cached rows with the imported rows of the same keys, and
 // adds the other dirty rows of the slot to the bucket.
-func (l *bulkLoad) mergeCached(slot uint32) {
+func (l *bulkLoad) mergeCached(slot uint32, mask uint64) {
 	t, m, w := l.t, &l.merge, &l.t.rewrite.rewriter
-	mask := slotMask(slot, t.index.Slots())
 	// No row is pinned, and all other readers of rows wait for rewrite.
 	t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {
 		i := m.find(w, e.Key)

@@ -229,7 +229,8 @@ func (t *ssd) emptyRest(ctx context.Context, file uint32) error {
 
 // moveBucket appends a bucket as it is, with the dirty rows of its slot.
 func (t *ssd) moveBucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
-	t.moving.Lock()
+	mask := slotMask(b.Slot, t.index.Slots())
+	t.lockMoving(b.Slot, mask, b)
 	defer t.moving.Unlock()
 	w := &t.rewrite.rewriter
 	w.urgent, w.moves = true, true
@@ -237,7 +238,7 @@ func (t *ssd) moveBucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 	if invariants.Enabled {
 		t.checkCached(b.Slot, b)
 	}
-	t.collectDirty(b.Slot, slotMask(b.Slot, t.index.Slots()))
+	t.collectDirty(b.Slot, mask)
 	w.merge(b, nil)
 	if _, err := t.replaceBucket(b.Slot, b.Len()); err != nil {
 		return err

@@ -71,10 +71,11 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 		defer t.indexMu.Unlock()
 		return t.index.Shrink()
 	}
-	t.moving.Lock()
+	mask := slotMask(into, t.index.Slots()-1)
+	t.lockMoving(into, mask, gone)
 	defer t.moving.Unlock()
 	w := &t.rewrite.rewriter
-	t.collectDirty(into, slotMask(into, t.index.Slots()-1))
+	t.collectDirty(into, mask)
 	w.merge(kept, nil)
 	w.addOthers(gone, nil)
 	before := gone.Len()

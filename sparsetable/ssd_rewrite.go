@@ -137,15 +137,38 @@ func slotMask(slot, n uint32) uint64 {
 	return 1<<level - 1
 }
 
+// lockMoving takes moving for a caller that is about to write the dirty rows of a slot,
+// and the rows of its old bucket, which may be nil, to the slot's bucket, or to the
+// buckets of the slot and of others. Before that, it does everything that may have to
+// wait for a device, so that nobody who needs moving waits for a write. If a snapshot
+// has yet to save rows of the slot, it saves them; no further rows can become such
+// meanwhile, because fixing a snapshot takes rewrite. Then it waits for an append buffer
+// with room for about as many rows as the bucket will have. REQUIRES: rewrite is held.
+func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, others ...uint32) {
+	if s := t.snap.Load(); s != nil {
+		s.saveSlot(slot, mask)
+	}
+	rows := likelyRows(t.index.TargetRows())
+	if old != nil {
+		rows += old.Len()
+	}
+	t.files.AwaitBuffer(slot, rows)
+	for _, other := range others {
+		t.files.AwaitBuffer(other, rows)
+	}
+	t.moving.Lock()
+}
+
 // rewriteSlot writes the bucket of one slot anew.
 func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []float32) bool) error {
-	t.moving.Lock()
+	mask := slotMask(slot, t.index.Slots())
+	t.lockMoving(slot, mask, old)
 	defer t.moving.Unlock()
 	w := &t.rewrite.rewriter
 	if invariants.Enabled {
 		t.checkCached(slot, old)
 	}
-	t.collectDirty(slot, slotMask(slot, t.index.Slots()))
+	t.collectDirty(slot, mask)
 	before, dropped := 0, 0
 	if old != nil {
 		before = old.Len()
@@ -192,13 +215,8 @@ func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, 
 // collectDirty copies the dirty rows of a slot that are not pinned and marks them
 // clean; an update from then on makes them dirty again. They stay in the cache as
 // long as both rewrite and moving are held, since a row is dropped only under one
-// of the two. If a snapshot has yet to save rows of the slot, collectDirty saves
-// them first. No further rows can become such meanwhile, because fixing a snapshot
-// takes rewrite.
+// of the two. REQUIRES: lockMoving has been called for the slot.
 func (t *ssd) collectDirty(slot uint32, mask uint64) {
-	if s := t.snap.Load(); s != nil {
-		s.saveSlot(slot, mask)
-	}
 	w := &t.rewrite.rewriter
 	w.dirtyRefs, w.dirtyKeys, w.words = w.dirtyRefs[:0], w.dirtyKeys[:0], w.words[:0]
 	t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {

@@ -103,10 +103,13 @@ func shapeOf(l Layout, unit int) bucketShape {
 	return s
 }
 
-// capacity is the most rows that a bucket may have: three times the largest mean,
-// and some more for the random variation of a small one. In the middle of a round
-// of splits some slots have 4/3 of the mean.
-func (s bucketShape) capacity() int { return 3*s.huge + 13 }
+// capacity is the most rows that a bucket may have.
+func (s bucketShape) capacity() int { return likelyRows(s.huge) }
+
+// likelyRows is how many rows hardly any bucket exceeds where the mean is that many: three
+// times as many, and some more for the random variation of a small one. In the middle of
+// a round of splits some slots have 4/3 of the mean.
+func likelyRows(mean int) int { return 3*mean + 13 }
 
 // floor is the size of the smallest filters that are worth their memory.
 func (s bucketShape) floor() int {

@@ -168,13 +168,14 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 	if next != from {
 		panic("sparsetable: slots are split out of order")
 	}
-	t.moving.Lock()
+	mask := slotMask(from, t.index.Slots())
+	t.lockMoving(from, mask, old, to)
 	defer t.moving.Unlock()
 	w := &t.rewrite.rewriter
 	if invariants.Enabled {
 		t.checkCached(from, old)
 	}
-	t.collectDirty(from, slotMask(from, t.index.Slots()))
+	t.collectDirty(from, mask)
 	bit := uint64(1) << (bits.Len32(to) - 1)
 	var locations [2]bucketfile.Location
 	var hashes [2][]uint64

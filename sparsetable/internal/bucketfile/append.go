@@ -84,6 +84,32 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 	return a, nil
 }
 
+// AwaitBuffer waits until Begin, for a bucket of a slot with up to so many rows, need
+// not wait for a buffer to be written. That is so until another bucket is begun. An
+// error of the device ends the waiting; Begin returns it.
+func (s *Set) AwaitBuffer(slot uint32, maxRows int) {
+	size := unitsOf(bucketBytes(maxRows, s.opts.RowWords), s.unit) * s.unit
+	d := s.directoryOf(slot)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.fullLocked(size) && d.errLocked() == nil {
+		d.cond.Wait()
+	}
+}
+
+// fullLocked reports whether size more bytes fit no buffer, neither the one that is
+// being filled nor a new one. REQUIRES: d.mu is held.
+func (d *directory) fullLocked(size int) bool {
+	b, waiting := d.filled, len(d.queue)
+	if b != nil {
+		if b.used+size <= len(b.mem) {
+			return false
+		}
+		waiting++
+	}
+	return waiting >= d.set.opts.Buffers
+}
+
 // budgetLocked checks that size more bytes fit the directory's budget. REQUIRES:
 // d.mu is held.
 func (d *directory) budgetLocked(size int, urgent bool) error {
