@@ -109,7 +109,9 @@
 // directories each has bucket files, the first the rest.) The formats are in
 // the internal packages' documentation, that of the delta file in ssd_delta.go.
 //
-// A key's hash names its slot; all rows of a slot lie in one bucket, a record of
+// A key's hash names its slot; the hash is another one in each table, so that keys that
+// come in the order of some table's files are spread evenly in all others
+// (slots.Hasher). All rows of a slot lie in one bucket, a record of
 // a few hundred to a few thousand bytes with a checksum. So the only thing that
 // memory holds per key is a few bits of a filter. The filters avoid most of the reads
 // for keys that the table does not have. The table has no fixed capacity: slots are

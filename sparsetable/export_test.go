@@ -14,15 +14,29 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
+// In tests, all tables of this package have the same hash, unless they are of an older
+// version.
+func init() { hasherOf = func(uint64) slots.Hasher { return 0x9e3779b97f4a7c15 } }
+
 // OpenSSDOn opens a table of KindSSD on devices and a file system of a test's
 // choice.
 func OpenSSDOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.FS) (Table, error) {
+	return openStored(ctx, o, ssdStorage{devices: devices, fs: fs})
+}
+
+// OpenOldSSDOn is OpenSSDOn for a table that an older version makes, if there is none:
+// its hash is slots.Hash.
+func OpenOldSSDOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.FS) (Table, error) {
+	return openStored(ctx, o, ssdStorage{devices: devices, fs: fs, hash: keyHash})
+}
+
+func openStored(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 	o.Kind = KindSSD
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o.ensureDefaults()
-	return openSSD(ctx, o, ssdStorage{devices: devices, fs: fs})
+	return openSSD(ctx, o, on)
 }
 
 // SmallestSSD is the smallest budget of a table that has so many rows in memory.
@@ -138,7 +152,7 @@ func Buckets(tab Table, fn func(path string, from, to int64, slot uint32)) {
 func SetNextFile(o Options, fs vfs.FS, number uint32) (err error) {
 	c, err := catalog.Open(catalog.Options{
 		Dir: filepath.Join(o.SSD.Dirs[0], catalogDir), FS: fs, MustExist: true,
-		Format: catalog.Format{Hash: keyHash, PageSlots: slots.DefaultPageSlots},
+		Format: catalog.Format{PageSlots: slots.DefaultPageSlots},
 	})
 	if err != nil {
 		return err

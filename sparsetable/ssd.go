@@ -51,6 +51,7 @@ type ssd struct {
 	catalog   *catalog.Catalog
 	cache     *rowcache.Cache
 	tableID   uint64
+	hash      slots.Hasher // of keys
 
 	announcing announcing
 

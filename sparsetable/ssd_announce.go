@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-
-	"aibox/sparsetable/internal/slots"
 )
 
 // maxAnnounced bounds the list of announced passes that are yet to be pulled.
@@ -62,7 +60,7 @@ func (t *ssd) Announce(keys []uint64) {
 	if mark != nil {
 		t.elevator.noteNeed(lacks)
 	}
-	a := &announcement{pass: pass, keys: len(keys), sum: sumOfKeys(keys), list: keys}
+	a := &announcement{pass: pass, keys: len(keys), sum: t.sumOfKeys(keys), list: keys}
 	t.mu.Lock()
 	t.mu.announced = append(t.mu.announced, a)
 	t.mu.Unlock()
@@ -162,9 +160,9 @@ func sumOf(hashes []uint64) (sum uint64) {
 }
 
 // sumOfKeys is the sum of the hashes of keys.
-func sumOfKeys(keys []uint64) (sum uint64) {
+func (t *ssd) sumOfKeys(keys []uint64) (sum uint64) {
 	for _, k := range keys {
-		sum += slots.Hash(k)
+		sum += t.hash.Of(k)
 	}
 	return sum
 }

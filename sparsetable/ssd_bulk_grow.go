@@ -15,8 +15,9 @@ const maxSampleKeys = 4096
 
 // distinctKeys estimates how many distinct keys were added (adaptive sampling,
 // Wegman; Flajolet 1990). It keeps the keys whose hash begins with depth zero bits,
-// and increases depth whenever these are too many. The zero value is ready for use.
+// and increases depth whenever these are too many. Only hash must be set.
 type distinctKeys struct {
+	hash  slots.Hasher
 	depth int
 	keys  map[uint64]struct{}
 }
@@ -32,7 +33,7 @@ func (d *distinctKeys) add(key, hash uint64) {
 	for len(d.keys) >= maxSampleKeys {
 		d.depth++
 		for k := range d.keys {
-			if bits.LeadingZeros64(slots.Hash(k)) < d.depth {
+			if bits.LeadingZeros64(d.hash.Of(k)) < d.depth {
 				delete(d.keys, k)
 			}
 		}
@@ -95,7 +96,7 @@ func (l *bulkLoad) newKeys() (int64, error) {
 	}
 	// Any of the keys will do. They are chosen by hash, so that the choice is always the same.
 	slices.SortFunc(bySlot, func(a, b uint64) int {
-		if slots.Hash(a) < slots.Hash(b) {
+		if t.hash.Of(a) < t.hash.Of(b) {
 			return -1
 		}
 		return 1
@@ -106,7 +107,7 @@ func (l *bulkLoad) newKeys() (int64, error) {
 	var list []uint32
 	for _, k := range bySlot {
 		wanted[k] = true
-		list = append(list, t.index.Slot(slots.Hash(k)))
+		list = append(list, t.index.Slot(t.hash.Of(k)))
 	}
 	slices.Sort(list)
 	list = slices.Compact(list)

@@ -10,7 +10,6 @@ import (
 
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/offheap"
-	"aibox/sparsetable/internal/slots"
 )
 
 // unit is a set of rows that is merged with the table as a whole: those with
@@ -279,7 +278,7 @@ func (l *loader) sort(a *loadArea, blocks []spoolBlock) {
 		for i, b := range blocks {
 			at := i*s.shape.blockBytes + spoolHeaderBytes
 			for range b.rows {
-				slot := uint32(slots.Hash(entryKey(a.mem[at:]))) & mask
+				slot := uint32(s.t.hash.Of(entryKey(a.mem[at:]))) & mask
 				if slot >= n {
 					slot &= mask >> 1
 				}

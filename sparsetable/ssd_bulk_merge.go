@@ -7,7 +7,6 @@ import (
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
-	"aibox/sparsetable/internal/slots"
 )
 
 // bulkMerge merges the rows of loaded areas with the table.
@@ -119,7 +118,7 @@ func (m *bulkMerge) take(w *rewriter, offsets []uint32) {
 	for _, at := range offsets {
 		b := m.area.mem[4*int(at):][:m.entry]
 		key := entryKey(b)
-		h := slots.Hash(key)
+		h := w.hash.Of(key)
 		i := m.place(w, key, h)
 		if at := m.table[i]; at != 0 {
 			w.rows[at-1] = entryRow(b, m.entry)
@@ -144,7 +143,7 @@ func (m *bulkMerge) place(w *rewriter, key, hash uint64) int {
 
 // find is the place of an imported key in rewriter.keys, -1 if there is none.
 func (m *bulkMerge) find(w *rewriter, key uint64) int {
-	return int(m.table[m.place(w, key, slots.Hash(key))]) - 1
+	return int(m.table[m.place(w, key, w.hash.Of(key))]) - 1
 }
 
 // takeOld adds those rows of the old bucket whose keys are neither imported nor

@@ -9,7 +9,6 @@ import (
 	"math/bits"
 
 	"aibox/sparsetable/internal/offheap"
-	"aibox/sparsetable/internal/slots"
 )
 
 // bulkLoad imports rows through spools, in rounds of one spool each. Where the
@@ -48,7 +47,7 @@ func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
 
 // add puts a row into the spool.
 func (l *bulkLoad) add(key uint64, row []float32) error {
-	h := slots.Hash(key)
+	h := l.t.hash.Of(key)
 	l.distinct.add(key, h)
 	return l.spool.add(l.ctx, key, h, row)
 }
@@ -56,7 +55,7 @@ func (l *bulkLoad) add(key uint64, row []float32) error {
 // begin starts a round. It reports whether there is room for it.
 func (l *bulkLoad) begin() (bool, error) {
 	t := l.t
-	l.distinct, l.look = distinctKeys{}, 0
+	l.distinct, l.look = distinctKeys{hash: t.hash}, 0
 	least := int64((bulkMinPartitions + bulkSpareBlocks*len(t.devices)) * min(bulkTinyBlock, t.bulk.minBlock))
 	if ok, err := l.takeArena(least, 0); !ok || err != nil {
 		return false, err
@@ -209,7 +208,7 @@ func (l *bulkLoad) respool(s *spool, u unit) (err error) {
 			return err
 		}
 		err := eachEntry(buf[spoolHeaderBytes:spoolHeaderBytes+b.rows*s.entry], s.entry, func(key uint64, row []float32) error {
-			return sub.add(l.ctx, key, slots.Hash(key), row)
+			return sub.add(l.ctx, key, l.t.hash.Of(key), row)
 		})
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/slots"
 )
 
 // Where going through all files does not pay, and where the table does not know
@@ -108,7 +107,7 @@ func (t *ssd) planPart(a *announcement) {
 	}
 	keys, hashes := e.keys[:0], e.hashes[:0]
 	for _, key := range a.list {
-		hash := slots.Hash(key)
+		hash := t.hash.Of(key)
 		if hash&(a.parts-1) != a.part || t.outside.hasHash(hash) {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
-	"aibox/sparsetable/internal/slots"
 )
 
 // The elevator serves announced passes in the order in which buckets lie on the
@@ -235,7 +234,7 @@ func (t *ssd) markLeaving(refs []uint32) {
 		leaving := hashes[:0]
 		t.cache.VisitIdle(refs[:n], func(e rowcache.Entry) {
 			if e.Flags&(rowcache.Dirty|rowStored) == rowcache.Dirty|rowStored && !e.Needed {
-				leaving = append(leaving, slots.Hash(e.Key))
+				leaving = append(leaving, t.hash.Of(e.Key))
 			}
 		})
 		t.markBuckets(leaving)
@@ -289,7 +288,7 @@ func (t *ssd) markDirty() {
 		hashes = hashes[:0]
 		next, end = t.cache.VisitFrom(next, rowcache.Pick{Has: rowcache.Dirty | rowStored, Idle: true}, chunk, func(e rowcache.Entry) rowcache.Change {
 			if !e.Needed {
-				hashes = append(hashes, slots.Hash(e.Key))
+				hashes = append(hashes, t.hash.Of(e.Key))
 			}
 			return rowcache.Change{}
 		})

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/slots"
 )
 
 // alight waits for some reads of the elevator, or for all of them if all is true,
@@ -57,7 +56,7 @@ func (t *ssd) takeAlong(ctx context.Context, done []*bucketfile.Request) {
 		}
 		e.hashes = e.hashes[:0]
 		for i := range r.Bucket.Len() {
-			e.hashes = append(e.hashes, slots.Hash(r.Bucket.Key(i)))
+			e.hashes = append(e.hashes, t.hash.Of(r.Bucket.Key(i)))
 		}
 		e.wanted = slices.Grow(e.wanted[:0], len(e.hashes))[:len(e.hashes)]
 		aimed := rideOf(r).aimed()

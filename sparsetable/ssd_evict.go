@@ -7,7 +7,6 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
-	"aibox/sparsetable/internal/slots"
 )
 
 const (
@@ -167,7 +166,7 @@ func (t *ssd) clean(refs []uint32) error {
 			return rowcache.Change{Clear: rowcache.Dirty} // a placeholder
 		}
 		// Only holders of rewrite change the index, so no lock is needed to read it.
-		w.slots = append(w.slots, t.index.Slot(slots.Hash(e.Key)))
+		w.slots = append(w.slots, t.index.Slot(t.hash.Of(e.Key)))
 		return rowcache.Change{}
 	})
 	slices.Sort(w.slots)

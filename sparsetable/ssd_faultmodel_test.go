@@ -157,7 +157,11 @@ func (f *faulty) open(o sparsetable.Options) (sparsetable.Table, error) {
 		}
 		return f.fault(o).Err
 	}))
-	tab, err := sparsetable.OpenSSDOn(f.t.Context(), o, devices, fs)
+	open := sparsetable.OpenSSDOn
+	if f.script.skewed {
+		open = sparsetable.OpenOldSSDOn
+	}
+	tab, err := open(f.t.Context(), o, devices, fs)
 	if err == nil && f.script.bulkRows > 0 {
 		sparsetable.SetBulk(tab, f.script.bulkRows, 128<<10, 4096)
 	}

@@ -21,7 +21,8 @@ type faultScript struct {
 	resident    int64
 	do          func(f *faulty)
 	bulkRows    int64 // imports of more rows go by way of spools
-	// skewed keys are in the same partition of a spool.
+	// skewed keys are in the same partition of a spool. The table is one of an older
+	// version, because the hash of a new one is not known before it is made.
 	skewed bool
 	// runs is how many operations are made to fail, unless all are; 0: all are.
 	runs int

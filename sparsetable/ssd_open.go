@@ -1,6 +1,7 @@
 package sparsetable
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
@@ -23,9 +24,19 @@ import (
 type ssdStorage struct {
 	devices []blockio.Device
 	fs      vfs.FS
+	hash    string // of a new table's keys; "" stands for seededKeyHash
 }
 
-const keyHash = "murmur3-fmix64"
+// The names of the hash functions of keys, as the catalog has them. Tables that were
+// made before have the first one, Hasher 0; that of a new table has its number as seed.
+const (
+	keyHash       = "murmur3-fmix64"
+	seededKeyHash = "murmur3-fmix64-of-key-xor-table"
+)
+
+// hasherOf is the hash of a table by its number. Tests replace it, so that they do the
+// same in every run.
+var hasherOf = func(tableID uint64) slots.Hasher { return slots.Hasher(tableID) }
 
 // openSSD opens a table. o has its defaults and is valid.
 func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
@@ -69,7 +80,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 			unit = max(unit, pageCacheUnit)
 		}
 	}
-	if err := t.openCatalog(on.fs, unit); err != nil {
+	if err := t.openCatalog(on, unit); err != nil {
 		return err
 	}
 	snapshot, err := t.catalog.Snapshot(t.opts.SnapshotID)
@@ -126,10 +137,10 @@ func (t *ssd) openDevices(ctx context.Context) error {
 
 // openCatalog opens the catalog. Where there is none, it makes one, of a table
 // whose buckets take whole units of unit bytes.
-func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
+func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	o := catalog.Options{
-		Dir: filepath.Join(t.opts.SSD.Dirs[0], catalogDir), FS: fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
-		Format: catalog.Format{Hash: keyHash, PageSlots: slots.DefaultPageSlots}, // any layout is accepted here; it is compared below
+		Dir: filepath.Join(t.opts.SSD.Dirs[0], catalogDir), FS: on.fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
+		Format: catalog.Format{PageSlots: slots.DefaultPageSlots}, // any layout and hash are accepted here; they are compared below
 	}
 	var err error
 	t.catalog, err = catalog.Open(o)
@@ -150,7 +161,7 @@ func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 		if _, err := crand.Read(id[:]); err != nil {
 			return fmt.Errorf("sparsetable: choose a number for the table: %w", err)
 		}
-		o.MustExist, o.Format.UnitBytes = false, unit
+		o.MustExist, o.Format.UnitBytes, o.Format.Hash = false, unit, cmp.Or(on.hash, seededKeyHash)
 		o.Format.ValueDim, o.Format.StateDim = t.opts.Layout.ValueDim, t.opts.Layout.StateDim
 		o.Format.RowFormat = t.opts.Layout.Format.String()
 		o.Format.TableID = fmt.Sprintf("%016x", binary.LittleEndian.Uint64(id[:]))
@@ -174,6 +185,14 @@ func (t *ssd) openCatalog(fs vfs.FS, unit int) error {
 	if t.tableID, err = strconv.ParseUint(f.TableID, 16, 64); err != nil {
 		return fmt.Errorf("sparsetable: table id: %w", err)
 	}
+	switch f.Hash {
+	case keyHash:
+	case seededKeyHash:
+		t.hash = hasherOf(t.tableID)
+	default:
+		return &catalog.FormatError{Dir: o.Dir, Field: "hash", Have: f.Hash, Want: seededKeyHash}
+	}
+	t.rewrite.hash = t.hash
 	return nil
 }
 
@@ -195,7 +214,9 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 	if t.index, err = slots.New(t.plan.indexOptions()); err != nil {
 		return err
 	}
-	t.cache, err = rowcache.New(t.plan.cacheOptions(t.layout, t.opts.SSD))
+	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
+	o.Hash = t.hash.Of
+	t.cache, err = rowcache.New(o)
 	return err
 }
 

@@ -32,6 +32,7 @@ type outside struct {
 	file  blockio.File
 	path  string
 	fresh int64 // rows that are in no bucket
+	hash  slots.Hasher
 
 	memory []byte
 	rows   []outsideRow // ascending by hash
@@ -91,7 +92,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 		first := uint32((r.at-1)/x.blockBytes) * x.perBlock
 		for i := range rows {
 			key, info, _ := r.entry(i)
-			x.rows[n] = outsideRow{hash: slots.Hash(key), place: first + uint32(i), sum: crc32.Checksum(r.entryOf(i), castagnoli)}
+			x.rows[n] = outsideRow{hash: t.hash.Of(key), place: first + uint32(i), sum: crc32.Checksum(r.entryOf(i), castagnoli)}
 			if info&1 == 0 {
 				x.fresh++
 			}
@@ -117,7 +118,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 // newOutside opens the file and takes memory from the cache for the index.
 func (t *ssd) newOutside(ctx context.Context, s catalog.Snapshot) (*outside, error) {
 	d, rows := s.Deltas[0], s.Counters[counterDirtyRows]
-	x := &outside{blockBytes: int64(deltaBlockBytes(t.layout)), entryBytes: int64(deltaEntryBytes + t.layout.Bytes())}
+	x := &outside{hash: t.hash, blockBytes: int64(deltaBlockBytes(t.layout)), entryBytes: int64(deltaEntryBytes + t.layout.Bytes())}
 	x.perBlock = uint32((x.blockBytes - deltaHeaderBytes) / x.entryBytes)
 	if rows < 0 || rows > d.Bytes/x.entryBytes {
 		return nil, &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("snapshot %d has %d dirty rows in %d bytes", s.ID, rows, d.Bytes)}
@@ -192,7 +193,7 @@ func (x *outside) find(hash uint64) (i int, ok bool) {
 // has reports whether the row of a key is outside of buckets. For a nil index it
 // returns false.
 func (x *outside) has(key uint64) bool {
-	return x != nil && x.hasHash(slots.Hash(key))
+	return x != nil && x.hasHash(x.hash.Of(key))
 }
 
 func (x *outside) hasHash(hash uint64) bool {

@@ -8,7 +8,6 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
-	"aibox/sparsetable/internal/slots"
 )
 
 // rowStored marks cached rows that are also in the bucket of their slot, perhaps in
@@ -97,7 +96,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 	}
 	p := &t.pull
 	p.counts, p.reading, p.twins = pullCounts{}, mode == PullLookup, p.twins[:0]
-	p.hashes = appendHashes(p.hashes[:0], keys)
+	p.hashes = t.appendHashes(p.hashes[:0], keys)
 	t.endDirect(ctx)
 	pass, c := t.takeAnnounced(p.hashes)
 	if pass >= 0 {
@@ -215,9 +214,9 @@ func (t *ssd) unpinPlaceholders(refs []uint32) {
 func (t *ssd) trained(row []float32) bool { return t.layout.Stats(row).Count != 0 }
 
 // appendHashes appends the hashes of keys.
-func appendHashes(hashes, keys []uint64) []uint64 {
+func (t *ssd) appendHashes(hashes, keys []uint64) []uint64 {
 	for _, k := range keys {
-		hashes = append(hashes, slots.Hash(k))
+		hashes = append(hashes, t.hash.Of(k))
 	}
 	return hashes
 }

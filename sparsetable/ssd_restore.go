@@ -8,7 +8,6 @@ import (
 
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/rowcache"
-	"aibox/sparsetable/internal/slots"
 )
 
 // removeStrays deletes the delta files that no snapshot refers to, and the spools
@@ -137,7 +136,7 @@ func (t *ssd) batchOfBlock(r *deltaReader, from, to int) {
 	for i := range to - from {
 		key, info, row := r.entry(from + i)
 		p.keys = append(p.keys, key)
-		p.keyHashes = append(p.keyHashes, slots.Hash(key))
+		p.keyHashes = append(p.keyHashes, t.hash.Of(key))
 		p.uses = append(p.uses, max(info>>1, 1)-1) // inserting counts as one use
 		p.at = append(p.at, uint32(i))
 		p.rows = append(p.rows, row)

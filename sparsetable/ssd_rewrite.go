@@ -1,6 +1,8 @@
 package sparsetable
 
 import (
+	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -13,6 +15,8 @@ import (
 // rewriter is the scratch memory for rewriting buckets. It belongs to the holder of
 // rewrite.
 type rewriter struct {
+	hash slots.Hasher
+
 	queue    *bucketfile.Queue
 	requests []bucketfile.Request
 	submit   []*bucketfile.Request
@@ -273,7 +277,7 @@ func (w *rewriter) addOthers(b *bucketfile.Bucket, pick func(hash uint64) bool) 
 
 // add adds a row, unless pick returns false for it.
 func (w *rewriter) add(key uint64, row []float32, pick func(hash uint64) bool) {
-	h := slots.Hash(key)
+	h := w.hash.Of(key)
 	if pick != nil && !pick(h) {
 		return
 	}
@@ -304,6 +308,9 @@ func (t *ssd) writeBucket(slot uint32) (bucketfile.Location, error) {
 		return 0, nil
 	}
 	a, err := t.files.Begin(slot, len(w.keys), w.urgent)
+	if errors.Is(err, bucketfile.ErrTooLarge) && t.hash == 0 {
+		err = fmt.Errorf("%w, because this table has the hash function of an older version, under which many keys share their lowest bits: export its rows (aibox table export) and import them into a new table (aibox table import): %w", ErrSkewed, err)
+	}
 	if err != nil {
 		return 0, err
 	}

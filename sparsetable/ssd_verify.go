@@ -23,7 +23,7 @@ func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 	if err := t.openDevices(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.openCatalog(nil, 0); err != nil {
+	if err := t.openCatalog(ssdStorage{}, 0); err != nil {
 		return nil, v.foundError(ctx, tableError(err))
 	}
 	names := map[string]string{} // the directory of each file

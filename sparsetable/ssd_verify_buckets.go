@@ -10,7 +10,6 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/offheap"
-	"aibox/sparsetable/internal/slots"
 )
 
 // located is a slot with a bucket.
@@ -178,7 +177,7 @@ func (v *verifier) bucket(ctx context.Context, t *ssd, m *verifyMemory, r *bucke
 	n := b.Len()
 	for i := range n {
 		key := b.Key(i)
-		h := slots.Hash(key)
+		h := t.hash.Of(key)
 		for j := range i { // a bucket has few rows
 			if b.Key(j) == key {
 				wrong("key %d is there twice", key)
@@ -210,7 +209,7 @@ func (v *verifier) outside(ctx context.Context, t *ssd, m *verifyMemory) error {
 	return t.eachDirty(ctx, t.opened, func(r *deltaReader, rows int) error {
 		for i := range rows {
 			key, info, _ := r.entry(i)
-			h := slots.Hash(key)
+			h := t.hash.Of(key)
 			slot := t.index.Slot(h)
 			at, ok := t.outside.find(h)
 			if !ok {

@@ -252,6 +252,10 @@ var (
 	// error that wraps it names the file and the directories. Only KindSSD returns
 	// it.
 	ErrFiles = errkind.New(errkind.IO, "sparsetable: the table's directories are not as they were")
+	// ErrSkewed: so many keys share the lowest bits of their hashes that a bucket would be
+	// too large. Only tables that were made before each had a hash of its own return it.
+	// A new table that imports the rows of the old one does not have the problem.
+	ErrSkewed = errkind.New(errkind.IO, "sparsetable: too many keys have similar hashes")
 	// ErrPinned: the operation requires that all working sets were released.
 	ErrPinned = errors.New("sparsetable: working sets are still pinned")
 	// ErrNoDirectory: a snapshot was asked of a table without Options.Dir.

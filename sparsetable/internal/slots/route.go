@@ -2,6 +2,15 @@ package slots
 
 import "math/bits"
 
+// A Hasher is the hash function of a table. Its value is a random number, the
+// table's own. So keys that were chosen by the hash of one table, for example because
+// they come in the order of its files, are spread evenly over the slots of another.
+// Hasher 0 is Hash.
+type Hasher uint64
+
+// Of returns the hash of a key. It is a bijection, as Hash is.
+func (h Hasher) Of(key uint64) uint64 { return Hash(key ^ uint64(h)) }
+
 // Hash mixes key so that every bit of the result depends on all of it: the
 // finalizer of MurmurHash3 (Appleby), a bijection, so distinct keys have
 // distinct hashes.
