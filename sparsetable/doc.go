@@ -256,7 +256,8 @@
 //	buffers     three append buffers a directory, blocks of a delta file, a
 //	            scan's buffer, reads in flight (a sixteenth of the budget, 768
 //	            KiB to 8 MiB)
-//	fixed       the catalog's database and scratch memory, 2.3 MiB
+//	fixed       the catalog's database and scratch memory, 2.3 MiB; of a table of many
+//	            slots, also the lists that a snapshot will need
 //	elevator    its reads, a thirty-second of the budget, 16 MiB at most; only
 //	            with the policy "lookahead"
 //	spare       a hundredth, 32 KiB at least, for requests that come while the
@@ -265,6 +266,10 @@
 //	            is left, or up to a quarter under budgets of less than 200 MiB
 //	index       two fifths of the rest, at most
 //	cache       what the index leaves
+//
+// While a snapshot is being written, the pages of the index that change before they are
+// written are copied within a sixty-fourth of the budget, for which rows leave the cache;
+// where that is full, whoever writes a bucket waits (ssd_pages.go).
 //
 // An empty table needs 3.8 MiB with the default policy. The memory for what grows
 // later (the index and the lists of pinned sets) and for an Import or a Scan is taken

@@ -114,6 +114,11 @@ type ssd struct {
 
 	snap      atomic.Pointer[snapshotDelta] // collects rows of a snapshot, or nil
 	snapBytes atomic.Int64                  // bytes of its blocks beyond those of deltaPool
+	// While a snapshot is being written, pageBytes is how many bytes the copies of
+	// changed pages may take, see awaitPages, and listBytes what the catalog's lists
+	// take at most; otherwise they are 0.
+	pageBytes, listBytes atomic.Int64
+	pageTaken            chan struct{} // has room for one token: a page was written, or none is any more
 
 	// born holds the counters of the snapshot that the table was opened with, see
 	// lifeCounters.

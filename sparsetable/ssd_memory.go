@@ -34,9 +34,18 @@ func (t *ssd) memoryParts() memoryParts {
 	t.indexMu.RLock()
 	capture := t.index.CaptureBytes()
 	p.index = t.index.Bytes() - capture
+	leastCopies, listsOfSnapshot := t.leastPageBytes(), t.snapshotListBytes()
 	t.indexMu.RUnlock()
-	lists := t.catalog.MemoryBytes() - catalog.FixedBytes + capture
-	p.catalog = catalog.FixedBytes + max(0, lists-ssdScratchBytes/2)
+	lists := t.catalog.MemoryBytes() - catalog.FixedBytes
+	if !t.readOnly {
+		if most := t.listBytes.Load(); most > 0 {
+			lists = max(lists, most)
+		} else {
+			lists += listsOfSnapshot
+		}
+		capture = max(capture, t.pageBytes.Load(), leastCopies)
+	}
+	p.catalog = catalog.FixedBytes + max(0, lists+capture-ssdScratchBytes/2)
 	return p
 }
 

@@ -67,6 +67,7 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	from, into := t.index.NextMerge()
 	if gone == nil {
 		// The partner's bucket and filter are right as they are.
+		t.awaitPages()
 		t.indexMu.Lock()
 		defer t.indexMu.Unlock()
 		return t.index.Shrink()

@@ -43,7 +43,7 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 	t := &ssd{
 		init: o.Init, opts: o, readOnly: o.ReadOnly, log: o.Logger, devices: on.devices,
 		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1), kick: make(chan struct{}, 1), ahead: make(chan struct{}, 1),
-		restored: make(chan struct{}),
+		restored: make(chan struct{}), pageTaken: make(chan struct{}, 1),
 	}
 	t.mu.idle.L = &t.mu.Mutex
 	if err := t.open(ctx, on); err != nil {

@@ -146,12 +146,14 @@ func slotMask(slot, n uint32) uint64 {
 // buckets of the slot and of others. Before that, it does everything that may have to
 // wait for a device, so that nobody who needs moving waits for a write. If a snapshot
 // has yet to save rows of the slot, it saves them; no further rows can become such
-// meanwhile, because fixing a snapshot takes rewrite. Then it waits for an append buffer
-// with room for about as many rows as the bucket will have. REQUIRES: rewrite is held.
+// meanwhile, because fixing a snapshot takes rewrite. Then it waits until the snapshot
+// has written enough pages of the index (awaitPages), and for an append buffer with room
+// for about as many rows as the bucket will have. REQUIRES: rewrite is held.
 func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, others ...uint32) {
 	if s := t.snap.Load(); s != nil {
 		s.saveSlot(slot, mask)
 	}
+	t.awaitPages()
 	rows := likelyRows(t.index.TargetRows())
 	if old != nil {
 		rows += old.Len()

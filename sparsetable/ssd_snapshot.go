@@ -92,12 +92,7 @@ func (s *ssdSnapshot) begin(ctx context.Context) (err error) {
 	// hold a few thousand rows of a usual size.
 	extra := s.pinnedBlocks()
 	if err := s.reserve(ctx, extra); errors.Is(err, errNoVictims) {
-		extra = 0
-		// Where no row can leave the cache, the table exceeds its budget a little,
-		// which is better than no snapshot.
-		if err := s.reserve(ctx, 0); err != nil && !errors.Is(err, errNoVictims) {
-			return err
-		}
+		extra = 0 // no row can leave the cache: what a snapshot needs at least is reserved from the start
 	} else if err != nil {
 		return err
 	}
@@ -115,17 +110,23 @@ func (s *ssdSnapshot) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// reserve makes room in memory for the catalog's lists of pages, old and new, and
-// for that many blocks, which count as in use from then on.
+// reserve makes room in memory for copies of pages and for that many blocks, which
+// count as in use from then on, as do the catalog's lists of pages, for which the table
+// always has room. Errors: errNoVictims where there is no room; then the copies have the
+// room that the table always has, and there are no blocks.
 func (s *ssdSnapshot) reserve(ctx context.Context, blocks int) error {
 	t := s.t
 	return t.inSteps(ctx, func() error {
 		bytes := int64(blocks) * int64(deltaBlockBytes(t.layout))
-		err := t.reserve(int64(len(s.record)) + 24*int64(t.index.Pages()) + bytes)
+		t.pageBytes.Store(t.leastPageBytes())
+		t.listBytes.Store(t.catalog.MemoryBytes() - catalog.FixedBytes + t.snapshotListBytes())
+		pages := t.mostPageBytes()
+		err := t.reserve(int64(len(s.record)) + pages - t.leastPageBytes() + bytes)
 		if errors.Is(err, bucketfile.ErrNoSpace) {
 			return errNoVictims // dirty rows cannot leave, so no room can be made
 		}
 		if err == nil {
+			t.pageBytes.Store(pages)
 			t.snapBytes.Store(bytes)
 		}
 		return err
@@ -135,9 +136,9 @@ func (s *ssdSnapshot) reserve(ctx context.Context, blocks int) error {
 // unreserve gives the blocks' memory back to the cache.
 func (s *ssdSnapshot) unreserve() {
 	t := s.t
-	if t.snapBytes.Swap(0) == 0 {
-		return
-	}
+	t.snapBytes.Store(0)
+	t.pageBytes.Store(0)
+	t.listBytes.Store(0)
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	if err := t.giveCache(); err != nil {
@@ -288,6 +289,7 @@ func (s *ssdSnapshot) writePages(ctx context.Context) error {
 		s.t.indexMu.Lock()
 		page, data, ok := s.pages.Next(buf[:0])
 		s.t.indexMu.Unlock()
+		s.t.tookPage()
 		if !ok {
 			return nil
 		}
@@ -310,6 +312,7 @@ func (s *ssdSnapshot) abandon() error {
 		t.indexMu.Lock()
 		s.pages.Abort()
 		t.indexMu.Unlock()
+		t.tookPage()
 	}
 	if s.delta != nil {
 		// No row may seem to be saved already at the next snapshot.

@@ -1,9 +1,6 @@
 package slots
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // bitmap is a set of page numbers.
 type bitmap []uint64
@@ -17,9 +14,11 @@ func (b *bitmap) grow(n uint32) {
 	}
 }
 
-func (b bitmap) clone() bitmap { return slices.Clone(b) }
-func (b bitmap) clearAll()     { clear(b) }
-func (b bitmap) set(p uint32)  { b[p/64] |= 1 << (p % 64) }
+// clone returns a copy without room to grow.
+func (b bitmap) clone() bitmap { return append(make(bitmap, 0, len(b)), b...) }
+
+func (b bitmap) clearAll()    { clear(b) }
+func (b bitmap) set(p uint32) { b[p/64] |= 1 << (p % 64) }
 func (b bitmap) clear(p uint32) {
 	b[p/64] &^= 1 << (p % 64)
 }

@@ -113,6 +113,28 @@ func (c *Capture) copy(page uint32) {
 	c.copies[page] = c.x.encodePage(page, c.slots, b)
 }
 
+// ChangedPages is how many pages a split or a merge of slots, or a new bucket, changes
+// at most.
+const ChangedPages = 4
+
+// LeastCaptureBytes is how many bytes a capture must be allowed so that the index can be
+// changed at all before Next has taken a page. It includes the marks of pages that may be
+// added before the capture begins.
+func (x *Index) LeastCaptureBytes() int64 {
+	const added = 4096 // pages
+	return ChangedPages*int64(x.MaxPageBytes()) + 2*(int64(len(x.dirty))*8+bitmapBytes(added))
+}
+
+// CaptureFull reports whether a running capture could hold more than limit bytes after
+// the next change. It could not once Next has taken a few more pages.
+func (x *Index) CaptureFull(limit int64) bool {
+	c := x.capture
+	if c == nil || c.left == 0 {
+		return false
+	}
+	return int64(len(c.spare))+(limit-x.captureBytes())/int64(x.MaxPageBytes()) < ChangedPages
+}
+
 // captureBytes is how many bytes a running capture holds.
 func (x *Index) captureBytes() int64 {
 	if x.capture == nil {
