@@ -100,27 +100,45 @@ func (t *ssd) worstFile() (worst bucketfile.Candidate, ok bool) {
 	if !crowded && !anyFull {
 		return bucketfile.Candidate{}, false
 	}
-	limit := t.opts.SSD.MaxSpaceAmplification
-	var room bucketfile.Candidate // makes room in a full directory
-	needRoom := false
-	for _, c := range t.files.CompactionCandidates() { // those that are not held first
+	// The best of each kind; this runs for every buffer that is written, so nothing is sorted.
+	var free, held, room firstFile // room makes room in a full directory
+	t.files.EachCandidate(func(c bucketfile.Candidate) {
 		if c.LiveBytes == 0 {
-			continue
+			return
 		}
-		if !needRoom && full[c.Directory] && c.Holders == 0 && float64(c.LiveBytes) <= maxLiveShare*float64(c.Bytes) {
-			room, needRoom = c, true
+		if full[c.Directory] && c.Holders == 0 && float64(c.LiveBytes) <= maxLiveShare*float64(c.Bytes) {
+			room.offer(c)
 		}
-		if float64(c.LiveBytes) > fullShare*float64(c.Bytes) {
-			continue
+		switch {
+		case float64(c.LiveBytes) > fullShare*float64(c.Bytes):
+		case c.Holders == 0:
+			free.offer(c)
+		default:
+			held.offer(c)
 		}
-		if !ok || worst.Holders == 0 && c.Holders > 0 && float64(worst.LiveBytes)*limit > float64(worst.Bytes) {
-			worst, ok = c, true
+	})
+	if crowded {
+		worth := free.found && float64(free.LiveBytes)*t.opts.SSD.MaxSpaceAmplification <= float64(free.Bytes)
+		if held.found && !worth {
+			return held.Candidate, true
+		}
+		if free.found {
+			return free.Candidate, true
 		}
 	}
-	if ok && crowded {
-		return worst, true
+	return room.Candidate, room.found
+}
+
+// firstFile is the first of some files in the order in which they are emptied.
+type firstFile struct {
+	bucketfile.Candidate
+	found bool
+}
+
+func (f *firstFile) offer(c bucketfile.Candidate) {
+	if !f.found || c.Compare(f.Candidate) < 0 {
+		f.Candidate, f.found = c, true
 	}
-	return room, needRoom
 }
 
 // spaceTarget is how many bytes files may take before one is emptied, where so

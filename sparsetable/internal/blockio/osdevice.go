@@ -50,7 +50,7 @@ func (d *osDevice) open(name string, flags int) (File, error) {
 	}
 	fd, err := openRetry(d.path(name), flags)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: d.path(name), Err: err}
+		return nil, withLimit(&os.PathError{Op: "open", Path: d.path(name), Err: err})
 	}
 	f := &osFile{dev: d, name: name, fd: fd}
 	f.refs.Store(1)

@@ -185,9 +185,10 @@ func (d *directory) openBufferLocked(urgent bool) error {
 // divided, as long as that makes files smaller than their full size.
 const filesPerLive = 16
 
-// manyFiles is into how many files the live bytes of a directory are divided at
-// most: each has a descriptor, and whoever looks for one to empty looks at all. A
-// table that grows has some more, from the time when it was smaller.
+// manyFiles is into how many files the live bytes of all directories are divided at
+// most, as long as each directory may have filesPerLive of them: each file has a
+// descriptor, and whoever looks for one to empty looks at all. A table that grows has
+// some more, from the time when it was smaller.
 const manyFiles = 256
 
 // fileLimit is the size at which the next file is begun.
@@ -195,7 +196,8 @@ func (d *directory) fileLimit() int64 {
 	o, live := &d.set.opts, d.live.Load()
 	limit := min(max(live/filesPerLive, o.MinFileBytes), o.FileBytes)
 	if d.budget == 0 { // else what is kept for emptying a file is as large as files are
-		limit = max(limit, min(live/manyFiles, int64(maxOffset)*int64(d.set.unit)))
+		files := max(manyFiles/int64(len(d.set.dirs)), filesPerLive)
+		limit = max(limit, min(live/files, int64(maxOffset)*int64(d.set.unit)))
 	}
 	return limit
 }

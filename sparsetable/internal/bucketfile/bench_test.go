@@ -1,6 +1,7 @@
 package bucketfile
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -91,4 +92,39 @@ func BenchmarkFetch(b *testing.B) {
 	b.ReportMetric(float64(n)/s, "buckets/s")
 	b.ReportMetric(float64(reads)/s, "reads/s")
 	b.ReportMetric(float64(bytes)/float64(reads), "B/read")
+}
+
+// BenchmarkCandidates chooses the file to be emptied next among many, which happens for
+// every append buffer: by looking at each, and by sorting them all.
+func BenchmarkCandidates(b *testing.B) {
+	for _, n := range []uint32{256, 4096} {
+		s := &Set{}
+		s.dirs = []*directory{newDirectory(s, 0, nil, 0)}
+		s.mu.files = map[uint32]*file{}
+		for id := range n {
+			f := &file{set: s, dir: s.dirs[0], id: id + 1, bytes: 1 << 27, valid: 1 << 27, live: int64(id*7919%n) << 12, ended: true}
+			f.written.Store(f.valid)
+			s.mu.files[f.id] = f
+		}
+		b.Run(fmt.Sprintf("files=%d/each", n), func(b *testing.B) {
+			for b.Loop() {
+				var first Candidate
+				s.EachCandidate(func(c Candidate) {
+					if first.File == 0 || c.Compare(first) < 0 {
+						first = c
+					}
+				})
+			}
+		})
+		b.Run(fmt.Sprintf("files=%d/sorted", n), func(b *testing.B) {
+			for b.Loop() {
+				_ = s.CompactionCandidates()[0]
+			}
+		})
+		b.Run(fmt.Sprintf("files=%d/space", n), func(b *testing.B) {
+			for b.Loop() {
+				_, _ = s.Space()
+			}
+		})
+	}
 }
