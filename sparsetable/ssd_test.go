@@ -22,7 +22,7 @@ import (
 type ssdDisk struct {
 	sparsetable.FS // nil: a table on SSD does not use it
 	devices        []*blocktest.Device
-	fs             *vfs.MemFS
+	fs             *crashFS
 
 	mu     sync.Mutex
 	ops    int
@@ -30,11 +30,31 @@ type ssdDisk struct {
 	sticky bool
 }
 
+// crashFS keeps Link and CrashClone of a MemFS apart. Link takes the read half of a lock
+// twice, so it would wait for ever for a CrashClone that waits for it in between.
+type crashFS struct {
+	*vfs.MemFS
+	linking sync.RWMutex
+}
+
+// Link implements vfs.FS.
+func (f *crashFS) Link(oldname, newname string) error {
+	f.linking.RLock()
+	defer f.linking.RUnlock()
+	return f.MemFS.Link(oldname, newname)
+}
+
+func (f *crashFS) crash(cfg vfs.CrashCloneCfg) *crashFS {
+	f.linking.Lock()
+	defer f.linking.Unlock()
+	return &crashFS{MemFS: f.CrashClone(cfg)}
+}
+
 func newSSDDisk(devices int) *ssdDisk { return newSSDDiskOf(devices, 512) }
 
 // newSSDDiskOf makes devices whose offsets and lengths are multiples of unit.
 func newSSDDiskOf(devices, unit int) *ssdDisk {
-	d := &ssdDisk{fs: vfs.NewCrashableMem()}
+	d := &ssdDisk{fs: &crashFS{MemFS: vfs.NewCrashableMem()}}
 	for i := range devices {
 		d.devices = append(d.devices, blocktest.New(blocktest.Options{Dir: fmt.Sprintf("/ssd%d", i), Seed: uint64(i), UnitBytes: unit}))
 	}
@@ -87,7 +107,7 @@ func (d *ssdDisk) Files() (all []string) {
 
 // Crash takes the catalog first: what it names is on the devices by then.
 func (d *ssdDisk) Crash(rng *rand.Rand) tabletest.Disk {
-	after := &ssdDisk{fs: d.fs.CrashClone(vfs.CrashCloneCfg{
+	after := &ssdDisk{fs: d.fs.crash(vfs.CrashCloneCfg{
 		UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rand.New(rand.NewPCG(rng.Uint64(), 1)),
 	})}
 	for _, dev := range d.devices {
