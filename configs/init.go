@@ -205,13 +205,22 @@ func (p *initPrinter) wrap(lead, text string) {
 		hang = "  " // further lines of an item are indented to its text
 	}
 	flush := func() { p.linef("%s# %s", lead, line) }
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(lead)+2+len(line)+1+len(word) > 80 {
+	words := strings.Fields(text)
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		for strings.Count(word, "{{") > strings.Count(word, "}}") && i+1 < len(words) {
+			i++ // {{date -1d}} is one word
+			word += " " + words[i]
+		}
+		switch {
+		case line == "":
+			line = word
+		case len(lead)+2+len(line)+1+len(word) > 80:
 			flush()
 			line = hang + word
-			continue
+		default:
+			line += " " + word
 		}
-		line = strings.TrimPrefix(line+" "+word, " ")
 	}
 	flush()
 }

@@ -76,3 +76,27 @@ func TestModelDirOfTheReadme(t *testing.T) {
 		}
 	}
 }
+
+// TestInitWrapsComments: a template stays on one line, and the lines of an item of a list
+// are indented to its text.
+func TestInitWrapsComments(t *testing.T) {
+	var b bytes.Buffer
+	if err := Init(&b, "aibox", "csv"); err != nil {
+		t.Fatal(err)
+	}
+	inItem := false
+	for line := range strings.Lines(b.String()) {
+		if strings.Count(line, "{{") != strings.Count(line, "}}") {
+			t.Errorf("a template is broken: %s", line)
+		}
+		text, comment := strings.CutPrefix(strings.TrimLeft(line, " "), "# ")
+		switch {
+		case !comment:
+			inItem = false
+		case strings.HasPrefix(text, "- "):
+			inItem = true
+		case inItem && !strings.HasPrefix(text, "  "):
+			t.Errorf("a line of an item is not indented: %s", line)
+		}
+	}
+}
