@@ -114,7 +114,7 @@ func (f *RowFile) Check(cells [][]byte) error { return f.rows.encode(cells) }
 // Write is RowWriter's, with the file named in errors.
 func (f *RowFile) Write(cells [][]byte) error {
 	if err := (rowWriter{f.rows}).Write(cells); err != nil {
-		return fmt.Errorf("write %s: %w", f.uri, err)
+		return f.failed(err)
 	}
 	return nil
 }

@@ -18,6 +18,9 @@ var (
 	// ErrUnavailable: HDFS could not be reached, or kept failing for the whole
 	// retry time.
 	ErrUnavailable = errors.New("unavailable")
+	// ErrFailed: the operating system failed the operation, such as a write for want of
+	// space.
+	ErrFailed = errors.New("failed")
 	// ErrBeingWritten: the HDFS file is still open for writing.
 	ErrBeingWritten = errors.New("still being written")
 	// ErrChanged: the file is not the one that was listed.

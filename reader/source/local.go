@@ -35,7 +35,7 @@ func localError(op, path string, err error) error {
 		e.Kind, e.Err = ErrPermission, nil
 		e.Hint = fmt.Sprintf("user id %d may not access it", os.Getuid())
 	default:
-		e.Kind = ErrUnavailable
+		e.Kind = ErrFailed
 	}
 	return e
 }
