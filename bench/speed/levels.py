@@ -7,6 +7,9 @@ import sides
 # The sides of PyTorch, and whether they are compiled.
 PEERS = {"eager": False, "compiled": True}
 
+# Bytes that a table on SSD needs for buffers before it holds a row.
+EMPTY_TABLE = 4 << 20
+
 
 def configuration(model, batch, precision):
     """The overrides of job.yaml."""
@@ -118,7 +121,7 @@ def table(place, options):
     }
     for turn in range(options.turns):
         memory = place.train(common)
-        tenth = memory["table"]["memory_bytes"] // 10
+        tenth = memory["table"]["memory_bytes"] // 10 + EMPTY_TABLE
         ssd = place.train({**common, "sparse_table.kind": "ssd", "sparse_table.memory_bytes": tenth})
         for kind, summary in (("memory", memory), ("ssd", ssd)):
             epoch = summary["epochs"][-1]
