@@ -69,7 +69,7 @@ def parse():
     options.turns = options.turns or (3 if options.quick else 5)
     if options.quick:
         options.levels, options.models, options.batches = ["step", "job"], ["dlrm"], [2048]
-        options.inputs, options.seconds, options.examples = ["parquet"], 1, 65536
+        options.inputs, options.seconds, options.examples = ["parquet"], 0.7, 49152
     return options
 
 

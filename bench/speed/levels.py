@@ -41,10 +41,12 @@ class Steps:
         self.peers.close()
 
 
-def variants(place, precision):
-    """The sides that have the precision."""
+def variants(place, options, level, precision):
+    """The sides that have the precision. The quick size saves the time of compiling."""
     ours = ["aibox"] if precision == "float32" or place.has_bf16 else []
-    return ours + list(PEERS)
+    if options.quick and (level == "job" or precision == "bf16"):
+        return [*ours, "eager"]
+    return [*ours, *PEERS]
 
 
 def step(place, options):
@@ -52,7 +54,7 @@ def step(place, options):
     steps = Steps(place, options)
     for model in options.models:
         for batch in options.batches:
-            chosen = [(side, precision) for precision in options.precisions for side in variants(place, precision)]
+            chosen = [(side, precision) for precision in options.precisions for side in variants(place, options, "step", precision)]
             for turn in range(-1, options.turns):  # the first one opens, compiles and warms up
                 peak = steps.ours.ask(op="peak")
                 for side, precision in chosen:
@@ -63,7 +65,7 @@ def step(place, options):
                                "side": side, "turn": turn, "of_peak": of_peak, **answer}
             if options.profile:
                 for precision in options.precisions:
-                    if "aibox" in variants(place, precision):
+                    if "aibox" in variants(place, options, "step", precision):
                         file = options.profile / f"{model}-{batch}-{precision}.pprof"
                         steps.ask("aibox", model, batch, precision, profile=str(file))
     steps.close()
@@ -74,7 +76,7 @@ def job(place, options):
     for batch in options.job_batches:
         for turn in range(options.turns):
             for precision in options.precisions:
-                for side in variants(place, precision):
+                for side in variants(place, options, "job", precision):
                     for input in options.inputs if side == "aibox" else ["binary"]:
                         yield {"level": "job", "model": "dlrm", "batch": batch, "precision": precision, "side": side,
                                "input": input, "turn": turn, **run_job(place, options, side, batch, precision, input)}

@@ -114,7 +114,8 @@ def heading(machine, quick):
     lines = [f"{machine['processor']}, {machine['cores']} cores, {' '.join(machine['instructions'])}; "
              f"aibox {machine['aibox']}; {' '.join(machine['packages'])}"]
     if quick:
-        lines.append("The quick size: one model, mini-batches of 2,048, three turns, jobs of 65,536 examples.")
+        lines.append("The quick size: one model, mini-batches of 2,048, three turns, jobs of 49,152 examples from Parquet; "
+                     "neither jobs of PyTorch nor its bf16 are compiled.")
     return "\n\n".join(lines) + "\n"
 
 
