@@ -47,7 +47,7 @@ func (c *Adagrad) Step(w, g, s []float32) {
 	for i := range w {
 		d := g[i] + float32(c.L2*w[i])
 		s[i] += float32(d * d)
-		w[i] -= float32(c.Rate*d) / (sqrt(s[i]) + c.Epsilon)
+		w[i] -= float32(c.Rate*d) / (Sqrt(s[i]) + c.Epsilon)
 	}
 }
 
@@ -69,9 +69,9 @@ func (c *Adam) Step(w, g, m, v []float32) {
 		d := g[i] + float32(c.L2*w[i])
 		m[i] += float32(c.Rest1 * (d - m[i]))
 		v[i] = float32(c.Beta2*v[i]) + float32(float32(c.Rest2*d)*d)
-		w[i] -= float32(c.Size*m[i]) / (sqrt(v[i])/c.Scale + c.Epsilon)
+		w[i] -= float32(c.Size*m[i]) / (Sqrt(v[i])/c.Scale + c.Epsilon)
 	}
 }
 
-// sqrt is the correctly rounded square root.
-func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+// Sqrt is the correctly rounded square root.
+func Sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }

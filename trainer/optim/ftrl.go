@@ -1,5 +1,7 @@
 package optim
 
+import "aibox/internal/kernel"
+
 // FTRL-Proximal (McMahan et al., "Ad Click Prediction: a View from the
 // Trenches", KDD 2013, Algorithm 1), per value:
 //
@@ -16,7 +18,7 @@ package optim
 
 // denom is the denominator of w, by which z is divided.
 func (s *RowStep) denom(n float32) float32 {
-	return (s.beta+sqrt32(n))/s.alpha + s.lambda2
+	return (s.beta+kernel.Sqrt(n))/s.alpha + s.lambda2
 }
 
 // dual is the z that belongs to w; for w = 0 it is the middle of the range of z that
@@ -43,7 +45,7 @@ func (s *RowStep) ftrl(w, z, n, g []float32) {
 			z[i] = s.dual(w[i], n[i])
 		}
 		next := n[i] + float32(d*d)
-		sigma := (sqrt32(next) - sqrt32(n[i])) / s.alpha
+		sigma := (kernel.Sqrt(next) - kernel.Sqrt(n[i])) / s.alpha
 		z[i] += d - float32(sigma*w[i])
 		n[i] = next
 		switch {

@@ -2,9 +2,6 @@ package optim
 
 import "math"
 
-// sqrt32 is the correctly rounded square root.
-func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
-
 // powInt is base to the power n >= 0, by repeated squaring.
 func powInt(base float64, n int64) float64 {
 	power := 1.0

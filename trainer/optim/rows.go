@@ -129,7 +129,7 @@ func (s *RowStep) rowwise(w, state, g []float32) {
 		sum += float32(d * d)
 	}
 	state[0] += sum / float32(len(w))
-	denom := sqrt32(state[0]) + s.eps
+	denom := kernel.Sqrt(state[0]) + s.eps
 	for i := range w {
 		d := g[i] + float32(s.l2*w[i])
 		w[i] -= float32(s.lr*d) / denom

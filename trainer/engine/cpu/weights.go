@@ -33,20 +33,26 @@ func (w *weights) init(p *program.Program) {
 	w.packed = make([]kernel.PackedB, len(w.steps))
 }
 
+// operandSize returns the rows and columns of a step's second operand, transposed if the
+// step wants it so.
+func operandSize(p *program.Program, s *program.Step) (k, n int) {
+	w := &p.Buffers[s.In[1].Buffer]
+	if s.TransB {
+		return w.Columns, w.Count
+	}
+	return w.Count, w.Columns
+}
+
 // runPacking packs operands lo to hi.
 func (e *execution) runPacking(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		s := e.weights.steps[i]
-		w := e.prog.Buffers[s.In[1].Buffer]
-		k, n := w.Count, w.Columns
-		if s.TransB {
-			k, n = n, k
-		}
+		k, n := operandSize(e.prog, s)
 		pack := e.weights.packed[i].Pack
 		if e.precision.Rounds(k, n) {
 			pack = e.weights.packed[i].PackBF16
 		}
-		pack(s.TransB, k, n, e.base[s.In[1].Buffer], w.Stride)
+		pack(s.TransB, k, n, e.base[s.In[1].Buffer], e.prog.Buffers[s.In[1].Buffer].Stride)
 	}
 }
 
@@ -65,11 +71,7 @@ func (e *execution) packed(s *program.Step) *kernel.PackedB {
 func (w *weights) forecast(p *program.Program) int64 {
 	n := int64(0)
 	for _, s := range w.steps {
-		b := p.Buffers[s.In[1].Buffer]
-		k, columns := b.Count, b.Columns
-		if s.TransB {
-			k, columns = columns, k
-		}
+		k, columns := operandSize(p, s)
 		n += 4 * int64(k) * int64((columns+2*lineElements-1)&^(2*lineElements-1))
 	}
 	return n
