@@ -14,7 +14,7 @@ import (
 // so that every page of the index changes. The copies of pages, and all memory, stay
 // within their budgets, whether rows can leave the cache or all of it is pinned.
 func TestSSDSnapshotPages(t *testing.T) {
-	const rows, step = 200_000, 20_000
+	const rows, step = 400_000, 20_000
 	for _, pinned := range []bool{false, true} {
 		l := sparsetable.Layout{ValueDim: 16}
 		o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: "/ssd0", Layout: l, MemoryBytes: 14 << 20}
