@@ -50,7 +50,10 @@ func (l *loader) complete() {
 	walk(l.job, "", "", reflect.ValueOf(l.job).Elem(), func(s scope, k *Key, v reflect.Value) {
 		_, given := l.given[s.path]
 		if given {
-			if why := l.useless(s, k); why != "" {
+			if why := l.useless(s, k); why != "" && l.opts.Saved && l.keys[s.path].set == "" {
+				v.SetZero()
+				delete(l.given, s.path)
+			} else if why != "" {
 				l.fault(l.keys[s.path], s.path, "%s; remove it", why)
 			}
 			return

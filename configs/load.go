@@ -19,6 +19,9 @@ type LoadOptions struct {
 	// Set holds overrides such as "model.kind=dlrm", "data.train=[a, b]" or
 	// "data.columns[2].role=ignore", applied in order. Values are YAML.
 	Set []string
+	// Saved says that the file is the job that a model keeps, with every default written
+	// out: see saved.go.
+	Saved bool
 	// Date is the job's date for templates, such as 2026-11-20 or, with an
 	// hour, 2026-11-20T06, in the job's time zone. Empty: today.
 	Date string
@@ -87,6 +90,9 @@ func Parse(name string, data []byte, opts LoadOptions) (*Job, error) {
 	if len(l.faults) > 0 {
 		return nil, FaultsError(sortFaults(l.faults))
 	}
+	if opts.Saved {
+		return l.job, nil // all of it counts as given
+	}
 	l.job.given = map[string]bool{}
 	for p := range l.given {
 		l.job.given[p] = true
@@ -124,6 +130,9 @@ func (l *loader) load(data []byte) {
 	l.faults = append(l.faults, faults...)
 	if len(faults) > 0 {
 		return // after a syntax error nobody knows what the rest means
+	}
+	if l.opts.Saved && len(l.opts.Set) > 0 {
+		l.forgetDefaults(root, data)
 	}
 	root, faults = applySets(root, l.opts.Set)
 	l.faults = append(l.faults, faults...)

@@ -45,7 +45,7 @@ func FindTable(dir string) (*ModelTable, error) {
 func (t *ModelTable) TrainedWith(set, date string) (bool, error) {
 	var shown [2]bytes.Buffer
 	for i, sets := range [][]string{nil, {set}} {
-		job, err := configs.Parse(filepath.Join(t.Model.Dir, "job.yaml"), t.Model.Job, configs.LoadOptions{Set: sets, Date: date})
+		job, err := configs.Parse(filepath.Join(t.Model.Dir, "job.yaml"), t.Model.Job, configs.LoadOptions{Set: sets, Date: date, Saved: true})
 		if err != nil {
 			return false, err
 		}
@@ -59,6 +59,7 @@ func (t *ModelTable) TrainedWith(set, date string) (bool, error) {
 // savedJob returns the job that is saved with a model, with the given changes, and the
 // job's schema.
 func savedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, reader.Schema, error) {
+	change.Saved = true
 	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, change)
 	if err != nil {
 		return nil, reader.Schema{}, err

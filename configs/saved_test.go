@@ -1,0 +1,86 @@
+package configs
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// savedText is a job as a model keeps it.
+func savedText(t *testing.T, j *Job) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := j.Show(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestSavedJobFollowsOverrides: what follows from an overridden key of a saved job follows
+// from the new value, and what somebody chose stays.
+func TestSavedJobFollowsOverrides(t *testing.T) {
+	saved := savedText(t, mustParse(t, smallJob, "data.null_values=[NA]", "timezone=Asia/Tokyo", "sparse_table.kind=ssd", "sparse_table.queue_depth=7"))
+	parse := func(sets ...string) *Job {
+		t.Helper()
+		j, err := Parse("job.yaml", saved, LoadOptions{Date: "2026-11-20", Set: sets, Saved: true, Env: noEnv})
+		if err != nil {
+			t.Fatalf("%v: %v", sets, err)
+		}
+		return j
+	}
+	if j := parse(); j.Data.Delimiter != "," || j.SparseTable.QueueDepth != 7 || j.Name != "small" {
+		t.Errorf("without overrides: %+v", j)
+	}
+	if j := parse("data.format=parquet"); j.Data.Header != nil || j.Data.Delimiter != "" || j.Data.NullValues != nil || j.Data.Label != "click" || len(j.Data.Columns) != 3 {
+		t.Errorf("parquet: %+v", j.Data)
+	}
+	if j := parse("data.format=tsv"); j.Data.Delimiter != "\t" || j.Data.Quoting != "none" || !slices.Equal(j.Data.NullValues, []string{"NA"}) {
+		t.Errorf("tsv: %+v", j.Data)
+	}
+	if j := parse("data.format=tsv", "data.delimiter=;"); j.Data.Delimiter != ";" {
+		t.Errorf("tsv with a delimiter: %+v", j.Data)
+	}
+	if j := parse("sparse_table.kind=memory"); j.SparseTable.QueueDepth != 0 || j.zone != "Asia/Tokyo" || j.Name != "small" {
+		t.Errorf("a table in memory: %+v, time zone %s, name %s", j.SparseTable, j.zone, j.Name)
+	}
+	if j := parse("output.model_dir=other"); j.Output.Metrics != "other/metrics.jsonl" {
+		t.Errorf("another model directory: %+v", j.Output)
+	}
+	// An override without an effect is a mistake.
+	_, err := Parse("job.yaml", saved, LoadOptions{Date: "2026-11-20", Set: []string{"data.format=parquet", "data.header=true"}, Saved: true, Env: noEnv})
+	if err == nil || !strings.Contains(err.Error(), "has no effect") {
+		t.Errorf("header of Parquet: %v", err)
+	}
+}
+
+// TestSavedJobStaysTheSame: an override of something else changes nothing in a saved job.
+func TestSavedJobStaysTheSame(t *testing.T) {
+	for _, path := range []string{"criteo.yaml", "avazu-csv.yaml", "movielens-csv.yaml", "libsvm.yaml", "parquet.yaml", "hdfs-nightly.yaml", "demo.yaml"} {
+		job, err := Load(path, LoadOptions{Date: "2026-11-20", Env: noEnv, Set: []string{"training.max_examples=5"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		saved := savedText(t, job)
+		again, err := Parse(path, saved, LoadOptions{Date: "2026-11-20", Env: noEnv, Saved: true, Set: []string{"training.max_examples=6"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := func(text []byte) (lines []string) {
+			for line := range strings.Lines(string(text)) {
+				line, _, _ = strings.Cut(line, "# ")
+				lines = append(lines, strings.TrimRight(line, " \n"))
+			}
+			return lines
+		}
+		have, want := values(savedText(t, again)), values(saved)
+		i := slices.Index(want, "  max_examples: 5")
+		if i < 0 {
+			t.Fatalf("%s: no max_examples in %s", path, saved)
+		}
+		want[i] = "  max_examples: 6"
+		if !slices.Equal(slices.DeleteFunc(have, func(s string) bool { return s == "" }), slices.DeleteFunc(want, func(s string) bool { return s == "" })) {
+			t.Errorf("%s: have\n%s\nwant\n%s", path, strings.Join(have, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
