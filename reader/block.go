@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"aibox/internal/humanize"
 )
 
 // block holds decoded rows in columns, in the order of the file. Blocks travel
@@ -238,7 +240,7 @@ func (f fault) String() string {
 	case f.at > 0:
 		return fmt.Sprintf("byte %d of the row is 0x%02x", f.at, f.cell[0])
 	case f.want > 0:
-		return fmt.Sprintf("%d cells where %d are expected", f.found, f.want)
+		return fmt.Sprintf("%s where %d are expected", humanize.Count(int64(f.found), "cell"), f.want)
 	case f.column == "" && f.cell == nil:
 		return ""
 	case f.column == "":

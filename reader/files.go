@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"aibox/internal/humanize"
 	"aibox/internal/panics"
 	"aibox/reader/source"
 )
@@ -61,7 +62,7 @@ func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64
 		total += f.Size
 	}
 	if len(files) == 0 {
-		return nil, 0, fmt.Errorf("reader: %s: %d files, all of them empty: %w", strings.Join(o.URIs, ", "), len(listing.Files), ErrNoExamples)
+		return nil, 0, fmt.Errorf("reader: %s: %s, all empty: %w", strings.Join(o.URIs, ", "), humanize.Count(int64(len(listing.Files)), "file"), ErrNoExamples)
 	}
 	return files, total, nil
 }

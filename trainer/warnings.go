@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"aibox/configs"
+	"aibox/internal/humanize"
 )
 
 // fewSteps is a number of optimizer steps below which the weights of a dense network
@@ -18,7 +19,7 @@ func warnings(r *run) []string {
 	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
 		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its full value", steps, warmup))
 	} else if steps < fewSteps && r.models.previous == nil {
-		out = append(out, fmt.Sprintf("the model is the result of only %d optimizer steps; for so few examples a smaller training.batch_size or more training.epochs will serve better", steps))
+		out = append(out, fmt.Sprintf("the model is the result of only %s; for so few examples a smaller training.batch_size or more training.epochs will serve better", humanize.Count(steps, "optimizer step")))
 	}
 	if n := len(r.state.Epochs); n > 0 {
 		if e := r.state.Epochs[n-1].Eval; e != nil && e.AUC.Defined() && e.AUC < 0.5 {

@@ -10,6 +10,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/errkind"
+	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/reader/convert"
 	"aibox/trainer"
@@ -98,7 +99,7 @@ func convertFiles(c *cli.Context) error {
 		return printJSON(c.App.Writer, s)
 	}
 	for i, n := range s.Written {
-		fmt.Fprintf(c.App.Writer, "%d rows written to %s\n", n, o.To[i])
+		fmt.Fprintf(c.App.Writer, "%s written to %s\n", humanize.Count(n, "row"), o.To[i])
 	}
 	for _, l := range s.Lists {
 		fmt.Fprintf(c.App.Writer, "column %s was a list and is now text: the job that reads it needs separator: %q\n", l.Column, l.Separator)
@@ -108,11 +109,11 @@ func convertFiles(c *cli.Context) error {
 	}
 	for _, n := range s.Unmatched {
 		if n > 0 {
-			fmt.Fprintf(c.App.Writer, "%d rows have no match in the joined table; its columns are empty in these rows\n", n)
+			fmt.Fprintf(c.App.Writer, "the joined table has no match for %s; its columns are empty there\n", humanize.Count(n, "row"))
 		}
 	}
 	if s.Counts.BadRows > 0 {
-		fmt.Fprintf(c.App.Writer, "%d bad rows were left out\n", s.Counts.BadRows)
+		fmt.Fprintf(c.App.Writer, "convert left out %s\n", humanize.Count(s.Counts.BadRows, "bad row"))
 		for _, bad := range s.Counts.Bad {
 			fmt.Fprintf(c.App.Writer, "  %d, the first at %v\n", bad.Rows, bad.Example)
 		}

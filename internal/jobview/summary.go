@@ -159,9 +159,9 @@ func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {
 
 // PrintPrediction prints what predict reports.
 func PrintPrediction(w io.Writer, p *trainer.Prediction) error {
-	_, err := fmt.Fprintf(w, "%d predictions, mean %.5f, written to %s\n", p.Examples, p.Mean, p.Output)
+	_, err := fmt.Fprintf(w, "%s, mean %.5f, written to %s\n", humanize.Count(p.Examples, "prediction"), p.Mean, p.Output)
 	if p.Unscored > 0 || len(p.Rows.Lost) > 0 {
-		_, err = fmt.Fprintf(w, "%d bad or lost rows were written without a prediction; input rows: %s\n", p.Unscored, readingText(p.Rows))
+		_, err = fmt.Fprintf(w, "predict wrote %s without a prediction; input rows: %s\n", humanize.Count(p.Unscored, "bad or lost row"), readingText(p.Rows))
 	}
 	return err
 }
