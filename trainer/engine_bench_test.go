@@ -15,18 +15,19 @@ import (
 
 // BenchmarkEngine takes steps of training over rows in memory, in every format:
 // statistics and gathering, network, update and rounding; dlrm has the network
-// of the peers' measurements, lr hardly any. 26 fields, Zipf
+// of the peers' measurements, also in bf16, lr hardly any. 26 fields, Zipf
 // s = 1.125 over 20 million keys a field.
 func BenchmarkEngine(b *testing.B) {
 	for _, kind := range []string{"lr", "fm", "dlrm"} {
 		for f := range sparsetable.ValueFormats() {
 			format := sparsetable.ValueFormat(f)
-			b.Run(fmt.Sprintf("%s/%v", kind, format), func(b *testing.B) { benchmarkEngine(b, kind, format) })
+			b.Run(fmt.Sprintf("%s/%v", kind, format), func(b *testing.B) { benchmarkEngine(b, kind, format, engine.Float32) })
 		}
 	}
+	b.Run("dlrm/float32 in bf16", func(b *testing.B) { benchmarkEngine(b, "dlrm", sparsetable.Float32, engine.BF16) })
 }
 
-func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat) {
+func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat, precision engine.Precision) {
 	const fields, dense, examples, batches = 26, 13, 2048, 16
 	spec := model.Spec{Kind: kind, EmbeddingDim: 16, Seed: 1}
 	for i := range fields {
@@ -66,7 +67,7 @@ func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat) 
 		b.Fatal(err)
 	}
 	defer ws.Release()
-	e := cpu.New(engine.Config{Network: m.Network(), Layout: layout, Rows: rows, Schedule: schedule, Day: 1, ShowDecay: 1, MinOccurrences: 1},
+	e := cpu.New(engine.Config{Network: m.Network(), Precision: precision, Layout: layout, Rows: rows, Schedule: schedule, Day: 1, ShowDecay: 1, MinOccurrences: 1},
 		&engine.State{Dense: denseOptimizer, RowSteps: engine.NewRowSteps(make([]string, fields))})
 	if err := e.Begin(engine.Pass{Keys: pass.Keys, Rows: ws}); err != nil {
 		b.Fatal(err)

@@ -32,6 +32,11 @@ type bench struct {
 
 func newBench(t *testing.T, seed uint64, spec model.Spec) *bench {
 	t.Helper()
+	return newBenchIn(t, engine.Float32, seed, spec)
+}
+
+func newBenchIn(t *testing.T, precision engine.Precision, seed uint64, spec model.Spec) *bench {
+	t.Helper()
 	b := new(bench)
 	var err error
 	if b.model, err = model.New(spec); err != nil {
@@ -62,7 +67,7 @@ func newBench(t *testing.T, seed uint64, spec model.Spec) *bench {
 	t.Cleanup(func() { _ = b.table.Close() })
 	b.pass = randomPass(rand.New(rand.NewPCG(seed, 1)), spec, 3, 150)
 	b.engine = cpu.New(engine.Config{
-		Network: b.model.Network(), Layout: b.layout, Rows: rows, Schedule: schedule, Day: 7, ShowDecay: 1, MinOccurrences: 1,
+		Network: b.model.Network(), Precision: precision, Layout: b.layout, Rows: rows, Schedule: schedule, Day: 7, ShowDecay: 1, MinOccurrences: 1,
 	}, &b.state)
 	b.begin(t)
 	return b
@@ -278,16 +283,18 @@ func TestCheck(t *testing.T) {
 
 // TestNoGarbage wants a step of training, with its rows, to allocate nothing.
 func TestNoGarbage(t *testing.T) {
-	b := newBench(t, testseed.Of(t), spec(true))
-	defer b.end(t)
-	if garbage := testing.AllocsPerRun(10, func() {
-		if err := b.engine.Train(engine.Batch{Batch: &b.pass.Batches[0]}, nothing); err != nil {
-			t.Fatal(err)
+	for _, precision := range []engine.Precision{engine.Float32, engine.BF16} {
+		b := newBenchIn(t, precision, testseed.Of(t), spec(true))
+		if garbage := testing.AllocsPerRun(10, func() {
+			if err := b.engine.Train(engine.Batch{Batch: &b.pass.Batches[0]}, nothing); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.engine.Infer(engine.Batch{Batch: &b.pass.Batches[1]}, nothing); err != nil {
+				t.Fatal(err)
+			}
+		}); garbage > 0 && !raceEnabled {
+			t.Errorf("%v: %v allocations in a step", precision, garbage)
 		}
-		if err := b.engine.Infer(engine.Batch{Batch: &b.pass.Batches[1]}, nothing); err != nil {
-			t.Fatal(err)
-		}
-	}); garbage > 0 && !raceEnabled {
-		t.Errorf("%v allocations in a step", garbage)
+		b.end(t)
 	}
 }
