@@ -24,6 +24,10 @@ func versionCommand() *cli.Command {
 }
 
 func printVersion(c *cli.Context) error {
-	_, err := fmt.Fprintf(c.App.Writer, "aibox %s %s %s/%s kernels %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel.Level())
+	kernels := kernel.Level()
+	if kernel.HasBF16() {
+		kernels += " with bf16"
+	}
+	_, err := fmt.Fprintf(c.App.Writer, "aibox %s %s %s/%s kernels %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernels)
 	return err
 }

@@ -53,6 +53,10 @@ func fmaFlush(a, b, c float32) float32 {
 	return float32(s)
 }
 
+// HasBF16 tells whether products in bfloat16 use the processor's own instruction at the
+// present level. Without it they take somewhat longer than in float32.
+func HasBF16() bool { return elementsAt(level.Load(), true) == elementsPairs }
+
 // GemmBF16 is GemmEpilogue in bfloat16, with sums in float32; e may be nil. A and B are
 // rounded on the way. Its results differ from those of Gemm, and they too are the same bit for
 // bit at every level and for every number of threads.
