@@ -54,6 +54,7 @@ func TestForecastOfMemory(t *testing.T) {
 		"table on SSD":        {},
 		"large mini-batches":  {"sparse_table.memory_bytes=96MiB", "training.batch_size=8192", "pipeline.batches_per_pass=2", "model.hidden_layers=[512, 256]"},
 		"large dense network": {"model.hidden_layers=[4096, 1024]", "optimizer.dense.kind=adam", "training.max_examples=20000"},
+		"in bf16":             {"model.hidden_layers=[2048, 1024]", "training.batch_size=4096", "pipeline.batches_per_pass=2", "training.max_examples=20000", "engine.precision=bf16"},
 	} {
 		args := []string{"job.yaml"}
 		for _, s := range set {
