@@ -141,7 +141,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 			return r.opts.afterPass(ctx, r)
 		},
 	}
-	start := time.Now()
+	start, cpu := time.Now(), processorTime()
 	stages, err := f.run(ctx)
 	if epoch == 1 {
 		r.summary.TrainRows = readingSummary(rd.Counts())
@@ -156,7 +156,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if err != nil {
 		return err
 	}
-	r.state.addEpoch(epoch, report, stages, time.Since(start))
+	r.state.addEpoch(epoch, report, stages, time.Since(start), processorTime()-cpu)
 	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
 		"auc", rounded(report.AUC), "seconds", math.Round(10*time.Since(start).Seconds())/10)
 	table := r.table.Stats()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,15 @@ func peakMemoryBytes() int64 {
 		return 0
 	}
 	return u.Maxrss * 1024 // Linux counts KiB
+}
+
+// processorTime is the time that all threads of the process have spent on cores so far.
+func processorTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // residentBytes is the present resident set of the process, or 0 if the system does not

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"encoding/json"
+	"runtime"
 	"time"
 
 	"aibox/pipeline"
@@ -34,7 +35,8 @@ type Summary struct {
 	Precision       string            `json:"precision"` // of matrix products
 	Table           sparsetable.Stats `json:"table"`
 	ExpiredRows     int64             `json:"expired_rows"`
-	Limiting        string            `json:"limiting_stage"` // the stage that limited the speed of the last epoch
+	Limiting        string            `json:"limiting_stage"`  // the stage that limited the speed of the last epoch
+	Bound           string            `json:"bound,omitempty"` // the same in words, and which setting to change
 	ElapsedSeconds  float64           `json:"elapsed_seconds"`
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
@@ -59,6 +61,7 @@ type EpochSummary struct {
 	Epoch    int             `json:"epoch"`
 	Examples int64           `json:"examples"`
 	Seconds  float64         `json:"seconds"`
+	CPU      float64         `json:"processor_seconds"` // of all cores
 	Online   metrics.Report  `json:"online"`
 	Eval     *metrics.Report `json:"eval,omitempty"`
 	Stages   []StageSummary  `json:"stages"`
@@ -79,6 +82,11 @@ type StageSummary struct {
 	QueueCapacity int     `json:"queue_capacity,omitempty"`
 }
 
+// busy is the share of the cores' time that the process used.
+func (e *EpochSummary) busy() float64 {
+	return e.CPU / (e.Seconds * float64(runtime.GOMAXPROCS(0)))
+}
+
 func readingSummary(c reader.Counts) ReadingSummary {
 	s := ReadingSummary{
 		Good: c.Rows - c.BadRows, Bad: c.BadRows, Dropped: c.Dropped, LostBytes: c.LostBytes, LostRows: c.LostRows, Lost: c.Lost,
@@ -92,8 +100,8 @@ func readingSummary(c reader.Counts) ReadingSummary {
 	return s
 }
 
-func (s *State) addEpoch(epoch int, rep metrics.Report, stages []pipeline.StageStats, took time.Duration) {
-	e := EpochSummary{Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds(), Online: rep, stages: stages}
+func (s *State) addEpoch(epoch int, rep metrics.Report, stages []pipeline.StageStats, took, cpu time.Duration) {
+	e := EpochSummary{Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds(), CPU: cpu.Seconds(), Online: rep, stages: stages}
 	for _, st := range stages {
 		e.Stages = append(e.Stages, StageSummary{
 			Name: st.Name, Items: st.Items,
@@ -119,7 +127,9 @@ func (s *Summary) describe(r *run) {
 	s.Precision = r.job.Engine.Precision
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	if n := len(s.Epochs); n > 0 {
-		s.Limiting = pipeline.Limiting(s.Epochs[n-1].stages)
+		last := &s.Epochs[n-1]
+		s.Limiting = pipeline.Limiting(last.stages)
+		s.Bound = bound(r.job, last.stages, last.busy(), len(r.data.train.Files))
 	}
 	s.ElapsedSeconds = time.Since(r.started).Seconds()
 	training := 0.0 // seconds

@@ -50,6 +50,9 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 		return err
 	}
 	fmt.Fprintf(&b, "\nstages of the last epoch (AIBox, Table 1); limited by %s\n%s\n", s.Limiting, s.StageTable())
+	if s.Bound != "" {
+		fmt.Fprintf(&b, "bounded by    %s\n", s.Bound)
+	}
 	fmt.Fprintf(&b, "train rows    %s\n", readingText(s.TrainRows))
 	if s.Eval != nil {
 		fmt.Fprintf(&b, "eval rows     %s\n", readingText(s.EvalRows))

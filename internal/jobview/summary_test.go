@@ -25,7 +25,7 @@ func TestSummary(t *testing.T) {
 	s := &trainer.Summary{
 		ModelKind: "dlrm", Examples: 2000, ElapsedSeconds: 1.25, ExamplesPerSec: 4000, KeptEpoch: 1, Steps: 10,
 		TrainRows: trainer.ReadingSummary{Good: 1000, Bad: 3, BadByReason: map[string]int64{"wrong column count": 2, "label": 1}, Dropped: 7},
-		EvalRows:  trainer.ReadingSummary{Good: 50}, Eval: &first, Limiting: "RE", DenseParameters: 99, Digest: "abcd",
+		EvalRows:  trainer.ReadingSummary{Good: 50}, Eval: &first, Limiting: "RE", Bound: "reading: do this", DenseParameters: 99, Digest: "abcd",
 		PeakMemoryBytes: 3 << 20,
 		Epochs:          []trainer.EpochSummary{{Epoch: 1, Online: report(1000, math.NaN(), 0), Eval: &first}, {Epoch: 2, Online: report(1000, math.NaN(), 0), Eval: &second}},
 		Files:           map[string]string{"model": "m", "summary": "m/summary.json"},
@@ -45,6 +45,7 @@ dlrm trained on 2000 examples in 1.2 s (4000 examples/s while training); kept: e
 
 stages of the last epoch (AIBox, Table 1); limited by RE
 
+bounded by    reading: do this
 train rows    1000 good, 3 bad (label 1, wrong column count 2), 7 negatives left out by sampling
 eval rows     50 good, 0 bad
 table         0 rows, 0 B in memory
