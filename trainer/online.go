@@ -34,10 +34,8 @@ func newOnline() online {
 // scored counts a mini-batch that was scored and trained on.
 func (r *run) scored(res *engine.Result) error {
 	o, b := &r.state.Online, res.Batch
-	for _, acc := range []*metrics.Accumulator{o.All, o.Window} {
-		if err := acc.Add(res.Logits, b.Labels, b.Weights, nil); err != nil {
-			return err
-		}
+	if err := metrics.AddTo([]*metrics.Accumulator{o.All, o.Window}, res.Logits, b.Labels, b.Weights, nil); err != nil {
+		return err
 	}
 	o.Lines++
 	if o.Lines >= r.job.Output.LogEvery {

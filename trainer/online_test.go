@@ -3,6 +3,7 @@ package trainer
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -49,28 +50,35 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 	}
 }
 
-// BenchmarkOnlineLine is a mini-batch of 512 examples with a line of metrics.
-func BenchmarkOnlineLine(b *testing.B) {
+// BenchmarkOnline counts mini-batches of 2,048 examples, with a line of metrics for each of
+// them and with hardly any.
+func BenchmarkOnline(b *testing.B) {
+	const n = 2048
 	rng := rand.New(rand.NewPCG(1, 2))
-	batch := &reader.Batch{N: 512, Labels: make([]float32, 512)}
-	res := &engine.Result{Batch: batch, Logits: make([]float32, 512)}
+	batch := &reader.Batch{N: n, Labels: make([]float32, n)}
+	res := &engine.Result{Batch: batch, Logits: make([]float32, n)}
 	for i := range res.Logits {
 		res.Logits[i] = float32(rng.NormFloat64()) * 3
 		batch.Labels[i] = float32(rng.IntN(2))
 	}
-	lines, err := metrics.CreateJSONL(filepath.Join(b.TempDir(), "m"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = lines.Close() }()
-	j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=y", "output.log_every=1"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	r := &run{job: j, opts: Options{Status: new(Status)}, reports: &reports{lines: lines}, state: State{Online: newOnline()}}
-	for b.Loop() {
-		if err := r.scored(res); err != nil {
-			b.Fatal(err)
-		}
+	for _, every := range []int64{1, 1000} {
+		b.Run(fmt.Sprintf("every=%d", every), func(b *testing.B) {
+			lines, err := metrics.CreateJSONL(filepath.Join(b.TempDir(), "m"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = lines.Close() }()
+			j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=y", fmt.Sprint("output.log_every=", every)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := &run{job: j, opts: Options{Status: new(Status)}, reports: &reports{lines: lines}, state: State{Online: newOnline()}}
+			for b.Loop() {
+				if err := r.scored(res); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/example")
+		})
 	}
 }

@@ -273,8 +273,8 @@ func TestTruth(t *testing.T) {
 			r := stream(b.First + int64(i))
 			y := b.Labels[i] == 1
 			worse := z + 0.5*normal(r.next())
-			noisy.Add(worse, y, 1)
-			linearOnly.Add(0.7*z, y, 1)
+			noisy.Add(score.NewTerm(worse, y), 1)
+			linearOnly.Add(score.NewTerm(0.7*z, y), 1)
 			exact.Add(float32(z), y, 1)
 			noisyAUC.Add(float32(worse), y, 1)
 		}

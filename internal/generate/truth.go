@@ -36,7 +36,7 @@ func NewMeter() *Meter { return &Meter{hist: score.NewHistogram(0)} }
 func (m *Meter) Add(b *Block) {
 	for i, logit := range b.Logits {
 		positive := b.Labels[i] == 1
-		m.loss.Add(logit, positive, 1)
+		m.loss.Add(score.NewTerm(logit, positive), 1)
 		m.entropy.Add(entropyOf(logit))
 		m.hist.Add(float32(logit), positive, 1)
 	}

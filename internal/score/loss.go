@@ -13,10 +13,17 @@ type Loss struct {
 	weight, positives, loss, predicted Sum
 }
 
-// Add adds one example with the logit of its predicted probability. It
+// Term is what an example adds to a Loss, apart from its weight. It takes an exponential
+// and a logarithm, so one that several sums need is computed once.
+type Term struct {
+	loss, predicted float64
+	positive        bool
+}
+
+// NewTerm returns the term of an example with the logit of its predicted probability. It
 // computes -log of the probability of the label from the logit, so that a
 // confident prediction loses no digits.
-func (l *Loss) Add(logit float64, positive bool, weight float64) {
+func NewTerm(logit float64, positive bool) Term {
 	e := fixmath.Exp(-math.Abs(logit))
 	loss := fixmath.Log1p(e)
 	if (logit > 0) != positive {
@@ -26,11 +33,16 @@ func (l *Loss) Add(logit float64, positive bool, weight float64) {
 	if logit < 0 {
 		p = e / (1 + e)
 	}
+	return Term{loss, p, positive}
+}
+
+// Add adds one example.
+func (l *Loss) Add(t Term, weight float64) {
 	l.examples++
 	l.weight.Add(weight)
-	l.loss.Add(float64(loss * weight))
-	l.predicted.Add(float64(p * weight))
-	if positive {
+	l.loss.Add(float64(t.loss * weight))
+	l.predicted.Add(float64(t.predicted * weight))
+	if t.positive {
 		l.positives.Add(weight)
 	}
 }

@@ -340,9 +340,9 @@ func TestLoss(t *testing.T) {
 	}
 	// p = 1/2, 3/4, 1/4 with labels 1, 0, 1 and weights 1, 2, 1.
 	ln3 := math.Log(3)
-	l.Add(0, true, 1)
-	l.Add(ln3, false, 2)
-	l.Add(-ln3, true, 1)
+	l.Add(NewTerm(0, true), 1)
+	l.Add(NewTerm(ln3, false), 2)
+	l.Add(NewTerm(-ln3, true), 1)
 	for _, c := range []struct {
 		name      string
 		got, want float64
@@ -361,13 +361,13 @@ func TestLoss(t *testing.T) {
 	}
 	// A confident mistake costs its logit, a confident hit next to nothing.
 	var sure Loss
-	sure.Add(-500, true, 1)
-	sure.Add(800, true, 1)
+	sure.Add(NewTerm(-500, true), 1)
+	sure.Add(NewTerm(800, true), 1)
 	if sure.LogLoss() != 250 || !(sure.NormalizedEntropy() != sure.NormalizedEntropy()) {
 		t.Errorf("log loss %v, normalized entropy %v", sure.LogLoss(), sure.NormalizedEntropy())
 	}
 	var tiny Loss
-	tiny.Add(30, true, 1)
+	tiny.Add(NewTerm(30, true), 1)
 	if want := math.Log1p(math.Exp(-30)); !near(tiny.LogLoss(), want, 1e-28) {
 		t.Errorf("log loss of a sure hit %v, want %v", tiny.LogLoss(), want)
 	}
@@ -452,6 +452,6 @@ func BenchmarkExact(b *testing.B) {
 func BenchmarkLoss(b *testing.B) {
 	var l Loss
 	for i := range b.N {
-		l.Add(float64(i&1023)/64-8, i&7 == 0, 1)
+		l.Add(NewTerm(float64(i&1023)/64-8, i&7 == 0), 1)
 	}
 }

@@ -70,8 +70,16 @@ func (a *Accumulator) Reset() {
 // all are 1, groups (N), needed only with Options.Groups. The slices are not
 // kept. On an error, which names the offending example, nothing has been added.
 func (a *Accumulator) Add(logits, labels, weights []float32, groups []uint64) error {
-	if err := a.check(logits, labels, weights, groups); err != nil {
-		return err
+	return AddTo([]*Accumulator{a}, logits, labels, weights, groups)
+}
+
+// AddTo adds the same examples to several accumulators of the same LogitShift, as Add
+// does; it computes what they share only once.
+func AddTo(all []*Accumulator, logits, labels, weights []float32, groups []uint64) error {
+	for _, a := range all {
+		if err := a.check(logits, labels, weights, groups); err != nil {
+			return err
+		}
 	}
 	for i, logit := range logits {
 		positive := labels[i] == 1
@@ -80,17 +88,22 @@ func (a *Accumulator) Add(logits, labels, weights []float32, groups []uint64) er
 			weight = weights[i]
 		}
 		// The shifted logit is rounded to float32, as it is when the model serves.
-		a.loss.Add(float64(logit+a.opt.LogitShift), positive, float64(weight))
-		a.hist.Add(logit, positive, weight)
-		if a.exact != nil {
-			a.exact.Add(logit, positive, weight)
-		}
-		if a.groups != nil {
-			a.groups.Add(groups[i], logit, positive, weight)
+		term := score.NewTerm(float64(logit+all[0].opt.LogitShift), positive)
+		for _, a := range all {
+			a.loss.Add(term, float64(weight))
+			a.hist.Add(logit, positive, weight)
+			if a.exact != nil {
+				a.exact.Add(logit, positive, weight)
+			}
+			if a.groups != nil {
+				a.groups.Add(groups[i], logit, positive, weight)
+			}
 		}
 	}
-	if a.opt.MaxExactExamples > 0 && a.loss.Examples() > a.opt.MaxExactExamples {
-		a.exact = nil
+	for _, a := range all {
+		if a.opt.MaxExactExamples > 0 && a.loss.Examples() > a.opt.MaxExactExamples {
+			a.exact = nil
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -238,6 +239,42 @@ func TestMaxExactExamples(t *testing.T) {
 	}
 	if r := bounded.Report(); !r.AUCExact || r.GroupShare != 1 {
 		t.Errorf("after Reset: %+v", r)
+	}
+}
+
+// TestAddTo: several accumulators get what each would get by itself.
+func TestAddTo(t *testing.T) {
+	e := draw(3, 3000)
+	weights := make([]float32, len(e.logits))
+	for i := range weights {
+		weights[i] = float32(i%5) / 2
+	}
+	options := []Options{{LogitShift: 0.25}, {LogitShift: 0.25, Bins: 64, Exact: true, MaxExactExamples: 1500}, {LogitShift: 0.25, Groups: true}}
+	var together, alone []*Accumulator
+	for _, o := range options {
+		together, alone = append(together, New(o)), append(alone, New(o))
+	}
+	for lo := 0; lo < len(e.logits); lo += 1000 {
+		hi := lo + 1000
+		if err := AddTo(together, e.logits[lo:hi], e.labels[lo:hi], weights[lo:hi], e.groups[lo:hi]); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range alone {
+			if err := a.Add(e.logits[lo:hi], e.labels[lo:hi], weights[lo:hi], e.groups[lo:hi]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range options {
+		if got, want := fmt.Sprintf("%+v", together[i].Report()), fmt.Sprintf("%+v", alone[i].Report()); got != want {
+			t.Errorf("accumulator %d: %s, by itself %s", i, got, want)
+		}
+	}
+	bad := append([]float32(nil), e.logits[:10]...)
+	bad[5] = float32(math.NaN())
+	before := together[0].Report().Examples
+	if err := AddTo(together, bad, e.labels[:10], nil, e.groups[:10]); err == nil || together[0].Report().Examples != before {
+		t.Error("a part of the examples was added in spite of an error", err)
 	}
 }
 
