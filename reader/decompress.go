@@ -251,21 +251,16 @@ func (c *cutter) end(err error) {
 
 // newText returns an empty buffer of a chunk.
 func (s *stream) newText() []byte {
-	select {
-	case text := <-s.texts:
-		return text
-	default:
-		return make([]byte, 0, s.options.ChunkBytes)
+	text, ok := s.texts.get()
+	if !ok {
+		text = make([]byte, 0, s.options.ChunkBytes)
 	}
+	return text
 }
 
 // releaseText takes a unit's text back, unless it was made for a longer line.
 func (s *stream) releaseText(text []byte) {
-	if int64(cap(text)) != s.options.ChunkBytes {
-		return
-	}
-	select {
-	case s.texts <- text[:0]:
-	default:
+	if int64(cap(text)) == s.options.ChunkBytes {
+		s.texts.put(text[:0])
 	}
 }

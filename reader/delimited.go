@@ -262,15 +262,7 @@ func (d *delimited) split(line []byte, limit int) (cells [][]byte, ok bool) {
 	if d.quoted && bytes.IndexByte(line, '"') >= 0 {
 		return d.splitQuoted(line, limit)
 	}
-	for len(d.cells) < limit {
-		i := bytes.IndexByte(line, d.delimiter)
-		if i < 0 {
-			d.cells = append(d.cells, line)
-			break
-		}
-		d.cells = append(d.cells, line[:i])
-		line = line[i+1:]
-	}
+	d.cells = cut(d.cells, line, d.delimiter, limit)
 	return d.cells, true
 }
 

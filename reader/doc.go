@@ -81,7 +81,7 @@
 // # Memory
 //
 // At most 2*Threads+1 units are being decoded or wait to be read, each of at most
-// about 4*ChunkBytes plus one line when decoded (1.5*ChunkBytes for Criteo); a row
+// about 6*ChunkBytes plus one line when decoded (1.5*ChunkBytes for Criteo); a row
 // group of Parquet is decoded piecewise within the same bound, to which the pages of
 // its columns are added. Compressed files need in addition at most
 //

@@ -25,10 +25,9 @@ import (
 // waits for the oldest file; and no decompressor waits for another one.
 //
 // Memory: at most 2*threads+1 units are between planner and consumer. A unit
-// yields one block, or, if its decoded rows are larger than in the file, several of at
-// most about blockBytes each, of which two exist at a time besides the one that the
-// consumer holds. Units of compressed files also hold their text; maxTexts says how
-// many such texts there are at most.
+// yields blocks of at most about blockBytes each, of which blocksAhead+1 exist at a time
+// besides the one that the consumer holds. Units of compressed files also hold their text;
+// maxTexts says how many such texts there are at most.
 type stream struct {
 	options *Options
 	plan    *plan
@@ -40,9 +39,9 @@ type stream struct {
 	order   chan *unit
 	work    chan *unit
 	drafts  chan *draft // mini-batches to be made
-	blocks  chan *block // free
-	texts   chan []byte // free
-	current *unit       // the one that next is reading
+	blocks  freeList[*block]
+	texts   freeList[[]byte]
+	current *unit // the one that next is reading
 
 	mu struct {
 		sync.Mutex
@@ -68,9 +67,16 @@ type unit struct {
 	err    error // why decoding ended; valid once blocks is closed
 }
 
-// blockBytes is the size at which a worker hands a block on before its unit ends.
-// Decoded Criteo lines take 1.5 times as much memory as their text, so this is rare.
-func (o *Options) blockBytes() int { return int(4*o.ChunkBytes) + 64<<10 }
+// blockBytes is the size at which a worker hands a block on before its unit ends. The lines
+// of a chunk fit one block: decoded lines of Criteo take 1.5 times as much memory as their
+// text. Larger blocks of Parquet would leave the caches before they are used.
+func (o *Options) blockBytes() int { return int(2*o.ChunkBytes) + 64<<10 }
+
+// blocksAhead is how many blocks of a unit may wait for their turn. Two of the default size,
+// and one that is being decoded, hold some 65,000 examples of 39 features: row groups of so
+// many rows are decoded by several workers at the same time, of larger ones only the
+// beginnings.
+const blocksAhead = 2
 
 func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *stream {
 	s := &stream{
@@ -78,8 +84,8 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 		order:  make(chan *unit, 2*o.Threads),
 		work:   make(chan *unit, 2*o.Threads),
 		drafts: make(chan *draft, o.Threads+1),
-		blocks: make(chan *block, 3*o.Threads+4),
-		texts:  make(chan []byte, o.maxTexts()),
+		blocks: freeList[*block]{most: (blocksAhead+1)*o.Threads + 4},
+		texts:  freeList[[]byte]{most: o.maxTexts()},
 	}
 	s.mu.parquet = map[*openParquetFile]struct{}{}
 	s.ctx, s.cancel = context.WithCancel(ctx)
@@ -142,21 +148,15 @@ func (s *stream) next(ctx context.Context) (*block, error) {
 
 // release ends the use of a block by one of its users.
 func (s *stream) release(b *block) {
-	if b.users.Add(-1) > 0 {
-		return
-	}
-	select {
-	case s.blocks <- b:
-	default:
+	if b.users.Add(-1) == 0 {
+		s.blocks.put(b)
 	}
 }
 
 // newBlock returns an empty block for rows of the file.
 func (s *stream) newBlock(file *inputFile) *block {
-	var b *block
-	select {
-	case b = <-s.blocks:
-	default:
+	b, ok := s.blocks.get()
+	if !ok {
 		b = newBlock()
 	}
 	b.reset(file)
@@ -390,7 +390,7 @@ func (s *stream) planUnits() error {
 
 // submit puts a unit into the queues; false means that reading has ended.
 func (s *stream) submit(u *unit) bool {
-	u.blocks = make(chan *block, 1)
+	u.blocks = make(chan *block, blocksAhead)
 	for _, queue := range []chan *unit{s.order, s.work} {
 		select {
 		case queue <- u:

@@ -34,8 +34,10 @@ const (
 	uniqueShare = 0.7
 	// mostLookahead is how many passes a table looks ahead at most by itself.
 	mostLookahead = 100
-	// blockShare is what the examples of a chunk of text take, by the text.
-	blockShare = 1.5
+	// textShare is what the examples of a chunk of text take, by the text, and parquetShare
+	// what a worker decodes of Parquet before it hands it on, by pipeline.chunk_bytes.
+	textShare    = 1.5
+	parquetShare = 2
 )
 
 // Forecast says how much memory a job will take at most, from its job file alone:
@@ -119,7 +121,11 @@ func readingForecast(job *configs.Job, p *parts) int64 {
 	threads := readerThreads(job)
 	chunk := int64(job.Pipeline.ChunkBytes)
 	blocks := int64(3*threads + 3)
-	n := int64(blockShare*float64(blocks*chunk)) + int64(threads)*chunk
+	share := textShare
+	if job.Data.Format == "parquet" {
+		share = parquetShare
+	}
+	n := int64(share*float64(blocks*chunk)) + int64(threads)*chunk
 	if compressed(job) {
 		n += int64(reader.TextChunks(threads)) * chunk
 	}
