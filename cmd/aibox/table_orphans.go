@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -25,7 +26,9 @@ all the directories that it names. Each table there belongs to a model, and the 
 that replaces the model deletes the table. Tables stay behind if somebody deletes a
 model directory, or kills a run and never runs the job again. They are listed with
 size, age, model directory, and the reason why no model needs them. --free deletes
-them, except those whose model directory is listed as unknown.
+them, except those whose model directory is listed as unknown. A table whose model
+directory is gone may belong to a model that was moved or copied, or whose disk is not
+mounted: --free deletes it only if DIR is the directory of the table itself.
 
 A table is not listed if a run is writing it, or if a model that aibox knows of needs
 it: the model that it was made for (by whatever path), a copy of that model that was
@@ -35,9 +38,10 @@ place and not used since is not known: name it by --model.
 Examples:
 
   aibox table orphans /mnt/ssd0/tables /mnt/ssd1/tables
-  aibox table orphans nightly.yaml --model /backup/model --free`,
+  aibox table orphans nightly.yaml --model /backup/model --free
+  aibox table orphans --free /mnt/ssd0/tables/model-gen-000001-52fa`,
 		Flags: append(jobFlags(),
-			&cli.BoolFlag{Name: "free", Usage: "delete the tables that are listed, except those of unknown models"},
+			&cli.BoolFlag{Name: "free", Usage: "delete the tables that are listed, except those whose model directory is unknown, and those whose model directory is gone unless DIR names them"},
 			&cli.StringSliceFlag{Name: "model", Usage: "model directory `DIR`: its tables, and those of models beside it, are needed; may be repeated"},
 			jsonFlag(),
 		),
@@ -100,7 +104,7 @@ func tableOrphans(c *cli.Context) error {
 	for _, o := range found {
 		r.Orphans = append(r.Orphans, o)
 		r.Bytes += o.Bytes
-		if !c.Bool("free") || o.Unknown {
+		if !c.Bool("free") || !o.MayBeFreed() {
 			continue
 		}
 		if err := o.Free(models); err != nil {
@@ -145,6 +149,23 @@ func printOrphans(c *cli.Context, r *orphansReport) error {
 	default:
 		fmt.Fprintf(&b, "%s, %s; nothing is deleted without --free\n", what, humanize.Bytes(r.Bytes))
 	}
+	var kept []string
+	for _, o := range r.Orphans {
+		if o.Undecided && !o.MayBeFreed() {
+			kept = append(kept, shellWord(o.Dir))
+		}
+	}
+	if len(kept) > 0 && c.Bool("free") {
+		fmt.Fprintf(&b, "a table is kept if its model directory is gone, since a model that was moved or copied may need it; if none does:\n  aibox table orphans --free %s\n", strings.Join(kept, " "))
+	}
 	_, err := c.App.Writer.Write(b.Bytes())
 	return err
+}
+
+// shellWord writes a path so that a shell reads it as one word.
+func shellWord(path string) string {
+	if !strings.ContainsAny(path, " \t\n'\"\\$`&|;<>()*?[]{}#~!") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

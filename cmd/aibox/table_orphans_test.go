@@ -52,8 +52,27 @@ func TestOrphans(t *testing.T) {
 		t.Error(out)
 	}
 	wantTables(t, 2)
-	ok(t, "table", "orphans", "a", "b", "--free")
+	// The model may have been moved or copied to a place that nobody knows of, so the
+	// tables must be named by themselves; the message says how.
+	out = ok(t, "table", "orphans", "a", "b", "--free")
+	wantTables(t, 2)
+	_, command, found := strings.Cut(out, "aibox table orphans --free ")
+	if !found {
+		t.Fatal(out)
+	}
+	named := strings.Fields(command)
+	if out := ok(t, "table", "orphans", named[0], named[1]); !strings.Contains(out, "2 table directories") {
+		t.Error(out)
+	}
+	ok(t, "table", "orphans", named[0], named[1], "--free")
 	wantTables(t, 1)
+	needed, err := filepath.Glob("a/*-gen-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := ok(t, "table", "orphans", "--free", needed[0]); !strings.Contains(left, "every table belongs") {
+		t.Error(left)
+	}
 	if o := evalOf("ssd"); o.code != exitDone {
 		t.Error(o.stderr)
 	}
@@ -140,6 +159,21 @@ func TestCopiedModel(t *testing.T) {
 	}
 	ok(t, "table", "orphans", "a", "b", "--free")
 	wantTables(t, 2)
+	// One that was never used keeps its table when the original is deleted.
+	copyTo("ssd", "far/late")
+	if err := os.Rename("ssd", "far/ssd"); err != nil { // for aibox it is gone
+		t.Fatal(err)
+	}
+	ok(t, "table", "orphans", "a", "b", "--free")
+	if o := evalOf("far/late"); o.code != exitDone {
+		t.Error(o.stderr)
+	}
+	for _, dir := range []string{"far/late", "far/ssd"} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(t, train...)
 	// A copy that trains leaves the original's table alone.
 	copyTo("ssd", "second")
 	ok(t, append(train, "--set", "output.model_dir=second")...)

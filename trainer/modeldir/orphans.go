@@ -23,14 +23,21 @@ type Orphan struct {
 	// Unknown says that it was made by an earlier version, or that its OWNER.json is
 	// lost, so that it may belong to any model. It is not freed.
 	Unknown bool `json:"unknown"`
+	// Undecided says that the model directory is gone. If it was deleted, nothing needs the
+	// table; but it may have been moved, or copied before, to a place that is not known, or its
+	// disk is not mounted. It is freed only if it was named by itself.
+	Undecided bool `json:"undecided"`
+	// named says that the directory itself was listed, not the one that it lies in.
+	named bool
 	// killed says that its run ended before it committed a model, so that none can
 	// name it.
 	killed bool
 }
 
 // Orphans lists the directories of tables in dirs, which are entries of
-// sparse_table.dirs, that no known model names and no run is writing. models lists
-// model directories; these, and those beside them, are known as well.
+// sparse_table.dirs or directories of single tables, that no known model names and no run
+// is writing. models lists model directories; these, and those beside them, are known as
+// well.
 func Orphans(dirs, models []string) ([]Orphan, error) {
 	var all []Orphan
 	for _, dir := range dirs {
@@ -38,17 +45,36 @@ func Orphans(dirs, models []string) ([]Orphan, error) {
 		if err != nil {
 			return all, err
 		}
-		parent, err := lockParent(dir)
-		if err != nil {
-			return all, err
-		}
-		some, err := orphansIn(dir, models)
-		parent.Close()
+		some, err := orphansOf(dir, models)
 		if all = append(all, some...); err != nil {
 			return all, err
 		}
 	}
 	return all, nil
+}
+
+// orphansOf lists the orphans in one directory, or the directory itself if it is that of a
+// table.
+func orphansOf(dir string, models []string) ([]Orphan, error) {
+	table := placeName.MatchString(filepath.Base(dir)) && !gone(filepath.Join(dir, ownerName))
+	inside := dir
+	if table {
+		inside = filepath.Dir(dir)
+	}
+	parent, err := lockParent(inside)
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	if !table {
+		return orphansIn(dir, models)
+	}
+	o, err := orphanAt(dir, models)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	o.named = true
+	return []Orphan{*o}, nil
 }
 
 // orphansIn lists the orphans in one directory. REQUIRES: it is locked.
@@ -101,7 +127,7 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 	gen := filepath.Join(by.ModelDir, by.Generation)
 	switch {
 	case gone(by.ModelDir):
-		o.Reason = "the model directory is gone"
+		o.Undecided, o.Reason = true, "the model directory is gone"
 	case gone(filepath.Join(gen, placesName)):
 		o.Reason = "the model directory has another model now"
 	default:
@@ -146,6 +172,9 @@ func usage(dir string) (bytes int64, last time.Time, err error) {
 	return bytes, last, err
 }
 
+// MayBeFreed reports whether Free may delete the directory.
+func (o *Orphan) MayBeFreed() bool { return !o.Unknown && (o.named || !o.Undecided) }
+
 // Free deletes the directory, unless a known model names it by now, or a process has
 // its table open.
 func (o *Orphan) Free(models []string) error {
@@ -165,7 +194,7 @@ func (o *Orphan) free(models []string) error {
 		return err
 	case now == nil:
 		return fmt.Errorf("%s is in use", o.Dir)
-	case now.Unknown:
+	case now.Unknown || now.Undecided && !o.named:
 		return fmt.Errorf("%s is not deleted: %s", o.Dir, now.Reason)
 	}
 	err = freeTableDirs([]string{o.Dir})
