@@ -57,7 +57,11 @@ func (l *loader) checkDelimiters() {
 		return
 	}
 	if l.sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n") || d[0] >= 0x80) {
-		l.faultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark or a line end", quote(d))
+		hint := ""
+		if d == `\t` || d == "tab" || d == "TAB" {
+			hint = fmt.Sprintf("; a tab is written %s", written("data.delimiter", &node{place: l.given["data.delimiter"]}, `"\t"`))
+		}
+		l.faultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark or a line end%s", quote(d), hint)
 		return
 	}
 	for i, null := range l.job.Data.NullValues {

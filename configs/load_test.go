@@ -101,6 +101,18 @@ func TestSetOfWhiteSpace(t *testing.T) {
 	}
 }
 
+// Whoever writes a tab as shells do not pass it on, or by its name, learns how it is written.
+func TestTabIsExplained(t *testing.T) {
+	_, err := Parse("small.yaml", []byte(smallJob), LoadOptions{Set: []string{`data.delimiter=\t`}, Env: noEnv})
+	if want := `--set 'data.delimiter="\t"'`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_, err = Parse("small.yaml", []byte(strings.Replace(smallJob, "format: csv", "format: csv\n  delimiter: tab", 1)), LoadOptions{Env: noEnv})
+	if want := `a tab is written "\t"`; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "--set") {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // The generator's columns suit the index formats: one index for a dense column,
 // one for each value of a field.
 func TestGeneratedIndices(t *testing.T) {

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -154,24 +155,37 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 // checkData opens the training and the evaluation data once, so that a wrong path or
-// header is found now and not after hours.
+// header, or evaluation data without an example, are found now and not after hours.
 func (r *run) checkData(ctx context.Context) error {
-	open := func(what string, o reader.Options) error {
-		o.Schema = withoutStatistics(o.Schema)
-		rd, err := reader.Open(ctx, o)
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		return rd.Close()
-	}
 	if len(r.job.Data.Eval) > 0 {
-		o := r.data.base
-		o.Listing = r.data.eval
-		if err := open("data.eval", o); err != nil {
-			return err
+		if err := r.checkEval(ctx); err != nil {
+			return fmt.Errorf("data.eval: %w", err)
 		}
 	}
-	return open("data.train", r.trainOptions(0, 0))
+	o := r.trainOptions(0, 0)
+	o.Schema = withoutStatistics(o.Schema)
+	rd, err := reader.Open(ctx, o)
+	if err != nil {
+		return fmt.Errorf("data.train: %w", err)
+	}
+	return rd.Close()
+}
+
+// checkEval looks for the first good example of the evaluation data. Whether there are too
+// many bad rows, or too much is lost, is for the evaluation to judge.
+func (r *run) checkEval(ctx context.Context) error {
+	o := r.data.base
+	o.Schema, o.URIs, o.Listing = withoutStatistics(o.Schema), r.job.Data.Eval, r.data.eval
+	o.Limit, o.Logger = 1, slog.New(slog.DiscardHandler)
+	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, 1, 1
+	rd, err := reader.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	if _, err := rd.Next(ctx); errors.Is(err, reader.ErrNoExamples) {
+		return errors.Join(err, rd.Close())
+	}
+	return rd.Close()
 }
 
 // build makes model, optimizers, table and engine, from the earlier model if

@@ -60,6 +60,29 @@ func TestFailedRuns(t *testing.T) {
 	}
 }
 
+// TestEvalWithoutExamples: evaluation data without an example are found before anything is
+// trained; an empty part beside others, and a few bad rows, are not.
+func TestEvalWithoutExamples(t *testing.T) {
+	inSmallJob(t)
+	rows := strings.SplitAfter(read(t, "eval.tsv"), "\n")
+	write(t, "head.tsv", rows[0])
+	write(t, "garbage.tsv", rows[0]+"x\ty\n")
+	for eval, code := range map[string]int{"head.tsv": exitData, "head.tsv, garbage.tsv": exitData, "head.tsv, garbage.tsv, eval.tsv": exitDone} {
+		_ = os.RemoveAll("model")
+		o := aibox("train", "job.yaml", "--set", "data.eval=["+eval+"]", "--set", "data.max_bad_rows=5")
+		if o.code != code {
+			t.Errorf("%s: exit %d: %s", eval, o.code, o.stderr)
+		}
+		if code == exitDone {
+			continue
+		}
+		var s trainer.Summary
+		if err := json.Unmarshal([]byte(read(t, "model/summary-failed.json")), &s); err != nil || s.Examples > 0 || s.Failure.Phase != trainer.PhaseStarting || !strings.Contains(s.Failure.Message, "data.eval: ") {
+			t.Errorf("%s: %v, %d examples were trained: %+v", eval, err, s.Examples, s.Failure)
+		}
+	}
+}
+
 // TestAllMissingDataAreNamed: whoever mistyped a directory finds out once.
 func TestAllMissingDataAreNamed(t *testing.T) {
 	inSmallJob(t)

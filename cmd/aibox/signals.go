@@ -15,13 +15,16 @@ import (
 // errInterrupted is the cause of a context that a signal cancelled.
 var errInterrupted = errors.New("interrupted")
 
-// withSignals returns a context that the first SIGINT or SIGTERM cancels, so
+// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels, so
 // that the job ends at the next mini-batch. The second one ends the process at
-// once.
+// once. A SIGHUP that nohup made the process ignore stays ignored.
 func withSignals(ctx context.Context, c *terminal.Console) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
+	if !signal.Ignored(unix.SIGHUP) {
+		signal.Notify(signals, unix.SIGHUP)
+	}
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

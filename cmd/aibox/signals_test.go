@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,13 +89,13 @@ func wantExit(t *testing.T, cmd *exec.Cmd, code int) {
 	}
 }
 
-// TestSignalEndsCleanly: after one SIGINT or SIGTERM the job ends by itself and
+// TestSignalEndsCleanly: after one SIGINT, SIGTERM or SIGHUP the job ends by itself and
 // the model of an earlier run is as it was.
 func TestSignalEndsCleanly(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")
 	digest := ok(t, "inspect", "--digest", "model")
-	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM} {
+	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
 		cmd, rest := startEndless(t)
 		if err := cmd.Process.Signal(s); err != nil {
 			t.Fatal(err)
@@ -109,6 +110,24 @@ func TestSignalEndsCleanly(t *testing.T) {
 			t.Errorf("%v: the earlier model has changed", s)
 		}
 		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")
+	}
+}
+
+// TestHangupThatIsIgnored: a job that nohup has started goes on after a SIGHUP.
+func TestHangupThatIsIgnored(t *testing.T) {
+	inSmallJob(t)
+	signal.Ignore(unix.SIGHUP) // children inherit it
+	t.Cleanup(func() { signal.Reset(unix.SIGHUP) })
+	cmd, rest := startEndless(t)
+	for _, s := range []os.Signal{unix.SIGHUP, unix.SIGHUP, unix.SIGTERM} {
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stderr := rest()
+	wantExit(t, cmd, exitInterrupted)
+	if !strings.Contains(stderr, `"exit_code":130`) { // a second signal would end it before it says so
+		t.Errorf("standard error ends with %s", stderr[max(0, len(stderr)-500):])
 	}
 }
 
