@@ -26,6 +26,7 @@ import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.tools.NNHAServiceTarget;
 import org.apache.hadoop.security.UserGroupInformation;
 
@@ -46,6 +47,9 @@ import org.apache.hadoop.security.UserGroupInformation;
  * </pre>
  */
 public final class TestCluster {
+  /** How long a restarted NameNode may take; on a busy machine it takes some seconds. */
+  private static final long READY_SECONDS = 90;
+
   private final Properties props;
   private final Configuration conf;
   private final MiniDFSCluster cluster; // null with test.external
@@ -206,10 +210,7 @@ public final class TestCluster {
         cluster.shutdownNameNode(Integer.parseInt(a[1]));
         return "";
       case "start-namenode": // i
-        cluster.restartNameNode(Integer.parseInt(a[1]), true);
-        if (!ha) {
-          connect(0);
-        }
+        startNameNode(Integer.parseInt(a[1]));
         return "";
       case "failover": // from to
         toStandby(Integer.parseInt(a[1]));
@@ -239,6 +240,44 @@ public final class TestCluster {
       default:
         throw new IllegalArgumentException("unknown command " + a[0]);
     }
+  }
+
+  /**
+   * Starts NameNode i again and waits until it has left safe mode and knows the DataNodes. If
+   * that takes too long, a report of theirs was lost, so they are restarted to report again.
+   */
+  private void startNameNode(int i) throws Exception {
+    cluster.restartNameNode(i, false);
+    if (!ha) {
+      connect(0);
+    }
+    boolean ready = becomesReady(i);
+    for (int dn = ready ? 0 : cluster.getDataNodes().size(); dn > 0; dn--) {
+      cluster.restartDataNode(0, true); // it becomes the last one
+    }
+    if (!ready && !becomesReady(i)) {
+      FSNamesystem names = cluster.getNamesystem(i);
+      throw new IOException("NameNode " + i + " did not become ready within " + READY_SECONDS + " s, twice: "
+          + names.getNumLiveDataNodes() + " of " + cluster.getDataNodes().size() + " DataNodes live, safe mode "
+          + names.isInSafeMode());
+    }
+    try {
+      fs.exists(new Path("/"));
+    } catch (IOException e) {
+      // That was the connection to the NameNode as it was before. The next call makes a new one.
+    }
+  }
+
+  private boolean becomesReady(int i) throws InterruptedException {
+    long until = System.nanoTime() + READY_SECONDS * 1_000_000_000L;
+    while (System.nanoTime() < until) {
+      FSNamesystem names = cluster.getNamesystem(i);
+      if (names != null && !names.isInSafeMode() && names.getNumLiveDataNodes() >= cluster.getDataNodes().size()) {
+        return true;
+      }
+      Thread.sleep(50);
+    }
+    return false;
   }
 
   /** DataNodes that have reported their storage, without which no block is placed there. */
