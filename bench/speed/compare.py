@@ -58,7 +58,8 @@ def parse():
     add("--profile", type=pathlib.Path, metavar="DIR", help="leave profiles of our steps in DIR")
     add("--examples", type=int, default=327680, help="of a job, at most those of the log (default: %(default)s)")
     add("--step-examples", type=int, default=131072, help="that steps are taken on, again and again (default: %(default)s)")
-    add("--table-examples", type=int, default=655360, help="of a job with the table on SSD (default: %(default)s)")
+    add("--table-examples", type=int, default=1310720, help="of a job with the table on SSD (default: %(default)s)")
+    add("--fill-examples", type=int, default=5242880, help="that its table has seen before (default: %(default)s)")
     add("--log-examples", type=int, default=655360, help="of the log that is made (default: %(default)s)")
     add("--dir", type=pathlib.Path, default=CACHE / "log", help="for the log and models (default: %(default)s)")
     add("--venv", type=pathlib.Path, default=CACHE / "venv", help="where PyTorch is installed (default: %(default)s)")
@@ -93,7 +94,7 @@ def main():
     else:
         for sample in measure(options, "avx512_bf16" in described["instructions"]):
             samples.append(sample)
-            print(json.dumps({key: value for key, value in sample.items() if key != "stages"}), file=sys.stderr)
+            print(json.dumps({key: value for key, value in sample.items() if key not in ("stages", "table")}), file=sys.stderr)
     if options.json:
         options.json.write_text(json.dumps({"machine": described, "samples": samples}, indent=1))
     print(report.heading(described, options.quick))

@@ -93,7 +93,7 @@ def tables(samples):
     cached = f"{ssd.median('cache_rows') / ssd.median('rows'):.3f}"
     row = [f"{ssd.median('rows'):,.0f}", cached, rate(memory), rate(ssd), beside(ratio(ssd, memory), TARGETS["table"])]
     row += [f"{memory.median('learning'):.3f}", beside(ssd.median("learning"), TARGETS["learning"])]
-    return "### The second epoch of DLRM with the table on SSD, thousands of examples a second\n\n" + table(
+    return "### DLRM with the table on SSD and a cache for a tenth of its rows, thousands of examples a second\n\n" + table(
         ["rows", "of them in memory", "table in memory", "on SSD", "ratio", "EL+JL's share, in memory", "on SSD"], [row])
 
 

@@ -87,22 +87,40 @@ class Place:
         side.close()
         made.write_text(json.dumps(wanted))
 
+    def filled(self, overrides, examples):
+        """The summary of a model that has trained on a log of that many examples, fill.parquet,
+        and its directory. Both are made when they are not there."""
+        model, made = self.directory / "filled", self.directory / "filled.json"
+        wanted = {"examples": examples, "job": JOB.read_text(), **overrides}
+        if not made.exists() or json.loads(made.read_text()) != wanted:
+            print(f"making a model that has seen {examples} examples", file=sys.stderr)
+            fill = self.input("fill", "parquet")
+            self.run("generate", {**fill, "generate.train_examples": examples, "generate.eval_examples": 0})
+            self.run("train", {**fill, **overrides, "data.eval": [], "output.model_dir": str(model)})
+            made.write_text(json.dumps(wanted))
+        return {**json.loads((model / "summary.json").read_text()), "model": str(model)}
+
     def run(self, command, overrides, cores=None):
-        """Runs a command of aibox on the job and returns the seconds that it took."""
-        line = [self.aibox, command, JOB, *flags(overrides), "--log-level", "warn"]
+        """Runs a command of aibox on the job and returns the seconds that it took, and its log."""
+        line = [self.aibox, command, JOB, *flags(overrides), "--log-format", "json"]
         begin = time.perf_counter()
-        subprocess.run(on_cores(cores, line), check=True, stdout=subprocess.DEVNULL)
-        return time.perf_counter() - begin
+        done = subprocess.run(on_cores(cores, line), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            sys.exit(f"aibox {command} failed:\n{done.stderr}")
+        log = [json.loads(entry) for entry in done.stderr.splitlines()]
+        return time.perf_counter() - begin, log
 
     def torch(self, *arguments):
         return [self.python, HERE / "torch_side.py", "--data", self.directory, *arguments]
 
     def train(self, overrides, cores=None):
-        """Runs a job of aibox and returns its summary, with the seconds of the whole process."""
+        """Runs a job of aibox and returns its summary, with the seconds of the whole process, and
+        the lines of its log that say how far training was."""
         model = self.directory / "model"
-        process = self.run("train", {**overrides, "output.model_dir": str(model)}, cores)
+        process, log = self.run("train", {**overrides, "output.model_dir": str(model)}, cores)
+        progress = [entry for entry in log if entry["msg"] == "progress" and entry["phase"] == "training"]
         summary = json.loads((model / "summary.json").read_text())
-        return {**summary, "process_seconds": process}
+        return {**summary, "process_seconds": process, "progress": progress}
 
     def torch_job(self, model, batch, precision, compiled, examples, cores=None):
         """Runs the same job in PyTorch."""
