@@ -51,6 +51,13 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	return r, nil
 }
 
+// TotalRows is how many rows the input has, if all of its files say it, as those of Parquet
+// do.
+func (r *Reader) TotalRows() (n int64, known bool) {
+	n = r.rows.tally.pace.rows
+	return max(n, 0), n >= 0
+}
+
 // Next returns the next pass, which belongs to the caller, who may give it back with
 // Recycle; io.EOF after the last one. Its error is a *BadRowsError or a *LostDataError if a limit is exceeded, one
 // that wraps ErrNoExamples if the whole input has no example, an *InputError, or an

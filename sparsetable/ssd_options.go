@@ -58,8 +58,8 @@ type SSDOptions struct {
 // directories.
 const catalogDir = "catalog"
 
-// DefaultSSDMemoryBytes is the budget of a table of KindSSD if Options.MemoryBytes is 0.
-const DefaultSSDMemoryBytes = 256 << 20
+// defaultSSDMemoryBytes is the budget of a table of KindSSD if Options.MemoryBytes is 0.
+const defaultSSDMemoryBytes = 256 << 20
 
 const (
 	defaultMaxAmplification = 2.0 // HierPS's bound
@@ -93,7 +93,7 @@ func (o *Options) ensureSSDDefaults() {
 		s.MaxSpaceAmplification = defaultMaxAmplification
 	}
 	if o.MemoryBytes == 0 {
-		o.MemoryBytes = DefaultSSDMemoryBytes
+		o.MemoryBytes = defaultSSDMemoryBytes
 	}
 	if s.HotBytes == 0 {
 		s.HotBytes = min(o.MemoryBytes/hotShare, maxHotBytes)

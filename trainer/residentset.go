@@ -9,13 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peakMemoryBytes is the largest resident set of the process so far.
+// peakMemoryBytes is the largest resident set of the process so far, or 0 if the system does
+// not tell it. That of getrusage would not do: it begins with the resident set of the process
+// that started this one.
 func peakMemoryBytes() int64 {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
 		return 0
 	}
-	return u.Maxrss * 1024 // Linux counts KiB
+	_, rest, _ := bytes.Cut(text, []byte("\nVmHWM:"))
+	number, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10 // the number counts kB, by which Linux means KiB
 }
 
 // processorTime is the time that all threads of the process have spent on cores so far.

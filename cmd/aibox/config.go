@@ -46,7 +46,8 @@ Examples:
 				Name:      "show",
 				Usage:     "print a job file with every default filled in and explained",
 				ArgsUsage: "JOB.yaml",
-				Description: `At its end comments forecast how much memory the job will take.
+				Description: `Comments at its end forecast how much memory the job will take. Where data.train are
+local files, their beginning is read for that.
 
 Examples:
 
@@ -61,7 +62,7 @@ Examples:
 					if err := job.Show(c.App.Writer); err != nil {
 						return err
 					}
-					return jobview.PrintForecast(c.App.Writer, job)
+					return jobview.PrintForecast(c.Context, c.App.Writer, job)
 				},
 			},
 			{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,64 +41,87 @@ generate:
     - {name: word, cardinality: 20000}
 `
 
-// TestForecastOfMemory: what `config show` says a job will take is near what the
-// process takes, for jobs whose memory goes to different purposes.
+// TestForecastOfMemory: `config show` says how much a job will take at most, and that is
+// near what it takes, for little and for much data, for both kinds of table, and for jobs
+// whose memory goes to different purposes.
 func TestForecastOfMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains three models over 300,000 rows")
+		t.Skip("trains eleven models, most of them over 300,000 rows")
 	}
-	b := &binary{t, buildBinary(t)}
+	path := buildBinary(t)
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", memoryJob)
 	ok(t, "generate", "job.yaml")
+	ok(t, "generate", "job.yaml", "--set", "data.train=[few.tsv]", "--set", "generate.train_examples=3000")
+	ok(t, "convert", "--from", "train.tsv", "--to", "train.parquet", "--job", "job.yaml")
+	ok(t, "convert", "--from", "train.tsv", "--to", "train.tsv.gz", "--job", "job.yaml")
+	defaults := []string{"pipeline={}", "sparse_table.memory_bytes=64MiB"}
+	inMemory := []string{"pipeline={}", "sparse_table={kind: memory}"}
+	with := func(set []string, more ...string) []string { return append(slices.Clone(set), more...) }
 	for name, set := range map[string][]string{
-		"table on SSD":        {},
-		"large mini-batches":  {"sparse_table.memory_bytes=96MiB", "training.batch_size=8192", "pipeline.batches_per_pass=2", "model.hidden_layers=[512, 256]"},
-		"large dense network": {"model.hidden_layers=[4096, 1024]", "optimizer.dense.kind=adam", "training.max_examples=20000"},
-		"in bf16":             {"model.hidden_layers=[2048, 1024]", "training.batch_size=4096", "pipeline.batches_per_pass=2", "training.max_examples=20000", "engine.precision=bf16"},
+		"small queues":               {},
+		"SSD, few rows":              with(defaults, "data.train=[few.tsv]"),
+		"SSD, many rows":             defaults,
+		"SSD, default budget":        {"pipeline={}", "sparse_table={kind: ssd}"},
+		"memory, few rows":           with(inMemory, "data.train=[few.tsv]"),
+		"memory, many rows":          inMemory,
+		"memory, several epochs":     with(inMemory, "training.epochs=3"),
+		"memory, many rows, Parquet": with(inMemory, "data={train: [train.parquet], format: parquet, columns: [{name: label, role: label}, {name: I1, role: dense}, {name: I2, role: dense}, {name: user}, {name: item}, {name: shop}, {name: word}]}"),
+		"memory, many rows, gzip":    with(inMemory, "data.train=[train.tsv.gz]"),
+		"large mini-batches":         {"sparse_table.memory_bytes=96MiB", "training.batch_size=8192", "pipeline.batches_per_pass=2", "model.hidden_layers=[512, 256]"},
+		"large dense network":        {"model.hidden_layers=[4096, 1024]", "optimizer.dense.kind=adam", "training.max_examples=20000"},
+		"in bf16":                    {"model.hidden_layers=[2048, 1024]", "training.batch_size=4096", "pipeline.batches_per_pass=2", "training.max_examples=20000", "engine.precision=bf16"},
 	} {
-		args := []string{"job.yaml"}
-		for _, s := range set {
-			args = append(args, "--set", s)
-		}
-		job, err := configs.Load("job.yaml", configs.LoadOptions{Set: set})
-		if err != nil {
-			t.Fatal(err)
-		}
-		forecast, err := trainer.Forecast(job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text := ok(t, append([]string{"config", "show"}, args...)...); !strings.Contains(text, "# Memory of the process") {
-			t.Errorf("%s: config show says nothing of memory:\n%s", name, text)
-		}
-		if o := b.run(append([]string{"train"}, args...)...); o.code != exitDone {
-			t.Fatalf("%s: exit %d: %s", name, o.code, o.stderr)
-		}
-		var s trainer.Summary
-		if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil {
-			t.Fatal(err)
-		}
-		ratio := float64(forecast.Process) / float64(s.PeakMemoryBytes)
-		t.Logf("%s: forecast %+v, taken %+v, ratio %.2f", name, forecast, s.Memory, ratio)
-		if ratio < 0.7 || ratio > 3 {
-			t.Errorf("%s: a forecast of %d bytes, %d were taken", name, forecast.Process, s.PeakMemoryBytes)
-		}
-		if s.Memory.Process != s.PeakMemoryBytes || s.Memory.Passes == 0 || s.Memory.Engine == 0 || s.Memory.Dense == 0 || s.Memory.Table == 0 {
-			t.Errorf("%s: %+v", name, s.Memory)
-		}
+		t.Run(name, func(t *testing.T) {
+			args := []string{"job.yaml"}
+			for _, s := range set {
+				args = append(args, "--set", s)
+			}
+			job, err := configs.Load("job.yaml", configs.LoadOptions{Set: set})
+			if err != nil {
+				t.Fatal(err)
+			}
+			size, err := trainer.SampleData(t.Context(), job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forecast, err := trainer.Forecast(job, size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := ok(t, append([]string{"config", "show"}, args...)...); !strings.Contains(text, "# Memory of the process") || !strings.Contains(text, "of data.train") {
+				t.Errorf("config show says nothing of memory, or not from what that was computed:\n%s", text)
+			}
+			b := &binary{t, path}
+			if o := b.run(append([]string{"train"}, args...)...); o.code != exitDone {
+				t.Fatalf("exit %d: %s", o.code, o.stderr)
+			}
+			var s trainer.Summary
+			if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil {
+				t.Fatal(err)
+			}
+			ratio := float64(forecast.Process) / float64(s.PeakMemoryBytes)
+			t.Logf("ratio %.2f; of %+v, forecast %+v, taken %+v", ratio, size, forecast, s.Memory)
+			if ratio < 0.95 || ratio > 1.75 { // it is from 1.0 to 1.6 where nothing else runs
+				t.Errorf("a forecast of %d bytes, %d were taken", forecast.Process, s.PeakMemoryBytes)
+			}
+			if s.Memory.Process != s.PeakMemoryBytes || s.Memory.Passes == 0 || s.Memory.Engine == 0 || s.Memory.Dense == 0 || s.Memory.Table == 0 {
+				t.Errorf("%+v", s.Memory)
+			}
+		})
 	}
 }
 
 // TestForecastOfDefaultBudget: a table on SSD has a budget also where the job file gives
-// none, and it is part of the sum; a table in memory grows with the rows.
+// none, and it is part of the sum; a table in memory grows with the rows. That is so where
+// nothing is known of the data, and the forecast says that it comes from the job file alone.
 func TestForecastOfDefaultBudget(t *testing.T) {
 	inSmallJob(t)
-	text := ok(t, "config", "show", "job.yaml", "--set", "sparse_table.kind=ssd")
-	if !strings.Contains(text, "table 256.0 MiB") || strings.Contains(text, "grows with the rows") {
+	text := ok(t, "config", "show", "job.yaml", "--set", "sparse_table.kind=ssd", "--set", "data.train=[absent.tsv]")
+	if !strings.Contains(text, "table 256.0 MiB") || !strings.Contains(text, "the job file alone") || !strings.Contains(text, "cannot be read") || strings.Contains(text, "grows with the rows") {
 		t.Errorf("config show of a table on SSD ends with %s", text[strings.Index(text, "# Memory"):])
 	}
-	if text := ok(t, "config", "show", "job.yaml"); !strings.Contains(text, "grows with the rows") {
+	if text := ok(t, "config", "show", "job.yaml", "--set", "data.train=[hdfs://nowhere:1/x]"); !strings.Contains(text, "the job file alone") || !strings.Contains(text, "grows with the rows") {
 		t.Errorf("config show of a table in memory ends with %s", text[strings.Index(text, "# Memory"):])
 	}
 }

@@ -1,6 +1,7 @@
 package jobview
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -15,9 +16,11 @@ func memoryText(m *trainer.Memory) string {
 		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
 }
 
-// PrintForecast writes, as comments of a job file, how much memory the job will take.
-func PrintForecast(w io.Writer, job *configs.Job) error {
-	m, err := trainer.Forecast(job)
+// PrintForecast writes, as comments of a job file, how much memory the job will take, and
+// from what that was computed.
+func PrintForecast(ctx context.Context, w io.Writer, job *configs.Job) error {
+	size, unread := trainer.SampleData(ctx, job)
+	m, err := trainer.Forecast(job, size)
 	if err != nil {
 		_, err = fmt.Fprintf(w, "\n# There is no forecast of its memory, as the job cannot be trained: `aibox config check` says why.\n")
 		return err
@@ -26,6 +29,16 @@ func PrintForecast(w io.Writer, job *configs.Job) error {
 	if m.Table == 0 {
 		beside = " and the table, which grows with the rows"
 	}
-	_, err = fmt.Fprintf(w, "\n# Memory of the process, at most, once its data fills the queues (a forecast): %s%s\n#   %s\n", humanize.Bytes(m.Process), beside, memoryText(&m))
+	basis := "the job file alone, for data that fill all queues, with one value in each field"
+	switch {
+	case unread != nil:
+		basis += "; data.train cannot be read now"
+	case size.Sampled == size.Examples && size.Sampled > 0:
+		basis = fmt.Sprintf("the job file and all %s of data.train", humanize.Count(size.Examples, "example"))
+	case size.Examples > 0:
+		basis = fmt.Sprintf("the job file and the first %d of some %d examples of data.train (%s, %s)",
+			size.Sampled, size.Examples, humanize.Count(int64(size.Files), "file"), humanize.Bytes(size.Bytes))
+	}
+	_, err = fmt.Fprintf(w, "\n# Memory of the process, at most (a forecast): %s%s\n#   %s\n# It was computed from %s.\n", humanize.Bytes(m.Process), beside, memoryText(&m), basis)
 	return err
 }

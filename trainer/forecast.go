@@ -1,0 +1,182 @@
+package trainer
+
+import (
+	"runtime"
+	"strings"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/engine/cpu"
+	"aibox/trainer/model"
+	"aibox/trainer/optim"
+)
+
+const (
+	// programBytes are the program's code and data, stacks and libraries: a job of a
+	// few rows takes less than this.
+	programBytes = 40 << 20
+	// uniqueShare is how many of a mini-batch's feature values are taken to be
+	// unique; in click logs it is less.
+	uniqueShare = 0.7
+	// mostLookahead is how many passes a table looks ahead at most by itself.
+	mostLookahead = 100
+	// textShare is what the examples of a chunk of text take, by the text, and parquetShare
+	// what a worker decodes of Parquet before it hands it on, by pipeline.chunk_bytes.
+	textShare    = 1.5
+	parquetShare = 2
+	// growthShare is what decoded examples take, by their size, since the slices that
+	// they are appended to have room to spare.
+	growthShare = 1.3
+	// garbageShare is how much garbage lies in memory at a time while the data are read
+	// once, by what is in use: buffers that were replaced by larger ones.
+	garbageShare = 0.5
+	// garbageBytes is how much more garbage an example makes.
+	garbageBytes = 16
+)
+
+// Forecast says how much memory a job will take at most. What its data need is computed
+// from size, as SampleData finds it; where that is unknown, bags are taken to have one
+// value, and the data to be so large that all queues are full.
+func Forecast(job *configs.Job, size DataSize) (Memory, error) {
+	p, err := makeParts(job)
+	if err != nil {
+		return Memory{}, err
+	}
+	m, err := model.New(p.spec)
+	if err != nil {
+		return Memory{}, err
+	}
+	dense, err := optim.NewDense(denseConfig(job.Optimizer.Dense), m.Params())
+	if err != nil {
+		return Memory{}, err
+	}
+	size.ensureDefaults(&p)
+	f := Memory{Dense: denseBytes(m, dense), Table: tableForecast(job, &p, size)}
+	f.Engine = engineForecast(job, &p, m, size)
+	f.Passes = passesForecast(job, &p, size)
+	f.Reading = readingForecast(job, &p, size)
+	beside := f.Reading + f.Passes + f.Engine + f.Dense
+	f.Runtime = programBytes + garbageForecast(job, size, beside)
+	f.Process = f.Table + beside + f.Runtime
+	return f, nil
+}
+
+// denseBytes is what dense parameters take with gradients and optimizer state.
+func denseBytes(m *model.Model, d *optim.Dense) int64 {
+	n := int64(0)
+	for _, p := range m.Params() {
+		n += 4 * int64(len(p.Data)+len(p.Grad))
+	}
+	for _, p := range m.Buffers() {
+		n += 4 * int64(len(p.Data))
+	}
+	for _, s := range d.State() {
+		n += 4 * int64(len(s.Data))
+	}
+	return n
+}
+
+// tableForecast is what the table takes, or 0 if nothing bounds it. A table that starts
+// from an earlier model has the rows of that model too.
+func tableForecast(job *configs.Job, p *parts, size DataSize) int64 {
+	o := tableOptions(job)
+	o.Layout, o.SSD.Dirs = p.layout, job.SparseTable.Dirs
+	rows := size.Rows
+	if size.Examples == 0 || job.Training.WarmStart != "" {
+		rows = -1
+	}
+	return sparsetable.ForecastBytes(o, rows)
+}
+
+// engineForecast is what the engine takes for whole mini-batches.
+func engineForecast(job *configs.Job, p *parts, m *model.Model, size DataSize) int64 {
+	n := job.Training.BatchSize
+	if size.Examples > 0 {
+		n = int(min(int64(n), size.Examples))
+	}
+	unique := int64(uniqueShare * size.Features * float64(n))
+	return cpu.ForecastBytes(m.Network(), n) + unique*int64(4*p.layout.ValueDim)
+}
+
+// passesForecast is what passes take: one that is made, one that is pulled, one
+// that is trained, those in the queues between, and the mini-batches of the next passes
+// that are made meanwhile; but no more than all examples take.
+func passesForecast(job *configs.Job, p *parts, size DataSize) int64 {
+	pass := int64(size.PassBytes * float64(job.Pipeline.BatchesPerPass*job.Training.BatchSize))
+	n := pass * int64(job.Pipeline.ReadQueue+job.Pipeline.PullQueue+3)
+	n += int64(float64((readerThreads(job)+1)*job.Training.BatchSize) * size.PassBytes)
+	if job.SparseTable.Kind == sparsetable.KindSSD && job.SparseTable.CachePolicy == "lookahead" {
+		look := job.SparseTable.LookaheadPasses
+		if look == 0 {
+			look = mostLookahead
+		}
+		n += min(int64(job.Pipeline.ReadAheadBytes), int64(look)*pass)
+	}
+	return size.atMost(n, size.PassBytes)
+}
+
+// exampleBytes is what an example with that many feature values takes in a pass: see
+// reader.Batch.
+func exampleBytes(p *parts, features float64) float64 {
+	fields, dense := float64(len(p.spec.Fields)), float64(len(p.spec.Dense))
+	return 4 + 4*dense + 4*fields + (4+4)*features + (4+4+8)*uniqueShare*features
+}
+
+// readingForecast is what the reader has in hand: chunks of text that wait for
+// their turn or are decoded, their examples, and the shuffle buffer.
+func readingForecast(job *configs.Job, p *parts, size DataSize) int64 {
+	size.ensureDefaults(p)
+	threads := readerThreads(job)
+	chunk := int64(job.Pipeline.ChunkBytes)
+	blocks := int64(3*threads + 3)
+	decoded := growthShare * (4 + 4*float64(len(p.spec.Dense)+len(p.spec.Fields)) + 8*size.Features)
+	share := textShare
+	if job.Data.Format == "parquet" {
+		share = parquetShare
+	}
+	n := size.atMost(int64(share*float64(blocks*chunk))+int64(threads)*chunk, decoded)
+	if compressed(job) {
+		n += size.atMost(int64(reader.TextChunks(threads))*chunk, decoded)
+	}
+	if job.Data.Format == "parquet" { // pages that are being decoded
+		n += size.atMost(int64(threads)*chunk, decoded)
+	}
+	return n + size.atMost(int64(float64(job.Data.ShuffleBuffer)*size.PassBytes), size.PassBytes)
+}
+
+// garbageForecast is how much garbage lies in memory at a time, by what is in use. Go's
+// collector lets half of the memory that it manages be garbage. In a single reading of
+// the data little garbage is made, and the next reading turns the buffers of the one before
+// it into garbage.
+func garbageForecast(job *configs.Job, size DataSize, used int64) int64 {
+	if size.Examples == 0 || job.Training.Epochs > 1 {
+		return used
+	}
+	return min(used, int64(garbageShare*float64(used))+garbageBytes*size.Examples)
+}
+
+func readerThreads(job *configs.Job) int {
+	if n := job.Pipeline.ReaderThreads; n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// compressed says whether a job's text is compressed, as far as names tell.
+func compressed(job *configs.Job) bool {
+	if job.Data.Format == "parquet" {
+		return false
+	}
+	if c := job.Data.Compression; c != "" && c != "auto" && c != "none" {
+		return true
+	}
+	for _, uri := range append(job.Data.Train, job.Data.Eval...) {
+		for _, end := range []string{".gz", ".zst", ".bz2", ".snappy", ".sz"} {
+			if strings.HasSuffix(uri, end) {
+				return true
+			}
+		}
+	}
+	return false
+}

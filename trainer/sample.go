@@ -1,0 +1,149 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"strings"
+
+	"aibox/configs"
+	"aibox/reader"
+)
+
+// DataSize is what a forecast of memory is computed from: how much data a job reads, as
+// far as the beginning of the data tells. The zero value says that nothing is known.
+type DataSize struct {
+	Files    int     // of data.train
+	Bytes    int64   // stored bytes of data.train
+	Sampled  int64   // examples that were read
+	Examples int64   // of one epoch, estimated from those; 0: unknown
+	Features float64 // feature values of an example
+	Rows     int64   // rows that the table gets, estimated to be too many rather than too few
+
+	PassBytes float64 // bytes of an example in a pass
+}
+
+const (
+	// sampleExamples is how many examples are read for a forecast.
+	sampleExamples = 32 << 10
+	// sampleChunkBytes is small, so that the share of the data that was read is known
+	// well.
+	sampleChunkBytes = 64 << 10
+)
+
+// ensureDefaults fills in what is assumed of data about which nothing is known.
+func (d *DataSize) ensureDefaults(p *parts) {
+	if d.Features == 0 {
+		d.Features = float64(len(p.spec.Fields))
+	}
+	if d.PassBytes == 0 {
+		d.PassBytes = exampleBytes(p, d.Features)
+	}
+}
+
+// atMost is n, or what all examples take if that is less and their number is known.
+func (d *DataSize) atMost(n int64, exampleBytes float64) int64 {
+	if d.Examples == 0 {
+		return n
+	}
+	return min(n, int64(math.Ceil(exampleBytes*float64(d.Examples))))
+}
+
+// SampleData reads the beginning of a job's training data, if they are local files. Data
+// that cannot be read, or are elsewhere, have an unknown size: training says what is
+// wrong with them.
+func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
+	for _, uri := range append(job.Data.Train, job.Data.Eval...) {
+		if scheme, _, found := strings.Cut(uri, "://"); found && !strings.EqualFold(scheme, "file") {
+			return DataSize{}, nil
+		}
+	}
+	schema, err := Schema(job)
+	if err != nil {
+		return DataSize{}, err
+	}
+	silent := slog.New(slog.DiscardHandler)
+	sources := NewSources(job, silent)
+	defer sources.Close() //nolint:errcheck // nothing was written
+	listing, err := sources.List(ctx, job.Data.Train)
+	if err != nil {
+		return DataSize{}, err
+	}
+	o := trainReaderOptions(readerOptions(job, sources, withoutStatistics(schema), silent), job, 0, sampleExamples)
+	o.Listing, o.Threads, o.ShuffleBuffer, o.GroupBy = listing, 1, 0, ""
+	o.ChunkBytes = min(o.ChunkBytes, sampleChunkBytes)
+	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, 1, 1
+	rd, err := reader.Open(ctx, o)
+	if err != nil {
+		return DataSize{}, err
+	}
+	defer rd.Close() //nolint:errcheck // nothing was written
+	d := DataSize{Files: len(listing.Files), Bytes: listing.Bytes()}
+	return d, d.read(ctx, rd, job)
+}
+
+// read counts what the passes of rd have, and estimates from it what all data have.
+func (d *DataSize) read(ctx context.Context, rd *reader.Reader, job *configs.Job) error {
+	unique := map[uint64]struct{}{}
+	var examples, rows []float64 // after each pass
+	features, bytes := 0, int64(0)
+	for {
+		pass, err := rd.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for i := range pass.Batches {
+			d.Sampled += int64(pass.Batches[i].N)
+			features += pass.Batches[i].Features()
+		}
+		for _, key := range pass.Keys {
+			unique[key] = struct{}{}
+		}
+		bytes += pass.MemoryBytes()
+		examples, rows = append(examples, float64(d.Sampled)), append(rows, float64(len(unique)))
+	}
+	d.Features = float64(features) / float64(d.Sampled)
+	d.PassBytes = float64(bytes) / float64(d.Sampled)
+	counts := rd.Counts()
+	kept := float64(d.Sampled) / float64(max(1, counts.Rows))
+	switch all, known := rd.TotalRows(); {
+	case d.Sampled < sampleExamples:
+		d.Examples = d.Sampled
+	case known:
+		d.Examples = int64(kept * float64(all))
+	case counts.BytesRead > 0:
+		d.Examples = int64(float64(d.Sampled) * float64(d.Bytes) / float64(counts.BytesRead))
+	}
+	for _, limit := range []int64{job.Data.Limit, job.Training.MaxExamples} {
+		if limit > 0 {
+			d.Examples = min(d.Examples, limit)
+		}
+	}
+	d.Rows = int64(extrapolate(examples, rows, float64(d.Examples)))
+	return nil
+}
+
+// extrapolate estimates how many unique values n examples have, given the numbers after the
+// first ones. They grow as a power of the number of examples (Heaps' law), whose exponent
+// falls as fewer values are new; so the exponent between the middle of the sample and its
+// end gives too many rather than too few.
+func extrapolate(examples, unique []float64, n float64) float64 {
+	last := len(examples) - 1
+	if last < 0 {
+		return 0
+	}
+	middle := last
+	for middle > 0 && examples[middle] > examples[last]/2 {
+		middle--
+	}
+	exponent := 1.0
+	if middle < last && unique[middle] > 0 {
+		exponent = math.Log(unique[last]/unique[middle]) / math.Log(examples[last]/examples[middle])
+	}
+	return unique[last] * math.Pow(max(1, n/examples[last]), exponent)
+}
