@@ -54,7 +54,7 @@ func Forecast(job *configs.Job, size DataSize) (Memory, error) {
 	size.ensureDefaults(&p)
 	f := Memory{Dense: denseBytes(m, dense), Table: tableForecast(job, &p, size)}
 	f.Engine = engineForecast(job, &p, m, size)
-	f.Passes = passesForecast(job, &p, size)
+	f.Passes = passesForecast(job, size)
 	f.Reading = readingForecast(job, &p, size)
 	beside := f.Reading + f.Passes + f.Engine + f.Dense
 	f.Runtime = programBytes + garbageForecast(job, size, beside)
@@ -102,7 +102,7 @@ func engineForecast(job *configs.Job, p *parts, m *model.Model, size DataSize) i
 // passesForecast is what passes take: one that is made, one that is pulled, one
 // that is trained, those in the queues between, and the mini-batches of the next passes
 // that are made meanwhile; but no more than all examples take.
-func passesForecast(job *configs.Job, p *parts, size DataSize) int64 {
+func passesForecast(job *configs.Job, size DataSize) int64 {
 	pass := int64(size.PassBytes * float64(job.Pipeline.BatchesPerPass*job.Training.BatchSize))
 	n := pass * int64(job.Pipeline.ReadQueue+job.Pipeline.PullQueue+3)
 	n += int64(float64((readerThreads(job)+1)*job.Training.BatchSize) * size.PassBytes)
