@@ -2,15 +2,14 @@ package trainer
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"testing"
 
+	"aibox/configs"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
-	"aibox/trainer/engine/cpu"
-	"aibox/trainer/model"
-	"aibox/trainer/optim"
 )
 
 // BenchmarkEngine takes steps of training over rows in memory, in every format:
@@ -29,57 +28,41 @@ func BenchmarkEngine(b *testing.B) {
 
 func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat, precision engine.Precision) {
 	const fields, dense, examples, batches = 26, 13, 2048, 16
-	spec := model.Spec{Kind: kind, EmbeddingDim: 16, Seed: 1}
-	for i := range fields {
-		spec.Fields = append(spec.Fields, fmt.Sprint("f", i))
+	text := "data: {train: [none.tsv], format: criteo}\noutput: {model_dir: none}\nmodel: {kind: " + kind
+	switch kind {
+	case "dlrm":
+		text += ", embedding_dim: 16, bottom_layers: [512, 256, 64, 16], hidden_layers: [512, 256]"
+	case "fm":
+		text += ", embedding_dim: 16"
 	}
-	for i := range dense {
-		spec.Dense = append(spec.Dense, fmt.Sprint("d", i))
-	}
-	if spec.Kind == "dlrm" {
-		spec.BottomLayers, spec.HiddenLayers, spec.Activation = []int{512, 256, 64, 16}, []int{512, 256}, "relu"
-	}
-	m, err := model.New(spec)
+	text += "}\noptimizer: {dense: {kind: sgd, learning_rate: 0.01}, rows: {kind: rowwise_adagrad, learning_rate: 0.01}}\n"
+	job, err := configs.Parse("bench", []byte(text), configs.LoadOptions{Set: []string{
+		fmt.Sprintf("sparse_table.value_format=%v", format), fmt.Sprintf("engine.precision=%v", precision)}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	denseOptimizer, err := optim.NewDense(optim.DenseConfig{Kind: "sgd", LearningRate: 0.01}, m.Params())
+	bench, err := NewBench(b.Context(), job, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}
-	rows, err := optim.NewRows(optim.RowConfig{Kind: "rowwise_adagrad", LearningRate: 0.01, Epsilon: 1e-8}, spec.RowDim())
-	if err != nil {
-		b.Fatal(err)
-	}
-	schedule, err := optim.NewSchedule(optim.ScheduleConfig{Decay: "none"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	layout := sparsetable.Layout{ValueDim: spec.RowDim(), StateDim: rows.StateDim(), Format: format}
-	table, err := sparsetable.Open(b.Context(), sparsetable.Options{Layout: layout, Init: newRowInit(layout, rows, 1, 0.01)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer table.Close()
+	defer bench.Table.Close()
 	pass := benchmarkPass(fields, dense, examples, batches)
-	ws, err := table.Pull(b.Context(), pass.Keys, sparsetable.PullCreate)
+	ws, err := bench.Table.Pull(b.Context(), pass.Keys, sparsetable.PullCreate)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer ws.Release()
-	e := cpu.New(engine.Config{Network: m.Network(), Precision: precision, Layout: layout, Rows: rows, Schedule: schedule, Day: 1, ShowDecay: 1, MinOccurrences: 1},
-		&engine.State{Dense: denseOptimizer, RowSteps: engine.NewRowSteps(make([]string, fields))})
-	if err := e.Begin(engine.Pass{Keys: pass.Keys, Rows: ws}); err != nil {
+	if err := bench.Engine.Begin(engine.Pass{Keys: pass.Keys, Rows: ws}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := e.Train(engine.Batch{Batch: &pass.Batches[i%batches]}, func(*engine.Result) error { return nil }); err != nil {
+		if err := bench.Engine.Train(engine.Batch{Batch: &pass.Batches[i%batches]}, func(*engine.Result) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(b.N)*examples/b.Elapsed().Seconds(), "samples/s")
-	b.ReportMetric(float64(layout.Bytes()), "B/row")
+	b.ReportMetric(float64(bench.Table.Layout().Bytes()), "B/row")
 }
 
 // benchmarkPass is a pass of mini-batches with one value per field.
