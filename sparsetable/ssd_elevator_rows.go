@@ -81,7 +81,7 @@ func (t *ssd) takeAlong(ctx context.Context, done []*bucketfile.Request) {
 	e.refs = slices.Grow(e.refs[:0], len(p.keys))[:len(p.keys)]
 	clear(e.refs)
 	// Where there is no room, the Pulls of the passes read the remaining rows.
-	_ = t.insert(ctx, e.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, rowStored)
+	_ = t.insert(ctx, e.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, true)
 	e.passes = e.passes[:0]
 	for i := range p.keys {
 		e.passes = append(e.passes, rideOf(e.from[i]).pass())

@@ -141,7 +141,7 @@ func (t *ssd) takeFetched(ctx context.Context, keys []uint64, refs []uint32, use
 		}
 	}
 	if len(p.keys) > 0 {
-		if err := t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, rowStored); err != nil {
+		if err := t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, true); err != nil {
 			return err
 		}
 	}

@@ -156,5 +156,5 @@ func (t *ssd) takeOutside(ctx context.Context, refs []uint32, use bool) error {
 	if len(p.keys) == 0 {
 		return nil
 	}
-	return t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, rowStored)
+	return t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, true)
 }

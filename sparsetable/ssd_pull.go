@@ -320,7 +320,7 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 			if t.init != nil {
 				t.init(p.keys[i], row)
 			}
-		}, 0); err != nil {
+		}, false); err != nil {
 			return err
 		}
 		p.counts.created += int64(n)
@@ -336,14 +336,14 @@ func (p *pullState) clearBatch() {
 // insert puts the batch into the cache, fills each row, and sets the references at
 // its positions. A reference is set only once its row is filled, so that even after
 // an error all cached rows are complete.
-func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []float32), flags rowcache.Flags) error {
-	return t.insertBy(ctx, t.cache.Insert, refs, fill, flags)
+func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []float32), stored bool) error {
+	return t.insertBy(ctx, t.cache.Insert, refs, fill, stored)
 }
 
 // insertBy is insert by one of the cache's methods: Insert or Reinsert.
 func (t *ssd) insertBy(
-	ctx context.Context, insert func(keys, hashes []uint64, used, refs []uint32) (int, error),
-	refs []uint32, fill func(i int, row []float32), flags rowcache.Flags,
+	ctx context.Context, insert func(keys, hashes []uint64, used, refs []uint32, mark2 bool) (int, error),
+	refs []uint32, fill func(i int, row []float32), stored bool,
 ) error {
 	p := &t.pull
 	n := len(p.keys)
@@ -358,7 +358,7 @@ func (t *ssd) insertBy(
 		if len(p.uses) > 0 {
 			used = p.uses[done:]
 		}
-		added, err := insert(p.keys[done:], p.keyHashes[done:], used, p.refs[done:])
+		added, err := insert(p.keys[done:], p.keyHashes[done:], used, p.refs[done:], stored)
 		slabs, shift, mask := t.cache.Slabs()
 		words := t.layout.Words()
 		for i := done; i < done+added; i++ {
@@ -366,9 +366,6 @@ func (t *ssd) insertBy(
 			off := int(ref&mask) * words
 			fill(i, slabs[ref>>shift][off:off+words])
 			refs[p.at[i]] = ref
-		}
-		if flags != 0 {
-			t.cache.Change(p.refs[done:done+added], rowcache.Change{Set: flags})
 		}
 		done += added
 		if err != nil {

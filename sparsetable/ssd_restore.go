@@ -114,7 +114,7 @@ func (t *ssd) restoreBlock(ctx context.Context, r *deltaReader, from, to int, b 
 	}
 	b.refs, b.stored = b.refs[:n], b.stored[:0]
 	clear(b.refs)
-	err := t.insertBy(ctx, t.cache.Reinsert, b.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, 0)
+	err := t.insertBy(ctx, t.cache.Reinsert, b.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, false)
 	for i, ref := range b.refs {
 		if _, info, _ := r.entry(from + i); info&1 != 0 {
 			b.stored = append(b.stored, ref) // the cache ignores a reference of 0

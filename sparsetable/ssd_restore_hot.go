@@ -10,7 +10,6 @@ import (
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
-	"aibox/sparsetable/internal/rowcache"
 )
 
 // restoreHot brings the clean rows of the snapshot back into the cache, those
@@ -129,13 +128,12 @@ func (t *ssd) cacheBatch(b *restoreBatch) (rows int, full bool, err error) {
 	}
 	b.refs = b.refs[:n]
 	clear(b.refs)
-	added, err := t.cache.Reinsert(p.keys, p.keyHashes, p.uses, b.refs)
+	added, err := t.cache.Reinsert(p.keys, p.keyHashes, p.uses, b.refs, true) // the rows are stored
 	slabs, shift, mask := t.cache.Slabs()
 	words := t.layout.Words()
 	for i, ref := range b.refs[:added] {
 		copy(slabs[ref>>shift][int(ref&mask)*words:][:words], p.rows[i])
 	}
-	t.cache.Change(b.refs[:added], rowcache.Change{Set: rowStored})
 	t.cache.Release(b.refs[:added], false)
 	return added, added < n, err
 }

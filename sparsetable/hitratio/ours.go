@@ -132,7 +132,7 @@ func (p *player) pull(batch int64) (found int, err error) {
 		}
 	}
 	for {
-		added, err := p.cache.Insert(p.keys, p.hashes, p.used, p.refs)
+		added, err := p.cache.Insert(p.keys, p.hashes, p.used, p.refs, false)
 		if err != nil {
 			return 0, err
 		}

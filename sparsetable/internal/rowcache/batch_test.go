@@ -11,7 +11,7 @@ func TestVisitIdle(t *testing.T) {
 		keys = append(keys, k+1)
 	}
 	refs := make([]uint32, len(keys))
-	if _, err := c.Insert(keys, hashesOf(keys), nil, refs); err != nil {
+	if _, err := c.Insert(keys, hashesOf(keys), nil, refs, false); err != nil {
 		t.Fatal(err)
 	}
 	visited := func() (n int) {

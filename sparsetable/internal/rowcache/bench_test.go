@@ -18,7 +18,7 @@ func BenchmarkFindRelease(b *testing.B) {
 			}
 			refs := make([]uint32, rows)
 			hashes := hashesOf(keys)
-			if n, err := c.Insert(keys, hashes, nil, refs); n != rows || err != nil {
+			if n, err := c.Insert(keys, hashes, nil, refs, false); n != rows || err != nil {
 				b.Fatal(n, err)
 			}
 			c.Release(refs, true)
@@ -60,7 +60,7 @@ func BenchmarkEvict(b *testing.B) {
 				}
 				clear(refs)
 				for done := 0; ; {
-					added, err := c.Insert(keys, hashes, nil, refs)
+					added, err := c.Insert(keys, hashes, nil, refs, false)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -57,7 +57,7 @@ func TestConcurrentRoles(t *testing.T) {
 					missing := len(keys) - c.Find(p, keys, hashes, refs)
 					fresh := append([]uint32(nil), refs...)
 					for missing > 0 {
-						n, err := c.Insert(keys, hashes, nil, refs)
+						n, err := c.Insert(keys, hashes, nil, refs, false)
 						if err != nil {
 							t.Error(err)
 							return
@@ -155,7 +155,7 @@ func TestNoGarbage(t *testing.T) {
 			missing := n - c.Find(pass, keys, hashes, refs)
 			pass++
 			for missing > 0 {
-				added, err := c.Insert(keys, hashes, nil, refs)
+				added, err := c.Insert(keys, hashes, nil, refs, false)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -127,21 +127,21 @@ func (c *Cache) pin(ref uint32, m *meta, hash uint64) bool {
 // Insert adds keys[i] wherever refs[i] is 0; none of those keys may be cached. It
 // pins the new rows, fills them with zeros, and sets refs[i]. used[i] is how often
 // the row was used in its life, as far as the caller knows; a nil slice means never.
-// It returns how many rows it added. If these are not all, the budget is reached,
-// and the rest of refs is as it was before. It fails only if memory cannot be
-// mapped.
-func (c *Cache) Insert(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
+// The rows have Mark2 from the beginning if mark2 says so. It returns how many rows it
+// added. If these are not all, the budget is reached, and the rest of refs is as it was
+// before. It fails only if memory cannot be mapped.
+func (c *Cache) Insert(keys, hashes []uint64, used []uint32, refs []uint32, mark2 bool) (added int, err error) {
 	if !c.rules.history {
 		used = nil
 	}
-	return c.insert(keys, hashes, used, refs)
+	return c.insert(keys, hashes, used, refs, mark2)
 }
 
-func (c *Cache) insert(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
+func (c *Cache) insert(keys, hashes []uint64, used []uint32, refs []uint32, mark2 bool) (added int, err error) {
 	for len(keys) > 0 {
 		n := min(len(keys), lockKeys)
 		c.mu.Lock()
-		a, err := c.insertLocked(keys[:n], hashes[:n], used[:min(n, len(used))], refs[:n])
+		a, err := c.insertLocked(keys[:n], hashes[:n], used[:min(n, len(used))], refs[:n], mark2)
 		c.mu.Unlock()
 		added += a
 		if errors.Is(err, errFull) {
@@ -156,7 +156,11 @@ func (c *Cache) insert(keys, hashes []uint64, used []uint32, refs []uint32) (add
 	return added, nil
 }
 
-func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
+func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32, mark2 bool) (added int, err error) {
+	first := uint32(Live)
+	if mark2 {
+		first |= uint32(Mark2)
+	}
 	for i, ref := range refs {
 		if i%ahead == 0 {
 			c.mu.touched = c.mu.win.missing.touch(hashes[i:min(i+ahead, len(hashes))])
@@ -169,7 +173,7 @@ func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32
 		}
 		m := c.meta(ref)
 		m.key = keys[i]
-		s := uint32(Live) | c.mu.parity + 1
+		s := first | c.mu.parity + 1
 		u := uint32(0)
 		if used != nil {
 			u = encodeUses(used[i])
@@ -186,6 +190,9 @@ func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32
 		added++
 	}
 	c.mu.stats.Inserts += int64(added)
+	if mark2 {
+		c.mu.marked2 += int64(added)
+	}
 	c.mu.pinsLeft -= int64(added)
 	return added, err
 }

@@ -169,7 +169,7 @@ func TestWindowGrowsInAFullCache(t *testing.T) {
 	announce(t, c, 0, count(0, 10))
 	for k := uint64(0); ; k += 100 {
 		refs := make([]uint32, 100)
-		n, err := c.Insert(count(k, 100), hashesOf(count(k, 100)), nil, refs)
+		n, err := c.Insert(count(k, 100), hashesOf(count(k, 100)), nil, refs, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,7 +110,7 @@ func TestMissed(t *testing.T) {
 		}
 		refs := make([]uint32, perPass)
 		c.Find(int64(p), passes[p], hashesOf(passes[p]), refs)
-		if n, err := c.Insert(passes[p], hashesOf(passes[p]), nil, refs); err != nil {
+		if n, err := c.Insert(passes[p], hashesOf(passes[p]), nil, refs, false); err != nil {
 			t.Fatal(n, err)
 		}
 		c.Release(refs, false)

@@ -110,7 +110,8 @@ func (m *model) pull() {
 		used[i] = m.rng.Uint32N(1000)
 	}
 	before := append([]uint32(nil), refs...)
-	added, err := m.c.Insert(keys, hashes, used, refs)
+	marked := m.rng.IntN(2) == 0
+	added, err := m.c.Insert(keys, hashes, used, refs, marked)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -130,6 +131,9 @@ func (m *model) pull() {
 			}
 		}
 		r := &modelRow{ref: refs[i], pins: 1, value: m.rng.Float32()}
+		if marked {
+			r.flags = Mark2
+		}
 		for j := range row {
 			row[j] = r.value
 		}

@@ -37,7 +37,7 @@ func insert(t testing.TB, c *Cache, keys []uint64, used uint32) []uint32 {
 	for i := range all {
 		all[i] = used
 	}
-	if n, err := c.Insert(keys, hashesOf(keys), all, refs); n != len(keys) || err != nil {
+	if n, err := c.Insert(keys, hashesOf(keys), all, refs, false); n != len(keys) || err != nil {
 		t.Fatalf("%d of %d rows inserted, %v", n, len(keys), err)
 	}
 	return refs
@@ -238,7 +238,7 @@ func TestWindowAgainstModel(t *testing.T) {
 			refs := make([]uint32, perPass)
 			hashes := hashesOf(all[p])
 			c.Find(p, all[p], hashes, refs)
-			if n, err := c.Insert(all[p], hashes, nil, refs); err != nil {
+			if n, err := c.Insert(all[p], hashes, nil, refs, false); err != nil {
 				t.Fatal(n, err)
 			}
 			for i := 0; i < perPass; i += 7 {

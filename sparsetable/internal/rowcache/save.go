@@ -158,8 +158,8 @@ func (h *UsesHistogram) Classes(rows int64, classes int) iter.Seq[int] {
 
 // Reinsert is Insert for rows that were in a cache before: with every policy their
 // count of uses starts from used.
-func (c *Cache) Reinsert(keys, hashes []uint64, used []uint32, refs []uint32) (added int, err error) {
-	return c.insert(keys, hashes, used, refs)
+func (c *Cache) Reinsert(keys, hashes []uint64, used []uint32, refs []uint32, mark2 bool) (added int, err error) {
+	return c.insert(keys, hashes, used, refs, mark2)
 }
 
 // Contains sets in[i] to whether keys[i] is cached. hashes has the hashes of keys,

@@ -107,7 +107,7 @@ func TestAtLeast(t *testing.T) {
 func TestBeginSavePanics(t *testing.T) {
 	c := newCache(t, Options{Words: 4, MaxBytes: 200 << 10, Policy: LRULFU, Hash: mix})
 	refs := make([]uint32, 1)
-	if _, err := c.Insert([]uint64{7}, []uint64{mix(7)}, nil, refs); err != nil {
+	if _, err := c.Insert([]uint64{7}, []uint64{mix(7)}, nil, refs, false); err != nil {
 		t.Fatal(err)
 	}
 	c.Release(refs, true)

@@ -63,7 +63,7 @@ const (
 	// been declared saved since the last BeginSave. A row's state does not hold
 	// this flag itself but a bit that is compared with Cache.mu.parity, see save.go.
 	Old
-	// Mark2 has the meaning that the caller gives it. Insert clears it.
+	// Mark2 has the meaning that the caller gives it. Insert sets or clears it.
 	Mark2
 )
 
