@@ -29,13 +29,7 @@ func TestSSDStatsRows(t *testing.T) {
 	if err := tab.(sparsetable.Flusher).Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pending, err := tab.Snapshot(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pending.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	snapshotOf(t, tab, nil)
 	if err := tab.Close(); err != nil {
 		t.Fatal(err)
 	}

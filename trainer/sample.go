@@ -6,10 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"strings"
+	"slices"
 
 	"aibox/configs"
 	"aibox/reader"
+	"aibox/reader/source"
 )
 
 // DataSize is what a forecast of memory is computed from: how much data a job reads, as
@@ -55,8 +56,8 @@ func (d *DataSize) atMost(n int64, exampleBytes float64) int64 {
 // that cannot be read, or are elsewhere, have an unknown size: training says what is
 // wrong with them.
 func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
-	for _, uri := range append(job.Data.Train, job.Data.Eval...) {
-		if scheme, _, found := strings.Cut(uri, "://"); found && !strings.EqualFold(scheme, "file") {
+	for _, uri := range slices.Concat(job.Data.Train, job.Data.Eval) {
+		if !source.IsLocal(uri) {
 			return DataSize{}, nil
 		}
 	}
@@ -71,10 +72,9 @@ func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
 	if err != nil {
 		return DataSize{}, err
 	}
-	o := trainReaderOptions(readerOptions(job, sources, withoutStatistics(schema), silent), job, 0, sampleExamples)
+	o := unjudged(trainReaderOptions(readerOptions(job, sources, schema, silent), job, 0, sampleExamples))
 	o.Listing, o.Threads, o.ShuffleBuffer, o.GroupBy = listing, 1, 0, ""
 	o.ChunkBytes = min(o.ChunkBytes, sampleChunkBytes)
-	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, 1, 1
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return DataSize{}, err

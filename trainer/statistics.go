@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 
 	"aibox/reader"
@@ -100,4 +101,12 @@ func withoutStatistics(s reader.Schema) reader.Schema {
 		}
 	}
 	return s
+}
+
+// unjudged returns options for a first look at data: without statistics, without a limit on
+// bad rows and losses, and without a word in the log. Reading them for good judges them.
+func unjudged(o reader.Options) reader.Options {
+	o.Schema, o.Logger = withoutStatistics(o.Schema), slog.New(slog.DiscardHandler)
+	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, 1, 1
+	return o
 }

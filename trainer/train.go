@@ -174,10 +174,8 @@ func (r *run) checkData(ctx context.Context) error {
 // checkEval looks for the first good example of the evaluation data. Whether there are too
 // many bad rows, or too much is lost, is for the evaluation to judge.
 func (r *run) checkEval(ctx context.Context) error {
-	o := r.data.base
-	o.Schema, o.URIs, o.Listing = withoutStatistics(o.Schema), r.job.Data.Eval, r.data.eval
-	o.Limit, o.Logger = 1, slog.New(slog.DiscardHandler)
-	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, 1, 1
+	o := unjudged(r.data.base)
+	o.URIs, o.Listing, o.Limit = r.job.Data.Eval, r.data.eval, 1
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return err

@@ -166,17 +166,31 @@ func (s *Sources) Close() error {
 	return nil
 }
 
+// fileScheme is the scheme of local files, which paths without a scheme are, too.
+const fileScheme = "file"
+
+// splitURI returns the scheme of a URI, as it is written, and what follows it.
+func splitURI(uri string) (scheme, rest string) {
+	if scheme, rest, ok := strings.Cut(uri, "://"); ok {
+		return scheme, rest
+	}
+	return fileScheme, uri
+}
+
+// IsLocal reports whether a URI names local files.
+func IsLocal(uri string) bool {
+	scheme, _ := splitURI(uri)
+	return strings.EqualFold(scheme, fileScheme)
+}
+
 // resolve finds the file system of a URI and the path in it.
 func (s *Sources) resolve(uri string) (fileSystem, string, error) {
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok {
-		if uri == "" {
-			return nil, "", &Error{Op: "open", URI: `""`, Kind: ErrNotFound, Hint: "the path is empty"}
-		}
-		return localFS{}, uri, nil
+	if uri == "" {
+		return nil, "", &Error{Op: "open", URI: `""`, Kind: ErrNotFound, Hint: "the path is empty"}
 	}
+	scheme, rest := splitURI(uri)
 	switch strings.ToLower(scheme) {
-	case "file":
+	case fileScheme:
 		return localFS{}, rest, nil
 	case "hdfs":
 		authority, path, _ := strings.Cut(rest, "/")
