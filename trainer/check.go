@@ -1,14 +1,18 @@
 package trainer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/reader"
+	"aibox/reader/source"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/model"
@@ -29,10 +33,14 @@ type parts struct {
 
 // Check reports everything in a job that training would refuse before it opens
 // any of the job's files. Package configs has reported the faults that belong to a
-// line of the job file; Check reports the others.
-func Check(job *configs.Job) error {
+// line of the job file; Check reports the others, among them outputs that would
+// overwrite local files that the job reads.
+func Check(ctx context.Context, job *configs.Job) error {
 	_, err := makeParts(job)
-	return err
+	sources := NewSources(job, slog.New(slog.DiscardHandler))
+	local := slices.DeleteFunc(Inputs(job), func(uri string) bool { return !source.IsLocal(uri) })
+	err = errors.Join(err, sources.RefuseOverwrite(ctx, local, jobOutputs(job)), sources.Close())
+	return errkind.As(errkind.Job, err) // all options of a training job come from its file
 }
 
 // makeParts makes what it can and reports all faults.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
+	"aibox/reader/source"
 )
 
 // TestCheckFindsWhatTrainingRefuses: what Train refuses without its files having
@@ -29,7 +31,7 @@ func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
 			t.Logf("%s is found by package configs: %v", c.set, err)
 			continue
 		}
-		checked := Check(j)
+		checked := Check(t.Context(), j)
 		var option *OptionError
 		if !errors.As(checked, &option) || !strings.Contains(checked.Error(), c.want) {
 			t.Errorf("%s: %v", c.set, checked)
@@ -46,7 +48,7 @@ func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
 			}
 			j, err := configs.Parse("init.yaml", text.Bytes(), configs.LoadOptions{})
 			if err == nil {
-				err = Check(j)
+				err = Check(t.Context(), j)
 			}
 			if err != nil {
 				t.Errorf("config init --model %s --format %s: %v", kind, format, err)
@@ -60,7 +62,7 @@ func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
 	for _, path := range shipped {
 		job, err := configs.Load(path, configs.LoadOptions{})
 		if err == nil {
-			err = Check(job)
+			err = Check(t.Context(), job)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -81,11 +83,36 @@ func TestWarmStartFromItsOwnDirectory(t *testing.T) {
 	t.Chdir(filepath.Dir(dir))
 	for _, path := range []string{link, "./" + filepath.Base(dir), filepath.Base(dir), dir + "/../" + filepath.Base(dir)} {
 		j.Training.WarmStart = path
-		if err := Check(j); err == nil || !strings.Contains(err.Error(), "training.warm_start") {
+		if err := Check(t.Context(), j); err == nil || !strings.Contains(err.Error(), "training.warm_start") {
 			t.Errorf("%s: %v", path, err)
 		}
 		if _, err := Train(t.Context(), j, quiet); err == nil || !strings.Contains(err.Error(), "same directory") {
 			t.Errorf("%s: training says %v", path, err)
+		}
+	}
+}
+
+// TestCheckFindsOverwrites: outputs that training would refuse because they are inputs,
+// or each other, are found without training, and as faults of the job file.
+func TestCheckFindsOverwrites(t *testing.T) {
+	for _, set := range []string{"output.metrics=model/MODEL.json", "output.metrics=model/summary.json", "output.metrics=part-1.tsv", "output.model_dir=logs"} {
+		t.Chdir(t.TempDir())
+		for _, file := range []string{"part-1.tsv", "logs/MODEL.json"} {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j, err := parseJob("lr", []string{"data.train=[part-*.tsv, logs]", "data.eval=[]", "output.model_dir=model", set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Check(t.Context(), j)
+		var overwrite *source.OverwriteError
+		if !errors.As(err, &overwrite) || errkind.Of(t.Context(), err) != errkind.Job {
+			t.Errorf("%s: %v", set, err)
 		}
 	}
 }

@@ -23,7 +23,8 @@ func configCommand() *cli.Command {
 				Usage:     "report every fault of a job file",
 				ArgsUsage: "JOB.yaml",
 				Description: `Reports all faults in one go, each with line and column, the value, what is
-allowed and the nearest name. The data files are not opened.
+allowed and the nearest name. The data files are not opened, but outputs that would
+overwrite one of them are found.
 
 Examples:
 
@@ -35,7 +36,7 @@ Examples:
 					if err != nil {
 						return err
 					}
-					if err := trainer.Check(job); err != nil {
+					if err := trainer.Check(c.Context, job); err != nil {
 						return err
 					}
 					_, err = fmt.Fprintf(c.App.Writer, "%s: no faults\n", c.Args().First())
