@@ -88,6 +88,9 @@ func (l *loader) mapping(path, pattern string, n *node, v reflect.Value) {
 		k := keyIndex[join(pattern, e.key)]
 		// A mapping or list that was left empty counts as not given.
 		if e.value.isNull() && (k.typ.Kind() == reflect.Struct || k.typ.Kind() == reflect.Slice) {
+			if k.NullIsText && e.value.text != "" {
+				l.fault(e.value.place, p, "has no value, as %s means in YAML; if it is meant as text, write %s", e.value.text, written(p, e.value, `["`+e.value.text+`"]`))
+			}
 			if pattern == "data.columns[].transform[]" {
 				f.Set(reflect.New(f.Type().Elem())) // log1p: and standardize: need no options
 			}
@@ -225,7 +228,11 @@ func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
 		return
 	}
 	if n.isNull() {
-		l.fault(n.place, path, "has no value; expected %s%s", want, allowedWords(k))
+		hint := ""
+		if n.text != "" && t.Kind() == reflect.String && len(k.Values) == 0 {
+			hint = fmt.Sprintf("; if %s is meant as text, write %s", n.text, written(path, n, strconv.Quote(n.text)))
+		}
+		l.fault(n.place, path, "has no value; expected %s%s%s", want, allowedWords(k), hint)
 		return
 	}
 	if t == reflect.TypeOf(Bytes(0)) {

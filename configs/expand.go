@@ -2,6 +2,7 @@ package configs
 
 import (
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,12 @@ func Dated(opts LoadOptions) (*Job, error) {
 	root, faults := applySets(nil, zone)
 	l.faults = append(l.faults, faults...)
 	l.setDate(root)
-	l.job.Timezone = l.job.zone
+	if root != nil {
+		l.mapping("", "", root, reflect.ValueOf(l.job).Elem())
+	}
+	if l.job.Timezone == "" {
+		l.job.Timezone = l.job.zone
+	}
 	l.checkTimezone()
 	if len(l.faults) > 0 {
 		return nil, FaultsError(sortFaults(l.faults))

@@ -22,12 +22,17 @@ type Key struct {
 	// DefaultNote tells the documentation how.
 	DefaultFrom func(s scope) string
 	DefaultNote string
+	// Surroundings says that the default does not come from the job, but from the
+	// name of its file or from the system.
+	Surroundings bool
 	// Range bounds numbers, or each number of a list: "[1,4096]", "(0,1]",
 	// "[0,inf)".
 	Range string
 	// Values are the allowed words.
 	Values []string
-	// Refused are words that one may take for allowed, with what is to be said of them.
+	// NullIsText marks a list for which a written null is probably meant as text.
+	NullIsText bool
+	// Refused are words that one may take for allowed, each with the reason why it is not.
 	Refused map[string]string
 	// MinItems is the smallest length of a list that is given.
 	MinItems int
@@ -144,6 +149,10 @@ func schemaType(t reflect.Type) reflect.Type {
 		return reflect.TypeOf(transformKeys{})
 	}
 	return t
+}
+
+func isListOfMappings(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && schemaType(t.Elem()).Kind() == reflect.Struct
 }
 
 func typeName(t reflect.Type) string {

@@ -12,12 +12,12 @@ var (
 )
 
 var topKeys = []Key{
-	{Path: "name", Meaning: "The name of the job in logs and summaries.", Template: true,
+	{Path: "name", Meaning: "The name of the job in logs and summaries.", Template: true, Surroundings: true,
 		DefaultFrom: func(s scope) string {
 			return yamlText(strings.TrimSuffix(filepath.Base(s.job.file), filepath.Ext(s.job.file)))
 		}, DefaultNote: "the job file's name without its ending"},
 	{Path: "seed", Meaning: "Every random choice (new rows, weights, shuffling, dropout, sampling) is a function of this number.", Default: "1"},
-	{Path: "timezone", Tuning: true,
+	{Path: "timezone", Tuning: true, Surroundings: true,
 		DefaultFrom: func(s scope) string { return yamlText(s.job.zone) }, DefaultNote: "the system's",
 		Meaning: "The time zone of the job's date, such as UTC or Asia/Shanghai. {{date}}, --date and the age of rows are in it."},
 	{Path: "data", Meaning: "Where the examples are and how to read them."},
@@ -59,7 +59,7 @@ var dataKeys = []Key{
 			return "rfc4180"
 		}, DefaultNote: "rfc4180 for csv, none for tsv",
 		Meaning: "What quotation marks mean. With rfc4180, a cell that begins with a quotation mark ends with one on the same line, and \"\" within it stands for one quotation mark. With none, quotation marks are ordinary characters, as in the text files of Hive."},
-	{Path: "data.null_values", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true,
+	{Path: "data.null_values", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true, NullIsText: true,
 		DefaultFrom: func(s scope) string {
 			if s.job.Data.Format == "tsv" {
 				return `['\N', ""]`

@@ -13,8 +13,9 @@ import (
 // equals its default is taken as not given, and what an override makes useless is left out.
 
 // forgetDefaults removes from the tree of a saved job the keys whose values are the
-// defaults that the rest of the job gives. Columns and other lists of mappings stay whole,
-// and so does the time zone, which is that of training.
+// defaults that the rest of the job gives. Lists of mappings, such as the columns, stay
+// whole, and so does what is a default of the surroundings, such as the time zone, which
+// is that of training.
 func (l *loader) forgetDefaults(root *node, data []byte) {
 	plain := l.opts
 	plain.Set, plain.Saved = nil, false
@@ -25,7 +26,7 @@ func (l *loader) forgetDefaults(root *node, data []byte) {
 	}
 	var paths []string
 	walk(saved.job, "", "", reflect.ValueOf(saved.job).Elem(), func(s scope, k *Key, v reflect.Value) {
-		if _, given := saved.given[s.path]; !given || strings.Contains(s.path, "[") || slices.Contains([]string{"name", "timezone", "data.columns", "model.towers", "generate.fields"}, s.path) {
+		if _, given := saved.given[s.path]; !given || k.Surroundings || strings.Contains(s.path, "[") || isListOfMappings(k.typ) {
 			return
 		}
 		text := k.Default

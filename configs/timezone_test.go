@@ -120,9 +120,14 @@ func TestExpandArguments(t *testing.T) {
 	if job.Dated && !job.DateGiven {
 		t.Error("an argument is no part of the job")
 	}
-	for _, o := range []LoadOptions{{Date: "yesterday"}, {Set: []string{"timezone=Here"}}} {
-		if _, err := Dated(o); err == nil {
-			t.Errorf("%+v", o)
+	for _, c := range []struct{ date, set, want string }{
+		{"yesterday", "seed=1", "--date: "},
+		{"", "timezone=Here", "--set timezone=Here: timezone: "},
+		{"", "timezone=[UTC]", "--set timezone=[UTC]: timezone: "},
+		{"", "timezone=", "--set timezone=: timezone: "},
+	} {
+		if _, err := Dated(LoadOptions{Date: c.date, Set: []string{c.set}}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (n *node) find(key string) *entry {
 // isNull reports whether a value was left out: there is nothing after the colon, or
 // null.
 func (n *node) isNull() bool {
-	return n.kind == scalarNode && !n.quoted && (n.text == "" || n.text == "~" || n.text == "null")
+	return n.kind == scalarNode && !n.quoted && (n.text == "" || n.text == "~" || strings.EqualFold(n.text, "null"))
 }
 
 // describe says what a user wrote, for messages.
@@ -210,6 +210,9 @@ func (b *treeBuilder) node(n ast.Node) *node {
 		out.text = n.Value
 		out.quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
 	case *ast.NullNode:
+		if t := n.GetToken(); t != nil && t.Type == token.NullType {
+			out.text = t.Value // null, NULL or ~, as it was written
+		}
 	default: // numbers, true and false: as they were written
 		if t := n.GetToken(); t != nil {
 			out.text = t.Value
