@@ -295,8 +295,9 @@ func TestReaderReconsiders(t *testing.T) {
 	// Once each was given the whole time limit, the attempt has failed.
 	hung := func(conn net.Conn, _ int64) { _, _ = io.Copy(io.Discard, conn) }
 	first, second := startFakeDataNode(t, hung), startFakeDataNode(t, hung)
-	c, log = testCluster(t, HDFSOptions{TimeoutMs: 2000, RetryMs: NoRetry})
+	c, log = testCluster(t, HDFSOptions{TimeoutMs: 6000, RetryMs: NoRetry})
 	_, err = io.ReadAll(testReader(c, testBlock(len(data), first, second)))
+	until(t, "the connections are counted", func() bool { return first.dialed.Load() > 1 && second.dialed.Load() > 0 })
 	if !errors.Is(err, ErrUnavailable) || first.dialed.Load() != 2 || second.dialed.Load() != 1 {
 		t.Errorf("%v, after %d and %d connections\n%s", err, first.dialed.Load(), second.dialed.Load(), log)
 	}
