@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +11,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"aibox/configs"
 	"aibox/sparsetable"
@@ -39,18 +42,46 @@ func smallestWorks(t *testing.T, do func(budget int64) error) (budget int64, ask
 	}
 }
 
+// syncBuffer is a buffer that several goroutines write and read.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
 // TestPassesWaitForMemory trains with queues that hold far more passes than the
-// table's memory: fewer are in flight, and the model is the same.
+// table's memory: fewer are in flight, and the model is the same. The end of the first
+// pass is held up until the table has no memory for one more.
 func TestPassesWaitForMemory(t *testing.T) {
 	set := []string{"model.embedding_dim=64", "pipeline.batches_per_pass=1", "pipeline.read_queue=20"}
 	want := train(t, job(t, "fm", set...)).Digest
 	set = append(set, "sparse_table.kind=ssd")
 	budgets := map[string]int64{}
 	for _, queue := range []string{"1", "30"} {
-		var log bytes.Buffer
-		opts := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Version: "test"}
+		const waiting = "cannot hold the rows of all passes"
+		var log *syncBuffer
 		budget, asked := smallestWorks(t, func(budget int64) error {
-			log.Reset()
+			log = new(syncBuffer)
+			opts := Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Version: "test"}
+			if queue == "30" {
+				opts.afterPass = func(ctx context.Context, _ *run) error {
+					for end := time.Now().Add(2 * time.Minute); !strings.Contains(log.String(), waiting) && time.Now().Before(end) && ctx.Err() == nil; {
+						time.Sleep(time.Millisecond)
+					}
+					return ctx.Err()
+				}
+			}
 			j := job(t, "fm", append(set, "pipeline.pull_queue="+queue, fmt.Sprint("sparse_table.memory_bytes=", budget))...)
 			if _, err := Train(t.Context(), j, opts); err != nil {
 				return err
@@ -63,7 +94,7 @@ func TestPassesWaitForMemory(t *testing.T) {
 		if asked == 0 {
 			t.Errorf("pull_queue %s: 1 MiB is enough, the test tests nothing", queue)
 		}
-		if waits := strings.Count(log.String(), "cannot hold the rows of all passes"); queue == "30" && (waits == 0 || waits > 2) {
+		if waits := strings.Count(log.String(), waiting); queue == "30" && (waits == 0 || waits > 2) {
 			t.Errorf("%d warnings that passes wait, want one for training and one for the evaluation at most:\n%s", waits, log.String())
 		}
 		budgets[queue] = budget
