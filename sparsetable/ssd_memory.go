@@ -181,9 +181,18 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	if more := int64(room - cap(t.pull.hashes)); n > cap(t.pull.hashes) {
 		need += more * pullBytesPerKey
 	}
-	err := t.reserveNow(ctx, need)
+	take := func() error {
+		err := t.reserve(need)
+		if err == nil { // before somebody else lets the cache have the memory again
+			t.mu.Lock()
+			p.held += need
+			t.mu.Unlock()
+		}
+		return err
+	}
+	err := t.inSteps(ctx, take)
 	for waited := false; errors.Is(err, errNoVictims) && t.makeMoreRoom(ctx, &waited); {
-		err = t.reserveNow(ctx, need)
+		err = t.inSteps(ctx, take)
 	}
 	if err != nil {
 		if errors.Is(err, errNoVictims) {
@@ -196,9 +205,6 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 		t.pull.missing = make([]uint64, 0, room)
 		t.pull.absent = make([]uint32, 0, room)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p.held += need
 	return make([]uint32, n, room), nil
 }
 

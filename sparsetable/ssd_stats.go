@@ -19,6 +19,7 @@ func (t *ssd) Stats() Stats {
 	st.LookaheadPasses, st.AnnouncedKeys, st.NotAnnouncedKeys = int64(c.LookaheadPasses), c.Announced, c.NotAnnounced
 	w := t.rewrite.counts
 	space, _ := t.files.Space()
+	p := t.memoryParts() // under the lock, too: what takes memory from the cache holds it
 	t.rewrite.Unlock()
 	t.indexMu.RLock()
 	st.Slots, st.FilterBytes = int64(t.index.Slots()), t.index.FilterTotalBytes()
@@ -26,7 +27,6 @@ func (t *ssd) Stats() Stats {
 		st.FilterBitsPerKey = 8 * float64(st.Slots) * float64(t.index.FilterBytes()) / float64(stored)
 	}
 	t.indexMu.RUnlock()
-	p := t.memoryParts()
 	st.MemoryBytes = p.total() + c.Bytes
 	st.IndexBytes, st.BufferBytes, st.CarryBytes, st.CatalogBytes, st.SetBytes, st.ScratchBytes, st.OutsideBytes = p.index, p.buffers, p.carry, p.catalog, p.sets, p.scratch, p.outside
 	st.CacheBytes, st.CacheRows, st.DirtyRows = c.Bytes, c.Rows, c.Dirty
