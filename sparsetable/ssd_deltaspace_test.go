@@ -303,9 +303,7 @@ func TestSSDHotRowsLeaveBudget(t *testing.T) {
 		d.opts.SSD.DirBudgetBytes = int64(c.share * float64(buckets))
 		d.open()
 		d.train(0, rows)
-		if err := d.tab.(sparsetable.Flusher).Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		settle(t, d.tab)
 		buckets = d.tab.Stats().DiskBytes
 		d.train(0, changed)
 		if err := d.snapshot(); err != nil {

@@ -53,15 +53,8 @@ func makeFlipped(t *testing.T) *flipped {
 		}
 		ws.Release()
 	}
-	p, err := tab.Snapshot(t.Context(), []byte("record"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := p.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.id = info.ID
+	sparsetable.StopBackground(tab) // so that no file is written after the snapshot
+	f.id = snapshotOf(t, tab, []byte("record")).ID
 	if err := tab.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -42,9 +42,7 @@ func TestSSDHotRowsLeaveSpace(t *testing.T) {
 		}
 		tab := open()
 		train(tab, rows)
-		if err := tab.(sparsetable.Flusher).Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		settle(t, tab)
 		train(tab, changed)
 		dev.SetCapacity(capacity)
 		snapshotOf(t, tab, nil)

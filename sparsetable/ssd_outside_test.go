@@ -55,9 +55,7 @@ func makeOutside(t *testing.T) *outsideTable {
 	}
 	train(0, stored, 0)
 	train(stored, fresh, 0) // splits slots as far as so many rows want
-	if err := tab.(sparsetable.Flusher).Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	settle(t, tab)
 	train(0, again, 0.5)
 	train(stored+fresh, fresh, 0)
 	dirty, err := sparsetable.DirtyInSnapshot(tab, snapshotOf(t, tab, nil).ID)
