@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"aibox/reader/source"
 )
@@ -285,11 +284,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			}
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines, before %d", runtime.NumGoroutine(), before)
-		}
-	}
+	eventually(t, fmt.Sprintf("no more than %d goroutines", before), func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestInterruptedNextGoesOn(t *testing.T) {

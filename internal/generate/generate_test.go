@@ -396,7 +396,7 @@ func TestGenerateStops(t *testing.T) {
 	if err := g.Generate(context.Background(), Request{}, nil); err != nil {
 		t.Errorf("no examples: %v", err)
 	}
-	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 		}

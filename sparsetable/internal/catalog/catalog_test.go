@@ -332,7 +332,7 @@ func TestSpace(t *testing.T) {
 		}
 	}
 	const one = int64(pages * 16 << 10)
-	for left := 6000; ; left-- { // Pebble deletes files when it comes to it
+	for left := 12_000; ; left-- { // Pebble deletes files when it comes to it
 		n, err := c.DiskBytes()
 		if err != nil {
 			t.Fatal(err)
