@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 )
@@ -53,7 +54,7 @@ func refuseModelDirs(c *cli.Context, dirs ...string) error {
 // ofModel returns the error that the table in dir is a model's.
 func ofModel(c *cli.Context, dir, model, modelDir string) error {
 	if c.Command.Name == "compact" {
-		return cliargs.Errorf("%s: the table in %s belongs to %s, in which the new snapshot must be recorded; name the model directory: `aibox table compact %s`", cliargs.CommandPath(c), dir, model, modelDir)
+		return cliargs.Errorf("%s: the table in %s belongs to %s, in which the new snapshot must be recorded; name the model directory: `aibox table compact %s`", cliargs.CommandPath(c), dir, model, humanize.ShellWord(modelDir))
 	}
 	return cliargs.Errorf("%s: the table in %s belongs to %s, and is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir, model)
 }

@@ -152,7 +152,7 @@ func printOrphans(c *cli.Context, r *orphansReport) error {
 	var kept []string
 	for _, o := range r.Orphans {
 		if o.Undecided && !o.MayBeFreed() {
-			kept = append(kept, shellWord(o.Dir))
+			kept = append(kept, humanize.ShellWord(o.Dir))
 		}
 	}
 	if len(kept) > 0 && c.Bool("free") {
@@ -160,12 +160,4 @@ func printOrphans(c *cli.Context, r *orphansReport) error {
 	}
 	_, err := c.App.Writer.Write(b.Bytes())
 	return err
-}
-
-// shellWord writes a path so that a shell reads it as one word.
-func shellWord(path string) string {
-	if !strings.ContainsAny(path, " \t\n'\"\\$`&|;<>()*?[]{}#~!") {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

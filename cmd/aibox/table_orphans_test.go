@@ -187,8 +187,8 @@ func TestCopiedModel(t *testing.T) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	// The advice makes a copy whole.
-	copyTo("ssd", "far/whole")
-	o := evalOf("far/whole")
+	copyTo("ssd", "far/whole of it")
+	o := evalOf("far/whole of it")
 	_, command, found := strings.Cut(o.stderr, `to_copy_the_table="`)
 	command, _, _ = strings.Cut(command, `"`)
 	if !found {
@@ -201,7 +201,7 @@ func TestCopiedModel(t *testing.T) {
 	if err := os.RemoveAll("a"); err != nil {
 		t.Fatal(err)
 	}
-	if o := aibox("inspect", "--digest", "far/whole"); o.stdout != want || strings.Contains(o.stderr, "copy") {
+	if o := aibox("inspect", "--digest", "far/whole of it"); o.stdout != want || strings.Contains(o.stderr, "copy") {
 		t.Errorf("exit %d, %s: %s", o.code, o.stdout, o.stderr)
 	}
 }

@@ -1,4 +1,5 @@
-// Package humanize prints figures in a form that is easy to read.
+// Package humanize prints figures in a form that is easy to read, and paths in a form that
+// can be pasted into a shell.
 package humanize
 
 import (

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/humanize"
 	"aibox/sparsetable"
 )
 
@@ -269,7 +270,11 @@ func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, err
 // copyAdvice are the commands that give a copied model a table of its own.
 func (m *Model) copyAdvice(dirs []string) string {
 	gen := filepath.Join(m.Dir, m.Generation)
-	return fmt.Sprintf("cp -r %s %s && rm %s", strings.Join(dirs, "/. ")+"/.", filepath.Join(gen, tableName), filepath.Join(gen, placesName))
+	var from []string
+	for _, dir := range dirs {
+		from = append(from, humanize.ShellWord(dir+"/."))
+	}
+	return fmt.Sprintf("cp -r %s %s && rm %s", strings.Join(from, " "), humanize.ShellWord(filepath.Join(gen, tableName)), humanize.ShellWord(filepath.Join(gen, placesName)))
 }
 
 // checkTable checks that the table's snapshot and the dense file were saved at the same
