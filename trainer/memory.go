@@ -2,7 +2,9 @@ package trainer
 
 import (
 	"sync/atomic"
+	"time"
 
+	"aibox/internal/process"
 	"aibox/sparsetable"
 )
 
@@ -33,7 +35,7 @@ func (g *gauge) add(n int64) {
 
 // memory is what the run has taken so far.
 func (r *run) memory(table sparsetable.Stats) Memory {
-	m := Memory{Table: table.MemoryBytes, Passes: r.table.passBytes.most.Load(), Process: peakMemoryBytes()}
+	m := Memory{Table: table.MemoryBytes, Passes: r.table.passBytes.most.Load(), Process: processMemory().Peak}
 	if r.engine != nil {
 		m.Engine = r.engine.MemoryBytes()
 		m.Dense = denseBytes(r.model, r.state.Engine.Dense)
@@ -51,4 +53,24 @@ func (r *run) mostRead() int64 { return max(r.state.Examples, r.summary.EvalRows
 // Attrs are m for a line of log.
 func (m *Memory) Attrs() []any {
 	return []any{"table", m.Table, "reading", m.Reading, "passes", m.Passes, "engine", m.Engine, "dense", m.Dense, "runtime", m.Runtime, "process", m.Process}
+}
+
+// processMemory is the resident set of the process, or zeros if the system does not tell
+// it.
+func processMemory() process.Memory {
+	m, err := process.ReadMemory()
+	if err != nil {
+		return process.Memory{}
+	}
+	return m
+}
+
+// processorTime is the time that the process has spent on cores so far, or 0 if the system
+// does not tell it.
+func processorTime() time.Duration {
+	used, err := process.ProcessorTime()
+	if err != nil {
+		return 0
+	}
+	return used
 }

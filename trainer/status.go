@@ -74,7 +74,7 @@ func (s *Status) View() View {
 	if t != nil {
 		v.Table = t.Stats()
 	}
-	v.ResidentBytes = residentBytes()
+	v.ResidentBytes = processMemory().Now
 	return v
 }
 

@@ -139,7 +139,7 @@ func (s *Summary) describe(r *run) {
 	if training > 0 {
 		s.ExamplesPerSec = float64(s.Examples) / training
 	}
-	s.PeakMemoryBytes = peakMemoryBytes()
+	s.PeakMemoryBytes = processMemory().Peak
 }
 
 // complete fills in the fields that are known when the model is about to be committed.

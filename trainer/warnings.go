@@ -2,10 +2,12 @@ package trainer
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"aibox/configs"
 	"aibox/internal/humanize"
+	"aibox/internal/process"
 )
 
 // fewSteps is a number of optimizer steps below which the weights of a dense network
@@ -27,6 +29,15 @@ func warnings(r *run) []string {
 		}
 	}
 	return out
+}
+
+// warnOfAddressSpace says what a limit of the address space does to a job: Go's runtime
+// then ends the program, in its own way.
+func warnOfAddressSpace(log *slog.Logger) {
+	if limit := process.AddressSpaceLimit(); limit > 0 {
+		log.Warn("the address space is limited (ulimit -v): if it does not suffice, Go's runtime ends the program with exit code 2 and without a summary; a program needs more addresses than memory, so it is better to limit its memory, by a control group",
+			"limit_bytes", limit)
+	}
 }
 
 // warnChanges logs where the job of a warm start reads the data differently from the

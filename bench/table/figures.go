@@ -1,5 +1,7 @@
 package main
 
+import "aibox/internal/process"
+
 // figures are the results of a run of mini-batches, per mini-batch; times are in
 // milliseconds.
 type figures struct {
@@ -65,8 +67,8 @@ func sample(s store) (traffic, error) {
 	if reads < 0 {
 		reads = io.ReadCalls
 	}
-	cpu, err := processorTime()
-	return traffic{reads, io.ReadBytes, io.WriteBytes, cpu}, err
+	cpu, err := process.ProcessorTime()
+	return traffic{reads, io.ReadBytes, io.WriteBytes, cpu.Nanoseconds()}, err
 }
 
 // figures returns the figures of the mini-batches from ≤ b < to. unique has the numbers

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"aibox/internal/process"
 	"aibox/sparsetable"
 )
 
@@ -101,14 +102,14 @@ func (j *job) run(ctx context.Context) (r result, err error) {
 		}
 	}
 	debug.FreeOSMemory()
-	if err := resetPeak(); err != nil {
+	if err := process.ResetPeak(); err != nil {
 		return r, fmt.Errorf("reset the peak of resident memory: %w", err)
 	}
-	base, err := readMemory()
+	base, err := process.ReadMemory()
 	if err != nil {
 		return r, err
 	}
-	r.BaseBytes = base.now
+	r.BaseBytes = base.Now
 	start := time.Now()
 	s, err := d.open(ctx, openOptions{Dir: j.Dir, MoreDirs: j.MoreDirs, Layout: j.Layout, BudgetBytes: j.BudgetBytes, Policy: j.Policy, Getters: j.Getters, Keys: j.Keys, Full: j.Phase != phaseCold && j.Phase != phaseCached, Loading: j.Phase == phaseLoad})
 	if err != nil {
@@ -196,14 +197,14 @@ func (j *job) finish(s store, before traffic, r *result) error {
 	if err != nil {
 		return err
 	}
-	mem, err := readMemory()
+	mem, err := process.ReadMemory()
 	if err != nil {
 		return err
 	}
 	if r.DiskBytes, err = diskBytes(j.dirs()...); err != nil {
 		return err
 	}
-	r.PeakBytes, r.StorePeak = mem.peak, mem.peak-r.BaseBytes
+	r.PeakBytes, r.StorePeak = mem.Peak, mem.Peak-r.BaseBytes
 	r.Store = s.Counters().Own
 	if j.Phase == phaseLoad {
 		r.UpdatesPerSecond = float64(j.Keys) / (r.LoadMS / 1e3)

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/process"
 )
 
 // procIO is /proc/self/io.
@@ -23,50 +21,8 @@ type procIO struct {
 }
 
 func readProcIO() (procIO, error) {
-	b, err := os.ReadFile("/proc/self/io")
-	if err != nil {
-		return procIO{}, err
-	}
-	f := procFields(b)
-	return procIO{ReadCalls: f["syscr"], ReadBytes: f["read_bytes"], WriteBytes: f["write_bytes"] - f["cancelled_write_bytes"]}, nil
-}
-
-// processorTime is what this process has used, in nanoseconds.
-func processorTime() (int64, error) {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0, err
-	}
-	return u.Utime.Nano() + u.Stime.Nano(), nil
-}
-
-// memory is resident set sizes of this process, in bytes.
-type memory struct{ now, peak int64 }
-
-func readMemory() (memory, error) {
-	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return memory{}, err
-	}
-	f := procFields(b)
-	return memory{now: f["VmRSS"] << 10, peak: f["VmHWM"] << 10}, nil
-}
-
-// resetPeak makes the kernel measure the peak from now on; see proc(5), clear_refs.
-func resetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
-
-// procFields reads lines of "name: number …".
-func procFields(b []byte) map[string]int64 {
-	fields := map[string]int64{}
-	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
-		name, rest, _ := strings.Cut(lines.Text(), ":")
-		if words := strings.Fields(rest); len(words) > 0 {
-			if n, err := strconv.ParseInt(words[0], 10, 64); err == nil {
-				fields[name] = n
-			}
-		}
-	}
-	return fields
+	f, err := process.Fields("io")
+	return procIO{ReadCalls: f["syscr"], ReadBytes: f["read_bytes"], WriteBytes: f["write_bytes"] - f["cancelled_write_bytes"]}, err
 }
 
 // ownFilesVariable is the environment variable that restricts dropPageCache to the files
