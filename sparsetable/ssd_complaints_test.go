@@ -26,7 +26,7 @@ func TestComplaints(t *testing.T) {
 	}
 	full := func(free int64) error { return &bucketfile.NoSpaceError{Dir: "d", NeedBytes: 5, FreeBytes: free} }
 	clock = clock.Add(time.Hour)
-	said(full(1), "1 left")
+	said(full(1), "1 bytes left")
 	said(full(2), "")
 	clock = clock.Add(complainEvery - 1)
 	said(full(3), "")
@@ -35,7 +35,7 @@ func TestComplaints(t *testing.T) {
 	said(errors.New("dead"), "dead")
 	said(errors.New("dead"), "")
 	said(errors.New("worse"), "worse")
-	said(full(5), "5 left")
+	said(full(5), "5 bytes left")
 	if strings.Contains(log.String(), "times=") {
 		t.Errorf("counts another's: %s", log.String())
 	}

@@ -148,7 +148,7 @@ func TestSSDSnapshotFullDisk(t *testing.T) {
 				}
 				for _, part := range []string{"/ssd", "bytes left", "has"} {
 					if part == "bytes left" && !late {
-						part = fmt.Sprint(900<<10, " left")
+						part = fmt.Sprint(900<<10, " bytes left")
 					}
 					if !strings.Contains(err.Error(), part) {
 						t.Errorf("%q lacks %q", err, part)
@@ -245,7 +245,7 @@ func TestSSDSnapshotBudget(t *testing.T) {
 			if !errors.Is(err, sparsetable.ErrNoSpace) {
 				t.Fatalf("a third snapshot: %v", err)
 			}
-			for _, part := range []string{"/ssd", fmt.Sprint(one, " bytes"), fmt.Sprint("budget of ", budget)} {
+			for _, part := range []string{"/ssd", fmt.Sprint(one, " bytes"), fmt.Sprint("budget is ", budget)} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%q lacks %q", err, part)
 				}

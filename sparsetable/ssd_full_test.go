@@ -3,6 +3,7 @@ package sparsetable_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -155,5 +156,42 @@ func TestSSDFull(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestSSDNoRoom: a new table that could not be saved is refused when it is opened, with
+// the directory and the bytes. One that has rows is opened all the same.
+func TestSSDNoRoom(t *testing.T) {
+	const reserved = 64 << 20
+	f := newFaulty(t, faultScript{layout: faultyLayout}, 1)
+	f.disk = newSSDDisk(2)
+	f.opts.SSD = sparsetable.SSDOptions{Dirs: []string{"/ssd0", "/ssd1"}}
+	open := func() error {
+		tab, err := f.open(f.opts)
+		if err != nil {
+			return err
+		}
+		defer tab.Close() //nolint:errcheck // only opening it counts
+		snapshotOf(t, tab, nil)
+		return nil
+	}
+	full := f.disk.devices[1]
+	full.SetCapacity(reserved)
+	err := open()
+	if !errors.Is(err, sparsetable.ErrNoSpace) || !strings.Contains(err.Error(), "/ssd1") || !strings.Contains(err.Error(), fmt.Sprint(reserved, " bytes left")) {
+		t.Errorf("a new table in a full directory: %v", err)
+	}
+	full.SetCapacity(0)
+	f.opts.SSD.DirBudgetBytes = 100 << 10
+	if err := open(); !errors.Is(err, sparsetable.ErrNoSpace) || !strings.Contains(err.Error(), fmt.Sprint("budget is ", 100<<10)) {
+		t.Errorf("a new table with a small budget: %v", err)
+	}
+	f.opts.SSD.DirBudgetBytes = 0
+	if err := open(); err != nil {
+		t.Fatal(err)
+	}
+	full.SetCapacity(reserved)
+	if err := open(); err != nil {
+		t.Errorf("a table with a snapshot in a full directory: %v", err)
 	}
 }

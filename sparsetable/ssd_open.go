@@ -62,9 +62,9 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 	return t, nil
 }
 
-// pageCacheUnit is the unit of a new table that is made without direct I/O: the
-// page cache reads and writes whole pages.
-const pageCacheUnit = 4096
+// leastUnit is the smallest unit of a table. pageCacheUnit is the unit of a new table
+// that is made without direct I/O: the page cache reads and writes whole pages.
+const leastUnit, pageCacheUnit = 512, 4096
 
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	if err := t.orderDirs(on.fs); err != nil {
@@ -73,7 +73,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	if err := t.openDevices(ctx); err != nil {
 		return err
 	}
-	unit := 512
+	unit := leastUnit
 	for _, d := range t.devices {
 		unit = max(unit, d.Unit())
 		if !d.Direct() {
@@ -112,6 +112,13 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	}
 	if err := t.removeStrays(); err != nil {
 		return err
+	}
+	if snapshot.ID == 0 && !t.readOnly {
+		// A new table that cannot be saved is of no use. In one that has rows, compaction
+		// may make room.
+		if err := t.files.CheckRoom(); err != nil {
+			return err
+		}
 	}
 	t.warnOfFilters()
 	t.opened = snapshot

@@ -158,6 +158,21 @@ func (o *Options) validateSSD() error {
 	return nil
 }
 
+// CheckBudget returns a BudgetError if MemoryBytes is too little even for an empty table
+// of KindSSD with rows of this Layout. The error names a budget that suffices on every
+// device. Open finds out the same, but only when the directories are at hand.
+func (o Options) CheckBudget() error {
+	if o.Kind != KindSSD || o.MemoryBytes == 0 {
+		return nil
+	}
+	o.ensureDefaults()
+	if fitsSSD(o.MemoryBytes, o.Layout, leastUnit, o.SSD, load{}) {
+		return nil
+	}
+	need := max(smallestSSD(o.Layout, leastUnit, o.SSD, load{}), smallestSSD(o.Layout, pageCacheUnit, o.SSD, load{}))
+	return &BudgetError{What: "an empty table", NeedBytes: need, BudgetBytes: o.MemoryBytes}
+}
+
 // place identifies a directory, whatever name it was given by.
 type place struct {
 	path string      // absolute, without symbolic links; "": no directory was given

@@ -74,7 +74,10 @@ func makeParts(job *configs.Job) (p parts, err error) {
 	note("optimizer.rows", err)
 	table := tableOptions(job)
 	table.Layout, table.Dir, table.SSD.Dirs = p.layout, job.Output.ModelDir, job.SparseTable.Dirs
-	note("sparse_table", table.Validate())
+	if err = table.Validate(); err == nil {
+		err = table.CheckBudget()
+	}
+	note("sparse_table", err)
 	log := slog.New(slog.DiscardHandler)
 	sources := NewSources(job, log)
 	o := readerOptions(job, sources, withoutStatistics(p.schema), log)

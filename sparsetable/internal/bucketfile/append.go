@@ -133,9 +133,9 @@ func (d *directory) budgetLocked(size int, urgent bool) error {
 	return nil
 }
 
-// openBufferLocked makes a buffer to fill, in a new file if the last one is
-// full. REQUIRES: d.mu is held; filled is nil; the queue has room.
-func (d *directory) openBufferLocked(urgent bool) error {
+// freeLocked checks that the file system of the directory has room for one more buffer.
+// REQUIRES: d.mu is held.
+func (d *directory) freeLocked(urgent bool) error {
 	s := d.set
 	free, err := d.dev.Free()
 	if err != nil {
@@ -153,6 +153,33 @@ func (d *directory) openBufferLocked(urgent bool) error {
 			Dir: d.dev.Dir(), NeedBytes: int64(s.opts.BufferBytes), UsedBytes: d.used.Load(), BudgetBytes: d.budget,
 			FreeBytes: max(free, 0), ReserveBytes: reserve,
 		}
+	}
+	return nil
+}
+
+// CheckRoom returns a NoSpaceError if there is a directory to which not even one bucket
+// can be appended now, unless the append is urgent.
+func (s *Set) CheckRoom() error {
+	for _, d := range s.dirs {
+		d.mu.Lock()
+		err := d.budgetLocked(s.unit, false)
+		if err == nil {
+			err = d.freeLocked(false)
+		}
+		d.mu.Unlock()
+		if errors.Is(err, ErrNoSpace) { // other errors are those of the append
+			return err
+		}
+	}
+	return nil
+}
+
+// openBufferLocked makes a buffer to fill, in a new file if the last one is
+// full. REQUIRES: d.mu is held; filled is nil; the queue has room.
+func (d *directory) openBufferLocked(urgent bool) error {
+	s := d.set
+	if err := d.freeLocked(urgent); err != nil {
+		return err
 	}
 	mem, err := s.appends.Get(s.opts.BufferBytes)
 	if err != nil {

@@ -43,19 +43,19 @@ func (e *NoSpaceError) Error() string {
 	if e.FreeBytes >= 0 {
 		kept := ""
 		if e.ReserveBytes > 0 {
-			kept = fmt.Sprintf(", and %d are kept for snapshots and compaction", e.ReserveBytes)
+			kept = fmt.Sprintf(", and %d must stay free for snapshots and compaction", e.ReserveBytes)
 		}
-		return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, whose file system has %d left%s: compact, drop snapshots, or free space",
+		return fmt.Sprintf("bucketfile: there is no room for %d bytes in %s: its file system has %d bytes left%s; free space there, compact the table, or drop its older snapshots",
 			e.NeedBytes, e.Dir, e.FreeBytes, kept)
 	}
-	taken := fmt.Sprintf("%d are taken by buckets", e.UsedBytes)
+	taken := fmt.Sprintf("buckets take %d of them", e.UsedBytes)
 	if e.OtherBytes > 0 {
-		taken += fmt.Sprintf(", %d by other files", e.OtherBytes)
+		taken += fmt.Sprintf(", other files take %d", e.OtherBytes)
 	}
 	if e.ReserveBytes > 0 {
-		taken += fmt.Sprintf(", %d are kept for compaction", e.ReserveBytes)
+		taken += fmt.Sprintf(", and %d are kept for compaction", e.ReserveBytes)
 	}
-	return fmt.Sprintf("bucketfile: %d bytes do not fit in %s, of whose budget of %d bytes %s: compact, drop snapshots, or raise the budget",
+	return fmt.Sprintf("bucketfile: there is no room for %d bytes in %s: its budget is %d bytes, %s; raise the budget, compact the table, or drop its older snapshots",
 		e.NeedBytes, e.Dir, e.BudgetBytes, taken)
 }
 

@@ -201,7 +201,7 @@ func TestDiskReserve(t *testing.T) {
 	if !errors.As(err, &full) || full.FreeBytes != 1<<20 || full.ReserveBytes != 1<<20 {
 		t.Fatalf("append: %v", err)
 	}
-	for _, part := range []string{"1048576 left", "1048576 are kept"} {
+	for _, part := range []string{"1048576 bytes left", "1048576 must stay free"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q lacks %q", err, part)
 		}
