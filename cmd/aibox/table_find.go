@@ -114,7 +114,7 @@ func memoryFlag(c *cli.Context) (int64, error) {
 func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the table: %w; name a model directory, a job file or the table's own directory", err)
 	}
 	if !info.IsDir() {
 		job, err := jobOfFlags(c, path)
