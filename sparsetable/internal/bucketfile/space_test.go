@@ -180,7 +180,7 @@ func TestBudgetError(t *testing.T) {
 	if _, each := m.set.Space(); each[0].OtherBytes != 300<<10+rest {
 		t.Errorf("%+v after a claim of %d bytes", each[0], rest)
 	}
-	for _, part := range []string{"budget of 409600", "307200 by other files", "65536 are kept"} {
+	for _, part := range []string{"budget is 409600 bytes", "other files take 307200", "65536 are kept"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q lacks %q", err, part)
 		}
