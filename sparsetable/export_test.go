@@ -209,3 +209,11 @@ func MayDropRows(tab Table) bool {
 	t.moving.Unlock()
 	return true
 }
+
+// SetLinkFile replaces what Clone makes hard links with, until the returned function is
+// called.
+func SetLinkFile(link func(from, to string) error) (restore func()) {
+	old := linkFile
+	linkFile = link
+	return func() { linkFile = old }
+}

@@ -65,13 +65,9 @@ func makeParts(job *configs.Job) (p parts, err error) {
 	note("optimizer.schedule", err)
 	p.precision, err = engine.ParsePrecision(job.Engine.Precision)
 	note("engine.precision", err)
-	p.layout.Format, err = sparsetable.ParseValueFormat(job.SparseTable.ValueFormat)
-	note("sparse_table.value_format", err)
-	p.layout.ValueDim = max(p.spec.RowDim(), 1)
-	if p.rows, err = optim.NewRows(rowConfig(job.Optimizer.Rows), p.layout.ValueDim); err == nil {
-		p.layout.StateDim = p.rows.StateDim()
+	if p.rows, p.layout, err = rowLayout(job, p.spec); err != nil {
+		errs = append(errs, err)
 	}
-	note("optimizer.rows", err)
 	table := tableOptions(job)
 	table.Layout, table.Dir, table.SSD.Dirs = p.layout, job.Output.ModelDir, job.SparseTable.Dirs
 	if err = table.Validate(); err == nil {
@@ -102,4 +98,18 @@ func sameDir(a, b string) bool {
 	absA, errA := filepath.Abs(a)
 	absB, errB := filepath.Abs(b)
 	return errA == nil && errB == nil && absA == absB
+}
+
+// rowLayout returns the optimizer of the rows of a job's table, and what a row consists of.
+func rowLayout(job *configs.Job, spec model.Spec) (rows *optim.Rows, l sparsetable.Layout, err error) {
+	if l.Format, err = sparsetable.ParseValueFormat(job.SparseTable.ValueFormat); err != nil {
+		err = fmt.Errorf("sparse_table.value_format: %w", err)
+	}
+	l.ValueDim = max(spec.RowDim(), 1)
+	rows, e := optim.NewRows(rowConfig(job.Optimizer.Rows), l.ValueDim)
+	if e != nil {
+		return nil, l, errors.Join(err, fmt.Errorf("optimizer.rows: %w", e))
+	}
+	l.StateDim = rows.StateDim()
+	return rows, l, err
 }

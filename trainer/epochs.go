@@ -92,6 +92,12 @@ func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("table snapshot: %w", err)
 	}
+	if r.table.base != 0 { // it would hold files that the table does not need any more
+		if err := r.table.DropSnapshot(r.table.base); err != nil {
+			return 0, fmt.Errorf("table snapshot: %w", err)
+		}
+		r.table.base = 0
+	}
 	return info.ID, nil
 }
 

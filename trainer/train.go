@@ -100,6 +100,7 @@ type runTable struct {
 	sparsetable.Table
 	init      func(key uint64, row []float32)
 	dirs      []string // outside of the model directory; nil: there are none
+	base      uint64   // the snapshot that was cloned, until the run has one of its own; 0: none
 	day       uint32   // of the rows that the run trains
 	passLimit passLimit
 	passBytes gauge
@@ -193,13 +194,12 @@ func (r *run) build(ctx context.Context) error {
 	if err := r.makeModel(); err != nil {
 		return err
 	}
-	if err := r.openTable(ctx, 0); err != nil {
-		return err
-	}
+	fill := func(ctx context.Context) error { return r.openTable(ctx, 0) }
 	if r.models.previous != nil {
-		if err := r.warmStart(ctx); err != nil {
-			return err
-		}
+		fill = r.warmStart
+	}
+	if err := fill(ctx); err != nil {
+		return err
 	}
 	return r.makeEngine()
 }
@@ -229,12 +229,12 @@ func (r *run) makeEngine() error {
 	return r.engine.Import()
 }
 
-// openTable opens the run's table: empty, or at a snapshot of this run.
-func (r *run) openTable(ctx context.Context, snapshot uint64) error {
+// newTable returns the options of the run's table, whose directories it makes.
+func (r *run) newTable() (sparsetable.Options, error) {
 	if r.table.dirs == nil {
 		var err error
 		if r.table.dirs, err = r.models.writer.PlaceTable(r.job.SparseTable.Dirs); err != nil {
-			return fmt.Errorf("sparse_table.dirs: %w", err)
+			return sparsetable.Options{}, fmt.Errorf("sparse_table.dirs: %w", err)
 		}
 		for _, o := range r.models.writer.Freed() {
 			r.log.Info("the table of a run that was killed is deleted", "dir", o.Dir, "bytes", o.Bytes, "model_dir", o.ModelDir)
@@ -242,8 +242,17 @@ func (r *run) openTable(ctx context.Context, snapshot uint64) error {
 	}
 	o := tableOptions(r.job)
 	o.Dir, o.SSD.Dirs = r.models.writer.TableDir(), r.table.dirs
-	o.SnapshotID, o.MustExist = snapshot, snapshot != 0
 	o.Layout, o.Init, o.Logger = r.layout, r.table.init, r.log
+	return o, nil
+}
+
+// openTable opens the run's table: empty, or at a snapshot of this run.
+func (r *run) openTable(ctx context.Context, snapshot uint64) error {
+	o, err := r.newTable()
+	if err != nil {
+		return err
+	}
+	o.SnapshotID, o.MustExist = snapshot, snapshot != 0
 	t, err := sparsetable.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("sparse_table: %w", err)

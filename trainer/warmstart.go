@@ -3,13 +3,11 @@ package trainer
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"aibox/configs"
-	"aibox/sparsetable"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
@@ -229,99 +227,5 @@ func copyMatched[T any](m *axesMatch, into, old []T) {
 		}
 	default:
 		panic(fmt.Sprintf("trainer: parameter with %d axes", len(m.from)))
-	}
-}
-
-// rows copies the rows of the table.
-func (t *takeover) rows(ctx context.Context) error {
-	r := t.run
-	o := tableOptions(t.earlier)
-	o.Logger = r.log
-	table, err := r.models.previous.OpenTable(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer table.Close()
-	oldLayout := table.Layout()
-	if want := t.oldSpec.RowDim(); oldLayout.ValueDim != want {
-		return &modeldir.CorruptionError{
-			File: r.models.previous.Dir, Offset: -1,
-			Reason: fmt.Sprintf("its table has %d values per row, but its job has %d", oldLayout.ValueDim, want),
-		}
-	}
-	values, err := matchAxes("row", []int{oldLayout.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.layout.ValueDim}, [][]string{r.spec.RowNames()})
-	if err != nil {
-		return err
-	}
-	if t.oldSpec.EmbeddingDim != r.spec.EmbeddingDim && oldLayout.ValueDim > 1 && r.layout.ValueDim > 1 {
-		return optionErrorf("embedding_dim was %d and now is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
-	}
-	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 &&
-		oldLayout.ValueDim == r.layout.ValueDim && oldLayout.StateDim == r.layout.StateDim
-	if before, now := t.earlier.Optimizer.Rows.Kind, r.job.Optimizer.Rows.Kind; before != now {
-		r.log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
-	} else if !sameState {
-		r.log.Warn("warm start: rows consist of other values than in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
-	}
-	if oldLayout.Format != r.layout.Format {
-		r.log.Info("warm start: the values of rows are converted", "earlier", oldLayout.Format, "now", r.layout.Format)
-	}
-	t.warnFields()
-	t.rowSteps(sameState)
-	c := newConverter(oldLayout, r.layout)
-	c.take, c.sameState, c.rounding = values, sameState, sparsetable.NewRounding(r.job.Seed, initRounding)
-	c.init, c.refresh = r.table.init, r.rows.Init
-	n, err := importTable(ctx, table, r.table.Table, c.convert)
-	if err != nil {
-		return err
-	}
-	r.log.Info("warm start", "model", r.models.previous.Dir, "rows", n, "step", r.models.previous.Step)
-	return nil
-}
-
-// describeRow says which values the rows of a model consist of.
-func describeRow(s model.Spec) string {
-	names := s.RowNames()
-	if names[0] != "linear" {
-		return fmt.Sprintf("an embedding of %d", len(names))
-	}
-	return fmt.Sprintf("a linear weight and an embedding of %d", len(names)-1)
-}
-
-// rowSteps copies how many steps the rows of each embedding space have taken with their
-// optimizer state.
-func (t *takeover) rowSteps(sameState bool) {
-	saved := func(name string) []float32 {
-		for _, s := range t.run.models.previous.Dense {
-			if s.Name == optimizerPrefix+name {
-				return s.Data
-			}
-		}
-		return nil
-	}
-	before := spacesOf(t.earlier, t.oldSpec.Fields)
-	has := func(space string) bool { return sameState && slices.Contains(before, space) }
-	t.run.state.Engine.RowSteps.TakeOver(saved, has, t.run.models.previous.Step)
-}
-
-// warnFields logs embedding spaces that only one of the two models has.
-func (t *takeover) warnFields() {
-	spaces := func(job *configs.Job) map[string]bool {
-		out := make(map[string]bool)
-		for _, c := range job.SparseColumns() {
-			out[or(c.Space, c.Name)] = true
-		}
-		return out
-	}
-	old, now := spaces(t.earlier), spaces(t.run.job)
-	for _, s := range slices.Sorted(maps.Keys(now)) {
-		if !old[s] {
-			t.run.log.Info("warm start: new embedding space", "space", s)
-		}
-	}
-	for _, s := range slices.Sorted(maps.Keys(old)) {
-		if !now[s] {
-			t.run.log.Info("warm start: embedding space is no longer used; its rows stay until they expire", "space", s)
-		}
 	}
 }

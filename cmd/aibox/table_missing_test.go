@@ -73,6 +73,7 @@ func TestTableOfAnotherModel(t *testing.T) {
 		for _, args := range []string{
 			"eval --model-dir KIND8 --data eval.tsv", "inspect KIND8",
 			"train job.yaml --set model.embedding_dim=8 --set training.warm_start=KIND8 --set output.model_dir=warm",
+			"train job.yaml --set model.embedding_dim=8 --set training.warm_start=KIND8 --set output.model_dir=warm --set sparse_table.kind=ssd",
 		} {
 			o := aibox(strings.Fields(strings.ReplaceAll(args, "KIND", kind))...)
 			if o.code != exitIO || !strings.Contains(o.stderr, "values per row") || strings.Contains(o.stderr, "at offset") {

@@ -233,6 +233,29 @@ func (m *Model) OpenTable(ctx context.Context, o sparsetable.Options) (sparsetab
 	return t, nil
 }
 
+// CloneTable makes, in the directories of to, a table of its own with the rows of the
+// model's table, as sparsetable.Clone does.
+func (m *Model) CloneTable(ctx context.Context, to sparsetable.Options) (sparsetable.CloneInfo, error) {
+	none := sparsetable.CloneInfo{}
+	held, err := m.HoldTable(ctx, to.Logger)
+	if err != nil {
+		return none, fmt.Errorf("opening the model's table: %w", err)
+	}
+	defer held.Close()
+	from, err := m.TableOptions(sparsetable.Options{Logger: to.Logger})
+	if err != nil {
+		return none, err
+	}
+	info, err := sparsetable.Clone(ctx, from, to)
+	if err == nil && string(info.Snapshot.Record) != string(m.TableRecord()) {
+		err = m.otherInstant(from.Dir)
+	}
+	if err != nil {
+		return none, fmt.Errorf("cloning the model's table: %w", err)
+	}
+	return info, nil
+}
+
 // writerTurn is how long HoldTable waits for a process that writes the table.
 const writerTurn = 10 * time.Minute
 
@@ -289,5 +312,10 @@ func (m *Model) checkTable(t sparsetable.Table, dir string) error {
 			return nil
 		}
 	}
+	return m.otherInstant(dir)
+}
+
+// otherInstant says that the table's snapshot and the dense file do not belong together.
+func (m *Model) otherInstant(dir string) error {
 	return &CorruptionError{dir, noOffset, fmt.Sprintf("snapshot %d belongs to another instant than %s", m.TableSnapshot, m.Manifest.Dense)}
 }

@@ -1,0 +1,230 @@
+package sparsetable
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalog"
+)
+
+// CloneInfo says what Clone did.
+type CloneInfo struct {
+	Snapshot    SnapshotInfo // in the new table, with the record of the one that was cloned
+	LinkedBytes int64        // of files that both tables have; they take no more space
+	CopiedBytes int64        // of files that could not be linked
+}
+
+// ErrNotCloneable: Clone cannot make a table of this one. Import can.
+var ErrNotCloneable = errors.New("sparsetable: the table cannot be cloned")
+
+// linkFile makes a second name of a file. Tests replace it.
+var linkFile = os.Link
+
+// Clone makes, in the directories of to, a table of its own that holds what the
+// snapshot from.SnapshotID (0: the newest) of the table in the directories of from
+// holds. Only the index is written, about 2 % of the rows' bytes: bucket and delta files never
+// change once a snapshot has them, so the new table gets them as hard links. From then on
+// either table can be changed, compacted, read or deleted, by any process, without an
+// effect on the other: the file system counts the links, and frees a file when no
+// table has it any more.
+//
+// Each file is linked into the first directory of to where that is possible, that is,
+// which is on the same file system, and copied to the one with the same place in the
+// list where there is none. The catalog is written last, so there is no table in to
+// before everything it needs is durable. Clone holds the earlier table for reading; it
+// changes nothing there. Both tables are of KindSSD.
+//
+// Errors: ErrNotCloneable for a table of an older version, whose keys have no hash of their
+// own; ErrNoSnapshot, ErrInUse, ErrFiles, ErrNoSpace, *CorruptionError. After an error,
+// files may be left in the directories of to.
+func Clone(ctx context.Context, from, to Options) (CloneInfo, error) {
+	c := cloning{from: from, to: to}
+	c.from.ensureDefaults()
+	c.to.ensureDefaults()
+	if c.from.Kind != KindSSD || c.to.Kind != KindSSD {
+		return CloneInfo{}, fmt.Errorf("%w: only tables of kind %q can be", ErrNotCloneable, KindSSD)
+	}
+	err := c.run(ctx)
+	return c.info, tableError(err)
+}
+
+// cloning is one call of Clone.
+type cloning struct {
+	from, to Options
+	info     CloneInfo
+}
+
+func (c *cloning) run(ctx context.Context) (err error) {
+	t := &ssd{opts: c.from}
+	if err := t.orderDirs(nil); err != nil {
+		return err
+	}
+	c.from = t.opts
+	old, err := catalog.Open(catalog.Options{Dir: t.catalogPath(), ReadOnly: true, Logger: c.from.Logger})
+	if errors.Is(err, catalog.ErrNotExist) {
+		return fmt.Errorf("%w: none in %s", ErrNoSnapshot, t.catalogPath())
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, old.Close()) }()
+	if old.Format().Hash != seededKeyHash {
+		return fmt.Errorf("%w: that in %s was made by an older version", ErrNotCloneable, c.from.SSD.Dirs[0])
+	}
+	snapshot, err := old.Snapshot(c.from.SnapshotID)
+	if err != nil {
+		return err
+	}
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	if err := c.files(ctx, old.Format(), snapshot); err != nil {
+		return err
+	}
+	return c.catalog(ctx, old, snapshot)
+}
+
+// prepare makes the new table's directories, in which there may be no table yet.
+func (c *cloning) prepare() error {
+	for _, dir := range c.to.SSD.Dirs {
+		if err := (OSFS{}).MkdirAll(dir); err != nil {
+			return err
+		}
+		files, err := FilesIn(dir)
+		if err != nil {
+			return err
+		}
+		if files.HasTable() || len(files.Rows) > 0 {
+			return fmt.Errorf("%w: there is a table in %s already", ErrFiles, dir)
+		}
+	}
+	return nil
+}
+
+// files gives the new table the snapshot's files.
+func (c *cloning) files(ctx context.Context, f catalog.Format, s catalog.Snapshot) error {
+	var table uint64
+	if _, err := fmt.Sscanf(f.TableID, "%x", &table); err != nil {
+		return fmt.Errorf("sparsetable: table id %q: %w", f.TableID, err)
+	}
+	for _, b := range s.Files {
+		if err := c.file(ctx, bucketfile.FileName(table, b.ID, b.Incarnation), len(c.from.SSD.Dirs)); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.Deltas {
+		if err := c.file(ctx, d.Name, 1); err != nil { // the first directory has them
+			return err
+		}
+	}
+	for _, dir := range c.to.SSD.Dirs {
+		if err := (OSFS{}).SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file gives the new table a file that is in one of the first dirs of the earlier one's
+// directories.
+func (c *cloning) file(ctx context.Context, name string, dirs int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for at, dir := range c.from.SSD.Dirs[:dirs] {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if dirs == 1 { // a delta file, which must be in the first directory
+			return c.linkOrCopy(ctx, path, info.Size(), c.to.SSD.Dirs[:1], 0)
+		}
+		return c.linkOrCopy(ctx, path, info.Size(), c.to.SSD.Dirs, at)
+	}
+	return fmt.Errorf("%w: %s is in none of %v", ErrFiles, name, c.from.SSD.Dirs[:dirs])
+}
+
+// linkOrCopy links a file into the first of dirs, beginning with the one at an index, where
+// the file system does that, and copies it to that one if none does.
+func (c *cloning) linkOrCopy(ctx context.Context, path string, size int64, dirs []string, at int) error {
+	for i := range dirs {
+		to := filepath.Join(dirs[(at+i)%len(dirs)], filepath.Base(path))
+		err := linkFile(path, to)
+		if err == nil {
+			c.info.LinkedBytes += size
+			return nil
+		}
+		// Another file system; one without links; no right to link a file of somebody
+		// else; or as many links as the file can have.
+		if !errors.Is(err, unix.EXDEV) && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EMLINK) {
+			return err
+		}
+	}
+	c.info.CopiedBytes += size
+	return copyDurably(ctx, path, filepath.Join(dirs[at%len(dirs)], filepath.Base(path)))
+}
+
+// copyDurably copies a file to a new one and syncs that.
+func copyDurably(ctx context.Context, from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	const step = 64 << 20 // between looks at ctx
+	n := int64(step)
+	for err == nil && n == step {
+		if err = ctx.Err(); err == nil {
+			n, err = io.CopyN(out, in, step)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
+}
+
+// catalog writes the new table's catalog, with the one snapshot.
+func (c *cloning) catalog(ctx context.Context, old *catalog.Catalog, s catalog.Snapshot) (err error) {
+	dir := c.to.SSD.Dirs[0]
+	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(dir, catalogDir), Format: old.Format(), Logger: c.to.Logger})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, made.Close()) }()
+	commit, err := made.Begin()
+	if err != nil {
+		return err
+	}
+	if _, err := old.Load(s.ID, func(page uint32, data []byte) error {
+		return cmp.Or(ctx.Err(), commit.PutPage(page, data))
+	}); err != nil {
+		return errors.Join(err, commit.Abort())
+	}
+	if err := commit.Commit(s); err != nil {
+		return err
+	}
+	kept, err := made.Snapshot(commit.ID())
+	c.info.Snapshot = SnapshotInfo{ID: kept.ID, Rows: kept.Rows, Bytes: kept.PageBytes, Record: kept.Record}
+	return err
+}

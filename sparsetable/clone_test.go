@@ -1,0 +1,261 @@
+package sparsetable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// cloneOptions are those of a table in n new directories.
+func cloneOptions(t *testing.T, n int) sparsetable.Options {
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout}
+	at := t.TempDir()
+	for i := range n {
+		o.SSD.Dirs = append(o.SSD.Dirs, filepath.Join(at, fmt.Sprint("ssd", i)))
+	}
+	return o
+}
+
+// trainDirty trains n rows and takes a snapshot while they are only in the cache, so that
+// the snapshot has a delta file.
+func trainDirty(t *testing.T, o sparsetable.Options, rows map[uint64]float32, from, n int) {
+	t.Helper()
+	tab, err := sparsetable.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	keys := keysFrom(from, n)
+	ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range keys {
+		rows[k]++
+		ws.Row(i)[0] = rows[k]
+		stressLayout.SetStats(ws.Row(i), sparsetable.RowStats{Count: 1})
+	}
+	ws.Release()
+	p, err := tab.Snapshot(t.Context(), []byte("dirty"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestClone: a clone has the rows of the snapshot; it takes no space for those of its
+// files that are shared; and what happens to either table afterwards has no effect on the
+// other. Clones of clones are no different.
+func TestClone(t *testing.T) {
+	for _, dirs := range [][]int{{1, 1}, {3, 3}, {2, 1}, {1, 3}} {
+		t.Run(fmt.Sprint(dirs), func(t *testing.T) {
+			from, to, third := cloneOptions(t, dirs[0]), cloneOptions(t, dirs[1]), cloneOptions(t, dirs[1])
+			rows := map[uint64]float32{}
+			trainInto(t, from, rows, 0, 5000)
+			trainInto(t, from, rows, 1000, 3000)
+			trainDirty(t, from, rows, 500, 700)
+			info, err := sparsetable.Clone(t.Context(), from, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Snapshot.Rows != int64(len(rows)) || info.CopiedBytes != 0 || info.LinkedBytes < info.Snapshot.Rows*int64(stressLayout.Bytes()) ||
+				info.Snapshot.Bytes == 0 || info.Snapshot.Bytes > info.LinkedBytes/10 || string(info.Snapshot.Record) != "dirty" {
+				t.Errorf("Clone says %+v of %d rows", info, len(rows))
+			}
+			shared := 0
+			for _, dir := range to.SSD.Dirs {
+				files, err := filepath.Glob(filepath.Join(dir, "*"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, path := range files {
+					if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Sys().(*syscall.Stat_t).Nlink == 2 {
+						shared++
+					}
+				}
+			}
+			if shared == 0 {
+				t.Error("the tables share no file")
+			}
+			theirs := maps.Clone(rows)
+			trainInto(t, to, theirs, 3000, 4000) // compares all rows with theirs first
+			trainInto(t, from, rows, 0, 2000)
+			last := maps.Clone(theirs)
+			if _, err := sparsetable.Clone(t.Context(), to, third); err != nil {
+				t.Fatal(err)
+			}
+			if err := sparsetable.Remove(to.SSD.Dirs, false); err != nil {
+				t.Fatal(err)
+			}
+			trainInto(t, third, last, 0, 100)
+			trainInto(t, from, rows, 0, 100)
+			verify(t, from)
+			verify(t, third)
+		})
+	}
+}
+
+// verify reads every file of a table.
+func verify(t *testing.T, o sparsetable.Options) {
+	t.Helper()
+	if _, err := sparsetable.Verify(t.Context(), o, func(f sparsetable.Fault) { t.Errorf("verify: %v", f) }, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCloneOfASnapshot: an earlier snapshot can be cloned, too.
+func TestCloneOfASnapshot(t *testing.T) {
+	from := cloneOptions(t, 2)
+	rows := map[uint64]float32{}
+	trainInto(t, from, rows, 0, 2000)
+	before := maps.Clone(rows)
+	trainInto(t, from, rows, 1000, 2000)
+	from.SnapshotID = 1
+	to := cloneOptions(t, 2)
+	if _, err := sparsetable.Clone(t.Context(), from, to); err != nil {
+		t.Fatal(err)
+	}
+	trainInto(t, to, before, 0, 10)
+	from.SnapshotID = 7
+	if _, err := sparsetable.Clone(t.Context(), from, cloneOptions(t, 2)); !errors.Is(err, sparsetable.ErrNoSnapshot) {
+		t.Errorf("a snapshot that is not there: %v", err)
+	}
+}
+
+// TestCloneCopies: where files cannot be linked, they are copied.
+func TestCloneCopies(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EXDEV, syscall.EPERM, syscall.EOPNOTSUPP, syscall.EMLINK} {
+		n := 0
+		restore := sparsetable.SetLinkFile(func(from, to string) error {
+			if n++; n%3 == 0 { // some can be linked
+				return os.Link(from, to)
+			}
+			return &os.LinkError{Op: "link", Old: from, New: to, Err: errno}
+		})
+		from, to := cloneOptions(t, 2), cloneOptions(t, 2)
+		rows := map[uint64]float32{}
+		trainInto(t, from, rows, 0, 3000)
+		trainDirty(t, from, rows, 0, 700)
+		info, err := sparsetable.Clone(t.Context(), from, to)
+		restore()
+		if err != nil || info.CopiedBytes == 0 || info.LinkedBytes == 0 {
+			t.Errorf("%v: %+v, %v", errno, info, err)
+		}
+		theirs := maps.Clone(rows)
+		trainInto(t, to, theirs, 0, 1000)
+		trainInto(t, from, rows, 500, 1000)
+	}
+}
+
+// TestCloneFails: whichever operation fails, there is no table afterwards, and the
+// earlier one is as it was.
+func TestCloneFails(t *testing.T) {
+	from := cloneOptions(t, 2)
+	rows := map[uint64]float32{}
+	trainInto(t, from, rows, 0, 3000)
+	trainDirty(t, from, rows, 0, 700)
+	failed := errors.New("failed")
+	for n := 0; ; n++ {
+		left := n
+		ctx, cancel := context.WithCancel(t.Context())
+		restore := sparsetable.SetLinkFile(func(a, b string) error {
+			if left--; left < 0 {
+				if n%2 == 0 {
+					cancel()
+					return os.Link(a, b)
+				}
+				return failed
+			}
+			return os.Link(a, b)
+		})
+		to := cloneOptions(t, 2)
+		_, err := sparsetable.Clone(ctx, from, to)
+		restore()
+		cancel()
+		if err == nil {
+			if n < 3 {
+				t.Errorf("%d files were linked", n)
+			}
+			break
+		}
+		if !errors.Is(err, failed) && !errors.Is(err, context.Canceled) {
+			t.Errorf("failure %d: %v", n, err)
+		}
+		to.MustExist = true
+		if _, err := sparsetable.Open(t.Context(), to); err == nil {
+			t.Fatalf("failure %d: there is a table", n)
+		}
+		// What is left is not taken for a table, nor is it overwritten.
+		to.MustExist = false
+		if _, err := sparsetable.Clone(t.Context(), from, to); n > 0 && left < -1 && !errors.Is(err, sparsetable.ErrFiles) {
+			t.Errorf("failure %d: a second clone into the same directories: %v", n, err)
+		}
+	}
+	trainInto(t, from, rows, 0, 10)
+}
+
+// TestCloneRefuses names what cannot be cloned, and where nothing can be cloned to.
+func TestCloneRefuses(t *testing.T) {
+	from := cloneOptions(t, 1)
+	rows := map[uint64]float32{}
+	if _, err := sparsetable.Clone(t.Context(), from, cloneOptions(t, 1)); !errors.Is(err, sparsetable.ErrNoSnapshot) {
+		t.Errorf("no table: %v", err)
+	}
+	trainInto(t, from, rows, 0, 100)
+	memory := from
+	memory.Kind, memory.Dir = sparsetable.KindMemory, t.TempDir()
+	for _, pair := range [][2]sparsetable.Options{{from, memory}, {memory, from}} {
+		if _, err := sparsetable.Clone(t.Context(), pair[0], pair[1]); !errors.Is(err, sparsetable.ErrNotCloneable) {
+			t.Errorf("another kind: %v", err)
+		}
+	}
+	if _, err := sparsetable.Clone(t.Context(), from, from); !errors.Is(err, sparsetable.ErrFiles) {
+		t.Errorf("onto itself: %v", err)
+	}
+	tab, err := sparsetable.Open(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sparsetable.Clone(t.Context(), from, cloneOptions(t, 1)); !errors.Is(err, sparsetable.ErrInUse) {
+		t.Errorf("while it is written: %v", err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"bucket"} {
+		files, err := filepath.Glob(filepath.Join(from.SSD.Dirs[0], "*."+path))
+		if err != nil || len(files) == 0 {
+			t.Fatal(err)
+		}
+		if err := os.Remove(files[0]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sparsetable.Clone(t.Context(), from, cloneOptions(t, 1)); !errors.Is(err, sparsetable.ErrFiles) {
+			t.Errorf("without a %s file: %v", path, err)
+		}
+	}
+	old := cloneOptions(t, 1)
+	tab, err = sparsetable.OpenOldSSDOn(t.Context(), old, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := tab.Snapshot(t.Context(), nil)
+	if err == nil {
+		_, err = p.Wait()
+	}
+	if err := errors.Join(err, tab.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sparsetable.Clone(t.Context(), old, cloneOptions(t, 1)); !errors.Is(err, sparsetable.ErrNotCloneable) {
+		t.Errorf("an old table: %v", err)
+	}
+}

@@ -1,0 +1,78 @@
+package trainer
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// TestWarmStartClones: from night to night, tables on SSD share the files that did not
+// change. The models are those of tables in memory, also where the kind of table or the format of
+// its rows changes on the way, so that rows are copied.
+func TestWarmStartClones(t *testing.T) {
+	at := t.TempDir()
+	dirs := "sparse_table.dirs=[" + filepath.Join(at, "a") + "," + filepath.Join(at, "b") + "]"
+	early := []string{"training.epochs=3", "training.early_stopping.patience=1", "optimizer.rows.learning_rate=2"} // goes back to an earlier epoch
+	nights := []struct {
+		set    []string // of the job
+		ssd    []string // and where its table is on SSD
+		shares bool     // files with the night before
+	}{
+		{set: []string{"data.train=[LOG/train-0.tsv]"}},
+		{set: []string{"data.train=[LOG/train-1.tsv.gz]"}, shares: true},
+		{set: early, ssd: []string{dirs}, shares: true},
+		{set: []string{"sparse_table.value_format=bfloat16"}, ssd: []string{dirs}},
+		{set: []string{"sparse_table.value_format=bfloat16"}, ssd: []string{dirs}, shares: true},
+		{set: []string{"sparse_table.value_format=bfloat16"}, ssd: []string{"sparse_table.kind=memory"}},
+		{set: []string{"sparse_table.value_format=bfloat16", "sparse_table.expiry.unseen_days=1"}},
+	}
+	before, beforeSSD := "", ""
+	for i, night := range nights {
+		inMemory := job(t, "fm", night.set...)
+		inMemory.Training.WarmStart = before
+		want := train(t, inMemory)
+		onDisk := job(t, "fm", onSSD(append(night.set, night.ssd...)...)...)
+		onDisk.Training.WarmStart = beforeSSD
+		var log bytes.Buffer
+		if _, err := Train(t.Context(), onDisk, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+			t.Fatal(err)
+		}
+		if got := digestOf(t, onDisk); got != want.Digest {
+			t.Errorf("night %d: digest %s, in memory %s", i, got, want.Digest)
+		}
+		shares := strings.Contains(log.String(), " copied_bytes=0 ") && !strings.Contains(log.String(), " shared_bytes=0 ")
+		if shares != night.shares {
+			t.Errorf("night %d: that it shares files is %v; it logs %s", i, shares, &log)
+		}
+		table, err := FindTable(onDisk.Output.ModelDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table.Options.Kind == sparsetable.KindSSD {
+			open, err := table.Model.OpenTable(t.Context(), table.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err := open.Snapshots(); err != nil || len(s) != 1 {
+				t.Errorf("night %d keeps the snapshots %v, %v", i, s, err)
+			}
+			if err := open.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := table.Model.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 { // a night does not need the one before it
+			if err := os.RemoveAll(beforeSSD); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, beforeSSD = inMemory.Output.ModelDir, onDisk.Output.ModelDir
+	}
+}

@@ -1,0 +1,159 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"aibox/configs"
+	"aibox/sparsetable"
+	"aibox/trainer/model"
+	"aibox/trainer/modeldir"
+)
+
+// rows makes the run's table of that of the earlier model. If both are on SSD, and
+// rows have the same words, it clones that table, which costs next to nothing however large
+// it is. Otherwise it copies and converts every row.
+func (t *takeover) rows(ctx context.Context) error {
+	r := t.run
+	_, before, err := rowLayout(t.earlier, t.oldSpec)
+	if err != nil {
+		return fmt.Errorf("job file of the earlier model: %w", err)
+	}
+	values, err := matchAxes("row", []int{before.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.layout.ValueDim}, [][]string{r.spec.RowNames()})
+	if err != nil {
+		return err
+	}
+	if t.oldSpec.EmbeddingDim != r.spec.EmbeddingDim && before.ValueDim > 1 && r.layout.ValueDim > 1 {
+		return optionErrorf("embedding_dim was %d and now is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
+	}
+	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 &&
+		before.ValueDim == r.layout.ValueDim && before.StateDim == r.layout.StateDim
+	if before, now := t.earlier.Optimizer.Rows.Kind, r.job.Optimizer.Rows.Kind; before != now {
+		r.log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
+	} else if !sameState {
+		r.log.Warn("warm start: rows consist of other values than in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
+	}
+	if before.Format != r.layout.Format {
+		r.log.Info("warm start: the values of rows are converted", "earlier", before.Format, "now", r.layout.Format)
+	}
+	t.warnFields()
+	t.rowSteps(sameState)
+	if sameState && before == r.layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
+		err := t.clone(ctx)
+		if !errors.Is(err, sparsetable.ErrNotCloneable) {
+			return err
+		}
+		r.log.Info("warm start: the rows are copied", "reason", err)
+	}
+	if err := r.openTable(ctx, 0); err != nil {
+		return err
+	}
+	c := newConverter(before, r.layout)
+	c.take, c.sameState, c.rounding = values, sameState, sparsetable.NewRounding(r.job.Seed, initRounding)
+	c.init, c.refresh = r.table.init, r.rows.Init
+	return t.copyRows(ctx, c)
+}
+
+// clone makes the run's table a clone of the earlier one.
+func (t *takeover) clone(ctx context.Context) error {
+	r := t.run
+	o, err := r.newTable()
+	if err != nil {
+		return err
+	}
+	info, err := r.models.previous.CloneTable(ctx, o)
+	if err != nil {
+		return err
+	}
+	err = r.openTable(ctx, info.Snapshot.ID)
+	if other := (*sparsetable.LayoutError)(nil); errors.As(err, &other) {
+		return t.otherRows(other.Have, other.Want)
+	}
+	if err != nil {
+		return err
+	}
+	r.table.base = info.Snapshot.ID
+	r.log.Info("warm start", "model", r.models.previous.Dir, "rows", info.Snapshot.Rows, "step", r.models.previous.Step,
+		"shared_bytes", info.LinkedBytes, "copied_bytes", info.CopiedBytes, "index_bytes", info.Snapshot.Bytes)
+	return nil
+}
+
+// otherRows says that the earlier model's table is that of another model.
+func (t *takeover) otherRows(have, want sparsetable.Layout) error {
+	reason := fmt.Sprintf("its table has %d values per row, but its job has %d", have.ValueDim, want.ValueDim)
+	if have.ValueDim == want.ValueDim {
+		reason = fmt.Sprintf("its table has rows of %v, but its job has rows of %v", have, want)
+	}
+	return &modeldir.CorruptionError{File: t.run.models.previous.Dir, Offset: -1, Reason: reason}
+}
+
+// copyRows copies every row of the earlier table to the run's.
+func (t *takeover) copyRows(ctx context.Context, c *converter) error {
+	r := t.run
+	o := tableOptions(t.earlier)
+	o.Logger = r.log
+	table, err := r.models.previous.OpenTable(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	if have := table.Layout(); have != c.from {
+		return t.otherRows(have, c.from)
+	}
+	n, err := importTable(ctx, table, r.table.Table, c.convert)
+	if err != nil {
+		return err
+	}
+	r.log.Info("warm start", "model", r.models.previous.Dir, "rows", n, "step", r.models.previous.Step)
+	return nil
+}
+
+// describeRow says which values the rows of a model consist of.
+func describeRow(s model.Spec) string {
+	names := s.RowNames()
+	if names[0] != "linear" {
+		return fmt.Sprintf("an embedding of %d", len(names))
+	}
+	return fmt.Sprintf("a linear weight and an embedding of %d", len(names)-1)
+}
+
+// rowSteps copies how many steps the rows of each embedding space have taken with their
+// optimizer state.
+func (t *takeover) rowSteps(sameState bool) {
+	saved := func(name string) []float32 {
+		for _, s := range t.run.models.previous.Dense {
+			if s.Name == optimizerPrefix+name {
+				return s.Data
+			}
+		}
+		return nil
+	}
+	before := spacesOf(t.earlier, t.oldSpec.Fields)
+	has := func(space string) bool { return sameState && slices.Contains(before, space) }
+	t.run.state.Engine.RowSteps.TakeOver(saved, has, t.run.models.previous.Step)
+}
+
+// warnFields logs embedding spaces that only one of the two models has.
+func (t *takeover) warnFields() {
+	spaces := func(job *configs.Job) map[string]bool {
+		out := make(map[string]bool)
+		for _, c := range job.SparseColumns() {
+			out[or(c.Space, c.Name)] = true
+		}
+		return out
+	}
+	old, now := spaces(t.earlier), spaces(t.run.job)
+	for _, s := range slices.Sorted(maps.Keys(now)) {
+		if !old[s] {
+			t.run.log.Info("warm start: new embedding space", "space", s)
+		}
+	}
+	for _, s := range slices.Sorted(maps.Keys(old)) {
+		if !now[s] {
+			t.run.log.Info("warm start: embedding space is no longer used; its rows stay until they expire", "space", s)
+		}
+	}
+}
