@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Measures nights that go on from yesterday's model over a table on SSD.
+
+The first night makes a table of --rows rows. Then nights that touch a tenth, a hundredth
+and a thousandth of them, drawn evenly, start from it, each with every binary in turn. The
+table of each lies beside the first one's. What is printed of a night is its time, the time until it had
+its table, and what it wrote to the table's directory.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+COLUMNS = 20  # sparse columns, each with values of its own
+SHARES = (0.1, 0.01, 0.001)
+
+JOB = """\
+name: nights
+output: {{model_dir: {dir}/first}}
+data:
+  train: [{dir}/first.tsv]
+  format: tsv
+  header: false
+  columns:
+    - {{name: label, role: label}}
+{columns}
+model: {{kind: fm, embedding_dim: 16}}
+training: {{batch_size: 2048}}
+sparse_table: {{kind: ssd, memory_bytes: {memory}}}
+"""
+
+
+def log(path, examples):
+    """Writes examples; example i has the values i*COLUMNS ... of all columns."""
+    with open(path, "w") as f:
+        for i in examples:
+            values = "\t".join(f"{i * COLUMNS + c:x}" for c in range(COLUMNS))
+            f.write(f"{int(i % 7 == 0)}\t{values}\n")
+
+
+def train(binary, args, data, model, warm_start=""):
+    """Trains and returns the seconds it took, those until it had its table, and the summary."""
+    shutil.rmtree(model, ignore_errors=True)
+    subprocess.run(["sync"], check=True)
+    start = time.time()
+    process = subprocess.run(
+        [binary, "train", args.dir / "job.yaml", "--log-format", "json",
+         "--set", f"data.train=[{data}]", "--set", f"output.model_dir={model}", *(["--set", f"training.warm_start={warm_start}"] if warm_start else [])],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    seconds = time.time() - start
+    if process.returncode:
+        sys.exit(process.stderr[-2000:])
+    summary = json.loads((model / "summary.json").read_text())
+    began = seconds
+    for line in process.stderr.splitlines():
+        if '"msg":"warm start"' in line:
+            began = datetime.datetime.fromisoformat(json.loads(line)["time"]).timestamp() - start
+    return seconds, began, summary
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--aibox", nargs="+", default=["bin/aibox"], help="binaries to compare (default: bin/aibox)")
+    p.add_argument("--rows", type=int, default=20_000_000)
+    p.add_argument("--memory", default="512MiB", help="sparse_table.memory_bytes")
+    p.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("bench-nights"), help="for data and models; on an SSD, with 1 KiB a row free")
+    args = p.parse_args()
+    args.dir = args.dir.absolute()
+    args.dir.mkdir(parents=True, exist_ok=True)
+    columns = "\n".join(f"    - {{name: c{c}, role: sparse}}" for c in range(COLUMNS))
+    (args.dir / "job.yaml").write_text(JOB.format(dir=args.dir, columns=columns, memory=args.memory))
+    examples = args.rows // COLUMNS
+    log(args.dir / "first.tsv", range(examples))
+    first = args.dir / "first"
+    seconds, _, summary = train(args.aibox[0], args, args.dir / "first.tsv", first)
+    print(f"first night: {summary['table']['rows']} rows, {seconds:.1f} s, {summary['table']['disk_bytes'] / 2**20:.0f} MiB on disk", flush=True)
+    print(f"{'touched':>8} {'binary':<24} {'seconds':>8} {'to table':>8} {'MiB written':>11}")
+    for share in SHARES:
+        data = args.dir / "night.tsv"
+        draw = random.Random(1)
+        log(data, (draw.randrange(examples) for _ in range(int(examples * share))))
+        for binary in args.aibox:
+            seconds, start, summary = train(binary, args, data, args.dir / "night", first)
+            written = summary["table"]["written_bytes"]
+            print(f"{share:>8} {pathlib.Path(binary).name:<24} {seconds:>8.1f} {start:>8.1f} {written / 2**20:>11.0f}", flush=True)
+    shutil.rmtree(args.dir)
+
+
+if __name__ == "__main__":
+    main()
