@@ -102,7 +102,8 @@ func TestForecastOfMemory(t *testing.T) {
 			}
 			ratio := float64(forecast.Process) / float64(s.PeakMemoryBytes)
 			t.Logf("ratio %.2f; of %+v, forecast %+v, taken %+v", ratio, size, forecast, s.Memory)
-			if ratio < 0.95 || ratio > 1.75 { // it is from 1.0 to 1.6 where nothing else runs
+			// It is from 1.0 to 1.6, by when the garbage collector begins and how long it takes.
+			if ratio < 0.85 || ratio > 1.9 {
 				t.Errorf("a forecast of %d bytes, %d were taken", forecast.Process, s.PeakMemoryBytes)
 			}
 			if s.Memory.Process != s.PeakMemoryBytes || s.Memory.Passes == 0 || s.Memory.Engine == 0 || s.Memory.Dense == 0 || s.Memory.Table == 0 {
