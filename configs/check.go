@@ -122,8 +122,8 @@ func (l *loader) checkOutput() {
 			local(p, dir)
 		}
 	}
-	if w := j.Training.WarmStart; w != "" && l.sound("output.model_dir", "training.warm_start") && path.Clean(w) == path.Clean(j.Output.ModelDir) {
-		l.faultAt("training.warm_start", "is the same directory as output.model_dir: training would overwrite the model it starts from; use another one, for example with {{date}} in its name")
+	if w := j.Training.WarmStart; w != "" && w != WarmStartLatest && l.sound("output.model_dir", "training.warm_start") && path.Clean(w) == path.Clean(j.Output.ModelDir) {
+		l.faultAt("training.warm_start", "is the same directory as output.model_dir: training would replace the model that it starts from; write latest, to go on from the newest model of that directory every time, or name one of its generations, as in %s", quote(path.Clean(w)+"@3"))
 	}
 	if t, m := j.Output.TensorBoard, j.Output.Metrics; t != "" && l.sound("output") && path.Clean(t) == path.Clean(m) {
 		l.faultAt("output.tensorboard", "is the same path as output.metrics")

@@ -348,6 +348,12 @@ func (l *loader) text(path string, k *Key, n *node, v reflect.Value) {
 		if s, ok = l.expand(path, n); !ok {
 			return
 		}
+		switch path {
+		case "name":
+			l.job.plainName = n.text
+		case "output.model_dir":
+			l.job.modelDir = l.datedTextOf(n)
+		}
 	}
 	if k.Required && strings.TrimSpace(s) == "" {
 		l.fault(n.place, path, "must not be empty")

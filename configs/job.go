@@ -28,13 +28,25 @@ type Job struct {
 	// template of the job file uses it.
 	Dated bool `yaml:"-"`
 
-	zone  string          // name of Date's time zone, even if Timezone is faulty
-	file  string          // the job file
-	given map[string]bool // paths that were in the job file or the overrides
+	zone      string          // name of Date's time zone, even if Timezone is faulty
+	file      string          // the job file
+	plainName string          // Name as it was written
+	modelDir  datedText       // Output.ModelDir; nil if there is no date in it
+	hourly    bool            // the job is not the same at all hours of Date
+	given     map[string]bool // paths that were in the job file or the overrides
 }
 
 // File is the path of the job file, "" where the job was made by hand.
 func (j *Job) File() string { return j.file }
+
+// PlainName is the name as it was written, with its templates, so that it is the same at
+// any date.
+func (j *Job) PlainName() string {
+	if j.plainName != "" {
+		return j.plainName
+	}
+	return j.Name
+}
 
 // Data says where the examples are and how to read them.
 type Data struct {
@@ -180,7 +192,7 @@ type Training struct {
 	Epochs        int            `yaml:"epochs"`
 	EarlyStopping *EarlyStopping `yaml:"early_stopping"`
 	MaxExamples   int64          `yaml:"max_examples"` // over all epochs; 0: no limit
-	WarmStart     string         `yaml:"warm_start"`   // an earlier model directory
+	WarmStart     string         `yaml:"warm_start"`   // an earlier model directory, or WarmStartLatest
 }
 
 // EarlyStopping ends training when the evaluation metric has not improved for
@@ -242,10 +254,11 @@ type Pipeline struct {
 
 // Output says what is written and where.
 type Output struct {
-	ModelDir    string `yaml:"model_dir"`
-	Metrics     string `yaml:"metrics"`     // JSON lines; default model_dir/metrics.jsonl
-	TensorBoard string `yaml:"tensorboard"` // directory of event files; default model_dir/tensorboard; "none"
-	LogEvery    int64  `yaml:"log_every"`   // mini-batches between metric lines
+	ModelDir        string `yaml:"model_dir"`
+	KeepGenerations int    `yaml:"keep_generations"` // models that stay in ModelDir
+	Metrics         string `yaml:"metrics"`          // JSON lines; default model_dir/metrics.jsonl
+	TensorBoard     string `yaml:"tensorboard"`      // directory of event files; default model_dir/tensorboard; "none"
+	LogEvery        int64  `yaml:"log_every"`        // mini-batches between metric lines
 }
 
 // Generate is the known model that `aibox generate` draws examples from.

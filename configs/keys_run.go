@@ -13,7 +13,7 @@ var trainingKeys = []Key{
 	{Path: "training.max_examples", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "Stop after this many examples in all epochs together. 0 means no limit."},
 	{Path: "training.warm_start", Default: `""`, Template: true, Tuning: true,
-		Meaning: "Directory of an earlier model to start from. Fields and towers may have been added since. Empty means a new model."},
+		Meaning: "The earlier model to start from: a model directory, or one of its generations, such as models/ctr@3. With latest, it is the newest model of an earlier run in output.model_dir; if that has a date in it, also in the directories that it names at earlier dates, however many nights are missing. A night that is trained again starts from what it started from before, and the first night makes a new model. Fields and towers may have been added since. Empty means a new model."},
 }
 
 // onSSD is the condition of keys that tables in memory do not use.
@@ -29,7 +29,7 @@ var tableKeys = []Key{
 		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0 means no limit, or 256MiB with kind ssd."},
 	{Path: "sparse_table.dirs", Template: true, Tuning: true, When: onSSD,
 		DefaultNote: "the model directory", DefaultFrom: func(scope) string { return "[]" },
-		Meaning: "Directories for the table's files, one per SSD: rows are spread over them and read from all of them at once. The loss of one directory is the loss of the table, as with RAID 0. Each training run makes a subdirectory of its own in each. It belongs to the model, which cannot be used without it, and is deleted when another model replaces that model."},
+		Meaning: "Directories for the table's files, one per SSD: rows are spread over them and read from all of them at once. The loss of one directory is the loss of the table, as with RAID 0. Each training run makes a subdirectory of its own in each. It belongs to the model, which cannot be used without it, and is deleted with that model: see output.keep_generations."},
 	{Path: "sparse_table.cache_policy", Default: "lookahead", Values: []string{"lookahead", "history", "lru_lfu"}, Tuning: true, When: onSSD,
 		Meaning: "Which rows stay in memory. lookahead keeps the rows that the next passes need, then those used most. history and lru_lfu keep those used most: history also counts the uses before a row last left memory, lru_lfu does not."},
 	{Path: "sparse_table.lookahead_passes", Default: "0", Range: "[0,100000]", Tuning: true,
@@ -88,6 +88,8 @@ var runKeys = []Key{
 
 	{Path: "output.model_dir", Required: true, Template: true,
 		Meaning: "Directory that the model, metrics and summary are written to. It must be a local path."},
+	{Path: "output.keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,
+		Meaning: "How many models stay in model_dir: the last one, and those before it, to which `aibox rollback` goes back and which are read as DIR@N. Each takes the space of a whole model, and while a job trains there is one more."},
 	{Path: "output.metrics", Template: true, Tuning: true,
 		DefaultFrom: func(s scope) string { return yamlText(inModelDir(s.job, "metrics.jsonl")) }, DefaultNote: "metrics.jsonl in model_dir",
 		Meaning: "File that metrics are written to as JSON lines."},

@@ -38,8 +38,9 @@ func TestNightlyPaths(t *testing.T) {
 		{j.Name, "nightly-2026-03-01"},
 		{j.Data.Train[0], "hdfs://clicks/logs/2026/02/28/*/part-*.gz"},
 		{j.Data.Eval[1], "hdfs://clicks/logs/2026/03/01/01/part-*.gz"},
-		{j.Training.WarmStart, "/var/lib/aibox/models/2026-02-28"},
-		{j.Output.ModelDir, "/var/lib/aibox/models/2026-03-01"},
+		{j.Training.WarmStart, WarmStartLatest},
+		{j.Output.ModelDir, "/var/lib/aibox/models/ctr"},
+		{j.Night(), "2026-03-01"},
 		{j.Data.HDFS.ConfDir, "/etc/hadoop/conf"},
 	} {
 		if c.have != c.want {

@@ -16,6 +16,10 @@ func (j *Job) Show(w io.Writer) error {
 	p := &printer{w: out, job: j}
 	p.linef("# Job %s with every default filled in. Keys without effect in this job are", yamlText(j.Name))
 	p.linef("# left out; docs/job-file.md has all of them. The date is %s.", j.DateText())
+	if j.Training.WarmStart == WarmStartLatest && j.modelDir != nil {
+		p.linef("# In training.warm_start, latest does not find models of earlier dates by this file,")
+		p.linef("# since the date in output.model_dir is filled in.")
+	}
 	p.mapping("", "", "", reflect.ValueOf(j).Elem())
 	return out.Flush()
 }

@@ -22,7 +22,10 @@ import (
 // $NAME and ~/, which a shell would expand, are not expanded here. They are faults,
 // because hardly anybody means a directory of that name.
 
-const dateLayout = "2006-01-02"
+const (
+	dateLayout = "2006-01-02"
+	hourLayout = "2006-01-02T15"
+)
 
 var (
 	dateOffset = regexp.MustCompile(`^([+-])([0-9]{1,6})([a-zA-Z]+)$`)
@@ -60,6 +63,8 @@ func (l *loader) expand(path string, n *node) (string, bool) {
 			l.job.Dated = true
 			if message != "" {
 				fail(i, "{{%s}}: %s", body, message)
+			} else if changesWithin(body, l.job.Date) {
+				l.job.hourly = true
 			}
 			out.WriteString(text)
 			i += end + 2
@@ -165,7 +170,7 @@ func (l *loader) expandEnv(body string) (text, message string) {
 
 // parseDate reads --date: a day, or a day and an hour.
 func parseDate(s string, zone *time.Location) (time.Time, error) {
-	for _, layout := range []string{dateLayout, "2006-01-02T15"} {
+	for _, layout := range []string{dateLayout, hourLayout} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return onClock(t, zone), nil
 		}

@@ -71,6 +71,7 @@ func (l *loader) setDate(root *node) {
 		l.fault(place{set: "--date", order: commandLine}, "", "%s", err.Error())
 	}
 	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
+	l.job.hourly = len(l.opts.Date) > len(dateLayout)
 }
 
 // onClock returns when the clocks of a zone show the date and hour of t. Where clocks are

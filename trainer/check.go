@@ -51,8 +51,8 @@ func makeParts(job *configs.Job) (p parts, err error) {
 			errs = append(errs, fmt.Errorf("%s: %w", key, err))
 		}
 	}
-	if sameDir(job.Training.WarmStart, job.Output.ModelDir) {
-		errs = append(errs, errors.New("training.warm_start: it is the same directory as output.model_dir, by another path: training would overwrite the model that it starts from; use another directory, for example with {{date}} in its name"))
+	if start := job.Training.WarmStart; start != configs.WarmStartLatest && sameDir(start, job.Output.ModelDir) {
+		errs = append(errs, errors.New("training.warm_start: it is the same directory as output.model_dir, by another path: training would replace the model that it starts from; write latest, to go on from the newest model of that directory every time, or name one of its generations, as DIR@N"))
 	}
 	if p.schema, err = Schema(job); err != nil {
 		return p, &OptionError{errors.Join(append(errs, err)...)}

@@ -15,13 +15,13 @@ func (r *run) jobDay() (uint32, error) {
 	switch {
 	case fromDate:
 		year, month, date := r.job.Date.Date() // in its time zone
-		day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60)
+		day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
 		if day < 1 || day > math.MaxUint32 {
 			return 0, optionErrorf("the job's date is %s, but it must be after 1970-01-01", r.job.Date.Format(time.DateOnly))
 		}
 		if p := r.models.previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
 			return 0, optionErrorf("training.warm_start: the earlier model is of %s, which is after this job's date, %s",
-				time.Unix(int64(p.Day)*24*60*60, 0).UTC().Format(time.DateOnly), r.job.Date.Format(time.DateOnly))
+				dayText(p.Day), r.job.Date.Format(time.DateOnly))
 		}
 		return uint32(day), nil
 	case r.models.previous != nil && !r.models.previous.DayFromDate:
@@ -29,6 +29,13 @@ func (r *run) jobDay() (uint32, error) {
 	default:
 		return 1, nil
 	}
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+// dayText is the date of a day that is counted from 1970.
+func dayText(day uint32) string {
+	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
 func (r *run) agesRows() bool {

@@ -72,6 +72,7 @@ func (r *run) finish(ctx context.Context) error {
 		Epoch: state.Epoch, Step: state.Step, Examples: state.Examples,
 		Day: r.table.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
 	}
+	r.origin(m)
 	if r.job.SparseTable.Kind != sparsetable.KindSSD { // the digest of a table on SSD would need a read of the whole table
 		table, err := sparsetable.Digest(ctx, r.table.Table)
 		if err != nil {

@@ -87,9 +87,9 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 // have turned the job into that of another model, or the files are damaged.
 func (l *Loaded) mismatch(set []string, err error) error {
 	if len(set) > 0 {
-		return &OptionError{fmt.Errorf("model in %s: %w; settings that define the model cannot be overridden", l.Saved.Dir, err)}
+		return &OptionError{fmt.Errorf("model in %s: %w; settings that define the model cannot be overridden", l.Saved.Name, err)}
 	}
-	return &modeldir.CorruptionError{File: l.Saved.Dir, Offset: -1, Reason: err.Error()}
+	return &modeldir.CorruptionError{File: l.Saved.Name, Offset: -1, Reason: err.Error()}
 }
 
 // Close frees the table and the clients, if there are any.
@@ -116,7 +116,7 @@ type Evaluation struct {
 
 // Evaluate measures the model on labelled data.
 func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
-	out := &Evaluation{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Precision: l.Job.Engine.Precision, Data: uris}
+	out := &Evaluation{ModelDir: l.Saved.Name, Digest: l.Saved.Digest, Precision: l.Job.Engine.Precision, Data: uris}
 	data, err := l.sources.List(ctx, uris)
 	if err != nil {
 		return nil, err

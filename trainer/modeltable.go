@@ -73,7 +73,7 @@ func savedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, 
 		return nil, schema, &modeldir.CorruptionError{File: filepath.Join(saved.Dir, "statistics.json"), Offset: -1, Reason: err.Error()}
 	}
 	if err := st.Apply(&schema); err != nil {
-		return nil, schema, fmt.Errorf("model in %s: %w", saved.Dir, err)
+		return nil, schema, fmt.Errorf("model in %s: %w", saved.Name, err)
 	}
 	return job, schema, nil
 }

@@ -18,8 +18,12 @@ func (r *run) checkOutputs(ctx context.Context) error {
 // written to.
 func Inputs(job *configs.Job) []string {
 	inputs := append(append([]string{}, job.Data.Train...), job.Data.Eval...)
-	if job.Training.WarmStart != "" {
-		inputs = append(inputs, filepath.Join(job.Training.WarmStart, modeldir.ManifestName))
+	// Another model directory stays as it is. In its own, a job may start from an earlier
+	// model, because it does not overwrite that.
+	if start := job.Training.WarmStart; start != "" && start != configs.WarmStartLatest {
+		if dir, generation := modeldir.SplitName(start); generation == 0 || !sameDir(dir, job.Output.ModelDir) {
+			inputs = append(inputs, filepath.Join(dir, modeldir.ManifestName))
+		}
 	}
 	if file := job.File(); file != "" {
 		inputs = append(inputs, file)

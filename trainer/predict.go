@@ -106,7 +106,7 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 	if err != nil {
 		return nil, fmt.Errorf("output: %w", err)
 	}
-	out := &Prediction{ModelDir: l.Saved.Dir, Digest: l.Saved.Digest, Output: o.Output}
+	out := &Prediction{ModelDir: l.Saved.Name, Digest: l.Saved.Digest, Output: o.Output}
 	p := predictor{out: out, file: file, shift: logShare(l.Saved.KeptShare), cells: make([][]byte, len(schema.Columns))}
 	if _, out.Rows, err = l.read(ctx, PhasePredicting, data, passThrough{o.Columns, keepLists, o.KeepBadRows}, p.batch); err != nil {
 		err = explainBadRow(err, o.KeepBadRows)

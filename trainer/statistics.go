@@ -20,7 +20,7 @@ func (r *run) scan(ctx context.Context) error {
 		var earlier reader.Statistics
 		if r.models.previous != nil {
 			if err := json.Unmarshal(r.models.previous.Statistics, &earlier); err != nil {
-				return fmt.Errorf("statistics of the earlier model in %s: %w", r.models.previous.Dir, err)
+				return fmt.Errorf("statistics of the earlier model in %s: %w", r.models.previous.Name, err)
 			}
 		}
 		if missingStatistics(&r.schema, &earlier) {

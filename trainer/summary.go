@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"aibox/configs"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -23,7 +24,7 @@ type Summary struct {
 	Failure         *Failure          `json:"failure,omitempty"`
 	Digest          string            `json:"digest,omitempty"` // empty for a table on SSD: see modeldir.Manifest
 	Seed            uint64            `json:"seed"`
-	WarmStart       string            `json:"warm_start,omitempty"`
+	WarmStart       string            `json:"warm_start,omitempty"` // the model that it started from
 	KeptEpoch       int               `json:"kept_epoch"`
 	Steps           int64             `json:"steps"`
 	Examples        int64             `json:"trained_examples"`
@@ -124,6 +125,12 @@ func (s *State) addEvaluation(epoch int, rep metrics.Report) {
 func (s *Summary) describe(r *run) {
 	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
+	if s.WarmStart == configs.WarmStartLatest {
+		s.WarmStart = ""
+		if p := r.models.previous; p != nil {
+			s.WarmStart = modeldir.JoinName(p.Dir, p.Number())
+		}
+	}
 	s.Precision = r.job.Engine.Precision
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	if n := len(s.Epochs); n > 0 {

@@ -26,6 +26,9 @@ type Options struct {
 	Logger  *slog.Logger // nil: slog.Default()
 	Status  *Status      // is kept up to date during the run; nil: none
 	Version string       // of the binary, recorded with the model
+	// WaitUntil is how long Train waits while another run has locked the model directory.
+	// The zero value means not at all.
+	WaitUntil time.Time
 
 	// afterPass is called between two passes of training, by tests.
 	afterPass func(context.Context, *run) error
@@ -46,13 +49,23 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summar
 	defer panics.Catch("the end of training", &err)
 	opts.ensureDefaults()
 	kernel.SetThreads(job.Pipeline.ComputeThreads)
-	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now()}
-	err = panics.Do("training", func() error { return r.train(ctx) })
-	r.close(ctx, err)
-	if err != nil {
-		return nil, err
+	for {
+		r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now()}
+		err = panics.Do("training", func() error { return r.train(ctx) })
+		r.close(ctx, err)
+		if err == nil {
+			return &r.summary, nil
+		}
+		if !errors.Is(err, modeldir.ErrLocked) || !time.Now().Before(opts.WaitUntil) {
+			return nil, err
+		}
+		// It starts again from the beginning, because the other run may write the model
+		// that this one is to start from.
+		opts.Logger.Info("another run writes the model directory; waiting until it ends", "model_dir", job.Output.ModelDir, "until", opts.WaitUntil.Format(time.DateTime))
+		if err := modeldir.WaitUnlocked(ctx, job.Output.ModelDir, opts.WaitUntil); err != nil {
+			return nil, err
+		}
 	}
-	return &r.summary, nil
 }
 
 // train runs the job from its first look at the data to the commit.
@@ -124,10 +137,8 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.checkOutputs(ctx); err != nil {
 		return err
 	}
-	if r.job.Training.WarmStart != "" {
-		if r.models.previous, err = modeldir.Open(r.job.Training.WarmStart); err != nil {
-			return fmt.Errorf("training.warm_start: %w", err)
-		}
+	if err := r.openPrevious(); err != nil {
+		return err
 	}
 	if r.table.day, err = r.jobDay(); err != nil {
 		return err
@@ -142,7 +153,11 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.models.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
 		return err
 	}
+	r.models.writer.Keep = r.job.Output.KeepGenerations
 	r.logLeftovers()
+	if err := r.checkPrevious(); err != nil {
+		return err
+	}
 	// Rows may hold personal data, so only the owner of the file may read it.
 	if r.data.quarantine, err = os.OpenFile(r.models.writer.Report(quarantineName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return fmt.Errorf("quarantine file: %w", err)

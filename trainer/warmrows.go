@@ -76,7 +76,7 @@ func (t *takeover) clone(ctx context.Context) error {
 		return err
 	}
 	r.table.base = info.Snapshot.ID
-	r.log.Info("warm start", "model", r.models.previous.Dir, "rows", info.Snapshot.Rows, "step", r.models.previous.Step,
+	r.log.Info("warm start", "model", r.models.previous.Name, "rows", info.Snapshot.Rows, "step", r.models.previous.Step,
 		"shared_bytes", info.LinkedBytes, "copied_bytes", info.CopiedBytes, "index_bytes", info.Snapshot.Bytes)
 	return nil
 }
@@ -107,7 +107,7 @@ func (t *takeover) copyRows(ctx context.Context, c *converter) error {
 	if err != nil {
 		return err
 	}
-	r.log.Info("warm start", "model", r.models.previous.Dir, "rows", n, "step", r.models.previous.Step)
+	r.log.Info("warm start", "model", r.models.previous.Name, "rows", n, "step", r.models.previous.Step)
 	return nil
 }
 

@@ -40,10 +40,10 @@ func (r *run) warmStart(ctx context.Context) error {
 	}
 	t := takeover{run: r, earlier: earlier, old: old, oldSpec: spec}
 	if err := t.dense(); err != nil {
-		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Dir, err)
+		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Name, err)
 	}
 	if err := t.rows(ctx); err != nil {
-		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Dir, err)
+		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Name, err)
 	}
 	r.state.Engine.Step, r.state.Engine.FirstStep = r.models.previous.Step, r.models.previous.Step
 	return nil

@@ -57,7 +57,7 @@ func TestFailedRuns(t *testing.T) {
 		}
 		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")
 		ok(t, "train", "job.yaml")
-		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary.json", "tensorboard")
+		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary.json", "tensorboard")
 	}
 }
 

@@ -30,7 +30,7 @@ func readBesideRetrains(t *testing.T, b *binary, set []string) {
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", killJob)
 	ok(t, "generate", "job.yaml")
-	train := []string{"train", "job.yaml"}
+	train := []string{"train", "job.yaml", "--set", "output.keep_generations=1"}
 	for _, s := range set {
 		train = append(train, "--set", s)
 	}

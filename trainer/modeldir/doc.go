@@ -4,18 +4,19 @@
 //	model_dir/
 //	  MODEL.json          which generation is the model; replaced by rename
 //	  gen-000002/         one training run
+//	    MODEL.json        the manifest of this generation; without it, it is not complete
 //	    job.yaml          the effective job, all defaults filled in
 //	    statistics.json   data statistics (means and deviations of the first scan)
 //	    dense-0000001875  dense parameters, optimizer state (format below)
 //	    table/            the embedding table, snapshots of package sparsetable,
 //	    table-dirs.json   or the directories elsewhere that hold it; each says in
 //	                      OWNER.json whose it is (owner.go)
-//	    reports/          reports of the run, until they are moved to the top
+//	    reports/          reports of the run
 //	    LOCK              shared by those who read the model
 //	  LOCK                held by the run that writes
 //	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl
-//	                      reports of the run that made the model; written in its
-//	                      generation and moved here by the commit
+//	                      reports of the run that made the model: links to those in its
+//	                      generation
 //	  summary-failed.json, quarantine-failed.jsonl
 //	                      why the last run made no model, and its bad rows; the next
 //	                      run that makes one removes them
@@ -24,12 +25,24 @@
 //
 // A run writes into a generation of its own, which becomes the model at one instant:
 // when MODEL.json is renamed into place, after everything that it names has been synced
-// and its table is closed. Before that instant the earlier model is untouched; after it
-// the earlier generation is deleted, unless a process reads it: then the next run
-// deletes it. A process that opens the directory gets one model, whose files stay until
+// and its table is closed. Before that instant the earlier model is untouched. A process
+// that opens the directory gets one model, whose files stay until
 // it closes the model. A crash leaves the complete earlier model or the complete new
 // one. Dense parameters are never combined with a table of another instant: the table's
 // snapshot has the run's step in its record, and OpenTable compares it.
+//
+// # Generations
+//
+// As many models as the job says stay (Writer.Keep): the new one, those from which it was
+// made one after the other, then the newest of the others. They are read by their number,
+// as DIR@N, and Rollback makes one of them the model again, at one instant like a commit.
+//
+// MODEL.json at the top says what the model is. The copy in its generation is brought up
+// to date before another generation becomes the model, and is what is valid from then on;
+// so a generation that was the model is complete from its commit until it is deleted. To
+// delete a generation, a run deletes that copy first, so that a crash leaves no generation
+// that looks complete and is not. If a process reads the generation, the rest stays, and
+// the next run deletes it.
 //
 // # Dense file
 //

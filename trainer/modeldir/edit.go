@@ -1,11 +1,9 @@
 package modeldir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 )
 
 // Edit replaces the snapshot of a committed model's table by one of the same
@@ -15,13 +13,13 @@ type Edit struct {
 	lock  *os.File
 }
 
-// Edit begins to edit m, which must still be the model of its directory.
+// Edit begins to edit m, which must not have changed since it was opened.
 func (m *Model) Edit() (*Edit, error) {
 	lock, err := lockDir(m.Dir)
 	if err != nil {
 		return nil, err
 	}
-	now, err := readManifest(m.Dir)
+	now, err := manifestOf(m.Dir, m.Generation)
 	if err == nil && *now != m.Manifest {
 		err = fmt.Errorf("model directory %s: %w: it was written meanwhile; try again", m.Dir, ErrLocked)
 	}
@@ -37,12 +35,14 @@ func (m *Model) Edit() (*Edit, error) {
 func (e *Edit) SetTableSnapshot(id uint64) error {
 	next := e.model.Manifest
 	next.TableSnapshot = id
-	data, err := json.MarshalIndent(&next, "", "  ")
-	if err != nil {
-		return err
+	if top, err := readManifest(e.model.Dir); err == nil && top.Generation == next.Generation {
+		if err := publish(e.model.Dir, &next); err != nil {
+			return err
+		}
 	}
-	if err := WriteFile(filepath.Join(e.model.Dir, ManifestName), append(data, '\n')); err != nil {
-		return fmt.Errorf("committing the model: %w", err)
+	// Of the model, this copy is not needed until another generation becomes the model.
+	if err := next.writeOwn(e.model.Dir); err != nil {
+		return fmt.Errorf("recording the snapshot of the table: %w", err)
 	}
 	e.model.Manifest = next
 	return nil

@@ -1,11 +1,13 @@
 package modeldir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,11 +27,34 @@ func lockDir(dir string) (*os.File, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w: another `aibox train` is writing it; wait for it or choose another output.model_dir", dir, ErrLocked)
+			return nil, fmt.Errorf("%s: %w: another process is writing it, which is `aibox train`, `aibox rollback` or `aibox table compact`; wait until it ends (`aibox train --wait 2h` does that), or choose another output.model_dir", dir, ErrLocked)
 		}
 		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
 	return lock, nil
+}
+
+// lockPoll is how often WaitUnlocked looks whether a lock is free.
+const lockPoll = 200 * time.Millisecond
+
+// WaitUnlocked waits until no process has the lock of the model directory dir, or until
+// the deadline.
+func WaitUnlocked(ctx context.Context, dir string, deadline time.Time) error {
+	for time.Now().Before(deadline) {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lockPoll):
+		}
+		lock, err := lockDir(dir)
+		if err == nil {
+			return lock.Close()
+		}
+		if !errors.Is(err, ErrLocked) {
+			return nil // the run itself will say what is wrong, or makes the directory
+		}
+	}
+	return nil
 }
 
 // lockReading takes the lock of a generation that its readers share. The result is nil

@@ -45,10 +45,21 @@ type Manifest struct {
 	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970 of the job's date; false: it counts runs
 	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
 
+	SavedAt     string `json:"saved_at,omitempty"`    // in UTC, as RFC 3339 has it; "": an earlier version saved the model
+	Night       string `json:"night,omitempty"`       // the job's date, with the hour if the job depends on it; "": the job has none
+	TrainData   string `json:"train_data,omitempty"`  // SHA-256 of the URIs of the training data
+	StartedFrom Origin `json:"started_from,omitzero"` // the earlier model; zero: training began with a new one
+
 	// Digest is what the function Digest returns. It is empty if the table is on SSD,
 	// since all of the table would have to be read for it; `aibox inspect --digest`
 	// computes it.
 	Digest string `json:"digest,omitempty"`
+}
+
+// Origin is the model that training started from.
+type Origin struct {
+	ModelDir   string `json:"model_dir,omitempty"` // absolute; "": the same directory
+	Generation string `json:"generation,omitempty"`
 }
 
 // TableRecord is the record of the table's snapshot, which ties it to the
@@ -82,6 +93,12 @@ func readManifest(dir string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeManifest(path, dir, data)
+}
+
+// decodeManifest decodes the manifest that the file at path, in the model directory dir,
+// holds.
+func decodeManifest(path, dir string, data []byte) (*Manifest, error) {
 	m := new(Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(m); err != nil {

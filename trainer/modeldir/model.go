@@ -18,6 +18,7 @@ import (
 type Model struct {
 	Manifest
 	Dir        string
+	Name       string // as Open was given it: Dir, or one of its generations
 	Job        []byte // job.yaml
 	Statistics []byte // statistics.json
 	Dense      []Tensor
@@ -25,27 +26,41 @@ type Model struct {
 	reading *os.File // the lock of its generation, or nil
 }
 
-// Open reads the committed model of dir, except its table; the caller closes it. If a
+// Open reads a model, except its table; the caller closes it. The name is a model
+// directory, whose model is read, or one of its generations, written DIR@N. If a
 // run commits another model meanwhile, Open reads that one. Errors are ErrNoModel,
 // ErrNewer and *CorruptionError.
-func Open(dir string) (*Model, error) {
+func Open(name string) (*Model, error) {
+	dir, number := SplitName(name)
+	read := func() (*Manifest, error) { return readManifest(dir) }
+	if number != 0 {
+		read = func() (*Manifest, error) { return namedManifest(dir, number) }
+	}
 	for {
-		m, err := readManifest(dir)
+		m, err := read()
 		if err != nil {
 			return nil, err
 		}
-		model, err := openGeneration(dir, m)
-		if err == nil || !changedSince(dir, m) {
-			return model, err
+		model, err := openGeneration(dir, m, read)
+		if err == nil {
+			model.Name = name
+			return model, nil
+		}
+		if !changedSince(m, read) {
+			return nil, err
 		}
 	}
 }
 
-// changedSince reports whether dir now has another model than m.
-func changedSince(dir string, m *Manifest) bool {
-	now, err := readManifest(dir)
-	return err == nil && *now != *m
+// changedSince reports whether read returns another manifest than m by now, or none
+// because the generation is gone.
+func changedSince(m *Manifest, read func() (*Manifest, error)) bool {
+	now, err := read()
+	return err == nil && *now != *m || errors.Is(err, ErrNoModel)
 }
+
+// RealDir is the absolute path of the model's directory, without symbolic links.
+func (m *Model) RealDir() string { return realPath(m.Dir) }
 
 // Close ends reading: nothing of the model, including its table, may be read after it.
 // A second Close does nothing.
@@ -58,18 +73,18 @@ func (m *Model) Close() error {
 	return err
 }
 
-// openGeneration reads the model that m describes. It fails if that is no longer the
-// model of dir.
-func openGeneration(dir string, m *Manifest) (model *Model, err error) {
+// openGeneration reads the model that m describes. It fails if read returns another
+// manifest by now.
+func openGeneration(dir string, m *Manifest, read func() (*Manifest, error)) (model *Model, err error) {
 	gen := filepath.Join(dir, m.Generation)
-	model = &Model{Manifest: *m, Dir: dir, reading: lockReading(gen)}
+	model = &Model{Manifest: *m, Dir: dir, Name: dir, reading: lockReading(gen)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, model.Close())
 			model = nil
 		}
 	}()
-	if changedSince(dir, m) { // it may have been deleted before it was locked
+	if changedSince(m, read) { // it may have been deleted before it was locked
 		return model, fmt.Errorf("model directory %s: %w: it was written meanwhile; try again", dir, ErrLocked)
 	}
 	for _, f := range []struct {

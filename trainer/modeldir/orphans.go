@@ -125,6 +125,11 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 	}
 	o.ModelDir, o.Generation = by.ModelDir, by.Generation
 	gen := filepath.Join(by.ModelDir, by.Generation)
+	if lock, err := lockRemoving(gen); err != nil {
+		return nil, nil // a process still reads the model
+	} else if lock != nil {
+		defer lock.Close()
+	}
 	switch {
 	case gone(by.ModelDir):
 		o.Undecided, o.Reason = true, "the model directory is gone"

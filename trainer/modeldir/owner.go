@@ -72,19 +72,21 @@ func realPath(dir string) string {
 	return dir
 }
 
-// names reports whether the committed model in the directory model has dir as a
+// names reports whether a complete generation in the model directory model has dir as a
 // directory of its table.
 func names(model, dir string) bool {
-	m, err := readManifest(model)
-	if err != nil {
-		return false
-	}
-	dirs, err := tableDirs(filepath.Join(model, m.Generation))
+	all, err := Generations(model)
 	if err != nil {
 		return false
 	}
 	real := realPath(dir)
-	return slices.ContainsFunc(dirs, func(d string) bool { return d == dir || realPath(d) == real })
+	for _, g := range all {
+		dirs, err := tableDirs(filepath.Join(model, g.Name))
+		if err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || realPath(d) == real }) {
+			return true
+		}
+	}
+	return false
 }
 
 // naming returns the model directories that are known to name dir. It looks at the
@@ -182,10 +184,12 @@ func freeTableDirs(dirs []string) error {
 	if lock != nil {
 		defer lock.Close()
 	}
+	beforeChange("remove", dirs[0])
 	if err := sparsetable.Remove(dirs, true); err != nil {
 		return err
 	}
 	for _, dir := range dirs {
+		beforeChange("remove", filepath.Join(dir, ownerName))
 		if err := os.Remove(filepath.Join(dir, ownerName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

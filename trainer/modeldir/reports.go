@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// A run writes its reports into its generation. They replace those of the earlier model,
-// at the top of the model directory, once the generation is the model, and not before.
-// So the commit moves them there after MODEL.json names the generation. If it could not,
-// because the process died or a disk was full, the next run moves them before it deletes
-// anything.
+// A run writes its reports into its generation, where they stay. Those of the model are
+// also at the top of the model directory, as links to the same files, or as copies where
+// the file system has no links. They are put there after the generation has become the
+// model, and not before. If that was interrupted, because the process died or a disk was
+// full, the next run does it before it deletes anything.
 
 // reportsName is the directory of the reports in a generation.
 const reportsName = "reports"
@@ -34,31 +34,33 @@ func (w *Writer) KeepReport(name, as string) (path string, err error) {
 	return to, os.Rename(from, to)
 }
 
-// publishReports moves the reports of a committed generation to the top of the model
-// directory dir. If it was interrupted, another call moves the rest.
+// publishReports puts the reports of the generation gen, which is the model, at the top of
+// the model directory dir, and removes those of other generations there. If it was
+// interrupted, another call does the rest.
 func publishReports(dir, gen string) error {
-	if gen == "" {
-		return nil
-	}
 	from := filepath.Join(dir, gen, reportsName)
 	reports, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil // a run of an earlier version has moved them
 	}
 	if err != nil {
 		return err
 	}
 	var errs []error
+	present := make(map[string]bool)
 	for _, r := range reports {
-		to := filepath.Join(dir, r.Name())
-		if r.IsDir() { // a rename replaces a file, but not a directory that is not empty
-			errs = append(errs, os.RemoveAll(to))
-		}
-		errs = append(errs, os.Rename(filepath.Join(from, r.Name()), to))
+		present[r.Name()] = true
+		errs = append(errs, linkTree(filepath.Join(from, r.Name()), filepath.Join(dir, r.Name())))
 	}
-	// Both directories are synced, so that after a crash of the machine each report is
-	// in one of them.
-	return errors.Join(append(errs, syncDir(dir), syncDir(from))...)
+	for _, other := range generations(dir) {
+		theirs, _ := os.ReadDir(filepath.Join(dir, other, reportsName)) // it need not exist
+		for _, r := range theirs {
+			if at := filepath.Join(dir, r.Name()); !present[r.Name()] && sameTree(filepath.Join(dir, other, reportsName, r.Name()), at) {
+				errs = append(errs, removeAll(at))
+			}
+		}
+	}
+	return errors.Join(append(errs, syncDir(dir))...)
 }
 
 // syncTree makes all files and directories below dir durable.
@@ -87,3 +89,6 @@ func WriteReport(dir, name string, data []byte) error {
 	}
 	return errors.Join(WriteFile(filepath.Join(dir, name), data), lock.Close())
 }
+
+// ReportOf is where the report name of a complete generation of dir is.
+func ReportOf(dir, gen, name string) string { return filepath.Join(dir, gen, reportsName, name) }

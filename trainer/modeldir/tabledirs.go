@@ -141,10 +141,20 @@ func tableDirs(gen string) ([]string, error) {
 	return p.Dirs, nil
 }
 
-// removeGeneration deletes a generation, unless a process reads it. It begins with the
-// table's directories elsewhere; after an error the generation still exists, with the
-// list of these directories.
+// removeGeneration deletes a generation, unless a process reads it. It begins with its
+// manifest, so that it is complete or no model any more, and nobody begins to read it;
+// then come the table's directories elsewhere. After an error the generation still
+// exists, with the list of these directories.
 func removeGeneration(gen string) error {
+	beforeChange("remove", filepath.Join(gen, ManifestName))
+	if err := os.Remove(filepath.Join(gen, ManifestName)); err == nil {
+		err = syncDir(gen)
+		if err != nil {
+			return fmt.Errorf("deleting %s: %w", gen, err)
+		}
+	} else if !gone(filepath.Join(gen, ManifestName)) {
+		return fmt.Errorf("deleting %s: %w", gen, err)
+	}
 	lock, err := lockRemoving(gen)
 	if err != nil {
 		return fmt.Errorf("%s is kept: %w", gen, err)
@@ -159,7 +169,7 @@ func removeGeneration(gen string) error {
 	if err := removeTableDirs(filepath.Dir(gen), gen, dirs); err != nil {
 		return fmt.Errorf("deleting %s: its table in %s: %w; if that stays so, delete the table and then %[1]s by hand", gen, strings.Join(dirs, ", "), err)
 	}
-	if err := os.RemoveAll(gen); err != nil {
+	if err := removeAll(gen); err != nil {
 		return fmt.Errorf("deleting %s: %w", gen, err)
 	}
 	return nil
@@ -270,7 +280,7 @@ func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, err
 	for start, said := time.Now(), false; ; {
 		held, err := sparsetable.Hold(o)
 		if err == nil {
-			if now, e := readManifest(m.Dir); e == nil && now.Generation == m.Generation {
+			if now, e := manifestOf(m.Dir, m.Generation); e == nil {
 				m.Manifest = *now
 			}
 			return held, nil

@@ -29,6 +29,16 @@ func placed(t *testing.T, dir string, ssds []string, commit bool) []string {
 		return dirs
 	}
 	defer w.Close()
+	m := fillPlaced(t, w, dirs)
+	if err := w.Commit(m, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	return dirs
+}
+
+// fillPlaced writes all that a commit of a model needs whose table is in dirs.
+func fillPlaced(t *testing.T, w *Writer, dirs []string) *Manifest {
+	t.Helper()
 	table, err := sparsetable.Open(t.Context(), sparsetable.Options{
 		Kind: sparsetable.KindSSD, Layout: sparsetable.Layout{ValueDim: 1}, MemoryBytes: 32 << 20, SSD: sparsetable.SSDOptions{Dirs: dirs},
 	})
@@ -49,10 +59,7 @@ func placed(t *testing.T, dir string, ssds []string, commit bool) []string {
 		t.Fatal(err)
 	}
 	m.TableSnapshot = info.ID
-	if err := w.Commit(m, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	return dirs
+	return m
 }
 
 func entries(t *testing.T, dir string) (names []string) {

@@ -1,13 +1,12 @@
 package modeldir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"aibox/internal/errkind"
 )
@@ -15,6 +14,10 @@ import (
 // Writer is one run's generation of a model directory. It holds the
 // directory's lock until Close.
 type Writer struct {
+	// Keep is how many models Commit leaves in the directory, the new one included;
+	// less than 1 means 1.
+	Keep int
+
 	dir  string
 	gen  string // base name
 	lock *dirLock
@@ -39,25 +42,21 @@ func Create(dir string) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{dir: dir, lock: lock}
-	next := 1
-	keep := ""
 	m, err := readManifest(dir)
-	if err == nil {
-		keep = m.Generation
-	} else if !errors.Is(err, ErrNoModel) {
+	if err != nil && !errors.Is(err, ErrNoModel) {
 		return nil, errors.Join(err, lock.Close())
 	}
+	next := 1
 	for _, g := range generations(dir) {
-		var n int
-		if _, err := fmt.Sscanf(g, "gen-%d", &n); err == nil && n >= next {
-			next = n + 1
+		next = max(next, numberOf(g)+1)
+	}
+	if m != nil {
+		if err := finishPublishing(dir, m); err != nil { // the process that made it the model may have died before it did this
+			w.leftovers = append(w.leftovers, err)
 		}
 	}
-	if err := publishReports(dir, keep); err != nil { // the run that committed the model may have died before it did this
-		w.leftovers = append(w.leftovers, err)
-	}
-	w.leftovers = append(w.leftovers, removeGenerations(dir, keep)...)
-	w.gen = fmt.Sprintf("gen-%06d", next)
+	w.leftovers = append(w.leftovers, removeGenerations(dir, complete(dir))...)
+	w.gen = nameOf(next)
 	for _, name := range []string{tableName, reportsName} {
 		if err := os.MkdirAll(filepath.Join(w.genDir(), name), 0o755); err != nil {
 			return nil, errors.Join(fmt.Errorf("model directory: %w", err), w.Close())
@@ -70,7 +69,7 @@ func Create(dir string) (*Writer, error) {
 }
 
 // Leftovers says which generations could not be deleted, and why: abandoned ones that
-// Create found, and that of the earlier model, which Commit deletes. They only take
+// Create found, and earlier models, which Commit deletes. They only take
 // space; the next run tries again.
 func (w *Writer) Leftovers() []error { return w.leftovers }
 
@@ -101,7 +100,8 @@ func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), 
 
 // Commit makes this generation the model. m's Generation and FormatVersion are
 // filled in. The caller must have closed the table, because processes that read
-// MODEL.json open it. The earlier generation is deleted afterwards; if that fails, it is
+// MODEL.json open it. Of the earlier models, as many as Keep allows stay, those first
+// from which this one was made; the others are deleted afterwards. If that fails, it is
 // not an error, see Leftovers.
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation = FormatVersion, w.gen
@@ -114,18 +114,19 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	if err := errors.Join(syncTree(w.reportsDir()), syncDir(w.genDir()), syncDir(w.dir)); err != nil {
 		return fmt.Errorf("saving the model: %w", err)
 	}
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
+	if err := publish(w.dir, m); err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(w.dir, ManifestName), append(data, '\n')); err != nil {
-		return fmt.Errorf("committing the model: %w", err)
-	}
 	w.done, w.committed = true, true
-	if err := publishReports(w.dir, w.gen); err != nil {
+	if err := finishPublishing(w.dir, m); err != nil {
 		return fmt.Errorf("the model is committed, but not all of its reports are in place: %w", err)
 	}
-	w.leftovers = removeGenerations(w.dir, w.gen)
+	all, err := Generations(w.dir)
+	if err != nil {
+		w.leftovers = []error{err}
+		return nil
+	}
+	w.leftovers = removeGenerations(w.dir, retained(all, w.Keep))
 	return nil
 }
 
@@ -156,21 +157,29 @@ func (w *Writer) Close() error {
 	return err
 }
 
+// generations returns the names of the generations in dir, complete or not, the oldest
+// first.
 func generations(dir string) []string {
 	entries, _ := os.ReadDir(dir)
 	var out []string
 	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), "gen-") {
+		if e.IsDir() && numberOf(e.Name()) != 0 {
 			out = append(out, e.Name())
 		}
 	}
 	return out
 }
 
-// removeGenerations deletes all generations except keep, as far as it can.
-func removeGenerations(dir, keep string) (errs []error) {
+// complete returns the complete generations of dir, as far as can be read.
+func complete(dir string) []Generation {
+	all, _ := Generations(dir) // without a model there may be none
+	return all
+}
+
+// removeGenerations deletes all generations except those that are kept, as far as it can.
+func removeGenerations(dir string, kept []Generation) (errs []error) {
 	for _, g := range generations(dir) {
-		if g == keep {
+		if slices.ContainsFunc(kept, func(k Generation) bool { return k.Name == g }) {
 			continue
 		}
 		if err := removeGeneration(filepath.Join(dir, g)); err != nil {

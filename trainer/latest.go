@@ -1,0 +1,249 @@
+package trainer
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"aibox/configs"
+	"aibox/trainer/modeldir"
+)
+
+// training.warm_start: latest stands for the newest model of an earlier run in the chain
+// of a job: in output.model_dir and, if that has a date in it, in the directories that it
+// names at earlier dates. In a directory it is the published model or, if that is of the
+// same night as the job or of a later one, the model from which it was made, and so on:
+// so a night that is trained again starts from the model that it started from before, and
+// no data are trained twice. A job without a date starts from the published model.
+
+// chosen is a model that training.warm_start: latest may stand for.
+type chosen struct {
+	name       string // for modeldir.Open
+	generation string
+	night      string // "": it has none
+}
+
+// latest finds the model to start from. The result is nil, without an error, if training
+// begins with a new model, as it does in the first night.
+func (r *run) latest() (*chosen, error) {
+	best, blocked, err := r.latestIn(r.job.Output.ModelDir)
+	if err != nil {
+		return nil, err
+	}
+	there := make(listings)
+	tried := make(map[string]bool)
+	for dir, night := range r.job.EarlierModelDirs() {
+		if best != nil && (best.night == "" || !laterNight(night, best.night)) {
+			break // a directory that was last written at such a night has no newer model
+		}
+		if tried[dir] || !there.have(dir) {
+			continue
+		}
+		tried[dir] = true
+		c, cause, err := r.latestIn(dir)
+		if err != nil {
+			return nil, err
+		}
+		if blocked == nil {
+			blocked = cause
+		}
+		if c != nil && (best == nil || laterNight(c.night, best.night)) {
+			best = c
+		}
+	}
+	if best == nil {
+		return nil, blocked
+	}
+	return best, nil
+}
+
+// latestIn chooses a model of the directory dir. If it has models, but none that the job
+// may start from, blocked says why; it is nil if the first of them began as a new model,
+// so that the job may do so, too.
+func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
+	all, err := modeldir.Generations(dir)
+	if errors.Is(err, modeldir.ErrNoModel) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	made := modeldir.Lineage(all)
+	if len(made) == 0 {
+		_, err := modeldir.Open(dir) // says what is wrong
+		return nil, nil, fmt.Errorf("%w; it has complete generations: `aibox rollback %s --to N` publishes one of them", err, dir)
+	}
+	for _, g := range made {
+		if !r.mayStartFrom(&g.Manifest) {
+			continue
+		}
+		c := &chosen{name: dir, generation: g.Name, night: nightOf(&g.Manifest)}
+		if !g.Published {
+			c.name = modeldir.JoinName(dir, g.Number)
+		}
+		return c, nil, nil
+	}
+	first := made[len(made)-1]
+	from := first.Manifest.StartedFrom
+	if from == (modeldir.Origin{}) && first.Manifest.SavedAt != "" {
+		return nil, nil, nil
+	}
+	origin := "the model that it started from"
+	if from != (modeldir.Origin{}) {
+		origin = fmt.Sprintf("%s, from which it was made,", filepath.Join(or(from.ModelDir, dir), from.Generation))
+	}
+	return nil, optionErrorf("%s is of the night %s, so the job, which is of %s, cannot start from it, and %s is not there any more; name the model to start from in training.warm_start, or give an empty text to begin with a new model",
+		filepath.Join(dir, first.Name), nightOf(&first.Manifest), r.job.Night(), origin), nil
+}
+
+// mayStartFrom reports whether the model is of an earlier run than the job: its night is
+// not later, and it was not trained on the same data in the same night.
+func (r *run) mayStartFrom(m *modeldir.Manifest) bool {
+	night := nightOf(m)
+	if !r.job.Dated || night == "" {
+		return true // jobDay compares how days are counted
+	}
+	if laterNight(night, r.job.Night()) {
+		return false
+	}
+	sameNight := !laterNight(r.job.Night(), night)
+	return !sameNight || m.TrainData != "" && m.TrainData != trainDataHash(r.job)
+}
+
+// nightOf returns the night of a model, "" if its job had no date.
+func nightOf(m *modeldir.Manifest) string {
+	if m.Night == "" && m.DayFromDate { // an earlier version saved it
+		return dayText(m.Day)
+	}
+	return m.Night
+}
+
+// laterNight reports whether a is a later night than b. If only one of them has an hour,
+// the days are compared.
+func laterNight(a, b string) bool {
+	n := min(len(a), len(b))
+	return a[:n] > b[:n]
+}
+
+// daysBetween is the number of days from the night a to the night b.
+func daysBetween(a, b string) int {
+	var days [2]time.Time
+	for i, night := range []string{a, b} {
+		day, err := time.Parse(time.DateOnly, night[:min(len(night), len(time.DateOnly))])
+		if err != nil {
+			return 0
+		}
+		days[i] = day
+	}
+	return int(days[1].Sub(days[0]).Hours() / 24)
+}
+
+// trainDataHash identifies the training data of a job by their URIs.
+func trainDataHash(job *configs.Job) string {
+	sum := sha256.Sum256([]byte(strings.Join(job.Data.Train, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// openPrevious opens the model that training starts from, if there is one.
+func (r *run) openPrevious() error {
+	name := r.job.Training.WarmStart
+	if name == configs.WarmStartLatest {
+		c, err := r.latest()
+		if err != nil {
+			return fmt.Errorf("training.warm_start: latest: %w", err)
+		}
+		if c == nil {
+			r.log.Info("training.warm_start: latest: there is no model of an earlier run, so training begins with a new one", "model_dir", r.job.Output.ModelDir, "dates_before", r.job.ModelDirHasDate())
+			return nil
+		}
+		name = c.name
+		attrs := []any{"model", name, "generation", c.generation}
+		if c.night != "" {
+			attrs = append(attrs, "night", c.night)
+			if missing := daysBetween(c.night, r.job.Night()) - 1; missing > 0 {
+				attrs = append(attrs, "missing_nights", missing)
+			}
+		}
+		r.log.Info("training.warm_start: latest", attrs...)
+	}
+	if name == "" {
+		return nil
+	}
+	var err error
+	if r.models.previous, err = modeldir.Open(name); err != nil {
+		return fmt.Errorf("training.warm_start: %w", err)
+	}
+	return nil
+}
+
+// checkPrevious fails if the newest model is another one by now than that which
+// openPrevious has opened: another run has committed a model before this one had the lock
+// of the model directory.
+func (r *run) checkPrevious() error {
+	if r.job.Training.WarmStart != configs.WarmStartLatest {
+		return nil
+	}
+	c, err := r.latest()
+	if err != nil {
+		return err
+	}
+	p := r.models.previous
+	if c == nil && p == nil || c != nil && p != nil && c.generation == p.Generation && sameDir(dirOf(c.name), p.Dir) {
+		return nil
+	}
+	return fmt.Errorf("training.warm_start: latest: %w: another run has written the newest model meanwhile; start again", modeldir.ErrLocked)
+}
+
+func dirOf(name string) string {
+	dir, _ := modeldir.SplitName(name)
+	return dir
+}
+
+// origin says in a manifest what the model was made from and of which night it is.
+func (r *run) origin(m *modeldir.Manifest) {
+	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
+	m.Night, m.TrainData = r.job.Night(), trainDataHash(r.job)
+	if p := r.models.previous; p != nil {
+		m.StartedFrom.Generation = p.Generation
+		if !sameDir(p.Dir, r.job.Output.ModelDir) {
+			m.StartedFrom.ModelDir = p.RealDir()
+		}
+	}
+}
+
+// listings are the names in directories, of which each is read once: most directories
+// that a template names do not exist.
+type listings map[string]map[string]bool
+
+// have reports whether path exists.
+func (l listings) have(path string) bool {
+	path = filepath.Clean(path)
+	parent := filepath.Dir(path)
+	if parent == path {
+		return true
+	}
+	names, known := l[parent]
+	if !known {
+		names = make(map[string]bool)
+		if l.have(parent) {
+			entries, err := os.ReadDir(parent)
+			for _, e := range entries {
+				names[e.Name()] = true
+			}
+			if errors.Is(err, os.ErrPermission) {
+				names = nil
+			}
+		}
+		l[parent] = names
+	}
+	if names == nil { // it cannot be listed, and may have path all the same
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	return names[filepath.Base(path)]
+}

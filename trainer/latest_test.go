@@ -1,0 +1,294 @@
+package trainer
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/internal/errkind"
+	"aibox/trainer/modeldir"
+)
+
+// chain is a chain of nights of one job.
+type chain struct {
+	t   *testing.T
+	set []string
+	log bytes.Buffer // of the last night
+}
+
+// newChain returns a chain whose model directories are named by a template, which may
+// hold AT for a new directory.
+func newChain(t *testing.T, dir string, set ...string) (c *chain, at string) {
+	t.Helper()
+	log, err := testLog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = t.TempDir()
+	all := []string{"data.train=[" + log + "/train-0.tsv]", `output.model_dir="` + strings.ReplaceAll(dir, "AT", at) + `"`, "training.warm_start=latest", "training.max_examples=640", "timezone=UTC"}
+	return &chain{t: t, set: append(all, set...)}, at
+}
+
+func (c *chain) job(date string, set ...string) *configs.Job {
+	c.t.Helper()
+	j, err := configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "lr", 1)), configs.LoadOptions{Set: append(c.set[:len(c.set):len(c.set)], set...), Date: date})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return j
+}
+
+// night trains the job of a date.
+func (c *chain) night(date string, set ...string) (*Summary, error) {
+	c.t.Helper()
+	c.log.Reset()
+	return Train(c.t.Context(), c.job(date, set...), Options{Logger: slog.New(slog.NewTextHandler(&c.log, nil)), Version: "test"})
+}
+
+// starts fails unless the night of a date starts from the model in want, which may hold
+// AT; "" is a new model.
+func (c *chain) starts(date, want string, set ...string) *Summary {
+	c.t.Helper()
+	s, err := c.night(date, set...)
+	if err != nil {
+		c.t.Fatalf("the night %s: %v", date, err)
+	}
+	if s.WarmStart != want {
+		c.t.Fatalf("the night %s started from %q, want %q", date, s.WarmStart, want)
+	}
+	return s
+}
+
+// said fails unless the log of the last night has all of the texts.
+func (c *chain) said(texts ...string) {
+	c.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(c.log.String(), text) {
+			c.t.Errorf("the log does not say %q:\n%s", text, c.log.String())
+		}
+	}
+}
+
+// TestLatestWithoutDates: each run goes on from the model before, and the first begins
+// with a new one.
+func TestLatestWithoutDates(t *testing.T) {
+	c, at := newChain(t, "AT/m")
+	first := c.starts("", "")
+	c.said("there is no model of an earlier run, so training begins with a new one")
+	second := c.starts("", at+"/m@1")
+	c.said("training.warm_start: latest", "generation=gen-000001")
+	third := c.starts("", at+"/m@2")
+	if second.Steps != 2*first.Steps || third.Steps != 3*first.Steps {
+		t.Errorf("steps %d, %d, %d", first.Steps, second.Steps, third.Steps)
+	}
+	m, err := modeldir.Open(at + "/m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if m.StartedFrom != (modeldir.Origin{Generation: "gen-000002"}) || m.Night != "" || m.Day != 3 {
+		t.Errorf("%+v", m.Manifest)
+	}
+	// A run that fails leaves the chain as it was.
+	if _, err := c.night("", "data.columns[0]={name: region, role: label}", "data.columns[7]={name: label}"); err == nil {
+		t.Fatal("a run of bad rows succeeds")
+	}
+	c.starts("", at+"/m@3")
+	// Going back counts.
+	if _, _, err := modeldir.Rollback(at+"/m", 0); err != nil {
+		t.Fatal(err)
+	}
+	c.starts("", at+"/m@3")
+}
+
+// TestLatestInOneDirectory: nights may be missing, and a night that is trained again
+// starts from what it started from before.
+func TestLatestInOneDirectory(t *testing.T) {
+	c, at := newChain(t, "AT/m", `name="n-{{date}}"`, "output.keep_generations=3")
+	first := c.starts("2026-11-17", "")
+	again := c.starts("2026-11-17", "")
+	if first.Digest != again.Digest {
+		t.Error("the first night, trained again, gives another model")
+	}
+	night := c.starts("2026-11-18", at+"/m@2")
+	c.said("night=2026-11-17")
+	if strings.Contains(c.log.String(), "missing") {
+		t.Errorf("nothing is missing: %s", c.log.String())
+	}
+	for range 3 {
+		if s := c.starts("2026-11-18", at+"/m@2"); s.Digest != night.Digest {
+			t.Error("the night, trained again, gives another model")
+		}
+	}
+	c.starts("2026-11-22", at+"/m@6")
+	c.said("night=2026-11-18", "missing_nights=3")
+	// Other data of the same night follow.
+	log, err := testLog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.starts("2026-11-22", at+"/m@7", "data.train=["+log+"/train-1.tsv.gz]")
+	// An earlier night starts from a model before it, not from a later one.
+	c.starts("2026-11-20", at+"/m@6")
+	// One from which nothing is left says so, and makes no model.
+	_, err = c.night("2026-11-10")
+	if err == nil || errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "gen-000006 is of the night 2026-11-18, so the job, which is of 2026-11-10, cannot start from it") {
+		t.Errorf("an earlier night: %v", err)
+	}
+	if s := c.starts("2026-11-21", at+"/m@9"); s.Steps != 4*first.Steps {
+		t.Errorf("%d steps, want those of 4 nights", s.Steps)
+	}
+}
+
+// TestLatestByHour: hours follow one another, and are trained again as nights are.
+func TestLatestByHour(t *testing.T) {
+	c, at := newChain(t, "AT/m", "output.keep_generations=4")
+	log, err := testLog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(log, at+"/logs"); err != nil {
+		t.Fatal(err)
+	}
+	for hour, file := range map[string]string{"04": "train-0.tsv", "05": "train-0.tsv", "06": "train-0.tsv"} {
+		if err := os.Symlink(filepath.Join(log, file), filepath.Join(at, "2026-11-20-"+hour+".tsv")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.set = append(c.set, `data.train=["`+at+`/{{date \"2006-01-02-15\"}}.tsv"]`)
+	c.starts("2026-11-20T04", "")
+	c.starts("2026-11-20T05", at+"/m@1")
+	c.starts("2026-11-20T06", at+"/m@2")
+	c.starts("2026-11-20T05", at+"/m@1")
+	c.starts("2026-11-20T06", at+"/m@4")
+
+	// Where the data are always in the same place, the hour tells.
+	c, at = newChain(t, "AT/m")
+	c.starts("2026-11-20T04", "")
+	c.starts("2026-11-20T05", at+"/m@1")
+	c.starts("2026-11-20T05", at+"/m@1")
+	c.starts("2026-11-21T04", at+"/m@3")
+}
+
+// TestLatestInDirectoriesByDate: the newest model is found in whatever directory that the
+// template names, however long ago, and directories without a model are passed over.
+func TestLatestInDirectoriesByDate(t *testing.T) {
+	c, at := newChain(t, `AT/{{date \"2006/01\"}}/{{date \"02\"}}/model`)
+	first := c.starts("2019-12-30", "")
+	c.starts("2026-11-17", at+"/2019/12/30/model@1")
+	c.starts("2026-11-18", at+"/2026/11/17/model@1")
+	// The 19th fails, the 20th has an empty directory, and there is a file in the way.
+	if _, err := c.night("2026-11-19", "data.train=["+at+"/nosuch]"); err == nil {
+		t.Fatal("a night without data succeeds")
+	}
+	if err := errors.Join(os.MkdirAll(at+"/2026/11/20/model", 0o755), os.WriteFile(at+"/2026/11/21", nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	s := c.starts("2026-11-22", at+"/2026/11/18/model@1")
+	c.said("missing_nights=3")
+	if again := c.starts("2026-11-22", at+"/2026/11/18/model@1"); again.Digest != s.Digest || s.Steps != 4*first.Steps {
+		t.Errorf("trained again: %s, want %s; %d steps", again.Digest, s.Digest, s.Steps)
+	}
+	c.starts("2026-11-19", at+"/2026/11/18/model@1")
+	c.starts("2026-11-20", at+"/2026/11/19/model@1")
+	// A damaged model is not passed over silently.
+	if err := os.WriteFile(at+"/2026/11/22/model/MODEL.json", []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.night("2026-11-23"); err == nil || !strings.Contains(err.Error(), at+"/2026/11/22/model") || !strings.Contains(err.Error(), "--to") {
+		t.Errorf("a damaged model: %v", err)
+	}
+}
+
+// TestLatestInOtherDirectories: the directory of several nights, and directories that are
+// used in turn.
+func TestLatestInOtherDirectories(t *testing.T) {
+	c, at := newChain(t, `AT/{{date \"2006-01\"}}`)
+	c.starts("2026-10-30", "")
+	c.starts("2026-10-31", at+"/2026-10@1")
+	c.starts("2026-11-01", at+"/2026-10@2")
+	c.starts("2026-11-02", at+"/2026-11@1")
+	c.starts("2026-11-01", at+"/2026-10@2")
+
+	c, at = newChain(t, `AT/{{date \"Mon\"}}`)
+	c.starts("2026-11-14", "") // a Saturday
+	c.starts("2026-11-15", at+"/Sat@1")
+	c.starts("2026-11-16", at+"/Sun@1")
+	c.starts("2026-11-21", at+"/Mon@1") // Saturday's and Sunday's models are older
+	c.starts("2026-11-23", at+"/Sat@2") // the Sunday between is missing
+	c.starts("2026-11-23", at+"/Sat@2")
+}
+
+// TestLatestWhereNothingIsLeft: of a night that is trained again, the model from which it
+// started must be there, or be named.
+func TestLatestWhereNothingIsLeft(t *testing.T) {
+	c, at := newChain(t, "AT/m", "output.keep_generations=1")
+	c.starts("2026-11-17", "")
+	c.starts("2026-11-18", at+"/m@1")
+	before := digestOf(t, c.job(""))
+	if _, err := c.night("2026-11-18"); err == nil || !strings.Contains(err.Error(), "gen-000001, from which it was made, is not there any more") {
+		t.Errorf("the model before is gone: %v", err)
+	}
+	if digestOf(t, c.job("")) != before {
+		t.Error("the model has changed")
+	}
+	if _, err := c.night("2026-11-18", `training.warm_start=""`); err != nil {
+		t.Error(err)
+	}
+	c.starts("2026-11-19", at+"/m@3")
+	if _, err := c.night("2026-11-19", "training.warm_start="+at+"/m@4"); err != nil { // whoever names it gets it
+		t.Error(err)
+	}
+	if _, err := c.night("2026-11-19", "training.warm_start="+at+"/m@4"); err == nil || !strings.Contains(err.Error(), "it has no generation 4; it has 5 (published)") {
+		t.Errorf("a generation that is gone: %v", err)
+	}
+	// Without a manifest at the top nobody knows which generation is the model.
+	if err := os.Remove(at + "/m/MODEL.json"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.night("2026-11-20"); err == nil || !strings.Contains(err.Error(), "aibox rollback "+at+"/m --to N") {
+		t.Errorf("no model is published: %v", err)
+	}
+	if _, _, err := modeldir.Rollback(at+"/m", 5); err != nil {
+		t.Fatal(err)
+	}
+	c.starts("2026-11-20", at+"/m@5")
+}
+
+// TestLatestIsNoDirectory: a directory called latest is written ./latest.
+func TestLatestIsNoDirectory(t *testing.T) {
+	c, at := newChain(t, "AT/m")
+	t.Chdir(at)
+	c.starts("", "", "output.model_dir=latest")
+	c.starts("", "latest@1", "output.model_dir=latest")
+	if s, err := c.night("", "training.warm_start=./latest"); err != nil || s.WarmStart != "./latest" {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// TestLatestMeanwhile: a run that had chosen its model before another one committed a
+// newer one does not train.
+func TestLatestMeanwhile(t *testing.T) {
+	c, _ := newChain(t, "AT/m")
+	c.starts("", "")
+	j := c.job("")
+	r := &run{job: j, opts: quiet, log: quiet.Logger}
+	if err := r.openPrevious(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.models.previous.Close()
+	if err := r.checkPrevious(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.night(""); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.checkPrevious(); !errors.Is(err, modeldir.ErrLocked) {
+		t.Errorf("another run has committed: %v", err)
+	}
+}

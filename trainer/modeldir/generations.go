@@ -1,0 +1,241 @@
+package modeldir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A model directory holds the generation that is its model and, as far as
+// Writer.Keep allows, generations that were its model before. MODEL.json at the top is
+// the manifest of the model. Each complete generation has a copy of its own manifest.
+// The copy is brought up to date before another generation becomes the model, so that
+// it is valid as long as MODEL.json at the top is about another generation. A generation
+// without its own manifest that is not the model is not complete: its run goes on, or was
+// killed.
+
+// Generation is a complete generation of a model directory.
+type Generation struct {
+	Number    int
+	Name      string // of its directory
+	Published bool   // it is the model of the directory
+	Manifest  Manifest
+	// Fault says why the generation cannot be used; then Manifest is not set.
+	Fault error
+}
+
+// generationName matches the names of generations.
+var generationName = regexp.MustCompile(`^gen-([0-9]{6,})$`)
+
+// numberOf returns the number of a generation by its name, 0 if it is no such name.
+func numberOf(gen string) int {
+	m := generationName.FindStringSubmatch(gen)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil || nameOf(n) != gen {
+		return 0
+	}
+	return n
+}
+
+func nameOf(number int) string { return fmt.Sprintf("gen-%06d", number) }
+
+// Number is the number of the generation.
+func (m *Manifest) Number() int { return numberOf(m.Generation) }
+
+// SplitName splits the name of a model, which is a model directory, or one of its
+// generations, written DIR@N. The number is 0 if the name is that of a directory, whose
+// own name may contain @ too.
+func SplitName(name string) (dir string, number int) {
+	i := strings.LastIndexByte(name, '@')
+	if i <= 0 {
+		return name, 0
+	}
+	n, err := strconv.Atoi(name[i+1:])
+	if err != nil || n <= 0 || strings.Trim(name[i+1:], "0123456789") != "" {
+		return name, 0
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return name, 0
+	}
+	return name[:i], n
+}
+
+// JoinName is the name of a generation of a model directory.
+func JoinName(dir string, number int) string { return fmt.Sprintf("%s@%d", dir, number) }
+
+// Generations returns the complete generations of dir, the newest first. One whose
+// manifest is damaged is among them, with its fault. The error is ErrNoModel if there is
+// none.
+func Generations(dir string) ([]Generation, error) {
+	top, err := readManifest(dir)
+	if err != nil {
+		top = nil
+		if errors.Is(err, ErrNewer) {
+			return nil, err
+		}
+	}
+	var all []Generation
+	for _, name := range generations(dir) {
+		n := numberOf(name)
+		if n == 0 {
+			continue
+		}
+		g := Generation{Number: n, Name: name, Published: top != nil && top.Generation == name}
+		switch own, fault := manifestOf(dir, name); {
+		case errors.Is(fault, fs.ErrNotExist):
+			continue
+		case fault != nil:
+			g.Fault = fault
+		default:
+			g.Manifest = *own
+		}
+		all = append(all, g)
+	}
+	if len(all) == 0 && err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Generation) int { return b.Number - a.Number })
+	return all, nil
+}
+
+// manifestOf returns the manifest of a generation, which need not be the model. It wraps
+// fs.ErrNotExist if the generation is not complete.
+func manifestOf(dir, gen string) (*Manifest, error) {
+	for {
+		top, topErr := readManifest(dir)
+		if topErr == nil && top.Generation == gen {
+			return top, nil
+		}
+		own, err := ownManifest(dir, gen)
+		now, nowErr := readManifest(dir)
+		// Otherwise the generation became the model meanwhile, or ceased to be.
+		if topErr != nil && nowErr != nil || topErr == nil && nowErr == nil && *now == *top {
+			return own, err
+		}
+	}
+}
+
+// ownManifest reads the copy of the manifest in the generation itself.
+func ownManifest(dir, gen string) (*Manifest, error) {
+	path := filepath.Join(dir, gen, ManifestName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeManifest(path, dir, data)
+	if err != nil {
+		return nil, err
+	}
+	if m.Generation != gen {
+		return nil, &CorruptionError{path, noOffset, fmt.Sprintf("it is the manifest of %s", m.Generation)}
+	}
+	return m, nil
+}
+
+// writeOwn writes the copy of a manifest in its generation, unless it is there.
+func (m *Manifest) writeOwn(dir string) error {
+	if own, err := ownManifest(dir, m.Generation); err == nil && *own == *m {
+		return nil
+	}
+	data, err := m.encode()
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, m.Generation, ManifestName), data)
+}
+
+func (m *Manifest) encode() ([]byte, error) {
+	data, err := json.MarshalIndent(m, "", "  ")
+	return append(data, '\n'), err
+}
+
+// namedManifest returns the manifest of the generation with a number, and an error that
+// lists the generations if there is none.
+func namedManifest(dir string, number int) (*Manifest, error) {
+	if !exists(dir) {
+		return nil, fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
+	}
+	m, err := manifestOf(dir, nameOf(number))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return m, err
+	}
+	all, err := Generations(dir)
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("model directory %s: %w: it has no generation %d; it has %s", dir, ErrNoModel, number, listed(all))
+}
+
+// listed lists the numbers of generations: "3 and 4 (published)".
+func listed(all []Generation) string {
+	var texts []string
+	for _, g := range slices.Backward(all) {
+		text := strconv.Itoa(g.Number)
+		if g.Published {
+			text += " (published)"
+		}
+		texts = append(texts, text)
+	}
+	if n := len(texts); n > 1 {
+		return strings.Join(texts[:n-1], ", ") + " and " + texts[n-1]
+	}
+	return strings.Join(texts, "")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// lineage returns the models from which all[i] was made, one from the other, as far as
+// they are in all: itself, the one that it started from, and so on.
+func lineage(all []Generation, i int) []int {
+	var out []int
+	for !slices.Contains(out, i) {
+		out = append(out, i)
+		from := all[i].Manifest.StartedFrom
+		next := slices.IndexFunc(all, func(g Generation) bool { return from.ModelDir == "" && g.Name == from.Generation && g.Fault == nil })
+		if next < 0 {
+			break
+		}
+		i = next
+	}
+	return out
+}
+
+// Lineage returns the model of the directory, the generation from which it was made, the
+// one from which that was made, and so on, as far as all, which Generations has returned,
+// has them.
+func Lineage(all []Generation) []Generation {
+	i := slices.IndexFunc(all, func(g Generation) bool { return g.Published && g.Fault == nil })
+	if i < 0 {
+		return nil
+	}
+	var out []Generation
+	for _, j := range lineage(all, i) {
+		out = append(out, all[j])
+	}
+	return out
+}
+
+// retained returns which generations stay if so many may: the model and those from which
+// it was made, then the newest of the others.
+func retained(all []Generation, keep int) []Generation {
+	kept := Lineage(all)
+	for _, g := range all {
+		if !slices.ContainsFunc(kept, func(k Generation) bool { return k.Name == g.Name }) {
+			kept = append(kept, g)
+		}
+	}
+	return kept[:min(len(kept), max(keep, 1))]
+}

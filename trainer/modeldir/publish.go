@@ -1,0 +1,108 @@
+package modeldir
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"aibox/sparsetable"
+)
+
+// publish makes the generation of m the model of dir. Before it, the copy of the earlier
+// model's manifest in its generation is brought up to date: a crash at any moment leaves
+// either model, and both generations complete.
+func publish(dir string, m *Manifest) error {
+	if top, err := readManifest(dir); err == nil && top.Generation != m.Generation && exists(filepath.Join(dir, top.Generation)) {
+		if err := top.writeOwn(dir); err != nil {
+			return fmt.Errorf("keeping the earlier model: %w", err)
+		}
+	}
+	data, err := m.encode()
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(filepath.Join(dir, ManifestName), data); err != nil {
+		return fmt.Errorf("committing the model: %w", err)
+	}
+	return nil
+}
+
+// finishPublishing does what follows once m is the model: its generation gets its copy
+// of the manifest, and its reports go to the top. If a crash prevents it, the next run
+// does it.
+func finishPublishing(dir string, m *Manifest) error {
+	return errors.Join(m.writeOwn(dir), publishReports(dir, m.Generation))
+}
+
+// Rollback makes another generation the model of dir: the one with the number, or, if the
+// number is 0, the one from which the present model was made; if that is gone or did not
+// exist, the newest one before it. It returns the generation that was the model, which
+// stays and has number 0 if there was none, and the one that is the model now. The
+// generation is not published if its files are missing or damaged; of its rows only the
+// snapshot is looked for.
+func Rollback(dir string, number int) (from, to Generation, err error) {
+	if _, err := Generations(dir); err != nil { // before the lock file is made
+		return from, to, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return from, to, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	all, err := Generations(dir)
+	if err != nil {
+		return from, to, err
+	}
+	if i := slices.IndexFunc(all, func(g Generation) bool { return g.Published }); i >= 0 {
+		from = all[i]
+	}
+	if to, err = rollbackTarget(dir, all, from.Number, number); err != nil || to.Number == from.Number {
+		return from, to, err
+	}
+	if err := check(dir, &to.Manifest); err != nil {
+		return from, to, fmt.Errorf("generation %d cannot be the model: %w", to.Number, err)
+	}
+	if err := publish(dir, &to.Manifest); err != nil {
+		return from, to, err
+	}
+	from.Published, to.Published = false, true
+	if err := finishPublishing(dir, &to.Manifest); err != nil {
+		return from, to, fmt.Errorf("generation %d is the model of %s now, but not all of its reports are in place: %w", to.Number, dir, err)
+	}
+	return from, to, nil
+}
+
+// rollbackTarget chooses the generation that becomes the model.
+func rollbackTarget(dir string, all []Generation, now, number int) (Generation, error) {
+	if number != 0 {
+		i := slices.IndexFunc(all, func(g Generation) bool { return g.Number == number })
+		if i < 0 {
+			return Generation{}, fmt.Errorf("model directory %s: %w: it has no generation %d; it has %s", dir, ErrNoModel, number, listed(all))
+		}
+		return all[i], all[i].Fault
+	}
+	if now == 0 {
+		return Generation{}, fmt.Errorf("model directory %s: %w: none of its generations is published; choose one with --to: it has %s", dir, ErrNoModel, listed(all))
+	}
+	if made := Lineage(all); len(made) > 1 {
+		return made[1], nil
+	}
+	for _, g := range all {
+		if g.Number < now && g.Fault == nil {
+			return g, nil
+		}
+	}
+	return Generation{}, fmt.Errorf("model directory %s: %w to go back to: it has no generation before %d; it has %s", dir, ErrNoModel, now, listed(all))
+}
+
+// check reads the files of a generation, other than its rows, and looks for the snapshot
+// of its table.
+func check(dir string, m *Manifest) error {
+	model, err := openGeneration(dir, m, func() (*Manifest, error) { return m, nil })
+	if err != nil {
+		return err
+	}
+	_, err = model.TableOptions(sparsetable.Options{})
+	return errors.Join(err, model.Close())
+}
