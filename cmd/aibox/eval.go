@@ -12,7 +12,7 @@ import (
 // modelFlags are the flags of the commands that use a trained model.
 func modelFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`"},
+		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`, or one of its generations, as DIR@N"},
 		&cli.StringSliceFlag{Name: "data", Usage: "`URI` of the data: a path, a glob or hdfs://…; may be repeated"},
 		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job that the model was trained with: `KEY=VALUE`, such as data.format=csv"},
 		dateFlag(),

@@ -29,6 +29,7 @@ With --digest, only what the digest is computed from is read.
 Examples:
 
   aibox inspect model
+  aibox inspect model@3
   aibox inspect --digest model`,
 		Flags: append(dateFlags(),
 			&cli.BoolFlag{Name: "digest", Usage: "compute the model's digest and print nothing else"},

@@ -10,9 +10,9 @@ func tableCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "table",
 		Usage: "inspect, verify and compact embedding tables, export and import their rows",
-		Description: `A table is named by the model directory that it belongs to, by the job file of
-that model (with the --date and --set that it was trained with), or by its own
-directory. If a table lies on several SSDs and belongs to no model, name it by its
+		Description: `A table is named by the model directory that it belongs to (or by a generation of it,
+as DIR@N), by the job file of that model (with the --date and --set that it was trained
+with), or by its own directory. If a table lies on several SSDs and belongs to no model, name it by its
 first directory, and name its other directories by --dir.`,
 		Subcommands: []*cli.Command{
 			tableStatsCommand(), tableGetCommand(), tableVerifyCommand(),

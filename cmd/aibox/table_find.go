@@ -21,6 +21,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer"
+	"aibox/trainer/modeldir"
 )
 
 // foundTable is a table that a command line names.
@@ -112,11 +113,15 @@ func memoryFlag(c *cli.Context) (int64, error) {
 // lookForTable finds the table that path names. dated has the date of the templates,
 // unless path names a job file, which has its own.
 func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable, error) {
-	info, err := os.Stat(path)
+	modelDir, generation := modeldir.SplitName(path)
+	info, err := os.Stat(modelDir)
 	if err != nil {
 		return nil, fmt.Errorf("the table: %w; name a model directory, a job file or the table's own directory", err)
 	}
 	if !info.IsDir() {
+		if generation != 0 {
+			return nil, cliargs.Errorf("%s: %s: a generation is one of a model directory, and %s is a file", cliargs.CommandPath(c), path, modelDir)
+		}
 		job, err := jobOfFlags(c, path)
 		if err != nil {
 			return nil, err
@@ -157,7 +162,7 @@ func refuseUnusedSets(c *cli.Context, t *foundTable) error {
 		}
 		same, err := t.model.TrainedWith(set, c.String("date"))
 		if err != nil || !same {
-			return cliargs.Errorf("%s: --set %s: the model in %s was trained with another value, and its table is opened as the model says; only --memory changes how", cliargs.CommandPath(c), set, t.model.Model.Dir)
+			return cliargs.Errorf("%s: --set %s: the model in %s was trained with another value, and its table is opened as the model says; only --memory changes how", cliargs.CommandPath(c), set, t.model.Model.Name)
 		}
 	}
 	return nil
@@ -183,7 +188,7 @@ func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foun
 		t.dated = dated
 		return t, nil
 	}
-	if named && !exists(filepath.Join(path, "MODEL.json")) {
+	if _, generation := modeldir.SplitName(path); named && generation == 0 && !exists(filepath.Join(path, modeldir.ManifestName)) {
 		hint := ""
 		if dir := filepath.Join(path, "table"); tableIn(dir) {
 			hint = fmt.Sprintf("; there is one in %s", dir)
@@ -302,6 +307,6 @@ func (t *foundTable) rows(row func(name, format string, args ...any)) {
 	row("table", "%s, kind %s", t.dir(), t.options.Kind)
 	if t.model != nil {
 		m := &t.model.Model.Manifest
-		row("model", "%s in %s, step %d", t.model.Job.Model.Kind, t.model.Model.Dir, m.Step)
+		row("model", "%s in %s, step %d", t.model.Job.Model.Kind, t.model.Model.Name, m.Step)
 	}
 }

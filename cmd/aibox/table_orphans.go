@@ -68,8 +68,9 @@ func tableOrphans(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range models {
-		if _, err := os.Stat(m); err != nil {
+	for i, m := range models {
+		models[i], _ = modeldir.SplitName(m)
+		if _, err := os.Stat(models[i]); err != nil {
 			return err // a mistake here would cost a table
 		}
 	}

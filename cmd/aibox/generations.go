@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
+	"aibox/internal/jobview"
+	"aibox/trainer"
+	"aibox/trainer/modeldir"
+)
+
+func generationsCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "generations",
+		Usage:     "list the models that a model directory holds",
+		ArgsUsage: "DIR",
+		Description: `Each training run that makes a model adds a generation to the model directory; of the
+earlier ones, as many stay as output.keep_generations of the job file allows. One is
+published: it is the model that commands read where DIR is named. The others are read
+by their number, as DIR@N, and published by "aibox rollback". What is listed as
+unfinished belongs to a run that goes on, or is deleted by the next run.
+
+Examples:
+
+  aibox generations models/ctr
+  aibox eval --model-dir models/ctr@41 --data test.tsv
+  aibox generations models/ctr --json`,
+		Flags: append(dateFlags(), jsonFlag()),
+		Action: func(c *cli.Context) error {
+			dir, err := modelDirArgument(c)
+			if err != nil {
+				return err
+			}
+			all, err := trainer.Generations(dir)
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, all)
+			}
+			return printGenerations(c.App.Writer, dir, all)
+		},
+	}
+}
+
+// modelDirArgument returns the command's only argument, which names a model directory and
+// none of its generations.
+func modelDirArgument(c *cli.Context) (string, error) {
+	dir, err := cliargs.OneArgument(c, "the model directory")
+	if err != nil {
+		return "", err
+	}
+	dated, err := datedAlone(c)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = expand(c, dated, "the model directory", dir); err != nil {
+		return "", err
+	}
+	if of, number := modeldir.SplitName(dir); number != 0 {
+		hint := ""
+		if c.Command.Name == "rollback" {
+			hint = fmt.Sprintf(": `aibox rollback %s --to %d`", of, number)
+		}
+		return "", cliargs.Errorf("%s: %s is one generation of a model directory; name the directory%s", cliargs.CommandPath(c), dir, hint)
+	}
+	return dir, nil
+}
+
+func printGenerations(w io.Writer, dir string, all []trainer.Generation) error {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "generation\tstate\tof\tsaved\tmade from\tsteps\tAUC\tlog loss\tsize\t")
+	for _, g := range all {
+		auc, loss := "", ""
+		if g.Eval != nil {
+			auc, loss = jobview.Metric(g.Eval.AUC, 4), jobview.Metric(g.Eval.LogLoss, 4)
+		}
+		row := []string{fmt.Sprint(g.Generation), string(g.State), dateOf(&g), savedText(g.SavedAt), madeFrom(dir, &g), "", auc, loss, humanize.Bytes(g.Bytes), g.Fault}
+		if g.Steps > 0 {
+			row[5] = fmt.Sprint(g.Steps)
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dateOf is the date of a generation's job, or, if it has none, how many runs led to it.
+func dateOf(g *trainer.Generation) string {
+	if g.Night != "" || g.Day == 0 {
+		return g.Night
+	}
+	return jobview.DayText(g.Day, g.DayFromDate)
+}
+
+// savedText is a time in the system's time zone.
+func savedText(rfc3339 string) string {
+	at, err := time.Parse(time.RFC3339, rfc3339)
+	if err != nil {
+		return rfc3339
+	}
+	return at.Local().Format(time.DateTime)
+}
+
+// madeFrom names the model that a generation was made from, by its number alone if it is
+// one of the same directory.
+func madeFrom(dir string, g *trainer.Generation) string {
+	switch {
+	case g.StartedFrom != "":
+		return strings.TrimPrefix(g.StartedFrom, dir+"@")
+	case g.State == trainer.Unfinished || g.State == trainer.Damaged:
+		return ""
+	}
+	return "new"
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/trainer"
+)
+
+// nightlyJob is smallJob as a nightly job: each run goes on from the newest model.
+var nightlyJob = strings.NewReplacer("name: small", "name: nightly-{{date}}", "  batch_size: 64", "  batch_size: 64\n  warm_start: latest").Replace(smallJob)
+
+// inNightlyJob changes to a new directory with job.yaml, its data and the models of two
+// nights.
+func inNightlyJob(t *testing.T, set ...string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	write(t, "job.yaml", nightlyJob)
+	ok(t, "generate", "job.yaml")
+	for _, date := range []string{"2026-11-19", "2026-11-20"} {
+		args := []string{"train", "job.yaml", "--date", date}
+		for _, s := range set {
+			args = append(args, "--set", s)
+		}
+		ok(t, args...)
+	}
+}
+
+// states are the generations of model, the newest first: "2 published of 2026-11-20 from 1".
+func states(t *testing.T) []string {
+	t.Helper()
+	var all []trainer.Generation
+	if err := json.Unmarshal([]byte(ok(t, "generations", "model", "--json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, g := range all {
+		if g.Bytes == 0 || g.State != trainer.Damaged && g.State != trainer.Unfinished && (g.Eval == nil || g.Steps == 0 || g.SavedAt == "") {
+			t.Errorf("%+v", g)
+		}
+		text := strings.Join([]string{"", string(g.State), g.Night, g.StartedFrom}, " ")
+		out = append(out, string(rune('0'+g.Generation))+text)
+	}
+	return out
+}
+
+func wantStates(t *testing.T, want ...string) {
+	t.Helper()
+	if have := states(t); strings.Join(have, ", ") != strings.Join(want, ", ") {
+		t.Errorf("generations:\n%s, want\n%s", strings.Join(have, ", "), strings.Join(want, ", "))
+	}
+}
+
+// TestGenerations lists, reads and publishes generations, as somebody does who goes back
+// a night.
+func TestGenerations(t *testing.T) {
+	inNightlyJob(t)
+	wantStates(t, "2 published 2026-11-20 model@1", "1 kept 2026-11-19 ")
+	text := ok(t, "generations", "model")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "generation  state") || !strings.HasPrefix(lines[1], "2 ") || !strings.Contains(lines[1], "published") || !strings.Contains(lines[1], "2026-11-20") || !strings.Contains(lines[2], "  new  ") {
+		t.Errorf("printed:\n%s", text)
+	}
+	digest := map[string]string{}
+	for _, name := range []string{"model", "model@1", "model@2"} {
+		digest[name] = ok(t, "inspect", "--digest", name)
+	}
+	if digest["model"] != digest["model@2"] || digest["model"] == digest["model@1"] {
+		t.Errorf("digests: %v", digest)
+	}
+	// Every command that reads a model takes the name of a generation.
+	for _, args := range []string{
+		"eval --model-dir model@1 --data eval.tsv", "predict --model-dir model@1 --data eval.tsv --output scores.csv",
+		"inspect model@1", "table stats model@1", "table verify model@1", "table get model@1 user=1", "table export model@1 --to rows.parquet",
+		"train job.yaml --date 2026-11-21 --set training.warm_start=model@1 --set output.model_dir=other",
+	} {
+		out := ok(t, strings.Fields(args)...)
+		if name := "model@1"; (strings.HasPrefix(args, "inspect") || strings.HasPrefix(args, "table stats")) && !strings.Contains(out, name) {
+			t.Errorf("%s does not say which generation:\n%s", args, out)
+		}
+	}
+	var e trainer.Evaluation
+	if err := json.Unmarshal([]byte(ok(t, "eval", "--model-dir", "model@1", "--data", "eval.tsv", "--json")), &e); err != nil || e.ModelDir != "model@1" || e.Digest != strings.TrimSpace(digest["model@1"]) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	// Back, and on from there.
+	if out := ok(t, "rollback", "model"); out != "generation 1 is the model of model now; it was generation 2\n" {
+		t.Errorf("%q", out)
+	}
+	if have := ok(t, "inspect", "--digest", "model"); have != digest["model@1"] {
+		t.Errorf("the model has digest %s, want that of the night before", have)
+	}
+	var s trainer.Summary
+	if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil || s.Digest != strings.TrimSpace(digest["model@1"]) {
+		t.Errorf("the summary is of %s, %v", s.Digest, err)
+	}
+	wantStates(t, "2 kept 2026-11-20 model@1", "1 published 2026-11-19 ")
+	if out := ok(t, "rollback", "model", "--to", "1"); !strings.Contains(out, "already") {
+		t.Errorf("%q", out)
+	}
+	if out := ok(t, "rollback", "model", "--to", "2", "--json"); !strings.Contains(out, `"published_before": 1`) || !strings.Contains(out, `"published": 2`) {
+		t.Errorf("%s", out)
+	}
+	ok(t, "rollback", "model")
+	ok(t, "train", "job.yaml", "--date", "2026-11-20")
+	wantStates(t, "3 published 2026-11-20 model@1", "1 kept 2026-11-19 ")
+	if have := ok(t, "inspect", "--digest", "model"); have != digest["model@2"] {
+		t.Errorf("the night, trained again, has digest %s, want %s", have, digest["model@2"])
+	}
+
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"generations", exitUsage, "name the model directory"},
+		{"generations nosuch", exitIO, "no model here"},
+		{"generations job.yaml", exitIO, "not a directory"},
+		{"generations model@1", exitUsage, "name the directory"},
+		{"rollback", exitUsage, "name the model directory"},
+		{"rollback nosuch", exitIO, "no model here"},
+		{"rollback model@1", exitUsage, "`aibox rollback model --to 1`"},
+		{"rollback model --to 2", exitIO, "it has no generation 2; it has 1 and 3 (published)"},
+		{"rollback model --to 0", exitUsage, "want the number of a generation"},
+		{"rollback model --to x", exitUsage, "--to x"},
+		{"inspect model@2", exitIO, "it has no generation 2; it has 1 and 3 (published)"},
+		{"eval --model-dir model@9 --data eval.tsv", exitIO, "it has no generation 9"},
+		{"table stats model@9", exitIO, "it has no generation 9"},
+		{"table stats job.yaml@1", exitUsage, "job.yaml is a file"},
+		{"train job.yaml --date 2026-11-21 --set training.warm_start=model@9", exitIO, "it has no generation 9"},
+		{"train job.yaml --date 2026-11-21 --set training.warm_start=model", exitUsage, `as in "model@3"`},
+		{"train job.yaml --date 2026-11-21 --set output.keep_generations=0", exitUsage, "keep_generations"},
+	} {
+		if o := aibox(strings.Fields(c.args)...); o.code != c.code || !strings.Contains(o.stderr, c.want) {
+			t.Errorf("aibox %s: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
+		}
+	}
+	wantStates(t, "3 published 2026-11-20 model@1", "1 kept 2026-11-19 ")
+
+	// A generation that is damaged is not published.
+	write(t, "model/gen-000001/job.yaml", "name: other\n")
+	if o := aibox("rollback", "model"); o.code != exitIO || !strings.Contains(o.stderr, "it was changed after it was saved") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	write(t, "model/gen-000001/MODEL.json", "{")
+	wantStates(t, "3 published 2026-11-20 model@1", "1 damaged  ")
+	if o := aibox("rollback", "model", "--to", "1"); o.code != exitIO || !strings.Contains(o.stderr, "damaged") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	// What MODEL.json said is in the generation, too.
+	write(t, "model/MODEL.json", "garbage")
+	wantStates(t, "3 kept 2026-11-20 model@1", "1 damaged  ")
+	if o := aibox("train", "job.yaml"); o.code != exitIO || !strings.Contains(o.stderr, "aibox rollback model --to N") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	ok(t, "rollback", "model", "--to", "3")
+	if have := ok(t, "inspect", "--digest", "model"); have != digest["model@2"] {
+		t.Errorf("the model has digest %s", have)
+	}
+}
+
+// TestCompactOfAGeneration: the table of a generation that is not published is compacted
+// like that of the model, and is read afterwards, also once it is published.
+func TestCompactOfAGeneration(t *testing.T) {
+	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB, dirs: [a, b]}", "output.keep_generations=3")
+	want := ok(t, "inspect", "--digest", "model@1")
+	ok(t, "table", "compact", "model@1", "--min-gain", "0.0001")
+	for range 2 {
+		if have := ok(t, "inspect", "--digest", "model@1"); have != want {
+			t.Errorf("digest %s, want %s", have, want)
+		}
+		ok(t, "table", "compact", "model", "--min-gain", "0.0001")
+		ok(t, "rollback", "model", "--to", "1")
+	}
+	if have := ok(t, "inspect", "--digest", "model"); have != want {
+		t.Errorf("digest %s, want %s", have, want)
+	}
+	if out := ok(t, "table", "orphans", "a", "b", "--model", "model@2"); !strings.Contains(out, "every table belongs to a model") {
+		t.Errorf("orphans: %s", out)
+	}
+	// The model directory is moved: its generations keep their tables.
+	if err := os.Rename("model", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	if have := ok(t, "inspect", "--digest", "moved@1"); have != want {
+		t.Errorf("digest %s, want %s", have, want)
+	}
+	if left, err := filepath.Glob("a/*"); err != nil || len(left) != 2 {
+		t.Errorf("tables: %v, %v", left, err)
+	}
+}

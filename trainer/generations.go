@@ -1,0 +1,101 @@
+package trainer
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"aibox/trainer/metrics"
+	"aibox/trainer/modeldir"
+)
+
+// Generation is what `aibox generations` says of a generation of a model directory.
+type Generation struct {
+	Generation  int             `json:"generation"`
+	State       GenerationState `json:"state"`
+	Night       string          `json:"night,omitempty"` // the date of its job
+	Day         uint32          `json:"day,omitempty"`
+	DayFromDate bool            `json:"day_from_date"`
+	SavedAt     string          `json:"saved_at,omitempty"`     // in UTC; "": an earlier version saved it
+	StartedFrom string          `json:"started_from,omitempty"` // the model that it was made from, as DIR@N; "": a new one
+	Steps       int64           `json:"steps"`
+	Examples    int64           `json:"trained_examples"`
+	Eval        *metrics.Report `json:"eval,omitempty"` // from its summary
+	Digest      string          `json:"digest,omitempty"`
+	Bytes       int64           `json:"bytes"` // its files, the table included
+	Fault       string          `json:"fault,omitempty"`
+}
+
+// GenerationState is what a generation is to its directory.
+type GenerationState string
+
+const (
+	Published  GenerationState = "published"  // it is the model of the directory
+	Kept       GenerationState = "kept"       // it is complete, and can be published
+	Damaged    GenerationState = "damaged"    // its manifest cannot be read
+	Unfinished GenerationState = "unfinished" // its run goes on, or ended without a model
+)
+
+// Generations describes the generations of the model directory dir, the newest first.
+func Generations(dir string) ([]Generation, error) {
+	all, err := modeldir.Generations(dir)
+	if err != nil {
+		return nil, err
+	}
+	unfinished, err := modeldir.Unfinished(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []Generation
+	add := func(g Generation, name string) {
+		var err error
+		if g.Bytes, err = modeldir.Space(dir, name); errors.Is(err, fs.ErrNotExist) {
+			if _, gone := os.Stat(filepath.Join(dir, name)); gone != nil {
+				return // it was deleted meanwhile
+			}
+		}
+		if err != nil && g.Fault == "" {
+			g.Fault = err.Error()
+		}
+		out = append(out, g)
+	}
+	for _, g := range all {
+		add(describe(dir, &g), g.Name)
+	}
+	for _, name := range unfinished {
+		m := modeldir.Manifest{Generation: name}
+		add(Generation{Generation: m.Number(), State: Unfinished}, name)
+	}
+	slices.SortFunc(out, func(a, b Generation) int { return b.Generation - a.Generation })
+	return out, nil
+}
+
+// describe describes a complete generation.
+func describe(dir string, g *modeldir.Generation) Generation {
+	d := Generation{Generation: g.Number, State: Kept}
+	switch {
+	case g.Fault != nil:
+		d.State, d.Fault = Damaged, g.Fault.Error()
+		return d
+	case g.Published:
+		d.State = Published
+	}
+	m := &g.Manifest
+	d.Night, d.Day, d.DayFromDate, d.SavedAt = nightOf(m), m.Day, m.DayFromDate, m.SavedAt
+	d.Steps, d.Examples, d.Digest = m.Step, m.Examples, m.Digest
+	if from := m.StartedFrom; from != (modeldir.Origin{}) {
+		earlier := modeldir.Manifest{Generation: from.Generation}
+		d.StartedFrom = modeldir.JoinName(or(from.ModelDir, dir), earlier.Number())
+	}
+	// The summary is a report, which may be missing.
+	if data, err := os.ReadFile(modeldir.ReportOf(dir, g.Name, summaryName)); err == nil {
+		var s Summary
+		if json.Unmarshal(data, &s) == nil {
+			d.Eval = s.Eval
+		}
+	}
+	return d
+}
