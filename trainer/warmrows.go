@@ -87,7 +87,7 @@ func (t *takeover) otherRows(have, want sparsetable.Layout) error {
 	if have.ValueDim == want.ValueDim {
 		reason = fmt.Sprintf("its table has rows of %v, but its job has rows of %v", have, want)
 	}
-	return &modeldir.CorruptionError{File: t.run.models.previous.Dir, Offset: -1, Reason: reason}
+	return &modeldir.CorruptionError{File: t.run.models.previous.Name, Offset: -1, Reason: reason}
 }
 
 // copyRows copies every row of the earlier table to the run's.

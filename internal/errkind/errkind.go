@@ -29,7 +29,7 @@ const (
 	Job                     // a fault of the job file, or a setting in it that cannot be carried out
 	Data                    // too many bad rows, or no usable data
 	IO                      // input or output failed
-	Locked                  // another process uses the model directory or the table
+	Locked                  // another process trains the job, or uses the model directory or the table
 	LostData                // more of the data is lost than the job allows
 	Diverged                // a loss or a prediction is not a finite number
 	Interrupted             // a signal ended the work
@@ -45,7 +45,7 @@ var kinds = [...]struct {
 	Data:        {3, "data", "too many bad rows, or no usable data"},
 	IO:          {4, "io", "input or output failed, as when a file does not exist or a disk is full"},
 	Job:         {5, "job_file", "a fault of the job file, or a setting in it that cannot be carried out"},
-	Locked:      {6, "locked", "another process uses the model directory or the table"},
+	Locked:      {6, "locked", "another process trains the job, or uses the model directory or the table"},
 	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows"},
 	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number"},
 	Interrupted: {130, "interrupted", "interrupted"},

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+	"aibox/internal/cliargs"
+	"aibox/internal/joblock"
+)
+
+// waitFlag says how long a run waits for another one.
+func waitFlag() cli.Flag {
+	return &cli.DurationFlag{Name: "wait", Usage: "how long to wait, such as 90m or 2h, while another run of the job goes on, or one that writes the same model directory", DefaultText: "not at all"}
+}
+
+// waitUntil is when waiting ends that begins now.
+func waitUntil(c *cli.Context) (time.Time, error) {
+	wait := c.Duration("wait")
+	if wait < 0 {
+		return time.Time{}, cliargs.Errorf("%s: --wait %s: want a duration of 0 or more, such as 2h", cliargs.CommandPath(c), wait)
+	}
+	return time.Now().Add(wait), nil
+}
+
+// lockJob takes the lock of a job, which is held until the result is closed.
+func lockJob(c *cli.Context, job *configs.Job, until time.Time, log *slog.Logger) (io.Closer, error) {
+	lock, err := joblock.Take(c.Context, job.File(), job.PlainName(), until, func(process int) {
+		log.Info("another run of the job goes on; waiting until it ends", "job", job.File(), "name", job.PlainName(), "process", process, "until", until.Format(time.DateTime))
+	})
+	switch {
+	case err == nil:
+		return lock, nil
+	case errors.Is(err, joblock.ErrLocked):
+		return nil, errors.Join(err, errors.New("wait for it (--wait 2h), or, if both shall run beside one another, give this run a name of its own: --set name=…"))
+	case c.Context.Err() != nil:
+		return nil, err
+	}
+	log.Warn("the lock of the job cannot be taken, so another run of it may begin beside this one", "error", err)
+	return io.NopCloser(nil), nil
+}
