@@ -75,13 +75,16 @@ func realPath(dir string) string {
 // names reports whether a complete generation in the model directory model has dir as a
 // directory of its table.
 func names(model, dir string) bool {
-	all, err := Generations(model)
-	if err != nil {
-		return false
+	candidates := generations(model)
+	if m := placeName.FindStringSubmatch(filepath.Base(dir)); m != nil {
+		candidates = []string{m[1]} // no other has it, and model may be a large directory of something else
 	}
 	real := realPath(dir)
-	for _, g := range all {
-		dirs, err := tableDirs(filepath.Join(model, g.Name))
+	for _, gen := range candidates {
+		if _, err := manifestOf(model, gen); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+			continue
+		}
+		dirs, err := tableDirs(filepath.Join(model, gen))
 		if err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || realPath(d) == real }) {
 			return true
 		}
