@@ -141,7 +141,7 @@ func (e epochDigests) of(t *testing.T, epochs int) string {
 		return d
 	}
 	ok(t, "train", "job.yaml", "--set", "sparse_table.kind=memory", "--set", "sparse_table.memory_bytes=1GiB",
-		"--set", "output.model_dir=undisturbed", "--set", fmt.Sprint("training.epochs=", epochs))
+		"--set", "output.model_dir=undisturbed", "--set", "output.keep_generations=1", "--set", fmt.Sprint("training.epochs=", epochs))
 	tables, err := filepath.Glob("undisturbed/gen-*/table")
 	if err != nil || len(tables) != 1 {
 		t.Fatal(tables, err)

@@ -207,8 +207,11 @@ func TestKilledRunLeavesNoTrace(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml", "--set", "output.model_dir=fresh")
 	cmd, _ := startEndless(t)
-	if o := aibox("train", "job.yaml"); o.code != exitLocked || !strings.Contains(o.stderr, "locked") {
-		t.Errorf("a second job in the same directory: exit %d: %s", o.code, o.stderr)
+	if o := aibox("train", "job.yaml", "--set", "output.model_dir=other"); o.code != exitLocked || !strings.Contains(o.stderr, fmt.Sprintf("training this job (process %d)", cmd.Process.Pid)) {
+		t.Errorf("the same job: exit %d: %s", o.code, o.stderr)
+	}
+	if o := aibox("train", "job.yaml", "--set", "name=other"); o.code != exitLocked || !strings.Contains(o.stderr, "model directory is locked") {
+		t.Errorf("another job in the same directory: exit %d: %s", o.code, o.stderr)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -226,7 +226,7 @@ func TestKilledTables(t *testing.T) {
 			t.Fatal("it makes no table")
 		}
 	}
-	next := []string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]"}
+	next := []string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]", "--set", "name=next", "--set", "output.keep_generations=1"}
 	if o := b.run(next...); o.code != exitDone {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
