@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -74,5 +75,42 @@ func TestWarmStartClones(t *testing.T) {
 			}
 		}
 		before, beforeSSD = inMemory.Output.ModelDir, onDisk.Output.ModelDir
+	}
+}
+
+// TestLatestSharesFiles: the generations of a model directory are clones of one another, and
+// each can be read, until it is deleted.
+func TestLatestSharesFiles(t *testing.T) {
+	inMemory, _ := newChain(t, "AT/model")
+	at := t.TempDir()
+	onDisk, dir := newChain(t, "AT/model", onSSD("sparse_table.dirs=["+filepath.Join(at, "a")+","+filepath.Join(at, "b")+"]")...)
+	digests := make(map[string]string)
+	for n, date := range []string{"2026-11-01", "2026-11-02", "2026-11-04", "2026-11-05"} {
+		s, err := inMemory.night(date)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := onDisk.night(date); err != nil {
+			t.Fatal(err)
+		}
+		if shares := strings.Contains(onDisk.log.String(), " shared_bytes="); shares != (n > 0) {
+			t.Errorf("the night %s shares files: %v", date, shares)
+		}
+		digests[fmt.Sprint(dir, "/model@", n+1)] = s.Digest
+		for _, d := range []string{"a", "b"} {
+			if tables, err := filepath.Glob(filepath.Join(at, d, "model-gen-*")); err != nil || len(tables) != min(n+1, 2) {
+				t.Errorf("after the night %s, %s holds %v, %v", date, d, tables, err)
+			}
+		}
+		for name, want := range digests {
+			in, err := Inspect(t.Context(), name, true, Options{})
+			if kept := strings.HasSuffix(name, fmt.Sprint("@", n+1)) || strings.HasSuffix(name, fmt.Sprint("@", n)); !kept {
+				if err == nil {
+					t.Errorf("%s is still there", name)
+				}
+			} else if err != nil || in.Digest != want {
+				t.Errorf("%s: digest %v, want %s: %v", name, in, want, err)
+			}
+		}
 	}
 }

@@ -130,7 +130,7 @@ func TestMovedModel(t *testing.T) {
 // long as the copy is known; otherwise the error says what happened.
 func TestCopiedModel(t *testing.T) {
 	inSmallJob(t)
-	train := append([]string{"train", "job.yaml"}, onSSDs...)
+	train := append([]string{"train", "job.yaml", "--set", "output.keep_generations=1"}, onSSDs...)
 	ok(t, train...)
 	want := ok(t, "inspect", "--digest", "ssd")
 	copyTo := func(from, to string) {

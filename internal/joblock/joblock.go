@@ -118,7 +118,7 @@ func holder(ctx context.Context, socket string) (process int) {
 	if err != nil {
 		return 0
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	raw, err := c.(*net.UnixConn).SyscallConn()
 	if err != nil {
 		return 0
