@@ -1,5 +1,7 @@
 package sparsetable
 
+import "context"
+
 // CarriesWaiting is how many released sets' carried buckets the background
 // writer has yet to write.
 func CarriesWaiting(tab Table) int {
@@ -7,6 +9,13 @@ func CarriesWaiting(tab Table) int {
 	t.carried.Lock()
 	defer t.carried.Unlock()
 	return len(t.carried.waiting)
+}
+
+// WriteCarries does what the background writer does with carried buckets each time before
+// it looks for other work.
+func WriteCarries(ctx context.Context, tab Table) error {
+	_, err := tab.(*ssd).writeCarries(ctx)
+	return err
 }
 
 // HoldRewrite keeps everybody from writing buckets until the returned function

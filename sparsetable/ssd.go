@@ -106,6 +106,9 @@ type ssd struct {
 	windowLimit int64
 	// cleanPause is how many more times dropClean does not look for clean rows.
 	cleanPause atomic.Int32
+	// creating says that the last Pull created more rows than it read buckets, so that
+	// few of its rows will be written with buckets that it carries, see worthSearch.
+	creating atomic.Bool
 
 	// outside is the index, in a table that is opened for reading only, of the rows
 	// that are in no bucket or in a bucket as an older version; nil: there are

@@ -12,6 +12,10 @@ const (
 	// The background writer starts when less than this part of the cache is
 	// free, and stops when twice of it is.
 	freeShare = 64
+	// It writes the buckets of at most aheadStep rows before it looks again for buckets that
+	// working sets carried. While those wait, the next Pulls can carry fewer, and each bucket
+	// that they do not carry is read a second time.
+	aheadStep = 512
 )
 
 // wake makes the background writer look for work.
@@ -60,13 +64,13 @@ func (t *ssd) work(ctx context.Context) {
 }
 
 func (t *ssd) step(ctx context.Context) error {
-	writeNextCarry := func() (bool, error) { return t.writeNextCarry(ctx) }
+	writeCarries := func() (bool, error) { return t.writeCarries(ctx) }
 	for ctx.Err() == nil {
 		// Each turn does one step of each kind of work, so that none waits until
 		// another is done. The buckets that working sets carried come first,
 		// because the next working sets need their memory.
 		worked := false
-		for _, work := range []func() (bool, error){writeNextCarry, t.evictAhead, t.sweepAhead, t.reshape} {
+		for _, work := range []func() (bool, error){writeCarries, t.evictAhead, t.sweepAhead, t.reshape} {
 			some, err := work()
 			if err == nil && some { // space keeps up with writing, however busy that is
 				err = t.keepSpace(ctx)
@@ -106,6 +110,6 @@ func (t *ssd) evictAhead() (worked bool, err error) {
 	if dropped := t.dropClean(n, &t.rewrite.victims); dropped*enoughShare >= n {
 		return true, nil
 	}
-	dropped, err := t.evict(int(min(missing, t.evictStep())))
+	dropped, err := t.evict(int(min(missing, t.evictStep(), aheadStep)))
 	return dropped > 0, err
 }

@@ -171,14 +171,23 @@ func (t *ssd) freeCarries() error {
 	return errors.Join(errs...)
 }
 
-// writeNextCarry writes the buckets of one released set. It returns false if
-// there is none.
-func (t *ssd) writeNextCarry(ctx context.Context) (worked bool, err error) {
-	c := t.nextCarry()
-	if c == nil {
-		return false, nil
+// writeCarries writes the buckets of all sets that are released by now. It returns
+// false if there are none.
+func (t *ssd) writeCarries(ctx context.Context) (worked bool, err error) {
+	t.carried.Lock()
+	waiting := len(t.carried.waiting)
+	t.carried.Unlock()
+	for range waiting { // others may be released meanwhile, but other work comes first
+		c := t.nextCarry()
+		if c == nil {
+			break
+		}
+		worked = true
+		if err := t.writeCarried(ctx, c); err != nil {
+			return worked, err
+		}
 	}
-	return true, t.writeCarried(ctx, c)
+	return worked, nil
 }
 
 // writeCarried merges the rows of a released set into the buckets that it

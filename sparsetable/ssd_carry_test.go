@@ -16,9 +16,12 @@ const carryRows = 120_000
 
 // outgrown opens a table of carryRows rows, row i holding i, under a budget that
 // holds a part of them.
-func outgrown(t *testing.T, budget int64) sparsetable.Table {
+func outgrown(t *testing.T, budget int64) sparsetable.Table { return outgrownBy(t, "", budget) }
+
+// outgrownBy is outgrown with a cache policy.
+func outgrownBy(t *testing.T, policy string, budget int64) sparsetable.Table {
 	t.Helper()
-	tab, err := ssdKindWith(sparsetable.SSDOptions{Dirs: []string{"/ssd0"}}).Open(t.Context(), sparsetable.Options{Layout: carryLayout, FS: newSSDDisk(1), MemoryBytes: budget})
+	tab, err := ssdKindWith(sparsetable.SSDOptions{Dirs: []string{"/ssd0"}, CachePolicy: policy}).Open(t.Context(), sparsetable.Options{Layout: carryLayout, FS: newSSDDisk(1), MemoryBytes: budget})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,5 +257,90 @@ func TestSSDRoomWithoutWriting(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		giveBack()
 		t.Fatal("a Pull waits while buckets are written, although there are clean rows to drop")
+	}
+}
+
+// The background writer writes the buckets that all released sets carried before it does
+// other work, so that the next Pulls have their memory.
+func TestSSDCarriesFirst(t *testing.T) {
+	const sets, batch = 2, 100
+	tab := outgrown(t, 8<<20)
+	sparsetable.StopBackground(tab)
+	before := tab.Stats()
+	for n := range sets {
+		keys := make([]uint64, batch)
+		for i := range keys {
+			keys[i] = spreadKey(n*batch + i)
+		}
+		ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws.Release()
+	}
+	if n := sparsetable.CarriesWaiting(tab); n == 0 || n > sets {
+		t.Fatalf("the buckets of %d sets wait to be written, want some of %d", n, sets)
+	}
+	if err := sparsetable.WriteCarries(t.Context(), tab); err != nil {
+		t.Fatal(err)
+	}
+	st := tab.Stats()
+	if n, dirty := sparsetable.CarriesWaiting(tab), st.DirtyRows; n > 0 || dirty > sets*batch/10 {
+		t.Errorf("the buckets of %d sets still wait to be written, and %d rows are dirty", n, dirty)
+	}
+	if n := st.RewriteReads - before.RewriteReads; n > 0 {
+		t.Errorf("%d buckets were read a second time", n)
+	}
+}
+
+// Where few rows are clean, but no announced pass needs these, a Pull takes their place and
+// writes nothing, unless the Pull before it created most of its rows.
+func TestSSDLooseRowsLeave(t *testing.T) {
+	const batch = 50
+	var tab sparsetable.Table
+	next := 0
+	pull := func(mode sparsetable.PullMode) {
+		t.Helper()
+		keys := make([]uint64, batch)
+		for i := range keys {
+			keys[i] = spreadKey(next + i)
+		}
+		next += batch
+		ws, err := tab.Pull(t.Context(), keys, mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws.Release()
+	}
+	open := func() {
+		tab, next = outgrownBy(t, "lookahead", 8<<20), 0
+		sparsetable.StopBackground(tab)
+	}
+	open()
+	for tab.Stats().Evictions == 0 {
+		pull(sparsetable.PullLookup)
+	}
+	fit := next // the cache holds about so many rows
+	open()
+	before := tab.Stats()
+	for next < fit*9/10 {
+		pull(sparsetable.PullCreate)
+	}
+	for tab.Stats().Evictions == 0 {
+		pull(sparsetable.PullLookup)
+	}
+	st := tab.Stats()
+	if next > carryRows || st.CacheRows-st.DirtyRows >= st.CacheRows/8 && st.RewriteReads == before.RewriteReads {
+		t.Fatalf("%d of %d rows are clean, and %d of %d were pulled: want fewer", st.CacheRows-st.DirtyRows, st.CacheRows, next, carryRows)
+	}
+	if st.RewriteReads > before.RewriteReads {
+		t.Errorf("%d buckets were read to be written, although no announced pass needs the clean rows", st.RewriteReads-before.RewriteReads)
+	}
+	next = carryRows // from here on, the table does not have the rows
+	for range 3 * (fit/64/batch + 1) {
+		pull(sparsetable.PullCreate)
+	}
+	if tab.Stats().FlushedSlots == before.FlushedSlots {
+		t.Error("no bucket was written while rows were created")
 	}
 }

@@ -161,6 +161,7 @@ func (t *ssd) publish(ws *WorkingSet) {
 	t.elevator.taken = 0
 	snap := t.snap.Load()
 	t.mu.Unlock()
+	t.creating.Store(c.created > c.bucketReads)
 	if snap != nil && ws.mode == PullCreate {
 		snap.save(ws.refs)
 	}

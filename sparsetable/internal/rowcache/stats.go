@@ -6,6 +6,7 @@ type Stats struct {
 	InFlight  int64 // of those, pinned: the paper's LRU lists
 	Idle      int64 // of those, candidates of the policy: the paper's LFU lists
 	Taken     int64 // of those, handed out by Victims
+	Loose     int64 // of the candidates, those that are clean and that no announced pass needs; 0 if the policy does not look ahead
 	Dirty     int64 // with updates that are not on SSD
 	Marked2   int64 // with Mark2
 	FitRows   int64 // rows that fit the mapped slabs
@@ -31,6 +32,11 @@ func (c *Cache) Stats() Stats {
 	defer c.mu.Unlock()
 	s := c.mu.stats
 	s.Rows, s.Idle, s.Taken, s.Dirty = c.mu.rows, c.mu.ranks.idle.rows, c.mu.taken, c.mu.dirty
+	if c.rules.window {
+		for _, n := range c.mu.ranks.clean.byUses {
+			s.Loose += n
+		}
+	}
 	s.Marked2 = c.mu.marked2
 	s.InFlight = s.Rows - s.Idle - s.Taken
 	s.FitRows = int64(c.mapped())<<c.shift - 1
