@@ -42,7 +42,7 @@ func (l *loader) checkTraining() {
 	}
 	if g := j.Data.GroupBy; g != "" && l.columnsKnown() {
 		if names := l.columnNames(nil); !slices.Contains(names, g) {
-			l.faultAt("data.group_by", "%s is not in data.columns%s; a column of the files that is no feature can be listed with role: ignore", quote(g), suggest(g, names))
+			l.faultAt("data.group_by", "%s is not in data.columns%s; a column of the files that is not a feature can be listed with role: ignore", quote(g), suggest(g, names))
 		}
 	}
 	l.checkDelimiters()

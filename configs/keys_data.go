@@ -96,12 +96,12 @@ var dataKeys = []Key{
 	{Path: "data.max_bad_fraction", Default: "0.01", Range: "[0,1]", Tuning: true,
 		Meaning: "Stop when more than this share of the rows is bad. The share is judged at the end of the data. Reading stops earlier only if the limit would be exceeded even though all remaining rows were good; for this, the remaining data are assumed to hold at most twice as many rows per byte as the densest part so far (16 times as many if the files are compressed in different ways). With 1 it never stops."},
 	{Path: "data.max_lost_fraction", Default: "0.001", Range: "[0,1]", Tuning: true,
-		Meaning: "Stop when more than this share of the stored bytes of the data is lost, because a file is damaged or its end is missing. How much a file lacks whose end is missing is not known: it is assumed to be as much as the file holds, or, if that is more, as much as the file is shorter than the average file. With 1 it never stops."},
+		Meaning: "Stop when more than this share of the stored bytes of the data is lost, because a file is damaged or its end is missing. How much is missing at the end of a truncated file is not known. It is assumed to be as much as the file still holds or, if that is more, as much as it is smaller than the average file. With 1 it never stops."},
 	{Path: "data.quarantine_rows", Default: "1000", Range: "[0,1e9]", Tuning: true,
 		Meaning: "At most this many bad rows are written to the quarantine file in the model directory, each with its place and the reason. The file can be read by its owner alone. Log and errors quote at most 60 bytes of a cell. 0 keeps the text of rows out of them, too, for data that must not appear there."},
 	{Path: "data.max_line_bytes", Default: "1MiB", Range: "[64,1073741824]", Tuning: true,
 		When:    []When{{Path: "data.format", In: []string{"criteo", "csv", "tsv", "libsvm", "libffm"}}},
-		Meaning: "A line longer than this is a bad row. The bytes of one longer than twice this, such as a hole of zeros in a file, also count as lost data (see max_lost_fraction)."},
+		Meaning: "A line longer than this is a bad row. If a line is longer than twice this, as a hole of zeros in a file is, its bytes also count as lost data (see max_lost_fraction)."},
 
 	{Path: "data.hdfs", Meaning: "The HDFS client. Its name services, security and other settings come from core-site.xml and hdfs-site.xml.", Tuning: true},
 	{Path: "data.hdfs.conf_dir", Default: `""`, Template: true, Meaning: "Directory of core-site.xml and hdfs-site.xml. Empty means $HADOOP_CONF_DIR, otherwise $HADOOP_HOME/etc/hadoop, otherwise /etc/hadoop/conf."},
@@ -160,7 +160,7 @@ var columnKeys = []Key{
 	{Path: "data.columns[].field", When: []When{{Path: "data.format", In: []string{"libffm"}}}, Range: "[0,1e6]",
 		Meaning: "LibFFM: the field number. Fields that belong to no column are ignored."},
 	{Path: "data.columns[].group", Default: `""`, When: []When{{Path: ".role", In: []string{"dense"}}},
-		Meaning: "A name for a group of dense features, by which towers of the aibox model take them."},
+		Meaning: "Name of the group of dense features that the column belongs to. A tower of the aibox model can take the whole group by this name."},
 }
 
 // everyIndex is the range of all LibSVM feature indices.

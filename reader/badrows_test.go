@@ -14,7 +14,7 @@ func TestNoExamplesNamesTheWorstReason(t *testing.T) {
 	negative := write(t, dir, "negative", []byte("0,1,a,b\n0,1,a,b\n1,1\n"))
 	empty := write(t, dir, "empty", []byte("\n\n"))
 	for path, want := range map[string]string{
-		bad:      "3 rows, none of them a good one: most often (2) wrong column count, for the first time at " + bad + " line 2 (byte 8)",
+		bad:      "3 rows, none of them good: most often (2) wrong column count, for the first time at " + bad + " line 2 (byte 8)",
 		negative: "3 rows, of which 1 are bad and 2 negatives that sampling dropped",
 		empty:    "no rows",
 	} {

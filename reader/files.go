@@ -154,7 +154,7 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 	cells, missing := p.mapCells(names, given)
 	if len(missing) > 0 {
 		if !p.schema.Header {
-			return p.noColumns(missing, fmt.Errorf("schema: no column %s; the columns are %s%s",
+			return p.noColumns(missing, fmt.Errorf("schema: there is no column %s; the columns are %s%s",
 				quoteSome(missing, maxNamed), quoteSome(names, maxListed), meantColumns(missing, names)))
 		}
 		return p.noColumns(missing, fmt.Errorf("%s: %s", f.URI, p.explainMissing(missing, names)))

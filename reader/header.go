@@ -91,11 +91,11 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 func oddText(line []byte) string {
 	switch {
 	case bytes.HasPrefix(line, []byte("PAR1")):
-		return "it is a Parquet file; the format to name is parquet"
+		return "it is a Parquet file; set the format to parquet"
 	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
-		return "it is compressed by gzip, though its name does not end in .gz; name the compression"
+		return "it is compressed by gzip, though its name does not end in .gz; set the compression to gzip"
 	case bytes.HasPrefix(line, []byte("\x28\xb5\x2f\xfd")):
-		return "it is compressed by zstd, though its name does not end in .zst; name the compression"
+		return "it is compressed by zstd, though its name does not end in .zst; set the compression to zstd"
 	case bytes.HasPrefix(line, []byte("\xff\xfe")), bytes.HasPrefix(line, []byte("\xfe\xff")),
 		len(line) >= 2 && (line[0] == 0) != (line[1] == 0):
 		return "it is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"

@@ -178,7 +178,7 @@ func (l *parquetLeaves) find(file *parquet.File, p *plan, given []partition) err
 		l.texts = append(l.texts, leaf(name, true))
 	}
 	if len(faults) > 0 && p.raw && !p.asked {
-		faults = append(faults, errors.New("use --columns to name the columns to convert, without these"))
+		faults = append(faults, errors.New("leave these columns out by --columns"))
 	}
 	missing := slices.DeleteFunc(slices.Clone(p.pass), func(name string) bool {
 		return lookUp(root, name) != nil || slices.ContainsFunc(given, func(g partition) bool { return g.name == name })

@@ -65,7 +65,7 @@ func compile(o *Options) (*plan, error) {
 		weightedBags: s.Format.Indexed(),
 	}
 	if p.labelColumn == "" && !o.KeepUnlabelled {
-		return nil, fmt.Errorf("schema: no column of role label and no label rule")
+		return nil, fmt.Errorf("schema: there is neither a column of role label nor a label rule")
 	}
 	for i := range s.Columns {
 		c := &s.Columns[i]

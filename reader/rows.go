@@ -259,14 +259,14 @@ func (r *rows) noExamples() error {
 	uris := strings.Join(r.options.URIs, ", ")
 	switch c := &r.counts; {
 	case len(r.loss.lost) > 0:
-		return fmt.Errorf("reader: %s: %s, none of them a good one: data are lost: %s: %w", uris, humanize.Count(c.Rows, "row"), r.loss.lost[0], ErrNoExamples)
+		return fmt.Errorf("reader: %s: %s, none of them good: data are lost: %s: %w", uris, humanize.Count(c.Rows, "row"), r.loss.lost[0], ErrNoExamples)
 	case c.Rows == 0:
 		return fmt.Errorf("reader: %s: no rows: %w", uris, ErrNoExamples)
 	case c.Dropped > 0:
 		return fmt.Errorf("reader: %s: %d rows, of which %d are bad and %d negatives that sampling dropped: %w",
 			uris, c.Rows, r.tally.total, c.Dropped, ErrNoExamples)
 	default:
-		return fmt.Errorf("reader: %s: %s, none of them a good one: %s: %w", uris, humanize.Count(c.Rows, "row"), r.tally.worst(), ErrNoExamples)
+		return fmt.Errorf("reader: %s: %s, none of them good: %s: %w", uris, humanize.Count(c.Rows, "row"), r.tally.worst(), ErrNoExamples)
 	}
 }
 

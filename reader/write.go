@@ -91,7 +91,7 @@ type RowFile struct {
 func CreateRows(ctx context.Context, sources *source.Sources, uri string, format Format, schema Schema) (*RowFile, error) {
 	compression := source.CompressionOf(uri)
 	if format == FormatParquet && compression != source.NoCompression {
-		return nil, fmt.Errorf("reader: %s: Parquet is compressed inside, not as a whole", uri)
+		return nil, fmt.Errorf("reader: %s: Parquet files are compressed page by page, not as a whole; leave out the extension", uri)
 	}
 	file, err := sources.Create(ctx, uri)
 	if err != nil {

@@ -81,7 +81,7 @@ func (t *ssd) Lookahead(keys int) (passes int) {
 	defer t.leave()
 	passes, err := t.cache.Lookahead(keys)
 	if err != nil {
-		t.log.Warn("sparsetable: the number of passes to look ahead could not be found", slog.Int("keys", keys), slog.Any("error", err))
+		t.log.Warn("sparsetable: it could not be determined how many passes to look ahead", slog.Int("keys", keys), slog.Any("error", err))
 	}
 	return min(passes, maxAnnounced-1) // the list takes the pass to be pulled next as well
 }

@@ -57,7 +57,7 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 			return 0, s, errors.New("a column to pass through has an empty name")
 		}
 		if slices.Contains(columns[:i], c) {
-			return 0, s, fmt.Errorf("column %q is to be passed through twice; name it once", c)
+			return 0, s, fmt.Errorf("column %q is named twice; name it once", c)
 		}
 		if c == labelColumn || c == predictionColumn {
 			return 0, s, fmt.Errorf("column %q is always written; do not name it as a column to pass through", c)

@@ -21,7 +21,7 @@ func TestColumnsThatAreNotThere(t *testing.T) {
 			for columns, want := range map[string]string{
 				"nope":      `no column "nope"`,
 				"user,uesr": `Did you mean "user" instead of "uesr"?`,
-				"user,user": `column "user" is to be passed through twice`,
+				"user,user": `column "user" is named twice`,
 				"user,":     "empty name",
 				"label":     `column "label" is always written`,
 			} {

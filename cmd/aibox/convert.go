@@ -41,15 +41,15 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
 			&cli.StringSliceFlag{Name: "to", Usage: "output `FILE`; two with --split"},
-			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet (default: told from its name, or that of --job)"},
-			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output (default: told from its name)"},
+			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet (default: inferred from its name, or that of --job)"},
+			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output (default: inferred from its name)"},
 			&cli.BoolFlag{Name: "no-header", DefaultText: "as --job says of its format, otherwise false", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, timezone alone"},
 			dateFlag(),
 			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give (default: all of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row: csv, tsv or Parquet with named columns; a path, a glob or a directory"},
-			&cli.StringFlag{Name: "join-format", Usage: "`FORMAT` of the side table: csv, tsv or parquet (default: told from its name)"},
+			&cli.StringFlag{Name: "join-format", Usage: "`FORMAT` of the side table: csv, tsv or parquet (default: inferred from its name)"},
 			&cli.StringFlag{Name: "on", Usage: "`COLUMN` to join by, in the rows and, without --key, in the side table"},
 			&cli.StringFlag{Name: "key", Usage: "`COLUMN` of the side table to join by (default: that of --on)"},
 			&cli.StringFlag{Name: "add", Usage: "columns of the side table to add: `NAME,NAME` (default: all)"},
@@ -294,7 +294,7 @@ func formatOf(name, file, flag string) (reader.Format, error) {
 	}
 	f, ok := reader.FormatOf(file)
 	if !ok {
-		return 0, cliargs.Errorf("the format of %s cannot be told from its name; give %s", file, flag)
+		return 0, cliargs.Errorf("the format of %s cannot be inferred from its name; give %s", file, flag)
 	}
 	return f, nil
 }

@@ -24,7 +24,7 @@ Examples:
 		Flags: append(modelFlags(),
 			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .csv.gz, .csv.zst or .parquet, local or hdfs://…"},
 			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`"},
-			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write a row with an empty prediction for each bad row, and let as much of the data be lost as the job's data.max_lost_fraction allows; rows lost to a damaged page of Parquet are written so, too, while those of a damaged text or compressed file, whose number is not known, are reported and have no line"},
+			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write an empty prediction for each bad row and for each row that a damaged page of Parquet loses, and accept lost data up to the job's data.max_lost_fraction; rows that are lost from a damaged text or compressed file, whose number is not known, are only reported"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),
 		Action: func(c *cli.Context) error {

@@ -33,7 +33,7 @@ Examples:
   aibox table compact model
   aibox table compact /mnt/ssd0/table --min-gain 0.3 --drop-older`,
 		Flags: foundTableFlags(
-			&cli.Float64Flag{Name: "min-gain", Value: 0.02, Usage: "leave files alone of which less than this `SHARE` is outdated"},
+			&cli.Float64Flag{Name: "min-gain", Value: 0.02, Usage: "leave a file alone if less than this `SHARE` of it is outdated"},
 			&cli.BoolFlag{Name: "drop-older", Usage: "also drop all snapshots but the newest: they keep old files from being deleted"},
 			jsonFlag(),
 		),
@@ -187,7 +187,7 @@ func printCompaction(c *cli.Context, r *compactReport) error {
 	line("before", &r.Before)
 	line("after", &r.After)
 	if r.Done.Files == 0 {
-		fmt.Fprintf(w, "there is no file of which %s or more is outdated\n", humanize.Percent(c.Float64("min-gain")))
+		fmt.Fprintf(w, "no file is outdated by %s or more\n", humanize.Percent(c.Float64("min-gain")))
 	} else {
 		fmt.Fprintf(w, "%s were moved out of %s; the newest snapshot is %d\n", humanize.Bytes(r.Done.MovedBytes), humanize.Count(int64(r.Done.Files), "file"), r.Snapshot)
 	}

@@ -297,7 +297,7 @@ func (t *foundTable) schemaOf(c *cli.Context) (*reader.Schema, error) {
 		return &s, err
 	}
 	if t.model == nil {
-		return nil, cliargs.Errorf("%s: a FIELD=VALUE has a key only by a job's schema: name the model directory, or the job file with --job", cliargs.CommandPath(c))
+		return nil, cliargs.Errorf("%s: the key of FIELD=VALUE depends on the schema of a job: name the model directory, or the job file with --job", cliargs.CommandPath(c))
 	}
 	return &t.model.Schema, nil
 }

@@ -356,7 +356,7 @@ func TestVerifyNamedSnapshot(t *testing.T) {
 		wantFault("the table has no snapshot 1, which the model names")
 		manifest := filepath.Join(name, "MODEL.json")
 		write(t, manifest, strings.Replace(read(t, manifest), `"table_snapshot": 1`, `"table_snapshot": 2`, 1))
-		wantFault("snapshot 2 belongs to another instant")
+		wantFault("snapshot 2 was not saved together with")
 		ok(t, "table", "verify", name, "--snapshot", "2") // which is all right by itself
 	}
 }

@@ -54,7 +54,7 @@ func (e *faultsError) Error() string {
 		text += "\nFiles are missing. If the table has further directories, name them by --dir."
 	}
 	if e.harmless {
-		text += "\nAll of its rows are there, as they were saved: only copies are damaged that make opening the table faster."
+		text += "\nAll of its rows are there, as they were saved. Only copies of rows are damaged, which make opening the table faster."
 	}
 	return text
 }

@@ -53,7 +53,7 @@ func requireTools(t testing.TB, names ...string) {
 		}
 	}
 	if len(missing) > 0 {
-		unavailable(t, "%s not installed", strings.Join(missing, ", "))
+		unavailable(t, "these programs are not installed: %s", strings.Join(missing, ", "))
 	}
 }
 

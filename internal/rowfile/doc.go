@@ -8,7 +8,7 @@
 //	show        float                decayed impressions
 //	click       float                decayed clicks
 //	last_seen   uint32               day on which it was last trained
-//	count       uint32               examples that referenced it
+//	count       uint32               how often it occurred in training
 //
 // Values of 16 bits are written as the float32 that they stand for, and reading them gives
 // the same 16 bits again.

@@ -44,7 +44,7 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 		}
 		i := slices.Index(available, from)
 		if i < 0 {
-			faults = append(faults, fmt.Errorf("convert: no column %q to write; there are %s", from, quoteAll(known)))
+			faults = append(faults, fmt.Errorf("convert: there is no column %q to write; the columns are %s", from, quoteAll(known)))
 		}
 		c.take = append(c.take, i)
 		if i >= 0 {
@@ -64,7 +64,7 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 	}
 	c.sortBy = slices.Index(available, o.SortBy)
 	if o.SortBy != "" && c.sortBy < 0 {
-		faults = append(faults, fmt.Errorf("convert: no column %q to sort by; there are %s", o.SortBy, quoteAll(known)))
+		faults = append(faults, fmt.Errorf("convert: there is no column %q to sort by; the columns are %s", o.SortBy, quoteAll(known)))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return schema, &reader.OptionsError{Err: err}

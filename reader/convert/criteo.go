@@ -35,7 +35,7 @@ func (c *converter) orderCriteo(s *reader.Schema) error {
 		faults = append(faults, fmt.Errorf("convert: criteo has no columns %s: use --columns to leave them out", quoteAll(excess)))
 	}
 	if len(s.Columns) != len(want) && len(faults) == 0 {
-		faults = append(faults, fmt.Errorf("convert: criteo has %d columns, each once, but %d are to be written", len(want), len(s.Columns)))
+		faults = append(faults, fmt.Errorf("convert: the criteo format has %d columns, but there are %d to write", len(want), len(s.Columns)))
 	}
 	s.Columns, c.take = columns, take
 	return errors.Join(faults...)

@@ -141,7 +141,7 @@ func (h *hdfsTest) oneReplicaCorrupted(t *testing.T) {
 	for _, offset := range []int64{0, 299_999, 300_000, 1<<20 + 12345, 2<<20 + 511} {
 		wantBytes(t, s, f, offset, text)
 	}
-	if l := log.String(); !strings.Contains(l, "a bad replica") || !strings.Contains(l, f.URI) || !strings.Contains(l, "block=blk_") || !strings.Contains(l, "offset=") {
+	if l := log.String(); !strings.Contains(l, "a replica is bad") || !strings.Contains(l, f.URI) || !strings.Contains(l, "block=blk_") || !strings.Contains(l, "offset=") {
 		t.Error("the corrupted replicas were not logged with file, block and offset")
 	}
 }

@@ -103,7 +103,7 @@ func staleTokens(t *testing.T, c *hdfstest.Cluster, f File) {
 		cluster.keys.key = &wrong
 	}
 	wantBytes(t, s, f, 5<<20, bigText())
-	for _, blame := range []string{"a DataNode failed", "a DataNode refused", "a bad replica"} {
+	for _, blame := range []string{"a DataNode failed", "a DataNode refused", "a replica is bad"} {
 		if strings.Contains(log.String(), blame) {
 			t.Errorf("a DataNode was blamed:\n%s", log)
 		}

@@ -119,7 +119,7 @@ func (r *hdfsReader) hedge(window time.Duration) bool {
 		if err == nil {
 			if err = s.next(window); err == nil {
 				r.c.nodes.mark(slow.rep.node)
-				r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode crawls; another one is used", "datanode", slow.rep.node,
+				r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode is very slow; another one is used", "datanode", slow.rep.node,
 					"instead", rep.node, "uri", r.f.URI, "block", r.b.name, "offset", r.offset)
 				slow.close()
 				r.s = s
@@ -136,7 +136,7 @@ func (r *hdfsReader) hedge(window time.Duration) bool {
 		}
 		r.note(fault)
 	}
-	r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode crawls, and no better one has the block", "datanode", slow.rep.node,
+	r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode is very slow, and no better one has the block", "datanode", slow.rep.node,
 		"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
 	return false
 }
@@ -154,7 +154,7 @@ func (r *hdfsReader) blame(fault *replicaError) {
 
 func (r *hdfsReader) note(fault *replicaError) {
 	r.faults = append(r.faults, fault)
-	msg, subject := "HDFS: a bad replica; another one is used if there is one", r.b.name+fault.rep.node
+	msg, subject := "HDFS: a replica is bad; another one is used if there is one", r.b.name+fault.rep.node
 	switch fault.kind {
 	case unreachable:
 		msg, subject = "HDFS: a DataNode failed", fault.rep.node

@@ -195,7 +195,7 @@ func (h *hdfsTest) leavesCrawling(t *testing.T) bool {
 		t.Log(log)
 		return t.Failed()
 	}
-	if !strings.Contains(log.String(), `crawls; another one is used" datanode=`+h.c.DataNodeAddr(node)) {
+	if !strings.Contains(log.String(), `is very slow; another one is used" datanode=`+h.c.DataNodeAddr(node)) {
 		t.Errorf("the DataNode was not left:\n%s", log)
 	}
 	wantBytes(t, s, f, 0, bigText()) // it is not asked first again
@@ -213,7 +213,7 @@ func (h *hdfsTest) allCrawling(t *testing.T) {
 		defer h.c.SlowDataNode(t, node, 0)
 	}
 	wantBytes(t, s, f, 0, text)
-	if !strings.Contains(log.String(), "crawls") {
+	if !strings.Contains(log.String(), "is very slow") {
 		t.Error("not logged")
 	}
 	wantLines(t, log, 10)

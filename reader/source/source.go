@@ -106,7 +106,7 @@ type Writer interface {
 
 // replaced is the error of a Withdraw of a file that has replaced another one.
 func replaced(uri string) error {
-	return &Error{Op: "restore", URI: uri, Kind: ErrReplaced, Hint: "of files that belong together, not all are new now; write them again"}
+	return &Error{Op: "restore", URI: uri, Kind: ErrReplaced, Hint: "only some of the files that belong together are new now; write all of them again"}
 }
 
 // Sources reads and writes local files and files in HDFS. It owns the HDFS clients;

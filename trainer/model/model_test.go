@@ -335,7 +335,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{Spec{Kind: "dnn"}, []string{`no kind "dnn"`, "wide_deep"}},
 		{Spec{Kind: KindFM, Fields: []string{"f"}, Pooling: "max", Dropout: 1, Activation: "gelu"},
-			[]string{"dimension 0", `pooling "max"`, "dropout 1", `activation "gelu"`, "at least two"}},
+			[]string{"dimension 0", `pooling "max"`, "dropout 1", `activation "gelu"`, "interactions are between fields"}},
 		{Spec{Kind: KindDLRM, Fields: []string{"f"}, EmbeddingDim: 8, Dense: []string{"d"}, BottomLayers: []int{0, 4}},
 			[]string{"no hidden layers", "last bottom layer has 4", "layer 0 has 0"}},
 		{Spec{Kind: KindDLRM, Fields: []string{"f"}, EmbeddingDim: 8, HiddenLayers: []int{4}}, []string{"no pair"}},

@@ -95,7 +95,7 @@ func (s Spec) Validate() error {
 		}
 	}
 	if len(s.Fields) == 0 {
-		fault("no sparse field; every model of the zoo needs at least one")
+		fault("there is no sparse field, of which every model needs at least one")
 	}
 	if s.Kind != KindLR && s.EmbeddingDim < 1 {
 		fault("embedding dimension %d, want at least 1", s.EmbeddingDim)
@@ -116,7 +116,7 @@ func (s Spec) Validate() error {
 	switch s.Kind {
 	case KindFM:
 		if len(s.Fields) < 2 {
-			fault("%d field: interactions are between fields, at least two are needed (lr is the model without them)", len(s.Fields))
+			fault("there is only %d field, but interactions are between fields; lr is the model without them", len(s.Fields))
 		}
 	case KindWideDeep, KindDeepFM:
 		layers("hidden layers", s.HiddenLayers)

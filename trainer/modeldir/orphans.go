@@ -120,7 +120,7 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 		return nil, err
 	}
 	if by == nil {
-		o.Unknown, o.Reason = true, "it does not say which model directory it was made for, as those of earlier versions: delete it by hand if no model names it in its "+placesName
+		o.Unknown, o.Reason = true, "it does not say which model directory it was made for, because an earlier version made it: delete it by hand if no model names it in its "+placesName
 		return o, nil
 	}
 	o.ModelDir, o.Generation = by.ModelDir, by.Generation

@@ -164,10 +164,10 @@ func removeGeneration(gen string) error {
 	}
 	dirs, err := tableDirs(gen)
 	if err != nil {
-		return fmt.Errorf("deleting %s: %w; delete by hand the directories of its table, named *-%s-*, and then it", gen, err, filepath.Base(gen))
+		return fmt.Errorf("deleting %s: %w; delete the directories of its table, named *-%s-*, by hand, and then the directory itself", gen, err, filepath.Base(gen))
 	}
 	if err := removeTableDirs(filepath.Dir(gen), gen, dirs); err != nil {
-		return fmt.Errorf("deleting %s: its table in %s: %w; if that stays so, delete the table and then %[1]s by hand", gen, strings.Join(dirs, ", "), err)
+		return fmt.Errorf("deleting %s: its table in %s: %w; if this happens again, delete the table and then %[1]s by hand", gen, strings.Join(dirs, ", "), err)
 	}
 	if err := removeAll(gen); err != nil {
 		return fmt.Errorf("deleting %s: %w", gen, err)
@@ -327,5 +327,5 @@ func (m *Model) checkTable(t sparsetable.Table, dir string) error {
 
 // otherInstant says that the table's snapshot and the dense file do not belong together.
 func (m *Model) otherInstant(dir string) error {
-	return &CorruptionError{dir, noOffset, fmt.Sprintf("snapshot %d belongs to another instant than %s", m.TableSnapshot, m.Manifest.Dense)}
+	return &CorruptionError{dir, noOffset, fmt.Sprintf("snapshot %d was not saved together with %s", m.TableSnapshot, m.Manifest.Dense)}
 }

@@ -64,7 +64,7 @@ func (s *Set) load(ctx context.Context, states []State) error {
 			f.closeHandle()
 			delete(s.mu.files, id)
 		}
-		s.opts.Logger.Warn("bucket file: another snapshot than the one that is opened has lost a file, and cannot be opened any more", "error", err)
+		s.opts.Logger.Warn("bucket file: a snapshot has lost a file and can no longer be opened; the one that is opened now is complete", "error", err)
 	}
 	for _, st := range states {
 		if st.NextFile == 0 { // the zero State

@@ -105,7 +105,7 @@ func (c *Catalog) readHead() (*head, error) {
 	}
 	h, err := decodeHead(b)
 	if err != nil {
-		return nil, c.corrupt(headName, "%w: nothing was changed; if aibox table stats lists all snapshots while the file is moved away, remove the file", err)
+		return nil, c.corrupt(headName, "%w: nothing was changed; move the file away, and delete it if `aibox table stats` then lists all snapshots", err)
 	}
 	return h, nil
 }
