@@ -151,8 +151,8 @@ func (f *firstFile) offer(c bucketfile.Candidate) {
 //     what is live, and those that are emptied are emptier than most;
 //   - buffers, and the file that is appended to, which cannot be emptied.
 //
-// Of a small table that is more than could be kept free: no more than half of what
-// may be dead is asked for, and of the bytes that are always allowed only as many as
+// A small table does not have so many bytes to spare. So at most half of the bytes that
+// may be dead are kept free, and of the bytes that are always allowed, only those that
 // compaction could free.
 func (t *ssd) spaceTarget(live int64) int64 {
 	t.indexMu.RLock()

@@ -45,8 +45,8 @@ func (t *ssd) evictStep() int64 {
 	return min(max(slotsNow/stepShare, min(max(few, tinyEvictStep), minEvictStep)), evictBatch)
 }
 
-// stepBytes is what the buckets take on disk, on average, that a step of rows rewrites,
-// but at least an append buffer. REQUIRES: rewrite is held, or indexMu.
+// stepBytes is how many bytes of buckets a step rewrites on average, but at least the
+// size of an append buffer. REQUIRES: rewrite is held, or indexMu.
 func (t *ssd) stepBytes() int64 {
 	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.bufferBytes))
 }

@@ -38,15 +38,16 @@ func openForImport(c *cli.Context, o sparsetable.Options, in *rowFiles) (t spars
 			return nil, nil, nil, err
 		}
 	}
-	undo, err = undoMaking(dirs)
+	remove, err := undoMaking(dirs)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	t, infos, err = openWithSnapshots(c.Context, o)
 	if err != nil && !noSnapshotIn(o) || len(infos) > 0 {
-		undo = nil // another process has made the table meanwhile
+		return t, infos, nil, err // another process has made the table meanwhile
 	}
-	return t, infos, undo, err
+	made := err == nil || slices.ContainsFunc(dirs, tableIn)
+	return t, infos, func() error { return remove(made) }, err
 }
 
 // openWithSnapshots opens a table and lists its snapshots.
@@ -77,8 +78,10 @@ func noSnapshotIn(o sparsetable.Options) bool {
 }
 
 // undoMaking returns a function that deletes a table that is made in dirs from now on:
-// it deletes the directories that do not exist yet, and the table's files in others.
-func undoMaking(dirs []string) (undo func() error, err error) {
+// it deletes the directories that do not exist yet, and the table's files in others. If
+// the table could not be opened, so that made is false, it leaves directories that hold
+// anything: another process may be about to make a table there.
+func undoMaking(dirs []string) (undo func(made bool) error, err error) {
 	before := map[string]map[string]bool{}
 	for _, dir := range dirs {
 		if !exists(dir) {
@@ -93,11 +96,15 @@ func undoMaking(dirs []string) (undo func() error, err error) {
 			before[dir][name] = true
 		}
 	}
-	return func() error {
+	return func(made bool) error {
 		var errs []error
 		for _, dir := range dirs {
 			if before[dir] == nil {
-				errs = append(errs, os.RemoveAll(dir))
+				if made {
+					errs = append(errs, os.RemoveAll(dir))
+				} else {
+					_ = os.Remove(dir) // which only works if it is empty
+				}
 				continue
 			}
 			files, err := sparsetable.FilesIn(dir)
