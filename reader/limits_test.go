@@ -121,17 +121,17 @@ func TestOpenNamesTheFault(t *testing.T) {
 		return o
 	}
 	for want, o := range map[string]Options{
-		"not found":                 with(func(o *Options) { o.URIs = []string{dir + "/none"} }),
-		`names column "tags" twice`: with(func(*Options) {}),
-		`has no column "z"`:         with(func(o *Options) { o.Schema.Columns[3].Name = "z" }),
-		`no column "user"`:          with(func(o *Options) { o.Schema.Columns[3].Name = "c2"; o.GroupBy = "user" }),
-		`no column "note"`:          with(func(o *Options) { o.Schema.Columns[3].Name = "extra"; o.PassThrough = []string{"note"} }),
-		"occurs twice":              with(func(o *Options) { o.Schema.Columns[3].Name = "c" }),
-		"no column of role label":   with(func(o *Options) { o.Schema.Columns[0].Role = RoleIgnore }),
-		"unknown comparison":        with(func(o *Options) { o.Schema.Label = LabelRule{Column: "y", Op: "~"} }),
-		"batch size":                with(func(o *Options) { o.BatchSize = 0 }),
-		"unknown compression":       with(func(o *Options) { o.Compression = "rar" }),
-		"run Scan":                  with(func(o *Options) { o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformStandardize}} }),
+		"not found":                      with(func(o *Options) { o.URIs = []string{dir + "/none"} }),
+		`names column "tags" twice`:      with(func(*Options) {}),
+		`has no column "z"`:              with(func(o *Options) { o.Schema.Columns[3].Name = "z" }),
+		`no column "user"`:               with(func(o *Options) { o.Schema.Columns[3].Name = "c2"; o.GroupBy = "user" }),
+		`no column "note"`:               with(func(o *Options) { o.Schema.Columns[3].Name = "extra"; o.PassThrough = []string{"note"} }),
+		"occurs twice":                   with(func(o *Options) { o.Schema.Columns[3].Name = "c" }),
+		"neither a column of role label": with(func(o *Options) { o.Schema.Columns[0].Role = RoleIgnore }),
+		"unknown comparison":             with(func(o *Options) { o.Schema.Label = LabelRule{Column: "y", Op: "~"} }),
+		"batch size":                     with(func(o *Options) { o.BatchSize = 0 }),
+		"unknown compression":            with(func(o *Options) { o.Compression = "rar" }),
+		"run Scan":                       with(func(o *Options) { o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformStandardize}} }),
 		"must be the last": with(func(o *Options) {
 			o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformBucketize, Boundaries: []float64{1}}, {}}
 		}),
