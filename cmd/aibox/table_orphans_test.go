@@ -119,7 +119,7 @@ func TestMovedModel(t *testing.T) {
 	if o := evalOf("link"); o.code != exitDone || strings.Contains(o.stderr, "copy") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
-	ok(t, append(train, "--set", "output.model_dir=link")...)
+	ok(t, append(train, "--set", "output.model_dir=link", "--set", "output.keep_generations=1")...)
 	wantTables(t, 2)
 	if o := evalOf("far/ssd"); o.code != exitDone {
 		t.Error(o.stderr)
