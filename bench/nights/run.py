@@ -2,8 +2,8 @@
 """Measures nights that go on from yesterday's model over a table on SSD.
 
 The first night makes a table of --rows rows. Then nights that touch a tenth, a hundredth
-and a thousandth of them, drawn evenly, start from it, each with every binary in turn. The
-table of each lies beside the first one's. What is printed of a night is its time, the time until it had
+and a thousandth of them, drawn evenly, start from it, one after the other. Several
+binaries do all of it in turn. What is printed of a night is its time, the time until it had
 its table, and what it wrote to the table's directory.
 """
 
@@ -77,18 +77,17 @@ def main():
     (args.dir / "job.yaml").write_text(JOB.format(dir=args.dir, columns=columns, memory=args.memory))
     examples = args.rows // COLUMNS
     log(args.dir / "first.tsv", range(examples))
-    first = args.dir / "first"
-    seconds, _, summary = train(args.aibox[0], args, args.dir / "first.tsv", first)
-    print(f"first night: {summary['table']['rows']} rows, {seconds:.1f} s, {summary['table']['disk_bytes'] / 2**20:.0f} MiB on disk", flush=True)
-    print(f"{'touched':>8} {'binary':<24} {'seconds':>8} {'to table':>8} {'MiB written':>11}")
     for share in SHARES:
-        data = args.dir / "night.tsv"
         draw = random.Random(1)
-        log(data, (draw.randrange(examples) for _ in range(int(examples * share))))
-        for binary in args.aibox:
-            seconds, start, summary = train(binary, args, data, args.dir / "night", first)
-            written = summary["table"]["written_bytes"]
-            print(f"{share:>8} {pathlib.Path(binary).name:<24} {seconds:>8.1f} {start:>8.1f} {written / 2**20:>11.0f}", flush=True)
+        log(args.dir / f"{share}.tsv", (draw.randrange(examples) for _ in range(int(examples * share))))
+    for binary in args.aibox:
+        first = args.dir / "first"
+        seconds, _, summary = train(binary, args, args.dir / "first.tsv", first)
+        print(f"{binary}\nfirst night: {summary['table']['rows']} rows, {seconds:.1f} s, {summary['table']['disk_bytes'] / 2**20:.0f} MiB on disk", flush=True)
+        print(f"{'touched':>8} {'seconds':>8} {'to table':>8} {'MiB written':>11}")
+        for share in SHARES:
+            seconds, start, summary = train(binary, args, args.dir / f"{share}.tsv", args.dir / "night", first)
+            print(f"{share:>8} {seconds:>8.1f} {start:>8.1f} {summary['table']['written_bytes'] / 2**20:>11.0f}", flush=True)
     shutil.rmtree(args.dir)
 
 
