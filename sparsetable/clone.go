@@ -112,17 +112,18 @@ func (c *cloning) prepare() error {
 
 // files gives the new table the snapshot's files.
 func (c *cloning) files(ctx context.Context, f catalog.Format, s catalog.Snapshot) error {
-	var table uint64
-	if _, err := fmt.Sscanf(f.TableID, "%x", &table); err != nil {
-		return fmt.Errorf("sparsetable: table id %q: %w", f.TableID, err)
+	table, err := tableNumber(f)
+	if err != nil {
+		return err
 	}
+	from, to := c.from.SSD.Dirs, c.to.SSD.Dirs
 	for _, b := range s.Files {
-		if err := c.file(ctx, bucketfile.FileName(table, b.ID, b.Incarnation), len(c.from.SSD.Dirs)); err != nil {
+		if err := c.file(ctx, bucketfile.FileName(table, b.ID, b.Incarnation), from, to); err != nil {
 			return err
 		}
 	}
 	for _, d := range s.Deltas {
-		if err := c.file(ctx, d.Name, 1); err != nil { // the first directory has them
+		if err := c.file(ctx, d.Name, from[:1], to[:1]); err != nil { // the first directory has them
 			return err
 		}
 	}
@@ -134,13 +135,12 @@ func (c *cloning) files(ctx context.Context, f catalog.Format, s catalog.Snapsho
 	return nil
 }
 
-// file gives the new table a file that is in one of the first dirs of the earlier one's
-// directories.
-func (c *cloning) file(ctx context.Context, name string, dirs int) error {
+// file gives the new table, in one of the directories to, a file that is in one of from.
+func (c *cloning) file(ctx context.Context, name string, from, to []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for at, dir := range c.from.SSD.Dirs[:dirs] {
+	for at, dir := range from {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -149,12 +149,9 @@ func (c *cloning) file(ctx context.Context, name string, dirs int) error {
 		if err != nil {
 			return err
 		}
-		if dirs == 1 { // a delta file, which must be in the first directory
-			return c.linkOrCopy(ctx, path, info.Size(), c.to.SSD.Dirs[:1], 0)
-		}
-		return c.linkOrCopy(ctx, path, info.Size(), c.to.SSD.Dirs, at)
+		return c.linkOrCopy(ctx, path, info.Size(), to, at)
 	}
-	return fmt.Errorf("%w: %s is in none of %v", ErrFiles, name, c.from.SSD.Dirs[:dirs])
+	return fmt.Errorf("%w: %s is in none of %v", ErrFiles, name, from)
 }
 
 // linkOrCopy links a file into the first of dirs, beginning with the one at an index, where

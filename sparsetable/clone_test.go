@@ -32,17 +32,7 @@ func trainDirty(t *testing.T, o sparsetable.Options, rows map[uint64]float32, fr
 		t.Fatal(err)
 	}
 	defer tab.Close()
-	keys := keysFrom(from, n)
-	ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, k := range keys {
-		rows[k]++
-		ws.Row(i)[0] = rows[k]
-		stressLayout.SetStats(ws.Row(i), sparsetable.RowStats{Count: 1})
-	}
-	ws.Release()
+	countRows(t, tab, rows, from, n)
 	p, err := tab.Snapshot(t.Context(), []byte("dirty"))
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +144,30 @@ func TestCloneCopies(t *testing.T) {
 		trainInto(t, to, theirs, 0, 1000)
 		trainInto(t, from, rows, 500, 1000)
 	}
+}
+
+// TestCloneLinksWhereItCan: a table of one directory goes to the file system that it is on,
+// wherever that is among the new directories; only its delta files must be in the first.
+func TestCloneLinksWhereItCan(t *testing.T) {
+	from, to := cloneOptions(t, 1), cloneOptions(t, 2)
+	rows := map[uint64]float32{}
+	trainInto(t, from, rows, 0, 3000)
+	trainDirty(t, from, rows, 0, 700)
+	defer sparsetable.SetLinkFile(func(a, b string) error {
+		if filepath.Dir(b) == to.SSD.Dirs[0] {
+			return &os.LinkError{Op: "link", Old: a, New: b, Err: syscall.EXDEV}
+		}
+		return os.Link(a, b)
+	})()
+	if _, err := sparsetable.Clone(t.Context(), from, to); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{to.SSD.Dirs[0]: false, to.SSD.Dirs[1]: true} {
+		if files, err := filepath.Glob(filepath.Join(dir, "*.bucket")); err != nil || (len(files) > 0) != want {
+			t.Errorf("%s has %v, %v", dir, files, err)
+		}
+	}
+	trainInto(t, to, rows, 0, 100)
 }
 
 // TestCloneFails: whichever operation fails, there is no table afterwards, and the

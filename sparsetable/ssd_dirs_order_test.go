@@ -59,17 +59,7 @@ func trainInto(t *testing.T, o sparsetable.Options, rows map[uint64]float32, fro
 	if err != nil || found != len(rows) {
 		t.Errorf("%d rows, want %d: %v", found, len(rows), err)
 	}
-	keys := keysFrom(from, n)
-	ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, k := range keys {
-		rows[k]++
-		ws.Row(i)[0] = rows[k]
-		stressLayout.SetStats(ws.Row(i), sparsetable.RowStats{Count: 1})
-	}
-	ws.Release()
+	countRows(t, tab, rows, from, n)
 	if err := tab.(sparsetable.Flusher).Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -83,4 +73,20 @@ func trainInto(t *testing.T, o sparsetable.Options, rows map[uint64]float32, fro
 	if err := tab.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// countRows trains n rows: the first value of each counts how often.
+func countRows(t *testing.T, tab sparsetable.Table, rows map[uint64]float32, from, n int) {
+	t.Helper()
+	keys := keysFrom(from, n)
+	ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range keys {
+		rows[k]++
+		ws.Row(i)[0] = rows[k]
+		stressLayout.SetStats(ws.Row(i), sparsetable.RowStats{Count: 1})
+	}
+	ws.Release()
 }

@@ -189,8 +189,8 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	if want := t.opts.Layout; want != (Layout{}) && want != t.layout {
 		return &LayoutError{Dir: t.opts.SSD.Dirs[0], Have: t.layout, Want: want}
 	}
-	if t.tableID, err = strconv.ParseUint(f.TableID, 16, 64); err != nil {
-		return fmt.Errorf("sparsetable: table id: %w", err)
+	if t.tableID, err = tableNumber(f); err != nil {
+		return err
 	}
 	switch f.Hash {
 	case keyHash:
@@ -201,6 +201,15 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	}
 	t.rewrite.hash = t.hash
 	return nil
+}
+
+// tableNumber is the number of a table, which is part of the names of its files.
+func tableNumber(f catalog.Format) (uint64, error) {
+	n, err := strconv.ParseUint(f.TableID, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("sparsetable: table id: %w", err)
+	}
+	return n, nil
 }
 
 // allocate makes the cache, the index and the pools of buffers.

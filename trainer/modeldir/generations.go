@@ -86,11 +86,7 @@ func Generations(dir string) ([]Generation, error) {
 	}
 	var all []Generation
 	for _, name := range generations(dir) {
-		n := numberOf(name)
-		if n == 0 {
-			continue
-		}
-		g := Generation{Number: n, Name: name, Published: top != nil && top.Generation == name}
+		g := Generation{Number: numberOf(name), Name: name, Published: top != nil && top.Generation == name}
 		switch own, fault := manifestOf(dir, name); {
 		case errors.Is(fault, fs.ErrNotExist):
 			continue
