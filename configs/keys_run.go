@@ -89,7 +89,7 @@ var runKeys = []Key{
 	{Path: "output.model_dir", Required: true, Template: true,
 		Meaning: "Directory that the model, metrics and summary are written to. It must be a local path."},
 	{Path: "output.keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,
-		Meaning: "How many models stay in model_dir: the last one, and those before it, to which `aibox rollback` goes back and which are read as DIR@N. Each takes the space of a whole model, and while a job trains there is one more."},
+		Meaning: "How many models stay in model_dir: the last one, and those before it, to which `aibox rollback` goes back and which are read as DIR@N. Each takes the space of a whole model, except that tables on SSD share the files of rows that did not change; while a job trains there is one more."},
 	{Path: "output.metrics", Template: true, Tuning: true,
 		DefaultFrom: func(s scope) string { return yamlText(inModelDir(s.job, "metrics.jsonl")) }, DefaultNote: "metrics.jsonl in model_dir",
 		Meaning: "File that metrics are written to as JSON lines."},
