@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+	"aibox/internal/cliargs"
+	"aibox/internal/tablediff"
+	"aibox/trainer"
+)
+
+func diffCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "diff",
+		Usage:     "show which rows differ between two models",
+		ArgsUsage: "BEFORE AFTER",
+		Description: `BEFORE and AFTER are model directories, or generations of one, as DIR@N. Counts by
+field the rows of the embedding table that were added, dropped and moved, and lists the
+rows that moved farthest. A row has moved if its values differ; the distance is the
+Euclidean distance between them.
+
+A row does not say which field it belongs to. To tell, the data that the two models were
+trained on are read, or the log that --data names: a field has the rows whose values
+occur in them. Rows that occur in none are counted as "(not in the data)", such as those
+that were dropped because nobody has seen their value for long.
+
+Examples:
+
+  aibox diff models/ctr@41 models/ctr@42
+  aibox diff models/ctr@42 models/ctr --data 'logs/{{date}}/*.gz' --examples 0 --json`,
+		Flags: append(dateFlags(),
+			&cli.StringSliceFlag{Name: "data", Usage: "`URI` of a log that tells which field a row belongs to; may be repeated", DefaultText: "the data that the models were trained on"},
+			&cli.Int64Flag{Name: "examples", Value: 1_000_000, Usage: "how many examples of the data of a model, or of the log, are read at most; 0: all"},
+			&cli.IntFlag{Name: "top", Value: 10, Usage: "how many of the rows that moved farthest are listed"},
+			&cli.StringFlag{Name: "memory", Value: "1GiB", Usage: "`SIZE` of the memory for the rows that are compared at one time, beside that of the two tables; with less, the tables are read more often"},
+			jsonFlag(),
+		),
+		Action: func(c *cli.Context) error {
+			before, after, o, err := diffArguments(c)
+			if err != nil {
+				return err
+			}
+			d, err := trainer.Diff(c.Context, before, after, o, trainer.Options{Logger: newLogger(c), Version: version})
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, d)
+			}
+			return printDifference(c.App.Writer, d)
+		},
+	}
+}
+
+// diffArguments are the arguments and flags of the command.
+func diffArguments(c *cli.Context) (before, after string, o trainer.DiffOptions, err error) {
+	if c.NArg() != 2 {
+		return "", "", o, cliargs.Errorf("%s: want two arguments, the model before and the one after, but there are %d; see `%[1]s --help`", cliargs.CommandPath(c), c.NArg())
+	}
+	dated, err := datedAlone(c)
+	if err != nil {
+		return "", "", o, err
+	}
+	if before, err = expand(c, dated, "the model before", c.Args().Get(0)); err != nil {
+		return "", "", o, err
+	}
+	if after, err = expand(c, dated, "the model after", c.Args().Get(1)); err != nil {
+		return "", "", o, err
+	}
+	if o.Data, err = pathFlags(c, dated, "data"); err != nil {
+		return "", "", o, err
+	}
+	o.Examples, o.Top = c.Int64("examples"), c.Int("top")
+	for _, name := range []string{"examples", "top"} {
+		if c.Int64(name) < 0 {
+			return "", "", o, cliargs.Errorf("%s: --%s %d: want 0 or more", cliargs.CommandPath(c), name, c.Int64(name))
+		}
+	}
+	memory, err := memoryFlag(c)
+	if err != nil {
+		return "", "", o, err
+	}
+	if o.MemoryBytes = memory; memory == 0 {
+		size, err := configs.ParseBytes(c.String("memory"))
+		if err != nil {
+			return "", "", o, err
+		}
+		o.MemoryBytes = int64(size)
+	}
+	return before, after, o, nil
+}
+
+func printDifference(w io.Writer, d *trainer.Difference) error {
+	var b bytes.Buffer
+	if d.SameDigest {
+		fmt.Fprintf(&b, "%s and %s are equal bit for bit.\n\n", d.Before, d.After)
+	}
+	if !d.Comparable {
+		fmt.Fprintf(&b, "The rows of %s and %s have different numbers of values, so none is counted as moved.\n\n", d.Before, d.After)
+	}
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "rows before\tafter\tadded\tdropped\tmoved\tmean distance\tlargest\t  field")
+	group := func(g *tablediff.Group, name string) {
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%s\t%s\t  %s\n", g.Before, g.After, g.Added, g.Dropped, g.Moved, distanceText(g.MeanDistance, g.Moved), distanceText(g.MaxDistance, g.Moved), name)
+	}
+	for i := range d.Fields {
+		g := &d.Fields[i]
+		switch {
+		case g.Field != "":
+			group(g, g.Field)
+		case g.Before+g.After > 0:
+			group(g, "(not in the data)")
+		}
+	}
+	group(&d.Total, "all")
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(d.Moved) > 0 {
+		fmt.Fprintln(&b, "\nRows that moved farthest:")
+		fmt.Fprintln(t, "distance\tnorm before\tafter\tshow before\tafter\tkey\t  value")
+		for i := range d.Moved {
+			r := &d.Moved[i]
+			fmt.Fprintf(t, "%.4g\t%.4g\t%.4g\t%.6g\t%.6g\t%#016x\t  %s\n", r.Distance, r.NormBefore, r.NormAfter, r.ShowBefore, r.ShowAfter, r.Key, valueText(r))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// distanceText is a distance of rows that moved, if there are any.
+func distanceText(d tablediff.Float, moved int64) string {
+	if moved == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g", float64(d))
+}
+
+// valueText is what the row stands for, as far as it is known.
+func valueText(r *tablediff.Row) string {
+	switch {
+	case r.Field == "":
+		return "(not in the data)"
+	case r.Value == "":
+		return r.Field
+	}
+	return r.Field + "=" + r.Value
+}

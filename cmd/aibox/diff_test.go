@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"aibox/trainer"
+)
+
+// TestDiff compares two nights of a model, with and without the data that tell the fields
+// of rows.
+func TestDiff(t *testing.T) {
+	inNightlyJob(t)
+	text := ok(t, "diff", "model@1", "model@2", "--top", "3")
+	for _, want := range []string{"  user\n", "  ad\n", "  all\n", "Rows that moved farthest:", "  ad=0000"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in:\n%s", want, text)
+		}
+	}
+	var d trainer.Difference
+	decode := func(args ...string) {
+		t.Helper()
+		d = trainer.Difference{}
+		if err := json.Unmarshal([]byte(ok(t, append([]string{"diff", "--json"}, args...)...)), &d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decode("model@1", "model@2", "--memory", "8KiB")
+	if d.SameDigest || d.Total.Moved == 0 || d.Total.Before == 0 || len(d.Fields) != 3 || d.Fields[0].Moved+d.Fields[1].Moved != d.Total.Moved || len(d.Moved) != 10 {
+		t.Errorf("%+v", d.Report)
+	}
+	farthest, moved := d.Moved[0], d.Total.Moved
+	// The name that the report gives a row is the one by which the row is found.
+	if out := ok(t, "table", "get", "model@2", farthest.Field+"="+farthest.Value, "--json"); !strings.Contains(out, `"found": true`) {
+		t.Errorf("%s=%s: %s", farthest.Field, farthest.Value, out)
+	}
+	decode("model@2", "model")
+	if !d.SameDigest || d.Total.Moved != 0 || len(d.Moved) > 0 {
+		t.Errorf("%+v", d.Report)
+	}
+
+	// A log of one line names few rows.
+	lines := strings.SplitAfterN(read(t, "train.tsv"), "\n", 3)
+	write(t, "one.tsv", lines[0]+lines[1])
+	decode("model@1", "model@2", "--data", "one.tsv")
+	if unknown := d.Fields[2]; d.Fields[0].After != 1 || unknown.After < d.Total.After-4 || d.Total.Moved != moved {
+		t.Errorf("%+v", d.Fields)
+	}
+	decode("model@1", "model@2", "--examples", "1")
+	if d.Fields[0].After != 1 {
+		t.Errorf("%+v", d.Fields)
+	}
+
+	// Without the data of training, rows are not told apart.
+	if err := os.Remove("train.tsv"); err != nil {
+		t.Fatal(err)
+	}
+	decode("model@1", "model@2")
+	if len(d.Fields) > 0 || d.Total.Moved != moved || d.Moved[0].Key != farthest.Key || d.Moved[0].Value != "" {
+		t.Errorf("%+v", d.Report)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"model@1", exitUsage, "want two arguments"},
+		{"model@1 model@9", exitIO, "no generation 9"},
+		{"model@1 elsewhere", exitIO, "elsewhere"},
+		{"model@1 model@2 --data train.tsv", exitIO, "train.tsv"},
+		{"model@1 model@2 --data job.yaml", exitData, "job.yaml"},
+		{"model@1 model@2 --top -1", exitUsage, "--top -1"},
+		{"model@1 model@2 --memory 0", exitUsage, "--memory"},
+		{"model@1 model@2 --memory many", exitUsage, "--memory"},
+	} {
+		if o := aibox(append([]string{"diff"}, strings.Fields(c.args)...)...); o.code != c.code || !strings.Contains(o.stderr, c.want) {
+			t.Errorf("aibox diff %s: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
+		}
+	}
+}

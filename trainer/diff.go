@@ -1,0 +1,91 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"aibox/internal/tablediff"
+	"aibox/sparsetable"
+)
+
+// DiffOptions say how two models are compared.
+type DiffOptions struct {
+	// Data are the URIs of logs that tell which field a row belongs to, in the format of
+	// the second model's job; nil: the data that the models were trained on, as far as
+	// they can still be read.
+	Data        []string
+	Examples    int64 // of Data, or of the data of each model, read at most; 0: all
+	Top         int   // how many of the rows that moved farthest are listed
+	MemoryBytes int64 // for the rows that are compared at one time, beside both tables
+}
+
+// Difference is what `aibox diff` reports of the tables of two models.
+type Difference struct {
+	Before     string `json:"before"`
+	After      string `json:"after"`
+	SameDigest bool   `json:"same_digest"` // the models are equal bit for bit
+	*tablediff.Report
+}
+
+// Diff compares the tables of the models in two model directories, or of two generations
+// of one.
+func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options) (_ *Difference, err error) {
+	opts.ensureDefaults()
+	var models [2]*ModelTable
+	var tables [2]sparsetable.Table
+	for i, dir := range []string{before, after} {
+		m, err := FindTable(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer m.Model.Close() //nolint:errcheck // it was only read
+		t, err := m.open(ctx, opts.Logger)
+		if err != nil {
+			return nil, err
+		}
+		defer closeLogged(opts.Logger, t)
+		models[i], tables[i] = m, t
+	}
+	d := &Difference{Before: models[0].Model.Name, After: models[1].Model.Name}
+	d.SameDigest = models[0].Model.Digest != "" && models[0].Model.Digest == models[1].Model.Digest
+	co := tablediff.Options{Top: o.Top, MemoryBytes: o.MemoryBytes, Progress: func(step string, n, of int) {
+		opts.Logger.Info(step, "partition", n, "of", of)
+	}}
+	logs, err := openKeyLogs(ctx, models, &o, opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	defer logs.close()
+	if len(logs) > 0 {
+		co.Fields, co.Keys = logs.fields(), logs.visit
+	}
+	began := time.Now()
+	if d.Report, err = tablediff.Compare(ctx, tables[0], tables[1], co); err != nil {
+		return nil, err
+	}
+	if err := logs.nameRows(ctx, d.Moved); err != nil {
+		return nil, err
+	}
+	opts.Logger.Info("tables compared", "rows_before", d.Total.Before, "rows_after", d.Total.After, "seconds", time.Since(began).Seconds())
+	return d, nil
+}
+
+// open opens the table for reading. It waits for a process that compacts it.
+func (t *ModelTable) open(ctx context.Context, log *slog.Logger) (sparsetable.Table, error) {
+	held, err := t.Model.HoldTable(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	o := t.Options
+	o.SnapshotID, o.MustExist, o.ReadOnly, o.Logger = t.Model.TableSnapshot, true, true, log
+	table, err := sparsetable.Open(ctx, o)
+	return table, errors.Join(err, held.Close()) // an open table has a lock of its own
+}
+
+func closeLogged(log *slog.Logger, t sparsetable.Table) {
+	if err := t.Close(); err != nil {
+		log.Warn("the table could not be closed", "error", err)
+	}
+}
