@@ -34,6 +34,18 @@ func (e *OptionsError) Unwrap() error { return e.Err }
 // ErrorKind sorts the error for exit codes and reports.
 func (*OptionsError) ErrorKind() errkind.Kind { return errkind.Usage }
 
+// CursorError says that reading cannot start at Options.Start: the input or the options
+// are others than those of the reading that it comes from.
+type CursorError struct{ Err error }
+
+func (e *CursorError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the fault.
+func (e *CursorError) Unwrap() error { return e.Err }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*CursorError) ErrorKind() errkind.Kind { return errkind.Data }
+
 func optionsErrorf(format string, args ...any) error {
 	return &OptionsError{fmt.Errorf(format, args...)}
 }

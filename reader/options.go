@@ -22,6 +22,10 @@ type Options struct {
 	Schema      Schema
 	Compression string // "" or "auto": by extension; else what source.ParseCompression knows
 
+	// Start is where reading begins: the Cursor of a pass of an earlier reading; nil: at
+	// the beginning. Only Open uses it.
+	Start *Cursor
+
 	BatchSize      int // examples per mini-batch
 	BatchesPerPass int // mini-batches per pass; 0: 1
 

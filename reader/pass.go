@@ -9,7 +9,8 @@ type Pass struct {
 	Seq     int64    // 0, 1, 2, … within one reading of the data
 	Keys    []uint64 // unique feature keys of the pass, in order of first use
 	Batches []Batch
-	Bytes   int64 // input bytes (compressed, as stored) decoded up to the end of this pass, in steps of whole units (see the package)
+	Bytes   int64   // input bytes (compressed, as stored) decoded up to the end of this pass, in steps of whole units (see the package)
+	End     *Cursor // where reading goes on after this pass; nil: the pass was not made by a Reader, or is only a part of such a one
 
 	pool *passPool // nil: the pass was not made by a Reader
 }

@@ -23,7 +23,7 @@ func (l *passPool) get(seq int64, batches int) *Pass {
 	if cap(p.Batches) < batches {
 		p.Batches = make([]Batch, batches)
 	}
-	p.Seq, p.Bytes, p.Keys, p.Batches = seq, 0, p.Keys[:0], p.Batches[:batches]
+	p.Seq, p.Bytes, p.End, p.Keys, p.Batches = seq, 0, nil, p.Keys[:0], p.Batches[:batches]
 	return p
 }
 

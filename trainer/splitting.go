@@ -37,7 +37,7 @@ func (l *passLimit) lower(pass *reader.Pass, fit int, log *slog.Logger) {
 
 // splitPass divides a pass into passes of consecutive mini-batches. Each has at most
 // the given number of unique keys, unless a single mini-batch has more. They share the
-// examples with p.
+// examples with p. Only the last one ends where p ends, and has its cursor.
 func splitPass(p *reader.Pass, keys int) []*reader.Pass {
 	var parts []*reader.Pass
 	part := new(reader.Pass)
@@ -68,5 +68,6 @@ func splitPass(p *reader.Pass, keys int) []*reader.Pass {
 		part.Seq, part.Bytes = p.Seq, p.Bytes
 		part.Batches = append(part.Batches, b)
 	}
+	part.End = p.End
 	return append(parts, part)
 }

@@ -19,7 +19,7 @@ import (
 func TestSplitPass(t *testing.T) {
 	rng := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 1))
 	for range 300 {
-		p := &reader.Pass{Seq: 7, Bytes: 1234}
+		p := &reader.Pass{Seq: 7, Bytes: 1234, End: &reader.Cursor{}}
 		keys := 1 + rng.IntN(60)
 		for k := range keys {
 			p.Keys = append(p.Keys, uint64(1000+k))
@@ -38,7 +38,11 @@ func TestSplitPass(t *testing.T) {
 		}
 		most := 1 + rng.IntN(keys)
 		next := 0
-		for _, part := range splitPass(p, most) {
+		parts := splitPass(p, most)
+		for i, part := range parts {
+			if last := i == len(parts)-1; last != (part.End == p.End) || !last && part.End != nil {
+				t.Fatalf("part %d of %d has the cursor %p, the pass %p", i+1, len(parts), part.End, p.End)
+			}
 			if part.Seq != 7 || part.Bytes != 1234 || len(part.Batches) == 0 || len(part.Batches) > 1 && len(part.Keys) > most {
 				t.Fatalf("a part of %d mini-batches with %d keys, %d may be; %+v", len(part.Batches), len(part.Keys), most, part)
 			}
