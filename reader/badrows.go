@@ -210,6 +210,14 @@ func (t *badTally) worst() (worst ReasonCount) {
 	return worst
 }
 
+// restore goes on from counts of an earlier reading.
+func (t *badTally) restore(c *Counts) {
+	t.total = c.BadRows
+	for _, reason := range c.Bad {
+		t.reasons[reason.Reason] = reason
+	}
+}
+
 // counts lists the reasons that occurred.
 func (t *badTally) counts() (list []ReasonCount) {
 	for _, c := range t.reasons {

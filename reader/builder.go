@@ -2,8 +2,6 @@ package reader
 
 import (
 	"context"
-	"errors"
-	"io"
 )
 
 // builder makes passes of examples. The work is divided so that as little as possible
@@ -56,8 +54,8 @@ func (b *builder) draft() (d *draft, room int) {
 	return b.open, b.batchSize - b.open.n
 }
 
-// submit hands the open draft to the workers. counts are those of the input so far.
-func (b *builder) submit(counts func() Counts) {
+// submit hands the open draft to the workers. now says how far reading has come with it.
+func (b *builder) submit(now func() progress) {
 	d := b.open
 	b.open = nil
 	if b.filling == nil {
@@ -66,7 +64,7 @@ func (b *builder) submit(counts func() Counts) {
 	}
 	d.pass, d.at, d.made = b.filling, b.filled, false
 	if b.filled++; b.filled == b.batchesPerPass {
-		d.counts = counts()
+		d.progress = now()
 		b.filling = nil
 	}
 	b.waiting = append(b.waiting, d)
@@ -108,8 +106,8 @@ func (b *builder) settle(ctx context.Context) error {
 }
 
 // merge takes the oldest mini-batch back, and returns its pass if that is complete, with
-// the counts of the input at its end.
-func (b *builder) merge(ctx context.Context) (*Pass, *Counts, error) {
+// how far reading had come at its end.
+func (b *builder) merge(ctx context.Context) (*Pass, *progress, error) {
 	d := b.waiting[0]
 	if err := b.await(ctx, d); err != nil {
 		return nil, nil, err
@@ -127,7 +125,7 @@ func (b *builder) merge(ctx context.Context) (*Pass, *Counts, error) {
 	d.pass, d.n, d.keys = nil, 0, d.keys[:0]
 	b.free = append(b.free, d)
 	if b.merged == b.batchesPerPass {
-		return b.finish(), &d.counts, nil
+		return b.finish(), &d.progress, nil
 	}
 	return nil, nil, nil
 }
@@ -143,89 +141,4 @@ func (b *builder) finish() *Pass {
 	pass.Batches = pass.Batches[:b.merged]
 	b.merging = nil
 	return pass
-}
-
-// fill returns the next pass.
-func (r *Reader) fill(ctx context.Context) (*Pass, *Counts, error) {
-	b := r.build
-	for {
-		for r.ended == nil && len(b.waiting) < b.depth {
-			if err := r.draw(ctx); err != nil {
-				if ctx.Err() != nil && !errors.Is(err, io.EOF) {
-					return nil, nil, err // the next call goes on
-				}
-				r.ended = err
-			}
-		}
-		if len(b.waiting) > 0 {
-			if pass, counts, err := b.merge(ctx); pass != nil || err != nil {
-				return pass, counts, err
-			}
-			continue
-		}
-		if errors.Is(r.ended, io.EOF) {
-			if pass := b.finish(); pass != nil {
-				return pass, nil, nil
-			}
-			if r.rows.counts.Examples == 0 {
-				return nil, nil, r.rows.noExamples()
-			}
-		}
-		return nil, nil, r.ended
-	}
-}
-
-// draw assigns the examples of one mini-batch; of fewer at the end of the input.
-func (r *Reader) draw(ctx context.Context) error {
-	for {
-		d, most := r.build.draft()
-		if most == 0 {
-			r.build.submit(r.rows.snapshot)
-			return nil
-		}
-		err := r.take(ctx, d, most)
-		if errors.Is(err, io.EOF) && d.n > 0 {
-			r.build.submit(r.rows.snapshot)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// take adds the next examples to a draft, at least one and at most the given number.
-func (r *Reader) take(ctx context.Context, d *draft, most int) error {
-	w := r.window
-	if w == nil {
-		b, lo, hi, err := r.rows.run(ctx, most)
-		if err == nil {
-			d.add(b, lo, hi)
-		}
-		return err
-	}
-	if w.drained() {
-		if err := r.build.settle(ctx); err != nil {
-			return err
-		}
-		d.move(r.rows.stream, w.block)
-		w.restart()
-	}
-	for !w.draining {
-		b, lo, hi, err := r.rows.run(ctx, w.size-len(w.order))
-		atEnd := errors.Is(err, io.EOF)
-		if err != nil && (!atEnd || len(w.order) == 0) {
-			return err // if ctx was cancelled, the next call goes on filling the window
-		}
-		for e := lo; e < hi; e++ {
-			w.add(r.rows.plan, b, e)
-		}
-		if atEnd || w.full() {
-			w.shuffle()
-		}
-	}
-	for _, e := range w.order[w.next:min(w.next+most, len(w.order))] {
-		d.add(w.block, int(e), int(e)+1)
-		w.next++
-	}
-	return nil
 }

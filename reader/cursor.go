@@ -1,6 +1,11 @@
 package reader
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
 	"aibox/reader/source"
 )
 
@@ -10,30 +15,75 @@ import (
 // Options.Threads and Options.AheadChunks may differ. A Cursor is immutable, and can be
 // written as JSON and read back.
 //
-// Decoding begins at the beginning of a unit, somewhat before the place. The bad rows and
-// losses between the two are found and written to the quarantine again: whoever resumes a
-// reading first truncates what it has written to Options.Quarantine to QuarantineBytes.
+// Decoding begins with a unit, somewhat before the place. The bad rows and losses between
+// the two are found and written to the quarantine again: whoever goes on with a reading
+// first truncates what it has written to Options.Quarantine to QuarantineBytes. Until the
+// first pass, Counts are those at the beginning of the unit.
+//
+//	            unit 6              unit 7              unit 8
+//	input   ... ------x--+------------------+------------------+-- ...
+//	                     |         window 3          | window 4
+//	order of passes      |       t t . . t . t .     |
+//	                     ^       ^ ^     ^   ^ Taken: in passes before the place
+//	                     Unit 6 and Skip: where the window begins
 type Cursor struct {
 	Files   []source.File     `json:"files"`   // of the input that are not empty
 	Options map[string]string `json:"options"` // those that must be the same
-	Passes  int64             `json:"passes"`  // before this place
+	Passes  int64             `json:"passes"`  // before the place
 
+	// Position is where the next example begins or, within a shuffle window, where the
+	// window begins.
 	Position
-	Windows uint64 `json:"windows"` // shuffle windows before the one that the place is in
-	// Taken is how many examples of that window are in passes before this place. The
-	// window begins at Position.
-	Taken int `json:"taken"`
+	Windows uint64 `json:"windows"` // shuffle windows before the present one
+	Taken   int    `json:"taken"`   // examples of the window that are in passes before the place
 }
 
-// Position is a place between two examples of the input, and everything that reading the
-// rest of it depends on, as of the beginning of a unit: the state of rows.
-type Position struct {
-	File int   `json:"file"` // number of the unit's file
-	Unit int   `json:"unit"` // number of the unit in its file
-	Skip int64 `json:"skip"` // examples between the beginning of the unit and this place
+// cursor is the present place. REQUIRES: no mini-batch is begun.
+func (r *Reader) cursor() *Cursor {
+	c := &Cursor{Files: r.files, Options: r.settings, Passes: r.build.seq, Position: r.rows.at}
+	if w := r.window; w != nil {
+		c.Windows = w.number
+		if w.draining && !w.drained() {
+			c.Position, c.Windows, c.Taken = w.start, w.number-1, w.next
+		}
+	}
+	return c
+}
 
-	// QuarantineBytes and QuarantineRows are what this reading had written to
-	// Options.Quarantine up to the beginning of the unit.
-	QuarantineBytes int64 `json:"quarantine_bytes"`
-	QuarantineRows  int   `json:"quarantine_rows"`
+// settings are the options on which the passes and errors depend, as text, by name.
+func (o *Options) settings() map[string]string {
+	list := map[string]any{
+		"compression": o.Compression, "batch size": o.BatchSize, "batches per pass": o.BatchesPerPass,
+		"limit": o.Limit, "shuffle buffer": o.ShuffleBuffer, "seed": o.Seed, "epoch": o.Epoch, "negative sampling": o.NegativeSampling,
+		"group by": o.GroupBy, "pass through": o.PassThrough, "keep lists": o.KeepLists, "keep unlabelled": o.KeepUnlabelled,
+		"max bad rows": o.MaxBadRows, "max bad fraction": o.MaxBadFraction, "max lost fraction": o.MaxLostFraction,
+		"keep bad rows": o.KeepBadRows, "quarantine rows": o.QuarantineRows, "hide cells": o.HideCells,
+		"max line bytes": o.MaxLineBytes, "chunk bytes": o.ChunkBytes,
+	}
+	settings := map[string]string{"schema": fmt.Sprintf("sha256 %x", sha256.Sum256(fmt.Appendf(nil, "%#v", o.Schema.withDefaults())))}
+	for name, value := range list {
+		settings[name] = fmt.Sprint(value)
+	}
+	return settings
+}
+
+// fits checks that the cursor is one of a reading of these files with these settings.
+func (c *Cursor) fits(settings map[string]string, files []source.File) error {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if was, known := c.Options[name]; !known || was != settings[name] {
+			return cursorErrorf("the option %q was %q and now is %q", name, was, settings[name])
+		}
+	}
+	if err := source.SameFiles(c.Files, files); err != nil {
+		return cursorErrorf("the input has changed since: %w", err)
+	}
+	const maxUnits = 1 << 31 // so that no calculation overflows
+	if c.File < 0 || c.File >= len(files) || c.Unit < 0 || c.Unit >= maxUnits || c.Skip < 0 || c.Taken < 0 {
+		return errNoSuchPlace
+	}
+	return nil
+}
+
+func cursorErrorf(format string, args ...any) error {
+	return &CursorError{fmt.Errorf("reader: reading cannot go on where an earlier reading was: "+format, args...)}
 }

@@ -100,6 +100,7 @@ type cutter struct {
 	ctx    context.Context
 	file   *inputFile
 	units  chan<- *unit
+	number int // of the next unit
 	in     *source.Decompressor
 	stored int64  // stored bytes that the units so far account for
 	offset int64  // of text[0]
@@ -166,12 +167,13 @@ func (c *cutter) cut(r io.Reader) error {
 var errStopped = errors.New("reading has ended")
 
 // emit makes a unit of the first n bytes of the text and keeps the rest; false
-// means that reading has ended. Up to and including this unit, read stored bytes of
+// means that reading has ended. Units before the first one that is read are dropped. Up to and including this unit, read stored bytes of
 // the file are accounted for. lost is what is lost after the unit.
 func (c *cutter) emit(n int, read int64, lost *damage) bool {
 	u := &unit{
-		file: c.file, start: c.offset, end: c.offset + int64(n), text: c.text[:n], head: c.head, stored: read - c.stored, lost: lost,
+		file: c.file, number: c.number, start: c.offset, end: c.offset + int64(n), text: c.text[:n], head: c.head, stored: read - c.stored, lost: lost,
 	}
+	c.number++
 	c.head = 0
 	rest := c.stream.newText()
 	if left := len(c.text) - n; left > cap(rest) {
@@ -180,6 +182,10 @@ func (c *cutter) emit(n int, read int64, lost *damage) bool {
 	c.text = append(rest, c.text[n:]...)
 	c.offset += int64(n)
 	c.stored = read
+	if u.number < c.file.from {
+		c.stream.releaseText(u.text)
+		return c.ctx.Err() == nil
+	}
 	return c.send(u)
 }
 

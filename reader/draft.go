@@ -15,9 +15,9 @@ type draft struct {
 	parts []part
 	n     int // examples
 
-	pass   *Pass // whose mini-batch number at this is
-	at     int
-	counts Counts // as of this mini-batch, if it completes its pass
+	pass     *Pass // whose mini-batch number at this is
+	at       int
+	progress progress // as of this mini-batch, if it completes its pass
 
 	keys []uint64 // the mini-batch's unique keys; the workers' result, beside the mini-batch
 	err  error

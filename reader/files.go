@@ -17,6 +17,8 @@ import (
 // inputFile is one file of the input, checked against the schema.
 type inputFile struct {
 	source.File
+	number  int          // among the files that are not empty
+	from    int          // the first of its units that is read
 	cells   *cellMap     // delimited formats
 	parquet *parquetFile // Parquet
 	empty   bool         // there is nothing in it, not even a header
@@ -58,7 +60,7 @@ func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64
 				return nil, 0, fmt.Errorf("reader: %w", err)
 			}
 		}
-		files = append(files, &inputFile{File: f})
+		files = append(files, &inputFile{File: f, number: len(files)})
 		total += f.Size
 	}
 	if len(files) == 0 {
@@ -67,18 +69,26 @@ func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64
 	return files, total, nil
 }
 
-// openFiles lists the input and checks the header or footer of every file
-// against the plan, so that a file of the wrong kind is found at once and not
-// after hours.
+// openFiles lists the input and checks the header or footer of every file that is to be
+// read against the plan, so that a file of the wrong kind is found at once and not after
+// hours.
 func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, total int64, err error) {
 	files, total, err = listFiles(ctx, o)
 	if err != nil {
 		return nil, 0, err
 	}
+	needed := files
+	if o.Start != nil {
+		if err := o.Start.fits(o.settings(), listed(files)); err != nil {
+			return nil, 0, err
+		}
+		needed = files[o.Start.File:]
+		needed[0].from = o.Start.Unit
+	}
 	shared := &sharedLeaves{byColumns: map[string]*parquetLeaves{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openAhead)
-	for _, f := range files {
+	for _, f := range needed {
 		group.Go(func() error {
 			if err := panics.Do("opening "+f.URI, func() error { return f.check(ctx, o, p, shared) }); err != nil {
 				return fmt.Errorf("reader: %w", err)
@@ -90,6 +100,14 @@ func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, to
 		return nil, 0, err
 	}
 	return files, total, nil
+}
+
+// listed are the files as they were listed.
+func listed(files []*inputFile) (list []source.File) {
+	for _, f := range files {
+		list = append(list, f.File)
+	}
+	return list
 }
 
 // damagedWhole says whether an error of reading a header or footer means that the file is

@@ -14,21 +14,23 @@ import (
 // part of such a line; the parts are added up in the order of the input, so that the
 // sum does not depend on how the input was cut.
 type longLines struct {
-	line, offset int64 // of the first
-	length       int64 // of the first
-	total        int64 // bytes of all of them
+	Line   int64 `json:"line"`   // of the first
+	Offset int64 `json:"offset"` // of the first
+	Length int64 `json:"length"` // of the first
+	Total  int64 `json:"total"`  // bytes of all of them
 
-	open             bool  // the last line that was too long goes on in the next unit
-	atLine, atOffset int64 // where it begins
-	bytes            int64 // what was seen of it
+	Open     bool  `json:"open"`    // the last line that was too long goes on in the next unit
+	AtLine   int64 `json:"at_line"` // where it begins
+	AtOffset int64 `json:"at_offset"`
+	Bytes    int64 `json:"bytes"` // what was seen of it
 
-	text int64 // bytes of the file's text so far
-	lost int64 // stored bytes of the file that are lost anyway
+	Text int64 `json:"text"` // bytes of the file's text so far
+	Lost int64 `json:"lost"` // stored bytes of the file that are lost anyway
 }
 
 // begin takes a line that is too long, of which so many bytes are in its unit.
 func (l *longLines) begin(line, offset, bytes int64, open bool, maxLine int) {
-	l.atLine, l.atOffset, l.bytes, l.open = line, offset, bytes, open
+	l.AtLine, l.AtOffset, l.Bytes, l.Open = line, offset, bytes, open
 	if !open {
 		l.end(maxLine)
 	}
@@ -36,10 +38,10 @@ func (l *longLines) begin(line, offset, bytes int64, open bool, maxLine int) {
 
 // enter takes the beginning of a block: how many bytes of an open line are in it.
 func (l *longLines) enter(b *block, maxLine int) {
-	if !l.open || b.head < 0 {
+	if !l.Open || b.head < 0 {
 		return
 	}
-	l.bytes += b.head
+	l.Bytes += b.head
 	if !b.headOpen {
 		l.end(maxLine)
 	}
@@ -47,14 +49,14 @@ func (l *longLines) enter(b *block, maxLine int) {
 
 // end ends the last line.
 func (l *longLines) end(maxLine int) {
-	l.open = false
-	if l.bytes <= 2*int64(maxLine) {
+	l.Open = false
+	if l.Bytes <= 2*int64(maxLine) {
 		return // a row that is somewhat longer than allowed
 	}
-	if l.total == 0 {
-		l.line, l.offset, l.length = l.atLine, l.atOffset, l.bytes
+	if l.Total == 0 {
+		l.Line, l.Offset, l.Length = l.AtLine, l.AtOffset, l.Bytes
 	}
-	l.total += l.bytes
+	l.Total += l.Bytes
 }
 
 // weighLongLines weighs the long lines of the file that has been read: the share of
@@ -62,22 +64,22 @@ func (l *longLines) end(maxLine int) {
 func (r *rows) weighLongLines() error {
 	l := r.long
 	r.long = longLines{}
-	if l.open {
+	if l.Open {
 		l.end(r.options.MaxLineBytes)
 	}
-	if l.total == 0 {
+	if l.Total == 0 {
 		return nil
 	}
-	bytes := l.total
+	bytes := l.Total
 	if r.file.Compression != source.NoCompression {
-		bytes = int64(float64(r.file.Size-l.lost) * (float64(l.total) / float64(max(l.text, l.total))))
+		bytes = int64(float64(r.file.Size-l.Lost) * (float64(l.Total) / float64(max(l.Text, l.Total))))
 	}
 	d := &damage{
-		cause:  fmt.Sprintf("it has a line of %d bytes, which is damage or a row that max_line_bytes (%d) does not allow", l.length, r.options.MaxLineBytes),
-		offset: l.offset, bytes: bytes, rows: -1,
+		cause:  fmt.Sprintf("it has a line of %d bytes, which is damage or a row that max_line_bytes (%d) does not allow", l.Length, r.options.MaxLineBytes),
+		offset: l.Offset, bytes: bytes, rows: -1,
 	}
-	inFile := readSoFar{rows: r.counts.Rows - r.begin.rows, bytes: r.file.Size - l.lost - bytes}
-	if err := r.loss.add(r.file, l.line, d, inFile, r.begin); err != nil {
+	inFile := readSoFar{Rows: r.counts.Rows - r.fileStart.Rows, Bytes: r.file.Size - l.Lost - bytes}
+	if err := r.loss.add(r.file, l.Line, d, inFile, r.fileStart); err != nil {
 		return err
 	}
 	return r.judgeRows()

@@ -143,6 +143,11 @@ type lossTally struct {
 	lost    []Loss
 }
 
+// restore goes on from counts of an earlier reading.
+func (t *lossTally) restore(c *Counts, missing int64) {
+	t.bytes, t.rows, t.lost, t.missing = c.LostBytes, c.LostRows, c.Lost, missing
+}
+
 // add counts a loss in the file. inFile and inInput say what has been read of the
 // file and of the whole input. It returns a *LostDataError as soon as the limit is
 // certainly exceeded.
@@ -200,12 +205,15 @@ func (t *lossTally) failure(total int64, limit string) error {
 }
 
 // readSoFar is a number of stored bytes that were read and how many rows they held.
-type readSoFar struct{ rows, bytes int64 }
+type readSoFar struct {
+	Rows  int64 `json:"rows"`
+	Bytes int64 `json:"bytes"`
+}
 
 // rowsIn estimates how many rows other bytes hold.
 func (r readSoFar) rowsIn(bytes int64) int64 {
-	if r.bytes <= 0 {
+	if r.Bytes <= 0 {
 		return 0
 	}
-	return int64(float64(r.rows) * (float64(bytes) / float64(r.bytes)))
+	return int64(float64(r.Rows) * (float64(bytes) / float64(r.Bytes)))
 }

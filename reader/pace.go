@@ -32,20 +32,24 @@ const (
 )
 
 func newPace(files []*inputFile, total int64) pace {
-	p := pace{total: total, rows: -1, slack: usualSlack}
-	known := int64(0)
+	p := pace{total: total, slack: usualSlack}
 	for _, f := range files {
 		if f.Compression != files[0].Compression {
 			p.slack = mixedSlack
 		}
-		if f.parquet == nil {
-			known = -1
-		} else if known >= 0 {
-			known += f.parquet.rows
-		}
 	}
-	p.rows = known
 	return p
+}
+
+// rowsInFooters is how many rows the files have; -1 if they are not all Parquet.
+func rowsInFooters(files []*inputFile) (rows int64) {
+	for _, f := range files {
+		if f.parquet == nil {
+			return -1
+		}
+		rows += f.parquet.rows
+	}
+	return rows
 }
 
 // unit records the end of a unit of so many stored bytes.

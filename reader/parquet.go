@@ -226,18 +226,18 @@ func (s *stream) planRowGroups(file *inputFile) bool {
 	s.mu.Lock()
 	s.mu.parquet[open] = struct{}{}
 	s.mu.Unlock()
-	open.units.Store(int64(len(file.parquet.groups)))
+	open.units.Store(int64(len(file.parquet.groups) - file.from))
 	if got := len(open.file.RowGroups()); got != len(file.parquet.groups) {
 		return s.fail(file, fmt.Errorf("%s: %w: %d row groups, before %d", file.URI, source.ErrChanged, got, len(file.parquet.groups)))
 	}
 	// The file's bytes are divided among the row groups in proportion to their rows.
 	row, stored := int64(0), int64(0)
 	for i, rows := range file.parquet.groups {
-		u := &unit{file: file, start: row, end: row + rows, open: open, group: i}
+		u := &unit{file: file, number: i, start: row, end: row + rows, open: open}
 		row += rows
 		until := int64(float64(file.Size) * (float64(row) / float64(file.parquet.rows)))
 		u.stored, stored = until-stored, until
-		if !s.submit(u) {
+		if i >= file.from && !s.submit(u) {
 			return false
 		}
 	}

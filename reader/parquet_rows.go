@@ -248,7 +248,7 @@ func (w *worker) keepLost(row, lost int64) error {
 		return err
 	}
 	known := lost
-	for _, column := range u.open.file.Metadata().RowGroups[u.group].Columns {
+	for _, column := range u.open.file.Metadata().RowGroups[u.number].Columns {
 		known = min(known, column.MetaData.NumValues-(row-u.start))
 	}
 	for range known {
@@ -268,7 +268,7 @@ func (w *worker) keepLost(row, lost int64) error {
 // that it has decoded.
 func (w *worker) decodeRows(row *int64) (err error) {
 	o, p, u := w.stream.options, w.stream.plan, w.unit
-	rows, err := newRowGroup(p, u.open, u.group, u.file.parquet.leaves)
+	rows, err := newRowGroup(p, u.open, u.number, u.file.parquet.leaves)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const storedListSeparator = "\xff"
 // its files differ, it returns a type that can hold the values of all. It reads only
 // the footers. Its errors are of the same kinds as Open's.
 func StoredColumns(ctx context.Context, o Options, names []string) ([]Stored, error) {
-	o.BatchSize = max(o.BatchSize, 1)
+	o.BatchSize, o.Start = max(o.BatchSize, 1), nil
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

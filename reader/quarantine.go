@@ -9,28 +9,32 @@ import (
 // rowPrefixBytes is how much of a bad row is kept for people to look at.
 const rowPrefixBytes = 256
 
-// quarantine writes as many bad rows as its field rows says, and all losses, as one
-// JSON object per line. A nil *quarantine writes nothing.
+// quarantine writes at most the given number of bad rows, and all losses, as one JSON
+// object per line. A nil *quarantine writes nothing.
 type quarantine struct {
-	out  *json.Encoder
-	room int
+	out   io.Writer
+	lines *json.Encoder // to the quarantine itself, which counts the bytes
+	most  int
+	rows  int   // bad rows that were written
+	bytes int64 // that were written
 }
 
 func newQuarantine(out io.Writer, rows int) *quarantine {
 	if out == nil || rows <= 0 {
 		return nil
 	}
-	lines := json.NewEncoder(out)
-	lines.SetEscapeHTML(false) // the file is for people and scripts, not for browsers
-	return &quarantine{out: lines, room: rows}
+	q := &quarantine{out: out, most: rows}
+	q.lines = json.NewEncoder(q)
+	q.lines.SetEscapeHTML(false) // the file is for people and scripts, not for browsers
+	return q
 }
 
 // add writes the row while there is room.
 func (q *quarantine) add(row *BadRow) error {
-	if q == nil || q.room == 0 {
+	if q == nil || q.rows >= q.most {
 		return nil
 	}
-	q.room--
+	q.rows++
 	return q.write(row)
 }
 
@@ -46,8 +50,30 @@ func (q *quarantine) lose(l *Loss) error {
 }
 
 func (q *quarantine) write(row *BadRow) error {
-	if err := q.out.Encode(row); err != nil {
+	if err := q.lines.Encode(row); err != nil {
 		return fmt.Errorf("reader: quarantine: %w", err)
 	}
 	return nil
+}
+
+// Write is io.Writer's.
+func (q *quarantine) Write(p []byte) (int, error) {
+	n, err := q.out.Write(p)
+	q.bytes += int64(n)
+	return n, err
+}
+
+// written is how many bad rows and bytes were written.
+func (q *quarantine) written() (rows int, bytes int64) {
+	if q == nil {
+		return 0, 0
+	}
+	return q.rows, q.bytes
+}
+
+// restore goes on after what an earlier reading has written.
+func (q *quarantine) restore(rows int, bytes int64) {
+	if q != nil {
+		q.rows, q.bytes = rows, bytes
+	}
 }

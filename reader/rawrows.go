@@ -35,7 +35,7 @@ func RawColumns(ctx context.Context, o *Options) ([]string, error) {
 // OpenRaw opens the input for the named columns. Its errors are of the same kinds as
 // Open's.
 func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error) {
-	o.BatchSize, o.NegativeSampling = 1, 0
+	o.BatchSize, o.NegativeSampling, o.Start = 1, 0, nil
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"aibox/reader/source"
 )
 
 // Reader yields the passes of one reading of the data. Next is for one goroutine
@@ -14,14 +16,27 @@ type Reader struct {
 	rows    *rows
 	window  *window // nil: the order of the input is kept
 	build   *builder
+	skip    int64 // examples before the place where reading starts
 	ended   error // what ended the input; passes before it may still be with the workers
 	err     error // sticky
+
+	files    []source.File // these two are for cursors
+	settings map[string]string
 
 	mu struct {
 		sync.Mutex
 		counts Counts
 	}
 }
+
+// progress is how far reading has come at the end of a pass.
+type progress struct {
+	counts Counts
+	end    *Cursor
+}
+
+// progress is how far reading has come. REQUIRES: no mini-batch is begun.
+func (r *Reader) progress() progress { return progress{r.rows.snapshot(), r.cursor()} }
 
 // Open lists the input, checks headers and footers against the schema and starts
 // to decode in the background, which goes on until Close. Errors name the file and the
@@ -43,7 +58,10 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, AsInputError(ctx, err)
 	}
-	r := &Reader{options: o, rows: rows, build: newBuilder(&o, rows.stream)}
+	r := &Reader{options: o, rows: rows, build: newBuilder(&o, rows.stream), files: listed(rows.stream.files), settings: o.settings()}
+	if o.Start != nil {
+		r.skip, r.build.seq = o.Start.Skip, o.Start.Passes
+	}
 	if o.ShuffleBuffer > 1 {
 		r.window = newWindow(&o)
 	}
@@ -66,22 +84,22 @@ func (r *Reader) Next(ctx context.Context) (*Pass, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	pass, counts, err := r.fill(ctx)
+	pass, at, err := r.fill(ctx)
 	if !errors.Is(err, io.EOF) {
 		err = AsInputError(ctx, err)
 	}
 	if err != nil && ctx.Err() == nil {
 		r.err = err
 	}
-	if counts == nil { // the input has ended, or nothing was read any more
-		now := r.rows.snapshot()
-		counts = &now
+	if at == nil { // the input has ended, or nothing was read any more
+		now := r.progress()
+		at = &now
 	}
 	if pass != nil {
-		pass.Bytes = counts.BytesRead
+		pass.Bytes, pass.End = at.counts.BytesRead, at.end
 	}
 	if pass != nil || r.err != nil {
-		r.publish(*counts)
+		r.publish(at.counts)
 	}
 	return pass, err
 }

@@ -23,15 +23,16 @@ type rows struct {
 	loss    lossTally
 	counts  Counts
 
-	block *block // nil: get the next one
-	e     int    // next row of the block
-	bad   int    // next bad row of the block
-	line  int64  // number of the block's first line
-	file  *inputFile
-	long  longLines // of the file
-	begin readSoFar // what was read of the input before the file's first row
-	good  uint64    // good rows so far, before sampling
-	done  bool      // the end was reached, and the limit on the share of bad rows applied
+	at        Position // the beginning of the block's unit, with the examples since then
+	begun     bool     // a block was taken from the stream
+	block     *block   // nil: get the next one
+	e         int      // next row of the block
+	bad       int      // next bad row of the block
+	line      int64    // number of the block's first line
+	file      *inputFile
+	long      longLines // of the file
+	fileStart readSoFar // what was read of the input before the file's first row
+	done      bool      // the end was reached, and the limit on the share of bad rows applied
 }
 
 func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
@@ -50,6 +51,11 @@ func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
 		maxFraction: o.MaxLostFraction, total: total, average: total / int64(len(files)),
 		quarantine: r.tally.quarantine, logger: o.Logger,
 	}
+	start := Position{Line: 1, InputRows: rowsInFooters(files)}
+	if o.Start != nil {
+		start = o.Start.Position
+	}
+	r.restore(&start)
 	r.counts.BytesTotal = total
 	return r, nil
 }
@@ -110,6 +116,7 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 			until = int(b.bad[r.bad].at)
 		}
 		if lo, hi := r.take(b, until, most); lo < hi {
+			r.at.Skip += int64(hi - lo)
 			return b, lo, hi, nil
 		}
 	}
@@ -122,7 +129,6 @@ func (r *rows) take(b *block, until, most int) (lo, hi int) {
 	switch {
 	case r.plan.keepBad && b.blanks[lo]: // counted as a bad row
 		r.e++
-		r.good++
 		r.counts.Examples++
 		return lo, r.e
 	case r.plan.keepBad:
@@ -143,7 +149,6 @@ func (r *rows) take(b *block, until, most int) (lo, hi int) {
 	hi = min(until, lo+most)
 	n := hi - lo
 	r.countRows(n)
-	r.good += uint64(n)
 	r.counts.Examples += int64(n)
 	for _, label := range b.labels[lo:hi] {
 		if label == 1 {
@@ -163,16 +168,25 @@ func (r *rows) countRows(n int) {
 // advance gets the next block.
 func (r *rows) advance(ctx context.Context) error {
 	b, err := r.stream.next(ctx)
-	if err != nil {
+	if errors.Is(err, io.EOF) && !r.begun {
+		return errNoSuchPlace
+	} else if err != nil {
 		return err
 	}
+	if !r.begun && (b.file != r.file || r.stream.current.number != r.at.Unit) {
+		return errNoSuchPlace
+	}
+	r.begun = true
 	r.block, r.e, r.bad = b, 0, 0
 	if b.file != r.file {
 		if err := r.weighLongLines(); err != nil {
 			return err
 		}
 		r.file, r.line = b.file, 1
-		r.begin = readSoFar{rows: r.counts.Rows, bytes: r.counts.BytesRead}
+		r.fileStart = readSoFar{Rows: r.counts.Rows, Bytes: r.counts.BytesRead}
+	}
+	if b.head >= 0 { // the first block of its unit
+		r.at = r.position()
 	}
 	r.long.enter(b, r.options.MaxLineBytes)
 	return nil
@@ -182,15 +196,15 @@ func (r *rows) advance(ctx context.Context) error {
 // there is one.
 func (r *rows) leave(b *block) error {
 	r.counts.BytesRead += b.stored
-	r.long.text = max(r.long.text, b.textEnd)
+	r.long.Text = max(r.long.Text, b.textEnd)
 	if b.stored > 0 {
 		r.tally.pace.unit(b.stored)
 	}
 	var err error
 	if d := b.lost; d != nil {
-		r.long.lost += d.bytes
-		at := readSoFar{rows: r.counts.Rows, bytes: r.counts.BytesRead - d.bytes}
-		inFile := readSoFar{rows: at.rows - r.begin.rows, bytes: at.bytes - r.begin.bytes}
+		r.long.Lost += d.bytes
+		at := readSoFar{Rows: r.counts.Rows, Bytes: r.counts.BytesRead - d.bytes}
+		inFile := readSoFar{Rows: at.Rows - r.fileStart.Rows, Bytes: at.Bytes - r.fileStart.Bytes}
 		if err = r.loss.add(b.file, r.line, d, inFile, at); err == nil {
 			err = r.judgeRows()
 		}
@@ -212,8 +226,7 @@ func (r *rows) judgeRows() error {
 
 // keep counts a good example and says whether sampling keeps it.
 func (r *rows) keep(label float32) bool {
-	number := r.good
-	r.good++
+	number := uint64(r.counts.Examples + r.counts.Dropped)
 	o := r.options
 	if label == 0 && o.NegativeSampling < 1 &&
 		randomUnit(o.Seed, purposeSampling, uint64(o.Epoch), number) >= o.NegativeSampling {

@@ -37,7 +37,7 @@ type ColumnStatistics struct {
 // and the limits on bad rows do apply. The result does not depend on Threads and
 // ChunkBytes.
 func Scan(ctx context.Context, o Options) (*Statistics, error) {
-	o.BatchSize, o.NegativeSampling = max(o.BatchSize, 1), 0
+	o.BatchSize, o.NegativeSampling, o.Start = max(o.BatchSize, 1), 0, nil
 	o.Logger = slog.New(slog.DiscardHandler)
 	o, err := o.withDefaults()
 	if err != nil {

@@ -54,11 +54,11 @@ type stream struct {
 // it closes blocks.
 type unit struct {
 	file   *inputFile
+	number int              // in its file; Parquet: of the row group
 	start  int64            // offset in the (decompressed) text; Parquet: number of the first row
 	end    int64            // byte ranges: lines that start from here on belong to the next unit
 	text   []byte           // lines of a decompressed file, else nil
 	open   *openParquetFile // Parquet, else nil
-	group  int              // row group
 	head   int64            // bytes of text before start that belong to no unit: they end a line that is too long
 	stored int64            // stored bytes that the unit accounts for
 	lost   *damage          // what is lost after these lines; nil: nothing
@@ -363,8 +363,13 @@ func (s *stream) planUnits() error {
 	ctx, stop := context.WithCancel(s.ctx) // it ends decompressors of later files after a fault
 	defer stop()
 	texts := make([]<-chan *unit, len(s.files)) // of the compressed files that have been begun
-	begun := 0
-	for i, file := range s.files {
+	first := 0
+	if s.options.Start != nil {
+		first = s.options.Start.File
+	}
+	begun := first
+	for i := first; i < len(s.files); i++ {
+		file := s.files[i]
 		for ; begun < min(i+s.options.decompressors(), len(s.files)); begun++ {
 			if f := s.files[begun]; f.Compression != source.NoCompression && !f.empty && f.damaged == nil {
 				texts[begun] = s.decompress(ctx, s.files[begun])
@@ -403,11 +408,14 @@ func (s *stream) submit(u *unit) bool {
 
 // planRanges cuts an uncompressed file into ranges of ChunkBytes.
 func (s *stream) planRanges(file *inputFile) bool {
-	for start := int64(0); start < file.Size; start += s.options.ChunkBytes {
+	for number := file.from; ; number++ {
+		start := int64(number) * s.options.ChunkBytes
+		if start >= file.Size {
+			return true
+		}
 		end := min(start+s.options.ChunkBytes, file.Size)
-		if !s.submit(&unit{file: file, start: start, end: end, stored: end - start}) {
+		if !s.submit(&unit{file: file, number: number, start: start, end: end, stored: end - start}) {
 			return false
 		}
 	}
-	return true
 }

@@ -9,13 +9,18 @@ type window struct {
 	number   uint64 // windows shuffled so far
 	block    *block
 	order    []int32
+	start    Position // of its first example in the input
 	draining bool
-	next     int // draining: into order
+	next     int // into order, of the next example to yield
+	taken    int // how many examples of the first window an earlier reading has yielded
 }
 
 func newWindow(o *Options) *window {
 	w := &window{size: o.ShuffleBuffer, seed: o.Seed, epoch: o.Epoch, block: newBlock()}
 	w.block.users.Store(1) // it never goes to the free list
+	if o.Start != nil {
+		w.number, w.taken = o.Start.Windows, o.Start.Taken
+	}
 	return w
 }
 
@@ -45,6 +50,7 @@ func (w *window) full() bool {
 // shuffle draws the order (Fisher-Yates) and begins to drain.
 func (w *window) shuffle() {
 	w.draining = true
+	w.next, w.taken = w.taken, 0
 	stream := mix(uint64(w.epoch)) ^ w.number
 	w.number++
 	for i := len(w.order) - 1; i > 0; i-- {

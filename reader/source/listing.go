@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Listing is the list of the files that URIs stood for at one time, with their sizes
@@ -45,6 +46,59 @@ func (s *Sources) Unchanged(ctx context.Context, f File) error {
 	}
 	return sameFile(f, now)
 }
+
+// SameFiles fails if two lists of files differ: in a file, in its size or modification
+// time, or in the order. The error names the first file that differs. A modification time
+// that one of them does not know is not compared.
+func SameFiles(before, now []File) error {
+	both := min(len(before), len(now))
+	for i := range both {
+		if listedName(before[i]) != listedName(now[i]) {
+			return differs(before[i:], now[i:])
+		}
+		if err := unchangedFile(before[i], now[i]); err != nil {
+			return err
+		}
+	}
+	if len(before) != len(now) {
+		return differs(before[both:], now[both:])
+	}
+	return nil
+}
+
+// differs describes the difference between two lists that differ in their first file, or of
+// which one is empty.
+func differs(before, now []File) error {
+	has := func(list []File, f File) bool {
+		return slices.ContainsFunc(list, func(g File) bool { return listedName(g) == listedName(f) })
+	}
+	switch {
+	case len(before) > 0 && !has(now, before[0]):
+		return fmt.Errorf("%s is not listed any more", before[0].URI)
+	case len(now) > 0 && !has(before, now[0]):
+		return fmt.Errorf("%s is listed now, but was not before", now[0].URI)
+	default: // each has the other's first file
+		return fmt.Errorf("%s is listed before %s, but came after it", now[0].URI, before[0].URI)
+	}
+}
+
+// unchangedFile compares two listings of one file.
+func unchangedFile(before, now File) error {
+	switch {
+	case before.Size != now.Size:
+		return fmt.Errorf("%s had %d bytes and now has %d", now.URI, before.Size, now.Size)
+	case before.Compression != now.Compression:
+		return fmt.Errorf("%s had the compression %v and now has %v", now.URI, before.Compression, now.Compression)
+	case !before.ModTime.IsZero() && !now.ModTime.IsZero() && !before.ModTime.Equal(now.ModTime):
+		return fmt.Errorf("%s had been modified last at %s, and then again at %s",
+			now.URI, before.ModTime.Format(timeFormat), now.ModTime.Format(timeFormat))
+	}
+	return nil
+}
+
+// listedName is a file's URI as JSON has it, which replaces what is not UTF-8: one of the
+// lists may come from there.
+func listedName(f File) string { return string([]rune(f.URI)) }
 
 // vanished adds to the error about a listed file that is not found that it existed when
 // it was listed.
