@@ -78,7 +78,7 @@ func (c *Cursor) fits(settings map[string]string, files []source.File) error {
 		return cursorErrorf("the input has changed since: %w", err)
 	}
 	const maxUnits = 1 << 31 // so that no calculation overflows
-	if c.File < 0 || c.File >= len(files) || c.Unit < 0 || c.Unit >= maxUnits || c.Skip < 0 || c.Taken < 0 {
+	if c.File < 0 || c.File >= len(files) || c.Unit < 0 || c.Unit >= maxUnits || c.Skip < 0 || c.Taken < 0 || c.Counts.Examples < 0 {
 		return errNoSuchPlace
 	}
 	return nil

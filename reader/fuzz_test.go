@@ -106,3 +106,30 @@ func FuzzParquet(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCursors cuts any text to pieces, and reads it again from every cursor on.
+func FuzzCursors(f *testing.F) {
+	f.Add([]byte("1,2.5,a,p|q\n0,,,\n1,x,a,b\n"+strings.Repeat("z", 90)+"\n0,1,a,b\n1,1,a"), uint8(3), uint16(0))
+	f.Add([]byte(strings.Repeat("1,1,a,b\n0,1,a,c\nx\n", 9)), uint8(20), uint16(0xffff))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte, cut uint8, how uint16) {
+		o := testOptions(adSchema(), write(t, dir, fmt.Sprint("a", os.Getpid()), data),
+			write(t, dir, fmt.Sprintf("b%d.zst", os.Getpid()), packed(t, source.Zstd, data)))
+		o.Sources = source.New(source.Options{Logger: slog.New(slog.DiscardHandler)})
+		o.ChunkBytes, o.MaxLineBytes, o.BatchSize, o.QuarantineRows = 1+int64(cut), 30, 1+int(how&3), int(how>>2&7)
+		if how>>5&1 == 1 {
+			o.ShuffleBuffer = int(how >> 6 & 15)
+		}
+		if how>>10&1 == 1 {
+			o.NegativeSampling = 0.5
+		}
+		if how>>11&1 == 1 {
+			o.Limit = int64(how >> 6 & 31)
+		}
+		if how>>12&1 == 1 {
+			o.MaxBadFraction = 0.3
+		}
+		o.KeepBadRows = how>>13&1 == 1
+		checkCursors(t, "fuzz", o)
+	})
+}

@@ -75,7 +75,7 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 		return nil, 0, 0, io.EOF
 	}
 	if limit := r.options.Limit; limit > 0 {
-		if r.counts.Examples == limit {
+		if r.counts.Examples >= limit {
 			return nil, 0, 0, r.end()
 		}
 		most = int(min(int64(most), limit-r.counts.Examples))

@@ -74,11 +74,11 @@ func differs(before, now []File) error {
 	}
 	switch {
 	case len(before) > 0 && !has(now, before[0]):
-		return fmt.Errorf("%s is not listed any more", before[0].URI)
+		return fmt.Errorf("%s was removed", before[0].URI)
 	case len(now) > 0 && !has(before, now[0]):
-		return fmt.Errorf("%s is listed now, but was not before", now[0].URI)
+		return fmt.Errorf("%s was added", now[0].URI)
 	default: // each has the other's first file
-		return fmt.Errorf("%s is listed before %s, but came after it", now[0].URI, before[0].URI)
+		return fmt.Errorf("%s now comes before %s", now[0].URI, before[0].URI)
 	}
 }
 
