@@ -19,13 +19,6 @@ import (
 // the two are found and written to the quarantine again: whoever goes on with a reading
 // first truncates what it has written to Options.Quarantine to QuarantineBytes. Until the
 // first pass, Counts are those at the beginning of the unit.
-//
-//	            unit 6              unit 7              unit 8
-//	input   ... ------x--+------------------+------------------+-- ...
-//	                     |         window 3          | window 4
-//	order of passes      |       t t . . t . t .     |
-//	                     ^       ^ ^     ^   ^ Taken: in passes before the place
-//	                     Unit 6 and Skip: where the window begins
 type Cursor struct {
 	Files   []source.File     `json:"files"`   // of the input that are not empty
 	Options map[string]string `json:"options"` // those that must be the same

@@ -211,9 +211,6 @@ func cursorInputs(t *testing.T) map[string]Options {
 	}}, write(t, dir, "ffm", []byte(strings.Repeat("1 0:7:1 2:1:-3\n0 0:1:2:3\n0 0:8:1\n", 40))))
 	add("parquet", groupSchema(), parquetGroups(t, dir, "a.parquet", 30, 1, 50), parquetGroups(t, dir, "none.parquet"), parquetGroups(t, dir, "b.parquet", 40))
 	add("large row groups", groupSchema(), parquetGroups(t, dir, "c.parquet", 4000, 3000))
-	large := inputs["large row groups"]
-	large.BatchSize = 700
-	inputs["large row groups"] = large
 	add("damaged parquet", Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "B", Role: RoleSparse}}},
 		damagedRows(t), write(t, dir, "footer.parquet", []byte("PAR1 no footer ....PAR2")))
 	return inputs
@@ -249,6 +246,9 @@ func TestCursors(t *testing.T) {
 		for change, do := range cursorChanges {
 			o := base
 			do(&o)
+			if input == "large row groups" {
+				o.BatchSize = 700
+			}
 			if o.Schema.Format == FormatCriteo {
 				o.MaxLineBytes = 1000
 			}

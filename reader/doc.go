@@ -78,6 +78,30 @@
 // the quarantine, and a *LostDataError ends reading as soon as MaxLostFraction is
 // exceeded. I/O errors do not count as losses: they end reading.
 //
+// # Cursors
+//
+// Each pass has a Cursor: a place between two examples at which a later reading of the
+// same input can start (Options.Start), to deliver exactly what would have followed.
+//
+//	units     |      0       |      1       |      2       |
+//	windows   |   0   |   1   |   2   |   3   |   4   |   5
+//	passes    |   0    |   1    |   2    |
+//	cursor                   |  Skip  |  | Taken, in an order of their own
+//	                         Position
+//
+// Everything that depends on earlier rows is known to rows, which handles them one after the
+// other. When it enters a unit, it notes its state (Position), and then counts the examples
+// that it hands on. A reading that starts at a cursor takes over the state at the beginning of
+// a unit, decodes the unit, passes over Skip examples and, where examples are shuffled, fills
+// the window of which earlier passes have a part (Taken). The random order is a hash of the
+// window's number, and so the same as before.
+//
+// Nothing before the unit is read again, neither rows nor headers nor footers, with one
+// exception: a compressed file is decompressed from its beginning, and cut into the same
+// units, of which those before the cursor are dropped before they are decoded. So a cursor
+// is of use only where units are cut in the same way: with the same ChunkBytes, and by the
+// same version of this package.
+//
 // # Memory
 //
 // At most 2*Threads+1 units are being decoded or wait to be read, each of at most

@@ -14,8 +14,8 @@ package reader
 // share of its bytes: with 10 TB and a limit of 0.01, after 200 GB.
 type pace struct {
 	total   int64 // stored bytes of the input
-	rows    int64 // of the input; < 0: not known
 	slack   float64
+	rows    int64   // of the input; < 0: not known. This and what follows is set by rows.restore
 	read    int64   // stored bytes of the units that were read
 	inUnit  int64   // rows of the unit that is being read
 	density float64 // rows per byte in the densest unit; 0: no unit has been read

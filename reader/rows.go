@@ -23,7 +23,7 @@ type rows struct {
 	loss    lossTally
 	counts  Counts
 
-	at        Position // the beginning of the block's unit, with the examples since then
+	at        Position // behind the last example that run returned
 	begun     bool     // a block was taken from the stream
 	block     *block   // nil: get the next one
 	e         int      // next row of the block
@@ -168,13 +168,13 @@ func (r *rows) countRows(n int) {
 // advance gets the next block.
 func (r *rows) advance(ctx context.Context) error {
 	b, err := r.stream.next(ctx)
-	if errors.Is(err, io.EOF) && !r.begun {
-		return errNoSuchPlace
-	} else if err != nil {
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
 		return err
-	}
-	if !r.begun && (b.file != r.file || r.stream.current.number != r.at.Unit) {
-		return errNoSuchPlace
+	case !r.begun && (err != nil || b.file != r.file || r.stream.current.number != r.at.Unit):
+		return errNoSuchPlace // restore has set file and unit
+	case err != nil:
+		return err
 	}
 	r.begun = true
 	r.block, r.e, r.bad = b, 0, 0

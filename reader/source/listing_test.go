@@ -10,6 +10,44 @@ import (
 	"time"
 )
 
+// TestSameFiles: the error names the first file that differs.
+func TestSameFiles(t *testing.T) {
+	then := time.Date(2026, 11, 20, 1, 2, 3, 4, time.UTC)
+	file := func(name string, size int64, later time.Duration) File {
+		return File{URI: name, Size: size, ModTime: then.Add(later)}
+	}
+	a, b, c := file("hdfs://ns/a", 1, 0), file("hdfs://ns/b", 2, 0), file("hdfs://ns/c", 3, 0)
+	unknown, packed, local := b, b, b
+	unknown.ModTime, packed.Compression, local.ModTime = time.Time{}, Gzip, b.ModTime.Local()
+	for _, test := range []struct {
+		before, now []File
+		want        string // "": they are the same
+	}{
+		{nil, nil, ""},
+		{[]File{a, b, c}, []File{a, b, c}, ""},
+		{[]File{a, b}, []File{a, unknown}, ""},
+		{[]File{a, b}, []File{a, local}, ""},
+		{[]File{{URI: "\xff"}}, []File{{URI: "\ufffd"}}, ""}, // as it is read from JSON
+		{[]File{a, b}, []File{a, file(b.URI, 2, time.Millisecond)}, "hdfs://ns/b had been modified last at 2026-11-20 01:02:03.000, and then again at 2026-11-20 01:02:03.001"},
+		{[]File{a, b}, []File{a, file(b.URI, 5, 0)}, "hdfs://ns/b had 2 bytes and now has 5"},
+		{[]File{a, b}, []File{a, packed}, "hdfs://ns/b had the compression none and now has gzip"},
+		{[]File{a, b, c}, []File{a, c}, "hdfs://ns/b was removed"},
+		{[]File{a, b}, []File{a}, "hdfs://ns/b was removed"},
+		{[]File{a, c}, []File{a, b, c}, "hdfs://ns/b was added"},
+		{nil, []File{a}, "hdfs://ns/a was added"},
+		{[]File{a}, []File{a, a}, "hdfs://ns/a was added"},
+		{[]File{a, b, c}, []File{a, c, b}, "hdfs://ns/c now comes before hdfs://ns/b"},
+	} {
+		got := ""
+		if err := SameFiles(test.before, test.now); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%v and %v: %q, want %q", test.before, test.now, got, test.want)
+		}
+	}
+}
+
 // TestListingIsWrittenAndReadBack: what was read back finds the same changes.
 func TestListingIsWrittenAndReadBack(t *testing.T) {
 	dir, s := tree(t, "0123456789"), New(Options{})
