@@ -20,6 +20,9 @@ type File struct {
 // Create begins the file at path in a temporary file of that name, in the same
 // directory; flag adds to O_WRONLY and O_CREATE.
 func Create(path, temp string, flag int, mode os.FileMode) (*File, error) {
+	if err := fault("create", path); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|flag, mode)
 	if err != nil {
 		return nil, err
@@ -27,10 +30,21 @@ func Create(path, temp string, flag int, mode os.FileMode) (*File, error) {
 	return &File{File: f, path: path, temp: temp}, nil
 }
 
+// Write is that of io.Writer.
+func (f *File) Write(p []byte) (int, error) {
+	if err := fault("write", f.path); err != nil {
+		return 0, err
+	}
+	return f.File.Write(p)
+}
+
 // Prepare does what can fail for want of space: after it only a rename is left.
 func (f *File) Prepare() error {
 	if f.prepared {
 		return nil
+	}
+	if err := fault("sync", f.path); err != nil {
+		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
@@ -42,6 +56,9 @@ func (f *File) Prepare() error {
 // Commit makes the file visible and durable.
 func (f *File) Commit() error {
 	if err := f.Prepare(); err != nil {
+		return err
+	}
+	if err := fault("rename", f.path); err != nil {
 		return err
 	}
 	if err := os.Rename(f.temp, f.path); err != nil {
@@ -63,6 +80,9 @@ func (f *File) Abort() error {
 
 // SyncDir makes what was created, renamed or removed in a directory durable.
 func SyncDir(dir string) error {
+	if err := fault("sync directory", dir); err != nil {
+		return err
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

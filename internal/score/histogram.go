@@ -1,6 +1,9 @@
 package score
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const (
 	// DefaultBins over the range below makes bins of 1/2048 in logit: two
@@ -36,6 +39,11 @@ func NewHistogram(bins int) *Histogram {
 	}
 	bins = max(bins, 2)
 	return &Histogram{perLogit: float64(bins) / (2 * histogramReach), bins: make([]bin, bins)}
+}
+
+// Clone returns a copy.
+func (h *Histogram) Clone() *Histogram {
+	return &Histogram{perLogit: h.perLogit, bins: slices.Clone(h.bins)}
 }
 
 // Add adds one example. The logit must not be NaN, the weight finite and not

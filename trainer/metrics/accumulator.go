@@ -66,6 +66,14 @@ func (a *Accumulator) Reset() {
 	}
 }
 
+// Clone returns a copy of an accumulator without exact and group AUC.
+func (a *Accumulator) Clone() *Accumulator {
+	if a.opt.Exact || a.opt.Groups {
+		panic("metrics: an accumulator with exact or group AUC is not copied")
+	}
+	return &Accumulator{opt: a.opt, loss: a.loss, hist: a.hist.Clone()}
+}
+
 // Add adds examples: logits (N), labels (N) of 0 or 1, weights (N) or nil when
 // all are 1, groups (N), needed only with Options.Groups. The slices are not
 // kept. On an error, which names the offending example, nothing has been added.

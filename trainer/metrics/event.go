@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,6 +58,32 @@ func createEvents(dir string, clock func() time.Time) (*EventWriter, error) {
 	}
 }
 
+// OpenEvents opens an event file that was written before, cuts it to its first size
+// bytes, and appends to it.
+func OpenEvents(path string, size int64) (*EventWriter, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: event file: %w", err)
+	}
+	if err := f.Truncate(size); err != nil {
+		return nil, errors.Join(fmt.Errorf("metrics: event file: %w", err), f.Close())
+	}
+	if _, err := f.Seek(size, io.SeekStart); err != nil {
+		return nil, errors.Join(fmt.Errorf("metrics: event file: %w", err), f.Close())
+	}
+	return &EventWriter{clock: time.Now, f: f}, nil
+}
+
+// Size is the length of the file.
+func (w *EventWriter) Size() (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.f.Seek(0, io.SeekCurrent)
+}
+
+// Sync makes the records durable.
+func (w *EventWriter) Sync() error { return syncFile(w.f) }
+
 // Path of the file.
 func (w *EventWriter) Path() string { return w.f.Name() }
 
@@ -91,12 +118,16 @@ func (w *EventWriter) Close() error {
 	return closeDurably(w.f)
 }
 
-func closeDurably(f *os.File) error {
-	synced := f.Sync()
-	if errors.Is(synced, syscall.EINVAL) {
-		synced = nil // a device such as /dev/null, which has nothing to sync
+// syncFile makes a file durable. A device such as /dev/null has nothing to sync.
+func syncFile(f *os.File) error {
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+		return fmt.Errorf("metrics: %w", err)
 	}
-	if err := errors.Join(synced, f.Close()); err != nil {
+	return nil
+}
+
+func closeDurably(f *os.File) error {
+	if err := errors.Join(syncFile(f), f.Close()); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	return nil

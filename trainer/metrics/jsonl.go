@@ -62,6 +62,16 @@ func seekPastLastLine(f *os.File) error {
 	return err
 }
 
+// Size is the length of the file up to the last line.
+func (w *JSONLWriter) Size() (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.f.Seek(0, io.SeekCurrent)
+}
+
+// Sync makes the lines durable.
+func (w *JSONLWriter) Sync() error { return syncFile(w.f) }
+
 // Write appends v, which must marshal to JSON. A float64 that is NaN or infinite
 // does not; a Value does.
 func (w *JSONLWriter) Write(v any) error {

@@ -12,6 +12,8 @@
 //	    table-dirs.json   or the directories elsewhere that hold it; each says in
 //	                      OWNER.json whose it is (owner.go)
 //	    reports/          reports of the run
+//	    RESUME.json       what a process needs to go on with the run if it is
+//	                      interrupted (resume.go); a committed model has none
 //	    LOCK              shared by those who read the model
 //	  LOCK                held by the run that writes
 //	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl
@@ -28,8 +30,10 @@
 // and its table is closed. Before that instant the earlier model is untouched. A process
 // that opens the directory gets one model, whose files stay until
 // it closes the model. A crash leaves the complete earlier model or the complete new
-// one. Dense parameters are never combined with a table of another instant: the table's
-// snapshot has the run's step in its record, and OpenTable compares it.
+// one. A generation that is not complete is deleted by the next run, unless it has
+// RESUME.json and that run goes on with it. Dense parameters are never combined with a
+// table of another instant: the table's snapshot has the run's step in its record, and
+// OpenTable compares it.
 //
 // # Generations
 //

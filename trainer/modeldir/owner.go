@@ -72,8 +72,8 @@ func realPath(dir string) string {
 	return dir
 }
 
-// names reports whether a complete generation in the model directory model has dir as a
-// directory of its table.
+// names reports whether a generation in the model directory model has dir as a directory
+// of its table: a complete one, or one whose run can go on after an interruption.
 func names(model, dir string) bool {
 	candidates := generations(model)
 	if m := placeName.FindStringSubmatch(filepath.Base(dir)); m != nil {
@@ -81,7 +81,7 @@ func names(model, dir string) bool {
 	}
 	real := realPath(dir)
 	for _, gen := range candidates {
-		if _, err := manifestOf(model, gen); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		if !isComplete(model, gen) && gone(filepath.Join(model, gen, resumeName)) {
 			continue
 		}
 		dirs, err := tableDirs(filepath.Join(model, gen))

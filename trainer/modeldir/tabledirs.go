@@ -141,11 +141,14 @@ func tableDirs(gen string) ([]string, error) {
 	return p.Dirs, nil
 }
 
-// removeGeneration deletes a generation, unless a process reads it. It begins with its
-// manifest, so that it is complete or no model any more, and nobody begins to read it;
-// then come the table's directories elsewhere. After an error the generation still
-// exists, with the list of these directories.
+// removeGeneration deletes a generation, unless a process reads it. It begins with what a
+// run needs to go on with it, and its manifest, so that it is complete or no model any
+// more, and nobody begins to read it; then come the table's directories elsewhere. After
+// an error the generation still exists, with the list of these directories.
 func removeGeneration(gen string) error {
+	if err := forgetResume(gen); err != nil { // no run goes on with a part of a generation
+		return fmt.Errorf("deleting %s: %w", gen, err)
+	}
 	beforeChange("remove", filepath.Join(gen, ManifestName))
 	if err := os.Remove(filepath.Join(gen, ManifestName)); err == nil {
 		err = syncDir(gen)

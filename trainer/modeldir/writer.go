@@ -28,6 +28,7 @@ type Writer struct {
 	// tableLocks are the locks of the table's directories elsewhere.
 	tableLocks []*os.File
 	freed      []Orphan
+	resume     []byte // what the interrupted run whose generation this is left; nil: it is a new one
 }
 
 // ErrLocked says that another run is writing the directory.
@@ -36,7 +37,13 @@ var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
 // Create starts a generation in dir, which is made if it does not exist. It deletes the
 // abandoned generations of runs that died; those that cannot be deleted are not an error,
 // see Leftovers.
-func Create(dir string) (*Writer, error) {
+func Create(dir string) (*Writer, error) { return Continue(dir, nil) }
+
+// Continue does what Create does, unless there is an interrupted run in dir and accept
+// agrees to what it left: then the Writer takes over its generation, and Resume returns
+// what it left. If accept does not agree, the interrupted run's generation is deleted; if
+// it fails, so does Continue, and nothing is deleted.
+func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, error) {
 	lock, err := makeAndLock(dir)
 	if err != nil {
 		return nil, err
@@ -55,7 +62,17 @@ func Create(dir string) (*Writer, error) {
 			w.leftovers = append(w.leftovers, err)
 		}
 	}
-	w.leftovers = append(w.leftovers, removeGenerations(dir, complete(dir))...)
+	kept := complete(dir)
+	if err := w.takeOver(kept, accept); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if w.resume != nil {
+		kept = append(kept, Generation{Name: w.gen})
+	}
+	w.leftovers = append(w.leftovers, removeGenerations(dir, kept)...)
+	if w.resume != nil {
+		return w, nil
+	}
 	w.gen = nameOf(next)
 	for _, name := range []string{tableName, reportsName} {
 		if err := os.MkdirAll(filepath.Join(w.genDir(), name), 0o755); err != nil {
@@ -78,8 +95,10 @@ func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 // TableDir is where the run's table keeps its snapshots.
 func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), tableName) }
 
+const densePrefix = "dense-"
+
 // DenseName is the name of the dense file of a step.
-func DenseName(step int64) string { return fmt.Sprintf("dense-%010d", step) }
+func DenseName(step int64) string { return fmt.Sprintf(densePrefix+"%010d", step) }
 
 // SaveDense writes the dense file name into the generation, durably.
 func (w *Writer) SaveDense(name string, tensors []Tensor) error {
@@ -117,16 +136,19 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	if err := publish(w.dir, m); err != nil {
 		return err
 	}
-	w.done, w.committed = true, true
+	w.done, w.committed, w.leftovers = true, true, nil
+	if err := forgetResume(w.genDir()); err != nil { // the next run tries again
+		w.leftovers = append(w.leftovers, err)
+	}
 	if err := finishPublishing(w.dir, m); err != nil {
 		return fmt.Errorf("the model is committed, but not all of its reports are in place: %w", err)
 	}
 	all, err := Generations(w.dir)
 	if err != nil {
-		w.leftovers = []error{err}
+		w.leftovers = append(w.leftovers, err)
 		return nil
 	}
-	w.leftovers = removeGenerations(w.dir, retained(all, w.Keep))
+	w.leftovers = append(w.leftovers, removeGenerations(w.dir, retained(all, w.Keep))...)
 	return nil
 }
 

@@ -1,0 +1,175 @@
+package modeldir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A run that takes snapshots leaves RESUME.json in its generation: what it needs to go
+// on after an interruption. The file is replaced by rename, after everything that it
+// refers to is durable. So after a crash at any instant, the generation has the files of
+// the last RESUME.json, and perhaps others that nothing refers to. As long as the file is
+// there, the generation and the table's directories elsewhere belong to a run that can
+// go on. The commit of the model deletes it, and so does the deletion of the
+// generation, before it deletes anything else.
+
+const resumeName = "RESUME.json"
+
+// resumeFile is RESUME.json.
+type resumeFile struct {
+	SHA256 string          `json:"sha256"` // of Resume
+	Resume json.RawMessage `json:"resume"`
+}
+
+// SaveResume durably replaces what a run that goes on from here needs. resume is JSON.
+func (w *Writer) SaveResume(resume []byte) error {
+	resume, err := json.Marshal(json.RawMessage(resume)) // as Marshal will write it below
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(resumeFile{hashOf(resume), resume})
+	if err != nil {
+		return err
+	}
+	// A crash of the machine must not lose the directories that lead to the file.
+	if err := errors.Join(syncDir(w.reportsDir()), syncDir(w.dir)); err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(w.genDir(), resumeName), data)
+}
+
+// Resume is what the interrupted run left whose generation the Writer has taken over;
+// nil if the generation is new.
+func (w *Writer) Resume() []byte { return w.resume }
+
+// Interrupted returns what an interrupted run in dir left, without taking the lock; nil
+// if there is none.
+func Interrupted(dir string) ([]byte, error) {
+	gen := unfinished(dir)
+	if gen == "" {
+		return nil, nil
+	}
+	return readResume(filepath.Join(dir, gen))
+}
+
+// unfinished is the newest generation of a run that can go on; "" if there is none.
+func unfinished(dir string) string {
+	found := ""
+	for _, g := range generations(dir) {
+		if numberOf(g) > numberOf(found) && !gone(filepath.Join(dir, g, resumeName)) && !isComplete(dir, g) {
+			found = g
+		}
+	}
+	return found
+}
+
+// isComplete reports whether the generation is complete, though its manifest may be
+// damaged.
+func isComplete(dir, gen string) bool {
+	_, err := manifestOf(dir, gen)
+	return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+}
+
+func readResume(gen string) ([]byte, error) {
+	path := filepath.Join(gen, resumeName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var f resumeFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, &CorruptionError{path, noOffset, err.Error()}
+	}
+	if hashOf(f.Resume) != f.SHA256 {
+		return nil, &CorruptionError{path, noOffset, "its checksum is wrong"}
+	}
+	return f.Resume, nil
+}
+
+// takeOver makes the generation of an interrupted run that of w, if there is one and
+// accept agrees. It fails if accept does. REQUIRES: w has the lock of the directory.
+func (w *Writer) takeOver(complete []Generation, accept func([]byte) (bool, error)) error {
+	for _, g := range complete { // the run that committed it may have died before it did this
+		if err := forgetResume(filepath.Join(w.dir, g.Name)); err != nil {
+			w.leftovers = append(w.leftovers, err)
+		}
+	}
+	gen := unfinished(w.dir)
+	if gen == "" || accept == nil {
+		return nil
+	}
+	resume, err := readResume(filepath.Join(w.dir, gen))
+	if err != nil {
+		return nil // it is damaged, as Interrupted says
+	}
+	agreed, err := accept(resume)
+	if agreed {
+		w.gen, w.resume = gen, resume
+	}
+	return err
+}
+
+// forgetResume makes sure that no run goes on with the generation gen.
+func forgetResume(gen string) error {
+	path := filepath.Join(gen, resumeName)
+	if gone(path) {
+		return nil
+	}
+	beforeChange("remove", path)
+	err := os.Remove(path)
+	if err == nil {
+		err = syncDir(gen)
+	}
+	return err
+}
+
+// ForgetResume makes sure that no run goes on with this one.
+func (w *Writer) ForgetResume() error { return forgetResume(w.genDir()) }
+
+// Suspend ends the run without deleting its generation, so that another run goes on with
+// it.
+func (w *Writer) Suspend() { w.done = true }
+
+// TakeTable returns the directories elsewhere that hold the table of the generation that
+// was taken over, and takes their locks. It returns nil if the table is in TableDir.
+func (w *Writer) TakeTable() ([]string, error) {
+	dirs, err := tableDirs(w.genDir())
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, fmt.Errorf("the table of the interrupted run is in %s: %w; mount the missing file system", strings.Join(dirs, ", "), err)
+		}
+		lock, err := lockRun(dir)
+		if err != nil {
+			return nil, err
+		}
+		if lock == nil {
+			return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
+		}
+		w.tableLocks = append(w.tableLocks, lock)
+	}
+	return dirs, nil
+}
+
+// RemoveOtherDense deletes the dense files that are not among keep, as far as it can:
+// those of snapshots that nothing refers to any more.
+func (w *Writer) RemoveOtherDense(keep ...string) {
+	entries, _ := os.ReadDir(w.genDir())
+	for _, e := range entries {
+		name, _ := strings.CutSuffix(e.Name(), ".tmp")
+		if !strings.HasPrefix(name, densePrefix) || e.Name() == name && slices.Contains(keep, name) {
+			continue
+		}
+		_ = os.Remove(filepath.Join(w.genDir(), e.Name())) // it only takes space
+	}
+}

@@ -1,0 +1,184 @@
+package modeldir
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// interrupt makes a generation in dir whose run was interrupted.
+func interrupt(t *testing.T, dir string, tableDirs []string, resume string) (gen string, table []string) {
+	t.Helper()
+	w, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table, err = w.PlaceTable(tableDirs); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.SaveDense(DenseName(1), nil), w.SaveResume([]byte(resume))); err != nil {
+		t.Fatal(err)
+	}
+	w.Suspend()
+	gen = w.genDir()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return gen, table
+}
+
+// TestContinue: a run gets the generation of an interrupted run if it accepts it;
+// otherwise the generation is deleted.
+func TestContinue(t *testing.T) {
+	dir, at := filepath.Join(t.TempDir(), "model"), t.TempDir()
+	const resume = `{"a":"<b>"}` // with characters that JSON may escape
+	gen, table := interrupt(t, dir, []string{at}, resume)
+	var seen []byte
+	w, err := Continue(dir, func(data []byte) (bool, error) { seen = data; return true, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.genDir() != gen || !bytes.Equal(w.Resume(), seen) || string(seen) != `{"a":"\u003cb\u003e"}` {
+		t.Errorf("the run goes on in %s with %s, want %s", w.genDir(), w.Resume(), gen)
+	}
+	if dirs, err := w.TakeTable(); err != nil || len(dirs) != 1 || dirs[0] != table[0] {
+		t.Errorf("the table is in %v, %v; want %v", dirs, err, table)
+	}
+	if running, err := isRunning(table[0]); err != nil || !running {
+		t.Errorf("the table's directory is not locked: %v", err)
+	}
+	w.Suspend()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fault := errors.New("another run")
+	if _, err := Continue(dir, func([]byte) (bool, error) { return false, fault }); !errors.Is(err, fault) || gone(filepath.Join(gen, resumeName)) {
+		t.Errorf("after a failure nothing may be deleted: %v", err)
+	}
+	w, err = Continue(dir, func([]byte) (bool, error) { return false, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Resume() != nil || w.genDir() == gen || !gone(gen) || !gone(table[0]) {
+		t.Errorf("a run that was not accepted is left: %s", gen)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInterruptedTableStays: the directory of an interrupted run's table elsewhere is no
+// orphan, and other runs that use the same SSD leave it alone.
+func TestInterruptedTableStays(t *testing.T) {
+	at := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "model")
+	gen, table := interrupt(t, dir, []string{at}, `{}`)
+	other, err := Create(filepath.Join(t.TempDir(), "other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.PlaceTable([]string{at}); err != nil {
+		t.Fatal(err)
+	}
+	if orphans, err := Orphans([]string{at}, nil); err != nil || len(orphans) != 0 || len(other.Freed()) != 0 || gone(table[0]) {
+		t.Errorf("orphans %+v, %v; freed %+v", orphans, err, other.Freed())
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Without RESUME.json it is what a killed run has left.
+	if err := os.Remove(filepath.Join(gen, resumeName)); err != nil {
+		t.Fatal(err)
+	}
+	if orphans, err := Orphans([]string{at}, nil); err != nil || len(orphans) != 1 {
+		t.Errorf("orphans %+v, %v", orphans, err)
+	}
+}
+
+// TestDamagedResume: a damaged RESUME.json is an error of Interrupted, and nothing that a
+// run goes on with.
+func TestDamagedResume(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	gen, _ := interrupt(t, dir, nil, `{"step":12345}`)
+	path := filepath.Join(gen, resumeName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range data {
+		bad := bytes.Clone(data)
+		bad[i] ^= 4
+		if err := os.WriteFile(path, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var damage *CorruptionError
+		if resume, err := Interrupted(dir); !errors.As(err, &damage) {
+			t.Fatalf("byte %d: %s, %v", i, resume, err)
+		}
+	}
+	w, err := Continue(dir, func([]byte) (bool, error) { t.Error("a damaged file is offered"); return true, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCommittedModelHasNoResume: the commit deletes RESUME.json; if the process died
+// before, the next run does.
+func TestCommittedModelHasNoResume(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	gen, _ := interrupt(t, dir, nil, `{}`)
+	w, err := Continue(dir, func([]byte) (bool, error) { return true, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Commit(&Manifest{Dense: DenseName(1)}, nil, nil), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(gen, resumeName)
+	if !gone(path) {
+		t.Error("the committed model has RESUME.json")
+	}
+	if err := os.WriteFile(path, []byte(`{}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if resume, err := Interrupted(dir); err != nil || resume != nil {
+		t.Errorf("a committed model counts as interrupted: %s, %v", resume, err)
+	}
+	w, err = Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !gone(path) || gone(gen) {
+		t.Error("the next run has not deleted RESUME.json, or has deleted the model")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRemoveOtherDense deletes what nothing refers to.
+func TestRemoveOtherDense(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "model"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for step := range int64(3) {
+		if err := w.SaveDense(DenseName(step), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(w.genDir(), DenseName(1)+".tmp"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.RemoveOtherDense(DenseName(1), DenseName(7))
+	left, err := filepath.Glob(filepath.Join(w.genDir(), "dense-*"))
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != DenseName(1) {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
