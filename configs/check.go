@@ -16,6 +16,7 @@ func (l *loader) check() {
 	l.checkModel()
 	l.checkTraining()
 	l.checkHDFS()
+	l.checkSnapshots()
 	l.checkOutput()
 	l.checkGenerate()
 }

@@ -16,6 +16,7 @@ type Job struct {
 	SparseTable SparseTable `yaml:"sparse_table"`
 	Engine      Engine      `yaml:"engine"`
 	Pipeline    Pipeline    `yaml:"pipeline"`
+	Snapshots   Snapshots   `yaml:"snapshots"`
 	Output      Output      `yaml:"output"`
 	Generate    *Generate   `yaml:"generate"` // only for `aibox generate`
 
@@ -250,6 +251,12 @@ type Pipeline struct {
 	ReaderThreads  int   `yaml:"reader_threads"`
 	ComputeThreads int   `yaml:"compute_threads"`
 	ChunkBytes     Bytes `yaml:"chunk_bytes"` // byte range that one reader thread takes at a time
+}
+
+// Snapshots says when training is saved so that an interrupted job can go on.
+type Snapshots struct {
+	Every         string  `yaml:"every"`           // auto, none, a duration, or a number of examples or passes: see SnapshotInterval
+	OnStopSeconds float64 `yaml:"on_stop_seconds"` // for the last snapshot after a signal
 }
 
 // Output says what is written and where.

@@ -86,6 +86,13 @@ var runKeys = []Key{
 	{Path: "pipeline.chunk_bytes", Default: "4MiB", Range: "[4096,134217728]",
 		Meaning: "How many bytes of a file one reader thread takes at a time."},
 
+	{Path: "snapshots", Tuning: true,
+		Meaning: "When training is saved while it goes on, so that a job that was interrupted goes on from there when it is started again. The model does not depend on it."},
+	{Path: "snapshots.every", Default: "auto",
+		Meaning: "How often a snapshot is taken, always at the end of a pass: a duration such as 10m or 1h30m, a number of examples or passes such as \"50000000 examples\" or \"500 passes\", or auto or none. With auto, what the last snapshot cost decides how long to wait for the next one, a minute at least, so that snapshots take less than 0.5 % of the time. A table in memory is written as a whole each time, so snapshots of large ones are rare. With none, there are no snapshots, and an interrupted job starts over."},
+	{Path: "snapshots.on_stop_seconds", Default: "30", Range: "[0,86400]",
+		Meaning: "How long a job that gets SIGTERM or SIGINT may take to end its pass and to save a last snapshot. If that takes longer, the job ends without it, and goes on from the one before."},
+
 	{Path: "output.model_dir", Required: true, Template: true,
 		Meaning: "Directory that the model, metrics and summary are written to. It must be a local path."},
 	{Path: "output.keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,

@@ -19,6 +19,13 @@
 // from a model directory alone, through the same stages with rows looked up
 // instead of created.
 //
+// # Interruptions
+//
+// Between two passes, now and then, Train saves everything that the rest of the run
+// depends on (snapshots.go). If the process dies, the next Train of the same job goes on
+// from there (resume.go). When it is told to stop, it ends the present pass and saves a
+// last snapshot, within a limit of time.
+//
 // # What decides the model's bits
 //
 // The model's bits depend only on the job's seed, data, model and optimizers. Each sum

@@ -3,12 +3,13 @@ package trainer
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"strconv"
-	"time"
 
 	"aibox/internal/kernel"
+	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
@@ -16,70 +17,116 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// epochs trains until the epochs, the examples or the patience are used up.
+// epochs trains until the epochs, the examples or the patience are used up. It goes on
+// from the state of the run, and can be called again after it was interrupted.
 func (r *run) epochs(ctx context.Context) error {
-	t := r.job.Training
-	for epoch := 1; epoch <= t.Epochs; epoch++ {
-		limit := r.job.Data.Limit
-		if t.MaxExamples > 0 {
-			left := t.MaxExamples - r.state.Examples
-			if left <= 0 {
-				break
-			}
-			if limit == 0 || left < limit {
-				limit = left
-			}
+	for epoch := max(1, r.state.Epoch); epoch <= r.job.Training.Epochs; epoch++ {
+		limit, left := r.epochLimit(epoch)
+		if !left || r.state.Stopping.enough(r.job.Training.EarlyStopping) {
+			break
 		}
-		if err := r.trainEpoch(ctx, epoch, limit); err != nil {
-			return err
-		}
-		r.state.Last = &kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
-		if len(r.job.Data.Eval) > 0 {
-			report, err := r.evaluate(ctx, epoch)
-			if err != nil {
-				return err
-			}
-			r.state.Last.Eval = &report
-		}
-		if t.EarlyStopping == nil {
+		if r.state.ended(epoch) {
 			continue
 		}
-		best, enough, err := r.state.Stopping.epoch(t.EarlyStopping, r.state.Last.Eval)
+		if len(r.state.Epochs) < epoch {
+			if err := r.trainEpoch(ctx, epoch, limit); err != nil {
+				return err
+			}
+			if err := r.snapshots.epochTrained(); err != nil {
+				return err
+			}
+		}
+		if err := r.judge(ctx, epoch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// epochLimit returns how many examples of an epoch are trained at most, 0 for all, and
+// whether there are any left to train.
+func (r *run) epochLimit(epoch int) (limit int64, left bool) {
+	limit = r.job.Data.Limit
+	if most := r.job.Training.MaxExamples; most > 0 {
+		rest := most - r.state.before(epoch)
+		if rest <= 0 {
+			return 0, false
+		}
+		if limit == 0 || rest < limit {
+			limit = rest
+		}
+	}
+	return limit, true
+}
+
+// judge evaluates the model after an epoch, and keeps it if it is the best so far.
+func (r *run) judge(ctx context.Context, epoch int) error {
+	last := &kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
+	if len(r.job.Data.Eval) > 0 {
+		report, err := r.evaluate(ctx, epoch)
 		if err != nil {
 			return err
 		}
-		if best {
-			if err := r.keepBest(ctx); err != nil {
-				return err
-			}
+		last.Eval = &report
+	}
+	stop := r.job.Training.EarlyStopping
+	if stop == nil {
+		r.state.Last = last
+		return nil
+	}
+	best, err := r.state.Stopping.epoch(stop, last.Eval)
+	if err != nil {
+		return err
+	}
+	r.state.Last = last
+	if best {
+		r.midway = true
+		if err := r.keepBest(r.grace); err != nil {
+			return err
 		}
-		if enough {
-			r.log.Info("early stopping", "epoch", epoch, "best_epoch", r.state.Best.Epoch, "metric", t.EarlyStopping.Metric)
-			break
-		}
+		r.midway = false
+	}
+	if r.state.Stopping.enough(stop) {
+		r.log.Info("early stopping", "epoch", epoch, "best_epoch", r.state.Best.Epoch, "metric", stop.Metric)
 	}
 	return nil
 }
 
 // keepBest saves the current state as the best so far.
 func (r *run) keepBest(ctx context.Context) error {
-	if err := r.models.writer.SaveDense(modeldir.DenseName(r.state.Last.Step), r.tensors(r.state.Last.Step)); err != nil {
-		return err
-	}
-	id, err := r.snapshot(ctx, r.state.Last.Step)
+	r.snapshots.wait()
+	id, err := r.saveModel(ctx, r.state.Last.Step)
 	if err != nil {
 		return err
 	}
-	if r.state.Best != nil {
-		r.models.writer.RemoveDense(modeldir.DenseName(r.state.Best.Step))
-		if err := r.table.DropSnapshot(r.state.Best.Snapshot); err != nil {
-			return err
-		}
-	}
+	before := r.state.Best
 	best := *r.state.Last
 	best.Snapshot = id
 	r.state.Best = &best
+	if r.snapshots.on() { // the same files save the run, and what was before is dropped
+		if !r.snapshots.saveExisting(id, nil) && before != nil {
+			r.snapshots.older = append(r.snapshots.older, before.Snapshot)
+		}
+		return nil
+	}
+	if before != nil {
+		r.models.writer.RemoveDense(modeldir.DenseName(before.Step))
+		return r.table.DropSnapshot(before.Snapshot)
+	}
 	return nil
+}
+
+// saveModel saves the dense part and the table after a step, and returns the number of the
+// table's snapshot.
+func (r *run) saveModel(ctx context.Context, step int64) (id uint64, err error) {
+	err = r.withSpace(func() error {
+		if err := r.models.writer.SaveDense(modeldir.DenseName(step), r.tensors(step)); err != nil {
+			return err
+		}
+		id, err = r.snapshot(ctx, step)
+		return err
+	})
+	return id, err
 }
 
 func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
@@ -113,7 +160,16 @@ func (r *run) reportBadRows(o *reader.Options, epoch int) {
 
 // trainEpoch reads the training data once.
 func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
+	r.clock.start()
+	if !r.state.training(epoch) {
+		quarantine, err := r.data.quarantine.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return fmt.Errorf("quarantine file: %w", err)
+		}
+		r.state.begin(epoch, quarantine)
+	}
 	o := r.trainOptions(epoch-1, limit)
+	o.Start = r.state.Reader
 	r.reportBadRows(&o, epoch)
 	rd, err := openReader(ctx, o)
 	if err != nil {
@@ -123,15 +179,22 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	status := r.opts.Status
 	status.begin(PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table.Table)
 	status.limit(limit)
+	status.batch(r.state.Engine.Step, int(r.state.Examples-r.state.before(epoch)))
 	defer status.end()
-	r.state.Epoch, r.state.Passes, r.state.Online = epoch, 0, newOnline()
 	f := flow{
 		reader: rd, table: r.table.Table, mode: sparsetable.PullCreate, limit: &r.table.passLimit, bytes: &r.table.passBytes, log: r.log,
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
-		started:        status.pipeline,
-		engine:         r.engine,
+		started: func(p *pipeline.Pipeline) {
+			status.pipeline(p)
+			r.clock.pipe = p
+		},
+		skip:   r.state.Batches - r.state.ReaderBatches,
+		grace:  r.grace,
+		space:  r.snapshots.giveSpace,
+		engine: r.engine,
 		batch: func(b *reader.Batch) error {
+			r.midway = true
 			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				r.state.Examples += int64(res.Batch.N)
 				status.batch(res.Step, res.Batch.N)
@@ -140,17 +203,19 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		},
 		passDone: func(p *reader.Pass) error {
 			status.bytes(p.Bytes)
-			r.state.Passes++
-			if r.opts.afterPass == nil {
-				return nil
+			r.state.trained(p)
+			r.midway = false
+			if r.opts.afterPass != nil {
+				if err := r.opts.afterPass(ctx, r); err != nil {
+					return err
+				}
 			}
-			return r.opts.afterPass(ctx, r)
+			return r.snapshots.passTrained()
 		},
 	}
-	start, cpu := time.Now(), processorTime()
 	stages, err := f.run(ctx)
 	if epoch == 1 {
-		r.summary.TrainRows = readingSummary(rd.Counts())
+		r.state.TrainRows = readingSummary(rd.Counts())
 	}
 	if err == nil {
 		err = r.engine.Check()
@@ -158,13 +223,16 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if err != nil {
 		return err
 	}
+	if err := r.readingEnded(); err != nil {
+		return err
+	}
 	report, err := r.epochMetrics()
 	if err != nil {
 		return err
 	}
-	r.state.addEpoch(epoch, report, stages, time.Since(start), processorTime()-cpu)
+	r.state.addEpoch(epoch, report, r.clock.stop(stages), stages)
 	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
-		"auc", rounded(report.AUC), "seconds", math.Round(10*time.Since(start).Seconds())/10)
+		"auc", rounded(report.AUC), "seconds", math.Round(10*r.state.Epochs[len(r.state.Epochs)-1].Seconds)/10)
 	table := r.table.Stats()
 	memory := r.memory(table)
 	r.log.Info("memory in bytes", memory.Attrs()...)
@@ -172,6 +240,12 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		r.log.Info("table on SSD", table.Attrs()...)
 	}
 	return nil
+}
+
+// readingEnded notes how long the quarantine file is after a reading of data.
+func (r *run) readingEnded() (err error) {
+	r.state.Quarantine, err = r.data.quarantine.Seek(0, io.SeekCurrent)
+	return err
 }
 
 // evaluate measures the model on data.eval after an epoch.
@@ -189,14 +263,17 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	ev := evaluation{
 		engine: r.engine, table: r.table.Table, limit: &r.table.passLimit, bytes: &r.table.passBytes, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
-		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
+		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes), space: r.snapshots.giveSpace,
 	}
 	report, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
 	if epoch == 1 {
-		r.summary.EvalRows = readingSummary(rd.Counts())
+		r.state.EvalRows = readingSummary(rd.Counts())
 	}
 	if err != nil {
 		return report, fmt.Errorf("evaluating: %w", err)
+	}
+	if err := r.readingEnded(); err != nil {
+		return report, err
 	}
 	r.state.addEvaluation(epoch, report)
 	r.log.Info("evaluated", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))

@@ -27,6 +27,7 @@ type evaluation struct {
 
 	readQueue, pullQueue int
 	readAheadBytes       int64
+	space                func(cause error) bool // as in flow
 
 	// each, if set, gets the logits of every mini-batch before they are counted.
 	each func(b *reader.Batch, logits []float32) error
@@ -41,7 +42,7 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 	})
 	f := flow{
 		reader: r, table: ev.table, mode: sparsetable.PullLookup, limit: ev.limit, bytes: ev.bytes, log: ev.log,
-		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes,
+		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes, space: ev.space,
 		started: ev.status.pipeline,
 		engine:  ev.engine,
 		batch: func(b *reader.Batch) error {

@@ -3,6 +3,7 @@ package trainer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,42 @@ type Failure struct {
 	Phase    Phase     `json:"phase"`           // what the run was doing
 	Epoch    int       `json:"epoch,omitempty"` // in which epoch; 0: in none
 	Time     time.Time `json:"time"`
+	// Resume is from where the job goes on when it is started again; nil: it starts over.
+	Resume *Resumption `json:"resume,omitempty"`
+}
+
+// ResumableError is the error of a run that goes on from a snapshot when its job is
+// started again.
+type ResumableError struct {
+	Err  error
+	From Resumption // Time is that of the failure
+}
+
+func (e *ResumableError) Error() string {
+	return fmt.Sprintf("%v; %s", e.Err, e.Advice())
+}
+
+// Advice says what to do.
+func (e *ResumableError) Advice() string {
+	return fmt.Sprintf("the same command goes on from the snapshot after step %d (epoch %d); with --fresh it starts over", e.From.Step, e.From.Epoch)
+}
+
+// Unwrap returns what ended the run.
+func (e *ResumableError) Unwrap() error { return e.Err }
+
+// resumable returns failure as a *ResumableError if another process can go on from a
+// snapshot of this run. It cannot succeed where the job or its data are at fault, or where
+// files are damaged: it would do the same again.
+func (r *run) resumable(ctx context.Context, failure error) error {
+	if r.snapshots.saved == nil || r.models.writer == nil || damaged(failure) {
+		return failure
+	}
+	switch errkind.Of(ctx, failure) {
+	case errkind.Interrupted, errkind.IO, errkind.Locked, errkind.Internal:
+	default:
+		return failure
+	}
+	return &ResumableError{failure, r.snapshots.saved.resume.place()}
 }
 
 // Names of the reports of a run that made no model. They are beside those of the
@@ -43,6 +80,10 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 		Kind: kind.String(), Message: failure.Error(), ExitCode: kind.ExitCode(),
 		Phase: status.Phase, Epoch: status.Epoch, Time: time.Now().UTC().Truncate(time.Second),
 	}
+	var again *ResumableError
+	if errors.As(failure, &again) {
+		s.Failure.Resume = &again.From
+	}
 	dir := r.job.Output.ModelDir
 	path := filepath.Join(dir, failedSummaryName)
 	s.Files = map[string]string{"summary": path}
@@ -61,7 +102,9 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 		return modeldir.WriteReport(dir, failedSummaryName, data)
 	}
 	r.forgetFailures()
-	if kept, err := r.models.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && kept != "" {
+	if again != nil {
+		r.models.writer.Suspend()
+	} else if kept, err := r.models.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && kept != "" {
 		s.Files["quarantine"] = kept
 		r.log.Info("bad rows of this run", "file", kept)
 	}

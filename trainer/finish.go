@@ -38,11 +38,22 @@ func (r *run) tensors(t int64) []modeldir.Tensor {
 	return out
 }
 
-// finish goes back to the best epoch if there is one, expires rows, and
-// commits the model.
+// finish completes the model and commits it.
 func (r *run) finish(ctx context.Context) error {
-	status := r.opts.Status
-	status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
+	r.opts.Status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
+	if r.final == nil {
+		r.snapshots.wait()
+		r.midway = true
+		if err := r.complete(ctx); err != nil {
+			return err
+		}
+	}
+	return r.commit()
+}
+
+// complete goes back to the best epoch if there is one, expires rows, and saves all files
+// of the model but the manifest.
+func (r *run) complete(ctx context.Context) error {
 	state := *r.state.Last
 	if r.state.Best != nil && r.state.Best.Epoch != r.state.Last.Epoch {
 		if err := r.restore(ctx, r.state.Best); err != nil {
@@ -51,22 +62,27 @@ func (r *run) finish(ctx context.Context) error {
 		state = *r.state.Best
 	}
 	e := r.job.SparseTable.Expiry
-	expired, err := r.table.Expire(ctx, sparsetable.ExpiryRule{
+	rule := sparsetable.ExpiryRule{
 		Today: r.table.day, UnseenDays: e.UnseenDays, MinShow: float32(e.MinShow), ShowDecay: float32(r.job.SparseTable.ShowDecay),
+	}
+	expired := int64(0)
+	err := r.withSpace(func() error {
+		n, err := r.table.Expire(ctx, rule)
+		expired += n
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	if table, ok := r.table.Table.(sparsetable.Flusher); ok { // so that readers of the model find its rows in their buckets
-		if err := table.Flush(ctx); err != nil {
+		if err := r.withSpace(func() error { return table.Flush(ctx) }); err != nil {
 			return err
 		}
 	}
-	statistics, err := json.MarshalIndent(r.data.statistics, "", "  ")
+	statistics, err := r.statisticsFile()
 	if err != nil {
 		return err
 	}
-	dense := r.tensors(state.Step)
 	m := &modeldir.Manifest{
 		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.Step),
 		Epoch: state.Epoch, Step: state.Step, Examples: state.Examples,
@@ -78,21 +94,32 @@ func (r *run) finish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.Digest = modeldir.Digest(m.Step, m.KeptShare, statistics, dense, table)
+		m.Digest = modeldir.Digest(m.Step, m.KeptShare, statistics, r.tensors(state.Step), table)
 	}
-	if err := r.models.writer.SaveDense(m.Dense, dense); err != nil {
+	if m.TableSnapshot, err = r.saveModel(ctx, state.Step); err != nil {
 		return err
 	}
-	if m.TableSnapshot, err = r.snapshot(ctx, state.Step); err != nil {
-		return err
+	r.final = &final{Manifest: m, Table: r.table.Stats(), Expired: expired}
+	// Those of training are dropped now. So from here on, another process goes on with the
+	// commit.
+	if r.snapshots.saved == nil || !r.snapshots.saveExisting(m.TableSnapshot, r.final) {
+		r.snapshots.forget(&resumption{Snapshot: m.TableSnapshot, Step: m.Step})
 	}
-	if r.state.Best != nil {
-		if err := r.table.DropSnapshot(r.state.Best.Snapshot); err != nil {
-			return err
-		}
-	}
+	return nil
+}
+
+func (r *run) statisticsFile() ([]byte, error) {
+	return json.MarshalIndent(r.data.statistics, "", "  ")
+}
+
+// commit makes the files of the final model the model of the directory.
+func (r *run) commit() error {
 	var job bytes.Buffer
 	if err := r.job.Show(&job); err != nil {
+		return err
+	}
+	statistics, err := r.statisticsFile()
+	if err != nil {
 		return err
 	}
 	// The reports are closed first, so that they are complete once the model is
@@ -102,9 +129,9 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	// The table is closed too, so that others can open it as soon as the model is
 	// committed.
-	stats := r.table.Stats()
 	r.closeTable()
-	r.summary.complete(r, m, stats, expired)
+	m := r.final.Manifest
+	r.summary.complete(r, m, r.final.Table, r.final.Expired)
 	if err := r.summary.write(r.models.writer.Report(summaryName)); err != nil {
 		return err
 	}
@@ -169,9 +196,11 @@ func (r *run) logLeftovers() {
 	}
 }
 
-// close frees what is still open. After a failure it removes the generation and
-// leaves reports that say why.
-func (r *run) close(ctx context.Context, failure error) {
+// close frees what is still open, and returns failure, which may then be a
+// *ResumableError. After a failure it removes the generation, unless another process can
+// go on with it, and leaves reports that say why.
+func (r *run) close(ctx context.Context, failure error) error {
+	r.snapshots.wait()
 	status := r.opts.Status.View()
 	r.opts.Status.end()
 	if r.reports != nil {
@@ -190,11 +219,15 @@ func (r *run) close(ctx context.Context, failure error) {
 	made := r.models.writer != nil && r.models.writer.Committed() // the model is committed, and something failed afterwards
 	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory
 	if failure != nil && !made && !others {
+		failure = r.resumable(ctx, failure)
 		if err := r.reportFailure(ctx, failure, status); err != nil {
 			r.log.Warn("the summary of this run could not be written", "error", err)
 		}
 	}
 	if r.models.writer != nil {
+		if others && r.snapshots.saved != nil {
+			r.models.writer.Suspend()
+		}
 		if err := r.models.writer.Close(); err != nil {
 			r.log.Warn("closing the model directory", "error", err)
 		}
@@ -204,6 +237,7 @@ func (r *run) close(ctx context.Context, failure error) {
 			r.log.Warn("closing sources", "error", err)
 		}
 	}
+	return failure
 }
 
 // Prefixes of tensor names in the dense file.

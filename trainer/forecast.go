@@ -53,6 +53,9 @@ func Forecast(job *configs.Job, size DataSize) (Memory, error) {
 	}
 	size.ensureDefaults(&p)
 	f := Memory{Dense: denseBytes(m, dense), Table: tableForecast(job, &p, size)}
+	if job.Snapshots.Interval() != (configs.SnapshotInterval{}) {
+		f.Dense += savedBytes(m, dense)
+	}
 	f.Engine = engineForecast(job, &p, m, size)
 	f.Passes = passesForecast(job, size)
 	f.Reading = readingForecast(job, &p, size)
@@ -73,6 +76,15 @@ func denseBytes(m *model.Model, d *optim.Dense) int64 {
 	}
 	for _, s := range d.State() {
 		n += 4 * int64(len(s.Data))
+	}
+	return n
+}
+
+// savedBytes is what the copy of the dense part takes that a snapshot saves.
+func savedBytes(m *model.Model, d *optim.Dense) int64 {
+	n := denseBytes(m, d)
+	for _, p := range m.Params() {
+		n -= 4 * int64(len(p.Grad))
 	}
 	return n
 }

@@ -1,8 +1,10 @@
 package trainer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +51,39 @@ func TestTrainFromHDFS(t *testing.T) {
 	}
 	t.Run("plain", func(t *testing.T) { same(t, hdfsJob(t, "train-0.tsv", "train-1.tsv.gz")) })
 	t.Run("glob", func(t *testing.T) { same(t, hdfsJob(t, "train-*")) })
+	t.Run("killed", func(t *testing.T) {
+		data, err := os.ReadFile(filepath.Join(log, "train-1.tsv.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, added := range []bool{false, true} {
+			j := hdfsJob(t, "train-*")
+			j.Snapshots.Every = "1 pass"
+			if added {
+				j.Data.Train = []string{cluster.URI("/grows/*")}
+				cluster.PutBytes(t, data, "/grows/train-1.tsv.gz", hdfstest.PutOptions{})
+			}
+			if !killedAt(t, j, 3, true) {
+				t.Fatal("not killed")
+			}
+			var said bytes.Buffer
+			opts := quiet
+			opts.Logger = slog.New(slog.NewTextHandler(&said, nil))
+			if added {
+				cluster.PutBytes(t, data, "/grows/train-2.tsv.gz", hdfstest.PutOptions{})
+			}
+			s, err := Train(t.Context(), j, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if goesOn := len(s.Resumed) == 1; goesOn == added || added != strings.Contains(said.String(), "/grows/train-2.tsv.gz was added") {
+				t.Errorf("a file was added: %v; went on: %v; said %s", added, goesOn, said.String())
+			}
+			if !added && s.Digest != want {
+				t.Errorf("digest %s, from the local disk %s", s.Digest, want)
+			}
+		}
+	})
 	t.Run("predictions into HDFS", func(t *testing.T) {
 		j := hdfsJob(t, "train-*")
 		same(t, j)

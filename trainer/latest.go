@@ -174,10 +174,11 @@ func (r *run) openPrevious() error {
 	if name == "" {
 		return nil
 	}
-	var err error
-	if r.models.previous, err = modeldir.Open(name); err != nil {
+	p, err := modeldir.Open(name)
+	if err != nil {
 		return fmt.Errorf("training.warm_start: %w", err)
 	}
+	r.models.previous, r.start = p, r.startAt(p.Dir, &p.Manifest)
 	return nil
 }
 
@@ -208,11 +209,8 @@ func dirOf(name string) string {
 func (r *run) origin(m *modeldir.Manifest) {
 	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
 	m.Night, m.TrainData = r.job.Night(), trainDataHash(r.job)
-	if p := r.models.previous; p != nil {
-		m.StartedFrom.Generation = p.Generation
-		if !sameDir(p.Dir, r.job.Output.ModelDir) {
-			m.StartedFrom.ModelDir = p.RealDir()
-		}
+	if r.start != nil {
+		m.StartedFrom = r.start.Origin
 	}
 }
 

@@ -31,6 +31,14 @@ func newOnline() online {
 	}
 }
 
+// clone returns a copy.
+func (o online) clone() online {
+	if o.All == nil { // between two epochs
+		return o
+	}
+	return online{All: o.All.Clone(), Sofar: o.Sofar.Clone(), Window: o.Window.Clone(), Lines: o.Lines}
+}
+
 // scored counts a mini-batch that was scored and trained on.
 func (r *run) scored(res *engine.Result) error {
 	o, b := &r.state.Online, res.Batch

@@ -26,6 +26,7 @@ type puller struct {
 	mode  sparsetable.PullMode
 	log   *slog.Logger
 	limit *passLimit
+	space func(cause error) bool // as in flow
 
 	begun    int64 // passes that were pulled
 	warned   bool
@@ -64,7 +65,8 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) 
 }
 
 // pin pins the rows of a pass. While the table has no memory for them, it waits for
-// earlier passes to be released; if none is left to wait for, it fails.
+// earlier passes to be released; if none is left to wait for, it fails. If the disk is full,
+// it asks for space.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
 	for {
 		ended := p.ended.Load() // read before Pull: if a pass is released meanwhile, another attempt may succeed
@@ -72,6 +74,9 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
 		if err == nil {
 			p.begun++
 			return pulled{pass, rows}, nil
+		}
+		if diskFull(err) && p.space != nil && p.space(err) {
+			continue
 		}
 		if !errors.Is(err, sparsetable.ErrBudget) || ended == p.begun {
 			return pulled{}, err

@@ -3,6 +3,8 @@ package trainer
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"aibox/configs"
@@ -59,20 +61,75 @@ type metricsLine struct {
 	metrics.Report
 }
 
-func openReports(job *configs.Job, w *modeldir.Writer) (*reports, error) {
+// reportSizes says how far the reports are, and which event file it is.
+type reportSizes struct {
+	Metrics   int64  `json:"metrics"`
+	EventFile string `json:"event_file,omitempty"`
+	Events    int64  `json:"events,omitempty"`
+}
+
+// openReports opens the reports of a run. With at, it goes on with those of an
+// interrupted run and cuts off what that run wrote later.
+func openReports(job *configs.Job, w *modeldir.Writer, at *reportSizes) (*reports, error) {
 	r := new(reports)
 	paths := reportPaths(job)
+	path := staged(w, job.Output.ModelDir, paths["metrics"])
 	var err error
-	if r.lines, err = metrics.CreateJSONL(staged(w, job.Output.ModelDir, paths["metrics"])); err != nil {
+	if at != nil {
+		if err := cut(path, at.Metrics); err != nil {
+			return nil, fmt.Errorf("output.metrics: %w", err)
+		}
+	}
+	if r.lines, err = metrics.CreateJSONL(path); err != nil {
 		return nil, fmt.Errorf("output.metrics: %w", err)
 	}
 	if paths["tensorboard"] == "" {
 		return r, nil
 	}
-	if r.events, err = metrics.CreateEvents(staged(w, job.Output.ModelDir, paths["tensorboard"])); err != nil {
+	dir := staged(w, job.Output.ModelDir, paths["tensorboard"])
+	err = fs.ErrNotExist
+	if at != nil && at.EventFile != "" {
+		r.events, err = metrics.OpenEvents(filepath.Join(dir, at.EventFile), at.Events)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		r.events, err = metrics.CreateEvents(dir)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("output.tensorboard: %w", err), r.lines.Close())
 	}
 	return r, nil
+}
+
+// cut cuts a file to its first size bytes. A file that is shorter, or does not exist, is
+// left as it is.
+func cut(path string, size int64) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= size {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Truncate(path, size)
+}
+
+// sizes says how far the reports are.
+func (r *reports) sizes() (at reportSizes, err error) {
+	if at.Metrics, err = r.lines.Size(); err != nil || r.events == nil {
+		return at, err
+	}
+	at.EventFile = filepath.Base(r.events.Path())
+	at.Events, err = r.events.Size()
+	return at, err
+}
+
+// sync makes durable what was reported so far. It may run while reports are written.
+func (r *reports) sync() error {
+	errs := []error{r.lines.Sync()}
+	if r.events != nil {
+		errs = append(errs, r.events.Sync())
+	}
+	return errors.Join(errs...)
 }
 
 func or(a, b string) string {

@@ -42,6 +42,14 @@ type flow struct {
 	readQueue, pullQueue int
 	readAheadBytes       int64 // limit on the waiting passes, if the table asks for more of them than readQueue
 
+	skip int64 // mini-batches that the reader yields first and that are left out
+	// grace, if set, ends a pass that was begun. Without it, that is the context of run.
+	grace context.Context
+
+	// space, if set, is called when the table finds no space on disk, and reports whether it
+	// has made room.
+	space func(cause error) bool
+
 	engine engine.Engine // that works on the rows of the passes
 	// batch is stage EL+JL's work on one mini-batch. It may return pipeline.ErrStop.
 	batch func(b *reader.Batch) error
@@ -65,6 +73,12 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 			if err != nil {
 				return err
 			}
+			if n := int64(len(pass.Batches)); n <= f.skip {
+				f.skip -= n
+				pass.Recycle()
+				continue
+			}
+			pass.Batches, f.skip = pass.Batches[f.skip:], 0
 			for _, part := range f.limit.cut(pass) {
 				f.table.Announce(part.Keys)
 				look.Store(int64(f.table.Lookahead(len(part.Keys))))
@@ -82,6 +96,7 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 		})
 	}
 	rows := newPuller(f.table, f.mode, f.limit, f.log)
+	rows.space = f.space
 	ready := pipeline.Expand(p, stageTable, passes, f.readQueue, rows.pull)
 	ready.OnDrop(rows.release)
 	pipeline.Sink(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled) error {
@@ -115,6 +130,9 @@ func (f *flow) learn(ctx context.Context, w pulled) (err error) {
 			err = end
 		}
 	}()
+	if f.grace != nil {
+		ctx = f.grace
+	}
 	for i := range w.pass.Batches {
 		if err := context.Cause(ctx); err != nil {
 			return err

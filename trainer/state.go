@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"aibox/reader"
 	"aibox/trainer/engine"
 	"aibox/trainer/metrics"
 )
@@ -16,6 +17,8 @@ import (
 type State struct {
 	Epoch    int            `json:"epoch"`    // in which training is, from 1 on; 0 before
 	Passes   int64          `json:"passes"`   // of this epoch that are trained
+	Batches  int64          `json:"batches"`  // mini-batches of this epoch that are trained
+	Spent    spent          `json:"spent"`    // in this epoch before the present process
 	Examples int64          `json:"examples"` // trained in this run
 	Engine   engine.State   `json:"engine"`
 	Online   online         `json:"online"`
@@ -23,6 +26,48 @@ type State struct {
 	Last     *kept          `json:"last,omitempty"` // the last epoch that has ended
 	Best     *kept          `json:"best,omitempty"` // with early stopping: the best epoch so far
 	Epochs   []EpochSummary `json:"epochs,omitempty"`
+
+	// Reader is the last known place of the reader in this epoch, after ReaderBatches
+	// mini-batches; nil: the beginning.
+	Reader        *reader.Cursor `json:"reader,omitempty"`
+	ReaderBatches int64          `json:"reader_batches"`
+
+	TrainRows ReadingSummary `json:"train_rows"` // of the first epoch, once it has ended
+	EvalRows  ReadingSummary `json:"eval_rows"`
+	// Quarantine is the length of the quarantine file before the present reading of
+	// data, or after the last one.
+	Quarantine int64 `json:"quarantine"`
+}
+
+// begin begins an epoch. quarantine is the present length of the quarantine file.
+func (s *State) begin(epoch int, quarantine int64) {
+	s.Epoch, s.Passes, s.Batches, s.Spent, s.Online = epoch, 0, 0, spent{}, newOnline()
+	s.Reader, s.ReaderBatches, s.Quarantine = nil, 0, quarantine
+}
+
+// trained adds a pass that was trained.
+func (s *State) trained(p *reader.Pass) {
+	s.Passes++
+	s.Batches += int64(len(p.Batches))
+	if p.End != nil {
+		s.Reader, s.ReaderBatches = p.End, s.Batches
+	}
+}
+
+// training reports whether training is in the middle of an epoch.
+func (s *State) training(epoch int) bool { return s.Epoch == epoch && len(s.Epochs) < epoch }
+
+// ended reports whether nothing is left to do for an epoch.
+func (s *State) ended(epoch int) bool { return s.Last != nil && s.Last.Epoch >= epoch }
+
+// before is the number of examples that were trained before an epoch.
+func (s *State) before(epoch int) (n int64) {
+	for _, e := range s.Epochs {
+		if e.Epoch < epoch {
+			n += e.Examples
+		}
+	}
+	return n
 }
 
 // kept is the state of training after an epoch. With early stopping the table

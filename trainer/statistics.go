@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 
 	"aibox/reader"
@@ -32,11 +33,8 @@ func (r *run) scan(ctx context.Context) error {
 				return fmt.Errorf("scanning data.train for means and deviations: %w", err)
 			}
 			// Training finds the same bad rows again and records them then.
-			if err := r.data.quarantine.Truncate(0); err != nil {
-				return fmt.Errorf("quarantine file: %w", err)
-			}
-			if _, err := r.data.quarantine.Seek(0, io.SeekStart); err != nil {
-				return fmt.Errorf("quarantine file: %w", err)
+			if err := cutQuarantine(r.data.quarantine, 0); err != nil {
+				return err
 			}
 			r.data.statistics = fresh
 		}
@@ -51,11 +49,33 @@ func (r *run) scan(ctx context.Context) error {
 				r.data.statistics.Columns = append(r.data.statistics.Columns, c)
 			}
 		}
+	}
+	return r.applyStatistics()
+}
+
+// applyStatistics completes the schema with the data statistics.
+func (r *run) applyStatistics() error {
+	if r.schema.NeedsScan() {
 		if err := r.data.statistics.Apply(&r.schema); err != nil {
 			return err
 		}
 	}
 	r.data.base.Schema = r.schema
+	return nil
+}
+
+// cutQuarantine cuts the file of bad rows to its first size bytes, and goes to their end.
+func cutQuarantine(f *os.File, size int64) error {
+	info, err := f.Stat()
+	if err == nil && info.Size() > size {
+		err = f.Truncate(size)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		return fmt.Errorf("quarantine file: %w", err)
+	}
 	return nil
 }
 

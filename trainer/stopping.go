@@ -18,13 +18,13 @@ type stopping struct {
 
 // epoch judges the evaluation after an epoch. It fails if the metric is undefined,
 // since epochs cannot be compared then.
-func (s *stopping) epoch(cfg *configs.EarlyStopping, report *metrics.Report) (best, enough bool, err error) {
+func (s *stopping) epoch(cfg *configs.EarlyStopping, report *metrics.Report) (best bool, err error) {
 	v := report.AUC
 	if cfg.Metric == "log_loss" {
 		v = -report.LogLoss
 	}
 	if !v.Defined() {
-		return false, false, &OptionError{fmt.Errorf("training.early_stopping: %s is undefined on data.eval (%d examples, base rate %v): it needs examples of both labels", cfg.Metric, report.Examples, report.BaseRate)}
+		return false, &OptionError{fmt.Errorf("training.early_stopping: %s is undefined on data.eval (%d examples, base rate %v): it needs examples of both labels", cfg.Metric, report.Examples, report.BaseRate)}
 	}
 	value := float64(v)
 	if s.Best == nil || value > *s.Best {
@@ -35,5 +35,11 @@ func (s *stopping) epoch(cfg *configs.EarlyStopping, report *metrics.Report) (be
 	} else {
 		s.InVain++
 	}
-	return best, s.InVain >= cfg.Patience, nil
+	return best, nil
+}
+
+// enough reports whether training has gone on without progress for long enough. Without
+// cfg it never has.
+func (s *stopping) enough(cfg *configs.EarlyStopping) bool {
+	return cfg != nil && s.InVain >= cfg.Patience
 }

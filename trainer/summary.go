@@ -42,6 +42,8 @@ type Summary struct {
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
 	Memory          Memory            `json:"memory"`
+	Snapshots       SnapshotSummary   `json:"snapshots"`          // taken while training
+	Resumed         []Resumption      `json:"resumed,omitempty"`  // where the run went on after interruptions
 	Warnings        []string          `json:"warnings,omitempty"` // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
 }
@@ -88,6 +90,14 @@ func (e *EpochSummary) busy() float64 {
 	return e.CPU / (e.Seconds * float64(runtime.GOMAXPROCS(0)))
 }
 
+// stats are the stages' measurements that say which one bounded the epoch.
+func (e *EpochSummary) stats() (stages []pipeline.StageStats) {
+	for _, st := range e.Stages {
+		stages = append(stages, pipeline.StageStats{Name: st.Name, Items: st.Items, Busy: time.Duration(st.BusySeconds * float64(time.Second))})
+	}
+	return stages
+}
+
 func readingSummary(c reader.Counts) ReadingSummary {
 	s := ReadingSummary{
 		Good: c.Rows - c.BadRows, Bad: c.BadRows, Dropped: c.Dropped, LostBytes: c.LostBytes, LostRows: c.LostRows, Lost: c.Lost,
@@ -101,16 +111,14 @@ func readingSummary(c reader.Counts) ReadingSummary {
 	return s
 }
 
-func (s *State) addEpoch(epoch int, rep metrics.Report, stages []pipeline.StageStats, took, cpu time.Duration) {
-	e := EpochSummary{Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds(), CPU: cpu.Seconds(), Online: rep, stages: stages}
-	for _, st := range stages {
-		e.Stages = append(e.Stages, StageSummary{
-			Name: st.Name, Items: st.Items,
-			BusySeconds: st.Busy.Seconds(), StarvedSeconds: st.Starved.Seconds(), BlockedSeconds: st.Blocked.Seconds(),
-			QueueMean: st.QueueMean, QueueCapacity: st.QueueCap,
-		})
-	}
-	s.Epochs = append(s.Epochs, e)
+// addEpoch adds an epoch that has ended, which took so much. stages are those of the
+// present process.
+func (s *State) addEpoch(epoch int, rep metrics.Report, took spent, stages []pipeline.StageStats) {
+	took = s.Spent.plus(took)
+	s.Epochs = append(s.Epochs, EpochSummary{
+		Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds, CPU: took.Processor, Online: rep, Stages: took.Stages, stages: stages,
+	})
+	s.Spent, s.Reader, s.ReaderBatches = spent{}, nil, 0
 }
 
 func (s *State) addEvaluation(epoch int, rep metrics.Report) {
@@ -127,18 +135,20 @@ func (s *Summary) describe(r *run) {
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
 	if s.WarmStart == configs.WarmStartLatest {
 		s.WarmStart = ""
-		if p := r.models.previous; p != nil {
-			s.WarmStart = modeldir.JoinName(p.Dir, p.Number())
+		if r.start != nil {
+			s.WarmStart = r.start.Name
 		}
 	}
 	s.Precision = r.job.Engine.Precision
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
+	s.TrainRows, s.EvalRows = r.state.TrainRows, r.state.EvalRows
+	s.Snapshots, s.Resumed = r.snapshots.summary, r.resumed
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]
-		s.Limiting = pipeline.Limiting(last.stages)
-		s.Bound = bound(r.job, last.stages, last.busy(), len(r.data.train.Files))
+		s.Limiting = pipeline.Limiting(last.stats())
+		s.Bound = bound(r.job, last.stats(), last.busy(), len(r.data.train.Files))
 	}
-	s.ElapsedSeconds = time.Since(r.started).Seconds()
+	s.ElapsedSeconds = r.elapsed()
 	training := 0.0 // seconds
 	for _, e := range s.Epochs {
 		training += e.Seconds

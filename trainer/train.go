@@ -29,9 +29,16 @@ type Options struct {
 	// WaitUntil is how long Train waits while another run has locked the model directory.
 	// The zero value means not at all.
 	WaitUntil time.Time
+	Fresh     bool // do not go on with an interrupted run
 
 	// afterPass is called between two passes of training, by tests.
 	afterPass func(context.Context, *run) error
+	// atStage is called while a snapshot is saved, by tests.
+	atStage func(stage string)
+	// freeBytes, if set, is the free space of a directory's file system, in tests.
+	freeBytes func(dir string) int64
+	// tableFS, if set, is what a table in memory saves its snapshots to, in tests.
+	tableFS sparsetable.FS
 }
 
 func (o *Options) ensureDefaults() {
@@ -43,16 +50,16 @@ func (o *Options) ensureDefaults() {
 	}
 }
 
-// Train runs job and commits its model to job.Output.ModelDir. When it fails
-// or ctx is cancelled, the directory's earlier model, if any, stays.
+// Train runs job and commits its model to job.Output.ModelDir. When it fails or ctx is
+// cancelled, the directory's earlier model, if any, stays. If the same job was interrupted
+// before, Train goes on from its last snapshot; a *ResumableError says that it can.
 func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summary, err error) {
 	defer panics.Catch("the end of training", &err)
 	opts.ensureDefaults()
 	kernel.SetThreads(job.Pipeline.ComputeThreads)
 	for {
-		r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now()}
-		err = panics.Do("training", func() error { return r.train(ctx) })
-		r.close(ctx, err)
+		r := newRun(job, opts)
+		err = r.do(ctx)
 		if err == nil {
 			return &r.summary, nil
 		}
@@ -68,14 +75,34 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summar
 	}
 }
 
+func newRun(job *configs.Job, opts Options) *run {
+	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now()}
+	r.snapshots = newSnapshots(r)
+	return r
+}
+
+// do trains, and frees everything in the end.
+func (r *run) do(ctx context.Context) error {
+	r.grace = ctx
+	if r.snapshots.on() {
+		var stop func()
+		r.grace, stop = withGrace(ctx, time.Duration(r.job.Snapshots.OnStopSeconds*float64(time.Second)))
+		defer stop()
+	}
+	err := panics.Do("training", func() error { return r.train(ctx) })
+	return r.close(ctx, err)
+}
+
 // train runs the job from its first look at the data to the commit.
 func (r *run) train(ctx context.Context) error {
 	err := r.prepare(ctx)
-	if err == nil {
-		err = r.epochs(ctx)
+	if err == nil && r.final == nil {
+		if err = r.epochs(ctx); err != nil && errkind.Of(ctx, err) == errkind.Interrupted {
+			r.snapshots.onStop()
+		}
 	}
 	if err == nil {
-		err = r.finish(ctx)
+		err = r.finish(r.grace)
 	}
 	if err != nil && errkind.Of(ctx, err) == errkind.Usage {
 		return errkind.As(errkind.Job, err) // all options of a training job come from its file
@@ -100,7 +127,21 @@ type run struct {
 	engine  engine.Engine
 	state   State
 	summary Summary
+
+	// grace is the context of what may be completed after the run was told to stop.
+	grace     context.Context
+	snapshots *snapshots
+	identity  []byte       // of the run, as in snapshots
+	start     *start       // the model that the run started from; nil: a new one
+	resumed   []Resumption // after interruptions
+	earlier   float64      // seconds that the run took before those
+	clock     epochClock   // of the present epoch
+	midway    bool         // the state is not one that another process can go on from
+	final     *final       // the trained model, once its files are complete
 }
+
+// elapsed is how many seconds the run has taken, those between its processes left out.
+func (r *run) elapsed() float64 { return r.earlier + time.Since(r.started).Seconds() }
 
 // models are the model directories of a run.
 type models struct {
@@ -121,7 +162,7 @@ type runTable struct {
 
 // prepare opens, before training begins, everything that can fail for reasons that the
 // user can correct: the data for training and evaluation, the earlier model, and the
-// model directory.
+// model directory. If the same job was interrupted, it opens what that run left.
 func (r *run) prepare(ctx context.Context) error {
 	r.opts.Status.begin(PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
 	var err error
@@ -137,17 +178,46 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.checkOutputs(ctx); err != nil {
 		return err
 	}
-	if err := r.openPrevious(); err != nil {
+	if err := r.listData(ctx); err != nil {
+		return err
+	}
+	data, x, id, err := r.interrupted()
+	if err != nil {
+		return err
+	}
+	if x == nil {
+		return r.begin(ctx)
+	}
+	r.table.day = x.Day
+	if err := r.openData(ctx); err != nil {
+		return err
+	}
+	if err := r.goOn(ctx, data, x, id); !damaged(err) {
+		return err
+	}
+	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over", "error", err)
+	if err := r.giveUp(); err != nil {
+		r.log.Warn("the files of an interrupted run could not be deleted; the next run tries again", "error", err)
+	}
+	return r.begin(ctx)
+}
+
+// openData checks the listed data, once it is known on which day they are trained.
+func (r *run) openData(ctx context.Context) error {
+	r.data.base = readerOptions(r.job, r.data.sources, r.schema, r.log)
+	return r.checkData(ctx)
+}
+
+// begin prepares a run that does not go on with another one.
+func (r *run) begin(ctx context.Context) error {
+	var err error
+	if err = r.openPrevious(); err != nil {
 		return err
 	}
 	if r.table.day, err = r.jobDay(); err != nil {
 		return err
 	}
-	r.data.base = readerOptions(r.job, r.data.sources, r.schema, r.log)
-	if err := r.listData(ctx); err != nil {
-		return err
-	}
-	if err := r.checkData(ctx); err != nil {
+	if err := r.openData(ctx); err != nil {
 		return err
 	}
 	if r.models.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
@@ -158,14 +228,16 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.checkPrevious(); err != nil {
 		return err
 	}
-	// Rows may hold personal data, so only the owner of the file may read it.
-	if r.data.quarantine, err = os.OpenFile(r.models.writer.Report(quarantineName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
-		return fmt.Errorf("quarantine file: %w", err)
+	if r.data.quarantine, err = openQuarantine(r.models.writer, os.O_TRUNC); err != nil {
+		return err
 	}
 	if err := r.scan(ctx); err != nil {
 		return err
 	}
-	if r.reports, err = openReports(r.job, r.models.writer); err != nil {
+	if err := r.identify(); err != nil {
+		return err
+	}
+	if r.reports, err = openReports(r.job, r.models.writer, nil); err != nil {
 		return err
 	}
 	return r.build(ctx)
@@ -255,10 +327,15 @@ func (r *run) newTable() (sparsetable.Options, error) {
 			r.log.Info("the table of a run that was killed is deleted", "dir", o.Dir, "bytes", o.Bytes, "model_dir", o.ModelDir)
 		}
 	}
+	return r.placedTable(), nil
+}
+
+// placedTable is newTable once it is known where the table is.
+func (r *run) placedTable() sparsetable.Options {
 	o := tableOptions(r.job)
 	o.Dir, o.SSD.Dirs = r.models.writer.TableDir(), r.table.dirs
-	o.Layout, o.Init, o.Logger = r.layout, r.table.init, r.log
-	return o, nil
+	o.Layout, o.Init, o.Logger, o.FS = r.layout, r.table.init, r.log, r.opts.tableFS
+	return o
 }
 
 // openTable opens the run's table: empty, or at a snapshot of this run.
@@ -267,6 +344,11 @@ func (r *run) openTable(ctx context.Context, snapshot uint64) error {
 	if err != nil {
 		return err
 	}
+	return r.openTableIn(ctx, o, snapshot)
+}
+
+// openTableIn opens the run's table in the place that o says.
+func (r *run) openTableIn(ctx context.Context, o sparsetable.Options, snapshot uint64) error {
 	o.SnapshotID, o.MustExist = snapshot, snapshot != 0
 	t, err := sparsetable.Open(ctx, o)
 	if err != nil {

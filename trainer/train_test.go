@@ -144,9 +144,10 @@ func TestEarlyStoppingKeepsTheBestEpoch(t *testing.T) {
 	}
 }
 
-// TestInterruptionLeavesTheEarlierModel cancels in the middle of training.
+// TestInterruptionLeavesTheEarlierModel cancels in the middle of training. Without
+// snapshots, nothing else is left.
 func TestInterruptionLeavesTheEarlierModel(t *testing.T) {
-	j := job(t, "lr")
+	j := job(t, "lr", "snapshots.every=none")
 	before := train(t, j).Digest
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")

@@ -20,7 +20,7 @@ func warnings(r *run) []string {
 	steps := r.state.Engine.Step - r.state.Engine.FirstStep
 	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
 		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its full value", steps, warmup))
-	} else if steps < fewSteps && r.models.previous == nil {
+	} else if steps < fewSteps && r.job.Training.WarmStart == "" {
 		out = append(out, fmt.Sprintf("the model is the result of only %s; for so few examples a smaller training.batch_size or more training.epochs will serve better", humanize.Count(steps, "optimizer step")))
 	}
 	if n := len(r.state.Epochs); n > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
+	"aibox/trainer"
 )
 
 // exitDone is the exit code of a command that succeeded. The codes of failures are in
@@ -25,8 +26,12 @@ func exitCodes() string {
 
 // explain returns the message about an error that ends the program.
 func explain(kind errkind.Kind, err error) string {
+	var again *trainer.ResumableError
 	switch kind {
 	case errkind.Interrupted:
+		if errors.As(err, &again) {
+			return "interrupted; " + again.Advice()
+		}
 		return "interrupted"
 	case errkind.Internal:
 		return fmt.Sprintf("%v\nThis looks like a fault of aibox itself; please report it with the job file and the log.", err)

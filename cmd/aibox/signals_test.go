@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/trainer"
 )
 
 func self(t *testing.T) string {
@@ -45,6 +48,9 @@ const tooLong = 10 * time.Minute
 
 // endless are the overrides of a job that runs until it is told to stop.
 var endless = []string{"--set", "training.epochs=1000000", "--set", "data.eval=[]", "--log-format", "json"}
+
+// enoughTime is the override with which a last snapshot is saved on any machine.
+var enoughTime = []string{"--set", "snapshots.on_stop_seconds=3600"}
 
 // startEndless starts an endless job and returns when it has trained an epoch,
 // with what it writes to standard error from then on.
@@ -89,8 +95,8 @@ func wantExit(t *testing.T, cmd *exec.Cmd, code int) {
 	}
 }
 
-// TestSignalEndsCleanly: after one SIGINT, SIGTERM or SIGHUP the job ends by itself and
-// the model of an earlier run is as it was.
+// TestSignalEndsCleanly: after one SIGINT, SIGTERM or SIGHUP the job ends by itself with a
+// last snapshot, which the next one goes on from, and the model of an earlier run is as it was.
 func TestSignalEndsCleanly(t *testing.T) {
 	// The tests themselves may have been started by nohup: a signal that is not ignored here is
 	// not ignored by children.
@@ -100,8 +106,8 @@ func TestSignalEndsCleanly(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")
 	digest := ok(t, "inspect", "--digest", "model")
-	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
-		cmd, rest := startEndless(t)
+	for i, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
+		cmd, rest := startEndless(t, enoughTime...)
 		if err := cmd.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +120,14 @@ func TestSignalEndsCleanly(t *testing.T) {
 		if again := ok(t, "inspect", "--digest", "model"); again != digest {
 			t.Errorf("%v: the earlier model has changed", s)
 		}
-		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")
+		if !strings.Contains(stderr, "the same command goes on from the snapshot after step") {
+			t.Errorf("%v: it is not said how to go on: %s", s, stderr[max(0, len(stderr)-500):])
+		}
+		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")
+		var failed trainer.Summary
+		if err := json.Unmarshal([]byte(read(t, "model/summary-failed.json")), &failed); err != nil || failed.Failure.Resume == nil || len(failed.Resumed) != i {
+			t.Errorf("%v: %+v, %v", s, failed.Failure, err)
+		}
 	}
 }
 

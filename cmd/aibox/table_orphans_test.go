@@ -206,14 +206,14 @@ func TestCopiedModel(t *testing.T) {
 	}
 }
 
-// TestKilledTables: what a killed run has left on SSDs is deleted by the next run on
+// TestKilledTables: what a killed run without a snapshot has left on SSDs is deleted by the next run on
 // them, whatever its model directory; a run that goes on keeps its own.
 func TestKilledTables(t *testing.T) {
 	b := &binary{t, buildBinary(t)}
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", killJob)
 	ok(t, "generate", "job.yaml")
-	args := append([]string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]"}, untilKilled...)
+	args := append([]string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]", "--set", "snapshots.every=none"}, untilKilled...)
 	cmd := exec.Command(b.path, append(args, "--set", "output.model_dir=killed")...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

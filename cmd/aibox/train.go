@@ -22,11 +22,18 @@ func trainCommand() *cli.Command {
 output.model_dir, with summary.json, metrics.jsonl and TensorBoard events. A
 model that the directory held before stays until the new one is complete. A job
 that fails leaves summary-failed.json there, which says why.
-Ctrl-C ends the job before the next mini-batch; a second Ctrl-C ends it at once.
+
 Of a job, one run at a time trains on a machine, whatever its date and wherever its
 paths point, and of several jobs with one model directory, too. Another run waits as
 long as --wait says, and then ends with exit code 6. A job is its file and its name:
 runs of one file beside one another need names of their own, by --set name=….
+
+A job that is interrupted, by a crash, a signal or a failing disk, goes on from its last
+snapshot when the same command is given again, and makes the same model as one that was
+not interrupted. The job file says under snapshots how often one is taken. Ctrl-C and
+SIGTERM end the job after the present pass with a last snapshot; a second Ctrl-C ends it
+at once. If the job file or the data have changed, training starts over, and the log
+names what differs.
 
 With --profile, the job leaves profiles of its processor time, memory and waits for
 locks, and an execution trace, also when it fails or is interrupted once. The trace
@@ -38,8 +45,12 @@ Examples:
   aibox train nightly.yaml --date 2026-11-20
   aibox train nightly.yaml --wait 2h
   aibox train job.yaml --set training.epochs=2 --set output.model_dir=models/two
+  aibox train job.yaml --fresh
   aibox train job.yaml --profile profiles/{{date}}`,
-		Flags: append(jobFlags(), waitFlag(), &cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof and trace.out into `DIR`, which must not hold those of another run"}),
+		Flags: append(jobFlags(), waitFlag(),
+			&cli.BoolFlag{Name: "fresh", Usage: "start over: delete the snapshot of an interrupted run of this job"},
+			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof and trace.out into `DIR`, which must not hold those of another run"},
+		),
 		Action: func(c *cli.Context) (err error) {
 			job, err := loadJob(c)
 			if err != nil {
@@ -63,7 +74,9 @@ Examples:
 			status := new(trainer.Status)
 			d := jobview.Watch(consoleOf(c), status, log)
 			defer d.Stop()
-			summary, err := trainer.Train(c.Context, job, trainer.Options{Logger: log, Status: status, Version: version, WaitUntil: until})
+			summary, err := trainer.Train(c.Context, job, trainer.Options{
+				Logger: log, Status: status, Version: version, WaitUntil: until, Fresh: c.Bool("fresh"),
+			})
 			d.Stop()
 			if err != nil {
 				return err

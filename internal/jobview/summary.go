@@ -58,6 +58,7 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 		fmt.Fprintf(&b, "eval rows     %s\n", readingText(s.EvalRows))
 	}
 	tableSummary(&b, &s.Table)
+	snapshotText(&b, s)
 	if s.ExpiredRows > 0 {
 		fmt.Fprintf(&b, "expired       %d rows\n", s.ExpiredRows)
 	}
@@ -82,6 +83,21 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// snapshotText says what snapshots cost, and whether the run was interrupted.
+func snapshotText(w io.Writer, s *trainer.Summary) {
+	if n := s.Snapshots; n.Taken+n.Failed > 0 {
+		fmt.Fprintf(w, "snapshots     %d taken while training, %s, for which training waited %.1f s", n.Taken, humanize.Bytes(n.Bytes), n.StallSeconds)
+		if n.Failed > 0 {
+			fmt.Fprintf(w, "; %d failed", n.Failed)
+		}
+		fmt.Fprintln(w)
+	}
+	if n := len(s.Resumed); n > 0 {
+		last := s.Resumed[n-1]
+		fmt.Fprintf(w, "interrupted   %s; went on last after step %d, in epoch %d\n", humanize.Count(int64(n), "time"), last.Step, last.Epoch)
+	}
 }
 
 // groupColumn is the index of the group AUC among the cells of metricsRow.

@@ -73,3 +73,22 @@ func TestDayText(t *testing.T) {
 		t.Errorf("third run is %s", have)
 	}
 }
+
+// TestSummaryOfAnInterruptedRun: it says what snapshots cost, and where the run went on.
+func TestSummaryOfAnInterruptedRun(t *testing.T) {
+	var out bytes.Buffer
+	snapshotText(&out, &trainer.Summary{})
+	if out.Len() > 0 {
+		t.Errorf("of a run without snapshots: %s", out.String())
+	}
+	snapshotText(&out, &trainer.Summary{
+		Snapshots: trainer.SnapshotSummary{Taken: 3, Failed: 1, StallSeconds: 0.25, WriteSeconds: 2, Bytes: 3 << 20},
+		Resumed:   []trainer.Resumption{{Epoch: 1, Step: 10}, {Epoch: 2, Step: 30}},
+	})
+	const want = `snapshots     3 taken while training, 3.0 MiB, for which training waited 0.2 s; 1 failed
+interrupted   2 times; went on last after step 30, in epoch 2
+`
+	if out.String() != want {
+		t.Errorf("%s\nwant\n%s", out.String(), want)
+	}
+}

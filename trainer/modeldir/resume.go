@@ -149,16 +149,29 @@ func (w *Writer) TakeTable() ([]string, error) {
 		if _, err := os.Stat(dir); err != nil {
 			return nil, fmt.Errorf("the table of the interrupted run is in %s: %w; mount the missing file system", strings.Join(dirs, ", "), err)
 		}
-		lock, err := lockRun(dir)
-		if err != nil {
+		if err := w.takeTableDir(dir); err != nil {
 			return nil, err
 		}
-		if lock == nil {
-			return nil, fmt.Errorf("%s: %w", dir, ErrLocked)
-		}
-		w.tableLocks = append(w.tableLocks, lock)
 	}
 	return dirs, nil
+}
+
+// takeTableDir takes the lock of one of the directories of the run's table.
+func (w *Writer) takeTableDir(dir string) error {
+	parent, err := lockParent(filepath.Dir(dir)) // processes that look for orphans lock both
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	lock, err := lockRun(dir)
+	if err != nil {
+		return err
+	}
+	if lock == nil {
+		return fmt.Errorf("%s: %w", dir, ErrLocked)
+	}
+	w.tableLocks = append(w.tableLocks, lock)
+	return nil
 }
 
 // RemoveOtherDense deletes the dense files that are not among keep, as far as it can:

@@ -1,0 +1,72 @@
+package trainer
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/sparsetable"
+)
+
+// spareBytes is how much of a file system snapshots leave free for everything else that a
+// run writes.
+const spareBytes = 256 << 20
+
+// diskFull reports whether an error says that there is no space on disk.
+func diskFull(err error) bool {
+	return errors.Is(err, sparsetable.ErrNoSpace) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}
+
+// freeBytes is the free space of the file system that holds a directory.
+func freeBytes(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// snapshotBytes is what a snapshot of the present state takes on disk beside those before
+// it, at most or nearly so.
+func (r *run) snapshotBytes() int64 {
+	n := denseBytes(r.model, r.state.Engine.Dense)
+	if r.table.Table == nil {
+		return n
+	}
+	st := r.table.Stats()
+	row := int64(r.layout.Bytes()) + 8 // with its key
+	if r.job.SparseTable.Kind != sparsetable.KindSSD {
+		return n + st.Rows*row
+	}
+	return n + min(st.Rows, st.CacheRows)*row + st.IndexBytes // changed rows, often used rows, and pages of the index
+}
+
+// room fails if a snapshot might fill the memory, or one of the file systems that it is
+// written to.
+func (s *snapshots) room() error {
+	r := s.run
+	if err := r.roomInMemory(); err != nil {
+		return err
+	}
+	need := r.snapshotBytes() + spareBytes
+	dirs := append([]string{r.models.writer.TableDir()}, r.table.dirs...)
+	for _, dir := range dirs {
+		free, err := freeBytes(dir)
+		if err != nil {
+			return err
+		}
+		if s.run.opts.freeBytes != nil {
+			free = s.run.opts.freeBytes(dir)
+		}
+		if free < need {
+			return errNoRoom(dir, free, need)
+		}
+	}
+	return nil
+}
+
+// errNoRoom is why no snapshot is begun where it might fill the disk.
+func errNoRoom(dir string, free, need int64) error {
+	return fmt.Errorf("%w: %s has %d bytes left, and a snapshot may take %d", sparsetable.ErrNoSpace, dir, free, need)
+}

@@ -1,0 +1,125 @@
+package trainer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+)
+
+// image is what is saved in a snapshot. Once it is fixed, it does not change with the run.
+type image struct {
+	resume  resumption
+	epoch   int
+	tensors []modeldir.Tensor            // copies; nil: the dense file exists
+	pending *sparsetable.PendingSnapshot // nil: the table's snapshot exists
+	stall   time.Duration                // for which training waited
+
+	done     chan struct{} // closed when what follows is final
+	err      error
+	doubtful bool // RESUME.json may have been replaced all the same
+	bytes    int64
+	took     time.Duration
+}
+
+// fix copies everything of the present instant that may change, and fixes the snapshot of
+// the table. The result is not nil, also with an error.
+func (s *snapshots) fix() (*image, error) {
+	r := s.run
+	im, err := s.image()
+	if err != nil {
+		return im, err
+	}
+	if err := s.room(); err != nil {
+		return im, err
+	}
+	for _, t := range r.tensors(im.resume.Step) {
+		t.Data = slices.Clone(t.Data)
+		im.tensors = append(im.tensors, t)
+	}
+	if im.pending, err = r.table.Snapshot(r.grace, im.resume.tableRecord()); err != nil {
+		return im, fmt.Errorf("table snapshot: %w", err)
+	}
+	return im, nil
+}
+
+// image describes the present state, except for the snapshot of the table. What is large
+// in it is copied, and encoded in the background.
+func (s *snapshots) image() (*image, error) {
+	r := s.run
+	im := &image{done: make(chan struct{}), epoch: r.state.Epoch, resume: resumption{
+		Format: resumeFormat, Version: r.opts.Version, Run: r.identity, Day: r.table.day,
+		Step: r.state.Engine.Step, Seconds: r.elapsed(), Snapshots: s.summary, Resumed: r.resumed,
+		Online: r.state.Online.clone(), Reader: r.state.Reader, best: r.state.Best,
+	}}
+	var err error
+	if im.resume.Reports, err = r.reports.sizes(); err != nil {
+		return im, err
+	}
+	state := r.state
+	state.Online, state.Reader = online{}, nil
+	if state.training(state.Epoch) {
+		state.Spent = state.Spent.plus(r.clock.now())
+	}
+	im.resume.State, err = state.encode()
+	return im, err
+}
+
+// write makes an image durable, and drops those of the table's snapshots older that it
+// does not refer to. It runs in the background.
+func (s *snapshots) write(im *image, older []uint64) error {
+	r := s.run
+	info, err := im.pending.Wait()
+	if err != nil {
+		return fmt.Errorf("table snapshot: %w", err)
+	}
+	im.resume.Snapshot, im.bytes = info.ID, info.Bytes
+	s.at(stageTableSaved)
+	if err := s.prepare(im); err != nil {
+		return errors.Join(err, r.table.DropSnapshot(info.ID))
+	}
+	s.at(stagePrepared)
+	if err := s.commit(im); err != nil {
+		return err
+	}
+	s.at(stageCommitted)
+	if err := r.dropExcept(older, &im.resume); err != nil {
+		r.log.Warn("an older snapshot could not be deleted; it takes space on disk", "error", err)
+	}
+	s.at(stageDropped)
+	return nil
+}
+
+// prepare makes everything of an image durable but the table's snapshot, which is, and
+// RESUME.json.
+func (s *snapshots) prepare(im *image) error {
+	if im.tensors != nil {
+		if err := s.run.models.writer.SaveDense(modeldir.DenseName(im.resume.Step), im.tensors); err != nil {
+			return err
+		}
+	}
+	for _, t := range im.tensors {
+		im.bytes += 4 * int64(len(t.Data))
+	}
+	im.tensors = nil
+	return errors.Join(s.run.reports.sync(), s.run.data.quarantine.Sync())
+}
+
+// commit makes an image the one that another process goes on from.
+func (s *snapshots) commit(im *image) error {
+	im.resume.Snapshots.add(im)
+	data, err := json.Marshal(&im.resume)
+	if err != nil {
+		return err
+	}
+	im.bytes += int64(len(data))
+	if err := s.run.models.writer.SaveResume(data); err != nil {
+		im.doubtful = true
+		return fmt.Errorf("saving where training is: %w", err)
+	}
+	return nil
+}

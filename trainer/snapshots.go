@@ -1,0 +1,342 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"aibox/configs"
+	"aibox/internal/panics"
+)
+
+// A snapshot saves everything of one instant between two passes that the rest of the run
+// depends on, so that another process can go on from it. The instant is fixed on the
+// training goroutine, which copies the dense tensors and the metrics and has the table copy
+// its pinned rows; the rest is written in the background (image.go), one snapshot at a time.
+// In the end RESUME.json is replaced, and after that the snapshot before is dropped. So at
+// any instant the files that RESUME.json refers to are complete.
+//
+// A snapshot that fails is not the end of the run: it is counted, the log says why, and the
+// one before stays valid.
+
+// SnapshotSummary says what the snapshots of a run have cost.
+type SnapshotSummary struct {
+	Taken        int64   `json:"taken"`
+	Failed       int64   `json:"failed"`
+	StallSeconds float64 `json:"stall_seconds"` // for which training waited
+	WriteSeconds float64 `json:"write_seconds"` // in the background
+	Bytes        int64   `json:"bytes"`
+}
+
+// add counts a snapshot. The final model, though it is saved in the same way, is none.
+func (s *SnapshotSummary) add(im *image) {
+	if im.resume.Final == nil {
+		s.Taken++
+		s.Bytes += im.bytes
+		s.WriteSeconds += im.took.Seconds()
+	}
+}
+
+// snapshots takes the snapshots of a run. Its methods are for the goroutine that trains,
+// except for giveSpace.
+type snapshots struct {
+	mu      sync.Mutex // held by giveSpace, and by passTrained beside which it may run
+	run     *run
+	every   configs.SnapshotInterval
+	pace    pace // of every.Auto
+	summary SnapshotSummary
+	full    bool // giveSpace was called: no further snapshots but a last one
+
+	begun    time.Time // of the last snapshot, or of the run
+	passes   int64     // trained since then
+	examples int64     // trained in the run until then
+
+	writing *image // in the background; nil: none
+	saved   *image // the last that is complete; nil: none
+	// older are snapshots of the table besides that of saved which RESUME.json may refer
+	// to, because it is not known whether it was replaced.
+	older []uint64
+}
+
+// The stages of saving a snapshot, for tests.
+const (
+	stageTableSaved = "the table is saved"
+	stagePrepared   = "all but RESUME.json is saved"
+	stageCommitted  = "RESUME.json is saved"
+	stageDropped    = "the snapshot before is dropped"
+)
+
+func (s *snapshots) at(stage string) {
+	if s.run.opts.atStage != nil {
+		s.run.opts.atStage(stage)
+	}
+}
+
+func newSnapshots(r *run) *snapshots {
+	return &snapshots{run: r, every: r.job.Snapshots.Interval(), begun: time.Now(), pace: newPace(r)}
+}
+
+// on reports whether the run takes snapshots.
+func (s *snapshots) on() bool { return s.every != (configs.SnapshotInterval{}) }
+
+// passTrained takes a snapshot after a pass if one is due.
+func (s *snapshots) passTrained() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passes++
+	return s.takeIfDue()
+}
+
+// epochTrained takes a snapshot after the last pass of an epoch if one is due.
+func (s *snapshots) epochTrained() error { return s.takeIfDue() }
+
+func (s *snapshots) takeIfDue() error {
+	if s.writing != nil {
+		select {
+		case <-s.writing.done:
+			s.written()
+		default:
+			return nil
+		}
+	}
+	if s.full || !s.due() {
+		return nil
+	}
+	return s.take()
+}
+
+// due reports whether it is time for a snapshot.
+func (s *snapshots) due() bool {
+	switch every := s.every; {
+	case every.Auto:
+		return s.pace.due(time.Since(s.begun))
+	case every.Time > 0:
+		return time.Since(s.begun) >= every.Time
+	case every.Examples > 0:
+		return s.run.state.Examples-s.examples >= every.Examples
+	case every.Passes > 0:
+		return s.passes >= every.Passes
+	}
+	return false
+}
+
+// take fixes a snapshot of the present state and begins to write it. It fails only where
+// the run has to end.
+func (s *snapshots) take() error {
+	r := s.run
+	start := time.Now()
+	s.begun, s.passes, s.examples = start, 0, r.state.Examples
+	if err := r.engine.Export(); err != nil {
+		return err
+	}
+	im, err := s.fix()
+	if err != nil {
+		s.failed(im, err)
+		return r.grace.Err() // set if the run was told to stop, and had time for that
+	}
+	stall := time.Since(start)
+	s.summary.StallSeconds += stall.Seconds()
+	im.resume.Snapshots.StallSeconds = s.summary.StallSeconds
+	im.stall = stall
+	older := s.older
+	if s.saved != nil {
+		older = slices.Concat(older, s.saved.resume.snapshots())
+	}
+	if r.table.base != 0 {
+		older = append(slices.Clip(older), r.table.base)
+	}
+	s.writing = im
+	panics.Go("saving a snapshot", func() {
+		defer close(im.done)
+		start := time.Now()
+		im.err = panics.Do("saving a snapshot", func() error { return s.write(im, older) })
+		im.took = time.Since(start)
+	})
+	return nil
+}
+
+// wait waits until the snapshot that is being written is complete or has failed.
+func (s *snapshots) wait() {
+	if s.writing != nil {
+		<-s.writing.done
+		s.written()
+	}
+}
+
+// written takes note of the snapshot that was written.
+func (s *snapshots) written() {
+	im := s.writing
+	s.writing = nil
+	if im.err != nil {
+		s.failed(im, im.err)
+		return
+	}
+	s.pace.saved(im.stall, im.took)
+	s.succeeded(im)
+}
+
+// succeeded takes note of a snapshot that is complete.
+func (s *snapshots) succeeded(im *image) {
+	s.saved, s.older, s.run.table.base = im, nil, 0
+	s.summary.add(im)
+	if im.resume.Final == nil {
+		s.run.log.Info("snapshot saved", "epoch", im.epoch, "step", im.resume.Step, "bytes", im.bytes, "seconds", im.took.Seconds())
+	}
+}
+
+// failed takes note of a snapshot that could not be taken.
+func (s *snapshots) failed(im *image, err error) {
+	s.summary.Failed++
+	s.pace.failed()
+	if im.doubtful {
+		s.older = append(s.older, im.resume.Snapshot)
+	}
+	s.run.log.Warn("a snapshot could not be saved; training goes on, and the next one is tried when it is due", "step", im.resume.Step, "error", err)
+}
+
+// saveExisting saves the present state with a snapshot of the table and a dense file that
+// exist, and drops all others. With last, nothing but the commit of the model is left. It
+// reports whether it could.
+func (s *snapshots) saveExisting(snapshot uint64, last *final) bool {
+	r := s.run
+	start := time.Now()
+	im, err := s.image()
+	if err == nil {
+		err = s.complete(im, snapshot, last)
+	}
+	if err != nil {
+		s.failed(im, err)
+		return false
+	}
+	im.took = time.Since(start)
+	s.begun, s.passes, s.examples = start, 0, r.state.Examples
+	s.succeeded(im)
+	r.dropOthers(&im.resume)
+	s.at(stageDropped)
+	return true
+}
+
+// complete makes an image durable whose table snapshot and dense file are.
+func (s *snapshots) complete(im *image, snapshot uint64, last *final) error {
+	if err := s.run.engine.Export(); err != nil {
+		return err
+	}
+	im.resume.Snapshot, im.resume.Final = snapshot, last
+	if last != nil {
+		im.resume.Step, im.resume.best = last.Manifest.Step, nil
+	}
+	s.at(stageTableSaved)
+	if err := s.prepare(im); err != nil {
+		return err
+	}
+	s.at(stagePrepared)
+	if err := s.commit(im); err != nil {
+		return err
+	}
+	s.at(stageCommitted)
+	return nil
+}
+
+// dropOthers drops all snapshots and dense files that x does not refer to. Where that
+// fails, they take space.
+func (r *run) dropOthers(x *resumption) {
+	var ids []uint64
+	infos, err := r.table.Snapshots()
+	for _, info := range infos {
+		ids = append(ids, info.ID)
+	}
+	r.table.base = 0 // it is dropped too
+	if err := errors.Join(err, r.dropExcept(ids, x)); err != nil {
+		r.log.Warn("an older snapshot could not be deleted; it takes space on disk", "error", err)
+	}
+}
+
+// dropExcept drops those of the table's snapshots ids, and all dense files, that x does
+// not refer to.
+func (r *run) dropExcept(ids []uint64, x *resumption) error {
+	r.models.writer.RemoveOtherDense(x.dense()...)
+	var errs []error
+	for _, id := range ids {
+		if !slices.Contains(x.snapshots(), id) {
+			errs = append(errs, r.table.DropSnapshot(id))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// onStop saves the present state after an interruption, if another process can go on from
+// it.
+func (s *snapshots) onStop() {
+	r := s.run
+	if !s.on() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
+		return
+	}
+	s.wait()
+	if s.saved != nil && s.saved.resume.same(&r.state) {
+		return
+	}
+	err := s.take()
+	s.wait()
+	if err != nil {
+		r.log.Warn("the last snapshot could not be saved", "error", err)
+	}
+}
+
+// giveSpace deletes what the snapshots take on disk, because there is no space left, and
+// reports whether that may have made room. From then on the run takes none, so it can end
+// as it would without them. It may be called from any goroutine.
+func (s *snapshots) giveSpace(cause error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.run
+	s.full = true
+	s.wait()
+	if s.saved == nil && len(s.older) == 0 && r.table.base == 0 {
+		return false
+	}
+	r.log.Warn("there is no space left on disk, so the snapshots of this run are deleted and no more are taken: if the run is interrupted, it starts over", "error", cause)
+	return s.forget(&resumption{best: r.state.Best})
+}
+
+// forget makes sure that no other process goes on with the run, and deletes all snapshots
+// and dense files but those of keep. It reports whether it could.
+func (s *snapshots) forget(keep *resumption) bool {
+	r := s.run
+	if err := r.models.writer.ForgetResume(); err != nil {
+		r.log.Warn("the snapshots could not be deleted", "error", err)
+		return false
+	}
+	s.saved, s.older = nil, nil
+	r.dropOthers(keep)
+	return true
+}
+
+// withSpace calls do, and calls it again without snapshots if it finds no space on disk.
+func (r *run) withSpace(do func() error) error {
+	err := do()
+	if diskFull(err) && r.snapshots.giveSpace(err) {
+		return do()
+	}
+	return err
+}
+
+// withGrace returns a context for the work that may end after ctx is cancelled, within so
+// long; then it is cancelled with the same cause.
+func withGrace(ctx context.Context, d time.Duration) (context.Context, func()) {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-late.Done():
+		}
+		cancel(context.Cause(ctx))
+	})
+	return late, func() {
+		stop()
+		cancel(context.Canceled)
+	}
+}
