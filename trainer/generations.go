@@ -36,18 +36,23 @@ const (
 	Published  GenerationState = "published"  // it is the model of the directory
 	Kept       GenerationState = "kept"       // it is complete, and can be published
 	Damaged    GenerationState = "damaged"    // its manifest cannot be read
-	Unfinished GenerationState = "unfinished" // its run goes on, or ended without a model
+	Resumable  GenerationState = "resumable"  // it has a snapshot from which its run goes on after an interruption
+	Unfinished GenerationState = "unfinished" // its run goes on, or ended without a model, and has no snapshot
 )
 
-// Generations describes the generations of the model directory dir, the newest first.
+// Generations describes the generations of the model directory dir, the newest first. The
+// error is modeldir.ErrNoModel if there are neither models nor a run that can go on.
 func Generations(dir string) ([]Generation, error) {
-	all, err := modeldir.Generations(dir)
-	if err != nil {
-		return nil, err
+	all, none := modeldir.Generations(dir)
+	if none != nil && !errors.Is(none, modeldir.ErrNoModel) {
+		return nil, none
 	}
 	unfinished, err := modeldir.Unfinished(dir)
 	if err != nil {
 		return nil, err
+	}
+	if none != nil && !slices.ContainsFunc(unfinished, func(g modeldir.Incomplete) bool { return g.Resume != nil }) {
+		return nil, none
 	}
 	var out []Generation
 	add := func(g Generation, name string) {
@@ -65,9 +70,8 @@ func Generations(dir string) ([]Generation, error) {
 	for _, g := range all {
 		add(describe(dir, &g), g.Name)
 	}
-	for _, name := range unfinished {
-		m := modeldir.Manifest{Generation: name}
-		add(Generation{Generation: m.Number(), State: Unfinished}, name)
+	for _, g := range unfinished {
+		add(describeUnfinished(dir, &g), g.Name)
 	}
 	slices.SortFunc(out, func(a, b Generation) int { return b.Generation - a.Generation })
 	return out, nil
@@ -86,10 +90,7 @@ func describe(dir string, g *modeldir.Generation) Generation {
 	m := &g.Manifest
 	d.Night, d.Day, d.DayFromDate, d.SavedAt = nightOf(m), m.Day, m.DayFromDate, m.SavedAt
 	d.Steps, d.Examples, d.Digest = m.Step, m.Examples, m.Digest
-	if from := m.StartedFrom; from != (modeldir.Origin{}) {
-		earlier := modeldir.Manifest{Generation: from.Generation}
-		d.StartedFrom = modeldir.JoinName(or(from.ModelDir, dir), earlier.Number())
-	}
+	d.StartedFrom = nameOf(dir, m.StartedFrom)
 	// The summary is a report, which may be missing.
 	if data, err := os.ReadFile(modeldir.ReportOf(dir, g.Name, summaryName)); err == nil {
 		var s Summary
@@ -98,4 +99,36 @@ func describe(dir string, g *modeldir.Generation) Generation {
 		}
 	}
 	return d
+}
+
+// describeUnfinished describes a generation that is not complete.
+func describeUnfinished(dir string, g *modeldir.Incomplete) Generation {
+	m := modeldir.Manifest{Generation: g.Name}
+	d := Generation{Generation: m.Number(), State: Unfinished}
+	if g.Fault != nil {
+		d.Fault = g.Fault.Error()
+	}
+	if g.Resume == nil {
+		return d
+	}
+	x, id, err := decodeResumption(g.Resume)
+	if err != nil { // another version of aibox wrote it, so the next run deletes it
+		return d
+	}
+	at := x.place()
+	d.State, d.Night, d.Day, d.DayFromDate, d.Steps, d.Examples = Resumable, id.Night, x.Day, id.Night != "", at.Step, at.Examples
+	if id.Start != nil {
+		d.StartedFrom = nameOf(dir, id.Start.Origin)
+	}
+	return d
+}
+
+// nameOf is the name of the model from which one in dir was made, as DIR@N; "" if that
+// began as a new one.
+func nameOf(dir string, from modeldir.Origin) string {
+	if from == (modeldir.Origin{}) {
+		return ""
+	}
+	earlier := modeldir.Manifest{Generation: from.Generation}
+	return modeldir.JoinName(or(from.ModelDir, dir), earlier.Number())
 }

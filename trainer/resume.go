@@ -63,6 +63,20 @@ type identity struct {
 	Statistics *reader.Statistics `json:"statistics"` // computed by the run that began; not compared
 }
 
+// decodeResumption decodes what an interrupted run left. With an error, which says that
+// another version of aibox wrote it, the result has what could be decoded.
+func decodeResumption(data []byte) (*resumption, *identity, error) {
+	x, id := new(resumption), new(identity)
+	err := json.Unmarshal(data, x)
+	if err == nil && x.Format != resumeFormat {
+		err = fmt.Errorf("it has format %d, this version writes %d", x.Format, resumeFormat)
+	}
+	if err == nil {
+		err = json.Unmarshal(x.Run, id)
+	}
+	return x, id, err
+}
+
 // Resumption says from where a run went on after an interruption.
 type Resumption struct {
 	Time     time.Time `json:"time"`
@@ -148,12 +162,7 @@ func (r *run) interrupted() (data []byte, x *resumption, id *identity, err error
 		r.log.Warn("snapshots.every is none: training starts over, and the snapshot of an interrupted run is deleted")
 		return nil, nil, nil, nil
 	}
-	x, id = new(resumption), new(identity)
-	err = json.Unmarshal(data, x)
-	if err == nil && x.Format == resumeFormat {
-		err = json.Unmarshal(x.Run, id)
-	}
-	if err != nil || x.Format != resumeFormat {
+	if x, id, err = decodeResumption(data); err != nil {
 		r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
 		return nil, nil, nil, nil
 	}

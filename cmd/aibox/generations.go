@@ -26,7 +26,9 @@ func generationsCommand() *cli.Command {
 earlier ones, as many stay as output.keep_generations of the job file allows. One is
 published: it is the model that commands read where DIR is named. The others are read
 by their number, as DIR@N, and published by "aibox rollback". What is listed as
-unfinished belongs to a run that goes on, or is deleted by the next run.
+resumable has a snapshot: if its run is interrupted, or was, the next run of the same
+job goes on from there, and one of another job deletes it. What is listed as unfinished
+belongs to a run that goes on, or is deleted by the next run.
 
 Examples:
 

@@ -1,23 +1,39 @@
 package modeldir
 
-import "path/filepath"
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+)
 
-// Unfinished returns the names of the generations in dir that are not complete: their
-// runs go on, or ended without a model and will be deleted by the next run.
-func Unfinished(dir string) ([]string, error) {
+// Incomplete is a generation that is not complete: its run goes on, or ended without a
+// model.
+type Incomplete struct {
+	Name string
+	// Resume is with what its run goes on if it is interrupted, or was; nil: with
+	// nothing, so that the next run deletes the generation.
+	Resume []byte
+	// Fault says why Resume cannot be read, though it exists.
+	Fault error
+}
+
+// Unfinished returns the generations in dir that are not complete, in any order.
+func Unfinished(dir string) ([]Incomplete, error) {
 	all, err := Generations(dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNoModel) {
 		return nil, err
 	}
-	known := make(map[string]bool)
-	for _, g := range all {
-		known[g.Name] = true
-	}
-	var out []string
+	var out []Incomplete
 	for _, name := range generations(dir) {
-		if !known[name] {
-			out = append(out, name)
+		if slices.ContainsFunc(all, func(g Generation) bool { return g.Name == name }) {
+			continue
 		}
+		g := Incomplete{Name: name}
+		gen := filepath.Join(dir, name)
+		if g.Resume, g.Fault = readResume(gen); gone(filepath.Join(gen, resumeName)) {
+			g.Resume, g.Fault = nil, nil
+		}
+		out = append(out, g)
 	}
 	return out, nil
 }
