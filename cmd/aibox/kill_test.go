@@ -313,6 +313,7 @@ func snapshotEpochs(t *testing.T, dirs []string, want epochDigests, snapshots in
 func TestKill(t *testing.T) {
 	path := buildBinary(t)
 	t.Run("training", func(t *testing.T) { killTraining(t, &binary{t, path}) })
+	t.Run("going on", func(t *testing.T) { killGoingOn(t, &binary{t, path}) })
 	t.Run("import", func(t *testing.T) { killImport(t, &binary{t, path}) })
 }
 

@@ -21,19 +21,21 @@ func tableOrphansCommand() *cli.Command {
 		Name:      "orphans",
 		Usage:     "list tables on SSDs that no model needs any more, and free them",
 		ArgsUsage: "DIR|JOB.yaml...",
-		Description: `DIR is a directory that job files name in sparse_table.dirs; a job file stands for
-all the directories that it names. Each table there belongs to a model, and the run
-that replaces the model deletes the table. Tables stay behind if somebody deletes a
-model directory, or kills a run and never runs the job again. They are listed with
-size, age, model directory, and the reason why no model needs them. --free deletes
-them, except those whose model directory is listed as unknown. A table whose model
-directory is gone may belong to a model that was moved or copied, or whose disk is not
-mounted: --free deletes it only if DIR is the directory of the table itself.
+		Description: `DIR is a directory that job files name in sparse_table.dirs; a job file stands for all
+the directories that it names. Each table there belongs to a model, and the run that
+replaces the model deletes the table. Tables stay behind if somebody deletes a model
+directory, or kills a run without a snapshot and never runs the job again. They are
+listed with size, age, model directory, and the reason why no model needs them. --free
+deletes them, except those whose model directory is listed as unknown. A table whose
+model directory is gone may belong to a model that was moved or copied, or whose disk
+is not mounted: --free deletes it only if DIR is the directory of the table itself.
 
-A table is not listed if a run is writing it, or if a model that aibox knows of needs
-it: the model that it was made for (by whatever path), a copy of that model that was
-used, or a model beside one of these. A model directory that was moved to another
-place and not used since is not known: name it by --model.
+A table is not listed if a run is writing it, if a run that was interrupted can go on
+with it, or if a model that aibox knows of needs it: the model that it was made for (by
+whatever path), a copy of that model that was used, or a model beside one of these. A
+model directory that was moved to another place and not used since is not known: name
+it by --model. To give up an interrupted run, delete the directory of its generation,
+which "aibox generations" lists as resumable; its table is listed from then on.
 
 Examples:
 

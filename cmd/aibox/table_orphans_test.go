@@ -206,26 +206,39 @@ func TestCopiedModel(t *testing.T) {
 	}
 }
 
-// TestKilledTables: what a killed run without a snapshot has left on SSDs is deleted by the next run on
-// them, whatever its model directory; a run that goes on keeps its own.
+// killOnDirs starts a job that trains a table in a and b until it is killed, and waits until
+// started reports that it is under way.
+func killOnDirs(t *testing.T, b *binary, snapshots string, started func() bool) (kill func()) {
+	t.Helper()
+	args := append([]string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]", "--set", "snapshots.every=" + snapshots}, untilKilled...)
+	cmd := exec.Command(b.path, append(args, "--set", "output.model_dir=killed")...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	for deadline := time.Now().Add(tooLong); !started(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			kill()
+			t.Fatal("it does not begin")
+		}
+	}
+	return kill
+}
+
+// TestKilledTables: what a killed run without a snapshot has left on SSDs is deleted by the
+// next run on them, whatever its model directory; a run that goes on keeps its own.
 func TestKilledTables(t *testing.T) {
 	b := &binary{t, buildBinary(t)}
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", killJob)
 	ok(t, "generate", "job.yaml")
-	args := append([]string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]", "--set", "snapshots.every=none"}, untilKilled...)
-	cmd := exec.Command(b.path, append(args, "--set", "output.model_dir=killed")...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(tooLong); ; time.Sleep(10 * time.Millisecond) {
-		if _, n := tablesIn(t); n == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("it makes no table")
-		}
-	}
+	kill := killOnDirs(t, b, "none", func() bool {
+		_, n := tablesIn(t)
+		return n == 1
+	})
 	next := []string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]", "--set", "name=next", "--set", "output.keep_generations=1"}
 	if o := b.run(next...); o.code != exitDone {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
@@ -234,13 +247,43 @@ func TestKilledTables(t *testing.T) {
 		t.Error(out)
 	}
 	wantTables(t, 2)
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	kill()
 	if out := ok(t, "table", "orphans", "job.yaml", "--set", "sparse_table.dirs=[a, b]"); !strings.Contains(out, "killed") || !strings.Contains(out, "ended without a model") {
 		t.Error(out)
 	}
 	if o := b.run(next...); o.code != exitDone || !strings.Contains(o.stderr, "was killed is deleted") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	wantTables(t, 1)
+}
+
+// TestTablesOfInterruptedRuns: the table of a run that was killed and can go on is kept until
+// somebody deletes what the run has left.
+func TestTablesOfInterruptedRuns(t *testing.T) {
+	b := &binary{t, buildBinary(t)}
+	t.Chdir(t.TempDir())
+	write(t, "job.yaml", killJob)
+	ok(t, "generate", "job.yaml")
+	killOnDirs(t, b, "1 pass", func() bool {
+		found, err := filepath.Glob("killed/gen-*/RESUME.json")
+		return err == nil && len(found) == 1
+	})()
+	next := []string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]", "--set", "name=next", "--set", "output.keep_generations=1"}
+	if o := b.run(next...); o.code != exitDone || strings.Contains(o.stderr, "was killed is deleted") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+	if out := ok(t, "table", "orphans", "a", "b", "--free"); !strings.Contains(out, "every table belongs") {
+		t.Error(out)
+	}
+	wantTables(t, 2)
+	if out := ok(t, "generations", "killed"); !strings.Contains(out, "resumable") {
+		t.Error(out)
+	}
+	if err := os.RemoveAll("killed/gen-000001"); err != nil {
+		t.Fatal(err)
+	}
+	if out := ok(t, "table", "orphans", "a", "b", "--free"); !strings.Contains(out, "killed") {
+		t.Error(out)
 	}
 	wantTables(t, 1)
 }
