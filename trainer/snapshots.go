@@ -1,8 +1,6 @@
 package trainer
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -237,106 +235,4 @@ func (s *snapshots) complete(im *image, snapshot uint64, last *final) error {
 	}
 	s.at(stageCommitted)
 	return nil
-}
-
-// dropOthers drops all snapshots and dense files that x does not refer to. Where that
-// fails, they take space.
-func (r *run) dropOthers(x *resumption) {
-	var ids []uint64
-	infos, err := r.table.Snapshots()
-	for _, info := range infos {
-		ids = append(ids, info.ID)
-	}
-	r.table.base = 0 // it is dropped too
-	if err := errors.Join(err, r.dropExcept(ids, x)); err != nil {
-		r.log.Warn("an older snapshot could not be deleted; it takes space on disk", "error", err)
-	}
-}
-
-// dropExcept drops those of the table's snapshots ids, and all dense files, that x does
-// not refer to.
-func (r *run) dropExcept(ids []uint64, x *resumption) error {
-	r.models.writer.RemoveOtherDense(x.dense()...)
-	var errs []error
-	for _, id := range ids {
-		if !slices.Contains(x.snapshots(), id) {
-			errs = append(errs, r.table.DropSnapshot(id))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// onStop saves the present state after an interruption, if another process can go on from
-// it.
-func (s *snapshots) onStop() {
-	r := s.run
-	if !s.on() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
-		return
-	}
-	s.wait()
-	if s.saved != nil && s.saved.resume.same(&r.state) {
-		return
-	}
-	err := s.take()
-	s.wait()
-	if err != nil {
-		r.log.Warn("the last snapshot could not be saved", "error", err)
-	}
-}
-
-// giveSpace deletes what the snapshots take on disk, because there is no space left, and
-// reports whether that may have made room. From then on the run takes none, so it can end
-// as it would without them. It may be called from any goroutine.
-func (s *snapshots) giveSpace(cause error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.run
-	s.full = true
-	s.wait()
-	if s.saved == nil && len(s.older) == 0 && r.table.base == 0 {
-		return false
-	}
-	r.log.Warn("there is no space left on disk, so the snapshots of this run are deleted and no more are taken: if the run is interrupted, it starts over", "error", cause)
-	return s.forget(&resumption{best: r.state.Best})
-}
-
-// forget makes sure that no other process goes on with the run, and deletes all snapshots
-// and dense files but those of keep. It reports whether it could.
-func (s *snapshots) forget(keep *resumption) bool {
-	r := s.run
-	if err := r.models.writer.ForgetResume(); err != nil {
-		r.log.Warn("the snapshots could not be deleted", "error", err)
-		return false
-	}
-	s.saved, s.older = nil, nil
-	r.dropOthers(keep)
-	return true
-}
-
-// withSpace calls do, and calls it again without snapshots if it finds no space on disk.
-func (r *run) withSpace(do func() error) error {
-	err := do()
-	if diskFull(err) && r.snapshots.giveSpace(err) {
-		return do()
-	}
-	return err
-}
-
-// withGrace returns a context for the work that may end after ctx is cancelled, within so
-// long; then it is cancelled with the same cause.
-func withGrace(ctx context.Context, d time.Duration) (context.Context, func()) {
-	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-late.Done():
-		}
-		cancel(context.Cause(ctx))
-	})
-	return late, func() {
-		stop()
-		cancel(context.Canceled)
-	}
 }

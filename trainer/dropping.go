@@ -1,0 +1,71 @@
+package trainer
+
+import (
+	"errors"
+	"slices"
+)
+
+// dropOthers drops all snapshots and dense files that x does not refer to. Where that
+// fails, they take space.
+func (r *run) dropOthers(x *resumption) {
+	var ids []uint64
+	infos, err := r.table.Snapshots()
+	for _, info := range infos {
+		ids = append(ids, info.ID)
+	}
+	r.table.base = 0 // it is dropped too
+	if err := errors.Join(err, r.dropExcept(ids, x)); err != nil {
+		r.log.Warn("an older snapshot could not be deleted; it takes space on disk", "error", err)
+	}
+}
+
+// dropExcept drops those of the table's snapshots ids, and all dense files, that x does
+// not refer to.
+func (r *run) dropExcept(ids []uint64, x *resumption) error {
+	r.models.writer.RemoveOtherDense(x.dense()...)
+	var errs []error
+	for _, id := range ids {
+		if !slices.Contains(x.snapshots(), id) {
+			errs = append(errs, r.table.DropSnapshot(id))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// giveSpace deletes what the snapshots take on disk, because there is no space left, and
+// reports whether that may have made room. From then on the run takes none, so it can end
+// as it would without them. It may be called from any goroutine.
+func (s *snapshots) giveSpace(cause error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.run
+	s.full = true
+	s.wait()
+	if s.saved == nil && len(s.older) == 0 && r.table.base == 0 {
+		return false
+	}
+	r.log.Warn("there is no space left on disk, so the snapshots of this run are deleted and no more are taken: if the run is interrupted, it starts over", "error", cause)
+	return s.forget(&resumption{best: r.state.Best})
+}
+
+// forget makes sure that no other process goes on with the run, and deletes all snapshots
+// and dense files but those of keep. It reports whether it could.
+func (s *snapshots) forget(keep *resumption) bool {
+	r := s.run
+	if err := r.models.writer.ForgetResume(); err != nil {
+		r.log.Warn("the snapshots could not be deleted", "error", err)
+		return false
+	}
+	s.saved, s.older = nil, nil
+	r.dropOthers(keep)
+	return true
+}
+
+// withSpace calls do, and calls it again without snapshots if it finds no space on disk.
+func (r *run) withSpace(do func() error) error {
+	err := do()
+	if diskFull(err) && r.snapshots.giveSpace(err) {
+		return do()
+	}
+	return err
+}

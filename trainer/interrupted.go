@@ -1,0 +1,109 @@
+package trainer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aibox/configs"
+	"aibox/reader/source"
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+)
+
+// identify describes the run for its snapshots.
+func (r *run) identify() error {
+	var job bytes.Buffer
+	if err := r.job.Show(&job); err != nil {
+		return err
+	}
+	id := identity{Job: job.String(), Night: r.job.Night(), Start: r.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics}
+	var err error
+	r.identity, err = json.Marshal(id)
+	return err
+}
+
+// interrupted returns what an interrupted run left, if this run can go on with it. If it
+// cannot, the log says why, and the result is nil.
+func (r *run) interrupted() (data []byte, x *resumption, id *identity, err error) {
+	data, err = modeldir.Interrupted(r.job.Output.ModelDir)
+	var damage *modeldir.CorruptionError
+	switch {
+	case errors.As(err, &damage):
+		r.log.Warn("the snapshot of an interrupted run is damaged; training starts over", "error", err)
+		return nil, nil, nil, nil
+	case err != nil || data == nil:
+		return nil, nil, nil, err
+	}
+	if r.opts.Fresh {
+		r.log.Info("training starts over, as --fresh says; the snapshot of an interrupted run is deleted")
+		return nil, nil, nil, nil
+	}
+	if !r.snapshots.on() {
+		r.log.Warn("snapshots.every is none: training starts over, and the snapshot of an interrupted run is deleted")
+		return nil, nil, nil, nil
+	}
+	if x, id, err = decodeResumption(data); err != nil {
+		r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
+		return nil, nil, nil, nil
+	}
+	reasons, err := r.differences(id)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if len(reasons) > 0 {
+		r.log.Warn("an interrupted run cannot be continued, since this job differs from it; training starts over, and the snapshot of that run is deleted", "differences", reasons)
+		return nil, nil, nil, nil
+	}
+	return data, x, id, nil
+}
+
+// differences says in what this run differs from the one that id is of.
+func (r *run) differences(id *identity) (reasons []string, err error) {
+	earlier, err := configs.Parse("the interrupted job", []byte(id.Job), configs.LoadOptions{Saved: true})
+	if err != nil { // a key was renamed or removed since
+		return []string{err.Error()}, nil
+	}
+	if reasons, err = r.job.Differences(earlier); err != nil {
+		return nil, err
+	}
+	reasons = slices.DeleteFunc(reasons, func(key string) bool {
+		return strings.HasPrefix(key, "snapshots.") || key == "output.keep_generations"
+	})
+	if night := r.job.Night(); night != id.Night {
+		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", or(night, "none"), or(id.Night, "none")))
+	}
+	if len(reasons) > 0 {
+		return reasons, nil // other data follow from that
+	}
+	if reason := r.otherStart(id.Start); reason != "" {
+		reasons = append(reasons, reason)
+	}
+	for _, data := range []struct {
+		key         string
+		before, now *source.Listing
+	}{{"data.train", id.Train, r.data.train}, {"data.eval", id.Eval, r.data.eval}} {
+		if err := source.SameFiles(filesOf(data.before), filesOf(data.now)); err != nil {
+			reasons = append(reasons, fmt.Sprintf("%s: %v", data.key, err))
+		}
+	}
+	return reasons, nil
+}
+
+func filesOf(l *source.Listing) []source.File {
+	if l == nil {
+		return nil
+	}
+	return l.Files
+}
+
+// damaged reports whether the files of an interrupted run are damaged or incomplete, so
+// that no process can go on with them.
+func damaged(err error) bool {
+	var table *sparsetable.CorruptionError
+	var dir *modeldir.CorruptionError
+	return errors.As(err, &table) || errors.As(err, &dir) || errors.Is(err, sparsetable.ErrNoSnapshot)
+}

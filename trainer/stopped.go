@@ -1,0 +1,43 @@
+package trainer
+
+import (
+	"context"
+	"time"
+)
+
+// onStop saves the present state after an interruption, if another process can go on from
+// it.
+func (s *snapshots) onStop() {
+	r := s.run
+	if !s.on() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
+		return
+	}
+	s.wait()
+	if s.saved != nil && s.saved.resume.same(&r.state) {
+		return
+	}
+	err := s.take()
+	s.wait()
+	if err != nil {
+		r.log.Warn("the last snapshot could not be saved", "error", err)
+	}
+}
+
+// withGrace returns a context for the work that may end after ctx is cancelled, within so
+// long; then it is cancelled with the same cause.
+func withGrace(ctx context.Context, d time.Duration) (context.Context, func()) {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-late.Done():
+		}
+		cancel(context.Cause(ctx))
+	})
+	return late, func() {
+		stop()
+		cancel(context.Canceled)
+	}
+}
