@@ -167,8 +167,9 @@ func (c *cutter) cut(r io.Reader) error {
 var errStopped = errors.New("reading has ended")
 
 // emit makes a unit of the first n bytes of the text and keeps the rest; false
-// means that reading has ended. Units before the first one that is read are dropped. Up to and including this unit, read stored bytes of
-// the file are accounted for. lost is what is lost after the unit.
+// means that reading has ended. A unit before the one with which reading starts is
+// dropped. Up to and including this unit, read stored bytes of the file are accounted for.
+// lost is what is lost after the unit.
 func (c *cutter) emit(n int, read int64, lost *damage) bool {
 	u := &unit{
 		file: c.file, number: c.number, start: c.offset, end: c.offset + int64(n), text: c.text[:n], head: c.head, stored: read - c.stored, lost: lost,
