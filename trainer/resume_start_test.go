@@ -3,12 +3,15 @@ package trainer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
@@ -235,4 +238,46 @@ func TestInterruptedNightStartsOver(t *testing.T) {
 		t.Errorf("it went on at %+v", s.Resumed)
 	}
 	c.said("the interrupted run has started from a new model")
+}
+
+// TestWaitingRunGoesOn: a run that waits until another one has released the model directory
+// goes on with it, if that was interrupted meanwhile.
+func TestWaitingRunGoesOn(t *testing.T) {
+	left := job(t, "fm", everyPass)
+	want := outcome(t, left, train(t, left))
+	j := job(t, "fm", everyPass)
+	waits := make(chan struct{})
+	trained := make(chan *Summary)
+	opts, passes := quiet, 0
+	opts.afterPass = func(_ context.Context, r *run) error {
+		if passes++; passes < 4 {
+			return nil
+		}
+		r.snapshots.wait()
+		go func() {
+			defer close(trained)
+			second := quiet
+			second.WaitUntil = time.Now().Add(10 * time.Hour)
+			second.Logger = slog.New(cancelling{quiet.Logger.Handler(), "another run writes the model directory; waiting until it ends", sync.OnceFunc(func() { close(waits) })})
+			s, err := Train(t.Context(), j, second)
+			if err != nil {
+				t.Error(err)
+			}
+			trained <- s
+		}()
+		select {
+		case <-waits:
+		case <-trained: // it has not waited
+		}
+		return errCrash
+	}
+	if _, err := Train(t.Context(), j, opts); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	s := <-trained
+	if s == nil || len(s.Resumed) != 1 {
+		t.Fatalf("it did not go on: %+v", s)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -156,5 +157,48 @@ func TestFreshStartsOver(t *testing.T) {
 	}
 	if o.code != exitDone || len(s.Resumed) > 0 || !strings.Contains(o.stderr, "as --fresh says") {
 		t.Errorf("exit %d, went on at %+v:\n%s", o.code, s.Resumed, o.stderr)
+	}
+}
+
+// TestWaitingRunGoesOn: a run that waits for another one goes on with it when that is killed.
+func TestWaitingRunGoesOn(t *testing.T) {
+	inSmallJob(t)
+	set := append([]string{"--set", "snapshots.every=1 pass"}, enoughTime...)
+	first, rest := startEndless(t, set...)
+	go rest() // so that it can always write
+	for deadline := time.Now().Add(tooLong); ; time.Sleep(10 * time.Millisecond) {
+		if found, err := filepath.Glob("model/gen-*/RESUME.json"); err != nil || len(found) == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it takes no snapshot")
+		}
+	}
+	second := child(t, append(append([]string{"train", "job.yaml", "--wait", "10h"}, endless...), set...)...)
+	stderr, err := second.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	watchdog := time.AfterFunc(tooLong, func() { _ = second.Process.Kill() })
+	defer watchdog.Stop()
+	var said strings.Builder
+	waited, goesOn := false, false
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		switch {
+		case !waited && strings.Contains(lines.Text(), "waiting until it ends"):
+			waited = true
+			_ = first.Process.Kill()
+		case !goesOn && strings.Contains(lines.Text(), "training goes on from the snapshot"):
+			goesOn = true
+			_ = second.Process.Signal(unix.SIGTERM)
+		}
+	}
+	wantExit(t, second, exitInterrupted)
+	if !waited || !goesOn {
+		t.Errorf("waited %v, went on %v:\n%s", waited, goesOn, said.String())
 	}
 }
