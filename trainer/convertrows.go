@@ -11,8 +11,8 @@ import (
 
 // converter turns rows of an earlier layout into rows of the current one.
 type converter struct {
-	take      *axesMatch
-	sameState bool // optimizer state is copied too, since the values keep their places
+	take      *axesMatch // of the values
+	keepState bool       // of the optimizer, for the values that are taken
 	rounding  sparsetable.Rounding
 	from, to  sparsetable.Layout
 	init      func(key uint64, row []float32)
@@ -29,29 +29,48 @@ func newConverter(from, to sparsetable.Layout) *converter {
 	}
 }
 
+// unchanged reports whether rows stay as they are.
+func (c *converter) unchanged() bool {
+	return c.keepState && c.from == c.to && c.take.fresh == 0
+}
+
 // convert returns row in the current layout; the result is valid until the next call.
 // Values that go from 16 bits to float32 stay the same numbers; those that go to
-// another format are rounded in the same way as the first values of a new row.
+// another format are rounded in the same way as the first values of a new row. Values that
+// the earlier row does not have begin as in a new row, with the state of one.
 func (c *converter) convert(key uint64, row []float32) []float32 {
-	if c.sameState && c.from == c.to {
+	if c.unchanged() {
 		return row
 	}
 	clear(c.buf)
-	c.init(key, c.buf) // initializes the values that the earlier row does not have
+	c.init(key, c.buf)
 	c.from.LoadValues(c.old, row)
 	c.to.LoadValues(c.now, c.buf)
 	copyMatched(c.take, c.now, c.old)
 	c.to.StoreValues(c.buf, c.now, key, c.rounding)
 	state := c.to.State(c.buf)
-	if c.sameState {
-		copy(state, c.from.State(row))
-	} else {
-		c.to.LoadValues(c.now, c.buf)
-		clear(state)
-		c.refresh(c.now, state)
+	c.to.LoadValues(c.now, c.buf)
+	clear(state)
+	c.refresh(c.now, state)
+	if c.keepState {
+		c.copyState(state, c.from.State(row))
 	}
 	c.to.SetStats(c.buf, c.from.Stats(row))
 	return c.buf
+}
+
+// copyState copies the state of the optimizer. An optimizer has one word for a row, or one
+// or two for each value: first one word of every value, then the other.
+func (c *converter) copyState(into, old []float32) {
+	before, now := c.from.ValueDim, c.to.ValueDim
+	if len(old)*now != len(into)*before || len(old)%before != 0 {
+		copy(into, old)
+		return
+	}
+	for len(into) > 0 {
+		copyMatched(c.take, into[:now], old[:before])
+		into, old = into[now:], old[before:]
+	}
 }
 
 // errStopScan ends a scan whose rows are no longer needed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"aibox/configs"
 	"aibox/sparsetable"
@@ -26,22 +27,16 @@ func (t *takeover) rows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.oldSpec.EmbeddingDim != r.spec.EmbeddingDim && before.ValueDim > 1 && r.layout.ValueDim > 1 {
-		return optionErrorf("embedding_dim was %d and now is %d; set it back, or train without warm_start", t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim)
+	if before, now := t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim; before != now {
+		r.log.Warn("warm start: embeddings have another dimension; those that both models have are taken over", "earlier", before, "now", now)
 	}
-	sameState := r.job.Optimizer.Rows.Kind == t.earlier.Optimizer.Rows.Kind && values.fresh == 0 &&
-		before.ValueDim == r.layout.ValueDim && before.StateDim == r.layout.StateDim
-	if before, now := t.earlier.Optimizer.Rows.Kind, r.job.Optimizer.Rows.Kind; before != now {
-		r.log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
-	} else if !sameState {
-		r.log.Warn("warm start: rows consist of other values than in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
-	}
+	keepState := t.keepsRowState(values)
 	if before.Format != r.layout.Format {
 		r.log.Info("warm start: the values of rows are converted", "earlier", before.Format, "now", r.layout.Format)
 	}
 	t.warnFields()
-	t.rowSteps(sameState)
-	if sameState && before == r.layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
+	t.rowSteps(keepState)
+	if keepState && values.fresh == 0 && before == r.layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
 		err := t.clone(ctx)
 		if !errors.Is(err, sparsetable.ErrNotCloneable) {
 			return err
@@ -52,9 +47,25 @@ func (t *takeover) rows(ctx context.Context) error {
 		return err
 	}
 	c := newConverter(before, r.layout)
-	c.take, c.sameState, c.rounding = values, sameState, sparsetable.NewRounding(r.job.Seed, initRounding)
+	c.take, c.keepState, c.rounding = values, keepState, sparsetable.NewRounding(r.job.Seed, initRounding)
 	c.init, c.refresh = r.table.init, r.rows.Init
 	return t.copyRows(ctx, c)
+}
+
+// keepsRowState decides whether rows keep the state of their optimizer, and says so if not.
+// A value that is new in an old row cannot begin with a step count of its own, so
+// optimizers that count steps start afresh with all values of the row.
+func (t *takeover) keepsRowState(values *axesMatch) bool {
+	r := t.run
+	if before, now := t.earlier.Optimizer.Rows.Kind, r.job.Optimizer.Rows.Kind; before != now {
+		r.log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
+		return false
+	}
+	if values.fresh > 0 && r.rows.HasSteps() {
+		r.log.Warn("warm start: rows have values that they did not have in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
+		return false
+	}
+	return true
 }
 
 // clone makes the run's table a clone of the earlier one.
@@ -103,11 +114,15 @@ func (t *takeover) copyRows(ctx context.Context, c *converter) error {
 	if have := table.Layout(); have != c.from {
 		return t.otherRows(have, c.from)
 	}
-	n, err := importTable(ctx, table, r.table.Table, c.convert)
+	p := newCopyProgress(r.log, table.Stats().Rows, time.Now)
+	n, err := importTable(ctx, table, r.table.Table, func(key uint64, row []float32) []float32 {
+		p.count()
+		return c.convert(key, row)
+	})
 	if err != nil {
 		return err
 	}
-	r.log.Info("warm start", "model", r.models.previous.Name, "rows", n, "step", r.models.previous.Step)
+	r.log.Info("warm start", "model", r.models.previous.Name, "rows", n, "step", r.models.previous.Step, "seconds", p.seconds())
 	return nil
 }
 

@@ -166,8 +166,7 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 func TestWarmStartRefusesWhatCannotBeTakenOver(t *testing.T) {
 	dir, _ := firstNight(t, "deepfm", "model.hidden_layers=[8]")
 	for what, set := range map[string]string{
-		"layer sizes":   "model.hidden_layers=[9]",
-		"embedding_dim": "model.embedding_dim=5",
+		"layer sizes": "model.hidden_layers=[9]",
 	} {
 		j := job(t, "deepfm", "model.hidden_layers=[8]", set)
 		j.Training.WarmStart = dir

@@ -65,6 +65,19 @@ func (b *builder) axes(param string, names ...[]string) {
 	}
 }
 
+// nameUnits names the units of a layer, so that a later model may have more or fewer of
+// them.
+func (b *builder) nameUnits(layer string, result *gorgonia.Node) {
+	if b.err != nil {
+		return
+	}
+	units := b.namesOf(result, layer)
+	b.params.axes[layer+"/weight"][1] = units
+	for _, param := range []string{"/bias", "/norm/gamma", "/norm/beta"} {
+		b.axes(layer+param, units)
+	}
+}
+
 // pooledNames are the columns of the pooled rows, (F*RowDim).
 func (s Spec) pooledNames() []string {
 	names := make([]string, 0, len(s.Fields)*s.RowDim())

@@ -91,6 +91,8 @@ func (b *builder) dlrm(emb *gorgonia.Node) *gorgonia.Node {
 	var bottom *gorgonia.Node
 	if x := b.densePart(); x != nil {
 		_, bottom = b.mlp("bottom", b.spec.BottomLayers, false, x)
+		// Its units are the values of an embedding, whose dimension may change.
+		b.nameUnits(fmt.Sprintf("bottom/%d", len(b.spec.BottomLayers)-1), bottom)
 	}
 	vectors := b.concat(bottom, emb)
 	if b.err != nil {

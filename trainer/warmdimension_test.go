@@ -1,0 +1,171 @@
+package trainer
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"aibox/sparsetable"
+	"aibox/trainer/optim"
+)
+
+// TestWarmStartWithAnotherDimension: where embeddings become longer or shorter, rows and
+// layers keep what both models have, by position in the embedding; the rest is new.
+func TestWarmStartWithAnotherDimension(t *testing.T) {
+	for _, kind := range []string{"aibox", "dlrm", "wide_deep", "deepfm", "dcn", "dcn_v2", "fm"} {
+		for _, dim := range []int{2, 6} {
+			t.Run(fmt.Sprintf("%s/%d", kind, dim), func(t *testing.T) {
+				of := func(dim int) []string {
+					set := []string{fmt.Sprintf("model.embedding_dim=%d", dim)}
+					switch kind {
+					case "aibox", "fm":
+					case "dlrm":
+						set = append(set, fmt.Sprintf("model.bottom_layers=[8, %d]", dim))
+					default:
+						set = append(set, "model.hidden_layers=[8]")
+					}
+					return set
+				}
+				dir, _ := firstNight(t, kind, of(4)...)
+				j := job(t, kind, append(of(dim), "optimizer.schedule={warmup_steps: 1000000}", "data.limit=64")...)
+				j.Training.WarmStart = dir
+				train(t, j)
+				old, now := load(t, dir), load(t, j.Output.ModelDir)
+				before, after := valuesOf(t, old), valuesOf(t, now)
+				kept, fresh := 0, 0
+				for name, v := range after {
+					was, ok := before[name]
+					if !ok {
+						fresh++
+						continue
+					}
+					kept++
+					// A step at a millionth of the learning rate moves by less.
+					if math.Abs(float64(v-was)) > 1e-4 {
+						t.Fatalf("%s is %g, was %g", name, v, was)
+					}
+				}
+				if kept < 100 || (fresh > 100) != (dim > 4) {
+					t.Errorf("%d values were kept, %d are new", kept, fresh)
+				}
+			})
+		}
+	}
+}
+
+// valuesOf are the values of a model's rows and parameters, by names that say what they
+// belong to.
+func valuesOf(t *testing.T, l *Loaded) map[string]float32 {
+	t.Helper()
+	all := map[string]float32{}
+	spec := l.model.Spec()
+	names, layout := spec.RowNames(), l.table.Layout()
+	for key, row := range tableRows(t, l.table) {
+		for i, v := range layout.Values(row) {
+			all[fmt.Sprintf("row %x %s", key, names[i])] = v
+		}
+	}
+	for _, p := range l.model.Params() {
+		axes := l.model.Axes(p.Name)
+		entry := func(axis, i int) string {
+			if axis < len(axes) && axes[axis] != nil {
+				return axes[axis][i]
+			}
+			return fmt.Sprint(i)
+		}
+		for i, v := range p.Data {
+			if len(p.Shape) == 2 {
+				all[p.Name+" "+entry(0, i/p.Shape[1])+" "+entry(1, i%p.Shape[1])] = v
+			} else {
+				all[p.Name+" "+entry(0, i)] = v
+			}
+		}
+	}
+	return all
+}
+
+// TestConvertState: the state of an optimizer stays with the values to which it belongs,
+// and values that are new get that of a new row.
+func TestConvertState(t *testing.T) {
+	names := func(dim int) [][]string {
+		n := []string{"linear"}
+		for i := range dim {
+			n = append(n, fmt.Sprint(i))
+		}
+		return [][]string{n}
+	}
+	for kind, words := range map[string]int{"sgd": 0, "rowwise_adagrad": -1, "adagrad": 1, "adam": 2, "ftrl": 2} {
+		for _, dims := range [][2]int{{2, 4}, {4, 2}, {3, 3}, {0, 2}, {2, 0}} {
+			rows, err := optim.NewRows(optim.RowConfig{Kind: kind, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, InitialAccumulator: 0.5, FTRLBeta: 1}, 1+dims[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			stateDim := func(values int) int {
+				if words < 0 {
+					return 1
+				}
+				return words * values
+			}
+			from := sparsetable.Layout{ValueDim: 1 + dims[0], StateDim: stateDim(1 + dims[0])}
+			to := sparsetable.Layout{ValueDim: 1 + dims[1], StateDim: rows.StateDim()}
+			c := newConverter(from, to)
+			if c.take, err = matchAxes("row", []int{from.ValueDim}, names(dims[0]), []int{to.ValueDim}, names(dims[1])); err != nil {
+				t.Fatal(err)
+			}
+			c.keepState, c.init, c.refresh = true, newRowInit(to, rows, 1, 0.01), rows.Init
+			row := make([]float32, from.Words())
+			for i := range row[:from.ValueDim+from.StateDim] {
+				row[i] = float32(i + 1)
+			}
+			from.SetStats(row, sparsetable.RowStats{Show: 7, Count: 9})
+			got := c.convert(42, row)
+			if st := to.Stats(got); st.Show != 7 || st.Count != 9 {
+				t.Errorf("%s %v: statistics %+v", kind, dims, st)
+			}
+			fresh := make([]float32, to.StateDim)
+			rows.Init(to.Values(got), fresh)
+			for v := range to.ValueDim {
+				if v < from.ValueDim && to.Values(got)[v] != float32(v+1) {
+					t.Errorf("%s %v: values %v", kind, dims, to.Values(got))
+				}
+				for w := range words {
+					want := fresh[w*to.ValueDim+v]
+					if v < from.ValueDim {
+						want = float32(from.ValueDim + w*from.ValueDim + v + 1)
+					}
+					if have := to.State(got)[w*to.ValueDim+v]; have != want {
+						t.Errorf("%s %v: word %d of value %d is %g, want %g", kind, dims, w, v, have, want)
+					}
+				}
+			}
+			if words < 0 && to.State(got)[0] != float32(from.ValueDim+1) {
+				t.Errorf("%s %v: state %v", kind, dims, to.State(got))
+			}
+		}
+	}
+}
+
+// TestCopyProgress: the log says how long a copy goes on, as soon as that can be judged,
+// and then now and then.
+func TestCopyProgress(t *testing.T) {
+	now := time.Unix(0, 0)
+	var log bytes.Buffer
+	p := newCopyProgress(slog.New(slog.NewTextHandler(&log, nil)), 50*rowsPerProgress, func() time.Time { return now })
+	for i := range 45 * rowsPerProgress {
+		if i%rowsPerProgress == 0 {
+			now = now.Add(time.Second)
+		}
+		p.count()
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], fmt.Sprintf("rows=%d of=%d seconds_left=47", 3*rowsPerProgress, 50*rowsPerProgress)) || !strings.Contains(lines[1], "seconds_left=17") {
+		t.Errorf("%s", &log)
+	}
+	if p.seconds() != 45 {
+		t.Errorf("%g seconds", p.seconds())
+	}
+}
