@@ -246,6 +246,10 @@ func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
 		}
 		return
 	}
+	if t == numberOrWordType {
+		l.numberOrWord(path, k, n, v)
+		return
+	}
 	switch t.Kind() {
 	case reflect.String:
 		l.text(path, k, n, v)

@@ -120,18 +120,19 @@ type HDFS struct {
 
 // Model chooses the network.
 type Model struct {
-	Kind         string  `yaml:"kind"` // aibox, dlrm, wide_deep, deepfm, dcn, dcn_v2, fm, lr
-	EmbeddingDim int     `yaml:"embedding_dim"`
-	BottomLayers []int   `yaml:"bottom_layers"` // dlrm; the last is embedding_dim
-	HiddenLayers []int   `yaml:"hidden_layers"` // dlrm: top network; others: the deep network
-	CrossLayers  int     `yaml:"cross_layers"`  // dcn, dcn_v2
-	CrossRank    int     `yaml:"cross_rank"`    // dcn_v2: low rank of the cross matrices; 0: full
-	Structure    string  `yaml:"structure"`     // dcn, dcn_v2: parallel or stacked
-	Towers       []Tower `yaml:"towers"`        // aibox
-	Activation   string  `yaml:"activation"`    // relu, leaky_relu, tanh, sigmoid, identity
-	Dropout      float64 `yaml:"dropout"`
-	BatchNorm    bool    `yaml:"batch_norm"`
-	Pooling      string  `yaml:"pooling"` // sum or mean, for multi-valued fields
+	Kind         string       `yaml:"kind"` // aibox, dlrm, wide_deep, deepfm, dcn, dcn_v2, fm, lr
+	EmbeddingDim int          `yaml:"embedding_dim"`
+	BottomLayers []int        `yaml:"bottom_layers"` // dlrm; the last is embedding_dim
+	HiddenLayers []int        `yaml:"hidden_layers"` // dlrm: top network; others: the deep network
+	CrossLayers  int          `yaml:"cross_layers"`  // dcn, dcn_v2
+	CrossRank    int          `yaml:"cross_rank"`    // dcn_v2: low rank of the cross matrices; 0: full
+	Structure    string       `yaml:"structure"`     // dcn, dcn_v2: parallel or stacked
+	Towers       []Tower      `yaml:"towers"`        // aibox
+	Activation   string       `yaml:"activation"`    // relu, leaky_relu, tanh, sigmoid, identity
+	Dropout      float64      `yaml:"dropout"`
+	BatchNorm    bool         `yaml:"batch_norm"`
+	InitialBias  NumberOrWord `yaml:"initial_bias"` // auto: the log odds of the first examples
+	Pooling      string       `yaml:"pooling"`      // sum or mean, for multi-valued fields
 }
 
 // Tower is one network of the aibox model (§2.2): the embeddings plus one kind

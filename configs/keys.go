@@ -81,6 +81,9 @@ func (k *Key) Type() string { return typeName(k.typ) }
 // Allowed says in words which values are allowed; empty when all of the type
 // are.
 func (k *Key) Allowed() string {
+	if k.typ == numberOrWordType {
+		return "a number, " + strings.Join(k.Values, ", ")
+	}
 	if len(k.Values) > 0 {
 		return strings.Join(k.Values, ", ")
 	}
@@ -156,8 +159,11 @@ func isListOfMappings(t reflect.Type) bool {
 }
 
 func typeName(t reflect.Type) string {
-	if t == reflect.TypeOf(Bytes(0)) {
+	switch t {
+	case reflect.TypeOf(Bytes(0)):
 		return "size"
+	case numberOrWordType:
+		return "number or word"
 	}
 	switch t.Kind() {
 	case reflect.String:

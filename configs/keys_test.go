@@ -35,6 +35,8 @@ func TestEveryKeyReportsAWrongType(t *testing.T) {
 		switch {
 		case k.typ == reflect.TypeOf(Bytes(0)):
 			wrong = append(wrong, "true", `"x"`, "1.5.5")
+		case k.typ == numberOrWordType:
+			wrong = append(wrong, "true", `"1"`, ".nan")
 		case k.typ.Kind() == reflect.String:
 			wrong = []string{"{nonsense: 1}", "[a]", "12", "true"}
 		case k.typ.Kind() == reflect.Bool:

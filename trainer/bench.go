@@ -28,7 +28,11 @@ func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, 
 		return nil, err
 	}
 	r.table.day = 1
+	r.data.base = readerOptions(job, NewSources(job, log), r.schema, log)
 	if err := r.makeModel(); err != nil {
+		return nil, err
+	}
+	if err := r.initBias(ctx); err != nil {
 		return nil, err
 	}
 	b := new(Bench)
@@ -40,6 +44,6 @@ func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, 
 		return nil, err
 	}
 	b.Engine = r.engine
-	b.Reader = trainReaderOptions(readerOptions(job, NewSources(job, log), r.schema, log), job, 0, 0)
+	b.Reader = r.trainOptions(0, 0)
 	return b, nil
 }

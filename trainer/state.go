@@ -27,6 +27,8 @@ type State struct {
 	Best     *kept          `json:"best,omitempty"` // with early stopping: the best epoch so far
 	Epochs   []EpochSummary `json:"epochs,omitempty"`
 
+	InitialBias *float64 `json:"initial_bias,omitempty"` // where the output bias started; nil: it is that of an earlier model
+
 	// Reader is the last known place of the reader in this epoch, after ReaderBatches
 	// mini-batches; nil: the beginning.
 	Reader        *reader.Cursor `json:"reader,omitempty"`

@@ -24,7 +24,8 @@ type Summary struct {
 	Failure         *Failure          `json:"failure,omitempty"`
 	Digest          string            `json:"digest,omitempty"` // empty for a table on SSD: see modeldir.Manifest
 	Seed            uint64            `json:"seed"`
-	WarmStart       string            `json:"warm_start,omitempty"` // the model that it started from
+	WarmStart       string            `json:"warm_start,omitempty"`   // the model that it started from
+	InitialBias     *float64          `json:"initial_bias,omitempty"` // of the output; none if it is that of an earlier model
 	KeptEpoch       int               `json:"kept_epoch"`
 	Steps           int64             `json:"steps"`
 	Examples        int64             `json:"trained_examples"`
@@ -140,6 +141,7 @@ func (s *Summary) describe(r *run) {
 		}
 	}
 	s.Precision = r.job.Engine.Precision
+	s.InitialBias = r.state.InitialBias
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	s.TrainRows, s.EvalRows = r.state.TrainRows, r.state.EvalRows
 	s.Snapshots, s.Resumed = r.snapshots.summary, r.resumed

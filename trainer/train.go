@@ -288,6 +288,9 @@ func (r *run) build(ctx context.Context) error {
 	if err := fill(ctx); err != nil {
 		return err
 	}
+	if err := r.initBias(ctx); err != nil {
+		return err
+	}
 	return r.makeEngine()
 }
 

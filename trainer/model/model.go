@@ -58,6 +58,16 @@ func (m *Model) Spec() Spec { return m.spec }
 // network and must stay the same memory). Engines fill Grad.
 func (m *Model) Params() []*optim.Param { return slices.Clone(m.params.list) }
 
+// OutputBias returns the parameter of one value that is added to every logit.
+func (m *Model) OutputBias() *optim.Param {
+	for _, name := range []string{"output/bias", "linear/bias"} { // lr and fm have no output layer
+		if p := m.params.byName[name]; p != nil {
+			return p
+		}
+	}
+	panic("model: " + m.spec.Kind + " has no output bias")
+}
+
 // Buffers returns what is part of the model but not trained by gradients: the
 // running statistics of batch normalization. Grad is nil.
 func (m *Model) Buffers() []*optim.Param { return slices.Clone(m.buffers.list) }

@@ -1,0 +1,38 @@
+package configs
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// NumberOrWord is a number, or one of a few words that take its place, such as auto. It
+// holds either as text.
+type NumberOrWord string
+
+var numberOrWordType = reflect.TypeOf(NumberOrWord(""))
+
+// Number returns the number; ok is false if it is a word, or if there is no value.
+func (x NumberOrWord) Number() (v float64, ok bool) {
+	v, err := strconv.ParseFloat(string(x), 64)
+	return v, err == nil
+}
+
+// numberOrWord decodes a number within the key's range, or one of the key's words.
+func (l *loader) numberOrWord(path string, k *Key, n *node, v reflect.Value) {
+	words := strings.Join(k.Values, " or ")
+	x, err := strconv.ParseFloat(cleanNumber(n.text), 64)
+	switch {
+	case slices.Contains(k.Values, n.text):
+		v.SetString(n.text)
+	case err == nil && n.quoted:
+		l.wrongType(path, "a number, or "+words, n)
+	case err == nil && l.inRange(path, k, n, x):
+		v.SetString(formatFloat(x))
+	case err != nil && !looksLikeOther(n.text):
+		l.fault(n.place, path, "%s is not allowed%s; a number is also allowed", quote(n.text), suggest(n.text, k.Values))
+	case err != nil:
+		l.wrongType(path, "a number, or "+words, n)
+	}
+}
