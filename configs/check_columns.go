@@ -56,6 +56,9 @@ func (l *loader) checkColumns() {
 		if c.Separator != "" && c.Separator == c.WeightSeparator && l.sound(columnPath(i, "separator"), columnPath(i, "weight_separator")) {
 			l.faultAt(columnPath(i, "weight_separator"), "is the same as separator: %s", quote(c.Separator))
 		}
+		if c.Missing == MissingIndicator && l.job.indicated(c) {
+			l.faultAt(columnPath(i, "missing"), "%s is the name of another column, so the feature that says where %s is empty cannot have it; write the number that stands for an empty cell, such as 0", quote(c.Name+".missing"), quote(c.Name))
+		}
 		l.checkTransforms(i, c)
 	}
 	switch d.Format {

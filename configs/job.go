@@ -81,8 +81,8 @@ type Column struct {
 	Name string `yaml:"name"`
 	Role string `yaml:"role"` // label, dense, sparse, weight, ignore
 	// Dense columns.
-	Missing   *float64    `yaml:"missing"`   // value for a missing cell; default 0
-	Transform []Transform `yaml:"transform"` // applied in order
+	Missing   NumberOrWord `yaml:"missing"`   // value for a missing cell, or indicator
+	Transform []Transform  `yaml:"transform"` // applied in order
 	// Sparse columns.
 	Separator       string `yaml:"separator"`        // multi-valued: splits the cell
 	WeightSeparator string `yaml:"weight_separator"` // each value may carry a weight: value:0.5

@@ -123,8 +123,10 @@ var columnKeys = []Key{
 		},
 		DefaultNote: "sparse; criteo: the role that the format gives it",
 		Meaning:     "label is what is predicted; dense is a number; sparse is one category or several, which have embeddings; weight is the weight of the example; ignore leaves the column out."},
-	{Path: "data.columns[].missing", Default: "0", Range: "(-inf,inf)", When: []When{{Path: ".role", In: []string{"dense"}}, {Only: usesMissing, Note: "no bucketize"}},
-		Meaning: "Value of the feature if the cell is empty. Transforms are not applied to it. Empty cells of sparse and bucketized columns give no feature."},
+	{Path: "data.columns[].missing", Values: []string{MissingIndicator}, Range: "(-inf,inf)",
+		DefaultFrom: defaultMissing, DefaultNote: "indicator; libsvm, libffm: 0",
+		When:    []When{{Path: ".role", In: []string{"dense"}}, {Only: usesMissing, Note: "no bucketize"}},
+		Meaning: "Value of the feature if the cell is empty. Transforms are not applied to it. With indicator it is 0, and a further dense feature of the model, called NAME.missing, is 1 for empty cells and 0 for others, so that a missing value is not taken for the number in its place. In libsvm and libffm what a line does not list is usually 0, and not missing. Empty cells of sparse and bucketized columns give no feature."},
 	{Path: "data.columns[].transform", When: []When{{Path: ".role", In: []string{"dense"}}},
 		DefaultFrom: func(s scope) string {
 			if s.job.Data.Format == "criteo" {
@@ -165,6 +167,20 @@ var columnKeys = []Key{
 
 // everyIndex is the range of all LibSVM feature indices.
 const everyIndex = "[0, 9223372036854775807]"
+
+// MissingIndicator as data.columns[].missing gives a column an indicator.
+const MissingIndicator = "indicator"
+
+// defaultMissing is the default of data.columns[].missing. A column has an indicator wherever
+// its format has empty cells, also if the data happen to have none: the model then is the
+// same for every night's data, and a feature that is always 0 does not change it. It has none
+// if the data bring a column of that name.
+func defaultMissing(s scope) string {
+	if f := s.job.Data.Format; f == "libsvm" || f == "libffm" || s.job.indicated(s.parent.Addr().Interface().(*Column)) {
+		return "0"
+	}
+	return MissingIndicator
+}
 
 // usesMissing is the condition of data.columns[].missing.
 func usesMissing(s scope) string {

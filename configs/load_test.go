@@ -45,7 +45,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		t.Errorf("output: %+v", j.Output)
 	}
 	user, price := j.Data.Columns[2], j.Data.Columns[1]
-	if user.Role != "sparse" || user.Space != "user" || user.Missing != nil || *price.Missing != 0 || price.Space != "" {
+	if user.Role != "sparse" || user.Space != "user" || user.Missing != "" || price.Missing != MissingIndicator || price.Space != "" {
 		t.Errorf("columns: %+v", j.Data.Columns)
 	}
 	if j.Model.CrossLayers != 0 || j.Model.BottomLayers != nil || j.Optimizer.Dense.Momentum != 0 {
@@ -198,7 +198,7 @@ data:
 model: {kind: lr}
 output: {model_dir: out}
 `)
-	if !reflect.DeepEqual(j.Data.Eval, []string{"a", "b"}) || *j.Data.Columns[1].Missing != -1 || *j.Data.Columns[2].Missing != 2 {
+	if !reflect.DeepEqual(j.Data.Eval, []string{"a", "b"}) || j.Data.Columns[1].Missing != "-1" || j.Data.Columns[2].Missing != "2" {
 		t.Errorf("%+v", j.Data)
 	}
 }

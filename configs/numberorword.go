@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aibox/internal/nearest"
 )
 
 // NumberOrWord is a number, or one of a few words that take its place, such as auto. It
@@ -21,18 +23,19 @@ func (x NumberOrWord) Number() (v float64, ok bool) {
 
 // numberOrWord decodes a number within the key's range, or one of the key's words.
 func (l *loader) numberOrWord(path string, k *Key, n *node, v reflect.Value) {
-	words := strings.Join(k.Values, " or ")
+	if slices.Contains(k.Values, n.text) {
+		v.SetString(n.text)
+		return
+	}
 	x, err := strconv.ParseFloat(cleanNumber(n.text), 64)
 	switch {
-	case slices.Contains(k.Values, n.text):
-		v.SetString(n.text)
-	case err == nil && n.quoted:
-		l.wrongType(path, "a number, or "+words, n)
-	case err == nil && l.inRange(path, k, n, x):
-		v.SetString(formatFloat(x))
-	case err != nil && !looksLikeOther(n.text):
-		l.fault(n.place, path, "%s is not allowed%s; a number is also allowed", quote(n.text), suggest(n.text, k.Values))
-	case err != nil:
-		l.wrongType(path, "a number, or "+words, n)
+	case err == nil && !n.quoted:
+		if l.inRange(path, k, n, x) {
+			v.SetString(formatFloat(x))
+		}
+	case nearest.Name(n.text, k.Values) != "":
+		l.fault(n.place, path, "%s is not allowed%s", quote(n.text), suggest(n.text, k.Values))
+	default:
+		l.wrongType(path, "a number or "+strings.Join(k.Values, " or "), n)
 	}
 }

@@ -28,6 +28,12 @@ func (j *Job) DenseColumns() []*Column {
 	return j.columns(func(c *Column) bool { return c.Role == "dense" && !c.Bucketized() })
 }
 
+// indicated reports whether another column has the name of the feature that says where c is
+// empty.
+func (j *Job) indicated(c *Column) bool {
+	return slices.ContainsFunc(j.Data.Columns, func(o Column) bool { return o.Name == c.Name+".missing" })
+}
+
 // SparseColumns returns the columns that give a sparse feature, in the order
 // of the fields: the sparse ones, then the bucketized dense ones.
 func (j *Job) SparseColumns() []*Column {

@@ -15,7 +15,7 @@ import (
 // from the workers to the reader and, when the mini-batches that use their rows are made,
 // back through a free list, so their memory is reused; nothing in a Pass points into one.
 //
-// With D dense features, F fields and P pass-through columns:
+// With D dense features (indicators are the last of them), F fields and P pass-through columns:
 //
 //	example      0          1                 n-1
 //	labels    [ y0       | y1       | ... |        ]  (n)
@@ -58,7 +58,7 @@ type block struct {
 // copyRow appends row e of another block.
 func (b *block) copyRow(p *plan, from *block, e int) {
 	b.labels = append(b.labels, from.labels[e])
-	d := len(p.dense)
+	d := p.denseWidth()
 	b.dense = append(b.dense, from.dense[e*d:(e+1)*d]...)
 	if p.weightColumn != "" {
 		b.weights = append(b.weights, from.weights[e])
@@ -121,9 +121,11 @@ func (b *block) endBad(p *plan) {
 	if p.weightColumn != "" {
 		b.weights = append(b.weights, 1)
 	}
+	at := len(b.dense)
 	for i := range p.dense {
 		b.dense = append(b.dense, p.dense[i].missing)
 	}
+	p.addIndicators(b, at)
 	for range p.fields {
 		b.offsets = append(b.offsets, int32(len(b.keys)))
 	}
@@ -186,7 +188,7 @@ func (b *block) rollback(p *plan) {
 	if p.weightColumn != "" {
 		b.weights = b.weights[:b.n]
 	}
-	b.dense = b.dense[:b.n*len(p.dense)]
+	b.dense = b.dense[:b.n*p.denseWidth()]
 	b.offsets = b.offsets[:b.n*len(p.fields)+1]
 	keys := int(b.offsets[len(b.offsets)-1])
 	b.keys = b.keys[:keys]

@@ -77,7 +77,7 @@ func plainBatch(p *plan, all *block, examples []int, pass *Pass, numbers map[uin
 	var userWeights [][]float32
 	for _, e := range examples {
 		b.Labels = append(b.Labels, all.labels[e])
-		b.Dense = append(b.Dense, all.dense[e*len(p.dense):(e+1)*len(p.dense)]...)
+		b.Dense = append(b.Dense, all.dense[e*p.denseWidth():(e+1)*p.denseWidth()]...)
 		if p.weightColumn != "" {
 			weights = append(weights, all.weights[e])
 		}
@@ -162,7 +162,11 @@ func weightedRows(rows int) []byte {
 		if draw(40, 4) == 0 {
 			label = "bad"
 		}
-		fmt.Fprintf(&b, "%s,%s,%d,a%d,b%d%s|b%d|b%d,%s,%d\n", label, weight, draw(9, 5), draw(300, 6),
+		number := fmt.Sprint(draw(9, 5))
+		if number == "4" {
+			number = ""
+		}
+		fmt.Fprintf(&b, "%s,%s,%s,a%d,b%d%s|b%d|b%d,%s,%d\n", label, weight, number, draw(300, 6),
 			draw(20, 7), bagWeight, draw(5, 8), draw(400, 9), []string{"", "c"}[draw(2, 10)], draw(7, 11))
 	}
 	return []byte(b.String())
@@ -170,7 +174,7 @@ func weightedRows(rows int) []byte {
 
 func weightedSchema() Schema {
 	return Schema{Format: FormatCSV, Header: true, Columns: []Column{
-		{Name: "y", Role: RoleLabel}, {Name: "w", Role: RoleWeight}, {Name: "x", Role: RoleDense}, {Name: "a", Role: RoleSparse},
+		{Name: "y", Role: RoleLabel}, {Name: "w", Role: RoleWeight}, {Name: "x", Role: RoleDense, Indicator: true}, {Name: "a", Role: RoleSparse},
 		{Name: "b", Role: RoleSparse, Separator: "|", WeightSeparator: ":"}, {Name: "c", Role: RoleSparse, Space: "a"}, {Name: "g", Role: RoleIgnore},
 	}}
 }

@@ -108,6 +108,18 @@ func (c *denseColumn) addDenseNumber(b *block, x float64, cell []byte) fault {
 	return fault{}
 }
 
+// addIndicators completes the dense features of a row whose dense columns begin at the given
+// place of the block.
+func (p *plan) addIndicators(b *block, at int) {
+	for _, i := range p.empty {
+		indicator := float32(0)
+		if x := &b.dense[at+i]; *x != *x {
+			*x, indicator = p.dense[i].instead, 1
+		}
+		b.dense = append(b.dense, indicator)
+	}
+}
+
 // addField appends the bag of one sparse field.
 func (c *fieldColumn) addField(p *plan, b *block, cell []byte) fault {
 	if c.steps != nil {

@@ -192,8 +192,12 @@ func (d *delimited) decode(line []byte, b *block) fault {
 	if f.reason == reasonNone && m.weight >= 0 {
 		f = p.addWeight(b, cells[m.weight])
 	}
+	denseAt := len(b.dense)
 	for i := 0; i < len(p.dense) && f.reason == reasonNone; i++ {
 		f = p.dense[i].addDense(b, cells[m.dense[i]])
+	}
+	if f.reason == reasonNone {
+		p.addIndicators(b, denseAt)
 	}
 	for i := 0; i < len(p.fields) && f.reason == reasonNone; i++ {
 		f = p.fields[i].addField(p, b, cells[m.fields[i]])

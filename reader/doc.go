@@ -47,7 +47,8 @@
 //
 // A cell is missing where it is empty, one of Schema.NullValues (in TSV \N, which
 // Hive writes) or null in Parquet: a missing label is a bad row, or NaN with
-// KeepUnlabelled; a missing weight is 1; a dense column yields Column.Missing; a
+// KeepUnlabelled; a missing weight is 1; a dense column yields Column.Missing, and 1 for its
+// indicator if it has one; a
 // sparse one an empty bag, and a missing value among several is ignored; the cell of
 // a group or of a pass-through column is then empty.
 //

@@ -113,7 +113,7 @@ func (m *batchMaker) fill(p *plan, d *draft) error {
 	for _, part := range d.parts {
 		from, lo, hi := part.block, int(part.lo), int(part.hi)
 		b.Labels = append(b.Labels, from.labels[lo:hi]...)
-		b.Dense = append(b.Dense, from.dense[lo*len(p.dense):hi*len(p.dense)]...)
+		b.Dense = append(b.Dense, from.dense[lo*p.denseWidth():hi*p.denseWidth()]...)
 		if !ones {
 			b.Weights = append(b.Weights, from.weights[lo:hi]...)
 		}

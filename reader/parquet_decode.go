@@ -98,6 +98,7 @@ func (r *rowGroup) decodeWeight(b *block) {
 }
 
 func (r *rowGroup) decodeDense(b *block) {
+	at := len(b.dense)
 	for i, c := range r.dense {
 		d := &r.p.dense[i]
 		if c.bulk != nil {
@@ -118,6 +119,9 @@ func (r *rowGroup) decodeDense(b *block) {
 		if c.seen == 0 {
 			b.dense = append(b.dense, d.missing)
 		}
+	}
+	if len(b.dense) == at+len(r.dense) { // else the row is bad
+		r.p.addIndicators(b, at)
 	}
 }
 

@@ -58,7 +58,7 @@ func room[T any](s []T, n int) []T {
 func (b *Batch) reset(p *plan, n, features int) {
 	b.N = n
 	b.Labels = room(b.Labels, n)
-	b.Dense = room(b.Dense, n*len(p.dense))
+	b.Dense = room(b.Dense, n*p.denseWidth())
 	b.Offsets = append(room(b.Offsets, n*len(p.fields)+1), 0)
 	b.Index = room(b.Index, features)
 	b.Weights, b.BagWeights = nil, nil

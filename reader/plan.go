@@ -2,6 +2,7 @@ package reader
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -10,6 +11,7 @@ import (
 type plan struct {
 	schema Schema // with defaults
 	dense  []denseColumn
+	empty  []int // which of the dense columns have an indicator
 	fields []fieldColumn
 	stats  []statColumn
 	pass   []string // pass-through columns
@@ -27,11 +29,13 @@ type plan struct {
 	raw            bool // only the text of the pass-through columns is read; labels and features are not parsed
 }
 
-// denseColumn is one dense feature.
+// denseColumn is one dense column. With an indicator, missing is NaN, which no feature is,
+// until the row's indicators are added.
 type denseColumn struct {
 	name    string
 	steps   []Transform
 	missing float32
+	instead float32 // of NaN
 }
 
 // fieldColumn is one sparse field.
@@ -78,7 +82,12 @@ func compile(o *Options) (*plan, error) {
 			})
 			p.weightedBags = p.weightedBags || c.WeightSeparator != ""
 		case c.Role == RoleDense && !c.bucketized():
-			p.dense = append(p.dense, denseColumn{name: c.Name, steps: c.Transforms, missing: c.Missing})
+			d := denseColumn{name: c.Name, steps: c.Transforms, missing: c.Missing}
+			if c.Indicator {
+				d.missing, d.instead = float32(math.NaN()), c.Missing
+				p.empty = append(p.empty, len(p.dense))
+			}
+			p.dense = append(p.dense, d)
 		}
 		for j := range c.Transforms {
 			if t := &c.Transforms[j]; t.Kind == TransformStandardize && !t.HasMeanStd {
@@ -93,6 +102,9 @@ func compile(o *Options) (*plan, error) {
 	}
 	return p, nil
 }
+
+// denseWidth is how many dense features an example has.
+func (p *plan) denseWidth() int { return len(p.dense) + len(p.empty) }
 
 // needStatistics names the first column that needs statistics from Scan; "" if none
 // does.

@@ -50,6 +50,9 @@ type Column struct {
 	// absent in LibSVM and LibFFM). Transforms do not apply to it, so the default 0
 	// is the mean of a standardized column. A bucketized column has no feature there.
 	Missing float32
+	// Indicator gives a dense column a second feature, IndicatorName: 1 where the cell is
+	// empty, else 0. A bucketized column, which has no feature there anyway, ignores it.
+	Indicator bool
 	// Transforms of a dense column, in order. Bucketize can only be the last.
 	Transforms []Transform
 
@@ -201,17 +204,24 @@ func (s *Schema) Fields() []string {
 }
 
 // DenseNames returns the names of the dense features in the order of
-// Batch.Dense: the dense columns that are not bucketized.
+// Batch.Dense: the dense columns that are not bucketized, then the indicators of those
+// that have one.
 func (s *Schema) DenseNames() []string {
-	var names []string
+	var names, indicators []string
 	d := s.withDefaults()
 	for i := range d.Columns {
-		if d.Columns[i].Role == RoleDense && !d.Columns[i].bucketized() {
-			names = append(names, d.Columns[i].Name)
+		if c := &d.Columns[i]; c.Role == RoleDense && !c.bucketized() {
+			names = append(names, c.Name)
+			if c.Indicator {
+				indicators = append(indicators, IndicatorName(c.Name))
+			}
 		}
 	}
-	return names
+	return append(names, indicators...)
 }
+
+// IndicatorName is the name of the feature that says where a dense column is empty.
+func IndicatorName(column string) string { return column + ".missing" }
 
 // column returns the index of the column of that name, or -1.
 func (s *Schema) column(name string) int {
@@ -281,6 +291,9 @@ func (s *Schema) check() []error {
 		}
 		for _, err := range c.check(d.Format) {
 			report("column %q: %w", c.Name, err)
+		}
+		if name := IndicatorName(c.Name); c.Indicator && c.Role == RoleDense && !c.bucketized() && s.column(name) >= 0 {
+			report("column %q: there is a column %q, which is the name of the feature that says where this one is empty", c.Name, name)
 		}
 	}
 	if labels > 1 {

@@ -311,6 +311,7 @@ func (d *tokens) add(b *block) fault {
 			return f
 		}
 	}
+	p.addIndicators(b, denseAt)
 	d.addFeatures(b)
 	if p.groupColumn != "" {
 		b.addGroup(d.query)

@@ -87,9 +87,10 @@ func column(c configs.Column) (reader.Column, error) {
 		Name: c.Name, Role: role,
 		Separator: c.Separator, WeightSeparator: c.WeightSeparator, Space: c.Space,
 	}
-	if c.Missing != nil {
-		col.Missing = float32(*c.Missing)
+	if x, ok := c.Missing.Number(); ok {
+		col.Missing = float32(x)
 	}
+	col.Indicator = c.Missing == configs.MissingIndicator
 	if len(c.Range) == 2 {
 		col.IndexRange, col.HasIndexRange = [2]int64{c.Range[0], c.Range[1]}, true
 	}
@@ -151,8 +152,14 @@ func modelSpec(job *configs.Job, schema *reader.Schema) (model.Spec, error) {
 	}
 	for _, t := range m.Towers {
 		tower := model.Tower{Name: t.Name, Layers: t.Layers}
-		for _, name := range job.TowerColumns(&t) {
+		columns := job.TowerColumns(&t)
+		for _, name := range columns {
 			tower.Dense = append(tower.Dense, slices.Index(spec.Dense, name))
+		}
+		for _, name := range columns {
+			if i := slices.Index(spec.Dense, reader.IndicatorName(name)); i >= 0 {
+				tower.Dense = append(tower.Dense, i)
+			}
 		}
 		spec.Towers = append(spec.Towers, tower)
 	}

@@ -70,7 +70,7 @@ func warnChanges(r *run, earlier *configs.Job) {
 			{"role", before.Role, now.Role},
 			{"space", or(before.Space, before.Name), or(now.Space, now.Name)},
 			{"transform", transformText(before.Transform), transformText(now.Transform)},
-			{"missing", numberText(before.Missing), numberText(now.Missing)},
+			{"missing", missingText(before.Missing), missingText(now.Missing)},
 			{"separator", before.Separator + " " + before.WeightSeparator, now.Separator + " " + now.WeightSeparator},
 		} {
 			if f.before != f.now {
@@ -87,6 +87,15 @@ func transformText(steps []configs.Transform) string {
 			numberText(s.Mean), numberText(s.Std), numberText(s.Min), numberText(s.Max), s.Boundaries)
 	}
 	return text
+}
+
+// missingText is the value of a missing cell. An indicator, which is a feature of its own,
+// leaves it 0.
+func missingText(missing configs.NumberOrWord) string {
+	if missing == configs.MissingIndicator {
+		return "0"
+	}
+	return string(missing)
 }
 
 func numberText(v *float64) string {

@@ -15,7 +15,7 @@ def job(name, model, settings, seed, directory, examples):
     """The job file of one run over that many training examples."""
     columns = sets.SCHEMAS[name]["columns"]
     dense_columns = [c["name"] for c in columns if c["role"] == "dense"]
-    network = {"kind": model}
+    network = {"kind": model, "initial_bias": 0}  # as near to PyTorch's as it can be
     if model != "lr":
         network["embedding_dim"] = settings["embedding_dim"]
     if model == "aibox":

@@ -29,7 +29,7 @@ SCHEMAS = {
         "format": "tsv",
         "header": False,
         "columns": [{"name": "label", "role": "label"}]
-        + [{"name": f"I{i}", "role": "dense", "transform": DENSE} for i in range(1, 14)]
+        + [{"name": f"I{i}", "role": "dense", "transform": DENSE, "missing": 0} for i in range(1, 14)]
         + [{"name": f"C{i}", "role": "sparse"} for i in range(1, 27)],
     },
     "movielens": {
@@ -58,7 +58,7 @@ SCHEMAS = {
         "format": "tsv",
         "header": True,
         "columns": [{"name": "label", "role": "label"}]
-        + [{"name": f"D{i}", "role": "dense", "transform": DENSE} for i in range(1, 5)]
+        + [{"name": f"D{i}", "role": "dense", "transform": DENSE, "missing": 0} for i in range(1, 5)]
         + [
             {"name": name, "role": "sparse", **({"separator": "|"} if name == "interest" else {})}
             for name in (
