@@ -55,7 +55,7 @@ func (r *run) interrupted() (data []byte, x *resumption, id *identity, err error
 		return nil, nil, nil, err
 	}
 	if len(reasons) > 0 {
-		r.log.Warn("an interrupted run cannot be continued, since this job differs from it; training starts over, and the snapshot of that run is deleted", "differences", reasons)
+		r.log.Warn("an interrupted run cannot be continued, since this job differs from it; training starts over, and the snapshot of that run is deleted", "differences", strings.Join(reasons, "; "))
 		return nil, nil, nil, nil
 	}
 	return data, x, id, nil
@@ -70,9 +70,7 @@ func (r *run) differences(id *identity) (reasons []string, err error) {
 	if reasons, err = r.job.Differences(earlier); err != nil {
 		return nil, err
 	}
-	reasons = slices.DeleteFunc(reasons, func(key string) bool {
-		return strings.HasPrefix(key, "snapshots.") || key == "output.keep_generations"
-	})
+	reasons = slices.DeleteFunc(reasons, mayDiffer)
 	if night := r.job.Night(); night != id.Night {
 		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", or(night, "none"), or(id.Night, "none")))
 	}
@@ -91,6 +89,18 @@ func (r *run) differences(id *identity) (reasons []string, err error) {
 		}
 	}
 	return reasons, nil
+}
+
+// mayDiffer reports whether a run goes on where this key of the job file differs: nothing
+// that was saved depends on it, and the model and the reports neither.
+func mayDiffer(key string) bool {
+	switch key {
+	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
+		return false
+	case "output.keep_generations", "sparse_table.memory_bytes":
+		return true
+	}
+	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "pipeline.")
 }
 
 func filesOf(l *source.Listing) []source.File {

@@ -192,7 +192,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.openData(ctx); err != nil {
 		return err
 	}
-	if err := r.goOn(ctx, data, x, id); !damaged(err) {
+	if err = r.goOn(ctx, data, x, id); !damaged(err) {
 		return err
 	}
 	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over", "error", err)
