@@ -49,7 +49,7 @@ func (e *ResumableError) Unwrap() error { return e.Err }
 // snapshot of this run. It cannot succeed where the job or its data are at fault, or where
 // files are damaged: it would do the same again.
 func (r *run) resumable(ctx context.Context, failure error) error {
-	if r.snapshots.saved == nil || r.models.writer == nil || damaged(failure) {
+	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || damaged(failure) {
 		return failure
 	}
 	switch errkind.Of(ctx, failure) {

@@ -101,10 +101,14 @@ func (r *run) complete(ctx context.Context) error {
 	}
 	r.final = &final{Manifest: m, Table: r.table.Stats(), Expired: expired}
 	// Those of training are dropped now. So from here on, another process goes on with the
-	// commit.
-	if r.snapshots.saved == nil || !r.snapshots.saveExisting(m.TableSnapshot, r.final) {
-		r.snapshots.forget(&resumption{Snapshot: m.TableSnapshot, Step: m.Step})
+	// commit. If that cannot be saved, another process goes on from the snapshot before,
+	// unless it takes the space that the model needs.
+	if r.snapshots.saved != nil {
+		if err := r.snapshots.saveExisting(m.TableSnapshot, r.final); !diskFull(err) {
+			return err
+		}
 	}
+	r.snapshots.forget(&resumption{Snapshot: m.TableSnapshot, Step: m.Step})
 	return nil
 }
 

@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/configs"
-	"aibox/internal/atomicfile"
+	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
 // errDisk is what a faulty disk says.
-var errDisk = errors.New("the disk is faulty")
+var errDisk = fmt.Errorf("the disk is faulty: %w", unix.EIO)
 
 // faultyDisk fails some of the operations on disk of a run whose table is in memory.
 type faultyDisk struct {
@@ -52,8 +52,8 @@ func (d *faultyDisk) turn(on bool) {
 // inject has the files of a run fail as d says, until the test ends.
 func (d *faultyDisk) inject(t *testing.T, o *Options) {
 	o.tableFS = d
-	atomicfile.InjectFaults(d.ask)
-	t.Cleanup(func() { atomicfile.InjectFaults(nil) })
+	diskfault.Inject(d.ask)
+	t.Cleanup(func() { diskfault.Inject(nil) })
 }
 
 type faultyFile struct {
@@ -128,7 +128,7 @@ func TestEveryOperationOfASnapshotFails(t *testing.T) {
 			}
 			disk.inject(t, &opts)
 			s, err := Train(t.Context(), j, opts)
-			atomicfile.InjectFaults(nil)
+			diskfault.Inject(nil)
 			if killed {
 				if !errors.Is(err, errCrash) {
 					t.Fatalf("operation %d: %v", n, err)
@@ -183,7 +183,7 @@ func TestOperationsFailWhileGoingOn(t *testing.T) {
 		opts := quiet
 		disk.inject(t, &opts)
 		s, err := Train(t.Context(), j, opts)
-		atomicfile.InjectFaults(nil)
+		diskfault.Inject(nil)
 		if err != nil {
 			if gaveUp++; !errors.Is(err, errDisk) {
 				t.Fatalf("from operation %d on: %v", from, err)

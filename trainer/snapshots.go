@@ -195,9 +195,8 @@ func (s *snapshots) failed(im *image, err error) {
 }
 
 // saveExisting saves the present state with a snapshot of the table and a dense file that
-// exist, and drops all others. With last, nothing but the commit of the model is left. It
-// reports whether it could.
-func (s *snapshots) saveExisting(snapshot uint64, last *final) bool {
+// exist, and drops all others. With last, nothing but the commit of the model is left.
+func (s *snapshots) saveExisting(snapshot uint64, last *final) error {
 	r := s.run
 	start := time.Now()
 	im, err := s.image()
@@ -206,14 +205,14 @@ func (s *snapshots) saveExisting(snapshot uint64, last *final) bool {
 	}
 	if err != nil {
 		s.failed(im, err)
-		return false
+		return err
 	}
 	im.took = time.Since(start)
 	s.begun, s.passes, s.examples = start, 0, r.state.Examples
 	s.succeeded(im)
 	r.dropOthers(&im.resume)
 	s.at(stageDropped)
-	return true
+	return nil
 }
 
 // complete makes an image durable whose table snapshot and dense file are.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"aibox/internal/diskfault"
 )
 
 // File is a file that is being written. Besides Write its steps are Prepare,
@@ -20,7 +22,7 @@ type File struct {
 // Create begins the file at path in a temporary file of that name, in the same
 // directory; flag adds to O_WRONLY and O_CREATE.
 func Create(path, temp string, flag int, mode os.FileMode) (*File, error) {
-	if err := fault("create", path); err != nil {
+	if err := diskfault.At("create", path); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|flag, mode)
@@ -32,7 +34,7 @@ func Create(path, temp string, flag int, mode os.FileMode) (*File, error) {
 
 // Write is that of io.Writer.
 func (f *File) Write(p []byte) (int, error) {
-	if err := fault("write", f.path); err != nil {
+	if err := diskfault.At("write", f.path); err != nil {
 		return 0, err
 	}
 	return f.File.Write(p)
@@ -43,7 +45,7 @@ func (f *File) Prepare() error {
 	if f.prepared {
 		return nil
 	}
-	if err := fault("sync", f.path); err != nil {
+	if err := diskfault.At("sync", f.path); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -58,7 +60,7 @@ func (f *File) Commit() error {
 	if err := f.Prepare(); err != nil {
 		return err
 	}
-	if err := fault("rename", f.path); err != nil {
+	if err := diskfault.At("rename", f.path); err != nil {
 		return err
 	}
 	if err := os.Rename(f.temp, f.path); err != nil {
@@ -80,7 +82,7 @@ func (f *File) Abort() error {
 
 // SyncDir makes what was created, renamed or removed in a directory durable.
 func SyncDir(dir string) error {
-	if err := fault("sync directory", dir); err != nil {
+	if err := diskfault.At("sync directory", dir); err != nil {
 		return err
 	}
 	d, err := os.Open(dir)

@@ -134,6 +134,9 @@ func forgetResume(gen string) error {
 // ForgetResume makes sure that no run goes on with this one.
 func (w *Writer) ForgetResume() error { return forgetResume(w.genDir()) }
 
+// CanResume reports whether another run can go on with this one.
+func (w *Writer) CanResume() bool { return !gone(filepath.Join(w.genDir(), resumeName)) }
+
 // Suspend ends the run without deleting its generation, so that another run goes on with
 // it.
 func (w *Writer) Suspend() { w.done = true }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/diskfault"
 )
 
 // osDevice is a directory of the operating system.
@@ -45,6 +47,9 @@ func (d *osDevice) OpenFile(name string) (File, error) {
 }
 
 func (d *osDevice) open(name string, flags int) (File, error) {
+	if err := diskfault.At("open", d.path(name)); err != nil {
+		return nil, err
+	}
 	if d.direct {
 		flags |= unix.O_DIRECT
 	}
@@ -57,9 +62,17 @@ func (d *osDevice) open(name string, flags int) (File, error) {
 	return f, nil
 }
 
-func (d *osDevice) Remove(name string) error { return os.Remove(d.path(name)) }
+func (d *osDevice) Remove(name string) error {
+	if err := diskfault.At("remove", d.path(name)); err != nil {
+		return err
+	}
+	return os.Remove(d.path(name))
+}
 
 func (d *osDevice) Rename(oldName, newName string) error {
+	if err := diskfault.At("rename", d.path(newName)); err != nil {
+		return err
+	}
 	return os.Rename(d.path(oldName), d.path(newName))
 }
 
@@ -78,6 +91,9 @@ func (d *osDevice) List() ([]string, error) {
 }
 
 func (d *osDevice) SyncDir() error {
+	if err := diskfault.At("sync directory", d.dir); err != nil {
+		return err
+	}
 	f, err := os.Open(d.dir)
 	if err != nil {
 		return err
@@ -122,6 +138,9 @@ func (d *osDevice) admit(r *Read) error {
 	}
 	if err := CheckAligned(d.unit, r.Buf, r.Offset); err != nil {
 		return fmt.Errorf("read %s: %w", d.path(f.name), err)
+	}
+	if err := f.fault("read"); err != nil {
+		return err
 	}
 	return f.acquire()
 }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/diskfault"
 )
 
 // osFile is a file of an osDevice. Its descriptor is closed when Close was called and
@@ -63,6 +65,14 @@ func (f *osFile) hold(buf []byte, offset int64) error {
 	return f.acquire()
 }
 
+// fault is the error with which a test has an operation fail; nil: it does not.
+func (f *osFile) fault(operation string) error {
+	if !diskfault.On() {
+		return nil
+	}
+	return diskfault.At(operation, f.dev.path(f.name))
+}
+
 func (f *osFile) fail(op string, n int, offset int64, err error) error {
 	return fmt.Errorf("blockio: %s %d bytes at %d of %s: %w", op, n, offset, f.dev.path(f.name), err)
 }
@@ -72,6 +82,9 @@ func (f *osFile) ReadAt(buf []byte, offset int64) (int, error) {
 		return 0, f.fail("read", len(buf), offset, err)
 	}
 	defer f.release()
+	if err := f.fault("read"); err != nil {
+		return 0, err
+	}
 	n, err := preadFull(f.fd, buf, offset, f.dev.unit)
 	f.dev.stats.reads.Add(1)
 	f.dev.stats.readBytes.Add(uint64(n))
@@ -112,6 +125,9 @@ func (f *osFile) WriteAt(buf []byte, offset int64) (int, error) {
 		return 0, f.fail("write", len(buf), offset, err)
 	}
 	defer f.release()
+	if err := f.fault("write"); err != nil {
+		return 0, err
+	}
 	n := 0
 	for n < len(buf) {
 		k, err := unix.Pwrite(f.fd, buf[n:], offset+int64(n))
@@ -136,6 +152,9 @@ func (f *osFile) Preallocate(size int64) error {
 		return err
 	}
 	defer f.release()
+	if err := f.fault("preallocate"); err != nil {
+		return err
+	}
 	for {
 		err := unix.Fallocate(f.fd, unix.FALLOC_FL_KEEP_SIZE, 0, size)
 		switch {
@@ -153,6 +172,9 @@ func (f *osFile) Sync() error {
 		return err
 	}
 	defer f.release()
+	if err := f.fault("sync"); err != nil {
+		return err
+	}
 	for {
 		err := unix.Fdatasync(f.fd)
 		if err == nil {

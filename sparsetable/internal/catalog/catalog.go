@@ -13,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"aibox/internal/diskfault"
 )
 
 // Options say which catalog to open.
@@ -72,6 +74,9 @@ func Open(o Options) (*Catalog, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalog{dir: o.Dir, readOnly: o.ReadOnly, log: newLogger(o.Dir, o.Logger)}
+	if diskfault.On() {
+		o.FS = faultyFS(o.FS)
+	}
 	o.FS = countingFS{o.FS, &c.written}
 	c.fs = o.FS
 	c.opts = pebbleOptions(o.FS, o.ReadOnly, c.log)

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"aibox/internal/diskfault"
 )
 
 // pebbleFS is the file system that Pebble sees. It differs from the system's in four
@@ -88,4 +91,17 @@ func (d directory) Sync() error {
 		d.log.Fatalf("sync directory: %v", err)
 	}
 	return nil
+}
+
+// faultyFS is a file system whose operations fail as a test says.
+func faultyFS(fs vfs.FS) vfs.FS {
+	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch {
+		case op.Kind == errorfs.OpFileClose:
+			return nil
+		case op.Kind.ReadOrWrite() == errorfs.OpIsRead:
+			return diskfault.At("read", op.Path)
+		}
+		return diskfault.At("write", op.Path)
+	}))
 }
