@@ -51,7 +51,7 @@ func (s *snapshots) room() error {
 	if err := r.roomInMemory(); err != nil {
 		return err
 	}
-	need := r.snapshotBytes() + spareBytes
+	need := r.snapshotBytes()
 	dirs := append([]string{r.models.writer.TableDir()}, r.table.dirs...)
 	for _, dir := range dirs {
 		free, err := freeBytes(dir)
@@ -61,7 +61,7 @@ func (s *snapshots) room() error {
 		if r.opts.freeBytes != nil {
 			free = r.opts.freeBytes(dir)
 		}
-		if free < need {
+		if free < need+spareBytes {
 			return errNoRoom(dir, free, need)
 		}
 	}
@@ -89,5 +89,5 @@ func (r *run) roomInMemory() error {
 
 // errNoRoom is why no snapshot is begun where it might fill the disk.
 func errNoRoom(dir string, free, need int64) error {
-	return fmt.Errorf("%w: %s has %s left, and a snapshot may take %s", sparsetable.ErrNoSpace, dir, humanize.Bytes(free), humanize.Bytes(need))
+	return fmt.Errorf("%w: %s has %s left, and a snapshot may take %s and has to leave %s", sparsetable.ErrNoSpace, dir, humanize.Bytes(free), humanize.Bytes(need), humanize.Bytes(spareBytes))
 }
