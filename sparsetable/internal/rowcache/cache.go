@@ -127,6 +127,7 @@ type Cache struct {
 		morePins map[uint32]uint32 // pins of a row beyond maxPins
 		dirty    int64             // rows with updates not on SSD
 		marked2  int64             // rows with Mark2
+		saved    int64             // rows with Saved
 		parity   uint32            // 0 or Old: the bit of rows that are not Old
 		owed     int64             // rows that are dirty and Old, so still to be saved
 		dir      directory

@@ -8,7 +8,7 @@ import "fmt"
 func (c *Cache) Check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var rows, dirty, marked2, taken, owed int64
+	var rows, dirty, marked2, saved, taken, owed int64
 	var want ranks
 	for i := range c.mu.slabs {
 		s := &c.mu.slabs[i]
@@ -29,6 +29,12 @@ func (c *Cache) Check() error {
 			}
 			if m.state&uint32(Mark2) != 0 {
 				marked2++
+			}
+			if m.state&uint32(Saved) != 0 {
+				if m.state&uint32(Dirty) == 0 {
+					return fmt.Errorf("rowcache: row %d is Saved, but not dirty", ref)
+				}
+				saved++
 			}
 			if m.state&uint32(Taken) != 0 {
 				taken++
@@ -57,7 +63,7 @@ func (c *Cache) Check() error {
 		what       string
 		have, want int64
 	}{
-		{"rows", c.mu.rows, rows}, {"dirty rows", c.mu.dirty, dirty}, {"rows with Mark2", c.mu.marked2, marked2},
+		{"rows", c.mu.rows, rows}, {"dirty rows", c.mu.dirty, dirty}, {"rows with Mark2", c.mu.marked2, marked2}, {"rows with Saved", c.mu.saved, saved},
 		{"taken rows", c.mu.taken, taken}, {"rows that are still to be saved", c.mu.owed, owed}, {"bytes", c.mu.bytes, c.countBytesLocked()},
 	} {
 		if n.have != n.want {

@@ -198,22 +198,22 @@ func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32
 }
 
 // Release takes back one pin of every reference but 0. dirty says that the
-// rows may have been updated.
+// rows may have been updated: they are Dirty then, and no longer Saved.
 func (c *Cache) Release(refs []uint32, dirty bool) {
-	set := uint32(0)
+	set, unset := uint32(0), uint32(0)
 	if dirty {
-		set = uint32(Dirty)
+		set, unset = uint32(Dirty), uint32(Saved)
 	}
 	for len(refs) > 0 {
 		n := min(len(refs), lockKeys)
 		c.mu.Lock()
-		c.releaseLocked(refs[:n], set)
+		c.releaseLocked(refs[:n], set, unset)
 		c.mu.Unlock()
 		refs = refs[n:]
 	}
 }
 
-func (c *Cache) releaseLocked(refs []uint32, set uint32) {
+func (c *Cache) releaseLocked(refs []uint32, set, unset uint32) {
 	for len(refs) > 0 {
 		n := min(len(refs), ahead)
 		var states uint32
@@ -230,10 +230,10 @@ func (c *Cache) releaseLocked(refs []uint32, set uint32) {
 				panic("rowcache: release of a row that is not pinned")
 			}
 			if pins(m.state) == maxPins && c.unpinMore(ref) {
-				c.change(m, m.state|set)
+				c.change(m, m.state&^unset|set)
 				continue
 			}
-			c.change(m, (m.state-1)|set)
+			c.change(m, (m.state-1)&^unset|set)
 			if idle(m.state) {
 				c.mu.ranks.add(m.state)
 			}

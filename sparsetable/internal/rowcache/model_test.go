@@ -22,12 +22,17 @@ type modelRow struct {
 	value float32
 }
 
-// change is what happens to a row's flags: who gets dirty is no longer Old.
+// change is what happens to a row's flags: who gets dirty is no longer Old, and only who
+// stays dirty stays Saved.
 func (r *modelRow) change(set, unset Flags) {
 	if set&^r.flags&Dirty != 0 {
 		unset |= Old
 	}
+	was := r.flags
 	r.flags = r.flags&^unset | set
+	if was&r.flags&Dirty == 0 {
+		r.flags &^= Saved
+	}
 }
 
 // model drives a cache and a Go map side by side.
@@ -167,7 +172,7 @@ func (m *model) release() {
 		r := m.rows[k]
 		r.pins--
 		if dirty {
-			r.change(Dirty, 0)
+			r.change(Dirty, Saved)
 			r.value = m.rng.Float32()
 			row := m.c.Row(refs[j])
 			for w := range row {
@@ -243,8 +248,8 @@ func (m *model) slot() {
 			want++
 		}
 	}
-	set := []Flags{0, Old, Mark2, Dirty}[m.rng.IntN(4)]
-	unset := []Flags{0, Old, Mark2, Dirty}[m.rng.IntN(4)] &^ set
+	set := []Flags{0, Old, Mark2, Dirty, Saved}[m.rng.IntN(5)]
+	unset := []Flags{0, Old, Mark2, Dirty, Saved}[m.rng.IntN(5)] &^ set
 	got := 0
 	m.c.ForEachOfSlot(slot, mask, func(e Entry) Change {
 		if mix(e.Key)&mask != slot {

@@ -9,9 +9,9 @@ import (
 //
 //	key    of a free row: the reference of the next free one
 //	next   row of the same chain, 0 at its end
-//	state  bits  0- 7  pins: passes that hold the row, 255 of them at most, see
+//	state  bits  0- 6  pins: passes that hold the row, 127 of them at most, see
 //	                   Cache.mu.morePins
-//	             8-12  Flags
+//	             7-12  Flags
 //	            13-20  uses, a logarithmic counter (encodeUses)
 //	            21-28  group of the next announced pass that needs it; 0: none
 //	            29-31  epoch of the last use
@@ -28,9 +28,9 @@ type meta struct {
 const (
 	metaBytes = 16
 
-	pinBits  = 8
+	pinBits  = 7
 	pinMask  = 1<<pinBits - 1
-	flagMask = uint32(31) << pinBits
+	flagMask = uint32(63) << pinBits
 
 	usesShift = 13
 	usesMask  = uint32(255) << usesShift
@@ -65,6 +65,10 @@ const (
 	Old
 	// Mark2 has the meaning that the caller gives it. Insert sets or clears it.
 	Mark2
+	// Saved rows are dirty and as the last save has written them, as far as the caller
+	// says so. A row is no longer Saved when it becomes clean, or when it is released
+	// by somebody who may have updated it.
+	Saved
 )
 
 func pins(s uint32) uint32  { return s & pinMask }

@@ -9,6 +9,7 @@ type Stats struct {
 	Loose     int64 // of the candidates, those that are clean and that no announced pass needs; 0 if the policy does not look ahead
 	Dirty     int64 // with updates that are not on SSD
 	Marked2   int64 // with Mark2
+	Saved     int64 // with Saved
 	FitRows   int64 // rows that fit the mapped slabs
 	Bytes     int64 // all memory of the cache
 	MaxBytes  int64
@@ -37,7 +38,7 @@ func (c *Cache) Stats() Stats {
 			s.Loose += n
 		}
 	}
-	s.Marked2 = c.mu.marked2
+	s.Marked2, s.Saved = c.mu.marked2, c.mu.saved
 	s.InFlight = s.Rows - s.Idle - s.Taken
 	s.FitRows = int64(c.mapped())<<c.shift - 1
 	s.Bytes, s.MaxBytes = c.mu.bytes, c.mu.maxBytes

@@ -11,11 +11,11 @@ type Entry struct {
 	Row    []float32 // valid during the call
 }
 
-// Change is what a visitor does to a row's flags. Dirty and Mark2 may be set and
-// cleared; Old may only be cleared.
+// Change is what a visitor does to a row's flags. Dirty, Mark2 and, of a row that is
+// dirty, Saved may be set and cleared; Old may only be cleared.
 type Change struct{ Set, Clear Flags }
 
-const changeable = Dirty | Mark2
+const changeable = Dirty | Mark2 | Saved
 
 func (c *Cache) changed(state uint32, ch Change) uint32 {
 	if ch.Clear&Old != 0 {
@@ -25,10 +25,13 @@ func (c *Cache) changed(state uint32, ch Change) uint32 {
 }
 
 // change gives a row a new state. The state of an idle row may differ from the old
-// one only in its flags Dirty, Old and Mark2, because its rank must not change.
+// one only in its flags Dirty, Old, Mark2 and Saved, because its rank must not change.
 func (c *Cache) change(m *meta, state uint32) {
 	if state&^m.state&uint32(Dirty) != 0 {
 		state = c.notOld(state)
+	}
+	if state&m.state&uint32(Dirty) == 0 {
+		state &^= uint32(Saved)
 	}
 	if c.owed(m.state) && !c.owed(state) {
 		c.mu.owed--
@@ -49,6 +52,13 @@ func (c *Cache) change(m *meta, state uint32) {
 			c.mu.marked2++
 		} else {
 			c.mu.marked2--
+		}
+	}
+	if (state^m.state)&uint32(Saved) != 0 {
+		if state&uint32(Saved) != 0 {
+			c.mu.saved++
+		} else {
+			c.mu.saved--
 		}
 	}
 	m.state = state
