@@ -7,6 +7,10 @@ type State struct {
 	NextFile  uint32 // the number that is tried first for a new file; 0 only in the zero State
 	Seq       uint64
 	Files     []FileState // those with live buckets, by number
+	// Growing are the files that were being appended to, live buckets or not, and how
+	// long they were. With NextFile they say which buckets are older than the state: those
+	// in files with a smaller number, up to that length in a growing one.
+	Growing []FileState
 }
 
 // FileState is one file in a State.
@@ -21,8 +25,12 @@ type FileState struct {
 func (s *Set) stateLocked(snapshot uint64) State {
 	st := State{Snapshot: snapshot, UnitBytes: s.unit, NextFile: s.mu.nextFile, Seq: s.seq.Load()}
 	for _, f := range s.sortedFilesLocked() {
+		s := FileState{File: f.id, Incarnation: f.incarnation, Bytes: f.valid, LiveBytes: f.live}
 		if f.live > 0 {
-			st.Files = append(st.Files, FileState{File: f.id, Incarnation: f.incarnation, Bytes: f.valid, LiveBytes: f.live})
+			st.Files = append(st.Files, s)
+		}
+		if !f.ended {
+			st.Growing = append(st.Growing, s)
 		}
 	}
 	return st

@@ -12,16 +12,18 @@ import (
 // strings, which are their length as varint and their bytes. Signed numbers are
 // zigzag-encoded.
 //
-//	version    2
+//	version    3
 //	id, slots, rows (signed), page bytes (signed)
 //	files      n, then n times: id, dir, bytes (signed), live bytes (signed),
 //	           incarnation (not in version 1)
-//	deltas     n, then n times: dir, name, bytes (signed), rows (signed)
+//	deltas     n, then n times: dir, name, bytes (signed), rows (signed) and, not in
+//	           versions 1 and 2, snapshot, dirty bytes (signed), dirty rows (signed),
+//	           next file, seq, n, then n times: file, bytes (signed)
 //	counters   n, then n times: name, value (signed); names ascend
 //	record     byte string
 //	versions   n, then n times: id of the snapshot minus that of the page
 //	crc        uint32, little-endian: CRC-32C of everything before
-const recordVersion = 2
+const recordVersion = 3
 
 var (
 	castagnoli  = crc32.MakeTable(crc32.Castagnoli)
@@ -50,6 +52,16 @@ func encodeSnapshot(s *kept) []byte {
 		b = appendBytes(b, d.Name)
 		b = binary.AppendVarint(b, d.Bytes)
 		b = binary.AppendVarint(b, d.Rows)
+		b = binary.AppendUvarint(b, d.Snapshot)
+		b = binary.AppendVarint(b, d.DirtyBytes)
+		b = binary.AppendVarint(b, d.DirtyRows)
+		b = binary.AppendUvarint(b, uint64(d.NextFile))
+		b = binary.AppendUvarint(b, d.Seq)
+		b = binary.AppendUvarint(b, uint64(len(d.Growing)))
+		for _, f := range d.Growing {
+			b = binary.AppendUvarint(b, uint64(f.File))
+			b = binary.AppendVarint(b, f.Bytes)
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.Counters)))
 	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
@@ -93,9 +105,11 @@ func decodeSnapshot(b []byte) (*kept, error) {
 		s.Files = append(s.Files, f)
 	}
 	for range d.count(4) {
-		s.Deltas = append(s.Deltas, Delta{
-			Dir: uint16(d.uvarint(1<<16 - 1)), Name: string(d.bytes()), Bytes: d.varint(), Rows: d.varint(),
-		})
+		x := Delta{Dir: uint16(d.uvarint(1<<16 - 1)), Name: string(d.bytes()), Bytes: d.varint(), Rows: d.varint()}
+		if version > 2 {
+			d.instant(&x)
+		}
+		s.Deltas = append(s.Deltas, x)
 	}
 	for range d.count(2) {
 		if s.Counters == nil {
@@ -115,6 +129,16 @@ func decodeSnapshot(b []byte) (*kept, error) {
 		return nil, errRecord
 	}
 	return s, nil
+}
+
+// instant reads what a record says of the instant of a delta file's rows.
+func (d *decoder) instant(x *Delta) {
+	x.Snapshot = d.uvarint(1<<64 - 1)
+	x.DirtyBytes, x.DirtyRows = d.varint(), d.varint()
+	x.NextFile, x.Seq = uint32(d.uvarint(1<<32-1)), d.uvarint(1<<64-1)
+	for range d.count(2) {
+		x.Growing = append(x.Growing, FileEnd{File: uint32(d.uvarint(1<<32 - 1)), Bytes: d.varint()})
+	}
 }
 
 // decoder reads numbers from the front of b. Once a number cannot be read, bad is set,

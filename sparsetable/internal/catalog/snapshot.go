@@ -6,7 +6,7 @@ type Snapshot struct {
 	Slots uint32 // of the index
 	Rows  int64  // trained rows
 	Files []File // bucket files that must be kept for it
-	// Deltas are the dumps of rows that were dirty in the cache.
+	// Deltas are the dumps of rows that were dirty in the cache, oldest first.
 	Deltas   []Delta
 	Counters map[string]int64 // kept by the table
 	Record   []byte           // given by the caller
@@ -30,6 +30,22 @@ type Delta struct {
 	Name  string
 	Bytes int64
 	Rows  int64
+
+	// The fields that follow are 0 in records of version 2 and before, which have at most
+	// one file.
+	Snapshot   uint64 // the one that wrote the file
+	DirtyBytes int64  // of the file's first part, which has the dirty rows
+	DirtyRows  int64
+	// NextFile, Seq and Growing are those of the bucket files at the instant of the rows.
+	NextFile uint32
+	Seq      uint64
+	Growing  []FileEnd
+}
+
+// FileEnd is how long a bucket file was.
+type FileEnd struct {
+	File  uint32
+	Bytes int64
 }
 
 // kept is a snapshot as the catalog has it in memory.
