@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -84,6 +85,8 @@ func (c *cloning) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	snapshot = withDeltas(snapshot)
+	snapshot.Deltas = slices.Clone(snapshot.Deltas)
 	if err := c.prepare(); err != nil {
 		return err
 	}
@@ -217,6 +220,9 @@ func (c *cloning) catalog(ctx context.Context, old *catalog.Catalog, s catalog.S
 		return cmp.Or(ctx.Err(), commit.PutPage(page, data))
 	}); err != nil {
 		return errors.Join(err, commit.Abort())
+	}
+	for i := range s.Deltas {
+		s.Deltas[i].Snapshot = commit.ID()
 	}
 	if err := commit.Commit(s); err != nil {
 		return err

@@ -225,22 +225,40 @@
 // saves it first), the clean rows used most, within SSDOptions.HotBytes, and the
 // buckets that are still in buffers. When all of that is durable, one synced edit of
 // the catalog commits it. Snapshots share bucket files, so a snapshot only adds the
-// dirty rows, the changed pages, and those clean rows.
+// rows that became dirty or changed since the one before it, the changed pages, and those
+// clean rows. Of the dirty rows that an earlier delta file has as they are, it refers to
+// that file.
+//
+// So a snapshot has a list of delta files, oldest first. The catalog records for each of
+// them how many of its bytes and rows are dirty ones, and which bucket files there were,
+// and how long those were that grew, at the instant f of its rows. Of the dirty rows of a
+// file, the snapshot has those for which
+//
+//	(1) no later file of the list has the key, and
+//	(2) the bucket of the key's slot, in the index of the snapshot, was written before f,
+//	    or there is none.
+//
+// The others have changed since, or are in their bucket. ssd_deltalist.go says why this
+// rule is exact. A snapshot writes all dirty rows into one file, and refers to that alone,
+// where the list would have more than 16 files, or more than two rows for each dirty row,
+// where the last snapshot failed, and after Expire. The clean rows are those of the last
+// file alone. A delta file is deleted when no snapshot refers to it, nor the next one may.
 //
 //	delta file durable ┐
 //	buckets durable    ├─> catalog: one atomic edit -> Wait returns
 //	pages written      ┘
 //
 // Open reads the catalog's pages into the index and the dirty rows of the delta
-// file into the cache; it reads no bucket. It deletes the bucket and delta files that
+// files into the cache, the newest file first; it reads no bucket. It deletes the bucket and delta files that
 // no snapshot refers to. So after a crash at any instruction the table is the last
 // committed snapshot. Both parts of a delta file, that of the dirty rows and that of
 // the clean rows, begin with the rows used most. A dirty row may be newer than its
 // bucket, so no row can be used before all of them are in the cache. Open waits for
 // them, which takes as long as reading them in sequence, or longer where the budget
-// is smaller than before and some of them are written to their buckets instead. A
+// is smaller than before and some of them are written to their buckets instead
+// (ssd_restore_list.go). A
 // table that is opened for reading only cannot write to buckets: it records where the
-// dirty rows lie in the delta file and reads them from there when they are pulled
+// dirty rows lie in the delta files and reads them from there when they are pulled
 // (ssd_outside.go), however many they are. The clean rows are restored afterwards, in
 // the background, in turns with Pulls, until the cache has no more room; rows whose
 // slot was written since are left out (ssd_restore_hot.go). A snapshot that is taken

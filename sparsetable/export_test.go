@@ -97,7 +97,7 @@ func StopBackground(tab Table) {
 // buckets.
 func DirtyInSnapshot(t Table, id uint64) (int64, error) {
 	s, err := t.(*ssd).catalog.Snapshot(id)
-	return s.Counters[counterDirtyRows], err
+	return dirtyRows(withDeltas(s).Deltas), err
 }
 
 // SetBulk makes imports of a table of KindSSD large ones from that many rows on,
@@ -216,4 +216,27 @@ func SetLinkFile(link func(from, to string) error) (restore func()) {
 	old := linkFile
 	linkFile = link
 	return func() { linkFile = old }
+}
+
+// DeltasOf are the names of the delta files of a snapshot, the oldest first.
+func DeltasOf(t Table, id uint64) (names []string) {
+	s, err := t.(*ssd).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range s.Deltas {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// VerifyOpen verifies a table of KindSSD that is open and was not changed since.
+func VerifyOpen(ctx context.Context, tab Table) (faults []Fault, err error) {
+	t := tab.(*ssd)
+	if !t.readOnly {
+		return nil, t.cache.Check()
+	}
+	v := &verifier{fault: func(f Fault) { faults = append(faults, f) }, progress: func(Verification) {}}
+	WaitRestored(tab)
+	return faults, v.table(ctx, t)
 }

@@ -115,6 +115,8 @@ type ssd struct {
 	// none.
 	outside *outside
 
+	deltas deltaFiles
+
 	snap      atomic.Pointer[snapshotDelta] // collects rows of a snapshot, or nil
 	snapBytes atomic.Int64                  // bytes of its blocks beyond those of deltaPool
 	// While a snapshot is being written, pageBytes is how many bytes the copies of

@@ -11,8 +11,9 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// A delta file belongs to a snapshot. It holds first the rows whose values at the
-// time of the snapshot are in no bucket. Then it holds those rows of the cache that
+// A delta file is written by a snapshot; later ones may refer to it, too. It holds first
+// the rows whose values at the time of the snapshot are in no bucket, and in no other
+// delta file of the snapshot. Then it holds those rows of the cache that
 // are used most although buckets have them too: whoever opens the snapshot starts
 // with them in the cache. The file consists of blocks of deltaBlockBytes, of which
 // the last may be shorter; each block takes a whole number of the table's units.
@@ -58,7 +59,8 @@ func deltaName(table, file uint64) string {
 }
 
 // snapshotDelta collects the rows of a snapshot while that is being written. A row
-// that is dirty and old (rowcache.Old) is yet to be saved. Code that is about to
+// that is dirty and old (rowcache.Old) is yet to be saved, unless it has rowSaved and the
+// snapshot inherits the file that has it. Code that is about to
 // change such a row, to write it to a bucket, or to drop it from the cache, saves
 // it first.
 type snapshotDelta struct {
@@ -69,6 +71,10 @@ type snapshotDelta struct {
 	// claimed is what the directory is charged for the file. No lock guards it,
 	// because only one goroutine at a time works on a snapshot.
 	claimed int64
+	// inherits says that rows with rowSaved are in files of earlier snapshots, saved how
+	// many of these were not visited yet.
+	inherits bool
+	saved    int64
 
 	mu     sync.Mutex
 	closed bool
@@ -84,7 +90,7 @@ type snapshotDelta struct {
 type deltaCounts struct {
 	dirtyBytes, dirtyRows int64
 	cleanRows             int64
-	fresh                 int64 // dirty rows that no bucket has
+	fresh                 int64 // dirty rows that no bucket has, those of inherited files included
 	early                 int64 // dirty rows that visit saved, because they were about to change or leave the cache
 }
 
@@ -112,14 +118,21 @@ func (d *snapshotDelta) save(refs []uint32) {
 }
 
 // savePinned saves the rows of a live working set, whether they are dirty or not,
-// because they may change as soon as Snapshot returns.
+// because they may change as soon as Snapshot returns, and those that have rowSaved may
+// have changed already.
 func (d *snapshotDelta) savePinned(refs []uint32) {
 	d.visit(refs, func(e rowcache.Entry) rowcache.Change {
-		if e.Flags&rowcache.Dirty != 0 {
-			return d.takeOwedLocked(e) // it takes none that was saved for another set
+		switch {
+		case e.Flags&rowcache.Dirty == 0:
+			d.takeLocked(e)
+			return rowcache.Change{Set: rowcache.Dirty}
+		case e.Flags&rowOwed != rowOwed:
+			return rowcache.Change{} // it was saved for another set
+		case e.Flags&rowSaved != 0 && d.inherits:
+			d.saved--
 		}
 		d.takeLocked(e)
-		return rowcache.Change{Set: rowcache.Dirty}
+		return rowcache.Change{Clear: rowcache.Old | rowSaved}
 	})
 }
 
@@ -191,8 +204,15 @@ func (d *snapshotDelta) takeOwedLocked(e rowcache.Entry) rowcache.Change {
 	if e.Flags&rowOwed != rowOwed {
 		return rowcache.Change{}
 	}
+	if e.Flags&rowSaved != 0 && d.inherits {
+		d.saved--
+		if e.Flags&rowStored == 0 && d.t.trained(e.Row) {
+			d.counts.fresh++
+		}
+		return rowcache.Change{Clear: rowcache.Old}
+	}
 	d.takeLocked(e)
-	return rowcache.Change{Clear: rowcache.Old}
+	return rowcache.Change{Set: rowSaved, Clear: rowcache.Old}
 }
 
 // takeLocked adds a row to the block, if it was ever trained.

@@ -28,17 +28,20 @@ const (
 // saveOwed saves all rows that are yet to be saved, those used most first.
 func (d *snapshotDelta) saveOwed(canceled func() error) error {
 	p := rowcache.Pick{Has: rowOwed}
+	if d.inherits {
+		p.Lacks = rowSaved
+	}
 	few := int64(deltaFewBlocks) * int64(deltaBlockBytes(d.t.layout)) / int64(deltaEntryBytes+d.t.layout.Bytes())
-	if owed := d.t.cache.Owed(); owed > few {
+	if d.t.cache.Owed() > few {
 		h := d.t.cache.Histogram(p)
-		for uses := range h.Classes(owed, deltaClasses) {
+		for uses := range h.Classes(h.Rows(), deltaClasses) {
 			p.MinUses = uses
 			if _, err := d.collect(p, math.MaxInt64, d.takeOwedLocked, canceled); err != nil {
 				return err
 			}
 		}
 	}
-	p.MinUses = 0
+	p.MinUses, p.Lacks = 0, 0 // the rows of inherited files are only counted
 	// Rows may move while the cache shrinks, so one pass may miss some.
 	for d.t.cache.Owed() > 0 {
 		if _, err := d.collect(p, math.MaxInt64, d.takeOwedLocked, canceled); err != nil {

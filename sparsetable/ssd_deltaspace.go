@@ -2,7 +2,6 @@ package sparsetable
 
 import (
 	"errors"
-	"io/fs"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
@@ -20,15 +19,14 @@ func (t *ssd) deltaBytes(rows int64) int64 {
 	return bytes
 }
 
-// claim reserves disk space for the rows that the snapshot must have: those that
-// are dirty and those that are pinned to be trained. It runs while the state is
+// claim reserves disk space for the rows that the snapshot must write: those that
+// are dirty and in no inherited file, and those that are pinned to be trained. It runs while the state is
 // being fixed, so no others are added. REQUIRES: rewrite and mu are held.
-func (s *ssdSnapshot) claim() error {
-	t := s.t
-	st := t.cache.Stats()
-	err := s.claimRows(st.Dirty + st.InFlight)
+func (s *ssdSnapshot) claim(st rowcache.Stats) error {
+	rows := st.Dirty - s.delta.saved
+	err := s.claimRows(rows + st.InFlight)
 	if errors.Is(err, bucketfile.ErrNoSpace) {
-		return s.claimRows(st.Dirty + s.pinnedClean()) // this counts pinned rows that are dirty only once
+		return s.claimRows(rows + s.pinnedOthers()) // this counts pinned rows that are dirty only once
 	}
 	return err
 }
@@ -69,43 +67,23 @@ func (d *snapshotDelta) settle(bytes int64) {
 func (d *snapshotDelta) settleFixed() {
 	rows := d.t.cache.Owed()
 	d.mu.Lock()
-	rows += d.counts.dirtyRows
+	rows += d.counts.dirtyRows - d.saved
 	d.mu.Unlock()
 	if bytes := d.t.deltaBytes(rows); bytes < d.claimed {
 		d.settle(bytes)
 	}
 }
 
-// removeDelta deletes the delta file of a snapshot, which takes that many bytes.
-func (t *ssd) removeDelta(name string, bytes int64) error {
-	if err := t.devices[0].Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	t.files.Charge(0, -bytes)
-	return nil
-}
-
-// deltasKept returns the number and the size of the delta files of all snapshots.
-func (t *ssd) deltasKept() (files int, bytes int64) {
-	for _, s := range t.catalog.Snapshots() {
-		for _, d := range s.Deltas {
-			files++
-			bytes += d.Bytes
-		}
-	}
-	return files, bytes
-}
-
-// pinnedClean is how many pinned rows the snapshot must have that are not dirty.
-// REQUIRES: mu is held.
-func (s *ssdSnapshot) pinnedClean() (rows int64) {
+// pinnedOthers is how many pinned rows the snapshot must write that are not dirty or are
+// in an inherited file. REQUIRES: mu is held.
+func (s *ssdSnapshot) pinnedOthers() (rows int64) {
 	t := s.t
 	for _, ws := range t.mu.live {
 		if ws.mode != PullCreate {
 			continue
 		}
 		t.cache.Visit(ws.refs, func(_ int, e rowcache.Entry) rowcache.Change {
-			if e.Flags&rowcache.Dirty == 0 && t.trained(e.Row) {
+			if (e.Flags&rowcache.Dirty == 0 || s.delta.inherits && e.Flags&rowSaved != 0) && t.trained(e.Row) {
 				rows++
 			}
 			return rowcache.Change{}

@@ -67,6 +67,11 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	from, into := t.index.NextMerge()
 	if gone == nil {
 		// The partner's bucket and filter are right as they are.
+		mask := slotMask(from, t.index.Slots())
+		if s := t.snap.Load(); s != nil {
+			s.saveSlot(from, mask)
+		}
+		t.forgetSaved(from, mask)
 		t.awaitPages()
 		t.indexMu.Lock()
 		defer t.indexMu.Unlock()

@@ -90,6 +90,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	default:
 		return err
 	}
+	snapshot = withDeltas(snapshot)
 	t.born = snapshot.Counters
 	if err := t.allocate(snapshot.Rows, int64(snapshot.Slots)); err != nil {
 		return err
@@ -258,7 +259,7 @@ const (
 	counterNextFile = "next_file"
 	counterSeq      = "bucket_seq"
 	counterStored   = "stored_rows"
-	// Of the delta file.
+	// Of the delta file, in records of older versions.
 	counterDirtyBytes = "dirty_bytes"
 	counterDirtyRows  = "dirty_rows"
 )
@@ -308,8 +309,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	if err != nil {
 		return err
 	}
-	_, deltas := t.deltasKept()
-	t.files.Charge(0, deltas)
+	t.openDeltas(current)
 	t.rewrite.stored = current.Counters[counterStored]
 	t.rewrite.queue = t.files.NewQueue()
 	t.pull.queue = t.files.NewQueue()

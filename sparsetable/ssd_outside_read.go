@@ -87,15 +87,16 @@ func (t *ssd) fetchOutside(ctx context.Context, refs []uint32) error {
 func (t *ssd) submitOutside(rest []uint64, must bool) (after []uint64, bytes int64, err error) {
 	p, x := &t.pull, t.outside
 	unit := int64(t.pool.Unit())
+	in := x.fileOf(outsidePlace(rest[0] >> 32))
 	span := func(m uint64) (from, to int64) {
-		off := x.offset(uint32(m >> 32))
+		off := x.offset(outsidePlace(m >> 32))
 		return off / unit * unit, roundUp(off+x.entryBytes, unit)
 	}
 	from, to := span(rest[0])
 	n := 1
 	for n < len(rest) {
 		f, e := span(rest[n])
-		if f-to > outsideGap || e-from > outsideReadBytes {
+		if x.fileOf(outsidePlace(rest[n]>>32)) != in || f-to > outsideGap || e-from > outsideReadBytes {
 			break
 		}
 		to = e
@@ -114,7 +115,7 @@ func (t *ssd) submitOutside(rest []uint64, must bool) (after []uint64, bytes int
 		r, x.free = x.free[k-1], x.free[:k-1]
 	}
 	r.want = rest[:n]
-	r.read = blockio.Read{File: x.file, Offset: from, Buf: buf, User: r}
+	r.read = blockio.Read{File: in.file, Offset: from, Buf: buf, User: r}
 	p.counts.deviceReads++
 	p.counts.readBytes += to - from
 	t.devices[0].Submit(&x.done, []*blockio.Read{&r.read})
@@ -127,23 +128,24 @@ func (t *ssd) takeOutside(ctx context.Context, refs []uint32, use bool) error {
 	p.clearBatch()
 	for _, a := range x.arrived {
 		r := a.User.(*outsideRead)
-		last := r.want[len(r.want)-1]
-		err := a.ErrWithin(int(x.offset(uint32(last>>32)) + x.entryBytes - a.Offset))
+		first, last := outsidePlace(r.want[0]>>32), outsidePlace(r.want[len(r.want)-1]>>32)
+		path := x.fileOf(first).path
+		err := a.ErrWithin(int(x.offset(last) + x.entryBytes - a.Offset))
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return &CorruptionError{File: x.path, Offset: x.blockOf(uint32(r.want[0] >> 32)), Reason: "the file ends before a row that it had when the table was opened"}
+			return &CorruptionError{File: path, Offset: x.blockOf(first), Reason: "the file ends before a row that it had when the table was opened"}
 		}
 		if err != nil {
-			return fmt.Errorf("sparsetable: read %s: %w", x.path, err)
+			return fmt.Errorf("sparsetable: read %s: %w", path, err)
 		}
 		if !use {
 			continue
 		}
 		for _, m := range r.want {
-			at, place := uint32(m), uint32(m>>32)
+			at, place := uint32(m), outsidePlace(m>>32)
 			e := a.Buf[x.offset(place)-a.Offset:][:x.entryBytes]
 			i, _ := x.find(p.hashes[at])
 			if sum := crc32.Checksum(e, castagnoli); sum != x.rows[i].sum {
-				return &CorruptionError{File: x.path, Offset: x.blockOf(place), Reason: fmt.Sprintf("row %d of the block has checksum %08x, but had %08x when the table was opened", place%x.perBlock, sum, x.rows[i].sum)}
+				return &CorruptionError{File: path, Offset: x.blockOf(place), Reason: fmt.Sprintf("row %d of the block has checksum %08x, but had %08x when the table was opened", uint32(place>>1)%x.perBlock, sum, x.rows[i].sum)}
 			}
 			row := offheap.Float32s(e[deltaEntryBytes:])
 			p.keys = append(p.keys, binary.LittleEndian.Uint64(e))

@@ -57,11 +57,26 @@ func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 	if t.readOnly {
 		return t.restoreOutside(ctx, s)
 	}
+	list := withDirty(s.Deltas)
+	if len(list) == 0 {
+		return nil
+	}
+	if len(list) == 1 && list[0].Seq == uint64(s.Counters[counterSeq]) { // no bucket was written since
+		return t.restoreFile(ctx, &list[0])
+	}
+	r := listRestore{t: t, list: list}
+	defer r.close()
+	return r.restore(ctx, hashRange{})
+}
+
+// restoreFile loads the dirty rows of a snapshot that has all rows of one file. Where
+// they do not fit, those used least leave the cache again.
+func (t *ssd) restoreFile(ctx context.Context, d *catalog.Delta) error {
 	var b restoreBatch
-	return t.eachDirty(ctx, s, func(r *deltaReader, n int) error {
+	return t.eachDirty(ctx, d, func(r *deltaReader, n int) error {
 		// The rows of a part are pinned until all rows of the part are inserted.
 		for from, part := 0, t.restorePart(); from < n; from += part {
-			if err := t.restoreBlock(ctx, r, from, min(from+part, n), &b); err != nil {
+			if err := t.restoreBlock(ctx, r, d, from, min(from+part, n), &b); err != nil {
 				return err
 			}
 		}
@@ -72,26 +87,18 @@ func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 	})
 }
 
-// eachDirty reads the blocks of dirty rows and calls fn for each, with the number
-// of its rows.
-func (t *ssd) eachDirty(ctx context.Context, s catalog.Snapshot, fn func(r *deltaReader, rows int) error) (err error) {
-	if len(s.Deltas) == 0 {
-		return nil
+// eachDirty reads the blocks of dirty rows of a file and calls fn for each, with the
+// number of its rows.
+func (t *ssd) eachDirty(ctx context.Context, d *catalog.Delta, fn func(r *deltaReader, rows int) error) (err error) {
+	if d.DirtyBytes < 0 || d.DirtyBytes > d.Bytes {
+		return &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("a delta file of snapshot %d has %d of %d bytes with dirty rows", d.Snapshot, d.DirtyBytes, d.Bytes)}
 	}
-	d := s.Deltas[0]
-	end, want := s.Counters[counterDirtyBytes], s.Counters[counterDirtyRows]
-	if len(s.Deltas) > 1 || end < 0 || end > d.Bytes {
-		return &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("snapshot %d has %d delta files, %d of %d bytes with dirty rows", s.ID, len(s.Deltas), end, d.Bytes)}
-	}
-	if end == 0 && want == 0 {
-		return nil // the file has only clean rows, which are not needed
-	}
-	r, err := t.readDelta(d, 0, end, deltaDirty, restoreReadAhead)
+	r, err := t.readDelta(*d, 0, d.DirtyBytes, deltaDirty, restoreReadAhead)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	return r.eachBlock(ctx, want, func(rows int) (bool, error) { return true, fn(r, rows) })
+	return r.eachBlock(ctx, d.DirtyRows, func(rows int) (bool, error) { return true, fn(r, rows) })
 }
 
 // restoreBatch is the scratch memory for restoring a block.
@@ -106,13 +113,10 @@ type restoreBatch struct {
 func (t *ssd) restorePart() int { return int(max(1, t.fitRows.Load()/4)) }
 
 // restoreBlock puts rows of the block into the cache, dirty.
-func (t *ssd) restoreBlock(ctx context.Context, r *deltaReader, from, to int, b *restoreBatch) error {
+func (t *ssd) restoreBlock(ctx context.Context, r *deltaReader, d *catalog.Delta, from, to int, b *restoreBatch) error {
 	t.batchOfBlock(r, from, to)
-	p, n := &t.pull, to-from
-	if cap(b.refs) < n {
-		b.refs = make([]uint32, n)
-	}
-	b.refs, b.stored = b.refs[:n], b.stored[:0]
+	p := &t.pull
+	b.refs, b.stored = resized(b.refs, to-from), b.stored[:0]
 	clear(b.refs)
 	err := t.insertBy(ctx, t.cache.Reinsert, b.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, false)
 	for i, ref := range b.refs {
@@ -122,10 +126,32 @@ func (t *ssd) restoreBlock(ctx context.Context, r *deltaReader, from, to int, b 
 	}
 	t.cache.Change(b.stored, rowcache.Change{Set: rowStored})
 	t.cache.Release(b.refs, true)
+	t.markSaved(b.refs, d)
 	if errors.Is(err, errNoVictims) {
 		return t.overBudget("the snapshot's rows in memory", t.aLittleMore())
 	}
 	return err
+}
+
+// markSaved gives rowSaved to the rows at refs, those of the batch, unless the bucket of
+// their slot was written since the instant of the file that has them.
+func (t *ssd) markSaved(refs []uint32, d *catalog.Delta) {
+	t.indexMu.RLock()
+	for i, h := range t.pull.keyHashes[:len(refs)] {
+		if !t.writtenBefore(d, t.bucketOf(h)) {
+			refs[i] = 0
+		}
+	}
+	t.indexMu.RUnlock()
+	t.cache.Change(refs, rowcache.Change{Set: rowSaved})
+}
+
+// resized is s with n elements, which may be a new slice.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
 
 // batchOfBlock sets the batch to insert to the rows of a block from one number to

@@ -58,7 +58,7 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 			}
 			since = time.Now()
 		}
-		got, full, err := t.restoreCleanBlock(r, n, &b)
+		got, full, err := t.restoreCleanBlock(r, &s.Deltas[len(s.Deltas)-1], n, &b)
 		rows += int64(got)
 		if time.Since(since) > restoreTurn {
 			since = time.Time{}
@@ -77,31 +77,33 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 // too late to be of use.
 const restoreTurn = 20 * time.Millisecond
 
-// eachClean reads the blocks of clean rows and calls fn for each, with the number
-// of its rows, as long as fn returns true.
+// eachClean reads the blocks of clean rows of the newest file and calls fn for each, with
+// the number of its rows, as long as fn returns true.
 func (t *ssd) eachClean(ctx context.Context, s catalog.Snapshot, fn func(r *deltaReader, rows int) (more bool, err error)) (err error) {
-	from := s.Counters[counterDirtyBytes]
-	if len(s.Deltas) == 0 || from == s.Deltas[0].Bytes {
+	if len(s.Deltas) == 0 {
 		return nil
 	}
-	r, err := t.readDelta(s.Deltas[0], from, s.Deltas[0].Bytes, deltaClean, deltaPoolBlocks)
+	d := s.Deltas[len(s.Deltas)-1]
+	if d.DirtyBytes == d.Bytes {
+		return nil
+	}
+	r, err := t.readDelta(d, d.DirtyBytes, d.Bytes, deltaClean, deltaPoolBlocks)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	want := s.Deltas[0].Rows - s.Counters[counterDirtyRows]
-	return r.eachBlock(ctx, want, func(rows int) (bool, error) { return fn(r, rows) })
+	return r.eachBlock(ctx, d.Rows-d.DirtyRows, func(rows int) (bool, error) { return fn(r, rows) })
 }
 
 // restoreCleanBlock puts the rows of the block that are still the latest versions
 // into the cache, and reports whether the cache is full. REQUIRES: changing is
 // held.
-func (t *ssd) restoreCleanBlock(r *deltaReader, n int, b *restoreBatch) (rows int, full bool, err error) {
+func (t *ssd) restoreCleanBlock(r *deltaReader, d *catalog.Delta, n int, b *restoreBatch) (rows int, full bool, err error) {
 	if !t.roomToRestore(n) {
 		return 0, true, nil
 	}
 	t.batchOfBlock(r, 0, n)
-	t.keepUnchanged(b)
+	t.keepUnchanged(d, b)
 	rows, full, err = t.cacheBatch(b)
 	t.mu.Lock()
 	t.mu.stats.RestoredRows += int64(rows)
@@ -123,42 +125,52 @@ func (t *ssd) cacheBatch(b *restoreBatch) (rows int, full bool, err error) {
 	if !t.roomToRestore(n) {
 		return 0, true, nil
 	}
-	if cap(b.refs) < n {
-		b.refs = make([]uint32, n)
-	}
-	b.refs = b.refs[:n]
+	b.refs = resized(b.refs, n)
+	added, err := t.fillBatch(b, true)
+	t.cache.Release(b.refs[:added], false)
+	return added, added < n, err
+}
+
+// fillBatch puts as many rows of the batch into the cache as there is room for, pinned,
+// and sets the references in b.
+func (t *ssd) fillBatch(b *restoreBatch, stored bool) (added int, err error) {
+	p := &t.pull
 	clear(b.refs)
-	added, err := t.cache.Reinsert(p.keys, p.keyHashes, p.uses, b.refs, true) // the rows are stored
+	added, err = t.cache.Reinsert(p.keys, p.keyHashes, p.uses, b.refs, stored)
 	slabs, shift, mask := t.cache.Slabs()
 	words := t.layout.Words()
 	for i, ref := range b.refs[:added] {
 		copy(slabs[ref>>shift][int(ref&mask)*words:][:words], p.rows[i])
 	}
-	t.cache.Release(b.refs[:added], false)
-	return added, added < n, err
+	return added, err
 }
 
-// keepUnchanged removes from the batch the rows that are in the cache, and those
-// whose slot's bucket is in a file that was made since the table was opened.
-// REQUIRES: changing is held.
-func (t *ssd) keepUnchanged(b *restoreBatch) {
-	p := &t.pull
-	n := len(p.keys)
-	if cap(b.in) < n {
-		b.in = make([]bool, n)
-	}
-	t.cache.Contains(p.keys, p.keyHashes, b.in[:n])
-	kept := 0
+// keepUnchanged removes from the batch, of clean rows of a file, the rows that are in the
+// cache or outside of buckets, and those whose slot's bucket was written since the instant
+// of the file or is in a file that was made since the table was opened. REQUIRES: changing
+// is held.
+func (t *ssd) keepUnchanged(d *catalog.Delta, b *restoreBatch) {
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
-	for i := range n {
-		loc := bucketfile.Location(t.index.Location(t.index.Slot(p.keyHashes[i])))
-		if b.in[i] || loc == 0 || !t.files.Opened(loc.File()) {
+	t.keepOfBatch(b, func(hash uint64, loc bucketfile.Location) bool {
+		return loc != 0 && t.files.Opened(loc.File()) && t.writtenBefore(d, loc) && !t.outside.hasHash(hash)
+	})
+}
+
+// keepOfBatch removes from the batch the rows that are in the cache, and those for whose
+// hash and bucket keep returns false. REQUIRES: indexMu is held, or nobody else works on
+// the table.
+func (t *ssd) keepOfBatch(b *restoreBatch, keep func(hash uint64, loc bucketfile.Location) bool) {
+	p := &t.pull
+	b.in = resized(b.in, len(p.keys))
+	t.cache.Contains(p.keys, p.keyHashes, b.in)
+	kept := 0
+	for i, h := range p.keyHashes {
+		if b.in[i] || !keep(h, t.bucketOf(h)) {
 			continue
 		}
-		p.keys[kept], p.keyHashes[kept], p.uses[kept], p.rows[kept] = p.keys[i], p.keyHashes[i], p.uses[i], p.rows[i]
+		p.keys[kept], p.keyHashes[kept], p.uses[kept], p.rows[kept], p.at[kept] = p.keys[i], h, p.uses[i], p.rows[i], p.at[i]
 		kept++
 	}
-	p.keys, p.keyHashes, p.uses, p.rows = p.keys[:kept], p.keyHashes[:kept], p.uses[:kept], p.rows[:kept]
-	p.at = p.at[:0]
+	p.keys, p.keyHashes, p.uses, p.rows, p.at = p.keys[:kept], p.keyHashes[:kept], p.uses[:kept], p.rows[:kept], p.at[:kept]
 }

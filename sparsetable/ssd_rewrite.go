@@ -219,15 +219,18 @@ func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, 
 }
 
 // collectDirty copies the dirty rows of a slot that are not pinned and marks them
-// clean; an update from then on makes them dirty again. They stay in the cache as
+// clean; an update from then on makes them dirty again. The others lose rowSaved. They stay in the cache as
 // long as both rewrite and moving are held, since a row is dropped only under one
 // of the two. REQUIRES: lockMoving has been called for the slot.
 func (t *ssd) collectDirty(slot uint32, mask uint64) {
 	w := &t.rewrite.rewriter
 	w.dirtyRefs, w.dirtyKeys, w.words = w.dirtyRefs[:0], w.dirtyKeys[:0], w.words[:0]
 	t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {
-		if e.Flags&rowcache.Dirty == 0 || e.Pins > 0 {
+		if e.Flags&rowcache.Dirty == 0 {
 			return rowcache.Change{}
+		}
+		if e.Pins > 0 {
+			return rowcache.Change{Clear: rowSaved} // see rowSaved
 		}
 		if t.trained(e.Row) {
 			w.dirtyRefs = append(w.dirtyRefs, e.Ref)

@@ -143,11 +143,11 @@ func (s *scan) newer(copied []uint64, key uint64) bool {
 
 // outside shows the rows that are outside of buckets.
 func (s *scan) outside() error {
-	if s.t.outside == nil {
-		return nil
-	}
-	return s.t.eachDirty(s.ctx, s.t.opened, func(r *deltaReader, rows int) error {
+	return s.t.eachOutside(s.ctx, func(file int, r *deltaReader, rows int) error {
 		for i := range rows {
+			if _, ok := s.t.outside.current(file, r, i); !ok {
+				continue
+			}
 			key, _, row := r.entry(i)
 			if s.stopped = s.fn(key, row); s.stopped != nil {
 				return s.stopped

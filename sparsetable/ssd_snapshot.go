@@ -23,13 +23,16 @@ type ssdSnapshot struct {
 	t      *ssd
 	commit *catalog.Commit
 	delta  *snapshotDelta
-	pages  *slots.Capture
-	state  bucketfile.State
-	stored int64
-	slots  uint32
-	record []byte
-	held   bool
-	free   int64 // free bytes of the delta file's file system, before the file was written
+	// inherited are the files of earlier snapshots that have the rest of the dirty rows.
+	inherited []catalog.Delta
+	pages     *slots.Capture
+	state     bucketfile.State
+	stored    int64
+	slots     uint32
+	record    []byte
+	held      bool
+	marked    bool  // rows were marked as saved, or may be
+	free      int64 // free bytes of the delta file's file system, before the file was written
 	// unknown says that the catalog failed and it is not known whether the snapshot is committed.
 	unknown bool
 }
@@ -165,7 +168,8 @@ func (s *ssdSnapshot) pinnedBlocks() int {
 
 // fix fixes the state while it holds both rewrite and mu. Then no bucket is written
 // that the index does not point to yet, and every updated row is in a live set or
-// dirty. BeginSave marks the dirty rows, which are to be saved before they change.
+// dirty. BeginSave marks the dirty rows, which are to be saved before they change, unless
+// an inherited file has them.
 // Rows of live sets are saved at once, because they may be updated as soon as
 // Snapshot returns. So the time of fix depends on the number of these alone. It
 // waits for the device only where the blocks that begin could get do not hold them.
@@ -186,9 +190,15 @@ func (s *ssdSnapshot) fix() error {
 	t.indexMu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := s.claim(); err != nil {
+	st := t.cache.Stats()
+	if s.inherited = s.inherit(st); s.inherited != nil {
+		s.delta.saved = st.Saved
+	}
+	s.delta.inherits = s.inherited != nil
+	if err := s.claim(st); err != nil {
 		return fmt.Errorf("sparsetable: save the rows that are in no bucket yet: %w", err)
 	}
+	s.marked = true
 	t.cache.BeginSave()
 	t.snap.Store(s.delta)
 	for _, ws := range t.mu.live {
@@ -253,7 +263,6 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 		Slots: s.slots, Rows: s.stored + n.fresh, Record: s.record,
 		Counters: map[string]int64{
 			counterNextFile: int64(s.state.NextFile), counterSeq: int64(s.state.Seq), counterStored: s.stored,
-			counterDirtyBytes: n.dirtyBytes, counterDirtyRows: n.dirtyRows,
 		},
 	}
 	t.putLife(c.Counters)
@@ -261,12 +270,16 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	for _, f := range s.state.Files {
 		c.Files = append(c.Files, catalog.File{ID: f.File, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes})
 	}
+	c.Deltas = s.inherited
 	if total > 0 {
-		c.Deltas = []catalog.Delta{{Name: deltaName(t.tableID, d.id), Bytes: d.bytes, Rows: total}}
+		c.Deltas = append(c.Deltas, s.ownDelta(total))
 	}
 	if err := s.commit.Commit(c); err != nil {
 		s.unknown = errors.Is(err, catalog.ErrFailed)
 		return none, err
+	}
+	if err := t.rebase(c.Deltas); err != nil {
+		t.log.Warn("sparsetable: a file that no snapshot refers to any more could not be removed", "error", err)
 	}
 	committed, err := t.catalog.Snapshot(s.commit.ID())
 	if err != nil {
@@ -278,6 +291,19 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 		}
 	}
 	return t.infoOf(committed), nil
+}
+
+// ownDelta describes the file that the snapshot has written, with that many rows.
+func (s *ssdSnapshot) ownDelta(rows int64) catalog.Delta {
+	d := s.delta
+	own := catalog.Delta{
+		Name: deltaName(s.t.tableID, d.id), Bytes: d.bytes, Rows: rows, Snapshot: s.commit.ID(),
+		DirtyBytes: d.counts.dirtyBytes, DirtyRows: d.counts.dirtyRows, NextFile: s.state.NextFile, Seq: s.state.Seq,
+	}
+	for _, f := range s.state.Growing {
+		own.Growing = append(own.Growing, catalog.FileEnd{File: f.File, Bytes: f.Bytes})
+	}
+	return own
 }
 
 func (s *ssdSnapshot) writePages(ctx context.Context) error {
@@ -316,6 +342,9 @@ func (s *ssdSnapshot) abandon() error {
 	}
 	if s.delta != nil {
 		// No row may seem to be saved already at the next snapshot.
+		if s.marked && !s.unknown {
+			errs = append(errs, t.rebase(nil))
+		}
 		t.forgetOld()
 		t.snap.Store(nil)
 		errs = append(errs, s.delta.close())
@@ -327,53 +356,5 @@ func (s *ssdSnapshot) abandon() error {
 	if s.held && !s.unknown {
 		errs = append(errs, t.files.Unhold(s.commit.ID()))
 	}
-	return errors.Join(errs...)
-}
-
-func (t *ssd) infoOf(s catalog.Snapshot) SnapshotInfo {
-	info := SnapshotInfo{ID: s.ID, Rows: s.Rows, Bytes: s.PageBytes, Layout: t.layout, Record: bytes.Clone(s.Record)}
-	for _, d := range s.Deltas {
-		info.Bytes += d.Bytes
-	}
-	return info
-}
-
-// Snapshots implements Table.
-func (t *ssd) Snapshots() ([]SnapshotInfo, error) {
-	if err := t.enter(); err != nil {
-		return nil, err
-	}
-	defer t.leave()
-	var infos []SnapshotInfo
-	for _, s := range t.catalog.Snapshots() {
-		infos = append(infos, t.infoOf(s))
-	}
-	return infos, nil
-}
-
-// DropSnapshot implements Table.
-func (t *ssd) DropSnapshot(id uint64) error {
-	if t.readOnly {
-		return ErrReadOnly
-	}
-	if err := t.enter(); err != nil {
-		return err
-	}
-	defer t.leave()
-	if id == 0 {
-		return fmt.Errorf("%w: 0", ErrNoSnapshot)
-	}
-	s, err := t.catalog.Snapshot(id)
-	if err == nil {
-		err = t.catalog.Drop(id)
-	}
-	if err != nil {
-		return tableError(err)
-	}
-	errs := []error{t.files.Unhold(id)}
-	for _, d := range s.Deltas {
-		errs = append(errs, t.removeDelta(d.Name, d.Bytes))
-	}
-	t.wake()
 	return errors.Join(errs...)
 }

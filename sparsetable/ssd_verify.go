@@ -155,7 +155,7 @@ func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(v.named) > 0: // the missing file was reported
 	case errors.Is(err, fs.ErrNotExist):
-		v.found(Fault{File: t.opened.Deltas[0].Name, Offset: -1, Slot: -1, Missing: true, Reason: err.Error()})
+		v.found(Fault{File: t.opened.Deltas[len(t.opened.Deltas)-1].Name, Offset: -1, Slot: -1, Missing: true, Reason: err.Error()})
 	case err != nil:
 		if err := v.foundError(ctx, tableError(err)); err != nil {
 			return err

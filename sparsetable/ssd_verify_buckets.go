@@ -199,22 +199,18 @@ func (v *verifier) bucket(ctx context.Context, t *ssd, m *verifyMemory, r *bucke
 	return int64(n), nil
 }
 
-// outside verifies for each row of the delta file's dirty part that its bucket has
+// outside verifies for each row outside of buckets that its bucket has
 // the key if the file says so, and does not have it otherwise. It skips rows whose
 // bucket could not be read.
 func (v *verifier) outside(ctx context.Context, t *ssd, m *verifyMemory) error {
-	if t.outside == nil {
-		return nil
-	}
-	return t.eachDirty(ctx, t.opened, func(r *deltaReader, rows int) error {
+	return t.eachOutside(ctx, func(file int, r *deltaReader, rows int) error {
 		for i := range rows {
 			key, info, _ := r.entry(i)
-			h := t.hash.Of(key)
-			slot := t.index.Slot(h)
-			at, ok := t.outside.find(h)
+			at, ok := t.outside.current(file, r, i)
 			if !ok {
-				return r.corrupt(0, "it has changed since the table was opened")
+				continue // a newer file has the key, or its bucket
 			}
+			slot := t.index.Slot(t.hash.Of(key))
 			stored, have := info&1 != 0, m.seen[at/64]&(1<<(at%64)) != 0
 			if stored == have || m.broken[slot] {
 				continue

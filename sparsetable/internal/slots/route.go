@@ -142,3 +142,6 @@ func (x *Index) addSlot() error {
 	x.dirty.grow(x.Pages())
 	return nil
 }
+
+// SlotAmong is the slot of the keys with that hash in an index of n slots.
+func SlotAmong(hash uint64, n uint32) uint32 { return route(hash, n, maskOf(n)) }
