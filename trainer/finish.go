@@ -74,11 +74,6 @@ func (r *run) complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if table, ok := r.table.Table.(sparsetable.Flusher); ok { // so that readers of the model find its rows in their buckets
-		if err := r.withSpace(func() error { return table.Flush(ctx) }); err != nil {
-			return err
-		}
-	}
 	statistics, err := r.statisticsFile()
 	if err != nil {
 		return err

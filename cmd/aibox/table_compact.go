@@ -21,9 +21,10 @@ func tableCompactCommand() *cli.Command {
 		Name:      "compact",
 		Usage:     "make a table on SSD take as little space as it can",
 		ArgsUsage: "TABLE",
-		Description: `Copies what is in use out of files that also hold outdated data, takes a snapshot
-of the result, which replaces the previous one, and deletes these files. The rows do
-not change, nor does the model's digest. Name a model's table by the model directory
+		Description: `Writes the rows that only the files of snapshots have to their buckets, copies what is
+in use out of files that also hold outdated data, takes a snapshot of the result, which
+replaces the previous one, and deletes these files. The rows do not change, nor does
+the model's digest. Name a model's table by the model directory
 or the job file, because the new snapshot must be recorded in the model. Until the
 files are deleted, the copies need additional space. If the command is interrupted,
 the table is as it was before.
@@ -110,6 +111,12 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 	r = &compactReport{Dir: found.dir(), Before: t.Stats(), Snapshot: opened.ID, DroppedSnapshots: []uint64{}}
 	progress, d := terminal.StartTask(consoleOf(c), newLogger(c), "compacting", "files", 0)
 	defer d.Stop()
+	outside := t.Stats().DirtyRows > 0
+	if f, ok := t.(sparsetable.Flusher); ok && outside { // so that the rows in delta files are in buckets, too
+		if err := f.Flush(c.Context); err != nil {
+			return nil, err
+		}
+	}
 	r.Done, err = sparsetable.Compact(c.Context, t, c.Float64("min-gain"), func(p sparsetable.CompactProgress) {
 		progress.SetTotal(int64(p.FilesTotal))
 		progress.SetDone(int64(p.Files))
@@ -117,7 +124,7 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 	if err != nil {
 		return nil, err
 	}
-	if r.Done.Files > 0 {
+	if r.Done.Files > 0 || outside {
 		if r.Snapshot, err = replaceSnapshot(c.Context, t, opened.Record, edit); err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 // is no fault of aibox, and the error says what is missing where.
 func TestMissingTables(t *testing.T) {
 	inSmallJob(t)
-	ok(t, append([]string{"train", "job.yaml"}, onSSDs...)...)
+	trainOnSSDs(t)
 	a, b := placeOf(t, "a"), placeOf(t, "b")
 	buckets, err := filepath.Glob(filepath.Join(a, "*.bucket"))
 	if err != nil || len(buckets) == 0 {
@@ -87,7 +87,7 @@ func TestTableOfAnotherModel(t *testing.T) {
 // are not named, or its catalog is lost.
 func TestUnnamedDirectories(t *testing.T) {
 	inSmallJob(t)
-	ok(t, append([]string{"train", "job.yaml"}, onSSDs...)...)
+	trainOnSSDs(t)
 	for _, dir := range []string{"a", "b"} { // a table without a model
 		if err := os.Rename(placeOf(t, dir), "table-"+dir); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"aibox/internal/terminal"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
 )
 
 // onSSDs are the overrides that put a job's table on two SSDs.
@@ -27,8 +28,15 @@ var onSSDs = []string{"--set", "sparse_table.kind=ssd", "--set", "sparse_table.m
 func inTables(t *testing.T) {
 	t.Helper()
 	inSmallJob(t)
-	ok(t, append([]string{"train", "job.yaml"}, onSSDs...)...)
+	trainOnSSDs(t)
 	ok(t, "train", "job.yaml")
+}
+
+// trainOnSSDs makes the model ssd, whose table is in a and b, with all rows in buckets.
+func trainOnSSDs(t *testing.T) {
+	t.Helper()
+	ok(t, append([]string{"train", "job.yaml"}, onSSDs...)...)
+	ok(t, "table", "compact", "ssd", "--min-gain", "0.0001")
 }
 
 // digestOf is the digest of the table in dir.
@@ -352,12 +360,18 @@ func TestVerifyNamedSnapshot(t *testing.T) {
 				t.Errorf("%s --json: exit %d, %v: %+v", name, v.code, err, r)
 			}
 		}
-		replace(1, 2)
-		wantFault("the table has no snapshot 1, which the model names")
 		manifest := filepath.Join(name, "MODEL.json")
-		write(t, manifest, strings.Replace(read(t, manifest), `"table_snapshot": 1`, `"table_snapshot": 2`, 1))
-		wantFault("snapshot 2 was not saved together with")
-		ok(t, "table", "verify", name, "--snapshot", "2") // which is all right by itself
+		var m modeldir.Manifest
+		if err := json.Unmarshal([]byte(read(t, manifest)), &m); err != nil {
+			t.Fatal(err)
+		}
+		old, other := m.TableSnapshot, m.TableSnapshot+1
+		replace(old, other)
+		wantFault(fmt.Sprintf("the table has no snapshot %d, which the model names", old))
+		key := `"table_snapshot": `
+		write(t, manifest, strings.Replace(read(t, manifest), key+fmt.Sprint(old), key+fmt.Sprint(other), 1))
+		wantFault(fmt.Sprintf("snapshot %d was not saved together with", other))
+		ok(t, "table", "verify", name, "--snapshot", fmt.Sprint(other)) // which is all right by itself
 	}
 }
 
