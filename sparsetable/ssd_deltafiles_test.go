@@ -97,7 +97,7 @@ func TestSSDDeltaCosts(t *testing.T) {
 // the rows of slots that were written from these files.
 func TestSSDDeltasSmallerBudget(t *testing.T) {
 	for _, changed := range []int{0, 2500, 6000} {
-		for _, resident := range []int64{250, 600, 3000, 4500} {
+		for _, resident := range []int64{250, 600, 3000, 4500, 5200, 5600} {
 			r := newRestarted(t, 1, 8000)
 			r.opts.SSD.HotBytes = -1
 			large := r.opts.MemoryBytes
