@@ -61,10 +61,6 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 		return 0, err
 	}
 	defer done()
-	// A row that is gone must not come back from a delta file, see rowSaved.
-	if err := t.rebase(nil); err != nil {
-		return 0, tableError(err)
-	}
 	condemned := func(row []float32) bool { return rule.Condemns(t.layout.Stats(row)) }
 	defer func() {
 		t.rewrite.Lock()
@@ -85,6 +81,8 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 	if !rule.active() {
 		return 0, nil // no bucket need be read
 	}
+	// A row that is gone must not come back from a delta file, see rowSaved.
+	t.rebase(nil)
 	n, end, err := t.beginScan()
 	if err != nil {
 		return 0, tableError(err)

@@ -13,7 +13,8 @@ import (
 type deltaFiles struct {
 	sync.Mutex
 	// base are the files that have the rows with rowSaved: those of the snapshot that was
-	// committed last, or that the table was opened with, even if that was dropped.
+	// committed last, or that the table was opened with, even if that was dropped. Whoever
+	// changes it also holds saving, so the holder of saving may read it without the mutex.
 	base  []catalog.Delta
 	bytes map[string]int64 // of each file, by name
 }
@@ -49,8 +50,9 @@ func (f *deltaFiles) keptLocked() (files int, bytes int64) {
 }
 
 // rebase makes the list of a snapshot just committed that of the rows with rowSaved. With
-// no list, there are no such rows.
-func (t *ssd) rebase(list []catalog.Delta) error {
+// no list, there are no such rows. It deletes the files that nothing needs any more.
+// REQUIRES: saving is held.
+func (t *ssd) rebase(list []catalog.Delta) {
 	f := &t.deltas
 	f.Lock()
 	for _, d := range list {
@@ -59,11 +61,27 @@ func (t *ssd) rebase(list []catalog.Delta) error {
 	before := f.base
 	f.base = withDirty(list)
 	f.Unlock()
-	return t.deleteUnused(before)
+	if err := t.deleteUnused(before); err != nil {
+		t.log.Warn("sparsetable: a file that no snapshot refers to any more could not be removed", "error", err)
+	}
 }
 
-// deleteUnused deletes those of the files that nothing refers to any more.
-func (t *ssd) deleteUnused(list []catalog.Delta) error {
+// deleteUnused deletes those of the files that nothing refers to any more. A file that
+// cannot be deleted counts as one of the table's until it is opened again.
+func (t *ssd) deleteUnused(list []catalog.Delta) (err error) {
+	for _, d := range t.takeUnused(list) {
+		if e := t.removeDelta(d.Name, d.Bytes); e != nil {
+			err = errors.Join(err, e)
+			t.deltas.Lock()
+			t.deltas.bytes[d.Name] = d.Bytes
+			t.deltas.Unlock()
+		}
+	}
+	return err
+}
+
+// takeUnused returns those of the files that nothing refers to any more, and forgets them.
+func (t *ssd) takeUnused(list []catalog.Delta) (unused []catalog.Delta) {
 	f := &t.deltas
 	f.Lock()
 	defer f.Unlock()
@@ -76,17 +94,13 @@ func (t *ssd) deleteUnused(list []catalog.Delta) error {
 			used[d.Name] = true
 		}
 	}
-	var errs []error
 	for _, d := range list {
-		if bytes, known := f.bytes[d.Name]; known && !used[d.Name] {
-			if err := t.removeDelta(d.Name, bytes); err != nil {
-				errs = append(errs, err)
-				continue
-			}
+		if _, known := f.bytes[d.Name]; known && !used[d.Name] {
 			delete(f.bytes, d.Name)
+			unused = append(unused, d)
 		}
 	}
-	return errors.Join(errs...)
+	return unused
 }
 
 // removeDelta deletes a delta file, which takes that many bytes.

@@ -42,18 +42,17 @@ const (
 	// dirty row.
 	maxDeltas = 16
 	foldRows  = 2
-	// The numbers of bucket files are given again when all were given once. Between the
-	// instant of a file and the present one, at most maxDeltaAge buckets are written,
-	// which is less than there are numbers, so that the order of the numbers tells which
-	// file is older, unless they have begun anew.
-	maxDeltaAge = 1 << 22
 )
 
 // writtenBefore reports whether the bucket at a location, which may be 0, was written
-// before the instant of a delta file.
+// before the instant of a delta file that was there when the table was opened.
 func (t *ssd) writtenBefore(d *catalog.Delta, loc bucketfile.Location) bool {
-	if loc.File() >= d.NextFile {
-		return loc == 0
+	if loc == 0 {
+		return true
+	}
+	// What matters is when a file was begun, not its number, because numbers are given again.
+	if begun, opened := t.files.Begun(loc.File()); !opened || begun >= d.Seq {
+		return false
 	}
 	for _, f := range d.Growing {
 		if f.File == loc.File() {
@@ -71,24 +70,17 @@ func withDeltas(s catalog.Snapshot) catalog.Snapshot {
 		return s
 	}
 	d := s.Deltas[0]
-	d.Snapshot, d.NextFile, d.Seq = s.ID, uint32(s.Counters[counterNextFile]), uint64(s.Counters[counterSeq])
+	d.Snapshot, d.Seq = s.ID, uint64(s.Counters[counterSeq])
 	d.DirtyBytes, d.DirtyRows = s.Counters[counterDirtyBytes], s.Counters[counterDirtyRows]
 	s.Deltas = []catalog.Delta{d}
 	return s
 }
 
 // inherit returns the files to which the snapshot refers besides its own, in a new list
-// of its own; none if it is to write all dirty rows. REQUIRES: rewrite and mu are held.
+// of its own; none if it is to write all dirty rows. REQUIRES: saving, rewrite and mu are held.
 func (s *ssdSnapshot) inherit(st rowcache.Stats) []catalog.Delta {
-	t := s.t
-	t.deltas.Lock()
-	base := t.deltas.base
-	t.deltas.Unlock()
+	base := s.t.deltas.base
 	if len(base) == 0 || len(base) >= maxDeltas || st.Saved == 0 || dirtyRows(base)+st.Dirty-st.Saved > foldRows*st.Dirty {
-		return nil
-	}
-	first := base[0]
-	if s.state.Seq-first.Seq > maxDeltaAge || s.state.NextFile < base[len(base)-1].NextFile {
 		return nil
 	}
 	return slices.Clone(base)

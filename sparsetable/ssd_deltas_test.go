@@ -41,6 +41,16 @@ func newDeltaRun(t *testing.T, rng *rand.Rand) *deltaRun {
 	d.opts.SSD.HotBytes = []int64{-1, 20 << 10}[rng.IntN(2)]
 	d.opts.MemoryBytes = d.budget(1500)
 	d.table = d.open(d.opts)
+	if rng.IntN(2) == 0 { // so that soon the numbers of bucket files begin anew
+		snapshotOf(t, d.table, nil)
+		if err := d.table.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := sparsetable.SetNextFile(d.opts, d.disk.fs, 1<<24-6); err != nil {
+			t.Fatal(err)
+		}
+		d.table = d.open(d.opts)
+	}
 	return d
 }
 

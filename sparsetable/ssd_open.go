@@ -273,7 +273,7 @@ func (t *ssd) stateOf(s catalog.Snapshot) bucketfile.State {
 		NextFile: uint32(s.Counters[counterNextFile]), Seq: uint64(s.Counters[counterSeq]),
 	}
 	for _, f := range s.Files {
-		st.Files = append(st.Files, bucketfile.FileState{File: f.ID, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes})
+		st.Files = append(st.Files, bucketfile.FileState{File: f.ID, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes, Begun: f.Begun})
 	}
 	return st
 }

@@ -153,7 +153,7 @@ func (t *ssd) keepUnchanged(d *catalog.Delta, b *restoreBatch) {
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	t.keepOfBatch(b, func(hash uint64, loc bucketfile.Location) bool {
-		return loc != 0 && t.files.Opened(loc.File()) && t.writtenBefore(d, loc) && !t.outside.hasHash(hash)
+		return loc != 0 && t.writtenBefore(d, loc) && !t.outside.hasHash(hash)
 	})
 }
 

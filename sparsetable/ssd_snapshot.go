@@ -268,7 +268,7 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 	t.putLife(c.Counters)
 	total := n.dirtyRows + n.cleanRows
 	for _, f := range s.state.Files {
-		c.Files = append(c.Files, catalog.File{ID: f.File, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes})
+		c.Files = append(c.Files, catalog.File{ID: f.File, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes, Begun: f.Begun})
 	}
 	c.Deltas = s.inherited
 	if total > 0 {
@@ -278,9 +278,7 @@ func (s *ssdSnapshot) writeAll(ctx context.Context) (SnapshotInfo, error) {
 		s.unknown = errors.Is(err, catalog.ErrFailed)
 		return none, err
 	}
-	if err := t.rebase(c.Deltas); err != nil {
-		t.log.Warn("sparsetable: a file that no snapshot refers to any more could not be removed", "error", err)
-	}
+	t.rebase(c.Deltas)
 	committed, err := t.catalog.Snapshot(s.commit.ID())
 	if err != nil {
 		return none, err
@@ -298,7 +296,7 @@ func (s *ssdSnapshot) ownDelta(rows int64) catalog.Delta {
 	d := s.delta
 	own := catalog.Delta{
 		Name: deltaName(s.t.tableID, d.id), Bytes: d.bytes, Rows: rows, Snapshot: s.commit.ID(),
-		DirtyBytes: d.counts.dirtyBytes, DirtyRows: d.counts.dirtyRows, NextFile: s.state.NextFile, Seq: s.state.Seq,
+		DirtyBytes: d.counts.dirtyBytes, DirtyRows: d.counts.dirtyRows, Seq: s.state.Seq,
 	}
 	for _, f := range s.state.Growing {
 		own.Growing = append(own.Growing, catalog.FileEnd{File: f.File, Bytes: f.Bytes})
@@ -343,7 +341,7 @@ func (s *ssdSnapshot) abandon() error {
 	if s.delta != nil {
 		// No row may seem to be saved already at the next snapshot.
 		if s.marked && !s.unknown {
-			errs = append(errs, t.rebase(nil))
+			t.rebase(nil)
 		}
 		t.forgetOld()
 		t.snap.Store(nil)

@@ -21,13 +21,13 @@ func tableCompactCommand() *cli.Command {
 		Name:      "compact",
 		Usage:     "make a table on SSD take as little space as it can",
 		ArgsUsage: "TABLE",
-		Description: `Writes the rows that only the files of snapshots have to their buckets, copies what is
-in use out of files that also hold outdated data, takes a snapshot of the result, which
-replaces the previous one, and deletes these files. The rows do not change, nor does
-the model's digest. Name a model's table by the model directory
-or the job file, because the new snapshot must be recorded in the model. Until the
-files are deleted, the copies need additional space. If the command is interrupted,
-the table is as it was before.
+		Description: `Writes rows that lie only in delta files to their buckets, copies what is in use out
+of files that also hold outdated data, takes a snapshot of the result, which replaces
+the previous one, and deletes these files. The rows do not change, nor does the
+model's digest. Name a model's table by the model directory or the job file, because
+the new snapshot must be recorded in the model. Until the files are deleted, the
+copies need additional space. If the command is interrupted, the table is as it was
+before.
 
 Examples:
 
@@ -47,6 +47,7 @@ type compactReport struct {
 	Dir              string                      `json:"dir"`
 	Before           sparsetable.Stats           `json:"before"`
 	After            sparsetable.Stats           `json:"after"`
+	FlushedRows      int64                       `json:"flushed_rows"` // from delta files to buckets
 	Done             sparsetable.CompactProgress `json:"done"`
 	Snapshot         uint64                      `json:"snapshot"` // the newest
 	DroppedSnapshots []uint64                    `json:"dropped_snapshots"`
@@ -111,8 +112,8 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 	r = &compactReport{Dir: found.dir(), Before: t.Stats(), Snapshot: opened.ID, DroppedSnapshots: []uint64{}}
 	progress, d := terminal.StartTask(consoleOf(c), newLogger(c), "compacting", "files", 0)
 	defer d.Stop()
-	outside := t.Stats().DirtyRows > 0
-	if f, ok := t.(sparsetable.Flusher); ok && outside { // so that the rows in delta files are in buckets, too
+	if f, ok := t.(sparsetable.Flusher); ok {
+		r.FlushedRows = t.Stats().DirtyRows // the snapshot has them in delta files
 		if err := f.Flush(c.Context); err != nil {
 			return nil, err
 		}
@@ -124,7 +125,7 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 	if err != nil {
 		return nil, err
 	}
-	if r.Done.Files > 0 || outside {
+	if r.Done.Files > 0 || r.FlushedRows > 0 {
 		if r.Snapshot, err = replaceSnapshot(c.Context, t, opened.Record, edit); err != nil {
 			return nil, err
 		}
@@ -193,10 +194,16 @@ func printCompaction(c *cli.Context, r *compactReport) error {
 	}
 	line("before", &r.Before)
 	line("after", &r.After)
+	if r.FlushedRows > 0 {
+		fmt.Fprintf(w, "%s were written from delta files to buckets\n", humanize.Count(r.FlushedRows, "row"))
+	}
 	if r.Done.Files == 0 {
 		fmt.Fprintf(w, "no file is outdated by %s or more\n", humanize.Percent(c.Float64("min-gain")))
 	} else {
-		fmt.Fprintf(w, "%s were moved out of %s; the newest snapshot is %d\n", humanize.Bytes(r.Done.MovedBytes), humanize.Count(int64(r.Done.Files), "file"), r.Snapshot)
+		fmt.Fprintf(w, "%s were moved out of %s\n", humanize.Bytes(r.Done.MovedBytes), humanize.Count(int64(r.Done.Files), "file"))
+	}
+	if r.FlushedRows > 0 || r.Done.Files > 0 {
+		fmt.Fprintf(w, "the newest snapshot is %d\n", r.Snapshot)
 	}
 	if r.older > 0 {
 		fmt.Fprintf(w, "%s before the newest may keep old files from being deleted; see --drop-older\n", humanize.Count(int64(r.older), "snapshot"))

@@ -122,7 +122,7 @@ func MemoryParts(s *sparsetable.Stats) []string {
 		part("carried", s.CarryBytes), part("catalog", s.CatalogBytes), part("working sets", s.SetBytes), part("scratch", s.ScratchBytes),
 	}
 	if s.OutsideBytes > 0 {
-		parts = append(parts, part("places of rows outside of buckets", s.OutsideBytes))
+		parts = append(parts, part("delta index", s.OutsideBytes))
 	}
 	return parts
 }

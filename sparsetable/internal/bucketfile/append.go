@@ -238,7 +238,7 @@ func (s *Set) newFile(d *directory) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{set: s, dir: d, id: id, incarnation: newIncarnation(), pins: 1, valid: fileHeaderBytes}
+	f := &file{set: s, dir: d, id: id, incarnation: newIncarnation(), begun: s.seq.Load(), pins: 1, valid: fileHeaderBytes}
 	f.name = fileName(s.opts.Table, id, f.incarnation)
 	s.mu.files[id] = f
 	return f, nil

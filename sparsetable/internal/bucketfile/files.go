@@ -19,6 +19,7 @@ type file struct {
 	// number before, or have it in a copy of the table. It is 0 in files of older
 	// versions.
 	incarnation uint64
+	begun       uint64 // the set's seq when the file was begun
 
 	// handle is set by the directory's goroutine before the first byte is written.
 	// Others use it only for bytes below written.

@@ -20,18 +20,18 @@ type stray struct {
 // lost a file it cannot be opened any more, but that does no harm to the current one.
 func (s *Set) load(ctx context.Context, states []State) error {
 	union := map[uint32]FileState{}
-	s.opened = map[uint32]bool{}
+	s.opened = map[uint32]uint64{}
 	s.mu.nextFile = max(1, states[0].NextFile)
 	for i, st := range states {
 		s.seq.Store(max(s.seq.Load(), st.Seq))
 		for _, f := range st.Files {
-			u := union[f.File]
-			if s.opened[f.File] && u.Incarnation != f.Incarnation {
+			u, known := union[f.File]
+			if known && u.Incarnation != f.Incarnation {
 				return fmt.Errorf("%w: the snapshots have two files with the same number, %s and %s", ErrCorrupt,
 					fileName(s.opts.Table, f.File, f.Incarnation), fileName(s.opts.Table, f.File, u.Incarnation))
 			}
-			s.opened[f.File] = true
-			u.File, u.Incarnation, u.Bytes = f.File, f.Incarnation, max(u.Bytes, f.Bytes)
+			s.opened[f.File] = f.Begun
+			u.File, u.Incarnation, u.Bytes, u.Begun = f.File, f.Incarnation, max(u.Bytes, f.Bytes), f.Begun
 			if i == 0 {
 				u.LiveBytes = f.LiveBytes
 			}
@@ -160,7 +160,7 @@ func dirNames(dirs []*directory) string {
 func (s *Set) loadFile(d *directory, fs FileState) error {
 	f := &file{
 		set: s, dir: d, id: fs.File, incarnation: fs.Incarnation, name: fileName(s.opts.Table, fs.File, fs.Incarnation),
-		live: fs.LiveBytes, valid: fs.Bytes, ended: true,
+		begun: fs.Begun, live: fs.LiveBytes, valid: fs.Bytes, ended: true,
 	}
 	handle, err := d.dev.OpenFile(f.name)
 	if err != nil {

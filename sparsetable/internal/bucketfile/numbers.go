@@ -41,7 +41,10 @@ func nextNumber(first, last uint32, taken func(uint32) bool) uint32 {
 
 // takeNumberLocked returns a number for a new file. REQUIRES: s.mu is held.
 func (s *Set) takeNumberLocked() (uint32, error) {
-	id := nextNumber(s.mu.nextFile, s.opts.lastFile, func(id uint32) bool { return s.mu.files[id] != nil || s.opened[id] })
+	id := nextNumber(s.mu.nextFile, s.opts.lastFile, func(id uint32) bool {
+		_, opened := s.opened[id]
+		return opened || s.mu.files[id] != nil
+	})
 	if id == 0 {
 		return 0, fmt.Errorf("bucketfile: all %d numbers of files are in use: drop snapshots, or export the table and import it into a new one with larger files", s.opts.lastFile)
 	}
@@ -61,7 +64,11 @@ func newIncarnation() uint64 {
 	}
 }
 
-// Opened reports whether file is the number of a file that one of the snapshots named
-// when the Set was opened. Nothing was appended to such a file since, and its number is
+// Begun returns the Seq that the Set had when a file was begun. opened reports whether
+// file is the number of a file that one of the snapshots named when the Set was opened;
+// if not, seq is 0. Nothing was appended to such a file since, and its number is
 // not given to another file before the Set is opened again.
-func (s *Set) Opened(file uint32) bool { return s.opened[file] }
+func (s *Set) Begun(file uint32) (seq uint64, opened bool) {
+	seq, opened = s.opened[file]
+	return seq, opened
+}

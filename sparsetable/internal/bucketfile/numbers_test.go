@@ -55,7 +55,7 @@ func TestNumbersGoRound(t *testing.T) {
 						names[f.id] = map[string]bool{}
 					}
 					names[f.id][f.name] = true
-					if f.incarnation == 0 || !f.ended && opened[f.id] {
+					if _, there := opened[f.id]; f.incarnation == 0 || !f.ended && there {
 						t.Fatalf("file %s has the number of one that was there when the set was opened", f.name)
 					}
 				}

@@ -152,7 +152,7 @@ type Set struct {
 	appends *blockio.Pool // of append buffers, as many as Options.Buffers allows
 	dirs    []*directory
 	seq     atomic.Uint64
-	opened  map[uint32]bool // numbers of the files that the states of Open name
+	opened  map[uint32]uint64 // Seq when it was begun, of each file that the states of Open name
 
 	mu struct {
 		sync.Mutex

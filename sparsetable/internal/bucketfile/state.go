@@ -8,8 +8,8 @@ type State struct {
 	Seq       uint64
 	Files     []FileState // those with live buckets, by number
 	// Growing are the files that were being appended to, live buckets or not, and how
-	// long they were. With NextFile they say which buckets are older than the state: those
-	// in files with a smaller number, up to that length in a growing one.
+	// long they were. With Seq they say which buckets were there: those in files that were
+	// begun before, in a growing one up to its length.
 	Growing []FileState
 }
 
@@ -19,13 +19,14 @@ type FileState struct {
 	Incarnation uint64 // 0: a file of an older version, which has none
 	Bytes       int64  // that hold records
 	LiveBytes   int64  // of buckets that the snapshot refers to
+	Begun       uint64 // the Seq when the file was begun; 0: a file of an older version
 }
 
 // stateLocked returns the state at this instant. REQUIRES: s.mu is held.
 func (s *Set) stateLocked(snapshot uint64) State {
 	st := State{Snapshot: snapshot, UnitBytes: s.unit, NextFile: s.mu.nextFile, Seq: s.seq.Load()}
 	for _, f := range s.sortedFilesLocked() {
-		s := FileState{File: f.id, Incarnation: f.incarnation, Bytes: f.valid, LiveBytes: f.live}
+		s := FileState{File: f.id, Incarnation: f.incarnation, Bytes: f.valid, LiveBytes: f.live, Begun: f.begun}
 		if f.live > 0 {
 			st.Files = append(st.Files, s)
 		}

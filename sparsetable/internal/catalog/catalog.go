@@ -354,7 +354,7 @@ func (c *Catalog) unlock() {
 }
 
 func (s *kept) bytes() int64 {
-	return 8*int64(cap(s.versions)) + int64(len(s.Record)) + 32*int64(len(s.Files)) + 256*int64(len(s.Deltas)) + 256
+	return 8*int64(cap(s.versions)) + int64(len(s.Record)) + 40*int64(len(s.Files)) + 256*int64(len(s.Deltas)) + 256
 }
 
 // DiskBytes is how many bytes the catalog takes on disk.

@@ -15,10 +15,10 @@ import (
 //	version    3
 //	id, slots, rows (signed), page bytes (signed)
 //	files      n, then n times: id, dir, bytes (signed), live bytes (signed),
-//	           incarnation (not in version 1)
+//	           incarnation (not in version 1), begun (not in versions 1 and 2)
 //	deltas     n, then n times: dir, name, bytes (signed), rows (signed) and, not in
 //	           versions 1 and 2, snapshot, dirty bytes (signed), dirty rows (signed),
-//	           next file, seq, n, then n times: file, bytes (signed)
+//	           seq, n, then n times: file, bytes (signed)
 //	counters   n, then n times: name, value (signed); names ascend
 //	record     byte string
 //	versions   n, then n times: id of the snapshot minus that of the page
@@ -45,6 +45,7 @@ func encodeSnapshot(s *kept) []byte {
 		b = binary.AppendVarint(b, f.Bytes)
 		b = binary.AppendVarint(b, f.LiveBytes)
 		b = binary.AppendUvarint(b, f.Incarnation)
+		b = binary.AppendUvarint(b, f.Begun)
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.Deltas)))
 	for _, d := range s.Deltas {
@@ -55,7 +56,6 @@ func encodeSnapshot(s *kept) []byte {
 		b = binary.AppendUvarint(b, d.Snapshot)
 		b = binary.AppendVarint(b, d.DirtyBytes)
 		b = binary.AppendVarint(b, d.DirtyRows)
-		b = binary.AppendUvarint(b, uint64(d.NextFile))
 		b = binary.AppendUvarint(b, d.Seq)
 		b = binary.AppendUvarint(b, uint64(len(d.Growing)))
 		for _, f := range d.Growing {
@@ -102,6 +102,9 @@ func decodeSnapshot(b []byte) (*kept, error) {
 		if version > 1 {
 			f.Incarnation = d.uvarint(1<<64 - 1)
 		}
+		if version > 2 {
+			f.Begun = d.uvarint(1<<64 - 1)
+		}
 		s.Files = append(s.Files, f)
 	}
 	for range d.count(4) {
@@ -135,7 +138,7 @@ func decodeSnapshot(b []byte) (*kept, error) {
 func (d *decoder) instant(x *Delta) {
 	x.Snapshot = d.uvarint(1<<64 - 1)
 	x.DirtyBytes, x.DirtyRows = d.varint(), d.varint()
-	x.NextFile, x.Seq = uint32(d.uvarint(1<<32-1)), d.uvarint(1<<64-1)
+	x.Seq = d.uvarint(1<<64 - 1)
 	for range d.count(2) {
 		x.Growing = append(x.Growing, FileEnd{File: uint32(d.uvarint(1<<32 - 1)), Bytes: d.varint()})
 	}

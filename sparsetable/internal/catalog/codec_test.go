@@ -19,7 +19,7 @@ func examples() []*kept {
 				Files: []File{{ID: math.MaxUint32, Dir: math.MaxUint16, Bytes: 1 << 40, LiveBytes: -1, Incarnation: math.MaxUint64}, {}},
 				Deltas: []Delta{
 					{Dir: 3, Name: "delta", Bytes: 2, Rows: 1},
-					{Name: "next", Bytes: 9, Rows: 8, Snapshot: 1 << 40, DirtyBytes: 7, DirtyRows: 6, NextFile: math.MaxUint32, Seq: math.MaxUint64, Growing: []FileEnd{{5, 1 << 40}, {}}},
+					{Name: "next", Bytes: 9, Rows: 8, Snapshot: 1 << 40, DirtyBytes: 7, DirtyRows: 6, Seq: math.MaxUint64, Growing: []FileEnd{{5, 1 << 40}, {}}},
 				},
 				Counters: map[string]int64{"": 0, "x": math.MinInt64, "y": math.MaxInt64},
 				Record:   []byte("record"),

@@ -22,6 +22,7 @@ type File struct {
 	Bytes       int64
 	LiveBytes   int64  // of the buckets that the snapshot refers to
 	Incarnation uint64 // tells it from other files with the same ID; 0: it has none
+	Begun       uint64 // the Seq of the bucket files when it was begun; 0 in records of version 2 and before
 }
 
 // Delta is a file of rows.
@@ -36,10 +37,9 @@ type Delta struct {
 	Snapshot   uint64 // the one that wrote the file
 	DirtyBytes int64  // of the file's first part, which has the dirty rows
 	DirtyRows  int64
-	// NextFile, Seq and Growing are those of the bucket files at the instant of the rows.
-	NextFile uint32
-	Seq      uint64
-	Growing  []FileEnd
+	// Seq and Growing are those of the bucket files at the instant of the rows.
+	Seq     uint64
+	Growing []FileEnd
 }
 
 // FileEnd is how long a bucket file was.
