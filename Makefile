@@ -40,7 +40,7 @@ invariants: ## test the sparse table with its expensive checks compiled in
 	$(GO) test -short -tags invariants -timeout $(TEST_TIMEOUT) ./sparsetable/...
 
 stress: ## test tables with SEEDS random sequences (3000), a failure of every operation, and KILLS kills by SIGKILL (200), also of the program
-	AIBOX_TEST_SEED=random AIBOX_TEST_FAULTS=every AIBOX_TEST_KILLS=$(KILLS) AIBOX_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -run '^(TestKill|TestMemory|TestSSDRandom|TestSSDFaults|TestSSDStress|TestFlips|TestSSDRestoreRaces|TestSSDImportFails|TestSSDImportCrash)$$' -v -timeout 3h ./sparsetable
+	AIBOX_TEST_SEED=random AIBOX_TEST_FAULTS=every AIBOX_TEST_KILLS=$(KILLS) AIBOX_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -run '^(TestKill|TestMemory|TestSSDRandom|TestSSDFaults|TestSSDStress|TestFlips|TestSSDRestoreRaces|TestSSDImportFails|TestSSDImportCrash|TestSSDDeltas)$$' -v -timeout 3h ./sparsetable
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout 3h ./cmd/aibox
 
 bench: ## run the Go benchmarks, with shares of what the machine can do (%peak, %bandwidth)

@@ -55,12 +55,17 @@ func killOptions(dir string, dirs int) sparsetable.Options {
 	return o
 }
 
-// killBatchKeys are the keys of a step of training, no matter who asks.
+// killBatchKeys are the keys of a step of training, no matter who asks. Most steps have few
+// keys, so that most snapshots refer to delta files of earlier ones.
 func killBatchKeys(step uint64) []uint64 {
 	rng := rand.New(rand.NewPCG(step, 7))
 	chosen := make(map[uint64]bool, killBatch)
 	keys := make([]uint64, 0, killBatch)
-	for len(keys) < killBatch {
+	n := killBatch
+	if step/8%4 != 0 {
+		n = killBatch / 20
+	}
+	for len(keys) < n {
 		// Half of them are often there, half are from the whole table.
 		k := uint64(rng.IntN(killKeys))
 		if len(keys)%2 == 0 {
