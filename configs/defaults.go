@@ -45,20 +45,27 @@ func walk(job *Job, path, pattern string, v reflect.Value, visit func(s scope, k
 }
 
 // complete fills in what was not given, and reports what is missing and what
-// was given without having an effect.
+// was given without having an effect. A key of the file that has none because of an override is
+// left out instead: whoever tries another kind of model need not remove the keys of the first.
 func (l *loader) complete() {
 	walk(l.job, "", "", reflect.ValueOf(l.job).Elem(), func(s scope, k *Key, v reflect.Value) {
 		_, given := l.given[s.path]
 		if given {
-			if why := l.useless(s, k); why != "" && l.opts.Saved && l.keys[s.path].set == "" {
-				v.SetZero()
-				delete(l.given, s.path)
-			} else if why != "" {
+			why, cause := l.useless(s, k)
+			switch {
+			case why == "":
+				return
+			case l.keys[s.path].set != "" || !l.opts.Saved && l.given[cause].set == "":
 				l.fault(l.keys[s.path], s.path, "%s; remove it", why)
+				return
+			case !l.opts.Saved:
+				l.job.notes = append(l.job.notes, fmt.Sprintf("%s of the job file is left out: it %s (%s)", s.path, why, l.given[cause].set))
 			}
+			v.SetZero()
+			delete(l.given, s.path)
 			return
 		}
-		if !v.IsZero() || l.useless(s, k) != "" {
+		if why, _ := l.useless(s, k); why != "" || !v.IsZero() {
 			return // it was set by the default of the list around it, or it has no effect
 		}
 		if k.Required {
@@ -103,30 +110,29 @@ func (l *loader) setDefault(path string, k *Key, text string, v reflect.Value) {
 	}
 }
 
-// useless says why the key has no effect in this job, or "".
-func (l *loader) useless(s scope, k *Key) string { return useless(s, k, l.bad) }
+// useless says why the key has no effect in this job, or "", and which key is the cause, if a
+// single one is.
+func (l *loader) useless(s scope, k *Key) (why, cause string) { return useless(s, k, l.bad) }
 
-// useless says why the key has no effect in this job, or "". Conditions on
-// faulty values (bad) count as met.
-func useless(s scope, k *Key, bad map[string]bool) string {
+// useless is that of a loader with these faulty values. Conditions on them count as met.
+func useless(s scope, k *Key, bad map[string]bool) (why, cause string) {
 	for _, w := range k.When {
 		if w.Only != nil {
 			if why := w.Only(s); why != "" {
-				return "has no effect: " + why
+				return "has no effect: " + why, ""
 			}
 			continue
 		}
 		var actual, condition string
 		if name, ok := strings.CutPrefix(w.Path, "."); ok {
-			condition = name
-			sibling := join(s.path[:strings.LastIndexByte(s.path, '.')], name)
-			if bad[sibling] {
+			condition, cause = name, join(s.path[:strings.LastIndexByte(s.path, '.')], name)
+			if bad[cause] {
 				continue
 			}
 			actual = fieldByTag(s.parent, name).String()
 		} else {
-			condition = w.Path
-			if bad[condition] {
+			condition, cause = w.Path, w.Path
+			if bad[cause] {
 				continue
 			}
 			v := reflect.ValueOf(s.job).Elem()
@@ -136,10 +142,10 @@ func useless(s scope, k *Key, bad map[string]bool) string {
 			actual = v.String()
 		}
 		if actual != "" && !slices.Contains(w.In, actual) {
-			return fmt.Sprintf("has no effect with %s: %s, only with %s", condition, actual, strings.Join(w.In, ", "))
+			return fmt.Sprintf("has no effect with %s: %s, only with %s", condition, actual, strings.Join(w.In, ", ")), cause
 		}
 	}
-	return ""
+	return "", ""
 }
 
 func fieldByTag(v reflect.Value, tag string) reflect.Value {

@@ -35,10 +35,15 @@ type Job struct {
 	modelDir  datedText       // Output.ModelDir; nil if there is no date in it
 	hourly    bool            // the job is not the same at all hours of Date
 	given     map[string]bool // paths that were in the job file or the overrides
+	notes     []string        // see Notes
 }
 
 // File is the path of the job file, "" where the job was made by hand.
 func (j *Job) File() string { return j.file }
+
+// Notes says in sentences which keys of the job file overrides have put out of effect, so that
+// they were left out.
+func (j *Job) Notes() []string { return j.notes }
 
 // PlainName is the name as it was written, with its templates, so that it is the same at
 // any date.

@@ -58,7 +58,9 @@ environment variables:
     aibox train JOB.yaml --set model.kind=dcn_v2 --set 'data.train=[a.csv, b.csv]' \
         --set 'data.columns[2].role=ignore'
 
-An index one past the end appends to a list.
+An index one past the end appends to a list. Keys of the file that have no effect any more
+because of an override, such as ` + "`cross_layers`" + ` with another ` + "`model.kind`" + `, are left out, and
+the log says so.
 
 ## Keys
 `

@@ -37,7 +37,8 @@ func (p *printer) linef(format string, args ...any) {
 
 // absent reports whether a key has no value or no effect.
 func (p *printer) absent(s scope, k *Key, v reflect.Value) bool {
-	return useless(s, k, nil) != "" || v.IsZero() && k.Default == "" && k.typ.Kind() != reflect.Struct || v.Kind() == reflect.Pointer && v.IsNil()
+	why, _ := useless(s, k, nil)
+	return why != "" || v.IsZero() && k.Default == "" && k.typ.Kind() != reflect.Struct || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func (p *printer) given(path string) bool { return p.job.given == nil || p.job.given[path] }

@@ -40,7 +40,14 @@ func jobOfFlags(c *cli.Context, path string) (*configs.Job, error) {
 	if path, err = expand(c, dated, "the job file", path); err != nil {
 		return nil, err
 	}
-	return configs.Load(path, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
+	job, err := configs.Load(path, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range job.Notes() {
+		newLogger(c).Info(note)
+	}
+	return job, nil
 }
 
 // printJSON writes v, indented.
