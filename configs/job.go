@@ -195,11 +195,12 @@ type Schedule struct {
 
 // Training says how long to train, with what batches, and from which model.
 type Training struct {
-	BatchSize     int            `yaml:"batch_size"`
-	Epochs        int            `yaml:"epochs"`
-	EarlyStopping *EarlyStopping `yaml:"early_stopping"`
-	MaxExamples   int64          `yaml:"max_examples"` // over all epochs; 0: no limit
-	WarmStart     string         `yaml:"warm_start"`   // an earlier model directory, or WarmStartLatest
+	BatchSize      int            `yaml:"batch_size"`
+	Epochs         int            `yaml:"epochs"`
+	EarlyStopping  *EarlyStopping `yaml:"early_stopping"`
+	MaxExamples    int64          `yaml:"max_examples"`    // over all epochs; 0: no limit
+	AcceptDiverged bool           `yaml:"accept_diverged"` // commit a model that is worse than a constant
+	WarmStart      string         `yaml:"warm_start"`      // an earlier model directory, or WarmStartLatest
 }
 
 // EarlyStopping ends training when the evaluation metric has not improved for

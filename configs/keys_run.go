@@ -12,6 +12,8 @@ var trainingKeys = []Key{
 	{Path: "training.early_stopping.min_delta", Default: "0", Range: "[0,1]", Meaning: "Smaller improvements do not count."},
 	{Path: "training.max_examples", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "Stop after this many examples in all epochs together. 0 means no limit."},
+	{Path: "training.accept_diverged", Default: "false", Tuning: true,
+		Meaning: "Whether a model is committed although it has diverged, that is, although its log loss (on data.eval or, if there are none, on the last training examples before they are trained on) is above the entropy of the labels by more than chance, so that the share of the positives alone would predict better. Otherwise the job fails, and the model before stays."},
 	{Path: "training.warm_start", Default: `""`, Template: true, Tuning: true,
 		Meaning: "The earlier model to start from: a model directory, or one of its generations, such as models/ctr@3. With latest, it is the newest model of an earlier run in output.model_dir; if that has a date in it, also in the directories that it names at earlier dates, however many nights are missing. A night that is trained again starts from what it started from before, and the first night makes a new model. Fields, dense columns and towers may have been added or removed since, and embedding_dim, the row optimizer and the value format may be others: then every row is copied, and the log says how long it takes. Empty means a new model."},
 }

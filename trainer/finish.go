@@ -61,6 +61,9 @@ func (r *run) complete(ctx context.Context) error {
 		}
 		state = *r.state.Best
 	}
+	if err := r.checkLearned(&state); err != nil {
+		return err
+	}
 	e := r.job.SparseTable.Expiry
 	rule := sparsetable.ExpiryRule{
 		Today: r.table.day, UnseenDays: e.UnseenDays, MinShow: float32(e.MinShow), ShowDecay: float32(r.job.SparseTable.ShowDecay),

@@ -57,6 +57,7 @@ func (r *run) metricsLine(step int64) error {
 	o := &r.state.Online
 	o.Lines = 0
 	w := o.Window.Report()
+	r.state.Recent = &w
 	o.Sofar.MergeScores(o.Window)
 	o.Window.Reset()
 	r.opts.Status.metrics(float64(w.LogLoss), float64(o.Sofar.AUC()))

@@ -28,6 +28,9 @@ type State struct {
 	Epochs   []EpochSummary `json:"epochs,omitempty"`
 
 	InitialBias *float64 `json:"initial_bias,omitempty"` // where the output bias started; nil: it is that of an earlier model
+	Warnings    []string `json:"warnings,omitempty"`     // of the first look at the data
+
+	Recent *metrics.Report `json:"recent,omitempty"` // online, of the last line of metrics
 
 	// Reader is the last known place of the reader in this epoch, after ReaderBatches
 	// mini-batches; nil: the beginning.

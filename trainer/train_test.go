@@ -126,7 +126,7 @@ func TestPredictNeedsNoLabels(t *testing.T) {
 // TestEarlyStoppingKeepsTheBestEpoch overfits on purpose and compares the model
 // kept with one trained for just so many epochs.
 func TestEarlyStoppingKeepsTheBestEpoch(t *testing.T) {
-	overfit := []string{"optimizer.rows.learning_rate=0.5", "model.hidden_layers=[64, 32]"}
+	overfit := []string{"optimizer.rows.learning_rate=0.5", "model.hidden_layers=[64, 32]", "training.accept_diverged=true"}
 	j := job(t, "deepfm", append(overfit, "training.epochs=8", "training.early_stopping={metric: log_loss, patience: 2}")...)
 	s := train(t, j)
 	if s.KeptEpoch == len(s.Epochs) || len(s.Epochs) == 8 {

@@ -34,6 +34,7 @@ func TestWarmStartClones(t *testing.T) {
 	}
 	before, beforeSSD := "", ""
 	for i, night := range nights {
+		night.set = append(night.set, "training.accept_diverged=true")
 		inMemory := job(t, "fm", night.set...)
 		inMemory.Training.WarmStart = before
 		want := train(t, inMemory)

@@ -8,6 +8,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/humanize"
 	"aibox/internal/process"
+	"aibox/reader"
 )
 
 // fewSteps is a number of optimizer steps below which the weights of a dense network
@@ -16,7 +17,7 @@ const fewSteps = 100
 
 // warnings lists circumstances that made this run's model worse than it could be.
 func warnings(r *run) []string {
-	var out []string
+	out := slices.Clone(r.state.Warnings)
 	steps := r.state.Engine.Step - r.state.Engine.FirstStep
 	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
 		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its full value", steps, warmup))
@@ -24,11 +25,36 @@ func warnings(r *run) []string {
 		out = append(out, fmt.Sprintf("the model is the result of only %s; for so few examples a smaller training.batch_size or more training.epochs will serve better", humanize.Count(steps, "optimizer step")))
 	}
 	if n := len(r.state.Epochs); n > 0 {
+		switch e := &r.state.Epochs[n-1].Online; {
+		case e.Examples > 0 && e.Positives == 0:
+			out = append(out, "no training example is positive, so the model has learned nothing but that; check data.label")
+		case e.Examples > 0 && e.Positives == e.WeightSum:
+			out = append(out, "all training examples are positive, so the model has learned nothing but that; check data.label")
+		}
 		if e := r.state.Epochs[n-1].Eval; e != nil && e.AUC.Defined() && e.AUC < 0.5 {
 			out = append(out, fmt.Sprintf("AUC on data.eval is %.3f, worse than chance", float64(e.AUC)))
 		}
 	}
 	return out
+}
+
+// warnOf warns of what the first examples show.
+func (r *run) warnOf(l *firstLook) {
+	warn := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		r.state.Warnings = append(r.state.Warnings, text)
+		r.log.Warn(text)
+	}
+	if l.examples == firstExamples && l.positives == 0 {
+		warn("none of the first %d training examples is positive; check data.label, and whether the data are sorted by it", l.examples)
+	}
+	for i := range r.schema.Columns {
+		c := &r.schema.Columns[i]
+		at := slices.Index(r.spec.Dense, c.Name)
+		if c.Role == reader.RoleDense && len(c.Transforms) == 0 && at >= 0 && l.largest[at] > hugeFeature {
+			warn("column %s has values up to %.3g and no transform; training is likely to diverge, or to learn little: give it transform: [standardize] or [log1p]", c.Name, l.largest[at])
+		}
+	}
 }
 
 // warnOfAddressSpace says what a limit of the address space does to a job: Go's runtime

@@ -74,7 +74,7 @@ func TestForecastOfMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"job.yaml"}
-			for _, s := range set {
+			for _, s := range append(set, "training.accept_diverged=true") { // a few steps of a large network
 				args = append(args, "--set", s)
 			}
 			job, err := configs.Load("job.yaml", configs.LoadOptions{Set: set})

@@ -31,7 +31,7 @@ const (
 	IO                      // input or output failed
 	Locked                  // another process trains the job, or uses the model directory or the table
 	LostData                // more of the data is lost than the job allows
-	Diverged                // a loss or a prediction is not a finite number
+	Diverged                // a loss or a prediction is not a finite number, or predictions are worse than a constant
 	Interrupted             // a signal ended the work
 )
 
@@ -47,7 +47,7 @@ var kinds = [...]struct {
 	Job:         {5, "job_file", "a fault of the job file, or a setting in it that cannot be carried out"},
 	Locked:      {6, "locked", "another process trains the job, or uses the model directory or the table"},
 	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows"},
-	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number"},
+	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number, or its predictions are worse than a constant"},
 	Interrupted: {130, "interrupted", "interrupted"},
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"aibox/internal/fixmath"
@@ -13,28 +14,34 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// firstExamples is how many training examples tell where the output bias starts. They are
-// read before training begins, in a fraction of a second, instead of a scan of data that may
-// be terabytes. In data with a share of positives of 0.001, that share is then known to 12 %.
+// firstExamples is how many training examples are looked at before training begins, in a
+// fraction of a second, instead of a scan of data that may be terabytes. In data with a share of
+// positives of 0.001, that share is then known to 12 %.
 const firstExamples = 1 << 16
 
-// initBias sets the output bias of a model that does not take it over from an earlier one.
+// hugeFeature is a value of a dense feature that makes gradients so large that usual learning
+// rates fail.
+const hugeFeature = 1000
+
+// initBias looks at the first examples and sets the output bias of a model that does not take it
+// over from an earlier one.
 //
-// Its value depends on the job and the beginning of its data alone: not on threads, mini-batches and
-// passes. A run that goes on from a snapshot has it in its parameters.
+// The bias depends on the job and the beginning of its data alone: not on threads, mini-batches
+// and passes. A run that goes on from a snapshot has it in its parameters.
 func (r *run) initBias(ctx context.Context) error {
 	bias := r.model.OutputBias()
 	if p := r.models.previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == paramPrefix+bias.Name }) {
 		return nil
 	}
+	l := firstLook{largest: make([]float64, len(r.spec.Dense))}
+	if err := l.read(ctx, r.firstExamples()); err != nil {
+		return fmt.Errorf("data.train: %w", err)
+	}
+	r.warnOf(&l)
 	value, given := r.job.Model.InitialBias.Number()
 	if !given {
-		var b balance
-		if err := b.count(ctx, r.firstExamples()); err != nil {
-			return fmt.Errorf("data.train: %w", err)
-		}
-		value = b.logOdds()
-		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", rounded(metrics.Value(value)), "examples", b.examples, "base_rate", rounded(metrics.Value(b.rate())))
+		value = l.logOdds()
+		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", rounded(metrics.Value(value)), "examples", l.examples, "base_rate", rounded(metrics.Value(l.rate())))
 	}
 	bias.Data[0] = float32(value)
 	r.state.InitialBias = &value
@@ -56,14 +63,15 @@ func (r *run) firstExamples() reader.Options {
 	return o
 }
 
-// balance is how many positives and negatives there are, by weight.
-type balance struct {
+// firstLook is what the first training examples are like.
+type firstLook struct {
 	examples             int64
-	positives, negatives float64
+	positives, negatives float64   // their weights
+	largest              []float64 // of each dense feature, without its sign
 }
 
-// count adds the examples that o reads. There may be none.
-func (b *balance) count(ctx context.Context, o reader.Options) error {
+// read adds the examples that o reads. There may be none.
+func (l *firstLook) read(ctx context.Context, o reader.Options) error {
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return err
@@ -72,7 +80,7 @@ func (b *balance) count(ctx context.Context, o reader.Options) error {
 		var pass *reader.Pass
 		if pass, err = rd.Next(ctx); err == nil {
 			for i := range pass.Batches {
-				b.add(&pass.Batches[i])
+				l.add(&pass.Batches[i])
 			}
 			pass.Recycle()
 		}
@@ -85,31 +93,35 @@ func (b *balance) count(ctx context.Context, o reader.Options) error {
 
 // add adds the examples of a mini-batch one by one, so that the sums do not depend on its
 // size.
-func (b *balance) add(batch *reader.Batch) {
-	b.examples += int64(batch.N)
+func (l *firstLook) add(batch *reader.Batch) {
+	l.examples += int64(batch.N)
 	for i, label := range batch.Labels {
 		weight := 1.0
 		if batch.Weights != nil {
 			weight = float64(batch.Weights[i])
 		}
 		if label == 1 {
-			b.positives += weight
+			l.positives += weight
 		} else {
-			b.negatives += weight
+			l.negatives += weight
 		}
+	}
+	for i, x := range batch.Dense {
+		c := i % len(l.largest)
+		l.largest[c] = max(l.largest[c], math.Abs(float64(x)))
 	}
 }
 
 // logOdds is the logarithm of the odds of a positive. Half an example of mean weight is added
 // to either class, so that it is finite if one of them is absent. It is 0 if both are.
-func (b *balance) logOdds() float64 {
-	total := b.positives + b.negatives
+func (l *firstLook) logOdds() float64 {
+	total := l.positives + l.negatives
 	if !(total > 0) {
 		return 0
 	}
-	half := total / float64(2*b.examples)
-	return fixmath.Log(b.positives+half) - fixmath.Log(b.negatives+half)
+	half := total / float64(2*l.examples)
+	return fixmath.Log(l.positives+half) - fixmath.Log(l.negatives+half)
 }
 
 // rate is the share of the positives, NaN without examples.
-func (b *balance) rate() float64 { return b.positives / (b.positives + b.negatives) }
+func (l *firstLook) rate() float64 { return l.positives / (l.positives + l.negatives) }

@@ -34,7 +34,7 @@ data:
   format: csv
   columns: [{name: label, role: label}, {name: weight, role: weight}, {name: x, role: dense}, {name: user}, {name: item}]
 model: {kind: %[2]s}
-optimizer: {dense: {kind: sgd, learning_rate: 1e-9}}
+optimizer: {dense: {kind: sgd, learning_rate: 1e-9}, rows: {kind: sgd, learning_rate: 1e-9}}
 training: {batch_size: 8}
 output: {model_dir: %[1]s/model}
 `, dir, kind)

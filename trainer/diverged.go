@@ -1,0 +1,40 @@
+package trainer
+
+import (
+	"math"
+
+	"aibox/internal/errkind"
+	"aibox/trainer/metrics"
+)
+
+// checkLearned refuses a model that predicts worse than one that knows nothing but the share
+// of the positives, as one does that has diverged to predictions of 0 and 1: published, it would do
+// harm every hour until the next night. It is judged by the evaluation after the kept epoch or, without
+// evaluation data, by the last line of the metrics of training, if that was long enough to learn anything.
+func (r *run) checkLearned(k *kept) error {
+	where, report := "data.eval", k.Eval
+	if report == nil && k.Step-r.state.Engine.FirstStep >= fewSteps {
+		where, report = "the last training examples, each before it was trained on,", r.state.Recent
+	}
+	if report == nil || r.job.Training.AcceptDiverged || !worseThanConstant(report) {
+		return nil
+	}
+	return errkind.Errorf(errkind.Diverged, "the model is worse than none: on %s its normalized entropy is %.3f (log loss %.4f, mean prediction %.4g, share of positives %.4g), so the share of the positives alone would predict better; lower the learning rates, look for dense features of huge range, or train fewer epochs; training.accept_diverged: true commits such a model",
+		where, float64(report.NormalizedEntropy), float64(report.LogLoss), float64(report.MeanPrediction), float64(report.BaseRate))
+}
+
+// chance is by how many standard errors a log loss must be above the entropy of the labels, so
+// that a small set of examples does not refuse a model by chance.
+const chance = 3
+
+// worseThanConstant reports whether a normalized entropy is above 1, by more than chance.
+func worseThanConstant(report *metrics.Report) bool {
+	if !(report.NormalizedEntropy > 1) || report.Examples == 0 {
+		return false
+	}
+	p := float64(report.BaseRate)
+	entropy := float64(report.LogLoss) / float64(report.NormalizedEntropy)
+	// That of the log loss of the constant prediction p, and of one that is off by about as much.
+	deviation := math.Sqrt(p*(1-p)) * max(1, math.Abs(math.Log(p/(1-p))))
+	return float64(report.LogLoss)-entropy > chance*deviation/math.Sqrt(float64(report.Examples))
+}

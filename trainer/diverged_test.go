@@ -1,0 +1,109 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/internal/errkind"
+	"aibox/trainer/metrics"
+	"aibox/trainer/modeldir"
+)
+
+// TestDivergedModelsAreNotCommitted: a model whose predictions have become 0 and 1 ends the
+// job, with and without evaluation data, and the model before stays; a setting commits it.
+func TestDivergedModelsAreNotCommitted(t *testing.T) {
+	for _, eval := range []string{"data.eval=[LOG/eval.tsv]", "data.eval=[]"} {
+		good := job(t, "lr", eval)
+		before := train(t, good).Digest
+		bad := job(t, "lr", eval, "training.batch_size=16", "output.model_dir="+good.Output.ModelDir, "optimizer.rows.kind=sgd", "optimizer.rows.learning_rate=500", "optimizer.dense.kind=sgd", "optimizer.dense.learning_rate=500")
+		_, err := Train(context.Background(), bad, quiet)
+		if err == nil || errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "training.accept_diverged") {
+			t.Fatalf("%s: %v", eval, err)
+		}
+		if after := digestOf(t, good); after != before {
+			t.Errorf("%s: the model before is %s, was %s", eval, after, before)
+		}
+		m, err := modeldir.Open(good.Output.ModelDir)
+		if err != nil || m.Number() != 1 {
+			t.Errorf("%s: %v, %v", eval, m, err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		bad.Training.AcceptDiverged = true
+		if s := train(t, bad); s.Digest == before {
+			t.Errorf("%s: the diverged model was not committed", eval)
+		}
+	}
+}
+
+// TestWorseThanConstant: a normalized entropy above 1 counts if chance does not explain it.
+func TestWorseThanConstant(t *testing.T) {
+	nan := metrics.Value(math.NaN())
+	for _, c := range []struct {
+		examples int64
+		rate     metrics.Value
+		ne       metrics.Value
+		want     bool
+	}{
+		{1e6, 0.5, 0.99, false}, {1e6, 0.5, 1.01, true}, {1e6, 0.002, 1.1, true}, {200, 0.5, 1.05, false}, {200, 0.5, 3, true},
+		{2000, 0.0275, 1.13, false}, {2000, 0.0275, 4, true}, {50, 0, nan, false}, {50, 1, nan, false}, {0, nan, nan, false},
+	} {
+		p := float64(c.rate)
+		r := &metrics.Report{Examples: c.examples, BaseRate: c.rate, NormalizedEntropy: c.ne}
+		r.LogLoss = c.ne * metrics.Value(-p*math.Log(p)-(1-p)*math.Log(1-p))
+		if got := worseThanConstant(r); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestWarningsOfTheFirstLook: numbers of huge range without a transform, and labels of one
+// class, are warned of in the summary.
+func TestWarningsOfTheFirstLook(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("label,time,price,age,user,item\n")
+	for i := range 500 {
+		fmt.Fprintf(&text, "0,%d,%d,%d,u%d,i%d\n", 1700000000+i, -5000*i, i%90, i%5, i%3)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "log.csv"), []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := fmt.Sprintf(`
+data:
+  train: [%[1]s/log.csv]
+  format: csv
+  columns:
+    - {name: label, role: label}
+    - {name: time, role: dense}
+    - {name: price, role: dense, transform: [log1p]}
+    - {name: age, role: dense}
+    - {name: user}
+    - {name: item}
+model: {kind: lr}
+training: {batch_size: 64}
+output: {model_dir: %[1]s/model}
+`, dir)
+	j, err := configs.Parse("job.yaml", []byte(file), configs.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned := strings.Join(train(t, j).Warnings, "\n")
+	for text, want := range map[string]bool{"column time has values up to 1.7e+09": true, "column price": false, "column age": false, "no training example is positive": true} {
+		if strings.Contains(warned, text) != want {
+			t.Errorf("%q: want %v in\n%s", text, want, warned)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "model", failedSummaryName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
