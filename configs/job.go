@@ -92,6 +92,7 @@ type Column struct {
 	Separator       string `yaml:"separator"`        // multi-valued: splits the cell
 	WeightSeparator string `yaml:"weight_separator"` // each value may carry a weight: value:0.5
 	Space           string `yaml:"space"`            // embedding space; default: the column's name
+	Pooling         string `yaml:"pooling"`          // sum or mean; empty: model.pooling
 	// LibSVM: the feature indices that belong to this column, inclusive.
 	// LibFFM: the field number.
 	Range []int64 `yaml:"range"`

@@ -151,6 +151,8 @@ var columnKeys = []Key{
 	{Path: "data.columns[].space", When: []When{{Only: usesSpace, Note: "role sparse, or dense with bucketize"}},
 		DefaultFrom: func(s scope) string { return yamlText(s.parent.Addr().Interface().(*Column).Name) }, DefaultNote: "the column's name",
 		Meaning: "Embedding space. In columns of the same space, equal values share one embedding."},
+	{Path: "data.columns[].pooling", Values: []string{"sum", "mean"}, DefaultNote: "that of model.pooling", When: []When{{Path: ".role", In: []string{"sparse"}}},
+		Meaning: "How the embeddings of several values in a cell are combined into one: sum or mean."},
 	{Path: "data.columns[].range", When: []When{{Path: "data.format", In: []string{"libsvm"}}}, Range: "[0,inf)",
 		DefaultFrom: func(s scope) string {
 			if len(s.job.Data.Columns) == 1 && s.job.Data.Columns[0].Role == "sparse" {

@@ -150,6 +150,9 @@ func modelSpec(job *configs.Job, schema *reader.Schema) (model.Spec, error) {
 		CrossLayers: m.CrossLayers, CrossRank: m.CrossRank, Structure: m.Structure,
 		Activation: m.Activation, Dropout: m.Dropout, BatchNorm: m.BatchNorm, Pooling: m.Pooling, Seed: job.Seed,
 	}
+	for _, c := range job.SparseColumns() {
+		spec.Poolings = append(spec.Poolings, c.Pooling)
+	}
 	for _, t := range m.Towers {
 		tower := model.Tower{Name: t.Name, Layers: t.Layers}
 		columns := job.TowerColumns(&t)

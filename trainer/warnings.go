@@ -78,9 +78,6 @@ func warnChanges(r *run, earlier *configs.Job) {
 	if earlier.Data.NegativeSampling != r.job.Data.NegativeSampling {
 		warn("data.negative_sampling", earlier.Data.NegativeSampling, r.job.Data.NegativeSampling)
 	}
-	if earlier.Model.Pooling != r.job.Model.Pooling {
-		warn("model.pooling", earlier.Model.Pooling, r.job.Model.Pooling)
-	}
 	for _, now := range r.job.Data.Columns {
 		i := slices.IndexFunc(earlier.Data.Columns, func(c configs.Column) bool { return c.Name == now.Name })
 		if i < 0 {
@@ -94,6 +91,7 @@ func warnChanges(r *run, earlier *configs.Job) {
 			before, now string
 		}{
 			{"role", before.Role, now.Role},
+			{"pooling", or(before.Pooling, earlier.Model.Pooling), or(now.Pooling, r.job.Model.Pooling)},
 			{"space", or(before.Space, before.Name), or(now.Space, now.Name)},
 			{"transform", transformText(before.Transform), transformText(now.Transform)},
 			{"missing", missingText(before.Missing), missingText(now.Missing)},

@@ -15,7 +15,7 @@ import (
 type builder struct {
 	spec     Spec
 	act      ops.Activation
-	pooling  ops.Pooling
+	pooling  []ops.Pooling // of each field
 	n        int
 	training bool
 
@@ -100,7 +100,7 @@ func (b *builder) pooled() *gorgonia.Node {
 		return nil
 	}
 	b.bags = ops.Bags{Offsets: b.sets.offsets.Node, Index: b.sets.index.Node, Weights: b.sets.weights.Node}
-	node := b.name(b.check(ops.BagPool(b.pooling, f, b.rows.Node, b.bags)), b.spec.pooledNames())
+	node := b.name(b.check(ops.BagPool(b.pooling, b.rows.Node, b.bags)), b.spec.pooledNames())
 	return b.layer("pooling", node)
 }
 

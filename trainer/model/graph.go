@@ -55,10 +55,12 @@ func tryCompile(spec Spec, n int, training bool, ps, buffers *params) (*compiled
 	} else if b.act, b.err = ops.ParseActivation(spec.Activation); b.err != nil {
 		return nil, b.err
 	}
-	if spec.Pooling != "" {
-		if b.pooling, b.err = ops.ParsePooling(spec.Pooling); b.err != nil {
-			return nil, b.err
+	for f := range spec.Fields {
+		p, err := spec.poolingOf(f)
+		if err != nil {
+			return nil, err
 		}
+		b.pooling = append(b.pooling, p)
 	}
 	c := &compiled{builder: b}
 	c.logits = b.network()

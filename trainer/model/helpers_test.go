@@ -41,6 +41,7 @@ func zoo() map[string]Spec {
 		"wide_deep no dense":  with(KindWideDeep, noDense),
 		"deepfm":              with(KindDeepFM),
 		"deepfm leaky mean":   with(KindDeepFM, func(s *Spec) { s.Activation = "leaky_relu"; s.Pooling = "mean" }),
+		"deepfm mixed":        with(KindDeepFM, func(s *Spec) { s.Pooling, s.Poolings = "mean", []string{"sum", "", "mean"} }),
 		"dcn":                 with(KindDCN, cross),
 		"dcn stacked":         with(KindDCN, cross, func(s *Spec) { s.Structure = Stacked }),
 		"dcn alone":           with(KindDCN, cross, func(s *Spec) { s.HiddenLayers = nil }),

@@ -8,6 +8,7 @@ import (
 
 	"aibox/internal/kernel"
 	"aibox/trainer/engine"
+	"aibox/trainer/ops"
 	"aibox/trainer/optim"
 )
 
@@ -46,7 +47,7 @@ func (r *reference) pooled(in *Inputs, e int) [][]float64 {
 				sum[j] += w * float64(in.Rows[int(in.Index[k])*d+j])
 			}
 		}
-		if r.spec.Pooling == "mean" && total != 0 {
+		if p, err := r.spec.poolingOf(f); err == nil && p == ops.PoolMean && total != 0 {
 			for j := range sum {
 				sum[j] /= total
 			}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,7 +50,8 @@ type Spec struct {
 	Activation string  // of hidden layers; "" for relu
 	Dropout    float64 // share of hidden values set to zero in training, [0, 1)
 	BatchNorm  bool
-	Pooling    string // sum (also "") or mean
+	Pooling    string   // sum (also "") or mean
+	Poolings   []string // of each field; "": Pooling; nil: all fields have Pooling
 	Seed       uint64
 }
 
@@ -64,6 +66,15 @@ type Tower struct {
 // linear reports whether rows begin with a linear weight.
 func (s Spec) linear() bool {
 	return s.Kind == KindLR || s.Kind == KindFM || s.Kind == KindWideDeep || s.Kind == KindDeepFM
+}
+
+// poolingOf is how the field of that index is pooled.
+func (s Spec) poolingOf(field int) (ops.Pooling, error) {
+	name := cmp.Or(s.Pooling, ops.PoolSum.String())
+	if s.Poolings != nil {
+		name = cmp.Or(s.Poolings[field], name)
+	}
+	return ops.ParsePooling(name)
 }
 
 // RowDim is the number of values per row.
@@ -105,9 +116,12 @@ func (s Spec) Validate() error {
 			fault("no activation %q; there are %s", s.Activation, strings.Join(ops.ActivationNames(), ", "))
 		}
 	}
-	if s.Pooling != "" {
-		if _, err := ops.ParsePooling(s.Pooling); err != nil {
-			fault("no pooling %q; there are %s", s.Pooling, strings.Join(ops.PoolingNames(), ", "))
+	if s.Poolings != nil && len(s.Poolings) != len(s.Fields) {
+		fault("poolings of %d fields, but there are %d", len(s.Poolings), len(s.Fields))
+	}
+	for _, name := range append([]string{s.Pooling}, s.Poolings...) {
+		if _, err := ops.ParsePooling(cmp.Or(name, ops.PoolSum.String())); err != nil {
+			fault("no pooling %q; there are %s", name, strings.Join(ops.PoolingNames(), ", "))
 		}
 	}
 	if s.Dropout < 0 || s.Dropout >= 1 || s.Dropout != s.Dropout {

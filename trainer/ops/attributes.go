@@ -43,7 +43,8 @@ const (
 type Attributes struct {
 	Kind           Kind
 	Activation     Activation // linear, activate
-	Pooling        Pooling    // bag pooling
+	Pooling        Pooling    // bag pooling: PoolMean if some field is averaged
+	Sums           []bool     // bag pooling: which fields are summed, if some are and others are averaged; else nil
 	Fields         int        // bag pooling
 	TransA, TransB bool       // matrix product
 	Period, Lo, Hi int        // columns, spread
@@ -73,11 +74,11 @@ func (op *activateGrad) attributes() Attributes {
 }
 
 func (op *bagPool) attributes() Attributes {
-	return Attributes{Kind: KindBagPool, Pooling: op.pooling, Fields: op.fields}
+	return Attributes{Kind: KindBagPool, Pooling: op.pooling, Sums: op.sums, Fields: op.fields}
 }
 
 func (op *bagPoolGrad) attributes() Attributes {
-	return Attributes{Kind: KindBagPoolGrad, Pooling: op.pooling, Fields: op.fields}
+	return Attributes{Kind: KindBagPoolGrad, Pooling: op.pooling, Sums: op.sums, Fields: op.fields}
 }
 
 func (*batchStats) attributes() Attributes     { return Attributes{Kind: KindBatchStats} }

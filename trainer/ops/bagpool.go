@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"aibox/internal/kernel"
 
@@ -47,20 +48,47 @@ type Bags struct {
 
 // BagPool returns the pooled rows of every bag (N, F*R): rows (U, R) are the
 // values of the mini-batch's unique rows. An empty bag gives zeros. A row that
-// occurs several times in a bag counts several times. fields is F.
+// occurs several times in a bag counts several times. of says how each of the F fields is
+// pooled.
 //
 // Its derivative with regard to rows (U, R) adds to each row the gradients of
 // the bags that it occurs in, in ascending order of occurrence, whatever the
 // number of threads.
-func BagPool(p Pooling, fields int, rows *gorgonia.Node, bags Bags) (*gorgonia.Node, error) {
-	op := &bagPool{base: newBase(4, "bag-pool(%v)", p), pooling: p, fields: fields}
+func BagPool(of []Pooling, rows *gorgonia.Node, bags Bags) (*gorgonia.Node, error) {
+	p := newPools(of)
+	op := &bagPool{base: newBase(4, "bag-pool(%v)", of), pools: p}
 	return apply(op, rows, bags.Offsets, bags.Index, bags.Weights)
+}
+
+// pools says how fields are pooled. If some are averaged, so that factors of bags have to be
+// computed, those that are summed have the factor 1.
+type pools struct {
+	pooling Pooling // PoolMean if some field is averaged
+	fields  int
+	sums    []bool // which fields are summed, if some are and others are averaged; else nil
+}
+
+func newPools(of []Pooling) pools {
+	p := pools{fields: len(of)}
+	if slices.Contains(of, PoolMean) {
+		p.pooling = PoolMean
+		if slices.Contains(of, PoolSum) {
+			for _, f := range of {
+				p.sums = append(p.sums, f == PoolSum)
+			}
+		}
+	}
+	return p
+}
+
+// averages reports whether bag b is averaged.
+func (p *pools) averages(b int) bool {
+	return p.pooling == PoolMean && (p.sums == nil || !p.sums[b%p.fields])
 }
 
 type bagPool struct {
 	base
-	pooling Pooling
-	fields  int
+	pools
 }
 
 func (op *bagPool) Type() hm.Type {
@@ -96,7 +124,7 @@ func (op *bagPool) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 					kernel.Axpy(bags.weights[p], row, out)
 				}
 			}
-			if op.pooling == PoolMean && bags.offsets[b+1]-bags.offsets[b] > 0 {
+			if op.averages(b) && bags.offsets[b+1]-bags.offsets[b] > 0 {
 				kernel.Scale(bags.meanFactor(b), out)
 			}
 		}
@@ -107,7 +135,7 @@ func (op *bagPool) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 func (op *bagPool) DiffWRT(int) []bool { return differentiable(1, 4) }
 
 func (op *bagPool) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
-	grad := &bagPoolGrad{base: newBase(5, "bag-pool-grad(%v)", op.pooling), pooling: op.pooling, fields: op.fields}
+	grad := &bagPoolGrad{base: newBase(5, "bag-pool-grad(%v)", op.pools), pools: op.pools}
 	drows, err := apply(grad, dy, in[0], in[1], in[2], in[3])
 	return gorgonia.Nodes{drows, nil, nil, nil}, err
 }

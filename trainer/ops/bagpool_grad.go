@@ -19,8 +19,7 @@ import (
 // locks, and the order of each sum does not depend on the threads.
 type bagPoolGrad struct {
 	base
-	pooling Pooling
-	fields  int
+	pools
 
 	starts  []int32   // (U+1) first occurrence of each row
 	bagOf   []int32   // (features) bag of each occurrence, by row
@@ -109,7 +108,10 @@ func (op *bagPoolGrad) turn(bags bagView, rows int) {
 	if op.pooling == PoolMean {
 		op.factors = resize(op.factors, n)
 		for b := range n {
-			op.factors[b] = bags.meanFactor(b)
+			op.factors[b] = 1
+			if op.averages(b) {
+				op.factors[b] = bags.meanFactor(b)
+			}
 		}
 	}
 }

@@ -55,13 +55,20 @@ func (b testBags) nodes(t testing.TB, g *gorgonia.ExprGraph) Bags {
 	}
 }
 
-func bagPoolCase(t *testing.T, rng *rand.Rand, p Pooling, weighted bool) opCase {
+// bagPoolCase has fields of one pooling or, if there is none, of either.
+func bagPoolCase(t *testing.T, rng *rand.Rand, p *Pooling, weighted bool) opCase {
 	n, fields, rows, r := dim(rng, 1, 4), dim(rng, 1, 3), dim(rng, 1, 6), dim(rng, 1, 4)
+	of := make([]Pooling, fields)
+	for f := range of {
+		if of[f] = Pooling(rng.Intn(len(poolingNames))); p != nil {
+			of[f] = *p
+		}
+	}
 	bags := randomBags(rng, n, fields, rows, weighted)
 	return opCase{
 		shapes: [][]int{{rows, r}},
 		ours: func(in []*gorgonia.Node) (*gorgonia.Node, error) {
-			return BagPool(p, fields, in[0], bags.nodes(t, in[0].Graph()))
+			return BagPool(of, in[0], bags.nodes(t, in[0].Graph()))
 		},
 		// Per field the matrix of how much of each row an example takes, times
 		// the rows, put into the field's columns.
@@ -80,7 +87,7 @@ func bagPoolCase(t *testing.T, rng *rand.Rand, p Pooling, weighted bool) opCase 
 						shares[e*rows+int(bags.index[k])] += w
 						total += w
 					}
-					if p == PoolMean && total != 0 {
+					if of[f] == PoolMean && total != 0 {
 						for i := range rows {
 							shares[e*rows+i] /= total
 						}

@@ -210,7 +210,7 @@ func TestShapesRejected(t *testing.T) {
 		"cross":     func() (*gorgonia.Node, error) { return CrossMatrix(y, x, in("cw", 3, 3), v) },
 		"norm":      func() (*gorgonia.Node, error) { return BatchNorm(y, v, v, in("stats", 2, 4)) },
 		"loss":      func() (*gorgonia.Node, error) { return Loss(x, v, v) },
-		"pool":      func() (*gorgonia.Node, error) { return BagPool(PoolSum, 2, x, bags) },
+		"pool":      func() (*gorgonia.Node, error) { return BagPool([]Pooling{PoolSum, PoolSum}, x, bags) },
 		"dropout":   func() (*gorgonia.Node, error) { return Dropout(1, 0, 0, x, x) },
 	} {
 		if node, err := build(); err == nil {

@@ -33,11 +33,13 @@ func TestOps(t *testing.T) {
 			cases["activate "+act.String()] = func(rng *rand.Rand) opCase { return activateCase(rng, act) }
 		}
 	}
-	for p := range poolingNames {
-		for _, weighted := range []bool{false, true} {
-			name := fmt.Sprintf("bag pool %v weighted=%v", Pooling(p), weighted)
-			cases[name] = func(rng *rand.Rand) opCase { return bagPoolCase(t, rng, Pooling(p), weighted) }
+	for _, weighted := range []bool{false, true} {
+		for p := range poolingNames {
+			pooling := Pooling(p)
+			name := fmt.Sprintf("bag pool %v weighted=%v", pooling, weighted)
+			cases[name] = func(rng *rand.Rand) opCase { return bagPoolCase(t, rng, &pooling, weighted) }
 		}
+		cases[fmt.Sprintf("bag pool mixed weighted=%v", weighted)] = func(rng *rand.Rand) opCase { return bagPoolCase(t, rng, nil, weighted) }
 	}
 	for name, make := range cases {
 		t.Run(name, func(t *testing.T) {

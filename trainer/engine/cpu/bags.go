@@ -42,26 +42,26 @@ func (t *tile) pool(s *program.Step, y, rows matrix) {
 	r := rows.columns
 	for i := range t.n {
 		out := y.row(i)
-		b := (t.lo + i) * s.Fields
-		for f := 0; f < len(out); f, b = f+r, b+1 {
-			t.bag(s.Pooling, v, b, out[f:][:r], rows.data)
+		first := (t.lo + i) * s.Fields
+		for f := range s.Fields {
+			mean := s.Pooling == ops.PoolMean && (s.Sums == nil || !s.Sums[f])
+			t.bag(mean, v, first+f, out[f*r:][:r], rows.data)
 		}
 	}
 }
 
-// bag pools one bag into out. For means it notes by what their sum is multiplied.
-func (t *tile) bag(p ops.Pooling, v *bags, b int, out, rows []float32) {
+// bag pools one bag into out. If some field is averaged, it notes by what the sum of the bag is
+// multiplied.
+func (t *tile) bag(mean bool, v *bags, b int, out, rows []float32) {
 	r := len(out)
 	lo, hi := v.offsets[b], v.offsets[b+1]
-	mean := t.e.means != nil && p == ops.PoolMean
+	factor := float32(1)
 	if hi-lo == 1 && v.weights == nil {
 		if next := int(hi) + prefetchAhead; next < len(v.index) {
 			kernel.Prefetch(rows[int(v.index[next])*r:][:r])
 		}
 		copy(out, rows[int(v.index[lo])*r:][:r])
-		if mean {
-			t.e.means[b] = 1
-		}
+		t.noteFactor(b, factor)
 		return
 	}
 	clear(out)
@@ -73,12 +73,16 @@ func (t *tile) bag(p ops.Pooling, v *bags, b int, out, rows []float32) {
 			kernel.Axpy(v.weights[at], row, out)
 		}
 	}
-	if p == ops.PoolMean && hi > lo {
-		factor := v.meanFactor(b)
+	if mean && hi > lo {
+		factor = v.meanFactor(b)
 		kernel.Scale(factor, out)
-		if mean {
-			t.e.means[b] = factor
-		}
+	}
+	t.noteFactor(b, factor)
+}
+
+func (t *tile) noteFactor(b int, factor float32) {
+	if t.e.means != nil {
+		t.e.means[b] = factor
 	}
 }
 
