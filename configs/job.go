@@ -134,6 +134,7 @@ type Model struct {
 	CrossRank    int          `yaml:"cross_rank"`    // dcn_v2: low rank of the cross matrices; 0: full
 	Structure    string       `yaml:"structure"`     // dcn, dcn_v2: parallel or stacked
 	Towers       []Tower      `yaml:"towers"`        // aibox
+	DenseVectors bool         `yaml:"dense_vectors"` // fm, deepfm: vectors of dense features
 	Activation   string       `yaml:"activation"`    // relu, leaky_relu, tanh, sigmoid, identity
 	Dropout      float64      `yaml:"dropout"`
 	BatchNorm    bool         `yaml:"batch_norm"`

@@ -39,6 +39,9 @@ var modelKeys = []Key{
 		Meaning: "Name of the tower. A warm start matches towers by name."},
 	{Path: "model.towers[].dense", Default: "[]", Meaning: "Dense features of the tower: names of columns, or of groups of columns."},
 	{Path: "model.towers[].layers", Default: "[128, 64]", Range: "[1,65536]", MinItems: 1, Meaning: "Widths of the tower's hidden layers."},
+	{Path: "model.dense_vectors", Default: "false", Tuning: true,
+		When:    []When{{Path: "model.kind", In: []string{"fm", "deepfm"}}, {Only: needsDense, Note: "some column is dense"}},
+		Meaning: "Whether dense features take part in the interactions of the factorization machine: each has a vector of its own, which is multiplied by the feature."},
 	{Path: "model.activation", Default: "relu", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Activation function of the hidden layers."},
 	{Path: "model.dropout", Default: "0", Range: "[0,1)", When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
@@ -114,5 +117,5 @@ func needsDense(s scope) string {
 	if len(s.job.DenseColumns()) > 0 {
 		return ""
 	}
-	return "no column is dense, so there is nothing for the bottom network"
+	return "no column is dense"
 }

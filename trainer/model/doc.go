@@ -10,6 +10,7 @@
 //
 //	lr         Σ_f weight + dense·w + b
 //	fm         lr + Σ_{f<g} <emb_f, emb_g>
+//	           with DenseVectors, x_p·v_p of every dense feature p is one more emb
 //	wide_deep  Σ_f weight + dense·w + output(MLP([emb, dense]))
 //	deepfm     wide_deep + Σ_{f<g} <emb_f, emb_g>
 //	dcn        output([cross(x), MLP(x)]), x = [emb, dense]; stacked: output(MLP(cross(x)))

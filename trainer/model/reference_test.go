@@ -57,6 +57,19 @@ func (r *reference) pooled(in *Inputs, e int) [][]float64 {
 	return all
 }
 
+// denseVectors are the vectors of the dense features x, if the model has some.
+func (r *reference) denseVectors(x []float64) (all [][]float64) {
+	d := r.spec.EmbeddingDim
+	for p := range len(r.values["dense_vectors"]) / d {
+		v := make([]float64, d)
+		for i := range v {
+			v[i] = x[p] * float64(r.values["dense_vectors"][p*d+i])
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
 func (r *reference) activation(x float64) float64 {
 	switch r.spec.Activation {
 	case "tanh":
@@ -169,12 +182,12 @@ func (r *reference) logit(in *Inputs, e int) float64 {
 	case KindLR:
 		return z
 	case KindFM:
-		return z + sum(pairDots(rows))
+		return z + sum(pairDots(append(rows, r.denseVectors(x)...)))
 	case KindWideDeep, KindDeepFM:
 		hidden := r.mlp("deep", len(s.HiddenLayers), join(emb, x))
 		z += r.layer("output", hidden[len(hidden)-1])[0]
 		if s.Kind == KindDeepFM {
-			z += sum(pairDots(rows))
+			z += sum(pairDots(append(rows, r.denseVectors(x)...)))
 		}
 		return z
 	case KindDLRM:

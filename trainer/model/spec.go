@@ -47,6 +47,10 @@ type Spec struct {
 	Structure    string  // dcn, dcn_v2: Parallel (also "") or Stacked
 	Towers       []Tower // aibox; none: one over all dense features with HiddenLayers
 
+	// DenseVectors gives each dense feature of fm and deepfm a vector of its own, which is multiplied
+	// by the feature and takes part in the interactions as those of the fields do.
+	DenseVectors bool
+
 	Activation string  // of hidden layers; "" for relu
 	Dropout    float64 // share of hidden values set to zero in training, [0, 1)
 	BatchNorm  bool
@@ -126,6 +130,9 @@ func (s Spec) Validate() error {
 	}
 	if s.Dropout < 0 || s.Dropout >= 1 || s.Dropout != s.Dropout {
 		fault("dropout %g, want 0 <= dropout < 1", s.Dropout)
+	}
+	if s.DenseVectors && s.Kind != KindFM && s.Kind != KindDeepFM {
+		fault("dense features have vectors in fm and deepfm alone")
 	}
 	switch s.Kind {
 	case KindFM:

@@ -15,12 +15,12 @@ func (b *builder) network() *gorgonia.Node {
 	case KindLR:
 		return b.add(b.firstOrder(pooled), b.linearDense(true))
 	case KindFM:
-		return b.add(b.firstOrder(pooled), b.linearDense(true), b.secondOrder(b.embeddings(pooled)))
+		return b.add(b.firstOrder(pooled), b.linearDense(true), b.secondOrder(b.concat(b.embeddings(pooled), b.denseVectors())))
 	case KindWideDeep:
 		return b.add(b.firstOrder(pooled), b.linearDense(false), b.deep(b.embeddings(pooled)))
 	case KindDeepFM:
 		emb := b.embeddings(pooled)
-		return b.add(b.firstOrder(pooled), b.linearDense(false), b.secondOrder(emb), b.deep(emb))
+		return b.add(b.firstOrder(pooled), b.linearDense(false), b.secondOrder(b.concat(emb, b.denseVectors())), b.deep(emb))
 	case KindDCN, KindDCNv2:
 		return b.crossNetwork(b.concat(pooled, b.densePart()))
 	case KindDLRM:
@@ -52,6 +52,30 @@ func (b *builder) secondOrder(emb *gorgonia.Node) *gorgonia.Node {
 	}
 	return b.layer("second_order", b.check(ops.FactorizationMachine(b.spec.EmbeddingDim, emb)))
 }
+
+// denseVectors are the vectors of the dense features, each multiplied by its feature, (N, P*D);
+// nil unless the spec asks for them.
+func (b *builder) denseVectors() *gorgonia.Node {
+	x := b.densePart()
+	if b.err != nil || x == nil || !b.spec.DenseVectors {
+		return nil
+	}
+	d := b.spec.EmbeddingDim
+	v := b.param("dense_vectors", uniform(vectorFanIn), len(b.spec.Dense)*d)
+	if b.err != nil {
+		return nil
+	}
+	var names []string
+	for _, name := range b.spec.denseNames() {
+		names = append(names, positions(name, d)...)
+	}
+	b.axes("dense_vectors", names)
+	return b.name(b.check(ops.ScaleVectors(d, x, v)), names)
+}
+
+// vectorFanIn makes the vectors of dense features begin as uniform in ±0.01, the size of the
+// values of new rows.
+const vectorFanIn = 10000
 
 // linearDense is dense·w, (N, 1), with a bias for models that have no output
 // layer. Without dense features the bias stands alone; without either there is

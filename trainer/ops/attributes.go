@@ -34,7 +34,9 @@ const (
 	KindRepeat   // x (N, 1): its column, repeated
 	KindRowDot   // x, y: the dot products of their rows
 	KindRowSum
-	KindSpread // the derivative of columns: columns at their places among zeros
+	KindScaleVectors
+	KindScaleVectorsGrad // x, dy: their products, whose column sums are the derivative
+	KindSpread           // the derivative of columns: columns at their places among zeros
 	KindSum
 )
 
@@ -124,6 +126,14 @@ func (op *repeat) attributes() Attributes { return Attributes{Kind: KindRepeat, 
 
 func (*rowdot) attributes() Attributes { return Attributes{Kind: KindRowDot} }
 func (*rowsum) attributes() Attributes { return Attributes{Kind: KindRowSum} }
+
+func (op *scaleVectors) attributes() Attributes {
+	return Attributes{Kind: KindScaleVectors, Dim: op.dim}
+}
+
+func (op *scaleVectorsGrad) attributes() Attributes {
+	return Attributes{Kind: KindScaleVectorsGrad, Dim: op.dim}
+}
 
 func (op *spread) attributes() Attributes {
 	return Attributes{Kind: KindSpread, Period: op.period, Lo: op.lo, Hi: op.hi}

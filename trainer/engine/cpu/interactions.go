@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"aibox/internal/kernel"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -70,4 +71,19 @@ func (t *tile) interact(s *program.Step, y, x matrix) {
 // interactGrad is, for each vector, the sum of the others times the gradients of the pairs.
 func (t *tile) interactGrad(s *program.Step, dx, x, dy matrix) {
 	t.scratch.gemm.InteractBackward(t.n, x.columns/s.Dim, s.Dim, x.data, x.stride, dy.data, dy.stride, false, dx.data, dx.stride)
+}
+
+// scaleVectors multiplies each vector of v by its number in x. The vectors are the same for all
+// examples or, in the derivative, those of each.
+func (t *tile) scaleVectors(s *program.Step, y, x, v matrix) {
+	for i := range t.n {
+		vectors, out := v.row(0), y.row(i)
+		if s.Kind == ops.KindScaleVectorsGrad {
+			vectors = v.row(i)
+		}
+		copy(out, vectors)
+		for f, factor := range x.row(i) {
+			kernel.Scale(factor, out[f*s.Dim:][:s.Dim])
+		}
+	}
 }

@@ -84,6 +84,8 @@ func (t *tile) step(s *program.Step) {
 		for i := range t.n {
 			y.row(i)[0] = kernel.Sum(x.row(i))
 		}
+	case ops.KindScaleVectors, ops.KindScaleVectorsGrad:
+		t.scaleVectors(s, y, t.at(s.In[0]), t.at(s.In[1]))
 	case ops.KindSum:
 		x := t.at(s.In[0])
 		for i := range t.n {
