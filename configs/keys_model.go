@@ -59,11 +59,11 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.dense.kind", Default: "adam", Values: []string{"sgd", "momentum", "adagrad", "adam", "adamw"}, Meaning: "Kind of optimizer."},
 	{Path: "optimizer.dense.learning_rate", Range: "(0,1000]",
 		DefaultFrom: func(s scope) string {
-			if strings.HasPrefix(s.job.Optimizer.Dense.Kind, "adam") {
+			if strings.HasPrefix(s.job.Optimizer.Dense.Kind, "adam") && s.job.Model.Kind != "lr" {
 				return "0.001"
 			}
 			return "0.01"
-		}, DefaultNote: "0.001 for adam and adamw, otherwise 0.01",
+		}, DefaultNote: "0.001 for adam and adamw unless model.kind is lr, otherwise 0.01",
 		Meaning: "Learning rate, before the schedule."},
 	{Path: "optimizer.dense.momentum", Default: "0.9", Range: "[0,1)", When: denseKinds("momentum"), Meaning: "Share of the previous step that is kept."},
 	{Path: "optimizer.dense.beta1", Default: "0.9", Range: "[0,1)", When: denseKinds("adam", "adamw"), Meaning: "Decay of the gradient's mean.", Tuning: true},
@@ -78,11 +78,14 @@ var optimizerKeys = []Key{
 		Meaning: "Kind of optimizer. rowwise_adagrad keeps one number of state per row instead of one per value; ftrl makes weights sparse."},
 	{Path: "optimizer.rows.learning_rate", Range: "(0,1000]",
 		DefaultFrom: func(s scope) string {
-			if s.job.Optimizer.Rows.Kind == "adam" {
+			switch kind := s.job.Optimizer.Rows.Kind; {
+			case kind == "adam":
 				return "0.001"
+			case strings.HasSuffix(kind, "adagrad") && s.job.Model.Kind == "lr":
+				return "0.1"
 			}
 			return "0.05"
-		}, DefaultNote: "0.001 for adam, otherwise 0.05",
+		}, DefaultNote: "0.001 for adam, 0.1 for adagrad and rowwise_adagrad if model.kind is lr, otherwise 0.05",
 		Meaning: "Learning rate, before the schedule. For ftrl it is alpha."},
 	{Path: "optimizer.rows.beta1", Default: "0.9", Range: "[0,1)", When: rowKinds("adam"), Meaning: "Decay of the gradient's mean.", Tuning: true},
 	{Path: "optimizer.rows.beta2", Default: "0.999", Range: "[0,1)", When: rowKinds("adam"), Meaning: "Decay of the squared gradient's mean.", Tuning: true},
