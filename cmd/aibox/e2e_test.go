@@ -99,7 +99,6 @@ func TestWrongData(t *testing.T) {
 		{"train job.yaml --set output.model_dir=job.yaml", exitIO, "not a directory"},
 		{"train job.yaml --set sparse_table.memory_bytes=4KiB", exitJob, "memory budget"},
 		{"train job.yaml --set training.warm_start=model --set output.model_dir=warm --set model.hidden_layers=[3]", exitJob, "layer sizes must stay"},
-		{"train job.yaml --set training.warm_start=model --set output.model_dir=warm --set model.embedding_dim=2", exitJob, "set it back"},
 		{"eval --model-dir model --data other.tsv", exitData, "the header has no column"},
 		{"eval --model-dir model --data nosuch.tsv", exitIO, "not found"},
 		{"eval --model-dir model --data eval.tsv --set model.hidden_layers=[3]", exitUsage, "cannot be overridden"},
