@@ -95,7 +95,7 @@ func TestInitialBiasOfShares(t *testing.T) {
 		rows [][2]float64
 		want float64
 	}{
-		{"weights", rowsOf(30, 90, 6, 2), math.Log((180 + 1.5) / (180 + 1.5))},
+		{"weights", rowsOf(30, 90, 6, 1), math.Log((180 + 1.125) / (90 + 1.125))},
 		{"small weights", rowsOf(30, 90, 1e-6, 1e-6), math.Log(30.5 / 90.5)},
 		{"no positive", rowsOf(0, 200, 1, 1), math.Log(0.5 / 200.5)},
 		{"no negative", rowsOf(200, 0, 3, 1), math.Log(200.5 / 0.5)},
