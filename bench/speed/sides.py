@@ -144,6 +144,6 @@ def settings(overrides):
 
 COLUMNS = [
     {"name": "label", "role": "label"},
-    *({"name": f"I{i + 1}", "role": "dense", "transform": ["log1p"]} for i in range(models.DENSE)),
+    *({"name": f"I{i + 1}", "role": "dense", "transform": ["log1p"], "missing": 0} for i in range(models.DENSE)),
     *({"name": f"C{i + 1}"} for i in range(models.FIELDS)),
 ]
