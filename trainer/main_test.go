@@ -10,6 +10,9 @@ import (
 var logDir string
 
 func TestMain(m *testing.M) {
+	if code, is := crashChild(); is {
+		os.Exit(code)
+	}
 	dir, err := os.MkdirTemp("", "aibox-trainer-test")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

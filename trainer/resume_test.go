@@ -14,6 +14,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
 )
 
 // errCrash ends a run whose process is said to have been killed.
@@ -110,13 +111,6 @@ type outcomeOf struct {
 
 func outcome(t *testing.T, j *configs.Job, s *Summary) outcomeOf {
 	t.Helper()
-	read := func(path string) string {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
 	text := func(v any) string {
 		data, err := json.Marshal(v)
 		if err != nil {
@@ -128,10 +122,25 @@ func outcome(t *testing.T, j *configs.Job, s *Summary) outcomeOf {
 	for i := range epochs {
 		epochs[i].Seconds, epochs[i].CPU, epochs[i].Stages = 0, 0, nil
 	}
-	paths := reportPaths(j)
 	return outcomeOf{
-		digestOf(t, j), read(paths["metrics"]), read(paths["quarantine"]), s.KeptEpoch, s.Examples, text(s.TrainRows), text(s.EvalRows), text(epochs),
+		digestOf(t, j), reportOfModel(t, j, metricsName), reportOfModel(t, j, quarantineName), s.KeptEpoch, s.Examples, text(s.TrainRows), text(s.EvalRows), text(epochs),
 	}
+}
+
+// reportOfModel is a report of the model of a job, in its generation: a process that dies when
+// it has committed the model may not have put it into place.
+func reportOfModel(t *testing.T, j *configs.Job, name string) string {
+	t.Helper()
+	m, err := modeldir.Open(j.Output.ModelDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	data, err := os.ReadFile(modeldir.ReportOf(j.Output.ModelDir, m.Generation, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // compare fails where two outcomes differ.
@@ -307,12 +316,8 @@ func TestResumeOfAllKinds(t *testing.T) {
 // readSummary reads the summary of a job that has made a model.
 func readSummary(t *testing.T, j *configs.Job) *Summary {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(j.Output.ModelDir, summaryName))
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := new(Summary)
-	if err := json.Unmarshal(data, s); err != nil {
+	if err := json.Unmarshal([]byte(reportOfModel(t, j, summaryName)), s); err != nil {
 		t.Fatal(err)
 	}
 	return s
