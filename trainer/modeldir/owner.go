@@ -192,9 +192,11 @@ func freeTableDirs(dirs []string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		beforeChange("remove", filepath.Join(dir, ownerName))
-		if err := os.Remove(filepath.Join(dir, ownerName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		for _, name := range []string{ownerName + ".tmp", ownerName} { // a process may have been killed while it wrote the file
+			beforeChange("remove", filepath.Join(dir, name))
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 		real := realPath(dir)
 		if err := os.Remove(real); err != nil && !errors.Is(err, fs.ErrNotExist) {
