@@ -153,6 +153,7 @@ func TestHDFS(t *testing.T) {
 	t.Run("DataNodeHung", h.dataNodeHung)
 	t.Run("DataNodeKilled", h.dataNodeKilled)
 	t.Run("WriteSizes", h.writeSizes)
+	t.Run("Directory", h.directory)
 	t.Run("WriteDataNodeDead", h.writeDataNodeDead)
 	t.Run("WriteDataNodeDies", h.writeDataNodeDies)
 	t.Run("WriteDataNodeHung", h.writeDataNodeHung)

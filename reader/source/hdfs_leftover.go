@@ -71,5 +71,14 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 	req.set("createParent", false).set("replication", uint32(defaults.Replication)).set("blockSize", uint64(defaults.BlockSize))
 	err = s.execute("create", req.Interface(), resp.Interface())
 	var remote hdfs.Error
-	return err == nil || errors.As(err, &remote) && remote.Exception() == "org.apache.hadoop.fs.FileAlreadyExistsException"
+	if err == nil {
+		return true // it was gone, and is a new, empty file now
+	}
+	if !errors.As(err, &remote) || remote.Exception() != "org.apache.hadoop.fs.FileAlreadyExistsException" {
+		return false
+	}
+	// It is complete now: the NameNode has ended the lease, or the writer, alive, has
+	// completed it since its state was read and is about to rename it.
+	info, err := s.client.Stat(temp)
+	return err == nil && time.Since(info.ModTime()) > leftoverAge
 }

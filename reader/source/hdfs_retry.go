@@ -224,7 +224,7 @@ func (r *retrier) whoMayNot() string {
 		}
 	}
 	what := "read"
-	if r.op == "create" || r.op == "write" {
+	if r.op != "open" && r.op != "read" && r.op != "list" {
 		what = "write"
 	}
 	return fmt.Sprintf("%s may not %s it: ask its owner, or act as someone else by the settings in data.hdfs", who, what)

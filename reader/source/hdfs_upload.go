@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -19,7 +18,7 @@ type upload struct {
 	s        *session
 	ctx      context.Context // the session's
 	temp     string          // its path
-	data     *os.File
+	data     io.ReaderAt
 	size     int64
 	excluded []message // DatanodeInfoProto
 	// trusting says that the DataNodes that failed in earlier uploads are tried again,
@@ -39,7 +38,7 @@ const (
 // errNoPipeline says that a block could be written to no DataNode.
 var errNoPipeline = errors.New("no DataNodes accept a block of the file")
 
-func (s *session) upload(temp string, data *os.File, size int64) error {
+func (s *session) upload(temp string, data io.ReaderAt, size int64) error {
 	defaults, err := s.client.ServerDefaults()
 	if err != nil {
 		return err

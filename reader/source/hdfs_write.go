@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 
@@ -19,7 +20,8 @@ type hdfsWriter struct {
 	ctx   context.Context
 	c     *cluster
 	path  string
-	spool *os.File
+	spool *os.File    // nil: data were there before
+	data  io.ReaderAt // what is uploaded
 	size  int64
 	temp  string // the path of the uploaded file; "": there is none yet
 	err   error  // first failure
@@ -29,6 +31,35 @@ type hdfsWriter struct {
 }
 
 func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
+	w, err := c.newWriter(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if w.spool, err = os.CreateTemp("", "aibox-upload-"); err != nil {
+		return nil, localError("create", os.TempDir(), err)
+	}
+	// The open file has no name from here on, so that nothing is left behind, however
+	// the process ends.
+	if err := os.Remove(w.spool.Name()); err != nil {
+		_ = w.spool.Close() // err says more
+		return nil, localError("create", w.spool.Name(), err)
+	}
+	w.data = w.spool
+	return w, nil
+}
+
+// put writes size bytes of data, which are read several times if DataNodes fail.
+func (c *cluster) put(ctx context.Context, p string, data io.ReaderAt, size int64) error {
+	w, err := c.newWriter(ctx, p)
+	if err != nil {
+		return err
+	}
+	w.data, w.size = data, size
+	return w.Close()
+}
+
+// newWriter returns a writer that has nothing to upload yet.
+func (c *cluster) newWriter(ctx context.Context, p string) (*hdfsWriter, error) {
 	p = cleanPath(p)
 	// A wrong cluster, a missing permission or a directory to which files cannot be
 	// written should fail now, before the work is done.
@@ -66,17 +97,7 @@ func (c *cluster) create(ctx context.Context, p string) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	spool, err := os.CreateTemp("", "aibox-upload-")
-	if err != nil {
-		return nil, localError("create", os.TempDir(), err)
-	}
-	// The open file has no name from here on, so that nothing is left behind, however
-	// the process ends.
-	if err := os.Remove(spool.Name()); err != nil {
-		_ = spool.Close() // err says more
-		return nil, localError("create", spool.Name(), err)
-	}
-	return &hdfsWriter{ctx: ctx, c: c, path: p, spool: spool, old: old, left: left}, nil
+	return &hdfsWriter{ctx: ctx, c: c, path: p, old: old, left: left}, nil
 }
 
 func (w *hdfsWriter) Write(b []byte) (int, error) {
@@ -119,6 +140,9 @@ func (w *hdfsWriter) Close() error {
 	}
 	w.done = true
 	w.left = w.c.discard(w.ctx, w.left)
+	if w.spool == nil {
+		return nil
+	}
 	if err := w.spool.Close(); err != nil {
 		return localError("write", w.spool.Name(), err)
 	}
@@ -143,6 +167,9 @@ func (w *hdfsWriter) Abort() error {
 		w.left = append(w.left, w.temp)
 	}
 	w.left = w.c.discard(w.ctx, w.left)
+	if w.spool == nil {
+		return nil
+	}
 	return w.spool.Close()
 }
 
@@ -151,10 +178,8 @@ func (w *hdfsWriter) Abort() error {
 func (w *hdfsWriter) rename(s *session) error {
 	err := s.client.Rename(w.temp, w.path)
 	if errors.Is(err, os.ErrNotExist) {
-		if info, statErr := s.client.Stat(w.path); statErr == nil && !info.IsDir() {
-			if spooled, statErr := w.spool.Stat(); statErr == nil && spooled.Size() == info.Size() {
-				return nil
-			}
+		if info, statErr := s.client.Stat(w.path); statErr == nil && !info.IsDir() && info.Size() == w.size {
+			return nil
 		}
 	}
 	return err
@@ -163,7 +188,7 @@ func (w *hdfsWriter) rename(s *session) error {
 // upload makes one attempt.
 func (w *hdfsWriter) upload(s *session) error {
 	temp := hdfsTempName(w.path)
-	err := s.upload(temp, w.spool, w.size)
+	err := s.upload(temp, w.data, w.size)
 	if err == nil {
 		w.temp = temp
 	} else {

@@ -1,0 +1,99 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+)
+
+// Directory is a directory, on a local file system or in HDFS, in which a program keeps
+// files of its own. Names are relative to it, with slashes between their elements; missing
+// directories are made. It is safe for concurrent use.
+type Directory struct {
+	URI  string
+	fs   keeper
+	path string
+}
+
+// Entry is a file or a directory in a Directory.
+type Entry struct {
+	Name    string // within the directory that was listed
+	Size    int64
+	ModTime time.Time
+	IsDir   bool
+}
+
+// keeper is a file system in which files are written, renamed and removed.
+type keeper interface {
+	fileSystem
+	// put writes a file, which appears under its name when it is whole and durable.
+	put(ctx context.Context, path string, data io.ReaderAt, size int64) error
+	rename(ctx context.Context, from, to string) error
+	remove(ctx context.Context, path string) error
+}
+
+// Directory returns the directory that a URI names. It need not exist.
+func (s *Sources) Directory(uri string) (*Directory, error) {
+	fs, path, err := s.resolve(uri)
+	if err != nil {
+		return nil, err
+	}
+	k, ok := fs.(keeper)
+	if !ok {
+		return nil, &Error{Op: "open", URI: uri, Kind: ErrUnsupported, Err: errors.New("files cannot be written there")}
+	}
+	return &Directory{URI: strings.TrimRight(uri, "/"), fs: k, path: path}, nil
+}
+
+func (d *Directory) at(name string) string { return path.Join(d.path, name) }
+
+// List returns what is in the directory called name, hidden names included, in byte order.
+// A directory that does not exist is empty.
+func (d *Directory) List(ctx context.Context, name string) ([]Entry, error) {
+	found, err := d.fs.list(ctx, d.at(name))
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(found))
+	for i, e := range found {
+		entries[i] = Entry{Name: path.Base(e.path), Size: e.size, ModTime: e.modTime, IsDir: e.dir}
+	}
+	return entries, nil
+}
+
+// Open opens a file of the given size. If it has fewer bytes, reading fails.
+func (d *Directory) Open(ctx context.Context, name string, size int64) (io.ReadCloser, error) {
+	p := d.at(name)
+	return d.fs.openRange(ctx, p, File{URI: d.fs.uri(p), Size: size}, 0)
+}
+
+// Put writes a file of size bytes, which it reads from data, some of them several times
+// if a DataNode fails. The file appears under its name when it is whole and durable, and
+// replaces one of that name.
+func (d *Directory) Put(ctx context.Context, name string, data io.ReaderAt, size int64) error {
+	return d.fs.put(ctx, d.at(name), data, size)
+}
+
+// Rename gives a file another name, atomically; it replaces a file of that name. The error
+// is ErrNotFound if there is no such file, also where an earlier attempt of the same call
+// has renamed it and the answer was lost.
+func (d *Directory) Rename(ctx context.Context, from, to string) error {
+	return d.fs.rename(ctx, d.at(from), d.at(to))
+}
+
+// Remove removes a file durably. If there is none, it does nothing.
+func (d *Directory) Remove(ctx context.Context, name string) error {
+	if err := d.fs.remove(ctx, d.at(name)); !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+func (d *Directory) String() string { return fmt.Sprint(d.URI) }

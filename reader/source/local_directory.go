@@ -1,0 +1,72 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"aibox/internal/atomicfile"
+)
+
+func (f localFS) put(ctx context.Context, path string, data io.ReaderAt, size int64) error {
+	if err := makeDurable(filepath.Dir(path)); err != nil {
+		return err
+	}
+	w, err := f.create(ctx, path)
+	if err != nil {
+		return err
+	}
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, io.NewSectionReader(data, 0, size), make([]byte, 1<<20))
+	if err == nil && n < size {
+		err = &Error{Op: "write", URI: path, Kind: ErrFailed, Err: io.ErrUnexpectedEOF}
+	}
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Close()
+}
+
+func (localFS) rename(_ context.Context, from, to string) error {
+	if err := makeDurable(filepath.Dir(to)); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return localError("rename", from, unwrapLink(err))
+	}
+	return errors.Join(atomicfile.SyncDir(filepath.Dir(to)), atomicfile.SyncDir(filepath.Dir(from)))
+}
+
+// unwrapLink is the error of a rename as one of a single path.
+func unwrapLink(err error) error {
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
+	}
+	return err
+}
+
+func (localFS) remove(_ context.Context, path string) error {
+	if err := os.Remove(path); err != nil {
+		return localError("remove", path, err)
+	}
+	return atomicfile.SyncDir(filepath.Dir(path))
+}
+
+// makeDurable makes a directory and those above it that are missing, durably.
+func makeDurable(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDurable(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return localError("create", dir, err)
+	}
+	return atomicfile.SyncDir(parent)
+}
