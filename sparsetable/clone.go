@@ -65,18 +65,11 @@ type cloning struct {
 }
 
 func (c *cloning) run(ctx context.Context) (err error) {
-	t := &ssd{opts: c.from}
-	if err := t.orderDirs(nil); err != nil {
-		return err
-	}
-	c.from = t.opts
-	old, err := catalog.Open(catalog.Options{Dir: t.catalogPath(), ReadOnly: true, Logger: c.from.Logger})
-	if errors.Is(err, catalog.ErrNotExist) {
-		return fmt.Errorf("%w: none in %s", ErrNoSnapshot, t.catalogPath())
-	}
+	old, dirs, err := openCatalog(c.from)
 	if err != nil {
 		return err
 	}
+	c.from.SSD.Dirs = dirs
 	defer func() { err = errors.Join(err, old.Close()) }()
 	if old.Format().Hash != seededKeyHash {
 		return fmt.Errorf("%w: that in %s was made by an older version", ErrNotCloneable, c.from.SSD.Dirs[0])
@@ -206,28 +199,36 @@ func copyDurably(ctx context.Context, from, to string) error {
 
 // catalog writes the new table's catalog, with the one snapshot.
 func (c *cloning) catalog(ctx context.Context, old *catalog.Catalog, s catalog.Snapshot) (err error) {
-	dir := c.to.SSD.Dirs[0]
-	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(dir, catalogDir), Format: old.Format(), Logger: c.to.Logger})
-	if err != nil {
+	c.info.Snapshot, err = newCatalog(ctx, c.to, old.Format(), s, func(page func(uint32, []byte) error) error {
+		_, err := old.Load(s.ID, page)
 		return err
+	})
+	return err
+}
+
+// newCatalog makes the catalog of a table whose files are in the directories of o. It gets
+// the one snapshot s, with the pages that load hands out.
+func newCatalog(ctx context.Context, o Options, f catalog.Format, s catalog.Snapshot, load func(page func(uint32, []byte) error) error) (info SnapshotInfo, err error) {
+	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(o.SSD.Dirs[0], catalogDir), Format: f, Logger: o.Logger})
+	if err != nil {
+		return info, err
 	}
 	defer func() { err = errors.Join(err, made.Close()) }()
 	commit, err := made.Begin()
 	if err != nil {
-		return err
+		return info, err
 	}
-	if _, err := old.Load(s.ID, func(page uint32, data []byte) error {
+	if err := load(func(page uint32, data []byte) error {
 		return cmp.Or(ctx.Err(), commit.PutPage(page, data))
 	}); err != nil {
-		return errors.Join(err, commit.Abort())
+		return info, errors.Join(err, commit.Abort())
 	}
 	for i := range s.Deltas {
 		s.Deltas[i].Snapshot = commit.ID()
 	}
 	if err := commit.Commit(s); err != nil {
-		return err
+		return info, err
 	}
 	kept, err := made.Snapshot(commit.ID())
-	c.info.Snapshot = SnapshotInfo{ID: kept.ID, Rows: kept.Rows, Bytes: kept.PageBytes, Record: kept.Record}
-	return err
+	return SnapshotInfo{ID: kept.ID, Rows: kept.Rows, Bytes: kept.PageBytes, Record: kept.Record}, err
 }

@@ -18,12 +18,14 @@ import (
 // tableFile matches the names of a table's files:
 //
 //	T-….bucket, T-….delta, T-….spool   of kind "ssd"; T is the table's number, and
-//	                                   more numbers with hyphens between them follow
+//	                                   more numbers with hyphens between them follow.
+//	                                   With .part behind it, it is not yet complete:
+//	                                   whoever brings it from elsewhere gives it its name
 //	.probe-…                           a file that tests what the file system can do
 //	snapshot-N.rows, snapshot-N.rows.tmp, LOCK   of kind "memory"
 //
 // Beside them, the first directory of a table on SSD has the directory catalog.
-var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp)?|LOCK)$`)
+var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)(?:\.part)?|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp|\.part)?|LOCK)$`)
 
 // Files lists the files of tables in a directory, by their base names.
 type Files struct {

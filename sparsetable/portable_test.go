@@ -1,0 +1,141 @@
+package sparsetable_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// takeAway copies a snapshot's files and its index to the directories of another table.
+func takeAway(t *testing.T, from, to sparsetable.Options) sparsetable.SnapshotInfo {
+	t.Helper()
+	held, err := sparsetable.Hold(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	files, err := sparsetable.PortableFiles(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	var sizes []int64
+	for _, f := range files {
+		if !f.Unique {
+			t.Errorf("%s is not unique", f.Name)
+		}
+		names, sizes = append(names, f.Name), append(sizes, f.Bytes)
+	}
+	dirs := to.SSD.Dirs
+	at := sparsetable.SpreadFiles(names, sizes, len(dirs))
+	if !slices.Equal(at, sparsetable.SpreadFiles(names, sizes, len(dirs))) {
+		t.Error("files are spread in another way the second time")
+	}
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, f := range files {
+		data, err := os.ReadFile(f.Path)
+		if err != nil || int64(len(data)) != f.Bytes {
+			t.Fatalf("%s: %d bytes, %v", f.Name, len(data), err)
+		}
+		if err := os.WriteFile(filepath.Join(dirs[at[i]], f.Name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var index bytes.Buffer
+	if err := sparsetable.WriteIndex(from, &index); err != nil {
+		t.Fatal(err)
+	}
+	// A call that fails leaves no table, and the next one is not disturbed by it.
+	cut := io.LimitReader(bytes.NewReader(index.Bytes()), int64(index.Len()-1))
+	var damaged *sparsetable.CorruptionError
+	if _, err := sparsetable.RestoreIndex(t.Context(), to, "index", cut); !errors.As(err, &damaged) {
+		t.Errorf("an index that was cut short: %v", err)
+	}
+	info, err := sparsetable.RestoreIndex(t.Context(), to, "index", &index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// TestPortable: a snapshot that is taken away as files is the same table in any number of
+// directories, with rows that are in no bucket yet; both tables can be trained further, and
+// what they write has names that the other one does not have.
+func TestPortable(t *testing.T) {
+	for _, dirs := range [][]int{{1, 1}, {3, 1}, {1, 3}, {2, 2}} {
+		t.Run(fmt.Sprint(dirs), func(t *testing.T) {
+			from, to := cloneOptions(t, dirs[0]), cloneOptions(t, dirs[1])
+			rows := map[uint64]float32{}
+			trainInto(t, from, rows, 0, 5000)
+			trainInto(t, from, rows, 1000, 3000)
+			trainDirty(t, from, rows, 500, 700)
+			info := takeAway(t, from, to)
+			if string(info.Record) != "dirty" || info.Rows != int64(len(rows)) {
+				t.Errorf("%+v", info)
+			}
+			verify(t, to)
+			theirs := map[uint64]float32{}
+			for k, v := range rows {
+				theirs[k] = v
+			}
+			before := tableFiles(t, from)
+			trainInto(t, to, theirs, 2000, 3000)
+			trainInto(t, from, rows, 100, 2500)
+			verify(t, to)
+			verify(t, from)
+			ours := tableFiles(t, from)
+			for name := range tableFiles(t, to) {
+				if ours[name] && !before[name] {
+					t.Errorf("both tables have written %s", name)
+				}
+			}
+			verify(t, from)
+		})
+	}
+}
+
+// tableFiles are the names of the files that hold a table's rows.
+func tableFiles(t *testing.T, o sparsetable.Options) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	for _, dir := range o.SSD.Dirs {
+		files, err := sparsetable.FilesIn(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files.Rows {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// TestPortableMissing: a file that is missing is named.
+func TestPortableMissing(t *testing.T) {
+	o := cloneOptions(t, 2)
+	rows := map[uint64]float32{}
+	trainInto(t, o, rows, 0, 5000)
+	for name := range tableFiles(t, o) {
+		for _, dir := range o.SSD.Dirs {
+			os.Remove(filepath.Join(dir, name))
+		}
+		break
+	}
+	if _, err := sparsetable.PortableFiles(o); !errors.Is(err, sparsetable.ErrFiles) {
+		t.Errorf("%v", err)
+	}
+	if err := sparsetable.WriteIndex(cloneOptions(t, 1), io.Discard); !errors.Is(err, sparsetable.ErrNoSnapshot) {
+		t.Errorf("%v", err)
+	}
+}
