@@ -48,6 +48,11 @@
 // that looks complete and is not. If a process reads the generation, the rest stays, and
 // the next run deletes it.
 //
+// # Models from elsewhere
+//
+// A generation is taken to another machine as a list of files (portable.go), from which it is
+// made again there (restore.go). It has RESTORE.json until it is complete.
+//
 // # Dense file
 //
 //	+----------+-----------+--------------+------------------+---------+

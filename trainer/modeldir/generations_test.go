@@ -445,7 +445,7 @@ func TestManifestSaysWhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := fill(t, w, 1)
-	m.Night, m.TrainData, m.SavedAt, m.StartedFrom = "2026-11-20T06", "abc", "2026-11-20T07:00:00Z", Origin{"/models/a", "gen-000007"}
+	m.Night, m.TrainData, m.SavedAt, m.StartedFrom = "2026-11-20T06", "abc", "2026-11-20T07:00:00Z", Origin{ModelDir: "/models/a", Generation: "gen-000007"}
 	if err := errors.Join(w.Commit(m, nil, nil), w.Close()); err != nil {
 		t.Fatal(err)
 	}

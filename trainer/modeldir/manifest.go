@@ -29,7 +29,8 @@ const (
 type Manifest struct {
 	FormatVersion int    `json:"format_version"`
 	AiboxVersion  string `json:"aibox_version"`
-	Generation    string `json:"generation"` // directory of the files below
+	Generation    string `json:"generation"`   // directory of the files below
+	ID            string `json:"id,omitempty"` // random; "": an earlier version saved the model
 
 	JobSHA256        string `json:"job_sha256"`        // of job.yaml
 	StatisticsSHA256 string `json:"statistics_sha256"` // of statistics.json
@@ -46,6 +47,7 @@ type Manifest struct {
 	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
 
 	SavedAt     string `json:"saved_at,omitempty"`    // in UTC, as RFC 3339 has it; "": an earlier version saved the model
+	Job         string `json:"job,omitempty"`         // its name, without dates in it; "": an earlier version saved the model
 	Night       string `json:"night,omitempty"`       // the job's date, with the hour if the job depends on it; "": the job has none
 	TrainData   string `json:"train_data,omitempty"`  // SHA-256 of the URIs of the training data
 	StartedFrom Origin `json:"started_from,omitzero"` // the earlier model; zero: training began with a new one
@@ -60,6 +62,7 @@ type Manifest struct {
 type Origin struct {
 	ModelDir   string `json:"model_dir,omitempty"` // absolute; "": the same directory
 	Generation string `json:"generation,omitempty"`
+	Identity   string `json:"identity,omitempty"` // Manifest.Identity; "": an earlier version saved the model
 }
 
 // TableRecord is the record of the table's snapshot, which ties it to the

@@ -1,6 +1,7 @@
 package modeldir
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -92,6 +93,9 @@ func (w *Writer) Leftovers() []error { return w.leftovers }
 
 func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 
+// Number is the number of the generation.
+func (w *Writer) Number() int { return numberOf(w.gen) }
+
 // TableDir is where the run's table keeps its snapshots.
 func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), tableName) }
 
@@ -123,7 +127,7 @@ func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), 
 // from which this one was made; the others are deleted afterwards. If that fails, it is
 // not an error, see Leftovers.
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
-	m.FormatVersion, m.Generation = FormatVersion, w.gen
+	m.FormatVersion, m.Generation, m.ID = FormatVersion, w.gen, rand.Text()
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
 	for name, data := range map[string][]byte{jobName: job, statisticsName: statistics} {
 		if err := WriteFile(filepath.Join(w.genDir(), name), data); err != nil {

@@ -1,0 +1,268 @@
+package modeldir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"aibox/internal/errkind"
+	"aibox/sparsetable"
+)
+
+// A generation that is brought from elsewhere has RESTORE.json, which says which one it is,
+// until it is complete. If the process is killed, another one that restores the same
+// generation to the same directories goes on with the files that are there; a training run
+// deletes it, as it does the generations of runs that died.
+
+const restoreName = "RESTORE.json"
+
+type restoreFile struct {
+	ID string `json:"id"`
+}
+
+// Restoring is a generation that is being restored. It holds the directory's lock until
+// Close.
+type Restoring struct {
+	w     *Writer
+	dirs  []string       // of the table, elsewhere; nil: it is in the generation
+	place map[string]int // of the table's files on SSD: index of their directory
+}
+
+// ErrHasModel says that a model is not restored to a directory that has one.
+var ErrHasModel = errkind.New(errkind.Usage, "there is a model already")
+
+// Restore begins to restore a generation to the model directory dir, in which there may be
+// no model, or goes on with it if another process has begun. id says which generation it
+// is; two that differ in anything have different ones. dirs are those of
+// sparse_table.dirs; nil: the table is in the model directory.
+func Restore(dir string, number int, id string, dirs []string) (*Restoring, error) {
+	r, err := lockRestoring(dir, number)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.begin(id, dirs); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func lockRestoring(dir string, number int) (*Restoring, error) {
+	if err := refuseModel(dir); err != nil { // before the lock file is made
+		return nil, err
+	}
+	lock, err := makeAndLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Restoring{w: &Writer{dir: dir, lock: lock, gen: nameOf(number), done: true}}, nil
+}
+
+// refuseModel fails if dir has a complete generation.
+func refuseModel(dir string) error {
+	all, err := Generations(dir)
+	if errors.Is(err, ErrNoModel) {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("model directory %s: %w: it has %s; restore to another directory, or delete it", dir, ErrHasModel, listed(all))
+	}
+	return err
+}
+
+func (r *Restoring) begin(id string, dirs []string) error {
+	if err := refuseModel(r.w.dir); err != nil {
+		return err
+	}
+	for _, g := range generations(r.w.dir) {
+		at := filepath.Join(r.w.dir, g)
+		begun := restoredIn(at)
+		if g == r.w.gen && begun == id && samePlaces(at, dirs) {
+			continue
+		}
+		if g == r.w.gen || begun != "" || gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
+			if err := removeGeneration(at); err != nil {
+				return err
+			}
+		}
+	}
+	gen := r.w.genDir()
+	for _, name := range []string{tableName, reportsName} {
+		if err := os.MkdirAll(filepath.Join(gen, name), 0o755); err != nil {
+			return err
+		}
+	}
+	if restoredIn(gen) == "" {
+		data, err := json.Marshal(restoreFile{id})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(WriteFile(filepath.Join(gen, lockName), nil), WriteFile(filepath.Join(gen, restoreName), data)); err != nil {
+			return err
+		}
+	}
+	return r.placeTable(dirs)
+}
+
+// restoredIn returns the id of the generation that is being restored in gen, "" if there is
+// none, or if another process has to begin anew.
+func restoredIn(gen string) string {
+	data, err := os.ReadFile(filepath.Join(gen, restoreName))
+	var f restoreFile
+	if err != nil || json.Unmarshal(data, &f) != nil {
+		return ""
+	}
+	return f.ID
+}
+
+// samePlaces reports whether the table of a generation is where dirs say, or has no place
+// yet.
+func samePlaces(gen string, dirs []string) bool {
+	placed, err := tableDirs(gen)
+	if err != nil {
+		return false
+	}
+	if placed == nil {
+		return true
+	}
+	return slices.EqualFunc(placed, dirs, func(p, dir string) bool {
+		abs, err := filepath.Abs(dir)
+		return err == nil && filepath.Dir(p) == abs
+	})
+}
+
+// placeTable makes the directories of the table that are missing, and locks all of them.
+func (r *Restoring) placeTable(dirs []string) error {
+	placed, err := tableDirs(r.w.genDir())
+	if err != nil {
+		return err
+	}
+	if placed == nil {
+		r.dirs, err = r.w.PlaceTable(dirs)
+		return err
+	}
+	r.dirs = placed
+	for _, dir := range placed {
+		if err := r.takeTableDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeTableDir takes a directory of the table that an earlier process was to make.
+func (r *Restoring) takeTableDir(dir string) error {
+	if gone(dir) {
+		return r.w.makeTableDir(dir, r.dirs)
+	}
+	if err := r.w.takeTableDir(dir); err != nil {
+		return err
+	}
+	o := &owner{ModelDir: realPath(r.w.dir), Generation: r.w.gen, Dirs: r.dirs}
+	return o.write(dir)
+}
+
+// Place decides where the files with these names, of these sizes, are put, and makes their
+// directories.
+func (r *Restoring) Place(names []string, bytes []int64) error {
+	var tableFiles []string
+	var sizes []int64
+	for i, name := range names {
+		rest, ofTable := strings.CutPrefix(name, tableName+"/")
+		if ofTable && name != indexName {
+			if rest != path.Base(rest) {
+				return &CorruptionError{name, noOffset, "it is no name of a file of a table"}
+			}
+			tableFiles, sizes = append(tableFiles, rest), append(sizes, bytes[i])
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755); err != nil {
+			return err
+		}
+	}
+	r.place = make(map[string]int)
+	if len(r.dirs) > 0 {
+		for i, at := range sparsetable.SpreadFiles(tableFiles, sizes, len(r.dirs)) {
+			r.place[tableFiles[i]] = at
+		}
+	}
+	return nil
+}
+
+// Path is where a file that Place was told of is put.
+func (r *Restoring) Path(name string) string {
+	if rest, ofTable := strings.CutPrefix(name, tableName+"/"); ofTable && name != indexName && len(r.dirs) > 0 {
+		return filepath.Join(r.dirs[r.place[rest]], rest)
+	}
+	return r.path(name)
+}
+
+// path is the place of a file in the generation. The index is not a file of the table.
+func (r *Restoring) path(name string) string {
+	if name == indexName {
+		return filepath.Join(r.w.genDir(), "table-index")
+	}
+	return filepath.Join(r.w.genDir(), filepath.FromSlash(name))
+}
+
+// Commit makes the generation, all of whose files are in place, the model of the directory.
+// m is its manifest where it comes from.
+func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("restoring the model: %w", err)
+		}
+	}()
+	m.Generation = r.w.gen
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: r.w.TableDir()}
+	o.SSD.Dirs = r.dirs
+	if len(r.dirs) == 0 {
+		o.SSD.Dirs = []string{r.w.TableDir()}
+	}
+	if index, e := os.Open(r.path(indexName)); e == nil {
+		info, e := sparsetable.RestoreIndex(ctx, o, r.path(indexName), index)
+		if err := errors.Join(e, index.Close()); err != nil {
+			return err
+		}
+		if string(info.Record) != string(m.TableRecord()) {
+			return &CorruptionError{r.path(indexName), noOffset, "it was not saved together with " + m.Dense}
+		}
+		m.TableSnapshot = info.ID
+	} else if !errors.Is(e, fs.ErrNotExist) {
+		return e
+	}
+	for _, dir := range append([]string{r.w.genDir()}, r.dirs...) {
+		if err := syncTree(dir); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(r.w.dir); err != nil {
+		return err
+	}
+	if err := check(r.w.dir, &m); err != nil {
+		return err
+	}
+	if err := publish(r.w.dir, &m); err != nil {
+		return err
+	}
+	if err := finishPublishing(r.w.dir, &m); err != nil {
+		return err
+	}
+	for _, name := range []string{indexName, restoreName} { // not needed any more
+		_ = os.Remove(r.path(name))
+	}
+	return nil
+}
+
+// Discard deletes what was restored so far.
+func (r *Restoring) Discard() error { return removeGeneration(r.w.genDir()) }
+
+// Close releases the locks. What was restored stays, so that another call of Restore goes
+// on with it.
+func (r *Restoring) Close() error { return r.w.Close() }

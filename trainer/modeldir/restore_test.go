@@ -1,0 +1,215 @@
+package modeldir
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/internal/testseed"
+)
+
+// restorable makes a model directory with one model, whose table is in memory, or on SSD in
+// directories elsewhere.
+func restorable(t *testing.T, onSSD bool) (dir string) {
+	t.Helper()
+	at := t.TempDir()
+	dir = filepath.Join(at, "model")
+	w, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m *Manifest
+	if onSSD {
+		dirs, err := w.PlaceTable([]string{filepath.Join(at, "a"), filepath.Join(at, "b")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m = fillPlaced(t, w, dirs)
+		m.Examples = 3
+	} else {
+		m = fill(t, w, 3)
+	}
+	if err := os.WriteFile(w.Report(quarantineName), []byte("personal"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(commit(w, m, 3, 1), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// restoreTo restores the model of the directory from to another one.
+func restoreTo(t *testing.T, from, to string, number int, id string, dirs []string) error {
+	t.Helper()
+	m, err := Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	files, err := m.Portable(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := files.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	r, err := lockRestoring(to, number) // the first half of Restore
+	if err != nil {
+		return err
+	}
+	lastRestoring = r
+	if err := r.begin(id, dirs); err != nil {
+		return err
+	}
+	var names []string
+	var sizes []int64
+	for _, f := range files.Files {
+		names, sizes = append(names, f.Name), append(sizes, f.Bytes)
+	}
+	if err := r.Place(names, sizes); err != nil {
+		return err
+	}
+	for _, f := range files.Files {
+		if err := copyIn(r.Path(f.Name), f); err != nil {
+			return err
+		}
+	}
+	if err := r.Commit(t.Context(), m.Manifest); err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+// lastRestoring is what restoreTo works on.
+var lastRestoring *Restoring
+
+func copyIn(to string, f PortableFile) error {
+	beforeChange("create", to)
+	in, err := f.Open()
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(to + ".part")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.NewSectionReader(in, 0, f.Bytes))
+	beforeChange("rename", to)
+	return errors.Join(err, in.Close(), out.Close(), os.Rename(to+".part", to))
+}
+
+// TestRestore: a restored model is the model, under the number that it is given; files that
+// belong to the machine that it came from are not among its own.
+func TestRestore(t *testing.T) {
+	for _, onSSD := range []bool{false, true} {
+		from := restorable(t, onSSD)
+		at := t.TempDir()
+		to := filepath.Join(at, "new", "model")
+		var dirs []string
+		if onSSD {
+			dirs = []string{filepath.Join(at, "x"), filepath.Join(at, "y"), filepath.Join(at, "z")}
+		}
+		if err := restoreTo(t, from, to, 7, "id", dirs); err != nil {
+			t.Fatal(err)
+		}
+		if v := placedOr(t, onSSD, to); v != 3 {
+			t.Errorf("the model holds %g", v)
+		}
+		old, err := Open(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Open(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Number() != 7 || m.Identity() != old.Identity() || m.ID == "" {
+			t.Errorf("generation %d, %q, was %q", m.Number(), m.Identity(), old.Identity())
+		}
+		if err := errors.Join(m.Close(), old.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{restoreName, "table-index", "reports/" + quarantineName} {
+			if exists(filepath.Join(to, "gen-000007", name)) {
+				t.Errorf("%s is there", name)
+			}
+		}
+		wantReports(t, to, 3)
+		// A model is not overwritten.
+		if err := restoreTo(t, from, to, 8, "other", dirs); !errors.Is(err, ErrHasModel) || !strings.Contains(err.Error(), "7 (published)") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestKilledRestore ends a restore before every change of files. The directory then has no
+// model, or the model; the next restore comes to the same end, also of another generation, or
+// to other directories, and nothing is left over.
+func TestKilledRestore(t *testing.T) {
+	rng := testseed.Rand(t)
+	for _, onSSD := range []bool{false, true} {
+		from := restorable(t, onSSD)
+		for n, done := 0, false; !done; n++ {
+			at := t.TempDir()
+			to := filepath.Join(at, "model")
+			var dirs []string
+			if onSSD {
+				dirs = []string{filepath.Join(at, "x"), filepath.Join(at, "y")}
+			}
+			where := killAt(rng, n, func() {
+				if err := restoreTo(t, from, to, 7, "id", dirs); err != nil {
+					t.Fatal(err)
+				}
+			})
+			done = where == ""
+			if !done {
+				died(t, lastRestoring.w)
+			}
+			_, err := Open(to)
+			if err == nil {
+				if v := placedOr(t, onSSD, to); v != 3 {
+					t.Errorf("killed before %s: the model holds %g", where, v)
+				}
+				continue
+			}
+			if !errors.Is(err, ErrNoModel) {
+				t.Fatalf("killed before %s: %v", where, err)
+			}
+			number, id, again := 7, "id", dirs
+			switch n % 3 {
+			case 1:
+				number, id = 6, "another"
+			case 2:
+				if onSSD {
+					again = []string{filepath.Join(at, "y"), filepath.Join(at, "z")}
+				}
+			}
+			if err := restoreTo(t, from, to, number, id, again); err != nil {
+				t.Fatalf("killed before %s: %v", where, err)
+			}
+			if v := placedOr(t, onSSD, to); v != 3 {
+				t.Errorf("killed before %s: the model holds %g", where, v)
+			}
+			if left := generations(to); len(left) != 1 {
+				t.Errorf("killed before %s: generations %v", where, left)
+			}
+			tables := 0
+			for _, d := range []string{"x", "y", "z"} {
+				if exists(filepath.Join(at, d)) {
+					tables += len(entries(t, filepath.Join(at, d)))
+				}
+			}
+			if tables != len(dirs) {
+				t.Errorf("killed before %s: %d directories of tables", where, tables)
+			}
+			if done && n < 10 {
+				t.Errorf("a restore changes files %d times", n)
+			}
+		}
+	}
+}
