@@ -1,0 +1,84 @@
+package remote
+
+import (
+	"context"
+	"path"
+	"time"
+)
+
+// clean deletes the generations of the job beyond those that are kept, leftovers of
+// publications that were killed, and the objects that nothing names any more. It returns how
+// many bytes that freed. What fails is logged; the next publication tries again.
+func (d *Directory) clean(ctx context.Context, p *Publication, made *Manifest) int64 {
+	freed, err := d.removeOld(ctx, p, made)
+	if err != nil {
+		d.log.Warn("the model is published, but old files of the remote directory could not be deleted; the next publication tries again", "remote", d.uri, "error", err)
+	}
+	return freed
+}
+
+func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifest) (freed int64, err error) {
+	h, err := d.scan(ctx)
+	if err != nil {
+		return 0, err
+	}
+	kept := 1 // made
+	for i := len(h.committed) - 1; i >= 0; i-- {
+		f := h.committed[i]
+		if f.Job != p.Job || f.ID == made.ID {
+			continue
+		}
+		if kept < p.Keep && f.Identity != made.Identity { // of the same model, an earlier one is damaged
+			kept++
+			continue
+		}
+		if err := d.store.Remove(ctx, f.committedName()); err != nil {
+			return 0, err
+		}
+		d.log.Info("an old generation of the remote directory is deleted", "remote", d.uri, "generation", f.Number, "job", f.Job)
+	}
+	for _, f := range h.pending {
+		own := f.Owner == p.Owner && f.Job == p.Job
+		if f.ID == made.ID || !own && time.Since(f.modTime) < d.opts.abandonedAfter {
+			continue
+		}
+		if err := d.store.Remove(ctx, f.pendingName()); err != nil {
+			return 0, err
+		}
+		d.log.Info("the leftovers of a publication that was killed are deleted", "remote", d.uri, "job", f.Job, "owner", f.Owner, "begun", f.PublishedAt)
+	}
+	return d.removeGarbage(ctx)
+}
+
+// removeGarbage deletes the objects that no manifest names. The objects are listed first:
+// an object that was uploaded by then is named by a manifest that was there before it, and
+// so is still there, pending or committed, unless somebody has removed it.
+func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) {
+	sizes, err := d.sizes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	h, err := d.scan(ctx)
+	if err != nil || len(h.faults) > 0 {
+		return 0, err // a manifest that cannot be read may name any of them
+	}
+	named := make(map[string]bool)
+	live := make(map[string]bool) // ids of publications under way
+	for _, f := range h.all() {
+		f.objects(func(p *Part) { named[p.Object] = true })
+	}
+	for _, f := range h.pending {
+		live[f.ID] = true
+	}
+	for object, size := range sizes {
+		id := idOf(object)
+		if id == "" || named[object] || objectName.FindString(object) == "" && live[id] {
+			continue
+		}
+		if err := d.store.Remove(ctx, path.Join(objectsDir, object)); err != nil {
+			return freed, err
+		}
+		freed += size
+	}
+	return freed, nil
+}

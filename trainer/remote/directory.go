@@ -1,0 +1,268 @@
+package remote
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"aibox/internal/errkind"
+	"aibox/reader/source"
+)
+
+// Store is where a remote directory lies; *source.Directory is one.
+type Store interface {
+	List(ctx context.Context, dir string) ([]source.Entry, error)
+	Open(ctx context.Context, name string, size int64) (io.ReadCloser, error)
+	Put(ctx context.Context, name string, data io.ReaderAt, size int64) error
+	Rename(ctx context.Context, from, to string) error
+	Remove(ctx context.Context, name string) error
+}
+
+// Options say how a remote directory is used.
+type Options struct {
+	// BytesPerSecond limits uploads, or downloads; 0: no limit.
+	BytesPerSecond int64
+	Logger         *slog.Logger // nil: slog.Default()
+	// Progress is called now and then with the bytes that were moved, of those that are
+	// to be moved; nil: not at all. It is called by several goroutines.
+	Progress func(done, total int64)
+
+	// abandonedAfter is how old the leftovers of a publication of another model directory
+	// must be before they are deleted. If its process lives all the same, it begins again.
+	abandonedAfter time.Duration
+	partBytes      int64
+}
+
+const (
+	defaultAbandonedAfter = 7 * 24 * time.Hour
+	// defaultPartBytes is how much is uploaded or fetched again after an interruption, at
+	// most: two blocks of HDFS.
+	defaultPartBytes = 256 << 20
+	// parallel is how many objects are moved at a time.
+	parallel = 4
+)
+
+// Directory is a remote directory. It is safe for concurrent use, by any number of
+// processes.
+type Directory struct {
+	uri   string
+	store Store
+	opts  Options
+	log   *slog.Logger
+	limit *limiter
+}
+
+// Open returns the remote directory that lies in a store, which may be empty. uri is its
+// name in messages.
+func Open(uri string, store Store, o Options) *Directory {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	o.abandonedAfter = cmp.Or(o.abandonedAfter, defaultAbandonedAfter)
+	o.partBytes = cmp.Or(o.partBytes, defaultPartBytes)
+	return &Directory{uri: uri, store: store, opts: o, log: o.Logger, limit: newLimiter(o.BytesPerSecond)}
+}
+
+// URI is the name of the directory.
+func (d *Directory) URI() string { return d.uri }
+
+// ErrNone says that a remote directory has no generation, or not the one that is wanted.
+var ErrNone = errkind.New(errkind.IO, "no model there")
+
+// DamagedError says that a file of a remote directory is missing, or is not what was
+// published.
+type DamagedError struct {
+	URI    string // of the file
+	Reason string
+}
+
+func (e *DamagedError) Error() string { return fmt.Sprintf("%s is damaged: %s", e.URI, e.Reason) }
+
+// ErrorKind sorts the error for exit codes and reports.
+func (*DamagedError) ErrorKind() errkind.Kind { return errkind.IO }
+
+// held is what the directory holds.
+type held struct {
+	pending   []*found
+	committed []*found // ascending by number, then by id
+	faults    []error  // of manifests that cannot be read
+	last      int      // the highest number of a generation, readable or not
+}
+
+// found is a manifest with the time of its file.
+type found struct {
+	*Manifest
+	modTime time.Time
+}
+
+// all are the manifests, pending ones included.
+func (h *held) all() []*found { return append(slices.Clone(h.pending), h.committed...) }
+
+// has reports whether there is a manifest with the id.
+func (h *held) has(id string) bool {
+	return slices.ContainsFunc(h.all(), func(f *found) bool { return f.ID == id })
+}
+
+// scan reads all manifests. Pending ones are listed first: one that is committed
+// meanwhile is among the committed ones then.
+func (d *Directory) scan(ctx context.Context) (*held, error) {
+	for {
+		h, err := d.scanOnce(ctx)
+		if !errors.Is(err, source.ErrNotFound) {
+			return h, err
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		// A manifest was committed or removed after it was listed.
+	}
+}
+
+func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
+	pending, err := d.store.List(ctx, pendingDir)
+	if err != nil {
+		return nil, err
+	}
+	committed, err := d.store.List(ctx, generationsDir)
+	if err != nil {
+		return nil, err
+	}
+	h := new(held)
+	read := func(dir string, e source.Entry, id string) (*found, error) {
+		m, err := d.readManifest(ctx, path.Join(dir, e.Name), e.Size)
+		if err == nil && m.ID != id {
+			err = &DamagedError{d.uri + "/" + path.Join(dir, e.Name), "it is the manifest of " + m.ID}
+		}
+		var damaged *DamagedError
+		if errors.As(err, &damaged) {
+			h.faults = append(h.faults, err)
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &found{m, e.ModTime}, nil
+	}
+	for _, e := range pending {
+		id, ok := strings.CutSuffix(e.Name, ".json")
+		if !ok || !isID(id) {
+			continue
+		}
+		f, err := read(pendingDir, e, id)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			h.pending = append(h.pending, f)
+		}
+	}
+	for _, e := range committed {
+		number, id := numberOf(e.Name)
+		if number == 0 {
+			continue
+		}
+		h.last = max(h.last, number)
+		f, err := read(generationsDir, e, id)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			h.committed = append(h.committed, f)
+		}
+	}
+	h.pending = slices.DeleteFunc(h.pending, func(p *found) bool {
+		return slices.ContainsFunc(h.committed, func(c *found) bool { return c.ID == p.ID })
+	})
+	slices.SortStableFunc(h.committed, func(a, b *found) int { return a.Number - b.Number })
+	return h, nil
+}
+
+// maxManifestBytes is far more than a manifest of a million files has.
+const maxManifestBytes = 1 << 30
+
+// readManifest reads a manifest. It is a *DamagedError if it can be read but is none.
+func (d *Directory) readManifest(ctx context.Context, name string, size int64) (*Manifest, error) {
+	if size > maxManifestBytes {
+		return nil, &DamagedError{d.uri + "/" + name, fmt.Sprintf("it has %d bytes", size)}
+	}
+	r, err := d.store.Open(ctx, name, size)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	_, err = io.Copy(&b, io.LimitReader(r, size))
+	if err := errors.Join(err, r.Close()); err != nil {
+		var corrupt *source.CorruptError
+		if errors.As(err, &corrupt) || errors.Is(err, source.ErrChanged) {
+			return nil, &DamagedError{d.uri + "/" + name, err.Error()}
+		}
+		return nil, err
+	}
+	m, err := decode(b.Bytes())
+	if err != nil {
+		return nil, &DamagedError{d.uri + "/" + name, err.Error()}
+	}
+	return m, nil
+}
+
+// sizes returns the objects with their sizes, the leftovers of uploads included.
+func (d *Directory) sizes(ctx context.Context) (map[string]int64, error) {
+	list, err := d.store.List(ctx, objectsDir)
+	if err != nil {
+		return nil, err
+	}
+	sizes := make(map[string]int64, len(list))
+	for _, e := range list {
+		if !e.IsDir {
+			sizes[e.Name] = e.Size
+		}
+	}
+	return sizes, nil
+}
+
+// lacking says what the objects of a generation lack: the first one that is missing or has
+// another size; nil: nothing.
+func (d *Directory) lacking(m *Manifest, sizes map[string]int64) error {
+	var err error
+	m.objects(func(p *Part) {
+		if err == nil {
+			err = d.lacksObject(p, sizes)
+		}
+	})
+	return err
+}
+
+func (d *Directory) lacksObject(p *Part, sizes map[string]int64) error {
+	at := d.uri + "/" + path.Join(objectsDir, p.Object)
+	switch size, ok := sizes[p.Object]; {
+	case !ok:
+		return &DamagedError{at, "it is missing"}
+	case size != p.Bytes:
+		return &DamagedError{at, fmt.Sprintf("it has %d bytes, but %d were published", size, p.Bytes)}
+	}
+	return nil
+}
+
+// Generations returns the manifests of the generations, the newest first, and the faults of
+// those that cannot be read.
+func (d *Directory) Generations(ctx context.Context) (all []*Manifest, faults []error, err error) {
+	h, err := d.scan(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the remote directory %s: %w", d.uri, err)
+	}
+	for _, f := range slices.Backward(h.committed) {
+		all = append(all, f.Manifest)
+	}
+	return all, h.faults, nil
+}

@@ -1,0 +1,56 @@
+// Package remote keeps generations of models in a directory on HDFS or on a mounted file
+// system, to which several machines and jobs may publish theirs, and from which any machine
+// restores them. It knows a generation as a list of files with names, sizes and checksums.
+//
+//	URI/
+//	  generations/000041-5d0c….json   a generation: its manifest, which names its objects
+//	  pending/9f3a….json              one that is being published
+//	  objects/5d0c…-000007            a file, or a part of 256 MiB of one; never written again
+//
+// A manifest holds everything: the model's own manifest, and of each file its name, size,
+// and objects with their SHA-256; it has a checksum of its own. Objects are shared: a
+// publication uploads only what no generation has. A file whose name was never given to
+// other bytes (buckets and deltas of a table on SSD) is known by name and size and not even
+// read; others are known by their checksums. The id in the names of a publication's
+// manifest and objects is random, so that no name ever comes again with other bytes.
+//
+// # Publishing
+//
+// The store need be able to do four things: list a directory, write a file that appears
+// when it is whole, rename a file at one instant, and remove one. No process waits for
+// another, none needs to know which others are alive, and no clock is trusted:
+//
+//	scan         read all manifests, and list the objects
+//	plan         compute checksums; decide what is new
+//	pending/ID   write the manifest that the generation is to have
+//	look again   have the manifests that share objects with it been removed? then begin again
+//	upload       objects/ID-1, ID-2, …
+//	commit       rename pending/ID to generations/NNNNNN-ID
+//	clean        remove old manifests, then the objects that no manifest names
+//
+// Nobody deletes an object that a manifest names, pending or committed. A process that
+// cleans lists the objects first, then the pending manifests and then the committed ones.
+// So an object that it has listed is named by a manifest that it sees, if one is to use
+// it: either the manifest was written before its listing; or it was written after, and
+// shares an object whose earlier manifest has been removed, which its process notices when
+// it looks again.
+//
+// A process that was killed leaves a pending manifest, with the objects that it had
+// uploaded. The next publication of the same model goes on with it, that of a later night
+// shares its objects, and it is removed by the next publication from the same model
+// directory; or by any other after a week. If its process lives after all, its rename
+// fails, and it begins again.
+//
+// While a manifest cannot be read, no object is deleted, since it may name any of them.
+//
+// These rules need a store that shows each change to everybody at once, as HDFS and local
+// file systems do. On NFS, whose clients remember the names in a directory for some
+// seconds, one machine at a time should publish to a directory.
+//
+// # Fetching
+//
+// Every byte is verified. An object that does not match is fetched again, three times in
+// all. A file appears under its name when it is whole; of one that was begun, parts that are
+// there are verified and kept. A reader takes no lock: if the generation that it fetches is
+// deleted, it finds objects missing, and the caller takes a newer one.
+package remote

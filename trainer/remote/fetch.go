@@ -1,0 +1,209 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"aibox/internal/atomicfile"
+	"aibox/internal/panics"
+	"aibox/reader/source"
+)
+
+// Fetched says what Fetch did.
+type Fetched struct {
+	Bytes   int64   `json:"bytes"`         // of all files
+	Moved   int64   `json:"fetched_bytes"` // that were not there yet
+	Seconds float64 `json:"seconds"`       // that it took
+	Again   int     `json:"fetched_again"` // parts that were damaged or missing at first
+	Older   int     `json:"damaged_newer"` // newer generations that could not be used
+	From    string  `json:"from"`          // the generation, as URI@N
+}
+
+// fetchAttempts is how often a part is fetched that does not match its checksum: what
+// damaged it may have been the way and not the place.
+const fetchAttempts = 3
+
+// PartSuffix ends the names of files that are being fetched.
+const PartSuffix = ".part"
+
+// Whole reports what the files of a generation lack, as far as a listing tells.
+func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
+	sizes, err := d.sizes(ctx)
+	if err != nil {
+		return err
+	}
+	return d.lacking(m, sizes)
+}
+
+// Fetch brings the files of a generation to the paths that place returns, whose directories
+// exist. Every byte is verified. A file appears under its path when it is whole and
+// durable, except for its name: the caller syncs the directory. A file that is there
+// already was fetched by an earlier call, which was interrupted; the parts of files that
+// it had begun are verified and not fetched again. The error is a *DamagedError if a file
+// is not what was published, however often it is fetched.
+func (d *Directory) Fetch(ctx context.Context, m *Manifest, place func(*File) string) (*Fetched, error) {
+	begin := time.Now()
+	fe := &fetching{d: d, total: m.Bytes()}
+	d.opts.Progress(0, fe.total)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i := range m.Files {
+		f := &m.Files[i]
+		g.Go(func() error {
+			return panics.Do("fetching "+f.Name, func() error { return fe.file(gctx, f, place(f)) })
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("fetching generation %d from %s: %w", m.Number, d.uri, err)
+	}
+	return &Fetched{
+		Bytes: fe.total, Moved: fe.moved.Load(), Again: int(fe.again.Load()),
+		Seconds: time.Since(begin).Seconds(), From: fmt.Sprintf("%s@%d", d.uri, m.Number),
+	}, nil
+}
+
+// fetching is one call of Fetch.
+type fetching struct {
+	d                  *Directory
+	total              int64
+	done, moved, again atomic.Int64
+}
+
+func (fe *fetching) progress(n int64) { fe.d.opts.Progress(fe.done.Add(n), fe.total) }
+
+func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if info, err := os.Stat(to); err == nil && info.Size() == f.Bytes {
+		fe.progress(f.Bytes)
+		return nil
+	}
+	out, err := os.OpenFile(to+PartSuffix, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if out != nil {
+			err = errors.Join(err, out.Close())
+		}
+	}()
+	offset := int64(0)
+	for i := range f.Parts {
+		p := &f.Parts[i]
+		if !hasPart(out, offset, p) {
+			if err := fe.part(ctx, f, p, out, offset); err != nil {
+				return err
+			}
+			fe.moved.Add(p.Bytes)
+		}
+		fe.progress(p.Bytes)
+		offset += p.Bytes
+	}
+	if err := errors.Join(out.Truncate(f.Bytes), out.Sync()); err != nil {
+		return err
+	}
+	err = out.Close()
+	out = nil
+	if err != nil {
+		return err
+	}
+	return os.Rename(to+PartSuffix, to)
+}
+
+// hasPart reports whether a file that was begun earlier has a part.
+func hasPart(out *os.File, offset int64, p *Part) bool {
+	info, err := out.Stat()
+	if err != nil || info.Size() < offset+p.Bytes {
+		return false
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.NewSectionReader(out, offset, p.Bytes))
+	return err == nil && n == p.Bytes && hex.EncodeToString(sum.Sum(nil)) == p.SHA256
+}
+
+// part fetches a part of a file, and again if it does not match its checksum.
+func (fe *fetching) part(ctx context.Context, f *File, p *Part, out *os.File, offset int64) error {
+	for attempt := 1; ; attempt++ {
+		err := fe.fetch(ctx, p, io.NewOffsetWriter(out, offset))
+		var damaged *DamagedError
+		if !errors.As(err, &damaged) || attempt == fetchAttempts {
+			return err
+		}
+		fe.again.Add(1)
+		fe.d.log.Warn("a file of the remote directory is damaged; it is fetched again", "file", f.Name, "attempt", attempt, "error", err)
+	}
+}
+
+// fetch makes one attempt. What it writes may be wrong if it fails.
+func (fe *fetching) fetch(ctx context.Context, p *Part, to io.Writer) error {
+	name := path.Join(objectsDir, p.Object)
+	at := fe.d.uri + "/" + name
+	r, err := fe.d.store.Open(ctx, name, p.Bytes)
+	if errors.Is(err, source.ErrNotFound) {
+		return &DamagedError{at, "it is missing"}
+	}
+	if err != nil {
+		return tooShort(at, err)
+	}
+	sum := sha256.New()
+	_, err = io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(sum, to)}, &limitedReader{ctx, fe.d.limit, r}, make([]byte, 1<<20))
+	if err = errors.Join(err, r.Close()); err != nil {
+		return tooShort(at, err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
+		return &DamagedError{at, fmt.Sprintf("its SHA-256 is %s, but %s was published", got, p.SHA256)}
+	}
+	return nil
+}
+
+// tooShort turns errors about an object that has other bytes than it should into a
+// *DamagedError.
+func tooShort(at string, err error) error {
+	var corrupt *source.CorruptError
+	if errors.Is(err, source.ErrChanged) || errors.As(err, &corrupt) {
+		return &DamagedError{at, err.Error()}
+	}
+	return err
+}
+
+// limitedReader reads no faster than the limiter allows.
+type limitedReader struct {
+	ctx   context.Context
+	limit *limiter
+	r     io.Reader
+}
+
+func (r *limitedReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	if r.limit.perSecond > 0 {
+		p = p[:min(len(p), limitedStep)]
+	}
+	n, err := r.r.Read(p)
+	if e := r.limit.wait(r.ctx, n); e != nil {
+		return n, e
+	}
+	return n, err
+}
+
+// SyncDirs makes the names of fetched files durable.
+func SyncDirs(dirs []string) error {
+	for _, dir := range dirs {
+		if err := atomicfile.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package remote
+
+import (
+	"errors"
+	"maps"
+	"path"
+	"sync"
+	"testing"
+	"time"
+
+	"aibox/internal/testseed"
+)
+
+// steps lets a process make so many operations and then stops it.
+type steps struct {
+	mu      sync.Mutex
+	cond    sync.Cond
+	allowed int // -1: any number
+	made    int
+	ended   bool
+	err     error // of the publication
+}
+
+func newSteps() *steps {
+	s := &steps{}
+	s.cond.L = &s.mu
+	return s
+}
+
+// take waits until an operation may be made, and counts it when it is done.
+func (s *steps) take(run func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.allowed >= 0 && s.made >= s.allowed {
+		s.cond.Wait()
+	}
+	run()
+	s.made++
+	s.cond.Broadcast()
+}
+
+// run lets the process make n operations in all, or any number if n is -1, and waits until it
+// has made them or has ended.
+func (s *steps) run(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allowed = n
+	s.cond.Broadcast()
+	for !s.ended && (n < 0 || s.made < n) {
+		s.cond.Wait()
+	}
+}
+
+// start runs a publication whose operations are those of the steps.
+func (s *steps) start(t *testing.T, store *memStore, o Options, p Publication) {
+	d := Open("mem", &faultyStore{memStore: store, steps: s}, o)
+	go func() {
+		_, err := d.Publish(t.Context(), p)
+		if err != nil && !errors.Is(err, errAgain) {
+			t.Error(err)
+		}
+		s.mu.Lock()
+		s.ended, s.err = true, err
+		s.cond.Broadcast()
+		s.mu.Unlock()
+	}()
+}
+
+// TestTwoPublishers: two machines publish the next nights of one model at the same time, and
+// each deletes what it takes for old: one of them is stopped after any number of operations
+// and goes on when the other one has made any number. At each instant all generations are
+// whole.
+func TestTwoPublishers(t *testing.T) {
+	before := newMemStore()
+	for i := 1; i <= 3; i++ {
+		if _, err := Open("mem", before, quiet).Publish(t.Context(), night("a", i).publication("a", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rng, stride := testseed.Rand(t), 16
+	if testseed.Fresh() { // in make stress
+		stride = 1
+	}
+	for _, c := range []struct {
+		owner     string
+		abandoned time.Duration
+	}{{"another", time.Hour}, {"another", 1}, {"host:a", time.Hour}} {
+		o := quiet
+		o.abandonedAfter, o.partBytes = c.abandoned, 1000
+		for first, ended := 0, false; !ended; first += 1 + rng.IntN(stride) {
+			for second, done := 0, false; !done; second += 1 + rng.IntN(stride) {
+				s := &memStore{files: maps.Clone(before.files)}
+				committed := make(map[string]bool) // at any time, by identity
+				s.after = func() {
+					s.wholeLocked(t)
+					for name, f := range s.files {
+						if m, err := decode(f.data); err == nil && path.Dir(name) == generationsDir {
+							committed[m.Identity] = true
+						}
+					}
+				}
+				a, b := night("a", 4).publication("a", 4), night("a", 5).publication("a", 5)
+				a.Keep, b.Keep, b.Owner = 1, 1, c.owner
+				one, other := newSteps(), newSteps()
+				one.start(t, s, o, a)
+				other.start(t, s, o, b)
+				one.run(first)
+				other.run(second)
+				ended, done = one.ended, other.ended
+				one.run(-1)
+				other.run(-1)
+				if one.err == nil && !committed[a.Identity] || other.err == nil && !committed[b.Identity] {
+					t.Error("a model is said to be published, and never was")
+				}
+				if _, err := Open("mem", s, quiet).Publish(t.Context(), night("a", 6).publication("a", 6)); err != nil {
+					t.Fatal(err)
+				}
+				s.clean(t)
+				if t.Failed() {
+					t.Fatalf("the one is stopped after %d operations, until the other one has made %d", first, second)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Local is a file of a generation on this machine.
+type Local struct {
+	Name  string // in the manifest
+	Bytes int64
+	// Unique says that no other file ever had this name. So it is not read where the
+	// remote directory has a file of the same name and size.
+	Unique bool
+	Open   func() (ReaderAt, error)
+}
+
+// ReaderAt is an open Local.
+type ReaderAt interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// Publication is a generation that is to be published.
+type Publication struct {
+	Job, Owner, Identity, AiboxVersion string
+
+	Number int // that it should have, unless the directory has such a number or a higher one
+	// ParentIdentity is the Identity of the model from which it was made; "": not known.
+	ParentIdentity string
+	Model          json.RawMessage
+	Files          []Local
+	Keep           int // how many generations of the job stay; less than 1 means 1
+}
+
+// plan is what a publication uploads.
+type plan struct {
+	manifest *Manifest
+	// sources are the ids of the manifests that have the objects which are not uploaded.
+	sources map[string]bool
+	shared  int64 // bytes of those
+}
+
+// catalog knows which parts of files the directory has.
+type catalog struct {
+	d      *Directory
+	sizes  map[string]int64
+	files  map[fileKey]ownedFile
+	parts  map[partKey]ownedPart
+	faulty map[string]bool // objects that were complained about
+}
+
+type fileKey struct {
+	name  string
+	bytes int64
+}
+
+type partKey struct {
+	sha256 string
+	bytes  int64
+}
+
+type ownedFile struct {
+	*File
+	id string
+}
+
+type ownedPart struct {
+	Part
+	id string
+}
+
+// newCatalog knows the objects of all manifests that are there and whole.
+func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
+	c := &catalog{d: d, sizes: sizes, files: make(map[fileKey]ownedFile), parts: make(map[partKey]ownedPart), faulty: make(map[string]bool)}
+	for _, f := range h.all() {
+		for i := range f.Files {
+			c.add(&f.Files[i], f.ID, slices.Contains(h.committed, f))
+		}
+	}
+	return c
+}
+
+// add adds a file of the manifest with an id. Of pending ones, not all objects are there
+// yet.
+func (c *catalog) add(f *File, id string, committed bool) {
+	whole := true
+	for _, p := range f.Parts {
+		err := c.d.lacksObject(&p, c.sizes)
+		if err == nil {
+			c.parts[partKey{p.SHA256, p.Bytes}] = ownedPart{p, id}
+			continue
+		}
+		whole = false
+		if committed && !c.faulty[p.Object] {
+			c.faulty[p.Object] = true
+			c.d.log.Warn("a file of an earlier publication is damaged; what the model needs of it is uploaded again", "error", err)
+		}
+	}
+	if whole && f.Unique {
+		c.files[fileKey{f.Name, f.Bytes}] = ownedFile{f, id}
+	}
+}
+
+// plan decides what is uploaded.
+func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalog) (*plan, error) {
+	m := &Manifest{
+		FormatVersion: FormatVersion, ID: newID(), Number: p.Number, AiboxVersion: p.AiboxVersion,
+		PublishedAt: time.Now().UTC().Format(time.RFC3339), Job: p.Job, Owner: p.Owner, Identity: p.Identity, Model: p.Model,
+	}
+	if m.Number <= h.last {
+		m.Number = h.last + 1
+	}
+	for _, f := range h.committed {
+		if p.ParentIdentity != "" && f.Identity == p.ParentIdentity {
+			m.Parent = &Parent{f.ID, f.Number}
+		}
+	}
+	pl := &plan{manifest: m, sources: make(map[string]bool)}
+	next := 0
+	for _, l := range p.Files {
+		f := File{Name: l.Name, Bytes: l.Bytes, Unique: l.Unique}
+		if known, ok := c.files[fileKey{l.Name, l.Bytes}]; ok && l.Unique {
+			f.Parts = known.Parts
+			pl.sources[known.id] = true
+			pl.shared += f.Bytes
+			m.Files = append(m.Files, f)
+			continue
+		}
+		sums, err := d.sums(ctx, &l)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range sums {
+			if known, ok := c.parts[partKey{part.SHA256, part.Bytes}]; ok {
+				part = known.Part
+				pl.sources[known.id] = true
+				pl.shared += part.Bytes
+			} else {
+				next++
+				part.Object = objectOf(m.ID, next)
+				c.parts[partKey{part.SHA256, part.Bytes}] = ownedPart{part, m.ID}
+			}
+			f.Parts = append(f.Parts, part)
+		}
+		m.Files = append(m.Files, f)
+	}
+	delete(pl.sources, m.ID)
+	return pl, nil
+}
+
+// sums computes the checksums of a file's parts.
+func (d *Directory) sums(ctx context.Context, l *Local) (parts []Part, err error) {
+	if l.Bytes == 0 {
+		return nil, nil
+	}
+	f, err := l.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	buf := make([]byte, 1<<20)
+	for at := int64(0); at < l.Bytes; at += d.opts.partBytes {
+		n := min(d.opts.partBytes, l.Bytes-at)
+		sum := sha256.New()
+		r := &contextReader{ctx, io.NewSectionReader(f, at, n)}
+		got, err := io.CopyBuffer(struct{ io.Writer }{sum}, r, buf)
+		if err == nil && got < n {
+			err = fmt.Errorf("%s ends at byte %d of %d: %w", l.Name, at+got, l.Bytes, io.ErrUnexpectedEOF)
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, Part{Bytes: n, SHA256: hex.EncodeToString(sum.Sum(nil))})
+	}
+	return parts, nil
+}
+
+// contextReader reads until its context ends.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
+}
+
+// continued returns the plan of an earlier attempt to publish the same model, if it can be
+// carried out: its process was killed, or goes on. Both come to the same end then.
+func (d *Directory) continued(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*plan, error) {
+	for _, f := range h.pending {
+		if f.Identity != p.Identity || f.Job != p.Job || f.Number <= h.last || len(f.Files) != len(p.Files) {
+			continue
+		}
+		if same, err := d.sameFiles(ctx, p, f.Manifest); err != nil || !same {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		pl := &plan{manifest: f.Manifest, sources: make(map[string]bool)}
+		owners := make(map[string]string) // of objects
+		for _, other := range h.all() {
+			if other != f {
+				other.objects(func(part *Part) { owners[part.Object] = other.ID })
+			}
+		}
+		usable := true
+		f.objects(func(part *Part) {
+			if idOf(part.Object) == f.ID {
+				return
+			}
+			pl.sources[owners[part.Object]] = true
+			pl.shared += part.Bytes
+			usable = usable && owners[part.Object] != "" && d.lacksObject(part, sizes) == nil
+		})
+		if usable {
+			return pl, nil
+		}
+	}
+	return nil, nil
+}
+
+// sameFiles says whether a manifest has the files of a publication.
+func (d *Directory) sameFiles(ctx context.Context, p *Publication, m *Manifest) (bool, error) {
+	for i, l := range p.Files {
+		f := &m.Files[i]
+		if f.Name != l.Name || f.Bytes != l.Bytes || f.Unique != l.Unique {
+			return false, nil
+		}
+		if l.Unique {
+			continue
+		}
+		sums, err := d.sums(ctx, &l)
+		if err != nil {
+			return false, err
+		}
+		if !slices.EqualFunc(sums, f.Parts, func(a, b Part) bool { return a.SHA256 == b.SHA256 && a.Bytes == b.Bytes }) {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,223 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"aibox/internal/panics"
+	"aibox/reader/source"
+)
+
+// Published says what Publish did.
+type Published struct {
+	URI           string  `json:"uri"` // of the generation
+	Generation    int     `json:"generation"`
+	Already       bool    `json:"already"` // it was there before
+	Bytes         int64   `json:"bytes"`   // of all its files
+	UploadedBytes int64   `json:"uploaded_bytes"`
+	DeletedBytes  int64   `json:"deleted_bytes"` // of files that nothing needs any more
+	Seconds       float64 `json:"seconds"`
+}
+
+// errAgain says that another process has changed what the plan relied on.
+var errAgain = errors.New("another process has changed the remote directory meanwhile, again and again; try again later")
+
+// attempts is how often a publication that others disturb begins again.
+const attempts = 10
+
+// Publish makes a generation part of the directory and then deletes what nothing needs any
+// more. If the directory has a generation of the same Identity that is whole, nothing is
+// uploaded. After an error, the generation is not there; another call goes on where this
+// one ended. That old generations could not be deleted is no error: it is logged, and the
+// next publication tries again.
+func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, error) {
+	begin := time.Now()
+	for range attempts {
+		out, err := d.publish(ctx, &p)
+		if errors.Is(err, errAgain) {
+			d.log.Info("another process has changed the remote directory; publishing begins again", "remote", d.uri)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("publishing the model to %s: %w", d.uri, err)
+		}
+		out.Seconds = time.Since(begin).Seconds()
+		return out, nil
+	}
+	return nil, fmt.Errorf("publishing the model to %s: %w", d.uri, errAgain)
+}
+
+func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, error) {
+	h, err := d.scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := d.sizes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range h.faults {
+		d.log.Warn("a manifest of the remote directory cannot be read; until it is removed, no files are deleted there", "error", err)
+	}
+	for _, f := range h.committed {
+		if f.Identity == p.Identity && f.Job == p.Job && d.lacking(f.Manifest, sizes) == nil {
+			out := d.report(f.Manifest)
+			out.Already = true
+			out.DeletedBytes = d.clean(ctx, p, f.Manifest)
+			return out, nil
+		}
+	}
+	pl, err := d.continued(ctx, p, h, sizes)
+	if err != nil {
+		return nil, err
+	}
+	if pl == nil {
+		if pl, err = d.begin(ctx, p, h, sizes); err != nil {
+			return nil, err
+		}
+	}
+	out := d.report(pl.manifest)
+	if out.UploadedBytes, err = d.upload(ctx, p, pl.manifest, sizes); err != nil {
+		return nil, err
+	}
+	if err := d.commit(ctx, pl.manifest); err != nil {
+		return nil, err
+	}
+	out.DeletedBytes = d.clean(ctx, p, pl.manifest)
+	return out, nil
+}
+
+func (d *Directory) report(m *Manifest) *Published {
+	return &Published{URI: fmt.Sprintf("%s@%d", d.uri, m.Number), Generation: m.Number, Bytes: m.Bytes()}
+}
+
+// begin makes a plan and writes its manifest among the pending ones. From then on, nobody
+// deletes the objects that it names, if the manifests from which it has taken those that
+// are there already have not been removed by then.
+func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*plan, error) {
+	pl, err := d.plan(ctx, p, h, d.newCatalog(h, sizes))
+	if err != nil {
+		return nil, err
+	}
+	data, err := pl.manifest.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.store.Put(ctx, pl.manifest.pendingName(), bytes.NewReader(data), int64(len(data))); err != nil {
+		return nil, err
+	}
+	now, err := d.scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for id := range pl.sources {
+		if !now.has(id) {
+			return nil, errors.Join(errAgain, d.store.Remove(ctx, pl.manifest.pendingName()))
+		}
+	}
+	return pl, nil
+}
+
+// commit makes the generation exist. If somebody has removed the pending manifest, because
+// he took its process for dead, its objects may be gone, too.
+func (d *Directory) commit(ctx context.Context, m *Manifest) error {
+	err := d.store.Rename(ctx, m.pendingName(), m.committedName())
+	if !errors.Is(err, source.ErrNotFound) {
+		return err
+	}
+	list, err := d.store.List(ctx, generationsDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.Name == path.Base(m.committedName()) {
+			return nil // an earlier attempt of the rename has succeeded
+		}
+	}
+	return errAgain
+}
+
+// upload uploads the objects of the manifest that are the publication's own and are not
+// there yet.
+func (d *Directory) upload(ctx context.Context, p *Publication, m *Manifest, sizes map[string]int64) (int64, error) {
+	type piece struct {
+		file   int
+		part   *Part
+		offset int64
+	}
+	var todo []piece
+	total := int64(0)
+	seen := make(map[string]bool)
+	for i := range m.Files {
+		offset := int64(0)
+		for j := range m.Files[i].Parts {
+			part := &m.Files[i].Parts[j]
+			if idOf(part.Object) == m.ID && !seen[part.Object] && d.lacksObject(part, sizes) != nil {
+				todo = append(todo, piece{i, part, offset})
+				total += part.Bytes
+			}
+			seen[part.Object] = true
+			offset += part.Bytes
+		}
+	}
+	var done atomic.Int64
+	d.opts.Progress(0, total)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, t := range todo {
+		g.Go(func() error {
+			return panics.Do("publishing "+m.Files[t.file].Name, func() error {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := d.put(ctx, &p.Files[t.file], t.part, t.offset); err != nil {
+					return err
+				}
+				d.opts.Progress(done.Add(t.part.Bytes), total)
+				return nil
+			})
+		})
+	}
+	err := g.Wait()
+	return done.Load(), err
+}
+
+// put uploads a part of a file.
+func (d *Directory) put(ctx context.Context, l *Local, part *Part, offset int64) (err error) {
+	f, err := l.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	data := &watchedReaderAt{data: limitedReaderAt{ctx, d.limit, f}, offset: offset, bytes: part.Bytes, failed: func(err error) {
+		cancel(fmt.Errorf("reading %s: %w", l.Name, err)) // no attempt can succeed
+	}}
+	return d.store.Put(ctx, path.Join(objectsDir, part.Object), data, part.Bytes)
+}
+
+// watchedReaderAt is a part of a file. It tells of the first failure to read it, which the
+// store may take for one of its own.
+type watchedReaderAt struct {
+	data          limitedReaderAt
+	offset, bytes int64
+	once          sync.Once
+	failed        func(error)
+}
+
+func (w *watchedReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := w.data.ReadAt(p, w.offset+off)
+	if err != nil && n < len(p) && off+int64(n) < w.bytes {
+		w.once.Do(func() { w.failed(err) })
+	}
+	return n, err
+}
