@@ -111,6 +111,12 @@ func (l *loader) checkOutput() {
 	if _, given := l.given["output.tensorboard"]; given {
 		local("output.tensorboard", j.Output.TensorBoard)
 	}
+	if scheme, _, ok := strings.Cut(j.Output.Remote, "://"); ok && !strings.EqualFold(scheme, "file") && !strings.EqualFold(scheme, "hdfs") && l.sound("output.remote") {
+		l.faultAt("output.remote", "%s: models are published to hdfs:// or to a path", quote(j.Output.Remote))
+	}
+	if r := j.Output.Remote; r != "" && path.Clean(strings.TrimPrefix(r, "file://")) == path.Clean(j.Output.ModelDir) && l.sound("output.remote", "output.model_dir") {
+		l.faultAt("output.remote", "is the same directory as output.model_dir; name one on HDFS or on another machine")
+	}
 	for i, dir := range j.SparseTable.Dirs {
 		p := fmt.Sprintf("sparse_table.dirs[%d]", i)
 		switch {

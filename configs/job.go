@@ -275,6 +275,10 @@ type Output struct {
 	Metrics         string `yaml:"metrics"`          // JSON lines; default model_dir/metrics.jsonl
 	TensorBoard     string `yaml:"tensorboard"`      // directory of event files; default model_dir/tensorboard; "none"
 	LogEvery        int64  `yaml:"log_every"`        // mini-batches between metric lines
+
+	Remote                string `yaml:"remote"`                  // URI; "": models are not published
+	RemoteKeepGenerations int    `yaml:"remote_keep_generations"` // models of the job that stay in Remote
+	RemoteBytesPerSecond  Bytes  `yaml:"remote_bytes_per_second"` // 0: no limit
 }
 
 // Generate is the known model that `aibox generate` draws examples from.

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -150,10 +151,16 @@ func trainDataHash(job *configs.Job) string {
 }
 
 // openPrevious opens the model that training starts from, if there is one.
-func (r *run) openPrevious() error {
+func (r *run) openPrevious(ctx context.Context) error {
 	name := r.job.Training.WarmStart
 	if name == configs.WarmStartLatest {
 		c, err := r.latest()
+		if err == nil && c == nil && !r.hasChain() {
+			var restored bool
+			if restored, err = r.restoreLatest(ctx); restored {
+				c, err = r.latest()
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("training.warm_start: latest: %w", err)
 		}
@@ -182,6 +189,13 @@ func (r *run) openPrevious() error {
 	return nil
 }
 
+// hasChain reports whether output.model_dir has any model. Where a night is trained again
+// that made the first model, it does, though no earlier run has made one.
+func (r *run) hasChain() bool {
+	_, err := modeldir.Generations(r.job.Output.ModelDir)
+	return !errors.Is(err, modeldir.ErrNoModel)
+}
+
 // checkPrevious fails if the newest model is another one by now than that which
 // openPrevious has opened: another run has committed a model before this one had the lock
 // of the model directory.
@@ -208,7 +222,7 @@ func dirOf(name string) string {
 // origin says in a manifest what the model was made from and of which night it is.
 func (r *run) origin(m *modeldir.Manifest) {
 	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
-	m.Night, m.TrainData = r.job.Night(), trainDataHash(r.job)
+	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), trainDataHash(r.job)
 	if r.start != nil {
 		m.StartedFrom = r.start.Origin
 	}

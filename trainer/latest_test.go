@@ -91,7 +91,12 @@ func TestLatestWithoutDates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if m.StartedFrom != (modeldir.Origin{Generation: "gen-000002"}) || m.Night != "" || m.Day != 3 {
+	before, err := modeldir.Open(at + "/m@2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	if m.StartedFrom != (modeldir.Origin{Generation: "gen-000002", Identity: before.ID}) || before.ID == "" || m.Night != "" || m.Day != 3 {
 		t.Errorf("%+v", m.Manifest)
 	}
 	// A run that fails leaves the chain as it was.
@@ -278,7 +283,7 @@ func TestLatestMeanwhile(t *testing.T) {
 	c.starts("", "")
 	j := c.job("")
 	r := &run{job: j, opts: quiet, log: quiet.Logger}
-	if err := r.openPrevious(); err != nil {
+	if err := r.openPrevious(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer r.models.previous.Close()

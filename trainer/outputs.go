@@ -3,6 +3,7 @@ package trainer
 import (
 	"context"
 	"path/filepath"
+	"strings"
 
 	"aibox/configs"
 	"aibox/trainer/modeldir"
@@ -44,6 +45,9 @@ func jobOutputs(job *configs.Job) []string {
 	}
 	for _, dir := range job.SparseTable.Dirs {
 		outputs = append(outputs, filepath.Join(dir, "table"))
+	}
+	if remote := job.Output.Remote; remote != "" {
+		outputs = append(outputs, strings.TrimRight(remote, "/")+"/generations")
 	}
 	return outputs
 }

@@ -17,7 +17,7 @@ type start struct {
 
 // startAt is the model of the manifest, which is in dir, as a start.
 func (r *run) startAt(dir string, m *modeldir.Manifest) *start {
-	s := &start{Origin: modeldir.Origin{Generation: m.Generation}, Name: modeldir.JoinName(dir, m.Number()), SavedAt: m.SavedAt}
+	s := &start{Origin: modeldir.Origin{Generation: m.Generation, Identity: m.Identity()}, Name: modeldir.JoinName(dir, m.Number()), SavedAt: m.SavedAt}
 	if !sameDir(dir, r.job.Output.ModelDir) {
 		s.ModelDir = modeldir.RealDir(dir)
 	}

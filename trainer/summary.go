@@ -11,6 +11,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 )
 
 // Summary is what a job reports at its end, and the contents of summary.json. The
@@ -47,6 +48,11 @@ type Summary struct {
 	Resumed         []Resumption      `json:"resumed,omitempty"`  // where the run went on after interruptions
 	Warnings        []string          `json:"warnings,omitempty"` // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
+
+	// What became of its publication is in remote.json, since summary.json is published.
+	Published    *remote.Published `json:"-"` // nil: it was not, or not to be
+	NotPublished string            `json:"-"` // why it could not be published; "": it is, or was not to be
+	generation   int
 }
 
 // ReadingSummary counts the input rows of one reading of the data.
@@ -164,6 +170,7 @@ func (s *Summary) describe(r *run) {
 // complete fills in the fields that are known when the model is about to be committed.
 func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
 	s.describe(r)
+	s.generation = r.models.writer.Number()
 	s.Digest, s.KeptEpoch, s.Steps = m.Digest, m.Epoch, m.Step
 	s.Table, s.ExpiredRows = table, expired
 	s.Memory = r.memory(table)

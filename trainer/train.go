@@ -61,7 +61,7 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summar
 		r := newRun(job, opts)
 		err = r.do(ctx)
 		if err == nil {
-			return &r.summary, nil
+			return &r.summary, publishTrained(ctx, job, &opts, &r.summary)
 		}
 		if !errors.Is(err, modeldir.ErrLocked) || !time.Now().Before(opts.WaitUntil) {
 			return nil, err
@@ -211,7 +211,7 @@ func (r *run) openData(ctx context.Context) error {
 // begin prepares a run that does not go on with another one.
 func (r *run) begin(ctx context.Context) error {
 	var err error
-	if err = r.openPrevious(); err != nil {
+	if err = r.openPrevious(ctx); err != nil {
 		return err
 	}
 	if r.table.day, err = r.jobDay(); err != nil {

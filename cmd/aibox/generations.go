@@ -21,7 +21,7 @@ func generationsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "generations",
 		Usage:     "list the models that a model directory holds",
-		ArgsUsage: "DIR",
+		ArgsUsage: "DIR|URI",
 		Description: `Each training run that makes a model adds a generation to the model directory; of the
 earlier ones, as many stay as output.keep_generations of the job file allows. One is
 published: it is the model that commands read where DIR is named. The others are read
@@ -30,16 +30,23 @@ resumable has a snapshot: if its run is interrupted, or was, the next run of the
 job goes on from there, and one of another job deletes it. What is listed as unfinished
 belongs to a run that goes on, or is deleted by the next run.
 
+Of a remote directory (hdfs:// or file://), the models that were published there are
+listed, from which "aibox restore" restores URI@N.
+
 Examples:
 
   aibox generations models/ctr
   aibox eval --model-dir models/ctr@41 --data test.tsv
-  aibox generations models/ctr --json`,
+  aibox generations models/ctr --json
+  aibox generations hdfs://nameservice/models/ctr`,
 		Flags: append(dateFlags(), jsonFlag()),
 		Action: func(c *cli.Context) error {
 			dir, err := modelDirArgument(c)
 			if err != nil {
 				return err
+			}
+			if strings.Contains(dir, "://") {
+				return remoteGenerations(c, dir)
 			}
 			all, err := trainer.Generations(dir)
 			if err != nil {

@@ -104,7 +104,8 @@ Exit codes:
 		Commands: []*cli.Command{
 			trainCommand(), evalCommand(), predictCommand(),
 			generateCommand(), convertCommand(),
-			configCommand(), inspectCommand(), generationsCommand(), rollbackCommand(), diffCommand(), tableCommand(),
+			configCommand(), inspectCommand(), generationsCommand(), rollbackCommand(), diffCommand(),
+			publishCommand(), restoreCommand(), tableCommand(),
 			completionCommand(), versionCommand(),
 			// cliargs.Permute turns it into --help.
 			{Name: "help", Usage: "explain a command", ArgsUsage: "COMMAND", Action: func(c *cli.Context) error { return cli.ShowAppHelp(c) }},

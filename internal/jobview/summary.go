@@ -81,6 +81,12 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 			fmt.Fprintf(&b, "%-13s %s\n", k, f)
 		}
 	}
+	switch {
+	case s.NotPublished != "":
+		fmt.Fprintf(&b, "not published %s\n", s.NotPublished)
+	case s.Published != nil:
+		fmt.Fprintf(&b, "published     %s, %s uploaded in %.1f s\n", s.Published.URI, humanize.Bytes(s.Published.UploadedBytes), s.Published.Seconds)
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }

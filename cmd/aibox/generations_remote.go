@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/internal/humanize"
+	"aibox/trainer"
+)
+
+// remoteGenerations lists the models of a remote directory.
+func remoteGenerations(c *cli.Context, uri string) error {
+	all, err := trainer.RemoteGenerations(c.Context, uri, trainer.Options{Logger: newLogger(c)})
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, all)
+	}
+	t := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "generation\tjob\tof\tsaved\tmade from\tsteps\tsize\tpublished from")
+	for _, g := range all {
+		from := "new"
+		if g.StartedFrom != "" {
+			from = g.StartedFrom
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", g.Generation, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, humanize.Bytes(g.Bytes), g.Owner)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
+	"aibox/trainer"
+	"aibox/trainer/remote"
+)
+
+func publishCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "publish",
+		Usage:     "bring a model to HDFS or another file system",
+		ArgsUsage: "DIR",
+		Description: `Publishes the model in DIR, or one of its generations (DIR@N), to the remote directory
+that --to names, or that output.remote of its job names: "aibox train" does it when a
+model is made. Only what the remote directory lacks is uploaded; a model that is there
+already is left as it is. The model appears there when all of it is there. After an
+interruption, the same command goes on where it ended. Of the job's models there, as
+many stay as output.remote_keep_generations of the model's job allows.
+
+Examples:
+
+  aibox publish models/ctr
+  aibox train nightly.yaml && aibox publish models/ctr
+  aibox publish models/ctr@41 --to hdfs://nameservice/models/ctr --limit 200MiB`,
+		Flags: append(dateFlags(),
+			&cli.StringFlag{Name: "to", Usage: "`URI` of the remote directory (default: output.remote of the model's job)"},
+			limitFlag(), jsonFlag(),
+		),
+		Action: func(c *cli.Context) error {
+			dir, err := cliargs.OneArgument(c, "the model directory")
+			if err != nil {
+				return err
+			}
+			dated, err := datedAlone(c)
+			if err != nil {
+				return err
+			}
+			if dir, err = expand(c, dated, "the model directory", dir); err != nil {
+				return err
+			}
+			to, err := pathFlag(c, dated, "to")
+			if err != nil {
+				return err
+			}
+			limit, err := limitOf(c)
+			if err != nil {
+				return err
+			}
+			out, err := trainer.Publish(c.Context, trainer.PublishOptions{
+				Model: dir, Remote: to, BytesPerSecond: limit, Options: trainer.Options{Logger: newLogger(c), Version: version},
+			})
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, out)
+			}
+			_, err = fmt.Fprintln(c.App.Writer, publishedText(out))
+			return err
+		},
+	}
+}
+
+func publishedText(p *remote.Published) string {
+	if p.Already {
+		return fmt.Sprintf("%s has the model already", p.URI)
+	}
+	return fmt.Sprintf("published as %s: %s, of which %s were uploaded, in %.1f s", p.URI, humanize.Bytes(p.Bytes), humanize.Bytes(p.UploadedBytes), p.Seconds)
+}
+
+func limitFlag() cli.Flag {
+	return &cli.StringFlag{Name: "limit", Usage: "move at most so many `BYTES` in a second, such as 100MiB (default: output.remote_bytes_per_second of the job, or no limit)"}
+}
+
+// limitOf returns the value of limitFlag, 0 if it is not given.
+func limitOf(c *cli.Context) (int64, error) {
+	if !c.IsSet("limit") {
+		return 0, nil
+	}
+	n, err := configs.ParseBytes(c.String("limit"))
+	if err == nil && n <= 0 {
+		err = fmt.Errorf("%q: want more than 0", c.String("limit"))
+	}
+	if err != nil {
+		return 0, cliargs.Errorf("%s: --limit: %v", cliargs.CommandPath(c), err)
+	}
+	return int64(n), nil
+}

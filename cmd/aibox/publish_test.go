@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"aibox/trainer"
+)
+
+// remoteGenerationsOf are the generations of a remote directory, the newest first.
+func remoteGenerationsOf(t *testing.T, uri string) (out []trainer.RemoteGeneration) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(ok(t, "generations", uri, "--json")), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func inspected(t *testing.T, model string) string {
+	t.Helper()
+	return ok(t, "inspect", "--digest", model)
+}
+
+// TestPublishAndRestore does what somebody does whose machine is replaced.
+func TestPublishAndRestore(t *testing.T) {
+	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB, dirs: [a, b]}", "output.remote=far/away")
+	uri := absolute(t, "far/away")
+	all := remoteGenerationsOf(t, uri)
+	if len(all) != 2 || all[0].Generation != 2 || all[0].Night != "2026-11-20" || all[0].StartedFrom != "1" || all[1].StartedFrom != "" || all[0].Job != "nightly-{{date}}" {
+		t.Errorf("%+v", all)
+	}
+	if text := ok(t, "generations", uri); !strings.Contains(text, "2026-11-19") || !strings.Contains(text, "model") {
+		t.Errorf("%s", text)
+	}
+	digest := inspected(t, "model")
+	if out := ok(t, "publish", "model"); !strings.Contains(out, "far/away@2 has the model already") {
+		t.Errorf("%s", out)
+	}
+	if out := ok(t, "publish", "model@1", "--to", uri+"2", "--limit", "1GiB"); !strings.Contains(out, "published as "+uri+"2@1") {
+		t.Errorf("%s", out)
+	}
+	// To other directories, and another number of them.
+	for i, dirs := range [][]string{nil, {"--dirs", "c"}, {"--dirs", "c", "--dirs", "d", "--dirs", "e"}} {
+		to := fmt.Sprint("new", i)
+		if out := ok(t, append([]string{"restore", "--from", uri, "--to", to}, dirs...)...); !strings.Contains(out, "is restored to "+to) {
+			t.Errorf("%s", out)
+		}
+		if got := inspected(t, to); got != digest {
+			t.Errorf("digest %s, want %s", got, digest)
+		}
+		if got := ok(t, "eval", "--model-dir", to, "--data", "eval.tsv", "--json"); !strings.Contains(got, `"auc"`) {
+			t.Errorf("%s", got)
+		}
+		ok(t, "table", "verify", to)
+	}
+	if got := ok(t, "restore", "--from", uri+"@1", "--to", "first", "--json"); !strings.Contains(got, `"generation": 1`) {
+		t.Errorf("%s", got)
+	}
+	// The machine is gone; the next night goes on, to the same bits.
+	next := []string{"train", "job.yaml", "--date", "2026-11-21", "--set", "sparse_table={kind: ssd, memory_bytes: 16MiB, dirs: [a, b]}"}
+	ok(t, next...)
+	want := inspected(t, "model")
+	for _, gone := range []string{"model", "a", "b"} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := aibox(append(next, "--set", "output.remote=far/away")...)
+	if o.code != exitDone || !strings.Contains(o.stderr, "the model is restored") || !strings.Contains(o.stdout, "published     far/away@3") {
+		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	if got := inspected(t, "model"); got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+	if got := remoteGenerationsOf(t, uri); len(got) != 2 || got[0].Generation != 3 {
+		t.Errorf("%+v", got)
+	}
+	// A job file says where everything is.
+	if err := os.Rename("model", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "restore", "job.yaml", "--date", "2026-11-22", "--set", "output.remote=far/away")
+	if got := inspected(t, "model"); got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"restore --from far/away --to model", exitUsage, "there is a model already"},
+		{"restore --from far/away@9 --to x", exitIO, "it has no generation 9; it has 2, 3"},
+		{"restore --from nowhere --to x", exitIO, "no model there"},
+		{"restore --from far/away --to x --name other", exitIO, `none of the job "other"`},
+		{"restore --from far/away", exitUsage, "--to"},
+		{"restore job.yaml", exitUsage, "--from"},
+		{"restore --from far/away --to x --limit 0", exitUsage, "--limit"},
+		{"restore --from s3://x/y --to x", exitIO, "unknown scheme"},
+		{"publish nothing", exitIO, "no model here"},
+		{"publish model@7", exitIO, "no generation 7"},
+		{"generations file:///nowhere/at/all", exitDone, ""},
+	} {
+		if o := aibox(strings.Fields(c.args)...); o.code != c.code || !strings.Contains(o.stderr, c.says) {
+			t.Errorf("aibox %s: exit %d, want %d with %q\n%s", c.args, o.code, c.code, c.says, o.stderr)
+		}
+	}
+	if _, err := os.Stat("x"); err == nil {
+		t.Error("a restore that failed has left a directory")
+	}
+}
+
+// TestNotPublished: a remote directory that cannot be written to costs the copy and not the
+// model. When it can be written to, the model is published.
+func TestNotPublished(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "job.yaml", smallJob)
+	ok(t, "generate", "job.yaml")
+	write(t, "far", "a file, where a directory should be")
+	o := aibox("train", "job.yaml", "--set", "output.remote=far")
+	if o.code != exitDone || !strings.Contains(o.stderr, "not published") || !strings.Contains(o.stdout, "not published") {
+		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	if o := aibox("publish", "model"); o.code != exitIO {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+	report, err := os.ReadFile("model/remote.json")
+	if err != nil || !strings.Contains(string(report), `"error"`) {
+		t.Errorf("%s, %v", report, err)
+	}
+	if err := os.Remove("far"); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "publish", "model")
+	if got := remoteGenerationsOf(t, absolute(t, "far")); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+	// A job that goes on from the newest model does not begin anew where it cannot look.
+	if err := os.RemoveAll("far"); err != nil {
+		t.Fatal(err)
+	}
+	latest := []string{"train", "job.yaml", "--set", "output.model_dir=other", "--set", "training.warm_start=latest", "--set", "output.remote=hdfs://localhost:1/x", "--set", "data.hdfs.retry_ms=0"}
+	if o := aibox(latest...); o.code != exitIO || !strings.Contains(o.stderr, "output.remote, which may have one, cannot be read") {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+}
+
+// absolute is the URI of a local path.
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "file://" + abs
+}
+
+// TestRemoteKilled kills the program while it publishes and while it restores, again and
+// again at seeded moments, until it is done. The model is the same.
+func TestRemoteKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: builds the program; not in short mode")
+	}
+	b := &binary{t: t, path: buildBinary(t)}
+	inKillJob(t, b)
+	n, rng := kills(t)
+	want := inspected(t, "model")
+	until := func(args ...string) {
+		t.Helper()
+		for range n {
+			if _, ended := b.kill(time.Duration(rng.Int64N(int64(400*time.Millisecond))), args...); ended {
+				return
+			}
+		}
+		if o := b.run(args...); o.code != exitDone {
+			t.Fatalf("aibox %s: exit %d\n%s", strings.Join(args, " "), o.code, o.stderr)
+		}
+	}
+	until("publish", "model", "--to", "far", "--limit", "20MiB")
+	if left, err := filepath.Glob("far/pending/*"); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+	until("restore", "--from", "far", "--to", "again", "--dirs", "c", "--dirs", "d", "--limit", "20MiB")
+	if got := inspected(t, "again"); got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+	for _, dir := range []string{"c", "d"} {
+		if tables, err := os.ReadDir(dir); err != nil || len(tables) != 1 {
+			t.Errorf("%s holds %v, %v", dir, tables, err)
+		}
+	}
+}

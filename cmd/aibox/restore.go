@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+	"aibox/internal/cliargs"
+	"aibox/internal/humanize"
+	"aibox/trainer"
+)
+
+func restoreCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "restore",
+		Usage:     "bring a published model to this machine",
+		ArgsUsage: "[JOB.yaml]",
+		Description: `Brings the newest model of a remote directory, or the one that --from URI@N names, to a
+model directory in which there is no model yet, and verifies every byte. A job file says
+where it is (output.remote), where it is put (output.model_dir, sparse_table.dirs) and
+how HDFS is reached; --from, --to and --dirs say it without one or instead. The
+directories of the table, and their number, need not be those of the machine where the
+model was made.
+
+A file that is damaged is fetched again. If the newest model cannot be restored because
+files of it are missing or damaged, the newest older one is restored, which the log says;
+with URI@N that is an error. After an interruption, the same command goes on where it
+ended. The model predicts what it predicted before, and the next night goes on from it,
+both to the same bits.
+
+Examples:
+
+  aibox restore /etc/aibox/hdfs-nightly.yaml
+  aibox generations hdfs://nameservice/models/ctr
+  aibox restore --from hdfs://nameservice/models/ctr@41 --to models/ctr \
+      --dirs /mnt/ssd0/tables --dirs /mnt/ssd1/tables`,
+		Flags: append(jobFlags(),
+			&cli.StringFlag{Name: "from", Usage: "`URI` of the remote directory, or URI@N (default: output.remote)"},
+			&cli.StringFlag{Name: "to", Usage: "model directory `DIR` (default: output.model_dir)"},
+			&cli.StringSliceFlag{Name: "dirs", Usage: "directory `DIR` for the table, as in sparse_table.dirs; may be repeated (default: sparse_table.dirs, or the model directory)"},
+			&cli.StringFlag{Name: "name", Usage: "restore a model of the job called `NAME` (default: that of the job file, or of the only job there)"},
+			limitFlag(), jsonFlag(),
+		),
+		Action: func(c *cli.Context) error {
+			o, err := restoreOptions(c)
+			if err != nil {
+				return err
+			}
+			out, err := trainer.Restore(c.Context, *o)
+			if err != nil {
+				return err
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, out)
+			}
+			_, err = fmt.Fprintf(c.App.Writer, "%s is restored to %s: %s, of which %s were fetched, in %.1f s\n",
+				out.From, out.ModelDir, humanize.Bytes(out.Bytes), humanize.Bytes(out.Moved), out.Seconds)
+			return err
+		},
+	}
+}
+
+func restoreOptions(c *cli.Context) (*trainer.RestoreOptions, error) {
+	o := &trainer.RestoreOptions{Options: trainer.Options{Logger: newLogger(c), Version: version}}
+	var dated *configs.Job
+	var err error
+	if c.NArg() == 0 {
+		if err := cliargs.NeedFlags(c, "from", "to"); err != nil {
+			return nil, err
+		}
+		dated, err = datedAlone(c)
+	} else if dated, err = loadJob(c); err == nil {
+		o.From, o.To, o.Dirs, o.Job = dated.Output.Remote, dated.Output.ModelDir, dated.SparseTable.Dirs, dated.PlainName()
+		o.BytesPerSecond, o.HDFS = int64(dated.Output.RemoteBytesPerSecond), dated.Data.HDFS
+		if o.From == "" && !c.IsSet("from") {
+			return nil, cliargs.Errorf("%s: the job has no output.remote; name the remote directory by --from", cliargs.CommandPath(c))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for name, to := range map[string]*string{"from": &o.From, "to": &o.To} {
+		if c.IsSet(name) {
+			if *to, err = pathFlag(c, dated, name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if c.IsSet("dirs") {
+		if o.Dirs, err = pathFlags(c, dated, "dirs"); err != nil {
+			return nil, err
+		}
+	}
+	if c.IsSet("name") {
+		o.Job = c.String("name")
+	}
+	if c.IsSet("limit") {
+		if o.BytesPerSecond, err = limitOf(c); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}

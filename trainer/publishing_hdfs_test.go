@@ -1,0 +1,169 @@
+package trainer
+
+import (
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/internal/hdfstest"
+	"aibox/reader/source"
+	"aibox/trainer/modeldir"
+)
+
+// TestPublishToHDFS publishes nights to a real HDFS while its parts fail, and restores them.
+func TestPublishToHDFS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: starts a cluster; not in short mode")
+	}
+	cluster := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Separate: true})
+	limits := []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=600000"}
+	hasty := []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=0"} // the first failure is final
+	ssd := onSSD("sparse_table.dirs=[AT/a, AT/b]")
+
+	t.Run("nights", func(t *testing.T) {
+		uri := cluster.URI("/nights")
+		home := newMachine(t, "", ssd...)
+		for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23"} {
+			want := home.night(date)
+			m := newMachine(t, uri, append(ssd, limits...)...)
+			if got := m.night(date); got.Digest != want.Digest || got.Published == nil {
+				t.Errorf("%s: digest %s, want %s; published %+v", date, got.Digest, want.Digest, got.Published)
+			}
+		}
+		if got := cluster.List(t, "/nights/generations"); len(got) != 2 {
+			t.Errorf("generations %q", got)
+		}
+		if got := cluster.List(t, "/nights/pending"); len(got) != 0 {
+			t.Errorf("leftovers %q", got)
+		}
+	})
+	t.Run("NameNode restarted", func(t *testing.T) {
+		m := newMachine(t, cluster.URI("/restarted"), append(ssd, limits...)...)
+		restarted := make(chan error, 1)
+		go func() { restarted <- cluster.RestartNameNode() }()
+		s := m.night("2026-11-21")
+		if err := <-restarted; err != nil {
+			t.Fatal(err)
+		}
+		again(t, m, s)
+	})
+	t.Run("DataNode killed", func(t *testing.T) {
+		m := newMachine(t, cluster.URI("/killed"), append(ssd, limits...)...)
+		cluster.KillDataNode(t, 0) // and the NameNode does not know it yet
+		s := m.night("2026-11-21")
+		cluster.StartDataNode(t, 0)
+		cluster.WaitDataNodes(t, 2)
+		again(t, m, s)
+	})
+	t.Run("unreachable", func(t *testing.T) {
+		// The model is there all the same, and the next night has it published.
+		m := newMachine(t, cluster.URI("/unreachable"), append(ssd, hasty...)...)
+		m.set = append(m.set, `output.remote="hdfs://localhost:1/x"`)
+		s := m.night("2026-11-21", `training.warm_start=""`)
+		if s.Published != nil || s.NotPublished == "" {
+			t.Errorf("published %+v, %q", s.Published, s.NotPublished)
+		}
+		m.said("the model is committed, but not published")
+	})
+	t.Run("no permission", func(t *testing.T) {
+		cluster.Mkdir(t, "/forbidden", 0o555)
+		cluster.Chown(t, "/forbidden", "somebody")
+		m := newMachine(t, cluster.URI("/forbidden"), append(ssd, append(hasty, "data.hdfs.user=other")...)...)
+		s := m.night("2026-11-21")
+		if !strings.Contains(s.NotPublished, "may not write") {
+			t.Errorf("%q", s.NotPublished)
+		}
+	})
+	t.Run("killed upload", func(t *testing.T) {
+		// A process was killed while it uploaded an object: its lease is there still.
+		m := newMachine(t, cluster.URI("/lease"), append(ssd, limits...)...)
+		s := m.night("2026-11-21")
+		cluster.OpenForWriting(t, "/lease/objects/.0123456789abcdef-000001.0123456789ab.aibox.tmp", 1000)
+		cluster.OpenForWriting(t, "/lease/pending/.0123456789abcdef.json.0123456789ab.aibox.tmp", 1000)
+		again(t, m, s)
+		if next := m.night("2026-11-22"); next.Published == nil {
+			t.Errorf("%q", next.NotPublished)
+		}
+	})
+	t.Run("corrupt replicas", func(t *testing.T) {
+		m := newMachine(t, cluster.URI("/corrupt"), append(ssd, limits...)...)
+		m.night("2026-11-21")
+		s := m.night("2026-11-22")
+		objects := cluster.List(t, "/corrupt/objects")
+		cluster.CorruptReplica(t, "/corrupt/objects/"+objects[0], 0, 0)
+		again(t, m, s)
+		// All replicas of an object of the last night alone are corrupt.
+		last := lastObjects(t, m)
+		cluster.CorruptAll(t, "/corrupt/objects/"+last[0], 0)
+		var log strings.Builder
+		out, err := Restore(t.Context(), RestoreOptions{From: cluster.URI("/corrupt"), To: filepath.Join(t.TempDir(), "m"), Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "the newest older one is taken") {
+			t.Errorf("%+v, %v\n%s", out, err, &log)
+		}
+	})
+	t.Run("none there", func(t *testing.T) {
+		_, err := Restore(t.Context(), RestoreOptions{From: cluster.URI("/none"), To: t.TempDir(), Options: quiet})
+		if err == nil || !strings.Contains(err.Error(), "no model there") {
+			t.Error(err)
+		}
+		if err := errors.Join(err); errors.Is(err, source.ErrUnavailable) {
+			t.Error(err)
+		}
+	})
+}
+
+// again restores the newest model of a machine's remote directory and fails unless it is the
+// one that the summary is about.
+func again(t *testing.T, m *machine, s *Summary) {
+	t.Helper()
+	if s.Published == nil {
+		t.Fatalf("it is not published: %s\n%s", s.NotPublished, m.log.String())
+	}
+	uri, _, _ := strings.Cut(s.Published.URI, "@")
+	to := filepath.Join(t.TempDir(), "m")
+	if _, err := Restore(t.Context(), RestoreOptions{From: uri, To: to, Dirs: []string{filepath.Join(to, "../x")}, Options: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	in, err := Inspect(t.Context(), to, true, quiet)
+	if err != nil || in.Digest != s.Digest || len(in.Faults) > 0 {
+		t.Errorf("digest %v, want %s: %v", in, s.Digest, err)
+	}
+}
+
+// lastObjects are the objects that only the newest generation of the machine's remote
+// directory has.
+func lastObjects(t *testing.T, m *machine) []string {
+	t.Helper()
+	model, err := modeldir.Open(filepath.Join(m.at, "model"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	job, _, err := savedJob(model, configs.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := NewSources(job, quiet.Logger)
+	defer sources.Close()
+	d, err := openRemote(sources, job.Output.Remote, 0, "", quiet.Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := d.Generations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range all[0].Files {
+		for _, p := range f.Parts {
+			if strings.HasPrefix(p.Object, all[0].ID) && !slices.Contains(out, p.Object) {
+				out = append(out, p.Object)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+package trainer
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/trainer/modeldir"
+)
+
+// machine is a machine of its own for the nights of one job, whose models are published to
+// one remote directory.
+type machine struct {
+	t   *testing.T
+	at  string
+	set []string
+	log bytes.Buffer // of the last night
+}
+
+// newMachine returns a machine. The settings may hold AT for a directory on it, and the
+// job's training data are those of the night in data.
+func newMachine(t *testing.T, remote string, set ...string) *machine {
+	m := &machine{t: t, at: t.TempDir()}
+	for _, s := range append([]string{"output.model_dir=AT/model", "training.warm_start=latest", "timezone=UTC", `output.remote="` + remote + `"`}, set...) {
+		m.set = append(m.set, strings.ReplaceAll(s, "AT", m.at))
+	}
+	return m
+}
+
+// night trains the job of a date.
+func (m *machine) night(date string, set ...string) *Summary {
+	m.t.Helper()
+	log, err := testLog()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	file := log + "/train-0.tsv"
+	if strings.HasSuffix(date, "2") || strings.HasSuffix(date, "4") {
+		file = log + "/train-1.tsv.gz"
+	}
+	all := append([]string{"data.train=[" + file + "]", "data.eval=[" + log + "/eval.tsv]", "model.embedding_dim=4"}, m.set...)
+	for _, s := range set {
+		all = append(all, strings.ReplaceAll(s, "AT", m.at))
+	}
+	j, err := configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "fm", 1)), configs.LoadOptions{Set: all, Date: date})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.log.Reset()
+	s, err := Train(m.t.Context(), j, Options{Logger: slog.New(slog.NewTextHandler(&m.log, nil)), Version: "test"})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if s.Digest == "" {
+		s.Digest = digestOf(m.t, j)
+	}
+	return s
+}
+
+func (m *machine) said(text string) {
+	m.t.Helper()
+	if !strings.Contains(m.log.String(), text) {
+		m.t.Errorf("the log does not say %q:\n%s", text, m.log.String())
+	}
+}
+
+// TestNightsOnOtherMachines: the models of five nights, of which each is trained on another
+// machine that has nothing but the remote directory, are those of one machine without a
+// remote directory, bit for bit; also on other directories, and another number of them.
+func TestNightsOnOtherMachines(t *testing.T) {
+	for name, kinds := range map[string][][]string{
+		"memory": {{}, {}, {}, {}, {}},
+		"ssd":    {onSSD(), onSSD("sparse_table.dirs=[AT/a, AT/b]"), onSSD("sparse_table.dirs=[AT/c, AT/d, AT/e]"), onSSD("sparse_table.dirs=[AT/f]"), onSSD()},
+		"moving": {onSSD("sparse_table.dirs=[AT/a, AT/b]"), {}, onSSD(), onSSD(), onSSD("sparse_table.value_format=bfloat16")},
+		"16 bit": {onSSD("sparse_table.value_format=float16"), onSSD("sparse_table.value_format=float16"), {"sparse_table.value_format=float16"}, onSSD("sparse_table.value_format=float16"), onSSD("sparse_table.value_format=float16")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			remote := "file://" + t.TempDir() + "/remote"
+			home := newMachine(t, "")
+			for i, set := range kinds {
+				date := fmt.Sprintf("2026-11-2%d", i+1)
+				want := home.night(date, set...)
+				m := newMachine(t, remote, set...)
+				got := m.night(date)
+				if got.Digest != want.Digest {
+					t.Errorf("night %d: digest %s, want %s", i+1, got.Digest, want.Digest)
+				}
+				if got.Published == nil || got.Published.Generation != i+1 {
+					t.Errorf("night %d: published %+v", i+1, got.Published)
+				}
+				if i > 0 {
+					m.said("the model is restored")
+					if _, n := modeldir.SplitName(got.WarmStart); n != i {
+						t.Errorf("night %d: started from %s", i+1, got.WarmStart)
+					}
+				}
+				// A night that is trained again starts from what it started from.
+				if again := m.night(date, `output.remote=""`); again.Digest != want.Digest {
+					t.Errorf("night %d again: digest %s, want %s", i+1, again.Digest, want.Digest)
+				}
+			}
+		})
+	}
+}
+
+// TestUploadsWhatChanged: a night uploads at most 1.2 times the bytes of the files that it has
+// written, and those that it shares with the night before are not among them.
+func TestUploadsWhatChanged(t *testing.T) {
+	m := newMachine(t, t.TempDir()+"/remote", onSSD("sparse_table.dirs=[AT/a, AT/b]")...)
+	before := make(map[string]bool)
+	for i, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23", "2026-11-24"} {
+		s := m.night(date)
+		written, all := int64(0), int64(0)
+		for _, dir := range []string{"model", "a", "b"} {
+			err := filepath.WalkDir(filepath.Join(m.at, dir), func(path string, e os.DirEntry, err error) error {
+				if err != nil || e.IsDir() || !strings.Contains(path, fmt.Sprintf("gen-%06d", i+1)) {
+					return err
+				}
+				info, err := e.Info()
+				if err != nil {
+					return err
+				}
+				all += info.Size()
+				if shared := strings.HasSuffix(path, ".bucket") || strings.HasSuffix(path, ".delta"); !shared || !before[e.Name()] {
+					written += info.Size()
+				}
+				before[e.Name()] = true
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if up := s.Published.UploadedBytes; float64(up) > 1.2*float64(written) {
+			t.Errorf("night %d: %d bytes are uploaded, %d were written, of %d", i+1, up, written, all)
+		} else {
+			t.Logf("night %d: %d bytes are uploaded, %d were written, of %d", i+1, up, written, all)
+		}
+	}
+}
+
+// TestRestoreOlder: where the newest generation is damaged, the newest older one that is
+// whole is restored, which is said; one that is asked for by its number is not replaced.
+func TestRestoreOlder(t *testing.T) {
+	uri := t.TempDir() + "/remote"
+	m := newMachine(t, uri, onSSD("output.remote_keep_generations=3")...)
+	digests := []string{""}
+	for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23"} {
+		digests = append(digests, m.night(date).Digest)
+	}
+	var log bytes.Buffer
+	restore := func(from string) (*Restored, string, error) {
+		log.Reset()
+		to := filepath.Join(t.TempDir(), "m")
+		out, err := Restore(t.Context(), RestoreOptions{From: from, To: to, Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		if err != nil {
+			return nil, "", err
+		}
+		in, err := Inspect(t.Context(), to, true, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, in.Digest, nil
+	}
+	damage := func(generation int, f func(path string) error) {
+		t.Helper()
+		manifests, err := filepath.Glob(filepath.Join(uri, "generations", fmt.Sprintf("%06d-*", generation)))
+		if err != nil || len(manifests) != 1 {
+			t.Fatal(manifests, err)
+		}
+		id := strings.TrimSuffix(filepath.Base(manifests[0])[7:], ".json")
+		objects, err := filepath.Glob(filepath.Join(uri, "objects", id+"-*"))
+		if err != nil || len(objects) == 0 {
+			t.Fatal(objects, err)
+		}
+		if err := f(objects[len(objects)/2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage(3, func(path string) error { // the disk has changed a byte
+		data, err := os.ReadFile(path)
+		if err == nil {
+			data[len(data)/2] ^= 1
+			err = os.WriteFile(path, data, 0o644)
+		}
+		return err
+	})
+	out, digest, err := restore(uri)
+	if err != nil || out.Generation != 2 || out.Older != 1 || digest != digests[2] || !strings.Contains(log.String(), "the newest older one is taken") {
+		t.Errorf("%+v, %v\n%s", out, err, log.String())
+	}
+	if _, _, err := restore(uri + "@3"); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("a generation that is damaged, by its number: %v", err)
+	}
+	damage(2, os.Remove)
+	out, digest, err = restore(uri)
+	if err != nil || out.Generation != 1 || out.Older != 2 || digest != digests[1] {
+		t.Errorf("%+v, %v\n%s", out, err, log.String())
+	}
+	damage(1, func(path string) error { return os.Truncate(path, 1) })
+	if _, _, err := restore(uri); err == nil {
+		t.Error("all generations are damaged, and one was restored")
+	}
+	// The next night heals what it needs.
+	night := m.night("2026-11-24")
+	m.said("is damaged; what the model needs of it is uploaded again")
+	if out, digest, err := restore(uri); err != nil || out.Generation != 4 || digest != night.Digest {
+		t.Errorf("%+v, %v", out, err)
+	}
+}

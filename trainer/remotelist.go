@@ -1,0 +1,64 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"aibox/configs"
+	"aibox/trainer/modeldir"
+)
+
+// RemoteGeneration is what `aibox generations` says of a generation of a remote directory.
+type RemoteGeneration struct {
+	Generation  int    `json:"generation"`
+	Job         string `json:"job"`
+	Owner       string `json:"owner"` // the machine and the model directory that it comes from
+	Night       string `json:"night,omitempty"`
+	SavedAt     string `json:"saved_at,omitempty"`     // in UTC
+	PublishedAt string `json:"published_at"`           // in UTC
+	StartedFrom string `json:"started_from,omitempty"` // the generation that it was made from; "": a new one
+	Steps       int64  `json:"steps"`
+	Digest      string `json:"digest,omitempty"`
+	Bytes       int64  `json:"bytes"` // of its files, those included that others share
+}
+
+// RemoteGenerations describes the generations of a remote directory, the newest first.
+func RemoteGenerations(ctx context.Context, uri string, o Options) (out []RemoteGeneration, err error) {
+	o.ensureDefaults()
+	sources := NewSources(new(configs.Job), o.Logger)
+	defer func() { err = errors.Join(err, sources.Close()) }()
+	d, err := openRemote(sources, uri, 0, "", o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	all, faults, err := d.Generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out = []RemoteGeneration{}
+	for _, m := range all {
+		var model modeldir.Manifest
+		if err := json.Unmarshal(m.Model, &model); err != nil {
+			faults = append(faults, fmt.Errorf("generation %d of %s: %w", m.Number, uri, err))
+			continue
+		}
+		g := RemoteGeneration{
+			Generation: m.Number, Job: m.Job, Owner: m.Owner, Night: nightOf(&model), SavedAt: model.SavedAt, PublishedAt: m.PublishedAt,
+			Steps: model.Step, Digest: model.Digest, Bytes: m.Bytes(),
+		}
+		if model.StartedFrom != (modeldir.Origin{}) {
+			moved := movedOrigin(model, m).StartedFrom
+			from := modeldir.Manifest{Generation: moved.Generation}
+			if g.StartedFrom = fmt.Sprint(from.Number()); moved.ModelDir != "" {
+				g.StartedFrom = modeldir.JoinName(moved.ModelDir, from.Number())
+			}
+		}
+		out = append(out, g)
+	}
+	for _, fault := range faults {
+		o.Logger.Warn("a generation of the remote directory cannot be read", "remote", uri, "error", fault)
+	}
+	return out, nil
+}

@@ -1,0 +1,228 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aibox/configs"
+	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/reader/source"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// RestoreOptions say what Restore does.
+type RestoreOptions struct {
+	From           string   // URI of a remote directory, or of one of its generations, as URI@N
+	Job            string   // only generations of the job of this name; "": of the only one
+	To             string   // model directory
+	Dirs           []string // for the table; nil: it is in the model directory
+	BytesPerSecond int64    // 0: no limit
+	HDFS           configs.HDFS
+	Options
+
+	// accept chooses among the generations; nil: all of them.
+	accept func(*modeldir.Manifest) bool
+}
+
+// Restored says what Restore did.
+type Restored struct {
+	ModelDir   string `json:"model_dir"`
+	Generation int    `json:"generation"`
+	Job        string `json:"job"`
+	Night      string `json:"night,omitempty"`
+	remote.Fetched
+}
+
+// Restore brings a generation of a remote directory into a model directory without a
+// model, which need not exist. If the newest generation is damaged, it takes the newest
+// older one that is whole, unless the name says which one it is to be. After an
+// interruption, another call with the same options goes on where it ended.
+func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
+	o.ensureDefaults()
+	sources := NewSources(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
+	defer func() { err = errors.Join(err, sources.Close()) }()
+	return restoreFrom(ctx, sources, o)
+}
+
+func restoreFrom(ctx context.Context, sources *source.Sources, o RestoreOptions) (*Restored, error) {
+	uri, number := remote.SplitURI(o.From)
+	d, err := openRemote(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		all, faults, err := d.Generations(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, fault := range faults {
+			o.Logger.Warn("a generation of the remote directory cannot be read", "remote", uri, "error", fault)
+		}
+		candidates, err := choose(uri, number, &o, all)
+		if err != nil {
+			return nil, errors.Join(append([]error{err}, faults...)...)
+		}
+		out, err := restoreNewest(ctx, d, candidates, &o)
+		if err == nil || !deletedMeanwhile(ctx, d, candidates, err) {
+			return out, err
+		}
+		o.Logger.Info("the generation was deleted while it was restored; a newer one is taken", "remote", uri)
+	}
+}
+
+// choose returns the generations that may be restored, the best first.
+func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, error) {
+	if len(all) == 0 {
+		return nil, fmt.Errorf("remote directory %s: %w: it has no generation", uri, remote.ErrNone)
+	}
+	var jobs, numbers []string
+	var out []*remote.Manifest
+	for _, m := range all {
+		if o.Job != "" && m.Job != o.Job {
+			continue
+		}
+		numbers = append(numbers, fmt.Sprint(m.Number))
+		if number != 0 && m.Number != number {
+			continue
+		}
+		if o.accept != nil {
+			var model modeldir.Manifest
+			if err := json.Unmarshal(m.Model, &model); err != nil || !o.accept(&model) {
+				continue
+			}
+		}
+		if !slices.Contains(jobs, m.Job) {
+			jobs = append(jobs, m.Job)
+		}
+		out = append(out, m)
+	}
+	switch {
+	case len(out) == 0 && number != 0 && len(numbers) > 0:
+		slices.Reverse(numbers)
+		return nil, fmt.Errorf("remote directory %s: %w: it has no generation %d; it has %s", uri, remote.ErrNone, number, strings.Join(numbers, ", "))
+	case len(out) == 0 && o.accept != nil && len(numbers) > 0:
+		return nil, fmt.Errorf("remote directory %s: %w of an earlier night", uri, remote.ErrNone)
+	case len(out) == 0:
+		return nil, fmt.Errorf("remote directory %s: %w: it has none of the job %q", uri, remote.ErrNone, o.Job)
+	case len(jobs) > 1:
+		return nil, optionErrorf("remote directory %s holds the models of several jobs; name one of them: %s", uri, strings.Join(jobs, ", "))
+	}
+	return out, nil
+}
+
+// deletedMeanwhile reports whether another process has deleted one of the generations, so
+// that it could not be restored.
+func deletedMeanwhile(ctx context.Context, d *remote.Directory, candidates []*remote.Manifest, err error) bool {
+	var damaged *remote.DamagedError
+	if !errors.As(err, &damaged) {
+		return false
+	}
+	now, _, err := d.Generations(ctx)
+	return err == nil && !slices.ContainsFunc(now, func(m *remote.Manifest) bool { return m.ID == candidates[0].ID })
+}
+
+// restoreNewest restores the first of the generations that is whole.
+func restoreNewest(ctx context.Context, d *remote.Directory, candidates []*remote.Manifest, o *RestoreOptions) (*Restored, error) {
+	var faults []error
+	_, number := remote.SplitURI(o.From)
+	for i, m := range candidates {
+		out, err := restoreOne(ctx, d, m, o)
+		if err == nil {
+			out.Older = i
+			return out, nil
+		}
+		var damaged *remote.DamagedError
+		if !errors.As(err, &damaged) || ctx.Err() != nil {
+			return nil, err
+		}
+		faults = append(faults, err)
+		if number != 0 {
+			break
+		}
+		if i+1 < len(candidates) {
+			o.Logger.Error("a generation of the remote directory is damaged; the newest older one is taken: what was trained since is lost", "remote", d.URI(), "generation", m.Number, "instead", candidates[i+1].Number, "error", err)
+		}
+	}
+	return nil, errors.Join(faults...)
+}
+
+func restoreOne(ctx context.Context, d *remote.Directory, m *remote.Manifest, o *RestoreOptions) (out *Restored, err error) {
+	var model modeldir.Manifest
+	if err := json.Unmarshal(m.Model, &model); err != nil {
+		return nil, &remote.DamagedError{URI: fmt.Sprintf("%s@%d", d.URI(), m.Number), Reason: err.Error()}
+	}
+	if model.FormatVersion > modeldir.FormatVersion {
+		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, modeldir.ErrNewer)
+	}
+	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
+		return nil, err
+	}
+	r, err := modeldir.Restore(o.To, m.Number, m.ID, o.Dirs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	o.Logger.Info("restoring a model", "from", fmt.Sprintf("%s@%d", d.URI(), m.Number), "job", m.Job, "night", model.Night, "to", o.To, "bytes", m.Bytes())
+	names, sizes := make([]string, len(m.Files)), make([]int64, len(m.Files))
+	for i, f := range m.Files {
+		names[i], sizes[i] = f.Name, f.Bytes
+	}
+	if err := r.Place(names, sizes); err != nil {
+		return nil, err
+	}
+	fetched, err := d.Fetch(ctx, m, func(f *remote.File) string { return r.Path(f.Name) })
+	if err != nil {
+		var damaged *remote.DamagedError
+		if errors.As(err, &damaged) {
+			err = errors.Join(err, r.Discard())
+		}
+		return nil, err
+	}
+	if err := r.Commit(ctx, movedOrigin(model, m)); err != nil {
+		return nil, err
+	}
+	o.Logger.Info("the model is restored", "model", o.To, "generation", m.Number, "bytes", humanize.Bytes(fetched.Bytes), "fetched", humanize.Bytes(fetched.Moved), "seconds", fetched.Seconds)
+	return &Restored{ModelDir: o.To, Generation: m.Number, Job: m.Job, Night: nightOf(&model), Fetched: *fetched}, nil
+}
+
+// movedOrigin is the manifest of a model that comes from a remote directory. In it, the
+// generation from which it was made has the number that it has there; if it is not there,
+// it is one of the machine where it was made.
+func movedOrigin(model modeldir.Manifest, m *remote.Manifest) modeldir.Manifest {
+	from := &model.StartedFrom
+	switch {
+	case *from == (modeldir.Origin{}) || from.ModelDir != "":
+	case m.Parent != nil:
+		from.Generation = fmt.Sprintf("gen-%06d", m.Parent.Number)
+	case m.Number != model.Number():
+		from.ModelDir = m.Owner
+	}
+	return model
+}
+
+// restoreLatest restores the newest model of an earlier run from output.remote, if there
+// is one, where the job's chain has none on this machine. It reports whether it did.
+func (r *run) restoreLatest(ctx context.Context) (bool, error) {
+	uri := r.job.Output.Remote
+	if uri == "" {
+		return false, nil
+	}
+	_, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
+		From: uri, Job: r.job.PlainName(), To: r.job.Output.ModelDir, Dirs: r.job.SparseTable.Dirs,
+		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: r.mayStartFrom,
+	})
+	if errors.Is(err, remote.ErrNone) {
+		r.log.Info("output.remote has no model of an earlier run either", "reason", err)
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("there is no model of an earlier run on this machine, and output.remote, which may have one, cannot be read: %w", errkind.As(errkind.IO, err))
+	}
+	return true, nil
+}
