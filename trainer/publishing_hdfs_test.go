@@ -2,10 +2,12 @@ package trainer
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"aibox/configs"
@@ -76,6 +78,65 @@ func TestPublishToHDFS(t *testing.T) {
 		s := m.night("2026-11-21")
 		if !strings.Contains(s.NotPublished, "may not write") {
 			t.Errorf("%q", s.NotPublished)
+		}
+	})
+	t.Run("quota exceeded", func(t *testing.T) {
+		for what, limits := range map[string][2]int64{"names": {6, -1}, "bytes": {-1, 1}} {
+			dir := "/quota-" + what
+			cluster.SetQuota(t, dir, limits[0], limits[1])
+			m := newMachine(t, cluster.URI(dir), append(ssd, hasty...)...)
+			s := m.night("2026-11-21")
+			if !strings.Contains(s.NotPublished, "quota") {
+				t.Errorf("%s: %q", what, s.NotPublished)
+			}
+			if got := cluster.List(t, dir); slices.Contains(got, "generations") && len(cluster.List(t, dir+"/generations")) > 0 {
+				t.Errorf("%s: there are generations", what)
+			}
+			// With more room, the next night is published, and nothing is left of the other one.
+			cluster.SetQuota(t, dir, -1, -1)
+			s = m.night("2026-11-22")
+			again(t, m, s)
+			if left := cluster.List(t, dir+"/pending"); len(left) > 0 {
+				t.Errorf("%s: left over: %q", what, left)
+			}
+		}
+	})
+	t.Run("two jobs", func(t *testing.T) {
+		// They publish three nights each to one directory, at the same time.
+		var digests [2]string
+		var wg sync.WaitGroup
+		for i := range digests {
+			m := newMachine(t, cluster.URI("/both"), append(ssd, append(limits, fmt.Sprintf("name=job%d", i), fmt.Sprintf("seed=%d", i+1))...)...)
+			wg.Go(func() {
+				for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23"} {
+					s, err := m.train(date)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					digests[i] = s.Digest
+					if s.Published == nil {
+						t.Errorf("job %d: %s", i, s.NotPublished)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if got := cluster.List(t, "/both/generations"); len(got) != 4 {
+			t.Errorf("generations %q", got)
+		}
+		_, err := Restore(t.Context(), RestoreOptions{From: cluster.URI("/both"), To: filepath.Join(t.TempDir(), "m"), Options: quiet})
+		if err == nil || !strings.Contains(err.Error(), "several jobs") {
+			t.Error(err)
+		}
+		for i, want := range digests {
+			to := filepath.Join(t.TempDir(), "m")
+			if _, err := Restore(t.Context(), RestoreOptions{From: cluster.URI("/both"), Job: fmt.Sprint("job", i), To: to, Options: quiet}); err != nil {
+				t.Fatal(err)
+			}
+			if in, err := Inspect(t.Context(), to, true, quiet); err != nil || in.Digest != want {
+				t.Errorf("job %d: %v, want %s: %v", i, in, want, err)
+			}
 		}
 	})
 	t.Run("killed upload", func(t *testing.T) {

@@ -35,9 +35,17 @@ func newMachine(t *testing.T, remote string, set ...string) *machine {
 // night trains the job of a date.
 func (m *machine) night(date string, set ...string) *Summary {
 	m.t.Helper()
-	log, err := testLog()
+	s, err := m.train(date, set...)
 	if err != nil {
 		m.t.Fatal(err)
+	}
+	return s
+}
+
+func (m *machine) train(date string, set ...string) (*Summary, error) {
+	log, err := testLog()
+	if err != nil {
+		return nil, err
 	}
 	file := log + "/train-0.tsv"
 	if strings.HasSuffix(date, "2") || strings.HasSuffix(date, "4") {
@@ -49,17 +57,21 @@ func (m *machine) night(date string, set ...string) *Summary {
 	}
 	j, err := configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "fm", 1)), configs.LoadOptions{Set: all, Date: date})
 	if err != nil {
-		m.t.Fatal(err)
+		return nil, err
 	}
 	m.log.Reset()
 	s, err := Train(m.t.Context(), j, Options{Logger: slog.New(slog.NewTextHandler(&m.log, nil)), Version: "test"})
 	if err != nil {
-		m.t.Fatal(err)
+		return nil, err
 	}
 	if s.Digest == "" {
-		s.Digest = digestOf(m.t, j)
+		in, err := Inspect(m.t.Context(), j.Output.ModelDir, false, quiet)
+		if err != nil {
+			return nil, err
+		}
+		s.Digest = in.Digest
 	}
-	return s
+	return s, nil
 }
 
 func (m *machine) said(text string) {

@@ -154,6 +154,13 @@ func (c *Cluster) List(t testing.TB, remote string) []string {
 	return strings.Fields(c.command(t, "ls", remote))
 }
 
+// SetQuota makes a directory, unless it exists, and limits how many names may be in it, it
+// itself included, and how many bytes its files may take, all replicas counted; -1 is no limit.
+func (c *Cluster) SetQuota(t testing.TB, remote string, names, bytes int64) {
+	t.Helper()
+	c.command(t, "quota", remote, fmt.Sprint(names), fmt.Sprint(bytes))
+}
+
 // ErasureCode makes a directory whose files are erasure coded with a policy of
 // Hadoop, such as "XOR-2-1-1024k".
 func (c *Cluster) ErasureCode(t testing.TB, remote, policy string) {

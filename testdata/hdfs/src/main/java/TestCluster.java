@@ -233,6 +233,12 @@ public final class TestCluster {
         fs.mkdirs(new Path(a[1]));
         fs.setErasureCodingPolicy(new Path(a[1]), a[2]);
         return "";
+      case "quota": // directory names bytes; -1: no limit
+        fs.mkdirs(new Path(a[1]));
+        long entries = Long.parseLong(a[2]);
+        long bytes = Long.parseLong(a[3]);
+        fs.setQuota(new Path(a[1]), entries < 0 ? HdfsConstants.QUOTA_RESET : entries, bytes < 0 ? HdfsConstants.QUOTA_RESET : bytes);
+        return "";
       case "safemode": // enter|leave
         fs.setSafeMode(a[1].equals("enter")
             ? org.apache.hadoop.fs.SafeModeAction.ENTER : org.apache.hadoop.fs.SafeModeAction.LEAVE);
