@@ -168,14 +168,20 @@ func TestRestoreOlder(t *testing.T) {
 	var log bytes.Buffer
 	restore := func(from string) (*Restored, string, error) {
 		log.Reset()
-		to := filepath.Join(t.TempDir(), "m")
-		out, err := Restore(t.Context(), RestoreOptions{From: from, To: to, Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		at := t.TempDir()
+		to, dirs := filepath.Join(at, "m"), []string{filepath.Join(at, "x"), filepath.Join(at, "y")}
+		out, err := Restore(t.Context(), RestoreOptions{From: from, To: to, Dirs: dirs, Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 		if err != nil {
 			return nil, "", err
 		}
 		in, err := Inspect(t.Context(), to, true, quiet)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, dir := range dirs {
+			if tables, err := os.ReadDir(dir); err != nil || len(tables) != 1 {
+				t.Errorf("%s holds %v, %v: those of generations that are damaged are not deleted", dir, tables, err)
+			}
 		}
 		return out, in.Digest, nil
 	}
