@@ -155,7 +155,7 @@ func TestPublishToHDFS(t *testing.T) {
 		m.night("2026-11-21")
 		s := m.night("2026-11-22")
 		objects := cluster.List(t, "/corrupt/objects")
-		cluster.CorruptReplica(t, "/corrupt/objects/"+objects[0], 0, 0)
+		cluster.CorruptReplica(t, "/corrupt/objects/"+objects[0], 0, 1) // not the byte that is changed below, perhaps in the same object
 		again(t, m, s)
 		// All replicas of an object of the last night alone are corrupt.
 		last := lastObjects(t, m)
