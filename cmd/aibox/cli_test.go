@@ -118,6 +118,9 @@ func TestHelp(t *testing.T) {
 	visit = func(path string, c *cli.Command) {
 		path += " " + c.Name
 		o := aibox(append(strings.Fields(path)[1:], "--help")...)
+		if with := aibox(append(strings.Fields(path)[1:], "--help", "job.yaml")...); len(c.Subcommands) == 0 && c.Name != "help" && with != o {
+			t.Errorf("%s --help job.yaml: exit %d: %s%s", path, with.code, with.stdout, with.stderr)
+		}
 		if o.code != exitDone || c.Name != "help" && !strings.Contains(o.stdout, path+" - "+c.Usage) {
 			t.Errorf("%s --help: exit %d: %s%s", path, o.code, o.stdout, o.stderr)
 		}

@@ -9,7 +9,8 @@ import (
 
 // Permute puts flags before arguments, because the flag parser stops at the first
 // argument and users write `aibox train job.yaml --date 2026-11-20`. What follows "--"
-// stays as it is. `help COMMAND` becomes `COMMAND --help`. Unknown flags and commands, and flags
+// stays as it is. `help COMMAND` becomes `COMMAND --help`, and what is there beside --help is
+// left out, since an argument would be taken for a topic. Unknown flags and commands, and flags
 // without their value, are reported here, with the nearest name.
 func Permute(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
@@ -48,7 +49,7 @@ type words struct {
 	flagged   []string // flags with their values
 	arguments []string
 	rest      []string // after the subcommand, or from "--" on
-	help      bool     // the word help came before the subcommand
+	help      bool     // the word help came before the subcommand, or --help anywhere
 }
 
 // read reads args up to the next subcommand, which it returns, or to the end, where it
@@ -64,6 +65,10 @@ func (w *words) read(args []string) (*cli.Command, error) {
 			f, err := w.flag(a)
 			if err != nil {
 				return nil, err
+			}
+			if f == cli.HelpFlag {
+				w.help = true
+				continue
 			}
 			w.flagged = append(w.flagged, a)
 			if takesValue(f) && !strings.Contains(a, "=") {

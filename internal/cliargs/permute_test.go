@@ -54,7 +54,11 @@ func TestPermute(t *testing.T) {
 		{"train --date 2026-11-20 -- --odd.yaml --set", "train --date 2026-11-20 -- --odd.yaml --set"},
 		{"train -", "train -"},
 		{"train help", "train help"}, // an argument
-		{"train job.yaml --help", "train --help job.yaml"},
+		{"train job.yaml --help", "train --help"},
+		{"train -h job.yaml --date 2026-11-20", "train --date 2026-11-20 --help"},
+		{"--help train", "train --help"},
+		{"config check job.yaml --help", "config check --help"},
+		{"train --help -- job.yaml", "train --help"},
 		{"help", "--help"},
 		{"h", "--help"},
 		{"help train", "train --help"},
