@@ -40,8 +40,8 @@ func (s *steps) take(run func()) {
 }
 
 // run lets the process make n operations in all, or any number if n is -1, and waits until it
-// has made them or has ended.
-func (s *steps) run(n int) {
+// has made them or has ended; it reports whether it has ended.
+func (s *steps) run(n int) (ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.allowed = n
@@ -49,6 +49,7 @@ func (s *steps) run(n int) {
 	for !s.ended && (n < 0 || s.made < n) {
 		s.cond.Wait()
 	}
+	return s.ended
 }
 
 // start runs a publication whose operations are those of the steps.
@@ -104,9 +105,8 @@ func TestTwoPublishers(t *testing.T) {
 				one, other := newSteps(), newSteps()
 				one.start(t, s, o, a)
 				other.start(t, s, o, b)
-				one.run(first)
-				other.run(second)
-				ended, done = one.ended, other.ended
+				ended = one.run(first)
+				done = other.run(second)
 				one.run(-1)
 				other.run(-1)
 				if one.err == nil && !committed[a.Identity] || other.err == nil && !committed[b.Identity] {
