@@ -169,10 +169,12 @@ func TestRemoteKilled(t *testing.T) {
 	inKillJob(t, b)
 	n, rng := kills(t)
 	want := inspected(t, "model")
-	until := func(args ...string) {
+	// until starts a command and kills it until it ended by itself or has made its file.
+	until := func(made string, args ...string) {
 		t.Helper()
 		for range n {
-			if _, ended := b.kill(time.Duration(rng.Int64N(int64(400*time.Millisecond))), args...); ended {
+			_, ended := b.kill(time.Duration(rng.Int64N(int64(400*time.Millisecond))), args...)
+			if ended || made != "" && exists(made) { // a process may be killed when all is done and it has not ended yet
 				return
 			}
 		}
@@ -180,11 +182,11 @@ func TestRemoteKilled(t *testing.T) {
 			t.Fatalf("aibox %s: exit %d\n%s", strings.Join(args, " "), o.code, o.stderr)
 		}
 	}
-	until("publish", "model", "--to", "far", "--limit", "20MiB")
+	until("", "publish", "model", "--to", "far", "--limit", "20MiB")
 	if left, err := filepath.Glob("far/pending/*"); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
 	}
-	until("restore", "--from", "far", "--to", "again", "--dirs", "c", "--dirs", "d", "--limit", "20MiB")
+	until("again/MODEL.json", "restore", "--from", "far", "--to", "again", "--dirs", "c", "--dirs", "d", "--limit", "20MiB")
 	if got := inspected(t, "again"); got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
