@@ -90,8 +90,8 @@ func trainAndDie(t *testing.T, file string, at int) (done bool) {
 	return false
 }
 
-// parquetLog is the training data as a Parquet file of some row groups.
-func parquetLog(t *testing.T) string {
+// asParquet is data of the test's log as a Parquet file.
+func asParquet(t *testing.T, data func(*configs.Job) []string) string {
 	t.Helper()
 	text := job(t, "lr")
 	schema, err := Schema(text)
@@ -100,9 +100,9 @@ func parquetLog(t *testing.T) string {
 	}
 	sources := NewSources(text, slog.New(slog.DiscardHandler))
 	defer sources.Close()
-	path := filepath.Join(t.TempDir(), "train.parquet")
+	path := filepath.Join(t.TempDir(), "data.parquet")
 	if _, err := convert.Run(t.Context(), convert.Options{
-		From: reader.Options{Sources: sources, URIs: text.Data.Train, Schema: schema}, To: []string{path}, Format: reader.FormatParquet,
+		From: reader.Options{Sources: sources, URIs: data(text), Schema: schema}, To: []string{path}, Format: reader.FormatParquet,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parquet := parquetLog(t)
+	parquet := asParquet(t, func(j *configs.Job) []string { return j.Data.Train })
 	wentOn := 0
 	for n := range tabletest.Kills(t, 12, 3) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {

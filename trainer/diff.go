@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -41,7 +40,9 @@ func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options
 			return nil, err
 		}
 		defer m.Model.Close() //nolint:errcheck // it was only read
-		t, err := m.open(ctx, opts.Logger)
+		o := m.Options
+		o.Logger = opts.Logger
+		t, err := m.Model.OpenTable(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -70,18 +71,6 @@ func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options
 	}
 	opts.Logger.Info("tables compared", "rows_before", d.Total.Before, "rows_after", d.Total.After, "seconds", time.Since(began).Seconds())
 	return d, nil
-}
-
-// open opens the table for reading. It waits for a process that compacts it.
-func (t *ModelTable) open(ctx context.Context, log *slog.Logger) (sparsetable.Table, error) {
-	held, err := t.Model.HoldTable(ctx, log)
-	if err != nil {
-		return nil, err
-	}
-	o := t.Options
-	o.SnapshotID, o.MustExist, o.ReadOnly, o.Logger = t.Model.TableSnapshot, true, true, log
-	table, err := sparsetable.Open(ctx, o)
-	return table, errors.Join(err, held.Close()) // an open table has a lock of its own
 }
 
 func closeLogged(log *slog.Logger, t sparsetable.Table) {

@@ -179,11 +179,8 @@ func (k *keyLog) values(field, cell string) []string {
 	list, weight := columns[at].ListSeparators()
 	values := []string{cell}
 	for value := range strings.SplitSeq(cell, list) {
-		values = append(values, value)
-		if weight != "" {
-			value, _, _ = strings.Cut(value, weight)
-			values = append(values, value)
-		}
+		bare, _, _ := strings.Cut(value, weight)
+		values = append(values, value, bare)
 	}
 	return values
 }

@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,26 +10,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/configs"
-	"aibox/reader"
-	"aibox/reader/convert"
 )
 
 // TestPredictKeepsParquetColumns: what is passed through from Parquet to Parquet
 // stays what it is, lists and numbers too, in the order asked for.
 func TestPredictKeepsParquetColumns(t *testing.T) {
-	text := job(t, "lr")
-	schema, err := Schema(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources := NewSources(text, slog.New(slog.DiscardHandler))
-	defer sources.Close()
-	in := filepath.Join(t.TempDir(), "eval.parquet")
-	if _, err := convert.Run(t.Context(), convert.Options{
-		From: reader.Options{Sources: sources, URIs: text.Data.Eval, Schema: schema}, To: []string{in}, Format: reader.FormatParquet,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	in := asParquet(t, func(j *configs.Job) []string { return j.Data.Eval })
 	described := strings.NewReplacer("KIND", "lr", "tsv", "parquet", "  header: true\n", "").Replace(testJob)
 	j, err := configs.Parse("test.yaml", []byte(described), configs.LoadOptions{Set: []string{
 		"data.train=[" + in + "]", "data.eval=[" + in + "]", "output.model_dir=" + filepath.Join(t.TempDir(), "model"),

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
-	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/tablediff"
 	"aibox/trainer"
@@ -82,18 +80,8 @@ func diffArguments(c *cli.Context) (before, after string, o trainer.DiffOptions,
 			return "", "", o, cliargs.Errorf("%s: --%s %d: want 0 or more", cliargs.CommandPath(c), name, c.Int64(name))
 		}
 	}
-	memory, err := memoryFlag(c)
-	if err != nil {
-		return "", "", o, err
-	}
-	if o.MemoryBytes = memory; memory == 0 {
-		size, err := configs.ParseBytes(c.String("memory"))
-		if err != nil {
-			return "", "", o, err
-		}
-		o.MemoryBytes = int64(size)
-	}
-	return before, after, o, nil
+	o.MemoryBytes, err = bytesFlag(c, "memory")
+	return before, after, o, err
 }
 
 func printDifference(w io.Writer, d *trainer.Difference) error {
@@ -133,12 +121,7 @@ func printDifference(w io.Writer, d *trainer.Difference) error {
 			return err
 		}
 	}
-	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeLines(w, b.String())
 }
 
 // distanceText is a distance of rows that moved, if there are any.

@@ -63,15 +63,8 @@ Examples:
 // modelDirArgument returns the command's only argument, which names a model directory and
 // none of its generations.
 func modelDirArgument(c *cli.Context) (string, error) {
-	dir, err := cliargs.OneArgument(c, "the model directory")
+	dir, _, err := modelArgument(c)
 	if err != nil {
-		return "", err
-	}
-	dated, err := datedAlone(c)
-	if err != nil {
-		return "", err
-	}
-	if dir, err = expand(c, dated, "the model directory", dir); err != nil {
 		return "", err
 	}
 	if of, number := modeldir.SplitName(dir); number != 0 {
@@ -102,12 +95,7 @@ func printGenerations(w io.Writer, dir string, all []trainer.Generation) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeLines(w, b.String())
 }
 
 // dateOf is the date of a generation's job, or, if it has none, how many runs led to it.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
 	"aibox/trainer"
@@ -36,15 +35,8 @@ Examples:
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
 		Action: func(c *cli.Context) error {
-			dir, err := cliargs.OneArgument(c, "the model directory")
+			dir, _, err := modelArgument(c)
 			if err != nil {
-				return err
-			}
-			dated, err := datedAlone(c)
-			if err != nil {
-				return err
-			}
-			if dir, err = expand(c, dated, "the model directory", dir); err != nil {
 				return err
 			}
 			in, err := trainer.Inspect(c.Context, dir, !c.Bool("digest"), trainer.Options{Logger: newLogger(c)})

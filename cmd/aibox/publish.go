@@ -5,8 +5,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"aibox/configs"
-	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/trainer"
 	"aibox/trainer/remote"
@@ -34,22 +32,15 @@ Examples:
 			limitFlag(), jsonFlag(),
 		),
 		Action: func(c *cli.Context) error {
-			dir, err := cliargs.OneArgument(c, "the model directory")
+			dir, dated, err := modelArgument(c)
 			if err != nil {
-				return err
-			}
-			dated, err := datedAlone(c)
-			if err != nil {
-				return err
-			}
-			if dir, err = expand(c, dated, "the model directory", dir); err != nil {
 				return err
 			}
 			to, err := pathFlag(c, dated, "to")
 			if err != nil {
 				return err
 			}
-			limit, err := limitOf(c)
+			limit, err := bytesFlag(c, "limit")
 			if err != nil {
 				return err
 			}
@@ -77,19 +68,4 @@ func publishedText(p *remote.Published) string {
 
 func limitFlag() cli.Flag {
 	return &cli.StringFlag{Name: "limit", Usage: "move at most so many `BYTES` in a second, such as 100MiB (default: output.remote_bytes_per_second of the job, or no limit)"}
-}
-
-// limitOf returns the value of limitFlag, 0 if it is not given.
-func limitOf(c *cli.Context) (int64, error) {
-	if !c.IsSet("limit") {
-		return 0, nil
-	}
-	n, err := configs.ParseBytes(c.String("limit"))
-	if err == nil && n <= 0 {
-		err = fmt.Errorf("%q: want more than 0", c.String("limit"))
-	}
-	if err != nil {
-		return 0, cliargs.Errorf("%s: --limit: %v", cliargs.CommandPath(c), err)
-	}
-	return int64(n), nil
 }

@@ -96,7 +96,7 @@ func restoreOptions(c *cli.Context) (*trainer.RestoreOptions, error) {
 		o.Job = c.String("name")
 	}
 	if c.IsSet("limit") {
-		if o.BytesPerSecond, err = limitOf(c); err != nil {
+		if o.BytesPerSecond, err = bytesFlag(c, "limit"); err != nil {
 			return nil, err
 		}
 	}

@@ -21,16 +21,7 @@ import (
 // before that.
 func killAfterSnapshots(t *testing.T, n int, while time.Duration, args ...string) (done bool) {
 	t.Helper()
-	cmd := child(t, append(args, "--log-format", "json")...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	watchdog := time.AfterFunc(tooLong, func() { _ = cmd.Process.Kill() })
-	defer watchdog.Stop()
+	cmd, stderr := startWatched(t, append(args, "--log-format", "json")...)
 	var said strings.Builder
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")

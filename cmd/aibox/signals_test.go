@@ -52,11 +52,11 @@ var endless = []string{"--set", "training.epochs=1000000", "--set", "data.eval=[
 // enoughTime is the override with which a last snapshot is saved on any machine.
 var enoughTime = []string{"--set", "snapshots.on_stop_seconds=3600"}
 
-// startEndless starts an endless job and returns when it has trained an epoch,
-// with what it writes to standard error from then on.
-func startEndless(t *testing.T, args ...string) (*exec.Cmd, func() string) {
+// startWatched starts the program and returns its standard error. Nothing waits for ever on
+// a job that does not end, because it is killed when it counts as hung.
+func startWatched(t *testing.T, args ...string) (*exec.Cmd, io.Reader) {
 	t.Helper()
-	cmd := child(t, append(append([]string{"train", "job.yaml"}, endless...), args...)...)
+	cmd := child(t, args...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -64,9 +64,16 @@ func startEndless(t *testing.T, args ...string) (*exec.Cmd, func() string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Nothing below waits for ever on a job that does not end.
 	watchdog := time.AfterFunc(tooLong, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() { watchdog.Stop() })
+	return cmd, stderr
+}
+
+// startEndless starts an endless job and returns when it has trained an epoch,
+// with what it writes to standard error from then on.
+func startEndless(t *testing.T, args ...string) (*exec.Cmd, func() string) {
+	t.Helper()
+	cmd, stderr := startWatched(t, append(append([]string{"train", "job.yaml"}, endless...), args...)...)
 	lines := bufio.NewReader(stderr)
 	line, err := lines.ReadString('\n')
 	for err == nil && strings.Contains(line, `"level":"INFO"`) && !strings.Contains(line, "epoch trained") {

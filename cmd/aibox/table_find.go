@@ -69,7 +69,7 @@ func onlyTable(c *cli.Context) (*foundTable, error) {
 // findTable finds the table that path names. The path is that of a model directory, a
 // job file or a directory of a table.
 func findTable(c *cli.Context, path string) (*foundTable, error) {
-	memory, err := memoryFlag(c)
+	memory, err := bytesFlag(c, "memory")
 	if err != nil {
 		return nil, err
 	}
@@ -93,21 +93,6 @@ func findTable(c *cli.Context, path string) (*foundTable, error) {
 	t.options.MustExist = true
 	t.options.Logger = newLogger(c)
 	return t, nil
-}
-
-// memoryFlag is the value of --memory, 0 if it was not given.
-func memoryFlag(c *cli.Context) (int64, error) {
-	if !c.IsSet("memory") {
-		return 0, nil
-	}
-	n, err := configs.ParseBytes(c.String("memory"))
-	if err == nil && n <= 0 {
-		err = fmt.Errorf("%q: want more than 0", c.String("memory"))
-	}
-	if err != nil {
-		return 0, cliargs.Errorf("%s: --memory: %v", cliargs.CommandPath(c), err)
-	}
-	return int64(n), nil
 }
 
 // lookForTable finds the table that path names. dated has the date of the templates,

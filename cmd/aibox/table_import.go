@@ -168,7 +168,7 @@ func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Optio
 		}
 		o.SSD.Dirs = dirs
 	}
-	o.MemoryBytes, err = memoryFlag(c)
+	o.MemoryBytes, err = bytesFlag(c, "memory")
 	return o, err
 }
 
