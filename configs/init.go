@@ -118,15 +118,23 @@ func (p *initPrinter) mapping(lead, path, pattern string, v reflect.Value) {
 		f := v.Field(i)
 		s := scope{job: p.job, parent: v, path: join(path, tag)}
 		// An optional mapping is shown with its defaults, commented out.
-		optional := f.Kind() == reflect.Pointer && f.IsNil() && k.typ.Kind() == reflect.Struct
+		why, _ := useless(s, k, nil)
+		optional := why == "" && f.Kind() == reflect.Pointer && f.IsNil() && k.typ.Kind() == reflect.Struct
 		if p.absent(s, k, f) && !optional {
 			continue
 		}
 		if optional {
 			f = reflect.New(f.Type().Elem())
 			walk(p.job, s.path, k.Path, f.Elem(), func(s scope, k *Key, v reflect.Value) {
+				text := k.Default
+				if k.DefaultFrom != nil {
+					text = k.DefaultFrom(s)
+				}
+				if why, _ := useless(s, k, nil); why != "" || text == "" {
+					return
+				}
 				l := &loader{opts: LoadOptions{}, job: p.job}
-				l.setDefault(s.path, k, k.Default, v)
+				l.setDefault(s.path, k, text, v)
 			})
 		}
 		f = reflect.Indirect(f)

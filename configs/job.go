@@ -154,6 +154,7 @@ type Tower struct {
 type Optimizer struct {
 	Dense    DenseOptimizer `yaml:"dense"`
 	Rows     RowOptimizer   `yaml:"rows"`
+	Linear   *RowOptimizer  `yaml:"linear"` // of the linear weights of rows; nil: Rows
 	Schedule Schedule       `yaml:"schedule"`
 }
 

@@ -97,7 +97,7 @@ func (k *Key) Allowed() string {
 
 func buildKeys() ([]*Key, map[string]*Key) {
 	index := map[string]*Key{}
-	for _, section := range [][]Key{topKeys, dataKeys, columnKeys, modelKeys, optimizerKeys, trainingKeys, tableKeys, engineKeys, runKeys, generateKeys} {
+	for _, section := range [][]Key{topKeys, dataKeys, columnKeys, modelKeys, optimizerKeys, linearKeys(), trainingKeys, tableKeys, engineKeys, runKeys, generateKeys} {
 		for i := range section {
 			k := &section[i]
 			if index[k.Path] != nil {

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -52,6 +53,37 @@ var modelKeys = []Key{
 		Meaning: "Where the bias of the output starts. With auto, it is the logarithm of the odds of the positives among the first 65,536 training examples, so that a new model begins by predicting their share; examples count by their weights, and negative_sampling applies. 0 stands for as many positives as negatives. A warm start goes on from the bias of the earlier model."},
 	{Path: "model.pooling", Default: "sum", Values: []string{"sum", "mean"}, Tuning: true,
 		Meaning: "How the embeddings of a field with several values are combined into one, unless its column says it."},
+}
+
+// linearKinds are the models whose rows begin with a linear weight, beside an embedding.
+var linearKinds = []string{"fm", "wide_deep", "deepfm"}
+
+// linearKeys are the keys of optimizer.linear: those of optimizer.rows.
+func linearKeys() []Key {
+	keys := []Key{{Path: "optimizer.linear", Tuning: true, When: []When{{Path: "model.kind", In: linearKinds}},
+		Meaning: "Optimizer of the linear weights of embedding rows, with the keys of optimizer.rows. Without it, that is also theirs. In the paper of wide_deep it is ftrl with an L1 penalty. The weights of dense features belong to the dense network."}}
+	for _, k := range optimizerKeys {
+		rest, ok := strings.CutPrefix(k.Path, "optimizer.rows.")
+		if !ok {
+			continue
+		}
+		k.Path = "optimizer.linear." + rest
+		k.When = slices.Clone(k.When)
+		for i := range k.When {
+			k.When[i].Path = ".kind"
+		}
+		if rest == "learning_rate" {
+			k.DefaultFrom = func(s scope) string {
+				if s.parent.Addr().Interface().(*RowOptimizer).Kind == "adam" {
+					return "0.001"
+				}
+				return "0.05"
+			}
+			k.DefaultNote = "0.001 for adam, otherwise 0.05"
+		}
+		keys = append(keys, k)
+	}
+	return keys
 }
 
 var optimizerKeys = []Key{

@@ -110,6 +110,11 @@ func rowLayout(job *configs.Job, spec model.Spec) (rows *optim.Rows, l sparsetab
 	if e != nil {
 		return nil, l, errors.Join(err, fmt.Errorf("optimizer.rows: %w", e))
 	}
+	if linear := job.Optimizer.Linear; linear != nil {
+		if rows, e = optim.NewLinearRows(rowConfig(*linear), rowConfig(job.Optimizer.Rows), l.ValueDim); e != nil {
+			return nil, l, errors.Join(err, fmt.Errorf("optimizer.linear: %w", e))
+		}
+	}
 	l.StateDim = rows.StateDim()
 	return rows, l, err
 }

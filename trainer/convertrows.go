@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"aibox/sparsetable"
+	"aibox/trainer/optim"
 )
 
 // converter turns rows of an earlier layout into rows of the current one.
@@ -17,6 +18,8 @@ type converter struct {
 	from, to  sparsetable.Layout
 	init      func(key uint64, row []float32)
 	refresh   func(values, state []float32)
+
+	parts, oldParts []optim.Part // of the optimizer's state in to and in from, if it is kept
 
 	buf      []float32 // a row of layout to
 	old, now []float32 // values of a row in from and to
@@ -59,17 +62,21 @@ func (c *converter) convert(key uint64, row []float32) []float32 {
 	return c.buf
 }
 
-// copyState copies the state of the optimizer. An optimizer has one word for a row, or one
-// or two for each value: first one word of every value, then the other.
+// copyState copies the state of the optimizer, part by part: of each value that is taken, or a
+// word that all values of the part share.
 func (c *converter) copyState(into, old []float32) {
-	before, now := c.from.ValueDim, c.to.ValueDim
-	if len(old)*now != len(into)*before || len(old)%before != 0 {
-		copy(into, old)
-		return
-	}
-	for len(into) > 0 {
-		copyMatched(c.take, into[:now], old[:before])
-		into, old = into[now:], old[before:]
+	for i, now := range c.parts {
+		before := c.oldParts[i]
+		if now.Shared {
+			into[0] = old[0]
+		} else {
+			for v := range now.Values {
+				if from := c.take.from[0][now.First+v] - before.First; from >= 0 && from < before.Values {
+					into[v] = old[from]
+				}
+			}
+		}
+		into, old = into[now.Words():], old[before.Words():]
 	}
 }
 

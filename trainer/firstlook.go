@@ -19,6 +19,10 @@ import (
 // positives of 0.001, that share is then known to 12 %.
 const firstExamples = 1 << 16
 
+// firstChunkBytes bounds what is read beyond the first examples, and is large enough for HDFS, where
+// each chunk is a connection.
+const firstChunkBytes = 1 << 20
+
 // hugeFeature is a value of a dense feature that makes gradients so large that usual learning
 // rates fail.
 const hugeFeature = 1000
@@ -59,7 +63,7 @@ func (r *run) firstExamples() reader.Options {
 	}
 	o := unjudged(r.trainOptions(0, limit))
 	o.ShuffleBuffer, o.GroupBy = 0, ""
-	o.ChunkBytes = min(o.ChunkBytes, sampleChunkBytes)
+	o.ChunkBytes = min(o.ChunkBytes, firstChunkBytes)
 	return o
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,38 @@ func valuesOf(t *testing.T, l *Loaded) map[string]float32 {
 	return all
 }
 
+func testRows(kind string) optim.RowConfig {
+	return optim.RowConfig{Kind: kind, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, InitialAccumulator: 0.5, FTRLBeta: 1}
+}
+
+// TestConvertLinearState: the state of linear weights with an optimizer of their own stays with
+// them, beside that of embeddings whose dimension changes.
+func TestConvertLinearState(t *testing.T) {
+	oldRows, err := optim.NewLinearRows(testRows("ftrl"), testRows("adagrad"), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := optim.NewLinearRows(testRows("ftrl"), testRows("adagrad"), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := sparsetable.Layout{ValueDim: 3, StateDim: oldRows.StateDim()}
+	to := sparsetable.Layout{ValueDim: 4, StateDim: rows.StateDim()}
+	c := newConverter(from, to)
+	if c.take, err = matchAxes("row", []int{3}, [][]string{{"linear", "0", "1"}}, []int{4}, [][]string{{"linear", "0", "1", "2"}}); err != nil {
+		t.Fatal(err)
+	}
+	c.keepState, c.init, c.refresh = true, newRowInit(to, rows, 1, 0.01), rows.Init
+	c.parts, c.oldParts = rows.Parts(), oldRows.Parts()
+	row := make([]float32, from.Words())
+	copy(from.Values(row), []float32{1, 2, 3})
+	copy(from.State(row), []float32{4, 5, 6, 7}) // z and n of the linear weight, then the embedding's sums
+	got := c.convert(42, row)
+	if want := []float32{4, 5, 6, 7, 0.5}; !slices.Equal(to.State(got), want) {
+		t.Errorf("state %v, want %v", to.State(got), want)
+	}
+}
+
 // TestConvertState: the state of an optimizer stays with the values to which it belongs,
 // and values that are new get that of a new row.
 func TestConvertState(t *testing.T) {
@@ -100,7 +133,11 @@ func TestConvertState(t *testing.T) {
 	}
 	for kind, words := range map[string]int{"sgd": 0, "rowwise_adagrad": -1, "adagrad": 1, "adam": 2, "ftrl": 2} {
 		for _, dims := range [][2]int{{2, 4}, {4, 2}, {3, 3}, {0, 2}, {2, 0}} {
-			rows, err := optim.NewRows(optim.RowConfig{Kind: kind, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, InitialAccumulator: 0.5, FTRLBeta: 1}, 1+dims[1])
+			oldRows, err := optim.NewRows(testRows(kind), 1+dims[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := optim.NewRows(testRows(kind), 1+dims[1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,6 +154,7 @@ func TestConvertState(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.keepState, c.init, c.refresh = true, newRowInit(to, rows, 1, 0.01), rows.Init
+			c.parts, c.oldParts = rows.Parts(), oldRows.Parts()
 			row := make([]float32, from.Words())
 			for i := range row[:from.ValueDim+from.StateDim] {
 				row[i] = float32(i + 1)

@@ -19,7 +19,7 @@ import (
 // it is. Otherwise it copies and converts every row.
 func (t *takeover) rows(ctx context.Context) error {
 	r := t.run
-	_, before, err := rowLayout(t.earlier, t.oldSpec)
+	oldRows, before, err := rowLayout(t.earlier, t.oldSpec)
 	if err != nil {
 		return fmt.Errorf("job file of the earlier model: %w", err)
 	}
@@ -49,6 +49,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	c := newConverter(before, r.layout)
 	c.take, c.keepState, c.rounding = values, keepState, sparsetable.NewRounding(r.job.Seed, initRounding)
 	c.init, c.refresh = r.table.init, r.rows.Init
+	c.parts, c.oldParts = r.rows.Parts(), oldRows.Parts()
 	return t.copyRows(ctx, c)
 }
 
@@ -57,7 +58,7 @@ func (t *takeover) rows(ctx context.Context) error {
 // optimizers that count steps start afresh with all values of the row.
 func (t *takeover) keepsRowState(values *axesMatch) bool {
 	r := t.run
-	if before, now := t.earlier.Optimizer.Rows.Kind, r.job.Optimizer.Rows.Kind; before != now {
+	if before, now := rowOptimizers(t.earlier), rowOptimizers(r.job); before != now {
 		r.log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
 		return false
 	}
@@ -66,6 +67,14 @@ func (t *takeover) keepsRowState(values *axesMatch) bool {
 		return false
 	}
 	return true
+}
+
+// rowOptimizers names the optimizers of a job's rows.
+func rowOptimizers(job *configs.Job) string {
+	if job.Optimizer.Linear == nil {
+		return job.Optimizer.Rows.Kind
+	}
+	return job.Optimizer.Rows.Kind + ", " + job.Optimizer.Linear.Kind + " for linear weights"
 }
 
 // clone makes the run's table a clone of the earlier one.

@@ -17,13 +17,13 @@ import "aibox/internal/kernel"
 // It also allows a new row to begin at any w.
 
 // denom is the denominator of w, by which z is divided.
-func (s *RowStep) denom(n float32) float32 {
+func (s *rowStep) denom(n float32) float32 {
 	return (s.beta+kernel.Sqrt(n))/s.alpha + s.lambda2
 }
 
 // dual is the z that belongs to w; for w = 0 it is the middle of the range of z that
 // gives 0.
-func (s *RowStep) dual(w, n float32) float32 {
+func (s *rowStep) dual(w, n float32) float32 {
 	z := -float32(w * s.denom(n))
 	switch {
 	case w > 0:
@@ -34,7 +34,7 @@ func (s *RowStep) dual(w, n float32) float32 {
 	return 0
 }
 
-func (s *RowStep) ftrl(w, z, n, g []float32) {
+func (s *rowStep) ftrl(w, z, n, g []float32) {
 	if s.alpha == 0 {
 		return // a learning rate of 0 changes nothing
 	}

@@ -11,7 +11,8 @@ import (
 // for different rows.
 type Rows struct {
 	cfg      RowConfig
-	valueDim int
+	valueDim int   // of the values that cfg is for: all, or all but the first
+	linear   *Rows // of the first value, the linear weight, if that has an optimizer of its own; else nil
 }
 
 // NewRows returns an optimizer for rows of valueDim values. It reports all
@@ -26,6 +27,21 @@ func NewRows(cfg RowConfig, valueDim int) (*Rows, error) {
 	return &Rows{cfg: cfg, valueDim: valueDim}, nil
 }
 
+// NewLinearRows returns an optimizer for rows of valueDim values whose first one, the linear
+// weight, has an optimizer of its own.
+func NewLinearRows(linear, cfg RowConfig, valueDim int) (*Rows, error) {
+	first, err := NewRows(linear, 1)
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewRows(cfg, valueDim-1)
+	if err != nil {
+		return nil, err
+	}
+	r.linear = first
+	return r, nil
+}
+
 // StateDim is the number of state words of a row:
 //
 //	sgd              none
@@ -33,21 +49,57 @@ func NewRows(cfg RowConfig, valueDim int) (*Rows, error) {
 //	rowwise_adagrad  s (1)
 //	adam             m (valueDim), v (valueDim)
 //	ftrl             z (valueDim), n (valueDim)
+//
+// If the linear weight has an optimizer of its own, its words come first.
 func (r *Rows) StateDim() int {
+	n := 0
+	for _, p := range r.Parts() {
+		n += p.Words()
+	}
+	return n
+}
+
+// Part is a part of a row's state: a word for each of some values, or one word for all of them.
+type Part struct {
+	First, Values int // which values of the row
+	Shared        bool
+}
+
+// Words is how many words the part has.
+func (p Part) Words() int {
+	if p.Shared {
+		return 1
+	}
+	return p.Values
+}
+
+// Parts are the parts of a row's state, in order.
+func (r *Rows) Parts() []Part {
+	var parts []Part
+	first := 0
+	if r.linear != nil {
+		parts, first = r.linear.Parts(), 1
+	}
+	each := Part{First: first, Values: r.valueDim}
 	switch r.cfg.Kind {
 	case "sgd":
-		return 0
 	case "rowwise_adagrad":
-		return 1
+		parts = append(parts, Part{First: first, Values: r.valueDim, Shared: true})
 	case "adagrad":
-		return r.valueDim
+		parts = append(parts, each)
 	default:
-		return 2 * r.valueDim
+		parts = append(parts, each, each)
 	}
+	return parts
 }
 
 // Init fills the state of a new row whose values are set.
 func (r *Rows) Init(values, state []float32) {
+	if r.linear != nil {
+		n := r.linear.StateDim()
+		r.linear.Init(values[:1], state[:n])
+		values, state = values[1:], state[n:]
+	}
 	switch r.cfg.Kind {
 	case "adagrad", "rowwise_adagrad":
 		fill(state, float32(r.cfg.InitialAccumulator))
@@ -56,7 +108,7 @@ func (r *Rows) Init(values, state []float32) {
 	case "ftrl":
 		z, n := state[:r.valueDim], state[r.valueDim:]
 		fill(n, float32(r.cfg.InitialAccumulator))
-		step := r.Step(1, 1)
+		step := r.step(1, 1)
 		for i, w := range values {
 			z[i] = step.dual(w, n[i])
 		}
@@ -66,6 +118,14 @@ func (r *Rows) Init(values, state []float32) {
 // RowStep is the update of rows in one step, a value that may be copied and
 // used by any number of goroutines for different rows.
 type RowStep struct {
+	rowStep
+	linear      rowStep // of the first value, if split
+	split       bool
+	linearState int // words of its state
+}
+
+// rowStep is that of all values, or of all but the first.
+type rowStep struct {
 	kind                string
 	lr, l2              float32
 	beta2, rest1, rest2 float32 // adam; rest is 1-beta
@@ -76,18 +136,30 @@ type RowStep struct {
 
 // HasSteps reports whether the updates of rows depend on the number of steps
 // since their state was zero.
-func (r *Rows) HasSteps() bool { return hasSteps(r.cfg.Kind) }
+func (r *Rows) HasSteps() bool {
+	return hasSteps(r.cfg.Kind) || r.linear != nil && r.linear.HasSteps()
+}
 
 // Settled reports whether, from the given number of steps on, more steps no longer change the
 // update of a row.
-func (r *Rows) Settled(steps int64) bool { return settled(steps, r.cfg.Beta1, r.cfg.Beta2) }
+func (r *Rows) Settled(steps int64) bool {
+	return settled(steps, r.cfg.Beta1, r.cfg.Beta2) && (r.linear == nil || r.linear.Settled(steps))
+}
 
 // Step prepares the update of rows in step t since their state was zero, 1 for
 // the first; lrScale multiplies the learning rate.
 func (r *Rows) Step(t int64, lrScale float32) RowStep {
+	s := RowStep{rowStep: r.step(t, lrScale)}
+	if r.linear != nil {
+		s.linear, s.split, s.linearState = r.linear.step(t, lrScale), true, r.linear.StateDim()
+	}
+	return s
+}
+
+func (r *Rows) step(t int64, lrScale float32) rowStep {
 	c := &r.cfg
 	rate := float64(c.LearningRate * float64(lrScale))
-	s := RowStep{kind: c.Kind, lr: float32(rate), l2: float32(c.L2), eps: float32(c.Epsilon)}
+	s := rowStep{kind: c.Kind, lr: float32(rate), l2: float32(c.L2), eps: float32(c.Epsilon)}
 	switch c.Kind {
 	case "adam":
 		s.beta2, s.rest1, s.rest2 = float32(c.Beta2), float32(1-c.Beta1), float32(1-c.Beta2)
@@ -101,6 +173,14 @@ func (r *Rows) Step(t int64, lrScale float32) RowStep {
 
 // Update updates one row: values and grad (valueDim), state (StateDim).
 func (s *RowStep) Update(values, state, grad []float32) {
+	if s.split {
+		s.linear.update(values[:1], state[:s.linearState], grad[:1])
+		values, state, grad = values[1:], state[s.linearState:], grad[1:]
+	}
+	s.update(values, state, grad)
+}
+
+func (s *rowStep) update(values, state, grad []float32) {
 	n := len(values)
 	switch s.kind {
 	case "sgd":
@@ -121,7 +201,7 @@ func (s *RowStep) Update(values, state, grad []float32) {
 // rowwise is Adagrad with one accumulator, the mean over the row of the
 // squared gradient, summed from the first value to the last (FBGEMM's exact
 // row-wise Adagrad).
-func (s *RowStep) rowwise(w, state, g []float32) {
+func (s *rowStep) rowwise(w, state, g []float32) {
 	g = g[:len(w)]
 	sum := float32(0)
 	for i := range w {
