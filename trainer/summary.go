@@ -147,7 +147,7 @@ func (s *Summary) describe(r *run) {
 		}
 	}
 	s.Precision = r.job.Engine.Precision
-	s.InitialBias = r.state.InitialBias
+	s.InitialBias, s.Warnings = r.state.InitialBias, r.state.Warnings
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	s.TrainRows, s.EvalRows = r.state.TrainRows, r.state.EvalRows
 	s.Snapshots, s.Resumed = r.snapshots.summary, r.resumed
