@@ -91,11 +91,11 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.dense.kind", Default: "adam", Values: []string{"sgd", "momentum", "adagrad", "adam", "adamw"}, Meaning: "Kind of optimizer."},
 	{Path: "optimizer.dense.learning_rate", Range: "(0,1000]",
 		DefaultFrom: func(s scope) string {
-			if strings.HasPrefix(s.job.Optimizer.Dense.Kind, "adam") && s.job.Model.Kind != "lr" {
+			if strings.HasPrefix(s.job.Optimizer.Dense.Kind, "adam") && slices.Contains(deepKinds, s.job.Model.Kind) {
 				return "0.001"
 			}
 			return "0.01"
-		}, DefaultNote: "0.001 for adam and adamw unless model.kind is lr, otherwise 0.01",
+		}, DefaultNote: "0.001 for adam and adamw unless model.kind is lr or fm, otherwise 0.01",
 		Meaning: "Learning rate, before the schedule."},
 	{Path: "optimizer.dense.momentum", Default: "0.9", Range: "[0,1)", When: denseKinds("momentum"), Meaning: "Share of the previous step that is kept."},
 	{Path: "optimizer.dense.beta1", Default: "0.9", Range: "[0,1)", When: denseKinds("adam", "adamw"), Meaning: "Decay of the gradient's mean.", Tuning: true},

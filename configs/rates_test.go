@@ -2,7 +2,7 @@ package configs
 
 import "testing"
 
-// TestDefaultRates: lr, whose parameters are all linear weights, learns faster than networks.
+// TestDefaultRates: lr and fm, whose dense parameters are linear weights, learn faster than networks.
 func TestDefaultRates(t *testing.T) {
 	for _, c := range []struct {
 		set         []string
@@ -12,6 +12,7 @@ func TestDefaultRates(t *testing.T) {
 		{[]string{"model.kind=lr", "optimizer.rows.kind=rowwise_adagrad", "optimizer.dense.kind=adamw"}, 0.01, 0.1},
 		{[]string{"model.kind=lr", "optimizer.rows.kind=ftrl", "optimizer.dense.kind=sgd"}, 0.01, 0.05},
 		{[]string{"model.kind=deepfm"}, 0.001, 0.05},
+		{[]string{"model.kind=fm"}, 0.01, 0.05},
 		{[]string{"model.kind=fm", "optimizer.rows.kind=adam", "optimizer.dense.kind=adagrad"}, 0.01, 0.001},
 	} {
 		j, err := Parse("job.yaml", []byte("{data: {train: [a], format: criteo}, output: {model_dir: o}}"), LoadOptions{Env: noEnv, Set: c.set})
