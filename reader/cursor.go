@@ -47,7 +47,7 @@ func (r *Reader) cursor() *Cursor {
 func (o *Options) settings() map[string]string {
 	list := map[string]any{
 		"compression": o.Compression, "batch size": o.BatchSize, "batches per pass": o.BatchesPerPass,
-		"limit": o.Limit, "shuffle buffer": o.ShuffleBuffer, "seed": o.Seed, "epoch": o.Epoch, "negative sampling": o.NegativeSampling,
+		"limit": o.Limit, "part": spanOf(o), "shuffle buffer": o.ShuffleBuffer, "seed": o.Seed, "epoch": o.Epoch, "negative sampling": o.NegativeSampling,
 		"group by": o.GroupBy, "pass through": o.PassThrough, "keep lists": o.KeepLists, "keep unlabelled": o.KeepUnlabelled,
 		"max bad rows": o.MaxBadRows, "max bad fraction": o.MaxBadFraction, "max lost fraction": o.MaxLostFraction,
 		"keep bad rows": o.KeepBadRows, "quarantine rows": o.QuarantineRows, "hide cells": o.HideCells,

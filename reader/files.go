@@ -82,8 +82,13 @@ func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, to
 		if err := o.Start.fits(o.settings(), listed(files)); err != nil {
 			return nil, 0, err
 		}
-		needed = files[o.Start.File:]
-		needed[0].from = o.Start.Unit
+	}
+	if at := startOf(o); at != nil {
+		if at.File < 0 || at.File >= len(files) || at.Unit < 0 {
+			return nil, 0, errNoSuchPlace
+		}
+		needed = files[at.File:]
+		needed[0].from = at.Unit
 	}
 	shared := &sharedLeaves{byColumns: map[string]*parquetLeaves{}}
 	group, ctx := errgroup.WithContext(ctx)

@@ -42,6 +42,13 @@ type Options struct {
 	// hash(Seed, Epoch, number of the example); 0 or 1 keeps all.
 	NegativeSampling float64
 
+	// Split, if it is not nil, limits reading to a part of the input. It must be the
+	// SplitTail of the same input with the same options. The rows of a part are
+	// counted, judged and numbered as if the other part did not exist; Limit applies to
+	// each part. Reading cannot start at a Cursor in a tail.
+	Split *Split
+	Part  Part
+
 	GroupBy     string   // column whose hash goes to Batch.Groups; "": none
 	PassThrough []string // columns whose raw text goes to Batch.Columns
 	// KeepLists separates the values of a Parquet list in Batch.Columns by bytes

@@ -22,6 +22,7 @@ type rows struct {
 	tally   badTally
 	loss    lossTally
 	counts  Counts
+	span    span
 
 	at        Position // behind the last example that run returned
 	begun     bool     // a block was taken from the stream
@@ -41,7 +42,7 @@ func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
 		return nil, err
 	}
 	r := &rows{
-		options: o, plan: p, stream: newStream(ctx, o, p, files),
+		options: o, plan: p, stream: newStream(ctx, o, p, files), span: spanOf(o),
 		tally: badTally{
 			maxRows: o.MaxBadRows, maxFraction: o.MaxBadFraction, pace: newPace(files, total),
 			quarantine: newQuarantine(o.Quarantine, o.QuarantineRows), logger: o.Logger,
@@ -51,11 +52,11 @@ func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
 		maxFraction: o.MaxLostFraction, total: total, average: total / int64(len(files)),
 		quarantine: r.tally.quarantine, logger: o.Logger,
 	}
-	start := Position{Line: 1, InputRows: rowsInFooters(files)}
-	if o.Start != nil {
-		start = o.Start.Position
+	start := &Position{Line: 1, InputRows: rowsInFooters(files)}
+	if at := startOf(o); at != nil {
+		start = at
 	}
-	r.restore(&start)
+	r.restore(start)
 	r.counts.BytesTotal = total
 	return r, nil
 }
@@ -81,6 +82,10 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 		most = int(min(int64(most), limit-r.counts.Examples))
 	}
 	for {
+		left := r.span.most - r.counts.Examples - r.counts.Dropped
+		if r.span.most >= 0 && left <= 0 && r.span.skip == 0 {
+			return nil, 0, 0, r.end()
+		}
 		if r.block == nil {
 			if err := r.advance(ctx); errors.Is(err, io.EOF) {
 				if err := r.weighLongLines(); err != nil {
@@ -95,10 +100,12 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 		for r.bad < len(b.bad) && int(b.bad[r.bad].at) == r.e {
 			bad := &b.bad[r.bad]
 			r.bad++
-			r.counts.Rows++
-			r.tally.pace.inUnit++
-			if err := r.tally.add(b.badRow(bad, r.line), r.counts.Rows); err != nil {
-				return nil, 0, 0, err
+			if r.span.skip == 0 {
+				r.counts.Rows++
+				r.tally.pace.inUnit++
+				if err := r.tally.add(b.badRow(bad, r.line), r.counts.Rows); err != nil {
+					return nil, 0, 0, err
+				}
 			}
 			if bad.length > 0 {
 				open := b.open && r.bad == len(b.bad)
@@ -114,6 +121,14 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 		until := b.n // the next bad row
 		if r.bad < len(b.bad) {
 			until = int(b.bad[r.bad].at)
+		}
+		if r.span.skip > 0 {
+			n := min(int64(until-r.e), r.span.skip)
+			r.e, r.span.skip = r.e+int(n), r.span.skip-n
+			continue
+		}
+		if r.span.most >= 0 {
+			until = int(min(int64(until), int64(r.e)+left))
 		}
 		if lo, hi := r.take(b, until, most); lo < hi {
 			r.at.Skip += int64(hi - lo)
@@ -201,7 +216,7 @@ func (r *rows) leave(b *block) error {
 		r.tally.pace.unit(b.stored)
 	}
 	var err error
-	if d := b.lost; d != nil {
+	if d := b.lost; d != nil && r.span.skip == 0 {
 		r.long.Lost += d.bytes
 		at := readSoFar{Rows: r.counts.Rows, Bytes: r.counts.BytesRead - d.bytes}
 		inFile := readSoFar{Rows: at.Rows - r.fileStart.Rows, Bytes: at.Bytes - r.fileStart.Bytes}

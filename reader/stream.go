@@ -364,8 +364,8 @@ func (s *stream) planUnits() error {
 	defer stop()
 	texts := make([]<-chan *unit, len(s.files)) // of the compressed files that have been begun
 	first := 0
-	if s.options.Start != nil {
-		first = s.options.Start.File
+	if at := startOf(s.options); at != nil {
+		first = at.File
 	}
 	begun := first
 	for i := first; i < len(s.files); i++ {
