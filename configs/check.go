@@ -34,8 +34,8 @@ func (l *loader) sound(paths ...string) bool {
 func (l *loader) checkTraining() {
 	j := l.job
 	if j.Training.EarlyStopping != nil && l.sound("data.eval") {
-		if len(j.Data.Eval) == 0 {
-			l.faultKey("training.early_stopping", "needs evaluation data: give data.eval")
+		if len(j.Data.Eval) == 0 && j.Data.ValidationFraction == 0 && l.sound("data.validation_fraction") {
+			l.faultKey("training.early_stopping", "needs data that are not trained on: give data.validation_fraction, such as 0.1, or data.eval")
 		}
 		if j.Training.Epochs == 1 && l.sound("training.epochs") {
 			l.faultKey("training.early_stopping", "has no effect with epochs: 1; raise training.epochs or remove it")

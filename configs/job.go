@@ -56,8 +56,11 @@ func (j *Job) PlainName() string {
 
 // Data says where the examples are and how to read them.
 type Data struct {
-	Train       []string `yaml:"train"` // URIs: local paths, globs, hdfs://
-	Eval        []string `yaml:"eval"`
+	Train []string `yaml:"train"` // URIs: local paths, globs, hdfs://
+	Eval  []string `yaml:"eval"`
+	// ValidationFraction is the share of data.train, at its end, that is held out.
+	ValidationFraction float64 `yaml:"validation_fraction"`
+
 	Format      string   `yaml:"format"`      // criteo, csv, tsv, libsvm, libffm, parquet
 	Compression string   `yaml:"compression"` // auto (by extension), none, gzip, zstd, snappy, bzip2
 	Header      *bool    `yaml:"header"`      // csv, tsv: the first line of each file names the columns

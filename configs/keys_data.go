@@ -36,6 +36,8 @@ var dataKeys = []Key{
 		Meaning: "Training data: local paths, globs (*, ?, [], {}, and ** for directories at any depth) and hdfs:// URIs. They are read in the order given; the files of a glob are read in byte order of their names."},
 	{Path: "data.eval", Template: true, Default: "[]",
 		Meaning: "Held-out data, which are read after every epoch. Without them there is no evaluation."},
+	{Path: "data.validation_fraction", Default: "0", Range: "[0,0.5]",
+		Meaning: "This share of the training data, their end, is not trained on: after every epoch the model is measured on it, and early stopping goes by it, so that data.eval do not choose the epoch. The data should be in the order of time. The rows are counted before training, which reads the data once more. 0 holds nothing out."},
 	{Path: "data.format", Required: true, Values: []string{"criteo", "csv", "tsv", "libsvm", "libffm", "parquet"},
 		Meaning: "Format of the files. criteo is tab-separated text without a header: a label, 13 integers and 26 categories."},
 	{Path: "data.compression", Default: "auto", Values: []string{"auto", "none", "gzip", "zstd", "snappy", "bzip2"}, Tuning: true,

@@ -9,10 +9,10 @@ import (
 
 // checkLearned refuses a model that predicts worse than one that knows nothing but the share
 // of the positives, as one does that has diverged to predictions of 0 and 1: published, it would do
-// harm every hour until the next night. It is judged by the evaluation after the kept epoch or, without
-// evaluation data, by the last line of the metrics of training, if that was long enough to learn anything.
+// harm every hour until the next night. It is judged by the evaluation after the kept epoch or, where all data are
+// trained on, by the last line of the metrics of training, if that was long enough to learn anything.
 func (r *run) checkLearned(k *kept) error {
-	where, report := "data.eval", k.Eval
+	where, report := r.state.epoch(k.Epoch).decisive()
 	if report == nil && k.Step-r.state.Engine.FirstStep >= fewSteps {
 		where, report = "the last training examples, each before it was trained on,", r.state.Recent
 	}

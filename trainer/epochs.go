@@ -62,19 +62,23 @@ func (r *run) epochLimit(epoch int) (limit int64, left bool) {
 // judge evaluates the model after an epoch, and keeps it if it is the best so far.
 func (r *run) judge(ctx context.Context, epoch int) error {
 	last := &kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
-	if len(r.job.Data.Eval) > 0 {
-		report, err := r.evaluate(ctx, epoch)
-		if err != nil {
+	if r.data.split != nil {
+		if err := r.validate(ctx, epoch); err != nil {
 			return err
 		}
-		last.Eval = &report
+	}
+	if len(r.job.Data.Eval) > 0 {
+		if err := r.evaluate(ctx, epoch); err != nil {
+			return err
+		}
 	}
 	stop := r.job.Training.EarlyStopping
 	if stop == nil {
 		r.state.Last = last
 		return nil
 	}
-	best, err := r.state.Stopping.epoch(stop, last.Eval)
+	where, report := r.state.epoch(epoch).decisive()
+	best, err := r.state.Stopping.epoch(stop, where, report)
 	if err != nil {
 		return err
 	}
@@ -249,13 +253,41 @@ func (r *run) readingEnded() (err error) {
 }
 
 // evaluate measures the model on data.eval after an epoch.
-func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
+func (r *run) evaluate(ctx context.Context, epoch int) error {
 	o := r.data.base
 	o.Listing = r.data.eval
-	r.reportBadRows(&o, epoch)
-	rd, err := openReader(ctx, o)
+	return r.measure(ctx, epoch, heldOut{
+		name: evalData, kind: "eval", options: o, rows: &r.state.EvalRows,
+		of: func(e *EpochSummary) **metrics.Report { return &e.Eval },
+	})
+}
+
+// validate measures the model after an epoch on the part of the training data that is held
+// out.
+func (r *run) validate(ctx context.Context, epoch int) error {
+	o := r.data.base
+	o.Listing, o.Split, o.Part = r.data.train, r.data.split, reader.Tail
+	return r.measure(ctx, epoch, heldOut{
+		name: validationData, kind: "validation", options: o, rows: &r.state.ValidationRows,
+		of: func(e *EpochSummary) **metrics.Report { return &e.Validation },
+	})
+}
+
+// heldOut is data that are not trained on.
+type heldOut struct {
+	name    string
+	kind    string // of the lines of metrics
+	options reader.Options
+	rows    *ReadingSummary                      // set after the first epoch
+	of      func(*EpochSummary) **metrics.Report // where the report belongs
+}
+
+// measure measures the model after an epoch.
+func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
+	r.reportBadRows(&data.options, epoch)
+	rd, err := openReader(ctx, data.options)
 	if err != nil {
-		return metrics.Report{}, fmt.Errorf("data.eval: %w", err)
+		return fmt.Errorf("%s: %w", data.name, err)
 	}
 	defer rd.Close()
 	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
@@ -267,17 +299,17 @@ func (r *run) evaluate(ctx context.Context, epoch int) (metrics.Report, error) {
 	}
 	report, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
 	if epoch == 1 {
-		r.state.EvalRows = readingSummary(rd.Counts())
+		*data.rows = readingSummary(rd.Counts())
 	}
 	if err != nil {
-		return report, fmt.Errorf("evaluating: %w", err)
+		return fmt.Errorf("evaluating: %w", err)
 	}
 	if err := r.readingEnded(); err != nil {
-		return report, err
+		return err
 	}
-	r.state.addEvaluation(epoch, report)
-	r.log.Info("evaluated", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))
-	return report, r.reports.evaluation(epoch, r.state.Engine.Step, report)
+	*data.of(r.state.epoch(epoch)) = &report
+	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))
+	return r.reports.evaluation(data.kind, epoch, r.state.Engine.Step, report)
 }
 
 // rounded formats a figure with few digits for the log.

@@ -23,7 +23,7 @@ type Generation struct {
 	StartedFrom string          `json:"started_from,omitempty"` // the model that it was made from, as DIR@N; "": a new one
 	Steps       int64           `json:"steps"`
 	Examples    int64           `json:"trained_examples"`
-	Eval        *metrics.Report `json:"eval,omitempty"` // from its summary
+	Eval        *metrics.Report `json:"eval,omitempty"` // from its summary; without data.eval, on what was held out of the training data
 	Digest      string          `json:"digest,omitempty"`
 	Bytes       int64           `json:"bytes"` // its files, the table included
 	Fault       string          `json:"fault,omitempty"`
@@ -95,7 +95,9 @@ func describe(dir string, g *modeldir.Generation) Generation {
 	if data, err := os.ReadFile(modeldir.ReportOf(dir, g.Name, summaryName)); err == nil {
 		var s Summary
 		if json.Unmarshal(data, &s) == nil {
-			d.Eval = s.Eval
+			if d.Eval = s.Eval; d.Eval == nil {
+				d.Eval = s.Validation
+			}
 		}
 	}
 	return d

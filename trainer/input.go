@@ -19,6 +19,7 @@ type dataset struct {
 	train, eval *source.Listing // eval is nil without data.eval
 	statistics  *reader.Statistics
 	quarantine  *os.File
+	split       *reader.Split // of train into what is trained on and what is held out; nil: all is trained on
 }
 
 // listData lists the data of the run. If data for training and for evaluation do not
@@ -48,6 +49,27 @@ func (r *run) list(ctx context.Context, key string, uris []string) (*source.List
 // epoch, counted from 0, with at most limit examples (0: all).
 func (r *run) trainOptions(epoch int, limit int64) reader.Options {
 	o := trainReaderOptions(r.data.base, r.job, epoch, limit)
-	o.Listing = r.data.train
+	o.Listing, o.Split = r.data.train, r.data.split
 	return o
+}
+
+// split finds where the part of the training data begins that is held out.
+func (r *run) split(ctx context.Context) error {
+	share := r.job.Data.ValidationFraction
+	if share == 0 {
+		return nil
+	}
+	r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
+	o := r.trainOptions(0, r.job.Data.Limit)
+	o.Schema = withoutStatistics(o.Schema)
+	split, err := reader.SplitTail(ctx, o, share)
+	if err != nil {
+		return fmt.Errorf("counting the rows of data.train: %w", err)
+	}
+	if split.Head == 0 || split.Head == split.Rows {
+		return optionErrorf("data.validation_fraction is %g, but data.train have %d examples, so that nothing would be left to train on or to hold out", share, split.Rows)
+	}
+	r.data.split = split
+	r.log.Info("held out for validation", "examples", split.Rows-split.Head, "of", split.Rows)
+	return nil
 }

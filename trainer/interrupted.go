@@ -20,7 +20,7 @@ func (r *run) identify() error {
 	if err := r.job.Show(&job); err != nil {
 		return err
 	}
-	id := identity{Job: job.String(), Night: r.job.Night(), Start: r.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics}
+	id := identity{Job: job.String(), Night: r.job.Night(), Start: r.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics, Split: r.data.split}
 	var err error
 	r.identity, err = json.Marshal(id)
 	return err

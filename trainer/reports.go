@@ -54,7 +54,7 @@ type reports struct {
 
 // metricsLine is one line of the metrics file.
 type metricsLine struct {
-	Kind     string `json:"kind"` // train (online metrics since the line before) or eval
+	Kind     string `json:"kind"` // train (online metrics since the line before), validation or eval
 	Epoch    int    `json:"epoch"`
 	Step     int64  `json:"step"`
 	Examples int64  `json:"trained_examples,omitempty"`
@@ -143,8 +143,9 @@ func (r *reports) training(epoch int, step, examples int64, rep metrics.Report) 
 	return r.write(metricsLine{Kind: "train", Epoch: epoch, Step: step, Examples: examples, Report: rep})
 }
 
-func (r *reports) evaluation(epoch int, step int64, rep metrics.Report) error {
-	return r.write(metricsLine{Kind: "eval", Epoch: epoch, Step: step, Report: rep})
+// evaluation reports an evaluation of the given kind.
+func (r *reports) evaluation(kind string, epoch int, step int64, rep metrics.Report) error {
+	return r.write(metricsLine{Kind: kind, Epoch: epoch, Step: step, Report: rep})
 }
 
 func (r *reports) write(line metricsLine) error {

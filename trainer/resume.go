@@ -33,7 +33,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	r.logLeftovers()
 	r.snapshots.saved = &image{resume: *x}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
-	r.data.statistics, r.final = id.Statistics, x.Final
+	r.data.statistics, r.data.split, r.final = id.Statistics, id.Split, x.Final
 	if err := r.applyStatistics(); err != nil {
 		return err
 	}

@@ -52,7 +52,8 @@ type identity struct {
 	Start      *start             `json:"started_from,omitempty"`
 	Train      *source.Listing    `json:"train"`
 	Eval       *source.Listing    `json:"eval,omitempty"`
-	Statistics *reader.Statistics `json:"statistics"` // computed by the run that began; not compared
+	Statistics *reader.Statistics `json:"statistics"` // this and the next are computed by the run that began, and not compared
+	Split      *reader.Split      `json:"split,omitempty"`
 }
 
 // decodeResumption decodes what an interrupted run left. With an error, which says that

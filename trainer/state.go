@@ -39,6 +39,8 @@ type State struct {
 
 	TrainRows ReadingSummary `json:"train_rows"` // of the first epoch, once it has ended
 	EvalRows  ReadingSummary `json:"eval_rows"`
+	// ValidationRows are those that data.validation_fraction holds out.
+	ValidationRows ReadingSummary `json:"validation_rows,omitzero"`
 	// Quarantine is the length of the quarantine file before the present reading of
 	// data, or after the last one.
 	Quarantine int64 `json:"quarantine"`
@@ -78,11 +80,20 @@ func (s *State) before(epoch int) (n int64) {
 // kept is the state of training after an epoch. With early stopping the table
 // snapshot and the dense file exist on disk.
 type kept struct {
-	Epoch    int             `json:"epoch"`
-	Step     int64           `json:"step"`
-	Examples int64           `json:"examples"`
-	Eval     *metrics.Report `json:"eval,omitempty"` // nil without evaluation data
-	Snapshot uint64          `json:"snapshot,omitempty"`
+	Epoch    int    `json:"epoch"`
+	Step     int64  `json:"step"`
+	Examples int64  `json:"examples"`
+	Snapshot uint64 `json:"snapshot,omitempty"`
+}
+
+// epoch is the summary of an epoch; of one that was not trained, an empty one.
+func (s *State) epoch(epoch int) *EpochSummary {
+	for i := range s.Epochs {
+		if s.Epochs[i].Epoch == epoch {
+			return &s.Epochs[i]
+		}
+	}
+	return new(EpochSummary)
 }
 
 // encode writes the state.

@@ -18,13 +18,13 @@ type stopping struct {
 
 // epoch judges the evaluation after an epoch. It fails if the metric is undefined,
 // since epochs cannot be compared then.
-func (s *stopping) epoch(cfg *configs.EarlyStopping, report *metrics.Report) (best bool, err error) {
+func (s *stopping) epoch(cfg *configs.EarlyStopping, where string, report *metrics.Report) (best bool, err error) {
 	v := report.AUC
 	if cfg.Metric == "log_loss" {
 		v = -report.LogLoss
 	}
 	if !v.Defined() {
-		return false, &OptionError{fmt.Errorf("training.early_stopping: %s is undefined on data.eval (%d examples, base rate %v): it needs examples of both labels", cfg.Metric, report.Examples, report.BaseRate)}
+		return false, &OptionError{fmt.Errorf("training.early_stopping: %s is undefined on %s (%d examples, base rate %v): it needs examples of both labels", cfg.Metric, where, report.Examples, report.BaseRate)}
 	}
 	value := float64(v)
 	if s.Best == nil || value > *s.Best {

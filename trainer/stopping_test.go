@@ -21,14 +21,14 @@ func TestStopping(t *testing.T) {
 		{0.65, true, false}, // the best so far, though no progress
 		{0.66, false, true}, // twice in vain
 	} {
-		best, err := s.epoch(cfg, &metrics.Report{LogLoss: step.loss})
+		best, err := s.epoch(cfg, "data.eval", &metrics.Report{LogLoss: step.loss})
 		if err != nil || best != step.best || s.enough(cfg) != step.enough {
 			t.Errorf("epoch %d: best %v, enough %v (%v), want %v and %v", i+1, best, s.enough(cfg), err, step.best, step.enough)
 		}
 	}
 	cfg = &configs.EarlyStopping{Metric: "auc", Patience: 1}
 	var wrong *OptionError
-	if _, err := new(stopping).epoch(cfg, &metrics.Report{AUC: metrics.Value(math.NaN())}); !errors.As(err, &wrong) {
+	if _, err := new(stopping).epoch(cfg, "data.eval", &metrics.Report{AUC: metrics.Value(math.NaN())}); !errors.As(err, &wrong) {
 		t.Errorf("undefined metric: %v", err)
 	}
 }

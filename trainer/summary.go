@@ -33,7 +33,9 @@ type Summary struct {
 	TrainRows       ReadingSummary    `json:"train_rows"` // of one reading
 	EvalRows        ReadingSummary    `json:"eval_rows"`  // of one reading
 	Epochs          []EpochSummary    `json:"epochs"`
-	Eval            *metrics.Report   `json:"eval,omitempty"` // of the kept epoch
+	ValidationRows  ReadingSummary    `json:"validation_rows,omitzero"`
+	Validation      *metrics.Report   `json:"validation,omitempty"` // of the kept epoch, on the part of the training data that is held out
+	Eval            *metrics.Report   `json:"eval,omitempty"`       // of the kept epoch
 	DenseParameters int64             `json:"dense_parameters"`
 	Precision       string            `json:"precision"` // of matrix products
 	Table           sparsetable.Stats `json:"table"`
@@ -74,7 +76,9 @@ type EpochSummary struct {
 	CPU      float64         `json:"processor_seconds"` // of all cores
 	Online   metrics.Report  `json:"online"`
 	Eval     *metrics.Report `json:"eval,omitempty"`
-	Stages   []StageSummary  `json:"stages"`
+	// Validation is measured on the part of the training data that is held out.
+	Validation *metrics.Report `json:"validation,omitempty"`
+	Stages     []StageSummary  `json:"stages"`
 
 	stages []pipeline.StageStats
 }
@@ -90,6 +94,21 @@ type StageSummary struct {
 	// These describe the queue in front of the stage; the first stage has none.
 	QueueMean     float64 `json:"queue_mean_length,omitempty"` // over time
 	QueueCapacity int     `json:"queue_capacity,omitempty"`
+}
+
+// Names of the data that are not trained on.
+const (
+	evalData       = "data.eval"
+	validationData = "the end of data.train"
+)
+
+// decisive is the report by which epochs are compared, and the name of its data; nil: there
+// is none.
+func (e *EpochSummary) decisive() (where string, report *metrics.Report) {
+	if e.Validation != nil {
+		return validationData, e.Validation
+	}
+	return evalData, e.Eval
 }
 
 // busy is the share of the cores' time that the process used.
@@ -128,14 +147,6 @@ func (s *State) addEpoch(epoch int, rep metrics.Report, took spent, stages []pip
 	s.Spent, s.Reader, s.ReaderBatches = spent{}, nil, 0
 }
 
-func (s *State) addEvaluation(epoch int, rep metrics.Report) {
-	for i := range s.Epochs {
-		if s.Epochs[i].Epoch == epoch {
-			s.Epochs[i].Eval = &rep
-		}
-	}
-}
-
 // describe fills in the fields that are known at any time of a run.
 func (s *Summary) describe(r *run) {
 	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
@@ -149,7 +160,7 @@ func (s *Summary) describe(r *run) {
 	s.Precision = r.job.Engine.Precision
 	s.InitialBias, s.Warnings = r.state.InitialBias, r.state.Warnings
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
-	s.TrainRows, s.EvalRows = r.state.TrainRows, r.state.EvalRows
+	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed = r.snapshots.summary, r.resumed
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]
@@ -179,7 +190,7 @@ func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats
 	}
 	for _, e := range s.Epochs {
 		if e.Epoch == m.Epoch {
-			s.Eval = e.Eval
+			s.Eval, s.Validation = e.Eval, e.Validation
 		}
 	}
 	s.Warnings = warnings(r)

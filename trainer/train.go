@@ -231,6 +231,9 @@ func (r *run) begin(ctx context.Context) error {
 	if r.data.quarantine, err = openQuarantine(r.models.writer, os.O_TRUNC); err != nil {
 		return err
 	}
+	if err := r.split(ctx); err != nil {
+		return err
+	}
 	if err := r.scan(ctx); err != nil {
 		return err
 	}

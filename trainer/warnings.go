@@ -31,8 +31,8 @@ func warnings(r *run) []string {
 		case e.Examples > 0 && e.Positives == e.WeightSum:
 			out = append(out, "all training examples are positive, so the model has learned nothing but that; check data.label")
 		}
-		if e := r.state.Epochs[n-1].Eval; e != nil && e.AUC.Defined() && e.AUC < 0.5 {
-			out = append(out, fmt.Sprintf("AUC on data.eval is %.3f, worse than chance", float64(e.AUC)))
+		if where, e := r.state.Epochs[n-1].decisive(); e != nil && e.AUC.Defined() && e.AUC < 0.5 {
+			out = append(out, fmt.Sprintf("AUC on %s is %.3f, worse than chance", where, float64(e.AUC)))
 		}
 	}
 	return out

@@ -30,7 +30,7 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 		s.ModelKind, s.Examples, s.ElapsedSeconds, s.ExamplesPerSec, s.KeptEpoch, s.Steps)
 
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	groups := slices.ContainsFunc(s.Epochs, func(e trainer.EpochSummary) bool { return e.Eval != nil && e.Eval.GroupsUsed > 0 })
+	groups := slices.ContainsFunc(s.Epochs, func(e trainer.EpochSummary) bool { return e.Eval != nil && e.Eval.GroupsUsed > 0 || e.Validation != nil && e.Validation.GroupsUsed > 0 })
 	metricsRow(t, groups, "metrics", "examples", "AUC", "log loss", "norm. ent.", "COPC", "group AUC", "base rate")
 	row := func(name string, r *metrics.Report) {
 		metricsRow(t, groups, name, fmt.Sprint(r.Examples), Metric(r.AUC, 5), Metric(r.LogLoss, 5), Metric(r.NormalizedEntropy, 5),
@@ -42,6 +42,9 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 			mark = " (kept)"
 		}
 		row(fmt.Sprintf("epoch %d online", e.Epoch), &e.Online)
+		if e.Validation != nil {
+			row(fmt.Sprintf("epoch %d validation%s", e.Epoch, mark), e.Validation)
+		}
 		if e.Eval != nil {
 			row(fmt.Sprintf("epoch %d eval%s", e.Epoch, mark), e.Eval)
 		}
@@ -54,6 +57,9 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 		fmt.Fprintf(&b, "bounded by    %s\n", s.Bound)
 	}
 	fmt.Fprintf(&b, "train rows    %s\n", readingText(s.TrainRows))
+	if s.Validation != nil {
+		fmt.Fprintf(&b, "validation    %s\n", readingText(s.ValidationRows))
+	}
 	if s.Eval != nil {
 		fmt.Fprintf(&b, "eval rows     %s\n", readingText(s.EvalRows))
 	}
