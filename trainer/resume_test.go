@@ -265,7 +265,7 @@ func resumeSettings(t *testing.T) map[string][]string {
 	first := job(t, "deepfm", "optimizer.rows.kind=adam")
 	train(t, first)
 	return map[string][]string{
-		"validation":       {"training.epochs=4", "training.early_stopping={metric: auc, patience: 2}", "data.validation_fraction=0.15", "data.train=[" + bad + "]"},
+		"validation":       {"training.epochs=4", "training.early_stopping={metric: auc, patience: 2}", "data.validation_fraction=0.15", "data.train=[" + bad + "]", "data.max_bad_fraction=1"},
 		"early stopping":   {"training.epochs=4", "training.early_stopping={metric: auc, patience: 2}", "output.log_every=3"},
 		"worse epochs":     {"training.epochs=5", "training.early_stopping={metric: log_loss, patience: 2}", "optimizer.dense.learning_rate=0.1", "optimizer.rows.learning_rate=0.3"},
 		"adam":             {"training.epochs=2", "optimizer.dense.kind=adam", "optimizer.rows.kind=adam", "optimizer.schedule={warmup_steps: 10, decay: cosine, decay_steps: 30}"},

@@ -41,7 +41,7 @@ func TestValidationFraction(t *testing.T) {
 	}{
 		{"in order", []string{"data.shuffle_buffer=0"}},
 		{"shuffled, sampled", []string{"data.shuffle_buffer=300", "data.negative_sampling=0.5", "training.epochs=2"}},
-		{"early stopping", []string{"training.epochs=4", "training.early_stopping.patience=1", "optimizer.rows.learning_rate=2"}},
+		{"early stopping", []string{"training.epochs=4", "training.early_stopping.patience=1", "optimizer.rows.learning_rate=2", "training.accept_diverged=true"}},
 		{"on SSD", onSSD("training.epochs=2")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestValidationFraction(t *testing.T) {
 // TestValidationChooses: early stopping goes by what is held out, and data.eval are only
 // reported.
 func TestValidationChooses(t *testing.T) {
-	set := []string{"data.train=[LOG/train-0.tsv]", "data.validation_fraction=0.2", "training.epochs=4", "training.early_stopping.patience=1", "optimizer.rows.learning_rate=2"}
+	set := []string{"data.train=[LOG/train-0.tsv]", "data.validation_fraction=0.2", "training.epochs=4", "training.early_stopping.patience=1", "optimizer.rows.learning_rate=2", "training.accept_diverged=true"}
 	alone := train(t, job(t, "fm", append(set, "data.eval=[]")...))
 	both := train(t, job(t, "fm", set...))
 	if both.KeptEpoch != alone.KeptEpoch || len(both.Epochs) != len(alone.Epochs) || both.Digest != alone.Digest || both.Eval == nil || both.Validation == nil {
