@@ -30,7 +30,9 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 		s.ModelKind, s.Examples, s.ElapsedSeconds, s.ExamplesPerSec, s.KeptEpoch, s.Steps)
 
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	groups := slices.ContainsFunc(s.Epochs, func(e trainer.EpochSummary) bool { return e.Eval != nil && e.Eval.GroupsUsed > 0 || e.Validation != nil && e.Validation.GroupsUsed > 0 })
+	groups := slices.ContainsFunc(s.Epochs, func(e trainer.EpochSummary) bool {
+		return e.Eval != nil && e.Eval.GroupsUsed > 0 || e.Validation != nil && e.Validation.GroupsUsed > 0
+	})
 	metricsRow(t, groups, "metrics", "examples", "AUC", "log loss", "norm. ent.", "COPC", "group AUC", "base rate")
 	row := func(name string, r *metrics.Report) {
 		metricsRow(t, groups, name, fmt.Sprint(r.Examples), Metric(r.AUC, 5), Metric(r.LogLoss, 5), Metric(r.NormalizedEntropy, 5),
