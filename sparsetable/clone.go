@@ -15,6 +15,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
 )
 
 // CloneInfo says what Clone did.
@@ -78,7 +79,7 @@ func (c *cloning) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	snapshot = withDeltas(snapshot)
+	snapshot = checkpoint.Upgraded(snapshot)
 	snapshot.Deltas = slices.Clone(snapshot.Deltas)
 	if err := c.prepare(); err != nil {
 		return err

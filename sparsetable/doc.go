@@ -107,7 +107,7 @@
 //
 // (T is the table's number, F the file's, X the delta's; with several
 // directories each has bucket files, the first the rest.) The formats are in
-// the internal packages' documentation, that of the delta file in ssd_delta.go.
+// the internal packages' documentation, that of the delta file in internal/deltafile.
 //
 // A key's hash names its slot; the hash is another one in each table, so that keys that
 // come in the order of some table's files are spread evenly in all others
@@ -238,7 +238,7 @@
 //	(2) the bucket of the key's slot, in the index of the snapshot, was written before f,
 //	    or there is none.
 //
-// The others have changed since, or are in their bucket. ssd_deltalist.go says why this
+// The others have changed since, or are in their bucket. internal/checkpoint/list.go says why this
 // rule is exact. A snapshot writes all dirty rows into one file, and refers to that alone,
 // where the list would have more than 16 files, or more than two rows for each dirty row,
 // where the last snapshot failed, and after Expire. The clean rows are those of the last
@@ -296,7 +296,7 @@
 //
 // While a snapshot is being written, the pages of the index that change before they are
 // written are copied within a sixty-fourth of the budget, for which rows leave the cache;
-// where that is full, whoever writes a bucket waits (ssd_pages.go).
+// where that is full, whoever writes a bucket waits (internal/checkpoint).
 //
 // An empty table needs 3.8 MiB with the default policy. The memory for what grows
 // later (the index and the lists of pinned sets) and for an Import or a Scan is taken
@@ -337,7 +337,7 @@
 //	            index points to it; also while clean rows are dropped. Its holders
 //	            wait for a device only where files must be deleted to make room
 //	mu          guards pinned sets and counters
-//	delta.mu    guards the block of a snapshot's file that is being filled
+//	dump.mu     guards the block of a snapshot's file that is being filled
 //	indexMu     a Pull holds it for reading, for a batch of keys; it is held for
 //	            writing only by a holder of rewrite
 //	            (then come the locks of the cache and of the bucket files)

@@ -23,11 +23,11 @@ func SnapshotPeak(ctx context.Context, tab Table) (p PagesPeak, err error) {
 	defer t.leave()
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
-	s, err := t.fixSnapshot(ctx, nil)
+	s, err := t.checkpoints.Fix(ctx, nil)
 	if err != nil {
 		return p, err
 	}
-	p.ReservedBytes = t.pageBytes.Load()
+	p.ReservedBytes = t.checkpoints.PageBytes()
 	written := make(chan error, 1)
 	go func() {
 		written <- func() error {
@@ -50,15 +50,15 @@ func SnapshotPeak(ctx context.Context, tab Table) (p PagesPeak, err error) {
 		time.Sleep(5 * time.Millisecond)
 		t.indexMu.RLock()
 		copied := t.index.CaptureBytes()
-		p.Waited = t.index.CaptureFull(t.pageBytes.Load())
 		t.indexMu.RUnlock()
+		p.Waited = t.checkpoints.PagesFull()
 		if copied != p.CopiedBytes || !p.Waited {
 			looks = 0
 		}
 		p.CopiedBytes = max(p.CopiedBytes, copied)
 		p.MemoryBytes = max(p.MemoryBytes, t.otherBytes()+t.cache.Stats().Bytes)
 	}
-	if _, err := s.write(ctx); err != nil {
+	if _, err := s.Write(ctx); err != nil {
 		return p, err
 	}
 	return p, <-written

@@ -11,6 +11,7 @@ import (
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/slots"
 )
 
@@ -97,7 +98,7 @@ func StopBackground(tab Table) {
 // buckets.
 func DirtyInSnapshot(t Table, id uint64) (int64, error) {
 	s, err := t.(*ssd).catalog.Snapshot(id)
-	return dirtyRows(withDeltas(s).Deltas), err
+	return checkpoint.DirtyRows(checkpoint.Upgraded(s).Deltas), err
 }
 
 // SetBulk makes imports of a table of KindSSD large ones from that many rows on,
@@ -167,7 +168,7 @@ func SetNextFile(o Options, fs vfs.FS, number uint32) (err error) {
 		return err
 	}
 	before := s.ID
-	s.Counters[counterNextFile] = int64(number)
+	s.Counters["next_file"] = int64(number)
 	if err := w.Commit(s); err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func SetNextFile(o Options, fs vfs.FS, number uint32) (err error) {
 }
 
 // DeltaBytes is what a delta file of that many dirty rows takes.
-func DeltaBytes(t Table, rows int64) int64 { return t.(*ssd).deltaBytes(rows) }
+func DeltaBytes(t Table, rows int64) int64 { return t.(*ssd).checkpoints.Deltas.FileBytes(rows) }
 
 // DeltaFileBytes is what the delta file of a snapshot takes.
 func DeltaFileBytes(t Table, id uint64) (bytes int64) {

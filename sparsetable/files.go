@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/deltafile"
 )
 
 // This file alone knows which files a table has in its directories. Code that looks
@@ -74,7 +75,7 @@ func (f *Files) add(name string, isDir bool) {
 	case !tableFile.MatchString(name):
 	case strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix):
 		f.Snapshots = append(f.Snapshots, name)
-	case strings.HasSuffix(name, ".bucket"), strings.HasSuffix(name, deltaSuffix), strings.HasSuffix(name, spoolSuffix):
+	case strings.HasSuffix(name, ".bucket"), strings.HasSuffix(name, deltafile.Suffix), strings.HasSuffix(name, spoolSuffix):
 		f.Rows = append(f.Rows, name)
 	default:
 		f.Others = append(f.Others, name)

@@ -12,6 +12,8 @@ import (
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
@@ -45,13 +47,13 @@ type ssd struct {
 	devices []blockio.Device
 	own     bool // devices are closed with the table
 	pool    *blockio.Pool
-	// deltaPool holds the blocks of delta files.
-	deltaPool *blockio.Pool
-	files     *bucketfile.Set
-	catalog   *catalog.Catalog
-	cache     *rowcache.Cache
-	tableID   uint64
-	hash      slots.Hasher // of keys
+	files   *bucketfile.Set
+	catalog *catalog.Catalog
+	cache   *rowcache.Cache
+	tableID uint64
+	hash    slots.Hasher // of keys
+	// checkpoints has the snapshots.
+	checkpoints *checkpoint.Store
 
 	announcing announcing
 
@@ -91,9 +93,9 @@ type ssd struct {
 	// borrowed is memory that an Import or a Scan has taken from the cache.
 	borrowed atomic.Int64
 
-	// written counts the bytes of delta files and spools that were written to SSD
-	// since the table was opened.
-	written struct{ deltas, spools atomic.Int64 }
+	// spooled counts the bytes of spools that were written to SSD since the table was
+	// opened.
+	spooled atomic.Int64
 
 	// unpaid is how many bytes of buckets were written, not counting moved ones, since
 	// the space on disk was last checked, see keepSpace.
@@ -114,20 +116,6 @@ type ssd struct {
 	// that are in no bucket or in a bucket as an older version; nil: there are
 	// none.
 	outside *outside
-
-	deltas deltaFiles
-
-	snap      atomic.Pointer[snapshotDelta] // collects rows of a snapshot, or nil
-	snapBytes atomic.Int64                  // bytes of its blocks beyond those of deltaPool
-	// While a snapshot is being written, pageBytes is how many bytes the copies of
-	// changed pages may take, see awaitPages, and listBytes what the catalog's lists
-	// take at most; otherwise they are 0.
-	pageBytes, listBytes atomic.Int64
-	pageTaken            chan struct{} // has room for one token: a page was written, or none is any more
-
-	// born holds the counters of the snapshot that the table was opened with, see
-	// lifeCounters.
-	born map[string]int64
 
 	mu struct {
 		sync.Mutex
@@ -234,7 +222,9 @@ func (t *ssd) free() error {
 	}
 	if t.pool != nil {
 		t.pool.Close()
-		t.deltaPool.Close()
+	}
+	if t.checkpoints != nil {
+		t.checkpoints.Close()
 	}
 	if t.own {
 		for _, d := range t.devices {
@@ -260,6 +250,7 @@ func fullDisk(err error, d blockio.Device) error {
 func tableError(err error) error {
 	var bucket *bucketfile.CorruptionError
 	var cat *catalog.CorruptionError
+	var delta *deltafile.CorruptionError
 	switch {
 	case err == nil:
 		return nil
@@ -270,6 +261,8 @@ func tableError(err error) error {
 			File: bucket.File, Offset: bucket.Offset, Reason: bucket.Reason,
 			Bucket: bucket.Bucket, Slot: bucket.Slot,
 		}
+	case errors.As(err, &delta):
+		return &CorruptionError{File: delta.File, Offset: delta.Offset, Reason: delta.Reason}
 	case errors.As(err, &cat):
 		reason := strings.ReplaceAll(cat.Err.Error(), "\n", "; ")
 		if cat.What != "" {

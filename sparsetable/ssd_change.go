@@ -81,8 +81,8 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 	if !rule.active() {
 		return 0, nil // no bucket need be read
 	}
-	// A row that is gone must not come back from a delta file, see rowSaved.
-	t.rebase(nil)
+	// A row that is gone must not come back from a delta file, see checkpoint.Saved.
+	t.checkpoints.Restart()
 	n, end, err := t.beginScan()
 	if err != nil {
 		return 0, tableError(err)

@@ -97,7 +97,7 @@ func (t *ssd) Details(ctx context.Context) (*Details, error) {
 	if err := t.probeFilters(ctx, d); err != nil {
 		return nil, err
 	}
-	deltas, deltaBytes := t.deltasKept()
+	deltas, deltaBytes := t.checkpoints.Kept()
 	_, each := t.files.Space()
 	for i, sp := range each {
 		dev := t.devices[i]

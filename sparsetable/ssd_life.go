@@ -44,18 +44,10 @@ func (t *ssd) lifetime() Stats {
 	now := t.Stats()
 	life := Stats{Kind: KindSSD}
 	for _, c := range lifeCounters {
-		*c.of(&life) = t.born[c.name] + *c.of(&now)
+		*c.of(&life) = t.opened.Counters[c.name] + *c.of(&now)
 	}
 	life.sumWritten(t.layout)
 	return life
-}
-
-// putLife adds the counters over the table's life to those of a snapshot.
-func (t *ssd) putLife(counters map[string]int64) {
-	life := t.lifetime()
-	for _, c := range lifeCounters {
-		counters[c.name] = *c.of(&life)
-	}
 }
 
 // sumWritten sets the counters that are computed from the bytes written for each

@@ -26,26 +26,17 @@ func (p memoryParts) total() int64 {
 }
 
 func (t *ssd) memoryParts() memoryParts {
-	p := memoryParts{buffers: t.plan.bufferedBytes() + t.snapBytes.Load(), carry: t.plan.carryBytes, outside: t.outside.bytes()}
+	p := memoryParts{buffers: t.plan.bufferedBytes(), carry: t.plan.carryBytes, outside: t.outside.bytes()}
 	p.scratch = t.plan.fixedBytes - t.plan.bufferedBytes() - t.plan.carryBytes - catalog.FixedBytes + t.borrowed.Load()
 	t.mu.Lock()
 	p.sets = t.mu.refs.held
 	t.mu.Unlock()
 	t.indexMu.RLock()
-	capture := t.index.CaptureBytes()
-	p.index = t.index.Bytes() - capture
-	leastCopies, listsOfSnapshot := t.leastPageBytes(), t.snapshotListBytes()
+	p.index = t.index.Bytes() - t.index.CaptureBytes()
+	blocks, lists, pages := t.checkpoints.Memory()
 	t.indexMu.RUnlock()
-	lists := t.catalog.MemoryBytes() - catalog.FixedBytes
-	if !t.readOnly {
-		if most := t.listBytes.Load(); most > 0 {
-			lists = max(lists, most)
-		} else {
-			lists += listsOfSnapshot
-		}
-		capture = max(capture, t.pageBytes.Load(), leastCopies)
-	}
-	p.catalog = catalog.FixedBytes + max(0, lists+capture-ssdScratchBytes/2)
+	p.buffers += blocks
+	p.catalog = catalog.FixedBytes + max(0, lists+pages-ssdScratchBytes/2)
 	return p
 }
 
@@ -245,7 +236,7 @@ func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	if freed || t.economize(t.plan.shape.floor()) {
 		return true
 	}
-	if !*waited && t.snap.Load() != nil && acquire(ctx, t.saving) == nil {
+	if !*waited && t.checkpoints.Running() != nil && acquire(ctx, t.saving) == nil {
 		<-t.saving
 		*waited = true
 		return true

@@ -68,11 +68,8 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	if gone == nil {
 		// The partner's bucket and filter are right as they are.
 		mask := slotMask(from, t.index.Slots())
-		if s := t.snap.Load(); s != nil {
-			s.saveSlot(from, mask)
-		}
-		t.forgetSaved(from, mask)
-		t.awaitPages()
+		t.checkpoints.BeforeBucket(from, mask)
+		t.checkpoints.ForgetSaved(from, mask)
 		t.indexMu.Lock()
 		defer t.indexMu.Unlock()
 		return t.index.Shrink()

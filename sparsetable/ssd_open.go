@@ -15,6 +15,8 @@ import (
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
@@ -43,7 +45,7 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 	t := &ssd{
 		init: o.Init, opts: o, readOnly: o.ReadOnly, log: o.Logger, devices: on.devices,
 		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1), kick: make(chan struct{}, 1), ahead: make(chan struct{}, 1),
-		restored: make(chan struct{}), pageTaken: make(chan struct{}, 1),
+		restored: make(chan struct{}),
 	}
 	t.mu.idle.L = &t.mu.Mutex
 	if err := t.open(ctx, on); err != nil {
@@ -90,8 +92,8 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	default:
 		return err
 	}
-	snapshot = withDeltas(snapshot)
-	t.born = snapshot.Counters
+	snapshot = checkpoint.Upgraded(snapshot)
+	t.opened = snapshot
 	if err := t.allocate(snapshot.Rows, int64(snapshot.Slots)); err != nil {
 		return err
 	}
@@ -122,7 +124,6 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 		}
 	}
 	t.warnOfFilters()
-	t.opened = snapshot
 	return t.restoreDirty(ctx, snapshot)
 }
 
@@ -227,14 +228,23 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 		align = max(align, d.Unit())
 	}
 	t.pool = blockio.NewPool(align, t.plan.poolBytes-t.plan.beyondBytes())
-	t.deltaPool = blockio.NewPool(align, 0)
 	if t.index, err = slots.New(t.plan.indexOptions()); err != nil {
 		return err
 	}
 	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
 	o.Hash = t.hash.Of
-	t.cache, err = rowcache.New(o)
-	return err
+	if t.cache, err = rowcache.New(o); err != nil {
+		return err
+	}
+	t.checkpoints = checkpoint.New(checkpoint.Options{
+		Table: snapshotted{t}, Catalog: t.catalog, Cache: t.cache, Index: t.index, IndexMu: &t.indexMu, Trained: t.trained,
+		Deltas: &deltafile.Store{
+			Device: t.devices[0], Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
+			Blocks: blockio.NewPool(align, 0), Reads: t.pool,
+		},
+		CatalogPath: t.catalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: fullFiles, ReadOnly: t.readOnly, Logger: t.log,
+	})
+	return nil
 }
 
 func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
@@ -254,35 +264,11 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 	return err
 }
 
-// Names of Snapshot.Counters.
-const (
-	counterNextFile = "next_file"
-	counterSeq      = "bucket_seq"
-	counterStored   = "stored_rows"
-	// Of the delta file, in records of older versions.
-	counterDirtyBytes = "dirty_bytes"
-	counterDirtyRows  = "dirty_rows"
-)
-
-func (t *ssd) stateOf(s catalog.Snapshot) bucketfile.State {
-	if s.ID == 0 {
-		return bucketfile.State{}
-	}
-	st := bucketfile.State{
-		Snapshot: s.ID, UnitBytes: t.unit,
-		NextFile: uint32(s.Counters[counterNextFile]), Seq: uint64(s.Counters[counterSeq]),
-	}
-	for _, f := range s.Files {
-		st.Files = append(st.Files, bucketfile.FileState{File: f.ID, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes, Begun: f.Begun})
-	}
-	return st
-}
-
 func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err error) {
 	var kept []bucketfile.State
 	for _, s := range t.catalog.Snapshots() {
 		if s.ID != current.ID {
-			kept = append(kept, t.stateOf(s))
+			kept = append(kept, checkpoint.FileState(s, t.unit))
 		}
 	}
 	o := bucketfile.Options{
@@ -302,15 +288,15 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	if t.plan.readBytes < 8<<20 {
 		o.MergeBytes = int64(o.UnitBytes) // the bytes between two buckets take memory, too
 	}
-	t.files, err = bucketfile.Open(ctx, t.stateOf(current), kept, o)
+	t.files, err = bucketfile.Open(ctx, checkpoint.FileState(current, t.unit), kept, o)
 	if errors.Is(err, bucketfile.ErrUnknownFile) || errors.Is(err, bucketfile.ErrTwoFiles) {
 		return fmt.Errorf("%w: %w", ErrFiles, err)
 	}
 	if err != nil {
 		return err
 	}
-	t.openDeltas(current)
-	t.rewrite.stored = current.Counters[counterStored]
+	t.checkpoints.Open(t.files, current)
+	t.rewrite.stored = checkpoint.StoredRows(current)
 	t.rewrite.queue = t.files.NewQueue()
 	t.pull.queue = t.files.NewQueue()
 	t.startElevator()

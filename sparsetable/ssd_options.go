@@ -212,3 +212,12 @@ func KindIn(dir string) string {
 	}
 	return KindMemory
 }
+
+const (
+	// hotShare and maxHotBytes determine the default of SSDOptions.HotBytes. A
+	// quarter of the budget holds most of the hot clean rows, because the rows in
+	// use are mostly dirty and are saved anyway. maxHotBytes is what a device
+	// writes in about a second.
+	hotShare    = 4
+	maxHotBytes = 1 << 30
+)

@@ -7,6 +7,7 @@ import (
 
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/offheap"
 	"aibox/sparsetable/internal/slots"
 )
@@ -142,7 +143,7 @@ func (x *outside) blockOf(place outsidePlace) int64 {
 }
 
 func (x *outside) offset(place outsidePlace) int64 {
-	return x.blockOf(place) + deltaHeaderBytes + int64(uint32(place>>1)%x.perBlock)*x.entryBytes
+	return x.blockOf(place) + deltafile.HeaderBytes + int64(uint32(place>>1)%x.perBlock)*x.entryBytes
 }
 
 // close closes the files and frees the memory. REQUIRES: no read is in flight.

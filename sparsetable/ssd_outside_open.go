@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"path/filepath"
 	"slices"
 	"unsafe"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/offheap"
 )
 
@@ -19,7 +22,7 @@ import (
 // cache with them as far as there is room, those used most first. They are clean in
 // the cache, because they can be read again.
 func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
-	list := withDirty(s.Deltas)
+	list := checkpoint.WithDirtyRows(s.Deltas)
 	if len(list) == 0 {
 		return nil
 	}
@@ -31,25 +34,25 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 	full := t.opts.SSD.HotBytes < 0
 	var b restoreBatch
 	n := 0
-	err = t.eachOutside(ctx, func(file int, r *deltaReader, rows int) error {
+	err = t.eachOutside(ctx, func(file int, r *deltafile.Reader, rows int) error {
 		d := &x.files[file].delta
 		for i := range rows {
-			key, info, _ := r.entry(i)
+			key, info, _ := r.Entry(i)
 			h := t.hash.Of(key)
-			if !t.writtenBefore(d, t.bucketOf(h)) {
+			if !t.checkpoints.WrittenBefore(d, t.bucketOf(h)) {
 				continue
 			}
 			if n == len(x.rows) {
-				return r.corrupt(0, "it has more than %d dirty rows", d.DirtyRows)
+				return r.Corrupt(0, "it has more than %d dirty rows", d.DirtyRows)
 			}
-			x.rows[n] = outsideRow{hash: h, place: x.placeOf(file, r.at-1, i, info), sum: crc32.Checksum(r.entryOf(i), castagnoli)}
+			x.rows[n] = outsideRow{hash: h, place: x.placeOf(file, r.At(), i, info), sum: crc32.Checksum(r.EntryOf(i), castagnoli)}
 			n++
 		}
 		if full {
 			return nil
 		}
 		t.batchOfBlock(r, 0, rows)
-		t.keepOfBatch(&b, func(_ uint64, loc bucketfile.Location) bool { return t.writtenBefore(d, loc) })
+		t.keepOfBatch(&b, func(_ uint64, loc bucketfile.Location) bool { return t.checkpoints.WrittenBefore(d, loc) })
 		got, noRoom, err := t.cacheBatch(&b)
 		t.mu.Lock()
 		t.mu.stats.RestoredRows += int64(got)
@@ -72,12 +75,12 @@ func (t *ssd) bucketOf(hash uint64) bucketfile.Location {
 
 // eachOutside calls fn for the blocks of dirty rows of all files, those of the newest file
 // first. A row of it is outside of buckets if current says so.
-func (t *ssd) eachOutside(ctx context.Context, fn func(file int, r *deltaReader, rows int) error) error {
+func (t *ssd) eachOutside(ctx context.Context, fn func(file int, r *deltafile.Reader, rows int) error) error {
 	if t.outside == nil {
 		return nil
 	}
 	for i := range t.outside.files {
-		if err := t.eachDirty(ctx, &t.outside.files[i].delta, func(r *deltaReader, rows int) error { return fn(i, r, rows) }); err != nil {
+		if err := t.checkpoints.EachDirty(ctx, &t.outside.files[i].delta, func(r *deltafile.Reader, rows int) error { return fn(i, r, rows) }); err != nil {
 			return err
 		}
 	}
@@ -86,17 +89,17 @@ func (t *ssd) eachOutside(ctx context.Context, fn func(file int, r *deltaReader,
 
 // current reports whether row i of the block that r has read is the latest version, and
 // returns the number of the row in the index.
-func (x *outside) current(file int, r *deltaReader, i int) (at int, ok bool) {
-	key, info, _ := r.entry(i)
+func (x *outside) current(file int, r *deltafile.Reader, i int) (at int, ok bool) {
+	key, info, _ := r.Entry(i)
 	at, ok = x.find(x.hash.Of(key))
-	return at, ok && x.rows[at].place == x.placeOf(file, r.at-1, i, info)
+	return at, ok && x.rows[at].place == x.placeOf(file, r.At(), i, info)
 }
 
 // newOutside opens the files and takes memory from the cache for the index.
 func (t *ssd) newOutside(ctx context.Context, s catalog.Snapshot, list []catalog.Delta) (x *outside, err error) {
-	rows := dirtyRows(list)
-	x = &outside{hash: t.hash, blockBytes: int64(deltaBlockBytes(t.layout)), entryBytes: int64(deltaEntryBytes + t.layout.Bytes())}
-	x.perBlock = uint32((x.blockBytes - deltaHeaderBytes) / x.entryBytes)
+	rows := checkpoint.DirtyRows(list)
+	x = &outside{hash: t.hash, blockBytes: int64(deltafile.BlockBytes(t.layout.Bytes())), entryBytes: int64(deltafile.EntryBytes + t.layout.Bytes())}
+	x.perBlock = uint32((x.blockBytes - deltafile.HeaderBytes) / x.entryBytes)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, x.close())
@@ -107,7 +110,7 @@ func (t *ssd) newOutside(ctx context.Context, s catalog.Snapshot, list []catalog
 		if d.DirtyRows < 0 || d.DirtyRows > d.Bytes/x.entryBytes {
 			return nil, &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("a delta file of snapshot %d has %d dirty rows in %d bytes", d.Snapshot, d.DirtyRows, d.Bytes)}
 		}
-		x.files = append(x.files, outsideFile{delta: d, path: pathOn(t.devices[0], d.Name), first: uint32(blocks)})
+		x.files = append(x.files, outsideFile{delta: d, path: filepath.Join(t.devices[0].Dir(), d.Name), first: uint32(blocks)})
 		blocks += (d.Bytes + x.blockBytes - 1) / x.blockBytes
 	}
 	if blocks*int64(x.perBlock) > math.MaxUint32>>1 {

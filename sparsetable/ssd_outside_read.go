@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/offheap"
 )
 
@@ -147,7 +148,7 @@ func (t *ssd) takeOutside(ctx context.Context, refs []uint32, use bool) error {
 			if sum := crc32.Checksum(e, castagnoli); sum != x.rows[i].sum {
 				return &CorruptionError{File: path, Offset: x.blockOf(place), Reason: fmt.Sprintf("row %d of the block has checksum %08x, but had %08x when the table was opened", uint32(place>>1)%x.perBlock, sum, x.rows[i].sum)}
 			}
-			row := offheap.Float32s(e[deltaEntryBytes:])
+			row := offheap.Float32s(e[deltafile.EntryBytes:])
 			p.keys = append(p.keys, binary.LittleEndian.Uint64(e))
 			p.keyHashes = append(p.keyHashes, p.hashes[at])
 			p.uses = append(p.uses, t.layout.Stats(row).Count)

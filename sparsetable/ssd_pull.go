@@ -14,11 +14,6 @@ import (
 // an older version.
 const rowStored = rowcache.Mark2
 
-// rowOwed are the flags of rows that a running snapshot has yet to save. As long as
-// a row has both, its words and rowStored are as they were when the snapshot was
-// fixed.
-const rowOwed = rowcache.Dirty | rowcache.Old
-
 // pullState is the scratch memory of a Pull. It belongs to the holder of changing.
 type pullState struct {
 	queue   *bucketfile.Queue
@@ -159,11 +154,11 @@ func (t *ssd) publish(ws *WorkingSet) {
 	st.ReadBytes += c.readBytes
 	st.Prefetched += t.elevator.taken
 	t.elevator.taken = 0
-	snap := t.snap.Load()
+	snapshot := t.checkpoints.Running()
 	t.mu.Unlock()
 	t.creating.Store(c.created > c.bucketReads)
-	if snap != nil && ws.mode == PullCreate {
-		snap.save(ws.refs)
+	if ws.mode == PullCreate {
+		snapshot.Save(ws.refs)
 	}
 }
 

@@ -3,10 +3,10 @@ package sparsetable
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -19,30 +19,8 @@ func (t *ssd) removeStrays() error {
 	if err := t.removeSpools(); err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
-	for _, s := range t.catalog.Snapshots() {
-		for _, d := range s.Deltas {
-			wanted[d.Name] = true
-		}
-	}
-	names, err := t.devices[0].List()
-	if err != nil {
-		return fmt.Errorf("sparsetable: list %s: %w", t.devices[0].Dir(), err)
-	}
-	prefix := fmt.Sprintf("%016x-", t.tableID)
-	for _, n := range names {
-		if strings.HasPrefix(n, prefix) && strings.HasSuffix(n, deltaSuffix) && !wanted[n] {
-			if err := t.devices[0].Remove(n); err != nil {
-				return fmt.Errorf("sparsetable: remove an unfinished snapshot: %w", err)
-			}
-		}
-	}
-	return nil
+	return t.checkpoints.RemoveStrays()
 }
-
-// restoreReadAhead is how many blocks of a delta file are read ahead during Open,
-// when nothing else is read. That is enough for a device to read at its full rate.
-const restoreReadAhead = 8
 
 // restoreDirty loads the rows that were dirty when the snapshot was fixed, those
 // used most first. Open waits for it, because any of these rows may be newer than
@@ -57,11 +35,11 @@ func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 	if t.readOnly {
 		return t.restoreOutside(ctx, s)
 	}
-	list := withDirty(s.Deltas)
+	list := checkpoint.WithDirtyRows(s.Deltas)
 	if len(list) == 0 {
 		return nil
 	}
-	if len(list) == 1 && list[0].Seq == uint64(s.Counters[counterSeq]) { // no bucket was written since
+	if len(list) == 1 && checkpoint.NoBucketSince(&list[0], s) { // no bucket was written since
 		return t.restoreFile(ctx, &list[0])
 	}
 	r := listRestore{t: t, list: list}
@@ -73,7 +51,7 @@ func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 // they do not fit, those used least leave the cache again.
 func (t *ssd) restoreFile(ctx context.Context, d *catalog.Delta) error {
 	var b restoreBatch
-	return t.eachDirty(ctx, d, func(r *deltaReader, n int) error {
+	return t.checkpoints.EachDirty(ctx, d, func(r *deltafile.Reader, n int) error {
 		// The rows of a part are pinned until all rows of the part are inserted.
 		for from, part := 0, t.restorePart(); from < n; from += part {
 			if err := t.restoreBlock(ctx, r, d, from, min(from+part, n), &b); err != nil {
@@ -85,20 +63,6 @@ func (t *ssd) restoreFile(ctx context.Context, d *catalog.Delta) error {
 		t.mu.Unlock()
 		return nil
 	})
-}
-
-// eachDirty reads the blocks of dirty rows of a file and calls fn for each, with the
-// number of its rows.
-func (t *ssd) eachDirty(ctx context.Context, d *catalog.Delta, fn func(r *deltaReader, rows int) error) (err error) {
-	if d.DirtyBytes < 0 || d.DirtyBytes > d.Bytes {
-		return &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("a delta file of snapshot %d has %d of %d bytes with dirty rows", d.Snapshot, d.DirtyBytes, d.Bytes)}
-	}
-	r, err := t.readDelta(*d, 0, d.DirtyBytes, deltaDirty, restoreReadAhead)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
-	return r.eachBlock(ctx, d.DirtyRows, func(rows int) (bool, error) { return true, fn(r, rows) })
 }
 
 // restoreBatch is the scratch memory for restoring a block.
@@ -113,14 +77,14 @@ type restoreBatch struct {
 func (t *ssd) restorePart() int { return int(max(1, t.fitRows.Load()/4)) }
 
 // restoreBlock puts rows of the block into the cache, dirty.
-func (t *ssd) restoreBlock(ctx context.Context, r *deltaReader, d *catalog.Delta, from, to int, b *restoreBatch) error {
+func (t *ssd) restoreBlock(ctx context.Context, r *deltafile.Reader, d *catalog.Delta, from, to int, b *restoreBatch) error {
 	t.batchOfBlock(r, from, to)
 	p := &t.pull
 	b.refs, b.stored = resized(b.refs, to-from), b.stored[:0]
 	clear(b.refs)
 	err := t.insertBy(ctx, t.cache.Reinsert, b.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, false)
 	for i, ref := range b.refs {
-		if _, info, _ := r.entry(from + i); info&1 != 0 {
+		if _, info, _ := r.Entry(from + i); info&1 != 0 {
 			b.stored = append(b.stored, ref) // the cache ignores a reference of 0
 		}
 	}
@@ -133,17 +97,17 @@ func (t *ssd) restoreBlock(ctx context.Context, r *deltaReader, d *catalog.Delta
 	return err
 }
 
-// markSaved gives rowSaved to the rows at refs, those of the batch, unless the bucket of
+// markSaved gives checkpoint.Saved to the rows at refs, those of the batch, unless the bucket of
 // their slot was written since the instant of the file that has them.
 func (t *ssd) markSaved(refs []uint32, d *catalog.Delta) {
 	t.indexMu.RLock()
 	for i, h := range t.pull.keyHashes[:len(refs)] {
-		if !t.writtenBefore(d, t.bucketOf(h)) {
+		if !t.checkpoints.WrittenBefore(d, t.bucketOf(h)) {
 			refs[i] = 0
 		}
 	}
 	t.indexMu.RUnlock()
-	t.cache.Change(refs, rowcache.Change{Set: rowSaved})
+	t.cache.Change(refs, rowcache.Change{Set: checkpoint.Saved})
 }
 
 // resized is s with n elements, which may be a new slice.
@@ -156,11 +120,11 @@ func resized[T any](s []T, n int) []T {
 
 // batchOfBlock sets the batch to insert to the rows of a block from one number to
 // another.
-func (t *ssd) batchOfBlock(r *deltaReader, from, to int) {
+func (t *ssd) batchOfBlock(r *deltafile.Reader, from, to int) {
 	p := &t.pull
 	p.clearBatch()
 	for i := range to - from {
-		key, info, row := r.entry(from + i)
+		key, info, row := r.Entry(from + i)
 		p.keys = append(p.keys, key)
 		p.keyHashes = append(p.keyHashes, t.hash.Of(key))
 		p.uses = append(p.uses, max(info>>1, 1)-1) // inserting counts as one use

@@ -10,6 +10,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/deltafile"
 )
 
 // restoreHot brings the clean rows of the snapshot back into the cache, those
@@ -51,7 +52,7 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 	}
 	var b restoreBatch
 	var since time.Time // when the turn began; zero between turns
-	err = t.eachClean(ctx, s, func(r *deltaReader, n int) (more bool, err error) {
+	err = t.checkpoints.EachClean(ctx, s, func(r *deltafile.Reader, n int) (more bool, err error) {
 		if since.IsZero() {
 			if err := acquire(ctx, t.changing); err != nil {
 				return false, err
@@ -77,28 +78,10 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 // too late to be of use.
 const restoreTurn = 20 * time.Millisecond
 
-// eachClean reads the blocks of clean rows of the newest file and calls fn for each, with
-// the number of its rows, as long as fn returns true.
-func (t *ssd) eachClean(ctx context.Context, s catalog.Snapshot, fn func(r *deltaReader, rows int) (more bool, err error)) (err error) {
-	if len(s.Deltas) == 0 {
-		return nil
-	}
-	d := s.Deltas[len(s.Deltas)-1]
-	if d.DirtyBytes == d.Bytes {
-		return nil
-	}
-	r, err := t.readDelta(d, d.DirtyBytes, d.Bytes, deltaClean, deltaPoolBlocks)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
-	return r.eachBlock(ctx, d.Rows-d.DirtyRows, func(rows int) (bool, error) { return fn(r, rows) })
-}
-
 // restoreCleanBlock puts the rows of the block that are still the latest versions
 // into the cache, and reports whether the cache is full. REQUIRES: changing is
 // held.
-func (t *ssd) restoreCleanBlock(r *deltaReader, d *catalog.Delta, n int, b *restoreBatch) (rows int, full bool, err error) {
+func (t *ssd) restoreCleanBlock(r *deltafile.Reader, d *catalog.Delta, n int, b *restoreBatch) (rows int, full bool, err error) {
 	if !t.roomToRestore(n) {
 		return 0, true, nil
 	}
@@ -153,7 +136,7 @@ func (t *ssd) keepUnchanged(d *catalog.Delta, b *restoreBatch) {
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	t.keepOfBatch(b, func(hash uint64, loc bucketfile.Location) bool {
-		return loc != 0 && t.writtenBefore(d, loc) && !t.outside.hasHash(hash)
+		return loc != 0 && t.checkpoints.WrittenBefore(d, loc) && !t.outside.hasHash(hash)
 	})
 }
 

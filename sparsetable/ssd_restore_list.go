@@ -6,11 +6,12 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
 
-// listRestore loads the dirty rows of a list of delta files, by the rule of rowSaved. It
+// listRestore loads the dirty rows of a list of delta files, by the rule of checkpoint.Saved. It
 // reads the newest file first, so that a row that is in the cache already is newer than
 // the one in an older file. That requires that no row leaves the cache meanwhile. Where
 // not all rows fit, it loads only the rows whose hashes have a certain first bit, lets
@@ -65,7 +66,7 @@ func (r *listRestore) restore(ctx context.Context, h hashRange) error {
 func (r *listRestore) load(ctx context.Context, h hashRange) error {
 	rows := int64(0)
 	for at := len(r.list) - 1; at >= 0; at-- {
-		err := r.t.eachDirty(ctx, &r.list[at], func(d *deltaReader, n int) error {
+		err := r.t.checkpoints.EachDirty(ctx, &r.list[at], func(d *deltafile.Reader, n int) error {
 			added, err := r.loadBlock(d, n, at, h)
 			rows += int64(added)
 			return err
@@ -81,7 +82,7 @@ func (r *listRestore) load(ctx context.Context, h hashRange) error {
 }
 
 // loadBlock puts those rows of a block that are the latest versions into the cache, dirty.
-func (r *listRestore) loadBlock(d *deltaReader, n, at int, h hashRange) (added int, err error) {
+func (r *listRestore) loadBlock(d *deltafile.Reader, n, at int, h hashRange) (added int, err error) {
 	t, p, b := r.t, &r.t.pull, &r.b
 	t.batchOfBlock(d, 0, n)
 	t.keepOfBatch(b, func(hash uint64, _ bucketfile.Location) bool { return h.has(hash) && r.valid(at, hash) })
@@ -89,7 +90,7 @@ func (r *listRestore) loadBlock(d *deltaReader, n, at int, h hashRange) (added i
 	added, err = t.fillBatch(b, false)
 	b.stored = b.stored[:0]
 	for i, ref := range b.refs[:added] {
-		if _, info, _ := d.entry(int(p.at[i])); info&1 != 0 {
+		if _, info, _ := d.Entry(int(p.at[i])); info&1 != 0 {
 			b.stored = append(b.stored, ref)
 		}
 	}
@@ -108,7 +109,7 @@ func (r *listRestore) valid(at int, hash uint64) bool {
 	if r.since != nil {
 		return int(r.since[slots.SlotAmong(hash, r.slots)]) <= at
 	}
-	return r.t.writtenBefore(&r.list[at], r.t.bucketOf(hash))
+	return r.t.checkpoints.WrittenBefore(&r.list[at], r.t.bucketOf(hash))
 }
 
 // discard drops the rows of a range, which are in the files.
@@ -130,7 +131,7 @@ func (r *listRestore) makeRoom(ctx context.Context, h hashRange) error {
 		}
 		since := make([]uint8, r.slots)
 		for slot := range since {
-			for loc := bucketfile.Location(t.index.Location(uint32(slot))); int(since[slot]) < len(r.list) && !t.writtenBefore(&r.list[since[slot]], loc); {
+			for loc := bucketfile.Location(t.index.Location(uint32(slot))); int(since[slot]) < len(r.list) && !t.checkpoints.WrittenBefore(&r.list[since[slot]], loc); {
 				since[slot]++
 			}
 		}

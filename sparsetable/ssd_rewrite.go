@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/invariants"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
@@ -144,16 +145,11 @@ func slotMask(slot, n uint32) uint64 {
 // lockMoving takes moving for a caller that is about to write the dirty rows of a slot,
 // and the rows of its old bucket, which may be nil, to the slot's bucket, or to the
 // buckets of the slot and of others. Before that, it does everything that may have to
-// wait for a device, so that nobody who needs moving waits for a write. If a snapshot
-// has yet to save rows of the slot, it saves them; no further rows can become such
-// meanwhile, because fixing a snapshot takes rewrite. Then it waits until the snapshot
-// has written enough pages of the index (awaitPages), and for an append buffer with room
+// wait for a device, so that nobody who needs moving waits for a write: for the snapshot
+// that is being written (checkpoint.Store.BeforeBucket), and for an append buffer with room
 // for about as many rows as the bucket will have. REQUIRES: rewrite is held.
 func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, others ...uint32) {
-	if s := t.snap.Load(); s != nil {
-		s.saveSlot(slot, mask)
-	}
-	t.awaitPages()
+	t.checkpoints.BeforeBucket(slot, mask)
 	rows := likelyRows(t.index.TargetRows())
 	if old != nil {
 		rows += old.Len()
@@ -219,7 +215,7 @@ func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, 
 }
 
 // collectDirty copies the dirty rows of a slot that are not pinned and marks them
-// clean; an update from then on makes them dirty again. The others lose rowSaved. They stay in the cache as
+// clean; an update from then on makes them dirty again. The others lose checkpoint.Saved. They stay in the cache as
 // long as both rewrite and moving are held, since a row is dropped only under one
 // of the two. REQUIRES: lockMoving has been called for the slot.
 func (t *ssd) collectDirty(slot uint32, mask uint64) {
@@ -230,7 +226,7 @@ func (t *ssd) collectDirty(slot uint32, mask uint64) {
 			return rowcache.Change{}
 		}
 		if e.Pins > 0 {
-			return rowcache.Change{Clear: rowSaved} // see rowSaved
+			return rowcache.Change{Clear: checkpoint.Saved}
 		}
 		if t.trained(e.Row) {
 			w.dirtyRefs = append(w.dirtyRefs, e.Ref)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -143,12 +144,12 @@ func (s *scan) newer(copied []uint64, key uint64) bool {
 
 // outside shows the rows that are outside of buckets.
 func (s *scan) outside() error {
-	return s.t.eachOutside(s.ctx, func(file int, r *deltaReader, rows int) error {
+	return s.t.eachOutside(s.ctx, func(file int, r *deltafile.Reader, rows int) error {
 		for i := range rows {
 			if _, ok := s.t.outside.current(file, r, i); !ok {
 				continue
 			}
-			key, _, row := r.entry(i)
+			key, _, row := r.Entry(i)
 			if s.stopped = s.fn(key, row); s.stopped != nil {
 				return s.stopped
 			}

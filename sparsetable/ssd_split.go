@@ -85,7 +85,7 @@ func (t *ssd) roomForSlots(n int) (bool, error) {
 
 // splitEmpty splits the next n slots, which have no bucket.
 func (t *ssd) splitEmpty(n int) error {
-	t.awaitPages()
+	t.checkpoints.AwaitPages()
 	t.indexMu.Lock()
 	defer t.indexMu.Unlock()
 	for range n {

@@ -241,7 +241,7 @@ func (s *spool) write(writes <-chan spoolWrite) {
 				err = fullDisk(fmt.Errorf("sparsetable: write a spool: %w", err), w.device)
 				s.failed.CompareAndSwap(nil, &err)
 			} else {
-				s.t.written.spools.Add(int64(n))
+				s.t.spooled.Add(int64(n))
 			}
 		}
 		select {

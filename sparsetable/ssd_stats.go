@@ -8,6 +8,8 @@ func (t *ssd) Stats() Stats {
 	st.AnnouncedPasses = int64(len(t.mu.announced))
 	closed := t.mu.closed
 	t.mu.Unlock()
+	saved := t.checkpoints.Counts()
+	st.Snapshots, st.SavedEarly, st.SnapshotBytes = saved.Snapshots, saved.SavedEarly, saved.WrittenBytes
 	if closed || t.enter() != nil {
 		return st
 	}
@@ -38,8 +40,7 @@ func (t *ssd) Stats() Stats {
 	// The files' total is read after the counters of its parts, so that no part
 	// exceeds the whole.
 	st.FlushedBytes = t.files.AppendedBytes() - w.compactedBytes - w.importedBytes
-	st.ImportedBytes += t.written.spools.Load()
-	st.SnapshotBytes = t.written.deltas.Load()
+	st.ImportedBytes += t.spooled.Load()
 	st.CatalogWrittenBytes = t.catalog.WrittenBytes()
 	st.sumWritten(t.layout)
 	st.DiskBytes, st.DiskLiveBytes, st.SpaceAmplification = space.TotalBytes+space.OtherBytes, space.LiveBytes, space.Amplification()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/deltafile"
 )
 
 // ssdSnapshots lists the snapshots of a table on SSD, and reports those of their
@@ -56,7 +57,7 @@ func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 		v.done.TotalRows += s.Rows
 	}
 	v.at = 0
-	prefix := deltaName(t.tableID, 0)[:len("0123456789abcdef-")]
+	prefix := deltafile.Prefix(t.tableID)
 	for _, n := range slices.Sorted(keysOf(names)) {
 		if strings.HasPrefix(n, prefix) && !wanted[n] {
 			v.opts.Logger.Info("no snapshot refers to this file; it is removed when the table is next opened for writing", "file", filepath.Join(names[n], n))
@@ -151,7 +152,7 @@ func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
 			return err
 		}
 	}
-	err = t.eachClean(ctx, t.opened, func(*deltaReader, int) (bool, error) { return true, nil })
+	err = t.checkpoints.EachClean(ctx, t.opened, func(*deltafile.Reader, int) (bool, error) { return true, nil })
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(v.named) > 0: // the missing file was reported
 	case errors.Is(err, fs.ErrNotExist):

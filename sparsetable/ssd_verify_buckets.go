@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/offheap"
 )
 
@@ -203,9 +204,9 @@ func (v *verifier) bucket(ctx context.Context, t *ssd, m *verifyMemory, r *bucke
 // the key if the file says so, and does not have it otherwise. It skips rows whose
 // bucket could not be read.
 func (v *verifier) outside(ctx context.Context, t *ssd, m *verifyMemory) error {
-	return t.eachOutside(ctx, func(file int, r *deltaReader, rows int) error {
+	return t.eachOutside(ctx, func(file int, r *deltafile.Reader, rows int) error {
 		for i := range rows {
-			key, info, _ := r.entry(i)
+			key, info, _ := r.Entry(i)
 			at, ok := t.outside.current(file, r, i)
 			if !ok {
 				continue // a newer file has the key, or its bucket

@@ -1,0 +1,324 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/slots"
+)
+
+// dumpShare bounds the further blocks of a dump, which are for the rows that are pinned
+// when the snapshot is fixed: they take at most one part in dumpShare of the budget.
+const dumpShare = 32
+
+// Snapshot is a snapshot being written: the buckets as the index has them at
+// one instant, and the rows that were not in buckets then.
+type Snapshot struct {
+	c      *Store
+	commit *catalog.Commit
+	dump   *Dump
+	// inherited are the files of earlier snapshots that have the rest of the dirty rows.
+	inherited []catalog.Delta
+	pages     *slots.Capture
+	state     bucketfile.State
+	stored    int64
+	slots     uint32
+	record    []byte
+	held      bool
+	marked    bool  // rows were marked as saved, or may be
+	free      int64 // free bytes of the delta file's file system, before the file was written
+	// unknown says that the catalog failed and it is not known whether the snapshot is committed.
+	unknown bool
+}
+
+// Fix fixes the present state for a snapshot. If that fails, it removes everything that
+// it made. REQUIRES: no other snapshot is being fixed or written, until Write returns.
+func (c *Store) Fix(ctx context.Context, record []byte) (*Snapshot, error) {
+	s := &Snapshot{c: c, record: bytes.Clone(record)}
+	err := s.begin(ctx)
+	if err == nil {
+		err = s.fix()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.abandon())
+	}
+	return s, nil
+}
+
+// begin does what can be done before the state is fixed.
+func (s *Snapshot) begin(ctx context.Context) (err error) {
+	c := s.c
+	// These are blocks for the rows that fix copies, so that it does not have to
+	// wait for a write as long as there are not too many. The pool's own blocks
+	// hold a few thousand rows of a usual size.
+	extra, err := s.pinnedBlocks()
+	if err != nil {
+		return err
+	}
+	if granted, err := s.reserve(ctx, extra); err != nil {
+		return err
+	} else if !granted {
+		extra = 0 // no row can leave the cache: what a snapshot needs at least is reserved from the start
+	}
+	if s.free, err = c.Deltas.Device.Free(); err != nil {
+		return fmt.Errorf("sparsetable: free space of %s: %w", c.Deltas.Device.Dir(), err)
+	}
+	if s.commit, err = c.Catalog.Begin(); err != nil {
+		return err
+	}
+	var id [8]byte
+	if _, err := crand.Read(id[:]); err != nil {
+		return fmt.Errorf("sparsetable: choose a name for the file of a snapshot: %w", err)
+	}
+	s.dump, err = c.newDump(binary.LittleEndian.Uint64(id[:]), extra)
+	return err
+}
+
+// reserve makes room in memory for copies of pages and for that many blocks, which
+// count as in use from then on, as do the catalog's lists of pages, for which the table
+// always has room. Where there is no room, the copies have the room that the table always
+// has, and there are no blocks.
+func (s *Snapshot) reserve(ctx context.Context, blocks int) (granted bool, err error) {
+	c := s.c
+	bytes, pages := int64(blocks)*int64(c.Deltas.BlockBytes()), int64(0)
+	return c.Table.MakeRoom(ctx, func() int64 {
+		least := c.leastPageBytes()
+		c.pageBytes.Store(least)
+		c.listBytes.Store(c.Catalog.MemoryBytes() - catalog.FixedBytes + c.nextListBytes())
+		pages = c.mostPageBytes()
+		return int64(len(s.record)) + pages - least + bytes
+	}, func() {
+		c.pageBytes.Store(pages)
+		c.blockBytes.Store(bytes)
+	})
+}
+
+// unreserve gives the memory back to the table.
+func (s *Snapshot) unreserve() {
+	c := s.c
+	c.blockBytes.Store(0)
+	c.pageBytes.Store(0)
+	c.listBytes.Store(0)
+	if err := c.Table.GiveRoom(); err != nil {
+		c.Logger.Warn("sparsetable: the cache could not take back the memory of a snapshot", "error", err)
+	}
+}
+
+// pinnedBlocks is how many blocks the pinned rows fill beyond those of the pool,
+// but at most as many as a small part of the budget holds.
+func (s *Snapshot) pinnedBlocks() (int, error) {
+	rows, d := int64(0), s.c.Deltas
+	err := s.c.Table.BlockReleases(func(updatable iter.Seq[[]uint32]) error {
+		for refs := range updatable {
+			rows += int64(len(refs)) // a row of several sets counts several times
+		}
+		return nil
+	})
+	blocks := (rows+d.RowsPerBlock()-1)/d.RowsPerBlock() - deltafile.PoolBlocks
+	return int(max(0, min(blocks, s.c.MemoryBytes/dumpShare/int64(d.BlockBytes())))), err
+}
+
+// fix fixes the state while nobody writes a bucket, and nobody pins or releases rows. Then
+// the index points to all buckets, and every updated row is in a working set or
+// dirty. BeginSave marks the dirty rows, which are to be saved before they change, unless
+// an inherited file has them.
+// Rows of working sets are saved at once, because they may be updated as soon as
+// Fix returns. So the time of fix depends on the number of these alone. It
+// waits for the device only where the blocks that begin could get do not hold them.
+func (s *Snapshot) fix() error {
+	c, start := s.c, time.Now()
+	err := c.Table.BlockWrites(func(storedRows int64) error {
+		state, err := c.files.Hold(s.commit.ID())
+		if err != nil {
+			return err
+		}
+		s.state, s.held, s.stored = state, true, storedRows
+		c.IndexMu.Lock()
+		s.pages, s.slots = c.Index.BeginCapture(), c.Index.Slots()
+		c.IndexMu.Unlock()
+		return c.Table.BlockReleases(s.mark)
+	})
+	if err != nil {
+		return err
+	}
+	c.Logger.Debug("snapshot fixed", slog.Uint64("id", s.commit.ID()), slog.Duration("stall", time.Since(start)))
+	return nil
+}
+
+// mark marks the rows that are to be saved, and saves those that may be updated.
+// REQUIRES: no bucket is written, and no row is pinned or released.
+func (s *Snapshot) mark(updatable iter.Seq[[]uint32]) error {
+	c := s.c
+	st := c.Cache.Stats()
+	if s.inherited = s.inherit(st); s.inherited != nil {
+		s.dump.saved = st.Saved
+	}
+	s.dump.inherits = s.inherited != nil
+	if err := s.claim(st, updatable); err != nil {
+		return fmt.Errorf("sparsetable: save the rows that are in no bucket yet: %w", err)
+	}
+	s.marked = true
+	c.Cache.BeginSave()
+	c.running.Store(s.dump)
+	for refs := range updatable {
+		s.dump.savePinned(refs)
+	}
+	s.dump.settleFixed()
+	return nil
+}
+
+// Write writes what Fix has fixed and commits it. It returns the snapshot as the catalog
+// has it.
+func (s *Snapshot) Write(ctx context.Context) (catalog.Snapshot, error) {
+	committed, err := s.writeAll(ctx)
+	if err != nil {
+		return catalog.Snapshot{}, errors.Join(err, s.abandon())
+	}
+	c := s.c
+	c.IndexMu.Lock()
+	s.pages.Done()
+	c.IndexMu.Unlock()
+	c.running.Store(nil)
+	if err := s.dump.close(); err != nil { // the snapshot is committed nevertheless
+		c.Logger.Warn("sparsetable: a snapshot is committed, but its file could not be closed", "error", err)
+	}
+	s.unreserve()
+	c.snapshots.Add(1)
+	c.savedEarly.Add(s.dump.counts.early)
+	return committed, nil
+}
+
+func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err error) {
+	c, d := s.c, s.dump
+	// The pages are written first, because as long as they are not written, a
+	// change of one has to copy it. They have no effect before they are committed.
+	if err := s.writePages(ctx); err != nil {
+		return none, err
+	}
+	if err := d.saveDirty(ctx.Err); err != nil {
+		return none, err
+	}
+	if err := d.saveClean(ctx.Err); err != nil {
+		return none, err
+	}
+	if err := d.finish(); err != nil {
+		return none, err
+	}
+	d.settle(d.bytes)
+	if err := c.files.Flush(ctx); err != nil {
+		return none, err
+	}
+	total := d.counts.dirtyRows + d.counts.cleanRows
+	record := s.catalogRecord(total)
+	if err := s.commit.Commit(record); err != nil {
+		s.unknown = errors.Is(err, catalog.ErrFailed)
+		return none, err
+	}
+	c.rebase(record.Deltas)
+	committed, err := c.Catalog.Snapshot(s.commit.ID())
+	if err != nil {
+		return none, err
+	}
+	if total == 0 {
+		if err := c.removeDelta(d.name(), d.claimed); err != nil {
+			c.Logger.Warn("sparsetable: the empty file of a snapshot could not be removed", "error", err)
+		}
+	}
+	return committed, nil
+}
+
+// catalogRecord is what the catalog is to know of the snapshot, whose own file has that
+// many rows.
+func (s *Snapshot) catalogRecord(rows int64) catalog.Snapshot {
+	r := catalog.Snapshot{
+		Slots: s.slots, Rows: s.stored + s.dump.counts.fresh, Record: s.record,
+		Counters: map[string]int64{
+			counterNextFile: int64(s.state.NextFile), counterSeq: int64(s.state.Seq), counterStored: s.stored,
+		},
+		Deltas: s.inherited,
+	}
+	s.c.Table.PutCounters(r.Counters)
+	for _, f := range s.state.Files {
+		r.Files = append(r.Files, catalog.File{ID: f.File, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes, Begun: f.Begun})
+	}
+	if rows > 0 {
+		r.Deltas = append(r.Deltas, s.ownDelta(rows))
+	}
+	return r
+}
+
+// ownDelta describes the file that the snapshot has written, with that many rows.
+func (s *Snapshot) ownDelta(rows int64) catalog.Delta {
+	d := s.dump
+	own := catalog.Delta{
+		Name: d.name(), Bytes: d.bytes, Rows: rows, Snapshot: s.commit.ID(),
+		DirtyBytes: d.counts.dirtyBytes, DirtyRows: d.counts.dirtyRows, Seq: s.state.Seq,
+	}
+	for _, f := range s.state.Growing {
+		own.Growing = append(own.Growing, catalog.FileEnd{File: f.File, Bytes: f.Bytes})
+	}
+	return own
+}
+
+func (s *Snapshot) writePages(ctx context.Context) error {
+	var buf []byte
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.c.IndexMu.Lock()
+		page, data, ok := s.pages.Next(buf[:0])
+		s.c.IndexMu.Unlock()
+		s.c.tookPage()
+		if !ok {
+			return nil
+		}
+		buf = data
+		if err := s.commit.PutPage(page, data); err != nil {
+			return err
+		}
+	}
+}
+
+// abandon undoes what was done for a snapshot that failed. Where the snapshot may
+// be committed nevertheless, its files stay; the next Open finds out.
+func (s *Snapshot) abandon() error {
+	c := s.c
+	var errs []error
+	if s.commit != nil {
+		errs = append(errs, s.commit.Abort())
+	}
+	if s.pages != nil {
+		c.IndexMu.Lock()
+		s.pages.Abort()
+		c.IndexMu.Unlock()
+		c.tookPage()
+	}
+	if s.dump != nil {
+		// No row may seem to be saved already at the next snapshot.
+		if s.marked && !s.unknown {
+			c.rebase(nil)
+		}
+		c.forgetOld()
+		c.running.Store(nil)
+		errs = append(errs, s.dump.close())
+		if !s.unknown {
+			errs = append(errs, c.removeDelta(s.dump.name(), s.dump.claimed))
+		}
+	}
+	s.unreserve()
+	if s.held && !s.unknown {
+		errs = append(errs, c.files.Unhold(s.commit.ID()))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,118 @@
+package checkpoint
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/slots"
+)
+
+// Table is what snapshots need of the table that they are of.
+type Table interface {
+	// BlockWrites calls fn while nobody writes a bucket; storedRows is how many rows
+	// buckets have.
+	BlockWrites(fn func(storedRows int64) error) error
+	// BlockReleases calls fn while nobody pins or releases rows. updatable are the
+	// references of the rows of each working set that may be updated meanwhile.
+	BlockReleases(fn func(updatable iter.Seq[[]uint32]) error) error
+	// MakeRoom makes room in memory for as many bytes as the last call of size returned,
+	// and reports whether it could. It calls granted, if it could, and size under the
+	// lock that guards the division of memory.
+	MakeRoom(ctx context.Context, size func() int64, granted func()) (bool, error)
+	// GiveRoom lets the table use memory again that is not needed any more.
+	GiveRoom() error
+	// PutCounters adds what the table counts over its life to the counters of a snapshot.
+	PutCounters(counters map[string]int64)
+}
+
+// stored marks cached rows that are also in the bucket of their slot, perhaps in an older
+// version.
+const stored = rowcache.Mark2
+
+// Options say what a Store works on.
+type Options struct {
+	Table   Table
+	Deltas  *deltafile.Store // the Store closes its pool of blocks
+	Catalog *catalog.Catalog
+	Cache   *rowcache.Cache
+	Index   *slots.Index
+	IndexMu *sync.RWMutex // guards Index
+	// Trained reports whether a row was ever trained. Others are not saved.
+	Trained func(row []float32) bool
+
+	CatalogPath string // for errors
+	MemoryBytes int64  // the table's budget
+	// HotBytes is how many bytes of clean rows a snapshot saves, see SSDOptions.HotBytes.
+	HotBytes int64
+	// FullFiles: a directory counts as nearly full when it has less left than FullFiles
+	// times the bytes that make compaction urgent. Then no clean rows are saved.
+	FullFiles int64
+	ReadOnly  bool
+	Logger    *slog.Logger
+}
+
+// Store has the snapshots of one table.
+type Store struct {
+	Options
+	files *bucketfile.Set // from Open on
+
+	lists deltaLists
+
+	running atomic.Pointer[Dump] // of the snapshot that is being written, or nil
+	// While a snapshot is being written, blockBytes is what the blocks of its dump take
+	// beyond those of the pool, pageBytes how many bytes the copies of changed pages may
+	// take, see AwaitPages, and listBytes what the catalog's lists take at most; otherwise
+	// they are 0.
+	blockBytes, pageBytes, listBytes atomic.Int64
+	pageTaken                        chan struct{} // has room for one token: a page was written, or none is any more
+
+	snapshots, savedEarly atomic.Int64
+}
+
+// New makes a Store. Until Open, it only knows what memory a snapshot will need.
+func New(o Options) *Store {
+	return &Store{Options: o, pageTaken: make(chan struct{}, 1)}
+}
+
+// Open notes the bucket files, and the delta files of all snapshots; the table is opened
+// with the given one.
+func (c *Store) Open(files *bucketfile.Set, opened catalog.Snapshot) {
+	c.files = files
+	c.openLists(opened)
+}
+
+// Close frees the Store's memory. No snapshot is being written.
+func (c *Store) Close() { c.Deltas.Blocks.Close() }
+
+// Running is the dump of the snapshot that is being written; nil if there is none.
+func (c *Store) Running() *Dump { return c.running.Load() }
+
+// BeforeBucket is called before the bucket of a slot, whose hashes end like the slot's
+// number in the bits of mask, is written or changes its place in the index. It saves the
+// rows of the slot that the running snapshot has yet to save; no further rows can become
+// such, because fixing a snapshot excludes whoever writes buckets. Then it waits until the
+// index may be changed. REQUIRES: the caller is the one that writes buckets, and does not
+// keep rows from moving.
+func (c *Store) BeforeBucket(slot uint32, mask uint64) {
+	c.Running().saveSlot(slot, mask)
+	c.AwaitPages()
+}
+
+// Counts are counters since the table was opened.
+type Counts struct {
+	Snapshots    int64 // committed
+	SavedEarly   int64 // rows that were saved because they were about to change or leave the cache
+	WrittenBytes int64 // of delta files
+}
+
+// Counts returns the counters.
+func (c *Store) Counts() Counts {
+	return Counts{c.snapshots.Load(), c.savedEarly.Load(), c.Deltas.WrittenBytes()}
+}

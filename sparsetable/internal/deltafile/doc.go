@@ -1,0 +1,28 @@
+// Package deltafile reads and writes delta files: rows that a table had in memory when a
+// snapshot was fixed.
+//
+// A delta file is written by a snapshot; later ones may refer to it, too. It holds first
+// the dirty rows, whose values are in no bucket then. Then it holds those rows of the cache
+// that are used most although buckets have them too: whoever opens the snapshot starts with
+// them in the cache. The file consists of blocks of Store.BlockBytes, of which the last may
+// be shorter; each block takes a whole number of the table's units. Integers are
+// little-endian:
+//
+//	0   magic     "ADL2"
+//	4   crc       uint32, CRC-32C of everything behind it, padding included
+//	8   table     uint64
+//	16  file      uint64, random, the one in its name
+//	24  block     uint32, its number
+//	28  rows      uint32
+//	32  kind      uint32: 0 its rows are dirty, 1 clean
+//	36  0         uint32
+//	40  rows times: key uint64, info uint32, 0 uint32, row
+//	…   zeros
+//
+// info is how often the row was used, times two, plus one if its bucket has a version of
+// it. Dirty blocks come first; whoever keeps the file knows how many bytes and rows they
+// have.
+//
+// The package knows neither tables nor snapshots: a Store says where the files of one table
+// are and what their rows look like.
+package deltafile

@@ -1,0 +1,187 @@
+package deltafile
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/offheap"
+)
+
+// Reader reads a part of a delta file, the dirty or the clean rows, from its
+// beginning to its end, a few blocks ahead of its caller.
+type Reader struct {
+	store *Store
+	f     blockio.File
+	path  string
+	end   int64 // of the part
+	kind  Kind
+	id    uint64 // of the file; 0 until the first block was read
+
+	ahead   int64 // offset of the next block to start reading
+	at      int64 // offset of the next block to deliver
+	blocks  []blockRead
+	done    blockio.Completions
+	arrived []*blockio.Read
+
+	block []byte // the block that was delivered last
+	last  int    // its place in blocks; -1: none
+}
+
+// blockRead is a block and the read that fills it.
+type blockRead struct {
+	block  []byte
+	read   blockio.Read
+	bytes  int  // of the block in the file; what is read beyond it is for alignment
+	on     bool // it is being read, or waits to be delivered
+	filled bool
+}
+
+// NewReader opens the part of a file between from, where a block begins, and to. It reads
+// up to that many blocks ahead, or fewer where there is no memory for as many.
+func (s *Store) NewReader(name string, from, to int64, kind Kind, blocks int) (*Reader, error) {
+	f, err := s.Device.OpenFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("sparsetable: open the rows of the snapshot: %w", err)
+	}
+	r := &Reader{store: s, f: f, path: s.Path(name), ahead: from, at: from, end: to, kind: kind, last: -1}
+	for i := range blocks {
+		b, err := r.pool(i).Get(s.BlockBytes())
+		if errors.Is(err, blockio.ErrPoolLimit) {
+			break
+		}
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.blocks = append(r.blocks, blockRead{block: b})
+	}
+	for i := range r.blocks {
+		r.ask(i)
+	}
+	return r, nil
+}
+
+// ask starts reading the next block into buffer i, if there is a next block.
+func (r *Reader) ask(i int) {
+	x := &r.blocks[i]
+	if r.ahead >= r.end {
+		return
+	}
+	n := min(int64(len(x.block)), r.end-r.ahead)
+	x.read = blockio.Read{File: r.f, Offset: r.ahead, Buf: x.block[:r.store.Padded(n)], User: x}
+	x.bytes, x.on, x.filled = int(n), true, false
+	r.ahead += n
+	r.store.Device.Submit(&r.done, []*blockio.Read{&x.read})
+}
+
+// Corrupt returns a *CorruptionError.
+func (r *Reader) Corrupt(off int64, format string, args ...any) error {
+	return &CorruptionError{File: r.path, Offset: off, Reason: fmt.Sprintf(format, args...)}
+}
+
+// EachBlock calls fn for each block of the part, with the number of its rows, as
+// long as fn returns true. If it comes to the end, the part must have had want
+// rows.
+func (r *Reader) EachBlock(ctx context.Context, want int64, fn func(rows int) (more bool, err error)) error {
+	from, rows := r.at, int64(0)
+	for r.more() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := r.next()
+		if err != nil {
+			return err
+		}
+		rows += int64(n)
+		if more, err := fn(n); err != nil || !more {
+			return err
+		}
+	}
+	if rows != want {
+		return r.Corrupt(from, "it has %d %s rows, but should have %d", rows, r.kind, want)
+	}
+	return nil
+}
+
+// more reports whether a block is left.
+func (r *Reader) more() bool { return r.at < r.end }
+
+// next delivers the next block and returns the number of its rows. The buffer of
+// the block before is then used for reading ahead.
+func (r *Reader) next() (rows int, err error) {
+	if r.last >= 0 {
+		r.ask(r.last)
+		r.last = -1
+	}
+	i := 0
+	for !r.blocks[i].on || r.blocks[i].read.Offset != r.at {
+		i++
+	}
+	x := &r.blocks[i]
+	for !x.filled {
+		r.arrived = r.done.Wait(r.arrived[:0], 1)
+		for _, a := range r.arrived {
+			a.User.(*blockRead).filled = true
+		}
+	}
+	b := x.read.Buf[:x.bytes]
+	if len(b)%r.store.Unit != 0 {
+		return 0, r.Corrupt(r.at, "%d bytes are not a whole number of the table's units", len(b))
+	}
+	if err := x.read.ErrWithin(len(b)); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return 0, r.Corrupt(r.at, "the file ends within a block of %d bytes", len(b))
+	} else if err != nil {
+		return 0, fmt.Errorf("sparsetable: read %s: %w", r.path, err)
+	}
+	number := uint32(r.at / int64(len(x.block)))
+	rows, reason := decode(b, Header{Table: r.store.Table, File: r.id, Block: number, Kind: r.kind}, r.store.RowBytes)
+	if reason != "" {
+		return 0, r.Corrupt(r.at, "%s", reason)
+	}
+	if r.id == 0 {
+		r.id = binary.LittleEndian.Uint64(b[16:])
+	}
+	x.on = false
+	r.block, r.last = b, i
+	r.at += int64(len(b))
+	return rows, nil
+}
+
+// pool is the pool from which buffer i comes: the first PoolBlocks from that
+// of blocks, the others from that of all reads.
+func (r *Reader) pool(i int) *blockio.Pool {
+	if i < PoolBlocks {
+		return r.store.Blocks
+	}
+	return r.store.Reads
+}
+
+// Close waits for the reads in flight and closes the file.
+func (r *Reader) Close() error {
+	for r.done.Pending() > 0 {
+		r.arrived = r.done.Wait(r.arrived[:0], 1)
+	}
+	for i := range r.blocks {
+		r.pool(i).Put(r.blocks[i].block)
+	}
+	r.blocks = nil
+	return r.f.Close()
+}
+
+// At is where the block that was delivered last begins.
+func (r *Reader) At() int64 { return r.at - int64(len(r.block)) }
+
+// Entry is row i of the block, in place.
+func (r *Reader) Entry(i int) (key uint64, info uint32, row []float32) {
+	b := r.EntryOf(i)
+	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]), offheap.Float32s(b[EntryBytes:])
+}
+
+// EntryOf is the entry of row i, as it lies in the file.
+func (r *Reader) EntryOf(i int) []byte {
+	size := r.store.EntrySize()
+	return r.block[HeaderBytes+i*size:][:size]
+}
