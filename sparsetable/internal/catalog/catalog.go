@@ -107,6 +107,9 @@ func Open(o Options) (*Catalog, error) {
 		})
 	}
 	if err != nil {
+		if c.log.failed() != nil {
+			err = errors.Join(err, c.log.release())
+		}
 		return nil, c.wrap(err, "open")
 	}
 	return c, nil
@@ -283,10 +286,8 @@ func (c *Catalog) pages(slots uint32) int {
 
 // usableLocked returns an error that says why the catalog cannot be used, or nil.
 func (c *Catalog) usableLocked() error {
-	select {
-	case <-c.log.dead:
-		return c.log.err
-	default:
+	if err := c.log.failed(); err != nil {
+		return err
 	}
 	if c.mu.closed {
 		return ErrClosed
@@ -372,11 +373,14 @@ func (c *Catalog) DiskBytes() (n int64, err error) {
 }
 
 // Close closes the catalog; a commit under way fails. Close does nothing if it was
-// called before, or after ErrFailed.
+// called before. After ErrFailed it gives back the lock of the directory, and no more.
 func (c *Catalog) Close() error {
 	c.mu.Lock()
 	defer c.unlock()
-	if c.usableLocked() != nil {
+	if c.log.failed() != nil {
+		return c.wrap(c.log.release(), "close")
+	}
+	if c.mu.closed {
 		return nil
 	}
 	c.mu.closed = true

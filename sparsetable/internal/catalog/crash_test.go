@@ -250,6 +250,11 @@ func failAt(t *testing.T, seed uint64, n int, lasting bool) (hit bool, err error
 	if err := st.check(clone); err != nil {
 		t.Errorf("operation %d failed, lasting %v, then crashed: %v", n, lasting, err)
 	}
+	if errors.Is(err, ErrFailed) { // the disk works again, and nothing crashes
+		if err := st.check(mem); err != nil {
+			t.Errorf("operation %d failed, lasting %v, then the catalog is opened again: %v", n, lasting, err)
+		}
+	}
 	return injected, err
 }
 

@@ -53,9 +53,10 @@
 // When Pebble cannot write its manifest it calls Logger.Fatalf, which must not return,
 // and when it cannot sync a directory it panics. In both cases it is unknown what is on
 // disk. The catalog then blocks the goroutine concerned forever, lets the operation and
-// all later ones fail with ErrFailed, and leaves the database open and its directory
-// locked. The table in memory is unharmed; a new process opens the last committed
-// snapshot.
+// all later ones fail with ErrFailed, and leaves the database open, which takes memory and
+// file descriptors until the process ends. Close gives back the lock of the directory.
+// The table in memory is unharmed; who opens the catalog again, in this process or in
+// another one, finds the last committed snapshot.
 //
 // A process that writes locks the file LOCK exclusively; processes that read share the
 // lock (lock.go).

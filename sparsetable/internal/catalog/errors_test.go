@@ -3,11 +3,15 @@ package catalog
 import (
 	"errors"
 	"maps"
+	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
 // openAndLoad reads everything that the catalog in fs has.
@@ -151,4 +155,52 @@ func TestEmptyDirectory(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestFailedLock: a catalog whose database has failed for good, and that is closed, can be
+// opened again, by this process too: its lock is one of the operating system.
+func TestFailedLock(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cat")
+	var broken atomic.Bool
+	faulty := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind == errorfs.OpFileSync && strings.HasPrefix(filepath.Base(op.Path), "MANIFEST") {
+			return errInjected
+		}
+		return nil
+	}))
+	open := func(fs vfs.FS) (*Catalog, error) {
+		return Open(Options{Dir: dir, Format: testFormat, FS: fs})
+	}
+	c, err := open(faulty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	m := (&model{}).reopened()
+	m.train(rng)
+	if err := m.commit(c, rng); err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	next := m.clone()
+	next.train(rng)
+	if err := next.commit(c, rng); !errors.Is(err, ErrFailed) {
+		t.Fatalf("%v, want ErrFailed", err)
+	}
+	if _, err := open(vfs.Default); !errors.Is(err, ErrInUse) {
+		t.Errorf("before it is closed: %v, want ErrInUse", err)
+	}
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	again, err := open(vfs.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(again.Snapshots()); n < 1 || n > 2 {
+		t.Errorf("%d snapshots, want the first one and perhaps the second", n)
+	}
+	shut(t, again)
 }

@@ -10,7 +10,7 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// pebbleFS is the file system that Pebble sees. It differs from the system's in four
+// pebbleFS is the file system that Pebble sees. It differs from the system's in five
 // ways, one of which is in lock.go.
 //
 // Pebble panics when it cannot sync a directory, even in goroutines of its own. Here
@@ -27,6 +27,9 @@ import (
 // database if, say, the comparer in that file is not the one that it is told to use. The
 // version of the Format implies all these options. So the file reads as empty here, and
 // damage to it does no harm.
+//
+// After Fatalf nothing is deleted any more: once the lock is given back, the files belong
+// to whoever opens the database next.
 type pebbleFS struct {
 	vfs.FS
 	log      *logger
@@ -61,6 +64,14 @@ func (fs pebbleFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 		return fs.FS.Open(name, opts...)
 	}
 	return vfs.NewMem().Create(optionsPrefix, vfs.WriteCategoryUnspecified)
+}
+
+// Remove deletes a file, unless the database has failed for good.
+func (fs pebbleFS) Remove(name string) error {
+	if err := fs.log.failed(); err != nil {
+		return err
+	}
+	return fs.FS.Remove(name)
 }
 
 func (fs pebbleFS) syncDir(name string) error {

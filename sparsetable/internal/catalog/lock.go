@@ -19,10 +19,15 @@ var ErrInUse = errors.New("it is open elsewhere")
 // processes that read it; Pebble's own lock would also exclude readers from one another.
 // Only files of the operating system are locked in this way.
 func (fs pebbleFS) Lock(name string) (io.Closer, error) {
+	lock := func() (io.Closer, error) { return lockFile(name, fs.readOnly) }
 	if vfs.Root(fs.FS) != vfs.Default {
-		return fs.FS.Lock(name)
+		lock = func() (io.Closer, error) { return fs.FS.Lock(name) }
 	}
-	return lockFile(name, fs.readOnly)
+	held, err := lock()
+	if err != nil {
+		return nil, err
+	}
+	return fs.log.hold(held), nil
 }
 
 // lockName is the file that Pebble locks while a database is open.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 
@@ -70,6 +71,46 @@ type logger struct {
 	once sync.Once
 	dead chan struct{}
 	err  error
+
+	mu   sync.Mutex
+	lock io.Closer // of the directory, while the database is open
+}
+
+// heldLock is the lock that a database holds.
+type heldLock struct{ *logger }
+
+// Close gives the lock back, unless that was done.
+func (h heldLock) Close() error { return h.release() }
+
+// hold remembers the lock that a database has taken.
+func (l *logger) hold(lock io.Closer) io.Closer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lock = lock
+	return heldLock{l}
+}
+
+// release gives the lock back for a database that will never do it. Its goroutines are
+// blocked, apart from that which deletes files, see pebbleFS.Remove.
+func (l *logger) release() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lock := l.lock
+	l.lock = nil
+	if lock == nil {
+		return nil
+	}
+	return lock.Close()
+}
+
+// failed returns the error with which the database failed for good, or nil.
+func (l *logger) failed() error {
+	select {
+	case <-l.dead:
+		return l.err
+	default:
+		return nil
+	}
 }
 
 func newLogger(dir string, to *slog.Logger) *logger {
@@ -133,10 +174,8 @@ func (f *failure) Unwrap() []error {
 // do runs f, which uses the database, and returns its error. If the database fails for
 // good, f never returns, and do returns the error of that failure.
 func (l *logger) do(f func() error) error {
-	select {
-	case <-l.dead:
-		return l.err
-	default:
+	if err := l.failed(); err != nil {
+		return err
 	}
 	done := make(chan error, 1)
 	panics.Go("the catalog of the table", func() { done <- f() })
