@@ -30,7 +30,9 @@ type PublishOptions struct {
 	Options
 }
 
-// Publish brings a model to a remote directory, unless it is there.
+// Publish brings a model to a remote directory, unless it is there. The model of a model
+// directory is the newest one there after that, and those from which it was made are
+// published before it, as far as they are lacking.
 func Publish(ctx context.Context, o PublishOptions) (*remote.Published, error) {
 	o.ensureDefaults()
 	m, err := modeldir.Open(o.Model)
@@ -60,20 +62,68 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	if err != nil {
 		return nil, err
 	}
+	of := &publishing{job, o.Options}
+	newest := isModel(m)
+	var earlier []*remote.Published
+	if newest { // of another generation, only this one is asked for
+		if earlier, err = publishEarlier(ctx, d, m, of); err != nil {
+			return nil, err
+		}
+	}
+	if out, err = publishOne(ctx, d, m, newest, of); err != nil {
+		return nil, err
+	}
+	out.Earlier = earlier
+	return out, nil
+}
+
+// PublishAgain makes the model of the model directory dir, which has gone back to it, the
+// newest one of output.remote of its job. Without output.remote it does nothing. That it
+// fails is logged, and no error unless ctx has ended: the directory has its model.
+func PublishAgain(ctx context.Context, dir string, o Options) (*remote.Published, error) {
+	o.ensureDefaults()
+	uri, err := remoteOf(dir)
+	if err != nil || uri == "" {
+		return nil, err
+	}
+	out, err := Publish(ctx, PublishOptions{Model: dir, Options: o})
+	if err != nil && ctx.Err() == nil {
+		o.Logger.Error("the model directory has gone back to this model, but output.remote may have another one as its newest", "remote", uri, "command", "aibox publish "+humanize.ShellWord(dir), "error", err)
+		return nil, nil
+	}
+	return out, err
+}
+
+// remoteOf returns output.remote of a model's job.
+func remoteOf(dir string) (string, error) {
+	m, err := modeldir.Open(dir)
+	if err != nil {
+		return "", err
+	}
+	job, _, err := savedJob(m, configs.LoadOptions{})
+	if err := errors.Join(err, m.Close()); err != nil {
+		return "", err
+	}
+	return job.Output.Remote, nil
+}
+
+// publishOne publishes a model. newest says that it is to be the newest one there.
+func publishOne(ctx context.Context, d *remote.Directory, m *modeldir.Model, newest bool, o *publishing) (out *remote.Published, err error) {
 	files, err := m.Portable(ctx, o.Logger)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	p, err := publication(m, job, files, o.Version)
+	p, err := publication(m, files, o)
 	if err != nil {
 		return nil, err
 	}
+	p.Newest = newest
 	return d.Publish(ctx, *p)
 }
 
 // publication describes a model for a remote directory.
-func publication(m *modeldir.Model, job *configs.Job, files *modeldir.Portable, version string) (*remote.Publication, error) {
+func publication(m *modeldir.Model, files *modeldir.Portable, o *publishing) (*remote.Publication, error) {
 	manifest, err := json.Marshal(&m.Manifest)
 	if err != nil {
 		return nil, err
@@ -83,8 +133,8 @@ func publication(m *modeldir.Model, job *configs.Job, files *modeldir.Portable, 
 		host = "unknown"
 	}
 	p := &remote.Publication{
-		Job: or(m.Manifest.Job, job.Name), Owner: host + ":" + modeldir.RealDir(m.Dir), Identity: m.Identity(), ParentIdentity: m.StartedFrom.Identity,
-		AiboxVersion: version, Number: m.Number(), Model: manifest, Keep: job.Output.RemoteKeepGenerations,
+		Job: o.jobName(&m.Manifest), Owner: host + ":" + modeldir.RealDir(m.Dir), Identity: m.Identity(), ParentIdentity: m.StartedFrom.Identity,
+		AiboxVersion: o.Version, Number: m.Number(), Model: manifest, Keep: o.job.Output.RemoteKeepGenerations,
 	}
 	for _, f := range files.Files {
 		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Open: func() (remote.ReaderAt, error) { return f.Open() }})
@@ -98,7 +148,9 @@ func openRemote(sources *source.Sources, uri string, bytesPerSecond int64, doing
 	if err != nil {
 		return nil, err
 	}
-	return remote.Open(d.URI, d, remote.Options{BytesPerSecond: bytesPerSecond, Logger: log, Progress: logProgress(doing, uri, log)}), nil
+	return remote.Open(d.URI, d, remote.Options{
+		BytesPerSecond: bytesPerSecond, Logger: log, Progress: logProgress(doing, uri, log), Optional: modeldir.IsReport,
+	}), nil
 }
 
 // logProgress logs how many bytes were moved, now and then.
@@ -157,7 +209,7 @@ func publishTrained(ctx context.Context, job *configs.Job, opts *Options, s *Sum
 	case ctx.Err() != nil:
 		return fmt.Errorf("the model is committed, but publishing it was interrupted; `aibox publish %s` goes on with it: %w", humanize.ShellWord(name), err)
 	default:
-		log.Error("the model is committed, but not published; `aibox publish` tries it again, and so does the next run with its model", "command", "aibox publish "+humanize.ShellWord(name), "error", err)
+		log.Error("the model is committed, but not published; `aibox publish` tries it again, and so does the next run before it publishes its own", "command", "aibox publish "+humanize.ShellWord(name), "error", err)
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func TestRestoreOlder(t *testing.T) {
 		if err != nil || len(objects) == 0 {
 			t.Fatal(objects, err)
 		}
-		if err := f(objects[len(objects)/2]); err != nil {
+		if err := f(objects[len(objects)-1]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"aibox/configs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 )
 
 // RemoteGeneration is what `aibox generations` says of a generation of a remote directory.
@@ -21,24 +22,27 @@ type RemoteGeneration struct {
 	StartedFrom string `json:"started_from,omitempty"` // the generation that it was made from; "": a new one
 	Steps       int64  `json:"steps"`
 	Digest      string `json:"digest,omitempty"`
-	Bytes       int64  `json:"bytes"` // of its files, those included that others share
+	Bytes       int64  `json:"bytes"`     // of its files, those included that others share
+	OwnBytes    int64  `json:"own_bytes"` // of those that no other generation shares
 }
 
-// RemoteGenerations describes the generations of a remote directory, the newest first.
-func RemoteGenerations(ctx context.Context, uri string, o Options) (out []RemoteGeneration, err error) {
+// RemoteGenerations describes the generations of a remote directory, the newest first. total
+// is how many bytes they take together.
+func RemoteGenerations(ctx context.Context, uri string, o Options) (out []RemoteGeneration, total int64, err error) {
 	o.ensureDefaults()
 	sources := NewSources(new(configs.Job), o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	d, err := openRemote(sources, uri, 0, "", o.Logger)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	all, faults, err := d.Generations(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	own, total := remote.OwnBytes(all)
 	out = []RemoteGeneration{}
-	for _, m := range all {
+	for i, m := range all {
 		var model modeldir.Manifest
 		if err := json.Unmarshal(m.Model, &model); err != nil {
 			faults = append(faults, fmt.Errorf("generation %d of %s: %w", m.Number, uri, err))
@@ -46,7 +50,7 @@ func RemoteGenerations(ctx context.Context, uri string, o Options) (out []Remote
 		}
 		g := RemoteGeneration{
 			Generation: m.Number, Job: m.Job, Owner: m.Owner, Night: nightOf(&model), SavedAt: model.SavedAt, PublishedAt: m.PublishedAt,
-			Steps: model.Step, Digest: model.Digest, Bytes: m.Bytes(),
+			Steps: model.Step, Digest: model.Digest, Bytes: m.Bytes(), OwnBytes: own[i],
 		}
 		if model.StartedFrom != (modeldir.Origin{}) {
 			moved := movedOrigin(model, m).StartedFrom
@@ -60,5 +64,5 @@ func RemoteGenerations(ctx context.Context, uri string, o Options) (out []Remote
 	for _, fault := range faults {
 		o.Logger.Warn("a generation of the remote directory cannot be read", "remote", uri, "error", fault)
 	}
-	return out, nil
+	return out, total, nil
 }

@@ -12,7 +12,7 @@ import (
 
 // remoteGenerations lists the models of a remote directory.
 func remoteGenerations(c *cli.Context, uri string) error {
-	all, err := trainer.RemoteGenerations(c.Context, uri, trainer.Options{Logger: newLogger(c)})
+	all, total, err := trainer.RemoteGenerations(c.Context, uri, trainer.Options{Logger: newLogger(c)})
 	if err != nil {
 		return err
 	}
@@ -20,13 +20,17 @@ func remoteGenerations(c *cli.Context, uri string) error {
 		return printJSON(c.App.Writer, all)
 	}
 	t := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "generation\tjob\tof\tsaved\tmade from\tsteps\tsize\tpublished from")
+	fmt.Fprintln(t, "generation\tjob\tof\tsaved\tmade from\tsteps\tsize\tof its own\tpublished from")
 	for _, g := range all {
 		from := "new"
 		if g.StartedFrom != "" {
 			from = g.StartedFrom
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", g.Generation, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, humanize.Bytes(g.Bytes), g.Owner)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", g.Generation, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), g.Owner)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || len(all) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "in all: %s\n", humanize.Bytes(total))
+	return err
 }

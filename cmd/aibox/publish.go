@@ -18,8 +18,10 @@ func publishCommand() *cli.Command {
 		Description: `Publishes the model in DIR, or one of its generations (DIR@N), to the remote directory
 that --to names, or that output.remote of its job names: "aibox train" does it when a
 model is made. Only what the remote directory lacks is uploaded; a model that is there
-already is left as it is. The model appears there when all of it is there. After an
-interruption, the same command goes on where it ended. Of the job's models there, as
+already is left as it is. The models from which it was made, and which could not be
+published in their nights, are published before it. The model appears there when all of it is there. After an
+interruption, the same command goes on where it ended. After a rollback, the model of
+DIR becomes the newest one there again. Of the job's models there, as
 many stay as output.remote_keep_generations of the model's job allows.
 
 Examples:
@@ -53,8 +55,12 @@ Examples:
 			if c.Bool("json") {
 				return printJSON(c.App.Writer, out)
 			}
-			_, err = fmt.Fprintln(c.App.Writer, publishedText(out))
-			return err
+			for _, p := range append(out.Earlier, out) {
+				if _, err := fmt.Fprintln(c.App.Writer, publishedText(p)); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 }

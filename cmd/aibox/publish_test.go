@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +113,54 @@ func TestPublishAndRestore(t *testing.T) {
 	}
 	if _, err := os.Stat("x"); err == nil {
 		t.Error("a restore that failed has left a directory")
+	}
+}
+
+// TestRollbackIsPublished: a rollback is one of the remote directory, too, unless it is to be
+// local or the remote directory cannot be written to.
+func TestRollbackIsPublished(t *testing.T) {
+	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB}", "output.remote=far")
+	uri := absolute(t, "far")
+	all := remoteGenerationsOf(t, uri)
+	shared := int64(0)
+	for _, g := range all {
+		if g.OwnBytes <= 0 || g.OwnBytes > g.Bytes {
+			t.Errorf("%+v", g)
+		}
+		shared += g.Bytes - g.OwnBytes
+	}
+	if shared == 0 {
+		t.Error("the generations share nothing")
+	}
+	if text := ok(t, "generations", uri); !strings.Contains(text, "of its own") || !strings.Contains(text, "\nin all: ") {
+		t.Errorf("%s", text)
+	}
+	numbers := func() (out []int) {
+		for _, g := range remoteGenerationsOf(t, uri) {
+			out = append(out, g.Generation)
+		}
+		return out
+	}
+	if out := ok(t, "rollback", "model"); !strings.Contains(out, "published as far@3") || !slices.Equal(numbers(), []int{3, 2}) {
+		t.Errorf("%s\n%v", out, numbers())
+	}
+	if out := ok(t, "rollback", "model", "--to", "2", "--local"); strings.Contains(out, "far") || !slices.Equal(numbers(), []int{3, 2}) {
+		t.Errorf("%s\n%v", out, numbers())
+	}
+	if out := ok(t, "publish", "model"); !strings.Contains(out, "published as far@4") || !slices.Equal(numbers(), []int{4, 3}) {
+		t.Errorf("%s\n%v", out, numbers())
+	}
+	if err := errors.Join(os.Rename("far", "gone"), os.WriteFile("far", nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if o := aibox("rollback", "model", "--json"); o.code != exitDone || !strings.Contains(o.stderr, "may have another one as its newest") || !strings.Contains(o.stdout, `"published": 1`) {
+		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	if err := errors.Join(os.Remove("far"), os.Rename("gone", "far")); err != nil {
+		t.Fatal(err)
+	}
+	if out := ok(t, "rollback", "model", "--to", "1"); !strings.Contains(out, "already") || !slices.Equal(numbers(), []int{5, 4}) {
+		t.Errorf("%s\n%v", out, numbers())
 	}
 }
 

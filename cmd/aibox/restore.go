@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -54,8 +55,12 @@ Examples:
 			if c.Bool("json") {
 				return printJSON(c.App.Writer, out)
 			}
-			_, err = fmt.Fprintf(c.App.Writer, "%s is restored to %s: %s, of which %s were fetched, in %.1f s\n",
-				out.From, out.ModelDir, humanize.Bytes(out.Bytes), humanize.Bytes(out.Moved), out.Seconds)
+			without := ""
+			if len(out.Dropped) > 0 {
+				without = "; damaged there and not restored: " + strings.Join(out.Dropped, ", ")
+			}
+			_, err = fmt.Fprintf(c.App.Writer, "%s is restored to %s: %s, of which %s were fetched, in %.1f s%s\n",
+				out.From, out.ModelDir, humanize.Bytes(out.Bytes), humanize.Bytes(out.Moved), out.Seconds, without)
 			return err
 		},
 	}

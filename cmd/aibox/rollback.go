@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/cliargs"
+	"aibox/trainer"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 )
 
 func rollbackCommand() *cli.Command {
@@ -25,6 +28,10 @@ The files of the generation are verified, except for the rows of its table; "aib
 inspect DIR@N" verifies these too. If a generation is damaged, nothing changes. Where
 MODEL.json is lost or damaged, --to publishes a generation that is whole.
 
+In output.remote, if the model's job has one, that generation is made the newest one, too,
+under a new number, which uploads only what is not there any more. Where that fails, the
+model directory has its model all the same, and the log names the command to try again.
+
 Examples:
 
   aibox generations models/ctr
@@ -32,6 +39,7 @@ Examples:
   aibox rollback models/ctr --to 41`,
 		Flags: append(dateFlags(),
 			&cli.IntFlag{Name: "to", Usage: "`NUMBER` of the generation to publish", DefaultText: "the one from which the present model was made"},
+			&cli.BoolFlag{Name: "local", Usage: "leave output.remote as it is"},
 			jsonFlag(),
 		),
 		Action: func(c *cli.Context) error {
@@ -47,22 +55,45 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if c.Bool("json") {
-				return printJSON(c.App.Writer, struct {
-					ModelDir string `json:"model_dir"`
-					Before   int    `json:"published_before,omitempty"`
-					Now      int    `json:"published"`
-				}{dir, before.Number, now.Number})
+			out := rolledBack{ModelDir: dir, Before: before.Number, Now: now.Number}
+			if !c.Bool("json") {
+				if err := out.print(c.App.Writer); err != nil {
+					return err
+				}
 			}
-			switch before.Number {
-			case now.Number:
-				_, err = fmt.Fprintf(c.App.Writer, "generation %d is the model of %s already\n", now.Number, dir)
-			case 0:
-				_, err = fmt.Fprintf(c.App.Writer, "generation %d is the model of %s now\n", now.Number, dir)
-			default:
-				_, err = fmt.Fprintf(c.App.Writer, "generation %d is the model of %s now; it was generation %d\n", now.Number, dir, before.Number)
+			if !c.Bool("local") {
+				out.Remote, err = trainer.PublishAgain(c.Context, dir, trainer.Options{Logger: newLogger(c), Version: version})
+				if err != nil {
+					return err
+				}
+			}
+			if c.Bool("json") {
+				return printJSON(c.App.Writer, out)
+			}
+			if out.Remote != nil {
+				_, err = fmt.Fprintln(c.App.Writer, publishedText(out.Remote))
 			}
 			return err
 		},
 	}
+}
+
+// rolledBack says what rollback did.
+type rolledBack struct {
+	ModelDir string            `json:"model_dir"`
+	Before   int               `json:"published_before,omitempty"`
+	Now      int               `json:"published"`
+	Remote   *remote.Published `json:"remote,omitempty"` // in output.remote
+}
+
+func (r *rolledBack) print(w io.Writer) (err error) {
+	switch r.Before {
+	case r.Now:
+		_, err = fmt.Fprintf(w, "generation %d is the model of %s already\n", r.Now, r.ModelDir)
+	case 0:
+		_, err = fmt.Fprintf(w, "generation %d is the model of %s now\n", r.Now, r.ModelDir)
+	default:
+		_, err = fmt.Fprintf(w, "generation %d is the model of %s now; it was generation %d\n", r.Now, r.ModelDir, r.Before)
+	}
+	return err
 }

@@ -93,6 +93,9 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	case s.NotPublished != "":
 		fmt.Fprintf(&b, "not published %s\n", s.NotPublished)
 	case s.Published != nil:
+		for _, p := range s.Published.Earlier {
+			fmt.Fprintf(&b, "published     %s, the model of an earlier run, %s uploaded in %.1f s\n", p.URI, humanize.Bytes(p.UploadedBytes), p.Seconds)
+		}
 		fmt.Fprintf(&b, "published     %s, %s uploaded in %.1f s\n", s.Published.URI, humanize.Bytes(s.Published.UploadedBytes), s.Published.Seconds)
 	}
 	_, err := w.Write(b.Bytes())

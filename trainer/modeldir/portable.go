@@ -124,6 +124,10 @@ func (p *Portable) addReports(gen string) error {
 	})
 }
 
+// IsReport reports whether a file of a generation, by its name in a list of its files, is a
+// report, which a model can do without.
+func IsReport(name string) bool { return strings.HasPrefix(name, reportsName+"/") }
+
 // addIndex writes the table's index to a file that has no name, beside the table or, where
 // that cannot be written, in the directory for temporary files.
 func (p *Portable) addIndex(o sparsetable.Options) error {

@@ -34,6 +34,9 @@ type Options struct {
 	// Progress is called now and then with the bytes that were moved, of those that are
 	// to be moved; nil: not at all. It is called by several goroutines.
 	Progress func(done, total int64)
+	// Optional says which files a model can do without. Fetch drops those that are damaged;
+	// nil: there are none.
+	Optional func(name string) bool
 
 	// abandonedAfter is how old the leftovers of a publication of another model directory
 	// must be before they are deleted. If its process lives all the same, it begins again.
@@ -68,6 +71,9 @@ func Open(uri string, store Store, o Options) *Directory {
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
+	}
+	if o.Optional == nil {
+		o.Optional = func(string) bool { return false }
 	}
 	o.abandonedAfter = cmp.Or(o.abandonedAfter, defaultAbandonedAfter)
 	o.partBytes = cmp.Or(o.partBytes, defaultPartBytes)
@@ -252,6 +258,36 @@ func (d *Directory) lacksObject(p *Part, sizes map[string]int64) error {
 		return &DamagedError{at, fmt.Sprintf("it has %d bytes, but %d were published", size, p.Bytes)}
 	}
 	return nil
+}
+
+// OwnBytes returns how many bytes each of the generations has in objects that no other one
+// of them has, and how many all of them have.
+func OwnBytes(all []*Manifest) (own []int64, total int64) {
+	users := make(map[string]int)
+	for _, m := range all {
+		seen := make(map[string]bool)
+		m.objects(func(p *Part) {
+			if !seen[p.Object] {
+				seen[p.Object] = true
+				users[p.Object]++
+			}
+		})
+	}
+	own = make([]int64, len(all))
+	counted := make(map[string]bool)
+	for i, m := range all {
+		m.objects(func(p *Part) {
+			if counted[p.Object] {
+				return
+			}
+			counted[p.Object] = true
+			total += p.Bytes
+			if users[p.Object] == 1 {
+				own[i] += p.Bytes
+			}
+		})
+	}
+	return own, total
 }
 
 // Generations returns the manifests of the generations, the newest first, and the faults of

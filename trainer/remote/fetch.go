@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +29,8 @@ type Fetched struct {
 	Again   int     `json:"fetched_again"` // parts that were damaged or missing at first
 	Older   int     `json:"damaged_newer"` // newer generations that could not be used
 	From    string  `json:"from"`          // the generation, as URI@N
+	// Dropped are the files that are damaged and that a model can do without.
+	Dropped []string `json:"dropped,omitempty"`
 }
 
 // fetchAttempts is how often a part is fetched that does not match its checksum: what
@@ -36,13 +40,14 @@ const fetchAttempts = 3
 // PartSuffix ends the names of files that are being fetched.
 const PartSuffix = ".part"
 
-// Whole reports what the files of a generation lack, as far as a listing tells.
+// Whole reports what the files that a generation needs lack, as far as a listing tells.
 func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 	sizes, err := d.sizes(ctx)
 	if err != nil {
 		return err
 	}
-	return d.lacking(m, sizes)
+	needed := Manifest{Files: slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return d.opts.Optional(f.Name) })}
+	return d.lacking(&needed, sizes)
 }
 
 // Fetch brings the files of a generation to the paths that place returns, whose directories
@@ -50,7 +55,8 @@ func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 // durable, except for its name: the caller syncs the directory. A file that is there
 // already was fetched by an earlier call, which was interrupted; the parts of files that
 // it had begun are verified and not fetched again. The error is a *DamagedError if a file
-// is not what was published, however often it is fetched.
+// is not what was published, however often it is fetched. If a model can do without the
+// file, that is no error: a warning names it, and it is dropped.
 func (d *Directory) Fetch(ctx context.Context, m *Manifest, place func(*File) string) (*Fetched, error) {
 	begin := time.Now()
 	fe := &fetching{d: d, total: m.Bytes()}
@@ -60,14 +66,16 @@ func (d *Directory) Fetch(ctx context.Context, m *Manifest, place func(*File) st
 	for i := range m.Files {
 		f := &m.Files[i]
 		g.Go(func() error {
-			return panics.Do("fetching "+f.Name, func() error { return fe.file(gctx, f, place(f)) })
+			return panics.Do("fetching "+f.Name, func() error { return fe.fileOrDrop(gctx, f, place(f)) })
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, fmt.Errorf("fetching generation %d from %s: %w", m.Number, d.uri, err)
 	}
+	slices.Sort(fe.dropped)
 	return &Fetched{
-		Bytes: fe.total, Moved: fe.moved.Load(), Again: int(fe.again.Load()),
+		Dropped: fe.dropped,
+		Bytes:   fe.total, Moved: fe.moved.Load(), Again: int(fe.again.Load()),
 		Seconds: time.Since(begin).Seconds(), From: fmt.Sprintf("%s@%d", d.uri, m.Number),
 	}, nil
 }
@@ -77,9 +85,29 @@ type fetching struct {
 	d                  *Directory
 	total              int64
 	done, moved, again atomic.Int64
+
+	mu      sync.Mutex // guards dropped
+	dropped []string
 }
 
 func (fe *fetching) progress(n int64) { fe.d.opts.Progress(fe.done.Add(n), fe.total) }
+
+// fileOrDrop fetches a file, or does without it if it is damaged and not needed.
+func (fe *fetching) fileOrDrop(ctx context.Context, f *File, to string) error {
+	err := fe.file(ctx, f, to)
+	var damaged *DamagedError
+	if !errors.As(err, &damaged) || !fe.d.opts.Optional(f.Name) {
+		return err
+	}
+	if err := os.Remove(to + PartSuffix); err != nil {
+		return err
+	}
+	fe.d.log.Warn("a file of the remote directory is damaged; the model does not need it, and is restored without it", "file", f.Name, "error", err)
+	fe.mu.Lock()
+	defer fe.mu.Unlock()
+	fe.dropped = append(fe.dropped, f.Name)
+	return nil
+}
 
 func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
 	if ctx.Err() != nil {

@@ -37,7 +37,11 @@ type Publication struct {
 	ParentIdentity string
 	Model          json.RawMessage
 	Files          []Local
-	Keep           int // how many generations of the job stay; less than 1 means 1
+	// Newest says that the model is to be the newest one of its job, also if it is there
+	// already: the model directory has gone back to it. But a model that another directory
+	// has published since stays the newest.
+	Newest bool
+	Keep   int // how many generations of the job stay; less than 1 means 1
 }
 
 // plan is what a publication uploads.

@@ -25,6 +25,9 @@ type Published struct {
 	UploadedBytes int64   `json:"uploaded_bytes"`
 	DeletedBytes  int64   `json:"deleted_bytes"` // of files that nothing needs any more
 	Seconds       float64 `json:"seconds"`
+	// Earlier are the models of earlier nights that were published before this one, since
+	// the directory lacked them.
+	Earlier []*Published `json:"earlier,omitempty"`
 }
 
 // errAgain says that another process has changed what the plan relied on.
@@ -35,7 +38,7 @@ const attempts = 10
 
 // Publish makes a generation part of the directory and then deletes what nothing needs any
 // more. If the directory has a generation of the same Identity that is whole, nothing is
-// uploaded. After an error, the generation is not there; another call goes on where this
+// uploaded; if another one is newer, and this one is to be the newest, it gets a new number. After an error, the generation is not there; another call goes on where this
 // one ended. That old generations could not be deleted is no error: it is logged, and the
 // next publication tries again.
 func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, error) {
@@ -68,7 +71,7 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 		d.log.Warn("a manifest of the remote directory cannot be read; until it is removed, no files are deleted there", "error", err)
 	}
 	for _, f := range h.committed {
-		if f.Identity == p.Identity && f.Job == p.Job && d.lacking(f.Manifest, sizes) == nil {
+		if f.Identity == p.Identity && f.Job == p.Job && d.lacking(f.Manifest, sizes) == nil && !h.superseded(f, p) {
 			out := d.report(f.Manifest)
 			out.Already = true
 			out.DeletedBytes = d.clean(ctx, p, f.Manifest)
@@ -93,6 +96,18 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	}
 	out.DeletedBytes = d.clean(ctx, p, pl.manifest)
 	return out, nil
+}
+
+// superseded reports whether a generation of the model that is to be published has to get a
+// new number, so that it is the newest one.
+func (h *held) superseded(f *found, p *Publication) bool {
+	newest := f
+	for _, other := range h.committed {
+		if other.Job == p.Job {
+			newest = other
+		}
+	}
+	return p.Newest && newest.Identity != p.Identity && newest.Owner == p.Owner
 }
 
 func (d *Directory) report(m *Manifest) *Published {

@@ -1,0 +1,120 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"aibox/configs"
+	"aibox/internal/humanize"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// A night whose model could not be published, because the remote directory could not be
+// reached, is made up for when a later model of its directory is published: before it, in
+// the order in which they were made, so that the newest model has the highest number there.
+// That goes for the models from which it was made. One that the model directory has gone
+// back from is not published.
+
+// isModel reports whether m is the model of its directory.
+func isModel(m *modeldir.Model) bool {
+	all, err := modeldir.Generations(m.Dir)
+	if err != nil {
+		return false
+	}
+	made := modeldir.Lineage(all)
+	return len(made) > 0 && made[0].Name == m.Generation
+}
+
+// keptModel is a model that is still on this machine.
+type keptModel struct {
+	name string // for modeldir.Open
+	*modeldir.Manifest
+}
+
+// madeFrom returns the models of the same job from which m was made, one from the other, as
+// far as they are on this machine, but no more than n.
+func (o *publishing) madeFrom(m *modeldir.Model, n int) (out []keptModel) {
+	dir, child := m.Dir, &m.Manifest
+	for len(out) < n {
+		from := child.StartedFrom
+		dir = or(from.ModelDir, dir)
+		all, err := modeldir.Generations(dir)
+		i := slices.IndexFunc(all, func(g modeldir.Generation) bool {
+			return g.Fault == nil && g.Name == from.Generation && g.Manifest.Identity() == or(from.Identity, g.Manifest.Identity())
+		})
+		if err != nil || i < 0 || o.jobName(&all[i].Manifest) != o.jobName(child) {
+			break
+		}
+		child = &all[i].Manifest
+		out = append(out, keptModel{modeldir.JoinName(dir, all[i].Number), child})
+	}
+	return out
+}
+
+// unpublished returns which of the models from which m was made the remote directory lacks,
+// the oldest first. Only as many are looked at as stay there beside m.
+func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o *publishing) (out []keptModel, err error) {
+	there, _, err := d.Generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	has := func(x *modeldir.Manifest) bool {
+		return slices.ContainsFunc(there, func(r *remote.Manifest) bool { return r.Job == o.jobName(x) && r.Identity == x.Identity() })
+	}
+	for _, k := range o.madeFrom(m, o.job.Output.RemoteKeepGenerations-1) {
+		if has(k.Manifest) {
+			break
+		}
+		out = append(out, k)
+	}
+	if len(out) > 0 && has(&m.Manifest) {
+		for _, k := range out {
+			o.Logger.Info("an earlier model is not in the remote directory, and stays away from it, because one that was made from it is there", "model", k.name, "remote", d.URI())
+		}
+		return nil, nil
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// publishEarlier publishes the models that unpublished returns. That one of them cannot be
+// published is no error, unless ctx has ended: the later models do not need it.
+func publishEarlier(ctx context.Context, d *remote.Directory, m *modeldir.Model, o *publishing) (out []*remote.Published, err error) {
+	missing, err := unpublished(ctx, d, m, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range missing {
+		o.Logger.Info("publishing the model of an earlier run, which the remote directory lacks", "model", k.name, "remote", d.URI())
+		p, err := publishGeneration(ctx, d, k.name, o)
+		if err == nil {
+			out = append(out, p)
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		o.Logger.Warn("the model of an earlier run could not be published; those made from it do not need it", "model", k.name, "command", "aibox publish "+humanize.ShellWord(k.name), "error", err)
+	}
+	return out, nil
+}
+
+func publishGeneration(ctx context.Context, d *remote.Directory, name string, o *publishing) (*remote.Published, error) {
+	m, err := modeldir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := publishOne(ctx, d, m, false, o)
+	return p, errors.Join(err, m.Close())
+}
+
+// publishing is how models are published.
+type publishing struct {
+	job *configs.Job // of the model that was named
+	Options
+}
+
+// jobName is the name of a model's job.
+func (o *publishing) jobName(m *modeldir.Manifest) string { return or(m.Job, o.job.Name) }

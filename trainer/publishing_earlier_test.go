@@ -1,0 +1,227 @@
+package trainer
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// wantRemote fails the test unless a remote directory has these generations, each with its
+// night, the newest first.
+func wantRemote(t *testing.T, uri string, numbers []int, nights []string) []RemoteGeneration {
+	t.Helper()
+	all, _, err := RemoteGenerations(t.Context(), uri, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gotNumbers []int
+	var gotNights []string
+	for _, g := range all {
+		gotNumbers, gotNights = append(gotNumbers, g.Generation), append(gotNights, g.Night)
+	}
+	if !slices.Equal(gotNumbers, numbers) || !slices.Equal(gotNights, nights) {
+		t.Fatalf("the remote directory has %v of %v, want %v of %v", gotNumbers, gotNights, numbers, nights)
+	}
+	return all
+}
+
+// TestPublishesMissedNights: the models of nights in which the remote directory could not be
+// written to are published by the next night that can, in their order.
+func TestPublishesMissedNights(t *testing.T) {
+	for name, set := range map[string][]string{
+		"one directory":       onSSD("output.keep_generations=4"),
+		"a directory a night": {"output.model_dir=AT/models/{{date}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			uri := t.TempDir() + "/remote"
+			m := newMachine(t, uri, append(set, "output.remote_keep_generations=3")...)
+			m.night("2026-11-21")
+			if err := os.Rename(uri, uri+".away"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(uri, nil, 0o644); err != nil { // no directory can be made
+				t.Fatal(err)
+			}
+			for _, date := range []string{"2026-11-22", "2026-11-23"} {
+				if s := m.night(date); s.NotPublished == "" {
+					t.Fatal("it is published")
+				}
+			}
+			if err := os.Remove(uri); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(uri+".away", uri); err != nil {
+				t.Fatal(err)
+			}
+			s := m.night("2026-11-24")
+			if s.Published == nil || len(s.Published.Earlier) != 2 {
+				t.Errorf("published %+v", s.Published)
+			}
+			m.said("publishing the model of an earlier run")
+			all := wantRemote(t, uri, []int{4, 3, 2}, []string{"2026-11-24", "2026-11-23", "2026-11-22"})
+			for i, from := range []string{"3", "2", "1"} {
+				if all[i].StartedFrom != from && name == "one directory" {
+					t.Errorf("generation %d was made from %s", all[i].Generation, all[i].StartedFrom)
+				}
+			}
+			// What is there is not published again, and what was deleted there stays away.
+			if s := m.night("2026-11-25"); s.Published == nil || len(s.Published.Earlier) != 0 {
+				t.Errorf("published %+v", s.Published)
+			}
+			wantRemote(t, uri, []int{5, 4, 3}, []string{"2026-11-25", "2026-11-24", "2026-11-23"})
+		})
+	}
+}
+
+// TestPublishesAfterMissedNight: `aibox publish` publishes what is missing before the model,
+// and goes without an earlier model that is damaged.
+func TestPublishesAfterMissedNight(t *testing.T) {
+	m := newMachine(t, "", "output.keep_generations=3")
+	for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23"} {
+		m.night(date)
+	}
+	dir := filepath.Join(m.at, "model")
+	if err := os.Remove(filepath.Join(dir, "gen-000002", "statistics.json")); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	publish := func(model string) *remote.Published {
+		t.Helper()
+		out, err := Publish(t.Context(), PublishOptions{Model: model, Remote: m.at + "/remote", Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if out := publish(dir); out.Generation != 3 || len(out.Earlier) != 0 || !strings.Contains(log.String(), "could not be published; those made from it do not need it") {
+		t.Errorf("%+v\n%s", out, log.String())
+	}
+	wantRemote(t, m.at+"/remote", []int{3}, []string{"2026-11-23"})
+	// A model is not published as a newer one than those that were made from it.
+	log.Reset()
+	if out := publish(dir); !out.Already || !strings.Contains(log.String(), "stays away from it") {
+		t.Errorf("%+v\n%s", out, log.String())
+	}
+	wantRemote(t, m.at+"/remote", []int{3}, []string{"2026-11-23"})
+}
+
+// TestRollbackRemotely: the model to which a model directory has gone back is the newest one
+// of the remote directory, and the next night, here and on a new machine, starts from it.
+func TestRollbackRemotely(t *testing.T) {
+	for name, set := range map[string][]string{"memory": nil, "ssd": onSSD("sparse_table.dirs=[AT/a, AT/b]")} {
+		t.Run(name, func(t *testing.T) {
+			uri := t.TempDir() + "/remote"
+			m := newMachine(t, uri, append(set, "output.remote_keep_generations=3", "output.keep_generations=3")...)
+			first := m.night("2026-11-21")
+			m.night("2026-11-22")
+			dir := filepath.Join(m.at, "model")
+			if _, _, err := modeldir.Rollback(dir, 0); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second one changes nothing
+				out, err := PublishAgain(t.Context(), dir, quiet)
+				if err != nil || out == nil || out.Generation != 3 || out.UploadedBytes != 0 {
+					t.Fatalf("%+v, %v", out, err)
+				}
+				wantRemote(t, uri, []int{3, 2}, []string{"2026-11-21", "2026-11-22"})
+			}
+			// A machine that has nothing starts from it.
+			other := newMachine(t, uri, append(set, "output.remote_keep_generations=3")...)
+			elsewhere := other.night("2026-11-23", `output.remote="`+uri+`"`)
+			other.said("the model is restored")
+			here := m.night("2026-11-23")
+			if here.Digest != elsewhere.Digest || here.Digest == first.Digest {
+				t.Errorf("digest %s here, %s on the other machine", here.Digest, elsewhere.Digest)
+			}
+			all := wantRemote(t, uri, []int{5, 4, 3}, []string{"2026-11-23", "2026-11-23", "2026-11-21"})
+			if all[0].StartedFrom != "3" {
+				t.Errorf("it was made from %s", all[0].StartedFrom)
+			}
+			// The other machine's model is not the newest one any more, and it does not make it so
+			// by a second attempt to publish it: this machine has published since.
+			if out, err := Publish(t.Context(), PublishOptions{Model: filepath.Join(other.at, "model"), Options: quiet}); err != nil || !out.Already || out.Generation != 4 {
+				t.Errorf("%+v, %v", out, err)
+			}
+		})
+	}
+}
+
+// TestRestoreWithoutReports: a report that is damaged or missing costs the report and not
+// the model; the warning and the result name it.
+func TestRestoreWithoutReports(t *testing.T) {
+	uri := t.TempDir() + "/remote"
+	m := newMachine(t, uri, onSSD("output.tensorboard=AT/model/tensorboard")...)
+	digest := m.night("2026-11-21").Digest
+	objects := reportObjects(t, uri)
+	if len(objects) < 3 {
+		t.Fatalf("the reports are %v", objects)
+	}
+	i := 0
+	for _, object := range objects {
+		at := filepath.Join(uri, "objects", object)
+		data, err := os.ReadFile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i++; i%2 == 0 {
+			err = os.Remove(at)
+		} else {
+			data[0] ^= 1
+			err = os.WriteFile(at, data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log bytes.Buffer
+	to := filepath.Join(t.TempDir(), "model")
+	out, err := Restore(t.Context(), RestoreOptions{From: uri, To: to, Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range objects {
+		if !slices.Contains(out.Dropped, name) || !strings.Contains(log.String(), "file="+name) {
+			t.Errorf("%s is not among those that were dropped, %v, or the log does not name it", name, out.Dropped)
+		}
+	}
+	in, err := Inspect(t.Context(), to, true, quiet)
+	if err != nil || in.Digest != digest {
+		t.Errorf("%+v, %v, want the digest %s", in, err, digest)
+	}
+	// The next night goes on from it.
+	again := newMachine(t, uri, onSSD()...)
+	again.night("2026-11-22")
+	again.said("is restored without it")
+}
+
+// reportObjects are the objects of the reports of a remote directory's only generation.
+func reportObjects(t *testing.T, uri string) map[string]string {
+	t.Helper()
+	manifests, err := filepath.Glob(filepath.Join(uri, "generations", "*.json"))
+	if err != nil || len(manifests) != 1 {
+		t.Fatal(manifests, err)
+	}
+	data, err := os.ReadFile(manifests[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f struct{ Manifest remote.Manifest }
+	if err := json.Unmarshal(data, &f); err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]string)
+	for _, file := range f.Manifest.Files {
+		if strings.HasPrefix(file.Name, "reports/") && file.Bytes > 0 {
+			out[file.Name] = file.Parts[0].Object
+		}
+	}
+	return out
+}
