@@ -185,6 +185,7 @@ type RowOptimizer struct {
 	Epsilon            float64 `yaml:"epsilon"`
 	InitialAccumulator float64 `yaml:"initial_accumulator"`
 	L2                 float64 `yaml:"l2"`
+	WeightDecay        float64 `yaml:"weight_decay"` // decoupled, of all rows
 	FTRLL1             float64 `yaml:"ftrl_l1"`
 	FTRLL2             float64 `yaml:"ftrl_l2"`
 	FTRLBeta           float64 `yaml:"ftrl_beta"`

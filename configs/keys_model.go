@@ -105,7 +105,7 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.dense.l2", Default: "0", Range: "[0,1000]", When: denseKinds("sgd", "momentum", "adagrad", "adam"), Meaning: "L2 penalty, added to the gradient.", Tuning: true},
 	{Path: "optimizer.dense.weight_decay", Default: "0.01", Range: "[0,1)", When: denseKinds("adamw"), Meaning: "Decoupled weight decay, which is multiplied by the learning rate."},
 
-	{Path: "optimizer.rows", Meaning: "Optimizer of embedding rows. It changes only the rows that occur in a mini-batch."},
+	{Path: "optimizer.rows", Meaning: "Optimizer of embedding rows. Only weight_decay changes rows that do not occur in a mini-batch."},
 	{Path: "optimizer.rows.kind", Default: "adagrad", Values: []string{"sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl"},
 		Meaning: "Kind of optimizer. rowwise_adagrad keeps one number of state per row instead of one per value; ftrl makes weights sparse."},
 	{Path: "optimizer.rows.learning_rate", Range: "(0,1000]",
@@ -124,6 +124,8 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.rows.epsilon", Default: "1e-8", Range: "(0,1]", When: rowKinds("adagrad", "rowwise_adagrad", "adam"), Meaning: "Keeps the denominator from zero.", Tuning: true},
 	{Path: "optimizer.rows.initial_accumulator", Default: "0", Range: "[0,1e6]", When: rowKinds("adagrad", "rowwise_adagrad"), Meaning: "Start of the sum of squared gradients.", Tuning: true},
 	{Path: "optimizer.rows.l2", Default: "0", Range: "[0,1000]", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Meaning: "L2 penalty on the rows of a mini-batch, added to the gradient.", Tuning: true},
+	{Path: "optimizer.rows.weight_decay", Default: "0", Range: "[0,1)", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Tuning: true,
+		Meaning: "Decoupled weight decay of all rows, so that rare keys are held back, too: each optimizer step multiplies the values of every admitted row by 1 - learning_rate × weight_decay, where the schedule counts. For a row that the mini-batch does not have, this is made up for when it is read. More than 0 takes 4 bytes per row."},
 	{Path: "optimizer.rows.ftrl_l1", Default: "0", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "L1 penalty. A weight stays zero until its accumulated gradient exceeds it."},
 	{Path: "optimizer.rows.ftrl_l2", Default: "0", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "L2 penalty."},
 	{Path: "optimizer.rows.ftrl_beta", Default: "1", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "The beta of ftrl, which makes the first steps smaller."},

@@ -116,5 +116,8 @@ func rowLayout(job *configs.Job, spec model.Spec) (rows *optim.Rows, l sparsetab
 		}
 	}
 	l.StateDim = rows.StateDim()
+	if rows.Decays() {
+		l.StateDim++ // for the clock
+	}
 	return rows, l, err
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"aibox/sparsetable"
+	"aibox/trainer/decay"
 	"aibox/trainer/optim"
 )
 
@@ -20,6 +21,7 @@ type converter struct {
 	refresh   func(values, state []float32)
 
 	parts, oldParts []optim.Part // of the optimizer's state in to and in from, if it is kept
+	clocks          decay.Handover
 
 	buf      []float32 // a row of layout to
 	old, now []float32 // values of a row in from and to
@@ -34,7 +36,7 @@ func newConverter(from, to sparsetable.Layout) *converter {
 
 // unchanged reports whether rows stay as they are.
 func (c *converter) unchanged() bool {
-	return c.keepState && c.from == c.to && c.take.fresh == 0
+	return c.keepState && c.from == c.to && c.take.fresh == 0 && !c.clocks.Renews()
 }
 
 // convert returns row in the current layout; the result is valid until the next call.
@@ -48,12 +50,17 @@ func (c *converter) convert(key uint64, row []float32) []float32 {
 	clear(c.buf)
 	c.init(key, c.buf)
 	c.from.LoadValues(c.old, row)
+	clock := c.clocks.Take(c.old, c.from.State(row))
 	c.to.LoadValues(c.now, c.buf)
 	copyMatched(c.take, c.now, c.old)
 	c.to.StoreValues(c.buf, c.now, key, c.rounding)
 	state := c.to.State(c.buf)
 	c.to.LoadValues(c.now, c.buf)
 	clear(state)
+	if c.clocks.Counts() {
+		*decay.ClockOf(state) = clock
+		state = state[:len(state)-1]
+	}
 	c.refresh(c.now, state)
 	if c.keepState {
 		c.copyState(state, c.from.State(row))

@@ -47,7 +47,10 @@ func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options
 			return nil, err
 		}
 		defer closeLogged(opts.Logger, t)
-		models[i], tables[i] = m, t
+		models[i] = m
+		if tables[i], err = m.Settled(t); err != nil {
+			return nil, err
+		}
 	}
 	d := &Difference{Before: models[0].Model.Name, After: models[1].Model.Name}
 	d.SameDigest = models[0].Model.Digest != "" && models[0].Model.Digest == models[1].Model.Digest

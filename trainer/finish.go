@@ -85,6 +85,7 @@ func (r *run) complete(ctx context.Context) error {
 		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.Step),
 		Epoch: state.Epoch, Step: state.Step, Examples: state.Examples,
 		Day: r.table.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
+		RowDecay: r.state.Engine.Decay.Record(),
 	}
 	r.origin(m)
 	if r.job.SparseTable.Kind != sparsetable.KindSSD { // the digest of a table on SSD would need a read of the whole table
@@ -92,7 +93,7 @@ func (r *run) complete(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.Digest = modeldir.Digest(m.Step, m.KeptShare, statistics, r.tensors(state.Step), table)
+		m.Digest = modeldir.Digest(m.Step, m.KeptShare, statistics, r.tensors(state.Step), m.RowDecay.Digest(table))
 	}
 	if m.TableSnapshot, err = r.saveModel(ctx, state.Step); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/decay"
 	"aibox/trainer/modeldir"
 )
 
@@ -68,10 +69,10 @@ func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspecti
 		in.Parameters += int64(len(p.Data))
 	}
 	rows := sparsetable.NewDigester(l.table.Layout())
-	if in.Rows, err = rowsInfo(ctx, l.table, rows.Add); err != nil {
+	if in.Rows, err = l.rowsInfo(ctx, rows.Add); err != nil {
 		return nil, err
 	}
-	in.Digest = modeldir.Digest(l.Saved.Step, l.Saved.KeptShare, l.Saved.Statistics, l.Saved.Dense, rows.Digest())
+	in.Digest = modeldir.Digest(l.Saved.Step, l.Saved.KeptShare, l.Saved.Statistics, l.Saved.Dense, l.Saved.RowDecay.Digest(rows.Digest()))
 	if l.Saved.Digest != "" && in.Digest != l.Saved.Digest {
 		return nil, &modeldir.CorruptionError{File: dir, Offset: -1, Reason: fmt.Sprintf("its digest is %s, but %s was recorded when it was saved", in.Digest, l.Saved.Digest)}
 	}
@@ -100,9 +101,16 @@ func (l *Loaded) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
 	return faults, err
 }
 
-// rowsInfo summarizes the rows of t and calls each for every row.
-func rowsInfo(ctx context.Context, t sparsetable.Table, each func(key uint64, row []float32)) (RowsInfo, error) {
+// rowsInfo summarizes the rows of the table, decayed up to the last step, and calls each for every row
+// as it is stored.
+func (l *Loaded) rowsInfo(ctx context.Context, each func(key uint64, row []float32)) (RowsInfo, error) {
+	t := l.table
 	layout := t.Layout()
+	settle := func(values, row []float32) {}
+	if l.decay != nil {
+		now := l.decay.At(l.Saved.Step)
+		settle = func(values, row []float32) { now.Settle(values, *decay.ClockOf(layout.State(row))) }
+	}
 	info := RowsInfo{OldestDay: math.MaxUint32}
 	squares := 0.0
 	values := make([]float32, layout.ValueDim)
@@ -118,6 +126,7 @@ func rowsInfo(ctx context.Context, t sparsetable.Table, each func(key uint64, ro
 		info.OldestDay = min(info.OldestDay, st.LastSeen)
 		info.NewestDay = max(info.NewestDay, st.LastSeen)
 		layout.LoadValues(values, row)
+		settle(values, row)
 		for _, v := range values {
 			squares += float64(v) * float64(v)
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"aibox/configs"
 	"aibox/internal/kernel"
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
+	"aibox/trainer/decay"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
 	"aibox/trainer/metrics"
@@ -29,6 +31,7 @@ type Loaded struct {
 	table   sparsetable.Table
 	model   *model.Model
 	engine  engine.Engine
+	decay   *decay.Timeline // of rows; nil: they do not decay
 
 	passLimit passLimit
 }
@@ -72,15 +75,27 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
 		return l.mismatch(change.Set, fmt.Errorf("its table has %d %v values per row, but the job has %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
+	if l.decay, err = rowDecay(l.Saved); err != nil {
+		return err
+	}
 	precision, err := engine.ParsePrecision(l.Job.Engine.Precision)
 	if err != nil {
 		return &OptionError{fmt.Errorf("engine.precision: %w", err)}
 	}
 	l.engine = cpu.New(engine.Config{
 		Network: l.model.Network(), Precision: precision, Layout: l.table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
-	}, &engine.State{Step: l.Saved.Step})
+	}, &engine.State{Step: l.Saved.Step, Decay: l.decay})
 	l.sources = NewSources(l.Job, l.opts.Logger)
 	return nil
+}
+
+// rowDecay is how the rows of a model decay; nil: they do not.
+func rowDecay(saved *modeldir.Model) (*decay.Timeline, error) {
+	t, err := saved.RowDecay.Timeline()
+	if err != nil {
+		return nil, &modeldir.CorruptionError{File: filepath.Join(saved.Dir, modeldir.ManifestName), Offset: -1, Reason: err.Error()}
+	}
+	return t, nil
 }
 
 // mismatch is the error if the files of a model do not match its job: either overrides

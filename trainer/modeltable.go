@@ -10,6 +10,7 @@ import (
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/decay"
 	"aibox/trainer/modeldir"
 )
 
@@ -38,6 +39,16 @@ func FindTable(dir string) (*ModelTable, error) {
 		return nil, errors.Join(err, saved.Close())
 	}
 	return t, nil
+}
+
+// Settled is a view of the table, with its rows decayed up to the model's last step, or the table
+// itself, if its rows do not decay.
+func (t *ModelTable) Settled(table sparsetable.Table) (sparsetable.Table, error) {
+	d, err := rowDecay(t.Model)
+	if err != nil || d == nil {
+		return table, err
+	}
+	return decay.NewTable(table, d.At(t.Model.Step)), nil
 }
 
 // TrainedWith reports whether the job that the model was trained with has the value of an

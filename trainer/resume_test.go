@@ -278,6 +278,7 @@ func resumeSettings(t *testing.T) map[string][]string {
 		"in order":         {"data.shuffle_buffer=0", "model.dropout=0.3"},
 		"bad rows":         {"data.train=[" + bad + ", " + log + "/train-1.tsv.gz]", "data.eval=[" + bad + "]", "data.max_bad_fraction=0.1", "training.epochs=2", "data.quarantine_rows=45"},
 		"warm start":       {"training.warm_start=" + first.Output.ModelDir, "optimizer.rows.kind=adam", "training.epochs=2"},
+		"weight decay":     {"training.warm_start=" + first.Output.ModelDir, "optimizer.rows={kind: adam, weight_decay: 0.5}", "training.epochs=2"},
 		"events":           {"output.tensorboard=MODEL/tensorboard", "output.log_every=1"},
 	}
 }

@@ -17,10 +17,11 @@ const initRounding = 0
 // that function.
 func newRowInit(l sparsetable.Layout, rows *optim.Rows, seed uint64, stddev float64) func(key uint64, row []float32) {
 	fill := optim.NewInit(seed, stddev)
+	stateDim := rows.StateDim() // a clock that follows is 0: the row was never updated
 	if l.Format == sparsetable.Float32 {
 		return func(key uint64, row []float32) {
 			fill(key, l.Values(row))
-			rows.Init(l.Values(row), l.State(row))
+			rows.Init(l.Values(row), l.State(row)[:stateDim])
 		}
 	}
 	rounding := sparsetable.NewRounding(seed, initRounding)
@@ -34,6 +35,6 @@ func newRowInit(l sparsetable.Layout, rows *optim.Rows, seed uint64, stddev floa
 		fill(key, *values)
 		l.StoreValues(row, *values, key, rounding)
 		l.LoadValues(*values, row)
-		rows.Init(*values, l.State(row))
+		rows.Init(*values, l.State(row)[:stateDim])
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/decay"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
 	"aibox/trainer/model"
@@ -284,7 +285,12 @@ func (r *run) build(ctx context.Context) error {
 	if err := r.makeModel(); err != nil {
 		return err
 	}
-	fill := func(ctx context.Context) error { return r.openTable(ctx, 0) }
+	fill := func(ctx context.Context) error {
+		if _, err := r.decayRows(nil, 0); err != nil {
+			return err
+		}
+		return r.openTable(ctx, 0)
+	}
 	if r.models.previous != nil {
 		fill = r.warmStart
 	}
@@ -295,6 +301,18 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	return r.makeEngine()
+}
+
+// decayRows begins the decay of the rows after a step, if they are to decay, with rows of a
+// model with the timeline before. renew reports whether all rows have to get the clock of that step.
+func (r *run) decayRows(before *decay.Timeline, after int64) (renew bool, err error) {
+	if !r.rows.Decays() {
+		return false, nil
+	}
+	first, rest := r.rows.DecayRates()
+	h, renew := before.History().Continued(after, decay.Rates{First: first, Rest: rest}, scheduleConfig(r.job.Optimizer.Schedule))
+	r.state.Engine.Decay, err = decay.NewTimeline(h)
+	return renew, err
 }
 
 // makeModel makes a new model, its optimizers, and what fills the rows of its table.

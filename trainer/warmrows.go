@@ -10,6 +10,7 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/decay"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 )
@@ -36,7 +37,15 @@ func (t *takeover) rows(ctx context.Context) error {
 	}
 	t.warnFields()
 	t.rowSteps(keepState)
-	if keepState && values.fresh == 0 && before == r.layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
+	earlier, err := rowDecay(r.models.previous)
+	if err != nil {
+		return err
+	}
+	renew, err := r.decayRows(earlier, r.models.previous.Step)
+	if err != nil {
+		return err
+	}
+	if keepState && !renew && values.fresh == 0 && before == r.layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
 		err := t.clone(ctx)
 		if !errors.Is(err, sparsetable.ErrNotCloneable) {
 			return err
@@ -50,6 +59,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	c.take, c.keepState, c.rounding = values, keepState, sparsetable.NewRounding(r.job.Seed, initRounding)
 	c.init, c.refresh = r.table.init, r.rows.Init
 	c.parts, c.oldParts = r.rows.Parts(), oldRows.Parts()
+	c.clocks = decay.NewHandover(earlier, r.state.Engine.Decay, r.models.previous.Step, renew)
 	return t.copyRows(ctx, c)
 }
 

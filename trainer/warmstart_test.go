@@ -22,7 +22,7 @@ func firstNight(t *testing.T, kind string, set ...string) (dir, digest string) {
 func TestWarmStartGoesOnWhereItStopped(t *testing.T) {
 	for kind, format := range map[string]string{"dlrm": "float32", "dcn_v2": "float32", "wide_deep": "float16", "deepfm": "bfloat16"} {
 		set := []string{"sparse_table.value_format=" + format,
-			"data.shuffle_buffer=0", "optimizer.dense.kind=adam", "optimizer.rows.kind=adam", "optimizer.rows.learning_rate=0.01",
+			"data.shuffle_buffer=0", "optimizer.dense.kind=adam", "optimizer.rows={kind: adam, learning_rate: 0.01, weight_decay: 0.3}",
 			"model.initial_bias=-1",                                                                    // by itself, each run would look at its first examples
 			"data.columns[2].transform=[log1p]", "sparse_table.show_decay=1", "training.batch_size=60", // 1,500 rows are 25 whole mini-batches
 		}

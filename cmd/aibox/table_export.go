@@ -21,7 +21,8 @@ func tableExportCommand() *cli.Command {
 		ArgsUsage: "TABLE",
 		Description: `Columns: key (uint64), values and state (lists of float), show, click (float),
 last_seen, count (uint32). They have the very bits of the table, and import reads
-them back. The rows are in no particular order. The file appears under its name when
+them back; only where optimizer.rows.weight_decay decays rows, values are those after
+the model's last step, as float32, and the last word of state is the row's clock. The rows are in no particular order. The file appears under its name when
 it is complete.
 
 Examples:
@@ -79,14 +80,18 @@ func tableExport(c *cli.Context) (err error) {
 			err = errors.Join(err, file.Abort())
 		}
 	}()
-	w, err := rowfile.NewWriter(file, t.Layout(), version)
+	rows, err := found.settled(t)
+	if err != nil {
+		return err
+	}
+	w, err := rowfile.NewWriter(file, rows.Layout(), version)
 	if err != nil {
 		return err
 	}
 	progress, d := terminal.StartTask(consoleOf(c), log, "exporting", "rows", t.Stats().Rows)
 	defer d.Stop()
 	r := exportReport{Dir: found.dir(), File: to}
-	err = t.Scan(c.Context, func(key uint64, row []float32) error {
+	err = rows.Scan(c.Context, func(key uint64, row []float32) error {
 		r.Rows++
 		progress.SetDone(r.Rows)
 		return w.Add(key, row)

@@ -15,6 +15,7 @@ import (
 	"aibox/internal/jobview"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/decay"
 )
 
 func tableGetCommand() *cli.Command {
@@ -71,9 +72,13 @@ func tableGet(c *cli.Context) error {
 		return err
 	}
 	defer closeTable(newLogger(c), t)
+	settled, err := found.settled(t)
+	if err != nil {
+		return err
+	}
 	var rows []rowReport
 	for i, key := range keys { // one by one, because the keys of a Pull must differ
-		r, err := getRow(c, t, names[i], key)
+		r, err := getRow(c, settled, names[i], key)
 		if err != nil {
 			return err
 		}
@@ -129,6 +134,11 @@ func getRow(c *cli.Context, t sparsetable.Table, name string, key uint64) (rowRe
 		return r, nil
 	}
 	l, row := t.Layout(), ws.Row(0)
+	if d, ok := t.(*decay.Table); ok {
+		stored := row
+		row = make([]float32, l.Words())
+		d.Settle(row, stored)
+	}
 	st := l.Stats(row)
 	r.Found = true
 	values := make([]float32, l.ValueDim)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"aibox/sparsetable"
+	"aibox/trainer/decay"
 	"aibox/trainer/optim"
 	"aibox/trainer/program"
 )
@@ -26,6 +27,8 @@ type Config struct {
 type State struct {
 	Dense    *optim.Dense `json:"dense_steps,omitempty"` // state of the optimizer of the parameters; nil if the engine only infers
 	RowSteps *RowSteps    `json:"row_steps,omitempty"`   // nil if the engine only infers
+
+	Decay *decay.Timeline `json:"row_decay,omitempty"` // nil if rows do not decay; then they have no clocks
 
 	Step      int64 `json:"step"`       // optimizer steps taken, including those of earlier models
 	FirstStep int64 `json:"first_step"` // the step after which this run began; the schedule counts from it

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/decay"
 )
 
 // FormatVersion is the version of the directory's layout. A directory of a newer version
@@ -45,6 +46,8 @@ type Manifest struct {
 	Day         uint32  `json:"day"`           // the job's day, the lastSeen of rows trained in this run
 	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970 of the job's date; false: it counts runs
 	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
+
+	RowDecay decay.Record `json:"row_decay,omitempty"` // weight decay of rows since the first step; "": they do not decay
 
 	SavedAt     string `json:"saved_at,omitempty"`    // in UTC, as RFC 3339 has it; "": an earlier version saved the model
 	Job         string `json:"job,omitempty"`         // its name, without dates in it; "": an earlier version saved the model

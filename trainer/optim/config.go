@@ -30,6 +30,7 @@ type RowConfig struct {
 	Epsilon            float64 // adagrad, rowwise_adagrad, adam
 	InitialAccumulator float64 // adagrad, rowwise_adagrad: s of a new row; ftrl: its n
 	L2                 float64 // on the rows of a mini-batch
+	WeightDecay        float64 // of all rows, in every step; not ftrl; see package decay
 	FTRLL1             float64 // lambda1
 	FTRLL2             float64 // lambda2
 	FTRLBeta           float64 // beta
@@ -97,6 +98,10 @@ func (c RowConfig) validate() error {
 	k.kind(c.Kind, "sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl")
 	k.notNegative("learning_rate", c.LearningRate)
 	k.notNegative("l2", c.L2)
+	k.notNegative("weight_decay", c.WeightDecay)
+	if c.LearningRate*c.WeightDecay >= 1 {
+		k.fail("learning_rate %v times weight_decay %v: want less than 1, since a step multiplies rows by 1 minus that", c.LearningRate, c.WeightDecay)
+	}
 	switch c.Kind {
 	case "adagrad", "rowwise_adagrad":
 		k.epsilon(c.Epsilon)

@@ -20,6 +20,8 @@
 //	                 w -= lr sqrt(1-beta2^t)/(1-beta1^t) m / (sqrt(v) + eps)
 //	ftrl             see ftrl.go
 //
+// Weight decay of rows, w -= lr weight_decay w in every step before the update, is that of package decay.
+//
 // # Determinism
 //
 // Everything is a function of parameters, state, gradient and t: nothing else

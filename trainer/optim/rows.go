@@ -59,6 +59,23 @@ func (r *Rows) StateDim() int {
 	return n
 }
 
+// DecayRates are learning rate times weight decay: of the linear weight if that has an optimizer of
+// its own, otherwise of the first value as of the rest, and of the other values.
+func (r *Rows) DecayRates() (first, rest float64) {
+	rest = float64(r.cfg.LearningRate * r.cfg.WeightDecay)
+	if r.linear != nil {
+		first, _ = r.linear.DecayRates()
+		return first, rest
+	}
+	return rest, rest
+}
+
+// Decays reports whether rows decay, so that each has a clock behind the words of StateDim.
+func (r *Rows) Decays() bool {
+	first, rest := r.DecayRates()
+	return first > 0 || rest > 0
+}
+
 // Part is a part of a row's state: a word for each of some values, or one word for all of them.
 type Part struct {
 	First, Values int // which values of the row

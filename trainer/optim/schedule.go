@@ -8,15 +8,20 @@ import (
 
 // ScheduleConfig describes how the learning rate changes with the step t.
 type ScheduleConfig struct {
-	WarmupSteps int64  // t/WarmupSteps while t <= WarmupSteps
-	Decay       string // afterwards: none (also ""), linear, cosine, exponential, inverse_sqrt
+	WarmupSteps int64  `json:"warmup_steps,omitempty"` // t/WarmupSteps while t <= WarmupSteps
+	Decay       string `json:"decay,omitempty"`        // afterwards: none (also ""), linear, cosine, exponential, inverse_sqrt
 	// DecaySteps is a number of steps after the warm-up: linear and cosine reach Floor
 	// after it; exponential multiplies by DecayRate over it, smoothly; inverse_sqrt is
 	// sqrt(DecaySteps/(DecaySteps+steps)), where 0 means WarmupSteps, so that it is
 	// sqrt(WarmupSteps/t).
-	DecaySteps int64
-	DecayRate  float64 // exponential: in (0,1]
-	Floor      float64 // smallest multiplier behind the warm-up, in [0,1]
+	DecaySteps int64   `json:"decay_steps,omitempty"`
+	DecayRate  float64 `json:"decay_rate,omitempty"` // exponential: in (0,1]
+	Floor      float64 `json:"floor,omitempty"`      // smallest multiplier behind the warm-up, in [0,1]
+}
+
+// Constant reports whether the multiplier is always 1.
+func (c ScheduleConfig) Constant() bool {
+	return c.WarmupSteps == 0 && (c.Decay == "" || c.Decay == "none")
 }
 
 // Schedule gives the multiplier of the learning rates.
@@ -63,10 +68,13 @@ func NewSchedule(cfg ScheduleConfig) (Schedule, error) {
 
 // Multiplier is the factor on the learning rates in step t, 1 for the first.
 // The zero Schedule gives 1.
-func (s Schedule) Multiplier(t int64) float32 {
+func (s Schedule) Multiplier(t int64) float32 { return float32(s.Factor(t)) }
+
+// Factor is Multiplier before it is rounded.
+func (s Schedule) Factor(t int64) float64 {
 	c := s.cfg
 	if t <= c.WarmupSteps {
-		return float32(float64(t) / float64(c.WarmupSteps))
+		return float64(t) / float64(c.WarmupSteps)
 	}
 	steps := t - c.WarmupSteps
 	var m float64
@@ -82,7 +90,7 @@ func (s Schedule) Multiplier(t int64) float32 {
 	default:
 		return 1
 	}
-	return float32(max(m, c.Floor))
+	return max(m, c.Floor)
 }
 
 // progress is the share of the decay steps that are over.

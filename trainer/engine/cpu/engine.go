@@ -17,6 +17,7 @@ type Engine struct {
 	machine *Machine
 	pass    engine.Pass
 	rows    batchRows
+	decay   rowDecay
 	in      program.Inputs
 	result  engine.Result
 
@@ -28,6 +29,7 @@ type Engine struct {
 // New returns an engine that starts from state and works on it.
 func New(c engine.Config, state *engine.State) *Engine {
 	e := &Engine{Config: c, state: state, machine: NewMachine(c.Network, c.Precision)}
+	e.decay = newRowDecay(state.Decay, c.Rows)
 	e.collectTask, e.gatherTask, e.updateTask = e.collectRows, e.gatherRows, e.updateRows
 	return e
 }
@@ -54,6 +56,7 @@ func (e *Engine) Export() error { return nil }
 func (e *Engine) Train(b engine.Batch, done engine.Done) error {
 	s := e.state
 	e.rows.reset(b.Batch, e.Layout.ValueDim)
+	e.decay.until(s.Step)
 	kernel.Parallel(len(b.Rows), rowGrain, e.collectTask)
 	res, err := e.machine.Train(e.inputs(b, s.Step+1))
 	if err != nil {
@@ -63,6 +66,7 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) error {
 	scale := e.Schedule.Multiplier(s.Step - s.FirstStep)
 	s.Dense.Step(s.Step, scale)
 	s.RowSteps.Prepare(b.Batch, e.Rows, s.Step, scale)
+	e.decay.through(s.Step)
 	e.rows.rounding = sparsetable.NewRounding(e.Seed, uint64(s.Step))
 	kernel.Parallel(len(b.Rows), rowGrain, e.updateTask)
 	if i := e.rows.overflowed.Load(); i > 0 {
@@ -75,6 +79,7 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) error {
 // Infer implements engine.Engine.
 func (e *Engine) Infer(b engine.Batch, done engine.Done) error {
 	e.rows.reset(b.Batch, e.Layout.ValueDim)
+	e.decay.until(e.state.Step)
 	kernel.Parallel(len(b.Rows), rowGrain, e.gatherTask)
 	logits, err := e.machine.Infer(e.inputs(b, e.state.Step))
 	if err != nil {

@@ -65,6 +65,7 @@ func (e *Engine) gather(i int, row []float32) {
 	dst := e.values(i)
 	if e.rows.admitted[i] {
 		e.Layout.LoadValues(dst, row)
+		e.decay.settle(dst, e.Layout.State(row))
 	} else {
 		clear(dst)
 	}
@@ -124,8 +125,12 @@ func (e *Engine) updateRows(lo, hi int) {
 		values := e.values(i)
 		if inPlace {
 			values = e.Layout.Values(row)
+			if e.decay.timeline != nil {
+				copy(values, e.values(i)) // which collectRows has decayed
+			}
 		}
-		e.state.RowSteps.Of(i).Update(values, e.Layout.State(row), grad)
+		state := e.decay.update(values, e.Layout.State(row))
+		e.state.RowSteps.Of(i).Update(values, state, grad)
 		if !finite(values) {
 			r.overflowed.Store(int64(i) + 1)
 		}

@@ -1,0 +1,99 @@
+package decay
+
+import (
+	"math"
+
+	"aibox/internal/fixmath"
+)
+
+// clockPeriod is the number of different clocks of rows that were updated.
+const clockPeriod = math.MaxUint32
+
+// Moment is the state after a step of the model, up to which rows can be decayed. Any number
+// of goroutines may use it at once.
+type Moment struct {
+	timeline *Timeline
+	step     int64
+	sums     sums
+}
+
+// At returns the moment after a step of the model.
+func (t *Timeline) At(step int64) Moment {
+	if step > t.covered {
+		if n := len(t.segments); n > 0 {
+			t.segments[n-1].extend(step)
+		}
+		t.covered = step
+	}
+	return Moment{timeline: t, step: step, sums: t.at(step)}
+}
+
+// Clock is the clock of a row that has been decayed up to this moment. Its bits are those of
+// an integer.
+func (m *Moment) Clock() float32 {
+	return math.Float32frombits(m.clock())
+}
+
+func (m *Moment) clock() uint32 {
+	return uint32((m.step-m.timeline.history.Base)%clockPeriod) + 1
+}
+
+// Settle decays the values of a row with the given clock up to this moment.
+func (m *Moment) Settle(values []float32, clock float32) {
+	before, now := math.Float32bits(clock), m.clock()
+	if before == 0 || before == now {
+		return
+	}
+	age := int64(now) - int64(before)
+	if age < 0 {
+		age += clockPeriod
+	}
+	f := m.sums.minus(m.timeline.at(m.step - age)).factors()
+	f.Apply(values)
+}
+
+// Since returns by what rows decay from an earlier moment on.
+func (m *Moment) Since(earlier *Moment) Factors {
+	return m.sums.minus(earlier.sums).factors()
+}
+
+// Factors are what the values of a row are multiplied by.
+type Factors struct{ first, rest factor }
+
+// factor is 1+less, or exactly factor if that is far from 1. Multiplying by 1+less as a float32
+// would lose digits of less, which is some millionths for a step.
+type factor struct{ less, factor float32 }
+
+func (s sums) factors() Factors {
+	f := Factors{rest: factorOf(s.rest)}
+	f.first = f.rest
+	if s.first != s.rest {
+		f.first = factorOf(s.first)
+	}
+	return f
+}
+
+func factorOf(log float64) factor {
+	if log > -0.5 {
+		return factor{less: float32(fixmath.Expm1(log)), factor: 1}
+	}
+	return factor{factor: float32(fixmath.Exp(log))}
+}
+
+// Apply multiplies the values of a row.
+func (f *Factors) Apply(values []float32) {
+	f.first.apply(values[:1])
+	f.rest.apply(values[1:])
+}
+
+func (f factor) apply(values []float32) {
+	if f.less != 0 {
+		for i, v := range values {
+			values[i] = v + float32(v*f.less)
+		}
+	} else if f.factor != 1 {
+		for i, v := range values {
+			values[i] = float32(v * f.factor)
+		}
+	}
+}
