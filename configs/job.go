@@ -38,6 +38,9 @@ type Job struct {
 	notes     []string        // see Notes
 }
 
+// Given reports whether the job file or an override gives a key, such as model.towers.
+func (j *Job) Given(path string) bool { return j.given[path] }
+
 // File is the path of the job file, "" where the job was made by hand.
 func (j *Job) File() string { return j.file }
 

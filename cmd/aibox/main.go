@@ -102,7 +102,7 @@ Exit codes:
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			trainCommand(), evalCommand(), predictCommand(),
+			trainCommand(), tuneCommand(), evalCommand(), predictCommand(),
 			generateCommand(), convertCommand(),
 			configCommand(), inspectCommand(), generationsCommand(), rollbackCommand(), diffCommand(),
 			publishCommand(), restoreCommand(), tableCommand(),

@@ -97,9 +97,7 @@ func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (stop fun
 	for i, name := range profiling.Files {
 		files[i] = filepath.Join(dir, name)
 	}
-	sources := trainer.NewSources(job, log)
-	err = sources.RefuseOverwrite(c.Context, trainer.Inputs(job), files)
-	if err := errors.Join(err, sources.Close()); err != nil {
+	if err := refuseOverwrite(c.Context, job, log, files); err != nil {
 		return nil, err
 	}
 	s, err := profiling.Start(profiling.Options{Dir: dir, Logger: log})

@@ -29,8 +29,13 @@ func waitUntil(c *cli.Context) (time.Time, error) {
 
 // lockJob takes the lock of a job, which is held until the result is closed.
 func lockJob(c *cli.Context, job *configs.Job, until time.Time, log *slog.Logger) (io.Closer, error) {
-	lock, err := joblock.Take(c.Context, job.File(), job.PlainName(), until, func(process int) {
-		log.Info("another run of the job goes on; waiting until it ends", "job", job.File(), "name", job.PlainName(), "process", process, "until", until.Format(time.DateTime))
+	return lockName(c, job.File(), job.PlainName(), until, log)
+}
+
+// lockName is lockJob for a job that is known by its file and a name.
+func lockName(c *cli.Context, file, name string, until time.Time, log *slog.Logger) (io.Closer, error) {
+	lock, err := joblock.Take(c.Context, file, name, until, func(process int) {
+		log.Info("another run of the job goes on; waiting until it ends", "job", file, "name", name, "process", process, "until", until.Format(time.DateTime))
 	})
 	switch {
 	case err == nil:

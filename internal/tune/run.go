@@ -1,0 +1,291 @@
+package tune
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"aibox/configs"
+	"aibox/internal/errkind"
+	"aibox/trainer"
+	"aibox/trainer/modeldir"
+)
+
+// Options say how to search for settings of a job.
+type Options struct {
+	File string              // the job file
+	Load configs.LoadOptions // overrides and date of the job
+	Dir  string              // the journal and the models of the trials; they are deleted one by one
+
+	Trials             int      // with the job as it is
+	Groups             []string // what is varied, of Groups
+	MaxEpochs          int      // a trial trains for at most so many, if Epochs is among Groups
+	Metric             Metric
+	Examples           int64   // as many examples are used at most; 0: all of data.train, or data.limit
+	ValidationFraction float64 // the share of the examples that is held out
+	Seed               uint64  // of the choice of trials
+	Fresh              bool    // forget an interrupted search
+
+	Logger  *slog.Logger
+	Version string
+	// Watch shows the status of a trial until the function that it returns is called; nil: nothing
+	// is shown.
+	Watch func(*trainer.Status) (stop func())
+}
+
+// Outcome is what a search found.
+type Outcome struct {
+	*Best
+	Rounds []Round
+	// Set are the overrides that give the best settings: those of the job as it was searched, and
+	// those of the best trial.
+	Set []string
+}
+
+// Run searches for settings of a job, or goes on with a search that was interrupted.
+func Run(ctx context.Context, o Options) (_ *Outcome, err error) {
+	job, err := configs.Load(o.File, o.Load)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{Options: o, job: job}
+	if o.Fresh {
+		if err := r.forget(); err != nil {
+			return nil, err
+		}
+	}
+	examples, err := r.size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := r.openJournal(ctx, examples)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	trials := Draw(Space(job, o.Groups), o.Trials, o.Seed)
+	rounds := Rounds(max(len(trials)-1, 1), examples)
+	for i := range rounds {
+		if rounds[i].Examples == 0 {
+			rounds[i].Examples = r.limit()
+		}
+	}
+	o.Logger.Info("searching", "trials", len(trials), "rounds", len(rounds), "examples", examples, "readings_of_all_examples_per_epoch", fmt.Sprintf("%.1f", Readings(rounds, examples)), "results_of_an_earlier_run", journal.Results())
+	search := &Search{Trials: trials, Rounds: rounds, Metric: o.Metric, Run: r.run, Journal: journal}
+	best, err := search.Do(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Outcome{best, rounds, append(r.found(best), overrides(best.Trial)...)}, nil
+}
+
+// runner trains trials.
+type runner struct {
+	Options
+	job *configs.Job
+}
+
+// limit is how many examples the last round uses at most; 0: all.
+func (r *runner) limit() int64 {
+	if r.Examples > 0 && (r.job.Data.Limit == 0 || r.Examples < r.job.Data.Limit) {
+		return r.Examples
+	}
+	return r.job.Data.Limit
+}
+
+// size is about how many examples the last round uses.
+func (r *runner) size(ctx context.Context) (int64, error) {
+	limit := r.limit()
+	if r.Examples > 0 {
+		return limit, nil // data with fewer make the rounds smaller, too
+	}
+	size, err := trainer.SampleData(ctx, r.job)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case size.Examples == 0 && limit == 0:
+		return 0, errkind.Errorf(errkind.Usage, "the number of examples in data.train cannot be estimated; say by --examples how many of them to use, such as 10000000")
+	case size.Examples == 0 || limit > 0 && limit < size.Examples:
+		return limit, nil
+	}
+	return size.Examples, nil
+}
+
+// found are the overrides of the job that was searched.
+func (r *runner) found(best *Best) []string {
+	sets := append([]string{}, r.Load.Set...)
+	if r.varies(Epochs) && best.Result.Epoch != r.job.Training.Epochs {
+		sets = append(sets, "training.epochs="+strconv.Itoa(best.Result.Epoch))
+	}
+	return sets
+}
+
+// varies reports whether settings of a group are looked for. A job with early stopping finds
+// the number of epochs by itself.
+func (r *runner) varies(group string) bool {
+	for _, g := range r.Groups {
+		if g == group {
+			return group != Epochs || r.job.Training.EarlyStopping == nil
+		}
+	}
+	return false
+}
+
+func overrides(t Trial) (out []string) {
+	for _, s := range t.Settings {
+		out = append(out, s.String())
+	}
+	return out
+}
+
+// openJournal opens the journal of this search.
+func (r *runner) openJournal(ctx context.Context, examples int64) (*Journal, error) {
+	var job bytes.Buffer
+	if err := r.job.Show(&job); err != nil {
+		return nil, err
+	}
+	var values []string // without the comment that has the date: a search may take longer than a day
+	for line := range strings.Lines(job.String()) {
+		if !strings.HasPrefix(line, "#") {
+			values = append(values, line)
+		}
+	}
+	sources := trainer.NewSources(r.job, r.Logger)
+	listing, err := sources.List(ctx, r.job.Data.Train)
+	if err := errors.Join(err, sources.Close()); err != nil {
+		return nil, fmt.Errorf("data.train: %w", err)
+	}
+	files, err := json.Marshal(listing)
+	if err != nil {
+		return nil, err
+	}
+	j, err := OpenJournal(r.Dir, map[string]string{
+		"job file (hash)": hash([]byte(strings.Join(values, ""))), "training data (hash)": hash(files),
+		"number of trials": strconv.Itoa(r.Trials), "list of what is varied": strings.Join(r.Groups, ","), "greatest number of epochs": strconv.Itoa(r.MaxEpochs),
+		"metric": string(r.Metric), "number of examples": strconv.FormatInt(examples, 10), "share held out": number(r.ValidationFraction),
+		"seed": strconv.FormatUint(r.Seed, 10),
+	})
+	var different *DifferentError
+	if errors.As(err, &different) {
+		err = errkind.Errorf(errkind.Usage, "%w; --fresh begins a new search and deletes the results of that one, and --dir names another directory", err)
+	}
+	return j, err
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:6])
+}
+
+// forget deletes an earlier search.
+func (r *runner) forget() error {
+	entries, err := os.ReadDir(r.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), trialPrefix) {
+			if err := modeldir.Remove(filepath.Join(r.Dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	err = os.Remove(filepath.Join(r.Dir, JournalName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+const trialPrefix = "trial-"
+
+// run trains a trial, measures it on the end of its examples, and deletes its model.
+func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*Result, error) {
+	dir := filepath.Join(r.Dir, fmt.Sprintf("%s%d-%d", trialPrefix, t.ID, round))
+	job, err := r.jobOf(t, dir, examples)
+	if err != nil {
+		return nil, fmt.Errorf("trial %d (%s): %w", t.ID, t.Changes(), err)
+	}
+	log := r.Logger.With("trial", t.ID, "round", round)
+	log.Info("training", "settings", t.Changes())
+	status := new(trainer.Status)
+	if r.Watch != nil {
+		defer r.Watch(status)()
+	}
+	said := slog.LevelWarn // what every job says would bury what the search says
+	if t.ID != 0 {
+		said = slog.LevelError
+	}
+	began := time.Now()
+	s, err := trainer.Train(ctx, job, trainer.Options{Logger: slog.New(atLeast{log.Handler(), said}), Status: status, Version: r.Version})
+	result := &Result{Seconds: time.Since(began).Seconds()}
+	switch {
+	case err != nil && errkind.Of(ctx, err) == errkind.Diverged:
+		result.Failure = err.Error()
+		log.Info("diverged", "error", err)
+	case err != nil:
+		return nil, fmt.Errorf("trial %d (%s): %w", t.ID, t.Changes(), err)
+	default:
+		v := s.Validation
+		*result = Result{HeldOut: v.Examples, LogLoss: float64(v.LogLoss), AUC: float64(v.AUC), Epoch: s.KeptEpoch, Seconds: s.ElapsedSeconds}
+		if !v.AUC.Defined() { // JSON has no NaN
+			result.AUC = 0
+		}
+		if r.Metric == AUC && !v.AUC.Defined() {
+			return nil, errkind.Errorf(errkind.Data, "the AUC is undefined on the %d examples that are held out: they have one label; hold out more of them, or use more examples", v.Examples)
+		}
+		log.Info("trained", "log_loss", number(result.LogLoss), "auc", number(result.AUC), "epoch", result.Epoch)
+	}
+	return result, modeldir.Remove(dir)
+}
+
+// jobOf is the job of a trial.
+func (r *runner) jobOf(t Trial, dir string, examples int64) (*configs.Job, error) {
+	o := r.Load
+	o.Set = append(append([]string{}, o.Set...), overrides(t)...)
+	quoted := strconv.Quote(dir)
+	o.Set = append(o.Set,
+		"name="+strconv.Quote(r.job.PlainName()+" "+filepath.Base(dir)),
+		"output.model_dir="+quoted, "output.keep_generations=1", `output.remote=""`,
+		"output.metrics="+strconv.Quote(filepath.Join(dir, "metrics.jsonl")), "output.tensorboard=none",
+		"data.limit="+strconv.FormatInt(examples, 10), "data.validation_fraction="+strconv.FormatFloat(r.ValidationFraction, 'g', -1, 64), "data.eval=[]",
+		`training.warm_start=""`,
+	)
+	if r.varies(Epochs) {
+		o.Set = append(o.Set, "training.epochs="+strconv.Itoa(r.MaxEpochs))
+		if r.MaxEpochs > 1 {
+			o.Set = append(o.Set, fmt.Sprintf("training.early_stopping={metric: %s, patience: 1}", r.Metric))
+		}
+	}
+	return configs.Load(r.File, o)
+}
+
+// atLeast passes on what has at least this level.
+type atLeast struct {
+	slog.Handler
+	level slog.Level
+}
+
+func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= h.level && h.Handler.Enabled(ctx, l)
+}
+
+func (h atLeast) WithAttrs(a []slog.Attr) slog.Handler {
+	return atLeast{h.Handler.WithAttrs(a), h.level}
+}
+
+func (h atLeast) WithGroup(name string) slog.Handler {
+	return atLeast{h.Handler.WithGroup(name), h.level}
+}
