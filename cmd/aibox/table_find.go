@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -121,11 +120,6 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 		}
 		return t, nil
 	} else if c.String("job") == "" {
-		for _, name := range []string{"date", "set"} {
-			if c.IsSet(name) && !usesDate(c) {
-				return nil, cliargs.Errorf("%s: --%s is for a job file; %s is a directory, and a model directory holds its own job", cliargs.CommandPath(c), name, path)
-			}
-		}
 		if _, err := datedAlone(c); err != nil {
 			return nil, err
 		}
@@ -151,11 +145,6 @@ func refuseUnusedSets(c *cli.Context, t *foundTable) error {
 		}
 	}
 	return nil
-}
-
-// usesDate says whether an argument holds a template.
-func usesDate(c *cli.Context) bool {
-	return slices.ContainsFunc(slices.Concat(c.Args().Slice(), c.StringSlice("dir"), []string{c.String("to")}), func(text string) bool { return strings.Contains(text, "{{") })
 }
 
 // tableAt finds the table in a directory, which the command line names if named

@@ -77,6 +77,7 @@ func tableOrphans(c *cli.Context) error {
 		}
 	}
 	var dirs []string
+	jobs := 0
 	for _, path := range c.Args().Slice() {
 		if path, err = expand(c, dated, "the argument", path); err != nil {
 			return err
@@ -89,6 +90,7 @@ func tableOrphans(c *cli.Context) error {
 			dirs = append(dirs, path)
 			continue
 		}
+		jobs++
 		job, err := jobOfFlags(c, path)
 		if err != nil {
 			return err
@@ -97,6 +99,11 @@ func tableOrphans(c *cli.Context) error {
 			return cliargs.Errorf("%s: %s has no sparse_table.dirs: its tables are in the model directory", cliargs.CommandPath(c), path)
 		}
 		dirs, models = append(dirs, job.SparseTable.Dirs...), append(models, job.Output.ModelDir)
+	}
+	if jobs == 0 {
+		if _, err := datedAlone(c); err != nil {
+			return err
+		}
 	}
 	r := orphansReport{Orphans: []modeldir.Orphan{}}
 	found, err := modeldir.Orphans(dirs, models)

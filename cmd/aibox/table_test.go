@@ -258,9 +258,9 @@ func TestTableOfJob(t *testing.T) {
 		{"stats job.yaml --date 2026-11-21 --set output.model_dir=m-{{date}}", exitIO, "m-2026-11-21"},
 		{"stats job.yaml --date yesterday", exitUsage, "--date"},
 		{"stats job.yaml --set output.modeldir=m", exitUsage, "model_dir"},
-		{"stats m-2026-11-20 --date 2026-11-20", exitUsage, "--date is for a job file"},
-		{"verify m-2026-11-20 --set seed=2", exitUsage, "--set is for a job file"},
-		{"get t 7 --set seed=2", exitUsage, "--set is for a job file"},
+		{"verify m-2026-11-20 --set seed=2", exitUsage, "without a job file, only timezone=NAME can be set"},
+		{"get t 7 --set seed=2", exitUsage, "without a job file, only timezone=NAME can be set"},
+		{"orphans . --set seed=2", exitUsage, "without a job file, only timezone=NAME can be set"},
 	} {
 		o := aibox(append([]string{"table"}, strings.Fields(c.args)...)...)
 		if o.code != c.code || !strings.Contains(o.stderr, c.stderr) {

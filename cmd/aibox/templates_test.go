@@ -15,6 +15,10 @@ func TestDatesInEveryCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	const date = " --date 2026-11-20"
 	for _, line := range []string{
 		"generate job.yaml --output 2026-11-19/{{date -1d}}.tsv --rows 300",
@@ -40,6 +44,18 @@ func TestDatesInEveryCommand(t *testing.T) {
 		"table export u-{{date}} --dir v-{{date}} --to {{date}}/rows3.parquet",
 		"table orphans {{date}} --model m-{{date}}",
 		"inspect m-{{date}} --set timezone=UTC",
+		"generations m-{{date}}",
+		"publish m-{{date}} --to file://" + wd + "/remote-{{date}} --set timezone=UTC",
+		"generations file://" + wd + "/remote-{{date}}",
+		"restore --from file://" + wd + "/remote-{{date}} --to r-{{date}}",
+		"diff m-{{date}} r-{{date}} --data {{date_-1d}}/*.tsv",
+		"rollback m-{{date}} --to 1",
+		// Where there is no template, --date and the time zone change nothing.
+		"inspect m-2026-11-20 --set timezone=UTC",
+		"table stats m-2026-11-20 --set timezone=UTC",
+		"table verify m-2026-11-20",
+		"table get m-2026-11-20 17",
+		"table orphans . --set timezone=UTC",
 		"convert --from {{date_-1d}}/*.tsv --to {{date}}/c.csv --set timezone=UTC",
 	} {
 		args := strings.Fields(line + date)
