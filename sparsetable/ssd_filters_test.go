@@ -2,6 +2,7 @@ package sparsetable_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -126,4 +127,80 @@ func TestSSDFiltersGone(t *testing.T) {
 	if said := strings.Contains(log.String(), "no room for Bloom filters"); st.FilterBitsPerKey > 0 || !said {
 		t.Errorf("filters have %g bits a key; the log: %s", st.FilterBitsPerKey, log.String())
 	}
+}
+
+// TestSSDDivisiblePulls: for Pulls that the caller can divide, filters are not dropped
+// under budgets that hold the rows of a whole pass only without them, and the parts of a
+// pass fit.
+func TestSSDDivisiblePulls(t *testing.T) {
+	dropped := 0
+	budgets := []int64{0, 64 << 10, 128 << 10, 192 << 10}
+	if testing.Short() {
+		budgets = budgets[:1]
+	}
+	for _, extra := range budgets {
+		const divisible = sparsetable.PullCreate | sparsetable.PullDivisible
+		whole, err := newPasses(t, extra, sparsetable.PullCreate)
+		if err != nil && !errors.Is(err, sparsetable.ErrBudget) {
+			t.Fatal(err)
+		}
+		if whole.FilterBitsPerKey < 4 {
+			dropped++
+		}
+		parts, err := newPasses(t, extra, divisible)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d KiB: %.1f bits a key and %d bucket reads, with divisible Pulls %.1f and %d", extra>>10, whole.FilterBitsPerKey, whole.BucketReads, parts.FilterBitsPerKey, parts.BucketReads)
+		if parts.FilterBitsPerKey < 4 {
+			t.Errorf("%d KiB more: filters have %.1f bits a key", extra>>10, parts.FilterBitsPerKey)
+		}
+	}
+	if dropped == 0 {
+		t.Error("filters stay under all these budgets, so the test shows nothing")
+	}
+}
+
+// newPasses pulls passes of new keys, one after the other, under a budget that holds
+// extra bytes more than the least with which the table holds a pass. Divisible ones are
+// pulled in parts where the table says so.
+func newPasses(t *testing.T, extra int64, mode sparsetable.PullMode) (sparsetable.Stats, error) {
+	t.Helper()
+	const passes, size = 6, 4000
+	l := sparsetable.Layout{ValueDim: 16, StateDim: 4}
+	o := sparsetable.SSDOptions{Dirs: []string{"/ssd0"}}
+	opts := sparsetable.Options{Layout: l, SSD: o, MemoryBytes: sparsetable.SmallestSSD(l, o, size) + extra, FS: newSSDDisk(1)}
+	tab, err := ssdKindWith(o).Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := tab.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for pass := range passes {
+		keys := make([]uint64, size)
+		for i := range keys {
+			keys[i] = spreadKey(pass*size + i)
+		}
+		for most := size; len(keys) > 0; {
+			n := min(most, len(keys))
+			ws, err := tab.Pull(t.Context(), keys[:n], mode)
+			var budget *sparsetable.BudgetError
+			if errors.As(err, &budget) && mode&sparsetable.PullDivisible != 0 && 0 < budget.FitRows && budget.FitRows < n {
+				most = budget.FitRows
+				continue
+			}
+			if err != nil {
+				return tab.Stats(), err
+			}
+			for i := range n {
+				l.SetStats(ws.Row(i), sparsetable.RowStats{Count: 1})
+			}
+			ws.Release()
+			keys = keys[n:]
+		}
+	}
+	return tab.Stats(), nil
 }

@@ -225,8 +225,8 @@ const windowPause = 16
 // it makes the filters smaller, as far as they stay worth their memory. Where that
 // is not possible, it waits once for a snapshot that is being written, because that
 // holds memory and prevents that filters are made smaller. It drops the filters only
-// if no other working set is pinned; otherwise the caller can release one and try
-// again. REQUIRES: changing is held.
+// if no other working set is pinned, and the caller cannot pull fewer keys; otherwise the
+// caller can release a set, or divide the keys, and try again. REQUIRES: changing is held.
 func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	t.pull.windowPause = windowPause
 	freed, err := t.cache.YieldWindow()
@@ -244,7 +244,7 @@ func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	t.mu.Lock()
 	alone := len(t.mu.live) == 0
 	t.mu.Unlock()
-	return alone && t.economize(0)
+	return alone && !t.pull.divisible && t.economize(0)
 }
 
 // restoreWindow allows a window of announced passes again some Pulls after one that
@@ -294,7 +294,7 @@ func (t *ssd) pullOverBudget(n int, pinned int64) error {
 	rows, slotsNow := t.rewrite.stored, int64(t.index.Slots())
 	t.rewrite.Unlock()
 	other := 4*listed + int64(max(roomForKeys(n), cap(t.pull.hashes)))*pullBytesPerKey
-	if sets > 0 { // filters do not make way for several sets
+	if sets > 0 || t.pull.divisible { // filters do not make way for several sets, nor for a set that can be smaller
 		other += t.filtersOf(rows + pinned)
 	}
 	need := smallestSSD(t.layout, t.unit, t.opts.SSD, load{rows: rows + pinned, slots: slotsNow, resident: pinned, other: other})
@@ -329,9 +329,15 @@ func (t *ssd) filtersOf(rows int64) int64 {
 // fitPull estimates how many of n keys a Pull may have while no other working set
 // is pinned, for a table of that many rows and slots.
 func (t *ssd) fitPull(n int, rows, slotsNow int64) int {
+	t.indexMu.RLock()
+	keepFilters := t.pull.divisible && t.index.FilterBytes() > 0
+	t.indexMu.RUnlock()
 	return sort.Search(n, func(i int) bool { // the first i for which i+1 keys do not fit
 		keys, room := int64(i+1), int64(roomForKeys(i+1))
 		other := 4*room + max(room, int64(cap(t.pull.hashes)))*pullBytesPerKey
+		if keepFilters {
+			other += t.filtersOf(rows + keys)
+		}
 		return !fitsSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, load{rows: rows + keys, slots: slotsNow, resident: keys, other: other})
 	})
 }

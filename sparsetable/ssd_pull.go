@@ -40,6 +40,7 @@ type pullState struct {
 
 	prefetching bool // rows are being inserted for announced passes, not for a Pull
 	reading     bool // the Pull creates no rows
+	divisible   bool // as PullDivisible
 }
 
 // pullCounts counts what one Pull did.
@@ -60,6 +61,8 @@ type fetch struct {
 
 // Pull implements Table.
 func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
+	divisible := mode&PullDivisible != 0
+	mode &^= PullDivisible
 	if t.readOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}
@@ -78,6 +81,7 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 	if err := t.failure(); err != nil {
 		return nil, err
 	}
+	t.pull.divisible = divisible
 	return t.pullKeys(ctx, keys, mode)
 }
 

@@ -103,6 +103,11 @@ type PullMode uint8
 const (
 	PullCreate PullMode = iota // create the row
 	PullLookup                 // refer to a shared zero row, create nothing
+
+	// PullDivisible is added to a mode by a caller that can divide the keys among
+	// several Pulls. A table on SSD whose memory holds the rows of all these keys only
+	// without its Bloom filters then keeps the filters and returns a *BudgetError.
+	PullDivisible PullMode = 1 << 7
 )
 
 // RowSource yields rows for Import; Next returns io.EOF at the end. row is

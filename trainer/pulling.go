@@ -70,7 +70,11 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) 
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
 	for {
 		ended := p.ended.Load() // read before Pull: if a pass is released meanwhile, another attempt may succeed
-		rows, err := p.table.Pull(ctx, pass.Keys, p.mode)
+		mode := p.mode
+		if len(pass.Batches) > 1 {
+			mode |= sparsetable.PullDivisible
+		}
+		rows, err := p.table.Pull(ctx, pass.Keys, mode)
 		if err == nil {
 			p.begun++
 			return pulled{pass, rows}, nil
