@@ -40,7 +40,7 @@ var tableKeys = []Key{
 	{Path: "sparse_table.dir_budget_bytes", Default: "0", Range: "[0,inf)", Tuning: true, When: onSSD,
 		Meaning: "Hard limit of the bytes that the table's rows take in each directory, including those of snapshots. The catalog, a small file, is not counted. 0 means that only the file system limits them."},
 	{Path: "sparse_table.max_space_amplification", Default: "2", Range: "[1.1,1000]", Tuning: true, When: onSSD,
-		Meaning: "How many bytes on disk there may be per byte in use. Files are compacted before there are more. A lower value takes less space, and a higher one writes less. A small table may take more: dead bytes of 3.5MiB in each directory, or of up to 32MiB where memory_bytes is 256MiB or more, are always allowed."},
+		Meaning: "How many bytes on disk there may be per byte in use, without the files that only snapshots need. Files are compacted before there are more. A lower value takes less space, and a higher one writes less. A small table may take more: dead bytes of 3.5MiB in each directory, or of up to 32MiB where memory_bytes is 256MiB or more, are always allowed."},
 	{Path: "sparse_table.hot_bytes", Default: "0", Range: "[-1,inf)", Tuning: true, When: onSSD,
 		Meaning: "How many bytes of often used rows each snapshot saves in addition, so that the next run starts with them in memory. They are rows that are in memory and have not changed since they were written to a file. 0 means a quarter of memory_bytes, but at most 1GiB; -1 means none. When the disk has less than 256MiB left, none are saved."},
 	{Path: "sparse_table.direct_io", Default: "auto", Values: []string{"auto", "on", "off"}, Tuning: true, When: onSSD,

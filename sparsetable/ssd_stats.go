@@ -43,7 +43,8 @@ func (t *ssd) Stats() Stats {
 	st.ImportedBytes += t.spooled.Load()
 	st.CatalogWrittenBytes = t.catalog.WrittenBytes()
 	st.sumWritten(t.layout)
-	st.DiskBytes, st.DiskLiveBytes, st.SpaceAmplification = space.TotalBytes+space.OtherBytes, space.LiveBytes, space.Amplification()
+	st.DiskBytes, st.DiskNeededBytes, st.DiskLiveBytes = space.TotalBytes+space.OtherBytes, space.NeededBytes(), space.LiveBytes
+	st.SpaceAmplification = space.Amplification()
 	rowBytes := stored * int64(entryBytes(t.layout))
 	st.DiskPaddingBytes, st.RowSpaceAmplification = max(0, space.LiveBytes-rowBytes), ratio(space.TotalBytes, rowBytes)
 	return st

@@ -210,13 +210,14 @@ type Stats struct {
 
 	// DiskBytes is what SSDOptions.DirBudgetBytes bounds in all directories: bucket
 	// files, the rows that snapshots have outside of them, and the spool of an import.
-	DiskBytes     int64 `json:"disk_bytes,omitempty"`
-	DiskLiveBytes int64 `json:"disk_live_bytes,omitempty"` // of live buckets, in whole units of the device
+	DiskBytes       int64 `json:"disk_bytes,omitempty"`
+	DiskNeededBytes int64 `json:"disk_needed_bytes,omitempty"` // of bucket files, without those that only snapshots need
+	DiskLiveBytes   int64 `json:"disk_live_bytes,omitempty"`   // of live buckets, in whole units of the device
 	// DiskPaddingBytes is the part of DiskLiveBytes that holds no row: the headers
 	// of buckets and the unused ends of their last units. Compaction cannot reclaim
 	// it.
 	DiskPaddingBytes int64 `json:"disk_padding_bytes,omitempty"`
-	// SpaceAmplification is the size of the bucket files divided by DiskLiveBytes;
+	// SpaceAmplification is DiskNeededBytes divided by DiskLiveBytes;
 	// SSDOptions.MaxSpaceAmplification bounds it, except in small tables.
 	// RowSpaceAmplification is the size of the bucket files divided by the bytes of
 	// the rows in buckets and their keys.

@@ -190,7 +190,7 @@ func settled(ctx context.Context, t sparsetable.Table) (sparsetable.Stats, error
 func printCompaction(c *cli.Context, r *compactReport) error {
 	w := new(bytes.Buffer)
 	line := func(name string, s *sparsetable.Stats) {
-		fmt.Fprintf(w, "%-7s %s on disk for %s in use: space amplification %.2f\n", name, humanize.Bytes(s.DiskBytes), humanize.Bytes(s.DiskLiveBytes), s.SpaceAmplification)
+		fmt.Fprintf(w, "%-7s %s; %s more in snapshots\n", name, spaceInUse(s), humanize.Bytes(s.DiskBytes-s.DiskNeededBytes))
 	}
 	line("before", &r.Before)
 	line("after", &r.After)

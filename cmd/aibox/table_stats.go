@@ -117,7 +117,8 @@ func printTable(w io.Writer, found *foundTable, r *tableReport) error {
 func detailRows(row func(name, format string, args ...any), d *sparsetable.Details) {
 	s, life := &d.Stats, &d.Lifetime
 	row("slots", "%d, %d without a bucket", s.Slots, d.Empty)
-	row("on disk", "%s for %s in use: space amplification %.2f", humanize.Bytes(s.DiskBytes), humanize.Bytes(s.DiskLiveBytes), s.SpaceAmplification)
+	row("on disk", "%s", spaceInUse(s))
+	row("", "%s in files that only snapshots need", humanize.Bytes(s.DiskBytes-s.DiskNeededBytes))
 	row("", "%s in use are headers and padding; %.2f bytes per byte of row", humanize.Bytes(s.DiskPaddingBytes), s.RowSpaceAmplification)
 	for _, dir := range d.Directories {
 		row("directory", "%s", dir.Dir)
@@ -168,4 +169,10 @@ func histogram(w io.Writer, d *sparsetable.Details) {
 		bar := strings.Repeat("#", int((b.Slots*histogramWidth+most-1)/most))
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%5d-%-4d %10d  %s", b.MinRows, b.MaxRows, b.Slots, bar), " "))
 	}
+}
+
+// spaceInUse says how much of a table's space on disk is in use. Files that only snapshots
+// need do not count.
+func spaceInUse(s *sparsetable.Stats) string {
+	return fmt.Sprintf("%s for %s in use: space amplification %.2f", humanize.Bytes(s.DiskNeededBytes), humanize.Bytes(s.DiskLiveBytes), s.SpaceAmplification)
 }

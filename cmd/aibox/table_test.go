@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/humanize"
 	"aibox/internal/terminal"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -87,6 +88,12 @@ func TestTables(t *testing.T) {
 	if r.Kind != "ssd" || r.SSD == nil || r.SSD.Stats.Rows != r.Rows || len(r.SSD.Directories) != 2 || r.SSD.Lifetime.Pulls == 0 ||
 		r.SSD.Stats.BudgetBytes != 64<<20 {
 		t.Errorf("stats %+v", r)
+	}
+	// The space amplification is that of the sizes beside it, and what snapshots take is told apart.
+	st := &r.SSD.Stats
+	if space := fmt.Sprintf("%s for %s in use: space amplification %.2f\n             %s in files that only snapshots need", humanize.Bytes(st.DiskNeededBytes), humanize.Bytes(st.DiskLiveBytes),
+		float64(st.DiskNeededBytes)/float64(st.DiskLiveBytes), humanize.Bytes(st.DiskBytes-st.DiskNeededBytes)); !strings.Contains(ok(t, "table", "stats", "ssd"), space) {
+		t.Errorf("stats lack %q", space)
 	}
 	for _, table := range []string{"ssd", "model"} {
 		text := ok(t, "table", "stats", table)

@@ -18,14 +18,17 @@ type Space struct {
 	BudgetBytes int64 // for all of them; 0: no limit
 }
 
-// Amplification returns TotalBytes / LiveBytes, or 0 for an empty table. Files that
-// only snapshots need, or that are to be deleted, do not count: compaction cannot make
-// them smaller.
+// NeededBytes is the size of the files that the table itself needs, without those that
+// only snapshots need, or that are to be deleted.
+func (sp Space) NeededBytes() int64 { return sp.TotalBytes - sp.KeptBytes - sp.DyingBytes }
+
+// Amplification returns NeededBytes / LiveBytes, or 0 for an empty table: compaction
+// cannot make the other files smaller.
 func (sp Space) Amplification() float64 {
 	if sp.LiveBytes == 0 {
 		return 0
 	}
-	return float64(sp.TotalBytes-sp.KeptBytes-sp.DyingBytes) / float64(sp.LiveBytes)
+	return float64(sp.NeededBytes()) / float64(sp.LiveBytes)
 }
 
 // Space returns the space of all directories together, and of each in the order
