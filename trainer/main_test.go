@@ -13,6 +13,9 @@ func TestMain(m *testing.M) {
 	if code, is := crashChild(); is {
 		os.Exit(code)
 	}
+	if code, is := nightChild(); is {
+		os.Exit(code)
+	}
 	dir, err := os.MkdirTemp("", "aibox-trainer-test")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -88,7 +88,7 @@ func TestNightsOnOtherMachines(t *testing.T) {
 	for name, kinds := range map[string][][]string{
 		"memory": {{}, {}, {}, {}, {}},
 		"ssd":    {onSSD(), onSSD("sparse_table.dirs=[AT/a, AT/b]"), onSSD("sparse_table.dirs=[AT/c, AT/d, AT/e]"), onSSD("sparse_table.dirs=[AT/f]"), onSSD()},
-		"moving": {onSSD("sparse_table.dirs=[AT/a, AT/b]"), {}, onSSD(), onSSD(), onSSD("sparse_table.value_format=bfloat16")},
+		"moving": {onSSD("sparse_table.dirs=[AT/a, AT/b]"), {}, onSSD("sparse_table.dirs=[AT/c]"), onSSD(), onSSD("sparse_table.value_format=bfloat16")},
 		"16 bit": {onSSD("sparse_table.value_format=float16"), onSSD("sparse_table.value_format=float16"), {"sparse_table.value_format=float16"}, onSSD("sparse_table.value_format=float16"), onSSD("sparse_table.value_format=float16")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -163,16 +163,16 @@ func restoreOne(ctx context.Context, d *remote.Directory, m *remote.Manifest, o 
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return nil, err
 	}
-	r, err := modeldir.Restore(o.To, m.Number, m.ID, o.Dirs)
+	names, sizes := make([]string, len(m.Files)), make([]int64, len(m.Files))
+	for i, f := range m.Files {
+		names[i], sizes[i] = f.Name, f.Bytes
+	}
+	r, err := modeldir.Restore(o.To, m.Number, m.ID, modeldir.DirsFor(names, o.Dirs))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	o.Logger.Info("restoring a model", "from", fmt.Sprintf("%s@%d", d.URI(), m.Number), "job", m.Job, "night", model.Night, "to", o.To, "bytes", m.Bytes())
-	names, sizes := make([]string, len(m.Files)), make([]int64, len(m.Files))
-	for i, f := range m.Files {
-		names[i], sizes[i] = f.Name, f.Bytes
-	}
 	if err := r.Place(names, sizes); err != nil {
 		return nil, err
 	}

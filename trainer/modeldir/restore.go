@@ -53,6 +53,16 @@ func Restore(dir string, number int, id string, dirs []string) (*Restoring, erro
 	return r, nil
 }
 
+// DirsFor returns which of dirs, those of sparse_table.dirs, the table of a generation with
+// these files is restored to: all of them if it is on SSD. A table in memory is saved in the
+// model directory.
+func DirsFor(names, dirs []string) []string {
+	if slices.Contains(names, indexName) {
+		return dirs
+	}
+	return nil
+}
+
 func lockRestoring(dir string, number int) (*Restoring, error) {
 	if err := refuseModel(dir); err != nil { // before the lock file is made
 		return nil, err

@@ -1,0 +1,116 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/configs"
+	"aibox/internal/diskfault"
+	"aibox/trainer/modeldir"
+)
+
+// nightStep is one thing that somebody does with a model directory. It is a command, done in
+// this process, or in another one, which kills itself before one of its operations on disk.
+type nightStep struct {
+	Do     string // train, publish, rollback or restore
+	Set    []string
+	Date   string
+	Model  string // to publish, or the model directory
+	To     int    // rollback
+	Remote string // publish
+	From   string // restore
+	Dirs   []string
+}
+
+func (s *nightStep) job() (*configs.Job, error) {
+	return configs.Parse("test.yaml", []byte(nightsJob), configs.LoadOptions{Set: s.Set, Date: s.Date})
+}
+
+// run carries the step out. A disk whose operations fail is nil, or that of the table in
+// memory too.
+func (s *nightStep) run(ctx context.Context, disk *faultyDisk, log *slog.Logger) (err error) {
+	o := Options{Logger: log, Version: "test"}
+	if disk != nil {
+		o.tableFS = disk
+	}
+	switch s.Do {
+	case "train":
+		var j *configs.Job
+		if j, err = s.job(); err == nil {
+			_, err = Train(ctx, j, o)
+		}
+	case "publish":
+		_, err = Publish(ctx, PublishOptions{Model: s.Model, Remote: s.Remote, Options: o})
+	case "rollback":
+		if _, _, err = modeldir.Rollback(s.Model, s.To); err == nil {
+			_, err = PublishAgain(ctx, s.Model, o)
+		}
+	case "restore":
+		_, err = Restore(ctx, RestoreOptions{From: s.From, To: s.Model, Dirs: s.Dirs, Options: o})
+	default:
+		err = fmt.Errorf("nothing to do is called %q", s.Do)
+	}
+	return err
+}
+
+// nightVariable tells the tests' program to carry out a step, and at which operation to die.
+const nightVariable = "AIBOX_TEST_NIGHT"
+
+type dyingStep struct {
+	Step nightStep
+	At   int
+}
+
+// nightChild does what nightVariable says, and reports whether it was set.
+func nightChild() (code int, is bool) {
+	text, is := os.LookupEnv(nightVariable)
+	if !is {
+		return 0, false
+	}
+	var d dyingStep
+	err := json.Unmarshal([]byte(text), &d)
+	if err == nil {
+		disk := &faultyDisk{on: true, fails: func(operation int) error {
+			if operation == d.At {
+				_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+				select {}
+			}
+			return nil
+		}}
+		diskfault.Inject(disk.ask)
+		err = d.Step.run(context.Background(), disk, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1, true
+	}
+	return 0, true
+}
+
+// dies carries the step out in a process that dies at an operation, and reports whether it
+// came to its end before.
+func (s *nightStep) dies(t *testing.T, at int) (done bool, output string) {
+	t.Helper()
+	text, err := json.Marshal(dyingStep{*s, at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), nightVariable+"="+string(text))
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		return true, string(out)
+	case cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == -1:
+		return false, string(out)
+	}
+	t.Fatalf("%+v: %v\n%s", s, err, out)
+	return false, ""
+}
