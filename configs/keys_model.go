@@ -61,7 +61,7 @@ var linearKinds = []string{"fm", "wide_deep", "deepfm"}
 // linearKeys are the keys of optimizer.linear: those of optimizer.rows.
 func linearKeys() []Key {
 	keys := []Key{{Path: "optimizer.linear", Tuning: true, When: []When{{Path: "model.kind", In: linearKinds}},
-		Meaning: "Optimizer of the linear weights of embedding rows, with the keys of optimizer.rows. Without it, that is also theirs. In the paper of wide_deep it is ftrl with an L1 penalty. The weights of dense features belong to the dense network."}}
+		Meaning: "Optimizer of the linear weights, those of embedding rows and those of dense features, with the keys of optimizer.rows. Without it, optimizer.rows and optimizer.dense are also theirs. In the paper of wide_deep it is ftrl with an L1 penalty. The bias belongs to the dense network."}}
 	for _, k := range optimizerKeys {
 		rest, ok := strings.CutPrefix(k.Path, "optimizer.rows.")
 		if !ok {
@@ -124,8 +124,8 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.rows.epsilon", Default: "1e-8", Range: "(0,1]", When: rowKinds("adagrad", "rowwise_adagrad", "adam"), Meaning: "Keeps the denominator from zero.", Tuning: true},
 	{Path: "optimizer.rows.initial_accumulator", Default: "0", Range: "[0,1e6]", When: rowKinds("adagrad", "rowwise_adagrad"), Meaning: "Start of the sum of squared gradients.", Tuning: true},
 	{Path: "optimizer.rows.l2", Default: "0", Range: "[0,1000]", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Meaning: "L2 penalty on the rows of a mini-batch, added to the gradient.", Tuning: true},
-	{Path: "optimizer.rows.weight_decay", Default: "0", Range: "[0,1)", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Tuning: true,
-		Meaning: "Decoupled weight decay of all rows, so that rare keys are held back, too: each optimizer step multiplies the values of every admitted row by 1 - learning_rate × weight_decay, where the schedule counts. For a row that the mini-batch does not have, this is made up for when it is read. More than 0 takes 4 bytes per row."},
+	{Path: "optimizer.rows.weight_decay", Default: "0", Range: "[0,1e6]", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Tuning: true,
+		Meaning: "Decoupled weight decay of all rows, so that rare keys are held back, too: each optimizer step multiplies the values of every admitted row by 1 - learning_rate × weight_decay, where the schedule counts. The product must be below 1. For a row that the mini-batch does not have, this is made up for when it is read. More than 0 takes 4 bytes per row."},
 	{Path: "optimizer.rows.ftrl_l1", Default: "0", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "L1 penalty. A weight stays zero until its accumulated gradient exceeds it."},
 	{Path: "optimizer.rows.ftrl_l2", Default: "0", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "L2 penalty."},
 	{Path: "optimizer.rows.ftrl_beta", Default: "1", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "The beta of ftrl, which makes the first steps smaller."},

@@ -20,6 +20,8 @@ func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
 		{"fm", "optimizer.rows={kind: ftrl, ftrl_beta: 0, ftrl_l2: 0, initial_accumulator: 0}", "optimizer.rows"},
 		{"fm", "optimizer.dense={kind: adam, epsilon: 1e-60}", "optimizer.dense"},
 		{"fm", "optimizer.rows={kind: adagrad, epsilon: 1e-60}", "optimizer.rows"},
+		{"fm", "optimizer.rows={kind: adagrad, learning_rate: 0.1, weight_decay: 10}", "optimizer.rows"},
+		{"fm", "optimizer.linear={kind: sgd, learning_rate: 0.1, weight_decay: 10}", "optimizer.linear"},
 		{"fm", "sparse_table={kind: ssd, memory_bytes: 1MiB}", "an empty table needs a budget of"},
 		{"dlrm", "model={bottom_layers: [65536], embedding_dim: 65536}", "sparse_table"},
 	} {

@@ -3,23 +3,38 @@ package trainer
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+
+	"aibox/trainer/model"
 )
 
 // TestLinearOptimizer: an optimizer of linear weights that is that of the rows changes nothing;
 // another one gives the same model in both kinds of tables, and goes on at a warm start.
 func TestLinearOptimizer(t *testing.T) {
 	for _, kind := range []string{"fm", "wide_deep", "deepfm"} {
-		plain := train(t, job(t, kind)).Digest
-		if same := train(t, job(t, kind, "optimizer.linear={kind: adagrad}")).Digest; same != plain {
+		sparse := []string{"data.columns[1]={name: D1, role: ignore}", "data.columns[2]={name: D2, role: ignore}", "data.columns[3]={name: D3, role: ignore}"}
+		plain := train(t, job(t, kind, sparse...)).Digest
+		if same := train(t, job(t, kind, append(sparse, "optimizer.linear={kind: adagrad}")...)).Digest; same != plain {
 			t.Errorf("%s: %s with Adagrad for linear weights, too, %s without", kind, same, plain)
 		}
 		const ftrl = "optimizer.linear={kind: ftrl, learning_rate: 0.1, ftrl_l1: 0.01}"
 		first := job(t, kind, ftrl)
 		want := train(t, first).Digest
-		if want == plain {
+		if want == train(t, job(t, kind)).Digest {
 			t.Errorf("%s: FTRL for linear weights changes nothing", kind)
+		}
+		zeros := job(t, kind, "optimizer.linear={kind: ftrl, ftrl_l1: 1000}")
+		train(t, zeros)
+		l := load(t, zeros.Output.ModelDir)
+		dense := l.Saved.Tensor(paramPrefix + model.LinearWeight).Data
+		if len(dense) < 3 || slices.ContainsFunc(dense, func(w float32) bool { return w != 0 }) {
+			t.Errorf("%s: the weights of dense features do not feel the L1 penalty: %v", kind, dense)
+		}
+		dense = load(t, first.Output.ModelDir).Saved.Tensor(paramPrefix + model.LinearWeight).Data
+		if !slices.ContainsFunc(dense, func(w float32) bool { return w != 0 }) {
+			t.Errorf("%s: the weights of dense features learn nothing", kind)
 		}
 		if got := train(t, job(t, kind, onSSD(ftrl)...)).Digest; got != want {
 			t.Errorf("%s: %s on SSD, %s in memory", kind, got, want)

@@ -322,7 +322,7 @@ func (r *run) makeModel() error {
 	if r.model, err = model.New(r.spec); err != nil {
 		return err
 	}
-	if r.state.Engine.Dense, err = optim.NewDense(denseConfig(job.Optimizer.Dense), r.model.Params()); err != nil {
+	if r.state.Engine.Dense, err = optim.NewDense(denseConfig(job.Optimizer.Dense), r.model.Params(), linearOptimizer(job)...); err != nil {
 		return err
 	}
 	r.state.Engine.RowSteps = engine.NewRowSteps(spacesOf(job, r.spec.Fields))

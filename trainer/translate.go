@@ -185,6 +185,14 @@ func rowConfig(o configs.RowOptimizer) optim.RowConfig {
 	}
 }
 
+// linearOptimizer is the optimizer of the linear weights of dense features, if they have one of their own.
+func linearOptimizer(job *configs.Job) []optim.Own {
+	if job.Optimizer.Linear == nil {
+		return nil
+	}
+	return []optim.Own{{Param: model.LinearWeight, Config: rowConfig(*job.Optimizer.Linear)}}
+}
+
 func scheduleConfig(s configs.Schedule) optim.ScheduleConfig {
 	return optim.ScheduleConfig{
 		WarmupSteps: s.WarmupSteps, Decay: s.Decay, DecaySteps: s.DecaySteps, DecayRate: s.DecayRate, Floor: s.Floor,

@@ -64,8 +64,7 @@ func (t *takeover) dense() error {
 		r.log.Warn("warm start: the earlier model is of another kind; only parameters with the same name and inputs are copied",
 			"earlier", t.oldSpec.Kind, "now", r.spec.Kind)
 	}
-	sameOptimizer := r.job.Optimizer.Dense.Kind == t.earlier.Optimizer.Dense.Kind
-	if !sameOptimizer {
+	if r.job.Optimizer.Dense.Kind != t.earlier.Optimizer.Dense.Kind {
 		r.log.Warn("warm start: the earlier model had another dense optimizer; the optimizer's state starts fresh",
 			"earlier", t.earlier.Optimizer.Dense.Kind, "now", r.job.Optimizer.Dense.Kind)
 	}
@@ -95,7 +94,7 @@ func (t *takeover) dense() error {
 		if m.fresh > 0 {
 			fresh = append(fresh, fmt.Sprintf("%s (%d of %d values)", p.Name, m.fresh, len(p.Data)))
 		}
-		if sameOptimizer {
+		if denseKind(r.job, p.Name) == denseKind(t.earlier, p.Name) {
 			t.state(m, state[p.Name], optim.StepsName(p.Name), began, saved)
 		}
 		r.state.Engine.Dense.Begin(i, began)
@@ -111,6 +110,16 @@ func (t *takeover) dense() error {
 		r.log.Info("warm start: dense parameters that start fresh", "parameters", fresh)
 	}
 	return nil
+}
+
+// denseKind is the kind of optimizer of a dense parameter.
+func denseKind(job *configs.Job, param string) string {
+	for _, own := range linearOptimizer(job) {
+		if own.Param == param {
+			return own.Config.Kind
+		}
+	}
+	return job.Optimizer.Dense.Kind
 }
 
 // state copies the optimizer state of a parameter, and stores in began the step at which

@@ -77,6 +77,9 @@ func (b *builder) denseVectors() *gorgonia.Node {
 // values of new rows.
 const vectorFanIn = 10000
 
+// LinearWeight is the parameter that has the linear weights of dense features.
+const LinearWeight = "linear/weight"
+
 // linearDense is dense·w, (N, 1), with a bias for models that have no output
 // layer. Without dense features the bias stands alone; without either there is
 // nothing (nil).
@@ -87,8 +90,8 @@ func (b *builder) linearDense(bias bool) *gorgonia.Node {
 	}
 	var w, beta *gorgonia.Node
 	if x != nil {
-		w = b.param("linear/weight", constant(0), len(b.spec.Dense), 1)
-		b.axes("linear/weight", b.spec.denseNames(), nil)
+		w = b.param(LinearWeight, constant(0), len(b.spec.Dense), 1)
+		b.axes(LinearWeight, b.spec.denseNames(), nil)
 	}
 	if bias {
 		beta = b.param("linear/bias", constant(0), 1)

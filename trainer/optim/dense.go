@@ -19,15 +19,24 @@ type StateTensor struct {
 // Dense updates the parameters of the dense network.
 type Dense struct {
 	cfg    DenseConfig
+	own    []*Rows // per parameter; nil: cfg is for it
 	params []*Param
 	slots  [][2][]float32 // per parameter; what they are, slotNames says
 	began  [][]stretch    // per parameter; nil: the state of all values began with step 1
 	starts []int          // where each parameter begins, and the last one ends, counted in values
 
 	// The current step; task is stepValues, bound once so that a step allocates nothing.
-	t    int64
-	rate float64
-	task func(lo, hi int)
+	t     int64
+	scale float32
+	rate  float64
+	task  func(lo, hi int)
+}
+
+// Own gives a parameter an optimizer of its own: each of its values is updated as a row of one value
+// that occurs in every step.
+type Own struct {
+	Param  string
+	Config RowConfig
 }
 
 // slotNames are PyTorch's names for the state of each kind.
@@ -39,12 +48,29 @@ var slotNames = map[string][]string{
 	"adamw":    {"exp_avg", "exp_avg_sq"},
 }
 
+// ownSlotNames are those of the kinds of Own, with the names of its paper for ftrl.
+var ownSlotNames = map[string][]string{
+	"sgd":             nil,
+	"adagrad":         {"sum"},
+	"rowwise_adagrad": {"sum"},
+	"adam":            {"exp_avg", "exp_avg_sq"},
+	"ftrl":            {"z", "n"},
+}
+
 // NewDense returns an optimizer for params in its initial state. It reports
-// all that is wrong with cfg and params.
-func NewDense(cfg DenseConfig, params []*Param) (*Dense, error) {
+// all that is wrong with cfg, own and params. An Own without its parameter has no effect.
+func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 	errs := []error{cfg.validate()}
 	seen := map[string]bool{}
-	for _, p := range params {
+	rows := make([]*Rows, len(params))
+	for i, p := range params {
+		for _, o := range own {
+			if o.Param == p.Name {
+				var err error
+				rows[i], err = NewRows(o.Config, 1)
+				errs = append(errs, err)
+			}
+		}
 		n := 1
 		for _, d := range p.Shape {
 			n *= d
@@ -60,18 +86,36 @@ func NewDense(cfg DenseConfig, params []*Param) (*Dense, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	d := &Dense{cfg: cfg, params: params, slots: make([][2][]float32, len(params)), began: make([][]stretch, len(params)), starts: make([]int, len(params)+1)}
+	d := &Dense{cfg: cfg, own: rows, params: params, slots: make([][2][]float32, len(params)), began: make([][]stretch, len(params)), starts: make([]int, len(params)+1)}
 	d.task = d.stepValues
 	for i, p := range params {
 		d.starts[i+1] = d.starts[i] + len(p.Data)
-		for s := range slotNames[cfg.Kind] {
+		for s := range d.slotNames(i) {
 			d.slots[i][s] = make([]float32, len(p.Data))
 		}
-		if cfg.Kind == "adagrad" {
+		if rows[i] != nil {
+			rows[i].initSlots(p.Data, d.slots[i])
+		} else if cfg.Kind == "adagrad" {
 			fill(d.slots[i][0], float32(cfg.InitialAccumulator))
 		}
 	}
 	return d, nil
+}
+
+// kind is the kind of optimizer of parameter i.
+func (d *Dense) kind(i int) string {
+	if r := d.own[i]; r != nil {
+		return r.cfg.Kind
+	}
+	return d.cfg.Kind
+}
+
+// slotNames are the names of the parts of the state of parameter i.
+func (d *Dense) slotNames(i int) []string {
+	if r := d.own[i]; r != nil {
+		return ownSlotNames[r.cfg.Kind]
+	}
+	return slotNames[d.cfg.Kind]
 }
 
 func fill(s []float32, x float32) {
@@ -85,7 +129,7 @@ func fill(s []float32, x float32) {
 func (d *Dense) State() []StateTensor {
 	var out []StateTensor
 	for i, p := range d.params {
-		for s, name := range slotNames[d.cfg.Kind] {
+		for s, name := range d.slotNames(i) {
 			out = append(out, StateTensor{Name: p.Name + "/" + name, Data: d.slots[i][s]})
 		}
 	}
@@ -98,7 +142,7 @@ const stepGrain = 8 << 10
 // Step updates every parameter by its gradient, on kernel.Threads threads. t is the number
 // of the model's step, 1 for the first; lrScale multiplies the learning rate.
 func (d *Dense) Step(t int64, lrScale float32) {
-	d.t, d.rate = t, float64(d.cfg.LearningRate*float64(lrScale))
+	d.t, d.scale, d.rate = t, lrScale, float64(d.cfg.LearningRate*float64(lrScale))
 	kernel.Parallel(d.starts[len(d.params)], stepGrain, d.task)
 }
 
@@ -113,6 +157,10 @@ func (d *Dense) stepValues(lo, hi int) {
 
 // step updates values lo to hi of parameter i.
 func (d *Dense) step(i, lo, hi int) {
+	if d.own[i] != nil {
+		d.stepOwn(i, lo, hi)
+		return
+	}
 	c, p, s := &d.cfg, d.params[i], &d.slots[i]
 	w, g := p.Data[lo:hi], p.Grad[lo:hi]
 	l2, rate := float32(c.L2), float32(d.rate)

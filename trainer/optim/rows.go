@@ -117,13 +117,20 @@ func (r *Rows) Init(values, state []float32) {
 		r.linear.Init(values[:1], state[:n])
 		values, state = values[1:], state[n:]
 	}
+	n := min(len(values), len(state))
+	r.initSlots(values, [2][]float32{state[:n], state[n:]})
+}
+
+// initSlots is Init for the values of one optimizer, with its state in two parts.
+func (r *Rows) initSlots(values []float32, state [2][]float32) {
 	switch r.cfg.Kind {
 	case "adagrad", "rowwise_adagrad":
-		fill(state, float32(r.cfg.InitialAccumulator))
+		fill(state[0], float32(r.cfg.InitialAccumulator))
 	case "adam":
-		clear(state)
+		clear(state[0])
+		clear(state[1])
 	case "ftrl":
-		z, n := state[:r.valueDim], state[r.valueDim:]
+		z, n := state[0], state[1]
 		fill(n, float32(r.cfg.InitialAccumulator))
 		step := r.step(1, 1)
 		for i, w := range values {
@@ -198,20 +205,27 @@ func (s *RowStep) Update(values, state, grad []float32) {
 }
 
 func (s *rowStep) update(values, state, grad []float32) {
-	n := len(values)
+	if s.kind == "rowwise_adagrad" {
+		s.rowwise(values, state, grad)
+		return
+	}
+	n := min(len(values), len(state))
+	s.updateSlots(values, state[:n], state[n:], grad)
+}
+
+// updateSlots updates values, with their state in two parts. With rowwise_adagrad each is a row of its own.
+func (s *rowStep) updateSlots(values, first, second, grad []float32) {
 	switch s.kind {
 	case "sgd":
 		(&kernel.SGD{L2: s.l2, Rate: s.lr}).Step(values, grad)
-	case "adagrad":
-		(&kernel.Adagrad{L2: s.l2, Rate: s.lr, Epsilon: s.eps}).Step(values, grad, state)
-	case "rowwise_adagrad":
-		s.rowwise(values, state, grad)
+	case "adagrad", "rowwise_adagrad":
+		(&kernel.Adagrad{L2: s.l2, Rate: s.lr, Epsilon: s.eps}).Step(values, grad, first)
 	case "adam":
 		// sqrt(v)/1: SparseAdam corrects v's bias in the step size instead.
 		a := kernel.Adam{L2: s.l2, Beta2: s.beta2, Rest1: s.rest1, Rest2: s.rest2, Size: s.lr, Scale: 1, Epsilon: s.eps}
-		a.Step(values, grad, state[:n], state[n:])
+		a.Step(values, grad, first, second)
 	case "ftrl":
-		s.ftrl(values, state[:n], state[n:], grad)
+		s.ftrl(values, first, second, grad)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"aibox/internal/kernel"
 )
 
 // Adam corrects its moments by the number of steps since they were zero. A value that
@@ -82,6 +84,14 @@ func settled(steps int64, beta1, beta2 float64) bool {
 	return 1-powInt(beta1, steps) == 1 && 1-powInt(beta2, steps) == 1
 }
 
+// settled is the function settled for the optimizer of parameter i.
+func (d *Dense) settled(i int, steps int64) bool {
+	if r := d.own[i]; r != nil {
+		return r.Settled(steps)
+	}
+	return settled(steps, d.cfg.Beta1, d.cfg.Beta2)
+}
+
 // StepCount converts a number of steps to the form in which it is saved.
 func StepCount(n int64) float32 { return float32(min(n, maxCounted)) }
 
@@ -91,7 +101,7 @@ func StepCount(n int64) float32 { return float32(min(n, maxCounted)) }
 func (d *Dense) Steps(t int64) []StateTensor {
 	var out []StateTensor
 	for i, p := range d.params {
-		if !slices.ContainsFunc(d.began[i], func(s stretch) bool { return s.began > 0 && !settled(t-s.began, d.cfg.Beta1, d.cfg.Beta2) }) {
+		if !slices.ContainsFunc(d.began[i], func(s stretch) bool { return s.began > 0 && !d.settled(i, t-s.began) }) {
 			continue
 		}
 		var steps []float32
@@ -113,7 +123,7 @@ func (d *Dense) Steps(t int64) []StateTensor {
 // was zero. Without a call of Begin, the state was zero before the first step.
 func (d *Dense) Begin(i int, began []int64) {
 	d.began[i] = nil
-	if !hasSteps(d.cfg.Kind) {
+	if !hasSteps(d.kind(i)) {
 		return
 	}
 	for v, b := range began[:len(d.params[i].Data)] {
@@ -128,19 +138,42 @@ func (d *Dense) Begin(i int, began []int64) {
 	}
 }
 
-// adam updates values lo to hi of parameter i.
-func (d *Dense) adam(i, lo, hi int) {
-	p, s := d.params[i], &d.slots[i]
-	whole := [1]stretch{{end: hi}}
-	stretches := d.began[i]
-	if stretches == nil {
-		stretches = whole[:]
+// together calls do for the stretches among values lo to hi of parameter i, with the number of the step
+// that they take.
+func (d *Dense) together(i, lo, hi int, do func(lo, hi int, t int64)) {
+	if d.began[i] == nil {
+		do(lo, hi, d.t)
+		return
 	}
-	for _, x := range stretches {
+	for _, x := range d.began[i] {
 		if end := min(hi, x.end); lo < end {
-			a := d.cfg.adamStep(d.t-x.began, d.rate)
-			a.Step(p.Data[lo:end], p.Grad[lo:end], s[0][lo:end], s[1][lo:end])
+			do(lo, end, d.t-x.began)
 			lo = end
 		}
 	}
+}
+
+// adam updates values lo to hi of parameter i.
+func (d *Dense) adam(i, lo, hi int) {
+	p, s := d.params[i], &d.slots[i]
+	d.together(i, lo, hi, func(lo, hi int, t int64) {
+		a := d.cfg.adamStep(t, d.rate)
+		a.Step(p.Data[lo:hi], p.Grad[lo:hi], s[0][lo:hi], s[1][lo:hi])
+	})
+}
+
+// stepOwn updates values lo to hi of parameter i with its own optimizer.
+func (d *Dense) stepOwn(i, lo, hi int) {
+	p, s, r := d.params[i], &d.slots[i], d.own[i]
+	if _, rate := r.DecayRates(); rate > 0 {
+		kernel.Scale(float32(1-float64(rate*float64(d.scale))), p.Data[lo:hi])
+	}
+	d.together(i, lo, hi, func(lo, hi int, t int64) {
+		step := r.step(t, d.scale)
+		slots := [2][]float32{}
+		for n := range d.slotNames(i) {
+			slots[n] = s[n][lo:hi]
+		}
+		step.updateSlots(p.Data[lo:hi], slots[0], slots[1], p.Grad[lo:hi])
+	})
 }
