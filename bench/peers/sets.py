@@ -76,6 +76,7 @@ class Examples:
     labels: np.ndarray  # (N) float32, 0 or 1
     dense: np.ndarray  # (N, C) float32, transformed
     fields: list[np.ndarray]  # F arrays (N, widest bag) int64: row numbers, 0 is "no value"
+    raw: np.ndarray  # (N, C) float32, as in the file; NaN: the cell is empty
 
     def __len__(self):
         return len(self.labels)
@@ -99,13 +100,22 @@ class Vocabulary:
         return len(self.rows) + 1
 
 
-def load_pair(directory, name, first, second):
-    """Loads two files of a set, numbering values by the first alone."""
+def load_pair(directory, name, first, second, indicators=False):
+    """Loads two files of a set, numbering values by the first alone.
+
+    With indicators, every dense column with an empty cell in the first file has a further
+    one that is 1 where the cell is empty.
+    """
     vocabulary = Vocabulary()
     path = pathlib.Path(directory) / name
     a = load(path / f"{first}.tsv", SCHEMAS[name], vocabulary)
     vocabulary.growing = False
     b = load(path / f"{second}.tsv", SCHEMAS[name], vocabulary)
+    if indicators:
+        missing = [np.isnan(x.raw) for x in (a, b)]
+        used = missing[0].any(0)
+        for x, cells in zip((a, b), missing, strict=True):
+            x.dense = np.concatenate([x.dense, cells[:, used].astype(np.float32)], 1)
     return a, b, len(vocabulary)
 
 
@@ -117,15 +127,17 @@ def load(path, schema, vocabulary):
             next(rows)
         cells = list(zip(*rows, strict=True))
     columns = {c["name"]: (c, values) for c, values in zip(schema["columns"], cells, strict=True)}
-    dense, fields = [], []
+    dense, fields, raw = [], [], []
     for column, values in columns.values():
         if column["role"] == "dense":
             dense.append(_dense(values, column.get("transform", [])))
+            raw.append(np.array([float(v) if v else np.nan for v in values], np.float32))
         elif column["role"] == "sparse":
             fields.append(_sparse(values, column, vocabulary))
     labels = _labels(schema, columns)
     no_dense = np.zeros((len(labels), 0), np.float32)
-    return Examples(labels, np.stack(dense, 1) if dense else no_dense, fields)
+    dense, raw = (np.stack(x, 1) if x else no_dense for x in (dense, raw))
+    return Examples(labels, dense, fields, raw)
 
 
 def _labels(schema, columns):
