@@ -200,26 +200,49 @@ func copyDurably(ctx context.Context, from, to string) error {
 
 // catalog writes the new table's catalog, with the one snapshot.
 func (c *cloning) catalog(ctx context.Context, old *catalog.Catalog, s catalog.Snapshot) (err error) {
-	c.info.Snapshot, err = newCatalog(ctx, c.to, old.Format(), s, func(page func(uint32, []byte) error) error {
-		_, err := old.Load(s.ID, page)
+	id := s.ID
+	s.ID = 0 // it gets a number of its own
+	infos, err := newCatalog(ctx, c.to, old.Format(), []loadedSnapshot{{Snapshot: s, load: func(page func(uint32, []byte) error) error {
+		_, err := old.Load(id, page)
 		return err
-	})
+	}}})
+	if err == nil {
+		c.info.Snapshot = infos[0]
+	}
 	return err
 }
 
-// newCatalog makes the catalog of a table whose files are in the directories of o. It gets
-// the one snapshot s, with the pages that load hands out.
-func newCatalog(ctx context.Context, o Options, f catalog.Format, s catalog.Snapshot, load func(page func(uint32, []byte) error) error) (info SnapshotInfo, err error) {
+// loadedSnapshot is a snapshot of which load hands out the pages.
+type loadedSnapshot struct {
+	catalog.Snapshot
+	load   func(page func(uint32, []byte) error) error
+	format catalog.Format
+}
+
+// newCatalog makes the catalog of a table whose files are in the directories of o, with
+// these snapshots, in ascending order of their numbers; 0 stands for a new number.
+func newCatalog(ctx context.Context, o Options, f catalog.Format, snapshots []loadedSnapshot) (infos []SnapshotInfo, err error) {
 	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(o.SSD.Dirs[0], catalogDir), Format: f, Logger: o.Logger})
 	if err != nil {
-		return info, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, made.Close()) }()
-	commit, err := made.Begin()
+	for _, s := range snapshots {
+		info, err := addSnapshot(ctx, made, s)
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+func addSnapshot(ctx context.Context, made *catalog.Catalog, s loadedSnapshot) (info SnapshotInfo, err error) {
+	commit, err := made.BeginAs(s.ID)
 	if err != nil {
 		return info, err
 	}
-	if err := load(func(page uint32, data []byte) error {
+	if err := s.load(func(page uint32, data []byte) error {
 		return cmp.Or(ctx.Err(), commit.PutPage(page, data))
 	}); err != nil {
 		return info, errors.Join(err, commit.Abort())
@@ -227,7 +250,7 @@ func newCatalog(ctx context.Context, o Options, f catalog.Format, s catalog.Snap
 	for i := range s.Deltas {
 		s.Deltas[i].Snapshot = commit.ID()
 	}
-	if err := commit.Commit(s); err != nil {
+	if err := commit.Commit(s.Snapshot); err != nil {
 		return info, err
 	}
 	kept, err := made.Snapshot(commit.ID())

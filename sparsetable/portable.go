@@ -1,13 +1,17 @@
 package sparsetable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
@@ -19,14 +23,85 @@ import (
 // copied to may be others, and their number another one: the files of a table are found by
 // their names.
 
-// PortableFile is a file of a snapshot. As long as the snapshot is there, it does not change.
+// PortableFile is a file of a snapshot. As long as the snapshot is there, its first Bytes
+// bytes do not change; the file may have more, which do not belong to the snapshot.
 type PortableFile struct {
 	Name  string // the same in every copy of the table
 	Path  string
 	Bytes int64
+	Open  func() (OpenFile, error)
 	// Unique says that the name has a random part, so no other file has it: not one of
-	// another table, nor one that a copy of this table has made.
+	// another table, nor one that a copy of this table has made. The file only grows.
 	Unique bool
+}
+
+// OpenFile is a file that is open for reading.
+type OpenFile interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// SnapshotFiles are the files of a snapshot of an open table. They stay as they are until
+// Release, whatever happens to the table meanwhile, the snapshot's being dropped included.
+type SnapshotFiles struct {
+	Files []PortableFile
+	// WriteIndex writes the index as RestoreIndex reads it; nil for KindMemory, which has
+	// none. It is not called after the table was closed, nor after Release.
+	WriteIndex func(io.Writer) error
+	Release    func() error
+}
+
+// SnapshotHolder is what both kinds of tables implement.
+type SnapshotHolder interface {
+	// HoldSnapshot returns the files of a snapshot. It fails with ErrNoSnapshot.
+	HoldSnapshot(id uint64) (*SnapshotFiles, error)
+}
+
+// HoldSnapshot implements SnapshotHolder.
+func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
+	if err := t.enter(); err != nil {
+		return nil, err
+	}
+	defer t.leave()
+	kept, err := t.checkpoints.Keep(id)
+	if err != nil {
+		return nil, tableError(err)
+	}
+	files, err := portableFiles(kept.Snapshot(), t.tableID, t.opts.SSD.Dirs)
+	if err != nil {
+		return nil, errors.Join(err, kept.Release())
+	}
+	index := func(w io.Writer) error {
+		if err := t.enter(); err != nil {
+			return err
+		}
+		defer t.leave()
+		return tableError(kept.WriteIndex(w))
+	}
+	return &SnapshotFiles{files, index, kept.Release}, nil
+}
+
+// HoldSnapshot implements SnapshotHolder. The file is open from then on, so it can be read
+// after it was deleted.
+func (t *memory) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
+	if err := t.enter(); err != nil {
+		return nil, err
+	}
+	defer t.leave()
+	path := t.dir.file(id)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %d in %s", ErrNoSnapshot, id, t.dir.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	file := PortableFile{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: func() (OpenFile, error) { return keptOpen{f}, nil }}
+	return &SnapshotFiles{Files: []PortableFile{file}, Release: sync.OnceValue(f.Close)}, nil
 }
 
 // PortableFiles returns the files that hold the rows of the snapshot o.SnapshotID (0: the
@@ -34,13 +109,7 @@ type PortableFile struct {
 func PortableFiles(o Options) ([]PortableFile, error) {
 	o.ensureDefaults()
 	if o.Kind != KindSSD {
-		d := snapshotDir{fs: OSFS{}, path: o.Dir}
-		path := d.file(o.SnapshotID)
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		return []PortableFile{{Name: filepath.Base(path), Path: path, Bytes: info.Size()}}, nil
+		return memoryFile(snapshotDir{fs: OSFS{}, path: o.Dir}.file(o.SnapshotID))
 	}
 	old, dirs, err := openCatalog(o)
 	if err != nil {
@@ -55,23 +124,42 @@ func PortableFiles(o Options) ([]PortableFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []PortableFile
-	add := func(name string, unique bool) error {
-		f, err := portableFile(name, unique, dirs)
-		out = append(out, f)
-		return err
+	return portableFiles(s, table, dirs)
+}
+
+func memoryFile(path string) ([]PortableFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	return []PortableFile{{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: opening(path)}}, nil
+}
+
+func opening(path string) func() (OpenFile, error) {
+	return func() (OpenFile, error) { return os.Open(path) }
+}
+
+// keptOpen is a file that is closed by somebody else.
+type keptOpen struct{ io.ReaderAt }
+
+func (keptOpen) Close() error { return nil }
+
+// portableFiles returns the files that hold the rows of a snapshot of a table on SSD.
+func portableFiles(s catalog.Snapshot, table uint64, dirs []string) (out []PortableFile, err error) {
+	add := func(name string, bytes int64, unique bool) {
+		if err == nil {
+			var path string
+			path, err = pathIn(dirs, name, bytes)
+			out = append(out, PortableFile{name, path, bytes, opening(path), unique})
+		}
 	}
 	for _, b := range s.Files {
-		if err := add(bucketfile.FileName(table, b.ID, b.Incarnation), b.Incarnation != 0); err != nil {
-			return nil, err
-		}
+		add(bucketfile.FileName(table, b.ID, b.Incarnation), b.Bytes, b.Incarnation != 0)
 	}
 	for _, d := range s.Deltas {
-		if err := add(d.Name, true); err != nil {
-			return nil, err
-		}
+		add(d.Name, d.Bytes, true)
 	}
-	return out, nil
+	return out, err
 }
 
 // openCatalog opens the catalog of the table in the directories of o for reading, and
@@ -88,14 +176,20 @@ func openCatalog(o Options) (*catalog.Catalog, []string, error) {
 	return c, t.opts.SSD.Dirs, err
 }
 
-func portableFile(name string, unique bool, dirs []string) (PortableFile, error) {
+// pathIn is the path of a file in one of dirs, which has at least so many bytes.
+func pathIn(dirs []string, name string, bytes int64) (string, error) {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil {
-			return PortableFile{name, path, info.Size(), unique}, nil
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
 		}
+		if info.Size() < bytes {
+			return "", &CorruptionError{File: path, Offset: info.Size(), Reason: fmt.Sprintf("the file ends here, but the snapshot needs %d bytes of it", bytes)}
+		}
+		return path, nil
 	}
-	return PortableFile{}, fmt.Errorf("%w: %s is in none of %v", ErrFiles, name, dirs)
+	return "", fmt.Errorf("%w: %s is in none of %v", ErrFiles, name, dirs)
 }
 
 // WriteIndex writes the index of the snapshot o.SnapshotID (0: the newest) of a table on
@@ -106,23 +200,42 @@ func WriteIndex(o Options, w io.Writer) error {
 	if err != nil {
 		return tableError(err)
 	}
-	return tableError(errors.Join(c.WriteSnapshot(o.SnapshotID, w), c.Close()))
+	pin, err := c.Pin(o.SnapshotID)
+	if err == nil {
+		err = pin.Write(w)
+	}
+	return tableError(errors.Join(err, c.Close()))
 }
 
-// RestoreIndex makes a table on SSD, in the directories of o, of the files of a snapshot,
-// which are there, and of its index. name is that of the index in errors. A catalog that
-// an interrupted call left behind is replaced. After it the table has that one snapshot.
-func RestoreIndex(ctx context.Context, o Options, name string, index io.Reader) (SnapshotInfo, error) {
+// RestoreIndex makes a table on SSD, in the directories of o, of the files of snapshots,
+// which are there, and of their indexes, in the files with these names. A catalog that
+// an interrupted call left behind is replaced. After it the table has these snapshots, with
+// the numbers that they had.
+func RestoreIndex(ctx context.Context, o Options, indexes ...string) (infos []SnapshotInfo, err error) {
 	o.ensureDefaults()
-	s, err := catalog.ReadSnapshot(name, index)
-	if err != nil {
-		return SnapshotInfo{}, tableError(err)
+	var list []loadedSnapshot
+	var format catalog.Format
+	for _, name := range indexes {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() // it was only read
+		s, err := catalog.ReadSnapshot(name, f)
+		if err != nil {
+			return nil, tableError(err)
+		}
+		if format = s.Format; len(list) > 0 && list[0].format != s.Format {
+			return nil, &CorruptionError{File: name, Offset: -1, Reason: "it is of another table than " + indexes[0]}
+		}
+		list = append(list, loadedSnapshot{s.Snapshot, s.Pages, s.Format})
 	}
+	slices.SortFunc(list, func(a, b loadedSnapshot) int { return cmp.Compare(a.ID, b.ID) })
 	if err := os.RemoveAll(filepath.Join(o.SSD.Dirs[0], catalogDir)); err != nil {
-		return SnapshotInfo{}, err
+		return nil, err
 	}
-	info, err := newCatalog(ctx, o, s.Format, s.Snapshot, s.Pages)
-	return info, tableError(err)
+	infos, err = newCatalog(ctx, o, format, list)
+	return infos, tableError(err)
 }
 
 // SpreadFiles says for each of the names of a snapshot's files, of these sizes, in which of

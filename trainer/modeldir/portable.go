@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"aibox/sparsetable"
@@ -32,29 +33,24 @@ type PortableFile struct {
 	Name   string // with slashes
 	Bytes  int64
 	Unique bool // as in sparsetable.PortableFile
-	Open   func() (OpenFile, error)
-}
-
-// OpenFile is a file that is open for reading.
-type OpenFile interface {
-	io.ReaderAt
-	io.Closer
+	Open   func() (sparsetable.OpenFile, error)
 }
 
 // Portable are the files of a generation, which stay as they are until Close.
 type Portable struct {
 	Files []PortableFile
 
-	held  io.Closer
-	index *os.File
+	held []io.Closer // closed by Close
 }
 
 // Portable returns the files of a model. m is closed after the result.
 func (m *Model) Portable(ctx context.Context, log *slog.Logger) (p *Portable, err error) {
 	p = new(Portable)
-	if p.held, err = m.HoldTable(ctx, log); err != nil {
+	held, err := m.HoldTable(ctx, log)
+	if err != nil {
 		return nil, err
 	}
+	p.held = append(p.held, held)
 	if err := m.collect(p); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -63,15 +59,16 @@ func (m *Model) Portable(ctx context.Context, log *slog.Logger) (p *Portable, er
 
 // Close lets other processes write the table.
 func (p *Portable) Close() error {
-	var err error
-	if p.index != nil {
-		err = p.index.Close()
+	var errs []error
+	for _, c := range slices.Backward(p.held) {
+		errs = append(errs, c.Close())
 	}
-	return errors.Join(err, p.held.Close())
+	p.held = nil
+	return errors.Join(errs...)
 }
 
 func (p *Portable) add(name, at string, bytes int64, unique bool) {
-	p.Files = append(p.Files, PortableFile{name, bytes, unique, func() (OpenFile, error) { return os.Open(at) }})
+	p.Files = append(p.Files, PortableFile{name, bytes, unique, func() (sparsetable.OpenFile, error) { return os.Open(at) }})
 }
 
 func (m *Model) collect(p *Portable) error {
@@ -95,12 +92,16 @@ func (m *Model) collect(p *Portable) error {
 		return err
 	}
 	for _, f := range files {
-		p.add(path.Join(tableName, f.Name), f.Path, f.Bytes, f.Unique)
+		p.Files = append(p.Files, PortableFile{path.Join(tableName, f.Name), f.Bytes, f.Unique, f.Open})
 	}
 	if o.Kind != sparsetable.KindSSD {
 		return nil
 	}
-	return p.addIndex(o)
+	beside := o.Dir
+	if len(o.SSD.Dirs) > 0 {
+		beside = o.SSD.Dirs[0]
+	}
+	return p.addIndex(indexName, filepath.Dir(beside), func(w io.Writer) error { return sparsetable.WriteIndex(o, w) })
 }
 
 func (p *Portable) addReports(gen string) error {
@@ -128,32 +129,28 @@ func (p *Portable) addReports(gen string) error {
 // report, which a model can do without.
 func IsReport(name string) bool { return strings.HasPrefix(name, reportsName+"/") }
 
-// addIndex writes the table's index to a file that has no name, beside the table or, where
-// that cannot be written, in the directory for temporary files.
-func (p *Portable) addIndex(o sparsetable.Options) error {
-	beside := o.Dir
-	if len(o.SSD.Dirs) > 0 {
-		beside = o.SSD.Dirs[0]
-	}
-	f, err := os.CreateTemp(filepath.Dir(beside), ".aibox-index-")
+// addIndex adds an index of the table. It is written to a file that has no name, in a
+// directory or, where that cannot be written, in the one for temporary files.
+func (p *Portable) addIndex(name, dir string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(dir, ".aibox-index-")
 	if err != nil {
 		f, err = os.CreateTemp("", "aibox-index-")
 	}
 	if err != nil {
 		return err
 	}
-	p.index = f
+	p.held = append(p.held, f)
 	if err := os.Remove(f.Name()); err != nil {
 		return err
 	}
-	if err := sparsetable.WriteIndex(o, f); err != nil {
+	if err := write(f); err != nil {
 		return err
 	}
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	p.Files = append(p.Files, PortableFile{indexName, info.Size(), false, func() (OpenFile, error) { return keptOpen{f}, nil }})
+	p.Files = append(p.Files, PortableFile{name, info.Size(), false, func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }})
 	return nil
 }
 

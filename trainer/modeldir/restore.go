@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -43,11 +42,14 @@ var ErrHasModel = errkind.New(errkind.Usage, "there is a model already")
 // is; two that differ in anything have different ones. dirs are those of
 // sparse_table.dirs; nil: the table is in the model directory.
 func Restore(dir string, number int, id string, dirs []string) (*Restoring, error) {
-	r, err := lockRestoring(dir, number)
+	if err := refuseModel(dir); err != nil { // before the lock file is made
+		return nil, err
+	}
+	r, err := lockRestoring(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.begin(id, dirs); err != nil {
+	if err := r.beginModel(number, id, dirs); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -57,21 +59,26 @@ func Restore(dir string, number int, id string, dirs []string) (*Restoring, erro
 // these files is restored to: all of them if it is on SSD. A table in memory is saved in the
 // model directory.
 func DirsFor(names, dirs []string) []string {
-	if slices.Contains(names, indexName) {
+	if slices.ContainsFunc(names, isIndex) {
 		return dirs
 	}
 	return nil
 }
 
-func lockRestoring(dir string, number int) (*Restoring, error) {
-	if err := refuseModel(dir); err != nil { // before the lock file is made
-		return nil, err
+func (r *Restoring) beginModel(number int, id string, dirs []string) error {
+	if err := refuseModel(r.w.dir); err != nil {
+		return err
 	}
+	r.w.gen = nameOf(number)
+	return r.begin(id, dirs)
+}
+
+func lockRestoring(dir string) (*Restoring, error) {
 	lock, err := makeAndLock(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &Restoring{w: &Writer{dir: dir, lock: lock, gen: nameOf(number), done: true}}, nil
+	return &Restoring{w: &Writer{dir: dir, lock: lock, done: true}}, nil
 }
 
 // refuseModel fails if dir has a complete generation.
@@ -87,13 +94,13 @@ func refuseModel(dir string) error {
 }
 
 func (r *Restoring) begin(id string, dirs []string) error {
-	if err := refuseModel(r.w.dir); err != nil {
-		return err
-	}
 	for _, g := range generations(r.w.dir) {
 		at := filepath.Join(r.w.dir, g)
 		begun := restoredIn(at)
 		if g == r.w.gen && begun == id && samePlaces(at, dirs) {
+			continue
+		}
+		if isComplete(r.w.dir, g) {
 			continue
 		}
 		if g == r.w.gen || begun != "" || gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
@@ -185,7 +192,7 @@ func (r *Restoring) Place(names []string, bytes []int64) error {
 	var sizes []int64
 	for i, name := range names {
 		rest, ofTable := strings.CutPrefix(name, tableName+"/")
-		if ofTable && name != indexName {
+		if ofTable && !isIndex(name) {
 			if rest != path.Base(rest) {
 				return &CorruptionError{name, noOffset, "it is no name of a file of a table"}
 			}
@@ -207,7 +214,7 @@ func (r *Restoring) Place(names []string, bytes []int64) error {
 
 // Path is where a file that Place was told of is put.
 func (r *Restoring) Path(name string) string {
-	if rest, ofTable := strings.CutPrefix(name, tableName+"/"); ofTable && name != indexName && len(r.dirs) > 0 {
+	if rest, ofTable := strings.CutPrefix(name, tableName+"/"); ofTable && !isIndex(name) && len(r.dirs) > 0 {
 		return filepath.Join(r.dirs[r.place[rest]], rest)
 	}
 	return r.path(name)
@@ -215,8 +222,8 @@ func (r *Restoring) Path(name string) string {
 
 // path is the place of a file in the generation. The index is not a file of the table.
 func (r *Restoring) path(name string) string {
-	if name == indexName {
-		return filepath.Join(r.w.genDir(), "table-index")
+	if isIndex(name) {
+		return filepath.Join(r.w.genDir(), strings.ReplaceAll(name, "/", "-"))
 	}
 	return filepath.Join(r.w.genDir(), filepath.FromSlash(name))
 }
@@ -230,29 +237,17 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 		}
 	}()
 	m.Generation = r.w.gen
-	o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: r.w.TableDir()}
-	o.SSD.Dirs = r.dirs
-	if len(r.dirs) == 0 {
-		o.SSD.Dirs = []string{r.w.TableDir()}
-	}
-	if index, e := os.Open(r.path(indexName)); e == nil {
-		info, e := sparsetable.RestoreIndex(ctx, o, r.path(indexName), index)
-		if err := errors.Join(e, index.Close()); err != nil {
+	if !gone(r.path(indexName)) {
+		infos, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), r.path(indexName))
+		if err != nil {
 			return err
 		}
-		if string(info.Record) != string(m.TableRecord()) {
+		if string(infos[0].Record) != string(m.TableRecord()) {
 			return &CorruptionError{r.path(indexName), noOffset, "it was not saved together with " + m.Dense}
 		}
-		m.TableSnapshot = info.ID
-	} else if !errors.Is(e, fs.ErrNotExist) {
-		return e
+		m.TableSnapshot = infos[0].ID
 	}
-	for _, dir := range append([]string{r.w.genDir()}, r.dirs...) {
-		if err := syncTree(dir); err != nil {
-			return err
-		}
-	}
-	if err := syncDir(r.w.dir); err != nil {
+	if err := r.sync(); err != nil {
 		return err
 	}
 	if err := check(r.w.dir, &m); err != nil {
@@ -268,6 +263,25 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 		_ = os.Remove(r.path(name))
 	}
 	return nil
+}
+
+func (r *Restoring) tableOptions() sparsetable.Options {
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: r.w.TableDir()}
+	o.SSD.Dirs = r.dirs
+	if len(r.dirs) == 0 {
+		o.SSD.Dirs = []string{r.w.TableDir()}
+	}
+	return o
+}
+
+// sync makes everything durable that is in place.
+func (r *Restoring) sync() error {
+	for _, dir := range append([]string{r.w.genDir()}, r.dirs...) {
+		if err := syncTree(dir); err != nil {
+			return err
+		}
+	}
+	return syncDir(r.w.dir)
 }
 
 // Discard deletes what was restored so far.

@@ -58,12 +58,12 @@ func restoreTo(t *testing.T, from, to string, number int, id string, dirs []stri
 			t.Error(err)
 		}
 	}()
-	r, err := lockRestoring(to, number) // the first half of Restore
+	r, err := lockRestoring(to) // the first half of Restore
 	if err != nil {
 		return err
 	}
 	lastRestoring = r
-	if err := r.begin(id, dirs); err != nil {
+	if err := r.beginModel(number, id, dirs); err != nil {
 		return err
 	}
 	var names []string

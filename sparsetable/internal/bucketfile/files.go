@@ -172,6 +172,31 @@ func (s *Set) Unhold(snapshot uint64) error {
 	return nil
 }
 
+// Keep keeps the files that a snapshot holds, even after its Unhold, until the returned
+// function is called. ok is false if the snapshot holds none any more.
+func (s *Set) Keep(snapshot uint64) (release func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.mu.holds[snapshot]
+	if held == nil || s.mu.closed {
+		return nil, false
+	}
+	for _, f := range held {
+		f.holders++
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.mu.closed {
+			return
+		}
+		for _, f := range held {
+			f.holders--
+			s.dropIfDeadLocked(f)
+		}
+	}, true
+}
+
 // Snapshots returns the snapshots that hold files, in ascending order.
 func (s *Set) Snapshots() []uint64 {
 	s.mu.Lock()

@@ -47,6 +47,7 @@ type Catalog struct {
 		closed    bool
 		snapshots []*kept       // ascending by id
 		lastID    uint64        // highest ever given, in the database or to a Commit
+		pinned    []*kept       // those of Pin, dropped or not; as often as they are pinned
 		live      *kept         // snapshot that the open table was loaded from or last wrote, dropped or not
 		garbage   []pageVersion // to be deleted by the next sorted table
 		commit    *Commit       // under way
@@ -346,6 +347,11 @@ func (c *Catalog) unlock() {
 	}
 	if c.mu.live != nil && !slices.Contains(c.mu.snapshots, c.mu.live) {
 		n += c.mu.live.bytes()
+	}
+	for i, s := range c.mu.pinned {
+		if s != c.mu.live && !slices.Contains(c.mu.snapshots, s) && !slices.Contains(c.mu.pinned[:i], s) {
+			n += s.bytes()
+		}
 	}
 	if w := c.mu.commit; w != nil {
 		n += 8*int64(cap(w.versions)) + 16*int64(cap(w.garbage))

@@ -27,7 +27,11 @@ type Commit struct {
 // loaded or that the last Commit committed, so only the pages that differ from it have
 // to be put. If there was neither, all pages must be put. Only one Commit may be under
 // way.
-func (c *Catalog) Begin() (*Commit, error) {
+func (c *Catalog) Begin() (*Commit, error) { return c.BeginAs(0) }
+
+// BeginAs is Begin for a snapshot that had this id, which is higher than all that were
+// given, in another catalog; 0 stands for the next one.
+func (c *Catalog) BeginAs(id uint64) (*Commit, error) {
 	c.mu.Lock()
 	defer c.unlock()
 	if err := c.writableLocked(); err != nil {
@@ -36,7 +40,12 @@ func (c *Catalog) Begin() (*Commit, error) {
 	if c.mu.commit != nil {
 		panic("catalog: a commit is under way already")
 	}
-	id := c.mu.lastID + 1
+	if id == 0 {
+		id = c.mu.lastID + 1
+	}
+	if id <= c.mu.lastID {
+		return nil, fmt.Errorf("catalog: snapshot %d cannot be made after snapshot %d", id, c.mu.lastID)
+	}
 	t, err := c.newTable(fmt.Sprintf("snapshot-%d", id))
 	if err != nil {
 		return nil, c.wrap(err, "begin a snapshot")

@@ -46,7 +46,7 @@ func (c *Catalog) Drop(id uint64) error {
 
 // discardLocked adds to the garbage the page versions of s that nothing uses any more.
 func (c *Catalog) discardLocked(s *kept) {
-	if s == c.mu.live || slices.Contains(c.mu.snapshots, s) {
+	if s == c.mu.live || slices.Contains(c.mu.snapshots, s) || slices.Contains(c.mu.pinned, s) {
 		return
 	}
 	for page, id := range s.versions {
@@ -58,9 +58,11 @@ func (c *Catalog) discardLocked(s *kept) {
 
 // usedLocked reports whether a kept snapshot or the open table uses v.
 func (c *Catalog) usedLocked(v pageVersion) bool {
-	for _, s := range c.mu.snapshots {
-		if s.uses(v) {
-			return true
+	for _, list := range [][]*kept{c.mu.snapshots, c.mu.pinned} {
+		for _, s := range list {
+			if s.uses(v) {
+				return true
+			}
 		}
 	}
 	return c.mu.live != nil && c.mu.live.uses(v)

@@ -52,6 +52,14 @@ func (c *Catalog) Load(id uint64, fn func(page uint32, data []byte) error) (Snap
 	return s.Snapshot, nil
 }
 
+// pageOf decodes the key of a page.
+func (c *Catalog) pageOf(key []byte) (pageVersion, error) {
+	if len(key) != 1+4+8 {
+		return pageVersion{}, c.corrupt("a page's key", "%x", key)
+	}
+	return pageVersion{binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:])}, nil
+}
+
 // sweep reads all versions of all pages. It passes those of s, which may be nil, to fn
 // and returns those that nothing uses.
 func (c *Catalog) sweep(s *kept, fn func(page uint32, data []byte) error) (garbage []pageVersion, err error) {
@@ -62,11 +70,10 @@ func (c *Catalog) sweep(s *kept, fn func(page uint32, data []byte) error) (garba
 	defer func() { err = errors.Join(err, it.Close()) }()
 	next := uint32(0)
 	for ok := it.First(); ok; ok = it.Next() {
-		key := it.Key()
-		if len(key) != 1+4+8 {
-			return nil, c.corrupt("a page's key", "%x", key)
+		v, err := c.pageOf(it.Key())
+		if err != nil {
+			return nil, err
 		}
-		v := pageVersion{binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:])}
 		if s == nil || !s.uses(v) {
 			if !c.usedLocked(v) {
 				garbage = append(garbage, v)

@@ -24,45 +24,7 @@ const (
 	maxStreamPart = 1 << 30
 )
 
-// WriteSnapshot writes a snapshot with all its pages as a stream.
-func (c *Catalog) WriteSnapshot(id uint64, to io.Writer) error {
-	s, err := c.Snapshot(id)
-	if err != nil {
-		return err
-	}
-	format, err := c.format.encode()
-	if err != nil {
-		return err
-	}
-	sum := crc32.New(castagnoli)
-	w := bufio.NewWriterSize(io.MultiWriter(to, sum), 1<<18)
-	part := func(length int, data []byte) error {
-		_, _ = w.Write(binary.LittleEndian.AppendUint32(nil, uint32(length))) // the next Write or Flush returns its error
-		_, err := w.Write(data)
-		return err
-	}
-	_, _ = w.WriteString(streamMagic)
-	record := encodeSnapshot(&kept{Snapshot: s})
-	if err := part(len(format), format); err != nil {
-		return err
-	}
-	if err := part(len(record), record); err != nil {
-		return err
-	}
-	if _, err := c.Load(id, func(_ uint32, data []byte) error { return part(len(data)+1, data) }); err != nil {
-		return err
-	}
-	if err := part(0, nil); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err = to.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
-	return err
-}
-
-// Stream is a snapshot that is read from what WriteSnapshot wrote.
+// Stream is a snapshot that is read from what Pin.Write wrote.
 type Stream struct {
 	Format   Format
 	Snapshot Snapshot

@@ -33,9 +33,14 @@ func TestStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := c.WriteSnapshot(w.ID(), &b); err != nil {
+	pin, err := c.Pin(w.ID())
+	if err == nil {
+		err = pin.Write(&b)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+	pin.Release()
 	read := func(data []byte) (string, error) {
 		s, err := ReadSnapshot("it", bytes.NewReader(data))
 		if err != nil {
@@ -72,7 +77,7 @@ func TestStream(t *testing.T) {
 			t.Errorf("%d bytes: %v", i, err)
 		}
 	}
-	if err := c.WriteSnapshot(77, &b); !errors.Is(err, ErrNoSnapshot) {
+	if _, err := c.Pin(77); !errors.Is(err, ErrNoSnapshot) {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,15 +11,17 @@ import (
 	"aibox/sparsetable/internal/deltafile"
 )
 
-// deltaLists knows the delta files of a table, by the lists that refer to them. A file is deleted when neither a snapshot
-// refers to it nor the next one may.
+// deltaLists knows the delta files of a table, by the lists that refer to them. A file is
+// deleted when neither a snapshot refers to it nor the next one may, and it is not kept.
 type deltaLists struct {
 	sync.Mutex
 	// base are the files that have the rows with Saved: those of the snapshot that was
 	// committed last, or that the table was opened with, even if that was dropped. Only
-	// who takes a snapshot, or excludes snapshots, changes it, and may read it without the mutex.
+	// who takes a snapshot, or excludes snapshots, changes it, and may read it without the
+	// mutex.
 	base  []catalog.Delta
 	bytes map[string]int64 // of each file, by name
+	kept  map[string]int   // how often a file is part of a snapshot that is kept (Keep)
 }
 
 // openLists notes the files of all snapshots.
@@ -27,7 +29,7 @@ func (c *Store) openLists(opened catalog.Snapshot) {
 	f := &c.lists
 	f.Lock()
 	defer f.Unlock()
-	f.bytes = map[string]int64{}
+	f.bytes, f.kept = map[string]int64{}, map[string]int{}
 	for _, s := range c.Catalog.Snapshots() {
 		for _, d := range s.Deltas {
 			f.bytes[d.Name] = d.Bytes
@@ -102,7 +104,7 @@ func (c *Store) takeUnused(list []catalog.Delta) (unused []catalog.Delta) {
 		}
 	}
 	for _, d := range list {
-		if _, known := f.bytes[d.Name]; known && !used[d.Name] {
+		if _, known := f.bytes[d.Name]; known && !used[d.Name] && f.kept[d.Name] == 0 {
 			delete(f.bytes, d.Name)
 			unused = append(unused, d)
 		}

@@ -1,0 +1,76 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"aibox/sparsetable/internal/catalog"
+)
+
+// Kept is a snapshot whose files stay as they are until Release, even if it is dropped. A
+// bucket file may still grow: only its first bytes belong to the snapshot.
+type Kept struct {
+	store   *Store
+	pin     *catalog.Pin
+	release func() // of the bucket files
+	once    sync.Once
+}
+
+// Keep keeps a snapshot. It fails with catalog.ErrNoSnapshot if there is none.
+func (c *Store) Keep(id uint64) (*Kept, error) {
+	pin, err := c.Catalog.Pin(id)
+	if err != nil {
+		return nil, err
+	}
+	s := pin.Snapshot()
+	release, ok := c.files.Keep(s.ID)
+	if !ok || !c.keepDeltas(s.Deltas) {
+		if ok {
+			release()
+		}
+		pin.Release()
+		return nil, fmt.Errorf("%w: %d is being dropped", catalog.ErrNoSnapshot, s.ID)
+	}
+	return &Kept{store: c, pin: pin, release: release}, nil
+}
+
+// keepDeltas keeps delta files, if none of them is deleted already.
+func (c *Store) keepDeltas(list []catalog.Delta) bool {
+	f := &c.lists
+	f.Lock()
+	defer f.Unlock()
+	for _, d := range list {
+		if _, known := f.bytes[d.Name]; !known {
+			return false
+		}
+	}
+	for _, d := range list {
+		f.kept[d.Name]++
+	}
+	return true
+}
+
+// Snapshot is the snapshot as the catalog has it.
+func (k *Kept) Snapshot() catalog.Snapshot { return Upgraded(k.pin.Snapshot()) }
+
+// WriteIndex writes the index as catalog.ReadSnapshot reads it. The table is not closed
+// meanwhile.
+func (k *Kept) WriteIndex(w io.Writer) error { return k.pin.Write(w) }
+
+// Release lets the files be deleted. It may be called after the table was closed.
+func (k *Kept) Release() (err error) {
+	k.once.Do(func() {
+		deltas := k.pin.Snapshot().Deltas
+		k.pin.Release()
+		k.release()
+		f := &k.store.lists
+		f.Lock()
+		for _, d := range deltas {
+			f.kept[d.Name]--
+		}
+		f.Unlock()
+		err = k.store.deleteUnused(deltas)
+	})
+	return err
+}
