@@ -57,7 +57,7 @@ def train(model, train_set, test_set, rows, settings, seed):
     optimizer = torch.optim.Adam(parameters, lr=settings["learning_rate"])
     ids, widths, dense = quality_torch.tensors(train_set)
     labels = torch.from_numpy(train_set.labels)
-    test_ids, _, test_dense = quality_torch.tensors(test_set)
+    test_ids, test_widths, test_dense = quality_torch.tensors(test_set)
     scores = []
     for _ in range(settings["epochs"]):
         for batch in torch.randperm(len(labels)).split(settings["batch_size"]):
@@ -66,7 +66,10 @@ def train(model, train_set, test_set, rows, settings, seed):
             functional.binary_cross_entropy_with_logits(logits, labels[batch]).backward()
             optimizer.step()
         with torch.no_grad():
-            parts = [net(i, widths, d) for i, d in zip(test_ids.split(4096), test_dense.split(4096))]
+            parts = [
+                net(i, test_widths, d)
+                for i, d in zip(test_ids.split(4096), test_dense.split(4096))
+            ]
             p = torch.sigmoid(torch.cat(parts).double()).numpy()
         scores.append(
             (quality_torch.auc(test_set.labels, p), quality_torch.log_loss(test_set.labels, p))
