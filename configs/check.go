@@ -96,6 +96,16 @@ func (l *loader) checkHDFS() {
 	}
 }
 
+// checkRemote checks the URI of a remote directory.
+func (l *loader) checkRemote(key, uri, what string) {
+	if scheme, _, ok := strings.Cut(uri, "://"); ok && !strings.EqualFold(scheme, "file") && !strings.EqualFold(scheme, "hdfs") && l.sound(key) {
+		l.faultAt(key, "%s: %s to hdfs:// or to a path", quote(uri), what)
+	}
+	if uri != "" && path.Clean(strings.TrimPrefix(uri, "file://")) == path.Clean(l.job.Output.ModelDir) && l.sound(key, "output.model_dir") {
+		l.faultAt(key, "is the same directory as output.model_dir; name one on HDFS or on another machine")
+	}
+}
+
 func (l *loader) checkOutput() {
 	j := l.job
 	local := func(p, uri string) {
@@ -111,12 +121,8 @@ func (l *loader) checkOutput() {
 	if _, given := l.given["output.tensorboard"]; given {
 		local("output.tensorboard", j.Output.TensorBoard)
 	}
-	if scheme, _, ok := strings.Cut(j.Output.Remote, "://"); ok && !strings.EqualFold(scheme, "file") && !strings.EqualFold(scheme, "hdfs") && l.sound("output.remote") {
-		l.faultAt("output.remote", "%s: models are published to hdfs:// or to a path", quote(j.Output.Remote))
-	}
-	if r := j.Output.Remote; r != "" && path.Clean(strings.TrimPrefix(r, "file://")) == path.Clean(j.Output.ModelDir) && l.sound("output.remote", "output.model_dir") {
-		l.faultAt("output.remote", "is the same directory as output.model_dir; name one on HDFS or on another machine")
-	}
+	l.checkRemote("output.remote", j.Output.Remote, "models are published")
+	l.checkRemote("snapshots.remote", j.Snapshots.Remote, "snapshots are uploaded")
 	for i, dir := range j.SparseTable.Dirs {
 		p := fmt.Sprintf("sparse_table.dirs[%d]", i)
 		switch {

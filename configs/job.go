@@ -274,6 +274,7 @@ type Pipeline struct {
 type Snapshots struct {
 	Every         string  `yaml:"every"`           // auto, none, a duration, or a number of examples or passes: see SnapshotInterval
 	OnStopSeconds float64 `yaml:"on_stop_seconds"` // for the last snapshot after a signal
+	Remote        string  `yaml:"remote"`          // URI; "": snapshots are on this machine alone
 }
 
 // Output says what is written and where.

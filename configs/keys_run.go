@@ -93,7 +93,9 @@ var runKeys = []Key{
 	{Path: "snapshots.every", Default: "auto",
 		Meaning: "How often a snapshot is taken, always at the end of a pass: a duration such as 10m or 1h30m, a number of examples or passes such as \"50000000 examples\" or \"500 passes\", or auto or none. With auto, what the last snapshot cost decides how long to wait for the next one, a minute at least, so that snapshots take less than 0.5 % of the time. A table in memory is written as a whole each time, so snapshots of large ones are rare. With none, there are no snapshots, and an interrupted job starts over."},
 	{Path: "snapshots.on_stop_seconds", Default: "30", Range: "[0,86400]",
-		Meaning: "How long a job that gets SIGTERM or SIGINT may take to end its pass and to save a last snapshot. If that takes longer, the job ends without it, and goes on from the one before."},
+		Meaning: "How long a job that gets SIGTERM or SIGINT may take to end its pass and to save a last snapshot. If that takes longer, the job ends without it, and goes on from the one before. With remote, it is also how long the job waits for the last snapshot to be uploaded."},
+	{Path: "snapshots.remote", Default: `""`, Template: true,
+		Meaning: "Directory to which snapshots are uploaded while training goes on, so that another machine can go on with the job if this one is lost: hdfs:// or the path of a mounted file system. It may be that of output.remote; then files are shared. Each time the newest snapshot is uploaded, and of it what the directory lacks. If that fails, it is tried again later; training never waits for it. A job without a snapshot on its machine goes on from the newest snapshot there of the same job with the same data. The bad rows in the quarantine file are uploaded, too. When the model is committed, and published if output.remote is given, its snapshots there are removed. output.remote_bytes_per_second limits uploads. Empty means that snapshots stay on the machine."},
 
 	{Path: "output.model_dir", Required: true, Template: true,
 		Meaning: "Directory that the model, metrics and summary are written to. It must be a local path."},
@@ -112,7 +114,7 @@ var runKeys = []Key{
 	{Path: "output.remote_keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,
 		Meaning: "How many models of a job of this name stay in remote. What no model needs any more is deleted."},
 	{Path: "output.remote_bytes_per_second", Default: "0", Range: "[0,inf)", Tuning: true,
-		Meaning: "How many bytes in a second are moved to remote or from there at most, as 100MiB. 0 means no limit."},
+		Meaning: "How many bytes in a second are moved to remote, or to snapshots.remote, or from there at most, as 100MiB. 0 means no limit."},
 }
 
 func inModelDir(j *Job, file string) string {

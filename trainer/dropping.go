@@ -57,6 +57,7 @@ func (s *snapshots) forget(keep *resumption) bool {
 		return false
 	}
 	s.saved, s.older = nil, nil
+	s.uploads.stop()
 	r.dropOthers(keep)
 	return true
 }

@@ -43,6 +43,7 @@ func (r *run) finish(ctx context.Context) error {
 	r.opts.Status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
 	if r.final == nil {
 		r.snapshots.wait()
+		r.snapshots.uploads.stop() // the model is published soon, or another process goes on from what is there
 		r.midway = true
 		if err := r.complete(ctx); err != nil {
 			return err
@@ -204,6 +205,7 @@ func (r *run) logLeftovers() {
 // go on with it, and leaves reports that say why.
 func (r *run) close(ctx context.Context, failure error) error {
 	r.snapshots.wait()
+	r.snapshots.uploads.stop()
 	status := r.opts.Status.View()
 	r.opts.Status.end()
 	if r.reports != nil {

@@ -21,9 +21,13 @@ type image struct {
 
 	done     chan struct{} // closed when what follows is final
 	err      error
-	doubtful bool // RESUME.json may have been replaced all the same
-	bytes    int64
-	took     time.Duration
+	doubtful bool   // RESUME.json may have been replaced all the same
+	data     []byte // RESUME.json
+
+	quarantine int64 // length of the file of bad rows
+
+	bytes int64
+	took  time.Duration
 }
 
 // fix copies everything of the present instant that may change, and fixes the snapshot of
@@ -60,6 +64,7 @@ func (s *snapshots) image() (*image, error) {
 	if im.resume.Reports, err = r.reports.sizes(); err != nil {
 		return im, err
 	}
+	im.quarantine = r.state.quarantine()
 	state := r.state
 	state.Online, state.Reader = online{}, nil
 	if state.training(state.Epoch) {
@@ -87,6 +92,7 @@ func (s *snapshots) write(im *image, older []uint64) error {
 		return err
 	}
 	s.at(stageCommitted)
+	s.uploads.offer(im)
 	if err := r.dropExcept(older, &im.resume); err != nil {
 		r.log.Warn("an older snapshot could not be deleted; it takes space on disk", "error", err)
 	}
@@ -117,6 +123,7 @@ func (s *snapshots) commit(im *image) error {
 		return err
 	}
 	im.bytes += int64(len(data))
+	im.data = data
 	if err := s.run.models.writer.SaveResume(data); err != nil {
 		im.doubtful = true
 		return fmt.Errorf("saving where training is: %w", err)

@@ -46,8 +46,10 @@ func jobOutputs(job *configs.Job) []string {
 	for _, dir := range job.SparseTable.Dirs {
 		outputs = append(outputs, filepath.Join(dir, "table"))
 	}
-	if remote := job.Output.Remote; remote != "" {
-		outputs = append(outputs, strings.TrimRight(remote, "/")+"/generations")
+	for _, remote := range []string{job.Output.Remote, job.Snapshots.Remote} {
+		if remote != "" {
+			outputs = append(outputs, strings.TrimRight(remote, "/")+"/generations")
+		}
 	}
 	return outputs
 }

@@ -75,11 +75,7 @@ func (r *run) takeReports(x *resumption) (err error) {
 	if r.data.quarantine, err = openQuarantine(r.models.writer, 0); err != nil {
 		return err
 	}
-	size := r.state.Quarantine
-	if c := r.state.Reader; c != nil && r.state.Epoch == 1 { // later epochs record no bad rows
-		size += c.QuarantineBytes
-	}
-	if err := cutQuarantine(r.data.quarantine, size); err != nil {
+	if err := cutQuarantine(r.data.quarantine, r.state.quarantine()); err != nil {
 		return err
 	}
 	at := x.Reports

@@ -7,6 +7,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/panics"
+	"aibox/trainer/mirror"
 )
 
 // A snapshot saves everything of one instant between two passes that the rest of the run
@@ -26,6 +27,8 @@ type SnapshotSummary struct {
 	StallSeconds float64 `json:"stall_seconds"` // for which training waited
 	WriteSeconds float64 `json:"write_seconds"` // in the background
 	Bytes        int64   `json:"bytes"`
+
+	Remote *mirror.Summary `json:"remote,omitempty"` // what became of them in snapshots.remote
 }
 
 // add counts a snapshot. The final model, though it is saved in the same way, is none.
@@ -56,6 +59,8 @@ type snapshots struct {
 	// older are snapshots of the table besides that of saved which RESUME.json may refer
 	// to, because it is not known whether it was replaced.
 	older []uint64
+
+	uploads *uploads // to snapshots.remote; nil: there are none
 }
 
 // The stages of saving a snapshot, for tests.
@@ -137,6 +142,7 @@ func (s *snapshots) take() error {
 	stall := time.Since(start)
 	s.summary.StallSeconds += stall.Seconds()
 	im.resume.Snapshots.StallSeconds = s.summary.StallSeconds
+	im.resume.Snapshots.Remote = s.uploads.summary()
 	im.stall = stall
 	older := s.older
 	if s.saved != nil {
@@ -210,6 +216,9 @@ func (s *snapshots) saveExisting(snapshot uint64, last *final) error {
 	im.took = time.Since(start)
 	s.begun, s.passes, s.examples = start, 0, r.state.Examples
 	s.succeeded(im)
+	if last == nil {
+		s.uploads.offer(im)
+	}
 	r.dropOthers(&im.resume)
 	s.at(stageDropped)
 	return nil

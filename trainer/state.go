@@ -52,6 +52,16 @@ func (s *State) begin(epoch int, quarantine int64) {
 	s.Reader, s.ReaderBatches, s.Quarantine = nil, 0, quarantine
 }
 
+// quarantine is the length that the quarantine file has at least, and to which it is cut
+// when another process goes on.
+func (s *State) quarantine() int64 {
+	size := s.Quarantine
+	if s.Reader != nil && s.Epoch == 1 { // later epochs record no bad rows
+		size += s.Reader.QuarantineBytes
+	}
+	return size
+}
+
 // trained adds a pass that was trained.
 func (s *State) trained(p *reader.Pass) {
 	s.Passes++

@@ -8,6 +8,7 @@ import (
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/mirror"
 )
 
 // Phase is what a job is doing.
@@ -33,6 +34,7 @@ type Status struct {
 		pipe   *pipeline.Pipeline
 		table  sparsetable.Table
 		since  time.Time // start of the phase
+		upload *mirror.Uploader
 	}
 }
 
@@ -54,12 +56,14 @@ type View struct {
 	Table        sparsetable.Stats
 	// ResidentBytes is what the whole process takes in memory now; 0 if that is unknown.
 	ResidentBytes int64
+	// Uploads is what became of snapshots in snapshots.remote; nil: none are uploaded.
+	Uploads *mirror.Summary
 }
 
 // View returns the current state.
 func (s *Status) View() View {
 	s.mu.Lock()
-	v, r, p, t := s.mu.View, s.mu.reader, s.mu.pipe, s.mu.table
+	v, r, p, t, u := s.mu.View, s.mu.reader, s.mu.pipe, s.mu.table, s.mu.upload
 	if !s.mu.since.IsZero() {
 		v.PhaseElapsed = time.Since(s.mu.since)
 	}
@@ -73,6 +77,10 @@ func (s *Status) View() View {
 	}
 	if t != nil {
 		v.Table = t.Stats()
+	}
+	if u != nil {
+		uploads := u.Summary()
+		v.Uploads = &uploads
 	}
 	v.ResidentBytes = processMemory().Now
 	return v
@@ -99,6 +107,13 @@ func (s *Status) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.reader, s.mu.table, s.mu.pipe = nil, nil, nil
+}
+
+// uploads says what uploads the snapshots of the run.
+func (s *Status) uploads(u *mirror.Uploader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.upload = u
 }
 
 func (s *Status) pipeline(p *pipeline.Pipeline) {

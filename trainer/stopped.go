@@ -13,14 +13,14 @@ func (s *snapshots) onStop() {
 		return
 	}
 	s.wait()
-	if s.saved != nil && s.saved.resume.same(&r.state) {
-		return
+	if s.saved == nil || !s.saved.resume.same(&r.state) {
+		err := s.take()
+		s.wait()
+		if err != nil {
+			r.log.Warn("the last snapshot could not be saved", "error", err)
+		}
 	}
-	err := s.take()
-	s.wait()
-	if err != nil {
-		r.log.Warn("the last snapshot could not be saved", "error", err)
-	}
+	s.uploads.finish(r.grace)
 }
 
 // withGrace returns a context for the work that may end after ctx is cancelled, within so

@@ -162,6 +162,7 @@ func (s *Summary) describe(r *run) {
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed = r.snapshots.summary, r.resumed
+	s.Snapshots.Remote = r.snapshots.uploads.summary()
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]
 		s.Limiting = pipeline.Limiting(last.stats())

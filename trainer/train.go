@@ -62,7 +62,11 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summar
 		r := newRun(job, opts)
 		err = r.do(ctx)
 		if err == nil {
-			return &r.summary, publishTrained(ctx, job, &opts, &r.summary)
+			err := publishTrained(ctx, job, &opts, &r.summary)
+			if err == nil && r.summary.NotPublished == "" {
+				r.forgetRemote(ctx)
+			}
+			return &r.summary, err
 		}
 		if !errors.Is(err, modeldir.ErrLocked) || !time.Now().Before(opts.WaitUntil) {
 			return nil, err
@@ -182,25 +186,40 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.listData(ctx); err != nil {
 		return err
 	}
-	data, x, id, err := r.interrupted()
-	if err != nil {
-		return err
+	on, err := r.resume(ctx)
+	if err == nil && !on {
+		fetched := false
+		if fetched, err = r.fetchSnapshot(ctx); fetched {
+			on, err = r.resume(ctx)
+		}
 	}
-	if x == nil {
-		return r.begin(ctx)
+	if err == nil && !on {
+		err = r.begin(ctx)
+	}
+	if err == nil {
+		r.snapshots.upload()
+	}
+	return err
+}
+
+// resume goes on with an interrupted run, if there is one, and reports whether it does.
+func (r *run) resume(ctx context.Context) (bool, error) {
+	data, x, id, err := r.interrupted()
+	if err != nil || x == nil {
+		return false, err
 	}
 	r.table.day = x.Day
 	if err := r.openData(ctx); err != nil {
-		return err
+		return false, err
 	}
 	if err = r.goOn(ctx, data, x, id); !damaged(err) {
-		return err
+		return err == nil, err
 	}
 	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over", "error", err)
 	if err := r.giveUp(); err != nil {
 		r.log.Warn("the files of an interrupted run could not be deleted; the next run tries again", "error", err)
 	}
-	return r.begin(ctx)
+	return false, nil
 }
 
 // openData checks the listed data, once it is known on which day they are trained.

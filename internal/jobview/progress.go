@@ -155,6 +155,9 @@ func plainLine(v *trainer.View, rate float64) string {
 	if v.BadRows > 0 {
 		parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
 	}
+	if uploadsFail(v) {
+		parts = append(parts, "uploading snapshots fails")
+	}
 	if len(v.Stages) > 0 {
 		if name := pipeline.Limiting(v.Stages); name != "" {
 			parts = append(parts, "limited by "+name)
@@ -168,6 +171,9 @@ func plainLine(v *trainer.View, rate float64) string {
 	}
 	return strings.Join(parts, "  ")
 }
+
+// uploadsFail reports whether the last attempt to upload a snapshot has failed.
+func uploadsFail(v *trainer.View) bool { return v.Uploads != nil && v.Uploads.Error != "" }
 
 // progressAttrs returns the same for a log in JSON: the keys and values that are known.
 func progressAttrs(v *trainer.View, rate float64) []any {
@@ -190,6 +196,7 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 	add(training && defined(v.Loss), "log_loss", v.Loss)
 	add(training && defined(v.AUC), "auc", v.AUC)
 	add(v.BadRows > 0, "bad_rows", v.BadRows)
+	add(uploadsFail(v), "uploading_snapshots", "fails")
 	if len(v.Stages) > 0 {
 		name := pipeline.Limiting(v.Stages)
 		add(name != "", "limiting_stage", name)
@@ -221,6 +228,9 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		}
 		if v.BadRows > 0 {
 			parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
+		}
+		if uploadsFail(v) {
+			parts = append(parts, "uploading snapshots fails")
 		}
 		b = append(b, terminal.Flow(parts, columns)...)
 	}

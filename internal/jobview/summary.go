@@ -110,6 +110,13 @@ func snapshotText(w io.Writer, s *trainer.Summary) {
 			fmt.Fprintf(w, "; %d failed", n.Failed)
 		}
 		fmt.Fprintln(w)
+		if r := n.Remote; r != nil {
+			fmt.Fprintf(w, "              %d uploaded, %s; %d attempts failed", r.Uploaded, humanize.Bytes(r.UploadedBytes), r.Failed)
+			if r.Error != "" {
+				fmt.Fprintf(w, ", the last one: %s", r.Error)
+			}
+			fmt.Fprintln(w)
+		}
 	}
 	if n := len(s.Resumed); n > 0 {
 		last := s.Resumed[n-1]

@@ -191,6 +191,11 @@ func (r *Restoring) commitRun(ctx context.Context, resume []byte, outside func(n
 	for _, path := range indexes { // not needed any more
 		_ = os.Remove(path)
 	}
+	if rows := filepath.Join(gen, reportsName, quarantineName); !gone(rows) {
+		if err := os.Chmod(rows, 0o600); err != nil { // they may hold personal data
+			return err
+		}
+	}
 	if err := r.sync(); err != nil {
 		return err
 	}

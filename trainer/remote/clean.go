@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"path"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,7 @@ import (
 func (d *Directory) clean(ctx context.Context, p *Publication, made *Manifest) int64 {
 	freed, err := d.removeOld(ctx, p, made)
 	if err != nil {
-		d.log.Warn("the model is published, but old files of the remote directory could not be deleted; the next publication tries again", "remote", d.uri, "error", err)
+		d.log.Warn(p.doing()+" is done, but old files of the remote directory could not be deleted; the next publication tries again", "remote", d.uri, "error", err)
 	}
 	return freed
 }
@@ -23,22 +24,28 @@ func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifes
 		return 0, err
 	}
 	kept := 1 // made
-	for i := len(h.committed) - 1; i >= 0; i-- {
-		f := h.committed[i]
+	committed, _ := h.like(p.Snapshot)
+	for _, f := range slices.Backward(committed) {
 		if f.Job != p.Job || f.ID == made.ID {
 			continue
 		}
-		if kept < p.Keep && f.Identity != made.Identity { // of the same model, an earlier one is damaged
+		if p.Snapshot && f.Run != p.Run {
+			if f.Owner != p.Owner && time.Since(f.modTime) < d.opts.abandonedAfter {
+				continue // another run can go on with it
+			}
+		} else if kept < p.Keep && f.Identity != made.Identity { // of the same model, an earlier one is damaged
 			kept++
 			continue
 		}
 		if err := d.store.Remove(ctx, f.committedName()); err != nil {
 			return 0, err
 		}
-		d.log.Info("an old generation of the remote directory is deleted", "remote", d.uri, "generation", f.Number, "job", f.Job)
+		if !p.Snapshot {
+			d.log.Info("an old generation of the remote directory is deleted", "remote", d.uri, "generation", f.Number, "job", f.Job)
+		}
 	}
 	for _, f := range h.pending {
-		own := f.Owner == p.Owner && f.Job == p.Job
+		own := f.Owner == p.Owner && f.Job == p.Job && f.Snapshot == p.Snapshot
 		if f.ID == made.ID || !own && time.Since(f.modTime) < d.opts.abandonedAfter {
 			continue
 		}
@@ -81,4 +88,32 @@ func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) 
 		freed += size
 	}
 	return freed, nil
+}
+
+// RemoveSnapshots deletes the snapshots of a run, which are not needed any more, those of
+// other runs of its owner, and what was uploaded of them. It returns how many bytes that
+// freed.
+func (d *Directory) RemoveSnapshots(ctx context.Context, job, owner, run string) (freed int64, err error) {
+	h, err := d.scan(ctx)
+	if err != nil {
+		return 0, err
+	}
+	removed := false
+	for _, f := range h.all() {
+		if !f.Snapshot || f.Job != job || f.Owner != owner && f.Run != run {
+			continue
+		}
+		name := f.committedName()
+		if slices.Contains(h.pending, f) {
+			name = f.pendingName()
+		}
+		if err := d.store.Remove(ctx, name); err != nil {
+			return 0, err
+		}
+		removed = true
+	}
+	if !removed {
+		return 0, nil
+	}
+	return d.removeGarbage(ctx)
 }

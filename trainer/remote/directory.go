@@ -101,9 +101,20 @@ func (*DamagedError) ErrorKind() errkind.Kind { return errkind.IO }
 // held is what the directory holds.
 type held struct {
 	pending   []*found
-	committed []*found // ascending by number, then by id
+	committed []*found // generations, ascending by number, then by id
+	snapshots []*found // likewise
 	faults    []error  // of manifests that cannot be read
-	last      int      // the highest number of a generation, readable or not
+	// The highest numbers of a generation and of a snapshot, readable or not.
+	last, lastSnapshot int
+}
+
+// like returns the manifests of the kind of a publication that are committed, and the
+// highest of their numbers.
+func (h *held) like(snapshot bool) (committed []*found, last int) {
+	if snapshot {
+		return h.snapshots, h.lastSnapshot
+	}
+	return h.committed, h.last
 }
 
 // found is a manifest with the time of its file.
@@ -113,7 +124,7 @@ type found struct {
 }
 
 // all are the manifests, pending ones included.
-func (h *held) all() []*found { return append(slices.Clone(h.pending), h.committed...) }
+func (h *held) all() []*found { return slices.Concat(h.pending, h.committed, h.snapshots) }
 
 // has reports whether there is a manifest with the id.
 func (h *held) has(id string) bool {
@@ -137,10 +148,6 @@ func (d *Directory) scan(ctx context.Context) (*held, error) {
 
 func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 	pending, err := d.store.List(ctx, pendingDir)
-	if err != nil {
-		return nil, err
-	}
-	committed, err := d.store.List(ctx, generationsDir)
 	if err != nil {
 		return nil, err
 	}
@@ -173,24 +180,35 @@ func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 			h.pending = append(h.pending, f)
 		}
 	}
-	for _, e := range committed {
-		number, id := numberOf(e.Name)
-		if number == 0 {
-			continue
+	list := func(dir string) (out []*found, last int, err error) {
+		entries, err := d.store.List(ctx, dir)
+		for _, e := range entries {
+			number, id := numberOf(e.Name)
+			if number == 0 {
+				continue
+			}
+			last = max(last, number)
+			f, err := read(dir, e, id)
+			if err != nil {
+				return nil, 0, err
+			}
+			if f != nil {
+				out = append(out, f)
+			}
 		}
-		h.last = max(h.last, number)
-		f, err := read(generationsDir, e, id)
-		if err != nil {
-			return nil, err
-		}
-		if f != nil {
-			h.committed = append(h.committed, f)
-		}
+		slices.SortStableFunc(out, func(a, b *found) int { return a.Number - b.Number })
+		return out, last, err
 	}
+	if h.committed, h.last, err = list(generationsDir); err != nil {
+		return nil, err
+	}
+	if h.snapshots, h.lastSnapshot, err = list(snapshotsDir); err != nil {
+		return nil, err
+	}
+	committed := slices.Concat(h.committed, h.snapshots)
 	h.pending = slices.DeleteFunc(h.pending, func(p *found) bool {
-		return slices.ContainsFunc(h.committed, func(c *found) bool { return c.ID == p.ID })
+		return slices.ContainsFunc(committed, func(c *found) bool { return c.ID == p.ID })
 	})
-	slices.SortStableFunc(h.committed, func(a, b *found) int { return a.Number - b.Number })
 	return h, nil
 }
 
@@ -293,11 +311,21 @@ func OwnBytes(all []*Manifest) (own []int64, total int64) {
 // Generations returns the manifests of the generations, the newest first, and the faults of
 // those that cannot be read.
 func (d *Directory) Generations(ctx context.Context) (all []*Manifest, faults []error, err error) {
+	return d.list(ctx, false)
+}
+
+// Snapshots returns the manifests of snapshots, as Generations does.
+func (d *Directory) Snapshots(ctx context.Context) (all []*Manifest, faults []error, err error) {
+	return d.list(ctx, true)
+}
+
+func (d *Directory) list(ctx context.Context, snapshots bool) (all []*Manifest, faults []error, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the remote directory %s: %w", d.uri, err)
 	}
-	for _, f := range slices.Backward(h.committed) {
+	committed, _ := h.like(snapshots)
+	for _, f := range slices.Backward(committed) {
 		all = append(all, f.Manifest)
 	}
 	return all, h.faults, nil

@@ -4,15 +4,20 @@
 //
 //	URI/
 //	  generations/000041-5d0c….json   a generation: its manifest, which names its objects
+//	  snapshots/000007-77e1….json     a snapshot of a run that goes on
 //	  pending/9f3a….json              one that is being published
 //	  objects/5d0c…-000007            a file, or a part of 256 MiB of one; never written again
 //
 // A manifest holds everything: the model's own manifest, and of each file its name, size,
 // and objects with their SHA-256; it has a checksum of its own. Objects are shared: a
 // publication uploads only what no generation has. A file whose name was never given to
-// other bytes (buckets and deltas of a table on SSD) is known by name and size and not even
-// read; others are known by their checksums. The id in the names of a publication's
+// other bytes (buckets and deltas of a table on SSD) is known by its name and not even read;
+// of one that has grown, only the bytes that were added are uploaded, as a part of their
+// own. Others are known by their checksums. The id in the names of a publication's
 // manifest and objects is random, so that no name ever comes again with other bytes.
+//
+// A snapshot is published as a generation is, and shares objects with both. Those of a
+// run are removed when its model is there.
 //
 // # Publishing
 //

@@ -46,8 +46,14 @@ func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	needed := Manifest{Files: slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return d.opts.Optional(f.Name) })}
+	needed := Manifest{Files: slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return d.optional(m, &f) })}
 	return d.lacking(&needed, sizes)
+}
+
+// optional reports whether a model can do without a file. What goes on from a snapshot
+// needs all of them.
+func (d *Directory) optional(m *Manifest, f *File) bool {
+	return !m.Snapshot && d.opts.Optional(f.Name)
 }
 
 // Fetch brings the files of a generation to the paths that place returns, whose directories
@@ -59,7 +65,7 @@ func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 // file, that is no error: a warning names it, and it is dropped.
 func (d *Directory) Fetch(ctx context.Context, m *Manifest, place func(*File) string) (*Fetched, error) {
 	begin := time.Now()
-	fe := &fetching{d: d, total: m.Bytes()}
+	fe := &fetching{d: d, m: m, total: m.Bytes()}
 	d.opts.Progress(0, fe.total)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
@@ -83,6 +89,7 @@ func (d *Directory) Fetch(ctx context.Context, m *Manifest, place func(*File) st
 // fetching is one call of Fetch.
 type fetching struct {
 	d                  *Directory
+	m                  *Manifest
 	total              int64
 	done, moved, again atomic.Int64
 
@@ -96,7 +103,7 @@ func (fe *fetching) progress(n int64) { fe.d.opts.Progress(fe.done.Add(n), fe.to
 func (fe *fetching) fileOrDrop(ctx context.Context, f *File, to string) error {
 	err := fe.file(ctx, f, to)
 	var damaged *DamagedError
-	if !errors.As(err, &damaged) || !fe.d.opts.Optional(f.Name) {
+	if !errors.As(err, &damaged) || !fe.d.optional(fe.m, f) {
 		return err
 	}
 	if err := os.Remove(to + PartSuffix); err != nil {

@@ -22,6 +22,7 @@ const FormatVersion = 1
 // Directories in a remote directory.
 const (
 	generationsDir = "generations"
+	snapshotsDir   = "snapshots"
 	pendingDir     = "pending"
 	objectsDir     = "objects"
 )
@@ -38,10 +39,14 @@ type Manifest struct {
 	Job      string `json:"job"`      // its name
 	Owner    string `json:"owner"`    // machine and model directory that it comes from
 	Identity string `json:"identity"` // equal for equal models
+	// Snapshot says that it is a snapshot of a run, from which another machine can go on.
+	// Run is equal for the snapshots of equal runs.
+	Snapshot bool   `json:"snapshot,omitempty"`
+	Run      string `json:"run,omitempty"`
 	// Parent is the generation from which the model was made, if this directory had it.
 	Parent *Parent `json:"parent,omitempty"`
 
-	Model json.RawMessage `json:"model"` // MODEL.json
+	Model json.RawMessage `json:"model"` // MODEL.json; of a snapshot, what RESUME.json says
 	Files []File          `json:"files"`
 }
 
@@ -55,8 +60,8 @@ type Parent struct {
 type File struct {
 	Name  string `json:"name"` // with slashes
 	Bytes int64  `json:"bytes"`
-	// Unique says that no other file ever had this name: a file of the same name and
-	// size has the same bytes.
+	// Unique says that no other file ever had this name: of files of the same name, the
+	// longer one begins with the bytes of the shorter one.
 	Unique bool   `json:"unique,omitempty"`
 	Parts  []Part `json:"parts"`
 }
@@ -88,7 +93,11 @@ func (m *Manifest) objects(fn func(p *Part)) {
 
 // committedName is the file that makes the generation exist.
 func (m *Manifest) committedName() string {
-	return path.Join(generationsDir, fmt.Sprintf("%06d-%s.json", m.Number, m.ID))
+	dir := generationsDir
+	if m.Snapshot {
+		dir = snapshotsDir
+	}
+	return path.Join(dir, fmt.Sprintf("%06d-%s.json", m.Number, m.ID))
 }
 
 // pendingName is the file that stands for the generation while it is published.

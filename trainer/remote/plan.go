@@ -16,8 +16,8 @@ import (
 type Local struct {
 	Name  string // in the manifest
 	Bytes int64
-	// Unique says that no other file ever had this name. So it is not read where the
-	// remote directory has a file of the same name and size.
+	// Unique says that no other file ever had this name, and that it only grows. So what
+	// the remote directory has of a file of this name is not read.
 	Unique bool
 	Open   func() (ReaderAt, error)
 }
@@ -32,6 +32,9 @@ type ReaderAt interface {
 type Publication struct {
 	Job, Owner, Identity, AiboxVersion string
 
+	Snapshot bool   // it is a snapshot of a run
+	Run      string // of a snapshot
+
 	Number int // that it should have, unless the directory has such a number or a higher one
 	// ParentIdentity is the Identity of the model from which it was made; "": not known.
 	ParentIdentity string
@@ -41,7 +44,7 @@ type Publication struct {
 	// already: the model directory has gone back to it. But a model that another directory
 	// has published since stays the newest.
 	Newest bool
-	Keep   int // how many generations of the job stay; less than 1 means 1
+	Keep   int // how many generations of the job, or snapshots of the run, stay; less than 1 means 1
 }
 
 // plan is what a publication uploads.
@@ -56,14 +59,9 @@ type plan struct {
 type catalog struct {
 	d      *Directory
 	sizes  map[string]int64
-	files  map[fileKey]ownedFile
+	files  map[string][]ownedFile // unique ones, by name
 	parts  map[partKey]ownedPart
 	faulty map[string]bool // objects that were complained about
-}
-
-type fileKey struct {
-	name  string
-	bytes int64
 }
 
 type partKey struct {
@@ -83,10 +81,10 @@ type ownedPart struct {
 
 // newCatalog knows the objects of all manifests that are there and whole.
 func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
-	c := &catalog{d: d, sizes: sizes, files: make(map[fileKey]ownedFile), parts: make(map[partKey]ownedPart), faulty: make(map[string]bool)}
+	c := &catalog{d: d, sizes: sizes, files: make(map[string][]ownedFile), parts: make(map[partKey]ownedPart), faulty: make(map[string]bool)}
 	for _, f := range h.all() {
 		for i := range f.Files {
-			c.add(&f.Files[i], f.ID, slices.Contains(h.committed, f))
+			c.add(&f.Files[i], f.ID, !slices.Contains(h.pending, f))
 		}
 	}
 	return c
@@ -109,8 +107,27 @@ func (c *catalog) add(f *File, id string, committed bool) {
 		}
 	}
 	if whole && f.Unique {
-		c.files[fileKey{f.Name, f.Bytes}] = ownedFile{f, id}
+		c.files[f.Name] = append(c.files[f.Name], ownedFile{f, id})
 	}
+}
+
+// begun returns the parts of a unique file that the directory has, from its first byte on,
+// how many bytes they are, and the id of their manifest.
+func (c *catalog) begun(l *Local) (parts []Part, bytes int64, id string) {
+	if !l.Unique {
+		return nil, 0, ""
+	}
+	for _, f := range c.files[l.Name] {
+		n, sum := 0, int64(0)
+		for n < len(f.Parts) && sum+f.Parts[n].Bytes <= l.Bytes {
+			sum += f.Parts[n].Bytes
+			n++
+		}
+		if sum > bytes || id == "" && sum == l.Bytes {
+			parts, bytes, id = f.Parts[:n], sum, f.id
+		}
+	}
+	return slices.Clone(parts), bytes, id
 }
 
 // plan decides what is uploaded.
@@ -118,9 +135,10 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	m := &Manifest{
 		FormatVersion: FormatVersion, ID: newID(), Number: p.Number, AiboxVersion: p.AiboxVersion,
 		PublishedAt: time.Now().UTC().Format(time.RFC3339), Job: p.Job, Owner: p.Owner, Identity: p.Identity, Model: p.Model,
+		Snapshot: p.Snapshot, Run: p.Run,
 	}
-	if m.Number <= h.last {
-		m.Number = h.last + 1
+	if _, last := h.like(p.Snapshot); m.Number <= last {
+		m.Number = last + 1
 	}
 	for _, f := range h.committed {
 		if p.ParentIdentity != "" && f.Identity == p.ParentIdentity {
@@ -131,14 +149,13 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	next := 0
 	for _, l := range p.Files {
 		f := File{Name: l.Name, Bytes: l.Bytes, Unique: l.Unique}
-		if known, ok := c.files[fileKey{l.Name, l.Bytes}]; ok && l.Unique {
-			f.Parts = known.Parts
-			pl.sources[known.id] = true
-			pl.shared += f.Bytes
-			m.Files = append(m.Files, f)
-			continue
+		begun, from, id := c.begun(&l)
+		if id != "" {
+			f.Parts = begun
+			pl.sources[id] = true
+			pl.shared += from
 		}
-		sums, err := d.sums(ctx, &l)
+		sums, err := d.sums(ctx, &l, from)
 		if err != nil {
 			return nil, err
 		}
@@ -160,9 +177,9 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	return pl, nil
 }
 
-// sums computes the checksums of a file's parts.
-func (d *Directory) sums(ctx context.Context, l *Local) (parts []Part, err error) {
-	if l.Bytes == 0 {
+// sums computes the checksums of a file's parts from a byte on.
+func (d *Directory) sums(ctx context.Context, l *Local, from int64) (parts []Part, err error) {
+	if l.Bytes == from {
 		return nil, nil
 	}
 	f, err := l.Open()
@@ -171,7 +188,7 @@ func (d *Directory) sums(ctx context.Context, l *Local) (parts []Part, err error
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	buf := make([]byte, 1<<20)
-	for at := int64(0); at < l.Bytes; at += d.opts.partBytes {
+	for at := from; at < l.Bytes; at += d.opts.partBytes {
 		n := min(d.opts.partBytes, l.Bytes-at)
 		sum := sha256.New()
 		r := &contextReader{ctx, io.NewSectionReader(f, at, n)}
@@ -203,8 +220,9 @@ func (r *contextReader) Read(p []byte) (int, error) {
 // continued returns the plan of an earlier attempt to publish the same model, if it can be
 // carried out: its process was killed, or goes on. Both come to the same end then.
 func (d *Directory) continued(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*plan, error) {
+	_, last := h.like(p.Snapshot)
 	for _, f := range h.pending {
-		if f.Identity != p.Identity || f.Job != p.Job || f.Number <= h.last || len(f.Files) != len(p.Files) {
+		if f.Identity != p.Identity || f.Job != p.Job || f.Snapshot != p.Snapshot || f.Number <= last || len(f.Files) != len(p.Files) {
 			continue
 		}
 		if same, err := d.sameFiles(ctx, p, f.Manifest); err != nil || !same {
@@ -246,7 +264,7 @@ func (d *Directory) sameFiles(ctx context.Context, p *Publication, m *Manifest) 
 		if l.Unique {
 			continue
 		}
-		sums, err := d.sums(ctx, &l)
+		sums, err := d.sums(ctx, &l, 0)
 		if err != nil {
 			return false, err
 		}

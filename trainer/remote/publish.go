@@ -50,12 +50,19 @@ func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, err
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("publishing the model to %s: %w", d.uri, err)
+			return nil, fmt.Errorf("%s to %s: %w", p.doing(), d.uri, err)
 		}
 		out.Seconds = time.Since(begin).Seconds()
 		return out, nil
 	}
-	return nil, fmt.Errorf("publishing the model to %s: %w", d.uri, errAgain)
+	return nil, fmt.Errorf("%s to %s: %w", p.doing(), d.uri, errAgain)
+}
+
+func (p *Publication) doing() string {
+	if p.Snapshot {
+		return "uploading a snapshot"
+	}
+	return "publishing the model"
 }
 
 func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, error) {
@@ -70,7 +77,8 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	for _, err := range h.faults {
 		d.log.Warn("a manifest of the remote directory cannot be read; until it is removed, no files are deleted there", "error", err)
 	}
-	for _, f := range h.committed {
+	committed, _ := h.like(p.Snapshot)
+	for _, f := range committed {
 		if f.Identity == p.Identity && f.Job == p.Job && d.lacking(f.Manifest, sizes) == nil && !h.superseded(f, p) {
 			out := d.report(f.Manifest)
 			out.Already = true
@@ -148,7 +156,7 @@ func (d *Directory) commit(ctx context.Context, m *Manifest) error {
 	if !errors.Is(err, source.ErrNotFound) {
 		return err
 	}
-	list, err := d.store.List(ctx, generationsDir)
+	list, err := d.store.List(ctx, path.Dir(m.committedName()))
 	if err != nil {
 		return err
 	}

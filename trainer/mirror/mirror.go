@@ -1,0 +1,211 @@
+// Package mirror keeps the newest snapshot of a run in a remote directory, in the background.
+//
+// There is no queue: while a snapshot is uploaded, the newest one waits, and takes the place
+// of one that waits already. An upload that fails is tried again, later and later, or with
+// the next snapshot if that comes first. Nothing here fails the run.
+package mirror
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"aibox/internal/panics"
+	"aibox/trainer/remote"
+)
+
+// Snapshot is a snapshot whose files stay as they are until Release.
+type Snapshot struct {
+	Step    int64
+	Upload  func(context.Context) (*remote.Published, error)
+	Release func() error
+}
+
+// Summary says what became of the snapshots.
+type Summary struct {
+	Uploaded      int64   `json:"uploaded"`
+	Failed        int64   `json:"failed"` // attempts
+	UploadedBytes int64   `json:"uploaded_bytes"`
+	Seconds       float64 `json:"seconds"`
+	Step          int64   `json:"step,omitempty"`  // of the newest one that is there
+	Error         string  `json:"error,omitempty"` // of the last attempt, if that has failed
+}
+
+// The first pause after an attempt that failed, and the longest.
+const (
+	firstPause = 10 * time.Second
+	lastPause  = 10 * time.Minute
+)
+
+// Uploader uploads snapshots until Stop.
+type Uploader struct {
+	log    *slog.Logger
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ended  chan struct{}
+	// offered has room for one token, which is there as long as a snapshot waits.
+	offered chan struct{}
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced after each attempt
+	waiting *Snapshot
+	busy    bool // a snapshot is being uploaded, or is to be tried again
+	failing bool // an attempt has failed since the last Offer
+	stopped bool
+	summary Summary
+}
+
+// Start starts an Uploader.
+func Start(earlier Summary, log *slog.Logger) *Uploader {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	u := &Uploader{log: log, ctx: ctx, cancel: cancel, ended: make(chan struct{}), offered: make(chan struct{}, 1), changed: make(chan struct{}), summary: earlier}
+	panics.Go("uploading snapshots", u.run)
+	return u
+}
+
+// Offer hands over a snapshot, which takes the place of one that waits.
+func (u *Uploader) Offer(s *Snapshot) {
+	u.mu.Lock()
+	old := s
+	if !u.stopped {
+		old, u.waiting, u.failing = u.waiting, s, false
+		select {
+		case u.offered <- struct{}{}:
+		default:
+		}
+	}
+	u.mu.Unlock()
+	u.release(old)
+}
+
+func (u *Uploader) release(s *Snapshot) {
+	if s == nil {
+		return
+	}
+	if err := s.Release(); err != nil {
+		u.log.Warn("files of a snapshot could not be deleted; the next run tries again", "step", s.Step, "error", err)
+	}
+}
+
+// Summary says what became of the snapshots so far.
+func (u *Uploader) Summary() Summary {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.summary
+}
+
+// Finish waits until all that was offered is uploaded, an attempt has failed since, or ctx
+// ends.
+// It reports whether the newest is there.
+func (u *Uploader) Finish(ctx context.Context) bool {
+	for {
+		u.mu.Lock()
+		changed, idle, failed := u.changed, u.waiting == nil && !u.busy, u.failing
+		u.mu.Unlock()
+		if idle || failed {
+			return idle && !failed
+		}
+		select {
+		case <-changed:
+		case <-u.ended:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// Stop ends the Uploader, in the middle of an upload if need be, and releases all files. A
+// later call does nothing.
+func (u *Uploader) Stop() {
+	u.mu.Lock()
+	s := u.waiting
+	u.waiting, u.stopped = nil, true
+	u.mu.Unlock()
+	u.release(s)
+	u.cancel(errors.New("uploading snapshots has ended"))
+	<-u.ended
+}
+
+func (u *Uploader) run() {
+	defer close(u.ended)
+	var s *Snapshot
+	for pause := firstPause; u.ctx.Err() == nil; {
+		if next := u.take(); next != nil {
+			u.release(s)
+			s = next
+		}
+		if s == nil {
+			select {
+			case <-u.offered:
+			case <-u.ctx.Done():
+			}
+			continue
+		}
+		if u.upload(s) {
+			u.release(s)
+			s, pause = nil, firstPause
+			continue
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-u.offered:
+		case <-u.ctx.Done():
+		}
+		timer.Stop()
+		pause = min(2*pause, lastPause)
+	}
+	u.release(s)
+}
+
+// take returns the snapshot that waits, nil if there is none.
+func (u *Uploader) take() *Snapshot {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	select {
+	case <-u.offered:
+	default:
+	}
+	s := u.waiting
+	u.waiting = nil
+	u.busy = u.busy || s != nil
+	return s
+}
+
+// upload uploads a snapshot and reports whether it is there.
+func (u *Uploader) upload(s *Snapshot) bool {
+	start := time.Now()
+	var done *remote.Published
+	err := panics.Do("uploading a snapshot", func() (err error) {
+		done, err = s.Upload(u.ctx)
+		return err
+	})
+	seconds := time.Since(start).Seconds()
+	if u.ctx.Err() != nil && err != nil {
+		return false
+	}
+	u.mu.Lock()
+	u.summary.Seconds += seconds
+	if err != nil {
+		u.failing = u.waiting == nil
+		u.summary.Failed++
+		u.summary.Error = err.Error()
+	} else {
+		u.summary.Uploaded++
+		u.summary.UploadedBytes += done.UploadedBytes
+		u.summary.Step, u.summary.Error = s.Step, ""
+		u.busy = false
+	}
+	close(u.changed)
+	u.changed = make(chan struct{})
+	u.mu.Unlock()
+	if err != nil {
+		u.log.Warn("a snapshot could not be uploaded; training goes on, and uploading is tried again", "step", s.Step, "error", err)
+		return false
+	}
+	u.log.Info("snapshot uploaded", "step", s.Step, "as", done.URI, "bytes", done.UploadedBytes, "seconds", seconds)
+	return true
+}

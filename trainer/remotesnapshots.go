@@ -1,0 +1,279 @@
+package trainer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"aibox/trainer/mirror"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// With snapshots.remote, the newest snapshot of a run is also in a remote directory, from
+// which another machine goes on with the run. It is uploaded in the background (package
+// mirror); what fails there delays it and never the training. When the model is committed,
+// and published if it is to be, the snapshots are removed.
+
+// keepRemoteSnapshots is how many snapshots of a run stay there: the one before the newest
+// is for the case that a file of that is damaged.
+const keepRemoteSnapshots = 2
+
+// uploads uploads the snapshots of a run. The methods of a nil uploads do nothing.
+type uploads struct {
+	run *run
+	*mirror.Uploader
+}
+
+// upload begins to upload the snapshots that are taken from now on.
+func (s *snapshots) upload() {
+	if s.run.job.Snapshots.Remote == "" || !s.on() || s.run.final != nil {
+		return
+	}
+	earlier := mirror.Summary{}
+	if s.summary.Remote != nil {
+		earlier = *s.summary.Remote
+	}
+	s.uploads = &uploads{s.run, mirror.Start(earlier, s.run.log)}
+	s.run.opts.Status.uploads(s.uploads.Uploader)
+}
+
+func (u *uploads) summary() *mirror.Summary {
+	if u == nil {
+		return nil
+	}
+	s := u.Summary()
+	return &s
+}
+
+func (u *uploads) stop() {
+	if u != nil {
+		u.Stop()
+	}
+}
+
+// finish waits for the last upload of a run that is told to stop.
+func (u *uploads) finish(ctx context.Context) {
+	if u == nil {
+		return
+	}
+	u.run.log.Info("waiting until the last snapshot is uploaded", "remote", u.run.job.Snapshots.Remote)
+	if !u.Finish(ctx) {
+		u.run.log.Warn("the last snapshot could not be uploaded; it is on this machine alone", "remote", u.run.job.Snapshots.Remote)
+	}
+}
+
+// offer hands over a snapshot that is complete.
+func (u *uploads) offer(im *image) {
+	if u == nil {
+		return
+	}
+	x := &im.resume
+	files, err := u.run.models.writer.HoldRun(x.dense(), u.run.table.Table, x.snapshots(), u.run.reportFiles(x, im.quarantine))
+	if err != nil {
+		u.run.log.Warn("a snapshot cannot be uploaded; training goes on", "step", x.Step, "error", err)
+		return
+	}
+	u.Offer(&mirror.Snapshot{
+		Step:    x.Step,
+		Upload:  func(ctx context.Context) (*remote.Published, error) { return u.run.uploadSnapshot(ctx, files, im.data) },
+		Release: files.Close,
+	})
+}
+
+// reportFiles are the reports of a run, as long as they were when a snapshot was fixed.
+func (r *run) reportFiles(x *resumption, quarantine int64) []modeldir.RunReport {
+	w, paths := r.models.writer, reportPaths(r.job)
+	out := []modeldir.RunReport{
+		{Path: staged(w, r.job.Output.ModelDir, paths["metrics"]), Bytes: x.Reports.Metrics},
+		{Path: w.Report(quarantineName), Bytes: quarantine},
+	}
+	if x.Reports.EventFile != "" {
+		dir := staged(w, r.job.Output.ModelDir, paths["tensorboard"])
+		out = append(out, modeldir.RunReport{Path: filepath.Join(dir, x.Reports.EventFile), Bytes: x.Reports.Events})
+	}
+	return out
+}
+
+// outsideReport is where a report that is outside of the model directory belongs.
+func (r *run) outsideReport(name string) string {
+	paths := reportPaths(r.job)
+	if name == filepath.Base(paths["metrics"]) {
+		return paths["metrics"]
+	}
+	if paths["tensorboard"] == "" {
+		return ""
+	}
+	return filepath.Join(paths["tensorboard"], name)
+}
+
+func (r *run) uploadSnapshot(ctx context.Context, files *modeldir.RunFiles, resume []byte) (*remote.Published, error) {
+	d, err := r.remoteSnapshots("uploading a snapshot")
+	if err != nil {
+		return nil, err
+	}
+	if err := files.WriteIndexes(); err != nil {
+		return nil, err
+	}
+	p := remote.Publication{
+		Job: r.job.PlainName(), Owner: r.snapshotOwner(), Identity: sha256Of(resume), AiboxVersion: r.opts.Version,
+		Snapshot: true, Run: r.runKey(), Model: resume, Keep: keepRemoteSnapshots,
+	}
+	for _, f := range files.Files {
+		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Open: func() (remote.ReaderAt, error) { return f.Open() }})
+	}
+	return d.Publish(ctx, p)
+}
+
+func sha256Of(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
+func (r *run) remoteSnapshots(doing string) (*remote.Directory, error) {
+	return openRemote(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
+}
+
+// snapshotOwner is the Owner of the run's snapshots in a remote directory.
+func (r *run) snapshotOwner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + ":" + modeldir.RealDir(r.job.Output.ModelDir)
+}
+
+// runKey is equal for runs of which one goes on with the snapshots of the other.
+func (r *run) runKey() string {
+	var id identity
+	_ = json.Unmarshal(r.identity, &id) // identify wrote it
+	return sha256Of([]byte(id.Job + "\n" + id.Night))
+}
+
+// fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this
+// machine, as what an interrupted run left, and reports whether there is one. It fails only
+// if the run was told to stop, or another one uses the model directory.
+func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
+	if r.job.Snapshots.Remote == "" || !r.snapshots.on() || r.opts.Fresh {
+		return false, nil
+	}
+	const startsOver = "training starts over"
+	uri := r.job.Snapshots.Remote
+	d, err := r.remoteSnapshots("restoring a snapshot")
+	var all []*remote.Manifest
+	var faults []error
+	if err == nil {
+		all, faults, err = d.Snapshots(ctx)
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil {
+		r.log.Error("snapshots.remote cannot be read; if it has a snapshot of this job, that is not used: "+startsOver, "remote", uri, "error", err)
+		return false, nil
+	}
+	for _, fault := range faults {
+		r.log.Warn("a snapshot in snapshots.remote cannot be read", "remote", uri, "error", fault)
+	}
+	for _, m := range all {
+		if m.Job != r.job.PlainName() {
+			continue
+		}
+		ok, err := r.mayGoOnFrom(m)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			continue
+		}
+		err = r.restoreSnapshot(ctx, d, m)
+		if err == nil {
+			return true, nil
+		}
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		if errors.Is(err, modeldir.ErrLocked) {
+			return false, err // another run, perhaps of the same job, goes on there
+		}
+		var lost *remote.DamagedError
+		if !errors.As(err, &lost) && !damaged(err) {
+			r.log.Error("the snapshot in snapshots.remote cannot be fetched: "+startsOver, "remote", uri, "error", err)
+			return false, nil
+		}
+		r.log.Error("a snapshot in snapshots.remote is damaged; the one before it is taken if there is one", "remote", uri, "snapshot", m.Number, "error", err)
+	}
+	return false, nil
+}
+
+// mayGoOnFrom reports whether this run can go on from a snapshot.
+func (r *run) mayGoOnFrom(m *remote.Manifest) (bool, error) {
+	_, id, err := decodeResumption(m.Model)
+	var reasons []string
+	if err != nil {
+		reasons = []string{err.Error()}
+	} else if reasons, err = r.differences(id); err != nil {
+		return false, err
+	}
+	if len(reasons) > 0 {
+		r.log.Info("a snapshot in snapshots.remote is not used, since this job differs from its", "snapshot", m.Number, "owner", m.Owner, "differences", strings.Join(reasons, "; "))
+	}
+	return len(reasons) == 0, nil
+}
+
+func (r *run) restoreSnapshot(ctx context.Context, d *remote.Directory, m *remote.Manifest) (err error) {
+	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
+		return err
+	}
+	names, sizes := make([]string, len(m.Files)), make([]int64, len(m.Files))
+	for i, f := range m.Files {
+		names[i], sizes[i] = f.Name, f.Bytes
+	}
+	to, err := modeldir.RestoreRun(r.job.Output.ModelDir, m.ID, modeldir.DirsFor(names, r.job.SparseTable.Dirs))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	r.log.Info("there is no snapshot of an interrupted run on this machine; the newest in snapshots.remote is restored", "remote", d.URI(), "snapshot", m.Number, "owner", m.Owner, "bytes", m.Bytes())
+	if err := to.Place(names, sizes); err != nil {
+		return err
+	}
+	fetched, err := d.Fetch(ctx, m, func(f *remote.File) string { return to.Path(f.Name) })
+	if err == nil {
+		err = to.CommitRun(ctx, m.Model, r.outsideReport)
+	}
+	var lost *remote.DamagedError
+	if errors.As(err, &lost) || damaged(err) {
+		err = errors.Join(err, to.Discard())
+	}
+	if err == nil {
+		r.log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "seconds", fetched.Seconds)
+	}
+	return err
+}
+
+// forgetRemote removes the snapshots of a run whose model is committed.
+func (r *run) forgetRemote(ctx context.Context) {
+	uri := r.job.Snapshots.Remote
+	if uri == "" || r.identity == nil {
+		return
+	}
+	r.data.sources = NewSources(r.job, r.log)
+	err := func() (err error) {
+		defer func() { err = errors.Join(err, r.data.sources.Close()) }()
+		d, err := r.remoteSnapshots("")
+		if err != nil {
+			return err
+		}
+		freed, err := d.RemoveSnapshots(ctx, r.job.PlainName(), r.snapshotOwner(), r.runKey())
+		if freed > 0 {
+			r.log.Info("the run's snapshots in snapshots.remote are removed", "remote", uri, "deleted_bytes", freed)
+		}
+		return err
+	}()
+	if err != nil {
+		r.log.Warn("the run's snapshots in snapshots.remote could not be removed; the next run of the job on this machine removes them", "remote", uri, "error", err)
+	}
+}

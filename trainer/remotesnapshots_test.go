@@ -1,0 +1,292 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/internal/testseed"
+	"aibox/sparsetable"
+)
+
+// lost deletes everything that a job has on its machine.
+func lost(t *testing.T, j *configs.Job) {
+	t.Helper()
+	for _, dir := range append([]string{j.Output.ModelDir, j.Output.Metrics}, j.SparseTable.Dirs...) {
+		if dir != "" {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// lostAt trains j, kills it after pass number at, deletes what it has on its machine, and
+// reports whether it came so far. waits has the snapshots before be in the remote directory.
+func lostAt(t *testing.T, j *configs.Job, at int, waits bool) bool {
+	t.Helper()
+	opts := quiet
+	passes := 0
+	opts.afterPass = func(ctx context.Context, r *run) error {
+		if waits {
+			r.snapshots.wait()
+			if !r.snapshots.uploads.Finish(ctx) {
+				t.Error("a snapshot was not uploaded")
+			}
+		}
+		if passes++; passes < at {
+			return nil
+		}
+		return errCrash
+	}
+	_, err := Train(t.Context(), j, opts)
+	if err == nil {
+		return false
+	}
+	if !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	lost(t, j)
+	return true
+}
+
+// remoteFiles are the files in a remote directory.
+func remoteFiles(t *testing.T, dir string) (names []string, bytes int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(at string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			names, bytes = append(names, at), bytes+info.Size()
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return names, bytes
+}
+
+// TestResumeOnAnotherMachine: machines that train a job are lost with all that is on their
+// disks, several times; each goes on from what the one before has uploaded, and the last
+// makes the model and the reports of a machine that was not disturbed. In the end nothing
+// is left in the remote directory.
+func TestResumeOnAnotherMachine(t *testing.T) {
+	for name, set := range resumeSettings(t) {
+		if testing.Short() && name != "ssd and stopping" && name != "bad rows" && name != "directories" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			left := job(t, "deepfm", append(slices.Clip(set), "snapshots.every=none")...)
+			want := outcome(t, left, train(t, left))
+			rng := testseed.Rand(t)
+			dir := t.TempDir()
+			j := job(t, "deepfm", append(slices.Clip(set), everyPass, "snapshots.remote="+dir)...)
+			losses, saved := 0, false
+			for losses < 6 {
+				at, waits := 2+rng.IntN(8), losses == 0 || rng.IntN(2) == 0
+				if !lostAt(t, j, at, waits) {
+					break
+				}
+				losses++
+				saved = saved || waits
+			}
+			if losses == 6 {
+				train(t, j)
+			}
+			summary := readSummary(t, j)
+			if saved && len(summary.Resumed) == 0 {
+				t.Errorf("%d machines were lost, and none went on from the remote directory", losses)
+			}
+			got := outcome(t, j, summary)
+			got.compare(t, &want)
+			checkOneSnapshot(t, j)
+			if names, _ := remoteFiles(t, dir); len(names) > 0 {
+				t.Errorf("left in the remote directory: %v", names)
+			}
+		})
+	}
+}
+
+// TestRemoteSnapshotDamaged: a snapshot in the remote directory that has lost a file, or
+// has another one, is not used; the one before is.
+func TestRemoteSnapshotDamaged(t *testing.T) {
+	set := onSSD("pipeline.batches_per_pass=4", "training.epochs=2")
+	left := job(t, "deepfm", set...)
+	want := outcome(t, left, train(t, left))
+	for _, what := range []string{"missing", "changed", "all"} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			j := job(t, "deepfm", append(slices.Clip(set), everyPass, "snapshots.remote="+dir)...)
+			if !lostAt(t, j, 6, true) {
+				t.Fatal("there were not so many passes")
+			}
+			damageRemote(t, dir, what)
+			var log bytes.Buffer
+			opts := quiet
+			opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			s, err := Train(t.Context(), j, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := outcome(t, j, s)
+			got.compare(t, &want)
+			if !strings.Contains(log.String(), "is damaged") || (len(s.Resumed) == 0) != (what == "all") {
+				t.Errorf("went on at %+v:\n%s", s.Resumed, log.String())
+			}
+		})
+	}
+}
+
+// damageRemote damages an object that only the newest snapshot has, or all objects.
+func damageRemote(t *testing.T, dir, what string) {
+	t.Helper()
+	names, _ := remoteFiles(t, filepath.Join(dir, "objects"))
+	snapshots, _ := remoteFiles(t, filepath.Join(dir, "snapshots"))
+	slices.Sort(snapshots)
+	_, id, _ := strings.Cut(strings.TrimSuffix(filepath.Base(snapshots[len(snapshots)-1]), ".json"), "-")
+	done := 0
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) == 0 || what != "all" && !strings.Contains(filepath.Base(name), id) {
+			continue
+		}
+		if done++; what == "missing" {
+			err = os.Remove(name)
+		} else {
+			data[len(data)/2] ^= 1
+			err = os.WriteFile(name, data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if done == 0 {
+		t.Fatal("the newest snapshot has no object of its own")
+	}
+}
+
+// TestRemoteSnapshotsFail: where snapshots cannot be uploaded or read, training is not
+// disturbed, and the log and the summary say why.
+func TestRemoteSnapshotsFail(t *testing.T) {
+	left := job(t, "deepfm", everyPass)
+	want := outcome(t, left, train(t, left))
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j := job(t, "deepfm", everyPass, "snapshots.remote="+file+"/remote")
+	var log bytes.Buffer
+	opts := quiet
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	passes := 0
+	opts.afterPass = func(ctx context.Context, r *run) error {
+		r.snapshots.wait()
+		if passes++; passes == 3 && r.snapshots.uploads.Finish(ctx) {
+			t.Error("a snapshot was uploaded")
+		}
+		return nil
+	}
+	s, err := Train(t.Context(), j, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+	if r := s.Snapshots.Remote; r == nil || r.Uploaded != 0 || r.Failed == 0 || r.Error == "" {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(log.String(), "a snapshot could not be uploaded") {
+		t.Errorf("the log does not say so:\n%s", log.String())
+	}
+}
+
+// TestRemoteSnapshotOfAnotherJob: a snapshot of a job that differs, or of other data, is not
+// used and not removed, and --fresh uses none.
+func TestRemoteSnapshotOfAnotherJob(t *testing.T) {
+	dir := t.TempDir()
+	set := []string{everyPass, "snapshots.remote=" + dir}
+	j := job(t, "deepfm", set...)
+	if !lostAt(t, j, 3, true) {
+		t.Fatal("there were not so many passes")
+	}
+	before, _ := remoteFiles(t, filepath.Join(dir, "snapshots"))
+	other := job(t, "deepfm", append(slices.Clip(set), "seed=77")...)
+	if s := train(t, other); len(s.Resumed) > 0 {
+		t.Errorf("another job went on at %+v", s.Resumed)
+	}
+	if after, _ := remoteFiles(t, filepath.Join(dir, "snapshots")); !slices.Equal(before, after) {
+		t.Errorf("the snapshots were %v, are %v", before, after)
+	}
+	opts := quiet
+	opts.Fresh = true
+	if s, err := Train(t.Context(), j, opts); err != nil || len(s.Resumed) > 0 {
+		t.Errorf("--fresh went on: %v", err)
+	}
+	if names, _ := remoteFiles(t, dir); len(names) > 0 {
+		t.Errorf("left: %v", names)
+	}
+}
+
+// TestRemoteSnapshotBytes: what is uploaded of all snapshots of a run is at most 1.2 times
+// what they and the table have written on the machine.
+func TestRemoteSnapshotBytes(t *testing.T) {
+	j := job(t, "deepfm", onSSD("training.accept_diverged=true", "training.epochs=2", "sparse_table.memory_bytes=8MiB", "model.embedding_dim=32", "pipeline.batches_per_pass=4", everyPass, "snapshots.remote="+t.TempDir())...)
+	opts := quiet
+	var table sparsetable.Stats
+	opts.afterPass = func(ctx context.Context, r *run) error {
+		r.snapshots.wait()
+		if !r.snapshots.uploads.Finish(ctx) {
+			t.Error("a snapshot was not uploaded")
+		}
+		table = r.table.Stats()
+		return nil
+	}
+	s, err := Train(t.Context(), j, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := s.Snapshots.Remote
+	changed := table.FlushedBytes + table.CompactedBytes + table.ImportedBytes + s.Snapshots.Bytes
+	t.Logf("%d of %d snapshots, %d bytes uploaded, %d changed", up.Uploaded, s.Snapshots.Taken, up.UploadedBytes, changed)
+	if up.Uploaded < 10 || up.UploadedBytes == 0 || float64(up.UploadedBytes) > 1.2*float64(changed) {
+		t.Errorf("%+v, but %d bytes have changed", up, changed)
+	}
+}
+
+// TestRemoteSnapshotMetricsElsewhere: a metrics file outside of the model directory goes to
+// the other machine, too.
+func TestRemoteSnapshotMetricsElsewhere(t *testing.T) {
+	set := []string{"output.log_every=2", everyPass}
+	metricsOf := func(j *configs.Job) string {
+		data, err := os.ReadFile(j.Output.Metrics)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	left := job(t, "deepfm", append(slices.Clip(set), "output.metrics=MODEL-metrics.jsonl")...)
+	train(t, left)
+	j := job(t, "deepfm", append(slices.Clip(set), "output.metrics=MODEL-metrics.jsonl", "snapshots.remote="+t.TempDir())...)
+	if !lostAt(t, j, 4, true) {
+		t.Fatal("there were not so many passes")
+	}
+	if s := train(t, j); len(s.Resumed) != 1 {
+		t.Errorf("went on at %+v", s.Resumed)
+	}
+	if have, want := metricsOf(j), metricsOf(left); have != want {
+		t.Errorf("the lines are\n%s\nwant\n%s", have, want)
+	}
+}
