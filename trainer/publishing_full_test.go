@@ -1,0 +1,121 @@
+package trainer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallFileSystem mounts a file system of a size in memory, until the test ends.
+func smallFileSystem(t *testing.T, bytes int) string {
+	t.Helper()
+	at := t.TempDir()
+	if err := unix.Mount("none", at, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		t.Skipf("SKIP: a file system cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return at
+}
+
+// TestRemoteDiskFull: a real file system that is full, at whatever moment of a publication,
+// costs the copy and not the model. The generation that was there can be restored, and once
+// there is room, the other one is published too.
+func TestRemoteDiskFull(t *testing.T) {
+	const page = 4096
+	m := newMachine(t, "", onSSD("output.keep_generations=2")...)
+	first, second := m.night("2026-11-21"), m.night("2026-11-22")
+	model := filepath.Join(m.at, "model")
+	digests := []string{"", first.Digest, second.Digest}
+	restored := func(remote string, generation int) error {
+		to := filepath.Join(t.TempDir(), "model")
+		out, err := Restore(t.Context(), RestoreOptions{From: remote, To: to, Options: quiet})
+		if err != nil {
+			return err
+		}
+		in, err := Inspect(t.Context(), to, true, quiet)
+		if err == nil && (out.Generation != generation || in.Digest != digests[generation]) {
+			err = fmt.Errorf("generation %d has the digest %s, want %d with %s", out.Generation, in.Digest, generation, digests[generation])
+		}
+		return err
+	}
+	// How much the file system takes with the first model, and with both.
+	used := func(dir string) (bytes int) {
+		t.Helper()
+		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			info, err := e.Info()
+			bytes += int(info.Size()+page-1) / page * page
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes
+	}
+	publish := func(generation int, remote string) error {
+		_, err := Publish(t.Context(), PublishOptions{Model: fmt.Sprintf("%s@%d", model, generation), Remote: remote, Options: quiet})
+		return err
+	}
+	roomy := t.TempDir()
+	if err := publish(1, roomy); err != nil {
+		t.Fatal(err)
+	}
+	least := used(roomy)
+	if err := publish(2, roomy); err != nil {
+		t.Fatal(err)
+	}
+	most := used(roomy)
+	full := 0
+	for i := range 6 {
+		size := least + (most-least)*i/6/page*page
+		at := smallFileSystem(t, size)
+		remote := filepath.Join(at, "remote")
+		if err := publish(1, remote); err != nil {
+			// With its temporary files, the first one takes more than it does in the end.
+			if !errors.Is(err, unix.ENOSPC) {
+				t.Errorf("%d bytes, first generation: %v", size, err)
+			}
+			continue
+		}
+		err := publish(2, remote)
+		if err == nil {
+			t.Errorf("%d bytes suffice, where %d are needed", size, most)
+			continue
+		}
+		full++
+		if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "no space left on device") {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if err := restored(remote, 1); err != nil {
+			t.Errorf("%d bytes, full: %v", size, err)
+		}
+		if err := unix.Mount("none", at, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%d", 4*most)); err != nil {
+			t.Fatal(err)
+		}
+		if err := publish(2, remote); err != nil {
+			t.Errorf("%d bytes, with more room: %v", size, err)
+		}
+		if err := restored(remote, 2); err != nil {
+			t.Errorf("%d bytes, with more room: %v", size, err)
+		}
+		for _, left := range []string{"pending/*", "objects/.*"} {
+			if names, err := filepath.Glob(filepath.Join(remote, left)); err != nil || len(names) > 0 {
+				t.Errorf("%d bytes: %v are left, %v", size, names, err)
+			}
+		}
+	}
+	if full == 0 {
+		t.Error("no file system was full while the second generation was published")
+	}
+}
