@@ -215,8 +215,11 @@ const trialPrefix = "trial-"
 func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*Result, error) {
 	dir := filepath.Join(r.Dir, fmt.Sprintf("%s%d-%d", trialPrefix, t.ID, round))
 	job, err := r.jobOf(t, dir, examples)
+	if err != nil && t.ID != 0 {
+		return &Result{Failure: err.Error()}, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("trial %d (%s): %w", t.ID, t.Changes(), err)
+		return nil, err
 	}
 	log := r.Logger.With("trial", t.ID, "round", round)
 	log.Info("training", "settings", t.Changes())
@@ -232,9 +235,9 @@ func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*
 	s, err := trainer.Train(ctx, job, trainer.Options{Logger: slog.New(atLeast{log.Handler(), said}), Status: status, Version: r.Version})
 	result := &Result{Seconds: time.Since(began).Seconds()}
 	switch {
-	case err != nil && errkind.Of(ctx, err) == errkind.Diverged:
+	case err != nil && noModel(ctx, t, err):
 		result.Failure = err.Error()
-		log.Info("diverged", "error", err)
+		log.Info("no model", "error", err)
 	case err != nil:
 		return nil, fmt.Errorf("trial %d (%s): %w", t.ID, t.Changes(), err)
 	default:
@@ -251,6 +254,13 @@ func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*
 	return result, modeldir.Remove(dir)
 }
 
+// noModel reports whether the settings of a trial are to blame that there is no model: it
+// diverged, or they do not go together.
+func noModel(ctx context.Context, t Trial, err error) bool {
+	kind := errkind.Of(ctx, err)
+	return kind == errkind.Diverged || kind == errkind.Job && t.ID != 0
+}
+
 // jobOf is the job of a trial.
 func (r *runner) jobOf(t Trial, dir string, examples int64) (*configs.Job, error) {
 	o := r.Load
@@ -258,7 +268,7 @@ func (r *runner) jobOf(t Trial, dir string, examples int64) (*configs.Job, error
 	quoted := strconv.Quote(dir)
 	o.Set = append(o.Set,
 		"name="+strconv.Quote(r.job.PlainName()+" "+filepath.Base(dir)),
-		"output.model_dir="+quoted, "output.keep_generations=1", `output.remote=""`,
+		"output.model_dir="+quoted, "output.keep_generations=1", `output.remote=""`, `snapshots.remote=""`,
 		"output.metrics="+strconv.Quote(filepath.Join(dir, "metrics.jsonl")), "output.tensorboard=none",
 		"data.limit="+strconv.FormatInt(examples, 10), "data.validation_fraction="+strconv.FormatFloat(r.ValidationFraction, 'g', -1, 64), "data.eval=[]",
 		`training.warm_start=""`,
