@@ -32,16 +32,21 @@ func freeBytes(dir string) (int64, error) {
 // snapshotBytes is what a snapshot of the present state takes on disk beside those before
 // it, at most or nearly so.
 func (r *run) snapshotBytes() int64 {
-	n := denseBytes(r.model, r.state.Engine.Dense)
+	return denseBytes(r.model, r.state.Engine.Dense) + r.tableBytes()
+}
+
+// tableBytes is what a snapshot of the table takes on disk beside those before it, at most or
+// nearly so.
+func (r *run) tableBytes() int64 {
 	if r.table.Table == nil {
-		return n
+		return 0
 	}
 	st := r.table.Stats()
 	row := int64(r.layout.Bytes()) + 8 // with its key
 	if r.job.SparseTable.Kind != sparsetable.KindSSD {
-		return n + st.Rows*row
+		return st.Rows * row
 	}
-	return n + min(st.Rows, st.CacheRows)*row + st.IndexBytes // changed rows, often used rows, and pages of the index
+	return min(st.Rows, st.CacheRows)*row + st.IndexBytes // changed rows, often used rows, and pages of the index
 }
 
 // room fails if a snapshot might fill the memory, or one of the file systems that it is
@@ -51,7 +56,11 @@ func (s *snapshots) room() error {
 	if err := r.roomInMemory(); err != nil {
 		return err
 	}
-	need := r.snapshotBytes()
+	table := s.tableBytes
+	if table == 0 {
+		table = r.tableBytes()
+	}
+	need := table + denseBytes(r.model, r.state.Engine.Dense)
 	dirs := append([]string{r.models.writer.TableDir()}, r.table.dirs...)
 	for _, dir := range dirs {
 		free, err := freeBytes(dir)

@@ -28,6 +28,7 @@ type image struct {
 
 	bytes int64
 	took  time.Duration
+	next  int64 // see snapshots.tableBytes
 }
 
 // fix copies everything of the present instant that may change, and fixes the snapshot of
@@ -83,6 +84,9 @@ func (s *snapshots) write(im *image, older []uint64) error {
 		return fmt.Errorf("table snapshot: %w", err)
 	}
 	im.resume.Snapshot, im.bytes = info.ID, info.Bytes
+	if r.job.SparseTable.Kind == sparsetable.KindSSD {
+		im.next = r.tableBytes()
+	}
 	s.at(stageTableSaved)
 	if err := s.prepare(im); err != nil {
 		return errors.Join(err, r.table.DropSnapshot(info.ID))

@@ -49,6 +49,10 @@ type snapshots struct {
 	pace    pace // of every.Auto
 	summary SnapshotSummary
 	full    bool // giveSpace was called: no further snapshots but a last one
+	// tableBytes is about what the next snapshot of a table on SSD takes, which has at most
+	// the size of its cache and its index; 0: not known. Asking such a table may take as long
+	// as it writes its buckets, so it is asked in the background.
+	tableBytes int64
 
 	begun    time.Time // of the last snapshot, or of the run
 	passes   int64     // trained since then
@@ -178,6 +182,7 @@ func (s *snapshots) written() {
 		return
 	}
 	s.pace.saved(im.stall, im.took)
+	s.tableBytes = im.next
 	s.succeeded(im)
 }
 
