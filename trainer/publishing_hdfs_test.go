@@ -101,6 +101,36 @@ func TestPublishToHDFS(t *testing.T) {
 			}
 		}
 	})
+	t.Run("snapshots", func(t *testing.T) {
+		// Machines are lost, and others go on, while the NameNode is restarted.
+		set := onSSD("pipeline.batches_per_pass=4", "training.epochs=2")
+		left := job(t, "deepfm", set...)
+		want := outcome(t, left, train(t, left))
+		j := job(t, "deepfm", append(append(slices.Clip(set), limits...), everyPass, "snapshots.remote="+cluster.URI("/snapshots"))...)
+		restarted := make(chan error, 1)
+		for _, at := range []int{3, 5} {
+			if !lostAt(t, j, at, true) {
+				t.Fatal("there were not so many passes")
+			}
+			if at == 3 {
+				go func() { restarted <- cluster.RestartNameNode() }()
+			}
+		}
+		if err := <-restarted; err != nil {
+			t.Fatal(err)
+		}
+		s := train(t, j)
+		if len(s.Resumed) != 2 {
+			t.Errorf("two machines were lost; gone on from %+v", s.Resumed)
+		}
+		got := outcome(t, j, s)
+		got.compare(t, &want)
+		for _, dir := range []string{"snapshots", "objects", "pending"} {
+			if left := cluster.List(t, "/snapshots/"+dir); len(left) > 0 {
+				t.Errorf("left over in %s: %q", dir, left)
+			}
+		}
+	})
 	t.Run("two jobs", func(t *testing.T) {
 		// They publish three nights each to one directory, at the same time.
 		var digests [2]string
