@@ -15,7 +15,7 @@ var errNoRoom = errors.New("sparsetable: the memory budget has no room for copie
 
 // Pull implements Table.
 func (t *memory) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
-	mode &^= PullDivisible // there are no filters
+	mode &^= PullDivisible | PullAhead // there are no filters, and snapshots copy pinned rows as they come
 	if t.readOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}

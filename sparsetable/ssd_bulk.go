@@ -248,6 +248,7 @@ func (t *ssd) importRows(ctx context.Context, keys []uint64, entries []byte, ent
 	if err := ctx.Err(); err != nil || len(keys) == 0 {
 		return err
 	}
+	t.pull.divisible = false
 	ws, err := t.pullKeys(ctx, keys, PullCreate)
 	if half := len(keys) / 2; errors.Is(err, ErrBudget) && half > 0 {
 		if err := t.importRows(ctx, keys[:half], entries[:half*entry], entry); err != nil {
@@ -258,6 +259,7 @@ func (t *ssd) importRows(ctx context.Context, keys []uint64, entries []byte, ent
 	if err != nil {
 		return err
 	}
+	t.publish(ws)
 	i := 0
 	err = eachEntry(entries, entry, func(_ uint64, row []float32) error {
 		copy(ws.Row(i), row)

@@ -61,8 +61,8 @@ type fetch struct {
 
 // Pull implements Table.
 func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
-	divisible := mode&PullDivisible != 0
-	mode &^= PullDivisible
+	divisible, ahead := mode&PullDivisible != 0, mode == PullCreate|PullAhead || mode == PullCreate|PullAhead|PullDivisible
+	mode &^= PullDivisible | PullAhead
 	if t.readOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}
@@ -82,10 +82,18 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 		return nil, err
 	}
 	t.pull.divisible = divisible
-	return t.pullKeys(ctx, keys, mode)
+	ws, err := t.pullKeys(ctx, keys, mode)
+	if err != nil {
+		return nil, err
+	}
+	if ahead {
+		ws.unchanged, ws.begin = true, t.begin
+	}
+	t.publish(ws)
+	return ws, nil
 }
 
-// pullKeys is Pull. REQUIRES: changing is held.
+// pullKeys is Pull but for publish, which the caller calls next. REQUIRES: changing is held.
 func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
 	t.markReleased()
 	t.restoreWindow()
@@ -129,7 +137,6 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 	}
 	ws := &WorkingSet{refs: refs, mode: mode, carry: p.carry, words: t.layout.Words(), release: t.release}
 	ws.slabs, ws.shift, ws.mask = t.cache.Slabs()
-	t.publish(ws)
 	t.goDirect()
 	t.wakeIfFull()
 	return ws, nil
@@ -161,9 +168,19 @@ func (t *ssd) publish(ws *WorkingSet) {
 	snapshot := t.checkpoints.Running()
 	t.mu.Unlock()
 	t.creating.Store(c.created > c.bucketReads)
-	if ws.mode == PullCreate {
+	if ws.mode == PullCreate && ws.begin == nil {
 		snapshot.Save(ws.refs)
 	}
+}
+
+// begin is WorkingSet.Begin of a set from PullAhead. A snapshot that was fixed before it gets the
+// set's rows here; one that is fixed later finds them among those that may be changed.
+func (t *ssd) begin(ws *WorkingSet) {
+	t.mu.Lock()
+	ws.unchanged = false
+	snapshot := t.checkpoints.Running()
+	t.mu.Unlock()
+	snapshot.Save(ws.refs)
 }
 
 // release is WorkingSet.Release.

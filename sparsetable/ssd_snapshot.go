@@ -112,7 +112,7 @@ func (t snapshotted) BlockReleases(fn func(updatable iter.Seq[[]uint32]) error) 
 	defer t.mu.Unlock()
 	return fn(func(yield func(refs []uint32) bool) {
 		for _, ws := range t.mu.live {
-			if ws.mode == PullCreate && !yield(ws.refs) {
+			if ws.mode == PullCreate && !ws.unchanged && !yield(ws.refs) {
 				return
 			}
 		}

@@ -108,6 +108,11 @@ const (
 	// several Pulls. A table on SSD whose memory holds the rows of all these keys only
 	// without its Bloom filters then keeps the filters and returns a *BudgetError.
 	PullDivisible PullMode = 1 << 7
+
+	// PullAhead is added to PullCreate by a caller that pulls rows some time before it
+	// changes them, and calls Begin of the set before it changes the first. A snapshot of a
+	// table on SSD that is fixed in between need not copy them at once.
+	PullAhead PullMode = 1 << 6
 )
 
 // RowSource yields rows for Import; Next returns io.EOF at the end. row is

@@ -15,6 +15,10 @@ type WorkingSet struct {
 	place   int    // among the table's live sets
 	carry   *carry // for KindSSD: copies of the buckets that were read for the set
 	mode    PullMode
+	begin   func(*WorkingSet) // nil: Begin has nothing to do
+	// unchanged says that the set is from PullAhead and Begin was not called. For KindSSD, under
+	// the table's mutex.
+	unchanged bool
 }
 
 // Len is the number of rows.
@@ -30,6 +34,15 @@ func (ws *WorkingSet) Row(i int) []float32 {
 // Found reports whether position i has a row of its own; false only for
 // PullLookup, where it then refers to the shared zero row (reference 0).
 func (ws *WorkingSet) Found(i int) bool { return ws.refs[i] != 0 }
+
+// Begin says that the rows will be changed from now on, see PullAhead. Other sets need no
+// Begin, and a second one does nothing. It may wait for a snapshot that needs the rows as they are.
+func (ws *WorkingSet) Begin() {
+	if f := ws.begin; f != nil {
+		ws.begin = nil
+		f(ws)
+	}
+}
 
 // Release unpins the rows. The set must not be used afterwards. Calling it
 // twice is a bug and panics.

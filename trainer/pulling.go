@@ -71,6 +71,9 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
 	for {
 		ended := p.ended.Load() // read before Pull: if a pass is released meanwhile, another attempt may succeed
 		mode := p.mode
+		if mode == sparsetable.PullCreate {
+			mode |= sparsetable.PullAhead // stage EL+JL begins
+		}
 		if len(pass.Batches) > 1 {
 			mode |= sparsetable.PullDivisible
 		}

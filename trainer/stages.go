@@ -121,6 +121,7 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 
 // learn runs the engine over the mini-batches of a pass.
 func (f *flow) learn(ctx context.Context, w pulled) (err error) {
+	w.rows.Begin()
 	if err := f.engine.Begin(engine.Pass{Keys: w.pass.Keys, Rows: w.rows}); err != nil {
 		return err
 	}

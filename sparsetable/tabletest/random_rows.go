@@ -105,7 +105,11 @@ func (r *runner) pull() {
 		keys, r.announced = r.announced[at], r.announced[at+1:]
 	}
 	r.note("pull %d keys", len(keys))
-	ws, err := r.table.Pull(r.t.Context(), keys, sparsetable.PullCreate)
+	mode := sparsetable.PullCreate
+	if r.rng.IntN(2) == 0 {
+		mode |= sparsetable.PullAhead
+	}
+	ws, err := r.table.Pull(r.t.Context(), keys, mode)
 	if r.opts.MemoryBytes > 0 && errors.Is(err, sparsetable.ErrBudget) {
 		r.note("refused: %v", err)
 		r.sum.Refused++
@@ -141,6 +145,7 @@ func (r *runner) train() {
 	}
 	p := r.pinned[r.rng.IntN(len(r.pinned))]
 	r.note("train")
+	p.set.Begin()
 	for i, key := range p.keys {
 		if r.rng.IntN(3) == 0 {
 			continue
