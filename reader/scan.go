@@ -37,7 +37,19 @@ type ColumnStatistics struct {
 // and the limits on bad rows do apply. The result does not depend on Threads and
 // ChunkBytes.
 func Scan(ctx context.Context, o Options) (*Statistics, error) {
-	o.BatchSize, o.NegativeSampling, o.Start = max(o.BatchSize, 1), 0, nil
+	o.NegativeSampling = 0
+	rows, err := openScan(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	statistics, err := scan(ctx, rows)
+	return statistics, AsInputError(ctx, errors.Join(err, rows.close()))
+}
+
+// openScan opens the input, from its beginning, for a reading that makes no mini-batches and
+// logs nothing.
+func openScan(ctx context.Context, o Options) (*rows, error) {
+	o.BatchSize, o.Start = max(o.BatchSize, 1), nil
 	o.Logger = slog.New(slog.DiscardHandler)
 	o, err := o.withDefaults()
 	if err != nil {
@@ -47,13 +59,8 @@ func Scan(ctx context.Context, o Options) (*Statistics, error) {
 	if err != nil {
 		return nil, optionsErrorf("reader: %w", err)
 	}
-	p = p.forScan()
-	rows, err := openRows(ctx, &o, p)
-	if err != nil {
-		return nil, AsInputError(ctx, err)
-	}
-	statistics, err := scan(ctx, rows)
-	return statistics, AsInputError(ctx, errors.Join(err, rows.close()))
+	rows, err := openRows(ctx, &o, p.forScan())
+	return rows, AsInputError(ctx, err)
 }
 
 func scan(ctx context.Context, r *rows) (*Statistics, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"math"
 	"slices"
 )
@@ -46,19 +45,10 @@ const maxPlaces = 4096
 // A row counts before sampling, so that the tail is the same in all epochs. With
 // Options.Limit, the input ends where the limit ends it in the epoch of the options.
 func SplitTail(ctx context.Context, o Options, share float64) (*Split, error) {
-	o.BatchSize, o.Start, o.Split, o.Quarantine = max(o.BatchSize, 1), nil, nil, nil
-	o.Logger = slog.New(slog.DiscardHandler)
-	o, err := o.withDefaults()
+	o.Split, o.Quarantine = nil, nil
+	rows, err := openScan(ctx, o)
 	if err != nil {
 		return nil, err
-	}
-	p, err := compile(&o)
-	if err != nil {
-		return nil, optionsErrorf("reader: %w", err)
-	}
-	rows, err := openRows(ctx, &o, p.forScan())
-	if err != nil {
-		return nil, AsInputError(ctx, err)
 	}
 	split, err := splitTail(ctx, rows, share)
 	return split, AsInputError(ctx, errors.Join(err, rows.close()))

@@ -61,7 +61,7 @@ type fetch struct {
 
 // Pull implements Table.
 func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
-	divisible, ahead := mode&PullDivisible != 0, mode == PullCreate|PullAhead || mode == PullCreate|PullAhead|PullDivisible
+	divisible, ahead := mode&PullDivisible != 0, mode&PullAhead != 0
 	mode &^= PullDivisible | PullAhead
 	if t.readOnly && mode == PullCreate {
 		return nil, ErrReadOnly
@@ -86,7 +86,7 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 	if err != nil {
 		return nil, err
 	}
-	if ahead {
+	if ahead && mode == PullCreate {
 		ws.unchanged, ws.begin = true, t.begin
 	}
 	t.publish(ws)

@@ -189,11 +189,8 @@ func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats
 	for _, p := range r.model.Params() {
 		s.DenseParameters += int64(len(p.Data))
 	}
-	for _, e := range s.Epochs {
-		if e.Epoch == m.Epoch {
-			s.Eval, s.Validation = e.Eval, e.Validation
-		}
-	}
+	e := r.state.epoch(m.Epoch)
+	s.Eval, s.Validation = e.Eval, e.Validation
 	s.Warnings = warnings(r)
 	s.Files = reportPaths(r.job)
 }

@@ -93,11 +93,11 @@ Examples:
 					Results []*tune.Result `json:"results"`
 				}{output, found.Set, found.Rounds, found.Results})
 			}
-			if err := found.Print(c.App.Writer, found.Rounds); err != nil {
+			table, err := found.Table(found.Rounds)
+			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.App.Writer, "%s has the best settings.\n", output)
-			return err
+			return writeLines(c.App.Writer, table+output+" has the best settings.\n")
 		},
 	}
 }
@@ -109,7 +109,7 @@ func tuneOptions(c *cli.Context, job *configs.Job) (o tune.Options, output strin
 	}
 	log := newLogger(c)
 	o = tune.Options{
-		File: job.File(), Load: configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")},
+		Job: job, Load: configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")},
 		Trials: c.Int("trials"), Groups: splitNames(c.String("over")), MaxEpochs: c.Int("epochs"), Metric: tune.Metric(c.String("metric")),
 		Examples: c.Int64("examples"), ValidationFraction: c.Float64("validation-fraction"), Seed: c.Uint64("seed"), Fresh: c.Bool("fresh"),
 		Logger: log, Version: version,

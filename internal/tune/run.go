@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ import (
 
 // Options say how to search for settings of a job.
 type Options struct {
-	File string              // the job file
+	Job  *configs.Job        // of a file, with Load
 	Load configs.LoadOptions // overrides and date of the job
 	Dir  string              // the journal and the models of the trials; they are deleted one by one
 
@@ -55,11 +56,7 @@ type Outcome struct {
 
 // Run searches for settings of a job, or goes on with a search that was interrupted.
 func Run(ctx context.Context, o Options) (_ *Outcome, err error) {
-	job, err := configs.Load(o.File, o.Load)
-	if err != nil {
-		return nil, err
-	}
-	r := &runner{Options: o, job: job}
+	r := &runner{o}
 	if o.Fresh {
 		if err := r.forget(); err != nil {
 			return nil, err
@@ -74,7 +71,7 @@ func Run(ctx context.Context, o Options) (_ *Outcome, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	trials := Draw(Space(job, o.Groups), o.Trials, o.Seed)
+	trials := Draw(Space(o.Job, o.Groups), o.Trials, o.Seed)
 	rounds := Rounds(max(len(trials)-1, 1), examples)
 	for i := range rounds {
 		if rounds[i].Examples == 0 {
@@ -91,17 +88,14 @@ func Run(ctx context.Context, o Options) (_ *Outcome, err error) {
 }
 
 // runner trains trials.
-type runner struct {
-	Options
-	job *configs.Job
-}
+type runner struct{ Options }
 
 // limit is how many examples the last round uses at most; 0: all.
 func (r *runner) limit() int64 {
-	if r.Examples > 0 && (r.job.Data.Limit == 0 || r.Examples < r.job.Data.Limit) {
+	if r.Examples > 0 && (r.Job.Data.Limit == 0 || r.Examples < r.Job.Data.Limit) {
 		return r.Examples
 	}
-	return r.job.Data.Limit
+	return r.Job.Data.Limit
 }
 
 // size is about how many examples the last round uses.
@@ -110,7 +104,7 @@ func (r *runner) size(ctx context.Context) (int64, error) {
 	if r.Examples > 0 {
 		return limit, nil // data with fewer make the rounds smaller, too
 	}
-	size, err := trainer.SampleData(ctx, r.job)
+	size, err := trainer.SampleData(ctx, r.Job)
 	if err != nil {
 		return 0, err
 	}
@@ -126,21 +120,16 @@ func (r *runner) size(ctx context.Context) (int64, error) {
 // found are the overrides of the job that was searched.
 func (r *runner) found(best *Best) []string {
 	sets := append([]string{}, r.Load.Set...)
-	if r.varies(Epochs) && best.Result.Epoch != r.job.Training.Epochs {
+	if r.findsEpochs() && best.Result.Epoch != r.Job.Training.Epochs {
 		sets = append(sets, "training.epochs="+strconv.Itoa(best.Result.Epoch))
 	}
 	return sets
 }
 
-// varies reports whether settings of a group are looked for. A job with early stopping finds
-// the number of epochs by itself.
-func (r *runner) varies(group string) bool {
-	for _, g := range r.Groups {
-		if g == group {
-			return group != Epochs || r.job.Training.EarlyStopping == nil
-		}
-	}
-	return false
+// findsEpochs reports whether the number of epochs is looked for. A job with early stopping finds
+// it by itself.
+func (r *runner) findsEpochs() bool {
+	return slices.Contains(r.Groups, Epochs) && r.Job.Training.EarlyStopping == nil
 }
 
 func overrides(t Trial) (out []string) {
@@ -153,7 +142,7 @@ func overrides(t Trial) (out []string) {
 // openJournal opens the journal of this search.
 func (r *runner) openJournal(ctx context.Context, examples int64) (*Journal, error) {
 	var job bytes.Buffer
-	if err := r.job.Show(&job); err != nil {
+	if err := r.Job.Show(&job); err != nil {
 		return nil, err
 	}
 	var values []string // without the comment that has the date: a search may take longer than a day
@@ -162,8 +151,8 @@ func (r *runner) openJournal(ctx context.Context, examples int64) (*Journal, err
 			values = append(values, line)
 		}
 	}
-	sources := trainer.NewSources(r.job, r.Logger)
-	listing, err := sources.List(ctx, r.job.Data.Train)
+	sources := trainer.NewSources(r.Job, r.Logger)
+	listing, err := sources.List(ctx, r.Job.Data.Train)
 	if err := errors.Join(err, sources.Close()); err != nil {
 		return nil, fmt.Errorf("data.train: %w", err)
 	}
@@ -267,19 +256,19 @@ func (r *runner) jobOf(t Trial, dir string, examples int64) (*configs.Job, error
 	o.Set = append(append([]string{}, o.Set...), overrides(t)...)
 	quoted := strconv.Quote(dir)
 	o.Set = append(o.Set,
-		"name="+strconv.Quote(r.job.PlainName()+" "+filepath.Base(dir)),
+		"name="+strconv.Quote(r.Job.PlainName()+" "+filepath.Base(dir)),
 		"output.model_dir="+quoted, "output.keep_generations=1", `output.remote=""`, `snapshots.remote=""`,
 		"output.metrics="+strconv.Quote(filepath.Join(dir, "metrics.jsonl")), "output.tensorboard=none",
 		"data.limit="+strconv.FormatInt(examples, 10), "data.validation_fraction="+strconv.FormatFloat(r.ValidationFraction, 'g', -1, 64), "data.eval=[]",
 		`training.warm_start=""`,
 	)
-	if r.varies(Epochs) {
+	if r.findsEpochs() {
 		o.Set = append(o.Set, "training.epochs="+strconv.Itoa(r.MaxEpochs))
 		if r.MaxEpochs > 1 {
 			o.Set = append(o.Set, fmt.Sprintf("training.early_stopping={metric: %s, patience: 1}", r.Metric))
 		}
 	}
-	return configs.Load(r.File, o)
+	return configs.Load(r.Job.File(), o)
 }
 
 // atLeast passes on what has at least this level.

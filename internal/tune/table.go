@@ -2,7 +2,6 @@ package tune
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -10,8 +9,8 @@ import (
 	"aibox/internal/humanize"
 )
 
-// Print writes a table of the results and what follows from them.
-func (b *Best) Print(w io.Writer, rounds []Round) error {
+// Table is a table of the results, and what follows from them.
+func (b *Best) Table(rounds []Round) (string, error) {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "round\ttrial\texamples\theld out\tlog loss\tAUC\tbest epoch\ttime\tsettings")
@@ -28,16 +27,9 @@ func (b *Best) Print(w io.Writer, rounds []Round) error {
 		}
 		fmt.Fprintf(t, "%d\t%d\t%s\t%d\t%.5f\t%.5f\t%d\t%s\t%s\n", r.Round, r.Trial, examples, r.HeldOut, r.LogLoss, r.AUC, r.Epoch, took, changes)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", b.verdict())
-	return err
+	err := t.Flush()
+	fmt.Fprintf(&text, "\n%s\n", b.verdict())
+	return text.String(), err
 }
 
 // verdict says in a sentence what the search found.

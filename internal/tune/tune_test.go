@@ -288,7 +288,7 @@ func TestJournalOfAnotherSearch(t *testing.T) {
 	}
 }
 
-func TestPrint(t *testing.T) {
+func TestTable(t *testing.T) {
 	t.Parallel()
 	trials := Draw(smallSpace(), 24, 1)
 	rounds := Rounds(len(trials)-1, 1_000_000)
@@ -299,17 +299,17 @@ func TestPrint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
-	if err := b.Print(&text, rounds); err != nil {
+	text, err := b.Table(rounds)
+	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(text.String(), "\n")
+	lines := strings.Split(text, "\n")
 	for _, want := range []string{"a=3", "all", fmt.Sprintf("%.5f", b.Result.LogLoss)} {
 		if !strings.Contains(lines[1], want) {
 			t.Errorf("no %q in %q", want, lines[1])
 		}
 	}
-	if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "failed") }) || !strings.Contains(text.String(), fmt.Sprintf("(%+.5f against the job as it is)", b.Result.LogLoss-b.AsItIs.LogLoss)) {
-		t.Error(text.String())
+	if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "failed") }) || !strings.Contains(text, fmt.Sprintf("(%+.5f against the job as it is)", b.Result.LogLoss-b.AsItIs.LogLoss)) {
+		t.Error(text)
 	}
 }

@@ -66,18 +66,8 @@ func restoreTo(t *testing.T, from, to string, number int, id string, dirs []stri
 	if err := r.beginModel(number, id, dirs); err != nil {
 		return err
 	}
-	var names []string
-	var sizes []int64
-	for _, f := range files.Files {
-		names, sizes = append(names, f.Name), append(sizes, f.Bytes)
-	}
-	if err := r.Place(names, sizes); err != nil {
+	if err := copyAll(r, files.Files); err != nil {
 		return err
-	}
-	for _, f := range files.Files {
-		if err := copyIn(r.Path(f.Name), f); err != nil {
-			return err
-		}
 	}
 	if err := r.Commit(t.Context(), m.Manifest); err != nil {
 		return err
@@ -87,6 +77,24 @@ func restoreTo(t *testing.T, from, to string, number int, id string, dirs []stri
 
 // lastRestoring is what restoreTo works on.
 var lastRestoring *Restoring
+
+// copyAll puts files where they are restored.
+func copyAll(r *Restoring, files []PortableFile) error {
+	var names []string
+	var sizes []int64
+	for _, f := range files {
+		names, sizes = append(names, f.Name), append(sizes, f.Bytes)
+	}
+	if err := r.Place(names, sizes); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := copyIn(r.Path(f.Name), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func copyIn(to string, f PortableFile) error {
 	beforeChange("create", to)

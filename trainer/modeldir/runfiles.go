@@ -151,15 +151,13 @@ func RestoreRun(dir, id string, dirs []string) (*Restoring, error) {
 }
 
 func (r *Restoring) beginRun(id string, dirs []string) error {
-	next := 1
 	for _, g := range generations(r.w.dir) {
 		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) {
 			r.w.gen = g
 		}
-		next = max(next, numberOf(g)+1)
 	}
 	if r.w.gen == "" {
-		r.w.gen = nameOf(next)
+		r.w.gen = nameOf(nextNumber(r.w.dir))
 	}
 	return r.begin(id, dirs)
 }

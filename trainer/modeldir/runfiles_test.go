@@ -152,18 +152,8 @@ func restoreRun(t *testing.T, files *RunFiles, model, to, kind string) error {
 	if err := r.beginRun("id", dirs); err != nil {
 		return err
 	}
-	var names []string
-	var sizes []int64
-	for _, f := range files.Files {
-		names, sizes = append(names, f.Name), append(sizes, f.Bytes)
-	}
-	if err := r.Place(names, sizes); err != nil {
+	if err := copyAll(r, files.Files); err != nil {
 		return err
-	}
-	for _, f := range files.Files {
-		if err := copyIn(r.Path(f.Name), f); err != nil {
-			return err
-		}
 	}
 	if err := r.CommitRun(t.Context(), []byte(`{"step": 5}`), func(name string) string { return filepath.Join(to, name) }); err != nil {
 		return err

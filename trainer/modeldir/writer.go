@@ -54,10 +54,7 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 	if err != nil && !errors.Is(err, ErrNoModel) {
 		return nil, errors.Join(err, lock.Close())
 	}
-	next := 1
-	for _, g := range generations(dir) {
-		next = max(next, numberOf(g)+1)
-	}
+	next := nextNumber(dir)
 	if m != nil {
 		if err := finishPublishing(dir, m); err != nil { // the process that made it the model may have died before it did this
 			w.leftovers = append(w.leftovers, err)
@@ -194,6 +191,15 @@ func generations(dir string) []string {
 		}
 	}
 	return out
+}
+
+// nextNumber is the number of the next generation in dir.
+func nextNumber(dir string) int {
+	next := 1
+	for _, g := range generations(dir) {
+		next = max(next, numberOf(g)+1)
+	}
+	return next
 }
 
 // complete returns the complete generations of dir, as far as can be read.

@@ -101,6 +101,19 @@ func wantFetched(t *testing.T, dir string, want contents) {
 	}
 }
 
+// wholeNumbers returns the numbers of manifests, and fails the test unless they are whole.
+func wholeNumbers(t *testing.T, d *Directory, all []*Manifest) []int {
+	t.Helper()
+	var got []int
+	for _, m := range all {
+		got = append(got, m.Number)
+		if err := d.Whole(t.Context(), m); err != nil {
+			t.Error(err)
+		}
+	}
+	return got
+}
+
 // wantGenerations fails the test unless the directory has generations of these numbers,
 // which are whole.
 func wantGenerations(t *testing.T, d *Directory, numbers ...int) []*Manifest {
@@ -109,13 +122,7 @@ func wantGenerations(t *testing.T, d *Directory, numbers ...int) []*Manifest {
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
 	}
-	var got []int
-	for _, m := range all {
-		got = append(got, m.Number)
-		if err := d.Whole(t.Context(), m); err != nil {
-			t.Error(err)
-		}
-	}
+	got := wholeNumbers(t, d, all)
 	if !slices.Equal(got, numbers) {
 		t.Errorf("generations %v, want %v", got, numbers)
 	}

@@ -30,13 +30,7 @@ func wantSnapshots(t *testing.T, d *Directory, newest contents, numbers ...int) 
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
 	}
-	var got []int
-	for _, m := range all {
-		got = append(got, m.Number)
-		if err := d.Whole(t.Context(), m); err != nil {
-			t.Error(err)
-		}
-	}
+	got := wholeNumbers(t, d, all)
 	if !slices.Equal(got, numbers) {
 		t.Fatalf("snapshots %v, want %v", got, numbers)
 	}
