@@ -45,9 +45,11 @@ type OpenFile interface {
 // Release, whatever happens to the table meanwhile, the snapshot's being dropped included.
 type SnapshotFiles struct {
 	Files []PortableFile
-	// WriteIndex writes the index as RestoreIndex reads it; nil for KindMemory, which has
-	// none. It is not called after the table was closed, nor after Release.
-	WriteIndex func(io.Writer) error
+	// WriteIndex writes the index as RestoreIndex reads it, or, where since is the number of
+	// an earlier snapshot that was taken since the table was opened, what of it changed after
+	// that; nil for KindMemory, which has no index. It is not called after the table was
+	// closed, nor after Release.
+	WriteIndex func(w io.Writer, since uint64) error
 	Release    func() error
 }
 
@@ -71,12 +73,12 @@ func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
 	if err != nil {
 		return nil, errors.Join(err, kept.Release())
 	}
-	index := func(w io.Writer) error {
+	index := func(w io.Writer, since uint64) error {
 		if err := t.enter(); err != nil {
 			return err
 		}
 		defer t.leave()
-		return tableError(kept.WriteIndex(w))
+		return tableError(kept.WriteIndex(w, since))
 	}
 	return &SnapshotFiles{files, index, kept.Release}, nil
 }
@@ -202,40 +204,57 @@ func WriteIndex(o Options, w io.Writer) error {
 	}
 	pin, err := c.Pin(o.SnapshotID)
 	if err == nil {
-		err = pin.Write(w)
+		err = pin.Write(w, pin.Snapshot(), 0)
 	}
 	return tableError(errors.Join(err, c.Close()))
 }
 
 // RestoreIndex makes a table on SSD, in the directories of o, of the files of snapshots,
-// which are there, and of their indexes, in the files with these names. A catalog that
+// which are there, and of their indexes. Of each index the names of its files are given: the
+// first has all of it, and each other one what changed after the one before. A catalog that
 // an interrupted call left behind is replaced. After it the table has these snapshots, with
 // the numbers that they had.
-func RestoreIndex(ctx context.Context, o Options, indexes ...string) (infos []SnapshotInfo, err error) {
+func RestoreIndex(ctx context.Context, o Options, indexes ...[]string) (infos []SnapshotInfo, err error) {
 	o.ensureDefaults()
 	var list []loadedSnapshot
-	var format catalog.Format
-	for _, name := range indexes {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close() // it was only read
-		s, err := catalog.ReadSnapshot(name, f)
+	for _, names := range indexes {
+		s, closeAll, err := openIndex(names)
+		defer closeAll()
 		if err != nil {
 			return nil, tableError(err)
 		}
-		if format = s.Format; len(list) > 0 && list[0].format != s.Format {
-			return nil, &CorruptionError{File: name, Offset: -1, Reason: "it is of another table than " + indexes[0]}
+		if len(list) > 0 && list[0].format != s.Format {
+			return nil, &CorruptionError{File: names[0], Offset: -1, Reason: "it is of another table than " + indexes[0][0]}
 		}
 		list = append(list, loadedSnapshot{s.Snapshot, s.Pages, s.Format})
 	}
+	format := list[0].format
 	slices.SortFunc(list, func(a, b loadedSnapshot) int { return cmp.Compare(a.ID, b.ID) })
 	if err := os.RemoveAll(filepath.Join(o.SSD.Dirs[0], catalogDir)); err != nil {
 		return nil, err
 	}
 	infos, err = newCatalog(ctx, o, format, list)
 	return infos, tableError(err)
+}
+
+func openIndex(names []string) (s *catalog.Stream, closeAll func(), err error) {
+	var files []io.Closer
+	closeAll = func() {
+		for _, f := range files {
+			_ = f.Close() // it was only read
+		}
+	}
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, closeAll, err
+		}
+		files = append(files, f)
+		if s, err = catalog.ReadNewer(s, name, f); err != nil {
+			return nil, closeAll, err
+		}
+	}
+	return s, closeAll, nil
 }
 
 // SpreadFiles says for each of the names of a snapshot's files, of these sizes, in which of

@@ -63,7 +63,7 @@ func takeAway(t *testing.T, from, to sparsetable.Options) sparsetable.SnapshotIn
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return sparsetable.RestoreIndex(t.Context(), to, path)
+		return sparsetable.RestoreIndex(t.Context(), to, []string{path})
 	}
 	var damaged *sparsetable.CorruptionError
 	if _, err := restore(index.Bytes()[:index.Len()-1]); !errors.As(err, &damaged) {

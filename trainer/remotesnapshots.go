@@ -26,7 +26,8 @@ const keepRemoteSnapshots = 2
 
 // uploads uploads the snapshots of a run. The methods of a nil uploads do nothing.
 type uploads struct {
-	run *run
+	run     *run
+	indexes *modeldir.Indexes
 	*mirror.Uploader
 }
 
@@ -39,7 +40,7 @@ func (s *snapshots) upload() {
 	if s.summary.Remote != nil {
 		earlier = *s.summary.Remote
 	}
-	s.uploads = &uploads{s.run, mirror.Start(earlier, s.run.log)}
+	s.uploads = &uploads{s.run, s.run.models.writer.NewIndexes(), mirror.Start(earlier, s.run.log)}
 	s.run.opts.Status.uploads(s.uploads.Uploader)
 }
 
@@ -54,6 +55,7 @@ func (u *uploads) summary() *mirror.Summary {
 func (u *uploads) stop() {
 	if u != nil {
 		u.Stop()
+		_ = u.indexes.Close() // they have no names
 	}
 }
 
@@ -81,7 +83,7 @@ func (u *uploads) offer(im *image) {
 	}
 	u.Offer(&mirror.Snapshot{
 		Step:    x.Step,
-		Upload:  func(ctx context.Context) (*remote.Published, error) { return u.run.uploadSnapshot(ctx, files, im.data) },
+		Upload:  func(ctx context.Context) (*remote.Published, error) { return u.uploadSnapshot(ctx, files, im.data) },
 		Release: files.Close,
 	})
 }
@@ -112,12 +114,13 @@ func (r *run) outsideReport(name string) string {
 	return filepath.Join(paths["tensorboard"], name)
 }
 
-func (r *run) uploadSnapshot(ctx context.Context, files *modeldir.RunFiles, resume []byte) (*remote.Published, error) {
+func (u *uploads) uploadSnapshot(ctx context.Context, files *modeldir.RunFiles, resume []byte) (*remote.Published, error) {
+	r := u.run
 	d, err := r.remoteSnapshots("uploading a snapshot")
 	if err != nil {
 		return nil, err
 	}
-	if err := files.WriteIndexes(); err != nil {
+	if err := files.WriteIndexes(u.indexes); err != nil {
 		return nil, err
 	}
 	p := remote.Publication{

@@ -129,20 +129,29 @@ func (p *Portable) addReports(gen string) error {
 // report, which a model can do without.
 func IsReport(name string) bool { return strings.HasPrefix(name, reportsName+"/") }
 
-// addIndex adds an index of the table. It is written to a file that has no name, in a
-// directory or, where that cannot be written, in the one for temporary files.
-func (p *Portable) addIndex(name, dir string, write func(io.Writer) error) error {
+// tempFile makes a file that has no name, in a directory or, where that cannot be written,
+// in the one for temporary files.
+func tempFile(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".aibox-index-")
 	if err != nil {
 		f, err = os.CreateTemp("", "aibox-index-")
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// addIndex adds an index of the table, which write writes.
+func (p *Portable) addIndex(name, dir string, write func(io.Writer) error) error {
+	f, err := tempFile(dir)
+	if err != nil {
 		return err
 	}
 	p.held = append(p.held, f)
-	if err := os.Remove(f.Name()); err != nil {
-		return err
-	}
 	if err := write(f); err != nil {
 		return err
 	}

@@ -223,10 +223,14 @@ func (r *Restoring) Path(name string) string {
 // path is the place of a file in the generation. The index is not a file of the table.
 func (r *Restoring) path(name string) string {
 	if isIndex(name) {
-		return filepath.Join(r.w.genDir(), strings.ReplaceAll(name, "/", "-"))
+		return filepath.Join(r.w.genDir(), flatName(name))
 	}
 	return filepath.Join(r.w.genDir(), filepath.FromSlash(name))
 }
+
+// flatName is the name in a generation of a file that has this one in a list of its files,
+// but belongs to no directory of it.
+func flatName(name string) string { return strings.ReplaceAll(name, "/", "-") }
 
 // Commit makes the generation, all of whose files are in place, the model of the directory.
 // m is its manifest where it comes from.
@@ -238,7 +242,7 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 	}()
 	m.Generation = r.w.gen
 	if !gone(r.path(indexName)) {
-		infos, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), r.path(indexName))
+		infos, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), []string{r.path(indexName)})
 		if err != nil {
 			return err
 		}

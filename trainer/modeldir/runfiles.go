@@ -18,13 +18,15 @@ import (
 // A snapshot of a run is taken to another machine as a model is: the dense files under
 // their names, the reports as reports/NAME, or as outside/NAME if they are not in the model
 // directory, and the files of the table as table/NAME, with one index for each of its
-// snapshots. RESUME.json is passed as it is; it names the snapshots of the table by their
+// snapshots (indexes.go). RESUME.json is passed as it is; it names the snapshots of the table by their
 // numbers, which stay.
 
 // outsideName begins the names of reports that are outside of the model directory.
 const outsideName = "outside"
 
-func isIndex(name string) bool { return name == indexName || strings.HasPrefix(name, indexName+"-") }
+func isIndex(name string) bool {
+	return name == indexName || strings.HasPrefix(name, indexName+"-") || strings.HasPrefix(name, pagesName)
+}
 
 // RunReport is a report of a run, of which the first Bytes belong to a snapshot.
 type RunReport struct {
@@ -36,14 +38,13 @@ type RunReport struct {
 // Close, whatever the run does.
 type RunFiles struct {
 	Portable
-	tables map[string]*sparsetable.SnapshotFiles // on SSD, by the name of the index
-	dir    string                                // for indexes
+	tables map[uint64]*sparsetable.SnapshotFiles // on SSD, whose indexes are not added yet
 }
 
 // HoldRun returns the files of a snapshot: these dense files, these snapshots of the
 // table, and reports by their base names.
 func (w *Writer) HoldRun(dense []string, table sparsetable.Table, snapshots []uint64, reports []RunReport) (_ *RunFiles, err error) {
-	p := &RunFiles{tables: make(map[string]*sparsetable.SnapshotFiles), dir: w.genDir()}
+	p := &RunFiles{tables: make(map[uint64]*sparsetable.SnapshotFiles)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
@@ -77,7 +78,7 @@ func (w *Writer) HoldRun(dense []string, table sparsetable.Table, snapshots []ui
 			p.addOfTable(f)
 		}
 		if held.WriteIndex != nil {
-			p.tables[fmt.Sprintf("%s-%d", indexName, id)] = held
+			p.tables[id] = held
 		}
 	}
 	return p, nil
@@ -126,14 +127,16 @@ func (p *RunFiles) addOfTable(f sparsetable.PortableFile) {
 }
 
 // WriteIndexes adds the indexes of the table's snapshots to the files, which takes as long
-// as writing them. The table is open.
-func (p *RunFiles) WriteIndexes() error {
-	for name, held := range p.tables {
-		if err := p.addIndex(name, p.dir, held.WriteIndex); err != nil {
-			return err
-		}
-		delete(p.tables, name)
+// as writing what x lacks of them. The table is open. The files are not used any more when
+// WriteIndexes is called for other ones with the same x.
+func (p *RunFiles) WriteIndexes(x *Indexes) error {
+	if len(p.tables) == 0 {
+		return nil
 	}
+	if err := x.add(&p.Portable, p.tables); err != nil {
+		return err
+	}
+	clear(p.tables)
 	return nil
 }
 
@@ -177,16 +180,23 @@ func (r *Restoring) commitRun(ctx context.Context, resume []byte, outside func(n
 	if err := putOutside(filepath.Join(gen, outsideName), outside); err != nil {
 		return err
 	}
-	indexes, err := filepath.Glob(filepath.Join(gen, strings.ReplaceAll(indexName, "/", "-")+"-*"))
+	lists, err := filepath.Glob(filepath.Join(gen, flatName(indexName)+"-*"))
 	if err != nil {
 		return err
+	}
+	indexes, paths := make([][]string, len(lists)), lists
+	for i, list := range lists {
+		if indexes[i], err = indexFiles(list); err != nil {
+			return err
+		}
+		paths = append(paths, indexes[i]...)
 	}
 	if len(indexes) > 0 {
 		if _, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), indexes...); err != nil {
 			return err
 		}
 	}
-	for _, path := range indexes { // not needed any more
+	for _, path := range paths { // not needed any more
 		_ = os.Remove(path)
 	}
 	if rows := filepath.Join(gen, reportsName, quarantineName); !gone(rows) {

@@ -82,10 +82,16 @@ func TestRunOnAnotherMachine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			x := w.NewIndexes()
+			defer func() {
+				if err := x.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
 			// The run goes on.
 			w.RemoveOtherDense()
 			trainRows(t, table, 100, 500)
-			if err := errors.Join(table.DropSnapshot(best), table.DropSnapshot(last), files.WriteIndexes(), files.WriteIndexes()); err != nil {
+			if err := errors.Join(table.DropSnapshot(best), table.DropSnapshot(last), files.WriteIndexes(x), files.WriteIndexes(x)); err != nil {
 				t.Fatal(err)
 			}
 			names := map[string]bool{}

@@ -281,9 +281,7 @@ func (c *Catalog) get(key []byte) ([]byte, error) {
 }
 
 // pages is the number of pages of an index of that many slots.
-func (c *Catalog) pages(slots uint32) int {
-	return int((int64(slots) + int64(c.format.PageSlots) - 1) / int64(c.format.PageSlots))
-}
+func (c *Catalog) pages(slots uint32) int { return c.format.pages(slots) }
 
 // usableLocked returns an error that says why the catalog cannot be used, or nil.
 func (c *Catalog) usableLocked() error {

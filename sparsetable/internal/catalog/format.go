@@ -53,6 +53,11 @@ func (f Format) validate() error {
 	return nil
 }
 
+// pages is the number of pages of an index of that many slots.
+func (f Format) pages(slots uint32) int {
+	return int((int64(slots) + int64(f.PageSlots) - 1) / int64(f.PageSlots))
+}
+
 func (f Format) encode() ([]byte, error) { return json.Marshal(f) }
 
 func decodeFormat(b []byte) (f Format, err error) {

@@ -1,11 +1,8 @@
 package catalog
 
 import (
-	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 
@@ -50,42 +47,24 @@ func (p *Pin) Release() {
 	p.s = nil
 }
 
-// Write writes the snapshot with all its pages as a stream (stream.go). It may run while
-// other snapshots are committed and dropped. The catalog is closed after it.
-func (p *Pin) Write(to io.Writer) error {
-	c := p.c
-	format, err := c.format.encode()
-	if err != nil {
-		return err
-	}
+// Write writes the snapshot as a stream (stream.go), with record in the place of what the
+// catalog has of it. Where since is the number of an earlier snapshot, of which this one is a
+// continuation, the stream has only the pages that changed after that; 0: it has all of them.
+// Write may run while other snapshots are committed and dropped. The catalog is closed
+// after it.
+func (p *Pin) Write(to io.Writer, record Snapshot, since uint64) error {
 	pages, err := p.pages()
 	if err != nil {
 		return err
 	}
-	sum := crc32.New(castagnoli)
-	w := bufio.NewWriterSize(io.MultiWriter(to, sum), 1<<18)
-	part := func(length int, data []byte) error {
-		_, _ = w.Write(binary.LittleEndian.AppendUint32(nil, uint32(length))) // the next Write or Flush returns its error
-		_, err := w.Write(data)
-		return err
-	}
-	_, _ = w.WriteString(streamMagic)
-	record := encodeSnapshot(&kept{Snapshot: p.s.Snapshot})
-	err = errors.Join(part(len(format), format), part(len(record), record))
+	w, err := newStreamWriter(to, p.c.format, record, since)
 	if err == nil {
-		err = p.eachPage(pages, func(data []byte) error { return part(len(data)+1, data) })
+		err = p.eachPage(pages, since, w.page)
 	}
 	if err := errors.Join(err, pages.Close()); err != nil {
 		return err
 	}
-	if err := part(0, nil); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err = to.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
-	return err
+	return w.end()
 }
 
 // pages is an iterator over all versions of all pages, as they are now.
@@ -99,8 +78,9 @@ func (p *Pin) pages() (*pebble.Iterator, error) {
 	return c.mu.db.NewIter(&pebble.IterOptions{LowerBound: []byte{'p'}, UpperBound: []byte{'p' + 1}})
 }
 
-// eachPage calls fn for every page of the snapshot, in ascending order.
-func (p *Pin) eachPage(it *pebble.Iterator, fn func(data []byte) error) error {
+// eachPage calls fn for every page of the snapshot that was written after snapshot since, in
+// ascending order.
+func (p *Pin) eachPage(it *pebble.Iterator, since uint64, fn func(page uint32, data []byte) error) error {
 	next := 0
 	for ok := it.First(); ok && next < len(p.s.versions); ok = it.Next() {
 		v, err := p.c.pageOf(it.Key())
@@ -113,14 +93,17 @@ func (p *Pin) eachPage(it *pebble.Iterator, fn func(data []byte) error) error {
 		if int(v.page) != next {
 			break // a page is missing
 		}
+		next++
+		if p.s.versions[v.page] <= since {
+			continue
+		}
 		data, err := it.ValueAndErr()
 		if err != nil {
 			return p.c.wrap(err, fmt.Sprintf("read page %d of snapshot %d", v.page, p.s.ID))
 		}
-		if err := fn(data); err != nil {
+		if err := fn(v.page, data); err != nil {
 			return err
 		}
-		next++
 	}
 	if err := it.Error(); err != nil {
 		return p.c.wrap(err, fmt.Sprintf("read the index of snapshot %d", p.s.ID))

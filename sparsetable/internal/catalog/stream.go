@@ -9,51 +9,118 @@ import (
 	"io"
 )
 
-// A snapshot can be written as one stream of bytes, from which another catalog is made,
-// on another machine. All integers are little-endian:
+// A snapshot can be written as a stream of bytes, from which another catalog is made, on
+// another machine. A stream has all pages of the index, or only those that changed after an
+// earlier snapshot, whose streams must be at hand then, too. All integers are
+// little-endian:
 //
-//	magic     8 bytes  "aiboxidx"
+//	magic     8 bytes  "aiboxid2"
 //	format    uint32 length, and the Format as JSON
 //	record    uint32 length, and the snapshot's record (codec.go), without versions
-//	pages     for each: uint32 length plus one, and the page
+//	since     uint64   the earlier snapshot; 0 if the stream has all pages
+//	pages     for each: uint32 length plus one, uint32 number, and the page
 //	end       uint32   0
 //	crc       uint32   CRC-32C of everything before
+//
+// Earlier versions wrote the magic "aiboxidx". Such a stream has all pages, and neither
+// since nor the pages' numbers.
 const (
-	streamMagic = "aiboxidx"
+	streamMagic    = "aiboxid2"
+	streamMagicOld = "aiboxidx"
 	// maxStreamPart is far more than a page or a record has.
 	maxStreamPart = 1 << 30
 )
+
+// streamWriter writes a stream.
+type streamWriter struct {
+	to  io.Writer
+	w   *bufio.Writer // to the writer and to the sum
+	sum hash.Hash32
+}
+
+func newStreamWriter(to io.Writer, f Format, record Snapshot, since uint64) (*streamWriter, error) {
+	format, err := f.encode()
+	if err != nil {
+		return nil, err
+	}
+	s := &streamWriter{to: to, sum: crc32.New(castagnoli)}
+	s.w = bufio.NewWriterSize(io.MultiWriter(to, s.sum), 1<<18)
+	_, _ = s.w.WriteString(streamMagic) // the last Write returns the error of an earlier one
+	for _, part := range [][]byte{format, encodeSnapshot(&kept{Snapshot: record})} {
+		s.word(len(part))
+		_, _ = s.w.Write(part)
+	}
+	_, err = s.w.Write(binary.LittleEndian.AppendUint64(nil, since))
+	return s, err
+}
+
+func (s *streamWriter) word(n int) {
+	_, _ = s.w.Write(binary.LittleEndian.AppendUint32(nil, uint32(n)))
+}
+
+func (s *streamWriter) page(number uint32, data []byte) error {
+	s.word(len(data) + 1)
+	s.word(int(number))
+	_, err := s.w.Write(data)
+	return err
+}
+
+func (s *streamWriter) end() error {
+	s.word(0)
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	_, err := s.to.Write(binary.LittleEndian.AppendUint32(nil, s.sum.Sum32()))
+	return err
+}
 
 // Stream is a snapshot that is read from what Pin.Write wrote.
 type Stream struct {
 	Format   Format
 	Snapshot Snapshot
 
-	name string
-	r    *bufio.Reader
-	sum  hash.Hash32
-	off  int64
+	since    uint64
+	numbered bool    // the pages have their numbers
+	older    *Stream // has the pages that this one lacks; nil: it has all of them
+	ahead    streamPage
+	name     string
+	r        *bufio.Reader
+	sum      hash.Hash32
+	off      int64
 }
 
-// ReadSnapshot begins to read a stream, whose name is used in errors. They are
-// *CorruptionError unless reading itself failed.
-func ReadSnapshot(name string, from io.Reader) (*Stream, error) {
-	s := &Stream{name: name, r: bufio.NewReaderSize(from, 1<<18), sum: crc32.New(castagnoli)}
+// streamPage is the page that a stream comes to next.
+type streamPage struct {
+	page uint32
+	data []byte // nil: there is no further page
+}
+
+// ReadSnapshot begins to read a snapshot from a stream that has all its pages. The name is
+// used in errors. They are *CorruptionError unless reading itself failed.
+func ReadSnapshot(name string, from io.Reader) (*Stream, error) { return ReadNewer(nil, name, from) }
+
+// ReadNewer begins to read a snapshot from a stream that has the pages that changed after
+// an older snapshot, which has not been read yet; it is read together with this one.
+func ReadNewer(older *Stream, name string, from io.Reader) (*Stream, error) {
+	s := &Stream{older: older, name: name, r: bufio.NewReaderSize(from, 1<<18), sum: crc32.New(castagnoli)}
 	magic, err := s.take(len(streamMagic))
 	if err != nil {
 		return nil, err
 	}
-	if string(magic) != streamMagic {
+	if s.numbered = string(magic) == streamMagic; !s.numbered && string(magic) != streamMagicOld {
 		return nil, s.corrupt("it begins with %q", magic)
 	}
-	format, err := s.part(0)
+	format, err := s.part()
 	if err != nil {
 		return nil, err
 	}
-	if s.Format, err = decodeFormat(format); err != nil {
+	if s.Format, err = decodeFormat(format); err == nil {
+		err = s.Format.validate()
+	}
+	if err != nil {
 		return nil, s.corrupt("the format: %v", err)
 	}
-	record, err := s.part(0)
+	record, err := s.part()
 	if err != nil {
 		return nil, err
 	}
@@ -62,24 +129,112 @@ func ReadSnapshot(name string, from io.Reader) (*Stream, error) {
 		return nil, s.corrupt("the record: %v", err)
 	}
 	s.Snapshot = k.Snapshot
-	return s, nil
+	if s.numbered {
+		since, err := s.take(8)
+		if err != nil {
+			return nil, err
+		}
+		s.since = binary.LittleEndian.Uint64(since)
+	}
+	return s, s.follows()
+}
+
+// follows returns an error if the stream does not belong to the older one.
+func (s *Stream) follows() error {
+	switch {
+	case s.older == nil && s.since != 0:
+		return s.corrupt("it has what changed after snapshot %d, which is not there", s.since)
+	case s.older != nil && s.older.Snapshot.ID != s.since:
+		return s.corrupt("it has what changed after snapshot %d, and %s is snapshot %d", s.since, s.older.name, s.older.Snapshot.ID)
+	case s.older != nil && s.older.Format != s.Format:
+		return s.corrupt("it is of another table than %s", s.older.name)
+	}
+	return nil
 }
 
 // Pages calls fn for every page, in ascending order. data is only valid during the call.
 // Only when it returns nil are all of them known to be right.
 func (s *Stream) Pages(fn func(page uint32, data []byte) error) error {
-	for page := uint32(0); ; page++ {
-		data, err := s.part(1)
+	for p := s; p != nil; p = p.older {
+		if err := p.next(); err != nil {
+			return err
+		}
+	}
+	for page := range uint32(s.Format.pages(s.Snapshot.Slots)) {
+		data, err := s.newest(page)
 		if err != nil {
 			return err
 		}
 		if data == nil {
-			break
+			return s.corrupt("page %d of %d is missing", page, s.Format.pages(s.Snapshot.Slots))
 		}
 		if err := fn(page, data); err != nil {
 			return err
 		}
 	}
+	// An older stream may have more pages: slots were merged since.
+	for p := s; p != nil; p = p.older {
+		for p.ahead.data != nil {
+			if p == s {
+				return s.corrupt("it has page %d of %d", p.ahead.page, s.Format.pages(s.Snapshot.Slots))
+			}
+			if err := p.next(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newest returns the newest version of a page, and leads all streams behind it; nil if none
+// has it.
+func (s *Stream) newest(page uint32) (data []byte, err error) {
+	for p := s; p != nil; p = p.older {
+		if p.ahead.data == nil || p.ahead.page != page {
+			continue
+		}
+		if data == nil {
+			data = p.ahead.data
+		}
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// next reads the next page, or the end of the stream, whose checksum it verifies.
+func (s *Stream) next() error {
+	last := s.ahead
+	s.ahead = streamPage{}
+	word, err := s.take(4)
+	if err != nil {
+		return err
+	}
+	n := binary.LittleEndian.Uint32(word)
+	if n == 0 {
+		return s.verify()
+	}
+	number := last.page + 1
+	if last.data == nil {
+		number = 0
+	}
+	if s.numbered {
+		word, err := s.take(4)
+		if err != nil {
+			return err
+		}
+		first := number
+		if number = binary.LittleEndian.Uint32(word); number < first {
+			return s.corrupt("page %d comes after page %d", number, last.page)
+		}
+	}
+	data, err := s.bytes(n - 1)
+	s.ahead = streamPage{number, data}
+	return err
+}
+
+func (s *Stream) verify() error {
 	want := s.sum.Sum32()
 	tail, err := s.take(4)
 	if err != nil {
@@ -91,21 +246,21 @@ func (s *Stream) Pages(fn func(page uint32, data []byte) error) error {
 	return nil
 }
 
-// part reads a length, from which extra is taken, and as many bytes; nil if the length
-// was less than extra.
-func (s *Stream) part(extra uint32) ([]byte, error) {
+// part reads a length, and as many bytes.
+func (s *Stream) part() ([]byte, error) {
 	word, err := s.take(4)
 	if err != nil {
 		return nil, err
 	}
-	n := binary.LittleEndian.Uint32(word)
-	if n < extra {
-		return nil, nil
-	}
+	return s.bytes(binary.LittleEndian.Uint32(word))
+}
+
+// bytes reads n bytes, which are not nil.
+func (s *Stream) bytes(n uint32) ([]byte, error) {
 	if n > maxStreamPart {
 		return nil, s.corrupt("a part has %d bytes", n)
 	}
-	data, err := s.take(int(n - extra))
+	data, err := s.take(int(n))
 	if data == nil && err == nil {
 		data = []byte{}
 	}

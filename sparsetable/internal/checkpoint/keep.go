@@ -51,12 +51,22 @@ func (c *Store) keepDeltas(list []catalog.Delta) bool {
 	return true
 }
 
-// Snapshot is the snapshot as the catalog has it.
-func (k *Kept) Snapshot() catalog.Snapshot { return Upgraded(k.pin.Snapshot()) }
+// Snapshot is the snapshot without the clean rows in its delta files: a table that is made
+// of it elsewhere reads them from their buckets.
+func (k *Kept) Snapshot() catalog.Snapshot {
+	s := Upgraded(k.pin.Snapshot())
+	s.Deltas = WithDirtyRows(s.Deltas)
+	for i := range s.Deltas {
+		s.Deltas[i].Bytes, s.Deltas[i].Rows = s.Deltas[i].DirtyBytes, s.Deltas[i].DirtyRows
+	}
+	return s
+}
 
-// WriteIndex writes the index as catalog.ReadSnapshot reads it. The table is not closed
-// meanwhile.
-func (k *Kept) WriteIndex(w io.Writer) error { return k.pin.Write(w) }
+// WriteIndex writes the index, or what of it changed after snapshot since, as catalog.Stream
+// reads it. The table is not closed meanwhile.
+func (k *Kept) WriteIndex(w io.Writer, since uint64) error {
+	return k.pin.Write(w, k.Snapshot(), since)
+}
 
 // Release lets the files be deleted. It may be called after the table was closed.
 func (k *Kept) Release() (err error) {

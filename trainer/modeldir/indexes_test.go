@@ -1,0 +1,189 @@
+package modeldir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/internal/testseed"
+	"aibox/sparsetable"
+)
+
+// TestIndexes: while a run goes on, its snapshots are taken to another machine, one after the
+// other. The files of each are those that were taken before, with the same bytes, and new
+// ones, which together are little more than what the run has written since. From all files a
+// run goes on there, now and then, with the rows of the snapshots.
+func TestIndexes(t *testing.T) {
+	rng := testseed.Rand(t)
+	rounds, rows := 90, 60_000
+	if testing.Short() {
+		rounds, rows = 40, 30_000
+	}
+	at := t.TempDir()
+	w, err := Create(filepath.Join(at, "model"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	dirs, err := w.PlaceTable([]string{filepath.Join(at, "a"), filepath.Join(at, "b")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := runTable(t, sparsetable.KindSSD, w.TableDir(), dirs, 0)
+	defer table.Close()
+	x := w.NewIndexes()
+	defer func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := w.SaveDense(DenseName(5), []Tensor{{Name: "x", Shape: []int{1}, Data: []float32{5}}}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[uint64]string{} // of each snapshot
+	train := func(from, n int) uint64 {
+		id := trainRows(t, table, from, n)
+		want[id] = digest(t, table)
+		return id
+	}
+	flush := func() {
+		if err := table.(sparsetable.Flusher).Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	train(0, rows)
+	flush() // the rows are in buckets
+	last := train(0, 10)
+	best := last
+	there := map[string]string{} // the files on the other machine, by name
+	lists, unchanged := 0, 0
+	written := int64(-1) // into buckets, before the last snapshot there was fixed
+	for round := range rounds {
+		if n := rng.IntN(10); n < 2 {
+			best = last
+		} else if n < 5 { // this one is not taken there
+			train(rng.IntN(rows), 1+rng.IntN(20))
+		}
+		if rng.IntN(10) == 0 {
+			flush()
+		}
+		before := bucketBytes(table)
+		last = train(rng.IntN(rows), 1+rng.IntN(500))
+		files, err := w.HoldRun([]string{DenseName(5)}, table, []uint64{best, last}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := len(x.of[slices.Max(append(slices.Collect(maps.Keys(x.of)), 0))])
+		if err := files.WriteIndexes(x); err != nil {
+			t.Fatal(err)
+		}
+		same := bucketBytes(table) == written // no bucket was written since then
+		written = before
+		pages := int64(0) // bytes that are new
+		for _, f := range files.Files {
+			data := readPortable(t, &f)
+			if had, ok := there[f.Name]; ok && f.Unique && !strings.HasPrefix(data, had) && !strings.HasPrefix(had, data) {
+				t.Errorf("round %d: %s has changed", round, f.Name)
+			}
+			if strings.HasPrefix(f.Name, pagesName) && there[f.Name] == "" {
+				pages += f.Bytes
+			}
+			there[f.Name] = data
+		}
+		lists = max(lists, len(x.of[last]))
+		if same && len(x.of[last]) > listed && listed > 0 {
+			if unchanged++; pages > 4096 {
+				t.Errorf("round %d: no bucket was written, but %d bytes of the index are new", round, pages)
+			}
+		}
+		if round%20 == 19 {
+			to := t.TempDir()
+			if err := restoreRun(t, files, filepath.Join(to, "model"), to, sparsetable.KindSSD); err != nil {
+				t.Fatal(err)
+			}
+			wantSnapshots(t, filepath.Join(to, "model"), want, best, last)
+		}
+		for id := range want {
+			if id != best && id != last {
+				if err := table.DropSnapshot(id); err != nil {
+					t.Fatal(err)
+				}
+				delete(want, id)
+			}
+		}
+		if err := files.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := min(rounds/2, maxIndexFiles); lists < want/2 || lists > maxIndexFiles {
+		t.Errorf("an index has up to %d files", lists)
+	}
+	t.Logf("no bucket was written in %d of %d rounds", unchanged, rounds)
+	if len(x.open) > 2*maxIndexFiles {
+		t.Errorf("%d files are open", len(x.open))
+	}
+}
+
+// bucketBytes is how many bytes of buckets a table has written.
+func bucketBytes(table sparsetable.Table) int64 {
+	s := table.Stats()
+	return s.FlushedBytes + s.CompactedBytes
+}
+
+func readPortable(t *testing.T, f *PortableFile) string {
+	t.Helper()
+	in, err := f.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(io.NewSectionReader(in, 0, f.Bytes))
+	if err := errors.Join(err, in.Close()); err != nil || int64(len(data)) != f.Bytes {
+		t.Fatalf("%s: %d bytes of %d, %v", f.Name, len(data), f.Bytes, err)
+	}
+	return string(data)
+}
+
+// digest tells tables with other rows apart.
+func digest(t *testing.T, table sparsetable.Table) string {
+	t.Helper()
+	rows, sum := 0, uint64(0)
+	if err := table.Scan(t.Context(), func(key uint64, row []float32) error {
+		rows++
+		sum += key * uint64(1+row[0])
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d rows, sum %d", rows, sum)
+}
+
+// wantSnapshots fails the test unless a run can go on in the model directory with each of
+// these snapshots of the table.
+func wantSnapshots(t *testing.T, model string, want map[uint64]string, ids ...uint64) {
+	t.Helper()
+	w, err := Continue(model, func([]byte) (bool, error) { return true, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := w.TakeTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		table := runTable(t, sparsetable.KindSSD, w.TableDir(), dirs, id)
+		if have := digest(t, table); have != want[id] {
+			t.Errorf("snapshot %d: %s, want %s", id, have, want[id])
+		}
+		if err := table.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
