@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/sparsetable/internal/blockio"
 )
 
 // takeAway copies a snapshot's files and its index to the directories of another table.
@@ -110,6 +112,99 @@ func TestPortable(t *testing.T) {
 			verify(t, from)
 		})
 	}
+}
+
+// TestPortableUnits: a table whose buckets take units of 512 bytes is restored to devices
+// that read and write 4096 at a time, and the other way round, in another number of
+// directories. Its files end where the snapshot's last record does, within a block of such a
+// device.
+func TestPortableUnits(t *testing.T) {
+	for _, c := range []struct{ from, to, fromDirs, toDirs int }{
+		{512, 4096, 1, 1}, {512, 4096, 1, 3}, {512, 4096, 3, 2}, {4096, 512, 1, 2}, {4096, 512, 3, 1}, {4096, 4096, 2, 3},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			from, to := cloneOptions(t, c.fromDirs), cloneOptions(t, c.toDirs)
+			rows := map[uint64]float32{}
+			for i := range 3 {
+				trainOn(t, from, c.from, rows, 1000*i, 2500+7*i)
+			}
+			takeAway(t, from, to)
+			verify(t, to)
+			inBlocks := 0
+			for name := range tableFiles(t, to) {
+				for _, dir := range to.SSD.Dirs {
+					if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Size()%4096 != 0 {
+						inBlocks++
+					}
+				}
+			}
+			if c.from == 512 && inBlocks == 0 {
+				t.Error("no file ends within a block, so the test shows nothing")
+			}
+			for i := range 3 {
+				trainOn(t, to, c.to, rows, 700*i, 3000)
+				verify(t, to)
+			}
+			to.ReadOnly = true
+			trainOn(t, to, c.to, rows, 0, 0)
+		})
+	}
+}
+
+// trainOn opens the table on devices of a unit and compares all rows: by pulling them and by
+// a scan. If it may be written to, n rows from one on are trained, its files are compacted,
+// and a snapshot is taken with some more rows that are in no bucket.
+func trainOn(t *testing.T, o sparsetable.Options, unit int, rows map[uint64]float32, from, n int) {
+	t.Helper()
+	var devices []blockio.Device
+	for _, dir := range o.SSD.Dirs {
+		dev, err := blockio.Open(t.Context(), dir, blockio.Options{UnitBytes: unit, ReadOnly: o.ReadOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dev.Close()
+		if dev.Unit() < unit {
+			t.Fatalf("a device of unit %d, want %d", dev.Unit(), unit)
+		}
+		devices = append(devices, dev)
+	}
+	tab, err := sparsetable.OpenSSDOn(t.Context(), o, devices, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	keys := slices.Sorted(maps.Keys(rows))
+	ws, err := tab.Pull(t.Context(), keys, sparsetable.PullLookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range keys {
+		if ws.Row(i)[0] != rows[k] {
+			t.Errorf("key %x holds %v, want %v", k, ws.Row(i)[0], rows[k])
+		}
+	}
+	ws.Release()
+	found := 0
+	if err := tab.Scan(t.Context(), func(key uint64, row []float32) error {
+		if found++; rows[key] != row[0] {
+			t.Errorf("key %x is scanned as %v, want %v", key, row[0], rows[key])
+		}
+		return nil
+	}); err != nil || found != len(rows) {
+		t.Errorf("%d rows, want %d: %v", found, len(rows), err)
+	}
+	if o.ReadOnly {
+		return
+	}
+	countRows(t, tab, rows, from, n)
+	if err := tab.(sparsetable.Flusher).Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sparsetable.Compact(t.Context(), tab, .01, nil); err != nil {
+		t.Fatal(err)
+	}
+	countRows(t, tab, rows, from+n/2, n)
+	snapshotOf(t, tab, nil)
 }
 
 // tableFiles are the names of the files that hold a table's rows.

@@ -311,15 +311,16 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 		for _, read := range q.ended {
 			g := read.User.(*group)
 			for r := g.first; r != nil; r = r.next {
+				at, n := int(r.Location.Offset()*int64(q.set.unit)-read.Offset), r.Location.Units()*q.set.unit
+				err := read.ErrWithin(at + n) // a restored file may end within the read's last block
 				switch {
 				case r.Err != nil: // no buffer
-				case errors.Is(read.Err, io.ErrUnexpectedEOF):
+				case errors.Is(err, io.ErrUnexpectedEOF):
 					r.Err = g.file.corruptBucket(r.Location.Offset()*int64(q.set.unit), r.Slot, fmt.Sprintf("the file ends within %d bytes at %d", len(read.Buf), read.Offset))
-				case read.Err != nil:
-					r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, read.Err)
+				case err != nil:
+					r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err)
 				default:
-					at := r.Location.Offset()*int64(q.set.unit) - read.Offset
-					r.decode(g.buf[at:][:r.Location.Units()*q.set.unit])
+					r.decode(g.buf[at:][:n])
 				}
 				dst = append(dst, r)
 			}
