@@ -2,8 +2,13 @@ package source
 
 import (
 	"context"
+	"io"
 	"path"
 )
+
+func (c *cluster) openOnce(ctx context.Context, p string, f File) (io.ReadCloser, error) {
+	return c.openRange(ctx, p, f, 0)
+}
 
 func (c *cluster) rename(ctx context.Context, from, to string) error {
 	from, to = cleanPath(from), cleanPath(to)

@@ -172,7 +172,7 @@ func (localFS) openRange(ctx context.Context, path string, f File, offset int64)
 	if err != nil {
 		return nil, err
 	}
-	return &localReader{ctx: ctx, f: f, file: file, offset: offset}, nil
+	return &localReader{ctx: ctx, f: f, file: file, data: file, offset: offset}, nil
 }
 
 func (localFS) openAt(_ context.Context, path string, f File) (ReaderAtCloser, error) {
@@ -183,11 +183,18 @@ func (localFS) openAt(_ context.Context, path string, f File) (ReaderAtCloser, e
 	return localFile{file, f}, nil
 }
 
+// fileData is the bytes of a file.
+type fileData interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // localReader reads [offset, f.Size) of a local file.
 type localReader struct {
 	ctx    context.Context
 	f      File
 	file   *os.File
+	data   fileData // the file, perhaps past the page cache
 	offset int64
 	whole  bool // the end was reached, and the file was then still as listed
 }
@@ -206,10 +213,8 @@ func (r *localReader) Read(p []byte) (int, error) {
 		}
 		return 0, io.EOF
 	}
-	if int64(len(p)) > left {
-		p = p[:left]
-	}
-	n, err := r.file.ReadAt(p, r.offset)
+	n, err := r.data.ReadAt(p, r.offset) // the file may have grown
+	n = int(min(int64(n), left))
 	r.offset += int64(n)
 	if n > 0 || len(p) == 0 {
 		return n, nil
@@ -221,4 +226,4 @@ func (r *localReader) Read(p []byte) (int, error) {
 	return 0, localError("read", r.f.URI, err)
 }
 
-func (r *localReader) Close() error { return r.file.Close() }
+func (r *localReader) Close() error { return r.data.Close() }

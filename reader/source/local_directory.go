@@ -8,7 +8,17 @@ import (
 	"path/filepath"
 
 	"aibox/internal/atomicfile"
+	"aibox/internal/directfile"
 )
+
+func (localFS) openOnce(ctx context.Context, path string, f File) (io.ReadCloser, error) {
+	file, err := openLocal(path, f)
+	if err != nil {
+		return nil, err
+	}
+	direct := directfile.With(file, os.O_RDONLY)
+	return &localReader{ctx: ctx, f: f, file: file, data: direct}, nil
+}
 
 func (f localFS) put(ctx context.Context, path string, data io.ReaderAt, size int64) error {
 	if err := makeDurable(filepath.Dir(path)); err != nil {

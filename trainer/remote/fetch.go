@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"aibox/internal/atomicfile"
+	"aibox/internal/directfile"
 	"aibox/internal/panics"
 	"aibox/reader/source"
 )
@@ -124,7 +126,7 @@ func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
 		fe.progress(f.Bytes)
 		return nil
 	}
-	out, err := os.OpenFile(to+PartSuffix, os.O_RDWR|os.O_CREATE, 0o644)
+	out, err := directfile.Open(to+PartSuffix, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
@@ -136,7 +138,7 @@ func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
 	offset := int64(0)
 	for i := range f.Parts {
 		p := &f.Parts[i]
-		if !hasPart(out, offset, p) {
+		if !hasPart(out.File, offset, p) {
 			if err := fe.part(ctx, f, p, out, offset); err != nil {
 				return err
 			}
@@ -168,9 +170,9 @@ func hasPart(out *os.File, offset int64, p *Part) bool {
 }
 
 // part fetches a part of a file, and again if it does not match its checksum.
-func (fe *fetching) part(ctx context.Context, f *File, p *Part, out *os.File, offset int64) error {
+func (fe *fetching) part(ctx context.Context, f *File, p *Part, out *directfile.File, offset int64) error {
 	for attempt := 1; ; attempt++ {
-		err := fe.fetch(ctx, p, io.NewOffsetWriter(out, offset))
+		err := fe.fetch(ctx, p, out, offset)
 		var damaged *DamagedError
 		if !errors.As(err, &damaged) || attempt == fetchAttempts {
 			return err
@@ -181,7 +183,7 @@ func (fe *fetching) part(ctx context.Context, f *File, p *Part, out *os.File, of
 }
 
 // fetch makes one attempt. What it writes may be wrong if it fails.
-func (fe *fetching) fetch(ctx context.Context, p *Part, to io.Writer) error {
+func (fe *fetching) fetch(ctx context.Context, p *Part, out *directfile.File, offset int64) error {
 	name := path.Join(objectsDir, p.Object)
 	at := fe.d.uri + "/" + name
 	r, err := fe.d.store.Open(ctx, name, p.Bytes)
@@ -192,7 +194,7 @@ func (fe *fetching) fetch(ctx context.Context, p *Part, to io.Writer) error {
 		return tooShort(at, err)
 	}
 	sum := sha256.New()
-	_, err = io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(sum, to)}, &limitedReader{ctx, fe.d.limit, r}, make([]byte, 1<<20))
+	err = copyBlocks(out, offset, &limitedReader{ctx, fe.d.limit, r}, p.Bytes, sum)
 	if err = errors.Join(err, r.Close()); err != nil {
 		return tooShort(at, err)
 	}
@@ -200,6 +202,31 @@ func (fe *fetching) fetch(ctx context.Context, p *Part, to io.Writer) error {
 		return &DamagedError{at, fmt.Sprintf("its SHA-256 is %s, but %s was published", got, p.SHA256)}
 	}
 	return nil
+}
+
+// copyBytes is how much is read, added to the checksum and written at a time.
+const copyBytes = 4 << 20
+
+// copyBlocks writes what r has, some size bytes, to a file, from an offset on, past the page
+// cache as far as it is whole blocks there.
+func copyBlocks(out *directfile.File, offset int64, r io.Reader, size int64, sum hash.Hash) error {
+	buf := directfile.Memory(int(min(size+1, copyBytes))) // one more finds the end
+	for {
+		n, err := io.ReadFull(r, buf)
+		if n > 0 {
+			sum.Write(buf[:n])
+			if _, err := out.WriteAt(buf[:n], offset); err != nil {
+				return err
+			}
+			offset += int64(n)
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // tooShort turns errors about an object that has other bytes than it should into a
