@@ -69,6 +69,9 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 const leastUnit, pageCacheUnit = 512, 4096
 
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
+	if t.opts.SSD.AllowLost {
+		return errNoRefill
+	}
 	if err := t.orderDirs(on.fs); err != nil {
 		return err
 	}

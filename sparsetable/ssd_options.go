@@ -20,6 +20,10 @@ type SSDOptions struct {
 	// alone. With Dirs, Options.Dir is not used.
 	// No directory may be given twice, not even by another name or a link.
 	Dirs []string
+	// AllowLost lets Open accept that some of Dirs are missing, unreadable, or empty, as a
+	// new disk is that was mounted in place of a lost one. The table then has all rows of
+	// the other directories, as they were in the snapshot. LossHandler says what was lost.
+	AllowLost bool
 	// CachePolicy is one of CachePolicies; "" is the first of them.
 	CachePolicy string
 	// LookaheadPasses is how many announced passes the policy "lookahead"
