@@ -95,7 +95,7 @@ def main():
     parser.add_argument("--aibox", default="../../bin/aibox", help="path of the aibox binary")
     parser.add_argument("--settings", default="settings.yaml")
     parser.add_argument(
-        "--sets", nargs="+", default=list(sets.SCHEMAS), choices=sets.SCHEMAS, help="default: all"
+        "--sets", nargs="+", default=sets.COMPARED, choices=sets.COMPARED, help="default: all"
     )
     parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(1, 11)))

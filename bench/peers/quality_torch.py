@@ -139,7 +139,7 @@ def main():
     )
     parser.add_argument("--data", required=True, help="directory that prepare.py wrote")
     parser.add_argument("--settings", default="settings.yaml")
-    parser.add_argument("--sets", nargs="+", required=True, choices=sets.SCHEMAS)
+    parser.add_argument("--sets", nargs="+", required=True, choices=sets.COMPARED)
     parser.add_argument(
         "--models", nargs="+", default=list(zoo_torch.MODELS), choices=zoo_torch.MODELS
     )

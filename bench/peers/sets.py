@@ -1,20 +1,21 @@
 """The data sets of the comparison: one schema for both sides.
 
 SCHEMAS holds, per set, the `data` section of an aibox job file without its
-URIs. compare.py writes it into the job files; load() below reads the same
+URIs; those of generated sets follow from what draws them. compare.py writes it into the job files; load() below reads the same
 files by the same schema for PyTorch, so the two sides cannot drift apart.
 
 prepare.py writes each set as four files into DIR/<set>/:
 
     train.tsv   what a final model is trained on
     test.tsv    held out; looked at only by the final comparison
-    fit.tsv     train.tsv without its last 10 %
-    valid.tsv   the last 10 % of train.tsv; settings are chosen on it
+    fit.tsv     train.tsv without its end
+    valid.tsv   the end of train.tsv, 10 or 25 %; settings are chosen on it
 
 settings_of reads settings.yaml.
 """
 
 import csv
+import json
 import operator
 import pathlib
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import yaml
 
+HERE = pathlib.Path(__file__).resolve().parent
 DENSE = [{"clip": {"min": 0}}, "log1p"]
 
 SCHEMAS = {
@@ -54,19 +56,36 @@ SCHEMAS = {
         ]
         + [{"name": "y", "role": "label"}],
     },
-    "generated": {  # the columns that generated.yaml gives
-        "format": "tsv",
-        "header": True,
-        "columns": [{"name": "label", "role": "label"}]
-        + [{"name": f"D{i}", "role": "dense", "transform": DENSE, "missing": 0} for i in range(1, 5)]
-        + [
-            {"name": name, "role": "sparse", **({"separator": "|"} if name == "interest" else {})}
-            for name in (
-                "user", "ad", "site", "context1", "context2", "context3", "interest", "slot"
-            )
-        ],
-    },
 }
+
+
+def drawn(generate):
+    """The schema of what `aibox generate` writes for a section `generate`."""
+    columns = [{"name": "label", "role": "label"}]
+    columns += [
+        {"name": f"D{i}", "role": "dense", "transform": DENSE, "missing": 0}
+        for i in range(1, generate.get("dense_columns", 0) + 1)
+    ]
+    for field in generate["fields"]:
+        repeat = field.get("repeat", 1)
+        for i in range(1, repeat + 1):
+            column = {"name": f"{field['name']}{i if repeat > 1 else ''}", "role": "sparse"}
+            columns.append({**column, **({"separator": "|"} if field.get("max_values", 1) > 1 else {})})
+    return {"format": "tsv", "header": True, "columns": columns}
+
+
+def generators():
+    """The sections `generate` of the sets that aibox draws, by the name of the set."""
+    known = json.loads((HERE.parent / "defaults/sets.json").read_text(encoding="utf-8"))
+    own = yaml.safe_load((HERE / "generated.yaml").read_text(encoding="utf-8"))
+    return {
+        **{name: spec["generate"] for name, spec in known.items() if "generate" in spec},
+        "generated": own["generate"],
+    }
+
+
+SCHEMAS.update({name: drawn(generate) for name, generate in generators().items()})
+COMPARED = ["criteo", "movielens", "insteval", "generated"]  # by compare.py, with the settings of settings.yaml
 
 
 @dataclass
@@ -77,6 +96,7 @@ class Examples:
     dense: np.ndarray  # (N, C) float32, transformed
     fields: list[np.ndarray]  # F arrays (N, widest bag) int64: row numbers, 0 is "no value"
     raw: np.ndarray  # (N, C) float32, as in the file; NaN: the cell is empty
+    sources: np.ndarray  # (C) of each dense feature, the number of its column among the dense ones
 
     def __len__(self):
         return len(self.labels)
@@ -103,8 +123,8 @@ class Vocabulary:
 def load_pair(directory, name, first, second, indicators=False):
     """Loads two files of a set, numbering values by the first alone.
 
-    With indicators, every dense column with an empty cell in the first file has a further
-    one that is 1 where the cell is empty.
+    With indicators, every dense column with an empty cell in the first file is followed by a
+    further one that is 1 where the cell is empty.
     """
     vocabulary = Vocabulary()
     path = pathlib.Path(directory) / name
@@ -112,10 +132,12 @@ def load_pair(directory, name, first, second, indicators=False):
     vocabulary.growing = False
     b = load(path / f"{second}.tsv", SCHEMAS[name], vocabulary)
     if indicators:
-        missing = [np.isnan(x.raw) for x in (a, b)]
-        used = missing[0].any(0)
-        for x, cells in zip((a, b), missing, strict=True):
-            x.dense = np.concatenate([x.dense, cells[:, used].astype(np.float32)], 1)
+        used = np.flatnonzero(np.isnan(a.raw).any(0))
+        order = np.argsort(np.concatenate([a.sources, used]), kind="stable")
+        for x in (a, b):
+            cells = np.isnan(x.raw[:, used]).astype(np.float32)
+            x.dense = np.concatenate([x.dense, cells], 1)[:, order]
+            x.sources = np.concatenate([x.sources, used])[order]
     return a, b, len(vocabulary)
 
 
@@ -137,7 +159,7 @@ def load(path, schema, vocabulary):
     labels = _labels(schema, columns)
     no_dense = np.zeros((len(labels), 0), np.float32)
     dense, raw = (np.stack(x, 1) if x else no_dense for x in (dense, raw))
-    return Examples(labels, dense, fields, raw)
+    return Examples(labels, dense, fields, raw, np.arange(dense.shape[1]))
 
 
 def _labels(schema, columns):

@@ -82,7 +82,7 @@ def main():
     )
     parser.add_argument("--data", required=True, help="directory that prepare.py wrote")
     parser.add_argument("--settings", default="settings.yaml", help="read and rewritten")
-    parser.add_argument("--sets", nargs="+", required=True, choices=sets.SCHEMAS)
+    parser.add_argument("--sets", nargs="+", required=True, choices=sets.COMPARED)
     parser.add_argument(
         "--models", nargs="+", default=list(zoo_torch.MODELS), choices=zoo_torch.MODELS
     )

@@ -5,7 +5,8 @@
 Every side of a model tries its grid below on fit.tsv, for up to 3 epochs, and takes the
 settings with the smallest log loss minus AUC on valid.tsv. With these it trains on train.tsv, with
 each seed, and is measured on test.tsv, which nothing else reads. Results are kept in
-DIR/usual.jsonl: what is there is not run again. The tables are printed as Markdown.
+DIR/usual.jsonl: what is there is not run again; several processes may work on different
+sets or models at a time. usual_report.py prints the tables.
 """
 
 import argparse
@@ -15,9 +16,9 @@ import math
 import os
 import pathlib
 import shutil
-import statistics
 import subprocess
 import sys
+import tempfile
 
 import torch
 import yaml
@@ -27,29 +28,28 @@ import sets
 import usual_torch
 import zoo_torch
 
-HEAD = """\
-| model | AUC, aibox | AUC, PyTorch | difference | log loss, aibox | log loss, PyTorch | difference |
-| --- | --- | --- | --- | --- | --- | --- |
-"""
-
 EPOCHS = 3
 TUNING_SEED = 101
-GRIDS = {  # of equal size
-    "PyTorch": [
-        {"learning_rate": rate, "table_l2": l2}
-        for rate in (0.001, 0.003, 0.01)
-        for l2 in (0.0, 1e-5, 1e-4, 1e-3)
-    ],
-    "aibox": [
-        {**rates, "decay": decay}
-        for rates in (
-            {"row_optimizer": "adagrad", "row_learning_rate": 0.05, "dense_learning_rate": 0.001},
-            {"row_optimizer": "adagrad", "row_learning_rate": 0.1, "dense_learning_rate": 0.003},
-            {"row_optimizer": "adam", "row_learning_rate": 0.003, "dense_learning_rate": 0.003},
-        )
-        for decay in (0.0, 3e-4, 3e-3, 0.02)  # of a row in a step
-    ],
-}
+
+
+def rates(kind, rows, dense):
+    return {"row_optimizer": kind, "row_learning_rate": rows, "dense_learning_rate": dense}
+
+
+LINEAR = [rates("adagrad", 0.05, 0.01), rates("adagrad", 0.1, 0.01), rates("adam", 0.003, 0.003), rates("adam", 0.01, 0.01)]
+DEEP = [rates("adagrad", 0.05, 0.001), rates("adagrad", 0.02, 0.003), rates("adam", 0.001, 0.001), rates("adam", 0.003, 0.003)]
+
+
+def grid(side, model):
+    """The settings that a side tries: equally many."""
+    if side == "PyTorch":
+        return [
+            {"learning_rate": rate, "table_l2": l2}
+            for rate in (0.001, 0.003, 0.01)
+            for l2 in (0.0, 1e-5, 1e-4, 1e-3)
+        ]
+    own = LINEAR if model in ("lr", "fm") else DEEP
+    return [{**r, "decay": decay} for r in own for decay in (0.0, 1e-3, 1e-2)]  # of a row in a step
 
 
 class Results:
@@ -110,19 +110,19 @@ def train_aibox(args, name, model, settings, seed, first, second):
 SIDES = {"PyTorch": train_torch, "aibox": train_aibox}
 
 
-def tuned(args, results, base, name, model, side):
-    """The best of the side's grid, with its number of epochs."""
-    best = None
-    for choice in GRIDS[side]:
-        own = {**base, **choice, "epochs": EPOCHS}
-        key = ["tuning", name, model, side, choice]
-        scores = results.get(
-            key, lambda own=own: SIDES[side](args, name, model, own, TUNING_SEED, "fit", "valid")
-        )
+def tuned(results, name, model, side, run):
+    """The best of the side's grid with its number of epochs, and its log loss minus AUC on valid.tsv.
+
+    run makes a function that runs a choice and returns the scores after each epoch.
+    """
+    found = []
+    for choice in grid(side, model):
+        scores = results.get(["tuning", name, model, side, choice], run(choice))
         for epochs, (auc, loss) in enumerate(scores, start=1):
-            if math.isfinite(loss) and (best is None or loss - auc < best[0]):
-                best = (loss - auc, {**choice, "epochs": epochs})
-    return best[1]
+            if math.isfinite(loss):
+                found.append((loss - auc, {**choice, "epochs": epochs}))
+    score, choice = min(found, key=lambda f: f[0])
+    return choice, score
 
 
 def main():
@@ -132,46 +132,38 @@ def main():
     parser.add_argument("--data", required=True, type=pathlib.Path)
     parser.add_argument("--aibox", default="../../bin/aibox")
     parser.add_argument("--settings", default="settings.yaml")
-    parser.add_argument("--sets", nargs="+", required=True, choices=sets.SCHEMAS)
-    parser.add_argument("--models", nargs="+", required=True, choices=zoo_torch.MODELS)
+    parser.add_argument("--sets", nargs="+", default=list(sets.SCHEMAS), choices=sets.SCHEMAS)
+    parser.add_argument(
+        "--models", nargs="+", default=list(zoo_torch.MODELS), choices=zoo_torch.MODELS
+    )
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(1, 11)))
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/aibox-usual"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    args.work.mkdir(parents=True, exist_ok=True)
     results = Results(args.data / "usual.jsonl")
     settings = sets.load_settings(args.settings)
-    for name in args.sets:
-        base = sets.base_settings(settings, name)
-        rows = []
-        for model in args.models:
-            scores, notes = {}, []
-            for side, train in SIDES.items():
-                choice = tuned(args, results, base, name, model, side)
-                notes.append(f"{name} {model} {side}: {choice}")
-                scores[side] = [
-                    results.get(
-                        ["test", name, model, side, choice, seed],
-                        lambda seed=seed: train(
-                            args, name, model, {**base, **choice}, seed, "train", "test"
-                        )[-1],
-                    )
-                    for seed in args.seeds
-                ]
-            print("\n".join(notes), flush=True)
-            rows.append(row(model, scores["aibox"], scores["PyTorch"]))
-        print(f"\n*{name}*\n\n{HEAD}" + "\n".join(rows), flush=True)
+    with tempfile.TemporaryDirectory() as work:
+        args.work = pathlib.Path(work)
+        for name in args.sets:
+            for model in args.models:
+                compare(args, results, sets.base_settings(settings, name), name, model)
 
 
-def row(model, ours, theirs):
-    """A line of the table: means, and differences with their standard errors."""
-    cells = [model]
-    for metric in (0, 1):
-        a, b = ([s[metric] for s in side] for side in (ours, theirs))
-        error = math.sqrt(sum(statistics.variance(x) / len(x) for x in (a, b)))
-        difference = statistics.mean(a) - statistics.mean(b)
-        cells += [f"{statistics.mean(x):.4f}" for x in (a, b)] + [f"{difference:+.4f} ± {error:.4f}"]
-    return f"| {' | '.join(cells)} |"
+def compare(args, results, base, name, model):
+    """Tunes both sides and tests what they chose with every seed."""
+    for side, train in SIDES.items():
+
+        def tune(choice, train=train):
+            own = {**base, **choice, "epochs": EPOCHS}
+            return lambda: train(args, name, model, own, TUNING_SEED, "fit", "valid")
+
+        choice, _ = tuned(results, name, model, side, tune)
+        print(f"{name} {model} {side}: {choice}", flush=True)
+        own = {**base, **choice}
+        for seed in args.seeds:
+            results.get(
+                ["test", name, model, side, choice, seed],
+                lambda seed=seed: train(args, name, model, own, seed, "train", "test")[-1],
+            )
 
 
 if __name__ == "__main__":

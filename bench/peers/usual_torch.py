@@ -8,6 +8,7 @@ log odds of the training part.
 
 import math
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -24,6 +25,7 @@ class Usual(nn.Module):
         self.has_linear = model in zoo_torch.HAS_LINEAR
         width = self.has_linear + (0 if model == "lr" else settings["embedding_dim"])
         self.table = nn.Parameter(torch.randn(rows, width) * settings["init_stddev"])
+        settings = {**settings, "tower_dense": with_indicators(settings["tower_dense"], examples)}
         self.net = zoo_torch.MODELS[model](len(examples.fields), examples.dense.shape[1], settings)
         rate = float(examples.labels.mean())
         with torch.no_grad():
@@ -37,6 +39,13 @@ class Usual(nn.Module):
         if not self.has_linear:
             return self.net(None, slots, dense)
         return self.net(slots[:, :, 0], slots[:, :, 1:], dense)
+
+
+def with_indicators(tower_dense, examples):
+    """The number of dense features of each tower: its columns and their indicators."""
+    ends = np.cumsum(tower_dense)
+    counts = [int((examples.sources < end).sum()) for end in ends]
+    return [b - a for a, b in zip([0, *counts], counts)]
 
 
 def output_bias(net):
@@ -54,7 +63,7 @@ def train(model, train_set, test_set, rows, settings, seed):
         {"params": [net.table], "weight_decay": settings["table_l2"]},
         {"params": list(net.net.parameters())},
     ]
-    optimizer = torch.optim.Adam(parameters, lr=settings["learning_rate"])
+    optimizer = torch.optim.Adam(parameters, lr=settings["learning_rate"], fused=True)
     ids, widths, dense = quality_torch.tensors(train_set)
     labels = torch.from_numpy(train_set.labels)
     test_ids, test_widths, test_dense = quality_torch.tensors(test_set)
