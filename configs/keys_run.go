@@ -31,7 +31,7 @@ var tableKeys = []Key{
 		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0 means no limit, or 256MiB with kind ssd."},
 	{Path: "sparse_table.dirs", Template: true, Tuning: true, When: onSSD,
 		DefaultNote: "the model directory", DefaultFrom: func(scope) string { return "[]" },
-		Meaning: "Directories for the table's files, one per SSD: rows are spread over them and read from all of them at once. The loss of one directory is the loss of the table, as with RAID 0. Each training run makes a subdirectory of its own in each. It belongs to the model, which cannot be used without it, and is deleted with that model: see output.keep_generations."},
+		Meaning: "Directories for the table's files, one per SSD: rows are spread over them and read from all of them at once. The loss of one directory is the loss of the table, as with RAID 0; then a run goes back to the last snapshot that is elsewhere (snapshots.remote, output.remote), or to its beginning. Each training run makes a subdirectory of its own in each. It belongs to the model, which cannot be used without it, and is deleted with that model: see output.keep_generations."},
 	{Path: "sparse_table.cache_policy", Default: "lookahead", Values: []string{"lookahead", "history", "lru_lfu"}, Tuning: true, When: onSSD,
 		Meaning: "Which rows stay in memory. lookahead keeps the rows that the next passes need, then those used most. history and lru_lfu keep those used most: history also counts the uses before a row last left memory, lru_lfu does not."},
 	{Path: "sparse_table.lookahead_passes", Default: "0", Range: "[0,100000]", Tuning: true,

@@ -24,7 +24,8 @@
 // Between two passes, now and then, Train saves everything that the rest of the run
 // depends on (snapshots.go). If the process dies, the next Train of the same job goes on
 // from there (resume.go). When it is told to stop, it ends the present pass and saves a
-// last snapshot, within a limit of time.
+// last snapshot, within a limit of time. If the table has lost a directory with its disk, the
+// run goes back to what is whole elsewhere (recovery.go).
 //
 // # What decides the model's bits
 //

@@ -58,7 +58,7 @@ func (s *snapshots) image() (*image, error) {
 	r := s.run
 	im := &image{done: make(chan struct{}), epoch: r.state.Epoch, resume: resumption{
 		Format: resumeFormat, Version: r.opts.Version, Run: r.identity, Day: r.table.day,
-		Step: r.state.Engine.Step, Seconds: r.elapsed(), Snapshots: s.summary, Resumed: r.resumed,
+		Step: r.state.Engine.Step, Seconds: r.elapsed(), Snapshots: s.summary, Resumed: r.resumed, Recoveries: r.recoveries,
 		Online: r.state.Online.clone(), Reader: r.state.Reader, best: r.state.Best,
 	}}
 	var err error

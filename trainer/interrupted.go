@@ -97,7 +97,7 @@ func mayDiffer(key string) bool {
 	switch key {
 	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
 		return false
-	case "output.keep_generations", "sparse_table.memory_bytes":
+	case "output.keep_generations", "sparse_table.memory_bytes", "sparse_table.dirs":
 		return true
 	}
 	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "pipeline.")

@@ -161,6 +161,12 @@ func (r *run) openPrevious(ctx context.Context) error {
 				c, err = r.latest()
 			}
 		}
+		if err == nil && c != nil {
+			var restored bool
+			if restored, err = r.wholePrevious(ctx, c); restored {
+				c, err = r.latest()
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("training.warm_start: latest: %w", err)
 		}

@@ -46,9 +46,9 @@ func jobOutputs(job *configs.Job) []string {
 	for _, dir := range job.SparseTable.Dirs {
 		outputs = append(outputs, filepath.Join(dir, "table"))
 	}
-	for _, remote := range []string{job.Output.Remote, job.Snapshots.Remote} {
-		if remote != "" {
-			outputs = append(outputs, strings.TrimRight(remote, "/")+"/generations")
+	for _, remote := range [][2]string{{job.Output.Remote, "generations"}, {job.Snapshots.Remote, "snapshots"}} { // which may be one directory
+		if remote[0] != "" {
+			outputs = append(outputs, strings.TrimRight(remote[0], "/")+"/"+remote[1])
 		}
 	}
 	return outputs

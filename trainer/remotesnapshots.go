@@ -203,6 +203,9 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 		}
 		var lost *remote.DamagedError
 		if !errors.As(err, &lost) && !damaged(err) {
+			if r.loss != nil && modeldir.DiskLost(err) {
+				return false, fmt.Errorf("the snapshot in snapshots.remote cannot be restored to this machine, on which a directory of the table is lost: %w; replace the disk, or take its directory out of sparse_table.dirs", err)
+			}
 			r.log.Error("the snapshot in snapshots.remote cannot be fetched: "+startsOver, "remote", uri, "error", err)
 			return false, nil
 		}
@@ -234,13 +237,22 @@ func (r *run) restoreSnapshot(ctx context.Context, d *remote.Directory, m *remot
 	for i, f := range m.Files {
 		names[i], sizes[i] = f.Name, f.Bytes
 	}
-	to, err := modeldir.RestoreRun(r.job.Output.ModelDir, m.ID, modeldir.DirsFor(names, r.job.SparseTable.Dirs))
+	to, err := modeldir.RestoreBeside(r.job.Output.ModelDir, m.ID, modeldir.DirsFor(names, r.job.SparseTable.Dirs))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	r.log.Info("there is no snapshot of an interrupted run on this machine; the newest in snapshots.remote is restored", "remote", d.URI(), "snapshot", m.Number, "owner", m.Owner, "bytes", m.Bytes())
-	if err := to.Place(names, sizes); err != nil {
+	var survivors map[string]string
+	what := "there is no snapshot of an interrupted run on this machine; the newest in snapshots.remote is restored"
+	if r.loss != nil {
+		survivors, what = r.loss.survivors, "the newest snapshot in snapshots.remote is restored"
+	}
+	r.log.Info(what, "remote", d.URI(), "snapshot", m.Number, "owner", m.Owner, "bytes", m.Bytes())
+	if err := to.Place(names, sizes, survivors); err != nil {
+		return err
+	}
+	kept, err := adopt(ctx, m, survivors, to.Path, r.log)
+	if err != nil {
 		return err
 	}
 	fetched, err := d.Fetch(ctx, m, func(f *remote.File) string { return to.Path(f.Name) })
@@ -252,7 +264,7 @@ func (r *run) restoreSnapshot(ctx context.Context, d *remote.Directory, m *remot
 		err = errors.Join(err, to.Discard())
 	}
 	if err == nil {
-		r.log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "seconds", fetched.Seconds)
+		r.log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "bytes_on_this_machine", kept, "seconds", fetched.Seconds)
 	}
 	return err
 }

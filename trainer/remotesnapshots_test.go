@@ -290,3 +290,20 @@ func TestRemoteSnapshotMetricsElsewhere(t *testing.T) {
 		t.Errorf("the lines are\n%s\nwant\n%s", have, want)
 	}
 }
+
+// TestOneRemoteDirectory: snapshots.remote and output.remote may be one directory, which in
+// the end has the model and no snapshot.
+func TestOneRemoteDirectory(t *testing.T) {
+	dir := "file://" + t.TempDir() + "/remote"
+	j := job(t, "lr", everyPass, "snapshots.remote="+dir, "output.remote="+dir+"/")
+	if !lostAt(t, j, 3, true) {
+		t.Fatal("there were not so many passes")
+	}
+	s := train(t, j)
+	if len(s.Resumed) != 1 || s.Published == nil {
+		t.Errorf("went on at %+v, published %+v", s.Resumed, s.Published)
+	}
+	if left, _ := remoteFiles(t, strings.TrimPrefix(dir, "file://")+"/snapshots"); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

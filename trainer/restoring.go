@@ -28,6 +28,11 @@ type RestoreOptions struct {
 
 	// accept chooses among the generations; nil: all of them.
 	accept func(*modeldir.Manifest) bool
+	// beside says that To may have models.
+	beside bool
+	// survivors are files that need not be fetched if they have the right bytes, by their
+	// names in a generation.
+	survivors map[string]string
 }
 
 // Restored says what Restore did.
@@ -167,13 +172,17 @@ func restoreOne(ctx context.Context, d *remote.Directory, m *remote.Manifest, o 
 	for i, f := range m.Files {
 		names[i], sizes[i] = f.Name, f.Bytes
 	}
-	r, err := modeldir.Restore(o.To, m.Number, m.ID, modeldir.DirsFor(names, o.Dirs))
+	dirs := modeldir.DirsFor(names, o.Dirs)
+	r, err := o.begin(m, dirs)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	o.Logger.Info("restoring a model", "from", fmt.Sprintf("%s@%d", d.URI(), m.Number), "job", m.Job, "night", model.Night, "to", o.To, "bytes", m.Bytes())
-	if err := r.Place(names, sizes); err != nil {
+	if err := r.Place(names, sizes, o.survivors); err != nil {
+		return nil, err
+	}
+	if _, err := adopt(ctx, m, o.survivors, r.Path, o.Logger); err != nil {
 		return nil, err
 	}
 	fetched, err := d.Fetch(ctx, m, func(f *remote.File) string { return r.Path(f.Name) })
@@ -188,7 +197,15 @@ func restoreOne(ctx context.Context, d *remote.Directory, m *remote.Manifest, o 
 		return nil, err
 	}
 	o.Logger.Info("the model is restored", "model", o.To, "generation", m.Number, "bytes", humanize.Bytes(fetched.Bytes), "fetched", humanize.Bytes(fetched.Moved), "seconds", fetched.Seconds)
-	return &Restored{ModelDir: o.To, Generation: m.Number, Job: m.Job, Night: nightOf(&model), Fetched: *fetched}, nil
+	return &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: nightOf(&model), Fetched: *fetched}, nil
+}
+
+// begin begins to restore a generation.
+func (o *RestoreOptions) begin(m *remote.Manifest, dirs []string) (*modeldir.Restoring, error) {
+	if o.beside {
+		return modeldir.RestoreBeside(o.To, m.ID, dirs)
+	}
+	return modeldir.Restore(o.To, m.Number, m.ID, dirs)
 }
 
 // movedOrigin is the manifest of a model that comes from a remote directory. In it, the

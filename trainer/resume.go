@@ -64,7 +64,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 		}
 	}
 	here := x.place()
-	r.resumed = append(x.Resumed, here)
+	r.resumed, r.recoveries = append(x.Resumed, here), x.Recoveries
 	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
 	return nil
 }
@@ -124,7 +124,7 @@ func (r *run) takeTable(ctx context.Context, x *resumption) (err error) {
 		return err
 	}
 	if err := r.openTableIn(ctx, r.placedTable(), x.Snapshot); err != nil {
-		return err
+		return modeldir.TableLost(r.table.dirs, err)
 	}
 	if err := r.checkSnapshot(x); err != nil {
 		return err
@@ -167,6 +167,12 @@ func (r *run) incomplete(err error) error {
 	return &modeldir.CorruptionError{File: r.models.writer.TableDir(), Offset: -1, Reason: err.Error()}
 }
 
+// suspend closes what goOn has opened, and keeps the interrupted run's generation.
+func (r *run) suspend() error {
+	r.models.writer.Suspend()
+	return r.giveUp()
+}
+
 // giveUp closes what goOn has opened and deletes the interrupted run's generation.
 func (r *run) giveUp() error {
 	var errs []error
@@ -179,7 +185,7 @@ func (r *run) giveUp() error {
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
 	r.reports, r.data.quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
-	r.state, r.resumed, r.earlier, r.start, r.snapshots = State{}, nil, 0, nil, newSnapshots(r)
+	r.state, r.resumed, r.recoveries, r.earlier, r.start, r.snapshots = State{}, nil, nil, 0, nil, newSnapshots(r)
 	var err error
 	r.parts, err = makeParts(r.job) // without the statistics of that run
 	return errors.Join(append(errs, err)...)

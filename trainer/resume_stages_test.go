@@ -341,25 +341,3 @@ func TestMetricsOfOthers(t *testing.T) {
 		}
 	}
 }
-
-// TestLostDirectory: while a directory of the table is not mounted, nothing is deleted,
-// and the job goes on when it is there again.
-func TestLostDirectory(t *testing.T) {
-	at := t.TempDir()
-	j := job(t, "fm", onSSD(everyPass, "pipeline.batches_per_pass=8", "sparse_table.dirs=["+at+"/a, "+at+"/b]")...)
-	if !killedAt(t, j, 3, true) {
-		t.Fatal("not killed")
-	}
-	if err := os.Rename(at+"/b", at+"/gone"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Train(t.Context(), j, quiet); err == nil || !strings.Contains(err.Error(), "mount the missing file system") {
-		t.Errorf("without a directory: %v", err)
-	}
-	if err := errors.Join(os.RemoveAll(at+"/b"), os.Rename(at+"/gone", at+"/b")); err != nil {
-		t.Fatal(err)
-	}
-	if s := train(t, j); len(s.Resumed) != 1 {
-		t.Errorf("went on at %+v", s.Resumed)
-	}
-}

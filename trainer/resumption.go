@@ -35,6 +35,8 @@ type resumption struct {
 	Resumed   []Resumption    `json:"resumed,omitempty"`
 	Final     *final          `json:"final,omitempty"` // set when nothing but the commit is left
 
+	Recoveries []Recovery `json:"recoveries,omitempty"`
+
 	best *kept // of State
 }
 

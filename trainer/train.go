@@ -134,15 +134,17 @@ type run struct {
 	summary Summary
 
 	// grace is the context of what may be completed after the run was told to stop.
-	grace     context.Context
-	snapshots *snapshots
-	identity  []byte       // of the run, as in snapshots
-	start     *start       // the model that the run started from; nil: a new one
-	resumed   []Resumption // after interruptions
-	earlier   float64      // seconds that the run took before those
-	clock     epochClock   // of the present epoch
-	midway    bool         // the state is not one that another process can go on from
-	final     *final       // the trained model, once its files are complete
+	grace      context.Context
+	snapshots  *snapshots
+	identity   []byte       // of the run, as in snapshots
+	start      *start       // the model that the run started from; nil: a new one
+	resumed    []Resumption // after interruptions
+	loss       *loss        // of a directory; nil: there is none, or the run goes on after it
+	recoveries []Recovery   // after losses
+	earlier    float64      // seconds that the run took before those
+	clock      epochClock   // of the present epoch
+	midway     bool         // the state is not one that another process can go on from
+	final      *final       // the trained model, once its files are complete
 }
 
 // elapsed is how many seconds the run has taken, those between its processes left out.
@@ -212,8 +214,28 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	if err := r.openData(ctx); err != nil {
 		return false, err
 	}
-	if err = r.goOn(ctx, data, x, id); !damaged(err) {
-		return err == nil, err
+	err = r.goOn(ctx, data, x, id)
+	var lost *modeldir.LostError
+	if errors.As(err, &lost) { // perhaps for a moment only
+		r.log.Warn("the table of an interrupted run cannot be opened; this is tried once more", "error", err)
+		if err := r.suspend(); err != nil {
+			return false, err
+		}
+		err = r.goOn(ctx, data, x, id)
+	}
+	switch {
+	case err == nil:
+		r.recovered(r.job.Snapshots.Remote, x.place())
+		return true, nil
+	case errors.As(err, &lost):
+		// Where the model directory fails, too, nothing is known to be lost.
+		if e := r.models.writer.SaveResume(data); e != nil {
+			return false, errors.Join(err, e)
+		}
+		r.lostTable(lost, x)
+		return false, r.suspend()
+	case !damaged(err):
+		return false, err
 	}
 	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over", "error", err)
 	if err := r.giveUp(); err != nil {
@@ -248,6 +270,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.checkPrevious(); err != nil {
 		return err
 	}
+	r.recovered(r.beginning())
 	if r.data.quarantine, err = openQuarantine(r.models.writer, os.O_TRUNC); err != nil {
 		return err
 	}

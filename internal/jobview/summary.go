@@ -122,6 +122,9 @@ func snapshotText(w io.Writer, s *trainer.Summary) {
 		last := s.Resumed[n-1]
 		fmt.Fprintf(w, "interrupted   %s; went on last after step %d, in epoch %d\n", humanize.Count(int64(n), "time"), last.Step, last.Epoch)
 	}
+	for _, r := range s.Recoveries {
+		fmt.Fprintf(w, "disk lost     %s\n", r.Text())
+	}
 }
 
 // groupColumn is the index of the group AUC among the cells of metricsRow.

@@ -55,6 +55,19 @@ func Restore(dir string, number int, id string, dirs []string) (*Restoring, erro
 	return r, nil
 }
 
+// RestoreBeside begins to restore a model, or a snapshot of a run, to a model directory that
+// may have models, or goes on with it. A model becomes the published one there.
+func RestoreBeside(dir, id string, dirs []string) (*Restoring, error) {
+	r, err := lockRestoring(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.beginBeside(id, dirs); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
 // DirsFor returns which of dirs, those of sparse_table.dirs, the table of a generation with
 // these files is restored to: all of them if it is on SSD. A table in memory is saved in the
 // model directory.
@@ -70,6 +83,19 @@ func (r *Restoring) beginModel(number int, id string, dirs []string) error {
 		return err
 	}
 	r.w.gen = nameOf(number)
+	return r.begin(id, dirs)
+}
+
+// beginBeside begins a generation of its own, or goes on with that of another process.
+func (r *Restoring) beginBeside(id string, dirs []string) error {
+	for _, g := range generations(r.w.dir) {
+		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) {
+			r.w.gen = g
+		}
+	}
+	if r.w.gen == "" {
+		r.w.gen = nameOf(nextNumber(r.w.dir))
+	}
 	return r.begin(id, dirs)
 }
 
@@ -186,8 +212,9 @@ func (r *Restoring) takeTableDir(dir string) error {
 }
 
 // Place decides where the files with these names, of these sizes, are put, and makes their
-// directories.
-func (r *Restoring) Place(names []string, bytes []int64) error {
+// directories. A file of the table for which there is one at survivors is put on the same
+// disk as that one.
+func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]string) error {
 	var tableFiles []string
 	var sizes []int64
 	for i, name := range names {
@@ -206,10 +233,19 @@ func (r *Restoring) Place(names []string, bytes []int64) error {
 	r.place = make(map[string]int)
 	if len(r.dirs) > 0 {
 		for i, at := range sparsetable.SpreadFiles(tableFiles, sizes, len(r.dirs)) {
+			if beside := r.beside(survivors[tableName+"/"+tableFiles[i]]); beside >= 0 {
+				at = beside
+			}
 			r.place[tableFiles[i]] = at
 		}
 	}
 	return nil
+}
+
+// beside is the index of the directory of the table that has the same parent as the
+// directory of a file; -1: there is none.
+func (r *Restoring) beside(file string) int {
+	return slices.IndexFunc(r.dirs, func(dir string) bool { return filepath.Dir(dir) == filepath.Dir(filepath.Dir(file)) })
 }
 
 // Path is where a file that Place was told of is put.
@@ -287,6 +323,9 @@ func (r *Restoring) sync() error {
 	}
 	return syncDir(r.w.dir)
 }
+
+// Number is the number of the generation.
+func (r *Restoring) Number() int { return r.w.Number() }
 
 // Discard deletes what was restored so far.
 func (r *Restoring) Discard() error { return removeGeneration(r.w.genDir()) }

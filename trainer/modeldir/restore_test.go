@@ -85,7 +85,7 @@ func copyAll(r *Restoring, files []PortableFile) error {
 	for _, f := range files {
 		names, sizes = append(names, f.Name), append(sizes, f.Bytes)
 	}
-	if err := r.Place(names, sizes); err != nil {
+	if err := r.Place(names, sizes, nil); err != nil {
 		return err
 	}
 	for _, f := range files {

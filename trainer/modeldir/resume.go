@@ -142,18 +142,19 @@ func (w *Writer) CanResume() bool { return !gone(filepath.Join(w.genDir(), resum
 func (w *Writer) Suspend() { w.done = true }
 
 // TakeTable returns the directories elsewhere that hold the table of the generation that
-// was taken over, and takes their locks. It returns nil if the table is in TableDir.
+// was taken over, and takes their locks. It returns nil if the table is in TableDir, and
+// fails with a *LostError if directories are lost.
 func (w *Writer) TakeTable() ([]string, error) {
 	dirs, err := tableDirs(w.genDir())
 	if err != nil {
 		return nil, err
 	}
+	if err := checkDirs(dirs); err != nil {
+		return nil, err
+	}
 	for _, dir := range dirs {
-		if _, err := os.Stat(dir); err != nil {
-			return nil, fmt.Errorf("the table of the interrupted run is in %s: %w; mount the missing file system", strings.Join(dirs, ", "), err)
-		}
 		if err := w.takeTableDir(dir); err != nil {
-			return nil, err
+			return nil, TableLost(dirs, err)
 		}
 	}
 	return dirs, nil

@@ -19,7 +19,7 @@ import (
 // their names, the reports as reports/NAME, or as outside/NAME if they are not in the model
 // directory, and the files of the table as table/NAME, with one index for each of its
 // snapshots (indexes.go). RESUME.json is passed as it is; it names the snapshots of the table by their
-// numbers, which stay.
+// numbers, which stay. RestoreBeside begins to restore one.
 
 // outsideName begins the names of reports that are outside of the model directory.
 const outsideName = "outside"
@@ -138,31 +138,6 @@ func (p *RunFiles) WriteIndexes(x *Indexes) error {
 	}
 	clear(p.tables)
 	return nil
-}
-
-// RestoreRun begins to restore a snapshot of a run to the model directory dir, or goes on
-// with it, as Restore does with a model; dir may have models.
-func RestoreRun(dir, id string, dirs []string) (*Restoring, error) {
-	r, err := lockRestoring(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.beginRun(id, dirs); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	return r, nil
-}
-
-func (r *Restoring) beginRun(id string, dirs []string) error {
-	for _, g := range generations(r.w.dir) {
-		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) {
-			r.w.gen = g
-		}
-	}
-	if r.w.gen == "" {
-		r.w.gen = nameOf(nextNumber(r.w.dir))
-	}
-	return r.begin(id, dirs)
 }
 
 // CommitRun makes the restored files those of an interrupted run, with which the next one

@@ -150,12 +150,12 @@ func restoreRun(t *testing.T, files *RunFiles, model, to, kind string) error {
 	if kind == sparsetable.KindSSD {
 		dirs = []string{filepath.Join(to, "x"), filepath.Join(to, "y"), filepath.Join(to, "z")}
 	}
-	r, err := lockRestoring(model) // RestoreRun, of which the test knows the locks if it is killed
+	r, err := lockRestoring(model) // RestoreBeside, of which the test knows the locks if it is killed
 	if err != nil {
 		return err
 	}
 	lastRestoring = r
-	if err := r.beginRun("id", dirs); err != nil {
+	if err := r.beginBeside("id", dirs); err != nil {
 		return err
 	}
 	if err := copyAll(r, files.Files); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -167,6 +168,43 @@ func hasPart(out *os.File, offset int64, p *Part) bool {
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.NewSectionReader(out, offset, p.Bytes))
 	return err == nil && n == p.Bytes && hex.EncodeToString(sum.Sum(nil)) == p.SHA256
+}
+
+// Adopt puts the file from, if it begins with the bytes of f, to the path to, or beginning to
+// be fetched there, so that Fetch does not fetch it, and reports whether it did. Both paths
+// may be the same file afterwards.
+func Adopt(ctx context.Context, f *File, from, to string) (ok bool, err error) {
+	have, err := os.Open(from)
+	if err != nil {
+		return false, err
+	}
+	defer have.Close() // it was only read
+	info, err := have.Stat()
+	if err != nil || info.Size() < f.Bytes {
+		return false, err
+	}
+	offset := int64(0)
+	for i := range f.Parts {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		if !hasPart(have, offset, &f.Parts[i]) {
+			return false, nil
+		}
+		offset += f.Parts[i].Bytes
+	}
+	if info.Size() == f.Bytes {
+		err := os.Link(from, to)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			return err == nil, nil
+		}
+	}
+	out, err := os.Create(to + PartSuffix) // which Fetch completes
+	if err != nil {
+		return false, err
+	}
+	_, err = io.Copy(out, io.NewSectionReader(have, 0, f.Bytes))
+	return err == nil, errors.Join(err, out.Close())
 }
 
 // part fetches a part of a file, and again if it does not match its checksum.

@@ -1,0 +1,247 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"aibox/configs"
+	"aibox/internal/diskfault"
+	"aibox/internal/errkind"
+)
+
+// waysToLose are the ways in which a directory of a table is lost. Each gets an entry of
+// sparse_table.dirs and the directory of the table in it.
+var waysToLose = map[string]func(t *testing.T, entry, table string) error{
+	"not mounted": func(_ *testing.T, entry, _ string) error { return os.RemoveAll(entry) },
+	"new disk":    func(_ *testing.T, _, table string) error { return os.RemoveAll(table) },
+	"emptied":     func(_ *testing.T, _, table string) error { return removeIn(table, "*") },
+	"files gone":  func(_ *testing.T, _, table string) error { return removeIn(table, "*.bucket", "*.delta", "catalog") },
+	"unreadable": func(t *testing.T, _, table string) error {
+		diskfault.Inject(func(_, path string) error {
+			if path == table || strings.HasPrefix(path, table+"/") {
+				return syscall.EIO
+			}
+			return nil
+		})
+		t.Cleanup(func() { diskfault.Inject(nil) })
+		return nil
+	},
+}
+
+func removeIn(dir string, patterns ...string) error {
+	for _, p := range patterns {
+		names, err := filepath.Glob(filepath.Join(dir, p))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := os.RemoveAll(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lose loses directory i of the table of a job's newest generation that has one, in one of
+// waysToLose.
+func lose(t *testing.T, j *configs.Job, i int, way string) {
+	t.Helper()
+	entry := j.SparseTable.Dirs[i]
+	tables, err := filepath.Glob(filepath.Join(entry, "*-gen-*"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("%s has no table: %v", entry, err)
+	}
+	if err := waysToLose[way](t, entry, slices.Max(tables)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// killedAfterUpload trains j and kills it after pass at, when the snapshots before are in
+// snapshots.remote.
+func killedAfterUpload(t *testing.T, j *configs.Job, at int) {
+	t.Helper()
+	c := newCrash(t, j)
+	opts := quiet
+	passes := 0
+	opts.afterPass = func(ctx context.Context, r *run) error {
+		r.snapshots.wait()
+		if r.snapshots.uploads != nil && !r.snapshots.uploads.Finish(ctx) {
+			t.Error("a snapshot was not uploaded")
+		}
+		if passes++; passes < at {
+			return nil
+		}
+		c.now()
+		return errCrash
+	}
+	if _, err := Train(t.Context(), j, opts); !errors.Is(err, errCrash) {
+		t.Fatalf("there were not so many passes: %v", err)
+	}
+	c.happened()
+}
+
+// trainAloud trains a job that must succeed, and returns what it said.
+func trainAloud(t *testing.T, j *configs.Job) (*Summary, string) {
+	t.Helper()
+	var log bytes.Buffer
+	opts := quiet
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s, err := Train(t.Context(), j, opts)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	return s, log.String()
+}
+
+func onTwoDisks(set ...string) []string {
+	return onSSD(append([]string{"sparse_table.dirs=[MODEL-a, MODEL-b]", "sparse_table.memory_bytes=5MiB", "model.embedding_dim=32", "optimizer.rows.kind=adam", "pipeline.batches_per_pass=4", "training.epochs=2", everyPass}, set...)...)
+}
+
+// checkRecovery checks that a run went back to a remote snapshot, or to the beginning, after
+// 13 passes, of which the last has no snapshot, and that it said so.
+func checkRecovery(t *testing.T, s *Summary, said string, remote bool) {
+	t.Helper()
+	if len(s.Recoveries) != 1 {
+		t.Fatalf("recoveries %+v", s.Recoveries)
+	}
+	rec := s.Recoveries[0]
+	if rec.From == "" || (rec.Step > 0) != remote || (rec.Again == 0) != remote || (len(s.Resumed) > 0) != remote {
+		t.Errorf("%+v, went on at %+v", rec, s.Resumed)
+	}
+	for _, text := range []string{"files of the table of an interrupted run are lost", "examples_trained_again="} {
+		if !strings.Contains(said, text) {
+			t.Errorf("it does not say %q:\n%s", text, said)
+		}
+	}
+	if remote && strings.Contains(said, "bytes_on_this_machine=0 ") {
+		t.Errorf("all files were fetched, though one directory is left:\n%s", said)
+	}
+}
+
+// TestTableLosesDirectory loses each directory of the table of an interrupted run, in each way,
+// with a snapshot in a remote directory and without. The next process goes back to it, or to
+// the start, says so, and makes the model and the reports of a run that was left alone.
+func TestTableLosesDirectory(t *testing.T) {
+	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
+	whole := job(t, "fm", onTwoDisks()...)
+	killedAfterUpload(t, whole, 14)
+	for _, dir := range whole.SparseTable.Dirs {
+		if files, _ := filepath.Glob(dir + "/*/*.bucket"); len(files) == 0 {
+			t.Fatalf("%s has no rows, so that nothing is lost with it", dir)
+		}
+	}
+	want := outcome(t, left, train(t, left))
+	for way := range waysToLose {
+		for i := range 2 {
+			for _, remote := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%d/remote=%v", way, i, remote), func(t *testing.T) {
+					set := onTwoDisks()
+					if remote {
+						set = append(set, "snapshots.remote="+t.TempDir())
+					}
+					j := job(t, "fm", set...)
+					killedAfterUpload(t, j, 14)
+					lose(t, j, i, way)
+					s, said := trainAloud(t, j)
+					got := outcome(t, j, s)
+					got.compare(t, &want)
+					checkRecovery(t, s, said, remote)
+					checkOneSnapshot(t, j)
+				})
+			}
+		}
+	}
+}
+
+// TestLostDirectoryCannotBeMade: where an entry of sparse_table.dirs cannot be used any more,
+// the job ends with an error that says so and goes on when the entry is left out.
+func TestLostDirectoryCannotBeMade(t *testing.T) {
+	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
+	want := outcome(t, left, train(t, left))
+	j := job(t, "fm", onTwoDisks("snapshots.remote="+t.TempDir())...)
+	killedAfterUpload(t, j, 14)
+	lose(t, j, 0, "not mounted")
+	if err := os.WriteFile(j.SparseTable.Dirs[0], nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Train(t.Context(), j, quiet); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "take its directory out of sparse_table.dirs") {
+		t.Errorf("with a file in the place of a directory: %v", err)
+	}
+	j.SparseTable.Dirs = j.SparseTable.Dirs[1:]
+	s, said := trainAloud(t, j)
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+	checkRecovery(t, s, said, true)
+}
+
+// TestModelLosesDirectory loses each directory of the table of the published model, in each
+// way. The next night restores that model from output.remote, says so, and makes the model
+// that it would have made otherwise. Nights after it need not restore anything.
+func TestModelLosesDirectory(t *testing.T) {
+	set := onTwoDisks("sparse_table.dirs=[AT/a, AT/b]", "snapshots.every=none")
+	home := newMachine(t, "", set...)
+	home.night("2026-11-21")
+	want, after := home.night("2026-11-22").Digest, home.night("2026-11-23").Digest
+	for way := range waysToLose {
+		for i, entry := range []string{"a", "b"} {
+			t.Run(fmt.Sprintf("%s/%d", way, i), func(t *testing.T) {
+				m := newMachine(t, "file://"+t.TempDir()+"/remote", set...)
+				m.night("2026-11-21")
+				m.lose(t, entry, way)
+				s := m.night("2026-11-22")
+				if s.Digest != want || len(s.Recoveries) != 1 || s.Recoveries[0].From != s.WarmStart {
+					t.Errorf("digest %s, want %s; %+v, started from %s", s.Digest, want, s.Recoveries, s.WarmStart)
+				}
+				m.said("the table of the model to start from has lost files")
+				m.said("the model to start from is restored")
+				if s := m.night("2026-11-23"); s.Digest != after || len(s.Recoveries) != 0 {
+					t.Errorf("the night after: digest %s, want %s; %+v", s.Digest, after, s.Recoveries)
+				}
+			})
+		}
+	}
+}
+
+// lose loses a directory of the table of the machine's newest model.
+func (m *machine) lose(t *testing.T, entry, way string) {
+	t.Helper()
+	j := &configs.Job{}
+	j.SparseTable.Dirs = []string{filepath.Join(m.at, entry)}
+	lose(t, j, 0, way)
+}
+
+// TestModelLosesDirectoryForGood: a model whose table has lost a directory, and that is not
+// in output.remote, is replaced by the newest one there, which the log says; without
+// output.remote the night ends with an error that says what to do, and deletes nothing.
+func TestModelLosesDirectoryForGood(t *testing.T) {
+	set := onTwoDisks("sparse_table.dirs=[AT/a, AT/b]", "snapshots.every=none", "training.epochs=1")
+	home := newMachine(t, "", set...)
+	home.night("2026-11-21")
+	want := home.night("2026-11-23").Digest
+	m := newMachine(t, "file://"+t.TempDir()+"/remote", set...)
+	m.night("2026-11-21")
+	m.night("2026-11-22", `output.remote=""`)
+	m.lose(t, "a", "new disk")
+	before, _ := filepath.Glob(filepath.Join(m.at, "*", "*"))
+	_, err := m.train("2026-11-23", `output.remote=""`)
+	if errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "mount the missing file system") || !strings.Contains(err.Error(), "training.warm_start") {
+		t.Errorf("without output.remote: %v", err)
+	}
+	if after, _ := filepath.Glob(filepath.Join(m.at, "*", "*")); !slices.Equal(slices.DeleteFunc(after, func(n string) bool { return filepath.Base(n) == failedSummaryName }), before) {
+		t.Errorf("there were %v, are %v", before, after)
+	}
+	if got := m.night("2026-11-23"); got.Digest != want {
+		t.Errorf("digest %s, want %s", got.Digest, want)
+	}
+	m.said("what was trained since is not in it")
+}

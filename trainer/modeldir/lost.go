@@ -1,0 +1,183 @@
+package modeldir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/internal/diskfault"
+	"aibox/internal/errkind"
+	"aibox/sparsetable"
+)
+
+// A table whose directories are on several disks loses one of them with its disk. The files
+// in the others are as good as before: who brings the table back from elsewhere need not
+// fetch those (Survivors).
+
+// LostDir is a directory of a table that is lost: it is missing, or empty because another
+// disk is mounted there, or its disk does not answer.
+type LostDir struct {
+	Dir    string `json:"dir"`
+	Reason string `json:"reason"`
+}
+
+// LostError says that a table has lost some of its directories, or files in them.
+type LostError struct {
+	Dirs []string  // of the table
+	Lost []LostDir // of these; empty: Err does not say which
+	Err  error     // what showed it
+}
+
+func (e *LostError) Error() string {
+	if len(e.Lost) == 0 {
+		return fmt.Sprintf("the table in %s has lost files: %v", strings.Join(e.Dirs, ", "), e.Err)
+	}
+	var lost []string
+	for _, d := range e.Lost {
+		lost = append(lost, fmt.Sprintf("%s (%s)", d.Dir, d.Reason))
+	}
+	return fmt.Sprintf("the table in %s has lost %s", strings.Join(e.Dirs, ", "), strings.Join(lost, ", "))
+}
+
+// Unwrap returns what showed the loss.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// ErrorKind says that it is about the disk.
+func (e *LostError) ErrorKind() errkind.Kind { return errkind.IO }
+
+// errEmptied is why a directory is lost that exists.
+var errEmptied = errors.New("it is empty, or has files of something else: is another disk mounted there?")
+
+// checkDirs fails with a *LostError if some of the directories of a table are lost.
+func checkDirs(dirs []string) error {
+	e := &LostError{Dirs: dirs}
+	for _, dir := range dirs {
+		err := checkDir(dir)
+		if err != nil && !errors.Is(err, errEmptied) && !DiskLost(err) {
+			return err
+		}
+		if err != nil {
+			e.Lost = append(e.Lost, LostDir{dir, err.Error()})
+			e.Err = errors.Join(e.Err, err)
+		}
+	}
+	if e.Err != nil {
+		return e
+	}
+	return nil
+}
+
+func checkDir(dir string) error {
+	if err := diskfault.At("open", dir); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == ownerName {
+			_, err := os.ReadFile(filepath.Join(dir, ownerName))
+			return err
+		}
+	}
+	// An earlier version made directories without an owner.
+	if files, err := sparsetable.FilesIn(dir); err != nil || files.Catalog || len(files.Rows) > 0 {
+		return err
+	}
+	return errEmptied
+}
+
+// DiskLost reports whether an error is one that a disk causes that is missing or broken,
+// and not one that goes away when somebody frees space, or gives a permission.
+func DiskLost(err error) bool {
+	return slices.ContainsFunc([]error{
+		fs.ErrNotExist, unix.ENOTDIR, unix.EIO, unix.ENXIO, unix.ENODEV, unix.EREMOTEIO, unix.EBADMSG, unix.EUCLEAN, unix.ESTALE, unix.ENOTCONN,
+	}, func(target error) bool { return errors.Is(err, target) })
+}
+
+// TableLost returns the error with which opening a table in dirs has failed as a
+// *LostError, if it is because the table has lost files, or because they are damaged or
+// cannot be read.
+func TableLost(dirs []string, err error) error {
+	var lost *LostError
+	var damaged *sparsetable.CorruptionError
+	var incomplete *CorruptionError
+	if err == nil || len(dirs) == 0 || errors.As(err, &lost) {
+		return err
+	}
+	if !errors.As(err, &damaged) && !errors.As(err, &incomplete) && !errors.Is(err, sparsetable.ErrFiles) && !errors.Is(err, sparsetable.ErrNoSnapshot) && !DiskLost(err) {
+		return err
+	}
+	e := &LostError{Dirs: dirs, Err: err}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		for _, dir := range dirs {
+			if strings.HasPrefix(at.Path, dir+"/") {
+				e.Lost = []LostDir{{dir, err.Error()}}
+			}
+		}
+	}
+	return e
+}
+
+// CheckTable fails with a *LostError if directories of the model's table outside of the
+// model directory, or files in them, are lost. It reads no rows.
+func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
+	dirs, err := tableDirs(filepath.Join(m.Dir, m.Generation))
+	if err != nil || len(dirs) == 0 {
+		return err
+	}
+	if err := checkDirs(dirs); err != nil {
+		return err
+	}
+	held, err := m.HoldTable(ctx, log)
+	if err != nil {
+		return TableLost(dirs, err)
+	}
+	defer held.Close()
+	o, err := m.TableOptions(sparsetable.Options{})
+	if err == nil {
+		_, err = sparsetable.PortableFiles(o)
+	}
+	return TableLost(dirs, err)
+}
+
+// Survivors are the paths of the files of the model's table that are still there, by their
+// names in a list of the model's files.
+func (m *Model) Survivors() map[string]string {
+	return survivors(filepath.Join(m.Dir, m.Generation))
+}
+
+// Survivors are the paths of the files that are still there of the table of the interrupted
+// run in the model directory dir, by their names in a list of the run's files.
+func Survivors(dir string) map[string]string {
+	gen := unfinished(dir)
+	if gen == "" {
+		return nil
+	}
+	return survivors(filepath.Join(dir, gen))
+}
+
+func survivors(gen string) map[string]string {
+	dirs, _ := tableDirs(gen) // what cannot be found is fetched
+	out := make(map[string]string)
+	for _, dir := range dirs {
+		files, err := sparsetable.FilesIn(dir)
+		if err != nil {
+			continue
+		}
+		for _, name := range files.Rows {
+			out[tableName+"/"+name] = filepath.Join(dir, name)
+		}
+	}
+	return out
+}

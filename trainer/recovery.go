@@ -1,0 +1,155 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// A table on several disks loses one of its directories with a disk. Then the run goes back
+// to the last snapshot that is whole: that in snapshots.remote or, if there is none, to the
+// model that it started from, which output.remote may have. That is full recovery (CPR,
+// Maeng et al., MLSys 2021, §2.2): what was trained since is trained again, to the same
+// bits. Files in the directories that are left are not fetched if they are what was
+// uploaded.
+
+// Recovery says how a run went on after its table, or that of the model that it was to start
+// from, had lost a directory.
+type Recovery struct {
+	Time time.Time          `json:"time"`
+	Lost []modeldir.LostDir `json:"lost_directories,omitempty"` // empty: files are lost, or damaged
+	From string             `json:"from"`                       // what is in the place of what was lost
+	// Step and Examples are those from which training goes on; Again is how many examples
+	// are trained once more.
+	Step     int64 `json:"step"`
+	Examples int64 `json:"trained_examples"`
+	Again    int64 `json:"examples_trained_again"`
+}
+
+// Text says it for people.
+func (r *Recovery) Text() string {
+	what := "files of the table"
+	if len(r.Lost) > 0 {
+		var dirs []string
+		for _, d := range r.Lost {
+			dirs = append(dirs, d.Dir)
+		}
+		what = strings.Join(dirs, ", ")
+	}
+	return fmt.Sprintf("%s; went on from %s after step %d; %s trained again", what, r.From, r.Step, humanize.Count(r.Again, "example"))
+}
+
+// loss is what a run has found lost, until it goes on.
+type loss struct {
+	err *modeldir.LostError
+	at  Resumption // of the newest snapshot of an interrupted run; zero: a model has lost its table
+	// survivors are the files that are left of the table.
+	survivors map[string]string
+}
+
+// lostTable takes note of the loss of files of an interrupted run's table.
+func (r *run) lostTable(lost *modeldir.LostError, x *resumption) {
+	if r.loss == nil {
+		r.loss = &loss{err: lost, at: x.place()}
+	}
+	r.loss.survivors = modeldir.Survivors(r.job.Output.ModelDir)
+	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.place().Examples, "error", lost)
+}
+
+// recovered takes note of how a run goes on after a loss.
+func (r *run) recovered(from string, at Resumption) {
+	l := r.loss
+	if l == nil {
+		return
+	}
+	r.loss = nil
+	rec := Recovery{
+		Time: time.Now().UTC().Truncate(time.Second), Lost: l.err.Lost, From: from,
+		Step: at.Step, Examples: at.Examples, Again: max(l.at.Examples-at.Examples, 0),
+	}
+	r.recoveries = append(r.recoveries, rec)
+	r.log.Error("after the loss of files of the table, training goes on; the model will be the same as without the loss", "lost", l.err.Error(), "from", from, "step", at.Step, "trained_examples", at.Examples, "examples_trained_again", rec.Again)
+}
+
+// beginning is what a run goes back to that begins anew.
+func (r *run) beginning() (from string, at Resumption) {
+	if r.start == nil {
+		return "a new model", Resumption{}
+	}
+	return r.start.Name, Resumption{}
+}
+
+// adopt puts files that are on this machine into the places where those of a generation
+// are fetched to, if they have its bytes, and returns how many bytes that are.
+func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string, place func(name string) string, log *slog.Logger) (bytes int64, err error) {
+	for i := range m.Files {
+		f := &m.Files[i]
+		at := survivors[f.Name]
+		if at == "" {
+			continue
+		}
+		ok, err := remote.Adopt(ctx, f, at, place(f.Name))
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return bytes, context.Cause(ctx)
+		case err != nil:
+			log.Warn("a file that is left of the table cannot be used; it is fetched", "file", at, "error", err)
+		case ok:
+			bytes += f.Bytes
+		}
+	}
+	return bytes, nil
+}
+
+// wholePrevious makes sure that the table of the model that training.warm_start: latest
+// stands for is whole. If it has lost files, it restores the same model from output.remote,
+// or the newest one there that the job may start from. It reports whether it did.
+func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err error) {
+	p, err := modeldir.Open(c.name)
+	if err != nil {
+		return false, nil // who opens it next says so
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	err = p.CheckTable(ctx, r.log)
+	var lost *modeldir.LostError
+	if !errors.As(err, &lost) {
+		return false, nil // the same
+	}
+	survivors, identity := p.Survivors(), p.Identity()
+	if err := p.Close(); err != nil { // it may be deleted meanwhile
+		return false, err
+	}
+	if r.job.Output.Remote == "" {
+		return false, fmt.Errorf("the model %s cannot be used: %w; mount the missing file system. If it is gone for good: the job has no output.remote from which the model could be restored; name another model in training.warm_start, or give an empty text to begin with a new one", c.name, errkind.As(errkind.IO, lost))
+	}
+	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.name, "remote", r.job.Output.Remote, "error", lost)
+	out, err := r.restoreBeside(ctx, survivors, func(m *modeldir.Manifest) bool { return m.Identity() == identity })
+	if errors.Is(err, remote.ErrNone) {
+		r.log.Error("output.remote does not have that model; the newest one there of an earlier run is taken: what was trained since is not in it", "remote", r.job.Output.Remote)
+		out, err = r.restoreBeside(ctx, nil, r.mayStartFrom)
+	}
+	if err != nil {
+		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.name, lost, errkind.As(errkind.IO, err))
+	}
+	if r.loss == nil {
+		r.loss = &loss{err: lost}
+	}
+	r.log.Info("the model to start from is restored", "from", out.From, "model", modeldir.JoinName(out.ModelDir, out.Generation), "fetched_bytes", out.Moved)
+	return true, nil
+}
+
+// restoreBeside restores a model from output.remote to the job's model directory.
+func (r *run) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*Restored, error) {
+	return restoreFrom(ctx, r.data.sources, RestoreOptions{
+		From: r.job.Output.Remote, Job: r.job.PlainName(), To: r.job.Output.ModelDir, Dirs: r.job.SparseTable.Dirs,
+		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: accept, beside: true, survivors: survivors,
+	})
+}
