@@ -15,6 +15,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 )
 
@@ -234,6 +235,7 @@ func newCatalog(ctx context.Context, o Options, f catalog.Format, snapshots []lo
 		}
 		infos = append(infos, info)
 	}
+	catalogcopy.Open(made, nil, o.SSD.Dirs[1:], o.Logger)
 	return infos, nil
 }
 

@@ -104,9 +104,10 @@
 //	dir/T-X.delta    rows that were in memory when a snapshot was fixed
 //	dir/T-S-G.spool  rows of an import under way (ssd_spool.go)
 //	dir/catalog/     snapshots and pages of the index (internal/catalog)
+//	dir/T.catalog/   a copy of that, in each further directory (internal/catalogcopy)
 //
 // (T is the table's number, F the file's, X the delta's; with several
-// directories each has bucket files, the first the rest.) The formats are in
+// directories each has bucket files and a catalog or a copy of it, the first the rest.) The formats are in
 // the internal packages' documentation, that of the delta file in internal/deltafile.
 //
 // A key's hash names its slot; the hash is another one in each table, so that keys that
@@ -248,6 +249,10 @@
 //	buckets durable    ├─> catalog: one atomic edit -> Wait returns
 //	pages written      ┘
 //
+// With several directories, each has a copy of the catalog, which is brought up to date
+// before Wait returns, and before the files of a dropped snapshot are deleted. A copy that
+// cannot be written is reported and does not keep the table from going on.
+//
 // Open reads the catalog's pages into the index and the dirty rows of the delta
 // files into the cache, the newest file first; it reads no bucket. It deletes the bucket and delta files that
 // no snapshot refers to. So after a crash at any instruction the table is the last
@@ -351,9 +356,9 @@
 //
 //   - A table's directories are one failure domain, as the disks of RAID 0 are: the
 //     loss of any of them is the loss of the table. The slots are dealt out to the
-//     directories in turn, so each has the buckets of a part of all rows. Therefore the
-//     catalog and the delta files, which are in the first directory alone, are not kept
-//     twice. Where a table must survive the loss of an SSD, its directories have to be
+//     directories in turn, so each has the buckets of a part of all rows; the delta files
+//     are in the first directory alone. The catalog is in all of them: where it is lost or
+//     damaged in the first directory, Open uses a copy, and says so. Where a table must survive the loss of an SSD, its directories have to be
 //     on mirrored devices, or all of them copied while nobody writes the table.
 //   - All rows that passes in flight have pinned must fit the cache.
 //   - Under a budget so small that the buckets of a pass cannot be carried, each row

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/deltafile"
 )
 
@@ -25,7 +26,8 @@ import (
 //	.probe-…                           a file that tests what the file system can do
 //	snapshot-N.rows, snapshot-N.rows.tmp, LOCK   of kind "memory"
 //
-// Beside them, the first directory of a table on SSD has the directory catalog.
+// Beside them, the first directory of a table on SSD has the directory catalog, and each of
+// the others the directory T.catalog with a copy of it (internal/catalogcopy).
 var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)(?:\.part)?|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp|\.part)?|LOCK)$`)
 
 // Files lists the files of tables in a directory, by their base names.
@@ -72,6 +74,9 @@ func (f *Files) add(name string, isDir bool) {
 	switch {
 	case isDir:
 		f.Catalog = f.Catalog || name == catalogDir
+		if catalogcopy.IsDirName(name) {
+			f.Others = append(f.Others, name)
+		}
 	case !tableFile.MatchString(name):
 	case strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix):
 		f.Snapshots = append(f.Snapshots, name)
@@ -95,7 +100,7 @@ func Remove(dirs []string, all bool) error {
 		}
 		table := ""
 		if c, err := catalog.Open(catalog.Options{Dir: path, ReadOnly: true}); err == nil {
-			table = c.Format().TableID + "-"
+			table = c.Format().TableID
 			if err := c.Close(); err != nil {
 				return tableError(err)
 			}
@@ -136,7 +141,7 @@ func removeFiles(dirs []string, prefix, catalogPath string) error {
 		files.Catalog = false
 		for _, name := range files.Names() {
 			if strings.HasPrefix(name, prefix) {
-				errs = append(errs, os.Remove(filepath.Join(dir, name)))
+				errs = append(errs, os.RemoveAll(filepath.Join(dir, name)))
 			}
 		}
 	}

@@ -171,7 +171,7 @@ func openCatalog(o Options) (*catalog.Catalog, []string, error) {
 	if err := t.orderDirs(nil); err != nil {
 		return nil, nil, err
 	}
-	c, err := catalog.Open(catalog.Options{Dir: t.catalogPath(), ReadOnly: true, Logger: o.Logger})
+	c, err := t.openOrCopied(catalog.Options{Dir: t.catalogPath(), ReadOnly: true, Logger: o.Logger})
 	if errors.Is(err, catalog.ErrNotExist) {
 		err = fmt.Errorf("%w: none in %s", ErrNoSnapshot, t.catalogPath())
 	}

@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
@@ -49,6 +50,7 @@ type ssd struct {
 	pool    *blockio.Pool
 	files   *bucketfile.Set
 	catalog *catalog.Catalog
+	copies  *catalogcopy.Copies // of the catalog
 	cache   *rowcache.Cache
 	tableID uint64
 	hash    slots.Hasher // of keys

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -15,6 +14,7 @@ import (
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
@@ -102,7 +102,9 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	}
 	if snapshot.ID != 0 {
 		if err := t.loadIndex(ctx, snapshot); err != nil {
-			return err
+			if err = t.loadCopiedIndex(ctx, snapshot, on, err); err != nil {
+				return err
+			}
 		}
 	}
 	err = t.reserveNow(ctx, 0)
@@ -115,6 +117,10 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	t.bulk = planBulk(&t.plan, t.fitRows.Load())
 	if err := t.openFiles(ctx, snapshot); err != nil {
 		return err
+	}
+	if !t.readOnly {
+		t.copies = catalogcopy.Open(t.catalog, on.fs, t.opts.SSD.Dirs[1:], t.log)
+		t.checkpoints.Copies = t.copies
 	}
 	if err := t.removeStrays(); err != nil {
 		return err
@@ -147,15 +153,20 @@ func (t *ssd) openDevices(ctx context.Context) error {
 	return nil
 }
 
+// catalogOptions are those of the catalog that the table has.
+func (t *ssd) catalogOptions(on ssdStorage) catalog.Options {
+	return catalog.Options{
+		Dir: t.catalogPath(), FS: on.fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
+		Format: catalog.Format{PageSlots: slots.DefaultPageSlots}, // any layout and hash are accepted here; they are compared below
+	}
+}
+
 // openCatalog opens the catalog. Where there is none, it makes one, of a table
 // whose buckets take whole units of unit bytes.
 func (t *ssd) openCatalog(on ssdStorage, unit int) error {
-	o := catalog.Options{
-		Dir: filepath.Join(t.opts.SSD.Dirs[0], catalogDir), FS: on.fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
-		Format: catalog.Format{PageSlots: slots.DefaultPageSlots}, // any layout and hash are accepted here; they are compared below
-	}
+	o := t.catalogOptions(on)
 	var err error
-	t.catalog, err = catalog.Open(o)
+	t.catalog, err = t.openOrCopied(o)
 	if errors.Is(err, catalog.ErrNotExist) {
 		if err := t.checkNoTable(); err != nil {
 			return err
@@ -265,6 +276,22 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 		return &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: bad.Error()}
 	}
 	return err
+}
+
+// loadCopiedIndex loads the index from a copy of the catalog, if cause is damage of the
+// catalog, which may show only when its pages are read.
+func (t *ssd) loadCopiedIndex(ctx context.Context, s catalog.Snapshot, on ssdStorage, cause error) error {
+	if !errors.As(tableError(cause), new(*CorruptionError)) {
+		return cause
+	}
+	if err := t.reopenCatalog(t.catalogOptions(on), cause); err != nil {
+		return err
+	}
+	t.checkpoints.Catalog = t.catalog
+	if _, err := t.catalog.Snapshot(s.ID); err != nil {
+		return errors.Join(cause, err)
+	}
+	return t.loadIndex(ctx, s)
 }
 
 func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err error) {

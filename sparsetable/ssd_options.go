@@ -16,7 +16,7 @@ import (
 // SSDOptions are the options of KindSSD alone. The zero value is the default.
 type SSDOptions struct {
 	// Dirs are the table's directories, one per SSD; the first also holds the
-	// catalog. The table cannot be opened without one of them. Empty means Options.Dir
+	// catalog, of which each of the others has a copy. The table cannot be opened without one of them. Empty means Options.Dir
 	// alone. With Dirs, Options.Dir is not used.
 	// No directory may be given twice, not even by another name or a link.
 	Dirs []string
@@ -39,8 +39,8 @@ type SSDOptions struct {
 	MaxSpaceAmplification float64
 	// DirBudgetBytes bounds the space that is taken in each directory by bucket
 	// files, by the rows that snapshots keep outside of them, and by the spool of
-	// an import; 0 means no limit. The catalog, in the first directory, is small
-	// and not counted.
+	// an import; 0 means no limit. The catalog is small and not
+	// counted.
 	DirBudgetBytes int64
 	// HotBytes bounds how many bytes of clean rows (rows whose buckets are up to
 	// date) a snapshot writes in addition to the dirty ones. It writes those used

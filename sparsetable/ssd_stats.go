@@ -41,7 +41,7 @@ func (t *ssd) Stats() Stats {
 	// exceeds the whole.
 	st.FlushedBytes = t.files.AppendedBytes() - w.compactedBytes - w.importedBytes
 	st.ImportedBytes += t.spooled.Load()
-	st.CatalogWrittenBytes = t.catalog.WrittenBytes()
+	st.CatalogWrittenBytes = t.catalog.WrittenBytes() + t.copies.WrittenBytes()
 	st.sumWritten(t.layout)
 	st.DiskBytes, st.DiskNeededBytes, st.DiskLiveBytes = space.TotalBytes+space.OtherBytes, space.NeededBytes(), space.LiveBytes
 	st.SpaceAmplification = space.Amplification()

@@ -76,7 +76,7 @@ func Open(o Options) (*Catalog, error) {
 	}
 	c := &Catalog{dir: o.Dir, readOnly: o.ReadOnly, log: newLogger(o.Dir, o.Logger)}
 	if diskfault.On() {
-		o.FS = faultyFS(o.FS)
+		o.FS = FaultyFS(o.FS)
 	}
 	o.FS = countingFS{o.FS, &c.written}
 	c.fs = o.FS

@@ -104,8 +104,8 @@ func (d directory) Sync() error {
 	return nil
 }
 
-// faultyFS is a file system whose operations fail as a test says.
-func faultyFS(fs vfs.FS) vfs.FS {
+// FaultyFS is a file system whose operations fail as a test says.
+func FaultyFS(fs vfs.FS) vfs.FS {
 	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		switch {
 		case op.Kind == errorfs.OpFileClose:

@@ -177,3 +177,9 @@ func (c *Catalog) completeDrops(dropped []uint64) error {
 	}
 	return nil
 }
+
+// IsHead reports whether b is what a file HEAD may have.
+func IsHead(b []byte) bool {
+	_, err := decodeHead(b)
+	return err == nil
+}

@@ -153,5 +153,6 @@ func (c *Store) Drop(id uint64) error {
 	if err != nil {
 		return err
 	}
+	c.Copies.Update()
 	return errors.Join(c.files.Unhold(id), c.deleteUnused(s.Deltas))
 }

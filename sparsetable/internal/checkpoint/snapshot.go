@@ -224,6 +224,7 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 		s.unknown = errors.Is(err, catalog.ErrFailed)
 		return none, err
 	}
+	c.Copies.Update()
 	c.rebase(record.Deltas)
 	committed, err := c.Catalog.Snapshot(s.commit.ID())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
@@ -41,6 +42,7 @@ type Options struct {
 	Table   Table
 	Deltas  *deltafile.Store // the Store closes its pool of blocks
 	Catalog *catalog.Catalog
+	Copies  *catalogcopy.Copies // of the catalog; nil: none
 	Cache   *rowcache.Cache
 	Index   *slots.Index
 	IndexMu *sync.RWMutex // guards Index

@@ -1,0 +1,85 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Contents are the files that a catalog consists of. A directory with just these files is
+// the same catalog.
+type Contents struct {
+	FS     vfs.FS
+	Dir    string
+	Small  map[string][]byte // by name: HEAD, the current manifest, and Pebble's markers and options
+	Tables []TableFile       // sorted tables, which never change
+}
+
+// TableFile is a sorted table.
+type TableFile struct {
+	Name  string
+	Bytes int64
+}
+
+// WithContents calls fn with what the catalog consists of. The catalog does not change
+// before fn returns.
+func (c *Catalog) WithContents(fn func(Contents) error) error {
+	c.mu.Lock()
+	defer c.unlock()
+	if err := c.usableLocked(); err != nil {
+		return err
+	}
+	return c.log.do(func() error {
+		all, err := c.contentsLocked()
+		if err != nil {
+			return c.wrap(err, "list its files")
+		}
+		return fn(all)
+	})
+}
+
+func (c *Catalog) contentsLocked() (Contents, error) {
+	all := Contents{FS: c.fs, Dir: c.dir, Small: map[string][]byte{}}
+	desc, err := pebble.Peek(c.dir, c.fs)
+	if err != nil {
+		return all, err
+	}
+	names, err := c.fs.List(c.dir)
+	if err != nil {
+		return all, err
+	}
+	for _, name := range names {
+		if name != headName && name != c.fs.PathBase(desc.ManifestFilename) && !strings.HasPrefix(name, markerPrefix) && !strings.HasPrefix(name, optionsPrefix) {
+			continue
+		}
+		if all.Small[name], err = c.readFile(name); err != nil {
+			return all, err
+		}
+	}
+	levels, err := c.mu.db.SSTables()
+	if err != nil {
+		return all, err
+	}
+	for _, level := range levels {
+		for _, t := range level {
+			if t.Virtual {
+				return all, fmt.Errorf("table %s is a part of a file", t.FileNum)
+			}
+			all.Tables = append(all.Tables, TableFile{fmt.Sprintf("%s.sst", t.FileNum), int64(t.Size)})
+		}
+	}
+	return all, nil
+}
+
+func (c *Catalog) readFile(name string) ([]byte, error) {
+	f, err := c.fs.Open(c.fs.PathJoin(c.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(f)
+	return b, errors.Join(err, f.Close())
+}

@@ -1,0 +1,290 @@
+package catalogcopy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"aibox/sparsetable/internal/catalog"
+)
+
+const (
+	testTable = "0123456789abcdef"
+	pageSlots = 4
+)
+
+var (
+	testFormat = catalog.Format{TableID: testTable, ValueDim: 4, RowFormat: "float32", Hash: "h", UnitBytes: 512, PageSlots: pageSlots}
+	quiet      = slog.New(slog.DiscardHandler)
+	copyDirs   = []string{"b", "c"}
+)
+
+func openCatalog(fs vfs.FS, dir string) (*catalog.Catalog, error) {
+	return catalog.Open(catalog.Options{Dir: dir, Format: testFormat, FS: fs})
+}
+
+// contents is all that a catalog has, as text.
+func contents(c *catalog.Catalog) (string, error) {
+	var b strings.Builder
+	for _, s := range c.Snapshots() {
+		fmt.Fprintf(&b, "snapshot %d %q:", s.ID, s.Record)
+		if _, err := c.Load(s.ID, func(page uint32, data []byte) error {
+			_, err := fmt.Fprintf(&b, " %d %x", page, data)
+			return err
+		}); err != nil {
+			return "", err
+		}
+		b.WriteByte('\n')
+	}
+	return b.String(), nil
+}
+
+func commit(c *catalog.Catalog, rng *rand.Rand, pages int) error {
+	if all := c.Snapshots(); len(all) > 0 {
+		if _, err := c.Load(0, func(uint32, []byte) error { return nil }); err != nil {
+			return err
+		}
+	}
+	w, err := c.Begin()
+	if err != nil {
+		return err
+	}
+	for p := range pages {
+		if err := w.PutPage(uint32(p), fmt.Appendf(nil, "%d", rng.Uint64())); err != nil {
+			return errors.Join(err, w.Abort())
+		}
+	}
+	return w.Commit(catalog.Snapshot{Slots: uint32(pages * pageSlots), Record: fmt.Appendf(nil, "%d", rng.Uint64())})
+}
+
+// inCopy is what the newest copy has; "" if there is none.
+func inCopy(fs vfs.FS, dirs ...string) (string, error) {
+	found := Find(fs, dirs, quiet)
+	if len(found) == 0 {
+		return "", nil
+	}
+	over, err := found[0].FS()
+	if err != nil {
+		return "", err
+	}
+	c, err := catalog.Open(catalog.Options{Dir: found[0].Dir, FS: over, ReadOnly: true, Format: catalog.Format{PageSlots: pageSlots}})
+	if err != nil {
+		return "", err
+	}
+	read, err := contents(c)
+	if err = errors.Join(err, c.Close()); err != nil {
+		return "", err
+	}
+	// A catalog made of it has the same, and can be written.
+	if err := found[0].Restore("again/catalog"); err != nil {
+		return "", err
+	}
+	if c, err = openCatalog(fs, "again/catalog"); err != nil {
+		return "", err
+	}
+	made, err := contents(c)
+	if err == nil && made != read {
+		err = fmt.Errorf("the catalog made of the copy has %s, the copy %s", made, read)
+	}
+	if err == nil {
+		err = commit(c, rand.New(rand.NewPCG(1, 1)), 3)
+	}
+	return read, errors.Join(err, c.Close())
+}
+
+// history commits, drops and reopens. It calls after with what the catalog has: after a
+// change with a question mark behind it, and after the Update.
+func history(fs vfs.FS, rng *rand.Rand, after func(now string)) error {
+	for range 3 {
+		c, err := openCatalog(fs, "a/catalog")
+		if err != nil {
+			return err
+		}
+		x := Open(c, fs, copyDirs, quiet)
+		for range 6 {
+			if all := c.Snapshots(); len(all) > 2 {
+				err = c.Drop(all[rng.IntN(len(all))].ID)
+			} else {
+				err = commit(c, rng, 1+rng.IntN(6))
+			}
+			if err != nil {
+				return errors.Join(err, c.Close())
+			}
+			now, err := contents(c)
+			if err != nil {
+				return errors.Join(err, c.Close())
+			}
+			after(now + "?") // it may be in the copies from now on
+			x.Update()
+			after(now)
+		}
+		if err := c.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestCrash lets the machine crash before any operation. Each copy must be whole, as it was
+// after the last Update, or as the catalog was then or is now.
+func TestCrash(t *testing.T) {
+	for seed := range uint64(2) {
+		rng, crashes := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
+		mem := vfs.NewCrashableMem()
+		for _, dir := range copyDirs { // a table's directories are there before its catalog
+			if err := errors.Join(mem.MkdirAll(dir, 0o755), syncDir(mem, "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var mu sync.Mutex
+		op := 0
+		old, now := "", ""
+		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(o errorfs.Op) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if o.Kind.ReadOrWrite() != errorfs.OpIsWrite || t.Failed() {
+				return nil
+			}
+			if op++; testing.Short() && op%5 != 0 {
+				return nil
+			}
+			for _, dir := range copyDirs {
+				clone := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 50, 100}[op%3], RNG: crashes})
+				got, err := inCopy(clone, dir)
+				if err != nil || got != old && got != now {
+					t.Errorf("seed %d, crash at operation %d (%v %s): the copy in %s has %q, want %q or %q: %v", seed, op, o.Kind, o.Path, dir, got, old, now, err)
+				}
+			}
+			return nil
+		}))
+		set := func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if strings.HasSuffix(s, "?") {
+				now = strings.TrimSuffix(s, "?")
+			} else {
+				old, now = s, s
+			}
+		}
+		if err := history(fs, rng, set); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("seed %d: %d operations", seed, op)
+		if op < 100 {
+			t.Errorf("only %d operations", op)
+		}
+	}
+}
+
+// TestFailures lets any operation on one copy fail. The catalog and the other copy are as
+// without the failure, that copy is invalid or right, and the next Update makes it right.
+func TestFailures(t *testing.T) {
+	for n := 0; ; n++ {
+		mem := vfs.NewMem()
+		var mu sync.Mutex
+		op, failed := 0, false
+		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(o errorfs.Op) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !strings.HasPrefix(o.Path, "b/") || o.Kind == errorfs.OpFileClose {
+				return nil
+			}
+			if op++; op-1 != n {
+				return nil
+			}
+			failed = true
+			return fmt.Errorf("%w: operation %d, %v %s", errorfs.ErrInjected, n, o.Kind, o.Path)
+		}))
+		updates := 0
+		err := history(fs, rand.New(rand.NewPCG(7, 0)), func(now string) {
+			if strings.HasSuffix(now, "?") {
+				return
+			}
+			updates++
+			if got, err := inCopy(mem, "c"); err != nil || got != now {
+				t.Errorf("operation %d fails: the other copy has %q, want %q: %v", n, got, now, err)
+			}
+			if got, err := inCopy(mem, "b"); err != nil || got != now && (got != "" || !failed) {
+				t.Errorf("operation %d fails: the copy has %q, want %q: %v", n, got, now, err)
+			} else if got == now {
+				mu.Lock()
+				failed = false // it must not be invalid again
+				mu.Unlock()
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if t.Failed() || op <= n {
+			t.Logf("%d operations", op)
+			return
+		}
+		if n += 3; testing.Short() {
+			n += 10
+		}
+	}
+}
+
+// TestDamage changes a bit of each file of the copy, and cuts it off. The copy is not used.
+func TestDamage(t *testing.T) {
+	mem := vfs.NewMem()
+	if err := history(mem, rand.New(rand.NewPCG(3, 0)), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	dir := "b/" + DirName(testTable)
+	names, err := mem.List(dir)
+	if err != nil || len(names) < 2 {
+		t.Fatal(names, err)
+	}
+	whole, err := inCopy(mem, "b")
+	if err != nil || whole == "" {
+		t.Fatal(whole, err)
+	}
+	rng := rand.New(rand.NewPCG(4, 0))
+	for _, name := range names {
+		path := mem.PathJoin(dir, name)
+		b := readAll(t, mem, path)
+		for _, damaged := range [][]byte{b[:len(b)-1], nil, flipped(b, rng.IntN(len(b)*8)), flipped(b, rng.IntN(len(b)*8))} {
+			if err := writeBytes(mem, path, damaged); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := inCopy(mem, "b"); got != "" || err != nil {
+				t.Errorf("a copy with a damaged %s is used: %q, %v", name, got, err)
+			}
+			if got, err := inCopy(mem, "b", "c"); got != whole || err != nil {
+				t.Errorf("with a damaged %s in one copy, the other is not used: %q, %v", name, got, err)
+			}
+		}
+		if err := writeBytes(mem, path, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func flipped(b []byte, bit int) []byte {
+	b = bytes.Clone(b)
+	b[bit/8] ^= 1 << (bit % 8)
+	return b
+}
+
+func readAll(t *testing.T, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

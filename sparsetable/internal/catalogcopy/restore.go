@@ -1,0 +1,153 @@
+package catalogcopy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"log/slog"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Found is a copy in a directory.
+type Found struct {
+	Dir   string // of the copy
+	Table string // the table's number
+
+	fs   vfs.FS
+	file *copyFile
+}
+
+// Find returns the whole copies in directories, the newest first. It reads each of them
+// completely, and reports damaged ones to log.
+func Find(fs vfs.FS, dirs []string, log *slog.Logger) (found []Found) {
+	fs = withFaults(fs)
+	for _, dir := range dirs {
+		names, err := fs.List(dir)
+		if err != nil {
+			if !errors.Is(err, iofs.ErrNotExist) {
+				log.Warn("no copy of a table's catalog can be looked for", "dir", dir, "error", err)
+			}
+			continue
+		}
+		for _, name := range names {
+			if !IsDirName(name) {
+				continue
+			}
+			f := Found{Dir: fs.PathJoin(dir, name), Table: name[:16], fs: fs}
+			if f.file, err = readCopy(fs, f.Dir); err == nil {
+				err = f.verify()
+			}
+			if err != nil {
+				log.Warn("a copy of the table's catalog cannot be used", "dir", f.Dir, "error", err)
+				continue
+			}
+			found = append(found, f)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Found) int { return cmp.Compare(b.file.Number, a.file.Number) })
+	return found
+}
+
+// verify compares the tables with their checksums.
+func (f *Found) verify() error {
+	for _, t := range f.file.Tables {
+		path := f.fs.PathJoin(f.Dir, t.Name)
+		sum, bytes, err := checksum(f.fs, path, io.Discard)
+		if err != nil {
+			return err
+		}
+		if sum != t.CRC || bytes != t.Bytes {
+			return fmt.Errorf("%s is damaged: %d bytes with the checksum %08x, should be %d with %08x", path, bytes, sum, t.Bytes, t.CRC)
+		}
+	}
+	return nil
+}
+
+// Head returns the contents of the copy's file HEAD.
+func (f *Found) Head() []byte { return f.file.Small["HEAD"] }
+
+// Restore makes a catalog of the copy in dir, in place of one that is there. A crash leaves
+// dir as it was, or without a catalog, or with the whole one.
+func (f *Found) Restore(dir string) error {
+	fs := f.fs
+	made := dir + ".new"
+	if err := errors.Join(fs.RemoveAll(made), fs.MkdirAll(made, 0o755)); err != nil {
+		return err
+	}
+	for _, t := range f.file.Tables {
+		if err := writeDurably(fs, fs.PathJoin(made, t.Name), func(w io.Writer) error {
+			sum, _, err := checksum(fs, fs.PathJoin(f.Dir, t.Name), cloning{w})
+			if err == nil && sum != t.CRC {
+				err = fmt.Errorf("%s in %s has changed", t.Name, f.Dir)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	for name, b := range f.file.Small {
+		if err := writeBytes(fs, fs.PathJoin(made, name), b); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(syncDir(fs, made), fs.RemoveAll(dir)); err != nil {
+		return err
+	}
+	if err := fs.Rename(made, dir); err != nil {
+		return err
+	}
+	return syncDir(fs, fs.PathDir(dir))
+}
+
+// FS is a file system in which Dir is a catalog that can be read. It writes nothing.
+func (f *Found) FS() (vfs.FS, error) {
+	mem := vfs.NewMem()
+	if err := mem.MkdirAll(f.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	for name, b := range f.file.Small {
+		if err := writeBytes(mem, mem.PathJoin(f.Dir, name), b); err != nil {
+			return nil, err
+		}
+	}
+	return &overlay{FS: f.fs, small: mem, copied: f}, nil
+}
+
+// overlay has the sorted tables of a copy as they are on disk, and its small files from
+// COPY.
+type overlay struct {
+	vfs.FS
+	small  *vfs.MemFS
+	copied *Found
+}
+
+func (o *overlay) Unwrap() vfs.FS { return o.FS }
+
+// of is the file system that has a file.
+func (o *overlay) of(name string) vfs.FS {
+	if _, small := o.copied.file.Small[o.PathBase(name)]; small && o.PathDir(name) == o.copied.Dir {
+		return o.small
+	}
+	return o.FS
+}
+
+func (o *overlay) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	return o.of(name).Open(name, opts...)
+}
+
+func (o *overlay) Stat(name string) (vfs.FileInfo, error) { return o.of(name).Stat(name) }
+
+func (o *overlay) List(dir string) ([]string, error) {
+	if dir != o.copied.Dir {
+		return o.FS.List(dir)
+	}
+	names, err := o.small.List(dir)
+	for _, t := range o.copied.file.Tables {
+		names = append(names, t.Name)
+	}
+	return names, err
+}

@@ -1,0 +1,141 @@
+package sparsetable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/catalogcopy"
+)
+
+// openOrCopied opens the catalog. Where it is lost or damaged, it opens the newest copy of
+// it, or makes a catalog of that to write to.
+func (t *ssd) openOrCopied(o catalog.Options) (*catalog.Catalog, error) {
+	c, err := catalog.Open(o)
+	if errors.Is(err, catalog.ErrNotExist) || errors.As(err, new(*catalog.CorruptionError)) {
+		return t.openCopy(o, err)
+	}
+	return c, err
+}
+
+// openCopy opens the newest copy of the catalog, or makes a catalog of it to write to. It
+// returns cause, which says why the catalog itself cannot be used, where no copy is whole,
+// where the copy is not of the same time as the catalog, or where files are missing that the
+// table needs: then a directory is missing, or is not the table's.
+func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error) {
+	found := catalogcopy.Find(o.FS, t.opts.SSD.Dirs, t.opts.Logger)
+	if len(found) == 0 {
+		return nil, cause
+	}
+	best := found[0]
+	for _, f := range found[1:] {
+		if f.Table != best.Table {
+			return nil, fmt.Errorf("%w, and there are copies of the catalogs of two tables, %s and %s: name the directories of one", cause, best.Dir, f.Dir)
+		}
+	}
+	if head := headIn(o); head != nil && !bytes.Equal(head, best.Head()) && !t.opts.SSD.AllowLost {
+		return nil, fmt.Errorf("%w; its newest copy, in %s, does not have the same snapshots", cause, best.Dir)
+	}
+	on := o
+	var err error
+	if on.FS, err = best.FS(); err != nil {
+		return nil, err
+	}
+	on.Dir, on.ReadOnly = best.Dir, true
+	c, err := catalog.Open(on)
+	if err != nil {
+		t.opts.Logger.Warn("sparsetable: the copy of the catalog cannot be used, either", "dir", best.Dir, "error", err)
+		return nil, cause
+	}
+	missing := 0
+	if !o.ReadOnly && !t.opts.SSD.AllowLost {
+		if missing, err = t.filesMissing(c); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	if missing > 0 {
+		if err := c.Close(); err != nil {
+			return nil, err
+		}
+		t.opts.Logger.Warn("sparsetable: the catalog is not replaced by its copy, because files of the table are missing", "copy", best.Dir, "missing", missing)
+		return nil, cause
+	}
+	t.opts.Logger.Warn("sparsetable: the table's catalog is lost or damaged; its copy is used", "catalog", o.Dir, "copy", best.Dir, "error", cause)
+	if o.ReadOnly {
+		return c, nil
+	}
+	if err := c.Close(); err != nil {
+		return nil, err
+	}
+	if err := best.Restore(o.Dir); err != nil {
+		return nil, fmt.Errorf("sparsetable: make a catalog in %s of its copy in %s: %w", o.Dir, best.Dir, err)
+	}
+	o.MustExist = true
+	return catalog.Open(o)
+}
+
+// headIn is the file HEAD of a damaged catalog, if it is there and whole.
+func headIn(o catalog.Options) []byte {
+	fs := o.FS
+	if fs == nil {
+		fs = vfs.Default
+	}
+	f, err := fs.Open(fs.PathJoin(o.Dir, "HEAD"))
+	if err != nil {
+		return nil
+	}
+	b, err := io.ReadAll(f)
+	if errors.Join(err, f.Close()) != nil || !catalog.IsHead(b) {
+		return nil
+	}
+	return b
+}
+
+// filesMissing is how many files of the snapshot to open are in none of the directories.
+func (t *ssd) filesMissing(c *catalog.Catalog) (missing int, err error) {
+	s, err := c.Snapshot(t.opts.SnapshotID)
+	if err != nil {
+		return 0, err
+	}
+	table, err := tableNumber(c.Format())
+	if err != nil {
+		return 0, err
+	}
+	have := map[string]bool{}
+	for _, d := range t.devices {
+		names, err := d.List()
+		if err != nil {
+			return 0, err
+		}
+		for _, n := range names {
+			have[n] = true
+		}
+	}
+	for _, f := range s.Files {
+		if !have[bucketfile.FileName(table, f.ID, f.Incarnation)] {
+			missing++
+		}
+	}
+	for _, d := range s.Deltas {
+		if !have[d.Name] {
+			missing++
+		}
+	}
+	return missing, nil
+}
+
+// reopenCatalog replaces the open catalog, which is damaged as cause says, by its copy.
+func (t *ssd) reopenCatalog(o catalog.Options, cause error) error {
+	err := t.catalog.Close()
+	t.catalog = nil
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	t.catalog, err = t.openCopy(o, cause)
+	return err
+}

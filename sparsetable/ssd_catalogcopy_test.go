@@ -1,0 +1,87 @@
+package sparsetable_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// TestSSDCatalogLost: where the catalog is lost or any of its files is damaged, its copy is
+// used, for reading and for writing, and that is said.
+func TestSSDCatalogLost(t *testing.T) {
+	at := t.TempDir()
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{
+		Dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")},
+	}}
+	rows := map[uint64]float32{}
+	trainInto(t, o, rows, 0, 3000)
+	trainInto(t, o, rows, 1000, 3000)
+	catalog := filepath.Join(o.SSD.Dirs[0], "catalog")
+	var log bytes.Buffer
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	open := func(what string, n int) {
+		t.Helper()
+		log.Reset()
+		reading := o
+		reading.ReadOnly, reading.Layout = true, sparsetable.Layout{}
+		tab, err := sparsetable.Open(t.Context(), reading)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		found := 0
+		err = tab.Scan(t.Context(), func(key uint64, row []float32) error {
+			if found++; rows[key] != row[0] {
+				t.Errorf("%s: key %x holds %v, want %v", what, key, row[0], rows[key])
+			}
+			return nil
+		})
+		if err = errors.Join(err, tab.Close()); err != nil || found != len(rows) {
+			t.Errorf("%s: %d rows, want %d: %v", what, found, len(rows), err)
+		}
+		if !strings.Contains(log.String(), "its copy is used") {
+			t.Errorf("%s: the log says %q", what, log.String())
+		}
+		trainInto(t, o, rows, n, 100)
+		log.Reset()
+		trainInto(t, o, rows, n, 100)
+		if strings.Contains(log.String(), "WARN") {
+			t.Errorf("%s: after the catalog was made anew, the log says %q", what, log.String())
+		}
+	}
+	if err := os.RemoveAll(catalog); err != nil {
+		t.Fatal(err)
+	}
+	open("no catalog", 0)
+	for round := range 2 {
+		err := filepath.WalkDir(catalog, func(path string, d fs.DirEntry, err error) error {
+			name := d.Name()
+			if err != nil || d.IsDir() || name == "LOCK" || strings.HasPrefix(name, "OPTIONS-") || strings.HasPrefix(name, "marker.") || round == 0 && name == "HEAD" {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return nil // it was deleted when the catalog was made anew
+			}
+			if strings.HasSuffix(name, ".sst") && round == 1 {
+				b = b[:len(b)/2]
+			} else {
+				b[len(b)/3] ^= 4
+			}
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				return err
+			}
+			open("damaged "+name, 100*len(name))
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+}
