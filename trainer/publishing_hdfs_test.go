@@ -61,6 +61,28 @@ func TestPublishToHDFS(t *testing.T) {
 		cluster.WaitDataNodes(t, 2)
 		again(t, m, s)
 	})
+	t.Run("DataNode killed within an object", func(t *testing.T) {
+		m := newMachine(t, cluster.URI("/within"), append(ssd, append(limits, "output.remote_bytes_per_second=64KiB")...)...)
+		killed := make(chan error, 1)
+		go func() {
+			err := cluster.AwaitWriting(t.Context(), 1, 8<<10)
+			if err == nil {
+				cluster.KillDataNode(t, 1)
+			}
+			killed <- err
+		}()
+		s := m.night("2026-11-21")
+		if err := <-killed; err != nil {
+			t.Fatal(err)
+		}
+		m.said("the block is written again without it")
+		cluster.StartDataNode(t, 1)
+		cluster.WaitDataNodes(t, 2)
+		again(t, m, s)
+		if left := cluster.List(t, "/within/pending"); len(left) > 0 {
+			t.Errorf("left over: %q", left)
+		}
+	})
 	t.Run("unreachable", func(t *testing.T) {
 		// The model is there all the same, and the next night has it published.
 		m := newMachine(t, cluster.URI("/unreachable"), append(ssd, hasty...)...)

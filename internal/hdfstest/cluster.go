@@ -387,12 +387,16 @@ func (c *Cluster) KillDataNode(t testing.TB, i int) {
 	c.dataNode(t, i).kill()
 }
 
-// StartDataNode starts a killed DataNode again, with its blocks.
+// StartDataNode starts a killed DataNode again, with its blocks, and waits until it listens. The
+// NameNode may not have noticed meanwhile that it was not there.
 func (c *Cluster) StartDataNode(t testing.TB, i int) {
 	t.Helper()
 	err := awaitPort(c.listensAt(i))
 	if err == nil {
 		err = c.startDataNode(i)
+	}
+	if err == nil {
+		err = awaitServer(c.listensAt(i))
 	}
 	if err != nil {
 		t.Fatal(err)

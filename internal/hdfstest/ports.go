@@ -73,6 +73,19 @@ func awaitPort(address string) error {
 	}
 }
 
+// awaitServer waits until a server listens at an address.
+func awaitServer(address string) error {
+	for deadline := time.Now().Add(commandTimeout); ; time.Sleep(50 * time.Millisecond) {
+		c, err := net.DialTimeout("tcp", address, commandTimeout)
+		if err == nil {
+			return c.Close()
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("hdfstest: a server that was started does not listen: %w", err)
+		}
+	}
+}
+
 // errPortTaken is a start that failed while another program listened at a port that was
 // free before.
 var errPortTaken = errors.New("another program has taken a port of the cluster")

@@ -41,11 +41,15 @@ type Options struct {
 	// abandonedAfter is how old the leftovers of a publication of another model directory
 	// must be before they are deleted. If its process lives all the same, it begins again.
 	abandonedAfter time.Duration
+	cleanWithin    time.Duration // how long a publication that is done may delete old files
 	partBytes      int64
 }
 
 const (
 	defaultAbandonedAfter = 7 * 24 * time.Hour
+	// defaultCleanWithin is far more than deleting takes. But where a file cannot be read at
+	// present, a store may try for hours, for which nobody should wait whose model is there.
+	defaultCleanWithin = 2 * time.Minute
 	// defaultPartBytes is how much is uploaded or fetched again after an interruption, at
 	// most: two blocks of HDFS.
 	defaultPartBytes = 256 << 20
@@ -76,6 +80,7 @@ func Open(uri string, store Store, o Options) *Directory {
 		o.Optional = func(string) bool { return false }
 	}
 	o.abandonedAfter = cmp.Or(o.abandonedAfter, defaultAbandonedAfter)
+	o.cleanWithin = cmp.Or(o.cleanWithin, defaultCleanWithin)
 	o.partBytes = cmp.Or(o.partBytes, defaultPartBytes)
 	return &Directory{uri: uri, store: store, opts: o, log: o.Logger, limit: newLimiter(o.BytesPerSecond)}
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 var quiet = Options{Logger: slog.New(slog.DiscardHandler), partBytes: 100}
@@ -281,6 +282,46 @@ func TestPublishFaults(t *testing.T) {
 		}
 		s.clean(t)
 	}
+}
+
+// hangingStore is a store in which, from the time when a second generation is there, one
+// manifest is not read: each attempt lasts until its context ends.
+type hangingStore struct{ *memStore }
+
+func (s *hangingStore) Open(ctx context.Context, name string, size int64) (io.ReadCloser, error) {
+	if generations := s.names(generationsDir); len(generations) > 1 && name == path.Join(generationsDir, generations[0]) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	return s.memStore.Open(ctx, name, size)
+}
+
+// TestPublishDoesNotWait: a publication that is done does not wait as long as the store tries
+// to read an old manifest. Nothing is deleted; the next publication does it.
+func TestPublishDoesNotWait(t *testing.T) {
+	s := newMemStore()
+	if _, err := Open("mem", s, quiet).Publish(t.Context(), night("a", 1).publication("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), cleanWithin: 10 * time.Millisecond}
+	p := night("a", 2).publication("a", 2)
+	p.Keep = 1
+	out, err := Open("mem", &hangingStore{s}, o).Publish(t.Context(), p)
+	if err != nil || out.Generation != 2 || out.DeletedBytes != 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if !strings.Contains(log.String(), "deleting them took longer than 10ms") {
+		t.Errorf("the log says\n%s", &log)
+	}
+	if got := s.names(generationsDir); len(got) != 2 {
+		t.Errorf("generations %q", got)
+	}
+	if _, err := Open("mem", s, quiet).Publish(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	wantGenerations(t, Open("mem", s, quiet), 2)
+	s.clean(t)
 }
 
 // TestPublishHeals: objects that are gone or were cut short are uploaded again; and while a
