@@ -162,7 +162,11 @@ func trainOn(t *testing.T, o sparsetable.Options, unit int, rows map[uint64]floa
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer dev.Close()
+		defer func() {
+			if err := dev.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
 		if dev.Unit() < unit {
 			t.Fatalf("a device of unit %d, want %d", dev.Unit(), unit)
 		}
