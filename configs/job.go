@@ -17,6 +17,7 @@ type Job struct {
 	Engine      Engine      `yaml:"engine"`
 	Pipeline    Pipeline    `yaml:"pipeline"`
 	Snapshots   Snapshots   `yaml:"snapshots"`
+	Recovery    Recovery    `yaml:"recovery"`
 	Output      Output      `yaml:"output"`
 	Generate    *Generate   `yaml:"generate"` // only for `aibox generate`
 
@@ -275,6 +276,12 @@ type Snapshots struct {
 	Every         string  `yaml:"every"`           // auto, none, a duration, or a number of examples or passes: see SnapshotInterval
 	OnStopSeconds float64 `yaml:"on_stop_seconds"` // for the last snapshot after a signal
 	Remote        string  `yaml:"remote"`          // URI; "": snapshots are on this machine alone
+	RemoteEvery   string  `yaml:"remote_every"`    // auto, a duration, or a number of snapshots: see RemoteInterval
+}
+
+// Recovery says what a job expects of its disks.
+type Recovery struct {
+	MeanTimeBetweenFailures string `yaml:"mean_time_between_failures"` // a duration
 }
 
 // Output says what is written and where.

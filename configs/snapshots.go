@@ -52,11 +52,61 @@ func (s *Snapshots) Interval() SnapshotInterval {
 	return i
 }
 
-func (l *loader) checkSnapshots() {
-	if !l.sound("snapshots.every") {
-		return
+// RemoteInterval says which snapshots are uploaded. One field is set.
+type RemoteInterval struct {
+	Auto      bool          // as is best for recovery.mean_time_between_failures
+	Time      time.Duration // since the upload before
+	Snapshots int64         // since the upload before, the one that is uploaded included
+}
+
+// ParseRemoteInterval reads a value of snapshots.remote_every.
+func ParseRemoteInterval(text string) (RemoteInterval, error) {
+	if text = strings.TrimSpace(text); text == "auto" {
+		return RemoteInterval{Auto: true}, nil
 	}
-	if _, err := ParseSnapshotInterval(l.job.Snapshots.Every); err != nil {
-		l.faultAt("snapshots.every", "%s", err)
+	fault := fmt.Errorf("%s is not an interval: write auto, a duration such as 1h, or a number such as \"1 snapshot\" or \"10 snapshots\"", quote(text))
+	if words := strings.Fields(text); len(words) == 2 {
+		n, err := strconv.ParseInt(words[0], 10, 64)
+		if err != nil || n < 1 || words[1] != "snapshot" && words[1] != "snapshots" {
+			return RemoteInterval{}, fault
+		}
+		return RemoteInterval{Snapshots: n}, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return RemoteInterval{}, fault
+	}
+	return RemoteInterval{Time: d}, nil
+}
+
+// RemoteInterval is the parsed value of RemoteEvery, which was checked when the job was
+// loaded.
+func (s *Snapshots) RemoteInterval() RemoteInterval {
+	i, _ := ParseRemoteInterval(s.RemoteEvery)
+	return i
+}
+
+// FailureTime is the parsed value of MeanTimeBetweenFailures, which was checked when the job
+// was loaded.
+func (r *Recovery) FailureTime() time.Duration {
+	d, _ := time.ParseDuration(r.MeanTimeBetweenFailures)
+	return d
+}
+
+func (l *loader) checkSnapshots() {
+	j := l.job
+	_, every := ParseSnapshotInterval(j.Snapshots.Every)
+	_, remote := ParseRemoteInterval(j.Snapshots.RemoteEvery)
+	var failures error
+	if d, err := time.ParseDuration(j.Recovery.MeanTimeBetweenFailures); err != nil || d <= 0 {
+		failures = fmt.Errorf("%s is not a duration, as 28h or 2000h", quote(j.Recovery.MeanTimeBetweenFailures))
+	}
+	for _, c := range []struct {
+		path string
+		err  error
+	}{{"snapshots.every", every}, {"snapshots.remote_every", remote}, {"recovery.mean_time_between_failures", failures}} {
+		if c.err != nil && l.sound(c.path) {
+			l.faultAt(c.path, "%s", c.err)
+		}
 	}
 }

@@ -23,6 +23,21 @@ func TestSnapshotInterval(t *testing.T) {
 	}
 }
 
+func TestRemoteInterval(t *testing.T) {
+	for text, want := range map[string]RemoteInterval{
+		"auto": {Auto: true}, "1h": {Time: time.Hour}, "1 snapshot": {Snapshots: 1}, " 20 snapshots ": {Snapshots: 20},
+	} {
+		if have, err := ParseRemoteInterval(text); err != nil || have != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, have, err, want)
+		}
+	}
+	for _, text := range []string{"", "none", "0s", "-1h", "3", "0 snapshots", "1.5 snapshots", "3 passes", "3 snapshots more"} {
+		if have, err := ParseRemoteInterval(text); err == nil {
+			t.Errorf("%q is read as %+v", text, have)
+		}
+	}
+}
+
 // TestSnapshotsAreChecked: a wrong interval is a fault of its line.
 func TestSnapshotsAreChecked(t *testing.T) {
 	_, err := Parse("job.yaml", []byte(strings.Join([]string{
@@ -31,6 +46,12 @@ func TestSnapshotsAreChecked(t *testing.T) {
 	var faults FaultsError
 	if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Line != 5 || faults[0].Path != "snapshots.every" {
 		t.Errorf("%v", err)
+	}
+	for _, set := range []string{"snapshots.remote_every=often", "recovery.mean_time_between_failures=rarely", "recovery.mean_time_between_failures=0s"} {
+		_, err := Parse("job.yaml", []byte("data: {train: [a.tsv], format: criteo}\nmodel: {kind: lr}\noutput: {model_dir: m}\n"), LoadOptions{Set: []string{set}})
+		if path, _, _ := strings.Cut(set, "="); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", set, err)
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ func mayDiffer(key string) bool {
 	case "output.keep_generations", "sparse_table.memory_bytes", "sparse_table.dirs":
 		return true
 	}
-	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "pipeline.")
+	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "recovery.") || strings.HasPrefix(key, "pipeline.")
 }
 
 func filesOf(l *source.Listing) []source.File {

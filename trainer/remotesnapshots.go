@@ -9,13 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"aibox/trainer/mirror"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
 
-// With snapshots.remote, the newest snapshot of a run is also in a remote directory, from
+// With snapshots.remote, the newest snapshots of a run are also in a remote directory, from
 // which another machine goes on with the run. It is uploaded in the background (package
 // mirror); what fails there delays it and never the training. When the model is committed,
 // and published if it is to be, the snapshots are removed.
@@ -29,6 +30,8 @@ type uploads struct {
 	run     *run
 	indexes *modeldir.Indexes
 	*mirror.Uploader
+	pace   uploadPace
+	latest int64 // step of the last snapshot that was handed over
 }
 
 // upload begins to upload the snapshots that are taken from now on.
@@ -40,7 +43,10 @@ func (s *snapshots) upload() {
 	if s.summary.Remote != nil {
 		earlier = *s.summary.Remote
 	}
-	s.uploads = &uploads{s.run, s.run.models.writer.NewIndexes(), mirror.Start(earlier, s.run.log)}
+	s.uploads = &uploads{
+		run: s.run, indexes: s.run.models.writer.NewIndexes(), Uploader: mirror.Start(earlier, s.run.log),
+		pace: newUploadPace(s.run), latest: earlier.Step,
+	}
 	s.run.opts.Status.uploads(s.uploads.Uploader)
 }
 
@@ -59,10 +65,14 @@ func (u *uploads) stop() {
 	}
 }
 
-// finish waits for the last upload of a run that is told to stop.
-func (u *uploads) finish(ctx context.Context) {
+// finish uploads the last snapshot of a run that is told to stop, nil if it has none, and waits
+// for it.
+func (u *uploads) finish(ctx context.Context, last *image) {
 	if u == nil {
 		return
+	}
+	if last != nil && last.resume.Step != u.latest {
+		u.handOver(last)
 	}
 	u.run.log.Info("waiting until the last snapshot is uploaded", "remote", u.run.job.Snapshots.Remote)
 	if !u.Finish(ctx) {
@@ -70,12 +80,24 @@ func (u *uploads) finish(ctx context.Context) {
 	}
 }
 
-// offer hands over a snapshot that is complete.
+// offer hands over a snapshot that is complete, if it is time to upload one.
 func (u *uploads) offer(im *image) {
 	if u == nil {
 		return
 	}
+	s := u.Summary()
+	// Where the last attempt has failed, the newest snapshot takes the place of what waits.
+	if s.Error == "" && !u.pace.due(time.Now(), time.Duration(s.LastSeconds*float64(time.Second))) {
+		u.pace.skipped++
+		return
+	}
+	u.handOver(im)
+}
+
+func (u *uploads) handOver(im *image) {
 	x := &im.resume
+	u.pace.began(time.Now())
+	u.latest = x.Step
 	files, err := u.run.models.writer.HoldRun(x.dense(), u.run.table.Table, x.snapshots(), u.run.reportFiles(x, im.quarantine))
 	if err != nil {
 		u.run.log.Warn("a snapshot cannot be uploaded; training goes on", "step", x.Step, "error", err)

@@ -31,7 +31,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	}
 	w.Keep, r.start = r.job.Output.KeepGenerations, id.Start
 	r.logLeftovers()
-	r.snapshots.saved = &image{resume: *x}
+	r.snapshots.saved = &image{resume: *x, data: data}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
 	r.data.statistics, r.data.split, r.final = id.Statistics, id.Split, x.Final
 	if err := r.applyStatistics(); err != nil {
@@ -51,6 +51,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	if x.Final != nil {
 		r.snapshots.saved.resume.best = nil
 	}
+	r.snapshots.saved.quarantine = r.state.quarantine()
 	r.snapshots.examples = r.state.Examples
 	if err := r.takeReports(x); err != nil {
 		return err

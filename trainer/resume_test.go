@@ -167,8 +167,8 @@ func (o *outcomeOf) compare(t *testing.T, want *outcomeOf) {
 	}
 }
 
-// everyPass has a snapshot taken after each pass.
-const everyPass = "snapshots.every=1 pass"
+// everyPass has a snapshot taken after each pass, and uploaded where they are.
+const everyPass = "snapshots={every: 1 pass, remote_every: 1 snapshot}"
 
 // neverDue has no snapshot taken, except when a run is told to stop, and at best epochs.
 const neverDue = "snapshots.every=1000000 passes"

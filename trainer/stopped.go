@@ -20,7 +20,7 @@ func (s *snapshots) onStop() {
 			r.log.Warn("the last snapshot could not be saved", "error", err)
 		}
 	}
-	s.uploads.finish(r.grace)
+	s.uploads.finish(r.grace, s.saved)
 }
 
 // withGrace returns a context for the work that may end after ctx is cancelled, within so

@@ -24,8 +24,9 @@ type Summary struct {
 	Failed        int64   `json:"failed"` // attempts
 	UploadedBytes int64   `json:"uploaded_bytes"`
 	Seconds       float64 `json:"seconds"`
-	Step          int64   `json:"step,omitempty"`  // of the newest one that is there
-	Error         string  `json:"error,omitempty"` // of the last attempt, if that has failed
+	LastSeconds   float64 `json:"last_seconds,omitempty"` // of the newest one that is there
+	Step          int64   `json:"step,omitempty"`         // of the newest one that is there
+	Error         string  `json:"error,omitempty"`        // of the last attempt, if that has failed
 }
 
 // The first pause after an attempt that failed, and the longest.
@@ -191,7 +192,7 @@ func (u *Uploader) upload(s *Snapshot) bool {
 	} else {
 		u.summary.Uploaded++
 		u.summary.UploadedBytes += done.UploadedBytes
-		u.summary.Step, u.summary.Error = s.Step, ""
+		u.summary.Step, u.summary.LastSeconds, u.summary.Error = s.Step, seconds, ""
 		u.busy = false
 	}
 	close(u.changed)
