@@ -80,11 +80,11 @@ func (r *run) recovered(from string, at Resumption) {
 }
 
 // beginning is what a run goes back to that begins anew.
-func (r *run) beginning() (from string, at Resumption) {
+func (r *run) beginning() string {
 	if r.start == nil {
-		return "a new model", Resumption{}
+		return "a new model"
 	}
-	return r.start.Name, Resumption{}
+	return r.start.Name
 }
 
 // adopt puts files that are on this machine into the places where those of a generation

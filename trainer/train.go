@@ -270,7 +270,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.checkPrevious(); err != nil {
 		return err
 	}
-	r.recovered(r.beginning())
+	r.recovered(r.beginning(), Resumption{})
 	if r.data.quarantine, err = openQuarantine(r.models.writer, os.O_TRUNC); err != nil {
 		return err
 	}
