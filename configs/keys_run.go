@@ -69,7 +69,7 @@ var engineKeys = []Key{
 			"tf32":     "it is a number format of graphics processors, and this version trains on the CPU; use float32 or bf16",
 			"bfloat16": "this precision is written bf16",
 		},
-		Meaning: "Number format of the matrix products of the network: float32 or bf16. With bf16, both sides of the products of a layer, forward and backward, are rounded to bfloat16 (8 significant bits), and the sums are float32; standardize dense features of large values, or take their logarithm. Layers of one unit, of which lr and fm consist, parameters, embeddings and optimizers stay float32. bf16 pays on processors with AVX512_BF16 (AMD from Zen 4 on, Intel Xeon from Sapphire Rapids on); others train the same model, bit for bit, somewhat slower than in float32. A model is evaluated, and predicts, in the precision that it was trained in. A warm start may change it."},
+		Meaning: "Number format of the matrix products of the network: float32 or bf16. With bf16, both sides of the products of a layer, forward and backward, are rounded to bfloat16 (8 significant bits), and the sums are float32; standardize dense features of large values, or take their logarithm. Layers of one unit, of which lr and fm consist, parameters, embeddings and optimizers stay float32. bf16 pays where the processor multiplies pairs of bfloat16 faster than float32, which AMD's do from Zen 4 on and Intel's Emerald Rapids does not (`aibox version` says `with bf16`); others train the same model, bit for bit, somewhat slower than in float32. A model is evaluated, and predicts, in the precision that it was trained in. A warm start may change it."},
 }
 
 var runKeys = []Key{

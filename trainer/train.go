@@ -177,7 +177,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	if r.precision == engine.BF16 && !kernel.HasBF16() {
-		r.log.Info("bf16 is somewhat slower than float32 here, since the processor has no instruction for it; the model is the same as elsewhere", "kernels", kernel.Level())
+		r.log.Info("bf16 is somewhat slower than float32 here, since the processor has no faster instruction for it; the model is the same as elsewhere", "kernels", kernel.Level())
 	}
 	warnOfAddressSpace(r.log)
 	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)

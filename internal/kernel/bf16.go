@@ -11,7 +11,8 @@ import "math"
 //
 // both fused, rounded to nearest float32, with denormal operands and results taken as
 // zeros of their sign; where k is odd the last pair ends in zeros. This is what the
-// instruction VDPBF16PS computes, which the level avx512 uses where the processor has it.
+// instruction VDPBF16PS computes, which the level avx512 uses where the processor has it and
+// is faster with it than with multiply-adds of float32: AMD's are, Intel's Emerald Rapids is not.
 // Elsewhere the same chains run on float32 kernels, with k in that order and denormal numbers
 // switched off: the fused multiply-add of float32 rounds as the instruction does. AMX is not
 // used: it adds up the even and the odd k of a tile by themselves, which is another sum.
@@ -53,8 +54,8 @@ func fmaFlush(a, b, c float32) float32 {
 	return float32(s)
 }
 
-// HasBF16 tells whether products in bfloat16 use the processor's own instruction at the
-// present level. Without it they take somewhat longer than in float32.
+// HasBF16 tells whether the processor has an instruction with which products in bfloat16 are
+// faster than those in float32, at the present level. Without it they take somewhat longer.
 func HasBF16() bool { return elementsAt(level.Load(), true) == elementsPairs }
 
 // GemmBF16 is GemmEpilogue in bfloat16, with sums in float32; e may be nil. A and B are

@@ -11,10 +11,10 @@ func init() {
 	if !hasBF16() {
 		return
 	}
-	withoutBF16 = func(f func()) {
-		before := hasBF16
-		hasBF16 = func() bool { return false }
-		defer func() { hasBF16 = before }()
+	withPairs = func(uses bool, f func()) {
+		before := usesPairs
+		usesPairs = func() bool { return uses }
+		defer func() { usesPairs = before }()
 		f()
 	}
 }

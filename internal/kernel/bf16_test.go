@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// withoutBF16 runs a function as if the processor lacked its instruction for bfloat16; nil
-// where it does.
-var withoutBF16 func(func())
+// withPairs runs a function with the processor's instruction for bfloat16 or without it,
+// whichever is faster; nil where it has none.
+var withPairs func(uses bool, f func())
 
 // nearDenormal fills x with numbers whose products lie around the smallest normal float32,
 // and with whatever anything draws.
@@ -73,8 +73,9 @@ func TestGemmBF16(t *testing.T) {
 		for _, level := range Levels() {
 			atLevel(t, level, func() { forms(level) })
 		}
-		if withoutBF16 != nil {
-			withoutBF16(func() { forms("without the instruction") })
+		if withPairs != nil {
+			withPairs(true, func() { forms("with the instruction") })
+			withPairs(false, func() { forms("without the instruction") })
 		}
 	}
 }

@@ -42,7 +42,7 @@ func elementsAt(l int32, bf16 bool) elements {
 	switch {
 	case !bf16:
 		return elementsFloat
-	case l == levelAVX512 && hasBF16():
+	case l == levelAVX512 && usesPairs():
 		return elementsPairs
 	}
 	return elementsBF16

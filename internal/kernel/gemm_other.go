@@ -5,8 +5,8 @@ package kernel
 // product is a matrix product; it has state on amd64 only.
 type product struct{ threads int }
 
-// hasBF16 is asked at levels that do not exist here.
-func hasBF16() bool { return false }
+// usesPairs is asked at levels that do not exist here.
+func usesPairs() bool { return false }
 
 func (p *product) bytes() int { return 0 }
 

@@ -3,17 +3,47 @@ package kernel
 import (
 	"math"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/cpu"
 )
 
-// hasBF16 tells whether the level avx512 multiplies by VDPBF16PS. That is the one
+// usesPairs tells whether the level avx512 multiplies by VDPBF16PS. A processor that has the
+// instruction is asked before the first product in bfloat16. Tests change usesPairs.
+var usesPairs = sync.OnceValue(func() bool { return hasBF16() && pairsAreFaster() })
+
+// hasBF16 tells whether the processor has VDPBF16PS with the bits that are wanted. It is the one
 // instruction whose rounding processors describe in their own words, not in those of IEEE
-// 754. So a processor that has it is asked, before the first product in bfloat16, whether its
-// results are those of the other kernels; if not, it is left alone. Tests change hasBF16.
+// 754, so its results are compared with those of the other kernels.
 var hasBF16 = sync.OnceValue(func() bool {
 	return cpu.X86.HasAVX512BF16 && bestLevel >= levelAVX512 && agrees(levelAVX512, elementsPairs, elementsBF16)
 })
+
+// pairsAreFaster tells whether a tile is multiplied faster by VDPBF16PS than by multiply-adds of
+// float32. Zen 4 takes half of the time, Emerald Rapids twice the time, so a short
+// measurement tells: each kind of kernel a few times in turn, the fastest of which counts. The
+// choice decides about speed alone.
+func pairsAreFaster() bool {
+	const k = 256 // of float32; A and B fit into the first-level cache
+	width := tiles512.columns()
+	a, b := grow(nil, k), grow(nil, k*width)
+	c := make([]float32, tiles512.kernels[0].rows*width)
+	fastest := func(kernel func(*tile), k int, best time.Duration) time.Duration {
+		t := tile{a: at(a, 0), b: at(b, 0), c: at(c, 0), k: k, aCol: floatBytes, bRow: floatBytes * uintptr(width),
+			cRow: floatBytes * uintptr(width), lanes: tiles512.vector}
+		begin := time.Now()
+		for range 4 {
+			kernel(&t)
+		}
+		return min(best, time.Since(begin))
+	}
+	floats, pairs := time.Hour, time.Hour
+	for range 20 {
+		floats = fastest(tiles512.kernels[0].full[1], k, floats)
+		pairs = fastest(tilesBF16.kernels[0].full[1], k/2, pairs)
+	}
+	return pairs < floats
+}
 
 // agrees compares products of numbers of all sizes, denormal ones and sums that cancel
 // among them, by two kinds of kernels of a level.
