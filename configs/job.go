@@ -190,6 +190,7 @@ type RowOptimizer struct {
 	InitialAccumulator float64 `yaml:"initial_accumulator"`
 	L2                 float64 `yaml:"l2"`
 	WeightDecay        float64 `yaml:"weight_decay"` // decoupled, of all rows
+	TableL2            float64 `yaml:"table_l2"`     // of all rows, by Adagrad's denominators
 	FTRLL1             float64 `yaml:"ftrl_l1"`
 	FTRLL2             float64 `yaml:"ftrl_l2"`
 	FTRLBeta           float64 `yaml:"ftrl_beta"`

@@ -105,7 +105,7 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.dense.l2", Default: "0", Range: "[0,1000]", When: denseKinds("sgd", "momentum", "adagrad", "adam"), Meaning: "L2 penalty, added to the gradient.", Tuning: true},
 	{Path: "optimizer.dense.weight_decay", Default: "0.01", Range: "[0,1)", When: denseKinds("adamw"), Meaning: "Decoupled weight decay, which is multiplied by the learning rate."},
 
-	{Path: "optimizer.rows", Meaning: "Optimizer of embedding rows. Only weight_decay changes rows that do not occur in a mini-batch."},
+	{Path: "optimizer.rows", Meaning: "Optimizer of embedding rows. Only weight_decay and table_l2 change rows that do not occur in a mini-batch."},
 	{Path: "optimizer.rows.kind", Default: "adagrad", Values: []string{"sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl"},
 		Meaning: "Kind of optimizer. rowwise_adagrad keeps one number of state per row instead of one per value; ftrl makes weights sparse."},
 	{Path: "optimizer.rows.learning_rate", Range: "(0,1000]",
@@ -126,6 +126,8 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.rows.l2", Default: "0", Range: "[0,1000]", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Meaning: "L2 penalty on the rows of a mini-batch, added to the gradient.", Tuning: true},
 	{Path: "optimizer.rows.weight_decay", Default: "0", Range: "[0,1e6]", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Tuning: true,
 		Meaning: "Decoupled weight decay of all rows, so that rare keys are held back, too: each optimizer step multiplies the values of every admitted row by 1 - learning_rate × weight_decay, where the schedule counts. The product must be below 1. For a row that the mini-batch does not have, this is made up for when it is read. More than 0 takes 4 bytes per row."},
+	{Path: "optimizer.rows.table_l2", Default: "0", Range: "[0,1000]", When: rowKinds("adagrad", "rowwise_adagrad"), Tuning: true,
+		Meaning: "L2 penalty on all rows in every step, also those that the mini-batch does not have, as L2 of a dense embedding table is: each step shrinks the values of a row by learning_rate × table_l2 divided by the root of its mean sum of squared gradients, where the schedule counts. So rare rows are held back more than frequent ones. It counts against the mean loss of an example, so it should be smaller the more examples there are: some 5 divided by their number is a good start. It excludes weight_decay. More than 0 takes 4 bytes per row."},
 	{Path: "optimizer.rows.ftrl_l1", Default: "0", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "L1 penalty. A weight stays zero until its accumulated gradient exceeds it."},
 	{Path: "optimizer.rows.ftrl_l2", Default: "0", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "L2 penalty."},
 	{Path: "optimizer.rows.ftrl_beta", Default: "1", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "The beta of ftrl, which makes the first steps smaller."},

@@ -7,7 +7,6 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
-	"aibox/trainer/decay"
 	"aibox/trainer/modeldir"
 )
 
@@ -109,7 +108,7 @@ func (l *Loaded) rowsInfo(ctx context.Context, each func(key uint64, row []float
 	settle := func(values, row []float32) {}
 	if l.decay != nil {
 		now := l.decay.At(l.Saved.Step)
-		settle = func(values, row []float32) { now.Settle(values, *decay.ClockOf(layout.State(row))) }
+		settle = func(values, row []float32) { now.Settle(values, layout.State(row)) }
 	}
 	info := RowsInfo{OldestDay: math.MaxUint32}
 	squares := 0.0

@@ -101,6 +101,95 @@ type storedRow struct {
 	stats  sparsetable.RowStats
 }
 
+// TestTableL2AndWarmStarts: rows that a second night does not use have, where they are read afterwards, what every
+// step of both nights has left of them, whatever becomes of their state.
+func TestTableL2AndWarmStarts(t *testing.T) {
+	held := []string{"optimizer.rows={kind: adagrad, learning_rate: 0.05, table_l2: 0.0005}", "data.shuffle_buffer=0"}
+	first := job(t, "fm", append(slices.Clone(held), "data.train=[LOG/train-0.tsv]")...)
+	took := train(t, first).Steps
+	before, stored := settledRows(t, first.Output.ModelDir)
+	states := rowStates(t, first.Output.ModelDir)
+	for name, c := range map[string]struct {
+		set   []string
+		rate  float64 // of the second night
+		alike bool    // all rows decay by it
+	}{
+		"same":          {held, 0.05 * 0.0005, false},
+		"stronger":      {[]string{"optimizer.rows={kind: adagrad, learning_rate: 0.1, table_l2: 0.001}"}, 0.1 * 0.001, false},
+		"weight decay":  {decaying, 0.01, true},
+		"none":          {[]string{"optimizer.rows={kind: adagrad, learning_rate: 0.05}"}, 0, true},
+		"another state": {[]string{"optimizer.rows={kind: adam}"}, 0, true},
+	} {
+		digests := map[string]bool{}
+		for _, on := range []func(...string) []string{func(set ...string) []string { return set }, onSSD} {
+			j := job(t, "fm", on(append(slices.Clone(c.set), "data.train=[LOG/train-1.tsv.gz]", "training.warm_start="+first.Output.ModelDir)...)...)
+			s := train(t, j)
+			digests[s.Digest] = true
+			if ev, err := load(t, j.Output.ModelDir).Evaluate(t.Context(), j.Data.Eval); err != nil || ev.Metrics.LogLoss != s.Eval.LogLoss {
+				t.Errorf("%s: evaluation has %+v, training had %+v, %v", name, ev.Metrics, s.Eval, err)
+			}
+			steps := float64(s.Steps - took)
+			after, now := settledRows(t, j.Output.ModelDir)
+			unused := 0
+			for key, values := range before {
+				if now[key].stats != stored[key].stats {
+					continue // the second night used it
+				}
+				unused++
+				for i, v := range values {
+					power := steps
+					if !c.alike {
+						power /= denominator(states[key], i)
+					}
+					if want := float64(v) * math.Pow(1-c.rate, power); math.Abs(float64(after[key][i])-want) > 1e-6*math.Abs(want) {
+						t.Fatalf("%s: value %d of row %x is %v, want %v after %v steps", name, i, key, after[key][i], want, steps)
+					}
+				}
+			}
+			if unused < 50 || steps < 20 {
+				t.Errorf("%s: %d unused rows, %v steps: too few to show anything", name, unused, steps)
+			}
+		}
+		if len(digests) != 1 {
+			t.Errorf("%s: memory and SSD differ: %v", name, digests)
+		}
+	}
+}
+
+// denominator is that of value i of a row of fm: its first value is the linear weight.
+func denominator(state []float32, i int) float64 {
+	const epsilon = 1e-8
+	if i == 0 {
+		return math.Sqrt(float64(state[0])) + epsilon
+	}
+	sum := 0.0
+	for _, s := range state[1:] {
+		sum += float64(s)
+	}
+	return math.Sqrt(sum/float64(len(state)-1)) + epsilon
+}
+
+// rowStates are the states of a model's rows, without the clocks.
+func rowStates(t *testing.T, dir string) map[uint64][]float32 {
+	t.Helper()
+	m, err := FindTable(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Model.Close()
+	table, err := m.Model.OpenTable(t.Context(), m.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	states, l := map[uint64][]float32{}, table.Layout()
+	for key, row := range tableRows(t, table) {
+		state := l.State(row)
+		states[key] = state[:len(state)-1]
+	}
+	return states
+}
+
 // settledRows are the values of a model's rows as they are read, and as they are stored.
 func settledRows(t *testing.T, dir string) (map[uint64][]float32, map[uint64]storedRow) {
 	t.Helper()

@@ -351,8 +351,7 @@ func (r *run) decayRows(before *decay.Timeline, after int64) (renew bool, err er
 	if !r.rows.Decays() {
 		return false, nil
 	}
-	first, rest := r.rows.DecayRates()
-	h, renew := before.History().Continued(after, decay.Rates{First: first, Rest: rest}, scheduleConfig(r.job.Optimizer.Schedule))
+	h, renew := before.History().Continued(after, decay.RatesOf(r.rows), scheduleConfig(r.job.Optimizer.Schedule))
 	r.state.Engine.Decay, err = decay.NewTimeline(h)
 	return renew, err
 }

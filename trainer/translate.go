@@ -180,7 +180,7 @@ func denseConfig(o configs.DenseOptimizer) optim.DenseConfig {
 func rowConfig(o configs.RowOptimizer) optim.RowConfig {
 	return optim.RowConfig{
 		Kind: o.Kind, LearningRate: o.LearningRate, Beta1: o.Beta1, Beta2: o.Beta2,
-		Epsilon: o.Epsilon, InitialAccumulator: o.InitialAccumulator, L2: o.L2, WeightDecay: o.WeightDecay,
+		Epsilon: o.Epsilon, InitialAccumulator: o.InitialAccumulator, L2: o.L2, WeightDecay: o.WeightDecay, TableL2: o.TableL2,
 		FTRLL1: o.FTRLL1, FTRLL2: o.FTRLL2, FTRLBeta: o.FTRLBeta,
 	}
 }

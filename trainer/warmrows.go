@@ -41,7 +41,11 @@ func (t *takeover) rows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	renew, err := r.decayRows(earlier, r.models.previous.Step)
+	history := earlier
+	if !keepState || values.fresh > 0 {
+		history = earlier.WithoutState()
+	}
+	renew, err := r.decayRows(history, r.models.previous.Step)
 	if err != nil {
 		return err
 	}

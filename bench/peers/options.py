@@ -28,6 +28,9 @@ import zoo_torch
 # Each of these is a run of its own, named by what differs from the settings.
 RUNS = {
     "as chosen": {},
+    "weight_decay 0.02 for table_l2": {"weight_decay": 0.02},
+    "weight_decay 0.1 for table_l2": {"weight_decay": 0.1},
+    "neither weight_decay nor table_l2": {"table_l2": 0.0},
     "rates fall to 0, linearly": {"fall": True},
     "rows start at 0": {"init_stddev": 0.0},
     "rows start from N(0, 0.001)": {"init_stddev": 0.001},
@@ -47,11 +50,12 @@ AVERAGED_RUNS = ("as chosen", "rates fall to 0, linearly")
 
 
 class Table(quality_torch.Table):
-    """With decoupled weight decay of all rows, a factor of the rate, rates by row, and L2 by a row's uses."""
+    """With L2 of the whole table, a factor of the rate, rates by row, and L2 by a row's uses."""
 
-    def __init__(self, rows, width, settings, row_rates):
+    def __init__(self, rows, width, settings, row_rates, first):
         super().__init__(rows, width, settings)
         self.row_rates, self.factor = row_rates, 1.0
+        self.first = first  # how many values of a row have a denominator apart: the linear weight, if there is one
         self.uses = torch.zeros(rows, 1)
 
     def push(self, unique, leaf):
@@ -62,8 +66,15 @@ class Table(quality_torch.Table):
         super().push(unique, leaf)
         step = (self.values[unique] - old) * self.factor
         self.values[unique] = old
-        self.values *= 1 - s["decay"] * self.factor
         self.values[unique] += step * self.row_rates[unique]
+        rate = s["row_learning_rate"] * self.factor
+        if s.get("weight_decay"):
+            self.values *= 1 - rate * s["weight_decay"]
+        elif s["table_l2"]:
+            for part in (slice(0, self.first), slice(self.first, None)):
+                if self.second[:, part].shape[1]:
+                    root = self.second[:, part].mean(1, keepdim=True).sqrt() + s["epsilon"]
+                    self.values[:, part] *= torch.exp(-rate * s["table_l2"] / root)
         self.values[0] = 0
 
 
@@ -79,7 +90,7 @@ class Run(quality_torch.Run):
             if len(values) > len(examples) / 50:
                 rates[values] = settings.get("field_rate", 1.0)
         values = self.table.values
-        self.table = Table(*values.shape, settings, rates)
+        self.table = Table(*values.shape, settings, rates, int(self.has_linear))
         self.table.values = values
         self.settings = settings
         odds = float(examples.labels.mean())
@@ -190,7 +201,7 @@ def main():
                 choice, _ = usual.tuned(chosen, name, model, "aibox", lambda _: usual_report.missing)
             except usual_report.Missing:
                 continue
-            base = {**sets.base_settings(settings, name), **choice, "row_l2": 0.0, "initial_accumulator": 0.0}
+            base = {**sets.base_settings(settings, name), **choice, "row_optimizer": "adagrad", "row_l2": 0.0, "initial_accumulator": 0.0}
             data = None
             for seed in args.seeds:
                 for run in args.runs:

@@ -32,12 +32,10 @@ EPOCHS = 3
 TUNING_SEED = 101
 
 
-def rates(kind, rows, dense):
-    return {"row_optimizer": kind, "row_learning_rate": rows, "dense_learning_rate": dense}
-
-
-LINEAR = [rates("adagrad", 0.05, 0.01), rates("adagrad", 0.1, 0.01), rates("adam", 0.003, 0.003), rates("adam", 0.01, 0.01)]
-DEEP = [rates("adagrad", 0.05, 0.001), rates("adagrad", 0.02, 0.003), rates("adam", 0.001, 0.001), rates("adam", 0.003, 0.003)]
+RATES = {  # of rows and of the dense network
+    "linear": [(0.05, 0.01), (0.1, 0.01), (0.1, 0.03)],
+    "deep": [(0.05, 0.001), (0.05, 0.003), (0.1, 0.003)],
+}
 
 
 def grid(side, model):
@@ -48,8 +46,11 @@ def grid(side, model):
             for rate in (0.001, 0.003, 0.01)
             for l2 in (0.0, 1e-5, 1e-4, 1e-3)
         ]
-    own = LINEAR if model in ("lr", "fm") else DEEP
-    return [{**r, "decay": decay} for r in own for decay in (0.0, 1e-3, 1e-2)]  # of a row in a step
+    return [
+        {"row_learning_rate": rows, "dense_learning_rate": dense, "table_l2": l2}
+        for rows, dense in RATES["linear" if model in ("lr", "fm") else "deep"]
+        for l2 in (0.0, 1e-4, 3e-4, 1e-3)
+    ]
 
 
 class Results:
@@ -83,12 +84,11 @@ def train_torch(args, name, model, settings, seed, first, second):
 
 def train_aibox(args, name, model, settings, seed, first, second):
     directory = args.data.resolve() / name
-    own = {**settings, "row_l2": 0.0, "initial_accumulator": 0.0}
+    own = {**settings, "row_optimizer": "adagrad", "row_l2": 0.0, "initial_accumulator": 0.0}
     examples = sum(1 for _ in open(directory / f"{first}.tsv", encoding="utf-8"))
     job = aibox_jobs.job(name, model, own, seed, directory, examples)
     del job["model"]["initial_bias"]
-    rows = job["optimizer"]["rows"]
-    rows["weight_decay"] = settings["decay"] / rows["learning_rate"]
+    job["optimizer"]["rows"]["table_l2"] = settings["table_l2"]
     job["data"]["train"] = [str(directory / f"{first}.tsv")]
     job["data"]["eval"] = [str(directory / f"{second}.tsv")]
     job["data"]["columns"] = [

@@ -40,6 +40,6 @@ func (h *Handover) Take(values, state []float32) float32 {
 	if h.to && !h.renew || clock == 0 {
 		return clock
 	}
-	h.now.Settle(values, clock)
+	h.now.Settle(values, state)
 	return h.fresh
 }

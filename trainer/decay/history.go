@@ -9,10 +9,38 @@ import (
 	"aibox/trainer/optim"
 )
 
-// Rates are learning rate times weight decay, before the schedule.
+// Rates are learning rate times weight decay, or times L2 of the table, before the schedule.
 type Rates struct {
-	First float64 `json:"first"` // of the first value of a row, which may be a linear weight with an optimizer of its own
-	Rest  float64 `json:"rest"`  // of the other values
+	First float64       `json:"first"`        // of the first value of a row, which may be a linear weight with an optimizer of its own
+	Rest  float64       `json:"rest"`         // of the other values
+	By    *Denominators `json:"by,omitempty"` // of each row: what its rates are divided by; nil: nothing
+}
+
+// Denominators say where the state of a row has what its rates are divided by.
+type Denominators struct {
+	First optim.Accumulators `json:"first"`
+	Rest  optim.Accumulators `json:"rest"`
+}
+
+// RatesOf are the rates of an optimizer of rows.
+func RatesOf(rows *optim.Rows) (r Rates) {
+	if r.First, r.Rest = rows.TableL2Rates(); r.First == 0 && r.Rest == 0 {
+		r.First, r.Rest = rows.DecayRates()
+		return r
+	}
+	r.By = new(Denominators)
+	r.By.First, r.By.Rest = rows.Accumulators()
+	return r
+}
+
+// same reports whether both are nil or equal.
+func (d *Denominators) same(other *Denominators) bool {
+	return d == other || d != nil && other != nil && *d == *other
+}
+
+// same reports whether rows decay alike.
+func (r Rates) same(other Rates) bool {
+	return r.First == other.First && r.Rest == other.Rest && r.By.same(other.By)
 }
 
 // Segment says how rows decay after a step of the model, until the next segment begins.
@@ -31,15 +59,26 @@ type History struct {
 // renewAfter is the number of steps after which a warm start renews the clocks of all rows.
 const renewAfter = 1 << 31
 
+// by are the denominators of the history; nil: there are none. A history has no more than one of them.
+func (h *History) by() *Denominators {
+	for _, s := range h.Segments {
+		if s.Rates.By != nil {
+			return s.Rates.By
+		}
+	}
+	return nil
+}
+
 // Continued returns the history of a run that begins after a step with the given rates, with
 // rows of a model with history h; nil: with rows that have no clocks. renew reports whether
-// the clocks of all rows have to be set to that step, to which their values are decayed.
+// the clocks of all rows have to be set to that step, to which their values are decayed: so they have if
+// the state of the rows may no longer have the denominators of h.
 func (h *History) Continued(after int64, r Rates, s optim.ScheduleConfig) (next *History, renew bool) {
 	next, renew = &History{Base: after}, true
-	if h != nil && after-h.Base <= renewAfter {
+	if h != nil && after-h.Base <= renewAfter && (h.by() == nil || h.by().same(r.By)) {
 		next.Base, next.Segments, renew = h.Base, slices.Clone(h.Segments), false
 	}
-	if n := len(next.Segments); n > 0 && next.Segments[n-1].Rates == r && s.Constant() && next.Segments[n-1].Schedule.Constant() {
+	if n := len(next.Segments); n > 0 && next.Segments[n-1].Rates.same(r) && s.Constant() && next.Segments[n-1].Schedule.Constant() {
 		return next, renew
 	}
 	next.Segments = append(next.Segments, Segment{After: after, Rates: r, Schedule: s})
@@ -51,6 +90,16 @@ func (h *History) validate() error {
 	for i, s := range h.Segments {
 		if i > 0 && s.After < h.Segments[i-1].After || s.After < 0 {
 			return fmt.Errorf("decay: the segments of the history are out of order")
+		}
+		if by := s.Rates.By; by != nil {
+			if !by.same(h.by()) {
+				return fmt.Errorf("decay: the history has different denominators")
+			}
+			for _, a := range []optim.Accumulators{by.First, by.Rest} {
+				if !(0 <= a.From && a.From <= a.To && a.Epsilon >= 0) {
+					return fmt.Errorf("decay: denominators %+v in the history", a)
+				}
+			}
 		}
 		for _, rate := range []float64{s.Rates.First, s.Rates.Rest} {
 			if !(rate >= 0 && rate < 1) {
@@ -65,6 +114,7 @@ func (h *History) validate() error {
 // goroutine.
 type Timeline struct {
 	history  History
+	by       *Denominators // of the segments that have them
 	segments []segment
 	covered  int64 // the step up to which At can be called without Extend
 }
@@ -74,25 +124,32 @@ type segment struct {
 	after       int64
 	before      sums
 	first, rest *curve // the same one if the rates are equal
+	divided     bool   // by each row's denominators
 }
 
 // sums are logarithms of factors: of the first value of a row, and of the others.
-type sums struct{ first, rest float64 }
+type sums struct{ alike, divided pair }
 
-func (a sums) minus(b sums) sums { return sums{a.first - b.first, a.rest - b.rest} }
+type pair struct{ first, rest float64 }
+
+func (a pair) minus(b pair) pair { return pair{a.first - b.first, a.rest - b.rest} }
+
+func (a sums) minus(b sums) sums {
+	return sums{a.alike.minus(b.alike), a.divided.minus(b.divided)}
+}
 
 // NewTimeline returns the timeline of a history.
 func NewTimeline(h *History) (*Timeline, error) {
 	if err := h.validate(); err != nil {
 		return nil, err
 	}
-	t := &Timeline{history: *h}
+	t := &Timeline{history: *h, by: h.by()}
 	for i, s := range h.Segments {
 		schedule, err := optim.NewSchedule(s.Schedule)
 		if err != nil {
 			return nil, err
 		}
-		x := segment{after: s.After, first: &curve{rate: s.Rates.First, schedule: schedule}}
+		x := segment{after: s.After, first: &curve{rate: s.Rates.First, schedule: schedule}, divided: s.Rates.By != nil}
 		if x.rest = x.first; s.Rates.Rest != s.Rates.First {
 			x.rest = &curve{rate: s.Rates.Rest, schedule: schedule}
 		}
@@ -115,9 +172,21 @@ func (s *segment) extend(step int64) sums {
 // at is the sum of all steps up to one of the segment.
 func (s *segment) at(step int64) sums {
 	at := s.before
-	at.first += s.first.sum(step - s.after)
-	at.rest += s.rest.sum(step - s.after)
+	own := &at.alike
+	if s.divided {
+		own = &at.divided
+	}
+	own.first += s.first.sum(step - s.after)
+	own.rest += s.rest.sum(step - s.after)
 	return at
+}
+
+// WithoutState is the timeline that rows whose state does not stay the same can go on with; nil: none.
+func (t *Timeline) WithoutState() *Timeline {
+	if t != nil && t.by != nil {
+		return nil
+	}
+	return t
 }
 
 // History is the history of the timeline; nil if that is nil.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"aibox/internal/fixmath"
+	"aibox/trainer/optim"
 )
 
 // clockPeriod is the number of different clocks of rows that were updated.
@@ -38,9 +39,9 @@ func (m *Moment) clock() uint32 {
 	return uint32((m.step-m.timeline.history.Base)%clockPeriod) + 1
 }
 
-// Settle decays the values of a row with the given clock up to this moment.
-func (m *Moment) Settle(values []float32, clock float32) {
-	before, now := math.Float32bits(clock), m.clock()
+// Settle decays the values of a row with the given state, whose last word is its clock, up to this moment.
+func (m *Moment) Settle(values, state []float32) {
+	before, now := math.Float32bits(*ClockOf(state)), m.clock()
 	if before == 0 || before == now {
 		return
 	}
@@ -48,13 +49,36 @@ func (m *Moment) Settle(values []float32, clock float32) {
 	if age < 0 {
 		age += clockPeriod
 	}
-	f := m.sums.minus(m.timeline.at(m.step - age)).factors()
+	s := m.sums.minus(m.timeline.at(m.step - age))
+	if s.divided != (pair{}) {
+		s.alike.first += divided(s.divided.first, state, m.timeline.by.First)
+		s.alike.rest += divided(s.divided.rest, state, m.timeline.by.Rest)
+	}
+	f := s.alike.factors()
 	f.Apply(values)
 }
 
-// Since returns by what rows decay from an earlier moment on.
-func (m *Moment) Since(earlier *Moment) Factors {
-	return m.sums.minus(earlier.sums).factors()
+// divided is the logarithm of a row's factor.
+func divided(log float64, state []float32, a optim.Accumulators) float64 {
+	if log == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, x := range state[a.From:a.To] {
+		sum += float64(x)
+	}
+	return log / (math.Sqrt(sum/float64(a.To-a.From)) + a.Epsilon)
+}
+
+// Step returns what the update of a row, whose values are settled up to this moment, does in the next step: by what
+// it multiplies the values before, and the clock that it leaves. If rates are divided by denominators,
+// the decay of the step waits until the row is settled again, since the update changes these.
+func (m *Moment) Step() (Factors, float32) {
+	if m.timeline.by != nil {
+		return pair{}.factors(), m.Clock()
+	}
+	next := m.timeline.At(m.step + 1)
+	return next.sums.minus(m.sums).alike.factors(), next.Clock()
 }
 
 // Factors are what the values of a row are multiplied by.
@@ -64,7 +88,7 @@ type Factors struct{ first, rest factor }
 // would lose digits of less, which is some millionths for a step.
 type factor struct{ less, factor float32 }
 
-func (s sums) factors() Factors {
+func (s pair) factors() Factors {
 	f := Factors{rest: factorOf(s.rest)}
 	f.first = f.rest
 	if s.first != s.rest {

@@ -31,8 +31,8 @@ func TestSettle(t *testing.T) {
 		schedule string
 		segments int
 	}{
-		{0, Rates{0.001, 0.001}, "constant", 1}, {500, Rates{0.001, 0.001}, "constant", 1}, {900, Rates{0.01, 0.0001}, "constant", 2},
-		{1000, Rates{0, 0}, "constant", 3}, {1200, Rates{0.002, 0.01}, "linear", 4}, {2000, Rates{0.002, 0.01}, "linear", 5},
+		{0, Rates{First: 0.001, Rest: 0.001}, "constant", 1}, {500, Rates{First: 0.001, Rest: 0.001}, "constant", 1}, {900, Rates{First: 0.01, Rest: 0.0001}, "constant", 2},
+		{1000, Rates{First: 0, Rest: 0}, "constant", 3}, {1200, Rates{First: 0.002, Rest: 0.01}, "linear", 4}, {2000, Rates{First: 0.002, Rest: 0.01}, "linear", 5},
 	} {
 		var renew bool
 		first := h == nil
@@ -63,7 +63,7 @@ func TestSettle(t *testing.T) {
 		to := from + rng.Int64N(steps+1-from)
 		before, now := x.At(from), x.At(to)
 		row := []float32{1, -1, 2}
-		now.Settle(row, before.Clock())
+		now.Settle(row, []float32{before.Clock()})
 		a, b := dense[from], dense[to]
 		for i, want := range []float64{b[0] / a[0], -b[1] / a[1], 2 * b[2] / a[2]} {
 			if math.Abs(float64(row[i])-want) > 2e-7*math.Abs(want) {
@@ -71,7 +71,7 @@ func TestSettle(t *testing.T) {
 			}
 		}
 		never := []float32{1, -1, 2}
-		if now.Settle(never, 0); !slices.Equal(never, []float32{1, -1, 2}) {
+		if now.Settle(never, []float32{0}); !slices.Equal(never, []float32{1, -1, 2}) {
 			t.Fatal("a row that was never updated decays")
 		}
 	}
@@ -88,12 +88,70 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// TestSettleByDenominators: rows whose decay is divided by their denominators, in a history that began without
+// them, have the values that every step has shrunk, each value by the state of its row.
+func TestSettleByDenominators(t *testing.T) {
+	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, TableL2: 0.02, Epsilon: 1e-8}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rates := RatesOf(rows)
+	h, _ := (*History)(nil).Continued(0, Rates{First: 0.002, Rest: 0.001}, optim.ScheduleConfig{})
+	h, renew := h.Continued(10, rates, schedules["linear"])
+	if renew || len(h.Segments) != 2 {
+		t.Fatalf("%+v, renew: %v", h, renew)
+	}
+	schedule, err := optim.NewSchedule(schedules["linear"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := timeline(t, h)
+	before, now := x.At(4), x.At(300)
+	values, state := []float32{1, -1, 2}, []float32{0.04, 0.01, 0.07, before.Clock()}
+	want := []float64{math.Pow(0.998, 6), -math.Pow(0.999, 6), 2 * math.Pow(0.999, 6)}
+	for k := int64(11); k <= 300; k++ {
+		factor := 1 - 0.05*0.02*schedule.Factor(k-10)
+		want[0] *= math.Pow(factor, 1/0.2)
+		want[1] *= math.Pow(factor, 1/math.Sqrt(0.04))
+		want[2] *= math.Pow(factor, 1/math.Sqrt(0.04))
+	}
+	now.Settle(values, state)
+	for i := range want {
+		if math.Abs(float64(values[i])-want[i]) > 1e-6*math.Abs(want[i]) {
+			t.Errorf("value %d is %v, want %v", i, values[i], want[i])
+		}
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Timeline
+	if err := json.Unmarshal(text, &read); err != nil || read.At(299).sums != x.At(299).sums || *read.by != *x.by {
+		t.Errorf("%s read back: %v", text, err)
+	}
+	for _, next := range []Rates{{First: 0.1, Rest: 0.1}, {First: 0.1, Rest: 0.1, By: &Denominators{Rest: optim.Accumulators{To: 1}}}} {
+		if n, renew := h.Continued(300, next, optim.ScheduleConfig{}); !renew || n.Base != 300 || len(n.Segments) != 1 {
+			t.Errorf("%+v: rows keep their clocks, although their state may be another: %+v", next, n)
+		}
+	}
+	if n, renew := h.Continued(300, rates, optim.ScheduleConfig{}); renew || len(n.Segments) != 3 {
+		t.Errorf("the same optimizer renews the clocks: %+v", n)
+	}
+	if x.WithoutState() != nil || (*Timeline)(nil).WithoutState() != nil {
+		t.Error("a timeline that needs the state of rows goes on without it")
+	}
+	other := &History{Segments: []Segment{{Rates: rates}, {Rates: Rates{By: &Denominators{}}}}}
+	if _, err := NewTimeline(other); err == nil {
+		t.Error("different denominators are no error")
+	}
+}
+
 // TestOneStep: the factor of a step keeps the digits of a small rate.
 func TestOneStep(t *testing.T) {
-	h, _ := (*History)(nil).Continued(0, Rates{5e-6, 5e-6}, optim.ScheduleConfig{})
+	h, _ := (*History)(nil).Continued(0, Rates{First: 5e-6, Rest: 5e-6}, optim.ScheduleConfig{})
 	x := timeline(t, h)
-	before, now := x.At(10), x.At(11)
-	f := now.Since(&before)
+	before := x.At(10)
+	f, _ := before.Step()
 	row := []float32{4096, 1 << 20}
 	f.Apply(row)
 	if want := float32(4096 - 4096*5e-6); row[0] != want {
@@ -104,7 +162,7 @@ func TestOneStep(t *testing.T) {
 // TestClockPeriod: clocks go around; rows that were used less than a period ago have the right age.
 func TestClockPeriod(t *testing.T) {
 	const rate = 1e-9
-	h, _ := (*History)(nil).Continued(5, Rates{rate, rate}, optim.ScheduleConfig{})
+	h, _ := (*History)(nil).Continued(5, Rates{First: rate, Rest: rate}, optim.ScheduleConfig{})
 	x := timeline(t, h)
 	for _, from := range []int64{5, 6, 1 << 31, 5 + clockPeriod - 1, 5 + clockPeriod, 5 + clockPeriod + 1, 1<<33 + 7} {
 		for _, age := range []int64{0, 1, 1 << 20, clockPeriod - 1} {
@@ -113,7 +171,7 @@ func TestClockPeriod(t *testing.T) {
 				t.Fatalf("the clock after step %d is that of a row that was never updated", from)
 			}
 			row := []float32{1, 1}
-			now.Settle(row, before.Clock())
+			now.Settle(row, []float32{before.Clock()})
 			if want := math.Exp(-rate * float64(age)); math.Abs(float64(row[1])-want) > 2e-7 {
 				t.Errorf("step %d, age %d: %v, want %v", from, age, row[1], want)
 			}
@@ -124,7 +182,7 @@ func TestClockPeriod(t *testing.T) {
 // TestRenewal: a warm start renews clocks before they go around, and takes rows over with the
 // values that they have then.
 func TestRenewal(t *testing.T) {
-	rates := Rates{1e-9, 2e-9}
+	rates := Rates{First: 1e-9, Rest: 2e-9}
 	h, _ := (*History)(nil).Continued(0, rates, optim.ScheduleConfig{})
 	if next, renew := h.Continued(renewAfter, rates, optim.ScheduleConfig{}); renew || next.Base != 0 {
 		t.Errorf("renewed after %d steps", int64(renewAfter))

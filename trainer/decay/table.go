@@ -43,7 +43,7 @@ func (t *Table) Settle(settled, row []float32) {
 	copy(state, t.stored.State(row))
 	l.SetStats(settled, t.stored.Stats(row))
 	if clock := ClockOf(state); *clock != 0 {
-		t.now.Settle(values, *clock)
+		t.now.Settle(values, state)
 		*clock = t.now.Clock()
 	}
 }

@@ -20,8 +20,7 @@ func TestAsPyTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, rest := rows.DecayRates()
-	h, _ := (*History)(nil).Continued(0, Rates{first, rest}, falling)
+	h, _ := (*History)(nil).Continued(0, RatesOf(rows), falling)
 	x := timeline(t, h)
 	values := [][]float32{{0.5, -0.25}, {0.125, 1}, {-0.75, 0.375}}
 	var state [3][]float32 // and the clock
@@ -34,23 +33,24 @@ func TestAsPyTorch(t *testing.T) {
 	}
 	for i, batch := range used {
 		k := int64(i + 1)
-		before, now := x.At(k-1), x.At(k)
-		decayed, step := now.Since(&before), rows.Step(k, schedule.Multiplier(k))
+		before := x.At(k - 1)
+		decayed, clock := before.Step()
+		step := rows.Step(k, schedule.Multiplier(k))
 		for _, row := range batch {
 			grad := make([]float32, 2)
 			for v := range grad {
 				grad[v] = float32((7*int(k)+3*row+5*v)%11-5) / 10
 			}
-			before.Settle(values[row], *ClockOf(state[row]))
+			before.Settle(values[row], state[row])
 			decayed.Apply(values[row])
 			step.Update(values[row], state[row][:rows.StateDim()], grad)
-			*ClockOf(state[row]) = now.Clock()
+			*ClockOf(state[row]) = clock
 		}
 	}
 	end := x.At(int64(len(used)))
 	want := [][]float64{{0.3475056290626526, -0.1613992601633072}, {0.09941443055868149, 0.8807030916213989}, {-0.662402331829071, 0.3555450141429901}}
 	for i := range values {
-		end.Settle(values[i], *ClockOf(state[i]))
+		end.Settle(values[i], state[i])
 		for v := range values[i] {
 			if math.Abs(float64(values[i][v])-want[i][v]) > 2e-7 {
 				t.Errorf("row %d: %v, PyTorch has %v", i, values[i], want[i])

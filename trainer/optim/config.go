@@ -31,6 +31,7 @@ type RowConfig struct {
 	InitialAccumulator float64 // adagrad, rowwise_adagrad: s of a new row; ftrl: its n
 	L2                 float64 // on the rows of a mini-batch
 	WeightDecay        float64 // of all rows, in every step; not ftrl; see package decay
+	TableL2            float64 // of all rows, in every step; adagrad, rowwise_adagrad; see package decay
 	FTRLL1             float64 // lambda1
 	FTRLL2             float64 // lambda2
 	FTRLBeta           float64 // beta
@@ -101,6 +102,15 @@ func (c RowConfig) validate() error {
 	k.notNegative("weight_decay", c.WeightDecay)
 	if c.LearningRate*c.WeightDecay >= 1 {
 		k.fail("learning_rate %v times weight_decay %v: want less than 1, since a step multiplies rows by 1 minus that", c.LearningRate, c.WeightDecay)
+	}
+	k.notNegative("table_l2", c.TableL2)
+	switch rate := c.LearningRate * c.TableL2; {
+	case rate >= 1:
+		k.fail("learning_rate %v times table_l2 %v: want less than 1", c.LearningRate, c.TableL2)
+	case rate > 0 && c.Kind != "adagrad" && c.Kind != "rowwise_adagrad":
+		k.fail("table_l2 %v: only adagrad and rowwise_adagrad have it", c.TableL2)
+	case rate > 0 && c.WeightDecay > 0:
+		k.fail("both weight_decay and table_l2 hold all rows back: want one of them")
 	}
 	switch c.Kind {
 	case "adagrad", "rowwise_adagrad":

@@ -8,6 +8,29 @@ import (
 	"aibox/internal/kernel"
 )
 
+// TestOwnTableL2: a parameter that every step uses has L2 of the table as any other.
+func TestOwnTableL2(t *testing.T) {
+	var ended [2][]float32
+	for i, c := range []RowConfig{{L2: 0.3}, {L2: 0.1, TableL2: 0.2}} {
+		c.Kind, c.LearningRate, c.Epsilon = "adagrad", 0.3, 1e-8
+		p := param("linear", []float32{0.5, -1})
+		d, err := NewDense(denseConfigs["adam"], []*Param{p}, Own{"linear", c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := int64(1); k < 9; k++ {
+			p.Grad[0], p.Grad[1] = float32(k%3)-1, float32(k%2)
+			d.Step(k, 1)
+		}
+		ended[i] = p.Data
+	}
+	for i, want := range ended[0] {
+		if diff := ended[1][i] - want; diff > 1e-6 || diff < -1e-6 {
+			t.Errorf("value %d is %v, want %v", i, ended[1][i], want)
+		}
+	}
+}
+
 // TestOwn: a parameter with an optimizer of its own learns as rows of one value each that occur in every
 // step, also where some of its values began later, and the other parameters as without it.
 func TestOwn(t *testing.T) {

@@ -38,6 +38,9 @@ func NewLinearRows(linear, cfg RowConfig, valueDim int) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	if linear.WeightDecay > 0 && cfg.TableL2 > 0 || linear.TableL2 > 0 && cfg.WeightDecay > 0 {
+		return nil, fmt.Errorf("optim: weight_decay of one optimizer of rows and table_l2 of the other: want the same of both")
+	}
 	r.linear = first
 	return r, nil
 }
@@ -57,23 +60,6 @@ func (r *Rows) StateDim() int {
 		n += p.Words()
 	}
 	return n
-}
-
-// DecayRates are learning rate times weight decay: of the linear weight if that has an optimizer of
-// its own, otherwise of the first value as of the rest, and of the other values.
-func (r *Rows) DecayRates() (first, rest float64) {
-	rest = float64(r.cfg.LearningRate * r.cfg.WeightDecay)
-	if r.linear != nil {
-		first, _ = r.linear.DecayRates()
-		return first, rest
-	}
-	return rest, rest
-}
-
-// Decays reports whether rows decay, so that each has a clock behind the words of StateDim.
-func (r *Rows) Decays() bool {
-	first, rest := r.DecayRates()
-	return first > 0 || rest > 0
 }
 
 // Part is a part of a row's state: a word for each of some values, or one word for all of them.

@@ -189,6 +189,9 @@ func TestNewRowsRejects(t *testing.T) {
 		{Kind: "adam", LearningRate: 1, Beta1: 0.9, Beta2: 1, Epsilon: 1},
 		{Kind: "ftrl", FTRLBeta: 1},
 		{Kind: "ftrl", LearningRate: 1},
+		{Kind: "sgd", LearningRate: 0.1, TableL2: 0.1},
+		{Kind: "adagrad", LearningRate: 0.1, Epsilon: 1, TableL2: 10},
+		{Kind: "adagrad", LearningRate: 0.1, Epsilon: 1, TableL2: 0.1, WeightDecay: 0.1},
 	} {
 		if _, err := NewRows(cfg, 2); err == nil {
 			t.Errorf("%+v was accepted", cfg)

@@ -170,6 +170,7 @@ func (d *Dense) stepOwn(i, lo, hi int) {
 	}
 	d.together(i, lo, hi, func(lo, hi int, t int64) {
 		step := r.step(t, d.scale)
+		step.l2 += float32(r.cfg.TableL2) // every step uses the weight, so this is L2 as any other
 		slots := [2][]float32{}
 		for n := range d.slotNames(i) {
 			slots[n] = s[n][lo:hi]

@@ -10,7 +10,7 @@ type rowDecay struct {
 	timeline *decay.Timeline // nil: rows do not decay
 	now      decay.Moment    // after the last step
 	step     decay.Factors   // of the present step
-	clock    float32         // after it
+	clock    float32         // that the update leaves
 	stateDim int             // words of the optimizer's state, behind which a row has its clock
 }
 
@@ -32,15 +32,14 @@ func (d *rowDecay) until(step int64) {
 // settle decays values, which are those of a row with that state, up to the last step.
 func (d *rowDecay) settle(values, state []float32) {
 	if d.timeline != nil {
-		d.now.Settle(values, *decay.ClockOf(state))
+		d.now.Settle(values, state)
 	}
 }
 
-// through prepares update for the step that follows the one of until.
-func (d *rowDecay) through(step int64) {
+// next prepares update for the step that follows the one of until.
+func (d *rowDecay) next() {
 	if d.timeline != nil {
-		next := d.timeline.At(step)
-		d.step, d.clock = next.Since(&d.now), next.Clock()
+		d.step, d.clock = d.now.Step()
 	}
 }
 

@@ -25,7 +25,24 @@ func TestWeightDecay(t *testing.T) {
 		for _, split := range []bool{false, true} {
 			for _, min := range []uint32{1, 4} {
 				t.Run(fmt.Sprintf("%s split=%v min=%d", kind, split, min), func(t *testing.T) {
-					d := newDecayBench(t, kind, split, min)
+					d := newDecayBench(t, kind, split, false, min)
+					for range 40 {
+						d.step(t)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestTableL2: rows whose decay waits until they are used have, after every step, the values of a table
+// whose rows every step shrinks after the update, each by its own denominators.
+func TestTableL2(t *testing.T) {
+	for _, kind := range []string{"adagrad", "rowwise_adagrad"} {
+		for _, split := range []bool{false, true} {
+			for _, min := range []uint32{1, 4} {
+				t.Run(fmt.Sprintf("%s split=%v min=%d", kind, split, min), func(t *testing.T) {
+					d := newDecayBench(t, kind, split, true, min)
 					for range 40 {
 						d.step(t)
 					}
@@ -41,11 +58,11 @@ type decayBench struct {
 	spec           model.Spec
 	schedule       optim.Schedule
 	min            uint32
-	first, rest    float64
+	rates          decay.Rates
 	decayed, dense *bench
 }
 
-func newDecayBench(t *testing.T, kind string, split bool, min uint32) *decayBench {
+func newDecayBench(t *testing.T, kind string, split, divided bool, min uint32) *decayBench {
 	t.Helper()
 	seed := testseed.Of(t)
 	d := &decayBench{rng: rand.New(rand.NewPCG(seed, 2)), spec: spec(false), min: min}
@@ -60,6 +77,10 @@ func newDecayBench(t *testing.T, kind string, split bool, min uint32) *decayBenc
 		linear := optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, Epsilon: 1e-8, InitialAccumulator: 0.1}
 		if b == d.decayed {
 			c.WeightDecay, linear.WeightDecay = 0.9, 0.2
+			if divided {
+				c.WeightDecay, linear.WeightDecay = 0, 0
+				c.TableL2, linear.TableL2 = 0.3, 0.1
+			}
 		}
 		rows, err := optim.NewRows(c, d.spec.RowDim())
 		if split {
@@ -71,8 +92,8 @@ func newDecayBench(t *testing.T, kind string, split bool, min uint32) *decayBenc
 		b.layout.StateDim = rows.StateDim()
 		if b == d.decayed {
 			b.layout.StateDim++
-			d.first, d.rest = rows.DecayRates()
-			h, _ := (*decay.History)(nil).Continued(0, decay.Rates{First: d.first, Rest: d.rest}, scheduled)
+			d.rates = decay.RatesOf(rows)
+			h, _ := (*decay.History)(nil).Continued(0, d.rates, scheduled)
 			if b.state.Decay, err = decay.NewTimeline(h); err != nil {
 				t.Fatal(err)
 			}
@@ -129,13 +150,22 @@ func (d *decayBench) step(t *testing.T) {
 		if !admitted(i) {
 			continue
 		}
-		now := dense.layout.Values(dense.rows.Row(i))
+		now, state := dense.layout.Values(dense.rows.Row(i)), dense.layout.State(dense.rows.Row(i))
 		for v := range now {
-			rate := d.rest
+			rate := d.rates.Rest
 			if v == 0 {
-				rate = d.first
+				rate = d.rates.First
 			}
-			now[v] -= float32(float64(values[v]) * rate * m)
+			by := d.rates.By
+			if by == nil {
+				now[v] -= float32(float64(values[v]) * rate * m)
+				continue
+			}
+			words := by.Rest
+			if v == 0 {
+				words = by.First
+			}
+			now[v] *= float32(math.Pow(1-rate*m, 1/denominator(state, words)))
 		}
 	}
 	for n, x := range []*bench{d.decayed, dense} {
@@ -167,6 +197,15 @@ func (d *decayBench) step(t *testing.T) {
 		view.Settle(settled, d.decayed.rows.Row(i))
 		compare(t, fmt.Sprint("row ", i), view.Layout().Values(settled), dense.layout.Values(dense.rows.Row(i)))
 	}
+}
+
+// denominator is the root of the mean of a row's accumulators.
+func denominator(state []float32, a optim.Accumulators) float64 {
+	sum := 0.0
+	for _, x := range state[a.From:a.To] {
+		sum += float64(x) / float64(a.To-a.From)
+	}
+	return math.Sqrt(sum) + a.Epsilon
 }
 
 // keepUsed leaves only those rows in a mini-batch that it uses.

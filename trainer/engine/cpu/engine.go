@@ -66,7 +66,7 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) error {
 	scale := e.Schedule.Multiplier(s.Step - s.FirstStep)
 	s.Dense.Step(s.Step, scale)
 	s.RowSteps.Prepare(b.Batch, e.Rows, s.Step, scale)
-	e.decay.through(s.Step)
+	e.decay.next()
 	e.rows.rounding = sparsetable.NewRounding(e.Seed, uint64(s.Step))
 	kernel.Parallel(len(b.Rows), rowGrain, e.updateTask)
 	if i := e.rows.overflowed.Load(); i > 0 {
