@@ -354,12 +354,14 @@
 //
 // # Limits of kind "ssd"
 //
-//   - A table's directories are one failure domain, as the disks of RAID 0 are: the
-//     loss of any of them is the loss of the table. The slots are dealt out to the
-//     directories in turn, so each has the buckets of a part of all rows; the delta files
-//     are in the first directory alone. The catalog is in all of them: where it is lost or
-//     damaged in the first directory, Open uses a copy, and says so. Where a table must survive the loss of an SSD, its directories have to be
-//     on mirrored devices, or all of them copied while nobody writes the table.
+//   - A row is in one directory alone. The slots are dealt out to the directories in turn,
+//     so each has the buckets of a part of all rows, while all have the catalog or a copy of
+//     it. When a directory is lost, Open refuses the table, unless it is told to go on
+//     without the rows that were there (SSDOptions.AllowLost, ssd_lost.go). The delta files
+//     are in the first directory: with that, all rows are lost whose bucket may be
+//     older than one of these files. Where a table must survive the loss of an SSD with all
+//     rows, its directories have to be on mirrored devices, or all of them copied while
+//     nobody writes the table.
 //   - All rows that passes in flight have pinned must fit the cache.
 //   - Under a budget so small that the buckets of a pass cannot be carried, each row
 //     that leaves the cache costs a read, for which Pulls wait.

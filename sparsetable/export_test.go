@@ -175,6 +175,18 @@ func SetNextFile(o Options, fs vfs.FS, number uint32) (err error) {
 	return c.Drop(before)
 }
 
+// DirOfKey is the directory that has the bucket of a key's slot; "" if there is no bucket.
+func DirOfKey(tab Table, key uint64) string {
+	t := tab.(*ssd)
+	t.indexMu.RLock()
+	defer t.indexMu.RUnlock()
+	loc := t.bucketOf(t.hash.Of(key))
+	if loc == 0 {
+		return ""
+	}
+	return filepath.Dir(t.files.Path(loc.File()))
+}
+
 // DeltaBytes is what a delta file of that many dirty rows takes.
 func DeltaBytes(t Table, rows int64) int64 { return t.(*ssd).checkpoints.Deltas.FileBytes(rows) }
 
@@ -241,3 +253,6 @@ func VerifyOpen(ctx context.Context, tab Table) (faults []Fault, err error) {
 	WaitRestored(tab)
 	return faults, v.table(ctx, t)
 }
+
+// DeltasEverywhere says that each directory has the rows outside of its own buckets.
+const DeltasEverywhere = false

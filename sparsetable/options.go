@@ -55,7 +55,7 @@ func (o *Options) ensureDefaults() {
 	if o.Kind == KindSSD {
 		o.ensureSSDDefaults()
 	}
-	if o.ReadOnly {
+	if o.ReadOnly || o.SSD.AllowLost {
 		o.MustExist = true
 	}
 }

@@ -62,6 +62,9 @@ type ssd struct {
 	changing chan struct{}
 	saving   chan struct{}
 
+	lost     *lost     // files of the opened snapshot; nil: none
+	lostDirs []LostDir // that cannot be used or are empty, with AllowLost
+
 	opened   catalog.Snapshot // the one that the table was opened with, if any
 	restored chan struct{}    // closed when no more rows of it come into the cache
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -24,9 +25,9 @@ func (t *ssd) openOrCopied(o catalog.Options) (*catalog.Catalog, error) {
 }
 
 // openCopy opens the newest copy of the catalog, or makes a catalog of it to write to. It
-// returns cause, which says why the catalog itself cannot be used, where no copy is whole,
-// where the copy is not of the same time as the catalog, or where files are missing that the
-// table needs: then a directory is missing, or is not the table's.
+// returns cause, which says why the catalog itself cannot be used, where no copy is whole, and
+// another error where the copy is not of the same time as the catalog, or where files are
+// missing that the table needs: then a directory is missing, or is not the table's.
 func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error) {
 	found := catalogcopy.Find(o.FS, t.opts.SSD.Dirs, t.opts.Logger)
 	if len(found) == 0 {
@@ -62,8 +63,8 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 		if err := c.Close(); err != nil {
 			return nil, err
 		}
-		t.opts.Logger.Warn("sparsetable: the catalog is not replaced by its copy, because files of the table are missing", "copy", best.Dir, "missing", missing)
-		return nil, cause
+		return nil, fmt.Errorf("%w: the table's catalog is lost or damaged, and of the files that its copy in %s names, %d are in none of its directories, %s: name or mount the directory that has them; if it was lost, restore the table from a copy, or go on without the rows that were lost (SSDOptions.AllowLost): %s",
+			ErrFiles, best.Dir, missing, strings.Join(t.opts.SSD.Dirs, ", "), cause)
 	}
 	t.opts.Logger.Warn("sparsetable: the table's catalog is lost or damaged; its copy is used", "catalog", o.Dir, "copy", best.Dir, "error", cause)
 	if o.ReadOnly {

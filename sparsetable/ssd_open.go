@@ -69,9 +69,6 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 const leastUnit, pageCacheUnit = 512, 4096
 
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
-	if t.opts.SSD.AllowLost {
-		return errNoRefill
-	}
 	if err := t.orderDirs(on.fs); err != nil {
 		return err
 	}
@@ -115,7 +112,17 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 		return err
 	}
 	t.bulk = planBulk(&t.plan, t.fitRows.Load())
+	whole := snapshot
+	if t.opts.SSD.AllowLost && snapshot.ID != 0 {
+		if snapshot, err = t.findLost(snapshot); err != nil {
+			return err
+		}
+		t.opened = snapshot
+	}
 	if err := t.openFiles(ctx, snapshot); err != nil {
+		return err
+	}
+	if err := t.takeOutLost(ctx, whole, snapshot); err != nil {
 		return err
 	}
 	if !t.readOnly {
@@ -133,7 +140,11 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 		}
 	}
 	t.warnOfFilters()
-	return t.restoreDirty(ctx, snapshot)
+	if err := t.restoreDirty(ctx, snapshot); err != nil {
+		return err
+	}
+	t.reportLost()
+	return nil
 }
 
 func (t *ssd) openDevices(ctx context.Context) error {
@@ -141,7 +152,7 @@ func (t *ssd) openDevices(ctx context.Context) error {
 		return nil
 	}
 	t.own = true
-	for _, dir := range t.opts.SSD.Dirs {
+	open := func(dir string) error {
 		d, err := blockio.Open(ctx, dir, blockio.Options{
 			QueueDepth: t.opts.SSD.QueueDepth, Direct: directModes[t.opts.SSD.Direct], Logger: t.log, ReadOnly: t.readOnly,
 		})
@@ -149,6 +160,15 @@ func (t *ssd) openDevices(ctx context.Context) error {
 			return err
 		}
 		t.devices = append(t.devices, d)
+		return nil
+	}
+	if t.opts.SSD.AllowLost {
+		return t.withoutLostDirs(open)
+	}
+	for _, dir := range t.opts.SSD.Dirs {
+		if err := open(dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -320,7 +340,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	}
 	t.files, err = bucketfile.Open(ctx, checkpoint.FileState(current, t.unit), kept, o)
 	if errors.Is(err, bucketfile.ErrUnknownFile) || errors.Is(err, bucketfile.ErrTwoFiles) {
-		return fmt.Errorf("%w: %w", ErrFiles, err)
+		return fmt.Errorf("%w: mount or name the directory that has the rest, restore the table from a copy, or go on without the rows that were lost (SSDOptions.AllowLost): %w", ErrFiles, err)
 	}
 	if err != nil {
 		return err

@@ -23,6 +23,8 @@ type SSDOptions struct {
 	// AllowLost lets Open accept that some of Dirs are missing, unreadable, or empty, as a
 	// new disk is that was mounted in place of a lost one. The table then has all rows of
 	// the other directories, as they were in the snapshot. LossHandler says what was lost.
+	// It reads all buckets that are left, to count their rows. It implies
+	// Options.MustExist, and excludes Options.ReadOnly.
 	AllowLost bool
 	// CachePolicy is one of CachePolicies; "" is the first of them.
 	CachePolicy string
@@ -149,6 +151,9 @@ func (o *Options) validateSSD() error {
 	}
 	if s.DirBudgetBytes < 0 {
 		fail("directory budget of %d bytes: want 0 (no limit) or more", s.DirBudgetBytes)
+	}
+	if s.AllowLost && o.ReadOnly {
+		fail("a table that lacks files opens for writing only")
 	}
 	if s.QueueDepth < 0 || s.QueueDepth > 4096 {
 		fail("queue depth %d: want 0 (chosen) to 4096", s.QueueDepth)

@@ -35,6 +35,9 @@ func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 	if t.readOnly {
 		return t.restoreOutside(ctx, s)
 	}
+	if t.lost != nil {
+		return t.restoreLeft(ctx, s)
+	}
 	list := checkpoint.WithDirtyRows(s.Deltas)
 	if len(list) == 0 {
 		return nil

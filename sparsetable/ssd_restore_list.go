@@ -90,7 +90,7 @@ func (r *listRestore) loadBlock(d *deltafile.Reader, n, at int, h hashRange) (ad
 	added, err = t.fillBatch(b, false)
 	b.stored = b.stored[:0]
 	for i, ref := range b.refs[:added] {
-		if _, info, _ := d.Entry(int(p.at[i])); info&1 != 0 {
+		if _, info, _ := d.Entry(int(p.at[i])); info&1 != 0 && !t.lost.noBucket(p.keyHashes[i]) {
 			b.stored = append(b.stored, ref)
 		}
 	}
@@ -106,6 +106,9 @@ func (r *listRestore) loadBlock(d *deltafile.Reader, n, at int, h hashRange) (ad
 // valid reports whether no bucket of the slot of a hash was written, before the table was
 // opened, since the instant of a file.
 func (r *listRestore) valid(at int, hash uint64) bool {
+	if r.t.lost != nil {
+		return r.t.lost.valid(at, hash)
+	}
 	if r.since != nil {
 		return int(r.since[slots.SlotAmong(hash, r.slots)]) <= at
 	}
@@ -122,7 +125,7 @@ func (r *listRestore) discard(h hashRange) {
 func (r *listRestore) makeRoom(ctx context.Context, h hashRange) error {
 	t := r.t
 	r.discard(h)
-	if r.since == nil {
+	if r.since == nil && t.lost == nil {
 		r.slots = t.index.Slots()
 		if err := t.borrow(ctx, int64(r.slots)); errors.Is(err, errNoVictims) {
 			return t.overBudget("the snapshot's rows in memory", t.aLittleMore())

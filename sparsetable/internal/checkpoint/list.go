@@ -51,15 +51,8 @@ func (c *Store) WrittenBefore(d *catalog.Delta, loc bucketfile.Location) bool {
 		return true
 	}
 	// What matters is when a file was begun, not its number, because numbers are given again.
-	if begun, opened := c.files.Begun(loc.File()); !opened || begun >= d.Seq {
-		return false
-	}
-	for _, f := range d.Growing {
-		if f.File == loc.File() {
-			return loc.Offset()*int64(c.Deltas.Unit) < f.Bytes
-		}
-	}
-	return true
+	begun, opened := c.files.Begun(loc.File())
+	return opened && Before(d, loc, begun, c.Deltas.Unit)
 }
 
 // inherit returns the files to which the snapshot refers besides its own, in a new list
