@@ -19,9 +19,15 @@ func (r *run) checkLearned(k *kept) error {
 	if report == nil || r.job.Training.AcceptDiverged || !worseThanConstant(report) {
 		return nil
 	}
-	return errkind.Errorf(errkind.Diverged, "the model is worse than none: on %s its normalized entropy is %.3f (log loss %.4f, mean prediction %.4g, share of positives %.4g), so the share of the positives alone would predict better; lower the learning rates, look for dense features of huge range, or train fewer epochs; training.accept_diverged: true commits such a model",
-		where, float64(report.NormalizedEntropy), float64(report.LogLoss), float64(report.MeanPrediction), float64(report.BaseRate))
+	return &worseError{errkind.Errorf(errkind.Diverged, "the model is worse than none: on %s its normalized entropy is %.3f (log loss %.4f, mean prediction %.4g, share of positives %.4g), so the share of the positives alone would predict better; lower the learning rates, look for dense features of huge range, or train fewer epochs; training.accept_diverged: true commits such a model",
+		where, float64(report.NormalizedEntropy), float64(report.LogLoss), float64(report.MeanPrediction), float64(report.BaseRate))}
 }
+
+// worseError is the error of a run whose model is trained, but worse than none. A run that
+// accepts such a model goes on from there.
+type worseError struct{ error }
+
+func (e *worseError) Unwrap() error { return e.error }
 
 // chance is by how many standard errors a log loss must be above the entropy of the labels, so
 // that a small set of examples does not refuse a model by chance.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,30 +19,52 @@ import (
 )
 
 // TestDivergedModelsAreNotCommitted: a model whose predictions have become 0 and 1 ends the
-// job, with and without evaluation data, and the model before stays; a setting commits it.
+// job, with and without evaluation data, and the model before stays. A setting commits it, as
+// a run with this setting would have made it, without training again.
 func TestDivergedModelsAreNotCommitted(t *testing.T) {
-	for _, eval := range []string{"data.eval=[LOG/eval.tsv]", "data.eval=[]"} {
-		good := job(t, "lr", eval)
-		before := train(t, good).Digest
-		bad := job(t, "lr", eval, "training.batch_size=16", "output.model_dir="+good.Output.ModelDir, "optimizer.rows.kind=sgd", "optimizer.rows.learning_rate=500", "optimizer.dense.kind=sgd", "optimizer.dense.learning_rate=500")
-		_, err := Train(context.Background(), bad, quiet)
-		if err == nil || errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "training.accept_diverged") {
-			t.Fatalf("%s: %v", eval, err)
-		}
-		if after := digestOf(t, good); after != before {
-			t.Errorf("%s: the model before is %s, was %s", eval, after, before)
-		}
-		m, err := modeldir.Open(good.Output.ModelDir)
-		if err != nil || m.Number() != 1 {
-			t.Errorf("%s: %v, %v", eval, m, err)
-		}
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-		bad.Training.AcceptDiverged = true
-		if s := train(t, bad); s.Digest == before {
-			t.Errorf("%s: the diverged model was not committed", eval)
-		}
+	for name, set := range map[string][]string{
+		"in memory":          {"data.eval=[LOG/eval.tsv]"},
+		"no evaluation data": {"data.eval=[]"},
+		"on SSD":             onSSD("data.eval=[]"),
+		"best epoch":         {"training.epochs=3", "training.early_stopping.metric=log_loss"},
+		"no snapshots":       {"snapshots.every=none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			diverging := append(slices.Clip(set), "training.batch_size=16", "optimizer.rows.kind=sgd", "optimizer.rows.learning_rate=500", "optimizer.dense.kind=sgd", "optimizer.dense.learning_rate=500")
+			want := train(t, job(t, "lr", append(slices.Clip(diverging), "training.accept_diverged=true")...)).Digest
+			good := job(t, "lr", set...)
+			before := train(t, good).Digest
+			bad := job(t, "lr", append(diverging, "output.model_dir="+good.Output.ModelDir)...)
+			kept := bad.Snapshots.Every != "none"
+			for range 2 { // the second run does not train again
+				_, err := Train(context.Background(), bad, quiet)
+				if err == nil || errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "training.accept_diverged") {
+					t.Fatal(err)
+				}
+				var again *ResumableError
+				if errors.As(err, &again) != kept || strings.Contains(err.Error(), "is kept") != kept {
+					t.Errorf("what was trained is kept: %v, %v", err, kept)
+				}
+			}
+			if after := digestOf(t, good); after != before {
+				t.Errorf("the model before is %s, was %s", after, before)
+			}
+			m, err := modeldir.Open(good.Output.ModelDir)
+			if err != nil || m.Number() != 1 {
+				t.Errorf("%v, %v", m, err)
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+			bad.Training.AcceptDiverged = true
+			s := train(t, bad)
+			if digest := digestOf(t, bad); digest != want || digest == before {
+				t.Errorf("the diverged model is %s, want %s; the one before %s", digest, want, before)
+			}
+			if resumed := len(s.Resumed) > 0; resumed != kept {
+				t.Errorf("went on at %+v", s.Resumed)
+			}
+		})
 	}
 }
 

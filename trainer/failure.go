@@ -39,6 +39,10 @@ func (e *ResumableError) Error() string {
 
 // Advice says what to do.
 func (e *ResumableError) Advice() string {
+	var worse *worseError
+	if errors.As(e.Err, &worse) {
+		return "what was trained is kept: with that setting, the same job commits it without training again"
+	}
 	return fmt.Sprintf("the same command goes on from the snapshot after step %d (epoch %d); with --fresh it starts over", e.From.Step, e.From.Epoch)
 }
 
@@ -47,13 +51,19 @@ func (e *ResumableError) Unwrap() error { return e.Err }
 
 // resumable returns failure as a *ResumableError if another process can go on from a
 // snapshot of this run. It cannot succeed where the job or its data are at fault, or where
-// files are damaged: it would do the same again.
+// files are damaged: it would do the same again. A job that accepts a model that is worse than
+// none differs from one that does not, and goes on from its snapshot.
 func (r *run) resumable(ctx context.Context, failure error) error {
 	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || damaged(failure) {
 		return failure
 	}
 	switch errkind.Of(ctx, failure) {
 	case errkind.Interrupted, errkind.IO, errkind.Locked, errkind.Internal:
+	case errkind.Diverged:
+		var worse *worseError
+		if !errors.As(failure, &worse) {
+			return failure
+		}
 	default:
 		return failure
 	}

@@ -44,7 +44,6 @@ func (r *run) finish(ctx context.Context) error {
 	if r.final == nil {
 		r.snapshots.wait()
 		r.snapshots.uploads.stop() // the model is published soon, or another process goes on from what is there
-		r.midway = true
 		if err := r.complete(ctx); err != nil {
 			return err
 		}
@@ -53,17 +52,22 @@ func (r *run) finish(ctx context.Context) error {
 }
 
 // complete goes back to the best epoch if there is one, expires rows, and saves all files
-// of the model but the manifest.
+// of the model but the manifest. A model that is worse than none stays as a snapshot.
 func (r *run) complete(ctx context.Context) error {
 	state := *r.state.Last
-	if r.state.Best != nil && r.state.Best.Epoch != r.state.Last.Epoch {
-		if err := r.restore(ctx, r.state.Best); err != nil {
-			return fmt.Errorf("going back to epoch %d: %w", r.state.Best.Epoch, err)
-		}
+	goBack := r.state.Best != nil && r.state.Best.Epoch != r.state.Last.Epoch
+	if goBack {
 		state = *r.state.Best
 	}
 	if err := r.checkLearned(&state); err != nil {
+		r.snapshots.keep()
 		return err
+	}
+	r.midway = true
+	if goBack {
+		if err := r.restore(ctx, r.state.Best); err != nil {
+			return fmt.Errorf("going back to epoch %d: %w", r.state.Best.Epoch, err)
+		}
 	}
 	e := r.job.SparseTable.Expiry
 	rule := sparsetable.ExpiryRule{

@@ -5,12 +5,19 @@ import (
 	"time"
 )
 
-// onStop saves the present state after an interruption, if another process can go on from
-// it.
+// onStop saves the present state after an interruption, and waits until it is uploaded.
 func (s *snapshots) onStop() {
+	if s.keep() {
+		s.uploads.finish(s.run.grace, s.saved)
+	}
+}
+
+// keep saves the present state if another process can go on from it, and reports whether it
+// can.
+func (s *snapshots) keep() bool {
 	r := s.run
 	if !s.on() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
-		return
+		return false
 	}
 	s.wait()
 	if s.saved == nil || !s.saved.resume.same(&r.state) {
@@ -20,7 +27,7 @@ func (s *snapshots) onStop() {
 			r.log.Warn("the last snapshot could not be saved", "error", err)
 		}
 	}
-	s.uploads.finish(r.grace, s.saved)
+	return true
 }
 
 // withGrace returns a context for the work that may end after ctx is cancelled, within so
