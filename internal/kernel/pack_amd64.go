@@ -19,7 +19,10 @@ func (p *packing) run(lo, hi int) {
 			continue
 		}
 		// A few rows of B at a time, so that they are read in the order of memory.
+		first := lo * p.set.columns()
+		columns := min(hi*p.set.columns(), p.columns) - first
 		for s := 0; s < steps; s += packSteps {
+			(*product)(p).prefetchRows(p.b, p.ldb, p.column+first, columns, step+s+packSteps)
 			for panel := lo; panel < hi; panel++ {
 				(*product)(p).copyPanel(panel, step, steps, s, min(packSteps, steps-s))
 			}
@@ -81,6 +84,17 @@ func copyRows(dst []float32, width int, src []float32, srcRow, n int) {
 	}
 }
 
+// prefetchRows asks for columns of the rows of x that are packed next, from step first on:
+// parts of rows that lie far apart are not what a processor fetches ahead by itself.
+func (p *product) prefetchRows(x []float32, ldx, column, columns, first int) {
+	if p.kind == elementsPairs {
+		first *= 2
+	}
+	for i := first; i < min(first+packSteps, p.depth); i++ {
+		prefetch(&x[i*ldx+column], columns)
+	}
+}
+
 // panelAt returns where some steps of a panel are in p.packed.
 func (p *product) panelAt(panel, step, steps int) int {
 	return ((step-p.firstStep)*p.panels + panel*steps) * p.set.columns()
@@ -131,6 +145,7 @@ func (w *worker) pack(p *product, height, step, steps int) {
 		groups := (w.rows + height - 1) / height
 		w.buf = grow(w.buf, groups*wide*steps)
 		for s := 0; s < steps; s += packSteps {
+			p.prefetchRows(p.a, p.lda, w.row, w.rows, step+s+packSteps)
 			for g := range groups {
 				p.packRows(w.buf[(g*steps+s)*wide:], wide, p.a, p.lda, w.row+g*height, min(height, w.rows-g*height), step+s, min(packSteps, steps-s))
 			}
