@@ -280,9 +280,17 @@ type Snapshots struct {
 	RemoteEvery   string  `yaml:"remote_every"`    // auto, a duration, or a number of snapshots: see RemoteInterval
 }
 
-// Recovery says what a job expects of its disks.
+// The values of recovery.mode.
+const (
+	RecoveryFull    = "full"
+	RecoveryPartial = "partial"
+)
+
+// Recovery says what a job expects of its disks, and what it does when one is lost.
 type Recovery struct {
-	MeanTimeBetweenFailures string `yaml:"mean_time_between_failures"` // a duration
+	Mode                    string  `yaml:"mode"`                       // RecoveryFull or RecoveryPartial
+	MaxLostSamples          float64 `yaml:"max_lost_samples"`           // with RecoveryPartial: the most that the run may lose
+	MeanTimeBetweenFailures string  `yaml:"mean_time_between_failures"` // a duration
 }
 
 // Output says what is written and where.

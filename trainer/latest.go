@@ -232,6 +232,7 @@ func (r *run) origin(m *modeldir.Manifest) {
 	if r.start != nil {
 		m.StartedFrom = r.start.Origin
 	}
+	m.PartialRecovery = r.partialRecovery()
 }
 
 // listings are the names in directories, of which each is read once: most directories

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/trainer/modeldir"
@@ -25,6 +26,7 @@ import (
 // from, had lost a directory.
 type Recovery struct {
 	Time time.Time          `json:"time"`
+	Mode string             `json:"mode"`                       // full or partial: see recovery.mode
 	Lost []modeldir.LostDir `json:"lost_directories,omitempty"` // empty: files are lost, or damaged
 	From string             `json:"from"`                       // what is in the place of what was lost
 	// Step and Examples are those from which training goes on; Again is how many examples
@@ -32,6 +34,13 @@ type Recovery struct {
 	Step     int64 `json:"step"`
 	Examples int64 `json:"trained_examples"`
 	Again    int64 `json:"examples_trained_again"`
+	// These are of partial recovery. LostSamples is what the failure adds to the portion of
+	// lost samples, for the share of the table's slots that was lost. Of RowsLost, those that
+	// were not restored begin anew.
+	LostSamples  float64 `json:"lost_samples,omitempty"`
+	LostShare    float64 `json:"lost_share,omitempty"`
+	RowsLost     int64   `json:"rows_lost,omitempty"`
+	RowsRestored int64   `json:"rows_restored,omitempty"`
 }
 
 // Text says it for people.
@@ -43,6 +52,10 @@ func (r *Recovery) Text() string {
 			dirs = append(dirs, d.Dir)
 		}
 		what = strings.Join(dirs, ", ")
+	}
+	if r.Mode == configs.RecoveryPartial {
+		return fmt.Sprintf("%s at step %d; of %s that were lost, %d went back to %s, the others began anew; %.3g of the samples are lost: this is not the model of an undisturbed run",
+			what, r.Step, humanize.Count(r.RowsLost, "row"), r.RowsRestored, r.From, r.LostSamples)
 	}
 	return fmt.Sprintf("%s; went on from %s after step %d; %s trained again", what, r.From, r.Step, humanize.Count(r.Again, "example"))
 }
@@ -72,7 +85,7 @@ func (r *run) recovered(from string, at Resumption) {
 	}
 	r.loss = nil
 	rec := Recovery{
-		Time: time.Now().UTC().Truncate(time.Second), Lost: l.err.Lost, From: from,
+		Time: time.Now().UTC().Truncate(time.Second), Mode: configs.RecoveryFull, Lost: l.err.Lost, From: from,
 		Step: at.Step, Examples: at.Examples, Again: max(l.at.Examples-at.Examples, 0),
 	}
 	r.recoveries = append(r.recoveries, rec)

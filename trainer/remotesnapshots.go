@@ -251,7 +251,20 @@ func (r *run) mayGoOnFrom(m *remote.Manifest) (bool, error) {
 	return len(reasons) == 0, nil
 }
 
-func (r *run) restoreSnapshot(ctx context.Context, d *remote.Directory, m *remote.Manifest) (err error) {
+// restoreSnapshot brings a snapshot to this machine, as what an interrupted run left.
+func (r *run) restoreSnapshot(ctx context.Context, d *remote.Directory, m *remote.Manifest) error {
+	var survivors map[string]string
+	what := "there is no snapshot of an interrupted run on this machine; the newest in snapshots.remote is restored"
+	if r.loss != nil {
+		survivors, what = r.loss.survivors, "the newest snapshot in snapshots.remote is restored"
+	}
+	r.log.Info(what, "remote", d.URI(), "snapshot", m.Number, "owner", m.Owner, "bytes", m.Bytes())
+	return r.restoreSnapshotTo(ctx, d, m, r.job.Output.ModelDir, survivors)
+}
+
+// restoreSnapshotTo brings a snapshot to the model directory dir. Reports that are outside of
+// the job's model directory are put to their places if dir is that.
+func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *remote.Manifest, dir string, survivors map[string]string) (err error) {
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return err
 	}
@@ -259,17 +272,11 @@ func (r *run) restoreSnapshot(ctx context.Context, d *remote.Directory, m *remot
 	for i, f := range m.Files {
 		names[i], sizes[i] = f.Name, f.Bytes
 	}
-	to, err := modeldir.RestoreBeside(r.job.Output.ModelDir, m.ID, modeldir.DirsFor(names, r.job.SparseTable.Dirs))
+	to, err := modeldir.RestoreBeside(dir, m.ID, modeldir.DirsFor(names, r.job.SparseTable.Dirs))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	var survivors map[string]string
-	what := "there is no snapshot of an interrupted run on this machine; the newest in snapshots.remote is restored"
-	if r.loss != nil {
-		survivors, what = r.loss.survivors, "the newest snapshot in snapshots.remote is restored"
-	}
-	r.log.Info(what, "remote", d.URI(), "snapshot", m.Number, "owner", m.Owner, "bytes", m.Bytes())
 	if err := to.Place(names, sizes, survivors); err != nil {
 		return err
 	}
@@ -277,9 +284,13 @@ func (r *run) restoreSnapshot(ctx context.Context, d *remote.Directory, m *remot
 	if err != nil {
 		return err
 	}
+	outside := r.outsideReport
+	if dir != r.job.Output.ModelDir {
+		outside = func(string) string { return "" }
+	}
 	fetched, err := d.Fetch(ctx, m, func(f *remote.File) string { return to.Path(f.Name) })
 	if err == nil {
-		err = to.CommitRun(ctx, m.Model, r.outsideReport)
+		err = to.CommitRun(ctx, m.Model, outside)
 	}
 	var lost *remote.DamagedError
 	if errors.As(err, &lost) || damaged(err) {

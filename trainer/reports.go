@@ -50,6 +50,7 @@ func staged(w *modeldir.Writer, modelDir, path string) string {
 type reports struct {
 	lines  *metrics.JSONLWriter
 	events *metrics.EventWriter // nil: switched off
+	lost   float64              // portion of lost samples
 }
 
 // metricsLine is one line of the metrics file.
@@ -58,6 +59,8 @@ type metricsLine struct {
 	Epoch    int    `json:"epoch"`
 	Step     int64  `json:"step"`
 	Examples int64  `json:"trained_examples,omitempty"`
+	// LostSamples is the portion of lost samples so far, with partial recovery.
+	LostSamples float64 `json:"lost_samples,omitempty"`
 	metrics.Report
 }
 
@@ -149,6 +152,7 @@ func (r *reports) evaluation(kind string, epoch int, step int64, rep metrics.Rep
 }
 
 func (r *reports) write(line metricsLine) error {
+	line.LostSamples = r.lost
 	if err := r.lines.Write(line); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	if w.Resume() == nil {
 		return changed
 	}
-	w.Keep, r.start = r.job.Output.KeepGenerations, id.Start
+	w.Keep, r.start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
 	r.logLeftovers()
 	r.snapshots.saved = &image{resume: *x, data: data}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
@@ -56,6 +56,8 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	if err := r.takeReports(x); err != nil {
 		return err
 	}
+	r.reports.lost = lostSamples(r.recoveries)
+	r.opts.Status.lost(r.reports.lost)
 	if err := r.takeTable(ctx, x); err != nil {
 		return err
 	}
@@ -65,7 +67,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 		}
 	}
 	here := x.place()
-	r.resumed, r.recoveries = append(x.Resumed, here), x.Recoveries
+	r.resumed = append(x.Resumed, here)
 	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
 	return nil
 }

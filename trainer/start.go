@@ -13,11 +13,12 @@ type start struct {
 	modeldir.Origin
 	Name    string `json:"name"` // DIR@N
 	SavedAt string `json:"saved_at,omitempty"`
+	Inexact bool   `json:"inexact,omitempty"` // it is not the model of undisturbed runs
 }
 
 // startAt is the model of the manifest, which is in dir, as a start.
 func (r *run) startAt(dir string, m *modeldir.Manifest) *start {
-	s := &start{Origin: modeldir.Origin{Generation: m.Generation, Identity: m.Identity()}, Name: modeldir.JoinName(dir, m.Number()), SavedAt: m.SavedAt}
+	s := &start{Origin: modeldir.Origin{Generation: m.Generation, Identity: m.Identity()}, Name: modeldir.JoinName(dir, m.Number()), SavedAt: m.SavedAt, Inexact: m.PartialRecovery != (modeldir.PartialRecovery{})}
 	if !sameDir(dir, r.job.Output.ModelDir) {
 		s.ModelDir = modeldir.RealDir(dir)
 	}

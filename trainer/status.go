@@ -35,6 +35,7 @@ type Status struct {
 		table  sparsetable.Table
 		since  time.Time // start of the phase
 		upload *mirror.Uploader
+		lost   float64
 	}
 }
 
@@ -56,6 +57,7 @@ type View struct {
 	Table        sparsetable.Stats
 	// ResidentBytes is what the whole process takes in memory now; 0 if that is unknown.
 	ResidentBytes int64
+	LostSamples   float64 // portion of lost samples, with partial recovery
 	// Uploads is what became of snapshots in snapshots.remote; nil: none are uploaded.
 	Uploads *mirror.Summary
 }
@@ -67,6 +69,7 @@ func (s *Status) View() View {
 	if !s.mu.since.IsZero() {
 		v.PhaseElapsed = time.Since(s.mu.since)
 	}
+	v.LostSamples = s.mu.lost
 	s.mu.Unlock()
 	if r != nil {
 		c := r.Counts()
@@ -107,6 +110,13 @@ func (s *Status) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.reader, s.mu.table, s.mu.pipe = nil, nil, nil
+}
+
+// lost says which portion of its samples the run has lost.
+func (s *Status) lost(portion float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.lost = portion
 }
 
 // uploads says what uploads the snapshots of the run.

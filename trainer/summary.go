@@ -46,10 +46,11 @@ type Summary struct {
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
 	Memory          Memory            `json:"memory"`
-	Snapshots       SnapshotSummary   `json:"snapshots"`            // taken while training
-	Resumed         []Resumption      `json:"resumed,omitempty"`    // where the run went on after interruptions
-	Recoveries      []Recovery        `json:"recoveries,omitempty"` // how it went on after losses of directories
-	Warnings        []string          `json:"warnings,omitempty"`   // what may make the model worse than it could be
+	Snapshots       SnapshotSummary   `json:"snapshots"`              // taken while training
+	Resumed         []Resumption      `json:"resumed,omitempty"`      // where the run went on after interruptions
+	Recoveries      []Recovery        `json:"recoveries,omitempty"`   // how it went on after losses of directories
+	LostSamples     float64           `json:"lost_samples,omitempty"` // portion of lost samples of all recoveries
+	Warnings        []string          `json:"warnings,omitempty"`     // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
 
 	// What became of its publication is in remote.json, since summary.json is published.
@@ -163,6 +164,7 @@ func (s *Summary) describe(r *run) {
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed, s.Recoveries = r.snapshots.summary, r.resumed, r.recoveries
+	s.LostSamples = lostSamples(r.recoveries)
 	s.Snapshots.Remote = r.snapshots.uploads.summary()
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]

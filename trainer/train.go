@@ -232,8 +232,16 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		if e := r.models.writer.SaveResume(data); e != nil {
 			return false, errors.Join(err, e)
 		}
+		if err := r.suspend(); err != nil {
+			return false, err
+		}
+		if done, err := r.partially(ctx, data, x, id, lost); err != nil {
+			return false, err
+		} else if done {
+			return r.resume(ctx)
+		}
 		r.lostTable(lost, x)
-		return false, r.suspend()
+		return false, nil
 	case !damaged(err):
 		return false, err
 	}

@@ -14,20 +14,33 @@ import (
 // every T_fail, uploading and training again take the share O_save/T_save + T_save/(2·T_fail)
 // of the time, which is least for T_save = √(2·O_save·T_fail) (CPR, Maeng et al., MLSys 2021,
 // §2.2).
+//
+// With partial recovery, nothing is trained again. A failure loses half of what was trained
+// between two uploads, for one of N directories, so that the portion of lost samples is expected
+// to be T_save/(2·N·T_fail) (eq. 4). It is to be that which the job allows.
 type uploadPace struct {
 	every    configs.RemoteInterval
 	failTime time.Duration // T_fail
 	share    float64       // what uploading in the background costs training, by its time
+	partial  time.Duration // T_save with partial recovery; 0: it is full recovery
 	begun    time.Time     // of the last upload; zero: there was none by this process
 	skipped  int64         // snapshots since then that were not uploaded
 }
 
 func newUploadPace(r *run) uploadPace {
-	return uploadPace{every: r.job.Snapshots.RemoteInterval(), failTime: r.job.Recovery.FailureTime(), share: r.snapshots.pace.share}
+	p := uploadPace{every: r.job.Snapshots.RemoteInterval(), failTime: r.job.Recovery.FailureTime(), share: r.snapshots.pace.share}
+	if rec := &r.job.Recovery; rec.Mode == configs.RecoveryPartial {
+		dirs := max(len(r.job.SparseTable.Dirs), 1)
+		p.partial = max(time.Duration(2*rec.MaxLostSamples*float64(dirs)*float64(p.failTime)), 1)
+	}
+	return p
 }
 
 // interval is T_save for an upload that took so long.
 func (p *uploadPace) interval(took time.Duration) time.Duration {
+	if p.partial > 0 {
+		return p.partial
+	}
 	save := p.share * took.Seconds()
 	return time.Duration(math.Sqrt(2*save*p.failTime.Seconds()) * float64(time.Second))
 }

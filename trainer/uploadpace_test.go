@@ -35,6 +35,18 @@ func TestUploadInterval(t *testing.T) {
 	}
 }
 
+// TestUploadIntervalOfPartialRecovery: the portion of lost samples that is expected is the one
+// that is allowed.
+func TestUploadIntervalOfPartialRecovery(t *testing.T) {
+	r := &run{job: job(t, "fm", onTwoDisks("recovery.mode=partial", "recovery.max_lost_samples=0.05", "recovery.mean_time_between_failures=100h")...)}
+	r.snapshots = newSnapshots(r)
+	p := newUploadPace(r)
+	got := p.interval(time.Minute)
+	if expected := got.Hours() / (2 * 2 * 100); got != 20*time.Hour || expected != 0.05 {
+		t.Errorf("every %v, so that %v of the samples are lost", got, expected)
+	}
+}
+
 // TestUploadPace: the first snapshot is uploaded at once, and those after it as the job says.
 func TestUploadPace(t *testing.T) {
 	start := time.Unix(1e9, 0)

@@ -46,7 +46,7 @@ var kinds = [...]struct {
 	IO:          {4, "io", "input or output failed, as when a file does not exist or a disk is full"},
 	Job:         {5, "job_file", "a fault of the job file, or a setting in it that cannot be carried out"},
 	Locked:      {6, "locked", "another process trains the job, or uses the model directory or the table"},
-	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows"},
+	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows, or more samples than recovery.max_lost_samples"},
 	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number, or its predictions are worse than a constant"},
 	Interrupted: {130, "interrupted", "interrupted"},
 }

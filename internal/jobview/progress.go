@@ -158,6 +158,9 @@ func plainLine(v *trainer.View, rate float64) string {
 	if uploadsFail(v) {
 		parts = append(parts, "uploading snapshots fails")
 	}
+	if v.LostSamples > 0 {
+		parts = append(parts, lostText(v))
+	}
 	if len(v.Stages) > 0 {
 		if name := pipeline.Limiting(v.Stages); name != "" {
 			parts = append(parts, "limited by "+name)
@@ -174,6 +177,11 @@ func plainLine(v *trainer.View, rate float64) string {
 
 // uploadsFail reports whether the last attempt to upload a snapshot has failed.
 func uploadsFail(v *trainer.View) bool { return v.Uploads != nil && v.Uploads.Error != "" }
+
+// lostText says what partial recovery has cost.
+func lostText(v *trainer.View) string {
+	return fmt.Sprintf("%.2g %% of samples lost", 100*v.LostSamples)
+}
 
 // progressAttrs returns the same for a log in JSON: the keys and values that are known.
 func progressAttrs(v *trainer.View, rate float64) []any {
@@ -196,6 +204,7 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 	add(training && defined(v.Loss), "log_loss", v.Loss)
 	add(training && defined(v.AUC), "auc", v.AUC)
 	add(v.BadRows > 0, "bad_rows", v.BadRows)
+	add(v.LostSamples > 0, "lost_samples", v.LostSamples)
 	add(uploadsFail(v), "uploading_snapshots", "fails")
 	if len(v.Stages) > 0 {
 		name := pipeline.Limiting(v.Stages)
@@ -231,6 +240,9 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		}
 		if uploadsFail(v) {
 			parts = append(parts, "uploading snapshots fails")
+		}
+		if v.LostSamples > 0 {
+			parts = append(parts, lostText(v))
 		}
 		b = append(b, terminal.Flow(parts, columns)...)
 	}

@@ -167,6 +167,15 @@ func Survivors(dir string) map[string]string {
 	return survivors(filepath.Join(dir, gen))
 }
 
+// InterruptedTable returns o as the options of the table of the interrupted run in the model
+// directory dir.
+func InterruptedTable(dir string, o sparsetable.Options) (sparsetable.Options, error) {
+	gen := filepath.Join(dir, unfinished(dir))
+	dirs, err := tableDirs(gen)
+	o.Dir, o.SSD.Dirs = filepath.Join(gen, tableName), dirs
+	return o, err
+}
+
 func survivors(gen string) map[string]string {
 	dirs, _ := tableDirs(gen) // what cannot be found is fetched
 	out := make(map[string]string)

@@ -55,10 +55,22 @@ type Manifest struct {
 	TrainData   string `json:"train_data,omitempty"`  // SHA-256 of the URIs of the training data
 	StartedFrom Origin `json:"started_from,omitzero"` // the earlier model; zero: training began with a new one
 
+	// PartialRecovery says whether the model is that of an undisturbed run; zero: it is.
+	PartialRecovery PartialRecovery `json:"partial_recovery,omitzero"`
+
 	// Digest is what the function Digest returns. It is empty if the table is on SSD,
 	// since all of the table would have to be read for it; `aibox inspect --digest`
 	// computes it.
 	Digest string `json:"digest,omitempty"`
+}
+
+// PartialRecovery says what a run has lost that went on after its table had lost a directory,
+// while only the rows of that went back.
+type PartialRecovery struct {
+	Recoveries  int     `json:"recoveries,omitempty"`
+	LostSamples float64 `json:"lost_samples,omitempty"` // portion of lost samples
+	RowsAnew    int64   `json:"rows_anew,omitempty"`    // rows that were lost and began anew
+	Inherited   bool    `json:"inherited,omitempty"`    // the model that it was made from is not that of an undisturbed run either
 }
 
 // Origin is the model that training started from.

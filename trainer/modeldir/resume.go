@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/sparsetable"
 )
 
 // A run that takes snapshots leaves RESUME.json in its generation: what it needs to go
@@ -158,6 +160,48 @@ func (w *Writer) TakeTable() ([]string, error) {
 		}
 	}
 	return dirs, nil
+}
+
+// RemakeTable is TakeTable for a table that has lost directories: it makes those that are
+// missing, and leaves out those that cannot be used.
+func (w *Writer) RemakeTable() (usable []string, err error) {
+	dirs, err := tableDirs(w.genDir())
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		switch err := w.remakeTableDir(dir, dirs); {
+		case err == nil:
+			usable = append(usable, dir)
+		case !DiskLost(err):
+			return nil, err
+		}
+	}
+	return usable, nil
+}
+
+// KeepTableDirs leaves all directories but these out of the table's, because they cannot be
+// used and the table has no files there.
+func (w *Writer) KeepTableDirs(dirs []string) error {
+	data, err := json.MarshalIndent(places{dirs}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n'))
+}
+
+func (w *Writer) remakeTableDir(dir string, all []string) error {
+	if gone(dir) {
+		if err := (sparsetable.OSFS{}).MkdirAll(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		return w.makeTableDir(dir, all)
+	}
+	if err := w.takeTableDir(dir); err != nil {
+		return err
+	}
+	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
+	return o.write(dir)
 }
 
 // takeTableDir takes the lock of one of the directories of the run's table.

@@ -1,0 +1,249 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"aibox/configs"
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// Partial recovery (CPR, §2.3): the rows of the lost directories go back to the newest
+// snapshot in snapshots.remote or, if there is none, to the model that the run began with; all
+// other rows, and everything else, stay as they are in the newest local snapshot, from which
+// the run goes on. The model is not that of an undisturbed run, and says so.
+//
+// It is a step of its own, between the interrupted run and the one that goes on: it opens the
+// table without what is lost, refills it, takes a snapshot, and replaces RESUME.json by one
+// that refers to that. So a crash at any instant leaves what was there before, or a run whose
+// table is whole. Nothing else is in memory meanwhile: the table, and that which it is
+// refilled from, share sparse_table.memory_bytes.
+
+// refillDir is where, in the model directory, the table is restored that the lost rows come
+// from.
+const refillDir = "refill"
+
+// refill is what lost rows go back to.
+type refill struct {
+	from     string
+	examples int64                                            // S_last
+	open     func(context.Context) (sparsetable.Table, error) // nil: no rows
+}
+
+// partially recovers the table of an interrupted run, and reports whether it has. If it cannot,
+// the log says why, and the run goes back as a whole.
+func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *identity, lost *modeldir.LostError) (bool, error) {
+	if r.job.Recovery.Mode != configs.RecoveryPartial {
+		return false, nil
+	}
+	whole := func(reason string, err error) (bool, error) {
+		r.log.Error("only the lost rows were to go back, but that cannot be; the whole run does", "reason", reason, "error", err)
+		return false, nil
+	}
+	switch p := x.progress(); {
+	case x.Final != nil:
+		return whole("the model was complete, and not committed yet", lost)
+	case p.Best != nil && p.Best.Snapshot != x.Snapshot:
+		return whole("the best epoch so far has lost rows, too", lost)
+	}
+	scratch := filepath.Join(r.job.Output.ModelDir, refillDir)
+	if err := modeldir.Remove(scratch); err != nil { // of a process that was killed
+		return false, err
+	}
+	from, err := r.refillFrom(ctx, scratch, x, id)
+	if err != nil {
+		return false, fmt.Errorf("%w; the lost rows cannot go back to what they were: %w", lost, err)
+	}
+	rec, err := r.refillTable(ctx, data, x, lost, from)
+	err = errors.Join(err, modeldir.Remove(scratch))
+	var budget *sparsetable.BudgetError
+	if errors.As(err, &budget) {
+		return whole("half of sparse_table.memory_bytes is too little for each of two tables", err)
+	}
+	if err != nil {
+		return false, err
+	}
+	r.log.Error("only the rows of the lost directories have gone back: the model will not be that of an undisturbed run", "lost", lost.Error(), "from", rec.From,
+		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "lost_samples", rec.LostSamples, "lost_samples_of_run", lostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
+	return true, nil
+}
+
+// refillFrom finds what lost rows go back to, and restores it to scratch.
+func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id *identity) (*refill, error) {
+	survivors := modeldir.Survivors(r.job.Output.ModelDir)
+	if r.job.Snapshots.Remote != "" {
+		from, err := r.refillFromSnapshot(ctx, scratch, x, survivors)
+		if from != nil || err != nil {
+			return from, err
+		}
+	}
+	if id.Start == nil {
+		return &refill{from: "a new model"}, nil
+	}
+	from := &refill{from: id.Start.Name}
+	name := id.Start.Name
+	m, err := modeldir.Open(name)
+	if err == nil {
+		err = m.CheckTable(ctx, r.log)
+		err = errors.Join(err, m.Close())
+	}
+	if err != nil {
+		if r.job.Output.Remote == "" {
+			return nil, fmt.Errorf("the model %s, from which the run has started, cannot be read, and there is no output.remote: %w", name, err)
+		}
+		_, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
+			From: r.job.Output.Remote, Job: r.job.PlainName(), To: scratch, Dirs: r.job.SparseTable.Dirs, Options: r.opts,
+			BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond),
+			accept:         func(m *modeldir.Manifest) bool { return m.Identity() == id.Start.Identity },
+		})
+		if err != nil {
+			return nil, err
+		}
+		name = scratch
+	}
+	from.open = func(ctx context.Context) (sparsetable.Table, error) {
+		m, err := modeldir.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		t, err := m.OpenTable(ctx, sparsetable.Options{MemoryBytes: int64(r.job.SparseTable.MemoryBytes) / 2, Logger: r.log})
+		return t, errors.Join(err, m.Close()) // the table has a lock of its own
+	}
+	return from, nil
+}
+
+// refillFromSnapshot restores the newest whole snapshot in snapshots.remote of the run that x
+// is of; nil: there is none.
+func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumption, survivors map[string]string) (*refill, error) {
+	d, err := r.remoteSnapshots("restoring a snapshot")
+	if err != nil {
+		return nil, err
+	}
+	all, faults, err := d.Snapshots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, fault := range faults {
+		r.log.Warn("a snapshot in snapshots.remote cannot be read", "error", fault)
+	}
+	for _, m := range all {
+		if m.Job != r.job.PlainName() {
+			continue
+		}
+		if ok, err := r.mayGoOnFrom(m); err != nil || !ok {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		at, _, err := decodeResumption(m.Model)
+		if err != nil || at.Step > x.Step {
+			continue
+		}
+		err = r.restoreSnapshotTo(ctx, d, m, scratch, survivors)
+		var damaged *remote.DamagedError
+		if errors.As(err, &damaged) {
+			r.log.Error("a snapshot in snapshots.remote is damaged; the one before it is taken if there is one", "snapshot", m.Number, "error", err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		open := func(ctx context.Context) (sparsetable.Table, error) {
+			o, err := modeldir.InterruptedTable(scratch, tableOptions(r.job))
+			if err != nil {
+				return nil, err
+			}
+			o.Layout, o.Logger, o.ReadOnly, o.SnapshotID, o.MustExist = r.layout, r.log, true, at.Snapshot, true
+			o.MemoryBytes /= 2
+			return sparsetable.Open(ctx, o)
+		}
+		return &refill{from: fmt.Sprintf("%s@%d", d.URI(), m.Number), examples: at.progress().Examples, open: open}, nil
+	}
+	return nil, nil
+}
+
+// refillTable opens the table without what is lost, refills it, and makes the result what the
+// next run goes on from. x is changed to that.
+func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost *modeldir.LostError, from *refill) (rec *Recovery, err error) {
+	dir := r.job.Output.ModelDir
+	w, err := modeldir.Continue(dir, func(now []byte) (bool, error) {
+		if !bytes.Equal(now, data) {
+			return false, fmt.Errorf("model directory %s: %w: another run has used it meanwhile; try again", dir, modeldir.ErrLocked)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	w.Suspend()
+	dirs, err := w.RemakeTable()
+	if err != nil {
+		return nil, err
+	}
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("%w; none of the directories can be used", lost)
+	}
+	o := tableOptions(r.job)
+	o.Dir, o.SSD.Dirs, o.SSD.AllowLost = w.TableDir(), dirs, true
+	o.Layout, o.Logger, o.SnapshotID, o.MustExist = r.layout, r.log, x.Snapshot, true
+	o.Init = newRowInit(r.layout, r.rows, r.job.Seed, *r.job.SparseTable.InitStddev)
+	o.MemoryBytes /= 2
+	t, err := sparsetable.Open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("sparse_table: %w", err)
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	handler, ok := t.(sparsetable.LossHandler)
+	if !ok {
+		return nil, sparsetable.ErrUnsupported
+	}
+	rec = &Recovery{
+		Time: time.Now().UTC().Truncate(time.Second), Mode: configs.RecoveryPartial, Lost: lost.Lost, From: from.from,
+		Step: x.Step, Examples: x.progress().Examples,
+	}
+	if l := handler.Lost(); l != nil && l.TotalSlots > 0 {
+		rec.RowsLost, rec.LostShare = l.Rows, float64(l.Slots)/float64(l.TotalSlots)
+		rec.LostSamples = float64(rec.Examples-from.examples) / float64(x.totalExamples(r.job)) * rec.LostShare
+	}
+	before := lostSamples(x.Recoveries)
+	if most := r.job.Recovery.MaxLostSamples; before+rec.LostSamples > most {
+		return nil, &LostSamplesError{Lost: lost, Before: before, Portion: before + rec.LostSamples, Most: most, From: from.from}
+	}
+	if from.open != nil && rec.RowsLost > 0 {
+		if rec.RowsRestored, err = refillRows(ctx, handler, from); err != nil {
+			return nil, fmt.Errorf("restoring lost rows from %s: %w", from.from, err)
+		}
+	}
+	pending, err := t.Snapshot(ctx, x.tableRecord())
+	if err != nil {
+		return nil, err
+	}
+	info, err := pending.Wait()
+	if err != nil {
+		return nil, err
+	}
+	x.Snapshot, x.Recoveries = info.ID, append(x.Recoveries, *rec)
+	saved, err := json.Marshal(x)
+	if err != nil {
+		return nil, err
+	}
+	return rec, errors.Join(w.KeepTableDirs(dirs), w.SaveResume(saved))
+}
+
+func refillRows(ctx context.Context, to sparsetable.LossHandler, from *refill) (rows int64, err error) {
+	t, err := from.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	return to.RefillFrom(ctx, t)
+}

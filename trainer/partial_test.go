@@ -1,0 +1,232 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/internal/diskfault"
+	"aibox/internal/errkind"
+	"aibox/internal/testseed"
+	"aibox/trainer/modeldir"
+)
+
+// partialJob is a job of which half of the memory is enough for its table, and which is too
+// large for it all the same.
+func partialJob(t *testing.T, set ...string) *configs.Job {
+	return job(t, "fm", onTwoDisks(append([]string{
+		"sparse_table.memory_bytes=12MiB", "model.embedding_dim=256", "optimizer.rows.learning_rate=0.002", "recovery.mode=partial",
+	}, set...)...)...)
+}
+
+// TestPartialRecoveryOfNothingTrained: where the lost rows go back to a snapshot of the very
+// instant from which the run goes on, nothing is lost, and the model is that of an undisturbed
+// run. So the rows that are restored are the right ones, and none besides.
+func TestPartialRecoveryOfNothingTrained(t *testing.T) {
+	left := partialJob(t, "snapshots.every=none")
+	want := outcome(t, left, train(t, left))
+	for way := range waysToLose {
+		for i := range 2 {
+			t.Run(fmt.Sprintf("%s/%d", way, i), func(t *testing.T) {
+				j := partialJob(t, "snapshots.remote="+t.TempDir())
+				stopped := stoppedAfterUpload(t, j, 13)
+				lose(t, j, i, way)
+				s, said := trainAloud(t, j)
+				if len(s.Recoveries) != 1 {
+					t.Fatalf("recoveries %+v\n%s", s.Recoveries, said)
+				}
+				rec := s.Recoveries[0]
+				if rec.Mode != configs.RecoveryPartial || rec.Step != stopped || rec.Again != 0 || rec.LostSamples != 0 || rec.RowsLost == 0 || rec.RowsRestored != rec.RowsLost {
+					t.Errorf("stopped at step %d: %+v\n%s", stopped, rec, said)
+				}
+				got := outcome(t, j, s)
+				got.compare(t, &want)
+				checkOneSnapshot(t, j)
+			})
+		}
+	}
+}
+
+// stoppedAfterUpload trains j and stops it after pass at, which saves and uploads a last
+// snapshot. It returns the step of that.
+func stoppedAfterUpload(t *testing.T, j *configs.Job, at int) (step int64) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	opts, passes := quiet, 0
+	opts.afterPass = func(_ context.Context, r *run) error {
+		if passes++; passes == at {
+			step = r.state.Engine.Step
+			stop()
+		}
+		return nil
+	}
+	if _, err := Train(ctx, j, opts); errkind.Of(ctx, err) != errkind.Interrupted {
+		t.Fatalf("it was not stopped: %v", err)
+	}
+	return step
+}
+
+// TestPartialRecovery: a run loses directories twice. Each time it goes on from its own last
+// snapshot, with lost rows as they were in the remote one. The portion of lost samples is that
+// of equation 4, adds up, and is in the model, its reports and those of the next night.
+func TestPartialRecovery(t *testing.T) {
+	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=1000 snapshots", "recovery.max_lost_samples=1")
+	killedAfterUpload(t, j, 6)
+	lose(t, j, 0, "new disk")
+	opts, passes := quiet, 0
+	c := newCrash(t, j)
+	opts.afterPass = func(_ context.Context, r *run) error {
+		r.snapshots.wait()
+		if passes++; passes < 9 {
+			return nil
+		}
+		c.now()
+		return errCrash
+	}
+	if _, err := Train(t.Context(), j, opts); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	c.happened()
+	lose(t, j, 1, "emptied")
+	s, said := trainAloud(t, j)
+	if len(s.Recoveries) != 2 {
+		t.Fatalf("recoveries %+v\n%s", s.Recoveries, said)
+	}
+	sum := 0.0
+	for i, rec := range s.Recoveries {
+		if rec.LostShare <= 0 || rec.LostShare > 1 || rec.RowsLost == 0 || rec.RowsRestored == 0 || rec.Again != 0 {
+			t.Errorf("%+v", rec)
+		}
+		last := int64(256) // the first snapshot, after a pass of 4 mini-batches of 64
+		if i == 1 {
+			last = s.Recoveries[0].Examples + 256 // the first of the process that went on
+		}
+		want := float64(rec.Examples-last) / float64(2*testTrainRows) * rec.LostShare
+		most := want
+		if rec.Examples < testTrainRows { // nothing is known of the data after these in the first epoch
+			most = float64(rec.Examples-last) / float64(2*rec.Examples) * rec.LostShare
+		}
+		if rec.LostSamples < 0.999*want || rec.LostSamples > 1.001*most {
+			t.Errorf("recovery %d: %v of the samples are lost, want %v: %+v", i, rec.LostSamples, want, rec)
+		}
+		sum += rec.LostSamples
+	}
+	if s.LostSamples != sum {
+		t.Errorf("%v of the samples are lost, want %v", s.LostSamples, sum)
+	}
+	for _, text := range []string{"only the rows of the lost directories have gone back", "will not be that of an undisturbed run"} {
+		if !strings.Contains(said, text) {
+			t.Errorf("it does not say %q:\n%s", text, said)
+		}
+	}
+	in, err := Inspect(t.Context(), j.Output.ModelDir, false, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := in.Manifest.PartialRecovery; p.Recoveries != 2 || p.LostSamples != sum || p.Inherited {
+		t.Errorf("the model says %+v", p)
+	}
+	lines := strings.Split(strings.TrimSpace(reportOfModel(t, j, metricsName)), "\n")
+	var line metricsLine
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &line); err != nil || line.LostSamples != sum {
+		t.Errorf("the last line of metrics is %s, %v", lines[len(lines)-1], err)
+	}
+	next := partialJob(t, "training.warm_start="+j.Output.ModelDir)
+	train(t, next)
+	if in, err = Inspect(t.Context(), next.Output.ModelDir, false, quiet); err != nil || in.Manifest.PartialRecovery != (modeldir.PartialRecovery{Inherited: true}) {
+		t.Errorf("the model of the next night says %+v, %v", in.Manifest.PartialRecovery, err)
+	}
+}
+
+// TestPartialRecoveryBeginsAnew: without a remote directory, lost rows begin anew.
+func TestPartialRecoveryBeginsAnew(t *testing.T) {
+	j := partialJob(t, "recovery.max_lost_samples=1")
+	killedAfterUpload(t, j, 10)
+	lose(t, j, 1, "new disk")
+	s, said := trainAloud(t, j)
+	if len(s.Recoveries) != 1 || s.Recoveries[0].RowsLost == 0 || s.Recoveries[0].RowsRestored != 0 || s.Recoveries[0].LostSamples == 0 || s.Recoveries[0].From != "a new model" {
+		t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
+	}
+}
+
+// TestTooManyLostSamples: a run that would lose more samples than it may ends with an error
+// that says what to do, and changes nothing: with recovery.mode full, it makes the model of an
+// undisturbed run.
+func TestTooManyLostSamples(t *testing.T) {
+	left := partialJob(t, "snapshots.every=none")
+	want := outcome(t, left, train(t, left))
+	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=1000 snapshots", "recovery.max_lost_samples=0.0001")
+	killedAfterUpload(t, j, 14)
+	lose(t, j, 0, "new disk")
+	for range 2 {
+		_, err := Train(t.Context(), j, quiet)
+		var most *LostSamplesError
+		if !errors.As(err, &most) || errkind.Of(t.Context(), err) != errkind.LostData || most.Portion <= most.Most || !strings.Contains(err.Error(), "recovery.mode=full") {
+			t.Fatalf("it ended with %v", err)
+		}
+	}
+	j.Recovery.Mode = configs.RecoveryFull
+	s := train(t, j)
+	if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || s.Recoveries[0].Step != 4 {
+		t.Errorf("recoveries %+v", s.Recoveries)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+}
+
+// TestPartialRecoveryFallsBack: where only a part cannot go back, the whole run does.
+func TestPartialRecoveryFallsBack(t *testing.T) {
+	for name, set := range map[string][]string{
+		"memory": {"sparse_table.memory_bytes=5MiB", "model.embedding_dim=32", "optimizer.rows.learning_rate=0.01"},
+		"best":   {"training.epochs=3", "training.early_stopping={metric: log_loss, patience: 3}", "optimizer.rows.learning_rate=0.3", "training.accept_diverged=true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := partialJob(t, append(slices.Clip(set), "snapshots.every=none")...)
+			want := outcome(t, left, train(t, left))
+			j := partialJob(t, append(slices.Clip(set), "snapshots.remote="+t.TempDir())...)
+			killedAfterUpload(t, j, 18)
+			lose(t, j, 0, "new disk")
+			s, said := trainAloud(t, j)
+			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "the whole run does") {
+				t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
+			}
+			got := outcome(t, j, s)
+			got.compare(t, &want)
+		})
+	}
+}
+
+// TestPartialRecoveryIsDisturbed fails an operation on disk while a run recovers. The process
+// goes on or ends with an error, and the next one makes the model of an undisturbed run, since
+// nothing was trained between the snapshots.
+func TestPartialRecoveryIsDisturbed(t *testing.T) {
+	left := partialJob(t, "snapshots.every=none")
+	want := outcome(t, left, train(t, left))
+	rng := testseed.Rand(t)
+	for range 4 {
+		at := 1 + rng.IntN(1+rng.IntN(400))
+		j := partialJob(t, "snapshots.remote="+t.TempDir())
+		stoppedAfterUpload(t, j, 13)
+		lose(t, j, rng.IntN(2), "new disk")
+		disk := faultyFrom(at, rng.IntN(2) == 0)
+		diskfault.Inject(disk.ask)
+		opts := quiet
+		opts.afterPass = func(context.Context, *run) error { return errCrash }
+		_, err := Train(t.Context(), j, opts)
+		diskfault.Inject(nil)
+		if err == nil {
+			t.Fatal("no pass was trained")
+		}
+		s, said := trainAloud(t, j)
+		got := outcome(t, j, s)
+		got.compare(t, &want)
+		if t.Failed() {
+			t.Fatalf("operation %d failed: %v; then\n%s", at, err, said)
+		}
+	}
+}
