@@ -25,7 +25,7 @@
 // depends on (snapshots.go). If the process dies, the next Train of the same job goes on
 // from there (resume.go). When it is told to stop, it ends the present pass and saves a
 // last snapshot, within a limit of time. If the table has lost a directory with its disk, the
-// run goes back to what is whole elsewhere (recovery.go).
+// run goes back to what is whole elsewhere (recovery.go), or only the lost rows do (partial.go).
 //
 // # What decides the model's bits
 //

@@ -70,6 +70,10 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 	if err != nil {
 		return false, err
 	}
+	if rec.RowsLost == 0 {
+		r.log.Warn("the lost directories had no rows of the table, so nothing goes back", "lost", lost.Error())
+		return true, nil
+	}
 	r.log.Error("only the rows of the lost directories have gone back: the model will not be that of an undisturbed run", "lost", lost.Error(), "from", rec.From,
 		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "lost_samples", rec.LostSamples, "lost_samples_of_run", lostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
 	return true, nil
@@ -231,7 +235,10 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	if err != nil {
 		return nil, err
 	}
-	x.Snapshot, x.Recoveries = info.ID, append(x.Recoveries, *rec)
+	x.Snapshot = info.ID
+	if rec.RowsLost > 0 {
+		x.Recoveries = append(x.Recoveries, *rec)
+	}
 	saved, err := json.Marshal(x)
 	if err != nil {
 		return nil, err

@@ -154,6 +154,26 @@ func TestPartialRecoveryBeginsAnew(t *testing.T) {
 	}
 }
 
+// TestPartialRecoveryOfAnEmptyDirectory: where a lost directory had no rows, the model is that of
+// an undisturbed run, and does not say otherwise.
+func TestPartialRecoveryOfAnEmptyDirectory(t *testing.T) {
+	set := []string{"sparse_table.memory_bytes=24MiB", "model.embedding_dim=4"}
+	left := partialJob(t, append(slices.Clip(set), "snapshots.every=none")...)
+	want := outcome(t, left, train(t, left))
+	j := partialJob(t, set...)
+	killedAfterUpload(t, j, 6)
+	lose(t, j, 1, "new disk")
+	s, said := trainAloud(t, j)
+	if len(s.Recoveries) != 0 || len(s.Resumed) != 1 || !strings.Contains(said, "had no rows of the table") {
+		t.Errorf("went on at %+v, recoveries %+v\n%s", s.Resumed, s.Recoveries, said)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+	if m := load(t, j.Output.ModelDir); m.Saved.PartialRecovery != (modeldir.PartialRecovery{}) {
+		t.Errorf("the model says %+v", m.Saved.PartialRecovery)
+	}
+}
+
 // TestTooManyLostSamples: a run that would lose more samples than it may ends with an error
 // that says what to do, and changes nothing: with recovery.mode full, it makes the model of an
 // undisturbed run.
