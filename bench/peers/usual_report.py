@@ -102,7 +102,8 @@ def main():
     for (name, model), (scores, _) in found.items():
         print(row([name, model], scores))
     print(f"\n{summary(found)}\n\n{head('set', 'best of aibox', 'best of PyTorch')}")
-    for name in dict.fromkeys(n for n, _ in found):
+    names = [n for n, _ in found]
+    for name in dict.fromkeys(n for n in names if names.count(n) > 1):
         models, scores = best(found, name)
         print(row([name, models["aibox"], models["PyTorch"]], scores))
 
