@@ -272,6 +272,15 @@
 // damaged part is read; buckets and clean rows are not read by Open. Where the catalog
 // has lost a snapshot that was committed, Open says so and changes nothing.
 //
+// # Files that arrive
+//
+// The bucket files of a snapshot that is brought from another machine may lack bytes while
+// the table is used. SSDOptions.Source brings those that are read (arriving.go); it works
+// below the bucket files, between them and the device, so that pulls, scans, compaction and
+// verification know nothing of it. Everything else of the snapshot is complete when the table is opened. While there
+// is a file called ARRIVING.json in one of the directories, the table is not opened, held,
+// cloned or copied without such a source (ErrArriving).
+//
 // # Clones of kind "ssd"
 //
 // Clone makes a table of its own from a snapshot of another one, in other directories of the

@@ -24,11 +24,12 @@ import (
 //	                                   With .part behind it, it is not yet complete:
 //	                                   whoever brings it from elsewhere gives it its name
 //	.probe-…                           a file that tests what the file system can do
+//	ARRIVING.json                      see ArrivingName
 //	snapshot-N.rows, snapshot-N.rows.tmp, LOCK   of kind "memory"
 //
 // Beside them, the first directory of a table on SSD has the directory catalog, and each of
 // the others the directory T.catalog with a copy of it (internal/catalogcopy).
-var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)(?:\.part)?|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp|\.part)?|LOCK)$`)
+var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)(?:\.part)?|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp|\.part)?|LOCK|ARRIVING\.json(?:\.tmp)?)$`)
 
 // Files lists the files of tables in a directory, by their base names.
 type Files struct {

@@ -13,6 +13,9 @@ import (
 func (t *ssd) orderDirs(on vfs.FS) error {
 	if on == nil {
 		on = vfs.Default
+		if err := checkArrived(t.opts.SSD.Dirs); err != nil && t.opts.SSD.Source == nil {
+			return err
+		}
 	}
 	dirs := t.opts.SSD.Dirs
 	first := -1

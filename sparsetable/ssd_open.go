@@ -159,6 +159,9 @@ func (t *ssd) openDevices(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if t.opts.SSD.Source != nil {
+			d = blockio.Arriving(d, t.opts.SSD.Source)
+		}
 		t.devices = append(t.devices, d)
 		return nil
 	}

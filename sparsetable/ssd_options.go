@@ -58,6 +58,8 @@ type SSDOptions struct {
 	// Direct says whether I/O bypasses the page cache (direct I/O): "on"; "off"; or
 	// "auto" (also ""), which uses direct I/O where the file system supports it.
 	Direct string
+	// Source has the bytes that bucket files lack; nil: they lack none, see ErrArriving.
+	Source Source
 }
 
 // catalogDir is the name of the catalog's directory in the first of a table's

@@ -214,6 +214,9 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 					return err
 				}
 			}
+			if err := r.arriving.check(); err != nil {
+				return err
+			}
 			return r.snapshots.passTrained()
 		},
 	}

@@ -57,6 +57,10 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || damaged(failure) {
 		return failure
 	}
+	if errors.Is(failure, errDistrusted) {
+		r.models.writer.Suspend() // what it has tells the next process what not to trust
+		return failure
+	}
 	switch errkind.Of(ctx, failure) {
 	case errkind.Interrupted, errkind.IO, errkind.Locked, errkind.Internal:
 	case errkind.Diverged:

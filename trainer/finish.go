@@ -41,6 +41,9 @@ func (r *run) tensors(t int64) []modeldir.Tensor {
 // finish completes the model and commits it.
 func (r *run) finish(ctx context.Context) error {
 	r.opts.Status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
+	if err := r.arriving.wait(ctx); err != nil {
+		return err
+	}
 	if r.final == nil {
 		r.snapshots.wait()
 		r.snapshots.uploads.stop() // the model is published soon, or another process goes on from what is there
@@ -220,6 +223,9 @@ func (r *run) close(ctx context.Context, failure error) error {
 	}
 	if r.table.Table != nil {
 		r.summary.Table = r.table.Stats()
+	}
+	if err := r.arriving.close(); err != nil {
+		r.log.Warn("closing the files that have not arrived", "error", err)
 	}
 	r.closeTable()
 	if r.models.previous != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,8 +105,13 @@ func (u *uploads) handOver(im *image) {
 		return
 	}
 	u.Offer(&mirror.Snapshot{
-		Step:    x.Step,
-		Upload:  func(ctx context.Context) (*remote.Published, error) { return u.uploadSnapshot(ctx, files, im.data) },
+		Step: x.Step,
+		Upload: func(ctx context.Context) (*remote.Published, error) {
+			if err := u.run.arriving.wait(ctx); err != nil { // it may have to read the files that have not arrived
+				return nil, err
+			}
+			return u.uploadSnapshot(ctx, files, im.data)
+		},
 		Release: files.Close,
 	})
 }
@@ -288,7 +294,17 @@ func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *rem
 	if dir != r.job.Output.ModelDir {
 		outside = func(string) string { return "" }
 	}
-	fetched, err := d.Fetch(ctx, m, func(f *remote.File) string { return to.Path(f.Name) })
+	begun := time.Now()
+	place := func(f *remote.File) string { return to.Path(f.Name) }
+	first := *m // what is fetched before training goes on
+	if m.ID != r.distrusted && dir == r.job.Output.ModelDir {
+		late := func(f *remote.File) bool { return isBucketFile(f) && !exists(place(f)+remote.PartSuffix) } // others are begun
+		first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
+		if err := d.Announce(m, late, place, to.ArrivingPath()); err != nil {
+			return err
+		}
+	}
+	fetched, err := d.Fetch(ctx, &first, place)
 	if err == nil {
 		err = to.CommitRun(ctx, m.Model, outside)
 	}
@@ -297,7 +313,8 @@ func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *rem
 		err = errors.Join(err, to.Discard())
 	}
 	if err == nil {
-		r.log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "bytes_on_this_machine", kept, "seconds", fetched.Seconds)
+		r.restored = restored{m.Bytes(), fetched.Moved, fetched.Again, time.Since(begun).Seconds()}
+		r.log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "bytes_on_this_machine", kept, "bytes_still_fetched", m.Bytes()-first.Bytes(), "seconds", r.restored.seconds)
 	}
 	return err
 }

@@ -68,6 +68,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	}
 	here := x.place()
 	r.resumed = append(x.Resumed, here)
+	r.ready()
 	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
 	return nil
 }
@@ -124,6 +125,9 @@ func linesOfOthers(path string, from, step int64) (others bool, size int64, err 
 // takeTable opens the table at the snapshot and drops all other ones.
 func (r *run) takeTable(ctx context.Context, x *resumption) (err error) {
 	if r.table.dirs, err = r.models.writer.TakeTable(); err != nil {
+		return err
+	}
+	if err := r.openArriving(); err != nil {
 		return err
 	}
 	if err := r.openTableIn(ctx, r.placedTable(), x.Snapshot); err != nil {
@@ -185,10 +189,12 @@ func (r *run) giveUp() error {
 	if r.data.quarantine != nil {
 		errs = append(errs, r.data.quarantine.Close())
 	}
+	errs = append(errs, r.arriving.close())
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
 	r.reports, r.data.quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
 	r.state, r.resumed, r.recoveries, r.earlier, r.start, r.snapshots = State{}, nil, nil, 0, nil, newSnapshots(r)
+	r.arriving, r.restored = nil, restored{}
 	var err error
 	r.parts, err = makeParts(r.job) // without the statistics of that run
 	return errors.Join(append(errs, err)...)

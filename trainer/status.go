@@ -9,6 +9,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/mirror"
+	"aibox/trainer/remote"
 )
 
 // Phase is what a job is doing.
@@ -36,6 +37,7 @@ type Status struct {
 		since  time.Time // start of the phase
 		upload *mirror.Uploader
 		lost   float64
+		coming *remote.Arriving
 	}
 }
 
@@ -60,12 +62,14 @@ type View struct {
 	LostSamples   float64 // portion of lost samples, with partial recovery
 	// Uploads is what became of snapshots in snapshots.remote; nil: none are uploaded.
 	Uploads *mirror.Summary
+	// Arriving is how far the files of a snapshot of snapshots.remote are; nil: none is used.
+	Arriving *remote.ArrivingStats
 }
 
 // View returns the current state.
 func (s *Status) View() View {
 	s.mu.Lock()
-	v, r, p, t, u := s.mu.View, s.mu.reader, s.mu.pipe, s.mu.table, s.mu.upload
+	v, r, p, t, u, a := s.mu.View, s.mu.reader, s.mu.pipe, s.mu.table, s.mu.upload, s.mu.coming
 	if !s.mu.since.IsZero() {
 		v.PhaseElapsed = time.Since(s.mu.since)
 	}
@@ -84,6 +88,10 @@ func (s *Status) View() View {
 	if u != nil {
 		uploads := u.Summary()
 		v.Uploads = &uploads
+	}
+	if a != nil {
+		stats := a.Stats()
+		v.Arriving = &stats
 	}
 	v.ResidentBytes = processMemory().Now
 	return v
@@ -124,6 +132,13 @@ func (s *Status) uploads(u *mirror.Uploader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.upload = u
+}
+
+// arrives says what fetches the files of the table.
+func (s *Status) arrives(a *remote.Arriving) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.coming = a
 }
 
 func (s *Status) pipeline(p *pipeline.Pipeline) {

@@ -50,6 +50,7 @@ type Summary struct {
 	Resumed         []Resumption      `json:"resumed,omitempty"`      // where the run went on after interruptions
 	Recoveries      []Recovery        `json:"recoveries,omitempty"`   // how it went on after losses of directories
 	LostSamples     float64           `json:"lost_samples,omitempty"` // portion of lost samples of all recoveries
+	Arrival         *Arrival          `json:"arrival,omitempty"`      // of a table from snapshots.remote
 	Warnings        []string          `json:"warnings,omitempty"`     // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
 
@@ -165,7 +166,7 @@ func (s *Summary) describe(r *run) {
 	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed, s.Recoveries = r.snapshots.summary, r.resumed, r.recoveries
 	s.LostSamples = lostSamples(r.recoveries)
-	s.Snapshots.Remote = r.snapshots.uploads.summary()
+	s.Snapshots.Remote, s.Arrival = r.snapshots.uploads.summary(), r.arrival()
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]
 		s.Limiting = pipeline.Limiting(last.stats())

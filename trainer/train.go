@@ -20,6 +20,7 @@ import (
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
+	"aibox/trainer/remote"
 )
 
 // Options are settings of a run that are not in the job file.
@@ -109,6 +110,7 @@ func (r *run) train(ctx context.Context) error {
 	if err == nil {
 		err = r.finish(r.grace)
 	}
+	err = r.distrust(err)
 	if err != nil && errkind.Of(ctx, err) == errkind.Usage {
 		return errkind.As(errkind.Job, err) // all options of a training job come from its file
 	}
@@ -145,6 +147,10 @@ type run struct {
 	clock      epochClock   // of the present epoch
 	midway     bool         // the state is not one that another process can go on from
 	final      *final       // the trained model, once its files are complete
+
+	arriving   *arriving // nil: the run did not go on from a snapshot of snapshots.remote
+	restored   restored
+	distrusted string // id of a snapshot in snapshots.remote whose files were found damaged
 }
 
 // elapsed is how many seconds the run has taken, those between its processes left out.
@@ -216,6 +222,7 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	}
 	err = r.goOn(ctx, data, x, id)
 	var lost *modeldir.LostError
+	var gone *remote.DamagedError
 	if errors.As(err, &lost) { // perhaps for a moment only
 		r.log.Warn("the table of an interrupted run cannot be opened; this is tried once more", "error", err)
 		if err := r.suspend(); err != nil {
@@ -232,20 +239,26 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		if e := r.models.writer.SaveResume(data); e != nil {
 			return false, errors.Join(err, e)
 		}
+		arriving := r.arriving != nil // then what is left is not whole
 		if err := r.suspend(); err != nil {
 			return false, err
 		}
-		if done, err := r.partially(ctx, data, x, id, lost); err != nil {
-			return false, err
-		} else if done {
-			return r.resume(ctx)
+		if !arriving {
+			if done, err := r.partially(ctx, data, x, id, lost); err != nil {
+				return false, err
+			} else if done {
+				return r.resume(ctx)
+			}
 		}
 		r.lostTable(lost, x)
 		return false, nil
-	case !damaged(err):
+	case !damaged(err) && !errors.As(err, &gone):
 		return false, err
 	}
-	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over", "error", err)
+	if r.arriving != nil {
+		r.distrusted = r.arriving.ID()
+	}
+	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over, unless snapshots.remote has one", "error", err)
 	if err := r.giveUp(); err != nil {
 		r.log.Warn("the files of an interrupted run could not be deleted; the next run tries again", "error", err)
 	}
@@ -408,6 +421,7 @@ func (r *run) placedTable() sparsetable.Options {
 	o := tableOptions(r.job)
 	o.Dir, o.SSD.Dirs = r.models.writer.TableDir(), r.table.dirs
 	o.Layout, o.Init, o.Logger, o.FS = r.layout, r.table.init, r.log, r.opts.tableFS
+	o.SSD.Source = r.arriving.source()
 	return o
 }
 

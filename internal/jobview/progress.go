@@ -161,6 +161,9 @@ func plainLine(v *trainer.View, rate float64) string {
 	if v.LostSamples > 0 {
 		parts = append(parts, lostText(v))
 	}
+	if text := arrivalText(v); text != "" {
+		parts = append(parts, text)
+	}
 	if len(v.Stages) > 0 {
 		if name := pipeline.Limiting(v.Stages); name != "" {
 			parts = append(parts, "limited by "+name)
@@ -181,6 +184,15 @@ func uploadsFail(v *trainer.View) bool { return v.Uploads != nil && v.Uploads.Er
 // lostText says what partial recovery has cost.
 func lostText(v *trainer.View) string {
 	return fmt.Sprintf("%.2g %% of samples lost", 100*v.LostSamples)
+}
+
+// arrivalText says how much of the table is there that is fetched while it is trained; "" if
+// all of it is.
+func arrivalText(v *trainer.View) string {
+	if r := v.Arriving; r != nil && r.WholeSeconds == 0 {
+		return fmt.Sprintf("fetched %s of %s of the table", humanize.Bytes(r.ArrivedBytes), humanize.Bytes(r.TotalBytes))
+	}
+	return ""
 }
 
 // progressAttrs returns the same for a log in JSON: the keys and values that are known.
@@ -206,6 +218,9 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 	add(v.BadRows > 0, "bad_rows", v.BadRows)
 	add(v.LostSamples > 0, "lost_samples", v.LostSamples)
 	add(uploadsFail(v), "uploading_snapshots", "fails")
+	if arrivalText(v) != "" {
+		attrs = append(attrs, "table_bytes_arrived", v.Arriving.ArrivedBytes, "table_bytes_arriving", v.Arriving.TotalBytes)
+	}
 	if len(v.Stages) > 0 {
 		name := pipeline.Limiting(v.Stages)
 		add(name != "", "limiting_stage", name)
@@ -243,6 +258,9 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		}
 		if v.LostSamples > 0 {
 			parts = append(parts, lostText(v))
+		}
+		if text := arrivalText(v); text != "" {
+			parts = append(parts, text)
 		}
 		b = append(b, terminal.Flow(parts, columns)...)
 	}

@@ -118,6 +118,13 @@ func snapshotText(w io.Writer, s *trainer.Summary) {
 			fmt.Fprintln(w)
 		}
 	}
+	if r := s.Arrival; r != nil {
+		fmt.Fprintf(w, "recovered     from %s: %s fetched of %s, training went on after %.1f s", r.Remote, humanize.Bytes(r.FetchedBytes), humanize.Bytes(r.Bytes), r.UsableSeconds)
+		if r.WholeSeconds > r.UsableSeconds {
+			fmt.Fprintf(w, ", all was there after %.1f s", r.WholeSeconds)
+		}
+		fmt.Fprintln(w)
+	}
 	if n := len(s.Resumed); n > 0 {
 		last := s.Resumed[n-1]
 		fmt.Fprintf(w, "interrupted   %s; went on last after step %d, in epoch %d\n", humanize.Count(int64(n), "time"), last.Step, last.Epoch)

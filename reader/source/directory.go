@@ -30,8 +30,8 @@ type Entry struct {
 // keeper is a file system in which files are written, renamed and removed.
 type keeper interface {
 	fileSystem
-	// openOnce opens a file that is read from its beginning, once.
-	openOnce(ctx context.Context, path string, f File) (io.ReadCloser, error)
+	// openOnce is openRange for bytes that are read once.
+	openOnce(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error)
 	// put writes a file, which appears under its name when it is whole and durable.
 	put(ctx context.Context, path string, data io.ReaderAt, size int64) error
 	rename(ctx context.Context, from, to string) error
@@ -70,12 +70,12 @@ func (d *Directory) List(ctx context.Context, name string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Open opens a file of the given size. If it has fewer bytes, reading fails. Of a local
+// Open opens a file of the given size at an offset. If it has fewer bytes, reading fails. Of a local
 // file, what is read into memory that directfile.Memory has made does not go through the
 // page cache, where the file system can do without it.
-func (d *Directory) Open(ctx context.Context, name string, size int64) (io.ReadCloser, error) {
+func (d *Directory) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
 	p := d.at(name)
-	return d.fs.openOnce(ctx, p, File{URI: d.fs.uri(p), Size: size})
+	return d.fs.openOnce(ctx, p, File{URI: d.fs.uri(p), Size: size}, offset)
 }
 
 // Put writes a file of size bytes, which it reads from data, some of them several times

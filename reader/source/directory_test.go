@@ -28,7 +28,7 @@ func directorySuite(t *testing.T, d *Directory) {
 		return strings.Join(out, " ")
 	}
 	read := func(name string, size int64) (string, error) {
-		r, err := d.Open(ctx, name, size)
+		r, err := d.Open(ctx, name, size, 0)
 		if err != nil {
 			return "", err
 		}

@@ -6,8 +6,8 @@ import (
 	"path"
 )
 
-func (c *cluster) openOnce(ctx context.Context, p string, f File) (io.ReadCloser, error) {
-	return c.openRange(ctx, p, f, 0)
+func (c *cluster) openOnce(ctx context.Context, p string, f File, offset int64) (io.ReadCloser, error) {
+	return c.openRange(ctx, p, f, offset)
 }
 
 func (c *cluster) rename(ctx context.Context, from, to string) error {

@@ -11,13 +11,12 @@ import (
 	"aibox/internal/directfile"
 )
 
-func (localFS) openOnce(ctx context.Context, path string, f File) (io.ReadCloser, error) {
+func (localFS) openOnce(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error) {
 	file, err := openLocal(path, f)
 	if err != nil {
 		return nil, err
 	}
-	direct := directfile.With(file, os.O_RDONLY)
-	return &localReader{ctx: ctx, f: f, file: file, data: direct}, nil
+	return &localReader{ctx: ctx, f: f, file: file, data: directfile.With(file, os.O_RDONLY), offset: offset}, nil
 }
 
 func (f localFS) put(ctx context.Context, path string, data io.ReaderAt, size int64) error {

@@ -21,6 +21,9 @@ import (
 // snapshots (indexes.go). RESUME.json is passed as it is; it names the snapshots of the table by their
 // numbers, which stay. RestoreBeside begins to restore one.
 
+// TableFiles begins the names of the table's files.
+const TableFiles = tableName + "/"
+
 // outsideName begins the names of reports that are outside of the model directory.
 const outsideName = "outside"
 

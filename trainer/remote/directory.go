@@ -20,7 +20,7 @@ import (
 // Store is where a remote directory lies; *source.Directory is one.
 type Store interface {
 	List(ctx context.Context, dir string) ([]source.Entry, error)
-	Open(ctx context.Context, name string, size int64) (io.ReadCloser, error)
+	Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error)
 	Put(ctx context.Context, name string, data io.ReaderAt, size int64) error
 	Rename(ctx context.Context, from, to string) error
 	Remove(ctx context.Context, name string) error
@@ -225,7 +225,7 @@ func (d *Directory) readManifest(ctx context.Context, name string, size int64) (
 	if size > maxManifestBytes {
 		return nil, &DamagedError{d.uri + "/" + name, fmt.Sprintf("it has %d bytes", size)}
 	}
-	r, err := d.store.Open(ctx, name, size)
+	r, err := d.store.Open(ctx, name, size, 0)
 	if err != nil {
 		return nil, err
 	}

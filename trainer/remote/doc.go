@@ -58,4 +58,30 @@
 // all. A file appears under its name when it is whole; of one that was begun, parts that are
 // there are verified and kept. A reader takes no lock: if the generation that it fetches is
 // deleted, it finds objects missing, and the caller takes a newer one.
+//
+// # Files that are used while they arrive
+//
+// The bucket files of a table on SSD can be used before they have been fetched (Arriving).
+// Announce makes them with their sizes, of zeros, after it has written a record: which
+// manifest they are of, and which of them lack bytes. Each part is divided into chunks of 1
+// MiB. A chunk is fetched when somebody waits for one of its bytes, and all others in the
+// background, as long as nobody waits:
+//
+//	absent ──somebody waits, or the background comes to it──> coming ──written──> here
+//	   ^                                                        │
+//	   +────────────────────── an error ────────────────────────+
+//
+// When all chunks of a part are there, its SHA-256 is computed from what was written, and the
+// part is fetched again if it does not match. When all parts of a file match and are durable,
+// the record forgets the file; with the last one the record is deleted. So after a crash at
+// any instant a file is either not in the record, and whole, or in the record; then the
+// next process verifies its parts and fetches those that do not match.
+//
+// A chunk is used before the part that it belongs to was verified. No wrong byte can get into a model all
+// the same: what is read of a bucket file is buckets, each of which has a checksum that
+// begins with a number of the table, the file, its incarnation and the bucket's place.
+// Zeros are no bucket. A chunk that was damaged on the way or in its object is
+// reported as a damaged bucket, as one on the disk is. The record then says that
+// the files are not to be trusted (Distrust), and the next process gives them up and fetches the snapshot
+// anew, as a whole, or an older one.
 package remote

@@ -222,22 +222,36 @@ func (fe *fetching) part(ctx context.Context, f *File, p *Part, out *directfile.
 
 // fetch makes one attempt. What it writes may be wrong if it fails.
 func (fe *fetching) fetch(ctx context.Context, p *Part, out *directfile.File, offset int64) error {
-	name := path.Join(objectsDir, p.Object)
-	at := fe.d.uri + "/" + name
-	r, err := fe.d.store.Open(ctx, name, p.Bytes)
-	if errors.Is(err, source.ErrNotFound) {
-		return &DamagedError{at, "it is missing"}
-	}
+	r, err := fe.d.openObject(ctx, p, 0)
 	if err != nil {
-		return tooShort(at, err)
+		return err
 	}
 	sum := sha256.New()
 	err = copyBlocks(out, offset, &limitedReader{ctx, fe.d.limit, r}, p.Bytes, sum)
 	if err = errors.Join(err, r.Close()); err != nil {
-		return tooShort(at, err)
+		return tooShort(fe.d.objectURI(p), err)
 	}
+	return fe.d.matches(p, sum)
+}
+
+func (d *Directory) objectURI(p *Part) string { return d.uri + "/" + path.Join(objectsDir, p.Object) }
+
+// openObject opens an object at an offset.
+func (d *Directory) openObject(ctx context.Context, p *Part, offset int64) (io.ReadCloser, error) {
+	r, err := d.store.Open(ctx, path.Join(objectsDir, p.Object), p.Bytes, offset)
+	if errors.Is(err, source.ErrNotFound) {
+		return nil, &DamagedError{d.objectURI(p), "it is missing"}
+	}
+	if err != nil {
+		return nil, tooShort(d.objectURI(p), err)
+	}
+	return r, nil
+}
+
+// matches fails if the checksum of what was fetched is not that of the object.
+func (d *Directory) matches(p *Part, sum hash.Hash) error {
 	if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
-		return &DamagedError{at, fmt.Sprintf("its SHA-256 is %s, but %s was published", got, p.SHA256)}
+		return &DamagedError{d.objectURI(p), fmt.Sprintf("its SHA-256 is %s, but %s was published", got, p.SHA256)}
 	}
 	return nil
 }

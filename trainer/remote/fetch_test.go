@@ -223,8 +223,8 @@ type healingStore struct {
 	good memFile
 }
 
-func (s *healingStore) Open(ctx context.Context, name string, size int64) (io.ReadCloser, error) {
-	r, err := s.memStore.Open(ctx, name, size)
+func (s *healingStore) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
+	r, err := s.memStore.Open(ctx, name, size, offset)
 	if name == s.name {
 		s.mu.Lock()
 		s.files[name] = s.good

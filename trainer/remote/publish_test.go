@@ -288,12 +288,12 @@ func TestPublishFaults(t *testing.T) {
 // manifest is not read: each attempt lasts until its context ends.
 type hangingStore struct{ *memStore }
 
-func (s *hangingStore) Open(ctx context.Context, name string, size int64) (io.ReadCloser, error) {
+func (s *hangingStore) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
 	if generations := s.names(generationsDir); len(generations) > 1 && name == path.Join(generationsDir, generations[0]) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
-	return s.memStore.Open(ctx, name, size)
+	return s.memStore.Open(ctx, name, size, offset)
 }
 
 // TestPublishDoesNotWait: a publication that is done does not wait as long as the store tries

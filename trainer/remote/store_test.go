@@ -53,7 +53,7 @@ func notFound(name string) error {
 	return &source.Error{Op: "open", URI: name, Kind: source.ErrNotFound}
 }
 
-func (s *memStore) Open(_ context.Context, name string, size int64) (io.ReadCloser, error) {
+func (s *memStore) Open(_ context.Context, name string, size, offset int64) (io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, ok := s.files[name]
@@ -63,7 +63,7 @@ func (s *memStore) Open(_ context.Context, name string, size int64) (io.ReadClos
 	if int64(len(f.data)) < size {
 		return nil, &source.Error{Op: "open", URI: name, Kind: source.ErrChanged}
 	}
-	return io.NopCloser(bytes.NewReader(f.data[:size])), nil
+	return io.NopCloser(bytes.NewReader(f.data[offset:size])), nil
 }
 
 func (s *memStore) Put(_ context.Context, name string, data io.ReaderAt, size int64) error {
@@ -192,9 +192,9 @@ func (s *faultyStore) List(ctx context.Context, dir string) (out []source.Entry,
 	return out, err
 }
 
-func (s *faultyStore) Open(ctx context.Context, name string, size int64) (out io.ReadCloser, err error) {
+func (s *faultyStore) Open(ctx context.Context, name string, size, offset int64) (out io.ReadCloser, err error) {
 	err = s.do(func() (err error) {
-		out, err = s.memStore.Open(ctx, name, size)
+		out, err = s.memStore.Open(ctx, name, size, offset)
 		return err
 	})
 	return out, err

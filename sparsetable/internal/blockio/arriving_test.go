@@ -1,0 +1,118 @@
+package blockio_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"aibox/sparsetable/internal/blockio"
+)
+
+// lateSource is a source of one file, whose second half is missing until let is closed.
+type lateSource struct {
+	path    string
+	half    int64
+	data    []byte
+	let     chan struct{}
+	fail    error
+	removed string
+
+	mu   sync.Mutex
+	here bool
+}
+
+func (s *lateSource) Lacks(name string) bool { return name == filepath.Base(s.path) }
+
+func (s *lateSource) Here(_ string, _, to int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return to <= s.half || s.here
+}
+
+func (s *lateSource) Await(name string, from, to int64) error {
+	if s.Here(name, from, to) {
+		return nil
+	}
+	<-s.let
+	if s.fail != nil {
+		return s.fail
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.here = true
+	return os.WriteFile(s.path, s.data, 0o644)
+}
+
+func (s *lateSource) Removed(name string) { s.removed = name }
+
+// TestArriving: reads of bytes that are there do not wait for those that are not, which are
+// delivered when they have arrived; files that lack nothing are those of the device.
+func TestArriving(t *testing.T) {
+	const half = 64 << 10
+	data := bytes.Repeat([]byte("aiboxrow"), 2*half/8)
+	for _, fail := range []error{nil, errors.New("it is lost")} {
+		dir := t.TempDir()
+		s := &lateSource{path: filepath.Join(dir, "late"), half: half, data: data, let: make(chan struct{}), fail: fail}
+		for name, n := range map[string]int{"late": half, "whole": 2 * half} {
+			if err := os.WriteFile(filepath.Join(dir, name), append(bytes.Clone(data[:n]), make([]byte, 2*half-n)...), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inner, err := blockio.Open(t.Context(), dir, blockio.Options{UnitBytes: 4096})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := blockio.Arriving(inner, s)
+		pool := blockio.NewPool(4096, 0)
+		defer pool.Close()
+		var c blockio.Completions
+		var reads []*blockio.Read
+		var files []blockio.File
+		for _, name := range []string{"late", "whole"} {
+			f, err := d.OpenFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+			for at := int64(0); at < 2*half+8192; at += 8192 { // the last one is behind the end
+				buf, err := pool.Get(8192)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reads = append(reads, &blockio.Read{File: f, Offset: at, Buf: buf, Cookie: uint64(len(reads))})
+			}
+		}
+		all := len(reads)
+		d.Submit(&c, reads)
+		first := c.Wait(nil, all-all/2/2-1)
+		for _, r := range first {
+			if r.Cookie < uint64(all/2) && r.Offset >= half {
+				t.Errorf("the read at %d ended before its bytes were there", r.Offset)
+			}
+		}
+		close(s.let)
+		for _, r := range c.Wait(first, c.Pending()) {
+			late := r.Cookie < uint64(all/2)
+			switch {
+			case late && r.Offset >= half && fail != nil:
+				if !errors.Is(r.Err, fail) {
+					t.Errorf("the read at %d: %v", r.Offset, r.Err)
+				}
+			case r.Offset >= 2*half:
+				if !errors.Is(r.Err, io.ErrUnexpectedEOF) {
+					t.Errorf("the read behind the end: %v", r.Err)
+				}
+			case r.Err != nil || r.Done() != len(r.Buf) || !bytes.Equal(r.Buf, data[r.Offset:][:len(r.Buf)]):
+				t.Errorf("the read at %d has other bytes: %v", r.Offset, r.Err)
+			}
+			pool.Put(r.Buf)
+		}
+		if err := errors.Join(files[0].Close(), files[1].Close(), d.Remove("late"), d.Close()); err != nil || s.removed != "late" {
+			t.Errorf("%v, %q was removed", err, s.removed)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"aibox/internal/errkind"
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// A run that goes on from a snapshot of snapshots.remote does not wait for the buckets of its
+// table: what it reads is fetched when it is read, and the rest in the background. Until all
+// has arrived, the table's directory has a record of what lacks (sparsetable.ArrivingName),
+// by which another process goes on with that. Before the model is committed, and before a
+// snapshot is uploaded, everything is there and verified.
+
+// Arrival says what it took to go on from a snapshot of snapshots.remote.
+type Arrival struct {
+	Remote        string  `json:"remote"`
+	Bytes         int64   `json:"bytes"`          // of the snapshot; of what it lacked if an earlier process has begun
+	FetchedBytes  int64   `json:"fetched_bytes"`  // of them, by this process
+	FetchedAgain  int     `json:"fetched_again"`  // parts that were damaged at first
+	UsableSeconds float64 `json:"usable_seconds"` // until training could go on
+	// WholeSeconds is the time until everything was there and verified, beside training; 0:
+	// the run ended before.
+	WholeSeconds float64 `json:"whole_seconds"`
+}
+
+// arriving is how far the files of a run's table are that is fetched while it is trained.
+// The methods of a nil arriving do nothing.
+type arriving struct {
+	*remote.Arriving
+	uri    string
+	opened time.Time
+	usable float64 // seconds
+}
+
+// restored says what restoreSnapshot did.
+type restored struct {
+	bytes, fetched int64
+	again          int
+	seconds        float64
+}
+
+// arriving opens what the record of the run's table says lacks, and begins to fetch it. It
+// does nothing if the table is whole.
+func (r *run) openArriving() error {
+	dirs := r.table.dirs
+	if len(dirs) == 0 {
+		dirs = []string{r.models.writer.TableDir()}
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(dir, sparsetable.ArrivingName)
+		uri, id, fault, err := remote.AnnouncedIn(path)
+		switch {
+		case err == nil && uri == "":
+			continue
+		case err != nil:
+			return r.incomplete(err)
+		case fault != "":
+			r.distrusted = id
+			return r.incomplete(errors.New(fault))
+		}
+		d, err := openRemote(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring a snapshot", r.log)
+		if err != nil {
+			return err
+		}
+		a, err := d.OpenArriving(path, func(base string) string { return findIn(dirs, base) })
+		if err != nil {
+			return err
+		}
+		r.arriving = &arriving{Arriving: a, uri: uri, opened: time.Now()}
+		startArriving(a)
+		r.opts.Status.arrives(a)
+		return nil
+	}
+	return nil
+}
+
+// startArriving begins to fetch what lacks. Tests replace it.
+var startArriving = (*remote.Arriving).Start
+
+// findIn is the path of a file in one of dirs, "" if it is in none.
+func findIn(dirs []string, base string) string {
+	for _, dir := range dirs {
+		if path := filepath.Join(dir, base); exists(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// source is what the run's table reads from what lacks.
+func (c *arriving) source() sparsetable.Source {
+	if c == nil {
+		return nil
+	}
+	return c.Arriving
+}
+
+// ready notes that training can go on, so many seconds after the table was opened.
+func (r *run) ready() {
+	if c := r.arriving; c != nil {
+		c.usable = r.restored.seconds + time.Since(c.opened).Seconds()
+		s := c.Stats()
+		r.log.Info("training goes on while its table is fetched", "remote", c.uri, "seconds_until_usable", c.usable, "bytes", s.TotalBytes, "arrived_bytes", s.ArrivedBytes)
+	}
+}
+
+// arrival is nil if the run did not go on from a snapshot of snapshots.remote.
+func (r *run) arrival() *Arrival {
+	c, before := r.arriving, r.restored
+	if c == nil && before.bytes == 0 {
+		return nil
+	}
+	out := &Arrival{
+		Remote: r.job.Snapshots.Remote, Bytes: before.bytes, FetchedBytes: before.fetched, FetchedAgain: before.again,
+		UsableSeconds: before.seconds, WholeSeconds: before.seconds,
+	}
+	if c == nil {
+		return out
+	}
+	s := c.Stats()
+	out.Remote, out.UsableSeconds, out.WholeSeconds = c.uri, c.usable, 0
+	out.Bytes, out.FetchedBytes, out.FetchedAgain = max(out.Bytes, s.TotalBytes), out.FetchedBytes+s.FetchedBytes, out.FetchedAgain+s.Again
+	if s.WholeSeconds > 0 {
+		out.WholeSeconds = before.seconds + s.WholeSeconds
+	}
+	return out
+}
+
+// wait waits until everything is there.
+func (c *arriving) wait(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	return c.Wait(ctx)
+}
+
+// close ends fetching. What the table waits for then fails, so the table is closed after it.
+func (c *arriving) close() error {
+	if c == nil {
+		return nil
+	}
+	return c.Stop()
+}
+
+// check fails if it is known that not everything will be there.
+func (c *arriving) check() error {
+	if c == nil {
+		return nil
+	}
+	return c.Err()
+}
+
+// errDistrusted says that the interrupted run is not gone on with.
+var errDistrusted = errors.New("training cannot go on")
+
+// distrust is the error of a run that has failed for a fault of its table's files, which had
+// not all arrived: the fault may be that of the snapshot in snapshots.remote. It lets the
+// next process fetch that as a whole, or an older one.
+func (r *run) distrust(failure error) error {
+	var lost *remote.DamagedError
+	if r.arriving == nil || !errors.As(failure, &lost) && !damaged(failure) || r.arriving.Stats().WholeSeconds > 0 && r.arriving.Err() == nil {
+		return failure
+	}
+	r.arriving.Distrust(failure)
+	return errkind.As(errkind.IO, fmt.Errorf("%w: the snapshot of %s from which training went on is damaged, as was found after training had gone on: start the job again, and it is fetched once more as a whole or, if it is damaged there, the newest older one is used: %v", errDistrusted, r.arriving.uri, failure))
+}
+
+// isBucketFile reports whether a file of a snapshot is fetched while it is used.
+func isBucketFile(f *remote.File) bool {
+	return f.Unique && strings.HasPrefix(f.Name, modeldir.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
+}

@@ -1,0 +1,223 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/sparsetable"
+	"aibox/trainer/remote"
+)
+
+// withBuckets is a job whose table has rows in buckets after a few passes.
+func withBuckets(t *testing.T, set ...string) *configs.Job {
+	t.Helper()
+	return job(t, "deepfm", append(onSSD("sparse_table.memory_bytes=6MiB", "model.embedding_dim=512", "training.epochs=2", "training.accept_diverged=true"), set...)...)
+}
+
+// crashAfter trains until pass at, where the process is said to be killed; look is called
+// before that.
+func crashAfter(t *testing.T, j *configs.Job, at int, look func(r *run)) {
+	t.Helper()
+	opts := quiet
+	passes := 0
+	opts.afterPass = func(_ context.Context, r *run) error {
+		if passes++; passes < at {
+			return nil
+		}
+		look(r)
+		return errCrash
+	}
+	if _, err := Train(t.Context(), j, opts); !errors.Is(err, errCrash) {
+		t.Fatalf("the run was to be killed, but %v", err)
+	}
+}
+
+// inBackground replaces what begins to fetch in the background, until the test ends.
+func inBackground(t *testing.T, start func(*remote.Arriving)) {
+	t.Helper()
+	before := startArriving
+	t.Cleanup(func() { startArriving = before })
+	startArriving = start
+}
+
+// recordOf is the record of the files that have not arrived, "" if there is none.
+func recordOf(t *testing.T, dir string) (path string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		if err == nil && e.Name() == sparsetable.ArrivingName {
+			path = at
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestTrainsWhileTableArrives: a machine is lost, and another one goes on while buckets of its
+// table are only fetched as they are read. Its process is killed again and again before all
+// of them are there; the last one makes the model of a machine that was not disturbed.
+// Meanwhile nobody takes the table for whole.
+func TestTrainsWhileTableArrives(t *testing.T) {
+	left := withBuckets(t)
+	want := outcome(t, left, train(t, left))
+	dir := t.TempDir()
+	j := withBuckets(t, everyPass, "snapshots.remote="+dir)
+	if !lostAt(t, j, 14, true) {
+		t.Fatal("there were not so many passes")
+	}
+	inBackground(t, func(*remote.Arriving) {})
+	for range 3 {
+		crashAfter(t, j, 1, func(r *run) {
+			s := r.arriving.Stats()
+			if s.TotalBytes == 0 || s.ArrivedBytes == 0 || s.WholeSeconds != 0 {
+				t.Errorf("%+v: the test shows nothing", s)
+			}
+			r.snapshots.wait()
+		})
+		record := recordOf(t, j.Output.ModelDir)
+		if record == "" {
+			t.Fatal("nothing says that files have not arrived")
+		}
+		o := sparsetable.Options{Kind: sparsetable.KindSSD, ReadOnly: true}
+		o.SSD.Dirs = []string{filepath.Dir(record)}
+		if tab, err := sparsetable.Open(t.Context(), o); !errors.Is(err, sparsetable.ErrArriving) {
+			t.Errorf("the table is opened: %v, %v", tab, err)
+		}
+		if _, err := sparsetable.Verify(t.Context(), o, func(sparsetable.Fault) {}, nil); !errors.Is(err, sparsetable.ErrArriving) {
+			t.Errorf("the table is verified: %v", err)
+		}
+		if _, err := sparsetable.PortableFiles(o); !errors.Is(err, sparsetable.ErrArriving) {
+			t.Errorf("the table is copied: %v", err)
+		}
+	}
+	inBackground(t, (*remote.Arriving).Start)
+	s, err := Train(t.Context(), j, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Arrival; r == nil || r.Bytes == 0 || r.WholeSeconds == 0 || r.UsableSeconds == 0 {
+		t.Errorf("%+v", s.Arrival)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+	if recordOf(t, j.Output.ModelDir) != "" {
+		t.Error("the record is still there")
+	}
+	if names, _ := remoteFiles(t, dir); len(names) > 0 {
+		t.Errorf("left in the remote directory: %v", names)
+	}
+}
+
+// TestArrivingTableDamaged: a bucket file turns out to be damaged in the remote directory when
+// training has gone on from it. The run ends and says so. The next one fetches the snapshot
+// as a whole, if it is not damaged any more, or uses the one before it.
+func TestArrivingTableDamaged(t *testing.T) {
+	left := withBuckets(t)
+	want := outcome(t, left, train(t, left))
+	for _, healed := range []bool{false, true} {
+		dir := t.TempDir()
+		j := withBuckets(t, everyPass, "snapshots.remote="+dir)
+		if !lostAt(t, j, 14, true) {
+			t.Fatal("there were not so many passes")
+		}
+		names := newestBuckets(t, dir)
+		var good [][]byte
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good = append(good, bytes.Clone(data))
+			data[len(data)-1] ^= 1
+			if err := os.WriteFile(name, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inBackground(t, func(*remote.Arriving) {})
+		opts := quiet
+		opts.afterPass = func(ctx context.Context, r *run) error {
+			r.arriving.Start()
+			_ = r.arriving.Wait(ctx) // the run sees it, too
+			return nil
+		}
+		if _, err := Train(t.Context(), j, opts); err == nil || !strings.Contains(err.Error(), "start the job again") {
+			t.Fatalf("training went on with damaged files: %v", err)
+		}
+		inBackground(t, (*remote.Arriving).Start)
+		if healed {
+			for i, name := range names {
+				if err := os.WriteFile(name, good[i], 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var log bytes.Buffer
+		opts = quiet
+		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		s, err := Train(t.Context(), j, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := outcome(t, j, s)
+		got.compare(t, &want)
+		if older := strings.Contains(log.String(), "the one before it is taken"); older == healed || len(s.Resumed) == 0 {
+			t.Errorf("healed: %v, went on at %+v:\n%s", healed, s.Resumed, log.String())
+		}
+	}
+}
+
+// newestBuckets are the objects that have bucket files of the newest snapshot in a remote
+// directory, and that no other snapshot has.
+func newestBuckets(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	d := openDirectory(t, dir)
+	all, _, err := d.Snapshots(t.Context())
+	if err != nil || len(all) < 2 {
+		t.Fatalf("%d snapshots: %v", len(all), err)
+	}
+	var older []string
+	for _, m := range all[1:] {
+		for _, f := range m.Files {
+			for _, p := range f.Parts {
+				older = append(older, p.Object)
+			}
+		}
+	}
+	for _, f := range all[0].Files {
+		for _, p := range f.Parts {
+			if isBucketFile(&f) && p.Bytes > 0 && !slices.Contains(older, p.Object) {
+				names = append(names, filepath.Join(dir, "objects", p.Object))
+			}
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("the newest snapshot has no bucket files of its own")
+	}
+	return names
+}
+
+func openDirectory(t *testing.T, dir string) *remote.Directory {
+	t.Helper()
+	sources := NewSources(new(configs.Job), quiet.Logger)
+	t.Cleanup(func() {
+		if err := sources.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d, err := openRemote(sources, dir, 0, "", quiet.Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -1,0 +1,346 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"aibox/internal/diskfault"
+	"aibox/internal/testseed"
+)
+
+// late is a publication of bucket files of several chunks and parts, with a file that is
+// fetched at once.
+func late(t *testing.T, rng *rand.Rand) (*memStore, *Manifest, contents) {
+	t.Helper()
+	c := contents{"dense": "dense parameters"}
+	for i, n := range []int{5*chunkBytes + 777, 1, 2 * chunkBytes, 3*chunkBytes + 4096} {
+		data := make([]byte, n)
+		for j := range data {
+			data[j] = byte(rng.Uint32())
+		}
+		c[fmt.Sprintf("table/%d.bucket", i)] = string(data)
+	}
+	s := newMemStore()
+	o := quiet
+	o.partBytes = 2*chunkBytes + 512
+	if _, err := Open("mem", s, o).Publish(t.Context(), c.publication("a", 4)); err != nil {
+		t.Fatal(err)
+	}
+	return s, wantGenerations(t, Open("mem", s, o), 4)[0], c
+}
+
+func isLate(f *File) bool { return strings.HasSuffix(f.Name, ".bucket") }
+
+// announced makes the late files of m in a directory, and returns the record's path.
+func announced(t *testing.T, d *Directory, m *Manifest, dir string) (record string) {
+	t.Helper()
+	record = filepath.Join(dir, "RECORD")
+	if err := d.Announce(m, isLate, func(f *File) string { return filepath.Join(dir, path.Base(f.Name)) }, record); err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func openArriving(t *testing.T, d *Directory, dir string) *Arriving {
+	t.Helper()
+	a, err := d.OpenArriving(filepath.Join(dir, "RECORD"), func(base string) string {
+		if at := filepath.Join(dir, base); !os.IsNotExist(stat(at)) {
+			return at
+		}
+		return ""
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func stat(path string) error {
+	_, err := os.Stat(path)
+	return err
+}
+
+// wantArrived fails the test unless all late files are there, whole, and nothing says
+// otherwise.
+func wantArrived(t *testing.T, dir string, c contents) {
+	t.Helper()
+	for name, want := range c {
+		if !strings.HasSuffix(name, ".bucket") {
+			continue
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, path.Base(name))); err != nil || string(got) != want {
+			t.Errorf("%s is not what was published: %v", name, err)
+		}
+	}
+	if !os.IsNotExist(stat(filepath.Join(dir, "RECORD"))) {
+		t.Error("the record is still there")
+	}
+}
+
+// TestArriving: what is awaited is there, the rest comes in the background, and no byte is
+// fetched twice.
+func TestArriving(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, c := late(t, rng)
+	d := Open("mem", s, quiet)
+	dir := t.TempDir()
+	announced(t, d, m, dir)
+	a := openArriving(t, d, dir)
+	names := a.order
+	for range 12 {
+		name := names[rng.IntN(len(names))]
+		want := c["table/"+name]
+		from := rng.IntN(len(want))
+		to := from + rng.IntN(len(want)) // beyond the end, too
+		if err := a.Await(name, int64(from), int64(to)); err != nil {
+			t.Fatal(err)
+		}
+		if !a.Lacks(name) || !a.Here(name, int64(from), int64(to)) {
+			t.Errorf("%s: [%d, %d) is awaited and not there, or the file counts as verified", name, from, to)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if to = min(to, len(want)); err != nil || !bytes.Equal(got[from:to], []byte(want[from:to])) {
+			t.Errorf("%s: [%d, %d) has other bytes: %v", name, from, to, err)
+		}
+	}
+	a.Start()
+	if err := a.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantArrived(t, dir, c)
+	if st := a.Stats(); st.FetchedBytes != st.TotalBytes || st.ArrivedBytes != st.TotalBytes || st.TotalBytes != m.Bytes()-int64(len(c["dense"])) || a.Lacks(names[0]) {
+		t.Errorf("%+v", st)
+	}
+	if err := a.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestArrivingInterrupted: every operation of the store fails in turn, and all after it, while
+// ranges are awaited beside the background; the process ends, and another one completes the
+// files. In between, the record says that they lack bytes.
+func TestArrivingInterrupted(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, c := late(t, rng)
+	for n := 0; ; n++ {
+		dir := t.TempDir()
+		dying := &faultyStore{memStore: s, fail: func(op int) (bool, bool) { return op >= n, false }}
+		d := Open("mem", dying, quiet)
+		record := announced(t, d, m, dir)
+		a := openArriving(t, d, dir)
+		if rng.IntN(2) == 0 {
+			a.Start()
+		}
+		failed := false
+		for _, name := range a.order {
+			for at := 0; at < len(c["table/"+name]); at += chunkBytes / 2 {
+				err := a.Await(name, int64(at), int64(at+1))
+				if err != nil && !errors.Is(err, errFault) {
+					t.Fatal(err)
+				}
+				failed = failed || err != nil
+			}
+		}
+		if err := a.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		_, id, fault, err := AnnouncedIn(record)
+		if err != nil || fault != "" || failed && id != m.ID {
+			t.Fatalf("the record of %q says %q, %v", id, fault, err)
+		}
+		if id != "" {
+			announced(t, d, m, dir) // as a process that was killed before it opened the table
+			arrive(t, openArriving(t, Open("mem", s, quiet), dir))
+		}
+		wantArrived(t, dir, c)
+		if !failed {
+			return
+		}
+	}
+}
+
+// TestArrivingDiskFaults: every operation on the local disk fails in turn, and all after it,
+// until the process ends. Another one completes the files.
+func TestArrivingDiskFaults(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, c := late(t, rng)
+	d := Open("mem", s, quiet)
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	for n := int64(0); ; n++ {
+		dir := t.TempDir()
+		var ops, failures atomic.Int64
+		failed := make(chan struct{})
+		diskfault.Inject(func(string, string) error {
+			if ops.Add(1) <= n {
+				return nil
+			}
+			if failures.Add(1) == 1 {
+				close(failed)
+			}
+			return errFault
+		})
+		record := filepath.Join(dir, "RECORD")
+		place := func(f *File) string { return filepath.Join(dir, path.Base(f.Name)) }
+		err := d.Announce(m, isLate, place, record)
+		var a *Arriving
+		if err == nil {
+			a, err = d.OpenArriving(record, func(base string) string { return filepath.Join(dir, base) })
+		}
+		if err == nil {
+			a.Start()
+			ctx, stop := context.WithCancel(t.Context())
+			go func() {
+				<-failed
+				stop()
+			}()
+			err = a.Wait(ctx)
+			if e := a.Stop(); e != nil {
+				t.Fatal(e)
+			}
+			if err == nil {
+				close(failed)
+			}
+			stop()
+		}
+		diskfault.Inject(nil)
+		if err == nil {
+			wantArrived(t, dir, c)
+			if n < 10 {
+				t.Errorf("%d operations on the disk were asked for", n)
+			}
+			return
+		}
+		if !errors.Is(err, errFault) && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		announced(t, d, m, dir)
+		if stat(record) == nil {
+			arrive(t, openArriving(t, d, dir))
+		}
+		wantArrived(t, dir, c)
+	}
+}
+
+// TestArrivingDamaged: a part that is damaged is fetched again. If it stays so, the files
+// cannot be completed, which the record says, too.
+func TestArrivingDamaged(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, c := late(t, rng)
+	for i := range m.Files {
+		f := &m.Files[i]
+		if !isLate(f) {
+			continue
+		}
+		p := f.Parts[rng.IntN(len(f.Parts))]
+		name := path.Join(objectsDir, p.Object)
+		good := s.files[name]
+		wrong := bytes.Clone(good.data)
+		wrong[rng.IntN(len(wrong))] ^= 1
+		for what, damage := range map[string]func(){
+			"changed": func() { s.files[name] = memFile{data: wrong} },
+			"missing": func() { delete(s.files, name) },
+		} {
+			damage()
+			dir := t.TempDir()
+			d := Open("mem", s, quiet)
+			record := announced(t, d, m, dir)
+			a := openArriving(t, d, dir)
+			a.Start()
+			var damaged *DamagedError
+			if err := a.Wait(t.Context()); !errors.As(err, &damaged) || !strings.Contains(damaged.URI, name) {
+				t.Errorf("%s is %s: %v", name, what, err)
+			}
+			if err := a.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			if _, id, fault, err := AnnouncedIn(record); err != nil || id != m.ID || !strings.Contains(fault, name) {
+				t.Errorf("the record of %s says %q, %v", id, fault, err)
+			}
+			// It is good again at the second attempt.
+			damage()
+			dir = t.TempDir()
+			d = Open("mem", &healingStore{memStore: s, name: name, good: good}, quiet)
+			announced(t, d, m, dir)
+			a = openArriving(t, d, dir)
+			a.Start()
+			if err := a.Wait(t.Context()); err != nil || a.Stats().Again != 1 {
+				t.Errorf("%s is %s at first: %+v, %v", name, what, a.Stats(), err)
+			}
+			if err := a.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			wantArrived(t, dir, c)
+			s.files[name] = good
+		}
+	}
+}
+
+// TestArrivingRecord: no byte of a record can change unnoticed.
+func TestArrivingRecord(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, _ := late(t, rng)
+	record := announced(t, Open("mem", s, quiet), m, t.TempDir())
+	data, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		wrong := bytes.Clone(data)
+		wrong[rng.IntN(len(wrong))] ^= byte(1 << rng.IntN(8))
+		if r, _, err := decodeRecord(wrong); err == nil && !slices.Equal(r.Lacking, []string{"table/0.bucket", "table/1.bucket", "table/2.bucket", "table/3.bucket"}) {
+			t.Errorf("a changed record says %v", r.Lacking)
+		}
+	}
+}
+
+// TestArrivingRemoved: a file that the table has deleted is not needed.
+func TestArrivingRemoved(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, c := late(t, rng)
+	d := Open("mem", s, quiet)
+	dir := t.TempDir()
+	announced(t, d, m, dir)
+	for _, gone := range []string{"0.bucket", "2.bucket"} { // by an earlier process
+		if err := os.Remove(filepath.Join(dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+		delete(c, "table/"+gone)
+	}
+	a := openArriving(t, d, dir)
+	a.Removed("3.bucket")
+	delete(c, "table/3.bucket")
+	arrive(t, a)
+	wantArrived(t, dir, c)
+
+	dir = t.TempDir()
+	announced(t, d, m, dir)
+	if err := openArriving(t, d, dir).Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if err := os.Remove(filepath.Join(dir, fmt.Sprint(i, ".bucket"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arrive(t, openArriving(t, d, dir))
+	wantArrived(t, dir, nil)
+}
+
+// arrive waits until all files are there.
+func arrive(t *testing.T, a *Arriving) {
+	t.Helper()
+	a.Start()
+	if err := errors.Join(a.Wait(t.Context()), a.Stop()); err != nil {
+		t.Fatal(err)
+	}
+}
