@@ -215,7 +215,8 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 		Step: x.Step, Examples: x.progress().Examples,
 	}
 	if l := handler.Lost(); l != nil && l.TotalSlots > 0 {
-		rec.RowsLost, rec.LostShare = l.Rows, float64(l.Slots)/float64(l.TotalSlots)
+		// Rows that were in no bucket yet are lost without a slot.
+		rec.RowsLost, rec.LostShare = l.Rows, max(float64(l.Slots)/float64(l.TotalSlots), float64(l.Rows)/float64(max(l.TotalRows, 1)))
 		rec.LostSamples = float64(rec.Examples-from.examples) / float64(x.totalExamples(r.job)) * rec.LostShare
 	}
 	before := lostSamples(x.Recoveries)

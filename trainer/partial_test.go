@@ -174,6 +174,16 @@ func TestPartialRecoveryOfAnEmptyDirectory(t *testing.T) {
 	}
 }
 
+// TestLostRowsWithoutBuckets: rows that were in no bucket yet count as lost samples, too.
+func TestLostRowsWithoutBuckets(t *testing.T) {
+	j := partialJob(t, "sparse_table.memory_bytes=24MiB", "model.embedding_dim=4", "recovery.max_lost_samples=1")
+	killedAfterUpload(t, j, 6)
+	lose(t, j, 0, "new disk")
+	if s, said := trainAloud(t, j); len(s.Recoveries) != 1 || s.LostSamples < 0.1 {
+		t.Errorf("%v of the samples are lost: %+v\n%s", s.LostSamples, s.Recoveries, said)
+	}
+}
+
 // TestTooManyLostSamples: a run that would lose more samples than it may ends with an error
 // that says what to do, and changes nothing: with recovery.mode full, it makes the model of an
 // undisturbed run.
