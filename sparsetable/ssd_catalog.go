@@ -63,7 +63,7 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 		if err := c.Close(); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: the table's catalog is lost or damaged, and of the files that its copy in %s names, %d are in none of its directories, %s: name or mount the directory that has them; if it was lost, restore the table from a copy, or go on without the rows that were lost (SSDOptions.AllowLost): %s",
+		return nil, fmt.Errorf("%w: the table's catalog is lost or damaged, and of the files that its copy in %s names, %d are in none of its directories, %s: name or mount the directory that has them; if it was lost, restore the table from a copy: %s",
 			ErrFiles, best.Dir, missing, strings.Join(t.opts.SSD.Dirs, ", "), cause)
 	}
 	t.opts.Logger.Warn("sparsetable: the table's catalog is lost or damaged; its copy is used", "catalog", o.Dir, "copy", best.Dir, "error", cause)

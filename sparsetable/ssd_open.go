@@ -343,7 +343,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	}
 	t.files, err = bucketfile.Open(ctx, checkpoint.FileState(current, t.unit), kept, o)
 	if errors.Is(err, bucketfile.ErrUnknownFile) || errors.Is(err, bucketfile.ErrTwoFiles) {
-		return fmt.Errorf("%w: mount or name the directory that has the rest, restore the table from a copy, or go on without the rows that were lost (SSDOptions.AllowLost): %w", ErrFiles, err)
+		return fmt.Errorf("%w: mount or name the directory that has the rest, or restore the table from a copy: %w", ErrFiles, err)
 	}
 	if err != nil {
 		return err
