@@ -1,0 +1,178 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"aibox/internal/directfile"
+	"aibox/internal/panics"
+)
+
+// Start fetches, in the background, all that lacks, when nobody waits for anything else.
+func (a *Arriving) Start() {
+	a.mu.Lock()
+	a.started = true
+	a.mu.Unlock()
+	go func() {
+		defer panics.Exit("fetching files in the background")
+		defer close(a.ended)
+		for pause := firstPause; ; pause = min(2*pause, longestPause) {
+			err := a.fetchAll()
+			if err == nil || a.ctx.Err() != nil || a.Err() != nil {
+				return
+			}
+			a.d.log.Warn("files cannot be fetched from the remote directory now; it is tried again", "remote", a.d.uri, "seconds", pause.Seconds(), "error", err)
+			_ = sleep(a.ctx, pause) // it was stopped
+		}
+	}()
+}
+
+// Pauses after a fetch in the background has failed.
+const firstPause, longestPause = time.Second, time.Minute
+
+func (a *Arriving) fetchAll() error {
+	g, ctx := errgroup.WithContext(a.ctx)
+	g.SetLimit(parallel)
+	for _, base := range a.order {
+		f := a.files[base]
+		if f.whole.Load() {
+			continue
+		}
+		g.Go(func() error {
+			return panics.Do("fetching "+f.Name, func() error {
+				if ctx.Err() != nil {
+					return nil // another file's error is returned
+				}
+				return a.complete(f)
+			})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		var damaged *DamagedError
+		if errors.As(err, &damaged) {
+			a.fail(err)
+		}
+		return err
+	}
+	if err := a.note(func(*arrivingRecord) {}); err != nil { // all of them may have been deleted before
+		return err
+	}
+	a.mu.Lock()
+	a.whole = time.Since(a.opened)
+	s := a.fetched
+	a.mu.Unlock()
+	a.d.log.Info("all files have arrived from the remote directory", "remote", a.d.uri, "fetched_bytes", s, "seconds", a.whole.Seconds())
+	return nil
+}
+
+// errRemoved says that a file is not needed any more.
+var errRemoved = errors.New("the file was removed")
+
+// complete fetches what a file lacks, verifies all of it, and says so in the record.
+func (a *Arriving) complete(f *arrivingFile) error {
+	var err error
+	for i := range f.parts {
+		if err = a.part(f, &f.parts[i]); err != nil {
+			break
+		}
+		s := a.Stats()
+		a.d.opts.Progress(s.ArrivedBytes, s.TotalBytes)
+	}
+	if err == nil {
+		err = f.sync()
+	}
+	if err != nil && !errors.Is(err, errRemoved) {
+		return err
+	}
+	f.whole.Store(true)
+	return a.note(func(r *arrivingRecord) {
+		r.Lacking = slices.DeleteFunc(slices.Clone(r.Lacking), func(name string) bool { return name == f.Name })
+	})
+}
+
+// stream brings what a part lacks and verifies the whole part.
+func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
+	s := partStream{a: a, p: p}
+	defer func() { err = errors.Join(err, s.close()) }()
+	sum := sha256.New()
+	buf := directfile.Memory(int(min(p.Bytes, chunkBytes)))
+	for i := range p.chunks {
+		if a.wasRemoved(f) {
+			return errRemoved
+		}
+		at, b := int64(i)*chunkBytes, buf[:p.chunk(i)]
+		have, err := a.claim(p, i, false)
+		switch {
+		case err != nil:
+			return err
+		case have:
+			_, err = f.out.ReadAt(b, p.offset+at)
+		default:
+			if err = s.read(at, b); err == nil {
+				err = f.write(b, p.offset+at)
+			}
+			a.leave(p, i, err)
+		}
+		if err != nil {
+			return err
+		}
+		sum.Write(b)
+	}
+	return a.d.matches(p.Part, sum)
+}
+
+func (a *Arriving) wasRemoved(f *arrivingFile) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return f.removed
+}
+
+// part fetches what a part lacks and verifies it, again if it does not match its checksum.
+func (a *Arriving) part(f *arrivingFile, p *arrivingPart) error {
+	if a.again && hasPart(f.out.File, p.offset, p.Part) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i := range p.chunks {
+			if p.chunks[i] == absent {
+				p.chunks[i] = here
+				a.arrived += p.chunk(i)
+			}
+		}
+		return nil
+	}
+	for attempt := 1; ; attempt++ {
+		err := a.stream(f, p)
+		var damaged *DamagedError
+		if !errors.As(err, &damaged) || attempt == fetchAttempts {
+			return err
+		}
+		a.d.log.Warn("a file of the remote directory is damaged; it is fetched again", "file", f.Name, "attempt", attempt, "error", err)
+		a.mu.Lock()
+		a.damaged++
+		for i := range p.chunks {
+			if p.chunks[i] == here {
+				p.chunks[i] = absent
+				a.arrived -= p.chunk(i)
+			}
+		}
+		a.mu.Unlock()
+	}
+}
+
+// Wait waits until all files are there, and verified.
+func (a *Arriving) Wait(ctx context.Context) error {
+	select {
+	case <-a.ended:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	return context.Cause(a.ctx)
+}

@@ -1,0 +1,74 @@
+package remote
+
+import (
+	"errors"
+	"io"
+
+	"aibox/internal/directfile"
+	"aibox/internal/diskfault"
+)
+
+// chunk fetches one chunk.
+func (a *Arriving) chunk(f *arrivingFile, p *arrivingPart, i int) error {
+	s := partStream{a: a, p: p}
+	buf := directfile.Memory(int(p.chunk(i)))
+	err := s.read(int64(i)*chunkBytes, buf)
+	if err == nil {
+		err = f.write(buf, p.offset+int64(i)*chunkBytes)
+	}
+	return errors.Join(err, s.close())
+}
+
+func (f *arrivingFile) write(b []byte, offset int64) error {
+	if err := diskfault.At("write", f.out.Name()); err != nil {
+		return err
+	}
+	_, err := f.out.WriteAt(b, offset)
+	return err
+}
+
+func (f *arrivingFile) sync() error {
+	if err := diskfault.At("sync", f.out.Name()); err != nil {
+		return err
+	}
+	return f.out.Sync()
+}
+
+// partStream reads an object, in ascending order of offsets.
+type partStream struct {
+	a  *Arriving
+	p  *arrivingPart
+	r  io.ReadCloser
+	at int64
+}
+
+// read fills buf with the bytes from an offset on.
+func (s *partStream) read(offset int64, buf []byte) error {
+	if s.r != nil && s.at != offset {
+		if err := s.close(); err != nil {
+			return err
+		}
+	}
+	d := s.a.d
+	if s.r == nil {
+		var err error
+		if s.r, err = d.openObject(s.a.ctx, s.p.Part, offset); err != nil {
+			return err
+		}
+	}
+	n, err := io.ReadFull(&limitedReader{s.a.ctx, d.limit, s.r}, buf)
+	s.at = offset + int64(n)
+	if err != nil {
+		return tooShort(d.objectURI(s.p.Part), err)
+	}
+	return nil
+}
+
+func (s *partStream) close() error {
+	if s.r == nil {
+		return nil
+	}
+	err := s.r.Close()
+	s.r = nil
+	return err
+}

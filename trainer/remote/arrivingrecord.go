@@ -1,0 +1,183 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/internal/atomicfile"
+	"aibox/internal/diskfault"
+)
+
+// arrivingRecord says which files lack bytes, and where they are. It is a file beside them as long
+// as any byte is lacking, so that nobody takes them for whole.
+type arrivingRecord struct {
+	URI      string          `json:"uri"`
+	Manifest json.RawMessage `json:"manifest"` // as in its own file, with its checksum
+	Lacking  []string        `json:"lacking"`  // names of files
+	Begun    bool            `json:"begun"`    // bytes of them may be there
+	Damaged  string          `json:"damaged,omitempty"`
+}
+
+type arrivingRecordFile struct {
+	SHA256 string          `json:"sha256"` // of Record without white space between its tokens
+	Record json.RawMessage `json:"record"`
+}
+
+func (r *arrivingRecord) write(path string) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	sum, err := compactSum(data)
+	if err != nil {
+		return err
+	}
+	if data, err = json.Marshal(arrivingRecordFile{sum, data}); err != nil {
+		return err
+	}
+	f, err := atomicfile.Create(path, path+".tmp", os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Commit()
+	}
+	if err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return nil
+}
+
+// readRecord returns the record at path and its manifest; nil if there is none. If it cannot be used,
+// the error is a *DamagedError.
+func readRecord(path string) (*arrivingRecord, *Manifest, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	r, m, err := decodeRecord(data)
+	if err != nil {
+		return nil, nil, &DamagedError{path, err.Error()}
+	}
+	return r, m, nil
+}
+
+func decodeRecord(data []byte) (*arrivingRecord, *Manifest, error) {
+	var f arrivingRecordFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, nil, err
+	}
+	if sum, err := compactSum(f.Record); err != nil || sum != f.SHA256 {
+		return nil, nil, fmt.Errorf("its SHA-256 is not the one that was recorded")
+	}
+	r := new(arrivingRecord)
+	if err := json.Unmarshal(f.Record, r); err != nil {
+		return nil, nil, err
+	}
+	m, err := decode(r.Manifest)
+	return r, m, err
+}
+
+// note changes the record, and deletes it when nothing is lacking.
+func (a *Arriving) note(change func(*arrivingRecord)) error {
+	a.recording.Lock()
+	defer a.recording.Unlock()
+	a.mu.Lock()
+	change(&a.record)
+	r := a.record
+	a.mu.Unlock()
+	done := true
+	for _, f := range a.files {
+		done = done && f.whole.Load()
+	}
+	if !done {
+		return r.write(a.path)
+	}
+	if err := diskfault.At("remove", a.path); err != nil {
+		return err
+	}
+	_ = os.Remove(a.path + ".tmp") // of a process that was killed
+	if err := os.Remove(a.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return atomicfile.SyncDir(filepath.Dir(a.path))
+}
+
+// Announce makes the files of m that are late, with their sizes and without their bytes, at
+// the paths that place returns, and the record at path that says so. Files that are whole
+// stay. After an interruption, another call goes on.
+func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*File) string, path string) error {
+	r, old, err := readRecord(path)
+	var damaged *DamagedError
+	if err != nil && !errors.As(err, &damaged) {
+		return err
+	}
+	known := r != nil && old.ID == m.ID
+	if !known {
+		manifest, encodeErr := m.encode()
+		if encodeErr != nil {
+			return encodeErr
+		}
+		r = &arrivingRecord{URI: d.uri, Manifest: manifest}
+		for i := range m.Files {
+			f := &m.Files[i]
+			if info, e := os.Stat(place(f)); late(f) && (e != nil || info.Size() != f.Bytes || err != nil) {
+				r.Lacking = append(r.Lacking, f.Name)
+			}
+		}
+		if len(r.Lacking) == 0 {
+			return nil
+		}
+		if err := r.write(path); err != nil { // before a file has its name
+			return err
+		}
+	}
+	for i := range m.Files {
+		if f := &m.Files[i]; slices.Contains(r.Lacking, f.Name) {
+			if err := makeHole(place(f), f.Bytes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// makeHole makes a file of zeros, with the space that it needs.
+func makeHole(at string, size int64) error {
+	if err := diskfault.At("create", at); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	err = f.Truncate(size)
+	if err == nil && size > 0 {
+		if err = unix.Fallocate(int(f.Fd()), 0, 0, size); errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+			err = nil
+		} else if err != nil {
+			err = &os.PathError{Op: "reserve space for", Path: at, Err: err}
+		}
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// AnnouncedIn returns what the record at path says: the URI of the remote directory, the id
+// of the manifest, and why the files cannot be completed, if that is known. uri is "" if
+// there is no record.
+func AnnouncedIn(path string) (uri, id, damaged string, err error) {
+	r, m, err := readRecord(path)
+	if r == nil {
+		return "", "", "", err
+	}
+	return r.URI, m.ID, r.Damaged, nil
+}
