@@ -57,8 +57,8 @@ generate:
 
 // untilKilled are the overrides of a job that takes a snapshot after each epoch
 // that is better than those before. Its epochs take hours: it must not be done
-// before it is killed, however late that is.
-var untilKilled = []string{"--set", "training.epochs=100000", "--set", "training.early_stopping.metric=log_loss",
+// before it is killed, however late that is. It starts over, in directories of its own.
+var untilKilled = []string{"--fresh", "--set", "training.epochs=100000", "--set", "training.early_stopping.metric=log_loss",
 	"--set", "training.early_stopping.patience=100000", "--log-format", "json"}
 
 // binary is the program, as "make build" makes it.
