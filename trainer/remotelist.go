@@ -11,23 +11,25 @@ import (
 	"aibox/trainer/remote"
 )
 
-// RemoteGeneration is what `aibox generations` says of a generation of a remote directory.
+// RemoteGeneration is what `aibox generations` says of a generation of a remote directory, or
+// of a snapshot of a run there.
 type RemoteGeneration struct {
-	Generation  int    `json:"generation"`
-	Job         string `json:"job"`
-	Owner       string `json:"owner"` // the machine and the model directory that it comes from
-	Night       string `json:"night,omitempty"`
-	SavedAt     string `json:"saved_at,omitempty"`     // in UTC
-	PublishedAt string `json:"published_at"`           // in UTC
-	StartedFrom string `json:"started_from,omitempty"` // the generation that it was made from; "": a new one
-	Steps       int64  `json:"steps"`
-	Digest      string `json:"digest,omitempty"`
-	Bytes       int64  `json:"bytes"`     // of its files, those included that others share
-	OwnBytes    int64  `json:"own_bytes"` // of those that no other generation shares
+	Generation  int             `json:"generation,omitempty"` // 0: a snapshot, which `aibox train` goes on from
+	State       GenerationState `json:"state"`                // Published, or Resumable: a snapshot
+	Job         string          `json:"job"`
+	Owner       string          `json:"owner"` // the machine and the model directory that it comes from
+	Night       string          `json:"night,omitempty"`
+	SavedAt     string          `json:"saved_at,omitempty"`     // in UTC
+	PublishedAt string          `json:"published_at"`           // in UTC
+	StartedFrom string          `json:"started_from,omitempty"` // the generation that it was made from; "": a new one
+	Steps       int64           `json:"steps"`
+	Digest      string          `json:"digest,omitempty"`
+	Bytes       int64           `json:"bytes"`     // of its files, those included that others share
+	OwnBytes    int64           `json:"own_bytes"` // of those that no other generation shares
 }
 
-// RemoteGenerations describes the generations of a remote directory, the newest first. total
-// is how many bytes they take together.
+// RemoteGenerations describes the generations of a remote directory, the newest first, and
+// after them the snapshots there. total is how many bytes they take together.
 func RemoteGenerations(ctx context.Context, uri string, o Options) (out []RemoteGeneration, total int64, err error) {
 	o.ensureDefaults()
 	sources := NewSources(new(configs.Job), o.Logger)
@@ -40,29 +42,53 @@ func RemoteGenerations(ctx context.Context, uri string, o Options) (out []Remote
 	if err != nil {
 		return nil, 0, err
 	}
+	snapshots, _, err := d.Snapshots(ctx) // with the same faults
+	if err != nil {
+		return nil, 0, err
+	}
+	all = append(all, snapshots...)
 	own, total := remote.OwnBytes(all)
 	out = []RemoteGeneration{}
 	for i, m := range all {
-		var model modeldir.Manifest
-		if err := json.Unmarshal(m.Model, &model); err != nil {
-			faults = append(faults, fmt.Errorf("generation %d of %s: %w", m.Number, uri, err))
+		describe := describePublished
+		if m.Snapshot {
+			describe = describeSnapshot
+		}
+		g, err := describe(m)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("number %d of %s: %w", m.Number, uri, err))
 			continue
 		}
-		g := RemoteGeneration{
-			Generation: m.Number, Job: m.Job, Owner: m.Owner, Night: nightOf(&model), SavedAt: model.SavedAt, PublishedAt: m.PublishedAt,
-			Steps: model.Step, Digest: model.Digest, Bytes: m.Bytes(), OwnBytes: own[i],
-		}
-		if model.StartedFrom != (modeldir.Origin{}) {
-			moved := movedOrigin(model, m).StartedFrom
-			from := modeldir.Manifest{Generation: moved.Generation}
-			if g.StartedFrom = fmt.Sprint(from.Number()); moved.ModelDir != "" {
-				g.StartedFrom = modeldir.JoinName(moved.ModelDir, from.Number())
-			}
-		}
+		g.Job, g.Owner, g.PublishedAt, g.Bytes, g.OwnBytes = m.Job, m.Owner, m.PublishedAt, m.Bytes(), own[i]
 		out = append(out, g)
 	}
 	for _, fault := range faults {
-		o.Logger.Warn("a generation of the remote directory cannot be read", "remote", uri, "error", fault)
+		o.Logger.Warn("a generation or a snapshot of the remote directory cannot be read", "remote", uri, "error", fault)
 	}
 	return out, total, nil
+}
+
+func describePublished(m *remote.Manifest) (g RemoteGeneration, err error) {
+	var model modeldir.Manifest
+	if err := json.Unmarshal(m.Model, &model); err != nil {
+		return g, err
+	}
+	g = RemoteGeneration{Generation: m.Number, State: Published, Night: nightOf(&model), SavedAt: model.SavedAt, Steps: model.Step, Digest: model.Digest}
+	if model.StartedFrom != (modeldir.Origin{}) {
+		moved := movedOrigin(model, m).StartedFrom
+		from := modeldir.Manifest{Generation: moved.Generation}
+		if g.StartedFrom = fmt.Sprint(from.Number()); moved.ModelDir != "" {
+			g.StartedFrom = modeldir.JoinName(moved.ModelDir, from.Number())
+		}
+	}
+	return g, nil
+}
+
+func describeSnapshot(m *remote.Manifest) (g RemoteGeneration, err error) {
+	x, id, err := decodeResumption(m.Model)
+	g = RemoteGeneration{State: Resumable, Night: id.Night, SavedAt: m.PublishedAt, Steps: x.Step}
+	if id.Start != nil {
+		g.StartedFrom = id.Start.Name
+	}
+	return g, err
 }

@@ -222,6 +222,11 @@ func TestRemoteSnapshotOfAnotherJob(t *testing.T) {
 	if !lostAt(t, j, 3, true) {
 		t.Fatal("there were not so many passes")
 	}
+	listed, total, err := RemoteGenerations(t.Context(), "file://"+dir, quiet)
+	if err != nil || len(listed) != keepRemoteSnapshots || listed[0].Generation != 0 || listed[0].State != Resumable || listed[0].Job != j.PlainName() ||
+		listed[0].Steps <= listed[1].Steps || listed[0].OwnBytes <= 0 || total < listed[0].Bytes {
+		t.Errorf("%+v, %d bytes in all, %v", listed, total, err)
+	}
 	before, _ := remoteFiles(t, filepath.Join(dir, "snapshots"))
 	other := job(t, "deepfm", append(slices.Clip(set), "seed=77")...)
 	if s := train(t, other); len(s.Resumed) > 0 {

@@ -31,8 +31,9 @@ job goes on from there, and one of another job deletes it. What is listed as unf
 belongs to a run that goes on, or is deleted by the next run.
 
 Of a remote directory (hdfs:// or file://), the models that were published there are
-listed, from which "aibox restore" restores URI@N. They share files: the size of each
-counts all of its files, and what is its own would be freed without it.
+listed, from which "aibox restore" restores URI@N, and the snapshots that
+snapshots.remote has there, from which "aibox train" goes on. They share files: the size
+of each counts all of its files, and what is its own would be freed without it.
 
 Examples:
 

@@ -10,7 +10,7 @@ import (
 	"aibox/trainer"
 )
 
-// remoteGenerations lists the models of a remote directory.
+// remoteGenerations lists the models of a remote directory, and the snapshots there.
 func remoteGenerations(c *cli.Context, uri string) error {
 	all, total, err := trainer.RemoteGenerations(c.Context, uri, trainer.Options{Logger: newLogger(c)})
 	if err != nil {
@@ -20,13 +20,16 @@ func remoteGenerations(c *cli.Context, uri string) error {
 		return printJSON(c.App.Writer, all)
 	}
 	t := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "generation\tjob\tof\tsaved\tmade from\tsteps\tsize\tof its own\tpublished from")
+	fmt.Fprintln(t, "generation\tstate\tjob\tof\tsaved\tmade from\tsteps\tsize\tof its own\tpublished from")
 	for _, g := range all {
-		from := "new"
+		number, from := "", "new"
+		if g.Generation != 0 {
+			number = fmt.Sprint(g.Generation)
+		}
 		if g.StartedFrom != "" {
 			from = g.StartedFrom
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", g.Generation, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), g.Owner)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", number, g.State, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), g.Owner)
 	}
 	if err := t.Flush(); err != nil || len(all) == 0 {
 		return err
