@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
@@ -39,7 +36,7 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 			return nil, fmt.Errorf("%w, and there are copies of the catalogs of two tables, %s and %s: name the directories of one", cause, best.Dir, f.Dir)
 		}
 	}
-	if head := headIn(o); head != nil && !bytes.Equal(head, best.Head()) && !t.opts.SSD.AllowLost {
+	if head := catalog.Head(o.FS, o.Dir); head != nil && !bytes.Equal(head, best.Head()) && !t.opts.SSD.AllowLost {
 		return nil, fmt.Errorf("%w; its newest copy, in %s, does not have the same snapshots", cause, best.Dir)
 	}
 	on := o
@@ -80,23 +77,6 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 	return catalog.Open(o)
 }
 
-// headIn is the file HEAD of a damaged catalog, if it is there and whole.
-func headIn(o catalog.Options) []byte {
-	fs := o.FS
-	if fs == nil {
-		fs = vfs.Default
-	}
-	f, err := fs.Open(fs.PathJoin(o.Dir, "HEAD"))
-	if err != nil {
-		return nil
-	}
-	b, err := io.ReadAll(f)
-	if errors.Join(err, f.Close()) != nil || !catalog.IsHead(b) {
-		return nil
-	}
-	return b
-}
-
 // filesMissing is how many files of the snapshot to open are in none of the directories.
 func (t *ssd) filesMissing(c *catalog.Catalog) (missing int, err error) {
 	s, err := c.Snapshot(t.opts.SnapshotID)
@@ -107,15 +87,9 @@ func (t *ssd) filesMissing(c *catalog.Catalog) (missing int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	have := map[string]bool{}
-	for _, d := range t.devices {
-		names, err := d.List()
-		if err != nil {
-			return 0, err
-		}
-		for _, n := range names {
-			have[n] = true
-		}
+	have, err := t.fileNames()
+	if err != nil {
+		return 0, err
 	}
 	for _, f := range s.Files {
 		if !have[bucketfile.FileName(table, f.ID, f.Incarnation)] {

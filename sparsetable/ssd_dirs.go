@@ -69,6 +69,21 @@ func (t *ssd) checkNoTable() error {
 		ErrFiles, filesOf(names), strings.Join(t.opts.SSD.Dirs, ", "))
 }
 
+// fileNames are the names of the files in the table's directories.
+func (t *ssd) fileNames() (map[string]bool, error) {
+	all := map[string]bool{}
+	for _, d := range t.devices {
+		names, err := d.List()
+		if err != nil {
+			return nil, fmt.Errorf("sparsetable: list %s: %w", d.Dir(), err)
+		}
+		for _, n := range names {
+			all[n] = true
+		}
+	}
+	return all, nil
+}
+
 func filesOf(names []string) string {
 	if len(names) == 1 {
 		return names[0] + " is a file"

@@ -75,15 +75,9 @@ func (l *lost) valid(at int, hash uint64) bool {
 // findLost looks for the files of a snapshot. Where some are missing, it notes them in
 // t.lost and returns the snapshot without them.
 func (t *ssd) findLost(s catalog.Snapshot) (catalog.Snapshot, error) {
-	have := map[string]bool{}
-	for _, d := range t.devices {
-		names, err := d.List()
-		if err != nil {
-			return s, fmt.Errorf("sparsetable: list %s: %w", d.Dir(), err)
-		}
-		for _, n := range names {
-			have[n] = true
-		}
+	have, err := t.fileNames()
+	if err != nil {
+		return s, err
 	}
 	l := &lost{slots: s.Slots, files: map[uint32]bool{}}
 	left := s

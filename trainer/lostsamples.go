@@ -61,11 +61,10 @@ func (r *run) partialRecovery() (p modeldir.PartialRecovery) {
 
 // progress is how far a snapshot is.
 type progress struct {
-	Epoch    int             `json:"epoch"`
-	Examples int64           `json:"examples"`
-	Best     *kept           `json:"best"`
-	Epochs   []EpochSummary  `json:"epochs"`
-	Reader   json.RawMessage `json:"-"`
+	Epoch    int            `json:"epoch"`
+	Examples int64          `json:"examples"`
+	Best     *kept          `json:"best"`
+	Epochs   []EpochSummary `json:"epochs"`
 }
 
 func (x *resumption) progress() (p progress) {

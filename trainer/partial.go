@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -177,13 +176,7 @@ func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumpt
 // refillTable opens the table without what is lost, refills it, and makes the result what the
 // next run goes on from. x is changed to that.
 func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost *modeldir.LostError, from *refill) (rec *Recovery, err error) {
-	dir := r.job.Output.ModelDir
-	w, err := modeldir.Continue(dir, func(now []byte) (bool, error) {
-		if !bytes.Equal(now, data) {
-			return false, fmt.Errorf("model directory %s: %w: another run has used it meanwhile; try again", dir, modeldir.ErrLocked)
-		}
-		return true, nil
-	})
+	w, err := r.takeOver(data)
 	if err != nil {
 		return nil, err
 	}

@@ -38,15 +38,10 @@ func RemoteGenerations(ctx context.Context, uri string, o Options) (out []Remote
 	if err != nil {
 		return nil, 0, err
 	}
-	all, faults, err := d.Generations(ctx)
+	all, faults, err := d.All(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	snapshots, _, err := d.Snapshots(ctx) // with the same faults
-	if err != nil {
-		return nil, 0, err
-	}
-	all = append(all, snapshots...)
 	own, total := remote.OwnBytes(all)
 	out = []RemoteGeneration{}
 	for i, m := range all {

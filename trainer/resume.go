@@ -15,19 +15,13 @@ import (
 // goOn takes over the generation of an interrupted run, and opens everything at its last
 // snapshot.
 func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity) error {
-	changed := fmt.Errorf("model directory %s: %w: another run has used it meanwhile; try again", r.job.Output.ModelDir, modeldir.ErrLocked)
-	w, err := modeldir.Continue(r.job.Output.ModelDir, func(now []byte) (bool, error) {
-		if !bytes.Equal(now, data) {
-			return false, changed
-		}
-		return true, nil
-	})
+	w, err := r.takeOver(data)
 	if err != nil {
 		return err
 	}
 	r.models.writer = w
 	if w.Resume() == nil {
-		return changed
+		return r.usedMeanwhile()
 	}
 	w.Keep, r.start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
 	r.logLeftovers()
@@ -71,6 +65,20 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	r.ready()
 	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
 	return nil
+}
+
+// takeOver takes over the generation of the interrupted run that has left data.
+func (r *run) takeOver(data []byte) (*modeldir.Writer, error) {
+	return modeldir.Continue(r.job.Output.ModelDir, func(now []byte) (bool, error) {
+		if !bytes.Equal(now, data) {
+			return false, r.usedMeanwhile()
+		}
+		return true, nil
+	})
+}
+
+func (r *run) usedMeanwhile() error {
+	return fmt.Errorf("model directory %s: %w: another run has used it meanwhile; try again", r.job.Output.ModelDir, modeldir.ErrLocked)
 }
 
 // takeReports opens the reports of the interrupted run and cuts off what it wrote after

@@ -105,9 +105,8 @@ func (x *resumption) dense() []string {
 
 // place is where x goes on.
 func (x *resumption) place() Resumption {
-	var s struct{ Epoch, Examples int64 }
-	_ = json.Unmarshal(x.State, &s) // it was written by this process, or read before
-	return Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: int(s.Epoch), Step: x.Step, Examples: s.Examples}
+	p := x.progress()
+	return Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: p.Epoch, Step: x.Step, Examples: p.Examples}
 }
 
 // same reports whether x has this state.

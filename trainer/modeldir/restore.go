@@ -192,23 +192,11 @@ func (r *Restoring) placeTable(dirs []string) error {
 	}
 	r.dirs = placed
 	for _, dir := range placed {
-		if err := r.takeTableDir(dir); err != nil {
+		if err := r.w.makeOrTakeTableDir(dir, r.dirs); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// takeTableDir takes a directory of the table that an earlier process was to make.
-func (r *Restoring) takeTableDir(dir string) error {
-	if gone(dir) {
-		return r.w.makeTableDir(dir, r.dirs)
-	}
-	if err := r.w.takeTableDir(dir); err != nil {
-		return err
-	}
-	o := &owner{ModelDir: realPath(r.w.dir), Generation: r.w.gen, Dirs: r.dirs}
-	return o.write(dir)
 }
 
 // Place decides where the files with these names, of these sizes, are put, and makes their

@@ -183,11 +183,7 @@ func (w *Writer) RemakeTable() (usable []string, err error) {
 // KeepTableDirs leaves all directories but these out of the table's, because they cannot be
 // used and the table has no files there.
 func (w *Writer) KeepTableDirs(dirs []string) error {
-	data, err := json.MarshalIndent(places{dirs}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n'))
+	return w.writePlaces(places{dirs})
 }
 
 func (w *Writer) remakeTableDir(dir string, all []string) error {
@@ -195,13 +191,8 @@ func (w *Writer) remakeTableDir(dir string, all []string) error {
 		if err := (sparsetable.OSFS{}).MkdirAll(filepath.Dir(dir)); err != nil {
 			return err
 		}
-		return w.makeTableDir(dir, all)
 	}
-	if err := w.takeTableDir(dir); err != nil {
-		return err
-	}
-	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
-	return o.write(dir)
+	return w.makeOrTakeTableDir(dir, all)
 }
 
 // takeTableDir takes the lock of one of the directories of the run's table.

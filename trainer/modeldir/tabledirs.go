@@ -66,11 +66,7 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 		}
 		p.Dirs = append(p.Dirs, filepath.Join(dir, name))
 	}
-	data, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	if err := WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n')); err != nil {
+	if err := w.writePlaces(p); err != nil {
 		return nil, err
 	}
 	for _, dir := range p.Dirs {
@@ -105,11 +101,34 @@ func (w *Writer) makeTableDir(dir string, all []string) error {
 		return fmt.Errorf("%s: %w", dir, ErrLocked) // dir is new, so only another process can have locked it
 	}
 	w.tableLocks = append(w.tableLocks, lock)
-	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
-	if err := o.write(dir); err != nil {
+	if err := w.writeOwner(dir, all); err != nil {
 		return err
 	}
 	return syncDir(beside)
+}
+
+func (w *Writer) writePlaces(p places) error {
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n'))
+}
+
+// makeOrTakeTableDir makes one of the directories of a table, or takes it where it exists.
+func (w *Writer) makeOrTakeTableDir(dir string, all []string) error {
+	if gone(dir) {
+		return w.makeTableDir(dir, all)
+	}
+	if err := w.takeTableDir(dir); err != nil {
+		return err
+	}
+	return w.writeOwner(dir, all)
+}
+
+func (w *Writer) writeOwner(dir string, all []string) error {
+	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
+	return o.write(dir)
 }
 
 // tableDirs returns the directories of the table of the generation in gen, nil if the

@@ -324,14 +324,23 @@ func (d *Directory) Snapshots(ctx context.Context) (all []*Manifest, faults []er
 	return d.list(ctx, true)
 }
 
-func (d *Directory) list(ctx context.Context, snapshots bool) (all []*Manifest, faults []error, err error) {
+// All returns what Generations does and then what Snapshots does.
+func (d *Directory) All(ctx context.Context) (all []*Manifest, faults []error, err error) {
+	return d.list(ctx, false, true)
+}
+
+// list returns the manifests of generations (false), of snapshots (true), or of one after the
+// other.
+func (d *Directory) list(ctx context.Context, snapshots ...bool) (all []*Manifest, faults []error, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the remote directory %s: %w", d.uri, err)
 	}
-	committed, _ := h.like(snapshots)
-	for _, f := range slices.Backward(committed) {
-		all = append(all, f.Manifest)
+	for _, kind := range snapshots {
+		committed, _ := h.like(kind)
+		for _, f := range slices.Backward(committed) {
+			all = append(all, f.Manifest)
+		}
 	}
 	return all, h.faults, nil
 }

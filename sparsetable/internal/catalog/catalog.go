@@ -94,7 +94,7 @@ func Open(o Options) (*Catalog, error) {
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 	case !exists && h != nil:
-		err = c.corrupt("its database", "there is no database, but there is a file %s", headName)
+		err = c.corrupt("its database", "there is no database, but there is a file %s", HeadName)
 	case !exists && c.opts.ErrorIfNotExists:
 		err = fmt.Errorf("%w: %s", ErrNotExist, o.Dir)
 	default:
@@ -176,7 +176,7 @@ func (c *Catalog) readFormat(want Format, h *head) error {
 	b, err := c.get([]byte{'a'})
 	if errors.Is(err, pebble.ErrNotFound) {
 		if h != nil {
-			return c.corrupt("its database", "it is empty, but there is a file %s", headName)
+			return c.corrupt("its database", "it is empty, but there is a file %s", HeadName)
 		}
 		if c.opts.ErrorIfNotExists {
 			return ErrNotExist // the process crashed while it made the catalog
@@ -262,7 +262,7 @@ func (c *Catalog) removeTemporary() error {
 		return err
 	}
 	for _, name := range names {
-		if name == headName+tmpSuffix || strings.HasPrefix(name, tablePrefix) && strings.HasSuffix(name, tmpSuffix) {
+		if name == HeadName+tmpSuffix || strings.HasPrefix(name, tablePrefix) && strings.HasSuffix(name, tmpSuffix) {
 			if err := c.fs.Remove(c.fs.PathJoin(c.dir, name)); err != nil {
 				return err
 			}

@@ -53,10 +53,10 @@ func (c *Catalog) contentsLocked() (Contents, error) {
 		return all, err
 	}
 	for _, name := range names {
-		if name != headName && name != c.fs.PathBase(desc.ManifestFilename) && !strings.HasPrefix(name, markerPrefix) && !strings.HasPrefix(name, optionsPrefix) {
+		if name != HeadName && name != c.fs.PathBase(desc.ManifestFilename) && !strings.HasPrefix(name, markerPrefix) && !strings.HasPrefix(name, optionsPrefix) {
 			continue
 		}
-		if all.Small[name], err = c.readFile(name); err != nil {
+		if all.Small[name], err = readFile(c.fs, c.fs.PathJoin(c.dir, name)); err != nil {
 			return all, err
 		}
 	}
@@ -75,8 +75,8 @@ func (c *Catalog) contentsLocked() (Contents, error) {
 	return all, nil
 }
 
-func (c *Catalog) readFile(name string) ([]byte, error) {
-	f, err := c.fs.Open(c.fs.PathJoin(c.dir, name))
+func readFile(fs vfs.FS, path string) ([]byte, error) {
+	f, err := fs.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func TestLostMarker(t *testing.T) {
 			}
 		}
 		if head {
-			if err := fs.Remove(fs.PathJoin("cat", headName)); err != nil {
+			if err := fs.Remove(fs.PathJoin("cat", HeadName)); err != nil {
 				t.Fatal(err)
 			}
 		}

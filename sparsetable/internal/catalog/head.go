@@ -44,7 +44,7 @@ type head struct {
 }
 
 const (
-	headName  = "HEAD"
+	HeadName  = "HEAD"
 	headMagic = "aiboxHD1"
 	headBytes = 8 + 8 + 4 + 4 // without ids
 )
@@ -92,30 +92,30 @@ func (c *Catalog) headLocked() *head {
 
 // readHead reads HEAD; nil means that there is none.
 func (c *Catalog) readHead() (*head, error) {
-	f, err := c.fs.Open(c.fs.PathJoin(c.dir, headName))
+	f, err := c.fs.Open(c.fs.PathJoin(c.dir, HeadName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("catalog: %s: open %s: %w", c.dir, headName, err)
+		return nil, fmt.Errorf("catalog: %s: open %s: %w", c.dir, HeadName, err)
 	}
 	b, err := io.ReadAll(f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("catalog: %s: read %s: %w", c.dir, headName, err)
+		return nil, fmt.Errorf("catalog: %s: read %s: %w", c.dir, HeadName, err)
 	}
 	h, err := decodeHead(b)
 	if err != nil {
-		return nil, c.corrupt(headName, "%w: nothing was changed; move the file away, and delete it if `aibox table stats` then lists all snapshots", err)
+		return nil, c.corrupt(HeadName, "%w: nothing was changed; move the file away, and delete it if `aibox table stats` then lists all snapshots", err)
 	}
 	return h, nil
 }
 
 // writeHeadLocked writes HEAD for the snapshots in memory and makes it durable.
 func (c *Catalog) writeHeadLocked() (err error) {
-	path := c.fs.PathJoin(c.dir, headName)
+	path := c.fs.PathJoin(c.dir, HeadName)
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("catalog: %s: write %s: %w", c.dir, headName, err)
+			err = fmt.Errorf("catalog: %s: write %s: %w", c.dir, HeadName, err)
 		}
 	}()
 	f, err := c.fs.Create(path+tmpSuffix, vfs.WriteCategoryUnspecified)
@@ -145,7 +145,7 @@ func (c *Catalog) checkHead(h *head) (dropped []uint64, err error) {
 	if h == nil {
 		return nil, nil
 	}
-	const advice = "its manifest is damaged; nothing was changed: restore the directory from a copy, or remove " + headName + " to go on from what is left, which deletes the rest"
+	const advice = "its manifest is damaged; nothing was changed: restore the directory from a copy, or remove " + HeadName + " to go on from what is left, which deletes the rest"
 	have := map[uint64]bool{}
 	for _, s := range c.mu.snapshots {
 		have[s.ID] = true
@@ -178,8 +178,18 @@ func (c *Catalog) completeDrops(dropped []uint64) error {
 	return nil
 }
 
-// IsHead reports whether b is what a file HEAD may have.
-func IsHead(b []byte) bool {
-	_, err := decodeHead(b)
-	return err == nil
+// Head returns the file HEAD of the catalog in a directory; nil if it is not there, or
+// damaged.
+func Head(fs vfs.FS, dir string) []byte {
+	if fs == nil {
+		fs = vfs.Default
+	}
+	b, err := readFile(fs, fs.PathJoin(dir, HeadName))
+	if err != nil {
+		return nil
+	}
+	if _, err := decodeHead(b); err != nil {
+		return nil
+	}
+	return b
 }

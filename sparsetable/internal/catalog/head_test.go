@@ -131,7 +131,7 @@ func TestFlipEverything(t *testing.T) {
 		}
 	}
 	t.Logf("noticed: %v", noticed)
-	for _, kind := range []string{headName, "MANIFEST", "sst"} {
+	for _, kind := range []string{HeadName, "MANIFEST", "sst"} {
 		if noticed[kind] < 5 {
 			t.Errorf("%d flips in %s were noticed", noticed[kind], kind)
 		}
@@ -176,8 +176,8 @@ func TestShortManifest(t *testing.T) {
 // not so one whose HEAD is of another catalog.
 func TestHead(t *testing.T) {
 	fs, m := trainedCatalog(t, 7)
-	path := fs.PathJoin("cat", headName)
-	want := contents(t, fs)[headName]
+	path := fs.PathJoin("cat", HeadName)
+	want := contents(t, fs)[HeadName]
 	if err := fs.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	shut(t, c)
-	if contents(t, fs)[headName] != nil {
+	if contents(t, fs)[HeadName] != nil {
 		t.Error("opened for reading only, HEAD was written")
 	}
 	c = open(t, fs)
@@ -194,7 +194,7 @@ func TestHead(t *testing.T) {
 		t.Error(err)
 	}
 	shut(t, c)
-	if got := contents(t, fs)[headName]; !bytes.Equal(got, want) {
+	if got := contents(t, fs)[HeadName]; !bytes.Equal(got, want) {
 		t.Errorf("HEAD is %x, want %x", got, want)
 	}
 
@@ -239,7 +239,7 @@ func TestHead(t *testing.T) {
 					t.Error(err)
 				}
 				shut(t, cat)
-				h, err := decodeHead(contents(t, fs)[headName])
+				h, err := decodeHead(contents(t, fs)[HeadName])
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"aibox/sparsetable/internal/catalog"
 )
 
 // Found is a copy in a directory.
@@ -68,7 +70,7 @@ func (f *Found) verify() error {
 }
 
 // Head returns the contents of the copy's file HEAD.
-func (f *Found) Head() []byte { return f.file.Small["HEAD"] }
+func (f *Found) Head() []byte { return f.file.Small[catalog.HeadName] }
 
 // Restore makes a catalog of the copy in dir, in place of one that is there. A crash leaves
 // dir as it was, or without a catalog, or with the whole one.
