@@ -23,6 +23,7 @@ func (f localFS) put(ctx context.Context, path string, data io.ReaderAt, size in
 	if err := makeDurable(filepath.Dir(path)); err != nil {
 		return err
 	}
+	removeLocalLeftovers(filepath.Dir(path))
 	w, err := f.create(ctx, path)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ func tempName(path string) string {
 type localWriter struct {
 	ctx  context.Context
 	file *atomicfile.File
+	lock *os.File // on the temporary file; nil: the file system has no locks
 	path string
 	err  error // first failure
 	done bool
@@ -38,11 +39,11 @@ func (localFS) create(ctx context.Context, path string) (Writer, error) {
 	if err := replaceable(path, info); err != nil {
 		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: err}
 	}
-	file, err := atomicfile.Create(path, tempName(path), os.O_EXCL, 0o644)
+	file, lock, err := createTemp(path)
 	if err != nil {
 		return nil, localError("create", path, err)
 	}
-	return &localWriter{ctx: ctx, file: file, path: path, old: info != nil}, nil
+	return &localWriter{ctx: ctx, file: file, lock: lock, path: path, old: info != nil}, nil
 }
 
 // replaceable says why a file that is written whole cannot take the place of what is at
@@ -97,7 +98,14 @@ func (w *localWriter) Close() error {
 		return errors.Join(localError("write", w.path, err), w.Abort())
 	}
 	w.done = true
+	w.unlock()
 	return nil
+}
+
+func (w *localWriter) unlock() {
+	if w.lock != nil {
+		_ = w.lock.Close() // nothing was written through it
+	}
 }
 
 // Withdraw implements Writer.
@@ -117,6 +125,7 @@ func (w *localWriter) Abort() error {
 		return nil
 	}
 	w.done = true
+	defer w.unlock()
 	if err := w.file.Abort(); err != nil {
 		return localError("remove", w.path, err)
 	}

@@ -1,0 +1,80 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/internal/atomicfile"
+)
+
+// A process that is killed while it writes a local file leaves the hidden temporary file
+// behind. The next file that is put into the same directory removes it. A writer holds a lock
+// on its temporary file until the file has its name, and the kernel ends the lock with the
+// process; so a file that can be locked has no writer. Where the file system has no locks,
+// nothing is removed.
+
+var localTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}\.tmp$`)
+
+// createTemp begins a file at path. The lock shows that the temporary file has a writer; it
+// is nil where the file system has no locks.
+func createTemp(path string) (file *atomicfile.File, lock *os.File, err error) {
+	for {
+		temp := tempName(path)
+		if file, err = atomicfile.Create(path, temp, os.O_EXCL, 0o644); err != nil {
+			return nil, nil, err
+		}
+		lock, taken := lockTemp(temp)
+		if !taken {
+			return file, lock, nil
+		}
+		// Somebody who removes leftovers found the file before it was locked.
+		if err := file.Abort(); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// lockTemp locks a temporary file. taken says that somebody else has locked or removed it. The
+// lock is nil if it is taken, or if there are no locks.
+func lockTemp(temp string) (lock *os.File, taken bool) {
+	f, err := os.OpenFile(temp, os.O_WRONLY, 0) // NFS locks only files that are open for writing
+	if err != nil {
+		return nil, os.IsNotExist(err)
+	}
+	var st unix.Stat_t
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case err == unix.EWOULDBLOCK:
+		taken = true
+	case err == nil && unix.Fstat(int(f.Fd()), &st) == nil:
+		if st.Nlink > 0 {
+			return f, false
+		}
+		taken = true
+	}
+	_ = f.Close() // nothing was written
+	return nil, taken
+}
+
+// removeLocalLeftovers removes the temporary files of killed writers from a directory. If
+// that fails, it is not an error, since the next file that is put there tries it again.
+func removeLocalLeftovers(dir string) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1) // those that it could read
+	for _, name := range names {
+		if !localTemp.MatchString(name) {
+			continue
+		}
+		temp := filepath.Join(dir, name)
+		if lock, _ := lockTemp(temp); lock != nil {
+			_ = os.Remove(temp)
+			_ = lock.Close()
+		}
+	}
+}
