@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"aibox/internal/errkind"
 	"aibox/trainer/mirror"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
@@ -184,29 +185,23 @@ func (r *run) runKey() string {
 }
 
 // fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this
-// machine, as what an interrupted run left, and reports whether there is one. It fails only
-// if the run was told to stop, or another one uses the model directory.
+// machine, as what an interrupted run left, and reports whether there is one. It fails if the
+// remote directory cannot be read: whether hours of training can be saved is not known then,
+// and the user, not the run, decides to do without them (--fresh).
 func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	if r.job.Snapshots.Remote == "" || !r.snapshots.on() || r.opts.Fresh {
 		return false, nil
 	}
-	const startsOver = "training starts over"
 	uri := r.job.Snapshots.Remote
-	d, err := r.remoteSnapshots("restoring a snapshot")
-	var all []*remote.Manifest
-	var faults []error
-	if err == nil {
-		all, faults, err = d.Snapshots(ctx)
-	}
+	d, all, err := r.listSnapshots(ctx)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
 	if err != nil {
-		r.log.Error("snapshots.remote cannot be read; if it has a snapshot of this job, that is not used: "+startsOver, "remote", uri, "error", err)
-		return false, nil
+		return false, errkind.As(errkind.IO, fmt.Errorf("snapshots.remote %s cannot be read, so it is not known whether it has a snapshot from which this job goes on: %w; start the job again when it can be read, or start over with --fresh", uri, err))
 	}
-	for _, fault := range faults {
-		r.log.Warn("a snapshot in snapshots.remote cannot be read", "remote", uri, "error", fault)
+	if len(all) == 0 {
+		r.log.Info("snapshots.remote has no snapshot", "remote", uri)
 	}
 	for _, m := range all {
 		if m.Job != r.job.PlainName() {
@@ -234,12 +229,27 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 			if r.loss != nil && modeldir.DiskLost(err) {
 				return false, fmt.Errorf("the snapshot in snapshots.remote cannot be restored to this machine, on which a directory of the table is lost: %w; replace the disk, or take its directory out of sparse_table.dirs", err)
 			}
-			r.log.Error("the snapshot in snapshots.remote cannot be fetched: "+startsOver, "remote", uri, "error", err)
-			return false, nil
+			return false, errkind.As(errkind.IO, fmt.Errorf("snapshot %d of this job in snapshots.remote %s cannot be brought to this machine: %w; start the job again, which goes on with what has arrived, or start over with --fresh", m.Number, uri, err))
 		}
 		r.log.Error("a snapshot in snapshots.remote is damaged; the one before it is taken if there is one", "remote", uri, "snapshot", m.Number, "error", err)
 	}
 	return false, nil
+}
+
+// listSnapshots lists snapshots.remote.
+func (r *run) listSnapshots(ctx context.Context) (d *remote.Directory, all []*remote.Manifest, err error) {
+	if d, err = r.remoteSnapshots("restoring a snapshot"); err != nil {
+		return nil, nil, err
+	}
+	var faults []error
+	err = whileServerAway(ctx, time.Duration(r.job.Data.HDFS.RetryMs)*time.Millisecond, r.log, func() (err error) {
+		all, faults, err = d.Snapshots(ctx)
+		return err
+	})
+	for _, fault := range faults {
+		r.log.Warn("a snapshot in snapshots.remote cannot be read", "remote", d.URI(), "error", fault)
+	}
+	return d, all, err
 }
 
 // mayGoOnFrom reports whether this run can go on from a snapshot.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
@@ -178,21 +179,69 @@ func damageRemote(t *testing.T, dir, what string) {
 	}
 }
 
-// TestRemoteSnapshotsFail: where snapshots cannot be uploaded or read, training is not
-// disturbed, and the log and the summary say why.
+// blocked puts a link to itself into the place of a directory, which then cannot be read, and
+// returns what puts the directory back.
+func blocked(t *testing.T, dir string) (back func()) {
+	t.Helper()
+	aside := dir + ".aside"
+	_ = os.Rename(dir, aside) // it may not be there yet
+	if err := os.Symlink(dir, dir); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := errors.Join(os.Remove(dir), os.Rename(aside, dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRemoteSnapshotsUnreadable: where it cannot be known whether snapshots.remote has a
+// snapshot, training does not silently start over: the run ends with an error, and goes on when
+// the directory can be read. --fresh starts over.
+func TestRemoteSnapshotsUnreadable(t *testing.T) {
+	left := job(t, "deepfm", everyPass)
+	want := outcome(t, left, train(t, left))
+	for _, fresh := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "mounted")
+		j := job(t, "deepfm", everyPass, "snapshots.remote="+dir+"/remote")
+		if !lostAt(t, j, 4, true) {
+			t.Fatal("there were not so many passes")
+		}
+		back := blocked(t, dir)
+		opts := quiet
+		if !fresh {
+			_, err := Train(t.Context(), j, opts)
+			if err == nil || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "--fresh") || !strings.Contains(err.Error(), dir) {
+				t.Fatalf("training began: %v", err)
+			}
+			back()
+		}
+		opts.Fresh = fresh
+		s, err := Train(t.Context(), j, opts)
+		if err != nil || (len(s.Resumed) == 0) != fresh {
+			t.Fatalf("fresh: %v, went on: %v", fresh, err)
+		}
+		got := outcome(t, j, s)
+		got.compare(t, &want)
+	}
+}
+
+// TestRemoteSnapshotsFail: where snapshots cannot be uploaded, training is not disturbed, and
+// the log and the summary say why.
 func TestRemoteSnapshotsFail(t *testing.T) {
 	left := job(t, "deepfm", everyPass)
 	want := outcome(t, left, train(t, left))
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	j := job(t, "deepfm", everyPass, "snapshots.remote="+file+"/remote")
+	dir := filepath.Join(t.TempDir(), "mounted")
+	j := job(t, "deepfm", everyPass, "snapshots.remote="+dir+"/remote")
 	var log bytes.Buffer
 	opts := quiet
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	passes := 0
 	opts.afterPass = func(ctx context.Context, r *run) error {
+		if passes == 0 {
+			r.snapshots.uploads.Finish(ctx)
+			blocked(t, dir)
+		}
 		r.snapshots.wait()
 		if passes++; passes == 3 && r.snapshots.uploads.Finish(ctx) {
 			t.Error("a snapshot was uploaded")
@@ -205,7 +254,7 @@ func TestRemoteSnapshotsFail(t *testing.T) {
 	}
 	got := outcome(t, j, s)
 	got.compare(t, &want)
-	if r := s.Snapshots.Remote; r == nil || r.Uploaded != 0 || r.Failed == 0 || r.Error == "" {
+	if r := s.Snapshots.Remote; r == nil || r.Uploaded > 1 || r.Failed == 0 || r.Error == "" {
 		t.Errorf("%+v", r)
 	}
 	if !strings.Contains(log.String(), "a snapshot could not be uploaded") {
