@@ -102,7 +102,7 @@
 //	                    v                                             SSDs
 //	dir/T-F-I.bucket | header | bucket | bucket | …  (internal/bucketfile)
 //	dir/T-X.delta    rows that were in memory when a snapshot was fixed
-//	dir/T-S-G.spool  rows of an import under way (ssd_spool.go)
+//	dir/T-S-G.spool  rows of an import under way (internal/spool)
 //	dir/catalog/     snapshots and pages of the index (internal/catalog)
 //	dir/T.catalog/   a copy of that, in each further directory (internal/catalogcopy)
 //

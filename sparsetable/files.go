@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/spool"
 )
 
 // This file alone knows which files a table has in its directories. Code that looks
@@ -81,7 +82,7 @@ func (f *Files) add(name string, isDir bool) {
 	case !tableFile.MatchString(name):
 	case strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix):
 		f.Snapshots = append(f.Snapshots, name)
-	case strings.HasSuffix(name, ".bucket"), strings.HasSuffix(name, deltafile.Suffix), strings.HasSuffix(name, spoolSuffix):
+	case strings.HasSuffix(name, ".bucket"), strings.HasSuffix(name, deltafile.Suffix), strings.HasSuffix(name, spool.Suffix):
 		f.Rows = append(f.Rows, name)
 	default:
 		f.Others = append(f.Others, name)

@@ -17,6 +17,7 @@ import (
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/spool"
 )
 
 // ssd is the table of KindSSD.
@@ -256,6 +257,7 @@ func tableError(err error) error {
 	var bucket *bucketfile.CorruptionError
 	var cat *catalog.CorruptionError
 	var delta *deltafile.CorruptionError
+	var spooled *spool.CorruptionError
 	switch {
 	case err == nil:
 		return nil
@@ -268,6 +270,8 @@ func tableError(err error) error {
 		}
 	case errors.As(err, &delta):
 		return &CorruptionError{File: delta.File, Offset: delta.Offset, Reason: delta.Reason}
+	case errors.As(err, &spooled):
+		return &CorruptionError{File: spooled.File, Offset: spooled.Offset, Reason: spooled.Reason}
 	case errors.As(err, &cat):
 		reason := strings.ReplaceAll(cat.Err.Error(), "\n", "; ")
 		if cat.What != "" {

@@ -7,15 +7,16 @@ import (
 	"io"
 
 	"aibox/sparsetable/internal/offheap"
+	"aibox/sparsetable/internal/spool"
 )
 
 // A large import makes two passes of sequential I/O.
 //
-//	source --> partitions by hash --> spool files          ssd_spool.go
+//	source --> partitions by hash --> spool files          internal/spool
 //	                                      |
 //	            slots grown for all rows  |                ssd_bulk_grow.go
 //	                                      v
-//	spool --> a partition in memory, sorted by slot        ssd_bulk_load.go
+//	spool --> a partition in memory, sorted by slot        internal/spool
 //	old buckets, read ahead in the order of slots          ssd_bulk_read.go
 //	      --> each slot's bucket, written once             ssd_bulk_merge.go
 //
@@ -59,7 +60,7 @@ func (t *ssd) Import(ctx context.Context, src RowSource) (rows int64, err error)
 		return 0, err
 	}
 	defer end()
-	im := importer{t: t, ctx: ctx, words: t.layout.Words(), entry: bulkEntryBytes(t.layout)}
+	im := importer{t: t, ctx: ctx, words: t.layout.Words(), entry: t.entryBytes()}
 	im.waiting = make([]byte, 0, im.batchBytes())
 	defer func() { err = errors.Join(err, im.close()) }()
 	for {
@@ -132,7 +133,7 @@ func (im *importer) wait(key uint64, row []float32) error {
 	}
 	n := len(im.waiting)
 	im.waiting = im.waiting[:n+im.entry]
-	putEntry(im.waiting[n:], key, row)
+	spool.PutEntry(im.waiting[n:], key, row)
 	return nil
 }
 
@@ -161,7 +162,7 @@ func (im *importer) more() error {
 		}
 		if bulk != nil {
 			im.bulk = bulk
-			if err := eachEntry(im.waiting, im.entry, bulk.add); err != nil {
+			if err := spool.EachEntry(im.waiting, im.entry, bulk.add); err != nil {
 				return err
 			}
 			return im.dropWaiting()
@@ -205,7 +206,7 @@ func (im *importer) batchBytes() int { return im.t.importLimit() * im.entry }
 
 // importLimit is how many rows are pulled at a time.
 func (t *ssd) importLimit() int {
-	return max(1, min(importBatch, int(t.cache.Stats().FitRows/4), (64<<20)/bulkEntryBytes(t.layout)))
+	return max(1, min(importBatch, int(t.cache.Stats().FitRows/4), (64<<20)/t.entryBytes()))
 }
 
 // pullWaiting applies the rows that wait by pulling them, a batch at a time. A
@@ -225,7 +226,7 @@ func (im *importer) pullWaiting() error {
 		clear(seen)
 		return nil
 	}
-	err := eachEntry(im.waiting, im.entry, func(key uint64, _ []float32) error {
+	err := spool.EachEntry(im.waiting, im.entry, func(key uint64, _ []float32) error {
 		if _, again := seen[key]; again || len(keys) == limit {
 			if err := flush(); err != nil {
 				return err
@@ -261,7 +262,7 @@ func (t *ssd) importRows(ctx context.Context, keys []uint64, entries []byte, ent
 	}
 	t.publish(ws)
 	i := 0
-	err = eachEntry(entries, entry, func(_ uint64, row []float32) error {
+	err = spool.EachEntry(entries, entry, func(_ uint64, row []float32) error {
 		copy(ws.Row(i), row)
 		i++
 		return nil

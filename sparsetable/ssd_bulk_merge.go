@@ -7,11 +7,12 @@ import (
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/spool"
 )
 
 // bulkMerge merges the rows of loaded areas with the table.
 type bulkMerge struct {
-	area  *loadArea
+	area  *spool.Area
 	entry int
 	again []uint32 // slots whose buckets are to be read once more
 
@@ -23,29 +24,29 @@ type bulkMerge struct {
 }
 
 // mergeUnits merges the units of a spool, in their order.
-func (l *bulkLoad) mergeUnits(s *spool, units []unit, plan loadPlan) error {
+func (l *bulkLoad) mergeUnits(s *spool.Spool, units []spool.Unit, plan spool.Plan) error {
 	m := &l.merge
-	loader, table := newLoader(s, plan, l.arena, l.t.index.Slots())
-	m.entry, m.table = s.entry, table
+	loader, table := s.NewLoader(plan, l.arena, l.t.index.Slots())
+	m.entry, m.table = l.t.entryBytes(), table
 	ctx, stop := context.WithCancel(l.ctx)
 	ended := make(chan struct{})
 	panics.Go("reading a spool", func() {
 		defer close(ended)
-		loader.run(ctx, units)
+		loader.Run(ctx, units)
 	})
 	// The arena is the loader's until it has ended.
 	defer func() { stop(); <-ended }()
-	for a := range loader.loaded {
-		if a.err != nil {
-			return a.err
+	for a := range loader.Loaded() {
+		if a.Err != nil {
+			return a.Err
 		}
 		if err := l.mergeArea(a); err != nil {
 			return err
 		}
-		u, ends := a.unit, a.ends
-		loader.free <- a
+		u, ends := a.Unit, a.Ends
+		loader.Free(a)
 		if ends {
-			if err := s.doneWith(*u); err != nil {
+			if err := s.Done(u); err != nil {
 				return err
 			}
 		}
@@ -58,8 +59,7 @@ func (l *bulkLoad) mergeUnits(s *spool, units []unit, plan loadPlan) error {
 // bucket.
 func (l *bulkLoad) mergeSlot(slot uint32, old *bucketfile.Bucket, cached bool) error {
 	t, m, w := l.t, &l.merge, &l.t.rewrite.rewriter
-	local := m.area.unit.local(slot)
-	rows := m.area.order[m.area.starts[local]:m.area.starts[local+1]]
+	rows := m.area.RowsOf(slot)
 	m.take(w, rows)
 	imported := len(w.keys)
 	before := 0
@@ -113,20 +113,19 @@ func (l *bulkLoad) mergeCached(slot uint32, mask uint64) {
 // same key the last one counts.
 func (m *bulkMerge) take(w *rewriter, offsets []uint32) {
 	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
-	m.size = keyTable(len(offsets))
+	m.size = spool.KeyTable(len(offsets))
 	clear(m.table[:m.size])
 	for _, at := range offsets {
-		b := m.area.mem[4*int(at):][:m.entry]
-		key := entryKey(b)
+		key, row := m.area.Entry(at, m.entry)
 		h := w.hash.Of(key)
 		i := m.place(w, key, h)
 		if at := m.table[i]; at != 0 {
-			w.rows[at-1] = entryRow(b, m.entry)
+			w.rows[at-1] = row
 			continue
 		}
 		w.keys = append(w.keys, key)
 		w.hashes = append(w.hashes, h)
-		w.rows = append(w.rows, entryRow(b, m.entry))
+		w.rows = append(w.rows, row)
 		m.table[i] = uint32(len(w.keys))
 	}
 }

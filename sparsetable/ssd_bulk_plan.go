@@ -2,11 +2,7 @@ package sparsetable
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"math/bits"
-
-	"aibox/sparsetable/internal/offheap"
 )
 
 // bulkPlan says how a large import uses memory.
@@ -19,21 +15,10 @@ type bulkPlan struct {
 const (
 	// A small import may take this part of the cache, whatever is in it.
 	bulkSmallShare = 16
-	// bulkMaxArena is enough for bulkPartitions times bulkMaxBlock.
+	// bulkMaxArena is enough for all partitions of a spool, with the largest blocks.
 	bulkMaxArena = 160 << 20
-	// For writes smaller than bulkMinBlock their number matters more than their
-	// bytes; nothing is gained by writes larger than bulkMaxBlock.
-	bulkMinBlock  = 64 << 10
-	bulkMaxBlock  = 256 << 10
-	bulkTinyBlock = 16 << 10 // where there is little memory
-	// bulkPartitions is the number of partitions of a spool. With more partitions
-	// each is smaller, so that sorting stays in the processor's caches; with fewer,
-	// writes are larger.
-	bulkPartitions    = 512
-	bulkMinPartitions = 4
-	// bulkSpareBlocks is how many blocks may be on their way to the device of each
-	// directory.
-	bulkSpareBlocks = 8
+	// For writes smaller than bulkMinBlock their number matters more than their bytes.
+	bulkMinBlock = 64 << 10
 	// The lists of blocks may take one part in bulkListShare of the borrowed
 	// memory; the arena is the rest.
 	bulkListShare = 16
@@ -45,55 +30,6 @@ func planBulk(p *ssdPlan, fitRows int64) bulkPlan {
 		arenaBytes: min(p.cacheBytes/2, bulkMaxArena),
 		minBlock:   bulkMinBlock,
 	}
-}
-
-// spoolShape is how a spool divides its memory.
-type spoolShape struct {
-	blockBytes int
-	bits       uint // 2^bits partitions
-	spare      int  // blocks besides one for each partition
-}
-
-// shape divides an arena among the partitions of a spool; ok is false where it
-// is too small to be of use.
-func (p *bulkPlan) shape(arena int64, entry, dirs int) (s spoolShape, ok bool) {
-	s.spare = bulkSpareBlocks * dirs
-	least := int(roundUp(spoolHeaderBytes+int64(entry), 4096))
-	partitions := func(block int) int64 { return arena/int64(block) - int64(s.spare) }
-	s.blockBytes = int(min(max(arena/int64(bulkPartitions+s.spare)/4096*4096, int64(p.minBlock)), bulkMaxBlock))
-	if partitions(max(s.blockBytes, least)) < bulkPartitions/16 {
-		s.blockBytes = min(s.blockBytes, bulkTinyBlock, p.minBlock)
-	}
-	s.blockBytes = max(s.blockBytes, least)
-	n := min(partitions(s.blockBytes), bulkPartitions)
-	if n < bulkMinPartitions {
-		return s, false
-	}
-	s.bits = uint(bits.Len64(uint64(n))) - 1
-	return s, true
-}
-
-// bulkEntryBytes is what a row takes with its key.
-func bulkEntryBytes(l Layout) int { return 8 + l.Bytes() }
-
-// putEntry writes a row with its key to the beginning of b.
-func putEntry(b []byte, key uint64, row []float32) {
-	binary.LittleEndian.PutUint64(b, key)
-	copy(offheap.Float32s(b[8:]), row)
-}
-
-func entryKey(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
-
-func entryRow(b []byte, entry int) []float32 { return offheap.Float32s(b[8:entry:entry]) }
-
-// eachEntry calls fn for the rows that lie in b.
-func eachEntry(b []byte, entry int, fn func(key uint64, row []float32) error) error {
-	for ; len(b) >= entry; b = b[entry:] {
-		if err := fn(entryKey(b), entryRow(b, entry)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // borrowSteps is the number of steps in which borrow takes its memory. Dirty rows

@@ -3,6 +3,7 @@ package sparsetable
 import (
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/spool"
 )
 
 // aheadReader reads the old buckets of the slots that a large import will merge
@@ -160,20 +161,11 @@ func (r *aheadReader) close() {
 
 // mergeArea writes the buckets of all slots of an area, in their order, a batch
 // at a time, while the buckets of the next ones are read.
-func (l *bulkLoad) mergeArea(a *loadArea) error {
+func (l *bulkLoad) mergeArea(a *spool.Area) error {
 	t, m, r := l.t, &l.merge, l.ahead
 	m.area = a
 	defer r.drain()
-	local, end := uint32(0), uint32(a.unit.locals(t.index.Slots()))
-	next := func() (uint32, bool) {
-		for ; local < end; local++ {
-			if a.starts[local] < a.starts[local+1] {
-				local++
-				return a.unit.slot(local - 1), true
-			}
-		}
-		return 0, false
-	}
+	next := a.Slots(t.index.Slots())
 	for {
 		if err := l.ctx.Err(); err != nil {
 			return err

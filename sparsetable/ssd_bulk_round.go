@@ -9,6 +9,7 @@ import (
 	"math/bits"
 
 	"aibox/sparsetable/internal/offheap"
+	"aibox/sparsetable/internal/spool"
 )
 
 // bulkLoad imports rows through spools, in rounds of one spool each. Where the
@@ -19,7 +20,7 @@ type bulkLoad struct {
 
 	arena    []byte // borrowed
 	borrowed int64
-	spool    *spool
+	spool    *spool.Spool
 	limit    int64 // bytes that the spool may take, by the space that there was
 	look     int64 // bytes of the spool at which the free space is checked again
 	distinct distinctKeys
@@ -49,15 +50,14 @@ func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
 func (l *bulkLoad) add(key uint64, row []float32) error {
 	h := l.t.hash.Of(key)
 	l.distinct.add(key, h)
-	return l.spool.add(l.ctx, key, h, row)
+	return l.spool.Add(l.ctx, key, h, row)
 }
 
 // begin starts a round. It reports whether there is room for it.
 func (l *bulkLoad) begin() (bool, error) {
 	t := l.t
 	l.distinct, l.look = distinctKeys{hash: t.hash}, 0
-	least := int64((bulkMinPartitions + bulkSpareBlocks*len(t.devices)) * min(bulkTinyBlock, t.bulk.minBlock))
-	if ok, err := l.takeArena(least, 0); !ok || err != nil {
+	if ok, err := l.takeArena(spool.LeastArena(len(t.devices), t.bulk.minBlock), 0); !ok || err != nil {
 		return false, err
 	}
 	var err error
@@ -68,7 +68,7 @@ func (l *bulkLoad) begin() (bool, error) {
 		return false, nil
 	}
 	var ok bool
-	l.spool, ok = t.newSpool(l.arena, spoolPlace{id: l.nextID(), free: t.spreadBits(), shift: t.spreadBits(), groups: spoolGroups})
+	l.spool, ok = t.spools().New(l.arena, t.bulk.minBlock, spool.Place{ID: l.nextID(), Free: t.spreadBits(), Shift: t.spreadBits(), Groups: spool.Groups})
 	return ok, nil
 }
 
@@ -76,6 +76,17 @@ func (l *bulkLoad) nextID() uint64 {
 	l.spools++
 	return l.id + l.spools
 }
+
+// spools is where the spools of imports lie.
+func (t *ssd) spools() *spool.Store {
+	return &spool.Store{
+		Devices: t.devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Hash: t.hash,
+		Charge: t.files.Charge, Written: func(bytes int64) { t.spooled.Add(bytes) },
+	}
+}
+
+// entryBytes is what a row takes in a spool.
+func (t *ssd) entryBytes() int { return spool.EntryBytes(t.layout.Bytes()) }
 
 // spreadBits is how many low bits of a slot's number must vary within a
 // partition for its buckets to go to all directories.
@@ -115,7 +126,7 @@ func (l *bulkLoad) apply() error {
 		return nil
 	}
 	l.spool = nil
-	err := s.finish(l.ctx)
+	err := s.Finish(l.ctx)
 	if err == nil {
 		err = l.dropArena() // the index needs room
 	}
@@ -125,14 +136,14 @@ func (l *bulkLoad) apply() error {
 	if err == nil {
 		err = l.mergeSpool(s)
 	}
-	return errors.Join(err, s.close(), l.dropArena())
+	return errors.Join(err, s.Close(), l.dropArena())
 }
 
 // mergeSpool merges what is in the spool with the table. While it does, no slot
 // is split.
-func (l *bulkLoad) mergeSpool(s *spool) error {
+func (l *bulkLoad) mergeSpool(s *spool.Spool) error {
 	t := l.t
-	ok, err := l.takeArena(4*int64(s.shape.blockBytes), 1)
+	ok, err := l.takeArena(4*int64(s.BlockBytes()), 1)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: the cache cannot spare memory for even a part of the imported rows", ErrBudget)
 	}
@@ -155,18 +166,18 @@ func (l *bulkLoad) mergeSpool(s *spool) error {
 // mergeParts merges the units of a spool. A unit that is larger than the arena is
 // spooled again, in smaller partitions. Where that cannot be done, it is merged
 // piece by piece, and each slot's bucket is written once for every piece.
-func (l *bulkLoad) mergeParts(s *spool) error {
+func (l *bulkLoad) mergeParts(s *spool.Spool) error {
 	t := l.t
 	level := uint(bits.Len32(t.index.Slots())) - 1
-	units := s.units(level)
-	plan, err := planLoad(s, units, l.arena, t.index.Slots())
-	divisible := level > s.shift+s.shape.bits && l.dividesIn(s)
+	units := s.Units(level)
+	plan, err := s.Plan(units, len(l.arena), t.index.Slots())
+	divisible := s.Divisible(level) && l.dividesIn(s)
 	if err != nil && !divisible {
-		return err
+		return fmt.Errorf("%w: %w", ErrBudget, err)
 	}
 	for len(units) > 0 {
 		n := 0
-		for n < len(units) && (!divisible || len(units[n].blocks) <= plan.blocks) && err == nil {
+		for n < len(units) && (!divisible || plan.Fits(&units[n])) && err == nil {
 			n++
 		}
 		if n > 0 {
@@ -175,7 +186,7 @@ func (l *bulkLoad) mergeParts(s *spool) error {
 			}
 		} else {
 			n = 1
-			if err := l.respool(s, units[0]); err != nil {
+			if err := l.respool(s, &units[0]); err != nil {
 				return err
 			}
 		}
@@ -185,39 +196,27 @@ func (l *bulkLoad) mergeParts(s *spool) error {
 }
 
 // dividesIn reports whether a part of s can be spooled again.
-func (l *bulkLoad) dividesIn(s *spool) bool {
-	arena := int64(len(l.arena)) - roundUp(int64(s.shape.blockBytes), 4096)
-	_, ok := l.t.bulk.shape(arena, s.entry, len(l.t.devices))
+func (l *bulkLoad) dividesIn(s *spool.Spool) bool {
+	arena := int64(len(l.arena)) - roundUp(int64(s.BlockBytes()), 4096)
+	_, ok := spool.ShapeOf(arena, l.t.entryBytes(), len(l.t.devices), l.t.bulk.minBlock)
 	return ok
 }
 
 // respool divides a unit into a spool of its own and merges that.
-func (l *bulkLoad) respool(s *spool, u unit) (err error) {
-	block := s.shape.blockBytes
-	buf := l.arena[:block]
-	bytes := int64(len(u.blocks)) * int64(block)
-	sub, ok := l.t.newSpool(l.arena[roundUp(int64(block), 4096):], spoolPlace{
-		id: l.nextID(), free: s.free, shift: u.top, common: u.common, groups: int(min(bytes/spoolGroupBytes+1, spoolGroups)),
-	})
+func (l *bulkLoad) respool(s *spool.Spool, u *spool.Unit) (err error) {
+	block := s.BlockBytes()
+	sub, ok := l.t.spools().New(l.arena[roundUp(int64(block), 4096):], l.t.bulk.minBlock, s.Part(l.nextID(), u))
 	if !ok {
 		panic("sparsetable: part of a spool cannot be divided, although dividesIn said so")
 	}
-	defer func() { err = errors.Join(err, sub.close()) }()
-	for _, b := range u.blocks {
-		if err := s.read(b, buf); err != nil {
-			return err
-		}
-		err := eachEntry(buf[spoolHeaderBytes:spoolHeaderBytes+b.rows*s.entry], s.entry, func(key uint64, row []float32) error {
-			return sub.add(l.ctx, key, l.t.hash.Of(key), row)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if err := sub.finish(l.ctx); err != nil {
+	defer func() { err = errors.Join(err, sub.Close()) }()
+	if err := s.Copy(l.ctx, u, sub, l.arena[:block]); err != nil {
 		return err
 	}
-	if err := s.doneWith(u); err != nil {
+	if err := sub.Finish(l.ctx); err != nil {
+		return err
+	}
+	if err := s.Done(u); err != nil {
 		return err
 	}
 	return l.mergeParts(sub)
@@ -227,7 +226,7 @@ func (l *bulkLoad) respool(s *spool, u unit) (err error) {
 func (l *bulkLoad) close() error {
 	var err error
 	if l.spool != nil {
-		err = l.spool.close()
+		err = l.spool.Close()
 		l.spool = nil
 	}
 	return errors.Join(err, l.dropArena())

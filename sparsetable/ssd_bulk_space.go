@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/spool"
 )
 
 const (
@@ -21,16 +22,16 @@ const (
 
 // full reports whether the spool has reached its limit.
 func (l *bulkLoad) full() (bool, error) {
-	if l.spool.bytes < min(l.look, l.limit) {
+	if l.spool.Bytes() < min(l.look, l.limit) {
 		return false, nil
 	}
-	limit, err := l.spaceForSpool(l.spool.bytes)
+	limit, err := l.spaceForSpool(l.spool.Bytes())
 	if err != nil {
 		return false, err
 	}
 	l.limit = min(l.limit, limit)
-	l.look = l.spool.bytes + max(l.limit/spoolLooks, int64(l.spool.shape.blockBytes))
-	return l.spool.bytes >= l.limit, nil
+	l.look = l.spool.Bytes() + max(l.limit/spoolLooks, int64(l.spool.BlockBytes()))
+	return l.spool.Bytes() >= l.limit, nil
 }
 
 // spaceForSpool is how large a spool that has that many bytes already may become,
@@ -39,7 +40,7 @@ func (l *bulkLoad) full() (bool, error) {
 func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 	t := l.t
 	dirs := int64(len(t.devices))
-	shape, ok := t.bulk.shape(int64(len(l.arena)), bulkEntryBytes(t.layout), len(t.devices))
+	shape, ok := spool.ShapeOf(int64(len(l.arena)), t.entryBytes(), len(t.devices), t.bulk.minBlock)
 	if !ok {
 		return 0, nil
 	}
@@ -61,7 +62,7 @@ func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 	// when it grows, and its old memory is freed only after it was copied. So a
 	// block counts for 12 bytes. Larger lists are better than more rounds, because
 	// in each round every bucket is read and written anew.
-	listed := l.borrowed / bulkListShare / 12 * int64(shape.blockBytes)
+	listed := l.borrowed / bulkListShare / 12 * int64(shape.BlockBytes)
 	return min(max(0, least)*dirs-int64(len(l.arena)), listed), nil
 }
 
@@ -69,10 +70,10 @@ func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 // each byte of the spool: that of the buckets made of it, with their headers and
 // padding, and that of the part of the spool that is not deleted yet, or of the
 // part that is spooled again. REQUIRES: indexMu is held for reading.
-func (t *ssd) spoolRatio(shape spoolShape) float64 {
-	rows := float64(t.index.TargetRows() * bulkEntryBytes(t.layout))
+func (t *ssd) spoolRatio(shape spool.Shape) float64 {
+	rows := float64(t.index.TargetRows() * t.entryBytes())
 	buckets := (rows + bucketHeaderSpace + float64(t.files.Unit())/2) / rows
-	return buckets*(1+spoolMargin) + 1.0/spoolGroups + 1/float64(int(1)<<shape.bits)
+	return buckets*(1+spoolMargin) + 1.0/spool.Groups + 1/float64(int(1)<<shape.Bits)
 }
 
 // roomIn is how many more bytes may be written to a directory, of which sp is

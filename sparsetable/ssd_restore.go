@@ -16,7 +16,7 @@ func (t *ssd) removeStrays() error {
 	if t.readOnly {
 		return nil
 	}
-	if err := t.removeSpools(); err != nil {
+	if err := t.spools().Remove(); err != nil {
 		return err
 	}
 	return t.checkpoints.RemoveStrays()
