@@ -15,6 +15,7 @@ import (
 	"aibox/internal/jobview"
 	"aibox/trainer"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 )
 
 func generationsCommand() *cli.Command {
@@ -30,7 +31,7 @@ resumable has a snapshot: if its run is interrupted, or was, the next run of the
 job goes on from there, and one of another job deletes it. What is listed as unfinished
 belongs to a run that goes on, or is deleted by the next run.
 
-Of a remote directory (hdfs:// or file://), the models that were published there are
+Of a remote directory (hdfs://, file:// or a path), the models that were published there are
 listed, from which "aibox restore" restores URI@N, and the snapshots that
 snapshots.remote has there, from which "aibox train" goes on. They share files: the size
 of each counts all of its files, and what is its own would be freed without it.
@@ -47,7 +48,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if strings.Contains(dir, "://") {
+			if strings.Contains(dir, "://") || remote.IsLocal(dir) {
 				return remoteGenerations(c, dir)
 			}
 			all, err := trainer.Generations(dir)

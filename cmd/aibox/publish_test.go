@@ -132,7 +132,7 @@ func TestRollbackIsPublished(t *testing.T) {
 	if shared == 0 {
 		t.Error("the generations share nothing")
 	}
-	if text := ok(t, "generations", uri); !strings.Contains(text, "of its own") || !strings.Contains(text, "\nin all: ") {
+	if text := ok(t, "generations", uri); text != ok(t, "generations", "far") || !strings.Contains(text, "of its own") || !strings.Contains(text, "\nin all: ") {
 		t.Errorf("%s", text)
 	}
 	numbers := func() (out []int) {

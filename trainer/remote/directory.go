@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +85,16 @@ func Open(uri string, store Store, o Options) *Directory {
 	o.cleanWithin = cmp.Or(o.cleanWithin, defaultCleanWithin)
 	o.partBytes = cmp.Or(o.partBytes, defaultPartBytes)
 	return &Directory{uri: uri, store: store, opts: o, log: o.Logger, limit: newLimiter(o.BytesPerSecond)}
+}
+
+// IsLocal reports whether a path of the local file system is a remote directory.
+func IsLocal(dir string) bool {
+	for _, name := range []string{objectsDir, pendingDir} { // Publish makes both, and no model directory has them
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
 }
 
 // URI is the name of the directory.
