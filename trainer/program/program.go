@@ -106,6 +106,7 @@ func rowWise(s *Step) bool {
 	return true
 }
 
-// continues says whether a reduction can be computed over blocks of examples, each of
-// which goes on from the result of the one before.
-func continues(s *Step) bool { return s.Kind == ops.KindMatMul || s.Kind == ops.KindColumnSum }
+// Continues says whether a reduction can be computed over blocks of examples, each of
+// which goes on from the result of the one before. Such reductions read nothing but rows of
+// examples, so those of a stage do not depend on one another.
+func (s *Step) Continues() bool { return s.Kind == ops.KindMatMul || s.Kind == ops.KindColumnSum }

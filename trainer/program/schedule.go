@@ -47,7 +47,7 @@ func (l *lowering) schedule() {
 			l.Blocks = false
 		}
 		for _, step := range l.Steps[s.First:s.End] {
-			if !s.RowWise && step.Kind != ops.KindBagPoolGrad && !continues(&step) {
+			if !s.RowWise && step.Kind != ops.KindBagPoolGrad && !step.Continues() {
 				l.Blocks = false
 			}
 		}

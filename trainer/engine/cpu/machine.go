@@ -153,12 +153,13 @@ type execution struct {
 	lo, hi  int         // the current block
 	stage   program.Stage
 
-	reduction *program.Step // that runColumns works on
+	reduction  *program.Step // that runColumns works on
+	rectangles []rectangle   // that runSums works on
 
 	scratch scratchPool
 	weights weights
-	// runTiles, runColumns and runPacking, bound once so that a mini-batch allocates nothing:
-	tiles, columns, packing func(lo, hi int)
+	// runTiles, runColumns, runSums and runPacking, bound once so that a mini-batch allocates nothing:
+	tiles, columns, sums, packing func(lo, hi int)
 }
 
 func (e *execution) init(net *program.Network, p *program.Program) {
@@ -177,7 +178,7 @@ func (e *execution) init(net *program.Network, p *program.Program) {
 		}
 	}
 	e.weights.init(p)
-	e.tiles, e.columns, e.packing = e.runTiles, e.runColumns, e.runPacking
+	e.tiles, e.columns, e.sums, e.packing = e.runTiles, e.runColumns, e.runSums, e.runPacking
 }
 
 // cut decides about tiles and blocks for n examples. Results do not depend on it; for that,
@@ -275,9 +276,7 @@ func (e *execution) run(m *Machine, in *program.Inputs) {
 				kernel.Parallel((n+e.tile-1)/e.tile, 1, e.tiles)
 				continue
 			}
-			for i := s.First; i < s.End; i++ {
-				e.reduce(&e.prog.Steps[i])
-			}
+			e.reduceAll(s)
 		}
 	}
 }

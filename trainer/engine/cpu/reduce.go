@@ -8,25 +8,26 @@ import (
 	"aibox/trainer/program"
 )
 
-// reduce runs a step that sums over the examples of the current block. It goes on from the
-// results of the block before.
+// reduceAll runs a stage of reductions over the current block.
+func (e *execution) reduceAll(s program.Stage) {
+	for i := s.First; i < s.End; i++ {
+		first := i
+		for i < s.End && e.prog.Steps[i].Continues() {
+			i++
+		}
+		if first < i {
+			e.sumUp(e.prog.Steps[first:i])
+		}
+		if i < s.End {
+			e.reduce(&e.prog.Steps[i])
+		}
+	}
+}
+
+// reduce runs a step that sums over the examples of the mini-batch, or over gradients.
 func (e *execution) reduce(s *program.Step) {
 	t := &tile{e: e, lo: e.lo, n: e.hi - e.lo}
-	more := e.lo > 0
 	switch s.Kind {
-	case ops.KindMatMul:
-		x, dz, dw := t.at(s.In[0]), t.at(s.In[1]), t.at(s.Out[0])
-		if e.precision.Rounds(x.columns, dz.columns) {
-			kernel.GemmBF16(true, false, x.columns, dz.columns, t.n, x.data, x.stride, dz.data, dz.stride, more, nil, dw.data, dw.stride)
-		} else {
-			kernel.Gemm(true, false, x.columns, dz.columns, t.n, x.data, x.stride, dz.data, dz.stride, more, dw.data, dw.stride)
-		}
-		if len(s.Out) > 1 {
-			kernel.ColSum(t.n, dz.columns, dz.data, dz.stride, more, t.at(s.Out[1]).row(0))
-		}
-	case ops.KindColumnSum:
-		x := t.at(s.In[0])
-		kernel.ColSum(t.n, x.columns, x.data, x.stride, more, t.at(s.Out[0]).row(0))
 	case ops.KindBatchStats, ops.KindBatchNormGamma:
 		e.reduction = s
 		kernel.Parallel(t.at(s.In[0]).columns, columnGrain(t.n), e.columns)
