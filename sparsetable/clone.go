@@ -121,7 +121,7 @@ func (c *cloning) files(ctx context.Context, f catalog.Format, s catalog.Snapsho
 		}
 	}
 	for _, d := range s.Deltas {
-		if err := c.file(ctx, d.Name, from[:1], to[:1]); err != nil { // the first directory has them
+		if err := c.file(ctx, d.Name, from, to); err != nil {
 			return err
 		}
 	}

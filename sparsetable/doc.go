@@ -101,13 +101,14 @@
 //	------------------- | ---------------------------------------------------
 //	                    v                                             SSDs
 //	dir/T-F-I.bucket | header | bucket | bucket | …  (internal/bucketfile)
-//	dir/T-X.delta    rows that were in memory when a snapshot was fixed
+//	dir/T-X-D.delta  rows that were in memory when a snapshot was fixed
 //	dir/T-S-G.spool  rows of an import under way (internal/spool)
 //	dir/catalog/     snapshots and pages of the index (internal/catalog)
 //	dir/T.catalog/   a copy of that, in each further directory (internal/catalogcopy)
 //
-// (T is the table's number, F the file's, X the delta's; with several
-// directories each has bucket files and a catalog or a copy of it, the first the rest.) The formats are in
+// (T is the table's number, F the file's, X the delta's; with several directories each has
+// bucket and delta files and a catalog or a copy of it, the first the rest. D is the number of
+// the directory; that of the first, 0, is left out.) The formats are in
 // the internal packages' documentation, that of the delta file in internal/deltafile.
 //
 // A key's hash names its slot; the hash is another one in each table, so that keys that
@@ -239,11 +240,17 @@
 //	(2) the bucket of the key's slot, in the index of the snapshot, was written before f,
 //	    or there is none.
 //
+// With several directories, a snapshot writes a file into each at the same time, and a row is
+// in that of the directory that has the bucket of its slot; where there is no bucket, the
+// hash of the key decides. So the loss of a directory costs the rows of the slots there and no
+// others (internal/checkpoint/cover.go). A table that is opened with other directories than
+// before writes all dirty rows with its next snapshot.
+//
 // The others have changed since, or are in their bucket. internal/checkpoint/list.go says why this
-// rule is exact. A snapshot writes all dirty rows into one file, and refers to that alone,
-// where the list would have more than 16 files, or more than two rows for each dirty row,
-// where the last snapshot failed, and after Expire. The clean rows are those of the last
-// file alone. A delta file is deleted when no snapshot refers to it, nor the next one may.
+// rule is exact. A snapshot writes all dirty rows, and refers to no earlier file,
+// where the list would have files of more than 16 instants, or more than two rows for each
+// dirty row, where the last snapshot failed, and after Expire. The clean rows are those of the
+// last files alone. A delta file is deleted when no snapshot refers to it, nor the next one may.
 //
 //	delta file durable ┐
 //	buckets durable    ├─> catalog: one atomic edit -> Wait returns
@@ -364,13 +371,12 @@
 // # Limits of kind "ssd"
 //
 //   - A row is in one directory alone. The slots are dealt out to the directories in turn,
-//     so each has the buckets of a part of all rows, while all have the catalog or a copy of
-//     it. When a directory is lost, Open refuses the table, unless it is told to go on
-//     without the rows that were there (SSDOptions.AllowLost, ssd_lost.go). The delta files
-//     are in the first directory: with that, all rows are lost whose bucket may be
-//     older than one of these files. Where a table must survive the loss of an SSD with all
-//     rows, its directories have to be on mirrored devices, or all of them copied while
-//     nobody writes the table.
+//     so each has the buckets and delta rows of a part of all rows, while all have the
+//     catalog or a copy of it. When a directory is lost, Open refuses the table, unless it
+//     is told to go on without the rows that were there (SSDOptions.AllowLost,
+//     ssd_lost.go). Where a table must survive the loss of an SSD with all rows, its
+//     directories have to be on mirrored devices, or all of them copied while nobody writes
+//     the table.
 //   - All rows that passes in flight have pinned must fit the cache.
 //   - Under a budget so small that the buckets of a pass cannot be carried, each row
 //     that leaves the cache costs a read, for which Pulls wait.

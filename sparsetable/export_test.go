@@ -175,14 +175,19 @@ func SetNextFile(o Options, fs vfs.FS, number uint32) (err error) {
 	return c.Drop(before)
 }
 
-// DirOfKey is the directory that has the bucket of a key's slot; "" if there is no bucket.
+// DirOfKey is the directory that has the bucket of a key's slot, or, where there is no bucket,
+// the one whose delta files have its row.
 func DirOfKey(tab Table, key uint64) string {
 	t := tab.(*ssd)
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	loc := t.bucketOf(t.hash.Of(key))
 	if loc == 0 {
-		return ""
+		for i, dir := range t.opts.SSD.Dirs {
+			if checkpoint.Covers(t.opened, catalog.Delta{Dir: uint16(i)}).Hash(t.hash.Of(key)) {
+				return dir
+			}
+		}
 	}
 	return filepath.Dir(t.files.Path(loc.File()))
 }
@@ -243,6 +248,15 @@ func DeltasOf(t Table, id uint64) (names []string) {
 	return names
 }
 
+// DeltaLayersOf is how many instants the delta files of a snapshot are of.
+func DeltaLayersOf(t Table, id uint64) int {
+	s, err := t.(*ssd).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	return len(checkpoint.Layers(s.Deltas))
+}
+
 // VerifyOpen verifies a table of KindSSD that is open and was not changed since.
 func VerifyOpen(ctx context.Context, tab Table) (faults []Fault, err error) {
 	t := tab.(*ssd)
@@ -253,6 +267,3 @@ func VerifyOpen(ctx context.Context, tab Table) (faults []Fault, err error) {
 	WaitRestored(tab)
 	return faults, v.table(ctx, t)
 }
-
-// DeltasEverywhere says that each directory has the rows outside of its own buckets.
-const DeltasEverywhere = false

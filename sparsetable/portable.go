@@ -15,6 +15,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/deltafile"
 )
 
 // A snapshot can be taken to another machine as files. Those that hold rows are copied as
@@ -258,18 +259,22 @@ func openIndex(names []string) (s *catalog.Stream, closeAll func(), err error) {
 }
 
 // SpreadFiles says for each of the names of a snapshot's files, of these sizes, in which of
-// n directories it is put. The same files are put into the same directories each time.
+// n directories it is put: bucket files where the least is, and delta files each where it was,
+// as far as there are as many. The same files are put into the same directories each time.
 func SpreadFiles(names []string, bytes []int64, n int) []int {
 	load := make([]int64, n)
 	out := make([]int, len(names))
 	for i, name := range names {
-		at := 0 // that of everything but buckets
-		if strings.HasSuffix(name, ".bucket") {
+		at := 0 // that of everything else
+		switch {
+		case strings.HasSuffix(name, ".bucket"):
 			for j := range load {
 				if load[j] < load[at] {
 					at = j
 				}
 			}
+		case strings.HasSuffix(name, deltafile.Suffix):
+			at = deltafile.DirOf(name) % n
 		}
 		out[i] = at
 		load[at] += bytes[i]

@@ -101,10 +101,8 @@ func (t *ssd) Details(ctx context.Context) (*Details, error) {
 	_, each := t.files.Space()
 	for i, sp := range each {
 		dev := t.devices[i]
-		if i == 0 {
-			sp.Files += deltas
-			sp.HeldBytes += deltaBytes
-		}
+		sp.Files += deltas[i]
+		sp.HeldBytes += deltaBytes[i]
 		d.Directories = append(d.Directories, DirectoryDetails{
 			Dir: dev.Dir(), Files: sp.Files, DiskBytes: sp.TotalBytes + sp.OtherBytes, LiveBytes: sp.LiveBytes, HeldBytes: sp.HeldBytes,
 			DyingBytes: sp.DyingBytes, BudgetBytes: sp.BudgetBytes, Direct: dev.Direct(), Engine: dev.Engine(),

@@ -32,8 +32,8 @@ type lost struct {
 	bare   []uint64 // a bit for each of them: it had no bucket
 	deltas []lostDelta
 	files  map[uint32]bool // lost bucket files
-	// since is, for each of the slots, the number of the oldest delta file, among those
-	// that are left, that has rows of the slot as they were in the snapshot. It is nil once
+	// since is, for each of the slots, the number of the oldest layer of delta files, among
+	// those that are left, that has rows of the slot as they were in the snapshot. It is nil once
 	// the table is open.
 	since []uint8
 }
@@ -42,7 +42,7 @@ type lost struct {
 type lostDelta struct {
 	catalog.Delta
 	cover checkpoint.Cover
-	newer uint8 // the number of the oldest one that is left and newer
+	newer uint8 // the number of the oldest layer that is left, of its instant or newer
 }
 
 func bitOf(bits []uint64, slot uint32) bool { return bits[slot/64]&(1<<(slot%64)) != 0 }
@@ -62,8 +62,8 @@ func (l *lost) row(hash uint64) bool {
 	return bitOf(l.bare, slot) && slices.ContainsFunc(l.deltas, func(d lostDelta) bool { return d.cover.Hash(hash) })
 }
 
-// valid reports whether a row in a delta file, of that number among those left, is not
-// outdated.
+// valid reports whether a row in a delta file, of the layer of that number among those left,
+// is not outdated.
 func (l *lost) valid(at int, hash uint64) bool {
 	slot := slots.SlotAmong(hash, l.slots)
 	if int(l.since[slot]) > at {
@@ -90,15 +90,18 @@ func (t *ssd) findLost(s catalog.Snapshot) (catalog.Snapshot, error) {
 			l.Files++
 		}
 	}
-	for _, d := range s.Deltas {
-		switch {
-		case have[d.Name]:
-			left.Deltas = append(left.Deltas, d)
-			continue
-		case d.DirtyRows > 0:
-			l.deltas = append(l.deltas, lostDelta{Delta: d, cover: checkpoint.Covers(s, d), newer: uint8(len(checkpoint.WithDirtyRows(left.Deltas)))})
+	for _, layer := range checkpoint.Layers(s.Deltas) {
+		newer := uint8(len(checkpoint.Layers(checkpoint.WithDirtyRows(left.Deltas))))
+		for _, d := range layer {
+			switch {
+			case have[d.Name]:
+				left.Deltas = append(left.Deltas, d)
+				continue
+			case d.DirtyRows > 0:
+				l.deltas = append(l.deltas, lostDelta{Delta: d, cover: checkpoint.Covers(s, d), newer: newer})
+			}
+			l.Files++
 		}
-		l.Files++
 	}
 	if l.Files == 0 {
 		return s, nil
@@ -124,7 +127,7 @@ func (t *ssd) takeOutLost(ctx context.Context, s, left catalog.Snapshot) error {
 		return err
 	}
 	l.gone, l.bare, l.since = make([]uint64, words), make([]uint64, words), make([]uint8, l.slots)
-	list := checkpoint.WithDirtyRows(left.Deltas)
+	list := checkpoint.Layers(checkpoint.WithDirtyRows(left.Deltas))
 	files := map[uint32]catalog.File{}
 	for _, f := range s.Files {
 		files[f.ID] = f
@@ -140,7 +143,7 @@ func (t *ssd) takeOutLost(ctx context.Context, s, left catalog.Snapshot) error {
 		file := files[loc.File()]
 		before := func(d *catalog.Delta) bool { return checkpoint.Before(d, loc, file.Begun, t.unit) }
 		at := 0
-		for at < len(list) && !before(&list[at]) {
+		for at < len(list) && !before(list[at].Instant()) {
 			at++
 		}
 		gone := l.files[loc.File()]
@@ -209,7 +212,7 @@ func (t *ssd) reportLost() {
 
 // restoreLeft loads the dirty rows of the delta files that are left.
 func (t *ssd) restoreLeft(ctx context.Context, left catalog.Snapshot) error {
-	list := checkpoint.WithDirtyRows(left.Deltas)
+	list := checkpoint.Layers(checkpoint.WithDirtyRows(left.Deltas))
 	if len(list) == 0 {
 		return nil
 	}

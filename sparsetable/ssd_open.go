@@ -274,9 +274,9 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 		return err
 	}
 	t.checkpoints = checkpoint.New(checkpoint.Options{
-		Table: snapshotted{t}, Catalog: t.catalog, Cache: t.cache, Index: t.index, IndexMu: &t.indexMu, Trained: t.trained,
+		Table: snapshotted{t}, Catalog: t.catalog, Cache: t.cache, Index: t.index, IndexMu: &t.indexMu, Trained: t.trained, Hash: t.hash.Of,
 		Deltas: &deltafile.Store{
-			Device: t.devices[0], Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
+			Devices: t.devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
 			Blocks: blockio.NewPool(align, 0), Reads: t.pool,
 		},
 		CatalogPath: t.catalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: fullFiles, ReadOnly: t.readOnly, Logger: t.log,
@@ -348,7 +348,9 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	if err != nil {
 		return err
 	}
-	t.checkpoints.Open(t.files, current)
+	if err := t.checkpoints.Open(t.files, current); err != nil {
+		return err
+	}
 	t.rewrite.stored = checkpoint.StoredRows(current)
 	t.rewrite.queue = t.files.NewQueue()
 	t.pull.queue = t.files.NewQueue()

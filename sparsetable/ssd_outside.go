@@ -7,6 +7,7 @@ import (
 
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/offheap"
 	"aibox/sparsetable/internal/slots"
@@ -24,9 +25,10 @@ import (
 //
 // It does not change once the table is open.
 type outside struct {
-	files []outsideFile // newest first
-	fresh int64         // rows that are in no bucket
-	hash  slots.Hasher
+	layers []checkpoint.Layer // of delta files, newest first
+	files  []outsideFile      // of all layers
+	fresh  int64              // rows that are in no bucket
+	hash   slots.Hasher
 
 	memory []byte
 	rows   []outsideRow // ascending by hash
@@ -45,9 +47,10 @@ type outside struct {
 
 // outsideFile is a delta file.
 type outsideFile struct {
-	delta catalog.Delta
+	name  string
 	file  blockio.File
 	path  string
+	dir   int    // the number of the directory that has it
 	first uint32 // number of the file's first block, in all files together
 }
 
@@ -134,6 +137,16 @@ func (x *outside) fileOf(place outsidePlace) *outsideFile {
 		at--
 	}
 	return &x.files[at]
+}
+
+// instant is that of the rows of a file.
+func (x *outside) instant(file int) *catalog.Delta {
+	at := 0
+	for file >= len(x.layers[at]) {
+		file -= len(x.layers[at])
+		at++
+	}
+	return x.layers[at].Instant()
 }
 
 // blockOf is the offset, in its file, of the block that a row is in, offset that of its

@@ -35,7 +35,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 	var b restoreBatch
 	n := 0
 	err = t.eachOutside(ctx, func(file int, r *deltafile.Reader, rows int) error {
-		d := &x.files[file].delta
+		d := x.instant(file)
 		for i := range rows {
 			key, info, _ := r.Entry(i)
 			h := t.hash.Of(key)
@@ -43,7 +43,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 				continue
 			}
 			if n == len(x.rows) {
-				return r.Corrupt(0, "it has more than %d dirty rows", d.DirtyRows)
+				return r.Corrupt(0, "it has more dirty rows than it should have")
 			}
 			x.rows[n] = outsideRow{hash: h, place: x.placeOf(file, r.At(), i, info), sum: crc32.Checksum(r.EntryOf(i), castagnoli)}
 			n++
@@ -73,16 +73,18 @@ func (t *ssd) bucketOf(hash uint64) bucketfile.Location {
 	return bucketfile.Location(t.index.Location(t.index.Slot(hash)))
 }
 
-// eachOutside calls fn for the blocks of dirty rows of all files, those of the newest file
+// eachOutside calls fn for the blocks of dirty rows of all files, those of the newest layer
 // first. A row of it is outside of buckets if current says so.
 func (t *ssd) eachOutside(ctx context.Context, fn func(file int, r *deltafile.Reader, rows int) error) error {
 	if t.outside == nil {
 		return nil
 	}
-	for i := range t.outside.files {
-		if err := t.checkpoints.EachDirty(ctx, &t.outside.files[i].delta, func(r *deltafile.Reader, rows int) error { return fn(i, r, rows) }); err != nil {
+	first := 0
+	for _, layer := range t.outside.layers {
+		if err := t.checkpoints.EachDirty(ctx, layer, func(i int, r *deltafile.Reader, rows int) error { return fn(first+i, r, rows) }); err != nil {
 			return err
 		}
+		first += len(layer)
 	}
 	return nil
 }
@@ -106,11 +108,15 @@ func (t *ssd) newOutside(ctx context.Context, s catalog.Snapshot, list []catalog
 		}
 	}()
 	blocks := int64(0)
-	for _, d := range slices.Backward(list) {
+	x.layers = checkpoint.Layers(list)
+	slices.Reverse(x.layers)
+	for _, d := range slices.Concat(x.layers...) {
 		if d.DirtyRows < 0 || d.DirtyRows > d.Bytes/x.entryBytes {
 			return nil, &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: fmt.Sprintf("a delta file of snapshot %d has %d dirty rows in %d bytes", d.Snapshot, d.DirtyRows, d.Bytes)}
 		}
-		x.files = append(x.files, outsideFile{delta: d, path: filepath.Join(t.devices[0].Dir(), d.Name), first: uint32(blocks)})
+		f := outsideFile{name: d.Name, dir: t.checkpoints.DirOf(d.Name), first: uint32(blocks)}
+		f.path = filepath.Join(t.devices[f.dir].Dir(), d.Name)
+		x.files = append(x.files, f)
 		blocks += (d.Bytes + x.blockBytes - 1) / x.blockBytes
 	}
 	if blocks*int64(x.perBlock) > math.MaxUint32>>1 {
@@ -136,7 +142,7 @@ func (t *ssd) newOutside(ctx context.Context, s catalog.Snapshot, list []catalog
 	x.shift = uint(64 - startBits(rows))
 	for i := range x.files {
 		f := &x.files[i]
-		if f.file, err = t.devices[0].OpenFile(f.delta.Name); err != nil {
+		if f.file, err = t.devices[f.dir].OpenFile(f.name); err != nil {
 			return nil, fmt.Errorf("sparsetable: open the rows of the snapshot: %w", err)
 		}
 	}

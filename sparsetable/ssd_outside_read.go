@@ -119,7 +119,7 @@ func (t *ssd) submitOutside(rest []uint64, must bool) (after []uint64, bytes int
 	r.read = blockio.Read{File: in.file, Offset: from, Buf: buf, User: r}
 	p.counts.deviceReads++
 	p.counts.readBytes += to - from
-	t.devices[0].Submit(&x.done, []*blockio.Read{&r.read})
+	t.devices[in.dir].Submit(&x.done, []*blockio.Read{&r.read})
 	return rest[n:], to - from, nil
 }
 

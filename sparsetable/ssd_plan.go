@@ -59,7 +59,7 @@ func planSSD(budget int64, l Layout, unit int, s SSDOptions, rows, slotsNow int6
 	p.bufferBytes = int(max(min(roundUp(budget/256, 4096), 1<<20), 64<<10, biggest))
 	p.readBytes = max(minReadBytes, min(budget/16, maxReadBytes), 4*int64(p.bufferBytes))
 	p.poolBytes = int64(p.bufferBytes) + p.readBytes
-	p.blockBytes = 2 * deltafile.PoolBlocks * int64(deltafile.BlockBytes(l.Bytes())) // for a snapshot that is written, and for one that is restored
+	p.blockBytes = int64(deltafile.BlocksNeeded(max(1, len(s.Dirs))) * deltafile.BlockBytes(l.Bytes()))
 	if s.CachePolicy == policyLookahead {
 		p.rideBytes = min(budget/rideShare, maxRideBytes)
 		p.rideStops = int(p.rideBytes / rideBytesPerStop)

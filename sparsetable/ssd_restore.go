@@ -38,23 +38,24 @@ func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 	if t.lost != nil {
 		return t.restoreLeft(ctx, s)
 	}
-	list := checkpoint.WithDirtyRows(s.Deltas)
+	list := checkpoint.Layers(checkpoint.WithDirtyRows(s.Deltas))
 	if len(list) == 0 {
 		return nil
 	}
-	if len(list) == 1 && checkpoint.NoBucketSince(&list[0], s) { // no bucket was written since
-		return t.restoreFile(ctx, &list[0])
+	if len(list) == 1 && checkpoint.NoBucketSince(list[0].Instant(), s) { // no bucket was written since
+		return t.restoreFiles(ctx, list[0])
 	}
 	r := listRestore{t: t, list: list}
 	defer r.close()
 	return r.restore(ctx, hashRange{})
 }
 
-// restoreFile loads the dirty rows of a snapshot that has all rows of one file. Where
-// they do not fit, those used least leave the cache again.
-func (t *ssd) restoreFile(ctx context.Context, d *catalog.Delta) error {
+// restoreFiles loads the dirty rows of a snapshot that has all rows of files of one instant.
+// Where they do not fit, those used least leave the cache again.
+func (t *ssd) restoreFiles(ctx context.Context, layer checkpoint.Layer) error {
 	var b restoreBatch
-	return t.checkpoints.EachDirty(ctx, d, func(r *deltafile.Reader, n int) error {
+	d := layer.Instant()
+	return t.checkpoints.EachDirty(ctx, layer, func(_ int, r *deltafile.Reader, n int) error {
 		// The rows of a part are pinned until all rows of the part are inserted.
 		for from, part := 0, t.restorePart(); from < n; from += part {
 			if err := t.restoreBlock(ctx, r, d, from, min(from+part, n), &b); err != nil {

@@ -10,6 +10,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
 )
 
@@ -59,7 +60,7 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 			}
 			since = time.Now()
 		}
-		got, full, err := t.restoreCleanBlock(r, &s.Deltas[len(s.Deltas)-1], n, &b)
+		got, full, err := t.restoreCleanBlock(r, checkpoint.Newest(s.Deltas).Instant(), n, &b)
 		rows += int64(got)
 		if time.Since(since) > restoreTurn {
 			since = time.Time{}

@@ -5,20 +5,20 @@ import (
 	"errors"
 
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
 
 // listRestore loads the dirty rows of a list of delta files, by the rule of checkpoint.Saved. It
-// reads the newest file first, so that a row that is in the cache already is newer than
+// reads the newest files first, so that a row that is in the cache already is newer than
 // the one in an older file. That requires that no row leaves the cache meanwhile. Where
 // not all rows fit, it loads only the rows whose hashes have a certain first bit, lets
 // them leave, and then loads the others, and so on with more bits.
 type listRestore struct {
 	t    *ssd
-	list []catalog.Delta
+	list []checkpoint.Layer
 	b    restoreBatch
 	// since is, for each slot that the table had when it was opened, the number of the
 	// oldest file that is newer than the slot's bucket. It is made before the first bucket
@@ -66,7 +66,7 @@ func (r *listRestore) restore(ctx context.Context, h hashRange) error {
 func (r *listRestore) load(ctx context.Context, h hashRange) error {
 	rows := int64(0)
 	for at := len(r.list) - 1; at >= 0; at-- {
-		err := r.t.checkpoints.EachDirty(ctx, &r.list[at], func(d *deltafile.Reader, n int) error {
+		err := r.t.checkpoints.EachDirty(ctx, r.list[at], func(_ int, d *deltafile.Reader, n int) error {
 			added, err := r.loadBlock(d, n, at, h)
 			rows += int64(added)
 			return err
@@ -96,7 +96,7 @@ func (r *listRestore) loadBlock(d *deltafile.Reader, n, at int, h hashRange) (ad
 	}
 	t.cache.Change(b.stored, rowcache.Change{Set: rowStored})
 	t.cache.Release(b.refs[:added], true)
-	t.markSaved(b.refs[:added], &r.list[at])
+	t.markSaved(b.refs[:added], r.list[at].Instant())
 	if err == nil && added < len(p.keys) {
 		err = errRestoreFull
 	}
@@ -112,7 +112,7 @@ func (r *listRestore) valid(at int, hash uint64) bool {
 	if r.since != nil {
 		return int(r.since[slots.SlotAmong(hash, r.slots)]) <= at
 	}
-	return r.t.checkpoints.WrittenBefore(&r.list[at], r.t.bucketOf(hash))
+	return r.t.checkpoints.WrittenBefore(r.list[at].Instant(), r.t.bucketOf(hash))
 }
 
 // discard drops the rows of a range, which are in the files.
@@ -134,7 +134,7 @@ func (r *listRestore) makeRoom(ctx context.Context, h hashRange) error {
 		}
 		since := make([]uint8, r.slots)
 		for slot := range since {
-			for loc := bucketfile.Location(t.index.Location(uint32(slot))); int(since[slot]) < len(r.list) && !t.checkpoints.WrittenBefore(&r.list[since[slot]], loc); {
+			for loc := bucketfile.Location(t.index.Location(uint32(slot))); int(since[slot]) < len(r.list) && !t.checkpoints.WrittenBefore(r.list[since[slot]].Instant(), loc); {
 				since[slot]++
 			}
 		}

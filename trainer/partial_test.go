@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
+	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 )
 
@@ -155,13 +158,15 @@ func TestPartialRecoveryBeginsAnew(t *testing.T) {
 }
 
 // TestPartialRecoveryOfAnEmptyDirectory: where a lost directory had no rows, the model is that of
-// an undisturbed run, and does not say otherwise.
+// an undisturbed run, and does not say otherwise. A directory has none after somebody has moved
+// its files into another one.
 func TestPartialRecoveryOfAnEmptyDirectory(t *testing.T) {
 	set := []string{"sparse_table.memory_bytes=24MiB", "model.embedding_dim=4"}
 	left := partialJob(t, append(slices.Clip(set), "snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
 	j := partialJob(t, set...)
 	killedAfterUpload(t, j, 6)
+	moveRows(t, j, 1, 0)
 	lose(t, j, 1, "new disk")
 	s, said := trainAloud(t, j)
 	if len(s.Recoveries) != 0 || len(s.Resumed) != 1 || !strings.Contains(said, "had no rows of the table") {
@@ -171,6 +176,27 @@ func TestPartialRecoveryOfAnEmptyDirectory(t *testing.T) {
 	got.compare(t, &want)
 	if m := load(t, j.Output.ModelDir); m.Saved.PartialRecovery != (modeldir.PartialRecovery{}) {
 		t.Errorf("the model says %+v", m.Saved.PartialRecovery)
+	}
+}
+
+// moveRows moves the rows of an interrupted run's table from one of its directories into another.
+func moveRows(t *testing.T, j *configs.Job, from, to int) {
+	t.Helper()
+	table := func(i int) string {
+		all, err := filepath.Glob(filepath.Join(j.SparseTable.Dirs[i], "*-gen-*"))
+		if err != nil || len(all) == 0 {
+			t.Fatalf("%s has no table: %v", j.SparseTable.Dirs[i], err)
+		}
+		return slices.Max(all)
+	}
+	files, err := sparsetable.FilesIn(table(from))
+	if err != nil || len(files.Rows) == 0 {
+		t.Fatalf("%s has no rows: %v", table(from), err)
+	}
+	for _, name := range files.Rows {
+		if err := os.Rename(filepath.Join(table(from), name), filepath.Join(table(to), name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -21,3 +21,13 @@ func (s *Set) Path(file uint32) string {
 	}
 	return numberName(s.opts.Table, file)
 }
+
+// DirOf returns the number of the directory that has a file.
+func (s *Set) DirOf(file uint32) (dir uint16, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.mu.files[file]; f != nil {
+		return uint16(f.dir.index), true
+	}
+	return 0, false
+}

@@ -16,6 +16,7 @@ type State struct {
 // FileState is one file in a State.
 type FileState struct {
 	File        uint32
+	Dir         uint16 // which of the directories has it; Open looks for it in all of them
 	Incarnation uint64 // 0: a file of an older version, which has none
 	Bytes       int64  // that hold records
 	LiveBytes   int64  // of buckets that the snapshot refers to
@@ -26,7 +27,7 @@ type FileState struct {
 func (s *Set) stateLocked(snapshot uint64) State {
 	st := State{Snapshot: snapshot, UnitBytes: s.unit, NextFile: s.mu.nextFile, Seq: s.seq.Load()}
 	for _, f := range s.sortedFilesLocked() {
-		s := FileState{File: f.id, Incarnation: f.incarnation, Bytes: f.valid, LiveBytes: f.live, Begun: f.begun}
+		s := FileState{File: f.id, Dir: uint16(f.dir.index), Incarnation: f.incarnation, Bytes: f.valid, LiveBytes: f.live, Begun: f.begun}
 		if f.live > 0 {
 			st.Files = append(st.Files, s)
 		}

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"aibox/sparsetable/internal/blockio"
@@ -16,13 +17,11 @@ import (
 // change such a row, to write it to a bucket, or to drop it from the cache, saves
 // it first.
 type Dump struct {
-	c      *Store
-	file   blockio.File
-	id     uint64
-	writer *deltafile.Writer
-	// claimed is what the directory is charged for the file. No lock guards it,
-	// because only one goroutine at a time works on a snapshot.
-	claimed int64
+	c       *Store
+	id      uint64
+	buffers *deltafile.Buffers
+	parts   []*dumpPart // one for each directory
+	domains *domains    // in which of them a row belongs; set when the snapshot is fixed
 	// inherits says that rows with Saved are in files of earlier snapshots, saved how
 	// many of these were not visited yet.
 	inherits bool
@@ -30,20 +29,34 @@ type Dump struct {
 
 	mu     sync.Mutex
 	closed bool
-	block  []byte // being filled; nil: none
-	used   int
-	rows   int // in block
-	next   uint32
 	kind   deltafile.Kind
-	bytes  int64 // handed to the writer
 	counts dumpCounts
 }
 
+// dumpPart is the file of a dump in one of the table's directories.
+type dumpPart struct {
+	dir    int
+	name   string
+	file   blockio.File
+	writer *deltafile.Writer
+	// claimed is what the directory is charged for the file. No lock guards it,
+	// because only one goroutine at a time works on a snapshot.
+	claimed int64
+	cap     int64 // how many clean rows it may have
+
+	// Under Dump.mu:
+	block      []byte // being filled; nil: none
+	used, rows int    // in block
+	next       uint32
+	bytes      int64 // handed to the writer
+	dirtyBytes int64
+	count      [2]int64 // of rows, by deltafile.Kind
+}
+
 type dumpCounts struct {
-	dirtyBytes, dirtyRows int64
-	cleanRows             int64
-	fresh                 int64 // dirty rows that no bucket has, those of inherited files included
-	early                 int64 // dirty rows that visit saved, because they were about to change or leave the cache
+	dirtyRows int64
+	fresh     int64 // dirty rows that no bucket has, those of inherited files included
+	early     int64 // dirty rows that visit saved, because they were about to change or leave the cache
 }
 
 // unsaved are the flags of rows that a running snapshot has yet to save. As long as a row
@@ -54,22 +67,23 @@ const unsaved = rowcache.Dirty | rowcache.Old
 // time.
 const rowsAtOnce = 1024
 
-// newDump makes the file, with extra blocks beyond those of the pool. The file's name is
-// not durable before finish.
-func (c *Store) newDump(id uint64, extra int) (*Dump, error) {
-	name, dev := deltafile.Name(c.Deltas.Table, id), c.Deltas.Device
-	f, err := dev.Create(name)
-	if err != nil {
+// newDump makes a file in each directory, with extra blocks beyond those of the pool. The
+// names are not durable before finish.
+func (c *Store) newDump(id uint64, extra int) (d *Dump, err error) {
+	d = &Dump{c: c, id: id}
+	if d.buffers, err = c.Deltas.NewBuffers(len(c.Deltas.Devices), extra); err != nil {
 		return nil, err
 	}
-	w, err := c.Deltas.NewWriter(f, extra)
-	if err != nil {
-		return nil, errors.Join(err, f.Close(), dev.Remove(name))
+	for dir, dev := range c.Deltas.Devices {
+		p := &dumpPart{dir: dir, name: deltafile.Name(c.Deltas.Table, id, dir)}
+		if p.file, err = dev.Create(p.name); err != nil {
+			return nil, errors.Join(err, d.close(), d.remove())
+		}
+		p.writer = d.buffers.NewWriter(p.file)
+		d.parts = append(d.parts, p)
 	}
-	return &Dump{c: c, file: f, id: id, writer: w}, nil
+	return d, nil
 }
-
-func (d *Dump) name() string { return deltafile.Name(d.c.Deltas.Table, d.id) }
 
 // Save saves those rows of refs that are yet to be saved, before they are updated.
 func (d *Dump) Save(refs []uint32) {
@@ -108,7 +122,9 @@ func (d *Dump) visit(refs []uint32, take func(rowcache.Entry) rowcache.Change) {
 	defer func() { d.counts.early += d.counts.dirtyRows - before }()
 	for len(refs) > 0 {
 		n := min(len(refs), d.roomLocked())
-		d.c.Cache.Visit(refs[:n], func(_ int, e rowcache.Entry) rowcache.Change { return take(e) })
+		d.locate(func() {
+			d.c.Cache.Visit(refs[:n], func(_ int, e rowcache.Entry) rowcache.Change { return take(e) })
+		})
 		refs = refs[n:]
 	}
 }
@@ -133,31 +149,62 @@ func (d *Dump) saveSlot(slot uint32, mask uint64) {
 // order, for at most that many. It may miss rows that move meanwhile.
 func (d *Dump) collect(p rowcache.Pick, most int64, take func(rowcache.Entry) rowcache.Change, canceled func() error) (rows int64, err error) {
 	for at, end := uint32(0), false; !end && rows < most; {
-		if err := errors.Join(canceled(), d.writer.Err()); err != nil {
+		if err := errors.Join(canceled(), d.failed()); err != nil {
 			return rows, err
 		}
 		d.mu.Lock()
 		n := min(int64(d.roomLocked()), most-rows, rowsAtOnce)
-		at, end = d.c.Cache.VisitFrom(at, p, int(n), func(e rowcache.Entry) rowcache.Change {
-			rows++
-			return take(e)
+		d.locate(func() {
+			at, end = d.c.Cache.VisitFrom(at, p, int(n), func(e rowcache.Entry) rowcache.Change {
+				rows++
+				return take(e)
+			})
 		})
 		d.mu.Unlock()
 	}
 	return rows, nil
 }
 
-// roomLocked is how many rows fit into the block, at least one; it hands a full
-// block to the writer, and waits for a free one where there is none.
+// dirOf is the number of the directory to whose file a row belongs, within locate.
+func (d *Dump) dirOf(key uint64) uint16 {
+	if len(d.parts) == 1 {
+		return 0
+	}
+	return d.domains.of(d.c.Hash(key), d.kind)
+}
+
+// failed is the first error of each file.
+func (d *Dump) failed() (err error) {
+	for _, p := range d.parts {
+		err = errors.Join(err, p.writer.Err())
+	}
+	return err
+}
+
+// locate calls fn, which looks at rows in the cache, while the index stays as it is, so that
+// domainOf can look into it.
+func (d *Dump) locate(fn func()) {
+	if len(d.parts) > 1 {
+		d.c.IndexMu.RLock()
+		defer d.c.IndexMu.RUnlock()
+	}
+	fn()
+}
+
+// roomLocked is how many rows fit into the block of each file, at least one; it hands full
+// blocks to the writers, and waits for free ones where there are none.
 func (d *Dump) roomLocked() int {
-	entry := d.c.Deltas.EntrySize()
-	if d.block != nil && d.used+entry > len(d.block) {
-		d.flushLocked(len(d.block))
+	entry, rows := d.c.Deltas.EntrySize(), math.MaxInt
+	for _, p := range d.parts {
+		if p.block != nil && p.used+entry > len(p.block) {
+			d.flushLocked(p, len(p.block))
+		}
+		if p.block == nil {
+			p.block, p.used, p.rows = d.buffers.Block(), deltafile.HeaderBytes, 0
+		}
+		rows = min(rows, (len(p.block)-p.used)/entry)
 	}
-	if d.block == nil {
-		d.block, d.used, d.rows = d.writer.Block(), deltafile.HeaderBytes, 0
-	}
-	return (len(d.block) - d.used) / entry
+	return rows
 }
 
 // takeUnsavedLocked saves a row if that is yet to be saved. It runs under the cache's
@@ -177,83 +224,123 @@ func (d *Dump) takeUnsavedLocked(e rowcache.Entry) rowcache.Change {
 	return rowcache.Change{Set: Saved, Clear: rowcache.Old}
 }
 
-// takeLocked adds a row to the block, if it was ever trained.
+// takeLocked adds a row to the block of its file, if it was ever trained.
 func (d *Dump) takeLocked(e rowcache.Entry) {
 	if !d.c.Trained(e.Row) {
 		return
+	}
+	p := d.parts[d.dirOf(e.Key)]
+	if d.kind == deltafile.Clean && p.count[deltafile.Clean] == p.cap {
+		return // its directory has no room for more
 	}
 	if e.Flags&stored == 0 {
 		d.counts.fresh++
 	}
 	if d.kind == deltafile.Dirty {
 		d.counts.dirtyRows++
-	} else {
-		d.counts.cleanRows++
 	}
-	d.used = len(deltafile.AppendEntry(d.block[:d.used], e.Key, uint32(e.Uses), e.Flags&stored != 0, e.Row))
-	d.rows++
+	p.count[d.kind]++
+	p.used = len(deltafile.AppendEntry(p.block[:p.used], e.Key, uint32(e.Uses), e.Flags&stored != 0, e.Row))
+	p.rows++
 }
 
-// flushLocked hands that many bytes of the block to the writer.
-func (d *Dump) flushLocked(bytes int) {
-	b := d.block[:bytes]
-	clear(b[d.used:])
-	deltafile.Seal(b, deltafile.Header{Table: d.c.Deltas.Table, File: d.id, Block: d.next, Rows: uint32(d.rows), Kind: d.kind})
-	d.writer.Write(d.block, bytes, d.bytes)
-	d.block = nil
-	d.bytes += int64(bytes)
-	d.next++
+// flushLocked hands that many bytes of a file's block to its writer.
+func (d *Dump) flushLocked(p *dumpPart, bytes int) {
+	b := p.block[:bytes]
+	clear(b[p.used:])
+	deltafile.Seal(b, deltafile.Header{Table: d.c.Deltas.Table, File: d.id, Block: p.next, Rows: uint32(p.rows), Kind: d.kind, Dir: uint32(p.dir)})
+	p.writer.Write(p.block, bytes, p.bytes)
+	p.block = nil
+	p.bytes += int64(bytes)
+	p.next++
 }
 
-// endDirty ends the file's part of dirty rows, once all of them are saved. With
+// endDirty ends the files' parts of dirty rows, once all of them are saved. With
 // more, clean rows follow.
 func (d *Dump) endDirty(more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if more {
-		if d.block != nil && d.rows > 0 {
-			d.flushLocked(len(d.block))
-		}
-		d.kind = deltafile.Clean
-	} else {
+	if !more {
 		d.flushLastLocked()
 	}
-	d.counts.dirtyBytes = d.bytes
+	for _, p := range d.parts {
+		if more && p.block != nil && p.rows > 0 {
+			d.flushLocked(p, len(p.block))
+		}
+		p.dirtyBytes = p.bytes
+	}
+	if more {
+		d.kind = deltafile.Clean
+	}
 }
 
 func (d *Dump) flushLastLocked() {
-	if d.block != nil && d.rows > 0 {
-		d.flushLocked(int(d.c.Deltas.Padded(int64(d.used))))
+	for _, p := range d.parts {
+		if p.block != nil && p.rows > 0 {
+			d.flushLocked(p, int(d.c.Deltas.Padded(int64(p.used))))
+		}
 	}
 }
 
-// finish makes the file durable. All rows have been saved.
+// finish makes the files durable. All rows have been saved.
 func (d *Dump) finish() error {
 	d.mu.Lock()
 	d.flushLastLocked()
 	d.closed = true
 	d.mu.Unlock()
-	if err := d.writer.Wait(); err != nil {
-		return err
+	errs := make([]error, len(d.parts))
+	var done sync.WaitGroup
+	for i, p := range d.parts {
+		done.Go(func() { errs[i] = p.finish(d.c.Deltas.Devices[p.dir]) })
 	}
-	if err := d.file.Sync(); err != nil {
+	done.Wait()
+	return errors.Join(errs...)
+}
+
+func (p *dumpPart) finish(dev blockio.Device) error {
+	if err := p.writer.Wait(); err != nil || p.bytes == 0 {
+		return err // an empty file is not kept
+	}
+	if err := p.file.Sync(); err != nil {
 		return fmt.Errorf("sparsetable: sync the rows of a snapshot: %w", err)
 	}
-	if err := d.c.Deltas.Device.SyncDir(); err != nil {
+	if err := dev.SyncDir(); err != nil {
 		return fmt.Errorf("sparsetable: sync directory: %w", err)
 	}
 	return nil
 }
 
-// close frees the delta's memory and closes its file, whether finish was called or
+// close frees the delta's memory and closes its files, whether finish was called or
 // not. REQUIRES: no row is dirty and old any more.
 func (d *Dump) close() error {
 	d.mu.Lock()
 	finished := d.closed
 	d.closed = true
 	d.mu.Unlock()
-	if !finished {
-		_ = d.writer.Wait() // the file is not needed, or the error is known
+	var errs []error
+	for _, p := range d.parts {
+		if !finished {
+			_ = p.writer.Wait() // the file is not needed, or the error is known
+		}
+		errs = append(errs, p.file.Close())
 	}
-	return errors.Join(d.writer.GiveBack(), d.file.Close())
+	return errors.Join(append(errs, d.buffers.GiveBack())...)
+}
+
+// remove deletes the files.
+func (d *Dump) remove() (err error) {
+	for _, p := range d.parts {
+		err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.claimed, p.dir}))
+	}
+	return err
+}
+
+// removeEmpty deletes those of the files that have no rows.
+func (d *Dump) removeEmpty() (err error) {
+	for _, p := range d.parts {
+		if p.bytes == 0 {
+			err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.claimed, p.dir}))
+		}
+	}
+	return err
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 
+	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/deltafile"
 )
@@ -20,38 +22,88 @@ type deltaLists struct {
 	// who takes a snapshot, or excludes snapshots, changes it, and may read it without the
 	// mutex.
 	base  []catalog.Delta
-	bytes map[string]int64 // of each file, by name
-	kept  map[string]int   // how often a file is part of a snapshot that is kept (Keep)
+	files map[string]keptDelta // the table's, by name
+	kept  map[string]int       // how often a file is part of a snapshot that is kept (Keep)
 }
 
-// openLists notes the files of all snapshots.
-func (c *Store) openLists(opened catalog.Snapshot) {
+// keptDelta is one of the table's delta files.
+type keptDelta struct {
+	bytes int64
+	dir   int // the number of the directory that has it
+}
+
+// openLists notes the files of all snapshots. Where the files of the one that is opened are
+// not in the directories for which it wrote them, the next one refers to none of them.
+func (c *Store) openLists(opened catalog.Snapshot) error {
+	where, err := c.find()
+	if err != nil {
+		return err
+	}
 	f := &c.lists
 	f.Lock()
 	defer f.Unlock()
-	f.bytes, f.kept = map[string]int64{}, map[string]int{}
+	f.files, f.kept = map[string]keptDelta{}, map[string]int{}
 	for _, s := range c.Catalog.Snapshots() {
 		for _, d := range s.Deltas {
-			f.bytes[d.Name] = d.Bytes
+			f.files[d.Name] = keptDelta{d.Bytes, where[d.Name]}
 		}
 	}
-	f.base = WithDirtyRows(opened.Deltas)
-	_, bytes := f.keptLocked()
-	c.files.Charge(0, bytes)
+	if c.inPlace(opened) {
+		f.base = WithDirtyRows(opened.Deltas)
+	}
+	for _, d := range f.files {
+		c.files.Charge(d.dir, d.bytes)
+	}
+	return nil
 }
 
-// Kept returns the number and the size of the delta files.
-func (c *Store) Kept() (files int, bytes int64) {
+// find says in which of several directories the delta files are.
+func (c *Store) find() (where map[string]int, err error) {
+	where = map[string]int{}
+	if len(c.Deltas.Devices) == 1 {
+		return where, nil // all are in the first
+	}
+	for i, dev := range slices.Backward(c.Deltas.Devices) {
+		names, err := c.deltaNames(dev)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			where[n] = i
+		}
+	}
+	return where, nil
+}
+
+// deltaNames are the names of the table's delta files in a directory.
+func (c *Store) deltaNames(dev blockio.Device) ([]string, error) {
+	names, err := dev.List()
+	if err != nil {
+		return nil, fmt.Errorf("sparsetable: list %s: %w", dev.Dir(), err)
+	}
+	prefix := deltafile.Prefix(c.Deltas.Table)
+	return slices.DeleteFunc(names, func(n string) bool {
+		return !strings.HasPrefix(n, prefix) || !strings.HasSuffix(n, deltafile.Suffix)
+	}), nil
+}
+
+// DirOf is the number of the directory that has a delta file.
+func (c *Store) DirOf(name string) int {
 	c.lists.Lock()
 	defer c.lists.Unlock()
-	return c.lists.keptLocked()
+	return c.lists.files[name].dir
 }
 
-func (f *deltaLists) keptLocked() (files int, bytes int64) {
-	for _, b := range f.bytes {
-		bytes += b
+// Kept returns the number and the size of the delta files in each directory.
+func (c *Store) Kept() (files []int, bytes []int64) {
+	files, bytes = make([]int, len(c.Deltas.Devices)), make([]int64, len(c.Deltas.Devices))
+	c.lists.Lock()
+	defer c.lists.Unlock()
+	for _, d := range c.lists.files {
+		files[d.dir]++
+		bytes[d.dir] += d.bytes
 	}
-	return len(f.bytes), bytes
+	return files, bytes
 }
 
 // rebase makes the list of a snapshot just committed that of the rows with Saved. With
@@ -61,7 +113,9 @@ func (c *Store) rebase(list []catalog.Delta) {
 	f := &c.lists
 	f.Lock()
 	for _, d := range list {
-		f.bytes[d.Name] = d.Bytes
+		if _, known := f.files[d.Name]; !known {
+			f.files[d.Name] = keptDelta{d.Bytes, int(d.Dir)}
+		}
 	}
 	before := f.base
 	f.base = WithDirtyRows(list)
@@ -78,11 +132,11 @@ func (c *Store) Restart() { c.rebase(nil) }
 // deleteUnused deletes those of the files that nothing refers to any more. A file that
 // cannot be deleted counts as one of the table's until it is opened again.
 func (c *Store) deleteUnused(list []catalog.Delta) (err error) {
-	for _, d := range c.takeUnused(list) {
-		if e := c.removeDelta(d.Name, d.Bytes); e != nil {
+	for name, d := range c.takeUnused(list) {
+		if e := c.removeDelta(name, d); e != nil {
 			err = errors.Join(err, e)
 			c.lists.Lock()
-			c.lists.bytes[d.Name] = d.Bytes
+			c.lists.files[name] = d
 			c.lists.Unlock()
 		}
 	}
@@ -90,10 +144,11 @@ func (c *Store) deleteUnused(list []catalog.Delta) (err error) {
 }
 
 // takeUnused returns those of the files that nothing refers to any more, and forgets them.
-func (c *Store) takeUnused(list []catalog.Delta) (unused []catalog.Delta) {
+func (c *Store) takeUnused(list []catalog.Delta) (unused map[string]keptDelta) {
 	f := &c.lists
 	f.Lock()
 	defer f.Unlock()
+	unused = map[string]keptDelta{}
 	used := map[string]bool{}
 	for _, d := range f.base {
 		used[d.Name] = true
@@ -104,20 +159,20 @@ func (c *Store) takeUnused(list []catalog.Delta) (unused []catalog.Delta) {
 		}
 	}
 	for _, d := range list {
-		if _, known := f.bytes[d.Name]; known && !used[d.Name] && f.kept[d.Name] == 0 {
-			delete(f.bytes, d.Name)
-			unused = append(unused, d)
+		if have, known := f.files[d.Name]; known && !used[d.Name] && f.kept[d.Name] == 0 {
+			delete(f.files, d.Name)
+			unused[d.Name] = have
 		}
 	}
 	return unused
 }
 
-// removeDelta deletes a delta file, which takes that many bytes.
-func (c *Store) removeDelta(name string, bytes int64) error {
-	if err := c.Deltas.Device.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// removeDelta deletes a delta file.
+func (c *Store) removeDelta(name string, d keptDelta) error {
+	if err := c.Deltas.Devices[d.dir].Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	c.files.Charge(0, -bytes)
+	c.files.Charge(d.dir, -d.bytes)
 	return nil
 }
 
@@ -129,14 +184,16 @@ func (c *Store) RemoveStrays() error {
 			wanted[d.Name] = true
 		}
 	}
-	names, err := c.Deltas.Device.List()
-	if err != nil {
-		return fmt.Errorf("sparsetable: list %s: %w", c.Deltas.Device.Dir(), err)
-	}
-	prefix := deltafile.Prefix(c.Deltas.Table)
-	for _, n := range names {
-		if strings.HasPrefix(n, prefix) && strings.HasSuffix(n, deltafile.Suffix) && !wanted[n] {
-			if err := c.Deltas.Device.Remove(n); err != nil {
+	for _, dev := range c.Deltas.Devices {
+		names, err := c.deltaNames(dev)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if wanted[n] {
+				continue
+			}
+			if err := dev.Remove(n); err != nil {
 				return fmt.Errorf("sparsetable: remove an unfinished snapshot: %w", err)
 			}
 		}

@@ -41,7 +41,7 @@ func (c *Store) keepDeltas(list []catalog.Delta) bool {
 	f.Lock()
 	defer f.Unlock()
 	for _, d := range list {
-		if _, known := f.bytes[d.Name]; !known {
+		if _, known := f.files[d.Name]; !known {
 			return false
 		}
 	}

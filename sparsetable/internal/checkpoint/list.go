@@ -12,6 +12,8 @@ import (
 // a list of delta files, oldest first. It writes one file, with the rows that have
 // changed since the last committed snapshot, and refers to the earlier ones for the
 // others. These rows have Saved: they are dirty, and as one of the files has them.
+// With several directories, it writes one file into each (cover.go). They have different
+// keys, and count as one file in what follows.
 //
 // An earlier file also has rows that have changed since, and rows that were written to
 // their bucket since and may have left the cache. Nothing in the file tells them apart.
@@ -37,8 +39,8 @@ import (
 const Saved = rowcache.Saved
 
 const (
-	// A snapshot writes all dirty rows into one file, and refers to that alone, where its
-	// list would have more than maxDeltas files, or more than foldRows rows for each
+	// A snapshot writes all dirty rows, and refers to no earlier file, where its
+	// list would have more than maxDeltas layers, or more than foldRows rows for each
 	// dirty row.
 	maxDeltas = 16
 	foldRows  = 2
@@ -60,7 +62,7 @@ func (c *Store) WrittenBefore(d *catalog.Delta, loc bucketfile.Location) bool {
 // row is pinned or released.
 func (s *Snapshot) inherit(st rowcache.Stats) []catalog.Delta {
 	base := s.c.lists.base
-	if len(base) == 0 || len(base) >= maxDeltas || st.Saved == 0 || DirtyRows(base)+st.Dirty-st.Saved > foldRows*st.Dirty {
+	if len(base) == 0 || len(Layers(base)) >= maxDeltas || st.Saved == 0 || DirtyRows(base)+st.Dirty-st.Saved > foldRows*st.Dirty {
 		return nil
 	}
 	return slices.Clone(base)

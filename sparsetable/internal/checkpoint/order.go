@@ -80,30 +80,33 @@ func (d *Dump) saveClean(canceled func() error) error {
 // the snapshot, and for later buckets and snapshots.
 const hotReserveBytes = 256 << 20
 
-// bytesToSpare is how many bytes the clean rows may take: what the file system has
-// left, less hotReserveBytes and less what may not have been written yet. With a
+// bytesToSpare is how many bytes the clean rows may take: in each directory what the file
+// system has left, less hotReserveBytes and less what may not have been written yet. With a
 // budget for the directory it is at most what the budget has left, less the amount
 // that makes compaction urgent and less what the dirty rows take, so that the next
-// snapshot has room for its own.
+// snapshot has room for its own. All directories get as much as the fullest may take.
 func (d *Dump) bytesToSpare() int64 {
 	if d.c.HotBytes <= 0 {
 		return 0
 	}
-	free, err := d.c.Deltas.Device.Free()
-	if err != nil {
-		d.c.Logger.Warn("sparsetable: the free space of a disk is unknown, so the snapshot leaves out the clean rows used most", slog.Any("error", err))
-		return 0
+	least := int64(math.MaxInt64)
+	_, each := d.c.files.Space()
+	for i, p := range d.parts {
+		free, err := d.c.Deltas.Devices[p.dir].Free()
+		if err != nil {
+			d.c.Logger.Warn("sparsetable: the free space of a disk is unknown, so the snapshot leaves out the clean rows used most", slog.Any("error", err))
+			return 0
+		}
+		d.mu.Lock()
+		bytes := p.bytes
+		d.mu.Unlock()
+		least = min(least, free-bytes-hotReserveBytes)
+		if sp := &each[i]; sp.BudgetBytes > 0 {
+			keep := d.c.FullFiles*d.c.files.UrgentBytes() + p.claimed
+			least = min(least, sp.BudgetBytes-sp.TotalBytes-sp.OtherBytes-keep)
+		}
 	}
-	d.mu.Lock()
-	bytes := d.bytes
-	d.mu.Unlock()
-	spare := free - bytes - hotReserveBytes
-	if _, each := d.c.files.Space(); each[0].BudgetBytes > 0 {
-		sp := &each[0]
-		keep := d.c.FullFiles*d.c.files.UrgentBytes() + d.claimed
-		spare = min(spare, sp.BudgetBytes-sp.TotalBytes-sp.OtherBytes-keep)
-	}
-	return spare
+	return min(least, d.c.HotBytes) * int64(len(d.parts))
 }
 
 // forgetOld makes all rows not old, as the next snapshot requires. REQUIRES: all

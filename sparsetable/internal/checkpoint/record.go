@@ -10,6 +10,7 @@ const (
 	counterNextFile = "next_file"
 	counterSeq      = "bucket_seq"
 	counterStored   = "stored_rows"
+	counterDirs     = "directories" // see Covers
 	// Of the delta file, in records of older versions.
 	counterDirtyBytes = "dirty_bytes"
 	counterDirtyRows  = "dirty_rows"

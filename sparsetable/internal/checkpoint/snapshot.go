@@ -35,8 +35,8 @@ type Snapshot struct {
 	slots     uint32
 	record    []byte
 	held      bool
-	marked    bool  // rows were marked as saved, or may be
-	free      int64 // free bytes of the delta file's file system, before the file was written
+	marked    bool    // rows were marked as saved, or may be
+	free      []int64 // free bytes of each directory's file system, before the files were written
 	// unknown says that the catalog failed and it is not known whether the snapshot is committed.
 	unknown bool
 }
@@ -70,8 +70,12 @@ func (s *Snapshot) begin(ctx context.Context) (err error) {
 	} else if !granted {
 		extra = 0 // no row can leave the cache: what a snapshot needs at least is reserved from the start
 	}
-	if s.free, err = c.Deltas.Device.Free(); err != nil {
-		return fmt.Errorf("sparsetable: free space of %s: %w", c.Deltas.Device.Dir(), err)
+	for _, dev := range c.Deltas.Devices {
+		free, err := dev.Free()
+		if err != nil {
+			return fmt.Errorf("sparsetable: free space of %s: %w", dev.Dir(), err)
+		}
+		s.free = append(s.free, free)
 	}
 	if s.commit, err = c.Catalog.Begin(); err != nil {
 		return err
@@ -124,7 +128,8 @@ func (s *Snapshot) pinnedBlocks() (int, error) {
 		}
 		return nil
 	})
-	blocks := (rows+d.RowsPerBlock()-1)/d.RowsPerBlock() - deltafile.PoolBlocks
+	dirs := int64(len(d.Devices)) // each has a block that is not full
+	blocks := (rows+d.RowsPerBlock()-1)/d.RowsPerBlock() + dirs - 1 - dirs*deltafile.PoolBlocks
 	return int(max(0, min(blocks, s.c.MemoryBytes/dumpShare/int64(d.BlockBytes())))), err
 }
 
@@ -143,6 +148,7 @@ func (s *Snapshot) fix() error {
 			return err
 		}
 		s.state, s.held, s.stored = state, true, storedRows
+		s.dump.domains = c.domains(state)
 		c.IndexMu.Lock()
 		s.pages, s.slots = c.Index.BeginCapture(), c.Index.Slots()
 		c.IndexMu.Unlock()
@@ -214,12 +220,11 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 	if err := d.finish(); err != nil {
 		return none, err
 	}
-	d.settle(d.bytes)
+	d.settleWritten()
 	if err := c.files.Flush(ctx); err != nil {
 		return none, err
 	}
-	total := d.counts.dirtyRows + d.counts.cleanRows
-	record := s.catalogRecord(total)
+	record := s.catalogRecord()
 	if err := s.commit.Commit(record); err != nil {
 		s.unknown = errors.Is(err, catalog.ErrFailed)
 		return none, err
@@ -230,40 +235,40 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 	if err != nil {
 		return none, err
 	}
-	if total == 0 {
-		if err := c.removeDelta(d.name(), d.claimed); err != nil {
-			c.Logger.Warn("sparsetable: the empty file of a snapshot could not be removed", "error", err)
-		}
+	if err := d.removeEmpty(); err != nil {
+		c.Logger.Warn("sparsetable: the empty file of a snapshot could not be removed", "error", err)
 	}
 	return committed, nil
 }
 
-// catalogRecord is what the catalog is to know of the snapshot, whose own file has that
-// many rows.
-func (s *Snapshot) catalogRecord(rows int64) catalog.Snapshot {
+// catalogRecord is what the catalog is to know of the snapshot.
+func (s *Snapshot) catalogRecord() catalog.Snapshot {
 	r := catalog.Snapshot{
 		Slots: s.slots, Rows: s.stored + s.dump.counts.fresh, Record: s.record,
 		Counters: map[string]int64{
 			counterNextFile: int64(s.state.NextFile), counterSeq: int64(s.state.Seq), counterStored: s.stored,
+			counterDirs: int64(len(s.dump.parts)),
 		},
 		Deltas: s.inherited,
 	}
 	s.c.Table.PutCounters(r.Counters)
 	for _, f := range s.state.Files {
-		r.Files = append(r.Files, catalog.File{ID: f.File, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes, Begun: f.Begun})
+		r.Files = append(r.Files, catalog.File{ID: f.File, Dir: f.Dir, Incarnation: f.Incarnation, Bytes: f.Bytes, LiveBytes: f.LiveBytes, Begun: f.Begun})
 	}
-	if rows > 0 {
-		r.Deltas = append(r.Deltas, s.ownDelta(rows))
+	for _, p := range s.dump.parts {
+		if p.bytes > 0 {
+			r.Deltas = append(r.Deltas, s.ownDelta(p))
+		}
 	}
 	return r
 }
 
-// ownDelta describes the file that the snapshot has written, with that many rows.
-func (s *Snapshot) ownDelta(rows int64) catalog.Delta {
-	d := s.dump
+// ownDelta describes a file that the snapshot has written.
+func (s *Snapshot) ownDelta(p *dumpPart) catalog.Delta {
+	dirty, clean := p.count[deltafile.Dirty], p.count[deltafile.Clean]
 	own := catalog.Delta{
-		Name: d.name(), Bytes: d.bytes, Rows: rows, Snapshot: s.commit.ID(),
-		DirtyBytes: d.counts.dirtyBytes, DirtyRows: d.counts.dirtyRows, Seq: s.state.Seq,
+		Dir: uint16(p.dir), Name: p.name, Bytes: p.bytes, Rows: dirty + clean, Snapshot: s.commit.ID(),
+		DirtyBytes: p.dirtyBytes, DirtyRows: dirty, Seq: s.state.Seq,
 	}
 	for _, f := range s.state.Growing {
 		own.Growing = append(own.Growing, catalog.FileEnd{File: f.File, Bytes: f.Bytes})
@@ -314,7 +319,7 @@ func (s *Snapshot) abandon() error {
 		c.running.Store(nil)
 		errs = append(errs, s.dump.close())
 		if !s.unknown {
-			errs = append(errs, c.removeDelta(s.dump.name(), s.dump.claimed))
+			errs = append(errs, s.dump.remove())
 		}
 	}
 	s.unreserve()

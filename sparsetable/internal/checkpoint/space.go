@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"errors"
 	"iter"
+	"math"
+	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
@@ -14,66 +16,129 @@ import (
 // row is pinned or released.
 func (s *Snapshot) claim(st rowcache.Stats, updatable iter.Seq[[]uint32]) error {
 	rows := st.Dirty - s.dump.saved
+	if len(s.dump.parts) > 1 {
+		return s.claimEach(rows, st.InFlight, updatable)
+	}
 	err := s.claimRows(rows + st.InFlight)
 	if errors.Is(err, bucketfile.ErrNoSpace) {
-		return s.claimRows(rows + s.pinnedOthers(updatable)) // this counts pinned rows that are dirty only once
+		others := s.pinnedOthers(updatable) // this counts pinned rows that are dirty only once
+		return s.claimRows(rows + others[0])
 	}
 	return err
 }
 
-func (s *Snapshot) claimRows(rows int64) error {
-	bytes := s.c.Deltas.FileBytes(rows)
-	if err := s.c.files.Claim(0, bytes, s.free); err != nil {
-		return err
+// claimRows reserves space for so many rows in each directory; the last number stands for the
+// directories that follow, too.
+func (s *Snapshot) claimRows(rows ...int64) error {
+	for i, p := range s.dump.parts {
+		bytes := s.c.Deltas.FileBytes(rows[min(i, len(rows)-1)])
+		if err := s.c.files.Claim(p.dir, bytes, s.free[p.dir]); err != nil {
+			s.dump.settle(make([]int64, i)...)
+			return err
+		}
+		p.claimed = bytes
 	}
-	s.dump.claimed = bytes
 	return nil
 }
 
+// claimEach is claim for several directories. How many rows each of them gets is known only
+// once the rows were counted, which takes longer with more dirty rows. So that is done only
+// where the directories have budgets, or may not have room for all rows several times.
+func (s *Snapshot) claimEach(dirty, pinned int64, updatable iter.Seq[[]uint32]) error {
+	c, dirs := s.c, int64(len(s.dump.parts))
+	if _, each := c.files.Space(); each[0].BudgetBytes == 0 && dirs*c.Deltas.FileBytes(dirty+pinned) <= slices.Min(s.free) {
+		return s.claimRows(dirty + pinned)
+	}
+	rows := s.pinnedOthers(updatable)
+	pick := rowcache.Pick{Has: rowcache.Dirty}
+	if s.dump.inherits {
+		pick.Lacks = Saved
+	}
+	left := dirty
+	for at, end := uint32(0), false; !end; {
+		s.dump.locate(func() {
+			at, end = c.Cache.VisitFrom(at, pick, math.MaxInt, func(e rowcache.Entry) rowcache.Change {
+				rows[s.dump.dirOf(e.Key)]++
+				left--
+				return rowcache.Change{}
+			})
+		})
+	}
+	for i := range rows { // rows that moved meanwhile may have been missed
+		rows[i] += max(0, left)
+	}
+	return s.claimRows(rows...)
+}
+
 // claimClean reserves disk space for clean rows behind the dirty ones, and reports
-// whether there is room.
+// whether there is room. Each directory gets its part of them and a fifth more, beyond which
+// rows are left out.
 func (d *Dump) claimClean(rows int64) bool {
-	free, err := d.c.Deltas.Device.Free()
-	if err != nil {
-		return false
+	if n := int64(len(d.parts)); n > 1 {
+		rows = (rows/n + 1) * 6 / 5
 	}
 	// The last block of dirty rows is written in its full length then.
 	bytes := int64(d.c.Deltas.BlockBytes()) + d.c.Deltas.FileBytes(rows)
-	if d.c.files.Claim(0, bytes, free) != nil {
-		return false
+	for i, p := range d.parts {
+		free, err := d.c.Deltas.Devices[p.dir].Free()
+		if err != nil || d.c.files.Claim(p.dir, bytes, free) != nil {
+			for _, q := range d.parts[:i] {
+				d.settlePart(q, q.claimed-bytes)
+			}
+			return false
+		}
+		p.claimed += bytes
+		p.cap = rows
 	}
-	d.claimed += bytes
 	return true
 }
 
-// settle changes the charge to the given size, which is what the file takes.
-func (d *Dump) settle(bytes int64) {
-	d.c.files.Charge(0, bytes-d.claimed)
-	d.claimed = bytes
+// settle changes the charges to the given sizes.
+func (d *Dump) settle(bytes ...int64) {
+	for i, n := range bytes {
+		d.settlePart(d.parts[i], n)
+	}
+}
+
+func (d *Dump) settlePart(p *dumpPart, bytes int64) {
+	d.c.files.Charge(p.dir, bytes-p.claimed)
+	p.claimed = bytes
+}
+
+// settleWritten changes the charges to what the files take.
+func (d *Dump) settleWritten() {
+	for _, p := range d.parts {
+		d.settlePart(p, p.bytes)
+	}
 }
 
 // settleFixed lowers the charge to that of the rows that were saved so far or are
 // yet to be saved. A row that is saved meanwhile may count twice.
 func (d *Dump) settleFixed() {
+	if len(d.parts) > 1 {
+		return // which of them are in which file is not known
+	}
 	rows := d.c.Cache.Owed()
 	d.mu.Lock()
 	rows += d.counts.dirtyRows - d.saved
 	d.mu.Unlock()
-	if bytes := d.c.Deltas.FileBytes(rows); bytes < d.claimed {
+	if bytes := d.c.Deltas.FileBytes(rows); bytes < d.parts[0].claimed {
 		d.settle(bytes)
 	}
 }
 
-// pinnedOthers is how many pinned rows the snapshot must write that are not dirty or are
-// in an inherited file. REQUIRES: no row is pinned or released.
-func (s *Snapshot) pinnedOthers(updatable iter.Seq[[]uint32]) (rows int64) {
-	c := s.c
+// pinnedOthers is how many pinned rows the snapshot must write into each directory that are
+// not dirty or are in an inherited file. REQUIRES: no row is pinned or released.
+func (s *Snapshot) pinnedOthers(updatable iter.Seq[[]uint32]) []int64 {
+	c, rows := s.c, make([]int64, len(s.dump.parts))
 	for refs := range updatable {
-		c.Cache.Visit(refs, func(_ int, e rowcache.Entry) rowcache.Change {
-			if (e.Flags&rowcache.Dirty == 0 || s.dump.inherits && e.Flags&Saved != 0) && c.Trained(e.Row) {
-				rows++
-			}
-			return rowcache.Change{}
+		s.dump.locate(func() {
+			c.Cache.Visit(refs, func(_ int, e rowcache.Entry) rowcache.Change {
+				if (e.Flags&rowcache.Dirty == 0 || s.dump.inherits && e.Flags&Saved != 0) && c.Trained(e.Row) {
+					rows[s.dump.dirOf(e.Key)]++
+				}
+				return rowcache.Change{}
+			})
 		})
 	}
 	return rows

@@ -48,6 +48,7 @@ type Options struct {
 	IndexMu *sync.RWMutex // guards Index
 	// Trained reports whether a row was ever trained. Others are not saved.
 	Trained func(row []float32) bool
+	Hash    func(key uint64) uint64 // of the table's keys
 
 	CatalogPath string // for errors
 	MemoryBytes int64  // the table's budget
@@ -85,9 +86,9 @@ func New(o Options) *Store {
 
 // Open notes the bucket files, and the delta files of all snapshots; the table is opened
 // with the given one.
-func (c *Store) Open(files *bucketfile.Set, opened catalog.Snapshot) {
+func (c *Store) Open(files *bucketfile.Set, opened catalog.Snapshot) error {
 	c.files = files
-	c.openLists(opened)
+	return c.openLists(opened)
 }
 
 // Close frees the Store's memory. No snapshot is being written.

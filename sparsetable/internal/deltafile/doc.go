@@ -15,9 +15,13 @@
 //	24  block     uint32, its number
 //	28  rows      uint32
 //	32  kind      uint32: 0 its rows are dirty, 1 clean
-//	36  0         uint32
+//	36  dir       uint32, the number of the directory that it was written for
 //	40  rows times: key uint64, info uint32, 0 uint32, row
 //	…   zeros
+//
+// Of a table with several directories, a snapshot writes one file into each, and the number
+// of the directory is part of the file's name and of each block. The random number is that
+// of all of them.
 //
 // info is how often the row was used, times two, plus one if its bucket has a version of
 // it. Dirty blocks come first; whoever keeps the file knows how many bytes and rows they

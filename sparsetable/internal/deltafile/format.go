@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"strconv"
+	"strings"
 )
 
 const (
@@ -45,8 +47,43 @@ func BlockBytes(rowBytes int) int {
 // Prefix begins the names of all delta files of a table.
 func Prefix(table uint64) string { return fmt.Sprintf("%016x-", table) }
 
-// Name is the name of a file.
-func Name(table, file uint64) string { return fmt.Sprintf("%s%016x%s", Prefix(table), file, Suffix) }
+// Name is the name of the file that a snapshot writes into one of the table's directories,
+// of that number.
+func Name(table, file uint64, dir int) string {
+	if dir == 0 {
+		return fmt.Sprintf("%s%016x%s", Prefix(table), file, Suffix)
+	}
+	return fmt.Sprintf("%s%016x-%x%s", Prefix(table), file, dir, Suffix)
+}
+
+// split splits the name of a file into what all files of one instant have, and the number of
+// the directory that it was written for.
+func split(name string) (instant string, dir uint32) {
+	instant = strings.TrimSuffix(name, Suffix)
+	parts := strings.Split(instant, "-")
+	if len(parts) != 3 {
+		return instant, 0
+	}
+	n, err := strconv.ParseUint(parts[2], 16, 32)
+	if err != nil {
+		return instant, 0
+	}
+	return strings.Join(parts[:2], "-"), uint32(n)
+}
+
+// DirOf is the number of the directory that a file was written for.
+func DirOf(name string) int {
+	_, dir := split(name)
+	return int(dir)
+}
+
+// SameInstant reports whether two files have rows of one instant, which a snapshot wrote into
+// several directories.
+func SameInstant(a, b string) bool {
+	i, _ := split(a)
+	j, _ := split(b)
+	return i == j
+}
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
@@ -56,6 +93,7 @@ type Header struct {
 	Block       uint32
 	Rows        uint32
 	Kind        Kind
+	Dir         uint32
 }
 
 // AppendEntry appends a row's entry; stored says that its bucket has a version of it.
@@ -82,7 +120,7 @@ func Seal(b []byte, h Header) {
 	le.PutUint32(b[24:], h.Block)
 	le.PutUint32(b[28:], h.Rows)
 	le.PutUint32(b[32:], uint32(h.Kind))
-	le.PutUint32(b[36:], 0)
+	le.PutUint32(b[36:], h.Dir)
 	le.PutUint32(b[4:], crc32.Checksum(b[8:], castagnoli))
 }
 
@@ -96,7 +134,7 @@ func decode(b []byte, want Header, rowBytes int) (rows int, reason string) {
 	if got, want := crc32.Checksum(b[8:], castagnoli), le.Uint32(b[4:]); got != want {
 		return 0, fmt.Sprintf("checksum %08x, should be %08x", got, want)
 	}
-	if le.Uint64(b[8:]) != want.Table || want.File != 0 && le.Uint64(b[16:]) != want.File || le.Uint32(b[24:]) != want.Block || le.Uint32(b[32:]) != uint32(want.Kind) {
+	if le.Uint64(b[8:]) != want.Table || want.File != 0 && le.Uint64(b[16:]) != want.File || le.Uint32(b[24:]) != want.Block || le.Uint32(b[32:]) != uint32(want.Kind) || le.Uint32(b[36:]) != want.Dir {
 		return 0, "the block belongs to another table, file or place"
 	}
 	n := le.Uint32(b[28:])

@@ -24,7 +24,7 @@ func sum(b []byte) {
 
 func TestDecode(t *testing.T) {
 	const rowBytes = 32
-	want := Header{Table: 7, File: 8, Block: 9, Rows: 100, Kind: Clean}
+	want := Header{Table: 7, File: 8, Block: 9, Rows: 100, Kind: Clean, Dir: 3}
 	le := binary.LittleEndian
 	for _, c := range []struct {
 		what   string
@@ -40,6 +40,7 @@ func TestDecode(t *testing.T) {
 		{"other file", func(b []byte) []byte { le.PutUint64(b[16:], 1); return b }, "another table, file or place"},
 		{"other block", func(b []byte) []byte { le.PutUint32(b[24:], 1); return b }, "another table, file or place"},
 		{"other kind", func(b []byte) []byte { le.PutUint32(b[32:], 0); return b }, "another table, file or place"},
+		{"other directory", func(b []byte) []byte { le.PutUint32(b[36:], 0); return b }, "another table, file or place"},
 		{"too many rows", func(b []byte) []byte { le.PutUint32(b[28:], 1<<31); return b }, "do not fit"},
 	} {
 		b := c.change(blockOf(rowBytes, want))
@@ -49,6 +50,17 @@ func TestDecode(t *testing.T) {
 		rows, reason := decode(b, want, rowBytes)
 		if c.reason == "" && (rows != 100 || reason != "") || c.reason != "" && !strings.Contains(reason, c.reason) {
 			t.Errorf("%s: %d rows, %q, want %q", c.what, rows, reason, c.reason)
+		}
+	}
+}
+
+// TestNames: files of one instant are known by their names, whatever directory they are for.
+func TestNames(t *testing.T) {
+	for i, dir := range []int{0, 1, 15, 16, 70} {
+		n := Name(7, 8, dir)
+		instant, d := split(n)
+		if d != uint32(dir) || instant+Suffix != Name(7, 8, 0) || !SameInstant(n, Name(7, 8, i)) || SameInstant(n, Name(7, 9, dir)) {
+			t.Errorf("%s is split into %s, %d", n, instant, d)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/offheap"
@@ -15,11 +16,14 @@ import (
 // beginning to its end, a few blocks ahead of its caller.
 type Reader struct {
 	store *Store
+	dev   blockio.Device
 	f     blockio.File
 	path  string
-	end   int64 // of the part
-	kind  Kind
+	part  Part
+	own   int    // how many blocks are of the pool of blocks
 	id    uint64 // of the file; 0 until the first block was read
+	dir   uint32 // of the file, as its name says
+	rows  int64  // delivered so far
 
 	ahead   int64 // offset of the next block to start reading
 	at      int64 // offset of the next block to deliver
@@ -40,14 +44,27 @@ type blockRead struct {
 	filled bool
 }
 
-// NewReader opens the part of a file between from, where a block begins, and to. It reads
-// up to that many blocks ahead, or fewer where there is no memory for as many.
-func (s *Store) NewReader(name string, from, to int64, kind Kind, blocks int) (*Reader, error) {
-	f, err := s.Device.OpenFile(name)
+// Part says what a Reader reads: the part of a file between From, where a block begins, and
+// To.
+type Part struct {
+	Dir      int // the number of the device that has it
+	Name     string
+	From, To int64
+	Kind     Kind
+	Rows     int64 // that it should have
+}
+
+// NewReader opens a part of a file. It reads so many blocks ahead, or fewer where there is no
+// memory for as many. The first own blocks are of the pool of blocks, the others of that of
+// all reads.
+func (s *Store) NewReader(p Part, own, blocks int) (*Reader, error) {
+	dev := s.Devices[p.Dir]
+	f, err := dev.OpenFile(p.Name)
 	if err != nil {
 		return nil, fmt.Errorf("sparsetable: open the rows of the snapshot: %w", err)
 	}
-	r := &Reader{store: s, f: f, path: s.Path(name), ahead: from, at: from, end: to, kind: kind, last: -1}
+	r := &Reader{store: s, dev: dev, f: f, path: filepath.Join(dev.Dir(), p.Name), part: p, ahead: p.From, at: p.From, own: own, last: -1}
+	_, r.dir = split(p.Name)
 	for i := range blocks {
 		b, err := r.pool(i).Get(s.BlockBytes())
 		if errors.Is(err, blockio.ErrPoolLimit) {
@@ -67,14 +84,14 @@ func (s *Store) NewReader(name string, from, to int64, kind Kind, blocks int) (*
 // ask starts reading the next block into buffer i, if there is a next block.
 func (r *Reader) ask(i int) {
 	x := &r.blocks[i]
-	if r.ahead >= r.end {
+	if r.ahead >= r.part.To {
 		return
 	}
-	n := min(int64(len(x.block)), r.end-r.ahead)
+	n := min(int64(len(x.block)), r.part.To-r.ahead)
 	x.read = blockio.Read{File: r.f, Offset: r.ahead, Buf: x.block[:r.store.Padded(n)], User: x}
 	x.bytes, x.on, x.filled = int(n), true, false
 	r.ahead += n
-	r.store.Device.Submit(&r.done, []*blockio.Read{&x.read})
+	r.dev.Submit(&r.done, []*blockio.Read{&x.read})
 }
 
 // Corrupt returns a *CorruptionError.
@@ -82,32 +99,48 @@ func (r *Reader) Corrupt(off int64, format string, args ...any) error {
 	return &CorruptionError{File: r.path, Offset: off, Reason: fmt.Sprintf(format, args...)}
 }
 
-// EachBlock calls fn for each block of the part, with the number of its rows, as
-// long as fn returns true. If it comes to the end, the part must have had want
-// rows.
-func (r *Reader) EachBlock(ctx context.Context, want int64, fn func(rows int) (more bool, err error)) error {
-	from, rows := r.at, int64(0)
-	for r.more() {
+// EachBlock calls fn for each block of the parts that several readers read, with the number
+// of the reader, and that of the block's rows, as long as fn returns true. The blocks of one
+// reader come in their order, and it takes turns so that all come to their ends together. A
+// part must have the rows that it should have.
+func EachBlock(ctx context.Context, readers []*Reader, fn func(i, rows int) (more bool, err error)) error {
+	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := r.next()
+		i := -1
+		for j, r := range readers {
+			if r.more() && (i < 0 || r.portion() < readers[i].portion()) {
+				i = j
+			}
+		}
+		if i < 0 {
+			break
+		}
+		n, err := readers[i].next()
 		if err != nil {
 			return err
 		}
-		rows += int64(n)
-		if more, err := fn(n); err != nil || !more {
+		readers[i].rows += int64(n)
+		if more, err := fn(i, n); err != nil || !more {
 			return err
 		}
 	}
-	if rows != want {
-		return r.Corrupt(from, "it has %d %s rows, but should have %d", rows, r.kind, want)
+	for _, r := range readers {
+		if r.rows != r.part.Rows {
+			return r.Corrupt(r.part.From, "it has %d %s rows, but should have %d", r.rows, r.part.Kind, r.part.Rows)
+		}
 	}
 	return nil
 }
 
+// portion is which portion of the part was delivered.
+func (r *Reader) portion() float64 {
+	return float64(r.at-r.part.From) / float64(r.part.To-r.part.From)
+}
+
 // more reports whether a block is left.
-func (r *Reader) more() bool { return r.at < r.end }
+func (r *Reader) more() bool { return r.at < r.part.To }
 
 // next delivers the next block and returns the number of its rows. The buffer of
 // the block before is then used for reading ahead.
@@ -137,7 +170,7 @@ func (r *Reader) next() (rows int, err error) {
 		return 0, fmt.Errorf("sparsetable: read %s: %w", r.path, err)
 	}
 	number := uint32(r.at / int64(len(x.block)))
-	rows, reason := decode(b, Header{Table: r.store.Table, File: r.id, Block: number, Kind: r.kind}, r.store.RowBytes)
+	rows, reason := decode(b, Header{Table: r.store.Table, File: r.id, Block: number, Kind: r.part.Kind, Dir: r.dir}, r.store.RowBytes)
 	if reason != "" {
 		return 0, r.Corrupt(r.at, "%s", reason)
 	}
@@ -150,10 +183,9 @@ func (r *Reader) next() (rows int, err error) {
 	return rows, nil
 }
 
-// pool is the pool from which buffer i comes: the first PoolBlocks from that
-// of blocks, the others from that of all reads.
+// pool is the pool from which buffer i comes.
 func (r *Reader) pool(i int) *blockio.Pool {
-	if i < PoolBlocks {
+	if i < r.own {
 		return r.store.Blocks
 	}
 	return r.store.Reads

@@ -1,24 +1,23 @@
 package deltafile
 
 import (
-	"path/filepath"
 	"sync/atomic"
 
 	"aibox/sparsetable/internal/blockio"
 )
 
-// PoolBlocks is how many blocks a Writer takes from the pool of blocks, and how many a
-// Reader may take: one that is being filled or used, and one that is being written or read.
+// PoolBlocks is how many blocks Buffers have for each file, and how many a Reader may take
+// that reads alone: one that is being filled or used, and one that is being written or read.
 const PoolBlocks = 2
 
 // Store is where the delta files of one table are.
 type Store struct {
-	Device   blockio.Device
-	Table    uint64 // its number
+	Devices  []blockio.Device // one for each of the table's directories
+	Table    uint64           // its number
 	RowBytes int
 	Unit     int // a block takes a whole number of these bytes
 
-	// Blocks is the pool of blocks, PoolBlocks for a Writer and as many for a Reader.
+	// Blocks is the pool of blocks, BlocksNeeded of them.
 	Blocks *blockio.Pool
 	// Reads is the pool of which readers that read far ahead take further blocks.
 	Reads *blockio.Pool
@@ -48,8 +47,9 @@ func (s *Store) FileBytes(rows int64) int64 {
 // Padded is n rounded up to what the device can write.
 func (s *Store) Padded(n int64) int64 { return roundUp(n, int64(s.Blocks.Unit())) }
 
-// Path is the path of a file.
-func (s *Store) Path(name string) string { return filepath.Join(s.Device.Dir(), name) }
+// BlocksNeeded is how many blocks Store.Blocks must have for a table of so many directories:
+// for a snapshot that is written, and for one that is read.
+func BlocksNeeded(dirs int) int { return PoolBlocks*dirs + max(PoolBlocks, dirs) }
 
 // WrittenBytes is how many bytes were written to all files.
 func (s *Store) WrittenBytes() int64 { return s.written.Load() }

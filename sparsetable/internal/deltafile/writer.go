@@ -11,19 +11,66 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
+// Buffers are the blocks that the files of one snapshot are written from.
+type Buffers struct {
+	store *Store
+	pool  [][]byte    // blocks of the pool of blocks
+	extra []byte      // memory of the other blocks, or nil
+	free  chan []byte // has room for all blocks, as the queue of each Writer has
+}
+
+// NewBuffers takes PoolBlocks blocks for each of so many files from the pool; extra is the
+// number of further blocks, whose memory the caller has reserved in the budget.
+func (s *Store) NewBuffers(files, extra int) (b *Buffers, err error) {
+	size := s.BlockBytes()
+	b = &Buffers{store: s, free: make(chan []byte, PoolBlocks*files+extra)}
+	for range PoolBlocks * files {
+		x, err := s.Blocks.Get(size)
+		if err != nil {
+			return nil, errors.Join(err, b.GiveBack())
+		}
+		b.pool = append(b.pool, x)
+		b.free <- x
+	}
+	if extra > 0 {
+		if b.extra, err = offheap.Map(extra * size); err != nil {
+			return nil, errors.Join(err, b.GiveBack())
+		}
+		clear(b.extra) // the system then allocates the pages now and not under locks
+		for at := 0; at < len(b.extra); at += size {
+			b.free <- b.extra[at : at+size : at+size]
+		}
+	}
+	return b, nil
+}
+
+// Block returns a block to fill. Where none is free, it waits for a write to end. So whoever
+// takes blocks may keep one for each file at most while it waits.
+func (b *Buffers) Block() []byte { return <-b.free }
+
+// GiveBack frees the blocks. REQUIRES: nothing is written from them any more.
+func (b *Buffers) GiveBack() error {
+	for _, x := range b.pool {
+		b.store.Blocks.Put(x)
+	}
+	b.pool = nil
+	if b.extra == nil {
+		return nil
+	}
+	err := offheap.Unmap(b.extra)
+	b.extra = nil
+	return err
+}
+
 // Writer writes the blocks of a delta file in order, on a goroutine of its
 // own, so that whoever fills one waits for the device only when all of them are
 // full.
 type Writer struct {
-	store *Store
-	file  blockio.File
-	pool  [][]byte // blocks of the pool of blocks
-	extra []byte   // memory of the other blocks, or nil
-
-	free   chan []byte // has room for all blocks, as full has
-	full   chan blockWrite
-	failed atomic.Pointer[error]
-	done   sync.WaitGroup
+	buffers *Buffers
+	file    blockio.File
+	full    chan blockWrite
+	failed  atomic.Pointer[error]
+	done    sync.WaitGroup
 }
 
 // blockWrite is a block to be written, up to bytes.
@@ -33,33 +80,11 @@ type blockWrite struct {
 	at    int64
 }
 
-// NewWriter takes blocks from the pool and starts the goroutine; Wait ends it.
-// extra is the number of further blocks, whose memory the caller has reserved in
-// the budget.
-func (s *Store) NewWriter(f blockio.File, extra int) (w *Writer, err error) {
-	size := s.BlockBytes()
-	w = &Writer{
-		store: s, file: f, free: make(chan []byte, PoolBlocks+extra), full: make(chan blockWrite, PoolBlocks+extra),
-	}
-	for range PoolBlocks {
-		b, err := s.Blocks.Get(size)
-		if err != nil {
-			return nil, errors.Join(err, w.GiveBack())
-		}
-		w.pool = append(w.pool, b)
-		w.free <- b
-	}
-	if extra > 0 {
-		if w.extra, err = offheap.Map(extra * size); err != nil {
-			return nil, errors.Join(err, w.GiveBack())
-		}
-		clear(w.extra) // the system then allocates the pages now and not under locks
-		for at := 0; at < len(w.extra); at += size {
-			w.free <- w.extra[at : at+size : at+size]
-		}
-	}
+// NewWriter starts the goroutine that writes blocks of b to a file; Wait ends it.
+func (b *Buffers) NewWriter(f blockio.File) *Writer {
+	w := &Writer{buffers: b, file: f, full: make(chan blockWrite, cap(b.free))}
 	w.done.Go(w.run)
-	return w, nil
+	return w
 }
 
 func (w *Writer) run() {
@@ -70,15 +95,12 @@ func (w *Writer) run() {
 				err = fmt.Errorf("sparsetable: write the rows of a snapshot: %w", err)
 				w.failed.Store(&err)
 			} else {
-				w.store.written.Add(int64(x.bytes))
+				w.buffers.store.written.Add(int64(x.bytes))
 			}
 		}
-		w.free <- x.block
+		w.buffers.free <- x.block
 	}
 }
-
-// Block returns a block to fill. Where none is free, it waits for a write to end.
-func (w *Writer) Block() []byte { return <-w.free }
 
 // Write takes a block, of which bytes are to be written at that place. It does
 // not wait.
@@ -99,18 +121,4 @@ func (w *Writer) Wait() error {
 	close(w.full)
 	w.done.Wait()
 	return w.Err()
-}
-
-// GiveBack frees the blocks. REQUIRES: the goroutine has ended.
-func (w *Writer) GiveBack() error {
-	for _, b := range w.pool {
-		w.store.Blocks.Put(b)
-	}
-	w.pool = nil
-	if w.extra == nil {
-		return nil
-	}
-	err := offheap.Unmap(w.extra)
-	w.extra = nil
-	return err
 }
