@@ -34,10 +34,6 @@ const (
 	// maxPacked elements, or else one block of steps.
 	maxColumns = 4096
 	maxPacked  = 3 << 19
-	// A result of at most so many elements stays in an L2 cache of 2 MiB, together with a block of
-	// A and one of B: it is better read again for each block of steps than B packed at once. On
-	// one thread of Emerald Rapids (429, 512) with 2048 steps gained 5 %.
-	maxResult = 256 << 10
 	// A is packed only if this many panels use it. Measured on Zen
 	// 4: with 4 panels packing loses 10 % for a transposed A, with 16 it gains as
 	// much where rows are a power of two apart.
@@ -134,10 +130,6 @@ func (p *product) vectorized(l int32, kind elements, transA, transB bool, m, n, 
 	p.m, p.accumulate, p.epilogue = m, accumulate, e
 	p.packB = transB || m >= packBFrom || kind != elementsFloat
 	width := p.set.columns()
-	most := maxPacked
-	if p.threads == 1 && m*n <= maxResult {
-		most = 0
-	}
 	for j := 0; j < n; j += maxColumns {
 		p.column, p.columns = j, min(maxColumns, n-j)
 		p.panels = (p.columns + width - 1) / width
@@ -150,7 +142,7 @@ func (p *product) vectorized(l int32, kind elements, transA, transB bool, m, n, 
 			} else {
 				for end = p.firstStep; p.lastDepth < depths(k); p.lastDepth++ {
 					_, steps := depthBlock(p.lastDepth, k)
-					if p.lastDepth > p.firstDepth && (end+steps-p.firstStep)*p.panels*width > most {
+					if p.lastDepth > p.firstDepth && (end+steps-p.firstStep)*p.panels*width > maxPacked {
 						break
 					}
 					end += steps

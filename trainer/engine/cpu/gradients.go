@@ -15,10 +15,12 @@ import (
 // thread packs of some examples stays in its second-level cache until it is used.
 
 const (
-	// A rectangle has at most about so many rows and columns: with the operands of some 350
-	// examples, 4·(256·512 + 350·(256 + 512)) bytes = 1.5 MiB.
+	// A rectangle has at most about so many rows and columns: with the operands of 384
+	// examples, 4·(256·512 + 384·(256 + 512)) bytes = 1.6 MiB.
 	mostRows    = 256
 	mostColumns = 512
+	// mostExamples is how many examples are summed up at a time.
+	mostExamples = 384
 	// rectanglesPerThread is how many rectangles each thread should get at least, so that all
 	// end together.
 	rectanglesPerThread = 3
@@ -108,11 +110,12 @@ func (e *execution) runSums(lo, hi int) {
 	e.scratch.put(s)
 }
 
-// sum computes a rectangle. The tile is the whole block.
+// sum computes a rectangle. The tile is the whole block. What it needs of some examples is read
+// in the order of memory by the sums of columns, if there are any, and then found in the cache.
 func (t *tile) sum(r *rectangle) {
 	s := r.step
 	if s.Kind == ops.KindColumnSum {
-		t.sumColumns(r, t.at(s.In[0]), t.at(s.Out[0]))
+		sumColumns(t.n, r, t.at(s.In[0]), t.e.lo > 0, t.at(s.Out[0]))
 		return
 	}
 	x, dz, dw := t.at(s.In[0]), t.at(s.In[1]), t.at(s.Out[0])
@@ -120,14 +123,19 @@ func (t *tile) sum(r *rectangle) {
 	if t.e.precision.Rounds(x.columns, dz.columns) {
 		product = t.scratch.gemm.GemmBF16
 	}
-	product(true, false, r.rows, r.columns, t.n, x.data[r.row:], x.stride, dz.data[r.column:], dz.stride,
-		t.e.lo > 0, nil, dw.data[r.row*dw.stride+r.column:], dw.stride)
-	if len(s.Out) > 1 && r.row == 0 {
-		t.sumColumns(r, dz, t.at(s.Out[1]))
+	dw.data = dw.data[r.row*dw.stride+r.column:]
+	examples := evenly(t.n, mostExamples, 2)
+	for i := 0; i < t.n; i += examples {
+		n, more := min(examples, t.n-i), t.e.lo+i > 0
+		dz := matrix{dz.data[i*dz.stride:], dz.stride, dz.columns}
+		if len(s.Out) > 1 && r.row == 0 {
+			sumColumns(n, r, dz, more, t.at(s.Out[1]))
+		}
+		product(true, false, r.rows, r.columns, n, x.data[i*x.stride+r.row:], x.stride, dz.data[r.column:], dz.stride, more, nil, dw.data, dw.stride)
 	}
 }
 
-// sumColumns sums up the columns of a rectangle.
-func (t *tile) sumColumns(r *rectangle, x, sums matrix) {
-	kernel.ColSum(t.n, r.columns, x.data[r.column:], x.stride, t.e.lo > 0, sums.row(0)[r.column:][:r.columns])
+// sumColumns sums up the columns of a rectangle over n examples.
+func sumColumns(n int, r *rectangle, x matrix, more bool, sums matrix) {
+	kernel.ColSum(n, r.columns, x.data[r.column:], x.stride, more, sums.row(0)[r.column:][:r.columns])
 }
