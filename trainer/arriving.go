@@ -72,7 +72,7 @@ func (r *run) openArriving() error {
 		if err != nil {
 			return err
 		}
-		a, err := d.OpenArriving(path, func(base string) string { return findIn(dirs, base) })
+		a, err := d.OpenArriving([]string{path}, func(base string) string { return findIn(dirs, base) })
 		if err != nil {
 			return err
 		}

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/trainer/remote"
 )
@@ -117,6 +119,86 @@ func TestTrainsWhileTableArrives(t *testing.T) {
 	if names, _ := remoteFiles(t, dir); len(names) > 0 {
 		t.Errorf("left in the remote directory: %v", names)
 	}
+}
+
+// TestArrivingTableDamagedOnce: what is fetched of the table's files while training goes on is damaged,
+// once: headers, buckets that are read one by one, and files that are read as a whole. It is fetched
+// again, and nobody else notices.
+func TestArrivingTableDamagedOnce(t *testing.T) {
+	left := withBuckets(t)
+	want := outcome(t, left, train(t, left))
+	dir := t.TempDir()
+	j := withBuckets(t, everyPass, "snapshots.remote="+dir)
+	if !lostAt(t, j, 14, true) {
+		t.Fatal("there were not so many passes")
+	}
+	rng := testseed.Rand(t)
+	good := make(map[string][]byte)
+	for _, name := range newestBuckets(t, dir) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good[name] = bytes.Clone(data)
+		for at := rng.IntN(512); at < len(data); at += 512 {
+			data[at] ^= 1
+		}
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heal := func() {
+		for name, data := range good { // at one instant, since others read them
+			if err := errors.Join(os.WriteFile(name+".tmp", data, 0o644), os.Rename(name+".tmp", name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	var healed sync.Once
+	started := make(chan struct{})
+	inBackground(t, func(a *remote.Arriving) {
+		go func() {
+			<-started // what is read is damaged first
+			a.Start()
+		}()
+	})
+	opts := quiet
+	opts.Logger = slog.New(onMessage{quiet.Logger.Handler(), "what was fetched of a file of the remote directory is damaged", func() {
+		healed.Do(heal)
+	}})
+	passes := 0
+	opts.afterPass = func(context.Context, *run) error {
+		if passes++; passes == 2 {
+			healed.Do(func() { t.Error("no damaged bytes were read") })
+			close(started)
+		}
+		return nil
+	}
+	s, err := Train(t.Context(), j, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Arrival == nil || s.Arrival.FetchedAgain == 0 || len(s.Resumed) == 0 {
+		t.Errorf("%+v", s.Arrival)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+}
+
+// onMessage calls do before a message is logged that begins with a text.
+type onMessage struct {
+	slog.Handler
+	text string
+	do   func()
+}
+
+func (h onMessage) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h onMessage) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, h.text) {
+		h.do()
+	}
+	return nil
 }
 
 // TestArrivingTableDamaged: a bucket file turns out to be damaged in the remote directory when

@@ -17,34 +17,39 @@ import (
 // Arriving are files that are used before all of their bytes have been fetched, see the
 // package's comment. It is a sparsetable.Source.
 type Arriving struct {
-	d      *Directory
-	id     string // of the manifest
-	path   string // of the record
-	files  map[string]*arrivingFile
-	order  []string
-	again  bool // an earlier process may have brought bytes
-	opened time.Time
-	total  int64 // bytes of files
-	ctx    context.Context
-	stop   context.CancelFunc
-	ended  chan struct{} // Start's goroutine has ended; closed
-	demand chan struct{} // slots of fetches that somebody waits for
-
-	recording sync.Mutex // held while the record is written; locked before mu
+	d       *Directory
+	id      string // of the manifest
+	records records
+	files   map[string]*arrivingFile
+	order   []string // names of files, as in the manifest
+	again   bool     // an earlier process may have brought bytes
+	work    fetchWork
 
 	mu   sync.Mutex
-	cond sync.Cond // on mu: a state has changed, or urgent
+	cond sync.Cond // on mu: the state of a chunk has changed, or urgent
 
 	// Under mu:
 
-	record  arrivingRecord
-	started bool
-	urgent  int // fetches that somebody waits for
-	arrived int64
-	fetched int64
-	damaged int           // parts that did not match their checksums
-	err     error         // the files cannot become whole
-	whole   time.Duration // since opened; 0: not yet
+	urgent int // fetches that somebody waits for
+	stats  ArrivingStats
+	err    error // the files cannot become whole
+}
+
+// fetchWork is what fetches.
+type fetchWork struct {
+	ctx    context.Context
+	stop   context.CancelFunc
+	began  time.Time
+	demand chan struct{} // slots of fetches that somebody waits for
+
+	started bool          // the background; under Arriving.mu
+	ended   chan struct{} // its goroutine has ended; closed
+}
+
+func newFetchWork() fetchWork {
+	w := fetchWork{began: time.Now(), demand: make(chan struct{}, 2*parallel), ended: make(chan struct{})}
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	return w
 }
 
 // ArrivingStats says how far the files of an Arriving are.
@@ -52,7 +57,7 @@ type ArrivingStats struct {
 	TotalBytes   int64   // of the files that lacked bytes at first
 	ArrivedBytes int64   // of those that are there
 	FetchedBytes int64   // that were brought
-	Again        int     // parts that were damaged at first
+	Again        int     // how often something was damaged, and was fetched once more
 	WholeSeconds float64 // that it took until all was there; 0: it is not yet
 }
 
@@ -75,8 +80,6 @@ type arrivingFile struct {
 	out   *directfile.File
 	parts []arrivingPart
 	whole atomic.Bool // nothing is lacking, and all was verified
-
-	removed bool // under Arriving.mu
 }
 
 type arrivingPart struct {
@@ -85,34 +88,36 @@ type arrivingPart struct {
 	chunks []chunkState // under Arriving.mu
 }
 
-// OpenArriving opens the files that the record at path says lack bytes; find returns where
-// the file of a base name is, "" if it was deleted since. Nothing is fetched but what is
-// awaited, until Start.
-func (d *Directory) OpenArriving(path string, find func(base string) string) (_ *Arriving, err error) {
-	r, m, err := readRecord(path)
+// OpenArriving opens the files that the records at these paths, which are of one manifest, say
+// lack bytes; find returns where the file of a base name is, "" if it was deleted since. Several
+// directories may have the same files, as links. Nothing is fetched but what is awaited, until
+// Start. Nobody else may write the files meanwhile.
+func (d *Directory) OpenArriving(paths []string, find func(base string) string) (_ *Arriving, err error) {
+	rs, m, err := readRecords(paths)
 	if err != nil {
 		return nil, err
 	}
-	a := &Arriving{d: d, id: m.ID, path: path, record: *r, again: r.Begun, files: make(map[string]*arrivingFile), opened: time.Now(), demand: make(chan struct{}, 2*parallel), ended: make(chan struct{})}
+	a := &Arriving{d: d, id: m.ID, records: records{list: rs}, again: begun(rs), files: make(map[string]*arrivingFile), work: newFetchWork()}
 	a.cond.L = &a.mu
-	a.ctx, a.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
-			a.stop()
+			a.work.stop()
 			err = errors.Join(err, a.closeFiles())
 		}
 	}()
 	for i := range m.Files {
-		if slices.Contains(r.Lacking, m.Files[i].Name) {
-			if err := a.add(&m.Files[i], find); err != nil {
+		f := &m.Files[i]
+		if slices.ContainsFunc(rs, func(r placedRecord) bool { return slices.Contains(r.Lacking, f.Name) }) {
+			if err := a.add(f, find); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if r.Begun {
-		return a, nil
-	}
-	return a, a.note(func(r *arrivingRecord) { r.Begun = true })
+	return a, a.note(func(r *arrivingRecord) bool {
+		before := r.Begun
+		r.Begun = true
+		return !before
+	})
 }
 
 func (a *Arriving) add(file *File, find func(base string) string) error {
@@ -133,7 +138,7 @@ func (a *Arriving) add(file *File, find func(base string) string) error {
 	}
 	a.files[base] = f
 	a.order = append(a.order, base)
-	a.total += file.Bytes
+	a.stats.TotalBytes += file.Bytes
 	return nil
 }
 
@@ -204,9 +209,9 @@ func (a *Arriving) now(f *arrivingFile, p *arrivingPart, i int) error {
 	a.mu.Lock()
 	a.urgent++
 	a.mu.Unlock()
-	a.demand <- struct{}{}
-	err := a.chunk(f, p, i)
-	<-a.demand
+	a.work.demand <- struct{}{}
+	err := a.chunkOrAgain(f, p, i)
+	<-a.work.demand
 	a.mu.Lock()
 	if a.urgent--; a.urgent == 0 {
 		a.cond.Broadcast()
@@ -234,8 +239,8 @@ func (a *Arriving) claim(p *arrivingPart, i int, urgently bool) (have bool, err 
 	if a.err != nil {
 		return false, a.err
 	}
-	if a.ctx.Err() != nil {
-		return false, context.Cause(a.ctx)
+	if a.work.ctx.Err() != nil {
+		return false, context.Cause(a.work.ctx)
 	}
 	p.chunks[i] = coming
 	return false, nil
@@ -248,8 +253,8 @@ func (a *Arriving) leave(p *arrivingPart, i int, err error) {
 	p.chunks[i] = absent
 	if err == nil {
 		p.chunks[i] = here
-		a.arrived += p.chunk(i)
-		a.fetched += p.chunk(i)
+		a.stats.ArrivedBytes += p.chunk(i)
+		a.stats.FetchedBytes += p.chunk(i)
 	}
 	a.cond.Broadcast()
 }
@@ -257,12 +262,31 @@ func (a *Arriving) leave(p *arrivingPart, i int, err error) {
 // chunk is the size of a chunk.
 func (p *arrivingPart) chunk(i int) int64 { return min(chunkBytes, p.Bytes-int64(i)*chunkBytes) }
 
-// Removed implements sparsetable.Source.
-func (a *Arriving) Removed(name string) {
-	if f := a.files[name]; f != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		f.removed = true
+// Again implements sparsetable.Source.
+func (a *Arriving) Again(name string, from, to int64) (bool, error) {
+	f := a.files[name]
+	if f == nil {
+		return false, nil
+	}
+	if f.whole.Load() {
+		return true, nil // perhaps it was verified, and mended, after it was read
+	}
+	a.d.log.Warn("what was fetched of a file of the remote directory is damaged; it is fetched again", "file", f.Name, "from", from, "to", to)
+	a.mu.Lock()
+	a.stats.Again++
+	f.each(from, to, func(p *arrivingPart, i int) bool {
+		a.forgetLocked(p, i)
+		return true
+	})
+	a.mu.Unlock()
+	return true, a.Await(name, from, to)
+}
+
+// forgetLocked says that the bytes of a chunk are not the right ones. REQUIRES: a.mu is held.
+func (a *Arriving) forgetLocked(p *arrivingPart, i int) {
+	if p.chunks[i] == here {
+		p.chunks[i] = absent
+		a.stats.ArrivedBytes -= p.chunk(i)
 	}
 }
 
@@ -277,7 +301,7 @@ func (a *Arriving) Err() error {
 func (a *Arriving) Stats() ArrivingStats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return ArrivingStats{TotalBytes: a.total, ArrivedBytes: a.arrived, FetchedBytes: a.fetched, Again: a.damaged, WholeSeconds: a.whole.Seconds()}
+	return a.stats
 }
 
 // Distrust says that the files do not have the right bytes, also to the next process.
@@ -295,20 +319,23 @@ func (a *Arriving) fail(err error) {
 	if !first {
 		return
 	}
-	if e := a.note(func(r *arrivingRecord) { r.Damaged = err.Error() }); e != nil {
-		a.d.log.Warn("the record of files that have not arrived could not be written", "file", a.path, "error", e)
+	if e := a.note(func(r *arrivingRecord) bool {
+		r.Damaged = err.Error()
+		return true
+	}); e != nil {
+		a.d.log.Warn("the record of files that have not arrived could not be written", "error", e)
 	}
 }
 
 // Stop ends fetching. What is awaited then fails.
 func (a *Arriving) Stop() error {
-	a.stop()
+	a.work.stop()
 	a.mu.Lock()
 	a.cond.Broadcast()
-	started := a.started
+	started := a.work.started
 	a.mu.Unlock()
 	if started {
-		<-a.ended
+		<-a.work.ended
 	}
 	return a.closeFiles()
 }

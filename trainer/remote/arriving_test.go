@@ -53,7 +53,7 @@ func announced(t *testing.T, d *Directory, m *Manifest, dir string) (record stri
 
 func openArriving(t *testing.T, d *Directory, dir string) *Arriving {
 	t.Helper()
-	a, err := d.OpenArriving(filepath.Join(dir, "RECORD"), func(base string) string {
+	a, err := d.OpenArriving([]string{filepath.Join(dir, "RECORD")}, func(base string) string {
 		if at := filepath.Join(dir, base); !os.IsNotExist(stat(at)) {
 			return at
 		}
@@ -194,7 +194,7 @@ func TestArrivingDiskFaults(t *testing.T) {
 		err := d.Announce(m, isLate, place, record)
 		var a *Arriving
 		if err == nil {
-			a, err = d.OpenArriving(record, func(base string) string { return filepath.Join(dir, base) })
+			a, err = d.OpenArriving([]string{record}, func(base string) string { return filepath.Join(dir, base) })
 		}
 		if err == nil {
 			a.Start()
@@ -280,6 +280,17 @@ func TestArrivingDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantArrived(t, dir, c)
+			// So it is for somebody who waits.
+			damage()
+			dir = t.TempDir()
+			announced(t, d, m, dir)
+			d = Open("mem", &healingStore{memStore: s, name: name, good: good}, quiet)
+			a = openArriving(t, d, dir)
+			if err := a.Await(path.Base(f.Name), 0, f.Bytes); err != nil {
+				t.Errorf("%s is %s at first: %v", name, what, err)
+			}
+			arrive(t, a)
+			wantArrived(t, dir, c)
 			s.files[name] = good
 		}
 	}
@@ -317,7 +328,9 @@ func TestArrivingRemoved(t *testing.T) {
 		delete(c, "table/"+gone)
 	}
 	a := openArriving(t, d, dir)
-	a.Removed("3.bucket")
+	if err := os.Remove(filepath.Join(dir, "3.bucket")); err != nil { // by this one
+		t.Fatal(err)
+	}
 	delete(c, "table/3.bucket")
 	arrive(t, a)
 	wantArrived(t, dir, c)
@@ -343,4 +356,99 @@ func arrive(t *testing.T, a *Arriving) {
 	if err := errors.Join(a.Wait(t.Context()), a.Stop()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestArrivingAgain: bytes that were brought and are found to be wrong are fetched once more, whoever
+// else reads them; the rest is not.
+func TestArrivingAgain(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, c := late(t, rng)
+	f := &m.Files[slices.IndexFunc(m.Files, func(f File) bool { return f.Name == "table/0.bucket" })]
+	object := path.Join(objectsDir, f.Parts[1].Object)
+	good := s.files[object]
+	wrong := bytes.Clone(good.data)
+	wrong[chunkBytes+5] ^= 1
+	s.files[object] = memFile{data: wrong}
+	dir := t.TempDir()
+	d := Open("mem", s, quiet)
+	announced(t, d, m, dir)
+	a := openArriving(t, d, dir)
+	from := f.Parts[0].Bytes + chunkBytes
+	read := func() bool {
+		got, err := os.ReadFile(filepath.Join(dir, "0.bucket"))
+		return err == nil && string(got[from:from+100]) == c[f.Name][from:from+100]
+	}
+	if err := a.Await("0.bucket", 0, from+100); err != nil || read() {
+		t.Fatalf("the damage cannot be seen: %v", err)
+	}
+	s.files[object] = good
+	before := a.Stats()
+	if again, err := a.Again("0.bucket", from, from+100); !again || err != nil || !read() {
+		t.Errorf("it was not fetched again: %v, %v", again, err)
+	}
+	if now := a.Stats(); now.Again != before.Again+1 || now.ArrivedBytes != before.ArrivedBytes || now.FetchedBytes <= before.FetchedBytes || now.FetchedBytes > before.FetchedBytes+chunkBytes {
+		t.Errorf("%+v, then %+v", before, now)
+	}
+	arrive(t, a)
+	wantArrived(t, dir, c)
+	fetched := a.Stats().FetchedBytes
+	if again, err := a.Again("0.bucket", from, from+100); !again || err != nil || a.Stats().FetchedBytes != fetched {
+		t.Errorf("a file that was verified is fetched again: %v, %v", again, err)
+	}
+	if again, err := a.Again("other.bucket", 0, 1); again || err != nil {
+		t.Errorf("a file that lacked nothing is fetched again: %v, %v", again, err)
+	}
+}
+
+// TestArrivingLinks: two directories have the same files, as links, and a record each. What arrives
+// is in both; a file that one of them deletes still arrives in the other, and none in neither.
+func TestArrivingLinks(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, c := late(t, rng)
+	d := Open("mem", s, quiet)
+	dirs := []string{t.TempDir(), t.TempDir()}
+	records := []string{announced(t, d, m, dirs[0]), filepath.Join(dirs[1], "RECORD")}
+	record, err := os.ReadFile(records[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(records[1], record, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		name := fmt.Sprint(i, ".bucket")
+		if err := os.Link(filepath.Join(dirs[0], name), filepath.Join(dirs[1], name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func(base string) string {
+		for _, dir := range dirs {
+			if at := filepath.Join(dir, base); stat(at) == nil {
+				return at
+			}
+		}
+		return ""
+	}
+	open := func() *Arriving {
+		a, err := d.OpenArriving(records, find)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := open()
+	if err := errors.Join(a.Await("3.bucket", 0, 10), a.Stop()); err != nil { // and the process is killed
+		t.Fatal(err)
+	}
+	a = open()
+	for _, at := range []string{filepath.Join(dirs[1], "1.bucket"), filepath.Join(dirs[0], "2.bucket"), filepath.Join(dirs[1], "2.bucket")} {
+		if err := os.Remove(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arrive(t, a)
+	delete(c, "table/2.bucket")
+	wantArrived(t, dirs[0], c)
+	delete(c, "table/1.bucket")
+	wantArrived(t, dirs[1], c)
 }

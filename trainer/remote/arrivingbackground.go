@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"aibox/internal/directfile"
 	"aibox/internal/panics"
@@ -16,18 +17,18 @@ import (
 // Start fetches, in the background, all that lacks, when nobody waits for anything else.
 func (a *Arriving) Start() {
 	a.mu.Lock()
-	a.started = true
+	a.work.started = true
 	a.mu.Unlock()
 	go func() {
 		defer panics.Exit("fetching files in the background")
-		defer close(a.ended)
+		defer close(a.work.ended)
 		for pause := firstPause; ; pause = min(2*pause, longestPause) {
 			err := a.fetchAll()
-			if err == nil || a.ctx.Err() != nil || a.Err() != nil {
+			if err == nil || a.work.ctx.Err() != nil || a.Err() != nil {
 				return
 			}
 			a.d.log.Warn("files cannot be fetched from the remote directory now; it is tried again", "remote", a.d.uri, "seconds", pause.Seconds(), "error", err)
-			_ = sleep(a.ctx, pause) // it was stopped
+			_ = sleep(a.work.ctx, pause) // it was stopped
 		}
 	}()
 }
@@ -36,7 +37,7 @@ func (a *Arriving) Start() {
 const firstPause, longestPause = time.Second, time.Minute
 
 func (a *Arriving) fetchAll() error {
-	g, ctx := errgroup.WithContext(a.ctx)
+	g, ctx := errgroup.WithContext(a.work.ctx)
 	g.SetLimit(parallel)
 	for _, base := range a.order {
 		f := a.files[base]
@@ -59,14 +60,14 @@ func (a *Arriving) fetchAll() error {
 		}
 		return err
 	}
-	if err := a.note(func(*arrivingRecord) {}); err != nil { // all of them may have been deleted before
+	if err := a.note(func(*arrivingRecord) bool { return false }); err != nil { // all of them may have been deleted before
 		return err
 	}
 	a.mu.Lock()
-	a.whole = time.Since(a.opened)
-	s := a.fetched
+	a.stats.WholeSeconds = time.Since(a.work.began).Seconds()
+	s := a.stats
 	a.mu.Unlock()
-	a.d.log.Info("all files have arrived from the remote directory", "remote", a.d.uri, "fetched_bytes", s, "seconds", a.whole.Seconds())
+	a.d.log.Info("all files have arrived from the remote directory", "remote", a.d.uri, "fetched_bytes", s.FetchedBytes, "fetched_again", s.Again, "seconds", s.WholeSeconds)
 	return nil
 }
 
@@ -90,8 +91,10 @@ func (a *Arriving) complete(f *arrivingFile) error {
 		return err
 	}
 	f.whole.Store(true)
-	return a.note(func(r *arrivingRecord) {
-		r.Lacking = slices.DeleteFunc(slices.Clone(r.Lacking), func(name string) bool { return name == f.Name })
+	return a.note(func(r *arrivingRecord) bool {
+		before := len(r.Lacking)
+		r.Lacking = slices.DeleteFunc(r.Lacking, func(name string) bool { return name == f.Name })
+		return len(r.Lacking) < before
 	})
 }
 
@@ -102,7 +105,7 @@ func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
 	sum := sha256.New()
 	buf := directfile.Memory(int(min(p.Bytes, chunkBytes)))
 	for i := range p.chunks {
-		if a.wasRemoved(f) {
+		if f.removed() {
 			return errRemoved
 		}
 		at, b := int64(i)*chunkBytes, buf[:p.chunk(i)]
@@ -126,10 +129,10 @@ func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
 	return a.d.matches(p.Part, sum)
 }
 
-func (a *Arriving) wasRemoved(f *arrivingFile) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return f.removed
+// removed reports whether no directory has the file any more.
+func (f *arrivingFile) removed() bool {
+	var s unix.Stat_t
+	return unix.Fstat(int(f.out.Fd()), &s) == nil && s.Nlink == 0
 }
 
 // part fetches what a part lacks and verifies it, again if it does not match its checksum.
@@ -140,7 +143,7 @@ func (a *Arriving) part(f *arrivingFile, p *arrivingPart) error {
 		for i := range p.chunks {
 			if p.chunks[i] == absent {
 				p.chunks[i] = here
-				a.arrived += p.chunk(i)
+				a.stats.ArrivedBytes += p.chunk(i)
 			}
 		}
 		return nil
@@ -153,12 +156,9 @@ func (a *Arriving) part(f *arrivingFile, p *arrivingPart) error {
 		}
 		a.d.log.Warn("a file of the remote directory is damaged; it is fetched again", "file", f.Name, "attempt", attempt, "error", err)
 		a.mu.Lock()
-		a.damaged++
+		a.stats.Again++
 		for i := range p.chunks {
-			if p.chunks[i] == here {
-				p.chunks[i] = absent
-				a.arrived -= p.chunk(i)
-			}
+			a.forgetLocked(p, i)
 		}
 		a.mu.Unlock()
 	}
@@ -167,12 +167,12 @@ func (a *Arriving) part(f *arrivingFile, p *arrivingPart) error {
 // Wait waits until all files are there, and verified.
 func (a *Arriving) Wait(ctx context.Context) error {
 	select {
-	case <-a.ended:
+	case <-a.work.ended:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	if err := a.Err(); err != nil {
 		return err
 	}
-	return context.Cause(a.ctx)
+	return context.Cause(a.work.ctx)
 }

@@ -8,6 +8,22 @@ import (
 	"aibox/internal/diskfault"
 )
 
+// chunkOrAgain fetches one chunk, and again if its object is missing or has another size: what
+// was wrong may have been the way and not the place.
+func (a *Arriving) chunkOrAgain(f *arrivingFile, p *arrivingPart, i int) error {
+	for attempt := 1; ; attempt++ {
+		err := a.chunk(f, p, i)
+		var damaged *DamagedError
+		if !errors.As(err, &damaged) || attempt == fetchAttempts {
+			return err
+		}
+		a.d.log.Warn("a file of the remote directory is damaged; it is fetched again", "file", f.Name, "attempt", attempt, "error", err)
+		a.mu.Lock()
+		a.stats.Again++
+		a.mu.Unlock()
+	}
+}
+
 // chunk fetches one chunk.
 func (a *Arriving) chunk(f *arrivingFile, p *arrivingPart, i int) error {
 	s := partStream{a: a, p: p}
@@ -52,11 +68,11 @@ func (s *partStream) read(offset int64, buf []byte) error {
 	d := s.a.d
 	if s.r == nil {
 		var err error
-		if s.r, err = d.openObject(s.a.ctx, s.p.Part, offset); err != nil {
+		if s.r, err = d.openObject(s.a.work.ctx, s.p.Part, offset); err != nil {
 			return err
 		}
 	}
-	n, err := io.ReadFull(&limitedReader{s.a.ctx, d.limit, s.r}, buf)
+	n, err := io.ReadFull(&limitedReader{s.a.work.ctx, d.limit, s.r}, buf)
 	s.at = offset + int64(n)
 	if err != nil {
 		return tooShort(d.objectURI(s.p.Part), err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -87,29 +88,70 @@ func decodeRecord(data []byte) (*arrivingRecord, *Manifest, error) {
 	return r, m, err
 }
 
-// note changes the record, and deletes it when nothing is lacking.
-func (a *Arriving) note(change func(*arrivingRecord)) error {
-	a.recording.Lock()
-	defer a.recording.Unlock()
-	a.mu.Lock()
-	change(&a.record)
-	r := a.record
-	a.mu.Unlock()
+// placedRecord is the record at a path.
+type placedRecord struct {
+	path string
+	*arrivingRecord
+}
+
+// records are the records of the same files, in all directories that have them.
+type records struct {
+	sync.Mutex // held while they are written; locked before Arriving.mu
+	list       []placedRecord
+}
+
+// readRecords reads records, and the manifest that all of them are of.
+func readRecords(paths []string) (rs []placedRecord, m *Manifest, err error) {
+	for _, path := range paths {
+		r, of, err := readRecord(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r == nil || m != nil && of.ID != m.ID {
+			return nil, nil, &DamagedError{path, "it is gone, or of another generation than " + paths[0]}
+		}
+		rs, m = append(rs, placedRecord{path, r}), of
+	}
+	return rs, m, nil
+}
+
+// begun reports whether bytes of the files may be there.
+func begun(rs []placedRecord) bool {
+	return slices.ContainsFunc(rs, func(r placedRecord) bool { return r.Begun })
+}
+
+// note changes the records by a function that reports whether it did, and deletes them when
+// nothing is lacking.
+func (a *Arriving) note(change func(*arrivingRecord) bool) error {
+	a.records.Lock()
+	defer a.records.Unlock()
 	done := true
 	for _, f := range a.files {
 		done = done && f.whole.Load()
 	}
-	if !done {
-		return r.write(a.path)
+	for _, r := range a.records.list {
+		var err error
+		if changed := change(r.arrivingRecord); done {
+			err = r.remove()
+		} else if changed {
+			err = r.write(r.path)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err := diskfault.At("remove", a.path); err != nil {
+	return nil
+}
+
+func (r placedRecord) remove() error {
+	if err := diskfault.At("remove", r.path); err != nil {
 		return err
 	}
-	_ = os.Remove(a.path + ".tmp") // of a process that was killed
-	if err := os.Remove(a.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	_ = os.Remove(r.path + ".tmp") // of a process that was killed
+	if err := os.Remove(r.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return atomicfile.SyncDir(filepath.Dir(a.path))
+	return atomicfile.SyncDir(filepath.Dir(r.path))
 }
 
 // Announce makes the files of m that are late, with their sizes and without their bytes, at

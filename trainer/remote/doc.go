@@ -80,8 +80,13 @@
 // A chunk is used before the part that it belongs to was verified. No wrong byte can get into a model all
 // the same: what is read of a bucket file is buckets, each of which has a checksum that
 // begins with a number of the table, the file, its incarnation and the bucket's place.
-// Zeros are no bucket. A chunk that was damaged on the way or in its object is
+// Zeros are no bucket. Where a bucket is damaged, its chunks are fetched again (Again), twice at most,
+// since what damaged it may have been the way and not the place; HDFS's client goes to another
+// replica by itself where one does not match its checksums. If it stays damaged, it is
 // reported as a damaged bucket, as one on the disk is. The record then says that
 // the files are not to be trusted (Distrust), and the next process gives them up and fetches the snapshot
 // anew, as a whole, or an older one.
+//
+// Several directories may have the same files, as links; each has a record of its own, all of which
+// are kept by the one process that fetches. A file arrives as long as any of them has it.
 package remote

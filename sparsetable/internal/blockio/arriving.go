@@ -16,8 +16,10 @@ type Source interface {
 	Here(name string, from, to int64) bool
 	// Await returns when they are there. After an error they are not.
 	Await(name string, from, to int64) error
-	// Removed says that the file was deleted, so that its bytes are not needed.
-	Removed(name string)
+	// Again says that the bytes [from, to) were read and are wrong. If the file is not known to
+	// be what was published, they are brought once more. It reports whether reading them again
+	// may help: not if the file lacked nothing when the source was opened.
+	Again(name string, from, to int64) (bool, error)
 }
 
 // Arriving returns a device whose files may lack bytes that source has. A read of such bytes
@@ -44,15 +46,6 @@ func (d *arrivingDevice) OpenFile(name string) (File, error) {
 		return f, err
 	}
 	return &arrivingFile{f, d}, nil
-}
-
-// Remove implements Device.
-func (d *arrivingDevice) Remove(name string) error {
-	err := d.Device.Remove(name)
-	if err == nil {
-		d.source.Removed(name)
-	}
-	return err
 }
 
 // Submit implements Device. Each read that has to wait has a goroutine.
@@ -94,4 +87,15 @@ func (f *arrivingFile) ReadAt(buf []byte, offset int64) (int, error) {
 		return 0, err
 	}
 	return f.File.ReadAt(buf, offset)
+}
+
+// Refetch has the bytes [from, to) of a file brought once more that were read and turned out to be
+// wrong, and reports whether they are worth another reading. They are not if the file is on its
+// device alone.
+func Refetch(f File, from, to int64) (bool, error) {
+	a, ok := f.(*arrivingFile)
+	if !ok {
+		return false, nil
+	}
+	return a.dev.source.Again(a.Name(), from, to)
 }

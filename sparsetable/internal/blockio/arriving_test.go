@@ -14,12 +14,12 @@ import (
 
 // lateSource is a source of one file, whose second half is missing until let is closed.
 type lateSource struct {
-	path    string
-	half    int64
-	data    []byte
-	let     chan struct{}
-	fail    error
-	removed string
+	path  string
+	half  int64
+	data  []byte
+	let   chan struct{}
+	fail  error
+	again int
 
 	mu   sync.Mutex
 	here bool
@@ -47,7 +47,10 @@ func (s *lateSource) Await(name string, from, to int64) error {
 	return os.WriteFile(s.path, s.data, 0o644)
 }
 
-func (s *lateSource) Removed(name string) { s.removed = name }
+func (s *lateSource) Again(string, int64, int64) (bool, error) {
+	s.again++
+	return s.fail == nil, s.fail
+}
 
 // TestArriving: reads of bytes that are there do not wait for those that are not, which are
 // delivered when they have arrived; files that lack nothing are those of the device.
@@ -111,8 +114,14 @@ func TestArriving(t *testing.T) {
 			}
 			pool.Put(r.Buf)
 		}
-		if err := errors.Join(files[0].Close(), files[1].Close(), d.Remove("late"), d.Close()); err != nil || s.removed != "late" {
-			t.Errorf("%v, %q was removed", err, s.removed)
+		if again, err := blockio.Refetch(files[0], 0, half); again != (fail == nil) || !errors.Is(err, fail) {
+			t.Errorf("the file that was late is fetched again: %v, %v", again, err)
+		}
+		if again, err := blockio.Refetch(files[1], 0, half); again || err != nil || s.again != 1 {
+			t.Errorf("the file that was whole is fetched again: %v, %v", again, err)
+		}
+		if err := errors.Join(files[0].Close(), files[1].Close(), d.Remove("late"), d.Close()); err != nil {
+			t.Error(err)
 		}
 	}
 }

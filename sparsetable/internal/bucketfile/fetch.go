@@ -321,6 +321,7 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 					r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err)
 				default:
 					r.decode(g.buf[at:][:n])
+					q.refetch(r, g.buf[at:][:n])
 				}
 				dst = append(dst, r)
 			}
@@ -329,6 +330,50 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	}
 	q.pending -= len(dst) - from
 	return dst
+}
+
+// maxRefetches bounds how often a damaged bucket of a file that is on its way from elsewhere is
+// brought and read again.
+const maxRefetches = 2
+
+// refetch reads a damaged bucket again into its buffer, if its file is on its way from elsewhere:
+// what damaged it may have been the way.
+func (q *Queue) refetch(r *Request, bucket []byte) {
+	f, from := r.file, r.Location.Offset()*int64(q.set.unit)
+	for range maxRefetches {
+		if r.Err == nil {
+			return
+		}
+		again, err := blockio.Refetch(f.handle, from, from+int64(len(bucket)))
+		if err == nil && again {
+			err = q.reread(f, bucket, from)
+		}
+		if err != nil {
+			r.Err = fmt.Errorf("%w; fetching it again: %w", r.Err, err)
+		}
+		if err != nil || !again {
+			return
+		}
+		r.Err = nil
+		r.decode(bucket)
+	}
+}
+
+// reread reads bytes of a file once more. Only these change in the buffer that they are in.
+func (q *Queue) reread(f *file, into []byte, from int64) error {
+	align := int64(f.dir.dev.Unit())
+	first, last := from&^(align-1), roundUp(from+int64(len(into)), align)
+	buf, err := q.pool.GetBeyond(int(last - first))
+	if err != nil {
+		return err
+	}
+	defer q.pool.Put(buf)
+	n, err := f.handle.ReadAt(buf, first)
+	if err != nil && (err != io.EOF || int64(n) < from-first+int64(len(into))) {
+		return err
+	}
+	copy(into, buf[from-first:])
+	return nil
 }
 
 // readsFor estimates how many reads contain n of the pending requests. The device works

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"aibox/sparsetable/internal/blockio"
 )
 
 // stray is a bucket file that no snapshot knows.
@@ -174,23 +176,43 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 	if f.bytes < max(fs.Bytes, fileHeaderBytes) {
 		return f.corrupt(f.bytes, fmt.Sprintf("the file has %d bytes, %d were durable", f.bytes, fs.Bytes))
 	}
-	buf, err := s.pool.GetBeyond(fileHeaderBytes)
-	if err != nil {
-		return fmt.Errorf("bucketfile: open: %w", err)
-	}
-	defer s.pool.Put(buf)
-	if n, err := handle.ReadAt(buf, 0); errors.Is(err, io.EOF) {
-		return f.corrupt(int64(n), "the file ends here")
-	} else if err != nil {
-		return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
-	}
-	if reason := s.headerOf(f).check(buf); reason != "" {
-		return f.corrupt(0, reason)
+	if err := s.checkHeader(f); err != nil {
+		return err
 	}
 	f.written.Store(fs.Bytes)
 	d.live.Add(fs.LiveBytes)
 	d.used.Add(f.bytes)
 	return nil
+}
+
+// checkHeader reads the header of a file, again if the file is on its way from elsewhere and what
+// has arrived is damaged.
+func (s *Set) checkHeader(f *file) error {
+	buf, err := s.pool.GetBeyond(fileHeaderBytes)
+	if err != nil {
+		return fmt.Errorf("bucketfile: open: %w", err)
+	}
+	defer s.pool.Put(buf)
+	for attempt := 0; ; attempt++ {
+		if n, err := f.handle.ReadAt(buf, 0); errors.Is(err, io.EOF) {
+			return f.corrupt(int64(n), "the file ends here")
+		} else if err != nil {
+			return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
+		}
+		reason := s.headerOf(f).check(buf)
+		if reason == "" {
+			return nil
+		}
+		again := false
+		if attempt < maxRefetches {
+			if again, err = blockio.Refetch(f.handle, 0, fileHeaderBytes); err != nil {
+				return fmt.Errorf("%w; fetching it again: %w", f.corrupt(0, reason), err)
+			}
+		}
+		if !again {
+			return f.corrupt(0, reason)
+		}
+	}
 }
 
 func (s *Set) headerOf(f *file) fileHeader {

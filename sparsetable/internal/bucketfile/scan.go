@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"aibox/sparsetable/internal/blockio"
 )
 
 // A Candidate is a file that compaction may empty.
@@ -129,6 +131,26 @@ type scanner struct {
 	fn   func(loc Location, b *Bucket) error
 	errs []error
 	bad  bool // the last unit was not the start of a record
+
+	refetched int   // how often, at
+	at        int64 // this place
+}
+
+// refetch has what is read from a damaged place on brought once more, if the file is on its way
+// from elsewhere, and reports whether it is to be read again.
+func (sc *scanner) refetch(from, to int64) (bool, error) {
+	if sc.at != from {
+		sc.at, sc.refetched = from, 0
+	}
+	if sc.refetched == maxRefetches {
+		return false, nil
+	}
+	sc.refetched++
+	again, err := blockio.Refetch(sc.file.handle, from, to)
+	if err != nil {
+		return false, fmt.Errorf("bucketfile: scan %s: fetching it again: %w", sc.file.path(), err)
+	}
+	return again, nil
 }
 
 // chunk goes through the records in buf, which starts at base, and returns
@@ -159,6 +181,9 @@ func (sc *scanner) chunk(buf []byte, base int64, last bool) (int64, error) {
 		}
 		if !last && at > 0 && len(buf)-at < min(MaxUnits*unit, sc.set.opts.BufferBytes-fileHeaderBytes) {
 			return base + int64(at), nil
+		}
+		if again, err := sc.refetch(base+int64(at), base+int64(len(buf))); again || err != nil {
+			return base + int64(at), err
 		}
 		if !sc.bad && len(sc.errs) < maxScanErrors {
 			sc.errs = append(sc.errs, f.corrupt(base+int64(at), reason))

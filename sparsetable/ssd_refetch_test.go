@@ -1,0 +1,126 @@
+package sparsetable_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"aibox/internal/testseed"
+	"aibox/sparsetable"
+)
+
+// mender is a source whose files have all of their bytes, many of them wrong. It writes the right
+// ones when it is asked for them again.
+type mender struct {
+	dir      string
+	right    map[string][]byte // by base name
+	hopeless bool              // it cannot
+
+	mu    sync.Mutex
+	asked int
+}
+
+func (m *mender) Lacks(name string) bool           { return m.right[name] != nil }
+func (m *mender) Here(string, int64, int64) bool   { return true }
+func (m *mender) Await(string, int64, int64) error { return nil }
+func (m *mender) Again(name string, from, to int64) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	if m.hopeless {
+		return true, nil
+	}
+	f, err := os.OpenFile(filepath.Join(m.dir, name), os.O_WRONLY, 0)
+	if err != nil {
+		return false, err
+	}
+	_, err = f.WriteAt(m.right[name][from:min(to, int64(len(m.right[name])))], from)
+	return true, errors.Join(err, f.Close())
+}
+
+// TestRefetch: a table whose bucket files come from elsewhere, and are damaged everywhere, asks for
+// what it reads once more and has the right rows, whether it pulls or scans them. If
+// that does not help, the error names the file.
+func TestRefetch(t *testing.T) {
+	f := makeFlipped(t)
+	rng := testseed.Rand(t)
+	for _, readOnly := range []bool{false, true} {
+		for _, scans := range []bool{false, true} {
+			for _, hopeless := range []bool{false, true} {
+				dir := t.TempDir()
+				f.write(t, dir)
+				m := &mender{dir: dir, right: map[string][]byte{}, hopeless: hopeless}
+				for name, data := range f.files {
+					if !strings.HasSuffix(name, ".bucket") {
+						continue
+					}
+					m.right[name] = data
+					wrong := append([]byte{}, data...)
+					for at := rng.IntN(40); at < len(wrong); at += 1 + rng.IntN(512) {
+						wrong[at] ^= 1 << rng.IntN(8)
+					}
+					if err := os.WriteFile(filepath.Join(dir, name), wrong, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				o := f.opts(dir)
+				o.ReadOnly, o.SSD.Source = readOnly, m
+				err := readFlipped(t, f, o, scans)
+				var damaged *sparsetable.CorruptionError
+				switch {
+				case m.asked == 0:
+					t.Error("nothing was asked for again")
+				case hopeless && (!errors.As(err, &damaged) || m.right[filepath.Base(damaged.File)] == nil):
+					t.Errorf("read only: %v, scans: %v: of damaged files: %v", readOnly, scans, err)
+				case !hopeless && err != nil:
+					t.Errorf("read only: %v, scans: %v: %v", readOnly, scans, err)
+				}
+			}
+		}
+	}
+}
+
+// readFlipped reads all rows of a table and compares them.
+func readFlipped(t *testing.T, f *flipped, o sparsetable.Options, scans bool) error {
+	t.Helper()
+	tab, err := sparsetable.Open(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	defer tab.Close()
+	if scans {
+		n := 0
+		err := tab.Scan(t.Context(), func(key uint64, row []float32) error {
+			if n++; row[0] != f.rows[key] {
+				t.Errorf("key %#x has %v, want %v", key, row[0], f.rows[key])
+			}
+			return nil
+		})
+		if err == nil && n != len(f.rows) {
+			t.Errorf("%d rows, want %d", n, len(f.rows))
+		}
+		return err
+	}
+	var keys []uint64
+	for key := range f.rows {
+		keys = append(keys, key)
+	}
+	for len(keys) > 0 {
+		some := keys[:min(400, len(keys))]
+		keys = keys[len(some):]
+		ws, err := tab.Pull(t.Context(), some, sparsetable.PullLookup)
+		if err != nil {
+			return err
+		}
+		for i, key := range some {
+			if ws.Row(i)[0] != f.rows[key] {
+				t.Errorf("key %#x has %v, want %v", key, ws.Row(i)[0], f.rows[key])
+			}
+		}
+		ws.Release()
+	}
+	return nil
+}
