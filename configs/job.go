@@ -177,6 +177,7 @@ type DenseOptimizer struct {
 	InitialAccumulator float64 `yaml:"initial_accumulator"`
 	L2                 float64 `yaml:"l2"`           // added to the gradient
 	WeightDecay        float64 `yaml:"weight_decay"` // adamw: decoupled
+	Averaging          float64 `yaml:"averaging"`    // of the parameters that the model predicts with
 }
 
 // RowOptimizer configures the optimizer of embedding rows: sgd, adagrad,

@@ -49,9 +49,9 @@ var variants = []variant{
 var extras = map[string][]string{
 	"aibox":     {"model.dropout=0.2", "optimizer.rows.kind=adam", "optimizer.rows.learning_rate=0.01"},
 	"dlrm":      {"model.bottom_layers=[8, 4]", "optimizer.dense.kind=momentum", "optimizer.dense.learning_rate=0.01", "data.negative_sampling=0.6"},
-	"wide_deep": {"model.batch_norm=true", "optimizer.rows.kind=ftrl"},
+	"wide_deep": {"model.batch_norm=true", "optimizer.dense.averaging=0.98", "optimizer.rows.kind=ftrl"},
 	"deepfm":    {"model.dropout=0.3", "training.epochs=2", "sparse_table.admission.min_occurrences=3", "optimizer.rows.weight_decay=0.5", "sparse_table.value_format=bfloat16"},
-	"dcn":       {"optimizer.dense.kind=adagrad", "optimizer.rows={kind: rowwise_adagrad, weight_decay: 0.9}"},
+	"dcn":       {"optimizer.dense={kind: adagrad, averaging: 0.9}", "optimizer.rows={kind: rowwise_adagrad, weight_decay: 0.9}"},
 	"dcn_v2":    {"model.cross_rank=3", "optimizer.dense.kind=adamw", "optimizer.rows.weight_decay=0.1", "optimizer.schedule={warmup_steps: 10, decay: cosine, decay_steps: 30}"},
 	"fm":        {"optimizer.rows.kind=sgd", "training.max_examples=1111"},
 	"lr":        {"sparse_table.expiry.min_show=2"},

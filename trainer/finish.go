@@ -26,13 +26,15 @@ func networkTensors(m *model.Model) []modeldir.Tensor {
 	return out
 }
 
-// tensors are the dense parameters, buffers and optimizer state, with the numbers
-// of steps that it has taken after step t. Parameters and state share memory with
-// the model.
+// tensors are the dense parameters, averaged if they are to be, buffers and optimizer state, with the
+// numbers of steps that it has taken after step t. Parameters and state share memory with the model.
 func (r *run) tensors(t int64) []modeldir.Tensor {
 	out := networkTensors(r.model)
 	d := r.state.Engine.Dense
-	for _, s := range slices.Concat(d.State(), d.Steps(t), r.state.Engine.RowSteps.Steps(r.rows, t)) {
+	for i, p := range r.model.Params() {
+		out[i].Data = d.Average(p)
+	}
+	for _, s := range slices.Concat(d.State(), d.Steps(t), d.Unaveraged(), r.state.Engine.RowSteps.Steps(r.rows, t)) {
 		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
 	}
 	return out

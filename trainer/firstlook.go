@@ -48,6 +48,7 @@ func (r *run) initBias(ctx context.Context) error {
 		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", rounded(metrics.Value(value)), "examples", l.examples, "base_rate", rounded(metrics.Value(l.rate())))
 	}
 	bias.Data[0] = float32(value)
+	r.state.Engine.Dense.Average(bias)[0] = float32(value)
 	r.state.InitialBias = &value
 	return nil
 }

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 
 	"aibox/configs"
@@ -74,7 +75,7 @@ func denseBytes(m *model.Model, d *optim.Dense) int64 {
 	for _, p := range m.Buffers() {
 		n += 4 * int64(len(p.Data))
 	}
-	for _, s := range d.State() {
+	for _, s := range slices.Concat(d.State(), d.Unaveraged()) {
 		n += 4 * int64(len(s.Data))
 	}
 	return n

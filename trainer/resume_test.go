@@ -277,6 +277,7 @@ func resumeSettings(t *testing.T) map[string][]string {
 		"16 bits":          {"sparse_table.value_format=bfloat16", "training.epochs=2"},
 		"limits":           {"training.max_examples=3333", "training.epochs=3", "data.limit=1500", "sparse_table.expiry.min_show=2"},
 		"sampling":         {"data.negative_sampling=0.6", "training.epochs=2", "data.shuffle_buffer=1000"},
+		"averages":         {"training.epochs=4", "training.early_stopping={metric: auc, patience: 2}", averaging, "optimizer.dense.learning_rate=0.02"},
 		"in order":         {"data.shuffle_buffer=0", "model.dropout=0.3"},
 		"bad rows":         {"data.train=[" + bad + ", " + log + "/train-1.tsv.gz]", "data.eval=[" + bad + "]", "data.max_bad_fraction=0.1", "training.epochs=2", "data.quarantine_rows=45"},
 		"warm start":       {"training.warm_start=" + first.Output.ModelDir, "optimizer.rows.kind=adam", "training.epochs=2"},

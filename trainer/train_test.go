@@ -40,7 +40,7 @@ func TestLearnsTheKnownModel(t *testing.T) {
 // TestEvaluationWorksFromTheDirectoryAlone compares eval and predict with what
 // training measured.
 func TestEvaluationWorksFromTheDirectoryAlone(t *testing.T) {
-	j := job(t, "aibox", "model.batch_norm=true", "model.dropout=0.1", "data.negative_sampling=0.5")
+	j := job(t, "aibox", "model.batch_norm=true", "model.dropout=0.1", "data.negative_sampling=0.5", averaging)
 	s := train(t, j)
 	moved := filepath.Join(t.TempDir(), "moved")
 	if err := os.Rename(j.Output.ModelDir, moved); err != nil {
@@ -126,7 +126,7 @@ func TestPredictNeedsNoLabels(t *testing.T) {
 // TestEarlyStoppingKeepsTheBestEpoch overfits on purpose and compares the model
 // kept with one trained for just so many epochs.
 func TestEarlyStoppingKeepsTheBestEpoch(t *testing.T) {
-	overfit := []string{"optimizer.rows.learning_rate=0.5", "model.hidden_layers=[64, 32]", "training.accept_diverged=true"}
+	overfit := []string{averaging, "optimizer.rows.learning_rate=0.5", "model.hidden_layers=[64, 32]", "training.accept_diverged=true"}
 	j := job(t, "deepfm", append(overfit, "training.epochs=8", "training.early_stopping={metric: log_loss, patience: 2}")...)
 	s := train(t, j)
 	if s.KeptEpoch == len(s.Epochs) || len(s.Epochs) == 8 {

@@ -174,6 +174,7 @@ func denseConfig(o configs.DenseOptimizer) optim.DenseConfig {
 	return optim.DenseConfig{
 		Kind: o.Kind, LearningRate: o.LearningRate, Momentum: o.Momentum, Beta1: o.Beta1, Beta2: o.Beta2,
 		Epsilon: o.Epsilon, InitialAccumulator: o.InitialAccumulator, L2: o.L2, WeightDecay: o.WeightDecay,
+		Averaging: o.Averaging,
 	}
 }
 

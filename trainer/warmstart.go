@@ -91,6 +91,10 @@ func (t *takeover) dense() error {
 			return err
 		}
 		copyMatched(m, p.Data, s.Data)
+		copyMatched(m, r.state.Engine.Dense.Average(p), s.Data)
+		if last, ok := saved[optimizerPrefix+optim.UnaveragedName(p.Name)]; ok && len(last.Data) == len(s.Data) && r.job.Optimizer.Dense.Averaging > 0 {
+			copyMatched(m, p.Data, last.Data)
+		}
 		if m.fresh > 0 {
 			fresh = append(fresh, fmt.Sprintf("%s (%d of %d values)", p.Name, m.fresh, len(p.Data)))
 		}

@@ -228,6 +228,21 @@ def load(args, name):
     return sets.load_pair(args.data, name, "fit", "valid", indicators=True)
 
 
+def summed_up(pairs):
+    """Mean difference of each metric, with its standard error and the sign of better."""
+    found = []
+    for metric, sign in usual_report.METRICS.values():
+        d = [p[metric] for p in pairs]
+        error = statistics.stdev(d) / math.sqrt(len(d)) if len(d) > 1 else math.nan
+        found.append((statistics.mean(d), error, sign))
+    return found
+
+
+def line(cells, pairs):
+    """A row of a table: the cells and the mean difference of each metric."""
+    return f"| {' | '.join([*cells, *(f'{d:+.4f} ± {e:.4f}' for d, e, _ in summed_up(pairs))])} |"
+
+
 def table(model, differences):
     """Prints mean differences to the settings as chosen, with the standard error of the seeds."""
     print(f"\n| {model} | AUC | better on | worse on | log loss | better on | worse on |\n|{' --- |' * 7}")
@@ -235,17 +250,12 @@ def table(model, differences):
         if option == "as chosen":
             continue
         cells = [option]
-        for metric, sign in usual_report.METRICS.values():
-            parts = []
-            for pairs in by_set.values():
-                d = [p[metric] for p in pairs]
-                error = statistics.stdev(d) / math.sqrt(len(d)) if len(d) > 1 else math.nan
-                parts.append((statistics.mean(d), error))
-            error = math.sqrt(sum(e**2 for _, e in parts)) / len(parts)
+        for parts in zip(*map(summed_up, by_set.values())):
+            error = math.sqrt(sum(e**2 for _, e, _ in parts)) / len(parts)
             cells += [
-                f"{statistics.mean(d for d, _ in parts):+.4f} ± {error:.4f}",
-                f"{sum(sign * d > 2 * e for d, e in parts)} of {len(parts)}",
-                f"{sum(sign * d < -2 * e for d, e in parts)}",
+                f"{statistics.mean(d for d, _, _ in parts):+.4f} ± {error:.4f}",
+                f"{sum(sign * d > 2 * e for d, e, sign in parts)} of {len(parts)}",
+                f"{sum(sign * d < -2 * e for d, e, sign in parts)}",
             ]
         print(f"| {' | '.join(cells)} |", flush=True)
 

@@ -95,6 +95,9 @@ def train_aibox(args, name, model, settings, seed, first, second):
         {k: v for k, v in c.items() if k != "missing"} for c in job["data"]["columns"]
     ]
     job["training"]["accept_diverged"] = True
+    for path, value in settings.get("overrides", {}).items():
+        *sections, key = path.split(".")
+        functools.reduce(lambda at, s: at.setdefault(s, {}), sections, job)[key] = value
     job["output"] = {"model_dir": str(args.work / "model"), "tensorboard": "none"}
     (args.work / "job.yaml").write_text(yaml.safe_dump(job, sort_keys=False), encoding="utf-8")
     shutil.rmtree(args.work / "model", ignore_errors=True)

@@ -19,6 +19,7 @@ type DenseConfig struct {
 	InitialAccumulator float64 // adagrad: s before the first step
 	L2                 float64
 	WeightDecay        float64 // adamw
+	Averaging          float64 // of parameters, after each step: what an average keeps of itself; 0: none
 }
 
 // RowConfig chooses the optimizer of the rows. Settings that a kind does not
@@ -79,6 +80,7 @@ func (c DenseConfig) validate() error {
 	k.kind(c.Kind, "sgd", "momentum", "adagrad", "adam", "adamw")
 	k.notNegative("learning_rate", c.LearningRate)
 	k.notNegative("l2", c.L2)
+	k.beta("averaging", c.Averaging)
 	switch c.Kind {
 	case "momentum":
 		k.beta("momentum", c.Momentum)

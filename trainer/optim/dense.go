@@ -25,6 +25,8 @@ type Dense struct {
 	began  [][]stretch    // per parameter; nil: the state of all values began with step 1
 	starts []int          // where each parameter begins, and the last one ends, counted in values
 
+	averages [][]float32 // per parameter; nil without averaging
+
 	// The current step; task is stepValues, bound once so that a step allocates nothing.
 	t     int64
 	scale float32
@@ -88,6 +90,7 @@ func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 	}
 	d := &Dense{cfg: cfg, own: rows, params: params, slots: make([][2][]float32, len(params)), began: make([][]stretch, len(params)), starts: make([]int, len(params)+1)}
 	d.task = d.stepValues
+	d.initAverages()
 	for i, p := range params {
 		d.starts[i+1] = d.starts[i] + len(p.Data)
 		for s := range d.slotNames(i) {
@@ -124,8 +127,8 @@ func fill(s []float32, x float32) {
 	}
 }
 
-// State returns the whole state, in the order of the parameters, except the number of
-// steps that they have taken, which Steps returns.
+// State returns the state of the updates, in the order of the parameters, except the number of
+// steps that they have taken, which Steps returns, and of the averages.
 func (d *Dense) State() []StateTensor {
 	var out []StateTensor
 	for i, p := range d.params {
@@ -151,6 +154,7 @@ func (d *Dense) stepValues(lo, hi int) {
 	for i := sort.SearchInts(d.starts, lo+1) - 1; lo < hi; i++ {
 		end := min(hi, d.starts[i+1])
 		d.step(i, lo-d.starts[i], end-d.starts[i])
+		d.average(i, lo-d.starts[i], end-d.starts[i])
 		lo = end
 	}
 }

@@ -23,6 +23,8 @@
 // Weight decay of rows, w -= lr weight_decay w in every step before the update, is that of package decay, and so is
 // table_l2, which shrinks all rows as their denominators say.
 //
+// Averages of the dense parameters over the last steps are those of average.go.
+//
 // # Determinism
 //
 // Everything is a function of parameters, state, gradient and t: nothing else

@@ -2,7 +2,7 @@ package optim
 
 // Param is one dense parameter of a model: its values and, after a backward
 // pass, their gradient. Data and Grad have the product of Shape as length and
-// stay where they are for the life of the model.
+// stay where they are for the life of the model, but for Dense.SwapAverages.
 type Param struct {
 	Name  string
 	Shape []int

@@ -81,6 +81,10 @@ func (e *Engine) Infer(b engine.Batch, done engine.Done) error {
 	e.rows.reset(b.Batch, e.Layout.ValueDim)
 	e.decay.until(e.state.Step)
 	kernel.Parallel(len(b.Rows), rowGrain, e.gatherTask)
+	if e.state.Dense != nil {
+		e.state.Dense.SwapAverages()
+		defer e.state.Dense.SwapAverages()
+	}
 	logits, err := e.machine.Infer(e.inputs(b, e.state.Step))
 	if err != nil {
 		return err
