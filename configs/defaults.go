@@ -68,6 +68,9 @@ func (l *loader) complete() {
 		if why, _ := l.useless(s, k); why != "" || !v.IsZero() {
 			return // it was set by the default of the list around it, or it has no effect
 		}
+		if k.Later && l.opts.Saved {
+			return
+		}
 		if k.Required {
 			if !l.bad[s.path] {
 				l.bad[s.path] = true

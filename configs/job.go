@@ -147,6 +147,9 @@ type Model struct {
 	BatchNorm    bool         `yaml:"batch_norm"`
 	InitialBias  NumberOrWord `yaml:"initial_bias"` // auto: the log odds of the first examples
 	Pooling      string       `yaml:"pooling"`      // sum or mean, for multi-valued fields
+
+	// EmbeddingActivation is that of the pooled embeddings of aibox; "": Activation, in models of versions without it.
+	EmbeddingActivation string `yaml:"embedding_activation"`
 }
 
 // Tower is one network of the aibox model (§2.2): the embeddings plus one kind

@@ -25,6 +25,9 @@ type Key struct {
 	// Surroundings says that the default does not come from the job, but from the
 	// name of its file or from the system.
 	Surroundings bool
+	// Later says that models of earlier versions have no such key, and something else than the
+	// default in its place: in the job that such a model keeps, the key is empty.
+	Later bool
 	// Range bounds numbers, or each number of a list: "[1,4096]", "(0,1]",
 	// "[0,inf)".
 	Range string

@@ -45,6 +45,8 @@ var modelKeys = []Key{
 		Meaning: "Whether dense features take part in the interactions of the factorization machine: each has a vector of its own, which is multiplied by the feature."},
 	{Path: "model.activation", Default: "relu", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Activation function of the hidden layers."},
+	{Path: "model.embedding_activation", Default: "identity", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []When{{Path: "model.kind", In: []string{"aibox"}}}, Tuning: true, Later: true,
+		Meaning: "Activation function of the pooled embeddings. It is relu in the paper; but behind relu a value that has become negative gets no gradient any more, so most values die in training. Models of versions without this key have that of the hidden layers."},
 	{Path: "model.dropout", Default: "0", Range: "[0,1)", When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Share of the hidden units that are dropped in training."},
 	{Path: "model.batch_norm", Default: "false", When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,

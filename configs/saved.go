@@ -15,7 +15,7 @@ import (
 // forgetDefaults removes from the tree of a saved job the keys whose values are the
 // defaults that the rest of the job gives. Lists of mappings, such as the columns, stay
 // whole, and so does what is a default of the surroundings, such as the time zone, which
-// is that of training.
+// is that of training, and what models of earlier versions do not have.
 func (l *loader) forgetDefaults(root *node, data []byte) {
 	plain := l.opts
 	plain.Set, plain.Saved = nil, false
@@ -26,7 +26,7 @@ func (l *loader) forgetDefaults(root *node, data []byte) {
 	}
 	var paths []string
 	walk(saved.job, "", "", reflect.ValueOf(saved.job).Elem(), func(s scope, k *Key, v reflect.Value) {
-		if _, given := saved.given[s.path]; !given || k.Surroundings || strings.Contains(s.path, "[") || isListOfMappings(k.typ) {
+		if _, given := saved.given[s.path]; !given || k.Surroundings || k.Later || strings.Contains(s.path, "[") || isListOfMappings(k.typ) {
 			return
 		}
 		text := k.Default

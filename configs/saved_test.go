@@ -84,3 +84,27 @@ func TestSavedJobStaysTheSame(t *testing.T) {
 		}
 	}
 }
+
+// TestSavedJobOfAnEarlierVersion: a key that its version did not have, where that meant something else than the
+// default, stays empty, also if the job is changed; and one that it had stays what it was.
+func TestSavedJobOfAnEarlierVersion(t *testing.T) {
+	const key = "embedding_activation"
+	now := savedText(t, mustParse(t, smallJob, "model={kind: aibox}"))
+	var earlier []byte
+	for line := range bytes.Lines(now) {
+		if !bytes.Contains(line, []byte(key)) {
+			earlier = append(earlier, line...)
+		}
+	}
+	if len(earlier) == len(now) {
+		t.Fatalf("%s is not part of a saved job", key)
+	}
+	for _, sets := range [][]string{nil, {"training.batch_size=7"}} {
+		for want, text := range map[string][]byte{"": earlier, "identity": now} {
+			j, err := Parse("job.yaml", text, LoadOptions{Date: "2026-11-20", Set: sets, Saved: true, Env: noEnv})
+			if err != nil || j.Model.EmbeddingActivation != want {
+				t.Errorf("with overrides %v, the activation of embeddings is %q, want %q (%v)", sets, j.Model.EmbeddingActivation, want, err)
+			}
+		}
+	}
+}

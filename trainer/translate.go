@@ -149,7 +149,7 @@ func modelSpec(job *configs.Job, schema *reader.Schema) (model.Spec, error) {
 		BottomLayers: m.BottomLayers, HiddenLayers: m.HiddenLayers,
 		CrossLayers: m.CrossLayers, CrossRank: m.CrossRank, Structure: m.Structure,
 		Activation: m.Activation, Dropout: m.Dropout, BatchNorm: m.BatchNorm, Pooling: m.Pooling, Seed: job.Seed,
-		DenseVectors: m.DenseVectors,
+		DenseVectors: m.DenseVectors, EmbeddingActivation: m.EmbeddingActivation,
 	}
 	for _, c := range job.SparseColumns() {
 		spec.Poolings = append(spec.Poolings, c.Pooling)

@@ -18,7 +18,7 @@ import (
 // starts with fresh values, one that was removed is dropped. Optimizer state is copied
 // if both use the same kind of optimizer; if it cannot be, the log says so.
 func (r *run) warmStart(ctx context.Context) error {
-	earlier, err := configs.Parse(filepath.Join(r.models.previous.Dir, "job.yaml"), r.models.previous.Job, configs.LoadOptions{})
+	earlier, err := configs.Parse(filepath.Join(r.models.previous.Dir, "job.yaml"), r.models.previous.Job, configs.LoadOptions{Saved: true})
 	if err != nil {
 		return fmt.Errorf("job file of the earlier model: %w", err)
 	}
@@ -35,6 +35,7 @@ func (r *run) warmStart(ctx context.Context) error {
 		return err
 	}
 	warnChanges(r, earlier)
+	warnActivations(r, earlier)
 	if before, now := earlier.Engine.Precision, r.job.Engine.Precision; before != now {
 		r.log.Info("warm start: matrix products are computed in another precision", "earlier", before, "now", now)
 	}

@@ -1,7 +1,10 @@
 package trainer
 
 import (
+	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -298,6 +301,33 @@ func TestWarmStartKeepsDimensions(t *testing.T) {
 		}
 		if want := 4 * dim * 8; shared < want { // four fields, eight units
 			t.Errorf("%s to %s: %d weights of %s are shared, want %d at least", c.from, c.to, shared, c.layer, want)
+		}
+	}
+}
+
+// TestWarmStartWithAnotherActivation: it is logged, also where the earlier model is of a version whose embeddings
+// had the activation of the hidden layers.
+func TestWarmStartWithAnotherActivation(t *testing.T) {
+	first := job(t, "aibox", "model.embedding_activation=relu")
+	train(t, first)
+	saved := load(t, first.Output.ModelDir).Saved
+	file := filepath.Join(saved.Dir, "job.yaml")
+	text := strings.Replace(string(saved.Job), "embedding_activation: relu\n", "", 1)
+	if len(text) == len(saved.Job) {
+		t.Fatal("the job of the model has no embedding_activation")
+	}
+	text = strings.TrimRight(text, " ")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for set, warns := range map[string]bool{"model.embedding_activation=relu": false, "model.embedding_activation=identity": true, "model.embedding_dim=4": true} {
+		var log strings.Builder
+		j := job(t, "aibox", set, "data.limit=64", "training.accept_diverged=true", "training.warm_start="+first.Output.ModelDir)
+		if _, err := Train(t.Context(), j, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(log.String(), "another activation function") != warns {
+			t.Errorf("%s: %s", set, log.String())
 		}
 	}
 }

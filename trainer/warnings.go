@@ -104,6 +104,23 @@ func warnChanges(r *run, earlier *configs.Job) {
 	}
 }
 
+// warnActivations logs where the network of a warm start computes something else with the earlier model's weights.
+func warnActivations(r *run, earlier *configs.Job) {
+	before, now := &earlier.Model, &r.job.Model
+	if before.Kind != now.Kind {
+		return
+	}
+	for _, x := range []struct{ key, before, now string }{
+		{"model.activation", before.Activation, now.Activation},
+		{"model.embedding_activation", or(before.EmbeddingActivation, before.Activation), now.EmbeddingActivation},
+	} {
+		if x.before != x.now && x.now != "" {
+			r.log.Warn("warm start: the earlier model's weights were trained with another activation function; it should stay what it was",
+				"key", x.key, "earlier", x.before, "now", x.now)
+		}
+	}
+}
+
 func transformText(steps []configs.Transform) string {
 	text := ""
 	for _, s := range steps {

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+
 	"aibox/trainer/ops"
 
 	"gorgonia.org/gorgonia"
@@ -8,7 +10,8 @@ import (
 
 // aibox is the joint network of AIBox §2.2, Figure 1:
 //
-//	emb = activation(pooled rows)                     (the paper's ReLU, §2.1)
+//	emb = embeddingActivation(pooled rows)
+//
 //
 //	tower 0:  [emb, dense₀]            -> h₀₁ … h₀ₗ
 //	tower 1:  [emb, dense₁, h₀₁, h₀ₗ]  -> h₁₁ … h₁ₗ
@@ -18,11 +21,20 @@ import (
 // Each tower sees one kind of dense features. The first hidden layer of a
 // tower (low-level features) and its last one (abstract features) are part of the input
 // of the next tower; a tower of one layer passes on that layer once.
+//
+// The paper has ReLU as the activation of the embeddings (§2.1). With the rows' Adagrad, whose first steps are
+// far longer than the values that rows start with, most values become negative sooner or later, and
+// behind ReLU they get no gradient that could bring them back.
 func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	emb := b.name(b.check(ops.Activate(b.act, pooled)), b.namesOf(pooled, "pooled"))
+	act, err := ops.ParseActivation(cmp.Or(b.spec.EmbeddingActivation, b.act.String()))
+	if err != nil {
+		b.err = err
+		return nil
+	}
+	emb := b.name(b.check(ops.Activate(act, pooled)), b.namesOf(pooled, "pooled"))
 	var lasts []*gorgonia.Node
 	var first, last *gorgonia.Node // of the tower before
 	for _, tower := range b.spec.towers() {

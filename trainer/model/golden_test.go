@@ -15,6 +15,7 @@ import (
 // everywhere means that models trained before cannot be reproduced any more;
 // say so in the changelog.
 var golden = map[string]string{
+	"aibox embeddings":    "1fac9cd15eab5e0f",
 	"aibox norm dropout":  "33f8b2b6d3b2c276",
 	"aibox one tower":     "5c8bc7006c5a83b6",
 	"aibox":               "cd66b08bc0a23811",
@@ -73,6 +74,7 @@ func hashedInputs(spec Spec, n, rows int) *Inputs {
 // goldenBF16 is golden in bfloat16.
 var goldenBF16 = map[string]string{
 	"aibox":               "d8891d4384879bbe",
+	"aibox embeddings":    "94e8a492085639a0",
 	"aibox norm dropout":  "71afe59d2adf2a47",
 	"aibox one tower":     "52a305affcf44dce",
 	"dcn":                 "7e457a24c8bca580",

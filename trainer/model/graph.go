@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 
 	"aibox/trainer/ops"
@@ -50,9 +51,7 @@ func distinct(g *gorgonia.ExprGraph) bool {
 
 func tryCompile(spec Spec, n int, training bool, ps, buffers *params) (*compiled, error) {
 	b := &builder{spec: spec, n: n, training: training, params: ps, buffers: buffers, graph: gorgonia.NewGraph()}
-	if spec.Activation == "" {
-		b.act = ops.ReLU
-	} else if b.act, b.err = ops.ParseActivation(spec.Activation); b.err != nil {
+	if b.act, b.err = ops.ParseActivation(cmp.Or(spec.Activation, ops.ReLU.String())); b.err != nil {
 		return nil, b.err
 	}
 	for f := range spec.Fields {

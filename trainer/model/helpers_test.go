@@ -55,6 +55,7 @@ func zoo() map[string]Spec {
 		"dlrm no dense":       with(KindDLRM, noDense),
 		"aibox":               with(KindAIBox, towers),
 		"aibox one tower":     with(KindAIBox),
+		"aibox embeddings":    with(KindAIBox, towers, func(s *Spec) { s.EmbeddingActivation = "identity" }),
 		"aibox norm dropout":  with(KindAIBox, towers, func(s *Spec) { s.BatchNorm = true; s.Dropout = 0.2 }),
 	}
 }

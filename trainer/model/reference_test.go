@@ -218,8 +218,12 @@ func (r *reference) logit(in *Inputs, e int) float64 {
 }
 
 func (r *reference) aibox(emb, dense []float64) float64 {
-	for i := range emb {
-		emb[i] = r.activation(emb[i])
+	if name := r.spec.EmbeddingActivation; name == "" {
+		for i := range emb {
+			emb[i] = r.activation(emb[i])
+		}
+	} else if name != "identity" {
+		panic("no reference for " + name)
 	}
 	var handed, lasts []float64
 	for _, t := range r.spec.towers() {

@@ -51,12 +51,15 @@ type Spec struct {
 	// by the feature and takes part in the interactions as those of the fields do.
 	DenseVectors bool
 
-	Activation string  // of hidden layers; "" for relu
-	Dropout    float64 // share of hidden values set to zero in training, [0, 1)
-	BatchNorm  bool
-	Pooling    string   // sum (also "") or mean
-	Poolings   []string // of each field; "": Pooling; nil: all fields have Pooling
-	Seed       uint64
+	Activation string // of hidden layers; "" for relu
+	// EmbeddingActivation is that of the pooled embeddings of aibox; "" for Activation.
+	EmbeddingActivation string
+
+	Dropout   float64 // share of hidden values set to zero in training, [0, 1)
+	BatchNorm bool
+	Pooling   string   // sum (also "") or mean
+	Poolings  []string // of each field; "": Pooling; nil: all fields have Pooling
+	Seed      uint64
 }
 
 // Tower is one network of the aibox model: the embeddings plus one kind of
@@ -115,9 +118,9 @@ func (s Spec) Validate() error {
 	if s.Kind != KindLR && s.EmbeddingDim < 1 {
 		fault("embedding dimension %d, want at least 1", s.EmbeddingDim)
 	}
-	if s.Activation != "" {
-		if _, err := ops.ParseActivation(s.Activation); err != nil {
-			fault("no activation %q; there are %s", s.Activation, strings.Join(ops.ActivationNames(), ", "))
+	for _, name := range []string{s.Activation, s.EmbeddingActivation} {
+		if _, err := ops.ParseActivation(cmp.Or(name, ops.ReLU.String())); err != nil {
+			fault("no activation %q; there are %s", name, strings.Join(ops.ActivationNames(), ", "))
 		}
 	}
 	if s.Poolings != nil && len(s.Poolings) != len(s.Fields) {
