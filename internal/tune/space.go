@@ -48,6 +48,8 @@ func Space(job *configs.Job, groups []string) []Dimension {
 	rows, dense := &job.Optimizer.Rows, &job.Optimizer.Dense
 	add(LearningRates, "optimizer.rows.learning_rate", multiples("optimizer.rows.learning_rate", rows.LearningRate)...)
 	add(LearningRates, "optimizer.dense.learning_rate", multiples("optimizer.dense.learning_rate", dense.LearningRate)...)
+	// An average lets a higher rate pay, but on short logs it is behind the weights (docs/quality.md).
+	add(LearningRates, "optimizer.dense.averaging", others("optimizer.dense.averaging", dense.Averaging, 0, 0.98)...)
 	if rows.Kind == "ftrl" {
 		add(L2, "optimizer.rows.ftrl_l1", others("optimizer.rows.ftrl_l1", rows.FTRLL1, 0, 0.1, 1)...)
 		add(L2, "optimizer.rows.ftrl_l2", others("optimizer.rows.ftrl_l2", rows.FTRLL2, 0, 0.1, 1, 10)...)
