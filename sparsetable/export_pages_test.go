@@ -23,7 +23,7 @@ func SnapshotPeak(ctx context.Context, tab Table) (p PagesPeak, err error) {
 	defer t.leave()
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
-	s, err := t.checkpoints.Fix(ctx, nil)
+	s, err := t.checkpoints.Fix(nil)
 	if err != nil {
 		return p, err
 	}

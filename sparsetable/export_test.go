@@ -257,6 +257,18 @@ func DeltaLayersOf(t Table, id uint64) int {
 	return len(checkpoint.Layers(s.Deltas))
 }
 
+// CleanRowsOf is how many clean rows the delta files of a snapshot have.
+func CleanRowsOf(t Table, id uint64) (rows int64) {
+	s, err := t.(*ssd).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range s.Deltas {
+		rows += d.Rows - d.DirtyRows
+	}
+	return rows
+}
+
 // VerifyOpen verifies a table of KindSSD that is open and was not changed since.
 func VerifyOpen(ctx context.Context, tab Table) (faults []Fault, err error) {
 	t := tab.(*ssd)

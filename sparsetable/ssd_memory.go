@@ -43,11 +43,17 @@ func (t *ssd) memoryParts() memoryParts {
 // otherBytes is the memory that the table takes besides the cache.
 func (t *ssd) otherBytes() int64 { return t.memoryParts().total() }
 
+// cacheLimit is how many bytes the cache may have while extra bytes are needed besides
+// what the table holds.
+func (t *ssd) cacheLimit(extra int64) int64 {
+	return min(t.opts.MemoryBytes-t.otherBytes()-indexSlackBytes-t.plan.spareBytes-extra, t.plan.cacheBytes)
+}
+
 // reserve limits the cache so that the budget has room for extra bytes besides what
 // the table holds. REQUIRES: rewrite is held. Errors: errNoVictims where the cache
 // cannot shrink because of pinned rows; errUnpaid where it has to be called again.
 func (t *ssd) reserve(extra int64) error {
-	limit := min(t.opts.MemoryBytes-t.otherBytes()-indexSlackBytes-t.plan.spareBytes-extra, t.plan.cacheBytes)
+	limit := t.cacheLimit(extra)
 	if err := t.limitWindow(); err != nil {
 		return err
 	}
@@ -111,10 +117,8 @@ func (t *ssd) shrinkCache(limit int64) error {
 
 // shrinkStep is shrinkCache, which ends what is known of its progress.
 func (t *ssd) shrinkStep(limit int64) error {
-	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
-	t.fitRows.Store(o.FitRowsIn(limit))
-	if err := t.cache.SetMaxBytes(limit); err != nil {
-		return errNoVictims // even an empty cache is larger
+	if err := t.limitCache(limit); err != nil {
+		return err
 	}
 	s := &t.rewrite.shrinking
 	_, shift, _ := t.cache.Slabs()
@@ -142,6 +146,17 @@ func (t *ssd) shrinkStep(limit int64) error {
 		s.rows += int64(dropped)
 	}
 	return errNoVictims
+}
+
+// limitCache sets the cache's limit, which it may exceed. It fails with errNoVictims where
+// even an empty cache is larger. REQUIRES: rewrite is held.
+func (t *ssd) limitCache(limit int64) error {
+	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
+	t.fitRows.Store(o.FitRowsIn(limit))
+	if t.cache.SetMaxBytes(limit) != nil {
+		return errNoVictims
+	}
+	return nil
 }
 
 // maxShrinkSlabs is how many slabs' rows leave without any memory given back before

@@ -29,11 +29,11 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 	err := t.failure()
 	var s *checkpoint.Snapshot
 	if err == nil {
-		s, err = t.checkpoints.Fix(ctx, record)
+		s, err = t.checkpoints.Fix(record)
 	}
 	if errors.Is(err, bucketfile.ErrNoSpace) && t.compact(ctx) == nil { // compaction may make room
 		t.files.AwaitDeletions()
-		s, err = t.checkpoints.Fix(ctx, record)
+		s, err = t.checkpoints.Fix(record)
 	}
 	if err != nil {
 		<-t.saving
@@ -107,34 +107,33 @@ func (t snapshotted) BlockWrites(fn func(storedRows int64) error) error {
 }
 
 // BlockReleases implements checkpoint.Table.
-func (t snapshotted) BlockReleases(fn func(updatable iter.Seq[[]uint32]) error) error {
+func (t snapshotted) BlockReleases(fn func(updatable iter.Seq[[]uint32], training bool) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	training := len(t.mu.live)+len(t.mu.announced) > 0
 	return fn(func(yield func(refs []uint32) bool) {
 		for _, ws := range t.mu.live {
 			if ws.mode == PullCreate && !ws.unchanged && !yield(ws.refs) {
 				return
 			}
 		}
-	})
+	}, training)
 }
 
-// MakeRoom implements checkpoint.Table.
-func (t snapshotted) MakeRoom(ctx context.Context, size func() int64, granted func()) (bool, error) {
-	err := t.inSteps(ctx, func() error {
-		err := t.reserve(size())
-		if errors.Is(err, bucketfile.ErrNoSpace) {
-			return errNoVictims // dirty rows cannot leave, so no room can be made
-		}
-		if err == nil {
-			granted()
-		}
-		return err
-	})
-	if errors.Is(err, errNoVictims) {
-		return false, nil
+// TakeRoom implements checkpoint.Table.
+func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	limit, st := t.cacheLimit(size()), t.cache.Stats()
+	fit := t.plan.cacheOptions(t.layout, t.opts.SSD).FitRowsIn(limit)
+	if crowded := st.Rows > fit/16*sweepFrom; crowded || st.Bytes > limit || t.limitCache(limit) != nil {
+		return false, nil // rows would be written so that they can leave
 	}
-	return err == nil, err
+	if t.cache.Stats().Bytes > limit { // it has grown meanwhile
+		return false, t.giveCache()
+	}
+	granted()
+	return true, nil
 }
 
 // GiveRoom implements checkpoint.Table.

@@ -205,6 +205,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 				return r.scored(res)
 			})
 		},
+		begun: r.snapshots.passBegun,
 		passDone: func(p *reader.Pass) error {
 			status.bytes(p.Bytes)
 			r.state.trained(p)

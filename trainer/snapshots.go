@@ -88,6 +88,15 @@ func newSnapshots(r *run) *snapshots {
 // on reports whether the run takes snapshots.
 func (s *snapshots) on() bool { return s.every != (configs.SnapshotInterval{}) }
 
+// passBegun takes note of the time that the rows of a pass took until they might be changed.
+// While a snapshot is being written, they are copied for it first.
+func (s *snapshots) passBegun(took time.Duration) {
+	if s.writing != nil {
+		s.summary.StallSeconds += took.Seconds()
+		s.writing.stall += took
+	}
+}
+
 // passTrained takes a snapshot after a pass if one is due.
 func (s *snapshots) passTrained() error {
 	s.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/pprof"
 	"sync/atomic"
+	"time"
 
 	"aibox/pipeline"
 	"aibox/reader"
@@ -53,7 +54,10 @@ type flow struct {
 	engine engine.Engine // that works on the rows of the passes
 	// batch is stage EL+JL's work on one mini-batch. It may return pipeline.ErrStop.
 	batch func(b *reader.Batch) error
-	// passDone, if set, is called after a pass's last mini-batch.
+	// begun, if set, gets the time that the rows of a pass took until they might be changed.
+	begun func(took time.Duration)
+	// passDone, if set, is called after a pass's last mini-batch, when its rows are released:
+	// a snapshot of the table need not copy them at once.
 	passDone func(p *reader.Pass) error
 	// started, if set, gets the pipeline before it runs, for its statistics.
 	started func(p *pipeline.Pipeline)
@@ -101,9 +105,8 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	ready.OnDrop(rows.release)
 	pipeline.Sink(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled) error {
 		defer w.pass.Recycle() // the last to use it
-		defer rows.release(w)
 		defer func() { f.bytes.add(-w.pass.MemoryBytes()) }()
-		if err := f.learn(ctx, w); err != nil {
+		if err := f.learn(ctx, w, rows.release); err != nil {
 			return err
 		}
 		if f.passDone != nil {
@@ -119,9 +122,14 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	return p.Stats(), err
 }
 
-// learn runs the engine over the mini-batches of a pass.
-func (f *flow) learn(ctx context.Context, w pulled) (err error) {
+// learn runs the engine over the mini-batches of a pass, and releases its rows.
+func (f *flow) learn(ctx context.Context, w pulled, release func(pulled)) (err error) {
+	defer release(w)
+	start := time.Now()
 	w.rows.Begin()
+	if f.begun != nil {
+		f.begun(time.Since(start))
+	}
 	if err := f.engine.Begin(engine.Pass{Keys: w.pass.Keys, Rows: w.rows}); err != nil {
 		return err
 	}

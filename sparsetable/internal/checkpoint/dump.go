@@ -26,6 +26,7 @@ type Dump struct {
 	// many of these were not visited yet.
 	inherits bool
 	saved    int64
+	training bool // the snapshot was fixed amid training, see saveClean
 
 	mu     sync.Mutex
 	closed bool

@@ -47,10 +47,14 @@ func (d *Dump) saveDirty(canceled func() error) error {
 // saveClean adds clean rows: of those that were clean when the snapshot was fixed
 // and have not changed since, the ones used most. They are in buckets, too. They
 // are saved only so that a restart finds them in memory, so none are saved on a
-// disk that is nearly full.
+// disk that is nearly full, and none amid training: the next snapshot follows soon, and
+// most rows that training uses are dirty.
 func (d *Dump) saveClean(canceled func() error) error {
 	p := rowcache.Pick{Has: rowcache.Old | stored, Lacks: rowcache.Dirty, Idle: true}
-	left := max(0, min(d.c.HotBytes, d.bytesToSpare())) / int64(d.c.Deltas.EntrySize())
+	left := int64(0)
+	if !d.training {
+		left = max(0, min(d.c.HotBytes, d.bytesToSpare())) / int64(d.c.Deltas.EntrySize())
+	}
 	if left > 0 {
 		h := d.c.Cache.Histogram(p)
 		left = min(left, h.Rows())

@@ -17,8 +17,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// dumpShare bounds the further blocks of a dump, which are for the rows that are pinned
-// when the snapshot is fixed: they take at most one part in dumpShare of the budget.
+// dumpShare bounds the further blocks of a dump, which are for rows that are about to
+// change: they take at most one part in dumpShare of the budget.
 const dumpShare = 32
 
 // Snapshot is a snapshot being written: the buckets as the index has them at
@@ -43,9 +43,9 @@ type Snapshot struct {
 
 // Fix fixes the present state for a snapshot. If that fails, it removes everything that
 // it made. REQUIRES: no other snapshot is being fixed or written, until Write returns.
-func (c *Store) Fix(ctx context.Context, record []byte) (*Snapshot, error) {
+func (c *Store) Fix(record []byte) (*Snapshot, error) {
 	s := &Snapshot{c: c, record: bytes.Clone(record)}
-	err := s.begin(ctx)
+	err := s.begin()
 	if err == nil {
 		err = s.fix()
 	}
@@ -56,19 +56,16 @@ func (c *Store) Fix(ctx context.Context, record []byte) (*Snapshot, error) {
 }
 
 // begin does what can be done before the state is fixed.
-func (s *Snapshot) begin(ctx context.Context) (err error) {
+func (s *Snapshot) begin() (err error) {
 	c := s.c
-	// These are blocks for the rows that fix copies, so that it does not have to
-	// wait for a write as long as there are not too many. The pool's own blocks
-	// hold a few thousand rows of a usual size.
-	extra, err := s.pinnedBlocks()
-	if err != nil {
-		return err
-	}
-	if granted, err := s.reserve(ctx, extra); err != nil {
+	// These are blocks for the rows that training is about to change, so that it does
+	// not have to wait for a write as long as there are not too many. The pool's own
+	// blocks hold a few thousand rows of a usual size.
+	extra := s.moreBlocks()
+	if granted, err := s.reserve(extra); err != nil {
 		return err
 	} else if !granted {
-		extra = 0 // no row can leave the cache: what a snapshot needs at least is reserved from the start
+		extra = 0 // what a snapshot needs at least is reserved from the start
 	}
 	for _, dev := range c.Deltas.Devices {
 		free, err := dev.Free()
@@ -88,14 +85,16 @@ func (s *Snapshot) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// reserve makes room in memory for copies of pages and for that many blocks, which
+// reserve takes memory for copies of pages and for that many blocks, which
 // count as in use from then on, as do the catalog's lists of pages, for which the table
-// always has room. Where there is no room, the copies have the room that the table always
-// has, and there are no blocks.
-func (s *Snapshot) reserve(ctx context.Context, blocks int) (granted bool, err error) {
+// always has room. Where the cache has filled its memory, the copies have the room that the
+// table always has, and there are no blocks: while rows are pinned in all parts of a large
+// cache, it cannot give memory back, however many rows are written to their buckets and
+// leave it, for which training would wait for seconds.
+func (s *Snapshot) reserve(blocks int) (granted bool, err error) {
 	c := s.c
 	bytes, pages := int64(blocks)*int64(c.Deltas.BlockBytes()), int64(0)
-	return c.Table.MakeRoom(ctx, func() int64 {
+	return c.Table.TakeRoom(func() int64 {
 		least := c.leastPageBytes()
 		c.pageBytes.Store(least)
 		c.listBytes.Store(c.Catalog.MemoryBytes() - catalog.FixedBytes + c.nextListBytes())
@@ -118,19 +117,13 @@ func (s *Snapshot) unreserve() {
 	}
 }
 
-// pinnedBlocks is how many blocks the pinned rows fill beyond those of the pool,
+// moreBlocks is how many blocks the rows of the snapshot fill beyond those of the pool,
 // but at most as many as a small part of the budget holds.
-func (s *Snapshot) pinnedBlocks() (int, error) {
-	rows, d := int64(0), s.c.Deltas
-	err := s.c.Table.BlockReleases(func(updatable iter.Seq[[]uint32]) error {
-		for refs := range updatable {
-			rows += int64(len(refs)) // a row of several sets counts several times
-		}
-		return nil
-	})
-	dirs := int64(len(d.Devices)) // each has a block that is not full
+func (s *Snapshot) moreBlocks() int {
+	d, st := s.c.Deltas, s.c.Cache.Stats()
+	rows, dirs := st.Dirty+st.InFlight, int64(len(d.Devices)) // a dirty row that is pinned counts twice; each directory has a block that is not full
 	blocks := (rows+d.RowsPerBlock()-1)/d.RowsPerBlock() + dirs - 1 - dirs*deltafile.PoolBlocks
-	return int(max(0, min(blocks, s.c.MemoryBytes/dumpShare/int64(d.BlockBytes())))), err
+	return int(max(0, min(blocks, s.c.MemoryBytes/dumpShare/int64(d.BlockBytes()))))
 }
 
 // fix fixes the state while nobody writes a bucket, and nobody pins or releases rows. Then
@@ -163,8 +156,9 @@ func (s *Snapshot) fix() error {
 
 // mark marks the rows that are to be saved, and saves those that may be updated.
 // REQUIRES: no bucket is written, and no row is pinned or released.
-func (s *Snapshot) mark(updatable iter.Seq[[]uint32]) error {
+func (s *Snapshot) mark(updatable iter.Seq[[]uint32], training bool) error {
 	c := s.c
+	s.dump.training = training
 	st := c.Cache.Stats()
 	if s.inherited = s.inherit(st); s.inherited != nil {
 		s.dump.saved = st.Saved

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"context"
 	"iter"
 	"log/slog"
 	"sync"
@@ -21,12 +20,13 @@ type Table interface {
 	// buckets have.
 	BlockWrites(fn func(storedRows int64) error) error
 	// BlockReleases calls fn while nobody pins or releases rows. updatable are the
-	// references of the rows of each working set that may be updated meanwhile.
-	BlockReleases(fn func(updatable iter.Seq[[]uint32]) error) error
-	// MakeRoom makes room in memory for as many bytes as the last call of size returned,
-	// and reports whether it could. It calls granted, if it could, and size under the
-	// lock that guards the division of memory.
-	MakeRoom(ctx context.Context, size func() int64, granted func()) (bool, error)
+	// references of the rows of each working set that may be updated meanwhile. training
+	// says that there are working sets, or passes that were announced.
+	BlockReleases(fn func(updatable iter.Seq[[]uint32], training bool) error) error
+	// TakeRoom takes as many bytes of memory as size returns if no row has to leave the
+	// cache for them, and reports whether that is so. It calls granted, if it is, and size
+	// under the lock that guards the division of memory.
+	TakeRoom(size func() int64, granted func()) (bool, error)
 	// GiveRoom lets the table use memory again that is not needed any more.
 	GiveRoom() error
 	// PutCounters adds what the table counts over its life to the counters of a snapshot.
