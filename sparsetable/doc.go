@@ -221,10 +221,11 @@
 // old (internal/rowcache/save.go), and a row that is old and dirty is one that has
 // yet to be saved. Only the pinned rows are copied before Snapshot returns, into
 // blocks of the delta file that a goroutine writes. Snapshot waits for such a write
-// only where the copies need more than a thirty-second of the budget. Then training
+// only where the copies need more than a thirty-second of the budget, or the cache has filled
+// its memory. Then training
 // goes on, while two goroutines write: the index pages that changed since the last
 // snapshot, the other dirty rows (a call that is about to pin or drop one of them
-// saves it first), the clean rows used most, within SSDOptions.HotBytes, and the
+// saves it first), the clean rows used most, unless training goes on, within SSDOptions.HotBytes, and the
 // buckets that are still in buffers. When all of that is durable, one synced edit of
 // the catalog commits it. Snapshots share bucket files, so a snapshot only adds the
 // rows that became dirty or changed since the one before it, the changed pages, and those

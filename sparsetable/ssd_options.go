@@ -48,8 +48,8 @@ type SSDOptions struct {
 	// date) a snapshot writes in addition to the dirty ones. It writes those used
 	// most, so that they are in memory again soon after a restart. Every snapshot
 	// writes them anew, in the background, and every snapshot that is kept takes
-	// this space on disk. On a disk with less than 256 MiB free, a snapshot writes
-	// no clean rows. Dirty rows are saved and restored in any case. 0 means a
+	// this space on disk. It writes none while there are working sets or announced passes,
+	// amid training, nor on a disk with less than 256 MiB free. Dirty rows are saved and restored in any case. 0 means a
 	// quarter of MemoryBytes, but at most 1 GiB; a negative value means that no
 	// clean rows are written or restored.
 	HotBytes int64
