@@ -25,7 +25,7 @@ type Source = blockio.Source
 const ArrivingName = "ARRIVING.json"
 
 // ErrArriving says that the files of a table have not all arrived from elsewhere.
-var ErrArriving = errors.New("sparsetable: the files of the table have not all arrived from the remote directory: the job that trains it brings them when it goes on")
+var ErrArriving = errors.New("sparsetable: the files of the table have not all arrived from the remote directory: the job that trains it, or starts from it, brings them when it runs")
 
 // checkArrived fails if bucket files in dirs lack bytes. Why a directory cannot be read is said
 // by who opens it.

@@ -42,7 +42,8 @@ var linkFile = os.Link
 //
 // Each file is linked into the first directory of to where that is possible, that is,
 // which is on the same file system, and copied to the one with the same place in the
-// list where there is none. The catalog is written last, so there is no table in to
+// list where there is none. Files that have not all arrived (from.SSD.Source) can only be linked:
+// otherwise the error is ErrArriving. The catalog is written last, so there is no table in to
 // before everything it needs is durable. Clone holds the earlier table for reading; it
 // changes nothing there. Both tables are of KindSSD.
 //
@@ -162,14 +163,34 @@ func (c *cloning) linkOrCopy(ctx context.Context, path string, size int64, dirs 
 			c.info.LinkedBytes += size
 			return nil
 		}
-		// Another file system; one without links; no right to link a file of somebody
-		// else; or as many links as the file can have.
-		if !errors.Is(err, unix.EXDEV) && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EMLINK) {
+		if !cannotLink(err) {
 			return err
 		}
 	}
+	if s := c.from.SSD.Source; s != nil && s.Lacks(filepath.Base(path)) {
+		return fmt.Errorf("%w: %s cannot be linked", ErrArriving, path)
+	}
 	c.info.CopiedBytes += size
 	return copyDurably(ctx, path, filepath.Join(dirs[at%len(dirs)], filepath.Base(path)))
+}
+
+// cannotLink reports whether a file system refuses to link a file that can be copied: it is on
+// another one, which has no links, somebody else owns it, or it has as many links as it can have.
+func cannotLink(err error) bool {
+	return errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK)
+}
+
+// CanLink reports whether a file in the directory from can be linked into the directory to. It
+// tries, with a file of its own.
+func CanLink(from, to string) bool {
+	f, err := os.CreateTemp(from, ".probe-")
+	if err != nil {
+		return false
+	}
+	name := filepath.Join(to, filepath.Base(f.Name()))
+	err = linkFile(f.Name(), name)
+	_ = os.Remove(name) // there is none if it could not be linked
+	return errors.Join(f.Close(), os.Remove(f.Name())) == nil && err == nil
 }
 
 // copyDurably copies a file to a new one and syncs that.

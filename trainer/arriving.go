@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,16 +16,20 @@ import (
 	"aibox/trainer/remote"
 )
 
-// A run that goes on from a snapshot of snapshots.remote does not wait for the buckets of its
-// table: what it reads is fetched when it is read, and the rest in the background. Until all
-// has arrived, the table's directory has a record of what lacks (sparsetable.ArrivingName),
-// by which another process goes on with that. Before the model is committed, and before a
-// snapshot is uploaded, everything is there and verified.
+// A run that goes on from a snapshot of snapshots.remote, or starts from a model of output.remote,
+// does not wait for the buckets of its table: what it reads is fetched when it is read, and the
+// rest in the background. Until all has arrived, the table's directory has a record of what
+// lacks (sparsetable.ArrivingName), by which another process goes on with that. Before the model
+// is committed, and before a snapshot is uploaded, everything is there and verified.
+//
+// The table of a run that starts from a model has links to that model's files, so it has
+// a record of its own of the same files, and both are kept by the run.
 
-// Arrival says what it took to go on from a snapshot of snapshots.remote.
+// Arrival says what it took to go on from a snapshot of snapshots.remote, or to start from a model
+// of output.remote.
 type Arrival struct {
 	Remote        string  `json:"remote"`
-	Bytes         int64   `json:"bytes"`          // of the snapshot; of what it lacked if an earlier process has begun
+	Bytes         int64   `json:"bytes"`          // of the snapshot or model; of what it lacked if an earlier process has begun
 	FetchedBytes  int64   `json:"fetched_bytes"`  // of them, by this process
 	FetchedAgain  int     `json:"fetched_again"`  // parts that were damaged at first
 	UsableSeconds float64 `json:"usable_seconds"` // until training could go on
@@ -42,14 +47,15 @@ type arriving struct {
 	usable float64 // seconds
 }
 
-// restored says what restoreSnapshot did.
+// restored says what restoreSnapshot or restoreLatest did.
 type restored struct {
+	from           string
 	bytes, fetched int64
 	again          int
 	seconds        float64
 }
 
-// arriving opens what the record of the run's table says lacks, and begins to fetch it. It
+// openArriving opens what the record of the run's table says lacks, and begins to fetch it. It
 // does nothing if the table is whole.
 func (r *run) openArriving() error {
 	dirs := r.table.dirs
@@ -68,20 +74,116 @@ func (r *run) openArriving() error {
 			r.distrusted = id
 			return r.incomplete(errors.New(fault))
 		}
-		d, err := openRemote(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring a snapshot", r.log)
-		if err != nil {
-			return err
+		records, places := []string{path}, dirs
+		for _, t := range modeldir.Arriving(r.job.Output.ModelDir) {
+			if _, other, _, err := remote.AnnouncedIn(t.Record); err == nil && other == id && t.Record != path {
+				records, places = append(records, t.Record), slices.Concat(places, t.Dirs)
+			}
 		}
-		a, err := d.OpenArriving([]string{path}, func(base string) string { return findIn(dirs, base) })
-		if err != nil {
-			return err
+		return r.fetchArriving(uri, records, places)
+	}
+	// The model from which an interrupted run has copied its rows.
+	for _, t := range modeldir.Arriving(r.job.Output.ModelDir) {
+		if uri, _, fault, err := remote.AnnouncedIn(t.Record); err == nil && fault == "" {
+			return r.fetchArriving(uri, []string{t.Record}, t.Dirs)
 		}
-		r.arriving = &arriving{Arriving: a, uri: uri, opened: time.Now()}
-		startArriving(a)
-		r.opts.Status.arrives(a)
-		return nil
 	}
 	return nil
+}
+
+// fetchArriving begins to fetch what records say lacks, from the remote directory uri into
+// the directories of tables.
+func (r *run) fetchArriving(uri string, records, places []string) error {
+	d, err := openRemote(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
+	if err != nil {
+		return err
+	}
+	a, err := d.OpenArriving(records, func(base string) string { return findIn(places, base) })
+	if err != nil {
+		return err
+	}
+	r.arriving = &arriving{Arriving: a, uri: uri, opened: time.Now()}
+	startArriving(a)
+	r.opts.Status.arrives(a)
+	return nil
+}
+
+// clonesArriving prepares the run for cloning the table of the model that it starts from, whose
+// files have not all arrived: they go on arriving in both. o says where the run's table is. Where
+// the files cannot be linked, or another process may write them, it waits until they are there.
+func (r *run) clonesArriving(ctx context.Context, o *sparsetable.Options) error {
+	p := r.models.previous
+	from := p.Arriving()
+	if from == nil {
+		return nil
+	}
+	to := o.SSD.Dirs
+	if len(to) == 0 {
+		to = []string{o.Dir}
+		if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+			return err
+		}
+	}
+	linked := true
+	for _, dir := range from.Dirs {
+		linked = linked && slices.ContainsFunc(to, func(d string) bool { return sparsetable.CanLink(dir, d) })
+	}
+	if !linked {
+		return r.waitsForPrevious(ctx)
+	}
+	record := filepath.Join(to[0], sparsetable.ArrivingName)
+	if err := remote.CopyRecord(from.Record, record); err != nil {
+		return err
+	}
+	if err := r.openPreviousArriving(slices.Concat(from.Dirs, to), from.Record, record); err != nil {
+		return err
+	}
+	o.SSD.Source = r.arriving.source()
+	return nil
+}
+
+// openPreviousArriving begins to fetch what the files of the model lack that the run starts
+// from.
+func (r *run) openPreviousArriving(places []string, records ...string) error {
+	p := r.models.previous
+	if !sameDir(p.Dir, r.job.Output.ModelDir) {
+		return fmt.Errorf("the model %s: %w", p.Name, sparsetable.ErrArriving)
+	}
+	uri, _, fault, err := remote.AnnouncedIn(records[0])
+	if err == nil && fault != "" {
+		err = errors.New(fault)
+	}
+	if err != nil {
+		return errkind.As(errkind.IO, fmt.Errorf("the model %s is not whole: %w", p.Name, err))
+	}
+	if err := r.fetchArriving(uri, records, places); err != nil {
+		return err
+	}
+	p.Source = r.arriving.source()
+	return nil
+}
+
+// readsArriving begins to fetch what the table of the model that the run starts from lacks, before
+// all of its rows are read.
+func (r *run) readsArriving() error {
+	from := r.models.previous.Arriving()
+	if from == nil || r.arriving != nil {
+		return nil
+	}
+	return r.openPreviousArriving(from.Dirs, from.Record)
+}
+
+// waitsForPrevious waits until all files of the model have arrived that the run starts from.
+func (r *run) waitsForPrevious(ctx context.Context) error {
+	from := r.models.previous.Arriving()
+	if from == nil {
+		return nil
+	}
+	if err := r.openPreviousArriving(from.Dirs, from.Record); err != nil {
+		return err
+	}
+	r.arriving.Start()
+	return r.arriving.wait(ctx)
 }
 
 // startArriving begins to fetch what lacks. Tests replace it.
@@ -115,18 +217,18 @@ func (r *run) ready() {
 	if c := r.arriving; c != nil {
 		c.usable = r.restored.seconds + time.Since(c.opened).Seconds()
 		s := c.Stats()
-		r.log.Info("training goes on while its table is fetched", "remote", c.uri, "seconds_until_usable", c.usable, "bytes", s.TotalBytes, "arrived_bytes", s.ArrivedBytes)
+		r.log.Info("training begins while files of its table are fetched", "remote", c.uri, "seconds_until_usable", c.usable, "bytes", s.TotalBytes, "arrived_bytes", s.ArrivedBytes)
 	}
 }
 
-// arrival is nil if the run did not go on from a snapshot of snapshots.remote.
+// arrival is nil if nothing was restored for the run.
 func (r *run) arrival() *Arrival {
 	c, before := r.arriving, r.restored
 	if c == nil && before.bytes == 0 {
 		return nil
 	}
 	out := &Arrival{
-		Remote: r.job.Snapshots.Remote, Bytes: before.bytes, FetchedBytes: before.fetched, FetchedAgain: before.again,
+		Remote: before.from, Bytes: before.bytes, FetchedBytes: before.fetched, FetchedAgain: before.again,
 		UsableSeconds: before.seconds, WholeSeconds: before.seconds,
 	}
 	if c == nil {
@@ -177,7 +279,7 @@ func (r *run) distrust(failure error) error {
 		return failure
 	}
 	r.arriving.Distrust(failure)
-	return errkind.As(errkind.IO, fmt.Errorf("%w: the snapshot of %s from which training went on is damaged, as was found after training had gone on: start the job again, and it is fetched once more as a whole or, if it is damaged there, the newest older one is used: %v", errDistrusted, r.arriving.uri, failure))
+	return errkind.As(errkind.IO, fmt.Errorf("%w: what was restored from %s is damaged, as was found after training had begun: start the job again, and it is fetched once more as a whole or, if it is damaged there, the newest older one is used: %v", errDistrusted, r.arriving.uri, failure))
 }
 
 // isBucketFile reports whether a file of a snapshot is fetched while it is used.

@@ -16,6 +16,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
 
@@ -302,4 +303,141 @@ func openDirectory(t *testing.T, dir string) *remote.Directory {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// records are the records of files that have not arrived below dirs.
+func records(t *testing.T, dirs ...string) (n int) {
+	t.Helper()
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+			if err == nil && e.Name() == sparsetable.ArrivingName {
+				n++
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// TestStartsWhileModelArrives: on a new machine, a night starts from the model in output.remote while
+// that model's table arrives. Its process is killed again and again before all is there; the last one
+// makes the model of a machine that had everything. Where every row has to be converted, the rows
+// are read as they arrive.
+func TestStartsWhileModelArrives(t *testing.T) {
+	for name, second := range map[string][]string{
+		"links":       nil,
+		"directories": {"sparse_table.dirs=[MODEL-a,MODEL-b]"},
+		"conversion":  {"model.embedding_dim=256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := []string{"training.warm_start=latest", everyPass, "output.keep_generations=2"}
+			nights := func(remote string) (*configs.Job, *configs.Job) {
+				first := withBuckets(t, append(slices.Clip(set), "output.remote="+remote)...)
+				later := withBuckets(t, append(append(slices.Clip(set), "output.remote="+remote, "output.model_dir="+first.Output.ModelDir), second...)...)
+				train(t, first)
+				return first, later
+			}
+			_, left := nights(t.TempDir())
+			want := outcome(t, left, train(t, left))
+			first, j := nights(t.TempDir())
+			lost(t, first)
+			places := append([]string{j.Output.ModelDir}, j.SparseTable.Dirs...)
+			inBackground(t, func(*remote.Arriving) {})
+			for _, at := range []int{1, 4, 2} {
+				crashAfter(t, j, at, func(r *run) {
+					if r.arriving == nil {
+						t.Error("nothing arrives")
+						return
+					}
+					s := r.arriving.Stats()
+					if s.TotalBytes == 0 || s.WholeSeconds != 0 {
+						t.Errorf("%+v: the test shows nothing", s)
+					}
+					if n := records(t, places...); n != 2 && name != "conversion" || n == 0 {
+						t.Errorf("%d records", n)
+					}
+					r.snapshots.wait()
+				})
+			}
+			if _, err := Load(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), configs.LoadOptions{}, quiet); !errors.Is(err, sparsetable.ErrArriving) {
+				t.Errorf("the model that arrives is read: %v", err)
+			}
+			inBackground(t, (*remote.Arriving).Start)
+			s, err := Train(t.Context(), j, quiet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a := s.Arrival; a == nil || a.WholeSeconds == 0 {
+				t.Errorf("%+v", a)
+			}
+			if n := records(t, places...); n != 0 {
+				t.Errorf("%d records are left", n)
+			}
+			got := outcome(t, j, s)
+			got.compare(t, &want)
+			before, err := Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), true, quiet)
+			if err != nil || len(before.Faults) > 0 {
+				t.Errorf("the model that the night started from: %+v, %v", before, err)
+			}
+		})
+	}
+}
+
+// TestModelThatArrivesDamaged: the model that a night has started from turns out to be damaged in
+// output.remote. The night ends and says so; the next attempt restores the model as a whole, when it
+// is not damaged any more.
+func TestModelThatArrivesDamaged(t *testing.T) {
+	dir := t.TempDir()
+	j := withBuckets(t, "training.warm_start=latest", everyPass, "output.remote="+dir)
+	train(t, j)
+	left := withBuckets(t, "training.warm_start=latest", everyPass)
+	train(t, left)
+	want := outcome(t, left, train(t, left))
+	lost(t, j)
+	d := openDirectory(t, dir)
+	all, _, err := d.Generations(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d generations: %v", len(all), err)
+	}
+	flip := func() {
+		for i := range all[0].Files {
+			if f := &all[0].Files[i]; isBucketFile(f) {
+				p := f.Parts[len(f.Parts)-1]
+				name := filepath.Join(dir, "objects", p.Object)
+				data, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data[len(data)-1] ^= 1
+				if err := os.WriteFile(name, data, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	flip()
+	inBackground(t, func(*remote.Arriving) {})
+	opts := quiet
+	opts.afterPass = func(ctx context.Context, r *run) error {
+		r.arriving.Start()
+		_ = r.arriving.Wait(ctx) // the run sees it, too
+		return nil
+	}
+	if _, err := Train(t.Context(), j, opts); err == nil || !strings.Contains(err.Error(), "start the job again") {
+		t.Fatalf("training went on with damaged files: %v", err)
+	}
+	inBackground(t, (*remote.Arriving).Start)
+	if _, err := Train(t.Context(), j, quiet); err == nil || !strings.Contains(err.Error(), "nor restored") {
+		t.Fatalf("training began with damaged files: %v", err)
+	}
+	flip()
+	s, err := Train(t.Context(), j, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
 }

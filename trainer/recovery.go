@@ -133,10 +133,12 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 	defer func() { err = errors.Join(err, p.Close()) }()
 	err = p.CheckTable(ctx, r.log)
 	var lost *modeldir.LostError
-	if !errors.As(err, &lost) {
+	survivors, identity := p.Survivors(), p.Identity()
+	if fault := faultOfArriving(p); fault != nil {
+		lost, survivors = fault, nil
+	} else if !errors.As(err, &lost) {
 		return false, nil // the same
 	}
-	survivors, identity := p.Survivors(), p.Identity()
 	if err := p.Close(); err != nil { // it may be deleted meanwhile
 		return false, err
 	}
@@ -145,9 +147,10 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 	}
 	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.name, "remote", r.job.Output.Remote, "error", lost)
 	out, err := r.restoreBeside(ctx, survivors, func(m *modeldir.Manifest) bool { return m.Identity() == identity })
-	if errors.Is(err, remote.ErrNone) {
-		r.log.Error("output.remote does not have that model; the newest one there of an earlier run is taken: what was trained since is not in it", "remote", r.job.Output.Remote)
-		out, err = r.restoreBeside(ctx, nil, r.mayStartFrom)
+	var damaged *remote.DamagedError
+	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
+		r.log.Error("output.remote does not have that model as a whole; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", r.job.Output.Remote, "reason", err)
+		out, err = r.restoreBeside(ctx, nil, func(m *modeldir.Manifest) bool { return m.Identity() != identity && r.mayStartFrom(m) })
 	}
 	if err != nil {
 		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.name, lost, errkind.As(errkind.IO, err))
@@ -157,6 +160,23 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 	}
 	r.log.Info("the model to start from is restored", "from", out.From, "model", modeldir.JoinName(out.ModelDir, out.Generation), "fetched_bytes", out.Moved)
 	return true, nil
+}
+
+// faultOfArriving says why the files of a model's table that have not all arrived never will; nil:
+// they may, or are there.
+func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
+	t := p.Arriving()
+	if t == nil {
+		return nil
+	}
+	_, _, fault, err := remote.AnnouncedIn(t.Record)
+	if err == nil && fault != "" {
+		err = errors.New(fault)
+	}
+	if err == nil {
+		return nil
+	}
+	return &modeldir.LostError{Dirs: t.Dirs, Err: err}
 }
 
 // restoreBeside restores a model from output.remote to the job's model directory.

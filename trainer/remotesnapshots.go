@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -306,15 +305,13 @@ func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *rem
 	}
 	begun := time.Now()
 	place := func(f *remote.File) string { return to.Path(f.Name) }
-	first := *m // what is fetched before training goes on
+	first := m // what is fetched before training goes on
 	if m.ID != r.distrusted && dir == r.job.Output.ModelDir {
-		late := func(f *remote.File) bool { return isBucketFile(f) && !exists(place(f)+remote.PartSuffix) } // others are begun
-		first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
-		if err := d.Announce(m, late, place, to.ArrivingPath()); err != nil {
+		if first, err = announceBuckets(d, m, place, to.ArrivingPath()); err != nil {
 			return err
 		}
 	}
-	fetched, err := d.Fetch(ctx, &first, place)
+	fetched, err := d.Fetch(ctx, first, place)
 	if err == nil {
 		err = to.CommitRun(ctx, m.Model, outside)
 	}
@@ -323,7 +320,7 @@ func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *rem
 		err = errors.Join(err, to.Discard())
 	}
 	if err == nil {
-		r.restored = restored{m.Bytes(), fetched.Moved, fetched.Again, time.Since(begun).Seconds()}
+		r.restored = restored{d.URI(), m.Bytes(), fetched.Moved, fetched.Again, time.Since(begun).Seconds()}
 		r.log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "bytes_on_this_machine", kept, "bytes_still_fetched", m.Bytes()-first.Bytes(), "seconds", r.restored.seconds)
 	}
 	return err

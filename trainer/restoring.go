@@ -30,6 +30,9 @@ type RestoreOptions struct {
 	accept func(*modeldir.Manifest) bool
 	// beside says that To may have models.
 	beside bool
+	// early says that the model is published before the bucket files of its table are there: see
+	// modeldir.Arriving.
+	early bool
 	// survivors are files that need not be fetched if they have the right bytes, by their
 	// names in a generation.
 	survivors map[string]string
@@ -185,7 +188,11 @@ func restoreOne(ctx context.Context, d *remote.Directory, m *remote.Manifest, o 
 	if _, err := adopt(ctx, m, o.survivors, r.Path, o.Logger); err != nil {
 		return nil, err
 	}
-	fetched, err := d.Fetch(ctx, m, func(f *remote.File) string { return r.Path(f.Name) })
+	first, err := o.announce(d, m, r)
+	if err != nil {
+		return nil, err
+	}
+	fetched, err := d.Fetch(ctx, first, func(f *remote.File) string { return r.Path(f.Name) })
 	if err != nil {
 		var damaged *remote.DamagedError
 		if errors.As(err, &damaged) {
@@ -196,8 +203,28 @@ func restoreOne(ctx context.Context, d *remote.Directory, m *remote.Manifest, o 
 	if err := r.Commit(ctx, movedOrigin(model, m)); err != nil {
 		return nil, err
 	}
-	o.Logger.Info("the model is restored", "model", o.To, "generation", m.Number, "bytes", humanize.Bytes(fetched.Bytes), "fetched", humanize.Bytes(fetched.Moved), "seconds", fetched.Seconds)
+	fetched.Bytes = m.Bytes()
+	o.Logger.Info("the model is restored", "still_fetched", humanize.Bytes(m.Bytes()-first.Bytes()), "model", o.To, "generation", m.Number, "bytes", humanize.Bytes(fetched.Bytes), "fetched", humanize.Bytes(fetched.Moved), "seconds", fetched.Seconds)
 	return &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: nightOf(&model), Fetched: *fetched}, nil
+}
+
+// announce announces what is fetched after the model is published, and returns what is fetched
+// before.
+func (o *RestoreOptions) announce(d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring) (*remote.Manifest, error) {
+	place := func(f *remote.File) string { return r.Path(f.Name) }
+	if !o.early {
+		return m, remote.Unannounce(m, r.ArrivingPath(), place) // an earlier process may have done it
+	}
+	return announceBuckets(d, m, place, r.ArrivingPath())
+}
+
+// announceBuckets announces the bucket files of a model or snapshot that are not yet being fetched,
+// and returns what else there is.
+func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, record string) (*remote.Manifest, error) {
+	late := func(f *remote.File) bool { return isBucketFile(f) && !exists(place(f)+remote.PartSuffix) }
+	first := *m
+	first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
+	return &first, d.Announce(m, late, place, record)
 }
 
 // begin begins to restore a generation.
@@ -230,9 +257,9 @@ func (r *run) restoreLatest(ctx context.Context) (bool, error) {
 	if uri == "" {
 		return false, nil
 	}
-	_, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
+	out, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
 		From: uri, Job: r.job.PlainName(), To: r.job.Output.ModelDir, Dirs: r.job.SparseTable.Dirs,
-		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: r.mayStartFrom,
+		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: r.mayStartFrom, early: true,
 	})
 	if errors.Is(err, remote.ErrNone) {
 		r.log.Info("output.remote has no model of an earlier run either", "reason", err)
@@ -241,5 +268,6 @@ func (r *run) restoreLatest(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("there is no model of an earlier run on this machine, and output.remote, which may have one, cannot be read: %w", errkind.As(errkind.IO, err))
 	}
+	r.restored = restored{uri, out.Bytes, out.Moved, out.Again, out.Seconds}
 	return true, nil
 }

@@ -98,6 +98,9 @@ func (t *takeover) clone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.clonesArriving(ctx, &o); err != nil {
+		return err
+	}
 	info, err := r.models.previous.CloneTable(ctx, o)
 	if err != nil {
 		return err
@@ -127,6 +130,9 @@ func (t *takeover) otherRows(have, want sparsetable.Layout) error {
 // copyRows copies every row of the earlier table to the run's.
 func (t *takeover) copyRows(ctx context.Context, c *converter) error {
 	r := t.run
+	if err := r.readsArriving(); err != nil {
+		return err
+	}
 	o := tableOptions(t.earlier)
 	o.Logger = r.log
 	table, err := r.models.previous.OpenTable(ctx, o)

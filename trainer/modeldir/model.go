@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"aibox/sparsetable"
 )
 
 // Model is a committed model, opened for reading. Its files stay until Close, even if
@@ -22,6 +24,8 @@ type Model struct {
 	Job        []byte // job.yaml
 	Statistics []byte // statistics.json
 	Dense      []Tensor
+	// Source has the bytes that files of the table lack, see ArrivingRecord; nil: they lack none.
+	Source sparsetable.Source
 
 	reading *os.File // the lock of its generation, or nil
 }

@@ -452,3 +452,35 @@ func TestArrivingLinks(t *testing.T) {
 	delete(c, "table/1.bucket")
 	wantArrived(t, dirs[1], c)
 }
+
+// TestUnannounce: files that were announced, some of whose bytes have arrived, are fetched as a
+// whole after all, also where their record is damaged.
+func TestUnannounce(t *testing.T) {
+	rng := testseed.Rand(t)
+	s, m, c := late(t, rng)
+	d := Open("mem", s, quiet)
+	for _, damaged := range []bool{false, true} {
+		dir := t.TempDir()
+		record := announced(t, d, m, dir)
+		a := openArriving(t, d, dir)
+		if err := errors.Join(a.Await("0.bucket", 0, 10), a.Stop()); err != nil {
+			t.Fatal(err)
+		}
+		if damaged {
+			if err := os.WriteFile(record, []byte("{"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		place := func(f *File) string { return filepath.Join(dir, path.Base(f.Name)) }
+		for range 2 { // the second time there is nothing to take back
+			if err := Unannounce(m, record, place); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := d.Fetch(t.Context(), m, place)
+		if err != nil || f.Moved == 0 {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		wantArrived(t, dir, c)
+	}
+}

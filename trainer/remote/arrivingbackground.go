@@ -14,11 +14,16 @@ import (
 	"aibox/internal/panics"
 )
 
-// Start fetches, in the background, all that lacks, when nobody waits for anything else.
+// Start fetches, in the background, all that lacks, when nobody waits for anything else. A second
+// call does nothing.
 func (a *Arriving) Start() {
 	a.mu.Lock()
+	before := a.work.started
 	a.work.started = true
 	a.mu.Unlock()
+	if before {
+		return
+	}
 	go func() {
 		defer panics.Exit("fetching files in the background")
 		defer close(a.work.ended)

@@ -193,6 +193,40 @@ func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*Fil
 	return nil
 }
 
+// Unannounce takes back what Announce has done with files of m: those that the record at path says
+// lack bytes become files that Fetch has begun. Without a record it does nothing; if that is
+// damaged, all files may lack some.
+func Unannounce(m *Manifest, path string, place func(*File) string) error {
+	r, _, err := readRecord(path)
+	var damaged *DamagedError
+	if r == nil && err == nil || err != nil && !errors.As(err, &damaged) {
+		return err
+	}
+	for i := range m.Files {
+		f := &m.Files[i]
+		if r != nil && !slices.Contains(r.Lacking, f.Name) {
+			continue
+		}
+		if err := os.Rename(place(f), place(f)+PartSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return placedRecord{path, r}.remove()
+}
+
+// CopyRecord makes the record at from the one at to, too: the files beside it are links to those
+// beside the other.
+func CopyRecord(from, to string) error {
+	r, _, err := readRecord(from)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return &DamagedError{from, "it is missing"}
+	}
+	return r.write(to)
+}
+
 // makeHole makes a file of zeros, with the space that it needs.
 func makeHole(at string, size int64) error {
 	if err := diskfault.At("create", at); err != nil {
