@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"aibox/sparsetable/internal/catalog"
@@ -38,6 +39,7 @@ type Files struct {
 	Rows      []string // files of tables on SSD that hold rows
 	Snapshots []string // files of tables in memory that hold rows
 	Others    []string // other files of tables
+	Copies    []string // of Others, the directories with a copy of a catalog
 }
 
 // HasTable reports whether the directory has what a table is opened by: a catalog
@@ -77,7 +79,7 @@ func (f *Files) add(name string, isDir bool) {
 	case isDir:
 		f.Catalog = f.Catalog || name == catalogDir
 		if catalogcopy.IsDirName(name) {
-			f.Others = append(f.Others, name)
+			f.Others, f.Copies = append(f.Others, name), append(f.Copies, name)
 		}
 	case !tableFile.MatchString(name):
 	case strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix):
@@ -91,9 +93,9 @@ func (f *Files) add(name string, isDir bool) {
 
 // Remove deletes the table on SSD whose first directory is one of dirs, with its
 // files in the others. It keeps the files of other tables there, and the
-// directories. Where there is no catalog, or one that cannot be read, it deletes
-// the files of all tables in dirs if all is true, and nothing otherwise. It returns
-// ErrInUse where the table is open.
+// directories. Where the catalog is lost, copies of it say which table it is. Where there is
+// neither, or a catalog that cannot be read, it deletes the files of all tables in dirs if all
+// is true, and nothing otherwise. It returns ErrInUse where the table is open.
 func Remove(dirs []string, all bool) error {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, catalogDir)
@@ -118,16 +120,46 @@ func Remove(dirs []string, all bool) error {
 			return removeFiles(dirs, table, path)
 		}
 	}
-	if !all {
+	table := ""
+	for _, path := range copiesIn(dirs) {
+		name := filepath.Base(path)
+		if !all && table != "" && !strings.HasPrefix(name, table) {
+			return fmt.Errorf("%w: there are copies of the catalogs of several tables in %s, and no catalog", ErrFiles, strings.Join(dirs, ", "))
+		}
+		table = name[:tableNumberLen]
+		lock, err := catalog.LockAlone(path)
+		if err != nil {
+			return fmt.Errorf("the table in %s: %w", filepath.Dir(path), tableError(err))
+		}
+		defer lock.Close()
+	}
+	switch {
+	case all:
+		return removeFiles(dirs, "", "")
+	case table == "":
 		return nil
 	}
-	return removeFiles(dirs, "", "")
+	return removeFiles(dirs, table, "")
+}
+
+// tableNumberLen is the length of a table's number, with which the names of its files begin.
+const tableNumberLen = 16
+
+// copiesIn are the copies of catalogs in directories. A directory that cannot be read has none.
+func copiesIn(dirs []string) (paths []string) {
+	for _, dir := range dirs {
+		files, _ := FilesIn(dir)
+		for _, name := range files.Copies {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths
 }
 
 // removeFiles deletes the files of tables in dirs whose names begin with prefix,
 // and the catalog at catalogPath; where that is "", it deletes the catalog of each
-// directory. A catalog is deleted last, because without it nothing tells which
-// table the other files belong to.
+// directory. A catalog and its copies are deleted last, because without them nothing tells
+// which table the other files belong to.
 func removeFiles(dirs []string, prefix, catalogPath string) error {
 	var errs []error
 	var catalogs []string
@@ -142,7 +174,11 @@ func removeFiles(dirs []string, prefix, catalogPath string) error {
 		}
 		files.Catalog = false
 		for _, name := range files.Names() {
-			if strings.HasPrefix(name, prefix) {
+			switch {
+			case !strings.HasPrefix(name, prefix):
+			case slices.Contains(files.Copies, name):
+				catalogs = append(catalogs, filepath.Join(dir, name))
+			default:
 				errs = append(errs, os.RemoveAll(filepath.Join(dir, name)))
 			}
 		}

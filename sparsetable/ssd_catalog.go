@@ -15,10 +15,22 @@ import (
 // it, or makes a catalog of that to write to.
 func (t *ssd) openOrCopied(o catalog.Options) (*catalog.Catalog, error) {
 	c, err := catalog.Open(o)
+	if err == nil {
+		if err = t.checkOutdated(o, c); err == nil {
+			return c, nil
+		}
+		if err := c.Close(); err != nil {
+			return nil, err
+		}
+		if t.opts.SSD.AllowLost {
+			return t.openCopy(o, err)
+		}
+		return nil, err
+	}
 	if errors.Is(err, catalog.ErrNotExist) || errors.As(err, new(*catalog.CorruptionError)) {
 		return t.openCopy(o, err)
 	}
-	return c, err
+	return nil, err
 }
 
 // openCopy opens the newest copy of the catalog, or makes a catalog of it to write to. It
@@ -69,6 +81,15 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 	}
 	if err := c.Close(); err != nil {
 		return nil, err
+	}
+	if o.FS == nil {
+		for _, f := range found { // whoever reads a copy holds it
+			lock, err := catalog.LockAlone(f.Dir)
+			if err != nil {
+				return nil, fmt.Errorf("the table in %s: %w", f.Dir, err)
+			}
+			defer lock.Close()
+		}
 	}
 	if err := best.Restore(o.Dir); err != nil {
 		return nil, fmt.Errorf("sparsetable: make a catalog in %s of its copy in %s: %w", o.Dir, best.Dir, err)

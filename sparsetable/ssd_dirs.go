@@ -19,15 +19,17 @@ func (t *ssd) orderDirs(on vfs.FS) error {
 	}
 	dirs := t.opts.SSD.Dirs
 	first := -1
+	var with []string
 	for i, dir := range dirs {
-		info, err := on.Stat(on.PathJoin(dir, catalogDir))
-		switch {
-		case err != nil || !info.IsDir():
-		case first >= 0:
-			return fmt.Errorf("%w: %s and %s have a catalog each: they belong to different tables, or one was copied", ErrFiles, dirs[first], dir)
-		default:
-			first = i
+		if info, err := on.Stat(on.PathJoin(dir, catalogDir)); err == nil && info.IsDir() {
+			first, with = i, append(with, dir)
 		}
+	}
+	if len(with) > 1 {
+		if err := t.leaveOutdated(on, with); err != nil {
+			return err
+		}
+		return t.orderDirs(on)
 	}
 	if first > 0 {
 		t.opts.SSD.Dirs = toFront(dirs, first)

@@ -237,7 +237,8 @@ func (t *ssd) withoutLostDirs(open func(dir string) error) error {
 			t.lostDirs = append(t.lostDirs, LostDir{Dir: dir, Err: err})
 			continue
 		}
-		if len(files.Names()) == 0 {
+		known := slices.ContainsFunc(t.lostDirs, func(d LostDir) bool { return d.Dir == dir })
+		if len(files.Names()) == 0 && !known {
 			t.lostDirs = append(t.lostDirs, LostDir{Dir: dir, Replaced: true})
 		}
 		dirs = append(dirs, dir)

@@ -9,8 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
+	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
@@ -156,7 +160,7 @@ func TestSSDLose(t *testing.T) {
 		}
 		l.must(tab.Close())
 		for i := range dirs {
-			for _, how := range []string{"missing", "empty", "not a directory"} {
+			for _, how := range []string{"missing", "empty", "not a directory", "failing"} {
 				l.lose(i, how, dirOf)
 			}
 		}
@@ -170,6 +174,18 @@ func dirHasRows(dirOf map[uint64]string, dir string) bool {
 		}
 	}
 	return false
+}
+
+// failingFrom lets operations on files in a directory fail from that one on, while its names
+// can be listed.
+func failingFrom(dir string, n int) func(operation, path string) error {
+	var done atomic.Int64
+	return func(operation, path string) error {
+		if strings.HasPrefix(path, dir+"/") && operation != "open" && done.Add(1) > int64(n) {
+			return syscall.EIO
+		}
+		return nil
+	}
 }
 
 // lose loses directory i of a copy of the table.
@@ -200,6 +216,10 @@ func (l *losing) lose(i int, how string, dirOf map[uint64]string) {
 	}
 	allowed := c.opts
 	allowed.SSD.AllowLost = true
+	if how == "failing" {
+		diskfault.Inject(failingFrom(c.opts.SSD.Dirs[i], l.rng.IntN(12)))
+		defer diskfault.Inject(nil)
+	}
 	tab := c.open(allowed)
 	have := c.content(tab)
 	for key, value := range have {

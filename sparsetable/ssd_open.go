@@ -42,14 +42,39 @@ var hasherOf = func(tableID uint64) slots.Hasher { return slots.Hasher(tableID) 
 
 // openSSD opens a table. o has its defaults and is valid.
 func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
+	var lost []LostDir
+	for {
+		t, err := openOnce(ctx, o, on, lost)
+		dir := failedDir(err, t.opts.SSD.Dirs)
+		if err == nil || !o.SSD.AllowLost || dir == "" || len(t.opts.SSD.Dirs) == 1 {
+			if err != nil {
+				return nil, err
+			}
+			return t, nil
+		}
+		// The disk of a directory fails while the table is opened: that is like a crash, and the
+		// table is opened again without that directory.
+		o.Logger.Warn("sparsetable: files in a directory of the table cannot be read or written; the table is opened without it", "dir", dir, "error", err)
+		t.leaveOut(dir, err)
+		o.SSD.Dirs, lost = t.opts.SSD.Dirs, t.lostDirs
+		if on.devices != nil {
+			on.devices = t.devices
+		}
+	}
+}
+
+// openOnce opens a table of which some directories are lost already. It returns the table
+// also with an error; then it is closed.
+func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*ssd, error) {
 	t := &ssd{
-		init: o.Init, opts: o, readOnly: o.ReadOnly, log: o.Logger, devices: on.devices,
+		lostDirs: lost,
+		init:     o.Init, opts: o, readOnly: o.ReadOnly, log: o.Logger, devices: on.devices,
 		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1), kick: make(chan struct{}, 1), ahead: make(chan struct{}, 1),
 		restored: make(chan struct{}),
 	}
 	t.mu.idle.L = &t.mu.Mutex
 	if err := t.open(ctx, on); err != nil {
-		return nil, errors.Join(tableError(err), t.free())
+		return t, errors.Join(tableError(err), t.free())
 	}
 	background, stop := context.WithCancel(context.Background())
 	t.stop = stop

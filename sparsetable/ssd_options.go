@@ -21,8 +21,9 @@ type SSDOptions struct {
 	// No directory may be given twice, not even by another name or a link.
 	Dirs []string
 	// AllowLost lets Open accept that some of Dirs are missing, unreadable, or empty, as a
-	// new disk is that was mounted in place of a lost one. The table then has all rows of
-	// the other directories, as they were in the snapshot. LossHandler says what was lost.
+	// new disk is that was mounted in place of a lost one. One whose disk fails while the table
+	// is opened counts as missing, and so does one with an older catalog than the others. The
+	// table then has all rows of the other directories, as they were in the snapshot. LossHandler says what was lost.
 	// It reads all buckets that are left, to count their rows. It implies
 	// Options.MustExist, and excludes Options.ReadOnly.
 	AllowLost bool
@@ -216,9 +217,10 @@ func placeOf(dir string) place {
 	return p
 }
 
-// KindIn is the kind of the table whose snapshots are in dir.
+// KindIn is the kind of the table whose snapshots are in dir, or that has dir as one of its
+// directories with a copy of its catalog.
 func KindIn(dir string) string {
-	if _, err := os.Stat(filepath.Join(dir, catalogDir)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, catalogDir)); err == nil || len(copiesIn([]string{dir})) > 0 {
 		return KindSSD
 	}
 	return KindMemory

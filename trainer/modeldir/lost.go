@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -99,9 +98,7 @@ func checkDir(dir string) error {
 // DiskLost reports whether an error is one that a disk causes that is missing or broken,
 // and not one that goes away when somebody frees space, or gives a permission.
 func DiskLost(err error) bool {
-	return slices.ContainsFunc([]error{
-		fs.ErrNotExist, unix.ENOTDIR, unix.EIO, unix.ENXIO, unix.ENODEV, unix.EREMOTEIO, unix.EBADMSG, unix.EUCLEAN, unix.ESTALE, unix.ENOTCONN,
-	}, func(target error) bool { return errors.Is(err, target) })
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || sparsetable.DiskFailed(err)
 }
 
 // TableLost returns the error with which opening a table in dirs has failed as a

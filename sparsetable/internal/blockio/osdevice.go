@@ -173,10 +173,16 @@ func (d *osDevice) start(reads []*Read) {
 	Deliver(reads)
 }
 
+// failed is the error of an operation on a part of a file. It says which file that is, for
+// whoever goes on without the directory.
+func (d *osDevice) failed(op string, n int, offset int64, name string, err error) error {
+	return &os.PathError{Op: fmt.Sprintf("blockio: %s %d bytes at %d of", op, n, offset), Path: d.path(name), Err: err}
+}
+
 // finish is called by engines for every read before it is delivered.
 func (d *osDevice) finish(r *Read) {
 	if r.Err != nil {
-		r.Err = fmt.Errorf("blockio: read %d bytes at %d of %s: %w", len(r.Buf), r.Offset, d.path(r.File.Name()), r.Err)
+		r.Err = d.failed("read", len(r.Buf), r.Offset, r.File.Name(), r.Err)
 	}
 	d.stats.reads.Add(1)
 	d.stats.readBytes.Add(uint64(r.done))

@@ -74,7 +74,7 @@ func (f *osFile) fault(operation string) error {
 }
 
 func (f *osFile) fail(op string, n int, offset int64, err error) error {
-	return fmt.Errorf("blockio: %s %d bytes at %d of %s: %w", op, n, offset, f.dev.path(f.name), err)
+	return f.dev.failed(op, n, offset, f.name, err)
 }
 
 func (f *osFile) ReadAt(buf []byte, offset int64) (int, error) {

@@ -178,6 +178,16 @@ func (c *Catalog) completeDrops(dropped []uint64) error {
 	return nil
 }
 
+// LastID is the number of the last snapshot that was committed, kept or not, as a file HEAD
+// says; 0 if b is none.
+func LastID(b []byte) uint64 {
+	h, err := decodeHead(b)
+	if err != nil {
+		return 0
+	}
+	return h.last
+}
+
 // Head returns the file HEAD of the catalog in a directory; nil if it is not there, or
 // damaged.
 func Head(fs vfs.FS, dir string) []byte {

@@ -157,6 +157,12 @@ func (one *oneCopy) bringUpToDate(c catalog.Contents, f *copyFile, written *atom
 			return err
 		}
 	}
+	lock := fs.PathJoin(one.dir, lockName)
+	if _, err := fs.Stat(lock); err != nil {
+		if err := writeBytes(fs, lock, nil); err != nil {
+			return err
+		}
+	}
 	tables := map[string]copiedTable{}
 	for _, t := range f.Tables {
 		path := fs.PathJoin(one.dir, t.Name)

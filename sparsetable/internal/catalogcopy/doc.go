@@ -5,6 +5,7 @@
 //	dirs[i]/T.catalog/        its copy, T being the table's number; i > 0
 //	    000012.sst …          sorted tables, which never change
 //	    COPY                  names them, and has the catalog's small files
+//	    LOCK                  is locked by who reads the copy while there is no catalog
 //
 // The catalog is the one that counts. After each commit and each drop, Update brings the
 // copies up to date before the caller goes on, above all before files are deleted that the

@@ -14,6 +14,7 @@ import (
 
 const (
 	copyName  = "COPY"
+	lockName  = "LOCK" // locked by those who read the copy while there is no catalog
 	tmpSuffix = ".tmp"
 )
 

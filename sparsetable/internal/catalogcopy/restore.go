@@ -54,6 +54,20 @@ func Find(fs vfs.FS, dirs []string, log *slog.Logger) (found []Found) {
 	return found
 }
 
+// Newest is the newest copy of a table's catalog in directories, and its file HEAD. It does not
+// verify the copy; damaged ones are left out. dir is "" if there is none.
+func Newest(fs vfs.FS, dirs []string, table string) (dir string, head []byte) {
+	fs = withFaults(fs)
+	number := uint64(0)
+	for _, d := range dirs {
+		at := fs.PathJoin(d, DirName(table))
+		if f, err := readCopy(fs, at); err == nil && f.Number > number {
+			dir, head, number = at, f.Small[catalog.HeadName], f.Number
+		}
+	}
+	return dir, head
+}
+
 // verify compares the tables with their checksums.
 func (f *Found) verify() error {
 	for _, t := range f.file.Tables {

@@ -1,0 +1,102 @@
+package sparsetable
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/catalogcopy"
+)
+
+// A directory may come back after the table has gone on without it: its disk was away for a
+// night, and is mounted again. If it is the first, it has a catalog, which ends with an older
+// snapshot than the catalog, or the copy of it, in another directory. That state must not be
+// opened in place of the newer one, whose files would be deleted.
+
+// errOutdated says that a directory has an older state than the rest of the table.
+var errOutdated = fmt.Errorf("%w: the directory is older than the rest of the table", ErrFiles)
+
+// outdated says what an outdated directory is, and what can be done.
+func outdated(dir string, last uint64, newer string, newest uint64) error {
+	return fmt.Errorf("%w: %s ends with snapshot %d, and %s with snapshot %d: the disk of the first was away, or was restored from an older copy, while the table went on without it. To go on with the newer state, move the table's files out of %s and open the table as after the loss of that directory; to go back to the older one, restore all directories from copies of that time",
+		errOutdated, dir, last, newer, newest, filepath.Dir(dir))
+}
+
+// lastOf is the number of the last snapshot of an open catalog, kept or not.
+func lastOf(fs vfs.FS, c *catalog.Catalog, path string) uint64 {
+	last := catalog.LastID(catalog.Head(fs, path))
+	for _, s := range c.Snapshots() {
+		last = max(last, s.ID)
+	}
+	return last
+}
+
+// checkOutdated fails with errOutdated if a copy of the open catalog is newer than that.
+func (t *ssd) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
+	dir, head := catalogcopy.Newest(o.FS, t.opts.SSD.Dirs, c.Format().TableID)
+	if last, newest := lastOf(o.FS, c, o.Dir), catalog.LastID(head); newest > last {
+		return outdated(o.Dir, last, dir, newest)
+	}
+	return nil
+}
+
+// leaveOutdated decides between several directories that have a catalog each. It leaves out
+// those that are older than another one of the same table, with AllowLost, and fails otherwise.
+func (t *ssd) leaveOutdated(on vfs.FS, with []string) error {
+	var tables []string
+	var last []uint64
+	newest := 0
+	for i, dir := range with {
+		path := on.PathJoin(dir, catalogDir)
+		c, err := catalog.Open(catalog.Options{Dir: path, FS: on, ReadOnly: true})
+		if err == nil {
+			tables, last = append(tables, c.Format().TableID), append(last, lastOf(on, c, path))
+			err = c.Close()
+		}
+		if errors.Is(err, catalog.ErrInUse) {
+			return tableError(err)
+		}
+		if err != nil || tables[i] != tables[0] {
+			return fmt.Errorf("%w: %s have a catalog each: they belong to different tables, or one was copied", ErrFiles, strings.Join(with, " and "))
+		}
+		if last[i] > last[newest] {
+			newest = i
+		}
+	}
+	for i, dir := range with {
+		if i == newest {
+			continue
+		}
+		if last[i] == last[newest] {
+			return fmt.Errorf("%w: %s and %s have the same catalog, up to snapshot %d: one was copied, or was made of a copy while the disk of the other was away: delete the directory %s in one of them", ErrFiles, with[newest], dir, last[i], catalogDir)
+		}
+		err := outdated(on.PathJoin(dir, catalogDir), last[i], on.PathJoin(with[newest], catalogDir), last[newest])
+		if !t.opts.SSD.AllowLost {
+			return err
+		}
+		t.leaveOut(dir, err)
+	}
+	return nil
+}
+
+// leaveOut opens the table without one of its directories.
+func (t *ssd) leaveOut(dir string, why error) {
+	for i, d := range t.opts.SSD.Dirs {
+		if d != dir {
+			continue
+		}
+		if len(t.devices) == len(t.opts.SSD.Dirs) {
+			t.devices = without(t.devices, i)
+		}
+		t.opts.SSD.Dirs = without(t.opts.SSD.Dirs, i)
+		t.lostDirs = append(t.lostDirs, LostDir{Dir: dir, Err: why})
+		return
+	}
+}
+
+// without is a list of the same elements but element i.
+func without[T any](list []T, i int) []T { return append(append([]T(nil), list[:i]...), list[i+1:]...) }
