@@ -282,7 +282,13 @@ type Snapshots struct {
 	OnStopSeconds float64 `yaml:"on_stop_seconds"` // for the last snapshot after a signal
 	Remote        string  `yaml:"remote"`          // URI; "": snapshots are on this machine alone
 	RemoteEvery   string  `yaml:"remote_every"`    // auto, a duration, or a number of snapshots: see RemoteInterval
+
+	Priority         string  `yaml:"priority"`          // which rows are saved in between: PriorityNone, or a kind of package priority
+	PriorityFraction float64 `yaml:"priority_fraction"` // of the rows, each time, and of the interval between two uploads
 }
+
+// PriorityNone is the value of snapshots.priority that saves no rows between two uploads.
+const PriorityNone = "none"
 
 // The values of recovery.mode.
 const (

@@ -24,6 +24,17 @@ var onSSD = []When{{Path: "sparse_table.kind", In: []string{"ssd"}}}
 // lookingAhead is the condition of keys that only the policy lookahead uses.
 var lookingAhead = []When{onSSD[0], {Path: "sparse_table.cache_policy", In: []string{"lookahead"}}}
 
+// prioritized is the condition of keys that only partial recovery from snapshots.remote uses.
+var prioritized = []When{
+	onSSD[0], {Path: "recovery.mode", In: []string{RecoveryPartial}},
+	{Note: "snapshots.remote is given", Only: func(s scope) string {
+		if s.job.Snapshots.Remote == "" {
+			return "snapshots.remote is not given"
+		}
+		return ""
+	}},
+}
+
 var tableKeys = []Key{
 	{Path: "sparse_table.kind", Default: "memory", Values: []string{"memory", "ssd"}, Tuning: true,
 		Meaning: "With memory, all rows are in memory. With ssd, rows are in files, and the rows in use are in memory; then there are further keys: dirs, cache_policy, lookahead_passes, dir_budget_bytes, max_space_amplification, hot_bytes, direct_io, queue_depth."},
@@ -98,6 +109,11 @@ var runKeys = []Key{
 		Meaning: "Directory to which snapshots are uploaded while training goes on, so that another machine can go on with the job if this one is lost: hdfs:// or the path of a mounted file system. It may be that of output.remote; then files are shared. The newest snapshot is uploaded (see remote_every), and of it what the directory lacks. If that fails, it is tried again later; training never waits for it. A job without a snapshot on its machine goes on from the newest snapshot there of the same job with the same data; what it reads of a table on SSD is fetched when it is read, and the rest in the background. If the directory cannot be read then, for as long as data.hdfs.retry_ms says, the job ends with an error and does not start over, unless --fresh is given. The bad rows in the quarantine file are uploaded, too. When the model is committed, and published if output.remote is given, its snapshots there are removed. output.remote_bytes_per_second limits uploads. Empty means that snapshots stay on the machine."},
 	{Path: "snapshots.remote_every", Default: "auto",
 		Meaning: "How often a snapshot is uploaded to remote: a duration such as 1h, a number of snapshots such as \"1 snapshot\", which means each of them, or auto. With auto, the interval makes the sum of two times least: what uploading costs, and what has to be trained again after the loss of a disk or of the machine. It is the square root of 2 times the cost of an upload times recovery.mean_time_between_failures (CPR, section 2.2). With recovery.mode partial, it is 2 times recovery.max_lost_samples times the number of sparse_table.dirs times recovery.mean_time_between_failures, so that as much is lost as is allowed, on average (CPR, section 4.1); the first snapshot is uploaded at once, to measure its cost. A job that is told to stop uploads its last snapshot."},
+
+	{Path: "snapshots.priority", Default: PriorityNone, Values: []string{PriorityNone, "mfu", "ssu", "scar"}, When: prioritized,
+		Meaning: "Which rows of the table are uploaded to remote more often than the others, between two snapshots there, so that less is lost with a directory (CPR, section 4.2): each time priority_fraction of the rows, by what was trained since they were saved last. With mfu, those with most accesses; it takes up to a sixteenth of sparse_table.memory_bytes, beside the table. With ssu, rows of a random sub-sample of the accesses, which takes less time and memory than mfu. With scar, those whose values changed most, by the L2 norm; it takes up to as much memory as sparse_table.memory_bytes once more. With less memory than there are rows that were accessed, those that matter least are forgotten. Partial recovery then gives each lost row the newest values that are there. recovery.max_lost_samples counts as if none of this was saved: the portion of lost samples is a bound."},
+	{Path: "snapshots.priority_fraction", Default: "0.125", Range: "(0,1]", When: append(prioritized[:3:3], When{Path: "snapshots.priority", In: []string{"mfu", "ssu", "scar"}}),
+		Meaning: "The fraction r of the rows that is saved at a time, every r times the interval of remote_every, with a local snapshot. 0.125 is that of the paper (CPR, section 5.1)."},
 
 	{Path: "recovery", Tuning: true,
 		Meaning: "What is expected of the disks, and what is done when one is lost that has a directory of the table."},

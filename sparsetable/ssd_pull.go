@@ -41,6 +41,7 @@ type pullState struct {
 	prefetching bool // rows are being inserted for announced passes, not for a Pull
 	reading     bool // the Pull creates no rows
 	divisible   bool // as PullDivisible
+	trained     bool // as PullTrained
 }
 
 // pullCounts counts what one Pull did.
@@ -62,7 +63,8 @@ type fetch struct {
 // Pull implements Table.
 func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
 	divisible, ahead := mode&PullDivisible != 0, mode&PullAhead != 0
-	mode &^= PullDivisible | PullAhead
+	trained := mode&PullTrained != 0
+	mode &^= PullDivisible | PullAhead | PullTrained
 	if t.readOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}
@@ -81,7 +83,7 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 	if err := t.failure(); err != nil {
 		return nil, err
 	}
-	t.pull.divisible = divisible
+	t.pull.divisible, t.pull.trained = divisible, trained
 	ws, err := t.pullKeys(ctx, keys, mode)
 	if err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 		p.carry = t.newCarry()
 	}
 	t.cache.Find(pass, keys, p.hashes, refs)
-	if mode == PullLookup {
+	if mode == PullLookup && !p.trained {
 		t.unpinPlaceholders(refs)
 	}
 	err = t.pullMissing(ctx, keys, refs, mode)

@@ -113,6 +113,10 @@ const (
 	// changes them, and calls Begin of the set before it changes the first. A snapshot of a
 	// table on SSD that is fixed in between need not copy them at once.
 	PullAhead PullMode = 1 << 6
+
+	// PullTrained is added to PullLookup by a caller that knows that no key has an untrained
+	// row. The counts are not read then, so it may run while rows are being updated.
+	PullTrained PullMode = 1 << 5
 )
 
 // RowSource yields rows for Import; Next returns io.EOF at the end. row is

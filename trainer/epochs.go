@@ -197,6 +197,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		grace:  r.grace,
 		space:  r.snapshots.giveSpace,
 		engine: r.engine,
+		begins: r.passBegins, ends: r.passEnds, yield: r.yieldRows,
 		batch: func(b *reader.Batch) error {
 			r.midway = true
 			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
@@ -222,6 +223,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		},
 	}
 	stages, err := f.run(ctx)
+	r.yieldRows() // none is pinned beside those of an evaluation
 	if epoch == 1 {
 		r.state.TrainRows = readingSummary(rd.Counts())
 	}

@@ -60,7 +60,9 @@ func Forecast(job *configs.Job, size DataSize) (Memory, error) {
 	f.Engine = engineForecast(job, &p, m, size)
 	f.Passes = passesForecast(job, size)
 	f.Reading = readingForecast(job, &p, size)
-	beside := f.Reading + f.Passes + f.Engine + f.Dense
+	list, chunks := priorityBytes(job)
+	f.Priority = list + chunks
+	beside := f.Reading + f.Passes + f.Priority + f.Engine + f.Dense
 	f.Runtime = programBytes + garbageForecast(job, size, beside)
 	f.Process = f.Table + beside + f.Runtime
 	return f, nil

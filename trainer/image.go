@@ -25,6 +25,7 @@ type image struct {
 	data     []byte // RESUME.json
 
 	quarantine int64 // length of the file of bad rows
+	upload     bool  // to snapshots.remote, once it is complete
 
 	bytes int64
 	took  time.Duration
@@ -84,6 +85,7 @@ func (s *snapshots) write(im *image, older []uint64) error {
 		return fmt.Errorf("table snapshot: %w", err)
 	}
 	im.resume.Snapshot, im.bytes = info.ID, info.Bytes
+	s.uploads.rows(info.Rows)
 	if r.job.SparseTable.Kind == sparsetable.KindSSD {
 		im.next = r.tableBytes()
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // Partial recovery (CPR, §2.3): the rows of the lost directories go back to the newest
-// snapshot in snapshots.remote or, if there is none, to the model that the run began with; all
+// snapshot in snapshots.remote or, if there is none, to the model that the run began with; those that
+// were saved by priority since go back to the newest of these saves. All
 // other rows, and everything else, stay as they are in the newest local snapshot, from which
 // the run goes on. The model is not that of an undisturbed run, and says so.
 //
@@ -33,6 +34,8 @@ const refillDir = "refill"
 type refill struct {
 	from     string
 	examples int64                                            // S_last
+	step     int64                                            // that these are of, in this run
+	newer    []savedRows                                      // rows that are newer, the newest first
 	open     func(context.Context) (sparsetable.Table, error) // nil: no rows
 }
 
@@ -60,6 +63,11 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 	if err != nil {
 		return false, fmt.Errorf("%w; the lost rows cannot go back to what they were: %w", lost, err)
 	}
+	if r.job.Snapshots.Remote != "" {
+		if from.newer, err = r.fetchSavedRows(ctx, filepath.Join(scratch, rowsName), from.step, x.Step); err != nil {
+			return false, fmt.Errorf("%w; the rows that were saved by priority cannot be read: %w", lost, errors.Join(err, modeldir.Remove(scratch)))
+		}
+	}
 	rec, err := r.refillTable(ctx, data, x, lost, from)
 	err = errors.Join(err, modeldir.Remove(scratch))
 	var budget *sparsetable.BudgetError
@@ -74,7 +82,7 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 		return true, nil
 	}
 	r.log.Error("only the rows of the lost directories have gone back: the model will not be that of an undisturbed run", "lost", lost.Error(), "from", rec.From,
-		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "lost_samples", rec.LostSamples, "lost_samples_of_run", lostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
+		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "saved_by_priority", rec.RowsByPriority, "lost_samples", rec.LostSamples, "lost_samples_of_run", lostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
 	return true, nil
 }
 
@@ -168,7 +176,7 @@ func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumpt
 			o.MemoryBytes /= 2
 			return sparsetable.Open(ctx, o)
 		}
-		return &refill{from: fmt.Sprintf("%s@%d", d.URI(), m.Number), examples: at.progress().Examples, open: open}, nil
+		return &refill{from: fmt.Sprintf("%s@%d", d.URI(), m.Number), examples: at.progress().Examples, step: at.Step, open: open}, nil
 	}
 	return nil, nil
 }
@@ -216,10 +224,24 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	if most := r.job.Recovery.MaxLostSamples; before+rec.LostSamples > most {
 		return nil, &LostSamplesError{Lost: lost, Before: before, Portion: before + rec.LostSamples, Most: most, From: from.from}
 	}
+	if rec.RowsLost > 0 {
+		for i := range from.newer {
+			s := &from.newer[i]
+			rows, err := s.refill(ctx, handler)
+			if err != nil {
+				return nil, fmt.Errorf("restoring lost rows from %s: %w", s.from, err)
+			}
+			rec.RowsByPriority += rows
+			r.log.Info("lost rows go back to what was saved by priority", "save", s.from, "step", s.Step, "rows", rows, "of_rows", s.Rows)
+		}
+		rec.RowsRestored = rec.RowsByPriority
+	}
 	if from.open != nil && rec.RowsLost > 0 {
-		if rec.RowsRestored, err = refillRows(ctx, handler, from); err != nil {
+		rows, err := refillRows(ctx, handler, from)
+		if err != nil {
 			return nil, fmt.Errorf("restoring lost rows from %s: %w", from.from, err)
 		}
+		rec.RowsRestored += rows
 	}
 	pending, err := t.Snapshot(ctx, x.tableRecord())
 	if err != nil {

@@ -27,6 +27,7 @@ type puller struct {
 	log   *slog.Logger
 	limit *passLimit
 	space func(cause error) bool // as in flow
+	yield func() bool            // likewise
 
 	begun    int64 // passes that were pulled
 	warned   bool
@@ -83,6 +84,9 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
 			return pulled{pass, rows}, nil
 		}
 		if diskFull(err) && p.space != nil && p.space(err) {
+			continue
+		}
+		if errors.Is(err, sparsetable.ErrBudget) && p.yield != nil && p.yield() {
 			continue
 		}
 		if !errors.Is(err, sparsetable.ErrBudget) || ended == p.begun {

@@ -41,6 +41,9 @@ type Recovery struct {
 	LostShare    float64 `json:"lost_share,omitempty"`
 	RowsLost     int64   `json:"rows_lost,omitempty"`
 	RowsRestored int64   `json:"rows_restored,omitempty"`
+	// RowsByPriority are those of RowsRestored that snapshots.priority had saved since. LostSamples
+	// does not count them: it is a bound.
+	RowsByPriority int64 `json:"rows_saved_by_priority,omitempty"`
 }
 
 // Text says it for people.

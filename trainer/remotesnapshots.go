@@ -33,6 +33,9 @@ type uploads struct {
 	*mirror.Uploader
 	pace   uploadPace
 	latest int64 // step of the last snapshot that was handed over
+	// turn has room for whoever uploads, since the limit on bytes in a second is one.
+	turn     chan struct{}
+	priority *prioritySaves // nil: there are none
 }
 
 // upload begins to upload the snapshots that are taken from now on.
@@ -45,9 +48,10 @@ func (s *snapshots) upload() {
 		earlier = *s.summary.Remote
 	}
 	s.uploads = &uploads{
-		run: s.run, indexes: s.run.models.writer.NewIndexes(), Uploader: mirror.Start(earlier, s.run.log),
-		pace: newUploadPace(s.run), latest: earlier.Step,
+		run: s.run, indexes: s.run.models.writer.NewIndexes(), Uploader: mirror.Start("a snapshot", earlier, s.run.log),
+		pace: newUploadPace(s.run), latest: earlier.Step, turn: make(chan struct{}, 1),
 	}
+	s.uploads.priority = newPrioritySaves(s.uploads, s.summary.Priority)
 	s.run.opts.Status.uploads(s.uploads.Uploader)
 }
 
@@ -59,8 +63,36 @@ func (u *uploads) summary() *mirror.Summary {
 	return &s
 }
 
+func (u *uploads) prioritySummary() *mirror.Summary {
+	if u == nil {
+		return nil
+	}
+	return u.priority.summary()
+}
+
+// priorityBytes is the most memory that priority saves have taken.
+func (u *uploads) priorityBytes() int64 {
+	if u == nil || u.priority == nil {
+		return 0
+	}
+	return u.priority.bytes.most.Load()
+}
+
+// takeTurn waits until nothing else is being uploaded.
+func (u *uploads) takeTurn(ctx context.Context) error {
+	select {
+	case u.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (u *uploads) endTurn() { <-u.turn }
+
 func (u *uploads) stop() {
 	if u != nil {
+		u.priority.stop()
 		u.Stop()
 		_ = u.indexes.Close() // they have no names
 	}
@@ -72,6 +104,7 @@ func (u *uploads) finish(ctx context.Context, last *image) {
 	if u == nil {
 		return
 	}
+	u.priority.stop() // the last snapshot has all rows
 	if last != nil && last.resume.Step != u.latest {
 		u.handOver(last)
 	}
@@ -81,18 +114,34 @@ func (u *uploads) finish(ctx context.Context, last *image) {
 	}
 }
 
-// offer hands over a snapshot that is complete, if it is time to upload one.
-func (u *uploads) offer(im *image) {
+// fixed decides whether a snapshot is uploaded that was fixed and is not complete yet.
+func (u *uploads) fixed(im *image) {
 	if u == nil {
 		return
 	}
 	s := u.Summary()
 	// Where the last attempt has failed, the newest snapshot takes the place of what waits.
-	if s.Error == "" && !u.pace.due(time.Now(), time.Duration(s.LastSeconds*float64(time.Second))) {
-		u.pace.skipped++
-		return
+	im.upload = s.Error != "" || u.pace.due(time.Now(), time.Duration(s.LastSeconds*float64(time.Second)))
+	u.priority.snapshotFixed(im.upload)
+}
+
+// rows says how many rows the table has.
+func (u *uploads) rows(n int64) {
+	if u != nil && u.priority != nil {
+		u.priority.tableRows.Store(n)
 	}
-	u.handOver(im)
+}
+
+// offer hands over a snapshot that is complete, if it is to be uploaded.
+func (u *uploads) offer(im *image) {
+	switch {
+	case u == nil:
+	case im.upload:
+		u.handOver(im)
+	default:
+		u.pace.skipped++
+		u.priority.snapshotSaved(im.resume.Step)
+	}
 }
 
 func (u *uploads) handOver(im *image) {
@@ -110,7 +159,11 @@ func (u *uploads) handOver(im *image) {
 			if err := u.run.arriving.wait(ctx); err != nil { // it may have to read the files that have not arrived
 				return nil, err
 			}
-			return u.uploadSnapshot(ctx, files, im.data)
+			if err := u.takeTurn(ctx); err != nil {
+				return nil, err
+			}
+			defer u.endTurn()
+			return u.uploadSnapshot(ctx, x.Step, files, im.data)
 		},
 		Release: files.Close,
 	})
@@ -142,7 +195,7 @@ func (r *run) outsideReport(name string) string {
 	return filepath.Join(paths["tensorboard"], name)
 }
 
-func (u *uploads) uploadSnapshot(ctx context.Context, files *modeldir.RunFiles, resume []byte) (*remote.Published, error) {
+func (u *uploads) uploadSnapshot(ctx context.Context, step int64, files *modeldir.RunFiles, resume []byte) (*remote.Published, error) {
 	r := u.run
 	d, err := r.remoteSnapshots("uploading a snapshot")
 	if err != nil {
@@ -153,7 +206,7 @@ func (u *uploads) uploadSnapshot(ctx context.Context, files *modeldir.RunFiles, 
 	}
 	p := remote.Publication{
 		Job: r.job.PlainName(), Owner: r.snapshotOwner(), Identity: sha256Of(resume), AiboxVersion: r.opts.Version,
-		Snapshot: true, Run: r.runKey(), Model: resume, Keep: keepRemoteSnapshots,
+		Kind: remote.Snapshot, Run: r.runKey(), Step: step, Model: resume, Keep: keepRemoteSnapshots,
 	}
 	for _, f := range files.Files {
 		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Open: func() (remote.ReaderAt, error) { return f.Open() }})

@@ -28,7 +28,8 @@ type SnapshotSummary struct {
 	WriteSeconds float64 `json:"write_seconds"` // in the background
 	Bytes        int64   `json:"bytes"`
 
-	Remote *mirror.Summary `json:"remote,omitempty"` // what became of them in snapshots.remote
+	Remote   *mirror.Summary `json:"remote,omitempty"`   // what became of them in snapshots.remote
+	Priority *mirror.Summary `json:"priority,omitempty"` // what became of the saves between them
 }
 
 // add counts a snapshot. The final model, though it is saved in the same way, is none.
@@ -155,7 +156,8 @@ func (s *snapshots) take() error {
 	stall := time.Since(start)
 	s.summary.StallSeconds += stall.Seconds()
 	im.resume.Snapshots.StallSeconds = s.summary.StallSeconds
-	im.resume.Snapshots.Remote = s.uploads.summary()
+	im.resume.Snapshots.Remote, im.resume.Snapshots.Priority = s.uploads.summary(), s.uploads.prioritySummary()
+	s.uploads.fixed(im)
 	im.stall = stall
 	older := s.older
 	if s.saved != nil {
@@ -221,6 +223,9 @@ func (s *snapshots) saveExisting(snapshot uint64, last *final) error {
 	start := time.Now()
 	im, err := s.image()
 	if err == nil {
+		if last == nil {
+			s.uploads.fixed(im)
+		}
 		err = s.complete(im, snapshot, last)
 	}
 	if err != nil {

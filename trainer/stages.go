@@ -52,6 +52,12 @@ type flow struct {
 	space func(cause error) bool
 
 	engine engine.Engine // that works on the rows of the passes
+	// begins and ends, if set, are called before the first mini-batch of a pass, and after the
+	// last one, when nobody changes its rows.
+	begins, ends func(w pulled)
+	// yield, if set, is called when the table's memory cannot hold a pass, and reports whether
+	// it has made room.
+	yield func() bool
 	// batch is stage EL+JL's work on one mini-batch. It may return pipeline.ErrStop.
 	batch func(b *reader.Batch) error
 	// begun, if set, gets the time that the rows of a pass took until they might be changed.
@@ -100,7 +106,7 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 		})
 	}
 	rows := newPuller(f.table, f.mode, f.limit, f.log)
-	rows.space = f.space
+	rows.space, rows.yield = f.space, f.yield
 	ready := pipeline.Expand(p, stageTable, passes, f.readQueue, rows.pull)
 	ready.OnDrop(rows.release)
 	pipeline.Sink(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled) error {
@@ -125,10 +131,18 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 // learn runs the engine over the mini-batches of a pass, and releases its rows.
 func (f *flow) learn(ctx context.Context, w pulled, release func(pulled)) (err error) {
 	defer release(w)
+	defer func() { // the rows are not the engine's any more, and still pinned
+		if err == nil && f.ends != nil {
+			f.ends(w)
+		}
+	}()
 	start := time.Now()
 	w.rows.Begin()
 	if f.begun != nil {
 		f.begun(time.Since(start))
+	}
+	if f.begins != nil {
+		f.begins(w)
 	}
 	if err := f.engine.Begin(engine.Pass{Keys: w.pass.Keys, Rows: w.rows}); err != nil {
 		return err

@@ -166,7 +166,7 @@ func (s *Summary) describe(r *run) {
 	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed, s.Recoveries = r.snapshots.summary, r.resumed, r.recoveries
 	s.LostSamples = lostSamples(r.recoveries)
-	s.Snapshots.Remote, s.Arrival = r.snapshots.uploads.summary(), r.arrival()
+	s.Snapshots.Remote, s.Snapshots.Priority, s.Arrival = r.snapshots.uploads.summary(), r.snapshots.uploads.prioritySummary(), r.arrival()
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]
 		s.Limiting = pipeline.Limiting(last.stats())

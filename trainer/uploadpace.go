@@ -61,5 +61,18 @@ func (p *uploadPace) due(now time.Time, took time.Duration) bool {
 	}
 }
 
+// priorityDue reports whether rows are to be saved by priority, when that was done, or a
+// snapshot was uploaded, so long ago, and there were so many local snapshots since then: every
+// r·T_save (CPR, §4.2).
+func (p *uploadPace) priorityDue(since time.Duration, snapshots int64, r float64) bool {
+	switch {
+	case p.every.Auto:
+		return since >= time.Duration(r*float64(p.partial))
+	case p.every.Time > 0:
+		return since >= time.Duration(r*float64(p.every.Time))
+	}
+	return snapshots >= int64(math.Round(r*float64(p.every.Snapshots)))
+}
+
 // began takes note of an upload.
 func (p *uploadPace) began(now time.Time) { p.begun, p.skipped = now, 0 }

@@ -12,8 +12,12 @@ import (
 
 // memoryText is what a process takes by purpose.
 func memoryText(m *trainer.Memory) string {
-	return fmt.Sprintf("table %s, reading %s, passes %s, engine %s, dense part %s, runtime %s",
-		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
+	saved := ""
+	if m.Priority > 0 {
+		saved = fmt.Sprintf("rows to be saved by priority %s, ", humanize.Bytes(m.Priority))
+	}
+	return fmt.Sprintf("table %s, reading %s, passes %s, %sengine %s, dense part %s, runtime %s",
+		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), saved, humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
 }
 
 // PrintForecast writes, as comments of a job file, how much memory the job will take, and

@@ -114,3 +114,39 @@ func testManyPins(t *testing.T, k Kind) {
 		t.Errorf("%d rows dropped, %v", dropped, err)
 	}
 }
+
+// testPullTrained looks rows up that another goroutine updates meanwhile, which the race
+// detector watches.
+func testPullTrained(t *testing.T, k Kind) {
+	tab := mustOpen(t, k, options(k.disk()))
+	defer func() { mustClose(t, tab) }()
+	keys := sequence(1, 1, 3000)
+	ws := mustPull(t, tab, keys, sparsetable.PullCreate)
+	for i := range keys {
+		touch(layout, ws.Row(i), 1)
+	}
+	updated := make(chan struct{})
+	go func() {
+		defer close(updated)
+		for n := range 50 {
+			for i := range keys {
+				touch(layout, ws.Row(i), float32(1+n))
+			}
+		}
+	}()
+	some := append(slices.Clone(keys[:100]), 1<<40)
+	sets := []*sparsetable.WorkingSet{}
+	for range 20 {
+		sets = append(sets, mustPull(t, tab, some, sparsetable.PullLookup|sparsetable.PullTrained))
+	}
+	<-updated
+	for _, s := range sets {
+		for i := range some {
+			if s.Found(i) != (i < 100) || s.Found(i) && s.Row(i)[0] != ws.Row(i)[0] {
+				t.Fatalf("key %d is found: %v, with %v", some[i], s.Found(i), s.Row(i))
+			}
+		}
+		s.Release()
+	}
+	ws.Release()
+}

@@ -14,7 +14,7 @@ import (
 // Snapshot is a snapshot whose files stay as they are until Release.
 type Snapshot struct {
 	Step    int64
-	Upload  func(context.Context) (*remote.Published, error)
+	Upload  func(context.Context) (*remote.Published, error) // nil, nil: it need not be uploaded any more
 	Release func() error
 }
 
@@ -37,6 +37,7 @@ const (
 
 // Uploader uploads snapshots until Stop.
 type Uploader struct {
+	what   string
 	log    *slog.Logger
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -53,10 +54,10 @@ type Uploader struct {
 	summary Summary
 }
 
-// Start starts an Uploader.
-func Start(earlier Summary, log *slog.Logger) *Uploader {
+// Start starts an Uploader. what is uploaded is for the log, as "a snapshot".
+func Start(what string, earlier Summary, log *slog.Logger) *Uploader {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	u := &Uploader{log: log, ctx: ctx, cancel: cancel, ended: make(chan struct{}), offered: make(chan struct{}, 1), changed: make(chan struct{}), summary: earlier}
+	u := &Uploader{what: what, log: log, ctx: ctx, cancel: cancel, ended: make(chan struct{}), offered: make(chan struct{}, 1), changed: make(chan struct{}), summary: earlier}
 	panics.Go("uploading snapshots", u.run)
 	return u
 }
@@ -81,7 +82,7 @@ func (u *Uploader) release(s *Snapshot) {
 		return
 	}
 	if err := s.Release(); err != nil {
-		u.log.Warn("files of a snapshot could not be deleted; the next run tries again", "step", s.Step, "error", err)
+		u.log.Warn("files of "+u.what+" could not be deleted; the next run tries again", "step", s.Step, "error", err)
 	}
 }
 
@@ -190,8 +191,10 @@ func (u *Uploader) upload(s *Snapshot) bool {
 		u.summary.Failed++
 		u.summary.Error = err.Error()
 	} else {
-		u.summary.Uploaded++
-		u.summary.UploadedBytes += done.UploadedBytes
+		if done != nil {
+			u.summary.Uploaded++
+			u.summary.UploadedBytes += done.UploadedBytes
+		}
 		u.summary.Step, u.summary.LastSeconds, u.summary.Error = s.Step, seconds, ""
 		u.busy = false
 	}
@@ -199,9 +202,12 @@ func (u *Uploader) upload(s *Snapshot) bool {
 	u.changed = make(chan struct{})
 	u.mu.Unlock()
 	if err != nil {
-		u.log.Warn("a snapshot could not be uploaded; training goes on, and uploading is tried again", "step", s.Step, "error", err)
+		u.log.Warn(u.what+" could not be uploaded; training goes on, and uploading is tried again", "step", s.Step, "error", err)
 		return false
 	}
-	u.log.Info("snapshot uploaded", "step", s.Step, "as", done.URI, "bytes", done.UploadedBytes, "seconds", seconds)
+	if done == nil {
+		return true
+	}
+	u.log.Info(u.what+" was uploaded", "step", s.Step, "as", done.URI, "bytes", done.UploadedBytes, "seconds", seconds)
 	return true
 }

@@ -73,7 +73,7 @@ func TestNewest(t *testing.T) {
 		}
 		return nil
 	}}
-	u := Start(Summary{Uploaded: 5}, quiet)
+	u := Start("a snapshot", Summary{Uploaded: 5}, quiet)
 	u.Offer(c.snapshot(0))
 	<-begun
 	for step := range int64(4) {
@@ -101,7 +101,7 @@ func TestFails(t *testing.T) {
 		}
 		return nil
 	}}
-	u := Start(Summary{}, quiet)
+	u := Start("a snapshot", Summary{}, quiet)
 	u.Offer(c.snapshot(0))
 	if u.Finish(t.Context()) {
 		t.Error("it has finished")
@@ -128,7 +128,7 @@ func TestStop(t *testing.T) {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}}
-	u := Start(Summary{}, quiet)
+	u := Start("a snapshot", Summary{}, quiet)
 	u.Offer(c.snapshot(0))
 	<-begun
 	u.Offer(c.snapshot(1))

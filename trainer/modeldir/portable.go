@@ -129,6 +129,10 @@ func (p *Portable) addReports(gen string) error {
 // report, which a model can do without.
 func IsReport(name string) bool { return strings.HasPrefix(name, reportsName+"/") }
 
+// TempFile returns a file in the generation that has no name, so that nothing is left of it
+// once it is closed, or the process has died.
+func (w *Writer) TempFile() (*os.File, error) { return tempFile(w.genDir()) }
+
 // tempFile makes a file that has no name, in a directory or, where that cannot be written,
 // in the one for temporary files.
 func tempFile(dir string) (*os.File, error) {

@@ -28,14 +28,13 @@ func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifes
 		return 0, err
 	}
 	kept := 1 // made
-	committed, _ := h.like(p.Snapshot)
-	for _, f := range slices.Backward(committed) {
+	for _, f := range slices.Backward(h.of[p.Kind].list) {
 		if f.Job != p.Job || f.ID == made.ID {
 			continue
 		}
-		if p.Snapshot && f.Run != p.Run {
-			if f.Owner != p.Owner && time.Since(f.modTime) < d.opts.abandonedAfter {
-				continue // another run can go on with it
+		if p.Kind != Generation && f.Run != p.Run {
+			if d.mayBeUsed(f, p) {
+				continue
 			}
 		} else if kept < p.Keep && f.Identity != made.Identity { // of the same model, an earlier one is damaged
 			kept++
@@ -44,12 +43,22 @@ func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifes
 		if err := d.store.Remove(ctx, f.committedName()); err != nil {
 			return 0, err
 		}
-		if !p.Snapshot {
+		if p.Kind == Generation {
 			d.log.Info("an old generation of the remote directory is deleted", "remote", d.uri, "generation", f.Number, "job", f.Job)
 		}
 	}
+	if p.Kind == Snapshot {
+		for _, f := range h.of[PrioritySave].list {
+			if f.Job != p.Job || f.Run == p.Run && f.Step > p.Step || f.Run != p.Run && d.mayBeUsed(f, p) {
+				continue
+			}
+			if err := d.store.Remove(ctx, f.committedName()); err != nil {
+				return 0, err
+			}
+		}
+	}
 	for _, f := range h.pending {
-		own := f.Owner == p.Owner && f.Job == p.Job && f.Snapshot == p.Snapshot
+		own := f.Owner == p.Owner && f.Job == p.Job && f.Kind() == p.Kind
 		if f.ID == made.ID || !own && time.Since(f.modTime) < d.opts.abandonedAfter {
 			continue
 		}
@@ -59,6 +68,12 @@ func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifes
 		d.log.Info("the leftovers of a publication that was killed are deleted", "remote", d.uri, "job", f.Job, "owner", f.Owner, "begun", f.PublishedAt)
 	}
 	return d.removeGarbage(ctx)
+}
+
+// mayBeUsed reports whether a run that is not that of a publication may go on with what was
+// saved of it.
+func (d *Directory) mayBeUsed(f *found, p *Publication) bool {
+	return f.Owner != p.Owner && time.Since(f.modTime) < d.opts.abandonedAfter
 }
 
 // removeGarbage deletes the objects that no manifest names. The objects are listed first:
@@ -94,8 +109,8 @@ func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) 
 	return freed, nil
 }
 
-// RemoveSnapshots deletes the snapshots of a run, which are not needed any more, those of
-// other runs of its owner, and what was uploaded of them. It returns how many bytes that
+// RemoveSnapshots deletes the snapshots and priority saves of a run, which are not needed any
+// more, those of other runs of its owner, and what was uploaded of them. It returns how many bytes that
 // freed.
 func (d *Directory) RemoveSnapshots(ctx context.Context, job, owner, run string) (freed int64, err error) {
 	h, err := d.scan(ctx)
@@ -104,7 +119,7 @@ func (d *Directory) RemoveSnapshots(ctx context.Context, job, owner, run string)
 	}
 	removed := false
 	for _, f := range h.all() {
-		if !f.Snapshot || f.Job != job || f.Owner != owner && f.Run != run {
+		if f.Kind() == Generation || f.Job != job || f.Owner != owner && f.Run != run {
 			continue
 		}
 		name := f.committedName()

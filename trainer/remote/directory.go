@@ -117,21 +117,15 @@ func (*DamagedError) ErrorKind() errkind.Kind { return errkind.IO }
 
 // held is what the directory holds.
 type held struct {
-	pending   []*found
-	committed []*found // generations, ascending by number, then by id
-	snapshots []*found // likewise
-	faults    []error  // of manifests that cannot be read
-	// The highest numbers of a generation and of a snapshot, readable or not.
-	last, lastSnapshot int
+	pending []*found
+	of      [kinds]committed
+	faults  []error // of manifests that cannot be read
 }
 
-// like returns the manifests of the kind of a publication that are committed, and the
-// highest of their numbers.
-func (h *held) like(snapshot bool) (committed []*found, last int) {
-	if snapshot {
-		return h.snapshots, h.lastSnapshot
-	}
-	return h.committed, h.last
+// committed are the manifests of a Kind that are committed.
+type committed struct {
+	list []*found // ascending by number, then by id
+	last int      // the highest number, readable or not
 }
 
 // found is a manifest with the time of its file.
@@ -141,7 +135,16 @@ type found struct {
 }
 
 // all are the manifests, pending ones included.
-func (h *held) all() []*found { return slices.Concat(h.pending, h.committed, h.snapshots) }
+func (h *held) all() []*found { return slices.Concat(h.pending, h.committed()) }
+
+// committed are all manifests but the pending ones, by Kind.
+func (h *held) committed() []*found {
+	var all []*found
+	for _, c := range h.of {
+		all = append(all, c.list...)
+	}
+	return all
+}
 
 // has reports whether there is a manifest with the id.
 func (h *held) has(id string) bool {
@@ -197,34 +200,31 @@ func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 			h.pending = append(h.pending, f)
 		}
 	}
-	list := func(dir string) (out []*found, last int, err error) {
+	for kind, dir := range kindDirs {
 		entries, err := d.store.List(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		c := &h.of[kind]
 		for _, e := range entries {
 			number, id := numberOf(e.Name)
 			if number == 0 {
 				continue
 			}
-			last = max(last, number)
+			c.last = max(c.last, number)
 			f, err := read(dir, e, id)
 			if err != nil {
-				return nil, 0, err
+				return nil, err
 			}
 			if f != nil {
-				out = append(out, f)
+				c.list = append(c.list, f)
 			}
 		}
-		slices.SortStableFunc(out, func(a, b *found) int { return a.Number - b.Number })
-		return out, last, err
+		slices.SortStableFunc(c.list, func(a, b *found) int { return a.Number - b.Number })
 	}
-	if h.committed, h.last, err = list(generationsDir); err != nil {
-		return nil, err
-	}
-	if h.snapshots, h.lastSnapshot, err = list(snapshotsDir); err != nil {
-		return nil, err
-	}
-	committed := slices.Concat(h.committed, h.snapshots)
+	done := h.committed()
 	h.pending = slices.DeleteFunc(h.pending, func(p *found) bool {
-		return slices.ContainsFunc(committed, func(c *found) bool { return c.ID == p.ID })
+		return slices.ContainsFunc(done, func(c *found) bool { return c.ID == p.ID })
 	})
 	return h, nil
 }
@@ -328,29 +328,32 @@ func OwnBytes(all []*Manifest) (own []int64, total int64) {
 // Generations returns the manifests of the generations, the newest first, and the faults of
 // those that cannot be read.
 func (d *Directory) Generations(ctx context.Context) (all []*Manifest, faults []error, err error) {
-	return d.list(ctx, false)
+	return d.list(ctx, Generation)
 }
 
 // Snapshots returns the manifests of snapshots, as Generations does.
 func (d *Directory) Snapshots(ctx context.Context) (all []*Manifest, faults []error, err error) {
-	return d.list(ctx, true)
+	return d.list(ctx, Snapshot)
+}
+
+// PrioritySaves returns the manifests of priority saves, as Generations does.
+func (d *Directory) PrioritySaves(ctx context.Context) (all []*Manifest, faults []error, err error) {
+	return d.list(ctx, PrioritySave)
 }
 
 // All returns what Generations does and then what Snapshots does.
 func (d *Directory) All(ctx context.Context) (all []*Manifest, faults []error, err error) {
-	return d.list(ctx, false, true)
+	return d.list(ctx, Generation, Snapshot)
 }
 
-// list returns the manifests of generations (false), of snapshots (true), or of one after the
-// other.
-func (d *Directory) list(ctx context.Context, snapshots ...bool) (all []*Manifest, faults []error, err error) {
+// list returns the manifests of some kinds, one kind after the other.
+func (d *Directory) list(ctx context.Context, of ...Kind) (all []*Manifest, faults []error, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the remote directory %s: %w", d.uri, err)
 	}
-	for _, kind := range snapshots {
-		committed, _ := h.like(kind)
-		for _, f := range slices.Backward(committed) {
+	for _, kind := range of {
+		for _, f := range slices.Backward(h.of[kind].list) {
 			all = append(all, f.Manifest)
 		}
 	}

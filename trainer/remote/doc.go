@@ -5,6 +5,7 @@
 //	URI/
 //	  generations/000041-5d0c….json   a generation: its manifest, which names its objects
 //	  snapshots/000007-77e1….json     a snapshot of a run that goes on
+//	  priority/000003-01ab….json      rows of that run which were saved after it
 //	  pending/9f3a….json              one that is being published
 //	  objects/5d0c…-000007            a file, or a part of 256 MiB of one; never written again
 //
@@ -17,7 +18,8 @@
 // manifest and objects is random, so that no name ever comes again with other bytes.
 //
 // A snapshot is published as a generation is, and shares objects with both. Those of a
-// run are removed when its model is there.
+// run are removed when its model is there. A priority save has rows of a run as they were at
+// some steps after its newest snapshot, and is removed when a later snapshot is there.
 //
 // # Publishing
 //

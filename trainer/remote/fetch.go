@@ -56,7 +56,7 @@ func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 // optional reports whether a model can do without a file. What goes on from a snapshot
 // needs all of them.
 func (d *Directory) optional(m *Manifest, f *File) bool {
-	return !m.Snapshot && d.opts.Optional(f.Name)
+	return m.Kind() == Generation && d.opts.Optional(f.Name)
 }
 
 // Fetch brings the files of a generation to the paths that place returns, whose directories

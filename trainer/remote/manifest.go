@@ -23,9 +23,23 @@ const FormatVersion = 1
 const (
 	generationsDir = "generations"
 	snapshotsDir   = "snapshots"
+	priorityDir    = "priority"
 	pendingDir     = "pending"
 	objectsDir     = "objects"
 )
+
+// Kind is what a manifest is of.
+type Kind int
+
+// The kinds. Manifests of each have a directory and numbers of their own.
+const (
+	Generation   Kind = iota // a model
+	Snapshot                 // of a run, from which another machine can go on
+	PrioritySave             // rows of a run that were saved between two of its snapshots (CPR, §4.2)
+	kinds
+)
+
+var kindDirs = [kinds]string{generationsDir, snapshotsDir, priorityDir}
 
 // Manifest says what a generation of a model consists of, and needs no other file to say
 // it.
@@ -39,14 +53,16 @@ type Manifest struct {
 	Job      string `json:"job"`      // its name
 	Owner    string `json:"owner"`    // machine and model directory that it comes from
 	Identity string `json:"identity"` // equal for equal models
-	// Snapshot says that it is a snapshot of a run, from which another machine can go on.
-	// Run is equal for the snapshots of equal runs.
+	// Snapshot and Priority say which Kind it is. Run is equal for the snapshots of equal
+	// runs, and Step is the optimizer step of the run up to which it has its updates.
 	Snapshot bool   `json:"snapshot,omitempty"`
+	Priority bool   `json:"priority,omitempty"`
 	Run      string `json:"run,omitempty"`
+	Step     int64  `json:"step,omitempty"`
 	// Parent is the generation from which the model was made, if this directory had it.
 	Parent *Parent `json:"parent,omitempty"`
 
-	Model json.RawMessage `json:"model"` // MODEL.json; of a snapshot, what RESUME.json says
+	Model json.RawMessage `json:"model"` // MODEL.json; of what a run has saved, what RESUME.json says
 	Files []File          `json:"files"`
 }
 
@@ -91,13 +107,20 @@ func (m *Manifest) objects(fn func(p *Part)) {
 	}
 }
 
+// Kind is what the manifest is of.
+func (m *Manifest) Kind() Kind {
+	switch {
+	case m.Snapshot:
+		return Snapshot
+	case m.Priority:
+		return PrioritySave
+	}
+	return Generation
+}
+
 // committedName is the file that makes the generation exist.
 func (m *Manifest) committedName() string {
-	dir := generationsDir
-	if m.Snapshot {
-		dir = snapshotsDir
-	}
-	return path.Join(dir, fmt.Sprintf("%06d-%s.json", m.Number, m.ID))
+	return path.Join(kindDirs[m.Kind()], fmt.Sprintf("%06d-%s.json", m.Number, m.ID))
 }
 
 // pendingName is the file that stands for the generation while it is published.

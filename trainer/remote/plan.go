@@ -32,8 +32,9 @@ type ReaderAt interface {
 type Publication struct {
 	Job, Owner, Identity, AiboxVersion string
 
-	Snapshot bool   // it is a snapshot of a run
-	Run      string // of a snapshot
+	Kind Kind
+	Run  string // of what is no generation, as the next
+	Step int64
 
 	Number int // that it should have, unless the directory has such a number or a higher one
 	// ParentIdentity is the Identity of the model from which it was made; "": not known.
@@ -44,7 +45,7 @@ type Publication struct {
 	// already: the model directory has gone back to it. But a model that another directory
 	// has published since stays the newest.
 	Newest bool
-	Keep   int // how many generations of the job, or snapshots of the run, stay; less than 1 means 1
+	Keep   int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
 }
 
 // plan is what a publication uploads.
@@ -135,12 +136,12 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	m := &Manifest{
 		FormatVersion: FormatVersion, ID: newID(), Number: p.Number, AiboxVersion: p.AiboxVersion,
 		PublishedAt: time.Now().UTC().Format(time.RFC3339), Job: p.Job, Owner: p.Owner, Identity: p.Identity, Model: p.Model,
-		Snapshot: p.Snapshot, Run: p.Run,
+		Snapshot: p.Kind == Snapshot, Priority: p.Kind == PrioritySave, Run: p.Run, Step: p.Step,
 	}
-	if _, last := h.like(p.Snapshot); m.Number <= last {
+	if last := h.of[p.Kind].last; m.Number <= last {
 		m.Number = last + 1
 	}
-	for _, f := range h.committed {
+	for _, f := range h.of[Generation].list {
 		if p.ParentIdentity != "" && f.Identity == p.ParentIdentity {
 			m.Parent = &Parent{f.ID, f.Number}
 		}
@@ -220,9 +221,9 @@ func (r *contextReader) Read(p []byte) (int, error) {
 // continued returns the plan of an earlier attempt to publish the same model, if it can be
 // carried out: its process was killed, or goes on. Both come to the same end then.
 func (d *Directory) continued(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*plan, error) {
-	_, last := h.like(p.Snapshot)
+	last := h.of[p.Kind].last
 	for _, f := range h.pending {
-		if f.Identity != p.Identity || f.Job != p.Job || f.Snapshot != p.Snapshot || f.Number <= last || len(f.Files) != len(p.Files) {
+		if f.Identity != p.Identity || f.Job != p.Job || f.Kind() != p.Kind || f.Number <= last || len(f.Files) != len(p.Files) {
 			continue
 		}
 		if same, err := d.sameFiles(ctx, p, f.Manifest); err != nil || !same {

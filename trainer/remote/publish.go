@@ -59,8 +59,11 @@ func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, err
 }
 
 func (p *Publication) doing() string {
-	if p.Snapshot {
+	switch p.Kind {
+	case Snapshot:
 		return "uploading a snapshot"
+	case PrioritySave:
+		return "uploading the rows of a priority save"
 	}
 	return "publishing the model"
 }
@@ -77,8 +80,7 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	for _, err := range h.faults {
 		d.log.Warn("a manifest of the remote directory cannot be read; until it is removed, no files are deleted there", "error", err)
 	}
-	committed, _ := h.like(p.Snapshot)
-	for _, f := range committed {
+	for _, f := range h.of[p.Kind].list {
 		if f.Identity == p.Identity && f.Job == p.Job && d.lacking(f.Manifest, sizes) == nil && !h.superseded(f, p) {
 			out := d.report(f.Manifest)
 			out.Already = true
@@ -110,7 +112,7 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 // new number, so that it is the newest one.
 func (h *held) superseded(f *found, p *Publication) bool {
 	newest := f
-	for _, other := range h.committed {
+	for _, other := range h.of[Generation].list {
 		if other.Job == p.Job {
 			newest = other
 		}

@@ -18,7 +18,7 @@ func snapshot(run string, n int) (contents, Publication) {
 		c[fmt.Sprintf("table/%s-%d.bucket", run, i)] = lines(fmt.Sprint(run, " rows ", i), 10)
 	}
 	p := c.publication("job", 0)
-	p.Owner, p.Identity, p.ParentIdentity, p.Snapshot, p.Run = "host:"+run, fmt.Sprint(run, n), "", true, run
+	p.Owner, p.Identity, p.ParentIdentity, p.Kind, p.Run, p.Step = "host:"+run, fmt.Sprint(run, n), "", Snapshot, run, int64(n)
 	return c, p
 }
 

@@ -139,7 +139,7 @@ func (s *memStore) clean(t *testing.T) {
 	s.wholeLocked(t)
 	named := make(map[string]bool)
 	for name, f := range s.files {
-		if m, err := decode(f.data); err == nil && path.Dir(name) == generationsDir || err == nil && path.Dir(name) == snapshotsDir {
+		if m, err := decode(f.data); err == nil && slices.Contains(kindDirs[:], path.Dir(name)) {
 			named[name] = true
 			m.objects(func(p *Part) { named[path.Join(objectsDir, p.Object)] = true })
 		}

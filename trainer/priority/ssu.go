@@ -1,0 +1,63 @@
+package priority
+
+import "math/bits"
+
+// ssu has rows that were accessed in a sub-sample of all accesses.
+type ssu struct {
+	entries
+	accesses
+	random uint64 // state of the generator (splitmix64)
+	rows   int    // that are chosen at a time; 0: not known
+}
+
+func (s *ssu) draw() uint64 {
+	s.random += 0x9E3779B97F4A7C15
+	z := s.random
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return z ^ z>>31
+}
+
+// below draws a number below n.
+func (s *ssu) below(n int) int {
+	high, _ := bits.Mul64(s.draw(), uint64(n))
+	return int(high)
+}
+
+// End implements List. Every access is in the sample with probability 1/2 (the paper has a
+// sampling period of 2), so a row with n of them with 1 - 2^-n.
+func (s *ssu) End(keys []uint64, rows Rows) {
+	for i, key := range keys {
+		n := min(s.in(i, rows), 63)
+		if n == 0 || s.draw()&(1<<n-1) == 0 || s.find(key) >= 0 {
+			continue
+		}
+		if s.full() {
+			s.remove(s.below(len(s.keys)))
+		}
+		s.add(key)
+	}
+}
+
+func (s *ssu) full() bool { return s.entries.full() || s.rows > 0 && len(s.keys) >= s.rows }
+
+// Resize implements List.
+func (s *ssu) Resize(rows int64) {
+	s.rows = int(max(rows, 1))
+	for len(s.keys) > s.rows {
+		s.remove(s.below(len(s.keys)))
+	}
+}
+
+// Choose implements List.
+func (s *ssu) Choose(n int) []uint64 {
+	chosen := append([]uint64(nil), s.keys...)
+	for len(chosen) > n { // its list is too long only where the table has shrunk since Resize
+		at, last := s.below(len(chosen)), len(chosen)-1
+		chosen[at], chosen = chosen[last], chosen[:last]
+	}
+	return chosen
+}
+
+// Bytes implements List.
+func (s *ssu) Bytes() int64 { return s.entries.Bytes() + s.bytes() }
