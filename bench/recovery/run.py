@@ -4,12 +4,15 @@
 A model is trained from a generated log over a table on SSD in --dirs directories, first
 without a failure. Then the same job is killed by SIGKILL at moments that a seed draws, and
 each time one of the directories is deleted and made anew, as if a new disk were mounted
-there; the job is started again with recovery.mode full, and with partial. What is printed of
-a run is its time beside that of the undisturbed one, what it trained again, the portion of
-lost samples, and the AUC on held-out data.
+there; the job is started again. STRATEGIES are compared: recovery.mode full, and partial
+without snapshots.priority and with each of its kinds. What is printed of a run is its time beside
+that of the undisturbed one, what it trained again, how long its processes took until they went on
+after a failure, the bytes that it uploaded, the memory that choosing rows took, the portion of lost
+samples, and the AUC on held-out data.
 """
 
 import argparse
+import datetime
 import json
 import pathlib
 import random
@@ -18,6 +21,13 @@ import statistics
 import subprocess
 import sys
 import time
+
+STRATEGIES = {
+    "full": ["recovery.mode=full"],
+    "partial": ["recovery.mode=partial", "recovery.max_lost_samples=1"],
+}
+for kind in "mfu", "ssu", "scar":
+    STRATEGIES[kind] = [*STRATEGIES["partial"], f"snapshots.priority={kind}"]
 
 JOB = """\
 name: recovery
@@ -52,13 +62,13 @@ def clear(args):
         shutil.rmtree(path, ignore_errors=True)
 
 
-def attempt(args, mode, until):
+def attempt(args, strategy, until):
     """Starts the job, and kills it when it has trained as many examples; None: not at all.
 
     Returns the seconds that it took, and whether it came to its end."""
-    words = [args.aibox, "train", args.dir / "job.yaml", "--log-format", "json", "--set", f"recovery.mode={mode}"]
-    if mode == "partial":
-        words += ["--set", "recovery.max_lost_samples=1"]
+    words = [args.aibox, "train", args.dir / "job.yaml", "--log-format", "json"]
+    for setting in STRATEGIES[strategy]:
+        words += ["--set", setting]
     metrics = args.dir / "metrics.jsonl"
     start = time.time()
     with open(args.dir / "log.jsonl", "a") as out:
@@ -83,10 +93,27 @@ def trained(metrics):
     return json.loads(lines[-1]).get("trained_examples", 0) if lines else 0
 
 
+def loading(args):
+    """How many seconds the processes took from their start until they went on after a failure."""
+    seconds, start = 0, None
+    for line in (args.dir / "log.jsonl").read_text().splitlines():
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue  # it was being written when its process was killed
+        at = datetime.datetime.fromisoformat(entry["time"])
+        if entry["msg"] == "job":
+            start = at
+        elif entry["msg"].startswith("training goes on from"):
+            seconds += (at - start).total_seconds()
+    return seconds
+
+
 def run(args, mode, moments, disks):
     """Trains with failures at moments, each of which loses one of the disks."""
     clear(args)
-    (args.dir / "metrics.jsonl").unlink(missing_ok=True)
+    for name in "metrics.jsonl", "log.jsonl":
+        (args.dir / name).unlink(missing_ok=True)
     seconds = 0
     for moment, disk in zip(moments, disks):
         took, done = attempt(args, mode, moment)
@@ -104,7 +131,17 @@ def run(args, mode, moments, disks):
         "again": sum(r["examples_trained_again"] for r in recoveries),
         "lost": sum(r.get("lost_samples", 0) for r in recoveries),
         "modes": sorted({r["mode"] for r in recoveries}),
+        "loading": loading(args),
+        "by_priority": sum(r.get("rows_saved_by_priority", 0) for r in recoveries),
+        "restored": sum(r.get("rows_restored", 0) for r in recoveries),
+        "uploaded": uploaded(summary, "remote"),
+        "saved": uploaded(summary, "priority"),
+        "memory": summary["memory"].get("priority_bytes", 0),
     }
+
+
+def uploaded(summary, what):
+    return (summary["snapshots"].get(what) or {}).get("uploaded_bytes", 0)
 
 
 def mean(values):
@@ -120,6 +157,7 @@ def main():
     p.add_argument("--dirs", type=int, default=4, help="directories of the table")
     p.add_argument("--failures", type=int, default=2, help="in a run")
     p.add_argument("--seeds", type=int, default=3, help="how many runs with other moments and directories")
+    p.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(STRATEGIES), help="default: all")
     p.add_argument("--memory", default="16MiB", help="sparse_table.memory_bytes")
     p.add_argument("--every", type=int, default=20_000, help="examples between two snapshots")
     p.add_argument("--uploads", type=int, default=4, help="how many snapshots there are for one that is uploaded")
@@ -131,7 +169,7 @@ def main():
     (args.dir / "job.yaml").write_text(JOB.format(
         dir=args.dir, memory=args.memory, dirs=json.dumps([str(d) for d in args.disks]), every=args.every, uploads=args.uploads, examples=args.examples))
     subprocess.run([args.aibox, "generate", args.dir / "job.yaml"], check=True, stdout=subprocess.DEVNULL)
-    results = {"full": [], "partial": []}
+    results = {name: [] for name in STRATEGIES if name in args.strategies}
     undisturbed = []
     for seed in range(1, args.seeds + 1):
         rng = random.Random(seed)
@@ -143,12 +181,12 @@ def main():
         for mode, list_ in results.items():
             r = run(args, mode, moments, disks)
             list_.append({**r, "overhead": r["seconds"] / plain["seconds"] - 1, "auc_lost": plain["auc"] - r["auc"]})
-            print(f"  {mode:>7}: {r['seconds']:.1f} s, AUC {r['auc']:.5f}, {r['again']} examples trained again, {r['lost']:.4f} of the samples lost, recovered by {r['modes']}", flush=True)
-    print("\n| recovery.mode | overhead | trained again | samples lost (PLS) | AUC lost |\n| --- | --- | --- | --- | --- |")
+            print(f"  {mode:>7}: {r['seconds']:.1f} s, AUC {r['auc']:.5f}, {r['again']} examples trained again, {r['lost']:.4f} of the samples lost, {r['by_priority']} of {r['restored']} rows from priority saves, recovered by {r['modes']}", flush=True)
+    print("\n| strategy | overhead | trained again | until it went on | uploaded snapshots | priority saves | memory of these | samples lost (PLS) | AUC lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for mode, list_ in results.items():
         overhead, error = mean([r["overhead"] for r in list_])
         auc, auc_error = mean([r["auc_lost"] for r in list_])
-        print(f"| {mode} | {overhead:.1%} ± {error:.1%} | {mean([r['again'] / args.examples for r in list_])[0]:.1%} | {mean([r['lost'] for r in list_])[0]:.4f} | {auc:.5f} ± {auc_error:.5f} |")
+        print(f"| {mode} | {overhead:.1%} ± {error:.1%} | {mean([r['again'] / args.examples for r in list_])[0]:.1%} | {mean([r['loading'] for r in list_])[0]:.1f} s | {mean([r['uploaded'] for r in list_])[0] / 1e6:.0f} MB | {mean([r['saved'] for r in list_])[0] / 1e6:.1f} MB | {mean([r['memory'] for r in list_])[0] / 1e6:.2f} MB | {mean([r['lost'] for r in list_])[0]:.4f} | {auc:.5f} ± {auc_error:.5f} |")
 
 
 if __name__ == "__main__":
