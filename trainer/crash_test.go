@@ -128,7 +128,16 @@ func crashJob(rng *rand.Rand, parquet string) (text string, set []string) {
 	set = append(set, extras[kind]...)
 	set = append(set, one(rng, nil,
 		[]string{"sparse_table.memory_bytes=64MiB"},
-		onSSD(), onSSD("sparse_table.dirs=[MODEL-a, MODEL-b]"), onSSD("sparse_table.cache_policy=lru_lfu"))...)
+		onSSD(), onSSD("sparse_table.dirs=[MODEL-a, MODEL-b]"), onSSD("sparse_table.dirs=[MODEL-a, MODEL-b, MODEL-c]"),
+		onSSD("sparse_table.cache_policy=lru_lfu"))...)
+	set = append(set, one(rng, nil, nil,
+		[]string{"optimizer.rows={kind: adagrad, table_l2: 0.01}"},
+		[]string{"optimizer.rows={kind: rowwise_adagrad, table_l2: 0.01}"},
+		[]string{"optimizer.rows={kind: adam, weight_decay: 0.5}"},
+		[]string{"sparse_table.expiry.min_show=2"})...)
+	if rng.IntN(3) == 0 {
+		set = append(set, averaging)
+	}
 	set = append(set,
 		"sparse_table.value_format="+one(rng, "float32", "float16", "bfloat16"),
 		"data.shuffle_buffer="+one(rng, "0", "130", "5000"),
