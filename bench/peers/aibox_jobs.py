@@ -20,6 +20,7 @@ def job(name, model, settings, seed, directory, examples):
         network["embedding_dim"] = settings["embedding_dim"]
     if model == "aibox":
         network["towers"] = towers(settings, dense_columns)
+        network["embedding_activation"] = "relu"  # as zoo_torch.AIBox has it
     elif model not in ("lr", "fm"):
         network["hidden_layers"] = settings["hidden_layers"]
     if model == "dlrm" and dense_columns:

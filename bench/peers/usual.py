@@ -87,7 +87,8 @@ def train_aibox(args, name, model, settings, seed, first, second):
     own = {**settings, "row_optimizer": "adagrad", "row_l2": 0.0, "initial_accumulator": 0.0}
     examples = sum(1 for _ in open(directory / f"{first}.tsv", encoding="utf-8"))
     job = aibox_jobs.job(name, model, own, seed, directory, examples)
-    del job["model"]["initial_bias"]
+    for ours in ("initial_bias", "embedding_activation"):  # as they are by default
+        job["model"].pop(ours, None)
     job["optimizer"]["rows"]["table_l2"] = settings["table_l2"]
     job["data"]["train"] = [str(directory / f"{first}.tsv")]
     job["data"]["eval"] = [str(directory / f"{second}.tsv")]
