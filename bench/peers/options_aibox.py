@@ -64,6 +64,7 @@ def main():
                 except usual_report.Missing:
                     continue
                 base = {**sets.base_settings(settings, name), **choice}
+                base.pop("averaging", None)  # an option that may be tried here
                 directory, first, second = parts(args, name)
                 for seed in args.seeds:
                     plain = None

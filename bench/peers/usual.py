@@ -32,9 +32,9 @@ EPOCHS = 3
 TUNING_SEED = 101
 
 
-RATES = {  # of rows and of the dense network
-    "linear": [(0.05, 0.01), (0.1, 0.01), (0.1, 0.03)],
-    "deep": [(0.05, 0.001), (0.05, 0.003), (0.1, 0.003)],
+RATES = {  # of rows and of the dense network, and the averaging of that: a high rate leaves noise
+    "linear": [(0.05, 0.01, 0), (0.1, 0.01, 0.98), (0.1, 0.03, 0.98)],
+    "deep": [(0.05, 0.001, 0), (0.05, 0.003, 0.98), (0.1, 0.003, 0.98)],
 }
 
 
@@ -47,8 +47,13 @@ def grid(side, model):
             for l2 in (0.0, 1e-5, 1e-4, 1e-3)
         ]
     return [
-        {"row_learning_rate": rows, "dense_learning_rate": dense, "table_l2": l2}
-        for rows, dense in RATES["linear" if model in ("lr", "fm") else "deep"]
+        {
+            "row_learning_rate": rows,
+            "dense_learning_rate": dense,
+            "table_l2": l2,
+            **({"averaging": averaging} if averaging else {}),
+        }
+        for rows, dense, averaging in RATES["linear" if model in ("lr", "fm") else "deep"]
         for l2 in (0.0, 1e-4, 3e-4, 1e-3)
     ]
 
@@ -90,6 +95,8 @@ def train_aibox(args, name, model, settings, seed, first, second):
     for ours in ("initial_bias", "embedding_activation"):  # as they are by default
         job["model"].pop(ours, None)
     job["optimizer"]["rows"]["table_l2"] = settings["table_l2"]
+    if "averaging" in settings:
+        job["optimizer"]["dense"]["averaging"] = settings["averaging"]
     job["data"]["train"] = [str(directory / f"{first}.tsv")]
     job["data"]["eval"] = [str(directory / f"{second}.tsv")]
     job["data"]["columns"] = [
