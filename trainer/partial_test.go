@@ -55,6 +55,23 @@ func TestPartialRecoveryOfNothingTrained(t *testing.T) {
 	}
 }
 
+// TestPartialRecoveryDoesNotPay: where the job allows so few lost samples that uploading would
+// cost more than full recovery, the whole run goes back, and the model is that of an undisturbed
+// run.
+func TestPartialRecoveryDoesNotPay(t *testing.T) {
+	left := partialJob(t, "snapshots.every=none")
+	want := outcome(t, left, train(t, left))
+	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=auto", "recovery.max_lost_samples=1e-12")
+	killedAfterUpload(t, j, 6)
+	lose(t, j, 1, "emptied")
+	s, said := trainAloud(t, j)
+	if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "partial recovery does not pay") {
+		t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+}
+
 // stoppedAfterUpload trains j and stops it after pass at, which saves and uploads a last
 // snapshot. It returns the step of that.
 func stoppedAfterUpload(t *testing.T, j *configs.Job, at int) (step int64) {

@@ -32,6 +32,7 @@ type uploads struct {
 	indexes *modeldir.Indexes
 	*mirror.Uploader
 	pace   uploadPace
+	full   bool  // full recovery pays, although the job asks for partial recovery
 	latest int64 // step of the last snapshot that was handed over
 	// turn has room for whoever uploads, since the limit on bytes in a second is one.
 	turn     chan struct{}
@@ -53,6 +54,11 @@ func (s *snapshots) upload() {
 	}
 	s.uploads.priority = newPrioritySaves(s.uploads, s.summary.Priority)
 	s.run.opts.Status.uploads(s.uploads.Uploader)
+}
+
+// lastUpload is how long the last upload took; 0: there was none.
+func lastUpload(s *mirror.Summary) time.Duration {
+	return time.Duration(s.LastSeconds * float64(time.Second))
 }
 
 func (u *uploads) summary() *mirror.Summary {
@@ -120,8 +126,16 @@ func (u *uploads) fixed(im *image) {
 		return
 	}
 	s := u.Summary()
+	took := lastUpload(&s)
+	if pays := u.pace.fullPays(took); pays != u.full {
+		u.full = pays
+		if pays {
+			u.run.log.Info("partial recovery does not pay at present, since recovery.max_lost_samples would take an upload so often; after a loss, the whole run goes back",
+				"every", u.pace.partial, "upload_seconds", s.LastSeconds, "every_with_full_recovery", u.pace.full(took).Round(time.Second))
+		}
+	}
 	// Where the last attempt has failed, the newest snapshot takes the place of what waits.
-	im.upload = s.Error != "" || u.pace.due(time.Now(), time.Duration(s.LastSeconds*float64(time.Second)))
+	im.upload = s.Error != "" || u.pace.due(time.Now(), took)
 	u.priority.snapshotFixed(im.upload)
 }
 

@@ -17,7 +17,9 @@ import (
 //
 // With partial recovery, nothing is trained again. A failure loses half of what was trained
 // between two uploads, for one of N directories, so that the portion of lost samples is expected
-// to be T_save/(2·N·T_fail) (eq. 4). It is to be that which the job allows.
+// to be T_save/(2·N·T_fail) (eq. 4). It is to be that which the job allows. Uploading takes the
+// share O_save/T_save of the time. Where that is more than full recovery takes in all, partial
+// recovery does not pay, and full recovery is used (§4.1).
 type uploadPace struct {
 	every    configs.RemoteInterval
 	failTime time.Duration // T_fail
@@ -38,11 +40,23 @@ func newUploadPace(r *run) uploadPace {
 
 // interval is T_save for an upload that took so long.
 func (p *uploadPace) interval(took time.Duration) time.Duration {
-	if p.partial > 0 {
+	if p.partial > 0 && !p.fullPays(took) {
 		return p.partial
 	}
+	return p.full(took)
+}
+
+// full is T_save with full recovery.
+func (p *uploadPace) full(took time.Duration) time.Duration {
 	save := p.share * took.Seconds()
 	return time.Duration(math.Sqrt(2*save*p.failTime.Seconds()) * float64(time.Second))
+}
+
+// fullPays reports whether full recovery costs less than the partial recovery that the job
+// asks for, when the last upload took so long; 0: it is not known. At the best interval T of full
+// recovery, its two costs are equal: 2·O_save/T in all.
+func (p *uploadPace) fullPays(took time.Duration) bool {
+	return p.every.Auto && p.partial > 0 && took > 0 && 2*p.partial < p.full(took)
 }
 
 // due reports whether a snapshot is to be uploaded, when the last upload took so long; 0: it

@@ -47,6 +47,38 @@ func TestUploadIntervalOfPartialRecovery(t *testing.T) {
 	}
 }
 
+// TestPartialRecoveryPays: the cheaper kind of recovery is chosen, by what both take of the time.
+func TestPartialRecoveryPays(t *testing.T) {
+	pays := map[bool]int{}
+	for _, most := range []float64{1e-7, 1e-5, 1e-4, 3e-4, 1e-3, 0.1} {
+		for _, took := range []time.Duration{time.Second, time.Minute, 20 * time.Minute} {
+			for _, fail := range []time.Duration{time.Hour, 28 * time.Hour} {
+				p := uploadPace{every: configs.RemoteInterval{Auto: true}, failTime: fail, share: 0.5, partial: time.Duration(2 * most * 2 * float64(fail))}
+				save := p.share * took.Seconds()
+				full := save/p.full(took).Seconds() + p.full(took).Seconds()/2/fail.Seconds()
+				want := save/p.partial.Seconds() > full
+				if got := p.fullPays(took); got != want {
+					t.Errorf("%g, %v, %v: full recovery pays: %t, want %t", most, took, fail, got, want)
+				}
+				if want != (p.interval(took) == p.full(took)) {
+					t.Errorf("%g, %v, %v: every %v", most, took, fail, p.interval(took))
+				}
+				pays[want]++
+			}
+		}
+	}
+	if pays[true] == 0 || pays[false] == 0 {
+		t.Errorf("%v", pays)
+	}
+	p := uploadPace{every: configs.RemoteInterval{Auto: true}, failTime: time.Hour, share: 0.5, partial: 1}
+	if p.fullPays(0) {
+		t.Error("it is chosen before the cost of an upload is known")
+	}
+	if p.every = (configs.RemoteInterval{Snapshots: 1}); p.fullPays(time.Minute) {
+		t.Error("it is chosen where the job says how often to upload")
+	}
+}
+
 // TestUploadPace: the first snapshot is uploaded at once, and those after it as the job says.
 func TestUploadPace(t *testing.T) {
 	start := time.Unix(1e9, 0)
