@@ -33,8 +33,11 @@ func (p *product) packRowsBF16(dst []float32, width int, x []float32, ldx, colum
 	}
 	if whole > 0 {
 		rows := bf16PairRowsAVX2
-		if p.kind == elementsBF16 {
+		switch {
+		case p.kind == elementsBF16:
 			rows = bf16SwapRowsAVX2
+		case convertsBF16:
+			rows = bf16PairRows512
 		}
 		rows(unsafe.SliceData(dst), unsafe.SliceData(src), floatBytes*width, floatBytes*ldx, vectors, whole)
 	}
@@ -90,7 +93,11 @@ func swapBF16(dst, src []float32) {
 func pairsBF16(dst, src []float32) {
 	w := min(len(dst), len(src)/2) &^ 7
 	if w > 0 {
-		bf16PairsAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), w)
+		pairs := bf16PairsAVX2
+		if convertsBF16 {
+			pairs = bf16Pairs512
+		}
+		pairs(unsafe.SliceData(dst), unsafe.SliceData(src), w)
 	}
 	for i := w; i < len(dst); i++ {
 		hi := float32(0)

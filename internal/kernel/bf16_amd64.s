@@ -203,3 +203,78 @@ loop:
 	JNE pair
 	VZEROUPPER
 	RET
+
+// func bf16Pairs512(dst, src *float32, n int)
+TEXT ·bf16Pairs512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+loop:
+	CMPQ CX, $16
+	JLT tail
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	LONG $0x4877f262; WORD $0xd072 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JMP loop
+tail:
+	TESTQ CX, CX
+	JEQ done
+	VMOVUPS (SI), Z0
+	LONG $0x487ff262; WORD $0xd072 // VCVTNE2PS2BF16 Z0, Z0, Z2
+	VMOVUPS Y2, (DI)
+done:
+	VZEROUPPER
+	RET
+DATA bf16Alternate<>+0(SB)/8, $0x0011000100100000
+DATA bf16Alternate<>+8(SB)/8, $0x0013000300120002
+DATA bf16Alternate<>+16(SB)/8, $0x0015000500140004
+DATA bf16Alternate<>+24(SB)/8, $0x0017000700160006
+DATA bf16Alternate<>+32(SB)/8, $0x0019000900180008
+DATA bf16Alternate<>+40(SB)/8, $0x001b000b001a000a
+DATA bf16Alternate<>+48(SB)/8, $0x001d000d001c000c
+DATA bf16Alternate<>+56(SB)/8, $0x001f000f001e000e
+GLOBL bf16Alternate<>(SB), RODATA|NOPTR, $64
+
+// func bf16PairRows512(dst, src *float32, dstRow, srcRow, vectors, pairs int)
+TEXT ·bf16PairRows512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), R8
+	MOVQ srcRow+24(FP), R9
+	MOVQ vectors+32(FP), R12
+	SHLQ $5, R12
+	MOVQ pairs+40(FP), CX
+	VMOVUPS bf16Alternate<>(SB), Z3
+pair:
+	LEAQ (SI)(R9*1), R10
+	XORQ DX, DX
+loop:
+	LEAQ 64(DX), R11
+	CMPQ R11, R12
+	JGT half
+	VMOVUPS (SI)(DX*1), Z0
+	VMOVUPS (R10)(DX*1), Z1
+	LONG $0x4877f262; WORD $0xd072 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VPERMW Z2, Z3, Z2
+	VMOVUPS Z2, (DI)(DX*1)
+	MOVQ R11, DX
+	CMPQ DX, R12
+	JLT loop
+	JMP next
+half:
+	VMOVUPS (SI)(DX*1), Y0
+	VMOVUPS (R10)(DX*1), Y1
+	LONG $0x4877f262; WORD $0xd072 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VPERMW Z2, Z3, Z2
+	VMOVUPS Y2, (DI)(DX*1)
+next:
+	LEAQ (SI)(R9*2), SI
+	ADDQ R8, DI
+	DECQ CX
+	JNE pair
+	VZEROUPPER
+	RET

@@ -19,11 +19,27 @@ func init() {
 	}
 }
 
-// The conversions in AVX2 are RoundBF16.
+// eachConversion runs f with all the ways in which this processor makes pairs of bfloat16.
+func eachConversion(f func()) {
+	before := convertsBF16
+	defer func() { convertsBF16 = before }()
+	for convertsBF16 = false; ; convertsBF16 = true {
+		f()
+		if convertsBF16 == before {
+			return
+		}
+	}
+}
+
+// The conversions by vectors are RoundBF16.
 func TestBF16Conversions(t *testing.T) {
 	if Level() == "portable" {
 		t.Skip("no AVX2")
 	}
+	eachConversion(func() { testBF16Conversions(t) })
+}
+
+func testBF16Conversions(t *testing.T) {
 	r := seeded(t, 11)
 	for range 300 {
 		n := 2 * (1 + r.IntN(40))
@@ -72,9 +88,13 @@ func TestPackRowsBF16(t *testing.T) {
 	if Level() == "portable" {
 		t.Skip("no AVX2")
 	}
+	eachConversion(func() { testPackRowsBF16(t) })
+}
+
+func testPackRowsBF16(t *testing.T) {
 	r := seeded(t, 12)
 	for range 500 {
-		depth, all, width := 1+r.IntN(40), 1+r.IntN(40), 8*(1+r.IntN(4))
+		depth, all, width := 1+r.IntN(40), 1+r.IntN(80), 8*(1+r.IntN(8))
 		ldx := all + r.IntN(3)
 		x := small(r, make([]float32, (depth-1)*ldx+all))
 		column := r.IntN(all)

@@ -21,3 +21,13 @@ func bf16SwapRowsAVX2(dst, src *float32, dstRow, srcRow, vectors, pairs int)
 //
 //go:noescape
 func bf16PairRowsAVX2(dst, src *float32, dstRow, srcRow, vectors, pairs int)
+
+// bf16Pairs512 is bf16PairsAVX2 by VCVTNE2PS2BF16.
+//
+//go:noescape
+func bf16Pairs512(dst, src *float32, n int)
+
+// bf16PairRows512 is bf16PairRowsAVX2 by VCVTNE2PS2BF16.
+//
+//go:noescape
+func bf16PairRows512(dst, src *float32, dstRow, srcRow, vectors, pairs int)

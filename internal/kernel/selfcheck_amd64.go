@@ -19,6 +19,9 @@ var hasBF16 = sync.OnceValue(func() bool {
 	return cpu.X86.HasAVX512BF16 && bestLevel >= levelAVX512 && agrees(levelAVX512, elementsPairs, elementsBF16)
 })
 
+// convertsBF16 tells whether numbers become pairs by VCVTNE2PS2BF16. Tests change it.
+var convertsBF16 = cpu.X86.HasAVX512BF16 && cpu.X86.HasAVX512BW && bestLevel >= levelAVX512
+
 // pairsAreFaster tells whether a tile is multiplied faster by VDPBF16PS than by multiply-adds of
 // float32. Zen 4 takes half of the time, Emerald Rapids twice the time, so a short
 // measurement tells: each kind of kernel a few times in turn, the fastest of which counts. The

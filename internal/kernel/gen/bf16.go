@@ -4,14 +4,23 @@ import "fmt"
 
 // vdpbf16ps returns VDPBF16PS rm, v, d on 512-bit registers as bytes, since the assembler
 // does not know it: each lane of d becomes d + v[1]·rm[1], then + v[0]·rm[0], for the pair of
-// bfloat16 in the lanes of v and rm. The encoding is EVEX.512.F3.0F38.W0 52 /r.
-func vdpbf16ps(rm, v, d int) string {
+// bfloat16 in the lanes of v and rm.
+func vdpbf16ps(rm, v, d int) string { return evex("VDPBF16PS", 0xf3, 0x52, rm, v, d) }
+
+// vcvtne2ps2bf16 returns VCVTNE2PS2BF16 rm, v, d on 512-bit registers as bytes: the low half of d
+// becomes the lanes of rm, rounded to bfloat16, and the high half those of v.
+func vcvtne2ps2bf16(rm, v, d int) string { return evex("VCVTNE2PS2BF16", 0xf2, 0x72, rm, v, d) }
+
+// evex returns an instruction on 512-bit registers with the encoding EVEX.512.prefix.0F38.W0 opcode
+// /r as bytes; prefix is 0xf3 or 0xf2.
+func evex(name string, prefix, opcode, rm, v, d int) string {
 	not := func(x, bit int) int { return ^x >> bit & 1 }
+	pp := map[int]int{0xf3: 2, 0xf2: 3}[prefix]
 	p0 := not(d, 3)<<7 | not(rm, 4)<<6 | not(rm, 3)<<5 | not(d, 4)<<4 | 0b010
-	p1 := (^v&15)<<3 | 0b110
+	p1 := (^v&15)<<3 | 0b100 | pp
 	p2 := 0b10<<5 | not(v, 4)<<3
-	return fmt.Sprintf("LONG $0x%02x%02x%02x62; WORD $0x%02x52 // VDPBF16PS Z%d, Z%d, Z%d",
-		p2, p1, p0, 0xc0|d&7<<3|rm&7, rm, v, d)
+	return fmt.Sprintf("LONG $0x%02x%02x%02x62; WORD $0x%02x%02x // %s Z%d, Z%d, Z%d",
+		p2, p1, p0, 0xc0|d&7<<3|rm&7, opcode, name, rm, v, d)
 }
 
 // Constants of the conversion to bfloat16.
@@ -59,6 +68,79 @@ func writeBF16(asm, stubs *file) {
 		asm.op("VPOR Y1, Y0, Y0")
 		asm.op("VMOVUPS Y0, (DI)(DX*1)")
 	})
+	writePairs512(asm, stubs)
+	writePairRows512(asm, stubs)
+}
+
+// writePairs512 writes bf16PairsAVX2 for processors that convert by an instruction.
+func writePairs512(asm, stubs *file) {
+	writeSignature(asm, stubs, "bf16Pairs512", "is bf16PairsAVX2 by VCVTNE2PS2BF16", "dst, src *float32, n int", 24)
+	asm.op("MOVQ n+16(FP), CX")
+	asm.line("loop:")
+	asm.op("CMPQ CX, $16")
+	asm.op("JLT tail")
+	asm.op("VMOVUPS (SI), Z0")
+	asm.op("VMOVUPS 64(SI), Z1")
+	asm.op("%s", vcvtne2ps2bf16(0, 1, 2))
+	asm.op("VMOVUPS Z2, (DI)")
+	asm.op("ADDQ $128, SI")
+	asm.op("ADDQ $64, DI")
+	asm.op("SUBQ $16, CX")
+	asm.op("JMP loop")
+	asm.line("tail:")
+	asm.op("TESTQ CX, CX")
+	asm.op("JEQ done")
+	asm.op("VMOVUPS (SI), Z0")
+	asm.op("%s", vcvtne2ps2bf16(0, 0, 2))
+	asm.op("VMOVUPS Y2, (DI)")
+	asm.line("done:")
+	asm.op("VZEROUPPER")
+	asm.op("RET")
+}
+
+// writePairRows512 writes bf16PairRowsAVX2 for processors that convert by an instruction.
+func writePairRows512(asm, stubs *file) {
+	// Words of the two rows alternate: i of the low half of a register, then i of its high half.
+	for i := range 8 {
+		asm.line("DATA bf16Alternate<>+%d(SB)/8, $0x%04x%04x%04x%04x", 8*i, 17+2*i, 2*i+1, 16+2*i, 2*i)
+	}
+	asm.line("GLOBL bf16Alternate<>(SB), RODATA|NOPTR, $64")
+	writeSignature(asm, stubs, "bf16PairRows512", "is bf16PairRowsAVX2 by VCVTNE2PS2BF16", "dst, src *float32, dstRow, srcRow, vectors, pairs int", 48)
+	asm.op("MOVQ dstRow+16(FP), R8")
+	asm.op("MOVQ srcRow+24(FP), R9")
+	asm.op("MOVQ vectors+32(FP), R12")
+	asm.op("SHLQ $5, R12")
+	asm.op("MOVQ pairs+40(FP), CX")
+	asm.op("VMOVUPS bf16Alternate<>(SB), Z3")
+	asm.line("pair:")
+	asm.op("LEAQ (SI)(R9*1), R10")
+	asm.op("XORQ DX, DX")
+	asm.line("loop:")
+	asm.op("LEAQ 64(DX), R11")
+	asm.op("CMPQ R11, R12")
+	asm.op("JGT half")
+	asm.op("VMOVUPS (SI)(DX*1), Z0")
+	asm.op("VMOVUPS (R10)(DX*1), Z1")
+	asm.op("%s", vcvtne2ps2bf16(0, 1, 2))
+	asm.op("VPERMW Z2, Z3, Z2")
+	asm.op("VMOVUPS Z2, (DI)(DX*1)")
+	asm.op("MOVQ R11, DX")
+	asm.op("CMPQ DX, R12")
+	asm.op("JLT loop")
+	asm.op("JMP next")
+	asm.line("half:")
+	asm.op("VMOVUPS (SI)(DX*1), Y0")
+	asm.op("VMOVUPS (R10)(DX*1), Y1")
+	asm.op("%s", vcvtne2ps2bf16(0, 1, 2))
+	asm.op("VPERMW Z2, Z3, Z2")
+	asm.op("VMOVUPS Y2, (DI)(DX*1)")
+	asm.line("next:")
+	asm.op("LEAQ (SI)(R9*2), SI")
+	asm.op("ADDQ R8, DI")
+	asm.op("DECQ CX")
+	asm.op("JNE pair")
+	asm.op("VZEROUPPER")
+	asm.op("RET")
 }
 
 // writeConversion writes a function that makes n elements of dst, a multiple of 8.
@@ -108,8 +190,16 @@ func writeRowPairs(asm, stubs *file, name, does string, rows int, body func()) {
 	asm.op("RET")
 }
 
-// writeHead writes the beginning of a conversion: dst is in DI, src in SI.
+// writeHead writes the beginning of a conversion in AVX2: dst is in DI, src in SI.
 func writeHead(asm, stubs *file, name, does, params string, size int) {
+	writeSignature(asm, stubs, name, does, params, size)
+	for i, r := range []string{bf16Bias, bf16One, bf16High, bf16Normal, bf16Abs, bf16Sign} {
+		asm.op("VPBROADCASTD bf16Constants<>+%d(SB), %s", 4*i, r)
+	}
+}
+
+// writeSignature writes the declaration of a conversion, and what brings dst to DI and src to SI.
+func writeSignature(asm, stubs *file, name, does, params string, size int) {
 	signature := fmt.Sprintf("func %s(%s)", name, params)
 	stubs.line("")
 	stubs.line("// %s %s.", name, does)
@@ -121,9 +211,6 @@ func writeHead(asm, stubs *file, name, does, params string, size int) {
 	asm.line("TEXT ·%s(SB), NOSPLIT, $0-%d", name, size)
 	asm.op("MOVQ dst+0(FP), DI")
 	asm.op("MOVQ src+8(FP), SI")
-	for i, r := range []string{bf16Bias, bf16One, bf16High, bf16Normal, bf16Abs, bf16Sign} {
-		asm.op("VPBROADCASTD bf16Constants<>+%d(SB), %s", 4*i, r)
-	}
 }
 
 // roundBF16 rounds register Yi to bfloat16 in the high halves; Y4 to Y6 are scratch.
