@@ -90,15 +90,20 @@ func (e *uringEngine) submit(reads []*Read) bool {
 	for _, r := range reads {
 		e.mu.queue.push(r)
 	}
-	wake := e.mu.room
-	e.mu.room = false
+	e.wakeLocked()
 	e.mu.Unlock()
-	if wake {
-		e.wake()
-	} else {
-		e.work.Signal()
-	}
+	e.work.Signal()
 	return true
+}
+
+// wakeLocked ends the driver's sleep in the kernel, if it sleeps there and has room. The lock
+// keeps the driver from ending meanwhile, which would close the event counter: the write could
+// then reach another file that was given the same descriptor.
+func (e *uringEngine) wakeLocked() {
+	if e.mu.room {
+		e.mu.room = false
+		e.wake()
+	}
 }
 
 // wake ends the driver's sleep in the kernel.
@@ -123,12 +128,8 @@ func (e *uringEngine) close() error {
 		return nil
 	}
 	e.mu.closing = true
-	wake := e.mu.room
-	e.mu.room = false
+	e.wakeLocked()
 	e.mu.Unlock()
-	if wake {
-		e.wake()
-	}
 	e.work.Signal()
 	e.ended.Wait()
 	return nil
