@@ -142,7 +142,6 @@ func (u *Uploader) run() {
 			continue
 		}
 		if u.upload(s) {
-			u.release(s)
 			s, pause = nil, firstPause
 			continue
 		}
@@ -183,6 +182,9 @@ func (u *Uploader) upload(s *Snapshot) bool {
 	seconds := time.Since(start).Seconds()
 	if u.ctx.Err() != nil && err != nil {
 		return false
+	}
+	if err == nil {
+		u.release(s) // before Finish returns
 	}
 	u.mu.Lock()
 	u.summary.Seconds += seconds

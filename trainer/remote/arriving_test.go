@@ -155,7 +155,8 @@ func TestArrivingInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, id, fault, err := AnnouncedIn(record)
-		if err != nil || fault != "" || failed && id != m.ID {
+		// A stream that the background had opened before may have brought all the same.
+		if err != nil || fault != "" || id != "" && id != m.ID {
 			t.Fatalf("the record of %q says %q, %v", id, fault, err)
 		}
 		if id != "" {
