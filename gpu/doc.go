@@ -1,4 +1,84 @@
-// Package gpu will hold devices, streams, collectives and kernels for stage
-// EL+JL on accelerators. Nothing is here yet: training runs on the CPU, and no
-// option claims otherwise.
+// Package gpu is what training needs of accelerators: memory, queues of work, kernels, matrix
+// products, sums over several devices. It is a small interface, and package emulated below
+// it is its only implementation so far: it emulates devices on the CPU, for tests. There
+// is no implementation for CUDA yet. Training runs on the CPU, and no option claims
+// otherwise. Package gputest has the suite that every implementation must pass.
+//
+// # Things
+//
+//	Platform      the devices of a machine, and how they are linked
+//	  Device      memory, streams, events and modules of their own
+//	    Memory    bytes of the device
+//	    Pinned    bytes of the host that devices copy from and to
+//	    Stream    a queue: its operations run one after the other
+//	    Event     a mark in a stream that other streams and the host can wait for
+//	    Module    code; has kernels by name
+//	    Graph     a captured series of operations, which is enqueued by one call
+//	  Group       devices that add up arrays together
+//
+// Open may be called several times for one physical device. Each call gives a device of its
+// own with its own streams, memory and failures; they share the physical memory. Thus tests
+// play several devices on one.
+//
+// Operations name what they work on by a Region: some bytes of a memory, or rows of bytes some
+// distance apart, such as columns of a matrix. No pointers cross the interface, except for the
+// slices in which the host sees pinned memory.
+//
+// # What is asynchronous
+//
+// Copy, Fill, Launch, Multiply, Record, Wait, Run and AllReduce are operations: the call puts
+// them into the queues of their streams and returns. Everything else is done when the
+// call returns. Nothing but the following orders two operations:
+//
+//   - of two operations of one stream, the earlier one is finished before the later one begins;
+//   - what was enqueued before Record is finished before what is enqueued after a Wait for
+//     that event begins, whatever the streams and devices. Wait means the latest Record
+//     before the call of Wait; later ones do not matter;
+//   - what the host did before it enqueued an operation is done when the operation begins;
+//   - what was enqueued before is finished when Synchronize returns (of a stream or a
+//     device: all of it; of an event: as with Wait) or when Done returned true;
+//   - AllReduce begins on no device before all have reached it.
+//
+// There is no default stream that others wait for. Two operations, or an operation and the host,
+// that use the same bytes, one of them writing, must be ordered by these rules;
+// otherwise the result is undefined. The emulation reports it.
+//
+// # What must stay alive
+//
+// A memory must not be freed before the host knows that all operations which use it are finished:
+// Free is, to the rules above, an access of the host that writes every byte. The same
+// holds for Graph.Free. Arguments (regions, products, slices of arguments) are copied by
+// the call. Pinned memory that an operation reads must keep its contents until the
+// operation is finished, and what an operation writes must not be looked at before.
+// Fresh memory holds garbage.
+//
+// Streams, events, modules, graphs and memory belong to their device and end with Device.Close
+// at the latest. Close waits for the device's own streams; what other devices still do with its
+// memory must be finished before.
+//
+// # Goroutines
+//
+// One goroutine at a time may call into a platform and all that comes from it. A caller that
+// drives several devices does it from one goroutine: calls only enqueue, so they are short, and
+// a graph is one call. The slices of pinned memory may be used on any goroutine, as
+// long as the goroutine that makes the calls is in step with the others.
+//
+// # Errors
+//
+// Errors are an *Error, whose Kind errors.Is finds. A call that is refused (OutOfMemory,
+// InvalidArgument, InUse, WrongDriver) changes nothing, and the device goes on. An operation that
+// fails (LaunchFailed, ECC, DeviceLost) breaks the device: operations that were enqueued do not
+// run any more, the contents of all that they would have written are undefined, and every
+// later call on the device returns the error, with the operation that failed where
+// that is known. The first call to return it is at the latest the next one that
+// synchronizes. Free and Close work on a broken device, and Open gives a new one
+// unless the hardware is gone. If one device of a Group breaks, AllReduce breaks the others, which
+// could otherwise wait for it for ever. To wait for an event of a broken device orders nothing: what
+// several devices have computed together counts only if all of them were synchronized without an error.
+//
+// # Determinism
+//
+// Each implementation gives the same bits for the same operations on the same kind and number
+// of devices, run after run. Different implementations may differ in the last bits of products
+// and sums.
 package gpu

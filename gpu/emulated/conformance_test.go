@@ -1,0 +1,38 @@
+package emulated_test
+
+import (
+	"fmt"
+	"testing"
+
+	"aibox/gpu"
+	"aibox/gpu/emulated"
+	"aibox/gpu/gputest"
+	"aibox/internal/testseed"
+)
+
+// newPlatform is a platform of two devices of 16 MiB.
+func newPlatform(seed uint64) *emulated.Platform {
+	return emulated.New(emulated.Options{Devices: emulated.Devices(2, 16<<20), Link: gpu.LinkNVLink, Images: images, Seed: seed})
+}
+
+// TestConformance runs the suite with seeds that differ in how late operations run.
+func TestConformance(t *testing.T) {
+	seeds := []uint64{0}
+	rng := testseed.Rand(t)
+	for range 30 {
+		seeds = append(seeds, rng.Uint64())
+	}
+	if testing.Short() {
+		seeds = seeds[:8]
+	}
+	for i, seed := range seeds {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Logf("seed of the platform %d", seed)
+			p := newPlatform(seed)
+			gputest.Run(t, gputest.Subject{Platform: p, Image: gpu.Image{Name: "gputest"}})
+			if err := p.Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package emulated
+
+import (
+	"fmt"
+	"math"
+
+	"aibox/gpu"
+	"aibox/internal/half"
+)
+
+// Multiply implements gpu.Stream.
+func (s *stream) Multiply(p gpu.Product) error {
+	return s.do(fmt.Sprintf("product %v %dx%dx%d", p.Precision, p.M, p.N, p.K), func() (work, error) {
+		a, b, c, err := p.Regions()
+		if err != nil {
+			return work{}, err
+		}
+		for i, r := range []gpu.Region{a, b, c} {
+			if _, err := s.local([]string{"A", "B", "C"}[i], r); err != nil {
+				return work{}, err
+			}
+		}
+		how := write
+		if p.Accumulate {
+			how = update
+		}
+		run := func() error { s.dev.p.multiply(&p, a, b, c); return nil }
+		return work{uses: []use{{a, read}, {b, read}, {c, how}}, run: run}, nil
+	})
+}
+
+func (pl *Platform) multiply(p *gpu.Product, a, b, c gpu.Region) {
+	multiply := pl.gem.Gemm
+	if p.Precision == gpu.BF16Product {
+		multiply = pl.gem.GemmBF16
+	}
+	out := gpu.As[float32](within(c))
+	multiply(p.TransA, p.TransB, p.M, p.N, p.K, side(p.Precision, a), p.A.Stride, side(p.Precision, b), p.B.Stride,
+		p.Accumulate, nil, out, p.C.Stride)
+}
+
+// within is the bytes of a region, from the first to the last.
+func within(r gpu.Region) []byte { return bare(r.Memory).data[r.Offset:][:r.Extent()] }
+
+// side returns a side of a product as the device sees it.
+func side(p gpu.Precision, r gpu.Region) []float32 {
+	data := within(r)
+	switch p {
+	case gpu.BF16Product:
+		words := gpu.As[uint16](data)
+		out := make([]float32, len(words))
+		for i, w := range words {
+			out[i] = half.FromBFloat16(w)
+		}
+		return out
+	case gpu.TF32Product:
+		in := gpu.As[float32](data)
+		out := make([]float32, len(in))
+		for i, x := range in {
+			out[i] = roundTF32(x)
+		}
+		return out
+	}
+	return gpu.As[float32](data)
+}
+
+// roundTF32 rounds to 10 bits behind the point, to nearest, ties away from zero.
+func roundTF32(x float32) float32 {
+	bits := math.Float32bits(x)
+	if bits&0x7f800000 == 0x7f800000 {
+		return x
+	}
+	return math.Float32frombits((bits + 0x1000) &^ 0x1fff)
+}

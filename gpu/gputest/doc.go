@@ -1,0 +1,41 @@
+// Package gputest has the suite of tests that every gpu.Platform must pass: Run. Each file
+// tests one part of what package gpu promises. Platforms bring an image with the kernels that
+// kernels.go describes.
+package gputest
+
+import (
+	"testing"
+
+	"aibox/gpu"
+)
+
+// Subject is a platform to be tested.
+type Subject struct {
+	Platform gpu.Platform // with at least one device that nobody else uses
+	Image    gpu.Image    // the kernels of kernels.go
+}
+
+// Run tests a platform.
+func Run(t *testing.T, s Subject) {
+	for _, part := range []struct {
+		name string
+		test func(*rig)
+	}{
+		{"Devices", testDevices},
+		{"Memory", testMemory},
+		{"Copies", testCopies},
+		{"Fill", testFill},
+		{"Kernels", testKernels},
+		{"Refusals", testRefusals},
+		{"Order", testOrder},
+		{"Events", testEvents},
+		{"DoubleBuffer", testDoubleBuffer},
+		{"Products", testProducts},
+		{"AllReduce", testAllReduce},
+		{"AllReduceOrder", testAllReduceOrder},
+		{"Graphs", testGraphs},
+		{"Broken", testBroken},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(&rig{t, s}) })
+	}
+}

@@ -1,0 +1,82 @@
+package gpu
+
+import "fmt"
+
+// Region is the bytes of a memory that an operation works on: Rows rows of Width bytes,
+// the first at Offset, each Pitch bytes after the one before.
+type Region struct {
+	Memory Memory
+	Offset int
+	Width  int
+	Rows   int
+	Pitch  int
+}
+
+// All is the region of all bytes of a memory.
+func All(m Memory) Region { return Part(m, 0, m.Bytes()) }
+
+// Part is bytes [offset, offset+n) of a memory.
+func Part(m Memory, offset, n int) Region {
+	return Region{Memory: m, Offset: offset, Width: n, Rows: 1, Pitch: n}
+}
+
+func (r Region) empty() bool { return r.Width == 0 || r.Rows == 0 }
+
+// Bytes is how many bytes belong to the region.
+func (r Region) Bytes() int { return r.Rows * r.Width }
+
+// Extent is how many bytes there are from its first one to its last.
+func (r Region) Extent() int {
+	if r.empty() {
+		return 0
+	}
+	return (r.Rows-1)*r.Pitch + r.Width
+}
+
+// Check returns an InvalidArgument unless the region lies in its memory and its rows do not
+// overlap. What names the region in the error.
+func (r Region) Check(what string) error {
+	if r.Memory == nil {
+		return Invalid("%s: the region has no memory", what)
+	}
+	n := r.Memory.Bytes()
+	switch {
+	case r.Offset < 0 || r.Width < 0 || r.Rows < 0:
+		return Invalid("%s: %v has a negative number", what, r)
+	case r.Rows > 1 && r.Pitch < r.Width:
+		return Invalid("%s: the rows of %v overlap", what, r)
+	case r.Offset > n || !r.empty() && (r.Width > n || r.Rows-1 > n/max(r.Pitch, 1) || r.Offset > n-r.Extent()):
+		return Invalid("%s: %v is not within the %d bytes of the memory", what, r, n)
+	}
+	return nil
+}
+
+// Overlaps tells whether two regions have a byte in common.
+func (r Region) Overlaps(o Region) bool {
+	if r.Memory != o.Memory || r.empty() || o.empty() || r.Offset >= o.Offset+o.Extent() || o.Offset >= r.Offset+r.Extent() {
+		return false
+	}
+	for i, j := 0, 0; i < r.Rows && j < o.Rows; {
+		a, b := r.Offset+i*r.Pitch, o.Offset+j*o.Pitch
+		switch {
+		case a+r.Width <= b:
+			i++
+		case b+o.Width <= a:
+			j++
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+func (r Region) String() string {
+	name := "no memory"
+	if r.Memory != nil {
+		name = fmt.Sprintf("%q", r.Memory.Name())
+	}
+	if r.Rows == 1 {
+		return fmt.Sprintf("%s[%d:%d]", name, r.Offset, r.Offset+r.Width)
+	}
+	return fmt.Sprintf("%s[%d:%d and %d more rows, %d apart]", name, r.Offset, r.Offset+r.Width, r.Rows-1, r.Pitch)
+}

@@ -1,0 +1,66 @@
+package gpu
+
+import "time"
+
+// Stream is a queue of operations of a device, which run one after the other. Its methods
+// enqueue and return, except for Synchronize and Capture.
+type Stream interface {
+	Name() string
+	Device() Device
+
+	// Copy copies between regions that have as many rows of as many bytes, do not overlap, and
+	// lie in memory of the device, in pinned memory or, one of them, in memory of another
+	// device.
+	Copy(dst, src Region) error
+	// Fill sets all words of a region of the device, made of rows of whole words, to word.
+	Fill(dst Region, word uint32) error
+	// Launch runs a kernel. See Arg for what it may use.
+	Launch(k Kernel, g Geometry, args ...Arg) error
+	// Multiply computes a matrix product. Its matrices lie in memory of the device.
+	Multiply(p Product) error
+
+	// Record sets an event of the same device to this place in the queue.
+	Record(e Event) error
+	// Wait lets later operations of this stream begin only after those that were in front of
+	// the latest Record of e, which may belong to any device. An event that was never recorded
+	// is an error: it would order nothing.
+	Wait(e Event) error
+	// Synchronize returns when all operations of the stream have finished.
+	Synchronize() error
+
+	// Capture calls enqueue. The operations that it puts into this stream do not run, but become
+	// the graph, with the arguments and the memory they have. It must not do anything else to
+	// this stream, nor Record, Wait or AllReduce.
+	Capture(name string, enqueue func() error) (Graph, error)
+	// Run enqueues the operations of a graph of the same device. A graph that is still at work
+	// in another stream must be ordered before this one, like any operation that uses its memory.
+	Run(g Graph) error
+}
+
+// Event is a mark in a stream.
+type Event interface {
+	Name() string
+	// Done tells whether what was in front of the latest Record has finished. If so, then
+	// it has finished for the host, as after Synchronize.
+	Done() (bool, error)
+	// Synchronize returns when what was in front of the latest Record has finished.
+	Synchronize() error
+	// Since returns the time from an earlier event of the same device to this one, both of which
+	// must be Done.
+	Since(earlier Event) (time.Duration, error)
+}
+
+// Graph is a series of operations that was captured.
+type Graph interface {
+	Name() string
+	// Free gives back what the graph takes. All its runs must have finished.
+	Free() error
+}
+
+// Group is devices that compute together.
+type Group interface {
+	// AllReduce adds up arrays of float32 of one size, one on each device, in an order that
+	// does not change from run to run, and leaves the sum in all of them. It is one
+	// operation of all streams: stream i belongs to device i of the group and array i lies there.
+	AllReduce(streams []Stream, arrays []Region) error
+}
