@@ -63,11 +63,14 @@ func (r *Recovery) Text() string {
 	return fmt.Sprintf("%s; went on from %s after step %d; %s trained again", what, r.From, r.Step, humanize.Count(r.Again, "example"))
 }
 
-// loss is what a run has found lost, until it goes on.
+// loss is what a run has found lost, or what has ended the run before it in this process, until
+// it goes on.
 type loss struct {
 	err *modeldir.LostError
-	at  Resumption // of the newest snapshot of an interrupted run; zero: a model has lost its table
-	// survivors are the files that are left of the table.
+	at  Resumption // of the run that ended, or else of the newest snapshot of an interrupted run; zero: a model has lost its table
+	// snapshots says that the newest snapshot is not whole; survivors are the files that are
+	// left of the table then.
+	snapshots bool
 	survivors map[string]string
 }
 
@@ -76,7 +79,7 @@ func (r *run) lostTable(lost *modeldir.LostError, x *resumption) {
 	if r.loss == nil {
 		r.loss = &loss{err: lost, at: x.place()}
 	}
-	r.loss.survivors = modeldir.Survivors(r.job.Output.ModelDir)
+	r.loss.snapshots, r.loss.survivors = true, modeldir.Survivors(r.job.Output.ModelDir)
 	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.place().Examples, "error", lost)
 }
 
@@ -93,6 +96,26 @@ func (r *run) recovered(from string, at Resumption) {
 	}
 	r.recoveries = append(r.recoveries, rec)
 	r.log.Error("after the loss of files of the table, training goes on; the model will be the same as without the loss", "lost", l.err.Error(), "from", from, "step", at.Step, "trained_examples", at.Examples, "examples_trained_again", rec.Again)
+}
+
+// checkPlaces fails if a new table cannot be made where a directory of one is lost. Then what the
+// interrupted run has left is not deleted: the disk may come back.
+func (r *run) checkPlaces() error {
+	if r.loss == nil {
+		return nil
+	}
+	if err := modeldir.CheckPlaces(r.job.SparseTable.Dirs); err != nil {
+		return fmt.Errorf("%w, and a new table cannot be made either: %w; replace the disk, or take its directory out of sparse_table.dirs", r.loss.err, err)
+	}
+	return nil
+}
+
+// snapshotSource is where the snapshot comes from with which the run goes on.
+func (r *run) snapshotSource() string {
+	if r.loss != nil && !r.loss.snapshots {
+		return "the last snapshot on this machine"
+	}
+	return r.job.Snapshots.Remote
 }
 
 // beginning is what a run goes back to that begins anew.

@@ -80,6 +80,17 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 	return p.Dirs, nil
 }
 
+// CheckPlaces fails if no directory of a table could be made in one of dirs.
+func CheckPlaces(dirs []string) error {
+	for _, dir := range dirs {
+		probe := filepath.Join(dir, ".aibox-probe")
+		if err := errors.Join((sparsetable.OSFS{}).MkdirAll(dir), WriteFile(probe, nil), os.Remove(probe)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // makeTableDir makes one of the directories of the run's table, and frees those that
 // killed runs left beside it.
 func (w *Writer) makeTableDir(dir string, all []string) error {
