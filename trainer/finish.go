@@ -235,6 +235,7 @@ func (r *run) close(ctx context.Context, failure error) error {
 	r.closeTable()
 	if r.models.previous != nil {
 		_ = r.models.previous.Close() // it was only read
+		r.removeStart()
 	}
 	made := r.models.writer != nil && r.models.writer.Committed() // the model is committed, and something failed afterwards
 	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory

@@ -377,6 +377,7 @@ func (r *run) build(ctx context.Context) error {
 	if err := fill(ctx); err != nil {
 		return err
 	}
+	r.removeStart()
 	r.ready()
 	if err := r.initBias(ctx); err != nil {
 		return err

@@ -241,7 +241,7 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 	if original != "" && o.Logger != nil {
 		o.Logger.Warn("this model is a copy: its table is that of the original", "model", m.Dir, "original", original, "table", dirs, "to_copy_the_table", m.copyAdvice(dirs))
 	}
-	o.Kind = sparsetable.KindIn(o.Dir)
+	o.Kind = sparsetable.KindIn(append([]string{o.Dir}, dirs...)...)
 	o.SSD.Source = m.Source
 	o.SnapshotID, o.MustExist = m.TableSnapshot, true
 	if o.Kind != sparsetable.KindSSD {
