@@ -73,6 +73,7 @@ type loss struct {
 	// left of the table then.
 	snapshots bool
 	survivors map[string]string
+	uploaded  bool // the run had a snapshot in snapshots.remote
 }
 
 // lostTable takes note of the loss of files of an interrupted run's table.
@@ -80,6 +81,7 @@ func (r *run) lostTable(lost *modeldir.LostError, x *resumption) {
 	if r.loss == nil {
 		r.loss = &loss{err: lost, at: x.place()}
 	}
+	r.loss.uploaded = x.Snapshots.Remote != nil && x.Snapshots.Remote.Step > 0
 	r.loss.snapshots, r.loss.survivors = true, modeldir.Survivors(r.job.Output.ModelDir)
 	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.place().Examples, "error", lost)
 }
