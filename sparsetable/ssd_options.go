@@ -217,10 +217,15 @@ func placeOf(dir string) place {
 	return p
 }
 
-// KindIn is the kind of the table whose snapshots are in dir, or that has dir as one of its
-// directories with a copy of its catalog.
-func KindIn(dir string) string {
-	if _, err := os.Stat(filepath.Join(dir, catalogDir)); err == nil || len(copiesIn([]string{dir})) > 0 {
+// KindIn is the kind of the table whose snapshots are in dirs: a table on SSD has its catalog, or
+// a copy of it, in each of its directories.
+func KindIn(dirs ...string) string {
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, catalogDir)); err == nil {
+			return KindSSD
+		}
+	}
+	if len(copiesIn(dirs)) > 0 {
 		return KindSSD
 	}
 	return KindMemory

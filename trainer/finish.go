@@ -127,6 +127,9 @@ func (r *run) statisticsFile() ([]byte, error) {
 
 // commit makes the files of the final model the model of the directory.
 func (r *run) commit() error {
+	if err := r.checkTable(nil); err != nil {
+		return err
+	}
 	var job bytes.Buffer
 	if err := r.job.Show(&job); err != nil {
 		return err
@@ -232,13 +235,16 @@ func (r *run) close(ctx context.Context, failure error) error {
 	r.closeTable()
 	if r.models.previous != nil {
 		_ = r.models.previous.Close() // it was only read
+		r.removeStart()
 	}
 	made := r.models.writer != nil && r.models.writer.Committed() // the model is committed, and something failed afterwards
 	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory
 	if failure != nil && !made && !others {
 		failure = r.resumable(ctx, failure)
-		if err := r.reportFailure(ctx, failure, status); err != nil {
-			r.log.Warn("the summary of this run could not be written", "error", err)
+		if !r.suspended(failure) {
+			if err := r.reportFailure(ctx, failure, status); err != nil {
+				r.log.Warn("the summary of this run could not be written", "error", err)
+			}
 		}
 	}
 	if r.models.writer != nil {

@@ -111,9 +111,12 @@ func filesOf(l *source.Listing) []source.File {
 }
 
 // damaged reports whether the files of an interrupted run are damaged or incomplete, so
-// that no process can go on with them.
+// that no process can go on with them. If a directory of its table is lost, one can.
 func damaged(err error) bool {
 	var table *sparsetable.CorruptionError
 	var dir *modeldir.CorruptionError
+	if errors.As(err, new(*modeldir.LostError)) {
+		return false
+	}
 	return errors.As(err, &table) || errors.As(err, &dir) || errors.Is(err, sparsetable.ErrNoSnapshot)
 }

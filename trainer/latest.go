@@ -192,6 +192,11 @@ func (r *run) openPrevious(ctx context.Context) error {
 		return fmt.Errorf("training.warm_start: %w", err)
 	}
 	r.models.previous, r.start = p, r.startAt(p.Dir, &p.Manifest)
+	if r.job.Training.WarmStart != configs.WarmStartLatest {
+		if r.models.previous, err = r.wholeNamed(ctx, p); err != nil {
+			return fmt.Errorf("training.warm_start: %w", err)
+		}
+	}
 	return nil
 }
 

@@ -56,8 +56,14 @@ func removeIn(dir string, patterns ...string) error {
 // waysToLose.
 func lose(t *testing.T, j *configs.Job, i int, way string) {
 	t.Helper()
-	entry := j.SparseTable.Dirs[i]
-	tables, err := filepath.Glob(filepath.Join(entry, "*-gen-*"))
+	loseIn(t, j.SparseTable.Dirs[i], "*-gen-*", way)
+}
+
+// loseIn loses the newest directory of a table in an entry of sparse_table.dirs whose name matches
+// a pattern.
+func loseIn(t *testing.T, entry, pattern, way string) {
+	t.Helper()
+	tables, err := filepath.Glob(filepath.Join(entry, pattern))
 	if err != nil || len(tables) == 0 {
 		t.Fatalf("%s has no table: %v", entry, err)
 	}

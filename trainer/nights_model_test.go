@@ -60,6 +60,9 @@ func TestNightsModel(t *testing.T) {
 			w := &nights{t: t, rng: rng, root: t.TempDir(), log: log, digests: make(map[string]string), models: make(map[string]string), retained: 1 + rng.IntN(3)}
 			defer func() { t.Logf("what was done:\n%s", strings.Join(w.did, "\n")) }()
 			w.newMachine()
+			if err := os.MkdirAll(filepath.Join(w.root, "remote"), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			for range 14 {
 				w.step()
 				w.check()

@@ -87,6 +87,7 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 		r.log.Warn("the lost directories had no rows of the table, so nothing goes back", "lost", lost.Error())
 		return true, nil
 	}
+	r.loss = nil // x tells of it
 	r.log.Error("only the rows of the lost directories have gone back: the model will not be that of an undisturbed run", "lost", lost.Error(), "from", rec.From,
 		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "saved_by_priority", rec.RowsByPriority, "lost_samples", rec.LostSamples, "lost_samples_of_run", lostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
 	return true, nil
@@ -139,7 +140,7 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id 
 // refillFromSnapshot restores the newest whole snapshot in snapshots.remote of the run that x
 // is of; nil: there is none.
 func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumption, survivors map[string]string) (*refill, error) {
-	d, err := r.remoteSnapshots("restoring a snapshot")
+	d, err := r.snapshotsToRead()
 	if err != nil {
 		return nil, err
 	}

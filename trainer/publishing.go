@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/reader/source"
 	"aibox/trainer/modeldir"
@@ -151,6 +155,30 @@ func openRemote(sources *source.Sources, uri string, bytesPerSecond int64, doing
 	return remote.Open(d.URI, d, remote.Options{
 		BytesPerSecond: bytesPerSecond, Logger: log, Progress: logProgress(doing, uri, log), Optional: modeldir.IsReport,
 	}), nil
+}
+
+// errAbsent says that a remote directory is not there.
+var errAbsent = errkind.New(errkind.IO, "it does not exist")
+
+// openRemoteToRead is openRemote for a remote directory whose contents decide what is done. If it
+// is one of a mounted file system, it has to exist: where that is not mounted, nobody knows what
+// is there. HDFS is not mounted; there, a directory that does not exist is an empty one.
+func openRemoteToRead(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
+	if path := mountedPath(sources, uri); path != "" {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+			return nil, fmt.Errorf("remote directory %s: %w: mount its file system, or make it, if nothing was ever written there: mkdir -p %s", uri, errAbsent, humanize.ShellWord(path))
+		}
+	}
+	return openRemote(sources, uri, bytesPerSecond, doing, log)
+}
+
+// mountedPath is the path of a remote directory that is on a mounted file system; "": it is not.
+func mountedPath(sources *source.Sources, uri string) string {
+	d, err := sources.Directory(uri)
+	if err != nil { // whoever opens it says why
+		return ""
+	}
+	return d.LocalPath()
 }
 
 // logProgress logs how many bytes were moved, now and then.

@@ -25,6 +25,11 @@ type machine struct {
 // newMachine returns a machine. The settings may hold AT for a directory on it, and the
 // job's training data are those of the night in data.
 func newMachine(t *testing.T, remote string, set ...string) *machine {
+	if path, ok := strings.CutPrefix(remote, "file://"); ok {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	m := &machine{t: t, at: t.TempDir()}
 	for _, s := range append([]string{"output.model_dir=AT/model", "training.warm_start=latest", "timezone=UTC", `output.remote="` + remote + `"`}, set...) {
 		m.set = append(m.set, strings.ReplaceAll(s, "AT", m.at))

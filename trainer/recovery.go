@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -63,12 +64,16 @@ func (r *Recovery) Text() string {
 	return fmt.Sprintf("%s; went on from %s after step %d; %s trained again", what, r.From, r.Step, humanize.Count(r.Again, "example"))
 }
 
-// loss is what a run has found lost, until it goes on.
+// loss is what a run has found lost, or what has ended the run before it in this process, until
+// it goes on.
 type loss struct {
 	err *modeldir.LostError
-	at  Resumption // of the newest snapshot of an interrupted run; zero: a model has lost its table
-	// survivors are the files that are left of the table.
+	at  Resumption // of the run that ended, or else of the newest snapshot of an interrupted run; zero: a model has lost its table
+	// snapshots says that the newest snapshot is not whole; survivors are the files that are
+	// left of the table then.
+	snapshots bool
 	survivors map[string]string
+	uploaded  bool // the run had a snapshot in snapshots.remote
 }
 
 // lostTable takes note of the loss of files of an interrupted run's table.
@@ -76,7 +81,8 @@ func (r *run) lostTable(lost *modeldir.LostError, x *resumption) {
 	if r.loss == nil {
 		r.loss = &loss{err: lost, at: x.place()}
 	}
-	r.loss.survivors = modeldir.Survivors(r.job.Output.ModelDir)
+	r.loss.uploaded = x.Snapshots.Remote != nil && x.Snapshots.Remote.Step > 0
+	r.loss.snapshots, r.loss.survivors = true, modeldir.Survivors(r.job.Output.ModelDir)
 	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.place().Examples, "error", lost)
 }
 
@@ -93,6 +99,26 @@ func (r *run) recovered(from string, at Resumption) {
 	}
 	r.recoveries = append(r.recoveries, rec)
 	r.log.Error("after the loss of files of the table, training goes on; the model will be the same as without the loss", "lost", l.err.Error(), "from", from, "step", at.Step, "trained_examples", at.Examples, "examples_trained_again", rec.Again)
+}
+
+// checkPlaces fails if a new table cannot be made where a directory of one is lost. Then what the
+// interrupted run has left is not deleted: the disk may come back.
+func (r *run) checkPlaces() error {
+	if r.loss == nil {
+		return nil
+	}
+	if err := modeldir.CheckPlaces(r.job.SparseTable.Dirs); err != nil {
+		return fmt.Errorf("%w, and a new table cannot be made either: %w; replace the disk, or take its directory out of sparse_table.dirs", r.loss.err, err)
+	}
+	return nil
+}
+
+// snapshotSource is where the snapshot comes from with which the run goes on.
+func (r *run) snapshotSource() string {
+	if r.loss != nil && !r.loss.snapshots {
+		return "the last snapshot on this machine"
+	}
+	return r.job.Snapshots.Remote
 }
 
 // beginning is what a run goes back to that begins anew.
@@ -133,20 +159,13 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 	if err != nil {
 		return false, nil // who opens it next says so
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	err = p.CheckTable(ctx, r.log)
-	var lost *modeldir.LostError
-	survivors, identity := p.Survivors(), p.Identity()
-	if fault := faultOfArriving(p); fault != nil {
-		lost, survivors = fault, nil
-	} else if !errors.As(err, &lost) {
-		return false, nil // the same
-	}
-	if err := p.Close(); err != nil { // it may be deleted meanwhile
+	identity := p.Identity()
+	lost, survivors := r.lossOf(ctx, p)
+	if err := p.Close(); err != nil || lost == nil { // it may be deleted meanwhile
 		return false, err
 	}
 	if r.job.Output.Remote == "" {
-		return false, fmt.Errorf("the model %s cannot be used: %w; mount the missing file system. If it is gone for good: the job has no output.remote from which the model could be restored; name another model in training.warm_start, or give an empty text to begin with a new one", c.name, errkind.As(errkind.IO, lost))
+		return false, r.unusable(p, lost, "the job has no output.remote from which the model could be restored")
 	}
 	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.name, "remote", r.job.Output.Remote, "error", lost)
 	out, err := r.restoreBeside(ctx, survivors, func(m *modeldir.Manifest) bool { return m.Identity() == identity })
@@ -163,6 +182,78 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 	}
 	r.log.Info("the model to start from is restored", "from", out.From, "model", modeldir.JoinName(out.ModelDir, out.Generation), "fetched_bytes", out.Moved)
 	return true, nil
+}
+
+// wholeNamed returns the model that training.warm_start names, which is p, and which it closes if
+// that is another one: if the table of p has lost files, the same model is restored from
+// output.remote, for this run alone. In its place in a model directory nothing changes.
+func (r *run) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Model, error) {
+	lost, survivors := r.lossOf(ctx, p)
+	if lost == nil {
+		return p, nil
+	}
+	identity, uri := p.Identity(), r.job.Output.Remote
+	if err := p.Close(); err != nil {
+		return nil, err
+	}
+	if uri == "" {
+		return nil, r.unusable(p, lost, "the job has no output.remote from which the model could be restored")
+	}
+	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote for this run", "model", p.Name, "remote", uri, "error", lost)
+	scratch := r.startDir()
+	if _, err := modeldir.Generations(scratch); !errors.Is(err, modeldir.ErrNoModel) { // of a process that was killed
+		if err := modeldir.Remove(scratch); err != nil {
+			return nil, err
+		}
+	}
+	out, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
+		From: uri, To: scratch, Dirs: r.job.SparseTable.Dirs, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts,
+		accept: func(m *modeldir.Manifest) bool { return m.Identity() == identity }, survivors: survivors,
+	})
+	var damaged *remote.DamagedError
+	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
+		return nil, r.unusable(p, lost, fmt.Sprintf("%s does not have that model as a whole (%v)", uri, err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", p.Name, lost, errkind.As(errkind.IO, err))
+	}
+	if r.loss == nil {
+		r.loss = &loss{err: lost}
+	}
+	r.log.Info("the model to start from is restored", "from", out.From, "fetched_bytes", out.Moved)
+	return modeldir.Open(scratch)
+}
+
+// startDir is where, in the model directory, a model is restored that only this run starts from.
+func (r *run) startDir() string { return filepath.Join(r.job.Output.ModelDir, "start") }
+
+// removeStart deletes the model that was restored for this run, if one was. The run's table has
+// its rows, or there will be none.
+func (r *run) removeStart() {
+	p := r.models.previous
+	if p == nil || p.Dir != r.startDir() {
+		return
+	}
+	if err := errors.Join(p.Close(), modeldir.Remove(p.Dir)); err != nil {
+		r.log.Warn("the model that was restored to start from could not be deleted; it takes space on disk", "dir", p.Dir, "error", err)
+	}
+}
+
+// lossOf says what the table of a model has lost, and which files are left of it; nil: nothing.
+func (r *run) lossOf(ctx context.Context, p *modeldir.Model) (lost *modeldir.LostError, survivors map[string]string) {
+	if fault := faultOfArriving(p); fault != nil {
+		return fault, nil
+	}
+	if !errors.As(p.CheckTable(ctx, r.log), &lost) {
+		return nil, nil // whoever opens it says what else is wrong
+	}
+	return lost, p.Survivors()
+}
+
+// unusable is the error for a model to start from whose table has lost files. why says why it
+// cannot be restored.
+func (r *run) unusable(p *modeldir.Model, lost error, why string) error {
+	return fmt.Errorf("the model %s cannot be used: %w; mount the missing file system. If it is gone for good: %s; name another model in training.warm_start, or give an empty text to begin with a new one", p.Name, errkind.As(errkind.IO, lost), why)
 }
 
 // faultOfArriving says why the files of a model's table that have not all arrived never will; nil:

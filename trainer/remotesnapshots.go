@@ -234,6 +234,11 @@ func (r *run) remoteSnapshots(doing string) (*remote.Directory, error) {
 	return openRemote(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
 }
 
+// snapshotsToRead is remoteSnapshots where what is there decides from where the run goes on.
+func (r *run) snapshotsToRead() (*remote.Directory, error) {
+	return openRemoteToRead(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), "restoring a snapshot", r.log)
+}
+
 // snapshotOwner is the Owner of the run's snapshots in a remote directory.
 func (r *run) snapshotOwner() string {
 	host, err := os.Hostname()
@@ -262,6 +267,13 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	d, all, err := r.listSnapshots(ctx)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
+	}
+	if errors.Is(err, errAbsent) && r.loss == nil && r.hasModels() {
+		r.log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found, and those of this run are not there", "remote", uri)
+		return false, nil
+	}
+	if err == nil && len(all) == 0 && r.loss != nil && r.loss.uploaded && mountedPath(r.data.sources, uri) != "" {
+		err = errors.New("the interrupted run has uploaded snapshots there, but there is none: is the file system mounted?")
 	}
 	if err != nil {
 		return false, errkind.As(errkind.IO, fmt.Errorf("snapshots.remote %s cannot be read, so it is not known whether it has a snapshot from which this job goes on: %w; start the job again when it can be read, or start over with --fresh", uri, err))
@@ -302,9 +314,16 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// hasModels reports whether there are models of earlier runs on this machine, so that the job does
+// not begin its chain here.
+func (r *run) hasModels() bool {
+	c, _ := r.latest() // whoever starts from it says what is wrong
+	return c != nil || r.hasChain()
+}
+
 // listSnapshots lists snapshots.remote.
 func (r *run) listSnapshots(ctx context.Context) (d *remote.Directory, all []*remote.Manifest, err error) {
-	if d, err = r.remoteSnapshots("restoring a snapshot"); err != nil {
+	if d, err = r.snapshotsToRead(); err != nil {
 		return nil, nil, err
 	}
 	var faults []error

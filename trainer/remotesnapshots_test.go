@@ -179,6 +179,16 @@ func damageRemote(t *testing.T, dir, what string) {
 	}
 }
 
+// mounted is a new directory, as of a file system that is mounted, that has the directory remote.
+func mounted(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "mounted")
+	if err := os.MkdirAll(filepath.Join(dir, "remote"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // blocked puts a link to itself into the place of a directory, which then cannot be read, and
 // returns what puts the directory back.
 func blocked(t *testing.T, dir string) (back func()) {
@@ -202,7 +212,7 @@ func TestRemoteSnapshotsUnreadable(t *testing.T) {
 	left := job(t, "deepfm", everyPass)
 	want := outcome(t, left, train(t, left))
 	for _, fresh := range []bool{false, true} {
-		dir := filepath.Join(t.TempDir(), "mounted")
+		dir := mounted(t)
 		j := job(t, "deepfm", everyPass, "snapshots.remote="+dir+"/remote")
 		if !lostAt(t, j, 4, true) {
 			t.Fatal("there were not so many passes")
@@ -231,7 +241,7 @@ func TestRemoteSnapshotsUnreadable(t *testing.T) {
 func TestRemoteSnapshotsFail(t *testing.T) {
 	left := job(t, "deepfm", everyPass)
 	want := outcome(t, left, train(t, left))
-	dir := filepath.Join(t.TempDir(), "mounted")
+	dir := mounted(t)
 	j := job(t, "deepfm", everyPass, "snapshots.remote="+dir+"/remote")
 	var log bytes.Buffer
 	opts := quiet
@@ -348,7 +358,7 @@ func TestRemoteSnapshotMetricsElsewhere(t *testing.T) {
 // TestOneRemoteDirectory: snapshots.remote and output.remote may be one directory, which in
 // the end has the model and no snapshot.
 func TestOneRemoteDirectory(t *testing.T) {
-	dir := "file://" + t.TempDir() + "/remote"
+	dir := "file://" + mounted(t) + "/remote"
 	j := job(t, "lr", everyPass, "snapshots.remote="+dir, "output.remote="+dir+"/")
 	if !lostAt(t, j, 3, true) {
 		t.Fatal("there were not so many passes")

@@ -60,7 +60,7 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 
 func restoreFrom(ctx context.Context, sources *source.Sources, o RestoreOptions) (*Restored, error) {
 	uri, number := remote.SplitURI(o.From)
-	d, err := openRemote(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
+	d, err := openRemoteToRead(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
 	if err != nil {
 		return nil, err
 	}

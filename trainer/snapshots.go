@@ -49,7 +49,8 @@ type snapshots struct {
 	every   configs.SnapshotInterval
 	pace    pace // of every.Auto
 	summary SnapshotSummary
-	full    bool // giveSpace was called: no further snapshots but a last one
+	full    bool  // giveSpace was called: no further snapshots but a last one
+	lost    error // directories or files of the table are lost, as a snapshot has shown: the run has to end
 	// tableBytes is about what the next snapshot of a table on SSD takes, which has at most
 	// the size of its cache and its index; 0: not known. Asking such a table may take as long
 	// as it writes its buckets, so it is asked in the background.
@@ -118,10 +119,12 @@ func (s *snapshots) takeIfDue() error {
 			return nil
 		}
 	}
-	if s.full || !s.due() {
-		return nil
+	if s.lost == nil && !s.full && s.due() {
+		if err := s.take(); err != nil {
+			return err
+		}
 	}
-	return s.take()
+	return s.lost
 }
 
 // due reports whether it is time for a snapshot.
@@ -195,6 +198,7 @@ func (s *snapshots) written() {
 	s.pace.saved(im.stall, im.took)
 	s.tableBytes = im.next
 	s.succeeded(im)
+	s.lost = s.run.checkTable(nil)
 }
 
 // succeeded takes note of a snapshot that is complete.
@@ -214,6 +218,7 @@ func (s *snapshots) failed(im *image, err error) {
 		s.older = append(s.older, im.resume.Snapshot)
 	}
 	s.run.log.Warn("a snapshot could not be saved; training goes on, and the next one is tried when it is due", "step", im.resume.Step, "error", err)
+	s.lost = s.run.checkTable(err)
 }
 
 // saveExisting saves the present state with a snapshot of the table and a dense file that

@@ -33,6 +33,7 @@ type Options struct {
 	WaitUntil time.Time
 	Fresh     bool // do not go on with an interrupted run
 
+	failures *diskFailures // that Train has survived
 	// afterPass is called between two passes of training, by tests.
 	afterPass func(context.Context, *run) error
 	// atStage is called while a snapshot is saved, by tests.
@@ -54,13 +55,17 @@ func (o *Options) ensureDefaults() {
 
 // Train runs job and commits its model to job.Output.ModelDir. When it fails or ctx is
 // cancelled, the directory's earlier model, if any, stays. If the same job was interrupted
-// before, Train goes on from its last snapshot; a *ResumableError says that it can.
+// before, Train goes on from its last snapshot; a *ResumableError says that it can. If a disk of
+// the table fails, it does so by itself.
 func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summary, err error) {
 	defer panics.Catch("the end of training", &err)
 	opts.ensureDefaults()
+	opts.failures = new(diskFailures)
 	kernel.SetThreads(job.Pipeline.ComputeThreads)
+	var failed *loss // after which the job has begun again
 	for {
 		r := newRun(job, opts)
+		r.loss = failed
 		err = r.do(ctx)
 		if err == nil {
 			err := publishTrained(ctx, job, &opts, &r.summary)
@@ -68,6 +73,10 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summar
 				r.forgetRemote(ctx)
 			}
 			return &r.summary, err
+		}
+		if r.again != nil {
+			failed, opts = r.again, r.opts
+			continue
 		}
 		if !errors.Is(err, modeldir.ErrLocked) || !time.Now().Before(opts.WaitUntil) {
 			return nil, err
@@ -110,7 +119,7 @@ func (r *run) train(ctx context.Context) error {
 	if err == nil {
 		err = r.finish(r.grace)
 	}
-	err = r.distrust(err)
+	err = r.distrust(r.tableFailed(ctx, err))
 	if err != nil && errkind.Of(ctx, err) == errkind.Usage {
 		return errkind.As(errkind.Job, err) // all options of a training job come from its file
 	}
@@ -138,15 +147,17 @@ type run struct {
 	// grace is the context of what may be completed after the run was told to stop.
 	grace      context.Context
 	snapshots  *snapshots
-	identity   []byte       // of the run, as in snapshots
-	start      *start       // the model that the run started from; nil: a new one
-	resumed    []Resumption // after interruptions
-	loss       *loss        // of a directory; nil: there is none, or the run goes on after it
-	recoveries []Recovery   // after losses
-	earlier    float64      // seconds that the run took before those
-	clock      epochClock   // of the present epoch
-	midway     bool         // the state is not one that another process can go on from
-	final      *final       // the trained model, once its files are complete
+	identity   []byte              // of the run, as in snapshots
+	start      *start              // the model that the run started from; nil: a new one
+	resumed    []Resumption        // after interruptions
+	loss       *loss               // of a directory; nil: there is none, or the run goes on after it
+	failed     *modeldir.LostError // has ended the run
+	again      *loss               // because of that, for the run that begins next; nil: none does
+	recoveries []Recovery          // after losses
+	earlier    float64             // seconds that the run took before those
+	clock      epochClock          // of the present epoch
+	midway     bool                // the state is not one that another process can go on from
+	final      *final              // the trained model, once its files are complete
 
 	arriving   *arriving // nil: the run did not go on from a snapshot of snapshots.remote
 	restored   restored
@@ -232,7 +243,7 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	}
 	switch {
 	case err == nil:
-		r.recovered(r.job.Snapshots.Remote, x.place())
+		r.recovered(r.snapshotSource(), x.place())
 		return true, nil
 	case errors.As(err, &lost):
 		// Where the model directory fails, too, nothing is known to be lost.
@@ -258,6 +269,9 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	if r.arriving != nil {
 		r.distrusted = r.arriving.ID()
 	}
+	if r.loss != nil {
+		r.loss.snapshots = true
+	}
 	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over, unless snapshots.remote has one", "error", err)
 	if err := r.giveUp(); err != nil {
 		r.log.Warn("the files of an interrupted run could not be deleted; the next run tries again", "error", err)
@@ -281,6 +295,9 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	if err := r.openData(ctx); err != nil {
+		return err
+	}
+	if err := r.checkPlaces(); err != nil {
 		return err
 	}
 	if r.models.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
@@ -360,6 +377,7 @@ func (r *run) build(ctx context.Context) error {
 	if err := fill(ctx); err != nil {
 		return err
 	}
+	r.removeStart()
 	r.ready()
 	if err := r.initBias(ctx); err != nil {
 		return err

@@ -60,6 +60,7 @@ def clear(args):
     """Removes what an earlier run has left."""
     for path in [args.dir / "model", args.dir / "remote", *args.disks]:
         shutil.rmtree(path, ignore_errors=True)
+    (args.dir / "remote").mkdir(parents=True)
 
 
 def attempt(args, strategy, until):

@@ -20,6 +20,13 @@ func inNightlyJob(t *testing.T, set ...string) {
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", nightlyJob)
 	ok(t, "generate", "job.yaml")
+	for _, s := range set {
+		if dir, ok := strings.CutPrefix(s, "output.remote="); ok {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	for _, date := range []string{"2026-11-19", "2026-11-20"} {
 		args := []string{"train", "job.yaml", "--date", date}
 		for _, s := range set {

@@ -33,7 +33,8 @@ snapshot when the same command is given again, and makes the same model as one t
 not interrupted. The job file says under snapshots how often one is taken. Ctrl-C and
 SIGTERM end the job after the present pass with a last snapshot; a second Ctrl-C ends it
 at once. If the job file or the data have changed, training starts over, and the log
-names what differs.
+names what differs. Where the disk of one of the table's directories fails, the job begins
+again by itself.
 
 With --profile, the job leaves profiles of its processor time, memory and waits for
 locks, and an execution trace, also when it fails or is interrupted once. The trace

@@ -51,6 +51,15 @@ func (s *Sources) Directory(uri string) (*Directory, error) {
 	return &Directory{URI: strings.TrimRight(uri, "/"), fs: k, path: path}, nil
 }
 
+// LocalPath is the path of the directory in the file systems of this machine, some of which may be
+// mounted from elsewhere; "": it is in HDFS.
+func (d *Directory) LocalPath() string {
+	if _, ok := d.fs.(localFS); ok {
+		return d.path
+	}
+	return ""
+}
+
 func (d *Directory) at(name string) string { return path.Join(d.path, name) }
 
 // List returns what is in the directory called name, hidden names included, in byte order.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -114,16 +115,71 @@ func TableLost(dirs []string, err error) error {
 	if !errors.As(err, &damaged) && !errors.As(err, &incomplete) && !errors.Is(err, sparsetable.ErrFiles) && !errors.Is(err, sparsetable.ErrNoSnapshot) && !DiskLost(err) {
 		return err
 	}
-	e := &LostError{Dirs: dirs, Err: err}
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		for _, dir := range dirs {
-			if strings.HasPrefix(at.Path, dir+"/") {
-				e.Lost = []LostDir{{dir, err.Error()}}
-			}
+	return &LostError{Dirs: dirs, Lost: blamed(dirs, err), Err: err}
+}
+
+// TableFailed returns the error that has ended a run, or one of its snapshots, as a *LostError if
+// the disk of one of dirs has caused it, which are directories of tables that the run had open.
+func TableFailed(dirs []string, err error) error {
+	var lost *LostError
+	if errors.As(err, &lost) {
+		return err
+	}
+	if at := blamed(dirs, err); len(at) > 0 {
+		return &LostError{Dirs: dirs, Lost: at, Err: err}
+	}
+	return err
+}
+
+// CheckOpenTable fails with a *LostError if some of the directories of a table that is open, or
+// files of its snapshots, are lost: the table itself may not notice while it has them open.
+func CheckOpenTable(dirs []string, table sparsetable.Table, snapshots ...uint64) error {
+	if err := checkDirs(dirs); err != nil {
+		return err
+	}
+	holder, ok := table.(sparsetable.SnapshotHolder)
+	if !ok || len(dirs) == 0 {
+		return nil
+	}
+	for _, id := range snapshots {
+		held, err := holder.HoldSnapshot(id)
+		if err == nil {
+			err = held.Release()
+		}
+		if errors.Is(err, sparsetable.ErrFiles) {
+			return &LostError{Dirs: dirs, Err: err}
 		}
 	}
-	return e
+	return nil
+}
+
+// blamed are those of dirs in which there is a file, or was, that err is about, if it is an error
+// as a disk causes it that is missing or broken.
+func blamed(dirs []string, err error) (lost []LostDir) {
+	for _, at := range pathErrors(err) {
+		i := slices.IndexFunc(dirs, func(dir string) bool { return at.Path == dir || strings.HasPrefix(at.Path, dir+"/") })
+		if i >= 0 && DiskLost(at) && !slices.ContainsFunc(lost, func(d LostDir) bool { return d.Dir == dirs[i] }) {
+			lost = append(lost, LostDir{dirs[i], at.Error()})
+		}
+	}
+	return lost
+}
+
+// pathErrors are all errors about files that err wraps.
+func pathErrors(err error) (all []*fs.PathError) {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return []*fs.PathError{e}
+	case *os.LinkError:
+		return []*fs.PathError{{Op: e.Op, Path: e.New, Err: e.Err}}
+	case interface{ Unwrap() error }:
+		return pathErrors(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range e.Unwrap() {
+			all = append(all, pathErrors(e)...)
+		}
+	}
+	return all
 }
 
 // CheckTable fails with a *LostError if directories of the model's table outside of the
@@ -146,6 +202,13 @@ func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
 		_, err = sparsetable.PortableFiles(o)
 	}
 	return TableLost(dirs, err)
+}
+
+// TableDirs are the directories of the model's table outside of the model directory, as far as
+// that is known.
+func (m *Model) TableDirs() []string {
+	dirs, _ := tableDirs(filepath.Join(m.Dir, m.Generation))
+	return dirs
 }
 
 // Survivors are the paths of the files of the model's table that are still there, by their

@@ -80,6 +80,17 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 	return p.Dirs, nil
 }
 
+// CheckPlaces fails if no directory of a table could be made in one of dirs.
+func CheckPlaces(dirs []string) error {
+	for _, dir := range dirs {
+		probe := filepath.Join(dir, ".aibox-probe")
+		if err := errors.Join((sparsetable.OSFS{}).MkdirAll(dir), WriteFile(probe, nil), os.Remove(probe)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // makeTableDir makes one of the directories of the run's table, and frees those that
 // killed runs left beside it.
 func (w *Writer) makeTableDir(dir string, all []string) error {
@@ -230,7 +241,7 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 	if original != "" && o.Logger != nil {
 		o.Logger.Warn("this model is a copy: its table is that of the original", "model", m.Dir, "original", original, "table", dirs, "to_copy_the_table", m.copyAdvice(dirs))
 	}
-	o.Kind = sparsetable.KindIn(o.Dir)
+	o.Kind = sparsetable.KindIn(append([]string{o.Dir}, dirs...)...)
 	o.SSD.Source = m.Source
 	o.SnapshotID, o.MustExist = m.TableSnapshot, true
 	if o.Kind != sparsetable.KindSSD {

@@ -1,0 +1,108 @@
+package trainer
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/internal/errkind"
+)
+
+// TestRemoteNotMounted: where a machine has no model of the job and output.remote does not exist,
+// training does not begin with a new model, and where it has no snapshot and snapshots.remote does
+// not exist, training does not start over; the error says what to do. A machine that has
+// models needs neither, and --fresh needs no snapshots.
+func TestRemoteNotMounted(t *testing.T) {
+	at := t.TempDir()
+	dir, away := filepath.Join(at, "mounted"), filepath.Join(at, "away")
+	remote, snapshots := filepath.Join(dir, "models"), filepath.Join(dir, "snapshots")
+	if err := errors.Join(os.MkdirAll(remote, 0o755), os.MkdirAll(snapshots, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	set := []string{everyPass, "training.max_examples=640"}
+	withSnapshots := `snapshots.remote="` + snapshots + `"`
+	alone := newMachine(t, "", set...)
+	alone.night("2026-11-21")
+	want := alone.night("2026-11-22").Digest
+	home, other := newMachine(t, "file://"+remote, set...), newMachine(t, "file://"+remote, set...)
+	first := newMachine(t, "", set...)
+	home.night("2026-11-21", withSnapshots)
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(m *machine, missing string, set ...string) {
+		t.Helper()
+		_, err := m.train("2026-11-22", set...)
+		if errkind.Of(t.Context(), err) != errkind.IO || !errors.Is(err, errAbsent) || !strings.Contains(err.Error(), "mount its file system") || !strings.Contains(err.Error(), "mkdir -p "+missing) {
+			t.Errorf("without %s: %v", missing, err)
+		}
+	}
+	refused(first, snapshots, withSnapshots)
+	refused(other, snapshots, withSnapshots)
+	refused(other, remote)
+	if _, err := os.Stat(dir); err == nil {
+		t.Errorf("%s was made", dir)
+	}
+	if s := home.night("2026-11-22", withSnapshots, `output.remote=""`); s.Digest != want {
+		t.Errorf("a machine that has models: digest %s, want %s", s.Digest, want)
+	}
+	home.said("snapshots.remote does not exist")
+	fresh := quiet
+	fresh.Fresh = true
+	if _, err := Train(t.Context(), job(t, "fm", append(set, "snapshots.remote="+snapshots+"-2")...), fresh); err != nil {
+		t.Errorf("with --fresh: %v", err)
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.Rename(away, dir)); err != nil { // what these two have made
+		t.Fatal(err)
+	}
+	if s := other.night("2026-11-22", withSnapshots); s.Digest != want {
+		t.Errorf("a new machine: digest %s, want %s", s.Digest, want)
+	}
+}
+
+// TestSnapshotsNotMounted: a run that has uploaded snapshots and lost a directory of its table does
+// not start over where snapshots.remote is empty, as the directory is in which it is not mounted.
+func TestSnapshotsNotMounted(t *testing.T) {
+	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
+	want := outcome(t, left, train(t, left))
+	for _, exists := range []bool{true, false} {
+		dir := mounted(t)
+		j := job(t, "fm", onTwoDisks("snapshots.remote="+dir+"/remote")...)
+		killedAfterUpload(t, j, 6)
+		lose(t, j, 1, "new disk")
+		err := os.Rename(dir, dir+".aside")
+		if exists {
+			err = errors.Join(err, os.MkdirAll(dir+"/remote", 0o755))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // nothing is lost by trying
+			if _, err := Train(t.Context(), j, quiet); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "mount") || !strings.Contains(err.Error(), "--fresh") {
+				t.Fatalf("it ended with %v", err)
+			}
+		}
+		if err := errors.Join(os.RemoveAll(dir), os.Rename(dir+".aside", dir)); err != nil {
+			t.Fatal(err)
+		}
+		s := train(t, j)
+		if len(s.Recoveries) != 1 || s.Recoveries[0].From != j.Snapshots.Remote {
+			t.Errorf("recoveries %+v", s.Recoveries)
+		}
+		got := outcome(t, j, s)
+		got.compare(t, &want)
+	}
+}
+
+// TestOnlyMountedDirectoriesMustExist: a directory of HDFS need not, since nothing is mounted there.
+func TestOnlyMountedDirectoriesMustExist(t *testing.T) {
+	sources := NewSources(job(t, "lr"), quiet.Logger)
+	defer sources.Close()
+	for uri, path := range map[string]string{"hdfs://localhost:1/x": "", "file:///x/y": "/x/y", "/x/y": "/x/y", "s3://x": ""} {
+		if got := mountedPath(sources, uri); got != path {
+			t.Errorf("%s: %q, want %q", uri, got, path)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"aibox/internal/errkind"
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+)
+
+// The disk of one of the table's directories may fail, or vanish, while a run has the table open.
+// The run then ends as if its process had been killed: what another process can go on from stays.
+// Train begins again in the same process, and what a restart would do takes place: training goes
+// on from the last snapshot if that is still whole, else the table is recovered (recovery.go,
+// partial.go).
+
+// diskFailures are those after which Train has begun again.
+type diskFailures struct {
+	entries []string // of sparse_table.dirs that have failed; "": it was not known which
+	more    bool     // one of them has failed once more
+}
+
+// beginAgain reports whether Train begins again after a failure, and takes note of it: after the
+// first one of each directory, and once besides. So a disk that fails for good, or again and
+// again, ends the job.
+func (f *diskFailures) beginAgain(lost *modeldir.LostError) bool {
+	entries := []string{""}
+	if len(lost.Lost) > 0 {
+		entries = nil
+	}
+	for _, d := range lost.Lost {
+		entries = append(entries, filepath.Dir(d.Dir)) // each generation has a directory of its own in it
+	}
+	known := len(f.entries)
+	for _, e := range entries {
+		if !slices.Contains(f.entries, e) {
+			f.entries = append(f.entries, e)
+		}
+	}
+	if len(f.entries) > known {
+		return true
+	}
+	again := !f.more
+	f.more = true
+	return again
+}
+
+// tableFailed looks whether a failed or vanished directory of the run's table, or of that of the
+// model which it has started from, is the cause of failure, notes that in r.failed, and returns
+// failure as a *modeldir.LostError then.
+func (r *run) tableFailed(ctx context.Context, failure error) error {
+	if failure == nil || ctx.Err() != nil || len(r.table.dirs) == 0 {
+		return failure
+	}
+	if kind := errkind.Of(ctx, failure); kind != errkind.IO && kind != errkind.Internal {
+		return failure
+	}
+	if !errors.As(failure, &r.failed) {
+		r.snapshots.wait()
+		dirs := slices.Clone(r.table.dirs)
+		if r.models.previous != nil {
+			dirs = append(dirs, r.models.previous.TableDirs()...)
+		}
+		if err := r.checkTable(failure); err != nil {
+			failure = err
+		} else {
+			failure = modeldir.TableFailed(dirs, failure)
+		}
+		errors.As(failure, &r.failed)
+	}
+	return failure
+}
+
+// checkTable fails with a *modeldir.LostError if directories of the run's table, or files of its
+// snapshots, are lost. cause is what has made the run look, if anything has.
+func (r *run) checkTable(cause error) error {
+	var ids []uint64
+	if r.final != nil {
+		ids = []uint64{r.final.Manifest.TableSnapshot}
+	} else if saved := r.snapshots.saved; saved != nil {
+		ids = saved.resume.snapshots()
+	}
+	err := modeldir.CheckOpenTable(r.table.dirs, r.table.Table, ids...)
+	var damaged *sparsetable.CorruptionError
+	if err == nil && errors.As(cause, &damaged) && !exists(damaged.File) {
+		err = &modeldir.LostError{Dirs: r.table.dirs} // of the catalog, say
+	}
+	var lost *modeldir.LostError
+	if !errors.As(err, &lost) {
+		return nil
+	}
+	lost.Err = errors.Join(lost.Err, cause)
+	return lost
+}
+
+// suspended reports whether Train begins again after failure, which it says, and keeps what the
+// next run can go on from.
+func (r *run) suspended(failure error) bool {
+	if r.failed == nil || !r.opts.failures.beginAgain(r.failed) {
+		return false
+	}
+	r.again = &loss{err: r.failed, at: Resumption{Epoch: r.state.Epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}}
+	var saved *ResumableError
+	if errors.As(failure, &saved) {
+		failure = saved.Err // it has advice for people
+		r.models.writer.Suspend()
+		r.opts.Fresh = false
+	}
+	r.log.Error("a directory of the table has failed; the job begins again and goes on from what is left", "error", failure)
+	return true
+}
