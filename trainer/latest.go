@@ -192,6 +192,9 @@ func (r *run) openPrevious(ctx context.Context) error {
 		return fmt.Errorf("training.warm_start: %w", err)
 	}
 	r.models.previous, r.start = p, r.startAt(p.Dir, &p.Manifest)
+	if !sameDir(p.Dir, r.job.Output.ModelDir) { // else the run itself brings what lacks
+		return arriveWhole(ctx, p, r.data.sources, int64(r.job.Output.RemoteBytesPerSecond), &r.opts)
+	}
 	return nil
 }
 
