@@ -1,11 +1,11 @@
 package sparsetable
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"aibox/internal/errkind"
 	"aibox/sparsetable/internal/blockio"
 )
 
@@ -16,7 +16,7 @@ import (
 // checksum, no row is ever made of them. Nobody else can tell such files from complete ones,
 // so as long as they lack anything there is a file called ArrivingName in the first of the
 // directories, in which the source keeps what it needs to know. A table with that file is
-// opened with a source or not at all.
+// opened with a source or not at all: for reading, one that writes nothing will do.
 
 // Source has what bucket files lack.
 type Source = blockio.Source
@@ -25,7 +25,7 @@ type Source = blockio.Source
 const ArrivingName = "ARRIVING.json"
 
 // ErrArriving says that the files of a table have not all arrived from elsewhere.
-var ErrArriving = errors.New("sparsetable: the files of the table have not all arrived from the remote directory: the job that trains it, or starts from it, brings them when it runs")
+var ErrArriving = errkind.New(errkind.IO, "sparsetable: the files of the table have not all arrived from the remote directory: `aibox restore` brings them, and so does the job that trains it, or starts from it, when it runs; until then it can be read, where its model directory is named")
 
 // checkArrived fails if bucket files in dirs lack bytes. Why a directory cannot be read is said
 // by who opens it.

@@ -12,12 +12,13 @@ import (
 	"aibox/sparsetable"
 )
 
-// mender is a source whose files have all of their bytes, many of them wrong. It writes the right
-// ones when it is asked for them again.
+// mender is a source whose files have all of their bytes, many of them wrong. It has the right
+// ones when it is asked for them again, and writes them into the files, too, or does not.
 type mender struct {
 	dir      string
 	right    map[string][]byte // by base name
-	hopeless bool              // it cannot
+	hopeless bool              // it has others, also wrong
+	writes   bool
 
 	mu    sync.Mutex
 	asked int
@@ -26,18 +27,23 @@ type mender struct {
 func (m *mender) Lacks(name string) bool           { return m.right[name] != nil }
 func (m *mender) Here(string, int64, int64) bool   { return true }
 func (m *mender) Await(string, int64, int64) error { return nil }
-func (m *mender) Again(name string, from, to int64) (bool, error) {
+func (m *mender) Again(name string, buf []byte, offset int64) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++
 	if m.hopeless {
+		clear(buf)
+		return true, nil
+	}
+	copy(buf, m.right[name][offset:])
+	if !m.writes {
 		return true, nil
 	}
 	f, err := os.OpenFile(filepath.Join(m.dir, name), os.O_WRONLY, 0)
 	if err != nil {
 		return false, err
 	}
-	_, err = f.WriteAt(m.right[name][from:min(to, int64(len(m.right[name])))], from)
+	_, err = f.WriteAt(buf, offset)
 	return true, errors.Join(err, f.Close())
 }
 
@@ -52,7 +58,7 @@ func TestRefetch(t *testing.T) {
 			for _, hopeless := range []bool{false, true} {
 				dir := t.TempDir()
 				f.write(t, dir)
-				m := &mender{dir: dir, right: map[string][]byte{}, hopeless: hopeless}
+				m := &mender{dir: dir, right: map[string][]byte{}, hopeless: hopeless, writes: !readOnly}
 				for name, data := range f.files {
 					if !strings.HasSuffix(name, ".bucket") {
 						continue

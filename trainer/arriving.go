@@ -20,7 +20,9 @@ import (
 // does not wait for the buckets of its table: what it reads is fetched when it is read, and the
 // rest in the background. Until all has arrived, the table's directory has a record of what
 // lacks (sparsetable.ArrivingName), by which another process goes on with that. Before the model
-// is committed, and before a snapshot is uploaded, everything is there and verified.
+// is committed, and before a snapshot is uploaded, everything is there and verified. `aibox
+// restore` does the same with a model, without a run (restoringrest.go), and who only reads a model meanwhile
+// reads what lacks from the remote directory (readingarriving.go).
 //
 // The table of a run that starts from a model has links to that model's files, so it has
 // a record of its own of the same files, and both are kept by the run.
@@ -63,32 +65,38 @@ func (r *run) openArriving() error {
 		dirs = []string{r.models.writer.TableDir()}
 	}
 	for _, dir := range dirs {
-		path := filepath.Join(dir, sparsetable.ArrivingName)
-		uri, id, fault, err := remote.AnnouncedIn(path)
+		said, err := remote.AnnouncedIn(filepath.Join(dir, sparsetable.ArrivingName))
 		switch {
-		case err == nil && uri == "":
+		case err == nil && said == nil:
 			continue
 		case err != nil:
 			return r.incomplete(err)
-		case fault != "":
-			r.distrusted = id
-			return r.incomplete(errors.New(fault))
+		case said.Damaged != "":
+			r.distrusted = said.Manifest.ID
+			return r.incomplete(said.Fault())
 		}
-		records, places := []string{path}, dirs
-		for _, t := range modeldir.Arriving(r.job.Output.ModelDir) {
-			if _, other, _, err := remote.AnnouncedIn(t.Record); err == nil && other == id && t.Record != path {
-				records, places = append(records, t.Record), slices.Concat(places, t.Dirs)
-			}
-		}
-		return r.fetchArriving(uri, records, places)
+		records, places := recordsOf(r.job.Output.ModelDir, said.Manifest.ID)
+		return r.fetchArriving(said.URI, records, places)
 	}
 	// The model from which an interrupted run has copied its rows.
 	for _, t := range modeldir.Arriving(r.job.Output.ModelDir) {
-		if uri, _, fault, err := remote.AnnouncedIn(t.Record); err == nil && fault == "" {
-			return r.fetchArriving(uri, []string{t.Record}, t.Dirs)
+		if said, err := remote.AnnouncedIn(t.Record); err == nil && said != nil && said.Damaged == "" {
+			return r.fetchArriving(said.URI, []string{t.Record}, t.Dirs)
 		}
 	}
 	return nil
+}
+
+// recordsOf are the records in a model directory of a generation or snapshot of a remote
+// directory, and the directories that have its files: a run that has started from a model has
+// links to them.
+func recordsOf(dir, id string) (records, places []string) {
+	for _, t := range modeldir.Arriving(dir) {
+		if said, err := remote.AnnouncedIn(t.Record); err == nil && said != nil && said.Manifest.ID == id {
+			records, places = append(records, t.Record), slices.Concat(places, t.Dirs)
+		}
+	}
+	return records, places
 }
 
 // fetchArriving begins to fetch what records say lacks, from the remote directory uri into
@@ -98,7 +106,7 @@ func (r *run) fetchArriving(uri string, records, places []string) error {
 	if err != nil {
 		return err
 	}
-	a, err := d.OpenArriving(records, func(base string) string { return findIn(places, base) })
+	a, err := d.OpenArriving(records, findIn(places))
 	if err != nil {
 		return err
 	}
@@ -146,17 +154,11 @@ func (r *run) clonesArriving(ctx context.Context, o *sparsetable.Options) error 
 // from.
 func (r *run) openPreviousArriving(places []string, records ...string) error {
 	p := r.models.previous
-	if !sameDir(p.Dir, r.job.Output.ModelDir) {
-		return fmt.Errorf("the model %s: %w", p.Name, sparsetable.ErrArriving)
+	said, err := announcedFor(p, records[0])
+	if said == nil {
+		return err
 	}
-	uri, _, fault, err := remote.AnnouncedIn(records[0])
-	if err == nil && fault != "" {
-		err = errors.New(fault)
-	}
-	if err != nil {
-		return errkind.As(errkind.IO, fmt.Errorf("the model %s is not whole: %w", p.Name, err))
-	}
-	if err := r.fetchArriving(uri, records, places); err != nil {
+	if err := r.fetchArriving(said.URI, records, places); err != nil {
 		return err
 	}
 	p.Source = r.arriving.source()
@@ -189,14 +191,10 @@ func (r *run) waitsForPrevious(ctx context.Context) error {
 // startArriving begins to fetch what lacks. Tests replace it.
 var startArriving = (*remote.Arriving).Start
 
-// findIn is the path of a file in one of dirs, "" if it is in none.
-func findIn(dirs []string, base string) string {
-	for _, dir := range dirs {
-		if path := filepath.Join(dir, base); exists(path) {
-			return path
-		}
-	}
-	return ""
+// findIn finds files in dirs.
+func findIn(dirs []string) func(base string) string {
+	t := modeldir.ArrivingTable{Dirs: dirs}
+	return t.Find
 }
 
 func exists(path string) bool {

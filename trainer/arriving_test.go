@@ -362,8 +362,13 @@ func TestStartsWhileModelArrives(t *testing.T) {
 					r.snapshots.wait()
 				})
 			}
-			if _, err := Load(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), configs.LoadOptions{}, quiet); !errors.Is(err, sparsetable.ErrArriving) {
-				t.Errorf("the model that arrives is read: %v", err)
+			earlier := modeldir.JoinName(j.Output.ModelDir, 1) // which has not all arrived
+			whole, err := Inspect(t.Context(), modeldir.JoinName(left.Output.ModelDir, 1), false, quiet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in, err := Inspect(t.Context(), earlier, false, quiet); err != nil || in.Digest != whole.Digest || records(t, places...) == 0 {
+				t.Errorf("the model that arrives: %+v, %v", in, err)
 			}
 			inBackground(t, (*remote.Arriving).Start)
 			s, err := Train(t.Context(), j, quiet)
@@ -378,7 +383,7 @@ func TestStartsWhileModelArrives(t *testing.T) {
 			}
 			got := outcome(t, j, s)
 			got.compare(t, &want)
-			before, err := Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), true, quiet)
+			before, err := Inspect(t.Context(), earlier, true, quiet)
 			if err != nil || len(before.Faults) > 0 {
 				t.Errorf("the model that the night started from: %+v, %v", before, err)
 			}

@@ -39,7 +39,10 @@ func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options
 		if err != nil {
 			return nil, err
 		}
-		defer m.Model.Close() //nolint:errcheck // it was only read
+		defer m.Close() //nolint:errcheck // it was only read
+		if err := m.Read(opts.Logger); err != nil {
+			return nil, err
+		}
 		o := m.Options
 		o.Logger = opts.Logger
 		t, err := m.Model.OpenTable(ctx, o)

@@ -10,6 +10,7 @@ import (
 
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 )
 
 // Generation is what `aibox generations` says of a generation of a model directory.
@@ -27,6 +28,16 @@ type Generation struct {
 	Digest      string          `json:"digest,omitempty"`
 	Bytes       int64           `json:"bytes"` // its files, the table included
 	Fault       string          `json:"fault,omitempty"`
+	// Arriving says that files of its table have not all arrived from a remote directory; nil:
+	// they have.
+	Arriving *ArrivingFiles `json:"arriving,omitempty"`
+}
+
+// ArrivingFiles are files that lack bytes.
+type ArrivingFiles struct {
+	Remote       string `json:"remote"`
+	LackingBytes int64  `json:"lacking_bytes"`     // of the files that are not known to be whole
+	Damaged      string `json:"damaged,omitempty"` // why they never will be
 }
 
 // GenerationState is what a generation is to its directory.
@@ -55,8 +66,10 @@ func Generations(dir string) ([]Generation, error) {
 		return nil, none
 	}
 	var out []Generation
+	arriving := modeldir.Arriving(dir)
 	add := func(g Generation, name string) {
 		var err error
+		g.Arriving = arrivingOf(arriving, name)
 		if g.Bytes, err = modeldir.Space(dir, name); errors.Is(err, fs.ErrNotExist) {
 			if _, gone := os.Stat(filepath.Join(dir, name)); gone != nil {
 				return // it was deleted meanwhile
@@ -75,6 +88,22 @@ func Generations(dir string) ([]Generation, error) {
 	}
 	slices.SortFunc(out, func(a, b Generation) int { return b.Generation - a.Generation })
 	return out, nil
+}
+
+// arrivingOf says what the table of a generation lacks.
+func arrivingOf(tables []modeldir.ArrivingTable, gen string) *ArrivingFiles {
+	i := slices.IndexFunc(tables, func(t modeldir.ArrivingTable) bool { return t.Generation == gen })
+	if i < 0 {
+		return nil
+	}
+	said, err := remote.AnnouncedIn(tables[i].Record)
+	switch {
+	case err != nil:
+		return &ArrivingFiles{Damaged: err.Error()}
+	case said == nil: // they have arrived meanwhile
+		return nil
+	}
+	return &ArrivingFiles{said.URI, said.LackingBytes, said.Damaged}
 }
 
 // describe describes a complete generation.

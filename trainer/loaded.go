@@ -32,6 +32,7 @@ type Loaded struct {
 	model   *model.Model
 	engine  engine.Engine
 	decay   *decay.Timeline // of rows; nil: they do not decay
+	reading *reading        // nil: the model is whole
 
 	passLimit passLimit
 }
@@ -66,6 +67,9 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	}
 	if err := loadTensors(networkTensors(l.model), l.Saved.Dense); err != nil {
 		return l.mismatch(change.Set, err)
+	}
+	if l.reading, err = readArriving(l.Saved, l.Job, l.opts.Logger); err != nil {
+		return err
 	}
 	o := tableOptions(l.Job)
 	o.Logger = l.opts.Logger
@@ -116,7 +120,7 @@ func (l *Loaded) Close() error {
 	if l.sources != nil {
 		errs = append(errs, l.sources.Close())
 	}
-	return errors.Join(append(errs, l.Saved.Close())...)
+	return errors.Join(append(errs, l.reading.close(), l.Saved.Close())...)
 }
 
 // Evaluation is what `aibox eval` reports.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 
 	"aibox/configs"
@@ -22,10 +23,12 @@ type ModelTable struct {
 	Schema reader.Schema // with the data statistics, so that KeyOf works for every field
 	// Options open the table at the model's snapshot, with the memory limit of the job.
 	Options sparsetable.Options
+
+	reading *reading // nil: the model is whole, or Read was not called
 }
 
 // FindTable finds the table of the model in dir. It does not open the table; the
-// caller closes the model.
+// caller closes the result.
 func FindTable(dir string) (*ModelTable, error) {
 	saved, err := modeldir.Open(dir)
 	if err != nil {
@@ -40,6 +43,28 @@ func FindTable(dir string) (*ModelTable, error) {
 	}
 	return t, nil
 }
+
+// Read prepares the table for being read, if its files have not all arrived. It is called before the
+// table is held or opened, for nothing but reading.
+func (t *ModelTable) Read(log *slog.Logger) (err error) {
+	if t.reading == nil {
+		t.reading, err = readArriving(t.Model, t.Job, log)
+	}
+	t.Options.SSD.Source = t.Model.Source
+	return err
+}
+
+// NotArrived is how many bytes came from the remote directory since they had not arrived, and its
+// URI.
+func (t *ModelTable) NotArrived() (bytes int64, uri string) {
+	if bytes = t.reading.fetched(); bytes > 0 {
+		uri = t.reading.uri
+	}
+	return bytes, uri
+}
+
+// Close says that the table, which is closed, is not read any more.
+func (t *ModelTable) Close() error { return errors.Join(t.reading.close(), t.Model.Close()) }
 
 // Settled is a view of the table, with its rows decayed up to the model's last step, or the table
 // itself, if its rows do not decay.

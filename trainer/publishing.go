@@ -62,6 +62,9 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	}
 	sources := NewSources(job, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
+	if err := arriveWhole(ctx, m, sources, limit, &o.Options); err != nil {
+		return nil, err
+	}
 	d, err := openRemote(sources, uri, limit, "publishing", o.Logger)
 	if err != nil {
 		return nil, err

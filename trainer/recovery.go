@@ -263,9 +263,9 @@ func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
 	if t == nil {
 		return nil
 	}
-	_, _, fault, err := remote.AnnouncedIn(t.Record)
-	if err == nil && fault != "" {
-		err = errors.New(fault)
+	said, err := remote.AnnouncedIn(t.Record)
+	if err == nil && said != nil {
+		err = said.Fault()
 	}
 	if err == nil {
 		return nil
@@ -277,6 +277,6 @@ func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
 func (r *run) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*Restored, error) {
 	return restoreFrom(ctx, r.data.sources, RestoreOptions{
 		From: r.job.Output.Remote, Job: r.job.PlainName(), To: r.job.Output.ModelDir, Dirs: r.job.SparseTable.Dirs,
-		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: accept, beside: true, survivors: survivors,
+		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: accept, beside: true, buckets: bucketsBefore, survivors: survivors,
 	})
 }

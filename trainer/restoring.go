@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"aibox/configs"
 	"aibox/internal/errkind"
@@ -30,31 +31,47 @@ type RestoreOptions struct {
 	accept func(*modeldir.Manifest) bool
 	// beside says that To may have models.
 	beside bool
-	// early says that the model is published before the bucket files of its table are there: see
-	// modeldir.Arriving.
-	early bool
+	// buckets says when the bucket files of the table are fetched.
+	buckets bucketTime
+	// published is called, by tests, when the model is published and files may lack bytes.
+	published func()
 	// survivors are files that need not be fetched if they have the right bytes, by their
 	// names in a generation.
 	survivors map[string]string
 }
 
+// bucketTime is when the bucket files of a table are fetched, which are most of a model.
+type bucketTime int
+
+const (
+	bucketsAfter  bucketTime = iota // after the model is published, before Restore returns
+	bucketsBefore                   // before the model is published
+	bucketsLater                    // by the caller: see modeldir.Arriving
+)
+
 // Restored says what Restore did.
 type Restored struct {
-	ModelDir   string `json:"model_dir"`
-	Generation int    `json:"generation"`
-	Job        string `json:"job"`
-	Night      string `json:"night,omitempty"`
+	ModelDir      string  `json:"model_dir"`
+	Generation    int     `json:"generation"`
+	Job           string  `json:"job"`
+	Night         string  `json:"night,omitempty"`
+	UsableSeconds float64 `json:"usable_seconds"` // that it took until the model was published; 0: an earlier call has done it
 	remote.Fetched
 }
 
 // Restore brings a generation of a remote directory into a model directory without a
-// model, which need not exist. If the newest generation is damaged, it takes the newest
-// older one that is whole, unless the name says which one it is to be. After an
-// interruption, another call with the same options goes on where it ended.
+// model, which need not exist. The model is published as soon as everything but the bucket files
+// of its table is there; Restore returns when these are, too, and verified. If the newest
+// generation is damaged, it takes the newest older one that is whole, unless the name says
+// which one it is to be: also if that is found out when it is published, which is taken back then.
+// After an interruption, another call with the same options goes on where it ended.
 func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	o.ensureDefaults()
 	sources := NewSources(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
+	if out, err := o.goOn(ctx, sources); out != nil || err != nil {
+		return out, err
+	}
 	return restoreFrom(ctx, sources, o)
 }
 
@@ -76,7 +93,7 @@ func restoreFrom(ctx context.Context, sources *source.Sources, o RestoreOptions)
 		if err != nil {
 			return nil, errors.Join(append([]error{err}, faults...)...)
 		}
-		out, err := restoreNewest(ctx, d, candidates, &o)
+		out, err := restoreNewest(ctx, sources, d, candidates, &o)
 		if err == nil || !deletedMeanwhile(ctx, d, candidates, err) {
 			return out, err
 		}
@@ -136,11 +153,11 @@ func deletedMeanwhile(ctx context.Context, d *remote.Directory, candidates []*re
 }
 
 // restoreNewest restores the first of the generations that is whole.
-func restoreNewest(ctx context.Context, d *remote.Directory, candidates []*remote.Manifest, o *RestoreOptions) (*Restored, error) {
+func restoreNewest(ctx context.Context, sources *source.Sources, d *remote.Directory, candidates []*remote.Manifest, o *RestoreOptions) (*Restored, error) {
 	var faults []error
 	_, number := remote.SplitURI(o.From)
 	for i, m := range candidates {
-		out, err := restoreOne(ctx, d, m, o)
+		out, err := restoreOne(ctx, sources, d, m, o)
 		if err == nil {
 			out.Older = i
 			return out, nil
@@ -160,7 +177,8 @@ func restoreNewest(ctx context.Context, d *remote.Directory, candidates []*remot
 	return nil, errors.Join(faults...)
 }
 
-func restoreOne(ctx context.Context, d *remote.Directory, m *remote.Manifest, o *RestoreOptions) (out *Restored, err error) {
+func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Directory, m *remote.Manifest, o *RestoreOptions) (out *Restored, err error) {
+	began := time.Now()
 	var model modeldir.Manifest
 	if err := json.Unmarshal(m.Model, &model); err != nil {
 		return nil, &remote.DamagedError{URI: fmt.Sprintf("%s@%d", d.URI(), m.Number), Reason: err.Error()}
@@ -193,26 +211,49 @@ func restoreOne(ctx context.Context, d *remote.Directory, m *remote.Manifest, o 
 		return nil, err
 	}
 	fetched, err := d.Fetch(ctx, first, func(f *remote.File) string { return r.Path(f.Name) })
+	if err == nil {
+		err = r.Commit(ctx, movedOrigin(model, m))
+	}
 	if err != nil {
-		var damaged *remote.DamagedError
-		if errors.As(err, &damaged) {
-			err = errors.Join(err, r.Discard())
+		return nil, discardDamaged(r, err)
+	}
+	out = &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: nightOf(&model), UsableSeconds: time.Since(began).Seconds(), Fetched: *fetched}
+	out.Bytes = m.Bytes()
+	rest := m.Bytes() - first.Bytes()
+	if rest > 0 && o.buckets == bucketsAfter {
+		o.Logger.Info("the model is usable; its other files are fetched now", "model", o.To, "generation", m.Number, "seconds_until_usable", out.UsableSeconds, "still_fetched", humanize.Bytes(rest))
+		if o.published != nil {
+			o.published()
 		}
-		return nil, err
+		if err := o.fetchRest(ctx, sources, r, m, out); err != nil {
+			return nil, err
+		}
+		rest = 0
 	}
-	if err := r.Commit(ctx, movedOrigin(model, m)); err != nil {
-		return nil, err
+	out.Seconds = time.Since(began).Seconds()
+	o.logRestored(out, rest)
+	return out, nil
+}
+
+func (o *RestoreOptions) logRestored(out *Restored, rest int64) {
+	o.Logger.Info("the model is restored", "still_fetched", humanize.Bytes(rest), "model", o.To, "generation", out.Generation, "bytes", humanize.Bytes(out.Bytes), "fetched", humanize.Bytes(out.Moved), "seconds_until_usable", out.UsableSeconds, "seconds", out.Seconds)
+}
+
+// discardDamaged takes back what was restored, if it failed because what the remote directory has
+// is damaged.
+func discardDamaged(r *modeldir.Restoring, err error) error {
+	var damaged *remote.DamagedError
+	if errors.As(err, &damaged) {
+		err = errors.Join(err, r.Discard())
 	}
-	fetched.Bytes = m.Bytes()
-	o.Logger.Info("the model is restored", "still_fetched", humanize.Bytes(m.Bytes()-first.Bytes()), "model", o.To, "generation", m.Number, "bytes", humanize.Bytes(fetched.Bytes), "fetched", humanize.Bytes(fetched.Moved), "seconds", fetched.Seconds)
-	return &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: nightOf(&model), Fetched: *fetched}, nil
+	return err
 }
 
 // announce announces what is fetched after the model is published, and returns what is fetched
 // before.
 func (o *RestoreOptions) announce(d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring) (*remote.Manifest, error) {
 	place := func(f *remote.File) string { return r.Path(f.Name) }
-	if !o.early {
+	if o.buckets == bucketsBefore {
 		return m, remote.Unannounce(m, r.ArrivingPath(), place) // an earlier process may have done it
 	}
 	return announceBuckets(d, m, place, r.ArrivingPath())
@@ -259,7 +300,7 @@ func (r *run) restoreLatest(ctx context.Context) (bool, error) {
 	}
 	out, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
 		From: uri, Job: r.job.PlainName(), To: r.job.Output.ModelDir, Dirs: r.job.SparseTable.Dirs,
-		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: r.mayStartFrom, early: true,
+		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: r.mayStartFrom, buckets: bucketsLater,
 	})
 	if errors.Is(err, remote.ErrNone) {
 		r.log.Info("output.remote has no model of an earlier run either", "reason", err)

@@ -29,7 +29,8 @@ published: it is the model that commands read where DIR is named. The others are
 by their number, as DIR@N, and published by "aibox rollback". What is listed as
 resumable has a snapshot: if its run is interrupted, or was, the next run of the same
 job goes on from there, and one of another job deletes it. What is listed as unfinished
-belongs to a run that goes on, or is deleted by the next run.
+belongs to a run that goes on, or is deleted by the next run. Of a model that "aibox
+restore" or "aibox train" is still fetching it says how much may be lacking.
 
 Of a remote directory (hdfs://, file:// or a path), the models that were published there are
 listed, from which "aibox restore" restores URI@N, and the snapshots that
@@ -89,7 +90,7 @@ func printGenerations(w io.Writer, dir string, all []trainer.Generation) error {
 		if g.Eval != nil {
 			auc, loss = jobview.Metric(g.Eval.AUC, 4), jobview.Metric(g.Eval.LogLoss, 4)
 		}
-		row := []string{fmt.Sprint(g.Generation), string(g.State), dateOf(&g), savedText(g.SavedAt), madeFrom(dir, &g), "", auc, loss, humanize.Bytes(g.Bytes), g.Fault}
+		row := []string{fmt.Sprint(g.Generation), string(g.State), dateOf(&g), savedText(g.SavedAt), madeFrom(dir, &g), "", auc, loss, humanize.Bytes(g.Bytes), remarkOn(&g)}
 		if g.Steps > 0 {
 			row[5] = fmt.Sprint(g.Steps)
 		}
@@ -99,6 +100,18 @@ func printGenerations(w io.Writer, dir string, all []trainer.Generation) error {
 		return err
 	}
 	return writeLines(w, b.String())
+}
+
+// remarkOn is what is not as it should be with a generation, or not yet.
+func remarkOn(g *trainer.Generation) string {
+	a := g.Arriving
+	switch {
+	case g.Fault != "" || a == nil:
+		return g.Fault
+	case a.Damaged != "":
+		return "never arrived as a whole: " + a.Damaged
+	}
+	return fmt.Sprintf("%s of it or less have not arrived from %s", humanize.Bytes(a.LackingBytes), a.Remote)
 }
 
 // dateOf is the date of a generation's job, or, if it has none, how many runs led to it.

@@ -18,6 +18,7 @@ const childVariable = "AIBOX_TEST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
+		stopAtOperation()
 		main() // exits
 	}
 	os.Exit(m.Run())

@@ -24,11 +24,17 @@ how HDFS is reached; --from, --to and --dirs say it without one or instead. The
 directories of the table, and their number, need not be those of the machine where the
 model was made.
 
+The model can be used before all of it has arrived: it is there as soon as everything but
+the rows in the files of a table on SSD has been fetched, which the log says. Until the
+command ends, what reads the model (eval, predict, inspect, diff, table) takes rows that
+are not there yet from the remote directory.
+
 A file that is damaged is fetched again. If the newest model cannot be restored because
 files of it are missing or damaged, the newest older one is restored, which the log says;
-with URI@N that is an error. After an interruption, the same command goes on where it
-ended. The model predicts what it predicted before, and the next night goes on from it,
-both to the same bits.
+with URI@N that is an error. If that is found out when the model is used already, it is
+taken back. After an interruption, the same command goes on where it ended, also with a
+model whose rows were being fetched by "aibox train". The model predicts what it
+predicted before, and the next night goes on from it, both to the same bits.
 
 Examples:
 
@@ -59,8 +65,12 @@ Examples:
 			if len(out.Dropped) > 0 {
 				without = "; damaged there and not restored: " + strings.Join(out.Dropped, ", ")
 			}
-			_, err = fmt.Fprintf(c.App.Writer, "%s is restored to %s: %s, of which %s were fetched, in %.1f s%s\n",
-				out.From, out.ModelDir, humanize.Bytes(out.Bytes), humanize.Bytes(out.Moved), out.Seconds, without)
+			usable := "it was usable already"
+			if out.UsableSeconds > 0 {
+				usable = fmt.Sprintf("it was usable after %.1f s", out.UsableSeconds)
+			}
+			_, err = fmt.Fprintf(c.App.Writer, "%s is restored to %s: %s, of which %s were fetched, in %.1f s; %s%s\n",
+				out.From, out.ModelDir, humanize.Bytes(out.Bytes), humanize.Bytes(out.Moved), out.Seconds, usable, without)
 			return err
 		},
 	}

@@ -245,11 +245,16 @@ func (t *foundTable) settled(table sparsetable.Table) (sparsetable.Table, error)
 }
 
 // hold keeps others from writing a model's table until the result is closed; it
-// waits for a process that compacts it.
+// waits for a process that compacts it. After it the table is only read: files of it may
+// not have arrived.
 func (t *foundTable) hold(ctx context.Context) (io.Closer, error) {
 	if t.model == nil {
 		return io.NopCloser(nil), nil
 	}
+	if err := t.model.Read(t.options.Logger); err != nil {
+		return nil, err
+	}
+	t.options.SSD.Source = t.model.Options.SSD.Source
 	before := t.model.Model.TableSnapshot
 	held, err := t.model.Model.HoldTable(ctx, t.options.Logger)
 	if err == nil && t.options.SnapshotID == before {
@@ -258,10 +263,18 @@ func (t *foundTable) hold(ctx context.Context) (io.Closer, error) {
 	return held, err
 }
 
+// notArrived is how many bytes of the table came from a remote directory, since they had not arrived.
+func (t *foundTable) notArrived() (bytes int64, uri string) {
+	if t.model == nil {
+		return 0, ""
+	}
+	return t.model.NotArrived()
+}
+
 // close says that the table is not read any more, so that a model's may be deleted.
 func (t *foundTable) close() {
 	if t.model != nil {
-		_ = t.model.Model.Close() // it was only read
+		_ = t.model.Close() // it was only read
 	}
 }
 

@@ -9,12 +9,24 @@ import (
 // A generation that is restored can be published before the bucket files of its table have
 // arrived. Its table then has a record of what lacks, and can be opened by who has that
 // (sparsetable.ArrivingName). The process that holds the lock of the model directory, and no
-// other, writes the files and the record.
+// other, writes the files and the record. If they turn out never to become whole, it takes the
+// generation back (Restoring.Discard).
 
 // ArrivingTable is a table whose files have not all arrived.
 type ArrivingTable struct {
-	Record string   // path of the record
-	Dirs   []string // of the table
+	Generation string   // that it belongs to
+	Record     string   // path of the record
+	Dirs       []string // of the table
+}
+
+// Find is the path of a file of the table, "" if it does not exist.
+func (t *ArrivingTable) Find(name string) string {
+	for _, dir := range t.Dirs {
+		if path := filepath.Join(dir, name); exists(path) {
+			return path
+		}
+	}
+	return ""
 }
 
 // Arriving returns the tables of the model directory dir whose files have not all arrived.
@@ -41,7 +53,7 @@ func arrivingIn(gen string) *ArrivingTable {
 	}
 	for _, dir := range dirs {
 		if record := filepath.Join(dir, sparsetable.ArrivingName); exists(record) {
-			return &ArrivingTable{record, dirs}
+			return &ArrivingTable{filepath.Base(gen), record, dirs}
 		}
 	}
 	return nil

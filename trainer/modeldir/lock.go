@@ -27,7 +27,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w: another process is writing it, which is `aibox train`, `aibox rollback` or `aibox table compact`; wait until it ends (`aibox train --wait 2h` does that), or choose another output.model_dir", dir, ErrLocked)
+			return nil, fmt.Errorf("%s: %w: another process is writing it, which is `aibox train`, `aibox restore`, `aibox rollback` or `aibox table compact`; wait until it ends (`aibox train --wait 2h` does that), or choose another output.model_dir", dir, ErrLocked)
 		}
 		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}

@@ -24,7 +24,7 @@ type Model struct {
 	Job        []byte // job.yaml
 	Statistics []byte // statistics.json
 	Dense      []Tensor
-	// Source has the bytes that files of the table lack, see ArrivingRecord; nil: they lack none.
+	// Source has the bytes that files of the table lack, see Arriving; nil: they lack none.
 	Source sparsetable.Source
 
 	reading *os.File // the lock of its generation, or nil

@@ -3,6 +3,7 @@ package modeldir
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -33,6 +34,23 @@ func publish(dir string, m *Manifest) error {
 // does it.
 func finishPublishing(dir string, m *Manifest) error {
 	return errors.Join(m.writeOwn(dir), publishReports(dir, m.Generation))
+}
+
+// unpublish takes back the generation gen: if it is the model of dir, there is none after it. Its
+// reports at the top are deleted.
+func unpublish(dir, gen string) error {
+	switch m, err := readManifest(dir); {
+	case errors.Is(err, ErrNoModel): // an earlier call may have been interrupted
+	case err != nil || m.Generation != gen:
+		return nil
+	default:
+		path := filepath.Join(dir, ManifestName)
+		beforeChange("remove", path)
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return errors.Join(removeReports(dir, gen, nil), syncDir(dir))
 }
 
 // Rollback makes another generation the model of dir: the one with the number, or, if the

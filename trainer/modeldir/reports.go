@@ -53,14 +53,21 @@ func publishReports(dir, gen string) error {
 		errs = append(errs, linkTree(filepath.Join(from, r.Name()), filepath.Join(dir, r.Name())))
 	}
 	for _, other := range generations(dir) {
-		theirs, _ := os.ReadDir(filepath.Join(dir, other, reportsName)) // it need not exist
-		for _, r := range theirs {
-			if at := filepath.Join(dir, r.Name()); !present[r.Name()] && sameTree(filepath.Join(dir, other, reportsName, r.Name()), at) {
-				errs = append(errs, removeAll(at))
-			}
-		}
+		errs = append(errs, removeReports(dir, other, present))
 	}
 	return errors.Join(append(errs, syncDir(dir))...)
+}
+
+// removeReports deletes the reports of a generation from the top of dir, but those that stay.
+func removeReports(dir, gen string, stay map[string]bool) error {
+	var errs []error
+	theirs, _ := os.ReadDir(filepath.Join(dir, gen, reportsName)) // it need not exist
+	for _, r := range theirs {
+		if at := filepath.Join(dir, r.Name()); !stay[r.Name()] && sameTree(filepath.Join(dir, gen, reportsName, r.Name()), at) {
+			errs = append(errs, removeAll(at))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // syncTree makes all files and directories below dir durable.

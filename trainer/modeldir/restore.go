@@ -68,6 +68,26 @@ func RestoreBeside(dir, id string, dirs []string) (*Restoring, error) {
 	return r, nil
 }
 
+// ContinueArriving takes the lock of the model directory dir, in which the generation gen, which
+// is complete, may lack bytes of its table's files, for a process that brings them.
+func ContinueArriving(dir, gen string) (*Restoring, error) {
+	r, err := lockRestoring(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.w.gen = gen
+	if r.dirs, err = tableDirs(r.w.genDir()); err == nil {
+		if m, e := readManifest(dir); e == nil && m.Generation == gen {
+			err = finishPublishing(dir, m) // the process that published it may have died before it did this
+		}
+		r.removeUnneeded()
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
 // DirsFor returns which of dirs, those of sparse_table.dirs, the table of a generation with
 // these files is restored to: all of them if it is on SSD. A table in memory is saved in the
 // model directory.
@@ -130,7 +150,7 @@ func (r *Restoring) begin(id string, dirs []string) error {
 			continue
 		}
 		if g == r.w.gen || begun != "" || gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
-			if err := removeGeneration(at); err != nil {
+			if err := removeGeneration(at); err != nil && (g == r.w.gen || !errors.Is(err, errRead)) {
 				return err
 			}
 		}
@@ -293,10 +313,15 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 	if err := finishPublishing(r.w.dir, &m); err != nil {
 		return err
 	}
-	for _, name := range []string{indexName, restoreName} { // not needed any more
+	r.removeUnneeded()
+	return nil
+}
+
+// removeUnneeded deletes what is not needed once the generation is published.
+func (r *Restoring) removeUnneeded() {
+	for _, name := range []string{indexName, restoreName} {
 		_ = os.Remove(r.path(name))
 	}
-	return nil
 }
 
 func (r *Restoring) tableOptions() sparsetable.Options {
@@ -321,8 +346,17 @@ func (r *Restoring) sync() error {
 // Number is the number of the generation.
 func (r *Restoring) Number() int { return r.w.Number() }
 
-// Discard deletes what was restored so far.
-func (r *Restoring) Discard() error { return removeGeneration(r.w.genDir()) }
+// Discard deletes what was restored so far. If it was published, it ceases to be the model
+// first. Where a process reads it, its files stay until another one uses the directory.
+func (r *Restoring) Discard() error {
+	if err := unpublish(r.w.dir, r.w.gen); err != nil {
+		return err
+	}
+	if err := removeGeneration(r.w.genDir()); !errors.Is(err, errRead) {
+		return err
+	}
+	return nil
+}
 
 // Close releases the locks. What was restored stays, so that another call of Restore goes
 // on with it.

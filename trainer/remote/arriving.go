@@ -77,7 +77,7 @@ const (
 // arrivingFile is a file that lacks bytes.
 type arrivingFile struct {
 	*File
-	out   *directfile.File
+	out   *directfile.File // nil: it is only read, see Reading
 	parts []arrivingPart
 	whole atomic.Bool // nothing is lacking, and all was verified
 }
@@ -130,16 +130,23 @@ func (a *Arriving) add(file *File, find func(base string) string) error {
 	if err != nil {
 		return err
 	}
-	f := &arrivingFile{File: file, out: out}
+	f := newArrivingFile(file)
+	f.out = out
+	a.files[base] = f
+	a.order = append(a.order, base)
+	a.stats.TotalBytes += file.Bytes
+	return nil
+}
+
+// newArrivingFile returns a file of which nothing is there.
+func newArrivingFile(file *File) *arrivingFile {
+	f := &arrivingFile{File: file}
 	for i, offset := 0, int64(0); i < len(file.Parts); i++ {
 		p := &file.Parts[i]
 		f.parts = append(f.parts, arrivingPart{Part: p, offset: offset, chunks: make([]chunkState, (p.Bytes+chunkBytes-1)/chunkBytes)})
 		offset += p.Bytes
 	}
-	a.files[base] = f
-	a.order = append(a.order, base)
-	a.stats.TotalBytes += file.Bytes
-	return nil
+	return f
 }
 
 func (a *Arriving) closeFiles() error {
@@ -175,7 +182,7 @@ func (f *arrivingFile) each(from, to int64, fn func(p *arrivingPart, i int) bool
 	for i := range f.parts {
 		p := &f.parts[i]
 		first, last := max(from, p.offset)-p.offset, min(to, p.offset+p.Bytes)-p.offset
-		for at := first &^ (chunkBytes - 1); at < last; at += chunkBytes {
+		for at := first &^ (chunkBytes - 1); first < last && at < last; at += chunkBytes {
 			if !fn(p, int(at/chunkBytes)) {
 				return false
 			}
@@ -263,23 +270,27 @@ func (a *Arriving) leave(p *arrivingPart, i int, err error) {
 func (p *arrivingPart) chunk(i int) int64 { return min(chunkBytes, p.Bytes-int64(i)*chunkBytes) }
 
 // Again implements sparsetable.Source.
-func (a *Arriving) Again(name string, from, to int64) (bool, error) {
+func (a *Arriving) Again(name string, buf []byte, offset int64) (bool, error) {
 	f := a.files[name]
 	if f == nil {
 		return false, nil
 	}
-	if f.whole.Load() {
-		return true, nil // perhaps it was verified, and mended, after it was read
+	if !f.whole.Load() { // else perhaps it was verified, and mended, after it was read
+		to := offset + int64(len(buf))
+		a.d.log.Warn("what was fetched of a file of the remote directory is damaged; it is fetched again", "file", f.Name, "from", offset, "to", to)
+		a.mu.Lock()
+		a.stats.Again++
+		f.each(offset, to, func(p *arrivingPart, i int) bool {
+			a.forgetLocked(p, i)
+			return true
+		})
+		a.mu.Unlock()
+		if err := a.Await(name, offset, to); err != nil {
+			return false, err
+		}
 	}
-	a.d.log.Warn("what was fetched of a file of the remote directory is damaged; it is fetched again", "file", f.Name, "from", from, "to", to)
-	a.mu.Lock()
-	a.stats.Again++
-	f.each(from, to, func(p *arrivingPart, i int) bool {
-		a.forgetLocked(p, i)
-		return true
-	})
-	a.mu.Unlock()
-	return true, a.Await(name, from, to)
+	_, err := f.out.ReadAt(buf, offset)
+	return err == nil, err
 }
 
 // forgetLocked says that the bytes of a chunk are not the right ones. REQUIRES: a.mu is held.
@@ -325,6 +336,20 @@ func (a *Arriving) fail(err error) {
 	}); e != nil {
 		a.d.log.Warn("the record of files that have not arrived could not be written", "error", e)
 	}
+}
+
+// Complete fetches all that lacks, and verifies it. An error that is no *DamagedError leaves
+// what was fetched; another Arriving goes on from there.
+func (a *Arriving) Complete(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	defer context.AfterFunc(ctx, a.work.stop)()
+	err := a.fetchAll()
+	if ctx.Err() != nil && err != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // Stop ends fetching. What is awaited then fails.

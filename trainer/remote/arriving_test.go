@@ -154,12 +154,12 @@ func TestArrivingInterrupted(t *testing.T) {
 		if err := a.Stop(); err != nil {
 			t.Fatal(err)
 		}
-		_, id, fault, err := AnnouncedIn(record)
+		said, err := AnnouncedIn(record)
 		// A stream that the background had opened before may have brought all the same.
-		if err != nil || fault != "" || id != "" && id != m.ID {
-			t.Fatalf("the record of %q says %q, %v", id, fault, err)
+		if err != nil || said != nil && (said.Damaged != "" || said.Manifest.ID != m.ID || said.LackingBytes <= 0) {
+			t.Fatalf("the record says %+v, %v", said, err)
 		}
-		if id != "" {
+		if said != nil {
 			announced(t, d, m, dir) // as a process that was killed before it opened the table
 			arrive(t, openArriving(t, Open("mem", s, quiet), dir))
 		}
@@ -264,8 +264,8 @@ func TestArrivingDamaged(t *testing.T) {
 			if err := a.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			if _, id, fault, err := AnnouncedIn(record); err != nil || id != m.ID || !strings.Contains(fault, name) {
-				t.Errorf("the record of %s says %q, %v", id, fault, err)
+			if said, err := AnnouncedIn(record); err != nil || said == nil || said.Manifest.ID != m.ID || !strings.Contains(said.Damaged, name) {
+				t.Errorf("the record says %+v, %v", said, err)
 			}
 			// It is good again at the second attempt.
 			damage()
@@ -379,25 +379,32 @@ func TestArrivingAgain(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(dir, "0.bucket"))
 		return err == nil && string(got[from:from+100]) == c[f.Name][from:from+100]
 	}
+	buf := make([]byte, 100)
 	if err := a.Await("0.bucket", 0, from+100); err != nil || read() {
 		t.Fatalf("the damage cannot be seen: %v", err)
 	}
 	s.files[object] = good
 	before := a.Stats()
-	if again, err := a.Again("0.bucket", from, from+100); !again || err != nil || !read() {
+	if again, err := a.Again("0.bucket", buf, from); !again || err != nil || !read() || string(buf) != c[f.Name][from:from+100] {
 		t.Errorf("it was not fetched again: %v, %v", again, err)
 	}
 	if now := a.Stats(); now.Again != before.Again+1 || now.ArrivedBytes != before.ArrivedBytes || now.FetchedBytes <= before.FetchedBytes || now.FetchedBytes > before.FetchedBytes+chunkBytes {
 		t.Errorf("%+v, then %+v", before, now)
 	}
-	arrive(t, a)
+	a.Start()
+	if err := a.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	wantArrived(t, dir, c)
 	fetched := a.Stats().FetchedBytes
-	if again, err := a.Again("0.bucket", from, from+100); !again || err != nil || a.Stats().FetchedBytes != fetched {
+	if again, err := a.Again("0.bucket", buf, from); !again || err != nil || a.Stats().FetchedBytes != fetched {
 		t.Errorf("a file that was verified is fetched again: %v, %v", again, err)
 	}
-	if again, err := a.Again("other.bucket", 0, 1); again || err != nil {
+	if again, err := a.Again("other.bucket", buf, 0); again || err != nil {
 		t.Errorf("a file that lacked nothing is fetched again: %v, %v", again, err)
+	}
+	if err := a.Stop(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -105,7 +105,7 @@ func (a *Arriving) complete(f *arrivingFile) error {
 
 // stream brings what a part lacks and verifies the whole part.
 func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
-	s := partStream{a: a, p: p}
+	s := partStream{d: a.d, ctx: a.work.ctx, p: p.Part}
 	defer func() { err = errors.Join(err, s.close()) }()
 	sum := sha256.New()
 	buf := directfile.Memory(int(min(p.Bytes, chunkBytes)))
@@ -153,20 +153,14 @@ func (a *Arriving) part(f *arrivingFile, p *arrivingPart) error {
 		}
 		return nil
 	}
-	for attempt := 1; ; attempt++ {
-		err := a.stream(f, p)
-		var damaged *DamagedError
-		if !errors.As(err, &damaged) || attempt == fetchAttempts {
-			return err
-		}
-		a.d.log.Warn("a file of the remote directory is damaged; it is fetched again", "file", f.Name, "attempt", attempt, "error", err)
+	return a.d.attempts(f.Name, func() error { return a.stream(f, p) }, func() {
 		a.mu.Lock()
+		defer a.mu.Unlock()
 		a.stats.Again++
 		for i := range p.chunks {
 			a.forgetLocked(p, i)
 		}
-		a.mu.Unlock()
-	}
+	})
 }
 
 // Wait waits until all files are there, and verified.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -11,22 +12,16 @@ import (
 // chunkOrAgain fetches one chunk, and again if its object is missing or has another size: what
 // was wrong may have been the way and not the place.
 func (a *Arriving) chunkOrAgain(f *arrivingFile, p *arrivingPart, i int) error {
-	for attempt := 1; ; attempt++ {
-		err := a.chunk(f, p, i)
-		var damaged *DamagedError
-		if !errors.As(err, &damaged) || attempt == fetchAttempts {
-			return err
-		}
-		a.d.log.Warn("a file of the remote directory is damaged; it is fetched again", "file", f.Name, "attempt", attempt, "error", err)
+	return a.d.attempts(f.Name, func() error { return a.chunk(f, p, i) }, func() {
 		a.mu.Lock()
 		a.stats.Again++
 		a.mu.Unlock()
-	}
+	})
 }
 
 // chunk fetches one chunk.
 func (a *Arriving) chunk(f *arrivingFile, p *arrivingPart, i int) error {
-	s := partStream{a: a, p: p}
+	s := partStream{d: a.d, ctx: a.work.ctx, p: p.Part}
 	buf := directfile.Memory(int(p.chunk(i)))
 	err := s.read(int64(i)*chunkBytes, buf)
 	if err == nil {
@@ -52,10 +47,11 @@ func (f *arrivingFile) sync() error {
 
 // partStream reads an object, in ascending order of offsets.
 type partStream struct {
-	a  *Arriving
-	p  *arrivingPart
-	r  io.ReadCloser
-	at int64
+	d   *Directory
+	ctx context.Context
+	p   *Part
+	r   io.ReadCloser
+	at  int64
 }
 
 // read fills buf with the bytes from an offset on.
@@ -65,17 +61,16 @@ func (s *partStream) read(offset int64, buf []byte) error {
 			return err
 		}
 	}
-	d := s.a.d
 	if s.r == nil {
 		var err error
-		if s.r, err = d.openObject(s.a.work.ctx, s.p.Part, offset); err != nil {
+		if s.r, err = s.d.openObject(s.ctx, s.p, offset); err != nil {
 			return err
 		}
 	}
-	n, err := io.ReadFull(&limitedReader{s.a.work.ctx, d.limit, s.r}, buf)
+	n, err := io.ReadFull(&limitedReader{s.ctx, s.d.limit, s.r}, buf)
 	s.at = offset + int64(n)
 	if err != nil {
-		return tooShort(d.objectURI(s.p.Part), err)
+		return tooShort(s.d.objectURI(s.p), err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -169,7 +170,7 @@ func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*Fil
 		if encodeErr != nil {
 			return encodeErr
 		}
-		r = &arrivingRecord{URI: d.uri, Manifest: manifest}
+		r = &arrivingRecord{URI: Place(d.uri), Manifest: manifest}
 		for i := range m.Files {
 			f := &m.Files[i]
 			if info, e := os.Stat(place(f)); late(f) && (e != nil || info.Size() != f.Bytes || err != nil) {
@@ -247,13 +248,42 @@ func makeHole(at string, size int64) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// AnnouncedIn returns what the record at path says: the URI of the remote directory, the id
-// of the manifest, and why the files cannot be completed, if that is known. uri is "" if
-// there is no record.
-func AnnouncedIn(path string) (uri, id, damaged string, err error) {
+// Place is the URI of a remote directory as records have it: the same for a process that runs
+// in another directory.
+func Place(uri string) string {
+	if abs, err := filepath.Abs(uri); err == nil && !strings.Contains(uri, "://") {
+		return abs
+	}
+	return uri
+}
+
+// Announced is what a record says.
+type Announced struct {
+	URI          string    // of the remote directory
+	Manifest     *Manifest // of the generation or snapshot there
+	Damaged      string    // why the files cannot be completed; "": they can, as far as is known
+	LackingBytes int64     // of the files that are not known to be whole
+}
+
+// AnnouncedIn returns what the record at path says; nil: there is none.
+func AnnouncedIn(path string) (*Announced, error) {
 	r, m, err := readRecord(path)
 	if r == nil {
-		return "", "", "", err
+		return nil, err
 	}
-	return r.URI, m.ID, r.Damaged, nil
+	out := &Announced{URI: r.URI, Manifest: m, Damaged: r.Damaged}
+	for i := range m.Files {
+		if f := &m.Files[i]; slices.Contains(r.Lacking, f.Name) {
+			out.LackingBytes += f.Bytes
+		}
+	}
+	return out, nil
+}
+
+// Fault is why the files cannot be completed; nil: they can, as far as is known.
+func (a *Announced) Fault() error {
+	if a.Damaged == "" {
+		return nil
+	}
+	return errors.New(a.Damaged)
 }

@@ -89,6 +89,11 @@
 // the files are not to be trusted (Distrust), and the next process gives them up and fetches the snapshot
 // anew, as a whole, or an older one.
 //
+// Who only reads such files (Reading) writes neither them nor the record. It reads what is on the
+// disk; where that is no bucket, because it has not arrived or is being written, the chunks that
+// have it are fetched into a cache of 32 MiB and put into the reader's buffer. The record is looked at
+// each time: a file that it does not name any more is whole, and is read from the disk.
+//
 // Several directories may have the same files, as links; each has a record of its own, all of which
 // are kept by the one process that fetches. A file arrives as long as any of them has it.
 package remote

@@ -209,14 +209,20 @@ func Adopt(ctx context.Context, f *File, from, to string) (ok bool, err error) {
 
 // part fetches a part of a file, and again if it does not match its checksum.
 func (fe *fetching) part(ctx context.Context, f *File, p *Part, out *directfile.File, offset int64) error {
+	return fe.d.attempts(f.Name, func() error { return fe.fetch(ctx, p, out, offset) }, func() { fe.again.Add(1) })
+}
+
+// attempts fetches something of a file, and again if it is damaged. It calls failed before each
+// further attempt.
+func (d *Directory) attempts(file string, fetch func() error, failed func()) error {
 	for attempt := 1; ; attempt++ {
-		err := fe.fetch(ctx, p, out, offset)
+		err := fetch()
 		var damaged *DamagedError
 		if !errors.As(err, &damaged) || attempt == fetchAttempts {
 			return err
 		}
-		fe.again.Add(1)
-		fe.d.log.Warn("a file of the remote directory is damaged; it is fetched again", "file", f.Name, "attempt", attempt, "error", err)
+		d.log.Warn("a file of the remote directory is damaged; it is fetched again", "file", file, "attempt", attempt, "error", err)
+		failed()
 	}
 }
 

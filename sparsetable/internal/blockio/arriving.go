@@ -8,18 +8,21 @@ import (
 )
 
 // A Source has what files of a device still lack: bytes that are on their way from
-// elsewhere. It writes them into the files itself. All methods may be called at any time.
+// elsewhere. Who brings them writes them into the files itself; a Source that is only to read
+// has no part in that, and puts what is not there yet into the buffers of readers (Again). All
+// methods may be called at any time.
 type Source interface {
 	// Lacks reports whether bytes of the file of this name may be missing.
 	Lacks(name string) bool
-	// Here reports whether the bytes [from, to) of the file are there.
+	// Here reports whether the bytes [from, to) of the file are there, or are not to be
+	// waited for.
 	Here(name string, from, to int64) bool
 	// Await returns when they are there. After an error they are not.
 	Await(name string, from, to int64) error
-	// Again says that the bytes [from, to) were read and are wrong. If the file is not known to
-	// be what was published, they are brought once more. It reports whether reading them again
-	// may help: not if the file lacked nothing when the source was opened.
-	Again(name string, from, to int64) (bool, error)
+	// Again says that buf is what was read of the file from an offset on, and that it is wrong.
+	// It brings these bytes once more, into buf, and reports whether they may be right now: not
+	// if the file lacked nothing when the source was opened.
+	Again(name string, buf []byte, offset int64) (bool, error)
 }
 
 // Arriving returns a device whose files may lack bytes that source has. A read of such bytes
@@ -89,13 +92,13 @@ func (f *arrivingFile) ReadAt(buf []byte, offset int64) (int, error) {
 	return f.File.ReadAt(buf, offset)
 }
 
-// Refetch has the bytes [from, to) of a file brought once more that were read and turned out to be
-// wrong, and reports whether they are worth another reading. They are not if the file is on its
+// Refetch has bytes of a file brought once more that were read into buf and turned out to be
+// wrong, and reports whether those in buf may be right now. They are not if the file is on its
 // device alone.
-func Refetch(f File, from, to int64) (bool, error) {
+func Refetch(f File, buf []byte, offset int64) (bool, error) {
 	a, ok := f.(*arrivingFile)
 	if !ok {
 		return false, nil
 	}
-	return a.dev.source.Again(a.Name(), from, to)
+	return a.dev.source.Again(a.Name(), buf, offset)
 }

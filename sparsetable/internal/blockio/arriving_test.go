@@ -50,8 +50,9 @@ func (s *lateSource) Await(name string, from, to int64) error {
 	return os.WriteFile(s.path, s.data, 0o644)
 }
 
-func (s *lateSource) Again(string, int64, int64) (bool, error) {
+func (s *lateSource) Again(_ string, buf []byte, offset int64) (bool, error) {
 	s.again++
+	copy(buf, s.data[offset:])
 	return s.fail == nil, s.fail
 }
 
@@ -117,10 +118,11 @@ func TestArriving(t *testing.T) {
 			}
 			pool.Put(r.Buf)
 		}
-		if again, err := blockio.Refetch(files[0], 0, half); again != (fail == nil) || !errors.Is(err, fail) {
+		wrong := make([]byte, 100)
+		if again, err := blockio.Refetch(files[0], wrong, half-50); again != (fail == nil) || !errors.Is(err, fail) || !bytes.Equal(wrong, data[half-50:][:100]) {
 			t.Errorf("the file that was late is fetched again: %v, %v", again, err)
 		}
-		if again, err := blockio.Refetch(files[1], 0, half); again || err != nil || s.again != 1 {
+		if again, err := blockio.Refetch(files[1], wrong, 0); again || err != nil || s.again != 1 {
 			t.Errorf("the file that was whole is fetched again: %v, %v", again, err)
 		}
 		if err := errors.Join(files[0].Close(), files[1].Close(), d.Remove("late"), d.Close()); err != nil {

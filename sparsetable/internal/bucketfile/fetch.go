@@ -336,20 +336,17 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 // brought and read again.
 const maxRefetches = 2
 
-// refetch reads a damaged bucket again into its buffer, if its file is on its way from elsewhere:
-// what damaged it may have been the way.
+// refetch brings a damaged bucket again into its buffer, if its file is on its way from elsewhere:
+// it may not have arrived, or what damaged it was the way.
 func (q *Queue) refetch(r *Request, bucket []byte) {
 	f, from := r.file, r.Location.Offset()*int64(q.set.unit)
 	for range maxRefetches {
 		if r.Err == nil {
 			return
 		}
-		again, err := blockio.Refetch(f.handle, from, from+int64(len(bucket)))
-		if err == nil && again {
-			err = q.reread(f, bucket, from)
-		}
+		again, err := blockio.Refetch(f.handle, bucket, from)
 		if err != nil {
-			r.Err = fmt.Errorf("%w; fetching it again: %w", r.Err, err)
+			r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err) // nobody knows whether it is damaged
 		}
 		if err != nil || !again {
 			return
@@ -357,23 +354,6 @@ func (q *Queue) refetch(r *Request, bucket []byte) {
 		r.Err = nil
 		r.decode(bucket)
 	}
-}
-
-// reread reads bytes of a file once more. Only these change in the buffer that they are in.
-func (q *Queue) reread(f *file, into []byte, from int64) error {
-	align := int64(f.dir.dev.Unit())
-	first, last := from&^(align-1), roundUp(from+int64(len(into)), align)
-	buf, err := q.pool.GetBeyond(int(last - first))
-	if err != nil {
-		return err
-	}
-	defer q.pool.Put(buf)
-	n, err := f.handle.ReadAt(buf, first)
-	if err != nil && (err != io.EOF || int64(n) < from-first+int64(len(into))) {
-		return err
-	}
-	copy(into, buf[from-first:])
-	return nil
 }
 
 // readsFor estimates how many reads contain n of the pending requests. The device works

@@ -193,20 +193,20 @@ func (s *Set) checkHeader(f *file) error {
 		return fmt.Errorf("bucketfile: open: %w", err)
 	}
 	defer s.pool.Put(buf)
+	if n, err := f.handle.ReadAt(buf, 0); errors.Is(err, io.EOF) {
+		return f.corrupt(int64(n), "the file ends here")
+	} else if err != nil {
+		return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
+	}
 	for attempt := 0; ; attempt++ {
-		if n, err := f.handle.ReadAt(buf, 0); errors.Is(err, io.EOF) {
-			return f.corrupt(int64(n), "the file ends here")
-		} else if err != nil {
-			return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
-		}
 		reason := s.headerOf(f).check(buf)
 		if reason == "" {
 			return nil
 		}
 		again := false
 		if attempt < maxRefetches {
-			if again, err = blockio.Refetch(f.handle, 0, fileHeaderBytes); err != nil {
-				return fmt.Errorf("%w; fetching it again: %w", f.corrupt(0, reason), err)
+			if again, err = blockio.Refetch(f.handle, buf, 0); err != nil {
+				return fmt.Errorf("bucketfile: read the header of %s: %w", f.path(), err)
 			}
 		}
 		if !again {

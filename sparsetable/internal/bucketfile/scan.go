@@ -136,9 +136,9 @@ type scanner struct {
 	at        int64 // this place
 }
 
-// refetch has what is read from a damaged place on brought once more, if the file is on its way
-// from elsewhere, and reports whether it is to be read again.
-func (sc *scanner) refetch(from, to int64) (bool, error) {
+// refetch has what was read from a damaged place on brought once more, if the file is on its way
+// from elsewhere, and reports whether it may be right now.
+func (sc *scanner) refetch(buf []byte, from int64) (bool, error) {
 	if sc.at != from {
 		sc.at, sc.refetched = from, 0
 	}
@@ -146,9 +146,9 @@ func (sc *scanner) refetch(from, to int64) (bool, error) {
 		return false, nil
 	}
 	sc.refetched++
-	again, err := blockio.Refetch(sc.file.handle, from, to)
+	again, err := blockio.Refetch(sc.file.handle, buf, from)
 	if err != nil {
-		return false, fmt.Errorf("bucketfile: scan %s: fetching it again: %w", sc.file.path(), err)
+		return false, fmt.Errorf("bucketfile: scan %s: %w", sc.file.path(), err)
 	}
 	return again, nil
 }
@@ -182,8 +182,10 @@ func (sc *scanner) chunk(buf []byte, base int64, last bool) (int64, error) {
 		if !last && at > 0 && len(buf)-at < min(MaxUnits*unit, sc.set.opts.BufferBytes-fileHeaderBytes) {
 			return base + int64(at), nil
 		}
-		if again, err := sc.refetch(base+int64(at), base+int64(len(buf))); again || err != nil {
-			return base + int64(at), err
+		if again, err := sc.refetch(buf[at:], base+int64(at)); err != nil {
+			return 0, err
+		} else if again {
+			continue
 		}
 		if !sc.bad && len(sc.errs) < maxScanErrors {
 			sc.errs = append(sc.errs, f.corrupt(base+int64(at), reason))

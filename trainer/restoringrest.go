@@ -1,0 +1,142 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"aibox/internal/humanize"
+	"aibox/reader/source"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// `aibox restore` publishes a model when everything but the bucket files of its table is there,
+// and fetches these afterwards, while it holds the lock of the model directory. What it leaves when
+// it is killed then is a model that can be read, and a record of what lacks, by which it goes on.
+
+// fetchRest fetches what the generation that is m lacks, which is published and r has locked, and
+// verifies it. If it is damaged, the generation is taken back.
+func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources, r *modeldir.Restoring, m *remote.Manifest, out *Restored) error {
+	s, err := bringRest(ctx, sources, o.From, m.ID, o.To, o.BytesPerSecond, &o.Options)
+	out.Moved, out.Again = out.Moved+s.FetchedBytes, out.Again+s.Again
+	if err == nil {
+		return nil
+	}
+	var damaged *remote.DamagedError
+	if !errors.As(err, &damaged) {
+		o.Logger.Warn("the model is usable, but not all of it has arrived; the same command goes on", "model", o.To, "error", err)
+		return fmt.Errorf("the model in %s is usable, but not all of it has arrived; the same command goes on: %w", o.To, err)
+	}
+	o.Logger.Error("the model turns out to be damaged in the remote directory; it is taken back", "model", o.To, "generation", m.Number, "error", err)
+	return discardDamaged(r, err)
+}
+
+// bringRest fetches all that files in the model directory dir lack of a generation of a remote
+// directory, by its id, and verifies it. The caller has locked the model directory.
+func bringRest(ctx context.Context, sources *source.Sources, from, id, dir string, bytesPerSecond int64, o *Options) (s remote.ArrivingStats, err error) {
+	uri, _ := remote.SplitURI(from)
+	d, err := openRemote(sources, uri, bytesPerSecond, "the model is usable; its rest is fetched", o.Logger)
+	if err != nil {
+		return s, err
+	}
+	records, places := recordsOf(dir, id)
+	if len(records) == 0 {
+		return s, nil
+	}
+	a, err := d.OpenArriving(records, findIn(places))
+	if err != nil {
+		return s, err
+	}
+	err = errors.Join(a.Complete(ctx), a.Stop())
+	return a.Stats(), err
+}
+
+// goOn completes the model that an earlier call with the same options has published, or a run
+// that was killed, and whose files have not all arrived. It returns nil if there is none. If such a
+// model is known never to become whole, it is taken back.
+func (o *RestoreOptions) goOn(ctx context.Context, sources *source.Sources) (out *Restored, err error) {
+	uri, number := remote.SplitURI(o.From)
+	all, _ := modeldir.Generations(o.To) // who restores says what is wrong
+	for _, t := range modeldir.Arriving(o.To) {
+		i := slices.IndexFunc(all, func(g modeldir.Generation) bool { return g.Name == t.Generation })
+		if i < 0 {
+			continue // it is of an interrupted run
+		}
+		said, err := remote.AnnouncedIn(t.Record)
+		if err != nil {
+			return nil, fmt.Errorf("the model in %s has not all arrived, and the record of what lacks cannot be read: %w; delete %[1]s and restore the model again", o.To, err)
+		}
+		if said == nil || said.URI != remote.Place(uri) || number != 0 && number != said.Manifest.Number || o.Job != "" && o.Job != said.Manifest.Job {
+			continue
+		}
+		return o.goOnWith(ctx, sources, &all[i], said)
+	}
+	return nil, nil
+}
+
+func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, g *modeldir.Generation, said *remote.Announced) (out *Restored, err error) {
+	began := time.Now()
+	r, err := modeldir.ContinueArriving(o.To, g.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	m := said.Manifest
+	at := fmt.Sprintf("%s@%d", o.From, m.Number)
+	if fault := said.Fault(); fault != nil {
+		o.Logger.Error("what an earlier process has restored is damaged; it is taken back", "model", o.To, "generation", g.Number, "error", fault)
+		return nil, r.Discard()
+	}
+	o.Logger.Info("the model is there already, and usable; what lacks of it is fetched", "from", at, "model", o.To, "generation", g.Number, "bytes_lacking_at_most", humanize.Bytes(said.LackingBytes))
+	out = &Restored{ModelDir: o.To, Generation: g.Number, Job: m.Job, Night: nightOf(&g.Manifest), Fetched: remote.Fetched{Bytes: m.Bytes(), From: at}}
+	err = o.fetchRest(ctx, sources, r, m, out)
+	var damaged *remote.DamagedError
+	if _, number := remote.SplitURI(o.From); errors.As(err, &damaged) && number == 0 && ctx.Err() == nil {
+		return nil, nil // it was taken back: the newest that is whole is restored
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Seconds = time.Since(began).Seconds()
+	o.logRestored(out, 0)
+	return out, nil
+}
+
+// lockEvery is how often arriveWhole looks for what another process brings.
+const lockEvery = time.Second
+
+// arriveWhole returns when all files of a model have arrived. It brings them, unless another process
+// does.
+func arriveWhole(ctx context.Context, m *modeldir.Model, sources *source.Sources, bytesPerSecond int64, o *Options) error {
+	for said := false; ; {
+		t := m.Arriving()
+		if t == nil {
+			return nil
+		}
+		r, err := modeldir.ContinueArriving(m.Dir, m.Generation)
+		if errors.Is(err, modeldir.ErrLocked) {
+			if !said {
+				o.Logger.Info("files of the model still arrive, by another process; waiting until they are there", "model", m.Name)
+				said = true
+			}
+			if err := modeldir.WaitUnlocked(ctx, m.Dir, time.Now().Add(lockEvery)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		a, err := announcedFor(m, t.Record)
+		if a != nil {
+			o.Logger.Info("files of the model have not all arrived; they are fetched first", "model", m.Name, "remote", a.URI, "bytes_lacking_at_most", humanize.Bytes(a.LackingBytes))
+			_, err = bringRest(ctx, sources, a.URI, a.Manifest.ID, m.Dir, bytesPerSecond, o)
+		}
+		if err := errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+	}
+}

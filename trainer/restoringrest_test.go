@@ -1,0 +1,408 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// madeElsewhere trains a model, so many nights, whose table has two directories, and publishes
+// it to the remote directory that is returned.
+func madeElsewhere(t *testing.T, nights int) (j *configs.Job, uri string) {
+	t.Helper()
+	uri = t.TempDir() + "/remote"
+	j = withBuckets(t, "training.warm_start=latest", "output.keep_generations=2", "output.remote="+uri, "sparse_table.dirs=[MODEL-a,MODEL-b]")
+	for range nights {
+		train(t, j)
+	}
+	return j, uri
+}
+
+// restoringTo are options that restore a model to new directories.
+func restoringTo(t *testing.T, from string) RestoreOptions {
+	t.Helper()
+	at := t.TempDir()
+	return RestoreOptions{From: from, To: filepath.Join(at, "m"), Dirs: []string{filepath.Join(at, "x"), filepath.Join(at, "y"), filepath.Join(at, "z")}, Options: quiet}
+}
+
+// interrupted restores a model until it is published, and fetches nothing after that.
+func interrupted(t *testing.T, o RestoreOptions) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	o.published = stop
+	if _, err := Restore(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("restoring was to be interrupted, but %v", err)
+	}
+	if records(t, append(o.Dirs, o.To)...) == 0 {
+		t.Fatal("everything has arrived: the test shows nothing")
+	}
+}
+
+// evaluated is what an evaluation of an open model says.
+func evaluated(t *testing.T, l *Loaded) string {
+	t.Helper()
+	e, err := l.Evaluate(t.Context(), l.Job.Data.Eval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(e.Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// whatItSays is the digest of a model, its metrics and its predictions.
+func whatItSays(t *testing.T, dir string) (digest, metrics, predictions string) {
+	t.Helper()
+	in, err := Inspect(t.Context(), dir, false, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := load(t, dir)
+	out := filepath.Join(t.TempDir(), "out.tsv")
+	if _, err := l.Predict(t.Context(), PredictOptions{Data: l.Job.Data.Eval, Output: out}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in.Digest, evaluated(t, l), string(data)
+}
+
+// noneArrived fails the test unless all bucket files in dirs are zeros.
+func noneArrived(t *testing.T, dirs []string) {
+	t.Helper()
+	n := 0
+	for _, dir := range dirs {
+		names, err := filepath.Glob(filepath.Join(dir, "*", "*.bucket"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil || len(bytes.Trim(data, "\x00")) > 0 {
+				t.Errorf("%s has arrived, or was written by who only reads it: %v", name, err)
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		t.Error("there are no bucket files: the test shows nothing")
+	}
+}
+
+// TestReadsWhileModelArrives: as soon as a model is published that is being restored, it is
+// evaluated, predicts, is inspected, compared and verified, to the same bits as the one that was
+// published, while none of its bucket files has arrived and nobody but the process that restores
+// it writes one. What was opened then goes on when everything has arrived and the remote
+// directory is gone.
+func TestReadsWhileModelArrives(t *testing.T) {
+	j, uri := madeElsewhere(t, 1)
+	digest, metrics, predictions := whatItSays(t, j.Output.ModelDir)
+	o := restoringTo(t, uri)
+	var open *Loaded
+	o.published = func() {
+		d, m, p := whatItSays(t, o.To)
+		if d != digest || m != metrics || p != predictions {
+			t.Errorf("the model that arrives is another one: digest %s, want %s; %s, want %s; same predictions: %v", d, digest, m, metrics, p == predictions)
+		}
+		diff, err := Diff(t.Context(), j.Output.ModelDir, o.To, DiffOptions{Top: 3, MemoryBytes: 1 << 20, Examples: 10}, quiet)
+		if err != nil || diff.Total.Before == 0 || diff.Total.Added+diff.Total.Dropped+diff.Total.Moved != 0 {
+			t.Errorf("%+v, %v", diff, err)
+		}
+		verifyArriving(t, o.To)
+		all, err := Generations(o.To)
+		if err != nil || len(all) != 1 || all[0].Arriving == nil || all[0].Arriving.Remote != uri || all[0].Arriving.LackingBytes == 0 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		other := *j
+		other.Output.ModelDir = o.To
+		if _, err := Train(t.Context(), &other, quiet); !errors.Is(err, modeldir.ErrLocked) {
+			t.Errorf("a job trains in the directory to which a model is restored: %v", err)
+		}
+		open = load(t, o.To)
+		if got := evaluated(t, open); got != metrics {
+			t.Errorf("%s, want %s", got, metrics)
+		}
+		noneArrived(t, o.Dirs)
+	}
+	out, err := Restore(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if open == nil || out.UsableSeconds <= 0 || out.Seconds < out.UsableSeconds || out.Moved != out.Bytes {
+		t.Errorf("%+v", out)
+	}
+	if n := records(t, append(o.Dirs, o.To)...); n != 0 {
+		t.Errorf("%d records are left", n)
+	}
+	if err := os.RemoveAll(uri); err != nil {
+		t.Fatal(err)
+	}
+	if got := evaluated(t, open); got != metrics {
+		t.Errorf("after all has arrived: %s, want %s", got, metrics)
+	}
+	in, err := Inspect(t.Context(), o.To, true, quiet)
+	if err != nil || in.Digest != digest || len(in.Faults) > 0 {
+		t.Errorf("%+v, %v", in, err)
+	}
+	if all, err := Generations(o.To); err != nil || all[0].Arriving != nil {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// verifyArriving verifies the table of a model that arrives.
+func verifyArriving(t *testing.T, dir string) {
+	t.Helper()
+	m, err := FindTable(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if _, err := sparsetable.Open(t.Context(), m.Options); !errors.Is(err, sparsetable.ErrArriving) {
+		t.Errorf("it is opened for writing: %v", err)
+	}
+	if err := m.Read(quiet.Logger); err != nil {
+		t.Fatal(err)
+	}
+	done, err := sparsetable.Verify(t.Context(), m.Options, func(f sparsetable.Fault) { t.Error(f) }, nil)
+	if bytes, _ := m.NotArrived(); err != nil || done.Buckets == 0 || bytes == 0 {
+		t.Errorf("%+v, of which %d bytes came from elsewhere, %v", done, bytes, err)
+	}
+}
+
+// TestRestoreGoesOn: restoring is interrupted when the model is published. It can be read, unless
+// the remote directory is gone, which the error says. The same command completes it; with other
+// options, it is a model that is there already.
+func TestRestoreGoesOn(t *testing.T) {
+	j, uri := madeElsewhere(t, 1)
+	digest, _, _ := whatItSays(t, j.Output.ModelDir)
+	o := restoringTo(t, uri)
+	interrupted(t, o)
+	if in, err := Inspect(t.Context(), o.To, false, quiet); err != nil || in.Digest != digest {
+		t.Errorf("%+v, %v", in, err)
+	}
+	for _, other := range []string{uri + "@7", uri + "-other"} {
+		o := o
+		o.From = other
+		if _, err := Restore(t.Context(), o); err == nil {
+			t.Errorf("a model of %s is restored where there is one", other)
+		}
+	}
+	if err := os.Rename(uri, uri+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Inspect(t.Context(), o.To, false, quiet); err == nil || !strings.Contains(err.Error(), uri) || !strings.Contains(err.Error(), "aibox restore") {
+		t.Errorf("without the remote directory: %v", err)
+	}
+	noneArrived(t, o.Dirs)
+	if err := os.Rename(uri+"-away", uri); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Restore(t.Context(), o)
+	if err != nil || out.UsableSeconds != 0 || out.Seconds <= 0 || out.Moved == 0 || out.Generation != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	in, err := Inspect(t.Context(), o.To, true, quiet)
+	if err != nil || in.Digest != digest || len(in.Faults) > 0 || records(t, append(o.Dirs, o.To)...) > 0 {
+		t.Errorf("%+v, %v", in, err)
+	}
+	if _, err := Restore(t.Context(), o); !errors.Is(err, modeldir.ErrHasModel) {
+		t.Errorf("a model that is whole is restored: %v", err)
+	}
+}
+
+// TestUsesModelThatArrives: a model whose restoring was interrupted is completed by what needs all of
+// its files: publishing it, and a job in another directory that starts from it.
+func TestUsesModelThatArrives(t *testing.T) {
+	j, uri := madeElsewhere(t, 1)
+	next := func(from string) string {
+		n := withBuckets(t, "training.warm_start="+from)
+		return train(t, n).Digest
+	}
+	want := next(j.Output.ModelDir)
+	o := restoringTo(t, uri)
+	interrupted(t, o)
+	if got := next(o.To); got != want || records(t, append(o.Dirs, o.To)...) > 0 {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+	o = restoringTo(t, uri)
+	interrupted(t, o)
+	copied := t.TempDir() + "/other"
+	if out, err := Publish(t.Context(), PublishOptions{Model: o.To, Remote: copied, Options: quiet}); err != nil || out.Already {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	again := restoringTo(t, copied)
+	if _, err := Restore(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	in, err := Inspect(t.Context(), again.To, true, quiet)
+	before, err2 := Inspect(t.Context(), j.Output.ModelDir, false, quiet)
+	if err := errors.Join(err, err2); err != nil || in.Digest != before.Digest || len(in.Faults) > 0 {
+		t.Errorf("%+v, want %+v: %v", in, before, err)
+	}
+}
+
+// TestRestoreTakenBack: a file of the newest model turns out to be damaged when the model is
+// published, and maybe read. It is taken back, and the newest older one is restored; one
+// that is asked for by its number is not replaced. The same happens if the process was killed when
+// it knew of the damage.
+func TestRestoreTakenBack(t *testing.T) {
+	j, uri := madeElsewhere(t, 2)
+	older, err := Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), false, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := openDirectory(t, uri).Generations(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d generations: %v", len(all), err)
+	}
+	damageBuckets(t, uri, all)
+	for _, c := range []string{"", "by number", "read", "killed"} {
+		var log bytes.Buffer
+		o := restoringTo(t, uri)
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		tables := 1
+		switch c {
+		case "by number":
+			o.From, tables = uri+"@2", 0
+		case "read":
+			tables = 2 // they stay as long as they are read
+			o.published = func() { load(t, o.To) }
+		case "killed":
+			interrupted(t, o)
+			knowDamage(t, o)
+			if _, err := Load(t.Context(), o.To, configs.LoadOptions{}, quiet); err == nil || !strings.Contains(err.Error(), "cannot become whole") {
+				t.Errorf("a model that is known to be damaged is read: %v", err)
+			}
+			if all, err := Generations(o.To); err != nil || all[0].Arriving == nil || all[0].Arriving.Damaged == "" {
+				t.Errorf("%+v, %v", all, err)
+			}
+		}
+		out, err := Restore(t.Context(), o)
+		if c == "by number" {
+			var damaged *remote.DamagedError
+			if _, openErr := modeldir.Open(o.To); !errors.As(err, &damaged) || !errors.Is(openErr, modeldir.ErrNoModel) {
+				t.Errorf("a model that is damaged: %v, %v", err, openErr)
+			}
+		} else {
+			if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "taken back") || !strings.Contains(log.String(), "the newest older one is taken") {
+				t.Fatalf("%s: %+v, %v\n%s", c, out, err, log.String())
+			}
+			in, err := Inspect(t.Context(), o.To, true, quiet)
+			if err != nil || in.Digest != older.Digest || len(in.Faults) > 0 {
+				t.Errorf("%s: %+v, %v", c, in, err)
+			}
+		}
+		for _, dir := range o.Dirs {
+			if names, err := os.ReadDir(dir); err != nil || len(names) != tables {
+				t.Errorf("%s: %s holds %v, %v", c, dir, names, err)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(o.To, summaryName)); (err == nil) != (c != "by number") {
+			t.Errorf("%s: the summary: %v", c, err)
+		}
+	}
+}
+
+// damageBuckets changes a byte in each bucket object that the newest generation has alone.
+func damageBuckets(t *testing.T, dir string, all []*remote.Manifest) {
+	t.Helper()
+	shared := make(map[string]bool)
+	for _, m := range all[1:] {
+		for _, f := range m.Files {
+			for _, p := range f.Parts {
+				shared[p.Object] = true
+			}
+		}
+	}
+	n := 0
+	for _, f := range all[0].Files {
+		for _, p := range f.Parts {
+			if !isBucketFile(&f) || shared[p.Object] {
+				continue
+			}
+			name := filepath.Join(dir, "objects", p.Object)
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data[len(data)-1] ^= 1
+			if err := os.WriteFile(name, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		t.Fatal("the newest generation has no bucket files of its own")
+	}
+}
+
+// knowDamage has the record say that the files of a model are damaged.
+func knowDamage(t *testing.T, o RestoreOptions) {
+	t.Helper()
+	tables := modeldir.Arriving(o.To)
+	if len(tables) != 1 {
+		t.Fatal(tables)
+	}
+	a, err := openDirectory(t, o.From).OpenArriving([]string{tables[0].Record}, tables[0].Find)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Distrust(errors.New("it is known"))
+	if err := a.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRestoreCompletesWhatTrainingLeft: a night that has started from a model of output.remote was
+// killed while that model arrived. `aibox restore` completes the files of both, and the night goes on.
+func TestRestoreCompletesWhatTrainingLeft(t *testing.T) {
+	set := []string{"training.warm_start=latest", everyPass, "output.keep_generations=2"}
+	left := withBuckets(t, set...)
+	train(t, left)
+	want := outcome(t, left, train(t, left))
+	uri := t.TempDir()
+	j := withBuckets(t, append(set, "output.remote="+uri)...)
+	train(t, j)
+	lost(t, j)
+	inBackground(t, func(*remote.Arriving) {})
+	crashAfter(t, j, 2, func(r *run) { r.snapshots.wait() })
+	if n := records(t, j.Output.ModelDir); n != 2 {
+		t.Fatalf("%d records", n)
+	}
+	out, err := Restore(t.Context(), RestoreOptions{From: uri, Job: j.PlainName(), To: j.Output.ModelDir, Options: quiet})
+	if err != nil || out.Generation != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if n := records(t, j.Output.ModelDir); n != 0 {
+		t.Errorf("%d records are left", n)
+	}
+	if err := os.RemoveAll(uri); err != nil {
+		t.Fatal(err)
+	}
+	in, err := Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), true, quiet)
+	if err != nil || len(in.Faults) > 0 {
+		t.Errorf("%+v, %v", in, err)
+	}
+	s, err := Train(t.Context(), j, quiet)
+	if err != nil || len(s.Resumed) == 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+}
