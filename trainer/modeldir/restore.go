@@ -180,7 +180,8 @@ func samePlaces(gen string, dirs []string) bool {
 	})
 }
 
-// placeTable makes the directories of the table that are missing, and locks all of them.
+// placeTable makes the directories of the table that are missing, with those that they are in, and
+// locks all of them.
 func (r *Restoring) placeTable(dirs []string) error {
 	placed, err := tableDirs(r.w.genDir())
 	if err != nil {
@@ -192,7 +193,7 @@ func (r *Restoring) placeTable(dirs []string) error {
 	}
 	r.dirs = placed
 	for _, dir := range placed {
-		if err := r.w.makeOrTakeTableDir(dir, r.dirs); err != nil {
+		if err := r.w.remakeTableDir(dir, r.dirs); err != nil {
 			return err
 		}
 	}

@@ -156,8 +156,8 @@ func TestRestore(t *testing.T) {
 }
 
 // TestKilledRestore ends a restore before every change of files. The directory then has no
-// model, or the model; the next restore comes to the same end, also of another generation, or
-// to other directories, and nothing is left over.
+// model, or the model; the next restore comes to the same end, also of another generation, to
+// other directories, or after one of them is lost, and nothing is left over.
 func TestKilledRestore(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, onSSD := range []bool{false, true} {
@@ -189,9 +189,13 @@ func TestKilledRestore(t *testing.T) {
 				t.Fatalf("killed before %s: %v", where, err)
 			}
 			number, id, again := 7, "id", dirs
-			switch n % 3 {
+			switch n % 4 {
 			case 1:
 				number, id = 6, "another"
+			case 3:
+				if err := os.RemoveAll(filepath.Join(at, "x")); err != nil {
+					t.Fatal(err)
+				}
 			case 2:
 				if onSSD {
 					again = []string{filepath.Join(at, "y"), filepath.Join(at, "z")}
