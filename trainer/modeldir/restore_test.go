@@ -189,6 +189,7 @@ func TestKilledRestore(t *testing.T) {
 				t.Fatalf("killed before %s: %v", where, err)
 			}
 			number, id, again := 7, "id", dirs
+			var beside []string // the directory of the table on the disk that is left
 			switch n % 4 {
 			case 1:
 				number, id = 6, "another"
@@ -196,6 +197,7 @@ func TestKilledRestore(t *testing.T) {
 				if err := os.RemoveAll(filepath.Join(at, "x")); err != nil {
 					t.Fatal(err)
 				}
+				beside, _ = filepath.Glob(filepath.Join(at, "y", "*"))
 			case 2:
 				if onSSD {
 					again = []string{filepath.Join(at, "y"), filepath.Join(at, "z")}
@@ -206,6 +208,11 @@ func TestKilledRestore(t *testing.T) {
 			}
 			if v := placedOr(t, onSSD, to); v != 3 {
 				t.Errorf("killed before %s: the model holds %g", where, v)
+			}
+			for _, dir := range beside { // nobody knows what its files lack: that was in the other one
+				if exists(dir) {
+					t.Errorf("killed before %s: %s is used, though the restore has begun anew", where, dir)
+				}
 			}
 			if left := generations(to); len(left) != 1 {
 				t.Errorf("killed before %s: generations %v", where, left)
