@@ -49,6 +49,10 @@ const (
 	Damaged    GenerationState = "damaged"    // its manifest cannot be read
 	Resumable  GenerationState = "resumable"  // it has a snapshot from which its run goes on after an interruption
 	Unfinished GenerationState = "unfinished" // its run goes on, or ended without a model, and has no snapshot
+
+	// PriorityRows is not a model but rows of an interrupted run in snapshots.remote, which partial
+	// recovery uses: see snapshots.priority.
+	PriorityRows GenerationState = "rows"
 )
 
 // Generations describes the generations of the model directory dir, the newest first. The

@@ -2,6 +2,8 @@ package trainer
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -14,17 +16,19 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/sparsetable/tabletest"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
 
-// Here random sequences of what can be done with a model directory, and of kills at any
-// operation on disk, are held against plain maps: which model each generation should be. A
-// model is named by the nights from which it was made, such as "1.2.4", and what it should be
-// is found by training these nights in memory, one after the other, in directories that
-// nothing else happens to.
+// Here random sequences of what can be done with a model directory, of kills at any operation
+// on disk and of losses of disks and machines are held against plain maps: which model each
+// generation should be. A model is named by the nights from which it was made, such as
+// "1.2.4", and what it should be is found by training these nights in memory, one after the
+// other, in directories that nothing else happens to. A model that says that lost rows have
+// gone back gets a name of its own, such as "1.2~7", and is what it was when it was made.
 
 var nightsJob = strings.Replace(testJob, "KIND", "fm", 1)
 
@@ -44,6 +48,11 @@ type nights struct {
 	storage  []string // sparse_table of it
 	dirs     []string // of it
 	retained int      // output.remote_keep_generations
+
+	broken    map[string]bool // generations of it that have lost a directory of their table, by keyOf
+	lost      bool            // so may the run that was killed last
+	partially bool            // it has gone on since with recovery.mode partial
+	inexact   int             // models that say that rows have gone back
 
 	did []string // for messages
 }
@@ -74,11 +83,53 @@ func TestNightsModel(t *testing.T) {
 	}
 }
 
-// newMachine replaces the machine by one that has nothing but the remote directory.
+// newMachine replaces the machine by one that has nothing but the remote directories.
 func (w *nights) newMachine() {
 	w.machines++
 	w.at = filepath.Join(w.root, fmt.Sprint("machine", w.machines))
+	w.broken, w.lost, w.partially = make(map[string]bool), false, false
 	w.moveTable()
+}
+
+// replaceMachine puts a machine with nothing on it into the place of the one that is used.
+func (w *nights) replaceMachine() {
+	w.t.Helper()
+	w.did = append(w.did, "replaced "+w.at)
+	w.broken = make(map[string]bool)
+	if err := os.RemoveAll(w.at); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// keyOf tells a generation of this machine from all others, also from one with the same model.
+func keyOf(g *modeldir.Generation) string { return fmt.Sprint(g.Number, " ", g.Manifest.Identity()) }
+
+// loseDirectory loses one of the disks that tables of this machine are on, if there is one. It
+// is a directory of the table of all generations that have files there.
+func (w *nights) loseDirectory() {
+	w.t.Helper()
+	tables, err := filepath.Glob(filepath.Join(w.at, "[abc]", "*-gen-*"))
+	if err != nil || len(tables) == 0 {
+		return
+	}
+	entry := filepath.Dir(one(w.rng, tables...))
+	way := one(w.rng, "not mounted", "new disk", "emptied")
+	w.did = append(w.did, fmt.Sprintf("%s is lost, %s", entry, way))
+	w.lost = true
+	list, _ := modeldir.Generations(w.dir()) // without a model, only a run that was killed loses it
+	for _, table := range tables {
+		if filepath.Dir(table) != entry {
+			continue
+		}
+		for i := range list {
+			if strings.Contains(filepath.Base(table), "-"+list[i].Name+"-") {
+				w.broken[keyOf(&list[i])] = true
+			}
+		}
+		if err := waysToLose[way](w.t, entry, table); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 }
 
 // moveTable draws where the next tables are.
@@ -107,24 +158,30 @@ func (w *nights) step() {
 		w.publish()
 	case n < 17:
 		w.restoreElsewhere()
-	case n < 19:
+	case n < 18:
 		w.newMachine()
 		w.did = append(w.did, "new machine "+w.at)
+	case n < 19:
+		w.loseDirectory()
 	default:
 		w.moveTable()
 	}
 }
 
-// jobOf is a night's job, whose data depend on the night.
+// jobOf is a night's job, whose data and expiry of rows depend on the night.
 func (w *nights) jobOf(night int, dir string, more ...string) nightStep {
 	file := []string{"train-0.tsv", "train-1.tsv.gz"}[night%2]
 	return nightStep{
 		Do: "train", Date: fmt.Sprintf("2026-11-%02d", night), Model: dir,
 		Set: append([]string{
 			"data.train=[" + filepath.Join(w.log, file) + "]", "output.model_dir=" + dir, "model.embedding_dim=4", "timezone=UTC",
+			[]string{"sparse_table.expiry.min_show=2", "sparse_table.expiry.unseen_days=1", "sparse_table.expiry.min_show=0"}[night%3],
 		}, more...),
 	}
 }
+
+// undisturbed is where a model is that nothing has happened to.
+func (w *nights) undisturbed(name string) string { return filepath.Join(w.root, "undisturbed", name) }
 
 // want is the digest of the model with a name.
 func (w *nights) want(name string) string {
@@ -133,16 +190,15 @@ func (w *nights) want(name string) string {
 		return d
 	}
 	set := []string{"sparse_table.memory_bytes=64MiB"}
-	at := func(name string) string { return filepath.Join(w.root, "undisturbed", name) }
 	if from := parentOf(name); from != "" {
 		w.want(from)
-		set = append(set, "training.warm_start="+at(from))
+		set = append(set, "training.warm_start="+w.undisturbed(from))
 	}
-	s := w.jobOf(nightOfName(name), at(name), set...)
+	s := w.jobOf(nightOfName(name), w.undisturbed(name), set...)
 	if err := s.run(w.t.Context(), nil, quiet.Logger); err != nil {
 		w.t.Fatalf("undisturbed night %s: %v", name, err)
 	}
-	in, err := Inspect(w.t.Context(), at(name), false, quiet)
+	in, err := Inspect(w.t.Context(), w.undisturbed(name), false, quiet)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -157,7 +213,8 @@ func parentOf(name string) string {
 }
 
 func nightOfName(name string) int {
-	n, _ := strconv.Atoi(name[strings.LastIndexByte(name, '.')+1:])
+	last, _, _ := strings.Cut(name[strings.LastIndexByte(name, '.')+1:], "~")
+	n, _ := strconv.Atoi(last)
 	return n
 }
 
@@ -183,45 +240,101 @@ func (w *nights) local() (all map[int]string, published int) {
 	return all, published
 }
 
-// there are the generations of the remote directory, the newest first.
-func (w *nights) there() []*remote.Manifest {
+// open opens a remote directory.
+func (w *nights) open(uri string) *remote.Directory {
 	w.t.Helper()
 	sources := NewSources(new(configs.Job), quiet.Logger)
-	defer sources.Close()
-	d, err := openRemote(sources, w.remote(), 0, "", quiet.Logger)
+	w.t.Cleanup(func() { _ = sources.Close() })
+	d, err := openRemote(sources, uri, 0, "", quiet.Logger)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	all, faults, err := d.Generations(w.t.Context())
+	return d
+}
+
+// there are the generations of the remote directory, the newest first.
+func (w *nights) there() []*remote.Manifest {
+	w.t.Helper()
+	all, faults, err := w.open(w.remote()).Generations(w.t.Context())
 	if err != nil || len(faults) > 0 {
 		w.t.Fatal(err, faults)
 	}
 	return all
 }
 
-// start is the name of the model from which a night starts, "" for a new one. ok is false if
-// the night cannot start, since the model from which it started before is gone.
-func (w *nights) start(night int) (name string, ok bool) {
-	all, published := w.local()
-	if len(all) == 0 {
+// starts are the names of the models from which a night may start, "" for a new one. There are
+// none if it cannot start, since the model from which it started before is gone. If that has
+// lost a directory and is not in the remote directory, the newest other one there is restored;
+// if there is none, fails is true, and the night may end with an error.
+func (w *nights) starts(night int) (names []string, fails bool) {
+	w.t.Helper()
+	elsewhere := func() string {
 		for _, m := range w.there() {
 			if name := w.models[m.Identity]; nightOfName(name) < night {
-				return name, true
+				return name
 			}
 		}
-		return "", true
+		return ""
 	}
-	kept := make(map[string]bool)
-	for _, name := range all {
-		kept[name] = true
+	all, published := w.local()
+	if len(all) == 0 {
+		return []string{elsewhere()}, false
 	}
-	name = all[published]
+	name := all[published]
+	kept := slices.Collect(maps.Values(all))
 	for name != "" && nightOfName(name) >= night {
-		if name = parentOf(name); name != "" && !kept[name] {
-			return "", false
+		if name = parentOf(name); name != "" && !slices.Contains(kept, name) {
+			return nil, false
 		}
 	}
-	return name, true
+	names = []string{name}
+	inRemote := func(m *remote.Manifest) bool { return w.models[m.Identity] == name }
+	if name != "" && slices.Contains(w.brokenNames(), name) && !slices.ContainsFunc(w.there(), inRemote) {
+		other := elsewhere()
+		if fails = other == ""; !fails {
+			names = append(names, other)
+		}
+	}
+	return names, fails
+}
+
+// brokenNames are the names of the models that have lost a directory of their table.
+func (w *nights) brokenNames() (names []string) {
+	w.t.Helper()
+	list, _ := modeldir.Generations(w.dir()) // without a model, there are none
+	for i := range list {
+		if w.broken[keyOf(&list[i])] {
+			names = append(names, w.models[list[i].Manifest.Identity()])
+		}
+	}
+	return names
+}
+
+// drawn are settings of a night that its model does not depend on.
+type drawn struct {
+	set       []string
+	keep      int      // output.keep_generations
+	snapshots string   // snapshots.remote
+	partial   []string // more, so that a loss makes it another model; nil: recovery.mode is full
+}
+
+func (w *nights) draw() (d drawn) {
+	d.keep = 1 + w.rng.IntN(3)
+	d.set = append([]string{
+		"training.warm_start=latest", "output.remote=" + w.remote(), "snapshots.every=1 pass",
+		fmt.Sprintf("output.keep_generations=%d", d.keep), fmt.Sprintf("output.remote_keep_generations=%d", w.retained),
+	}, w.storage...)
+	if d.snapshots = one(w.rng, "", w.remote(), "file://"+filepath.Join(w.root, "snapshots")); d.snapshots == "" {
+		return d
+	}
+	d.set = append(d.set, "snapshots.remote="+d.snapshots, "snapshots.remote_every="+one(w.rng, "auto", "1 snapshot", "4 snapshots"))
+	if len(w.dirs) > 0 && w.rng.IntN(2) == 0 {
+		d.partial = []string{"recovery.mode=partial", "recovery.max_lost_samples=" + one(w.rng, "1", "1", "1e-9")}
+		if kind := one(w.rng, configs.PriorityNone, "mfu", "ssu", "scar"); kind != configs.PriorityNone {
+			d.partial = append(d.partial, "snapshots.priority="+kind, "snapshots.priority_fraction=0.25")
+		}
+	}
+	return d
 }
 
 // train trains a night, mostly the next one, and sometimes that of the published model again.
@@ -231,45 +344,90 @@ func (w *nights) train() {
 	if all, published := w.local(); published != 0 && w.rng.IntN(5) == 0 {
 		night = nightOfName(all[published])
 	}
-	from, ok := w.start(night)
-	if !ok {
+	d := w.draw()
+	s := w.jobOf(night, w.dir(), append(slices.Clip(d.set), d.partial...)...)
+	from, fails := w.starts(night)
+	for len(from) > 0 && !fails && w.rng.IntN(4) > 0 {
+		w.night = max(w.night, night)
+		w.partially = w.partially || w.lost && d.partial != nil
+		if w.partially && w.rng.IntN(2) == 0 {
+			break // it may end with an error
+		}
+		s.Fresh, s.Waits = w.rng.IntN(10) == 0, w.rng.IntN(3) > 0
+		at := 1 + w.rng.IntN(1<<(7+w.rng.IntN(5)))
+		done, log := s.dies(w.t, at)
+		w.did = append(w.did, fmt.Sprintf("night %d from %q is killed at operation %d, fresh %v, done %v, resumed %v", night, from, at, s.Fresh, done, resumed(log)))
+		if w.learn(night, from, log) || done {
+			return
+		}
+		switch w.rng.IntN(8) {
+		case 0, 1:
+			return // what is done next may be something else than to go on
+		case 2, 3:
+			w.loseDirectory()
+		case 4:
+			w.replaceMachine()
+		}
+		from, fails = w.starts(night)
+	}
+	if len(from) == 0 {
 		return
 	}
 	w.night = max(w.night, night)
-	name := strings.TrimPrefix(fmt.Sprintf("%s.%d", from, night), ".")
-	keep := 1 + w.rng.IntN(3)
-	s := w.jobOf(night, w.dir(), append([]string{
-		"training.warm_start=latest", "output.remote=" + w.remote(), "snapshots.every=1 pass",
-		fmt.Sprintf("output.keep_generations=%d", keep), fmt.Sprintf("output.remote_keep_generations=%d", w.retained),
-	}, w.storage...)...)
+	w.partially = w.partially || w.lost && d.partial != nil
+	s.Fresh, s.Waits = false, w.rng.IntN(2) == 0
 	before, _ := w.local()
-	for w.rng.IntN(3) > 0 {
-		at := 1 + w.rng.IntN(1<<(7+w.rng.IntN(4)))
-		done, log := s.dies(w.t, at)
-		w.did = append(w.did, fmt.Sprintf("night %s is killed at operation %d, done %v, resumed %v", name, at, done, resumed(log)))
-		committed := w.learn(name, log)
-		if committed || done || w.rng.IntN(4) == 0 {
-			return // what is done next may be something else than to go on
-		}
-	}
 	var log bytes.Buffer
-	if err := s.run(w.t.Context(), nil, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
-		w.t.Fatalf("night %s: %v\n%s", name, err, &log)
+	err := s.run(w.t.Context(), nil, slog.New(slog.NewTextHandler(&log, nil)))
+	if most := new(LostSamplesError); errors.As(err, &most) && w.partially {
+		w.did = append(w.did, "too much would be lost")
+		s = w.jobOf(night, w.dir(), d.set...)
+		err = s.run(w.t.Context(), nil, slog.New(slog.NewTextHandler(&log, nil)))
 	}
-	w.did = append(w.did, fmt.Sprintf("night %s on %v, resumed %v", name, w.storage[0], resumed(log.String())))
-	w.learn(name, log.String())
+	w.did = append(w.did, fmt.Sprintf("night %d from %q on %v, resumed %v: %v", night, from, w.storage[0], resumed(log.String()), err))
+	if lost := new(modeldir.LostError); fails && errors.As(err, &lost) {
+		return
+	}
+	if err != nil {
+		w.t.Fatalf("night %d from %q: %v\n%s", night, from, err, &log)
+	}
+	if !w.learn(night, from, log.String()) {
+		w.t.Fatalf("night %d from %q has made no model\n%s", night, from, &log)
+	}
 	// The published one is the new one, here and there; the one before is kept.
 	all, published := w.local()
-	if all[published] != name || len(all) > keep {
-		w.t.Errorf("%d of %v is published, want %s and no more than %d", published, all, name, keep)
+	name := all[published]
+	if nightOfName(name) != night || len(all) > d.keep {
+		w.t.Errorf("%d of %v is published, want night %d and no more than %d", published, all, night, d.keep)
 	}
+	names := slices.Collect(maps.Values(all))
 	for _, b := range before {
-		if b == from && keep > 1 && !slices.Contains(slices.Collect(maps.Values(all)), from) {
-			w.t.Errorf("%s is not among %v, which are to be %d", from, all, keep)
+		if b == parentOf(name) && d.keep > 1 && !slices.Contains(names, b) {
+			w.t.Errorf("%s is not among %v, which are to be %d", b, all, d.keep)
 		}
 	}
 	if newest := w.there()[0]; w.models[newest.Identity] != name || len(w.there()) > w.retained {
 		w.t.Errorf("the newest of %d models in the remote directory is %s, want %s of at most %d", len(w.there()), w.models[newest.Identity], name, w.retained)
+	}
+	w.noSnapshots(d.snapshots)
+}
+
+// noSnapshots fails if there are snapshots, or rows that were saved by priority, of this machine.
+func (w *nights) noSnapshots(uri string) {
+	w.t.Helper()
+	if uri == "" {
+		return
+	}
+	d := w.open(uri)
+	snapshots, _, err := d.Snapshots(w.t.Context())
+	saves, _, err2 := d.PrioritySaves(w.t.Context())
+	if err := errors.Join(err, err2); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, m := range append(snapshots, saves...) {
+		if strings.HasSuffix(m.Owner, ":"+modeldir.RealDir(w.dir())) {
+			w.t.Errorf("number %d of %s, of step %d, is still there though its run has made its model", m.Number, uri, m.Step)
+		}
 	}
 }
 
@@ -278,38 +436,97 @@ func resumed(log string) bool { return strings.Contains(log, "training goes on f
 
 // learn gives the published model its name, if it is new, and reports whether it was. A
 // process may also have restored models from the remote directory, which are known.
-func (w *nights) learn(name, log string) bool {
+func (w *nights) learn(night int, from []string, log string) bool {
 	w.t.Helper()
 	list, err := modeldir.Generations(w.dir())
 	if err != nil {
 		return false
 	}
-	for _, g := range list {
-		id := g.Manifest.Identity()
-		if _, known := w.models[id]; known {
+	for i := range list {
+		g, m := &list[i], &list[i].Manifest
+		if _, known := w.models[m.Identity()]; known {
 			continue
 		}
 		if !g.Published {
 			w.t.Errorf("generation %d is new and not published\n%s", g.Number, log)
 		}
-		w.models[id] = name
+		parent, ok := "", m.StartedFrom == (modeldir.Origin{})
+		if !ok {
+			parent, ok = w.models[m.StartedFrom.Identity]
+		}
+		if !ok || !slices.Contains(from, parent) {
+			w.t.Errorf("night %d says that it has started from %q (%+v), want one of %q\n%s", night, parent, m.StartedFrom, from, log)
+		}
+		name := strings.TrimPrefix(fmt.Sprintf("%s.%d", parent, night), ".")
+		p := m.PartialRecovery
+		if p.Inherited != strings.Contains(parent, "~") || p.Recoveries == 0 && p.LostSamples != 0 {
+			w.t.Errorf("night %d from %q says %+v", night, parent, p)
+		}
+		if p.Recoveries > 0 {
+			name = w.otherModel(name, g, log)
+		}
+		w.models[m.Identity()] = name
+		w.lost, w.partially = false, false
 		return true
 	}
 	return false
 }
 
+// otherModel checks what a model says of lost rows that have gone back, and keeps it as the one
+// that it should be from now on. It returns its name.
+func (w *nights) otherModel(name string, g *modeldir.Generation, log string) string {
+	w.t.Helper()
+	var s Summary
+	data, err := os.ReadFile(modeldir.ReportOf(w.dir(), g.Name, summaryName))
+	if err = errors.Join(err, json.Unmarshal(data, &s)); err != nil {
+		w.t.Fatal(err)
+	}
+	want := modeldir.PartialRecovery{LostSamples: s.LostSamples, Inherited: g.Manifest.PartialRecovery.Inherited}
+	for _, r := range s.Recoveries {
+		if r.Mode == configs.RecoveryPartial {
+			want.Recoveries++
+			want.RowsAnew += r.RowsLost - r.RowsRestored
+		}
+	}
+	if got := g.Manifest.PartialRecovery; !w.partially || got != want || got.LostSamples < 0 || got.LostSamples > 1 {
+		w.t.Errorf("night %s says %+v, want %+v, where rows may have gone back: %v\n%s", name, got, want, w.partially, log)
+	}
+	w.inexact++
+	name = fmt.Sprintf("%s~%d", name, w.inexact)
+	w.did = append(w.did, fmt.Sprintf("which is %s: %+v", name, want))
+	model := modeldir.JoinName(w.dir(), g.Number)
+	in, err := Inspect(w.t.Context(), model, true, quiet)
+	if err != nil || len(in.Faults) > 0 {
+		w.t.Fatal(err, in)
+	}
+	w.digests[name] = in.Digest
+	copied := "file://" + w.undisturbed(name) + "-copied"
+	if _, err := Publish(w.t.Context(), PublishOptions{Model: model, Remote: copied, Options: quiet}); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := Restore(w.t.Context(), RestoreOptions{From: copied, To: w.undisturbed(name), Options: quiet}); err != nil {
+		w.t.Fatal(err)
+	}
+	return name
+}
+
 // rollback makes another generation the model.
 func (w *nights) rollback() {
 	w.t.Helper()
-	all, _ := w.local()
-	if len(all) == 0 {
+	list, _ := modeldir.Generations(w.dir()) // without a model, there is nothing to choose from
+	var numbers []int
+	for i := range list {
+		if !w.broken[keyOf(&list[i])] {
+			numbers = append(numbers, list[i].Number)
+		}
+	}
+	if len(numbers) == 0 {
 		return
 	}
-	numbers := slices.Sorted(maps.Keys(all))
 	s := nightStep{Do: "rollback", Model: w.dir(), To: one(w.rng, numbers...)}
 	w.crashed(&s)
 	w.do(&s)
-	if now, published := w.local(); published != s.To || len(now) != len(all) {
+	if now, published := w.local(); published != s.To || len(now) != len(list) {
 		w.t.Errorf("%d of %v is published", published, now)
 	}
 	w.newest()
@@ -318,7 +535,8 @@ func (w *nights) rollback() {
 // publish publishes the model.
 func (w *nights) publish() {
 	w.t.Helper()
-	if all, _ := w.local(); len(all) == 0 {
+	all, published := w.local()
+	if len(all) == 0 || slices.Contains(w.brokenNames(), all[published]) {
 		return
 	}
 	s := nightStep{Do: "publish", Model: w.dir(), Remote: w.remote()}
@@ -346,7 +564,7 @@ func (w *nights) crashed(s *nightStep) {
 		at := 1 + w.rng.IntN(1<<(1+w.rng.IntN(7)))
 		done, _ := s.dies(w.t, at)
 		w.did = append(w.did, fmt.Sprintf("%s is killed at operation %d, done %v", s.Do, at, done))
-		if done && s.Do == "restore" {
+		if _, err := modeldir.Generations(s.Model); err == nil && s.Do == "restore" {
 			break
 		}
 	}
@@ -408,8 +626,14 @@ func (w *nights) check() {
 	if err == nil && !slices.ContainsFunc(list, func(g modeldir.Generation) bool { return g.Published }) {
 		w.t.Error("no generation is published")
 	}
-	for _, g := range list {
-		w.same(modeldir.JoinName(w.dir(), g.Number), g.Manifest.Identity())
+	for i := range list {
+		g := &list[i]
+		name := modeldir.JoinName(w.dir(), g.Number)
+		if !w.broken[keyOf(g)] {
+			w.same(name, g.Manifest.Identity())
+		} else if _, err := Inspect(w.t.Context(), name, true, quiet); errkind.Of(w.t.Context(), err) != errkind.IO {
+			w.t.Errorf("%s has lost a directory of its table, and its inspection ends with %v", name, err)
+		}
 	}
 	numbers := make(map[int]bool)
 	for _, m := range w.there() {

@@ -22,6 +22,8 @@ type nightStep struct {
 	Do     string // train, publish, rollback or restore
 	Set    []string
 	Date   string
+	Fresh  bool   // train
+	Waits  bool   // train: after each pass, until what is saved then is saved and uploaded
 	Model  string // to publish, or the model directory
 	To     int    // rollback
 	Remote string // publish
@@ -44,6 +46,10 @@ func (s *nightStep) run(ctx context.Context, disk *faultyDisk, log *slog.Logger)
 	case "train":
 		var j *configs.Job
 		if j, err = s.job(); err == nil {
+			o.Fresh = s.Fresh
+			if s.Waits {
+				o.afterPass = waitUntilSaved
+			}
 			_, err = Train(ctx, j, o)
 		}
 	case "publish":
@@ -58,6 +64,20 @@ func (s *nightStep) run(ctx context.Context, disk *faultyDisk, log *slog.Logger)
 		err = fmt.Errorf("nothing to do is called %q", s.Do)
 	}
 	return err
+}
+
+// waitUntilSaved is an afterPass that ends when the snapshot, or the rows that are saved by
+// priority, are where they belong, or when uploading has failed.
+func waitUntilSaved(ctx context.Context, r *run) error {
+	r.snapshots.wait()
+	if u := r.snapshots.uploads; u != nil {
+		u.Finish(ctx)
+		if u.priority != nil {
+			collectNow(r)
+			u.priority.Finish(ctx)
+		}
+	}
+	return nil
 }
 
 // nightVariable tells the tests' program to carry out a step, and at which operation to die.

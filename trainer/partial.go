@@ -30,6 +30,9 @@ import (
 // from.
 const refillDir = "refill"
 
+// errNothingLeft says that no rows can go on where those that are lost go back.
+var errNothingLeft = errors.New("the table has no snapshot any more from which its other rows could go on")
+
 // refill is what lost rows go back to.
 type refill struct {
 	from     string
@@ -76,6 +79,9 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 	}
 	rec, err := r.refillTable(ctx, data, x, lost, from)
 	err = errors.Join(err, modeldir.Remove(scratch))
+	if errors.Is(err, errNothingLeft) {
+		return whole("what is left of the table cannot be opened, as where all of its directories are lost", err)
+	}
 	var budget *sparsetable.BudgetError
 	if errors.As(err, &budget) {
 		return whole("half of sparse_table.memory_bytes is too little for each of two tables", err)
@@ -210,6 +216,9 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	o.Init = newRowInit(r.layout, r.rows, r.job.Seed, *r.job.SparseTable.InitStddev)
 	o.MemoryBytes /= 2
 	t, err := sparsetable.Open(ctx, o)
+	if damaged(err) {
+		return nil, fmt.Errorf("%w: %w", errNothingLeft, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sparse_table: %w", err)
 	}

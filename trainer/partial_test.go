@@ -256,6 +256,7 @@ func TestTooManyLostSamples(t *testing.T) {
 func TestPartialRecoveryFallsBack(t *testing.T) {
 	for name, set := range map[string][]string{
 		"memory": {"sparse_table.memory_bytes=5MiB", "model.embedding_dim=32", "optimizer.rows.learning_rate=0.01"},
+		"all":    {}, // directories are lost
 		"best":   {"training.epochs=3", "training.early_stopping={metric: log_loss, patience: 3}", "optimizer.rows.learning_rate=0.3", "training.accept_diverged=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,6 +265,9 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 			j := partialJob(t, append(slices.Clip(set), "snapshots.remote="+t.TempDir())...)
 			killedAfterUpload(t, j, 18)
 			lose(t, j, 0, "new disk")
+			if name == "all" {
+				lose(t, j, 1, "new disk")
+			}
 			s, said := trainAloud(t, j)
 			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "the whole run does") {
 				t.Errorf("recoveries %+v\n%s", s.Recoveries, said)

@@ -167,6 +167,27 @@ func TestLostRowsGoBackToPrioritySaves(t *testing.T) {
 	}
 }
 
+// TestPrioritySavesAreListed: what was saved by priority is listed after the snapshots.
+func TestPrioritySavesAreListed(t *testing.T) {
+	j := priorityJob(t, priority.MFU, rarely...)
+	stoppedAfterSaves(t, j, 6)
+	all, total, err := RemoteGenerations(t.Context(), j.Snapshots.Remote, quiet)
+	if err != nil || len(all) != 3 || all[0].State != Resumable || all[0].Rows != 0 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	sum := all[0].OwnBytes
+	for i, g := range all[1:] {
+		sum += g.OwnBytes
+		if g.State != PriorityRows || g.Generation != 0 || g.Rows == 0 || g.Bytes <= g.Rows || g.OwnBytes != g.Bytes || g.Steps != []int64{20, 12}[i] ||
+			g.Run == "" || g.Run != all[0].Run || g.Job != j.PlainName() || g.PublishedAt == "" || g.SavedAt == "" {
+			t.Errorf("%+v", g)
+		}
+	}
+	if sum != total {
+		t.Errorf("%d bytes in all, want %d", total, sum)
+	}
+}
+
 // TestSubSampledRowsGoBack: rows that were saved by a sub-sample go back to that.
 func TestSubSampledRowsGoBack(t *testing.T) {
 	j := priorityJob(t, priority.SSU, rarely...)

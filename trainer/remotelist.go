@@ -12,10 +12,11 @@ import (
 )
 
 // RemoteGeneration is what `aibox generations` says of a generation of a remote directory, or
-// of a snapshot of a run there.
+// of a snapshot of a run there, or of rows that were saved by priority.
 type RemoteGeneration struct {
-	Generation  int             `json:"generation,omitempty"` // 0: a snapshot, which `aibox train` goes on from
-	State       GenerationState `json:"state"`                // Published, or Resumable: a snapshot
+	Generation  int             `json:"generation,omitempty"` // 0: a snapshot, which `aibox train` goes on from, or rows
+	State       GenerationState `json:"state"`                // Published, Resumable: a snapshot, or PriorityRows
+	Run         string          `json:"run,omitempty"`        // of a snapshot or rows; the same for all of a run
 	Job         string          `json:"job"`
 	Owner       string          `json:"owner"` // the machine and the model directory that it comes from
 	Night       string          `json:"night,omitempty"`
@@ -23,13 +24,14 @@ type RemoteGeneration struct {
 	PublishedAt string          `json:"published_at"`           // in UTC
 	StartedFrom string          `json:"started_from,omitempty"` // the generation that it was made from; "": a new one
 	Steps       int64           `json:"steps"`
+	Rows        int64           `json:"rows,omitempty"` // of PriorityRows
 	Digest      string          `json:"digest,omitempty"`
 	Bytes       int64           `json:"bytes"`     // of its files, those included that others share
 	OwnBytes    int64           `json:"own_bytes"` // of those that no other generation shares
 }
 
 // RemoteGenerations describes the generations of a remote directory, the newest first, and
-// after them the snapshots there. total is how many bytes they take together.
+// after them the snapshots and the rows that were saved by priority there. total is how many bytes they take together.
 func RemoteGenerations(ctx context.Context, uri string, o Options) (out []RemoteGeneration, total int64, err error) {
 	o.ensureDefaults()
 	sources := NewSources(new(configs.Job), o.Logger)
@@ -46,8 +48,11 @@ func RemoteGenerations(ctx context.Context, uri string, o Options) (out []Remote
 	out = []RemoteGeneration{}
 	for i, m := range all {
 		describe := describePublished
-		if m.Snapshot {
+		switch m.Kind() {
+		case remote.Snapshot:
 			describe = describeSnapshot
+		case remote.PrioritySave:
+			describe = describePriorityRows
 		}
 		g, err := describe(m)
 		if err != nil {
@@ -55,10 +60,11 @@ func RemoteGenerations(ctx context.Context, uri string, o Options) (out []Remote
 			continue
 		}
 		g.Job, g.Owner, g.PublishedAt, g.Bytes, g.OwnBytes = m.Job, m.Owner, m.PublishedAt, m.Bytes(), own[i]
+		g.Run = m.Run
 		out = append(out, g)
 	}
 	for _, fault := range faults {
-		o.Logger.Warn("a generation or a snapshot of the remote directory cannot be read", "remote", uri, "error", fault)
+		o.Logger.Warn("a generation, a snapshot or saved rows of the remote directory cannot be read", "remote", uri, "error", fault)
 	}
 	return out, total, nil
 }
@@ -86,4 +92,16 @@ func describeSnapshot(m *remote.Manifest) (g RemoteGeneration, err error) {
 		g.StartedFrom = id.Start.Name
 	}
 	return g, err
+}
+
+func describePriorityRows(m *remote.Manifest) (g RemoteGeneration, err error) {
+	var s prioritySaved
+	if err := json.Unmarshal(m.Model, &s); err != nil {
+		return g, err
+	}
+	if g, err = describeSnapshot(m); err != nil {
+		return g, err
+	}
+	g.State, g.Rows = PriorityRows, s.Rows
+	return g, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -10,7 +11,10 @@ import (
 	"aibox/trainer"
 )
 
-// remoteGenerations lists the models of a remote directory, and the snapshots there.
+// shownOfRun is how many digits tell runs apart for people.
+const shownOfRun = 8
+
+// remoteGenerations lists the models of a remote directory, and the snapshots and rows there.
 func remoteGenerations(c *cli.Context, uri string) error {
 	all, total, err := trainer.RemoteGenerations(c.Context, uri, trainer.Options{Logger: newLogger(c)})
 	if err != nil {
@@ -19,21 +23,28 @@ func remoteGenerations(c *cli.Context, uri string) error {
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, all)
 	}
-	t := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "generation\tstate\tjob\tof\tsaved\tmade from\tsteps\tsize\tof its own\tpublished from")
+	return printRemoteGenerations(c.App.Writer, all, total)
+}
+
+func printRemoteGenerations(w io.Writer, all []trainer.RemoteGeneration, total int64) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "generation\tstate\tjob\tof\tsaved\tmade from\tsteps\trows\tsize\tof its own\trun\tpublished from")
 	for _, g := range all {
-		number, from := "", "new"
+		number, from, rows, run := "", "new", "", g.Run[:min(shownOfRun, len(g.Run))]
 		if g.Generation != 0 {
 			number = fmt.Sprint(g.Generation)
 		}
 		if g.StartedFrom != "" {
 			from = g.StartedFrom
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", number, g.State, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), g.Owner)
+		if g.State == trainer.PriorityRows {
+			rows = fmt.Sprint(g.Rows)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", number, g.State, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, rows, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), run, g.Owner)
 	}
 	if err := t.Flush(); err != nil || len(all) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "in all: %s\n", humanize.Bytes(total))
+	_, err := fmt.Fprintf(w, "in all: %s\n", humanize.Bytes(total))
 	return err
 }

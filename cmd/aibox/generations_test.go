@@ -199,3 +199,32 @@ func TestCompactOfAGeneration(t *testing.T) {
 		t.Errorf("tables: %v, %v", left, err)
 	}
 }
+
+// TestRemoteGenerationsShowRows: rows that were saved by priority are told from snapshots, and
+// belong to the run that they are of.
+func TestRemoteGenerationsShowRows(t *testing.T) {
+	run := strings.Repeat("0123456789abcdef", 4)
+	var out strings.Builder
+	err := printRemoteGenerations(&out, []trainer.RemoteGeneration{
+		{Generation: 3, State: trainer.Published, Job: "ctr", Steps: 9, Bytes: 2048, OwnBytes: 1024},
+		{State: trainer.Resumable, Job: "ctr", Run: run, Steps: 20, Bytes: 2048, OwnBytes: 1024},
+		{State: trainer.PriorityRows, Job: "ctr", Run: run, Steps: 24, Rows: 77, Bytes: 3072, OwnBytes: 3072},
+	}, 5120)
+	lines := strings.Split(out.String(), "\n")
+	if err != nil || len(lines) != 6 {
+		t.Fatalf("%q, %v", lines, err)
+	}
+	for i, want := range [][]string{
+		{"generation", "state", "job", "steps", "rows", "run"},
+		{"3", "published", "ctr", "9"},
+		{"resumable", "ctr", "20", "2.0 KiB", "01234567"},
+		{"rows", "ctr", "24", "77", "3.0 KiB", "01234567"},
+		{"in all: 5.0 KiB"},
+	} {
+		for _, text := range want {
+			if !strings.Contains(lines[i], text) {
+				t.Errorf("line %d is %q, without %q", i, lines[i], text)
+			}
+		}
+	}
+}

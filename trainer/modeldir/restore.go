@@ -185,10 +185,11 @@ func restoredIn(gen string) string {
 }
 
 // samePlaces reports whether the table of a generation is where dirs say, or has no place
-// yet.
+// yet. Where one of its directories is lost, so may be the record of what files in the others
+// lack, and nothing there can be used.
 func samePlaces(gen string, dirs []string) bool {
 	placed, err := tableDirs(gen)
-	if err != nil {
+	if err != nil || checkDirs(placed) != nil {
 		return false
 	}
 	if placed == nil {
@@ -200,7 +201,8 @@ func samePlaces(gen string, dirs []string) bool {
 	})
 }
 
-// placeTable makes the directories of the table that are missing, and locks all of them.
+// placeTable makes the directories of the table, or takes those that another process has made,
+// and locks them.
 func (r *Restoring) placeTable(dirs []string) error {
 	placed, err := tableDirs(r.w.genDir())
 	if err != nil {
@@ -212,7 +214,7 @@ func (r *Restoring) placeTable(dirs []string) error {
 	}
 	r.dirs = placed
 	for _, dir := range placed {
-		if err := r.w.makeOrTakeTableDir(dir, r.dirs); err != nil {
+		if err := r.w.takeTableDir(dir); err != nil {
 			return err
 		}
 	}

@@ -156,8 +156,8 @@ func TestRestore(t *testing.T) {
 }
 
 // TestKilledRestore ends a restore before every change of files. The directory then has no
-// model, or the model; the next restore comes to the same end, also of another generation, or
-// to other directories, and nothing is left over.
+// model, or the model; the next restore comes to the same end, also of another generation, to
+// other directories, or after one of them is lost, and nothing is left over.
 func TestKilledRestore(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, onSSD := range []bool{false, true} {
@@ -189,9 +189,15 @@ func TestKilledRestore(t *testing.T) {
 				t.Fatalf("killed before %s: %v", where, err)
 			}
 			number, id, again := 7, "id", dirs
-			switch n % 3 {
+			var beside []string // the directory of the table on the disk that is left
+			switch n % 4 {
 			case 1:
 				number, id = 6, "another"
+			case 3:
+				if err := os.RemoveAll(filepath.Join(at, "x")); err != nil {
+					t.Fatal(err)
+				}
+				beside, _ = filepath.Glob(filepath.Join(at, "y", "*"))
 			case 2:
 				if onSSD {
 					again = []string{filepath.Join(at, "y"), filepath.Join(at, "z")}
@@ -202,6 +208,11 @@ func TestKilledRestore(t *testing.T) {
 			}
 			if v := placedOr(t, onSSD, to); v != 3 {
 				t.Errorf("killed before %s: the model holds %g", where, v)
+			}
+			for _, dir := range beside { // nobody knows what its files lack: that was in the other one
+				if exists(dir) {
+					t.Errorf("killed before %s: %s is used, though the restore has begun anew", where, dir)
+				}
 			}
 			if left := generations(to); len(left) != 1 {
 				t.Errorf("killed before %s: generations %v", where, left)

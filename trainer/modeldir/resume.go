@@ -186,13 +186,18 @@ func (w *Writer) KeepTableDirs(dirs []string) error {
 	return w.writePlaces(places{dirs})
 }
 
+// remakeTableDir makes one of the directories of a table, or takes it where it exists.
 func (w *Writer) remakeTableDir(dir string, all []string) error {
 	if gone(dir) {
 		if err := (sparsetable.OSFS{}).MkdirAll(filepath.Dir(dir)); err != nil {
 			return err
 		}
+		return w.makeTableDir(dir, all)
 	}
-	return w.makeOrTakeTableDir(dir, all)
+	if err := w.takeTableDir(dir); err != nil {
+		return err
+	}
+	return w.writeOwner(dir, all)
 }
 
 // takeTableDir takes the lock of one of the directories of the run's table.

@@ -126,17 +126,6 @@ func (w *Writer) writePlaces(p places) error {
 	return WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n'))
 }
 
-// makeOrTakeTableDir makes one of the directories of a table, or takes it where it exists.
-func (w *Writer) makeOrTakeTableDir(dir string, all []string) error {
-	if gone(dir) {
-		return w.makeTableDir(dir, all)
-	}
-	if err := w.takeTableDir(dir); err != nil {
-		return err
-	}
-	return w.writeOwner(dir, all)
-}
-
 func (w *Writer) writeOwner(dir string, all []string) error {
 	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
 	return o.write(dir)

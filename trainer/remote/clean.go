@@ -110,14 +110,13 @@ func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) 
 }
 
 // RemoveSnapshots deletes the snapshots and priority saves of a run, which are not needed any
-// more, those of other runs of its owner, and what was uploaded of them. It returns how many bytes that
-// freed.
+// more, those of other runs of its owner, and what was uploaded of them, also where another process
+// was killed while it did that. It returns how many bytes that freed.
 func (d *Directory) RemoveSnapshots(ctx context.Context, job, owner, run string) (freed int64, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {
 		return 0, err
 	}
-	removed := false
 	for _, f := range h.all() {
 		if f.Kind() == Generation || f.Job != job || f.Owner != owner && f.Run != run {
 			continue
@@ -129,10 +128,6 @@ func (d *Directory) RemoveSnapshots(ctx context.Context, job, owner, run string)
 		if err := d.store.Remove(ctx, name); err != nil {
 			return 0, err
 		}
-		removed = true
-	}
-	if !removed {
-		return 0, nil
 	}
 	return d.removeGarbage(ctx)
 }

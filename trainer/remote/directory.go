@@ -341,9 +341,9 @@ func (d *Directory) PrioritySaves(ctx context.Context) (all []*Manifest, faults 
 	return d.list(ctx, PrioritySave)
 }
 
-// All returns what Generations does and then what Snapshots does.
+// All returns what Generations does, then what Snapshots does, and then what PrioritySaves does.
 func (d *Directory) All(ctx context.Context) (all []*Manifest, faults []error, err error) {
-	return d.list(ctx, Generation, Snapshot)
+	return d.list(ctx, Generation, Snapshot, PrioritySave)
 }
 
 // list returns the manifests of some kinds, one kind after the other.

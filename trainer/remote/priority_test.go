@@ -55,8 +55,14 @@ func TestPrioritySaves(t *testing.T) {
 		must(prioritySave("run", 2+step))
 	}
 	wantSaves(t, d, "run", 6, 5, 4, 3, 2)
-	if all, _, err := d.All(t.Context()); err != nil || len(all) != 1 {
-		t.Errorf("%d generations and snapshots, %v", len(all), err)
+	if all, _, err := d.Snapshots(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%d snapshots, %v", len(all), err)
+	}
+	if all, _, err := d.Generations(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%d generations, %v", len(all), err)
+	}
+	if all, _, err := d.All(t.Context()); err != nil || len(all) != 7 || all[0].Kind() != Snapshot || all[1].Step != 6 {
+		t.Errorf("%d generations, snapshots and saves, %v", len(all), err)
 	}
 	must(snapshot("run", 4))
 	wantSaves(t, d, "run", 6, 5)

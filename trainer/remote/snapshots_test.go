@@ -95,6 +95,36 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
+// TestRemoveSnapshotsFaults: the removal of a run's snapshots and priority saves ends at each of its
+// operations in turn. The next one removes what was left, also files that no manifest names any more.
+func TestRemoveSnapshotsFaults(t *testing.T) {
+	for at := 0; ; at++ {
+		works := func(int) (bool, bool) { return false, false }
+		store := &faultyStore{memStore: newMemStore(), fail: works}
+		d := Open("mem://", store, Options{partBytes: 256})
+		_, first := snapshot("run", 1)
+		_, save := prioritySave("run", 2)
+		for _, p := range []Publication{first, save} {
+			if _, err := d.Publish(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store.ops = 0
+		store.fail = func(op int) (bool, bool) { return op >= at, false }
+		_, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run")
+		store.fail = works
+		if _, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run"); err != nil {
+			t.Fatal(err)
+		}
+		if len(store.files) > 0 {
+			t.Fatalf("operation %d: %v; left: %v", at, err, slices.Concat(store.names(pendingDir), store.names(objectsDir)))
+		}
+		if err == nil {
+			break
+		}
+	}
+}
+
 // TestSnapshotFaults: every operation of uploads fails in turn, before or after it was done,
 // once or for good. The snapshot that was there before stays whole; once the directory
 // works again, the next one is uploaded, and nothing is left over.
