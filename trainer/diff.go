@@ -39,7 +39,7 @@ func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options
 		if err != nil {
 			return nil, err
 		}
-		defer m.Close() //nolint:errcheck // it was only read
+		defer func() { _ = m.Close() }() // it was only read
 		if err := m.Read(opts.Logger); err != nil {
 			return nil, err
 		}

@@ -171,7 +171,7 @@ func verifyArriving(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
+	defer func() { _ = m.Close() }()
 	if _, err := sparsetable.Open(t.Context(), m.Options); !errors.Is(err, sparsetable.ErrArriving) {
 		t.Errorf("it is opened for writing: %v", err)
 	}

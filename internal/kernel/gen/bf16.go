@@ -7,9 +7,9 @@ import "fmt"
 // bfloat16 in the lanes of v and rm.
 func vdpbf16ps(rm, v, d int) string { return evex("VDPBF16PS", 0xf3, 0x52, rm, v, d) }
 
-// vcvtne2ps2bf16 returns VCVTNE2PS2BF16 rm, v, d on 512-bit registers as bytes: the low half of d
-// becomes the lanes of rm, rounded to bfloat16, and the high half those of v.
-func vcvtne2ps2bf16(rm, v, d int) string { return evex("VCVTNE2PS2BF16", 0xf2, 0x72, rm, v, d) }
+// vcvtne2ps2bf16 returns VCVTNE2PS2BF16 Z0, v, Z2 on 512-bit registers as bytes: the low half of Z2
+// becomes the lanes of Z0, rounded to bfloat16, and the high half those of v.
+func vcvtne2ps2bf16(v int) string { return evex("VCVTNE2PS2BF16", 0xf2, 0x72, 0, v, 2) }
 
 // evex returns an instruction on 512-bit registers with the encoding EVEX.512.prefix.0F38.W0 opcode
 // /r as bytes; prefix is 0xf3 or 0xf2.
@@ -81,7 +81,7 @@ func writePairs512(asm, stubs *file) {
 	asm.op("JLT tail")
 	asm.op("VMOVUPS (SI), Z0")
 	asm.op("VMOVUPS 64(SI), Z1")
-	asm.op("%s", vcvtne2ps2bf16(0, 1, 2))
+	asm.op("%s", vcvtne2ps2bf16(1))
 	asm.op("VMOVUPS Z2, (DI)")
 	asm.op("ADDQ $128, SI")
 	asm.op("ADDQ $64, DI")
@@ -91,7 +91,7 @@ func writePairs512(asm, stubs *file) {
 	asm.op("TESTQ CX, CX")
 	asm.op("JEQ done")
 	asm.op("VMOVUPS (SI), Z0")
-	asm.op("%s", vcvtne2ps2bf16(0, 0, 2))
+	asm.op("%s", vcvtne2ps2bf16(0))
 	asm.op("VMOVUPS Y2, (DI)")
 	asm.line("done:")
 	asm.op("VZEROUPPER")
@@ -121,7 +121,7 @@ func writePairRows512(asm, stubs *file) {
 	asm.op("JGT half")
 	asm.op("VMOVUPS (SI)(DX*1), Z0")
 	asm.op("VMOVUPS (R10)(DX*1), Z1")
-	asm.op("%s", vcvtne2ps2bf16(0, 1, 2))
+	asm.op("%s", vcvtne2ps2bf16(1))
 	asm.op("VPERMW Z2, Z3, Z2")
 	asm.op("VMOVUPS Z2, (DI)(DX*1)")
 	asm.op("MOVQ R11, DX")
@@ -131,7 +131,7 @@ func writePairRows512(asm, stubs *file) {
 	asm.line("half:")
 	asm.op("VMOVUPS (SI)(DX*1), Y0")
 	asm.op("VMOVUPS (R10)(DX*1), Y1")
-	asm.op("%s", vcvtne2ps2bf16(0, 1, 2))
+	asm.op("%s", vcvtne2ps2bf16(1))
 	asm.op("VPERMW Z2, Z3, Z2")
 	asm.op("VMOVUPS Y2, (DI)(DX*1)")
 	asm.line("next:")
