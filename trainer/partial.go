@@ -69,6 +69,10 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 		return false, err
 	}
 	from, err := r.refillFrom(ctx, scratch, x, id)
+	var gone *remote.DamagedError
+	if errors.Is(err, remote.ErrNone) || errors.As(err, &gone) {
+		return whole("the model that the run began with has lost files, too, and is not in output.remote", err)
+	}
 	if err != nil {
 		return false, fmt.Errorf("%w; the lost rows cannot go back to what they were: %w", lost, err)
 	}
