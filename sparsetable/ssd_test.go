@@ -22,6 +22,7 @@ import (
 type ssdDisk struct {
 	sparsetable.FS // nil: a table on SSD does not use it
 	devices        []*blocktest.Device
+	wrap           func(blockio.Device) blockio.Device // what the table gets of a device; nil: the device
 	fs             *crashFS
 
 	mu     sync.Mutex
@@ -146,7 +147,9 @@ func ssdKindWith(o sparsetable.SSDOptions) tabletest.Kind {
 			devs := make([]blockio.Device, len(opts.SSD.Dirs))
 			for i, dev := range d.devices[:len(devs)] {
 				dev.Inject(func(blocktest.Op) blocktest.Fault { return blocktest.Fault{Err: d.step()} })
-				devs[i] = dev
+				if devs[i] = dev; d.wrap != nil {
+					devs[i] = d.wrap(dev)
+				}
 			}
 			fs := errorfs.Wrap(d.fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 				if op.Kind == errorfs.OpFileClose {
