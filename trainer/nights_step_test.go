@@ -3,10 +3,12 @@ package trainer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +22,7 @@ import (
 // this process, or in another one, which kills itself before one of its operations on disk.
 type nightStep struct {
 	Do     string // train, publish, rollback or restore
+	File   string // a job file; "": nightsJob with Set and Date
 	Set    []string
 	Date   string
 	Fresh  bool   // train
@@ -32,6 +35,13 @@ type nightStep struct {
 }
 
 func (s *nightStep) job() (*configs.Job, error) {
+	if s.File != "" {
+		text, err := os.ReadFile(s.File)
+		if err != nil {
+			return nil, err
+		}
+		return configs.Parse(s.File, text, configs.LoadOptions{Saved: true})
+	}
 	return configs.Parse("test.yaml", []byte(nightsJob), configs.LoadOptions{Set: s.Set, Date: s.Date})
 }
 
@@ -84,8 +94,9 @@ func waitUntilSaved(ctx context.Context, r *run) error {
 const nightVariable = "AIBOX_TEST_NIGHT"
 
 type dyingStep struct {
-	Step nightStep
-	At   int
+	Step   nightStep
+	At     int    // number of the operation
+	Within string // of those on files in this directory alone; "": of all
 }
 
 // nightChild does what nightVariable says, and reports whether it was set.
@@ -104,21 +115,38 @@ func nightChild() (code int, is bool) {
 			}
 			return nil
 		}}
-		diskfault.Inject(disk.ask)
+		diskfault.Inject(func(op, path string) error {
+			if !strings.HasPrefix(path, d.Within) {
+				return nil
+			}
+			return disk.ask(op, path)
+		})
 		err = d.Step.run(context.Background(), disk, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		if errors.As(err, new(*LostSamplesError)) {
+			return lostTooMuch, true
+		}
 		return 1, true
 	}
 	return 0, true
 }
 
+// lostTooMuch is the exit code of a step that has ended with a LostSamplesError.
+const lostTooMuch = 7
+
 // dies carries the step out in a process that dies at an operation, and reports whether it
-// came to its end before.
+// came to its end before. To have lost too many samples is no end: nothing has changed then.
 func (s *nightStep) dies(t *testing.T, at int) (done bool, output string) {
 	t.Helper()
-	text, err := json.Marshal(dyingStep{*s, at})
+	return s.diesWithin(t, "", at)
+}
+
+// diesWithin is dies where only the operations on files in a directory count; "": all do.
+func (s *nightStep) diesWithin(t *testing.T, dir string, at int) (done bool, output string) {
+	t.Helper()
+	text, err := json.Marshal(dyingStep{*s, at, dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +156,7 @@ func (s *nightStep) dies(t *testing.T, at int) (done bool, output string) {
 	switch {
 	case err == nil:
 		return true, string(out)
-	case cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == -1:
+	case cmd.ProcessState != nil && (cmd.ProcessState.ExitCode() == -1 || cmd.ProcessState.ExitCode() == lostTooMuch):
 		return false, string(out)
 	}
 	t.Fatalf("%+v: %v\n%s", s, err, out)
