@@ -50,11 +50,12 @@ type nights struct {
 	dirs     []string // of it
 	retained int      // output.remote_keep_generations
 
-	broken    map[string]bool // generations of it that have lost a directory of their table, by keyOf
-	lostAny   bool            // a directory of any table of it was lost
-	lost      bool            // so may the run that was killed last have done
-	partially bool            // it has gone on since with recovery.mode partial
-	inexact   int             // models that say that rows have gone back
+	broken    map[string]bool  // generations of it that have lost a directory of their table, by keyOf
+	began     map[int][]string // by night: the models from which processes on it may have started
+	lostAny   bool             // a directory of any table of it was lost
+	lost      bool             // so may the run that was killed last have done
+	partially bool             // it has gone on since with recovery.mode partial
+	inexact   int              // models that say that rows have gone back
 
 	did []string // for messages
 }
@@ -89,7 +90,7 @@ func TestNightsModel(t *testing.T) {
 func (w *nights) newMachine() {
 	w.machines++
 	w.at = filepath.Join(w.root, fmt.Sprint("machine", w.machines))
-	w.broken, w.lostAny, w.lost, w.partially = make(map[string]bool), false, false, false
+	w.broken, w.began, w.lostAny, w.lost, w.partially = make(map[string]bool), make(map[int][]string), false, false, false
 	w.moveTable()
 }
 
@@ -352,6 +353,7 @@ func (w *nights) train() {
 	from, fails := w.starts(night)
 	for len(from) > 0 && !fails && w.rng.IntN(4) > 0 {
 		w.night = max(w.night, night)
+		w.began[night] = append(w.began[night], from...)
 		w.partially = w.partially || w.lost && d.partial != nil
 		s.Fresh, s.Waits = w.rng.IntN(10) == 0, w.rng.IntN(3) > 0
 		at := 1 + w.rng.IntN(1<<(8+w.rng.IntN(4)))
@@ -360,7 +362,7 @@ func (w *nights) train() {
 		if strings.Contains(log, "recovery.max_lost_samples allows") && !w.partially {
 			w.t.Errorf("night %d from %q says that too much is lost\n%s", night, from, log)
 		}
-		if w.learn(night, from, log) || done {
+		if w.learn(night, log) || done {
 			return
 		}
 		switch w.rng.IntN(7) {
@@ -377,6 +379,7 @@ func (w *nights) train() {
 		return
 	}
 	w.night = max(w.night, night)
+	w.began[night] = append(w.began[night], from...)
 	w.partially = w.partially || w.lost && d.partial != nil
 	s.Fresh, s.Waits = false, w.rng.IntN(2) == 0
 	before, _ := w.local()
@@ -394,7 +397,7 @@ func (w *nights) train() {
 	if err != nil {
 		w.t.Fatalf("night %d from %q: %v\n%s", night, from, err, &log)
 	}
-	if !w.learn(night, from, log.String()) {
+	if !w.learn(night, log.String()) {
 		w.t.Fatalf("night %d from %q has made no model\n%s", night, from, &log)
 	}
 	// The published one is the new one, here and there; the one before is kept.
@@ -439,7 +442,7 @@ func resumed(log string) bool { return strings.Contains(log, "training goes on f
 
 // learn gives the published model its name, if it is new, and reports whether it was. A
 // process may also have restored models from the remote directory, which are known.
-func (w *nights) learn(night int, from []string, log string) bool {
+func (w *nights) learn(night int, log string) bool {
 	w.t.Helper()
 	list, err := modeldir.Generations(w.dir())
 	if err != nil {
@@ -457,6 +460,8 @@ func (w *nights) learn(night int, from []string, log string) bool {
 		if !ok {
 			parent, ok = w.models[m.StartedFrom.Identity]
 		}
+		// A run goes on from a snapshot elsewhere, also where the model with which it began is gone.
+		from := w.began[night]
 		if !ok || !slices.Contains(from, parent) {
 			w.t.Errorf("night %d says that it has started from %q (%+v), want one of %q\n%s", night, parent, m.StartedFrom, from, log)
 		}
