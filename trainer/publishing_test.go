@@ -25,7 +25,7 @@ type machine struct {
 // newMachine returns a machine. The settings may hold AT for a directory on it, and the
 // job's training data are those of the night in data.
 func newMachine(t *testing.T, remote string, set ...string) *machine {
-	if path, ok := strings.CutPrefix(remote, "file://"); ok {
+	if path := strings.TrimPrefix(remote, "file://"); path != "" && !strings.Contains(path, "://") {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			t.Fatal(err)
 		}

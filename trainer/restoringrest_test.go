@@ -21,7 +21,7 @@ import (
 // it to the remote directory that is returned.
 func madeElsewhere(t *testing.T, nights int) (j *configs.Job, uri string) {
 	t.Helper()
-	uri = t.TempDir() + "/remote"
+	uri = t.TempDir()
 	j = withBuckets(t, "training.warm_start=latest", "output.keep_generations=2", "output.remote="+uri, "sparse_table.dirs=[MODEL-a,MODEL-b]")
 	for range nights {
 		train(t, j)

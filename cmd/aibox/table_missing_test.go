@@ -49,9 +49,15 @@ func TestMissingTables(t *testing.T) {
 	refused("an SSD not mounted", b)
 	move("b-unmounted", b)
 	catalog := filepath.Join(a, "catalog")
+	copies, err := filepath.Glob(filepath.Join(b, "*.catalog"))
+	if err != nil || len(copies) != 1 {
+		t.Fatal(copies, err)
+	}
+	move(copies[0], "copy")
 	move(catalog, "catalog")
-	refused("no catalog", "table is missing")
+	refused("neither the catalog nor its copy", "table is missing")
 	move("catalog", catalog)
+	move("copy", copies[0])
 	ok(t, "table", "verify", "ssd")
 	ok(t, "eval", "--model-dir", "ssd", "--data", "eval.tsv")
 }
