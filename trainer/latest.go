@@ -191,14 +191,13 @@ func (r *run) openPrevious(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("training.warm_start: %w", err)
 	}
-	r.models.previous, r.start = p, r.startAt(p.Dir, &p.Manifest)
+	r.start = r.startAt(p.Dir, &p.Manifest)
 	if r.job.Training.WarmStart != configs.WarmStartLatest {
 		if p, err = r.wholeNamed(ctx, p); err != nil {
-			r.models.previous = nil
 			return fmt.Errorf("training.warm_start: %w", err)
 		}
-		r.models.previous = p
 	}
+	r.models.previous = p
 	if !sameDir(p.Dir, r.job.Output.ModelDir) { // else the run itself brings what lacks
 		return arriveWhole(ctx, p, r.data.sources, int64(r.job.Output.RemoteBytesPerSecond), &r.opts)
 	}

@@ -206,10 +206,9 @@ func (r *run) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mode
 			return nil, err
 		}
 	}
-	out, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
-		From: uri, To: scratch, Dirs: r.job.SparseTable.Dirs, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts,
-		accept: func(m *modeldir.Manifest) bool { return m.Identity() == identity }, survivors: survivors,
-	})
+	o := r.restoringTo(scratch)
+	o.accept, o.survivors = func(m *modeldir.Manifest) bool { return m.Identity() == identity }, survivors
+	out, err := restoreFrom(ctx, r.data.sources, o)
 	var damaged *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
 		return nil, r.unusable(p, lost, fmt.Sprintf("%s does not have that model as a whole (%v)", uri, err))
@@ -275,8 +274,7 @@ func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
 
 // restoreBeside restores a model from output.remote to the job's model directory.
 func (r *run) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*Restored, error) {
-	return restoreFrom(ctx, r.data.sources, RestoreOptions{
-		From: r.job.Output.Remote, Job: r.job.PlainName(), To: r.job.Output.ModelDir, Dirs: r.job.SparseTable.Dirs,
-		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: accept, beside: true, buckets: bucketsBefore, survivors: survivors,
-	})
+	o := r.restoringTo(r.job.Output.ModelDir)
+	o.Job, o.accept, o.beside, o.survivors = r.job.PlainName(), accept, true, survivors
+	return restoreFrom(ctx, r.data.sources, o)
 }

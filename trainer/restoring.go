@@ -291,6 +291,14 @@ func movedOrigin(model modeldir.Manifest, m *remote.Manifest) modeldir.Manifest 
 	return model
 }
 
+// restoringTo are options that restore a model to start from out of output.remote, as a whole.
+func (r *run) restoringTo(dir string) RestoreOptions {
+	return RestoreOptions{
+		From: r.job.Output.Remote, To: dir, Dirs: r.job.SparseTable.Dirs, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond),
+		Options: r.opts, buckets: bucketsBefore,
+	}
+}
+
 // restoreLatest restores the newest model of an earlier run from output.remote, if there
 // is one, where the job's chain has none on this machine. It reports whether it did.
 func (r *run) restoreLatest(ctx context.Context) (bool, error) {
@@ -298,10 +306,9 @@ func (r *run) restoreLatest(ctx context.Context) (bool, error) {
 	if uri == "" {
 		return false, nil
 	}
-	out, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
-		From: uri, Job: r.job.PlainName(), To: r.job.Output.ModelDir, Dirs: r.job.SparseTable.Dirs,
-		BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts, accept: r.mayStartFrom, buckets: bucketsLater,
-	})
+	o := r.restoringTo(r.job.Output.ModelDir)
+	o.Job, o.accept, o.buckets = r.job.PlainName(), r.mayStartFrom, bucketsLater
+	out, err := restoreFrom(ctx, r.data.sources, o)
 	if errors.Is(err, remote.ErrNone) {
 		r.log.Info("output.remote has no model of an earlier run either", "reason", err)
 		return false, nil
