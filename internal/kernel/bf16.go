@@ -62,15 +62,11 @@ func HasBF16() bool { return elementsAt(level.Load(), true) == elementsPairs }
 // rounded on the way. Its results differ from those of Gemm, and they too are the same bit for
 // bit at every level and for every number of threads.
 func GemmBF16(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
-	p := products.Get().(*product)
-	defer products.Put(p)
-	p.threads = Threads()
-	p.gemm("GemmBF16", true, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+	gemmOn(Threads(), "GemmBF16", true, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
 // GemmBF16 is kernel.GemmBF16 on the caller's goroutine; e may be nil.
 func (s *Scratch) GemmBF16(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
-	s.p.threads = 1
 	s.p.gemm("Scratch.GemmBF16", true, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
@@ -79,8 +75,8 @@ func (b *PackedB) PackBF16(transposed bool, k, n int, x []float32, ldx int) {
 	b.packAs("PackedB.PackBF16", true, transposed, k, n, x, ldx)
 }
 
-// gemmBF16Portable is GemmBF16 by the definition, rows of C in parallel. B is rounded before.
-func gemmBF16Portable(threads int, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+// gemmBF16Portable is GemmBF16 by the definition. B is rounded before.
+func gemmBF16Portable(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	aRow, aCol := lda, 1
 	if transA {
 		aRow, aCol = 1, lda
@@ -96,29 +92,27 @@ func gemmBF16Portable(threads int, transA, transB bool, m, n, k int, a []float32
 			}
 		}
 	}
-	parallelOn(threads, m, max(1, portableGrain/(n*k)), ranger(func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			row := c[i*ldc:][:n]
-			for j := range row {
-				if accumulate {
-					row[j] = flush(row[j])
-				} else {
-					row[j] = 0
-				}
-			}
-			for p := range even {
-				p ^= 1 // the second number of each pair comes first
-				v := float32(0)
-				if p < k {
-					v = RoundBF16(a[i*aRow+p*aCol])
-				}
-				axpyFlush(row, rounded[p*n:][:n], v)
-			}
-			if !e.empty() {
-				e.finishRow(i, 0, row)
+	for i := range m {
+		row := c[i*ldc:][:n]
+		for j := range row {
+			if accumulate {
+				row[j] = flush(row[j])
+			} else {
+				row[j] = 0
 			}
 		}
-	}))
+		for p := range even {
+			p ^= 1 // the second number of each pair comes first
+			v := float32(0)
+			if p < k {
+				v = RoundBF16(a[i*aRow+p*aCol])
+			}
+			axpyFlush(row, rounded[p*n:][:n], v)
+		}
+		if !e.empty() {
+			e.finishRow(i, 0, row)
+		}
+	}
 }
 
 // axpyFlush sets y to fmaFlush(alpha, x, y), element by element. No element of y is denormal.

@@ -37,6 +37,18 @@ func (e *Epilogue) empty() bool {
 	return e == nil || e.Bias == nil && e.Activation == ActivationNone && e.Derivative == ActivationNone
 }
 
+// of returns e for a part of C with n columns.
+func (e *Epilogue) of(row, column, n int) Epilogue {
+	part := *e
+	if e.Bias != nil {
+		part.Bias = e.Bias[column:][:n]
+	}
+	if e.Derivative != ActivationNone {
+		part.Output = e.Output[row*e.OutputStride+column:]
+	}
+	return part
+}
+
 // finishRow applies e to row, columns from column on of row i of C.
 func (e *Epilogue) finishRow(i, column int, row []float32) {
 	if e.Bias != nil {

@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-	"sync"
-)
+import "fmt"
 
 // Gemm computes C = op(A)·op(B), or C + op(A)·op(B) if accumulate, for
 // row-major matrices of float32. op(A) is (m, k) and op(B) is (k, n), where
@@ -22,10 +19,7 @@ func Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, l
 
 // GemmEpilogue is Gemm with something done to each element of C at the end; e may be nil.
 func GemmEpilogue(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
-	p := products.Get().(*product)
-	defer products.Put(p)
-	p.threads = Threads()
-	p.gemm("Gemm", false, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+	gemmOn(Threads(), "Gemm", false, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
 // elements says what the kernels multiply.
@@ -48,15 +42,9 @@ func elementsAt(l int32, bf16 bool) elements {
 	return elementsBF16
 }
 
-var products = sync.Pool{New: func() any { return new(product) }}
-
 // gemm checks the arguments of a product and computes it.
 func (p *product) gemm(function string, bf16, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
-	rows, cols := k, n
-	if transB {
-		rows, cols = n, k
-	}
-	checkMatrix(function, "b", rows, cols, len(b), ldb)
+	checkB(function, transB, n, k, b, ldb)
 	if !checkProduct(function, transA, m, n, k, a, lda, accumulate, e, c, ldc) {
 		return
 	}
@@ -65,10 +53,19 @@ func (p *product) gemm(function string, bf16, transA, transB bool, m, n, k int, 
 	case l > levelPortable:
 		p.vectorized(l, elementsAt(l, bf16), transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 	case bf16:
-		gemmBF16Portable(p.threads, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+		gemmBF16Portable(transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 	default:
-		gemmPortable(p.threads, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
+		gemmPortable(transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 	}
+}
+
+// checkB checks that b holds op(B) (k, n).
+func checkB(function string, transB bool, n, k int, b []float32, ldb int) {
+	rows, cols := k, n
+	if transB {
+		rows, cols = n, k
+	}
+	checkMatrix(function, "b", rows, cols, len(b), ldb)
 }
 
 // checkProduct checks the arguments of a product apart from B. It returns false where

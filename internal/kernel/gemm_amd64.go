@@ -1,26 +1,21 @@
 package kernel
 
-import (
-	"sync"
-	"unsafe"
-)
+import "unsafe"
 
 // Blocking of the matrix product, after Goto and van de Geijn, "Anatomy of
 // High-Performance Matrix Multiplication" (2008). The product is cut along n
-// and k into blocks of B that all threads pack together, then along m and n
-// into cells that the threads compute on their own:
+// and k into blocks of B that are packed at a time, then along m and k:
 //
 //	for each block of maxColumns columns of C
 //	  for each phase: as many steps of k as maxPacked allows
-//	    pack B into panels as wide as a tile          (in parallel)
-//	    for each block of rows of C                   (in parallel)
+//	    pack B into panels as wide as a tile
+//	    for each block of rows of C
 //	      for each block of maxDepth steps of k
 //	        pack the rows of A
-//	        for each panel of B                       stays in the L1 cache (in parallel)
+//	        for each panel of B                       stays in the L1 cache
 //	          for each tile of rows of A              stays in the L2 cache
 //	            tile kernel
 //
-// What the threads divide among themselves are cells, one panel by one block of rows.
 // Where few tiles would use a packed matrix again, the kernels read it where it
 // lies.
 const (
@@ -31,9 +26,9 @@ const (
 	// for B in an L2 cache of 1 MiB.
 	maxRows = 224
 	// A block of B that is packed at once has at most this many columns, and at most about
-	// maxPacked elements, or else one block of steps.
+	// maxPacked elements, which stay in the L2 cache, or else one block of steps.
 	maxColumns = 4096
-	maxPacked  = 3 << 19
+	maxPacked  = 3 << 16
 	// A is packed only if this many panels use it. Measured on Zen
 	// 4: with 4 panels packing loses 10 % for a transposed A, with 16 it gains as
 	// much where rows are a power of two apart.
@@ -41,19 +36,10 @@ const (
 	// B is packed only if this many rows use it. Measured on Zen 4: with 64 rows
 	// packing loses 15 %, with 256 some 3 %, with 2048 it gains.
 	packBFrom = 256
-	// threadWork is how many multiply-adds must be there for each further thread: waking it
-	// takes about 10 microseconds.
-	threadWork = 512 << 10
-	// chunkWork is how many multiply-adds are worth an access to the counter that the
-	// threads share.
-	chunkWork = 64 << 10
-	// packWork is how many elements a range must have to be worth a goroutine that packs.
-	packWork = 32 << 10
 )
 
 // product is one matrix product, at work on one phase at a time.
 type product struct {
-	threads        int // how many goroutines may work
 	set            *tileSet
 	transA, transB bool
 	a, b, c        []float32
@@ -77,9 +63,7 @@ type product struct {
 	packed []float32 // panels of B, if packB
 	buf    []float32 // memory for them
 
-	blockRows int // rows of a block
-
-	own worker // the state of the goroutine that calls, if it is the only one
+	own worker
 }
 
 // setElements sets the kernels for a level and what they multiply, and k.
@@ -149,9 +133,9 @@ func (p *product) vectorized(l int32, kind elements, transA, transB bool, m, n, 
 				}
 				p.buf = grow(p.buf, p.panels*width*(end-p.firstStep))
 				p.packed = p.buf
-				parallelOn(p.threads, p.panels, max(1, packWork/(width*(end-p.firstStep))), (*packing)(p))
+				p.packPanels()
 			}
-			p.phase(end - p.firstStep)
+			p.compute()
 		}
 	}
 	p.release()
@@ -169,7 +153,7 @@ func (p *product) vectorizedPacked(transA bool, m int, a []float32, lda int, b *
 	p.column, p.columns = 0, b.n
 	p.panels = (b.n + p.set.columns() - 1) / p.set.columns()
 	p.firstDepth, p.lastDepth, p.firstStep = 0, depths(p.k), 0
-	p.phase(p.k)
+	p.compute()
 	p.release()
 }
 
@@ -192,53 +176,7 @@ func (b *PackedB) pack(transposed bool, x []float32, ldx int) {
 	p.panels = (b.n + width - 1) / width
 	b.data = grow(b.data, p.panels*width*p.k)
 	p.packed = b.data
-	(*packing)(&p).run(0, p.panels)
-}
-
-// phase multiplies what is in the present phase, some steps of k.
-func (p *product) phase(steps int) {
-	width := p.set.columns()
-	work := p.m * p.panels * width * steps
-	threads := max(1, min(p.threads, work/threadWork))
-	p.cut(threads)
-	cells := (p.m + p.blockRows - 1) / p.blockRows * p.panels
-	if threads == 1 {
-		p.compute(&p.own, 0, cells)
-		return
-	}
-	parallelOn(threads, cells, max(1, chunkWork/(p.blockRows*width*steps)), p)
-}
-
-// cut decides how many rows a block has.
-func (p *product) cut(threads int) {
-	height := p.set.rows()
-	blocks := (p.m + maxRows - 1) / maxRows
-	p.blockRows = tileMultiple(p.m, blocks, height)
-	if threads == 1 {
-		return
-	}
-	// A cell is what one thread may have to wait for another at the end: a hundredth of a
-	// thread's work. But no block should have so few rows that B is read for a few tiles only.
-	fewest := max(1, p.m/(4*height))
-	want := max(blocks, (100*threads+p.panels-1)/p.panels)
-	if want <= fewest {
-		p.blockRows = tileMultiple(p.m, want, height)
-		return
-	}
-	// There are so few cells that their number must suit the threads, for which a block may
-	// end in a tile that is not full. Among cuts that are about as even, the first has the
-	// largest cells.
-	even := 0.0
-	first := max(blocks, fewest)
-	for blocks = first; blocks <= min(first+2*threads, p.m); blocks++ {
-		for _, rows := range [2]int{tileMultiple(p.m, blocks, height), (p.m + blocks - 1) / blocks} {
-			cells := (p.m + rows - 1) / rows * p.panels
-			rounds := (cells + threads - 1) / threads
-			if e := float64(p.m*p.panels) / float64(threads*rounds*rows); e > even+0.01 {
-				even, p.blockRows = e, rows
-			}
-		}
-	}
+	p.packPanels()
 }
 
 // tileMultiple returns the rows of each of a number of blocks of m rows, as a multiple of
@@ -247,34 +185,25 @@ func tileMultiple(m, blocks, height int) int {
 	return ((m+blocks-1)/blocks + height - 1) / height * height
 }
 
-// run computes cells lo to hi on one of several goroutines.
-func (p *product) run(lo, hi int) {
-	w := workers.Get().(*worker)
-	w.t.flush = p.kind == elementsBF16
-	p.compute(w, lo, hi)
-	w.t, w.a = tile{}, nil
-	workers.Put(w)
-}
-
-// compute computes cells lo to hi. Cells that follow one another share their rows.
-func (p *product) compute(w *worker, lo, hi int) {
-	for lo < hi {
-		row, first := lo/p.panels*p.blockRows, lo%p.panels
-		last := min(first+hi-lo, p.panels)
-		w.row, w.rows = row, min(p.blockRows, p.m-row)
+// compute multiplies what is in the present phase.
+func (p *product) compute() {
+	blocks := (p.m + maxRows - 1) / maxRows
+	rows := tileMultiple(p.m, blocks, p.set.rows())
+	w := &p.own
+	for w.row = 0; w.row < p.m; w.row += rows {
+		w.rows = min(rows, p.m-w.row)
 		for d := p.firstDepth; d < p.lastDepth; d++ {
 			step, steps := depthBlock(d, p.k)
-			w.setRows(p, step, steps, last-first)
+			w.setRows(p, step, steps, p.panels)
 			w.setEpilogue(p, d)
-			for panel := first; panel < last; panel++ {
+			for panel := range p.panels {
 				w.panel(p, panel, step, steps)
 			}
 		}
-		lo += last - first
 	}
 }
 
-// worker is the state of one goroutine within a product.
+// worker is the state of the loops within a phase.
 type worker struct {
 	t    tile
 	buf  []float32 // packed rows of A
@@ -289,8 +218,6 @@ type worker struct {
 	group     int
 	groupStep uintptr
 }
-
-var workers = sync.Pool{New: func() any { return new(worker) }}
 
 // setRows makes the rows of op(A) available to the kernels, for a number of panels.
 func (w *worker) setRows(p *product, step, steps, panels int) {

@@ -3,7 +3,7 @@
 package kernel
 
 // product is a matrix product; it has state on amd64 only.
-type product struct{ threads int }
+type product struct{}
 
 // usesPairs is asked at levels that do not exist here.
 func usesPairs() bool { return false }

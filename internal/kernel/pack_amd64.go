@@ -4,27 +4,23 @@ import "unsafe"
 
 const floatBytes = 4
 
-// packing is a product as the task that packs its blocks of B, each panel from its first
-// step to its last. A panel has the width of one tile; in it the rows of B follow one
-// another. What lies beyond the last column is undefined; the kernels do not read it.
-type packing product
-
-func (p *packing) run(lo, hi int) {
+// packPanels packs the blocks of B in the phase. A panel has the width of one tile; in it the rows
+// of B follow one another. What lies beyond the last column is undefined; the kernels do not
+// read it.
+func (p *product) packPanels() {
 	for d := p.firstDepth; d < p.lastDepth; d++ {
 		step, steps := depthBlock(d, p.k)
 		if p.transB {
-			for panel := lo; panel < hi; panel++ {
-				(*product)(p).packPanel(panel, step, steps)
+			for panel := range p.panels {
+				p.packPanel(panel, step, steps)
 			}
 			continue
 		}
 		// A few rows of B at a time, so that they are read in the order of memory.
-		first := lo * p.set.columns()
-		columns := min(hi*p.set.columns(), p.columns) - first
 		for s := 0; s < steps; s += packSteps {
-			(*product)(p).prefetchRows(p.b, p.ldb, p.column+first, columns, step+s+packSteps)
-			for panel := lo; panel < hi; panel++ {
-				(*product)(p).copyPanel(panel, step, steps, s, min(packSteps, steps-s))
+			p.prefetchRows(p.b, p.ldb, p.column, p.columns, step+s+packSteps)
+			for panel := range p.panels {
+				p.copyPanel(panel, step, steps, s, min(packSteps, steps-s))
 			}
 		}
 	}

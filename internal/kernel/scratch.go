@@ -14,7 +14,6 @@ type Scratch struct {
 
 // Gemm is GemmEpilogue on the caller's goroutine; e may be nil.
 func (s *Scratch) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
-	s.p.threads = 1
 	s.p.gemm("Scratch.Gemm", false, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
@@ -25,14 +24,13 @@ func (s *Scratch) GemmPacked(transA bool, m int, a []float32, lda int, b *Packed
 	if !checkProduct("Scratch.GemmPacked", transA, m, b.n, b.k, a, lda, accumulate, e, c, ldc) {
 		return
 	}
-	s.p.threads = 1
 	switch {
 	case b.level > levelPortable:
 		s.p.vectorizedPacked(transA, m, a, lda, b, accumulate, e, c, ldc)
 	case b.kind != elementsFloat:
-		gemmBF16Portable(1, transA, false, m, b.n, b.k, a, lda, b.data, b.n, accumulate, e, c, ldc)
+		gemmBF16Portable(transA, false, m, b.n, b.k, a, lda, b.data, b.n, accumulate, e, c, ldc)
 	default:
-		gemmPortable(1, transA, false, m, b.n, b.k, a, lda, b.data, b.n, accumulate, e, c, ldc)
+		gemmPortable(transA, false, m, b.n, b.k, a, lda, b.data, b.n, accumulate, e, c, ldc)
 	}
 }
 

@@ -63,7 +63,7 @@ func agrees(l int32, one, other elements) bool {
 			x[i] = math.Float32frombits(bits&0x807fffff | exponent<<23)
 		}
 	}
-	p := product{threads: 1}
+	var p product
 	for range 60 {
 		for _, sizes := range [][2]uint32{{3, 126}, {60, 97}, {255, 0}, {20, 60}, {4, 0}} {
 			fill(a, sizes[0], sizes[1])

@@ -1,0 +1,117 @@
+package kernel
+
+import (
+	"math"
+	"sync"
+)
+
+const (
+	// threadWork is how many multiply-adds must be there for each further thread: waking it
+	// takes about 10 microseconds.
+	threadWork = 512 << 10
+	// perThread is how many rectangles each thread should get, so that one that is
+	// interrupted leaves some to the others.
+	perThread = 2
+	// packWork is how many multiply-adds take as long as packing an element.
+	packWork = 16
+	// Rectangles begin at multiples of what the kernels of AVX-512 compute at a time.
+	unitRows    = 14
+	unitColumns = 32
+)
+
+// shared is a matrix product that several threads compute: C is cut into rectangles, each of
+// which one thread computes as a product of its own. So the threads share no packed operands,
+// and wait for one another only at the end.
+type shared struct {
+	bf16           bool
+	transA, transB bool
+	m, n, k        int
+	a, b, c        []float32
+	lda, ldb, ldc  int
+	accumulate     bool
+	epilogue       Epilogue
+
+	down, across int // rectangles above and beside one another
+}
+
+var sharedProducts = sync.Pool{New: func() any { return new(shared) }}
+
+// gemmOn computes a product on up to so many threads.
+func gemmOn(threads int, function string, bf16, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
+	checkB(function, transB, n, k, b, ldb)
+	if !checkProduct(function, transA, m, n, k, a, lda, accumulate, e, c, ldc) {
+		return
+	}
+	threads = max(1, min(threads, m*n*k/threadWork))
+	s := sharedProducts.Get().(*shared)
+	*s = shared{
+		bf16: bf16, transA: transA, transB: transB, m: m, n: n, k: k,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, accumulate: accumulate,
+	}
+	if e != nil {
+		s.epilogue = *e
+	}
+	s.cut(threads)
+	parallelOn(threads, s.down*s.across, 1, s)
+	*s = shared{}
+	sharedProducts.Put(s)
+}
+
+// cut decides about the rectangles: at least perThread for each thread, if there is so much to cut,
+// and so that the last thread ends as early as can be.
+func (s *shared) cut(threads int) {
+	s.down, s.across = 1, 1
+	if threads == 1 {
+		return
+	}
+	tall, broad := units(s.m, unitRows), units(s.n, unitColumns)
+	fewest := min(threads*perThread, tall*broad)
+	least := math.MaxInt
+	for down := 1; down <= min(fewest, tall); down++ {
+		for across := (fewest + down - 1) / down; across <= min(2*fewest/down, broad); across++ {
+			m, n := units(tall, down)*unitRows, units(broad, across)*unitColumns
+			rounds := units(down*across, threads)
+			if cost := rounds * (m*n + packWork*(m+n)); cost < least {
+				least, s.down, s.across = cost, down, across
+			}
+		}
+	}
+}
+
+// units returns how many units of rows or columns there are.
+func units(size, unit int) int { return (size + unit - 1) / unit }
+
+// part returns where part i of a number of parts begins and how long it is.
+func part(i, parts, size, unit int) (first, n int) {
+	cut := func(i int) int { return min(i*units(size, unit)/parts*unit, size) }
+	return cut(i), cut(i+1) - cut(i)
+}
+
+// run computes rectangles lo to hi.
+func (s *shared) run(lo, hi int) {
+	w := rectangles.Get().(*rectangle)
+	for i := lo; i < hi; i++ {
+		row, m := part(i/s.across, s.down, s.m, unitRows)
+		column, n := part(i%s.across, s.across, s.n, unitColumns)
+		a, b := row*s.lda, column
+		if s.transA {
+			a = row
+		}
+		if s.transB {
+			b = column * s.ldb
+		}
+		w.epilogue = s.epilogue.of(row, column, n)
+		w.p.gemm("Gemm", s.bf16, s.transA, s.transB, m, n, s.k, s.a[a:], s.lda, s.b[b:], s.ldb,
+			s.accumulate, &w.epilogue, s.c[row*s.ldc+column:], s.ldc)
+	}
+	w.epilogue = Epilogue{}
+	rectangles.Put(w)
+}
+
+// rectangle has the memory to compute one.
+type rectangle struct {
+	p        product
+	epilogue Epilogue
+}
+
+var rectangles = sync.Pool{New: func() any { return new(rectangle) }}
