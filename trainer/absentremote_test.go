@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/transfer"
 )
 
 // TestRemoteNotMounted: where a machine has no model of the job and output.remote does not exist,
@@ -35,7 +36,7 @@ func TestRemoteNotMounted(t *testing.T) {
 	refused := func(m *machine, missing string, set ...string) {
 		t.Helper()
 		_, err := m.train("2026-11-22", set...)
-		if errkind.Of(t.Context(), err) != errkind.IO || !errors.Is(err, errAbsent) || !strings.Contains(err.Error(), "mount its file system") || !strings.Contains(err.Error(), "mkdir -p "+missing) {
+		if errkind.Of(t.Context(), err) != errkind.IO || !errors.Is(err, transfer.ErrAbsent) || !strings.Contains(err.Error(), "mount its file system") || !strings.Contains(err.Error(), "mkdir -p "+missing) {
 			t.Errorf("without %s: %v", missing, err)
 		}
 	}
@@ -93,16 +94,5 @@ func TestSnapshotsNotMounted(t *testing.T) {
 		}
 		got := outcome(t, j, s)
 		got.compare(t, &want)
-	}
-}
-
-// TestOnlyMountedDirectoriesMustExist: a directory of HDFS need not, since nothing is mounted there.
-func TestOnlyMountedDirectoriesMustExist(t *testing.T) {
-	sources := NewSources(job(t, "lr"), quiet.Logger)
-	defer sources.Close()
-	for uri, path := range map[string]string{"hdfs://localhost:1/x": "", "file:///x/y": "/x/y", "/x/y": "/x/y", "s3://x": ""} {
-		if got := mountedPath(sources, uri); got != path {
-			t.Errorf("%s: %q, want %q", uri, got, path)
-		}
 	}
 }

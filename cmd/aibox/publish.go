@@ -6,8 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/humanize"
-	"aibox/trainer"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 func publishCommand() *cli.Command {
@@ -46,8 +46,8 @@ Examples:
 			if err != nil {
 				return err
 			}
-			out, err := trainer.Publish(c.Context, trainer.PublishOptions{
-				Model: dir, Remote: to, BytesPerSecond: limit, Options: trainer.Options{Logger: newLogger(c), Version: version},
+			out, err := transfer.Publish(c.Context, transfer.PublishOptions{
+				Model: dir, Remote: to, BytesPerSecond: limit, Options: transfer.Options{Logger: newLogger(c), Version: version},
 			})
 			if err != nil {
 				return err

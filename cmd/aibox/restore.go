@@ -9,7 +9,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
-	"aibox/trainer"
+	"aibox/trainer/transfer"
 )
 
 func restoreCommand() *cli.Command {
@@ -54,7 +54,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			out, err := trainer.Restore(c.Context, *o)
+			out, err := transfer.Restore(c.Context, *o)
 			if err != nil {
 				return err
 			}
@@ -76,8 +76,8 @@ Examples:
 	}
 }
 
-func restoreOptions(c *cli.Context) (*trainer.RestoreOptions, error) {
-	o := &trainer.RestoreOptions{Options: trainer.Options{Logger: newLogger(c), Version: version}}
+func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
+	o := &transfer.RestoreOptions{Options: transfer.Options{Logger: newLogger(c), Version: version}}
 	var dated *configs.Job
 	var err error
 	if c.NArg() == 0 {

@@ -1,6 +1,7 @@
-package trainer
+package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -39,10 +40,10 @@ func (o *publishing) madeFrom(m *modeldir.Model, n int) (out []keptModel) {
 	dir, child := m.Dir, &m.Manifest
 	for len(out) < n {
 		from := child.StartedFrom
-		dir = or(from.ModelDir, dir)
+		dir = cmp.Or(from.ModelDir, dir)
 		all, err := modeldir.Generations(dir)
 		i := slices.IndexFunc(all, func(g modeldir.Generation) bool {
-			return g.Fault == nil && g.Name == from.Generation && g.Manifest.Identity() == or(from.Identity, g.Manifest.Identity())
+			return g.Fault == nil && g.Name == from.Generation && g.Manifest.Identity() == cmp.Or(from.Identity, g.Manifest.Identity())
 		})
 		if err != nil || i < 0 || o.jobName(&all[i].Manifest) != o.jobName(child) {
 			break
@@ -117,4 +118,4 @@ type publishing struct {
 }
 
 // jobName is the name of a model's job.
-func (o *publishing) jobName(m *modeldir.Manifest) string { return or(m.Job, o.job.Name) }
+func (o *publishing) jobName(m *modeldir.Manifest) string { return cmp.Or(m.Job, o.job.Name) }
