@@ -96,3 +96,27 @@ func TestSnapshotsNotMounted(t *testing.T) {
 		got.compare(t, &want)
 	}
 }
+
+// TestPublishedBeneathMount: a night does not publish its model where its file system is not
+// mounted, as an empty directory says where models have been, and says so. A later night makes up for it.
+func TestPublishedBeneathMount(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mounted")
+	m := newMachine(t, "file://"+dir, "training.max_examples=640", "output.keep_generations=3")
+	m.night("2026-11-21")
+	if err := errors.Join(os.Rename(dir, dir+"-away"), os.Mkdir(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.night("2026-11-22"); !strings.Contains(s.NotPublished, "mount its file system") {
+		t.Errorf("it is published, or another reason is given: %q", s.NotPublished)
+	}
+	m.said("the model is committed, but not published")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+	if err := errors.Join(os.Remove(dir), os.Rename(dir+"-away", dir)); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.night("2026-11-23"); s.Published == nil || len(s.Published.Earlier) != 1 {
+		t.Errorf("published %+v: %s", s.Published, s.NotPublished)
+	}
+}

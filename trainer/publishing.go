@@ -2,15 +2,12 @@ package trainer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"aibox/configs"
 	"aibox/internal/humanize"
 	"aibox/trainer/modeldir"
-	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
 )
 
@@ -23,18 +20,6 @@ func (o *Options) transfer() transfer.Options {
 	return transfer.Options{Logger: o.Logger, Version: o.Version}
 }
 
-// publishingReport is remote.json in the model directory: what became of the last model's
-// publication.
-type publishingReport struct {
-	Remote     string            `json:"remote"`
-	Generation int               `json:"generation"` // of the model directory
-	Published  *remote.Published `json:"published,omitempty"`
-	Error      string            `json:"error,omitempty"`
-	At         string            `json:"at"` // in UTC, as RFC 3339 has it
-}
-
-const publishingReportName = "remote.json"
-
 // publishTrained publishes the model that a run has committed. That it fails does not make
 // the run fail, except if the run was told to stop.
 func publishTrained(ctx context.Context, job *configs.Job, opts *Options, s *Summary) error {
@@ -45,18 +30,16 @@ func publishTrained(ctx context.Context, job *configs.Job, opts *Options, s *Sum
 	log.Info("publishing the model", "remote", job.Output.Remote)
 	name := modeldir.JoinName(job.Output.ModelDir, s.generation)
 	out, err := transfer.Publish(ctx, transfer.PublishOptions{Model: name, Remote: job.Output.Remote, BytesPerSecond: int64(job.Output.RemoteBytesPerSecond), Options: opts.transfer()})
-	report := publishingReport{Remote: job.Output.Remote, Generation: s.generation, Published: out, At: time.Now().UTC().Format(time.RFC3339)}
+	s.Published = out
 	if err != nil {
-		report.Error = err.Error()
 		s.NotPublished = err.Error()
 	}
-	s.Published = out
-	data, e := json.MarshalIndent(report, "", "  ")
-	if e == nil {
-		e = modeldir.WriteFile(filepath.Join(job.Output.ModelDir, publishingReportName), append(data, '\n'))
-	}
-	if e != nil {
-		log.Warn("what became of the model's publication could not be written", "file", publishingReportName, "error", e)
+	if e := transfer.UpdateReport(job.Output.ModelDir, func(r *transfer.Report) bool {
+		r.Remote, r.Generation, r.Published, r.Error = job.Output.Remote, s.generation, out, s.NotPublished
+		r.At = time.Now().UTC().Format(time.RFC3339)
+		return true
+	}); e != nil {
+		log.Warn("what became of the model's publication could not be written", "file", transfer.ReportName, "error", e)
 	}
 	switch {
 	case err == nil:

@@ -64,6 +64,9 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 		return nil, err
 	}
 	of := &publishing{job, o.Options}
+	if err := of.checkEmptied(ctx, d, sources, m); err != nil {
+		return nil, err
+	}
 	newest := isModel(m)
 	var earlier []*remote.Published
 	if newest { // of another generation, only this one is asked for
@@ -75,6 +78,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 		return nil, err
 	}
 	out.Earlier = earlier
+	note(m.Dir, placeOf(sources, uri), &o.Options)
 	return out, nil
 }
 

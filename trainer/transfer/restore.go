@@ -207,6 +207,7 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	}
 	out = &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: model.OfNight(), UsableSeconds: time.Since(began).Seconds(), Fetched: brought.Fetched}
 	out.Bytes = m.Bytes()
+	note(o.To, placeOf(sources, d.URI()), &o.Options)
 	rest := brought.Later
 	if rest > 0 && o.Buckets == BucketsAfter {
 		o.Logger.Info("the model is usable; its other files are fetched now", "model", o.To, "generation", m.Number, "seconds_until_usable", out.UsableSeconds, "still_fetched", humanize.Bytes(rest))
