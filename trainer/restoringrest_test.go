@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
@@ -207,8 +208,8 @@ func verifyArriving(t *testing.T, dir string) {
 }
 
 // TestRestoreGoesOn: restoring is interrupted when the model is published. It can be read, unless
-// the remote directory is gone, which the error says. The same command completes it; with other
-// options, it is a model that is there already.
+// the remote directory is gone, which the error says. The same command completes it, and does nothing
+// when it is there; with other options, it is a model that is there already.
 func TestRestoreGoesOn(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	digest, _, _ := whatItSays(t, j.Output.ModelDir)
@@ -242,8 +243,23 @@ func TestRestoreGoesOn(t *testing.T) {
 	if err != nil || in.Digest != digest || len(in.Faults) > 0 || records(t, append(o.Dirs, o.To)...) > 0 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if _, err := transfer.Restore(t.Context(), o); !errors.Is(err, modeldir.ErrHasModel) {
-		t.Errorf("a model that is whole is restored: %v", err)
+	for _, from := range []string{uri, uri + "@1"} {
+		o := o
+		o.From = from
+		if out, err := transfer.Restore(t.Context(), o); err != nil || !out.Already || out.Moved != 0 || out.Generation != 1 {
+			t.Errorf("the same command again: %+v, %v", out, err)
+		}
+	}
+	other := o
+	other.Dirs = o.Dirs[1:]
+	if _, err := transfer.Restore(t.Context(), other); !errors.Is(err, modeldir.ErrHasModel) {
+		t.Errorf("to other directories of the table: %v", err)
+	}
+	if err := removeIn(filepath.Join(o.Dirs[1], "*"), "*.bucket"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Restore(t.Context(), o); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "not all of it") {
+		t.Errorf("files of the table are gone: %v", err)
 	}
 }
 

@@ -55,6 +55,7 @@ type Restored struct {
 	Generation    int     `json:"generation"`
 	Job           string  `json:"job"`
 	Night         string  `json:"night,omitempty"`
+	Already       bool    `json:"already"`        // it was there before
 	UsableSeconds float64 `json:"usable_seconds"` // that it took until the model was published; 0: an earlier call has done it
 	remote.Fetched
 }
@@ -64,7 +65,8 @@ type Restored struct {
 // of its table is there; Restore returns when these are, too, and verified. If the newest
 // generation is damaged, it takes the newest older one that is whole, unless the name says
 // which one it is to be: also if that is found out when it is published, which is taken back then.
-// After an interruption, another call with the same options goes on where it ended.
+// After an interruption, another call with the same options goes on where it ended. After success, it
+// finds the model there and does nothing, until the remote directory has a newer one.
 func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	o.ensureDefaults()
 	sources := jobsource.New(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
@@ -188,6 +190,9 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	}
 	if model.FormatVersion > modeldir.FormatVersion {
 		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, modeldir.ErrNewer)
+	}
+	if out, err := o.already(ctx, d, m); out != nil || err != nil {
+		return out, err
 	}
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return nil, err
