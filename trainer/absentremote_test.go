@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/transfer"
 )
 
 // TestRemoteNotMounted: where a machine has no model of the job and output.remote does not exist,
@@ -35,7 +36,7 @@ func TestRemoteNotMounted(t *testing.T) {
 	refused := func(m *machine, missing string, set ...string) {
 		t.Helper()
 		_, err := m.train("2026-11-22", set...)
-		if errkind.Of(t.Context(), err) != errkind.IO || !errors.Is(err, errAbsent) || !strings.Contains(err.Error(), "mount its file system") || !strings.Contains(err.Error(), "mkdir -p "+missing) {
+		if errkind.Of(t.Context(), err) != errkind.IO || !errors.Is(err, transfer.ErrAbsent) || !strings.Contains(err.Error(), "mount its file system") || !strings.Contains(err.Error(), "mkdir -p "+missing) {
 			t.Errorf("without %s: %v", missing, err)
 		}
 	}
@@ -96,13 +97,26 @@ func TestSnapshotsNotMounted(t *testing.T) {
 	}
 }
 
-// TestOnlyMountedDirectoriesMustExist: a directory of HDFS need not, since nothing is mounted there.
-func TestOnlyMountedDirectoriesMustExist(t *testing.T) {
-	sources := NewSources(job(t, "lr"), quiet.Logger)
-	defer sources.Close()
-	for uri, path := range map[string]string{"hdfs://localhost:1/x": "", "file:///x/y": "/x/y", "/x/y": "/x/y", "s3://x": ""} {
-		if got := mountedPath(sources, uri); got != path {
-			t.Errorf("%s: %q, want %q", uri, got, path)
-		}
+// TestPublishedBeneathMount: a night does not publish its model where its file system is not
+// mounted, as an empty directory says where models have been, and says so. A later night makes up for it.
+func TestPublishedBeneathMount(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mounted")
+	m := newMachine(t, "file://"+dir, "training.max_examples=640", "output.keep_generations=3")
+	m.night("2026-11-21")
+	if err := errors.Join(os.Rename(dir, dir+"-away"), os.Mkdir(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.night("2026-11-22"); !strings.Contains(s.NotPublished, "mount its file system") {
+		t.Errorf("it is published, or another reason is given: %q", s.NotPublished)
+	}
+	m.said("the model is committed, but not published")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+	if err := errors.Join(os.Remove(dir), os.Rename(dir+"-away", dir)); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.night("2026-11-23"); s.Published == nil || len(s.Published.Earlier) != 1 {
+		t.Errorf("published %+v: %s", s.Published, s.NotPublished)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // A run that goes on from a snapshot of snapshots.remote, or starts from a model of output.remote,
@@ -21,8 +21,8 @@ import (
 // rest in the background. Until all has arrived, the table's directory has a record of what
 // lacks (sparsetable.ArrivingName), by which another process goes on with that. Before the model
 // is committed, and before a snapshot is uploaded, everything is there and verified. `aibox
-// restore` does the same with a model, without a run (restoringrest.go), and who only reads a model meanwhile
-// reads what lacks from the remote directory (readingarriving.go).
+// restore` does the same with a model, without a run, and who only reads a model meanwhile
+// reads what lacks from the remote directory (package transfer).
 //
 // The table of a run that starts from a model has links to that model's files, so it has
 // a record of its own of the same files, and both are kept by the run.
@@ -75,7 +75,7 @@ func (r *run) openArriving() error {
 			r.distrusted = said.Manifest.ID
 			return r.incomplete(said.Fault())
 		}
-		records, places := recordsOf(r.job.Output.ModelDir, said.Manifest.ID)
+		records, places := transfer.RecordsOf(r.job.Output.ModelDir, said.Manifest.ID)
 		return r.fetchArriving(said.URI, records, places)
 	}
 	// The model from which an interrupted run has copied its rows.
@@ -87,26 +87,14 @@ func (r *run) openArriving() error {
 	return nil
 }
 
-// recordsOf are the records in a model directory of a generation or snapshot of a remote
-// directory, and the directories that have its files: a run that has started from a model has
-// links to them.
-func recordsOf(dir, id string) (records, places []string) {
-	for _, t := range modeldir.Arriving(dir) {
-		if said, err := remote.AnnouncedIn(t.Record); err == nil && said != nil && said.Manifest.ID == id {
-			records, places = append(records, t.Record), slices.Concat(places, t.Dirs)
-		}
-	}
-	return records, places
-}
-
 // fetchArriving begins to fetch what records say lacks, from the remote directory uri into
 // the directories of tables.
 func (r *run) fetchArriving(uri string, records, places []string) error {
-	d, err := openRemote(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
+	d, err := transfer.Open(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
 	if err != nil {
 		return err
 	}
-	a, err := d.OpenArriving(records, findIn(places))
+	a, err := transfer.OpenArriving(d, records, places)
 	if err != nil {
 		return err
 	}
@@ -154,7 +142,7 @@ func (r *run) clonesArriving(ctx context.Context, o *sparsetable.Options) error 
 // from.
 func (r *run) openPreviousArriving(places []string, records ...string) error {
 	p := r.models.previous
-	said, err := announcedFor(p, records[0])
+	said, err := transfer.Announced(p, records[0])
 	if said == nil {
 		return err
 	}
@@ -190,12 +178,6 @@ func (r *run) waitsForPrevious(ctx context.Context) error {
 
 // startArriving begins to fetch what lacks. Tests replace it.
 var startArriving = (*remote.Arriving).Start
-
-// findIn finds files in dirs.
-func findIn(dirs []string) func(base string) string {
-	t := modeldir.ArrivingTable{Dirs: dirs}
-	return t.Find
-}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
@@ -278,9 +260,4 @@ func (r *run) distrust(failure error) error {
 	}
 	r.arriving.Distrust(failure)
 	return errkind.As(errkind.IO, fmt.Errorf("%w: what was restored from %s is damaged, as was found after training had begun: start the job again, and it is fetched once more as a whole or, if it is damaged there, the newest older one is used: %v", errDistrusted, r.arriving.uri, failure))
-}
-
-// isBucketFile reports whether a file of a snapshot is fetched while it is used.
-func isBucketFile(f *remote.File) bool {
-	return f.Unique && strings.HasPrefix(f.Name, modeldir.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
 }

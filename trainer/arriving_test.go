@@ -16,8 +16,10 @@ import (
 	"aibox/configs"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // withBuckets is a job whose table has rows in buckets after a few passes.
@@ -279,7 +281,7 @@ func newestBuckets(t *testing.T, dir string) (names []string) {
 	}
 	for _, f := range all[0].Files {
 		for _, p := range f.Parts {
-			if isBucketFile(&f) && p.Bytes > 0 && !slices.Contains(older, p.Object) {
+			if transfer.IsBucketFile(&f) && p.Bytes > 0 && !slices.Contains(older, p.Object) {
 				names = append(names, filepath.Join(dir, "objects", p.Object))
 			}
 		}
@@ -292,13 +294,13 @@ func newestBuckets(t *testing.T, dir string) (names []string) {
 
 func openDirectory(t *testing.T, dir string) *remote.Directory {
 	t.Helper()
-	sources := NewSources(new(configs.Job), quiet.Logger)
+	sources := jobsource.New(new(configs.Job), quiet.Logger)
 	t.Cleanup(func() {
 		if err := sources.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	d, err := openRemote(sources, dir, 0, "", quiet.Logger)
+	d, err := transfer.Open(sources, dir, 0, "", quiet.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +411,7 @@ func TestModelThatArrivesDamaged(t *testing.T) {
 	}
 	flip := func() {
 		for i := range all[0].Files {
-			if f := &all[0].Files[i]; isBucketFile(f) {
+			if f := &all[0].Files[i]; transfer.IsBucketFile(f) {
 				p := f.Parts[len(f.Parts)-1]
 				name := filepath.Join(dir, "objects", p.Object)
 				data, err := os.ReadFile(name)

@@ -8,6 +8,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/jobsource"
 )
 
 // Bench is what trains in a new run of a job, without the pipeline around it and without
@@ -28,7 +29,7 @@ func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, 
 		return nil, err
 	}
 	r.table.day = 1
-	r.data.base = readerOptions(job, NewSources(job, log), r.schema, log)
+	r.data.base = readerOptions(job, jobsource.New(job, log), r.schema, log)
 	if err := r.makeModel(); err != nil {
 		return nil, err
 	}

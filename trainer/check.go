@@ -15,6 +15,7 @@ import (
 	"aibox/reader/source"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
@@ -37,7 +38,7 @@ type parts struct {
 // overwrite local files that the job reads.
 func Check(ctx context.Context, job *configs.Job) error {
 	_, err := makeParts(job)
-	sources := NewSources(job, slog.New(slog.DiscardHandler))
+	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
 	local := slices.DeleteFunc(Inputs(job), func(uri string) bool { return !source.IsLocal(uri) })
 	err = errors.Join(err, sources.RefuseOverwrite(ctx, local, jobOutputs(job)), sources.Close())
 	return errkind.As(errkind.Job, err) // all options of a training job come from its file
@@ -75,7 +76,7 @@ func makeParts(job *configs.Job) (p parts, err error) {
 	}
 	note("sparse_table", err)
 	log := slog.New(slog.DiscardHandler)
-	sources := NewSources(job, log)
+	sources := jobsource.New(job, log)
 	o := readerOptions(job, sources, withoutStatistics(p.schema), log)
 	note("data", reader.Check(trainReaderOptions(o, job, 0, 0)))
 	note("data", sources.Close())

@@ -22,6 +22,7 @@ import (
 	"aibox/reader"
 	"aibox/reader/convert"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
 )
 
@@ -98,7 +99,7 @@ func asParquet(t *testing.T, data func(*configs.Job) []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := NewSources(text, slog.New(slog.DiscardHandler))
+	sources := jobsource.New(text, slog.New(slog.DiscardHandler))
 	defer sources.Close()
 	path := filepath.Join(t.TempDir(), "data.parquet")
 	if _, err := convert.Run(t.Context(), convert.Options{

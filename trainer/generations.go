@@ -121,7 +121,7 @@ func describe(dir string, g *modeldir.Generation) Generation {
 		d.State = Published
 	}
 	m := &g.Manifest
-	d.Night, d.Day, d.DayFromDate, d.SavedAt = nightOf(m), m.Day, m.DayFromDate, m.SavedAt
+	d.Night, d.Day, d.DayFromDate, d.SavedAt = m.OfNight(), m.Day, m.DayFromDate, m.SavedAt
 	d.Steps, d.Examples, d.Digest = m.Step, m.Examples, m.Digest
 	d.StartedFrom = nameOf(dir, m.StartedFrom)
 	// The summary is a report, which may be missing.

@@ -11,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/clicklog"
 	"aibox/internal/generate"
+	"aibox/trainer/jobsource"
 )
 
 // testJob is a job over a small generated log: multi-valued fields, dense
@@ -66,7 +67,7 @@ var testLog = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sources := NewSources(job, slog.New(slog.DiscardHandler))
+	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
 	defer sources.Close()
 	w, err := clicklog.New(g, sources, schema, 0)
 	if err != nil {

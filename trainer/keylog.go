@@ -11,6 +11,7 @@ import (
 	"aibox/internal/tablediff"
 	"aibox/reader"
 	"aibox/reader/source"
+	"aibox/trainer/jobsource"
 )
 
 // keyLog reads a log for the sake of its keys. A row of a table has the hash of a field and
@@ -60,7 +61,7 @@ func openKeyLogs(ctx context.Context, models [2]*ModelTable, o *DiffOptions, log
 }
 
 func openKeyLog(ctx context.Context, t *ModelTable, uris []string, examples int64, log *slog.Logger) (*keyLog, error) {
-	k := &keyLog{table: t, examples: examples, sources: NewSources(t.Job, log), log: log}
+	k := &keyLog{table: t, examples: examples, sources: jobsource.New(t.Job, log), log: log}
 	var err error
 	if k.listing, err = k.sources.List(ctx, uris); err != nil {
 		return nil, errors.Join(err, k.sources.Close())

@@ -13,6 +13,7 @@ import (
 
 	"aibox/configs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/transfer"
 )
 
 // training.warm_start: latest stands for the newest model of an earlier run in the chain
@@ -83,7 +84,7 @@ func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 		if !r.mayStartFrom(&g.Manifest) {
 			continue
 		}
-		c := &chosen{name: dir, generation: g.Name, night: nightOf(&g.Manifest)}
+		c := &chosen{name: dir, generation: g.Name, night: g.Manifest.OfNight()}
 		if !g.Published {
 			c.name = modeldir.JoinName(dir, g.Number)
 		}
@@ -99,13 +100,13 @@ func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 		origin = fmt.Sprintf("%s, from which it was made,", filepath.Join(or(from.ModelDir, dir), from.Generation))
 	}
 	return nil, optionErrorf("%s is of the night %s, so the job, which is of %s, cannot start from it, and %s is not there any more; name the model to start from in training.warm_start, or give an empty text to begin with a new model",
-		filepath.Join(dir, first.Name), nightOf(&first.Manifest), r.job.Night(), origin), nil
+		filepath.Join(dir, first.Name), first.Manifest.OfNight(), r.job.Night(), origin), nil
 }
 
 // mayStartFrom reports whether the model is of an earlier run than the job: its night is
 // not later, and it was not trained on the same data in the same night.
 func (r *run) mayStartFrom(m *modeldir.Manifest) bool {
-	night := nightOf(m)
+	night := m.OfNight()
 	if !r.job.Dated || night == "" {
 		return true // jobDay compares how days are counted
 	}
@@ -114,14 +115,6 @@ func (r *run) mayStartFrom(m *modeldir.Manifest) bool {
 	}
 	sameNight := !laterNight(r.job.Night(), night)
 	return !sameNight || m.TrainData != "" && m.TrainData != trainDataHash(r.job)
-}
-
-// nightOf returns the night of a model, "" if its job had no date.
-func nightOf(m *modeldir.Manifest) string {
-	if m.Night == "" && m.DayFromDate { // an earlier version saved it
-		return dayText(m.Day)
-	}
-	return m.Night
 }
 
 // laterNight reports whether a is a later night than b. If only one of them has an hour,
@@ -199,7 +192,7 @@ func (r *run) openPrevious(ctx context.Context) error {
 	}
 	r.models.previous = p
 	if !sameDir(p.Dir, r.job.Output.ModelDir) { // else the run itself brings what lacks
-		return arriveWhole(ctx, p, r.data.sources, int64(r.job.Output.RemoteBytesPerSecond), &r.opts)
+		return transfer.Complete(ctx, p, r.data.sources, int64(r.job.Output.RemoteBytesPerSecond), r.log)
 	}
 	return nil
 }

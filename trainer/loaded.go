@@ -14,9 +14,11 @@ import (
 	"aibox/trainer/decay"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/metrics"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/transfer"
 )
 
 // Loaded is a trained model ready to evaluate and predict, read from its model
@@ -31,8 +33,8 @@ type Loaded struct {
 	table   sparsetable.Table
 	model   *model.Model
 	engine  engine.Engine
-	decay   *decay.Timeline // of rows; nil: they do not decay
-	reading *reading        // nil: the model is whole
+	decay   *decay.Timeline   // of rows; nil: they do not decay
+	reading *transfer.Reading // nil: the model is whole
 
 	passLimit passLimit
 }
@@ -68,7 +70,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if err := loadTensors(networkTensors(l.model), l.Saved.Dense); err != nil {
 		return l.mismatch(change.Set, err)
 	}
-	if l.reading, err = readArriving(l.Saved, l.Job, l.opts.Logger); err != nil {
+	if l.reading, err = transfer.Read(l.Saved, l.Job, l.opts.Logger); err != nil {
 		return err
 	}
 	o := tableOptions(l.Job)
@@ -89,7 +91,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	l.engine = cpu.New(engine.Config{
 		Network: l.model.Network(), Precision: precision, Layout: l.table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}, &engine.State{Step: l.Saved.Step, Decay: l.decay})
-	l.sources = NewSources(l.Job, l.opts.Logger)
+	l.sources = jobsource.New(l.Job, l.opts.Logger)
 	return nil
 }
 
@@ -120,7 +122,7 @@ func (l *Loaded) Close() error {
 	if l.sources != nil {
 		errs = append(errs, l.sources.Close())
 	}
-	return errors.Join(append(errs, l.reading.close(), l.Saved.Close())...)
+	return errors.Join(append(errs, l.reading.Close(), l.Saved.Close())...)
 }
 
 // Evaluation is what `aibox eval` reports.

@@ -12,6 +12,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/jobsource"
 )
 
 // announced is a table that counts the keys that it is told of.
@@ -93,7 +94,7 @@ func flows(t *testing.T, set ...string) (table *announced, run func(batch func(*
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := NewSources(j, quiet.Logger)
+	sources := jobsource.New(j, quiet.Logger)
 	t.Cleanup(func() {
 		if err := errors.Join(table.Close(), sources.Close()); err != nil {
 			t.Error(err)

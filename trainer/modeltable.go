@@ -13,6 +13,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/transfer"
 )
 
 // ModelTable is the table of a committed model, with the model and the schema that its
@@ -24,7 +25,7 @@ type ModelTable struct {
 	// Options open the table at the model's snapshot, with the memory limit of the job.
 	Options sparsetable.Options
 
-	reading *reading // nil: the model is whole, or Read was not called
+	reading *transfer.Reading // nil: the model is whole, or Read was not called
 }
 
 // FindTable finds the table of the model in dir. It does not open the table; the
@@ -48,7 +49,7 @@ func FindTable(dir string) (*ModelTable, error) {
 // table is held or opened, for nothing but reading.
 func (t *ModelTable) Read(log *slog.Logger) (err error) {
 	if t.reading == nil {
-		t.reading, err = readArriving(t.Model, t.Job, log)
+		t.reading, err = transfer.Read(t.Model, t.Job, log)
 	}
 	t.Options.SSD.Source = t.Model.Source
 	return err
@@ -57,14 +58,14 @@ func (t *ModelTable) Read(log *slog.Logger) (err error) {
 // NotArrived is how many bytes came from the remote directory since they had not arrived, and its
 // URI.
 func (t *ModelTable) NotArrived() (bytes int64, uri string) {
-	if bytes = t.reading.fetched(); bytes > 0 {
-		uri = t.reading.uri
+	if bytes, uri = t.reading.Fetched(); bytes == 0 {
+		uri = ""
 	}
 	return bytes, uri
 }
 
 // Close says that the table, which is closed, is not read any more.
-func (t *ModelTable) Close() error { return errors.Join(t.reading.close(), t.Model.Close()) }
+func (t *ModelTable) Close() error { return errors.Join(t.reading.Close(), t.Model.Close()) }
 
 // Settled is a view of the table, with its rows decayed up to the model's last step, or the table
 // itself, if its rows do not decay.

@@ -20,8 +20,10 @@ import (
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // Here random sequences of what can be done with a model directory, of kills at any operation
@@ -246,9 +248,9 @@ func (w *nights) local() (all map[int]string, published int) {
 // open opens a remote directory.
 func (w *nights) open(uri string) *remote.Directory {
 	w.t.Helper()
-	sources := NewSources(new(configs.Job), quiet.Logger)
+	sources := jobsource.New(new(configs.Job), quiet.Logger)
 	w.t.Cleanup(func() { _ = sources.Close() })
-	d, err := openRemote(sources, uri, 0, "", quiet.Logger)
+	d, err := transfer.Open(sources, uri, 0, "", quiet.Logger)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -509,10 +511,10 @@ func (w *nights) otherModel(name string, g *modeldir.Generation, log string) str
 	}
 	w.digests[name] = in.Digest
 	copied := "file://" + w.undisturbed(name) + "-copied"
-	if _, err := Publish(w.t.Context(), PublishOptions{Model: model, Remote: copied, Options: quiet}); err != nil {
+	if _, err := transfer.Publish(w.t.Context(), transfer.PublishOptions{Model: model, Remote: copied, Options: quiet.transfer()}); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := Restore(w.t.Context(), RestoreOptions{From: copied, To: w.undisturbed(name), Options: quiet}); err != nil {
+	if _, err := transfer.Restore(w.t.Context(), transfer.RestoreOptions{From: copied, To: w.undisturbed(name), Options: quiet.transfer()}); err != nil {
 		w.t.Fatal(err)
 	}
 	return name

@@ -16,6 +16,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/diskfault"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/transfer"
 )
 
 // nightStep is one thing that somebody does with a model directory. It is a command, done in
@@ -63,13 +64,13 @@ func (s *nightStep) run(ctx context.Context, disk *faultyDisk, log *slog.Logger)
 			_, err = Train(ctx, j, o)
 		}
 	case "publish":
-		_, err = Publish(ctx, PublishOptions{Model: s.Model, Remote: s.Remote, Options: o})
+		_, err = transfer.Publish(ctx, transfer.PublishOptions{Model: s.Model, Remote: s.Remote, Options: o.transfer()})
 	case "rollback":
 		if _, _, err = modeldir.Rollback(s.Model, s.To); err == nil {
-			_, err = PublishAgain(ctx, s.Model, o)
+			_, err = transfer.PublishAgain(ctx, s.Model, o.transfer())
 		}
 	case "restore":
-		_, err = Restore(ctx, RestoreOptions{From: s.From, To: s.Model, Dirs: s.Dirs, Options: o})
+		_, err = transfer.Restore(ctx, transfer.RestoreOptions{From: s.From, To: s.Model, Dirs: s.Dirs, Options: o.transfer()})
 	default:
 		err = fmt.Errorf("nothing to do is called %q", s.Do)
 	}

@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // Partial recovery (CPR, §2.3): the rows of the lost directories go back to the newest
@@ -126,10 +127,10 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id 
 		if r.job.Output.Remote == "" {
 			return nil, fmt.Errorf("the model %s, from which the run has started, cannot be read, and there is no output.remote: %w", name, err)
 		}
-		_, err := restoreFrom(ctx, r.data.sources, RestoreOptions{
-			From: r.job.Output.Remote, Job: r.job.PlainName(), To: scratch, Dirs: r.job.SparseTable.Dirs, Options: r.opts,
+		_, err := transfer.RestoreWith(ctx, r.data.sources, transfer.RestoreOptions{
+			From: r.job.Output.Remote, Job: r.job.PlainName(), To: scratch, Dirs: r.job.SparseTable.Dirs, Options: r.opts.transfer(),
 			BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond),
-			accept:         func(m *modeldir.Manifest) bool { return m.Identity() == id.Start.Identity },
+			Accept:         func(m *modeldir.Manifest) bool { return m.Identity() == id.Start.Identity },
 		})
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // wantRemote fails the test unless a remote directory has these generations, each with its
@@ -95,7 +96,7 @@ func TestPublishesAfterMissedNight(t *testing.T) {
 	var log bytes.Buffer
 	publish := func(model string) *remote.Published {
 		t.Helper()
-		out, err := Publish(t.Context(), PublishOptions{Model: model, Remote: m.at + "/remote", Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		out, err := transfer.Publish(t.Context(), transfer.PublishOptions{Model: model, Remote: m.at + "/remote", Options: transfer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func TestRollbackRemotely(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // the second one changes nothing
-				out, err := PublishAgain(t.Context(), dir, quiet)
+				out, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer())
 				if err != nil || out == nil || out.Generation != 3 || out.UploadedBytes != 0 {
 					t.Fatalf("%+v, %v", out, err)
 				}
@@ -147,7 +148,7 @@ func TestRollbackRemotely(t *testing.T) {
 			}
 			// The other machine's model is not the newest one any more, and it does not make it so
 			// by a second attempt to publish it: this machine has published since.
-			if out, err := Publish(t.Context(), PublishOptions{Model: filepath.Join(other.at, "model"), Options: quiet}); err != nil || !out.Already || out.Generation != 4 {
+			if out, err := transfer.Publish(t.Context(), transfer.PublishOptions{Model: filepath.Join(other.at, "model"), Options: quiet.transfer()}); err != nil || !out.Already || out.Generation != 4 {
 				t.Errorf("%+v, %v", out, err)
 			}
 		})
@@ -183,7 +184,7 @@ func TestRestoreWithoutReports(t *testing.T) {
 	}
 	var log bytes.Buffer
 	to := filepath.Join(t.TempDir(), "model")
-	out, err := Restore(t.Context(), RestoreOptions{From: uri, To: to, Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+	out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, To: to, Options: transfer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 	if err != nil {
 		t.Fatal(err)
 	}

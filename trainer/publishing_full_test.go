@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/trainer/transfer"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +38,7 @@ func TestRemoteDiskFull(t *testing.T) {
 	digests := []string{"", first.Digest, second.Digest}
 	restored := func(remote string, generation int) error {
 		to := filepath.Join(t.TempDir(), "model")
-		out, err := Restore(t.Context(), RestoreOptions{From: remote, To: to, Options: quiet})
+		out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: remote, To: to, Options: quiet.transfer()})
 		if err != nil {
 			return err
 		}
@@ -64,7 +65,7 @@ func TestRemoteDiskFull(t *testing.T) {
 		return bytes
 	}
 	publish := func(generation int, remote string) error {
-		_, err := Publish(t.Context(), PublishOptions{Model: fmt.Sprintf("%s@%d", model, generation), Remote: remote, Options: quiet})
+		_, err := transfer.Publish(t.Context(), transfer.PublishOptions{Model: fmt.Sprintf("%s@%d", model, generation), Remote: remote, Options: quiet.transfer()})
 		return err
 	}
 	roomy := t.TempDir()

@@ -13,7 +13,9 @@ import (
 	"aibox/configs"
 	"aibox/internal/hdfstest"
 	"aibox/reader/source"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/transfer"
 )
 
 // TestPublishToHDFS publishes nights to a real HDFS while its parts fail, and restores them.
@@ -177,13 +179,13 @@ func TestPublishToHDFS(t *testing.T) {
 		if got := cluster.List(t, "/both/generations"); len(got) != 4 {
 			t.Errorf("generations %q", got)
 		}
-		_, err := Restore(t.Context(), RestoreOptions{From: cluster.URI("/both"), To: filepath.Join(t.TempDir(), "m"), Options: quiet})
+		_, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: cluster.URI("/both"), To: filepath.Join(t.TempDir(), "m"), Options: quiet.transfer()})
 		if err == nil || !strings.Contains(err.Error(), "several jobs") {
 			t.Error(err)
 		}
 		for i, want := range digests {
 			to := filepath.Join(t.TempDir(), "m")
-			if _, err := Restore(t.Context(), RestoreOptions{From: cluster.URI("/both"), Job: fmt.Sprint("job", i), To: to, Options: quiet}); err != nil {
+			if _, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: cluster.URI("/both"), Job: fmt.Sprint("job", i), To: to, Options: quiet.transfer()}); err != nil {
 				t.Fatal(err)
 			}
 			if in, err := Inspect(t.Context(), to, true, quiet); err != nil || in.Digest != want {
@@ -213,13 +215,13 @@ func TestPublishToHDFS(t *testing.T) {
 		last := lastObjects(t, m)
 		cluster.CorruptAll(t, "/corrupt/objects/"+last[0], 0)
 		var log strings.Builder
-		out, err := Restore(t.Context(), RestoreOptions{From: cluster.URI("/corrupt"), To: filepath.Join(t.TempDir(), "m"), Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: cluster.URI("/corrupt"), To: filepath.Join(t.TempDir(), "m"), Options: transfer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 		if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "the newest older one is taken") {
 			t.Errorf("%+v, %v\n%s", out, err, &log)
 		}
 	})
 	t.Run("none there", func(t *testing.T) {
-		_, err := Restore(t.Context(), RestoreOptions{From: cluster.URI("/none"), To: t.TempDir(), Options: quiet})
+		_, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: cluster.URI("/none"), To: t.TempDir(), Options: quiet.transfer()})
 		if err == nil || !strings.Contains(err.Error(), "no model there") {
 			t.Error(err)
 		}
@@ -238,7 +240,7 @@ func again(t *testing.T, m *machine, s *Summary) {
 	}
 	uri, _, _ := strings.Cut(s.Published.URI, "@")
 	to := filepath.Join(t.TempDir(), "m")
-	if _, err := Restore(t.Context(), RestoreOptions{From: uri, To: to, Dirs: []string{filepath.Join(to, "../x")}, Options: quiet}); err != nil {
+	if _, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, To: to, Dirs: []string{filepath.Join(to, "../x")}, Options: quiet.transfer()}); err != nil {
 		t.Fatal(err)
 	}
 	in, err := Inspect(t.Context(), to, true, quiet)
@@ -260,9 +262,9 @@ func lastObjects(t *testing.T, m *machine) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := NewSources(job, quiet.Logger)
+	sources := jobsource.New(job, quiet.Logger)
 	defer sources.Close()
-	d, err := openRemote(sources, job.Output.Remote, 0, "", quiet.Logger)
+	d, err := transfer.Open(sources, job.Output.Remote, 0, "", quiet.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"aibox/configs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/transfer"
 )
 
 // machine is a machine of its own for the nights of one job, whose models are published to
@@ -171,11 +172,11 @@ func TestRestoreOlder(t *testing.T) {
 		digests = append(digests, m.night(date).Digest)
 	}
 	var log bytes.Buffer
-	restore := func(from string) (*Restored, string, error) {
+	restore := func(from string) (*transfer.Restored, string, error) {
 		log.Reset()
 		at := t.TempDir()
 		to, dirs := filepath.Join(at, "m"), []string{filepath.Join(at, "x"), filepath.Join(at, "y")}
-		out, err := Restore(t.Context(), RestoreOptions{From: from, To: to, Dirs: dirs, Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: from, To: to, Dirs: dirs, Options: transfer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 		if err != nil {
 			return nil, "", err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"aibox/internal/humanize"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // A table on several disks loses one of its directories with a disk. Then the run goes back
@@ -129,28 +129,6 @@ func (r *run) beginning() string {
 	return r.start.Name
 }
 
-// adopt puts files that are on this machine into the places where those of a generation
-// are fetched to, if they have its bytes, and returns how many bytes that are.
-func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string, place func(name string) string, log *slog.Logger) (bytes int64, err error) {
-	for i := range m.Files {
-		f := &m.Files[i]
-		at := survivors[f.Name]
-		if at == "" {
-			continue
-		}
-		ok, err := remote.Adopt(ctx, f, at, place(f.Name))
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return bytes, context.Cause(ctx)
-		case err != nil:
-			log.Warn("a file that is left of the table cannot be used; it is fetched", "file", at, "error", err)
-		case ok:
-			bytes += f.Bytes
-		}
-	}
-	return bytes, nil
-}
-
 // wholePrevious makes sure that the table of the model that training.warm_start: latest
 // stands for is whole. If it has lost files, it restores the same model from output.remote,
 // or the newest one there that the job may start from. It reports whether it did.
@@ -207,8 +185,8 @@ func (r *run) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mode
 		}
 	}
 	o := r.restoringTo(scratch)
-	o.accept, o.survivors = func(m *modeldir.Manifest) bool { return m.Identity() == identity }, survivors
-	out, err := restoreFrom(ctx, r.data.sources, o)
+	o.Accept, o.Survivors = func(m *modeldir.Manifest) bool { return m.Identity() == identity }, survivors
+	out, err := transfer.RestoreWith(ctx, r.data.sources, o)
 	var damaged *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
 		return nil, r.unusable(p, lost, fmt.Sprintf("%s does not have that model as a whole (%v)", uri, err))
@@ -273,8 +251,8 @@ func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
 }
 
 // restoreBeside restores a model from output.remote to the job's model directory.
-func (r *run) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*Restored, error) {
+func (r *run) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
 	o := r.restoringTo(r.job.Output.ModelDir)
-	o.Job, o.accept, o.beside, o.survivors = r.job.PlainName(), accept, true, survivors
-	return restoreFrom(ctx, r.data.sources, o)
+	o.Job, o.Accept, o.Beside, o.Survivors = r.job.PlainName(), accept, true, survivors
+	return transfer.RestoreWith(ctx, r.data.sources, o)
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 
 	"aibox/configs"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // RemoteGeneration is what `aibox generations` says of a generation of a remote directory, or
@@ -34,9 +36,9 @@ type RemoteGeneration struct {
 // after them the snapshots and the rows that were saved by priority there. total is how many bytes they take together.
 func RemoteGenerations(ctx context.Context, uri string, o Options) (out []RemoteGeneration, total int64, err error) {
 	o.ensureDefaults()
-	sources := NewSources(new(configs.Job), o.Logger)
+	sources := jobsource.New(new(configs.Job), o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
-	d, err := openRemote(sources, uri, 0, "", o.Logger)
+	d, err := transfer.Open(sources, uri, 0, "", o.Logger)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -74,9 +76,9 @@ func describePublished(m *remote.Manifest) (g RemoteGeneration, err error) {
 	if err := json.Unmarshal(m.Model, &model); err != nil {
 		return g, err
 	}
-	g = RemoteGeneration{Generation: m.Number, State: Published, Night: nightOf(&model), SavedAt: model.SavedAt, Steps: model.Step, Digest: model.Digest}
+	g = RemoteGeneration{Generation: m.Number, State: Published, Night: model.OfNight(), SavedAt: model.SavedAt, Steps: model.Step, Digest: model.Digest}
 	if model.StartedFrom != (modeldir.Origin{}) {
-		moved := movedOrigin(model, m).StartedFrom
+		moved := transfer.MovedOrigin(model, m).StartedFrom
 		from := modeldir.Manifest{Generation: moved.Generation}
 		if g.StartedFrom = fmt.Sprint(from.Number()); moved.ModelDir != "" {
 			g.StartedFrom = modeldir.JoinName(moved.ModelDir, from.Number())

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/mirror"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // With snapshots.remote, the newest snapshots of a run are also in a remote directory, from
@@ -231,12 +233,12 @@ func (u *uploads) uploadSnapshot(ctx context.Context, step int64, files *modeldi
 func sha256Of(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 func (r *run) remoteSnapshots(doing string) (*remote.Directory, error) {
-	return openRemote(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
+	return transfer.Open(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
 }
 
 // snapshotsToRead is remoteSnapshots where what is there decides from where the run goes on.
 func (r *run) snapshotsToRead() (*remote.Directory, error) {
-	return openRemoteToRead(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), "restoring a snapshot", r.log)
+	return transfer.OpenToRead(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), "restoring a snapshot", r.log)
 }
 
 // snapshotOwner is the Owner of the run's snapshots in a remote directory.
@@ -268,11 +270,11 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	if errors.Is(err, errAbsent) && r.loss == nil && r.hasModels() {
+	if errors.Is(err, transfer.ErrAbsent) && r.loss == nil && r.hasModels() {
 		r.log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found, and those of this run are not there", "remote", uri)
 		return false, nil
 	}
-	if err == nil && len(all) == 0 && r.loss != nil && r.loss.uploaded && mountedPath(r.data.sources, uri) != "" {
+	if err == nil && len(all) == 0 && r.loss != nil && r.loss.uploaded && transfer.MountedPath(r.data.sources, uri) != "" {
 		err = errors.New("the interrupted run has uploaded snapshots there, but there is none: is the file system mounted?")
 	}
 	if err != nil {
@@ -327,7 +329,7 @@ func (r *run) listSnapshots(ctx context.Context) (d *remote.Directory, all []*re
 		return nil, nil, err
 	}
 	var faults []error
-	err = whileServerAway(ctx, time.Duration(r.job.Data.HDFS.RetryMs)*time.Millisecond, r.log, func() (err error) {
+	err = transfer.WhileServerAway(ctx, time.Duration(r.job.Data.HDFS.RetryMs)*time.Millisecond, r.log, func() (err error) {
 		all, faults, err = d.Snapshots(ctx)
 		return err
 	})
@@ -369,35 +371,18 @@ func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *rem
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return err
 	}
-	names, sizes := make([]string, len(m.Files)), make([]int64, len(m.Files))
-	for i, f := range m.Files {
-		names[i], sizes[i] = f.Name, f.Bytes
-	}
-	to, err := modeldir.RestoreBeside(dir, m.ID, modeldir.DirsFor(names, r.job.SparseTable.Dirs))
+	to, err := modeldir.RestoreBeside(dir, m.ID, transfer.DirsFor(m, r.job.SparseTable.Dirs))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	if err := to.Place(names, sizes, survivors); err != nil {
-		return err
-	}
-	kept, err := adopt(ctx, m, survivors, to.Path, r.log)
-	if err != nil {
-		return err
-	}
 	outside := r.outsideReport
 	if dir != r.job.Output.ModelDir {
 		outside = func(string) string { return "" }
 	}
 	begun := time.Now()
-	place := func(f *remote.File) string { return to.Path(f.Name) }
-	first := m // what is fetched before training goes on
-	if m.ID != r.distrusted && dir == r.job.Output.ModelDir {
-		if first, err = announceBuckets(d, m, place, to.ArrivingPath()); err != nil {
-			return err
-		}
-	}
-	fetched, err := d.Fetch(ctx, first, place)
+	late := m.ID != r.distrusted && dir == r.job.Output.ModelDir // training goes on before all is there
+	brought, err := transfer.Bring(ctx, d, m, to, survivors, late, r.log)
 	if err == nil {
 		err = to.CommitRun(ctx, m.Model, outside)
 	}
@@ -406,8 +391,8 @@ func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *rem
 		err = errors.Join(err, to.Discard())
 	}
 	if err == nil {
-		r.restored = restored{d.URI(), m.Bytes(), fetched.Moved, fetched.Again, time.Since(begun).Seconds()}
-		r.log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "bytes_on_this_machine", kept, "bytes_still_fetched", m.Bytes()-first.Bytes(), "seconds", r.restored.seconds)
+		r.restored = restored{d.URI(), m.Bytes(), brought.Moved, brought.Again, time.Since(begun).Seconds()}
+		r.log.Info("the snapshot is restored", "fetched_bytes", brought.Moved, "bytes_on_this_machine", brought.Kept, "bytes_still_fetched", brought.Later, "seconds", r.restored.seconds)
 	}
 	return err
 }
@@ -418,7 +403,7 @@ func (r *run) forgetRemote(ctx context.Context) {
 	if uri == "" || r.identity == nil {
 		return
 	}
-	r.data.sources = NewSources(r.job, r.log)
+	r.data.sources = jobsource.New(r.job, r.log)
 	err := func() (err error) {
 		defer func() { err = errors.Join(err, r.data.sources.Close()) }()
 		d, err := r.remoteSnapshots("")

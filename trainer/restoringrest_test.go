@@ -12,9 +12,11 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // madeElsewhere trains a model, so many nights, whose table has two directories, and publishes
@@ -30,18 +32,39 @@ func madeElsewhere(t *testing.T, nights int) (j *configs.Job, uri string) {
 }
 
 // restoringTo are options that restore a model to new directories.
-func restoringTo(t *testing.T, from string) RestoreOptions {
+func restoringTo(t *testing.T, from string) transfer.RestoreOptions {
 	t.Helper()
 	at := t.TempDir()
-	return RestoreOptions{From: from, To: filepath.Join(at, "m"), Dirs: []string{filepath.Join(at, "x"), filepath.Join(at, "y"), filepath.Join(at, "z")}, Options: quiet}
+	return transfer.RestoreOptions{From: from, To: filepath.Join(at, "m"), Dirs: []string{filepath.Join(at, "x"), filepath.Join(at, "y"), filepath.Join(at, "z")}, Options: quiet.transfer()}
+}
+
+// usableHandler is a log that calls a function when it says that a model is usable, while files of it
+// lack bytes.
+type usableHandler struct {
+	slog.Handler
+	then func()
+}
+
+func (h usableHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h usableHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "the model is usable; its other files are fetched now" {
+		h.then()
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// whenUsable has a function called when the model is published and files of it lack bytes.
+func whenUsable(o *transfer.RestoreOptions, then func()) {
+	o.Logger = slog.New(usableHandler{o.Logger.Handler(), then})
 }
 
 // interrupted restores a model until it is published, and fetches nothing after that.
-func interrupted(t *testing.T, o RestoreOptions) {
+func interrupted(t *testing.T, o transfer.RestoreOptions) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	o.published = stop
-	if _, err := Restore(ctx, o); !errors.Is(err, context.Canceled) {
+	whenUsable(&o, stop)
+	if _, err := transfer.Restore(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("restoring was to be interrupted, but %v", err)
 	}
 	if records(t, append(o.Dirs, o.To)...) == 0 {
@@ -114,7 +137,7 @@ func TestReadsWhileModelArrives(t *testing.T) {
 	digest, metrics, predictions := whatItSays(t, j.Output.ModelDir)
 	o := restoringTo(t, uri)
 	var open *Loaded
-	o.published = func() {
+	whenUsable(&o, func() {
 		d, m, p := whatItSays(t, o.To)
 		if d != digest || m != metrics || p != predictions {
 			t.Errorf("the model that arrives is another one: digest %s, want %s; %s, want %s; same predictions: %v", d, digest, m, metrics, p == predictions)
@@ -138,8 +161,8 @@ func TestReadsWhileModelArrives(t *testing.T) {
 			t.Errorf("%s, want %s", got, metrics)
 		}
 		noneArrived(t, o.Dirs)
-	}
-	out, err := Restore(t.Context(), o)
+	})
+	out, err := transfer.Restore(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +208,8 @@ func verifyArriving(t *testing.T, dir string) {
 }
 
 // TestRestoreGoesOn: restoring is interrupted when the model is published. It can be read, unless
-// the remote directory is gone, which the error says. The same command completes it; with other
-// options, it is a model that is there already.
+// the remote directory is gone, which the error says. The same command completes it, and does nothing
+// when it is there; with other options, it is a model that is there already.
 func TestRestoreGoesOn(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	digest, _, _ := whatItSays(t, j.Output.ModelDir)
@@ -198,7 +221,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	for _, other := range []string{uri + "@7", uri + "-other"} {
 		o := o
 		o.From = other
-		if _, err := Restore(t.Context(), o); err == nil {
+		if _, err := transfer.Restore(t.Context(), o); err == nil {
 			t.Errorf("a model of %s is restored where there is one", other)
 		}
 	}
@@ -212,7 +235,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	if err := os.Rename(uri+"-away", uri); err != nil {
 		t.Fatal(err)
 	}
-	out, err := Restore(t.Context(), o)
+	out, err := transfer.Restore(t.Context(), o)
 	if err != nil || out.UsableSeconds != 0 || out.Seconds <= 0 || out.Moved == 0 || out.Generation != 1 {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -220,8 +243,23 @@ func TestRestoreGoesOn(t *testing.T) {
 	if err != nil || in.Digest != digest || len(in.Faults) > 0 || records(t, append(o.Dirs, o.To)...) > 0 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if _, err := Restore(t.Context(), o); !errors.Is(err, modeldir.ErrHasModel) {
-		t.Errorf("a model that is whole is restored: %v", err)
+	for _, from := range []string{uri, uri + "@1"} {
+		o := o
+		o.From = from
+		if out, err := transfer.Restore(t.Context(), o); err != nil || !out.Already || out.Moved != 0 || out.Generation != 1 {
+			t.Errorf("the same command again: %+v, %v", out, err)
+		}
+	}
+	other := o
+	other.Dirs = o.Dirs[1:]
+	if _, err := transfer.Restore(t.Context(), other); !errors.Is(err, modeldir.ErrHasModel) {
+		t.Errorf("to other directories of the table: %v", err)
+	}
+	if err := removeIn(filepath.Join(o.Dirs[1], "*"), "*.bucket"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Restore(t.Context(), o); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "not all of it") {
+		t.Errorf("files of the table are gone: %v", err)
 	}
 }
 
@@ -242,11 +280,11 @@ func TestUsesModelThatArrives(t *testing.T) {
 	o = restoringTo(t, uri)
 	interrupted(t, o)
 	copied := t.TempDir() + "/other"
-	if out, err := Publish(t.Context(), PublishOptions{Model: o.To, Remote: copied, Options: quiet}); err != nil || out.Already {
+	if out, err := transfer.Publish(t.Context(), transfer.PublishOptions{Model: o.To, Remote: copied, Options: quiet.transfer()}); err != nil || out.Already {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	again := restoringTo(t, copied)
-	if _, err := Restore(t.Context(), again); err != nil {
+	if _, err := transfer.Restore(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
 	in, err := Inspect(t.Context(), again.To, true, quiet)
@@ -281,7 +319,7 @@ func TestRestoreTakenBack(t *testing.T) {
 			o.From, tables = uri+"@2", 0
 		case "read":
 			tables = 2 // they stay as long as they are read
-			o.published = func() { load(t, o.To) }
+			whenUsable(&o, func() { load(t, o.To) })
 		case "killed":
 			interrupted(t, o)
 			knowDamage(t, o)
@@ -292,7 +330,7 @@ func TestRestoreTakenBack(t *testing.T) {
 				t.Errorf("%+v, %v", all, err)
 			}
 		}
-		out, err := Restore(t.Context(), o)
+		out, err := transfer.Restore(t.Context(), o)
 		if c == "by number" {
 			var damaged *remote.DamagedError
 			if _, openErr := modeldir.Open(o.To); !errors.As(err, &damaged) || !errors.Is(openErr, modeldir.ErrNoModel) {
@@ -332,7 +370,7 @@ func damageBuckets(t *testing.T, dir string, all []*remote.Manifest) {
 	n := 0
 	for _, f := range all[0].Files {
 		for _, p := range f.Parts {
-			if !isBucketFile(&f) || shared[p.Object] {
+			if !transfer.IsBucketFile(&f) || shared[p.Object] {
 				continue
 			}
 			name := filepath.Join(dir, "objects", p.Object)
@@ -353,7 +391,7 @@ func damageBuckets(t *testing.T, dir string, all []*remote.Manifest) {
 }
 
 // knowDamage has the record say that the files of a model are damaged.
-func knowDamage(t *testing.T, o RestoreOptions) {
+func knowDamage(t *testing.T, o transfer.RestoreOptions) {
 	t.Helper()
 	tables := modeldir.Arriving(o.To)
 	if len(tables) != 1 {
@@ -385,7 +423,7 @@ func TestRestoreCompletesWhatTrainingLeft(t *testing.T) {
 	if n := records(t, j.Output.ModelDir); n != 2 {
 		t.Fatalf("%d records", n)
 	}
-	out, err := Restore(t.Context(), RestoreOptions{From: uri, Job: j.PlainName(), To: j.Output.ModelDir, Options: quiet})
+	out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, Job: j.PlainName(), To: j.Output.ModelDir, Options: quiet.transfer()})
 	if err != nil || out.Generation != 1 {
 		t.Fatalf("%+v, %v", out, err)
 	}

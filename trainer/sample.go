@@ -11,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/reader/source"
+	"aibox/trainer/jobsource"
 )
 
 // DataSize is what a forecast of memory is computed from: how much data a job reads, as
@@ -66,7 +67,7 @@ func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
 		return DataSize{}, err
 	}
 	silent := slog.New(slog.DiscardHandler)
-	sources := NewSources(job, silent)
+	sources := jobsource.New(job, silent)
 	defer sources.Close() //nolint:errcheck // nothing was written
 	listing, err := sources.List(ctx, job.Data.Train)
 	if err != nil {

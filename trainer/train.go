@@ -17,6 +17,7 @@ import (
 	"aibox/trainer/decay"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
@@ -198,7 +199,7 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	warnOfAddressSpace(r.log)
 	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)
-	r.data.sources = NewSources(r.job, r.log)
+	r.data.sources = jobsource.New(r.job, r.log)
 	if err := r.checkOutputs(ctx); err != nil {
 		return err
 	}

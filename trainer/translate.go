@@ -18,19 +18,6 @@ import (
 // packages that do the work. Nothing else in trainer reads data or model
 // settings from a job.
 
-func sourceOptions(job *configs.Job, log *slog.Logger) source.Options {
-	h := job.Data.HDFS
-	retryMs := h.RetryMs
-	if retryMs == 0 && h != (configs.HDFS{}) { // 0 means no retries in a job file; without a job file all settings are zero
-		retryMs = source.NoRetry
-	}
-	return source.Options{Logger: log, HDFS: source.HDFSOptions{
-		ConfDir: h.ConfDir, User: h.User,
-		KerberosPrincipal: h.KerberosPrincipal, KerberosKeytab: h.KerberosKeytab, KerberosCCache: h.KerberosCCache,
-		Krb5Conf: h.Krb5Conf, TimeoutMs: h.TimeoutMs, RetryMs: retryMs, AllowMissingChecksums: h.AllowMissingChecksums,
-	}}
-}
-
 // tableOptions are the options of a job's table, except its place and the layout of its
 // rows.
 func tableOptions(job *configs.Job) sparsetable.Options {
@@ -198,9 +185,4 @@ func scheduleConfig(s configs.Schedule) optim.ScheduleConfig {
 	return optim.ScheduleConfig{
 		WarmupSteps: s.WarmupSteps, Decay: s.Decay, DecaySteps: s.DecaySteps, DecayRate: s.DecayRate, Floor: s.Floor,
 	}
-}
-
-// NewSources returns the clients that read and write a job's files.
-func NewSources(job *configs.Job, log *slog.Logger) *source.Sources {
-	return source.New(sourceOptions(job, log))
 }

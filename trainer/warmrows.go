@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"aibox/configs"
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/warmstart"
 )
 
 // rows makes the run's table of that of the earlier model. If both are on SSD, and
@@ -24,7 +24,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("job file of the earlier model: %w", err)
 	}
-	values, err := matchAxes("row", []int{before.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.layout.ValueDim}, [][]string{r.spec.RowNames()})
+	values, err := warmstart.MatchAxes("row", []int{before.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.layout.ValueDim}, [][]string{r.spec.RowNames()})
 	if err != nil {
 		return err
 	}
@@ -42,14 +42,14 @@ func (t *takeover) rows(ctx context.Context) error {
 		return err
 	}
 	history := earlier
-	if !keepState || values.fresh > 0 {
+	if !keepState || values.Fresh > 0 {
 		history = earlier.WithoutState()
 	}
 	renew, err := r.decayRows(history, r.models.previous.Step)
 	if err != nil {
 		return err
 	}
-	if keepState && !renew && values.fresh == 0 && before == r.layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
+	if keepState && !renew && values.Fresh == 0 && before == r.layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
 		err := t.clone(ctx)
 		if !errors.Is(err, sparsetable.ErrNotCloneable) {
 			return err
@@ -59,24 +59,23 @@ func (t *takeover) rows(ctx context.Context) error {
 	if err := r.openTable(ctx, 0); err != nil {
 		return err
 	}
-	c := newConverter(before, r.layout)
-	c.take, c.keepState, c.rounding = values, keepState, sparsetable.NewRounding(r.job.Seed, initRounding)
-	c.init, c.refresh = r.table.init, r.rows.Init
-	c.parts, c.oldParts = r.rows.Parts(), oldRows.Parts()
-	c.clocks = decay.NewHandover(earlier, r.state.Engine.Decay, r.models.previous.Step, renew)
-	return t.copyRows(ctx, c)
+	return t.copyRows(ctx, warmstart.NewConverter(warmstart.Conversion{
+		From: before, To: r.layout, Take: values, KeepState: keepState, Rounding: sparsetable.NewRounding(r.job.Seed, initRounding),
+		Init: r.table.init, Refresh: r.rows.Init, Parts: r.rows.Parts(), OldParts: oldRows.Parts(),
+		Clocks: decay.NewHandover(earlier, r.state.Engine.Decay, r.models.previous.Step, renew),
+	}))
 }
 
 // keepsRowState decides whether rows keep the state of their optimizer, and says so if not.
 // A value that is new in an old row cannot begin with a step count of its own, so
 // optimizers that count steps start afresh with all values of the row.
-func (t *takeover) keepsRowState(values *axesMatch) bool {
+func (t *takeover) keepsRowState(values *warmstart.Match) bool {
 	r := t.run
 	if before, now := rowOptimizers(t.earlier), rowOptimizers(r.job); before != now {
 		r.log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
 		return false
 	}
-	if values.fresh > 0 && r.rows.HasSteps() {
+	if values.Fresh > 0 && r.rows.HasSteps() {
 		r.log.Warn("warm start: rows have values that they did not have in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
 		return false
 	}
@@ -128,7 +127,7 @@ func (t *takeover) otherRows(have, want sparsetable.Layout) error {
 }
 
 // copyRows copies every row of the earlier table to the run's.
-func (t *takeover) copyRows(ctx context.Context, c *converter) error {
+func (t *takeover) copyRows(ctx context.Context, c *warmstart.Converter) error {
 	r := t.run
 	if err := r.readsArriving(); err != nil {
 		return err
@@ -140,18 +139,14 @@ func (t *takeover) copyRows(ctx context.Context, c *converter) error {
 		return err
 	}
 	defer table.Close()
-	if have := table.Layout(); have != c.from {
-		return t.otherRows(have, c.from)
+	if have := table.Layout(); have != c.From {
+		return t.otherRows(have, c.From)
 	}
-	p := newCopyProgress(r.log, table.Stats().Rows, time.Now)
-	n, err := importTable(ctx, table, r.table.Table, func(key uint64, row []float32) []float32 {
-		p.count()
-		return c.convert(key, row)
-	})
+	n, seconds, err := warmstart.CopyRows(ctx, table, r.table.Table, c, r.log)
 	if err != nil {
 		return err
 	}
-	r.log.Info("warm start", "model", r.models.previous.Name, "rows", n, "step", r.models.previous.Step, "seconds", p.seconds())
+	r.log.Info("warm start", "model", r.models.previous.Name, "rows", n, "step", r.models.previous.Step, "seconds", seconds)
 	return nil
 }
 

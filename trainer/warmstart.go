@@ -11,6 +11,7 @@ import (
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
+	"aibox/trainer/warmstart"
 )
 
 // warmStart fills model, optimizers and table from the earlier model. The parts that
@@ -87,17 +88,17 @@ func (t *takeover) dense() error {
 			fresh = append(fresh, p.Name)
 			continue
 		}
-		m, err := matchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
+		m, err := warmstart.MatchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
 		if err != nil {
 			return err
 		}
-		copyMatched(m, p.Data, s.Data)
-		copyMatched(m, r.state.Engine.Dense.Average(p), s.Data)
+		warmstart.Copy(m, p.Data, s.Data)
+		warmstart.Copy(m, r.state.Engine.Dense.Average(p), s.Data)
 		if last, ok := saved[optimizerPrefix+optim.UnaveragedName(p.Name)]; ok && len(last.Data) == len(s.Data) && r.job.Optimizer.Dense.Averaging > 0 {
-			copyMatched(m, p.Data, last.Data)
+			warmstart.Copy(m, p.Data, last.Data)
 		}
-		if m.fresh > 0 {
-			fresh = append(fresh, fmt.Sprintf("%s (%d of %d values)", p.Name, m.fresh, len(p.Data)))
+		if m.Fresh > 0 {
+			fresh = append(fresh, fmt.Sprintf("%s (%d of %d values)", p.Name, m.Fresh, len(p.Data)))
 		}
 		if denseKind(r.job, p.Name) == denseKind(t.earlier, p.Name) {
 			t.state(m, state[p.Name], optim.StepsName(p.Name), began, saved)
@@ -130,9 +131,9 @@ func denseKind(job *configs.Job, param string) string {
 // state copies the optimizer state of a parameter, and stores in began the step at which
 // the state of each value began. stepsName names the earlier model's tensor of the steps
 // that each value had taken, which exists if they were fewer than the model's.
-func (t *takeover) state(m *axesMatch, state []optim.StateTensor, stepsName string, began []int64, saved map[string]modeldir.Tensor) {
+func (t *takeover) state(m *warmstart.Match, state []optim.StateTensor, stepsName string, began []int64, saved map[string]modeldir.Tensor) {
 	r := t.run
-	size := m.oldSize()
+	size := m.OldSize()
 	for _, s := range state {
 		if o, ok := saved[optimizerPrefix+s.Name]; !ok || len(o.Data) != size {
 			r.log.Warn("warm start: the earlier model lacks optimizer state; it starts fresh", "state", s.Name)
@@ -140,7 +141,7 @@ func (t *takeover) state(m *axesMatch, state []optim.StateTensor, stepsName stri
 		}
 	}
 	for _, s := range state {
-		copyMatched(m, s.Data, saved[optimizerPrefix+s.Name].Data)
+		warmstart.Copy(m, s.Data, saved[optimizerPrefix+s.Name].Data)
 	}
 	before := make([]int64, size)
 	for v := range before {
@@ -151,95 +152,5 @@ func (t *takeover) state(m *axesMatch, state []optim.StateTensor, stepsName stri
 			before[v] = r.models.previous.Step - int64(steps[v])
 		}
 	}
-	copyMatched(m, began, before)
-}
-
-// axesMatch says, for the entries of each axis of a parameter, at which index they were
-// in the earlier one; -1 means that an entry is new.
-type axesMatch struct {
-	from     [][]int
-	oldShape []int
-	fresh    int // values that are new
-}
-
-// matchAxes fails if an axis whose entries have no names has another length, since
-// values cannot be copied between layers of different sizes.
-func matchAxes(name string, oldShape []int, oldNames [][]string, shape []int, names [][]string) (*axesMatch, error) {
-	if len(oldShape) != len(shape) {
-		return nil, optionErrorf("parameter %s had %d axes and now has %d", name, len(oldShape), len(shape))
-	}
-	m := &axesMatch{oldShape: oldShape}
-	kept := 1
-	for a := range shape {
-		var from []int
-		if a < len(names) && names[a] != nil && a < len(oldNames) && oldNames[a] != nil {
-			at := make(map[string]int, oldShape[a])
-			for i, n := range oldNames[a] {
-				at[n] = i
-			}
-			for _, n := range names[a] {
-				i, ok := at[n]
-				if !ok {
-					i = -1
-				}
-				from = append(from, i)
-			}
-		} else {
-			if oldShape[a] != shape[a] {
-				return nil, optionErrorf("parameter %s had shape %v and now has %v; layer sizes must stay as they were: set them back, or train without warm_start", name, oldShape, shape)
-			}
-			for i := range shape[a] {
-				from = append(from, i)
-			}
-		}
-		known := 0
-		for _, i := range from {
-			if i >= 0 {
-				known++
-			}
-		}
-		kept *= known
-		m.from = append(m.from, from)
-	}
-	total := 1
-	for _, n := range shape {
-		total *= n
-	}
-	m.fresh = total - kept
-	return m, nil
-}
-
-// oldSize is how many values the earlier parameter had.
-func (m *axesMatch) oldSize() int {
-	n := 1
-	for _, d := range m.oldShape {
-		n *= d
-	}
-	return n
-}
-
-// copyMatched copies the values of old that into has too.
-func copyMatched[T any](m *axesMatch, into, old []T) {
-	switch len(m.from) {
-	case 1:
-		for i, from := range m.from[0] {
-			if from >= 0 {
-				into[i] = old[from]
-			}
-		}
-	case 2:
-		width, oldWidth := len(m.from[1]), m.oldShape[1]
-		for i, fi := range m.from[0] {
-			if fi < 0 {
-				continue
-			}
-			for j, fj := range m.from[1] {
-				if fj >= 0 {
-					into[i*width+j] = old[fi*oldWidth+fj]
-				}
-			}
-		}
-	default:
-		panic(fmt.Sprintf("trainer: parameter with %d axes", len(m.from)))
-	}
+	warmstart.Copy(m, began, before)
 }

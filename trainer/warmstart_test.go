@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aibox/sparsetable"
+	"aibox/trainer/warmstart"
 )
 
 // halves are two nights over the halves of the log.
@@ -129,20 +130,20 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 					continue
 				}
 				o := old.model.Params()[i]
-				m, err := matchAxes(p.Name, o.Shape, old.model.Axes(o.Name), p.Shape, now.model.Axes(p.Name))
+				m, err := warmstart.MatchAxes(p.Name, o.Shape, old.model.Axes(o.Name), p.Shape, now.model.Axes(p.Name))
 				if err != nil {
 					t.Fatal(err)
 				}
 				want := slices.Clone(p.Data)
-				copyMatched(m, want, o.Data)
+				warmstart.Copy(m, want, o.Data)
 				for k := range want {
 					// One step at a millionth of the learning rate moves by less.
 					if d := math.Abs(float64(want[k] - p.Data[k])); d > 1e-6 {
 						t.Fatalf("parameter %s[%d] is %g, was %g", p.Name, k, p.Data[k], want[k])
 					}
 				}
-				taken += len(p.Data) - m.fresh
-				if m.fresh == len(p.Data) {
+				taken += len(p.Data) - m.Fresh
+				if m.Fresh == len(p.Data) {
 					t.Errorf("nothing of parameter %s was taken over", p.Name)
 				}
 			}

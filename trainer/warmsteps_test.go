@@ -8,6 +8,7 @@ import (
 
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
+	"aibox/trainer/warmstart"
 )
 
 const adamRate = 0.01
@@ -82,13 +83,13 @@ func TestFirstUpdatesAfterAWarmStart(t *testing.T) {
 				fresh := slices.Repeat([]bool{true}, len(start))
 				if k, ok := was[p.Name]; ok {
 					o := old.model.Params()[k]
-					m, err := matchAxes(p.Name, o.Shape, old.model.Axes(o.Name), p.Shape, now.model.Axes(p.Name))
+					m, err := warmstart.MatchAxes(p.Name, o.Shape, old.model.Axes(o.Name), p.Shape, now.model.Axes(p.Name))
 					if err != nil {
 						t.Fatal(err)
 					}
-					copyMatched(m, start, o.Data)
+					warmstart.Copy(m, start, o.Data)
 					if name != "optimizer" {
-						copyMatched(m, fresh, make([]bool, len(o.Data)))
+						warmstart.Copy(m, fresh, make([]bool, len(o.Data)))
 					}
 				}
 				for v := range start {

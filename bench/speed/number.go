@@ -15,6 +15,7 @@ import (
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/trainer"
+	"aibox/trainer/jobsource"
 )
 
 // numbering gives keys numbers in the order of their first use, as a dictionary does that
@@ -36,7 +37,7 @@ func number(ctx context.Context, job *configs.Job, dir string) (numbered, error)
 	if err != nil {
 		return numbered{}, err
 	}
-	sources := trainer.NewSources(job, slog.New(slog.DiscardHandler))
+	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
 	defer sources.Close()
 	numbers, rows := numbering{}, map[string]int64{}
 	for _, set := range []struct {

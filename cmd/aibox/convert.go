@@ -14,6 +14,7 @@ import (
 	"aibox/reader"
 	"aibox/reader/convert"
 	"aibox/trainer"
+	"aibox/trainer/jobsource"
 )
 
 func convertCommand() *cli.Command {
@@ -81,7 +82,7 @@ func convertFiles(c *cli.Context) error {
 		return err
 	}
 	o.From.Logger = log
-	o.From.Sources = trainer.NewSources(job, log)
+	o.From.Sources = jobsource.New(job, log)
 	defer closeWith(log, "sources", o.From.Sources)
 	for i := range o.Joins {
 		o.Joins[i].Table.Sources = o.From.Sources

@@ -14,6 +14,7 @@ import (
 	"aibox/internal/generate"
 	"aibox/internal/jobview"
 	"aibox/trainer"
+	"aibox/trainer/jobsource"
 )
 
 func generateCommand() *cli.Command {
@@ -97,7 +98,7 @@ func writeLog(c *cli.Context, job *configs.Job, out string) ([]clicklog.Result, 
 	if err != nil {
 		return nil, errkind.As(errkind.Job, err)
 	}
-	sources := trainer.NewSources(job, log)
+	sources := jobsource.New(job, log)
 	defer closeWith(log, "sources", sources)
 	outputs := slices.Concat(job.Data.Train, job.Data.Eval)
 	if out != "" {

@@ -6,8 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/humanize"
-	"aibox/trainer"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 func publishCommand() *cli.Command {
@@ -20,7 +20,9 @@ that --to names, or that output.remote of its job names: "aibox train" does it w
 model is made. Only what the remote directory lacks is uploaded; a model that is there
 already is left as it is. The models from which it was made, and which could not be
 published in their nights, are published before it. The model appears there when all of it is there. After an
-interruption, the same command goes on where it ended. After a rollback, the model of
+interruption, the same command goes on where it ended. Where the directory of a mounted
+file system is empty although models of DIR were there, it may not be mounted: that is an
+error, which says how to begin it anew if they were deleted on purpose. After a rollback, the model of
 DIR becomes the newest one there again. Of the job's models there, as
 many stay as output.remote_keep_generations of the model's job allows.
 
@@ -46,8 +48,8 @@ Examples:
 			if err != nil {
 				return err
 			}
-			out, err := trainer.Publish(c.Context, trainer.PublishOptions{
-				Model: dir, Remote: to, BytesPerSecond: limit, Options: trainer.Options{Logger: newLogger(c), Version: version},
+			out, err := transfer.Publish(c.Context, transfer.PublishOptions{
+				Model: dir, Remote: to, BytesPerSecond: limit, Options: transfer.Options{Logger: newLogger(c), Version: version},
 			})
 			if err != nil {
 				return err

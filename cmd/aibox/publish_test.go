@@ -90,12 +90,15 @@ func TestPublishAndRestore(t *testing.T) {
 	if got := inspected(t, "model"); got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
+	if out := ok(t, "restore", "job.yaml", "--date", "2026-11-22", "--set", "output.remote=far/away"); !strings.Contains(out, "model has the model of far/away@3 already") {
+		t.Errorf("the same command again: %s", out)
+	}
 	for _, c := range []struct {
 		args string
 		code int
 		says string
 	}{
-		{"restore --from far/away --to model", exitUsage, "there is a model already"},
+		{"restore --from far/away@2 --to model", exitUsage, "there is a model already"},
 		{"restore --from far/away@9 --to x", exitIO, "it has no generation 9; it has 2, 3"},
 		{"restore --from nowhere --to x", exitIO, "it does not exist: mount its file system"},
 		{"restore --from far/away --to x --name other", exitIO, `none of the job "other"`},

@@ -9,7 +9,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
-	"aibox/trainer"
+	"aibox/trainer/transfer"
 )
 
 func restoreCommand() *cli.Command {
@@ -33,7 +33,9 @@ A file that is damaged is fetched again. If the newest model cannot be restored 
 files of it are missing or damaged, the newest older one is restored, which the log says;
 with URI@N that is an error. If that is found out when the model is used already, it is
 taken back. After an interruption, the same command goes on where it ended, also with a
-model whose rows were being fetched by "aibox train". The model predicts what it
+model whose rows were being fetched by "aibox train". Where the very same model is in DIR
+already, and no file of it is missing, it says so and succeeds; another model there is an
+error. The model predicts what it
 predicted before, and the next night goes on from it, both to the same bits.
 
 Examples:
@@ -54,12 +56,16 @@ Examples:
 			if err != nil {
 				return err
 			}
-			out, err := trainer.Restore(c.Context, *o)
+			out, err := transfer.Restore(c.Context, *o)
 			if err != nil {
 				return err
 			}
 			if c.Bool("json") {
 				return printJSON(c.App.Writer, out)
+			}
+			if out.Already {
+				_, err := fmt.Fprintf(c.App.Writer, "%s has the model of %s already, and it is whole\n", out.ModelDir, out.From)
+				return err
 			}
 			without := ""
 			if len(out.Dropped) > 0 {
@@ -76,8 +82,8 @@ Examples:
 	}
 }
 
-func restoreOptions(c *cli.Context) (*trainer.RestoreOptions, error) {
-	o := &trainer.RestoreOptions{Options: trainer.Options{Logger: newLogger(c), Version: version}}
+func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
+	o := &transfer.RestoreOptions{Options: transfer.Options{Logger: newLogger(c), Version: version}}
 	var dated *configs.Job
 	var err error
 	if c.NArg() == 0 {

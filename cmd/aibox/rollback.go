@@ -7,9 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/cliargs"
-	"aibox/trainer"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 func rollbackCommand() *cli.Command {
@@ -62,7 +62,7 @@ Examples:
 				}
 			}
 			if !c.Bool("local") {
-				out.Remote, err = trainer.PublishAgain(c.Context, dir, trainer.Options{Logger: newLogger(c), Version: version})
+				out.Remote, err = transfer.PublishAgain(c.Context, dir, transfer.Options{Logger: newLogger(c), Version: version})
 				if err != nil {
 					return err
 				}

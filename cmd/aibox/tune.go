@@ -20,6 +20,7 @@ import (
 	"aibox/internal/jobview"
 	"aibox/internal/tune"
 	"aibox/trainer"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 )
 
@@ -193,6 +194,6 @@ func writeTunedFile(output, file string, load configs.LoadOptions) error {
 
 // refuseOverwrite fails if a file to be written is one that the job reads.
 func refuseOverwrite(ctx context.Context, job *configs.Job, log *slog.Logger, outputs []string) error {
-	sources := trainer.NewSources(job, log)
+	sources := jobsource.New(job, log)
 	return errors.Join(sources.RefuseOverwrite(ctx, trainer.Inputs(job), outputs), sources.Close())
 }

@@ -20,6 +20,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 )
 
@@ -151,7 +152,7 @@ func (r *runner) openJournal(ctx context.Context, examples int64) (*Journal, err
 			values = append(values, line)
 		}
 	}
-	sources := trainer.NewSources(r.Job, r.Logger)
+	sources := jobsource.New(r.Job, r.Logger)
 	listing, err := sources.List(ctx, r.Job.Data.Train)
 	if err := errors.Join(err, sources.Close()); err != nil {
 		return nil, fmt.Errorf("data.train: %w", err)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"aibox/internal/errkind"
 	"aibox/trainer/decay"
@@ -92,6 +93,16 @@ func (m *Manifest) TableRecord() []byte {
 	}
 	return b
 }
+
+// OfNight is the night of the model, "" if its job had no date.
+func (m *Manifest) OfNight() string {
+	if m.Night == "" && m.DayFromDate { // an earlier version saved it
+		return time.Unix(int64(m.Day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
+	}
+	return m.Night
+}
+
+const secondsPerDay = 24 * 60 * 60
 
 // ErrNoModel says that the directory holds no committed model.
 var ErrNoModel = errkind.New(errkind.IO, "no model here")

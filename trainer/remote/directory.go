@@ -97,6 +97,20 @@ func IsLocal(dir string) bool {
 	return true
 }
 
+// Begun reports whether generations were ever published to the directory, as far as its
+// subdirectories tell, which only hands remove.
+func (d *Directory) Begun(ctx context.Context) (bool, error) {
+	all, err := d.store.List(ctx, "")
+	if err != nil {
+		return false, fmt.Errorf("the remote directory %s: %w", d.uri, err)
+	}
+	return slices.ContainsFunc(all, func(e source.Entry) bool { return e.IsDir && e.Name == generationsDir }), nil
+}
+
+// Begin is the path of a subdirectory by which Begun tells, of the remote directory with a path in the
+// local file system.
+func Begin(dir string) string { return filepath.Join(dir, generationsDir) }
+
 // URI is the name of the directory.
 func (d *Directory) URI() string { return d.uri }
 

@@ -68,7 +68,7 @@ func (d *Directory) optional(m *Manifest, f *File) bool {
 // file, that is no error: a warning names it, and it is dropped.
 func (d *Directory) Fetch(ctx context.Context, m *Manifest, place func(*File) string) (*Fetched, error) {
 	begin := time.Now()
-	fe := &fetching{d: d, m: m, total: m.Bytes()}
+	fe := &fetching{d: d, m: m, total: m.Bytes(), moving: make(chan struct{}, parallel)}
 	d.opts.Progress(0, fe.total)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
@@ -95,6 +95,7 @@ type fetching struct {
 	m                  *Manifest
 	total              int64
 	done, moved, again atomic.Int64
+	moving             chan struct{} // slots of the parts that are moved, of whatever files
 
 	mu      sync.Mutex // guards dropped
 	dropped []string
@@ -136,17 +137,8 @@ func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
 			err = errors.Join(err, out.Close())
 		}
 	}()
-	offset := int64(0)
-	for i := range f.Parts {
-		p := &f.Parts[i]
-		if !hasPart(out.File, offset, p) {
-			if err := fe.part(ctx, f, p, out, offset); err != nil {
-				return err
-			}
-			fe.moved.Add(p.Bytes)
-		}
-		fe.progress(p.Bytes)
-		offset += p.Bytes
+	if err := fe.parts(ctx, f, out); err != nil {
+		return err
 	}
 	if err := errors.Join(out.Truncate(f.Bytes), out.Sync()); err != nil {
 		return err
@@ -157,6 +149,43 @@ func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
 		return err
 	}
 	return os.Rename(to+PartSuffix, to)
+}
+
+// parts brings the parts of a file that it has not yet, several at a time.
+func (fe *fetching) parts(ctx context.Context, f *File, out *directfile.File) error {
+	info, err := out.Stat()
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	offset := int64(0)
+	for i := range f.Parts {
+		p, at := &f.Parts[i], offset
+		offset += p.Bytes
+		begun := info.Size() >= offset // by an earlier call; other parts make the file longer
+		g.Go(func() error {
+			return panics.Do("fetching "+f.Name, func() error { return fe.onePart(ctx, f, p, out, at, begun) })
+		})
+	}
+	return g.Wait()
+}
+
+func (fe *fetching) onePart(ctx context.Context, f *File, p *Part, out *directfile.File, offset int64, begun bool) error {
+	select {
+	case fe.moving <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-fe.moving }()
+	if !begun || !hasPart(out.File, offset, p) {
+		if err := fe.part(ctx, f, p, out, offset); err != nil {
+			return err
+		}
+		fe.moved.Add(p.Bytes)
+	}
+	fe.progress(p.Bytes)
+	return nil
 }
 
 // hasPart reports whether a file that was begun earlier has a part.

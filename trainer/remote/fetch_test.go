@@ -232,3 +232,50 @@ func (s *healingStore) Open(ctx context.Context, name string, size, offset int64
 	}
 	return r, err
 }
+
+// meetingStore opens the objects of one file only two at a time.
+type meetingStore struct {
+	*memStore
+	objects map[string]bool
+	meet    chan struct{}
+}
+
+func (s *meetingStore) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
+	if s.objects[path.Base(name)] {
+		select {
+		case s.meet <- struct{}{}:
+		case <-s.meet:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return s.memStore.Open(ctx, name, size, offset)
+}
+
+// TestFetchPartsAtOnce: parts of one file are fetched at the same time, so that a model that is one
+// file does not arrive at the speed of one stream.
+func TestFetchPartsAtOnce(t *testing.T) {
+	s, _, m, c := published(t, quiet)
+	meeting := &meetingStore{s, make(map[string]bool), make(chan struct{})}
+	for _, f := range m.Files {
+		if f.Name == "dense" {
+			for _, p := range f.Parts[:2*(len(f.Parts)/2)] {
+				meeting.objects[p.Object] = true
+			}
+		}
+	}
+	if len(meeting.objects) < 2 || len(meeting.objects)%2 != 0 {
+		t.Fatalf("the file has the objects %v", meeting.objects)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // it would wait forever
+	defer stop()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "table"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Open("mem", meeting, quiet).Fetch(ctx, m, func(f *File) string { return filepath.Join(dir, f.Name) })
+	if err != nil || out.Moved != m.Bytes() {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	wantFetched(t, dir, c)
+}

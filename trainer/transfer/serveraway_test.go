@@ -1,4 +1,4 @@
-package trainer
+package transfer
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func TestWhileServerAway(t *testing.T) {
 		"it stays away": {[]error{away}, time.Second, 2, unix.ESTALE},
 	} {
 		calls := 0
-		err := whileServerAway(t.Context(), tc.patience, quiet.Logger, func() error {
+		err := WhileServerAway(t.Context(), tc.patience, silent, func() error {
 			calls++
 			return tc.errs[min(calls, len(tc.errs))-1]
 		})
@@ -37,7 +37,7 @@ func TestWhileServerAway(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	err := whileServerAway(ctx, time.Hour, quiet.Logger, func() error {
+	err := WhileServerAway(ctx, time.Hour, silent, func() error {
 		stop()
 		return away
 	})

@@ -1,4 +1,4 @@
-package trainer
+package transfer
 
 import (
 	"errors"
@@ -8,46 +8,47 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
 
-// reading reads a model whose files have not all arrived, without a part in their arrival. The
-// methods of a nil reading do nothing.
-type reading struct {
-	*remote.Reading
+// Reading reads a model whose files have not all arrived, without a part in their arrival. The
+// methods of a nil Reading do nothing.
+type Reading struct {
+	from    *remote.Reading
 	uri     string
 	sources *source.Sources
 	log     *slog.Logger
 }
 
-// readArriving has what the files of a model lack, which has this job, read from the remote
+// Read has what the files of a model lack, which has this job, read from the remote
 // directory. It does nothing if the model is whole.
-func readArriving(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*reading, error) {
+func Read(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*Reading, error) {
 	t := m.Arriving()
 	if t == nil {
 		return nil, nil
 	}
-	said, err := announcedFor(m, t.Record)
+	said, err := Announced(m, t.Record)
 	if said == nil {
 		return nil, err
 	}
-	r := &reading{uri: said.URI, sources: NewSources(job, log), log: log}
-	d, err := openRemote(r.sources, said.URI, int64(job.Output.RemoteBytesPerSecond), "reading", log)
+	r := &Reading{uri: said.URI, sources: jobsource.New(job, log), log: log}
+	d, err := Open(r.sources, said.URI, int64(job.Output.RemoteBytesPerSecond), "reading", log)
 	if err == nil {
-		r.Reading, err = d.OpenReading(t.Record, t.Find)
+		r.from, err = d.OpenReading(t.Record, t.Find)
 	}
-	if err != nil || r.Reading == nil {
+	if err != nil || r.from == nil {
 		return nil, errors.Join(err, r.sources.Close())
 	}
-	m.Source = r.Reading
+	m.Source = r.from
 	log.Info("files of the model have not all arrived; what is read of them and not there comes from the remote directory", "model", m.Name, "remote", said.URI, "bytes_lacking_at_most", said.LackingBytes, "cache_bytes_at_most", int64(remote.ReadingCacheBytes))
 	return r, nil
 }
 
-// announcedFor returns what the record of a model's table says; nil: it is gone, since everything has
+// Announced returns what the record of a model's table says; nil: it is gone, since everything has
 // arrived. The error says that the files will never be whole.
-func announcedFor(m *modeldir.Model, record string) (*remote.Announced, error) {
+func Announced(m *modeldir.Model, record string) (*remote.Announced, error) {
 	said, err := remote.AnnouncedIn(record)
 	if err == nil && said != nil {
 		err = said.Fault()
@@ -58,21 +59,21 @@ func announcedFor(m *modeldir.Model, record string) (*remote.Announced, error) {
 	return said, nil
 }
 
-// fetched is how many bytes came from the remote directory.
-func (r *reading) fetched() int64 {
+// Fetched is how many bytes came from the remote directory, and its URI.
+func (r *Reading) Fetched() (bytes int64, uri string) {
 	if r == nil {
-		return 0
+		return 0, ""
 	}
-	return r.Stats().FetchedBytes
+	return r.from.Stats().FetchedBytes, r.uri
 }
 
-// close is called when the table is closed.
-func (r *reading) close() error {
+// Close is called when the table is closed.
+func (r *Reading) Close() error {
 	if r == nil {
 		return nil
 	}
-	r.Close()
-	s := r.Stats()
+	r.from.Close()
+	s := r.from.Stats()
 	r.log.Info("read from the remote directory, since it had not arrived", "remote", r.uri, "fetched_bytes", s.FetchedBytes, "chunks", s.Fetches, "chunks_from_cache", s.Hits, "cache_bytes", s.CacheBytes)
 	return r.sources.Close()
 }

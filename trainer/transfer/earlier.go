@@ -1,8 +1,10 @@
-package trainer
+package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"aibox/configs"
@@ -33,24 +35,29 @@ type keptModel struct {
 	*modeldir.Manifest
 }
 
-// madeFrom returns the models of the same job from which m was made, one from the other, as
-// far as they are on this machine, but no more than n.
-func (o *publishing) madeFrom(m *modeldir.Model, n int) (out []keptModel) {
-	dir, child := m.Dir, &m.Manifest
-	for len(out) < n {
-		from := child.StartedFrom
-		dir = or(from.ModelDir, dir)
-		all, err := modeldir.Generations(dir)
-		i := slices.IndexFunc(all, func(g modeldir.Generation) bool {
-			return g.Fault == nil && g.Name == from.Generation && g.Manifest.Identity() == or(from.Identity, g.Manifest.Identity())
-		})
-		if err != nil || i < 0 || o.jobName(&all[i].Manifest) != o.jobName(child) {
-			break
+// madeFrom yields the models of the same job from which m was made, one from the other, as
+// far as they are on this machine.
+func (o *publishing) madeFrom(m *modeldir.Model) iter.Seq[keptModel] {
+	return func(yield func(keptModel) bool) {
+		dir, child := m.Dir, &m.Manifest
+		for seen := make(map[string]bool); ; {
+			from := child.StartedFrom
+			dir = cmp.Or(from.ModelDir, dir)
+			all, err := modeldir.Generations(dir)
+			i := slices.IndexFunc(all, func(g modeldir.Generation) bool {
+				return g.Fault == nil && g.Name == from.Generation && g.Manifest.Identity() == cmp.Or(from.Identity, g.Manifest.Identity())
+			})
+			if err != nil || i < 0 || o.jobName(&all[i].Manifest) != o.jobName(child) {
+				return
+			}
+			child = &all[i].Manifest
+			k := keptModel{modeldir.JoinName(dir, all[i].Number), child}
+			if seen[k.name] || !yield(k) { // else manifests that say nonsense could have no end
+				return
+			}
+			seen[k.name] = true
 		}
-		child = &all[i].Manifest
-		out = append(out, keptModel{modeldir.JoinName(dir, all[i].Number), child})
 	}
-	return out
 }
 
 // unpublished returns which of the models from which m was made the remote directory lacks,
@@ -63,8 +70,8 @@ func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o 
 	has := func(x *modeldir.Manifest) bool {
 		return slices.ContainsFunc(there, func(r *remote.Manifest) bool { return r.Job == o.jobName(x) && r.Identity == x.Identity() })
 	}
-	for _, k := range o.madeFrom(m, o.job.Output.RemoteKeepGenerations-1) {
-		if has(k.Manifest) {
+	for k := range o.madeFrom(m) {
+		if len(out) >= o.job.Output.RemoteKeepGenerations-1 || has(k.Manifest) {
 			break
 		}
 		out = append(out, k)
@@ -117,4 +124,4 @@ type publishing struct {
 }
 
 // jobName is the name of a model's job.
-func (o *publishing) jobName(m *modeldir.Manifest) string { return or(m.Job, o.job.Name) }
+func (o *publishing) jobName(m *modeldir.Manifest) string { return cmp.Or(m.Job, o.job.Name) }

@@ -1,4 +1,4 @@
-package trainer
+package jobsource
 
 import (
 	"testing"
@@ -11,15 +11,15 @@ import (
 // the defaults of package source.
 func TestRetryMs(t *testing.T) {
 	job := new(configs.Job)
-	if got := sourceOptions(job, nil).HDFS.RetryMs; got != 0 {
+	if got := options(job, nil).HDFS.RetryMs; got != 0 {
 		t.Errorf("without a job file: %d", got)
 	}
 	job.Data.HDFS.TimeoutMs = 10_000
-	if got := sourceOptions(job, nil).HDFS.RetryMs; got != source.NoRetry {
+	if got := options(job, nil).HDFS.RetryMs; got != source.NoRetry {
 		t.Errorf("retry_ms 0: %d", got)
 	}
 	job.Data.HDFS.RetryMs = 300
-	if got := sourceOptions(job, nil).HDFS.RetryMs; got != 300 {
+	if got := options(job, nil).HDFS.RetryMs; got != 300 {
 		t.Errorf("retry_ms 300: %d", got)
 	}
 }

@@ -1,9 +1,10 @@
-package trainer
+package transfer
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 // fetchRest fetches what the generation that is m lacks, which is published and r has locked, and
 // verifies it. If it is damaged, the generation is taken back.
 func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources, r *modeldir.Restoring, m *remote.Manifest, out *Restored) error {
-	s, err := bringRest(ctx, sources, o.From, m.ID, o.To, o.BytesPerSecond, &o.Options)
+	s, err := bringRest(ctx, sources, o.From, m.ID, o.To, o.BytesPerSecond, o.Logger)
 	out.Moved, out.Again = out.Moved+s.FetchedBytes, out.Again+s.Again
 	if err == nil {
 		return nil
@@ -36,17 +37,17 @@ func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources,
 
 // bringRest fetches all that files in the model directory dir lack of a generation of a remote
 // directory, by its id, and verifies it. The caller has locked the model directory.
-func bringRest(ctx context.Context, sources *source.Sources, from, id, dir string, bytesPerSecond int64, o *Options) (s remote.ArrivingStats, err error) {
+func bringRest(ctx context.Context, sources *source.Sources, from, id, dir string, bytesPerSecond int64, log *slog.Logger) (s remote.ArrivingStats, err error) {
 	uri, _ := remote.SplitURI(from)
-	d, err := openRemote(sources, uri, bytesPerSecond, "the model is usable; its rest is fetched", o.Logger)
-	if err != nil {
-		return s, err
-	}
-	records, places := recordsOf(dir, id)
+	records, places := RecordsOf(dir, id)
 	if len(records) == 0 {
 		return s, nil
 	}
-	a, err := d.OpenArriving(records, findIn(places))
+	d, err := Open(sources, uri, bytesPerSecond, "the model is usable; its rest is fetched", log)
+	if err != nil {
+		return s, err
+	}
+	a, err := OpenArriving(d, records, places)
 	if err != nil {
 		return s, err
 	}
@@ -91,7 +92,7 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 		return nil, r.Discard()
 	}
 	o.Logger.Info("the model is there already, and usable; what lacks of it is fetched", "from", at, "model", o.To, "generation", g.Number, "bytes_lacking_at_most", humanize.Bytes(said.LackingBytes))
-	out = &Restored{ModelDir: o.To, Generation: g.Number, Job: m.Job, Night: nightOf(&g.Manifest), Fetched: remote.Fetched{Bytes: m.Bytes(), From: at}}
+	out = &Restored{ModelDir: o.To, Generation: g.Number, Job: m.Job, Night: g.Manifest.OfNight(), Fetched: remote.Fetched{Bytes: m.Bytes(), From: at}}
 	err = o.fetchRest(ctx, sources, r, m, out)
 	var damaged *remote.DamagedError
 	if _, number := remote.SplitURI(o.From); errors.As(err, &damaged) && number == 0 && ctx.Err() == nil {
@@ -105,12 +106,12 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	return out, nil
 }
 
-// lockEvery is how often arriveWhole looks for what another process brings.
+// lockEvery is how often Complete looks for what another process brings.
 const lockEvery = time.Second
 
-// arriveWhole returns when all files of a model have arrived. It brings them, unless another process
+// Complete returns when all files of a model have arrived. It brings them, unless another process
 // does.
-func arriveWhole(ctx context.Context, m *modeldir.Model, sources *source.Sources, bytesPerSecond int64, o *Options) error {
+func Complete(ctx context.Context, m *modeldir.Model, sources *source.Sources, bytesPerSecond int64, log *slog.Logger) error {
 	for said := false; ; {
 		t := m.Arriving()
 		if t == nil {
@@ -119,7 +120,7 @@ func arriveWhole(ctx context.Context, m *modeldir.Model, sources *source.Sources
 		r, err := modeldir.ContinueArriving(m.Dir, m.Generation)
 		if errors.Is(err, modeldir.ErrLocked) {
 			if !said {
-				o.Logger.Info("files of the model still arrive, by another process; waiting until they are there", "model", m.Name)
+				log.Info("files of the model still arrive, by another process; waiting until they are there", "model", m.Name)
 				said = true
 			}
 			if err := modeldir.WaitUnlocked(ctx, m.Dir, time.Now().Add(lockEvery)); err != nil {
@@ -130,10 +131,10 @@ func arriveWhole(ctx context.Context, m *modeldir.Model, sources *source.Sources
 		if err != nil {
 			return err
 		}
-		a, err := announcedFor(m, t.Record)
+		a, err := Announced(m, t.Record)
 		if a != nil {
-			o.Logger.Info("files of the model have not all arrived; they are fetched first", "model", m.Name, "remote", a.URI, "bytes_lacking_at_most", humanize.Bytes(a.LackingBytes))
-			_, err = bringRest(ctx, sources, a.URI, a.Manifest.ID, m.Dir, bytesPerSecond, o)
+			log.Info("files of the model have not all arrived; they are fetched first", "model", m.Name, "remote", a.URI, "bytes_lacking_at_most", humanize.Bytes(a.LackingBytes))
+			_, err = bringRest(ctx, sources, a.URI, a.Manifest.ID, m.Dir, bytesPerSecond, log)
 		}
 		if err := errors.Join(err, r.Close()); err != nil {
 			return err

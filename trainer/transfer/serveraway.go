@@ -1,4 +1,4 @@
-package trainer
+package transfer
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whileServerAway calls read again and again, for as long as patience says, while it fails because
+// WhileServerAway calls read again and again, for as long as patience says, while it fails because
 // the server of a mounted file system does not answer. HDFS needs none of this: its client has
 // waited for data.hdfs.retry_ms when read returns.
-func whileServerAway(ctx context.Context, patience time.Duration, log *slog.Logger, read func() error) error {
+func WhileServerAway(ctx context.Context, patience time.Duration, log *slog.Logger, read func() error) error {
 	deadline := time.Now().Add(patience)
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
 		err := read()

@@ -1,0 +1,82 @@
+package transfer
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/internal/errkind"
+	"aibox/trainer/modeldir"
+)
+
+// TestRestoreAgain: the command that has restored a model succeeds again, also where the model was made, and
+// where files of it are missing in the remote directory. It fails when there is a newer one, and where the
+// directory has another model, or has lost the table of this one.
+func TestRestoreAgain(t *testing.T) {
+	far, home, to := filepath.Join(t.TempDir(), "far"), model(t), model(t)
+	o := RestoreOptions{From: far, To: to, Options: quiet}
+	publishNext := func() {
+		t.Helper()
+		makeModel(t, home, far)
+		if err := publish(t, home); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publishNext()
+	restore := func(to string, already bool) {
+		t.Helper()
+		o := o
+		o.To = to
+		out, err := Restore(t.Context(), o)
+		if err != nil || out.Already != already || (out.Moved == 0) != already || out.Generation == 0 || !strings.HasPrefix(out.From, far+"@") {
+			t.Errorf("%+v, %v", out, err)
+		}
+	}
+	refuse := func(o RestoreOptions, kind errkind.Kind, says string) {
+		t.Helper()
+		if out, err := Restore(t.Context(), o); errkind.Of(t.Context(), err) != kind || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v, %v, want %q", out, err, says)
+		}
+	}
+	restore(to, false)
+	restore(to, true)
+	restore(home, true)
+	publishNext()
+	refuse(o, errkind.Usage, modeldir.ErrHasModel.Error())
+	o.From += "@1"
+	restore(to, true)
+	other := o
+	other.To = model(t)
+	makeModel(t, other.To, "")
+	refuse(other, errkind.Usage, modeldir.ErrHasModel.Error())
+	if err := removeAllOf(filepath.Join(far, "objects", "*")); err != nil {
+		t.Fatal(err)
+	}
+	restore(to, true)
+	o.From = far
+	restore(home, true)
+	if err := removeAllOf(filepath.Join(to, "gen-*", "table", "*")); err != nil {
+		t.Fatal(err)
+	}
+	o.From += "@1"
+	refuse(o, errkind.IO, "not all of it")
+	if m, err := modeldir.Open(to); err != nil {
+		t.Errorf("what is left is gone: %v", err)
+	} else if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// removeAllOf removes the files that match a pattern.
+func removeAllOf(pattern string) error {
+	names, err := filepath.Glob(pattern)
+	if len(names) == 0 {
+		err = errors.Join(err, errors.New("nothing matches "+pattern))
+	}
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package transfer
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// Brought says what Bring did.
+type Brought struct {
+	remote.Fetched
+	Kept  int64 // bytes that were on this machine
+	Later int64 // bytes that are announced
+}
+
+// Bring brings the files of a generation, or of a snapshot of a run, to the places that r has for
+// them, for whom it has begun to restore it. Survivors are files that need not be fetched if they
+// have the right bytes, by their names in m. With late, the bucket files of the table that are not
+// there are not fetched but announced: see OpenArriving. Bring commits nothing; if it fails, another call goes on.
+func Bring(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring, survivors map[string]string, late bool, log *slog.Logger) (b Brought, err error) {
+	names, sizes := files(m)
+	if err := r.Place(names, sizes, survivors); err != nil {
+		return b, err
+	}
+	if b.Kept, err = adopt(ctx, m, survivors, r.Path, log); err != nil {
+		return b, err
+	}
+	place := func(f *remote.File) string { return r.Path(f.Name) }
+	first := m
+	if late {
+		first, err = announceBuckets(d, m, place, r.ArrivingPath())
+	} else {
+		err = remote.Unannounce(m, r.ArrivingPath(), place) // an earlier process may have announced them
+	}
+	if err != nil {
+		return b, err
+	}
+	fetched, err := d.Fetch(ctx, first, place)
+	if err != nil {
+		return b, err
+	}
+	b.Fetched, b.Later = *fetched, m.Bytes()-first.Bytes()
+	return b, nil
+}
+
+// DirsFor returns which of dirs, those of sparse_table.dirs, the table of m is brought to.
+func DirsFor(m *remote.Manifest, dirs []string) []string {
+	names, _ := files(m)
+	return modeldir.DirsFor(names, dirs)
+}
+
+func files(m *remote.Manifest) (names []string, sizes []int64) {
+	for _, f := range m.Files {
+		names, sizes = append(names, f.Name), append(sizes, f.Bytes)
+	}
+	return names, sizes
+}
+
+// adopt puts files that are on this machine into the places where those of a generation
+// are fetched to, if they have its bytes, and returns how many bytes that are.
+func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string, place func(name string) string, log *slog.Logger) (bytes int64, err error) {
+	for i := range m.Files {
+		f := &m.Files[i]
+		at := survivors[f.Name]
+		if at == "" {
+			continue
+		}
+		ok, err := remote.Adopt(ctx, f, at, place(f.Name))
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return bytes, context.Cause(ctx)
+		case err != nil:
+			log.Warn("a file that is left of the table cannot be used; it is fetched", "file", at, "error", err)
+		case ok:
+			bytes += f.Bytes
+		}
+	}
+	return bytes, nil
+}
+
+// announceBuckets announces the bucket files of a model or snapshot that are not yet being fetched,
+// and returns what else there is.
+func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, record string) (*remote.Manifest, error) {
+	late := func(f *remote.File) bool { return IsBucketFile(f) && !exists(place(f)+remote.PartSuffix) }
+	first := *m
+	first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
+	return &first, d.Announce(m, late, place, record)
+}
+
+// IsBucketFile reports whether a file of a generation or snapshot is one that can be fetched while it
+// is used.
+func IsBucketFile(f *remote.File) bool {
+	return f.Unique && strings.HasPrefix(f.Name, modeldir.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// RecordsOf are the records in a model directory of a generation or snapshot of a remote
+// directory, and the directories that have its files: a run that has started from a model has
+// links to them.
+func RecordsOf(dir, id string) (records, places []string) {
+	for _, t := range modeldir.Arriving(dir) {
+		if said, err := remote.AnnouncedIn(t.Record); err == nil && said != nil && said.Manifest.ID == id {
+			records, places = append(records, t.Record), slices.Concat(places, t.Dirs)
+		}
+	}
+	return records, places
+}
+
+// OpenArriving opens the files in the directories of tables of which the records say that they lack bytes:
+// remote.Arriving brings these.
+func OpenArriving(d *remote.Directory, records, places []string) (*remote.Arriving, error) {
+	t := modeldir.ArrivingTable{Dirs: places}
+	return d.OpenArriving(records, t.Find)
+}

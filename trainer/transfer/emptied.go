@@ -1,0 +1,83 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/reader/source"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// ErrEmptied says that a remote directory of a mounted file system is empty, although it should have
+// models.
+var ErrEmptied = errkind.New(errkind.IO, "there are no models there, and there have been")
+
+// checkEmptied fails with ErrEmptied if the model would be published to a directory that has no
+// models, as that in which a file system is not mounted, although those of the model directory have been there. HDFS is
+// not mounted, so there somebody has deleted them, who wants those that are made from now on.
+func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sources *source.Sources, m *modeldir.Model) error {
+	if begun, err := d.Begun(ctx); err != nil || begun {
+		return err
+	}
+	knows := o.knownBy(m, placeOf(sources, d.URI()))
+	if knows == "" {
+		return nil
+	}
+	path := MountedPath(sources, d.URI())
+	if path == "" {
+		o.Logger.Warn("the remote directory has lost the models that it had; this one is published as the first", "remote", d.URI(), "known_by", knows)
+		return nil
+	}
+	return fmt.Errorf("remote directory %s: %w, as %s says: mount its file system. If they were deleted on purpose, begin it anew: mkdir -p %s", d.URI(), ErrEmptied, filepath.Join(knows, ReportName), humanize.ShellWord(remote.Begin(path)))
+}
+
+// knownBy returns the model directory of m, or of a model from which it was made, whose models were in
+// the remote directory at a place; "": there is none.
+func (o *publishing) knownBy(m *modeldir.Model, place string) string {
+	if readReport(m.Dir).knows(place) {
+		return m.Dir
+	}
+	for k := range o.madeFrom(m) {
+		if dir, _ := modeldir.SplitName(k.name); readReport(dir).knows(place) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// knows reports whether models of the model directory were in the remote directory at a place.
+func (r Report) knows(place string) bool {
+	return slices.Contains(r.Known, place) || r.Published != nil && placeOfPath(r.Remote) == place // an earlier version has not noted it
+}
+
+// note notes in a model directory that a remote directory knows its models.
+func note(dir, place string, o *Options) {
+	err := UpdateReport(dir, func(r *Report) bool {
+		if slices.Contains(r.Known, place) {
+			return false
+		}
+		r.Known = append(r.Known, place)
+		return true
+	})
+	if err != nil {
+		o.Logger.Warn("it could not be noted in the model directory that a remote directory has its models; if that is not mounted some night, nobody notices", "model_dir", dir, "remote", place, "error", err)
+	}
+}
+
+// placeOf is the name of a remote directory in reports: its path, if it is on a mounted file system.
+func placeOf(sources *source.Sources, uri string) string {
+	if path := MountedPath(sources, uri); path != "" {
+		uri = path
+	}
+	return placeOfPath(uri)
+}
+
+func placeOfPath(uri string) string {
+	return remote.Place(strings.TrimRight(strings.TrimPrefix(uri, "file://"), "/"))
+}

@@ -1,0 +1,73 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/reader/source"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// Open opens a remote directory, and logs the progress of what is done with it, which doing says.
+// bytesPerSecond limits that; 0: nothing does.
+func Open(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
+	d, err := sources.Directory(uri)
+	if err != nil {
+		return nil, err
+	}
+	return remote.Open(d.URI, d, remote.Options{
+		BytesPerSecond: bytesPerSecond, Logger: log, Progress: logProgress(doing, uri, log), Optional: modeldir.IsReport,
+	}), nil
+}
+
+// ErrAbsent says that a remote directory is not there.
+var ErrAbsent = errkind.New(errkind.IO, "it does not exist")
+
+// OpenToRead is Open for a remote directory whose contents decide what is done. If it
+// is one of a mounted file system, it has to exist, or the error is ErrAbsent: where that is not mounted,
+// nobody knows what is there. HDFS is not mounted; there, a directory that does not exist is an empty one.
+func OpenToRead(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
+	if path := MountedPath(sources, uri); path != "" {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+			return nil, fmt.Errorf("remote directory %s: %w: mount its file system, or make it, if nothing was ever written there: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
+		}
+	}
+	return Open(sources, uri, bytesPerSecond, doing, log)
+}
+
+// MountedPath is the path of a remote directory that is on a mounted file system; "": it is not.
+func MountedPath(sources *source.Sources, uri string) string {
+	d, err := sources.Directory(uri)
+	if err != nil { // whoever opens it says why
+		return ""
+	}
+	return d.LocalPath()
+}
+
+// progressEvery is how often progress is logged.
+const progressEvery = 30 * time.Second
+
+// logProgress logs how many bytes were moved, now and then.
+func logProgress(doing, uri string, log *slog.Logger) func(done, total int64) {
+	var mu sync.Mutex
+	last := time.Now()
+	return func(done, total int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(last) < progressEvery {
+			return
+		}
+		last = time.Now()
+		log.Info(doing, "remote", uri, "done", humanize.Bytes(done), "of", humanize.Bytes(total))
+	}
+}

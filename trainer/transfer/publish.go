@@ -1,0 +1,153 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"aibox/configs"
+	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/trainer/jobsource"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// A finished model is published to output.remote, a directory on HDFS or a mounted file
+// system, from which any machine can restore it. The model is committed before that, so a
+// remote directory that fails costs its copy and never the model.
+
+// PublishOptions say what Publish does.
+type PublishOptions struct {
+	Model          string // model directory, or one of its generations
+	Remote         string // URI; "": output.remote of the model's job
+	BytesPerSecond int64  // 0: that of the model's job
+	Options
+}
+
+// Publish brings a model to a remote directory, unless it is there. The model of a model
+// directory is the newest one there after that, and those from which it was made are
+// published before it, as far as they are lacking.
+func Publish(ctx context.Context, o PublishOptions) (*remote.Published, error) {
+	o.ensureDefaults()
+	m, err := modeldir.Open(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	out, err := publishModel(ctx, m, &o)
+	return out, errors.Join(err, m.Close())
+}
+
+func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (out *remote.Published, err error) {
+	job, err := jobOf(m)
+	if err != nil {
+		return nil, err
+	}
+	uri := cmp.Or(o.Remote, job.Output.Remote)
+	if uri == "" {
+		return nil, errkind.Errorf(errkind.Usage, "the job of %s has no output.remote; say where to publish it", m.Name)
+	}
+	limit := int64(job.Output.RemoteBytesPerSecond)
+	if o.BytesPerSecond != 0 {
+		limit = o.BytesPerSecond
+	}
+	sources := jobsource.New(job, o.Logger)
+	defer func() { err = errors.Join(err, sources.Close()) }()
+	if err := Complete(ctx, m, sources, limit, o.Logger); err != nil {
+		return nil, err
+	}
+	d, err := Open(sources, uri, limit, "publishing", o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	of := &publishing{job, o.Options}
+	if err := of.checkEmptied(ctx, d, sources, m); err != nil {
+		return nil, err
+	}
+	newest := isModel(m)
+	var earlier []*remote.Published
+	if newest { // of another generation, only this one is asked for
+		if earlier, err = publishEarlier(ctx, d, m, of); err != nil {
+			return nil, err
+		}
+	}
+	if out, err = publishOne(ctx, d, m, newest, of); err != nil {
+		return nil, err
+	}
+	out.Earlier = earlier
+	note(m.Dir, placeOf(sources, uri), &o.Options)
+	return out, nil
+}
+
+// PublishAgain makes the model of the model directory dir, which has gone back to it, the
+// newest one of output.remote of its job. Without output.remote it does nothing. That it
+// fails is logged, and no error unless ctx has ended: the directory has its model.
+func PublishAgain(ctx context.Context, dir string, o Options) (*remote.Published, error) {
+	o.ensureDefaults()
+	uri, err := remoteOf(dir)
+	if err != nil || uri == "" {
+		return nil, err
+	}
+	out, err := Publish(ctx, PublishOptions{Model: dir, Options: o})
+	if err != nil && ctx.Err() == nil {
+		o.Logger.Error("the model directory has gone back to this model, but output.remote may have another one as its newest", "remote", uri, "command", "aibox publish "+humanize.ShellWord(dir), "error", err)
+		return nil, nil
+	}
+	return out, err
+}
+
+// jobOf returns the job that is saved with a model.
+func jobOf(m *modeldir.Model) (*configs.Job, error) {
+	return configs.Parse(filepath.Join(m.Dir, "job.yaml"), m.Job, configs.LoadOptions{Saved: true})
+}
+
+// remoteOf returns output.remote of a model's job.
+func remoteOf(dir string) (string, error) {
+	m, err := modeldir.Open(dir)
+	if err != nil {
+		return "", err
+	}
+	job, err := jobOf(m)
+	if err := errors.Join(err, m.Close()); err != nil {
+		return "", err
+	}
+	return job.Output.Remote, nil
+}
+
+// publishOne publishes a model. newest says that it is to be the newest one there.
+func publishOne(ctx context.Context, d *remote.Directory, m *modeldir.Model, newest bool, o *publishing) (out *remote.Published, err error) {
+	files, err := m.Portable(ctx, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	p, err := publication(m, files, o)
+	if err != nil {
+		return nil, err
+	}
+	p.Newest = newest
+	return d.Publish(ctx, *p)
+}
+
+// publication describes a model for a remote directory.
+func publication(m *modeldir.Model, files *modeldir.Portable, o *publishing) (*remote.Publication, error) {
+	manifest, err := json.Marshal(&m.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	p := &remote.Publication{
+		Job: o.jobName(&m.Manifest), Owner: host + ":" + modeldir.RealDir(m.Dir), Identity: m.Identity(), ParentIdentity: m.StartedFrom.Identity,
+		AiboxVersion: o.Version, Number: m.Number(), Model: manifest, Keep: o.job.Output.RemoteKeepGenerations,
+	}
+	for _, f := range files.Files {
+		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Open: func() (remote.ReaderAt, error) { return f.Open() }})
+	}
+	return p, nil
+}

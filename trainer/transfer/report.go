@@ -1,0 +1,48 @@
+package transfer
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// ReportName is the name of the file with a Report in a model directory.
+const ReportName = "remote.json"
+
+// Report says what became of the publication of the last model that a run has made in a model
+// directory, and which remote directories know its models.
+type Report struct {
+	Remote     string            `json:"remote,omitempty"`     // output.remote of the run; "": it had none
+	Generation int               `json:"generation,omitempty"` // of the model directory
+	Published  *remote.Published `json:"published,omitempty"`
+	Error      string            `json:"error,omitempty"`
+	At         string            `json:"at,omitempty"` // in UTC, as RFC 3339 has it
+	// Known are the remote directories to which a model of the model directory was published, or from
+	// which one was restored.
+	Known []string `json:"known,omitempty"`
+}
+
+// UpdateReport changes the report in a model directory by a function that reports whether it did.
+// If there is none, or if it cannot be read, it begins empty.
+func UpdateReport(dir string, change func(*Report) bool) error {
+	r := readReport(dir)
+	if !change(&r) {
+		return nil
+	}
+	data, err := json.MarshalIndent(&r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return modeldir.WriteFile(filepath.Join(dir, ReportName), append(data, '\n'))
+}
+
+func readReport(dir string) (r Report) {
+	data, err := os.ReadFile(filepath.Join(dir, ReportName))
+	if err != nil || json.Unmarshal(data, &r) != nil {
+		return Report{}
+	}
+	return r
+}

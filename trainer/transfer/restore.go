@@ -1,0 +1,265 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"aibox/configs"
+	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/reader/source"
+	"aibox/trainer/jobsource"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// RestoreOptions say what Restore does.
+type RestoreOptions struct {
+	From           string   // URI of a remote directory, or of one of its generations, as URI@N
+	Job            string   // only generations of the job of this name; "": of the only one
+	To             string   // model directory
+	Dirs           []string // for the table; nil: it is in the model directory
+	BytesPerSecond int64    // 0: no limit
+	HDFS           configs.HDFS
+	Options
+
+	// Accept chooses among the generations; nil: all of them.
+	Accept func(*modeldir.Manifest) bool
+	// Beside says that To may have models.
+	Beside bool
+	// Buckets says when the bucket files of the table are fetched.
+	Buckets BucketTime
+	// Survivors are files that need not be fetched if they have the right bytes, by their
+	// names in a generation.
+	Survivors map[string]string
+}
+
+// BucketTime is when the bucket files of a table are fetched, which are most of a model.
+type BucketTime int
+
+// The times.
+const (
+	BucketsAfter  BucketTime = iota // after the model is published, before Restore returns
+	BucketsBefore                   // before the model is published
+	BucketsLater                    // by the caller: see modeldir.Arriving
+)
+
+// Restored says what Restore did.
+type Restored struct {
+	ModelDir      string  `json:"model_dir"`
+	Generation    int     `json:"generation"`
+	Job           string  `json:"job"`
+	Night         string  `json:"night,omitempty"`
+	Already       bool    `json:"already"`        // it was there before
+	UsableSeconds float64 `json:"usable_seconds"` // that it took until the model was published; 0: an earlier call has done it
+	remote.Fetched
+}
+
+// Restore brings a generation of a remote directory into a model directory without a
+// model, which need not exist. The model is published as soon as everything but the bucket files
+// of its table is there; Restore returns when these are, too, and verified. If the newest
+// generation is damaged, it takes the newest older one that is whole, unless the name says
+// which one it is to be: also if that is found out when it is published, which is taken back then.
+// After an interruption, another call with the same options goes on where it ended. After success, it
+// finds the model there and does nothing, until the remote directory has a newer one.
+func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
+	o.ensureDefaults()
+	sources := jobsource.New(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
+	defer func() { err = errors.Join(err, sources.Close()) }()
+	if out, err := o.goOn(ctx, sources); out != nil || err != nil {
+		return out, err
+	}
+	return RestoreWith(ctx, sources, o)
+}
+
+// RestoreWith is Restore for who has sources already. It does not go on with a model that an
+// earlier call has published.
+func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions) (*Restored, error) {
+	o.ensureDefaults()
+	uri, number := remote.SplitURI(o.From)
+	d, err := OpenToRead(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		all, faults, err := d.Generations(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, fault := range faults {
+			o.Logger.Warn("a generation of the remote directory cannot be read", "remote", uri, "error", fault)
+		}
+		candidates, err := choose(uri, number, &o, all)
+		if err != nil {
+			return nil, errors.Join(append([]error{err}, faults...)...)
+		}
+		out, err := restoreNewest(ctx, sources, d, candidates, &o)
+		if err == nil || !deletedMeanwhile(ctx, d, candidates, err) {
+			return out, err
+		}
+		o.Logger.Info("the generation was deleted while it was restored; a newer one is taken", "remote", uri)
+	}
+}
+
+// choose returns the generations that may be restored, the best first.
+func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, error) {
+	if len(all) == 0 {
+		return nil, fmt.Errorf("remote directory %s: %w: it has no generation", uri, remote.ErrNone)
+	}
+	var jobs, numbers []string
+	var out []*remote.Manifest
+	for _, m := range all {
+		if o.Job != "" && m.Job != o.Job {
+			continue
+		}
+		numbers = append(numbers, fmt.Sprint(m.Number))
+		if number != 0 && m.Number != number {
+			continue
+		}
+		if o.Accept != nil {
+			var model modeldir.Manifest
+			if err := json.Unmarshal(m.Model, &model); err != nil || !o.Accept(&model) {
+				continue
+			}
+		}
+		if !slices.Contains(jobs, m.Job) {
+			jobs = append(jobs, m.Job)
+		}
+		out = append(out, m)
+	}
+	switch {
+	case len(out) == 0 && number != 0 && len(numbers) > 0:
+		slices.Reverse(numbers)
+		return nil, fmt.Errorf("remote directory %s: %w: it has no generation %d; it has %s", uri, remote.ErrNone, number, strings.Join(numbers, ", "))
+	case len(out) == 0 && o.Accept != nil && len(numbers) > 0:
+		return nil, fmt.Errorf("remote directory %s: %w of an earlier night", uri, remote.ErrNone)
+	case len(out) == 0:
+		return nil, fmt.Errorf("remote directory %s: %w: it has none of the job %q", uri, remote.ErrNone, o.Job)
+	case len(jobs) > 1:
+		return nil, errkind.Errorf(errkind.Usage, "remote directory %s holds the models of several jobs; name one of them: %s", uri, strings.Join(jobs, ", "))
+	}
+	return out, nil
+}
+
+// deletedMeanwhile reports whether another process has deleted one of the generations, so
+// that it could not be restored.
+func deletedMeanwhile(ctx context.Context, d *remote.Directory, candidates []*remote.Manifest, err error) bool {
+	var damaged *remote.DamagedError
+	if !errors.As(err, &damaged) {
+		return false
+	}
+	now, _, err := d.Generations(ctx)
+	return err == nil && !slices.ContainsFunc(now, func(m *remote.Manifest) bool { return m.ID == candidates[0].ID })
+}
+
+// restoreNewest restores the first of the generations that is whole.
+func restoreNewest(ctx context.Context, sources *source.Sources, d *remote.Directory, candidates []*remote.Manifest, o *RestoreOptions) (*Restored, error) {
+	var faults []error
+	_, number := remote.SplitURI(o.From)
+	for i, m := range candidates {
+		out, err := restoreOne(ctx, sources, d, m, o)
+		if err == nil {
+			out.Older = i
+			return out, nil
+		}
+		var damaged *remote.DamagedError
+		if !errors.As(err, &damaged) || ctx.Err() != nil {
+			return nil, err
+		}
+		faults = append(faults, err)
+		if number != 0 {
+			break
+		}
+		if i+1 < len(candidates) {
+			o.Logger.Error("a generation of the remote directory is damaged; the newest older one is taken: what was trained since is lost", "remote", d.URI(), "generation", m.Number, "instead", candidates[i+1].Number, "error", err)
+		}
+	}
+	return nil, errors.Join(faults...)
+}
+
+func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Directory, m *remote.Manifest, o *RestoreOptions) (out *Restored, err error) {
+	began := time.Now()
+	var model modeldir.Manifest
+	if err := json.Unmarshal(m.Model, &model); err != nil {
+		return nil, &remote.DamagedError{URI: fmt.Sprintf("%s@%d", d.URI(), m.Number), Reason: err.Error()}
+	}
+	if model.FormatVersion > modeldir.FormatVersion {
+		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, modeldir.ErrNewer)
+	}
+	if out, err := o.already(ctx, d, m); out != nil || err != nil {
+		return out, err
+	}
+	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
+		return nil, err
+	}
+	r, err := o.begin(m)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	o.Logger.Info("restoring a model", "from", fmt.Sprintf("%s@%d", d.URI(), m.Number), "job", m.Job, "night", model.Night, "to", o.To, "bytes", m.Bytes())
+	brought, err := Bring(ctx, d, m, r, o.Survivors, o.Buckets != BucketsBefore, o.Logger)
+	if err == nil {
+		err = r.Commit(ctx, MovedOrigin(model, m))
+	}
+	if err != nil {
+		return nil, discardDamaged(r, err)
+	}
+	out = &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: model.OfNight(), UsableSeconds: time.Since(began).Seconds(), Fetched: brought.Fetched}
+	out.Bytes = m.Bytes()
+	note(o.To, placeOf(sources, d.URI()), &o.Options)
+	rest := brought.Later
+	if rest > 0 && o.Buckets == BucketsAfter {
+		o.Logger.Info("the model is usable; its other files are fetched now", "model", o.To, "generation", m.Number, "seconds_until_usable", out.UsableSeconds, "still_fetched", humanize.Bytes(rest))
+		if err := o.fetchRest(ctx, sources, r, m, out); err != nil {
+			return nil, err
+		}
+		rest = 0
+	}
+	out.Seconds = time.Since(began).Seconds()
+	o.logRestored(out, rest)
+	return out, nil
+}
+
+func (o *RestoreOptions) logRestored(out *Restored, rest int64) {
+	o.Logger.Info("the model is restored", "still_fetched", humanize.Bytes(rest), "model", o.To, "generation", out.Generation, "bytes", humanize.Bytes(out.Bytes), "fetched", humanize.Bytes(out.Moved), "seconds_until_usable", out.UsableSeconds, "seconds", out.Seconds)
+}
+
+// discardDamaged takes back what was restored, if it failed because what the remote directory has
+// is damaged.
+func discardDamaged(r *modeldir.Restoring, err error) error {
+	var damaged *remote.DamagedError
+	if errors.As(err, &damaged) {
+		err = errors.Join(err, r.Discard())
+	}
+	return err
+}
+
+// begin begins to restore a generation.
+func (o *RestoreOptions) begin(m *remote.Manifest) (*modeldir.Restoring, error) {
+	dirs := DirsFor(m, o.Dirs)
+	if o.Beside {
+		return modeldir.RestoreBeside(o.To, m.ID, dirs)
+	}
+	return modeldir.Restore(o.To, m.Number, m.ID, dirs)
+}
+
+// MovedOrigin is the manifest of a model that comes from a remote directory. In it, the
+// generation from which it was made has the number that it has there; if it is not there,
+// it is one of the machine where it was made.
+func MovedOrigin(model modeldir.Manifest, m *remote.Manifest) modeldir.Manifest {
+	from := &model.StartedFrom
+	switch {
+	case *from == (modeldir.Origin{}) || from.ModelDir != "":
+	case m.Parent != nil:
+		from.Generation = fmt.Sprintf("gen-%06d", m.Parent.Number)
+	case m.Number != model.Number():
+		from.ModelDir = m.Owner
+	}
+	return model
+}
