@@ -248,6 +248,20 @@ func DeltasOf(t Table, id uint64) (names []string) {
 	return names
 }
 
+// OwnDeltaRows is how many rows a snapshot has written into delta files.
+func OwnDeltaRows(t Table, id uint64) (rows int64) {
+	s, err := t.(*ssd).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range s.Deltas {
+		if d.Snapshot == id {
+			rows += d.DirtyRows
+		}
+	}
+	return rows
+}
+
 // DeltaLayersOf is how many instants the delta files of a snapshot are of.
 func DeltaLayersOf(t Table, id uint64) int {
 	s, err := t.(*ssd).catalog.Snapshot(id)

@@ -13,8 +13,11 @@ import (
 
 // resumeFormat is the version of what RESUME.json says, and of how the reader cuts its input
 // into units. A run does not go on from another; it does go on from that of another version
-// of aibox if this number is the same.
-const resumeFormat = 1
+// of aibox if that writes this number or one from oldestResume on.
+const (
+	resumeFormat = 2
+	oldestResume = 1 // histograms bin by bin
+)
 
 // resumption is what a process needs to go on with a run. It refers to a snapshot of the
 // table and a dense file of the same instant.
@@ -63,8 +66,8 @@ type identity struct {
 func decodeResumption(data []byte) (*resumption, *identity, error) {
 	x, id := new(resumption), new(identity)
 	err := json.Unmarshal(data, x)
-	if err == nil && x.Format != resumeFormat {
-		err = fmt.Errorf("it has format %d, this version writes %d", x.Format, resumeFormat)
+	if err == nil && (x.Format < oldestResume || x.Format > resumeFormat) {
+		err = fmt.Errorf("it has format %d, this version reads %d to %d", x.Format, oldestResume, resumeFormat)
 	}
 	if err == nil {
 		err = json.Unmarshal(x.Run, id)

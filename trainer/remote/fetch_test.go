@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -117,7 +118,14 @@ func TestFetchDamaged(t *testing.T) {
 
 // TestManifestDamaged: no byte of a manifest can change unnoticed, apart from white space.
 func TestManifestDamaged(t *testing.T) {
+	for _, version := range []int{plainVersion, FormatVersion} {
+		t.Run(fmt.Sprint(version), func(t *testing.T) { testManifestDamaged(t, version) })
+	}
+}
+
+func testManifestDamaged(t *testing.T, version int) {
 	_, _, m, _ := published(t, quiet)
+	m.FormatVersion = version
 	data, err := m.encode()
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +149,7 @@ func TestManifestDamaged(t *testing.T) {
 		}
 	}
 	for what, change := range map[string]func(m *Manifest){
-		"newer":         func(m *Manifest) { m.FormatVersion++ },
+		"newer":         func(m *Manifest) { m.FormatVersion = FormatVersion + 1 },
 		"no number":     func(m *Manifest) { m.Number = 0 },
 		"no id":         func(m *Manifest) { m.ID = "../x" },
 		"outside":       func(m *Manifest) { m.Files[0].Name = "../x" },

@@ -2,11 +2,13 @@ package remote
 
 import (
 	"bytes"
+	"compress/flate"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"regexp"
 	"strconv"
@@ -17,7 +19,10 @@ import (
 
 // FormatVersion is the version of the format of manifests. A manifest of a newer version
 // is refused, and as long as there is one, no object is deleted.
-const FormatVersion = 1
+const FormatVersion = 2
+
+// plainVersion is the version of manifests that are not compressed.
+const plainVersion = 1
 
 // Directories in a remote directory.
 const (
@@ -132,8 +137,14 @@ type manifestFile struct {
 	Manifest json.RawMessage `json:"manifest"`
 }
 
+// encode returns the manifest as a file. That of a generation is for people to read, too. What a run
+// uploads again and again is compressed: a manifest with the state of a run would otherwise
+// take more than the rows that change in a minute.
 func (m *Manifest) encode() ([]byte, error) {
 	data, err := json.Marshal(m)
+	if err == nil && m.FormatVersion > plainVersion {
+		data, err = compress(m, data)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +154,40 @@ func (m *Manifest) encode() ([]byte, error) {
 	}
 	data, err = json.MarshalIndent(manifestFile{sum, data}, "", " ")
 	return append(data, '\n'), err
+}
+
+// compressed is a manifest of which everything is compressed; from the first two fields, earlier versions
+// of aibox learn that they cannot read it.
+type compressed struct {
+	FormatVersion int    `json:"format_version"`
+	AiboxVersion  string `json:"aibox_version"`
+	Deflated      []byte `json:"deflated,omitempty"` // the manifest as JSON
+}
+
+func compress(m *Manifest, data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(compressed{m.FormatVersion, m.AiboxVersion, b.Bytes()})
+}
+
+// maxManifest is far more than a manifest has, so that a damaged one cannot fill the memory.
+const maxManifest = 1 << 30
+
+func decompress(deflated []byte) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(deflated)), maxManifest))
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be decompressed: %w", err)
+	}
+	return data, nil
 }
 
 func compactSum(data []byte) (string, error) {
@@ -174,15 +219,17 @@ func decode(data []byte) (*Manifest, error) {
 	if sum != f.SHA256 {
 		return nil, fmt.Errorf("its SHA-256 is %s, but %s was recorded", sum, f.SHA256)
 	}
-	var version struct {
-		FormatVersion int    `json:"format_version"`
-		AiboxVersion  string `json:"aibox_version"`
-	}
+	var version compressed
 	if err := json.Unmarshal(f.Manifest, &version); err != nil {
 		return nil, err
 	}
 	if version.FormatVersion > FormatVersion {
 		return nil, fmt.Errorf("it has format %d, written by aibox %s; %w: this binary reads up to %d", version.FormatVersion, version.AiboxVersion, ErrNewer, FormatVersion)
+	}
+	if version.Deflated != nil {
+		if f.Manifest, err = decompress(version.Deflated); err != nil {
+			return nil, err
+		}
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(f.Manifest, m); err != nil {

@@ -60,7 +60,7 @@ type plan struct {
 type catalog struct {
 	d      *Directory
 	sizes  map[string]int64
-	files  map[string][]ownedFile // unique ones, by name
+	files  map[string][]ownedFile // by name
 	parts  map[partKey]ownedPart
 	faulty map[string]bool // objects that were complained about
 }
@@ -107,7 +107,7 @@ func (c *catalog) add(f *File, id string, committed bool) {
 			c.d.log.Warn("a file of an earlier publication is damaged; what the model needs of it is uploaded again", "error", err)
 		}
 	}
-	if whole && f.Unique {
+	if whole {
 		c.files[f.Name] = append(c.files[f.Name], ownedFile{f, id})
 	}
 }
@@ -119,6 +119,9 @@ func (c *catalog) begun(l *Local) (parts []Part, bytes int64, id string) {
 		return nil, 0, ""
 	}
 	for _, f := range c.files[l.Name] {
+		if !f.Unique {
+			continue
+		}
 		n, sum := 0, int64(0)
 		for n < len(f.Parts) && sum+f.Parts[n].Bytes <= l.Bytes {
 			sum += f.Parts[n].Bytes
@@ -131,6 +134,37 @@ func (c *catalog) begun(l *Local) (parts []Part, bytes int64, id string) {
 	return slices.Clone(parts), bytes, id
 }
 
+// maxGrown is how many parts a file has that is not unique and grows, as a report does. Then the
+// last ones are uploaded again as one, as far as each is not longer than what follows it.
+const maxGrown = 16
+
+// cuts returns the sizes of the parts with which a file that is not unique may begin, because it has grown
+// since the directory got them.
+func (c *catalog) cuts(l *Local) (sizes []int64) {
+	longest := int64(0)
+	for _, f := range c.files[l.Name] {
+		if l.Unique || f.Bytes > l.Bytes || f.Bytes <= longest {
+			continue
+		}
+		longest, sizes = f.Bytes, sizes[:0]
+		for _, p := range f.Parts {
+			sizes = append(sizes, p.Bytes)
+		}
+	}
+	if n := len(sizes); n >= maxGrown && longest < l.Bytes {
+		for rest := l.Bytes - longest; n > 0 && sizes[n-1] <= rest; n-- {
+			rest += sizes[n-1]
+		}
+		sizes = sizes[:n]
+	}
+	return sizes
+}
+
+func (c *catalog) has(p Part) bool {
+	_, ok := c.parts[partKey{p.SHA256, p.Bytes}]
+	return ok
+}
+
 // plan decides what is uploaded.
 func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalog) (*plan, error) {
 	m := &Manifest{
@@ -140,6 +174,9 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	}
 	if last := h.of[p.Kind].last; m.Number <= last {
 		m.Number = last + 1
+	}
+	if p.Kind == Generation {
+		m.FormatVersion = plainVersion
 	}
 	for _, f := range h.of[Generation].list {
 		if p.ParentIdentity != "" && f.Identity == p.ParentIdentity {
@@ -156,7 +193,7 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 			pl.sources[id] = true
 			pl.shared += from
 		}
-		sums, err := d.sums(ctx, &l, from)
+		sums, err := d.sums(ctx, &l, from, c.cuts(&l), c.has)
 		if err != nil {
 			return nil, err
 		}
@@ -178,8 +215,9 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	return pl, nil
 }
 
-// sums computes the checksums of a file's parts from a byte on.
-func (d *Directory) sums(ctx context.Context, l *Local, from int64) (parts []Part, err error) {
+// sums computes the checksums of a file's parts from a byte on. The first parts have the sizes
+// cuts, as long as the directory has them, and those behind them are as large as parts may be.
+func (d *Directory) sums(ctx context.Context, l *Local, from int64, cuts []int64, has func(Part) bool) (parts []Part, err error) {
 	if l.Bytes == from {
 		return nil, nil
 	}
@@ -189,8 +227,11 @@ func (d *Directory) sums(ctx context.Context, l *Local, from int64) (parts []Par
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	buf := make([]byte, 1<<20)
-	for at := from; at < l.Bytes; at += d.opts.partBytes {
+	for at := from; at < l.Bytes; {
 		n := min(d.opts.partBytes, l.Bytes-at)
+		if len(cuts) > 0 {
+			n = cuts[0]
+		}
 		sum := sha256.New()
 		r := &contextReader{ctx, io.NewSectionReader(f, at, n)}
 		got, err := io.CopyBuffer(struct{ io.Writer }{sum}, r, buf)
@@ -200,7 +241,15 @@ func (d *Directory) sums(ctx context.Context, l *Local, from int64) (parts []Par
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, Part{Bytes: n, SHA256: hex.EncodeToString(sum.Sum(nil))})
+		part := Part{Bytes: n, SHA256: hex.EncodeToString(sum.Sum(nil))}
+		if len(cuts) > 0 {
+			if cuts = cuts[1:]; !has(part) { // the file has changed from here on
+				cuts = nil
+				continue
+			}
+		}
+		parts = append(parts, part)
+		at += n
 	}
 	return parts, nil
 }
@@ -265,7 +314,13 @@ func (d *Directory) sameFiles(ctx context.Context, p *Publication, m *Manifest) 
 		if l.Unique {
 			continue
 		}
-		sums, err := d.sums(ctx, &l, 0)
+		var cuts []int64
+		for _, part := range f.Parts {
+			cuts = append(cuts, part.Bytes)
+		}
+		sums, err := d.sums(ctx, &l, 0, cuts, func(p Part) bool {
+			return slices.ContainsFunc(f.Parts, func(q Part) bool { return p.SHA256 == q.SHA256 })
+		})
 		if err != nil {
 			return false, err
 		}

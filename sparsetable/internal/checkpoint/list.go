@@ -39,9 +39,8 @@ import (
 const Saved = rowcache.Saved
 
 const (
-	// A snapshot writes all dirty rows, and refers to no earlier file, where its
-	// list would have more than maxDeltas layers, or more than foldRows rows for each
-	// dirty row.
+	// A list has at most maxDeltas layers (shorten.go). A snapshot writes all dirty rows, and refers to no
+	// earlier file, where its list would have more than foldRows rows for each dirty row.
 	maxDeltas = 16
 	foldRows  = 2
 )

@@ -193,6 +193,7 @@ func (s *Snapshot) Write(ctx context.Context) (catalog.Snapshot, error) {
 		c.Logger.Warn("sparsetable: a snapshot is committed, but its file could not be closed", "error", err)
 	}
 	s.unreserve()
+	c.shorten(ctx)
 	c.snapshots.Add(1)
 	c.savedEarly.Add(s.dump.counts.early)
 	return committed, nil
