@@ -10,9 +10,6 @@ import (
 	"aibox/trainer/remote"
 )
 
-// lostJobBytes is less than most objects of bucket files have that a job of away has uploaded after 14 passes.
-const lostJobBytes = 400_000
-
 // TestTableArrivesFromHDFS: machines that train with snapshots on a real HDFS are lost with all that
 // is on their disks. Others go on while the bucket files of the table arrive, also where parts of
 // HDFS fail in the middle of one, and make the model of a machine that was not disturbed.
@@ -20,7 +17,7 @@ func TestTableArrivesFromHDFS(t *testing.T) {
 	a := newAway(t)
 	t.Run("other machines", func(t *testing.T) {
 		j := a.job(t, "/machines")
-		if !lostAt(t, j, 14, true) {
+		if !lostAt(t, j, 12, true) {
 			t.Fatal("there were not so many passes")
 		}
 		inBackground(t, func(*remote.Arriving) {})
@@ -42,6 +39,26 @@ func TestTableArrivesFromHDFS(t *testing.T) {
 		}
 		a.whole(t, j, s, "/machines")
 	})
+	t.Run("without patience", func(t *testing.T) {
+		// The client of HDFS does not try again: what fetches in the background does.
+		j := a.job(t, "/impatient", "data.hdfs.retry_ms=0")
+		if !lostAt(t, j, 12, true) {
+			t.Fatal("there were not so many passes")
+		}
+		var o *outage
+		opts := quiet
+		opts.Logger = heard("files cannot be fetched from the remote directory now", func() { o.over() })
+		inBackground(t, func(arriving *remote.Arriving) {
+			o = a.nameNodeStops(t, hdfstest.FromDataNode, objectBytes/2)
+			arriving.Start()
+			<-o.back // training cannot go on meanwhile
+		})
+		s, err := Train(t.Context(), j, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.whole(t, j, s, "/impatient")
+	})
 	rng := testseed.Rand(t)
 	for range tabletest.Kills(t, 1, 1) {
 		for _, part := range []struct {
@@ -49,10 +66,10 @@ func TestTableArrivesFromHDFS(t *testing.T) {
 			fails func(*testing.T, hdfstest.Way, int64) *outage
 		}{{"DataNode killed", a.dataNodeDies}, {"NameNode stopped", a.nameNodeStops}} {
 			for _, demanded := range []bool{false, true} {
-				bytes := 1 + rng.Int64N(lostJobBytes)
+				bytes := 1 + rng.Int64N(objectBytes)
 				t.Run(fmt.Sprintf("%s at byte %d of what is read %v", part.name, bytes, demanded), func(t *testing.T) {
 					j := a.job(t, "/arriving") // it is empty after each test
-					if !lostAt(t, j, 14, true) {
+					if !lostAt(t, j, 12, true) {
 						t.Fatal("there were not so many passes")
 					}
 					var o *outage

@@ -17,6 +17,9 @@ type away struct {
 	want outcomeOf // of the job, where it is left alone
 }
 
+// objectBytes is less than most objects have that have bucket files of the job.
+const objectBytes = 400_000
+
 // patient has a job wait for HDFS.
 var patient = []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=600000"}
 
@@ -37,10 +40,10 @@ func newAway(t *testing.T) *away {
 	return a
 }
 
-// job is the job, with its snapshots in a directory of HDFS.
+// job is the job, every fourth snapshot of which is in a directory of HDFS.
 func (a *away) job(t *testing.T, dir string, set ...string) *configs.Job {
 	t.Helper()
-	return withBuckets(t, slices.Concat([]string{"sparse_table.dirs=[MODEL-a, MODEL-b]", everyPass, "snapshots.remote=" + a.URI(dir)}, patient, set)...)
+	return withBuckets(t, slices.Concat([]string{"sparse_table.dirs=[MODEL-a, MODEL-b]", "snapshots={every: 1 pass, remote_every: 4 snapshots}", "snapshots.remote=" + a.URI(dir)}, patient, set)...)
 }
 
 // whole fails the test unless the job has made the model and the reports of one that was left
@@ -65,6 +68,16 @@ type outage struct {
 
 	mu  sync.Mutex
 	end func() // has it come back, if it is down; with mu
+}
+
+// happened reports whether the part of HDFS has failed.
+func (o *outage) happened() bool {
+	select {
+	case <-o.down:
+		return true
+	default:
+		return false
+	}
 }
 
 // over has the part of HDFS come back if it has failed.
@@ -118,6 +131,9 @@ func (a *away) nameNodeStops(t *testing.T, way hdfstest.Way, bytes int64) *outag
 func heard(text string, do func()) *slog.Logger {
 	return slog.New(onMessage{quiet.Logger.Handler(), text, do})
 }
+
+// everySnapshot has every snapshot of the job be in HDFS.
+const everySnapshot = "snapshots.remote_every=1 snapshot"
 
 // triesAgain is what the client of HDFS says when it waits.
 const triesAgain = "HDFS: trying again"

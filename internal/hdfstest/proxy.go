@@ -78,8 +78,8 @@ func (p *proxy) copy(to, from net.Conn, way Way) {
 			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
 		}
 		piece = piece[:n]
-		if m := p.moment.Load(); m != nil && m.way == way && passed+int64(n) >= m.bytes && p.moment.CompareAndSwap(m, nil) {
-			before := max(0, m.bytes-passed)
+		if m := p.moment.Load(); m != nil && m.way == way && passed < m.bytes && m.bytes <= passed+int64(n) && p.moment.CompareAndSwap(m, nil) {
+			before := m.bytes - passed
 			_, _ = to.Write(piece[:before]) // if it fails, so does the next one
 			m.do(p.node)
 			piece = piece[before:]
