@@ -46,14 +46,17 @@ func (a *away) job(t *testing.T, dir string, set ...string) *configs.Job {
 	return withBuckets(t, slices.Concat([]string{"sparse_table.dirs=[MODEL-a, MODEL-b]", "snapshots={every: 1 pass, remote_every: 4 snapshots}", "snapshots.remote=" + a.URI(dir)}, patient, set)...)
 }
 
-// whole fails the test unless the job has made the model and the reports of one that was left
-// alone, and nothing of its snapshots is left.
+// whole fails the test unless the job, whose machine was lost, has made the model and the reports of
+// one that was left alone, all files of its table have arrived, and nothing of its snapshots is left.
 func (a *away) whole(t *testing.T, j *configs.Job, s *Summary, dir string) {
 	t.Helper()
 	got := outcome(t, j, s)
 	got.compare(t, &a.want)
 	if len(s.Resumed) == 0 {
 		t.Error("it has not gone on from a snapshot")
+	}
+	if r := s.Arrival; r == nil || r.Remote != j.Snapshots.Remote || r.FetchedBytes == 0 || r.WholeSeconds == 0 || records(t, append(j.SparseTable.Dirs, j.Output.ModelDir)...) > 0 {
+		t.Errorf("not all has arrived: %+v", r)
 	}
 	for _, sub := range []string{"snapshots", "objects", "pending"} {
 		if left := a.List(t, dir+"/"+sub); len(left) > 0 {
