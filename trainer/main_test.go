@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"aibox/internal/hdfstest"
 )
 
 // logDir holds what tests share.
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	logDir = dir
-	code := m.Run()
+	code := hdfstest.Run(m)
 	os.RemoveAll(dir)
 	os.Exit(code)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,8 +28,8 @@ type Config struct {
 	// SeparateNameNodes makes each NameNode of an HA pair a process of its own,
 	// which can be killed and hung; with Separate, and without Kerberos.
 	SeparateNameNodes bool
-	// Proxied puts a proxy before each DataNode, which can be made slow; with
-	// Separate.
+	// Proxied puts a proxy before each DataNode, which can be made slow, and whose streams
+	// can be stopped at a byte; with Separate.
 	Proxied bool
 	// Kerberos starts a KDC and secures the cluster with it.
 	Kerberos bool
@@ -49,6 +50,7 @@ type Cluster struct {
 	dataNodes     []*process // Separate
 	dataPorts     []int      // Separate
 	proxies       []*proxy   // Proxied
+	moment        atomic.Pointer[moment]
 	kdc           *KDC
 	serviceKeytab string
 	findPorts     portFinder
@@ -179,7 +181,7 @@ func startOnce(dir string, cfg Config, findPorts portFinder) (_ *Cluster, err er
 		}
 		for i := range c.dataNodes {
 			if cfg.Proxied {
-				p, err := startProxy(c.dataPorts[i])
+				p, err := c.startProxy(i)
 				if err != nil {
 					return nil, err
 				}

@@ -1,7 +1,7 @@
 // Package hdfstest starts real HDFS clusters for integration tests: Hadoop's
 // own NameNode and DataNodes (the mini cluster of testdata/hdfs), on request with
 // high availability and a real Kerberos KDC. Tests can restart, fail over, kill, hang
-// and corrupt them.
+// and corrupt them, also at a given byte of a stream.
 //
 // Start gives a test a cluster of its own, and Shared one that all tests of the package
 // use. A package that calls Shared runs its tests through Main, which ends the shared

@@ -92,9 +92,20 @@ func (c *Cluster) StartNameNode(t testing.TB, i int) {
 // instead of failing the test, because tests call it from other goroutines, where
 // t.Fatal is not allowed.
 func (c *Cluster) RestartNameNode() error {
-	if _, err := c.server.command("stop-namenode", "0"); err != nil {
+	if err := c.TryStopNameNode(); err != nil {
 		return err
 	}
+	return c.TryStartNameNode()
+}
+
+// TryStopNameNode is the first half of RestartNameNode.
+func (c *Cluster) TryStopNameNode() error {
+	_, err := c.server.command("stop-namenode", "0")
+	return err
+}
+
+// TryStartNameNode is the second half of RestartNameNode.
+func (c *Cluster) TryStartNameNode() error {
 	_, err := c.server.command("start-namenode", "0")
 	return err
 }

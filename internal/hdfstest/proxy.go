@@ -2,7 +2,6 @@ package hdfstest
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -10,25 +9,29 @@ import (
 )
 
 // proxy is a proxy in front of a DataNode process, with which tests slow the DataNode
-// down. It listens at the address that the NameNode gives to clients; the DataNode
-// listens at the same port of another loopback address.
+// down, or have something happen in the middle of a stream. It listens at the address that
+// the NameNode gives to clients; the DataNode listens at the same port of another loopback
+// address.
 type proxy struct {
+	node     int
 	listener net.Listener
 	to       string
 	rate     atomic.Int64 // bytes per second to the client; 0: no limit
 	accepted atomic.Int64
+	moment   *atomic.Pointer[moment] // of all proxies of the cluster
 }
 
 // backendHost is where DataNodes behind a proxy listen. The NameNode gives clients
 // another address, 127.0.0.1, since the DataNode connects to it from there.
 const backendHost = "127.0.0.2"
 
-func startProxy(port int) (*proxy, error) {
+func (c *Cluster) startProxy(node int) (*proxy, error) {
+	port := c.dataPorts[node]
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: l, to: fmt.Sprintf("%s:%d", backendHost, port)}
+	p := &proxy{node: node, listener: l, to: fmt.Sprintf("%s:%d", backendHost, port), moment: &c.moment}
 	go p.serve() // until the listener is closed
 	return p, nil
 }
@@ -53,22 +56,37 @@ func (p *proxy) forward(client net.Conn) {
 	}
 	defer func() { _ = server.Close() }()
 	go func() {
-		_, _ = io.Copy(server, client) // its end is the client's
+		p.copy(server, client, ToDataNode) // its end is the client's
 		_ = server.Close()
 	}()
+	p.copy(client, server, FromDataNode)
+}
+
+// copy copies what goes one way over a connection until that breaks off.
+func (p *proxy) copy(to, from net.Conn, way Way) {
 	buf := make([]byte, 64<<10)
-	for {
-		rate := p.rate.Load()
-		piece := buf
+	for passed := int64(0); ; {
+		piece, rate := buf, p.rate.Load()
+		if way == ToDataNode {
+			rate = 0
+		}
 		if rate > 0 {
 			piece = buf[:max(1, min(int64(len(buf)), rate/10))]
 		}
-		n, err := server.Read(piece)
+		n, err := from.Read(piece)
 		if rate > 0 {
 			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
 		}
-		if n > 0 {
-			if _, err := client.Write(piece[:n]); err != nil {
+		piece = piece[:n]
+		if m := p.moment.Load(); m != nil && m.way == way && passed < m.bytes && m.bytes <= passed+int64(n) && p.moment.CompareAndSwap(m, nil) {
+			before := m.bytes - passed
+			_, _ = to.Write(piece[:before]) // if it fails, so does the next one
+			m.do(p.node)
+			piece = piece[before:]
+		}
+		passed += int64(n)
+		if len(piece) > 0 {
+			if _, err := to.Write(piece); err != nil {
 				return
 			}
 		}

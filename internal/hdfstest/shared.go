@@ -49,7 +49,11 @@ func Shared(t testing.TB, name string, cfg Config) *Cluster {
 }
 
 // Main runs the tests of a package, ends the shared clusters and exits.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main without the exit, for a package with more to do before it: it returns the exit
+// status.
+func Run(m *testing.M) int {
 	begin := time.Now()
 	code := m.Run()
 	shared.Lock()
@@ -66,5 +70,5 @@ func Main(m *testing.M) {
 		}
 	}
 	shared.Unlock()
-	os.Exit(code)
+	return code
 }

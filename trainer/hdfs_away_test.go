@@ -1,0 +1,142 @@
+package trainer
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"aibox/configs"
+	"aibox/internal/hdfstest"
+)
+
+// away is a real HDFS whose parts fail in the middle of an object, where a job with a table on SSD
+// has its snapshots.
+type away struct {
+	*hdfstest.Cluster
+	want outcomeOf // of the job, where it is left alone
+}
+
+// objectBytes is less than most objects have that have bucket files of the job.
+const objectBytes = 400_000
+
+// patient has a job wait for HDFS.
+var patient = []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=600000"}
+
+// proxied is the cluster that tests share in which parts of HDFS fail.
+func proxied(t *testing.T) *hdfstest.Cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIP: starts a cluster; not in short mode")
+	}
+	return hdfstest.Shared(t, "proxied", hdfstest.Config{DataNodes: 2, Separate: true, Proxied: true})
+}
+
+func newAway(t *testing.T) *away {
+	t.Helper()
+	a := &away{Cluster: proxied(t)}
+	left := withBuckets(t)
+	a.want = outcome(t, left, train(t, left))
+	return a
+}
+
+// job is the job, every fourth snapshot of which is in a directory of HDFS.
+func (a *away) job(t *testing.T, dir string, set ...string) *configs.Job {
+	t.Helper()
+	return withBuckets(t, slices.Concat([]string{"sparse_table.dirs=[MODEL-a, MODEL-b]", "snapshots={every: 1 pass, remote_every: 4 snapshots}", "snapshots.remote=" + a.URI(dir)}, patient, set)...)
+}
+
+// whole fails the test unless the job, whose machine was lost, has made the model and the reports of
+// one that was left alone, all files of its table have arrived, and nothing of its snapshots is left.
+func (a *away) whole(t *testing.T, j *configs.Job, s *Summary, dir string) {
+	t.Helper()
+	got := outcome(t, j, s)
+	got.compare(t, &a.want)
+	if len(s.Resumed) == 0 {
+		t.Error("it has not gone on from a snapshot")
+	}
+	if r := s.Arrival; r == nil || r.Remote != j.Snapshots.Remote || r.FetchedBytes == 0 || r.WholeSeconds == 0 || records(t, append(j.SparseTable.Dirs, j.Output.ModelDir)...) > 0 {
+		t.Errorf("not all has arrived: %+v", r)
+	}
+	for _, sub := range []string{"snapshots", "objects", "pending"} {
+		if left := a.List(t, dir+"/"+sub); len(left) > 0 {
+			t.Errorf("left over in %s: %q", sub, left)
+		}
+	}
+}
+
+// outage is a part of HDFS that fails in the middle of a stream.
+type outage struct {
+	down, back chan struct{} // closed when it has failed, and when it is there again
+
+	mu  sync.Mutex
+	end func() // has it come back, if it is down; with mu
+}
+
+// happened reports whether the part of HDFS has failed.
+func (o *outage) happened() bool {
+	select {
+	case <-o.down:
+		return true
+	default:
+		return false
+	}
+}
+
+// over has the part of HDFS come back if it has failed.
+func (o *outage) over() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.end != nil {
+		o.end()
+		close(o.back)
+	}
+	o.end = nil
+}
+
+// fails has a part of HDFS fail when a connection to a DataNode has carried so many bytes. It comes
+// back at the latest when the test ends.
+func (a *away) fails(t *testing.T, way hdfstest.Way, bytes int64, fail, repair func(node int)) *outage {
+	t.Helper()
+	o := &outage{down: make(chan struct{}), back: make(chan struct{})}
+	t.Cleanup(o.over)
+	a.At(t, way, bytes, func(node int) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		fail(node)
+		o.end = func() {
+			repair(node)
+			a.WaitDataNodes(t, 2)
+		}
+		close(o.down)
+	})
+	return o
+}
+
+// dataNodeDies has the DataNode killed to which the connection is.
+func (a *away) dataNodeDies(t *testing.T, way hdfstest.Way, bytes int64) *outage {
+	t.Helper()
+	return a.fails(t, way, bytes, func(node int) { a.KillDataNode(t, node) }, func(node int) { a.StartDataNode(t, node) })
+}
+
+// nameNodeStops has the NameNode stopped.
+func (a *away) nameNodeStops(t *testing.T, way hdfstest.Way, bytes int64) *outage {
+	t.Helper()
+	check := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	return a.fails(t, way, bytes, func(int) { check(a.TryStopNameNode()) }, func(int) { check(a.TryStartNameNode()) })
+}
+
+// heard is a log that calls a function before messages that begin with a text.
+func heard(text string, do func()) *slog.Logger {
+	return slog.New(onMessage{quiet.Logger.Handler(), text, do})
+}
+
+// everySnapshot has every snapshot of the job be in HDFS.
+const everySnapshot = "snapshots.remote_every=1 snapshot"
+
+// triesAgain is what the client of HDFS says when it waits.
+const triesAgain = "HDFS: trying again"
