@@ -26,6 +26,7 @@ import (
 type chosen struct {
 	name       string // for modeldir.Open
 	generation string
+	identity   string
 	night      string // "": it has none
 }
 
@@ -64,8 +65,8 @@ func (r *run) latest() (*chosen, error) {
 }
 
 // latestIn chooses a model of the directory dir. If it has models, but none that the job
-// may start from, blocked says why; it is nil if the first of them began as a new model,
-// so that the job may do so, too.
+// may start from, blocked is a *startGoneError; it is nil if the first of them began as a new
+// model, so that the job may do so, too.
 func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 	all, err := modeldir.Generations(dir)
 	if errors.Is(err, modeldir.ErrNoModel) {
@@ -83,23 +84,17 @@ func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 		if !r.mayStartFrom(&g.Manifest) {
 			continue
 		}
-		c := &chosen{name: dir, generation: g.Name, night: nightOf(&g.Manifest)}
+		c := &chosen{name: dir, generation: g.Name, identity: g.Manifest.Identity(), night: nightOf(&g.Manifest)}
 		if !g.Published {
 			c.name = modeldir.JoinName(dir, g.Number)
 		}
 		return c, nil, nil
 	}
-	first := made[len(made)-1]
-	from := first.Manifest.StartedFrom
-	if from == (modeldir.Origin{}) && first.Manifest.SavedAt != "" {
+	first := &made[len(made)-1].Manifest
+	if first.StartedFrom == (modeldir.Origin{}) && first.SavedAt != "" {
 		return nil, nil, nil
 	}
-	origin := "the model that it started from"
-	if from != (modeldir.Origin{}) {
-		origin = fmt.Sprintf("%s, from which it was made,", filepath.Join(or(from.ModelDir, dir), from.Generation))
-	}
-	return nil, optionErrorf("%s is of the night %s, so the job, which is of %s, cannot start from it, and %s is not there any more; name the model to start from in training.warm_start, or give an empty text to begin with a new model",
-		filepath.Join(dir, first.Name), nightOf(&first.Manifest), r.job.Night(), origin), nil
+	return nil, &startGoneError{dir: dir, first: first, job: r.job.Night()}, nil
 }
 
 // mayStartFrom reports whether the model is of an earlier run than the job: its night is
@@ -167,8 +162,15 @@ func (r *run) openPrevious(ctx context.Context) error {
 				c, err = r.latest()
 			}
 		}
+		var gone *startGoneError
+		if errors.As(err, &gone) {
+			err = r.startElsewhere(ctx, gone)
+		}
 		if err != nil {
 			return fmt.Errorf("training.warm_start: latest: %w", err)
+		}
+		if r.models.previous != nil { // restored for this run
+			return nil
 		}
 		if c == nil {
 			r.log.Info("training.warm_start: latest: there is no model of an earlier run, so training begins with a new one", "model_dir", r.job.Output.ModelDir, "dates_before", r.job.ModelDirHasDate())
@@ -219,19 +221,18 @@ func (r *run) checkPrevious() error {
 		return nil
 	}
 	c, err := r.latest()
+	var gone *startGoneError
+	if errors.As(err, &gone) && r.models.gone != nil && gone.first.StartedFrom == r.models.gone.first.StartedFrom {
+		return nil // as openPrevious has found
+	}
 	if err != nil {
 		return err
 	}
 	p := r.models.previous
-	if c == nil && p == nil || c != nil && p != nil && c.generation == p.Generation && sameDir(dirOf(c.name), p.Dir) {
+	if c == nil && p == nil || c != nil && p != nil && c.identity == p.Identity() {
 		return nil
 	}
 	return fmt.Errorf("training.warm_start: latest: %w: another run has written the newest model meanwhile; start again", modeldir.ErrLocked)
-}
-
-func dirOf(name string) string {
-	dir, _ := modeldir.SplitName(name)
-	return dir
 }
 
 // origin says in a manifest what the model was made from and of which night it is.

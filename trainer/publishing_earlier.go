@@ -38,17 +38,12 @@ type keptModel struct {
 func (o *publishing) madeFrom(m *modeldir.Model, n int) (out []keptModel) {
 	dir, child := m.Dir, &m.Manifest
 	for len(out) < n {
-		from := child.StartedFrom
-		dir = or(from.ModelDir, dir)
-		all, err := modeldir.Generations(dir)
-		i := slices.IndexFunc(all, func(g modeldir.Generation) bool {
-			return g.Fault == nil && g.Name == from.Generation && g.Manifest.Identity() == or(from.Identity, g.Manifest.Identity())
-		})
-		if err != nil || i < 0 || o.jobName(&all[i].Manifest) != o.jobName(child) {
+		at, from, ok := modeldir.Parent(dir, child)
+		if !ok || o.jobName(&from.Manifest) != o.jobName(child) {
 			break
 		}
-		child = &all[i].Manifest
-		out = append(out, keptModel{modeldir.JoinName(dir, all[i].Number), child})
+		dir, child = at, &from.Manifest
+		out = append(out, keptModel{modeldir.JoinName(dir, from.Number), child})
 	}
 	return out
 }
