@@ -80,6 +80,10 @@ func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 		_, err := modeldir.Open(dir) // says what is wrong
 		return nil, nil, fmt.Errorf("%w; it has complete generations: `aibox rollback %s --to N` publishes one of them", err, dir)
 	}
+	if night := nightOf(&made[0].Manifest); r.job.Dated && !r.job.DateGiven && laterNight(night, r.job.Night()) {
+		return nil, nil, optionErrorf("%s is of the night %s, and by the clock of this machine the job is of the earlier night %s: is the clock right, and %s the right time zone? To train that night all the same, which publishes its model, give its date: --date %[3]s",
+			filepath.Join(dir, made[0].Name), night, r.job.Night(), r.job.Timezone)
+	}
 	for _, g := range made {
 		if !r.mayStartFrom(&g.Manifest) {
 			continue

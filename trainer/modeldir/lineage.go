@@ -72,12 +72,14 @@ func Lineage(all []Generation) []Generation {
 }
 
 // retained returns which generations stay if so many may: the model and those from which
-// it was made, then the newest of the others.
+// it was made, then the newest of the others, and last those that cannot be used.
 func retained(all []Generation, keep int) []Generation {
 	kept := Lineage(all)
-	for _, g := range all {
-		if !slices.ContainsFunc(kept, func(k Generation) bool { return k.Name == g.Name }) {
-			kept = append(kept, g)
+	for _, damaged := range []bool{false, true} {
+		for _, g := range all {
+			if (g.Fault != nil) == damaged && !slices.ContainsFunc(kept, func(k Generation) bool { return k.Name == g.Name }) {
+				kept = append(kept, g)
+			}
 		}
 	}
 	return kept[:min(len(kept), max(keep, 1))]
