@@ -261,8 +261,18 @@ func (r *run) removeStart() {
 	if p == nil || p.Dir != r.startDir() {
 		return
 	}
-	if err := errors.Join(p.Close(), modeldir.Remove(p.Dir)); err != nil {
-		r.log.Warn("the model that was restored to start from could not be deleted; it takes space on disk", "dir", p.Dir, "error", err)
+	_ = p.Close() // it was only read
+	r.removeLeftStart()
+}
+
+// removeLeftStart deletes the model that was restored for a run, also for one that was killed then.
+func (r *run) removeLeftStart() {
+	dir := r.startDir()
+	if _, err := modeldir.Generations(dir); errors.Is(err, modeldir.ErrNoModel) {
+		return
+	}
+	if err := modeldir.Remove(dir); err != nil {
+		r.log.Warn("the model that was restored to start from could not be deleted; it takes space on disk", "dir", dir, "error", err)
 	}
 }
 

@@ -91,6 +91,44 @@ func TestNightAgainFromAModelThatIsGone(t *testing.T) {
 	}
 }
 
+// TestLeftStartIsRemoved: the model that was restored for a run that was killed then is deleted by
+// the next run, whether that goes on or begins; a directory of that name without a model is not.
+func TestLeftStartIsRemoved(t *testing.T) {
+	uri := t.TempDir()
+	m := newMachine(t, uri)
+	m.night("2026-11-21")
+	start := m.at + "/model/start"
+	leave := func() {
+		t.Helper()
+		if _, err := Restore(t.Context(), RestoreOptions{From: uri, To: start, Options: quiet}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	m.night("2026-11-22")
+	if exists(start) {
+		t.Error("it is there after a run that began")
+	}
+	j, err := m.job("2026-11-23", "pipeline.batches_per_pass=1", everyPass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !killedAt(t, j, 4, true) {
+		t.Fatal("not killed")
+	}
+	leave()
+	if s := train(t, j); len(s.Resumed) != 1 || exists(start) {
+		t.Errorf("it is there after a run that went on: %+v", s.Resumed)
+	}
+	if err := os.Mkdir(start, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.night("2026-11-24")
+	if !exists(start) {
+		t.Error("a directory that is no model was deleted")
+	}
+}
+
 // TestNumbersOfRestoredModels: a model that is restored beside others gets a number of its own, and
 // says of its parent the number that it has in the remote directory, which here is that of an
 // unrelated model. The chain goes by what the models are: a night that is trained again, going back,

@@ -217,6 +217,7 @@ func (r *run) prepare(ctx context.Context) error {
 		err = r.begin(ctx)
 	}
 	if err == nil {
+		r.removeLeftStart()
 		r.snapshots.upload()
 	}
 	return err
