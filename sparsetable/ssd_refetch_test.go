@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
@@ -85,6 +87,66 @@ func TestRefetch(t *testing.T) {
 					t.Errorf("read only: %v, scans: %v: %v", readOnly, scans, err)
 				}
 			}
+		}
+	}
+}
+
+// crowd is a mender that lets nobody go before so many ask at the same time.
+type crowd struct {
+	mender
+	want    int
+	here    atomic.Int64
+	enough  chan struct{} // closed: so many were there, or it has taken too long
+	close   sync.Once
+	tooLong atomic.Bool
+}
+
+func (c *crowd) Again(name string, buf []byte, offset int64) (bool, error) {
+	if c.here.Add(1) == int64(c.want) {
+		c.close.Do(func() { close(c.enough) })
+	}
+	select {
+	case <-c.enough:
+	case <-time.After(time.Minute): // so that the test fails and does not hang
+		c.tooLong.Store(true)
+		c.close.Do(func() { close(c.enough) })
+	}
+	defer c.here.Add(-1)
+	return c.mender.Again(name, buf, offset)
+}
+
+// TestRefetchesTogether: the buckets of a pull that are damaged are asked for at the same time, and so
+// are the headers of the files when the table is opened.
+func TestRefetchesTogether(t *testing.T) {
+	f := makeFlipped(t)
+	for _, headers := range []bool{false, true} {
+		dir := t.TempDir()
+		f.write(t, dir)
+		c := &crowd{mender: mender{dir: dir, right: map[string][]byte{}}, want: 4, enough: make(chan struct{})}
+		for name, data := range f.files {
+			if !strings.HasSuffix(name, ".bucket") {
+				continue
+			}
+			c.right[name] = data
+			wrong := append([]byte{}, data...)
+			if from := 4096; headers {
+				clear(wrong[:from])
+			} else {
+				clear(wrong[from:])
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), wrong, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if headers {
+			if c.want = min(c.want, len(c.right)); c.want < 2 {
+				t.Fatalf("the table has %d files", len(c.right))
+			}
+		}
+		o := f.opts(dir)
+		o.ReadOnly, o.SSD.Source = true, c
+		if err := readFlipped(t, f, o, false); err != nil || c.tooLong.Load() {
+			t.Errorf("headers: %v: they were asked for one after the other: %v, %v", headers, c.tooLong.Load(), err)
 		}
 	}
 }

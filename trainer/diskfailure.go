@@ -3,7 +3,7 @@ package trainer
 import (
 	"context"
 	"errors"
-	"path/filepath"
+	"fmt"
 	"slices"
 
 	"aibox/internal/errkind"
@@ -11,11 +11,12 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// The disk of one of the table's directories may fail, or vanish, while a run has the table open.
-// The run then ends as if its process had been killed: what another process can go on from stays.
-// Train begins again in the same process, and what a restart would do takes place: training goes
-// on from the last snapshot if that is still whole, else the table is recovered (recovery.go,
-// partial.go).
+// The disk of one of the table's directories may fail, or vanish, while a run has the table open; or
+// that of the model directory, if the table is in there, for a moment: if it does not answer again,
+// there is nothing to go on with. The run then ends as if its process had been killed: what another
+// process can go on from stays. Train begins again in the same process, and what a restart would do
+// takes place: training goes on from the last snapshot if that is still whole, else the table is
+// recovered (recovery.go, partial.go).
 
 // diskFailures are those after which Train has begun again.
 type diskFailures struct {
@@ -32,7 +33,7 @@ func (f *diskFailures) beginAgain(lost *modeldir.LostError) bool {
 		entries = nil
 	}
 	for _, d := range lost.Lost {
-		entries = append(entries, filepath.Dir(d.Dir)) // each generation has a directory of its own in it
+		entries = append(entries, d.Entry())
 	}
 	known := len(f.entries)
 	for _, e := range entries {
@@ -52,24 +53,34 @@ func (f *diskFailures) beginAgain(lost *modeldir.LostError) bool {
 // model which it has started from, is the cause of failure, notes that in r.failed, and returns
 // failure as a *modeldir.LostError then.
 func (r *run) tableFailed(ctx context.Context, failure error) error {
-	if failure == nil || ctx.Err() != nil || len(r.table.dirs) == 0 {
+	w := r.models.writer
+	if failure == nil || ctx.Err() != nil || w == nil {
 		return failure
 	}
 	if kind := errkind.Of(ctx, failure); kind != errkind.IO && kind != errkind.Internal {
 		return failure
 	}
-	if !errors.As(failure, &r.failed) {
-		r.snapshots.wait()
-		dirs := slices.Clone(r.table.dirs)
-		if r.models.previous != nil {
-			dirs = append(dirs, r.models.previous.TableDirs()...)
+	if errors.As(failure, &r.failed) {
+		return failure
+	}
+	r.snapshots.wait()
+	dirs := slices.Clone(r.table.dirs)
+	if len(dirs) == 0 {
+		dirs = []string{w.TableDir()}
+	}
+	if r.models.previous != nil {
+		dirs = append(dirs, r.models.previous.TableDirs()...)
+	}
+	if err := r.checkTable(failure); err != nil {
+		failure = err
+	} else {
+		failure = modeldir.TableFailed(dirs, failure)
+	}
+	if errors.As(failure, &r.failed) && len(r.table.dirs) == 0 {
+		if err := w.Answers(); err != nil {
+			r.failed = nil
+			return errkind.As(errkind.IO, fmt.Errorf("the disk of output.model_dir %s, which has the table too, has failed, and does not answer (%w); mount it again or replace it, and start the job again: %w", r.job.Output.ModelDir, err, failure))
 		}
-		if err := r.checkTable(failure); err != nil {
-			failure = err
-		} else {
-			failure = modeldir.TableFailed(dirs, failure)
-		}
-		errors.As(failure, &r.failed)
 	}
 	return failure
 }

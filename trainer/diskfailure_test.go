@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -224,6 +225,131 @@ func TestOperationsOfADirectoryFail(t *testing.T) {
 	t.Logf("%d recoveries, %d runs ended with an error", recovered, failed)
 }
 
+// TestTableInTheModelDirectoryFails fails an operation on the table of a run that is in the model
+// directory, on one on SSD or the final snapshot of one in memory: once, or again and again, while
+// the rest of the directory answers, or not. After a fault for a moment the run goes on by itself
+// from its last snapshot; otherwise it ends with an error, after as many attempts as with a directory
+// of its own, from which the next process goes on.
+func TestTableInTheModelDirectoryFails(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		memory   bool
+		moments  int  // the disk is well again when the job has begun again so many times
+		rest     bool // from the first fault on, all operations on the model directory fail
+		attempts int  // before the job ends; 0: it makes its model
+		says     string
+	}{
+		{"once", false, 1, false, 0, ""},
+		{"twice", false, 2, false, 0, ""},
+		{"ever", false, 1 << 30, false, 3, "input/output error"},
+		{"the model directory", false, 1 << 30, true, 1, "which has the table too, has failed, and does not answer"},
+		{"in memory", true, 1, false, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := onTwoDisks("sparse_table.dirs=[]")
+			if c.memory {
+				set = nil
+			}
+			left := job(t, "fm", append(slices.Clip(set), "snapshots.every=none")...)
+			want := outcome(t, left, train(t, left))
+			j := job(t, "fm", append(slices.Clip(set), everyPass)...)
+			var log syncBuffer
+			opts := quiet
+			opts.Logger, opts.Status = slog.New(slog.NewTextHandler(&log, nil)), new(Status)
+			var on, faulty atomic.Bool
+			fault := func(operation, path string) error {
+				fails := operation == "read" && strings.HasSuffix(path, ".bucket") // for the sake of training
+				if c.memory {
+					fails = operation == "create" && strings.Contains(path, "/table/") && opts.Status.View().Phase == PhaseSaving
+				}
+				fails = fails || c.rest && faulty.Load() && strings.HasPrefix(path, j.Output.ModelDir)
+				if !on.Load() || !fails || strings.Count(log.String(), "the job begins again") >= c.moments {
+					return nil
+				}
+				faulty.Store(true)
+				return syscall.EIO
+			}
+			opts.tableFS = failingFS{fault: fault}
+			passes := 0
+			opts.afterPass = func(_ context.Context, r *run) error {
+				r.snapshots.wait()
+				if passes++; passes == 5 { // there is a snapshot
+					on.Store(true)
+				}
+				return nil
+			}
+			diskfault.Inject(fault)
+			defer diskfault.Inject(nil)
+			s, err := Train(t.Context(), j, opts)
+			diskfault.Inject(nil)
+			said := log.String()
+			begun := strings.Count(said, "the job begins again")
+			if (err != nil) != (c.attempts > 0) || c.attempts > 0 && begun != c.attempts-1 || c.attempts == 0 && begun != c.moments {
+				t.Fatalf("after %d attempts: %v\n%s", begun+1, err, said)
+			}
+			if err != nil {
+				if !strings.Contains(err.Error(), c.says) || !errors.Is(err, syscall.EIO) || errkind.Of(t.Context(), err) != errkind.IO {
+					t.Errorf("it ended with %v", err)
+				}
+				s = train(t, j)
+			}
+			if len(s.Resumed) == 0 {
+				t.Errorf("it started over\n%s", said)
+			}
+			got := outcome(t, j, s)
+			got.compare(t, &want)
+			checkOneSnapshot(t, j)
+		})
+	}
+}
+
+// TestModelDirectoryVanishes: where the model directory is not there any more while a run trains
+// whose table is in it, as when its file system is not mounted any more, the job ends with an error that
+// says so, and does not begin in an empty place. Once it is there again, the job goes on.
+func TestModelDirectoryVanishes(t *testing.T) {
+	left := job(t, "fm", onTwoDisks("sparse_table.dirs=[]", "snapshots.every=none")...)
+	want := outcome(t, left, train(t, left))
+	j := job(t, "fm", onTwoDisks("sparse_table.dirs=[]")...)
+	dir := j.Output.ModelDir
+	opts, passes := quiet, 0
+	opts.afterPass = func(_ context.Context, r *run) error {
+		r.snapshots.wait()
+		if passes++; passes == 5 {
+			return os.Rename(dir, dir+"-away")
+		}
+		return nil
+	}
+	_, err := Train(t.Context(), j, opts)
+	if err == nil || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.model_dir "+dir+", which has the table too, has failed, and does not answer") {
+		t.Errorf("it ended with %v", err)
+	}
+	if exists(dir) {
+		t.Errorf("there is %s again", entriesOf(t, dir+"/*"))
+	}
+	if err := os.Rename(dir+"-away", dir); err != nil {
+		t.Fatal(err)
+	}
+	s := train(t, j)
+	if len(s.Resumed) != 1 {
+		t.Errorf("it went on at %+v", s.Resumed)
+	}
+	got := outcome(t, j, s)
+	got.compare(t, &want)
+}
+
+// failingFS fails operations of a table in memory on disk.
+type failingFS struct {
+	sparsetable.OSFS
+	fault func(operation, path string) error
+}
+
+func (f failingFS) Create(name string) (sparsetable.File, error) {
+	if err := f.fault("create", name); err != nil {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: err}
+	}
+	return f.OSFS.Create(name)
+}
+
 // TestDiskFailuresEnd: a job begins again after the first failure of each directory, and once
 // besides.
 func TestDiskFailuresEnd(t *testing.T) {
@@ -255,6 +381,18 @@ func TestDiskFailuresEnd(t *testing.T) {
 		}
 		if again != c.again {
 			t.Errorf("%v: %s, want %s", c.failures, again, c.again)
+		}
+	}
+}
+
+// TestFailuresInTheModelDirectoryEnd: a table in the model directory counts as one place, also where the
+// job has begun again with another generation.
+func TestFailuresInTheModelDirectoryEnd(t *testing.T) {
+	var f diskFailures
+	for i, want := range []bool{true, true, false} {
+		dir := fmt.Sprintf("/m/gen-00000%d/table", i+1)
+		if f.beginAgain(&modeldir.LostError{Lost: []modeldir.LostDir{{Dir: dir}}}) != want {
+			t.Errorf("after failure %d", i+1)
 		}
 	}
 }

@@ -22,12 +22,14 @@ type Generation struct {
 	DayFromDate bool            `json:"day_from_date"`
 	SavedAt     string          `json:"saved_at,omitempty"`     // in UTC; "": an earlier version saved it
 	StartedFrom string          `json:"started_from,omitempty"` // the model that it was made from, as DIR@N; "": a new one
-	Steps       int64           `json:"steps"`
-	Examples    int64           `json:"trained_examples"`
-	Eval        *metrics.Report `json:"eval,omitempty"` // from its summary; without data.eval, on what was held out of the training data
-	Digest      string          `json:"digest,omitempty"`
-	Bytes       int64           `json:"bytes"` // its files, the table included
-	Fault       string          `json:"fault,omitempty"`
+	// StartedFromGone says that this model is not there any more; its number may be that of another one.
+	StartedFromGone bool            `json:"started_from_gone,omitempty"`
+	Steps           int64           `json:"steps"`
+	Examples        int64           `json:"trained_examples"`
+	Eval            *metrics.Report `json:"eval,omitempty"` // from its summary; without data.eval, on what was held out of the training data
+	Digest          string          `json:"digest,omitempty"`
+	Bytes           int64           `json:"bytes"` // its files, the table included
+	Fault           string          `json:"fault,omitempty"`
 	// Arriving says that files of its table have not all arrived from a remote directory; nil:
 	// they have.
 	Arriving *ArrivingFiles `json:"arriving,omitempty"`
@@ -123,7 +125,7 @@ func describe(dir string, g *modeldir.Generation) Generation {
 	m := &g.Manifest
 	d.Night, d.Day, d.DayFromDate, d.SavedAt = m.OfNight(), m.Day, m.DayFromDate, m.SavedAt
 	d.Steps, d.Examples, d.Digest = m.Step, m.Examples, m.Digest
-	d.StartedFrom = nameOf(dir, m.StartedFrom)
+	d.StartedFrom, d.StartedFromGone = startOf(dir, m)
 	// The summary is a report, which may be missing.
 	if data, err := os.ReadFile(modeldir.ReportOf(dir, g.Name, summaryName)); err == nil {
 		var s Summary
@@ -153,9 +155,21 @@ func describeUnfinished(dir string, g *modeldir.Incomplete) Generation {
 	at := x.place()
 	d.State, d.Night, d.Day, d.DayFromDate, d.Steps, d.Examples = Resumable, id.Night, x.Day, id.Night != "", at.Step, at.Examples
 	if id.Start != nil {
-		d.StartedFrom = nameOf(dir, id.Start.Origin)
+		d.StartedFrom, d.StartedFromGone = startOf(dir, &modeldir.Manifest{StartedFrom: id.Start.Origin, Step: at.Step})
 	}
 	return d
+}
+
+// startOf names the model from which child, which is in dir, was made, as DIR@N: where it is or, if it
+// is gone, where it was.
+func startOf(dir string, child *modeldir.Manifest) (name string, gone bool) {
+	if child.StartedFrom == (modeldir.Origin{}) {
+		return "", false
+	}
+	if at, from, ok := modeldir.Parent(dir, child); ok {
+		return modeldir.JoinName(at, from.Number), false
+	}
+	return nameOf(dir, child.StartedFrom), true
 }
 
 // nameOf is the name of the model from which one in dir was made, as DIR@N; "" if that

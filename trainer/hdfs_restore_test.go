@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"aibox/internal/hdfstest"
+	"aibox/trainer/transfer"
 )
 
 // TestRestoreFromHDFS: a model is restored from a real HDFS of which parts fail in the middle of a
@@ -31,10 +32,14 @@ func TestRestoreFromHDFS(t *testing.T) {
 			o := restoringTo(t, j.Output.Remote)
 			o.HDFS = j.Data.HDFS
 			o.Logger = heard(triesAgain, func() { out.over() })
-			o.published = func() { out = c.fails(t, hdfstest.FromDataNode, objectBytes/2) }
+			whenUsable(&o, func() {
+				if out == nil {
+					out = c.fails(t, hdfstest.FromDataNode, objectBytes/2)
+				}
+			})
 			if !c.patient {
 				o.HDFS.RetryMs = 0
-				if _, err := Restore(t.Context(), o); err == nil || !strings.Contains(err.Error(), "the same command goes on") {
+				if _, err := transfer.Restore(t.Context(), o); err == nil || !strings.Contains(err.Error(), "the same command goes on") {
 					t.Fatalf("restored without a NameNode: %v", err)
 				}
 				if records(t, o.Dirs...) == 0 {
@@ -42,7 +47,7 @@ func TestRestoreFromHDFS(t *testing.T) {
 				}
 				o.HDFS = j.Data.HDFS // the NameNode is started when this call waits for it
 			}
-			r, err := Restore(t.Context(), o)
+			r, err := transfer.Restore(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,6 +27,7 @@ import (
 type chosen struct {
 	name       string // for modeldir.Open
 	generation string
+	identity   string
 	night      string // "": it has none
 }
 
@@ -65,8 +66,8 @@ func (r *run) latest() (*chosen, error) {
 }
 
 // latestIn chooses a model of the directory dir. If it has models, but none that the job
-// may start from, blocked says why; it is nil if the first of them began as a new model,
-// so that the job may do so, too.
+// may start from, blocked is a *startGoneError; it is nil if the first of them began as a new
+// model, so that the job may do so, too.
 func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 	all, err := modeldir.Generations(dir)
 	if errors.Is(err, modeldir.ErrNoModel) {
@@ -80,27 +81,25 @@ func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 		_, err := modeldir.Open(dir) // says what is wrong
 		return nil, nil, fmt.Errorf("%w; it has complete generations: `aibox rollback %s --to N` publishes one of them", err, dir)
 	}
+	if night := made[0].Manifest.OfNight(); r.job.Dated && !r.job.DateGiven && laterNight(night, r.job.Night()) {
+		return nil, nil, optionErrorf("%s is of the night %s, and by the clock of this machine the job is of the earlier night %s: is the clock right, and %s the right time zone? To train that night all the same, which publishes its model, give its date: --date %[3]s",
+			filepath.Join(dir, made[0].Name), night, r.job.Night(), r.job.Timezone)
+	}
 	for _, g := range made {
 		if !r.mayStartFrom(&g.Manifest) {
 			continue
 		}
-		c := &chosen{name: dir, generation: g.Name, night: g.Manifest.OfNight()}
+		c := &chosen{name: dir, generation: g.Name, identity: g.Manifest.Identity(), night: g.Manifest.OfNight()}
 		if !g.Published {
 			c.name = modeldir.JoinName(dir, g.Number)
 		}
 		return c, nil, nil
 	}
-	first := made[len(made)-1]
-	from := first.Manifest.StartedFrom
-	if from == (modeldir.Origin{}) && first.Manifest.SavedAt != "" {
+	first := &made[len(made)-1].Manifest
+	if first.StartedFrom == (modeldir.Origin{}) && first.SavedAt != "" {
 		return nil, nil, nil
 	}
-	origin := "the model that it started from"
-	if from != (modeldir.Origin{}) {
-		origin = fmt.Sprintf("%s, from which it was made,", filepath.Join(or(from.ModelDir, dir), from.Generation))
-	}
-	return nil, optionErrorf("%s is of the night %s, so the job, which is of %s, cannot start from it, and %s is not there any more; name the model to start from in training.warm_start, or give an empty text to begin with a new model",
-		filepath.Join(dir, first.Name), first.Manifest.OfNight(), r.job.Night(), origin), nil
+	return nil, &startGoneError{dir: dir, first: first, job: r.job.Night()}, nil
 }
 
 // mayStartFrom reports whether the model is of an earlier run than the job: its night is
@@ -160,8 +159,15 @@ func (r *run) openPrevious(ctx context.Context) error {
 				c, err = r.latest()
 			}
 		}
+		var gone *startGoneError
+		if errors.As(err, &gone) {
+			err = r.startElsewhere(ctx, gone)
+		}
 		if err != nil {
 			return fmt.Errorf("training.warm_start: latest: %w", err)
+		}
+		if r.models.previous != nil { // restored for this run
+			return nil
 		}
 		if c == nil {
 			r.log.Info("training.warm_start: latest: there is no model of an earlier run, so training begins with a new one", "model_dir", r.job.Output.ModelDir, "dates_before", r.job.ModelDirHasDate())
@@ -212,19 +218,18 @@ func (r *run) checkPrevious() error {
 		return nil
 	}
 	c, err := r.latest()
+	var gone *startGoneError
+	if errors.As(err, &gone) && r.models.gone != nil && gone.first.StartedFrom == r.models.gone.first.StartedFrom {
+		return nil // as openPrevious has found
+	}
 	if err != nil {
 		return err
 	}
 	p := r.models.previous
-	if c == nil && p == nil || c != nil && p != nil && c.generation == p.Generation && sameDir(dirOf(c.name), p.Dir) {
+	if c == nil && p == nil || c != nil && p != nil && c.identity == p.Identity() {
 		return nil
 	}
 	return fmt.Errorf("training.warm_start: latest: %w: another run has written the newest model meanwhile; start again", modeldir.ErrLocked)
-}
-
-func dirOf(name string) string {
-	dir, _ := modeldir.SplitName(name)
-	return dir
 }
 
 // origin says in a manifest what the model was made from and of which night it is.

@@ -265,6 +265,35 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 	c.starts("2026-11-20", at+"/m@5")
 }
 
+// TestLatestWhereTheClockIsWrong: a job that has its date from a clock that has gone back does not
+// publish a model of an earlier night, and above all no new one; whoever gives the date gets it.
+func TestLatestWhereTheClockIsWrong(t *testing.T) {
+	c, at := newChain(t, "AT/m", `name="n-{{date}}"`, "output.keep_generations=3")
+	c.starts("2026-11-17", "")
+	c.starts("2026-11-18", at+"/m@1")
+	onClock := func(date string) error {
+		j := c.job(date)
+		j.DateGiven = false // as if it were the date on the clock
+		_, err := Train(t.Context(), j, quiet)
+		return err
+	}
+	for _, date := range []string{"2026-11-10", "2026-11-17"} {
+		if err := onClock(date); errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "gen-000002 is of the night 2026-11-18") || !strings.Contains(err.Error(), "--date "+date) {
+			t.Errorf("the clock says %s: %v", date, err)
+		}
+	}
+	if all, err := Generations(at + "/m"); err != nil || len(all) != 2 || all[0].State != Published {
+		t.Errorf("there are %+v, %v", all, err)
+	}
+	if err := onClock("2026-11-18"); err != nil { // again
+		t.Error(err)
+	}
+	if err := onClock("2026-11-19"); err != nil {
+		t.Error(err)
+	}
+	c.starts("2026-11-17", "")
+}
+
 // TestLatestIsNoDirectory: a directory called latest is written ./latest.
 func TestLatestIsNoDirectory(t *testing.T) {
 	c, at := newChain(t, "AT/m")

@@ -44,6 +44,7 @@ type nights struct {
 
 	digests map[string]string // of models by their names, undisturbed
 	models  map[string]string // their names, by Manifest.Identity
+	parents map[string]string // identities of what they were made from, by theirs; "": a new model
 	night   int               // the last one that was begun
 
 	machines int
@@ -54,7 +55,6 @@ type nights struct {
 
 	broken    map[string]bool  // generations of it that have lost a directory of their table, by keyOf
 	began     map[int][]string // by night: the models from which processes on it may have started
-	lostAny   bool             // a directory of any table of it was lost
 	lost      bool             // so may the run that was killed last have done
 	partially bool             // it has gone on since with recovery.mode partial
 	inexact   int              // models that say that rows have gone back
@@ -71,7 +71,7 @@ func TestNightsModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			rng := testseed.Rand(t)
-			w := &nights{t: t, rng: rng, root: t.TempDir(), log: log, digests: make(map[string]string), models: make(map[string]string), retained: 1 + rng.IntN(3)}
+			w := &nights{t: t, rng: rng, root: t.TempDir(), log: log, digests: make(map[string]string), models: make(map[string]string), parents: make(map[string]string), retained: 1 + rng.IntN(3)}
 			defer func() { t.Logf("what was done:\n%s", strings.Join(w.did, "\n")) }()
 			w.newMachine()
 			if err := os.MkdirAll(filepath.Join(w.root, "remote"), 0o755); err != nil {
@@ -92,7 +92,7 @@ func TestNightsModel(t *testing.T) {
 func (w *nights) newMachine() {
 	w.machines++
 	w.at = filepath.Join(w.root, fmt.Sprint("machine", w.machines))
-	w.broken, w.began, w.lostAny, w.lost, w.partially = make(map[string]bool), make(map[int][]string), false, false, false
+	w.broken, w.began, w.lost, w.partially = make(map[string]bool), make(map[int][]string), false, false
 	w.moveTable()
 }
 
@@ -120,7 +120,7 @@ func (w *nights) loseDirectory() {
 	entry := filepath.Dir(one(w.rng, tables...))
 	way := one(w.rng, "not mounted", "new disk", "emptied")
 	w.did = append(w.did, fmt.Sprintf("%s is lost, %s", entry, way))
-	w.lost, w.lostAny = true, true
+	w.lost = true
 	list, _ := modeldir.Generations(w.dir()) // without a model, only a run that was killed loses it
 	for _, table := range tables {
 		if filepath.Dir(table) != entry {
@@ -268,9 +268,9 @@ func (w *nights) there() []*remote.Manifest {
 }
 
 // starts are the names of the models from which a night may start, "" for a new one. There are
-// none if it cannot start, since the model from which it started before is gone. If that has
-// lost a directory and is not in the remote directory, the newest other one there is restored;
-// if there is none, fails is true, and the night may end with an error.
+// none if it cannot start, since the model from which it started before is gone. If a published model
+// has lost a directory and is not in the remote directory, the newest other one there is restored;
+// if there is none, or if it is an earlier model, fails is true, and the night may end with an error.
 func (w *nights) starts(night int) (names []string, fails bool) {
 	w.t.Helper()
 	elsewhere := func() string {
@@ -285,18 +285,31 @@ func (w *nights) starts(night int) (names []string, fails bool) {
 	if len(all) == 0 {
 		return []string{elsewhere()}, false
 	}
-	name := all[published]
-	kept := slices.Collect(maps.Values(all))
-	for name != "" && nightOfName(name) >= night {
-		if name = parentOf(name); name != "" && !slices.Contains(kept, name) {
-			return nil, false
+	var here, there []string // identities
+	id := ""
+	list, _ := modeldir.Generations(w.dir()) // local has read it
+	for _, g := range list {
+		here = append(here, g.Manifest.Identity())
+		if g.Published {
+			id = g.Manifest.Identity()
 		}
 	}
+	for _, m := range w.there() {
+		there = append(there, m.Identity)
+	}
+	for id != "" && nightOfName(w.models[id]) >= night {
+		if id = w.parents[id]; id != "" && !slices.Contains(here, id) {
+			if !slices.Contains(there, id) {
+				return nil, false
+			}
+			here = there // the chain does not come back to this machine
+		}
+	}
+	name := w.models[id]
 	names = []string{name}
-	inRemote := func(m *remote.Manifest) bool { return w.models[m.Identity] == name }
-	if name != "" && slices.Contains(w.brokenNames(), name) && !slices.ContainsFunc(w.there(), inRemote) {
+	if name != "" && slices.Contains(w.brokenNames(), name) && !slices.Contains(there, id) {
 		other := elsewhere()
-		if fails = other == ""; !fails {
+		if fails = other == "" || name != all[published]; !fails {
 			names = append(names, other)
 		}
 	}
@@ -346,8 +359,7 @@ func (w *nights) draw() (d drawn) {
 func (w *nights) train() {
 	w.t.Helper()
 	night := w.night + 1
-	// A model that was restored after a loss does not know by which number its parent is kept.
-	if all, published := w.local(); published != 0 && w.rng.IntN(5) == 0 && !w.lostAny {
+	if all, published := w.local(); published != 0 && w.rng.IntN(5) == 0 {
 		night = nightOfName(all[published])
 	}
 	d := w.draw()
@@ -475,7 +487,7 @@ func (w *nights) learn(night int, log string) bool {
 		if p.Recoveries > 0 {
 			name = w.otherModel(name, g, log)
 		}
-		w.models[m.Identity()] = name
+		w.models[m.Identity()], w.parents[m.Identity()] = name, m.StartedFrom.Identity
 		w.lost, w.partially = false, false
 		return true
 	}

@@ -48,7 +48,8 @@ func (m *machine) night(date string, set ...string) *Summary {
 	return s
 }
 
-func (m *machine) train(date string, set ...string) (*Summary, error) {
+// job is the job of a date.
+func (m *machine) job(date string, set ...string) (*configs.Job, error) {
 	log, err := testLog()
 	if err != nil {
 		return nil, err
@@ -61,7 +62,11 @@ func (m *machine) train(date string, set ...string) (*Summary, error) {
 	for _, s := range set {
 		all = append(all, strings.ReplaceAll(s, "AT", m.at))
 	}
-	j, err := configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "fm", 1)), configs.LoadOptions{Set: all, Date: date})
+	return configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "fm", 1)), configs.LoadOptions{Set: all, Date: date})
+}
+
+func (m *machine) train(date string, set ...string) (*Summary, error) {
+	j, err := m.job(date, set...)
 	if err != nil {
 		return nil, err
 	}

@@ -131,11 +131,15 @@ func (r *run) beginning() string {
 
 // wholePrevious makes sure that the table of the model that training.warm_start: latest
 // stands for is whole. If it has lost files, it restores the same model from output.remote,
-// or the newest one there that the job may start from. It reports whether it did.
+// or the newest one there that the job may start from. It reports whether it did. A model that is not
+// the published one, since a night is trained again, is restored for this run alone.
 func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err error) {
 	p, err := modeldir.Open(c.name)
 	if err != nil {
 		return false, nil // who opens it next says so
+	}
+	if c.name != p.Dir {
+		return false, r.wholeEarlier(ctx, p)
 	}
 	identity := p.Identity()
 	lost, survivors := r.lossOf(ctx, p)
@@ -162,6 +166,21 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 	return true, nil
 }
 
+// wholeEarlier is wholePrevious for a model that is not published. It leaves r.models.previous as it is
+// if the model p, which it closes, is whole.
+func (r *run) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
+	start := r.startAt(p.Dir, &p.Manifest)
+	whole, err := r.wholeNamed(ctx, p)
+	if err != nil {
+		return err
+	}
+	if whole == p {
+		return p.Close()
+	}
+	r.start, r.models.previous = start, whole
+	return nil
+}
+
 // wholeNamed returns the model that training.warm_start names, which is p, and which it closes if
 // that is another one: if the table of p has lost files, the same model is restored from
 // output.remote, for this run alone. In its place in a model directory nothing changes.
@@ -178,15 +197,7 @@ func (r *run) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mode
 		return nil, r.unusable(p, lost, "the job has no output.remote from which the model could be restored")
 	}
 	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote for this run", "model", p.Name, "remote", uri, "error", lost)
-	scratch := r.startDir()
-	if _, err := modeldir.Generations(scratch); !errors.Is(err, modeldir.ErrNoModel) { // of a process that was killed
-		if err := modeldir.Remove(scratch); err != nil {
-			return nil, err
-		}
-	}
-	o := r.restoringTo(scratch)
-	o.Accept, o.Survivors = func(m *modeldir.Manifest) bool { return m.Identity() == identity }, survivors
-	out, err := transfer.RestoreWith(ctx, r.data.sources, o)
+	start, err := r.restoreStart(ctx, identity, survivors)
 	var damaged *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
 		return nil, r.unusable(p, lost, fmt.Sprintf("%s does not have that model as a whole (%v)", uri, err))
@@ -196,6 +207,23 @@ func (r *run) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mode
 	}
 	if r.loss == nil {
 		r.loss = &loss{err: lost}
+	}
+	return start, nil
+}
+
+// restoreStart restores a model from output.remote for this run alone.
+func (r *run) restoreStart(ctx context.Context, identity string, survivors map[string]string) (*modeldir.Model, error) {
+	scratch := r.startDir()
+	if _, err := modeldir.Generations(scratch); !errors.Is(err, modeldir.ErrNoModel) { // of a process that was killed
+		if err := modeldir.Remove(scratch); err != nil {
+			return nil, err
+		}
+	}
+	o := r.restoringTo(scratch)
+	o.Accept, o.Survivors = func(m *modeldir.Manifest) bool { return m.Identity() == identity }, survivors
+	out, err := transfer.RestoreWith(ctx, r.data.sources, o)
+	if err != nil {
+		return nil, err
 	}
 	r.log.Info("the model to start from is restored", "from", out.From, "fetched_bytes", out.Moved)
 	return modeldir.Open(scratch)
@@ -211,8 +239,18 @@ func (r *run) removeStart() {
 	if p == nil || p.Dir != r.startDir() {
 		return
 	}
-	if err := errors.Join(p.Close(), modeldir.Remove(p.Dir)); err != nil {
-		r.log.Warn("the model that was restored to start from could not be deleted; it takes space on disk", "dir", p.Dir, "error", err)
+	_ = p.Close() // it was only read
+	r.removeLeftStart()
+}
+
+// removeLeftStart deletes the model that was restored for a run, also for one that was killed then.
+func (r *run) removeLeftStart() {
+	dir := r.startDir()
+	if _, err := modeldir.Generations(dir); errors.Is(err, modeldir.ErrNoModel) {
+		return
+	}
+	if err := modeldir.Remove(dir); err != nil {
+		r.log.Warn("the model that was restored to start from could not be deleted; it takes space on disk", "dir", dir, "error", err)
 	}
 }
 

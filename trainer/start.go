@@ -33,12 +33,12 @@ func (r *run) startAt(dir string, m *modeldir.Manifest) *start {
 // is only what is left after that of the run was deleted.
 func (r *run) otherStart(before *start) string {
 	now := r.presentStart()
-	if now == nil || before != nil && *now == *before {
+	if now == nil || before != nil && now.same(before) {
 		return ""
 	}
 	from := "a new model"
 	if before != nil {
-		if r.manifestOf(before) == nil && !now.newer(before) {
+		if !r.exists(before) && !now.newer(before) {
 			return ""
 		}
 		from = before.Name
@@ -70,23 +70,34 @@ func (r *run) presentStart() *start {
 	return nil
 }
 
-// manifestOf is the manifest of the model that s is; nil if it does not exist any more.
-func (r *run) manifestOf(s *start) *modeldir.Manifest {
-	all, _ := modeldir.Generations(or(s.ModelDir, r.job.Output.ModelDir))
-	for _, g := range all {
-		if g.Name == s.Generation && g.Manifest.SavedAt == s.SavedAt {
-			return &g.Manifest
-		}
+// same reports whether s and other are the same model, wherever they are.
+func (s *start) same(other *start) bool {
+	if s.Identity == "" || other.Identity == "" { // an earlier version saved it
+		return s.ModelDir == other.ModelDir && s.Generation == other.Generation && s.SavedAt == other.SavedAt
 	}
-	return nil
+	return s.Identity == other.Identity
 }
 
-// newer reports whether s was saved after other.
-func (s *start) newer(other *start) bool {
-	if s.ModelDir == other.ModelDir && s.number() > other.number() {
-		return true
+// exists reports whether the model that s is still exists.
+func (r *run) exists(s *start) bool {
+	for _, dir := range []string{or(s.ModelDir, r.job.Output.ModelDir), r.job.Output.ModelDir} {
+		all, _ := modeldir.Generations(dir) // it may be gone
+		for i := range all {
+			if g := r.startAt(dir, &all[i].Manifest); all[i].Fault == nil && g.same(s) {
+				return true
+			}
+		}
 	}
-	return s.SavedAt > other.SavedAt
+	return false
+}
+
+// newer reports whether s was saved after other. Numbers tell only where times do not: a model that
+// was restored may have any.
+func (s *start) newer(other *start) bool {
+	if s.SavedAt != other.SavedAt && s.SavedAt != "" && other.SavedAt != "" {
+		return s.SavedAt > other.SavedAt
+	}
+	return s.ModelDir == other.ModelDir && s.number() > other.number()
 }
 
 func (s *start) number() int {

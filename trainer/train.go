@@ -171,6 +171,7 @@ func (r *run) elapsed() float64 { return r.earlier + time.Since(r.started).Secon
 // models are the model directories of a run.
 type models struct {
 	previous *modeldir.Model // warm start; nil without
+	gone     *startGoneError // why previous was restored for this run alone; nil: it was not for that
 	writer   *modeldir.Writer
 }
 
@@ -217,6 +218,7 @@ func (r *run) prepare(ctx context.Context) error {
 		err = r.begin(ctx)
 	}
 	if err == nil {
+		r.removeLeftStart()
 		r.snapshots.upload()
 	}
 	return err

@@ -134,11 +134,14 @@ func savedText(rfc3339 string) string {
 }
 
 // madeFrom names the model that a generation was made from, by its number alone if it is
-// one of the same directory.
+// one of the same directory, or was.
 func madeFrom(dir string, g *trainer.Generation) string {
+	from := strings.TrimPrefix(g.StartedFrom, dir+"@")
 	switch {
-	case g.StartedFrom != "":
-		return strings.TrimPrefix(g.StartedFrom, dir+"@")
+	case g.StartedFromGone:
+		return from + " (gone)"
+	case from != "":
+		return from
 	case g.State == trainer.Unfinished || g.State == trainer.Damaged:
 		return ""
 	}

@@ -463,3 +463,59 @@ func TestManifestSaysWhere(t *testing.T) {
 		t.Errorf("%s, %v", data, err)
 	}
 }
+
+// TestGenerationMovedAway: the generation that is published is on another disk, behind a symbolic link,
+// or is gone. No other run gets its number, so that nobody writes into the model, or reads for the
+// model what a run is still writing.
+func TestGenerationMovedAway(t *testing.T) {
+	for _, linked := range []bool{true, false} {
+		at := t.TempDir()
+		dir := filepath.Join(at, "model")
+		night(t, dir, 10, 3)
+		night(t, dir, 20, 3)
+		if err := os.Rename(filepath.Join(dir, "gen-000002"), filepath.Join(at, "moved")); err != nil {
+			t.Fatal(err)
+		}
+		if linked {
+			if err := os.Symlink(filepath.Join(at, "moved"), filepath.Join(dir, "gen-000002")); err != nil {
+				t.Fatal(err)
+			}
+			if have := numbers(t, dir); have != "1:10 2:20*" {
+				t.Errorf("behind a link: there are %s", have)
+			}
+		}
+		w, err := Create(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Number() != 3 {
+			t.Errorf("linked: %v: the run has number %d, want 3", linked, w.Number())
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		night(t, dir, 30, 3)
+		if have, want := numbers(t, dir), map[bool]string{true: "1:10 2:20 3:30*", false: "1:10 3:30*"}[linked]; have != want {
+			t.Errorf("linked: %v: there are %s, want %s", linked, have, want)
+		}
+	}
+}
+
+// TestDamagedGenerationsGoFirst: a generation that cannot be used does not take the place of one that
+// can.
+func TestDamagedGenerationsGoFirst(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	for v := range 3 {
+		night(t, dir, float32(v+1)*10, 3)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "gen-000002", ManifestName), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if have := numbers(t, dir); have != "1:10 2:damaged 3:30*" {
+		t.Fatalf("there are %s", have)
+	}
+	night(t, dir, 40, 3)
+	if have := numbers(t, dir); have != "1:10 3:30 4:40*" {
+		t.Errorf("there are %s", have)
+	}
+}

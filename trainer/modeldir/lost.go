@@ -29,6 +29,28 @@ type LostDir struct {
 	Reason string `json:"reason"`
 }
 
+// Entry is where each generation has a directory of its own, of which d is one: an entry of
+// sparse_table.dirs, or the model directory, if the table is in there.
+func (d LostDir) Entry() string {
+	if filepath.Base(d.Dir) == tableName {
+		return filepath.Dir(filepath.Dir(d.Dir))
+	}
+	return filepath.Dir(d.Dir)
+}
+
+// Answers fails if the model directory, or the generation in it, is not the one any more that the
+// Writer has locked, or cannot be read and written.
+func (w *Writer) Answers() error {
+	if !w.lock.current() {
+		return fmt.Errorf("%s: %w", w.lock.path(), fs.ErrNotExist)
+	}
+	probe := filepath.Join(w.genDir(), ".aibox-probe")
+	if _, err := os.ReadDir(w.genDir()); err != nil {
+		return err
+	}
+	return errors.Join(WriteFile(probe, nil), os.Remove(probe))
+}
+
 // LostError says that a table has lost some of its directories, or files in them.
 type LostError struct {
 	Dirs []string  // of the table
@@ -204,11 +226,13 @@ func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
 	return TableLost(dirs, err)
 }
 
-// TableDirs are the directories of the model's table outside of the model directory, as far as
-// that is known.
+// TableDirs are the directories of the model's table, as far as that is known.
 func (m *Model) TableDirs() []string {
-	dirs, _ := tableDirs(filepath.Join(m.Dir, m.Generation))
-	return dirs
+	gen := filepath.Join(m.Dir, m.Generation)
+	if dirs, _ := tableDirs(gen); len(dirs) > 0 {
+		return dirs
+	}
+	return []string{filepath.Join(gen, tableName)}
 }
 
 // Survivors are the paths of the files of the model's table that are still there, by their

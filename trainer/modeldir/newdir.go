@@ -22,6 +22,9 @@ func makeAndLock(dir string) (*dirLock, error) {
 	for {
 		_, err := os.Stat(dir)
 		l := &dirLock{dir: dir, made: errors.Is(err, fs.ErrNotExist)}
+		if to, e := os.Readlink(dir); l.made && e == nil {
+			return nil, fmt.Errorf("model directory: %s is a symbolic link to %s, which does not exist: is its file system mounted? %w", dir, to, err)
+		}
 		if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
 			return nil, fmt.Errorf("model directory: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -72,4 +73,22 @@ func TestOneWriterOfNewDirectories(t *testing.T) {
 		})
 	}
 	runs.Wait()
+}
+
+// TestCreateBehindALink: a model directory may be a symbolic link to one. Where it leads nowhere, as when
+// a file system is not mounted, the error says so.
+func TestCreateBehindALink(t *testing.T) {
+	at := t.TempDir()
+	dir, link := filepath.Join(at, "model"), filepath.Join(at, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(link); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), link+" is a symbolic link to "+dir+", which does not exist: is its file system mounted?") {
+		t.Errorf("a link to nowhere: %v", err)
+	}
+	night(t, dir, 10, 2)
+	night(t, link, 20, 2)
+	if have := numbers(t, dir); have != "1:10 2:20*" {
+		t.Errorf("there are %s", have)
+	}
 }

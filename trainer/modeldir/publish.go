@@ -103,11 +103,13 @@ func rollbackTarget(dir string, all []Generation, now, number int) (Generation, 
 	if now == 0 {
 		return Generation{}, fmt.Errorf("model directory %s: %w: none of its generations is published; choose one with --to: it has %s", dir, ErrNoModel, listed(all))
 	}
-	if made := Lineage(all); len(made) > 1 {
+	made := Lineage(all)
+	if len(made) > 1 {
 		return made[1], nil
 	}
 	for _, g := range all {
-		if g.Number < now && g.Fault == nil {
+		twin := len(made) > 0 && g.Manifest.Identity() == made[0].Manifest.Identity() // one of both was restored, as its table was lost
+		if g.Number < now && g.Fault == nil && !twin {
 			return g, nil
 		}
 	}

@@ -186,16 +186,23 @@ func generations(dir string) []string {
 	entries, _ := os.ReadDir(dir)
 	var out []string
 	for _, e := range entries {
-		if e.IsDir() && numberOf(e.Name()) != 0 {
+		if numberOf(e.Name()) == 0 {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() { // a link, perhaps
 			out = append(out, e.Name())
 		}
 	}
 	return out
 }
 
-// nextNumber is the number of the next generation in dir.
+// nextNumber is the number of the next generation in dir: not that of the model either, whose
+// generation somebody may have moved away.
 func nextNumber(dir string) int {
 	next := 1
+	if top, err := readManifest(dir); err == nil {
+		next = top.Number() + 1
+	}
 	for _, g := range generations(dir) {
 		next = max(next, numberOf(g)+1)
 	}

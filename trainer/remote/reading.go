@@ -12,13 +12,15 @@ import (
 	"sync"
 
 	"aibox/internal/errkind"
+	"aibox/internal/panics"
 )
 
 // Reading are files that lack bytes, for a process that only reads them while another one
 // brings these bytes, or none does. It writes neither the files nor the record. What is read is
 // first read where it is to be; where that turns out to be wrong, since it has not arrived or
 // is just being written, the chunks that have it come from the remote directory, into a small
-// cache. It is a sparsetable.Source.
+// cache. Several are fetched at once: those that several readers ask for, and those that follow in a
+// file that is read from one end to the other. It is a sparsetable.Source.
 type Reading struct {
 	d      *Directory
 	id     string // of the manifest
@@ -27,12 +29,16 @@ type Reading struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 
+	ahead sync.WaitGroup // fetches of chunks that nobody has asked for yet
+
 	mu     sync.Mutex
 	cond   sync.Cond // on mu: a chunk is not busy any more
 	files  map[string]*arrivingFile
 	seen   fs.FileInfo // of the record when it was read last
 	chunks []*readChunk
 	places int // chunks at most
+	busy   int // chunks that are being fetched
+	runs   map[*arrivingFile]chunkRun
 	clock  int64
 	stats  ReadingStats
 }
@@ -48,6 +54,9 @@ type ReadingStats struct {
 // ReadingCacheBytes is what the cache of a Reading takes in memory at most.
 const ReadingCacheBytes = 32 << 20
 
+// readingFetches is how many chunks a Reading fetches at once.
+const readingFetches = 8
+
 // readChunk is a chunk in the cache.
 type readChunk struct {
 	part *arrivingPart
@@ -57,12 +66,18 @@ type readChunk struct {
 	busy bool   // it is being fetched
 }
 
+// chunkRun says how a file was read last.
+type chunkRun struct {
+	end    int64 // offset in the file at which the chunk ends that was asked for last
+	length int   // of the chunks that were asked for one after the other, that one included; 0: none yet
+}
+
 // OpenReading opens the files for reading that the record at a path says lack bytes; find
 // returns where the file of a base name is, "" if it does not exist. It returns nil if there is no
 // record: then the files are whole. The error is a *DamagedError if it is known that the files
 // will never be whole.
 func (d *Directory) OpenReading(record string, find func(base string) string) (*Reading, error) {
-	r := &Reading{d: d, record: record, find: find, files: make(map[string]*arrivingFile), places: ReadingCacheBytes / chunkBytes}
+	r := &Reading{d: d, record: record, find: find, files: make(map[string]*arrivingFile), runs: make(map[*arrivingFile]chunkRun), places: ReadingCacheBytes / chunkBytes}
 	r.cond.L = &r.mu
 	seen, err := os.Stat(record)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +104,12 @@ func (d *Directory) OpenReading(record string, find func(base string) string) (*
 }
 
 // Close ends fetching. What is awaited then fails.
-func (r *Reading) Close() { r.stop() }
+func (r *Reading) Close() {
+	r.mu.Lock()
+	r.stop()
+	r.mu.Unlock()
+	r.ahead.Wait()
+}
 
 // Stats says what it has done.
 func (r *Reading) Stats() ReadingStats {
@@ -212,6 +232,7 @@ func (r *Reading) bring(f *arrivingFile, buf []byte, offset int64) (changed bool
 func (r *Reading) copyChunk(f *arrivingFile, p *arrivingPart, i int, from int64, buf []byte) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	ahead := r.aheadLocked(f, p, i)
 	for {
 		c := r.lookLocked(p, i)
 		switch {
@@ -220,11 +241,13 @@ func (r *Reading) copyChunk(f *arrivingFile, p *arrivingPart, i int, from int64,
 			continue
 		case c != nil:
 			r.stats.Hits++
+			r.fetchAheadLocked(f, p, i, ahead)
 		default:
-			if c = r.freeLocked(); c == nil {
+			if c = r.claimLocked(p, i); c == nil {
 				r.cond.Wait()
 				continue
 			}
+			r.fetchAheadLocked(f, p, i, ahead)
 			if err := r.fetchLocked(c, f, p, i); err != nil {
 				return false, err
 			}
@@ -238,6 +261,49 @@ func (r *Reading) copyChunk(f *arrivingFile, p *arrivingPart, i int, from int64,
 	}
 }
 
+// aheadLocked notes that a chunk is asked for, and returns how many of those after it are worth
+// fetching: twice as many as were asked for one after the other before it, unless that takes much of
+// the cache. REQUIRES: r.mu is held.
+func (r *Reading) aheadLocked(f *arrivingFile, p *arrivingPart, i int) int {
+	run, at := r.runs[f], p.offset+int64(i)*chunkBytes
+	end := at + p.chunk(i)
+	switch {
+	case run.length > 0 && run.end == end: // once more
+	case run.length > 0 && run.end == at:
+		run.length++
+	default:
+		run.length = 1
+	}
+	run.end = end
+	r.runs[f] = run
+	return min(2*(run.length-1), readingFetches-1, r.places/4)
+}
+
+// fetchAheadLocked begins to fetch n chunks after one, as far as they are not in the cache and there is
+// room for them. REQUIRES: r.mu is held.
+func (r *Reading) fetchAheadLocked(f *arrivingFile, p *arrivingPart, i, n int) {
+	at := p.offset + int64(i)*chunkBytes + p.chunk(i)
+	f.each(at, f.Bytes, func(p *arrivingPart, i int) bool {
+		if n--; n < 0 || r.ctx.Err() != nil {
+			return false
+		}
+		if r.lookLocked(p, i) != nil {
+			return true
+		}
+		c := r.claimLocked(p, i)
+		if c == nil {
+			return false
+		}
+		r.ahead.Go(func() {
+			defer panics.Exit("fetching what is read next")
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			_ = r.fetchLocked(c, f, p, i) // who asks for it tries again, and says so
+		})
+		return true
+	})
+}
+
 // lookLocked is a chunk in the cache; nil: it is not there. REQUIRES: r.mu is held.
 func (r *Reading) lookLocked(p *arrivingPart, i int) *readChunk {
 	for _, c := range r.chunks {
@@ -246,6 +312,21 @@ func (r *Reading) lookLocked(p *arrivingPart, i int) *readChunk {
 		}
 	}
 	return nil
+}
+
+// claimLocked is a place in the cache for a chunk that the caller fetches; nil: so many are being
+// fetched already. REQUIRES: r.mu is held.
+func (r *Reading) claimLocked(p *arrivingPart, i int) *readChunk {
+	if r.busy == readingFetches {
+		return nil
+	}
+	c := r.freeLocked()
+	if c != nil {
+		r.busy++
+		r.clock++
+		c.part, c.i, c.busy, c.used = p, i, true, r.clock
+	}
+	return c
 }
 
 // freeLocked is a place in the cache: a new one, or that of the chunk that was used least
@@ -265,10 +346,9 @@ func (r *Reading) freeLocked() (free *readChunk) {
 	return free
 }
 
-// fetchLocked fetches a chunk into a place in the cache. REQUIRES: r.mu is held; it is released
-// meanwhile.
+// fetchLocked fetches a chunk into a place in the cache that was claimed for it. REQUIRES: r.mu is
+// held; it is released meanwhile.
 func (r *Reading) fetchLocked(c *readChunk, f *arrivingFile, p *arrivingPart, i int) error {
-	c.part, c.i, c.busy = p, i, true
 	r.mu.Unlock()
 	err := r.d.attempts(f.Name, func() error {
 		s := partStream{d: r.d, ctx: r.ctx, p: p.Part}
@@ -276,6 +356,7 @@ func (r *Reading) fetchLocked(c *readChunk, f *arrivingFile, p *arrivingPart, i 
 	}, func() {})
 	r.mu.Lock()
 	c.busy = false
+	r.busy--
 	r.cond.Broadcast()
 	if err != nil {
 		c.part, c.used = nil, 0

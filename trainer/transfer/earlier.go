@@ -41,17 +41,12 @@ func (o *publishing) madeFrom(m *modeldir.Model) iter.Seq[keptModel] {
 	return func(yield func(keptModel) bool) {
 		dir, child := m.Dir, &m.Manifest
 		for seen := make(map[string]bool); ; {
-			from := child.StartedFrom
-			dir = cmp.Or(from.ModelDir, dir)
-			all, err := modeldir.Generations(dir)
-			i := slices.IndexFunc(all, func(g modeldir.Generation) bool {
-				return g.Fault == nil && g.Name == from.Generation && g.Manifest.Identity() == cmp.Or(from.Identity, g.Manifest.Identity())
-			})
-			if err != nil || i < 0 || o.jobName(&all[i].Manifest) != o.jobName(child) {
+			at, from, ok := modeldir.Parent(dir, child)
+			if !ok || o.jobName(&from.Manifest) != o.jobName(child) {
 				return
 			}
-			child = &all[i].Manifest
-			k := keptModel{modeldir.JoinName(dir, all[i].Number), child}
+			dir, child = at, &from.Manifest
+			k := keptModel{modeldir.JoinName(dir, from.Number), child}
 			if seen[k.name] || !yield(k) { // else manifests that say nonsense could have no end
 				return
 			}

@@ -92,6 +92,12 @@ func (f *arrivingFile) ReadAt(buf []byte, offset int64) (int, error) {
 	return f.File.ReadAt(buf, offset)
 }
 
+// IsArriving reports whether a file lacked bytes when it was opened.
+func IsArriving(f File) bool {
+	_, ok := f.(*arrivingFile)
+	return ok
+}
+
 // Refetch has bytes of a file brought once more that were read into buf and turned out to be
 // wrong, and reports whether those in buf may be right now. They are not if the file is on its
 // device alone.

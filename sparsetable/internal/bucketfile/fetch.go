@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/blockio"
 )
 
@@ -52,9 +54,10 @@ type Queue struct {
 	reads   [][]*blockio.Read // by directory
 	stalled []*blockio.Read   // that wait for a buffer
 	ended   []*blockio.Read
-	pending int   // requests submitted and not returned by Wait
-	merge   int64 // bytes of the largest gap between buckets that are read together
-	most    int64 // bytes of a merged read
+	damaged []*Request // have ended, and are brought again
+	pending int        // requests submitted and not returned by Wait
+	merge   int64      // bytes of the largest gap between buckets that are read together
+	most    int64      // bytes of a merged read
 	held    int64
 
 	deviceReads, deviceBytes uint64
@@ -320,12 +323,14 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 				case err != nil:
 					r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err)
 				default:
-					r.decode(g.buf[at:][:n])
-					q.refetch(r, g.buf[at:][:n])
+					if r.decode(g.buf[at:][:n]); r.Err != nil && blockio.IsArriving(g.file.handle) {
+						q.damaged = append(q.damaged, r)
+					}
 				}
 				dst = append(dst, r)
 			}
 		}
+		q.refetch()
 		q.unpinEnded()
 	}
 	q.pending -= len(dst) - from
@@ -336,15 +341,29 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 // brought and read again.
 const maxRefetches = 2
 
-// refetch brings a damaged bucket again into its buffer, if its file is on its way from elsewhere:
-// it may not have arrived, or what damaged it was the way.
-func (q *Queue) refetch(r *Request, bucket []byte) {
-	f, from := r.file, r.Location.Offset()*int64(q.set.unit)
+// refetch brings the damaged buckets again, all at once, whose files are on their way from elsewhere:
+// they may not have arrived, or what damaged them was the way.
+func (q *Queue) refetch() {
+	var group sync.WaitGroup
+	for _, r := range q.damaged {
+		group.Go(func() {
+			defer panics.Exit("bringing a damaged bucket again")
+			unit := int64(q.set.unit)
+			from := r.Location.Offset() * unit
+			r.refetch(r.group.buf[from-r.group.read.Offset:][:int64(r.Location.Units())*unit], from)
+		})
+	}
+	group.Wait()
+	q.damaged = q.damaged[:0]
+}
+
+// refetch brings a damaged bucket again into its buffer.
+func (r *Request) refetch(bucket []byte, from int64) {
 	for range maxRefetches {
 		if r.Err == nil {
 			return
 		}
-		again, err := blockio.Refetch(f.handle, bucket, from)
+		again, err := blockio.Refetch(r.file.handle, bucket, from)
 		if err != nil {
 			r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err) // nobody knows whether it is damaged
 		}

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/blockio"
 )
 
@@ -47,17 +51,22 @@ func (s *Set) load(ctx context.Context, states []State) error {
 	if err := s.checkFound(states[0], where); err != nil {
 		return err
 	}
-	for id, fs := range union {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("bucketfile: open: %w", err)
-		}
-		err := fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, id, fs.Incarnation), dirNames(s.dirs))
-		if where[id] != nil {
-			err = s.loadFile(where[id], fs)
-		}
+	ids := slices.Sorted(maps.Keys(union))
+	errs := make([]error, len(ids))
+	var loading errgroup.Group
+	loading.SetLimit(loads)
+	for i, id := range ids {
+		loading.Go(func() error {
+			errs[i] = panics.Do("opening a bucket file", func() error { return s.loadFile(ctx, where[id], union[id]) })
+			return nil
+		})
+	}
+	_ = loading.Wait() // the errors are in errs
+	for i, err := range errs {
 		if err == nil {
 			continue
 		}
+		id := ids[i]
 		lost := errors.Is(err, ErrUnknownFile) || errors.Is(err, ErrCorrupt)
 		if !lost || slices.ContainsFunc(states[0].Files, func(f FileState) bool { return f.File == id }) {
 			return err
@@ -158,8 +167,17 @@ func dirNames(dirs []*directory) string {
 	return strings.Join(names, ", ")
 }
 
-// loadFile opens a file of an earlier run and checks its header.
-func (s *Set) loadFile(d *directory, fs FileState) error {
+// loads is how many files are opened at once: the header of one may have to come from elsewhere.
+const loads = 8
+
+// loadFile opens a file of an earlier run and checks its header. It is in no directory if d is nil.
+func (s *Set) loadFile(ctx context.Context, d *directory, fs FileState) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("bucketfile: open: %w", err)
+	}
+	if d == nil {
+		return fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, fs.File, fs.Incarnation), dirNames(s.dirs))
+	}
 	f := &file{
 		set: s, dir: d, id: fs.File, incarnation: fs.Incarnation, name: fileName(s.opts.Table, fs.File, fs.Incarnation),
 		begun: fs.Begun, live: fs.LiveBytes, valid: fs.Bytes, ended: true,
@@ -169,7 +187,9 @@ func (s *Set) loadFile(d *directory, fs FileState) error {
 		return fmt.Errorf("bucketfile: open: %w", err)
 	}
 	f.handle = handle
+	s.mu.Lock()
 	s.mu.files[f.id] = f // if there is an error, Open closes the file
+	s.mu.Unlock()
 	if f.bytes, err = handle.Size(); err != nil {
 		return fmt.Errorf("bucketfile: open: %w", err)
 	}

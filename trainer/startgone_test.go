@@ -1,0 +1,232 @@
+package trainer
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"aibox/internal/errkind"
+	"aibox/trainer/modeldir"
+)
+
+// lostAndRestored trains nights 21 to 23 on a machine that is lost then. Its newest model is
+// restored to another one.
+func lostAndRestored(t *testing.T, uri string, set ...string) *machine {
+	t.Helper()
+	m := newMachine(t, uri, set...)
+	for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23"} {
+		m.night(date)
+	}
+	if err := os.RemoveAll(m.at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), RestoreOptions{From: uri, To: m.at + "/model", Options: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestNightAgainAfterRestore: on a machine to which only the newest model was restored, a night that
+// is trained again starts from the model that it started from before, which comes from
+// output.remote and leaves nothing behind. That night and the next one are those of a machine that
+// nothing has happened to. Meanwhile the restored model stays published.
+func TestNightAgainAfterRestore(t *testing.T) {
+	for name, set := range map[string][]string{"memory": nil, "ssd": onSSD("sparse_table.dirs=[AT/a, AT/b]")} {
+		t.Run(name, func(t *testing.T) {
+			left := newMachine(t, "", set...)
+			want := map[string]string{}
+			for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23", "2026-11-24"} {
+				want[date] = left.night(date).Digest
+			}
+			uri := "file://" + t.TempDir()
+			m := lostAndRestored(t, uri, append(set, "output.remote_keep_generations=4")...)
+			dir := m.at + "/model"
+			if _, err := m.train("2026-11-23", `output.remote=""`); errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "gen-000002, from which it was made, is not there any more;") {
+				t.Errorf("without output.remote: %v", err)
+			}
+			if _, err := m.train("2026-11-23", "data.columns[0]={name: region, role: label}", "data.columns[7]={name: label}"); err == nil || !strings.Contains(m.log.String(), "for this run") {
+				t.Errorf("a run of bad rows: %v\n%s", err, m.log.String())
+			}
+			if now, err := Inspect(t.Context(), dir, false, quiet); err != nil || now.Digest != want["2026-11-23"] {
+				t.Errorf("after a run that failed: %+v, %v", now, err)
+			}
+			for _, date := range []string{"2026-11-23", "2026-11-24", "2026-11-22", "2026-11-21"} {
+				if date == "2026-11-22" { // its model is not the published one's parent
+					m = lostAndRestored(t, "file://"+t.TempDir(), append(set, "output.remote_keep_generations=4")...)
+					dir = m.at + "/model"
+				}
+				s := m.night(date)
+				if s.Digest != want[date] {
+					t.Errorf("night %s has digest %s, want %s", date, s.Digest, want[date])
+				}
+				if date == "2026-11-23" && s.WarmStart != dir+"@2" || date == "2026-11-22" && s.WarmStart != dir+"@1" || date == "2026-11-21" && s.WarmStart != "" {
+					t.Errorf("night %s has started from %s\n%s", date, s.WarmStart, m.log.String())
+				}
+				if left := entriesOf(t, dir+"/start") + entriesOf(t, m.at+"/[ab]/start-*"); left != "" {
+					t.Errorf("left of the restored model: %s", left)
+				}
+			}
+		})
+	}
+}
+
+// TestNightAgainFromAModelThatIsGone: where output.remote does not have the model either, or cannot
+// be read, the night ends with an error that says so, and changes nothing.
+func TestNightAgainFromAModelThatIsGone(t *testing.T) {
+	uri := t.TempDir()
+	m := lostAndRestored(t, uri, "output.remote_keep_generations=1")
+	_, err := m.train("2026-11-23")
+	if errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "is not there any more, nor is it in "+uri) {
+		t.Errorf("%v", err)
+	}
+	if err := os.Rename(uri, uri+".away"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.train("2026-11-23")
+	if errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.remote may have it, but cannot be read") {
+		t.Errorf("%v", err)
+	}
+	if all, err := Generations(m.at + "/model"); err != nil || len(all) != 1 || all[0].State != Published || all[0].Generation != 3 || !all[0].StartedFromGone {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestLeftStartIsRemoved: the model that was restored for a run that was killed then is deleted by
+// the next run, whether that goes on or begins; a directory of that name without a model is not.
+func TestLeftStartIsRemoved(t *testing.T) {
+	uri := t.TempDir()
+	m := newMachine(t, uri)
+	m.night("2026-11-21")
+	start := m.at + "/model/start"
+	leave := func() {
+		t.Helper()
+		if _, err := Restore(t.Context(), RestoreOptions{From: uri, To: start, Options: quiet}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	m.night("2026-11-22")
+	if exists(start) {
+		t.Error("it is there after a run that began")
+	}
+	j, err := m.job("2026-11-23", "pipeline.batches_per_pass=1", everyPass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !killedAt(t, j, 4, true) {
+		t.Fatal("not killed")
+	}
+	leave()
+	if s := train(t, j); len(s.Resumed) != 1 || exists(start) {
+		t.Errorf("it is there after a run that went on: %+v", s.Resumed)
+	}
+	if err := os.Mkdir(start, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.night("2026-11-24")
+	if !exists(start) {
+		t.Error("a directory that is no model was deleted")
+	}
+}
+
+// TestNumbersOfRestoredModels: a model that is restored beside others gets a number of its own, and
+// says of its parent the number that it has in the remote directory, which here is that of an
+// unrelated model. The chain goes by what the models are: a night that is trained again, going back,
+// what stays, what is published late, and what is listed.
+func TestNumbersOfRestoredModels(t *testing.T) {
+	uri := t.TempDir()
+	m := newMachine(t, uri, onSSD("sparse_table.dirs=[AT/a, AT/b]", "output.keep_generations=4", "output.remote_keep_generations=9")...)
+	m.night("2026-11-21")
+	m.night("2026-11-22")
+	dir := m.at + "/model"
+	for _, to := range []int{1, 2} { // both get new numbers in the remote directory, 3 and 4
+		if _, _, err := modeldir.Rollback(dir, to); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := PublishAgain(t.Context(), dir, quiet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := m.night("2026-11-23") // 3 here, from 2, and 5 there, from 4
+	fourth := m.night("2026-11-24")
+	loseIn(t, m.at+"/a", "*-gen-000004-*", "new disk")
+	m.night("2026-11-25") // restores 4 as 5, and becomes 6
+	all, err := Generations(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range all {
+		got = append(got, strings.TrimPrefix(g.Night, "2026-11-")+" from "+strings.TrimPrefix(g.StartedFrom, dir))
+	}
+	if want := "25 from @5, 24 from @3, 23 from @2, 22 from @1"; strings.Join(got, ", ") != want {
+		t.Errorf("the models are %s, want %s", strings.Join(got, ", "), want)
+	}
+	// Back to the restored model of night 24, that night again, and night 23 again.
+	if _, to, err := modeldir.Rollback(dir, 0); err != nil || to.Number != 5 {
+		t.Fatalf("back to %d, %v", to.Number, err)
+	}
+	if s := m.night("2026-11-24"); s.WarmStart != dir+"@3" || s.Digest != fourth.Digest {
+		t.Errorf("the night again has started from %s\n%s", s.WarmStart, m.log.String())
+	}
+	if s := m.night("2026-11-23"); s.WarmStart != dir+"@2" || s.Digest != third.Digest {
+		t.Errorf("the night before again has started from %s\n%s", s.WarmStart, m.log.String())
+	}
+}
+
+// TestInterruptedNightOnARestoredMachine: the snapshot in snapshots.remote of a night that was
+// interrupted is gone on with where the model that it started from was restored and has another
+// number.
+func TestInterruptedNightOnARestoredMachine(t *testing.T) {
+	uri := t.TempDir()
+	set := []string{"pipeline.batches_per_pass=1", "snapshots.every=1 pass", "snapshots.remote=" + t.TempDir(), "snapshots.remote_every=1 snapshot"}
+	m := newMachine(t, uri, append(set, "output.keep_generations=3")...)
+	m.night("2026-11-21")
+	want := m.night("2026-11-22").Digest
+	dir := m.at + "/model"
+	if _, _, err := modeldir.Rollback(dir, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := PublishAgain(t.Context(), dir, quiet); err != nil { // as number 3
+		t.Fatal(err)
+	}
+	j, err := m.job("2026-11-22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !lostAt(t, j, 6, true) {
+		t.Fatal("there were not so many passes")
+	}
+	if out, err := Restore(t.Context(), RestoreOptions{From: uri, To: dir, Options: quiet}); err != nil || out.Generation != 3 {
+		t.Fatal(out, err)
+	}
+	s := m.night("2026-11-22")
+	if len(s.Resumed) != 1 || s.Digest != want {
+		t.Errorf("it went on at %+v, with digest %s, want %s\n%s", s.Resumed, s.Digest, want, m.log.String())
+	}
+	if all, err := Generations(dir); err != nil || all[0].StartedFrom != dir+"@3" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestNightAgainFromAModelWithoutItsTable: a night that is trained again starts from a model that is
+// not published and has lost a directory of its table. Whether it succeeds or not, the published
+// model does not go back to an older one, so that no night is missing from the next.
+func TestNightAgainFromAModelWithoutItsTable(t *testing.T) {
+	uri := t.TempDir()
+	m := newMachine(t, uri, onSSD("sparse_table.dirs=[AT/a, AT/b]", "output.keep_generations=4", "output.remote_keep_generations=9")...)
+	m.night("2026-11-21")
+	second := m.night("2026-11-22")
+	dir := m.at + "/model"
+	loseIn(t, m.at+"/b", "*-gen-000001-*", "new disk")
+	if _, err := m.train("2026-11-22", "data.columns[0]={name: region, role: label}", "data.columns[7]={name: label}"); err == nil {
+		t.Error("a run of bad rows succeeds")
+	}
+	m.said("restored from output.remote for this run")
+	if now, err := Inspect(t.Context(), dir, false, quiet); err != nil || now.Digest != second.Digest {
+		t.Errorf("after a run that failed, the model is %+v, %v", now, err)
+	}
+	if s := m.night("2026-11-22"); s.WarmStart != dir+"@1" || s.Digest != second.Digest || len(s.Recoveries) != 1 {
+		t.Errorf("the night again has started from %s, recoveries %+v\n%s", s.WarmStart, s.Recoveries, m.log.String())
+	}
+}
