@@ -7,6 +7,7 @@ import (
 
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/transfer"
 )
 
 // lostAndRestored trains nights 21 to 23 on a machine that is lost then. Its newest model is
@@ -20,7 +21,7 @@ func lostAndRestored(t *testing.T, uri string, set ...string) *machine {
 	if err := os.RemoveAll(m.at); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), RestoreOptions{From: uri, To: m.at + "/model", Options: quiet}); err != nil {
+	if _, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, To: m.at + "/model", Options: quiet.transfer()}); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -100,7 +101,7 @@ func TestLeftStartIsRemoved(t *testing.T) {
 	start := m.at + "/model/start"
 	leave := func() {
 		t.Helper()
-		if _, err := Restore(t.Context(), RestoreOptions{From: uri, To: start, Options: quiet}); err != nil {
+		if _, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, To: start, Options: quiet.transfer()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +144,7 @@ func TestNumbersOfRestoredModels(t *testing.T) {
 		if _, _, err := modeldir.Rollback(dir, to); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := PublishAgain(t.Context(), dir, quiet); err != nil {
+		if _, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +188,7 @@ func TestInterruptedNightOnARestoredMachine(t *testing.T) {
 	if _, _, err := modeldir.Rollback(dir, 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := PublishAgain(t.Context(), dir, quiet); err != nil { // as number 3
+	if _, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer()); err != nil { // as number 3
 		t.Fatal(err)
 	}
 	j, err := m.job("2026-11-22")
@@ -197,7 +198,7 @@ func TestInterruptedNightOnARestoredMachine(t *testing.T) {
 	if !lostAt(t, j, 6, true) {
 		t.Fatal("there were not so many passes")
 	}
-	if out, err := Restore(t.Context(), RestoreOptions{From: uri, To: dir, Options: quiet}); err != nil || out.Generation != 3 {
+	if out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, To: dir, Options: quiet.transfer()}); err != nil || out.Generation != 3 {
 		t.Fatal(out, err)
 	}
 	s := m.night("2026-11-22")
