@@ -130,6 +130,8 @@ def measure(args, memory, share):
             line(number, rows, rows * row + dense, by_kind)
             total += by_kind + collections.Counter(rows=rows, changed=rows * row + dense)
         before = number, step
+    if not total:
+        sys.exit("the job ended before two snapshots were uploaded: take more --rows, or a faster disk")
     line("all", total.pop("rows"), total.pop("changed"), total)
 
 
