@@ -46,6 +46,7 @@ stress: ## test tables with SEEDS random sequences (3000), a failure of every op
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout 3h ./cmd/aibox
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestOperationsOnSSD' -v -timeout 3h ./trainer
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(CRASHES) $(GO) test -count=1 -run '^(TestCrash|TestNightsModel|TestPrioritySavesAreKilled)$$' -v -timeout 12h ./trainer
+	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^(TestTableArrivesFromHDFS|TestSnapshotsToHDFS)$$' -v -timeout 12h ./trainer
 
 bench: ## run the Go benchmarks, with shares of what the machine can do (%peak, %bandwidth)
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)

@@ -72,7 +72,7 @@ func TestSnapshotsToHDFS(t *testing.T) {
 				a.whole(t, j, train(t, j), "/uploads")
 			})
 		}
-		at, streams := 1+rng.Int64N(objectBytes), [2]int{5 + rng.IntN(10), 1 + rng.IntN(10)}
+		at, streams := 1+rng.Int64N(objectBytes), [2]int{1 + rng.IntN(10), 1 + rng.IntN(10)}
 		t.Run(fmt.Sprintf("processes killed at byte %d of streams %d", at, streams), func(t *testing.T) { a.killsUploads(t, at, streams[:]) })
 	}
 	t.Run("refused", a.refusesUploads)
@@ -91,6 +91,12 @@ func (a *away) killsUploads(t *testing.T, at int64, streams []int) {
 	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	crashAfter(t, j, 1, func(r *run) { // what another machine can go on from in any case
+		r.snapshots.wait()
+		if !r.snapshots.uploads.Finish(t.Context()) {
+			t.Error("a snapshot was not uploaded")
+		}
+	})
 	for i, stream := range streams {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), crashVariable+"=0 "+file)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 const nameNodeClass = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -104,10 +105,37 @@ func (c *Cluster) TryStopNameNode() error {
 	return err
 }
 
-// TryStartNameNode is the second half of RestartNameNode.
+// reportTime is how long a NameNode may take to start before the DataNodes report to it again.
+const reportTime = 30 * time.Second
+
+// TryStartNameNode is the second half of RestartNameNode. A report of a DataNode to a NameNode
+// that starts may be lost, so DataNode processes are restarted if it takes too long.
 func (c *Cluster) TryStartNameNode() error {
-	_, err := c.server.command("start-namenode", "0")
-	return err
+	started := make(chan error, 1)
+	go func() {
+		_, err := c.server.command("start-namenode", "0")
+		started <- err
+	}()
+	select {
+	case err := <-started:
+		return err
+	case <-time.After(reportTime):
+	}
+	var errs []error
+	for i, p := range c.dataNodes {
+		select {
+		case <-p.done: // the test has killed it
+			continue
+		default:
+		}
+		p.kill()
+		err := awaitPort(c.listensAt(i))
+		if err == nil {
+			err = c.startDataNode(i)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, <-started)...)
 }
 
 // Failover makes NameNode to active and NameNode from standby.
