@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -70,12 +71,13 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	sources := NewSources(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	if out, err := o.goOn(ctx, sources); out != nil || err != nil {
-		return out, err
+		return out, errors.Join(err, modeldir.RemoveDiscarded(o.To))
 	}
 	return restoreFrom(ctx, sources, o)
 }
 
-func restoreFrom(ctx context.Context, sources *source.Sources, o RestoreOptions) (*Restored, error) {
+func restoreFrom(ctx context.Context, sources *source.Sources, o RestoreOptions) (_ *Restored, err error) {
+	defer func() { err = errors.Join(err, modeldir.RemoveDiscarded(o.To)) }()
 	uri, number := remote.SplitURI(o.From)
 	d, err := openRemoteToRead(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
 	if err != nil {
@@ -200,10 +202,15 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	o.Logger.Info("restoring a model", "from", fmt.Sprintf("%s@%d", d.URI(), m.Number), "job", m.Job, "night", model.Night, "to", o.To, "bytes", m.Bytes())
-	if err := r.Place(names, sizes, o.survivors); err != nil {
+	survivors := r.Discarded() // of a newer one that was taken back
+	maps.Copy(survivors, o.survivors)
+	if err := r.Place(names, sizes, survivors); err != nil {
 		return nil, err
 	}
-	if _, err := adopt(ctx, m, o.survivors, r.Path, o.Logger); err != nil {
+	if _, err := adopt(ctx, m, survivors, r.Path, o.Logger); err != nil {
+		return nil, err
+	}
+	if err := r.RemoveDiscarded(); err != nil { // before what lacks takes space
 		return nil, err
 	}
 	first, err := o.announce(d, m, r)
