@@ -388,7 +388,7 @@ func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *rem
 	}
 	var lost *remote.DamagedError
 	if errors.As(err, &lost) || damaged(err) {
-		err = errors.Join(err, to.Discard())
+		err = errors.Join(err, to.Discard(), to.RemoveDiscarded())
 	}
 	if err == nil {
 		r.restored = restored{d.URI(), m.Bytes(), brought.Moved, brought.Again, time.Since(begun).Seconds()}

@@ -356,6 +356,77 @@ func TestRestoreTakenBack(t *testing.T) {
 	}
 }
 
+// TestRestoreTakenBackKeepsFiles: what has arrived of the model that is taken back, and is part of
+// the older one too, is not fetched again, if it is right. Nothing else is left of it.
+func TestRestoreTakenBackKeepsFiles(t *testing.T) {
+	j, uri := madeElsewhere(t, 1)
+	j.Training.MaxExamples = 64 // so that most files stay as they are
+	train(t, j)
+	older, err := Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), false, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := openDirectory(t, uri).Generations(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d generations: %v", len(all), err)
+	}
+	damageBuckets(t, uri, all)
+	for _, inside := range []bool{false, true} {
+		o := restoringTo(t, uri)
+		if inside {
+			o.Dirs = nil
+		}
+		var arrived []remote.File
+		o.published = func() { // all files of both have arrived, the last of them damaged
+			if arrived != nil {
+				return // it is the older one's turn
+			}
+			table := modeldir.Arriving(o.To)[0]
+			for _, f := range all[1].Files {
+				at := table.Find(filepath.Base(f.Name))
+				if !isBucketFile(&f) || at == "" {
+					continue
+				}
+				var data []byte
+				for _, p := range f.Parts {
+					part, err := os.ReadFile(filepath.Join(uri, "objects", p.Object))
+					if err != nil {
+						t.Fatal(err)
+					}
+					data = append(data, part...)
+				}
+				file, err := os.OpenFile(at, os.O_RDWR, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = file.WriteAt(data, 0) // what follows in the newer one is its own
+				if err := errors.Join(err, file.Close()); err != nil {
+					t.Fatal(err)
+				}
+				arrived = append(arrived, f)
+			}
+		}
+		out, err := Restore(t.Context(), o)
+		if err != nil || out.Generation != 1 || out.Older != 1 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		kept := int64(0)
+		for _, f := range arrived {
+			kept += f.Bytes
+		}
+		if kept == 0 || out.Moved > out.Bytes-kept {
+			t.Errorf("in the model directory: %v: of %d bytes %d were there, and %d were fetched", inside, out.Bytes, kept, out.Moved)
+		}
+		in, err := Inspect(t.Context(), o.To, true, quiet)
+		if err != nil || in.Digest != older.Digest || len(in.Faults) > 0 {
+			t.Errorf("%+v, %v", in, err)
+		}
+		if left := entriesOf(t, o.To+"/gen-*"); left != "gen-000001" {
+			t.Errorf("there are %s", left)
+		}
+	}
+}
+
 // damageBuckets changes a byte in each bucket object that the newest generation has alone.
 func damageBuckets(t *testing.T, dir string, all []*remote.Manifest) {
 	t.Helper()

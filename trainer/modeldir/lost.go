@@ -262,6 +262,9 @@ func InterruptedTable(dir string, o sparsetable.Options) (sparsetable.Options, e
 
 func survivors(gen string) map[string]string {
 	dirs, _ := tableDirs(gen) // what cannot be found is fetched
+	if len(dirs) == 0 {
+		dirs = []string{filepath.Join(gen, tableName)}
+	}
 	out := make(map[string]string)
 	for _, dir := range dirs {
 		files, err := sparsetable.FilesIn(dir)

@@ -73,7 +73,8 @@ func realPath(dir string) string {
 }
 
 // names reports whether a generation in the model directory model has dir as a directory
-// of its table: a complete one, or one whose run can go on after an interruption.
+// of its table: a complete one, one whose run can go on after an interruption, or one that was restored
+// and given up, until another has taken its files.
 func names(model, dir string) bool {
 	candidates := generations(model)
 	if m := placeName.FindStringSubmatch(filepath.Base(dir)); m != nil {
@@ -81,7 +82,7 @@ func names(model, dir string) bool {
 	}
 	real := realPath(dir)
 	for _, gen := range candidates {
-		if !isComplete(model, gen) && gone(filepath.Join(model, gen, resumeName)) {
+		if !isComplete(model, gen) && gone(filepath.Join(model, gen, resumeName)) && gone(filepath.Join(model, gen, discardedName)) {
 			continue
 		}
 		dirs, err := tableDirs(filepath.Join(model, gen))

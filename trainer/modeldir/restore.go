@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,6 +22,9 @@ import (
 // deletes it, as it does the generations of runs that died.
 
 const restoreName = "RESTORE.json"
+
+// discardedName is a file in a generation that was restored and given up.
+const discardedName = "DISCARDED"
 
 type restoreFile struct {
 	ID string `json:"id"`
@@ -109,7 +113,7 @@ func (r *Restoring) beginModel(number int, id string, dirs []string) error {
 // beginBeside begins a generation of its own, or goes on with that of another process.
 func (r *Restoring) beginBeside(id string, dirs []string) error {
 	for _, g := range generations(r.w.dir) {
-		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) {
+		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) && gone(filepath.Join(r.w.dir, g, discardedName)) {
 			r.w.gen = g
 		}
 	}
@@ -143,10 +147,10 @@ func (r *Restoring) begin(id string, dirs []string) error {
 	for _, g := range generations(r.w.dir) {
 		at := filepath.Join(r.w.dir, g)
 		begun := restoredIn(at)
-		if g == r.w.gen && begun == id && samePlaces(at, dirs) {
+		if g == r.w.gen && begun == id && gone(filepath.Join(at, discardedName)) && samePlaces(at, dirs) {
 			continue
 		}
-		if isComplete(r.w.dir, g) {
+		if isComplete(r.w.dir, g) || g != r.w.gen && !gone(filepath.Join(at, discardedName)) {
 			continue
 		}
 		if g == r.w.gen || begun != "" || gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
@@ -348,16 +352,53 @@ func (r *Restoring) sync() error {
 // Number is the number of the generation.
 func (r *Restoring) Number() int { return r.w.Number() }
 
-// Discard deletes what was restored so far. If it was published, it ceases to be the model
-// first. Where a process reads it, its files stay until another one uses the directory.
+// Discard gives up what was restored so far. If it was published, it ceases to be the model first. What
+// there is of its table stays for Discarded, until RemoveDiscarded.
 func (r *Restoring) Discard() error {
 	if err := unpublish(r.w.dir, r.w.gen); err != nil {
 		return err
 	}
-	if err := removeGeneration(r.w.genDir()); !errors.Is(err, errRead) {
+	if err := endGeneration(r.w.genDir()); err != nil {
 		return err
 	}
+	return WriteFile(filepath.Join(r.w.genDir(), discardedName), nil)
+}
+
+// Discarded are the paths of what was given up of the files of tables, by their names in a list of a
+// model's files. They may be damaged.
+func (r *Restoring) Discarded() map[string]string {
+	out := make(map[string]string)
+	for _, g := range discarded(r.w.dir) {
+		maps.Copy(out, survivors(filepath.Join(r.w.dir, g)))
+	}
+	return out
+}
+
+// RemoveDiscarded deletes what was given up. Where a process reads it, its files stay until another
+// one uses the directory.
+func (r *Restoring) RemoveDiscarded() error {
+	for _, g := range discarded(r.w.dir) {
+		if err := removeGeneration(filepath.Join(r.w.dir, g)); err != nil && !errors.Is(err, errRead) {
+			return err
+		}
+	}
 	return nil
+}
+
+// RemoveDiscarded deletes what was given up of what was restored to the model directory dir.
+func RemoveDiscarded(dir string) error {
+	if len(discarded(dir)) == 0 {
+		return nil
+	}
+	r, err := lockRestoring(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.RemoveDiscarded(), r.Close())
+}
+
+func discarded(dir string) []string {
+	return slices.DeleteFunc(generations(dir), func(g string) bool { return gone(filepath.Join(dir, g, discardedName)) })
 }
 
 // Close releases the locks. What was restored stays, so that another call of Restore goes

@@ -165,16 +165,7 @@ func tableDirs(gen string) ([]string, error) {
 // more, and nobody begins to read it; then come the table's directories elsewhere. After
 // an error the generation still exists, with the list of these directories.
 func removeGeneration(gen string) error {
-	if err := forgetResume(gen); err != nil { // no run goes on with a part of a generation
-		return fmt.Errorf("deleting %s: %w", gen, err)
-	}
-	beforeChange("remove", filepath.Join(gen, ManifestName))
-	if err := os.Remove(filepath.Join(gen, ManifestName)); err == nil {
-		err = syncDir(gen)
-		if err != nil {
-			return fmt.Errorf("deleting %s: %w", gen, err)
-		}
-	} else if !gone(filepath.Join(gen, ManifestName)) {
+	if err := endGeneration(gen); err != nil {
 		return fmt.Errorf("deleting %s: %w", gen, err)
 	}
 	lock, err := lockRemoving(gen)
@@ -193,6 +184,24 @@ func removeGeneration(gen string) error {
 	}
 	if err := removeAll(gen); err != nil {
 		return fmt.Errorf("deleting %s: %w", gen, err)
+	}
+	return nil
+}
+
+// endGeneration makes a generation one that is no model, and with which nobody goes on.
+func endGeneration(gen string) error {
+	if err := forgetResume(gen); err != nil { // no run goes on with a part of a generation
+		return err
+	}
+	if err := os.Remove(filepath.Join(gen, discardedName)); err != nil && !gone(filepath.Join(gen, discardedName)) {
+		return err
+	}
+	manifest := filepath.Join(gen, ManifestName)
+	beforeChange("remove", manifest)
+	if err := os.Remove(manifest); err == nil {
+		return syncDir(gen)
+	} else if !gone(manifest) {
+		return err
 	}
 	return nil
 }

@@ -72,15 +72,16 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	sources := jobsource.New(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	if out, err := o.goOn(ctx, sources); out != nil || err != nil {
-		return out, err
+		return out, errors.Join(err, modeldir.RemoveDiscarded(o.To))
 	}
 	return RestoreWith(ctx, sources, o)
 }
 
 // RestoreWith is Restore for who has sources already. It does not go on with a model that an
 // earlier call has published.
-func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions) (*Restored, error) {
+func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions) (_ *Restored, err error) {
 	o.ensureDefaults()
+	defer func() { err = errors.Join(err, modeldir.RemoveDiscarded(o.To)) }()
 	uri, number := remote.SplitURI(o.From)
 	d, err := OpenToRead(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
 	if err != nil {
