@@ -377,14 +377,14 @@ func TestRestoreTakenBackKeepsFiles(t *testing.T) {
 			o.Dirs = nil
 		}
 		var arrived []remote.File
-		o.published = func() { // all files of both have arrived, the last of them damaged
+		whenUsable(&o, func() { // all files of both have arrived, the last of them damaged
 			if arrived != nil {
 				return // it is the older one's turn
 			}
 			table := modeldir.Arriving(o.To)[0]
 			for _, f := range all[1].Files {
 				at := table.Find(filepath.Base(f.Name))
-				if !isBucketFile(&f) || at == "" {
+				if !transfer.IsBucketFile(&f) || at == "" {
 					continue
 				}
 				var data []byte
@@ -405,8 +405,8 @@ func TestRestoreTakenBackKeepsFiles(t *testing.T) {
 				}
 				arrived = append(arrived, f)
 			}
-		}
-		out, err := Restore(t.Context(), o)
+		})
+		out, err := transfer.Restore(t.Context(), o)
 		if err != nil || out.Generation != 1 || out.Older != 1 {
 			t.Fatalf("%+v, %v", out, err)
 		}

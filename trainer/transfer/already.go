@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,8 @@ func (o *RestoreOptions) already(ctx context.Context, d *remote.Directory, m *re
 	if local.Identity() != m.Identity {
 		return nil, nil
 	}
-	if dirs := local.TableDirs(); !samePlaces(dirs, DirsFor(m, o.Dirs)) {
-		return nil, fmt.Errorf("model directory %s: %w: it is this one, but its table is in %s; restore to another directory, or delete it", o.To, modeldir.ErrHasModel, cmp.Or(strings.Join(dirs, ", "), "the model directory"))
+	if dirs := local.TableDirs(); !samePlaces(local.Dir, dirs, DirsFor(m, o.Dirs)) {
+		return nil, fmt.Errorf("model directory %s: %w: it is this one, but its table is in %s; restore to another directory, or delete it", o.To, modeldir.ErrHasModel, strings.Join(dirs, ", "))
 	}
 	if err := tableThere(ctx, local, o); err != nil {
 		return nil, errkind.As(errkind.IO, fmt.Errorf("model directory %s has this model already, but not all of it: %w; restore to another directory, or delete it", o.To, err))
@@ -45,9 +44,12 @@ func (o *RestoreOptions) already(ctx context.Context, d *remote.Directory, m *re
 	return out, nil
 }
 
-// samePlaces reports whether a table in the directories placed is where dirs, those of
-// sparse_table.dirs, say.
-func samePlaces(placed, dirs []string) bool {
+// samePlaces reports whether the table in the directories placed, of a model of the model directory
+// home, is where dirs, those of sparse_table.dirs, say.
+func samePlaces(home string, placed, dirs []string) bool {
+	if len(dirs) == 0 {
+		return len(placed) == 1 && strings.HasPrefix(placed[0], home+string(filepath.Separator))
+	}
 	return slices.EqualFunc(placed, dirs, func(p, dir string) bool {
 		abs, err := filepath.Abs(dir)
 		return err == nil && filepath.Dir(p) == abs
