@@ -121,7 +121,7 @@ func (r *room) open(o roomOptions) (err error) {
 			kept = append(kept, checkpoint.FileState(s, 512))
 		}
 	}
-	files := bucketfile.Options{Table: testTable, RowWords: rowWords, Devices: r.disk.all(), UnitBytes: 512, BufferBytes: 8 << 10, FileBytes: 8 << 10, ReserveBytes: -1, UrgentBytes: -1, Pool: r.pool, Logger: quiet, ReadOnly: o.readOnly}
+	files := bucketfile.Options{Table: testTable, RowWords: rowWords, Devices: r.disk.all(), UnitBytes: 512, BufferBytes: 8 << 10, FileBytes: 32 << 10, ReserveBytes: -1, UrgentBytes: -1, Pool: r.pool, Logger: quiet, ReadOnly: o.readOnly}
 	for range r.disk.devices {
 		files.BudgetBytes = append(files.BudgetBytes, o.budget)
 	}
