@@ -28,14 +28,14 @@ func readArriving(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*readi
 	if t == nil {
 		return nil, nil
 	}
-	said, err := announcedFor(m, t.Record)
+	said, err := announcedFor(m, t.Records)
 	if said == nil {
 		return nil, err
 	}
 	r := &reading{uri: said.URI, sources: NewSources(job, log), log: log}
 	d, err := openRemote(r.sources, said.URI, int64(job.Output.RemoteBytesPerSecond), "reading", log)
 	if err == nil {
-		r.Reading, err = d.OpenReading(t.Record, t.Find)
+		r.Reading, err = d.OpenReading(t.Records, t.Find)
 	}
 	if err != nil || r.Reading == nil {
 		return nil, errors.Join(err, r.sources.Close())
@@ -47,8 +47,8 @@ func readArriving(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*readi
 
 // announcedFor returns what the record of a model's table says; nil: it is gone, since everything has
 // arrived. The error says that the files will never be whole.
-func announcedFor(m *modeldir.Model, record string) (*remote.Announced, error) {
-	said, err := remote.AnnouncedIn(record)
+func announcedFor(m *modeldir.Model, records []string) (*remote.Announced, error) {
+	said, err := remote.AnnouncedIn(records...)
 	if err == nil && said != nil {
 		err = said.Fault()
 	}

@@ -262,7 +262,7 @@ func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
 	if t == nil {
 		return nil
 	}
-	said, err := remote.AnnouncedIn(t.Record)
+	said, err := remote.AnnouncedIn(t.Records...)
 	if err == nil && said != nil {
 		err = said.Fault()
 	}

@@ -393,7 +393,7 @@ func (r *run) restoreSnapshotTo(ctx context.Context, d *remote.Directory, m *rem
 	place := func(f *remote.File) string { return to.Path(f.Name) }
 	first := m // what is fetched before training goes on
 	if m.ID != r.distrusted && dir == r.job.Output.ModelDir {
-		if first, err = announceBuckets(d, m, place, to.ArrivingPath()); err != nil {
+		if first, err = announceBuckets(d, m, place, to.ArrivingRecords()); err != nil {
 			return err
 		}
 	}

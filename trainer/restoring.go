@@ -254,18 +254,18 @@ func discardDamaged(r *modeldir.Restoring, err error) error {
 func (o *RestoreOptions) announce(d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring) (*remote.Manifest, error) {
 	place := func(f *remote.File) string { return r.Path(f.Name) }
 	if o.buckets == bucketsBefore {
-		return m, remote.Unannounce(m, r.ArrivingPath(), place) // an earlier process may have done it
+		return m, remote.Unannounce(m, place, r.ArrivingRecords()...) // an earlier process may have done it
 	}
-	return announceBuckets(d, m, place, r.ArrivingPath())
+	return announceBuckets(d, m, place, r.ArrivingRecords())
 }
 
 // announceBuckets announces the bucket files of a model or snapshot that are not yet being fetched,
 // and returns what else there is.
-func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, record string) (*remote.Manifest, error) {
+func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, records []string) (*remote.Manifest, error) {
 	late := func(f *remote.File) bool { return isBucketFile(f) && !exists(place(f)+remote.PartSuffix) }
 	first := *m
 	first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
-	return &first, d.Announce(m, late, place, record)
+	return &first, d.Announce(m, late, place, records...)
 }
 
 // begin begins to restore a generation.

@@ -250,7 +250,8 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		if e := r.models.writer.SaveResume(data); e != nil {
 			return false, errors.Join(err, e)
 		}
-		arriving := r.arriving != nil // then what is left is not whole
+		// Then what is left is not whole.
+		arriving := r.arriving != nil || modeldir.InterruptedArrives(r.job.Output.ModelDir)
 		if err := r.suspend(); err != nil {
 			return false, err
 		}
