@@ -3,6 +3,7 @@ package checkpoint_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -145,16 +146,16 @@ func TestOlderRecord(t *testing.T) {
 // any, or when it writes them, and leaves no file and no charge. With more room the next one has
 // all rows.
 func TestSpaceRunsOut(t *testing.T) {
-	for what, full := range map[string]func(d *disk){
-		"a full disk": func(d *disk) {
+	for what, full := range map[string]func(_ *disk, last *blocktest.Device){
+		"a full disk": func(_ *disk, last *blocktest.Device) {
 			used := int64(0)
-			for _, name := range namesOn(t, d.devices[1], "") {
-				used += int64(len(d.devices[1].Bytes(name)))
+			for _, name := range namesOn(t, last, "") {
+				used += int64(len(last.Bytes(name)))
 			}
-			d.devices[1].SetCapacity(used + 512)
+			last.SetCapacity(used + 512)
 		},
-		"a disk that fills up": func(d *disk) {
-			d.devices[1].Inject(func(op blocktest.Op) blocktest.Fault {
+		"a disk that fills up": func(_ *disk, last *blocktest.Device) {
+			last.Inject(func(op blocktest.Op) blocktest.Fault {
 				if op.Kind == blocktest.Write && strings.HasSuffix(op.Name, ".delta") {
 					return blocktest.Fault{Err: syscall.ENOSPC, Partial: true, Bytes: op.Bytes / 2}
 				}
@@ -162,39 +163,44 @@ func TestSpaceRunsOut(t *testing.T) {
 			})
 		},
 	} {
-		d := newDisk(t, 2)
-		l := newLife(t, testseed.Rand(t), d, roomOptions{})
-		l.must(l.train(1, keysFrom(0, 90)...))
-		l.save()
-		l.must(l.train(2, keysFrom(0, 90)...))
-		full(d)
-		l.must(l.pin(1, 2, 3))
-		s, err := l.store.Fix([]byte("full"))
-		if early := what == "a full disk"; early != errors.Is(err, bucketfile.ErrNoSpace) || !early && err != nil {
-			t.Fatalf("%s: Fix returns %v", what, err)
+		for dirs := 1; dirs <= 2; dirs++ {
+			t.Run(fmt.Sprintf("%s/%d", what, dirs), func(t *testing.T) {
+				d := newDisk(t, dirs)
+				last := d.devices[dirs-1]
+				l := newLife(t, testseed.Rand(t), d, roomOptions{})
+				l.must(l.train(1, keysFrom(0, 90)...))
+				l.save()
+				l.must(l.train(2, keysFrom(0, 90)...))
+				full(d, last)
+				l.must(l.pin(1, 2, 3))
+				s, err := l.store.Fix([]byte("full"))
+				if early := what == "a full disk"; early != errors.Is(err, bucketfile.ErrNoSpace) || !early && err != nil {
+					t.Fatalf("%s: Fix returns %v", what, err)
+				}
+				if err == nil {
+					_, err = s.Write(t.Context())
+				}
+				if err == nil || !strings.Contains(err.Error(), last.Dir()) {
+					t.Fatalf("%s: %v", what, err)
+				}
+				last.SetCapacity(0)
+				d.watch()
+				before := l.base
+				if l.store.Running() != nil {
+					t.Errorf("%s: a snapshot that failed is still running", what)
+				}
+				l.base = nil // all rows are written anew, if any were marked
+				if have := d.names(t, ".delta"); !bytes.Equal([]byte(strings.Join(have, " ")), []byte(strings.Join(namesOf(before), " "))) {
+					t.Errorf("%s: left are %v, want %v", what, have, namesOf(before))
+				}
+				l.checkCharges()
+				l.updatePinned(3)
+				l.release()
+				l.save()
+				l.checkSnapshots()
+				l.checkFiles()
+				l.close()
+			})
 		}
-		if err == nil {
-			_, err = s.Write(t.Context())
-		}
-		if err == nil || !strings.Contains(err.Error(), "d1") {
-			t.Fatalf("%s: %v", what, err)
-		}
-		d.devices[1].SetCapacity(0)
-		d.watch()
-		before := l.base
-		if l.store.Running() != nil {
-			t.Errorf("%s: a snapshot that failed is still running", what)
-		}
-		l.base = nil // all rows are written anew, if any were marked
-		if have := d.names(t, ".delta"); !bytes.Equal([]byte(strings.Join(have, " ")), []byte(strings.Join(namesOf(before), " "))) {
-			t.Errorf("%s: left are %v, want %v", what, have, namesOf(before))
-		}
-		l.checkCharges()
-		l.updatePinned(3)
-		l.release()
-		l.save()
-		l.checkSnapshots()
-		l.checkFiles()
-		l.close()
 	}
 }

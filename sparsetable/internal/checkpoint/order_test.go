@@ -79,6 +79,10 @@ func TestCleanRows(t *testing.T) {
 	if have := d.names(t, ".delta"); !slices.Equal(have, namesOf(second.Deltas)) {
 		t.Errorf("%v are left, want %v", have, namesOf(second.Deltas))
 	}
+	r.must(r.store.Drop(second.ID)) // the next one does not refer to its clean rows
+	if have := d.names(t, ".delta"); len(have) > 0 {
+		t.Errorf("%v are left", have)
+	}
 	r.must(r.train(2, 1, 2, 3))
 	third := r.mustSnapshot("third")
 	if n, dirty := clean(third), checkpoint.DirtyRows(third.Deltas); n != 57 || dirty != 3 {
@@ -100,6 +104,9 @@ func TestCleanRows(t *testing.T) {
 		t.Errorf("amid training, %d clean rows were saved", n)
 	}
 	r.release()
+	if n := clean(r.mustSnapshot("after training")); n != 56 {
+		t.Errorf("after training, %d clean rows were saved", n)
+	}
 	d.devices[0].SetCapacity(200 << 20)
 	r.must(r.train(3, keysFrom(0, 60)...))
 	r.allStored()
