@@ -72,7 +72,7 @@ func TestKeptSnapshot(t *testing.T) {
 	}
 	k, err := r.store.Keep(s.ID)
 	r.must(err)
-	defer k.Release()
+	defer func() { r.must(k.Release()) }()
 	var then bytes.Buffer
 	r.must(k.WriteIndex(&then, 0))
 	r.must(r.train(2, keysFrom(0, 60)...))
