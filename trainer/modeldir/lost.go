@@ -53,6 +53,18 @@ func (e *LostError) Unwrap() error { return e.Err }
 // ErrorKind says that it is about the disk.
 func (e *LostError) ErrorKind() errkind.Kind { return errkind.IO }
 
+// Unreadable are the paths of the files of a table that could not be read, though their disk
+// answered, as far as the error says so.
+func (e *LostError) Unreadable() (files []string) {
+	for _, at := range pathErrors(e.Err) {
+		// The catalog has copies.
+		if strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
+			files = append(files, at.Path)
+		}
+	}
+	return files
+}
+
 // errEmptied is why a directory is lost that exists.
 var errEmptied = errors.New("it is empty, or has files of something else: is another disk mounted there?")
 
@@ -202,6 +214,16 @@ func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
 		_, err = sparsetable.PortableFiles(o)
 	}
 	return TableLost(dirs, err)
+}
+
+// AllTableDirs are the directories of the tables of all generations in the model directory dir, outside
+// of it.
+func AllTableDirs(dir string) (all []string) {
+	for _, g := range generations(dir) {
+		dirs, _ := tableDirs(filepath.Join(dir, g))
+		all = append(all, dirs...)
+	}
+	return all
 }
 
 // TableDirs are the directories of the model's table outside of the model directory, as far as

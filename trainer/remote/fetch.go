@@ -20,6 +20,7 @@ import (
 
 	"aibox/internal/atomicfile"
 	"aibox/internal/directfile"
+	"aibox/internal/diskfault"
 	"aibox/internal/panics"
 	"aibox/reader/source"
 )
@@ -162,7 +163,7 @@ func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
 // hasPart reports whether a file that was begun earlier has a part.
 func hasPart(out *os.File, offset int64, p *Part) bool {
 	info, err := out.Stat()
-	if err != nil || info.Size() < offset+p.Bytes {
+	if err != nil || info.Size() < offset+p.Bytes || diskfault.At("read", out.Name()) != nil {
 		return false
 	}
 	sum := sha256.New()
