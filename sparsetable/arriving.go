@@ -14,7 +14,7 @@ import (
 // not arrived, and writes it into the files, which have their names and sizes from the
 // beginning. What is not there is zeros, which are no bucket: as every bucket has a
 // checksum, no row is ever made of them. Nobody else can tell such files from complete ones,
-// so as long as they lack anything there is a file called ArrivingName in the first of the
+// so as long as they lack anything there is a file called ArrivingName in each of the
 // directories, in which the source keeps what it needs to know. A table with that file is
 // opened with a source or not at all: for reading, one that writes nothing will do.
 

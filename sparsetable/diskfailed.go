@@ -3,11 +3,15 @@ package sparsetable
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/atomicfile"
+	"aibox/internal/diskfault"
 )
 
 // DiskFailed reports whether an error is one that a disk causes that is broken or away, and not
@@ -31,4 +35,37 @@ func failedDir(err error, dirs []string) string {
 		}
 	}
 	return ""
+}
+
+const unreadableSuffix = ".unreadable"
+
+// SetAside takes a file away from a table that is closed, because the file cannot be read though its
+// disk still can be written: the table lacks it then, and can be recovered as one that has lost a
+// file. So do the tables in dirs that have links to the same file. The file is kept under another name,
+// with the bad blocks of the disk, as long as the table is.
+func SetAside(file string, dirs []string) error {
+	bad, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nobody needs it any more
+	}
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(file)
+	for _, dir := range append([]string{filepath.Dir(file)}, dirs...) {
+		link := filepath.Join(dir, name)
+		if info, err := os.Lstat(link); err != nil || !os.SameFile(info, bad) {
+			continue
+		}
+		if err := diskfault.At("rename", link); err != nil {
+			return err
+		}
+		if err := os.Rename(link, link+unreadableSuffix); err != nil {
+			return err
+		}
+		if err := atomicfile.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }

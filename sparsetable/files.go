@@ -24,14 +24,15 @@ import (
 //	T-….bucket, T-….delta, T-….spool   of kind "ssd"; T is the table's number, and
 //	                                   more numbers with hyphens between them follow.
 //	                                   With .part behind it, it is not yet complete:
-//	                                   whoever brings it from elsewhere gives it its name
+//	                                   whoever brings it from elsewhere gives it its name;
+//	                                   with .unreadable, it is one that was set aside (SetAside)
 //	.probe-…                           a file that tests what the file system can do
 //	ARRIVING.json                      see ArrivingName
 //	snapshot-N.rows, snapshot-N.rows.tmp, LOCK   of kind "memory"
 //
 // Beside them, the first directory of a table on SSD has the directory catalog, and each of
 // the others the directory T.catalog with a copy of it (internal/catalogcopy).
-var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)(?:\.part)?|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp|\.part)?|LOCK|ARRIVING\.json(?:\.tmp)?)$`)
+var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)(?:\.part|\.unreadable)?|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp|\.part)?|LOCK|ARRIVING\.json(?:\.tmp)?)$`)
 
 // Files lists the files of tables in a directory, by their base names.
 type Files struct {
@@ -55,6 +56,13 @@ func (f Files) Names() []string {
 	names = append(names, f.Rows...)
 	names = append(names, f.Snapshots...)
 	return append(names, f.Others...)
+}
+
+// HasRows reports whether a table on SSD has rows in a file of that name.
+func HasRows(name string) bool {
+	var f Files
+	f.add(name, false)
+	return len(f.Rows) > 0
 }
 
 // FilesIn returns which files of tables are in dir. A directory that does not exist

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -176,12 +176,11 @@ func dirHasRows(dirOf map[uint64]string, dir string) bool {
 	return false
 }
 
-// failingFrom lets operations on files in a directory fail from that one on, while its names
-// can be listed.
-func failingFrom(dir string, n int) func(operation, path string) error {
-	var done atomic.Int64
+// failing lets operations on files in a directory fail, while its names can be listed and the files
+// be opened.
+func failing(dir string) func(operation, path string) error {
 	return func(operation, path string) error {
-		if strings.HasPrefix(path, dir+"/") && operation != "open" && done.Add(1) > int64(n) {
+		if strings.HasPrefix(path, dir+"/") && operation != "open" {
 			return syscall.EIO
 		}
 		return nil
@@ -198,7 +197,7 @@ func (l *losing) lose(i int, how string, dirOf map[uint64]string) {
 		to := filepath.Join(at, filepath.Base(dir))
 		c.opts.SSD.Dirs = append(c.opts.SSD.Dirs, to)
 		switch {
-		case j != i:
+		case j != i || how == "failing":
 			l.must(os.CopyFS(to, os.DirFS(dir)))
 		case how == "empty":
 			l.must(os.Mkdir(to, 0o755))
@@ -217,7 +216,7 @@ func (l *losing) lose(i int, how string, dirOf map[uint64]string) {
 	allowed := c.opts
 	allowed.SSD.AllowLost = true
 	if how == "failing" {
-		diskfault.Inject(failingFrom(c.opts.SSD.Dirs[i], l.rng.IntN(12)))
+		diskfault.Inject(failing(c.opts.SSD.Dirs[i]))
 		defer diskfault.Inject(nil)
 	}
 	tab := c.open(allowed)
@@ -238,6 +237,9 @@ func (l *losing) lose(i int, how string, dirOf map[uint64]string) {
 	}
 	if lost.Rows != int64(len(l.rows)-len(have)) || lost.TotalRows != int64(len(l.rows)) || len(lost.Dirs) != 1 || lost.Dirs[0].Dir != c.opts.SSD.Dirs[i] || lost.Dirs[0].Replaced != (how == "empty") {
 		t.Errorf("lost %d, %s: %+v, but %d of %d rows are left", i, how, lost, len(have), len(l.rows))
+	}
+	if err := lost.Dirs[0].Err; errors.Is(err, syscall.EIO) != (how == "failing") || errors.Is(err, fs.ErrNotExist) != (how == "missing") {
+		t.Errorf("lost %d, %s: the reason is %v", i, how, err)
 	}
 	wrong := 0
 	for key := range l.rows {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -18,8 +17,8 @@ import (
 
 // A run that goes on from a snapshot of snapshots.remote, or starts from a model of output.remote,
 // does not wait for the buckets of its table: what it reads is fetched when it is read, and the
-// rest in the background. Until all has arrived, the table's directory has a record of what
-// lacks (sparsetable.ArrivingName), by which another process goes on with that. Before the model
+// rest in the background. Until all has arrived, each of the table's directories has a record of
+// what lacks (sparsetable.ArrivingName), by which another process goes on with that. Before the model
 // is committed, and before a snapshot is uploaded, everything is there and verified. `aibox
 // restore` does the same with a model, without a run, and who only reads a model meanwhile
 // reads what lacks from the remote directory (package transfer).
@@ -64,24 +63,23 @@ func (r *run) openArriving() error {
 	if len(dirs) == 0 {
 		dirs = []string{r.models.writer.TableDir()}
 	}
-	for _, dir := range dirs {
-		said, err := remote.AnnouncedIn(filepath.Join(dir, sparsetable.ArrivingName))
-		switch {
-		case err == nil && said == nil:
-			continue
-		case err != nil:
-			return r.incomplete(err)
-		case said.Damaged != "":
-			r.distrusted = said.Manifest.ID
-			return r.incomplete(said.Fault())
-		}
+	said, err := remote.AnnouncedIn(modeldir.ArrivingRecords(dirs)...)
+	switch {
+	case modeldir.DiskLost(err):
+		return modeldir.TableLost(dirs, err)
+	case err != nil:
+		return r.incomplete(err)
+	case said != nil && said.Damaged != "":
+		r.distrusted = said.Manifest.ID
+		return r.incomplete(said.Fault())
+	case said != nil:
 		records, places := transfer.RecordsOf(r.job.Output.ModelDir, said.Manifest.ID)
-		return r.fetchArriving(said.URI, records, places)
+		return modeldir.TableFailed(dirs, r.fetchArriving(said.URI, records, places))
 	}
 	// The model from which an interrupted run has copied its rows.
 	for _, t := range modeldir.Arriving(r.job.Output.ModelDir) {
-		if said, err := remote.AnnouncedIn(t.Record); err == nil && said != nil && said.Damaged == "" {
-			return r.fetchArriving(said.URI, []string{t.Record}, t.Dirs)
+		if said, err := remote.AnnouncedIn(t.Records...); err == nil && said != nil && said.Damaged == "" {
+			return r.fetchArriving(said.URI, t.Records, t.Dirs)
 		}
 	}
 	return nil
@@ -127,11 +125,11 @@ func (r *run) clonesArriving(ctx context.Context, o *sparsetable.Options) error 
 	if !linked {
 		return r.waitsForPrevious(ctx)
 	}
-	record := filepath.Join(to[0], sparsetable.ArrivingName)
-	if err := remote.CopyRecord(from.Record, record); err != nil {
+	records := modeldir.ArrivingRecords(to)
+	if err := remote.CopyRecord(from.Records, records); err != nil {
 		return err
 	}
-	if err := r.openPreviousArriving(slices.Concat(from.Dirs, to), from.Record, record); err != nil {
+	if err := r.openPreviousArriving(slices.Concat(from.Dirs, to), slices.Concat(from.Records, records)); err != nil {
 		return err
 	}
 	o.SSD.Source = r.arriving.source()
@@ -140,9 +138,9 @@ func (r *run) clonesArriving(ctx context.Context, o *sparsetable.Options) error 
 
 // openPreviousArriving begins to fetch what the files of the model lack that the run starts
 // from.
-func (r *run) openPreviousArriving(places []string, records ...string) error {
+func (r *run) openPreviousArriving(places, records []string) error {
 	p := r.models.previous
-	said, err := transfer.Announced(p, records[0])
+	said, err := transfer.Announced(p, records)
 	if said == nil {
 		return err
 	}
@@ -160,7 +158,7 @@ func (r *run) readsArriving() error {
 	if from == nil || r.arriving != nil {
 		return nil
 	}
-	return r.openPreviousArriving(from.Dirs, from.Record)
+	return r.openPreviousArriving(from.Dirs, from.Records)
 }
 
 // waitsForPrevious waits until all files of the model have arrived that the run starts from.
@@ -169,7 +167,7 @@ func (r *run) waitsForPrevious(ctx context.Context) error {
 	if from == nil {
 		return nil
 	}
-	if err := r.openPreviousArriving(from.Dirs, from.Record); err != nil {
+	if err := r.openPreviousArriving(from.Dirs, from.Records); err != nil {
 		return err
 	}
 	r.arriving.Start()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"aibox/internal/errkind"
@@ -17,12 +18,50 @@ import (
 // process can go on from stays. Train begins again in the same process, and what a restart would do
 // takes place: training goes on from the last snapshot if that is still whole, else the table is
 // recovered (recovery.go, partial.go).
+//
+// A disk may also have bad blocks and answer otherwise. Then the last snapshot seems to be whole, until
+// the same file is read again. When that fails, too, the file is set aside (sparsetable.SetAside), and
+// the table is recovered as one that has lost a file.
 
 // diskFailures are those after which Train has begun again.
 type diskFailures struct {
 	entries []string // of sparse_table.dirs that have failed; "": it was not known which
 	more    bool     // one of them has failed once more
+	files   []string // that could not be read
 }
+
+// unreadable returns those of the files which lost says could not be read that could not be read
+// before either, and takes note of all of them.
+func (f *diskFailures) unreadable(lost *modeldir.LostError) (again []string) {
+	for _, path := range lost.Unreadable() {
+		// Each generation has a directory of its own; in a new one, a file of that name is a link.
+		name := filepath.Join(filepath.Dir(filepath.Dir(path)), filepath.Base(path))
+		if slices.Contains(f.files, name) {
+			again = append(again, path)
+		} else {
+			f.files = append(f.files, name)
+		}
+	}
+	return again
+}
+
+// setAside takes files of tables away that cannot be read.
+func (r *run) setAside(files []string) error {
+	dirs := modeldir.AllTableDirs(r.job.Output.ModelDir)
+	if r.models.previous != nil {
+		dirs = append(dirs, r.models.previous.TableDirs()...)
+	}
+	for _, file := range files {
+		if err := sparsetable.SetAside(file, dirs); err != nil {
+			return err
+		}
+		r.log.Error("a file of the table cannot be read, also when it was tried again: the disk has bad blocks, and more of them may follow. Replace the disk. The file is set aside, and what it had is recovered as if it were lost", "file", file)
+	}
+	return nil
+}
+
+// replaceDisk is what people can do about a disk that fails.
+const replaceDisk = "replace the disk, or take its directory out of sparse_table.dirs"
 
 // beginAgain reports whether Train begins again after a failure, and takes note of it: after the
 // first one of each directory, and once besides. So a disk that fails for good, or again and
@@ -108,18 +147,26 @@ func (r *run) checkTable(cause error) error {
 }
 
 // suspended reports whether Train begins again after failure, which it says, and keeps what the
-// next run can go on from.
-func (r *run) suspended(failure error) bool {
-	if r.failed == nil || !r.opts.failures.beginAgain(r.failed) {
-		return false
+// next run can go on from. Otherwise it returns failure, perhaps with more advice.
+func (r *run) suspended(failure error) (bool, error) {
+	if r.failed == nil {
+		return false, failure
 	}
+	unreadable := r.opts.failures.unreadable(r.failed)
+	if !r.opts.failures.beginAgain(r.failed) {
+		return false, fmt.Errorf("%w; %s", failure, replaceDisk)
+	}
+	if err := r.setAside(unreadable); err != nil {
+		return false, fmt.Errorf("%w, nor can the file be set aside, so that nothing can be had from that disk: %w; %s", failure, err, replaceDisk)
+	}
+	cause := failure
 	r.again = &loss{err: r.failed, at: Resumption{Epoch: r.state.Epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}}
 	var saved *ResumableError
 	if errors.As(failure, &saved) {
-		failure = saved.Err // it has advice for people
+		cause = saved.Err // failure has advice for people
 		r.models.writer.Suspend()
 		r.opts.Fresh = false
 	}
-	r.log.Error("a directory of the table has failed; the job begins again and goes on from what is left", "error", failure)
-	return true
+	r.log.Error("a directory of the table has failed; the job begins again and goes on from what is left", "error", cause)
+	return true, failure
 }

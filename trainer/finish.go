@@ -241,7 +241,8 @@ func (r *run) close(ctx context.Context, failure error) error {
 	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory
 	if failure != nil && !made && !others {
 		failure = r.resumable(ctx, failure)
-		if !r.suspended(failure) {
+		var again bool
+		if again, failure = r.suspended(failure); !again {
 			if err := r.reportFailure(ctx, failure, status); err != nil {
 				r.log.Warn("the summary of this run could not be written", "error", err)
 			}

@@ -102,7 +102,7 @@ func arrivingOf(tables []modeldir.ArrivingTable, gen string) *ArrivingFiles {
 	if i < 0 {
 		return nil
 	}
-	said, err := remote.AnnouncedIn(tables[i].Record)
+	said, err := remote.AnnouncedIn(tables[i].Records...)
 	switch {
 	case err != nil:
 		return &ArrivingFiles{Damaged: err.Error()}

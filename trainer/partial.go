@@ -280,7 +280,25 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	if err != nil {
 		return nil, err
 	}
-	return rec, errors.Join(w.KeepTableDirs(dirs), w.SaveResume(saved))
+	if err := errors.Join(w.KeepTableDirs(dirs), w.SaveResume(saved)); err != nil {
+		return nil, err
+	}
+	return rec, dropOlder(t, x)
+}
+
+// dropOlder drops the snapshots of a table that was refilled but that of x: they have files that are
+// lost, and one that cannot be read would keep the table from being opened.
+func dropOlder(t sparsetable.Table, x *resumption) error {
+	if x.progress().Best != nil {
+		return nil
+	}
+	all, err := t.Snapshots()
+	for _, s := range all {
+		if s.ID != x.Snapshot {
+			err = errors.Join(err, t.DropSnapshot(s.ID))
+		}
+	}
+	return err
 }
 
 func refillRows(ctx context.Context, to sparsetable.LossHandler, from *refill) (rows int64, err error) {

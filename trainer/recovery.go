@@ -108,7 +108,7 @@ func (r *run) checkPlaces() error {
 		return nil
 	}
 	if err := modeldir.CheckPlaces(r.job.SparseTable.Dirs); err != nil {
-		return fmt.Errorf("%w, and a new table cannot be made either: %w; replace the disk, or take its directory out of sparse_table.dirs", r.loss.err, err)
+		return fmt.Errorf("%w, and a new table cannot be made either: %w; %s", r.loss.err, err, replaceDisk)
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
 	if t == nil {
 		return nil
 	}
-	said, err := remote.AnnouncedIn(t.Record)
+	said, err := remote.AnnouncedIn(t.Records...)
 	if err == nil && said != nil {
 		err = said.Fault()
 	}

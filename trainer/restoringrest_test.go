@@ -468,7 +468,7 @@ func knowDamage(t *testing.T, o transfer.RestoreOptions) {
 	if len(tables) != 1 {
 		t.Fatal(tables)
 	}
-	a, err := openDirectory(t, o.From).OpenArriving([]string{tables[0].Record}, tables[0].Find)
+	a, err := openDirectory(t, o.From).OpenArriving(tables[0].Records, tables[0].Find)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,6 +162,7 @@ type run struct {
 
 	arriving   *arriving // nil: the run did not go on from a snapshot of snapshots.remote
 	restored   restored
+	refilled   bool   // lost rows have gone back: see partially
 	distrusted string // id of a snapshot in snapshots.remote whose files were found damaged
 }
 
@@ -253,14 +254,16 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		if e := r.models.writer.SaveResume(data); e != nil {
 			return false, errors.Join(err, e)
 		}
-		arriving := r.arriving != nil // then what is left is not whole
+		// Then what is left is not whole.
+		arriving := r.arriving != nil || modeldir.InterruptedArrives(r.job.Output.ModelDir)
 		if err := r.suspend(); err != nil {
 			return false, err
 		}
-		if !arriving {
+		if !arriving && !r.refilled { // else what is left after that cannot be used either
 			if done, err := r.partially(ctx, data, x, id, lost); err != nil {
 				return false, err
 			} else if done {
+				r.refilled = true
 				return r.resume(ctx)
 			}
 		}

@@ -2,12 +2,14 @@ package modeldir
 
 import (
 	"path/filepath"
+	"slices"
 
 	"aibox/sparsetable"
 )
 
 // A generation that is restored can be published before the bucket files of its table have
-// arrived. Its table then has a record of what lacks, and can be opened by who has that
+// arrived. Its table then has a record of what lacks, a copy
+// in each of its directories, and can be opened by who has that
 // (sparsetable.ArrivingName). The process that holds the lock of the model directory, and no
 // other, writes the files and the record. If they turn out never to become whole, it takes the
 // generation back (Restoring.Discard).
@@ -15,7 +17,7 @@ import (
 // ArrivingTable is a table whose files have not all arrived.
 type ArrivingTable struct {
 	Generation string   // that it belongs to
-	Record     string   // path of the record
+	Records    []string // paths of the copies of the record, one in each directory; some may be lost
 	Dirs       []string // of the table
 }
 
@@ -51,10 +53,24 @@ func arrivingIn(gen string) *ArrivingTable {
 	if len(dirs) == 0 {
 		dirs = []string{filepath.Join(gen, tableName)}
 	}
-	for _, dir := range dirs {
-		if record := filepath.Join(dir, sparsetable.ArrivingName); exists(record) {
-			return &ArrivingTable{filepath.Base(gen), record, dirs}
-		}
+	records := ArrivingRecords(dirs)
+	if !slices.ContainsFunc(records, exists) {
+		return nil
 	}
-	return nil
+	return &ArrivingTable{filepath.Base(gen), records, dirs}
+}
+
+// ArrivingRecords are the paths of the copies of the record of a table in dirs.
+func ArrivingRecords(dirs []string) (paths []string) {
+	for _, dir := range dirs {
+		paths = append(paths, filepath.Join(dir, sparsetable.ArrivingName))
+	}
+	return paths
+}
+
+// InterruptedArrives reports whether files of the table of the interrupted run in the model
+// directory dir have not all arrived.
+func InterruptedArrives(dir string) bool {
+	gen := unfinished(dir)
+	return gen != "" && arrivingIn(filepath.Join(dir, gen)) != nil
 }

@@ -75,6 +75,18 @@ func (e *LostError) Unwrap() error { return e.Err }
 // ErrorKind says that it is about the disk.
 func (e *LostError) ErrorKind() errkind.Kind { return errkind.IO }
 
+// Unreadable are the paths of the files of a table that could not be read, though their disk
+// answered, as far as the error says so.
+func (e *LostError) Unreadable() (files []string) {
+	for _, at := range pathErrors(e.Err) {
+		// The catalog has copies.
+		if strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
+			files = append(files, at.Path)
+		}
+	}
+	return files
+}
+
 // errEmptied is why a directory is lost that exists.
 var errEmptied = errors.New("it is empty, or has files of something else: is another disk mounted there?")
 
@@ -226,9 +238,22 @@ func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
 	return TableLost(dirs, err)
 }
 
+// AllTableDirs are the directories of the tables of all generations in the model directory dir, as far
+// as they are known.
+func AllTableDirs(dir string) (all []string) {
+	for _, g := range generations(dir) {
+		all = append(all, dirsOf(filepath.Join(dir, g))...)
+	}
+	return all
+}
+
 // TableDirs are the directories of the model's table, as far as that is known.
 func (m *Model) TableDirs() []string {
-	gen := filepath.Join(m.Dir, m.Generation)
+	return dirsOf(filepath.Join(m.Dir, m.Generation))
+}
+
+// dirsOf are the directories of the table of a generation, as far as that is known.
+func dirsOf(gen string) []string {
 	if dirs, _ := tableDirs(gen); len(dirs) > 0 {
 		return dirs
 	}

@@ -270,11 +270,9 @@ func (r *Restoring) Path(name string) string {
 	return r.path(name)
 }
 
-// ArrivingPath is where it is recorded that files of the table, which is on SSD, are there
+// ArrivingRecords is where it is recorded that files of the table, which is on SSD, are there
 // without their bytes.
-func (r *Restoring) ArrivingPath() string {
-	return filepath.Join(r.tableOptions().SSD.Dirs[0], sparsetable.ArrivingName)
-}
+func (r *Restoring) ArrivingRecords() []string { return ArrivingRecords(r.tableOptions().SSD.Dirs) }
 
 // path is the place of a file in the generation. The index is not a file of the table.
 func (r *Restoring) path(name string) string {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,7 @@ import (
 type Arriving struct {
 	d       *Directory
 	id      string // of the manifest
-	records records
+	records *records
 	files   map[string]*arrivingFile
 	order   []string // names of files, as in the manifest
 	again   bool     // an earlier process may have brought bytes
@@ -88,8 +89,8 @@ type arrivingPart struct {
 	chunks []chunkState // under Arriving.mu
 }
 
-// OpenArriving opens the files that the records at these paths, which are of one manifest, say
-// lack bytes; find returns where the file of a base name is, "" if it was deleted since. Several
+// OpenArriving opens the files that the record with copies at these paths says lack bytes, in
+// directories of one table or of several; find returns where the file of a base name is, "" if it was deleted since. Several
 // directories may have the same files, as links. Nothing is fetched but what is awaited, until
 // Start. Nobody else may write the files meanwhile.
 func (d *Directory) OpenArriving(paths []string, find func(base string) string) (_ *Arriving, err error) {
@@ -97,7 +98,10 @@ func (d *Directory) OpenArriving(paths []string, find func(base string) string) 
 	if err != nil {
 		return nil, err
 	}
-	a := &Arriving{d: d, id: m.ID, records: records{list: rs}, again: begun(rs), files: make(map[string]*arrivingFile), work: newFetchWork()}
+	if rs == nil {
+		return nil, &DamagedError{strings.Join(paths, ", "), "it is gone"}
+	}
+	a := &Arriving{d: d, id: m.ID, records: rs, again: rs.Begun, files: make(map[string]*arrivingFile), work: newFetchWork()}
 	a.cond.L = &a.mu
 	defer func() {
 		if err != nil {
@@ -107,7 +111,7 @@ func (d *Directory) OpenArriving(paths []string, find func(base string) string) 
 	}()
 	for i := range m.Files {
 		f := &m.Files[i]
-		if slices.ContainsFunc(rs, func(r placedRecord) bool { return slices.Contains(r.Lacking, f.Name) }) {
+		if slices.Contains(rs.Lacking, f.Name) {
 			if err := a.add(f, find); err != nil {
 				return nil, err
 			}

@@ -481,7 +481,7 @@ func TestUnannounce(t *testing.T) {
 		}
 		place := func(f *File) string { return filepath.Join(dir, path.Base(f.Name)) }
 		for range 2 { // the second time there is nothing to take back
-			if err := Unannounce(m, record, place); err != nil {
+			if err := Unannounce(m, place, record); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// arrivingRecord says which files lack bytes, and where they are. It is a file beside them as long
-// as any byte is lacking, so that nobody takes them for whole.
+// arrivingRecord says which files lack bytes, and where they are. It is a file beside them, in each
+// of their directories, as long as any byte is lacking, so that nobody takes them for whole.
 type arrivingRecord struct {
 	URI      string          `json:"uri"`
 	Manifest json.RawMessage `json:"manifest"` // as in its own file, with its checksum
@@ -59,6 +60,9 @@ func (r *arrivingRecord) write(path string) error {
 // readRecord returns the record at path and its manifest; nil if there is none. If it cannot be used,
 // the error is a *DamagedError.
 func readRecord(path string) (*arrivingRecord, *Manifest, error) {
+	if err := diskfault.At("open", path); err != nil {
+		return nil, nil, err
+	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
@@ -89,40 +93,76 @@ func decodeRecord(data []byte) (*arrivingRecord, *Manifest, error) {
 	return r, m, err
 }
 
-// placedRecord is the record at a path.
-type placedRecord struct {
-	path string
-	*arrivingRecord
-}
-
-// records are the records of the same files, in all directories that have them.
+// records are the copies of one record: each directory with files that lack bytes has one, so that
+// the others know of it when one is lost.
 type records struct {
 	sync.Mutex // held while they are written; locked before Arriving.mu
-	list       []placedRecord
+	*arrivingRecord
+	paths []string
+	stale bool // some of them are not there, or have other contents
 }
 
-// readRecords reads records, and the manifest that all of them are of.
-func readRecords(paths []string) (rs []placedRecord, m *Manifest, err error) {
+// readRecords reads the copies of a record, and the manifest that all of them are of. As long as one
+// can be read, it does not matter that others are gone, or damaged: each says what lacks at least,
+// because a copy is only deleted, or a file taken out of it, when that file is there. Where copies
+// differ, because a process was killed between two of them, everything lacks that one of them says. A
+// directory that does not exist has no copy, and gets none. There is no record if the result is nil. If
+// none can be used, the error is a *DamagedError, or that of reading it.
+func readRecords(paths []string) (rs *records, m *Manifest, err error) {
+	rs = &records{}
+	var faults []error
+	var first string // the path of the first copy
 	for _, path := range paths {
 		r, of, err := readRecord(path)
-		if err != nil {
-			return nil, nil, err
+		if _, e := os.Stat(filepath.Dir(path)); err == nil && errors.Is(e, os.ErrNotExist) {
+			continue
 		}
-		if r == nil || m != nil && of.ID != m.ID {
-			return nil, nil, &DamagedError{path, "it is gone, or of another generation than " + paths[0]}
+		rs.paths = append(rs.paths, path)
+		switch {
+		case err != nil:
+			faults = append(faults, err)
+		case r == nil:
+			rs.stale = true
+		case m == nil:
+			rs.arrivingRecord, m, first = r, of, path
+		case of.ID != m.ID:
+			return nil, nil, &DamagedError{path, "it is of another generation than " + first}
+		default:
+			rs.stale = rs.unite(r) || rs.stale
 		}
-		rs, m = append(rs, placedRecord{path, r}), of
 	}
+	if m == nil {
+		return nil, nil, errors.Join(faults...)
+	}
+	rs.stale = rs.stale || len(faults) > 0
 	return rs, m, nil
 }
 
-// begun reports whether bytes of the files may be there.
-func begun(rs []placedRecord) bool {
-	return slices.ContainsFunc(rs, func(r placedRecord) bool { return r.Begun })
+// unite adds to a record what another copy of it says, and reports whether they differ.
+func (r *arrivingRecord) unite(other *arrivingRecord) (differ bool) {
+	differ = r.Begun != other.Begun || r.Damaged != other.Damaged || !slices.Equal(r.Lacking, other.Lacking)
+	r.Begun, r.Damaged = r.Begun || other.Begun, cmp.Or(r.Damaged, other.Damaged)
+	for _, name := range other.Lacking {
+		if !slices.Contains(r.Lacking, name) {
+			r.Lacking = append(r.Lacking, name)
+		}
+	}
+	return differ
 }
 
-// note changes the records by a function that reports whether it did, and deletes them when
-// nothing is lacking.
+// write writes all copies.
+func (rs *records) write() error {
+	for _, path := range rs.paths {
+		if err := rs.arrivingRecord.write(path); err != nil {
+			return err
+		}
+	}
+	rs.stale = false
+	return nil
+}
+
+// note changes the record by a function that reports whether it did, and deletes it when nothing
+// is lacking.
 func (a *Arriving) note(change func(*arrivingRecord) bool) error {
 	a.records.Lock()
 	defer a.records.Unlock()
@@ -130,12 +170,28 @@ func (a *Arriving) note(change func(*arrivingRecord) bool) error {
 	for _, f := range a.files {
 		done = done && f.whole.Load()
 	}
-	for _, r := range a.records.list {
-		var err error
-		if changed := change(r.arrivingRecord); done {
-			err = r.remove()
-		} else if changed {
-			err = r.write(r.path)
+	if changed := change(a.records.arrivingRecord); done {
+		return removeRecords(a.records.paths)
+	} else if changed || a.records.stale {
+		a.records.stale = true // until all are written
+		return a.records.write()
+	}
+	return nil
+}
+
+// removeRecords deletes the copies of a record.
+func removeRecords(paths []string) error {
+	for _, path := range paths {
+		if err := diskfault.At("remove", path); err != nil {
+			return err
+		}
+		_ = os.Remove(path + ".tmp") // of a process that was killed
+		err := os.Remove(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = atomicfile.SyncDir(filepath.Dir(path))
 		}
 		if err != nil {
 			return err
@@ -144,48 +200,38 @@ func (a *Arriving) note(change func(*arrivingRecord) bool) error {
 	return nil
 }
 
-func (r placedRecord) remove() error {
-	if err := diskfault.At("remove", r.path); err != nil {
-		return err
-	}
-	_ = os.Remove(r.path + ".tmp") // of a process that was killed
-	if err := os.Remove(r.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return atomicfile.SyncDir(filepath.Dir(r.path))
-}
-
 // Announce makes the files of m that are late, with their sizes and without their bytes, at
-// the paths that place returns, and the record at path that says so. Files that are whole
-// stay. After an interruption, another call goes on.
-func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*File) string, path string) error {
-	r, old, err := readRecord(path)
+// the paths that place returns, and the record that says so, with a copy at each of paths. Files that
+// are whole stay. After an interruption, another call goes on.
+func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*File) string, paths ...string) error {
+	rs, old, err := readRecords(paths)
 	var damaged *DamagedError
 	if err != nil && !errors.As(err, &damaged) {
 		return err
 	}
-	known := r != nil && old.ID == m.ID
-	if !known {
+	if rs == nil || old.ID != m.ID {
 		manifest, encodeErr := m.encode()
 		if encodeErr != nil {
 			return encodeErr
 		}
-		r = &arrivingRecord{URI: Place(d.uri), Manifest: manifest}
+		rs = &records{arrivingRecord: &arrivingRecord{URI: Place(d.uri), Manifest: manifest}, paths: paths, stale: true}
 		for i := range m.Files {
 			f := &m.Files[i]
 			if info, e := os.Stat(place(f)); late(f) && (e != nil || info.Size() != f.Bytes || err != nil) {
-				r.Lacking = append(r.Lacking, f.Name)
+				rs.Lacking = append(rs.Lacking, f.Name)
 			}
 		}
-		if len(r.Lacking) == 0 {
+		if len(rs.Lacking) == 0 {
 			return nil
 		}
-		if err := r.write(path); err != nil { // before a file has its name
+	}
+	if rs.stale {
+		if err := rs.write(); err != nil { // before a file has its name
 			return err
 		}
 	}
 	for i := range m.Files {
-		if f := &m.Files[i]; slices.Contains(r.Lacking, f.Name) {
+		if f := &m.Files[i]; slices.Contains(rs.Lacking, f.Name) {
 			if err := makeHole(place(f), f.Bytes); err != nil {
 				return err
 			}
@@ -194,38 +240,39 @@ func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*Fil
 	return nil
 }
 
-// Unannounce takes back what Announce has done with files of m: those that the record at path says
+// Unannounce takes back what Announce has done with files of m: those that the record at paths says
 // lack bytes become files that Fetch has begun. Without a record it does nothing; if that is
 // damaged, all files may lack some.
-func Unannounce(m *Manifest, path string, place func(*File) string) error {
-	r, _, err := readRecord(path)
+func Unannounce(m *Manifest, place func(*File) string, paths ...string) error {
+	rs, _, err := readRecords(paths)
 	var damaged *DamagedError
-	if r == nil && err == nil || err != nil && !errors.As(err, &damaged) {
+	if rs == nil && err == nil || err != nil && !errors.As(err, &damaged) {
 		return err
 	}
 	for i := range m.Files {
 		f := &m.Files[i]
-		if r != nil && !slices.Contains(r.Lacking, f.Name) {
+		if rs != nil && !slices.Contains(rs.Lacking, f.Name) {
 			continue
 		}
 		if err := os.Rename(place(f), place(f)+PartSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	return placedRecord{path, r}.remove()
+	return removeRecords(paths)
 }
 
-// CopyRecord makes the record at from the one at to, too: the files beside it are links to those
-// beside the other.
-func CopyRecord(from, to string) error {
-	r, _, err := readRecord(from)
+// CopyRecord makes the record at the paths to of the one at from: the files beside it are links to
+// those beside the other.
+func CopyRecord(from, to []string) error {
+	rs, _, err := readRecords(from)
 	if err != nil {
 		return err
 	}
-	if r == nil {
-		return &DamagedError{from, "it is missing"}
+	if rs == nil {
+		return &DamagedError{strings.Join(from, ", "), "it is missing"}
 	}
-	return r.write(to)
+	rs.paths = to
+	return rs.write()
 }
 
 // makeHole makes a file of zeros, with the space that it needs.
@@ -265,9 +312,9 @@ type Announced struct {
 	LackingBytes int64     // of the files that are not known to be whole
 }
 
-// AnnouncedIn returns what the record at path says; nil: there is none.
-func AnnouncedIn(path string) (*Announced, error) {
-	r, m, err := readRecord(path)
+// AnnouncedIn returns what the record with copies at paths says; nil: there is none.
+func AnnouncedIn(paths ...string) (*Announced, error) {
+	r, m, err := readRecords(paths)
 	if r == nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"aibox/internal/atomicfile"
 	"aibox/internal/directfile"
+	"aibox/internal/diskfault"
 	"aibox/internal/panics"
 	"aibox/reader/source"
 )
@@ -191,7 +192,7 @@ func (fe *fetching) onePart(ctx context.Context, f *File, p *Part, out *directfi
 // hasPart reports whether a file that was begun earlier has a part.
 func hasPart(out *os.File, offset int64, p *Part) bool {
 	info, err := out.Stat()
-	if err != nil || info.Size() < offset+p.Bytes {
+	if err != nil || info.Size() < offset+p.Bytes || diskfault.At("read", out.Name()) != nil {
 		return false
 	}
 	sum := sha256.New()

@@ -23,8 +23,8 @@ import (
 // file that is read from one end to the other. It is a sparsetable.Source.
 type Reading struct {
 	d      *Directory
-	id     string // of the manifest
-	record string // path
+	id     string   // of the manifest
+	copies []string // paths of the record
 	find   func(base string) string
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -72,26 +72,23 @@ type chunkRun struct {
 	length int   // of the chunks that were asked for one after the other, that one included; 0: none yet
 }
 
-// OpenReading opens the files for reading that the record at a path says lack bytes; find
+// OpenReading opens the files for reading that the record with copies at these paths says lack bytes; find
 // returns where the file of a base name is, "" if it does not exist. It returns nil if there is no
 // record: then the files are whole. The error is a *DamagedError if it is known that the files
 // will never be whole.
-func (d *Directory) OpenReading(record string, find func(base string) string) (*Reading, error) {
-	r := &Reading{d: d, record: record, find: find, files: make(map[string]*arrivingFile), runs: make(map[*arrivingFile]chunkRun), places: ReadingCacheBytes / chunkBytes}
+func (d *Directory) OpenReading(paths []string, find func(base string) string) (*Reading, error) {
+	r := &Reading{d: d, copies: paths, find: find, files: make(map[string]*arrivingFile), runs: make(map[*arrivingFile]chunkRun), places: ReadingCacheBytes / chunkBytes}
 	r.cond.L = &r.mu
-	seen, err := os.Stat(record)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	seen, err := r.look()
+	if seen == nil {
 		return nil, err
 	}
-	rec, m, err := readRecord(record) // that which was seen, or a later one
+	rec, m, err := readRecords(paths) // those that were seen, or later ones
 	if rec == nil {
 		return nil, err
 	}
 	if rec.Damaged != "" {
-		return nil, &DamagedError{record, rec.Damaged}
+		return nil, &DamagedError{paths[0], rec.Damaged}
 	}
 	r.seen, r.id = seen, m.ID
 	for i := range m.Files {
@@ -172,18 +169,34 @@ func (r *Reading) isWhole(f *arrivingFile) (bool, error) {
 	return f.whole.Load(), nil
 }
 
+// look returns the first copy of the record that there is; nil: there is none, because everything
+// has arrived.
+func (r *Reading) look() (seen fs.FileInfo, err error) {
+	var failed error
+	for _, path := range r.copies {
+		seen, err := os.Stat(path)
+		if err == nil {
+			return seen, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			failed = err
+		}
+	}
+	return nil, failed
+}
+
 // refreshLocked reads the record if it has changed. REQUIRES: r.mu is held.
 func (r *Reading) refreshLocked() error {
-	now, err := os.Stat(r.record)
+	now, err := r.look()
 	lacking := func(string) bool { return false }
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
+	case now == nil:
 	case r.seen != nil && os.SameFile(now, r.seen) && now.ModTime().Equal(r.seen.ModTime()):
 		return nil
 	default:
-		rec, m, err := readRecord(r.record)
+		rec, m, err := readRecords(r.copies)
 		if err != nil {
 			return err
 		}
@@ -191,7 +204,7 @@ func (r *Reading) refreshLocked() error {
 			break
 		}
 		if m.ID != r.id {
-			return &DamagedError{r.record, "it is of another generation than when the model was opened"}
+			return &DamagedError{r.copies[0], "it is of another generation than when the model was opened"}
 		}
 		lacking = func(name string) bool { return slices.Contains(rec.Lacking, name) }
 	}

@@ -17,7 +17,7 @@ import (
 
 func openReading(t *testing.T, d *Directory, dir string) *Reading {
 	t.Helper()
-	r, err := d.OpenReading(filepath.Join(dir, "RECORD"), func(base string) string { return filepath.Join(dir, base) })
+	r, err := d.OpenReading([]string{filepath.Join(dir, "RECORD")}, func(base string) string { return filepath.Join(dir, base) })
 	if err != nil || r == nil {
 		t.Fatalf("%v, %v", r, err)
 	}
@@ -107,7 +107,7 @@ func TestReading(t *testing.T) {
 	if now := r.Stats().Fetches; now != fetches || r.Lacks("0.bucket") {
 		t.Errorf("%d chunks were fetched of files that are whole", now-fetches)
 	}
-	if r, err := d.OpenReading(filepath.Join(dir, "RECORD"), nil); r != nil || err != nil {
+	if r, err := d.OpenReading([]string{filepath.Join(dir, "RECORD")}, nil); r != nil || err != nil {
 		t.Errorf("files that are whole: %v, %v", r, err)
 	}
 }
@@ -175,7 +175,7 @@ func TestReadingDamaged(t *testing.T) {
 		t.Errorf("an object is missing: %v", err)
 	}
 	openArriving(t, d, dir).Distrust(errors.New("it is known"))
-	if r, err := d.OpenReading(filepath.Join(dir, "RECORD"), nil); r != nil || !errors.As(err, &damaged) || !strings.Contains(damaged.Reason, "it is known") {
+	if r, err := d.OpenReading([]string{filepath.Join(dir, "RECORD")}, nil); r != nil || !errors.As(err, &damaged) || !strings.Contains(damaged.Reason, "it is known") {
 		t.Errorf("the files will never be whole: %v, %v", r, err)
 	}
 }

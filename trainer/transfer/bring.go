@@ -40,9 +40,9 @@ func Bring(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *mode
 	place := func(f *remote.File) string { return r.Path(f.Name) }
 	first := m
 	if late {
-		first, err = announceBuckets(d, m, place, r.ArrivingPath())
+		first, err = announceBuckets(d, m, place, r.ArrivingRecords())
 	} else {
-		err = remote.Unannounce(m, r.ArrivingPath(), place) // an earlier process may have announced them
+		err = remote.Unannounce(m, place, r.ArrivingRecords()...) // an earlier process may have announced them
 	}
 	if err != nil {
 		return b, err
@@ -92,11 +92,11 @@ func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string,
 
 // announceBuckets announces the bucket files of a model or snapshot that are not yet being fetched,
 // and returns what else there is.
-func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, record string) (*remote.Manifest, error) {
+func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, records []string) (*remote.Manifest, error) {
 	late := func(f *remote.File) bool { return IsBucketFile(f) && !exists(place(f)+remote.PartSuffix) }
 	first := *m
 	first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
-	return &first, d.Announce(m, late, place, record)
+	return &first, d.Announce(m, late, place, records...)
 }
 
 // IsBucketFile reports whether a file of a generation or snapshot is one that can be fetched while it
@@ -115,8 +115,8 @@ func exists(path string) bool {
 // links to them.
 func RecordsOf(dir, id string) (records, places []string) {
 	for _, t := range modeldir.Arriving(dir) {
-		if said, err := remote.AnnouncedIn(t.Record); err == nil && said != nil && said.Manifest.ID == id {
-			records, places = append(records, t.Record), slices.Concat(places, t.Dirs)
+		if said, err := remote.AnnouncedIn(t.Records...); err == nil && said != nil && said.Manifest.ID == id {
+			records, places = append(records, t.Records...), slices.Concat(places, t.Dirs)
 		}
 	}
 	return records, places

@@ -29,14 +29,14 @@ func Read(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*Reading, erro
 	if t == nil {
 		return nil, nil
 	}
-	said, err := Announced(m, t.Record)
+	said, err := Announced(m, t.Records)
 	if said == nil {
 		return nil, err
 	}
 	r := &Reading{uri: said.URI, sources: jobsource.New(job, log), log: log}
 	d, err := Open(r.sources, said.URI, int64(job.Output.RemoteBytesPerSecond), "reading", log)
 	if err == nil {
-		r.from, err = d.OpenReading(t.Record, t.Find)
+		r.from, err = d.OpenReading(t.Records, t.Find)
 	}
 	if err != nil || r.from == nil {
 		return nil, errors.Join(err, r.sources.Close())
@@ -48,8 +48,8 @@ func Read(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*Reading, erro
 
 // Announced returns what the record of a model's table says; nil: it is gone, since everything has
 // arrived. The error says that the files will never be whole.
-func Announced(m *modeldir.Model, record string) (*remote.Announced, error) {
-	said, err := remote.AnnouncedIn(record)
+func Announced(m *modeldir.Model, records []string) (*remote.Announced, error) {
+	said, err := remote.AnnouncedIn(records...)
 	if err == nil && said != nil {
 		err = said.Fault()
 	}

@@ -66,7 +66,7 @@ func (o *RestoreOptions) goOn(ctx context.Context, sources *source.Sources) (out
 		if i < 0 {
 			continue // it is of an interrupted run
 		}
-		said, err := remote.AnnouncedIn(t.Record)
+		said, err := remote.AnnouncedIn(t.Records...)
 		if err != nil {
 			return nil, fmt.Errorf("the model in %s has not all arrived, and the record of what lacks cannot be read: %w; delete %[1]s and restore the model again", o.To, err)
 		}
@@ -131,7 +131,7 @@ func Complete(ctx context.Context, m *modeldir.Model, sources *source.Sources, b
 		if err != nil {
 			return err
 		}
-		a, err := Announced(m, t.Record)
+		a, err := Announced(m, t.Records)
 		if a != nil {
 			log.Info("files of the model have not all arrived; they are fetched first", "model", m.Name, "remote", a.URI, "bytes_lacking_at_most", humanize.Bytes(a.LackingBytes))
 			_, err = bringRest(ctx, sources, a.URI, a.Manifest.ID, m.Dir, bytesPerSecond, log)

@@ -77,6 +77,17 @@ func DirOf(name string) int {
 	return int(dir)
 }
 
+// fileOf is the number of a file that is part of its name; 0: it has another name.
+func fileOf(name string) uint64 {
+	instant, _ := split(name)
+	_, number, _ := strings.Cut(instant, "-")
+	n, err := strconv.ParseUint(number, 16, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // SameInstant reports whether two files have rows of one instant, which a snapshot wrote into
 // several directories.
 func SameInstant(a, b string) bool {

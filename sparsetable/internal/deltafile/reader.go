@@ -21,7 +21,7 @@ type Reader struct {
 	path  string
 	part  Part
 	own   int    // how many blocks are of the pool of blocks
-	id    uint64 // of the file; 0 until the first block was read
+	id    uint64 // of the file, as its name says; 0: as its first block says
 	dir   uint32 // of the file, as its name says
 	rows  int64  // delivered so far
 
@@ -65,6 +65,7 @@ func (s *Store) NewReader(p Part, own, blocks int) (*Reader, error) {
 	}
 	r := &Reader{store: s, dev: dev, f: f, path: filepath.Join(dev.Dir(), p.Name), part: p, ahead: p.From, at: p.From, own: own, last: -1}
 	_, r.dir = split(p.Name)
+	r.id = fileOf(p.Name)
 	for i := range blocks {
 		b, err := r.pool(i).Get(s.BlockBytes())
 		if errors.Is(err, blockio.ErrPoolLimit) {
