@@ -19,7 +19,7 @@
 // # Rows
 //
 // Layout is the shape of a table's rows: values, optimizer state, statistics
-// (layout.go). Values are float32, or 16 bits wide (Layout.Format) and then packed
+// (internal/layout). Values are float32, or 16 bits wide (Layout.Format) and then packed
 // two to a word, so that the cache, bucket files and snapshots spend half the bytes
 // on them. Only code that reads or writes values knows their format; all other code
 // handles words. Training loads values as float32 (LoadValues), updates them and
@@ -32,6 +32,8 @@
 // give the same rows in every format.
 //
 // # Kind "memory"
+//
+// Package internal/memory is the kind that has all rows in memory.
 //
 //	     key --hash--> tag (32 bits)
 //	                     |

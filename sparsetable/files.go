@@ -13,6 +13,7 @@ import (
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/memory"
 	"aibox/sparsetable/internal/spool"
 )
 
@@ -82,7 +83,7 @@ func (f *Files) add(name string, isDir bool) {
 			f.Others, f.Copies = append(f.Others, name), append(f.Copies, name)
 		}
 	case !tableFile.MatchString(name):
-	case strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix):
+	case memory.IsSnapshotName(name):
 		f.Snapshots = append(f.Snapshots, name)
 	case strings.HasSuffix(name, ".bucket"), strings.HasSuffix(name, deltafile.Suffix), strings.HasSuffix(name, spool.Suffix):
 		f.Rows = append(f.Rows, name)

@@ -1,6 +1,9 @@
 package sparsetable
 
-import "aibox/sparsetable/internal/slots"
+import (
+	"aibox/sparsetable/internal/memory"
+	"aibox/sparsetable/internal/slots"
+)
 
 // forecastUnit is the unit of the device that a forecast assumes.
 const forecastUnit = 4096
@@ -15,8 +18,7 @@ func ForecastBytes(o Options, rows int64) int64 {
 	if rows < 0 {
 		return o.MemoryBytes
 	}
-	row := int64(o.Layout.Bytes() + 8 + 4 + 1) // with its key, its mark and its place in a snapshot
-	n := rows*row + segmentsFor(rows)*segmentBytes + slabTargetBytes + 8*segmentSlots + minSortRows*sortEntryBytes + int64(blockBytes(o.Layout))
+	n := memory.ForecastBytes(o.Layout, rows)
 	if o.MemoryBytes > 0 {
 		return min(n, o.MemoryBytes)
 	}

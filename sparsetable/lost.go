@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"aibox/sparsetable/internal/layout"
 )
 
 // LossHandler is what a table of KindSSD implements. Each of its directories is a failure
@@ -123,8 +125,8 @@ type refill struct {
 const refillBytes = 256 << 10
 
 func (t *ssd) newRefill(ctx context.Context) (*refill, error) {
-	n := int(max(1, min(int64(refillBytes/entryBytes(t.layout)), t.fitRows.Load()/8)))
-	err := t.borrow(ctx, int64(n*entryBytes(t.layout)))
+	n := int(max(1, min(int64(refillBytes/layout.EntryBytes(t.layout)), t.fitRows.Load()/8)))
+	err := t.borrow(ctx, int64(n*layout.EntryBytes(t.layout)))
 	if errors.Is(err, errNoVictims) {
 		return nil, t.overBudget("the rows to be inserted", t.aLittleMore())
 	}
@@ -134,7 +136,7 @@ func (t *ssd) newRefill(ctx context.Context) (*refill, error) {
 	return &refill{t: t, ctx: ctx, keys: make([]uint64, 0, n), all: make([]float32, 0, n*t.layout.Words())}, nil
 }
 
-func (r *refill) close() { r.t.giveBack(int64(cap(r.keys) * entryBytes(r.t.layout))) }
+func (r *refill) close() { r.t.giveBack(int64(cap(r.keys) * layout.EntryBytes(r.t.layout))) }
 
 // add adds a row that may be inserted.
 func (r *refill) add(key uint64, row []float32) error {

@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/memory"
 )
 
 // A snapshot can be taken to another machine as files. Those that hold rows are copied as
@@ -62,10 +61,10 @@ type SnapshotHolder interface {
 
 // HoldSnapshot implements SnapshotHolder.
 func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	kept, err := t.checkpoints.Keep(id)
 	if err != nil {
 		return nil, tableError(err)
@@ -75,36 +74,13 @@ func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
 		return nil, errors.Join(err, kept.Release())
 	}
 	index := func(w io.Writer, since uint64) error {
-		if err := t.enter(); err != nil {
+		if err := t.door.Enter(); err != nil {
 			return err
 		}
-		defer t.leave()
+		defer t.door.Leave()
 		return tableError(kept.WriteIndex(w, since))
 	}
 	return &SnapshotFiles{files, index, kept.Release}, nil
-}
-
-// HoldSnapshot implements SnapshotHolder. The file is open from then on, so it can be read
-// after it was deleted.
-func (t *memory) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
-	if err := t.enter(); err != nil {
-		return nil, err
-	}
-	defer t.leave()
-	path := t.dir.file(id)
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %d in %s", ErrNoSnapshot, id, t.dir.path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	file := PortableFile{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: func() (OpenFile, error) { return keptOpen{f}, nil }}
-	return &SnapshotFiles{Files: []PortableFile{file}, Release: sync.OnceValue(f.Close)}, nil
 }
 
 // PortableFiles returns the files that hold the rows of the snapshot o.SnapshotID (0: the
@@ -112,7 +88,7 @@ func (t *memory) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
 func PortableFiles(o Options) ([]PortableFile, error) {
 	o.ensureDefaults()
 	if o.Kind != KindSSD {
-		return memoryFile(snapshotDir{fs: OSFS{}, path: o.Dir}.file(o.SnapshotID))
+		return memoryFile(memory.SnapshotPath(o.Dir, o.SnapshotID))
 	}
 	old, dirs, err := openCatalog(o)
 	if err != nil {

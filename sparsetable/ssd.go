@@ -15,6 +15,8 @@ import (
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/guard"
+	"aibox/sparsetable/internal/refpool"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 	"aibox/sparsetable/internal/spool"
@@ -60,8 +62,9 @@ type ssd struct {
 
 	announcing announcing
 
-	changing chan struct{}
-	saving   chan struct{}
+	door     guard.Door
+	changing guard.Lock
+	saving   guard.Lock
 
 	lost     *lost     // files of the opened snapshot; nil: none
 	lostDirs []LostDir // that cannot be used or are empty, with AllowLost
@@ -125,11 +128,8 @@ type ssd struct {
 
 	mu struct {
 		sync.Mutex
-		users     int
-		idle      sync.Cond
-		closed    bool
-		live      []*WorkingSet
-		refs      refPool
+		live      []*pinned
+		refs      refpool.Pool
 		released  [][]uint32 // of sets that markReleased has not seen; counted in refs
 		stats     Stats
 		announced []*announcement
@@ -140,27 +140,6 @@ type ssd struct {
 	ahead   chan struct{} // wakes the prefetcher
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
-}
-
-// enter notes that a method is running, so that Close waits for it. leave ends
-// that.
-func (t *ssd) enter() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mu.closed {
-		return ErrClosed
-	}
-	t.mu.users++
-	return nil
-}
-
-func (t *ssd) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.users--
-	if t.mu.users == 0 {
-		t.mu.idle.Broadcast()
-	}
 }
 
 // failure returns the first error in the background since the last call of failure.
@@ -178,31 +157,25 @@ func (t *ssd) Layout() Layout { return t.layout }
 // Close implements Table.
 func (t *ssd) Close() error {
 	t.mu.Lock()
-	if t.mu.closed {
-		t.mu.Unlock()
+	n := len(t.mu.live)
+	closing := n == 0 && t.door.Close()
+	t.mu.Unlock()
+	switch {
+	case closing:
+	case t.door.Closed():
 		return nil
-	}
-	if n := len(t.mu.live); n > 0 {
-		t.mu.Unlock()
+	default:
 		return fmt.Errorf("%w: %d at Close", ErrPinned, n)
 	}
-	t.mu.closed = true
-	for t.mu.users > 0 {
-		t.mu.idle.Wait()
-	}
-	failed := t.mu.failed
-	t.mu.refs, t.mu.released = refPool{}, nil
+	t.door.Wait()
+	t.mu.Lock()
+	t.mu.refs, t.mu.released = refpool.Pool{}, nil
 	t.mu.Unlock()
 	if t.stop != nil {
 		t.stop()
 		t.stopped.Wait()
 	}
-	t.mu.Lock()
-	if failed == nil {
-		failed = t.mu.failed
-	}
-	t.mu.Unlock()
-	return errors.Join(failed, t.free())
+	return errors.Join(t.failure(), t.free())
 }
 
 // free gives back everything that open has made, even if it failed half-way.

@@ -33,10 +33,10 @@ type announcing struct {
 
 // Announce implements Table.
 func (t *ssd) Announce(keys []uint64) {
-	if t.opts.SSD.CachePolicy != policyLookahead || len(keys) == 0 || t.enter() != nil {
+	if t.opts.SSD.CachePolicy != policyLookahead || len(keys) == 0 || t.door.Enter() != nil {
 		return
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	t.announcing.Lock()
 	defer t.announcing.Unlock()
 	if t.announcedPasses() >= maxAnnounced {
@@ -75,10 +75,10 @@ func (t *ssd) announcedPasses() int {
 
 // Lookahead implements Table.
 func (t *ssd) Lookahead(keys int) (passes int) {
-	if t.opts.SSD.CachePolicy != policyLookahead || t.enter() != nil {
+	if t.opts.SSD.CachePolicy != policyLookahead || t.door.Enter() != nil {
 		return 0
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	passes, err := t.cache.Lookahead(keys)
 	if err != nil {
 		t.log.Warn("sparsetable: it could not be determined how many passes to look ahead", slog.Int("keys", keys), slog.Any("error", err))
@@ -88,16 +88,16 @@ func (t *ssd) Lookahead(keys int) (passes int) {
 
 // ForgetAnnounced implements Table.
 func (t *ssd) ForgetAnnounced() {
-	if t.opts.SSD.CachePolicy != policyLookahead || t.enter() != nil {
+	if t.opts.SSD.CachePolicy != policyLookahead || t.door.Enter() != nil {
 		return
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	t.announcing.Lock()
 	defer t.announcing.Unlock()
 	t.changing <- struct{}{} // the prefetcher uses the keys only while it holds changing
 	t.cache.Forget()
 	t.dropAnnounced()
-	<-t.changing
+	t.changing.Release()
 	t.wakePrefetch() // it may have paused for the announced passes
 	t.wakeIfFull()   // rows may leave now
 }

@@ -249,7 +249,7 @@ func (t *ssd) importRows(ctx context.Context, keys []uint64, entries []byte, ent
 	if err := ctx.Err(); err != nil || len(keys) == 0 {
 		return err
 	}
-	t.pull.divisible = false
+	t.pull.divisible, t.pull.ahead = false, false
 	ws, err := t.pullKeys(ctx, keys, PullCreate)
 	if half := len(keys) / 2; errors.Is(err, ErrBudget) && half > 0 {
 		if err := t.importRows(ctx, keys[:half], entries[:half*entry], entry); err != nil {

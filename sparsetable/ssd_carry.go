@@ -8,6 +8,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/offheap"
+	"aibox/sparsetable/internal/refpool"
 )
 
 // A row that a Pull had to read will, as a rule, not be needed again for a long
@@ -136,7 +137,7 @@ func (t *ssd) dropCarry(c *carry) {
 	t.carried.free = append(t.carried.free, c.chunks...)
 	clear(c.chunks)
 	c.chunks, c.used = c.chunks[:0], 0
-	if len(t.carried.idle) < maxIdleRefs {
+	if len(t.carried.idle) < refpool.MaxIdle {
 		t.carried.idle = append(t.carried.idle, c)
 	}
 }

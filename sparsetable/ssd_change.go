@@ -34,7 +34,7 @@ func (t *ssd) change(ctx context.Context) (end func(), err error) {
 	if t.readOnly {
 		return nil, ErrReadOnly
 	}
-	if end, err = hold(ctx, t.enter, t.leave, t.changing, t.saving); err != nil {
+	if end, err = t.door.EnterHolding(ctx, t.changing, t.saving); err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
@@ -78,7 +78,7 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 		t.mu.stats.Expired += rows
 		t.mu.Unlock()
 	}()
-	if !rule.active() {
+	if rule.UnseenDays == 0 && rule.MinShow <= 0 {
 		return 0, nil // no bucket need be read
 	}
 	// A row that is gone must not come back from a delta file, see checkpoint.Saved.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -163,7 +164,7 @@ func (t *ssd) marks() bool {
 		return false
 	}
 	space, _ := t.files.Space()
-	on := space.LiveBytes > t.fitRows.Load()/4*3*int64(entryBytes(t.layout)) && t.cache.NotesMissing()
+	on := space.LiveBytes > t.fitRows.Load()/4*3*int64(layout.EntryBytes(t.layout)) && t.cache.NotesMissing()
 	e.marking.Store(on)
 	return on
 }
@@ -304,10 +305,10 @@ func (t *ssd) rideAhead(ctx context.Context) bool {
 		e.marked = true
 		t.markDirty()
 	}
-	if e.queue == nil || t.waitingPulls.Load() > 0 || acquire(ctx, t.changing) != nil {
+	if e.queue == nil || t.waitingPulls.Load() > 0 || t.changing.Acquire(ctx) != nil {
 		return false
 	}
-	defer func() { <-t.changing }()
+	defer t.changing.Release()
 	if e.direct {
 		return t.directAhead(ctx)
 	}

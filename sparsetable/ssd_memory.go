@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 
 	"aibox/sparsetable/internal/bucketfile"
@@ -29,7 +28,7 @@ func (t *ssd) memoryParts() memoryParts {
 	p := memoryParts{buffers: t.plan.bufferedBytes(), carry: t.plan.carryBytes, outside: t.outside.bytes()}
 	p.scratch = t.plan.fixedBytes - t.plan.bufferedBytes() - t.plan.carryBytes - catalog.FixedBytes + t.borrowed.Load()
 	t.mu.Lock()
-	p.sets = t.mu.refs.held
+	p.sets = t.mu.refs.Held
 	t.mu.Unlock()
 	t.indexMu.RLock()
 	p.index = t.index.Bytes() - t.index.CaptureBytes()
@@ -169,19 +168,14 @@ const maxShrinkSlabs = 4
 func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	t.mu.Lock()
 	p := &t.mu.refs
-	for i, r := range p.idle {
-		if cap(r) >= n && cap(r) <= 2*n {
-			last := len(p.idle) - 1
-			p.idle[i] = p.idle[last]
-			p.idle = p.idle[:last]
-			t.mu.Unlock()
-			r = r[:n]
-			clear(r)
-			return r, nil
-		}
+	refs := p.Take(n)
+	if refs == nil {
+		p.DropSmaller(n)
 	}
-	p.dropSmaller(n)
 	t.mu.Unlock()
+	if refs != nil {
+		return refs, nil
+	}
 	room := roomForKeys(n)
 	need := 4 * int64(room)
 	if more := int64(room - cap(t.pull.hashes)); n > cap(t.pull.hashes) {
@@ -191,7 +185,7 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 		err := t.reserve(need)
 		if err == nil { // before somebody else lets the cache have the memory again
 			t.mu.Lock()
-			p.held += need
+			p.Held += need
 			t.mu.Unlock()
 		}
 		return err
@@ -220,17 +214,6 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 // rows may have no room for them.
 func roomForKeys(n int) int { return n + n/16 }
 
-// dropSmaller frees the lists that are too short for n keys.
-func (p *refPool) dropSmaller(n int) {
-	p.idle = slices.DeleteFunc(p.idle, func(r []uint32) bool {
-		if cap(r) >= n {
-			return false
-		}
-		p.held -= 4 * int64(cap(r))
-		return true
-	})
-}
-
 // windowPause is for how many Pulls there is no window of announced passes after
 // one that needed its memory, because the next ones are likely to need it, too.
 const windowPause = 16
@@ -251,8 +234,8 @@ func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	if freed || t.economize(t.plan.shape.floor()) {
 		return true
 	}
-	if !*waited && t.checkpoints.Running() != nil && acquire(ctx, t.saving) == nil {
-		<-t.saving
+	if !*waited && t.checkpoints.Running() != nil && t.saving.Acquire(ctx) == nil {
+		t.saving.Release()
 		*waited = true
 		return true
 	}
@@ -276,11 +259,7 @@ func (t *ssd) restoreWindow() {
 func (t *ssd) giveRefs(refs []uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := &t.mu.refs; len(p.idle) < maxIdleRefs {
-		p.idle = append(p.idle, refs)
-	} else {
-		p.held -= 4 * int64(cap(refs))
-	}
+	t.mu.refs.Give(refs)
 }
 
 // pinnedWith is how many rows would be pinned in all if a Pull that has refs also

@@ -17,6 +17,7 @@ import (
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/guard"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
@@ -69,10 +70,9 @@ func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*s
 	t := &ssd{
 		lostDirs: lost,
 		init:     o.Init, opts: o, readOnly: o.ReadOnly, log: o.Logger, devices: on.devices,
-		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1), kick: make(chan struct{}, 1), ahead: make(chan struct{}, 1),
+		changing: guard.NewLock(), saving: guard.NewLock(), kick: make(chan struct{}, 1), ahead: make(chan struct{}, 1),
 		restored: make(chan struct{}),
 	}
-	t.mu.idle.L = &t.mu.Mutex
 	if err := t.open(ctx, on); err != nil {
 		return t, errors.Join(tableError(err), t.free())
 	}

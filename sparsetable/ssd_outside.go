@@ -2,6 +2,7 @@ package sparsetable
 
 import (
 	"errors"
+	"hash/crc32"
 	"math/bits"
 	"unsafe"
 
@@ -70,6 +71,8 @@ func (x *outside) placeOf(file int, offset int64, row int, info uint32) outsideP
 	number := (x.files[file].first+uint32(offset/x.blockBytes))*x.perBlock + uint32(row)
 	return outsidePlace(number<<1 | ^info&1)
 }
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
 const outsideRowBytes = int64(unsafe.Sizeof(outsideRow{}))
 

@@ -45,7 +45,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 			if n == len(x.rows) {
 				return r.Corrupt(0, "it has more dirty rows than it should have")
 			}
-			x.rows[n] = outsideRow{hash: h, place: x.placeOf(file, r.At(), i, info), sum: crc32.Checksum(r.EntryOf(i), castagnoli)}
+			x.rows[n] = outsideRow{hash: h, place: x.placeOf(file, r.At(), i, info), sum: crc32.Checksum(r.EntryOf(i), crcTable)}
 			n++
 		}
 		if full {

@@ -145,7 +145,7 @@ func (t *ssd) takeOutside(ctx context.Context, refs []uint32, use bool) error {
 			at, place := uint32(m), outsidePlace(m>>32)
 			e := a.Buf[x.offset(place)-a.Offset:][:x.entryBytes]
 			i, _ := x.find(p.hashes[at])
-			if sum := crc32.Checksum(e, castagnoli); sum != x.rows[i].sum {
+			if sum := crc32.Checksum(e, crcTable); sum != x.rows[i].sum {
 				return &CorruptionError{File: path, Offset: x.blockOf(place), Reason: fmt.Sprintf("row %d of the block has checksum %08x, but had %08x when the table was opened", uint32(place>>1)%x.perBlock, sum, x.rows[i].sum)}
 			}
 			row := offheap.Float32s(e[deltafile.EntryBytes:])

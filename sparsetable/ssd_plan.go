@@ -3,6 +3,7 @@ package sparsetable
 import (
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
@@ -55,7 +56,7 @@ func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 // and whose buckets take whole units of unit bytes.
 func planSSD(budget int64, l Layout, unit int, s SSDOptions, rows, slotsNow int64) ssdPlan {
 	p := ssdPlan{shape: shapeOf(l, unit)}
-	biggest := roundUp(4096+bucketHeaderSpace+int64(p.shape.capacity()*entryBytes(l)), 4096)
+	biggest := roundUp(4096+bucketHeaderSpace+int64(p.shape.capacity()*layout.EntryBytes(l)), 4096)
 	p.bufferBytes = int(max(min(roundUp(budget/256, 4096), 1<<20), 64<<10, biggest))
 	p.readBytes = max(minReadBytes, min(budget/16, maxReadBytes), 4*int64(p.bufferBytes))
 	p.poolBytes = int64(p.bufferBytes) + p.readBytes

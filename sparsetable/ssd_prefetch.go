@@ -30,11 +30,11 @@ func (t *ssd) prefetchLoop(ctx context.Context) {
 		case <-t.ahead:
 		}
 		t.elevator.full.Store(false)
-		if t.readOnly && acquire(ctx, t.changing) == nil {
+		if t.readOnly && t.changing.Acquire(ctx) == nil {
 			// Nothing else makes room for the window of announced passes. If there
 			// is no room, nothing is read ahead.
 			_ = t.reserveNow(ctx, 0)
-			<-t.changing
+			t.changing.Release()
 		}
 		for t.rideAhead(ctx) {
 		}

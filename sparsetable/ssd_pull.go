@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -42,6 +43,7 @@ type pullState struct {
 	reading     bool // the Pull creates no rows
 	divisible   bool // as PullDivisible
 	trained     bool // as PullTrained
+	ahead       bool // as PullAhead
 }
 
 // pullCounts counts what one Pull did.
@@ -60,6 +62,17 @@ type fetch struct {
 	wanted  []uint64 // part of pullState.missing
 }
 
+// pinned is a working set that was not released.
+type pinned struct {
+	contract.WorkingSet
+	refs  []uint32
+	place int // among the live sets
+	mode  PullMode
+	carry *carry // copies of the buckets that were read for it
+	// unchanged says that the set is from PullAhead and Begin was not called. Under mu.
+	unchanged bool
+}
+
 // Pull implements Table.
 func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
 	divisible, ahead := mode&PullDivisible != 0, mode&PullAhead != 0
@@ -68,35 +81,32 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 	if t.readOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	defer t.wakePrefetch() // it may go on now
 	t.waitingPulls.Add(1)
-	err := acquire(ctx, t.changing)
+	err := t.changing.Acquire(ctx)
 	t.waitingPulls.Add(-1)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { <-t.changing }()
+	defer t.changing.Release()
 	if err := t.failure(); err != nil {
 		return nil, err
 	}
-	t.pull.divisible, t.pull.trained = divisible, trained
+	t.pull.divisible, t.pull.trained, t.pull.ahead = divisible, trained, ahead
 	ws, err := t.pullKeys(ctx, keys, mode)
 	if err != nil {
 		return nil, err
 	}
-	if ahead && mode == PullCreate {
-		ws.unchanged, ws.begin = true, t.begin
-	}
 	t.publish(ws)
-	return ws, nil
+	return &ws.WorkingSet, nil
 }
 
 // pullKeys is Pull but for publish, which the caller calls next. REQUIRES: changing is held.
-func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
+func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinned, error) {
 	t.markReleased()
 	t.restoreWindow()
 	refs, err := t.takeRefs(ctx, len(keys))
@@ -137,8 +147,14 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 		t.giveRefs(refs)
 		return nil, tableError(err)
 	}
-	ws := &WorkingSet{refs: refs, mode: mode, carry: p.carry, words: t.layout.Words(), release: t.release}
-	ws.slabs, ws.shift, ws.mask = t.cache.Slabs()
+	ws := &pinned{refs: refs, mode: mode, carry: p.carry}
+	var begin func()
+	if p.ahead && mode == PullCreate {
+		ws.unchanged, begin = true, func() { t.begin(ws) }
+	}
+	slabs, shift, mask := t.cache.Slabs()
+	rows := contract.Rows{Slabs: slabs, Shift: shift, Mask: mask, Words: t.layout.Words()}
+	ws.WorkingSet = contract.NewSet(refs, rows, begin, func() { t.release(ws) })
 	t.goDirect()
 	t.wakeIfFull()
 	return ws, nil
@@ -147,7 +163,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 // publish adds a set to the live ones, whose rows a snapshot treats as pinned. If a
 // snapshot was fixed before, the set's rows are saved for it here, before the
 // caller can change them.
-func (t *ssd) publish(ws *WorkingSet) {
+func (t *ssd) publish(ws *pinned) {
 	t.mu.Lock()
 	ws.place = len(t.mu.live)
 	t.mu.live = append(t.mu.live, ws)
@@ -170,14 +186,14 @@ func (t *ssd) publish(ws *WorkingSet) {
 	snapshot := t.checkpoints.Running()
 	t.mu.Unlock()
 	t.creating.Store(c.created > c.bucketReads)
-	if ws.mode == PullCreate && ws.begin == nil {
+	if ws.mode == PullCreate && !ws.unchanged {
 		snapshot.Save(ws.refs)
 	}
 }
 
 // begin is WorkingSet.Begin of a set from PullAhead. A snapshot that was fixed before it gets the
 // set's rows here; one that is fixed later finds them among those that may be changed.
-func (t *ssd) begin(ws *WorkingSet) {
+func (t *ssd) begin(ws *pinned) {
 	t.mu.Lock()
 	ws.unchanged = false
 	snapshot := t.checkpoints.Running()
@@ -186,7 +202,7 @@ func (t *ssd) begin(ws *WorkingSet) {
 }
 
 // release is WorkingSet.Release.
-func (t *ssd) release(ws *WorkingSet) {
+func (t *ssd) release(ws *pinned) {
 	t.mu.Lock()
 	// Both happen under mu, so that a snapshot sees every updated row either in a
 	// live set or dirty.
@@ -204,7 +220,7 @@ func (t *ssd) release(ws *WorkingSet) {
 		t.giveRefs(ws.refs)
 	}
 	t.handOver(ws.carry)
-	ws.refs, ws.slabs, ws.carry = nil, nil, nil
+	ws.refs, ws.carry = nil, nil
 	t.wakeIfFull()
 }
 
@@ -317,6 +333,9 @@ func (t *ssd) locate() {
 	slices.Sort(p.missing)
 }
 
+// createChunk is how many rows are created at a time.
+const createChunk = 1024
+
 // create makes rows for the absent positions.
 func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 	p := &t.pull
@@ -325,7 +344,7 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(len(rest), pullChunk)
+		n := min(len(rest), createChunk)
 		p.clearBatch()
 		for _, at := range rest[:n] {
 			p.keys = append(p.keys, keys[at])

@@ -55,7 +55,7 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 	var since time.Time // when the turn began; zero between turns
 	err = t.checkpoints.EachClean(ctx, s, func(r *deltafile.Reader, n int) (more bool, err error) {
 		if since.IsZero() {
-			if err := acquire(ctx, t.changing); err != nil {
+			if err := t.changing.Acquire(ctx); err != nil {
 				return false, err
 			}
 			since = time.Now()
@@ -64,12 +64,12 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 		rows += int64(got)
 		if time.Since(since) > restoreTurn {
 			since = time.Time{}
-			<-t.changing
+			t.changing.Release()
 		}
 		return !full, err
 	})
 	if !since.IsZero() {
-		<-t.changing
+		t.changing.Release()
 	}
 	return rows, err
 }

@@ -24,14 +24,14 @@ const minScanLive = 0.25
 // found first. The slots that were found in no file, because they have no bucket
 // there or it was moved, are looked up at the end.
 func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error) error {
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return err
 	}
-	defer t.leave()
-	if err := acquire(ctx, t.changing); err != nil {
+	defer t.door.Leave()
+	if err := t.changing.Acquire(ctx); err != nil {
 		return err
 	}
-	defer func() { <-t.changing }()
+	defer t.changing.Release()
 	n, end, err := t.beginScan()
 	if err != nil {
 		return tableError(err)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/slots"
 )
 
@@ -85,7 +86,7 @@ type bucketShape struct {
 // shapeOf returns the shape for rows of that layout, in buckets that take whole
 // units of unit bytes.
 func shapeOf(l Layout, unit int) bucketShape {
-	entry := entryBytes(l)
+	entry := layout.EntryBytes(l)
 	s := bucketShape{small: max((smallBucketBytes-bucketHeaderSpace)/entry, min(fewRows, 4096/entry), fewestRows)}
 	s.small = max(1, min(s.small, 64, wideBucketBytes/entry))
 	s.small = max(s.small, int(math.Ceil(unitFill*float64(bucketfile.RowsIn(unit, l.Words())))))

@@ -53,10 +53,10 @@ func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(Compac
 	if !(minGain > 0 && minGain <= 1) {
 		return p, fmt.Errorf("sparsetable: compact files with a gain of %g: want more than 0, at most 1", minGain)
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return p, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	if err := t.failure(); err != nil {
 		return p, err
 	}

@@ -11,6 +11,7 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/invariants"
 )
 
@@ -19,11 +20,11 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 	if t.readOnly {
 		return nil, ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	if err := acquire(ctx, t.saving); err != nil {
-		t.leave()
+	if err := t.saving.Acquire(ctx); err != nil {
+		t.door.Leave()
 		return nil, err
 	}
 	err := t.failure()
@@ -36,22 +37,23 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 		s, err = t.checkpoints.Fix(record)
 	}
 	if err != nil {
-		<-t.saving
-		t.leave()
+		t.saving.Release()
+		t.door.Leave()
 		return nil, t.snapshotError(err)
 	}
-	p := &PendingSnapshot{done: make(chan struct{})}
+	p, end := contract.NewPendingSnapshot()
 	panics.Go("writing a snapshot of the table", func() { // Close waits for it, because leave comes at its end
 		committed, err := s.Write(ctx)
-		if p.err = t.snapshotError(err); err == nil {
-			p.info = t.infoOf(committed)
+		var info SnapshotInfo
+		if err == nil {
+			info = t.infoOf(committed)
 			if t.opts.SSD.DirBudgetBytes > 0 {
 				t.wake() // the directory may be nearly full now, so that files must be emptied
 			}
 		}
-		<-t.saving
-		close(p.done)
-		t.leave()
+		t.saving.Release()
+		end(info, t.snapshotError(err))
+		t.door.Leave()
 	})
 	return p, nil
 }
@@ -65,10 +67,10 @@ func (t *ssd) infoOf(s catalog.Snapshot) SnapshotInfo {
 
 // Snapshots implements Table.
 func (t *ssd) Snapshots() ([]SnapshotInfo, error) {
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	var infos []SnapshotInfo
 	for _, s := range t.catalog.Snapshots() {
 		infos = append(infos, t.infoOf(s))
@@ -81,10 +83,10 @@ func (t *ssd) DropSnapshot(id uint64) error {
 	if t.readOnly {
 		return ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	if id == 0 {
 		return fmt.Errorf("%w: 0", ErrNoSnapshot)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"aibox/sparsetable/internal/memory"
 )
 
 // Fault is something that Verify found wrong.
@@ -127,7 +129,7 @@ func (v *verifier) snapshots(ctx context.Context) ([]uint64, error) {
 	if v.opts.Kind == KindSSD {
 		return v.ssdSnapshots(ctx)
 	}
-	ids, leftovers, err := snapshotDir{v.opts.FS, v.opts.Dir}.list()
+	ids, leftovers, err := memory.SnapshotIDs(v.opts.FS, v.opts.Dir)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package sparsetable
+package memory
 
 import (
 	"encoding/binary"
@@ -7,11 +7,13 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/layout"
 )
 
-// The format is drawn in doc.go.
+// The format is drawn in the documentation of package sparsetable.
 const (
-	snapshotMagic   = "aiboxrow"
 	snapshotVersion = 1  // for float32 values
 	version16       = 2  // for others: the format is the same, but older programs must not read the values as float32
 	headerBytes     = 32 // without record and checksum
@@ -24,34 +26,31 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// entryBytes is the size of a row with its key.
-func entryBytes(l Layout) int { return 8 + l.Bytes() }
-
 // blockRows is the number of rows in every block but the last.
-func blockRows(l Layout) int { return max(1, blockTarget/entryBytes(l)) }
+func blockRows(l layout.Layout) int { return max(1, blockTarget/layout.EntryBytes(l)) }
 
 // blockBytes is the size of a full block.
-func blockBytes(l Layout) int { return 4 + blockRows(l)*entryBytes(l) + crcBytes }
+func blockBytes(l layout.Layout) int { return 4 + blockRows(l)*layout.EntryBytes(l) + crcBytes }
 
 // snapshotWriter encodes a snapshot. Rows must come in ascending key order.
 type snapshotWriter struct {
 	w      io.Writer
-	layout Layout
+	layout layout.Layout
 	block  []byte
 	rows   int // in block
 	total  int64
 	bytes  int64 // written
 }
 
-func newSnapshotWriter(w io.Writer, l Layout, id uint64, record []byte) (*snapshotWriter, error) {
+func newSnapshotWriter(w io.Writer, l layout.Layout, id uint64, record []byte) (*snapshotWriter, error) {
 	if len(record) > maxRecordBytes {
 		return nil, fmt.Errorf("sparsetable: snapshot record of %d bytes: at most %d are possible", len(record), maxRecordBytes)
 	}
 	s := &snapshotWriter{w: w, layout: l, block: make([]byte, 4, blockBytes(l))}
 	h := make([]byte, 0, headerBytes+len(record)+crcBytes)
-	h = append(h, snapshotMagic...)
+	h = append(h, layout.Magic...)
 	h = binary.LittleEndian.AppendUint32(h, snapshotVersionOf(l))
-	h = binary.LittleEndian.AppendUint32(h, packValues(l))
+	h = binary.LittleEndian.AppendUint32(h, layout.Packed(l))
 	h = binary.LittleEndian.AppendUint32(h, uint32(l.StateDim))
 	h = binary.LittleEndian.AppendUint32(h, uint32(len(record)))
 	h = binary.LittleEndian.AppendUint64(h, id)
@@ -60,23 +59,11 @@ func newSnapshotWriter(w io.Writer, l Layout, id uint64, record []byte) (*snapsh
 }
 
 // snapshotVersionOf is the version of the format that holds rows of layout l.
-func snapshotVersionOf(l Layout) uint32 {
-	if l.Format == Float32 {
+func snapshotVersionOf(l layout.Layout) uint32 {
+	if l.Format == layout.Float32 {
 		return snapshotVersion
 	}
 	return version16
-}
-
-// formatShift is the bit at which the value format begins in the word of
-// packValues.
-const formatShift = 24
-
-// packValues is ValueDim and Format in one number.
-func packValues(l Layout) uint32 { return uint32(l.ValueDim) | uint32(l.Format)<<formatShift }
-
-// unpackLayout is the layout of which packValues and StateDim are given.
-func unpackLayout(values, stateDim uint32) Layout {
-	return Layout{ValueDim: int(values & (1<<formatShift - 1)), StateDim: int(stateDim), Format: ValueFormat(values >> formatShift)}
 }
 
 func appendCRC(b []byte) []byte {
@@ -97,21 +84,8 @@ func (s *snapshotWriter) full() bool { return s.rows == blockRows(s.layout) }
 
 // add puts a row into the block. REQUIRES: !full().
 func (s *snapshotWriter) add(key uint64, row []float32) {
-	s.block = appendEntry(s.block, key, row)
+	s.block = layout.AppendEntry(s.block, key, row)
 	s.rows++
-}
-
-// appendEntry appends the canonical bytes of a row with its key.
-func appendEntry(b []byte, key uint64, row []float32) []byte {
-	return appendWords(binary.LittleEndian.AppendUint64(b, key), row)
-}
-
-// appendWords appends the words of a row, little-endian.
-func appendWords(b []byte, row []float32) []byte {
-	for _, v := range row {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
 }
 
 // flush writes the block, if it holds anything.
@@ -142,7 +116,7 @@ func (s *snapshotWriter) finish() error {
 type snapshotReader struct {
 	f    File
 	name string
-	info SnapshotInfo
+	info contract.SnapshotInfo
 
 	off   int64  // of the next block or the footer
 	block []byte // its bytes
@@ -155,7 +129,7 @@ type snapshotReader struct {
 }
 
 func (r *snapshotReader) corrupt(off int64, format string, args ...any) error {
-	return &CorruptionError{File: r.name, Offset: off, Reason: fmt.Sprintf(format, args...)}
+	return &contract.CorruptionError{File: r.name, Offset: off, Reason: fmt.Sprintf(format, args...)}
 }
 
 // readAt fills b, or returns a *CorruptionError where the file is too short.
@@ -185,8 +159,8 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 	if err := r.readAt(h, 0); err != nil {
 		return nil, err
 	}
-	if string(h[:8]) != snapshotMagic {
-		return nil, r.corrupt(0, "it does not begin with %q", snapshotMagic)
+	if string(h[:8]) != layout.Magic {
+		return nil, r.corrupt(0, "it does not begin with %q", layout.Magic)
 	}
 	version := binary.LittleEndian.Uint32(h[8:])
 	recordLen := int64(binary.LittleEndian.Uint32(h[20:]))
@@ -203,7 +177,7 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 	if version != snapshotVersion && version != version16 {
 		return nil, fmt.Errorf("sparsetable: %s has format version %d; this program reads versions %d and %d", name, version, snapshotVersion, version16)
 	}
-	l := unpackLayout(binary.LittleEndian.Uint32(h[12:]), binary.LittleEndian.Uint32(h[16:]))
+	l := layout.Unpacked(binary.LittleEndian.Uint32(h[12:]), binary.LittleEndian.Uint32(h[16:]))
 	if err := l.Validate(); err != nil {
 		return nil, r.corrupt(0, "%v", err)
 	}
@@ -226,15 +200,15 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 	if want := fileBytes(l, r.off, total); want != uint64(size) {
 		return nil, r.corrupt(size-footerBytes, "a file of %d rows should have %d bytes, but this one has %d", total, want, size)
 	}
-	r.info = SnapshotInfo{ID: id, Rows: int64(total), Bytes: size, Layout: l, Record: h[headerBytes : headerBytes+recordLen]}
+	r.info = contract.SnapshotInfo{ID: id, Rows: int64(total), Bytes: size, Layout: l, Record: h[headerBytes : headerBytes+recordLen]}
 	r.row = make([]float32, l.Words())
 	return r, nil
 }
 
 // fileBytes is the size of a file that has a header of that size and total rows.
 // For a total that no file can have, it returns a size that no file has.
-func fileBytes(l Layout, header int64, total uint64) uint64 {
-	entry, rows := uint64(entryBytes(l)), uint64(blockRows(l))
+func fileBytes(l layout.Layout, header int64, total uint64) uint64 {
+	entry, rows := uint64(layout.EntryBytes(l)), uint64(blockRows(l))
 	if total > math.MaxInt64/(entry+4+crcBytes) {
 		return math.MaxUint64
 	}
@@ -268,7 +242,7 @@ func (r *snapshotReader) Next() (key uint64, row []float32, err error) {
 	r.prev = key
 	r.seen++
 	r.rows--
-	r.rest = r.rest[entryBytes(r.info.Layout):]
+	r.rest = r.rest[layout.EntryBytes(r.info.Layout):]
 	return key, r.row, nil
 }
 
@@ -281,7 +255,7 @@ func (r *snapshotReader) nextBlock() error {
 	}
 	l := r.info.Layout
 	n := int(min(left, int64(blockRows(l))))
-	size := 4 + n*entryBytes(l) + crcBytes
+	size := 4 + n*layout.EntryBytes(l) + crcBytes
 	if r.block == nil {
 		r.block = make([]byte, size) // the first is the largest
 	}

@@ -1,9 +1,10 @@
-package sparsetable
+package memory
 
 import (
 	"fmt"
 	"math"
 
+	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/offheap"
 )
 
@@ -18,7 +19,7 @@ const slabHeaderBytes = 3 * 24
 // slabs hold rows and their keys. A row is named by its reference, slab number
 // and row within the slab, and never moves. Reference 0 is the shared zero row.
 type slabs struct {
-	layout Layout
+	layout layout.Layout
 	words  int
 	shift  uint
 	mask   uint32
@@ -34,7 +35,7 @@ type slabs struct {
 	used     int64 // rows handed out
 }
 
-func newSlabs(l Layout, a *offheap.Arena) *slabs {
+func newSlabs(l layout.Layout, a *offheap.Arena) *slabs {
 	s := &slabs{layout: l, words: l.Words(), arena: a, next: 1}
 	for (l.Bytes() << (s.shift + 1)) <= slabTargetBytes {
 		s.shift++

@@ -1,11 +1,10 @@
-package sparsetable
+package layout
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"aibox/internal/errkind"
 	"aibox/internal/half"
 )
 
@@ -25,8 +24,7 @@ const (
 	valueFormats // the number of formats
 )
 
-// The numbers of the formats are written to files (snapshotfile.go), so they must
-// not change.
+// The numbers of the formats are written to files, so they must not change.
 var valueFormatNames = [valueFormats]string{Float32: "float32", Float16: "float16", BFloat16: "bfloat16"}
 
 // ValueFormats lists the names that ParseValueFormat knows.
@@ -71,17 +69,3 @@ type Rounding struct{ bits half.Rounding }
 // training. A row must not be updated twice with the same seed and n, because the
 // errors of the two roundings would not be independent.
 func NewRounding(seed, n uint64) Rounding { return Rounding{half.NewRounding(seed, n)} }
-
-// LayoutError says that the rows of a table have another layout than
-// Options.Layout.
-type LayoutError struct {
-	Dir        string // of the table
-	Have, Want Layout
-}
-
-func (e *LayoutError) Error() string {
-	return fmt.Sprintf("sparsetable: the table in %s has rows of %v, but rows of %v were asked for: open it with the layout that it has, or make a new table elsewhere", e.Dir, e.Have, e.Want)
-}
-
-// ErrorKind sorts the error for exit codes and reports.
-func (*LayoutError) ErrorKind() errkind.Kind { return errkind.Usage }

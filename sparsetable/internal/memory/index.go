@@ -1,4 +1,4 @@
-package sparsetable
+package memory
 
 import (
 	"errors"

@@ -1,9 +1,11 @@
-package sparsetable
+package memory
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"aibox/sparsetable/internal/contract"
 )
 
 // pullChunk is the number of keys for which the mutex is held at a time. That takes
@@ -14,88 +16,81 @@ const pullChunk = 1024
 var errNoRoom = errors.New("sparsetable: the memory budget has no room for copies of rows")
 
 // Pull implements Table.
-func (t *memory) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
-	mode &^= PullDivisible | PullAhead // there are no filters, and snapshots copy pinned rows as they come
-	if t.readOnly && mode == PullCreate {
-		return nil, ErrReadOnly
+func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode) (*contract.WorkingSet, error) {
+	mode &^= contract.PullDivisible | contract.PullAhead // there are no filters, and snapshots copy pinned rows as they come
+	if t.readOnly && mode == contract.PullCreate {
+		return nil, contract.ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.leave()
-	if err := acquire(ctx, t.changing); err != nil {
+	defer t.door.Leave()
+	if err := t.changing.Acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { <-t.changing }()
+	defer t.changing.Release()
 	ws, err := t.newSet(keys)
 	if err != nil {
 		return nil, err
 	}
 	created := int64(0)
 	missing, err := t.lookup(ctx, ws, keys, mode)
-	if err == nil && mode == PullCreate && missing > 0 {
+	if err == nil && mode == contract.PullCreate && missing > 0 {
 		created, err = t.create(ctx, ws, keys, missing)
 	}
 	if err != nil {
-		ws.Release()
+		t.release(ws)
 		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	ws.slabs = t.mu.slabs.rows
+	s := t.mu.slabs
+	ws.WorkingSet = contract.NewSet(ws.refs, contract.Rows{Slabs: s.rows, Shift: s.shift, Mask: s.mask, Words: s.words}, nil, func() { t.release(ws) })
 	st := &t.mu.stats
 	st.Pulls++
 	st.Lookups += int64(len(keys))
 	st.Hits += int64(len(keys)) - missing
-	if mode == PullCreate {
+	if mode == contract.PullCreate {
 		st.Created += created
 	} else {
 		st.Missing += missing
 	}
-	return ws, nil
+	return &ws.WorkingSet, nil
 }
 
 // newSet returns a working set whose references are all 0. From then on a snapshot
 // copies the rows that the set pins.
-func (t *memory) newSet(keys []uint64) (*WorkingSet, error) {
+func (t *Table) newSet(keys []uint64) (*pinned, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	refs, err := t.takeRefsLocked(len(keys))
 	if err != nil {
 		return nil, err
 	}
-	s := t.mu.slabs
-	ws := &WorkingSet{refs: refs, words: s.words, shift: s.shift, mask: s.mask, release: t.release, place: len(t.mu.live)}
+	ws := &pinned{refs: refs, place: len(t.mu.live)}
 	t.mu.live = append(t.mu.live, ws)
 	return ws, nil
 }
 
 // takeRefsLocked returns n zeros, from the pool if possible.
-func (t *memory) takeRefsLocked(n int) ([]uint32, error) {
+func (t *Table) takeRefsLocked(n int) ([]uint32, error) {
 	p := &t.mu.refs
-	for i, r := range p.idle {
-		if cap(r) >= n && cap(r) <= 2*n {
-			last := len(p.idle) - 1
-			p.idle[i] = p.idle[last]
-			p.idle = p.idle[:last]
-			r = r[:n]
-			clear(r)
-			return r, nil
-		}
+	if r := p.Take(n); r != nil {
+		return r, nil
 	}
-	p.held += 4 * int64(n)
+	p.Held += 4 * int64(n)
 	if t.budget > 0 && t.presentLocked() > t.budget {
-		t.dropIdleLocked()
+		p.Drop()
 		if need := t.presentLocked(); need > t.budget {
-			p.held -= 4 * int64(n)
+			p.Held -= 4 * int64(n)
 			return nil, t.overBudget(fmt.Sprintf("pinning %d rows", n), need)
 		}
 	}
 	return make([]uint32, n), nil
 }
 
-// release is WorkingSet.Release.
-func (t *memory) release(ws *WorkingSet) {
+// release takes a set off the list.
+func (t *Table) release(ws *pinned) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last := len(t.mu.live) - 1
@@ -105,17 +100,12 @@ func (t *memory) release(ws *WorkingSet) {
 	t.mu.live[last] = nil
 	t.mu.live = t.mu.live[:last]
 
-	p := &t.mu.refs
-	if len(p.idle) < maxIdleRefs {
-		p.idle = append(p.idle, ws.refs)
-	} else {
-		p.held -= 4 * int64(cap(ws.refs))
-	}
-	ws.refs, ws.slabs = nil, nil
+	t.mu.refs.Give(ws.refs)
+	ws.refs = nil
 }
 
 // lookup finds the rows of keys and returns how many have none.
-func (t *memory) lookup(ctx context.Context, ws *WorkingSet, keys []uint64, mode PullMode) (missing int64, err error) {
+func (t *Table) lookup(ctx context.Context, ws *pinned, keys []uint64, mode contract.PullMode) (missing int64, err error) {
 	for from := 0; from < len(keys); {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -124,11 +114,11 @@ func (t *memory) lookup(ctx context.Context, ws *WorkingSet, keys []uint64, mode
 		n, err := t.lookupChunk(keys[from:to], ws.refs[from:to], mode)
 		if errors.Is(err, errNoRoom) {
 			// Wait until the snapshot is written, and let no other begin.
-			if err := acquire(ctx, t.saving); err != nil {
+			if err := t.saving.Acquire(ctx); err != nil {
 				return 0, err
 			}
 			n, err = t.lookupChunk(keys[from:to], ws.refs[from:to], mode)
-			<-t.saving
+			t.saving.Release()
 		}
 		if err != nil {
 			return 0, err
@@ -139,13 +129,13 @@ func (t *memory) lookup(ctx context.Context, ws *WorkingSet, keys []uint64, mode
 	return missing, nil
 }
 
-func (t *memory) lookupChunk(keys []uint64, refs []uint32, mode PullMode) (missing int64, err error) {
+func (t *Table) lookupChunk(keys []uint64, refs []uint32, mode contract.PullMode) (missing int64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s, x := t.mu.slabs, &t.mu.index
 	for i, key := range keys {
 		ref := x.find(key, s)
-		if ref != 0 && mode == PullLookup && !s.trained(ref) {
+		if ref != 0 && mode == contract.PullLookup && !s.trained(ref) {
 			ref = 0
 		}
 		if ref == 0 {
@@ -164,7 +154,7 @@ func (t *memory) lookupChunk(keys []uint64, refs []uint32, mode PullMode) (missi
 }
 
 // create makes rows for the references that are 0, and returns how many.
-func (t *memory) create(ctx context.Context, ws *WorkingSet, keys []uint64, missing int64) (created int64, err error) {
+func (t *Table) create(ctx context.Context, ws *pinned, keys []uint64, missing int64) (created int64, err error) {
 	t.mu.Lock()
 	err = t.growLocked(missing, fmt.Sprintf("pulling %d rows, %d of them new,", len(keys), missing))
 	t.mu.Unlock()
@@ -185,7 +175,7 @@ func (t *memory) create(ctx context.Context, ws *WorkingSet, keys []uint64, miss
 	return created, nil
 }
 
-func (t *memory) createChunk(keys []uint64, refs []uint32) (created int64, err error) {
+func (t *Table) createChunk(keys []uint64, refs []uint32) (created int64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, key := range keys {
@@ -211,7 +201,7 @@ func (t *memory) createChunk(keys []uint64, refs []uint32) (created int64, err e
 
 // createLocked makes a row of zeros for key, which must be absent. REQUIRES:
 // growLocked made room.
-func (t *memory) createLocked(key uint64) (uint32, error) {
+func (t *Table) createLocked(key uint64) (uint32, error) {
 	ref := t.mu.slabs.take(key)
 	if err := t.mu.index.insert(key, ref); err != nil {
 		t.mu.slabs.put(ref)

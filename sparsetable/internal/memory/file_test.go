@@ -1,11 +1,13 @@
-package sparsetable
+package memory
 
 import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"testing"
+
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/layout"
 )
 
 // bytesFile is a File in memory, for reading.
@@ -17,7 +19,7 @@ func (bytesFile) Close() error              { return nil }
 func (f bytesFile) Size() (int64, error)    { return f.Reader.Size(), nil }
 
 // encodeSnapshot writes rows 0, 10, 20, … whose words all hold the row's number.
-func encodeSnapshot(tb testing.TB, l Layout, id uint64, record []byte, rows int) []byte {
+func encodeSnapshot(tb testing.TB, l layout.Layout, id uint64, record []byte, rows int) []byte {
 	tb.Helper()
 	var b bytes.Buffer
 	w, err := newSnapshotWriter(&b, l, id, record)
@@ -42,7 +44,7 @@ func encodeSnapshot(tb testing.TB, l Layout, id uint64, record []byte, rows int)
 	return b.Bytes()
 }
 
-func decodeSnapshot(data []byte, id uint64) (info SnapshotInfo, keys []uint64, err error) {
+func decodeSnapshot(data []byte, id uint64) (info contract.SnapshotInfo, keys []uint64, err error) {
 	r, err := newSnapshotReader(bytesFile{bytes.NewReader(data)}, "test.rows", id)
 	if err != nil {
 		return info, nil, err
@@ -60,9 +62,9 @@ func decodeSnapshot(data []byte, id uint64) (info SnapshotInfo, keys []uint64, e
 }
 
 func TestSnapshotRoundTrip(t *testing.T) {
-	for _, l := range []Layout{
-		{ValueDim: 1}, {ValueDim: 3, StateDim: 5}, {ValueDim: 1<<16 - statWords},
-		{ValueDim: 3, StateDim: 5, Format: Float16}, {ValueDim: 2 * (1<<16 - statWords), Format: BFloat16},
+	for _, l := range []layout.Layout{
+		{ValueDim: 1}, {ValueDim: 3, StateDim: 5}, {ValueDim: 1<<16 - 4},
+		{ValueDim: 3, StateDim: 5, Format: layout.Float16}, {ValueDim: 2 * (1<<16 - 4), Format: layout.BFloat16},
 	} {
 		n := blockRows(l)
 		for _, rows := range []int{0, 1, n - 1, n, n + 1, 3 * n} {
@@ -80,7 +82,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 
 // TestSnapshotBytes pins the format, as doc.go draws it.
 func TestSnapshotBytes(t *testing.T) {
-	got := encodeSnapshot(t, Layout{ValueDim: 1}, 2, []byte{0xaa}, 1)
+	got := encodeSnapshot(t, layout.Layout{ValueDim: 1}, 2, []byte{0xaa}, 1)
 	want := []byte("aiboxrow" + "\x01\x00\x00\x00" + "\x01\x00\x00\x00" + "\x00\x00\x00\x00" + "\x01\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00" + "\xaa")
 	want = appendCRC(want)
 	block := []byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -94,7 +96,7 @@ func TestSnapshotBytes(t *testing.T) {
 	}
 
 	// 16-bit values: version 2, and the format beside the number of values.
-	got = encodeSnapshot(t, Layout{ValueDim: 3, StateDim: 1, Format: BFloat16}, 2, nil, 0)
+	got = encodeSnapshot(t, layout.Layout{ValueDim: 3, StateDim: 1, Format: layout.BFloat16}, 2, nil, 0)
 	want = appendCRC([]byte("aiboxrow" + "\x02\x00\x00\x00" + "\x03\x00\x00\x02" + "\x01\x00\x00\x00" + "\x00\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00"))
 	want = append(want, appendCRC(make([]byte, 12))...)
 	if !bytes.Equal(got, want) {
@@ -105,7 +107,7 @@ func TestSnapshotBytes(t *testing.T) {
 // TestSnapshotVersionGoesWithTheFormat: a header whose version does not suit its
 // value format is refused.
 func TestSnapshotVersionGoesWithTheFormat(t *testing.T) {
-	for _, l := range []Layout{{ValueDim: 3}, {ValueDim: 3, Format: Float16}} {
+	for _, l := range []layout.Layout{{ValueDim: 3}, {ValueDim: 3, Format: layout.Float16}} {
 		data := encodeSnapshot(t, l, 1, nil, 2)
 		for at, b := range map[int]byte{8: 3 - data[8], 15: 3, 16: 0xff} { // the other version, a format that nobody knows, a huge state
 			wrong := bytes.Clone(data[:headerBytes])
@@ -114,7 +116,7 @@ func TestSnapshotVersionGoesWithTheFormat(t *testing.T) {
 				copy(wrong[16:], "\xff\xff\xff\xff")
 			}
 			wrong = append(appendCRC(wrong), data[headerBytes+crcBytes:]...)
-			var c *CorruptionError
+			var c *contract.CorruptionError
 			if _, _, err := decodeSnapshot(wrong, 1); !errors.As(err, &c) {
 				t.Errorf("%v, byte %d is %d: %v", l, at, b, err)
 			}
@@ -124,7 +126,7 @@ func TestSnapshotVersionGoesWithTheFormat(t *testing.T) {
 
 func TestSnapshotReaderRejectsWrongOrder(t *testing.T) {
 	var b bytes.Buffer
-	w, err := newSnapshotWriter(&b, Layout{ValueDim: 1}, 1, nil)
+	w, err := newSnapshotWriter(&b, layout.Layout{ValueDim: 1}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +135,11 @@ func TestSnapshotReaderRejectsWrongOrder(t *testing.T) {
 	if err := w.finish(); err != nil {
 		t.Fatal(err)
 	}
-	var c *CorruptionError
+	var c *contract.CorruptionError
 	if _, _, err := decodeSnapshot(b.Bytes(), 1); !errors.As(err, &c) {
 		t.Errorf("a snapshot that has a key twice: %v", err)
 	}
-	if _, _, err := decodeSnapshot(encodeSnapshot(t, Layout{ValueDim: 1}, 1, nil, 3), 2); !errors.As(err, &c) {
+	if _, _, err := decodeSnapshot(encodeSnapshot(t, layout.Layout{ValueDim: 1}, 1, nil, 3), 2); !errors.As(err, &c) {
 		t.Errorf("a snapshot under another name: %v", err)
 	}
 }
@@ -145,12 +147,12 @@ func TestSnapshotReaderRejectsWrongOrder(t *testing.T) {
 // FuzzSnapshotReader: whatever the bytes, no panic, and nothing but what the
 // writer would have written is accepted.
 func FuzzSnapshotReader(f *testing.F) {
-	good := encodeSnapshot(f, Layout{ValueDim: 2, StateDim: 1}, 1, []byte("record"), 5)
+	good := encodeSnapshot(f, layout.Layout{ValueDim: 2, StateDim: 1}, 1, []byte("record"), 5)
 	f.Add(good)
 	f.Add(good[:len(good)-1])
-	f.Add(encodeSnapshot(f, Layout{ValueDim: 60000}, 1, nil, 2))
-	f.Add(encodeSnapshot(f, Layout{ValueDim: 5, StateDim: 1, Format: Float16}, 1, nil, 3))
-	f.Add([]byte(snapshotMagic))
+	f.Add(encodeSnapshot(f, layout.Layout{ValueDim: 60000}, 1, nil, 2))
+	f.Add(encodeSnapshot(f, layout.Layout{ValueDim: 5, StateDim: 1, Format: layout.Float16}, 1, nil, 3))
+	f.Add([]byte(layout.Magic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		info, keys, err := decodeSnapshot(data, 1)
 		if err != nil {
@@ -165,37 +167,4 @@ func FuzzSnapshotReader(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestDecay(t *testing.T) {
-	for _, c := range []struct {
-		factor float32
-		days   uint32
-		want   float64
-	}{{0.5, 0, 1}, {0.5, 1, 0.5}, {0.5, 10, 1.0 / 1024}, {1, math.MaxUint32, 1}, {0, 3, 0}, {0.98, 100, math.Pow(float64(float32(0.98)), 100)}} {
-		if got := Decay(c.factor, c.days); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("Decay(%v, %d) = %v, want %v", c.factor, c.days, got, c.want)
-		}
-	}
-}
-
-func TestCondemns(t *testing.T) {
-	rule := ExpiryRule{Today: 10, UnseenDays: 5, MinShow: 2, ShowDecay: 0.5}
-	for _, c := range []struct {
-		st   RowStats
-		want bool
-	}{
-		{RowStats{Show: 100, LastSeen: 5}, false},
-		{RowStats{Show: 100, LastSeen: 4}, true}, // unseen for 6 days
-		{RowStats{Show: 4, LastSeen: 9}, false},  // decayed to 2
-		{RowStats{Show: 3, LastSeen: 9}, true},
-		{RowStats{Show: 2, LastSeen: 400}, false}, // from the future
-	} {
-		if got := rule.Condemns(c.st); got != c.want {
-			t.Errorf("%+v: %v", c.st, got)
-		}
-	}
-	if (ExpiryRule{Today: 1 << 30}).Condemns(RowStats{}) {
-		t.Error("the zero rule condemns a row")
-	}
 }

@@ -1,4 +1,4 @@
-package sparsetable
+package contract
 
 import "math"
 
@@ -29,8 +29,8 @@ func (s *Stats) Attrs() []any {
 		"table_pulls", s.Pulls,
 		"table_lookups", s.Lookups,
 		"table_hit_ratio", digits(s.HitRatio()),
-		"table_hit_ratio_in_flight", digits(ratio(s.HitsInFlight, s.Lookups)),
-		"table_hit_ratio_idle", digits(ratio(s.HitsIdle, s.Lookups)),
+		"table_hit_ratio_in_flight", digits(Ratio(s.HitsInFlight, s.Lookups)),
+		"table_hit_ratio_idle", digits(Ratio(s.HitsIdle, s.Lookups)),
 		"table_lookahead_passes", s.LookaheadPasses,
 		"table_not_announced_keys", s.NotAnnouncedKeys,
 		"table_prefetched_rows", s.Prefetched,
@@ -39,8 +39,8 @@ func (s *Stats) Attrs() []any {
 		"table_false_positive_rate", digits(s.FalsePositiveRate()),
 		"table_evictions", s.Evictions,
 
-		"table_reads_per_pull", digits(ratio(s.DeviceReads, pulls)),
-		"table_read_bytes_per_pull", digits(ratio(s.ReadBytes, pulls)),
+		"table_reads_per_pull", digits(Ratio(s.DeviceReads, pulls)),
+		"table_read_bytes_per_pull", digits(Ratio(s.ReadBytes, pulls)),
 		"table_rewrite_read_bytes", s.RewriteReadBytes,
 
 		"table_updated_rows", s.UpdatedRows,
@@ -68,16 +68,16 @@ func digits(x float64) float64 { return math.Round(1e4*x) / 1e4 }
 
 // HitRatio is the share of the keys pulled that were in memory; 0 before the
 // first.
-func (s *Stats) HitRatio() float64 { return ratio(s.Hits, s.Lookups) }
+func (s *Stats) HitRatio() float64 { return Ratio(s.Hits, s.Lookups) }
 
 // FalsePositiveRate is the share of the keys that were in no bucket but cost the
 // reading of one, among those that filters were asked about; 0 before the first.
 func (s *Stats) FalsePositiveRate() float64 {
-	return ratio(s.FalsePositives, s.FalsePositives+s.FilterNegatives)
+	return Ratio(s.FalsePositives, s.FalsePositives+s.FilterNegatives)
 }
 
-// ratio is part by whole, 0 where there is nothing.
-func ratio(part, whole int64) float64 {
+// Ratio is part by whole, 0 where there is nothing.
+func Ratio(part, whole int64) float64 {
 	if whole == 0 {
 		return 0
 	}

@@ -1,4 +1,15 @@
-package sparsetable
+package contract
+
+import "aibox/sparsetable/internal/layout"
+
+// SnapshotInfo describes a committed snapshot.
+type SnapshotInfo struct {
+	ID     uint64
+	Rows   int64
+	Bytes  int64 // on disk, for this snapshot alone
+	Layout layout.Layout
+	Record []byte // the caller's own bytes
+}
 
 // PendingSnapshot is a snapshot whose state is fixed and which is being
 // written.
@@ -19,3 +30,13 @@ func (p *PendingSnapshot) Wait() (SnapshotInfo, error) {
 
 // Done returns a channel that is closed once Wait returns immediately.
 func (p *PendingSnapshot) Done() <-chan struct{} { return p.done }
+
+// NewPendingSnapshot returns a snapshot that is being written, and the function to be called
+// once when it is durable or has failed.
+func NewPendingSnapshot() (p *PendingSnapshot, end func(SnapshotInfo, error)) {
+	p = &PendingSnapshot{done: make(chan struct{})}
+	return p, func(info SnapshotInfo, err error) {
+		p.info, p.err = info, err
+		close(p.done)
+	}
+}

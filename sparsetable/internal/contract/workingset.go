@@ -1,4 +1,4 @@
-package sparsetable
+package contract
 
 // WorkingSet is the pinned rows of one Pull. Position i belongs to keys[i].
 //
@@ -7,18 +7,23 @@ package sparsetable
 // ones. Row is a shift, a mask and two slices, and inlines.
 type WorkingSet struct {
 	refs    []uint32
-	slabs   [][]float32
-	words   int
-	shift   uint
-	mask    uint32
-	release func(*WorkingSet)
-	place   int    // among the table's live sets
-	carry   *carry // for KindSSD: copies of the buckets that were read for the set
-	mode    PullMode
-	begin   func(*WorkingSet) // nil: Begin has nothing to do
-	// unchanged says that the set is from PullAhead and Begin was not called. For KindSSD, under
-	// the table's mutex.
-	unchanged bool
+	rows    Rows
+	begin   func() // nil: Begin has nothing to do
+	release func()
+}
+
+// Rows is where the rows lie that references name.
+type Rows struct {
+	Slabs [][]float32
+	Shift uint   // the bits of a reference that name the row within the slab
+	Mask  uint32 // of these bits
+	Words int    // of a row
+}
+
+// NewSet returns the pinned rows at refs. begin, which may be nil, and release are called
+// once, by the methods that are called like them.
+func NewSet(refs []uint32, rows Rows, begin, release func()) WorkingSet {
+	return WorkingSet{refs: refs, rows: rows, begin: begin, release: release}
 }
 
 // Len is the number of rows.
@@ -26,9 +31,9 @@ func (ws *WorkingSet) Len() int { return len(ws.refs) }
 
 // Row returns row i, Layout.Words() long, to be read and updated in place.
 func (ws *WorkingSet) Row(i int) []float32 {
-	r := ws.refs[i]
-	off := int(r&ws.mask) * ws.words
-	return ws.slabs[r>>ws.shift][off : off+ws.words : off+ws.words]
+	r, x := ws.refs[i], &ws.rows
+	off := int(r&x.Mask) * x.Words
+	return x.Slabs[r>>x.Shift][off : off+x.Words : off+x.Words]
 }
 
 // Found reports whether position i has a row of its own; false only for
@@ -40,7 +45,7 @@ func (ws *WorkingSet) Found(i int) bool { return ws.refs[i] != 0 }
 func (ws *WorkingSet) Begin() {
 	if f := ws.begin; f != nil {
 		ws.begin = nil
-		f(ws)
+		f()
 	}
 }
 
@@ -51,6 +56,6 @@ func (ws *WorkingSet) Release() {
 	if f == nil {
 		panic("sparsetable: working set released twice")
 	}
-	ws.release = nil
-	f(ws)
+	*ws = WorkingSet{}
+	f()
 }

@@ -1,4 +1,4 @@
-package sparsetable
+package memory
 
 import (
 	"errors"
@@ -48,7 +48,7 @@ func (c *capture) copied(mark uint32, words int) []float32 {
 // secure copies the row of ref for the snapshot, if that still needs it, so that
 // the row may be updated. It returns errNoRoom when the budget has no room for a
 // copy.
-func (c *capture) secure(t *memory, ref uint32) error {
+func (c *capture) secure(t *Table, ref uint32) error {
 	s := t.mu.slabs
 	mark := s.mark(ref)
 	if c.inline || c.finished || *mark != markOpen {
@@ -77,7 +77,7 @@ func (c *capture) secure(t *memory, ref uint32) error {
 
 // pass marks a row that was created after the snapshot was fixed, and so is not
 // part of it.
-func (c *capture) pass(t *memory, ref uint32) {
+func (c *capture) pass(t *Table, ref uint32) {
 	if !c.finished {
 		*t.mu.slabs.mark(ref) = markSettled
 	}
@@ -85,7 +85,7 @@ func (c *capture) pass(t *memory, ref uint32) {
 
 // securePinned secures all pinned rows. When there is no room for the copies, it
 // sets inline, so that the snapshot is written before Snapshot returns.
-func (c *capture) securePinned(t *memory) error {
+func (c *capture) securePinned(t *Table) error {
 	for _, ws := range t.mu.live {
 		for _, ref := range ws.refs {
 			if ref == 0 {
@@ -105,7 +105,7 @@ func (c *capture) securePinned(t *memory) error {
 }
 
 // close removes the capture and its marks from t.
-func (c *capture) close(t *memory) error {
+func (c *capture) close(t *Table) error {
 	t.mu.Lock()
 	c.finished = true
 	n := len(t.mu.slabs.marks)

@@ -1,4 +1,4 @@
-package sparsetable
+package contract
 
 import "fmt"
 

@@ -1,15 +1,19 @@
-package sparsetable
+package memory
 
 import (
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
 	"aibox/internal/panics"
+	"aibox/sparsetable/internal/contract"
 )
 
 const (
@@ -28,18 +32,18 @@ type sortEntry struct {
 }
 
 // Snapshot implements Table.
-func (t *memory) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, error) {
+func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingSnapshot, error) {
 	if t.readOnly {
-		return nil, ErrReadOnly
+		return nil, contract.ErrReadOnly
 	}
 	if t.dir.path == "" {
-		return nil, ErrNoDirectory
+		return nil, contract.ErrNoDirectory
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	if err := acquire(ctx, t.saving); err != nil {
-		t.leave()
+	if err := t.saving.Acquire(ctx); err != nil {
+		t.door.Leave()
 		return nil, err
 	}
 	start := time.Now()
@@ -52,12 +56,12 @@ func (t *memory) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot,
 	t.mu.Unlock()
 	if err != nil {
 		err = errors.Join(err, c.close(t))
-		<-t.saving
-		t.leave()
+		t.saving.Release()
+		t.door.Leave()
 		return nil, err
 	}
-	p := &PendingSnapshot{done: make(chan struct{})}
-	s := &snapshotJob{t: t, c: c, p: p, id: id, record: bytes.Clone(record)}
+	p, end := contract.NewPendingSnapshot()
+	s := &snapshotJob{t: t, c: c, end: end, id: id, record: bytes.Clone(record)}
 	if c.inline {
 		t.log.Info("training waits while the snapshot is written: the memory budget has no room for copies of the pinned rows", slog.Uint64("id", id))
 		s.run(ctx)
@@ -70,9 +74,9 @@ func (t *memory) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot,
 
 // snapshotJob writes one snapshot.
 type snapshotJob struct {
-	t       *memory
+	t       *Table
 	c       *capture
-	p       *PendingSnapshot
+	end     func(contract.SnapshotInfo, error)
 	id      uint64
 	record  []byte
 	ctx     context.Context
@@ -86,7 +90,7 @@ func (j *snapshotJob) run(ctx context.Context) {
 	info, err := t.dir.create(j.id, t.layout, j.record, j.fill)
 	err = errors.Join(err, j.c.close(t))
 	if err != nil {
-		info = SnapshotInfo{}
+		info = contract.SnapshotInfo{}
 	}
 	t.mu.Lock()
 	if err == nil {
@@ -96,10 +100,9 @@ func (j *snapshotJob) run(ctx context.Context) {
 		t.mu.stats.SnapshotBytes += j.w.bytes
 	}
 	t.mu.Unlock()
-	<-t.saving
-	j.p.info, j.p.err = info, err
-	close(j.p.done)
-	t.leave()
+	t.saving.Release()
+	j.end(info, err)
+	t.door.Leave()
 }
 
 // fill writes all rows of the capture in ascending key order. Instead of
@@ -240,23 +243,36 @@ func (j *snapshotJob) encode(entries []sortEntry) int {
 	return n
 }
 
-// Snapshots implements Table.
-func (t *memory) Snapshots() ([]SnapshotInfo, error) {
-	if err := t.enter(); err != nil {
+// HoldFile opens the file of a snapshot, so that it can be read even after it was deleted.
+func (t *Table) HoldFile(id uint64) (*os.File, error) {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
+	f, err := os.Open(t.dir.file(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %d in %s", contract.ErrNoSnapshot, id, t.dir.path)
+	}
+	return f, err
+}
+
+// Snapshots implements Table.
+func (t *Table) Snapshots() ([]contract.SnapshotInfo, error) {
+	if err := t.door.Enter(); err != nil {
+		return nil, err
+	}
+	defer t.door.Leave()
 	return t.dir.infos()
 }
 
 // DropSnapshot implements Table.
-func (t *memory) DropSnapshot(id uint64) error {
+func (t *Table) DropSnapshot(id uint64) error {
 	if t.readOnly {
-		return ErrReadOnly
+		return contract.ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	return t.dir.drop(id)
 }

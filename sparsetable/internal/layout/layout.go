@@ -1,4 +1,4 @@
-package sparsetable
+package layout
 
 import (
 	"fmt"
@@ -123,6 +123,9 @@ type RowStats struct {
 	LastSeen    uint32 // number of a day, by the caller's calendar
 	Count       uint32 // occurrences in training, saturating; 0 marks a placeholder
 }
+
+// Trained reports whether row is not that of a placeholder.
+func Trained(row []float32) bool { return math.Float32bits(row[len(row)-1]) != 0 }
 
 // Stats reads the statistics of row, which has length Words().
 func (l Layout) Stats(row []float32) RowStats {

@@ -1,4 +1,4 @@
-package sparsetable
+package memory
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/contract"
 )
 
 // FS is the part of a file system that a table of KindMemory uses. Tests inject
@@ -104,7 +105,7 @@ func (OSFS) Lock(dir string) (io.Closer, error) {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return nil, errors.Join(fmt.Errorf("%w: another process writes the table in %s: wait until it ends", ErrInUse, dir), f.Close())
+		return nil, errors.Join(fmt.Errorf("%w: another process writes the table in %s: wait until it ends", contract.ErrInUse, dir), f.Close())
 	default:
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
 	}

@@ -1,21 +1,23 @@
-package sparsetable
+package memory
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+
+	"aibox/sparsetable/internal/contract"
 )
 
 // scanChunk is the number of rows for which the mutex is held at a time.
 const scanChunk = 1024
 
 // Scan implements Table.
-func (t *memory) Scan(ctx context.Context, fn func(key uint64, row []float32) error) error {
-	if err := t.enter(); err != nil {
+func (t *Table) Scan(ctx context.Context, fn func(key uint64, row []float32) error) error {
+	if err := t.door.Enter(); err != nil {
 		return err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	t.mu.Lock()
 	end := t.mu.slabs.next
 	t.mu.Unlock()
@@ -49,11 +51,11 @@ func (t *memory) Scan(ctx context.Context, fn func(key uint64, row []float32) er
 
 // change is the beginning of Import and Expire; the caller calls the returned
 // function at the end.
-func (t *memory) change(ctx context.Context) (end func(), err error) {
+func (t *Table) change(ctx context.Context) (end func(), err error) {
 	if t.readOnly {
-		return nil, ErrReadOnly
+		return nil, contract.ErrReadOnly
 	}
-	if end, err = hold(ctx, t.enter, t.leave, t.changing, t.saving); err != nil {
+	if end, err = t.door.EnterHolding(ctx, t.changing, t.saving); err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
@@ -61,13 +63,13 @@ func (t *memory) change(ctx context.Context) (end func(), err error) {
 	t.mu.Unlock()
 	if n > 0 {
 		end()
-		return nil, fmt.Errorf("%w: %d", ErrPinned, n)
+		return nil, fmt.Errorf("%w: %d", contract.ErrPinned, n)
 	}
 	return end, nil
 }
 
 // Import implements Table.
-func (t *memory) Import(ctx context.Context, src RowSource) (rows int64, err error) {
+func (t *Table) Import(ctx context.Context, src contract.RowSource) (rows int64, err error) {
 	end, err := t.change(ctx)
 	if err != nil {
 		return 0, err
@@ -97,7 +99,7 @@ func (t *memory) Import(ctx context.Context, src RowSource) (rows int64, err err
 	}
 }
 
-func (t *memory) importRow(key uint64, row []float32) error {
+func (t *Table) importRow(key uint64, row []float32) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ref := t.mu.index.find(key, t.mu.slabs)
@@ -116,7 +118,7 @@ func (t *memory) importRow(key uint64, row []float32) error {
 
 // Expire implements Table. It drops placeholders, too, but does not count them,
 // because no other method shows them.
-func (t *memory) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error) {
+func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int64, err error) {
 	end, err := t.change(ctx)
 	if err != nil {
 		return 0, err

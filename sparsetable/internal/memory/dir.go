@@ -1,4 +1,4 @@
-package sparsetable
+package memory
 
 import (
 	"errors"
@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/layout"
 )
 
 const (
@@ -15,6 +18,21 @@ const (
 	snapshotSuffix = ".rows"
 	tmpSuffix      = ".tmp"
 )
+
+// IsSnapshotName reports whether a file of that name is a committed snapshot, for names
+// that a table gives its files.
+func IsSnapshotName(name string) bool {
+	return strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix)
+}
+
+// SnapshotPath is the path of the file of a snapshot in dir.
+func SnapshotPath(dir string, id uint64) string { return snapshotDir{path: dir}.file(id) }
+
+// SnapshotIDs returns the ids of the committed snapshots in dir, ascending, and the names of
+// files that an interrupted Snapshot left behind.
+func SnapshotIDs(fs FS, dir string) (ids []uint64, leftovers []string, err error) {
+	return snapshotDir{fs, dir}.list()
+}
 
 // snapshotDir is a directory of snapshot files.
 type snapshotDir struct {
@@ -65,12 +83,12 @@ func (d snapshotDir) list() (ids []uint64, leftovers []string, err error) {
 }
 
 // infos reads header and footer of every snapshot.
-func (d snapshotDir) infos() ([]SnapshotInfo, error) {
+func (d snapshotDir) infos() ([]contract.SnapshotInfo, error) {
 	ids, _, err := d.list()
 	if err != nil {
 		return nil, err
 	}
-	infos := make([]SnapshotInfo, 0, len(ids))
+	infos := make([]contract.SnapshotInfo, 0, len(ids))
 	var errs []error
 	for _, id := range ids {
 		r, err := d.open(id)
@@ -89,7 +107,7 @@ func (d snapshotDir) open(id uint64) (*snapshotReader, error) {
 	name := d.file(id)
 	f, err := d.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %d in %s", ErrNoSnapshot, id, d.path)
+		return nil, fmt.Errorf("%w: %d in %s", contract.ErrNoSnapshot, id, d.path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sparsetable: open snapshot: %w", err)
@@ -102,7 +120,7 @@ func (d snapshotDir) open(id uint64) (*snapshotReader, error) {
 }
 
 // create writes the snapshot id, to which fill adds the rows, and commits it.
-func (d snapshotDir) create(id uint64, l Layout, record []byte, fill func(*snapshotWriter) error) (info SnapshotInfo, err error) {
+func (d snapshotDir) create(id uint64, l layout.Layout, record []byte, fill func(*snapshotWriter) error) (info contract.SnapshotInfo, err error) {
 	name := d.file(id)
 	tmp := name + tmpSuffix
 	f, err := d.fs.Create(tmp)
@@ -146,14 +164,14 @@ func (d snapshotDir) create(id uint64, l Layout, record []byte, fill func(*snaps
 	if err := d.fs.SyncDir(d.path); err != nil {
 		return info, err
 	}
-	return SnapshotInfo{ID: id, Rows: w.total, Bytes: w.bytes, Layout: l, Record: record}, nil
+	return contract.SnapshotInfo{ID: id, Rows: w.total, Bytes: w.bytes, Layout: l, Record: record}, nil
 }
 
 // drop deletes a snapshot durably.
 func (d snapshotDir) drop(id uint64) error {
 	err := d.fs.Remove(d.file(id))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %d in %s", ErrNoSnapshot, id, d.path)
+		return fmt.Errorf("%w: %d in %s", contract.ErrNoSnapshot, id, d.path)
 	}
 	if err == nil {
 		err = d.fs.SyncDir(d.path)

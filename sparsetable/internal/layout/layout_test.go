@@ -1,4 +1,4 @@
-package sparsetable
+package layout
 
 import (
 	"encoding/json"

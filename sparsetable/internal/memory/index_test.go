@@ -1,9 +1,10 @@
-package sparsetable
+package memory
 
 import (
 	"math/rand/v2"
 	"testing"
 
+	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/offheap"
 )
 
@@ -12,7 +13,7 @@ func TestIndexAgainstMap(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		var a offheap.Arena
-		s := newSlabs(Layout{ValueDim: 1}, &a)
+		s := newSlabs(layout.Layout{ValueDim: 1}, &a)
 		x := index{seed: rng.Uint64(), arena: &a}
 		if err := s.grow(40000); err != nil {
 			t.Fatal(err)
