@@ -127,7 +127,7 @@
 // that is more. With units of 4096 bytes, it has as many rows as fill three quarters
 // of a unit, so that most rows lie in a bucket of one unit. Filters have about 10 bits
 // a key. These sizes hold as long as the slots, filters included, take no more than
-// two fifths of the memory that index and cache share (ssd_shape.go). When the table
+// two fifths of the memory that index and cache share (internal/plan). When the table
 // grows beyond that, the filters are halved, and later dropped. After that, slots are
 // no longer split, so buckets grow: to 4 KiB with no harm but to speed, and to 16 KiB
 // at twice the time for a read. Beyond that a Pull of new keys returns ErrBudget,
@@ -274,7 +274,7 @@
 // (ssd_restore_list.go). A
 // table that is opened for reading only cannot write to buckets: it records where the
 // dirty rows lie in the delta files and reads them from there when they are pulled
-// (ssd_outside.go), however many they are. The clean rows are restored afterwards, in
+// (internal/outside), however many they are. The clean rows are restored afterwards, in
 // the background, in turns with Pulls, until the cache has no more room; rows whose
 // slot was written since are left out (ssd_restore_hot.go). A snapshot that is taken
 // after Flush has no dirty rows. Every bucket, delta block and page has a checksum,
@@ -302,7 +302,7 @@
 //
 // # Budget of kind "ssd"
 //
-// Options.MemoryBytes is divided when the table is opened (ssd_plan.go):
+// Options.MemoryBytes is divided when the table is opened (internal/plan):
 //
 //	buffers     three append buffers a directory, blocks of a delta file, a
 //	            scan's buffer, reads in flight (a sixteenth of the budget, 768

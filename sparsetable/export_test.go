@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/slots"
 )
 
@@ -44,7 +45,7 @@ func openStored(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 func SmallestSSD(l Layout, s SSDOptions, resident int64) int64 {
 	o := Options{Dir: "/table", SSD: s}
 	o.ensureSSDDefaults()
-	return smallestSSD(l, 512, o.SSD, load{resident: resident})
+	return o.planned(l, 512).Smallest(plan.Load{Resident: resident})
 }
 
 // VerifyTampered verifies a table of KindSSD just opened, after its index was

@@ -1,9 +1,6 @@
 package sparsetable
 
-import (
-	"aibox/sparsetable/internal/memory"
-	"aibox/sparsetable/internal/slots"
-)
+import "aibox/sparsetable/internal/memory"
 
 // forecastUnit is the unit of the device that a forecast assumes.
 const forecastUnit = 4096
@@ -33,12 +30,6 @@ func forecastSSD(o Options, rows int64) int64 {
 	if rows < 0 {
 		return budget
 	}
-	p := planSSD(budget, o.Layout, forecastUnit, o.SSD, rows, 0)
-	cache := rows * int64(o.Layout.Bytes()+cacheRowBytes)
-	cache += min(p.cacheOptions(o.Layout, o.SSD).WindowBytes(), cache/4)
-	return min(budget, p.fixedBytes-p.carryBytes+cache+slots.BytesFor(p.indexOptions(), rows))
+	p := o.planned(o.Layout, forecastUnit).Of(budget, rows, 0)
+	return min(budget, p.Forecast(rows))
 }
-
-// cacheRowBytes is what the cache takes for a row beside the row: key, links, marks and its
-// place in the directory.
-const cacheRowBytes = 48

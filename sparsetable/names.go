@@ -91,6 +91,7 @@ var (
 	ErrSkewed      = contract.ErrSkewed
 	ErrPinned      = contract.ErrPinned
 	ErrNoDirectory = contract.ErrNoDirectory
+	ErrUnsupported = contract.ErrUnsupported
 )
 
 // Decay returns factor to the power days: the part of a show or click count that is left

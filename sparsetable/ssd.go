@@ -11,11 +11,14 @@ import (
 
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/carry"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/guard"
+	"aibox/sparsetable/internal/outside"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/refpool"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
@@ -43,7 +46,7 @@ type ssd struct {
 	unit     int // size of a unit in bytes: a bucket takes a whole number of units
 	init     func(key uint64, row []float32)
 	opts     Options
-	plan     ssdPlan
+	plan     plan.Plan
 	bulk     bulkPlan
 	readOnly bool
 	log      *slog.Logger
@@ -110,7 +113,7 @@ type ssd struct {
 	// the space on disk was last checked, see keepSpace.
 	unpaid atomic.Int64
 
-	carried  carried
+	carried  carry.Memory
 	elevator elevator // under changing
 	// windowLimit is how many bytes the window of announced passes may take, under
 	// rewrite.
@@ -124,7 +127,7 @@ type ssd struct {
 	// outside is the index, in a table that is opened for reading only, of the rows
 	// that are in no bucket or in a bucket as an older version; nil: there are
 	// none.
-	outside *outside
+	outside *outside.Index
 
 	mu struct {
 		sync.Mutex
@@ -183,11 +186,11 @@ func (t *ssd) free() error {
 	var errs []error
 	t.dropAnnounced()
 	t.stopElevator()
-	errs = append(errs, t.freeCarries())
+	errs = append(errs, t.carried.Close())
 	if t.files != nil {
 		errs = append(errs, t.files.Close())
 	}
-	errs = append(errs, t.outside.close())
+	errs = append(errs, t.outside.Close())
 	if t.cache != nil {
 		errs = append(errs, t.cache.Close())
 	}

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+
+	"aibox/sparsetable/internal/carry"
 )
 
 // maxAnnounced bounds the list of announced passes that are yet to be pulled.
@@ -13,8 +15,8 @@ const maxAnnounced = 256
 type announcement struct {
 	pass  int64
 	keys  int
-	sum   uint64 // of the hashes
-	carry *carry // buckets that were read for it
+	sum   uint64         // of the hashes
+	carry *carry.Buckets // buckets that were read for it
 
 	// These say how far reading the missing rows of this pass has come (ssd_direct.go).
 	list        []uint64 // keys to be looked at; the caller's at first
@@ -116,7 +118,7 @@ func (t *ssd) dropAnnounced() {
 
 // takeCarry returns the buckets that were read for a pass that is taken off the
 // list, and makes sure that nothing more is read for it.
-func (a *announcement) takeCarry() *carry {
+func (a *announcement) takeCarry() *carry.Buckets {
 	c := a.carry
 	a.carry, a.list, a.again = nil, nil, nil
 	return c
@@ -126,9 +128,9 @@ func (a *announcement) takeCarry() *carry {
 // its number, or -1 if there is none, with the buckets that were read for it. It
 // also removes the passes that were announced before it, since they were not pulled
 // in their turn. REQUIRES: changing is held.
-func (t *ssd) takeAnnounced(hashes []uint64) (pass int64, c *carry) {
+func (t *ssd) takeAnnounced(hashes []uint64) (pass int64, c *carry.Buckets) {
 	pass = -1
-	var gone []*carry
+	var gone []*carry.Buckets
 	t.mu.Lock()
 	if len(t.mu.announced) > 0 {
 		sum := sumOf(hashes)

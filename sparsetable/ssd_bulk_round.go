@@ -9,6 +9,7 @@ import (
 	"math/bits"
 
 	"aibox/sparsetable/internal/offheap"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/spool"
 )
 
@@ -197,7 +198,7 @@ func (l *bulkLoad) mergeParts(s *spool.Spool) error {
 
 // dividesIn reports whether a part of s can be spooled again.
 func (l *bulkLoad) dividesIn(s *spool.Spool) bool {
-	arena := int64(len(l.arena)) - roundUp(int64(s.BlockBytes()), 4096)
+	arena := int64(len(l.arena)) - plan.RoundUp(int64(s.BlockBytes()), 4096)
 	_, ok := spool.ShapeOf(arena, l.t.entryBytes(), len(l.t.devices), l.t.bulk.minBlock)
 	return ok
 }
@@ -205,7 +206,7 @@ func (l *bulkLoad) dividesIn(s *spool.Spool) bool {
 // respool divides a unit into a spool of its own and merges that.
 func (l *bulkLoad) respool(s *spool.Spool, u *spool.Unit) (err error) {
 	block := s.BlockBytes()
-	sub, ok := l.t.spools().New(l.arena[roundUp(int64(block), 4096):], l.t.bulk.minBlock, s.Part(l.nextID(), u))
+	sub, ok := l.t.spools().New(l.arena[plan.RoundUp(int64(block), 4096):], l.t.bulk.minBlock, s.Part(l.nextID(), u))
 	if !ok {
 		panic("sparsetable: part of a spool cannot be divided, although dividesIn said so")
 	}

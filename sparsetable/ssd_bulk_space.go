@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/spool"
 )
 
@@ -72,7 +73,7 @@ func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 // part that is spooled again. REQUIRES: indexMu is held for reading.
 func (t *ssd) spoolRatio(shape spool.Shape) float64 {
 	rows := float64(t.index.TargetRows() * t.entryBytes())
-	buckets := (rows + bucketHeaderSpace + float64(t.files.Unit())/2) / rows
+	buckets := (rows + plan.BucketHeaderSpace + float64(t.files.Unit())/2) / rows
 	return buckets*(1+spoolMargin) + 1.0/spool.Groups + 1/float64(int(1)<<shape.Bits)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/invariants"
+	"aibox/sparsetable/internal/plan"
 )
 
 // keepSpace compacts files, if buckets were written, until the space on disk is
@@ -13,7 +14,7 @@ import (
 // the bounds hold however fast the table is written. The caller thereby waits,
 // about as long again as the step took. REQUIRES: rewrite is not held.
 func (t *ssd) keepSpace(ctx context.Context) error {
-	if t.unpaid.Load() < int64(t.plan.bufferBytes) {
+	if t.unpaid.Load() < int64(t.plan.BufferBytes) {
 		return nil
 	}
 	t.unpaid.Store(0)
@@ -181,7 +182,7 @@ func (t *ssd) nearlyFull(directory int, sp bucketfile.Space) bool {
 // spaceSlack is what compaction cannot free in a directory: a few buffers, and the
 // file that is appended to.
 func (t *ssd) spaceSlack() int64 {
-	return 4*appendBuffers*int64(t.plan.bufferBytes) + t.plan.minFileBytes()
+	return 4*plan.AppendBuffers*int64(t.plan.BufferBytes) + t.plan.MinFileBytes()
 }
 
 // alwaysAllowed is how many dead bytes there may be whatever the limit is: what

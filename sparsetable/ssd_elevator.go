@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/carry"
 	"aibox/sparsetable/internal/layout"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -35,19 +37,6 @@ import (
 // buckets that working sets carry (ssd_carry.go). The code calls a turn of the
 // elevator a ride.
 const (
-	// The elevator's reads may take one part in rideShare of the budget. Half of
-	// that is for reads in flight: more than 40 reads of 100 KiB under a budget of
-	// 256 MiB. Half of those are submitted at a time. The rest is needed because
-	// buffers are rounded up, by a third at most.
-	rideShare    = 32
-	maxRideBytes = 16 << 20
-	// One stop is planned for that many bytes of the elevator's memory.
-	rideBytesPerStop = 512
-	// A request in flight takes some 370 bytes: the request itself, its keys, its
-	// group and its entry in onWay.
-	stopsPerRide = 4 // there are that many times fewer requests than stops
-	stopBytes    = 24 + 370/stopsPerRide
-
 	// A gap of up to rideGapBytes between two buckets is read, too, where that
 	// saves a read: a read takes the devices measured 11 microseconds, a KiB 0.5 to
 	// 1.
@@ -109,7 +98,7 @@ type elevator struct {
 	from   []*bucketfile.Request // the request that each key of the batch comes from
 	passes []int64               // the pass that each key of the batch is for; -1: none
 	refs   []uint32
-	carry  *carry
+	carry  *carry.Buckets
 
 	// The queue's counters when they were last added to the statistics.
 	reads, bytes uint64
@@ -135,15 +124,15 @@ type rideRequest struct {
 
 func (t *ssd) startElevator() {
 	e := &t.elevator
-	if t.plan.rideBytes == 0 {
+	if t.plan.RideBytes == 0 {
 		return
 	}
 	e.queue = t.files.NewQueue()
 	e.direct = true
-	e.limit = t.plan.rideBytes / 2
+	e.limit = t.plan.RideBytes / 2
 	e.most = e.limit / 4
 	e.queue.MergeWithin(rideGapBytes, e.most)
-	e.stops = make([]stop, 0, t.plan.rideStops)
+	e.stops = make([]stop, 0, t.plan.RideStops)
 	e.onWay = map[uint32]struct{}{}
 }
 
@@ -323,7 +312,7 @@ func (t *ssd) rideAhead(ctx context.Context) bool {
 // roomToSubmit reports whether more reads may be submitted. The limit on bytes does
 // not count reads that wait for buffers, so their number is limited, too.
 func (e *elevator) roomToSubmit() bool {
-	return e.queue.HeldBytes() < e.limit && e.queue.Pending() < cap(e.stops)/stopsPerRide
+	return e.queue.HeldBytes() < e.limit && e.queue.Pending() < cap(e.stops)/plan.StopsPerRide
 }
 
 // ride is one turn of the elevator: it starts some reads and makes use of others

@@ -41,14 +41,14 @@ const (
 // REQUIRES: rewrite is held, or indexMu.
 func (t *ssd) evictStep() int64 {
 	slotsNow := int64(t.index.Slots())
-	few := int64(t.plan.bufferBytes) / max(t.files.LiveBytes()/slotsNow, 1)
+	few := int64(t.plan.BufferBytes) / max(t.files.LiveBytes()/slotsNow, 1)
 	return min(max(slotsNow/stepShare, min(max(few, tinyEvictStep), minEvictStep)), evictBatch)
 }
 
 // stepBytes is how many bytes of buckets a step rewrites on average, but at least the
 // size of an append buffer. REQUIRES: rewrite is held, or indexMu.
 func (t *ssd) stepBytes() int64 {
-	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.bufferBytes))
+	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.BufferBytes))
 }
 
 // errUnpaid says that a holder of rewrite has more to write than a step: it has to give
@@ -59,7 +59,7 @@ var errUnpaid = errors.New("sparsetable: the space on disk has to be checked bef
 // checked. Whoever holds rewrite and writes buckets whose number has no other bound asks
 // it before each batch of them. REQUIRES: rewrite is held.
 func (t *ssd) mayWrite() error {
-	if unpaid := t.unpaid.Load(); unpaid < int64(t.plan.bufferBytes) || unpaid < t.stepBytes() {
+	if unpaid := t.unpaid.Load(); unpaid < int64(t.plan.BufferBytes) || unpaid < t.stepBytes() {
 		return nil
 	}
 	return errUnpaid

@@ -8,6 +8,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/slots"
 )
 
@@ -25,8 +26,8 @@ func (p memoryParts) total() int64 {
 }
 
 func (t *ssd) memoryParts() memoryParts {
-	p := memoryParts{buffers: t.plan.bufferedBytes(), carry: t.plan.carryBytes, outside: t.outside.bytes()}
-	p.scratch = t.plan.fixedBytes - t.plan.bufferedBytes() - t.plan.carryBytes - catalog.FixedBytes + t.borrowed.Load()
+	p := memoryParts{buffers: t.plan.BufferedBytes(), carry: t.plan.CarryBytes, outside: t.outside.Bytes()}
+	p.scratch = t.plan.RestBytes() + t.borrowed.Load()
 	t.mu.Lock()
 	p.sets = t.mu.refs.Held
 	t.mu.Unlock()
@@ -35,7 +36,7 @@ func (t *ssd) memoryParts() memoryParts {
 	blocks, lists, pages := t.checkpoints.Memory()
 	t.indexMu.RUnlock()
 	p.buffers += blocks
-	p.catalog = catalog.FixedBytes + max(0, lists+pages-ssdScratchBytes/2)
+	p.catalog = catalog.FixedBytes + max(0, lists+pages-plan.ScratchBytes/2)
 	return p
 }
 
@@ -45,7 +46,7 @@ func (t *ssd) otherBytes() int64 { return t.memoryParts().total() }
 // cacheLimit is how many bytes the cache may have while extra bytes are needed besides
 // what the table holds.
 func (t *ssd) cacheLimit(extra int64) int64 {
-	return min(t.opts.MemoryBytes-t.otherBytes()-indexSlackBytes-t.plan.spareBytes-extra, t.plan.cacheBytes)
+	return min(t.opts.MemoryBytes-t.otherBytes()-plan.IndexSlackBytes-t.plan.SpareBytes-extra, t.plan.CacheBytes)
 }
 
 // reserve limits the cache so that the budget has room for extra bytes besides what
@@ -58,7 +59,7 @@ func (t *ssd) reserve(extra int64) error {
 	}
 	err := t.shrinkCache(limit)
 	stuck := errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace)
-	if st := t.cache.Stats(); stuck && st.MaxBytes == limit && st.Bytes <= limit+t.plan.spareBytes {
+	if st := t.cache.Stats(); stuck && st.MaxBytes == limit && st.Bytes <= limit+t.plan.SpareBytes {
 		return nil // the spare bytes are used until the rows are released, see restoreSpare
 	}
 	return err
@@ -67,11 +68,11 @@ func (t *ssd) reserve(extra int64) error {
 // limitWindow gives the window of announced passes the part of its memory that the
 // filters do not need. REQUIRES: rewrite is held.
 func (t *ssd) limitWindow() error {
-	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
+	o := t.plan.CacheOptions()
 	t.indexMu.RLock()
 	index := t.index.Bytes() - t.index.CaptureBytes()
 	t.indexMu.RUnlock()
-	limit := max(0, o.WindowBytes()-max(0, index-t.plan.indexLimit()))
+	limit := max(0, o.WindowBytes()-max(0, index-t.plan.IndexLimit()))
 	if limit == t.windowLimit {
 		return nil
 	}
@@ -150,7 +151,7 @@ func (t *ssd) shrinkStep(limit int64) error {
 // limitCache sets the cache's limit, which it may exceed. It fails with errNoVictims where
 // even an empty cache is larger. REQUIRES: rewrite is held.
 func (t *ssd) limitCache(limit int64) error {
-	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
+	o := t.plan.CacheOptions()
 	t.fitRows.Store(o.FitRowsIn(limit))
 	if t.cache.SetMaxBytes(limit) != nil {
 		return errNoVictims
@@ -231,7 +232,7 @@ func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	if err != nil {
 		t.log.Warn("sparsetable: give up what is known of announced passes", "error", err)
 	}
-	if freed || t.economize(t.plan.shape.floor()) {
+	if freed || t.economize(t.plan.Shape.Floor()) {
 		return true
 	}
 	if !*waited && t.checkpoints.Running() != nil && t.saving.Acquire(ctx) == nil {
@@ -291,7 +292,7 @@ func (t *ssd) pullOverBudget(n int, pinned int64) error {
 	if sets > 0 || t.pull.divisible { // filters do not make way for several sets, nor for a set that can be smaller
 		other += t.filtersOf(rows + pinned)
 	}
-	need := smallestSSD(t.layout, t.unit, t.opts.SSD, load{rows: rows + pinned, slots: slotsNow, resident: pinned, other: other})
+	need := t.plan.Smallest(plan.Load{Rows: rows + pinned, Slots: slotsNow, Resident: pinned, Other: other})
 	if need <= t.opts.MemoryBytes {
 		// The estimate says that this budget is enough, but it does not know that
 		// pinned rows are scattered over the slabs, so that the cache can give back
@@ -317,7 +318,7 @@ func (t *ssd) filtersOf(rows int64) int64 {
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	n := max(int64(t.index.Slots()), (rows+int64(t.index.TargetRows())-1)/int64(t.index.TargetRows()))
-	return slots.BytesFor(slots.Options{TargetRows: 1, FilterBytes: t.plan.shape.floor()}, n) - slots.BytesFor(slots.Options{TargetRows: 1}, n)
+	return slots.BytesFor(slots.Options{TargetRows: 1, FilterBytes: t.plan.Shape.Floor()}, n) - slots.BytesFor(slots.Options{TargetRows: 1}, n)
 }
 
 // fitPull estimates how many of n keys a Pull may have while no other working set
@@ -332,7 +333,7 @@ func (t *ssd) fitPull(n int, rows, slotsNow int64) int {
 		if keepFilters {
 			other += t.filtersOf(rows + keys)
 		}
-		return !fitsSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, load{rows: rows + keys, slots: slotsNow, resident: keys, other: other})
+		return !t.plan.Fits(t.opts.MemoryBytes, plan.Load{Rows: rows + keys, Slots: slotsNow, Resident: keys, Other: other})
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/guard"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
@@ -225,7 +226,7 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 		if err := t.opts.Layout.Validate(); err != nil {
 			return err
 		}
-		if need := smallestSSD(t.opts.Layout, unit, t.opts.SSD, load{}); t.opts.MemoryBytes < need {
+		if need := t.opts.planned(t.opts.Layout, unit).Smallest(plan.Load{}); t.opts.MemoryBytes < need {
 			return t.overBudget("an empty table", need)
 		}
 		var id [8]byte
@@ -278,22 +279,24 @@ func tableNumber(f catalog.Format) (uint64, error) {
 
 // allocate makes the cache, the index and the pools of buffers.
 func (t *ssd) allocate(rows, slotsNow int64) (err error) {
-	if need := (load{rows: rows, slots: slotsNow}); !fitsSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, need) {
-		return t.overBudget(fmt.Sprintf("a table of %d rows in %d slots", rows, slotsNow), smallestSSD(t.layout, t.unit, t.opts.SSD, need))
+	table := t.opts.planned(t.layout, t.unit)
+	if need := (plan.Load{Rows: rows, Slots: slotsNow}); !table.Fits(t.opts.MemoryBytes, need) {
+		return t.overBudget(fmt.Sprintf("a table of %d rows in %d slots", rows, slotsNow), table.Smallest(need))
 	}
-	t.plan = planSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, rows, slotsNow)
+	t.plan = table.Of(t.opts.MemoryBytes, rows, slotsNow)
 	if t.readOnly {
-		t.plan.forReading()
+		t.plan.ForReading()
 	}
+	t.carried.Limit = t.plan.CarryBytes
 	align := t.unit // of a table that was made on other devices it may be smaller than theirs
 	for _, d := range t.devices {
 		align = max(align, d.Unit())
 	}
-	t.pool = blockio.NewPool(align, t.plan.poolBytes-t.plan.beyondBytes())
-	if t.index, err = slots.New(t.plan.indexOptions()); err != nil {
+	t.pool = blockio.NewPool(align, t.plan.PoolBytes-t.plan.BeyondBytes())
+	if t.index, err = slots.New(t.plan.IndexOptions()); err != nil {
 		return err
 	}
-	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
+	o := t.plan.CacheOptions()
 	o.Hash = t.hash.Of
 	if t.cache, err = rowcache.New(o); err != nil {
 		return err
@@ -351,7 +354,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	}
 	o := bucketfile.Options{
 		Table: t.tableID, RowWords: t.layout.Words(), Format: uint8(t.layout.Format), Devices: t.devices,
-		BufferBytes: t.plan.bufferBytes, Buffers: appendBuffers, Pool: t.pool,
+		BufferBytes: t.plan.BufferBytes, Buffers: plan.AppendBuffers, Pool: t.pool,
 		UnitBytes: t.unit, ReserveBytes: reservedBytes, Logger: t.log, ReadOnly: t.readOnly,
 	}
 	for range t.devices {
@@ -362,8 +365,8 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 		o.FileBytes = max(min(max(128<<20, b/256), b/16)/4096*4096, int64(o.BufferBytes))
 		o.UrgentBytes = 2 * o.FileBytes // a file is emptied into another, and dirty rows may be added
 	}
-	o.MinFileBytes = t.plan.minFileBytes()
-	if t.plan.readBytes < 8<<20 {
+	o.MinFileBytes = t.plan.MinFileBytes()
+	if t.plan.ReadBytes < 8<<20 {
 		o.MergeBytes = int64(o.UnitBytes) // the bytes between two buckets take memory, too
 	}
 	t.files, err = bucketfile.Open(ctx, checkpoint.FileState(current, t.unit), kept, o)

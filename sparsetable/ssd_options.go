@@ -10,6 +10,7 @@ import (
 
 	"aibox/internal/errkind"
 	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -178,11 +179,17 @@ func (o Options) CheckBudget() error {
 		return nil
 	}
 	o.ensureDefaults()
-	if fitsSSD(o.MemoryBytes, o.Layout, leastUnit, o.SSD, load{}) {
+	if o.planned(o.Layout, leastUnit).Fits(o.MemoryBytes, plan.Load{}) {
 		return nil
 	}
-	need := max(smallestSSD(o.Layout, leastUnit, o.SSD, load{}), smallestSSD(o.Layout, pageCacheUnit, o.SSD, load{}))
+	need := max(o.planned(o.Layout, leastUnit).Smallest(plan.Load{}), o.planned(o.Layout, pageCacheUnit).Smallest(plan.Load{}))
 	return &BudgetError{What: "an empty table", NeedBytes: need, BudgetBytes: o.MemoryBytes}
+}
+
+// planned is what the plan of a table with rows of layout l, in units of so many bytes,
+// depends on. REQUIRES: o has its defaults.
+func (o *Options) planned(l Layout, unit int) plan.Table {
+	return plan.Table{Layout: l, Unit: unit, Dirs: len(o.SSD.Dirs), Policy: o.SSD.CachePolicy, LookaheadPasses: o.SSD.LookaheadPasses}
 }
 
 // place identifies a directory, whatever name it was given by.

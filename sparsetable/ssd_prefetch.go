@@ -70,8 +70,5 @@ func (t *ssd) nextToPrefetch() *announcement {
 // roomToPrefetch reports whether the buckets of another step can be carried. If
 // they were not, each of their rows would cost a second read when it leaves.
 func (t *ssd) roomToPrefetch() bool {
-	t.carried.Lock()
-	defer t.carried.Unlock()
-	free := t.plan.carryBytes - t.carried.mapped + int64(len(t.carried.free))*carryChunkBytes
-	return free >= t.plan.carryBytes/4 // true for a table that is only read: it carries nothing, and both sides are 0
+	return t.carried.FreeBytes() >= t.plan.CarryBytes/4 // true for a table that is only read: it carries nothing, and both sides are 0
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/carry"
 	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/rowcache"
 )
@@ -34,7 +35,7 @@ type pullState struct {
 	rows            [][]float32
 	victims         []uint32
 
-	carry  *carry // buckets that the present Pull's working set will carry; nil: none
+	carry  *carry.Buckets // buckets that the present Pull's working set will carry; nil: none
 	counts pullCounts
 
 	windowPause int // Pulls until the window of announced passes may have memory again
@@ -68,7 +69,7 @@ type pinned struct {
 	refs  []uint32
 	place int // among the live sets
 	mode  PullMode
-	carry *carry // copies of the buckets that were read for it
+	carry *carry.Buckets // copies of the buckets that were read for it
 	// unchanged says that the set is from PullAhead and Begin was not called. Under mu.
 	unchanged bool
 }
@@ -122,7 +123,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 		t.rideForPull(ctx)
 	}
 	if p.carry = c; c == nil && mode == PullCreate && !t.readOnly {
-		p.carry = t.newCarry()
+		p.carry = t.carried.New()
 	}
 	t.cache.Find(pass, keys, p.hashes, refs)
 	if mode == PullLookup && !p.trained {

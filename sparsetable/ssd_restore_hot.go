@@ -137,7 +137,7 @@ func (t *ssd) keepUnchanged(d *catalog.Delta, b *restoreBatch) {
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	t.keepOfBatch(b, func(hash uint64, loc bucketfile.Location) bool {
-		return loc != 0 && t.checkpoints.WrittenBefore(d, loc) && !t.outside.hasHash(hash)
+		return loc != 0 && t.checkpoints.WrittenBefore(d, loc) && !t.outside.HasHash(hash)
 	})
 }
 

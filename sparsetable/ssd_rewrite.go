@@ -9,6 +9,7 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/invariants"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
@@ -88,7 +89,7 @@ func (t *ssd) batchOf(list []uint32) int {
 	bytes := int64(0)
 	for n, slot := range list {
 		bytes += int64(bucketfile.Location(t.index.Location(slot)).Units()) * int64(t.files.Unit())
-		if n > 0 && (n == rewriteBatch || bytes > t.plan.readBytes/4) {
+		if n > 0 && (n == rewriteBatch || bytes > t.plan.ReadBytes/4) {
 			return n
 		}
 	}
@@ -150,7 +151,7 @@ func slotMask(slot, n uint32) uint64 {
 // for about as many rows as the bucket will have. REQUIRES: rewrite is held.
 func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, others ...uint32) {
 	t.checkpoints.BeforeBucket(slot, mask)
-	rows := likelyRows(t.index.TargetRows())
+	rows := plan.LikelyRows(t.index.TargetRows())
 	if old != nil {
 		rows += old.Len()
 	}

@@ -139,14 +139,14 @@ func (s *scan) bucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 // newer reports whether the table has a newer version of a row than the bucket of
 // its slot: among those that were copied, or outside of buckets.
 func (s *scan) newer(copied []uint64, key uint64) bool {
-	return slices.Contains(copied, key) || s.t.outside.has(key)
+	return slices.Contains(copied, key) || s.t.outside.Has(key)
 }
 
 // outside shows the rows that are outside of buckets.
 func (s *scan) outside() error {
 	return s.t.eachOutside(s.ctx, func(file int, r *deltafile.Reader, rows int) error {
 		for i := range rows {
-			if _, ok := s.t.outside.current(file, r, i); !ok {
+			if _, ok := s.t.outside.Current(file, r, i); !ok {
 				continue
 			}
 			key, _, row := r.Entry(i)

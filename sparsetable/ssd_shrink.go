@@ -4,13 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"aibox/internal/errkind"
 	"aibox/sparsetable/internal/bucketfile"
 )
-
-// ErrUnsupported: the table, or a table of its kind, does not support the
-// operation.
-var ErrUnsupported = errkind.New(errkind.Usage, "sparsetable: the table does not support this")
 
 // Compacter is implemented by tables that can be compacted to take less space,
 // those of KindSSD.
@@ -70,7 +65,7 @@ func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(Compac
 	files := all[:0]
 	for _, c := range all {
 		// A new file has these bytes, too: a header, and the padding of its writes.
-		same := bucketfile.HeaderBytes + (c.Bytes/int64(t.plan.bufferBytes)+1)*bucketfile.WriteAlign
+		same := bucketfile.HeaderBytes + (c.Bytes/int64(t.plan.BufferBytes)+1)*bucketfile.WriteAlign
 		dead := c.Bytes - c.LiveBytes - same
 		if c.LiveBytes > 0 && dead > 0 && float64(dead) >= minGain*float64(c.Bytes) {
 			files = append(files, c)

@@ -127,7 +127,7 @@ func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	limit, st := t.cacheLimit(size()), t.cache.Stats()
-	fit := t.plan.cacheOptions(t.layout, t.opts.SSD).FitRowsIn(limit)
+	fit := t.plan.CacheOptions().FitRowsIn(limit)
 	if crowded := st.Rows > fit/16*sweepFrom; crowded || st.Bytes > limit || t.limitCache(limit) != nil {
 		return false, nil // rows would be written so that they can leave
 	}

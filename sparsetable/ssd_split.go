@@ -73,7 +73,7 @@ func (t *ssd) roomForSlots(n int) (bool, error) {
 	if more <= 0 {
 		return true, nil
 	}
-	if int64(t.index.Slots())+int64(n) > slots.SlotsIn(t.plan.indexLimit(), 0) {
+	if int64(t.index.Slots())+int64(n) > slots.SlotsIn(t.plan.IndexLimit(), 0) {
 		return false, nil
 	}
 	err := t.reserve(more)

@@ -21,7 +21,7 @@ func (t *ssd) Stats() Stats {
 	t.rewrite.Lock()
 	c := t.cache.Stats() // under the lock, as writers make rows stored
 	stored := t.rewrite.stored
-	st.Rows = stored + c.Rows - c.Marked2 + t.outside.count()
+	st.Rows = stored + c.Rows - c.Marked2 + t.outside.Fresh()
 	st.LookaheadPasses, st.AnnouncedKeys, st.NotAnnouncedKeys = int64(c.LookaheadPasses), c.Announced, c.NotAnnounced
 	w := t.rewrite.counts
 	space, _ := t.files.Space()

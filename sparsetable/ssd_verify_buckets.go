@@ -34,10 +34,7 @@ const minVerifyList = 256
 // needs, or as much as there is.
 func (t *ssd) borrowForVerify(ctx context.Context) (*verifyMemory, error) {
 	const each = int64(unsafe.Sizeof(located{}))
-	rows := 0
-	if t.outside != nil {
-		rows = len(t.outside.rows)
-	}
+	rows := t.outside.Rows()
 	bits := int64(rows+63) / 64 * 8
 	n := max(minVerifyList, int64(t.index.Slots()))
 	bytes, err := t.borrowUpTo(ctx, bits+n*each, bits+minVerifyList*each)
@@ -131,7 +128,7 @@ func (v *verifier) buckets(ctx context.Context, t *ssd, m *verifyMemory) (rows i
 			}
 			submit = submit[:0]
 			bytes := int64(0)
-			for len(submit) < min(rewriteBatch, len(all)) && bytes <= t.plan.readBytes/4 {
+			for len(submit) < min(rewriteBatch, len(all)) && bytes <= t.plan.ReadBytes/4 {
 				i := len(submit)
 				requests[i] = bucketfile.Request{Slot: all[i].slot, Location: all[i].at}
 				bytes += int64(all[i].at.Units()) * int64(t.files.Unit())
@@ -193,7 +190,7 @@ func (v *verifier) bucket(ctx context.Context, t *ssd, m *verifyMemory, r *bucke
 		if !t.trained(b.Row(i)) {
 			wrong("key %d has a row that was never trained", key)
 		}
-		if at, ok := t.outside.find(h); ok {
+		if at, ok := t.outside.Find(h); ok {
 			m.seen[at/64] |= 1 << (at % 64)
 		}
 	}
@@ -207,7 +204,7 @@ func (v *verifier) outside(ctx context.Context, t *ssd, m *verifyMemory) error {
 	return t.eachOutside(ctx, func(file int, r *deltafile.Reader, rows int) error {
 		for i := range rows {
 			key, info, _ := r.Entry(i)
-			at, ok := t.outside.current(file, r, i)
+			at, ok := t.outside.Current(file, r, i)
 			if !ok {
 				continue // a newer file has the key, or its bucket
 			}

@@ -47,4 +47,7 @@ var (
 	ErrPinned = errors.New("sparsetable: working sets are still pinned")
 	// ErrNoDirectory: a snapshot was asked of a table without Options.Dir.
 	ErrNoDirectory = errors.New("sparsetable: the table has no directory for snapshots")
+	// ErrUnsupported: the table, or a table of its kind, does not support the
+	// operation.
+	ErrUnsupported = errkind.New(errkind.Usage, "sparsetable: the table does not support this")
 )

@@ -3,4 +3,3 @@
 // (file.go). The documentation of package sparsetable draws them, and its interface Table
 // says what the methods do.
 package memory
-

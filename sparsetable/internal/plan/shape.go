@@ -1,4 +1,4 @@
-package sparsetable
+package plan
 
 import (
 	"math"
@@ -48,7 +48,7 @@ const (
 	fewRows, fewestRows = 8, 3
 	// When memory allows no more slots, buckets grow. Up to a mean of
 	// largeBucketBytes that only costs some speed. The smallest budget that
-	// smallestSSD accepts is one with buckets of hugeBucketBytes, whose reads take
+	// Smallest accepts is one with buckets of hugeBucketBytes, whose reads take
 	// twice as long.
 	largeBucketBytes = 4096
 	hugeBucketBytes  = 16384
@@ -58,12 +58,12 @@ const (
 	// Filters have floorBits bits a key at least, on average, as long as index and
 	// filters take no more than floorShare of the memory for index and cache: until
 	// then filters are worth more than the cache that could use the memory, see
-	// indexShare. The window of announced passes has the part of its memory that such
+	// IndexShare. The window of announced passes has the part of its memory that such
 	// filters leave. With 4 bits a key, filters avoid four of five reads for new keys.
 	floorBits  = 4
 	floorShare = 1.0 / 2
 
-	// indexShare is the largest part of the memory for index and cache that the
+	// IndexShare is the largest part of the memory for index and cache that the
 	// index, filters included, may take. The cheapest division of 16 MiB would give
 	// half to the index. But passes in flight must have their rows in the cache as
 	// well, and the cost depends little on the division: at two fifths it is 5 %
@@ -72,92 +72,92 @@ const (
 	// most of these; that is worth more than the cache that could use the memory,
 	// until the filters take half of it. Where no new keys come, more cache instead
 	// of filters would reduce the cost by only a twentieth.
-	indexShare = 2.0 / 5
+	IndexShare = 2.0 / 5
 
 	probesPerFilter = 4 // suits filters of 10 bits a key and of half of that
 )
 
-// bucketShape says how many rows buckets hold, on average over slots.
-type bucketShape struct {
-	small, large, huge int
+// Shape says how many rows buckets hold, on average over slots.
+type Shape struct {
+	Small, Large, Huge int
 	filterBytes        int // per slot, with small buckets; 0: filters do not pay
 }
 
-// shapeOf returns the shape for rows of that layout, in buckets that take whole
+// ShapeOf returns the shape for rows of that layout, in buckets that take whole
 // units of unit bytes.
-func shapeOf(l Layout, unit int) bucketShape {
+func ShapeOf(l layout.Layout, unit int) Shape {
 	entry := layout.EntryBytes(l)
-	s := bucketShape{small: max((smallBucketBytes-bucketHeaderSpace)/entry, min(fewRows, 4096/entry), fewestRows)}
-	s.small = max(1, min(s.small, 64, wideBucketBytes/entry))
-	s.small = max(s.small, int(math.Ceil(unitFill*float64(bucketfile.RowsIn(unit, l.Words())))))
-	s.large = max(s.small, largeBucketBytes/entry)
-	s.huge = max(s.large, hugeBucketBytes/entry)
+	s := Shape{Small: max((smallBucketBytes-BucketHeaderSpace)/entry, min(fewRows, 4096/entry), fewestRows)}
+	s.Small = max(1, min(s.Small, 64, wideBucketBytes/entry))
+	s.Small = max(s.Small, int(math.Ceil(unitFill*float64(bucketfile.RowsIn(unit, l.Words())))))
+	s.Large = max(s.Small, largeBucketBytes/entry)
+	s.Huge = max(s.Large, hugeBucketBytes/entry)
 	// Filters have 8 to 12 bits a key, or fewer if the largest filter has no more,
 	// and take at most 2 bytes a key together with the location. The smallest has 8
 	// bytes, which are negligible for wide rows.
 	s.filterBytes = 8
 	for _, f := range []int{16, 32, 48, 64} {
-		if 8*f <= 12*s.small && f+8 <= 2*s.small {
+		if 8*f <= 12*s.Small && f+8 <= 2*s.Small {
 			s.filterBytes = f
 		}
 	}
 	return s
 }
 
-// capacity is the most rows that a bucket may have.
-func (s bucketShape) capacity() int { return likelyRows(s.huge) }
+// Capacity is the most rows that a bucket may have.
+func (s Shape) Capacity() int { return LikelyRows(s.Huge) }
 
-// likelyRows is how many rows hardly any bucket exceeds where the mean is that many: three
+// LikelyRows is how many rows hardly any bucket exceeds where the mean is that many: three
 // times as many, and some more for the random variation of a small one. In the middle of
 // a round of splits some slots have 4/3 of the mean.
-func likelyRows(mean int) int { return 3*mean + 13 }
+func LikelyRows(mean int) int { return 3*mean + 13 }
 
-// floor is the size of the smallest filters that are worth their memory.
-func (s bucketShape) floor() int {
+// Floor is the size of the smallest filters that are worth their memory.
+func (s Shape) Floor() int {
 	f := s.filterBytes
-	for small := slots.SmallerFilter(f); small > 0 && 8*small >= floorBits*s.small; small = slots.SmallerFilter(f) {
+	for small := slots.SmallerFilter(f); small > 0 && 8*small >= floorBits*s.Small; small = slots.SmallerFilter(f) {
 		f = small
 	}
 	return f
 }
 
-// share is how many bytes the index may take: floor with the smallest filters that
+// Share is how many bytes the index may take: floor with the smallest filters that
 // are worth their memory, most with larger ones or none.
-type share struct{ most, floor int64 }
+type Share struct{ most, floor int64 }
 
 // allowed is how many bytes the index may take with filters of that size.
-func (s bucketShape) allowed(a share, filterBytes int) int64 {
-	if filterBytes > 0 && filterBytes <= s.floor() {
+func (s Shape) allowed(a Share, filterBytes int) int64 {
+	if filterBytes > 0 && filterBytes <= s.Floor() {
 		return a.floor
 	}
 	return a.most
 }
 
-// target returns the mean number of rows that buckets should have in a table of
+// Target returns the mean number of rows that buckets should have in a table of
 // that many rows, and the size of its filters, such that the index takes no more
 // than it may. If necessary, it makes filters smaller, down to the floor, then does
 // without filters, and then makes buckets larger.
-func (s bucketShape) target(rows int64, a share) (targetRows, filterBytes int) {
+func (s Shape) Target(rows int64, a Share) (targetRows, filterBytes int) {
 	for f := s.filterBytes; ; f = slots.SmallerFilter(f) {
-		if 0 < f && f < s.floor() {
+		if 0 < f && f < s.Floor() {
 			continue
 		}
-		if slots.BytesFor(slots.Options{FilterBytes: f, TargetRows: s.small}, rows) <= s.allowed(a, f) {
-			return s.small, f
+		if slots.BytesFor(slots.Options{FilterBytes: f, TargetRows: s.Small}, rows) <= s.allowed(a, f) {
+			return s.Small, f
 		}
 		if f == 0 {
 			break
 		}
 	}
 	n := max(1, slots.SlotsIn(a.most, 0))
-	return int(min(max((rows+n-1)/n, int64(s.small)), int64(s.huge))), 0
+	return int(min(max((rows+n-1)/n, int64(s.Small)), int64(s.Huge))), 0
 }
 
 // filtersFor returns the largest size of filters with which n slots take no more
 // than they may.
-func (s bucketShape) filtersFor(n int64, a share) int {
+func (s Shape) filtersFor(n int64, a Share) int {
 	f := s.filterBytes
-	for f > 0 && (f < s.floor() || slots.BytesFor(slots.Options{FilterBytes: f, TargetRows: 1}, n) > s.allowed(a, f)) {
+	for f > 0 && (f < s.Floor() || slots.BytesFor(slots.Options{FilterBytes: f, TargetRows: 1}, n) > s.allowed(a, f)) {
 		f = slots.SmallerFilter(f)
 	}
 	return f

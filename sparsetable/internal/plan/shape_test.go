@@ -1,11 +1,24 @@
-package sparsetable_test
+package plan
 
 import (
 	"testing"
 
-	"aibox/sparsetable"
+	"aibox/sparsetable/internal/layout"
+	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
+
+// tableOf is a table in one directory.
+func tableOf(l layout.Layout, unit int) Table {
+	return Table{Layout: l, Unit: unit, Dirs: 1, Policy: rowcache.Lookahead}
+}
+
+// targetOf is what buckets and filters of a table of so many rows should be, and what the
+// index then takes, of what it may take.
+func targetOf(l layout.Layout, unit int, budget, rows int64) (targetRows, filterBytes int, limit int64) {
+	p := tableOf(l, unit).Of(budget, rows, 0)
+	return p.targetRows, p.filterBytes, p.Shape.allowed(p.IndexLimits(), p.filterBytes)
+}
 
 // The shape of buckets by the size of rows and of the device's unit.
 func TestShape(t *testing.T) {
@@ -28,10 +41,10 @@ func TestShape(t *testing.T) {
 		{4096, 1024, 3, 3, 3, 8},
 		{4096, 60_000, 1, 1, 1, 8},
 	} {
-		l := sparsetable.Layout{ValueDim: c.values}
-		small, large, huge, filterBytes := sparsetable.ShapeOf(l, c.unit)
-		if small != c.small || large != c.large || huge != c.huge || filterBytes != c.filterBytes {
-			t.Errorf("units of %d, %d values: %d, %d, %d rows, filters of %d; want %+v", c.unit, c.values, small, large, huge, filterBytes, c)
+		l := layout.Layout{ValueDim: c.values}
+		s := ShapeOf(l, c.unit)
+		if s.Small != c.small || s.Large != c.large || s.Huge != c.huge || s.filterBytes != c.filterBytes {
+			t.Errorf("units of %d, %d values: %+v; want %+v", c.unit, c.values, s, c)
 		}
 	}
 }
@@ -40,8 +53,8 @@ func TestShape(t *testing.T) {
 // not huge, filters only get smaller and buckets only larger. At the benchmark's
 // budgets they take what the documentation says, at most 2 bytes a key.
 func TestShapeTarget(t *testing.T) {
-	l := sparsetable.Layout{ValueDim: 16, StateDim: 4}
-	_, _, huge, _ := sparsetable.ShapeOf(l, 512)
+	l := layout.Layout{ValueDim: 16, StateDim: 4}
+	huge := ShapeOf(l, 512).Huge
 	for i, budget := range []int64{5 << 20, 16 << 20, 64 << 20, 256 << 20, 5 << 20, 16 << 20, 64 << 20, 256 << 20} {
 		unit := 512
 		if i >= 4 {
@@ -49,7 +62,7 @@ func TestShapeTarget(t *testing.T) {
 		}
 		lastRows, lastFilter := 0, 1<<10
 		for rows := int64(1000); rows < 1e9; rows += rows / 7 {
-			target, filter, limit := sparsetable.TargetOf(l, unit, budget, rows)
+			target, filter, limit := targetOf(l, unit, budget, rows)
 			if target < lastRows || filter > lastFilter {
 				t.Fatalf("budget %d: from %d rows and %d bytes to %d and %d, at %d rows", budget, lastRows, lastFilter, target, filter, rows)
 			}
@@ -72,7 +85,7 @@ func TestShapeTarget(t *testing.T) {
 		{512, 256 << 20, 13, 16, 35.5}, {512, 64 << 20, 13, 0, 12.0}, {512, 16 << 20, 39, 0, 4.0},
 		{4096, 256 << 20, 30, 32, 25.5}, {4096, 64 << 20, 30, 16, 15.4}, {4096, 16 << 20, 39, 0, 4.0},
 	} {
-		target, filter, _ := sparsetable.TargetOf(l, c.unit, c.budget, 20e6)
+		target, filter, _ := targetOf(l, c.unit, c.budget, 20e6)
 		mib := float64(slots.BytesFor(slots.Options{TargetRows: target, FilterBytes: filter}, 20e6)) / (1 << 20)
 		t.Logf("units of %d, %d MiB: %d rows a slot, filters of %d bytes, %.1f MiB, %.2f bytes a key", c.unit, c.budget>>20, target, filter, mib, mib*(1<<20)/20e6)
 		if target != c.rows || filter != c.filter || mib > c.mib+.1 || mib < c.mib-.1 {
@@ -83,8 +96,8 @@ func TestShapeTarget(t *testing.T) {
 
 // An empty table needs little, and a budget that is too small says how much.
 func TestSmallestBudget(t *testing.T) {
-	l := sparsetable.Layout{ValueDim: 16, StateDim: 4}
-	n := sparsetable.SmallestSSD(l, sparsetable.SSDOptions{}, 0)
+	l := layout.Layout{ValueDim: 16, StateDim: 4}
+	n := tableOf(l, 512).Smallest(Load{})
 	if n > 4<<20 || n < 2<<20 {
 		t.Errorf("an empty table needs %d bytes", n)
 	}
