@@ -360,14 +360,15 @@
 //	moving      held while rows of the cache are copied to a bucket, until the
 //	            index points to it; also while clean rows are dropped. Its holders
 //	            wait for a device only where files must be deleted to make room
-//	mu          guards pinned sets and counters
+//	sets        guards pinned sets and counters
+//	announced   guards the list of announced passes
 //	dump.mu     guards the block of a snapshot's file that is being filled
 //	indexMu     a Pull holds it for reading, for a batch of keys; it is held for
 //	            writing only by a holder of rewrite
 //	            (then come the locks of the cache and of the bucket files)
 //
 // A Pull reads buckets while it holds only changing, many buckets at a time. Training
-// takes no lock; Release takes mu and that of the cache. The comment on type ssd says
+// takes no lock; Release takes sets and that of the cache. The comment on type ssd says
 // why a Pull, which looks into the cache and then into the index, cannot miss a row
 // that is moving from the one to the other.
 //

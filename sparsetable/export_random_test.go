@@ -24,8 +24,8 @@ func EvictRows(tab Table, n int) error {
 // and returns its number, 0 if there is none.
 func EmptyAFile(ctx context.Context, tab Table, rng *rand.Rand) (file uint32, err error) {
 	t := tab.(*ssd)
-	t.compacting.Lock()
-	defer t.compacting.Unlock()
+	t.rewrite.compacting.Lock()
+	defer t.rewrite.compacting.Unlock()
 	c := t.files.CompactionCandidates()
 	if len(c) == 0 {
 		return 0, nil

@@ -222,10 +222,10 @@ func WritesBuckets(tab Table) bool {
 // MayDropRows reports whether clean rows could leave the cache at this moment.
 func MayDropRows(tab Table) bool {
 	t := tab.(*ssd)
-	if !t.moving.TryLock() {
+	if !t.rewrite.moving.TryLock() {
 		return false
 	}
-	t.moving.Unlock()
+	t.rewrite.moving.Unlock()
 	return true
 }
 
@@ -273,7 +273,7 @@ func CleanRowsOf(t Table, id uint64) (rows int64) {
 // VerifyOpen verifies a table of KindSSD that is open and was not changed since.
 func VerifyOpen(ctx context.Context, tab Table) (faults []Fault, err error) {
 	t := tab.(*ssd)
-	if !t.readOnly {
+	if !t.opts.ReadOnly {
 		return nil, t.cache.Check()
 	}
 	v := &verifier{fault: func(f Fault) { faults = append(faults, f) }, progress: func(Verification) {}}

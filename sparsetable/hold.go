@@ -21,14 +21,14 @@ func Hold(o Options) (io.Closer, error) {
 	if o.Kind != KindSSD {
 		return io.NopCloser(nil), nil
 	}
-	t := &ssd{opts: o}
-	if err := t.orderDirs(nil); err != nil {
+	d := &directories{opts: o}
+	if err := d.orderDirs(nil); err != nil {
 		return nil, err
 	}
-	dir := t.opts.SSD.Dirs[0]
+	dir := d.opts.SSD.Dirs[0]
 	path := filepath.Join(dir, catalogDir)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if held, err := holdCopies(t.opts.SSD.Dirs); err != nil || len(held) > 0 {
+		if held, err := holdCopies(d.opts.SSD.Dirs); err != nil || len(held) > 0 {
 			if _, e := os.Stat(path); err == nil && errors.Is(e, fs.ErrNotExist) {
 				return held, nil
 			}

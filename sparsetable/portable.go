@@ -144,15 +144,15 @@ func portableFiles(s catalog.Snapshot, table uint64, dirs []string) (out []Porta
 // openCatalog opens the catalog of the table in the directories of o for reading, and
 // returns these with the one that has it first.
 func openCatalog(o Options) (*catalog.Catalog, []string, error) {
-	t := &ssd{opts: o}
-	if err := t.orderDirs(nil); err != nil {
+	d := &directories{opts: o}
+	if err := d.orderDirs(nil); err != nil {
 		return nil, nil, err
 	}
-	c, err := t.openOrCopied(catalog.Options{Dir: t.catalogPath(), ReadOnly: true, Logger: o.Logger})
+	c, err := d.openOrCopied(catalog.Options{Dir: d.catalogPath(), ReadOnly: true, Logger: o.Logger})
 	if errors.Is(err, catalog.ErrNotExist) {
-		err = fmt.Errorf("%w: none in %s", ErrNoSnapshot, t.catalogPath())
+		err = fmt.Errorf("%w: none in %s", ErrNoSnapshot, d.catalogPath())
 	}
-	return c, t.opts.SSD.Dirs, err
+	return c, d.opts.SSD.Dirs, err
 }
 
 // pathIn is the path of a file in one of dirs, which has at least so many bytes.

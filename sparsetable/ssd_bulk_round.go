@@ -86,9 +86,6 @@ func (t *ssd) spools() *spool.Store {
 	}
 }
 
-// entryBytes is what a row takes in a spool.
-func (t *ssd) entryBytes() int { return spool.EntryBytes(t.layout.Bytes()) }
-
 // spreadBits is how many low bits of a slot's number must vary within a
 // partition for its buckets to go to all directories.
 func (t *ssd) spreadBits() uint { return uint(bits.TrailingZeros(uint(len(t.devices)))) }
@@ -154,13 +151,9 @@ func (l *bulkLoad) mergeSpool(s *spool.Spool) error {
 	l.ahead = t.newAheadReader(aheadBytes(l.borrowed))
 	defer func() { l.ahead.close(); l.ahead = nil }()
 	t.rewrite.Lock()
-	t.rewrite.scanning++
+	end := t.rewrite.scan()
 	t.rewrite.Unlock()
-	defer func() {
-		t.rewrite.Lock()
-		defer t.rewrite.Unlock()
-		t.rewrite.scanning--
-	}()
+	defer end()
 	return l.mergeParts(s)
 }
 

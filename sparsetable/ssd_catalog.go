@@ -13,22 +13,22 @@ import (
 
 // openOrCopied opens the catalog. Where it is lost or damaged, it opens the newest copy of
 // it, or makes a catalog of that to write to.
-func (t *ssd) openOrCopied(o catalog.Options) (*catalog.Catalog, error) {
+func (d *directories) openOrCopied(o catalog.Options) (*catalog.Catalog, error) {
 	c, err := catalog.Open(o)
 	if err == nil {
-		if err = t.checkOutdated(o, c); err == nil {
+		if err = d.checkOutdated(o, c); err == nil {
 			return c, nil
 		}
 		if err := c.Close(); err != nil {
 			return nil, err
 		}
-		if t.opts.SSD.AllowLost {
-			return t.openCopy(o, err)
+		if d.opts.SSD.AllowLost {
+			return d.openCopy(o, err)
 		}
 		return nil, err
 	}
 	if errors.Is(err, catalog.ErrNotExist) || errors.As(err, new(*catalog.CorruptionError)) {
-		return t.openCopy(o, err)
+		return d.openCopy(o, err)
 	}
 	return nil, err
 }
@@ -37,8 +37,8 @@ func (t *ssd) openOrCopied(o catalog.Options) (*catalog.Catalog, error) {
 // returns cause, which says why the catalog itself cannot be used, where no copy is whole, and
 // another error where the copy is not of the same time as the catalog, or where files are
 // missing that the table needs: then a directory is missing, or is not the table's.
-func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error) {
-	found := catalogcopy.Find(o.FS, t.opts.SSD.Dirs, t.opts.Logger)
+func (d *directories) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error) {
+	found := catalogcopy.Find(o.FS, d.opts.SSD.Dirs, d.opts.Logger)
 	if len(found) == 0 {
 		return nil, cause
 	}
@@ -48,7 +48,7 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 			return nil, fmt.Errorf("%w, and there are copies of the catalogs of two tables, %s and %s: name the directories of one", cause, best.Dir, f.Dir)
 		}
 	}
-	if head := catalog.Head(o.FS, o.Dir); head != nil && !bytes.Equal(head, best.Head()) && !t.opts.SSD.AllowLost {
+	if head := catalog.Head(o.FS, o.Dir); head != nil && !bytes.Equal(head, best.Head()) && !d.opts.SSD.AllowLost {
 		return nil, fmt.Errorf("%w; its newest copy, in %s, does not have the same snapshots", cause, best.Dir)
 	}
 	on := o
@@ -59,12 +59,12 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 	on.Dir, on.ReadOnly = best.Dir, true
 	c, err := catalog.Open(on)
 	if err != nil {
-		t.opts.Logger.Warn("sparsetable: the copy of the catalog cannot be used, either", "dir", best.Dir, "error", err)
+		d.opts.Logger.Warn("sparsetable: the copy of the catalog cannot be used, either", "dir", best.Dir, "error", err)
 		return nil, cause
 	}
 	missing := 0
-	if !o.ReadOnly && !t.opts.SSD.AllowLost {
-		if missing, err = t.filesMissing(c); err != nil {
+	if !o.ReadOnly && !d.opts.SSD.AllowLost {
+		if missing, err = d.filesMissing(c); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
@@ -73,9 +73,9 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: the table's catalog is lost or damaged, and of the files that its copy in %s names, %d are in none of its directories, %s: name or mount the directory that has them; if it was lost, restore the table from a copy: %s",
-			ErrFiles, best.Dir, missing, strings.Join(t.opts.SSD.Dirs, ", "), cause)
+			ErrFiles, best.Dir, missing, strings.Join(d.opts.SSD.Dirs, ", "), cause)
 	}
-	t.opts.Logger.Warn("sparsetable: the table's catalog is lost or damaged; its copy is used", "catalog", o.Dir, "copy", best.Dir, "error", cause)
+	d.opts.Logger.Warn("sparsetable: the table's catalog is lost or damaged; its copy is used", "catalog", o.Dir, "copy", best.Dir, "error", cause)
 	if o.ReadOnly {
 		return c, nil
 	}
@@ -99,8 +99,8 @@ func (t *ssd) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 }
 
 // filesMissing is how many files of the snapshot to open are in none of the directories.
-func (t *ssd) filesMissing(c *catalog.Catalog) (missing int, err error) {
-	s, err := c.Snapshot(t.opts.SnapshotID)
+func (d *directories) filesMissing(c *catalog.Catalog) (missing int, err error) {
+	s, err := c.Snapshot(d.opts.SnapshotID)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +108,7 @@ func (t *ssd) filesMissing(c *catalog.Catalog) (missing int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	have, err := t.fileNames()
+	have, err := d.fileNames()
 	if err != nil {
 		return 0, err
 	}
@@ -117,8 +117,8 @@ func (t *ssd) filesMissing(c *catalog.Catalog) (missing int, err error) {
 			missing++
 		}
 	}
-	for _, d := range s.Deltas {
-		if !have[d.Name] {
+	for _, delta := range s.Deltas {
+		if !have[delta.Name] {
 			missing++
 		}
 	}

@@ -20,26 +20,19 @@ func (t *ssd) beginScan() (slots uint32, end func(), err error) {
 	if err := t.keepShape(); err != nil && !errors.Is(err, bucketfile.ErrNoSpace) {
 		return 0, nil, err
 	}
-	t.rewrite.scanning++
-	return t.index.Slots(), func() {
-		t.rewrite.Lock()
-		defer t.rewrite.Unlock()
-		t.rewrite.scanning--
-	}, nil
+	return t.index.Slots(), t.rewrite.scan(), nil
 }
 
 // change is the beginning of Import and Expire; the caller calls the returned
 // function at the end.
 func (t *ssd) change(ctx context.Context) (end func(), err error) {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return nil, ErrReadOnly
 	}
 	if end, err = t.door.EnterHolding(ctx, t.changing, t.saving); err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	n := len(t.mu.live)
-	t.mu.Unlock()
+	n := t.sets.number()
 	err = t.failure()
 	if n > 0 {
 		err = fmt.Errorf("%w: %d", ErrPinned, n)
@@ -74,9 +67,9 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 			// version of it.
 			return e.Flags&rowcache.Dirty == 0 && condemned(e.Row)
 		})
-		t.mu.Lock()
-		t.mu.stats.Expired += rows
-		t.mu.Unlock()
+		t.sets.Lock()
+		t.sets.stats.Expired += rows
+		t.sets.Unlock()
 	}()
 	if rule.UnseenDays == 0 && rule.MinShow <= 0 {
 		return 0, nil // no bucket need be read

@@ -26,7 +26,7 @@ func (t *ssd) keepSpace(ctx context.Context) error {
 
 // compact empties files until the space on disk is within its bounds.
 func (t *ssd) compact(ctx context.Context) error {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return nil
 	}
 	last := uint32(0) // no file's number
@@ -40,7 +40,7 @@ func (t *ssd) compact(ctx context.Context) error {
 		}
 		if file == last {
 			// It was read to its end without an error, and yet it counts live buckets.
-			t.log.Warn("sparsetable: a bucket file is not deleted: it counts live buckets, but the index refers to none of them", "file", file)
+			t.opts.Logger.Warn("sparsetable: a bucket file is not deleted: it counts live buckets, but the index refers to none of them", "file", file)
 			return nil
 		}
 		last = file
@@ -52,8 +52,8 @@ func (t *ssd) compact(ctx context.Context) error {
 // hold is deleted only once these are dropped. One file is emptied at a time,
 // because reading it takes memory.
 func (t *ssd) compactOne(ctx context.Context) (file uint32, err error) {
-	t.compacting.Lock()
-	defer t.compacting.Unlock()
+	t.rewrite.compacting.Lock()
+	defer t.rewrite.compacting.Unlock()
 	c, ok := t.worstFile()
 	if !ok {
 		return 0, nil
@@ -206,16 +206,10 @@ func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 	case errors.Is(err, bucketfile.ErrUnknownFile):
 		return nil // it was deleted meanwhile
 	case errors.Is(err, bucketfile.ErrCorrupt):
-		t.log.Warn("sparsetable: a bucket file is damaged; its live buckets are moved to another file", "error", err)
+		t.opts.Logger.Warn("sparsetable: a bucket file is damaged; its live buckets are moved to another file", "error", err)
 		return t.emptyRest(ctx, file)
 	}
 	return err
-}
-
-// liesAt reports whether the bucket of a slot is still the one at loc. REQUIRES:
-// rewrite or indexMu is held.
-func (t *ssd) liesAt(slot uint32, loc bucketfile.Location) bool {
-	return slot < t.index.Slots() && bucketfile.Location(t.index.Location(slot)) == loc
 }
 
 // emptyRest moves the buckets that are still in a file, slot by slot.
@@ -250,7 +244,7 @@ func (t *ssd) emptyRest(ctx context.Context, file uint32) error {
 func (t *ssd) moveBucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 	mask := slotMask(b.Slot, t.index.Slots())
 	t.lockMoving(b.Slot, mask, b)
-	defer t.moving.Unlock()
+	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
 	w.urgent, w.moves = true, true
 	defer func() { w.urgent, w.moves = false, false }()

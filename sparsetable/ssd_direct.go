@@ -76,7 +76,7 @@ func (t *ssd) planPass() bool {
 	e := &t.elevator
 	e.stops, e.next, e.aim = e.stops[:0], 0, nil
 	for !e.full.Load() && t.roomToPrefetch() {
-		a := t.nextToPrefetch()
+		a := t.announced.next(prefetchPasses)
 		if a == nil {
 			return false
 		}

@@ -6,18 +6,30 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"aibox/sparsetable/internal/blockio"
 )
+
+// directories are those of the table.
+type directories struct {
+	// opts are the options that the table is opened with, with their defaults; without the
+	// directories that cannot be used.
+	opts     Options
+	devices  []blockio.Device // of opts.SSD.Dirs; nil: they are not open
+	own      bool             // the devices are closed with the table
+	lostDirs []LostDir        // that cannot be used or are empty, with AllowLost
+}
 
 // orderDirs puts the directory with the catalog first: a table's directories may be
 // named in any order.
-func (t *ssd) orderDirs(on vfs.FS) error {
+func (d *directories) orderDirs(on vfs.FS) error {
 	if on == nil {
 		on = vfs.Default
-		if err := checkArrived(t.opts.SSD.Dirs); err != nil && t.opts.SSD.Source == nil {
+		if err := checkArrived(d.opts.SSD.Dirs); err != nil && d.opts.SSD.Source == nil {
 			return err
 		}
 	}
-	dirs := t.opts.SSD.Dirs
+	dirs := d.opts.SSD.Dirs
 	first := -1
 	var with []string
 	for i, dir := range dirs {
@@ -26,15 +38,15 @@ func (t *ssd) orderDirs(on vfs.FS) error {
 		}
 	}
 	if len(with) > 1 {
-		if err := t.leaveOutdated(on, with); err != nil {
+		if err := d.leaveOutdated(on, with); err != nil {
 			return err
 		}
-		return t.orderDirs(on)
+		return d.orderDirs(on)
 	}
 	if first > 0 {
-		t.opts.SSD.Dirs = toFront(dirs, first)
-		if t.devices != nil {
-			t.devices = toFront(t.devices, first)
+		d.opts.SSD.Dirs = toFront(dirs, first)
+		if d.devices != nil {
+			d.devices = toFront(d.devices, first)
 		}
 	}
 	return nil
@@ -49,35 +61,35 @@ func toFront[T any](list []T, i int) []T {
 // checkNoTable returns an error if directories without a catalog have files with
 // rows. Such directories are not those of a new table: a directory of a table is
 // missing, or its catalog is.
-func (t *ssd) checkNoTable() error {
+func (d *directories) checkNoTable() error {
 	var names []string
-	for _, d := range t.devices {
-		list, err := d.List()
+	for _, on := range d.devices {
+		list, err := on.List()
 		if err != nil {
-			return fmt.Errorf("sparsetable: list %s: %w", d.Dir(), err)
+			return fmt.Errorf("sparsetable: list %s: %w", on.Dir(), err)
 		}
 		var files Files
 		for _, n := range list {
 			files.add(n, false)
 		}
 		if len(files.Rows) > 0 {
-			names = append(names, filepath.Join(d.Dir(), files.Rows[0]))
+			names = append(names, filepath.Join(on.Dir(), files.Rows[0]))
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: %s of a table on SSD, but the table's catalog is in none of its directories, %s: name the directory that has it; if it was lost, restore all directories from copies of the same time; if the files are not needed any more, delete them",
-		ErrFiles, filesOf(names), strings.Join(t.opts.SSD.Dirs, ", "))
+		ErrFiles, filesOf(names), strings.Join(d.opts.SSD.Dirs, ", "))
 }
 
 // fileNames are the names of the files in the table's directories.
-func (t *ssd) fileNames() (map[string]bool, error) {
+func (d *directories) fileNames() (map[string]bool, error) {
 	all := map[string]bool{}
-	for _, d := range t.devices {
-		names, err := d.List()
+	for _, on := range d.devices {
+		names, err := on.List()
 		if err != nil {
-			return nil, fmt.Errorf("sparsetable: list %s: %w", d.Dir(), err)
+			return nil, fmt.Errorf("sparsetable: list %s: %w", on.Dir(), err)
 		}
 		for _, n := range names {
 			all[n] = true
@@ -92,3 +104,6 @@ func filesOf(names []string) string {
 	}
 	return strings.Join(names, ", ") + " are files"
 }
+
+// catalogPath is the directory of the catalog.
+func (d *directories) catalogPath() string { return filepath.Join(d.opts.SSD.Dirs[0], catalogDir) }

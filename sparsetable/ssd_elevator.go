@@ -72,37 +72,56 @@ type elevator struct {
 	marking atomic.Bool  // the last result of marks; may be read without a lock
 	marked  bool         // markDirty was called; used by the prefetcher alone
 	need    atomic.Int64 // moving average of the rows in buckets that an announced pass lacks
+	full    atomic.Bool  // the cache had no room for rows of announced passes; reset when the prefetcher is woken
 
+	direct bool // it serves passes one by one, see ssd_direct.go
+	schedule
+	stretch
+	rides
+	takenRows
+	carry *carry.Buckets
+}
+
+// schedule is where the elevator is, and where it should be.
+type schedule struct {
+	at     bucketfile.Location // where the next stretch begins
+	due    int64               // bytes by which it is behind its schedule; negative: ahead
+	pace   int64               // bytes of files to cover for each pass; 0: it does not pay
+	window int                 // number of passes for one round
+}
+
+// stretch is the part of the way that is planned.
+type stretch struct {
+	stops   []stop        // in order
+	next    int           // the first of them that was not submitted
+	perStop int64         // bytes of the stretch for each stop
+	aim     *announcement // the pass that the stops are for; nil: they are those of a stretch
+}
+
+// rides are the reads of the elevator.
+type rides struct {
 	queue *bucketfile.Queue
 	limit int64 // most bytes of reads in flight
 	most  int64 // most bytes of one read
-
-	at      bucketfile.Location // where the next stretch begins
-	stops   []stop              // of the present stretch, in order
-	next    int                 // the first of them that was not submitted
-	perStop int64               // bytes of the stretch for each stop
-	due     int64               // bytes by which it is behind its schedule; negative: ahead
-	pace    int64               // bytes of files to cover for each pass; 0: it does not pay
-	window  int                 // number of passes for one round
-	direct  bool                // it serves passes one by one, see ssd_direct.go
-	full    atomic.Bool         // the cache had no room for rows of announced passes; reset when the prefetcher is woken
-	aim     *announcement       // the pass that the stops are for; nil: they are those of a stretch
 
 	idle   []*rideRequest
 	submit []*bucketfile.Request
 	done   []*bucketfile.Request
 	onWay  map[uint32]struct{} // slots whose buckets are being read; none is read twice at a time
+
+	// The queue's counters when they were last added to the statistics.
+	reads, bytes uint64
+}
+
+// takenRows is scratch memory for the rows that are taken into the cache.
+type takenRows struct {
 	keys   []uint64
 	hashes []uint64
 	wanted []bool
 	from   []*bucketfile.Request // the request that each key of the batch comes from
 	passes []int64               // the pass that each key of the batch is for; -1: none
 	refs   []uint32
-	carry  *carry.Buckets
-
-	// The queue's counters when they were last added to the statistics.
-	reads, bytes uint64
-	taken        int64 // rows taken into the cache that the statistics do not have yet
+	taken  int64 // rows taken into the cache that the statistics do not have yet
 }
 
 // stop is a bucket that is to be read.
@@ -149,7 +168,7 @@ func (t *ssd) stopElevator() {
 // must leave for others and the elevator may be of use. It also stores the result.
 func (t *ssd) marks() bool {
 	e := &t.elevator
-	if e.queue == nil || t.readOnly {
+	if e.queue == nil || t.opts.ReadOnly {
 		return false
 	}
 	space, _ := t.files.Space()
@@ -167,51 +186,12 @@ func (e *elevator) noteNeed(rows int) {
 	e.need.Store(mean + (int64(rows)-mean)/needWeight)
 }
 
-// markBuckets marks the slots whose buckets may have the keys of hashes, and
-// returns the number of those keys.
-func (t *ssd) markBuckets(hashes []uint64) (found int) {
-	const chunk = 1024
-	var in [chunk]uint32
-	var locations [chunk]uint64
-	for len(hashes) > 0 {
-		n := min(len(hashes), chunk)
-		t.indexMu.RLock()
-		t.index.Lookup(hashes[:n], in[:n], locations[:n])
-		for i, slot := range in[:n] {
-			if locations[i] != 0 {
-				t.index.Mark(slot)
-				found++
-			}
-		}
-		t.indexMu.RUnlock()
-		hashes = hashes[n:]
-	}
-	return found
-}
-
-// markLater leaves the rows of a released set for the next Pull to mark, so that
-// the trainer does not wait for that.
-func (t *ssd) markLater(refs []uint32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.released = append(t.mu.released, refs)
-}
-
 // markReleased marks the slots for the sets that were released since the last Pull,
 // and takes their references back.
 func (t *ssd) markReleased() {
-	for {
-		t.mu.Lock()
-		last := len(t.mu.released) - 1
-		if last < 0 {
-			t.mu.Unlock()
-			return
-		}
-		refs := t.mu.released[last]
-		t.mu.released = t.mu.released[:last]
-		t.mu.Unlock()
+	for refs := t.sets.nextToMark(); refs != nil; refs = t.sets.nextToMark() {
 		t.markLeaving(refs)
-		t.giveRefs(refs)
+		t.sets.give(refs)
 	}
 }
 
@@ -236,9 +216,7 @@ func (t *ssd) markLeaving(refs []uint32) {
 // pays.
 func (t *ssd) setPace() {
 	e := &t.elevator
-	t.mu.Lock()
-	e.window = max(len(t.mu.announced), e.window-e.window/windowDecay, 1)
-	t.mu.Unlock()
+	e.window = max(t.announced.number(), e.window-e.window/windowDecay, 1)
 	e.pace, e.direct = 0, true
 	if !t.marks() {
 		return

@@ -24,9 +24,9 @@ func (t *ssd) alight(ctx context.Context, all bool) {
 		buckets += len(e.done)
 	}
 	reads, bytes := e.queue.DeviceReads()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	st := &t.mu.stats
+	t.sets.Lock()
+	defer t.sets.Unlock()
+	st := &t.sets.stats
 	st.BucketReads += int64(buckets)
 	st.DeviceReads += int64(reads - e.reads)
 	st.ReadBytes += int64(bytes - e.bytes)

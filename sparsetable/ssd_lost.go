@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
@@ -182,7 +181,7 @@ func (t *ssd) countStored(ctx context.Context) error {
 			return nil
 		})
 		if errors.Is(err, bucketfile.ErrCorrupt) {
-			t.log.Warn("sparsetable: a bucket file that is left is damaged; the number of rows is not exact", "error", err)
+			t.opts.Logger.Warn("sparsetable: a bucket file that is left is damaged; the number of rows is not exact", "error", err)
 		} else if err != nil {
 			return err
 		}
@@ -197,7 +196,7 @@ func (t *ssd) reportLost() {
 	l := t.lost
 	if l == nil {
 		if len(t.lostDirs) > 0 {
-			t.log.Warn("sparsetable: directories of the table cannot be used, or are empty, but nothing of the snapshot was in them", "dirs", t.lostDirs)
+			t.opts.Logger.Warn("sparsetable: directories of the table cannot be used, or are empty, but nothing of the snapshot was in them", "dirs", t.lostDirs)
 		}
 		return
 	}
@@ -206,7 +205,7 @@ func (t *ssd) reportLost() {
 	t.giveBack(int64(l.slots))
 	c := t.cache.Stats()
 	l.Rows = max(0, l.TotalRows-(t.rewrite.stored+c.Rows-c.Marked2))
-	t.log.Warn("sparsetable: files of the table are lost; it goes on without their rows", "dirs", l.Dirs, "files", l.Files,
+	t.opts.Logger.Warn("sparsetable: files of the table are lost; it goes on without their rows", "dirs", l.Dirs, "files", l.Files,
 		"slots", l.Slots, "of_slots", l.TotalSlots, "rows", l.Rows, "of_rows", l.TotalRows)
 }
 
@@ -218,36 +217,6 @@ func (t *ssd) restoreLeft(ctx context.Context, left catalog.Snapshot) error {
 	}
 	r := listRestore{t: t, list: list}
 	return r.restore(ctx, hashRange{})
-}
-
-// withoutLostDirs leaves out the directories that do not exist or cannot be read, and notes
-// those that are empty.
-func (t *ssd) withoutLostDirs(open func(dir string) error) error {
-	var dirs []string
-	for _, dir := range t.opts.SSD.Dirs {
-		_, err := os.Stat(dir)
-		var files Files
-		if err == nil {
-			files, err = FilesIn(dir)
-		}
-		if err == nil {
-			err = open(dir)
-		}
-		if err != nil {
-			t.lostDirs = append(t.lostDirs, LostDir{Dir: dir, Err: err})
-			continue
-		}
-		known := slices.ContainsFunc(t.lostDirs, func(d LostDir) bool { return d.Dir == dir })
-		if len(files.Names()) == 0 && !known {
-			t.lostDirs = append(t.lostDirs, LostDir{Dir: dir, Replaced: true})
-		}
-		dirs = append(dirs, dir)
-	}
-	if len(dirs) == 0 {
-		return fmt.Errorf("%w: none of the table's directories can be used: %w", ErrFiles, t.lostDirs[0].Err)
-	}
-	t.opts.SSD.Dirs = dirs
-	return nil
 }
 
 // String is for the log.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"sync/atomic"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
@@ -14,6 +15,30 @@ import (
 
 // errNoVictims: no row can leave the cache, because all are pinned.
 var errNoVictims = errors.New("sparsetable: all rows in memory are pinned")
+
+// budget is how the table's memory is divided.
+type budget struct {
+	plan plan.Plan
+	bulk bulkPlan
+	// fitRows is how many rows the cache holds within its present budget. mayCreate
+	// is how many rows may be created before the number of slots must be checked,
+	// see admit.
+	fitRows   atomic.Int64
+	mayCreate atomic.Int64
+	// borrowed is memory that an Import or a Scan has taken from the cache.
+	borrowed atomic.Int64
+}
+
+// freeRows is how many more rows the cache takes.
+func (b *budget) freeRows(rows int64) int64 { return b.fitRows.Load() - rows }
+
+// overfull is the most rows that a table of that many slots may have. On average
+// that is a quarter more a slot than plan.Table.Fits allows, and far fewer than a bucket
+// can have.
+func (b *budget) overfull(slots int64) int64 {
+	huge := int64(b.plan.Shape.Huge)
+	return slots * (huge + max(1, huge/4))
+}
 
 // memoryParts is the memory that the table takes besides the cache, by purpose.
 type memoryParts struct {
@@ -28,9 +53,9 @@ func (p memoryParts) total() int64 {
 func (t *ssd) memoryParts() memoryParts {
 	p := memoryParts{buffers: t.plan.BufferedBytes(), carry: t.plan.CarryBytes, outside: t.outside.Bytes()}
 	p.scratch = t.plan.RestBytes() + t.borrowed.Load()
-	t.mu.Lock()
-	p.sets = t.mu.refs.Held
-	t.mu.Unlock()
+	t.sets.Lock()
+	p.sets = t.sets.refs.Held
+	t.sets.Unlock()
 	t.indexMu.RLock()
 	p.index = t.index.Bytes() - t.index.CaptureBytes()
 	blocks, lists, pages := t.checkpoints.Memory()
@@ -73,10 +98,10 @@ func (t *ssd) limitWindow() error {
 	index := t.index.Bytes() - t.index.CaptureBytes()
 	t.indexMu.RUnlock()
 	limit := max(0, o.WindowBytes()-max(0, index-t.plan.IndexLimit()))
-	if limit == t.windowLimit {
+	if limit == t.rewrite.windowLimit {
 		return nil
 	}
-	t.windowLimit = limit
+	t.rewrite.windowLimit = limit
 	return t.cache.LimitWindow(limit)
 }
 
@@ -167,13 +192,13 @@ const maxShrinkSlabs = 4
 // takeRefs returns n zero references, from the pool if possible, and makes room for
 // the scratch memory of a Pull of that many keys. REQUIRES: changing is held.
 func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
-	t.mu.Lock()
-	p := &t.mu.refs
+	t.sets.Lock()
+	p := &t.sets.refs
 	refs := p.Take(n)
 	if refs == nil {
 		p.DropSmaller(n)
 	}
-	t.mu.Unlock()
+	t.sets.Unlock()
 	if refs != nil {
 		return refs, nil
 	}
@@ -185,9 +210,9 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	take := func() error {
 		err := t.reserve(need)
 		if err == nil { // before somebody else lets the cache have the memory again
-			t.mu.Lock()
+			t.sets.Lock()
 			p.Held += need
-			t.mu.Unlock()
+			t.sets.Unlock()
 		}
 		return err
 	}
@@ -230,7 +255,7 @@ func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	t.pull.windowPause = windowPause
 	freed, err := t.cache.YieldWindow()
 	if err != nil {
-		t.log.Warn("sparsetable: give up what is known of announced passes", "error", err)
+		t.opts.Logger.Warn("sparsetable: give up what is known of announced passes", "error", err)
 	}
 	if freed || t.economize(t.plan.Shape.Floor()) {
 		return true
@@ -240,9 +265,7 @@ func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
 		*waited = true
 		return true
 	}
-	t.mu.Lock()
-	alone := len(t.mu.live) == 0
-	t.mu.Unlock()
+	alone := t.sets.number() == 0
 	return alone && !t.pull.divisible && t.economize(0)
 }
 
@@ -254,13 +277,6 @@ func (t *ssd) restoreWindow() {
 			t.cache.RestoreWindow()
 		}
 	}
-}
-
-// giveRefs takes references back.
-func (t *ssd) giveRefs(refs []uint32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.refs.Give(refs)
 }
 
 // pinnedWith is how many rows would be pinned in all if a Pull that has refs also
@@ -279,12 +295,12 @@ func (t *ssd) pinnedWith(refs []uint32) int64 {
 // how many rows would be pinned with it in all.
 func (t *ssd) pullOverBudget(n int, pinned int64) error {
 	listed := int64(roomForKeys(n))
-	t.mu.Lock()
-	sets := len(t.mu.live)
-	for _, ws := range t.mu.live {
+	t.sets.Lock()
+	sets := len(t.sets.live)
+	for _, ws := range t.sets.live {
 		listed += int64(cap(ws.refs))
 	}
-	t.mu.Unlock()
+	t.sets.Unlock()
 	t.rewrite.Lock()
 	rows, slotsNow := t.rewrite.stored, int64(t.index.Slots())
 	t.rewrite.Unlock()

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -30,17 +29,6 @@ type ssdStorage struct {
 	fs      vfs.FS
 	hash    string // of a new table's keys; "" stands for seededKeyHash
 }
-
-// The names of the hash functions of keys, as the catalog has them. Tables that were
-// made before have the first one, Hasher 0; that of a new table has its number as seed.
-const (
-	keyHash       = "murmur3-fmix64"
-	seededKeyHash = "murmur3-fmix64-of-key-xor-table"
-)
-
-// hasherOf is the hash of a table by its number. Tests replace it, so that they do the
-// same in every run.
-var hasherOf = func(tableID uint64) slots.Hasher { return slots.Hasher(tableID) }
 
 // openSSD opens a table. o has its defaults and is valid.
 func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
@@ -69,10 +57,11 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 // also with an error; then it is closed.
 func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*ssd, error) {
 	t := &ssd{
-		lostDirs: lost,
-		init:     o.Init, opts: o, readOnly: o.ReadOnly, log: o.Logger, devices: on.devices,
-		changing: guard.NewLock(), saving: guard.NewLock(), kick: make(chan struct{}, 1), ahead: make(chan struct{}, 1),
-		restored: make(chan struct{}),
+		directories: directories{opts: o, devices: on.devices, lostDirs: lost},
+		calls:       calls{changing: guard.NewLock(), saving: guard.NewLock()},
+		origin:      origin{restored: make(chan struct{})},
+		lookahead:   lookahead{ahead: make(chan struct{}, 1)},
+		background:  background{kick: make(chan struct{}, 1)},
 	}
 	if err := t.open(ctx, on); err != nil {
 		return t, errors.Join(tableError(err), t.free())
@@ -80,7 +69,7 @@ func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*s
 	background, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	t.stopped.Go(func() { t.restoreHot(background) })
-	if !t.readOnly {
+	if !t.opts.ReadOnly {
 		t.stopped.Go(func() { t.work(background) })
 		t.wake() // slots may be too many or too few for this budget
 	}
@@ -151,14 +140,14 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	if err := t.takeOutLost(ctx, whole, snapshot); err != nil {
 		return err
 	}
-	if !t.readOnly {
-		t.copies = catalogcopy.Open(t.catalog, on.fs, t.opts.SSD.Dirs[1:], t.log)
+	if !t.opts.ReadOnly {
+		t.copies = catalogcopy.Open(t.catalog, on.fs, t.opts.SSD.Dirs[1:], t.opts.Logger)
 		t.checkpoints.Copies = t.copies
 	}
 	if err := t.removeStrays(); err != nil {
 		return err
 	}
-	if snapshot.ID == 0 && !t.readOnly {
+	if snapshot.ID == 0 && !t.opts.ReadOnly {
 		// A new table that cannot be saved is of no use. In one that has rows, compaction
 		// may make room.
 		if err := t.files.CheckRoom(); err != nil {
@@ -173,39 +162,10 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	return nil
 }
 
-func (t *ssd) openDevices(ctx context.Context) error {
-	if t.devices != nil {
-		return nil
-	}
-	t.own = true
-	open := func(dir string) error {
-		d, err := blockio.Open(ctx, dir, blockio.Options{
-			QueueDepth: t.opts.SSD.QueueDepth, Direct: directModes[t.opts.SSD.Direct], Logger: t.log, ReadOnly: t.readOnly,
-		})
-		if err != nil {
-			return err
-		}
-		if t.opts.SSD.Source != nil {
-			d = blockio.Arriving(d, t.opts.SSD.Source)
-		}
-		t.devices = append(t.devices, d)
-		return nil
-	}
-	if t.opts.SSD.AllowLost {
-		return t.withoutLostDirs(open)
-	}
-	for _, dir := range t.opts.SSD.Dirs {
-		if err := open(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // catalogOptions are those of the catalog that the table has.
 func (t *ssd) catalogOptions(on ssdStorage) catalog.Options {
 	return catalog.Options{
-		Dir: t.catalogPath(), FS: on.fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
+		Dir: t.catalogPath(), FS: on.fs, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly, MustExist: true,
 		Format: catalog.Format{PageSlots: slots.DefaultPageSlots}, // any layout and hash are accepted here; they are compared below
 	}
 }
@@ -242,39 +202,14 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	if err != nil {
 		return err
 	}
-	f := t.catalog.Format()
-	t.unit = f.UnitBytes
-	t.layout = Layout{ValueDim: f.ValueDim, StateDim: f.StateDim}
-	if t.layout.Format, err = ParseValueFormat(f.RowFormat); err != nil {
-		return fmt.Errorf("the table in %s: %w", t.opts.SSD.Dirs[0], err)
-	}
-	if err := t.layout.Validate(); err != nil {
+	if err := t.identify(t.catalog.Format(), o.Dir, t.opts.SSD.Dirs[0]); err != nil {
 		return err
 	}
 	if want := t.opts.Layout; want != (Layout{}) && want != t.layout {
 		return &LayoutError{Dir: t.opts.SSD.Dirs[0], Have: t.layout, Want: want}
 	}
-	if t.tableID, err = tableNumber(f); err != nil {
-		return err
-	}
-	switch f.Hash {
-	case keyHash:
-	case seededKeyHash:
-		t.hash = hasherOf(t.tableID)
-	default:
-		return &catalog.FormatError{Dir: o.Dir, Field: "hash", Have: f.Hash, Want: seededKeyHash}
-	}
 	t.rewrite.hash = t.hash
 	return nil
-}
-
-// tableNumber is the number of a table, which is part of the names of its files.
-func tableNumber(f catalog.Format) (uint64, error) {
-	n, err := strconv.ParseUint(f.TableID, 16, 64)
-	if err != nil {
-		return 0, fmt.Errorf("sparsetable: table id: %w", err)
-	}
-	return n, nil
 }
 
 // allocate makes the cache, the index and the pools of buffers.
@@ -284,7 +219,7 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 		return t.overBudget(fmt.Sprintf("a table of %d rows in %d slots", rows, slotsNow), table.Smallest(need))
 	}
 	t.plan = table.Of(t.opts.MemoryBytes, rows, slotsNow)
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		t.plan.ForReading()
 	}
 	t.carried.Limit = t.plan.CarryBytes
@@ -307,7 +242,7 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 			Devices: t.devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
 			Blocks: blockio.NewPool(align, 0), Reads: t.pool,
 		},
-		CatalogPath: t.catalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: fullFiles, ReadOnly: t.readOnly, Logger: t.log,
+		CatalogPath: t.catalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: fullFiles, ReadOnly: t.opts.ReadOnly, Logger: t.opts.Logger,
 	})
 	return nil
 }
@@ -355,7 +290,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	o := bucketfile.Options{
 		Table: t.tableID, RowWords: t.layout.Words(), Format: uint8(t.layout.Format), Devices: t.devices,
 		BufferBytes: t.plan.BufferBytes, Buffers: plan.AppendBuffers, Pool: t.pool,
-		UnitBytes: t.unit, ReserveBytes: reservedBytes, Logger: t.log, ReadOnly: t.readOnly,
+		UnitBytes: t.unit, ReserveBytes: reservedBytes, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly,
 	}
 	for range t.devices {
 		o.BudgetBytes = append(o.BudgetBytes, t.opts.SSD.DirBudgetBytes)

@@ -36,8 +36,8 @@ func lastOf(fs vfs.FS, c *catalog.Catalog, path string) uint64 {
 }
 
 // checkOutdated fails with errOutdated if a copy of the open catalog is newer than that.
-func (t *ssd) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
-	dir, head := catalogcopy.Newest(o.FS, t.opts.SSD.Dirs, c.Format().TableID)
+func (d *directories) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
+	dir, head := catalogcopy.Newest(o.FS, d.opts.SSD.Dirs, c.Format().TableID)
 	if last, newest := lastOf(o.FS, c, o.Dir), catalog.LastID(head); newest > last {
 		return outdated(o.Dir, last, dir, newest)
 	}
@@ -46,7 +46,7 @@ func (t *ssd) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
 
 // leaveOutdated decides between several directories that have a catalog each. It leaves out
 // those that are older than another one of the same table, with AllowLost, and fails otherwise.
-func (t *ssd) leaveOutdated(on vfs.FS, with []string) error {
+func (d *directories) leaveOutdated(on vfs.FS, with []string) error {
 	var tables []string
 	var last []uint64
 	newest := 0
@@ -75,25 +75,25 @@ func (t *ssd) leaveOutdated(on vfs.FS, with []string) error {
 			return fmt.Errorf("%w: %s and %s have the same catalog, up to snapshot %d: one was copied, or was made of a copy while the disk of the other was away: delete the directory %s in one of them", ErrFiles, with[newest], dir, last[i], catalogDir)
 		}
 		err := outdated(on.PathJoin(dir, catalogDir), last[i], on.PathJoin(with[newest], catalogDir), last[newest])
-		if !t.opts.SSD.AllowLost {
+		if !d.opts.SSD.AllowLost {
 			return err
 		}
-		t.leaveOut(dir, err)
+		d.leaveOut(dir, err)
 	}
 	return nil
 }
 
 // leaveOut opens the table without one of its directories.
-func (t *ssd) leaveOut(dir string, why error) {
-	for i, d := range t.opts.SSD.Dirs {
-		if d != dir {
+func (d *directories) leaveOut(dir string, why error) {
+	for i, other := range d.opts.SSD.Dirs {
+		if other != dir {
 			continue
 		}
-		if len(t.devices) == len(t.opts.SSD.Dirs) {
-			t.devices = without(t.devices, i)
+		if len(d.devices) == len(d.opts.SSD.Dirs) {
+			d.devices = without(d.devices, i)
 		}
-		t.opts.SSD.Dirs = without(t.opts.SSD.Dirs, i)
-		t.lostDirs = append(t.lostDirs, LostDir{Dir: dir, Err: why})
+		d.opts.SSD.Dirs = without(d.opts.SSD.Dirs, i)
+		d.lostDirs = append(d.lostDirs, LostDir{Dir: dir, Err: why})
 		return
 	}
 }

@@ -55,9 +55,9 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 		t.batchOfBlock(r, 0, rows)
 		t.keepOfBatch(&b, func(_ uint64, loc bucketfile.Location) bool { return t.checkpoints.WrittenBefore(d, loc) })
 		got, noRoom, err := t.cacheBatch(&b)
-		t.mu.Lock()
-		t.mu.stats.RestoredRows += int64(got)
-		t.mu.Unlock()
+		t.sets.Lock()
+		t.sets.stats.RestoredRows += int64(got)
+		t.sets.Unlock()
 		full = noRoom // then none is added any more, so that no row is taken from an older file
 		return err
 	})
@@ -78,12 +78,6 @@ func (t *ssd) roomOutside(ctx context.Context, s catalog.Snapshot, bytes int64) 
 		return t.overBudget(fmt.Sprintf("the index of %d rows outside of buckets", checkpoint.DirtyRows(s.Deltas)), max(need, t.aLittleMore()))
 	}
 	return err
-}
-
-// bucketOf is where the bucket of a hash's slot lies. REQUIRES: indexMu is held, or the
-// table was opened for reading only.
-func (t *ssd) bucketOf(hash uint64) bucketfile.Location {
-	return bucketfile.Location(t.index.Location(t.index.Slot(hash)))
 }
 
 // eachOutside calls fn for the blocks of dirty rows of all files, those of the newest layer

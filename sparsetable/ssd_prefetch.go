@@ -30,7 +30,7 @@ func (t *ssd) prefetchLoop(ctx context.Context) {
 		case <-t.ahead:
 		}
 		t.elevator.full.Store(false)
-		if t.readOnly && t.changing.Acquire(ctx) == nil {
+		if t.opts.ReadOnly && t.changing.Acquire(ctx) == nil {
 			// Nothing else makes room for the window of announced passes. If there
 			// is no room, nothing is read ahead.
 			_ = t.reserveNow(ctx, 0)
@@ -42,29 +42,11 @@ func (t *ssd) prefetchLoop(ctx context.Context) {
 }
 
 // wakePrefetch makes the prefetcher look for work.
-func (t *ssd) wakePrefetch() {
+func (l *lookahead) wakePrefetch() {
 	select {
-	case t.ahead <- struct{}{}:
+	case l.ahead <- struct{}{}:
 	default:
 	}
-}
-
-// nextToPrefetch returns the first announced pass that has keys which were not
-// looked at yet. REQUIRES: changing is held, so that no announcement is taken off
-// the list.
-func (t *ssd) nextToPrefetch() *announcement {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range min(len(t.mu.announced), prefetchPasses) {
-		a := t.mu.announced[i]
-		if len(a.list) == 0 {
-			a.list, a.again = a.again, nil
-		}
-		if len(a.list) > 0 {
-			return a
-		}
-	}
-	return nil
 }
 
 // roomToPrefetch reports whether the buckets of another step can be carried. If

@@ -26,22 +26,29 @@ type pullState struct {
 	free    []*fetch
 	done    []*bucketfile.Request
 	submit  []*bucketfile.Request
+	victims []uint32
 
-	// A batch of rows to insert.
+	batch
+	pullWants
+	carry  *carry.Buckets // buckets that the present Pull's working set will carry; nil: none
+	counts pullCounts
+
+	windowPause int // Pulls until the window of announced passes may have memory again
+}
+
+// batch is rows to be inserted into the cache.
+type batch struct {
 	keys, keyHashes []uint64
 	uses            []uint32
 	refs            []uint32
 	at              []uint32
 	rows            [][]float32
-	victims         []uint32
+}
 
-	carry  *carry.Buckets // buckets that the present Pull's working set will carry; nil: none
-	counts pullCounts
-
-	windowPause int // Pulls until the window of announced passes may have memory again
-
-	prefetching bool // rows are being inserted for announced passes, not for a Pull
-	reading     bool // the Pull creates no rows
+// pullWants is what rows are inserted for.
+type pullWants struct {
+	prefetching bool // for announced passes, not for a Pull
+	reading     bool // for a Pull that creates no rows
 	divisible   bool // as PullDivisible
 	trained     bool // as PullTrained
 	ahead       bool // as PullAhead
@@ -63,23 +70,12 @@ type fetch struct {
 	wanted  []uint64 // part of pullState.missing
 }
 
-// pinned is a working set that was not released.
-type pinned struct {
-	contract.WorkingSet
-	refs  []uint32
-	place int // among the live sets
-	mode  PullMode
-	carry *carry.Buckets // copies of the buckets that were read for it
-	// unchanged says that the set is from PullAhead and Begin was not called. Under mu.
-	unchanged bool
-}
-
 // Pull implements Table.
 func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
 	divisible, ahead := mode&PullDivisible != 0, mode&PullAhead != 0
 	trained := mode&PullTrained != 0
 	mode &^= PullDivisible | PullAhead | PullTrained
-	if t.readOnly && mode == PullCreate {
+	if t.opts.ReadOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}
 	if err := t.door.Enter(); err != nil {
@@ -122,7 +118,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 	if pass >= 0 {
 		t.rideForPull(ctx)
 	}
-	if p.carry = c; c == nil && mode == PullCreate && !t.readOnly {
+	if p.carry = c; c == nil && mode == PullCreate && !t.opts.ReadOnly {
 		p.carry = t.carried.New()
 	}
 	t.cache.Find(pass, keys, p.hashes, refs)
@@ -141,11 +137,11 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 		}
 		t.dropCarry(p.carry)
 		t.cache.Release(refs, false)
-		t.mu.Lock() // the cache has counted these lookups and hits, too
-		t.mu.stats.Lookups += int64(len(refs))
-		t.mu.stats.Hits += p.counts.found
-		t.mu.Unlock()
-		t.giveRefs(refs)
+		t.sets.Lock() // the cache has counted these lookups and hits, too
+		t.sets.stats.Lookups += int64(len(refs))
+		t.sets.stats.Hits += p.counts.found
+		t.sets.Unlock()
+		t.sets.give(refs)
 		return nil, tableError(err)
 	}
 	ws := &pinned{refs: refs, mode: mode, carry: p.carry}
@@ -165,10 +161,9 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 // snapshot was fixed before, the set's rows are saved for it here, before the
 // caller can change them.
 func (t *ssd) publish(ws *pinned) {
-	t.mu.Lock()
-	ws.place = len(t.mu.live)
-	t.mu.live = append(t.mu.live, ws)
-	st, c := &t.mu.stats, &t.pull.counts
+	t.sets.Lock()
+	t.sets.add(ws)
+	st, c := &t.sets.stats, &t.pull.counts
 	st.Pulls++
 	st.Lookups += int64(len(ws.refs))
 	if ws.mode == PullCreate {
@@ -185,8 +180,8 @@ func (t *ssd) publish(ws *pinned) {
 	st.Prefetched += t.elevator.taken
 	t.elevator.taken = 0
 	snapshot := t.checkpoints.Running()
-	t.mu.Unlock()
-	t.creating.Store(c.created > c.bucketReads)
+	t.sets.Unlock()
+	t.search.creating.Store(c.created > c.bucketReads)
 	if ws.mode == PullCreate && !ws.unchanged {
 		snapshot.Save(ws.refs)
 	}
@@ -195,30 +190,25 @@ func (t *ssd) publish(ws *pinned) {
 // begin is WorkingSet.Begin of a set from PullAhead. A snapshot that was fixed before it gets the
 // set's rows here; one that is fixed later finds them among those that may be changed.
 func (t *ssd) begin(ws *pinned) {
-	t.mu.Lock()
+	t.sets.Lock()
 	ws.unchanged = false
 	snapshot := t.checkpoints.Running()
-	t.mu.Unlock()
+	t.sets.Unlock()
 	snapshot.Save(ws.refs)
 }
 
 // release is WorkingSet.Release.
 func (t *ssd) release(ws *pinned) {
-	t.mu.Lock()
-	// Both happen under mu, so that a snapshot sees every updated row either in a
+	t.sets.Lock()
+	// Both happen under sets, so that a snapshot sees every updated row either in a
 	// live set or dirty.
 	t.cache.Release(ws.refs, ws.mode == PullCreate)
-	last := len(t.mu.live) - 1
-	moved := t.mu.live[last]
-	t.mu.live[ws.place] = moved
-	moved.place = ws.place
-	t.mu.live[last] = nil
-	t.mu.live = t.mu.live[:last]
-	t.mu.Unlock()
+	t.sets.remove(ws)
+	t.sets.Unlock()
 	if ws.mode == PullCreate && t.elevator.marking.Load() {
-		t.markLater(ws.refs)
+		t.sets.markLater(ws.refs)
 	} else {
-		t.giveRefs(ws.refs)
+		t.sets.give(ws.refs)
 	}
 	t.handOver(ws.carry)
 	ws.refs, ws.carry = nil, nil
@@ -245,16 +235,6 @@ func (t *ssd) unpinPlaceholders(refs []uint32) {
 			refs[i] = 0
 		}
 	}
-}
-
-func (t *ssd) trained(row []float32) bool { return t.layout.Stats(row).Count != 0 }
-
-// appendHashes appends the hashes of keys.
-func (t *ssd) appendHashes(hashes, keys []uint64) []uint64 {
-	for _, k := range keys {
-		hashes = append(hashes, t.hash.Of(k))
-	}
-	return hashes
 }
 
 // noteMissing sets missing to the positions without a reference, and empties
@@ -356,8 +336,8 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 			return err
 		}
 		if err := t.insert(ctx, refs, func(i int, row []float32) {
-			if t.init != nil {
-				t.init(p.keys[i], row)
+			if t.opts.Init != nil {
+				t.opts.Init(p.keys[i], row)
 			}
 		}, false); err != nil {
 			return err
@@ -368,7 +348,8 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 	return nil
 }
 
-func (p *pullState) clearBatch() {
+// clearBatch empties the batch.
+func (p *batch) clearBatch() {
 	p.keys, p.keyHashes, p.uses, p.at, p.rows = p.keys[:0], p.keyHashes[:0], p.uses[:0], p.at[:0], p.rows[:0]
 }
 

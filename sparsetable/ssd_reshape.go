@@ -34,7 +34,7 @@ func (t *ssd) keepShape() error {
 // keepShapeFor is keepShape for another number of rows, and returns errUnpaid where it
 // has to be called again.
 func (t *ssd) keepShapeFor(rows int64) error {
-	if t.rewrite.scanning > 0 || t.readOnly {
+	if t.rewrite.scanning > 0 || t.opts.ReadOnly {
 		return nil
 	}
 	if err := t.retarget(rows); err != nil {
@@ -50,7 +50,7 @@ func (t *ssd) keepShapeFor(rows int64) error {
 func (t *ssd) reshape() (more bool, err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
-	if t.rewrite.scanning > 0 || t.readOnly {
+	if t.rewrite.scanning > 0 || t.opts.ReadOnly {
 		return false, nil
 	}
 	if err := t.retarget(t.totalRows()); err != nil {
@@ -104,7 +104,7 @@ func (t *ssd) warnOfFilters() {
 	f := t.index.FilterBytes()
 	few := f < t.plan.Shape.Floor() && t.totalRows() > 0
 	if few && !t.rewrite.fewFilters {
-		t.log.Warn("sparsetable: the memory budget has no room for Bloom filters, so a key that is new to the table costs a read; give the table more memory (sparse_table.memory_bytes)",
+		t.opts.Logger.Warn("sparsetable: the memory budget has no room for Bloom filters, so a key that is new to the table costs a read; give the table more memory (sparse_table.memory_bytes)",
 			"budget_bytes", t.opts.MemoryBytes, "rows", t.totalRows(), "slots", t.index.Slots(), "filter_bytes_per_slot", f)
 	}
 	t.rewrite.fewFilters = few
@@ -133,18 +133,10 @@ func (t *ssd) economize(least int) bool {
 		return false
 	}
 	if err := t.shrinkFilters(); err != nil {
-		t.log.Warn("sparsetable: the filters could not be made smaller", "error", err)
+		t.opts.Logger.Warn("sparsetable: the filters could not be made smaller", "error", err)
 		return false
 	}
 	return true
-}
-
-// overfull is the most rows that a table of that many slots may have. On average
-// that is a quarter more a slot than plan.Table.Fits allows, and far fewer than a bucket
-// can have.
-func (t *ssd) overfull(slots int64) int64 {
-	huge := int64(t.plan.Shape.Huge)
-	return slots * (huge + max(1, huge/4))
 }
 
 // countRoom sets how many rows may be created before the number of slots must be

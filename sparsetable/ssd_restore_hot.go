@@ -38,12 +38,12 @@ func (t *ssd) restoreHot(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		t.log.Warn("sparsetable: the rows used most cannot be brought back into memory; they are read from their buckets when they are needed",
+		t.opts.Logger.Warn("sparsetable: the rows used most cannot be brought back into memory; they are read from their buckets when they are needed",
 			"restored", rows, "error", tableError(err))
 		return
 	}
 	if rows > 0 {
-		t.log.Debug("rows used most restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
+		t.opts.Logger.Debug("rows used most restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
 	}
 }
 
@@ -89,9 +89,9 @@ func (t *ssd) restoreCleanBlock(r *deltafile.Reader, d *catalog.Delta, n int, b 
 	t.batchOfBlock(r, 0, n)
 	t.keepUnchanged(d, b)
 	rows, full, err = t.cacheBatch(b)
-	t.mu.Lock()
-	t.mu.stats.RestoredRows += int64(rows)
-	t.mu.Unlock()
+	t.sets.Lock()
+	t.sets.stats.RestoredRows += int64(rows)
+	t.sets.Unlock()
 	return rows, full, err
 }
 

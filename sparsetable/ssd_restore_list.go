@@ -75,9 +75,9 @@ func (r *listRestore) load(ctx context.Context, h hashRange) error {
 			return err
 		}
 	}
-	r.t.mu.Lock()
-	defer r.t.mu.Unlock()
-	r.t.mu.stats.RestoredRows += rows
+	r.t.sets.Lock()
+	defer r.t.sets.Unlock()
+	r.t.sets.stats.RestoredRows += rows
 	return nil
 }
 

@@ -3,8 +3,8 @@ package sparsetable
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
+	"sync"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/checkpoint"
@@ -13,6 +13,36 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
 )
+
+// rewriting is what those share who write buckets. Its Mutex is the lock rewrite, which
+// guards all that no other lock is named for.
+type rewriting struct {
+	sync.Mutex
+	compacting sync.Mutex // held while a file is emptied
+	moving     sync.Mutex // held while rows of the cache are copied to a bucket
+
+	rewriter
+	stored   int64 // rows in buckets
+	scanning int   // scans under way: no slot is split or merged
+	merging  bool  // there are too many slots
+	// fewFilters says that the log has a warning about missing filters.
+	fewFilters bool
+	sweep      sweep
+	shrinking  shrinking
+	// windowLimit is how many bytes the window of announced passes may take.
+	windowLimit int64
+}
+
+// scan prevents until end is called that slots are split or merged. REQUIRES: the lock
+// is held; not for end.
+func (r *rewriting) scan() (end func()) {
+	r.scanning++
+	return func() {
+		r.Lock()
+		defer r.Unlock()
+		r.scanning--
+	}
+}
 
 // rewriter is the scratch memory for rewriting buckets. It belongs to the holder of
 // rewrite.
@@ -133,16 +163,6 @@ func (t *ssd) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.Bu
 	return failed
 }
 
-// slotMask is the mask of the bits of a hash that are compared with slot's number,
-// in a table of n slots.
-func slotMask(slot, n uint32) uint64 {
-	level := uint(bits.Len32(n)) - 1
-	if slot >= 1<<level || slot < n-1<<level {
-		level++
-	}
-	return 1<<level - 1
-}
-
 // lockMoving takes moving for a caller that is about to write the dirty rows of a slot,
 // and the rows of its old bucket, which may be nil, to the slot's bucket, or to the
 // buckets of the slot and of others. Before that, it does everything that may have to
@@ -159,14 +179,14 @@ func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, other
 	for _, other := range others {
 		t.files.AwaitBuffer(other, rows)
 	}
-	t.moving.Lock()
+	t.rewrite.moving.Lock()
 }
 
 // rewriteSlot writes the bucket of one slot anew.
 func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []float32) bool) error {
 	mask := slotMask(slot, t.index.Slots())
 	t.lockMoving(slot, mask, old)
-	defer t.moving.Unlock()
+	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
 	if invariants.Enabled {
 		t.checkCached(slot, old)

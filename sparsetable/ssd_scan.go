@@ -163,7 +163,7 @@ func (s *scan) outside() error {
 // rewrite is held.
 func (s *scan) cached(slot uint32) {
 	t := s.t
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return
 	}
 	t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, s.slots), func(e rowcache.Entry) rowcache.Change {

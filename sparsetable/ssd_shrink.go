@@ -42,7 +42,7 @@ func Compact(ctx context.Context, t Table, minGain float64, progress func(Compac
 // Compact implements Compacter.
 func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(CompactProgress)) (CompactProgress, error) {
 	var p CompactProgress
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return p, ErrReadOnly
 	}
 	if !(minGain > 0 && minGain <= 1) {
@@ -77,9 +77,9 @@ func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(Compac
 			return p, err
 		}
 		before := t.movedBytes()
-		t.compacting.Lock()
+		t.rewrite.compacting.Lock()
 		err := t.emptyFile(ctx, c.File)
-		t.compacting.Unlock()
+		t.rewrite.compacting.Unlock()
 		if err != nil {
 			return p, tableError(err)
 		}

@@ -17,7 +17,7 @@ import (
 
 // Snapshot implements Table.
 func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, error) {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return nil, ErrReadOnly
 	}
 	if err := t.door.Enter(); err != nil {
@@ -80,7 +80,7 @@ func (t *ssd) Snapshots() ([]SnapshotInfo, error) {
 
 // DropSnapshot implements Table.
 func (t *ssd) DropSnapshot(id uint64) error {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return ErrReadOnly
 	}
 	if err := t.door.Enter(); err != nil {
@@ -110,11 +110,11 @@ func (t snapshotted) BlockWrites(fn func(storedRows int64) error) error {
 
 // BlockReleases implements checkpoint.Table.
 func (t snapshotted) BlockReleases(fn func(updatable iter.Seq[[]uint32], training bool) error) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	training := len(t.mu.live)+len(t.mu.announced) > 0
+	t.sets.Lock()
+	defer t.sets.Unlock()
+	training := len(t.sets.live)+t.announced.number() > 0
 	return fn(func(yield func(refs []uint32) bool) {
-		for _, ws := range t.mu.live {
+		for _, ws := range t.sets.live {
 			if ws.mode == PullCreate && !ws.unchanged && !yield(ws.refs) {
 				return
 			}

@@ -171,7 +171,7 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 	}
 	mask := slotMask(from, t.index.Slots())
 	t.lockMoving(from, mask, old, to)
-	defer t.moving.Unlock()
+	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
 	if invariants.Enabled {
 		t.checkCached(from, old)

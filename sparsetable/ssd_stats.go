@@ -7,11 +7,11 @@ import (
 
 // Stats implements Table.
 func (t *ssd) Stats() Stats {
-	t.mu.Lock()
-	st := t.mu.stats
-	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.mu.live))
-	st.AnnouncedPasses = int64(len(t.mu.announced))
-	t.mu.Unlock()
+	t.sets.Lock()
+	st := t.sets.stats
+	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.sets.live))
+	t.sets.Unlock()
+	st.AnnouncedPasses = int64(t.announced.number())
 	saved := t.checkpoints.Counts()
 	st.Snapshots, st.SavedEarly, st.SnapshotBytes = saved.Snapshots, saved.SavedEarly, saved.WrittenBytes
 	if t.door.Enter() != nil {

@@ -16,7 +16,7 @@ import (
 // ssdSnapshots lists the snapshots of a table on SSD, and reports those of their
 // files that are missing or too short.
 func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
-	t := &ssd{opts: v.opts, readOnly: true, log: v.opts.Logger}
+	t := &ssd{directories: directories{opts: v.opts}}
 	defer func() { err = errors.Join(err, t.free()) }()
 	if err := t.orderDirs(nil); err != nil {
 		return nil, err
@@ -185,21 +185,10 @@ func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
 	return nil
 }
 
-func (t *ssd) catalogPath() string { return filepath.Join(t.opts.SSD.Dirs[0], catalogDir) }
-
 // unjoin returns the errors that errors.Join joined.
 func unjoin(err error) []error {
 	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		return j.Unwrap()
 	}
 	return []error{err}
-}
-
-// locations yields the locations of all buckets.
-func (t *ssd) locations(yield func(bucketfile.Location) bool) {
-	for s := range t.index.Slots() {
-		if l := bucketfile.Location(t.index.Location(s)); l != 0 && !yield(l) {
-			return
-		}
-	}
 }
