@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
@@ -58,7 +59,7 @@ func Clone(ctx context.Context, from, to Options) (CloneInfo, error) {
 		return CloneInfo{}, fmt.Errorf("%w: only tables of kind %q can be", ErrNotCloneable, KindSSD)
 	}
 	err := c.run(ctx)
-	return c.info, tableError(err)
+	return c.info, apierr.Of(err)
 }
 
 // cloning is one call of Clone.

@@ -3,6 +3,7 @@ package sparsetable
 import (
 	"context"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/plan"
 )
 
@@ -29,7 +30,7 @@ func Reshape(ctx context.Context, tab Table) error {
 			err = t.keepSpace(ctx)
 		}
 		if err != nil {
-			return tableError(err)
+			return apierr.Of(err)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/verify"
 )
 
 // In tests, all tables of this package have the same hash, unless they are of an older
@@ -78,7 +79,7 @@ func VerifyTampered(ctx context.Context, tab Table, how string) (faults []Fault,
 	if err != nil {
 		return nil, slot, err
 	}
-	v := &verifier{fault: func(f Fault) { faults = append(faults, f) }, progress: func(Verification) {}}
+	v := &verifier{Report: verify.NewReport(KindSSD, func(f Fault) { faults = append(faults, f) }, nil)}
 	err = v.table(ctx, t)
 	return faults, slot, err
 }
@@ -123,7 +124,7 @@ func CheckIndex(t Table) error {
 	s := t.(*ssd)
 	s.rewrite.Lock()
 	defer s.rewrite.Unlock()
-	return s.files.CheckLive(s.locations)
+	return s.files.CheckLive(verify.Locations(s.index))
 }
 
 // Space is what the bucket files take that are neither being deleted nor there for
@@ -276,7 +277,7 @@ func VerifyOpen(ctx context.Context, tab Table) (faults []Fault, err error) {
 	if !t.opts.ReadOnly {
 		return nil, t.cache.Check()
 	}
-	v := &verifier{fault: func(f Fault) { faults = append(faults, f) }, progress: func(Verification) {}}
+	v := &verifier{Report: verify.NewReport(KindSSD, func(f Fault) { faults = append(faults, f) }, nil)}
 	WaitRestored(tab)
 	return faults, v.table(ctx, t)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/deltafile"
@@ -107,14 +108,14 @@ func Remove(dirs []string, all bool) error {
 		if c, err := catalog.Open(catalog.Options{Dir: path, ReadOnly: true}); err == nil {
 			table = c.Format().TableID
 			if err := c.Close(); err != nil {
-				return tableError(err)
+				return apierr.Of(err)
 			}
 		} else if !all || errors.Is(err, catalog.ErrInUse) {
-			return tableError(err)
+			return apierr.Of(err)
 		}
 		lock, err := catalog.LockAlone(path)
 		if err != nil {
-			return fmt.Errorf("the table in %s: %w", dir, tableError(err))
+			return fmt.Errorf("the table in %s: %w", dir, apierr.Of(err))
 		}
 		defer lock.Close()
 		if !all {
@@ -130,7 +131,7 @@ func Remove(dirs []string, all bool) error {
 		table = name[:tableNumberLen]
 		lock, err := catalog.LockAlone(path)
 		if err != nil {
-			return fmt.Errorf("the table in %s: %w", filepath.Dir(path), tableError(err))
+			return fmt.Errorf("the table in %s: %w", filepath.Dir(path), apierr.Of(err))
 		}
 		defer lock.Close()
 	}

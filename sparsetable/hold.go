@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/catalog"
 )
 
@@ -40,7 +41,7 @@ func Hold(o Options) (io.Closer, error) {
 	}
 	lock, err := catalog.LockReading(path)
 	if err != nil {
-		return nil, fmt.Errorf("the table in %s: %w", dir, tableError(err))
+		return nil, fmt.Errorf("the table in %s: %w", dir, apierr.Of(err))
 	}
 	return lock, nil
 }
@@ -60,7 +61,7 @@ func holdCopies(dirs []string) (held holds, err error) {
 	for _, path := range copiesIn(dirs) {
 		lock, err := catalog.LockReading(path)
 		if err != nil {
-			return held, fmt.Errorf("the table in %s: %w", filepath.Dir(path), tableError(err))
+			return held, fmt.Errorf("the table in %s: %w", filepath.Dir(path), apierr.Of(err))
 		}
 		held = append(held, lock)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/layout"
 )
 
@@ -131,7 +132,7 @@ func (t *ssd) newRefill(ctx context.Context) (*refill, error) {
 		return nil, t.overBudget("the rows to be inserted", t.aLittleMore())
 	}
 	if err != nil {
-		return nil, tableError(err)
+		return nil, apierr.Of(err)
 	}
 	return &refill{t: t, ctx: ctx, keys: make([]uint64, 0, n), all: make([]float32, 0, n*t.layout.Words())}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/deltafile"
@@ -67,7 +68,7 @@ func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
 	defer t.door.Leave()
 	kept, err := t.checkpoints.Keep(id)
 	if err != nil {
-		return nil, tableError(err)
+		return nil, apierr.Of(err)
 	}
 	files, err := portableFiles(kept.Snapshot(), t.tableID, t.opts.SSD.Dirs)
 	if err != nil {
@@ -78,7 +79,7 @@ func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
 			return err
 		}
 		defer t.door.Leave()
-		return tableError(kept.WriteIndex(w, since))
+		return apierr.Of(kept.WriteIndex(w, since))
 	}
 	return &SnapshotFiles{files, index, kept.Release}, nil
 }
@@ -92,12 +93,12 @@ func PortableFiles(o Options) ([]PortableFile, error) {
 	}
 	old, dirs, err := openCatalog(o)
 	if err != nil {
-		return nil, tableError(err)
+		return nil, apierr.Of(err)
 	}
 	defer old.Close() // it was only read
 	s, err := old.Snapshot(o.SnapshotID)
 	if err != nil {
-		return nil, tableError(err)
+		return nil, apierr.Of(err)
 	}
 	table, err := tableNumber(old.Format())
 	if err != nil {
@@ -177,13 +178,13 @@ func WriteIndex(o Options, w io.Writer) error {
 	o.ensureDefaults()
 	c, _, err := openCatalog(o)
 	if err != nil {
-		return tableError(err)
+		return apierr.Of(err)
 	}
 	pin, err := c.Pin(o.SnapshotID)
 	if err == nil {
 		err = pin.Write(w, pin.Snapshot(), 0)
 	}
-	return tableError(errors.Join(err, c.Close()))
+	return apierr.Of(errors.Join(err, c.Close()))
 }
 
 // RestoreIndex makes a table on SSD, in the directories of o, of the files of snapshots,
@@ -198,7 +199,7 @@ func RestoreIndex(ctx context.Context, o Options, indexes ...[]string) (infos []
 		s, closeAll, err := openIndex(names)
 		defer closeAll()
 		if err != nil {
-			return nil, tableError(err)
+			return nil, apierr.Of(err)
 		}
 		if len(list) > 0 && list[0].format != s.Format {
 			return nil, &CorruptionError{File: names[0], Offset: -1, Reason: "it is of another table than " + indexes[0][0]}
@@ -211,7 +212,7 @@ func RestoreIndex(ctx context.Context, o Options, indexes ...[]string) (infos []
 		return nil, err
 	}
 	infos, err = newCatalog(ctx, o, format, list)
-	return infos, tableError(err)
+	return infos, apierr.Of(err)
 }
 
 func openIndex(names []string) (s *catalog.Stream, closeAll func(), err error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/carry"
@@ -128,7 +129,7 @@ func (t *ssd) free() error {
 	}
 	errs = append(errs, t.closeIndex())
 	if t.catalog != nil {
-		errs = append(errs, tableError(t.catalog.Close()))
+		errs = append(errs, apierr.Of(t.catalog.Close()))
 	}
 	if t.pool != nil {
 		t.pool.Close()

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"aibox/internal/panics"
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 )
 
@@ -90,7 +91,7 @@ func (t *ssd) work(ctx context.Context) {
 			if errors.Is(err, bucketfile.ErrNoSpace) {
 				continue // rows stay in memory; calls that need room for others return the error
 			}
-			t.fail(tableError(err))
+			t.fail(apierr.Of(err))
 		}
 	}
 }

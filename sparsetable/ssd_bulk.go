@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/offheap"
 	"aibox/sparsetable/internal/spool"
 )
@@ -118,7 +119,7 @@ func (im *importer) applied() int64 {
 }
 
 func (im *importer) failed(err error) error {
-	return fmt.Errorf("after %d imported rows: %w", im.applied(), tableError(err))
+	return fmt.Errorf("after %d imported rows: %w", im.applied(), apierr.Of(err))
 }
 
 // wait keeps a row until it is known whether many rows follow.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
 )
@@ -78,7 +79,7 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 	t.checkpoints.Restart()
 	n, end, err := t.beginScan()
 	if err != nil {
-		return 0, tableError(err)
+		return 0, apierr.Of(err)
 	}
 	defer end()
 	var list []uint32
@@ -102,7 +103,7 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 			err = t.keepSpace(ctx)
 		}
 		if err != nil {
-			return rows, tableError(err)
+			return rows, apierr.Of(err)
 		}
 	}
 	return rows, nil

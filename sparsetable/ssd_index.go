@@ -26,15 +26,6 @@ func (x *indexed) liesAt(slot uint32, loc bucketfile.Location) bool {
 	return slot < x.index.Slots() && bucketfile.Location(x.index.Location(slot)) == loc
 }
 
-// locations yields the locations of all buckets.
-func (x *indexed) locations(yield func(bucketfile.Location) bool) {
-	for s := range x.index.Slots() {
-		if l := bucketfile.Location(x.index.Location(s)); l != 0 && !yield(l) {
-			return
-		}
-	}
-}
-
 // markBuckets marks the slots whose buckets may have the keys of hashes, and
 // returns the number of those keys.
 func (x *indexed) markBuckets(hashes []uint64) (found int) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
@@ -64,7 +65,7 @@ func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*s
 		background:  background{kick: make(chan struct{}, 1)},
 	}
 	if err := t.open(ctx, on); err != nil {
-		return t, errors.Join(tableError(err), t.free())
+		return t, errors.Join(apierr.Of(err), t.free())
 	}
 	background, stop := context.WithCancel(context.Background())
 	t.stop = stop
@@ -267,7 +268,7 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 // loadCopiedIndex loads the index from a copy of the catalog, if cause is damage of the
 // catalog, which may show only when its pages are read.
 func (t *ssd) loadCopiedIndex(ctx context.Context, s catalog.Snapshot, on ssdStorage, cause error) error {
-	if !errors.As(tableError(cause), new(*CorruptionError)) {
+	if !errors.As(apierr.Of(cause), new(*CorruptionError)) {
 		return cause
 	}
 	if err := t.reopenCatalog(t.catalogOptions(on), cause); err != nil {

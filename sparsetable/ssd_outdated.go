@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 )
@@ -58,7 +59,7 @@ func (d *directories) leaveOutdated(on vfs.FS, with []string) error {
 			err = c.Close()
 		}
 		if errors.Is(err, catalog.ErrInUse) {
-			return tableError(err)
+			return apierr.Of(err)
 		}
 		if err != nil || tables[i] != tables[0] {
 			return fmt.Errorf("%w: %s have a catalog each: they belong to different tables, or one was copied", ErrFiles, strings.Join(with, " and "))

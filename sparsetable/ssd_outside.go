@@ -37,7 +37,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 	}
 	full := t.opts.SSD.HotBytes < 0
 	var b restoreBatch
-	err = t.eachOutside(ctx, func(file int, r *deltafile.Reader, rows int) error {
+	err = t.outside.Each(ctx, t.checkpoints, func(file int, r *deltafile.Reader, rows int) error {
 		d := x.Instant(file)
 		for i := range rows {
 			key, _, _ := r.Entry(i)
@@ -78,19 +78,6 @@ func (t *ssd) roomOutside(ctx context.Context, s catalog.Snapshot, bytes int64) 
 		return t.overBudget(fmt.Sprintf("the index of %d rows outside of buckets", checkpoint.DirtyRows(s.Deltas)), max(need, t.aLittleMore()))
 	}
 	return err
-}
-
-// eachOutside calls fn for the blocks of dirty rows of all files, those of the newest layer
-// first. A row of it is outside of buckets if current says so.
-func (t *ssd) eachOutside(ctx context.Context, fn func(file int, r *deltafile.Reader, rows int) error) error {
-	first := 0
-	for _, layer := range t.outside.Layers() {
-		if err := t.checkpoints.EachDirty(ctx, layer, func(i int, r *deltafile.Reader, rows int) error { return fn(first+i, r, rows) }); err != nil {
-			return err
-		}
-		first += len(layer)
-	}
-	return nil
 }
 
 // fetchOutside reads the rows of missing positions that are outside of buckets,

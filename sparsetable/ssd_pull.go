@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/carry"
 	"aibox/sparsetable/internal/contract"
@@ -142,7 +143,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 		t.sets.stats.Hits += p.counts.found
 		t.sets.Unlock()
 		t.sets.give(refs)
-		return nil, tableError(err)
+		return nil, apierr.Of(err)
 	}
 	ws := &pinned{refs: refs, mode: mode, carry: p.carry}
 	var begin func()

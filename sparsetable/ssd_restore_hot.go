@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aibox/internal/panics"
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
@@ -39,7 +40,7 @@ func (t *ssd) restoreHot(ctx context.Context) {
 	}
 	if err != nil && ctx.Err() == nil {
 		t.opts.Logger.Warn("sparsetable: the rows used most cannot be brought back into memory; they are read from their buckets when they are needed",
-			"restored", rows, "error", tableError(err))
+			"restored", rows, "error", apierr.Of(err))
 		return
 	}
 	if rows > 0 {

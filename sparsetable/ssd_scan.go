@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
@@ -34,7 +35,7 @@ func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error
 	defer t.changing.Release()
 	n, end, err := t.beginScan()
 	if err != nil {
-		return tableError(err)
+		return apierr.Of(err)
 	}
 	defer end()
 	s := scan{t: t, ctx: ctx, fn: fn, slots: n, words: t.layout.Words()}
@@ -47,7 +48,7 @@ func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error
 			return s.failed(err)
 		}
 	case !errors.Is(err, errNoVictims) && !errors.Is(err, bucketfile.ErrNoSpace): // without the memory, all slots are looked up one by one
-		return tableError(err)
+		return apierr.Of(err)
 	}
 	if err := s.rest(); err != nil {
 		return s.failed(err)
@@ -79,7 +80,7 @@ func (s *scan) failed(err error) error {
 	case s.ctx.Err() != nil && err != nil:
 		return s.ctx.Err()
 	}
-	return tableError(err)
+	return apierr.Of(err)
 }
 
 func (s *scan) see(slot uint32) { s.seen[slot/64] |= 1 << (slot % 64) }
@@ -144,7 +145,7 @@ func (s *scan) newer(copied []uint64, key uint64) bool {
 
 // outside shows the rows that are outside of buckets.
 func (s *scan) outside() error {
-	return s.t.eachOutside(s.ctx, func(file int, r *deltafile.Reader, rows int) error {
+	return s.t.outside.Each(s.ctx, s.t.checkpoints, func(file int, r *deltafile.Reader, rows int) error {
 		for i := range rows {
 			if _, ok := s.t.outside.Current(file, r, i); !ok {
 				continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 )
 
@@ -57,7 +58,7 @@ func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(Compac
 	}
 	// Files whose last buckets are still on their way to the device are not listed.
 	if err := t.files.Flush(ctx); err != nil {
-		return p, tableError(err)
+		return p, apierr.Of(err)
 	}
 	// The list is made only once, because files that are written meanwhile have
 	// only live buckets.
@@ -81,7 +82,7 @@ func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(Compac
 		err := t.emptyFile(ctx, c.File)
 		t.rewrite.compacting.Unlock()
 		if err != nil {
-			return p, tableError(err)
+			return p, apierr.Of(err)
 		}
 		p.Files++
 		p.MovedBytes += t.movedBytes() - before

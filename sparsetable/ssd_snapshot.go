@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"aibox/internal/panics"
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
@@ -58,7 +59,7 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 	return p, nil
 }
 
-func (t *ssd) snapshotError(err error) error { return tableError(fullDisk(err, t.devices[0])) }
+func (t *ssd) snapshotError(err error) error { return apierr.Of(apierr.FullDisk(err, t.devices[0])) }
 
 func (t *ssd) infoOf(s catalog.Snapshot) SnapshotInfo {
 	s = checkpoint.Upgraded(s)
@@ -92,7 +93,7 @@ func (t *ssd) DropSnapshot(id uint64) error {
 	}
 	err := t.checkpoints.Drop(id)
 	t.wake()
-	return tableError(err)
+	return apierr.Of(err)
 }
 
 // snapshotted is what snapshots see of the table; it implements checkpoint.Table.

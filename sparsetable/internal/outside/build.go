@@ -2,6 +2,7 @@ package outside
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -75,12 +76,20 @@ func (x *Index) Open() (err error) {
 	return nil
 }
 
-// Layers are the delta files, the newest first. Their files are numbered in this order.
-func (x *Index) Layers() []checkpoint.Layer {
+// Each calls fn for the blocks of dirty rows of all files, which store reads, those of the
+// newest layer first. Row i of a block is outside of buckets if Current says so.
+func (x *Index) Each(ctx context.Context, store *checkpoint.Store, fn func(file int, r *deltafile.Reader, rows int) error) error {
 	if x == nil {
 		return nil
 	}
-	return x.layers
+	first := 0
+	for _, layer := range x.layers {
+		if err := store.EachDirty(ctx, layer, func(i int, r *deltafile.Reader, rows int) error { return fn(first+i, r, rows) }); err != nil {
+			return err
+		}
+		first += len(layer)
+	}
+	return nil
 }
 
 // Add adds row i, with the given hash, of the block that r has read from a file.
