@@ -18,6 +18,7 @@ import (
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // CloneInfo says what Clone did.
@@ -112,7 +113,7 @@ func (c *cloning) prepare() error {
 
 // files gives the new table the snapshot's files.
 func (c *cloning) files(ctx context.Context, f catalog.Format, s catalog.Snapshot) error {
-	table, err := tableNumber(f)
+	table, err := tabledirs.TableNumber(f)
 	if err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ type loadedSnapshot struct {
 // newCatalog makes the catalog of a table whose files are in the directories of o, with
 // these snapshots, in ascending order of their numbers; 0 stands for a new number.
 func newCatalog(ctx context.Context, o Options, f catalog.Format, snapshots []loadedSnapshot) (infos []SnapshotInfo, err error) {
-	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(o.SSD.Dirs[0], catalogDir), Format: f, Logger: o.Logger})
+	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(o.SSD.Dirs[0], tabledirs.CatalogName), Format: f, Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}

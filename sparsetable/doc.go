@@ -285,7 +285,7 @@
 // # Files that arrive
 //
 // The bucket files of a snapshot that is brought from another machine may lack bytes while
-// the table is used. SSDOptions.Source has those that are read (arriving.go); it works
+// the table is used. SSDOptions.Source has those that are read (internal/tabledirs); it works
 // below the bucket files, between them and the device, so that pulls, scans, compaction and
 // verification know nothing of it. Everything else of the snapshot is complete when the table is opened. While there
 // is a file called ARRIVING.json in one of the directories, the table is not opened, held,

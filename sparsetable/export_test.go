@@ -14,6 +14,7 @@ import (
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/tabledirs"
 	"aibox/sparsetable/internal/verify"
 )
 
@@ -154,7 +155,7 @@ func Buckets(tab Table, fn func(path string, from, to int64, slot uint32)) {
 // gives to the next bucket file.
 func SetNextFile(o Options, fs vfs.FS, number uint32) (err error) {
 	c, err := catalog.Open(catalog.Options{
-		Dir: filepath.Join(o.SSD.Dirs[0], catalogDir), FS: fs, MustExist: true,
+		Dir: filepath.Join(o.SSD.Dirs[0], tabledirs.CatalogName), FS: fs, MustExist: true,
 		Format: catalog.Format{PageSlots: slots.DefaultPageSlots},
 	})
 	if err != nil {
@@ -185,7 +186,7 @@ func DirOfKey(tab Table, key uint64) string {
 	defer t.indexMu.RUnlock()
 	loc := t.bucketOf(t.hash.Of(key))
 	if loc == 0 {
-		for i, dir := range t.opts.SSD.Dirs {
+		for i, dir := range t.dirs.Names {
 			if checkpoint.Covers(t.opened, catalog.Delta{Dir: uint16(i)}).Hash(t.hash.Of(key)) {
 				return dir
 			}

@@ -46,15 +46,6 @@ type Loss struct {
 	TotalRows  int64 // that the snapshot had
 }
 
-// LostDir is a directory that cannot be used, or has no file of the table.
-type LostDir struct {
-	Dir string // its name in SSDOptions.Dirs
-	// Replaced says that the directory can be used, and is again one of the table's. The
-	// others are not used until the table is opened the next time.
-	Replaced bool
-	Err      error // why the directory cannot be used; nil: it is empty
-}
-
 // Lost implements LossHandler.
 func (t *ssd) Lost() *Loss {
 	if t.lost == nil {
@@ -96,7 +87,7 @@ func (t *ssd) RefillFrom(ctx context.Context, from Table) (rows int64, err error
 		return 0, nil
 	}
 	if have := from.Layout(); have != t.layout {
-		return 0, &LayoutError{Dir: t.opts.SSD.Dirs[0], Have: t.layout, Want: have}
+		return 0, &LayoutError{Dir: t.dirs.Names[0], Have: t.layout, Want: have}
 	}
 	r, err := t.newRefill(ctx)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/memory"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // A snapshot can be taken to another machine as files. Those that hold rows are copied as
@@ -70,7 +71,7 @@ func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
 	if err != nil {
 		return nil, apierr.Of(err)
 	}
-	files, err := portableFiles(kept.Snapshot(), t.tableID, t.opts.SSD.Dirs)
+	files, err := portableFiles(kept.Snapshot(), t.tableID, t.dirs.Names)
 	if err != nil {
 		return nil, errors.Join(err, kept.Release())
 	}
@@ -100,7 +101,7 @@ func PortableFiles(o Options) ([]PortableFile, error) {
 	if err != nil {
 		return nil, apierr.Of(err)
 	}
-	table, err := tableNumber(old.Format())
+	table, err := tabledirs.TableNumber(old.Format())
 	if err != nil {
 		return nil, err
 	}
@@ -145,15 +146,15 @@ func portableFiles(s catalog.Snapshot, table uint64, dirs []string) (out []Porta
 // openCatalog opens the catalog of the table in the directories of o for reading, and
 // returns these with the one that has it first.
 func openCatalog(o Options) (*catalog.Catalog, []string, error) {
-	d := &directories{opts: o}
-	if err := d.orderDirs(nil); err != nil {
+	d := o.directories()
+	if err := d.Order(nil); err != nil {
 		return nil, nil, err
 	}
-	c, err := d.openOrCopied(catalog.Options{Dir: d.catalogPath(), ReadOnly: true, Logger: o.Logger})
+	c, err := d.OpenCatalog(catalog.Options{Dir: d.CatalogPath(), ReadOnly: true, Logger: o.Logger})
 	if errors.Is(err, catalog.ErrNotExist) {
-		err = fmt.Errorf("%w: none in %s", ErrNoSnapshot, d.catalogPath())
+		err = fmt.Errorf("%w: none in %s", ErrNoSnapshot, d.CatalogPath())
 	}
-	return c, d.opts.SSD.Dirs, err
+	return c, d.Names, err
 }
 
 // pathIn is the path of a file in one of dirs, which has at least so many bytes.
@@ -208,7 +209,7 @@ func RestoreIndex(ctx context.Context, o Options, indexes ...[]string) (infos []
 	}
 	format := list[0].format
 	slices.SortFunc(list, func(a, b loadedSnapshot) int { return cmp.Compare(a.ID, b.ID) })
-	if err := os.RemoveAll(filepath.Join(o.SSD.Dirs[0], catalogDir)); err != nil {
+	if err := os.RemoveAll(filepath.Join(o.SSD.Dirs[0], tabledirs.CatalogName)); err != nil {
 		return nil, err
 	}
 	infos, err = newCatalog(ctx, o, format, list)

@@ -15,6 +15,7 @@ import (
 	"aibox/sparsetable/internal/guard"
 	"aibox/sparsetable/internal/outside"
 	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // ssd is the table of KindSSD.
@@ -37,7 +38,9 @@ import (
 // Its parts have the methods that use their own fields alone, and the locks of these. The
 // methods of ssd itself use several parts.
 type ssd struct {
-	directories
+	// opts are the options that the table is opened with, with their defaults.
+	opts Options
+	dirs *tabledirs.Set
 	identity
 	storage
 	origin
@@ -137,5 +140,5 @@ func (t *ssd) free() error {
 	if t.checkpoints != nil {
 		t.checkpoints.Close()
 	}
-	return errors.Join(append(errs, t.closeDevices())...)
+	return errors.Join(append(errs, t.dirs.CloseDevices())...)
 }

@@ -58,7 +58,7 @@ func (l *bulkLoad) add(key uint64, row []float32) error {
 func (l *bulkLoad) begin() (bool, error) {
 	t := l.t
 	l.distinct, l.look = distinctKeys{hash: t.hash}, 0
-	if ok, err := l.takeArena(spool.LeastArena(len(t.devices), t.bulk.minBlock), 0); !ok || err != nil {
+	if ok, err := l.takeArena(spool.LeastArena(len(t.dirs.Devices), t.bulk.minBlock), 0); !ok || err != nil {
 		return false, err
 	}
 	var err error
@@ -81,14 +81,14 @@ func (l *bulkLoad) nextID() uint64 {
 // spools is where the spools of imports lie.
 func (t *ssd) spools() *spool.Store {
 	return &spool.Store{
-		Devices: t.devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Hash: t.hash,
+		Devices: t.dirs.Devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Hash: t.hash,
 		Charge: t.files.Charge, Written: func(bytes int64) { t.spooled.Add(bytes) },
 	}
 }
 
 // spreadBits is how many low bits of a slot's number must vary within a
 // partition for its buckets to go to all directories.
-func (t *ssd) spreadBits() uint { return uint(bits.TrailingZeros(uint(len(t.devices)))) }
+func (t *ssd) spreadBits() uint { return uint(bits.TrailingZeros(uint(len(t.dirs.Devices)))) }
 
 // takeArena borrows memory, as much as is planned if the cache can spare it, and
 // maps most of it as the arena. The rest is for the lists of blocks and for that
@@ -192,7 +192,7 @@ func (l *bulkLoad) mergeParts(s *spool.Spool) error {
 // dividesIn reports whether a part of s can be spooled again.
 func (l *bulkLoad) dividesIn(s *spool.Spool) bool {
 	arena := int64(len(l.arena)) - plan.RoundUp(int64(s.BlockBytes()), 4096)
-	_, ok := spool.ShapeOf(arena, l.t.entryBytes(), len(l.t.devices), l.t.bulk.minBlock)
+	_, ok := spool.ShapeOf(arena, l.t.entryBytes(), len(l.t.dirs.Devices), l.t.bulk.minBlock)
 	return ok
 }
 

@@ -40,8 +40,8 @@ func (l *bulkLoad) full() (bool, error) {
 // buffers are not included.
 func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 	t := l.t
-	dirs := int64(len(t.devices))
-	shape, ok := spool.ShapeOf(int64(len(l.arena)), t.entryBytes(), len(t.devices), t.bulk.minBlock)
+	dirs := int64(len(t.dirs.Devices))
+	shape, ok := spool.ShapeOf(int64(len(l.arena)), t.entryBytes(), len(t.dirs.Devices), t.bulk.minBlock)
 	if !ok {
 		return 0, nil
 	}
@@ -50,7 +50,7 @@ func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 	t.indexMu.RUnlock()
 	_, each := t.files.Space()
 	least := int64(1) << 62
-	for i := range t.devices {
+	for i := range t.dirs.Devices {
 		free, err := t.roomIn(i, each[i])
 		if err != nil {
 			return 0, err
@@ -80,7 +80,7 @@ func (t *ssd) spoolRatio(shape spool.Shape) float64 {
 // roomIn is how many more bytes may be written to a directory, of which sp is
 // taken.
 func (t *ssd) roomIn(directory int, sp bucketfile.Space) (int64, error) {
-	d := t.devices[directory]
+	d := t.dirs.Devices[directory]
 	free, err := d.Free()
 	if err != nil {
 		return 0, fmt.Errorf("sparsetable: free space of %s: %w", d.Dir(), err)

@@ -160,7 +160,7 @@ func (t *ssd) spaceTarget(live int64) int64 {
 	steps := 4 * t.stepBytes()
 	t.indexMu.RUnlock()
 	limit := t.opts.SSD.MaxSpaceAmplification
-	slack := t.spaceSlack() * int64(len(t.devices))
+	slack := t.spaceSlack() * int64(len(t.dirs.Devices))
 	keep := float64(slack + steps + live/32)
 	keep = min(keep, (limit-1)/2*float64(live))
 	return max(int64(limit*float64(live)-keep), live+slack)
@@ -173,7 +173,7 @@ func (t *ssd) nearlyFull(directory int, sp bucketfile.Space) bool {
 	if sp.BudgetBytes > 0 && sp.TotalBytes+sp.OtherBytes-sp.DyingBytes > sp.BudgetBytes-keep {
 		return true
 	}
-	free, err := t.devices[directory].Free()
+	free, err := t.dirs.Devices[directory].Free()
 	// Where the free space is unknown, appends find out, because they check it,
 	// too.
 	return err == nil && free+sp.DyingBytes < reservedBytes+keep
@@ -188,7 +188,7 @@ func (t *ssd) spaceSlack() int64 {
 // alwaysAllowed is how many dead bytes there may be whatever the limit is: what
 // compaction cannot free, and as much again for what spaceTarget keeps free in a larger
 // table. In a directory these are 24 buffers and two of the smallest files.
-func (t *ssd) alwaysAllowed() int64 { return 2 * t.spaceSlack() * int64(len(t.devices)) }
+func (t *ssd) alwaysAllowed() int64 { return 2 * t.spaceSlack() * int64(len(t.dirs.Devices)) }
 
 // emptyFile appends the live buckets of a file to another file. In a damaged file,
 // those that the scan did not reach are read one by one, so that the error names

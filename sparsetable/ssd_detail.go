@@ -101,7 +101,7 @@ func (t *ssd) Details(ctx context.Context) (*Details, error) {
 	deltas, deltaBytes := t.checkpoints.Kept()
 	_, each := t.files.Space()
 	for i, sp := range each {
-		dev := t.devices[i]
+		dev := t.dirs.Devices[i]
 		sp.Files += deltas[i]
 		sp.HeldBytes += deltaBytes[i]
 		d.Directories = append(d.Directories, DirectoryDetails{

@@ -2,12 +2,12 @@ package sparsetable
 
 import (
 	"fmt"
-	"strconv"
 
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/slots"
 	"aibox/sparsetable/internal/spool"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // identity is what a table has from its making on. Its catalog has it.
@@ -39,7 +39,7 @@ func (d *identity) identify(f catalog.Format, catalogPath, dir string) (err erro
 	if err := d.layout.Validate(); err != nil {
 		return err
 	}
-	if d.tableID, err = tableNumber(f); err != nil {
+	if d.tableID, err = tabledirs.TableNumber(f); err != nil {
 		return err
 	}
 	switch f.Hash {
@@ -50,15 +50,6 @@ func (d *identity) identify(f catalog.Format, catalogPath, dir string) (err erro
 		return &catalog.FormatError{Dir: catalogPath, Field: "hash", Have: f.Hash, Want: seededKeyHash}
 	}
 	return nil
-}
-
-// tableNumber is the number of a table, which is part of the names of its files.
-func tableNumber(f catalog.Format) (uint64, error) {
-	n, err := strconv.ParseUint(f.TableID, 16, 64)
-	if err != nil {
-		return 0, fmt.Errorf("sparsetable: table id: %w", err)
-	}
-	return n, nil
 }
 
 // Layout implements Table.

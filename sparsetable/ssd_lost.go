@@ -3,8 +3,6 @@ package sparsetable
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
@@ -74,7 +72,7 @@ func (l *lost) valid(at int, hash uint64) bool {
 // findLost looks for the files of a snapshot. Where some are missing, it notes them in
 // t.lost and returns the snapshot without them.
 func (t *ssd) findLost(s catalog.Snapshot) (catalog.Snapshot, error) {
-	have, err := t.fileNames()
+	have, err := t.dirs.FileNames()
 	if err != nil {
 		return s, err
 	}
@@ -105,7 +103,7 @@ func (t *ssd) findLost(s catalog.Snapshot) (catalog.Snapshot, error) {
 	if l.Files == 0 {
 		return s, nil
 	}
-	l.Dirs, l.TotalSlots, l.TotalRows = t.lostDirs, int64(s.Slots), s.Rows
+	l.Dirs, l.TotalSlots, l.TotalRows = t.dirs.Lost, int64(s.Slots), s.Rows
 	t.lost = l
 	return left, nil
 }
@@ -195,8 +193,8 @@ func (t *ssd) countStored(ctx context.Context) error {
 func (t *ssd) reportLost() {
 	l := t.lost
 	if l == nil {
-		if len(t.lostDirs) > 0 {
-			t.opts.Logger.Warn("sparsetable: directories of the table cannot be used, or are empty, but nothing of the snapshot was in them", "dirs", t.lostDirs)
+		if len(t.dirs.Lost) > 0 {
+			t.opts.Logger.Warn("sparsetable: directories of the table cannot be used, or are empty, but nothing of the snapshot was in them", "dirs", t.dirs.Lost)
 		}
 		return
 	}
@@ -217,15 +215,4 @@ func (t *ssd) restoreLeft(ctx context.Context, left catalog.Snapshot) error {
 	}
 	r := listRestore{t: t, list: list}
 	return r.restore(ctx, hashRange{})
-}
-
-// String is for the log.
-func (d LostDir) String() string {
-	switch {
-	case errors.Is(d.Err, fs.ErrNotExist):
-		return d.Dir + " (missing)"
-	case d.Err != nil:
-		return fmt.Sprintf("%s (%v)", d.Dir, d.Err)
-	}
-	return d.Dir + " (empty)"
 }

@@ -21,6 +21,7 @@ import (
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // ssdStorage is the devices and the file system that a table is stored on. The zero
@@ -36,8 +37,8 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 	var lost []LostDir
 	for {
 		t, err := openOnce(ctx, o, on, lost)
-		dir := failedDir(err, t.opts.SSD.Dirs)
-		if err == nil || !o.SSD.AllowLost || dir == "" || len(t.opts.SSD.Dirs) == 1 {
+		dir := tabledirs.FailedDir(err, t.dirs.Names)
+		if err == nil || !o.SSD.AllowLost || dir == "" || len(t.dirs.Names) == 1 {
 			if err != nil {
 				return nil, err
 			}
@@ -46,10 +47,10 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 		// The disk of a directory fails while the table is opened: that is like a crash, and the
 		// table is opened again without that directory.
 		o.Logger.Warn("sparsetable: files in a directory of the table cannot be read or written; the table is opened without it", "dir", dir, "error", err)
-		t.leaveOut(dir, err)
-		o.SSD.Dirs, lost = t.opts.SSD.Dirs, t.lostDirs
+		t.dirs.LeaveOut(dir, err)
+		o.SSD.Dirs, lost = t.dirs.Names, t.dirs.Lost
 		if on.devices != nil {
-			on.devices = t.devices
+			on.devices = t.dirs.Devices
 		}
 	}
 }
@@ -58,12 +59,14 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 // also with an error; then it is closed.
 func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*ssd, error) {
 	t := &ssd{
-		directories: directories{opts: o, devices: on.devices, lostDirs: lost},
-		calls:       calls{changing: guard.NewLock(), saving: guard.NewLock()},
-		origin:      origin{restored: make(chan struct{})},
-		lookahead:   lookahead{ahead: make(chan struct{}, 1)},
-		background:  background{kick: make(chan struct{}, 1)},
+		opts:       o,
+		dirs:       o.directories(),
+		calls:      calls{changing: guard.NewLock(), saving: guard.NewLock()},
+		origin:     origin{restored: make(chan struct{})},
+		lookahead:  lookahead{ahead: make(chan struct{}, 1)},
+		background: background{kick: make(chan struct{}, 1)},
 	}
+	t.dirs.Devices, t.dirs.Lost = on.devices, lost
 	if err := t.open(ctx, on); err != nil {
 		return t, errors.Join(apierr.Of(err), t.free())
 	}
@@ -85,14 +88,15 @@ func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*s
 const leastUnit, pageCacheUnit = 512, 4096
 
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
-	if err := t.orderDirs(on.fs); err != nil {
+	if err := t.dirs.Order(on.fs); err != nil {
 		return err
 	}
-	if err := t.openDevices(ctx); err != nil {
+	if err := t.dirs.OpenDevices(ctx); err != nil {
 		return err
 	}
+	t.opts.SSD.Dirs = t.dirs.Names // some may be lost
 	unit := leastUnit
-	for _, d := range t.devices {
+	for _, d := range t.dirs.Devices {
 		unit = max(unit, d.Unit())
 		if !d.Direct() {
 			unit = max(unit, pageCacheUnit)
@@ -142,7 +146,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 		return err
 	}
 	if !t.opts.ReadOnly {
-		t.copies = catalogcopy.Open(t.catalog, on.fs, t.opts.SSD.Dirs[1:], t.opts.Logger)
+		t.copies = catalogcopy.Open(t.catalog, on.fs, t.dirs.Names[1:], t.opts.Logger)
 		t.checkpoints.Copies = t.copies
 	}
 	if err := t.removeStrays(); err != nil {
@@ -166,7 +170,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 // catalogOptions are those of the catalog that the table has.
 func (t *ssd) catalogOptions(on ssdStorage) catalog.Options {
 	return catalog.Options{
-		Dir: t.catalogPath(), FS: on.fs, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly, MustExist: true,
+		Dir: t.dirs.CatalogPath(), FS: on.fs, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly, MustExist: true,
 		Format: catalog.Format{PageSlots: slots.DefaultPageSlots}, // any layout and hash are accepted here; they are compared below
 	}
 }
@@ -176,9 +180,9 @@ func (t *ssd) catalogOptions(on ssdStorage) catalog.Options {
 func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	o := t.catalogOptions(on)
 	var err error
-	t.catalog, err = t.openOrCopied(o)
+	t.catalog, err = t.dirs.OpenCatalog(o)
 	if errors.Is(err, catalog.ErrNotExist) {
-		if err := t.checkNoTable(); err != nil {
+		if err := t.dirs.CheckNoTable(); err != nil {
 			return err
 		}
 		if t.opts.MustExist {
@@ -203,11 +207,11 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	if err != nil {
 		return err
 	}
-	if err := t.identify(t.catalog.Format(), o.Dir, t.opts.SSD.Dirs[0]); err != nil {
+	if err := t.identify(t.catalog.Format(), o.Dir, t.dirs.Names[0]); err != nil {
 		return err
 	}
 	if want := t.opts.Layout; want != (Layout{}) && want != t.layout {
-		return &LayoutError{Dir: t.opts.SSD.Dirs[0], Have: t.layout, Want: want}
+		return &LayoutError{Dir: t.dirs.Names[0], Have: t.layout, Want: want}
 	}
 	t.rewrite.hash = t.hash
 	return nil
@@ -225,7 +229,7 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 	}
 	t.carried.Limit = t.plan.CarryBytes
 	align := t.unit // of a table that was made on other devices it may be smaller than theirs
-	for _, d := range t.devices {
+	for _, d := range t.dirs.Devices {
 		align = max(align, d.Unit())
 	}
 	t.pool = blockio.NewPool(align, t.plan.PoolBytes-t.plan.BeyondBytes())
@@ -240,10 +244,10 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 	t.checkpoints = checkpoint.New(checkpoint.Options{
 		Table: snapshotted{t}, Catalog: t.catalog, Cache: t.cache, Index: t.index, IndexMu: &t.indexMu, Trained: t.trained, Hash: t.hash.Of,
 		Deltas: &deltafile.Store{
-			Devices: t.devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
+			Devices: t.dirs.Devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
 			Blocks: blockio.NewPool(align, 0), Reads: t.pool,
 		},
-		CatalogPath: t.catalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: fullFiles, ReadOnly: t.opts.ReadOnly, Logger: t.opts.Logger,
+		CatalogPath: t.dirs.CatalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: fullFiles, ReadOnly: t.opts.ReadOnly, Logger: t.opts.Logger,
 	})
 	return nil
 }
@@ -260,7 +264,7 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 	})
 	var bad *slots.PageError
 	if errors.As(err, &bad) {
-		return &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: bad.Error()}
+		return &CorruptionError{File: t.dirs.CatalogPath(), Offset: -1, Reason: bad.Error()}
 	}
 	return err
 }
@@ -281,6 +285,17 @@ func (t *ssd) loadCopiedIndex(ctx context.Context, s catalog.Snapshot, on ssdSto
 	return t.loadIndex(ctx, s)
 }
 
+// reopenCatalog replaces the open catalog, which is damaged as cause says, by its copy.
+func (t *ssd) reopenCatalog(o catalog.Options, cause error) error {
+	err := t.catalog.Close()
+	t.catalog = nil
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	t.catalog, err = t.dirs.OpenCopy(o, cause)
+	return err
+}
+
 func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err error) {
 	var kept []bucketfile.State
 	for _, s := range t.catalog.Snapshots() {
@@ -289,11 +304,11 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 		}
 	}
 	o := bucketfile.Options{
-		Table: t.tableID, RowWords: t.layout.Words(), Format: uint8(t.layout.Format), Devices: t.devices,
+		Table: t.tableID, RowWords: t.layout.Words(), Format: uint8(t.layout.Format), Devices: t.dirs.Devices,
 		BufferBytes: t.plan.BufferBytes, Buffers: plan.AppendBuffers, Pool: t.pool,
 		UnitBytes: t.unit, ReserveBytes: reservedBytes, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly,
 	}
-	for range t.devices {
+	for range t.dirs.Devices {
 		o.BudgetBytes = append(o.BudgetBytes, t.opts.SSD.DirBudgetBytes)
 	}
 	if b := t.opts.SSD.DirBudgetBytes; b > 0 {

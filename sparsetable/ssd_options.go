@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // SSDOptions are the options of KindSSD alone. The zero value is the default.
@@ -63,10 +64,6 @@ type SSDOptions struct {
 	// Source has the bytes that bucket files lack; nil: they lack none, see ErrArriving.
 	Source Source
 }
-
-// catalogDir is the name of the catalog's directory in the first of a table's
-// directories.
-const catalogDir = "catalog"
 
 // defaultSSDMemoryBytes is the budget of a table of KindSSD if Options.MemoryBytes is 0.
 const defaultSSDMemoryBytes = 256 << 20
@@ -228,11 +225,11 @@ func placeOf(dir string) place {
 // a copy of it, in each of its directories.
 func KindIn(dirs ...string) string {
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, catalogDir)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, tabledirs.CatalogName)); err == nil {
 			return KindSSD
 		}
 	}
-	if len(copiesIn(dirs)) > 0 {
+	if len(tabledirs.CopiesIn(dirs)) > 0 {
 		return KindSSD
 	}
 	return KindMemory

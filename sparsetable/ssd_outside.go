@@ -22,8 +22,8 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 		return nil
 	}
 	x, err := outside.New(outside.Options{
-		Deltas: list, DirOf: t.checkpoints.DirOf, Devices: t.devices, Pool: t.pool,
-		RowBytes: t.layout.Bytes(), Hash: t.hash, CatalogPath: t.catalogPath(),
+		Deltas: list, DirOf: t.checkpoints.DirOf, Devices: t.dirs.Devices, Pool: t.pool,
+		RowBytes: t.layout.Bytes(), Hash: t.hash, CatalogPath: t.dirs.CatalogPath(),
 	})
 	if err != nil {
 		return err

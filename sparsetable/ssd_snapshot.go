@@ -59,7 +59,9 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 	return p, nil
 }
 
-func (t *ssd) snapshotError(err error) error { return apierr.Of(apierr.FullDisk(err, t.devices[0])) }
+func (t *ssd) snapshotError(err error) error {
+	return apierr.Of(apierr.FullDisk(err, t.dirs.Devices[0]))
+}
 
 func (t *ssd) infoOf(s catalog.Snapshot) SnapshotInfo {
 	s = checkpoint.Upgraded(s)

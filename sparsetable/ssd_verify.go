@@ -14,12 +14,12 @@ import (
 // ssdSnapshots lists the snapshots of a table on SSD, and reports those of their
 // files that are missing or too short.
 func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
-	t := &ssd{directories: directories{opts: v.opts}}
+	t := &ssd{opts: v.opts, dirs: v.opts.directories()}
 	defer func() { err = errors.Join(err, t.free()) }()
-	if err := t.orderDirs(nil); err != nil {
+	if err := t.dirs.Order(nil); err != nil {
 		return nil, err
 	}
-	if err := t.openDevices(ctx); err != nil {
+	if err := t.dirs.OpenDevices(ctx); err != nil {
 		return nil, err
 	}
 	if err := t.openCatalog(ssdStorage{}, 0); err != nil {
@@ -27,12 +27,12 @@ func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 	}
 	all := t.catalog.Snapshots()
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: none in %s", ErrNoSnapshot, t.opts.SSD.Dirs[0])
+		return nil, fmt.Errorf("%w: none in %s", ErrNoSnapshot, t.dirs.Names[0])
 	}
 	for _, s := range all {
 		ids = append(ids, s.ID)
 	}
-	return ids, v.Files(t.devices, t.opts.SSD.Dirs, t.tableID, all, t.opts.Logger)
+	return ids, v.Files(t.dirs.Devices, t.dirs.Names, t.tableID, all, t.opts.Logger)
 }
 
 // ssdSnapshot verifies the snapshot o.SnapshotID.
@@ -63,7 +63,7 @@ func (v *verifier) ssdSnapshot(ctx context.Context, o Options) (err error) {
 func (v *verifier) table(ctx context.Context, t *ssd) error {
 	open := verify.Table{
 		Files: t.files, Index: t.index, Outside: t.outside, Checkpoints: t.checkpoints, Opened: t.opened, Stored: t.rewrite.stored,
-		Hash: t.hash, ReadBytes: t.plan.ReadBytes, CatalogPath: t.catalogPath(),
+		Hash: t.hash, ReadBytes: t.plan.ReadBytes, CatalogPath: t.dirs.CatalogPath(),
 	}
 	s, err := t.catalog.Snapshot(t.opts.SnapshotID)
 	if err != nil {

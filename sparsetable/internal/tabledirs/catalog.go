@@ -1,4 +1,4 @@
-package sparsetable
+package tabledirs
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
+	"aibox/sparsetable/internal/contract"
 )
 
-// openOrCopied opens the catalog. Where it is lost or damaged, it opens the newest copy of
+// OpenCatalog opens the catalog. Where it is lost or damaged, it opens the newest copy of
 // it, or makes a catalog of that to write to.
-func (d *directories) openOrCopied(o catalog.Options) (*catalog.Catalog, error) {
+func (d *Set) OpenCatalog(o catalog.Options) (*catalog.Catalog, error) {
 	c, err := catalog.Open(o)
 	if err == nil {
 		if err = d.checkOutdated(o, c); err == nil {
@@ -22,23 +23,23 @@ func (d *directories) openOrCopied(o catalog.Options) (*catalog.Catalog, error) 
 		if err := c.Close(); err != nil {
 			return nil, err
 		}
-		if d.opts.SSD.AllowLost {
-			return d.openCopy(o, err)
+		if d.AllowLost {
+			return d.OpenCopy(o, err)
 		}
 		return nil, err
 	}
 	if errors.Is(err, catalog.ErrNotExist) || errors.As(err, new(*catalog.CorruptionError)) {
-		return d.openCopy(o, err)
+		return d.OpenCopy(o, err)
 	}
 	return nil, err
 }
 
-// openCopy opens the newest copy of the catalog, or makes a catalog of it to write to. It
+// OpenCopy opens the newest copy of the catalog, or makes a catalog of it to write to. It
 // returns cause, which says why the catalog itself cannot be used, where no copy is whole, and
 // another error where the copy is not of the same time as the catalog, or where files are
 // missing that the table needs: then a directory is missing, or is not the table's.
-func (d *directories) openCopy(o catalog.Options, cause error) (*catalog.Catalog, error) {
-	found := catalogcopy.Find(o.FS, d.opts.SSD.Dirs, d.opts.Logger)
+func (d *Set) OpenCopy(o catalog.Options, cause error) (*catalog.Catalog, error) {
+	found := catalogcopy.Find(o.FS, d.Names, d.Logger)
 	if len(found) == 0 {
 		return nil, cause
 	}
@@ -48,7 +49,7 @@ func (d *directories) openCopy(o catalog.Options, cause error) (*catalog.Catalog
 			return nil, fmt.Errorf("%w, and there are copies of the catalogs of two tables, %s and %s: name the directories of one", cause, best.Dir, f.Dir)
 		}
 	}
-	if head := catalog.Head(o.FS, o.Dir); head != nil && !bytes.Equal(head, best.Head()) && !d.opts.SSD.AllowLost {
+	if head := catalog.Head(o.FS, o.Dir); head != nil && !bytes.Equal(head, best.Head()) && !d.AllowLost {
 		return nil, fmt.Errorf("%w; its newest copy, in %s, does not have the same snapshots", cause, best.Dir)
 	}
 	on := o
@@ -59,11 +60,11 @@ func (d *directories) openCopy(o catalog.Options, cause error) (*catalog.Catalog
 	on.Dir, on.ReadOnly = best.Dir, true
 	c, err := catalog.Open(on)
 	if err != nil {
-		d.opts.Logger.Warn("sparsetable: the copy of the catalog cannot be used, either", "dir", best.Dir, "error", err)
+		d.Logger.Warn("sparsetable: the copy of the catalog cannot be used, either", "dir", best.Dir, "error", err)
 		return nil, cause
 	}
 	missing := 0
-	if !o.ReadOnly && !d.opts.SSD.AllowLost {
+	if !o.ReadOnly && !d.AllowLost {
 		if missing, err = d.filesMissing(c); err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
@@ -73,9 +74,9 @@ func (d *directories) openCopy(o catalog.Options, cause error) (*catalog.Catalog
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: the table's catalog is lost or damaged, and of the files that its copy in %s names, %d are in none of its directories, %s: name or mount the directory that has them; if it was lost, restore the table from a copy: %s",
-			ErrFiles, best.Dir, missing, strings.Join(d.opts.SSD.Dirs, ", "), cause)
+			contract.ErrFiles, best.Dir, missing, strings.Join(d.Names, ", "), cause)
 	}
-	d.opts.Logger.Warn("sparsetable: the table's catalog is lost or damaged; its copy is used", "catalog", o.Dir, "copy", best.Dir, "error", cause)
+	d.Logger.Warn("sparsetable: the table's catalog is lost or damaged; its copy is used", "catalog", o.Dir, "copy", best.Dir, "error", cause)
 	if o.ReadOnly {
 		return c, nil
 	}
@@ -99,16 +100,16 @@ func (d *directories) openCopy(o catalog.Options, cause error) (*catalog.Catalog
 }
 
 // filesMissing is how many files of the snapshot to open are in none of the directories.
-func (d *directories) filesMissing(c *catalog.Catalog) (missing int, err error) {
-	s, err := c.Snapshot(d.opts.SnapshotID)
+func (d *Set) filesMissing(c *catalog.Catalog) (missing int, err error) {
+	s, err := c.Snapshot(d.SnapshotID)
 	if err != nil {
 		return 0, err
 	}
-	table, err := tableNumber(c.Format())
+	table, err := TableNumber(c.Format())
 	if err != nil {
 		return 0, err
 	}
-	have, err := d.fileNames()
+	have, err := d.FileNames()
 	if err != nil {
 		return 0, err
 	}
@@ -123,15 +124,4 @@ func (d *directories) filesMissing(c *catalog.Catalog) (missing int, err error) 
 		}
 	}
 	return missing, nil
-}
-
-// reopenCatalog replaces the open catalog, which is damaged as cause says, by its copy.
-func (t *ssd) reopenCatalog(o catalog.Options, cause error) error {
-	err := t.catalog.Close()
-	t.catalog = nil
-	if err != nil {
-		return errors.Join(cause, err)
-	}
-	t.catalog, err = t.openCopy(o, cause)
-	return err
 }

@@ -1,4 +1,4 @@
-package sparsetable
+package tabledirs
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
+	"aibox/sparsetable/internal/contract"
 )
 
 // A directory may come back after the table has gone on without it: its disk was away for a
@@ -19,7 +20,7 @@ import (
 // opened in place of the newer one, whose files would be deleted.
 
 // errOutdated says that a directory has an older state than the rest of the table.
-var errOutdated = fmt.Errorf("%w: the directory is older than the rest of the table", ErrFiles)
+var errOutdated = fmt.Errorf("%w: the directory is older than the rest of the table", contract.ErrFiles)
 
 // outdated says what an outdated directory is, and what can be done.
 func outdated(dir string, last uint64, newer string, newest uint64) error {
@@ -37,8 +38,8 @@ func lastOf(fs vfs.FS, c *catalog.Catalog, path string) uint64 {
 }
 
 // checkOutdated fails with errOutdated if a copy of the open catalog is newer than that.
-func (d *directories) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
-	dir, head := catalogcopy.Newest(o.FS, d.opts.SSD.Dirs, c.Format().TableID)
+func (d *Set) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
+	dir, head := catalogcopy.Newest(o.FS, d.Names, c.Format().TableID)
 	if last, newest := lastOf(o.FS, c, o.Dir), catalog.LastID(head); newest > last {
 		return outdated(o.Dir, last, dir, newest)
 	}
@@ -47,12 +48,12 @@ func (d *directories) checkOutdated(o catalog.Options, c *catalog.Catalog) error
 
 // leaveOutdated decides between several directories that have a catalog each. It leaves out
 // those that are older than another one of the same table, with AllowLost, and fails otherwise.
-func (d *directories) leaveOutdated(on vfs.FS, with []string) error {
+func (d *Set) leaveOutdated(on vfs.FS, with []string) error {
 	var tables []string
 	var last []uint64
 	newest := 0
 	for i, dir := range with {
-		path := on.PathJoin(dir, catalogDir)
+		path := on.PathJoin(dir, CatalogName)
 		c, err := catalog.Open(catalog.Options{Dir: path, FS: on, ReadOnly: true})
 		if err == nil {
 			tables, last = append(tables, c.Format().TableID), append(last, lastOf(on, c, path))
@@ -62,7 +63,7 @@ func (d *directories) leaveOutdated(on vfs.FS, with []string) error {
 			return apierr.Of(err)
 		}
 		if err != nil || tables[i] != tables[0] {
-			return fmt.Errorf("%w: %s have a catalog each: they belong to different tables, or one was copied", ErrFiles, strings.Join(with, " and "))
+			return fmt.Errorf("%w: %s have a catalog each: they belong to different tables, or one was copied", contract.ErrFiles, strings.Join(with, " and "))
 		}
 		if last[i] > last[newest] {
 			newest = i
@@ -73,28 +74,28 @@ func (d *directories) leaveOutdated(on vfs.FS, with []string) error {
 			continue
 		}
 		if last[i] == last[newest] {
-			return fmt.Errorf("%w: %s and %s have the same catalog, up to snapshot %d: one was copied, or was made of a copy while the disk of the other was away: delete the directory %s in one of them", ErrFiles, with[newest], dir, last[i], catalogDir)
+			return fmt.Errorf("%w: %s and %s have the same catalog, up to snapshot %d: one was copied, or was made of a copy while the disk of the other was away: delete the directory %s in one of them", contract.ErrFiles, with[newest], dir, last[i], CatalogName)
 		}
-		err := outdated(on.PathJoin(dir, catalogDir), last[i], on.PathJoin(with[newest], catalogDir), last[newest])
-		if !d.opts.SSD.AllowLost {
+		err := outdated(on.PathJoin(dir, CatalogName), last[i], on.PathJoin(with[newest], CatalogName), last[newest])
+		if !d.AllowLost {
 			return err
 		}
-		d.leaveOut(dir, err)
+		d.LeaveOut(dir, err)
 	}
 	return nil
 }
 
-// leaveOut opens the table without one of its directories.
-func (d *directories) leaveOut(dir string, why error) {
-	for i, other := range d.opts.SSD.Dirs {
+// LeaveOut opens the table without one of its directories.
+func (d *Set) LeaveOut(dir string, why error) {
+	for i, other := range d.Names {
 		if other != dir {
 			continue
 		}
-		if len(d.devices) == len(d.opts.SSD.Dirs) {
-			d.devices = without(d.devices, i)
+		if len(d.Devices) == len(d.Names) {
+			d.Devices = without(d.Devices, i)
 		}
-		d.opts.SSD.Dirs = without(d.opts.SSD.Dirs, i)
-		d.lostDirs = append(d.lostDirs, LostDir{Dir: dir, Err: why})
+		d.Names = without(d.Names, i)
+		d.Lost = append(d.Lost, Lost{Dir: dir, Err: why})
 		return
 	}
 }

@@ -1,4 +1,4 @@
-package sparsetable
+package tabledirs
 
 import (
 	"fmt"
@@ -27,9 +27,9 @@ const ArrivingName = "ARRIVING.json"
 // ErrArriving says that the files of a table have not all arrived from elsewhere.
 var ErrArriving = errkind.New(errkind.IO, "sparsetable: the files of the table have not all arrived from the remote directory: `aibox restore` brings them, and so does the job that trains it, or starts from it, when it runs; until then it can be read, where its model directory is named")
 
-// checkArrived fails if bucket files in dirs lack bytes. Why a directory cannot be read is said
+// CheckArrived fails if bucket files in dirs lack bytes. Why a directory cannot be read is said
 // by who opens it.
-func checkArrived(dirs []string) error {
+func CheckArrived(dirs []string) error {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, ArrivingName)
 		if _, err := os.Lstat(path); err == nil {

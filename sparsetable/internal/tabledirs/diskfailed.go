@@ -1,4 +1,4 @@
-package sparsetable
+package tabledirs
 
 import (
 	"errors"
@@ -18,9 +18,9 @@ func DiskFailed(err error) bool {
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 
-// failedDir is the one of the directories whose disk has caused an error; "": none has, or it
+// FailedDir is the one of the directories whose disk has caused an error; "": none has, or it
 // is not known which.
-func failedDir(err error, dirs []string) string {
+func FailedDir(err error, dirs []string) string {
 	var at *fs.PathError
 	if !DiskFailed(err) || !errors.As(err, &at) {
 		return ""

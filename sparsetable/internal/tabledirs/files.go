@@ -1,4 +1,4 @@
-package sparsetable
+package tabledirs
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
+	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/memory"
 	"aibox/sparsetable/internal/spool"
@@ -52,7 +53,7 @@ func (f Files) HasTable() bool { return f.Catalog || len(f.Snapshots) > 0 }
 func (f Files) Names() []string {
 	var names []string
 	if f.Catalog {
-		names = append(names, catalogDir)
+		names = append(names, CatalogName)
 	}
 	names = append(names, f.Rows...)
 	names = append(names, f.Snapshots...)
@@ -79,7 +80,7 @@ func FilesIn(dir string) (Files, error) {
 func (f *Files) add(name string, isDir bool) {
 	switch {
 	case isDir:
-		f.Catalog = f.Catalog || name == catalogDir
+		f.Catalog = f.Catalog || name == CatalogName
 		if catalogcopy.IsDirName(name) {
 			f.Others, f.Copies = append(f.Others, name), append(f.Copies, name)
 		}
@@ -100,7 +101,7 @@ func (f *Files) add(name string, isDir bool) {
 // is true, and nothing otherwise. It returns ErrInUse where the table is open.
 func Remove(dirs []string, all bool) error {
 	for _, dir := range dirs {
-		path := filepath.Join(dir, catalogDir)
+		path := filepath.Join(dir, CatalogName)
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			continue
 		}
@@ -123,10 +124,10 @@ func Remove(dirs []string, all bool) error {
 		}
 	}
 	table := ""
-	for _, path := range copiesIn(dirs) {
+	for _, path := range CopiesIn(dirs) {
 		name := filepath.Base(path)
 		if !all && table != "" && !strings.HasPrefix(name, table) {
-			return fmt.Errorf("%w: there are copies of the catalogs of several tables in %s, and no catalog", ErrFiles, strings.Join(dirs, ", "))
+			return fmt.Errorf("%w: there are copies of the catalogs of several tables in %s, and no catalog", contract.ErrFiles, strings.Join(dirs, ", "))
 		}
 		table = name[:tableNumberLen]
 		lock, err := catalog.LockAlone(path)
@@ -147,8 +148,8 @@ func Remove(dirs []string, all bool) error {
 // tableNumberLen is the length of a table's number, with which the names of its files begin.
 const tableNumberLen = 16
 
-// copiesIn are the copies of catalogs in directories. A directory that cannot be read has none.
-func copiesIn(dirs []string) (paths []string) {
+// CopiesIn are the copies of catalogs in directories. A directory that cannot be read has none.
+func CopiesIn(dirs []string) (paths []string) {
 	for _, dir := range dirs {
 		files, _ := FilesIn(dir)
 		for _, name := range files.Copies {
@@ -172,7 +173,7 @@ func removeFiles(dirs []string, prefix, catalogPath string) error {
 		files, err := FilesIn(dir)
 		errs = append(errs, err)
 		if files.Catalog && catalogPath == "" {
-			catalogs = append(catalogs, filepath.Join(dir, catalogDir))
+			catalogs = append(catalogs, filepath.Join(dir, CatalogName))
 		}
 		files.Catalog = false
 		for _, name := range files.Names() {

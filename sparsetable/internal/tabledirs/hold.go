@@ -1,4 +1,4 @@
-package sparsetable
+package tabledirs
 
 import (
 	"errors"
@@ -12,24 +12,16 @@ import (
 	"aibox/sparsetable/internal/catalog"
 )
 
-// Hold prevents that the table in the directories of o is opened for writing until
-// the result is closed, just as a table that is open for reading does. It returns
-// ErrInUse where the table is open for writing. Where the table's catalog is lost, it holds the
-// copies of that. A table of KindMemory is read
-// completely by Open, so for it Hold does nothing.
-func Hold(o Options) (io.Closer, error) {
-	o.ensureDefaults()
-	if o.Kind != KindSSD {
-		return io.NopCloser(nil), nil
-	}
-	d := &directories{opts: o}
-	if err := d.orderDirs(nil); err != nil {
+// Hold prevents that the table is opened for writing until the result is closed, see
+// sparsetable.Hold.
+func (d *Set) Hold() (io.Closer, error) {
+	if err := d.Order(nil); err != nil {
 		return nil, err
 	}
-	dir := d.opts.SSD.Dirs[0]
-	path := filepath.Join(dir, catalogDir)
+	dir := d.Names[0]
+	path := filepath.Join(dir, CatalogName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if held, err := holdCopies(d.opts.SSD.Dirs); err != nil || len(held) > 0 {
+		if held, err := holdCopies(d.Names); err != nil || len(held) > 0 {
 			if _, e := os.Stat(path); err == nil && errors.Is(e, fs.ErrNotExist) {
 				return held, nil
 			}
@@ -58,7 +50,7 @@ func (h holds) Close() (err error) {
 
 // holdCopies locks the copies of catalogs in directories.
 func holdCopies(dirs []string) (held holds, err error) {
-	for _, path := range copiesIn(dirs) {
+	for _, path := range CopiesIn(dirs) {
 		lock, err := catalog.LockReading(path)
 		if err != nil {
 			return held, fmt.Errorf("the table in %s: %w", filepath.Dir(path), apierr.Of(err))
