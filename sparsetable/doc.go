@@ -294,7 +294,7 @@
 // # Clones of kind "ssd"
 //
 // Clone makes a table of its own from a snapshot of another one, in other directories of the
-// same file systems (clone.go). It gives the new table hard links to the snapshot's bucket
+// same file systems (internal/transfer). It gives the new table hard links to the snapshot's bucket
 // and delta files, which never change, and writes a catalog with the pages of the index.
 // The file system counts the links. So no table knows of the other ones: a file that one of them has
 // emptied or dropped takes space until the last of them has. The new table has the number

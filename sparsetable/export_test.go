@@ -15,6 +15,7 @@ import (
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/slots"
 	"aibox/sparsetable/internal/tabledirs"
+	"aibox/sparsetable/internal/transfer"
 	"aibox/sparsetable/internal/verify"
 )
 
@@ -31,7 +32,7 @@ func OpenSSDOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.
 // OpenOldSSDOn is OpenSSDOn for a table that an older version makes, if there is none:
 // its hash is slots.Hash.
 func OpenOldSSDOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.FS) (Table, error) {
-	return openStored(ctx, o, ssdStorage{devices: devices, fs: fs, hash: keyHash})
+	return openStored(ctx, o, ssdStorage{devices: devices, fs: fs, hash: slots.HashName})
 }
 
 func openStored(ctx context.Context, o Options, on ssdStorage) (Table, error) {
@@ -234,9 +235,7 @@ func MayDropRows(tab Table) bool {
 // SetLinkFile replaces what Clone makes hard links with, until the returned function is
 // called.
 func SetLinkFile(link func(from, to string) error) (restore func()) {
-	old := linkFile
-	linkFile = link
-	return func() { linkFile = old }
+	return transfer.LinkWith(link)
 }
 
 // DeltasOf are the names of the delta files of a snapshot, the oldest first.

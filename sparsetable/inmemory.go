@@ -2,11 +2,9 @@ package sparsetable
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
-	"sync"
 
 	"aibox/sparsetable/internal/memory"
+	"aibox/sparsetable/internal/transfer"
 )
 
 // inMemory is the table of KindMemory.
@@ -31,11 +29,5 @@ func (t inMemory) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	path := f.Name()
-	file := PortableFile{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: func() (OpenFile, error) { return keptOpen{f}, nil }}
-	return &SnapshotFiles{Files: []PortableFile{file}, Release: sync.OnceValue(f.Close)}, nil
+	return transfer.OfFile(f)
 }

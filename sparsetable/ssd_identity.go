@@ -18,13 +18,6 @@ type identity struct {
 	hash    slots.Hasher // of keys
 }
 
-// The names of the hash functions of keys, as the catalog has them. Tables that were
-// made before have the first one, Hasher 0; that of a new table has its number as seed.
-const (
-	keyHash       = "murmur3-fmix64"
-	seededKeyHash = "murmur3-fmix64-of-key-xor-table"
-)
-
 // hasherOf is the hash of a table by its number. Tests replace it, so that they do the
 // same in every run.
 var hasherOf = func(tableID uint64) slots.Hasher { return slots.Hasher(tableID) }
@@ -43,11 +36,11 @@ func (d *identity) identify(f catalog.Format, catalogPath, dir string) (err erro
 		return err
 	}
 	switch f.Hash {
-	case keyHash:
-	case seededKeyHash:
+	case slots.HashName:
+	case slots.SeededHashName:
 		d.hash = hasherOf(d.tableID)
 	default:
-		return &catalog.FormatError{Dir: catalogPath, Field: "hash", Have: f.Hash, Want: seededKeyHash}
+		return &catalog.FormatError{Dir: catalogPath, Field: "hash", Have: f.Hash, Want: slots.SeededHashName}
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ import (
 type ssdStorage struct {
 	devices []blockio.Device
 	fs      vfs.FS
-	hash    string // of a new table's keys; "" stands for seededKeyHash
+	hash    string // of a new table's keys; "" stands for slots.SeededHashName
 }
 
 // openSSD opens a table. o has its defaults and is valid.
@@ -198,7 +198,7 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 		if _, err := crand.Read(id[:]); err != nil {
 			return fmt.Errorf("sparsetable: choose a number for the table: %w", err)
 		}
-		o.MustExist, o.Format.UnitBytes, o.Format.Hash = false, unit, cmp.Or(on.hash, seededKeyHash)
+		o.MustExist, o.Format.UnitBytes, o.Format.Hash = false, unit, cmp.Or(on.hash, slots.SeededHashName)
 		o.Format.ValueDim, o.Format.StateDim = t.opts.Layout.ValueDim, t.opts.Layout.StateDim
 		o.Format.RowFormat = t.opts.Layout.Format.String()
 		o.Format.TableID = fmt.Sprintf("%016x", binary.LittleEndian.Uint64(id[:]))

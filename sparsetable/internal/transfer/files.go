@@ -1,4 +1,4 @@
-package sparsetable
+package transfer
 
 import (
 	"cmp"
@@ -10,12 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/deltafile"
-	"aibox/sparsetable/internal/memory"
 	"aibox/sparsetable/internal/tabledirs"
 )
 
@@ -25,9 +26,9 @@ import (
 // copied to may be others, and their number another one: the files of a table are found by
 // their names.
 
-// PortableFile is a file of a snapshot. As long as the snapshot is there, its first Bytes
+// File is a file of a snapshot. As long as the snapshot is there, its first Bytes
 // bytes do not change; the file may have more, which do not belong to the snapshot.
-type PortableFile struct {
+type File struct {
 	Name  string // the same in every copy of the table
 	Path  string
 	Bytes int64
@@ -46,7 +47,7 @@ type OpenFile interface {
 // SnapshotFiles are the files of a snapshot of an open table. They stay as they are until
 // Release, whatever happens to the table meanwhile, the snapshot's being dropped included.
 type SnapshotFiles struct {
-	Files []PortableFile
+	Files []File
 	// WriteIndex writes the index as RestoreIndex reads it, or, where since is the number of
 	// an earlier snapshot that was taken since the table was opened, what of it changed after
 	// that; nil for KindMemory, which has no index. It is not called after the table was
@@ -55,49 +56,26 @@ type SnapshotFiles struct {
 	Release    func() error
 }
 
-// SnapshotHolder is what both kinds of tables implement.
-type SnapshotHolder interface {
-	// HoldSnapshot returns the files of a snapshot. It fails with ErrNoSnapshot.
-	HoldSnapshot(id uint64) (*SnapshotFiles, error)
+// OfFile are the files of a snapshot of a table in memory, which is one file and is open.
+func OfFile(f *os.File) (*SnapshotFiles, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	path := f.Name()
+	file := File{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: func() (OpenFile, error) { return keptOpen{f}, nil }}
+	return &SnapshotFiles{Files: []File{file}, Release: sync.OnceValue(f.Close)}, nil
 }
 
-// HoldSnapshot implements SnapshotHolder.
-func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
-	if err := t.door.Enter(); err != nil {
-		return nil, err
-	}
-	defer t.door.Leave()
-	kept, err := t.checkpoints.Keep(id)
-	if err != nil {
-		return nil, apierr.Of(err)
-	}
-	files, err := portableFiles(kept.Snapshot(), t.tableID, t.dirs.Names)
-	if err != nil {
-		return nil, errors.Join(err, kept.Release())
-	}
-	index := func(w io.Writer, since uint64) error {
-		if err := t.door.Enter(); err != nil {
-			return err
-		}
-		defer t.door.Leave()
-		return apierr.Of(kept.WriteIndex(w, since))
-	}
-	return &SnapshotFiles{files, index, kept.Release}, nil
-}
-
-// PortableFiles returns the files that hold the rows of the snapshot o.SnapshotID (0: the
-// newest) of the table in the directories of o. The caller holds the table (Hold).
-func PortableFiles(o Options) ([]PortableFile, error) {
-	o.ensureDefaults()
-	if o.Kind != KindSSD {
-		return memoryFile(memory.SnapshotPath(o.Dir, o.SnapshotID))
-	}
-	old, dirs, err := openCatalog(o)
+// Files returns the files that hold the rows of the snapshot of a table on SSD. The caller
+// holds the table.
+func Files(d *tabledirs.Set) ([]File, error) {
+	old, err := openCatalog(d)
 	if err != nil {
 		return nil, apierr.Of(err)
 	}
 	defer old.Close() // it was only read
-	s, err := old.Snapshot(o.SnapshotID)
+	s, err := old.Snapshot(d.SnapshotID)
 	if err != nil {
 		return nil, apierr.Of(err)
 	}
@@ -105,15 +83,16 @@ func PortableFiles(o Options) ([]PortableFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return portableFiles(s, table, dirs)
+	return FilesOf(s, table, d.Names)
 }
 
-func memoryFile(path string) ([]PortableFile, error) {
+// FileAt is the file of a snapshot of a table in memory.
+func FileAt(path string) ([]File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	return []PortableFile{{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: opening(path)}}, nil
+	return []File{{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: opening(path)}}, nil
 }
 
 func opening(path string) func() (OpenFile, error) {
@@ -125,13 +104,13 @@ type keptOpen struct{ io.ReaderAt }
 
 func (keptOpen) Close() error { return nil }
 
-// portableFiles returns the files that hold the rows of a snapshot of a table on SSD.
-func portableFiles(s catalog.Snapshot, table uint64, dirs []string) (out []PortableFile, err error) {
+// FilesOf returns the files that hold the rows of a snapshot of a table on SSD.
+func FilesOf(s catalog.Snapshot, table uint64, dirs []string) (out []File, err error) {
 	add := func(name string, bytes int64, unique bool) {
 		if err == nil {
 			var path string
 			path, err = pathIn(dirs, name, bytes)
-			out = append(out, PortableFile{name, path, bytes, opening(path), unique})
+			out = append(out, File{name, path, bytes, opening(path), unique})
 		}
 	}
 	for _, b := range s.Files {
@@ -143,18 +122,17 @@ func portableFiles(s catalog.Snapshot, table uint64, dirs []string) (out []Porta
 	return out, err
 }
 
-// openCatalog opens the catalog of the table in the directories of o for reading, and
-// returns these with the one that has it first.
-func openCatalog(o Options) (*catalog.Catalog, []string, error) {
-	d := o.directories()
+// openCatalog opens the catalog of a table for reading, and puts the directory that has it
+// first.
+func openCatalog(d *tabledirs.Set) (*catalog.Catalog, error) {
 	if err := d.Order(nil); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	c, err := d.OpenCatalog(catalog.Options{Dir: d.CatalogPath(), ReadOnly: true, Logger: o.Logger})
+	c, err := d.OpenCatalog(catalog.Options{Dir: d.CatalogPath(), ReadOnly: true, Logger: d.Logger})
 	if errors.Is(err, catalog.ErrNotExist) {
-		err = fmt.Errorf("%w: none in %s", ErrNoSnapshot, d.CatalogPath())
+		err = fmt.Errorf("%w: none in %s", contract.ErrNoSnapshot, d.CatalogPath())
 	}
-	return c, d.Names, err
+	return c, err
 }
 
 // pathIn is the path of a file in one of dirs, which has at least so many bytes.
@@ -166,35 +144,28 @@ func pathIn(dirs []string, name string, bytes int64) (string, error) {
 			continue
 		}
 		if info.Size() < bytes {
-			return "", &CorruptionError{File: path, Offset: info.Size(), Reason: fmt.Sprintf("the file ends here, but the snapshot needs %d bytes of it", bytes)}
+			return "", &contract.CorruptionError{File: path, Offset: info.Size(), Reason: fmt.Sprintf("the file ends here, but the snapshot needs %d bytes of it", bytes)}
 		}
 		return path, nil
 	}
-	return "", fmt.Errorf("%w: %s is in none of %v", ErrFiles, name, dirs)
+	return "", fmt.Errorf("%w: %s is in none of %v", contract.ErrFiles, name, dirs)
 }
 
-// WriteIndex writes the index of the snapshot o.SnapshotID (0: the newest) of a table on
-// SSD. The caller holds the table (Hold).
-func WriteIndex(o Options, w io.Writer) error {
-	o.ensureDefaults()
-	c, _, err := openCatalog(o)
+// WriteIndex writes the index of the snapshot of a table on SSD. The caller holds the table.
+func WriteIndex(d *tabledirs.Set, w io.Writer) error {
+	c, err := openCatalog(d)
 	if err != nil {
 		return apierr.Of(err)
 	}
-	pin, err := c.Pin(o.SnapshotID)
+	pin, err := c.Pin(d.SnapshotID)
 	if err == nil {
 		err = pin.Write(w, pin.Snapshot(), 0)
 	}
 	return apierr.Of(errors.Join(err, c.Close()))
 }
 
-// RestoreIndex makes a table on SSD, in the directories of o, of the files of snapshots,
-// which are there, and of their indexes. Of each index the names of its files are given: the
-// first has all of it, and each other one what changed after the one before. A catalog that
-// an interrupted call left behind is replaced. After it the table has these snapshots, with
-// the numbers that they had.
-func RestoreIndex(ctx context.Context, o Options, indexes ...[]string) (infos []SnapshotInfo, err error) {
-	o.ensureDefaults()
+// RestoreIndex is sparsetable.RestoreIndex for a table in the directories of d.
+func RestoreIndex(ctx context.Context, d *tabledirs.Set, indexes ...[]string) (infos []contract.SnapshotInfo, err error) {
 	var list []loadedSnapshot
 	for _, names := range indexes {
 		s, closeAll, err := openIndex(names)
@@ -203,16 +174,16 @@ func RestoreIndex(ctx context.Context, o Options, indexes ...[]string) (infos []
 			return nil, apierr.Of(err)
 		}
 		if len(list) > 0 && list[0].format != s.Format {
-			return nil, &CorruptionError{File: names[0], Offset: -1, Reason: "it is of another table than " + indexes[0][0]}
+			return nil, &contract.CorruptionError{File: names[0], Offset: -1, Reason: "it is of another table than " + indexes[0][0]}
 		}
 		list = append(list, loadedSnapshot{s.Snapshot, s.Pages, s.Format})
 	}
 	format := list[0].format
 	slices.SortFunc(list, func(a, b loadedSnapshot) int { return cmp.Compare(a.ID, b.ID) })
-	if err := os.RemoveAll(filepath.Join(o.SSD.Dirs[0], tabledirs.CatalogName)); err != nil {
+	if err := os.RemoveAll(filepath.Join(d.Names[0], tabledirs.CatalogName)); err != nil {
 		return nil, err
 	}
-	infos, err = newCatalog(ctx, o, format, list)
+	infos, err = newCatalog(ctx, d, format, list)
 	return infos, apierr.Of(err)
 }
 

@@ -1,4 +1,4 @@
-package sparsetable
+package transfer
 
 import (
 	"cmp"
@@ -18,14 +18,17 @@ import (
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/memory"
+	"aibox/sparsetable/internal/slots"
 	"aibox/sparsetable/internal/tabledirs"
 )
 
 // CloneInfo says what Clone did.
 type CloneInfo struct {
-	Snapshot    SnapshotInfo // in the new table, with the record of the one that was cloned
-	LinkedBytes int64        // of files that both tables have; they take no more space
-	CopiedBytes int64        // of files that could not be linked
+	Snapshot    contract.SnapshotInfo // in the new table, with the record of the one that was cloned
+	LinkedBytes int64                 // of files that both tables have; they take no more space
+	CopiedBytes int64                 // of files that could not be linked
 }
 
 // ErrNotCloneable: Clone cannot make a table of this one. Import can.
@@ -34,50 +37,34 @@ var ErrNotCloneable = errors.New("sparsetable: the table cannot be cloned")
 // linkFile makes a second name of a file. Tests replace it.
 var linkFile = os.Link
 
-// Clone makes, in the directories of to, a table of its own that holds what the
-// snapshot from.SnapshotID (0: the newest) of the table in the directories of from
-// holds. Only the index is written, about 2 % of the rows' bytes: bucket and delta files never
-// change once a snapshot has them, so the new table gets them as hard links. From then on
-// either table can be changed, compacted, read or deleted, by any process, without an
-// effect on the other: the file system counts the links, and frees a file when no
-// table has it any more.
-//
-// Each file is linked into the first directory of to where that is possible, that is,
-// which is on the same file system, and copied to the one with the same place in the
-// list where there is none. Files that have not all arrived (from.SSD.Source) can only be linked:
-// otherwise the error is ErrArriving. The catalog is written last, so there is no table in to
-// before everything it needs is durable. Clone holds the earlier table for reading; it
-// changes nothing there. Both tables are of KindSSD.
-//
-// Errors: ErrNotCloneable for a table of an older version, whose keys have no hash of their
-// own; ErrNoSnapshot, ErrInUse, ErrFiles, ErrNoSpace, *CorruptionError. After an error,
-// files may be left in the directories of to.
-func Clone(ctx context.Context, from, to Options) (CloneInfo, error) {
+// LinkWith makes Clone and CanLink call link, in tests, until the returned function is called.
+func LinkWith(link func(from, to string) error) (restore func()) {
+	old := linkFile
+	linkFile = link
+	return func() { linkFile = old }
+}
+
+// Clone is sparsetable.Clone for tables on SSD in the directories of from and to.
+func Clone(ctx context.Context, from, to *tabledirs.Set) (CloneInfo, error) {
 	c := cloning{from: from, to: to}
-	c.from.ensureDefaults()
-	c.to.ensureDefaults()
-	if c.from.Kind != KindSSD || c.to.Kind != KindSSD {
-		return CloneInfo{}, fmt.Errorf("%w: only tables of kind %q can be", ErrNotCloneable, KindSSD)
-	}
 	err := c.run(ctx)
 	return c.info, apierr.Of(err)
 }
 
 // cloning is one call of Clone.
 type cloning struct {
-	from, to Options
+	from, to *tabledirs.Set
 	info     CloneInfo
 }
 
 func (c *cloning) run(ctx context.Context) (err error) {
-	old, dirs, err := openCatalog(c.from)
+	old, err := openCatalog(c.from)
 	if err != nil {
 		return err
 	}
-	c.from.SSD.Dirs = dirs
 	defer func() { err = errors.Join(err, old.Close()) }()
-	if old.Format().Hash != seededKeyHash {
-		return fmt.Errorf("%w: that in %s was made by an older version", ErrNotCloneable, c.from.SSD.Dirs[0])
+	if old.Format().Hash != slots.SeededHashName {
+		return fmt.Errorf("%w: that in %s was made by an older version", ErrNotCloneable, c.from.Names[0])
 	}
 	snapshot, err := old.Snapshot(c.from.SnapshotID)
 	if err != nil {
@@ -96,16 +83,16 @@ func (c *cloning) run(ctx context.Context) (err error) {
 
 // prepare makes the new table's directories, in which there may be no table yet.
 func (c *cloning) prepare() error {
-	for _, dir := range c.to.SSD.Dirs {
-		if err := (OSFS{}).MkdirAll(dir); err != nil {
+	for _, dir := range c.to.Names {
+		if err := (memory.OSFS{}).MkdirAll(dir); err != nil {
 			return err
 		}
-		files, err := FilesIn(dir)
+		files, err := tabledirs.FilesIn(dir)
 		if err != nil {
 			return err
 		}
 		if files.HasTable() || len(files.Rows) > 0 {
-			return fmt.Errorf("%w: there is a table in %s already", ErrFiles, dir)
+			return fmt.Errorf("%w: there is a table in %s already", contract.ErrFiles, dir)
 		}
 	}
 	return nil
@@ -117,7 +104,7 @@ func (c *cloning) files(ctx context.Context, f catalog.Format, s catalog.Snapsho
 	if err != nil {
 		return err
 	}
-	from, to := c.from.SSD.Dirs, c.to.SSD.Dirs
+	from, to := c.from.Names, c.to.Names
 	for _, b := range s.Files {
 		if err := c.file(ctx, bucketfile.FileName(table, b.ID, b.Incarnation), from, to); err != nil {
 			return err
@@ -128,8 +115,8 @@ func (c *cloning) files(ctx context.Context, f catalog.Format, s catalog.Snapsho
 			return err
 		}
 	}
-	for _, dir := range c.to.SSD.Dirs {
-		if err := (OSFS{}).SyncDir(dir); err != nil {
+	for _, dir := range c.to.Names {
+		if err := (memory.OSFS{}).SyncDir(dir); err != nil {
 			return err
 		}
 	}
@@ -152,7 +139,7 @@ func (c *cloning) file(ctx context.Context, name string, from, to []string) erro
 		}
 		return c.linkOrCopy(ctx, path, info.Size(), to, at)
 	}
-	return fmt.Errorf("%w: %s is in none of %v", ErrFiles, name, from)
+	return fmt.Errorf("%w: %s is in none of %v", contract.ErrFiles, name, from)
 }
 
 // linkOrCopy links a file into the first of dirs, beginning with the one at an index, where
@@ -169,8 +156,8 @@ func (c *cloning) linkOrCopy(ctx context.Context, path string, size int64, dirs 
 			return err
 		}
 	}
-	if s := c.from.SSD.Source; s != nil && s.Lacks(filepath.Base(path)) {
-		return fmt.Errorf("%w: %s cannot be linked", ErrArriving, path)
+	if s := c.from.Source; s != nil && s.Lacks(filepath.Base(path)) {
+		return fmt.Errorf("%w: %s cannot be linked", tabledirs.ErrArriving, path)
 	}
 	c.info.CopiedBytes += size
 	return copyDurably(ctx, path, filepath.Join(dirs[at%len(dirs)], filepath.Base(path)))
@@ -245,8 +232,8 @@ type loadedSnapshot struct {
 
 // newCatalog makes the catalog of a table whose files are in the directories of o, with
 // these snapshots, in ascending order of their numbers; 0 stands for a new number.
-func newCatalog(ctx context.Context, o Options, f catalog.Format, snapshots []loadedSnapshot) (infos []SnapshotInfo, err error) {
-	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(o.SSD.Dirs[0], tabledirs.CatalogName), Format: f, Logger: o.Logger})
+func newCatalog(ctx context.Context, o *tabledirs.Set, f catalog.Format, snapshots []loadedSnapshot) (infos []contract.SnapshotInfo, err error) {
+	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(o.Names[0], tabledirs.CatalogName), Format: f, Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -258,11 +245,11 @@ func newCatalog(ctx context.Context, o Options, f catalog.Format, snapshots []lo
 		}
 		infos = append(infos, info)
 	}
-	catalogcopy.Open(made, nil, o.SSD.Dirs[1:], o.Logger)
+	catalogcopy.Open(made, nil, o.Names[1:], o.Logger)
 	return infos, nil
 }
 
-func addSnapshot(ctx context.Context, made *catalog.Catalog, s loadedSnapshot) (info SnapshotInfo, err error) {
+func addSnapshot(ctx context.Context, made *catalog.Catalog, s loadedSnapshot) (info contract.SnapshotInfo, err error) {
 	commit, err := made.BeginAs(s.ID)
 	if err != nil {
 		return info, err
@@ -279,5 +266,5 @@ func addSnapshot(ctx context.Context, made *catalog.Catalog, s loadedSnapshot) (
 		return info, err
 	}
 	kept, err := made.Snapshot(commit.ID())
-	return SnapshotInfo{ID: kept.ID, Rows: kept.Rows, Bytes: kept.PageBytes, Record: kept.Record}, err
+	return contract.SnapshotInfo{ID: kept.ID, Rows: kept.Rows, Bytes: kept.PageBytes, Record: kept.Record}, err
 }
