@@ -8,6 +8,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/complaints"
 )
 
 const (
@@ -79,7 +80,7 @@ func (t *ssd) wakeIfFull() {
 // needs their room, and compacts files.
 func (t *ssd) work(ctx context.Context) {
 	defer panics.Exit("the background writer of the table")
-	complaints := newComplaints(t.opts.Logger)
+	recurring := complaints.New(t.opts.Logger)
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,7 +88,7 @@ func (t *ssd) work(ctx context.Context) {
 		case <-t.kick:
 		}
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
-			complaints.about(err)
+			recurring.About(err)
 			if errors.Is(err, bucketfile.ErrNoSpace) {
 				continue // rows stay in memory; calls that need room for others return the error
 			}

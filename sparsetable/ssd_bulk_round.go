@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"aibox/sparsetable/internal/distinct"
 	"aibox/sparsetable/internal/offheap"
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/spool"
@@ -24,7 +25,7 @@ type bulkLoad struct {
 	spool    *spool.Spool
 	limit    int64 // bytes that the spool may take, by the space that there was
 	look     int64 // bytes of the spool at which the free space is checked again
-	distinct distinctKeys
+	distinct distinct.Keys
 	spools   uint64 // made by this import
 	id       uint64
 
@@ -50,14 +51,14 @@ func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
 // add puts a row into the spool.
 func (l *bulkLoad) add(key uint64, row []float32) error {
 	h := l.t.hash.Of(key)
-	l.distinct.add(key, h)
+	l.distinct.Add(key, h)
 	return l.spool.Add(l.ctx, key, h, row)
 }
 
 // begin starts a round. It reports whether there is room for it.
 func (l *bulkLoad) begin() (bool, error) {
 	t := l.t
-	l.distinct, l.look = distinctKeys{hash: t.hash}, 0
+	l.distinct, l.look = distinct.Keys{Hash: t.hash}, 0
 	if ok, err := l.takeArena(spool.LeastArena(len(t.dirs.Devices), t.bulk.minBlock), 0); !ok || err != nil {
 		return false, err
 	}

@@ -1,4 +1,4 @@
-package sparsetable
+package complaints
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 
 func TestComplaints(t *testing.T) {
 	var log bytes.Buffer
-	c := newComplaints(slog.New(slog.NewTextHandler(&log, nil)))
+	c := New(slog.New(slog.NewTextHandler(&log, nil)))
 	var clock time.Time
 	c.now = func() time.Time { return clock }
 	said := func(err error, want string) {
 		t.Helper()
 		log.Reset()
-		c.about(err)
+		c.About(err)
 		if got := log.String(); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%v: logged %q, want %q", err, got, want)
 		}

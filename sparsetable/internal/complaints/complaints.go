@@ -1,4 +1,5 @@
-package sparsetable
+// Package complaints logs errors that keep recurring, now and then.
+package complaints
 
 import (
 	"errors"
@@ -11,10 +12,10 @@ import (
 // complainEvery is how often an error that keeps recurring is logged.
 const complainEvery = 30 * time.Second
 
-// complaints logs the errors of the background writer, which tries again
+// Complaints logs the errors of the background writer, which tries again
 // whenever a Pull or Release wakes it: on a full disk hundreds of times a second.
 // It belongs to one goroutine.
-type complaints struct {
+type Complaints struct {
 	log    *slog.Logger
 	now    func() time.Time
 	last   string
@@ -22,10 +23,11 @@ type complaints struct {
 	hushed int       // times that it recurred since without being logged
 }
 
-func newComplaints(log *slog.Logger) *complaints { return &complaints{log: log, now: time.Now} }
+// New returns Complaints that log to log.
+func New(log *slog.Logger) *Complaints { return &Complaints{log: log, now: time.Now} }
 
-// about logs err, unless the same error was logged less than complainEvery ago.
-func (c *complaints) about(err error) {
+// About logs err, unless the same error was logged less than complainEvery ago.
+func (c *Complaints) About(err error) {
 	what := err.Error()
 	if errors.Is(err, bucketfile.ErrNoSpace) {
 		what = bucketfile.ErrNoSpace.Error() // its figures vary
