@@ -8,6 +8,7 @@ import (
 
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/layout"
+	"aibox/sparsetable/internal/lost"
 )
 
 // LossHandler is what a table of KindSSD implements. Each of its directories is a failure
@@ -37,14 +38,7 @@ type LossHandler interface {
 }
 
 // Loss is what a table lacks that was opened with SSDOptions.AllowLost.
-type Loss struct {
-	Dirs       []LostDir
-	Files      int   // of the snapshot, that are lost
-	Slots      int64 // of the index, whose rows were lost
-	TotalSlots int64 // that the snapshot had; Slots/TotalSlots is the portion 1/N of CPR, eq. 4
-	Rows       int64 // lost
-	TotalRows  int64 // that the snapshot had
-}
+type Loss = lost.Loss
 
 // Lost implements LossHandler.
 func (t *ssd) Lost() *Loss {
@@ -136,7 +130,7 @@ func (r *refill) add(key uint64, row []float32) error {
 	if len(row) != t.layout.Words() {
 		return fmt.Errorf("sparsetable: refill key %d: a row of %d words, want %d", key, len(row), t.layout.Words())
 	}
-	if !t.lost.row(t.hash.Of(key)) || !t.trained(row) {
+	if !t.lost.Row(t.hash.Of(key)) || !t.trained(row) {
 		return nil
 	}
 	r.keys, r.all = append(r.keys, key), append(r.all, row...)

@@ -13,6 +13,7 @@ import (
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/guard"
+	"aibox/sparsetable/internal/lost"
 	"aibox/sparsetable/internal/outside"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/tabledirs"
@@ -84,7 +85,7 @@ type storage struct {
 type origin struct {
 	opened   catalog.Snapshot // what is left of it, if any
 	restored chan struct{}    // closed when no more rows of it come into the cache
-	lost     *lost            // files of it; nil: none
+	lost     *lost.Files      // files of it; nil: none
 	// outside is the index, in a table that is opened for reading only, of the rows
 	// that are in no bucket or in a bucket as an older version; nil: there are
 	// none.

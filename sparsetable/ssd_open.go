@@ -132,7 +132,6 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 		return err
 	}
 	t.bulk = planBulk(&t.plan, t.fitRows.Load())
-	whole := snapshot
 	if t.opts.SSD.AllowLost && snapshot.ID != 0 {
 		if snapshot, err = t.findLost(snapshot); err != nil {
 			return err
@@ -142,7 +141,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	if err := t.openFiles(ctx, snapshot); err != nil {
 		return err
 	}
-	if err := t.takeOutLost(ctx, whole, snapshot); err != nil {
+	if err := t.takeOutLost(ctx); err != nil {
 		return err
 	}
 	if !t.opts.ReadOnly {
