@@ -7,9 +7,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/carry"
-	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/plan"
-	"aibox/sparsetable/internal/rowcache"
 )
 
 // The elevator serves announced passes in the order in which buckets lie on the
@@ -164,19 +162,6 @@ func (t *ssd) stopElevator() {
 	}
 }
 
-// marks reports whether the table has more rows than the cache holds, so that rows
-// must leave for others and the elevator may be of use. It also stores the result.
-func (t *ssd) marks() bool {
-	e := &t.elevator
-	if e.queue == nil || t.opts.ReadOnly {
-		return false
-	}
-	space, _ := t.files.Space()
-	on := space.LiveBytes > t.fitRows.Load()/4*3*int64(layout.EntryBytes(t.layout)) && t.cache.NotesMissing()
-	e.marking.Store(on)
-	return on
-}
-
 // noteNeed records that a pass that was announced lacks that many rows.
 func (e *elevator) noteNeed(rows int) {
 	mean := e.need.Load()
@@ -184,32 +169,6 @@ func (e *elevator) noteNeed(rows int) {
 		mean = int64(rows)
 	}
 	e.need.Store(mean + (int64(rows)-mean)/needWeight)
-}
-
-// markReleased marks the slots for the sets that were released since the last Pull,
-// and takes their references back.
-func (t *ssd) markReleased() {
-	for refs := t.sets.nextToMark(); refs != nil; refs = t.sets.nextToMark() {
-		t.markLeaving(refs)
-		t.sets.give(refs)
-	}
-}
-
-// markLeaving marks the slots of those rows of a released set that have to leave.
-func (t *ssd) markLeaving(refs []uint32) {
-	const chunk = 1024
-	var hashes [chunk]uint64
-	for len(refs) > 0 {
-		n := min(len(refs), chunk)
-		leaving := hashes[:0]
-		t.cache.VisitIdle(refs[:n], func(e rowcache.Entry) {
-			if e.Flags&(rowcache.Dirty|rowStored) == rowcache.Dirty|rowStored && !e.Needed {
-				leaving = append(leaving, t.hash.Of(e.Key))
-			}
-		})
-		t.markBuckets(leaving)
-		refs = refs[n:]
-	}
 }
 
 // setPace determines how far the elevator has to go for each pass, and whether it
@@ -243,24 +202,6 @@ func (t *ssd) rideForPull(ctx context.Context) {
 	}
 	e.due = min(e.due+e.pace, 2*e.pace)
 	for e.due > 0 && ctx.Err() == nil && t.ride(ctx) {
-	}
-}
-
-// markDirty marks the slots of all dirty rows in memory that will have to leave. It
-// is called once, for the rows that became dirty before slots were marked.
-func (t *ssd) markDirty() {
-	const chunk = 1024
-	hashes := make([]uint64, 0, chunk)
-	next, end := uint32(0), false
-	for !end {
-		hashes = hashes[:0]
-		next, end = t.cache.VisitFrom(next, rowcache.Pick{Has: rowcache.Dirty | rowStored, Idle: true}, chunk, func(e rowcache.Entry) rowcache.Change {
-			if !e.Needed {
-				hashes = append(hashes, t.hash.Of(e.Key))
-			}
-			return rowcache.Change{}
-		})
-		t.markBuckets(hashes)
 	}
 }
 
