@@ -135,7 +135,7 @@ func CheckIndex(t Table) error {
 func Space(tab Table) (total, live, allowed int64) {
 	t := tab.(*ssd)
 	all, _ := t.files.Space()
-	return all.TotalBytes - all.DyingBytes - all.KeptBytes, all.LiveBytes, t.alwaysAllowed()
+	return all.TotalBytes - all.DyingBytes - all.KeptBytes, all.LiveBytes, t.space.AlwaysAllowed()
 }
 
 // Buckets calls fn with the path of the file and the extent of each bucket in

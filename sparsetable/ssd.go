@@ -16,6 +16,7 @@ import (
 	"aibox/sparsetable/internal/lost"
 	"aibox/sparsetable/internal/outside"
 	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/space"
 	"aibox/sparsetable/internal/tabledirs"
 )
 
@@ -68,6 +69,7 @@ type calls struct {
 type storage struct {
 	pool    *blockio.Pool
 	files   *bucketfile.Set
+	space   space.Policy // of files
 	catalog *catalog.Catalog
 	copies  *catalogcopy.Copies // of the catalog
 	// checkpoints has the snapshots.

@@ -21,6 +21,7 @@ import (
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/space"
 	"aibox/sparsetable/internal/tabledirs"
 )
 
@@ -246,7 +247,7 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 			Devices: t.dirs.Devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
 			Blocks: blockio.NewPool(align, 0), Reads: t.pool,
 		},
-		CatalogPath: t.dirs.CatalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: fullFiles, ReadOnly: t.opts.ReadOnly, Logger: t.opts.Logger,
+		CatalogPath: t.dirs.CatalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: space.FullFiles, ReadOnly: t.opts.ReadOnly, Logger: t.opts.Logger,
 	})
 	return nil
 }
@@ -305,7 +306,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	o := bucketfile.Options{
 		Table: t.tableID, RowWords: t.layout.Words(), Format: uint8(t.layout.Format), Devices: t.dirs.Devices,
 		BufferBytes: t.plan.BufferBytes, Buffers: plan.AppendBuffers, Pool: t.pool,
-		UnitBytes: t.unit, ReserveBytes: reservedBytes, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly,
+		UnitBytes: t.unit, ReserveBytes: space.ReservedBytes, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly,
 	}
 	for range t.dirs.Devices {
 		o.BudgetBytes = append(o.BudgetBytes, t.opts.SSD.DirBudgetBytes)
@@ -325,6 +326,10 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	}
 	if err != nil {
 		return err
+	}
+	t.space = space.Policy{
+		Files: t.files, Devices: t.dirs.Devices, MaxAmplification: t.opts.SSD.MaxSpaceAmplification,
+		BufferBytes: t.plan.BufferBytes, MinFileBytes: t.plan.MinFileBytes(),
 	}
 	if err := t.checkpoints.Open(t.files, current); err != nil {
 		return err
