@@ -365,7 +365,8 @@
 //	dump.mu     guards the block of a snapshot's file that is being filled
 //	indexMu     a Pull holds it for reading, for a batch of keys; it is held for
 //	            writing only by a holder of rewrite
-//	            (then come the locks of the cache and of the bucket files)
+//	            (then come the locks of the cache, of the bucket files, and of parts
+//	            that hold theirs for an instant, such as the door that calls pass)
 //
 // A Pull reads buckets while it holds only changing, many buckets at a time. Training
 // takes no lock; Release takes sets and that of the cache. The comment on type ssd says
