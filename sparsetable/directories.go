@@ -57,3 +57,12 @@ var ErrArriving = tabledirs.ErrArriving
 // DiskFailed reports whether an error is one that a disk causes that is broken or away, and not
 // one that goes away when somebody frees space, or gives a permission.
 func DiskFailed(err error) bool { return tabledirs.DiskFailed(err) }
+
+// HasRows reports whether a table on SSD has rows in a file of that name.
+func HasRows(name string) bool { return tabledirs.HasRows(name) }
+
+// SetAside takes a file away from a table that is closed, because the file cannot be read though its
+// disk still can be written: the table lacks it then, and can be recovered as one that has lost a
+// file. So do the tables in dirs that have links to the same file. The file is kept under another name,
+// with the bad blocks of the disk, as long as the table is.
+func SetAside(file string, dirs []string) error { return tabledirs.SetAside(file, dirs) }
