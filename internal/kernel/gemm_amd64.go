@@ -120,21 +120,22 @@ func (p *product) vectorized(l int32, kind elements, transA, transB bool, m, n, 
 		for p.lastDepth = 0; p.lastDepth < depths(k); {
 			p.firstDepth = p.lastDepth
 			p.firstStep, _ = depthBlock(p.firstDepth, k)
-			end := k
 			if !p.packB {
 				p.lastDepth = depths(k)
-			} else {
-				for end = p.firstStep; p.lastDepth < depths(k); p.lastDepth++ {
-					_, steps := depthBlock(p.lastDepth, k)
-					if p.lastDepth > p.firstDepth && (end+steps-p.firstStep)*p.panels*width > maxPacked {
-						break
-					}
-					end += steps
-				}
-				p.buf = grow(p.buf, p.panels*width*(end-p.firstStep))
-				p.packed = p.buf
-				p.packPanels()
+				p.compute()
+				continue
 			}
+			phase := 0 // steps
+			for ; p.lastDepth < depths(k); p.lastDepth++ {
+				_, steps := depthBlock(p.lastDepth, k)
+				if p.lastDepth > p.firstDepth && (phase+steps)*p.panels*width > maxPacked {
+					break
+				}
+				phase += steps
+			}
+			p.buf = grow(p.buf, p.panels*width*phase)
+			p.packed = p.buf
+			p.packPanels()
 			p.compute()
 		}
 	}
