@@ -120,7 +120,9 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id 
 	name := id.Start.Name
 	m, err := modeldir.Open(name)
 	if err == nil {
-		err = m.CheckTable(ctx, r.log)
+		if err = m.CheckTable(ctx, r.log); err == nil && m.Arriving() != nil {
+			err = sparsetable.ErrArriving
+		}
 		err = errors.Join(err, m.Close())
 	}
 	if err != nil {
