@@ -353,6 +353,24 @@ func TestUsesModelThatArrives(t *testing.T) {
 	}
 }
 
+// TestStartsFromModelThatLostFiles: a model whose restoring was interrupted has lost files of its table. A
+// job that starts from it restores it from output.remote, and makes the same model as from a whole one.
+func TestStartsFromModelThatLostFiles(t *testing.T) {
+	j, uri := madeElsewhere(t, 1)
+	whole := withBuckets(t, "training.warm_start="+j.Output.ModelDir)
+	want := outcome(t, whole, train(t, whole))
+	o := restoringTo(t, uri)
+	interrupted(t, o)
+	loseIn(t, o.Dirs[1], "*-gen-*", "files gone")
+	n := withBuckets(t, "training.warm_start="+o.To, "output.remote="+uri)
+	s, said := trainAloud(t, n)
+	got := outcome(t, n, s)
+	got.compare(t, &want)
+	if !strings.Contains(said, "has lost files; the model is restored from output.remote for this run") {
+		t.Errorf("it does not say so:\n%s", said)
+	}
+}
+
 // TestRestoreTakenBack: a file of the newest model turns out to be damaged when the model is
 // published, and maybe read. It is taken back, and the newest older one is restored; one
 // that is asked for by its number is not replaced. The same happens if the process was killed when
