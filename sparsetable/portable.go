@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"aibox/internal/diskfault"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/deltafile"
@@ -139,7 +140,23 @@ func memoryFile(path string) ([]PortableFile, error) {
 }
 
 func opening(path string) func() (OpenFile, error) {
-	return func() (OpenFile, error) { return os.Open(path) }
+	return func() (OpenFile, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return copied{f}, nil
+	}
+}
+
+// copied is a file that is read to be copied.
+type copied struct{ *os.File }
+
+func (f copied) ReadAt(p []byte, off int64) (int, error) {
+	if err := diskfault.At("read to copy", f.Name()); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(p, off)
 }
 
 // keptOpen is a file that is closed by somebody else.
