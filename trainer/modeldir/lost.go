@@ -76,11 +76,12 @@ func (e *LostError) Unwrap() error { return e.Err }
 func (e *LostError) ErrorKind() errkind.Kind { return errkind.IO }
 
 // Unreadable are the paths of the files of a table that could not be read, though their disk
-// answered, as far as the error says so.
+// answered, as far as the error says so. A table in a model directory has none: where it lacks a file, it
+// is not recovered.
 func (e *LostError) Unreadable() (files []string) {
 	for _, at := range pathErrors(e.Err) {
 		// The catalog has copies.
-		if strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
+		if filepath.Base(filepath.Dir(at.Path)) != tableName && strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
 			files = append(files, at.Path)
 		}
 	}
