@@ -47,7 +47,7 @@ type uploads struct {
 // diskReads are what uploads could not read of the table on this machine. A bad block would keep all snapshots
 // from being uploaded from then on.
 type diskReads struct {
-	dirs []string // of the table
+	dirs []string // of the table; nil: it is in the model directory, and would not be recovered
 
 	mu     sync.Mutex
 	failed []string // files, or directories whose files cannot be opened
