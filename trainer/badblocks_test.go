@@ -134,10 +134,14 @@ func TestBadBlocksPartialRecovery(t *testing.T) {
 		if err != nil {
 			t.Fatalf("header %v: %v\n%s", header, err, said)
 		}
-		if len(s.Recoveries) != 1 || len(s.Resumed) == 0 {
+		n := len(s.Recoveries)
+		if n == 2 && s.Recoveries[0].From == "the last snapshot on this machine" {
+			n-- // it had taken another snapshot from there before the file could not be read again
+		}
+		if n != 1 || len(s.Resumed) == 0 {
 			t.Fatalf("header %v: went on at %+v, recoveries %+v\n%s", header, s.Resumed, s.Recoveries, said)
 		}
-		if rec := s.Recoveries[0]; rec.Mode != configs.RecoveryPartial || rec.RowsLost == 0 || rec.Again != 0 {
+		if rec := s.Recoveries[len(s.Recoveries)-1]; rec.Mode != configs.RecoveryPartial || rec.RowsLost == 0 || rec.Again != 0 {
 			t.Errorf("header %v: %+v\n%s", header, rec, said)
 		}
 	}
