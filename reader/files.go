@@ -35,7 +35,9 @@ func unchanged(ctx context.Context, o *Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openAhead)
 	for _, f := range o.Listing.Files {
-		group.Go(func() error { return o.Sources.Unchanged(ctx, f) })
+		group.Go(func() error {
+			return panics.Do("looking for changes of "+f.URI, func() error { return o.Sources.Unchanged(ctx, f) })
+		})
 	}
 	return group.Wait()
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
+
+	"aibox/sparsetable/internal/layout"
 )
 
 // Digest is a fingerprint of t's layout and all its trained rows. Tables with the
@@ -40,12 +42,12 @@ type Digester struct {
 
 // NewDigester returns a Digester of a table without rows.
 func NewDigester(l Layout) *Digester {
-	return &Digester{layout: l, buf: make([]byte, 0, entryBytes(l))}
+	return &Digester{layout: l, buf: make([]byte, 0, layout.EntryBytes(l))}
 }
 
 // Add adds a trained row. The order of the rows does not matter.
 func (d *Digester) Add(key uint64, row []float32) {
-	d.buf = appendEntry(d.buf[:0], key, row)
+	d.buf = layout.AppendEntry(d.buf[:0], key, row)
 	h := sha256.Sum256(d.buf)
 	carry := uint64(0)
 	for i := range d.sum {
@@ -56,8 +58,8 @@ func (d *Digester) Add(key uint64, row []float32) {
 
 // Digest is the digest of the table of the rows added so far.
 func (d *Digester) Digest() [32]byte {
-	b := []byte(snapshotMagic)
-	b = binary.LittleEndian.AppendUint32(b, packValues(d.layout))
+	b := []byte(layout.Magic)
+	b = binary.LittleEndian.AppendUint32(b, layout.Packed(d.layout))
 	b = binary.LittleEndian.AppendUint32(b, uint32(d.layout.StateDim))
 	b = binary.LittleEndian.AppendUint64(b, d.rows)
 	for _, s := range d.sum {

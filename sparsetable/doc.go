@@ -19,7 +19,7 @@
 // # Rows
 //
 // Layout is the shape of a table's rows: values, optimizer state, statistics
-// (layout.go). Values are float32, or 16 bits wide (Layout.Format) and then packed
+// (internal/layout). Values are float32, or 16 bits wide (Layout.Format) and then packed
 // two to a word, so that the cache, bucket files and snapshots spend half the bytes
 // on them. Only code that reads or writes values knows their format; all other code
 // handles words. Training loads values as float32 (LoadValues), updates them and
@@ -32,6 +32,8 @@
 // give the same rows in every format.
 //
 // # Kind "memory"
+//
+// Package internal/memory is the kind that has all rows in memory.
 //
 //	     key --hash--> tag (32 bits)
 //	                     |
@@ -125,7 +127,7 @@
 // that is more. With units of 4096 bytes, it has as many rows as fill three quarters
 // of a unit, so that most rows lie in a bucket of one unit. Filters have about 10 bits
 // a key. These sizes hold as long as the slots, filters included, take no more than
-// two fifths of the memory that index and cache share (ssd_shape.go). When the table
+// two fifths of the memory that index and cache share (internal/plan). When the table
 // grows beyond that, the filters are halved, and later dropped. After that, slots are
 // no longer split, so buckets grow: to 4 KiB with no harm but to speed, and to 16 KiB
 // at twice the time for a read. Beyond that a Pull of new keys returns ErrBudget,
@@ -273,7 +275,7 @@
 // (ssd_restore_list.go). A
 // table that is opened for reading only cannot write to buckets: it records where the
 // dirty rows lie in the delta files and reads them from there when they are pulled
-// (ssd_outside.go), however many they are. The clean rows are restored afterwards, in
+// (internal/outside), however many they are. The clean rows are restored afterwards, in
 // the background, in turns with Pulls, until the cache has no more room; rows whose
 // slot was written since are left out (ssd_restore_hot.go). A snapshot that is taken
 // after Flush has no dirty rows. Every bucket, delta block and page has a checksum,
@@ -284,7 +286,7 @@
 // # Files that arrive
 //
 // The bucket files of a snapshot that is brought from another machine may lack bytes while
-// the table is used. SSDOptions.Source has those that are read (arriving.go); it works
+// the table is used. SSDOptions.Source has those that are read (internal/tabledirs); it works
 // below the bucket files, between them and the device, so that pulls, scans, compaction and
 // verification know nothing of it. Everything else of the snapshot is complete when the table is opened. While there
 // is a file called ARRIVING.json in one of the directories, the table is not opened, held,
@@ -293,7 +295,7 @@
 // # Clones of kind "ssd"
 //
 // Clone makes a table of its own from a snapshot of another one, in other directories of the
-// same file systems (clone.go). It gives the new table hard links to the snapshot's bucket
+// same file systems (internal/transfer). It gives the new table hard links to the snapshot's bucket
 // and delta files, which never change, and writes a catalog with the pages of the index.
 // The file system counts the links. So no table knows of the other ones: a file that one of them has
 // emptied or dropped takes space until the last of them has. The new table has the number
@@ -301,7 +303,7 @@
 //
 // # Budget of kind "ssd"
 //
-// Options.MemoryBytes is divided when the table is opened (ssd_plan.go):
+// Options.MemoryBytes is divided when the table is opened (internal/plan):
 //
 //	buffers     three append buffers a directory, blocks of a delta file, a
 //	            scan's buffer, reads in flight (a sixteenth of the budget, 768
@@ -359,14 +361,16 @@
 //	moving      held while rows of the cache are copied to a bucket, until the
 //	            index points to it; also while clean rows are dropped. Its holders
 //	            wait for a device only where files must be deleted to make room
-//	mu          guards pinned sets and counters
+//	sets        guards pinned sets and counters
+//	announced   guards the list of announced passes
 //	dump.mu     guards the block of a snapshot's file that is being filled
 //	indexMu     a Pull holds it for reading, for a batch of keys; it is held for
 //	            writing only by a holder of rewrite
-//	            (then come the locks of the cache and of the bucket files)
+//	            (then come the locks of the cache, of the bucket files, and of parts
+//	            that hold theirs for an instant, such as the door that calls pass)
 //
 // A Pull reads buckets while it holds only changing, many buckets at a time. Training
-// takes no lock; Release takes mu and that of the cache. The comment on type ssd says
+// takes no lock; Release takes sets and that of the cache. The comment on type ssd says
 // why a Pull, which looks into the cache and then into the index, cannot miss a row
 // that is moving from the one to the other.
 //

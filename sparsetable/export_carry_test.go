@@ -6,9 +6,7 @@ import "context"
 // writer has yet to write.
 func CarriesWaiting(tab Table) int {
 	t := tab.(*ssd)
-	t.carried.Lock()
-	defer t.carried.Unlock()
-	return len(t.carried.waiting)
+	return t.carried.Waiting()
 }
 
 // WriteCarries does what the background writer does with carried buckets each time before

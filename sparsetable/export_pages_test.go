@@ -17,10 +17,10 @@ type PagesPeak struct {
 // SnapshotPeak measures PagesPeak and ends the snapshot.
 func SnapshotPeak(ctx context.Context, tab Table) (p PagesPeak, err error) {
 	t := tab.(*ssd)
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return p, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
 	s, err := t.checkpoints.Fix(nil)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/catalog"
 )
 
@@ -17,21 +18,21 @@ func EvictRows(tab Table, n int) error {
 	if err == nil {
 		_, err = t.evict(n)
 	}
-	return tableError(err)
+	return apierr.Of(err)
 }
 
 // EmptyAFile moves the buckets out of some file that is not being appended to,
 // and returns its number, 0 if there is none.
 func EmptyAFile(ctx context.Context, tab Table, rng *rand.Rand) (file uint32, err error) {
 	t := tab.(*ssd)
-	t.compacting.Lock()
-	defer t.compacting.Unlock()
+	t.rewrite.compacting.Lock()
+	defer t.rewrite.compacting.Unlock()
 	c := t.files.CompactionCandidates()
 	if len(c) == 0 {
 		return 0, nil
 	}
 	file = c[rng.IntN(len(c))].File
-	return file, tableError(t.emptyFile(ctx, file))
+	return file, apierr.Of(t.emptyFile(ctx, file))
 }
 
 // CatalogFailed reports whether an error says that the catalog ended, so that

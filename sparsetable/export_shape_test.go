@@ -1,6 +1,11 @@
 package sparsetable
 
-import "context"
+import (
+	"context"
+
+	"aibox/sparsetable/internal/apierr"
+	"aibox/sparsetable/internal/plan"
+)
 
 // SetShape makes buckets of a table on SSD that large, on average over slots,
 // as if rows were larger, and gives index and filters that many bytes of its
@@ -9,10 +14,10 @@ func SetShape(tab Table, small, large, huge int, indexBytes int64) {
 	t := tab.(*ssd)
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
-	s := &t.plan.shape
-	s.small, s.large, s.huge = small, large, huge
+	s := &t.plan.Shape
+	s.Small, s.Large, s.Huge = small, large, huge
 	if indexBytes > 0 {
-		t.plan.sharedBytes = int64(float64(indexBytes) / indexShare)
+		t.plan.SharedBytes = int64(float64(indexBytes) / plan.IndexShare)
 	}
 }
 
@@ -25,24 +30,8 @@ func Reshape(ctx context.Context, tab Table) error {
 			err = t.keepSpace(ctx)
 		}
 		if err != nil {
-			return tableError(err)
+			return apierr.Of(err)
 		}
 	}
 	return nil
-}
-
-// ShapeOf returns small, large and huge of rows of that layout in units of that
-// many bytes, and the filters' bytes.
-func ShapeOf(l Layout, unit int) (small, large, huge, filterBytes int) {
-	s := shapeOf(l, unit)
-	return s.small, s.large, s.huge, s.filterBytes
-}
-
-// TargetOf is what buckets and filters of a table of so many rows should be, and
-// what the index then takes, of what it may take.
-func TargetOf(l Layout, unit int, budget, rows int64) (targetRows, filterBytes int, limit int64) {
-	o := Options{Dir: "/table", MemoryBytes: budget}
-	o.ensureSSDDefaults()
-	p := planSSD(budget, l, unit, o.SSD, rows, 0)
-	return p.targetRows, p.filterBytes, p.shape.allowed(p.indexLimits(), p.filterBytes)
 }

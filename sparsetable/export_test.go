@@ -12,7 +12,11 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/tabledirs"
+	"aibox/sparsetable/internal/transfer"
+	"aibox/sparsetable/internal/verify"
 )
 
 // In tests, all tables of this package have the same hash, unless they are of an older
@@ -28,7 +32,7 @@ func OpenSSDOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.
 // OpenOldSSDOn is OpenSSDOn for a table that an older version makes, if there is none:
 // its hash is slots.Hash.
 func OpenOldSSDOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.FS) (Table, error) {
-	return openStored(ctx, o, ssdStorage{devices: devices, fs: fs, hash: keyHash})
+	return openStored(ctx, o, ssdStorage{devices: devices, fs: fs, hash: slots.HashName})
 }
 
 func openStored(ctx context.Context, o Options, on ssdStorage) (Table, error) {
@@ -44,7 +48,7 @@ func openStored(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 func SmallestSSD(l Layout, s SSDOptions, resident int64) int64 {
 	o := Options{Dir: "/table", SSD: s}
 	o.ensureSSDDefaults()
-	return smallestSSD(l, 512, o.SSD, load{resident: resident})
+	return o.planned(l, 512).Smallest(plan.Load{Resident: resident})
 }
 
 // VerifyTampered verifies a table of KindSSD just opened, after its index was
@@ -77,7 +81,7 @@ func VerifyTampered(ctx context.Context, tab Table, how string) (faults []Fault,
 	if err != nil {
 		return nil, slot, err
 	}
-	v := &verifier{fault: func(f Fault) { faults = append(faults, f) }, progress: func(Verification) {}}
+	v := &verifier{Report: verify.NewReport(KindSSD, func(f Fault) { faults = append(faults, f) }, nil)}
 	err = v.table(ctx, t)
 	return faults, slot, err
 }
@@ -122,7 +126,7 @@ func CheckIndex(t Table) error {
 	s := t.(*ssd)
 	s.rewrite.Lock()
 	defer s.rewrite.Unlock()
-	return s.files.CheckLive(s.locations)
+	return s.files.CheckLive(verify.Locations(s.index))
 }
 
 // Space is what the bucket files take that are neither being deleted nor there for
@@ -131,7 +135,7 @@ func CheckIndex(t Table) error {
 func Space(tab Table) (total, live, allowed int64) {
 	t := tab.(*ssd)
 	all, _ := t.files.Space()
-	return all.TotalBytes - all.DyingBytes - all.KeptBytes, all.LiveBytes, t.alwaysAllowed()
+	return all.TotalBytes - all.DyingBytes - all.KeptBytes, all.LiveBytes, t.space.AlwaysAllowed()
 }
 
 // Buckets calls fn with the path of the file and the extent of each bucket in
@@ -152,7 +156,7 @@ func Buckets(tab Table, fn func(path string, from, to int64, slot uint32)) {
 // gives to the next bucket file.
 func SetNextFile(o Options, fs vfs.FS, number uint32) (err error) {
 	c, err := catalog.Open(catalog.Options{
-		Dir: filepath.Join(o.SSD.Dirs[0], catalogDir), FS: fs, MustExist: true,
+		Dir: filepath.Join(o.SSD.Dirs[0], tabledirs.CatalogName), FS: fs, MustExist: true,
 		Format: catalog.Format{PageSlots: slots.DefaultPageSlots},
 	})
 	if err != nil {
@@ -183,7 +187,7 @@ func DirOfKey(tab Table, key uint64) string {
 	defer t.indexMu.RUnlock()
 	loc := t.bucketOf(t.hash.Of(key))
 	if loc == 0 {
-		for i, dir := range t.opts.SSD.Dirs {
+		for i, dir := range t.dirs.Names {
 			if checkpoint.Covers(t.opened, catalog.Delta{Dir: uint16(i)}).Hash(t.hash.Of(key)) {
 				return dir
 			}
@@ -221,19 +225,17 @@ func WritesBuckets(tab Table) bool {
 // MayDropRows reports whether clean rows could leave the cache at this moment.
 func MayDropRows(tab Table) bool {
 	t := tab.(*ssd)
-	if !t.moving.TryLock() {
+	if !t.rewrite.moving.TryLock() {
 		return false
 	}
-	t.moving.Unlock()
+	t.rewrite.moving.Unlock()
 	return true
 }
 
 // SetLinkFile replaces what Clone makes hard links with, until the returned function is
 // called.
 func SetLinkFile(link func(from, to string) error) (restore func()) {
-	old := linkFile
-	linkFile = link
-	return func() { linkFile = old }
+	return transfer.LinkWith(link)
 }
 
 // DeltasOf are the names of the delta files of a snapshot, the oldest first.
@@ -286,10 +288,10 @@ func CleanRowsOf(t Table, id uint64) (rows int64) {
 // VerifyOpen verifies a table of KindSSD that is open and was not changed since.
 func VerifyOpen(ctx context.Context, tab Table) (faults []Fault, err error) {
 	t := tab.(*ssd)
-	if !t.readOnly {
+	if !t.opts.ReadOnly {
 		return nil, t.cache.Check()
 	}
-	v := &verifier{fault: func(f Fault) { faults = append(faults, f) }, progress: func(Verification) {}}
+	v := &verifier{Report: verify.NewReport(KindSSD, func(f Fault) { faults = append(faults, f) }, nil)}
 	WaitRestored(tab)
 	return faults, v.table(ctx, t)
 }

@@ -1,6 +1,6 @@
 package sparsetable
 
-import "aibox/sparsetable/internal/slots"
+import "aibox/sparsetable/internal/memory"
 
 // forecastUnit is the unit of the device that a forecast assumes.
 const forecastUnit = 4096
@@ -15,8 +15,7 @@ func ForecastBytes(o Options, rows int64) int64 {
 	if rows < 0 {
 		return o.MemoryBytes
 	}
-	row := int64(o.Layout.Bytes() + 8 + 4 + 1) // with its key, its mark and its place in a snapshot
-	n := rows*row + segmentsFor(rows)*segmentBytes + slabTargetBytes + 8*segmentSlots + minSortRows*sortEntryBytes + int64(blockBytes(o.Layout))
+	n := memory.ForecastBytes(o.Layout, rows)
 	if o.MemoryBytes > 0 {
 		return min(n, o.MemoryBytes)
 	}
@@ -31,12 +30,6 @@ func forecastSSD(o Options, rows int64) int64 {
 	if rows < 0 {
 		return budget
 	}
-	p := planSSD(budget, o.Layout, forecastUnit, o.SSD, rows, 0)
-	cache := rows * int64(o.Layout.Bytes()+cacheRowBytes)
-	cache += min(p.cacheOptions(o.Layout, o.SSD).WindowBytes(), cache/4)
-	return min(budget, p.fixedBytes-p.carryBytes+cache+slots.BytesFor(p.indexOptions(), rows))
+	p := o.planned(o.Layout, forecastUnit).Of(budget, rows, 0)
+	return min(budget, p.Forecast(rows))
 }
-
-// cacheRowBytes is what the cache takes for a row beside the row: key, links, marks and its
-// place in the directory.
-const cacheRowBytes = 48

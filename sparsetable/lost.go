@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"aibox/sparsetable/internal/apierr"
+	"aibox/sparsetable/internal/layout"
+	"aibox/sparsetable/internal/lost"
 )
 
 // LossHandler is what a table of KindSSD implements. Each of its directories is a failure
@@ -34,23 +38,7 @@ type LossHandler interface {
 }
 
 // Loss is what a table lacks that was opened with SSDOptions.AllowLost.
-type Loss struct {
-	Dirs       []LostDir
-	Files      int   // of the snapshot, that are lost
-	Slots      int64 // of the index, whose rows were lost
-	TotalSlots int64 // that the snapshot had; Slots/TotalSlots is the portion 1/N of CPR, eq. 4
-	Rows       int64 // lost
-	TotalRows  int64 // that the snapshot had
-}
-
-// LostDir is a directory that cannot be used, or has no file of the table.
-type LostDir struct {
-	Dir string // its name in SSDOptions.Dirs
-	// Replaced says that the directory can be used, and is again one of the table's. The
-	// others are not used until the table is opened the next time.
-	Replaced bool
-	Err      error // why the directory cannot be used; nil: it is empty
-}
+type Loss = lost.Loss
 
 // Lost implements LossHandler.
 func (t *ssd) Lost() *Loss {
@@ -93,7 +81,7 @@ func (t *ssd) RefillFrom(ctx context.Context, from Table) (rows int64, err error
 		return 0, nil
 	}
 	if have := from.Layout(); have != t.layout {
-		return 0, &LayoutError{Dir: t.opts.SSD.Dirs[0], Have: t.layout, Want: have}
+		return 0, &LayoutError{Dir: t.dirs.Names[0], Have: t.layout, Want: have}
 	}
 	r, err := t.newRefill(ctx)
 	if err != nil {
@@ -123,18 +111,18 @@ type refill struct {
 const refillBytes = 256 << 10
 
 func (t *ssd) newRefill(ctx context.Context) (*refill, error) {
-	n := int(max(1, min(int64(refillBytes/entryBytes(t.layout)), t.fitRows.Load()/8)))
-	err := t.borrow(ctx, int64(n*entryBytes(t.layout)))
+	n := int(max(1, min(int64(refillBytes/layout.EntryBytes(t.layout)), t.fitRows.Load()/8)))
+	err := t.borrow(ctx, int64(n*layout.EntryBytes(t.layout)))
 	if errors.Is(err, errNoVictims) {
 		return nil, t.overBudget("the rows to be inserted", t.aLittleMore())
 	}
 	if err != nil {
-		return nil, tableError(err)
+		return nil, apierr.Of(err)
 	}
 	return &refill{t: t, ctx: ctx, keys: make([]uint64, 0, n), all: make([]float32, 0, n*t.layout.Words())}, nil
 }
 
-func (r *refill) close() { r.t.giveBack(int64(cap(r.keys) * entryBytes(r.t.layout))) }
+func (r *refill) close() { r.t.giveBack(int64(cap(r.keys) * layout.EntryBytes(r.t.layout))) }
 
 // add adds a row that may be inserted.
 func (r *refill) add(key uint64, row []float32) error {
@@ -142,7 +130,7 @@ func (r *refill) add(key uint64, row []float32) error {
 	if len(row) != t.layout.Words() {
 		return fmt.Errorf("sparsetable: refill key %d: a row of %d words, want %d", key, len(row), t.layout.Words())
 	}
-	if !t.lost.row(t.hash.Of(key)) || !t.trained(row) {
+	if !t.lost.Row(t.hash.Of(key)) || !t.trained(row) {
 		return nil
 	}
 	r.keys, r.all = append(r.keys, key), append(r.all, row...)

@@ -5,14 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-
-	"aibox/internal/errkind"
-)
-
-// The kinds of tables.
-const (
-	KindMemory = "memory" // all rows in memory
-	KindSSD    = "ssd"    // rows on SSDs; those in use are in memory
 )
 
 // Options say what table to open.
@@ -98,25 +90,3 @@ func Open(ctx context.Context, o Options) (Table, error) {
 	}
 	return openMemory(ctx, o)
 }
-
-// CorruptionError reports damage in a file.
-type CorruptionError struct {
-	File   string
-	Offset int64 // of the damaged part: header, block, footer or bucket; -1: the damage has no single place
-	Bucket bool  // the damaged part is the bucket of Slot
-	Slot   uint32
-	Reason string
-}
-
-func (e *CorruptionError) Error() string {
-	if e.Bucket {
-		return fmt.Sprintf("sparsetable: %s is damaged at offset %d, in the bucket of slot %d: %s", e.File, e.Offset, e.Slot, e.Reason)
-	}
-	if e.Offset < 0 {
-		return fmt.Sprintf("sparsetable: %s is damaged: %s", e.File, e.Reason)
-	}
-	return fmt.Sprintf("sparsetable: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
-}
-
-// ErrorKind classifies the error for exit codes and reports.
-func (*CorruptionError) ErrorKind() errkind.Kind { return errkind.IO }

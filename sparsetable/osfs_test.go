@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"aibox/sparsetable/internal/memory"
 )
 
 // TestRealFiles goes once through the operating system: an unfinished snapshot
@@ -14,8 +16,7 @@ func TestRealFiles(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	d := snapshotDir{fs: OSFS{}, path: dir}
-	unfinished, foreign := d.file(7)+tmpSuffix, filepath.Join(dir, "snapshot-notes.txt")
+	unfinished, foreign := memory.SnapshotPath(dir, 7)+".tmp", filepath.Join(dir, "snapshot-notes.txt")
 	for _, name := range []string{unfinished, foreign} {
 		if err := os.WriteFile(name, []byte("x"), 0o666); err != nil {
 			t.Fatal(err)
@@ -46,7 +47,7 @@ func TestRealFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := os.Stat(d.file(info.ID)); err != nil || st.Size() != info.Bytes {
+	if st, err := os.Stat(memory.SnapshotPath(dir, info.ID)); err != nil || st.Size() != info.Bytes {
 		t.Errorf("size %v, want %d, %v", st, info.Bytes, err)
 	}
 	if err := tab.Close(); err != nil {

@@ -3,9 +3,12 @@ package sparsetable
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"aibox/internal/panics"
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/complaints"
 )
 
 const (
@@ -18,16 +21,54 @@ const (
 	aheadStep = 512
 )
 
+// background is what runs beside the calls of the table's methods.
+type background struct {
+	kick    chan struct{} // wakes the background writer
+	stop    context.CancelFunc
+	stopped sync.WaitGroup
+
+	failed struct {
+		sync.Mutex
+		err error // the first error that no call has returned yet
+	}
+}
+
 // wake makes the background writer look for work.
-func (t *ssd) wake() {
+func (b *background) wake() {
 	select {
-	case t.kick <- struct{}{}:
+	case b.kick <- struct{}{}:
 	default:
 	}
 }
 
+// stopBackground ends it and waits for that.
+func (b *background) stopBackground() {
+	if b.stop != nil {
+		b.stop()
+		b.stopped.Wait()
+	}
+}
+
+// fail notes an error for failure.
+func (b *background) fail(err error) {
+	b.failed.Lock()
+	defer b.failed.Unlock()
+	if b.failed.err == nil {
+		b.failed.err = err
+	}
+}
+
+// failure returns the first error in the background since the last call of failure.
+func (b *background) failure() error {
+	b.failed.Lock()
+	defer b.failed.Unlock()
+	err := b.failed.err
+	b.failed.err = nil
+	return err
+}
+
 func (t *ssd) wakeIfFull() {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return
 	}
 	if st := t.cache.Stats(); t.freeRows(st.Rows) < t.fitRows.Load()/freeShare || t.wantsSweep(st) {
@@ -35,14 +76,11 @@ func (t *ssd) wakeIfFull() {
 	}
 }
 
-// freeRows is how many more rows the cache takes.
-func (t *ssd) freeRows(rows int64) int64 { return t.fitRows.Load() - rows }
-
 // work is the background writer: it lets rows leave the cache before a Pull
 // needs their room, and compacts files.
 func (t *ssd) work(ctx context.Context) {
 	defer panics.Exit("the background writer of the table")
-	complaints := newComplaints(t.log)
+	recurring := complaints.New(t.opts.Logger)
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,15 +88,11 @@ func (t *ssd) work(ctx context.Context) {
 		case <-t.kick:
 		}
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
-			complaints.about(err)
+			recurring.About(err)
 			if errors.Is(err, bucketfile.ErrNoSpace) {
 				continue // rows stay in memory; calls that need room for others return the error
 			}
-			t.mu.Lock()
-			if t.mu.failed == nil {
-				t.mu.failed = tableError(err)
-			}
-			t.mu.Unlock()
+			t.fail(apierr.Of(err))
 		}
 	}
 }

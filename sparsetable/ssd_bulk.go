@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/offheap"
 	"aibox/sparsetable/internal/spool"
 )
@@ -118,7 +119,7 @@ func (im *importer) applied() int64 {
 }
 
 func (im *importer) failed(err error) error {
-	return fmt.Errorf("after %d imported rows: %w", im.applied(), tableError(err))
+	return fmt.Errorf("after %d imported rows: %w", im.applied(), apierr.Of(err))
 }
 
 // wait keeps a row until it is known whether many rows follow.
@@ -249,7 +250,7 @@ func (t *ssd) importRows(ctx context.Context, keys []uint64, entries []byte, ent
 	if err := ctx.Err(); err != nil || len(keys) == 0 {
 		return err
 	}
-	t.pull.divisible = false
+	t.pull.divisible, t.pull.ahead = false, false
 	ws, err := t.pullKeys(ctx, keys, PullCreate)
 	if half := len(keys) / 2; errors.Is(err, ErrBudget) && half > 0 {
 		if err := t.importRows(ctx, keys[:half], entries[:half*entry], entry); err != nil {

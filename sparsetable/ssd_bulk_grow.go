@@ -2,46 +2,11 @@ package sparsetable
 
 import (
 	"errors"
-	"math/bits"
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
-	"aibox/sparsetable/internal/slots"
 )
-
-// maxSampleKeys bounds the sample; the standard error of estimates is then 2 %.
-const maxSampleKeys = 4096
-
-// distinctKeys estimates how many distinct keys were added (adaptive sampling,
-// Wegman; Flajolet 1990). It keeps the keys whose hash begins with depth zero bits,
-// and increases depth whenever these are too many. Only hash must be set.
-type distinctKeys struct {
-	hash  slots.Hasher
-	depth int
-	keys  map[uint64]struct{}
-}
-
-func (d *distinctKeys) add(key, hash uint64) {
-	if bits.LeadingZeros64(hash) < d.depth {
-		return
-	}
-	if d.keys == nil {
-		d.keys = make(map[uint64]struct{}, maxSampleKeys)
-	}
-	d.keys[key] = struct{}{}
-	for len(d.keys) >= maxSampleKeys {
-		d.depth++
-		for k := range d.keys {
-			if bits.LeadingZeros64(d.hash.Of(k)) < d.depth {
-				delete(d.keys, k)
-			}
-		}
-	}
-}
-
-// number is the estimate, exact as long as all keys are kept.
-func (d *distinctKeys) number() int64 { return int64(len(d.keys)) << d.depth }
 
 // maxLookups bounds how many keys of the sample are looked up in the table.
 const maxLookups = 1024
@@ -84,14 +49,14 @@ func (l *bulkLoad) grow() error {
 // not have.
 func (l *bulkLoad) newKeys() (int64, error) {
 	t := l.t
-	n := l.distinct.number()
+	n := l.distinct.Number()
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	if t.totalRows() == 0 || n == 0 {
 		return n, nil
 	}
-	bySlot := make([]uint64, 0, len(l.distinct.keys))
-	for k := range l.distinct.keys {
+	bySlot := make([]uint64, 0, l.distinct.Kept())
+	for k := range l.distinct.Keys() {
 		bySlot = append(bySlot, k)
 	}
 	// Any of the keys will do. They are chosen by hash, so that the choice is always the same.

@@ -65,7 +65,7 @@ func (l *bulkLoad) mergeSlot(slot uint32, old *bucketfile.Bucket, cached bool) e
 	before := 0
 	mask := slotMask(slot, t.index.Slots())
 	t.lockMoving(slot, mask, old)
-	defer t.moving.Unlock()
+	defer t.rewrite.moving.Unlock()
 	w.dirtyRefs, w.dirtyKeys = w.dirtyRefs[:0], w.dirtyKeys[:0]
 	if cached {
 		l.mergeCached(slot, mask)

@@ -3,6 +3,8 @@ package sparsetable
 import (
 	"context"
 	"errors"
+
+	"aibox/sparsetable/internal/plan"
 )
 
 // bulkPlan says how a large import uses memory.
@@ -24,10 +26,10 @@ const (
 	bulkListShare = 16
 )
 
-func planBulk(p *ssdPlan, fitRows int64) bulkPlan {
+func planBulk(p *plan.Plan, fitRows int64) bulkPlan {
 	return bulkPlan{
 		smallRows:  max(importBatch, fitRows/bulkSmallShare),
-		arenaBytes: min(p.cacheBytes/2, bulkMaxArena),
+		arenaBytes: min(p.CacheBytes/2, bulkMaxArena),
 		minBlock:   bulkMinBlock,
 	}
 }

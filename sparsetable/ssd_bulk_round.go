@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"math/bits"
 
+	"aibox/sparsetable/internal/distinct"
 	"aibox/sparsetable/internal/offheap"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/spool"
 )
 
@@ -23,7 +25,7 @@ type bulkLoad struct {
 	spool    *spool.Spool
 	limit    int64 // bytes that the spool may take, by the space that there was
 	look     int64 // bytes of the spool at which the free space is checked again
-	distinct distinctKeys
+	distinct distinct.Keys
 	spools   uint64 // made by this import
 	id       uint64
 
@@ -49,15 +51,15 @@ func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
 // add puts a row into the spool.
 func (l *bulkLoad) add(key uint64, row []float32) error {
 	h := l.t.hash.Of(key)
-	l.distinct.add(key, h)
+	l.distinct.Add(key, h)
 	return l.spool.Add(l.ctx, key, h, row)
 }
 
 // begin starts a round. It reports whether there is room for it.
 func (l *bulkLoad) begin() (bool, error) {
 	t := l.t
-	l.distinct, l.look = distinctKeys{hash: t.hash}, 0
-	if ok, err := l.takeArena(spool.LeastArena(len(t.devices), t.bulk.minBlock), 0); !ok || err != nil {
+	l.distinct, l.look = distinct.Keys{Hash: t.hash}, 0
+	if ok, err := l.takeArena(spool.LeastArena(len(t.dirs.Devices), t.bulk.minBlock), 0); !ok || err != nil {
 		return false, err
 	}
 	var err error
@@ -80,17 +82,14 @@ func (l *bulkLoad) nextID() uint64 {
 // spools is where the spools of imports lie.
 func (t *ssd) spools() *spool.Store {
 	return &spool.Store{
-		Devices: t.devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Hash: t.hash,
+		Devices: t.dirs.Devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Hash: t.hash,
 		Charge: t.files.Charge, Written: func(bytes int64) { t.spooled.Add(bytes) },
 	}
 }
 
-// entryBytes is what a row takes in a spool.
-func (t *ssd) entryBytes() int { return spool.EntryBytes(t.layout.Bytes()) }
-
 // spreadBits is how many low bits of a slot's number must vary within a
 // partition for its buckets to go to all directories.
-func (t *ssd) spreadBits() uint { return uint(bits.TrailingZeros(uint(len(t.devices)))) }
+func (t *ssd) spreadBits() uint { return uint(bits.TrailingZeros(uint(len(t.dirs.Devices)))) }
 
 // takeArena borrows memory, as much as is planned if the cache can spare it, and
 // maps most of it as the arena. The rest is for the lists of blocks and for that
@@ -153,13 +152,9 @@ func (l *bulkLoad) mergeSpool(s *spool.Spool) error {
 	l.ahead = t.newAheadReader(aheadBytes(l.borrowed))
 	defer func() { l.ahead.close(); l.ahead = nil }()
 	t.rewrite.Lock()
-	t.rewrite.scanning++
+	end := t.rewrite.scan()
 	t.rewrite.Unlock()
-	defer func() {
-		t.rewrite.Lock()
-		defer t.rewrite.Unlock()
-		t.rewrite.scanning--
-	}()
+	defer end()
 	return l.mergeParts(s)
 }
 
@@ -197,15 +192,15 @@ func (l *bulkLoad) mergeParts(s *spool.Spool) error {
 
 // dividesIn reports whether a part of s can be spooled again.
 func (l *bulkLoad) dividesIn(s *spool.Spool) bool {
-	arena := int64(len(l.arena)) - roundUp(int64(s.BlockBytes()), 4096)
-	_, ok := spool.ShapeOf(arena, l.t.entryBytes(), len(l.t.devices), l.t.bulk.minBlock)
+	arena := int64(len(l.arena)) - plan.RoundUp(int64(s.BlockBytes()), 4096)
+	_, ok := spool.ShapeOf(arena, l.t.entryBytes(), len(l.t.dirs.Devices), l.t.bulk.minBlock)
 	return ok
 }
 
 // respool divides a unit into a spool of its own and merges that.
 func (l *bulkLoad) respool(s *spool.Spool, u *spool.Unit) (err error) {
 	block := s.BlockBytes()
-	sub, ok := l.t.spools().New(l.arena[roundUp(int64(block), 4096):], l.t.bulk.minBlock, s.Part(l.nextID(), u))
+	sub, ok := l.t.spools().New(l.arena[plan.RoundUp(int64(block), 4096):], l.t.bulk.minBlock, s.Part(l.nextID(), u))
 	if !ok {
 		panic("sparsetable: part of a spool cannot be divided, although dividesIn said so")
 	}

@@ -1,9 +1,7 @@
 package sparsetable
 
 import (
-	"fmt"
-
-	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/spool"
 )
 
@@ -39,8 +37,8 @@ func (l *bulkLoad) full() (bool, error) {
 // buffers are not included.
 func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 	t := l.t
-	dirs := int64(len(t.devices))
-	shape, ok := spool.ShapeOf(int64(len(l.arena)), t.entryBytes(), len(t.devices), t.bulk.minBlock)
+	dirs := int64(len(t.dirs.Devices))
+	shape, ok := spool.ShapeOf(int64(len(l.arena)), t.entryBytes(), len(t.dirs.Devices), t.bulk.minBlock)
 	if !ok {
 		return 0, nil
 	}
@@ -49,13 +47,13 @@ func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 	t.indexMu.RUnlock()
 	_, each := t.files.Space()
 	least := int64(1) << 62
-	for i := range t.devices {
-		free, err := t.roomIn(i, each[i])
+	for i := range t.dirs.Devices {
+		free, err := t.space.RoomIn(i, each[i])
 		if err != nil {
 			return 0, err
 		}
 		free += have / dirs
-		free -= int64(spoolDeadShare*float64(each[i].LiveBytes)) + t.spaceSlack()
+		free -= int64(spoolDeadShare*float64(each[i].LiveBytes)) + t.space.Slack()
 		least = min(least, int64(float64(free)/ratio))
 	}
 	// A block takes 4 bytes in a list. The list is a slice that doubles at most
@@ -72,21 +70,6 @@ func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
 // part that is spooled again. REQUIRES: indexMu is held for reading.
 func (t *ssd) spoolRatio(shape spool.Shape) float64 {
 	rows := float64(t.index.TargetRows() * t.entryBytes())
-	buckets := (rows + bucketHeaderSpace + float64(t.files.Unit())/2) / rows
+	buckets := (rows + plan.BucketHeaderSpace + float64(t.files.Unit())/2) / rows
 	return buckets*(1+spoolMargin) + 1.0/spool.Groups + 1/float64(int(1)<<shape.Bits)
-}
-
-// roomIn is how many more bytes may be written to a directory, of which sp is
-// taken.
-func (t *ssd) roomIn(directory int, sp bucketfile.Space) (int64, error) {
-	d := t.devices[directory]
-	free, err := d.Free()
-	if err != nil {
-		return 0, fmt.Errorf("sparsetable: free space of %s: %w", d.Dir(), err)
-	}
-	free -= reservedBytes
-	if sp.BudgetBytes > 0 {
-		free = min(free, sp.BudgetBytes-sp.TotalBytes-sp.OtherBytes-t.files.UrgentBytes())
-	}
-	return max(0, free), nil
 }

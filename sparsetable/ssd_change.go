@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
 )
@@ -20,26 +21,19 @@ func (t *ssd) beginScan() (slots uint32, end func(), err error) {
 	if err := t.keepShape(); err != nil && !errors.Is(err, bucketfile.ErrNoSpace) {
 		return 0, nil, err
 	}
-	t.rewrite.scanning++
-	return t.index.Slots(), func() {
-		t.rewrite.Lock()
-		defer t.rewrite.Unlock()
-		t.rewrite.scanning--
-	}, nil
+	return t.index.Slots(), t.rewrite.scan(), nil
 }
 
 // change is the beginning of Import and Expire; the caller calls the returned
 // function at the end.
 func (t *ssd) change(ctx context.Context) (end func(), err error) {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return nil, ErrReadOnly
 	}
-	if end, err = hold(ctx, t.enter, t.leave, t.changing, t.saving); err != nil {
+	if end, err = t.door.EnterHolding(ctx, t.changing, t.saving); err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	n := len(t.mu.live)
-	t.mu.Unlock()
+	n := t.sets.number()
 	err = t.failure()
 	if n > 0 {
 		err = fmt.Errorf("%w: %d", ErrPinned, n)
@@ -74,18 +68,18 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 			// version of it.
 			return e.Flags&rowcache.Dirty == 0 && condemned(e.Row)
 		})
-		t.mu.Lock()
-		t.mu.stats.Expired += rows
-		t.mu.Unlock()
+		t.sets.Lock()
+		t.sets.stats.Expired += rows
+		t.sets.Unlock()
 	}()
-	if !rule.active() {
+	if rule.UnseenDays == 0 && rule.MinShow <= 0 {
 		return 0, nil // no bucket need be read
 	}
 	// A row that is gone must not come back from a delta file, see checkpoint.Saved.
 	t.checkpoints.Restart()
 	n, end, err := t.beginScan()
 	if err != nil {
-		return 0, tableError(err)
+		return 0, apierr.Of(err)
 	}
 	defer end()
 	var list []uint32
@@ -109,7 +103,7 @@ func (t *ssd) Expire(ctx context.Context, rule ExpiryRule) (rows int64, err erro
 			err = t.keepSpace(ctx)
 		}
 		if err != nil {
-			return rows, tableError(err)
+			return rows, apierr.Of(err)
 		}
 	}
 	return rows, nil

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/contract"
 )
 
 // Details are figures that Stats leaves out because they take a pass over the
@@ -59,7 +60,7 @@ type DirectoryDetails struct {
 // IndexBytesPerMillionKeys is what index and filters take in memory for a
 // million of the table's rows; 0 for an empty table.
 func (d *Details) IndexBytesPerMillionKeys() float64 {
-	return 1e6 * ratio(d.Stats.IndexBytes, d.Stats.Rows)
+	return 1e6 * contract.Ratio(d.Stats.IndexBytes, d.Stats.Rows)
 }
 
 // MeasuredFalsePositiveRate is the share of absent keys that the filters take for
@@ -85,10 +86,10 @@ const (
 
 // Details implements Detailer.
 func (t *ssd) Details(ctx context.Context) (*Details, error) {
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	d := &Details{Stats: t.Stats(), Lifetime: t.lifetime()}
 	t.indexMu.RLock()
 	d.TargetRows, d.FilterBytes = t.index.TargetRows(), t.index.FilterBytes()
@@ -100,7 +101,7 @@ func (t *ssd) Details(ctx context.Context) (*Details, error) {
 	deltas, deltaBytes := t.checkpoints.Kept()
 	_, each := t.files.Space()
 	for i, sp := range each {
-		dev := t.devices[i]
+		dev := t.dirs.Devices[i]
 		sp.Files += deltas[i]
 		sp.HeldBytes += deltaBytes[i]
 		d.Directories = append(d.Directories, DirectoryDetails{

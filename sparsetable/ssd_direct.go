@@ -76,14 +76,14 @@ func (t *ssd) planPass() bool {
 	e := &t.elevator
 	e.stops, e.next, e.aim = e.stops[:0], 0, nil
 	for !e.full.Load() && t.roomToPrefetch() {
-		a := t.nextToPrefetch()
+		a := t.announced.next(prefetchPasses)
 		if a == nil {
 			return false
 		}
 		t.planPart(a)
 		if len(e.stops) > 0 {
 			if a.carry == nil {
-				a.carry = t.newCarry()
+				a.carry = t.carried.New()
 			}
 			e.aim = a
 			return true
@@ -108,7 +108,7 @@ func (t *ssd) planPart(a *announcement) {
 	keys, hashes := e.keys[:0], e.hashes[:0]
 	for _, key := range a.list {
 		hash := t.hash.Of(key)
-		if hash&(a.parts-1) != a.part || t.outside.hasHash(hash) {
+		if hash&(a.parts-1) != a.part || t.outside.HasHash(hash) {
 			continue
 		}
 		keys, hashes = append(keys, key), append(hashes, hash)

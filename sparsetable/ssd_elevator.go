@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/carry"
+	"aibox/sparsetable/internal/plan"
 )
 
 // The elevator serves announced passes in the order in which buckets lie on the
@@ -34,19 +35,6 @@ import (
 // buckets that working sets carry (ssd_carry.go). The code calls a turn of the
 // elevator a ride.
 const (
-	// The elevator's reads may take one part in rideShare of the budget. Half of
-	// that is for reads in flight: more than 40 reads of 100 KiB under a budget of
-	// 256 MiB. Half of those are submitted at a time. The rest is needed because
-	// buffers are rounded up, by a third at most.
-	rideShare    = 32
-	maxRideBytes = 16 << 20
-	// One stop is planned for that many bytes of the elevator's memory.
-	rideBytesPerStop = 512
-	// A request in flight takes some 370 bytes: the request itself, its keys, its
-	// group and its entry in onWay.
-	stopsPerRide = 4 // there are that many times fewer requests than stops
-	stopBytes    = 24 + 370/stopsPerRide
-
 	// A gap of up to rideGapBytes between two buckets is read, too, where that
 	// saves a read: a read takes the devices measured 11 microseconds, a KiB 0.5 to
 	// 1.
@@ -82,37 +70,56 @@ type elevator struct {
 	marking atomic.Bool  // the last result of marks; may be read without a lock
 	marked  bool         // markDirty was called; used by the prefetcher alone
 	need    atomic.Int64 // moving average of the rows in buckets that an announced pass lacks
+	full    atomic.Bool  // the cache had no room for rows of announced passes; reset when the prefetcher is woken
 
+	direct bool // it serves passes one by one, see ssd_direct.go
+	schedule
+	stretch
+	rides
+	takenRows
+	carry *carry.Buckets
+}
+
+// schedule is where the elevator is, and where it should be.
+type schedule struct {
+	at     bucketfile.Location // where the next stretch begins
+	due    int64               // bytes by which it is behind its schedule; negative: ahead
+	pace   int64               // bytes of files to cover for each pass; 0: it does not pay
+	window int                 // number of passes for one round
+}
+
+// stretch is the part of the way that is planned.
+type stretch struct {
+	stops   []stop        // in order
+	next    int           // the first of them that was not submitted
+	perStop int64         // bytes of the stretch for each stop
+	aim     *announcement // the pass that the stops are for; nil: they are those of a stretch
+}
+
+// rides are the reads of the elevator.
+type rides struct {
 	queue *bucketfile.Queue
 	limit int64 // most bytes of reads in flight
 	most  int64 // most bytes of one read
-
-	at      bucketfile.Location // where the next stretch begins
-	stops   []stop              // of the present stretch, in order
-	next    int                 // the first of them that was not submitted
-	perStop int64               // bytes of the stretch for each stop
-	due     int64               // bytes by which it is behind its schedule; negative: ahead
-	pace    int64               // bytes of files to cover for each pass; 0: it does not pay
-	window  int                 // number of passes for one round
-	direct  bool                // it serves passes one by one, see ssd_direct.go
-	full    atomic.Bool         // the cache had no room for rows of announced passes; reset when the prefetcher is woken
-	aim     *announcement       // the pass that the stops are for; nil: they are those of a stretch
 
 	idle   []*rideRequest
 	submit []*bucketfile.Request
 	done   []*bucketfile.Request
 	onWay  map[uint32]struct{} // slots whose buckets are being read; none is read twice at a time
+
+	// The queue's counters when they were last added to the statistics.
+	reads, bytes uint64
+}
+
+// takenRows is scratch memory for the rows that are taken into the cache.
+type takenRows struct {
 	keys   []uint64
 	hashes []uint64
 	wanted []bool
 	from   []*bucketfile.Request // the request that each key of the batch comes from
 	passes []int64               // the pass that each key of the batch is for; -1: none
 	refs   []uint32
-	carry  *carry
-
-	// The queue's counters when they were last added to the statistics.
-	reads, bytes uint64
-	taken        int64 // rows taken into the cache that the statistics do not have yet
+	taken  int64 // rows taken into the cache that the statistics do not have yet
 }
 
 // stop is a bucket that is to be read.
@@ -134,15 +141,15 @@ type rideRequest struct {
 
 func (t *ssd) startElevator() {
 	e := &t.elevator
-	if t.plan.rideBytes == 0 {
+	if t.plan.RideBytes == 0 {
 		return
 	}
 	e.queue = t.files.NewQueue()
 	e.direct = true
-	e.limit = t.plan.rideBytes / 2
+	e.limit = t.plan.RideBytes / 2
 	e.most = e.limit / 4
 	e.queue.MergeWithin(rideGapBytes, e.most)
-	e.stops = make([]stop, 0, t.plan.rideStops)
+	e.stops = make([]stop, 0, t.plan.RideStops)
 	e.onWay = map[uint32]struct{}{}
 }
 
@@ -155,19 +162,6 @@ func (t *ssd) stopElevator() {
 	}
 }
 
-// marks reports whether the table has more rows than the cache holds, so that rows
-// must leave for others and the elevator may be of use. It also stores the result.
-func (t *ssd) marks() bool {
-	e := &t.elevator
-	if e.queue == nil || t.readOnly {
-		return false
-	}
-	space, _ := t.files.Space()
-	on := space.LiveBytes > t.fitRows.Load()/4*3*int64(entryBytes(t.layout)) && t.cache.NotesMissing()
-	e.marking.Store(on)
-	return on
-}
-
 // noteNeed records that a pass that was announced lacks that many rows.
 func (e *elevator) noteNeed(rows int) {
 	mean := e.need.Load()
@@ -177,78 +171,11 @@ func (e *elevator) noteNeed(rows int) {
 	e.need.Store(mean + (int64(rows)-mean)/needWeight)
 }
 
-// markBuckets marks the slots whose buckets may have the keys of hashes, and
-// returns the number of those keys.
-func (t *ssd) markBuckets(hashes []uint64) (found int) {
-	const chunk = 1024
-	var in [chunk]uint32
-	var locations [chunk]uint64
-	for len(hashes) > 0 {
-		n := min(len(hashes), chunk)
-		t.indexMu.RLock()
-		t.index.Lookup(hashes[:n], in[:n], locations[:n])
-		for i, slot := range in[:n] {
-			if locations[i] != 0 {
-				t.index.Mark(slot)
-				found++
-			}
-		}
-		t.indexMu.RUnlock()
-		hashes = hashes[n:]
-	}
-	return found
-}
-
-// markLater leaves the rows of a released set for the next Pull to mark, so that
-// the trainer does not wait for that.
-func (t *ssd) markLater(refs []uint32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.released = append(t.mu.released, refs)
-}
-
-// markReleased marks the slots for the sets that were released since the last Pull,
-// and takes their references back.
-func (t *ssd) markReleased() {
-	for {
-		t.mu.Lock()
-		last := len(t.mu.released) - 1
-		if last < 0 {
-			t.mu.Unlock()
-			return
-		}
-		refs := t.mu.released[last]
-		t.mu.released = t.mu.released[:last]
-		t.mu.Unlock()
-		t.markLeaving(refs)
-		t.giveRefs(refs)
-	}
-}
-
-// markLeaving marks the slots of those rows of a released set that have to leave.
-func (t *ssd) markLeaving(refs []uint32) {
-	const chunk = 1024
-	var hashes [chunk]uint64
-	for len(refs) > 0 {
-		n := min(len(refs), chunk)
-		leaving := hashes[:0]
-		t.cache.VisitIdle(refs[:n], func(e rowcache.Entry) {
-			if e.Flags&(rowcache.Dirty|rowStored) == rowcache.Dirty|rowStored && !e.Needed {
-				leaving = append(leaving, t.hash.Of(e.Key))
-			}
-		})
-		t.markBuckets(leaving)
-		refs = refs[n:]
-	}
-}
-
 // setPace determines how far the elevator has to go for each pass, and whether it
 // pays.
 func (t *ssd) setPace() {
 	e := &t.elevator
-	t.mu.Lock()
-	e.window = max(len(t.mu.announced), e.window-e.window/windowDecay, 1)
-	t.mu.Unlock()
+	e.window = max(t.announced.number(), e.window-e.window/windowDecay, 1)
 	e.pace, e.direct = 0, true
 	if !t.marks() {
 		return
@@ -278,24 +205,6 @@ func (t *ssd) rideForPull(ctx context.Context) {
 	}
 }
 
-// markDirty marks the slots of all dirty rows in memory that will have to leave. It
-// is called once, for the rows that became dirty before slots were marked.
-func (t *ssd) markDirty() {
-	const chunk = 1024
-	hashes := make([]uint64, 0, chunk)
-	next, end := uint32(0), false
-	for !end {
-		hashes = hashes[:0]
-		next, end = t.cache.VisitFrom(next, rowcache.Pick{Has: rowcache.Dirty | rowStored, Idle: true}, chunk, func(e rowcache.Entry) rowcache.Change {
-			if !e.Needed {
-				hashes = append(hashes, t.hash.Of(e.Key))
-			}
-			return rowcache.Change{}
-		})
-		t.markBuckets(hashes)
-	}
-}
-
 // rideAhead is a turn of the elevator while no Pull waits. It returns false if the
 // elevator is far enough ahead.
 func (t *ssd) rideAhead(ctx context.Context) bool {
@@ -304,10 +213,10 @@ func (t *ssd) rideAhead(ctx context.Context) bool {
 		e.marked = true
 		t.markDirty()
 	}
-	if e.queue == nil || t.waitingPulls.Load() > 0 || acquire(ctx, t.changing) != nil {
+	if e.queue == nil || t.waitingPulls.Load() > 0 || t.changing.Acquire(ctx) != nil {
 		return false
 	}
-	defer func() { <-t.changing }()
+	defer t.changing.Release()
 	if e.direct {
 		return t.directAhead(ctx)
 	}
@@ -322,7 +231,7 @@ func (t *ssd) rideAhead(ctx context.Context) bool {
 // roomToSubmit reports whether more reads may be submitted. The limit on bytes does
 // not count reads that wait for buffers, so their number is limited, too.
 func (e *elevator) roomToSubmit() bool {
-	return e.queue.HeldBytes() < e.limit && e.queue.Pending() < cap(e.stops)/stopsPerRide
+	return e.queue.HeldBytes() < e.limit && e.queue.Pending() < cap(e.stops)/plan.StopsPerRide
 }
 
 // ride is one turn of the elevator: it starts some reads and makes use of others

@@ -24,9 +24,9 @@ func (t *ssd) alight(ctx context.Context, all bool) {
 		buckets += len(e.done)
 	}
 	reads, bytes := e.queue.DeviceReads()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	st := &t.mu.stats
+	t.sets.Lock()
+	defer t.sets.Unlock()
+	st := &t.sets.stats
 	st.BucketReads += int64(buckets)
 	st.DeviceReads += int64(reads - e.reads)
 	st.ReadBytes += int64(bytes - e.bytes)
@@ -118,7 +118,7 @@ func (t *ssd) onlyCurrent() {
 	last, current := (*bucketfile.Request)(nil), false // rows of a bucket follow each other
 	for i, ref := range e.refs {
 		r := e.from[i]
-		if ref != 0 || t.outside.hasHash(p.keyHashes[i]) {
+		if ref != 0 || t.outside.HasHash(p.keyHashes[i]) {
 			continue // the bucket may have an older version
 		}
 		if r != last {
@@ -143,15 +143,15 @@ func (t *ssd) onlyCurrent() {
 func (t *ssd) keepLeaving() {
 	e := &t.elevator
 	if e.carry == nil {
-		e.carry = t.newCarry()
+		e.carry = t.carried.New()
 	}
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	for _, r := range e.done {
-		if ride := r.User.(*rideRequest); r.Err == nil && len(ride.aimed()) > 0 && t.keep(ride.aim.carry, r) {
+		if ride := r.User.(*rideRequest); r.Err == nil && len(ride.aimed()) > 0 && t.carried.Keep(ride.aim.carry, r) {
 			continue
 		}
-		if r.Err == nil && t.hasLeaving(r.Slot) && !t.keep(e.carry, r) {
+		if r.Err == nil && t.hasLeaving(r.Slot) && !t.carried.Keep(e.carry, r) {
 			t.index.Mark(r.Slot) // it is read again in the next round
 		}
 	}
@@ -166,7 +166,7 @@ func (t *ssd) hasLeaving(slot uint32) bool {
 // handRide gives the buckets that were kept to the background writer, if they fill
 // more than that many chunks.
 func (t *ssd) handRide(chunks int) {
-	if e := &t.elevator; e.carry != nil && len(e.carry.chunks) > chunks {
+	if e := &t.elevator; e.carry != nil && e.carry.Chunks() > chunks {
 		t.handOver(e.carry)
 		e.carry = nil
 	}

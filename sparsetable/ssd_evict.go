@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
@@ -23,7 +24,7 @@ const (
 	minEvictStep  = 256
 	tinyEvictStep = 16
 	// Clean rows are looked for only if at least one part in cleanShare of the idle
-	// rows is clean, or if they are worth it for another reason, see worthSearch.
+	// rows is clean, or if they are worth it for another reason, see cleanSearch.
 	cleanShare = 8
 	// If at least one part in enoughShare of the wanted rows was found clean, no
 	// dirty rows leave. Otherwise clean rows are not looked for the next cleanPause
@@ -41,14 +42,14 @@ const (
 // REQUIRES: rewrite is held, or indexMu.
 func (t *ssd) evictStep() int64 {
 	slotsNow := int64(t.index.Slots())
-	few := int64(t.plan.bufferBytes) / max(t.files.LiveBytes()/slotsNow, 1)
+	few := int64(t.plan.BufferBytes) / max(t.files.LiveBytes()/slotsNow, 1)
 	return min(max(slotsNow/stepShare, min(max(few, tinyEvictStep), minEvictStep)), evictBatch)
 }
 
 // stepBytes is how many bytes of buckets a step rewrites on average, but at least the
 // size of an append buffer. REQUIRES: rewrite is held, or indexMu.
 func (t *ssd) stepBytes() int64 {
-	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.bufferBytes))
+	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.BufferBytes))
 }
 
 // errUnpaid says that a holder of rewrite has more to write than a step: it has to give
@@ -59,7 +60,7 @@ var errUnpaid = errors.New("sparsetable: the space on disk has to be checked bef
 // checked. Whoever holds rewrite and writes buckets whose number has no other bound asks
 // it before each batch of them. REQUIRES: rewrite is held.
 func (t *ssd) mayWrite() error {
-	if unpaid := t.unpaid.Load(); unpaid < int64(t.plan.bufferBytes) || unpaid < t.stepBytes() {
+	if unpaid := t.unpaid.Load(); unpaid < int64(t.plan.BufferBytes) || unpaid < t.stepBytes() {
 		return nil
 	}
 	return errUnpaid
@@ -116,32 +117,36 @@ func (t *ssd) makeRoom(n int) (wrote bool, err error) {
 // dropClean lets up to n clean rows leave the cache and returns their number.
 // victims is the caller's scratch.
 func (t *ssd) dropClean(n int, victims *[]uint32) (dropped int) {
-	if !t.worthSearch(n) {
-		return 0
-	}
-	if t.cleanPause.Add(-1) >= 0 {
+	if !t.search.worth(t.cache.Stats(), n) || t.search.pause.Add(-1) >= 0 {
 		return 0
 	}
 	*victims = t.cache.CleanVictims(n, (*victims)[:0])
 	if len(*victims)*enoughShare < n {
 		// It has looked at all rows and found nearly none: the rows that are next
 		// to leave are dirty.
-		t.cleanPause.Store(cleanPause)
+		t.search.pause.Store(cleanPause)
 	}
-	t.moving.Lock()
-	defer t.moving.Unlock()
+	t.rewrite.moving.Lock()
+	defer t.rewrite.moving.Unlock()
 	return t.cache.Drop(*victims)
 }
 
-// worthSearch reports whether n clean rows are worth looking for. They are if many rows
+// cleanSearch says when clean rows are looked for.
+type cleanSearch struct {
+	pause atomic.Int32 // how many more times they are not
+	// creating says that the last Pull created more rows than it read buckets, so that
+	// few of its rows will be written with buckets that it carries.
+	creating atomic.Bool
+}
+
+// worth reports whether n clean rows are worth looking for. They are if many rows
 // are clean. Where announced passes need nearly all rows, few are clean, but those may be
 // just the right ones: nobody needs them, whereas the dirty rows that nobody needs were
 // mostly pulled just now, and are about to be written without a read, with the buckets
 // that their set carries. That is not so for rows that were just created. Where most are,
 // dirty rows must leave all the time, and not only once no clean row is left.
-func (t *ssd) worthSearch(n int) bool {
-	st := t.cache.Stats()
-	return st.Idle-st.Dirty >= st.Idle/cleanShare || !t.creating.Load() && st.Loose*enoughShare >= int64(n)
+func (s *cleanSearch) worth(st rowcache.Stats, n int) bool {
+	return st.Idle-st.Dirty >= st.Idle/cleanShare || !s.creating.Load() && st.Loose*enoughShare >= int64(n)
 }
 
 // evict lets up to n rows leave the cache, those that the policy chooses, and

@@ -31,7 +31,7 @@ func (t *ssd) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) er
 		if failed != nil {
 			rest = nil // only wait for the reads in flight
 		}
-		for len(rest) > 0 && p.queue.Pending() < maxFetches && inFlight < t.plan.readBytes/4 {
+		for len(rest) > 0 && p.queue.Pending() < maxFetches && inFlight < t.plan.ReadBytes/4 {
 			rest = t.submit(rest, &inFlight)
 		}
 		if p.queue.Pending() == 0 {
@@ -132,7 +132,7 @@ func (t *ssd) takeFetched(ctx context.Context, keys []uint64, refs []uint32, use
 			continue
 		}
 		t.match(r.User.(*fetch), &r.Bucket, keys)
-		if kept := p.carry != nil && t.keep(p.carry, r); !kept && t.elevator.marking.Load() {
+		if kept := p.carry != nil && t.carried.Keep(p.carry, r); !kept && t.elevator.marking.Load() {
 			t.indexMu.RLock()
 			if t.hasLeaving(r.Slot) {
 				t.index.Mark(r.Slot)

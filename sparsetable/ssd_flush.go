@@ -3,6 +3,7 @@ package sparsetable
 import (
 	"context"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -33,13 +34,13 @@ func (t *ssd) Flush(ctx context.Context) error {
 			return nil
 		}
 		if refs, at, end, err = t.flushFrom(at, refs[:0]); err != nil {
-			return tableError(err)
+			return apierr.Of(err)
 		}
 		if end {
 			at = 0 // start again, as rows may have moved
 		}
 		if err := t.keepSpace(ctx); err != nil {
-			return tableError(err)
+			return apierr.Of(err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/invariants"
 	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/verify"
 )
 
 // The functions of this file are called only where invariants.Enabled is true.
@@ -64,7 +65,7 @@ func (t *ssd) checkSlot(slot uint32, hashes []uint64) {
 // index refers to all buckets that were committed.
 func (t *ssd) checkTable() {
 	least, most := int64(0), int64(0) // of rows, by the buckets' lengths
-	for l := range t.locations {
+	for l := range verify.Locations(t.index) {
 		least++
 		most += int64(bucketfile.RowsIn(l.Units()*t.files.Unit(), t.layout.Words()))
 	}
@@ -73,5 +74,5 @@ func (t *ssd) checkTable() {
 	c := t.cache.Stats()
 	// Expire drops rows from the cache at its end.
 	invariants.Check(t.rewrite.scanning > 0 || c.Marked2 <= stored, "%d rows are in buckets, but %d in the cache say so", stored, c.Marked2)
-	invariants.NoError(errors.Join(t.cache.Check(), t.files.CheckLive(t.locations)))
+	invariants.NoError(errors.Join(t.cache.Check(), t.files.CheckLive(verify.Locations(t.index))))
 }

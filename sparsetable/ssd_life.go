@@ -1,5 +1,10 @@
 package sparsetable
 
+import (
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/layout"
+)
+
 // lifeCounters are the counters that a table keeps over its whole life. Every
 // snapshot stores them, and a table that is opened with the snapshot continues from
 // there. Their names are those of the catalog's counters.
@@ -46,13 +51,13 @@ func (t *ssd) lifetime() Stats {
 	for _, c := range lifeCounters {
 		*c.of(&life) = t.opened.Counters[c.name] + *c.of(&now)
 	}
-	life.sumWritten(t.layout)
+	sumWritten(&life, t.layout)
 	return life
 }
 
 // sumWritten sets the counters that are computed from the bytes written for each
 // purpose.
-func (s *Stats) sumWritten(l Layout) {
+func sumWritten(s *Stats, l Layout) {
 	s.WrittenBytes = s.FlushedBytes + s.CompactedBytes + s.ImportedBytes + s.SnapshotBytes + s.CatalogWrittenBytes
-	s.WriteAmplification = ratio(s.WrittenBytes, s.UpdatedRows*int64(entryBytes(l)))
+	s.WriteAmplification = contract.Ratio(s.WrittenBytes, s.UpdatedRows*int64(layout.EntryBytes(l)))
 }

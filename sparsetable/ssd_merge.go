@@ -76,7 +76,7 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	}
 	mask := slotMask(into, t.index.Slots()-1)
 	t.lockMoving(into, mask, gone)
-	defer t.moving.Unlock()
+	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
 	t.collectDirty(into, mask)
 	w.merge(kept, nil)

@@ -7,18 +7,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/guard"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/space"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // ssdStorage is the devices and the file system that a table is stored on. The zero
@@ -26,27 +30,16 @@ import (
 type ssdStorage struct {
 	devices []blockio.Device
 	fs      vfs.FS
-	hash    string // of a new table's keys; "" stands for seededKeyHash
+	hash    string // of a new table's keys; "" stands for slots.SeededHashName
 }
-
-// The names of the hash functions of keys, as the catalog has them. Tables that were
-// made before have the first one, Hasher 0; that of a new table has its number as seed.
-const (
-	keyHash       = "murmur3-fmix64"
-	seededKeyHash = "murmur3-fmix64-of-key-xor-table"
-)
-
-// hasherOf is the hash of a table by its number. Tests replace it, so that they do the
-// same in every run.
-var hasherOf = func(tableID uint64) slots.Hasher { return slots.Hasher(tableID) }
 
 // openSSD opens a table. o has its defaults and is valid.
 func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 	var lost []LostDir
 	for {
 		t, err := openOnce(ctx, o, on, lost)
-		dir := failedDir(err, t.opts.SSD.Dirs)
-		if err == nil || !o.SSD.AllowLost || dir == "" || len(t.opts.SSD.Dirs) == 1 {
+		dir := tabledirs.FailedDir(err, t.dirs.Names)
+		if err == nil || !o.SSD.AllowLost || dir == "" || len(t.dirs.Names) == 1 {
 			if err != nil {
 				return nil, err
 			}
@@ -55,10 +48,10 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 		// The disk of a directory fails while the table is opened: that is like a crash, and the
 		// table is opened again without that directory.
 		o.Logger.Warn("sparsetable: files in a directory of the table cannot be read or written; the table is opened without it", "dir", dir, "error", err)
-		t.leaveOut(dir, err)
-		o.SSD.Dirs, lost = t.opts.SSD.Dirs, t.lostDirs
+		t.dirs.LeaveOut(dir, err)
+		o.SSD.Dirs, lost = t.dirs.Names, t.dirs.Lost
 		if on.devices != nil {
-			on.devices = t.devices
+			on.devices = t.dirs.Devices
 		}
 	}
 }
@@ -67,19 +60,21 @@ func openSSD(ctx context.Context, o Options, on ssdStorage) (Table, error) {
 // also with an error; then it is closed.
 func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*ssd, error) {
 	t := &ssd{
-		lostDirs: lost,
-		init:     o.Init, opts: o, readOnly: o.ReadOnly, log: o.Logger, devices: on.devices,
-		changing: make(chan struct{}, 1), saving: make(chan struct{}, 1), kick: make(chan struct{}, 1), ahead: make(chan struct{}, 1),
-		restored: make(chan struct{}),
+		opts:       o,
+		dirs:       o.directories(),
+		calls:      calls{changing: guard.NewLock(), saving: guard.NewLock()},
+		origin:     origin{restored: make(chan struct{})},
+		lookahead:  lookahead{ahead: make(chan struct{}, 1)},
+		background: background{kick: make(chan struct{}, 1)},
 	}
-	t.mu.idle.L = &t.mu.Mutex
+	t.dirs.Devices, t.dirs.Lost = on.devices, lost
 	if err := t.open(ctx, on); err != nil {
-		return t, errors.Join(tableError(err), t.free())
+		return t, errors.Join(apierr.Of(err), t.free())
 	}
 	background, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	t.stopped.Go(func() { t.restoreHot(background) })
-	if !t.readOnly {
+	if !t.opts.ReadOnly {
 		t.stopped.Go(func() { t.work(background) })
 		t.wake() // slots may be too many or too few for this budget
 	}
@@ -94,14 +89,15 @@ func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*s
 const leastUnit, pageCacheUnit = 512, 4096
 
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
-	if err := t.orderDirs(on.fs); err != nil {
+	if err := t.dirs.Order(on.fs); err != nil {
 		return err
 	}
-	if err := t.openDevices(ctx); err != nil {
+	if err := t.dirs.OpenDevices(ctx); err != nil {
 		return err
 	}
+	t.opts.SSD.Dirs = t.dirs.Names // some may be lost
 	unit := leastUnit
-	for _, d := range t.devices {
+	for _, d := range t.dirs.Devices {
 		unit = max(unit, d.Unit())
 		if !d.Direct() {
 			unit = max(unit, pageCacheUnit)
@@ -137,7 +133,6 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 		return err
 	}
 	t.bulk = planBulk(&t.plan, t.fitRows.Load())
-	whole := snapshot
 	if t.opts.SSD.AllowLost && snapshot.ID != 0 {
 		if snapshot, err = t.findLost(snapshot); err != nil {
 			return err
@@ -147,17 +142,17 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	if err := t.openFiles(ctx, snapshot); err != nil {
 		return err
 	}
-	if err := t.takeOutLost(ctx, whole, snapshot); err != nil {
+	if err := t.takeOutLost(ctx); err != nil {
 		return err
 	}
-	if !t.readOnly {
-		t.copies = catalogcopy.Open(t.catalog, on.fs, t.opts.SSD.Dirs[1:], t.log)
+	if !t.opts.ReadOnly {
+		t.copies = catalogcopy.Open(t.catalog, on.fs, t.dirs.Names[1:], t.opts.Logger)
 		t.checkpoints.Copies = t.copies
 	}
 	if err := t.removeStrays(); err != nil {
 		return err
 	}
-	if snapshot.ID == 0 && !t.readOnly {
+	if snapshot.ID == 0 && !t.opts.ReadOnly {
 		// A new table that cannot be saved is of no use. In one that has rows, compaction
 		// may make room.
 		if err := t.files.CheckRoom(); err != nil {
@@ -172,39 +167,10 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	return nil
 }
 
-func (t *ssd) openDevices(ctx context.Context) error {
-	if t.devices != nil {
-		return nil
-	}
-	t.own = true
-	open := func(dir string) error {
-		d, err := blockio.Open(ctx, dir, blockio.Options{
-			QueueDepth: t.opts.SSD.QueueDepth, Direct: directModes[t.opts.SSD.Direct], Logger: t.log, ReadOnly: t.readOnly,
-		})
-		if err != nil {
-			return err
-		}
-		if t.opts.SSD.Source != nil {
-			d = blockio.Arriving(d, t.opts.SSD.Source)
-		}
-		t.devices = append(t.devices, d)
-		return nil
-	}
-	if t.opts.SSD.AllowLost {
-		return t.withoutLostDirs(open)
-	}
-	for _, dir := range t.opts.SSD.Dirs {
-		if err := open(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // catalogOptions are those of the catalog that the table has.
 func (t *ssd) catalogOptions(on ssdStorage) catalog.Options {
 	return catalog.Options{
-		Dir: t.catalogPath(), FS: on.fs, Logger: t.log, ReadOnly: t.readOnly, MustExist: true,
+		Dir: t.dirs.CatalogPath(), FS: on.fs, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly, MustExist: true,
 		Format: catalog.Format{PageSlots: slots.DefaultPageSlots}, // any layout and hash are accepted here; they are compared below
 	}
 }
@@ -214,9 +180,9 @@ func (t *ssd) catalogOptions(on ssdStorage) catalog.Options {
 func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	o := t.catalogOptions(on)
 	var err error
-	t.catalog, err = t.openOrCopied(o)
+	t.catalog, err = t.dirs.OpenCatalog(o)
 	if errors.Is(err, catalog.ErrNotExist) {
-		if err := t.checkNoTable(); err != nil {
+		if err := t.dirs.CheckNoTable(); err != nil {
 			return err
 		}
 		if t.opts.MustExist {
@@ -225,14 +191,14 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 		if err := t.opts.Layout.Validate(); err != nil {
 			return err
 		}
-		if need := smallestSSD(t.opts.Layout, unit, t.opts.SSD, load{}); t.opts.MemoryBytes < need {
+		if need := t.opts.planned(t.opts.Layout, unit).Smallest(plan.Load{}); t.opts.MemoryBytes < need {
 			return t.overBudget("an empty table", need)
 		}
 		var id [8]byte
 		if _, err := crand.Read(id[:]); err != nil {
 			return fmt.Errorf("sparsetable: choose a number for the table: %w", err)
 		}
-		o.MustExist, o.Format.UnitBytes, o.Format.Hash = false, unit, cmp.Or(on.hash, seededKeyHash)
+		o.MustExist, o.Format.UnitBytes, o.Format.Hash = false, unit, cmp.Or(on.hash, slots.SeededHashName)
 		o.Format.ValueDim, o.Format.StateDim = t.opts.Layout.ValueDim, t.opts.Layout.StateDim
 		o.Format.RowFormat = t.opts.Layout.Format.String()
 		o.Format.TableID = fmt.Sprintf("%016x", binary.LittleEndian.Uint64(id[:]))
@@ -241,59 +207,36 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	if err != nil {
 		return err
 	}
-	f := t.catalog.Format()
-	t.unit = f.UnitBytes
-	t.layout = Layout{ValueDim: f.ValueDim, StateDim: f.StateDim}
-	if t.layout.Format, err = ParseValueFormat(f.RowFormat); err != nil {
-		return fmt.Errorf("the table in %s: %w", t.opts.SSD.Dirs[0], err)
-	}
-	if err := t.layout.Validate(); err != nil {
+	if err := t.identify(t.catalog.Format(), o.Dir, t.dirs.Names[0]); err != nil {
 		return err
 	}
 	if want := t.opts.Layout; want != (Layout{}) && want != t.layout {
-		return &LayoutError{Dir: t.opts.SSD.Dirs[0], Have: t.layout, Want: want}
-	}
-	if t.tableID, err = tableNumber(f); err != nil {
-		return err
-	}
-	switch f.Hash {
-	case keyHash:
-	case seededKeyHash:
-		t.hash = hasherOf(t.tableID)
-	default:
-		return &catalog.FormatError{Dir: o.Dir, Field: "hash", Have: f.Hash, Want: seededKeyHash}
+		return &LayoutError{Dir: t.dirs.Names[0], Have: t.layout, Want: want}
 	}
 	t.rewrite.hash = t.hash
 	return nil
 }
 
-// tableNumber is the number of a table, which is part of the names of its files.
-func tableNumber(f catalog.Format) (uint64, error) {
-	n, err := strconv.ParseUint(f.TableID, 16, 64)
-	if err != nil {
-		return 0, fmt.Errorf("sparsetable: table id: %w", err)
-	}
-	return n, nil
-}
-
 // allocate makes the cache, the index and the pools of buffers.
 func (t *ssd) allocate(rows, slotsNow int64) (err error) {
-	if need := (load{rows: rows, slots: slotsNow}); !fitsSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, need) {
-		return t.overBudget(fmt.Sprintf("a table of %d rows in %d slots", rows, slotsNow), smallestSSD(t.layout, t.unit, t.opts.SSD, need))
+	table := t.opts.planned(t.layout, t.unit)
+	if need := (plan.Load{Rows: rows, Slots: slotsNow}); !table.Fits(t.opts.MemoryBytes, need) {
+		return t.overBudget(fmt.Sprintf("a table of %d rows in %d slots", rows, slotsNow), table.Smallest(need))
 	}
-	t.plan = planSSD(t.opts.MemoryBytes, t.layout, t.unit, t.opts.SSD, rows, slotsNow)
-	if t.readOnly {
-		t.plan.forReading()
+	t.plan = table.Of(t.opts.MemoryBytes, rows, slotsNow)
+	if t.opts.ReadOnly {
+		t.plan.ForReading()
 	}
+	t.carried.Limit = t.plan.CarryBytes
 	align := t.unit // of a table that was made on other devices it may be smaller than theirs
-	for _, d := range t.devices {
+	for _, d := range t.dirs.Devices {
 		align = max(align, d.Unit())
 	}
-	t.pool = blockio.NewPool(align, t.plan.poolBytes-t.plan.beyondBytes())
-	if t.index, err = slots.New(t.plan.indexOptions()); err != nil {
+	t.pool = blockio.NewPool(align, t.plan.PoolBytes-t.plan.BeyondBytes())
+	if t.index, err = slots.New(t.plan.IndexOptions()); err != nil {
 		return err
 	}
-	o := t.plan.cacheOptions(t.layout, t.opts.SSD)
+	o := t.plan.CacheOptions()
 	o.Hash = t.hash.Of
 	if t.cache, err = rowcache.New(o); err != nil {
 		return err
@@ -301,10 +244,10 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 	t.checkpoints = checkpoint.New(checkpoint.Options{
 		Table: snapshotted{t}, Catalog: t.catalog, Cache: t.cache, Index: t.index, IndexMu: &t.indexMu, Trained: t.trained, Hash: t.hash.Of,
 		Deltas: &deltafile.Store{
-			Devices: t.devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
+			Devices: t.dirs.Devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Unit: t.unit,
 			Blocks: blockio.NewPool(align, 0), Reads: t.pool,
 		},
-		CatalogPath: t.catalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: fullFiles, ReadOnly: t.readOnly, Logger: t.log,
+		CatalogPath: t.dirs.CatalogPath(), MemoryBytes: t.opts.MemoryBytes, HotBytes: t.opts.SSD.HotBytes, FullFiles: space.FullFiles, ReadOnly: t.opts.ReadOnly, Logger: t.opts.Logger,
 	})
 	return nil
 }
@@ -321,7 +264,7 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 	})
 	var bad *slots.PageError
 	if errors.As(err, &bad) {
-		return &CorruptionError{File: t.catalogPath(), Offset: -1, Reason: bad.Error()}
+		return &CorruptionError{File: t.dirs.CatalogPath(), Offset: -1, Reason: bad.Error()}
 	}
 	return err
 }
@@ -329,7 +272,7 @@ func (t *ssd) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 // loadCopiedIndex loads the index from a copy of the catalog, if cause is damage of the
 // catalog, which may show only when its pages are read.
 func (t *ssd) loadCopiedIndex(ctx context.Context, s catalog.Snapshot, on ssdStorage, cause error) error {
-	if !errors.As(tableError(cause), new(*CorruptionError)) {
+	if !errors.As(apierr.Of(cause), new(*CorruptionError)) {
 		return cause
 	}
 	if err := t.reopenCatalog(t.catalogOptions(on), cause); err != nil {
@@ -342,6 +285,17 @@ func (t *ssd) loadCopiedIndex(ctx context.Context, s catalog.Snapshot, on ssdSto
 	return t.loadIndex(ctx, s)
 }
 
+// reopenCatalog replaces the open catalog, which is damaged as cause says, by its copy.
+func (t *ssd) reopenCatalog(o catalog.Options, cause error) error {
+	err := t.catalog.Close()
+	t.catalog = nil
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	t.catalog, err = t.dirs.OpenCopy(o, cause)
+	return err
+}
+
 func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err error) {
 	var kept []bucketfile.State
 	for _, s := range t.catalog.Snapshots() {
@@ -350,11 +304,11 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 		}
 	}
 	o := bucketfile.Options{
-		Table: t.tableID, RowWords: t.layout.Words(), Format: uint8(t.layout.Format), Devices: t.devices,
-		BufferBytes: t.plan.bufferBytes, Buffers: appendBuffers, Pool: t.pool,
-		UnitBytes: t.unit, ReserveBytes: reservedBytes, Logger: t.log, ReadOnly: t.readOnly,
+		Table: t.tableID, RowWords: t.layout.Words(), Format: uint8(t.layout.Format), Devices: t.dirs.Devices,
+		BufferBytes: t.plan.BufferBytes, Buffers: plan.AppendBuffers, Pool: t.pool,
+		UnitBytes: t.unit, ReserveBytes: space.ReservedBytes, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly,
 	}
-	for range t.devices {
+	for range t.dirs.Devices {
 		o.BudgetBytes = append(o.BudgetBytes, t.opts.SSD.DirBudgetBytes)
 	}
 	if b := t.opts.SSD.DirBudgetBytes; b > 0 {
@@ -362,8 +316,8 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 		o.FileBytes = max(min(max(128<<20, b/256), b/16)/4096*4096, int64(o.BufferBytes))
 		o.UrgentBytes = 2 * o.FileBytes // a file is emptied into another, and dirty rows may be added
 	}
-	o.MinFileBytes = t.plan.minFileBytes()
-	if t.plan.readBytes < 8<<20 {
+	o.MinFileBytes = t.plan.MinFileBytes()
+	if t.plan.ReadBytes < 8<<20 {
 		o.MergeBytes = int64(o.UnitBytes) // the bytes between two buckets take memory, too
 	}
 	t.files, err = bucketfile.Open(ctx, checkpoint.FileState(current, t.unit), kept, o)
@@ -372,6 +326,10 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	}
 	if err != nil {
 		return err
+	}
+	t.space = space.Policy{
+		Files: t.files, Devices: t.dirs.Devices, MaxAmplification: t.opts.SSD.MaxSpaceAmplification,
+		BufferBytes: t.plan.BufferBytes, MinFileBytes: t.plan.MinFileBytes(),
 	}
 	if err := t.checkpoints.Open(t.files, current); err != nil {
 		return err

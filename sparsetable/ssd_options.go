@@ -10,7 +10,9 @@ import (
 
 	"aibox/internal/errkind"
 	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/tabledirs"
 )
 
 // SSDOptions are the options of KindSSD alone. The zero value is the default.
@@ -62,10 +64,6 @@ type SSDOptions struct {
 	// Source has the bytes that bucket files lack; nil: they lack none, see ErrArriving.
 	Source Source
 }
-
-// catalogDir is the name of the catalog's directory in the first of a table's
-// directories.
-const catalogDir = "catalog"
 
 // defaultSSDMemoryBytes is the budget of a table of KindSSD if Options.MemoryBytes is 0.
 const defaultSSDMemoryBytes = 256 << 20
@@ -178,11 +176,17 @@ func (o Options) CheckBudget() error {
 		return nil
 	}
 	o.ensureDefaults()
-	if fitsSSD(o.MemoryBytes, o.Layout, leastUnit, o.SSD, load{}) {
+	if o.planned(o.Layout, leastUnit).Fits(o.MemoryBytes, plan.Load{}) {
 		return nil
 	}
-	need := max(smallestSSD(o.Layout, leastUnit, o.SSD, load{}), smallestSSD(o.Layout, pageCacheUnit, o.SSD, load{}))
+	need := max(o.planned(o.Layout, leastUnit).Smallest(plan.Load{}), o.planned(o.Layout, pageCacheUnit).Smallest(plan.Load{}))
 	return &BudgetError{What: "an empty table", NeedBytes: need, BudgetBytes: o.MemoryBytes}
+}
+
+// planned is what the plan of a table with rows of layout l, in units of so many bytes,
+// depends on. REQUIRES: o has its defaults.
+func (o *Options) planned(l Layout, unit int) plan.Table {
+	return plan.Table{Layout: l, Unit: unit, Dirs: len(o.SSD.Dirs), Policy: o.SSD.CachePolicy, LookaheadPasses: o.SSD.LookaheadPasses}
 }
 
 // place identifies a directory, whatever name it was given by.
@@ -221,11 +225,11 @@ func placeOf(dir string) place {
 // a copy of it, in each of its directories.
 func KindIn(dirs ...string) string {
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, catalogDir)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, tabledirs.CatalogName)); err == nil {
 			return KindSSD
 		}
 	}
-	if len(copiesIn(dirs)) > 0 {
+	if len(tabledirs.CopiesIn(dirs)) > 0 {
 		return KindSSD
 	}
 	return KindMemory

@@ -30,11 +30,11 @@ func (t *ssd) prefetchLoop(ctx context.Context) {
 		case <-t.ahead:
 		}
 		t.elevator.full.Store(false)
-		if t.readOnly && acquire(ctx, t.changing) == nil {
+		if t.opts.ReadOnly && t.changing.Acquire(ctx) == nil {
 			// Nothing else makes room for the window of announced passes. If there
 			// is no room, nothing is read ahead.
 			_ = t.reserveNow(ctx, 0)
-			<-t.changing
+			t.changing.Release()
 		}
 		for t.rideAhead(ctx) {
 		}
@@ -42,36 +42,15 @@ func (t *ssd) prefetchLoop(ctx context.Context) {
 }
 
 // wakePrefetch makes the prefetcher look for work.
-func (t *ssd) wakePrefetch() {
+func (l *lookahead) wakePrefetch() {
 	select {
-	case t.ahead <- struct{}{}:
+	case l.ahead <- struct{}{}:
 	default:
 	}
-}
-
-// nextToPrefetch returns the first announced pass that has keys which were not
-// looked at yet. REQUIRES: changing is held, so that no announcement is taken off
-// the list.
-func (t *ssd) nextToPrefetch() *announcement {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range min(len(t.mu.announced), prefetchPasses) {
-		a := t.mu.announced[i]
-		if len(a.list) == 0 {
-			a.list, a.again = a.again, nil
-		}
-		if len(a.list) > 0 {
-			return a
-		}
-	}
-	return nil
 }
 
 // roomToPrefetch reports whether the buckets of another step can be carried. If
 // they were not, each of their rows would cost a second read when it leaves.
 func (t *ssd) roomToPrefetch() bool {
-	t.carried.Lock()
-	defer t.carried.Unlock()
-	free := t.plan.carryBytes - t.carried.mapped + int64(len(t.carried.free))*carryChunkBytes
-	return free >= t.plan.carryBytes/4 // true for a table that is only read: it carries nothing, and both sides are 0
+	return t.carried.FreeBytes() >= t.plan.CarryBytes/4 // true for a table that is only read: it carries nothing, and both sides are 0
 }

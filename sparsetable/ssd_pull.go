@@ -3,10 +3,12 @@ package sparsetable
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/carry"
+	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -24,24 +26,23 @@ type pullState struct {
 	free    []*fetch
 	done    []*bucketfile.Request
 	submit  []*bucketfile.Request
+	victims []uint32
 
-	// A batch of rows to insert.
-	keys, keyHashes []uint64
-	uses            []uint32
-	refs            []uint32
-	at              []uint32
-	rows            [][]float32
-	victims         []uint32
-
-	carry  *carry // buckets that the present Pull's working set will carry; nil: none
+	batch
+	pullWants
+	carry  *carry.Buckets // buckets that the present Pull's working set will carry; nil: none
 	counts pullCounts
 
 	windowPause int // Pulls until the window of announced passes may have memory again
+}
 
-	prefetching bool // rows are being inserted for announced passes, not for a Pull
-	reading     bool // the Pull creates no rows
+// pullWants is what rows are inserted for.
+type pullWants struct {
+	prefetching bool // for announced passes, not for a Pull
+	reading     bool // for a Pull that creates no rows
 	divisible   bool // as PullDivisible
 	trained     bool // as PullTrained
+	ahead       bool // as PullAhead
 }
 
 // pullCounts counts what one Pull did.
@@ -65,38 +66,35 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 	divisible, ahead := mode&PullDivisible != 0, mode&PullAhead != 0
 	trained := mode&PullTrained != 0
 	mode &^= PullDivisible | PullAhead | PullTrained
-	if t.readOnly && mode == PullCreate {
+	if t.opts.ReadOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	defer t.wakePrefetch() // it may go on now
 	t.waitingPulls.Add(1)
-	err := acquire(ctx, t.changing)
+	err := t.changing.Acquire(ctx)
 	t.waitingPulls.Add(-1)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { <-t.changing }()
+	defer t.changing.Release()
 	if err := t.failure(); err != nil {
 		return nil, err
 	}
-	t.pull.divisible, t.pull.trained = divisible, trained
+	t.pull.divisible, t.pull.trained, t.pull.ahead = divisible, trained, ahead
 	ws, err := t.pullKeys(ctx, keys, mode)
 	if err != nil {
 		return nil, err
 	}
-	if ahead && mode == PullCreate {
-		ws.unchanged, ws.begin = true, t.begin
-	}
 	t.publish(ws)
-	return ws, nil
+	return &ws.WorkingSet, nil
 }
 
 // pullKeys is Pull but for publish, which the caller calls next. REQUIRES: changing is held.
-func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
+func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinned, error) {
 	t.markReleased()
 	t.restoreWindow()
 	refs, err := t.takeRefs(ctx, len(keys))
@@ -111,8 +109,8 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 	if pass >= 0 {
 		t.rideForPull(ctx)
 	}
-	if p.carry = c; c == nil && mode == PullCreate && !t.readOnly {
-		p.carry = t.newCarry()
+	if p.carry = c; c == nil && mode == PullCreate && !t.opts.ReadOnly {
+		p.carry = t.carried.New()
 	}
 	t.cache.Find(pass, keys, p.hashes, refs)
 	if mode == PullLookup && !p.trained {
@@ -130,15 +128,21 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 		}
 		t.dropCarry(p.carry)
 		t.cache.Release(refs, false)
-		t.mu.Lock() // the cache has counted these lookups and hits, too
-		t.mu.stats.Lookups += int64(len(refs))
-		t.mu.stats.Hits += p.counts.found
-		t.mu.Unlock()
-		t.giveRefs(refs)
-		return nil, tableError(err)
+		t.sets.Lock() // the cache has counted these lookups and hits, too
+		t.sets.stats.Lookups += int64(len(refs))
+		t.sets.stats.Hits += p.counts.found
+		t.sets.Unlock()
+		t.sets.give(refs)
+		return nil, apierr.Of(err)
 	}
-	ws := &WorkingSet{refs: refs, mode: mode, carry: p.carry, words: t.layout.Words(), release: t.release}
-	ws.slabs, ws.shift, ws.mask = t.cache.Slabs()
+	ws := &pinned{refs: refs, mode: mode, carry: p.carry}
+	var begin func()
+	if p.ahead && mode == PullCreate {
+		ws.unchanged, begin = true, func() { t.begin(ws) }
+	}
+	slabs, shift, mask := t.cache.Slabs()
+	rows := contract.Rows{Slabs: slabs, Shift: shift, Mask: mask, Words: t.layout.Words()}
+	ws.WorkingSet = contract.NewSet(refs, rows, begin, func() { t.release(ws) })
 	t.goDirect()
 	t.wakeIfFull()
 	return ws, nil
@@ -147,11 +151,10 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*Work
 // publish adds a set to the live ones, whose rows a snapshot treats as pinned. If a
 // snapshot was fixed before, the set's rows are saved for it here, before the
 // caller can change them.
-func (t *ssd) publish(ws *WorkingSet) {
-	t.mu.Lock()
-	ws.place = len(t.mu.live)
-	t.mu.live = append(t.mu.live, ws)
-	st, c := &t.mu.stats, &t.pull.counts
+func (t *ssd) publish(ws *pinned) {
+	t.sets.Lock()
+	t.sets.add(ws)
+	st, c := &t.sets.stats, &t.pull.counts
 	st.Pulls++
 	st.Lookups += int64(len(ws.refs))
 	if ws.mode == PullCreate {
@@ -168,43 +171,38 @@ func (t *ssd) publish(ws *WorkingSet) {
 	st.Prefetched += t.elevator.taken
 	t.elevator.taken = 0
 	snapshot := t.checkpoints.Running()
-	t.mu.Unlock()
-	t.creating.Store(c.created > c.bucketReads)
-	if ws.mode == PullCreate && ws.begin == nil {
+	t.sets.Unlock()
+	t.search.creating.Store(c.created > c.bucketReads)
+	if ws.mode == PullCreate && !ws.unchanged {
 		snapshot.Save(ws.refs)
 	}
 }
 
 // begin is WorkingSet.Begin of a set from PullAhead. A snapshot that was fixed before it gets the
 // set's rows here; one that is fixed later finds them among those that may be changed.
-func (t *ssd) begin(ws *WorkingSet) {
-	t.mu.Lock()
+func (t *ssd) begin(ws *pinned) {
+	t.sets.Lock()
 	ws.unchanged = false
 	snapshot := t.checkpoints.Running()
-	t.mu.Unlock()
+	t.sets.Unlock()
 	snapshot.Save(ws.refs)
 }
 
 // release is WorkingSet.Release.
-func (t *ssd) release(ws *WorkingSet) {
-	t.mu.Lock()
-	// Both happen under mu, so that a snapshot sees every updated row either in a
+func (t *ssd) release(ws *pinned) {
+	t.sets.Lock()
+	// Both happen under sets, so that a snapshot sees every updated row either in a
 	// live set or dirty.
 	t.cache.Release(ws.refs, ws.mode == PullCreate)
-	last := len(t.mu.live) - 1
-	moved := t.mu.live[last]
-	t.mu.live[ws.place] = moved
-	moved.place = ws.place
-	t.mu.live[last] = nil
-	t.mu.live = t.mu.live[:last]
-	t.mu.Unlock()
+	t.sets.remove(ws)
+	t.sets.Unlock()
 	if ws.mode == PullCreate && t.elevator.marking.Load() {
-		t.markLater(ws.refs)
+		t.sets.markLater(ws.refs)
 	} else {
-		t.giveRefs(ws.refs)
+		t.sets.give(ws.refs)
 	}
 	t.handOver(ws.carry)
-	ws.refs, ws.slabs, ws.carry = nil, nil, nil
+	ws.refs, ws.carry = nil, nil
 	t.wakeIfFull()
 }
 
@@ -228,16 +226,6 @@ func (t *ssd) unpinPlaceholders(refs []uint32) {
 			refs[i] = 0
 		}
 	}
-}
-
-func (t *ssd) trained(row []float32) bool { return t.layout.Stats(row).Count != 0 }
-
-// appendHashes appends the hashes of keys.
-func (t *ssd) appendHashes(hashes, keys []uint64) []uint64 {
-	for _, k := range keys {
-		hashes = append(hashes, t.hash.Of(k))
-	}
-	return hashes
 }
 
 // noteMissing sets missing to the positions without a reference, and empties
@@ -317,6 +305,9 @@ func (t *ssd) locate() {
 	slices.Sort(p.missing)
 }
 
+// createChunk is how many rows are created at a time.
+const createChunk = 1024
+
 // create makes rows for the absent positions.
 func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 	p := &t.pull
@@ -325,7 +316,7 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(len(rest), pullChunk)
+		n := min(len(rest), createChunk)
 		p.clearBatch()
 		for _, at := range rest[:n] {
 			p.keys = append(p.keys, keys[at])
@@ -336,79 +327,14 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 			return err
 		}
 		if err := t.insert(ctx, refs, func(i int, row []float32) {
-			if t.init != nil {
-				t.init(p.keys[i], row)
+			if t.opts.Init != nil {
+				t.opts.Init(p.keys[i], row)
 			}
 		}, false); err != nil {
 			return err
 		}
 		p.counts.created += int64(n)
 		rest = rest[n:]
-	}
-	return nil
-}
-
-func (p *pullState) clearBatch() {
-	p.keys, p.keyHashes, p.uses, p.at, p.rows = p.keys[:0], p.keyHashes[:0], p.uses[:0], p.at[:0], p.rows[:0]
-}
-
-// insert puts the batch into the cache, fills each row, and sets the references at
-// its positions. A reference is set only once its row is filled, so that even after
-// an error all cached rows are complete.
-func (t *ssd) insert(ctx context.Context, refs []uint32, fill func(i int, row []float32), stored bool) error {
-	return t.insertBy(ctx, t.cache.Insert, refs, fill, stored)
-}
-
-// insertBy is insert by one of the cache's methods: Insert or Reinsert.
-func (t *ssd) insertBy(
-	ctx context.Context, insert func(keys, hashes []uint64, used, refs []uint32, mark2 bool) (int, error),
-	refs []uint32, fill func(i int, row []float32), stored bool,
-) error {
-	p := &t.pull
-	n := len(p.keys)
-	p.refs = slices.Grow(p.refs[:0], n)[:n]
-	clear(p.refs)
-	const tries = 3 // successive attempts that insert nothing
-	for done, left := 0, tries; done < n; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var used []uint32 // nil: never
-		if len(p.uses) > 0 {
-			used = p.uses[done:]
-		}
-		added, err := insert(p.keys[done:], p.keyHashes[done:], used, p.refs[done:], stored)
-		slabs, shift, mask := t.cache.Slabs()
-		words := t.layout.Words()
-		for i := done; i < done+added; i++ {
-			ref := p.refs[i]
-			off := int(ref&mask) * words
-			fill(i, slabs[ref>>shift][off:off+words])
-			refs[p.at[i]] = ref
-		}
-		done += added
-		if err != nil {
-			return err
-		}
-		if added > 0 {
-			left = tries
-		} else if left--; left == 0 {
-			return errNoVictims
-		}
-		if done < n {
-			wrote, err := t.makeRoom(n - done)
-			if errors.Is(err, bucketfile.ErrNoSpace) && t.compact(ctx) == nil {
-				wrote, err = t.makeRoom(n - done)
-			}
-			if err != nil {
-				return fmt.Errorf("sparsetable: make room for %d rows: %w", n-done, err)
-			}
-			if wrote {
-				if err := t.keepSpace(ctx); err != nil {
-					return err
-				}
-			}
-		}
 	}
 	return nil
 }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/slots"
 )
 
 // The number of slots depends on the number of rows, and the size of buckets and
-// filters on the memory that there is (bucketShape). Code that makes rows leave the
+// filters on the memory that there is (plan.Shape). Code that makes rows leave the
 // cache splits some slots before, enough to keep up with new rows (keepShape). The
 // background writer does the rest (reshape): the splits that pinned rows prevented,
 // and those or the merges that are necessary because rows were dropped or the
@@ -33,7 +34,7 @@ func (t *ssd) keepShape() error {
 // keepShapeFor is keepShape for another number of rows, and returns errUnpaid where it
 // has to be called again.
 func (t *ssd) keepShapeFor(rows int64) error {
-	if t.rewrite.scanning > 0 || t.readOnly {
+	if t.rewrite.scanning > 0 || t.opts.ReadOnly {
 		return nil
 	}
 	if err := t.retarget(rows); err != nil {
@@ -49,7 +50,7 @@ func (t *ssd) keepShapeFor(rows int64) error {
 func (t *ssd) reshape() (more bool, err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
-	if t.rewrite.scanning > 0 || t.readOnly {
+	if t.rewrite.scanning > 0 || t.opts.ReadOnly {
 		return false, nil
 	}
 	if err := t.retarget(t.totalRows()); err != nil {
@@ -71,7 +72,7 @@ func (t *ssd) reshape() (more bool, err error) {
 // filters smaller where the index would take too much. It leaves the filters as
 // they are while a snapshot has yet to write them. REQUIRES: rewrite is held.
 func (t *ssd) retarget(rows int64) error {
-	target, filterBytes := t.plan.shape.target(rows, t.plan.indexLimits())
+	target, filterBytes := t.plan.Shape.Target(rows, t.plan.IndexLimits())
 	t.indexMu.Lock()
 	t.index.SetTargetRows(target)
 	t.indexMu.Unlock()
@@ -101,9 +102,9 @@ func (t *ssd) shrinkFilters() error {
 // REQUIRES: rewrite is held, or the table is being opened.
 func (t *ssd) warnOfFilters() {
 	f := t.index.FilterBytes()
-	few := f < t.plan.shape.floor() && t.totalRows() > 0
+	few := f < t.plan.Shape.Floor() && t.totalRows() > 0
 	if few && !t.rewrite.fewFilters {
-		t.log.Warn("sparsetable: the memory budget has no room for Bloom filters, so a key that is new to the table costs a read; give the table more memory (sparse_table.memory_bytes)",
+		t.opts.Logger.Warn("sparsetable: the memory budget has no room for Bloom filters, so a key that is new to the table costs a read; give the table more memory (sparse_table.memory_bytes)",
 			"budget_bytes", t.opts.MemoryBytes, "rows", t.totalRows(), "slots", t.index.Slots(), "filter_bytes_per_slot", f)
 	}
 	t.rewrite.fewFilters = few
@@ -132,18 +133,10 @@ func (t *ssd) economize(least int) bool {
 		return false
 	}
 	if err := t.shrinkFilters(); err != nil {
-		t.log.Warn("sparsetable: the filters could not be made smaller", "error", err)
+		t.opts.Logger.Warn("sparsetable: the filters could not be made smaller", "error", err)
 		return false
 	}
 	return true
-}
-
-// overfull is the most rows that a table of that many slots may have. On average
-// that is a quarter more a slot than fitsSSD allows, and far fewer than a bucket
-// can have.
-func (t *ssd) overfull(slots int64) int64 {
-	huge := int64(t.plan.shape.huge)
-	return slots * (huge + max(1, huge/4))
 }
 
 // countRoom sets how many rows may be created before the number of slots must be
@@ -172,11 +165,11 @@ func (t *ssd) splitFor(n int) error {
 		t.mayCreate.Add(-int64(n))
 		return nil
 	}
-	if total <= 3*now/2 && total <= t.overfull(slots.SlotsIn(t.plan.indexLimit(), 0)) {
+	if total <= 3*now/2 && total <= t.overfull(slots.SlotsIn(t.plan.IndexLimit(), 0)) {
 		return nil // pinned rows prevent splits for a while
 	}
-	need := load{rows: total, slots: int64(t.index.Slots())}
-	return t.overBudget(fmt.Sprintf("a table of %d rows", total), max(smallestSSD(t.layout, t.unit, t.opts.SSD, need), t.aLittleMore()))
+	need := plan.Load{Rows: total, Slots: int64(t.index.Slots())}
+	return t.overBudget(fmt.Sprintf("a table of %d rows", total), max(t.plan.Smallest(need), t.aLittleMore()))
 }
 
 // totalRows is an upper bound on the number of rows: those in buckets, and those in

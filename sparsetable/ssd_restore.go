@@ -13,7 +13,7 @@ import (
 // removeStrays deletes the delta files that no snapshot refers to, and the spools
 // that unfinished imports left behind.
 func (t *ssd) removeStrays() error {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return nil
 	}
 	if err := t.spools().Remove(); err != nil {
@@ -32,7 +32,7 @@ func (t *ssd) removeStrays() error {
 // A table that is opened for reading only leaves the rows in the delta file, see
 // outside.
 func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return t.restoreOutside(ctx, s)
 	}
 	if t.lost != nil {
@@ -62,9 +62,9 @@ func (t *ssd) restoreFiles(ctx context.Context, layer checkpoint.Layer) error {
 				return err
 			}
 		}
-		t.mu.Lock()
-		t.mu.stats.RestoredRows += int64(n)
-		t.mu.Unlock()
+		t.sets.Lock()
+		t.sets.stats.RestoredRows += int64(n)
+		t.sets.Unlock()
 		return nil
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aibox/internal/panics"
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
@@ -38,12 +39,12 @@ func (t *ssd) restoreHot(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		t.log.Warn("sparsetable: the rows used most cannot be brought back into memory; they are read from their buckets when they are needed",
-			"restored", rows, "error", tableError(err))
+		t.opts.Logger.Warn("sparsetable: the rows used most cannot be brought back into memory; they are read from their buckets when they are needed",
+			"restored", rows, "error", apierr.Of(err))
 		return
 	}
 	if rows > 0 {
-		t.log.Debug("rows used most restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
+		t.opts.Logger.Debug("rows used most restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
 	}
 }
 
@@ -55,7 +56,7 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 	var since time.Time // when the turn began; zero between turns
 	err = t.checkpoints.EachClean(ctx, s, func(r *deltafile.Reader, n int) (more bool, err error) {
 		if since.IsZero() {
-			if err := acquire(ctx, t.changing); err != nil {
+			if err := t.changing.Acquire(ctx); err != nil {
 				return false, err
 			}
 			since = time.Now()
@@ -64,12 +65,12 @@ func (t *ssd) restoreClean(ctx context.Context, s catalog.Snapshot) (rows int64,
 		rows += int64(got)
 		if time.Since(since) > restoreTurn {
 			since = time.Time{}
-			<-t.changing
+			t.changing.Release()
 		}
 		return !full, err
 	})
 	if !since.IsZero() {
-		<-t.changing
+		t.changing.Release()
 	}
 	return rows, err
 }
@@ -89,9 +90,9 @@ func (t *ssd) restoreCleanBlock(r *deltafile.Reader, d *catalog.Delta, n int, b 
 	t.batchOfBlock(r, 0, n)
 	t.keepUnchanged(d, b)
 	rows, full, err = t.cacheBatch(b)
-	t.mu.Lock()
-	t.mu.stats.RestoredRows += int64(rows)
-	t.mu.Unlock()
+	t.sets.Lock()
+	t.sets.stats.RestoredRows += int64(rows)
+	t.sets.Unlock()
 	return rows, full, err
 }
 
@@ -137,7 +138,7 @@ func (t *ssd) keepUnchanged(d *catalog.Delta, b *restoreBatch) {
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
 	t.keepOfBatch(b, func(hash uint64, loc bucketfile.Location) bool {
-		return loc != 0 && t.checkpoints.WrittenBefore(d, loc) && !t.outside.hasHash(hash)
+		return loc != 0 && t.checkpoints.WrittenBefore(d, loc) && !t.outside.HasHash(hash)
 	})
 }
 

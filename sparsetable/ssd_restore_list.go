@@ -75,9 +75,9 @@ func (r *listRestore) load(ctx context.Context, h hashRange) error {
 			return err
 		}
 	}
-	r.t.mu.Lock()
-	defer r.t.mu.Unlock()
-	r.t.mu.stats.RestoredRows += rows
+	r.t.sets.Lock()
+	defer r.t.sets.Unlock()
+	r.t.sets.stats.RestoredRows += rows
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (r *listRestore) loadBlock(d *deltafile.Reader, n, at int, h hashRange) (ad
 	added, err = t.fillBatch(b, false)
 	b.stored = b.stored[:0]
 	for i, ref := range b.refs[:added] {
-		if _, info, _ := d.Entry(int(p.at[i])); info&1 != 0 && !t.lost.noBucket(p.keyHashes[i]) {
+		if _, info, _ := d.Entry(int(p.at[i])); info&1 != 0 && !t.lost.NoBucket(p.keyHashes[i]) {
 			b.stored = append(b.stored, ref)
 		}
 	}
@@ -107,7 +107,7 @@ func (r *listRestore) loadBlock(d *deltafile.Reader, n, at int, h hashRange) (ad
 // opened, since the instant of a file.
 func (r *listRestore) valid(at int, hash uint64) bool {
 	if r.t.lost != nil {
-		return r.t.lost.valid(at, hash)
+		return r.t.lost.Valid(at, hash)
 	}
 	if r.since != nil {
 		return int(r.since[slots.SlotAmong(hash, r.slots)]) <= at

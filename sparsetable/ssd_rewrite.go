@@ -3,59 +3,43 @@ package sparsetable
 import (
 	"errors"
 	"fmt"
-	"math/bits"
-	"slices"
+	"sync"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/invariants"
+	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
-	"aibox/sparsetable/internal/slots"
 )
 
-// rewriter is the scratch memory for rewriting buckets. It belongs to the holder of
-// rewrite.
-type rewriter struct {
-	hash slots.Hasher
+// rewriting is what those share who write buckets. Its Mutex is the lock rewrite, which
+// guards all that no other lock is named for.
+type rewriting struct {
+	sync.Mutex
+	compacting sync.Mutex // held while a file is emptied
+	moving     sync.Mutex // held while rows of the cache are copied to a bucket
 
-	queue    *bucketfile.Queue
-	requests []bucketfile.Request
-	submit   []*bucketfile.Request
-	done     []*bucketfile.Request
-	finish   []*bucketfile.Request
-
-	victims []uint32
-	slots   []uint32
-
-	// The dirty rows of the present slot.
-	dirtyRefs []uint32
-	dirtyKeys []uint64
-	words     []float32
-
-	// The rows of its new bucket.
-	keys   []uint64
-	hashes []uint64
-	rows   [][]float32
-
-	// urgent says that what is written makes room, so that it may use the disk
-	// space that is reserved for that.
-	urgent bool
-	// moves says that compaction writes: it frees more than it writes.
-	moves bool
-
-	counts rewriteCounts
+	rewriter
+	stored   int64 // rows in buckets
+	scanning int   // scans under way: no slot is split or merged
+	merging  bool  // there are too many slots
+	// fewFilters says that the log has a warning about missing filters.
+	fewFilters bool
+	sweep      sweep
+	shrinking  shrinking
+	// windowLimit is how many bytes the window of announced passes may take.
+	windowLimit int64
 }
 
-// rewriteCounts are counters since the table was opened, under rewrite.
-type rewriteCounts struct {
-	flushedRows, flushedSlots int64
-	reads, readBytes          int64
-	writtenBytes              int64 // of buckets, without the padding of writes to their files
-	importedRows              int64 // by imports that bypass the cache
-	importedBytes             int64 // the part of writtenBytes for those rows
-	splits, merges            int64
-	compactedBytes            int64
-	droppedRows               int64
+// scan prevents until end is called that slots are split or merged. REQUIRES: the lock
+// is held; not for end.
+func (r *rewriting) scan() (end func()) {
+	r.scanning++
+	return func() {
+		r.Lock()
+		defer r.Unlock()
+		r.scanning--
+	}
 }
 
 // rewriteBatch is how many buckets are read at a time.
@@ -88,7 +72,7 @@ func (t *ssd) batchOf(list []uint32) int {
 	bytes := int64(0)
 	for n, slot := range list {
 		bytes += int64(bucketfile.Location(t.index.Location(slot)).Units()) * int64(t.files.Unit())
-		if n > 0 && (n == rewriteBatch || bytes > t.plan.readBytes/4) {
+		if n > 0 && (n == rewriteBatch || bytes > t.plan.ReadBytes/4) {
 			return n
 		}
 	}
@@ -132,16 +116,6 @@ func (t *ssd) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.Bu
 	return failed
 }
 
-// slotMask is the mask of the bits of a hash that are compared with slot's number,
-// in a table of n slots.
-func slotMask(slot, n uint32) uint64 {
-	level := uint(bits.Len32(n)) - 1
-	if slot >= 1<<level || slot < n-1<<level {
-		level++
-	}
-	return 1<<level - 1
-}
-
 // lockMoving takes moving for a caller that is about to write the dirty rows of a slot,
 // and the rows of its old bucket, which may be nil, to the slot's bucket, or to the
 // buckets of the slot and of others. Before that, it does everything that may have to
@@ -150,7 +124,7 @@ func slotMask(slot, n uint32) uint64 {
 // for about as many rows as the bucket will have. REQUIRES: rewrite is held.
 func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, others ...uint32) {
 	t.checkpoints.BeforeBucket(slot, mask)
-	rows := likelyRows(t.index.TargetRows())
+	rows := plan.LikelyRows(t.index.TargetRows())
 	if old != nil {
 		rows += old.Len()
 	}
@@ -158,14 +132,14 @@ func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, other
 	for _, other := range others {
 		t.files.AwaitBuffer(other, rows)
 	}
-	t.moving.Lock()
+	t.rewrite.moving.Lock()
 }
 
 // rewriteSlot writes the bucket of one slot anew.
 func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []float32) bool) error {
 	mask := slotMask(slot, t.index.Slots())
 	t.lockMoving(slot, mask, old)
-	defer t.moving.Unlock()
+	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
 	if invariants.Enabled {
 		t.checkCached(slot, old)
@@ -248,58 +222,6 @@ func (t *ssd) nowStored() {
 	t.cache.Change(w.dirtyRefs, rowcache.Change{Set: rowStored})
 	w.counts.flushedRows += int64(len(w.dirtyRefs))
 	w.counts.flushedSlots++
-}
-
-// merge sets keys, hashes and rows to the rows of the old bucket and the dirty
-// rows; of rows with the same key it takes the dirty one. If pick is not nil, it
-// leaves out the rows for whose hash pick returns false.
-func (w *rewriter) merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
-	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
-	if old != nil {
-		w.addOthers(old, pick)
-	}
-	if n := len(w.dirtyKeys); n > 0 {
-		words := len(w.words) / n
-		for i, key := range w.dirtyKeys {
-			w.add(key, w.words[i*words:(i+1)*words], pick)
-		}
-	}
-}
-
-// addOthers adds the rows of b whose keys are not among the dirty ones and, if pick
-// is not nil, for which pick returns true.
-func (w *rewriter) addOthers(b *bucketfile.Bucket, pick func(hash uint64) bool) {
-	for i := range b.Len() {
-		if key := b.Key(i); !slices.Contains(w.dirtyKeys, key) { // the list is short
-			w.add(key, b.Row(i), pick)
-		}
-	}
-}
-
-// add adds a row, unless pick returns false for it.
-func (w *rewriter) add(key uint64, row []float32, pick func(hash uint64) bool) {
-	h := w.hash.Of(key)
-	if pick != nil && !pick(h) {
-		return
-	}
-	w.keys = append(w.keys, key)
-	w.hashes = append(w.hashes, h)
-	w.rows = append(w.rows, row)
-}
-
-// filter takes out the rows that drop condemns and returns their number.
-func (w *rewriter) filter(drop func(row []float32) bool) (dropped int) {
-	n := 0
-	for i, row := range w.rows {
-		if drop(row) {
-			continue
-		}
-		w.keys[n], w.hashes[n], w.rows[n] = w.keys[i], w.hashes[i], row
-		n++
-	}
-	dropped = len(w.rows) - n
-	w.keys, w.hashes, w.rows = w.keys[:n], w.hashes[:n], w.rows[:n]
-	return dropped
 }
 
 // writeBucket appends keys and rows as the bucket of slot.

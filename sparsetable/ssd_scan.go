@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
@@ -24,17 +25,17 @@ const minScanLive = 0.25
 // found first. The slots that were found in no file, because they have no bucket
 // there or it was moved, are looked up at the end.
 func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error) error {
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return err
 	}
-	defer t.leave()
-	if err := acquire(ctx, t.changing); err != nil {
+	defer t.door.Leave()
+	if err := t.changing.Acquire(ctx); err != nil {
 		return err
 	}
-	defer func() { <-t.changing }()
+	defer t.changing.Release()
 	n, end, err := t.beginScan()
 	if err != nil {
-		return tableError(err)
+		return apierr.Of(err)
 	}
 	defer end()
 	s := scan{t: t, ctx: ctx, fn: fn, slots: n, words: t.layout.Words()}
@@ -47,7 +48,7 @@ func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error
 			return s.failed(err)
 		}
 	case !errors.Is(err, errNoVictims) && !errors.Is(err, bucketfile.ErrNoSpace): // without the memory, all slots are looked up one by one
-		return tableError(err)
+		return apierr.Of(err)
 	}
 	if err := s.rest(); err != nil {
 		return s.failed(err)
@@ -79,7 +80,7 @@ func (s *scan) failed(err error) error {
 	case s.ctx.Err() != nil && err != nil:
 		return s.ctx.Err()
 	}
-	return tableError(err)
+	return apierr.Of(err)
 }
 
 func (s *scan) see(slot uint32) { s.seen[slot/64] |= 1 << (slot % 64) }
@@ -139,14 +140,14 @@ func (s *scan) bucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 // newer reports whether the table has a newer version of a row than the bucket of
 // its slot: among those that were copied, or outside of buckets.
 func (s *scan) newer(copied []uint64, key uint64) bool {
-	return slices.Contains(copied, key) || s.t.outside.has(key)
+	return slices.Contains(copied, key) || s.t.outside.Has(key)
 }
 
 // outside shows the rows that are outside of buckets.
 func (s *scan) outside() error {
-	return s.t.eachOutside(s.ctx, func(file int, r *deltafile.Reader, rows int) error {
+	return s.t.outside.Each(s.ctx, s.t.checkpoints, func(file int, r *deltafile.Reader, rows int) error {
 		for i := range rows {
-			if _, ok := s.t.outside.current(file, r, i); !ok {
+			if _, ok := s.t.outside.Current(file, r, i); !ok {
 				continue
 			}
 			key, _, row := r.Entry(i)
@@ -163,7 +164,7 @@ func (s *scan) outside() error {
 // rewrite is held.
 func (s *scan) cached(slot uint32) {
 	t := s.t
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return
 	}
 	t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, s.slots), func(e rowcache.Entry) rowcache.Change {

@@ -4,13 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"aibox/internal/errkind"
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 )
-
-// ErrUnsupported: the table, or a table of its kind, does not support the
-// operation.
-var ErrUnsupported = errkind.New(errkind.Usage, "sparsetable: the table does not support this")
 
 // Compacter is implemented by tables that can be compacted to take less space,
 // those of KindSSD.
@@ -47,22 +43,22 @@ func Compact(ctx context.Context, t Table, minGain float64, progress func(Compac
 // Compact implements Compacter.
 func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(CompactProgress)) (CompactProgress, error) {
 	var p CompactProgress
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return p, ErrReadOnly
 	}
 	if !(minGain > 0 && minGain <= 1) {
 		return p, fmt.Errorf("sparsetable: compact files with a gain of %g: want more than 0, at most 1", minGain)
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return p, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	if err := t.failure(); err != nil {
 		return p, err
 	}
 	// Files whose last buckets are still on their way to the device are not listed.
 	if err := t.files.Flush(ctx); err != nil {
-		return p, tableError(err)
+		return p, apierr.Of(err)
 	}
 	// The list is made only once, because files that are written meanwhile have
 	// only live buckets.
@@ -70,7 +66,7 @@ func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(Compac
 	files := all[:0]
 	for _, c := range all {
 		// A new file has these bytes, too: a header, and the padding of its writes.
-		same := bucketfile.HeaderBytes + (c.Bytes/int64(t.plan.bufferBytes)+1)*bucketfile.WriteAlign
+		same := bucketfile.HeaderBytes + (c.Bytes/int64(t.plan.BufferBytes)+1)*bucketfile.WriteAlign
 		dead := c.Bytes - c.LiveBytes - same
 		if c.LiveBytes > 0 && dead > 0 && float64(dead) >= minGain*float64(c.Bytes) {
 			files = append(files, c)
@@ -82,11 +78,11 @@ func (t *ssd) Compact(ctx context.Context, minGain float64, progress func(Compac
 			return p, err
 		}
 		before := t.movedBytes()
-		t.compacting.Lock()
+		t.rewrite.compacting.Lock()
 		err := t.emptyFile(ctx, c.File)
-		t.compacting.Unlock()
+		t.rewrite.compacting.Unlock()
 		if err != nil {
-			return p, tableError(err)
+			return p, apierr.Of(err)
 		}
 		p.Files++
 		p.MovedBytes += t.movedBytes() - before

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"aibox/sparsetable"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/blockio/blocktest"
 	"aibox/sparsetable/internal/slots"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // skewedKeys returns n keys whose hashes have the same lowest bits in tables of older

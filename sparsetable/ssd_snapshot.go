@@ -8,22 +8,24 @@ import (
 	"iter"
 
 	"aibox/internal/panics"
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/invariants"
 )
 
 // Snapshot implements Table.
 func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, error) {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return nil, ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	if err := acquire(ctx, t.saving); err != nil {
-		t.leave()
+	if err := t.saving.Acquire(ctx); err != nil {
+		t.door.Leave()
 		return nil, err
 	}
 	err := t.failure()
@@ -36,27 +38,30 @@ func (t *ssd) Snapshot(ctx context.Context, record []byte) (*PendingSnapshot, er
 		s, err = t.checkpoints.Fix(record)
 	}
 	if err != nil {
-		<-t.saving
-		t.leave()
+		t.saving.Release()
+		t.door.Leave()
 		return nil, t.snapshotError(err)
 	}
-	p := &PendingSnapshot{done: make(chan struct{})}
+	p, end := contract.NewPendingSnapshot()
 	panics.Go("writing a snapshot of the table", func() { // Close waits for it, because leave comes at its end
 		committed, err := s.Write(ctx)
-		if p.err = t.snapshotError(err); err == nil {
-			p.info = t.infoOf(committed)
+		var info SnapshotInfo
+		if err == nil {
+			info = t.infoOf(committed)
 			if t.opts.SSD.DirBudgetBytes > 0 {
 				t.wake() // the directory may be nearly full now, so that files must be emptied
 			}
 		}
-		<-t.saving
-		close(p.done)
-		t.leave()
+		t.saving.Release()
+		end(info, t.snapshotError(err))
+		t.door.Leave()
 	})
 	return p, nil
 }
 
-func (t *ssd) snapshotError(err error) error { return tableError(fullDisk(err, t.devices[0])) }
+func (t *ssd) snapshotError(err error) error {
+	return apierr.Of(apierr.FullDisk(err, t.dirs.Devices[0]))
+}
 
 func (t *ssd) infoOf(s catalog.Snapshot) SnapshotInfo {
 	s = checkpoint.Upgraded(s)
@@ -65,10 +70,10 @@ func (t *ssd) infoOf(s catalog.Snapshot) SnapshotInfo {
 
 // Snapshots implements Table.
 func (t *ssd) Snapshots() ([]SnapshotInfo, error) {
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	var infos []SnapshotInfo
 	for _, s := range t.catalog.Snapshots() {
 		infos = append(infos, t.infoOf(s))
@@ -78,19 +83,19 @@ func (t *ssd) Snapshots() ([]SnapshotInfo, error) {
 
 // DropSnapshot implements Table.
 func (t *ssd) DropSnapshot(id uint64) error {
-	if t.readOnly {
+	if t.opts.ReadOnly {
 		return ErrReadOnly
 	}
-	if err := t.enter(); err != nil {
+	if err := t.door.Enter(); err != nil {
 		return err
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	if id == 0 {
 		return fmt.Errorf("%w: 0", ErrNoSnapshot)
 	}
 	err := t.checkpoints.Drop(id)
 	t.wake()
-	return tableError(err)
+	return apierr.Of(err)
 }
 
 // snapshotted is what snapshots see of the table; it implements checkpoint.Table.
@@ -108,11 +113,11 @@ func (t snapshotted) BlockWrites(fn func(storedRows int64) error) error {
 
 // BlockReleases implements checkpoint.Table.
 func (t snapshotted) BlockReleases(fn func(updatable iter.Seq[[]uint32], training bool) error) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	training := len(t.mu.live)+len(t.mu.announced) > 0
+	t.sets.Lock()
+	defer t.sets.Unlock()
+	training := len(t.sets.live)+t.announced.number() > 0
 	return fn(func(yield func(refs []uint32) bool) {
-		for _, ws := range t.mu.live {
+		for _, ws := range t.sets.live {
 			if ws.mode == PullCreate && !ws.unchanged && !yield(ws.refs) {
 				return
 			}
@@ -125,7 +130,7 @@ func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	limit, st := t.cacheLimit(size()), t.cache.Stats()
-	fit := t.plan.cacheOptions(t.layout, t.opts.SSD).FitRowsIn(limit)
+	fit := t.plan.CacheOptions().FitRowsIn(limit)
 	if crowded := st.Rows > fit/16*sweepFrom; crowded || st.Bytes > limit || t.limitCache(limit) != nil {
 		return false, nil // rows would be written so that they can leave
 	}

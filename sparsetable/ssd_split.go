@@ -73,7 +73,7 @@ func (t *ssd) roomForSlots(n int) (bool, error) {
 	if more <= 0 {
 		return true, nil
 	}
-	if int64(t.index.Slots())+int64(n) > slots.SlotsIn(t.plan.indexLimit(), 0) {
+	if int64(t.index.Slots())+int64(n) > slots.SlotsIn(t.plan.IndexLimit(), 0) {
 		return false, nil
 	}
 	err := t.reserve(more)
@@ -171,7 +171,7 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 	}
 	mask := slotMask(from, t.index.Slots())
 	t.lockMoving(from, mask, old, to)
-	defer t.moving.Unlock()
+	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
 	if invariants.Enabled {
 		t.checkCached(from, old)

@@ -1,23 +1,27 @@
 package sparsetable
 
+import (
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/layout"
+)
+
 // Stats implements Table.
 func (t *ssd) Stats() Stats {
-	t.mu.Lock()
-	st := t.mu.stats
-	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.mu.live))
-	st.AnnouncedPasses = int64(len(t.mu.announced))
-	closed := t.mu.closed
-	t.mu.Unlock()
+	t.sets.Lock()
+	st := t.sets.stats
+	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.sets.live))
+	t.sets.Unlock()
+	st.AnnouncedPasses = int64(t.announced.number())
 	saved := t.checkpoints.Counts()
 	st.Snapshots, st.SavedEarly, st.SnapshotBytes = saved.Snapshots, saved.SavedEarly, saved.WrittenBytes
-	if closed || t.enter() != nil {
+	if t.door.Enter() != nil {
 		return st
 	}
-	defer t.leave()
+	defer t.door.Leave()
 	t.rewrite.Lock()
 	c := t.cache.Stats() // under the lock, as writers make rows stored
 	stored := t.rewrite.stored
-	st.Rows = stored + c.Rows - c.Marked2 + t.outside.count()
+	st.Rows = stored + c.Rows - c.Marked2 + t.outside.Fresh()
 	st.LookaheadPasses, st.AnnouncedKeys, st.NotAnnouncedKeys = int64(c.LookaheadPasses), c.Announced, c.NotAnnounced
 	w := t.rewrite.counts
 	space, _ := t.files.Space()
@@ -42,10 +46,10 @@ func (t *ssd) Stats() Stats {
 	st.FlushedBytes = t.files.AppendedBytes() - w.compactedBytes - w.importedBytes
 	st.ImportedBytes += t.spooled.Load()
 	st.CatalogWrittenBytes = t.catalog.WrittenBytes() + t.copies.WrittenBytes()
-	st.sumWritten(t.layout)
+	sumWritten(&st, t.layout)
 	st.DiskBytes, st.DiskNeededBytes, st.DiskLiveBytes = space.TotalBytes+space.OtherBytes, space.NeededBytes(), space.LiveBytes
 	st.SpaceAmplification = space.Amplification()
-	rowBytes := stored * int64(entryBytes(t.layout))
-	st.DiskPaddingBytes, st.RowSpaceAmplification = max(0, space.LiveBytes-rowBytes), ratio(space.TotalBytes, rowBytes)
+	rowBytes := stored * int64(layout.EntryBytes(t.layout))
+	st.DiskPaddingBytes, st.RowSpaceAmplification = max(0, space.LiveBytes-rowBytes), contract.Ratio(space.TotalBytes, rowBytes)
 	return st
 }

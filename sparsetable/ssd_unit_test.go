@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/sparsetable/internal/plan"
 )
 
 // slotRows is how the rows of slots are distributed that have mean rows on
@@ -54,7 +55,7 @@ func TestShapeUnits(t *testing.T) {
 	for values := 1; values < 1200; values += 1 + values/16 {
 		l := sparsetable.Layout{ValueDim: values}
 		entry := 8 + l.Bytes()
-		small, _, _, _ := sparsetable.ShapeOf(l, unit)
+		small := plan.ShapeOf(l, unit).Small
 		cost := func(mean int) float64 {
 			disk, read := bucketCosts(float64(mean), entry, unit)
 			return disk * (22 + 4.4*read/1024)

@@ -5,109 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"slices"
-	"strings"
 
+	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/verify"
 )
 
 // ssdSnapshots lists the snapshots of a table on SSD, and reports those of their
 // files that are missing or too short.
 func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
-	t := &ssd{opts: v.opts, readOnly: true, log: v.opts.Logger}
+	t := &ssd{opts: v.opts, dirs: v.opts.directories()}
 	defer func() { err = errors.Join(err, t.free()) }()
-	if err := t.orderDirs(nil); err != nil {
+	if err := t.dirs.Order(nil); err != nil {
 		return nil, err
 	}
-	if err := t.openDevices(ctx); err != nil {
+	if err := t.dirs.OpenDevices(ctx); err != nil {
 		return nil, err
 	}
 	if err := t.openCatalog(ssdStorage{}, 0); err != nil {
-		return nil, v.foundError(ctx, tableError(err))
-	}
-	names := map[string]string{} // the directory of each file
-	for _, d := range t.devices {
-		list, err := d.List()
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range list {
-			names[n] = d.Dir()
-		}
+		return nil, v.FoundError(ctx, apierr.Of(err))
 	}
 	all := t.catalog.Snapshots()
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: none in %s", ErrNoSnapshot, t.opts.SSD.Dirs[0])
+		return nil, fmt.Errorf("%w: none in %s", ErrNoSnapshot, t.dirs.Names[0])
 	}
-	wanted := map[string]bool{}
 	for _, s := range all {
-		v.at = s.ID
-		for _, f := range s.Files {
-			name := bucketfile.FileName(t.tableID, f.ID, f.Incarnation)
-			wanted[name] = true
-			v.checkFile(t, names, name, f.Bytes)
-		}
-		for _, d := range s.Deltas {
-			wanted[d.Name] = true
-			v.checkFile(t, names, d.Name, d.Bytes)
-		}
 		ids = append(ids, s.ID)
-		v.done.TotalRows += s.Rows
 	}
-	v.at = 0
-	prefix := deltafile.Prefix(t.tableID)
-	for _, n := range slices.Sorted(keysOf(names)) {
-		if strings.HasPrefix(n, prefix) && !wanted[n] {
-			v.opts.Logger.Info("no snapshot refers to this file; it is removed when the table is next opened for writing", "file", filepath.Join(names[n], n))
-		}
-	}
-	return ids, nil
-}
-
-func keysOf[K comparable, V any](m map[K]V) func(yield func(K) bool) {
-	return func(yield func(K) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
-// checkFile reports a file of a snapshot that is missing or too short.
-func (v *verifier) checkFile(t *ssd, names map[string]string, name string, bytes int64) {
-	dir, ok := names[name]
-	if !ok {
-		v.named[name] = true
-		v.found(Fault{File: name, Offset: -1, Slot: -1, Missing: true, Reason: "it is in none of the table's directories: " + strings.Join(t.opts.SSD.Dirs, ", ")})
-		return
-	}
-	path := filepath.Join(dir, name)
-	faults := v.done.Faults
-	defer func() {
-		if v.done.Faults > faults {
-			v.named[path] = true
-		}
-	}()
-	for _, d := range t.devices {
-		if d.Dir() != dir {
-			continue
-		}
-		f, err := d.OpenFile(name)
-		if err != nil {
-			v.found(Fault{File: path, Offset: -1, Slot: -1, Reason: err.Error()})
-			return
-		}
-		size, err := f.Size()
-		if err = errors.Join(err, f.Close()); err != nil {
-			v.found(Fault{File: path, Offset: -1, Slot: -1, Reason: err.Error()})
-		} else if size < bytes {
-			v.found(Fault{File: path, Offset: size, Slot: -1, Reason: fmt.Sprintf("the file ends here, but the snapshot refers to %d bytes of it", bytes)})
-		}
-		return
-	}
+	return ids, v.Files(t.dirs.Devices, t.dirs.Names, t.tableID, all, t.opts.Logger)
 }
 
 // ssdSnapshot verifies the snapshot o.SnapshotID.
@@ -117,89 +42,43 @@ func (v *verifier) ssdSnapshot(ctx context.Context, o Options) (err error) {
 	var bad *CorruptionError
 	switch {
 	case errors.Is(err, bucketfile.ErrUnknownFile), errors.Is(err, fs.ErrNotExist):
-		if len(v.named) == 0 {
-			v.found(Fault{Offset: -1, Slot: -1, Reason: err.Error()})
+		if !v.NamedAny() {
+			v.Found(Fault{Offset: -1, Slot: -1, Reason: err.Error()})
 		}
 		return nil
-	case errors.As(err, &bad) && v.named[filepath.Clean(bad.File)]:
+	case errors.As(err, &bad) && v.Named(bad.File):
 		return nil
 	case err != nil:
-		return v.foundError(ctx, err)
+		return v.FoundError(ctx, err)
 	}
 	t := tab.(*ssd)
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if v.done.TotalRows == 0 { // this is the only snapshot to be verified
-		v.done.TotalRows = t.opened.Rows
+	if v.Done.TotalRows == 0 { // this is the only snapshot to be verified
+		v.Done.TotalRows = t.opened.Rows
 	}
 	return v.table(ctx, t)
 }
 
 // table verifies a table just opened.
-func (v *verifier) table(ctx context.Context, t *ssd) (err error) {
-	before := v.done.Faults
-	// The cache is not used while verifying, so its memory can be borrowed.
-	memory, err := t.borrowForVerify(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, memory.giveBack(t)) }()
-	rows, err := v.buckets(ctx, t, memory)
-	if err != nil {
-		return err
-	}
-	if err := v.outside(ctx, t, memory); err != nil {
-		if err := v.foundError(ctx, tableError(err)); err != nil {
-			return err
-		}
-	}
-	err = t.checkpoints.EachClean(ctx, t.opened, func(*deltafile.Reader, int) (bool, error) { return true, nil })
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && len(v.named) > 0: // the missing file was reported
-	case errors.Is(err, fs.ErrNotExist):
-		v.found(Fault{File: t.opened.Deltas[len(t.opened.Deltas)-1].Name, Offset: -1, Slot: -1, Missing: true, Reason: err.Error()})
-	case err != nil:
-		if err := v.foundError(ctx, tableError(err)); err != nil {
-			return err
-		}
-	}
-	have := rows + t.outside.count()
-	v.done.Rows += t.outside.count()
-	if v.done.Faults > before {
-		return nil // wrong sums would only repeat these faults
+func (v *verifier) table(ctx context.Context, t *ssd) error {
+	open := verify.Table{
+		Files: t.files, Index: t.index, Outside: t.outside, Checkpoints: t.checkpoints, Opened: t.opened, Stored: t.rewrite.stored,
+		Hash: t.hash, ReadBytes: t.plan.ReadBytes, CatalogPath: t.dirs.CatalogPath(),
 	}
 	s, err := t.catalog.Snapshot(t.opts.SnapshotID)
 	if err != nil {
 		return err
 	}
-	if rows != t.rewrite.stored {
-		v.found(Fault{File: t.catalogPath(), Offset: -1, Slot: -1, Reason: fmt.Sprintf("%d rows are in buckets, but the snapshot counts %d", rows, t.rewrite.stored)})
+	open.Rows = s.Rows
+	// The cache is not used while verifying, so its memory can be borrowed.
+	most, least := open.Memory()
+	bytes, err := t.borrowUpTo(ctx, most, least)
+	if err != nil {
+		return err
 	}
-	if have != s.Rows {
-		v.found(Fault{File: t.catalogPath(), Offset: -1, Slot: -1, Reason: fmt.Sprintf("there are %d rows, but the snapshot counts %d", have, s.Rows)})
+	if bytes == 0 {
+		return t.overBudget("verifying", t.aLittleMore())
 	}
-	if err := t.files.CheckLive(t.locations); err != nil {
-		for _, e := range unjoin(err) {
-			v.found(Fault{File: t.catalogPath(), Offset: -1, Slot: -1, Reason: e.Error()})
-		}
-	}
-	return nil
-}
-
-func (t *ssd) catalogPath() string { return filepath.Join(t.opts.SSD.Dirs[0], catalogDir) }
-
-// unjoin returns the errors that errors.Join joined.
-func unjoin(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok {
-		return j.Unwrap()
-	}
-	return []error{err}
-}
-
-// locations yields the locations of all buckets.
-func (t *ssd) locations(yield func(bucketfile.Location) bool) {
-	for s := range t.index.Slots() {
-		if l := bucketfile.Location(t.index.Location(s)); l != 0 && !yield(l) {
-			return
-		}
-	}
+	defer t.giveBack(bytes)
+	return open.Verify(ctx, v.Report, bytes)
 }

@@ -74,5 +74,10 @@ func fasterTraining(job *configs.Job, cores int, busy float64) string {
 	if n := job.Model.EmbeddingDim; n > 0 && job.Model.Kind != "lr" {
 		list = append(list, fmt.Sprintf("decrease model.embedding_dim, which is %d", n))
 	}
-	return strings.Join(append(list, "use more cores"), ", or ")
+	if busy >= coresBusy {
+		list = append(list, "use more cores")
+	} else if cores > 1 { // they wait, or others use them
+		list = append(list, "leave the cores to this job, if other programs use them")
+	}
+	return strings.Join(list, ", or ")
 }

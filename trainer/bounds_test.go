@@ -31,6 +31,7 @@ func TestBound(t *testing.T) {
 		{training, []string{"pipeline.compute_threads=1"}, 0.3, 1, []string{"training", "pipeline.compute_threads, which is 1"}, ""},
 		{training, []string{"pipeline.compute_threads=1"}, 0.9, 1, []string{"training", "use more cores"}, "compute_threads"},
 		{training, nil, 1, 1, []string{"training", "100 %", "training.batch_size, which is 64", "model.embedding_dim, which is 4"}, "layers"},
+		{training, nil, 0.3, 1, []string{"training", "30 %", "leave the cores to this job"}, "more cores"},
 		{training, []string{"training.batch_size=512"}, 1, 1, []string{"training", "use more cores"}, "batch_size"},
 	} {
 		stages := []pipeline.StageStats{{Name: stageRead}, {Name: stageTable}, {Name: stageLearn}}

@@ -23,6 +23,21 @@ import (
 // bits. Files in the directories that are left are not fetched if they are what was
 // uploaded.
 
+// setbacks are the interruptions and losses of a run, and how it goes on after them.
+type setbacks struct {
+	resumed    []Resumption        // after interruptions
+	loss       *loss               // of a directory; nil: there is none, or the run goes on after it
+	failed     *modeldir.LostError // has ended the run
+	again      *loss               // because of that, for the run that begins next; nil: none does
+	recoveries []Recovery          // after losses
+	earlier    float64             // seconds that the run took before those
+
+	arriving   *arriving // nil: the run did not go on from a snapshot of snapshots.remote
+	restored   restored
+	refilled   bool   // lost rows have gone back: see partially
+	distrusted string // id of a snapshot in snapshots.remote whose files were found damaged
+}
+
 // Recovery says how a run went on after its table, or that of the model that it was to start
 // from, had lost a directory.
 type Recovery struct {

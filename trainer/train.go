@@ -146,24 +146,14 @@ type run struct {
 	summary Summary
 
 	// grace is the context of what may be completed after the run was told to stop.
-	grace      context.Context
-	snapshots  *snapshots
-	identity   []byte              // of the run, as in snapshots
-	start      *start              // the model that the run started from; nil: a new one
-	resumed    []Resumption        // after interruptions
-	loss       *loss               // of a directory; nil: there is none, or the run goes on after it
-	failed     *modeldir.LostError // has ended the run
-	again      *loss               // because of that, for the run that begins next; nil: none does
-	recoveries []Recovery          // after losses
-	earlier    float64             // seconds that the run took before those
-	clock      epochClock          // of the present epoch
-	midway     bool                // the state is not one that another process can go on from
-	final      *final              // the trained model, once its files are complete
-
-	arriving   *arriving // nil: the run did not go on from a snapshot of snapshots.remote
-	restored   restored
-	refilled   bool   // lost rows have gone back: see partially
-	distrusted string // id of a snapshot in snapshots.remote whose files were found damaged
+	grace     context.Context
+	snapshots *snapshots
+	identity  []byte     // of the run, as in snapshots
+	start     *start     // the model that the run started from; nil: a new one
+	clock     epochClock // of the present epoch
+	midway    bool       // the state is not one that another process can go on from
+	final     *final     // the trained model, once its files are complete
+	setbacks
 }
 
 // elapsed is how many seconds the run has taken, those between its processes left out.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/internal/errkind"
+	"aibox/internal/panics"
 	"aibox/internal/terminal"
 )
 
@@ -26,7 +27,7 @@ func withSignals(ctx context.Context, c *terminal.Console) (context.Context, fun
 		signal.Notify(signals, unix.SIGHUP)
 	}
 	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
+	panics.Go("waiting for signals", func() {
 		defer close(ended)
 		select {
 		case <-signals:
@@ -36,18 +37,18 @@ func withSignals(ctx context.Context, c *terminal.Console) (context.Context, fun
 			return
 		}
 		over := make(chan struct{})
-		go func() {
+		panics.Go("the notice of an interruption", func() {
 			c.Notice("interrupted: ending cleanly; a second signal ends the program at once")
 			<-done
 			close(over)
-		}()
+		})
 		select {
 		case <-signals:
 			c.Leave()
 			os.Exit(errkind.Interrupted.ExitCode())
 		case <-over:
 		}
-	}()
+	})
 	return ctx, func() {
 		close(done)
 		<-ended // the notice is written, or it hangs and a second signal ends it all

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/internal/errkind"
+	"aibox/internal/panics"
 )
 
 // ErrLocked says that another process works on the job.
@@ -83,7 +84,7 @@ func listen(ctx context.Context, socket string) (io.Closer, error) {
 		return nil, err
 	}
 	k := &lock{l, make(chan struct{})}
-	go k.answer()
+	panics.Go("the lock of the job", k.answer)
 	return k, nil
 }
 

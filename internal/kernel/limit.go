@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"aibox/internal/panics"
 )
 
 // PeakFMA measures the most fused multiply-adds a second that the given number of
@@ -102,6 +104,7 @@ func fastest(threads int, work func(thread int) float64) float64 {
 		var wg sync.WaitGroup
 		for i := range amounts {
 			wg.Go(func() {
+				defer panics.Exit("measuring the processor")
 				for time.Since(begin) < 4*time.Millisecond {
 					amounts[i] += work(i)
 				}

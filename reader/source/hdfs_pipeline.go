@@ -15,6 +15,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"aibox/internal/panics"
 )
 
 // pipeline writes one block to the first DataNode of the NameNode's list, which
@@ -72,7 +74,7 @@ func (c *cluster) writeBlock(ctx context.Context, b *block, holder string, data 
 	acks := make(chan error, 1) // receives nil after the last acknowledgement, or an error, which closes the connection
 	packets := (length+writePacketBytes-1)/writePacketBytes + 1
 	go func() {
-		err := p.acknowledge(packets)
+		err := panics.Do("waiting for DataNodes", func() error { return p.acknowledge(packets) })
 		if err != nil {
 			_ = p.conn.Close() // the sender stops
 		}

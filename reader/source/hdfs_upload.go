@@ -10,6 +10,8 @@ import (
 
 	"github.com/colinmarc/hdfs/v2"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"aibox/internal/panics"
 )
 
 // upload writes one file, block by block. If a DataNode fails, the block is abandoned
@@ -121,6 +123,7 @@ func (u *upload) silent(b *block) []int {
 	var wg sync.WaitGroup
 	for i, r := range b.replicas {
 		wg.Go(func() {
+			defer panics.Exit("asking for DataNodes that do not answer")
 			stream, err := u.s.c.openBlock(u.ctx, b, r, 0, u.s.c.timeout/2, true)
 			var fault *replicaError
 			if silent[i] = errors.As(err, &fault) && fault.kind == unreachable; err == nil {

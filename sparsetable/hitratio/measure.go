@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"aibox/internal/panics"
 )
 
 // Options of Measure.
@@ -76,6 +78,7 @@ func (c config) measure(ctx context.Context, t *trace, got func(Result)) error {
 		var running errgroup.Group
 		running.SetLimit(runtime.GOMAXPROCS(0) + 1)
 		running.Go(func() error {
+			defer panics.Exit("reporting hit ratios")
 			best := 0.0
 			for i, con := range list {
 				select {
@@ -95,6 +98,7 @@ func (c config) measure(ctx context.Context, t *trace, got func(Result)) error {
 		})
 		for i, con := range list {
 			running.Go(func() error {
+				defer panics.Exit("measuring a hit ratio")
 				if ctx.Err() == nil {
 					results[i] <- con.measure(t, mib, c.valueBytes+8)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"aibox/internal/diskfault"
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/catalog"
 )
 
@@ -93,7 +94,10 @@ func (x *Copies) Update() {
 		}
 		var done sync.WaitGroup
 		for _, one := range x.all {
-			done.Go(func() { x.update(one, c, f) })
+			done.Go(func() {
+				defer panics.Exit("copying the catalog of the table")
+				x.update(one, c, f)
+			})
 		}
 		done.Wait()
 		return nil

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"aibox/internal/panics"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/rowcache"
@@ -292,7 +293,10 @@ func (d *Dump) finish() error {
 	errs := make([]error, len(d.parts))
 	var done sync.WaitGroup
 	for i, p := range d.parts {
-		done.Go(func() { errs[i] = p.finish(d.c.Deltas.Devices[p.dir]) })
+		done.Go(func() {
+			defer panics.Exit("making the rows of a snapshot durable")
+			errs[i] = p.finish(d.c.Deltas.Devices[p.dir])
+		})
 	}
 	done.Wait()
 	return errors.Join(errs...)

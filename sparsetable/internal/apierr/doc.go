@@ -1,0 +1,3 @@
+// Package apierr makes errors of the parts of a table on SSD the ones that callers of
+// package sparsetable know.
+package apierr

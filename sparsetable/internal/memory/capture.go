@@ -1,0 +1,126 @@
+package memory
+
+import (
+	"errors"
+
+	"aibox/sparsetable/internal/offheap"
+)
+
+// The marks that rows have while a snapshot is being written.
+const (
+	markOpen    = 0 // it is not pinned, and is yet to be written as it is in its slab
+	markSettled = 1 // it was written, or is not part of the snapshot
+	markSaved   = 2 // it was copied: markSaved plus the number of its copy in capture.saved
+)
+
+// saveChunkBytes is the unit in which memory for copies is allocated.
+const saveChunkBytes = 256 << 10
+
+// capture is the state of the table at the time of a Snapshot: each row as it is in
+// its slab, unless its mark says otherwise. The table's mutex guards it.
+type capture struct {
+	end      uint64   // references from here on are not part of it
+	saved    [][]byte // chunks of copies
+	copies   uint32   // in saved
+	perChunk uint32   // copies in a chunk
+	inline   bool     // Snapshot writes it before it returns, so no row is updated and none is copied
+	finished bool     // it was written; marks are no longer needed
+}
+
+func newCapture(s *slabs) *capture {
+	return &capture{end: s.next, perChunk: uint32(max(1, saveChunkBytes/s.layout.Bytes()))}
+}
+
+func (c *capture) savedBytes() int64 {
+	if len(c.saved) == 0 {
+		return 0
+	}
+	return int64(len(c.saved)) * int64(len(c.saved[0]))
+}
+
+// copied returns the copy that mark names.
+func (c *capture) copied(mark uint32, words int) []float32 {
+	i := mark - markSaved
+	off := 4 * words * int(i%c.perChunk)
+	return offheap.Float32s(c.saved[i/c.perChunk][off : off+4*words])
+}
+
+// secure copies the row of ref for the snapshot, if that still needs it, so that
+// the row may be updated. It returns errNoRoom when the budget has no room for a
+// copy.
+func (c *capture) secure(t *Table, ref uint32) error {
+	s := t.mu.slabs
+	mark := s.mark(ref)
+	if c.inline || c.finished || *mark != markOpen {
+		return nil
+	}
+	if !s.trained(ref) {
+		*mark = markSettled
+		return nil
+	}
+	if c.copies == uint32(len(c.saved))*c.perChunk {
+		size := int(c.perChunk) * t.layout.Bytes()
+		if t.budget > 0 && t.presentLocked()+int64(size) > t.budget {
+			return errNoRoom
+		}
+		b, err := offheap.Map(size)
+		if err != nil {
+			return err
+		}
+		c.saved = append(c.saved, b)
+	}
+	*mark = markSaved + c.copies
+	c.copies++
+	copy(c.copied(*mark, s.words), s.row(ref))
+	return nil
+}
+
+// pass marks a row that was created after the snapshot was fixed, and so is not
+// part of it.
+func (c *capture) pass(t *Table, ref uint32) {
+	if !c.finished {
+		*t.mu.slabs.mark(ref) = markSettled
+	}
+}
+
+// securePinned secures all pinned rows. When there is no room for the copies, it
+// sets inline, so that the snapshot is written before Snapshot returns.
+func (c *capture) securePinned(t *Table) error {
+	for _, ws := range t.mu.live {
+		for _, ref := range ws.refs {
+			if ref == 0 {
+				continue
+			}
+			err := c.secure(t, ref)
+			if errors.Is(err, errNoRoom) {
+				c.inline = true
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// close removes the capture and its marks from t.
+func (c *capture) close(t *Table) error {
+	t.mu.Lock()
+	c.finished = true
+	n := len(t.mu.slabs.marks)
+	t.mu.Unlock()
+	for i := range n {
+		t.mu.Lock()
+		clear(t.mu.slabs.marks[i])
+		t.mu.Unlock()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.snap = nil
+	var errs []error
+	for _, b := range c.saved {
+		errs = append(errs, offheap.Unmap(b))
+	}
+	return errors.Join(errs...)
+}

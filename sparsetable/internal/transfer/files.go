@@ -1,0 +1,249 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"aibox/internal/diskfault"
+	"aibox/sparsetable/internal/apierr"
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/tabledirs"
+)
+
+// A snapshot can be taken to another machine as files. Those that hold rows are copied as
+// they are. Of a table on SSD the index is one more file, which WriteIndex makes from the
+// snapshot, and from which RestoreIndex makes a catalog. The directories that the files are
+// copied to may be others, and their number another one: the files of a table are found by
+// their names.
+
+// File is a file of a snapshot. As long as the snapshot is there, its first Bytes
+// bytes do not change; the file may have more, which do not belong to the snapshot.
+type File struct {
+	Name  string // the same in every copy of the table
+	Path  string
+	Bytes int64
+	Open  func() (OpenFile, error)
+	// Unique says that the name has a random part, so no other file has it: not one of
+	// another table, nor one that a copy of this table has made. The file only grows.
+	Unique bool
+}
+
+// OpenFile is a file that is open for reading.
+type OpenFile interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// SnapshotFiles are the files of a snapshot of an open table. They stay as they are until
+// Release, whatever happens to the table meanwhile, the snapshot's being dropped included.
+type SnapshotFiles struct {
+	Files []File
+	// WriteIndex writes the index as RestoreIndex reads it, or, where since is the number of
+	// an earlier snapshot that was taken since the table was opened, what of it changed after
+	// that; nil for KindMemory, which has no index. It is not called after the table was
+	// closed, nor after Release.
+	WriteIndex func(w io.Writer, since uint64) error
+	Release    func() error
+}
+
+// OfFile are the files of a snapshot of a table in memory, which is one file and is open.
+func OfFile(f *os.File) (*SnapshotFiles, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	path := f.Name()
+	file := File{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: func() (OpenFile, error) { return keptOpen{f}, nil }}
+	return &SnapshotFiles{Files: []File{file}, Release: sync.OnceValue(f.Close)}, nil
+}
+
+// Files returns the files that hold the rows of the snapshot of a table on SSD. The caller
+// holds the table.
+func Files(d *tabledirs.Set) ([]File, error) {
+	old, err := openCatalog(d)
+	if err != nil {
+		return nil, apierr.Of(err)
+	}
+	defer old.Close() // it was only read
+	s, err := old.Snapshot(d.SnapshotID)
+	if err != nil {
+		return nil, apierr.Of(err)
+	}
+	table, err := tabledirs.TableNumber(old.Format())
+	if err != nil {
+		return nil, err
+	}
+	return FilesOf(s, table, d.Names)
+}
+
+// FileAt is the file of a snapshot of a table in memory.
+func FileAt(path string) ([]File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	return []File{{Name: filepath.Base(path), Path: path, Bytes: info.Size(), Open: opening(path)}}, nil
+}
+
+func opening(path string) func() (OpenFile, error) {
+	return func() (OpenFile, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return copied{f}, nil
+	}
+}
+
+// copied is a file that is read to be copied.
+type copied struct{ *os.File }
+
+func (f copied) ReadAt(p []byte, off int64) (int, error) {
+	if err := diskfault.At("read to copy", f.Name()); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(p, off)
+}
+
+// keptOpen is a file that is closed by somebody else.
+type keptOpen struct{ io.ReaderAt }
+
+func (keptOpen) Close() error { return nil }
+
+// FilesOf returns the files that hold the rows of a snapshot of a table on SSD.
+func FilesOf(s catalog.Snapshot, table uint64, dirs []string) (out []File, err error) {
+	add := func(name string, bytes int64, unique bool) {
+		if err == nil {
+			var path string
+			path, err = pathIn(dirs, name, bytes)
+			out = append(out, File{name, path, bytes, opening(path), unique})
+		}
+	}
+	for _, b := range s.Files {
+		add(bucketfile.FileName(table, b.ID, b.Incarnation), b.Bytes, b.Incarnation != 0)
+	}
+	for _, d := range s.Deltas {
+		add(d.Name, d.Bytes, true)
+	}
+	return out, err
+}
+
+// openCatalog opens the catalog of a table for reading, and puts the directory that has it
+// first.
+func openCatalog(d *tabledirs.Set) (*catalog.Catalog, error) {
+	if err := d.Order(nil); err != nil {
+		return nil, err
+	}
+	c, err := d.OpenCatalog(catalog.Options{Dir: d.CatalogPath(), ReadOnly: true, Logger: d.Logger})
+	if errors.Is(err, catalog.ErrNotExist) {
+		err = fmt.Errorf("%w: none in %s", contract.ErrNoSnapshot, d.CatalogPath())
+	}
+	return c, err
+}
+
+// pathIn is the path of a file in one of dirs, which has at least so many bytes.
+func pathIn(dirs []string, name string, bytes int64) (string, error) {
+	for _, dir := range dirs {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		if info.Size() < bytes {
+			return "", &contract.CorruptionError{File: path, Offset: info.Size(), Reason: fmt.Sprintf("the file ends here, but the snapshot needs %d bytes of it", bytes)}
+		}
+		return path, nil
+	}
+	return "", fmt.Errorf("%w: %s is in none of %v", contract.ErrFiles, name, dirs)
+}
+
+// WriteIndex writes the index of the snapshot of a table on SSD. The caller holds the table.
+func WriteIndex(d *tabledirs.Set, w io.Writer) error {
+	c, err := openCatalog(d)
+	if err != nil {
+		return apierr.Of(err)
+	}
+	pin, err := c.Pin(d.SnapshotID)
+	if err == nil {
+		err = pin.Write(w, pin.Snapshot(), 0)
+	}
+	return apierr.Of(errors.Join(err, c.Close()))
+}
+
+// RestoreIndex is sparsetable.RestoreIndex for a table in the directories of d.
+func RestoreIndex(ctx context.Context, d *tabledirs.Set, indexes ...[]string) (infos []contract.SnapshotInfo, err error) {
+	var list []loadedSnapshot
+	for _, names := range indexes {
+		s, closeAll, err := openIndex(names)
+		defer closeAll()
+		if err != nil {
+			return nil, apierr.Of(err)
+		}
+		if len(list) > 0 && list[0].format != s.Format {
+			return nil, &contract.CorruptionError{File: names[0], Offset: -1, Reason: "it is of another table than " + indexes[0][0]}
+		}
+		list = append(list, loadedSnapshot{s.Snapshot, s.Pages, s.Format})
+	}
+	format := list[0].format
+	slices.SortFunc(list, func(a, b loadedSnapshot) int { return cmp.Compare(a.ID, b.ID) })
+	if err := os.RemoveAll(filepath.Join(d.Names[0], tabledirs.CatalogName)); err != nil {
+		return nil, err
+	}
+	infos, err = newCatalog(ctx, d, format, list)
+	return infos, apierr.Of(err)
+}
+
+func openIndex(names []string) (s *catalog.Stream, closeAll func(), err error) {
+	var files []io.Closer
+	closeAll = func() {
+		for _, f := range files {
+			_ = f.Close() // it was only read
+		}
+	}
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, closeAll, err
+		}
+		files = append(files, f)
+		if s, err = catalog.ReadNewer(s, name, f); err != nil {
+			return nil, closeAll, err
+		}
+	}
+	return s, closeAll, nil
+}
+
+// SpreadFiles says for each of the names of a snapshot's files, of these sizes, in which of
+// n directories it is put: bucket files where the least is, and delta files each where it was,
+// as far as there are as many. The same files are put into the same directories each time.
+func SpreadFiles(names []string, bytes []int64, n int) []int {
+	load := make([]int64, n)
+	out := make([]int, len(names))
+	for i, name := range names {
+		at := 0 // that of everything else
+		switch {
+		case strings.HasSuffix(name, ".bucket"):
+			for j := range load {
+				if load[j] < load[at] {
+					at = j
+				}
+			}
+		case strings.HasSuffix(name, deltafile.Suffix):
+			at = deltafile.DirOf(name) % n
+		}
+		out[i] = at
+		load[at] += bytes[i]
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package sparsetable
+
+import (
+	"fmt"
+
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/layout"
+	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/spool"
+	"aibox/sparsetable/internal/tabledirs"
+)
+
+// identity is what a table has from its making on. Its catalog has it.
+type identity struct {
+	layout  Layout
+	unit    int // size of a unit in bytes: a bucket takes a whole number of units
+	tableID uint64
+	hash    slots.Hasher // of keys
+}
+
+// hasherOf is the hash of a table by its number. Tests replace it, so that they do the
+// same in every run.
+var hasherOf = func(tableID uint64) slots.Hasher { return slots.Hasher(tableID) }
+
+// identify takes what the catalog in catalogPath, of a table whose first directory is dir, says.
+func (d *identity) identify(f catalog.Format, catalogPath, dir string) (err error) {
+	d.unit = f.UnitBytes
+	d.layout = Layout{ValueDim: f.ValueDim, StateDim: f.StateDim}
+	if d.layout.Format, err = ParseValueFormat(f.RowFormat); err != nil {
+		return fmt.Errorf("the table in %s: %w", dir, err)
+	}
+	if err := d.layout.Validate(); err != nil {
+		return err
+	}
+	if d.tableID, err = tabledirs.TableNumber(f); err != nil {
+		return err
+	}
+	switch f.Hash {
+	case slots.HashName:
+	case slots.SeededHashName:
+		d.hash = hasherOf(d.tableID)
+	default:
+		return &catalog.FormatError{Dir: catalogPath, Field: "hash", Have: f.Hash, Want: slots.SeededHashName}
+	}
+	return nil
+}
+
+// Layout implements Table.
+func (d *identity) Layout() Layout { return d.layout }
+
+// entryBytes is what a row takes in a spool.
+func (d *identity) entryBytes() int { return spool.EntryBytes(d.layout.Bytes()) }
+
+// trained reports whether row is not that of a placeholder.
+func (d *identity) trained(row []float32) bool { return layout.Trained(row) }
+
+// appendHashes appends the hashes of keys.
+func (d *identity) appendHashes(hashes, keys []uint64) []uint64 {
+	for _, k := range keys {
+		hashes = append(hashes, d.hash.Of(k))
+	}
+	return hashes
+}
+
+// sumOfKeys is the sum of the hashes of keys.
+func (d *identity) sumOfKeys(keys []uint64) (sum uint64) {
+	for _, k := range keys {
+		sum += d.hash.Of(k)
+	}
+	return sum
+}
