@@ -1,8 +1,11 @@
 package trainer
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"aibox/configs"
@@ -18,11 +21,11 @@ import (
 func TestArrivingTableLosesDirectory(t *testing.T) {
 	left := withBuckets(t)
 	want := outcome(t, left, train(t, left))
-	ways := []string{"new disk", "unreadable", "emptied", "not mounted"}
+	ways := []string{"new disk", "unreadable", "emptied", "not mounted", "files gone"}
 	for i := range 2 {
 		for m, mode := range []string{configs.RecoveryFull, configs.RecoveryPartial} {
 			for w, way := range ways {
-				if !testseed.Fresh() && w != 2*m+i || testing.Short() && i != m {
+				if !testseed.Fresh() && w%4 != 2*m+i || testing.Short() && i != m {
 					continue // each way once
 				}
 				t.Run(fmt.Sprintf("%d/%s/%s", i, mode, way), func(t *testing.T) {
@@ -59,5 +62,48 @@ func TestArrivingTableLosesDirectory(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestArrivingTableLosesDirectoryWhileTraining loses a directory of a table whose files have not all
+// arrived from snapshots.remote, while it is trained and before what lacks there is fetched. The job begins again
+// and makes the model of a run that was left alone.
+func TestArrivingTableLosesDirectoryWhileTraining(t *testing.T) {
+	left := withBuckets(t)
+	want := outcome(t, left, train(t, left))
+	for i, way := range []string{"files gone", "new disk"} {
+		if testing.Short() && i > 0 {
+			continue
+		}
+		t.Run(way, func(t *testing.T) {
+			j := withBuckets(t, everyPass, "snapshots.remote="+t.TempDir(), "sparse_table.dirs=[MODEL-a, MODEL-b]")
+			if !lostAt(t, j, 14, true) {
+				t.Fatal("there were not so many passes")
+			}
+			inBackground(t, func(*remote.Arriving) {})
+			lacking := false
+			var log syncBuffer
+			opts := quiet
+			opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			var once sync.Once
+			opts.afterPass = func(_ context.Context, r *run) error {
+				once.Do(func() {
+					lacking = r.arriving.Stats().WholeSeconds == 0
+					lose(t, j, i, way)
+					startArriving = (*remote.Arriving).Start
+				})
+				r.arriving.Start()
+				return nil
+			}
+			s, err := Train(t.Context(), j, opts)
+			if err != nil || !lacking {
+				t.Fatalf("files lacked bytes: %v; %v\n%s", lacking, err, log.String())
+			}
+			got := outcome(t, j, s)
+			got.compare(t, &want)
+			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull {
+				t.Errorf("%+v\n%s", s.Recoveries, log.String())
+			}
+		})
 	}
 }

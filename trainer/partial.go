@@ -120,7 +120,9 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id 
 	name := id.Start.Name
 	m, err := modeldir.Open(name)
 	if err == nil {
-		err = m.CheckTable(ctx, r.log)
+		if err = m.CheckTable(ctx, r.log); err == nil && m.Arriving() != nil {
+			err = sparsetable.ErrArriving
+		}
 		err = errors.Join(err, m.Close())
 	}
 	if err != nil {
@@ -272,7 +274,9 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	if err != nil {
 		return nil, err
 	}
-	x.Snapshot = info.ID
+	if err := x.refilled(info.ID); err != nil {
+		return nil, err
+	}
 	if rec.RowsLost > 0 {
 		x.Recoveries = append(x.Recoveries, *rec)
 	}
@@ -286,12 +290,29 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	return rec, dropOlder(t, x)
 }
 
+// refilled has x refer to the snapshot of a table that was refilled, and so the best epoch, if there is one:
+// it is of the same instant.
+func (x *resumption) refilled(snapshot uint64) error {
+	x.Snapshot = snapshot
+	best := x.progress().Best
+	if best == nil {
+		return nil
+	}
+	best.Snapshot = snapshot
+	var state map[string]json.RawMessage
+	err := json.Unmarshal(x.State, &state)
+	if err == nil {
+		state["best"], err = json.Marshal(best)
+	}
+	if err == nil {
+		x.State, err = json.Marshal(state)
+	}
+	return err
+}
+
 // dropOlder drops the snapshots of a table that was refilled but that of x: they have files that are
 // lost, and one that cannot be read would keep the table from being opened.
 func dropOlder(t sparsetable.Table, x *resumption) error {
-	if x.progress().Best != nil {
-		return nil
-	}
 	all, err := t.Snapshots()
 	for _, s := range all {
 		if s.ID != x.Snapshot {

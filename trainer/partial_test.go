@@ -55,6 +55,37 @@ func TestPartialRecoveryOfNothingTrained(t *testing.T) {
 	}
 }
 
+// TestPartialRecoveryOfTheBestEpoch: a directory is lost after the best epoch, before another snapshot
+// is taken, so that the rows of that epoch go back, too. It is trained on until the patience is used
+// up, and the model is that of the best epoch, as a whole; here nothing was trained since the upload, so
+// that it is the one of an undisturbed run.
+func TestPartialRecoveryOfTheBestEpoch(t *testing.T) {
+	set := []string{"training.epochs=3", "training.early_stopping={metric: log_loss, patience: 1}", "optimizer.rows.learning_rate=0.3", "training.accept_diverged=true"}
+	left := partialJob(t, append(slices.Clip(set), "snapshots.every=none")...)
+	want := outcome(t, left, train(t, left))
+	for i := range 2 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			j := partialJob(t, append(slices.Clip(set), "snapshots.remote="+t.TempDir())...)
+			killedAfterUpload(t, j, 1+(testTrainRows+255)/256)
+			lose(t, j, i, "new disk")
+			s, said := trainAloud(t, j)
+			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryPartial || s.Recoveries[0].LostSamples != 0 || s.Recoveries[0].RowsLost == 0 {
+				t.Fatalf("recoveries %+v\n%s", s.Recoveries, said)
+			}
+			if len(s.Epochs) != 2 || !strings.Contains(said, "best_epoch=1") {
+				t.Errorf("it did not go back to the best epoch: the test shows nothing\n%s", said)
+			}
+			got := outcome(t, j, s)
+			got.compare(t, &want)
+			checkOneSnapshot(t, j)
+			in, err := Inspect(t.Context(), j.Output.ModelDir, true, quiet)
+			if err != nil || len(in.Faults) > 0 || in.Manifest.Epoch != 1 {
+				t.Errorf("%+v, %v", in, err)
+			}
+		})
+	}
+}
+
 // TestPartialRecoveryDoesNotPay: where the job allows so few lost samples that uploading would
 // cost more than full recovery, the whole run goes back, and the model is that of an undisturbed
 // run.

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"aibox/internal/errkind"
@@ -21,7 +23,7 @@ import (
 
 // With snapshots.remote, the newest snapshots of a run are also in a remote directory, from
 // which another machine goes on with the run. It is uploaded in the background (package
-// mirror); what fails there delays it and never the training. When the model is committed,
+// mirror); what fails there delays it and never the training, unless files of the table cannot be read. When the model is committed,
 // and published if it is to be, the snapshots are removed.
 
 // keepRemoteSnapshots is how many snapshots of a run stay there: the one before the newest
@@ -39,6 +41,50 @@ type uploads struct {
 	// turn has room for whoever uploads, since the limit on bytes in a second is one.
 	turn     chan struct{}
 	priority *prioritySaves // nil: there are none
+	disks    diskReads
+}
+
+// diskReads are what uploads could not read of the table on this machine. A bad block would keep all snapshots
+// from being uploaded from then on.
+type diskReads struct {
+	dirs []string // of the table; nil: it is in the model directory, and would not be recovered
+
+	mu     sync.Mutex
+	failed []string // files, or directories whose files cannot be opened
+	lost   error    // one of them has failed twice, as training would say it; nil: none has
+}
+
+// note takes note of why an upload has failed.
+func (d *diskReads) note(err error) {
+	var lost *modeldir.LostError
+	if !errors.As(modeldir.TableFailed(d.dirs, err), &lost) {
+		return
+	}
+	at := lost.Unreadable()
+	for _, l := range lost.Lost {
+		if len(at) == 0 {
+			at = append(at, l.Dir)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, path := range at {
+		if slices.Contains(d.failed, path) {
+			d.lost = lost
+		}
+		d.failed = append(d.failed, path)
+	}
+}
+
+// tableLost fails with a *modeldir.LostError if uploads have failed twice to read the same file of the
+// table.
+func (u *uploads) tableLost() error {
+	if u == nil {
+		return nil
+	}
+	u.disks.mu.Lock()
+	defer u.disks.mu.Unlock()
+	return u.disks.lost
 }
 
 // upload begins to upload the snapshots that are taken from now on.
@@ -53,6 +99,7 @@ func (s *snapshots) upload() {
 	s.uploads = &uploads{
 		run: s.run, indexes: s.run.models.writer.NewIndexes(), Uploader: mirror.Start("a snapshot", earlier, s.run.log),
 		pace: newUploadPace(s.run), latest: earlier.Step, turn: make(chan struct{}, 1),
+		disks: diskReads{dirs: s.run.table.dirs},
 	}
 	s.uploads.priority = newPrioritySaves(s.uploads, s.summary.Priority)
 	s.run.opts.Status.uploads(s.uploads.Uploader)
@@ -179,7 +226,9 @@ func (u *uploads) handOver(im *image) {
 				return nil, err
 			}
 			defer u.endTurn()
-			return u.uploadSnapshot(ctx, x.Step, files, im.data)
+			done, err := u.uploadSnapshot(ctx, x.Step, files, im.data)
+			u.disks.note(err)
+			return done, err
 		},
 		Release: files.Close,
 	})

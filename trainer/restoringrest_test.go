@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -263,6 +266,62 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 }
 
+// TestArrivingModelLosesDirectory: a model whose restoring was interrupted then loses a directory of its
+// table, or files in one. The same command restores it once more, and it is whole; without the remote
+// directory that fails, and nothing changes. Publishing the model says what is wrong.
+func TestArrivingModelLosesDirectory(t *testing.T) {
+	j, uri := madeElsewhere(t, 1)
+	digest, _, _ := whatItSays(t, j.Output.ModelDir)
+	for w, way := range slices.Sorted(maps.Keys(waysToLose)) {
+		if way == "unreadable" {
+			continue // a disk that stays so cannot be restored to
+		}
+		i := w % 3
+		t.Run(fmt.Sprintf("%s/%d", way, i), func(t *testing.T) {
+			o := restoringTo(t, uri)
+			interrupted(t, o)
+			loseIn(t, o.Dirs[i], "*-gen-*", way)
+			if _, err := transfer.Publish(t.Context(), transfer.PublishOptions{Model: o.To, Remote: t.TempDir(), Options: quiet.transfer()}); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "aibox restore") {
+				t.Errorf("it is published: %v", err)
+			}
+			if len(modeldir.Arriving(o.To)) == 0 {
+				t.Error("the record of what lacks is gone, though files are")
+			}
+			if err := os.Rename(uri, uri+"-away"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := transfer.Restore(t.Context(), o); errkind.Of(t.Context(), err) != errkind.IO || len(modeldir.Arriving(o.To)) == 0 {
+				t.Errorf("without the remote directory, it does not stay as it is: %v", err)
+			}
+			if err := os.Rename(uri+"-away", uri); err != nil {
+				t.Fatal(err)
+			}
+			out, err := transfer.Restore(t.Context(), o)
+			if err != nil || out.Already || out.Moved == 0 || out.Generation != 1 {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			in, err := Inspect(t.Context(), o.To, true, quiet)
+			if err != nil || in.Digest != digest || len(in.Faults) > 0 || records(t, append(o.Dirs, o.To)...) > 0 {
+				t.Errorf("%+v, %v", in, err)
+			}
+			if out, err := transfer.Restore(t.Context(), o); err != nil || !out.Already {
+				t.Errorf("the same command again: %+v, %v", out, err)
+			}
+		})
+	}
+}
+
+// TestRestoreLosesFiles: files are lost after the model is published, in the process that restores it.
+// It does not say that the model is whole.
+func TestRestoreLosesFiles(t *testing.T) {
+	_, uri := madeElsewhere(t, 1)
+	o := restoringTo(t, uri)
+	whenUsable(&o, func() { loseIn(t, o.Dirs[1], "*-gen-*", "files gone") })
+	if out, err := transfer.Restore(t.Context(), o); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "has lost files") {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
 // TestUsesModelThatArrives: a model whose restoring was interrupted is completed by what needs all of
 // its files: publishing it, and a job in another directory that starts from it.
 func TestUsesModelThatArrives(t *testing.T) {
@@ -291,6 +350,24 @@ func TestUsesModelThatArrives(t *testing.T) {
 	before, err2 := Inspect(t.Context(), j.Output.ModelDir, false, quiet)
 	if err := errors.Join(err, err2); err != nil || in.Digest != before.Digest || len(in.Faults) > 0 {
 		t.Errorf("%+v, want %+v: %v", in, before, err)
+	}
+}
+
+// TestStartsFromModelThatLostFiles: a model whose restoring was interrupted has lost files of its table. A
+// job that starts from it restores it from output.remote, and makes the same model as from a whole one.
+func TestStartsFromModelThatLostFiles(t *testing.T) {
+	j, uri := madeElsewhere(t, 1)
+	whole := withBuckets(t, "training.warm_start="+j.Output.ModelDir)
+	want := outcome(t, whole, train(t, whole))
+	o := restoringTo(t, uri)
+	interrupted(t, o)
+	loseIn(t, o.Dirs[1], "*-gen-*", "files gone")
+	n := withBuckets(t, "training.warm_start="+o.To, "output.remote="+uri)
+	s, said := trainAloud(t, n)
+	got := outcome(t, n, s)
+	got.compare(t, &want)
+	if !strings.Contains(said, "has lost files; the model is restored from output.remote for this run") {
+		t.Errorf("it does not say so:\n%s", said)
 	}
 }
 

@@ -119,6 +119,9 @@ func (s *snapshots) takeIfDue() error {
 			return nil
 		}
 	}
+	if s.lost == nil {
+		s.lost = s.uploads.tableLost()
+	}
 	if s.lost == nil && !s.full && s.due() {
 		if err := s.take(); err != nil {
 			return err

@@ -76,11 +76,12 @@ func (e *LostError) Unwrap() error { return e.Err }
 func (e *LostError) ErrorKind() errkind.Kind { return errkind.IO }
 
 // Unreadable are the paths of the files of a table that could not be read, though their disk
-// answered, as far as the error says so.
+// answered, as far as the error says so. A table in a model directory has none: where it lacks a file, it
+// is not recovered.
 func (e *LostError) Unreadable() (files []string) {
 	for _, at := range pathErrors(e.Err) {
 		// The catalog has copies.
-		if strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
+		if filepath.Base(filepath.Dir(at.Path)) != tableName && strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
 			files = append(files, at.Path)
 		}
 	}
@@ -226,17 +227,36 @@ func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
 	if err := checkDirs(dirs); err != nil {
 		return err
 	}
+	return m.CheckFiles(ctx, log)
+}
+
+// CheckFiles fails if a file of the model's table does not exist, or has lost bytes at its end: with a
+// *LostError if a disk may be the cause. It reads none, so that those which have not arrived do not matter.
+func (m *Model) CheckFiles(ctx context.Context, log *slog.Logger) error {
+	if m.Source == nil {
+		m.Source = unread{}
+		defer func() { m.Source = nil }()
+	}
+	dirs := m.TableDirs()
 	held, err := m.HoldTable(ctx, log)
 	if err != nil {
 		return TableLost(dirs, err)
 	}
-	defer held.Close()
+	defer held.Close() // it was only read
 	o, err := m.TableOptions(sparsetable.Options{})
 	if err == nil {
 		_, err = sparsetable.PortableFiles(o)
 	}
 	return TableLost(dirs, err)
 }
+
+// unread is the source of the bytes of files that are not read.
+type unread struct{}
+
+func (unread) Lacks(string) bool                         { return false }
+func (unread) Here(string, int64, int64) bool            { return true }
+func (unread) Await(string, int64, int64) error          { return nil }
+func (unread) Again(string, []byte, int64) (bool, error) { return false, nil }
 
 // AllTableDirs are the directories of the tables of all generations in the model directory dir, as far
 // as they are known.

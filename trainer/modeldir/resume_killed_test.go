@@ -56,7 +56,7 @@ func TestInterruptedBesideModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(w, &Manifest{Dense: DenseName(1), Epoch: 1}, 3, 2); err != nil {
+	if err := commit(w, &Manifest{Dense: DenseName(1), Epoch: 1, Step: 9}, 3, 2); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

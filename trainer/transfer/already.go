@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"aibox/internal/errkind"
-	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
@@ -33,7 +32,7 @@ func (o *RestoreOptions) already(ctx context.Context, d *remote.Directory, m *re
 	if dirs := local.TableDirs(); !samePlaces(local.Dir, dirs, DirsFor(m, o.Dirs)) {
 		return nil, fmt.Errorf("model directory %s: %w: it is this one, but its table is in %s; restore to another directory, or delete it", o.To, modeldir.ErrHasModel, strings.Join(dirs, ", "))
 	}
-	if err := tableThere(ctx, local, o); err != nil {
+	if err := local.CheckFiles(ctx, o.Logger); err != nil {
 		return nil, errkind.As(errkind.IO, fmt.Errorf("model directory %s has this model already, but not all of it: %w; restore to another directory, or delete it", o.To, err))
 	}
 	out = &Restored{
@@ -54,19 +53,4 @@ func samePlaces(home string, placed, dirs []string) bool {
 		abs, err := filepath.Abs(dir)
 		return err == nil && filepath.Dir(p) == abs
 	})
-}
-
-// tableThere fails if a file of the model's table is missing, or has lost bytes.
-func tableThere(ctx context.Context, m *modeldir.Model, o *RestoreOptions) error {
-	held, err := m.HoldTable(ctx, o.Logger)
-	if err != nil {
-		return err
-	}
-	defer held.Close() // it was only read
-	t, err := m.TableOptions(sparsetable.Options{})
-	if err != nil {
-		return err
-	}
-	_, err = sparsetable.PortableFiles(t)
-	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/reader/source"
 	"aibox/trainer/modeldir"
@@ -23,7 +24,10 @@ import (
 func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources, r *modeldir.Restoring, m *remote.Manifest, out *Restored) error {
 	s, err := bringRest(ctx, sources, o.From, m.ID, o.To, o.BytesPerSecond, o.Logger)
 	out.Moved, out.Again = out.Moved+s.FetchedBytes, out.Again+s.Again
-	if err == nil {
+	if err == nil { // files that were deleted meanwhile are not fetched
+		if lost := lostOf(ctx, o.To, out.Generation, o.Logger); lost != nil {
+			return fmt.Errorf("the model in %s has lost files while its rest was fetched: %w; mount the missing file system. If it is gone for good: delete %[1]s and restore the model again", o.To, lost)
+		}
 		return nil
 	}
 	var damaged *remote.DamagedError
@@ -91,6 +95,9 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 		o.Logger.Error("what an earlier process has restored is damaged; it is taken back", "model", o.To, "generation", g.Number, "error", fault)
 		return nil, r.Discard()
 	}
+	if lost := lostOf(ctx, o.To, g.Number, o.Logger); lost != nil {
+		return nil, o.giveUpLost(ctx, sources, r, m, lost)
+	}
 	o.Logger.Info("the model is there already, and usable; what lacks of it is fetched", "from", at, "model", o.To, "generation", g.Number, "bytes_lacking_at_most", humanize.Bytes(said.LackingBytes))
 	out = &Restored{ModelDir: o.To, Generation: g.Number, Job: m.Job, Night: g.Manifest.OfNight(), Fetched: remote.Fetched{Bytes: m.Bytes(), From: at}}
 	err = o.fetchRest(ctx, sources, r, m, out)
@@ -104,6 +111,38 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	out.Seconds = time.Since(began).Seconds()
 	o.logRestored(out, 0)
 	return out, nil
+}
+
+// lostOf says what the table of a generation in the model directory dir has lost, other than bytes that
+// have not arrived; nil: nothing.
+func lostOf(ctx context.Context, dir string, number int, log *slog.Logger) error {
+	m, err := modeldir.Open(modeldir.JoinName(dir, number))
+	if err != nil {
+		return err
+	}
+	return errkind.As(errkind.IO, errors.Join(m.CheckFiles(ctx, log), m.Close()))
+}
+
+// giveUpLost takes back a model that has lost files before all had arrived, so that it is restored
+// once more. While that cannot be done, the model stays as it is: the disk may come back.
+func (o *RestoreOptions) giveUpLost(ctx context.Context, sources *source.Sources, r *modeldir.Restoring, m *remote.Manifest, lost error) error {
+	var files *modeldir.LostError
+	if !errors.As(lost, &files) {
+		return lost
+	}
+	uri, _ := remote.SplitURI(o.From)
+	d, err := OpenToRead(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
+	if err == nil {
+		err = d.Whole(ctx, m)
+	}
+	if err == nil {
+		err = modeldir.CheckPlaces(DirsFor(m, o.Dirs))
+	}
+	if err != nil {
+		return fmt.Errorf("the model in %s has not all arrived, and has lost files: %w; it cannot be restored once more now: %w; mount the missing file system, or delete %[1]s and restore the model again", o.To, lost, err)
+	}
+	o.Logger.Error("what an earlier process has restored has lost files before all had arrived; it is restored once more", "model", o.To, "generation", m.Number, "error", lost)
+	return r.Discard()
 }
 
 // lockEvery is how often Complete looks for what another process brings.
@@ -133,6 +172,9 @@ func Complete(ctx context.Context, m *modeldir.Model, sources *source.Sources, b
 		}
 		a, err := Announced(m, t.Records)
 		if a != nil {
+			if lost := lostOf(ctx, m.Dir, m.Number(), log); lost != nil {
+				return errors.Join(fmt.Errorf("the model %s has not all arrived, and has lost files: %w; mount the missing file system. If it is gone for good: `aibox restore` to its directory restores it once more", m.Name, lost), r.Close())
+			}
 			log.Info("files of the model have not all arrived; they are fetched first", "model", m.Name, "remote", a.URI, "bytes_lacking_at_most", humanize.Bytes(a.LackingBytes))
 			_, err = bringRest(ctx, sources, a.URI, a.Manifest.ID, m.Dir, bytesPerSecond, log)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"aibox/internal/diskfault"
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
@@ -96,7 +97,23 @@ func FileAt(path string) ([]File, error) {
 }
 
 func opening(path string) func() (OpenFile, error) {
-	return func() (OpenFile, error) { return os.Open(path) }
+	return func() (OpenFile, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return copied{f}, nil
+	}
+}
+
+// copied is a file that is read to be copied.
+type copied struct{ *os.File }
+
+func (f copied) ReadAt(p []byte, off int64) (int, error) {
+	if err := diskfault.At("read to copy", f.Name()); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(p, off)
 }
 
 // keptOpen is a file that is closed by somebody else.
