@@ -157,6 +157,7 @@ type run struct {
 	recoveries []Recovery          // after losses
 	earlier    float64             // seconds that the run took before those
 	clock      epochClock          // of the present epoch
+	startsOver func()              // logs why an interrupted run is not continued; nil: nothing to say
 	midway     bool                // the state is not one that another process can go on from
 	final      *final              // the trained model, once its files are complete
 
