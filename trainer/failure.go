@@ -43,7 +43,12 @@ func (e *ResumableError) Advice() string {
 	if errors.As(e.Err, &worse) {
 		return "what was trained is kept: with that setting, the same job commits it without training again"
 	}
-	return fmt.Sprintf("the same command goes on from the snapshot after step %d (epoch %d); with --fresh it starts over", e.From.Step, e.From.Epoch)
+	condition, otherwise := "", "with --fresh"
+	var input *source.Error
+	if errors.As(e.Err, &input) && (input.Kind == source.ErrChanged || input.Kind == source.ErrNotFound) {
+		condition, otherwise = "when that file is what it was, with its size and modification time, ", "otherwise"
+	}
+	return fmt.Sprintf("%sthe same command goes on from the snapshot after step %d (epoch %d); %s it starts over", condition, e.From.Step, e.From.Epoch, otherwise)
 }
 
 // Unwrap returns what ended the run.

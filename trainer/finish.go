@@ -207,6 +207,9 @@ func (r *run) closeTable() {
 
 // logLeftovers logs which earlier generations could not be deleted.
 func (r *run) logLeftovers() {
+	if r.startsOver != nil {
+		r.startsOver()
+	}
 	for _, err := range r.models.writer.Leftovers() {
 		r.log.Warn("files of an earlier run could not be deleted; the next run tries again", "error", err)
 	}

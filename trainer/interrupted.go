@@ -2,9 +2,11 @@ package trainer
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -27,7 +29,7 @@ func (r *run) identify() error {
 }
 
 // interrupted returns what an interrupted run left, if this run can go on with it. If it
-// cannot, the log says why, and the result is nil.
+// cannot, the log says why, at the latest when what it left is deleted, and the result is nil.
 func (r *run) interrupted() (data []byte, x *resumption, id *identity, err error) {
 	data, err = modeldir.Interrupted(r.job.Output.ModelDir)
 	var damage *modeldir.CorruptionError
@@ -39,11 +41,11 @@ func (r *run) interrupted() (data []byte, x *resumption, id *identity, err error
 		return nil, nil, nil, err
 	}
 	if r.opts.Fresh {
-		r.log.Info("training starts over, as --fresh says; the snapshot of an interrupted run is deleted")
+		r.doesNotContinue(slog.LevelInfo, "training starts over, as --fresh says; the snapshot of an interrupted run is deleted")
 		return nil, nil, nil, nil
 	}
 	if !r.snapshots.on() {
-		r.log.Warn("snapshots.every is none: training starts over, and the snapshot of an interrupted run is deleted")
+		r.doesNotContinue(slog.LevelWarn, "snapshots.every is none: training starts over, and the snapshot of an interrupted run is deleted")
 		return nil, nil, nil, nil
 	}
 	if x, id, err = decodeResumption(data); err != nil {
@@ -55,10 +57,16 @@ func (r *run) interrupted() (data []byte, x *resumption, id *identity, err error
 		return nil, nil, nil, err
 	}
 	if len(reasons) > 0 {
-		r.log.Warn("an interrupted run cannot be continued, since this job differs from it; training starts over, and the snapshot of that run is deleted", "differences", strings.Join(reasons, "; "))
+		r.doesNotContinue(slog.LevelWarn, "an interrupted run cannot be continued, since this job differs from it; training starts over, and the snapshot of that run is deleted", "differences", strings.Join(reasons, "; "))
 		return nil, nil, nil, nil
 	}
 	return data, x, id, nil
+}
+
+// doesNotContinue has the log say why an interrupted run is not continued once its snapshot is
+// deleted: until then this run may still fail, as where another one has locked the directory.
+func (r *run) doesNotContinue(level slog.Level, msg string, args ...any) {
+	r.startsOver = func() { r.log.Log(context.Background(), level, msg, args...) }
 }
 
 // differences says in what this run differs from the one that id is of.

@@ -49,7 +49,7 @@ func lostSamples(all []Recovery) (portion float64) {
 // that it was made from.
 func (r *run) partialRecovery() (p modeldir.PartialRecovery) {
 	for i := range r.recoveries {
-		if rec := &r.recoveries[i]; rec.Mode == configs.RecoveryPartial {
+		if rec := &r.recoveries[i]; rec.Mode == configs.RecoveryPartial && !rec.exact() {
 			p.Recoveries++
 			p.LostSamples += rec.LostSamples
 			p.RowsAnew += rec.RowsLost - rec.RowsRestored

@@ -99,7 +99,11 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 		return true, nil
 	}
 	r.loss = nil // x tells of it
-	r.log.Error("only the rows of the lost directories have gone back: the model will not be that of an undisturbed run", "lost", lost.Error(), "from", rec.From,
+	model := "the model will not be that of an undisturbed run"
+	if rec.exact() {
+		model = "nothing was trained since what they went back to, so the model will be that of an undisturbed run"
+	}
+	r.log.Error("only the rows of the lost directories have gone back: "+model, "lost", lost.Error(), "from", rec.From,
 		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "saved_by_priority", rec.RowsByPriority, "lost_samples", rec.LostSamples, "lost_samples_of_run", lostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
 	return true, nil
 }

@@ -47,6 +47,9 @@ func TestPartialRecoveryOfNothingTrained(t *testing.T) {
 				if rec.Mode != configs.RecoveryPartial || rec.Step != stopped || rec.Again != 0 || rec.LostSamples != 0 || rec.RowsLost == 0 || rec.RowsRestored != rec.RowsLost {
 					t.Errorf("stopped at step %d: %+v\n%s", stopped, rec, said)
 				}
+				if model := load(t, j.Output.ModelDir).Saved.PartialRecovery; model != (modeldir.PartialRecovery{}) || !strings.Contains(said, "will be that of an undisturbed run") || !strings.Contains(rec.Text(), "nothing is lost") {
+					t.Errorf("the model says %+v, and the run %q\n%s", model, rec.Text(), said)
+				}
 				got := outcome(t, j, s)
 				got.compare(t, &want)
 				checkOneSnapshot(t, j)

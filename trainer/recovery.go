@@ -31,6 +31,7 @@ type setbacks struct {
 	again      *loss               // because of that, for the run that begins next; nil: none does
 	recoveries []Recovery          // after losses
 	earlier    float64             // seconds that the run took before those
+	startsOver func()              // logs why an interrupted run is not continued; nil: nothing to say
 
 	arriving   *arriving // nil: the run did not go on from a snapshot of snapshots.remote
 	restored   restored
@@ -72,12 +73,19 @@ func (r *Recovery) Text() string {
 		}
 		what = strings.Join(dirs, ", ")
 	}
-	if r.Mode == configs.RecoveryPartial {
+	switch {
+	case r.Mode == configs.RecoveryPartial && r.exact():
+		return fmt.Sprintf("%s at step %d; %s that were lost went back to %s, which is of the same step, so nothing is lost", what, r.Step, humanize.Count(r.RowsLost, "row"), r.From)
+	case r.Mode == configs.RecoveryPartial:
 		return fmt.Sprintf("%s at step %d; of %s that were lost, %d went back to %s, the others began anew; %.3g of the samples are lost: this is not the model of an undisturbed run",
 			what, r.Step, humanize.Count(r.RowsLost, "row"), r.RowsRestored, r.From, r.LostSamples)
 	}
 	return fmt.Sprintf("%s; went on from %s after step %d; %s trained again", what, r.From, r.Step, humanize.Count(r.Again, "example"))
 }
+
+// exact reports whether the lost rows went back to a snapshot of the very step from which the run
+// goes on, so that its model is what it would have been without the loss.
+func (r *Recovery) exact() bool { return r.LostSamples == 0 && r.RowsRestored == r.RowsLost }
 
 // loss is what a run has found lost, or what has ended the run before it in this process, until
 // it goes on.

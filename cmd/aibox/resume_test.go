@@ -151,7 +151,8 @@ func TestFreshStartsOver(t *testing.T) {
 	}
 }
 
-// TestWaitingRunGoesOn: a run that waits for another one goes on with it when that is killed.
+// TestWaitingRunGoesOn: a run that waits for another one goes on with it when that is killed. One
+// that finds the directory locked does not say that it has deleted the snapshot there.
 func TestWaitingRunGoesOn(t *testing.T) {
 	inSmallJob(t)
 	set := append([]string{"--set", "snapshots.every=1 pass"}, enoughTime...)
@@ -164,6 +165,9 @@ func TestWaitingRunGoesOn(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("it takes no snapshot")
 		}
+	}
+	if o := aibox("train", "job.yaml", "--set", "name=other"); o.code != exitLocked || strings.Contains(o.stderr, "is deleted") {
+		t.Errorf("another job in the same directory: exit %d: %s", o.code, o.stderr)
 	}
 	second := child(t, append(append([]string{"train", "job.yaml", "--wait", "10h"}, endless...), set...)...)
 	stderr, err := second.StderrPipe()

@@ -58,8 +58,7 @@ func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifes
 		}
 	}
 	for _, f := range h.pending {
-		own := f.Owner == p.Owner && f.Job == p.Job && f.Kind() == p.Kind
-		if f.ID == made.ID || !own && time.Since(f.modTime) < d.opts.abandonedAfter {
+		if f.ID == made.ID || !p.owns(f) && time.Since(f.modTime) < d.opts.abandonedAfter {
 			continue
 		}
 		if err := d.store.Remove(ctx, f.pendingName()); err != nil {
@@ -68,6 +67,38 @@ func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifes
 		d.log.Info("the leftovers of a publication that was killed are deleted", "remote", d.uri, "job", f.Job, "owner", f.Owner, "begun", f.PublishedAt)
 	}
 	return d.removeGarbage(ctx)
+}
+
+// owns reports whether a manifest is from the same model directory and of the same kind.
+func (p *Publication) owns(f *found) bool {
+	return f.Owner == p.Owner && f.Job == p.Job && f.Kind() == p.Kind
+}
+
+// cleanFailed deletes what earlier snapshots, which could not be uploaded either, have left, after
+// that of the pending manifest failed as well: otherwise, a directory that is full is filled up with
+// parts of snapshots that nobody needs any more. Of models these are kept, since each of them
+// is to be published.
+func (d *Directory) cleanFailed(ctx context.Context, p *Publication, pending *Manifest, h *held) {
+	if p.Kind == Generation || !slices.ContainsFunc(h.pending, func(f *found) bool { return p.owns(f) && f.ID != pending.ID }) {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.cleanWithin, fmt.Errorf("deleting them took longer than %v", d.opts.cleanWithin))
+	defer cancel()
+	err := func() error {
+		for _, f := range h.pending {
+			if !p.owns(f) || f.ID == pending.ID {
+				continue
+			}
+			if err := d.store.Remove(ctx, f.pendingName()); err != nil {
+				return err
+			}
+		}
+		_, err := d.removeGarbage(ctx)
+		return err
+	}()
+	if err != nil {
+		d.log.Debug("what failed uploads have left could not be deleted; the next upload tries again", "remote", d.uri, "error", err)
+	}
 }
 
 // mayBeUsed reports whether a run that is not that of a publication may go on with what was

@@ -45,7 +45,8 @@
 // A process that was killed leaves a pending manifest, with the objects that it had
 // uploaded. The next publication of the same model goes on with it, that of a later night
 // shares its objects, and it is removed by the next publication from the same model
-// directory; or by any other after a week. If its process lives after all, its rename
+// directory; or by any other after a week. What a snapshot has left that could not be uploaded is
+// removed when the next one cannot be, either. If its process lives after all, its rename
 // fails, and it begins again.
 //
 // While a manifest cannot be read, no object is deleted, since it may name any of them.

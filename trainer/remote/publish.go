@@ -99,6 +99,7 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	}
 	out := d.report(pl.manifest)
 	if out.UploadedBytes, err = d.upload(ctx, p, pl.manifest, sizes); err != nil {
+		d.cleanFailed(ctx, p, pl.manifest, h)
 		return nil, err
 	}
 	if err := d.commit(ctx, pl.manifest); err != nil {

@@ -1,12 +1,14 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -184,6 +186,40 @@ func TestSnapshotFaults(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFullDirectoryIsNotFilledUp: of snapshots that cannot be uploaded one after the other, only
+// the last has left files, and the next one that is uploaded deletes these.
+func TestFullDirectoryIsNotFilledUp(t *testing.T) {
+	store := &fullStore{newMemStore(), 1 << 40}
+	d := Open("mem://", store, Options{partBytes: 256})
+	first, p := snapshot("run", 1)
+	if _, err := d.Publish(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	used := store.used()
+	for n := 2; n <= 12; n++ {
+		c, p := snapshot("run", n)
+		store.capacity = used + c.bytes("dense")
+		if _, err := d.Publish(t.Context(), p); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("snapshot %d: %v", n, err)
+		}
+		if left := store.names(pendingDir); len(left) != 1 {
+			t.Fatalf("snapshot %d: %d that could not be uploaded are left", n, len(left))
+		}
+	}
+	wantSnapshots(t, d, first, 1)
+	store.capacity = 1 << 40
+	last, p := snapshot("run", 13)
+	if _, err := d.Publish(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := d.Snapshots(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d snapshots, %v", len(all), err)
+	}
+	wantSnapshots(t, d, last, all[0].Number, all[1].Number)
+	store.clean(t)
 }
 
 // TestSnapshotFetchFaults: every operation that fetches a snapshot fails in turn; the next

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -210,4 +211,28 @@ func (s *faultyStore) Rename(ctx context.Context, from, to string) error {
 
 func (s *faultyStore) Remove(ctx context.Context, name string) error {
 	return s.do(func() error { return s.memStore.Remove(ctx, name) })
+}
+
+// fullStore has room for so many bytes of objects.
+type fullStore struct {
+	*memStore
+	capacity int64
+}
+
+func (s *fullStore) used() (bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, f := range s.files {
+		if strings.HasPrefix(name, objectsDir) {
+			bytes += int64(len(f.data))
+		}
+	}
+	return bytes
+}
+
+func (s *fullStore) Put(ctx context.Context, name string, data io.ReaderAt, size int64) error {
+	if strings.HasPrefix(name, objectsDir) && s.used()+size > s.capacity {
+		return &source.Error{Op: "write", URI: name, Kind: source.ErrFailed, Err: syscall.ENOSPC}
+	}
+	return s.memStore.Put(ctx, name, data, size)
 }

@@ -41,6 +41,8 @@ type file struct {
 	valid  int64
 	ended  bool // nothing is appended any more; true for files of an earlier run
 	doomed bool // handed to the directory's goroutine for deletion
+
+	undeleted bool // its deletion has failed; used by that goroutine alone
 }
 
 func (f *file) path() string { return f.dir.dev.Dir() + "/" + f.name }

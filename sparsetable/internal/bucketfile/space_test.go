@@ -2,9 +2,13 @@ package bucketfile
 
 import (
 	"errors"
+	"io/fs"
+	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
+
+	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
 // TestBudget appends until the directory's budget is used up: nothing is ever
@@ -113,6 +117,50 @@ func TestDeletionMakesRoom(t *testing.T) {
 			must(t, m.replace(0, content{}))
 		}
 		m.close()
+	}
+}
+
+// TestDeletionFails: a file that cannot be deleted is reported once, however often it is
+// tried, and one that is gone already, as those of a lost directory, not at all.
+func TestDeletionFails(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		var log strings.Builder
+		opts := smallOptions(3)
+		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		m := newModel(t, 1, 1, opts)
+		m.mustOpen()
+		tries := map[string]int{} // by file
+		m.mem[0].Inject(func(op blocktest.Op) (f blocktest.Fault) {
+			if op.Kind == blocktest.Remove {
+				tries[op.Name]++
+				f.Err = syscall.EIO
+				if gone {
+					f.Err = fs.ErrNotExist
+				}
+			}
+			return f
+		})
+		for range 20 {
+			for slot := range uint32(300) {
+				must(t, m.append(slot, 20, false)) // takes the place of what the slot had
+			}
+			must(t, m.set.Flush(t.Context()))
+		}
+		m.close() // tries is not used any more
+		most := 0
+		for name, n := range tries {
+			most = max(most, n)
+			want := 1
+			if gone {
+				want = 0
+			}
+			if have := strings.Count(log.String(), name+" "); have != want {
+				t.Errorf("gone %v: %d lines in the log about %s, which was tried %d times", gone, have, name, n)
+			}
+		}
+		if gone != (most == 1) {
+			t.Errorf("gone %v: deletions were tried %v times", gone, tries)
+		}
 	}
 }
 

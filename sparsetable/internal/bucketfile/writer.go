@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"aibox/internal/panics"
@@ -88,7 +89,8 @@ func (d *directory) written(b *appendBuffer, err error) {
 }
 
 // deleteDoomed deletes the files that nothing needs. A deletion that fails is tried again
-// when the directory's goroutine next has work; until then the file counts as used space.
+// when the directory's goroutine next has work; until then the file counts as used space,
+// and the log says so once. A file that is gone, as those of a lost directory, is deleted.
 func (d *directory) deleteDoomed() {
 	d.doomedMu.Lock()
 	doomed := d.doomed
@@ -103,8 +105,11 @@ func (d *directory) deleteDoomed() {
 		delete(d.unsynced, f)
 		d.mu.Unlock()
 		if f.handle != nil {
-			if err := d.dev.Remove(f.name); err != nil {
-				d.set.opts.Logger.Warn("bucket file: cannot delete a file that nothing refers to", "file", f.path(), "error", err)
+			if err := d.dev.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				if !f.undeleted {
+					d.set.opts.Logger.Warn("bucket file: cannot delete a file that nothing refers to; this is tried again", "file", f.path(), "error", err)
+				}
+				f.undeleted = true
 				failed = append(failed, f)
 				continue
 			}
