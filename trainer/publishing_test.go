@@ -223,7 +223,7 @@ func TestRestoreOlder(t *testing.T) {
 	if err != nil || out.Generation != 2 || out.Older != 1 || digest != digests[2] || !strings.Contains(log.String(), "the newest older one is taken") {
 		t.Errorf("%+v, %v\n%s", out, err, log.String())
 	}
-	if _, _, err := restore(uri + "@3"); err == nil || !strings.Contains(err.Error(), "is damaged") {
+	if _, _, err := restore(uri + "@3"); err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), "no other one is taken") {
 		t.Errorf("a generation that is damaged, by its number: %v", err)
 	}
 	damage(2, os.Remove)
@@ -232,8 +232,8 @@ func TestRestoreOlder(t *testing.T) {
 		t.Errorf("%+v, %v\n%s", out, err, log.String())
 	}
 	damage(1, func(path string) error { return os.Truncate(path, 1) })
-	if _, _, err := restore(uri); err == nil {
-		t.Error("all generations are damaged, and one was restored")
+	if _, _, err := restore(uri); err == nil || !strings.Contains(err.Error(), "none of its models that may be restored is whole (3 were tried)") {
+		t.Errorf("all generations are damaged: %v", err)
 	}
 	// The next night heals what it needs.
 	night := m.night("2026-11-24")

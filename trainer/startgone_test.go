@@ -63,6 +63,9 @@ func TestNightAgainAfterRestore(t *testing.T) {
 				if date == "2026-11-23" && s.WarmStart != dir+"@2" || date == "2026-11-22" && s.WarmStart != dir+"@1" || date == "2026-11-21" && s.WarmStart != "" {
 					t.Errorf("night %s has started from %s\n%s", date, s.WarmStart, m.log.String())
 				}
+				if again := strings.Contains(m.log.String(), "the model of this one takes its place"); again != (date < "2026-11-23") {
+					t.Errorf("night %s: it is said that a later one is published: %v", date, again)
+				}
 				if left := entriesOf(t, dir+"/start") + entriesOf(t, m.at+"/[ab]/start-*"); left != "" {
 					t.Errorf("left of the restored model: %s", left)
 				}

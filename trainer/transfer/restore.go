@@ -180,7 +180,10 @@ func restoreNewest(ctx context.Context, sources *source.Sources, d *remote.Direc
 			o.Logger.Error("a generation of the remote directory is damaged; the newest older one is taken: what was trained since is lost", "remote", d.URI(), "generation", m.Number, "instead", candidates[i+1].Number, "error", err)
 		}
 	}
-	return nil, errors.Join(faults...)
+	if number != 0 {
+		return nil, fmt.Errorf("%w; no other one is taken, since this one is asked for by its number: `aibox generations %s` lists them", faults[0], d.URI())
+	}
+	return nil, fmt.Errorf("remote directory %s: none of its models that may be restored is whole (%d were tried): a new one has to be trained, unless a machine still has one: %w", d.URI(), len(faults), errors.Join(faults...))
 }
 
 func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Directory, m *remote.Manifest, o *RestoreOptions) (out *Restored, err error) {
