@@ -26,7 +26,7 @@ func TestProductsKeepThreadsBusy(t *testing.T) {
 					}
 					// Small results are not cut into as many rectangles as would be even.
 					want := 0.85
-					switch all := units(form.m, unitRows) * units(form.n, unitColumns) / threads; {
+					switch all := units(form.m, UnitRows) * units(form.n, UnitColumns) / threads; {
 					case all < 16:
 						want = 0.8 / float64(threads-1)
 					case all < 32:
@@ -56,8 +56,8 @@ func busyShare(set *tileSet, threads, m, n, k int) float64 {
 	for lo := 0; lo < p.down*p.across; {
 		hi := lo + nextChunk(p.down*p.across-lo, 1, len(h))
 		for ; lo < hi; lo++ {
-			_, rows := part(lo/p.across, p.down, m, unitRows)
-			_, columns := part(lo%p.across, p.across, n, unitColumns)
+			_, rows := part(lo/p.across, p.down, m, UnitRows)
+			_, columns := part(lo%p.across, p.across, n, UnitColumns)
 			cost := rows * ((columns + set.vector - 1) / set.vector)
 			h[0] += cost
 			total += cost

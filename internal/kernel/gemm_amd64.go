@@ -195,7 +195,7 @@ func (p *product) compute() {
 		w.rows = min(rows, p.m-w.row)
 		for d := p.firstDepth; d < p.lastDepth; d++ {
 			step, steps := depthBlock(d, p.k)
-			w.setRows(p, step, steps, p.panels)
+			w.setRows(p, step, steps)
 			w.setEpilogue(p, d)
 			for panel := range p.panels {
 				w.panel(p, panel, step, steps)
@@ -220,10 +220,10 @@ type worker struct {
 	groupStep uintptr
 }
 
-// setRows makes the rows of op(A) available to the kernels, for a number of panels.
-func (w *worker) setRows(p *product, step, steps, panels int) {
+// setRows makes the rows of op(A) available to the kernels.
+func (w *worker) setRows(p *product, step, steps int) {
 	height := p.set.rows()
-	if panels >= packAFrom || p.kind != elementsFloat {
+	if p.panels >= packAFrom || p.kind != elementsFloat {
 		w.pack(p, height, step, steps)
 		return
 	}

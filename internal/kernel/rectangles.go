@@ -14,9 +14,13 @@ const (
 	perThread = 2
 	// packWork is how many multiply-adds take as long as packing an element.
 	packWork = 16
-	// Rectangles begin at multiples of what the kernels of AVX-512 compute at a time.
-	unitRows    = 14
-	unitColumns = 32
+)
+
+// UnitRows and UnitColumns are the rows and columns of C that the kernels of AVX-512 compute at a
+// time: parts of a product are best cut at multiples of them.
+const (
+	UnitRows    = 14
+	UnitColumns = 32
 )
 
 // shared is a matrix product that several threads compute: C is cut into rectangles, each of
@@ -64,12 +68,12 @@ func (s *shared) cut(threads int) {
 	if threads == 1 {
 		return
 	}
-	tall, broad := units(s.m, unitRows), units(s.n, unitColumns)
+	tall, broad := units(s.m, UnitRows), units(s.n, UnitColumns)
 	fewest := min(threads*perThread, tall*broad)
 	least := math.MaxInt
 	for down := 1; down <= min(fewest, tall); down++ {
 		for across := (fewest + down - 1) / down; across <= min(2*fewest/down, broad); across++ {
-			m, n := units(tall, down)*unitRows, units(broad, across)*unitColumns
+			m, n := units(tall, down)*UnitRows, units(broad, across)*UnitColumns
 			rounds := units(down*across, threads)
 			if cost := rounds * (m*n + packWork*(m+n)); cost < least {
 				least, s.down, s.across = cost, down, across
@@ -91,8 +95,8 @@ func part(i, parts, size, unit int) (first, n int) {
 func (s *shared) run(lo, hi int) {
 	w := rectangles.Get().(*rectangle)
 	for i := lo; i < hi; i++ {
-		row, m := part(i/s.across, s.down, s.m, unitRows)
-		column, n := part(i%s.across, s.across, s.n, unitColumns)
+		row, m := part(i/s.across, s.down, s.m, UnitRows)
+		column, n := part(i%s.across, s.across, s.n, UnitColumns)
 		a, b := row*s.lda, column
 		if s.transA {
 			a = row

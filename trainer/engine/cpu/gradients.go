@@ -27,9 +27,6 @@ const (
 	// fewestElements is the size below which a rectangle is not cut further: the smaller it is,
 	// the larger is the share of packing.
 	fewestElements = 112 * 128
-	// Rectangles begin at multiples of what the kernels of AVX-512 compute at a time.
-	unitRows    = 14
-	unitColumns = 32
 )
 
 // rectangle is some rows and columns of the result of a step.
@@ -76,7 +73,7 @@ func rectangleSize(elements, threads int) (rows, columns int) {
 // cutResult appends the rectangles of a step's result.
 func cutResult(to []rectangle, s *program.Step, rows, columns int) []rectangle {
 	m, n := resultSize(s)
-	high, wide := evenly(m, rows, unitRows), evenly(n, columns, unitColumns)
+	high, wide := evenly(m, rows, kernel.UnitRows), evenly(n, columns, kernel.UnitColumns)
 	for r := 0; r < m; r += high {
 		for c := 0; c < n; c += wide {
 			to = append(to, rectangle{s, r, min(high, m-r), c, min(wide, n-c)})

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"aibox/internal/kernel"
 	"aibox/internal/testseed"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
@@ -25,7 +26,7 @@ func TestRectangles(t *testing.T) {
 		rows, columns := rectangleSize(m*n, threads)
 		seen := make([]int, m*n)
 		for _, p := range cutResult(nil, s, rows, columns) {
-			if p.rows > mostRows+unitRows || p.columns > mostColumns+unitColumns {
+			if p.rows > mostRows+kernel.UnitRows || p.columns > mostColumns+kernel.UnitColumns {
 				t.Errorf("(%d, %d) on %d threads: a rectangle of (%d, %d)", m, n, threads, p.rows, p.columns)
 			}
 			for i := p.row; i < p.row+p.rows; i++ {
