@@ -177,11 +177,6 @@ func (r *run) waitsForPrevious(ctx context.Context) error {
 // startArriving begins to fetch what lacks. Tests replace it.
 var startArriving = (*remote.Arriving).Start
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // source is what the run's table reads from what lacks.
 func (c *arriving) source() sparsetable.Source {
 	if c == nil {

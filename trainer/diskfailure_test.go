@@ -323,7 +323,7 @@ func TestModelDirectoryVanishes(t *testing.T) {
 	if err == nil || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.model_dir "+dir+", which has the table too, has failed, and does not answer") {
 		t.Errorf("it ended with %v", err)
 	}
-	if exists(dir) {
+	if modeldir.Exists(dir) {
 		t.Errorf("there is %s again", entriesOf(t, dir+"/*"))
 	}
 	if err := os.Rename(dir+"-away", dir); err != nil {

@@ -24,7 +24,7 @@ type ArrivingTable struct {
 // Find is the path of a file of the table, "" if it does not exist.
 func (t *ArrivingTable) Find(name string) string {
 	for _, dir := range t.Dirs {
-		if path := filepath.Join(dir, name); exists(path) {
+		if path := filepath.Join(dir, name); Exists(path) {
 			return path
 		}
 	}
@@ -54,7 +54,7 @@ func arrivingIn(gen string) *ArrivingTable {
 		dirs = []string{filepath.Join(gen, tableName)}
 	}
 	records := ArrivingRecords(dirs)
-	if !slices.ContainsFunc(records, exists) {
+	if !slices.ContainsFunc(records, Exists) {
 		return nil
 	}
 	return &ArrivingTable{filepath.Base(gen), records, dirs}

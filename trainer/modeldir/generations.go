@@ -158,7 +158,7 @@ func (m *Manifest) encode() ([]byte, error) {
 // namedManifest returns the manifest of the generation with a number, and an error that
 // lists the generations if there is none.
 func namedManifest(dir string, number int) (*Manifest, error) {
-	if !exists(dir) {
+	if !Exists(dir) {
 		return nil, fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
 	}
 	m, err := manifestOf(dir, nameOf(number))
@@ -188,7 +188,8 @@ func listed(all []Generation) string {
 	return strings.Join(texts, "")
 }
 
-func exists(path string) bool {
+// Exists reports whether there is a file or directory at path.
+func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

@@ -210,7 +210,7 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantReports(t, dir, 5)
-	if exists(filepath.Join(dir, "quarantine.jsonl")) || !exists(filepath.Join(dir, "notes.txt")) {
+	if Exists(filepath.Join(dir, "quarantine.jsonl")) || !Exists(filepath.Join(dir, "notes.txt")) {
 		t.Errorf("left: %v", entries(t, dir))
 	}
 }
@@ -385,7 +385,7 @@ func TestKeptTablesAreNoOrphans(t *testing.T) {
 	}
 	first, second := commitPlaced(2), commitPlaced(2)
 	for _, dir := range []string{first[0], second[0]} {
-		if !exists(dir) {
+		if !Exists(dir) {
 			t.Errorf("%s is gone", dir)
 		}
 	}
@@ -407,7 +407,7 @@ func TestKeptTablesAreNoOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	commitPlaced(2)
-	if exists(first[0]) || !exists(second[0]) {
+	if Exists(first[0]) || !Exists(second[0]) {
 		t.Errorf("%s holds %v", ssd, entries(t, ssd))
 	}
 }
@@ -432,7 +432,7 @@ func TestReadTablesAreNoOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	placed(t, filepath.Join(at, "other", "model"), []string{ssd}, true)
-	if exists(first[0]) {
+	if Exists(first[0]) {
 		t.Error("nobody reads the table any more, and it is there")
 	}
 }

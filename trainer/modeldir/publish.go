@@ -14,7 +14,7 @@ import (
 // model's manifest in its generation is brought up to date: a crash at any moment leaves
 // either model, and both generations complete.
 func publish(dir string, m *Manifest) error {
-	if top, err := readManifest(dir); err == nil && top.Generation != m.Generation && exists(filepath.Join(dir, top.Generation)) {
+	if top, err := readManifest(dir); err == nil && top.Generation != m.Generation && Exists(filepath.Join(dir, top.Generation)) {
 		if err := top.writeOwn(dir); err != nil {
 			return fmt.Errorf("keeping the earlier model: %w", err)
 		}

@@ -143,7 +143,7 @@ func TestRestore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{restoreName, "table-index", "reports/" + quarantineName} {
-			if exists(filepath.Join(to, "gen-000007", name)) {
+			if Exists(filepath.Join(to, "gen-000007", name)) {
 				t.Errorf("%s is there", name)
 			}
 		}
@@ -210,7 +210,7 @@ func TestKilledRestore(t *testing.T) {
 				t.Errorf("killed before %s: the model holds %g", where, v)
 			}
 			for _, dir := range beside { // nobody knows what its files lack: that was in the other one
-				if exists(dir) {
+				if Exists(dir) {
 					t.Errorf("killed before %s: %s is used, though the restore has begun anew", where, dir)
 				}
 			}
@@ -219,7 +219,7 @@ func TestKilledRestore(t *testing.T) {
 			}
 			tables := 0
 			for _, d := range []string{"x", "y", "z"} {
-				if exists(filepath.Join(at, d)) {
+				if Exists(filepath.Join(at, d)) {
 					tables += len(entries(t, filepath.Join(at, d)))
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -93,7 +92,7 @@ func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string,
 // announceBuckets announces the bucket files of a model or snapshot that are not yet being fetched,
 // and returns what else there is.
 func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, records []string) (*remote.Manifest, error) {
-	late := func(f *remote.File) bool { return IsBucketFile(f) && !exists(place(f)+remote.PartSuffix) }
+	late := func(f *remote.File) bool { return IsBucketFile(f) && !modeldir.Exists(place(f)+remote.PartSuffix) }
 	first := *m
 	first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
 	return &first, d.Announce(m, late, place, records...)
@@ -103,11 +102,6 @@ func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote
 // is used.
 func IsBucketFile(f *remote.File) bool {
 	return f.Unique && strings.HasPrefix(f.Name, modeldir.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // RecordsOf are the records in a model directory of a generation or snapshot of a remote
