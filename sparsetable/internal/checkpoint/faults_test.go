@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -276,15 +277,16 @@ func TestCrash(t *testing.T) {
 			ops := operations(t, seed, dirs)
 			for _, n := range each(seed, ops, 1+5*(dirs-1)) {
 				s := newScript(t, seed, dirs)
-				crashed := false
-				s.broken = func() bool { return crashed }
+				var crashed atomic.Bool // the catalog's own goroutines set it too
+				s.broken = crashed.Load
 				s.disk.setFail(func(op int) error {
-					if crashed = op >= n; crashed {
-						return syscall.EIO
+					if op < n {
+						return nil
 					}
-					return nil
+					crashed.Store(true)
+					return syscall.EIO
 				})
-				if s.run(false) == nil && !crashed {
+				if s.run(false) == nil && !crashed.Load() {
 					_ = s.room.free() // it may come now
 					came(t, n, ops)
 					continue
@@ -338,16 +340,16 @@ func TestFaults(t *testing.T) {
 			ops := operations(t, seed, dirs)
 			for _, n := range each(seed, ops, 2+4*(dirs-1)) {
 				s := newScript(t, seed, dirs)
-				failed := false
+				var failed atomic.Bool // the catalog's own goroutines set it too
 				s.disk.setFail(func(op int) error {
 					if op == n {
-						failed = true
+						failed.Store(true)
 						return syscall.EIO
 					}
 					return nil
 				})
 				err := s.run(true)
-				if !failed {
+				if !failed.Load() {
 					_ = s.room.free()
 					came(t, n, ops)
 					continue
