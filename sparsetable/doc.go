@@ -252,7 +252,7 @@
 // The others have changed since, or are in their bucket. internal/checkpoint/list.go says why this
 // rule is exact. A snapshot writes all dirty rows, and refers to no earlier file,
 // where the list would have more than two rows for each dirty row, where the last snapshot
-// failed, and after Expire. Where the list has files of 16 instants, the next snapshot also
+// failed, and after Expire. Where the list has files of 64 instants, the next snapshot also
 // writes the rows of the newest of these, and does not refer to them (internal/checkpoint/shorten.go).
 // The clean rows are those of the last files alone. A delta file is deleted when no snapshot refers to it, nor the next one may.
 //

@@ -93,7 +93,11 @@ func (t *ssd) reportLost() {
 	t.giveBack(l.SinceBytes())
 	c := t.cache.Stats()
 	l.Opened(t.rewrite.stored + c.Rows - c.Marked2)
-	t.opts.Logger.Warn("sparsetable: files of the table are lost; it goes on without their rows", "dirs", l.Dirs, "files", l.Loss.Files,
+	log := t.opts.Logger
+	if len(l.Dirs) > 0 { // else files of directories that are there
+		log = log.With("dirs", l.Dirs)
+	}
+	log.Warn("sparsetable: files of the table are lost; it goes on without their rows", "files", l.Loss.Files,
 		"slots", l.Loss.Slots, "of_slots", l.TotalSlots, "rows", l.Rows, "of_rows", l.TotalRows)
 }
 

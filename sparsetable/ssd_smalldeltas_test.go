@@ -21,10 +21,10 @@ func TestSSDSmallDeltas(t *testing.T) {
 		d.update(d.pull(d.someKeys(1200, 1200), sparsetable.PullCreate))
 		last, layers, merged := d.plainSnapshot(), 1, 0
 		written, updated := int64(0), int64(0)
-		for n := range 120 {
+		for n := range 300 {
 			d.update(d.pull(d.someKeys(changed, 1200), sparsetable.PullCreate))
 			updated += changed
-			if disturbed && n%2 == 0 {
+			if disturbed && n%8 == 0 {
 				if err := sparsetable.EvictRows(d.table, 1+d.rng.IntN(4)); err != nil {
 					t.Fatal(err)
 				}
@@ -36,13 +36,13 @@ func TestSSDSmallDeltas(t *testing.T) {
 				merged++
 			}
 			layers = now
-			if now > 16 {
+			if now > 64 {
 				t.Fatalf("snapshot %d has rows of %d instants", last, now)
 			}
 			for len(d.saved) > 2 {
 				d.drop(slices.Min(slices.Collect(maps.Keys(d.saved))))
 			}
-			if disturbed && n%29 == 28 {
+			if disturbed && n%97 == 96 {
 				d.reopen()
 				layers = 1
 			}

@@ -77,8 +77,11 @@ func (r *Recovery) Text() string {
 	case r.Mode == configs.RecoveryPartial && r.exact():
 		return fmt.Sprintf("%s at step %d; %s that were lost went back to %s, which is of the same step, so nothing is lost", what, r.Step, humanize.Count(r.RowsLost, "row"), r.From)
 	case r.Mode == configs.RecoveryPartial:
-		return fmt.Sprintf("%s at step %d; of %s that were lost, %d went back to %s, the others began anew; %.3g of the samples are lost: this is not the model of an undisturbed run",
-			what, r.Step, humanize.Count(r.RowsLost, "row"), r.RowsRestored, r.From, r.LostSamples)
+		back := fmt.Sprintf("%s that were lost went back to %s", humanize.Count(r.RowsLost, "row"), r.From)
+		if r.RowsRestored < r.RowsLost {
+			back = fmt.Sprintf("of %s that were lost, %d went back to %s, the others began anew", humanize.Count(r.RowsLost, "row"), r.RowsRestored, r.From)
+		}
+		return fmt.Sprintf("%s at step %d; %s; %.3g of the samples are lost: this is not the model of an undisturbed run", what, r.Step, back, r.LostSamples)
 	}
 	return fmt.Sprintf("%s; went on from %s after step %d; %s trained again", what, r.From, r.Step, humanize.Count(r.Again, "example"))
 }

@@ -6,7 +6,8 @@ that are drawn evenly, so that these lie in as many buckets as they can: between
 tenth, a hundredth and a thousandth of the table, one job for each share, with each --memory in
 turn. Every snapshot is uploaded. What has changed is each of these rows once, with its key, as
 a bucket has it, and the dense state. What was uploaded is read from the manifests, themselves
-included. A snapshot that overtakes another one has the changes of both.
+included. A snapshot that overtakes another one has the changes of both. By how much the files
+grew is the bytes of the snapshot's files that those of the one before did not have.
 """
 
 import argparse
@@ -85,7 +86,7 @@ def kind(name):
 
 
 def uploaded(data):
-    """The step of a snapshot, the bytes that it uploaded by kind, and those of its dense state."""
+    """The number and step of a snapshot, the bytes that it uploaded by kind, those of its dense state, and the length of each file."""
     m, dense = json.loads(data)["manifest"], 0
     if "deflated" in m:
         m = json.loads(zlib.decompress(base64.b64decode(m["deflated"]), wbits=-15))
@@ -97,7 +98,7 @@ def uploaded(data):
             if part["object"].startswith(m["id"]) and part["object"] not in counted:
                 counted.add(part["object"])
                 by_kind[kind(f["name"])] += part["bytes"]
-    return m["number"], m["step"], by_kind, dense
+    return m["number"], m["step"], by_kind, dense, {f["name"]: f["bytes"] for f in m["files"]}
 
 
 def row_bytes(args):
@@ -119,24 +120,26 @@ def measure(args, memory, share):
         "training.warm_start": args.dir / "first", "training.batch_size": batch, "pipeline.batches_per_pass": examples // batch,
         "snapshots.every": "1 pass", "snapshots.remote": f"file://{args.dir}/remote", "sparse_table.memory_bytes": memory})
     print(f"\n{memory}, {share:.1%} of the rows between two snapshots; KB")
-    print("| snapshot | rows changed | changed | uploaded | ratio | " + " | ".join(KINDS) + " |")
-    print("| --- " * (5 + len(KINDS)) + "|")
+    print("| snapshot | rows changed | changed | files grew | uploaded | of changed | of growth | " + " | ".join(KINDS) + " |")
+    print("| --- " * (7 + len(KINDS)) + "|")
     before, total, row = None, collections.Counter(), args.row_bytes
-    for number, step, by_kind, dense in map(uploaded, manifests):
+    for number, step, by_kind, dense, files in map(uploaded, manifests):
         if before:
             if number != before[0] + 1:
                 sys.exit(f"the manifest of snapshot {before[0] + 1} was removed before it was read")
             rows = (step - before[1]) * batch // examples * distinct * COLUMNS
-            line(number, rows, rows * row + dense, by_kind)
-            total += by_kind + collections.Counter(rows=rows, changed=rows * row + dense)
-        before = number, step
+            grew = sum(max(0, size - before[2].get(name, 0)) for name, size in files.items())
+            line(number, rows, rows * row + dense, grew, by_kind)
+            total += by_kind + collections.Counter(rows=rows, changed=rows * row + dense, grew=grew)
+        before = number, step, files
     if not total:
         sys.exit("the job ended before two snapshots were uploaded: take more --rows, or a faster disk")
-    line("all", total.pop("rows"), total.pop("changed"), total)
+    line("all", total.pop("rows"), total.pop("changed"), total.pop("grew"), total)
 
 
-def line(name, rows, changed, by_kind):
-    print(f"| {name} | {rows} | {changed / 1e3:.0f} | {by_kind.total() / 1e3:.0f} | {by_kind.total() / changed:.2f} | " + " | ".join(f"{by_kind[k] / 1e3:.0f}" for k in KINDS) + " |", flush=True)
+def line(name, rows, changed, grew, by_kind):
+    up = by_kind.total()
+    print(f"| {name} | {rows} | {changed / 1e3:.0f} | {grew / 1e3:.0f} | {up / 1e3:.0f} | {up / changed:.2f} | {up / grew:.2f} | " + " | ".join(f"{by_kind[k] / 1e3:.0f}" for k in KINDS) + " |", flush=True)
 
 
 def main():

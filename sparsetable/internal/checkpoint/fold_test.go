@@ -18,7 +18,7 @@ func keysFrom(from, n int) (keys []uint64) {
 
 // TestFold: a snapshot writes the rows that have changed since the last one, and refers to the
 // earlier files for the others, as long as all of them have at most twice the rows that are
-// dirty. Then it writes all dirty rows into one file. Where there are 16 files, the next snapshot writes
+// dirty. Then it writes all dirty rows into one file. Where there are 64 files, the next snapshot writes
 // the rows of the newest ones, which are small beside the others, in their place. What no list has
 // is deleted as soon as no snapshot has it.
 func TestFold(t *testing.T) {
@@ -36,7 +36,7 @@ func TestFold(t *testing.T) {
 			defer r.close()
 			r.must(r.train(1, keysFrom(0, c.dirty)...))
 			last := r.mustSnapshot("first")
-			for n := 1; n <= cmp.Or(c.folded, 40); n++ {
+			for n := 1; n <= cmp.Or(c.folded, 150); n++ {
 				r.must(r.train(float32(n), keysFrom(0, c.changed)...))
 				s := r.mustSnapshot(fmt.Sprint(n))
 				r.must(r.store.Drop(last.ID))
@@ -46,7 +46,7 @@ func TestFold(t *testing.T) {
 				case n:
 					files, own = 1, int64(c.dirty)
 				case 0:
-					files = 2 + (n-1)%15
+					files = 2 + (n-1)%63
 				}
 				if len(s.Deltas) != files || s.Deltas[files-1].DirtyRows != own {
 					t.Fatalf("snapshot %d: %d files, the last has %d rows; want %d and %d", n, len(s.Deltas), s.Deltas[len(s.Deltas)-1].DirtyRows, files, own)

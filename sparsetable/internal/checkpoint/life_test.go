@@ -116,7 +116,7 @@ func (l *life) save() {
 func (l *life) checkRule(s catalog.Snapshot) {
 	l.t.Helper()
 	layers := checkpoint.Layers(checkpoint.WithDirtyRows(s.Deltas))
-	if len(layers) > 16 {
+	if len(layers) > 64 {
 		l.t.Errorf("snapshot %d has %d layers", s.ID, len(layers))
 	}
 	for _, layer := range layers {

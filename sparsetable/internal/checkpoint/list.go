@@ -41,7 +41,7 @@ const Saved = rowcache.Saved
 const (
 	// A list has at most maxDeltas layers (shorten.go). A snapshot writes all dirty rows, and refers to no
 	// earlier file, where its list would have more than foldRows rows for each dirty row.
-	maxDeltas = 16
+	maxDeltas = 64
 	foldRows  = 2
 )
 
