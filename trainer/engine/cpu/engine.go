@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 
+	"aibox/internal/errkind"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/program"
@@ -19,9 +20,22 @@ type Engine struct {
 }
 
 // New returns an engine that starts from state and works on it.
-func New(c engine.Config, state *engine.State) *Engine {
-	return &Engine{Config: c, state: state, machine: NewMachine(c.Network, c.Precision), rows: hostrows.New(c, state)}
+func New(c engine.Config, state *engine.State) (*Engine, error) {
+	if c.Precision == engine.TF32 {
+		return nil, &PrecisionError{c.Precision}
+	}
+	return &Engine{Config: c, state: state, machine: NewMachine(c.Network, c.Precision), rows: hostrows.New(c, state)}, nil
 }
+
+// PrecisionError says that only devices have products in a precision.
+type PrecisionError struct{ Precision engine.Precision }
+
+func (e *PrecisionError) Error() string {
+	return fmt.Sprintf("engine.precision: the processors of the host cannot multiply in %v, only devices can; choose %v or %v", e.Precision, engine.Float32, engine.BF16)
+}
+
+// ErrorKind sorts the error for exit codes and reports.
+func (e *PrecisionError) ErrorKind() errkind.Kind { return errkind.Job }
 
 // Begin implements engine.Engine.
 func (e *Engine) Begin(p engine.Pass) error {
