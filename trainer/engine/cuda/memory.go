@@ -16,7 +16,7 @@ func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 func (r *replica) alloc(name string, bytes int, what string) (gpu.Memory, error) {
 	m, err := r.dev.Alloc(name, bytes)
 	if errors.Is(err, gpu.OutOfMemory) {
-		err = fmt.Errorf("device %d has no room for %d bytes, %s: %w", r.dev.Number(), bytes, what, err)
+		err = fmt.Errorf("device %d has no room for %d bytes %s: %w", r.dev.Number(), bytes, what, err)
 	}
 	return m, err
 }
@@ -24,9 +24,9 @@ func (r *replica) alloc(name string, bytes int, what string) (gpu.Memory, error)
 // batchMemory says what memory for a mini-batch is for, in errors.
 func batchMemory(what string, n, all int) string {
 	if n != all {
-		return fmt.Sprintf("%s of the %d examples that it gets of a mini-batch of %d; a smaller training.batch_size needs less", what, n, all)
+		return fmt.Sprintf("for %s of the %d examples that it gets of a mini-batch of %d; a smaller training.batch_size needs less", what, n, all)
 	}
-	return fmt.Sprintf("%s of a mini-batch of %d examples; a smaller training.batch_size needs less", what, n)
+	return fmt.Sprintf("for %s of a mini-batch of %d examples; a smaller training.batch_size needs less", what, n)
 }
 
 // grow replaces *m by memory of at least so many bytes. The device must be done with it.
@@ -65,7 +65,7 @@ func (r *replica) growPinned(m *gpu.Pinned, name string, bytes int, what string)
 	}
 	p, err := r.dev.AllocPinned(name, bytes)
 	if errors.Is(err, gpu.OutOfMemory) {
-		err = fmt.Errorf("the host has no room for %d bytes of pinned memory, %s: %w", bytes, what, err)
+		err = fmt.Errorf("the host has no room for %d bytes of pinned memory %s: %w", bytes, what, err)
 	}
 	if err != nil {
 		return err

@@ -75,11 +75,11 @@ func openReplica(p gpu.Platform, number int) (*replica, error) {
 // allocate makes room for the parameters. Padding and gradients begin with zeros.
 func (r *replica) allocate(p *parameters) error {
 	var err error
-	if r.state, err = r.alloc("parameters", p.bytes, fmt.Sprintf(
-		"the parameters of the model with the state of their optimizer, of which every device has all; fewer or narrower layers make them smaller")); err != nil {
+	if r.state, err = r.alloc("parameters", p.bytes,
+		"for the parameters of the model and the state of their optimizer; fewer or narrower layers need less"); err != nil {
 		return err
 	}
-	if r.small, err = r.alloc("flag", smallBytes, "the flag of the engine"); err != nil {
+	if r.small, err = r.alloc("flag", smallBytes, "for the flag of the engine"); err != nil {
 		return err
 	}
 	if err := r.compute.Fill(gpu.All(r.state), 0); err != nil {
