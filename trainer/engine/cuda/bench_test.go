@@ -28,6 +28,7 @@ type setup struct {
 	precision engine.Precision
 	format    sparsetable.ValueFormat
 	decay     float64 // of rows
+	admitted  bool    // all rows are, from the first occurrence on
 	seed      uint64  // of data
 	batches   int
 	examples  int // of the largest mini-batch
@@ -96,6 +97,9 @@ func newBench(t testing.TB, s setup) *bench {
 	b.config = engine.Config{
 		Network: b.model.Network(), Precision: s.precision, Layout: b.layout, Rows: rows, Schedule: schedule,
 		Day: 7, ShowDecay: 1, MinOccurrences: 2, Seed: 5,
+	}
+	if s.admitted {
+		b.config.MinOccurrences = 1
 	}
 	return b
 }

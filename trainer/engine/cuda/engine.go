@@ -86,6 +86,9 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 // Close gives the devices back, with all that is on them. The engine must not be used any more.
 func (e *Engine) Close() error {
 	var errs []error
+	for _, r := range e.replicas { // pinned memory of one is used by all; a broken device uses nothing any more
+		_ = r.dev.Synchronize()
+	}
 	for _, r := range e.replicas {
 		errs = append(errs, r.dev.Close())
 	}
