@@ -33,7 +33,7 @@ func TestFaults(t *testing.T) {
 			t.Fatal(whole.err)
 		}
 		for _, kind := range []gpu.Kind{gpu.OutOfMemory, gpu.LaunchFailed, gpu.DeviceLost} {
-			stride := map[gpu.Kind]int{gpu.OutOfMemory: 3, gpu.LaunchFailed: 5, gpu.DeviceLost: 17}[kind]
+			stride := map[gpu.Kind]int{gpu.OutOfMemory: 7, gpu.LaunchFailed: 11, gpu.DeviceLost: 31}[kind]
 			for _, of := range []struct {
 				what  string
 				count int
@@ -117,7 +117,13 @@ func useDevices(t *testing.T, b *bench, p *emulated.Platform, n int, step func()
 	for i := 0; i < len(b.pass.Batches) && err == nil; i++ {
 		err = e.Infer(engine.Batch{Batch: &b.pass.Batches[i]}, func(*engine.Result) error { return nil })
 	}
-	for _, do := range []func() error{e.End, e.Check, e.Export} {
+	if end := e.End(); err == nil {
+		err = end
+	}
+	if err == nil && p.Pending() > 0 {
+		t.Errorf("End leaves %d operations, which may fail", p.Pending())
+	}
+	for _, do := range []func() error{e.Check, e.Export} {
 		if now := do(); err == nil {
 			err = now
 		}

@@ -69,16 +69,20 @@ func (e *Engine) makeRoom(j *job) error {
 	j.layout(most)
 	s := &e.slots[j.slot]
 	r := e.replicas[0]
-	if err := r.growPinned(&s.inputs, fmt.Sprintf("inputs %d", j.slot), j.inputs(n).bytes, batchMemory("the inputs", n, n)); err != nil {
-		return err
+	if bytes := j.inputs(n).bytes; !holds(s.inputs, bytes) {
+		if err := r.growPinned(&s.inputs, fmt.Sprintf("inputs %d", j.slot), bytes, batchMemory("the inputs", n, n)); err != nil {
+			return err
+		}
 	}
-	if err := r.growPinned(&s.outputs, fmt.Sprintf("outputs %d", j.slot), j.outputs(n).bytes, batchMemory("the results", n, n)); err != nil {
-		return err
+	if bytes := j.outputs(n).bytes; !holds(s.outputs, bytes) {
+		if err := r.growPinned(&s.outputs, fmt.Sprintf("outputs %d", j.slot), bytes, batchMemory("the results", n, n)); err != nil {
+			return err
+		}
 	}
 	for _, r := range e.replicas {
 		inputs := &r.slots[j.slot].inputs
 		wanted := j.inputs(most).bytes
-		if r.arena != nil && r.arena.Bytes() >= j.bytes && *inputs != nil && (*inputs).Bytes() >= wanted {
+		if holds(r.arena, j.bytes) && holds(*inputs, wanted) {
 			continue
 		}
 		if err := r.dev.Synchronize(); err != nil {

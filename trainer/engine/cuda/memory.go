@@ -29,9 +29,12 @@ func batchMemory(what string, n, all int) string {
 	return fmt.Sprintf("for %s of a mini-batch of %d examples; a smaller training.batch_size needs less", what, n)
 }
 
+// holds tells whether there is memory, of at least so many bytes.
+func holds(m gpu.Memory, bytes int) bool { return m != nil && m.Bytes() >= bytes }
+
 // grow replaces *m by memory of at least so many bytes. The device must be done with it.
 func (r *replica) grow(m *gpu.Memory, name string, bytes int, what string) error {
-	if *m != nil && (*m).Bytes() >= bytes {
+	if holds(*m, bytes) {
 		return nil
 	}
 	if err := r.free(m); err != nil {
@@ -53,9 +56,6 @@ func (r *replica) free(m *gpu.Memory) error {
 
 // growPinned replaces *m by pinned memory of at least so many bytes. No device may use it.
 func (r *replica) growPinned(m *gpu.Pinned, name string, bytes int, what string) error {
-	if *m != nil && (*m).Bytes() >= bytes {
-		return nil
-	}
 	if *m != nil {
 		old := *m
 		*m = nil

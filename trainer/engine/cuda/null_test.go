@@ -1,0 +1,103 @@
+package cuda_test
+
+import (
+	"testing"
+	"time"
+
+	"aibox/gpu"
+	"aibox/internal/testseed"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cuda"
+)
+
+// nothing is a platform with devices that do nothing, and need nothing for it: what is left of a step is the work of the
+// host.
+type nothing struct{}
+
+type (
+	noDevice struct{ number int }
+	noMemory struct{ data []byte }
+	noStream struct{ dev noDevice }
+	noEvent  struct{}
+	noKernel struct{}
+	noGraph  struct{}
+	noGroup  struct{}
+)
+
+func (nothing) Name() string                               { return "nothing" }
+func (nothing) Devices() []gpu.Info                        { return make([]gpu.Info, 4) }
+func (nothing) Link(int, int) gpu.Link                     { return gpu.LinkHost }
+func (nothing) Open(number int) (gpu.Device, error)        { return noDevice{number}, nil }
+func (nothing) Group([]gpu.Device) (gpu.Group, error)      { return noGroup{}, nil }
+func (noGroup) AllReduce([]gpu.Stream, []gpu.Region) error { return nil }
+
+func (d noDevice) Number() int                             { return d.number }
+func (noDevice) Info() gpu.Info                            { return gpu.Info{} }
+func (noDevice) Alloc(_ string, n int) (gpu.Memory, error) { return &noMemory{make([]byte, n)}, nil }
+func (noDevice) AllocPinned(_ string, n int) (gpu.Pinned, error) {
+	return &noMemory{make([]byte, n)}, nil
+}
+func (noDevice) FreeMemory() (free, total int64, err error) { return 0, 0, nil }
+func (d noDevice) NewStream(string) (gpu.Stream, error)     { return &noStream{d}, nil }
+func (noDevice) NewEvent(string) (gpu.Event, error)         { return noEvent{}, nil }
+func (noDevice) Load(gpu.Image) (gpu.Module, error)         { return noKernel{}, nil }
+func (noDevice) Synchronize() error                         { return nil }
+func (noDevice) Close() error                               { return nil }
+
+func (*noMemory) Name() string                                      { return "" }
+func (m *noMemory) Bytes() int                                      { return len(m.data) }
+func (*noMemory) Free() error                                       { return nil }
+func (m *noMemory) Reading(at, n int) ([]byte, error)               { return m.data[at:][:n], nil }
+func (m *noMemory) Writing(at, n int) ([]byte, error)               { return m.data[at:][:n], nil }
+func (noKernel) Kernel(string) (gpu.Kernel, error)                  { return noKernel{}, nil }
+func (noKernel) Name() string                                       { return "" }
+func (noEvent) Name() string                                        { return "" }
+func (noEvent) Done() (bool, error)                                 { return true, nil }
+func (noEvent) Synchronize() error                                  { return nil }
+func (noEvent) Since(gpu.Event) (time.Duration, error)              { return 0, nil }
+func (noGraph) Name() string                                        { return "" }
+func (noGraph) Free() error                                         { return nil }
+func (*noStream) Name() string                                      { return "" }
+func (s *noStream) Device() gpu.Device                              { return s.dev }
+func (*noStream) Copy(_, _ gpu.Region) error                        { return nil }
+func (*noStream) Fill(gpu.Region, uint32) error                     { return nil }
+func (*noStream) Multiply(gpu.Product) error                        { return nil }
+func (*noStream) Record(gpu.Event) error                            { return nil }
+func (*noStream) Wait(gpu.Event) error                              { return nil }
+func (*noStream) Synchronize() error                                { return nil }
+func (*noStream) Run(gpu.Graph) error                               { return nil }
+func (*noStream) Launch(gpu.Kernel, gpu.Geometry, ...gpu.Arg) error { return nil }
+func (*noStream) Capture(_ string, enqueue func() error) (gpu.Graph, error) {
+	return noGraph{}, enqueue()
+}
+
+// TestNoGarbage wants a step of training, with its rows, to allocate nothing.
+func TestNoGarbage(t *testing.T) {
+	for _, precision := range []engine.Precision{engine.Float32, engine.BF16} {
+		for n := 1; n <= 2; n++ {
+			b := newBench(t, setup{spec: deep(true), dense: adam, precision: precision, seed: testseed.Of(t), batches: 4, examples: 64})
+			e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: nothing{}, Devices: devices(n)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.engine = e
+			b.begin(t)
+			step := func() {
+				for i := range b.pass.Batches {
+					if err := e.Train(engine.Batch{Batch: &b.pass.Batches[i]}, func(*engine.Result) error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+					if err := e.Infer(engine.Batch{Batch: &b.pass.Batches[i]}, func(*engine.Result) error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for range 3 { // until all sizes have occurred in all slots
+				step()
+			}
+			if garbage := testing.AllocsPerRun(10, step); garbage > 0 && !raceEnabled {
+				t.Errorf("%v on %d devices: %v allocations in 8 steps", precision, n, garbage)
+			}
+		}
+	}
+}
