@@ -16,7 +16,7 @@ import (
 type deviceDense struct {
 	*kernelrig.Rig
 	dense                   *Dense
-	flag, constants         gpu.Region
+	flag                    gpu.Region
 	params, grads, averages []kernels.Matrix
 	slots                   [][]kernels.Matrix
 }

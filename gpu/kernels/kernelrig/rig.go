@@ -91,7 +91,7 @@ func Get[T gpu.Number](r *Rig, from gpu.Region) []T {
 	}
 	p, err := r.Device.AllocPinned("get", from.Bytes())
 	r.Must(err)
-	r.Must(r.Stream.Copy(gpu.All(p), from))
+	r.Must(r.Stream.Copy(gpu.Region{Memory: p, Width: from.Width, Rows: from.Rows, Pitch: from.Width}, from))
 	r.Must(r.Stream.Synchronize())
 	host, err := p.Reading(0, from.Bytes())
 	r.Must(err)
