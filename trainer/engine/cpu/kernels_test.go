@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -8,11 +9,9 @@ import (
 	"testing"
 
 	"aibox/gpu"
-	"aibox/gpu/emulated"
 	"aibox/gpu/kernels"
 	"aibox/gpu/kernels/kernelrig"
 	"aibox/internal/half"
-	"aibox/internal/testseed"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
@@ -23,15 +22,12 @@ import (
 // TestRowKernels: rows on a device go through steps of training with the bits that they have in this engine, for all
 // optimizers, formats, ways of pooling and of decay.
 func TestRowKernels(t *testing.T) {
-	kernelrig.Each(t, func(t *testing.T, images map[string]emulated.Kernels) {
-		seed := testseed.Of(t)
-		for round := range uint64(120) {
-			b := newRowsBench(t, rand.New(rand.NewPCG(seed, round)), kernelrig.New(t, images, seed+round))
-			for range 6 {
-				b.step()
-				if t.Failed() {
-					t.Fatalf("round %d: %s", round, b.what)
-				}
+	kernelrig.Each(t, 150, func(r *kernelrig.Rig, rng *rand.Rand) {
+		b := newRowsBench(r, rng)
+		for range 6 {
+			b.step()
+			if r.Failed() {
+				r.Fatal(b.what)
 			}
 		}
 	})
@@ -53,8 +49,8 @@ type rowsBench struct {
 	dy   []float32
 }
 
-func newRowsBench(t *testing.T, rng *rand.Rand, r *kernelrig.Rig) *rowsBench {
-	t.Helper()
+func newRowsBench(r *kernelrig.Rig, rng *rand.Rand) *rowsBench {
+	r.Helper()
 	b := &rowsBench{Rig: r, rng: rng, rows: 1 + rng.IntN(40), mean: rng.IntN(2) == 0}
 	l := sparsetable.Layout{ValueDim: 1 + rng.IntN(9), Format: sparsetable.ValueFormat(rng.IntN(3))}
 	rows, err := randomRowOptimizer(rng, l.ValueDim)
@@ -93,19 +89,19 @@ func newRowsBench(t *testing.T, rng *rand.Rand, r *kernelrig.Rig) *rowsBench {
 	r.Must(json.Unmarshal(text, b.e.state.RowSteps))
 	b.what = fmt.Sprintf("%v, optimizer %+v, mean %v but for %v", l, rows, b.mean, b.sums)
 
-	table, err := sparsetable.Open(t.Context(), sparsetable.Options{Layout: l, Init: func(key uint64, row []float32) { b.fill(row, key) }})
+	table, err := sparsetable.Open(context.Background(), sparsetable.Options{Layout: l, Init: func(key uint64, row []float32) { b.fill(row, key) }})
 	r.Must(err)
-	t.Cleanup(func() { _ = table.Close() })
+	r.Cleanup(func() { _ = table.Close() })
 	for i := range b.rows {
 		b.e.pass.Keys = append(b.e.pass.Keys, uint64(i)*0x123456789+5)
 	}
-	b.e.pass.Rows, err = table.Pull(t.Context(), b.e.pass.Keys, sparsetable.PullCreate)
+	b.e.pass.Rows, err = table.Pull(context.Background(), b.e.pass.Keys, sparsetable.PullCreate)
 	r.Must(err)
-	t.Cleanup(b.e.pass.Rows.Release)
+	r.Cleanup(b.e.pass.Rows.Release)
 
 	b.table = &kernels.Table{Values: l.ValueDim, State: l.StateDim, Format: kernels.Format(l.Format), Decays: timeline != nil}
 	if b.table.Words() != l.Words() {
-		t.Fatalf("rows of %d words on the device, %d on the host", b.table.Words(), l.Words())
+		r.Fatalf("rows of %d words on the device, %d on the host", b.table.Words(), l.Words())
 	}
 	var words []float32
 	for i := range b.rows {
@@ -176,7 +172,7 @@ func (b *rowsBench) step() {
 	for range x.N * stride {
 		b.dy = append(b.dy, float32(b.rng.NormFloat64()))
 	}
-	if b.rng.IntN(10) == 0 {
+	if e.Layout.Format == sparsetable.Float32 && b.rng.IntN(10) == 0 { // a NaN of 16 bits would have a sign that processors choose
 		b.dy[b.rng.IntN(len(b.dy))] = float32(math.Inf(1))
 	}
 	e.machine.net = e.Network
