@@ -25,7 +25,17 @@ KERNEL table_collect(const int *flag, float *rows, const int *index, const int *
 	}
 	int lo = starts[i], hi = starts[i + 1];
 	float clicks = 0;
-	for (int at = lo; at < hi; at++) {
+	int at = lo;
+	for (; hi - at >= AHEAD; at += AHEAD) {
+		float label[AHEAD];
+		for (int q = 0; q < AHEAD; q++) {
+			label[q] = labels[bags[at + q] / fields];
+		}
+		for (int q = 0; q < AHEAD; q++) {
+			clicks += label[q];
+		}
+	}
+	for (; at < hi; at++) {
 		clicks += labels[bags[at] / fields];
 	}
 	unsigned shows = (unsigned)(hi - lo), room = 0xffffffffu - count;

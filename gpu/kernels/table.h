@@ -18,3 +18,7 @@ DEVICE float decayed(const float *factors, int k, float v) {
 	float less = factors[k ? 2 : 0], factor = factors[k ? 3 : 1];
 	return less != 0 ? v + v * less : factor != 1 ? v * factor : v;
 }
+
+// How many numbers a thread asks for before it adds up the first of them. The chain of a row that occurs very often would
+// otherwise wait for memory at each of its links.
+enum { AHEAD = 16 };

@@ -44,19 +44,24 @@ KERNEL table_gradients(float *grads, const float *dy, int lddy, const int *start
 	if (e.outside) {
 		return;
 	}
+	auto gradient = [&](int bag) { return at(dy, lddy, bag / fields, bag % fields * width + e.j); };
+	auto factor = [&](int p, int bag) { return (averages ? means[bag] : 1) * (weighted ? weights[p] : 1); };
+	auto added = [&](float sum, float f, float g) { return weighted || averages ? fmaf(f, g, sum) : sum + g; };
 	float sum = 0;
-	for (int p = starts[e.i]; p < starts[e.i + 1]; p++) {
-		int bag = bags[p];
-		float g = at(dy, lddy, bag / fields, bag % fields * width + e.j);
-		if (!weighted && !averages) {
-			sum += g;
-			continue;
+	int p = starts[e.i], end = starts[e.i + 1];
+	for (; end - p >= AHEAD; p += AHEAD) {
+		float f[AHEAD], g[AHEAD];
+		for (int q = 0; q < AHEAD; q++) {
+			int bag = bags[p + q];
+			f[q] = factor(p + q, bag);
+			g[q] = gradient(bag);
 		}
-		float factor = averages ? means[bag] : 1;
-		if (weighted) {
-			factor *= weights[p];
+		for (int q = 0; q < AHEAD; q++) {
+			sum = added(sum, f[q], g[q]);
 		}
-		sum = fmaf(factor, g, sum);
+	}
+	for (; p < end; p++) {
+		sum = added(sum, factor(p, bags[p]), gradient(bags[p]));
 	}
 	grads[(size_t)e.i * width + e.j] = sum;
 }

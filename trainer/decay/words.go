@@ -54,6 +54,15 @@ func (t *Timeline) AppendWords(w []uint64) []uint64 {
 	return w
 }
 
+// Words is how many words AppendWords appends. They change only when their number does.
+func (t *Timeline) Words() int {
+	n := 8 + 10*len(t.segments)
+	for i := range t.segments {
+		n += 4 * (len(t.segments[i].first.pieces) + len(t.segments[i].rest.pieces))
+	}
+	return n
+}
+
 func (s *sums) appendWords(w []uint64) []uint64 {
 	return append(w, math.Float64bits(s.alike.first), math.Float64bits(s.alike.rest), math.Float64bits(s.divided.first), math.Float64bits(s.divided.rest))
 }

@@ -100,7 +100,8 @@ func (r *rig) occur(t *rows) {
 	weighted := r.IntN(2) == 0
 	for range t.TableBatch.Rows {
 		t.starts = append(t.starts, int32(len(t.bags)))
-		for b := r.IntN(9); b < t.examples*t.Fields; b += r.IntN(2 * t.examples * t.Fields) {
+		step := []int{2, 2 * t.examples * t.Fields}[r.IntN(6)/5^1]
+		for b := r.IntN(9); b < t.examples*t.Fields; b += r.IntN(step) {
 			t.bags = append(t.bags, int32(b))
 			if weighted {
 				t.weights = append(t.weights, r.plain())
