@@ -78,7 +78,8 @@ KERNEL fm(float *y, int ldy, const float *x, int ldx, int rows, int columns, int
 }
 
 // Each thread takes one of the dim places of one row.
-KERNEL fm_grad(float *dx, int lddx, const float *x, int ldx, const float *dy, int lddy, int rows, int columns, int dim) {
+KERNEL fm_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *dy, int lddy,
+	int rows, int columns, int dim) {
 	Element e(rows, dim);
 	if (e.outside) {
 		return;

@@ -35,9 +35,9 @@ static inline unsigned __float_as_uint(float x) { return same_bits<unsigned>(x);
 static inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 static inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
 
-// Threads take turns: nothing comes between reading and writing.
-static inline unsigned atomicMin(unsigned *p, unsigned v) {
-	unsigned old = *p;
-	*p = v < old ? v : old;
-	return old;
+// Threads take turns only where they wait for one another.
+template <class T> static inline T atomicMin(T *at, T v) {
+	T was = *at;
+	*at = v < was ? v : was;
+	return was;
 }
