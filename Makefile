@@ -33,11 +33,12 @@ build: ## build bin/aibox, without cgo: one static file that runs on any Linux
 # CUDA 11.8 and later read; the kernels use nothing that 7.0 (CUDA 11.0) has not.
 NVCC ?= nvcc
 kernels: ## compile gpu/kernels/*.cu to aibox.ptx, for CUDA devices; needs nvcc (CUDA 11.8)
+	@mkdir -p $(BIN)
 	cd gpu/kernels && export LC_ALL=C && \
-	for f in *.cu; do echo "#include \"$$f\""; done > aibox.all && \
-	$(NVCC) -x cu -std=c++17 -O3 -fmad=false -arch=compute_70 -ptx -I. -o aibox.new aibox.all && \
-	{ echo "// sources $$(cat *.h *.cu | sha256sum | cut -d' ' -f1)"; sed 's/^\.version 7\.8$$/.version 7.0/' aibox.new; } > aibox.ptx && \
-	rm aibox.all aibox.new
+	for f in *.cu; do echo "#include \"$$f\""; done > $(CURDIR)/$(BIN)/aibox.cu && \
+	$(NVCC) -std=c++17 -O3 -fmad=false -arch=compute_70 -ptx -I. -o $(CURDIR)/$(BIN)/aibox.ptx $(CURDIR)/$(BIN)/aibox.cu && \
+	{ echo "// sources $$(cat *.h *.cu | sha256sum | cut -d' ' -f1)" && \
+	sed 's/^\.version 7\.8$$/.version 7.0/' $(CURDIR)/$(BIN)/aibox.ptx; } > aibox.ptx
 
 demo: build ## generate a click log, train on it, evaluate
 	@rm -rf demo

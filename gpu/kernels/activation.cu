@@ -41,7 +41,8 @@ KERNEL activate(float *y, int ldy, const float *x, int ldx, int rows, int column
 	at(y, ldy, e.i, e.j) = activated(a, at(x, ldx, e.i, e.j));
 }
 
-KERNEL activate_grad(float *dx, int lddx, const float *y, int ldy, const float *dy, int lddy, int rows, int columns, int a) {
+KERNEL activate_grad(float *dx, int lddx, const float *y, int ldy, const float *dy, int lddy, int rows, int columns,
+	int a) {
 	Element e(rows, columns);
 	if (e.outside) {
 		return;

@@ -57,7 +57,8 @@ KERNEL cross_column(float *y, int ldy, const float *x0, int ldx0, const float *z
 }
 
 // The rows of v are 0 elements apart if all examples have the same vectors.
-KERNEL scale_vectors(float *y, int ldy, const float *x, int ldx, const float *v, int ldv, int rows, int columns, int dim) {
+KERNEL scale_vectors(float *y, int ldy, const float *x, int ldx, const float *v, int ldv, int rows, int columns,
+	int dim) {
 	Element e(rows, columns);
 	if (e.outside) {
 		return;

@@ -26,7 +26,8 @@ DEVICE void multiply_pairs(float *y, const float *x, int vectors, int dim, int d
 }
 
 // distance is that of the vectors in shared memory; 0: they are not there.
-KERNEL interact(float *y, int ldy, const float *x, int ldx, int vectors, int dim, int distance) {
+KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int vectors, int dim,
+	int distance) {
 	extern __shared__ float shared[];
 	const float *row = &at(x, ldx, blockIdx.x, 0);
 	float *out = &at(y, ldy, blockIdx.x, 0);
@@ -59,7 +60,8 @@ DEVICE void mix_vectors(float *dx, const float *x, const float *dy, int vectors,
 }
 
 // in_shared says whether vectors and gradients find room in shared memory.
-KERNEL interact_grad(float *dx, int lddx, const float *x, int ldx, const float *dy, int lddy, int vectors, int dim, int in_shared) {
+KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
+	const float *__restrict__ dy, int lddy, int vectors, int dim, int in_shared) {
 	extern __shared__ float shared[];
 	const float *row = &at(x, ldx, blockIdx.x, 0), *grad = &at(dy, lddy, blockIdx.x, 0);
 	float *out = &at(dx, lddx, blockIdx.x, 0);

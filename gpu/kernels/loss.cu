@@ -1,7 +1,8 @@
 #include "functions.h"
 
 // weighted is the stride of the weights, 0 if there are none and all are 1.
-KERNEL loss_terms(float *terms, int ldterms, const float *z, int ldz, const float *y, int ldy, const float *w, int weighted, int rows) {
+KERNEL loss_terms(float *terms, int ldterms, const float *z, int ldz, const float *y, int ldy, const float *w, int weighted,
+	int rows) {
 	Element e(rows, 1);
 	if (e.outside) {
 		return;
@@ -14,7 +15,8 @@ KERNEL loss_terms(float *terms, int ldterms, const float *z, int ldz, const floa
 	at(terms, ldterms, e.i, 0) = term;
 }
 
-KERNEL loss_grad(float *dz, int lddz, const float *z, int ldz, const float *y, int ldy, const float *w, int weighted, int rows, int total) {
+KERNEL loss_grad(float *dz, int lddz, const float *z, int ldz, const float *y, int ldy, const float *w, int weighted,
+	int rows, int total) {
 	Element e(rows, 1);
 	if (e.outside) {
 		return;

@@ -13,7 +13,8 @@ KERNEL norm_squares(double *work, const float *x, int ldx, const float *sums, in
 	});
 }
 
-KERNEL norm_statistics(float *stats, int ldstats, const float *sums, int, const float *squares, int, int columns, int count) {
+KERNEL norm_statistics(float *stats, int ldstats, const float *sums, int, const float *squares, int, int columns,
+	int count) {
 	Element e(1, columns);
 	if (e.outside) {
 		return;
@@ -22,8 +23,8 @@ KERNEL norm_statistics(float *stats, int ldstats, const float *sums, int, const 
 	at(stats, ldstats, 1, e.j) = squares[e.j] / (float)count;
 }
 
-KERNEL normalize(float *y, int ldy, const float *x, int ldx, const float *gamma, int, const float *beta, int,
-	const float *stats, int ldstats, int rows, int columns) {
+KERNEL normalize(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, const float *gamma, int,
+	const float *beta, int, const float *stats, int ldstats, int rows, int columns) {
 	int j = block_column();
 	if (j >= columns) {
 		return;
@@ -35,7 +36,8 @@ KERNEL normalize(float *y, int ldy, const float *x, int ldx, const float *gamma,
 	}
 }
 
-KERNEL norm_gamma(double *work, const float *x, int ldx, const float *stats, int ldstats, const float *dy, int lddy, int rows, int columns) {
+KERNEL norm_gamma(double *work, const float *x, int ldx, const float *stats, int ldstats, const float *dy, int lddy,
+	int rows, int columns) {
 	int j = block_column();
 	float mean = 0, scale = 0;
 	if (j < columns) {
@@ -47,8 +49,9 @@ KERNEL norm_gamma(double *work, const float *x, int ldx, const float *stats, int
 	});
 }
 
-KERNEL norm_input(float *dx, int lddx, const float *x, int ldx, const float *gamma, int, const float *stats, int ldstats,
-	const float *dgamma, int, const float *dbeta, int, const float *dy, int lddy, int rows, int columns, int count) {
+KERNEL norm_input(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *gamma, int,
+	const float *stats, int ldstats, const float *dgamma, int, const float *dbeta, int,
+	const float *__restrict__ dy, int lddy, int rows, int columns, int count) {
 	int j = block_column();
 	if (j >= columns) {
 		return;
@@ -62,7 +65,8 @@ KERNEL norm_input(float *dx, int lddx, const float *x, int ldx, const float *gam
 	}
 }
 
-KERNEL update_running(float *running, int ldrunning, const float *stats, int ldstats, const int *flag, int columns, int count) {
+KERNEL update_running(float *running, int ldrunning, const float *stats, int ldstats, const int *flag, int columns,
+	int count) {
 	Element e(1, columns);
 	if (e.outside || *flag) {
 		return;

@@ -4,7 +4,7 @@
 
 KERNEL optimize_sgd(const int *flag, const Update *u, float *w, const float *g, int n) {
 	unsigned i = thread_number();
-	if (i >= n || *flag) {
+	if (i >= (unsigned)n || *flag) {
 		return;
 	}
 	w[i] = step_sgd(*u, u->shrink * w[i], g[i]);
@@ -12,7 +12,7 @@ KERNEL optimize_sgd(const int *flag, const Update *u, float *w, const float *g, 
 
 KERNEL optimize_momentum(const int *flag, const Update *u, float *w, const float *g, float *b, int n) {
 	unsigned i = thread_number();
-	if (i >= n || *flag) {
+	if (i >= (unsigned)n || *flag) {
 		return;
 	}
 	w[i] = step_momentum(*u, u->shrink * w[i], g[i], b[i]);
@@ -20,7 +20,7 @@ KERNEL optimize_momentum(const int *flag, const Update *u, float *w, const float
 
 KERNEL optimize_adagrad(const int *flag, const Update *u, float *w, const float *g, float *s, int n) {
 	unsigned i = thread_number();
-	if (i >= n || *flag) {
+	if (i >= (unsigned)n || *flag) {
 		return;
 	}
 	w[i] = step_adagrad(*u, u->shrink * w[i], g[i], s[i]);
@@ -28,7 +28,7 @@ KERNEL optimize_adagrad(const int *flag, const Update *u, float *w, const float 
 
 KERNEL optimize_adam(const int *flag, const Update *u, float *w, const float *g, float *m, float *v, int n) {
 	unsigned i = thread_number();
-	if (i >= n || *flag) {
+	if (i >= (unsigned)n || *flag) {
 		return;
 	}
 	w[i] = step_adam(*u, u->shrink * w[i], g[i], m[i], v[i]);
@@ -36,7 +36,7 @@ KERNEL optimize_adam(const int *flag, const Update *u, float *w, const float *g,
 
 KERNEL optimize_ftrl(const int *flag, const Update *u, float *w, const float *g, float *z, float *squares, int n) {
 	unsigned i = thread_number();
-	if (i >= n || *flag) {
+	if (i >= (unsigned)n || *flag) {
 		return;
 	}
 	w[i] = step_ftrl(*u, u->shrink * w[i], g[i], z[i], squares[i]);

@@ -6,7 +6,7 @@ enum { LANES = 16 };
 
 // Adds v over each 16 threads that follow one another, as a tree: threads i and i+8 for i < 8, then i and
 // i+4, i and i+2, and last 0 and 1. The first of them gets the result. All threads of the
-// block must call it.
+// block must call it, once in a kernel.
 DEVICE float row_tree(float v) {
 	__shared__ float sums[256];
 	unsigned t = threadIdx.x, lane = t % LANES;
@@ -78,7 +78,8 @@ KERNEL fm(float *y, int ldy, const float *x, int ldx, int rows, int columns, int
 }
 
 // Each thread takes one of the dim places of one row.
-KERNEL fm_grad(float *dx, int lddx, const float *x, int ldx, const float *dy, int lddy, int rows, int columns, int dim) {
+KERNEL fm_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *dy, int lddy,
+	int rows, int columns, int dim) {
 	Element e(rows, dim);
 	if (e.outside) {
 		return;

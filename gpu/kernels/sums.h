@@ -15,7 +15,7 @@ DEVICE int chunk_end(int rows) {
 }
 
 // Adds v over the threads of each column, as a tree. Those of row 0 of the block get the results. All
-// threads of the block must call it.
+// threads of the block must call it, once in a kernel.
 DEVICE double column_tree(double v) {
 	__shared__ double sums[CHUNK_LANES][CHUNK_COLUMNS];
 	unsigned lane = threadIdx.y, j = threadIdx.x;

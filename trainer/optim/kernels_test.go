@@ -1,22 +1,23 @@
 package optim
 
 import (
+	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"aibox/gpu"
-	"aibox/gpu/emulated"
 	"aibox/gpu/kernels"
 	"aibox/gpu/kernels/kernelrig"
-	"aibox/internal/testseed"
 )
 
 // deviceDense is copies of parameters, optimizer state and averages on a device.
 type deviceDense struct {
 	*kernelrig.Rig
 	dense                   *Dense
-	flag, constants         gpu.Region
+	flag                    gpu.Region
 	params, grads, averages []kernels.Matrix
 	slots                   [][]kernels.Matrix
 }
@@ -96,9 +97,9 @@ func (x *deviceDense) same(what string) {
 // TestKernels: devices update parameters of all kinds as the host does, with optimizers of single parameters, state that began in
 // different steps, and averages; and a flag stops them.
 func TestKernels(t *testing.T) {
-	kernelrig.Each(t, func(t *testing.T, images map[string]emulated.Kernels) {
-		seed := testseed.Of(t)
-		rng := testseed.Rand(t)
+	names := slices.Sorted(maps.Keys(denseConfigs))
+	kinds := []string{"sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl"}
+	kernelrig.Each(t, 100, func(r *kernelrig.Rig, rng *rand.Rand) {
 		data := func(n int) []float32 {
 			v := make([]float32, n)
 			for i := range v {
@@ -106,46 +107,38 @@ func TestKernels(t *testing.T) {
 			}
 			return v
 		}
-		for name, cfg := range denseConfigs {
-			for _, own := range []string{"sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl"} {
-				cfg.Averaging = float64(rng.IntN(2)) * 0.9
-				c := RowConfig{Kind: own, LearningRate: 0.3, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3, InitialAccumulator: 0.2, L2: 0.01, FTRLBeta: 1, FTRLL1: 0.1}
-				switch divided := own == "adagrad" || own == "rowwise_adagrad"; {
-				case divided && rng.IntN(2) == 0:
-					c.TableL2 = 0.1
-				case own != "ftrl":
-					c.WeightDecay = 0.1
-				}
-				params := []*Param{param("a", data(1+rng.IntN(600))), param("linear", data(1+rng.IntN(300))), param("none", nil), param("b", data(3))}
-				d, err := NewDense(cfg, params, Own{"linear", c})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i, p := range params[:2] {
-					began := make([]int64, len(p.Data))
-					for v := range began {
-						began[v] = int64(3 * v / len(began))
-					}
-					d.Begin(i, began)
-				}
-				x := newDeviceDense(kernelrig.New(t, images, seed), d)
-				for step := int64(4); step < 8; step++ {
-					for _, p := range params {
-						copy(p.Grad, data(len(p.Grad)))
-					}
-					scale := rng.Float32() * float32(min(step-4, 1)) // once 0, with which ftrl does nothing
-					d.Step(step, scale)
-					x.step(step, scale)
-					x.same(name + " and " + own)
-				}
-				kernelrig.Set(x.Rig, x.flag, []int32{1})
-				before := kernelrig.Get[float32](x.Rig, x.params[0].Region(1))
-				x.step(8, 1)
-				if after := kernelrig.Get[float32](x.Rig, x.params[0].Region(1)); !slices.Equal(before, after) {
-					t.Fatalf("%s: the flag is set, and parameters change", name)
-				}
-				x.same(name + " and " + own + " with the flag")
-			}
+		cfg := denseConfigs[names[rng.IntN(len(names))]]
+		cfg.Averaging = float64(rng.IntN(2)) * 0.9
+		own := RowConfig{Kind: kinds[rng.IntN(len(kinds))], LearningRate: 0.3, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3, InitialAccumulator: 0.2, L2: 0.01, FTRLBeta: 1, FTRLL1: 0.1}
+		switch divided := own.Kind == "adagrad" || own.Kind == "rowwise_adagrad"; {
+		case divided && rng.IntN(2) == 0:
+			own.TableL2 = 0.1
+		case own.Kind != "ftrl":
+			own.WeightDecay = 0.1
 		}
+		params := []*Param{param("a", data(1+rng.IntN(600))), param("linear", data(1+rng.IntN(300))), param("none", nil), param("b", data(3))}
+		d, err := NewDense(cfg, params, Own{"linear", own})
+		r.Must(err)
+		for i, p := range params[:2] {
+			began := make([]int64, len(p.Data))
+			for v := range began {
+				began[v] = int64(3 * v / len(began))
+			}
+			d.Begin(i, began)
+		}
+		what := fmt.Sprintf("%+v and %+v", cfg, own)
+		x := newDeviceDense(r, d)
+		for step := int64(4); step < 8; step++ {
+			for _, p := range params {
+				copy(p.Grad, data(len(p.Grad)))
+			}
+			scale := rng.Float32() * float32(min(step-4, 1)) // once 0, with which ftrl does nothing
+			d.Step(step, scale)
+			x.step(step, scale)
+			x.same(what)
+		}
+		kernelrig.Set(r, x.flag, []int32{1})
+		x.step(8, 1)
+		x.same(what + " with the flag")
 	})
 }

@@ -2,18 +2,35 @@
 package kernelrig
 
 import (
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
 	"aibox/gpu"
 	"aibox/gpu/emulated"
 	"aibox/gpu/kernels"
+	"aibox/gpu/kernels/shim"
 	"aibox/gpu/kernels/twin"
+	"aibox/internal/testseed"
 )
 
-// Each runs a test with each form of the kernels that the CPU can run.
-func Each(t *testing.T, f func(t *testing.T, images map[string]emulated.Kernels)) {
-	t.Run("twin", func(t *testing.T) { f(t, twin.Images()) })
+// sourceShare is how many rounds there are for each one in which the sources run, which takes far longer.
+const sourceShare = 8
+
+// Each runs rounds of a test, each with random numbers and a device of its own: with the kernels' twins, and some of
+// them with their sources.
+func Each(t *testing.T, rounds int, f func(r *Rig, rng *rand.Rand)) {
+	run := func(t *testing.T, rounds int, images map[string]emulated.Kernels) {
+		seed := testseed.Of(t)
+		for round := range uint64(rounds) {
+			f(open(t, images, seed+round), rand.New(rand.NewPCG(seed, round)))
+			if t.Failed() {
+				t.Fatalf("in round %d", round)
+			}
+		}
+	}
+	t.Run("twin", func(t *testing.T) { run(t, rounds, twin.Images()) })
+	t.Run("source", func(t *testing.T) { run(t, (rounds+sourceShare-1)/sourceShare, shim.Images(t)) })
 }
 
 // Rig is a device with kernels. Its methods end the test if something fails.
@@ -24,8 +41,8 @@ type Rig struct {
 	*kernels.Set
 }
 
-// New returns an emulated device with the kernels of an image, whose operations run in an order that seed decides.
-func New(t testing.TB, images map[string]emulated.Kernels, seed uint64) *Rig {
+// open returns an emulated device with kernels, whose operations run in an order that seed decides.
+func open(t testing.TB, images map[string]emulated.Kernels, seed uint64) *Rig {
 	t.Helper()
 	p := emulated.New(emulated.Options{Devices: emulated.Devices(1, 1<<30), Images: images, Seed: seed})
 	r := &Rig{TB: t}
@@ -91,7 +108,7 @@ func Get[T gpu.Number](r *Rig, from gpu.Region) []T {
 	}
 	p, err := r.Device.AllocPinned("get", from.Bytes())
 	r.Must(err)
-	r.Must(r.Stream.Copy(gpu.All(p), from))
+	r.Must(r.Stream.Copy(gpu.Region{Memory: p, Width: from.Width, Rows: from.Rows, Pitch: from.Width}, from))
 	r.Must(r.Stream.Synchronize())
 	host, err := p.Reading(0, from.Bytes())
 	r.Must(err)

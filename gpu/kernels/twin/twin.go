@@ -16,8 +16,8 @@ func Images() map[string]emulated.Kernels {
 	return map[string]emulated.Kernels{kernels.Image().Name: Kernels}
 }
 
-// add puts the twins of a file into Kernels.
-func add(k emulated.Kernels) bool {
+// add puts the twins of a file into Kernels. Its result means nothing: a declaration needs one.
+var add = func(k emulated.Kernels) bool {
 	maps.Copy(Kernels, k)
 	return true
 }
