@@ -7,6 +7,7 @@ import (
 	"aibox/gpu"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/hostrows"
+	"aibox/trainer/optim"
 	"aibox/trainer/program"
 )
 
@@ -27,14 +28,15 @@ type Engine struct {
 	group    gpu.Group    // of the replicas; nil if there is one
 	streams  []gpu.Stream // of a sum over the replicas
 	arrays   []gpu.Region
-	updates  int // of parameters and averages in a step
 
 	train, infer execution
 	slots        [2]slot
-	jobs         [2]job    // by slot
-	runs         int       // jobs so far; the slot of the next is its last bit
-	pending      *job      // of Infer, whose result was not delivered yet
-	constants    []float32 // of the updates of the next step
+	jobs         [2]job         // by slot
+	runs         int            // jobs so far; the slot of the next is its last bit
+	pending      *job           // of Infer, whose result was not delivered yet
+	updates      []optim.Update // of parameters, in the current step
+	constants    []float32      // of these, and of the update of averages
+	shapes       map[shape]*captured
 	pool         pooling
 	poolTask     func(lo, hi int) // runPool, bound once
 	result       engine.Result
@@ -49,7 +51,7 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 	if len(o.Devices) == 0 {
 		return nil, errors.New("cuda: no devices")
 	}
-	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state)}
+	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())

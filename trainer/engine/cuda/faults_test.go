@@ -21,7 +21,7 @@ import (
 // hangs, panics, or uses memory without an order.
 func TestFaults(t *testing.T) {
 	seed := testseed.Of(t)
-	s := setup{spec: deep(true), dense: adam, seed: seed, batches: 3, examples: 12}
+	s := setup{spec: deep(true), dense: adam, seed: seed, batches: 4, examples: 12}
 	s.spec.HiddenLayers = []int{6}
 	for n := 1; n <= 2; n++ {
 		// The values of rows after each step, and how many calls and operations there are.

@@ -5,9 +5,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
-	"aibox/internal/kernel"
 	"aibox/trainer/engine"
-	"aibox/trainer/engine/hostrows"
 )
 
 // slot is the memory of the host for one mini-batch, with the inputs for all devices and
@@ -30,10 +28,9 @@ type job struct {
 	batch engine.Batch
 	done  engine.Done
 	step  int64
-}
 
-// poolGrain is the number of examples whose bags one thread pools at a time.
-const poolGrain = 128
+	captured *captured // nil: operations are enqueued one by one
+}
 
 // begin starts a job on x: it makes room, and sends what does not depend on rows. The caller has made
 // sure that the slot's last job is done with the memory of the host. Nothing has changed but
@@ -79,123 +76,28 @@ func (e *Engine) makeRoom(j *job) error {
 			return err
 		}
 	}
+	wanted, enough := j.inputs(most).bytes, true
 	for _, r := range e.replicas {
-		inputs := &r.slots[j.slot].inputs
-		wanted := j.inputs(most).bytes
-		if holds(r.arena, j.bytes) && holds(*inputs, wanted) {
-			continue
-		}
-		if err := r.dev.Synchronize(); err != nil {
-			return err
-		}
+		enough = enough && holds(r.arena, j.bytes) && holds(r.slots[j.slot].inputs, wanted)
+	}
+	if enough {
+		return nil
+	}
+	if err := e.synchronize(); err != nil {
+		return err
+	}
+	if err := e.forget(); err != nil {
+		return err
+	}
+	for _, r := range e.replicas {
 		if err := r.grow(&r.arena, "arena", j.bytes, batchMemory("the activations and gradients", most, n)); err != nil {
 			return err
 		}
-		if err := r.grow(inputs, fmt.Sprintf("inputs %d", j.slot), wanted, batchMemory("the inputs", most, n)); err != nil {
+		if err := r.grow(&r.slots[j.slot].inputs, fmt.Sprintf("inputs %d", j.slot), wanted, batchMemory("the inputs", most, n)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// sendDense sends what does not depend on rows.
-func (e *Engine) sendDense(j *job) error {
-	in, l := e.slots[j.slot].inputs, j.inputs(j.in.N)
-	clock, err := in.Writing(l.clock, 8)
-	if err != nil {
-		return err
-	}
-	gpu.As[int64](clock)[0] = j.step
-	if len(e.constants) > 0 && j.prog.Training() {
-		words, err := room(in, l.constants, len(e.constants))
-		if err != nil {
-			return err
-		}
-		copy(words, e.constants)
-	}
-	for _, v := range []struct {
-		at   int
-		data []float32
-	}{{l.dense, j.in.Dense}, {l.labels, j.in.Labels}, {l.weights, j.in.Weights}} {
-		if len(v.data) == 0 {
-			continue
-		}
-		to, err := room(in, v.at, len(v.data))
-		if err != nil {
-			return err
-		}
-		copy(to, v.data)
-	}
-	return j.onEach(func(r *replica, p part) error {
-		s := &r.slots[j.slot]
-		if s.ran { // the last mini-batch of the slot may still be at work
-			if err := r.up.Wait(s.used); err != nil {
-				return err
-			}
-		}
-		if err := r.up.Copy(gpu.Part(s.inputs, l.clock, 8), gpu.Part(in, l.clock, 8)); err != nil {
-			return err
-		}
-		there := j.inputs(p.n)
-		if n := 4 * len(e.constants); n > 0 && j.prog.Training() {
-			if err := r.up.Copy(gpu.Part(s.inputs, there.constants, n), gpu.Part(in, l.constants, n)); err != nil {
-				return err
-			}
-		}
-		if err := send(r, j, there.dense, l.dense, p, len(j.in.Dense)/j.in.N); err != nil {
-			return err
-		}
-		if err := send(r, j, there.labels, l.labels, p, len(j.in.Labels)/j.in.N); err != nil {
-			return err
-		}
-		return send(r, j, there.weights, l.weights, p, len(j.in.Weights)/j.in.N)
-	})
-}
-
-// send copies the examples of a device to it, columns numbers of each.
-func send(r *replica, j *job, to, from int, p part, columns int) error {
-	bytes := 4 * columns * p.n
-	if bytes == 0 {
-		return nil
-	}
-	return r.up.Copy(gpu.Part(r.slots[j.slot].inputs, to, bytes), gpu.Part(j.e.slots[j.slot].inputs, from+4*columns*p.first, bytes))
-}
-
-// sendPooled pools the bags, sends the result, and lets the devices begin when all has arrived.
-func (e *Engine) sendPooled(j *job) error {
-	in, l := e.slots[j.slot].inputs, j.inputs(j.in.N)
-	width := j.net.Fields * j.net.RowDim
-	pooled, err := room(in, l.pooled, j.in.N*width)
-	if err != nil {
-		return err
-	}
-	e.pool = pooling{&j.bags, pooled, j.in.Rows, width, j.in.N}
-	kernel.Parallel((j.in.N+poolGrain-1)/poolGrain, 1, e.poolTask)
-	e.pool = pooling{}
-	return j.onEach(func(r *replica, p part) error {
-		s := &r.slots[j.slot]
-		if err := send(r, j, j.inputs(p.n).pooled, l.pooled, p, width); err != nil {
-			return err
-		}
-		if err := r.up.Record(s.uploaded); err != nil {
-			return err
-		}
-		return r.compute.Wait(s.uploaded)
-	})
-}
-
-// pooling is what poolTask works on.
-type pooling struct {
-	bags      *hostrows.Bags
-	out, rows []float32
-	width, n  int
-}
-
-// runPool pools blocks lo to hi of examples.
-func (e *Engine) runPool(lo, hi int) {
-	p := &e.pool
-	first := lo * poolGrain
-	p.bags.Pool(first, min(hi*poolGrain, p.n)-first, p.out[first*p.width:], p.width, p.rows)
 }
 
 // compute enqueues the steps of the program, and the copies of the results.
@@ -210,17 +112,31 @@ func (e *Engine) compute(j *job) error {
 	}); err != nil {
 		return err
 	}
-	for i := range j.prog.Steps {
-		if err := j.take(i); err != nil {
-			return err
-		}
-		if i == j.ready {
-			if err := e.receive(j); err != nil {
+	j.captured = e.captured(j)
+	if err := e.steps(j, segmentResults); err != nil {
+		return err
+	}
+	if err := e.receive(j); err != nil {
+		return err
+	}
+	return e.steps(j, segmentRest)
+}
+
+// steps enqueues the steps of a segment, as a segment unless the devices add up something on the way.
+func (e *Engine) steps(j *job, segment int) error {
+	lo, hi := j.firsts[segment], j.firsts[segment+1]
+	if e.group != nil && j.allSums > 0 {
+		for i := lo; i < hi; i++ {
+			if err := j.take(i); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	return nil
+	if lo == hi {
+		return nil
+	}
+	return e.segment(j, segment)
 }
 
 // receive enqueues the copies of the results to the host.

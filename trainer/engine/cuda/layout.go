@@ -17,7 +17,7 @@ type execution struct {
 	in   program.Inputs // the current mini-batch
 
 	pool    *program.Step // that pools bags
-	ready   int           // the step after which all is computed that goes to the host
+	firsts  [3]int        // the first steps of segmentResults and segmentRest, and the end
 	halfs   []half        // operands that are rounded to bfloat16
 	halfOf  map[program.Value]int
 	sums    []int // of each step, where its sums lie among the others, in numbers; see norm.go
@@ -30,7 +30,7 @@ type execution struct {
 	sumsAt  int
 	workAt  int // of the memory for sums over rows
 	work    int // its size
-	zerosAt int // of the terms times 0: see Engine.flag
+	zerosAt int // of the terms times 0: see Engine.writeProbe
 	bytes   int // of the arena
 }
 
@@ -47,6 +47,7 @@ func (x *execution) init(e *Engine, p *program.Program) {
 	x.offsets, x.slots = make([]int, len(p.Buffers)), make([]int, len(p.Slots))
 	x.halfOf = map[program.Value]int{}
 	x.sums = make([]int, len(p.Steps))
+	x.firsts[segmentRest+1] = len(p.Steps)
 	results := map[int]bool{p.Logits.Buffer: true}
 	if p.Training() {
 		results[p.Terms.Buffer], results[p.Pooled.Buffer] = true, true
@@ -61,7 +62,7 @@ func (x *execution) init(e *Engine, p *program.Program) {
 		}
 		for _, v := range s.Out {
 			if results[v.Buffer] {
-				x.ready = i
+				x.firsts[segmentRest] = i + 1
 			}
 		}
 		x.sums[i] = x.allSums
@@ -159,7 +160,7 @@ func (x *execution) inputs(n int) inputLayout {
 	}
 	l.clock = place(2)
 	if x.prog.Training() {
-		l.constants = place(kernels.UpdateBytes / 4 * x.e.updates)
+		l.constants = place(len(x.e.constants))
 	}
 	l.dense = place(n * x.net.Dense)
 	l.labels = place(n)

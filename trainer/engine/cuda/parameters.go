@@ -16,7 +16,7 @@ type parameters struct {
 	value, grad, average []int // of each parameter; no averages: nil
 	slots                [][]int
 	running              []int // of each normalization
-	probe                int   // a float32 behind the gradients: see Engine.flag
+	probe                int   // a float32 behind the gradients: see Engine.probe
 	gradients            int   // where they begin
 	gradientBytes        int   // of all gradients and the probe
 	bytes                int
@@ -122,6 +122,13 @@ func (e *Engine) Import() error {
 		if err := r.compute.Fill(r.flag(), 0); err != nil {
 			return e.fail(err)
 		}
+	}
+	// The optimizer may have begun with other values, so that a step has other updates.
+	if err := e.synchronize(); err != nil {
+		return err
+	}
+	if err := e.forget(); err != nil {
+		return e.fail(err)
 	}
 	e.imported, e.err = true, nil
 	return nil

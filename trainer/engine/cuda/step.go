@@ -31,12 +31,15 @@ func (u *run) take(i int) error {
 	case ops.KindBatchNormInput:
 		return u.normInput(i, s)
 	}
-	for d, r := range u.e.replicas {
-		if err := u.stepOn(r, u.parts[d], s); err != nil {
-			return err
-		}
+	return u.onEach(func(r *replica, p part) error { return u.stepOn(r, p, s) })
+}
+
+// takeOn enqueues step i on one device, which is the only one, or does not need the others for it.
+func (u *run) takeOn(r *replica, p part, i int) error {
+	if u.e.group == nil {
+		return u.take(i)
 	}
-	return nil
+	return u.stepOn(r, p, &u.prog.Steps[i])
 }
 
 // stepOn enqueues a step that a device takes without the others.

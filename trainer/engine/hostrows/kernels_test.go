@@ -1,4 +1,4 @@
-package cpu
+package hostrows
 
 import (
 	"context"
@@ -15,11 +15,10 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
-	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
 
-// TestRowKernels: rows on a device go through steps of training with the bits that they have in this engine, for all
+// TestRowKernels: rows on a device go through steps of training with the bits that they have on the host, for all
 // optimizers, formats, ways of pooling and of decay.
 func TestRowKernels(t *testing.T) {
 	kernelrig.Each(t, 150, func(r *kernelrig.Rig, rng *rand.Rand) {
@@ -33,12 +32,13 @@ func TestRowKernels(t *testing.T) {
 	})
 }
 
-// rowsBench has the same rows in an engine and on a device.
+// rowsBench has the same rows on the host and on a device.
 type rowsBench struct {
 	*kernelrig.Rig
 	rng   *rand.Rand
 	what  string
-	e     *Engine
+	e     *Rows
+	bags  Bags
 	mean  bool
 	sums  []bool
 	table *kernels.Table
@@ -71,15 +71,10 @@ func newRowsBench(r *kernelrig.Rig, rng *rand.Rand) *rowsBench {
 	if rng.IntN(2) == 0 {
 		b.sums = nil // all fields are averaged, if any is
 	}
-	b.e = &Engine{
-		Config: engine.Config{
-			Network: &program.Network{Fields: fields, RowDim: l.ValueDim}, Layout: l, Rows: rows, Seed: rng.Uint64(),
-			Day: 20, ShowDecay: []float32{1, 0.9}[rng.IntN(2)], MinOccurrences: uint32(rng.IntN(4)),
-		},
-		state:   &engine.State{Step: now, RowSteps: engine.NewRowSteps(spaces), Decay: timeline},
-		machine: &Machine{},
-	}
-	b.e.decay = newRowDecay(timeline, rows)
+	b.e = New(engine.Config{
+		Network: &program.Network{Fields: fields, RowDim: l.ValueDim}, Layout: l, Rows: rows, Seed: rng.Uint64(),
+		Day: 20, ShowDecay: []float32{1, 0.9}[rng.IntN(2)], MinOccurrences: uint32(rng.IntN(4)),
+	}, &engine.State{Step: now, RowSteps: engine.NewRowSteps(spaces), Decay: timeline})
 	began := make([]int64, fields)
 	for i := range began {
 		began[i] = 300 * rng.Int64N(3)
@@ -127,11 +122,10 @@ func (b *rowsBench) step() {
 	e, s, x := b.e, b.e.state, b.batch()
 	d := b.upload(x)
 	dim, fields, u := e.Layout.ValueDim, e.Network.Fields, len(x.Rows)
-	e.rows.reset(x, dim)
-	e.decay.until(s.Step)
+	e.run(x, func(int, int) {})
 	values, admitted := b.Alloc(4*u*dim), b.Alloc(4*u)
 	if b.rng.IntN(2) == 0 {
-		e.gatherRows(0, u)
+		e.gatherOnly(0, u)
 		b.Must(b.Admit(b.Stream, b.table, &d.batch, e.MinOccurrences, admitted))
 		b.gather(d, admitted, values)
 	}
@@ -143,28 +137,22 @@ func (b *rowsBench) step() {
 	b.sameRows("with the flag")
 	kernelrig.Set(b.Rig, b.flag, []int32{0})
 	collect()
-	e.collectRows(0, u)
+	e.collect(0, u)
 	b.gather(d, admitted, values)
 
 	// Pool on both sides, in columns of a larger matrix.
 	const column, more = 2, 3
 	stride := fields*dim + more
-	m := &e.machine.train
-	m.bags = bags{offsets: x.Offsets, index: x.Index, weights: x.BagWeights, rowStarts: x.RowStarts, rowBags: x.RowBags, rowWeights: x.RowWeights}
-	if m.means = nil; b.mean {
-		m.means = make([]float32, x.N*fields)
-	}
-	pooled := matrix{data: make([]float32, x.N*fields*dim), stride: fields * dim, columns: fields * dim}
-	attributes := ops.Attributes{Fields: fields, Sums: b.sums, Pooling: ops.PoolSum}
-	if b.mean {
-		attributes.Pooling = ops.PoolMean
-	}
-	(&tile{e: m, n: x.N}).pool(&program.Step{Attributes: attributes}, pooled, matrix{data: e.rows.values, stride: dim, columns: dim})
+	b.bags = Bags{fields: fields, dim: dim, mean: b.mean, sums: b.sums, notes: b.mean}
+	in := (&engine.Batch{Batch: x}).Inputs(e.values, s.Step)
+	b.bags.Set(&in)
+	pooled := make([]float32, x.N*fields*dim)
+	b.bags.Pool(0, x.N, pooled, fields*dim, e.values)
 	y := kernels.Matrix{Memory: b.Alloc(4 * x.N * fields * dim).Memory, Columns: fields * dim, Stride: fields * dim}
 	b.Must(b.Pool(b.Stream, y, &d.bags, values, dim, x.N))
-	b.same("the pooled rows", y.Region(x.N), pooled.data)
+	b.same("the pooled rows", y.Region(x.N), pooled)
 	if b.mean {
-		b.same("what sums are multiplied by", d.bags.Means, m.means)
+		b.same("what sums are multiplied by", d.bags.Means, b.bags.factors)
 	}
 
 	// Gradients are drawn.
@@ -175,16 +163,14 @@ func (b *rowsBench) step() {
 	if e.Layout.Format == sparsetable.Float32 && b.rng.IntN(10) == 0 { // a NaN of 16 bits would have a sign that processors choose
 		b.dy[b.rng.IntN(len(b.dy))] = float32(math.Inf(1))
 	}
-	e.machine.net = e.Network
-	m.net, m.base = e.Network, [][]float32{b.dy}
-	m.prog = &program.Program{Buffers: []program.Buffer{{Stride: stride}}, Pooled: program.Value{Column: column, Columns: fields * dim}}
+	e.bags, e.grads = &b.bags, Gradients{Data: b.dy[column:], Stride: stride}
 	dy := kernels.Matrix{Memory: kernelrig.Put(b.Rig, b.dy).Memory, Offset: 4 * column, Columns: fields * dim, Stride: stride}
 	grads := b.Alloc(4 * u * dim)
 	b.Must(b.RowGradients(b.Stream, grads, &d.batch, dy, d.bags.Means, dim, x.N))
 	var want []float32
 	for i := range u {
 		want = append(want, make([]float32, dim)...)
-		e.machine.RowGrad(i, want[i*dim:])
+		b.bags.RowGrad(i, e.grads, want[i*dim:])
 	}
 	b.same("the gradients", grads, want)
 	b.update(d, x, admitted, values, grads)
@@ -196,7 +182,7 @@ func (b *rowsBench) update(d *deviceBatch, x *reader.Batch, admitted, values, gr
 	s.Step++
 	s.RowSteps.Prepare(x, e.Rows, s.Step, 0.7)
 	e.decay.next()
-	e.rows.rounding = sparsetable.NewRounding(e.Seed, uint64(s.Step))
+	e.rounding = sparsetable.NewRounding(e.Seed, uint64(s.Step))
 
 	update := &kernels.RowUpdate{Groups: kernelrig.Put(b.Rig, s.RowSteps.Groups()), Step: b.rowStep()}
 	if e.Layout.Format != sparsetable.Float32 {
@@ -220,15 +206,15 @@ func (b *rowsBench) update(d *deviceBatch, x *reader.Batch, admitted, values, gr
 	b.sameRows("with the flag")
 	kernelrig.Set(b.Rig, b.flag, []int32{0})
 	launch()
-	e.updateRows(0, u)
+	e.update(0, u)
 	b.sameRows("after the update")
 	first := uint32(kernels.NoRow)
 	for i := range u {
-		values := e.values(i) // of 16-bit rows as they were before they were rounded
+		values := e.value(i) // of 16-bit rows as they were before they were rounded
 		if e.Layout.Format == sparsetable.Float32 {
 			values = e.Layout.Values(e.pass.Rows.Row(int(x.Rows[i])))
 		}
-		if e.rows.admitted[i] && !finite(values) {
+		if e.admitted[i] && !engine.Finite(values) {
 			first = uint32(i)
 			break
 		}
@@ -253,7 +239,7 @@ func (b *rowsBench) sameRows(what string) {
 	b.same("the rows "+what, b.table.Rows, words)
 }
 
-// gather fills values, and compares them and what is admitted with what the engine has gathered.
+// gather fills values, and compares them and what is admitted with what the host has gathered.
 func (b *rowsBench) gather(d *deviceBatch, admitted, values gpu.Region) {
 	b.Helper()
 	e, u := b.e, d.batch.Rows
@@ -265,10 +251,10 @@ func (b *rowsBench) gather(d *deviceBatch, admitted, values gpu.Region) {
 	}
 	b.Must(b.Gather(b.Stream, b.table, &d.batch, admitted, factors, values))
 	for i, a := range kernelrig.Get[int32](b.Rig, admitted) {
-		if a != 0 != e.rows.admitted[i] {
-			b.Fatalf("row %d is admitted: %d on the device, %v on the host", i, a, e.rows.admitted[i])
+		if a != 0 != e.admitted[i] {
+			b.Fatalf("row %d is admitted: %d on the device, %v on the host", i, a, e.admitted[i])
 		}
 	}
-	b.same("the gathered values", values, e.rows.values)
+	b.same("the gathered values", values, e.values)
 	b.sameRows("when they have been gathered")
 }
