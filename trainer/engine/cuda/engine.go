@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"aibox/gpu"
+	"aibox/internal/panics"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/optim"
@@ -109,6 +110,18 @@ func (e *Engine) fail(err error) error {
 	return err
 }
 
+// leave ends a call of Train or Infer. A panic, which has become an error, may have left a step half enqueued.
+func (e *Engine) leave(err *error) {
+	if *err == nil {
+		return
+	}
+	e.stopped = true
+	var panicked *panics.Error
+	if errors.As(*err, &panicked) {
+		_ = e.fail(*err)
+	}
+}
+
 // usable is the error of a call that only works on what the engine has, which is all right
 // after a mini-batch that was not finite.
 func (e *Engine) usable() error {
@@ -187,7 +200,9 @@ func (e *Engine) Check() error {
 		return err
 	}
 	if !e.imported {
-		return nil
+		if err := e.Import(); err != nil {
+			return err
+		}
 	}
 	i, err := e.firstNotFinite()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Infer implements engine.Engine. The result is delivered by the next call.
 func (e *Engine) Infer(b engine.Batch, done engine.Done) (err error) {
-	defer func() { e.stopped = e.stopped || err != nil }()
+	defer e.leave(&err)
 	defer panics.Catch("the engine", &err)
 	j, err := e.begin(&e.infer, b, done, e.state.Step)
 	if err != nil {

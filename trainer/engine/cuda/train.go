@@ -10,7 +10,7 @@ import (
 
 // Train implements engine.Engine.
 func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
-	defer func() { e.stopped = e.stopped || err != nil }()
+	defer e.leave(&err)
 	defer panics.Catch("the engine", &err)
 	if err := e.deliver(); err != nil {
 		return err
