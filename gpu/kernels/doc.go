@@ -29,5 +29,6 @@
 // set: so a step that diverged, and all later ones, leave no trace, without the host waiting.
 //
 // Arguments are fixed when a graph is captured. What changes from one step to the next is
-// therefore in device memory: the flag, and the number of the step that decides what Dropout drops.
+// therefore in device memory: the flag, the number of the step that decides what Dropout drops, the constants
+// of optimizers (optim.go), and what rows of the table decay and are rounded by (table.go).
 package kernels
