@@ -9,7 +9,8 @@
 // (Image); a test fails when it does not belong to the sources. Package twin has each kernel
 // as a Go function, for emulated devices. Package kerneltest has the trials that
 // hold kernels to what they should compute; they run on emulated devices with the twins, and on the
-// sources themselves, compiled for the CPU (package shim).
+// sources themselves, compiled for the CPU (package shim). Package kernelrig runs both in tests of other
+// packages, which compare kernels with what the CPU does.
 //
 // # Numbers
 //
