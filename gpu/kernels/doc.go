@@ -9,7 +9,8 @@
 // (Image); a test fails when it does not belong to the sources. Package twin has each kernel
 // as a Go function, for emulated devices. Package kerneltest has the trials that
 // hold kernels to what they should compute; they run on emulated devices with the twins, and on the
-// sources themselves, compiled for the CPU (package shim).
+// sources themselves, compiled for the CPU (package shim). Package kernelrig runs both in tests of other
+// packages, which compare kernels with what the CPU does.
 //
 // # Numbers
 //
@@ -29,5 +30,6 @@
 // set: so a step that diverged, and all later ones, leave no trace, without the host waiting.
 //
 // Arguments are fixed when a graph is captured. What changes from one step to the next is
-// therefore in device memory: the flag, and the number of the step that decides what Dropout drops.
+// therefore in device memory: the flag, the number of the step that decides what Dropout drops, the constants
+// of optimizers (optim.go), and what rows of the table decay and are rounded by (table.go).
 package kernels
