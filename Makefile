@@ -18,7 +18,7 @@ KILLS ?= 200
 CRASHES ?= 1000
 SEEDS ?= 3000
 
-.PHONY: help build demo test race invariants stress bench bench-gemm bench-peers bench-table lint tools clean
+.PHONY: help build kernels demo test race invariants stress bench bench-gemm bench-peers bench-table lint tools clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,19 @@ help: ## list the targets
 build: ## build bin/aibox, without cgo: one static file that runs on any Linux
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/aibox ./cmd/aibox
+
+# CUDA's compiler, and the oldest instruction set for which it makes PTX. Drivers compile PTX for their
+# device when it is loaded. The first line of the output says of which sources it is made.
+# The compiler says that its PTX has its own version of the language, 7.8, which only drivers of
+# CUDA 11.8 and later read; the kernels use nothing that 7.0 (CUDA 11.0) has not.
+NVCC ?= nvcc
+kernels: ## compile gpu/kernels/*.cu to aibox.ptx, for CUDA devices; needs nvcc (CUDA 11.8)
+	@mkdir -p $(BIN)
+	cd gpu/kernels && export LC_ALL=C && \
+	for f in *.cu; do echo "#include \"$$f\""; done > $(CURDIR)/$(BIN)/aibox.cu && \
+	$(NVCC) -std=c++17 -O3 -fmad=false -arch=compute_70 -ptx -I. -o $(CURDIR)/$(BIN)/aibox.ptx $(CURDIR)/$(BIN)/aibox.cu && \
+	{ echo "// sources $$(cat *.h *.cu | sha256sum | cut -d' ' -f1)" && \
+	sed 's/^\.version 7\.8$$/.version 7.0/' $(CURDIR)/$(BIN)/aibox.ptx; } > aibox.ptx
 
 demo: build ## generate a click log, train on it, evaluate
 	@rm -rf demo

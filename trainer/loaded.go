@@ -88,9 +88,13 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if err != nil {
 		return &OptionError{fmt.Errorf("engine.precision: %w", err)}
 	}
-	l.engine = cpu.New(engine.Config{
+	e, err := cpu.New(engine.Config{
 		Network: l.model.Network(), Precision: precision, Layout: l.table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}, &engine.State{Step: l.Saved.Step, Decay: l.decay})
+	if err != nil {
+		return err
+	}
+	l.engine = e
 	l.sources = jobsource.New(l.Job, l.opts.Logger)
 	return nil
 }

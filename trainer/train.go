@@ -410,10 +410,14 @@ func (r *run) makeModel() error {
 // makeEngine makes the engine that goes on from the state of the run.
 func (r *run) makeEngine() error {
 	job := r.job
-	r.engine = cpu.New(engine.Config{
+	e, err := cpu.New(engine.Config{
 		Network: r.model.Network(), Precision: r.precision, Layout: r.layout, Rows: r.rows, Schedule: r.schedule, Seed: job.Seed,
 		Day: r.table.day, ShowDecay: float32(job.SparseTable.ShowDecay), MinOccurrences: job.SparseTable.Admission.MinOccurrences,
 	}, &r.state.Engine)
+	if err != nil {
+		return err
+	}
+	r.engine = e
 	return r.engine.Import()
 }
 

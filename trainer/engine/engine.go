@@ -3,6 +3,7 @@ package engine
 import (
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/program"
 )
 
 // Engine trains and applies one network. One goroutine uses it.
@@ -42,6 +43,15 @@ type Batch struct {
 	// Total is the number of examples of the whole mini-batch, by which its loss is
 	// divided; 0 if this is the whole one.
 	Total int
+}
+
+// Inputs are the batch as those of a program in a step, with the values of its rows.
+func (b *Batch) Inputs(rows []float32, step int64) program.Inputs {
+	return program.Inputs{
+		N: b.N, Total: b.Total, Rows: rows, Offsets: b.Offsets, Index: b.Index, BagWeights: b.BagWeights,
+		RowStarts: b.RowStarts, RowBags: b.RowBags, RowWeights: b.RowWeights,
+		Dense: b.Dense, Labels: b.Labels, Weights: b.Weights, Step: step,
+	}
 }
 
 // Result is what a step has computed.

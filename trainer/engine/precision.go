@@ -16,14 +16,16 @@ const (
 	// BF16 rounds both sides of most products to bfloat16 and sums up in float32: see Rounds
 	// and kernel.GemmBF16. Models are as reproducible as in float32.
 	BF16
+	// TF32 rounds both sides of the same products to 10 bits behind the point, as Nvidia's devices do it from
+	// compute capability 8 on. The processors of the host have no such products.
+	TF32
 )
 
-// Rounds tells whether the products of a layer, forward and backward, have both sides rounded to
-// bfloat16. A layer of one unit, such as the last one of each model, multiplies by a vector:
-// there bfloat16 would cost exactness and no less time.
-func (p Precision) Rounds(inputs, outputs int) bool { return p == BF16 && inputs > 1 && outputs > 1 }
+// Rounds tells whether the products of a layer, forward and backward, have both sides rounded. A layer of one unit, such as the last one of each model, multiplies by a vector:
+// there rounding would cost exactness and no less time.
+func (p Precision) Rounds(inputs, outputs int) bool { return p != Float32 && inputs > 1 && outputs > 1 }
 
-var precisions = []string{"float32", "bf16"}
+var precisions = []string{"float32", "bf16", "tf32"}
 
 func (p Precision) String() string { return precisions[p] }
 

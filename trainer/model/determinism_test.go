@@ -84,7 +84,7 @@ func testThreadsAndLevels(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		spec = wide(spec)
 		kernel.SetThreads(1)
 		want := steps(spec)
@@ -129,7 +129,7 @@ func descend(m *Model, in *Inputs, res Result, rate float32) {
 func TestNothingStays(t *testing.T) { eachPrecision(t, testNothingStays) }
 
 func testNothingStays(t *testing.T) {
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		t.Run(name, func(t *testing.T) {
 			rng := newRand(t, 21)
 			m := mustNew(t, spec)
@@ -201,7 +201,7 @@ func poison(m *Model) {
 func TestBatchSizeDoesNotMatter(t *testing.T) { eachPrecision(t, testBatchSizeDoesNotMatter) }
 
 func testBatchSizeDoesNotMatter(t *testing.T) {
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		t.Run(name, func(t *testing.T) {
 			rng := newRand(t, 31)
 			m := mustNew(t, spec)
@@ -247,7 +247,7 @@ func part(in *Inputs, spec Spec, lo, hi int) *Inputs {
 // TestGraphIsOurs checks that a differentiated graph holds nothing but ops of
 // package ops and one constant.
 func TestGraphIsOurs(t *testing.T) {
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		m := mustNew(t, spec)
 		c, err := compile(spec, 4, true, m.params, m.buffers)
 		if err != nil {
@@ -278,7 +278,7 @@ func testNoGarbage(t *testing.T) {
 		t.Skip("the race detector empties pools at random")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties pools
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		m := mustNew(t, spec)
 		rng := newRand(t, 87)
 		in := m.inverted(randomInputs(rng, spec, 1000, 50))

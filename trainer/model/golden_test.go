@@ -109,7 +109,7 @@ func testGolden(t *testing.T) {
 	if precision == engine.BF16 {
 		want = goldenBF16
 	}
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		spec = wide(spec)
 		m := mustNew(t, spec)
 		in := hashedInputs(spec, 37, 25)

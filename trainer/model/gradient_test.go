@@ -14,7 +14,7 @@ import (
 // the tolerance. A kink of relu within the step spoils the quotient; a second,
 // shorter step then decides.
 func TestGradients(t *testing.T) {
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rng := newRand(t, 11)

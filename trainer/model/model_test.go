@@ -121,7 +121,7 @@ func TestLRByHand(t *testing.T) {
 
 // TestNoFeatures trains on a mini-batch without a single sparse feature.
 func TestNoFeatures(t *testing.T) {
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		m := mustNew(t, spec)
 		in := &Inputs{N: 3, Offsets: make([]int32, 3*len(spec.Fields)+1), Dense: make([]float32, 3*len(spec.Dense)), Labels: []float32{1, 0, 0}}
 		res, err := m.Train(in)
@@ -141,7 +141,7 @@ func TestNoFeatures(t *testing.T) {
 // TestNotFinite checks that a diverged loss is an error and leaves buffers
 // alone, and that the model works again afterwards.
 func TestNotFinite(t *testing.T) {
-	spec := zoo()["wide_deep norm"]
+	spec := Examples()["wide_deep norm"]
 	rng := newRand(t, 61)
 	m := mustNew(t, spec)
 	in := randomInputs(rng, spec, 5, 7)
@@ -177,7 +177,7 @@ func TestNotFinite(t *testing.T) {
 // TestRunningStatistics repeats one mini-batch until the running statistics
 // are its own; inference then agrees with training.
 func TestRunningStatistics(t *testing.T) {
-	spec := zoo()["wide_deep norm"]
+	spec := Examples()["wide_deep norm"]
 	rng := newRand(t, 71)
 	m := mustNew(t, spec)
 	in := randomInputs(rng, spec, 500, 40)
@@ -211,7 +211,7 @@ func TestRunningStatistics(t *testing.T) {
 // TestDropout checks that the step decides what is dropped, and that inference
 // drops nothing.
 func TestDropout(t *testing.T) {
-	spec := zoo()["wide_deep dropout"]
+	spec := Examples()["wide_deep dropout"]
 	rng := newRand(t, 81)
 	m := mustNew(t, spec)
 	in := randomInputs(rng, spec, 50, 20)
@@ -243,7 +243,7 @@ func TestDropout(t *testing.T) {
 
 // TestInitialValues checks range, reproducibility and independence.
 func TestInitialValues(t *testing.T) {
-	spec := zoo()["aibox"]
+	spec := Examples()["aibox"]
 	m := mustNew(t, spec)
 	for _, p := range m.Params() {
 		if p.Name != "tower/one/0/weight" {
@@ -290,7 +290,7 @@ func TestInitialValues(t *testing.T) {
 // alike.
 func TestInitialValuesDiffer(t *testing.T) {
 	seen := map[string]string{}
-	for _, p := range mustNew(t, zoo()["dcn_v2"]).Params() {
+	for _, p := range mustNew(t, Examples()["dcn_v2"]).Params() {
 		if !strings.HasSuffix(p.Name, "weight") {
 			continue
 		}
@@ -304,7 +304,7 @@ func TestInitialValuesDiffer(t *testing.T) {
 
 // TestTowers checks Figure 1's connections by the widths of the layers.
 func TestTowers(t *testing.T) {
-	m := mustNew(t, zoo()["aibox"])
+	m := mustNew(t, Examples()["aibox"])
 	const emb = 3 * 3
 	for name, rows := range map[string]int{
 		"tower/one/0/weight":   emb + 3,
@@ -360,7 +360,7 @@ func TestValidate(t *testing.T) {
 			t.Error("New made a model of a spec that is not valid")
 		}
 	}
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		if err := spec.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -369,7 +369,7 @@ func TestValidate(t *testing.T) {
 
 // TestInputsChecked breaks a mini-batch in every way.
 func TestInputsChecked(t *testing.T) {
-	spec := zoo()["dlrm"]
+	spec := Examples()["dlrm"]
 	m := mustNew(t, spec)
 	for name, damage := range map[string]func(in *Inputs){
 		"examples":       func(in *Inputs) { in.N = 0 },
@@ -394,7 +394,7 @@ func TestInputsChecked(t *testing.T) {
 
 // TestPanicInAStep: the kernels' goroutines end no process, and the model works on.
 func TestPanicInAStep(t *testing.T) {
-	spec := zoo()["deepfm"]
+	spec := Examples()["deepfm"]
 	m := mustNew(t, spec)
 	rng := newRand(t, 1)
 	in := randomInputs(rng, spec, 4000, 50)

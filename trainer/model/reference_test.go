@@ -275,7 +275,7 @@ func (r *reference) cross(name string, x0, x []float64) []float64 {
 // TestReference compares the logits of every model with the reference. Batch
 // normalization has its tests elsewhere.
 func TestReference(t *testing.T) {
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		if spec.BatchNorm {
 			continue
 		}
@@ -305,7 +305,7 @@ func TestReference(t *testing.T) {
 func TestReferenceBF16(t *testing.T) {
 	precision = engine.BF16
 	defer func() { precision = engine.Float32 }()
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		if spec.BatchNorm {
 			continue
 		}

@@ -88,7 +88,7 @@ func sameBits(t *testing.T, what string, got, want []float32) {
 func TestTape(t *testing.T) { eachPrecision(t, testTape) }
 
 func testTape(t *testing.T) {
-	for name, spec := range zoo() {
+	for name, spec := range Examples() {
 		t.Run(name, func(t *testing.T) {
 			rng := newRand(t, 83)
 			for _, n := range []int{1, 3, 70, 600, 5000} {

@@ -1,10 +1,6 @@
 package optim
 
-import (
-	"slices"
-
-	"aibox/internal/kernel"
-)
+import "slices"
 
 // With DenseConfig.Averaging, what a model predicts with is not the parameters as the last step left them, but
 // their moving average over the last steps, in which the noise of single mini-batches cancels out
@@ -54,13 +50,4 @@ func (d *Dense) SwapAverages() {
 	for i, p := range d.params[:len(d.averages)] {
 		p.Data, d.averages[i] = d.averages[i], p.Data
 	}
-}
-
-// average adds values lo to hi of parameter i to their averages: a -= -share (w - a).
-func (d *Dense) average(i, lo, hi int) {
-	if d.averages == nil {
-		return
-	}
-	share := max(1-d.cfg.Averaging, 1/float64(d.t))
-	(&kernel.SGD{L2: -1, Rate: -float32(share)}).Step(d.averages[i][lo:hi], d.params[i].Data[lo:hi])
 }

@@ -3,8 +3,6 @@ package optim
 import (
 	"errors"
 	"fmt"
-	"math"
-	"sort"
 
 	"aibox/internal/kernel"
 )
@@ -28,10 +26,9 @@ type Dense struct {
 	averages [][]float32 // per parameter; nil without averaging
 
 	// The current step; task is stepValues, bound once so that a step allocates nothing.
-	t     int64
-	scale float32
-	rate  float64
-	task  func(lo, hi int)
+	updates  []Update
+	averager kernel.Update
+	task     func(lo, hi int)
 }
 
 // Own gives a parameter an optimizer of its own: each of its values is updated as a row of one value
@@ -137,57 +134,4 @@ func (d *Dense) State() []StateTensor {
 		}
 	}
 	return out
-}
-
-// stepGrain is how many values are worth a thread: some microseconds.
-const stepGrain = 8 << 10
-
-// Step updates every parameter by its gradient, on kernel.Threads threads. t is the number
-// of the model's step, 1 for the first; lrScale multiplies the learning rate.
-func (d *Dense) Step(t int64, lrScale float32) {
-	d.t, d.scale, d.rate = t, lrScale, float64(d.cfg.LearningRate*float64(lrScale))
-	kernel.Parallel(d.starts[len(d.params)], stepGrain, d.task)
-}
-
-// stepValues updates values lo to hi of all parameters, one after the other.
-func (d *Dense) stepValues(lo, hi int) {
-	for i := sort.SearchInts(d.starts, lo+1) - 1; lo < hi; i++ {
-		end := min(hi, d.starts[i+1])
-		d.step(i, lo-d.starts[i], end-d.starts[i])
-		d.average(i, lo-d.starts[i], end-d.starts[i])
-		lo = end
-	}
-}
-
-// step updates values lo to hi of parameter i.
-func (d *Dense) step(i, lo, hi int) {
-	if d.own[i] != nil {
-		d.stepOwn(i, lo, hi)
-		return
-	}
-	c, p, s := &d.cfg, d.params[i], &d.slots[i]
-	w, g := p.Data[lo:hi], p.Grad[lo:hi]
-	l2, rate := float32(c.L2), float32(d.rate)
-	switch c.Kind {
-	case "sgd":
-		(&kernel.SGD{L2: l2, Rate: rate}).Step(w, g)
-	case "momentum":
-		(&kernel.Momentum{L2: l2, Rate: rate, Momentum: float32(c.Momentum)}).Step(w, g, s[0][lo:hi])
-	case "adagrad":
-		(&kernel.Adagrad{L2: l2, Rate: rate, Epsilon: float32(c.Epsilon)}).Step(w, g, s[0][lo:hi])
-	case "adamw":
-		kernel.Scale(float32(1-float64(d.rate*c.WeightDecay)), w)
-		fallthrough
-	case "adam":
-		d.adam(i, lo, hi)
-	}
-}
-
-// adamStep is step t of values whose state was zero before step 1.
-func (c *DenseConfig) adamStep(t int64, rate float64) kernel.Adam {
-	return kernel.Adam{
-		L2: float32(c.L2), Beta2: float32(c.Beta2), Rest1: float32(1 - c.Beta1), Rest2: float32(1 - c.Beta2),
-		Size:  float32(rate / (1 - powInt(c.Beta1, t))),
-		Scale: float32(math.Sqrt(1 - powInt(c.Beta2, t))), Epsilon: float32(c.Epsilon),
-	}
 }

@@ -18,7 +18,7 @@
 //	adamw            w -= lr weight_decay w;  then adam
 //	adam (rows)      m, v as above, only when the row occurs (lazy)
 //	                 w -= lr sqrt(1-beta2^t)/(1-beta1^t) m / (sqrt(v) + eps)
-//	ftrl             see ftrl.go
+//	ftrl             see kernel.FTRL
 //
 // Weight decay of rows, w -= lr weight_decay w in every step before the update, is that of package decay, and so is
 // table_l2, which shrinks all rows as their denominators say.

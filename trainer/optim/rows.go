@@ -119,8 +119,9 @@ func (r *Rows) initSlots(values []float32, state [2][]float32) {
 		z, n := state[0], state[1]
 		fill(n, float32(r.cfg.InitialAccumulator))
 		step := r.step(1, 1)
+		ftrl := step.FTRL()
 		for i, w := range values {
-			z[i] = step.dual(w, n[i])
+			z[i] = ftrl.Dual(w, n[i])
 		}
 	}
 }
@@ -128,20 +129,10 @@ func (r *Rows) initSlots(values []float32, state [2][]float32) {
 // RowStep is the update of rows in one step, a value that may be copied and
 // used by any number of goroutines for different rows.
 type RowStep struct {
-	rowStep
-	linear      rowStep // of the first value, if split
-	split       bool
-	linearState int // words of its state
-}
-
-// rowStep is that of all values, or of all but the first.
-type rowStep struct {
-	kind                string
-	lr, l2              float32
-	beta2, rest1, rest2 float32 // adam; rest is 1-beta
-	eps                 float32
-	alpha, beta         float32 // ftrl
-	lambda1, lambda2    float32
+	Rest       kernel.Update // of all values, or of all but the first
+	First      kernel.Update // of the first value, if split
+	Split      bool
+	FirstWords int // of the first value's state, if split
 }
 
 // HasSteps reports whether the updates of rows depend on the number of steps
@@ -159,76 +150,48 @@ func (r *Rows) Settled(steps int64) bool {
 // Step prepares the update of rows in step t since their state was zero, 1 for
 // the first; lrScale multiplies the learning rate.
 func (r *Rows) Step(t int64, lrScale float32) RowStep {
-	s := RowStep{rowStep: r.step(t, lrScale)}
+	s := RowStep{Rest: r.step(t, lrScale)}
 	if r.linear != nil {
-		s.linear, s.split, s.linearState = r.linear.step(t, lrScale), true, r.linear.StateDim()
+		s.First, s.Split, s.FirstWords = r.linear.step(t, lrScale), true, r.linear.StateDim()
 	}
 	return s
 }
 
-func (r *Rows) step(t int64, lrScale float32) rowStep {
+var rowFormulas = map[string]kernel.Formula{
+	"sgd":             kernel.FormulaSGD,
+	"adagrad":         kernel.FormulaAdagrad,
+	"rowwise_adagrad": kernel.FormulaRowwiseAdagrad,
+	"adam":            kernel.FormulaAdam,
+	"ftrl":            kernel.FormulaFTRL,
+}
+
+func (r *Rows) step(t int64, lrScale float32) kernel.Update {
 	c := &r.cfg
 	rate := float64(c.LearningRate * float64(lrScale))
-	s := rowStep{kind: c.Kind, lr: float32(rate), l2: float32(c.L2), eps: float32(c.Epsilon)}
+	u := kernel.Update{Formula: rowFormulas[c.Kind], Shrink: 1, L2: float32(c.L2), Rate: float32(rate), Epsilon: float32(c.Epsilon)}
 	switch c.Kind {
 	case "adam":
-		s.beta2, s.rest1, s.rest2 = float32(c.Beta2), float32(1-c.Beta1), float32(1-c.Beta2)
-		s.lr = float32(float64(rate*math.Sqrt(1-powInt(c.Beta2, t))) / (1 - powInt(c.Beta1, t)))
+		u.Beta2, u.Rest1, u.Rest2 = float32(c.Beta2), float32(1-c.Beta1), float32(1-c.Beta2)
+		// sqrt(v)/1: SparseAdam corrects v's bias in the step size instead.
+		u.Scale = 1
+		u.Rate = float32(float64(rate*math.Sqrt(1-powInt(c.Beta2, t))) / (1 - powInt(c.Beta1, t)))
 	case "ftrl":
-		s.alpha, s.beta = float32(rate), float32(c.FTRLBeta)
-		s.lambda1, s.lambda2 = float32(c.FTRLL1), float32(c.FTRLL2)
+		u.Beta, u.Lambda1, u.Lambda2 = float32(c.FTRLBeta), float32(c.FTRLL1), float32(c.FTRLL2)
 	}
-	return s
+	return u
 }
 
 // Update updates one row: values and grad (valueDim), state (StateDim).
 func (s *RowStep) Update(values, state, grad []float32) {
-	if s.split {
-		s.linear.update(values[:1], state[:s.linearState], grad[:1])
-		values, state, grad = values[1:], state[s.linearState:], grad[1:]
+	if s.Split {
+		updateRow(&s.First, values[:1], state[:s.FirstWords], grad[:1])
+		values, state, grad = values[1:], state[s.FirstWords:], grad[1:]
 	}
-	s.update(values, state, grad)
+	updateRow(&s.Rest, values, state, grad)
 }
 
-func (s *rowStep) update(values, state, grad []float32) {
-	if s.kind == "rowwise_adagrad" {
-		s.rowwise(values, state, grad)
-		return
-	}
+// updateRow carries out an update of values whose state lies together.
+func updateRow(u *kernel.Update, values, state, grad []float32) {
 	n := min(len(values), len(state))
-	s.updateSlots(values, state[:n], state[n:], grad)
-}
-
-// updateSlots updates values, with their state in two parts. With rowwise_adagrad each is a row of its own.
-func (s *rowStep) updateSlots(values, first, second, grad []float32) {
-	switch s.kind {
-	case "sgd":
-		(&kernel.SGD{L2: s.l2, Rate: s.lr}).Step(values, grad)
-	case "adagrad", "rowwise_adagrad":
-		(&kernel.Adagrad{L2: s.l2, Rate: s.lr, Epsilon: s.eps}).Step(values, grad, first)
-	case "adam":
-		// sqrt(v)/1: SparseAdam corrects v's bias in the step size instead.
-		a := kernel.Adam{L2: s.l2, Beta2: s.beta2, Rest1: s.rest1, Rest2: s.rest2, Size: s.lr, Scale: 1, Epsilon: s.eps}
-		a.Step(values, grad, first, second)
-	case "ftrl":
-		s.ftrl(values, first, second, grad)
-	}
-}
-
-// rowwise is Adagrad with one accumulator, the mean over the row of the
-// squared gradient, summed from the first value to the last (FBGEMM's exact
-// row-wise Adagrad).
-func (s *rowStep) rowwise(w, state, g []float32) {
-	g = g[:len(w)]
-	sum := float32(0)
-	for i := range w {
-		d := g[i] + float32(s.l2*w[i])
-		sum += float32(d * d)
-	}
-	state[0] += sum / float32(len(w))
-	denom := kernel.Sqrt(state[0]) + s.eps
-	for i := range w {
-		d := g[i] + float32(s.l2*w[i])
-		w[i] -= float32(s.lr*d) / denom
-	}
+	u.Step(values, grad, state[:n], state[n:])
 }

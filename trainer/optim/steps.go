@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-
-	"aibox/internal/kernel"
 )
 
 // Adam corrects its moments by the number of steps since they were zero. A value that
@@ -139,42 +137,15 @@ func (d *Dense) Begin(i int, began []int64) {
 }
 
 // together calls do for the stretches among values lo to hi of parameter i, with the number of the step
-// that they take.
-func (d *Dense) together(i, lo, hi int, do func(lo, hi int, t int64)) {
-	if d.began[i] == nil {
-		do(lo, hi, d.t)
-		return
+// that they take in step t of the model.
+func (d *Dense) together(i, lo, hi int, t int64, do func(lo, hi int, t int64)) {
+	if d.began[i] == nil && lo < hi {
+		do(lo, hi, t)
 	}
 	for _, x := range d.began[i] {
 		if end := min(hi, x.end); lo < end {
-			do(lo, end, d.t-x.began)
+			do(lo, end, t-x.began)
 			lo = end
 		}
 	}
-}
-
-// adam updates values lo to hi of parameter i.
-func (d *Dense) adam(i, lo, hi int) {
-	p, s := d.params[i], &d.slots[i]
-	d.together(i, lo, hi, func(lo, hi int, t int64) {
-		a := d.cfg.adamStep(t, d.rate)
-		a.Step(p.Data[lo:hi], p.Grad[lo:hi], s[0][lo:hi], s[1][lo:hi])
-	})
-}
-
-// stepOwn updates values lo to hi of parameter i with its own optimizer.
-func (d *Dense) stepOwn(i, lo, hi int) {
-	p, s, r := d.params[i], &d.slots[i], d.own[i]
-	if _, rate := r.DecayRates(); rate > 0 {
-		kernel.Scale(float32(1-float64(rate*float64(d.scale))), p.Data[lo:hi])
-	}
-	d.together(i, lo, hi, func(lo, hi int, t int64) {
-		step := r.step(t, d.scale)
-		step.l2 += float32(r.cfg.TableL2) // every step uses the weight, so this is L2 as any other
-		slots := [2][]float32{}
-		for n := range d.slotNames(i) {
-			slots[n] = s[n][lo:hi]
-		}
-		step.updateSlots(p.Data[lo:hi], slots[0], slots[1], p.Grad[lo:hi])
-	})
 }

@@ -23,13 +23,18 @@ type Inputs struct {
 // Check reports inputs that do not fit a network. They come from a reader, so a fault
 // is the program's own.
 func (in *Inputs) Check(net *Network, training bool) error {
+	if len(in.Rows)%net.RowDim != 0 {
+		return fmt.Errorf("model: %d row values for rows of %d", len(in.Rows), net.RowDim)
+	}
+	return in.CheckFor(net, len(in.Rows)/net.RowDim, training)
+}
+
+// CheckFor is Check for inputs that will get the values of so many rows.
+func (in *Inputs) CheckFor(net *Network, rows int, training bool) error {
 	bags := in.N * net.Fields
-	r := net.RowDim
 	switch {
 	case in.N < 1:
 		return fmt.Errorf("model: mini-batch of %d examples", in.N)
-	case len(in.Rows)%r != 0:
-		return fmt.Errorf("model: %d row values for rows of %d", len(in.Rows), r)
 	case len(in.Offsets) != bags+1:
 		return fmt.Errorf("model: %d offsets for %d examples of %d fields, want %d", len(in.Offsets), in.N, net.Fields, bags+1)
 	case len(in.Dense) != in.N*net.Dense:
@@ -40,8 +45,8 @@ func (in *Inputs) Check(net *Network, training bool) error {
 		return fmt.Errorf("model: %d labels for %d examples", len(in.Labels), in.N)
 	case training && in.Weights != nil && len(in.Weights) != in.N:
 		return fmt.Errorf("model: %d weights for %d examples", len(in.Weights), in.N)
-	case training && (len(in.RowStarts) != len(in.Rows)/r+1 || len(in.RowBags) != len(in.Index) || (in.RowWeights == nil) != (in.BagWeights == nil)):
-		return fmt.Errorf("model: no inverted index of %d features of %d rows", len(in.Index), len(in.Rows)/r)
+	case training && (len(in.RowStarts) != rows+1 || len(in.RowBags) != len(in.Index) || (in.RowWeights == nil) != (in.BagWeights == nil)):
+		return fmt.Errorf("model: no inverted index of %d features of %d rows", len(in.Index), rows)
 	case in.Offsets[0] != 0 || int(in.Offsets[bags]) != len(in.Index):
 		return fmt.Errorf("model: offsets from %d to %d for %d features", in.Offsets[0], in.Offsets[bags], len(in.Index))
 	}
@@ -50,9 +55,8 @@ func (in *Inputs) Check(net *Network, training bool) error {
 			return fmt.Errorf("model: offsets of bag %d descend from %d to %d", b, in.Offsets[b], in.Offsets[b+1])
 		}
 	}
-	rows := uint32(len(in.Rows) / r)
 	for p, i := range in.Index {
-		if uint32(i) >= rows {
+		if uint32(i) >= uint32(rows) {
 			return fmt.Errorf("model: feature %d refers to row %d of %d", p, i, rows)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
 	"aibox/trainer/engine"
-	"aibox/trainer/engine/cpu"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
@@ -110,7 +109,7 @@ func newDecayBench(t *testing.T, kind string, split, divided bool, min uint32) *
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = b.table.Close() })
-		b.engine = cpu.New(engine.Config{
+		b.engine = mustNew(t, engine.Config{
 			Network: b.model.Network(), Layout: layout, Rows: rows, Schedule: d.schedule, Day: 7, ShowDecay: 1, MinOccurrences: min,
 		}, &b.state)
 		b.begin(t)

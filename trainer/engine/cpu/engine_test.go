@@ -7,8 +7,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -66,11 +68,28 @@ func newBenchIn(t *testing.T, precision engine.Precision, seed uint64, spec mode
 	}
 	t.Cleanup(func() { _ = b.table.Close() })
 	b.pass = randomPass(rand.New(rand.NewPCG(seed, 1)), spec, 3, 150)
-	b.engine = cpu.New(engine.Config{
+	b.engine = mustNew(t, engine.Config{
 		Network: b.model.Network(), Precision: precision, Layout: b.layout, Rows: rows, Schedule: schedule, Day: 7, ShowDecay: 1, MinOccurrences: 1,
 	}, &b.state)
 	b.begin(t)
 	return b
+}
+
+func mustNew(t *testing.T, c engine.Config, state *engine.State) engine.Engine {
+	t.Helper()
+	e, err := cpu.New(c, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestPrecisions: the engine has no products in tf32, and says so.
+func TestPrecisions(t *testing.T) {
+	_, err := cpu.New(engine.Config{Precision: engine.TF32}, &engine.State{})
+	if err == nil || errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "engine.precision") {
+		t.Errorf("tf32: %v", err)
+	}
 }
 
 func (b *bench) begin(t *testing.T) {

@@ -1,13 +1,12 @@
 package cpu
 
 import (
-	"fmt"
 	"math"
 
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
 	"aibox/trainer/engine"
-	"aibox/trainer/ops"
+	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/program"
 )
 
@@ -64,8 +63,7 @@ func (m *Machine) Train(in *program.Inputs) (result Result, err error) {
 	e.run(m, in)
 	loss := e.loss()
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return Result{}, fmt.Errorf("%w: the loss of step %d is %g; %s", program.ErrNotFinite, in.Step, loss,
-			"lower the learning rate, or look for extreme dense features")
+		return Result{}, engine.LossError(in.Step, loss)
 	}
 	if err := e.checkNorms(); err != nil {
 		return Result{}, err
@@ -87,7 +85,7 @@ func (m *Machine) Infer(in *program.Inputs) (logits []float32, err error) {
 	logits = e.column(e.prog.Logits)
 	for i, z := range logits {
 		if math.IsNaN(float64(z)) || math.IsInf(float64(z), 0) {
-			return nil, fmt.Errorf("%w: the logit of example %d of the mini-batch is %g", program.ErrNotFinite, i, z)
+			return nil, engine.LogitError(i, z)
 		}
 	}
 	return logits, nil
@@ -138,14 +136,12 @@ type execution struct {
 	tileColumns int   // elements of a tile's scratch memory for each of its examples
 	slots       []int // where each slot begins, in elements for each example
 	extra       int   // elements that steps need beside their results
-	mean        bool  // the gradients of rows are those of means
 
 	// For the current mini-batch:
 	n       int // its examples
 	total   int // those by which the loss is divided
 	step    int64
-	bags    bags
-	means   []float32   // of each bag, what the sum of its rows is multiplied by; nil: nothing
+	bags    hostrows.Bags
 	tile    int         // examples in a tile
 	block   int         // examples in a block
 	offsets []int       // where each inner buffer of scope Block or Batch begins in the arena
@@ -173,10 +169,8 @@ func (e *execution) init(net *program.Network, p *program.Program) {
 	e.base = make([][]float32, len(p.Buffers))
 	for i := range p.Steps {
 		e.extra = max(e.extra, extraElements(&p.Steps[i]))
-		if s := &p.Steps[i]; s.Kind == ops.KindBagPool && s.Pooling == ops.PoolMean {
-			e.mean = p.Training()
-		}
 	}
+	e.bags.Init(net, p)
 	e.weights.init(p)
 	e.tiles, e.columns, e.sums, e.packing = e.runTiles, e.runColumns, e.runSums, e.runPacking
 }
@@ -226,13 +220,7 @@ func (e *execution) bind(m *Machine, in *program.Inputs) {
 	if in.Total > 0 {
 		e.total = in.Total
 	}
-	e.bags = bags{
-		offsets: in.Offsets, index: in.Index, weights: in.BagWeights,
-		rowStarts: in.RowStarts, rowBags: in.RowBags, rowWeights: in.RowWeights,
-	}
-	if e.mean {
-		e.means = resize(e.means, len(in.Offsets)-1)
-	}
+	e.bags.Set(in)
 	e.cut(in.N)
 	m.arena = grow(m.arena, e.place(in.N))
 	for i, b := range e.prog.Buffers {

@@ -95,7 +95,7 @@ func (p *scratchPool) put(s *scratch) {
 func (e *execution) bytes() int64 {
 	e.scratch.mu.Lock()
 	defer e.scratch.mu.Unlock()
-	return e.scratch.mu.bytes + 4*int64(cap(e.means)) + e.weights.bytes()
+	return e.scratch.mu.bytes + e.bags.Bytes() + e.weights.bytes()
 }
 
 // tile is a tile of examples on its way through a stage.

@@ -1,9 +1,9 @@
 package cpu
 
 import (
-	"fmt"
 	"math"
 
+	"aibox/trainer/engine"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -119,14 +119,12 @@ func (t *tile) gammaGrad(dgamma []float32, x, stats, dy matrix, lo, hi int, scal
 // columnGrain is how many columns of n rows are worth another thread.
 func columnGrain(n int) int { return max(lineElements, (1<<14)/max(1, n)) }
 
-// checkNorms reports batch statistics that are not finite and would spoil the running ones
-// permanently. A huge value can pass through a normalization and give a finite loss.
+// checkNorms reports batch statistics that are not finite: see engine.StatisticsError.
 func (e *execution) checkNorms() error {
 	for i, v := range e.prog.Stats {
 		for _, x := range e.base[v.Buffer][:2*v.Columns] {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				n := &e.net.Norms[i]
-				return fmt.Errorf("%w: the batch statistics for %s and %s", program.ErrNotFinite, n.Mean.Name, n.Variance.Name)
+				return engine.StatisticsError(&e.net.Norms[i])
 			}
 		}
 	}

@@ -39,8 +39,9 @@ func (m *Machine) runner(stage program.Stage, i int) func() {
 		}
 	case s.Kind == ops.KindBagPoolGrad:
 		grad := make([]float32, m.net.RowDim)
+		_, _, rows := e.bags.Size()
 		return func() {
-			for row := range len(e.bags.rowStarts) - 1 {
+			for row := range rows {
 				m.RowGrad(row, grad)
 			}
 		}
@@ -65,7 +66,8 @@ func (e *execution) work(s *program.Step) kernel.Work {
 		w.FMAs = 2 * e.n * kernel.Pairs(s.In[0].Columns/s.Dim) * s.Dim
 		return w
 	case ops.KindBagPool, ops.KindBagPoolGrad:
-		w.Bytes = 4 * e.net.RowDim * (len(e.bags.index) + len(e.bags.offsets))
+		bags, features, _ := e.bags.Size()
+		w.Bytes = 4 * e.net.RowDim * (features + bags)
 		return w
 	}
 	tiles := true

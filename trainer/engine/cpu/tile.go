@@ -34,7 +34,7 @@ func (t *tile) step(s *program.Step) {
 	case ops.KindActivateGrad:
 		t.activateGrad(s.Activation, y, t.at(s.In[0]), t.at(s.In[1]))
 	case ops.KindBagPool:
-		t.pool(s, y, t.at(s.In[0]))
+		t.e.bags.Pool(t.lo, t.n, y.data, y.stride, t.at(s.In[0]).data)
 	case ops.KindBatchNorm:
 		t.normalize(y, t.at(s.In[0]), t.at(s.In[1]).row(0), t.at(s.In[2]).row(0), t.at(s.In[3]))
 	case ops.KindBatchNormInput:

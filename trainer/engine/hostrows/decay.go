@@ -1,4 +1,4 @@
-package cpu
+package hostrows
 
 import (
 	"aibox/trainer/decay"

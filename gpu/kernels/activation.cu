@@ -1,0 +1,73 @@
+#include "functions.h"
+
+// The numbers of Activation in activation.go.
+enum { IDENTITY, RELU, LEAKY_RELU, TANH, SIGMOID };
+
+// a(x)
+DEVICE float activated(int a, float x) {
+	switch (a) {
+	case RELU:
+		return x < 0 ? 0 : x;
+	case LEAKY_RELU:
+		return x < 0 ? x * 0.01f : x;
+	case TANH:
+		return hyperbolic_tangent(x);
+	case SIGMOID:
+		return sigmoid(x);
+	}
+	return x;
+}
+
+// dy·a'(x), where y = a(x)
+DEVICE float derived(int a, float y, float dy) {
+	switch (a) {
+	case RELU:
+		return y > 0 ? dy : 0;
+	case LEAKY_RELU:
+		return y > 0 ? dy : dy * 0.01f;
+	case TANH:
+		return dy * fmaf(-y, y, 1);
+	case SIGMOID:
+		return dy * (y * (1 - y));
+	}
+	return dy;
+}
+
+KERNEL activate(float *y, int ldy, const float *x, int ldx, int rows, int columns, int a) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(y, ldy, e.i, e.j) = activated(a, at(x, ldx, e.i, e.j));
+}
+
+KERNEL activate_grad(float *dx, int lddx, const float *y, int ldy, const float *dy, int lddy, int rows, int columns,
+	int a) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(dx, lddx, e.i, e.j) = derived(a, at(y, ldy, e.i, e.j), at(dy, lddy, e.i, e.j));
+}
+
+// biased is the stride of the bias, 0 if there is none: see Set.perhaps.
+KERNEL epilogue(float *y, int ldy, const float *bias, int biased, int rows, int columns, int a) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	float v = at(y, ldy, e.i, e.j);
+	if (biased) {
+		v += bias[e.j];
+	}
+	at(y, ldy, e.i, e.j) = activated(a, v);
+}
+
+KERNEL derive(float *dx, int lddx, const float *y, int ldy, int rows, int columns, int a) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	float &g = at(dx, lddx, e.i, e.j);
+	g = derived(a, at(y, ldy, e.i, e.j), g);
+}

@@ -1,0 +1,35 @@
+// Package kernels has what a step of training computes on a CUDA device, except for matrix
+// products: for each kind of step a kernel in CUDA C++ and the method of Set that launches it.
+// What the steps mean is said by trainer/ops; this package knows nothing of models.
+//
+// # Sources
+//
+// Each theme has a Go file, with the launches, and a .cu file of the same name, with the kernels.
+// "make kernels" compiles all .cu files to aibox.ptx, which is committed and embedded
+// (Image); a test fails when it does not belong to the sources. Package twin has each kernel
+// as a Go function, for emulated devices. Package kerneltest has the trials that
+// hold kernels to what they should compute; they run on emulated devices with the twins, and on the
+// sources themselves, compiled for the CPU (package shim). Package kernelrig runs both in tests of other
+// packages, which compare kernels with what the CPU does.
+//
+// # Numbers
+//
+// A kernel, its twin and its source on the CPU give the same bits, up to those of a NaN. So
+// nothing is fused unless the source says fmaf (nvcc gets -fmad=false), exp and the like are the
+// polynomials of internal/kernel, and every sum has an order that is part of the kernel's
+// meaning and does not depend on the device. Where the order of internal/kernel suits a device it is
+// the same as there: RowSum, RowDot, Interact and all that works element by element give the bits
+// of the CPU. Sums over examples, and FM, have orders of their own.
+//
+// # Memory
+//
+// Matrices have rows of float32 some distance apart. What a kernel writes overlaps none of its
+// operands; where something is changed in place, the method says so. Launches of zero rows do
+// nothing, and sums over them give zeros. Kernels that change parameters or running statistics
+// read a flag in device memory, which Finite sets if numbers are not finite, and do nothing where it is
+// set: so a step that diverged, and all later ones, leave no trace, without the host waiting.
+//
+// Arguments are fixed when a graph is captured. What changes from one step to the next is
+// therefore in device memory: the flag, the number of the step that decides what Dropout drops, the constants
+// of optimizers (optim.go), and what rows of the table decay and are rounded by (table.go).
+package kernels

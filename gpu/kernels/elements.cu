@@ -1,0 +1,89 @@
+#include "aibox.h"
+
+KERNEL add(float *y, int ldy, const float *x, int ldx, int rows, int columns) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(y, ldy, e.i, e.j) += at(x, ldx, e.i, e.j);
+}
+
+KERNEL sum(float *y, int ldy, const float *a, int lda, const float *b, int ldb, int rows, int columns) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(y, ldy, e.i, e.j) = at(a, lda, e.i, e.j) + at(b, ldb, e.i, e.j);
+}
+
+KERNEL multiply(float *z, int ldz, const float *x, int ldx, const float *y, int ldy, int rows, int columns) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(z, ldz, e.i, e.j) = at(x, ldx, e.i, e.j) * at(y, ldy, e.i, e.j);
+}
+
+// y has one column.
+KERNEL multiply_rows(float *z, int ldz, const float *x, int ldx, const float *y, int ldy, int rows, int columns) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(z, ldz, e.i, e.j) = at(x, ldx, e.i, e.j) * at(y, ldy, e.i, 0);
+}
+
+KERNEL cross_matrix(float *y, int ldy, const float *x0, int ldx0, const float *z, int ldz, const float *xl, int ldxl,
+	int rows, int columns) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(y, ldy, e.i, e.j) = at(x0, ldx0, e.i, e.j) * at(z, ldz, e.i, e.j) + at(xl, ldxl, e.i, e.j);
+}
+
+// z has one column. biased is the stride of the bias, 0 if there is none.
+KERNEL cross_column(float *y, int ldy, const float *x0, int ldx0, const float *z, int ldz, const float *xl, int ldxl,
+	const float *bias, int biased, int rows, int columns) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	float v = at(x0, ldx0, e.i, e.j) * at(z, ldz, e.i, 0);
+	if (biased) {
+		v += bias[e.j];
+	}
+	at(y, ldy, e.i, e.j) = v + at(xl, ldxl, e.i, e.j);
+}
+
+// The rows of v are 0 elements apart if all examples have the same vectors.
+KERNEL scale_vectors(float *y, int ldy, const float *x, int ldx, const float *v, int ldv, int rows, int columns,
+	int dim) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(y, ldy, e.i, e.j) = at(x, ldx, e.i, e.j / dim) * at(v, ldv, e.i, e.j);
+}
+
+// The step of SplitMix64: see ops.Mix.
+DEVICE unsigned long long mix(unsigned long long x) {
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+// layer is the hash of seed and layer, first the number of the first element of x in the
+// whole mini-batch. A hash drops its element when its upper 32 bits are below the threshold.
+KERNEL dropout(float *y, int ldy, const float *x, int ldx, const long long *step, long long layer, long long first,
+	long long threshold, float scale, int rows, int columns) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	unsigned long long number = (unsigned long long)first + thread_number();
+	unsigned long long hash = mix(mix((unsigned long long)layer + (unsigned long long)*step) + number);
+	bool dropped = hash >> 32 < (unsigned long long)threshold;
+	at(y, ldy, e.i, e.j) = dropped ? 0 : at(x, ldx, e.i, e.j) * scale;
+}

@@ -1,0 +1,31 @@
+package kernels
+
+import "aibox/gpu"
+
+// Matrix is rows of float32 in device memory. A vector is a matrix of one row. The zero value
+// stands for an operand that there is not, where a method says that it may be left out.
+type Matrix struct {
+	Memory  gpu.Memory
+	Offset  int // of the first element, in bytes; a multiple of 4
+	Columns int
+	Stride  int // elements from one row to the next
+}
+
+// Region is what n rows take.
+func (m Matrix) Region(n int) gpu.Region {
+	return gpu.Region{Memory: m.Memory, Offset: m.Offset, Width: 4 * m.Columns, Rows: n, Pitch: 4 * m.Stride}
+}
+
+// Slice is columns [lo, hi) of the matrix.
+func (m Matrix) Slice(lo, hi int) Matrix {
+	return Matrix{Memory: m.Memory, Offset: m.Offset + 4*lo, Columns: hi - lo, Stride: m.Stride}
+}
+
+// From is the matrix without its first n rows.
+func (m Matrix) From(n int) Matrix {
+	m.Offset += 4 * n * m.Stride
+	return m
+}
+
+// given tells whether there is such an operand.
+func (m Matrix) given() bool { return m.Memory != nil }

@@ -1,0 +1,29 @@
+package kernels
+
+import "aibox/gpu"
+
+var (
+	kernelToBF16 = declare("to_bf16")
+	kernelFinite = declare("check_finite")
+)
+
+// ToBF16 rounds x to bfloat16, to nearest, ties to even, denormal numbers to zero, as
+// kernel.RoundBF16 does. y is rows of as many 16-bit numbers.
+func (k *Set) ToBF16(s gpu.Stream, y gpu.Matrix, x Matrix, rows int) error {
+	if rows == 0 {
+		return nil
+	}
+	to := gpu.Region{Memory: y.Memory, Offset: y.Offset, Width: 2 * x.Columns, Rows: rows, Pitch: 2 * y.Stride}
+	k.with().add(gpu.Write(to)).ints(y.Stride).reads(x, rows).ints(rows, x.Columns)
+	return k.launch(s, kernelToBF16, elements(rows, x.Columns))
+}
+
+// Finite sets the flag, 4 bytes of device memory, to 1 if an element of x is infinite or NaN. Otherwise
+// it leaves it as it is.
+func (k *Set) Finite(s gpu.Stream, flag gpu.Region, x Matrix, rows int) error {
+	if rows == 0 {
+		return nil
+	}
+	k.with().add(gpu.Update(flag)).reads(x, rows).ints(rows, x.Columns)
+	return k.launch(s, kernelFinite, elements(rows, x.Columns))
+}

@@ -1,0 +1,52 @@
+package kernels
+
+import (
+	"aibox/gpu"
+	"aibox/internal/kernel"
+)
+
+// kernelOptimize are the kernels of dense parameters, by formula. The row-wise formula is that of tables only.
+var kernelOptimize = map[kernel.Formula]number{
+	kernel.FormulaSGD:      declare("optimize_sgd"),
+	kernel.FormulaMomentum: declare("optimize_momentum"),
+	kernel.FormulaAdagrad:  declare("optimize_adagrad"),
+	kernel.FormulaAdam:     declare("optimize_adam"),
+	kernel.FormulaFTRL:     declare("optimize_ftrl"),
+}
+
+// UpdateBytes is what the constants of a kernel.Update take in device memory.
+const UpdateBytes = 4 * 12
+
+// AppendUpdate appends the constants of u, UpdateBytes/4 words, as kernels read them.
+func AppendUpdate(words []float32, u *kernel.Update) []float32 {
+	return append(words, u.Shrink, u.L2, u.Rate, u.Epsilon, u.Momentum, u.Beta2, u.Rest1, u.Rest2, u.Scale, u.Beta, u.Lambda1, u.Lambda2)
+}
+
+// ReadUpdate returns the update of a formula whose constants are words, as AppendUpdate appends them.
+func ReadUpdate(f kernel.Formula, words []float32) kernel.Update {
+	return kernel.Update{
+		Formula: f, Shrink: words[0], L2: words[1], Rate: words[2], Epsilon: words[3], Momentum: words[4],
+		Beta2: words[5], Rest1: words[6], Rest2: words[7], Scale: words[8], Beta: words[9], Lambda1: words[10], Lambda2: words[11],
+	}
+}
+
+// Optimize updates the values of w, which is one row, in place, by their gradients g and their state: as many
+// matrices of one row of that length as f.Slots says. Constants are those of the update, UpdateBytes of
+// device memory (AppendUpdate), since they change from one step to the next. Where the flag is set, it does nothing.
+//
+// An average is updated in the same way, by the parameters in place of gradients (optim.Dense.Averager).
+func (k *Set) Optimize(s gpu.Stream, flag, constants gpu.Region, f kernel.Formula, w, g Matrix, state ...Matrix) error {
+	n, ok := kernelOptimize[f]
+	if !ok || len(state) != f.Slots() {
+		return gpu.Invalid("an update of formula %d with %d slots of state", f, len(state))
+	}
+	if w.Columns == 0 {
+		return nil
+	}
+	k.with().add(gpu.Read(flag), gpu.Read(constants), gpu.Update(w.Region(1)), gpu.Read(g.Region(1)))
+	for _, m := range state {
+		k.add(gpu.Update(m.Region(1)))
+	}
+	k.ints(w.Columns)
+	return k.launch(s, n, elements(1, w.Columns))
+}

@@ -1,0 +1,66 @@
+// The formulas of internal/kernel (optimizer.go, ftrl.go), for one value.
+#pragma once
+
+#include "aibox.h"
+
+// The constants of a kernel.Update, as AppendUpdate writes them.
+struct Update {
+	float shrink, l2, rate, epsilon, momentum, beta2, rest1, rest2, scale, beta, lambda1, lambda2;
+};
+
+// The numbers of kernel.Formula.
+enum { SGD, MOMENTUM, ADAGRAD, ROWWISE_ADAGRAD, ADAM, FTRL };
+
+// The gradient with that of L2.
+DEVICE float penalized(const Update &u, float w, float g) { return g + u.l2 * w; }
+
+// Each of these returns the new value of w, and changes its state.
+
+DEVICE float step_sgd(const Update &u, float w, float g) { return w - u.rate * penalized(u, w, g); }
+
+DEVICE float step_momentum(const Update &u, float w, float g, float &b) {
+	b = u.momentum * b + penalized(u, w, g);
+	return w - u.rate * b;
+}
+
+// Adagrad, where s has got the square of the gradient.
+DEVICE float step_by_sum(const Update &u, float w, float g, float s) {
+	return w - u.rate * penalized(u, w, g) / (sqrtf(s) + u.epsilon);
+}
+
+DEVICE float step_adagrad(const Update &u, float w, float g, float &s) {
+	float d = penalized(u, w, g);
+	s += d * d;
+	return step_by_sum(u, w, g, s);
+}
+
+DEVICE float step_adam(const Update &u, float w, float g, float &m, float &v) {
+	float d = penalized(u, w, g);
+	m += u.rest1 * (d - m);
+	v = u.beta2 * v + u.rest2 * d * d;
+	return w - u.rate * m / (sqrtf(v) / u.scale + u.epsilon);
+}
+
+DEVICE float ftrl_denominator(const Update &u, float n) { return (u.beta + sqrtf(n)) / u.rate + u.lambda2; }
+
+DEVICE float step_ftrl(const Update &u, float w, float g, float &z, float &n) {
+	if (u.rate == 0) {
+		return w;
+	}
+	float d = penalized(u, w, g);
+	if (w != 0) { // the z that belongs to w
+		float y = -(w * ftrl_denominator(u, n));
+		z = w > 0 ? y - u.lambda1 : w < 0 ? y + u.lambda1 : 0;
+	}
+	float next = n + d * d;
+	float sigma = (sqrtf(next) - sqrtf(n)) / u.rate;
+	z += d - sigma * w;
+	n = next;
+	if (z > u.lambda1) {
+		return -(z - u.lambda1) / ftrl_denominator(u, next);
+	}
+	if (z < -u.lambda1) {
+		return -(z + u.lambda1) / ftrl_denominator(u, next);
+	}
+	return 0;
+}

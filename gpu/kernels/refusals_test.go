@@ -1,0 +1,52 @@
+package kernels_test
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"aibox/gpu"
+	"aibox/gpu/emulated"
+	"aibox/gpu/kernels"
+	"aibox/gpu/kernels/twin"
+)
+
+// Load says which kernel an image lacks.
+func TestLoadWithoutAKernel(t *testing.T) {
+	image := maps.Clone(twin.Kernels)
+	delete(image, "fm")
+	dev := onEmulated("", map[string]emulated.Kernels{kernels.Image().Name: image}).Open(t, 1)
+	if _, err := kernels.Load(dev); !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), `"fm"`) {
+		t.Errorf("Load of an image without fm: %v", err)
+	}
+}
+
+// Launches whose numbers the kernels, which count in 32 bits, could not hold are refused.
+func TestLaunchesThatAreTooLarge(t *testing.T) {
+	dev := onEmulated("", twin.Images()).Open(t, 1)
+	k, err := kernels.Load(dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := dev.NewStream("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := dev.Alloc("test", 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := kernels.Matrix{Memory: m, Columns: 1 << 12, Stride: 1 << 12}
+	y := x
+	y.Stride = 1 << 31
+	for want, err := range map[string]error{
+		"at most 2^31-1":                       k.Copy(s, x, x, 1<<19),
+		"argument 4 is negative":               k.Copy(s, x, x, -1),
+		"argument 3 is negative, or more than": k.Copy(s, x, y, 1),
+	} {
+		if !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), `kernel "copy_rows"`) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want: %s", err, want)
+		}
+	}
+}

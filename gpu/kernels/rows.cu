@@ -1,0 +1,92 @@
+#include "aibox.h"
+
+// Rows are summed up by 16 threads each, in the order of kernel.Sum: thread i adds what it computes of
+// elements i, i+16, …, starting from +0, and row_tree adds those of the threads.
+enum { LANES = 16 };
+
+// Adds v over each 16 threads that follow one another, as a tree: threads i and i+8 for i < 8, then i and
+// i+4, i and i+2, and last 0 and 1. The first of them gets the result. All threads of the
+// block must call it, once in a kernel.
+DEVICE float row_tree(float v) {
+	__shared__ float sums[256];
+	unsigned t = threadIdx.x, lane = t % LANES;
+	sums[t] = v;
+	for (unsigned w = LANES / 2; w > 0; w /= 2) {
+		__syncthreads();
+		if (lane < w) {
+			sums[t] += sums[t + w];
+		}
+	}
+	return sums[t];
+}
+
+KERNEL row_sum(float *y, int ldy, const float *x, int ldx, int rows, int columns) {
+	int i = thread_number() / LANES, lane = thread_number() % LANES;
+	float sum = 0;
+	if (i < rows) {
+		for (int j = lane; j < columns; j += LANES) {
+			sum += at(x, ldx, i, j);
+		}
+	}
+	sum = row_tree(sum);
+	if (i < rows && lane == 0) {
+		at(y, ldy, i, 0) = sum;
+	}
+}
+
+KERNEL row_dot(float *z, int ldz, const float *x, int ldx, const float *y, int ldy, int rows, int columns) {
+	int i = thread_number() / LANES, lane = thread_number() % LANES;
+	float sum = 0;
+	if (i < rows) {
+		for (int j = lane; j < columns; j += LANES) {
+			sum = fmaf(at(x, ldx, i, j), at(y, ldy, i, j), sum);
+		}
+	}
+	sum = row_tree(sum);
+	if (i < rows && lane == 0) {
+		at(z, ldz, i, 0) = sum;
+	}
+}
+
+// The sum of number d of all vectors of a row.
+DEVICE float vector_sum(const float *row, int columns, int dim, int d) {
+	float sum = 0;
+	for (int f = d; f < columns; f += dim) {
+		sum += row[f];
+	}
+	return sum;
+}
+
+// Each thread takes every sixteenth of the dim places.
+KERNEL fm(float *y, int ldy, const float *x, int ldx, int rows, int columns, int dim) {
+	int i = thread_number() / LANES, lane = thread_number() % LANES;
+	float total = 0;
+	if (i < rows) {
+		const float *row = &at(x, ldx, i, 0);
+		for (int d = lane; d < dim; d += LANES) {
+			float sum = vector_sum(row, columns, dim, d), pairs = 0;
+			for (int f = d; f < columns; f += dim) {
+				pairs += row[f] * (sum - row[f]);
+			}
+			total += pairs;
+		}
+	}
+	total = row_tree(total);
+	if (i < rows && lane == 0) {
+		at(y, ldy, i, 0) = 0.5f * total;
+	}
+}
+
+// Each thread takes one of the dim places of one row.
+KERNEL fm_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *dy, int lddy,
+	int rows, int columns, int dim) {
+	Element e(rows, dim);
+	if (e.outside) {
+		return;
+	}
+	const float *row = &at(x, ldx, e.i, 0);
+	float sum = vector_sum(row, columns, dim, e.j), g = at(dy, lddy, e.i, 0);
+	for (int f = e.j; f < columns; f += dim) {
+		at(dx, lddx, e.i, f) = g * (sum - row[f]);
+	}
+}

@@ -1,0 +1,43 @@
+// Enough of CUDA C++ to compile the kernels for the CPU. It is included before the sources. The threads
+// of a block take turns (see host.h): so shared memory is memory of the only thread that there is, and
+// what CUDA knows of the present thread are global variables.
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(n)
+#define __shared__ thread_local
+
+struct dim3 {
+	unsigned x, y, z;
+};
+static dim3 gridDim, blockDim, blockIdx, threadIdx;
+
+// The memory that a launch asks for: extern __shared__ float shared[].
+extern thread_local float shared[];
+
+// Returns when all threads of the block have come to it.
+void __syncthreads();
+
+template <class To, class From> static inline To same_bits(From from) {
+	static_assert(sizeof(To) == sizeof(From), "numbers of one size");
+	To to;
+	memcpy(&to, &from, sizeof to);
+	return to;
+}
+
+static inline unsigned __float_as_uint(float x) { return same_bits<unsigned>(x); }
+static inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
+static inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
+
+// Threads take turns only where they wait for one another.
+template <class T> static inline T atomicMin(T *at, T v) {
+	T was = *at;
+	*at = v < was ? v : was;
+	return was;
+}

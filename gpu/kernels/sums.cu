@@ -1,0 +1,21 @@
+#include "sums.h"
+
+KERNEL column_sums(double *work, const float *x, int ldx, int rows, int columns) {
+	int j = block_column();
+	sum_chunk(work, rows, columns, [&](int i) { return (double)at(x, ldx, i, j); });
+}
+
+// Adds up the sums of chunks. The grid has one row of blocks.
+KERNEL finish_columns(float *sums, int, const double *work, int chunks, int columns) {
+	int j = block_column();
+	double sum = 0;
+	if (j < columns) {
+		for (int c = threadIdx.y; c < chunks; c += CHUNK_LANES) {
+			sum += at(work, columns, c, j);
+		}
+	}
+	sum = column_tree(sum);
+	if (j < columns && threadIdx.y == 0) {
+		sums[j] = (float)sum;
+	}
+}

@@ -1,0 +1,122 @@
+package kernels
+
+import "aibox/gpu"
+
+// Rows of the sparse table are words in device memory, in the shape of sparsetable.Layout: values, state of the
+// optimizer, show, click, day last seen, count. What kernels do with them gives the bits of the engine for the CPU:
+// sums over the occurrences of a row are one chain in the order of the mini-batch, and statistics are decayed in
+// double precision. A step of training
+//
+//   - brings the statistics of its rows up to date, which decides whose values are used (Collect),
+//   - computes by how much rows have decayed since they were last used, if they do (Settle),
+//   - gathers their values as float32 (Gather), and pools those of each bag (Pool),
+//   - after the backward pass, adds up the gradients of each row's bags (RowGradients),
+//   - and updates the rows (UpdateRows).
+//
+// Inference has Admit in place of Collect, and ends with Pool.
+
+// Format is the encoding of values, a sparsetable.ValueFormat.
+type Format int
+
+const (
+	Float32 Format = iota
+	Float16
+	BFloat16
+)
+
+// Table is the rows of a pass.
+type Table struct {
+	Rows   gpu.Region // all of them, one after the other
+	Values int        // of a row
+	State  int        // words of a row's state
+	Format Format
+	Decays bool // the last word of the state is a clock of package decay
+}
+
+// valueWords is how many words the values of a row take.
+func (t *Table) valueWords() int {
+	if t.Format == Float32 {
+		return t.Values
+	}
+	return (t.Values + 1) / 2
+}
+
+// statWords is how many words the statistics of a row take.
+const statWords = 4
+
+// Words is how many words a row takes.
+func (t *Table) Words() int { return t.valueWords() + t.State + statWords }
+
+// TableBatch is the rows of a mini-batch, and where they occur, as reader.Batch has them.
+type TableBatch struct {
+	Rows    int        // how many different ones
+	Fields  int        // of an example; bag b belongs to field b mod Fields
+	Index   gpu.Region // int32: the place of each row in the table
+	Starts  gpu.Region // int32: where the bags of each row begin, and the last ones end; not for inference
+	Bags    gpu.Region // int32: the bags that each row occurs in, in ascending order; not for inference
+	Weights gpu.Region // float32: the weight of each occurrence, in the order of Bags; none: all are 1
+}
+
+// Statistics is how Collect changes the statistics of rows.
+type Statistics struct {
+	Day            uint32
+	ShowDecay      float32 // of shows and clicks for each day in which a row was not seen
+	MinOccurrences uint32  // values are used from this occurrence of a row on
+}
+
+var (
+	kernelCollect = declare("table_collect")
+	kernelAdmit   = declare("table_admit")
+	kernelGather  = declare("table_gather")
+)
+
+// rowThreads is the geometry of kernels with a thread for each row.
+func rowThreads(rows int) gpu.Geometry { return gpu.Linear(rows, blockThreads) }
+
+// none is a region of no bytes, where others may be left out.
+func none(of gpu.Region) gpu.Region { return gpu.Part(of.Memory, of.Offset, 0) }
+
+// perhapsRegion adds a region that the kernel reads and that may be left out, and 1 or 0. In its place
+// the kernel gets no bytes of another one.
+func (k *Set) perhapsRegion(r, other gpu.Region) *Set {
+	if r.Memory == nil {
+		return k.add(gpu.Read(none(other))).ints(0)
+	}
+	return k.add(gpu.Read(r)).ints(1)
+}
+
+// Collect adds the occurrences of the mini-batch, and those with label 1 of labels (float32, one for each example),
+// to the statistics of its rows, unless the flag is set. It sets admitted (int32, one for each row) to 1 where values
+// are used, else to 0.
+func (k *Set) Collect(s gpu.Stream, flag gpu.Region, t *Table, b *TableBatch, c Statistics, labels, admitted gpu.Region) error {
+	if b.Rows == 0 {
+		return nil
+	}
+	k.with().add(gpu.Read(flag), gpu.Update(t.Rows), gpu.Read(b.Index), gpu.Read(b.Starts), gpu.Read(b.Bags), gpu.Read(labels),
+		gpu.Write(admitted), gpu.Int64(int64(c.Day)), gpu.Float32(c.ShowDecay), gpu.Int64(int64(c.MinOccurrences)))
+	k.ints(b.Rows, t.Words(), b.Fields)
+	return k.launch(s, kernelCollect, rowThreads(b.Rows))
+}
+
+// Admit sets admitted as Collect does, for inference: rows that were never trained are not used.
+func (k *Set) Admit(s gpu.Stream, t *Table, b *TableBatch, minOccurrences uint32, admitted gpu.Region) error {
+	if b.Rows == 0 {
+		return nil
+	}
+	k.with().add(gpu.Read(t.Rows), gpu.Read(b.Index), gpu.Write(admitted), gpu.Int64(int64(minOccurrences))).ints(b.Rows, t.Words())
+	return k.launch(s, kernelAdmit, rowThreads(b.Rows))
+}
+
+// Gather writes the values of the rows of the mini-batch to values, float32 (Rows, t.Values), multiplied by what
+// Settle has computed, if the rows decay; those of rows that are not admitted are 0.
+func (k *Set) Gather(s gpu.Stream, t *Table, b *TableBatch, admitted, factors, values gpu.Region) error {
+	if b.Rows == 0 {
+		return nil
+	}
+	if t.Decays != (factors.Memory != nil) {
+		return gpu.Invalid("factors of rows that do not decay, or none of rows that do")
+	}
+	k.with().add(gpu.Write(values), gpu.Read(t.Rows), gpu.Read(b.Index), gpu.Read(admitted)).perhapsRegion(factors, admitted)
+	k.ints(b.Rows, t.Words(), t.Values, int(t.Format))
+	return k.launch(s, kernelGather, elements(b.Rows, t.valueWords()))
+}

@@ -1,0 +1,47 @@
+package kernels
+
+import "aibox/gpu"
+
+var (
+	kernelPool         = declare("table_pool")
+	kernelRowGradients = declare("table_gradients")
+)
+
+// Bags is which rows of a mini-batch each bag has, as reader.Batch has them.
+type Bags struct {
+	Fields   int        // of an example
+	Offsets  gpu.Region // int32 (examples*Fields + 1): where bags begin in Index
+	Index    gpu.Region // int32: rows of the mini-batch
+	Weights  gpu.Region // float32, in the order of Index; none: all are 1
+	Averaged gpu.Region // int32 (Fields): not 0 where the field has the mean of its rows, by weight; none: all have the sum
+	Means    gpu.Region // float32 (examples*Fields), if there are averages: what Pool multiplies the sum of each bag by
+}
+
+// Pool adds up the rows of each bag, in order, whose values Gather has written (float32, width each): y has a row for each
+// example, with the bags of its fields one after the other. A bag with one row and no weights has its very bits.
+func (k *Set) Pool(s gpu.Stream, y Matrix, b *Bags, values gpu.Region, width, examples int) error {
+	if examples == 0 {
+		return nil
+	}
+	means := b.Means
+	if b.Averaged.Memory == nil {
+		means = none(b.Offsets)
+	} else if means.Memory == nil {
+		return gpu.Invalid("fields are averaged, and there is no room for what their sums are multiplied by")
+	}
+	k.with().writes(y, examples).add(gpu.Write(means), gpu.Read(values), gpu.Read(b.Offsets), gpu.Read(b.Index))
+	k.perhapsRegion(b.Weights, b.Offsets).perhapsRegion(b.Averaged, b.Offsets).ints(examples, b.Fields, width)
+	return k.launch(s, kernelPool, elements(examples, b.Fields*width))
+}
+
+// RowGradients adds up, for each row of the mini-batch, the gradients of the bags that it occurs in, in order: dy is
+// the gradient of what Pool has written, and grads float32 (Rows, width). Means are those that Pool
+// has written, or none.
+func (k *Set) RowGradients(s gpu.Stream, grads gpu.Region, b *TableBatch, dy Matrix, means gpu.Region, width, examples int) error {
+	if b.Rows == 0 {
+		return nil
+	}
+	k.with().add(gpu.Write(grads)).reads(dy, examples).add(gpu.Read(b.Starts), gpu.Read(b.Bags))
+	k.perhapsRegion(b.Weights, b.Starts).perhapsRegion(means, b.Starts).ints(b.Rows, b.Fields, width)
+	return k.launch(s, kernelRowGradients, elements(b.Rows, width))
+}

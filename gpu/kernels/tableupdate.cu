@@ -1,0 +1,155 @@
+#include "optim.h"
+#include "table.h"
+
+typedef unsigned long long word64;
+
+// What the update of rows depends on besides constants: AppendRowStep.
+struct RowStep {
+	word64 rounding;
+	float factors[4];
+	float clock;
+};
+
+// The arguments that table_sums and table_update have in common. grouped is 1 if there are groups.
+#define ROW_UPDATE \
+	const int *index, const int *admitted, const float *values, const float *grads, const int *starts, const int *bags, \
+	const int *groups, int grouped, const Update *constants, const RowStep *step, \
+	int n, int fields, int words, int width, int format, int state_words, int decays, int split, int first, int rest
+
+// The constants of row i: of the first value, and of the others.
+DEVICE const Update *row_constants(unsigned i, const int *starts, const int *bags, const int *groups, int grouped, int fields, const Update *constants) {
+	int last = starts[i + 1];
+	return constants + (grouped && last > starts[i] ? 2 * groups[bags[last - 1] % fields] : 0);
+}
+
+// How many numbers of state a value has, or with ROWWISE_ADAGRAD a row: kernel.Formula.Slots.
+DEVICE int slots(int formula) { return formula == SGD ? 0 : formula == ADAM || formula == FTRL ? 2 : 1; }
+
+// The mean of the squared gradients of values lo to hi of a row.
+DEVICE float mean_square(const Update &u, const float *values, const float *grads, int lo, int hi, const float *factors) {
+	float sum = 0;
+	for (int k = lo; k < hi; k++) {
+		float d = penalized(u, factors ? decayed(factors, k, values[k]) : values[k], grads[k]);
+		sum += d * d;
+	}
+	return sum / (float)(hi - lo);
+}
+
+// The sums of the rows whose optimizer has one for all values.
+KERNEL table_sums(const int *flag, float *rows, ROW_UPDATE) {
+	unsigned i = thread_number();
+	if (i >= (unsigned)n || *flag || !admitted[i]) {
+		return;
+	}
+	float *state = table_row(rows, index, i, words) + value_words(width, format);
+	const Update *u = row_constants(i, starts, bags, groups, grouped, fields, constants);
+	const float *factors = decays ? step->factors : 0;
+	values += (size_t)i * width;
+	grads += (size_t)i * width;
+	if (split && first == ROWWISE_ADAGRAD) {
+		state[0] += mean_square(u[0], values, grads, 0, 1, factors);
+	}
+	if (rest == ROWWISE_ADAGRAD) {
+		state[split ? slots(first) : 0] += mean_square(u[1], values, grads, split, width, factors);
+	}
+}
+
+// A value after its update; state is its first number of state, and that distance behind it is the second one.
+DEVICE float stepped(int formula, const Update &u, float w, float g, float *state, int distance) {
+	switch (formula) {
+	case SGD:
+		return step_sgd(u, w, g);
+	case MOMENTUM:
+		return step_momentum(u, w, g, state[0]);
+	case ADAGRAD:
+		return step_adagrad(u, w, g, state[0]);
+	case ROWWISE_ADAGRAD: // table_sums has added the gradient
+		return step_by_sum(u, w, g, state[0]);
+	case ADAM:
+		return step_adam(u, w, g, state[0], state[distance]);
+	}
+	return step_ftrl(u, w, g, state[0], state[distance]);
+}
+
+// half.mix
+DEVICE word64 mix_bits(word64 h) {
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
+	h = (h ^ h >> 27) * 0x94d049bb133111ebull;
+	return h ^ h >> 31;
+}
+
+DEVICE unsigned at_most(unsigned x, unsigned most) { return x < most ? x : most; }
+
+// half.Float16
+DEVICE unsigned to_float16(float x, unsigned random) {
+	unsigned b = __float_as_uint(x), sign = b >> 16 & 0x8000;
+	b &= 0x7fffffff;
+	if (b >= 0x7f800000) {
+		return sign | (b > 0x7f800000 ? 0x7e00 : 0x7c00);
+	}
+	if (b >= (127 - 14) << 23) {
+		return sign | at_most((b - ((127 - 15) << 23) + (random >> 19)) >> 13, 0x7bff);
+	}
+	unsigned e = b >> 23;
+	word64 m = b & 0x7fffff;
+	if (e == 0) {
+		e = 1;
+	} else {
+		m |= 1 << 23;
+	}
+	unsigned shift = 126 - e;
+	word64 dropped = shift < 64 ? m << 32 >> shift : 0;
+	return sign | (unsigned)((dropped + random) >> 32);
+}
+
+// half.BFloat16
+DEVICE unsigned to_bfloat16(float x, unsigned random) {
+	unsigned b = __float_as_uint(x), sign = b >> 16 & 0x8000;
+	b &= 0x7fffffff;
+	if (b >= 0x7f800000) {
+		return sign | (b > 0x7f800000 ? 0x7fc0 : 0x7f80);
+	}
+	return sign | at_most((b + (random >> 16)) >> 16, 0x7f7f);
+}
+
+KERNEL table_update(const int *flag, float *rows, unsigned *overflowed, const word64 *keys, ROW_UPDATE) {
+	Element e(n, value_words(width, format));
+	if (e.outside || *flag || !admitted[e.i]) {
+		return;
+	}
+	float *row = table_row(rows, index, e.i, words);
+	float *state = row + value_words(width, format);
+	const Update *u = row_constants(e.i, starts, bags, groups, grouped, fields, constants);
+	float v[2] = {0, 0};
+	int from = e.j * per_word(format), count = width - from < per_word(format) ? width - from : per_word(format);
+	for (int h = 0; h < count; h++) {
+		int k = from + h;
+		size_t place = (size_t)e.i * width + k;
+		float w = decays ? decayed(step->factors, k, values[place]) : values[place];
+		if (k < split) {
+			v[h] = stepped(first, u[0], w, grads[place], state, 1);
+		} else {
+			int shared = rest == ROWWISE_ADAGRAD;
+			v[h] = stepped(rest, u[1], w, grads[place], state + (split ? slots(first) : 0) + (shared ? 0 : k - split), width - split);
+		}
+		if ((__float_as_uint(v[h]) & 0x7f800000) == 0x7f800000) {
+			atomicMin(overflowed, e.i);
+		}
+	}
+	if (decays && e.j == 0) {
+		state[state_words - 1] = step->clock;
+	}
+	if (format == FLOAT32) {
+		row[e.j] = v[0];
+		return;
+	}
+	const word64 golden = 0x9e3779b97f4a7c15ull;
+	word64 random = mix_bits(mix_bits(keys[index[e.i]] ^ step->rounding) + (e.j + 1) * golden);
+	unsigned lo = (unsigned)random, hi = (unsigned)(random >> 32), bits;
+	if (format == FLOAT16) {
+		bits = to_float16(v[0], lo) | (count > 1 ? to_float16(v[1], hi) << 16 : 0);
+	} else {
+		bits = to_bfloat16(v[0], lo) | (count > 1 ? to_bfloat16(v[1], hi) << 16 : 0);
+	}
+	row[e.j] = __uint_as_float(bits);
+}

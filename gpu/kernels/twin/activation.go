@@ -1,0 +1,86 @@
+package twin
+
+import (
+	"fmt"
+
+	"aibox/gpu/emulated"
+	"aibox/gpu/kernels"
+	"aibox/internal/kernel"
+)
+
+var _ = add(emulated.Kernels{
+	"activate": {Params: params("wi ri iii"), Run: func(b *emulated.Block) {
+		y, x, a := at(b, 0), at(b, 2), kernels.Activation(b.Int32(6))
+		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
+			y.row(i)[j] = activated(a, x.row(i)[j])
+		})
+	}},
+	"activate_grad": {Params: params("wi ri ri iii"), Run: func(b *emulated.Block) {
+		dx, y, dy, a := at(b, 0), at(b, 2), at(b, 4), kernels.Activation(b.Int32(8))
+		elements(b, b.Int32(6), b.Int32(7), func(i, j int) {
+			dx.row(i)[j] = derived(a, y.row(i)[j], dy.row(i)[j])
+		})
+	}},
+	"epilogue": {Params: params("ui ri iii"), Run: func(b *emulated.Block) {
+		y, bias, a := at(b, 0), at(b, 2), kernels.Activation(b.Int32(6))
+		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
+			v := y.row(i)[j]
+			if bias.stride > 0 {
+				v += bias.data[j]
+			}
+			y.row(i)[j] = activated(a, v)
+		})
+	}},
+	"derive": {Params: params("ui ri iii"), Run: func(b *emulated.Block) {
+		dx, y, a := at(b, 0), at(b, 2), kernels.Activation(b.Int32(6))
+		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
+			dx.row(i)[j] = derived(a, y.row(i)[j], dx.row(i)[j])
+		})
+	}},
+})
+
+// leak is the slope of LeakyReLU below zero.
+const leak = 0.01
+
+func activated(a kernels.Activation, x float32) float32 {
+	switch a {
+	case kernels.Identity:
+	case kernels.ReLU:
+		if x < 0 {
+			return 0
+		}
+	case kernels.LeakyReLU:
+		if x < 0 {
+			return x * leak
+		}
+	case kernels.Tanh:
+		return kernel.Tanh(x)
+	case kernels.Sigmoid:
+		return kernel.Sigmoid(x)
+	default:
+		panic(fmt.Sprintf("twin: activation %d", a))
+	}
+	return x
+}
+
+// derived returns dy·a'(x) where y = a(x).
+func derived(a kernels.Activation, y, dy float32) float32 {
+	switch a {
+	case kernels.Identity:
+	case kernels.ReLU:
+		if !(y > 0) {
+			return 0
+		}
+	case kernels.LeakyReLU:
+		if !(y > 0) {
+			return dy * leak
+		}
+	case kernels.Tanh:
+		return dy * kernel.FMA(-y, y, 1)
+	case kernels.Sigmoid:
+		return dy * float32(y*(1-y))
+	default:
+		panic(fmt.Sprintf("twin: activation %d", a))
+	}
+	return dy
+}

@@ -1,0 +1,123 @@
+package twin
+
+import (
+	"math"
+
+	"aibox/gpu/emulated"
+	"aibox/gpu/kernels"
+	"aibox/internal/half"
+)
+
+var _ = add(emulated.Kernels{
+	"table_collect": {Params: params("rurrrrw lfl iii"), Run: func(b *emulated.Block) {
+		flag, starts, bags := emulated.Slice[int32](b, 0)[0], emulated.Slice[int32](b, 3), emulated.Slice[int32](b, 4)
+		labels, admitted := emulated.Slice[float32](b, 5), emulated.Slice[int32](b, 6)
+		day, showDecay, least := uint32(b.Int64(7)), b.Float32(8), uint32(b.Int64(9))
+		fields := int32(b.Int32(12))
+		rowThreads(b, b.Int32(10), func(i int) {
+			row := tableRow(b, 1, 2, i, b.Int32(11))
+			st := row[len(row)-4:]
+			show, click, seen, count := st[0], st[1], math.Float32bits(st[2]), math.Float32bits(st[3])
+			if count > 0 && showDecay != 1 && day > seen {
+				f := power(float64(showDecay), day-seen)
+				show, click = float32(float64(show)*f), float32(float64(click)*f)
+			}
+			occurrences := bags[starts[i]:starts[i+1]]
+			clicks := float32(0)
+			for _, bag := range occurrences {
+				clicks += labels[bag/fields]
+			}
+			shows := uint32(len(occurrences))
+			count += min(shows, math.MaxUint32-count)
+			if flag == 0 {
+				st[0], st[1] = show+float32(shows), click+clicks
+				st[2], st[3] = math.Float32frombits(day), math.Float32frombits(count)
+			}
+			admitted[i] = oneIf(count >= least)
+		})
+	}},
+	"table_admit": {Params: params("rrw l ii"), Run: func(b *emulated.Block) {
+		admitted, least := emulated.Slice[int32](b, 2), uint32(b.Int64(3))
+		rowThreads(b, b.Int32(4), func(i int) {
+			row := tableRow(b, 0, 1, i, b.Int32(5))
+			count := math.Float32bits(row[len(row)-1])
+			admitted[i] = oneIf(count > 0 && count >= least)
+		})
+	}},
+	"table_gather": {Params: params("wrrrri iiii"), Run: func(b *emulated.Block) {
+		values, admitted, decays := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 3), b.Int32(5) != 0
+		width, format := b.Int32(8), kernels.Format(b.Int32(9))
+		elements(b, b.Int32(6), valueWords(width, format), func(i, w int) {
+			word := tableRow(b, 1, 2, i, b.Int32(7))[w]
+			for h := range perWord(format) {
+				k := w*perWord(format) + h
+				if k >= width {
+					return
+				}
+				v := float32(0)
+				if admitted[i] != 0 {
+					v = widened(word, h, format)
+					if decays {
+						v = factors(emulated.Slice[float32](b, 4)[4*i:]).apply(k, v)
+					}
+				}
+				values[i*width+k] = v
+			}
+		})
+	}},
+})
+
+// rowThreads calls f for each row of a mini-batch that a thread of the block works on.
+func rowThreads(b *emulated.Block, n int, f func(i int)) {
+	lo, hi := b.Linear()
+	for i := lo; i < min(hi, n); i++ {
+		f(i)
+	}
+}
+
+// tableRow returns the row of the table, argument table, that is row i of the mini-batch by argument index.
+func tableRow(b *emulated.Block, table, index, i, words int) []float32 {
+	return emulated.Slice[float32](b, table)[int(emulated.Slice[int32](b, index)[i])*words:][:words]
+}
+
+// power is factor to the power n, by repeated squaring.
+func power(factor float64, n uint32) float64 {
+	p := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			p *= factor
+		}
+		factor *= factor
+	}
+	return p
+}
+
+func oneIf(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// perWord is how many values a word has.
+func perWord(f kernels.Format) int {
+	if f == kernels.Float32 {
+		return 1
+	}
+	return 2
+}
+
+// valueWords is how many words so many values take.
+func valueWords(values int, f kernels.Format) int { return (values + perWord(f) - 1) / perWord(f) }
+
+// widened is value h of a word.
+func widened(word float32, h int, f kernels.Format) float32 {
+	part := uint16(math.Float32bits(word) >> (16 * h))
+	switch f {
+	case kernels.Float16:
+		return half.FromFloat16(part)
+	case kernels.BFloat16:
+		return half.FromBFloat16(part)
+	}
+	return word
+}

@@ -1,0 +1,73 @@
+package twin
+
+import (
+	"maps"
+
+	"aibox/gpu"
+	"aibox/gpu/emulated"
+	"aibox/gpu/kernels"
+)
+
+// Kernels are the twins of all kernels, by name.
+var Kernels = emulated.Kernels{}
+
+// Images is Kernels for emulated.Options.
+func Images() map[string]emulated.Kernels {
+	return map[string]emulated.Kernels{kernels.Image().Name: Kernels}
+}
+
+// add puts the twins of a file into Kernels. Its result means nothing: a declaration needs one.
+var add = func(k emulated.Kernels) bool {
+	maps.Copy(Kernels, k)
+	return true
+}
+
+// params returns the parameters of a kernel. Each letter is one: r, w and u are regions that it reads,
+// writes or updates, i, l and f are an int, a long long and a float. Spaces mean nothing. A
+// matrix is two parameters, such as "ri": its rows and their stride.
+func params(letters string) []gpu.ArgKind {
+	var kinds []gpu.ArgKind
+	for _, c := range letters {
+		switch c {
+		case 'r':
+			kinds = append(kinds, gpu.ReadArg)
+		case 'w':
+			kinds = append(kinds, gpu.WriteArg)
+		case 'u':
+			kinds = append(kinds, gpu.UpdateArg)
+		case 'i':
+			kinds = append(kinds, gpu.Int32Arg)
+		case 'l':
+			kinds = append(kinds, gpu.Int64Arg)
+		case 'f':
+			kinds = append(kinds, gpu.Float32Arg)
+		case ' ':
+		default:
+			panic("twin: a parameter " + string(c))
+		}
+	}
+	return kinds
+}
+
+// matrix is an argument that is a matrix. A vector is a matrix of one row.
+type matrix struct {
+	data   []float32
+	stride int
+}
+
+// at returns the matrix whose rows are argument i and whose stride is the next one.
+func at(b *emulated.Block, i int) matrix {
+	return matrix{emulated.Slice[float32](b, i), b.Int32(i + 1)}
+}
+
+// row returns row i, with all that follows it.
+func (m matrix) row(i int) []float32 { return m.data[i*m.stride:] }
+
+// elements calls f for the row and the column of each element that a thread of the block works on, where
+// thread t of the launch works on element t of a matrix.
+func elements(b *emulated.Block, rows, columns int, f func(i, j int)) {
+	lo, hi := b.Linear()
+	for t := lo; t < min(hi, rows*columns); t++ {
+		f(t/columns, t%columns)
+	}
+}

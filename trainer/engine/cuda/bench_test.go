@@ -1,0 +1,276 @@
+package cuda_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"aibox/gpu/emulated"
+	"aibox/gpu/kernels/twin"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/decay"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cpu"
+	"aibox/trainer/engine/cuda"
+	"aibox/trainer/model"
+	"aibox/trainer/optim"
+)
+
+// setup says what a bench trains.
+type setup struct {
+	spec      model.Spec
+	dense     optim.DenseConfig
+	own       []optim.Own
+	precision engine.Precision
+	format    sparsetable.ValueFormat
+	decay     float64 // of rows
+	admitted  bool    // all rows are, from the first occurrence on
+	seed      uint64  // of data
+	batches   int
+	examples  int // of the largest mini-batch
+}
+
+var adam = optim.DenseConfig{Kind: "adam", LearningRate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+
+// bench is a model with a table, random mini-batches and an engine.
+type bench struct {
+	setup
+	model  *model.Model
+	table  sparsetable.Table
+	layout sparsetable.Layout
+	config engine.Config
+	state  engine.State
+	pass   *reader.Pass
+	rows   *sparsetable.WorkingSet
+	engine engine.Engine
+}
+
+// newBench makes all but the engine. The same setup gives the same.
+func newBench(t testing.TB, s setup) *bench {
+	t.Helper()
+	b := &bench{setup: s}
+	var err error
+	fatal := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+	b.model, err = model.New(s.spec)
+	fatal(err)
+	rng := rand.New(rand.NewPCG(s.seed, 2))
+	for _, p := range b.model.Params() { // so that everything has a gradient
+		for i := range p.Data {
+			p.Data[i] += float32(rng.NormFloat64()) * 0.2
+		}
+	}
+	b.state.Dense, err = optim.NewDense(s.dense, b.model.Params(), s.own...)
+	fatal(err)
+	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, Epsilon: 1e-8, WeightDecay: s.decay}, s.spec.RowDim())
+	fatal(err)
+	scheduled := optim.ScheduleConfig{WarmupSteps: 3, Decay: "none"}
+	schedule, err := optim.NewSchedule(scheduled)
+	fatal(err)
+	b.state.RowSteps = engine.NewRowSteps(s.spec.Fields)
+	b.layout = sparsetable.Layout{ValueDim: s.spec.RowDim(), StateDim: rows.StateDim(), Format: s.format}
+	if s.decay > 0 {
+		b.layout.StateDim++
+		h, _ := (*decay.History)(nil).Continued(0, decay.RatesOf(rows), scheduled)
+		b.state.Decay, err = decay.NewTimeline(h)
+		fatal(err)
+	}
+	b.table, err = sparsetable.Open(t.Context(), sparsetable.Options{Layout: b.layout, Init: func(key uint64, row []float32) {
+		values := make([]float32, s.spec.RowDim())
+		for i := range values {
+			values[i] = float32(key%17)/17 - 0.5 + float32(i)/50
+		}
+		b.layout.StoreValues(row, values, key, sparsetable.NewRounding(1, 0))
+		rows.Init(values, b.layout.State(row)[:rows.StateDim()])
+	}})
+	fatal(err)
+	t.Cleanup(func() { _ = b.table.Close() })
+	b.pass = randomPass(rng, s)
+	b.config = engine.Config{
+		Network: b.model.Network(), Precision: s.precision, Layout: b.layout, Rows: rows, Schedule: schedule,
+		Day: 7, ShowDecay: 1, MinOccurrences: 2, Seed: 5,
+	}
+	if s.admitted {
+		b.config.MinOccurrences = 1
+	}
+	return b
+}
+
+// onHost returns a bench with the engine of the host's processors.
+func onHost(t testing.TB, s setup) *bench {
+	t.Helper()
+	b := newBench(t, s)
+	var err error
+	if b.engine, err = cpu.New(b.config, &b.state); err != nil {
+		t.Fatal(err)
+	}
+	b.begin(t)
+	return b
+}
+
+// platform returns a platform of n devices.
+func platform(n int, seed uint64) *emulated.Platform {
+	return emulated.New(emulated.Options{Devices: emulated.Devices(n, 1<<30), Images: twin.Images(), Seed: seed})
+}
+
+// devices are the first n devices.
+func devices(n int) []int {
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return numbers
+}
+
+// onDevices returns a bench with an engine on n emulated devices.
+func onDevices(t testing.TB, s setup, n int, seed uint64) *bench {
+	t.Helper()
+	b := newBench(t, s)
+	p := platform(n, seed)
+	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(n)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if err := p.Err(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.engine = e
+	b.begin(t)
+	return b
+}
+
+func (b *bench) begin(t testing.TB) {
+	t.Helper()
+	var err error
+	if b.rows, err = b.table.Pull(t.Context(), b.pass.Keys, sparsetable.PullCreate); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.engine.Begin(engine.Pass{Keys: b.pass.Keys, Rows: b.rows}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end ends the pass, and exports.
+func (b *bench) end(t testing.TB) {
+	t.Helper()
+	if err := b.engine.End(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.engine.Export(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// train trains mini-batches lo to hi and returns their losses and logits.
+func (b *bench) train(t testing.TB, lo, hi int) (losses []float64, logits [][]float32) {
+	t.Helper()
+	for i := lo; i < hi; i++ {
+		if err := b.engine.Train(engine.Batch{Batch: &b.pass.Batches[i]}, func(r *engine.Result) error {
+			if r.Batch != &b.pass.Batches[len(losses)+lo] || r.Step != int64(len(losses)+lo+1) {
+				return fmt.Errorf("result %d is that of step %d", len(losses), r.Step)
+			}
+			losses, logits = append(losses, r.Loss), append(logits, slices.Clone(r.Logits))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return losses, logits
+}
+
+// infer returns the logits of all mini-batches, in a pass of its own.
+func (b *bench) infer(t testing.TB) (logits [][]float32) {
+	t.Helper()
+	b.begin(t)
+	for i := range b.pass.Batches {
+		if err := b.engine.Infer(engine.Batch{Batch: &b.pass.Batches[i]}, func(r *engine.Result) error {
+			if r.Batch != &b.pass.Batches[len(logits)] {
+				return fmt.Errorf("results are out of order")
+			}
+			logits = append(logits, slices.Clone(r.Logits))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.end(t)
+	if len(logits) != len(b.pass.Batches) {
+		t.Fatalf("%d results of %d mini-batches", len(logits), len(b.pass.Batches))
+	}
+	return logits
+}
+
+// values are those of all tensors of the state, by name, and of the rows.
+func (b *bench) values() map[string][]float32 {
+	all := map[string][]float32{}
+	for _, p := range slices.Concat(b.model.Params(), b.model.Buffers()) {
+		all[p.Name] = slices.Clone(p.Data)
+	}
+	for _, s := range slices.Concat(b.state.Dense.State(), b.state.Dense.Unaveraged()) {
+		all[s.Name] = slices.Clone(s.Data)
+	}
+	for _, p := range b.model.Params() {
+		all[p.Name+" average"] = slices.Clone(b.state.Dense.Average(p))
+	}
+	for i := range b.pass.Keys {
+		row := make([]float32, b.layout.ValueDim)
+		b.layout.LoadValues(row, b.rows.Row(i))
+		all["rows"] = append(all["rows"], row...)
+	}
+	return all
+}
+
+// stats are those of all rows.
+func (b *bench) stats() (all []sparsetable.RowStats) {
+	for i := range b.pass.Keys {
+		all = append(all, b.layout.Stats(b.rows.Row(i)))
+	}
+	return all
+}
+
+// near fails the test unless got is want up to rounding errors, relative to the largest value.
+func near(t testing.TB, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	scale := 1e-3
+	for _, w := range want {
+		scale = max(scale, math.Abs(float64(w)))
+	}
+	for i, w := range want {
+		if !(math.Abs(float64(got[i]-w)) <= tolerance*scale) {
+			t.Fatalf("%s: value %d is %g, want %g (the largest is %g)", what, i, got[i], w, scale)
+		}
+	}
+}
+
+func allNear(t testing.TB, got, want map[string][]float32, tolerance float64) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		near(t, name, got[name], want[name], tolerance)
+	}
+}
+
+// sameBits fails the test unless both are equal.
+func sameBits(t testing.TB, got, want map[string][]float32) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if !slices.Equal(got[name], want[name]) {
+			t.Errorf("%s differs", name)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+// Package cuda is the engine that runs a network on the devices of a gpu.Platform. Embeddings stay in
+// the memory of the host, as in AIBox: the host works on the rows of the sparse table and pools
+// them (package hostrows), the devices do all the rest with the kernels of package kernels.
+//
+// # One mini-batch
+//
+//	host      dense features, labels, weights are handed to the copies up
+//	          statistics of rows; their values are gathered, bags pooled, and handed to the copies
+//	devices   the steps of the program, in their order, each over all examples
+//	          loss terms, logits, batch statistics and the gradient of the pooled rows go down,
+//	          as soon as the last of them is computed
+//	host      waits for these; loss and statistics are finite; rows are updated
+//	devices   meanwhile: gradients of parameters, sums over the devices, update of parameters
+//
+// A device has a stream for each of computing, copies up and copies down, and two slots for what a
+// mini-batch needs from the host. So the dense inputs of a mini-batch may be copied while the
+// devices still compute the one before, and with Infer, which changes no rows, the host gathers and pools
+// a mini-batch while the devices work on the one before: its result is delivered one call late.
+//
+// # Memory
+//
+// All that a device holds of a mini-batch is one arena, laid out anew for each size of mini-batches: a buffer of the
+// program has rows for all examples of the device, and those of scope Tile share the slots of the
+// program, since a device runs one step after the other. It grows to the largest mini-batch.
+// Parameters, their gradients, the state of the optimizer, averages and running statistics are another
+// piece. They are up to date on the devices from Import to Export. Begin imports where that was never done.
+//
+// # Not finite
+//
+// A device has a flag that it sets if a loss term or a batch statistic is not finite, and which all that
+// updates parameters looks at. So the devices need not wait for the host, which finds
+// the same in what it gets and says so. Until the next Import the engine then trains no more.
+//
+// # Several devices
+//
+// Each device has a contiguous part of the examples, and all parameters. What is summed over examples is added up
+// over the devices before it is used: gradients, the sums of batch normalization, and a
+// number that is not finite if some device's flag is to be set. Then each takes the
+// same step, so parameters are the same bits everywhere.
+//
+// # Errors
+//
+// After an error of a device, or of a call that left a step half enqueued, every later call but End and Close
+// returns it.
+package cuda

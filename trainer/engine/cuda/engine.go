@@ -1,0 +1,215 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"aibox/gpu"
+	"aibox/internal/panics"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/hostrows"
+	"aibox/trainer/optim"
+	"aibox/trainer/program"
+)
+
+// Options says where the engine computes.
+type Options struct {
+	Platform gpu.Platform
+	Devices  []int // physical devices; a mini-batch is divided among them
+}
+
+// Engine implements engine.Engine.
+type Engine struct {
+	engine.Config
+	state  *engine.State
+	rows   *hostrows.Rows
+	params *parameters
+
+	replicas []*replica
+	group    gpu.Group    // of the replicas; nil if there is one
+	streams  []gpu.Stream // of a sum over the replicas
+	arrays   []gpu.Region
+
+	train, infer execution
+	slots        [2]slot
+	jobs         [2]job         // by slot
+	runs         int            // jobs so far; the slot of the next is its last bit
+	pending      *job           // of Infer, whose result was not delivered yet
+	updates      []optim.Update // of parameters, in the current step
+	constants    []float32      // of these, and of the update of averages
+	shapes       map[shape]*captured
+	pool         pooling
+	poolTask     func(lo, hi int) // runPool, bound once
+	result       engine.Result
+
+	imported bool
+	stopped  bool  // a call of the pass has returned an error
+	err      error // that every later call returns
+}
+
+// New returns an engine that starts from state on devices that it opens. The caller closes it.
+func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error) {
+	if len(o.Devices) == 0 {
+		return nil, errors.New("cuda: no devices")
+	}
+	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}()
+	e.poolTask = e.runPool
+	e.params = layoutParameters(c.Network, state.Dense)
+	e.train.init(e, c.Network.Train)
+	e.infer.init(e, c.Network.Infer)
+	for _, number := range o.Devices {
+		r, err := openReplica(o.Platform, number)
+		if r != nil {
+			e.replicas = append(e.replicas, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := r.allocate(e.params); err != nil {
+			return nil, err
+		}
+	}
+	if len(e.replicas) > 1 {
+		devices := make([]gpu.Device, len(e.replicas))
+		for i, r := range e.replicas {
+			devices[i] = r.dev
+		}
+		if e.group, err = o.Platform.Group(devices); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Close gives the devices back, with all that is on them. The engine must not be used any more.
+func (e *Engine) Close() error {
+	var errs []error
+	for _, r := range e.replicas { // pinned memory of one is used by all; a broken device uses nothing any more
+		_ = r.dev.Synchronize()
+	}
+	for _, r := range e.replicas {
+		errs = append(errs, r.dev.Close())
+	}
+	e.replicas = nil
+	if e.err == nil {
+		e.err = errors.New("cuda: the engine was closed")
+	}
+	return errors.Join(errs...)
+}
+
+// fail keeps an error, so that all later calls return it.
+func (e *Engine) fail(err error) error {
+	if e.err == nil {
+		e.err = err
+	}
+	return err
+}
+
+// leave ends a call of Train or Infer. A panic, which has become an error, may have left a step half enqueued.
+func (e *Engine) leave(err *error) {
+	if *err == nil {
+		return
+	}
+	e.stopped = true
+	var panicked *panics.Error
+	if errors.As(*err, &panicked) {
+		_ = e.fail(*err)
+	}
+}
+
+// usable is the error of a call that only works on what the engine has, which is all right
+// after a mini-batch that was not finite.
+func (e *Engine) usable() error {
+	if errors.Is(e.err, program.ErrNotFinite) {
+		return nil
+	}
+	return e.err
+}
+
+// Begin implements engine.Engine.
+func (e *Engine) Begin(p engine.Pass) error {
+	if e.err != nil {
+		return e.err
+	}
+	if !e.imported {
+		if err := e.Import(); err != nil {
+			return err
+		}
+	}
+	e.stopped = false
+	e.rows.Begin(p)
+	return nil
+}
+
+// End implements engine.Engine.
+func (e *Engine) End() error {
+	defer func() {
+		e.rows.End()
+		e.result = engine.Result{}
+		e.jobs, e.pending = [2]job{}, nil
+		e.train.in, e.infer.in = program.Inputs{}, program.Inputs{}
+	}()
+	if e.err != nil {
+		return nil // a call has returned it; devices use nothing but memory of the engine
+	}
+	if !e.stopped {
+		if err := e.deliver(); err != nil {
+			return err
+		}
+	}
+	// What the devices have not done yet may fail, and must do so before anything is committed.
+	return e.synchronize()
+}
+
+// synchronize waits for all that the devices compute.
+func (e *Engine) synchronize() error {
+	for _, r := range e.replicas {
+		if err := r.dev.Synchronize(); err != nil {
+			return e.fail(err)
+		}
+	}
+	return nil
+}
+
+// MemoryBytes implements engine.Engine.
+func (e *Engine) MemoryBytes() int64 {
+	n := e.rows.Bytes() + e.train.bags.Bytes() + e.infer.bags.Bytes()
+	for i := range e.slots {
+		n += e.slots[i].bytes()
+	}
+	return n
+}
+
+// DeviceBytes is the memory that the engine takes on its most loaded device.
+func (e *Engine) DeviceBytes() int64 {
+	most := int64(0)
+	for _, r := range e.replicas {
+		most = max(most, r.bytes())
+	}
+	return most
+}
+
+// Check implements engine.Engine.
+func (e *Engine) Check() error {
+	if err := e.usable(); err != nil {
+		return err
+	}
+	if !e.imported {
+		if err := e.Import(); err != nil {
+			return err
+		}
+	}
+	i, err := e.firstNotFinite()
+	if err != nil {
+		return e.fail(err)
+	}
+	if i >= 0 {
+		return engine.UpdateError(fmt.Sprintf("parameter %s", e.Network.Params[i].Name), e.state.Step)
+	}
+	return nil
+}

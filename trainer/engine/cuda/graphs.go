@@ -1,0 +1,115 @@
+package cuda
+
+import "aibox/gpu"
+
+// What a device does in a job is a few segments of operations, with nothing between two operations of a
+// segment that concerns another stream or device. Jobs of the same shape have the same operations on the
+// same memory, so from the second one on a segment is a graph, which is enqueued by one call.
+
+// Segments of a job.
+const (
+	segmentResults = iota // the steps up to the last result
+	segmentRest           // the other steps
+	segmentUpdate         // of parameters
+	segments
+)
+
+// shape is all that the operations of a job depend on, as long as all memory stays where it is.
+type shape struct {
+	x         *execution
+	slot      int
+	n, total  int
+	weights   bool // examples have some
+	constants int
+}
+
+// mostShapes is how many shapes are remembered. There are two slots, and usually few sizes of mini-batches.
+const mostShapes = 32
+
+// captured is the graphs of a shape.
+type captured struct {
+	graphs []gpu.Graph // of each segment, of each device; nil: not captured yet
+}
+
+// captured returns the graphs for a job, or nil if its operations are enqueued one by one.
+func (e *Engine) captured(j *job) *captured {
+	s := shape{j.execution, j.slot, j.in.N, j.total, j.in.Weights != nil, len(e.constants)}
+	c := e.shapes[s]
+	if c == nil {
+		if len(e.shapes) < mostShapes {
+			e.shapes[s] = new(captured)
+		}
+		return nil
+	}
+	if c.graphs == nil {
+		c.graphs = make([]gpu.Graph, segments*len(e.replicas))
+	}
+	return c
+}
+
+// segment enqueues a segment of a job on all devices.
+func (e *Engine) segment(j *job, number int) error {
+	for d, r := range e.replicas {
+		if j.captured == nil {
+			if err := e.segmentOn(j, number, r, j.parts[d]); err != nil {
+				return err
+			}
+			continue
+		}
+		g := &j.captured.graphs[number*len(e.replicas)+d]
+		if *g == nil {
+			if err := e.capture(g, j, number, d); err != nil {
+				return err
+			}
+		}
+		if err := r.compute.Run(*g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// capture makes the graph of a segment on a device.
+func (e *Engine) capture(g *gpu.Graph, j *job, number, device int) error {
+	r := e.replicas[device]
+	made, err := r.compute.Capture(segmentNames[number], func() error { return e.segmentOn(j, number, r, j.parts[device]) })
+	if err != nil {
+		return err
+	}
+	*g = made
+	return nil
+}
+
+// segmentOn enqueues the operations of a segment on one device.
+func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
+	if number == segmentUpdate {
+		if err := e.notice(j, r, p); err != nil {
+			return err
+		}
+		return e.update(j, r, p)
+	}
+	for i := j.firsts[number]; i < j.firsts[number+1]; i++ {
+		if err := j.takeOn(r, p, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var segmentNames = [segments]string{"results", "rest", "update"}
+
+// forget frees all graphs. The devices must be done with them.
+func (e *Engine) forget() error {
+	for _, c := range e.shapes {
+		for _, g := range c.graphs {
+			if g == nil {
+				continue
+			}
+			if err := g.Free(); err != nil {
+				return err
+			}
+		}
+	}
+	clear(e.shapes)
+	return nil
+}

@@ -1,0 +1,68 @@
+package cuda
+
+import (
+	"math"
+
+	"aibox/internal/panics"
+	"aibox/trainer/engine"
+)
+
+// Infer implements engine.Engine. The result is delivered by the next call.
+func (e *Engine) Infer(b engine.Batch, done engine.Done) (err error) {
+	defer e.leave(&err)
+	defer panics.Catch("the engine", &err)
+	j, err := e.begin(&e.infer, b, done, e.state.Step)
+	if err != nil {
+		return e.fail(err)
+	}
+	j.in = b.Inputs(nil, e.state.Step)
+	j.in.Labels, j.in.Weights = nil, nil
+	if err := j.in.CheckFor(e.Network, len(b.Rows), false); err != nil {
+		return err
+	}
+	if err := e.sendDense(j); err != nil {
+		return e.fail(err)
+	}
+	j.in.Rows = e.rows.Gather(b.Batch)
+	j.bags.Set(&j.in)
+	for _, do := range []func(*job) error{e.sendPooled, e.compute, e.finish} {
+		if err := do(j); err != nil {
+			return e.fail(err)
+		}
+	}
+	before := e.pending
+	e.pending = j
+	return e.deliverJob(before)
+}
+
+// deliver delivers the result of Infer that was not delivered yet.
+func (e *Engine) deliver() error {
+	j := e.pending
+	e.pending = nil
+	return e.deliverJob(j)
+}
+
+// deliverJob delivers the result of a job of Infer, if it is none.
+func (e *Engine) deliverJob(j *job) error {
+	if j == nil {
+		return nil
+	}
+	if e.err != nil {
+		return e.err
+	}
+	if err := e.wait(j); err != nil {
+		return e.fail(err)
+	}
+	n := j.batch.N
+	logits, err := numbers(e.slots[j.slot].outputs, j.outputs(n).logits, n)
+	if err != nil {
+		return e.fail(err)
+	}
+	for i, z := range logits {
+		if math.IsNaN(float64(z)) || math.IsInf(float64(z), 0) {
+			return engine.LogitError(i, z)
+		}
+	}
+	e.result = engine.Result{Batch: j.batch.Batch, Step: j.step, Logits: logits}
+	return j.done(&e.result)
+}

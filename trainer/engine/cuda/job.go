@@ -1,0 +1,197 @@
+package cuda
+
+import (
+	"fmt"
+
+	"aibox/gpu"
+	"aibox/gpu/kernels"
+	"aibox/trainer/engine"
+)
+
+// slot is the memory of the host for one mini-batch, with the inputs for all devices and
+// their results.
+type slot struct{ inputs, outputs gpu.Pinned }
+
+func (s *slot) bytes() int64 {
+	n := int64(0)
+	for _, m := range []gpu.Pinned{s.inputs, s.outputs} {
+		if m != nil {
+			n += int64(m.Bytes())
+		}
+	}
+	return n
+}
+
+// job is a mini-batch that the devices work on.
+type job struct {
+	run
+	batch engine.Batch
+	done  engine.Done
+	step  int64
+
+	captured *captured // nil: operations are enqueued one by one
+}
+
+// begin starts a job on x: it makes room, and sends what does not depend on rows. The caller has made
+// sure that the slot's last job is done with the memory of the host. Nothing has changed but
+// memory if there is an error.
+func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int64) (*job, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	e.runs++
+	at := e.runs % len(e.slots)
+	j := &e.jobs[at]
+	*j = job{run: run{execution: x, number: e.runs, slot: at, parts: j.parts[:0], total: b.Total}, batch: b, done: done, step: step}
+	if j.total == 0 {
+		j.total = b.N
+	}
+	devices := len(e.replicas)
+	for d := range devices {
+		lo, hi := b.N*d/devices, b.N*(d+1)/devices
+		j.parts = append(j.parts, part{lo, hi - lo})
+	}
+	if err := e.makeRoom(j); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// makeRoom sees to it that the memory of a job's slot, and the arenas, are large enough.
+func (e *Engine) makeRoom(j *job) error {
+	n, most := j.batch.N, 0
+	for _, p := range j.parts {
+		most = max(most, p.n)
+	}
+	j.layout(most)
+	s := &e.slots[j.slot]
+	r := e.replicas[0]
+	if bytes := j.inputs(n).bytes; !holds(s.inputs, bytes) {
+		if err := r.growPinned(&s.inputs, fmt.Sprintf("inputs %d", j.slot), bytes, batchMemory("the inputs", n, n)); err != nil {
+			return err
+		}
+	}
+	if bytes := j.outputs(n).bytes; !holds(s.outputs, bytes) {
+		if err := r.growPinned(&s.outputs, fmt.Sprintf("outputs %d", j.slot), bytes, batchMemory("the results", n, n)); err != nil {
+			return err
+		}
+	}
+	wanted, enough := j.inputs(most).bytes, true
+	for _, r := range e.replicas {
+		enough = enough && holds(r.arena, j.bytes) && holds(r.slots[j.slot].inputs, wanted)
+	}
+	if enough {
+		return nil
+	}
+	if err := e.synchronize(); err != nil {
+		return err
+	}
+	if err := e.forget(); err != nil {
+		return err
+	}
+	for _, r := range e.replicas {
+		if err := r.grow(&r.arena, "arena", j.bytes, batchMemory("the activations and gradients", most, n)); err != nil {
+			return err
+		}
+		if err := r.grow(&r.slots[j.slot].inputs, fmt.Sprintf("inputs %d", j.slot), wanted, batchMemory("the inputs", most, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compute enqueues the steps of the program, and the copies of the results.
+func (e *Engine) compute(j *job) error {
+	other := (j.slot + 1) % len(e.slots)
+	if err := j.onEach(func(r *replica, p part) error {
+		j.bind(r, j.slot, p.n)
+		if !r.slots[other].ran {
+			return nil
+		}
+		return r.compute.Wait(r.slots[other].downloaded) // the arena still had results
+	}); err != nil {
+		return err
+	}
+	j.captured = e.captured(j)
+	if err := e.steps(j, segmentResults); err != nil {
+		return err
+	}
+	if err := e.receive(j); err != nil {
+		return err
+	}
+	return e.steps(j, segmentRest)
+}
+
+// steps enqueues the steps of a segment, as a segment unless the devices add up something on the way.
+func (e *Engine) steps(j *job, segment int) error {
+	lo, hi := j.firsts[segment], j.firsts[segment+1]
+	if e.group != nil && j.allSums > 0 {
+		for i := lo; i < hi; i++ {
+			if err := j.take(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if lo == hi {
+		return nil
+	}
+	return e.segment(j, segment)
+}
+
+// receive enqueues the copies of the results to the host.
+func (e *Engine) receive(j *job) error {
+	out, l := e.slots[j.slot].outputs, j.outputs(j.in.N)
+	width := j.net.Fields * j.net.RowDim
+	return j.onEach(func(r *replica, p part) error {
+		s := &r.slots[j.slot]
+		if err := r.compute.Record(s.computed); err != nil {
+			return err
+		}
+		if err := r.down.Wait(s.computed); err != nil {
+			return err
+		}
+		get := func(to int, m kernels.Matrix, rows int) error {
+			if rows == 0 {
+				return nil
+			}
+			here := gpu.Region{Memory: out, Offset: to, Width: 4 * m.Columns, Rows: rows, Pitch: 4 * m.Columns}
+			return r.down.Copy(here, m.Region(rows))
+		}
+		if err := get(l.logits+4*p.first, r.at(j.prog.Logits), p.n); err != nil {
+			return err
+		}
+		if j.prog.Training() {
+			if err := get(l.terms+4*p.first, r.at(j.prog.Terms), p.n); err != nil {
+				return err
+			}
+			if err := get(l.pooled+4*width*p.first, r.at(j.prog.Pooled), p.n); err != nil {
+				return err
+			}
+			to := l.stats
+			for _, v := range j.prog.Stats {
+				if r == e.replicas[0] { // all have the same
+					if err := get(to, r.at(v), 2); err != nil {
+						return err
+					}
+				}
+				to += aligned(8 * v.Columns)
+			}
+		}
+		return r.down.Record(s.downloaded)
+	})
+}
+
+// finish marks the end of what a job has enqueued.
+func (e *Engine) finish(j *job) error {
+	return j.onEach(func(r *replica, _ part) error {
+		s := &r.slots[j.slot]
+		s.ran = true
+		return r.compute.Record(s.used)
+	})
+}
+
+// wait waits for the results of a job.
+func (e *Engine) wait(j *job) error {
+	return j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].downloaded.Synchronize() })
+}

@@ -1,0 +1,240 @@
+package cuda
+
+import (
+	"aibox/gpu"
+	"aibox/gpu/kernels"
+	"aibox/trainer/engine/hostrows"
+	"aibox/trainer/ops"
+	"aibox/trainer/program"
+)
+
+// execution is a program with what an engine needs to run it.
+type execution struct {
+	e    *Engine
+	net  *program.Network
+	prog *program.Program
+	bags hostrows.Bags
+	in   program.Inputs // the current mini-batch
+
+	pool    *program.Step // that pools bags
+	firsts  [3]int        // the first steps of segmentResults and segmentRest, and the end
+	halfs   []half        // operands that are rounded to bfloat16
+	halfOf  map[program.Value]int
+	sums    []int // of each step, where its sums lie among the others, in numbers; see norm.go
+	allSums int
+
+	// For mini-batches of as many examples:
+	n       int
+	offsets []int // of each inner buffer, in the arena
+	slots   []int // of each slot
+	sumsAt  int
+	workAt  int // of the memory for sums over rows
+	work    int // its size
+	zerosAt int // of the terms times 0: see Engine.writeProbe
+	bytes   int // of the arena
+}
+
+// half is a value that products use in bfloat16.
+type half struct {
+	value  program.Value
+	stride int
+	at     int // in the arena
+}
+
+func (x *execution) init(e *Engine, p *program.Program) {
+	x.e, x.net, x.prog, x.n = e, e.Network, p, -1
+	x.bags.Init(x.net, p)
+	x.offsets, x.slots = make([]int, len(p.Buffers)), make([]int, len(p.Slots))
+	x.halfOf = map[program.Value]int{}
+	x.sums = make([]int, len(p.Steps))
+	x.firsts[segmentRest+1] = len(p.Steps)
+	results := map[int]bool{p.Logits.Buffer: true}
+	if p.Training() {
+		results[p.Terms.Buffer], results[p.Pooled.Buffer] = true, true
+		for _, v := range p.Stats {
+			results[v.Buffer] = true
+		}
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.Kind == ops.KindBagPool {
+			x.pool = s
+		}
+		for _, v := range s.Out {
+			if results[v.Buffer] {
+				x.firsts[segmentRest] = i + 1
+			}
+		}
+		x.sums[i] = x.allSums
+		x.allSums += sumsOf(s)
+		if k, n, ok := x.productSize(s); ok && x.precision(k, n) == gpu.BF16Product {
+			x.round(s.In[0])
+			x.round(s.In[1])
+		}
+	}
+}
+
+// round notes that a product needs a value in bfloat16. Values whose operands are not
+// of this kind do not occur.
+func (x *execution) round(v program.Value) {
+	if _, ok := x.halfOf[v]; ok {
+		return
+	}
+	x.halfOf[v] = len(x.halfs)
+	x.halfs = append(x.halfs, half{value: v, stride: (v.Columns + 7) &^ 7})
+}
+
+// rows is how many rows a value has, with n examples.
+func (x *execution) rows(v program.Value, n int) int {
+	if b := &x.prog.Buffers[v.Buffer]; b.Rows != program.Examples {
+		return b.Count
+	}
+	return n
+}
+
+// layout plans the arena for n examples.
+func (x *execution) layout(n int) {
+	if x.n == n {
+		return
+	}
+	x.n, x.bytes = n, 0
+	place := func(bytes int) int {
+		at := x.bytes
+		x.bytes += aligned(bytes)
+		return at
+	}
+	for i, size := range x.prog.Slots {
+		x.slots[i] = place(4 * size * n)
+	}
+	x.work = 0
+	for i := range x.prog.Buffers {
+		b := &x.prog.Buffers[i]
+		switch {
+		case b.Source != program.Inner:
+		case b.Rows == program.Fixed:
+			x.offsets[i] = place(4 * b.Count * b.Stride)
+		case b.Rows == program.Examples && b.Scope == program.Tile:
+			x.offsets[i] = x.slots[b.Slot]
+		case b.Rows == program.Examples:
+			x.offsets[i] = place(4 * b.Stride * n)
+		}
+	}
+	for i := range x.halfs {
+		h := &x.halfs[i]
+		h.at = place(2 * h.stride * x.rows(h.value, n))
+	}
+	for i := range x.prog.Steps {
+		x.work = max(x.work, kernels.WorkBytes(n, summedColumns(&x.prog.Steps[i])))
+	}
+	if x.prog.Training() && len(x.e.replicas) > 1 {
+		x.work = max(x.work, kernels.WorkBytes(n, 1))
+		x.zerosAt = place(4 * n)
+	}
+	x.sumsAt = place(4 * x.allSums)
+	x.workAt = place(x.work)
+}
+
+// summedColumns is how many columns a step sums up over the examples with a kernel.
+func summedColumns(s *program.Step) int {
+	switch s.Kind {
+	case ops.KindBatchStats, ops.KindBatchNormGamma, ops.KindColumnSum:
+		return s.In[0].Columns
+	case ops.KindMatMul:
+		if len(s.Out) > 1 {
+			return s.In[1].Columns
+		}
+	}
+	return 0
+}
+
+// inputLayout says where the inputs of a mini-batch lie in the memory of a slot, of the host or of a device,
+// in bytes.
+type inputLayout struct{ clock, constants, dense, labels, weights, pooled, bytes int }
+
+func (x *execution) inputs(n int) inputLayout {
+	var l inputLayout
+	place := func(values int) int {
+		at := l.bytes
+		l.bytes += aligned(4 * values)
+		return at
+	}
+	l.clock = place(2)
+	if x.prog.Training() {
+		l.constants = place(len(x.e.constants))
+	}
+	l.dense = place(n * x.net.Dense)
+	l.labels = place(n)
+	l.weights = place(n)
+	l.pooled = place(n * x.net.Fields * x.net.RowDim)
+	return l
+}
+
+// outputLayout says where results lie in the memory of a slot, in bytes.
+type outputLayout struct{ logits, terms, pooled, stats, bytes int }
+
+func (x *execution) outputs(n int) outputLayout {
+	var l outputLayout
+	place := func(values int) int {
+		at := l.bytes
+		l.bytes += aligned(4 * values)
+		return at
+	}
+	l.logits = place(n)
+	if x.prog.Training() {
+		l.terms = place(n)
+		l.pooled = place(n * x.net.Fields * x.net.RowDim)
+		l.stats = l.bytes
+		for _, v := range x.prog.Stats {
+			place(2 * v.Columns)
+		}
+	}
+	return l
+}
+
+// bind gives the buffers of a replica their memory, for its n examples. A mini-batch without weights has none.
+func (x *execution) bind(r *replica, slot, n int) {
+	p, inputs, layout := x.e.params, r.slots[slot].inputs, x.inputs(n)
+	if cap(r.base) < len(x.prog.Buffers) {
+		r.base = make([]kernels.Matrix, len(x.prog.Buffers))
+	}
+	r.base = r.base[:len(x.prog.Buffers)]
+	r.halfs = append(r.halfs, make([]int, max(0, len(x.halfs)-len(r.halfs)))...)
+	for i := range x.prog.Buffers {
+		b := &x.prog.Buffers[i]
+		m := kernels.Matrix{Memory: r.state, Columns: b.Columns, Stride: b.Stride}
+		switch b.Source {
+		case program.Inner:
+			m.Memory, m.Offset = r.arena, x.offsets[i]
+		case program.Dense:
+			m.Memory, m.Offset = inputs, layout.dense
+		case program.Labels:
+			m.Memory, m.Offset = inputs, layout.labels
+		case program.Weights:
+			m.Memory, m.Offset = inputs, layout.weights
+			if x.in.Weights == nil {
+				m = kernels.Matrix{}
+			}
+		case program.Param:
+			m.Offset = p.value[b.Index]
+			if !x.prog.Training() && p.average != nil {
+				m.Offset = p.average[b.Index]
+			}
+		case program.Gradient:
+			m.Offset = p.grad[b.Index]
+		case program.Running:
+			m.Offset = p.running[b.Index]
+		default: // of the host, or no matrix
+			m = kernels.Matrix{}
+		}
+		r.base[i] = m
+	}
+}
+
+// at is a value's matrix.
+func (r *replica) at(v program.Value) kernels.Matrix {
+	m := r.base[v.Buffer]
+	if m.Memory == nil {
+		return m
+	}
+	return m.Slice(v.Column, v.Column+v.Columns)
+}

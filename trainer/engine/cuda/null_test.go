@@ -1,0 +1,153 @@
+package cuda_test
+
+import (
+	"testing"
+	"time"
+
+	"aibox/gpu"
+	"aibox/internal/testseed"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cuda"
+)
+
+// nothing is a platform with devices that do nothing, and need nothing for it: what is left of a step is the work of the
+// host.
+type nothing struct{ calls *calls }
+
+// calls counts those of streams.
+type calls struct{ launches, runs, captures int }
+
+type (
+	noDevice struct {
+		number int
+		calls  *calls
+	}
+	noMemory struct{ data []byte }
+	noStream struct{ dev noDevice }
+	noEvent  struct{}
+	noKernel struct{}
+	noGraph  struct{}
+	noGroup  struct{}
+)
+
+func (nothing) Name() string                               { return "nothing" }
+func (nothing) Devices() []gpu.Info                        { return make([]gpu.Info, 4) }
+func (nothing) Link(int, int) gpu.Link                     { return gpu.LinkHost }
+func (p nothing) Open(number int) (gpu.Device, error)      { return noDevice{number, p.calls}, nil }
+func (nothing) Group([]gpu.Device) (gpu.Group, error)      { return noGroup{}, nil }
+func (noGroup) AllReduce([]gpu.Stream, []gpu.Region) error { return nil }
+
+func (d noDevice) Number() int                             { return d.number }
+func (noDevice) Info() gpu.Info                            { return gpu.Info{} }
+func (noDevice) Alloc(_ string, n int) (gpu.Memory, error) { return &noMemory{make([]byte, n)}, nil }
+func (noDevice) AllocPinned(_ string, n int) (gpu.Pinned, error) {
+	return &noMemory{make([]byte, n)}, nil
+}
+func (noDevice) FreeMemory() (free, total int64, err error) { return 0, 0, nil }
+func (d noDevice) NewStream(string) (gpu.Stream, error)     { return &noStream{d}, nil }
+func (noDevice) NewEvent(string) (gpu.Event, error)         { return noEvent{}, nil }
+func (noDevice) Load(gpu.Image) (gpu.Module, error)         { return noKernel{}, nil }
+func (noDevice) Synchronize() error                         { return nil }
+func (noDevice) Close() error                               { return nil }
+
+func (*noMemory) Name() string                         { return "" }
+func (m *noMemory) Bytes() int                         { return len(m.data) }
+func (*noMemory) Free() error                          { return nil }
+func (m *noMemory) Reading(at, n int) ([]byte, error)  { return m.data[at:][:n], nil }
+func (m *noMemory) Writing(at, n int) ([]byte, error)  { return m.data[at:][:n], nil }
+func (noKernel) Kernel(string) (gpu.Kernel, error)     { return noKernel{}, nil }
+func (noKernel) Name() string                          { return "" }
+func (noEvent) Name() string                           { return "" }
+func (noEvent) Done() (bool, error)                    { return true, nil }
+func (noEvent) Synchronize() error                     { return nil }
+func (noEvent) Since(gpu.Event) (time.Duration, error) { return 0, nil }
+func (noGraph) Name() string                           { return "" }
+func (noGraph) Free() error                            { return nil }
+func (*noStream) Name() string                         { return "" }
+func (s *noStream) Device() gpu.Device                 { return s.dev }
+func (*noStream) Copy(_, _ gpu.Region) error           { return nil }
+func (*noStream) Fill(gpu.Region, uint32) error        { return nil }
+func (*noStream) Multiply(gpu.Product) error           { return nil }
+func (*noStream) Record(gpu.Event) error               { return nil }
+func (*noStream) Wait(gpu.Event) error                 { return nil }
+func (*noStream) Synchronize() error                   { return nil }
+func (s *noStream) Run(gpu.Graph) error                { s.dev.calls.runs++; return nil }
+func (s *noStream) Launch(gpu.Kernel, gpu.Geometry, ...gpu.Arg) error {
+	s.dev.calls.launches++
+	return nil
+}
+func (s *noStream) Capture(_ string, enqueue func() error) (gpu.Graph, error) {
+	s.dev.calls.captures++
+	return noGraph{}, enqueue()
+}
+
+// TestNoGarbage wants a step of training, with its rows, to allocate nothing.
+func TestNoGarbage(t *testing.T) {
+	for _, precision := range []engine.Precision{engine.Float32, engine.BF16} {
+		for n := 1; n <= 2; n++ {
+			b := newBench(t, setup{spec: deep(true), dense: adam, precision: precision, seed: testseed.Of(t), batches: 4, examples: 64})
+			e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: nothing{new(calls)}, Devices: devices(n)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.engine = e
+			b.begin(t)
+			step := func() {
+				for i := range b.pass.Batches {
+					if err := e.Train(engine.Batch{Batch: &b.pass.Batches[i]}, func(*engine.Result) error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+					if err := e.Infer(engine.Batch{Batch: &b.pass.Batches[i]}, func(*engine.Result) error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for range 3 { // until all sizes have occurred in all slots
+				step()
+			}
+			if garbage := testing.AllocsPerRun(10, step); garbage > 0 && !raceEnabled {
+				t.Errorf("%v on %d devices: %v allocations in 8 steps", precision, n, garbage)
+			}
+		}
+	}
+}
+
+// TestGraphs: steps whose shape has occurred before are enqueued as graphs, as far as devices do not wait for one another within
+// them; graphs are made anew where memory has moved.
+func TestGraphs(t *testing.T) {
+	for _, c := range []struct {
+		norm    bool
+		devices int
+		graphs  bool // of all that a device computes
+	}{{false, 1, true}, {true, 1, true}, {false, 2, false}, {true, 2, false}} {
+		b := newBench(t, setup{spec: deep(c.norm), dense: adam, seed: testseed.Of(t), batches: 2, examples: 64})
+		p := nothing{new(calls)}
+		e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(c.devices)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.engine = e
+		b.begin(t)
+		train := func(steps int) calls {
+			before := *p.calls
+			for i := range steps {
+				if err := e.Train(engine.Batch{Batch: &b.pass.Batches[i%2]}, func(*engine.Result) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return calls{p.calls.launches - before.launches, p.calls.runs - before.runs, p.calls.captures - before.captures}
+		}
+		first := train(2)
+		train(6)
+		now := train(2)
+		if first.runs > 0 || first.launches == 0 || now.captures > 0 || now.runs == 0 || now.launches >= first.launches || c.graphs && now.launches > 0 {
+			t.Errorf("%+v: %+v in the first steps, later %+v", c, first, now)
+		}
+		if err := e.Import(); err != nil {
+			t.Fatal(err)
+		}
+		if again := train(2); again.runs > 0 {
+			t.Errorf("%+v: graphs outlive Import: %+v", c, again)
+		}
+	}
+}

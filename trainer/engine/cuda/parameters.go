@@ -1,0 +1,260 @@
+package cuda
+
+import (
+	"aibox/gpu"
+	"aibox/gpu/kernels"
+	"aibox/trainer/optim"
+	"aibox/trainer/program"
+)
+
+// parameters says where the parameters of a network, and what belongs to them, lie in the state memory
+// of a device: first all parameters, then all gradients, and so on. All offsets are in bytes.
+type parameters struct {
+	net   *program.Network
+	dense *optim.Dense // nil if the engine only infers
+
+	value, grad, average []int // of each parameter; no averages: nil
+	slots                [][]int
+	running              []int // of each normalization
+	probe                int   // a float32 behind the gradients: see Engine.probe
+	gradients            int   // where they begin
+	gradientBytes        int   // of all gradients and the probe
+	bytes                int
+}
+
+// layoutParameters plans the memory of a network's parameters.
+func layoutParameters(net *program.Network, dense *optim.Dense) *parameters {
+	p := &parameters{net: net, dense: dense}
+	place := func(values int) int {
+		at := p.bytes
+		p.bytes += aligned(4 * values)
+		return at
+	}
+	each := func() []int {
+		offsets := make([]int, len(net.Params))
+		for i, param := range net.Params {
+			offsets[i] = place(len(param.Data))
+		}
+		return offsets
+	}
+	p.value = each()
+	if dense != nil {
+		p.gradients = p.bytes
+		p.grad = each()
+		p.probe = place(1)
+		p.gradientBytes = p.bytes - p.gradients
+		for i, param := range net.Params {
+			var slots []int
+			for range dense.Slots(i) {
+				slots = append(slots, place(len(param.Data)))
+			}
+			p.slots = append(p.slots, slots)
+		}
+		if p.averaged() {
+			p.average = each()
+		}
+	}
+	for _, n := range net.Norms {
+		p.running = append(p.running, place(len(n.Both)))
+	}
+	return p
+}
+
+// averaged reports whether there are averages, by which the network infers.
+func (p *parameters) averaged() bool {
+	if p.dense == nil {
+		return false
+	}
+	_, has := p.dense.Averager(1)
+	return has
+}
+
+// all calls do for everything that the host has an image of, until an error.
+func (p *parameters) all(do func(at int, host []float32) error) error {
+	for i, param := range p.net.Params {
+		if err := do(p.value[i], param.Data); err != nil {
+			return err
+		}
+		if p.dense == nil {
+			continue
+		}
+		for s, data := range p.dense.Slots(i) {
+			if err := do(p.slots[i][s], data); err != nil {
+				return err
+			}
+		}
+		if p.average != nil {
+			if err := do(p.average[i], p.dense.Average(param)); err != nil {
+				return err
+			}
+		}
+	}
+	for i, n := range p.net.Norms {
+		if err := do(p.running[i], n.Both); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vector is n numbers of the state memory as one row.
+func (r *replica) vector(at, n int) kernels.Matrix {
+	return kernels.Matrix{Memory: r.state, Offset: at, Columns: n, Stride: n}
+}
+
+// gradients is all gradients, and the probe.
+func (r *replica) gradients(p *parameters) gpu.Region {
+	return gpu.Part(r.state, p.gradients, p.gradientBytes)
+}
+
+// chunkBytes is how much of the parameters is copied at a time between the host and a device.
+const chunkBytes = 4 << 20
+
+// Import implements engine.Engine.
+func (e *Engine) Import() error {
+	if err := e.usable(); err != nil {
+		return err
+	}
+	if err := e.transfer(e.replicas, true); err != nil {
+		return e.fail(err)
+	}
+	for _, r := range e.replicas {
+		if err := r.compute.Fill(r.flag(), 0); err != nil {
+			return e.fail(err)
+		}
+	}
+	// The optimizer may have begun with other values, so that a step has other updates.
+	if err := e.synchronize(); err != nil {
+		return err
+	}
+	if err := e.forget(); err != nil {
+		return e.fail(err)
+	}
+	e.imported, e.err = true, nil
+	return nil
+}
+
+// Export implements engine.Engine.
+func (e *Engine) Export() error {
+	if err := e.usable(); err != nil {
+		return err
+	}
+	if !e.imported {
+		return nil // the state is what New got
+	}
+	if err := e.transfer(e.replicas[:1], false); err != nil {
+		return e.fail(err)
+	}
+	return nil
+}
+
+// transfer copies the parameters, and all that belongs to them, between the host and devices, through
+// pinned memory.
+func (e *Engine) transfer(replicas []*replica, toDevice bool) error {
+	largest := 0
+	if err := e.params.all(func(_ int, host []float32) error {
+		largest = max(largest, 4*len(host))
+		return nil
+	}); err != nil || largest == 0 {
+		return err
+	}
+	var pinned gpu.Pinned
+	r := replicas[0]
+	if err := r.growPinned(&pinned, "parameters", min(largest, chunkBytes), "for parts of the parameters"); err != nil {
+		return err
+	}
+	err := e.params.all(func(at int, host []float32) error {
+		for len(host) > 0 {
+			n := min(len(host), pinned.Bytes()/4)
+			if err := transferPart(replicas, pinned, at, host[:n], toDevice); err != nil {
+				return err
+			}
+			at, host = at+4*n, host[n:]
+		}
+		return nil
+	})
+	if err != nil {
+		return err // the memory ends with the device
+	}
+	return pinned.Free()
+}
+
+// transferPart copies one part, which fits into pinned memory, and waits for it.
+func transferPart(replicas []*replica, pinned gpu.Pinned, at int, host []float32, toDevice bool) error {
+	if toDevice {
+		values, err := room(pinned, 0, len(host))
+		if err != nil {
+			return err
+		}
+		copy(values, host)
+	}
+	for _, r := range replicas {
+		there, here := gpu.Part(r.state, at, 4*len(host)), gpu.Part(pinned, 0, 4*len(host))
+		if toDevice {
+			there, here = here, there
+		}
+		if err := r.compute.Copy(here, there); err != nil {
+			return err
+		}
+	}
+	for _, r := range replicas {
+		if err := r.compute.Synchronize(); err != nil {
+			return err
+		}
+	}
+	if toDevice {
+		return nil
+	}
+	values, err := numbers(pinned, 0, len(host))
+	if err != nil {
+		return err
+	}
+	copy(host, values)
+	return nil
+}
+
+// firstNotFinite returns the first parameter that has a value that is infinite or NaN, or -1.
+func (e *Engine) firstNotFinite() (int, error) {
+	p := e.params
+	n := len(p.net.Params)
+	if n == 0 {
+		return -1, nil
+	}
+	r := e.replicas[0]
+	flags, err := r.alloc("check", 4*n, "for the check of the parameters")
+	if err != nil {
+		return 0, err
+	}
+	var pinned gpu.Pinned
+	if err := r.growPinned(&pinned, "check", 4*n, "for the check of the parameters"); err != nil {
+		return 0, err
+	}
+	if err := r.compute.Fill(gpu.All(flags), 0); err != nil {
+		return 0, err
+	}
+	for i, param := range p.net.Params {
+		if err := r.kernels.Finite(r.compute, gpu.Part(flags, 4*i, 4), r.vector(p.value[i], len(param.Data)), 1); err != nil {
+			return 0, err
+		}
+	}
+	if err := r.compute.Copy(gpu.All(pinned), gpu.All(flags)); err != nil {
+		return 0, err
+	}
+	if err := r.compute.Synchronize(); err != nil {
+		return 0, err
+	}
+	words, err := pinned.Reading(0, 4*n)
+	if err != nil {
+		return 0, err
+	}
+	first := -1
+	for i, w := range gpu.As[uint32](words) {
+		if w != 0 && first < 0 {
+			first = i
+		}
+	}
+	if err := flags.Free(); err != nil {
+		return 0, err
+	}
+	return first, pinned.Free()
+}

@@ -1,0 +1,103 @@
+package cuda
+
+import (
+	"fmt"
+
+	"aibox/gpu"
+	"aibox/gpu/kernels"
+)
+
+// replica is a device with all parameters, for a part of each mini-batch.
+type replica struct {
+	dev               gpu.Device
+	kernels           *kernels.Set
+	compute, up, down gpu.Stream
+
+	state gpu.Memory // laid out by parameters
+	small gpu.Memory // the flag and the like: see smallBytes
+	arena gpu.Memory // for the current mini-batch; nil: none yet
+	slots [2]deviceSlot
+
+	base  []kernels.Matrix // of each buffer of the program that runs
+	terms []kernels.Matrix // of a sum
+	halfs []int            // of each value that a program needs in bfloat16: the last run that has made it
+}
+
+// deviceSlot is what the host sends for one mini-batch, and marks in the streams.
+type deviceSlot struct {
+	inputs gpu.Memory // laid out by inputLayout; nil: none yet
+
+	uploaded   gpu.Event // in up: inputs are there
+	computed   gpu.Event // in compute: results are there
+	used       gpu.Event // in compute: all is done
+	downloaded gpu.Event // in down: results are in the memory of the host
+	ran        bool      // the events are recorded
+}
+
+// What the small memory holds, in bytes, each on its own line of 256.
+const (
+	flagAt     = 0   // not 0: something was not finite, and nothing is updated any more
+	zeroAt     = 256 // a float32 that is 0
+	smallBytes = 512
+)
+
+func openReplica(p gpu.Platform, number int) (*replica, error) {
+	dev, err := p.Open(number)
+	if err != nil {
+		return nil, err
+	}
+	r := &replica{dev: dev}
+	if r.kernels, err = kernels.Load(dev); err != nil {
+		return r, err
+	}
+	for _, s := range []struct {
+		stream *gpu.Stream
+		name   string
+	}{{&r.compute, "compute"}, {&r.up, "up"}, {&r.down, "down"}} {
+		if *s.stream, err = dev.NewStream(s.name); err != nil {
+			return r, err
+		}
+	}
+	for i := range r.slots {
+		s := &r.slots[i]
+		for _, e := range []struct {
+			event *gpu.Event
+			name  string
+		}{{&s.uploaded, "uploaded"}, {&s.computed, "computed"}, {&s.used, "used"}, {&s.downloaded, "downloaded"}} {
+			if *e.event, err = dev.NewEvent(fmt.Sprintf("%s %d", e.name, i)); err != nil {
+				return r, err
+			}
+		}
+	}
+	return r, nil
+}
+
+// allocate makes room for the parameters. Padding and gradients begin with zeros.
+func (r *replica) allocate(p *parameters) error {
+	var err error
+	if r.state, err = r.alloc("parameters", p.bytes,
+		"for the parameters of the model and the state of their optimizer; fewer or narrower layers need less"); err != nil {
+		return err
+	}
+	if r.small, err = r.alloc("flag", smallBytes, "for the flag of the engine"); err != nil {
+		return err
+	}
+	if err := r.compute.Fill(gpu.All(r.state), 0); err != nil {
+		return err
+	}
+	return r.compute.Fill(gpu.All(r.small), 0)
+}
+
+// flag is the region of the flag.
+func (r *replica) flag() gpu.Region { return gpu.Part(r.small, flagAt, 4) }
+
+// bytes is the memory that the replica has on its device.
+func (r *replica) bytes() int64 {
+	n := int64(0)
+	for _, m := range []gpu.Memory{r.state, r.small, r.arena, r.slots[0].inputs, r.slots[1].inputs} {
+		if m != nil {
+			n += int64(m.Bytes())
+		}
+	}
+	return n
+}

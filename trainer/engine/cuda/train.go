@@ -1,0 +1,108 @@
+package cuda
+
+import (
+	"math"
+
+	"aibox/internal/panics"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/hostrows"
+)
+
+// Train implements engine.Engine.
+func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
+	defer e.leave(&err)
+	defer panics.Catch("the engine", &err)
+	if err := e.deliver(); err != nil {
+		return err
+	}
+	s := e.state
+	step := s.Step + 1
+	scale := e.Schedule.Multiplier(step - s.FirstStep)
+	e.prepareUpdates(step, scale)
+	j, err := e.begin(&e.train, b, done, step)
+	if err != nil {
+		return e.fail(err)
+	}
+	// The values of the rows follow.
+	j.in = b.Inputs(nil, step)
+	if err := j.in.CheckFor(e.Network, len(b.Rows), true); err != nil {
+		return engine.BatchError(step, err)
+	}
+	if err := e.sendDense(j); err != nil {
+		return e.fail(err)
+	}
+	j.in.Rows = e.rows.Collect(b.Batch)
+	if err := e.enqueue(j); err != nil {
+		return e.fail(err)
+	}
+	if err := e.wait(j); err != nil {
+		return e.fail(err)
+	}
+	loss, err := e.judge(j)
+	if err != nil {
+		return e.fail(engine.BatchError(step, err))
+	}
+	out, l := e.slots[j.slot].outputs, j.outputs(b.N)
+	width := e.Network.Fields * e.Network.RowDim
+	grads, err := numbers(out, l.pooled, b.N*width)
+	if err != nil {
+		return e.fail(err)
+	}
+	logits, err := numbers(out, l.logits, b.N)
+	if err != nil {
+		return e.fail(err)
+	}
+	s.Step = step
+	if err := e.rows.Update(&j.bags, hostrows.Gradients{Data: grads, Stride: width}, scale); err != nil {
+		return e.fail(err)
+	}
+	e.result = engine.Result{Batch: b.Batch, Step: step, Loss: loss, Logits: logits}
+	return done(&e.result)
+}
+
+// enqueue enqueues all of a step of training that needs the values of rows.
+func (e *Engine) enqueue(j *job) error {
+	j.bags.Set(&j.in)
+	if err := e.sendPooled(j); err != nil {
+		return err
+	}
+	if err := e.compute(j); err != nil {
+		return err
+	}
+	if err := e.addUpGradients(j); err != nil {
+		return err
+	}
+	if err := e.segment(j, segmentUpdate); err != nil {
+		return err
+	}
+	return e.finish(j)
+}
+
+// judge returns the loss of a job, the mean of the terms in double precision and in the order of the examples, or
+// says what is not finite. The devices find the same: see notice.
+func (e *Engine) judge(j *job) (loss float64, err error) {
+	out, l := e.slots[j.slot].outputs, j.outputs(j.in.N)
+	terms, err := numbers(out, l.terms, j.in.N)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range terms {
+		loss += float64(t)
+	}
+	loss /= float64(j.total)
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return 0, engine.LossError(j.step, loss)
+	}
+	at := l.stats
+	for i, v := range j.prog.Stats {
+		stats, err := numbers(out, at, 2*v.Columns)
+		if err != nil {
+			return 0, err
+		}
+		if !engine.Finite(stats) {
+			return 0, engine.StatisticsError(&e.Network.Norms[i])
+		}
+		at += aligned(8 * v.Columns)
+	}
+	return loss, nil
+}

@@ -1,0 +1,95 @@
+package cuda
+
+import (
+	"aibox/gpu"
+	"aibox/gpu/kernels"
+)
+
+// prepareUpdates decides how parameters are updated in a step.
+func (e *Engine) prepareUpdates(step int64, scale float32) {
+	d := e.state.Dense
+	e.updates = d.Updates(step, scale)
+	e.constants = e.constants[:0]
+	for i := range e.updates {
+		e.constants = kernels.AppendUpdate(e.constants, &e.updates[i].Update)
+	}
+	if u, has := d.Averager(step); has {
+		e.constants = kernels.AppendUpdate(e.constants, &u)
+	}
+}
+
+// probe is a number behind the gradients that is added up with them: the sum of the loss terms
+// times 0, which is 0 if all are finite and else NaN.
+func (e *Engine) probe(r *replica) kernels.Matrix { return r.vector(e.params.probe, 1) }
+
+// writeProbe sets the probe of a device.
+func (e *Engine) writeProbe(j *job, r *replica, p part) error {
+	zero := kernels.Matrix{Memory: r.small, Offset: zeroAt, Columns: 1, Stride: 1}
+	zeros := kernels.Matrix{Memory: r.arena, Offset: j.zerosAt, Columns: 1, Stride: 1}
+	if err := r.kernels.ScaleVectors(r.compute, zeros, r.at(j.prog.Terms), zero, 1, p.n); err != nil {
+		return err
+	}
+	return r.kernels.ColumnSum(r.compute, e.probe(r), zeros, p.n, j.workOf(r))
+}
+
+// addUpGradients adds up the gradients, and the probe, over the devices.
+func (e *Engine) addUpGradients(j *job) error {
+	if e.group == nil {
+		return nil
+	}
+	if err := j.onEach(func(r *replica, p part) error { return e.writeProbe(j, r, p) }); err != nil {
+		return err
+	}
+	return j.addUp(func(r *replica) gpu.Region { return r.gradients(e.params) })
+}
+
+// notice sets the flag of a device if a loss term of any device, or a batch statistic, is not finite.
+func (e *Engine) notice(j *job, r *replica, p part) error {
+	terms, rows := r.at(j.prog.Terms), p.n
+	if e.group != nil {
+		terms, rows = e.probe(r), 1
+	}
+	if err := r.kernels.Finite(r.compute, r.flag(), terms, rows); err != nil {
+		return err
+	}
+	for _, v := range j.prog.Stats {
+		if err := r.kernels.Finite(r.compute, r.flag(), r.at(v), 2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// update updates parameters, averages and running statistics, where the flag is not set.
+func (e *Engine) update(j *job, r *replica, share part) error {
+	p := e.params
+	constants := func(i int) gpu.Region {
+		return gpu.Part(r.slots[j.slot].inputs, j.inputs(share.n).constants+i*kernels.UpdateBytes, kernels.UpdateBytes)
+	}
+	for i := range e.updates {
+		u := &e.updates[i]
+		part := func(at int) kernels.Matrix { return r.vector(at+4*u.Lo, u.Hi-u.Lo) }
+		r.terms = r.terms[:0]
+		for _, at := range p.slots[u.Param] {
+			r.terms = append(r.terms, part(at))
+		}
+		if err := r.kernels.Optimize(r.compute, r.flag(), constants(i), u.Formula, part(p.value[u.Param]), part(p.grad[u.Param]), r.terms...); err != nil {
+			return err
+		}
+	}
+	if averager, has := p.dense.Averager(j.step); has {
+		for i, param := range p.net.Params {
+			n := len(param.Data)
+			if err := r.kernels.Optimize(r.compute, r.flag(), constants(len(e.updates)), averager.Formula, r.vector(p.average[i], n), r.vector(p.value[i], n)); err != nil {
+				return err
+			}
+		}
+	}
+	for i, v := range j.prog.Stats {
+		running := kernels.Matrix{Memory: r.state, Offset: p.running[i], Columns: v.Columns, Stride: v.Columns}
+		if err := r.kernels.UpdateRunning(r.compute, running, r.at(v), j.in.N, r.flag()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package hostrows
+
+import (
+	"aibox/internal/kernel"
+	"aibox/trainer/ops"
+	"aibox/trainer/program"
+)
+
+// Bags is the sparse part of a mini-batch: see program.Inputs. Its methods may run on any number of
+// threads.
+type Bags struct {
+	fields, dim int
+	mean        bool   // some field is averaged
+	sums        []bool // which fields are summed, if some are averaged; nil: none
+	notes       bool   // the gradients of rows need the factors
+
+	offsets, index []int32
+	weights        []float32 // nil: all 1
+
+	// For each row the bags that it occurs in: see reader.Batch.
+	rowStarts, rowBags []int32
+	rowWeights         []float32
+
+	factors []float32 // of each bag, what the sum of its rows was multiplied by; nil: nothing
+}
+
+// Init makes v the bags of a program's mini-batches.
+func (v *Bags) Init(net *program.Network, p *program.Program) {
+	*v = Bags{fields: net.Fields, dim: net.RowDim}
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Kind == ops.KindBagPool {
+			v.mean, v.sums = s.Pooling == ops.PoolMean, s.Sums
+		}
+	}
+	v.notes = v.mean && p.Training()
+}
+
+// Set sets the mini-batch.
+func (v *Bags) Set(in *program.Inputs) {
+	v.offsets, v.index, v.weights = in.Offsets, in.Index, in.BagWeights
+	v.rowStarts, v.rowBags, v.rowWeights = in.RowStarts, in.RowBags, in.RowWeights
+	if v.notes {
+		v.factors = resize(v.factors, len(in.Offsets)-1)
+	}
+}
+
+// Size is that of the mini-batch: its bags, the features in them, and its unique rows.
+func (v *Bags) Size() (bags, features, rows int) {
+	return len(v.offsets) - 1, len(v.index), max(0, len(v.rowStarts)-1)
+}
+
+// Bytes is the memory that v has allocated.
+func (v *Bags) Bytes() int64 { return 4 * int64(cap(v.factors)) }
+
+// prefetchAhead is how many rows ahead of those that are worked on the next ones are asked
+// for: some hundred nanoseconds, which the memory takes to answer.
+const prefetchAhead = 12
+
+// Pool sums or averages the rows of each bag of n examples from example first on. The results of an
+// example lie side by side in out, stride elements from those of the next. Rows are the values of all
+// unique rows of the mini-batch.
+func (v *Bags) Pool(first, n int, out []float32, stride int, rows []float32) {
+	r := v.dim
+	for i := range n {
+		out := out[i*stride:][:v.fields*r]
+		bag := (first + i) * v.fields
+		for f := range v.fields {
+			v.pool(v.mean && (v.sums == nil || !v.sums[f]), bag+f, out[f*r:][:r], rows)
+		}
+	}
+}
+
+// pool pools one bag into out. If some field is averaged, it notes by what the sum of the bag is
+// multiplied.
+func (v *Bags) pool(mean bool, b int, out, rows []float32) {
+	r := len(out)
+	lo, hi := v.offsets[b], v.offsets[b+1]
+	factor := float32(1)
+	if hi-lo == 1 && v.weights == nil {
+		if next := int(hi) + prefetchAhead; next < len(v.index) {
+			kernel.Prefetch(rows[int(v.index[next])*r:][:r])
+		}
+		copy(out, rows[int(v.index[lo])*r:][:r])
+		v.noteFactor(b, factor)
+		return
+	}
+	clear(out)
+	for at := lo; at < hi; at++ {
+		row := rows[int(v.index[at])*r:][:r]
+		if v.weights == nil {
+			kernel.Add(out, row)
+		} else {
+			kernel.Axpy(v.weights[at], row, out)
+		}
+	}
+	if mean && hi > lo {
+		factor = v.meanFactor(b)
+		kernel.Scale(factor, out)
+	}
+	v.noteFactor(b, factor)
+}
+
+// meanFactor is the factor by which the sum over bag b is multiplied to give its mean.
+func (v *Bags) meanFactor(b int) float32 {
+	lo, hi := v.offsets[b], v.offsets[b+1]
+	total := float32(hi - lo)
+	if v.weights != nil {
+		total = 0
+		for _, w := range v.weights[lo:hi] {
+			total += w
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return 1 / total
+}
+
+func (v *Bags) noteFactor(b int, factor float32) {
+	if v.factors != nil {
+		v.factors[b] = factor
+	}
+}
+
+// Gradients are those of what the bags were pooled to, as Pool writes its results.
+type Gradients struct {
+	Data   []float32
+	Stride int // elements from one example to the next
+}
+
+// RowGrad writes the gradient of unique row i into out: the sum of those of the bags that it
+// occurs in, in ascending order.
+func (v *Bags) RowGrad(i int, g Gradients, out []float32) {
+	r := len(out)
+	clear(out)
+	for at := int(v.rowStarts[i]); at < int(v.rowStarts[i+1]); at++ {
+		// Perhaps one of the next row: rows are usually taken in their order.
+		if next := at + prefetchAhead; next < len(v.rowBags) {
+			kernel.Prefetch(v.gradient(g, v.rowBags[next], r))
+		}
+		b := v.rowBags[at]
+		grad := v.gradient(g, b, r)
+		if v.factors == nil && v.rowWeights == nil {
+			kernel.Add(out, grad)
+			continue
+		}
+		factor := float32(1)
+		if v.factors != nil {
+			factor = v.factors[b]
+		}
+		if v.rowWeights != nil {
+			factor *= v.rowWeights[at]
+		}
+		kernel.Axpy(factor, grad, out)
+	}
+}
+
+// gradient is the gradient of what bag b was pooled to, r values.
+func (v *Bags) gradient(g Gradients, b int32, r int) []float32 {
+	return g.Data[int(b)/v.fields*g.Stride+int(b)%v.fields*r:][:r]
+}
+
+// resize returns a slice of length n, in s's memory if it is large enough. Its contents
+// are undefined.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
+	}
+	return s[:n]
+}

@@ -1,0 +1,189 @@
+package hostrows
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"aibox/internal/kernel"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/engine"
+)
+
+// rowGrain is the number of rows that one thread takes at a time: some tens of
+// microseconds of work, which is far more than it costs to hand them over.
+const rowGrain = 512
+
+// Rows is the rows of a pass, and of them the unique rows of the current mini-batch, U of them. One
+// goroutine uses it.
+type Rows struct {
+	engine.Config
+	state *engine.State
+	pass  engine.Pass
+	decay rowDecay
+
+	batch    *reader.Batch
+	values   []float32 // (U, RowDim), what the network sees
+	admitted []bool    // (U)
+
+	// Of Update:
+	bags       *Bags
+	grads      Gradients
+	rounding   sparsetable.Rounding
+	overflowed atomic.Int64 // 1 + the index of a row whose update was not finite; 0: there is none
+	scratch    scratchPool
+
+	// What runs on all threads, bound once so that a step allocates nothing:
+	collectTask, gatherTask, updateTask func(lo, hi int)
+}
+
+// New returns rows without a pass. Their optimizer goes on from state, which must not be replaced.
+func New(c engine.Config, state *engine.State) *Rows {
+	r := &Rows{Config: c, state: state, decay: newRowDecay(state.Decay, c.Rows)}
+	r.collectTask, r.gatherTask, r.updateTask = r.collect, r.gatherOnly, r.update
+	return r
+}
+
+// Begin starts a pass, End forgets it.
+func (r *Rows) Begin(p engine.Pass) { r.pass = p }
+
+// End is the end of a pass.
+func (r *Rows) End() { r.pass, r.batch, r.bags, r.grads = engine.Pass{}, nil, nil, Gradients{} }
+
+// Bytes is the memory that r has allocated.
+func (r *Rows) Bytes() int64 {
+	return 4*int64(cap(r.values)) + int64(cap(r.admitted)) + r.scratch.bytes()
+}
+
+// Collect brings the statistics of the rows of a mini-batch up to date, and returns their values (U, RowDim)
+// after the last step.
+func (r *Rows) Collect(b *reader.Batch) []float32 { return r.run(b, r.collectTask) }
+
+// Gather returns the values of the rows of a mini-batch for inference.
+func (r *Rows) Gather(b *reader.Batch) []float32 { return r.run(b, r.gatherTask) }
+
+func (r *Rows) run(b *reader.Batch, task func(lo, hi int)) []float32 {
+	u := len(b.Rows)
+	r.batch, r.values, r.admitted = b, resize(r.values, u*r.Layout.ValueDim), resize(r.admitted, u)
+	r.decay.until(r.state.Step)
+	kernel.Parallel(u, rowGrain, task)
+	return r.values
+}
+
+// Update updates the rows that Collect has read by the gradients of their bags. The step is that of the
+// state, which has been counted; scale multiplies the learning rate. The error wraps
+// program.ErrNotFinite if the values of a row are no longer finite.
+func (r *Rows) Update(bags *Bags, grads Gradients, scale float32) error {
+	r.bags, r.grads = bags, grads
+	r.overflowed.Store(0)
+	r.state.RowSteps.Prepare(r.batch, r.Config.Rows, r.state.Step, scale)
+	r.decay.next()
+	r.rounding = sparsetable.NewRounding(r.Seed, uint64(r.state.Step))
+	kernel.Parallel(len(r.batch.Rows), rowGrain, r.updateTask)
+	if i := r.overflowed.Load(); i > 0 {
+		return engine.UpdateError(fmt.Sprintf("the row of key %x", r.pass.Keys[r.batch.Rows[i-1]]), r.state.Step)
+	}
+	return nil
+}
+
+// seen returns how often row i occurs in the mini-batch, and how often with label 1.
+func (r *Rows) seen(i int) (shows uint32, clicks float32) {
+	b := r.batch
+	bags := b.RowBags[b.RowStarts[i]:b.RowStarts[i+1]]
+	fields := int32(r.Network.Fields)
+	for _, bag := range bags {
+		clicks += b.Labels[bag/fields]
+	}
+	return uint32(len(bags)), clicks
+}
+
+// value is what the network sees of row i.
+func (r *Rows) value(i int) []float32 {
+	dim := r.Layout.ValueDim
+	return r.values[i*dim:][:dim]
+}
+
+// row returns row i, and asks for one of those that come after it.
+func (r *Rows) row(i int) []float32 {
+	rows := r.batch.Rows
+	if next := i + prefetchAhead; next < len(rows) {
+		kernel.Prefetch(r.pass.Rows.Row(int(rows[next])))
+	}
+	return r.pass.Rows.Row(int(rows[i]))
+}
+
+// gather copies what the network sees of row into position i of values.
+func (r *Rows) gather(i int, row []float32) {
+	dst := r.value(i)
+	if r.admitted[i] {
+		r.Layout.LoadValues(dst, row)
+		r.decay.settle(dst, r.Layout.State(row))
+	} else {
+		clear(dst)
+	}
+}
+
+// collect brings the statistics of rows lo to hi up to date and gathers their values.
+func (r *Rows) collect(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		row := r.row(i)
+		st := r.Layout.Stats(row)
+		if st.Count > 0 && r.ShowDecay != 1 && r.Day > st.LastSeen {
+			f := sparsetable.Decay(r.ShowDecay, r.Day-st.LastSeen)
+			st.Show = float32(float64(st.Show) * f)
+			st.Click = float32(float64(st.Click) * f)
+		}
+		shows, clicks := r.seen(i)
+		st.Show += float32(shows)
+		st.Click += clicks
+		st.LastSeen = r.Day
+		st.Count += min(shows, math.MaxUint32-st.Count)
+		r.Layout.SetStats(row, st)
+		r.admitted[i] = st.Count >= r.MinOccurrences
+		r.gather(i, row)
+	}
+}
+
+// gatherOnly gathers the values of rows lo to hi for inference.
+func (r *Rows) gatherOnly(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		row := r.row(i)
+		count := r.Layout.Stats(row).Count
+		r.admitted[i] = count > 0 && count >= r.MinOccurrences
+		r.gather(i, row)
+	}
+}
+
+// update updates rows lo to hi, which collect has read, by their gradients.
+// Values of 16 bits are updated as float32 where collect has put them, and then rounded
+// into their row with random bits of this step. A row whose values are no longer
+// finite is noted: since it may not occur again in this job, this may be the only
+// place that finds it.
+func (r *Rows) update(lo, hi int) {
+	inPlace := r.Layout.Format == sparsetable.Float32
+	grad := r.scratch.take(r.Layout.ValueDim)
+	defer r.scratch.put(grad)
+	for i := lo; i < hi; i++ {
+		if !r.admitted[i] {
+			continue
+		}
+		row := r.row(i)
+		r.bags.RowGrad(i, r.grads, grad)
+		values := r.value(i)
+		if inPlace {
+			values = r.Layout.Values(row)
+			if r.decay.timeline != nil {
+				copy(values, r.value(i)) // which collect has decayed
+			}
+		}
+		state := r.decay.update(values, r.Layout.State(row))
+		r.state.RowSteps.Of(i).Update(values, state, grad)
+		if !engine.Finite(values) {
+			r.overflowed.Store(int64(i) + 1)
+		}
+		if !inPlace {
+			r.Layout.StoreValues(row, values, r.pass.Keys[r.batch.Rows[i]], r.rounding)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"aibox/trainer/program"
+)
+
+// All engines say in the same words what is not finite. The errors wrap program.ErrNotFinite.
+
+const remedy = "lower the learning rate, or look for extreme dense features"
+
+// LossError is the error of a step whose loss is not finite.
+func LossError(step int64, loss float64) error {
+	return fmt.Errorf("%w: the loss of step %d is %g; %s", program.ErrNotFinite, step, loss, remedy)
+}
+
+// StatisticsError is the error of a step whose batch statistics are not finite. They would spoil the
+// running ones permanently; a huge value can pass through a normalization and give a finite loss.
+func StatisticsError(n *program.Norm) error {
+	return fmt.Errorf("%w: the batch statistics for %s and %s", program.ErrNotFinite, n.Mean.Name, n.Variance.Name)
+}
+
+// LogitError is the error of inference if the logit of an example is not finite.
+func LogitError(example int, logit float32) error {
+	return fmt.Errorf("%w: the logit of example %d of the mini-batch is %g", program.ErrNotFinite, example, logit)
+}
+
+// UpdateError is the error if the update of a step has made something infinite or NaN.
+func UpdateError(what string, step int64) error {
+	return fmt.Errorf("%w: %s after the update of step %d; %s", program.ErrNotFinite, what, step, remedy)
+}
+
+// BatchError says in which mini-batch a step failed.
+func BatchError(step int64, err error) error {
+	return fmt.Errorf("mini-batch of step %d: %w", step, err)
+}
+
+// Finite reports whether no value is infinite or NaN.
+func Finite(x []float32) bool {
+	const exponent = 0x7f800000 // all ones: infinite or NaN
+	for _, v := range x {
+		if math.Float32bits(v)&exponent == exponent {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,115 @@
+package optim
+
+import (
+	"math"
+	"sort"
+
+	"aibox/internal/kernel"
+)
+
+// A step of Dense is first written down, as a list of updates, and then carried out: here on the CPU, or on a device
+// that has copies of the parameters and of their state.
+
+// Update is what a step does with values Lo to Hi of parameter Param.
+type Update struct {
+	Param, Lo, Hi int
+	kernel.Update
+}
+
+// Updates returns what Step does with the parameters: updates of all values, in their order, of which none
+// depends on another one. With averaging, an Averager follows. The slice is valid until the next call of Updates or Step.
+func (d *Dense) Updates(t int64, lrScale float32) []Update {
+	d.updates = d.updates[:0]
+	for i, p := range d.params {
+		d.together(i, 0, len(p.Data), t, func(lo, hi int, t int64) {
+			d.updates = append(d.updates, Update{Param: i, Lo: lo, Hi: hi, Update: d.update(i, t, lrScale)})
+		})
+	}
+	return d.updates
+}
+
+// Averager returns what step t does with the averages, if there are any: an update of them whose gradients are
+// the parameters after the step.
+func (d *Dense) Averager(t int64) (u kernel.Update, has bool) {
+	// a -= -share (w - a)
+	share := max(1-d.cfg.Averaging, 1/float64(t))
+	return kernel.Update{Formula: kernel.FormulaSGD, Shrink: 1, L2: -1, Rate: -float32(share)}, d.averages != nil
+}
+
+// Slots returns the state of parameter i: as many parts of the parameter's length as the formula of its updates has.
+func (d *Dense) Slots(i int) [][]float32 { return d.slots[i][:len(d.slotNames(i))] }
+
+// update is step t of values of parameter i whose state was zero before step 1.
+func (d *Dense) update(i int, t int64, lrScale float32) kernel.Update {
+	if d.own[i] != nil {
+		return d.own[i].everyStep(t, lrScale)
+	}
+	c := &d.cfg
+	rate := float64(c.LearningRate * float64(lrScale))
+	u := kernel.Update{Shrink: 1, L2: float32(c.L2), Rate: float32(rate), Epsilon: float32(c.Epsilon)}
+	switch c.Kind {
+	case "sgd":
+		u.Formula = kernel.FormulaSGD
+	case "momentum":
+		u.Formula, u.Momentum = kernel.FormulaMomentum, float32(c.Momentum)
+	case "adagrad":
+		u.Formula = kernel.FormulaAdagrad
+	case "adamw":
+		u.Shrink = float32(1 - float64(rate*c.WeightDecay))
+		fallthrough
+	case "adam":
+		u.Formula, u.Beta2, u.Rest1, u.Rest2 = kernel.FormulaAdam, float32(c.Beta2), float32(1-c.Beta1), float32(1-c.Beta2)
+		u.Rate = float32(rate / (1 - powInt(c.Beta1, t)))
+		u.Scale = float32(math.Sqrt(1 - powInt(c.Beta2, t)))
+	}
+	return u
+}
+
+// everyStep is update t of values of which each is a row that every step uses.
+func (r *Rows) everyStep(t int64, lrScale float32) kernel.Update {
+	u := r.step(t, lrScale)
+	u.L2 += float32(r.cfg.TableL2) // every step uses the weight, so this is L2 as any other
+	if u.Formula == kernel.FormulaRowwiseAdagrad {
+		u.Formula = kernel.FormulaAdagrad
+	}
+	if _, rate := r.DecayRates(); rate > 0 {
+		u.Shrink = float32(1 - float64(rate*float64(lrScale)))
+	}
+	return u
+}
+
+// stepGrain is how many values are worth a thread: some microseconds.
+const stepGrain = 8 << 10
+
+// Step updates every parameter by its gradient, on kernel.Threads threads. t is the number
+// of the model's step, 1 for the first; lrScale multiplies the learning rate.
+func (d *Dense) Step(t int64, lrScale float32) {
+	d.Updates(t, lrScale)
+	d.averager, _ = d.Averager(t)
+	kernel.Parallel(d.starts[len(d.params)], stepGrain, d.task)
+}
+
+// stepValues updates values lo to hi of all parameters, counted one after the other.
+func (d *Dense) stepValues(lo, hi int) {
+	first := sort.Search(len(d.updates), func(i int) bool { return d.starts[d.updates[i].Param]+d.updates[i].Hi > lo })
+	for i := first; lo < hi; i++ {
+		u := &d.updates[i]
+		start := d.starts[u.Param]
+		end := min(hi, start+u.Hi)
+		d.step(u, lo-start, end-start)
+		lo = end
+	}
+}
+
+// step updates values lo to hi of the parameter of u, and their averages.
+func (d *Dense) step(u *Update, lo, hi int) {
+	p := d.params[u.Param]
+	var state [2][]float32
+	for i, s := range d.Slots(u.Param) {
+		state[i] = s[lo:hi]
+	}
+	u.Step(p.Data[lo:hi], p.Grad[lo:hi], state[0], state[1])
+	if d.averages != nil {
+		d.averager.Step(d.averages[u.Param][lo:hi], p.Data[lo:hi], nil, nil)
+	}
+}
