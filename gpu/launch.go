@@ -6,10 +6,12 @@ import (
 )
 
 // Image is compiled kernels. Code is what the driver of a device takes, such as PTX. The emulation
-// has a Go function for each kernel and finds it by the names of image and kernel.
+// has a Go function for each kernel and finds it by the names of image and kernel. Params are the kinds of
+// arguments that each kernel has: code does not say what a kernel does with a region.
 type Image struct {
-	Name string
-	Code []byte
+	Name   string
+	Code   []byte
+	Params map[string][]ArgKind
 }
 
 // Module is an image on a device.
