@@ -73,12 +73,8 @@ func (b *blas) use(d *device, workspace cu.DevicePtr) error {
 	return err
 }
 
-// free gives the handle back. The context is that of the thread. cuBLAS cannot free what it has in a
-// broken context, which ends anyway.
-func (b *blas) free(d *device) {
-	if d.broken != nil {
-		return
-	}
+// free gives the handle back. The context is that of the thread.
+func (b *blas) free() {
 	if b.handle != nil {
 		C.aibox_blas_destroy(b.handle)
 	}

@@ -52,12 +52,26 @@ func (d *device) wait(stream C.CUstream, e C.CUevent) error {
 	var deadline time.Time
 	for {
 		if r := C.aibox_poll(d.ctx, stream, e, patienceMicroseconds); result(r) != notReady {
-			return d.check(r)
+			return d.finished(r)
 		}
 		if err := d.lookAround(&deadline); err != nil {
 			return err
 		}
 	}
+}
+
+// finished returns the error of d when what was waited for has happened, with result r.
+func (d *device) finished(r C.int) error {
+	if err := d.check(r); err != nil {
+		return err
+	}
+	for _, g := range d.groups {
+		g.settle()
+	}
+	if d.broken != nil {
+		return d.broken
+	}
+	return nil
 }
 
 // lookAround is called again and again by who waits for d. It breaks d if it waits in vain for
@@ -98,9 +112,23 @@ func (d *device) close() error {
 	for _, g := range slices.Clone(d.groups) {
 		g.dissolve()
 	}
+	if d.broken == nil {
+		d.empty()
+	}
+	for m := range d.memories {
+		m.freed = true
+	}
+	d.destroy()
+	d.closed = true
+	return nil
+}
+
+// empty gives back all that is in the context. A broken one ends as a whole: the driver might wait
+// for what will never happen.
+func (d *device) empty() {
 	_ = d.on(func() error {
 		for _, s := range d.streams {
-			s.blas.free(d)
+			s.blas.free()
 			_ = s.cu.Destroy()
 		}
 		for _, g := range d.graphs {
@@ -115,27 +143,22 @@ func (d *device) close() error {
 		for m := range d.memories {
 			m.free()
 		}
-		return nil
+		return d.probe.Destroy()
 	})
-	d.destroy()
-	d.closed = true
-	return nil
 }
 
 // destroy gives the context back. A broken one must end: it would give its error to the next
 // device that has it.
 func (d *device) destroy() {
 	id := cu.Device(d.number)
-	switch {
-	case !d.primary:
+	if !d.primary {
 		_ = d.context.Destroy()
-	case d.broken != nil:
-		_ = id.ResetPrimaryCtx()
-		_ = id.ReleasePrimaryCtx()
-	default:
-		_ = d.on(func() error { return d.probe.Destroy() })
-		_ = id.ReleasePrimaryCtx()
+		return
 	}
+	if d.broken != nil {
+		_ = id.ResetPrimaryCtx()
+	}
+	_ = id.ReleasePrimaryCtx()
 	if d.p.primary[d.number] == d {
 		d.p.primary[d.number] = nil
 	}

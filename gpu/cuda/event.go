@@ -102,7 +102,7 @@ func (e *event) Done() (bool, error) {
 		if result(r) == notReady {
 			return false, e.failed("Done", e.dev.lookAround(&e.deadline))
 		}
-		err = e.dev.check(r)
+		err = e.dev.finished(r)
 	}
 	return err == nil, e.failed("Done", err)
 }

@@ -125,6 +125,10 @@ func (g *graph) Free() error {
 
 // free gives back what g takes. The context is that of the thread.
 func (g *graph) free() {
+	g.freed = true
+	if g.dev.broken != nil { // it ends with the context
+		return
+	}
 	if g.exec != nil {
 		C.aibox_free_graph(g.dev.ctx, g.exec)
 	}
@@ -134,5 +138,4 @@ func (g *graph) free() {
 	for _, h := range g.held {
 		C.free(h)
 	}
-	g.freed = true
 }

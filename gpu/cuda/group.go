@@ -18,6 +18,7 @@ type group struct {
 	devices []*device
 	sum     summer
 	done    []*event // behind the latest AllReduce, of each device
+	pending bool     // it is not known that all devices have finished it
 	ended   bool     // a device was closed or broke
 }
 
@@ -103,6 +104,7 @@ func (g *group) allReduce(streams []gpu.Stream, arrays []gpu.Region) error {
 		return err
 	}
 	refused, err := g.sum.enqueue(mine, arrays)
+	g.pending = g.pending || !refused
 	for i, s := range mine {
 		if err == nil {
 			err = s.record(g.done[i])
@@ -153,22 +155,37 @@ func (g *group) check(streams []gpu.Stream, arrays []gpu.Region) ([]*stream, err
 	return mine, nil
 }
 
-// breaks ends the group, one of whose devices is broken, and breaks the devices that have not
-// finished their AllReduce: they might wait for that one for ever.
+// settle looks whether all devices have finished the latest AllReduce, and are in order after it:
+// only then have all had a part in the sum.
+func (g *group) settle() {
+	if !g.pending || g.ended {
+		return
+	}
+	for i, d := range g.devices {
+		if result(C.aibox_query(d.ctx, nil, g.done[i].handle)) == notReady {
+			return
+		}
+	}
+	for _, d := range g.devices {
+		if d.look(); d.broken != nil {
+			return
+		}
+	}
+	g.pending = false
+}
+
+// breaks ends the group, one of whose devices is broken. If it is not known that all have finished
+// the AllReduce it breaks the others: they might wait for that one for ever, or have sums without it.
 func (g *group) breaks(broken *device) {
 	if g.ended {
 		return
 	}
 	g.ended = true
-	var waiting []*device
-	for i, d := range g.devices {
-		if d.broken == nil && !d.closed && g.done[i].recorded && result(C.aibox_query(d.ctx, nil, g.done[i].handle)) == notReady {
-			waiting = append(waiting, d)
-		}
-	}
 	g.sum.end(true)
-	for _, d := range waiting {
-		d.fail(gpu.LaunchFailed, fmt.Sprintf("another device of the group failed: %v", broken.broken))
+	for _, d := range g.devices {
+		if g.pending && !d.closed {
+			d.fail(gpu.LaunchFailed, fmt.Sprintf("another device of the group failed: %v", broken.broken))
+		}
 	}
 }
 

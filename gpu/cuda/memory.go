@@ -109,11 +109,11 @@ func (m *memory) Free() error {
 	return complete(err, m.dev.number, fmt.Sprintf("Free of %v", m))
 }
 
-// free gives the memory back. The context is that of the thread. On a broken device the driver
-// refuses; the memory then ends with the context.
+// free gives the memory back. The context is that of the thread. Of a broken device the memory
+// ends with the context.
 func (m *memory) free() {
 	switch {
-	case m.bytes == 0:
+	case m.bytes == 0, m.dev.broken != nil:
 	case m.pinned:
 		_ = cu.MemFreeHost(m.host)
 	default:
