@@ -37,9 +37,13 @@ build-cuda: ## build bin/aibox-cuda, with cgo, which can use NVIDIA devices, and
 	CGO_ENABLED=1 $(GO) test -c -tags nvidia -trimpath -o $(BIN)/gpu-check/cuda.test ./gpu/cuda
 	cp gpu/check.sh $(BIN)/aibox-cuda $(BIN)/gpu-check/
 
+# The compiler names its own version of PTX, which older drivers do not read; the kernels need no more than 7.0.
 gputest-kernels: ## compile the kernels of package gputest, and the one of package cuda, with nvcc
-	nvcc -ptx -arch=compute_70 -o gpu/gputest/kernels.ptx gpu/gputest/kernels.cu
-	nvcc -ptx -arch=compute_70 -o gpu/cuda/sum.ptx gpu/cuda/sum.cu
+	@set -e; for kernels in gpu/gputest/kernels gpu/cuda/sum; do \
+		echo "nvcc $$kernels.cu"; \
+		nvcc -ptx -fmad=false -arch=compute_70 -o $$kernels.ptx $$kernels.cu; \
+		sed -i 's/^\.version .*/.version 7.0/' $$kernels.ptx; \
+	done
 
 demo: build ## generate a click log, train on it, evaluate
 	@rm -rf demo

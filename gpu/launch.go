@@ -7,7 +7,8 @@ import (
 
 // Image is compiled kernels. Code is what the driver of a device takes, such as PTX. The emulation
 // has a Go function for each kernel and finds it by the names of image and kernel. Params are the kinds of
-// arguments that each kernel has: code does not say what a kernel does with a region.
+// arguments that kernels have. Code tells no more of them than their sizes; where a kernel is not in
+// Params, CUDA devices check those alone.
 type Image struct {
 	Name   string
 	Code   []byte

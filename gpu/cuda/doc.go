@@ -31,8 +31,9 @@
 //
 // # Kernels
 //
-// An image's Code is PTX, or anything else that cuModuleLoadData takes. Its Params must say
-// which parameters each kernel has; for PTX, Load compares their number and sizes with the code.
+// An image's Code is PTX, or anything else that cuModuleLoadData takes. Its Params say which kinds of
+// arguments a kernel has; for PTX, Load compares their number and sizes with the code. Without
+// Params, which only PTX may lack, Launch checks no more than number and sizes.
 //
 // # Determinism
 //

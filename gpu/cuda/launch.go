@@ -16,16 +16,18 @@ import (
 
 // module implements gpu.Module.
 type module struct {
-	dev    *device
-	image  gpu.Image // without its code
-	handle C.CUmodule
+	dev      *device
+	image    gpu.Image // without its code
+	declared map[string][]int
+	handle   C.CUmodule
 }
 
 // function implements gpu.Kernel.
 type function struct {
 	dev    *device
 	name   string
-	params []gpu.ArgKind
+	params []gpu.ArgKind // nil: only their sizes are known
+	bits   []int         // sizes of the parameters
 	handle C.CUfunction
 	shared int // bytes of dynamic shared memory that it may have
 }
@@ -50,7 +52,8 @@ func (m *module) load(i gpu.Image) error {
 	if len(i.Code) == 0 {
 		return gpu.Invalid("it has no code")
 	}
-	if err := checkParams(i); err != nil {
+	m.declared = parameters(i.Code)
+	if err := checkParams(i, m.declared); err != nil {
 		return err
 	}
 	code := append(i.Code[:len(i.Code):len(i.Code)], 0) // text ends with a zero byte
@@ -82,11 +85,13 @@ func (m *module) Kernel(name string) (gpu.Kernel, error) {
 
 func (m *module) find(f *function) error {
 	var ok bool
-	if f.params, ok = m.image.Params[f.name]; !ok {
-		return gpu.Invalid("the image does not say what its parameters are (Image.Params)")
+	if f.params, ok = m.image.Params[f.name]; ok {
+		f.bits = sizes(f.params)
+	} else if f.bits, ok = m.declared[f.name]; !ok {
+		return gpu.Invalid("neither the code nor Image.Params says what its parameters are")
 	}
-	if len(f.params) > C.AIBOX_MAX_ARGUMENTS {
-		return gpu.Invalid("it has %d parameters; no more than %d are possible", len(f.params), C.AIBOX_MAX_ARGUMENTS)
+	if len(f.bits) > C.AIBOX_MAX_ARGUMENTS {
+		return gpu.Invalid("it has %d parameters; no more than %d are possible", len(f.bits), C.AIBOX_MAX_ARGUMENTS)
 	}
 	name := C.CString(f.name)
 	defer C.free(unsafe.Pointer(name))
@@ -111,16 +116,19 @@ func (s *stream) launch(k gpu.Kernel, g gpu.Geometry, args []gpu.Arg) error {
 	if !ok || f.dev != d {
 		return gpu.Invalid("the kernel was loaded on another device")
 	}
-	if len(args) != len(f.params) {
-		return gpu.Invalid("%d arguments for %d parameters", len(args), len(f.params))
+	if len(args) != len(f.bits) {
+		return gpu.Invalid("%d arguments for %d parameters", len(args), len(f.bits))
 	}
 	if err := gpu.CheckLaunch(d.p.infos[d.number], g, args); err != nil {
 		return err
 	}
 	for i := range args {
 		a := &args[i]
-		if a.Kind != f.params[i] {
+		if f.params != nil && a.Kind != f.params[i] {
 			return gpu.Invalid("argument %d is %v where the kernel has %v", i, a.Kind, f.params[i])
+		}
+		if size(a.Kind) != f.bits[i] {
+			return gpu.Invalid("argument %d is %v where the kernel has a parameter of %d bits", i, a.Kind, f.bits[i])
 		}
 		if !a.IsRegion() {
 			s.values[i] = a.Bits

@@ -184,6 +184,27 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestFarRows fills and copies rows that are farther apart than the fake driver allows for one call.
+func TestFarRows(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	s := must[gpu.Stream](t)(d.NewStream("s"))
+	m, c := must[gpu.Memory](t)(d.Alloc("m", 8192)), must[gpu.Memory](t)(d.Alloc("c", 24))
+	far := gpu.Region{Memory: m, Offset: 4, Width: 8, Rows: 3, Pitch: 4000}
+	check(t, s.Fill(gpu.All(m), 0), s.Fill(far, 0x3f800000), s.Copy(gpu.Region{Memory: c, Width: 8, Rows: 3, Pitch: 8}, far))
+	for i, v := range numbers(t, s, gpu.All(c)) {
+		if v != 1 {
+			t.Errorf("number %d is %v, want 1", i, v)
+		}
+	}
+	sum := float32(0)
+	for _, v := range numbers(t, s, gpu.All(m)) {
+		sum += v
+	}
+	if sum != 6 {
+		t.Errorf("%v numbers are 1, want 6", sum)
+	}
+}
+
 // TestLoadRefusals: code that does not compile, and kernels of which the image says nothing or
 // something else.
 func TestLoadRefusals(t *testing.T) {
@@ -198,9 +219,19 @@ func TestLoadRefusals(t *testing.T) {
 		t.Errorf("wrong parameters: %v", err)
 	}
 	image.Params = nil
-	if _, err := must[gpu.Module](t)(d.Load(image)).Kernel("place"); !errors.Is(err, gpu.InvalidArgument) {
-		t.Errorf("a kernel without parameters: %v", err)
+	module := must[gpu.Module](t)(d.Load(image))
+	if _, err := module.Kernel("nothing"); !errors.Is(err, gpu.InvalidArgument) {
+		t.Errorf("a kernel that is not there: %v", err)
 	}
+	// Of a kernel of which the image says nothing, number and sizes of parameters are checked.
+	place := must[gpu.Kernel](t)(module.Kernel("place"))
+	s, out := must[gpu.Stream](t)(d.NewStream("s")), must[gpu.Memory](t)(d.Alloc("out", 4))
+	for _, args := range [][]gpu.Arg{nil, {gpu.Int32(1)}, {gpu.Write(gpu.All(out)), gpu.Int32(1)}} {
+		if err := s.Launch(place, gpu.Linear(1, 1), args...); !errors.Is(err, gpu.InvalidArgument) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	check(t, s.Launch(place, gpu.Linear(1, 1), gpu.Write(gpu.All(out))))
 	if err := d.Synchronize(); err != nil {
 		t.Error(err)
 	}

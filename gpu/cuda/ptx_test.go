@@ -11,10 +11,10 @@ import (
 
 func TestCheckParams(t *testing.T) {
 	image := gputest.Image()
-	if err := checkParams(image); err != nil {
+	if err := checkParams(image, parameters(image.Code)); err != nil {
 		t.Error(err)
 	}
-	if err := checkParams(sumImage()); err != nil {
+	if err := checkParams(sumImage(), parameters(sumCode)); err != nil {
 		t.Error(err)
 	}
 	for _, c := range []struct {
@@ -30,18 +30,18 @@ func TestCheckParams(t *testing.T) {
 	} {
 		wrong := image
 		wrong.Params = map[string][]gpu.ArgKind{c.kernel: c.params}
-		if err := checkParams(wrong); !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), c.reason) {
+		if err := checkParams(wrong, parameters(wrong.Code)); !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s %v: %v, want %q", c.kernel, c.params, err, c.reason)
 		}
 	}
 	// Parameters that no argument can be: those of a struct, and a short number.
 	for _, p := range []string{".param .align 8 .b8 k_param_0[16]", ".param .u8 k_param_0"} {
 		code := ".version 7.8\n.visible .entry k(\n\t" + p + "\n)\n{}\n"
-		if err := checkParams(gpu.Image{Code: []byte(code), Params: map[string][]gpu.ArgKind{"k": {gpu.Int64Arg}}}); !errors.Is(err, gpu.InvalidArgument) {
+		if err := checkParams(gpu.Image{Params: map[string][]gpu.ArgKind{"k": {gpu.Int64Arg}}}, parameters([]byte(code))); !errors.Is(err, gpu.InvalidArgument) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	if err := checkParams(gpu.Image{Code: []byte("\x7fELF.version"), Params: image.Params}); err != nil {
+	if err := checkParams(image, parameters([]byte("\x7fELF.version"))); err != nil {
 		t.Errorf("code that is no PTX: %v", err)
 	}
 }

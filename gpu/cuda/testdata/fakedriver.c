@@ -97,6 +97,7 @@ typedef struct {
 	size_t n;
 	CUcontext c;
 	int pinned;
+	int user; // of a workspace of cuBLAS: 1 a graph, 2 a stream
 } allocation;
 static allocation allocations[MAX * 16];
 static int allocated;
@@ -114,7 +115,7 @@ static void *allocate(size_t n, int pinned) {
 	void *p = aligned_alloc(256, (n + 255) / 256 * 256);
 	if (p == NULL || allocated == MAX * 16) DIE("no memory");
 	memset(p, 0xff, n); // NaN
-	allocations[allocated++] = (allocation){p, n, current, pinned};
+	allocations[allocated++] = (allocation){p, n, current, pinned, 0};
 	current->objects++;
 	return p;
 }
@@ -489,6 +490,11 @@ cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperat
 	int bf = ta_ == CUDA_R_16BF;
 	if (ta_ != tb_ || tc != CUDA_R_32F || *(float *)alpha != 1 || h->workspace == 0 || h->atomics != 0 || algo != CUBLAS_GEMM_DEFAULT || m < 1 || n < 1 || k < 1 ||
 		h->c != current || (bf ? compute != CUBLAS_COMPUTE_32F : compute != CUBLAS_COMPUTE_32F_PEDANTIC && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_INVALID_VALUE;
+	// A graph may run beside what its stream does later.
+	allocation *w = find(h->workspace, 4 << 20);
+	int user = h->s->capture != NULL ? 1 : 2;
+	if (w == NULL || (w->user != 0 && w->user != user)) DIE("a graph has the workspace of a stream");
+	w->user = user;
 	operation o = {.kind = GEMM, .ta = ta == CUBLAS_OP_T, .tb = tb == CUBLAS_OP_T, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .bf16 = bf,
 		.beta = *(float *)beta, .a = (uint64_t)(uintptr_t)a, .b = (uint64_t)(uintptr_t)b, .c = (uint64_t)(uintptr_t)c, .workspace = h->workspace};
 	return enqueue(h->s, o) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
