@@ -123,8 +123,8 @@ func CheckLaunch(i Info, g Geometry, args []Arg) error {
 		if !a.IsRegion() {
 			continue
 		}
-		if err := a.Region.Check(fmt.Sprintf("argument %d", k)); err != nil {
-			return err
+		if a.Region.Check("") != nil { // its name is made only if there is an error
+			return a.Region.Check(fmt.Sprintf("argument %d", k))
 		}
 		for j, o := range args[:k] {
 			if o.IsRegion() && (a.Writes() || o.Writes()) && a.Region.Overlaps(o.Region) {

@@ -2,6 +2,8 @@
 
 package cuda
 
+// #cgo noescape aibox_copy
+// #cgo nocallback aibox_copy
 // #include "driver.h"
 import "C"
 
@@ -46,7 +48,7 @@ func (s *stream) copy(dst, src gpu.Region) error {
 		max_pitch: C.uint64_t(s.dev.p.maxPitch[s.dev.number]),
 	}
 	if from.pinned && to.pinned {
-		return s.copyHost(&c)
+		return s.copyHost(c)
 	}
 	if away(from) || away(to) {
 		for _, m := range []*memory{from, to} {
@@ -58,20 +60,34 @@ func (s *stream) copy(dst, src gpu.Region) error {
 		// The driver captures copies that name contexts not at all, but finds the contexts itself
 		// where each is that of its device.
 		if s.capture == nil {
-			c.by_peers, c.dst_ctx, c.src_ctx = 1, to.dev.ctx, from.dev.ctx
+			c.by_peers, c.dst_ctx, c.src_ctx = 1, number(to.dev), number(from.dev)
 		}
 	}
-	return s.dev.check(C.aibox_copy(s.dev.ctx, s.handle, &c))
+	r := C.aibox_copy(s.dev.ctx, s.handle, &c)
+	if r != 0 {
+		for _, d := range [...]*device{from.dev, to.dev} {
+			if d == s.dev {
+				continue
+			}
+			if d.look(); d.broken != nil { // it is not this device that the error is about
+				return d.broken
+			}
+		}
+	}
+	return s.dev.check(r)
 }
+
+// number is the context of a device as a number.
+func number(d *device) C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(d.ctx))) }
 
 // copyHost copies between pinned memories, on a thread of the driver: a copy of the driver would make
 // the host wait.
-func (s *stream) copyHost(c *C.aibox_copy_t) error {
+func (s *stream) copyHost(c C.aibox_copy_t) error {
 	if s.capture == nil {
-		return s.dev.check(C.aibox_host_copy(s.dev.ctx, s.handle, c, nil))
+		return s.dev.check(C.aibox_host_copy(s.dev.ctx, s.handle, &c, nil))
 	}
 	var held unsafe.Pointer
-	err := s.dev.check(C.aibox_host_copy(s.dev.ctx, s.handle, c, &held))
+	err := s.dev.check(C.aibox_host_copy(s.dev.ctx, s.handle, &c, &held))
 	if err == nil {
 		s.capture.held = append(s.capture.held, held)
 	}

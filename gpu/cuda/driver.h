@@ -21,7 +21,7 @@ typedef struct {
 	uint64_t dst, src; // addresses, of the device or of pinned memory
 	uint64_t dst_pitch, src_pitch, width, rows;
 	uint64_t max_pitch; // of the device; rows that are farther apart are copied one by one
-	CUcontext dst_ctx, src_ctx; // by_peers: of the memories
+	uintptr_t dst_ctx, src_ctx; // by_peers: contexts of the memories, as numbers, so that cgo need not look for pointers
 	int by_peers;
 } aibox_copy_t;
 

@@ -17,9 +17,10 @@ type group struct {
 	p       *platform
 	devices []*device
 	sum     summer
-	done    []*event // behind the latest AllReduce, of each device
-	pending bool     // it is not known that all devices have finished it
-	ended   bool     // a device was closed or broke
+	mine    []*stream // of the latest AllReduce
+	done    []*event  // behind the latest AllReduce, of each device
+	pending bool      // it is not known that all devices have finished it
+	ended   bool      // a device was closed or broke
 }
 
 // summer is how a group sums up.
@@ -134,7 +135,7 @@ func (g *group) check(streams []gpu.Stream, arrays []gpu.Region) ([]*stream, err
 	if g.ended {
 		return nil, gpu.Invalid("the group has ended with one of its devices")
 	}
-	mine := make([]*stream, len(streams))
+	g.mine = g.mine[:0]
 	for i, s := range streams {
 		st, ok := s.(*stream)
 		if !ok || st.dev != g.devices[i] {
@@ -150,9 +151,9 @@ func (g *group) check(streams []gpu.Stream, arrays []gpu.Region) ([]*stream, err
 		if r.Rows != 1 || r.Width != arrays[0].Width || (r.Width|r.Offset)%4 != 0 {
 			return nil, gpu.Invalid("array %d is %v, array 0 is %v: want arrays of as many float32", i, r, arrays[0])
 		}
-		mine[i] = st
+		g.mine = append(g.mine, st)
 	}
-	return mine, nil
+	return g.mine, nil
 }
 
 // settle looks whether all devices have finished the latest AllReduce, and are in order after it:

@@ -2,6 +2,8 @@
 
 package cuda
 
+// #cgo noescape aibox_launch
+// #cgo nocallback aibox_launch
 // #include "driver.h"
 // #include <stdlib.h>
 import "C"

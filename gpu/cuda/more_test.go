@@ -184,6 +184,38 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestAllocations: what training does all the time allocates nothing.
+func TestAllocations(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	s, other := must[gpu.Stream](t)(d.NewStream("s")), must[gpu.Stream](t)(d.NewStream("other"))
+	e := must[gpu.Event](t)(d.NewEvent("e"))
+	m := must[gpu.Memory](t)(d.Alloc("m", 1024))
+	p := must[gpu.Pinned](t)(d.AllocPinned("p", 512))
+	affine := must[gpu.Kernel](t)(must[gpu.Module](t)(d.Load(gputest.Image())).Kernel("affine"))
+	low, high, all := gpu.Part(m, 0, 64), gpu.Part(m, 64, 64), gpu.All(p)
+	args := []gpu.Arg{gpu.Update(low), gpu.Read(high), gpu.Float32(1), gpu.Int32(16)}
+	product := gpu.Product{M: 2, N: 2, K: 2, A: gpu.Matrix{Memory: m, Stride: 2}, B: gpu.Matrix{Memory: m, Offset: 64, Stride: 2}, C: gpu.Matrix{Memory: m, Offset: 128, Stride: 2}}
+	g := must[gpu.Graph](t)(s.Capture("g", func() error { return s.Fill(low, 0) }))
+	var err error
+	do := func(next error) {
+		if err == nil {
+			err = next
+		}
+	}
+	if n := testing.AllocsPerRun(20, func() {
+		do(s.Copy(gpu.Part(m, 0, 512), all))
+		do(s.Fill(low, 0))
+		do(s.Launch(affine, gpu.Linear(16, 32), args...))
+		do(s.Multiply(product))
+		do(s.Run(g))
+		do(s.Record(e))
+		do(other.Wait(e))
+		do(e.Synchronize())
+	}); n != 0 || err != nil {
+		t.Errorf("%v allocations, error %v", n, err)
+	}
+}
+
 // TestFarRows fills and copies rows that are farther apart than the fake driver allows for one call.
 func TestFarRows(t *testing.T) {
 	d := openDevice(t, openPlatform(t), 0)

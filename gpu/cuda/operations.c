@@ -19,7 +19,7 @@ int aibox_pinned(CUcontext ctx, size_t bytes, void **p) {
 
 static CUresult copy_row(CUstream stream, aibox_copy_t *c, uint64_t row, uint64_t bytes) {
 	CUdeviceptr dst = c->dst + row * c->dst_pitch, src = c->src + row * c->src_pitch;
-	if (c->by_peers) return cuMemcpyPeerAsync(dst, c->dst_ctx, src, c->src_ctx, bytes, stream);
+	if (c->by_peers) return cuMemcpyPeerAsync(dst, (CUcontext)c->dst_ctx, src, (CUcontext)c->src_ctx, bytes, stream);
 	return cuMemcpyAsync(dst, src, bytes, stream);
 }
 
@@ -34,8 +34,8 @@ int aibox_copy(CUcontext ctx, CUstream stream, aibox_copy_t *c) {
 		CUDA_MEMCPY3D_PEER p;
 		memset(&p, 0, sizeof p);
 		p.srcMemoryType = p.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-		p.srcDevice = c->src, p.srcContext = c->src_ctx, p.srcPitch = c->src_pitch, p.srcHeight = c->rows;
-		p.dstDevice = c->dst, p.dstContext = c->dst_ctx, p.dstPitch = c->dst_pitch, p.dstHeight = c->rows;
+		p.srcDevice = c->src, p.srcContext = (CUcontext)c->src_ctx, p.srcPitch = c->src_pitch, p.srcHeight = c->rows;
+		p.dstDevice = c->dst, p.dstContext = (CUcontext)c->dst_ctx, p.dstPitch = c->dst_pitch, p.dstHeight = c->rows;
 		p.WidthInBytes = c->width, p.Height = c->rows, p.Depth = 1;
 		return cuMemcpy3DPeerAsync(&p, stream);
 	}

@@ -2,6 +2,8 @@
 
 package cuda
 
+// #cgo noescape aibox_blas_gemm
+// #cgo nocallback aibox_blas_gemm
 // #include "libraries.h"
 import "C"
 
