@@ -21,7 +21,7 @@ SEEDS ?= 3000
 .PHONY: help build kernels demo test race invariants stress bench bench-gemm bench-peers bench-table lint tools clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/aibox, without cgo: one static file that runs on any Linux
 	@mkdir -p $(BIN)
@@ -91,3 +91,30 @@ lint: tools ## gofmt, go vet, staticcheck, errcheck, ineffassign, unparam, govul
 
 clean: ## remove what was built and generated
 	rm -rf $(BIN) demo
+
+# NVIDIA devices; docs/gpu.md says more.
+.PHONY: build-cuda gputest-kernels lint-cuda
+
+# CUDA's header may be where Debian or where NVIDIA puts it.
+CUDA_H := $(firstword $(wildcard /usr/include/cuda.h /usr/local/cuda/include/cuda.h))
+
+build-cuda: ## build bin/aibox-cuda, with cgo, which can use NVIDIA devices, and bin/gpu-check, the tests to run there; needs the headers of CUDA 11.8 or 12 and a C compiler
+	@if [ -z "$(CUDA_H)" ]; then echo "There is no cuda.h in /usr/include or /usr/local/cuda/include. Install CUDA 11.8 or 12; on Debian 12: apt install nvidia-cuda-dev, from non-free."; exit 1; fi
+	@mkdir -p $(BIN)/gpu-check
+	CGO_ENABLED=1 $(GO) build -tags nvidia -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/aibox-cuda ./cmd/aibox
+	CGO_ENABLED=1 $(GO) test -c -tags nvidia -trimpath -o $(BIN)/gpu-check/cuda.test ./gpu/cuda
+	cp gpu/check.sh $(BIN)/aibox-cuda $(BIN)/gpu-check/
+
+# The compiler names its own version of PTX, which older drivers do not read; the kernels need no more than 7.0.
+gputest-kernels: ## compile the kernels of package gputest, and the one of package cuda, with nvcc
+	@set -e; for kernels in gpu/gputest/kernels gpu/cuda/sum; do \
+		echo "nvcc $$kernels.cu"; \
+		nvcc -ptx -fmad=false -arch=compute_70 -o $$kernels.ptx $$kernels.cu; \
+		sed -i 's/^\.version .*/.version 7.0/' $$kernels.ptx; \
+	done
+
+lint-cuda: tools ## go vet, staticcheck, errcheck and unparam of what is built with the tag nvidia
+	$(GO) vet -tags nvidia ./gpu/... ./cmd/...
+	$(TOOLS)/staticcheck -tags nvidia ./gpu/... ./cmd/...
+	$(TOOLS)/errcheck -tags nvidia -exclude tools/errcheck.txt ./gpu/... ./cmd/...
+	GOFLAGS=-tags=nvidia $(TOOLS)/unparam ./gpu/... ./cmd/...

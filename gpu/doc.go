@@ -1,8 +1,8 @@
 // Package gpu is what training needs of accelerators: memory, queues of work, kernels, matrix
-// products, sums over several devices. It is a small interface, and package emulated below
-// it is its only implementation so far: it emulates devices on the CPU, for tests. There
-// is no implementation for CUDA yet. Training runs on the CPU, and no option claims
-// otherwise. Package gputest has the suite that every implementation must pass.
+// products, sums over several devices. It is a small interface with two implementations:
+// package emulated emulates devices on the CPU, for tests, and package cuda has NVIDIA devices. Training
+// runs on the CPU so far, and no option claims otherwise. Package gputest has the suite that
+// every implementation must pass.
 //
 // # Things
 //

@@ -6,10 +6,13 @@ import (
 )
 
 // Image is compiled kernels. Code is what the driver of a device takes, such as PTX. The emulation
-// has a Go function for each kernel and finds it by the names of image and kernel.
+// has a Go function for each kernel and finds it by the names of image and kernel. Params are the kinds of
+// arguments that kernels have. Code tells no more of them than their sizes; where a kernel is not in
+// Params, CUDA devices check those alone.
 type Image struct {
-	Name string
-	Code []byte
+	Name   string
+	Code   []byte
+	Params map[string][]ArgKind
 }
 
 // Module is an image on a device.
@@ -120,8 +123,8 @@ func CheckLaunch(i Info, g Geometry, args []Arg) error {
 		if !a.IsRegion() {
 			continue
 		}
-		if err := a.Region.Check(fmt.Sprintf("argument %d", k)); err != nil {
-			return err
+		if a.Region.Check("") != nil { // its name is made only if there is an error
+			return a.Region.Check(fmt.Sprintf("argument %d", k))
 		}
 		for j, o := range args[:k] {
 			if o.IsRegion() && (a.Writes() || o.Writes()) && a.Region.Overlaps(o.Region) {

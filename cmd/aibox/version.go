@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/gpu/cuda"
 	"aibox/internal/cliargs"
 	"aibox/internal/kernel"
 )
@@ -13,7 +14,7 @@ import (
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
-		Usage: "print the versions of aibox and Go, and the instruction set of the matrix kernels",
+		Usage: "print the versions of aibox and Go, the instruction set of the matrix kernels, and the NVIDIA devices",
 		Action: func(c *cli.Context) error {
 			if err := cliargs.NoArguments(c); err != nil {
 				return err
@@ -28,6 +29,13 @@ func printVersion(c *cli.Context) error {
 	if kernel.HasBF16() {
 		kernels += " with bf16"
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "aibox %s %s %s/%s kernels %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernels)
-	return err
+	if _, err := fmt.Fprintf(c.App.Writer, "aibox %s %s %s/%s kernels %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernels); err != nil {
+		return err
+	}
+	for _, line := range cuda.Describe() {
+		if _, err := fmt.Fprintf(c.App.Writer, "devices: %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

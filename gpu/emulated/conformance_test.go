@@ -2,6 +2,7 @@ package emulated_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"aibox/gpu"
@@ -29,10 +30,19 @@ func TestConformance(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Logf("seed of the platform %d", seed)
 			p := newPlatform(seed)
-			gputest.Run(t, gputest.Subject{Platform: p, Image: gpu.Image{Name: "gputest"}})
+			gputest.Run(t, gputest.Subject{Platform: p, Image: gputest.Image()})
 			if err := p.Err(); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestParams: the Go functions have the parameters that the image says.
+func TestParams(t *testing.T) {
+	for name, params := range gputest.Image().Params {
+		if got := images["gputest"][name].Params; !slices.Equal(got, params) {
+			t.Errorf("%s has parameters %v, the image says %v", name, got, params)
+		}
 	}
 }

@@ -1,0 +1,165 @@
+//go:build nvidia && linux && amd64
+
+package cuda
+
+// #include "driver.h"
+import "C"
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gorgonia.org/cu"
+
+	"aibox/gpu"
+)
+
+// fail breaks d, unless it is broken, and the devices that wait for it in an AllReduce.
+func (d *device) fail(kind gpu.Kind, reason string) {
+	if d.broken != nil {
+		return
+	}
+	d.broken = &gpu.Error{Kind: kind, Device: d.number, Reason: reason}
+	for _, g := range d.groups {
+		g.breaks(d)
+	}
+}
+
+// look asks the driver whether d is broken.
+func (d *device) look() {
+	if d.closed || d.broken != nil {
+		return
+	}
+	if r := C.aibox_query(d.ctx, C.CUstream(handle(&d.probe)), nil); result(r) != notReady {
+		_ = d.check(r)
+	}
+}
+
+const (
+	// patienceMicroseconds is how long a device waits before it looks for failures of others.
+	patienceMicroseconds = 2000
+	// mercy is how long a device goes on waiting when another one for which it may wait has failed:
+	// the driver does not say whether the event that it waits for will still happen.
+	mercy = 2 * time.Second
+)
+
+// wait returns when a stream is empty or, if it is nil, an event has happened.
+func (d *device) wait(stream C.CUstream, e C.CUevent) error {
+	if len(d.fellows) == 0 {
+		return d.check(C.aibox_wait(d.ctx, stream, e))
+	}
+	var deadline time.Time
+	for {
+		if r := C.aibox_poll(d.ctx, stream, e, patienceMicroseconds); result(r) != notReady {
+			return d.finished(r)
+		}
+		if err := d.lookAround(&deadline); err != nil {
+			return err
+		}
+	}
+}
+
+// finished returns the error of d when what was waited for has happened, with result r.
+func (d *device) finished(r C.int) error {
+	if err := d.check(r); err != nil {
+		return err
+	}
+	for _, g := range d.groups {
+		g.settle()
+	}
+	if d.broken != nil {
+		return d.broken
+	}
+	return nil
+}
+
+// lookAround is called again and again by who waits for d. It breaks d if it waits in vain for
+// another device. *deadline is zero at first.
+func (d *device) lookAround(deadline *time.Time) error {
+	for _, f := range d.fellows {
+		f.look()
+		if d.broken != nil { // by f, in an AllReduce
+			return d.broken
+		}
+		switch {
+		case f.broken == nil:
+		case deadline.IsZero():
+			*deadline = time.Now().Add(mercy)
+		case time.Now().After(*deadline):
+			d.fail(gpu.LaunchFailed, fmt.Sprintf("another device, for which it may wait, failed: %v", f.broken))
+			return d.broken
+		}
+	}
+	return nil
+}
+
+// Close implements gpu.Device.
+func (d *device) Close() error { return complete(d.close(), d.number, "Close") }
+
+func (d *device) close() error {
+	if d.closed {
+		return gpu.Invalid("the device was closed before")
+	}
+	for _, s := range d.streams {
+		if s.capture != nil {
+			return gpu.Invalid("stream %q is being captured", s.name)
+		}
+	}
+	if d.broken == nil {
+		_ = d.finish()
+	}
+	for _, g := range slices.Clone(d.groups) {
+		g.dissolve()
+	}
+	if d.broken == nil {
+		d.empty()
+	}
+	for m := range d.memories {
+		m.freed = true
+	}
+	d.destroy()
+	d.closed = true
+	return nil
+}
+
+// empty gives back all that is in the context. A broken one ends as a whole: the driver might wait
+// for what will never happen.
+func (d *device) empty() {
+	_ = d.on(func() error {
+		for _, s := range d.streams {
+			s.blas.free()
+			_ = s.cu.Destroy()
+		}
+		for _, g := range d.graphs {
+			g.free()
+		}
+		for _, e := range d.events {
+			_ = cu.DestroyEvent(&e.cu)
+		}
+		for _, m := range d.modules {
+			C.aibox_unload(d.ctx, m.handle)
+		}
+		for m := range d.memories {
+			m.free()
+		}
+		return d.probe.Destroy()
+	})
+}
+
+// destroy gives the context back. A broken one must end: it would give its error to the next
+// device that has it.
+func (d *device) destroy() {
+	id := cu.Device(d.number)
+	if !d.primary {
+		_ = d.context.Destroy()
+		return
+	}
+	if d.broken != nil {
+		_ = id.ResetPrimaryCtx()
+	}
+	_ = id.ReleasePrimaryCtx()
+	if d.p.primary[d.number] == d {
+		d.p.primary[d.number] = nil
+	}
+}

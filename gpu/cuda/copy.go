@@ -1,0 +1,107 @@
+//go:build nvidia && linux && amd64
+
+package cuda
+
+// #cgo noescape aibox_copy
+// #cgo nocallback aibox_copy
+// #include "driver.h"
+import "C"
+
+import (
+	"slices"
+	"unsafe"
+
+	"aibox/gpu"
+)
+
+// Copy implements gpu.Stream.
+func (s *stream) Copy(dst, src gpu.Region) error { return s.failed("Copy", s.copy(dst, src)) }
+
+func (s *stream) copy(dst, src gpu.Region) error {
+	if err := s.dev.ready(); err != nil {
+		return err
+	}
+	from, err := s.region("the source", src)
+	if err != nil {
+		return err
+	}
+	to, err := s.region("the destination", dst)
+	if err != nil {
+		return err
+	}
+	away := func(m *memory) bool { return !m.pinned && m.dev != s.dev }
+	switch {
+	case dst.Width != src.Width || dst.Rows != src.Rows:
+		return gpu.Invalid("%d rows of %d bytes to %d rows of %d", src.Rows, src.Width, dst.Rows, dst.Width)
+	case dst.Overlaps(src):
+		return gpu.Invalid("source and destination overlap")
+	case away(from) && away(to), away(from) && to.pinned, away(to) && from.pinned:
+		return gpu.Invalid("neither %v nor %v is of the stream's device", from, to)
+	}
+	if count(dst) == 0 {
+		return nil
+	}
+	s.uses(from, to)
+	c := C.aibox_copy_t{
+		dst: C.uint64_t(to.address) + C.uint64_t(dst.Offset), src: C.uint64_t(from.address) + C.uint64_t(src.Offset),
+		dst_pitch: pitch(dst), src_pitch: pitch(src), width: C.uint64_t(dst.Width), rows: C.uint64_t(dst.Rows),
+		max_pitch: C.uint64_t(s.dev.p.maxPitch[s.dev.number]),
+	}
+	if from.pinned && to.pinned {
+		return s.copyHost(c)
+	}
+	if away(from) || away(to) {
+		for _, m := range []*memory{from, to} {
+			if m.dev.closed {
+				return gpu.Invalid("device %d, to which %v belongs, was closed", m.dev.number, m)
+			}
+			s.dev.reach(m.dev)
+		}
+		// The driver captures copies that name contexts not at all, but finds the contexts itself
+		// where each is that of its device.
+		if s.capture == nil {
+			c.by_peers, c.dst_ctx, c.src_ctx = 1, number(to.dev), number(from.dev)
+		}
+	}
+	r := C.aibox_copy(s.dev.ctx, s.handle, &c)
+	if r != 0 {
+		for _, d := range [...]*device{from.dev, to.dev} {
+			if d == s.dev {
+				continue
+			}
+			if d.look(); d.broken != nil { // it is not this device that the error is about
+				return d.broken
+			}
+		}
+	}
+	return s.dev.check(r)
+}
+
+// number is the context of a device as a number.
+func number(d *device) C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(d.ctx))) }
+
+// copyHost copies between pinned memories, on a thread of the driver: a copy of the driver would make
+// the host wait.
+func (s *stream) copyHost(c C.aibox_copy_t) error {
+	if s.capture == nil {
+		return s.dev.check(C.aibox_host_copy(s.dev.ctx, s.handle, &c, nil))
+	}
+	var held unsafe.Pointer
+	err := s.dev.check(C.aibox_host_copy(s.dev.ctx, s.handle, &c, &held))
+	if err == nil {
+		s.capture.held = append(s.capture.held, held)
+	}
+	return err
+}
+
+// reach lets d copy from and to memory of o directly, where the hardware can. Otherwise the driver
+// copies through the memory of the host.
+func (d *device) reach(o *device) {
+	if o.number == d.number || slices.Contains(d.peers, o) {
+		return
+	}
+	d.peers = append(d.peers, o)
+	if d.p.Link(d.number, o.number) != gpu.LinkHost {
+		_ = d.on(func() error { _ = o.context.EnablePeerAccess(0); return nil })
+	}
+}

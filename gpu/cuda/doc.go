@@ -1,0 +1,44 @@
+// Package cuda is a gpu.Platform of NVIDIA devices, behind the build tag nvidia (on linux/amd64). Without
+// the tag Open returns an error and Describe says so. The tag is not called cuda, since that one makes
+// Gorgonia compute on devices by itself.
+//
+// # Libraries
+//
+// A program with the tag starts on every machine, also where there is no device and no driver. That
+// needs care, since package gorgonia.org/cu links with libcuda.so.1, and calls cuInit
+// before main, and ends the process if that fails. So this package defines the driver's functions
+// itself (driver_amd64.S): each is a jump into libcuda.so.1, which Open loads. Before that, cuInit
+// only says that it succeeded. symbols.h lists the functions.
+//
+// cu is used for what happens once: devices and their attributes, contexts, memory, streams,
+// events. What training does all the time is C of this package (driver.c), because there one call
+// sets the context of the thread and enqueues, without allocating; because cu has no captured
+// graphs and no portable pinned memory; and because its kernel launches allocate twice.
+// cu's cuBLAS is not used, since a program that links with it needs the very version of the library
+// that it was built with. cuBLAS (version 13, 12 or 11, not newer than the driver) and NCCL are loaded
+// when they are first needed.
+//
+// # Devices
+//
+// Open gives the first device on a physical one its primary context, the only one that NCCL can use,
+// and each further one a context of its own. An error breaks a context with all that is in
+// it; so devices on one physical device do not break one another. Close of a broken device
+// destroys its context, which is what makes the next Open work.
+//
+// Streams do not wait for the default stream. Threads that wait sleep: the processors have other
+// work. Where a device may wait for others (groups, events of other devices), waiting looks for
+// failures of those, too.
+//
+// # Kernels
+//
+// An image's Code is PTX, or anything else that cuModuleLoadData takes. Its Params say which kinds of
+// arguments a kernel has; for PTX, Load compares their number and sizes with the code. Without
+// Params, which only PTX may lack, Launch checks no more than number and sizes.
+//
+// # Determinism
+//
+// A product uses a workspace of its stream or graph, so what else is running does not
+// influence which algorithm cuBLAS takes. AllReduce is NCCL's with rings, unless NCCL_ALGO says
+// otherwise. Where NCCL is missing, or several devices of a group are on one physical device, each
+// device sums up a part of the arrays, in the order of the devices, and copies the sum to the others.
+package cuda

@@ -1,0 +1,112 @@
+//go:build nvidia && linux && amd64
+
+package cuda
+
+// #include "driver.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"aibox/gpu"
+)
+
+// result is a CUresult. 0 is success.
+type result int
+
+const (
+	notReady       result = C.CUDA_ERROR_NOT_READY
+	alreadyEnabled result = C.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+	outOfMemory    result = C.CUDA_ERROR_OUT_OF_MEMORY
+	deviceInUse    result = C.CUDA_ERROR_DEVICE_UNAVAILABLE
+	libraryMissing result = C.CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
+	unknownError   result = C.CUDA_ERROR_UNKNOWN
+	noDevice       result = C.CUDA_ERROR_NO_DEVICE
+)
+
+// resultOf returns the result behind an error of package cu, whose type is an integer that is not
+// exported.
+func resultOf(err error) result {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if v := reflect.ValueOf(e); v.CanInt() {
+			return result(v.Int())
+		}
+	}
+	if err != nil {
+		return unknownError
+	}
+	return 0
+}
+
+// kinds are the kinds of results; all others are failures of an operation.
+var kinds = map[result]gpu.Kind{
+	C.CUDA_ERROR_INVALID_VALUE:                  gpu.InvalidArgument,
+	C.CUDA_ERROR_INVALID_HANDLE:                 gpu.InvalidArgument,
+	C.CUDA_ERROR_INVALID_IMAGE:                  gpu.InvalidArgument,
+	C.CUDA_ERROR_INVALID_PTX:                    gpu.InvalidArgument,
+	C.CUDA_ERROR_NOT_FOUND:                      gpu.InvalidArgument,
+	C.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:        gpu.InvalidArgument,
+	C.CUDA_ERROR_NOT_PERMITTED:                  gpu.InvalidArgument,
+	C.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:     gpu.InvalidArgument,
+	C.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:     gpu.InvalidArgument,
+	C.CUDA_ERROR_STREAM_CAPTURE_MERGE:           gpu.InvalidArgument,
+	C.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED:       gpu.InvalidArgument,
+	C.CUDA_ERROR_STREAM_CAPTURE_UNJOINED:        gpu.InvalidArgument,
+	C.CUDA_ERROR_STREAM_CAPTURE_ISOLATION:       gpu.InvalidArgument,
+	C.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:        gpu.InvalidArgument,
+	C.CUDA_ERROR_CAPTURED_EVENT:                 gpu.InvalidArgument,
+	C.CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD:    gpu.InvalidArgument,
+	C.CUDA_ERROR_NOT_READY:                      gpu.InvalidArgument,
+	C.CUDA_ERROR_OUT_OF_MEMORY:                  gpu.OutOfMemory,
+	C.CUDA_ERROR_CONTEXT_ALREADY_IN_USE:         gpu.InUse,
+	C.CUDA_ERROR_NOT_INITIALIZED:                gpu.WrongDriver,
+	C.CUDA_ERROR_STUB_LIBRARY:                   gpu.WrongDriver,
+	C.CUDA_ERROR_SHARED_OBJECT_INIT_FAILED:      gpu.WrongDriver,
+	C.CUDA_ERROR_NOT_SUPPORTED:                  gpu.WrongDriver,
+	C.CUDA_ERROR_NO_BINARY_FOR_GPU:              gpu.WrongDriver,
+	C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION:        gpu.WrongDriver,
+	C.CUDA_ERROR_JIT_COMPILER_NOT_FOUND:         gpu.WrongDriver,
+	C.CUDA_ERROR_JIT_COMPILATION_DISABLED:       gpu.WrongDriver,
+	C.CUDA_ERROR_PEER_ACCESS_UNSUPPORTED:        gpu.WrongDriver,
+	C.CUDA_ERROR_SYSTEM_NOT_READY:               gpu.WrongDriver,
+	C.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:         gpu.WrongDriver,
+	C.CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: gpu.WrongDriver,
+	C.CUDA_ERROR_ECC_UNCORRECTABLE:              gpu.ECC,
+	C.CUDA_ERROR_DEINITIALIZED:                  gpu.DeviceLost,
+	C.CUDA_ERROR_DEVICE_UNAVAILABLE:             gpu.DeviceLost,
+	C.CUDA_ERROR_NO_DEVICE:                      gpu.DeviceLost,
+	C.CUDA_ERROR_INVALID_DEVICE:                 gpu.DeviceLost,
+	C.CUDA_ERROR_EXTERNAL_DEVICE:                gpu.DeviceLost,
+	C.CUDA_ERROR_UNKNOWN:                        gpu.DeviceLost,
+}
+
+// kind is what an established device that gets r has.
+func (r result) kind() gpu.Kind {
+	if k, ok := kinds[r]; ok {
+		return k
+	}
+	return gpu.LaunchFailed
+}
+
+func (r result) String() string {
+	var text *C.char
+	name := C.GoString(C.aibox_error_name(C.int(r), &text))
+	return fmt.Sprintf("%s (%d, %s)", name, int(r), C.GoString(text))
+}
+
+// complete adds to an error of this package what call it is of.
+func complete(err error, number int, call string) error {
+	e, ok := err.(*gpu.Error)
+	if !ok {
+		return err
+	}
+	full := *e
+	full.Call = call
+	if full.Device < 0 {
+		full.Device = number
+	}
+	return &full
+}

@@ -1,0 +1,60 @@
+//go:build nvidia && linux && amd64
+
+package cuda_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFake runs all other tests on testdata/fakedriver.c. That shows whether
+// this package calls the driver as its documentation says; what a device does with the calls is
+// shown on a device only.
+func TestFake(t *testing.T) {
+	if os.Getenv("FAKE_DEVICES") != "" {
+		return
+	}
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip(err)
+	}
+	if _, err := os.Stat("testdata/fakedriver.c"); err != nil {
+		t.Skip(err) // on another machine
+	}
+	dir := t.TempDir()
+	driver := filepath.Join(dir, "libcuda.so.1")
+	build := exec.Command(compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-I/usr/local/cuda/include", "-o", driver, "testdata/fakedriver.c", "-lm")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"libcublas.so.12", "libnccl.so.2"} {
+		if err := os.Symlink(driver, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, devices := range []string{"1", "2", "4"} {
+		t.Run(devices, func(t *testing.T) {
+			run := func(tests string, env ...string) string {
+				c := exec.Command(os.Args[0], tests, "-test.v", "-test.timeout=2m")
+				c.Env = append(append(os.Environ(), "FAKE_DEVICES="+devices, "LD_LIBRARY_PATH="+dir), env...)
+				out, err := c.CombinedOutput()
+				if err != nil || strings.Contains(string(out), "--- SKIP") {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				return string(out)
+			}
+			// A device that breaks because another one does is in order for the driver.
+			run("-test.run=^TestGroupBreaks$", "FAKE_LEAKS=1")
+			text := run("-test.skip=^(TestFake|TestGroupBreaks)$")
+			if !strings.Contains(text, "fake device 0") {
+				t.Errorf("this is not the fake driver:\n%s", text)
+			}
+			if got := strings.Contains(text, "NCCL sums up"); got != (devices != "1") {
+				t.Errorf("with %s devices NCCL was used: %v\n%s", devices, got, text)
+			}
+		})
+	}
+}

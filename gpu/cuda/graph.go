@@ -1,0 +1,141 @@
+//go:build nvidia && linux && amd64
+
+package cuda
+
+// #include "driver.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"aibox/gpu"
+)
+
+// graph implements gpu.Graph.
+type graph struct {
+	dev       *device
+	name      string
+	exec      C.CUgraphExec
+	memories  map[*memory]struct{} // that its operations use
+	workspace cu.DevicePtr         // of its products
+	held      []unsafe.Pointer     // of copies between pinned memories
+	freed     bool
+}
+
+func (g *graph) Name() string { return g.name }
+
+func (g *graph) uses(memories []*memory) {
+	for _, m := range memories {
+		g.memories[m] = struct{}{}
+	}
+}
+
+// Capture implements gpu.Stream.
+func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
+	d, call := s.dev, fmt.Sprintf("Capture of graph %q", name)
+	err := d.ready()
+	if err == nil && s.capture != nil {
+		err = gpu.Invalid("the stream is being captured")
+	}
+	if err == nil {
+		// A handle of cuBLAS cannot be made during the capture. If it cannot be made at all,
+		// Multiply says so.
+		_ = s.blas.prepare(s)
+		err = d.ready()
+	}
+	if err == nil {
+		err = d.check(C.aibox_capture(d.ctx, s.handle))
+	}
+	if err != nil {
+		return nil, s.failed(call, err)
+	}
+	g := &graph{dev: d, name: name, memories: map[*memory]struct{}{}}
+	s.capture = g
+	if err := s.captured(g, enqueue); err != nil {
+		_ = d.on(func() error { g.free(); return nil })
+		return nil, err
+	}
+	d.graphs = append(d.graphs, g)
+	return g, nil
+}
+
+// captured lets enqueue fill the graph, and ends the capture also if enqueue panics.
+func (s *stream) captured(g *graph, enqueue func() error) error {
+	done := false
+	defer func() {
+		if !done {
+			s.capture = nil
+			_ = C.aibox_captured(s.dev.ctx, s.handle, nil)
+		}
+	}()
+	if err := enqueue(); err != nil {
+		return err
+	}
+	done = true
+	s.capture = nil
+	return s.failed(fmt.Sprintf("end of Capture of graph %q", g.name), s.dev.check(C.aibox_captured(s.dev.ctx, s.handle, &g.exec)))
+}
+
+// Run implements gpu.Stream.
+func (s *stream) Run(of gpu.Graph) error {
+	err := s.run(of)
+	if err == nil {
+		return nil
+	}
+	return s.failed(fmt.Sprintf("Run of graph %q", of.Name()), err)
+}
+
+func (s *stream) run(of gpu.Graph) error {
+	if err := s.dev.ready(); err != nil {
+		return err
+	}
+	g, ok := of.(*graph)
+	switch {
+	case !ok || g.dev != s.dev:
+		return gpu.Invalid("the graph is of another device")
+	case g.freed:
+		return gpu.Invalid("the graph was freed")
+	case s.capture != nil:
+		return gpu.Invalid("the stream is being captured")
+	}
+	for m := range g.memories {
+		if m.freed {
+			return gpu.Invalid("%v was freed", m)
+		}
+	}
+	return s.dev.check(C.aibox_run(s.dev.ctx, s.handle, g.exec))
+}
+
+// Free implements gpu.Graph.
+func (g *graph) Free() error {
+	if g.freed {
+		return complete(gpu.Invalid("it was freed before"), g.dev.number, fmt.Sprintf("Free of graph %q", g.name))
+	}
+	_ = g.dev.on(func() error { g.free(); return nil })
+	if i := slices.Index(g.dev.graphs, g); i >= 0 {
+		g.dev.graphs = slices.Delete(g.dev.graphs, i, i+1)
+	}
+	return nil
+}
+
+// free gives back what g takes. The context is that of the thread.
+func (g *graph) free() {
+	g.freed = true
+	if g.dev.broken != nil { // it ends with the context
+		return
+	}
+	if g.exec != nil {
+		C.aibox_free_graph(g.dev.ctx, g.exec)
+	}
+	if g.workspace != 0 {
+		_ = cu.MemFree(g.workspace)
+	}
+	for _, h := range g.held {
+		C.free(h)
+	}
+}

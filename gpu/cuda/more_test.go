@@ -1,0 +1,279 @@
+//go:build nvidia && linux && amd64
+
+package cuda_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"aibox/gpu"
+	"aibox/gpu/cuda"
+	"aibox/gpu/gputest"
+)
+
+// These tests are of what gputest does not know of: the limits and the libraries of CUDA.
+
+func openPlatform(t *testing.T) gpu.Platform {
+	t.Helper()
+	p, err := cuda.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	return p
+}
+
+func must[T any](t *testing.T) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func check(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func openDevice(t *testing.T, p gpu.Platform, number int) gpu.Device {
+	t.Helper()
+	d := must[gpu.Device](t)(p.Open(number))
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// numbers copies n floats out of a memory.
+func numbers(t *testing.T, s gpu.Stream, r gpu.Region) []float32 {
+	t.Helper()
+	p := must[gpu.Pinned](t)(s.Device().AllocPinned("numbers", r.Width))
+	check(t, s.Copy(gpu.All(p), r), s.Synchronize())
+	return append([]float32(nil), gpu.As[float32](must[[]byte](t)(p.Reading(0, r.Width)))...)
+}
+
+// TestGroupOfAll sums up over all devices, each opened once, so that NCCL can do it.
+func TestGroupOfAll(t *testing.T) {
+	p := openPlatform(t)
+	var devices []gpu.Device
+	var streams []gpu.Stream
+	var arrays []gpu.Region
+	const size = 100_003
+	for i := range p.Devices() {
+		d := openDevice(t, p, i)
+		devices, streams = append(devices, d), append(streams, must[gpu.Stream](t)(d.NewStream("s")))
+		arrays = append(arrays, gpu.All(must[gpu.Memory](t)(d.Alloc("array", 4*size))))
+	}
+	group := must[gpu.Group](t)(p.Group(devices))
+	n := float32(len(devices))
+	for range 2 {
+		for i, s := range streams {
+			check(t, s.Fill(arrays[i], []uint32{0x3f800000, 0x40000000}[min(i, 1)])) // 1 of the first, 2 of others
+		}
+		check(t, group.AllReduce(streams, arrays), group.AllReduce(streams, arrays))
+		for i, s := range streams {
+			for k, v := range numbers(t, s, arrays[i]) {
+				if want := (2*n - 1) * n; v != want {
+					t.Fatalf("device %d: number %d is %v, want %v", i, k, v, want)
+				}
+			}
+		}
+	}
+	// A group ends with its first device; a new one works.
+	check(t, devices[0].Close())
+	if err := group.AllReduce(streams, arrays); !errors.Is(err, gpu.InvalidArgument) {
+		t.Errorf("AllReduce with a closed device: %v", err)
+	}
+	again := openDevice(t, p, 0)
+	_ = must[gpu.Group](t)(p.Group(append([]gpu.Device{again}, devices[1:]...)))
+}
+
+// TestGroupBreaks: a device that fails before an AllReduce breaks the others, which might wait
+// for it, and new devices work.
+func TestGroupBreaks(t *testing.T) {
+	p := openPlatform(t)
+	count := len(p.Devices())
+	for round := range 2 {
+		a, b := must[gpu.Device](t)(p.Open(0)), must[gpu.Device](t)(p.Open(1%count))
+		s, u := must[gpu.Stream](t)(a.NewStream("s")), must[gpu.Stream](t)(b.NewStream("u"))
+		x, y := must[gpu.Memory](t)(a.Alloc("x", 1<<20)), must[gpu.Memory](t)(b.Alloc("y", 1<<20))
+		group := must[gpu.Group](t)(p.Group([]gpu.Device{a, b}))
+		streams, arrays := []gpu.Stream{s, u}, []gpu.Region{gpu.All(x), gpu.All(y)}
+		check(t, s.Fill(arrays[0], 0), u.Fill(arrays[1], 0), group.AllReduce(streams, arrays), s.Synchronize(), u.Synchronize())
+		trap := must[gpu.Kernel](t)(must[gpu.Module](t)(a.Load(gputest.Image())).Kernel("trap"))
+		check(t, s.Launch(trap, gpu.Linear(1, 1)))
+		broken := group.AllReduce(streams, arrays) // may notice it, or not yet
+		if err := u.Synchronize(); broken == nil && !errors.Is(err, gpu.LaunchFailed) {
+			t.Errorf("round %d: the other device: %v", round, err)
+		}
+		if err := s.Synchronize(); !errors.Is(err, gpu.LaunchFailed) {
+			t.Errorf("round %d: the device that failed: %v", round, err)
+		}
+		check(t, a.Close(), b.Close())
+	}
+}
+
+// TestGraphs: a graph has a workspace of its own, copies between pinned memories as often as it
+// runs, and refuses to run when memory that it uses was freed.
+func TestGraphs(t *testing.T) {
+	p := openPlatform(t)
+	d := openDevice(t, p, 0)
+	s, other := must[gpu.Stream](t)(d.NewStream("s")), must[gpu.Stream](t)(d.NewStream("other"))
+	a, c := must[gpu.Memory](t)(d.Alloc("a", 16)), must[gpu.Memory](t)(d.Alloc("c", 16))
+	in, out := must[gpu.Pinned](t)(d.AllocPinned("in", 16)), must[gpu.Pinned](t)(d.AllocPinned("out", 16))
+	two := gpu.Product{M: 2, N: 2, K: 2, A: gpu.Matrix{Memory: a, Stride: 2}, B: gpu.Matrix{Memory: a, Stride: 2}, C: gpu.Matrix{Memory: c, Stride: 2}}
+	g := must[gpu.Graph](t)(s.Capture("g", func() error {
+		return errors.Join(s.Copy(gpu.All(out), gpu.All(in)), s.Copy(gpu.All(a), gpu.All(out)), s.Multiply(two))
+	}))
+	for i := range 3 {
+		copy(gpu.As[float32](must[[]byte](t)(in.Writing(0, 16))), []float32{float32(i), 0, 0, 1})
+		check(t, s.Run(g), s.Synchronize())
+		check(t, s.Multiply(two)) // by the stream's workspace, after that of the graph
+		if got := numbers(t, s, gpu.All(c)); got[0] != float32(i*i) || got[3] != 1 || got[1] != 0 {
+			t.Errorf("run %d: %v", i, got)
+		}
+	}
+	check(t, other.Multiply(two), other.Synchronize(), a.Free())
+	if err := s.Run(g); !errors.Is(err, gpu.InvalidArgument) {
+		t.Errorf("Run with freed memory: %v", err)
+	}
+	check(t, g.Free())
+	if err := g.Free(); !errors.Is(err, gpu.InvalidArgument) {
+		t.Errorf("Free of a freed graph: %v", err)
+	}
+	if len(p.Devices()) > 1 {
+		capturePeers(t, s, openDevice(t, p, 1))
+	}
+}
+
+// capturePeers captures copies from and to another device.
+func capturePeers(t *testing.T, s gpu.Stream, peer gpu.Device) {
+	x, y := must[gpu.Memory](t)(s.Device().Alloc("x", 4096)), must[gpu.Memory](t)(peer.Alloc("y", 4096))
+	wide := func(m gpu.Memory) gpu.Region { return gpu.Region{Memory: m, Offset: 4, Width: 8, Rows: 3, Pitch: 20} }
+	g := must[gpu.Graph](t)(s.Capture("peers", func() error {
+		return errors.Join(s.Fill(gpu.All(x), 0x3f800000), s.Copy(wide(y), wide(x)), s.Fill(gpu.All(x), 0), s.Copy(gpu.All(x), gpu.All(y)))
+	}))
+	check(t, s.Run(g))
+	got := numbers(t, s, gpu.All(x))
+	for i := 1; i < 13; i++ {
+		if inside := (i-1)%5 < 2; inside != (got[i] == 1) {
+			t.Errorf("number %d is %v", i, got[i])
+		}
+	}
+}
+
+// TestRows: with one row, the stride of a matrix means nothing.
+func TestRows(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	s := must[gpu.Stream](t)(d.NewStream("s"))
+	m := must[gpu.Memory](t)(d.Alloc("m", 1024))
+	check(t, s.Fill(gpu.All(m), 0x40000000)) // 2
+	check(t, s.Multiply(gpu.Product{M: 1, N: 1, K: 5, TransB: true, A: gpu.Matrix{Memory: m, Stride: 1}, B: gpu.Matrix{Memory: m, Stride: 0}, C: gpu.Matrix{Memory: m, Offset: 512, Stride: 0}}))
+	if got := numbers(t, s, gpu.Part(m, 512, 8)); got[0] != 20 || got[1] != 2 {
+		t.Errorf("%v, want 20 and 2", got)
+	}
+	check(t, s.Multiply(gpu.Product{M: 1, N: 3, Accumulate: true, C: gpu.Matrix{Memory: m}, A: gpu.Matrix{Memory: m}, B: gpu.Matrix{Memory: m}}))
+	check(t, s.Multiply(gpu.Product{M: 1, N: 1, C: gpu.Matrix{Memory: m, Offset: 512}, A: gpu.Matrix{Memory: m}, B: gpu.Matrix{Memory: m}}))
+	if got := numbers(t, s, gpu.Part(m, 512, 8)); got[0] != 0 || got[1] != 2 {
+		t.Errorf("a product with K = 0: %v, want 0 and 2", got)
+	}
+}
+
+// TestAllocations: what training does all the time allocates nothing.
+func TestAllocations(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	s, other := must[gpu.Stream](t)(d.NewStream("s")), must[gpu.Stream](t)(d.NewStream("other"))
+	e := must[gpu.Event](t)(d.NewEvent("e"))
+	m := must[gpu.Memory](t)(d.Alloc("m", 1024))
+	p := must[gpu.Pinned](t)(d.AllocPinned("p", 512))
+	affine := must[gpu.Kernel](t)(must[gpu.Module](t)(d.Load(gputest.Image())).Kernel("affine"))
+	low, high, all := gpu.Part(m, 0, 64), gpu.Part(m, 64, 64), gpu.All(p)
+	args := []gpu.Arg{gpu.Update(low), gpu.Read(high), gpu.Float32(1), gpu.Int32(16)}
+	product := gpu.Product{M: 2, N: 2, K: 2, A: gpu.Matrix{Memory: m, Stride: 2}, B: gpu.Matrix{Memory: m, Offset: 64, Stride: 2}, C: gpu.Matrix{Memory: m, Offset: 128, Stride: 2}}
+	g := must[gpu.Graph](t)(s.Capture("g", func() error { return s.Fill(low, 0) }))
+	var err error
+	do := func(next error) {
+		if err == nil {
+			err = next
+		}
+	}
+	if n := testing.AllocsPerRun(20, func() {
+		do(s.Copy(gpu.Part(m, 0, 512), all))
+		do(s.Fill(low, 0))
+		do(s.Launch(affine, gpu.Linear(16, 32), args...))
+		do(s.Multiply(product))
+		do(s.Run(g))
+		do(s.Record(e))
+		do(other.Wait(e))
+		do(e.Synchronize())
+	}); n != 0 || err != nil {
+		t.Errorf("%v allocations, error %v", n, err)
+	}
+}
+
+// TestFarRows fills and copies rows that are farther apart than the fake driver allows for one call.
+func TestFarRows(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	s := must[gpu.Stream](t)(d.NewStream("s"))
+	m, c := must[gpu.Memory](t)(d.Alloc("m", 8192)), must[gpu.Memory](t)(d.Alloc("c", 24))
+	far := gpu.Region{Memory: m, Offset: 4, Width: 8, Rows: 3, Pitch: 4000}
+	check(t, s.Fill(gpu.All(m), 0), s.Fill(far, 0x3f800000), s.Copy(gpu.Region{Memory: c, Width: 8, Rows: 3, Pitch: 8}, far))
+	for i, v := range numbers(t, s, gpu.All(c)) {
+		if v != 1 {
+			t.Errorf("number %d is %v, want 1", i, v)
+		}
+	}
+	sum := float32(0)
+	for _, v := range numbers(t, s, gpu.All(m)) {
+		sum += v
+	}
+	if sum != 6 {
+		t.Errorf("%v numbers are 1, want 6", sum)
+	}
+}
+
+// TestLoadRefusals: code that does not compile, and kernels of which the image says nothing or
+// something else.
+func TestLoadRefusals(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	_, err := d.Load(gpu.Image{Name: "bad", Code: []byte("this is no code")})
+	if !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), `Load of image "bad"`) {
+		t.Errorf("bad code: %v", err)
+	}
+	image := gputest.Image()
+	image.Params = map[string][]gpu.ArgKind{"place": {gpu.Int32Arg}}
+	if _, err := d.Load(image); !errors.Is(err, gpu.InvalidArgument) {
+		t.Errorf("wrong parameters: %v", err)
+	}
+	image.Params = nil
+	module := must[gpu.Module](t)(d.Load(image))
+	if _, err := module.Kernel("nothing"); !errors.Is(err, gpu.InvalidArgument) {
+		t.Errorf("a kernel that is not there: %v", err)
+	}
+	// Of a kernel of which the image says nothing, number and sizes of parameters are checked.
+	place := must[gpu.Kernel](t)(module.Kernel("place"))
+	s, out := must[gpu.Stream](t)(d.NewStream("s")), must[gpu.Memory](t)(d.Alloc("out", 4))
+	for _, args := range [][]gpu.Arg{nil, {gpu.Int32(1)}, {gpu.Write(gpu.All(out)), gpu.Int32(1)}} {
+		if err := s.Launch(place, gpu.Linear(1, 1), args...); !errors.Is(err, gpu.InvalidArgument) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	check(t, s.Launch(place, gpu.Linear(1, 1), gpu.Write(gpu.All(out))))
+	if err := d.Synchronize(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLargeShared runs a kernel with more shared memory than kernels have unasked.
+func TestLargeShared(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	s := must[gpu.Stream](t)(d.NewStream("s"))
+	out := must[gpu.Memory](t)(d.Alloc("out", 128))
+	place := must[gpu.Kernel](t)(must[gpu.Module](t)(d.Load(gputest.Image())).Kernel("place"))
+	check(t, s.Launch(place, gpu.Geometry{Block: gpu.Dim{X: 32}, SharedBytes: d.Info().SharedBytes}, gpu.Write(gpu.All(out))), s.Synchronize())
+}

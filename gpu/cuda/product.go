@@ -1,0 +1,110 @@
+//go:build nvidia && linux && amd64
+
+package cuda
+
+// #cgo noescape aibox_blas_gemm
+// #cgo nocallback aibox_blas_gemm
+// #include "libraries.h"
+import "C"
+
+import (
+	"fmt"
+	"math"
+
+	"aibox/gpu"
+)
+
+// Multiply implements gpu.Stream.
+func (s *stream) Multiply(p gpu.Product) error {
+	err := s.multiply(&p)
+	if err == nil {
+		return nil
+	}
+	return s.failed(fmt.Sprintf("product %v %dx%dx%d", p.Precision, p.M, p.N, p.K), err)
+}
+
+func (s *stream) multiply(p *gpu.Product) error {
+	d := s.dev
+	if err := d.ready(); err != nil {
+		return err
+	}
+	a, b, c, err := p.Regions()
+	if err != nil {
+		return err
+	}
+	for i, r := range [...]gpu.Region{a, b, c} {
+		m, err := s.local([...]string{"A", "B", "C"}[i], r)
+		if err != nil {
+			return err
+		}
+		s.uses(m)
+	}
+	switch {
+	case count(c) == 0, p.K == 0 && p.Accumulate:
+		return nil
+	case p.K == 0:
+		return s.fill(c, 0)
+	case max(p.M, p.N, p.K, leading(p.A, a), leading(p.B, b), leading(p.C, c)) > math.MaxInt32:
+		return gpu.Invalid("a product of sizes or strides above %d", math.MaxInt32)
+	}
+	if s.blas.handle == nil && s.capture != nil {
+		// Capture has tried to make it. The reason why it could not is that of another try.
+		if err := cublas.load(d.p.driver); err != nil {
+			return err
+		}
+		return gpu.Invalid("cuBLAS could not be prepared before the capture, perhaps because memory is short")
+	}
+	if err := s.blas.prepare(s); err != nil {
+		return err
+	}
+	workspace := s.blas.workspace
+	if g := s.capture; g != nil {
+		// The graph may run in other streams, while this one multiplies something else.
+		if g.workspace == 0 {
+			if g.workspace, err = d.newWorkspace(); err != nil {
+				return err
+			}
+		}
+		workspace = g.workspace
+	}
+	if err := s.blas.use(d, workspace); err != nil {
+		return err
+	}
+	g := gemm(p, a, b, c)
+	return d.checkBlas(C.aibox_blas_gemm(d.ctx, s.blas.handle, &g))
+}
+
+// leading is the stride of a matrix; where there is only one row it is at least its length, as
+// cuBLAS wants it.
+func leading(m gpu.Matrix, r gpu.Region) int {
+	if r.Rows <= 1 {
+		return max(m.Stride, r.Width/4, r.Width/2, 1) // whatever the size of an element
+	}
+	return max(m.Stride, 1)
+}
+
+// gemm is the product as cuBLAS has it, column by column: what it sees is the transpose of each
+// matrix, so it computes Cᵀ = op(B)ᵀ·op(A)ᵀ, with the sides exchanged.
+func gemm(p *gpu.Product, a, b, c gpu.Region) C.aibox_gemm_t {
+	address := func(r gpu.Region) C.uint64_t { return C.uint64_t(bare(r.Memory).address) + C.uint64_t(r.Offset) }
+	g := C.aibox_gemm_t{
+		trans_a: flag(p.TransB), trans_b: flag(p.TransA), m: C.int(p.N), n: C.int(p.M), k: C.int(p.K),
+		a: address(b), b: address(a), c: address(c),
+		lda: C.int(leading(p.B, b)), ldb: C.int(leading(p.A, a)), ldc: C.int(leading(p.C, c)),
+		_type: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F_PEDANTIC, beta: C.float(flag(p.Accumulate)),
+	}
+	switch p.Precision {
+	case gpu.TF32Product:
+		g.compute = C.CUBLAS_COMPUTE_32F_FAST_TF32
+	case gpu.BF16Product:
+		g._type, g.compute = C.CUDA_R_16BF, C.CUBLAS_COMPUTE_32F
+	}
+	return g
+}
+
+func flag(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,543 @@
+// A driver, cuBLAS and NCCL that have devices on the CPU, as far as package cuda calls them: for machines
+// without a device (fake_test.go). It does what their documentation says, strictly: operations run
+// as late as they may; addresses must be in memory of the operation's context; a failure breaks
+// one context; NCCL takes streams of primary contexts only; a context ends with nothing in it.
+// FAKE_DEVICES says how many devices there are; FAKE_LEAKS lets contexts end that are not empty.
+
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIE(...) (fprintf(stderr, "fake driver: " __VA_ARGS__), fputc('\n', stderr), abort())
+#define MAX 4096
+
+// ---- contexts
+
+struct CUctx_st {
+	int device, primary, alive, retained, objects;
+	CUresult error;
+};
+
+static struct CUctx_st primaries[16];
+static __thread CUcontext current;
+static int initialized;
+
+static int devices(void) { const char *n = getenv("FAKE_DEVICES"); return n ? atoi(n) : 1; }
+
+static CUresult usable(CUcontext c) {
+	if (!initialized) return CUDA_ERROR_NOT_INITIALIZED;
+	if (c == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+	if (!c->alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return c->error;
+}
+#define CONTEXT \
+	CUresult context_ = usable(current); \
+	if (context_ != CUDA_SUCCESS) return context_;
+
+static void ends(CUcontext c) {
+	if (c->error == CUDA_SUCCESS && c->objects != 0 && !getenv("FAKE_LEAKS")) DIE("a context ends with %d things in it", c->objects);
+	c->alive = 0, c->error = CUDA_SUCCESS, c->objects = 0;
+}
+
+CUresult cuInit(unsigned f) { (void)f; initialized = 1; return CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int *v) { *v = 12040; return CUDA_SUCCESS; }
+CUresult cuGetErrorName(CUresult r, const char **s) { (void)r; *s = "CUDA_ERROR"; return CUDA_SUCCESS; }
+CUresult cuGetErrorString(CUresult r, const char **s) { (void)r; *s = "an error of the fake driver"; return CUDA_SUCCESS; }
+CUresult cuDeviceGetCount(int *n) { *n = devices(); return initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED; }
+CUresult cuDeviceGet(CUdevice *d, int n) { *d = n; return n < devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE; }
+CUresult cuDeviceGetName(char *s, int n, CUdevice d) { snprintf(s, n, "fake device %d", d); return CUDA_SUCCESS; }
+CUresult cuDeviceTotalMem(size_t *n, CUdevice d) { (void)d; *n = 1 << 30; return CUDA_SUCCESS; }
+CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
+	(void)d;
+	switch (a) {
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *v = 8; break;
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *v = 4; break;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *v = 100 << 10; break;
+	case CU_DEVICE_ATTRIBUTE_MAX_PITCH: *v = 1 << 10; break; // so that both kinds of copies are tried
+	default: *v = 0;
+	}
+	return CUDA_SUCCESS;
+}
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice a, CUdevice b) { *can = a != b; return CUDA_SUCCESS; }
+CUresult cuDeviceGetP2PAttribute(int *v, CUdevice_P2PAttribute a, CUdevice x, CUdevice y) { (void)a, (void)x, (void)y; *v = 1; return CUDA_SUCCESS; }
+CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned f) { CONTEXT; (void)f; return c->device == current->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned f) { (void)f; return primaries[d].alive ? CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE : CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
+	*c = &primaries[d];
+	if ((*c)->error) return (*c)->error;
+	(*c)->device = d, (*c)->primary = (*c)->alive = 1, (*c)->retained++;
+	return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxReset(CUdevice d) { ends(&primaries[d]); return CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRelease(CUdevice d) {
+	if (primaries[d].retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
+	if (--primaries[d].retained == 0 && primaries[d].error == CUDA_SUCCESS) ends(&primaries[d]);
+	return CUDA_SUCCESS;
+}
+#undef cuCtxCreate
+CUresult cuCtxCreate_v2(CUcontext *c, unsigned f, CUdevice d) {
+	(void)f;
+	*c = calloc(1, sizeof **c);
+	(*c)->device = d, (*c)->alive = 1;
+	current = *c;
+	return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent(CUcontext *c) { *c = current; current = NULL; return CUDA_SUCCESS; }
+CUresult cuCtxSetCurrent(CUcontext c) { current = c; return usable(c) == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS; }
+CUresult cuCtxDestroy(CUcontext c) { ends(c); return CUDA_SUCCESS; }
+
+// ---- memory
+
+typedef struct {
+	char *p;
+	size_t n;
+	CUcontext c;
+	int pinned;
+	int user; // of a workspace of cuBLAS: 1 a graph, 2 a stream
+} allocation;
+static allocation allocations[MAX * 16];
+static int allocated;
+static size_t used[16];
+
+static allocation *find(uint64_t p, size_t n) {
+	for (int i = 0; i < allocated; i++) {
+		allocation *a = &allocations[i];
+		if (a->p != NULL && p >= (uint64_t)(uintptr_t)a->p && p + n <= (uint64_t)(uintptr_t)a->p + a->n) return a;
+	}
+	return NULL;
+}
+
+static void *allocate(size_t n, int pinned) {
+	void *p = aligned_alloc(256, (n + 255) / 256 * 256);
+	if (p == NULL || allocated == MAX * 16) DIE("no memory");
+	memset(p, 0xff, n); // NaN
+	allocations[allocated++] = (allocation){p, n, current, pinned, 0};
+	current->objects++;
+	return p;
+}
+
+static CUresult release(uint64_t p, int pinned) {
+	CONTEXT;
+	allocation *a = find(p, 1);
+	if (a == NULL || (uint64_t)(uintptr_t)a->p != p || a->pinned != pinned || a->c != current) DIE("free of what was not allocated here");
+	if (!pinned) used[current->device] -= a->n;
+	free(a->p);
+	a->p = NULL;
+	current->objects--;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetInfo(size_t *f, size_t *t) { CONTEXT; *t = 1 << 30; *f = *t - used[current->device]; return CUDA_SUCCESS; }
+CUresult cuMemAlloc(CUdeviceptr *p, size_t n) {
+	CONTEXT;
+	if (n == 0) return CUDA_ERROR_INVALID_VALUE;
+	if (n > ((size_t)1 << 30) - used[current->device]) return CUDA_ERROR_OUT_OF_MEMORY;
+	used[current->device] += n;
+	*p = (CUdeviceptr)(uintptr_t)allocate(n, 0);
+	return CUDA_SUCCESS;
+}
+CUresult cuMemFree(CUdeviceptr p) { return release(p, 0); }
+CUresult cuMemHostAlloc(void **p, size_t n, unsigned f) {
+	CONTEXT;
+	if (n == 0 || f != CU_MEMHOSTALLOC_PORTABLE) return CUDA_ERROR_INVALID_VALUE;
+	*p = allocate(n, 1);
+	return CUDA_SUCCESS;
+}
+CUresult cuMemFreeHost(void *p) { return release((uint64_t)(uintptr_t)p, 1); }
+
+// ---- operations
+
+typedef struct operation operation;
+struct reduction {
+	int n, done;
+	CUstream streams[16];
+	int at[16];
+	float *arrays[16];
+	size_t count;
+};
+struct operation {
+	enum { COPY, FILL, KERNEL, HOST, RECORD, WAIT, GEMM, REDUCE } kind;
+	uint64_t dst, src, dst_pitch, src_pitch, width, rows;
+	CUcontext dst_ctx, src_ctx; // of copies by peers
+	int any;                    // the driver finds the contexts
+	unsigned word;
+	const char *name;
+	unsigned shape[6];
+	uint64_t params[16];
+	CUhostFn host;
+	void *data;
+	CUevent event;
+	CUstream target;
+	int at;
+	int ta, tb, m, n, k, lda, ldb, ldc, bf16;
+	float beta;
+	uint64_t a, b, c, workspace;
+	struct reduction *reduction;
+};
+
+struct CUgraph_st { operation *ops[MAX]; int n, bad; };
+struct CUgraphExec_st { struct CUgraph_st g; CUcontext c; };
+struct CUstream_st { CUcontext c; operation *ops[MAX * 4]; int n, ran, running; CUgraph capture; };
+struct CUevent_st { CUcontext c; CUstream s; int at; double time; };
+struct CUmod_st { CUcontext c; };
+struct CUfunc_st { CUcontext c; char name[32]; int shared; };
+
+static double clock_ms;
+static void until(CUstream s, int at);
+
+static char *at(CUcontext c, uint64_t p, size_t n, int any) {
+	allocation *a = find(p, n);
+	if (a == NULL || (!a->pinned && !any && a->c != c)) {
+		c->error = CUDA_ERROR_ILLEGAL_ADDRESS;
+		return NULL;
+	}
+	return (char *)(uintptr_t)p;
+}
+
+static float bf16(uint64_t p) { uint32_t w = (uint32_t)*(uint16_t *)(uintptr_t)p << 16; float f; memcpy(&f, &w, 4); return f; }
+
+// element is op(X)[i, j] of a matrix that lies column by column.
+static float element(operation *o, uint64_t x, int t, int ld, int i, int j) {
+	size_t k = t ? (size_t)i * ld + j : (size_t)j * ld + i;
+	return o->bf16 ? bf16(x + 2 * k) : ((float *)(uintptr_t)x)[k];
+}
+
+static void multiply(CUcontext c, operation *o) {
+	size_t size = o->bf16 ? 2 : 4;
+	int ra = o->ta ? o->k : o->m, ca = o->ta ? o->m : o->k, rb = o->tb ? o->n : o->k, cb = o->tb ? o->k : o->n;
+	if (o->lda < ra || o->ldb < rb || o->ldc < o->m) DIE("leading dimension");
+	if (!at(c, o->a, (((size_t)ca - 1) * o->lda + ra) * size, 0) || !at(c, o->b, (((size_t)cb - 1) * o->ldb + rb) * size, 0) ||
+		!at(c, o->c, (((size_t)o->n - 1) * o->ldc + o->m) * 4, 0) || !at(c, o->workspace, 4 << 20, 0)) return;
+	for (int j = 0; j < o->n; j++)
+		for (int i = 0; i < o->m; i++) {
+			float sum = 0, *out = (float *)(uintptr_t)o->c + (size_t)j * o->ldc + i;
+			for (int q = 0; q < o->k; q++) sum += element(o, o->a, o->ta, o->lda, i, q) * element(o, o->b, o->tb, o->ldb, q, j);
+			*out = o->beta == 0 ? sum : sum + o->beta * *out;
+		}
+}
+
+#define F(i) ((float *)(uintptr_t)o->params[i])
+#define I(i) ((int)o->params[i])
+static void kernel(CUcontext c, operation *o) {
+	unsigned *s = o->shape;
+	int threads = s[0] * s[1] * s[2] * s[3] * s[4] * s[5];
+	float a;
+	if (!strcmp(o->name, "trap")) {
+		c->error = CUDA_ERROR_LAUNCH_FAILED;
+	} else if (!strcmp(o->name, "affine")) {
+		int n = I(3) < threads ? I(3) : threads;
+		memcpy(&a, &o->params[2], 4);
+		if (!at(c, o->params[0], 4 * n, 0) || !at(c, o->params[1], 4 * n, 0)) return;
+		for (int i = 0; i < n; i++) F(0)[i] = a * F(1)[i] + F(0)[i];
+	} else if (!strcmp(o->name, "add")) {
+		int n = I(2) < threads ? I(2) : threads;
+		if (!at(c, o->params[0], 4 * n, 0) || !at(c, o->params[1], 4 * n, 0)) return;
+		for (int i = 0; i < n; i++) F(0)[i] += F(1)[i];
+	} else if (!strcmp(o->name, "gather")) {
+		for (int i = 0; i < I(5) && i < threads; i++) {
+			int row = ((int *)(uintptr_t)o->params[2])[i];
+			memcpy(F(0) + i * I(4), F(1) + row * I(3), 4 * I(3));
+		}
+	} else if (!strcmp(o->name, "place")) {
+		if (at(c, o->params[0], 4 * threads, 0))
+			for (int i = 0; i < threads; i++) ((int *)F(0))[i] = i;
+	} else if (!strcmp(o->name, "arguments")) {
+		if (at(c, o->params[0], 16, 0)) {
+			((unsigned *)F(0))[0] = o->params[1];
+			memcpy((unsigned *)F(0) + 1, &o->params[2], 8);
+			((unsigned *)F(0))[3] = o->params[3];
+		}
+	} else {
+		DIE("kernel %s", o->name);
+	}
+}
+
+static void perform(CUstream s, operation *o) {
+	clock_ms += 0.001;
+	if (o->kind == WAIT) {
+		if (o->target->c->alive) until(o->target, o->at);
+		return;
+	}
+	if (o->kind == RECORD) o->event->time = clock_ms;
+	if (s->c->error != CUDA_SUCCESS) return; // what is left of a broken context does not run
+	switch (o->kind) {
+	case COPY:
+		for (uint64_t i = 0; i < o->rows; i++) {
+			int any = o->any || o->dst_ctx != NULL;
+			char *d = at(s->c, o->dst + i * o->dst_pitch, o->width, any), *f = at(s->c, o->src + i * o->src_pitch, o->width, any);
+			if (d == NULL || f == NULL) return;
+			if (o->dst_ctx && (find(o->dst, 1)->c != o->dst_ctx || find(o->src, 1)->c != o->src_ctx)) DIE("a copy names the wrong contexts");
+			memcpy(d, f, o->width);
+		}
+		break;
+	case FILL:
+		for (uint64_t i = 0; i < o->rows; i++) {
+			unsigned *d = (unsigned *)at(s->c, o->dst + i * o->dst_pitch, 4 * o->width, 0);
+			for (uint64_t k = 0; d != NULL && k < o->width; k++) d[k] = o->word;
+		}
+		break;
+	case KERNEL: kernel(s->c, o); break;
+	case HOST: o->host(o->data); break;
+	case GEMM: multiply(s->c, o); break;
+	case REDUCE: {
+		struct reduction *r = o->reduction;
+		for (int i = 0; i < r->n; i++)
+			if (r->streams[i] != s) until(r->streams[i], r->at[i]);
+		for (size_t k = 0; !r->done && k < r->count; k++) {
+			float sum = 0;
+			for (int i = r->n - 1; i >= 0; i--) sum += r->arrays[i][k]; // not the order of the emulation
+			for (int i = 0; i < r->n; i++) r->arrays[i][k] = sum;
+		}
+		r->done = 1;
+		break;
+	}
+	default: break;
+	}
+}
+
+// until runs the first operations of a stream.
+static void until(CUstream s, int at) {
+	if (s->running) return; // a reduction, which waits for another stream, has come back
+	while (s->ran < at) {
+		s->running = 1;
+		perform(s, s->ops[s->ran]);
+		s->running = 0;
+		s->ran++;
+	}
+}
+
+static CUresult enqueue(CUstream s, operation o) {
+	CONTEXT;
+	if (s->c != current) return CUDA_ERROR_INVALID_HANDLE;
+	operation *copy = malloc(sizeof o);
+	*copy = o;
+	if (s->capture != NULL) {
+		s->capture->ops[s->capture->n++] = copy;
+		return CUDA_SUCCESS;
+	}
+	if (s->n == MAX * 4) DIE("too many operations");
+	s->ops[s->n++] = copy;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream *s, unsigned f) {
+	CONTEXT;
+	if (f != CU_STREAM_NON_BLOCKING) DIE("a stream that blocks");
+	*s = calloc(1, sizeof **s);
+	(*s)->c = current;
+	current->objects++;
+	return CUDA_SUCCESS;
+}
+CUresult cuStreamDestroy(CUstream s) { CONTEXT; until(s, s->n); current->objects--; return current->error; }
+CUresult cuStreamSynchronize(CUstream s) {
+	CONTEXT;
+	if (s->capture) { s->capture->bad = 1; return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
+	until(s, s->n);
+	return current->error;
+}
+CUresult cuStreamQuery(CUstream s) {
+	CONTEXT;
+	if (s->ran < s->n) { until(s, s->ran + 1); return current->error ? current->error : CUDA_ERROR_NOT_READY; }
+	return CUDA_SUCCESS;
+}
+CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned f) {
+	(void)f;
+	if (e->s == NULL) return CUDA_SUCCESS;
+	return enqueue(s, (operation){.kind = WAIT, .target = e->s, .at = e->at});
+}
+CUresult cuEventCreate(CUevent *e, unsigned f) { CONTEXT; (void)f; *e = calloc(1, sizeof **e); (*e)->c = current; current->objects++; return CUDA_SUCCESS; }
+CUresult cuEventDestroy(CUevent e) { CONTEXT; if (e->c != current) DIE("event of another context"); current->objects--; return CUDA_SUCCESS; }
+CUresult cuEventRecord(CUevent e, CUstream s) {
+	CONTEXT;
+	if (e->c != s->c) return CUDA_ERROR_INVALID_HANDLE;
+	CUresult r = enqueue(s, (operation){.kind = RECORD, .event = e});
+	if (r == CUDA_SUCCESS) e->s = s, e->at = s->n;
+	return r;
+}
+CUresult cuEventQuery(CUevent e) {
+	CONTEXT;
+	if (e->s != NULL && e->s->ran < e->at) { until(e->s, e->s->ran + 1); return current->error ? current->error : CUDA_ERROR_NOT_READY; }
+	return CUDA_SUCCESS;
+}
+CUresult cuEventSynchronize(CUevent e) { CONTEXT; if (e->s != NULL) until(e->s, e->at); return current->error; }
+CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
+	CONTEXT;
+	if (a->s == NULL || b->s == NULL) return CUDA_ERROR_INVALID_HANDLE;
+	if (a->s->ran < a->at || b->s->ran < b->at) return CUDA_ERROR_NOT_READY;
+	*ms = b->time - a->time;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream st) {
+	allocation *x = find(d, 1), *y = find(s, 1);
+	if (x && y && x->pinned && y->pinned) DIE("a copy in the host makes the host wait");
+	return enqueue(st, (operation){.kind = COPY, .dst = d, .src = s, .width = n, .rows = 1, .any = 1});
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream st) {
+	if (st->capture) { st->capture->bad = 1; return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
+	return enqueue(st, (operation){.kind = COPY, .dst = d, .src = s, .width = n, .rows = 1, .dst_ctx = dc, .src_ctx = sc});
+}
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *p, CUstream st) {
+	if (p->srcMemoryType != CU_MEMORYTYPE_UNIFIED || p->dstMemoryType != CU_MEMORYTYPE_UNIFIED || p->srcPitch < p->WidthInBytes ||
+		p->dstPitch < p->WidthInBytes || p->srcPitch > 1 << 10 || p->dstPitch > 1 << 10 || p->srcXInBytes || p->dstY) return CUDA_ERROR_INVALID_VALUE;
+	return enqueue(st, (operation){.kind = COPY, .dst = p->dstDevice, .src = p->srcDevice, .width = p->WidthInBytes, .rows = p->Height, .dst_pitch = p->dstPitch, .src_pitch = p->srcPitch, .any = 1});
+}
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *p, CUstream st) {
+	if (st->capture) { st->capture->bad = 1; return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
+	if (p->Depth != 1 || p->srcMemoryType != CU_MEMORYTYPE_DEVICE || p->srcPitch < p->WidthInBytes || p->dstPitch < p->WidthInBytes) return CUDA_ERROR_INVALID_VALUE;
+	return enqueue(st, (operation){.kind = COPY, .dst = p->dstDevice, .src = p->srcDevice, .width = p->WidthInBytes, .rows = p->Height, .dst_pitch = p->dstPitch, .src_pitch = p->srcPitch, .dst_ctx = p->dstContext, .src_ctx = p->srcContext});
+}
+CUresult cuMemsetD32Async(CUdeviceptr d, unsigned w, size_t n, CUstream st) { return enqueue(st, (operation){.kind = FILL, .dst = d, .word = w, .width = n, .rows = 1}); }
+CUresult cuMemsetD2D32Async(CUdeviceptr d, size_t pitch, unsigned w, size_t n, size_t rows, CUstream st) {
+	if (pitch % 4 || pitch < 4 * n || pitch > 1 << 10) return CUDA_ERROR_INVALID_VALUE;
+	return enqueue(st, (operation){.kind = FILL, .dst = d, .dst_pitch = pitch, .word = w, .width = n, .rows = rows});
+}
+CUresult cuLaunchHostFunc(CUstream st, CUhostFn f, void *data) { return enqueue(st, (operation){.kind = HOST, .host = f, .data = data}); }
+
+CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_option *o, void **v) {
+	CONTEXT;
+	(void)n, (void)o;
+	if (strstr(image, ".version") == NULL) {
+		snprintf(v[0], (size_t)(uintptr_t)v[1], "line 1: no version");
+		return CUDA_ERROR_INVALID_PTX;
+	}
+	*m = calloc(1, sizeof **m);
+	(*m)->c = current;
+	current->objects++;
+	return CUDA_SUCCESS;
+}
+CUresult cuModuleUnload(CUmodule m) { CONTEXT; (void)m; current->objects--; return CUDA_SUCCESS; }
+CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
+	CONTEXT;
+	*f = calloc(1, sizeof **f);
+	(*f)->c = m->c;
+	snprintf((*f)->name, sizeof (*f)->name, "%s", name);
+	return CUDA_SUCCESS;
+}
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) {
+	CONTEXT;
+	if (a != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_ERROR_INVALID_VALUE;
+	f->shared = v;
+	return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CUstream st, void **params, void **extra) {
+	static const struct { const char *name; int sizes[7]; } kernels[] = {
+		{"affine", {8, 8, 4, 4}}, {"gather", {8, 8, 8, 4, 4, 4}}, {"place", {8}}, {"arguments", {8, 4, 8, 4}}, {"trap", {0}}, {"add", {8, 8, 4}},
+	};
+	operation o = {.kind = KERNEL, .name = f->name, .shape = {gx, gy, gz, bx, by, bz}};
+	if (f->c != st->c || extra != NULL || (int)shared > f->shared || gx * gy * gz * bx * by * bz == 0) return CUDA_ERROR_INVALID_VALUE;
+	for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
+		for (int i = 0; !strcmp(kernels[k].name, f->name) && kernels[k].sizes[i]; i++) memcpy(&o.params[i], params[i], kernels[k].sizes[i]);
+	return enqueue(st, o);
+}
+
+CUresult cuStreamBeginCapture(CUstream s, CUstreamCaptureMode m) {
+	CONTEXT;
+	if (m != CU_STREAM_CAPTURE_MODE_RELAXED) DIE("capture mode");
+	s->capture = calloc(1, sizeof *s->capture);
+	return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream s, CUgraph *g) {
+	CONTEXT;
+	if (s->capture == NULL) return CUDA_ERROR_ILLEGAL_STATE;
+	*g = s->capture->bad ? NULL : s->capture;
+	s->capture = NULL;
+	return *g ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g, unsigned long long f) {
+	CONTEXT;
+	(void)f;
+	*e = calloc(1, sizeof **e);
+	(*e)->g = *g, (*e)->c = current;
+	current->objects++;
+	return CUDA_SUCCESS;
+}
+CUresult cuGraphDestroy(CUgraph g) { free(g); return CUDA_SUCCESS; }
+CUresult cuGraphExecDestroy(CUgraphExec e) { CONTEXT; free(e); current->objects--; return CUDA_SUCCESS; }
+CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
+	CONTEXT;
+	for (int i = 0; i < e->g.n; i++) enqueue(s, *e->g.ops[i]);
+	return CUDA_SUCCESS;
+}
+
+// ---- cuBLAS
+
+struct cublasContext { CUcontext c; CUstream s; uint64_t workspace; int atomics; };
+
+cublasStatus_t cublasCreate_v2(cublasHandle_t *h) {
+	if (usable(current)) return CUBLAS_STATUS_NOT_INITIALIZED;
+	*h = calloc(1, sizeof **h);
+	(*h)->c = current, (*h)->atomics = -1;
+	current->objects++;
+	return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasDestroy_v2(cublasHandle_t h) { h->c->objects--; free(h); return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasSetStream_v2(cublasHandle_t h, cudaStream_t s) { h->s = (CUstream)s; h->workspace = 0; return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t h, void *p, size_t n) {
+	if (n < 4 << 20 || (uintptr_t)p % 256) return CUBLAS_STATUS_INVALID_VALUE;
+	h->workspace = (uint64_t)(uintptr_t)p;
+	return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t m) { (void)h; return m == 16 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE; }
+cublasStatus_t cublasSetAtomicsMode(cublasHandle_t h, cublasAtomicsMode_t m) { h->atomics = m; return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasGetProperty(libraryPropertyType t, int *v) { *v = t == MAJOR_VERSION ? 12 : 4; return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *a, cudaDataType ta_,
+	int lda, const void *b, cudaDataType tb_, int ldb, const void *beta, void *c, cudaDataType tc, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo) {
+	int bf = ta_ == CUDA_R_16BF;
+	if (ta_ != tb_ || tc != CUDA_R_32F || *(float *)alpha != 1 || h->workspace == 0 || h->atomics != 0 || algo != CUBLAS_GEMM_DEFAULT || m < 1 || n < 1 || k < 1 ||
+		h->c != current || (bf ? compute != CUBLAS_COMPUTE_32F : compute != CUBLAS_COMPUTE_32F_PEDANTIC && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_INVALID_VALUE;
+	// A graph may run beside what its stream does later.
+	allocation *w = find(h->workspace, 4 << 20);
+	int user = h->s->capture != NULL ? 1 : 2;
+	if (w == NULL || (w->user != 0 && w->user != user)) DIE("a graph has the workspace of a stream");
+	w->user = user;
+	operation o = {.kind = GEMM, .ta = ta == CUBLAS_OP_T, .tb = tb == CUBLAS_OP_T, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .bf16 = bf,
+		.beta = *(float *)beta, .a = (uint64_t)(uintptr_t)a, .b = (uint64_t)(uintptr_t)b, .c = (uint64_t)(uintptr_t)c, .workspace = h->workspace};
+	return enqueue(h->s, o) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+// ---- NCCL
+
+typedef struct { int device; } comm;
+static struct reduction *collecting;
+static int reductions; // for the test: how many sums NCCL had
+
+int ncclGetVersion(int *v) { *v = 22005; return 0; }
+const char *ncclGetErrorString(int r) { (void)r; return "an error of the fake NCCL"; }
+int ncclCommInitAll(void **comms, int n, const int *numbers) {
+	const char *algo = getenv("NCCL_ALGO");
+	if (algo == NULL || strcmp(algo, "Ring")) DIE("NCCL_ALGO");
+	for (int i = 0; i < n; i++) {
+		for (int j = 0; j < i; j++)
+			if (numbers[i] == numbers[j]) return 5;
+		comm *c = malloc(sizeof *c);
+		c->device = numbers[i], comms[i] = c;
+	}
+	return 0;
+}
+int ncclCommDestroy(void *c) { free(c); return 0; }
+int ncclCommAbort(void *c) { free(c); return 0; }
+int ncclGroupStart(void) { collecting = calloc(1, sizeof *collecting); return 0; }
+int ncclAllReduce(const void *send, void *receive, size_t count, int type, int operation, void *c, CUstream s) {
+	struct reduction *r = collecting;
+	if (r == NULL || send != receive || type != 7 || operation != 0 || s->c != current || !s->c->primary || s->c->device != ((comm *)c)->device) return 4;
+	if (!at(s->c, (uint64_t)(uintptr_t)send, 4 * count, 0)) return 1;
+	r->streams[r->n] = s, r->at[r->n] = s->n, r->arrays[r->n] = receive, r->count = count, r->n++;
+	return 0;
+}
+int ncclGroupEnd(void) {
+	struct reduction *r = collecting;
+	CUcontext before = current;
+	for (int i = 0; i < r->n; i++) {
+		current = r->streams[i]->c;
+		if (enqueue(r->streams[i], (operation){.kind = REDUCE, .reduction = r})) return 1;
+	}
+	current = before;
+	collecting = NULL;
+	if (reductions++ == 0) fprintf(stderr, "fake driver: NCCL sums up\n");
+	return 0;
+}
