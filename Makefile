@@ -18,7 +18,7 @@ KILLS ?= 200
 CRASHES ?= 1000
 SEEDS ?= 3000
 
-.PHONY: help build kernels demo test race invariants stress bench bench-gemm bench-peers bench-table lint tools clean
+.PHONY: help build demo test race invariants stress bench bench-gemm bench-peers bench-table kernels lint tools clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,7 @@ build-cuda: ## build bin/aibox-cuda, with cgo, which can use NVIDIA devices, and
 	@mkdir -p $(BIN)/gpu-check
 	CGO_ENABLED=1 $(GO) build -tags nvidia -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/aibox-cuda ./cmd/aibox
 	CGO_ENABLED=1 $(GO) test -c -tags nvidia -trimpath -o $(BIN)/gpu-check/cuda.test ./gpu/cuda
+	CGO_ENABLED=1 $(GO) test -c -tags nvidia -trimpath -o $(BIN)/gpu-check/kernels.test ./gpu/kernels
 	cp gpu/check.sh $(BIN)/aibox-cuda $(BIN)/gpu-check/
 
 # The compiler names its own version of PTX, which older drivers do not read; the kernels need no more than 7.0.

@@ -15,6 +15,7 @@ func (l *loader) check() {
 	l.checkLabel()
 	l.checkModel()
 	l.checkTraining()
+	l.checkEngine()
 	l.checkHDFS()
 	l.checkSnapshots()
 	l.checkOutput()
@@ -47,6 +48,12 @@ func (l *loader) checkTraining() {
 		}
 	}
 	l.checkDelimiters()
+}
+
+func (l *loader) checkEngine() {
+	if e := l.job.Engine; e.Kind == "cpu" && e.Precision == "tf32" && l.sound("engine.kind", "engine.precision") {
+		l.faultKey("engine.precision", "tf32 is a number format of graphics processors; with engine.kind: cpu use float32 or bf16")
+	}
 }
 
 func (l *loader) checkDelimiters() {

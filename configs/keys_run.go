@@ -74,13 +74,20 @@ var tableKeys = []Key{
 		Meaning: "Drop rows whose decayed number of impressions is below this. 0 keeps them."},
 }
 
+// onDevices is the condition of keys that only the engine for devices uses.
+var onDevices = []When{{Path: "engine.kind", In: []string{"cuda"}}}
+
 var engineKeys = []Key{
-	{Path: "engine.precision", Default: "float32", Values: []string{"float32", "bf16"}, Tuning: true,
+	{Path: "engine.kind", Default: "cpu", Values: []string{"cpu", "cuda"}, Tuning: true,
+		Refused: map[string]string{"gpu": "the engine for graphics processors is called cuda"},
+		Meaning: "What computes the network: the processors of the host, or CUDA devices. With cuda, rows of the table stay in the memory of the host, where their bags are pooled; the dense network, its optimizer included, is on the devices. It needs a program that was built with `make build-cuda`, and Nvidia's driver (`aibox version` says what there is). The two give models that differ in the last bits of their sums. `aibox eval` and `aibox predict` always use the processors of the host. A warm start may change it."},
+	{Path: "engine.devices", Default: "[0]", Range: "[0,1023]", MinItems: 1, Tuning: true, When: onDevices,
+		Meaning: "Numbers of the devices that train, as nvidia-smi has them. Each gets an equal part of the examples of a mini-batch and has all parameters; their gradients are summed. A model depends on how many there are, not on which. A number may come several times: that device then plays several ones, for tests."},
+	{Path: "engine.precision", Default: "float32", Values: []string{"float32", "tf32", "bf16"}, Tuning: true,
 		Refused: map[string]string{
-			"tf32":     "it is a number format of graphics processors, and this version trains on the CPU; use float32 or bf16",
 			"bfloat16": "this precision is written bf16",
 		},
-		Meaning: "Number format of the matrix products of the network: float32 or bf16. With bf16, both sides of the products of a layer, forward and backward, are rounded to bfloat16 (8 significant bits), and the sums are float32; standardize dense features of large values, or take their logarithm. Layers of one unit, of which lr and fm consist, parameters, embeddings and optimizers stay float32. bf16 pays where the processor multiplies pairs of bfloat16 faster than float32, which AMD's do from Zen 4 on and Intel's Emerald Rapids does not (`aibox version` says `with bf16`); others train the same model, bit for bit, somewhat slower than in float32. A model is evaluated, and predicts, in the precision that it was trained in. A warm start may change it."},
+		Meaning: "Number format of the matrix products of the network. With bf16, both sides of the products of a layer, forward and backward, are rounded to bfloat16 (8 significant bits), and the sums are float32; standardize dense features of large values, or take their logarithm. Layers of one unit, of which lr and fm consist, parameters, embeddings and optimizers stay float32. tf32 rounds the same products to 11 significant bits, and is for devices alone (engine.kind: cuda), from compute capability 8 on. On the processors of the host, bf16 pays where the processor multiplies pairs of bfloat16 faster than float32, which AMD's do from Zen 4 on and Intel's Emerald Rapids does not (`aibox version` says `with bf16`); others train the same model, bit for bit, somewhat slower than in float32. A model is evaluated, and predicts, in the precision that it was trained in, with tf32 in float32. A warm start may change it."},
 }
 
 var runKeys = []Key{

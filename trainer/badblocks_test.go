@@ -177,6 +177,8 @@ func TestBadBlocksWhileUploading(t *testing.T) {
 	var mu sync.Mutex
 	var dir, path string // of the table; of the file
 	var bad os.FileInfo
+	var held *os.File
+	defer func() { _ = held.Close() }()
 	reads := 0
 	diskfault.Inject(func(operation, at string) error {
 		if operation != "read to copy" {
@@ -187,6 +189,9 @@ func TestBadBlocksWhileUploading(t *testing.T) {
 		info, err := os.Stat(at)
 		if bad == nil && err == nil && dir != "" && filepath.Dir(at) == dir {
 			bad, path = info, at
+			if held, err = os.Open(at); err != nil { // else its number is given to another file once it is deleted
+				t.Error(err)
+			}
 		}
 		if bad == nil || err != nil || !os.SameFile(info, bad) {
 			return nil

@@ -28,6 +28,9 @@ func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, 
 	if r.parts, err = makeParts(job); err != nil {
 		return nil, err
 	}
+	if err := r.openPlatform(); err != nil {
+		return nil, err
+	}
 	r.table.day = 1
 	r.data.base = readerOptions(job, jobsource.New(job, log), r.schema, log)
 	if err := r.makeModel(); err != nil {

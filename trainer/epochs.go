@@ -230,6 +230,9 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if err == nil {
 		err = r.engine.Check()
 	}
+	if err == nil {
+		err = r.engine.Export()
+	}
 	if err != nil {
 		return err
 	}

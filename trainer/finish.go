@@ -175,7 +175,10 @@ func (r *run) restore(ctx context.Context, k *kept) error {
 	if err != nil {
 		return err
 	}
-	return loadTensors(r.tensors(k.Step), saved)
+	if err := loadTensors(r.tensors(k.Step), saved); err != nil {
+		return err
+	}
+	return r.engine.Import()
 }
 
 // loadTensors copies saved into tensors of the same names and sizes.
@@ -235,6 +238,7 @@ func (r *run) close(ctx context.Context, failure error) error {
 	if err := r.arriving.close(); err != nil {
 		r.log.Warn("closing the files that have not arrived", "error", err)
 	}
+	r.closeEngine()
 	r.closeTable()
 	if r.models.previous != nil {
 		_ = r.models.previous.Close() // it was only read

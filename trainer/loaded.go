@@ -88,6 +88,9 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if err != nil {
 		return &OptionError{fmt.Errorf("engine.precision: %w", err)}
 	}
+	if precision == engine.TF32 {
+		precision = engine.Float32 // the processors of the host have no tf32
+	}
 	e, err := cpu.New(engine.Config{
 		Network: l.model.Network(), Precision: precision, Layout: l.table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}, &engine.State{Step: l.Saved.Step, Decay: l.decay})

@@ -198,6 +198,7 @@ func (r *run) giveUp() error {
 		errs = append(errs, r.data.quarantine.Close())
 	}
 	errs = append(errs, r.arriving.close())
+	r.closeEngine()
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
 	r.reports, r.data.quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil

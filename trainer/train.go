@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aibox/configs"
+	"aibox/gpu"
 	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
@@ -16,7 +17,6 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
 	"aibox/trainer/engine"
-	"aibox/trainer/engine/cpu"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
@@ -41,6 +41,8 @@ type Options struct {
 	atStage func(stage string)
 	// freeBytes, if set, is the free space of a directory's file system, in tests.
 	freeBytes func(dir string) int64
+	// platform has the devices of engine.kind: cuda; nil: those of the machine.
+	platform gpu.Platform
 	// tableFS, if set, is what a table in memory saves its snapshots to, in tests.
 	tableFS sparsetable.FS
 }
@@ -186,7 +188,10 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.parts, err = makeParts(r.job); err != nil {
 		return err
 	}
-	if r.precision == engine.BF16 && !kernel.HasBF16() {
+	if err := r.openPlatform(); err != nil {
+		return err
+	}
+	if r.opts.platform == nil && r.precision == engine.BF16 && !kernel.HasBF16() {
 		r.log.Info("bf16 is somewhat slower than float32 here, since the processor has no faster instruction for it; the model is the same as elsewhere", "kernels", kernel.Level())
 	}
 	warnOfAddressSpace(r.log)
@@ -405,20 +410,6 @@ func (r *run) makeModel() error {
 	r.state.Engine.RowSteps = engine.NewRowSteps(spacesOf(job, r.spec.Fields))
 	r.table.init = newRowInit(r.layout, r.rows, job.Seed, *job.SparseTable.InitStddev)
 	return nil
-}
-
-// makeEngine makes the engine that goes on from the state of the run.
-func (r *run) makeEngine() error {
-	job := r.job
-	e, err := cpu.New(engine.Config{
-		Network: r.model.Network(), Precision: r.precision, Layout: r.layout, Rows: r.rows, Schedule: r.schedule, Seed: job.Seed,
-		Day: r.table.day, ShowDecay: float32(job.SparseTable.ShowDecay), MinOccurrences: job.SparseTable.Admission.MinOccurrences,
-	}, &r.state.Engine)
-	if err != nil {
-		return err
-	}
-	r.engine = e
-	return r.engine.Import()
 }
 
 // newTable returns the options of the run's table, whose directories it makes.

@@ -1,0 +1,145 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"aibox/configs"
+	"aibox/gpu"
+	"aibox/gpu/emulated"
+	"aibox/gpu/kernels/twin"
+	"aibox/internal/errkind"
+	"aibox/internal/testseed"
+	"aibox/trainer/model"
+)
+
+// devices are emulated ones, for a run on them.
+func devices(seed uint64, n int) *emulated.Platform {
+	return emulated.New(emulated.Options{Devices: emulated.Devices(n, 64<<20), Images: map[string]emulated.Kernels{"aibox": twin.Kernels}, Seed: seed})
+}
+
+// onDevices are settings of a job that trains on devices, briefly, because emulated ones are slow.
+var onDevices = []string{"engine.kind=cuda", "training.max_examples=700"}
+
+// trainOn runs a job on devices.
+func trainOn(t *testing.T, j *configs.Job, p *emulated.Platform, more func(*Options)) (*Summary, error) {
+	t.Helper()
+	o := quiet
+	o.platform = p
+	if more != nil {
+		more(&o)
+	}
+	s, err := Train(context.Background(), j, o)
+	if h := p.Err(); h != nil {
+		t.Fatal(h)
+	}
+	if err == nil && s.Digest == "" {
+		s.Digest = digestOf(t, j)
+	}
+	return s, err
+}
+
+// TestDevicesTrainAllModels: a job that trains on the CPU trains on devices by one line. The models
+// differ in the last bits of sums, and each of them does not from run to run.
+func TestDevicesTrainAllModels(t *testing.T) {
+	seed := testseed.Of(t)
+	for _, kind := range model.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			set := append(slices.Clip(extras[kind]), "training.max_examples=700")
+			want := train(t, job(t, kind, set...))
+			var digests []string
+			for _, numbers := range []string{"[0]", "[0]", "[0, 1]", "[1, 1]"} {
+				s, err := trainOn(t, job(t, kind, append(set, "engine.kind=cuda", "engine.devices="+numbers)...), devices(seed+uint64(len(digests)), 2), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := math.Abs(float64(s.Eval.LogLoss - want.Eval.LogLoss)); !(diff < 1e-3) {
+					t.Errorf("devices %s: log loss %v, on the CPU %v", numbers, s.Eval.LogLoss, want.Eval.LogLoss)
+				}
+				digests = append(digests, s.Digest)
+			}
+			if digests[0] != digests[1] || digests[2] != digests[3] {
+				t.Errorf("the models of [0], [0], [0, 1] and [1, 1]: %v", digests)
+			}
+		})
+	}
+}
+
+// TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits.
+func TestDevicesResume(t *testing.T) {
+	seed := testseed.Of(t)
+	for _, kind := range []string{"dlrm", "wide_deep"} {
+		t.Run(kind, func(t *testing.T) {
+			set := append(slices.Clip(extras[kind]), append(onDevices, "snapshots.every=1 pass", "engine.devices=[0, 1]")...)
+			want, err := trainOn(t, job(t, kind, set...), devices(seed, 2), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := job(t, kind, set...)
+			c := newCrash(t, j)
+			_, err = trainOn(t, j, devices(seed+1, 2), func(o *Options) {
+				o.afterPass = func(_ context.Context, r *run) error {
+					if r.snapshots.wait(); c.resume() != "" {
+						c.now()
+						return errCrash
+					}
+					return nil
+				}
+			})
+			if !errors.Is(err, errCrash) {
+				t.Fatal(err)
+			}
+			c.happened()
+			got, err := trainOn(t, j, devices(seed+2, 2), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Digest != want.Digest || len(got.Resumed) != 1 {
+				t.Errorf("%v after a crash, %v without one; resumed: %+v", got.Digest, want.Digest, got.Resumed)
+			}
+		})
+	}
+}
+
+// TestDeviceFails: after the failure of a device the run can go on, and makes the same model.
+func TestDeviceFails(t *testing.T) {
+	seed := testseed.Of(t)
+	set := append(slices.Clone(onDevices), "snapshots.every=1 pass")
+	p := devices(seed, 1)
+	want, err := trainOn(t, job(t, "dlrm", set...), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := job(t, "dlrm", set...)
+	p = devices(seed, 1)
+	_, err = trainOn(t, j, p, func(o *Options) {
+		o.afterPass = func(_ context.Context, r *run) error {
+			if r.snapshots.wait(); r.snapshots.saved != nil {
+				p.FailOperation(1, gpu.ECC)
+			}
+			return nil
+		}
+	})
+	var resumable *ResumableError
+	if !errors.Is(err, gpu.ECC) || !errors.As(err, &resumable) || errkind.Of(context.Background(), err) != errkind.IO {
+		t.Fatalf("%v", err)
+	}
+	got, err := trainOn(t, j, devices(seed, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Digest != want.Digest || len(got.Resumed) != 1 {
+		t.Errorf("%v after a failure, %v without one; resumed: %+v", got.Digest, want.Digest, got.Resumed)
+	}
+}
+
+// TestNoSuchDevice: the job ends before it does anything.
+func TestNoSuchDevice(t *testing.T) {
+	_, err := trainOn(t, job(t, "lr", append(slices.Clone(onDevices), "engine.devices=[2]")...), devices(0, 2), nil)
+	if err == nil || err.Error() != "engine.devices: there is no device 2: emulated devices, seed 0 has 2 devices" || errkind.Of(context.Background(), err) != errkind.Job {
+		t.Errorf("%v", err)
+	}
+}
