@@ -74,9 +74,9 @@ func TestSSDDeltaCosts(t *testing.T) {
 	if n := d.wrote.Load() - wrote; n != 0 {
 		t.Errorf("snapshots without a change wrote %d bytes", n)
 	}
-	for range 20 {
+	for range 80 {
 		d.train(0, 1)
-		if n := len(sparsetable.DeltasOf(d.tab, snapshotOf(t, d.tab, nil).ID)); n > 16 {
+		if n := len(sparsetable.DeltasOf(d.tab, snapshotOf(t, d.tab, nil).ID)); n > 64 {
 			t.Errorf("a snapshot has %d files", n)
 		}
 	}
