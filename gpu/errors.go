@@ -23,7 +23,7 @@ const (
 func (k Kind) Error() string {
 	return [...]string{
 		"no error", "out of memory", "invalid argument", "the device is in use by another process",
-		"the driver cannot run this program", "an operation failed on the device",
+		"this program cannot use devices", "an operation failed on the device",
 		"uncorrectable memory error (ECC)", "the device is lost",
 	}[k]
 }
