@@ -3,7 +3,6 @@ package hdfstest
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,20 +13,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// RequireEnv is the environment variable that turns skips into failures when
-// it is "1".
-const RequireEnv = "AIBOX_REQUIRE_INTEGRATION"
+	"aibox/internal/testtools"
+)
 
 // unavailable skips the test, or fails it where integration tests must run.
 func unavailable(t testing.TB, format string, args ...any) {
 	t.Helper()
-	msg := fmt.Sprintf(format, args...)
-	if os.Getenv(RequireEnv) == "1" {
-		t.Fatalf("%s=1, but %s", RequireEnv, msg)
-	}
-	t.Skipf("SKIP: %s (testdata/hdfs/install.sh lists what HDFS tests need)", msg)
+	testtools.Unavailable(t, " (testdata/hdfs/install.sh lists what HDFS tests need)", format, args...)
 }
 
 // tool finds a program. Debian installs those of the KDC in /usr/sbin, which is not in
@@ -59,19 +52,8 @@ func requireTools(t testing.TB, names ...string) {
 
 // projectDir is testdata/hdfs, found from the test's working directory.
 func projectDir() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, "testdata", "hdfs"), nil
-		}
-		if filepath.Dir(dir) == dir {
-			return "", errors.New("no go.mod above the working directory")
-		}
-		dir = filepath.Dir(dir)
-	}
+	dir, err := testtools.ModuleDir()
+	return filepath.Join(dir, "testdata", "hdfs"), err
 }
 
 var classPath struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"aibox/gpu/kernels"
+	"aibox/internal/testtools"
 )
 
 // errNoCompiler says that there is no g++.
@@ -52,18 +53,6 @@ func build(dir string) (program string, err error) {
 
 // sources returns the directory of the sources, found from the working directory of a test.
 func sources() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, "gpu", "kernels"), nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("no directory above the working directory has a go.mod")
-		}
-		dir = parent
-	}
+	dir, err := testtools.ModuleDir()
+	return filepath.Join(dir, "gpu", "kernels"), err
 }
