@@ -240,8 +240,11 @@ func killOften(t *testing.T, dirs, kills int) {
 	k := &killed{t: t, dir: t.TempDir(), dirs: dirs, rows: map[uint64]killRow{}, old: map[uint64]map[uint64]killRow{}}
 	opening, snapshots, compactions := 0, 0, 0
 	for i := range kills {
-		delay := time.Duration(rng.Int64N(int64(killMaxDelay)))
-		doing := k.kill(delay, i%4 != 3) // else some while it opens
+		delay, opened := time.Duration(rng.Int64N(int64(killMaxDelay))), true
+		if i%4 == 3 { // some while it opens the table, which takes less time
+			delay, opened = delay/8, false
+		}
+		doing := k.kill(delay, opened)
 		switch {
 		case doing&doingOpened == 0:
 			opening++

@@ -21,8 +21,7 @@ type listRestore struct {
 	list []checkpoint.Layer
 	b    restoreBatch
 	// since is, for each slot that the table had when it was opened, the number of the
-	// oldest file that is newer than the slot's bucket. It is made before the first bucket
-	// is written; nil: the index has not changed.
+	// oldest file that is newer than the slot's bucket; nil: no bucket was written since.
 	since []uint8
 	slots uint32
 }
@@ -42,15 +41,22 @@ func (h hashRange) has(hash uint64) bool { return hash>>(64-h.bits) == h.first }
 func (r *listRestore) restore(ctx context.Context, h hashRange) error {
 	others := r.t.cache.Stats().Rows > 0
 	err := r.load(ctx, h)
-	if errors.Is(err, errRestoreFull) && others {
-		if err = r.makeRoom(ctx, h); err == nil {
-			err = r.load(ctx, h)
-		}
-	}
 	if !errors.Is(err, errRestoreFull) {
 		return err
 	}
 	r.discard(h)
+	if err := r.noteBuckets(ctx); err != nil {
+		return err
+	}
+	if others {
+		if err := r.makeRoom(ctx); err != nil {
+			return err
+		}
+		if err := r.load(ctx, h); !errors.Is(err, errRestoreFull) {
+			return err
+		}
+		r.discard(h)
+	}
 	if h.bits == 40 {
 		return r.t.overBudget("the snapshot's rows in memory", r.t.aLittleMore())
 	}
@@ -120,26 +126,32 @@ func (r *listRestore) discard(h hashRange) {
 	r.t.cache.DropIf(func(e rowcache.Entry) bool { return h.has(r.t.hash.Of(e.Key)) })
 }
 
-// makeRoom drops the rows of a range and lets all others leave the cache, to their
-// buckets.
-func (r *listRestore) makeRoom(ctx context.Context, h hashRange) error {
+// noteBuckets makes since. When it is called for the first time no row is in the cache: to borrow its memory
+// would write rows to buckets, and the rows of their slots that are yet to be loaded would seem to be
+// outdated by these.
+func (r *listRestore) noteBuckets(ctx context.Context) error {
 	t := r.t
-	r.discard(h)
-	if r.since == nil && t.lost == nil {
-		r.slots = t.index.Slots()
-		if err := t.borrow(ctx, int64(r.slots)); errors.Is(err, errNoVictims) {
-			return t.overBudget("the snapshot's rows in memory", t.aLittleMore())
-		} else if err != nil {
-			return err
-		}
-		since := make([]uint8, r.slots)
-		for slot := range since {
-			for loc := bucketfile.Location(t.index.Location(uint32(slot))); int(since[slot]) < len(r.list) && !t.checkpoints.WrittenBefore(r.list[since[slot]].Instant(), loc); {
-				since[slot]++
-			}
-		}
-		r.since = since
+	if r.since != nil || t.lost != nil { // package lost has noted it
+		return nil
 	}
+	r.slots = t.index.Slots()
+	if err := t.borrow(ctx, int64(r.slots)); errors.Is(err, errNoVictims) {
+		return t.overBudget("the snapshot's rows in memory", t.aLittleMore())
+	} else if err != nil {
+		return err
+	}
+	r.since = make([]uint8, r.slots)
+	for slot := range r.since {
+		for loc := bucketfile.Location(t.index.Location(uint32(slot))); int(r.since[slot]) < len(r.list) && !t.checkpoints.WrittenBefore(r.list[r.since[slot]].Instant(), loc); {
+			r.since[slot]++
+		}
+	}
+	return nil
+}
+
+// makeRoom lets all rows leave the cache, to their buckets.
+func (r *listRestore) makeRoom(ctx context.Context) error {
+	t := r.t
 	for st := t.cache.Stats(); st.Rows > 0; {
 		before := st.Rows
 		_, err := t.makeRoom(int(min(before, evictBatch)))
