@@ -262,9 +262,10 @@ type Expiry struct {
 
 // Engine says how the network is computed.
 type Engine struct {
-	Kind      string `yaml:"kind"`      // cpu, cuda
-	Devices   []int  `yaml:"devices"`   // cuda: their numbers
-	Precision string `yaml:"precision"` // of matrix products: float32, tf32, bf16
+	Kind       string `yaml:"kind"`       // cpu, cuda
+	Devices    []int  `yaml:"devices"`    // cuda: their numbers
+	Embeddings string `yaml:"embeddings"` // cuda: where the rows of a pass are: cpu, device
+	Precision  string `yaml:"precision"`  // of matrix products: float32, tf32, bf16
 }
 
 // Pipeline sizes the stages. Nothing here changes the model.

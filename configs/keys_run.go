@@ -80,9 +80,12 @@ var onDevices = []When{{Path: "engine.kind", In: []string{"cuda"}}}
 var engineKeys = []Key{
 	{Path: "engine.kind", Default: "cpu", Values: []string{"cpu", "cuda"}, Tuning: true,
 		Refused: map[string]string{"gpu": "the engine for graphics processors is called cuda"},
-		Meaning: "What computes the network: the processors of the host, or CUDA devices. With cuda, rows of the table stay in the memory of the host, where their bags are pooled; the dense network, its optimizer included, is on the devices. It needs a program that was built with `make build-cuda`, and Nvidia's driver (`aibox version` says what there is). The two give models that differ in the last bits of their sums. `aibox eval` and `aibox predict` always use the processors of the host. A warm start may change it."},
+		Meaning: "What computes the network: the processors of the host, or CUDA devices. With cuda, the dense network, its optimizer included, is on the devices, and engine.embeddings says where the rows of a pass are. It needs a program that was built with `make build-cuda`, and Nvidia's driver (`aibox version` says what there is). The two give models that differ in the last bits of their sums. `aibox eval` and `aibox predict` always use the processors of the host. A warm start may change it."},
 	{Path: "engine.devices", Default: "[0]", Range: "[0,1023]", MinItems: 1, Tuning: true, When: onDevices,
 		Meaning: "Numbers of the devices that train, as nvidia-smi has them. Each gets an equal part of the examples of a mini-batch and has all parameters; their gradients are summed. A model depends on how many there are, not on which. A number may come several times: that device then plays several ones, for tests."},
+	{Path: "engine.embeddings", Default: "cpu", Values: []string{"cpu", "device"}, Tuning: true, When: onDevices,
+		Refused: map[string]string{"cuda": "the memory of the devices is called device", "gpu": "the memory of the devices is called device"},
+		Meaning: "Where the rows of a pass are while it is trained. With cpu, they stay in the memory of the host, whose processors pool their bags and update them. With device, they are copied to the devices when the pass begins, divided among them, pooled and updated there, and copied back when it ends; a pass whose rows do not fit is trained in parts. The model is the same, bit for bit, on the same number of devices."},
 	{Path: "engine.precision", Default: "float32", Values: []string{"float32", "tf32", "bf16"}, Tuning: true,
 		Refused: map[string]string{
 			"bfloat16": "this precision is written bf16",

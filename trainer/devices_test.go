@@ -3,8 +3,10 @@ package trainer
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"aibox/configs"
@@ -17,8 +19,11 @@ import (
 )
 
 // devices are emulated ones, for a run on them.
-func devices(seed uint64, n int) *emulated.Platform {
-	return emulated.New(emulated.Options{Devices: emulated.Devices(n, 64<<20), Images: map[string]emulated.Kernels{"aibox": twin.Kernels}, Seed: seed})
+func devices(seed uint64, n int) *emulated.Platform { return smallDevices(seed, n, 64<<20) }
+
+// smallDevices have so many bytes of memory each.
+func smallDevices(seed uint64, n int, bytes int64) *emulated.Platform {
+	return emulated.New(emulated.Options{Devices: emulated.Devices(n, bytes), Images: map[string]emulated.Kernels{"aibox": twin.Kernels}, Seed: seed})
 }
 
 // onDevices are settings of a job that trains on devices, briefly, because emulated ones are slow.
@@ -64,6 +69,18 @@ func TestDevicesTrainAllModels(t *testing.T) {
 			if digests[0] != digests[1] || digests[2] != digests[3] {
 				t.Errorf("the models of [0], [0], [0, 1] and [1, 1]: %v", digests)
 			}
+			for i, numbers := range []string{0: "[0]", 2: "[0, 1]", 3: "[1, 1]"} {
+				if numbers == "" {
+					continue
+				}
+				s, err := trainOn(t, job(t, kind, append(set, "engine.kind=cuda", "engine.embeddings=device", "engine.devices="+numbers)...), devices(seed+uint64(i), 2), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s.Digest != digests[i] {
+					t.Errorf("devices %s: %s with embeddings on the devices, %s on the host", numbers, s.Digest, digests[i])
+				}
+			}
 		})
 	}
 }
@@ -71,9 +88,9 @@ func TestDevicesTrainAllModels(t *testing.T) {
 // TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits.
 func TestDevicesResume(t *testing.T) {
 	seed := testseed.Of(t)
-	for _, kind := range []string{"dlrm", "wide_deep"} {
+	for kind, place := range map[string]string{"dlrm": "cpu", "wide_deep": "device"} {
 		t.Run(kind, func(t *testing.T) {
-			set := append(slices.Clip(extras[kind]), append(onDevices, "snapshots.every=1 pass", "engine.devices=[0, 1]")...)
+			set := append(slices.Clip(extras[kind]), append(onDevices, "snapshots.every=1 pass", "engine.devices=[0, 1]", "engine.embeddings="+place)...)
 			want, err := trainOn(t, job(t, kind, set...), devices(seed, 2), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -134,6 +151,44 @@ func TestDeviceFails(t *testing.T) {
 	if got.Digest != want.Digest || len(got.Resumed) != 1 {
 		t.Errorf("%v after a failure, %v without one; resumed: %+v", got.Digest, want.Digest, got.Resumed)
 	}
+}
+
+// TestDevicesTooSmall: where the devices have too little memory for the rows of a pass, it is trained in parts, to the same
+// model; where those of a mini-batch do not fit, the job ends with an error that says what needs less.
+func TestDevicesTooSmall(t *testing.T) {
+	seed := testseed.Of(t)
+	set := append(slices.Clip(onDevices), "engine.embeddings=device", "training.batch_size=50", "pipeline.batches_per_pass=14")
+	run := func(bytes int64) (*Summary, string, error) {
+		var log strings.Builder
+		s, err := trainOn(t, job(t, "wide_deep", set...), smallDevices(seed, 1, bytes), func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		return s, log.String(), err
+	}
+	const parts = "the memory of the devices cannot hold the rows of a whole pass"
+	want, log, err := run(64 << 20)
+	if err != nil || strings.Contains(log, parts) {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	smallest, divided := int64(0), 0
+	for bytes := int64(4 << 20); smallest == 0; bytes -= bytes / 16 {
+		s, log, err := run(bytes)
+		switch {
+		case errors.Is(err, gpu.OutOfMemory) && errkind.Of(context.Background(), err) == errkind.Job:
+			smallest = bytes
+			if !strings.Contains(err.Error(), "need less") && !strings.Contains(err.Error(), "needs less") {
+				t.Errorf("the error does not say what needs less: %v", err)
+			}
+		case err != nil:
+			t.Fatal(err)
+		case s.Digest != want.Digest:
+			t.Fatalf("%d bytes: %s, want %s", bytes, s.Digest, want.Digest)
+		case strings.Contains(log, parts):
+			divided++
+		}
+	}
+	if divided == 0 {
+		t.Error("no pass was trained in parts")
+	}
+	t.Logf("%d runs with passes in parts; %d bytes do not suffice", divided, smallest)
 }
 
 // TestNoSuchDevice: the job ends before it does anything.

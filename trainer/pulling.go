@@ -42,7 +42,7 @@ func newPuller(table sparsetable.Table, mode sparsetable.PullMode, limit *passLi
 // pull pins the rows of a pass. If the table's memory cannot hold all of them at the
 // same time, it does so in parts; if it cannot hold those of one mini-batch, it fails.
 func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) error) error {
-	for parts := p.limit.cut(pass); len(parts) > 0; {
+	for parts := p.limit.cut(pass, p.log); len(parts) > 0; {
 		part := parts[0]
 		w, err := p.pin(ctx, part)
 		var budget *sparsetable.BudgetError
@@ -59,7 +59,7 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) 
 				len(part.Keys), err, budget.NeedBytes)
 		default:
 			p.limit.lower(part, budget.FitRows, p.log)
-			parts = append(p.limit.cut(part), parts[1:]...)
+			parts = append(p.limit.cut(part, p.log), parts[1:]...)
 		}
 	}
 	return nil

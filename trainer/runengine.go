@@ -26,12 +26,19 @@ func (r *run) makeEngine() error {
 		r.engine = e
 		return e.Import()
 	}
-	e, err := cuda.New(c, &r.state.Engine, cuda.Options{Platform: r.opts.platform, Devices: job.Engine.Devices})
+	e, err := cuda.New(c, &r.state.Engine, cuda.Options{
+		Platform: r.opts.platform, Devices: job.Engine.Devices, RowsOnDevice: job.Engine.Embeddings == "device",
+	})
 	if err != nil {
 		return fmt.Errorf("engine.devices: %w", err)
 	}
 	r.engine = e
-	return e.Import()
+	if err := e.Import(); err != nil {
+		return err
+	}
+	fit, err := e.FitRows(job.Training.BatchSize)
+	r.table.passLimit.devices.Store(fit)
+	return err
 }
 
 // openPlatform looks for the devices that the job asks for, before anything else is done.

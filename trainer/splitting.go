@@ -7,17 +7,26 @@ import (
 	"aibox/reader"
 )
 
-// passLimit is how many unique keys a pass may have so that the table's memory can
-// hold its rows. It is found when a pass does not fit, and stays as long as the table is
+// passLimit is how many unique keys a pass may have so that the memory of the table, and that of
+// devices if rows are there, can hold its rows. That of the table is found when a pass does not fit, and stays as long as the table is
 // open. The model does not depend on how passes are divided.
 type passLimit struct {
-	keys atomic.Int64 // 0: none so far
-	told atomic.Bool
+	keys, devices atomic.Int64 // 0: none, or none so far
+	told          atomic.Bool
+	toldDevices   atomic.Bool
 }
 
-// cut divides pass into parts that do not exceed the limit.
-func (l *passLimit) cut(pass *reader.Pass) []*reader.Pass {
-	if most := l.keys.Load(); most > 0 && len(pass.Keys) > int(most) {
+// cut divides pass into parts that do not exceed the limits.
+func (l *passLimit) cut(pass *reader.Pass, log *slog.Logger) []*reader.Pass {
+	most, devices := l.keys.Load(), l.devices.Load()
+	if devices > 0 && (most == 0 || devices < most) {
+		most = devices
+		if len(pass.Keys) > int(most) && !l.toldDevices.Swap(true) {
+			log.Info("the memory of the devices cannot hold the rows of a whole pass: passes are trained in parts, which does not change the model; a smaller pipeline.batches_per_pass or more engine.devices avoid that",
+				"mini_batches", len(pass.Batches), "unique_keys", len(pass.Keys), "keys_that_fit", most)
+		}
+	}
+	if most > 0 && len(pass.Keys) > int(most) {
 		return splitPass(pass, int(most))
 	}
 	return []*reader.Pass{pass}

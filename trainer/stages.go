@@ -89,7 +89,7 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 				continue
 			}
 			pass.Batches, f.skip = pass.Batches[f.skip:], 0
-			for _, part := range f.limit.cut(pass) {
+			for _, part := range f.limit.cut(pass, f.log) {
 				f.table.Announce(part.Keys)
 				look.Store(int64(f.table.Lookahead(len(part.Keys))))
 				f.bytes.add(part.MemoryBytes())

@@ -2,6 +2,7 @@ package emulated
 
 import (
 	"fmt"
+	"slices"
 
 	"aibox/gpu"
 )
@@ -130,4 +131,9 @@ func (d *device) Close() error {
 		d.p.open.remove(d)
 		return err
 	})
+}
+
+// anyBroken reports whether some device is broken.
+func (p *Platform) anyBroken() bool {
+	return slices.ContainsFunc(p.open, func(d *device) bool { return d.broken != nil })
 }

@@ -49,9 +49,7 @@ func (s *RowSteps) regroup() {
 // Prepare computes the updates of b's rows in step t, which Of returns. A row that
 // several spaces share, because their keys collide, uses the number of one of them.
 func (s *RowSteps) Prepare(b *reader.Batch, rows *optim.Rows, t int64, scale float32) {
-	for g, began := range s.groups {
-		s.steps[g] = rows.Step(t-began, scale)
-	}
+	s.PrepareGroups(rows, t, scale)
 	if len(s.groups) == 1 {
 		return
 	}

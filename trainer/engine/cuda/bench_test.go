@@ -27,9 +27,12 @@ type setup struct {
 	own       []optim.Own
 	precision engine.Precision
 	format    sparsetable.ValueFormat
-	decay     float64 // of rows
-	admitted  bool    // all rows are, from the first occurrence on
-	seed      uint64  // of data
+	decay     float64          // of rows
+	admitted  bool             // all rows are, from the first occurrence on
+	rows      *optim.RowConfig // nil: Adagrad
+	linear    *optim.RowConfig // of the first value; nil: as of the others
+	held      bool             // rows are on the devices
+	seed      uint64           // of data
 	batches   int
 	examples  int // of the largest mini-batch
 }
@@ -70,7 +73,15 @@ func newBench(t testing.TB, s setup) *bench {
 	}
 	b.state.Dense, err = optim.NewDense(s.dense, b.model.Params(), s.own...)
 	fatal(err)
-	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, Epsilon: 1e-8, WeightDecay: s.decay}, s.spec.RowDim())
+	config := optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, Epsilon: 1e-8}
+	if s.rows != nil {
+		config = *s.rows
+	}
+	config.WeightDecay = s.decay
+	rows, err := optim.NewRows(config, s.spec.RowDim())
+	if s.linear != nil {
+		rows, err = optim.NewLinearRows(*s.linear, config, s.spec.RowDim())
+	}
 	fatal(err)
 	scheduled := optim.ScheduleConfig{WarmupSteps: 3, Decay: "none"}
 	schedule, err := optim.NewSchedule(scheduled)
@@ -135,7 +146,7 @@ func onDevices(t testing.TB, s setup, n int, seed uint64) *bench {
 	t.Helper()
 	b := newBench(t, s)
 	p := platform(n, seed)
-	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(n)})
+	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(n), RowsOnDevice: s.held})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,6 +198,12 @@ func (b *bench) train(t testing.TB, lo, hi int) (losses []float64, logits [][]fl
 		}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if b.held { // the last result is late
+		if err := b.engine.End(); err != nil {
+			t.Fatal(err)
+		}
+		b.begin(t)
 	}
 	return losses, logits
 }

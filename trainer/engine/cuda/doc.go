@@ -1,8 +1,9 @@
-// Package cuda is the engine that runs a network on the devices of a gpu.Platform. Embeddings stay in
-// the memory of the host, as in AIBox: the host works on the rows of the sparse table and pools
-// them (package hostrows), the devices do all the rest with the kernels of package kernels.
+// Package cuda is the engine that runs a network on the devices of a gpu.Platform. The rows of a pass stay in
+// the memory of the host, as in AIBox, where the host works on them and pools
+// them (package hostrows), or they are on the devices (package devicerows). The devices do all the rest with the kernels of
+// package kernels.
 //
-// # One mini-batch
+// # One mini-batch, with rows on the host
 //
 //	host      dense features, labels, weights are handed to the copies up
 //	          statistics of rows; their values are gathered, bags pooled, and handed to the copies
@@ -16,6 +17,16 @@
 // mini-batch needs from the host. So the dense inputs of a mini-batch may be copied while the
 // devices still compute the one before, and with Infer, which changes no rows, the host gathers and pools
 // a mini-batch while the devices work on the one before: its result is delivered one call late.
+//
+// # One mini-batch, with rows on the devices
+//
+//	host      dense features, labels, weights, which rows the mini-batch has and in which bags, are handed to the copies up
+//	devices   statistics and values of rows, pooled bags; the steps of the program; gradients are summed, parameters
+//	          and rows are updated
+//	host      waits for the results of the mini-batch before: its loss, statistics and rows are finite
+//
+// So the host never waits for the mini-batch that it has just handed over, and results are one call late. What depends on the number
+// of rows of a mini-batch is not part of a graph.
 //
 // # Memory
 //

@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	"aibox/gpu"
+	"aibox/gpu/kernels"
 	"aibox/internal/panics"
 	"aibox/trainer/engine"
+	"aibox/trainer/engine/devicerows"
 	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/optim"
 	"aibox/trainer/program"
@@ -14,8 +16,9 @@ import (
 
 // Options says where the engine computes.
 type Options struct {
-	Platform gpu.Platform
-	Devices  []int // physical devices; a mini-batch is divided among them
+	Platform     gpu.Platform
+	Devices      []int // physical devices; a mini-batch is divided among them
+	RowsOnDevice bool  // the rows of a pass are in the memory of the devices, not in that of the host
 }
 
 // Engine implements engine.Engine.
@@ -23,6 +26,7 @@ type Engine struct {
 	engine.Config
 	state  *engine.State
 	rows   *hostrows.Rows
+	held   *devicerows.Rows // the rows, if they are on the devices; nil: they are on the host
 	params *parameters
 
 	replicas []*replica
@@ -34,10 +38,13 @@ type Engine struct {
 	slots        [2]slot
 	jobs         [2]job         // by slot
 	runs         int            // jobs so far; the slot of the next is its last bit
-	pending      *job           // of Infer, whose result was not delivered yet
+	pending      *job           // whose result was not delivered yet
+	trained      bool           // a step of the pass was enqueued, with rows on the devices
 	updates      []optim.Update // of parameters, in the current step
 	constants    []float32      // of these, and of the update of averages
 	shapes       map[shape]*captured
+	shares       []devicerows.Share
+	matrices     []kernels.Matrix // one of each device
 	pool         pooling
 	poolTask     func(lo, hi int) // runPool, bound once
 	result       engine.Result
@@ -80,6 +87,11 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 			devices[i] = r.dev
 		}
 		if e.group, err = o.Platform.Group(devices); err != nil {
+			return nil, err
+		}
+	}
+	if o.RowsOnDevice {
+		if err := e.holdRows(); err != nil {
 			return nil, err
 		}
 	}
@@ -141,7 +153,13 @@ func (e *Engine) Begin(p engine.Pass) error {
 			return err
 		}
 	}
-	e.stopped = false
+	e.stopped, e.trained = false, false
+	if e.held != nil {
+		if err := e.held.Begin(p); err != nil {
+			return e.fail(err)
+		}
+		return nil
+	}
 	e.rows.Begin(p)
 	return nil
 }
@@ -150,6 +168,9 @@ func (e *Engine) Begin(p engine.Pass) error {
 func (e *Engine) End() error {
 	defer func() {
 		e.rows.End()
+		if e.held != nil {
+			e.held.End()
+		}
 		e.result = engine.Result{}
 		e.jobs, e.pending = [2]job{}, nil
 		e.train.in, e.infer.in = program.Inputs{}, program.Inputs{}
@@ -160,6 +181,11 @@ func (e *Engine) End() error {
 	if !e.stopped {
 		if err := e.deliver(); err != nil {
 			return err
+		}
+		if e.trained {
+			if err := e.held.Download(); err != nil {
+				return e.fail(err)
+			}
 		}
 	}
 	// What the devices have not done yet may fail, and must do so before anything is committed.
@@ -179,6 +205,9 @@ func (e *Engine) synchronize() error {
 // MemoryBytes implements engine.Engine.
 func (e *Engine) MemoryBytes() int64 {
 	n := e.rows.Bytes() + e.train.bags.Bytes() + e.infer.bags.Bytes()
+	if e.held != nil {
+		n += e.held.Bytes()
+	}
 	for i := range e.slots {
 		n += e.slots[i].bytes()
 	}
@@ -188,8 +217,12 @@ func (e *Engine) MemoryBytes() int64 {
 // DeviceBytes is the memory that the engine takes on its most loaded device.
 func (e *Engine) DeviceBytes() int64 {
 	most := int64(0)
-	for _, r := range e.replicas {
-		most = max(most, r.bytes())
+	for d, r := range e.replicas {
+		n := r.bytes()
+		if e.held != nil {
+			n += e.held.DeviceBytes(d)
+		}
+		most = max(most, n)
 	}
 	return most
 }

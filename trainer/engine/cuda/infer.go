@@ -23,9 +23,14 @@ func (e *Engine) Infer(b engine.Batch, done engine.Done) (err error) {
 	if err := e.sendDense(j); err != nil {
 		return e.fail(err)
 	}
-	j.in.Rows = e.rows.Gather(b.Batch)
-	j.bags.Set(&j.in)
-	for _, do := range []func(*job) error{e.sendPooled, e.compute, e.finish} {
+	send := e.sendPooled
+	if e.held == nil {
+		j.in.Rows = e.rows.Gather(b.Batch)
+		j.bags.Set(&j.in)
+	} else {
+		send = e.sendBags
+	}
+	for _, do := range []func(*job) error{send, e.compute, e.finish} {
 		if err := do(j); err != nil {
 			return e.fail(err)
 		}
@@ -35,14 +40,14 @@ func (e *Engine) Infer(b engine.Batch, done engine.Done) (err error) {
 	return e.deliverJob(before)
 }
 
-// deliver delivers the result of Infer that was not delivered yet.
+// deliver delivers the result that was not delivered yet.
 func (e *Engine) deliver() error {
 	j := e.pending
 	e.pending = nil
 	return e.deliverJob(j)
 }
 
-// deliverJob delivers the result of a job of Infer, if it is none.
+// deliverJob delivers the result of a job, if there is one.
 func (e *Engine) deliverJob(j *job) error {
 	if j == nil {
 		return nil
@@ -50,19 +55,21 @@ func (e *Engine) deliverJob(j *job) error {
 	if e.err != nil {
 		return e.err
 	}
-	if err := e.wait(j); err != nil {
-		return e.fail(err)
-	}
-	n := j.batch.N
-	logits, err := numbers(e.slots[j.slot].outputs, j.outputs(n).logits, n)
+	loss, logits, err := e.results(j)
 	if err != nil {
-		return e.fail(err)
+		return err
 	}
-	for i, z := range logits {
-		if math.IsNaN(float64(z)) || math.IsInf(float64(z), 0) {
-			return engine.LogitError(i, z)
+	if j.prog.Training() {
+		if err := e.judgeRows(j); err != nil {
+			return err
+		}
+	} else {
+		for i, z := range logits {
+			if math.IsNaN(float64(z)) || math.IsInf(float64(z), 0) {
+				return engine.LogitError(i, z)
+			}
 		}
 	}
-	e.result = engine.Result{Batch: j.batch.Batch, Step: j.step, Logits: logits}
+	e.result = engine.Result{Batch: j.batch.Batch, Step: j.step, Loss: loss, Logits: logits}
 	return j.done(&e.result)
 }

@@ -112,6 +112,11 @@ func (e *Engine) compute(j *job) error {
 	}); err != nil {
 		return err
 	}
+	if e.held != nil {
+		if err := e.held.Forward(j.slot, j.onAll(func(r *replica) kernels.Matrix { return j.pooledOn(r) })); err != nil {
+			return err
+		}
+	}
 	j.captured = e.captured(j)
 	if err := e.steps(j, segmentResults); err != nil {
 		return err
@@ -165,8 +170,10 @@ func (e *Engine) receive(j *job) error {
 			if err := get(l.terms+4*p.first, r.at(j.prog.Terms), p.n); err != nil {
 				return err
 			}
-			if err := get(l.pooled+4*width*p.first, r.at(j.prog.Pooled), p.n); err != nil {
-				return err
+			if e.held == nil {
+				if err := get(l.pooled+4*width*p.first, r.at(j.prog.Pooled), p.n); err != nil {
+					return err
+				}
 			}
 			to := l.stats
 			for _, v := range j.prog.Stats {
@@ -189,6 +196,22 @@ func (e *Engine) finish(j *job) error {
 		s.ran = true
 		return r.compute.Record(s.used)
 	})
+}
+
+// results waits for the results of a job, and returns its loss, if it is one of training, and its logits.
+func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
+	if err := e.wait(j); err != nil {
+		return 0, nil, e.fail(err)
+	}
+	if j.prog.Training() {
+		if loss, err = e.judge(j); err != nil {
+			return 0, nil, e.fail(engine.BatchError(j.step, err))
+		}
+	}
+	if logits, err = numbers(e.slots[j.slot].outputs, j.outputs(j.batch.N).logits, j.batch.N); err != nil {
+		return 0, nil, e.fail(err)
+	}
+	return loss, logits, nil
 }
 
 // wait waits for the results of a job.

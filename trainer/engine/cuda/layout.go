@@ -31,6 +31,7 @@ type execution struct {
 	workAt  int // of the memory for sums over rows
 	work    int // its size
 	zerosAt int // of the terms times 0: see Engine.writeProbe
+	poolAt  int // of the pooled bags, if rows are on the devices
 	bytes   int // of the arena
 }
 
@@ -130,6 +131,9 @@ func (x *execution) layout(n int) {
 		x.work = max(x.work, kernels.WorkBytes(n, 1))
 		x.zerosAt = place(4 * n)
 	}
+	if x.e.held != nil {
+		x.poolAt = place(4 * n * x.net.Fields * x.net.RowDim)
+	}
 	x.sumsAt = place(4 * x.allSums)
 	x.workAt = place(x.work)
 }
@@ -165,8 +169,16 @@ func (x *execution) inputs(n int) inputLayout {
 	l.dense = place(n * x.net.Dense)
 	l.labels = place(n)
 	l.weights = place(n)
-	l.pooled = place(n * x.net.Fields * x.net.RowDim)
+	l.pooled = place(x.pooledValues(n))
 	return l
+}
+
+// pooledValues is how many values of pooled bags, or of their gradients, go between the host and the devices.
+func (x *execution) pooledValues(n int) int {
+	if x.e.held != nil {
+		return 0
+	}
+	return n * x.net.Fields * x.net.RowDim
 }
 
 // outputLayout says where results lie in the memory of a slot, in bytes.
@@ -182,7 +194,7 @@ func (x *execution) outputs(n int) outputLayout {
 	l.logits = place(n)
 	if x.prog.Training() {
 		l.terms = place(n)
-		l.pooled = place(n * x.net.Fields * x.net.RowDim)
+		l.pooled = place(x.pooledValues(n))
 		l.stats = l.bytes
 		for _, v := range x.prog.Stats {
 			place(2 * v.Columns)

@@ -31,6 +31,7 @@ type deviceSlot struct {
 	computed   gpu.Event // in compute: results are there
 	used       gpu.Event // in compute: all is done
 	downloaded gpu.Event // in down: results are in the memory of the host
+	noted      gpu.Event // in down: so is what the update of rows on the devices has found
 	ran        bool      // the events are recorded
 }
 
@@ -63,7 +64,7 @@ func openReplica(p gpu.Platform, number int) (*replica, error) {
 		for _, e := range []struct {
 			event *gpu.Event
 			name  string
-		}{{&s.uploaded, "uploaded"}, {&s.computed, "computed"}, {&s.used, "used"}, {&s.downloaded, "downloaded"}} {
+		}{{&s.uploaded, "uploaded"}, {&s.computed, "computed"}, {&s.used, "used"}, {&s.downloaded, "downloaded"}, {&s.noted, "noted"}} {
 			if *e.event, err = dev.NewEvent(fmt.Sprintf("%s %d", e.name, i)); err != nil {
 				return r, err
 			}

@@ -66,7 +66,7 @@ func (u *run) stepOn(r *replica, p part, s *program.Step) error {
 	case ops.KindBagPool:
 		return u.pooled(r, y, n)
 	case ops.KindBagPoolGrad:
-		return nil // of the host: see hostrows.Bags
+		return nil // of hostrows.Bags, or of devicerows.Rows
 	case ops.KindBatchNorm:
 		return k.Normalize(c, y, in(0), in(1), in(2), in(3), n)
 	case ops.KindBatchNormGamma:
@@ -126,9 +126,12 @@ func activation(s *program.Step) kernels.Activation { return kernels.Activation(
 // workOf is the memory for sums over the examples.
 func (x *execution) workOf(r *replica) gpu.Region { return gpu.Part(r.arena, x.workAt, x.work) }
 
-// pooled brings the pooled rows, which the host has sent, to their place.
+// pooled brings the pooled rows, which the host has sent or the devices have pooled, to their place.
 func (u *run) pooled(r *replica, y kernels.Matrix, n int) error {
 	from := kernels.Matrix{Memory: r.slots[u.slot].inputs, Offset: u.inputs(n).pooled, Columns: y.Columns, Stride: y.Columns}
+	if u.e.held != nil {
+		from.Memory, from.Offset = r.arena, u.poolAt
+	}
 	return r.kernels.Copy(r.compute, y, from, n)
 }
 

@@ -12,6 +12,9 @@ import (
 func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 	defer e.leave(&err)
 	defer panics.Catch("the engine", &err)
+	if e.held != nil {
+		return e.trainHeld(b, done)
+	}
 	if err := e.deliver(); err != nil {
 		return err
 	}
@@ -35,20 +38,12 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 	if err := e.enqueue(j); err != nil {
 		return e.fail(err)
 	}
-	if err := e.wait(j); err != nil {
-		return e.fail(err)
-	}
-	loss, err := e.judge(j)
+	loss, logits, err := e.results(j)
 	if err != nil {
-		return e.fail(engine.BatchError(step, err))
+		return err
 	}
-	out, l := e.slots[j.slot].outputs, j.outputs(b.N)
 	width := e.Network.Fields * e.Network.RowDim
-	grads, err := numbers(out, l.pooled, b.N*width)
-	if err != nil {
-		return e.fail(err)
-	}
-	logits, err := numbers(out, l.logits, b.N)
+	grads, err := numbers(e.slots[j.slot].outputs, j.outputs(b.N).pooled, b.N*width)
 	if err != nil {
 		return e.fail(err)
 	}
@@ -81,8 +76,8 @@ func (e *Engine) enqueue(j *job) error {
 // judge returns the loss of a job, the mean of the terms in double precision and in the order of the examples, or
 // says what is not finite. The devices find the same: see notice.
 func (e *Engine) judge(j *job) (loss float64, err error) {
-	out, l := e.slots[j.slot].outputs, j.outputs(j.in.N)
-	terms, err := numbers(out, l.terms, j.in.N)
+	out, l := e.slots[j.slot].outputs, j.outputs(j.batch.N)
+	terms, err := numbers(out, l.terms, j.batch.N)
 	if err != nil {
 		return 0, err
 	}

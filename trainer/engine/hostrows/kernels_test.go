@@ -184,7 +184,7 @@ func (b *rowsBench) update(d *deviceBatch, x *reader.Batch, admitted, values, gr
 	e.decay.next()
 	e.rounding = sparsetable.NewRounding(e.Seed, uint64(s.Step))
 
-	update := &kernels.RowUpdate{Groups: kernelrig.Put(b.Rig, s.RowSteps.Groups()), Step: b.rowStep()}
+	update := &kernels.RowUpdate{Groups: kernelrig.Put(b.Rig, s.RowSteps.AppendGroups(nil)), Step: b.rowStep()}
 	if e.Layout.Format != sparsetable.Float32 {
 		update.Keys = b.keys
 	}

@@ -1,0 +1,184 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+
+	"aibox/gpu/kernels"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/devicerows"
+)
+
+// With rows on the devices (package devicerows), the host sends which rows a mini-batch has and gets back the loss terms
+// and the logits. The result of Train is delivered by the next call, as that of Infer is: the host
+// prepares a mini-batch while the devices work on the one before.
+
+// holdRows brings the rows of passes to the devices from now on.
+func (e *Engine) holdRows() (err error) {
+	var devices []devicerows.Device
+	for _, r := range e.replicas {
+		devices = append(devices, devicerows.Device{Device: r.dev, Kernels: r.kernels, Compute: r.compute, Up: r.up, Flag: r.flag()})
+	}
+	e.held, err = devicerows.New(e.Config, e.state, devices)
+	return err
+}
+
+// trainHeld is Train with rows on the devices.
+func (e *Engine) trainHeld(b engine.Batch, done engine.Done) error {
+	s := e.state
+	step := s.Step + 1
+	scale := e.Schedule.Multiplier(step - s.FirstStep)
+	e.prepareUpdates(step, scale)
+	j, err := e.begin(&e.train, b, done, step)
+	if err != nil {
+		return e.fail(err)
+	}
+	j.in = b.Inputs(nil, step)
+	if err := j.in.CheckFor(e.Network, len(b.Rows), true); err != nil {
+		return engine.BatchError(step, err)
+	}
+	if err := e.sendDense(j); err != nil {
+		return e.fail(err)
+	}
+	if err := e.held.SendTraining(j.slot, b.Batch, e.sharesOf(j), step, scale); err != nil {
+		return e.fail(err)
+	}
+	if err := e.enqueueHeld(j); err != nil {
+		return e.fail(err)
+	}
+	s.Step, e.trained = step, true
+	before := e.pending
+	e.pending = j
+	return e.deliverJob(before)
+}
+
+// sharesOf is the examples of each device.
+func (e *Engine) sharesOf(j *job) []devicerows.Share {
+	e.shares = e.shares[:0]
+	for _, p := range j.parts {
+		e.shares = append(e.shares, devicerows.Share{First: p.first, N: p.n})
+	}
+	return e.shares
+}
+
+// sendBags is sendPooled for inference with rows on the devices.
+func (e *Engine) sendBags(j *job) error {
+	if err := e.held.Send(j.slot, j.batch.Batch, e.sharesOf(j)); err != nil {
+		return err
+	}
+	return e.arrived(j)
+}
+
+// arrived lets the devices begin when all has arrived that was sent.
+func (e *Engine) arrived(j *job) error {
+	return j.onEach(func(r *replica, _ part) error {
+		s := &r.slots[j.slot]
+		if err := r.up.Record(s.uploaded); err != nil {
+			return err
+		}
+		return r.compute.Wait(s.uploaded)
+	})
+}
+
+// enqueueHeld enqueues a step of training.
+func (e *Engine) enqueueHeld(j *job) error {
+	if err := e.arrived(j); err != nil {
+		return err
+	}
+	if err := e.compute(j); err != nil {
+		return err
+	}
+	if err := e.addUpGradients(j); err != nil {
+		return err
+	}
+	if err := e.segment(j, segmentUpdate); err != nil {
+		return err
+	}
+	if err := e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) })); err != nil {
+		return err
+	}
+	if err := e.finish(j); err != nil {
+		return err
+	}
+	for d, r := range e.replicas {
+		s := &r.slots[j.slot]
+		if err := r.down.Wait(s.used); err != nil {
+			return err
+		}
+		if err := e.held.Receive(j.slot, d, r.down); err != nil {
+			return err
+		}
+		if err := r.down.Record(s.noted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onAll returns a matrix of each device. It is valid until the next call.
+func (u *run) onAll(of func(r *replica) kernels.Matrix) []kernels.Matrix {
+	e := u.e
+	e.matrices = e.matrices[:0]
+	for _, r := range e.replicas {
+		e.matrices = append(e.matrices, of(r))
+	}
+	return e.matrices
+}
+
+// pooledOn is where a device pools its bags.
+func (u *run) pooledOn(r *replica) kernels.Matrix {
+	width := u.net.Fields * u.net.RowDim
+	return kernels.Matrix{Memory: r.arena, Offset: u.poolAt, Columns: width, Stride: width}
+}
+
+// judgeRows says whether the update of rows on the devices has made a value infinite or NaN.
+func (e *Engine) judgeRows(j *job) error {
+	if err := j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].noted.Synchronize() }); err != nil {
+		return e.fail(err)
+	}
+	key, is, err := e.held.Overflowed(j.slot)
+	if err != nil {
+		return e.fail(err)
+	}
+	if is {
+		return e.fail(engine.UpdateError(fmt.Sprintf("the row of key %x", key), j.step))
+	}
+	return nil
+}
+
+// featuresPerBag is how many features FitRows expects in a bag.
+const featuresPerBag = 2
+
+// FitRows is how many rows a pass may have, so that they fit the memory that the devices have free, beside mini-batches
+// of so many examples; 0 if rows are not on the devices.
+func (e *Engine) FitRows(examples int) (int64, error) {
+	if e.held == nil {
+		return 0, nil
+	}
+	devices := len(e.replicas)
+	share := (examples + devices - 1) / devices
+	batch := e.held.BatchBytes(examples, share, examples*e.Network.Fields*featuresPerBag)
+	for _, x := range []*execution{&e.train, &e.infer} {
+		x.layout(share)
+	}
+	batch += int64(max(e.train.bytes, e.infer.bytes) + len(e.slots)*e.train.inputs(share).bytes)
+	least := int64(math.MaxInt64)
+	for _, r := range e.replicas {
+		free, _, err := r.dev.FreeMemory()
+		if err != nil {
+			return 0, e.fail(err)
+		}
+		sharing := int64(0) // of the physical device
+		for _, o := range e.replicas {
+			if o.dev.Number() == r.dev.Number() {
+				sharing++
+			}
+		}
+		least = min(least, (free-free/freeShare)/sharing)
+	}
+	return max(1, (least-batch)/e.held.RowBytes()*int64(devices)), nil
+}
+
+// freeShare is the part of a device's free memory that FitRows leaves to others, such as the libraries of the
+// driver: one part in so many.
+const freeShare = 16

@@ -1,0 +1,197 @@
+package devicerows
+
+import (
+	"fmt"
+
+	"aibox/gpu"
+	"aibox/gpu/kernels"
+	"aibox/trainer/decay"
+)
+
+// work is where the rows of a mini-batch, and what is computed of them, lie in the work memory of a device, in bytes.
+type work struct{ values, admitted, factors, grads, dy, means, bytes int }
+
+// workOf lays out the work memory of a part for a mini-batch.
+func (r *Rows) workOf(s *slot, x *section) (w work) {
+	place := func(bytes int) int {
+		at := w.bytes
+		w.bytes += aligned(bytes)
+		return at
+	}
+	dim := r.Network.RowDim
+	w.values = place(4 * dim * x.all)
+	w.admitted = place(4 * x.rows)
+	if x.decays {
+		w.factors = place(kernels.FactorsBytes * x.rows)
+	}
+	if x.averages {
+		w.means = place(4 * s.examples * r.Network.Fields)
+	}
+	if s.training {
+		w.grads = place(4 * dim * x.rows)
+		if len(r.parts) > 1 {
+			w.dy = place(4 * r.width() * s.examples)
+		}
+	}
+	return w
+}
+
+// workRoom makes room in the work memories.
+func (r *Rows) workRoom(s *slot) error {
+	enough := true
+	for d, p := range r.parts {
+		enough = enough && holds(p.work, r.workOf(s, &s.sections[d]).bytes)
+	}
+	if enough {
+		return nil
+	}
+	if err := r.synchronize(); err != nil {
+		return err
+	}
+	for d, p := range r.parts {
+		n := r.workOf(s, &s.sections[d]).bytes
+		if err := p.grow(&p.work, "rows of a mini-batch", n, fmt.Sprintf("for the rows of a mini-batch of %d examples; a smaller training.batch_size needs less", s.examples)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view is the regions of a section on its device.
+type view struct {
+	*section
+	work
+	p      *part
+	inputs gpu.Memory
+}
+
+func (r *Rows) view(number, d int) view {
+	s, p := &r.slots[number], r.parts[d]
+	return view{&s.sections[d], r.workOf(s, &s.sections[d]), p, p.inputs[number]}
+}
+
+func (v *view) in(at, bytes int) gpu.Region { return gpu.Part(v.inputs, at, bytes) }
+
+// block is the values of the rows that a part has, among those of all.
+func (r *Rows) block(v *view, x *section) gpu.Region {
+	dim := 4 * r.Network.RowDim
+	return gpu.Part(v.p.work, v.values+dim*x.first, dim*x.rows)
+}
+
+// batch is the rows of a section for kernels.
+func (r *Rows) batch(v *view, training bool) kernels.TableBatch {
+	b := kernels.TableBatch{Rows: v.rows, Fields: r.Network.Fields, Index: v.in(v.index, 4*v.rows)}
+	if training {
+		b.Starts, b.Bags = v.in(v.starts, 4*(v.rows+1)), v.in(v.rowBags, 4*v.rowBagCount)
+		if v.rowWeighted {
+			b.Weights = v.in(v.rowWeights, 4*v.rowBagCount)
+		}
+	}
+	return b
+}
+
+func (v *view) admittedRegion() gpu.Region { return gpu.Part(v.p.work, v.admitted, 4*v.rows) }
+
+// meansOf is the region of what the sums of the bags of examples are multiplied by.
+func (r *Rows) meansOf(v *view, s Share) gpu.Region {
+	if !v.averages {
+		return gpu.Region{}
+	}
+	return gpu.Part(v.p.work, v.means+4*r.Network.Fields*s.First, 4*r.Network.Fields*s.N)
+}
+
+// Forward enqueues the work on rows that comes before the network, once all that was sent has arrived: y gets, on each
+// device, the pooled bags of its examples.
+func (r *Rows) Forward(number int, y []kernels.Matrix) error {
+	s := &r.slots[number]
+	for d, p := range r.parts {
+		for _, o := range r.parts {
+			if o != p && o.began {
+				if err := p.Compute.Wait(o.done); err != nil {
+					return err
+				}
+			}
+		}
+		if err := r.gather(number, d); err != nil {
+			return err
+		}
+		if len(r.parts) > 1 {
+			if err := p.Compute.Record(p.gathered); err != nil {
+				return err
+			}
+		}
+	}
+	for d, p := range r.parts {
+		v := r.view(number, d)
+		for e, o := range r.parts {
+			if o == p {
+				continue
+			}
+			if err := p.Compute.Wait(o.gathered); err != nil {
+				return err
+			}
+			x := &s.sections[e]
+			if x.rows == 0 {
+				continue
+			}
+			other := r.view(number, e)
+			if err := p.Compute.Copy(r.block(&v, x), r.block(&other, x)); err != nil {
+				return err
+			}
+		}
+		if err := r.pool(&v, y[d]); err != nil {
+			return err
+		}
+		if !s.training {
+			if err := p.finish(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish marks the end of what a device does for a mini-batch.
+func (p *part) finish() error {
+	p.began = true
+	return p.Compute.Record(p.done)
+}
+
+// gather enqueues what the owner of rows does: statistics, and values.
+func (r *Rows) gather(number, d int) error {
+	s, v := &r.slots[number], r.view(number, d)
+	p, t, b := v.p, r.table(v.p), r.batch(&v, s.training)
+	var err error
+	if s.training {
+		c := kernels.Statistics{Day: r.Day, ShowDecay: r.ShowDecay, MinOccurrences: r.MinOccurrences}
+		err = p.Kernels.Collect(p.Compute, p.Flag, &t, &b, c, v.in(v.labels, 4*s.examples), v.admittedRegion())
+	} else {
+		err = p.Kernels.Admit(p.Compute, &t, &b, r.MinOccurrences, v.admittedRegion())
+	}
+	if err != nil {
+		return err
+	}
+	var factors gpu.Region
+	if v.decays {
+		factors = gpu.Part(p.work, v.factors, kernels.FactorsBytes*v.rows)
+		if err := p.Kernels.Settle(p.Compute, &t, &b, v.in(v.moment, 8*decay.MomentWords), v.in(v.timeline, 8*v.timelineWords), factors); err != nil {
+			return err
+		}
+	}
+	return p.Kernels.Gather(p.Compute, &t, &b, v.admittedRegion(), factors, r.block(&v, v.section))
+}
+
+// pool enqueues the pooling of a device's bags.
+func (r *Rows) pool(v *view, y kernels.Matrix) error {
+	b := kernels.Bags{
+		Fields: r.Network.Fields, Offsets: v.in(v.offsets, 4*(v.N*r.Network.Fields+1)), Index: v.in(v.bags, 4*v.bagCount), Means: r.meansOf(v, v.Share),
+	}
+	if v.weighted {
+		b.Weights = v.in(v.bagWeights, 4*v.bagCount)
+	}
+	if v.averages {
+		b.Averaged = v.in(v.averaged, 4*r.Network.Fields)
+	}
+	dim := r.Network.RowDim
+	return v.p.Kernels.Pool(v.p.Compute, y, &b, gpu.Part(v.p.work, v.values, 4*dim*v.all), dim, v.N)
+}

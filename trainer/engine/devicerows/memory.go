@@ -1,0 +1,108 @@
+package devicerows
+
+import (
+	"errors"
+	"fmt"
+
+	"aibox/gpu"
+)
+
+// holds tells whether there is memory, of at least so many bytes.
+func holds(m gpu.Memory, bytes int) bool { return m != nil && m.Bytes() >= bytes }
+
+// grow replaces *m by memory of at least so many bytes, and some to spare where there is room: passes and mini-batches have
+// different numbers of rows. No device may use it. What says what for, and how to need less.
+func (p *part) grow(m *gpu.Memory, name string, bytes int, what string) error {
+	if holds(*m, bytes) {
+		return nil
+	}
+	if old := *m; old != nil {
+		*m = nil
+		if err := old.Free(); err != nil {
+			return err
+		}
+	}
+	memory, err := p.Alloc(name, max(bytes+bytes/spare, align))
+	if errors.Is(err, gpu.OutOfMemory) {
+		memory, err = p.Alloc(name, max(bytes, align))
+	}
+	if errors.Is(err, gpu.OutOfMemory) {
+		err = fmt.Errorf("device %d has no room for %d bytes %s: %w", p.Number(), bytes, what, err)
+	}
+	if err != nil {
+		return err
+	}
+	*m = memory
+	return nil
+}
+
+// spare is the part of a memory that may stay free when it grows: one part in so many.
+const spare = 8
+
+// growPinned replaces *m by pinned memory of at least so many bytes. No device may use it.
+func (r *Rows) growPinned(m *gpu.Pinned, name string, bytes int, what string) error {
+	if *m != nil && (*m).Bytes() >= bytes {
+		return nil
+	}
+	if old := *m; old != nil {
+		*m = nil
+		if err := old.Free(); err != nil {
+			return err
+		}
+	}
+	memory, err := r.parts[0].AllocPinned(name, max(bytes, align))
+	if errors.Is(err, gpu.OutOfMemory) {
+		err = fmt.Errorf("the host has no room for %d bytes of pinned memory %s: %w", bytes, what, err)
+	}
+	if err != nil {
+		return err
+	}
+	*m = memory
+	return nil
+}
+
+// DeviceBytes is the memory that r has on device number d of those that New got.
+func (r *Rows) DeviceBytes(d int) int64 {
+	p := r.parts[d]
+	n := int64(0)
+	for _, m := range []gpu.Memory{p.rows, p.keys, p.work, p.inputs[0], p.inputs[1], p.overflow} {
+		if m != nil {
+			n += int64(m.Bytes())
+		}
+	}
+	return n
+}
+
+// BatchBytes estimates the memory that a device needs for mini-batches of so many examples, of which it has some, and of so
+// many occurrences of features, if all are different.
+func (r *Rows) BatchBytes(examples, share, features int) int64 {
+	d := len(r.parts)
+	s := slot{training: true, examples: examples}
+	x := section{
+		Share: Share{0, share}, rows: features/d + 1, all: features, bagCount: features/d + 1, rowBagCount: features/d + 1,
+		averages: r.averaged != nil, decays: r.state.Decay != nil, weighted: true, rowWeighted: true,
+	}
+	r.place(&x, s.training, examples)
+	n := int64(r.workOf(&s, &x).bytes + len(r.slots)*x.bytes)
+	return n + n/spare
+}
+
+// RowBytes is what a row of a pass takes on its device.
+func (r *Rows) RowBytes() int64 {
+	n := int64(4 * r.Layout.Words())
+	if r.keyed() {
+		n += 8
+	}
+	return n
+}
+
+// Bytes is the memory of the host that r has.
+func (r *Rows) Bytes() int64 {
+	n := r.order.bytes() + 8*int64(cap(r.words)) + 4*int64(cap(r.floats))
+	for _, m := range []gpu.Pinned{r.staging[0].memory, r.staging[1].memory, r.slots[0].inputs, r.slots[0].overflow, r.slots[1].inputs, r.slots[1].overflow} {
+		if m != nil {
+			n += int64(m.Bytes())
+		}
+	}
+	return n
+}

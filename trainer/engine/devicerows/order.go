@@ -1,0 +1,61 @@
+package devicerows
+
+import "aibox/reader"
+
+// order is the unique rows of a mini-batch by the devices that have them, and within a device in the order of the
+// mini-batch. With one device that is the mini-batch as it is.
+type order struct {
+	devices  int
+	first    []int   // of each device, its first row; and the end
+	features []int   // of each device, the first of the occurrences of its rows; and the end
+	rows     []int32 // of the mini-batch, in this order; nil: one device
+	place    []int32 // of each row of the mini-batch in this order
+}
+
+// set orders the rows of a mini-batch.
+func (o *order) set(b *reader.Batch, devices int) {
+	o.devices = devices
+	o.first, o.features = resize(o.first, devices+1), resize(o.features, devices+1)
+	clear(o.first)
+	clear(o.features)
+	occurrences := len(b.RowStarts) > 0 // those of training
+	if devices == 1 {
+		o.first[1] = len(b.Rows)
+		if occurrences {
+			o.features[1] = int(b.RowStarts[len(b.Rows)])
+		}
+		return
+	}
+	for i, row := range b.Rows {
+		d := int(row)%devices + 1
+		o.first[d]++
+		if occurrences {
+			o.features[d] += int(b.RowStarts[i+1] - b.RowStarts[i])
+		}
+	}
+	for d := range devices {
+		o.first[d+1] += o.first[d]
+		o.features[d+1] += o.features[d]
+	}
+	o.rows, o.place = resize(o.rows, len(b.Rows)), resize(o.place, len(b.Rows))
+	for i, row := range b.Rows {
+		d := int(row) % devices
+		o.place[i] = int32(o.first[d])
+		o.rows[o.first[d]] = int32(i)
+		o.first[d]++
+	}
+	copy(o.first[1:], o.first[:devices]) // each has become the first of the next
+	o.first[0] = 0
+}
+
+func (o *order) bytes() int64 {
+	return 8*int64(cap(o.first)+cap(o.features)) + 4*int64(cap(o.rows)+cap(o.place))
+}
+
+// resize returns a slice of length n, in s's memory if it is large enough. Its contents are undefined.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
+	}
+	return s[:n]
+}

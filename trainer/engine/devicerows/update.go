@@ -1,0 +1,115 @@
+package devicerows
+
+import (
+	"aibox/gpu"
+	"aibox/gpu/kernels"
+)
+
+// Update enqueues the update of the rows of a step of training: dy has, on each device, the gradients of the pooled bags
+// of its examples. The flags must be known.
+func (r *Rows) Update(number int, dy []kernels.Matrix) error {
+	if len(r.parts) > 1 {
+		for _, p := range r.parts {
+			if err := p.Compute.Record(p.passed); err != nil {
+				return err
+			}
+		}
+	}
+	for d, p := range r.parts {
+		v := r.view(number, d)
+		grads, means := dy[d], r.meansOf(&v, Share{0, r.slots[number].examples})
+		if len(r.parts) > 1 {
+			var err error
+			if grads, err = r.exchange(number, &v, dy); err != nil {
+				return err
+			}
+		}
+		if err := r.updateOn(number, &v, grads, means); err != nil {
+			return err
+		}
+		if err := p.finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchange brings the gradients, and means, of all examples to a device.
+func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix) (kernels.Matrix, error) {
+	s, width := &r.slots[number], r.width()
+	all := kernels.Matrix{Memory: v.p.work, Offset: v.dy, Columns: width, Stride: width}
+	for e, o := range r.parts {
+		x := &s.sections[e]
+		if x.N == 0 {
+			continue
+		}
+		if o != v.p {
+			if err := v.p.Compute.Wait(o.passed); err != nil {
+				return all, err
+			}
+		}
+		to := all
+		to.Offset += 4 * width * x.First
+		if err := v.p.Compute.Copy(to.Region(x.N), dy[e].Region(x.N)); err != nil {
+			return all, err
+		}
+		if v.averages && o != v.p {
+			other := r.view(number, e)
+			if err := v.p.Compute.Copy(r.meansOf(v, x.Share), r.meansOf(&other, x.Share)); err != nil {
+				return all, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// updateOn enqueues the update of the rows of one device.
+func (r *Rows) updateOn(number int, v *view, dy kernels.Matrix, means gpu.Region) error {
+	p, t, b, dim := v.p, r.table(v.p), r.batch(v, true), r.Network.RowDim
+	overflow := gpu.Part(p.overflow, align*number, 4)
+	if err := p.Compute.Fill(overflow, kernels.NoRow); err != nil {
+		return err
+	}
+	grads := gpu.Part(p.work, v.grads, 4*dim*v.rows)
+	if err := p.Kernels.RowGradients(p.Compute, grads, &b, dy, means, dim, r.slots[number].examples); err != nil {
+		return err
+	}
+	u := r.update
+	u.Constants, u.Step = v.in(v.constants, 4*len(r.floats)), v.in(v.step, kernels.RowStepBytes)
+	if len(r.floats) > 2*kernels.UpdateBytes/4 {
+		u.Groups = v.in(v.groups, 4*r.Network.Fields)
+	}
+	if r.keyed() {
+		u.Keys = gpu.Part(p.keys, 0, 8*r.owned(p, len(r.pass.Keys)))
+	}
+	return p.Kernels.UpdateRows(p.Compute, p.Flag, overflow, &t, &b, &u, v.admittedRegion(), r.block(v, v.section), grads)
+}
+
+// Receive enqueues the copy of what Overflowed needs of device d, in a stream that waits for Update.
+func (r *Rows) Receive(number, d int, down gpu.Stream) error {
+	return down.Copy(gpu.Part(r.slots[number].overflow, align*d, 4), gpu.Part(r.parts[d].overflow, align*number, 4))
+}
+
+// Overflowed returns the key of a row whose values Update has made infinite or NaN, if there is one. All that
+// Receive has enqueued must have finished.
+func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
+	s := &r.slots[number]
+	for d := range r.parts {
+		b, err := s.overflow.Reading(align*d, 4)
+		if err != nil {
+			return 0, false, err
+		}
+		at := gpu.As[uint32](b)[0]
+		if at == kernels.NoRow {
+			continue
+		}
+		x := &s.sections[d]
+		index, err := s.inputs.Reading(x.at+x.index, 4*x.rows)
+		if err != nil {
+			return 0, false, err
+		}
+		row := int(gpu.As[int32](index)[at])*len(r.parts) + d
+		return r.pass.Keys[row], true, nil
+	}
+	return 0, false, nil
+}
