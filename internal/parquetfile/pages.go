@@ -29,10 +29,16 @@ func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
 	if !ok {
 		return chunks[i].Pages(), nil // an empty row group
 	}
-	return chunk.PagesFrom(&pageChecker{
+	checker := &pageChecker{
 		r: r, next: first, end: first + meta.TotalCompressedSize, values: meta.NumValues,
 		largest: max(roomyPage, min(meta.TotalUncompressedSize, maxRatio*meta.TotalCompressedSize)),
-	}), nil
+	}
+	pages := chunk.PagesFrom(checker)
+	if meta.Type != format.Boolean {
+		return pages, nil
+	}
+	checker.booleans = &booleanPages{Pages: pages, r: r, codec: parquet.LookupCompressionCodec(meta.Codec)}
+	return checker.booleans, nil
 }
 
 const (
@@ -53,6 +59,8 @@ type pageChecker struct {
 	end     int64  // of the column
 	values  int64  // of the column
 	largest int64  // bytes of a page
+
+	booleans *booleanPages // gets the headers; nil: of a column of another type
 }
 
 // ReadAt is io.ReaderAt's. The library reads a column from its beginning to its end.
@@ -93,6 +101,9 @@ func (c *pageChecker) check(data []byte, offset int64) error {
 		if err := c.checkHeader(header, begin); err != nil {
 			return err
 		}
+		if c.booleans != nil {
+			c.booleans.note(header, begin)
+		}
 		c.next, c.seen = begin+int64(header.CompressedPageSize), nil
 		if c.next >= c.end {
 			c.next = math.MaxInt64
@@ -103,14 +114,16 @@ func (c *pageChecker) check(data []byte, offset int64) error {
 
 // checkHeader compares a page that begins there with what the footer says.
 func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
-	values := int64(0)
+	values, most := int64(0), c.values
 	switch {
 	case h.DataPageHeader != nil:
 		values = int64(h.DataPageHeader.NumValues)
 	case h.DataPageHeaderV2 != nil:
 		values = int64(h.DataPageHeaderV2.NumValues)
 	case h.DictionaryPageHeader != nil:
-		values = int64(h.DictionaryPageHeader.NumValues)
+		// A dictionary may have entries that no row group's values use, or not this one's,
+		// as those of Arrow's categories. Each takes a byte at least.
+		values, most = int64(h.DictionaryPageHeader.NumValues), int64(h.UncompressedPageSize)
 	}
 	stored, raw := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	switch {
@@ -118,8 +131,8 @@ func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
 		return fmt.Errorf("%w: a page of %d bytes in a column that has %d left", parquet.ErrCorrupted, stored, c.end-begin)
 	case raw < 0 || raw > c.largest:
 		return fmt.Errorf("%w: a page of %d bytes that takes %d when it is decompressed", parquet.ErrCorrupted, stored, raw)
-	case values < 0 || values > c.values:
-		return fmt.Errorf("%w: a page of %d values in a column of %d", parquet.ErrCorrupted, values, c.values)
+	case values < 0 || values > most:
+		return fmt.Errorf("%w: a page of %d values where %d are the most", parquet.ErrCorrupted, values, most)
 	}
 	return nil
 }
