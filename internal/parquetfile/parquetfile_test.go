@@ -117,16 +117,26 @@ func forged(t *testing.T, data []byte, change func(h *format.PageHeader)) []byte
 	return out
 }
 
-func TestLZ4IsRefused(t *testing.T) {
-	data := written(t, parquet.Compression(&parquet.Lz4Raw))
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := CheckCodecs(f, []int{1}); err == nil || !strings.Contains(err.Error(), "LZ4") {
-		t.Error(err)
-	}
-	if err := CheckCodecs(f, nil); err != nil {
-		t.Error(err)
+// TestUnsupportedIsRefused: what the library cannot decode is refused when a file is opened,
+// and not lost as if it was damaged.
+func TestUnsupportedIsRefused(t *testing.T) {
+	data := written(t)
+	for want, change := range map[string]func(c *format.ColumnMetaData){
+		"LZ4 ":                      func(c *format.ColumnMetaData) { c.Codec = format.Lz4Raw },
+		"LZ4 compression":           func(c *format.ColumnMetaData) { c.Codec = format.Lz4 },
+		"LZO":                       func(c *format.ColumnMetaData) { c.Codec = format.LZO },
+		"not for BYTE_ARRAY: write": func(c *format.ColumnMetaData) { c.Encoding = append(c.Encoding, format.ByteStreamSplit) },
+	} {
+		f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&f.Metadata().RowGroups[0].Columns[1].MetaData)
+		if err := CheckCodecs(f, []int{1}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+		if err := CheckCodecs(f, []int{0}); err != nil {
+			t.Error(err)
+		}
 	}
 }
