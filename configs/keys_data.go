@@ -101,7 +101,7 @@ var dataKeys = []Key{
 		Meaning: "Stop when more than this share of the stored bytes of the data is lost, because a file is damaged or its end is missing. How much is missing at the end of a truncated file is not known. It is assumed to be as much as the file still holds or, if that is more, as much as it is smaller than the average file. With 1 it never stops."},
 	{Path: "data.quarantine_rows", Default: "1000", Range: "[0,1e9]", Tuning: true,
 		Meaning: "At most this many bad rows are written to the quarantine file in the model directory, each with its place and the reason. The file can be read by its owner alone. Log and errors quote at most 60 bytes of a cell. 0 keeps the text of rows out of them, too, for data that must not appear there."},
-	{Path: "data.max_line_bytes", Default: "1MiB", Range: "[64,1073741824]", Tuning: true,
+	{Path: "data.max_line_bytes", Default: "1MiB", Range: "[64,134217728]", Tuning: true,
 		When:    []When{{Path: "data.format", In: []string{"criteo", "csv", "tsv", "libsvm", "libffm"}}},
 		Meaning: "A line longer than this is a bad row. If a line is longer than twice this, as a hole of zeros in a file is, its bytes also count as lost data (see max_lost_fraction)."},
 
