@@ -168,10 +168,13 @@ func (d *delimited) decode(line []byte, b *block) fault {
 		}
 		m = d.unlabeled
 	}
+	p := d.p
+	var f fault
 	if !validText(line) {
-		if f := d.notText(line, cells, m); f.reason != reasonNone {
+		if f = d.notText(line, cells, m); f.reason != reasonNone && !p.keepBad {
 			return f
 		}
+		clearInvalid(cells)
 	}
 	for _, null := range d.nulls {
 		if bytes.Contains(line, null) {
@@ -179,9 +182,8 @@ func (d *delimited) decode(line []byte, b *block) fault {
 		}
 	}
 	cells = append(cells, d.partition...)
-	p := d.p
-	var f fault
 	switch {
+	case f.reason != reasonNone:
 	case p.raw:
 		b.labels = append(b.labels, 0)
 	case m.label >= 0:
@@ -236,6 +238,15 @@ func (b *block) addTexts(cells [][]byte, pass []int) {
 func clearNulls(cells [][]byte, null []byte) {
 	for i, cell := range cells {
 		if len(cell) >= len(null) && (bytes.Equal(cell, null) || bytes.Equal(number.Trim(cell), null)) {
+			cells[i] = nil
+		}
+	}
+}
+
+// clearInvalid empties the cells that are not UTF-8.
+func clearInvalid(cells [][]byte) {
+	for i, cell := range cells {
+		if !validText(cell) {
 			cells[i] = nil
 		}
 	}

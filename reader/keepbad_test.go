@@ -60,6 +60,17 @@ func TestKeepBadRows(t *testing.T) {
 	}
 }
 
+// TestKeepTextOfInvalidRows: a cell that is not UTF-8 does not hide the others.
+func TestKeepTextOfInvalidRows(t *testing.T) {
+	path, schema := writeAdRows(t, "data", []byte("1,1,id0,b\n1,1,id1,\xff\n1,1,\xff,b\n"))
+	o := testOptions(schema, path)
+	o.KeepBadRows, o.PassThrough = true, []string{"c"}
+	passes, counts := mustRead(t, o)
+	if b := &passes[0].Batches[0]; fmt.Sprintf("%q %v", b.Columns[0], b.Bad) != `["id0" "id1" ""] [false true true]` || counts.BadRows != 2 {
+		t.Errorf("%q, bad %v, %+v", b.Columns[0], b.Bad, counts)
+	}
+}
+
 // TestKeepLostRows: of a damaged page of Parquet it is known how many rows it loses.
 // Each has its place among the others.
 func TestKeepLostRows(t *testing.T) {
