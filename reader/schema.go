@@ -160,9 +160,10 @@ const LibSVMColumn = "features"
 // withDefaults fills in what the format implies. Slices are shared.
 func (s *Schema) withDefaults() Schema {
 	d := *s
+	d.Header = d.Header && d.Format.separated()
 	switch d.Format {
 	case FormatCriteo:
-		d.Header, d.Delimiter = false, '\t'
+		d.Delimiter = '\t'
 		if len(d.Columns) == 0 {
 			d.Columns = CriteoSchema().Columns
 		}

@@ -117,6 +117,7 @@ func TestWriterRefusesWhatItCannotHold(t *testing.T) {
 		{FormatCSV, "1|2", "2 cells, but there are 3"},
 		{FormatLibSVM, "yes|2|c", "label"},
 		{FormatLibSVM, "1|two|c", "not a number"},
+		{FormatLibSVM, "||", "empty line"},
 		{FormatLibFFM, "1|2|c:heavy", "weight"},
 		{FormatParquet, "1|two|c", "not a number"},
 	} {

@@ -3,6 +3,7 @@ package reader
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -75,11 +76,12 @@ func (t *tokenWriter) encode(cells [][]byte) error {
 		return err
 	}
 	t.line = t.line[:0]
-	if t.label >= 0 && len(cells[t.label]) > 0 {
-		if _, ok := number.Float64(cells[t.label]); !ok {
-			return fmt.Errorf("column %s: the label %q is not a number", t.columns[t.label].Name, excerpt(cells[t.label]))
+	if t.label >= 0 {
+		label := number.Trim(cells[t.label])
+		if _, ok := number.Float64(label); !ok && len(label) > 0 {
+			return fmt.Errorf("column %s: the label %q is not a number", t.columns[t.label].Name, excerpt(label))
 		}
-		t.line = append(t.line, cells[t.label]...)
+		t.line = append(t.line, label...)
 	}
 	if t.query >= 0 && len(cells[t.query]) > 0 {
 		if bytes.ContainsAny(cells[t.query], " \t\r\n#") {
@@ -101,6 +103,9 @@ func (t *tokenWriter) encode(cells [][]byte) error {
 		if err != nil {
 			return err
 		}
+	}
+	if len(t.line) == 0 {
+		return errors.New("a row without a label and features would be an empty line, which readers skip")
 	}
 	t.line = append(t.line, '\n')
 	return nil

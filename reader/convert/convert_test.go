@@ -148,6 +148,17 @@ func columnsOf(s reader.Schema) (list []OutputColumn) {
 	return list
 }
 
+// TestIndexedFormatsHaveNoHeader: the first line of LibSVM is a row, also where the caller
+// says of all formats that they have a header.
+func TestIndexedFormatsHaveNoHeader(t *testing.T) {
+	dir := t.TempDir()
+	in, out := write(t, dir, "in.libsvm", []byte("1 2:1\n0 3:0.5\n")), filepath.Join(dir, "out.csv")
+	mustConvertFile(t, reader.Schema{Format: reader.FormatLibSVM, Header: true}, in, reader.FormatCSV, out)
+	if got, want := content(t, out), "label,features\n1,2\n0,3:0.5\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestConvertFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Options, dir string)
