@@ -148,6 +148,21 @@ func columnsOf(s reader.Schema) (list []OutputColumn) {
 	return list
 }
 
+// TestSortsLargeIntegers: nanoseconds since 1970 differ by less than float64 can tell.
+func TestSortsLargeIntegers(t *testing.T) {
+	c, dir := convertInput(t, "out.csv")
+	c.From.URIs = []string{write(t, dir, "in.csv", []byte("t\n1700000000000000003\n\"\"\n1700000000000000001\n-1700000000000000002\n1700000000000000002\n"))}
+	c.From.Schema.Columns = nil
+	c.SortBy = "t"
+	if _, err := Run(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	want := "t\n\"\"\n-1700000000000000002\n1700000000000000001\n1700000000000000002\n1700000000000000003\n"
+	if got := content(t, c.To[0]); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestIndexedFormatsHaveNoHeader: the first line of LibSVM is a row, also where the caller
 // says of all formats that they have a header.
 func TestIndexedFormatsHaveNoHeader(t *testing.T) {

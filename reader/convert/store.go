@@ -81,20 +81,27 @@ func (s *rowStore) row(row int32, cells [][]byte) {
 func (s *rowStore) sort(column int, descending bool) []int32 {
 	order := make([]int32, s.len())
 	numbers := make([]float64, len(order))
-	numeric := true
+	numeric, whole := true, true
 	for i := range order {
 		order[i] = int32(i)
 		cell := number.Trim(s.cell(int32(i), column))
 		x, ok := number.Float64(cell)
 		if len(cell) == 0 {
 			x, ok = math.Inf(-1), true
+		} else if whole {
+			_, whole = number.Int64(cell)
 		}
 		numbers[i] = x
 		numeric = numeric && ok && !math.IsNaN(x)
 	}
 	compare := func(a, b int32) int { return bytes.Compare(s.cell(a, column), s.cell(b, column)) }
 	if numeric {
-		compare = func(a, b int32) int { return cmp.Compare(numbers[a], numbers[b]) }
+		compare = func(a, b int32) int {
+			if numbers[a] == numbers[b] && whole { // those from 2^53 on are rounded
+				return cmp.Compare(s.integer(a, column), s.integer(b, column))
+			}
+			return cmp.Compare(numbers[a], numbers[b])
+		}
 	}
 	if descending {
 		ascending := compare
@@ -102,4 +109,10 @@ func (s *rowStore) sort(column int, descending bool) []int32 {
 	}
 	slices.SortStableFunc(order, compare)
 	return order
+}
+
+// integer is the value of a cell that is one; 0: it is empty.
+func (s *rowStore) integer(row int32, column int) int64 {
+	x, _ := number.Int64(number.Trim(s.cell(row, column)))
+	return x
 }
