@@ -17,6 +17,9 @@ func (o *Options) uses(name string) bool { return len(o.Columns) == 0 || o.asksF
 
 // asksFor says whether the options name a column of the input.
 func (o *Options) asksFor(name string) bool {
+	if name == "" {
+		return false
+	}
 	written := func(c OutputColumn) bool { return c.From == name || c.From == "" && c.Column.Name == name }
 	return slices.ContainsFunc(o.Columns, written) || o.SortBy == name ||
 		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })

@@ -119,9 +119,13 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	if o.From.Listing, err = o.From.Sources.List(ctx, o.From.URIs); err != nil {
 		return nil, err
 	}
+	given := len(o.From.Schema.Columns) > 0
 	all, err := reader.RawColumns(ctx, &o.From)
 	if err != nil {
 		return nil, err
+	}
+	if !given { // columns that are not needed may have no name, or that of another
+		o.From.Schema.Columns = slices.DeleteFunc(o.From.Schema.Columns, func(c reader.Column) bool { return !o.uses(c.Name) })
 	}
 	c.names = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !o.uses(name) })
 	c.given = slices.DeleteFunc(reader.PartitionColumns(&o.From), func(name string) bool {

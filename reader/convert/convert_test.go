@@ -148,6 +148,25 @@ func columnsOf(s reader.Schema) (list []OutputColumn) {
 	return list
 }
 
+// TestColumnsWithoutName: pandas gives the column of row numbers no name. It can be left out.
+func TestColumnsWithoutName(t *testing.T) {
+	dir := t.TempDir()
+	in, out := write(t, dir, "in.csv", []byte(",b,a,c,c\n0,1,2,3,3\n1,4,5,6,6\n")), filepath.Join(dir, "out.csv")
+	s := reader.Schema{Format: reader.FormatCSV, Header: true}
+	mustConvertFile(t, s, in, reader.FormatCSV, out, OutputColumn{Column: reader.Column{Name: "a"}}, OutputColumn{Column: reader.Column{Name: "b"}})
+	if got, want := content(t, out), "a,b\n2,1\n5,4\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, name := range []string{"", "c"} { // not by mistake
+		if _, err := convertFile(s, in, reader.FormatCSV, out, OutputColumn{Column: reader.Column{Name: name}}); err == nil {
+			t.Errorf("column %q was written", name)
+		}
+	}
+	if _, err := convertFile(s, in, reader.FormatCSV, out); err == nil {
+		t.Error("a column without a name was written")
+	}
+}
+
 // TestSortsLargeIntegers: nanoseconds since 1970 differ by less than float64 can tell.
 func TestSortsLargeIntegers(t *testing.T) {
 	c, dir := convertInput(t, "out.csv")
