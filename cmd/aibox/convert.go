@@ -30,8 +30,8 @@ whether input of the job's format has a header. Without a job file, columns are 
 Parquet, columns keep their types. In text formats the values of a list are
 separated by the column's separator, or by "|" if it has none.
 
-Joined tables are held in memory, and so are the rows if they are sorted, or
-split other than at random.
+Joined tables are held in memory, and so are the rows if they are sorted. For a split
+other than at random the rows are read twice.
 
 Examples:
 
