@@ -20,13 +20,17 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 		p.DropSmaller(n)
 	}
 	t.sets.Unlock()
-	if refs != nil {
-		return refs, nil
-	}
 	room := roomForKeys(n)
-	need := 4 * int64(room)
-	if more := int64(room - cap(t.pull.hashes)); n > cap(t.pull.hashes) {
-		need += more * pullBytesPerKey
+	longer := n > cap(t.pull.hashes) // also where the references are those of a set whose lists had room for fewer keys
+	need := int64(0)
+	if refs == nil {
+		need += 4 * int64(room)
+	}
+	if longer {
+		need += int64(room-cap(t.pull.hashes)) * pullBytesPerKey
+	}
+	if need == 0 {
+		return refs, nil
 	}
 	take := func() error {
 		err := t.reserve(need)
@@ -42,17 +46,23 @@ func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 		err = t.inSteps(ctx, take)
 	}
 	if err != nil {
+		if refs != nil {
+			t.sets.give(refs)
+		}
 		if errors.Is(err, errNoVictims) {
 			err = t.pullOverBudget(n, t.cache.Stats().InFlight+int64(n))
 		}
 		return nil, err
 	}
-	if cap(t.pull.hashes) < n {
+	if longer {
 		t.pull.hashes = make([]uint64, 0, room)
 		t.pull.missing = make([]uint64, 0, room)
 		t.pull.absent = make([]uint32, 0, room)
 	}
-	return make([]uint32, n, room), nil
+	if refs == nil {
+		refs = make([]uint32, n, room)
+	}
+	return refs, nil
 }
 
 // roomForKeys is the capacity of the lists for a Pull of n keys. The passes of a job
