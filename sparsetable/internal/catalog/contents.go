@@ -15,7 +15,7 @@ import (
 type Contents struct {
 	FS     vfs.FS
 	Dir    string
-	Small  map[string][]byte // by name: HEAD, the current manifest, and Pebble's markers and options
+	Small  map[string][]byte // by name: HEAD, the current manifest and options of Pebble, and its markers
 	Tables []TableFile       // sorted tables, which never change
 }
 
@@ -53,7 +53,9 @@ func (c *Catalog) contentsLocked() (Contents, error) {
 		return all, err
 	}
 	for _, name := range names {
-		if name != HeadName && name != c.fs.PathBase(desc.ManifestFilename) && !strings.HasPrefix(name, markerPrefix) && !strings.HasPrefix(name, optionsPrefix) {
+		// Pebble deletes the manifests and options of earlier runs in the background.
+		current := name == c.fs.PathBase(desc.ManifestFilename) || name == c.fs.PathBase(desc.OptionsFilename)
+		if name != HeadName && !current && !strings.HasPrefix(name, markerPrefix) {
 			continue
 		}
 		if all.Small[name], err = readFile(c.fs, c.fs.PathJoin(c.dir, name)); err != nil {

@@ -273,6 +273,48 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// listing lists a file that is gone when it is opened.
+type listing struct {
+	vfs.FS
+	gone string // "": all files are there
+}
+
+func (l *listing) List(dir string) ([]string, error) {
+	names, err := l.FS.List(dir)
+	if l.gone != "" && err == nil {
+		names = append(names, l.gone)
+	}
+	return names, err
+}
+
+// TestObsoleteFiles: Pebble deletes the options of the time before it was opened in the background,
+// while the catalog's files are listed for the copies.
+func TestObsoleteFiles(t *testing.T) {
+	fs := &listing{FS: vfs.NewMem()}
+	c, err := openCatalog(fs, "a/catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := commit(c, rand.New(rand.NewPCG(1, 2)), 3); err != nil {
+		t.Fatal(err)
+	}
+	want, err := contents(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs.gone = "OPTIONS-000001"
+	var log bytes.Buffer
+	Open(c, fs, copyDirs, slog.New(slog.NewTextHandler(&log, nil)))
+	fs.gone = ""
+	if log.Len() > 0 {
+		t.Error(log.String())
+	}
+	if got, err := inCopy(fs, copyDirs...); got != want || err != nil {
+		t.Errorf("the copy has %q, want %q: %v", got, want, err)
+	}
+}
+
 func flipped(b []byte, bit int) []byte {
 	b = bytes.Clone(b)
 	b[bit/8] ^= 1 << (bit % 8)
