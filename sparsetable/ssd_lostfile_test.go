@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
 
@@ -200,5 +201,29 @@ func TestSSDMixedCopies(t *testing.T) {
 		values := map[float32]int{}
 		err = tab.Scan(t.Context(), func(_ uint64, row []float32) error { values[row[0]]++; return nil })
 		t.Errorf("%v opens, with so many rows of each value: %v, %v", o.SSD.Dirs, values, errors.Join(err, tab.Close()))
+	}
+}
+
+// TestSSDLostFilesTakeNoSpace: delta files that are lost are not counted in another directory.
+func TestSSDLostFilesTakeNoSpace(t *testing.T) {
+	l := newLosing(t, testseed.Rand(t), 2)
+	tab := l.open(l.opts)
+	l.train(tab, 0, 3000) // they are in no bucket
+	l.save(tab)
+	l.must(tab.Close())
+	l.must(os.RemoveAll(l.opts.SSD.Dirs[1]))
+	l.opts.SSD.AllowLost = true
+	tab = l.open(l.opts)
+	defer tab.Close()
+	d, err := tab.(sparsetable.Detailer).Details(t.Context())
+	l.must(err)
+	taken, n := int64(0), 0
+	for name := range tableFiles(t, l.opts) {
+		info, err := os.Stat(filepath.Join(l.opts.SSD.Dirs[0], name))
+		l.must(err)
+		taken, n = taken+info.Size(), n+1
+	}
+	if have := d.Directories[0]; have.DiskBytes != taken || have.Files != n || taken == 0 {
+		t.Errorf("%d files of %d bytes are left, counted are %+v", n, taken, have)
 	}
 }

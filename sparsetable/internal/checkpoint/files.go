@@ -28,8 +28,8 @@ type deltaLists struct {
 
 // keptDelta is one of the table's delta files.
 type keptDelta struct {
-	bytes int64
-	dir   int // the number of the directory that has it
+	bytes int64 // 0: it is lost
+	dir   int   // the number of the directory that has it
 }
 
 // openLists notes the files of all snapshots. Where the files of the one that is opened are
@@ -45,7 +45,11 @@ func (c *Store) openLists(opened catalog.Snapshot) error {
 	f.files, f.kept = map[string]keptDelta{}, map[string]int{}
 	for _, s := range c.Catalog.Snapshots() {
 		for _, d := range s.Deltas {
-			f.files[d.Name] = keptDelta{d.Bytes, where[d.Name]}
+			if dir, here := where[d.Name]; here {
+				f.files[d.Name] = keptDelta{d.Bytes, dir}
+			} else {
+				f.files[d.Name] = keptDelta{}
+			}
 		}
 	}
 	if c.inPlace(opened) {
@@ -57,12 +61,9 @@ func (c *Store) openLists(opened catalog.Snapshot) error {
 	return nil
 }
 
-// find says in which of several directories the delta files are.
+// find says in which of the directories the delta files are.
 func (c *Store) find() (where map[string]int, err error) {
 	where = map[string]int{}
-	if len(c.Deltas.Devices) == 1 {
-		return where, nil // all are in the first
-	}
 	for i, dev := range slices.Backward(c.Deltas.Devices) {
 		names, err := c.deltaNames(dev)
 		if err != nil {
@@ -100,8 +101,10 @@ func (c *Store) Kept() (files []int, bytes []int64) {
 	c.lists.Lock()
 	defer c.lists.Unlock()
 	for _, d := range c.lists.files {
-		files[d.dir]++
-		bytes[d.dir] += d.bytes
+		if d.bytes > 0 {
+			files[d.dir]++
+			bytes[d.dir] += d.bytes
+		}
 	}
 	return files, bytes
 }
