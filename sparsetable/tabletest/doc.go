@@ -50,6 +50,9 @@ type Kind struct {
 	// Poke makes a table do something that does not change its rows, and returns a
 	// description of it.
 	Poke func(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (what string, err error)
+	// Lose takes files of a table, which is closed, away from a disk, as the loss of a
+	// directory or of files does, and returns a description of them; nil: none are lost.
+	Lose func(rng *rand.Rand, d Disk, o *sparsetable.Options) (what string)
 	// Enough fails the test if the events that random runs are meant to test did not
 	// happen often enough.
 	Enough func(t *testing.T, c Counters)

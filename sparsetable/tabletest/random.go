@@ -63,6 +63,7 @@ type Counters struct {
 	sparsetable.Stats
 	Steps, Crashes, Reopened, Refused int64 // Refused: operations that did not fit the memory budget
 	Flushes, Compactions              int64 // Compactions: files that Compact emptied
+	Lost                              int64 // rows
 }
 
 // add adds what a table counted while it was open.
@@ -148,6 +149,7 @@ type runner struct {
 	saved     map[uint64]savedState // by snapshot id
 	pending   *sparsetable.PendingSnapshot
 	next      savedState // what pending will save
+	lost      state      // what openLost did not find
 }
 
 func newRunner(t *testing.T, k Kind, seed uint64, sum *Counters) *runner {
@@ -219,6 +221,10 @@ func (r *runner) step() {
 		r.close()
 		r.reopen(r.anyID())
 	case n < 85:
+		if r.k.Lose != nil {
+			r.loss()
+			break
+		}
 		r.readOnly()
 	case n < 87:
 		r.crash()
