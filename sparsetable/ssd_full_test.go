@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"aibox/sparsetable"
+	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
 // TestSSDFull fills a directory's budget: first with what snapshots hold, then
@@ -193,5 +195,33 @@ func TestSSDNoRoom(t *testing.T) {
 	full.SetCapacity(reserved)
 	if err := open(); err != nil {
 		t.Errorf("a table with a snapshot in a full directory: %v", err)
+	}
+}
+
+// TestSSDFullNoSplits: where slots cannot be split because the disk is full, so that buckets would
+// get too large, Pull says that, and not that the budget is too small.
+func TestSSDFullNoSplits(t *testing.T) {
+	f := newFaulty(t, faultScript{layout: faultyLayout, keys: 3000, batch: 100, resident: 3000}, 1)
+	var err error
+	if f.table, err = f.open(f.opts); err != nil {
+		t.Fatal(err)
+	}
+	defer f.table.Close()
+	f.train()
+	if err := f.table.(sparsetable.Flusher).Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sparsetable.SetShape(f.table, 2, 4, 4, 0)
+	f.setFaults(func(op faultyOp) blocktest.Fault {
+		if op.writesRows() {
+			return blocktest.Fault{Err: syscall.ENOSPC}
+		}
+		return blocktest.Fault{}
+	})
+	for len(f.errs) == 0 {
+		f.train()
+	}
+	if err := f.errs[0]; !errors.Is(err, sparsetable.ErrNoSpace) {
+		t.Error(err)
 	}
 }

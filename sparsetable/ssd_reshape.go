@@ -144,8 +144,8 @@ func (t *ssd) economize(least int) bool {
 func (t *ssd) countRoom() { t.mayCreate.Store(t.overfull(int64(t.index.Slots())) - t.totalRows()) }
 
 // admit is asked before n rows are created. Where there are so few slots that
-// buckets would get too large, it splits some. Where that cannot be done, the
-// budget is too small for the table, and it returns a *BudgetError.
+// buckets would get too large, it splits some. Where that cannot be done, the disk is full,
+// or the budget is too small for the table, and it returns a *BudgetError.
 func (t *ssd) admit(ctx context.Context, n int) error {
 	if t.mayCreate.Add(-int64(n)) >= 0 {
 		return nil
@@ -167,6 +167,9 @@ func (t *ssd) splitFor(n int) error {
 	}
 	if total <= 3*now/2 && total <= t.overfull(slots.SlotsIn(t.plan.IndexLimit(), 0)) {
 		return nil // pinned rows prevent splits for a while
+	}
+	if t.rewrite.unsplit != nil {
+		return t.rewrite.unsplit
 	}
 	need := plan.Load{Rows: total, Slots: int64(t.index.Slots())}
 	return t.overBudget(fmt.Sprintf("a table of %d rows", total), max(t.plan.Smallest(need), t.aLittleMore()))

@@ -23,6 +23,7 @@ type rewriting struct {
 	stored   int64 // rows in buckets
 	scanning int   // scans under way: no slot is split or merged
 	merging  bool  // there are too many slots
+	unsplit  error // the disk is too full for what was to be split last
 	// fewFilters says that the log has a warning about missing filters.
 	fewFilters bool
 	sweep      sweep

@@ -18,6 +18,7 @@ import (
 func (t *ssd) split(total int64, limit int) (done bool, err error) {
 	w := &t.rewrite.rewriter
 	var batch []uint32
+	t.rewrite.unsplit = nil
 	for t.index.ShouldSplit(total) {
 		most := min(rewriteBatch/2, t.slotsWanted(total))
 		// Room is made first, because for it rows may be written to slots that had
@@ -50,6 +51,7 @@ func (t *ssd) split(total int64, limit int) (done bool, err error) {
 			err = t.splitSlots(batch)
 		}
 		if errors.Is(err, bucketfile.ErrNoSpace) {
+			t.rewrite.unsplit = err
 			return false, nil // buckets grow instead; calls that must write return the error
 		}
 		if err != nil {
