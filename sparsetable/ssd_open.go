@@ -88,6 +88,15 @@ func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*s
 // that is made without direct I/O: the page cache reads and writes whole pages.
 const leastUnit, pageCacheUnit = 512, 4096
 
+// unitFor is the unit of a new table with rows of layout l, on devices that allow one of unit bytes:
+// a larger one where the longest bucket would have too few units for very wide rows.
+func unitFor(l Layout, unit int) int {
+	for unit < pageCacheUnit && bucketfile.RowsIn(bucketfile.MaxUnits*unit, l.Words()) < plan.ShapeOf(l, unit).Capacity() {
+		unit *= 2
+	}
+	return unit
+}
+
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	if err := t.dirs.Order(on.fs); err != nil {
 		return err
@@ -103,7 +112,7 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 			unit = max(unit, pageCacheUnit)
 		}
 	}
-	if err := t.openCatalog(on, unit); err != nil {
+	if err := t.openCatalog(on, unitFor(t.opts.Layout, unit)); err != nil {
 		return err
 	}
 	snapshot, err := t.catalog.Snapshot(t.opts.SnapshotID)

@@ -68,6 +68,9 @@ type SSDOptions struct {
 // defaultSSDMemoryBytes is the budget of a table of KindSSD if Options.MemoryBytes is 0.
 const defaultSSDMemoryBytes = 256 << 20
 
+// maxSSDWords is how many words a row may have: buckets say it in 16 bits.
+const maxSSDWords = 1<<16 - 1
+
 const (
 	defaultMaxAmplification = 2.0 // HierPS's bound
 )
@@ -140,6 +143,9 @@ func (o *Options) validateSSD() error {
 		default:
 			fail("directories %q and %q are the same; name each once", s.Dirs[twin], d)
 		}
+	}
+	if w := o.Layout.Words(); w > maxSSDWords {
+		fail("rows of %d words: a table on SSD holds rows of at most %d", w, maxSSDWords)
 	}
 	if s.CachePolicy != "" && !slices.Contains(CachePolicies(), s.CachePolicy) {
 		fail("unknown cache policy %q: want %s", s.CachePolicy, strings.Join(CachePolicies(), ", "))
