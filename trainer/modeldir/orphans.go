@@ -133,7 +133,7 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 	switch {
 	case gone(by.ModelDir):
 		o.Undecided, o.Reason = true, "the model directory is gone"
-	case gone(filepath.Join(gen, placesName)):
+	case !lists(gen, dir): // or the model was moved to where nobody knows, and its number was given again
 		o.Reason = "the model directory has another model now"
 	default:
 		o.killed, o.Reason = true, "its run ended without a model"

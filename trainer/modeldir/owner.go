@@ -80,17 +80,22 @@ func names(model, dir string) bool {
 	if m := placeName.FindStringSubmatch(filepath.Base(dir)); m != nil {
 		candidates = []string{m[1]} // no other has it, and model may be a large directory of something else
 	}
-	real := realPath(dir)
 	for _, gen := range candidates {
 		if !isComplete(model, gen) && gone(filepath.Join(model, gen, resumeName)) && gone(filepath.Join(model, gen, discardedName)) {
 			continue
 		}
-		dirs, err := tableDirs(filepath.Join(model, gen))
-		if err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || realPath(d) == real }) {
+		if lists(filepath.Join(model, gen), dir) {
 			return true
 		}
 	}
 	return false
+}
+
+// lists reports whether the generation in gen, complete or not, has dir as a directory of its table.
+func lists(gen, dir string) bool {
+	dirs, err := tableDirs(gen)
+	real := realPath(dir)
+	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || realPath(d) == real })
 }
 
 // naming returns the model directories that are known to name dir. It looks at the

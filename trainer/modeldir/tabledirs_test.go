@@ -124,6 +124,30 @@ func TestTableDirs(t *testing.T) {
 	}
 }
 
+// TestTableOfMovedModelStays: a model was moved to where nobody knows of it, and a new one, which has
+// the same number, is made where it was.
+func TestTableOfMovedModelStays(t *testing.T) {
+	at := t.TempDir()
+	dir, away, ssd := filepath.Join(at, "model"), filepath.Join(at, "far", "away"), filepath.Join(at, "ssd")
+	placed(t, dir, []string{ssd}, true)
+	if err := errors.Join(os.Mkdir(filepath.Dir(away), 0o755), os.Rename(dir, away)); err != nil {
+		t.Fatal(err)
+	}
+	placed(t, dir, []string{ssd}, true)
+	m, err := Open(away)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	table, err := m.OpenTable(t.Context(), sparsetable.Options{MemoryBytes: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestTableDirsAreOwn: two names of one directory, and lists that name anything
 // but directories of the generation.
 func TestTableDirsAreOwn(t *testing.T) {
