@@ -137,11 +137,11 @@ func (e *editor) extent(n *node) (start, end int, err error) {
 	case n.isNull() && n.text == "":
 		return start, start, nil
 	case n.kind == listNode && strings.HasPrefix(rest, "["):
-		end := strings.IndexByte(rest, ']')
-		if end < 0 || strings.ContainsAny(rest[1:end], "[{\"'#") {
+		end := flowEnd(rest)
+		if end < 0 {
 			return 0, 0, errNotThere
 		}
-		return start, start + end + 1, nil
+		return start, start + end, nil
 	case n.kind == listNode && len(n.items) > 0:
 		_, end, err := e.extent(n.items[len(n.items)-1])
 		return start, end, err
@@ -151,6 +151,36 @@ func (e *editor) extent(n *node) (start, end int, err error) {
 		return start, start + len(n.text) + 2, nil
 	}
 	return 0, 0, errNotThere
+}
+
+// flowEnd is where the list ends with which text, which is YAML, begins: behind its closing bracket; -1: it has
+// a comment, which would be lost with it.
+func flowEnd(text string) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		starts := strings.IndexByte("[{,: \t\n", text[max(i-1, 0)]) >= 0 // an item, or a comment, may begin here
+		switch c := text[i]; {
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case c == '#' && starts:
+			return -1
+		case (c == '"' || c == '\'') && starts:
+			escape := "\\"
+			if c == '\'' {
+				escape = "''"
+			}
+			for i++; i < len(text) && (text[i] != c || strings.HasPrefix(text[i:], escape)); i++ {
+				if strings.HasPrefix(text[i:], escape) {
+					i++
+				}
+			}
+		}
+	}
+	return -1
 }
 
 // insert adds the entry, a line, to a mapping: at the end of the file, or after an entry

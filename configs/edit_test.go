@@ -19,6 +19,8 @@ func TestEdited(t *testing.T) {
 		{"a new key", "model:\n  # about kind\n  kind: dcn # c\n  hidden_layers: [8, 4]\n", "model.cross_layers=2", "model:\n  # about kind\n  kind: dcn # c\n  cross_layers: 2\n  hidden_layers: [8, 4]\n"},
 		{"a new key in braces", "model: {kind: dcn}\n", "model.cross_layers=2", "model: {cross_layers: 2, kind: dcn}\n"},
 		{"a new key of an item", "model:\n  kind: aibox\n  towers:\n    - name: \"a\"\n      dense: [I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13]\n", "model.towers[0].layers=[4]", "model:\n  kind: aibox\n  towers:\n    - layers: [4]\n      name: \"a\"\n      dense: [I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13]\n"},
+		{"a list of quoted texts", "model:\n  kind: aibox\n  towers: [{name: a, dense: [\"I1\", 'I2', I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13]}]\n", "model.towers[0].dense=[I2, I1, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13]", "model:\n  kind: aibox\n  towers: [{name: a, dense: [I2, I1, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13]}]\n"},
+		{"a list of braces", "model:\n  kind: aibox\n  towers: [{name: \"]}\", dense: [I1]}, {name: 'i''t]', dense: [I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13]}] # c\n", "model.towers=[{name: a, dense: [I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13]}]", "model:\n  kind: aibox\n  towers: [{name: a, dense: [I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13]}] # c\n"},
 		{"a new section", "model: {kind: fm}\n", "optimizer.rows.l2=1e-4", "model: {kind: fm}\n" + rest + "optimizer: {rows: {l2: 1e-4}}\n"},
 		{"an empty section", "model: {kind: fm}\noptimizer: # c\n", "optimizer.rows.l2=1e-4", "model: {kind: fm}\noptimizer: {rows: {l2: 1e-4}} # c\n"},
 		{"an empty value", "model:\n  kind: fm\n  embedding_dim: # c\n", "model.embedding_dim=4", "model:\n  kind: fm\n  embedding_dim: 4 # c\n"},
@@ -46,6 +48,7 @@ func TestEditedRefuses(t *testing.T) {
 	const rest = "data: {train: [a.tsv], format: criteo}\noutput: {model_dir: m}\n"
 	cases := []struct{ name, file, set string }{
 		{"an alias", "model: {kind: dcn, cross_layers: &n 2, embedding_dim: 16}\ntraining: {epochs: *n}\n", "training.epochs=3"},
+		{"a list with a comment", "model:\n  kind: dcn\n  hidden_layers: [8, # wide\n    4]\n", "model.hidden_layers=[2]"},
 		{"a value that the job refuses", "model: {kind: fm}\n", "model.embedding_dim=-1"},
 		{"an override without a value", "model: {kind: fm}\n", "model.embedding_dim"},
 	}
