@@ -11,12 +11,12 @@ import (
 // clean deletes the generations of the job beyond those that are kept, leftovers of
 // publications that were killed, and the objects that nothing names any more. It returns how
 // many bytes that freed. What fails, or takes too long, is logged; the next publication tries
-// again.
-func (d *Directory) clean(ctx context.Context, p *Publication, made *Manifest) int64 {
-	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.cleanWithin, fmt.Errorf("deleting them took longer than %v", d.opts.cleanWithin))
+// again. That the caller wants it to end is no failure.
+func (d *Directory) clean(caller context.Context, p *Publication, made *Manifest) int64 {
+	ctx, cancel := context.WithTimeoutCause(caller, d.opts.cleanWithin, fmt.Errorf("deleting them took longer than %v", d.opts.cleanWithin))
 	defer cancel()
 	freed, err := d.removeOld(ctx, p, made)
-	if err != nil {
+	if err != nil && caller.Err() == nil {
 		d.log.Warn(p.doing()+" is done, but old files of the remote directory could not be deleted; the next publication tries again", "remote", d.uri, "error", err)
 	}
 	return freed

@@ -324,6 +324,27 @@ func TestPublishDoesNotWait(t *testing.T) {
 	s.clean(t)
 }
 
+// TestPublishEndsQuietly: that old files are not deleted because the caller has ended the publication, as a job
+// does that has committed its model, is not logged as a failure.
+func TestPublishEndsQuietly(t *testing.T) {
+	s := newMemStore()
+	if _, err := Open("mem", s, quiet).Publish(t.Context(), night("a", 1).publication("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, end)
+	var log strings.Builder
+	o := Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})), cleanWithin: time.Minute}
+	p := night("a", 2).publication("a", 2)
+	p.Keep = 1
+	if out, err := Open("mem", &hangingStore{s}, o).Publish(ctx, p); err != nil || out.Generation != 2 || out.DeletedBytes != 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if log.String() != "" {
+		t.Errorf("the log says\n%s", &log)
+	}
+}
+
 // TestPublishHeals: objects that are gone or were cut short are uploaded again; and while a
 // manifest cannot be read, nothing is deleted that it may name.
 func TestPublishHeals(t *testing.T) {
