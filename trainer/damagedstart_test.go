@@ -1,0 +1,55 @@
+package trainer
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/internal/errkind"
+)
+
+// TestDamagedStart: a night that starts from a model of whose table a file is damaged says which file of that model
+// it is, as its own link to it is deleted, and what to do. That leads to the model of an undisturbed night.
+func TestDamagedStart(t *testing.T) {
+	remote := "file://" + t.TempDir() + "/remote"
+	want := newMachine(t, "")
+	m := newMachine(t, remote)
+	set := onSSD("sparse_table.dirs=[AT/a, AT/b]")
+	for _, home := range []*machine{want, m} {
+		home.night("2026-11-21", set...)
+	}
+	files, err := filepath.Glob(filepath.Join(m.at, "a", "*-gen-000001-*", "*.delta"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(files[0], data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j, err := m.job("2026-11-22", set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := j.Output.ModelDir
+	_, err = m.train("2026-11-22", set...)
+	if err == nil || errkind.Of(t.Context(), err) != errkind.IO {
+		t.Fatalf("%v", err)
+	}
+	for _, text := range []string{"where it is " + files[0], dir + "@1", "move " + dir + " away"} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%v\ndoes not say %q", err, text)
+		}
+	}
+	if err := os.Rename(dir, dir+".damaged"); err != nil {
+		t.Fatal(err)
+	}
+	got, as := m.night("2026-11-22", set...), want.night("2026-11-22", set...)
+	if got.Digest != as.Digest {
+		t.Errorf("%s, want %s", got.Digest, as.Digest)
+	}
+}
