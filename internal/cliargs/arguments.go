@@ -39,7 +39,11 @@ func NeedFlags(c *cli.Context, names ...string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return Errorf("%s: %s is missing; see `%[1]s --help`", CommandPath(c), strings.Join(missing, " and "))
+		are := "is"
+		if len(missing) > 1 {
+			are = "are"
+		}
+		return Errorf("%s: %s %s missing; see `%[1]s --help`", CommandPath(c), strings.Join(missing, " and "), are)
 	}
 	return nil
 }

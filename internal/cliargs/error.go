@@ -44,6 +44,8 @@ func OnUsageError(c *cli.Context, err error, _ bool) error {
 		want = "a number"
 	case *cli.BoolFlag:
 		want = "true or false, or no value"
+	case *cli.DurationFlag:
+		want = "a duration, such as 90m or 1h30m"
 	}
 	return Errorf("%s: --%s %s: want %s; see `%[1]s --help`", CommandPath(c), m[2], m[1], want)
 }

@@ -159,7 +159,7 @@ func (m *Manifest) encode() ([]byte, error) {
 // lists the generations if there is none.
 func namedManifest(dir string, number int) (*Manifest, error) {
 	if !Exists(dir) {
-		return nil, fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
+		return nil, noDirectory(dir)
 	}
 	m, err := manifestOf(dir, nameOf(number))
 	if !errors.Is(err, fs.ErrNotExist) {

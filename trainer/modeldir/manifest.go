@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"aibox/internal/errkind"
+	"aibox/internal/humanize"
 	"aibox/trainer/decay"
 )
 
@@ -115,7 +117,7 @@ func readManifest(dir string) (*Manifest, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, serr := os.Stat(dir); serr != nil {
-			return nil, fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
+			return nil, noDirectory(dir)
 		}
 		return nil, fmt.Errorf("model directory %s: %w: there is no %s; `aibox train` writes it when training is done", dir, ErrNoModel, ManifestName)
 	}
@@ -123,6 +125,14 @@ func readManifest(dir string) (*Manifest, error) {
 		return nil, err
 	}
 	return decodeManifest(path, dir, data)
+}
+
+// noDirectory says that there is no directory dir.
+func noDirectory(dir string) error {
+	if strings.Contains(dir, "://") {
+		return fmt.Errorf("%s: %w: a model directory is on this machine; `aibox restore --from %s --to DIR` brings the model to one", dir, ErrNoModel, humanize.ShellWord(dir))
+	}
+	return fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
 }
 
 // decodeManifest decodes the manifest that the file at path, in the model directory dir,

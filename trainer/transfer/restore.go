@@ -69,6 +69,9 @@ type Restored struct {
 // finds the model there and does nothing, until the remote directory has a newer one.
 func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	o.ensureDefaults()
+	if remote.IsLocal(o.To) {
+		return nil, errkind.Errorf(errkind.Usage, "%s is a remote directory, to which models are published; restore to another one", o.To)
+	}
 	sources := jobsource.New(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	if out, err := o.goOn(ctx, sources); out != nil || err != nil {
