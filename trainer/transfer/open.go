@@ -38,7 +38,11 @@ var ErrAbsent = errkind.New(errkind.IO, "it does not exist")
 // nobody knows what is there. HDFS is not mounted; there, a directory that does not exist is an empty one.
 func OpenToRead(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
 	if path := MountedPath(sources, uri); path != "" {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			return nil, errkind.Errorf(errkind.IO, "remote directory %s: it is a file; name a directory", uri)
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 			return nil, fmt.Errorf("remote directory %s: %w: mount its file system, or make it, if nothing was ever written there: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
 		}
 	}
