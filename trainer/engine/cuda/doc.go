@@ -49,6 +49,11 @@
 // number that is not finite if some device's flag is to be set. Then each takes the
 // same step, so parameters are the same bits everywhere.
 //
+// # Statistics
+//
+// Streams count what is enqueued, graphs each time that they run. Every 31st step of training is measured with
+// events, which are read when the host has waited for them anyway: see sample.go.
+//
 // # Errors
 //
 // After an error of a device, or of a call that left a step half enqueued, every later call but End and Close

@@ -34,6 +34,9 @@ type Engine struct {
 	streams  []gpu.Stream // of a sum over the replicas
 	arrays   []gpu.Region
 
+	counters []*counters // of the replicas; see Stats
+	sample   sampling
+
 	train, infer execution
 	slots        [2]slot
 	jobs         [2]job         // by slot
@@ -72,7 +75,7 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 	for _, number := range o.Devices {
 		r, err := openReplica(o.Platform, number)
 		if r != nil {
-			e.replicas = append(e.replicas, r)
+			e.replicas, e.counters = append(e.replicas, r), append(e.counters, r.counters)
 		}
 		if err != nil {
 			return nil, err
@@ -94,6 +97,9 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 		if err := e.holdRows(); err != nil {
 			return nil, err
 		}
+	}
+	if err = e.lookAtMemory(); err != nil {
+		return nil, err
 	}
 	return e, nil
 }
@@ -189,7 +195,16 @@ func (e *Engine) End() error {
 		}
 	}
 	// What the devices have not done yet may fail, and must do so before anything is committed.
-	return e.synchronize()
+	if err := e.synchronize(); err != nil {
+		return err
+	}
+	if err := e.measure(e.runs + 1); err != nil {
+		return e.fail(err)
+	}
+	if err := e.lookAtMemory(); err != nil {
+		return e.fail(err)
+	}
+	return nil
 }
 
 // synchronize waits for all that the devices compute.

@@ -112,6 +112,9 @@ func (e *Engine) compute(j *job) error {
 	}); err != nil {
 		return err
 	}
+	if err := e.markBegin(j); err != nil {
+		return err
+	}
 	if e.held != nil {
 		if err := e.held.Forward(j.slot, j.onAll(func(r *replica) kernels.Matrix { return j.pooledOn(r) })); err != nil {
 			return err
@@ -191,6 +194,9 @@ func (e *Engine) receive(j *job) error {
 
 // finish marks the end of what a job has enqueued.
 func (e *Engine) finish(j *job) error {
+	if err := e.markEnd(j); err != nil {
+		return err
+	}
 	return j.onEach(func(r *replica, _ part) error {
 		s := &r.slots[j.slot]
 		s.ran = true
@@ -201,6 +207,9 @@ func (e *Engine) finish(j *job) error {
 // results waits for the results of a job, and returns its loss, if it is one of training, and its logits.
 func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 	if err := e.wait(j); err != nil {
+		return 0, nil, e.fail(err)
+	}
+	if err := e.measure(j.number); err != nil {
 		return 0, nil, e.fail(err)
 	}
 	if j.prog.Training() {

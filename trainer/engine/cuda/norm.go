@@ -96,7 +96,18 @@ func (u *run) addUp(array func(r *replica) gpu.Region) error {
 	}
 	e.streams, e.arrays = e.streams[:0], e.arrays[:0]
 	for _, r := range e.replicas {
-		e.streams, e.arrays = append(e.streams, r.compute), append(e.arrays, array(r))
+		e.streams, e.arrays = append(e.streams, uncounted(r.compute)), append(e.arrays, array(r))
 	}
-	return e.group.AllReduce(e.streams, e.arrays)
+	if err := u.markSum(0); err != nil {
+		return err
+	}
+	if err := e.group.AllReduce(e.streams, e.arrays); err != nil {
+		return err
+	}
+	// Each device sums up a part. It sends each other one that one's part, and the sum of its own.
+	n := len(e.replicas)
+	for _, r := range e.replicas {
+		r.counters.counts[sent].Add(int64(2 * (n - 1) * e.arrays[0].Bytes() / n))
+	}
+	return u.markSum(1)
 }

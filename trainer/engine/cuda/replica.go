@@ -18,6 +18,9 @@ type replica struct {
 	arena gpu.Memory // for the current mini-batch; nil: none yet
 	slots [2]deviceSlot
 
+	counters *counters
+	marks    marks
+
 	base  []kernels.Matrix // of each buffer of the program that runs
 	terms []kernels.Matrix // of a sum
 	halfs []int            // of each value that a program needs in bfloat16: the last run that has made it
@@ -47,7 +50,7 @@ func openReplica(p gpu.Platform, number int) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{dev: dev}
+	r := &replica{dev: dev, counters: newCounters(dev)}
 	if r.kernels, err = kernels.Load(dev); err != nil {
 		return r, err
 	}
@@ -58,6 +61,7 @@ func openReplica(p gpu.Platform, number int) (*replica, error) {
 		if *s.stream, err = dev.NewStream(s.name); err != nil {
 			return r, err
 		}
+		*s.stream = &counted{Stream: *s.stream, counters: r.counters}
 	}
 	for i := range r.slots {
 		s := &r.slots[i]

@@ -1,0 +1,140 @@
+package cuda
+
+import (
+	"fmt"
+
+	"aibox/gpu"
+)
+
+const (
+	// sampleFirst is the first step of training that is measured. Those before it make room, and the driver loads kernels.
+	sampleFirst = 3
+	// sampleEvery is how many steps later the next one is. It has no divisor in common with the
+	// number of mini-batches of a pass, which mostly is a power of two: else it would be always at the same place.
+	sampleEvery = 31
+)
+
+// sampling says which step of training is measured. Events in the compute streams, none of them within a graph, mark the
+// end of the step before, the beginning of the step, its sums and its end. Nobody waits for them: they are read after a later
+// wait of the host for what comes behind them.
+type sampling struct {
+	steps   int // of training so far
+	next    int // the step that is sampled next
+	before  int // number of the latest run whose end was marked because the next one may be sampled
+	run     int // number of the sampled run
+	pending bool
+	sums    int // of the sampled run so far
+}
+
+// marks are events of a sampled step in the compute stream of a device.
+type marks struct {
+	before gpu.Event      // all of the step before is done
+	began  gpu.Event      // all inputs are there
+	sums   [][2]gpu.Event // around each sum over the devices
+	ended  gpu.Event
+}
+
+// mark records an event on all devices.
+func (e *Engine) mark(name string, of func(*marks) *gpu.Event) error {
+	for _, r := range e.replicas {
+		event := of(&r.marks)
+		if *event == nil {
+			var err error
+			if *event, err = r.dev.NewEvent(name); err != nil {
+				return err
+			}
+		}
+		if err := r.compute.Record(*event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markBegin begins a step: its inputs are there, and the compute stream has waited for them.
+func (e *Engine) markBegin(j *job) error {
+	s := &e.sample
+	if !j.prog.Training() {
+		return nil
+	}
+	s.steps++
+	if s.pending || s.before != j.number-1 || s.before == 0 {
+		return nil
+	}
+	s.run, s.sums = j.number, 0
+	return e.mark("began", func(m *marks) *gpu.Event { return &m.began })
+}
+
+// markEnd ends a step.
+func (e *Engine) markEnd(j *job) error {
+	s := &e.sample
+	switch {
+	case !j.prog.Training():
+	case s.run == j.number:
+		s.next, s.pending = s.steps+sampleEvery, true
+		return e.mark("ended", func(m *marks) *gpu.Event { return &m.ended })
+	case !s.pending && s.steps+1 >= max(s.next, sampleFirst):
+		s.before = j.number
+		return e.mark("before", func(m *marks) *gpu.Event { return &m.before })
+	}
+	return nil
+}
+
+// markSum marks the beginning (0) or the end (1) of a sum over the devices.
+func (u *run) markSum(end int) error {
+	s := &u.e.sample
+	if s.run != u.number {
+		return nil
+	}
+	for _, r := range u.e.replicas {
+		if s.sums == len(r.marks.sums) {
+			r.marks.sums = append(r.marks.sums, [2]gpu.Event{})
+		}
+		mark := &r.marks.sums[s.sums][end]
+		if *mark == nil {
+			var err error
+			if *mark, err = r.dev.NewEvent(fmt.Sprintf("sum %d, end %d", s.sums, end)); err != nil {
+				return err
+			}
+		}
+		if err := r.compute.Record(*mark); err != nil {
+			return err
+		}
+	}
+	s.sums += end
+	return nil
+}
+
+// measure reads the times of a sampled step, if run is a later one whose results the host has waited for.
+func (e *Engine) measure(run int) error {
+	s := &e.sample
+	if !s.pending || run <= s.run {
+		return nil
+	}
+	s.pending = false
+	for _, r := range e.replicas {
+		m, c := &r.marks, r.counters
+		wall, err := m.ended.Since(m.before)
+		if err != nil {
+			return err
+		}
+		idle, err := m.began.Since(m.before)
+		if err != nil {
+			return err
+		}
+		sum := int64(0)
+		for _, mark := range m.sums[:s.sums] {
+			took, err := mark[1].Since(mark[0])
+			if err != nil {
+				return err
+			}
+			sum += int64(took)
+		}
+		wall = max(wall, 0) // a clock of a device is not exact
+		c.sampled.Add(1)
+		c.wall.Add(int64(wall))
+		c.busy.Add(int64(min(max(wall-idle, 0), wall)))
+		c.sums.Add(sum)
+	}
+	return nil
+}
