@@ -23,7 +23,7 @@ type Bench struct {
 // NewBench makes a Bench for a job. Statistics of the data are not gathered, so a column
 // that needs them has to be given them in the job.
 func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, error) {
-	r := &run{job: job, log: log}
+	r := &run{job: job, log: log, opts: Options{Status: new(Status)}}
 	var err error
 	if r.parts, err = makeParts(job); err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ func (r *run) makeEngine() error {
 		return fmt.Errorf("engine.devices: %w", err)
 	}
 	r.engine = e
+	r.opts.Status.computes(e)
 	if err := e.Import(); err != nil {
 		return err
 	}
@@ -68,6 +69,7 @@ func (r *run) openPlatform() (err error) {
 
 // closeEngine gives back the devices that the engine has, if it has some.
 func (r *run) closeEngine() {
+	r.opts.Status.computes(nil)
 	if c, ok := r.engine.(io.Closer); ok {
 		if err := c.Close(); err != nil {
 			r.log.Warn("closing the engine", "error", err)

@@ -8,6 +8,7 @@ import (
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
 	"aibox/trainer/mirror"
 	"aibox/trainer/remote"
 )
@@ -38,6 +39,7 @@ type Status struct {
 		upload *mirror.Uploader
 		lost   float64
 		coming *remote.Arriving
+		engine engine.Engine
 	}
 }
 
@@ -64,12 +66,13 @@ type View struct {
 	Uploads *mirror.Summary
 	// Arriving is how far the files of a snapshot of snapshots.remote are; nil: none is used.
 	Arriving *remote.ArrivingStats
+	Devices  []DeviceSummary // that compute; nil: the processors of the host do
 }
 
 // View returns the current state.
 func (s *Status) View() View {
 	s.mu.Lock()
-	v, r, p, t, u, a := s.mu.View, s.mu.reader, s.mu.pipe, s.mu.table, s.mu.upload, s.mu.coming
+	v, r, p, t, u, a, e := s.mu.View, s.mu.reader, s.mu.pipe, s.mu.table, s.mu.upload, s.mu.coming, s.mu.engine
 	if !s.mu.since.IsZero() {
 		v.PhaseElapsed = time.Since(s.mu.since)
 	}
@@ -93,6 +96,7 @@ func (s *Status) View() View {
 		stats := a.Stats()
 		v.Arriving = &stats
 	}
+	v.Devices = deviceSummaries(e)
 	v.ResidentBytes = processMemory().Now
 	return v
 }
@@ -139,6 +143,13 @@ func (s *Status) arrives(a *remote.Arriving) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.coming = a
+}
+
+// computes says which engine computes.
+func (s *Status) computes(e engine.Engine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.engine = e
 }
 
 func (s *Status) pipeline(p *pipeline.Pipeline) {

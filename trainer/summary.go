@@ -46,6 +46,7 @@ type Summary struct {
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
 	Memory          Memory            `json:"memory"`
+	Devices         []DeviceSummary   `json:"devices,omitempty"`      // of engine.kind: cuda
 	Snapshots       SnapshotSummary   `json:"snapshots"`              // taken while training
 	Resumed         []Resumption      `json:"resumed,omitempty"`      // where the run went on after interruptions
 	Recoveries      []Recovery        `json:"recoveries,omitempty"`   // how it went on after losses of directories
@@ -181,6 +182,7 @@ func (s *Summary) describe(r *run) {
 		s.ExamplesPerSec = float64(s.Examples) / training
 	}
 	s.PeakMemoryBytes = processMemory().Peak
+	s.Devices = deviceSummaries(r.engine)
 }
 
 // complete fills in the fields that are known when the model is about to be committed.

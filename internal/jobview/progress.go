@@ -171,6 +171,9 @@ func plainLine(v *trainer.View, rate float64) string {
 		if v.Table.Kind == sparsetable.KindSSD {
 			parts = append(parts, hitsText(&v.Table), readsText(&v.Table), diskText(&v.Table))
 		}
+		if len(v.Devices) > 0 {
+			parts = append(parts, busyDevices(v.Devices))
+		}
 		if v.ResidentBytes > 0 {
 			parts = append(parts, "memory "+humanize.Bytes(v.ResidentBytes))
 		}
@@ -225,6 +228,7 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 		name := pipeline.Limiting(v.Stages)
 		add(name != "", "limiting_stage", name)
 		attrs = append(attrs, v.Table.Attrs()...)
+		add(len(v.Devices) > 0, "devices", v.Devices)
 		add(v.ResidentBytes > 0, "process_bytes", v.ResidentBytes)
 	}
 	return attrs
@@ -234,7 +238,7 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 const besideStageBar = 40
 
 // block returns the display for a terminal of this many columns: a progress bar,
-// figures, and for each stage a bar of its busy, blocked and starved time.
+// figures, for each stage a bar of its busy, blocked and starved time, and lines about the table and the devices.
 func block(v *trainer.View, rate float64, columns int) []string {
 	var parts []string
 	if s := share(v); s >= 0 {
@@ -285,7 +289,7 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		legend, lines = append(legend, lines[0]...), nil
 	}
 	b = append(b, terminal.Flow(legend, columns)...)
-	for _, parts := range lines {
+	for _, parts := range append(lines, deviceLines(v.Devices)...) {
 		b = append(b, terminal.Flow(parts, columns)...)
 	}
 	return b

@@ -55,6 +55,9 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 		return err
 	}
 	fmt.Fprintf(&b, "\nstages of the last epoch (AIBox, Table 1); limited by %s\n%s\n", s.Limiting, s.StageTable())
+	if err := deviceTable(&b, s.Devices); err != nil {
+		return err
+	}
 	if s.Bound != "" {
 		fmt.Fprintf(&b, "bounded by    %s\n", s.Bound)
 	}

@@ -1,0 +1,61 @@
+package trainer
+
+import (
+	"math"
+	"time"
+
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cuda"
+)
+
+// DeviceSummary is what a device has done since the run was begun, or was gone on with: in training, and in
+// evaluations. A physical device that engine.devices names several times has several.
+type DeviceSummary struct {
+	Device int    `json:"device"` // number of the physical device
+	Name   string `json:"name"`
+
+	// Of the physical device, whoever uses it.
+	MemoryBytes     int64 `json:"memory_bytes"`
+	MemoryUsedBytes int64 `json:"memory_used_bytes"`      // after the latest pass
+	MemoryPeakBytes int64 `json:"memory_used_peak_bytes"` // the most that was in use after a pass
+
+	UploadedBytes   int64 `json:"uploaded_bytes"`   // from the memory of the host
+	DownloadedBytes int64 `json:"downloaded_bytes"` // to it
+	SentBytes       int64 `json:"sent_bytes"`       // to other devices, to add up gradients and the like
+
+	KernelLaunches int64 `json:"kernel_launches"`
+	MatrixProducts int64 `json:"matrix_products"`
+
+	// Means over the steps of training that were measured, about one of 31; 0 where none was.
+	MeasuredSteps    int64   `json:"measured_steps"`
+	StepSeconds      float64 `json:"step_seconds"`
+	BusyFraction     float64 `json:"busy_fraction"`      // of the time in which the device was at work, sums included
+	AllReduceSeconds float64 `json:"all_reduce_seconds"` // of a step, in sums over all devices, with the time in which it waited for the others
+}
+
+// deviceSummaries are what the devices of an engine have done; nil if it has none.
+func deviceSummaries(e engine.Engine) []DeviceSummary {
+	c, ok := e.(*cuda.Engine)
+	if !ok {
+		return nil
+	}
+	var all []DeviceSummary
+	for _, s := range c.Stats() {
+		all = append(all, DeviceSummary{
+			Device: s.Number, Name: s.Name, MemoryBytes: s.MemoryBytes, MemoryUsedBytes: s.UsedBytes, MemoryPeakBytes: s.PeakBytes,
+			UploadedBytes: s.UploadedBytes, DownloadedBytes: s.DownloadedBytes, SentBytes: s.SentBytes,
+			KernelLaunches: s.Launches, MatrixProducts: s.Products,
+			MeasuredSteps: s.SampledSteps, StepSeconds: s.Step().Seconds(), BusyFraction: math.Round(1e4*s.Busy()) / 1e4,
+			AllReduceSeconds: s.Sum().Seconds(),
+		})
+	}
+	return all
+}
+
+// Step is the time of a step of training.
+func (s *DeviceSummary) Step() time.Duration { return seconds(s.StepSeconds) }
+
+// AllReduce is the time that a step spends in sums over the devices.
+func (s *DeviceSummary) AllReduce() time.Duration { return seconds(s.AllReduceSeconds) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
