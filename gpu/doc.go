@@ -61,7 +61,8 @@
 // One goroutine at a time may call into a platform and all that comes from it. A caller that
 // drives several devices does it from one goroutine: calls only enqueue, so they are short, and
 // a graph is one call. The slices of pinned memory may be used on any goroutine, as
-// long as the goroutine that makes the calls is in step with the others.
+// long as the goroutine that makes the calls is in step with the others. Ranges of a Ranger are free of
+// all that.
 //
 // # Errors
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
@@ -18,6 +19,7 @@ const maxExactExamples = 64 << 20
 // evaluation runs an engine over a reader without training.
 type evaluation struct {
 	engine engine.Engine
+	ranges gpu.Ranger // as in flow
 	table  sparsetable.Table
 	limit  *passLimit
 	bytes  *gauge
@@ -44,7 +46,7 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 		reader: r, table: ev.table, mode: sparsetable.PullLookup, limit: ev.limit, bytes: ev.bytes, log: ev.log,
 		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes, space: ev.space,
 		started: ev.status.pipeline,
-		engine:  ev.engine,
+		engine:  ev.engine, ranges: ev.ranges,
 		batch: func(b *reader.Batch) error {
 			return ev.engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				b := res.Batch

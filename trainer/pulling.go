@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
 )
@@ -22,12 +23,13 @@ type pulled struct {
 // whose rows are pinned. The queues limit their number; if the table's memory cannot
 // hold so many, fewer passes are pinned.
 type puller struct {
-	table sparsetable.Table
-	mode  sparsetable.PullMode
-	log   *slog.Logger
-	limit *passLimit
-	space func(cause error) bool // as in flow
-	yield func() bool            // likewise
+	table  sparsetable.Table
+	mode   sparsetable.PullMode
+	log    *slog.Logger
+	limit  *passLimit
+	space  func(cause error) bool // as in flow
+	yield  func() bool            // likewise
+	ranges gpu.Ranger             // likewise
 
 	begun    int64 // passes that were pulled
 	warned   bool
@@ -35,8 +37,8 @@ type puller struct {
 	released chan struct{} // wakes pull
 }
 
-func newPuller(table sparsetable.Table, mode sparsetable.PullMode, limit *passLimit, log *slog.Logger) *puller {
-	return &puller{table: table, mode: mode, limit: limit, log: log, released: make(chan struct{}, 1)}
+func newPuller(table sparsetable.Table, mode sparsetable.PullMode, limit *passLimit, log *slog.Logger, ranges gpu.Ranger) *puller {
+	return &puller{table: table, mode: mode, limit: limit, log: log, ranges: ranges, released: make(chan struct{}, 1)}
 }
 
 // pull pins the rows of a pass. If the table's memory cannot hold all of them at the
@@ -69,6 +71,7 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) 
 // earlier passes to be released; if none is left to wait for, it fails. If the disk is full,
 // it asks for space.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
+	defer p.ranges.EndRange(p.ranges.StartRange("pull"))
 	for {
 		ended := p.ended.Load() // read before Pull: if a pass is released meanwhile, another attempt may succeed
 		mode := p.mode

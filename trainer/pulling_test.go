@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
 )
@@ -37,7 +38,7 @@ func TestDivisiblePulls(t *testing.T) {
 		pass.Batches = append(pass.Batches, batch)
 	}
 	table := &modesOf{}
-	p := newPuller(table, sparsetable.PullLookup, new(passLimit), quiet.Logger)
+	p := newPuller(table, sparsetable.PullLookup, new(passLimit), quiet.Logger, gpu.RangerOf(nil))
 	if err := p.pull(t.Context(), pass, func(pulled) error { return nil }); err != nil {
 		t.Fatal(err)
 	}

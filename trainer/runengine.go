@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"aibox/gpu"
 	gpucuda "aibox/gpu/cuda"
 	"aibox/internal/humanize"
 	"aibox/trainer/engine"
@@ -66,6 +67,9 @@ func (r *run) openPlatform() (err error) {
 	}
 	return nil
 }
+
+// ranges tell a profiler of the devices what the run does.
+func (r *run) ranges() gpu.Ranger { return gpu.RangerOf(r.opts.platform) }
 
 // closeEngine gives back the devices that the engine has, if it has some.
 func (r *run) closeEngine() {

@@ -149,6 +149,8 @@ func (s *snapshots) due() bool {
 // the run has to end.
 func (s *snapshots) take() error {
 	r := s.run
+	ranges := r.ranges()
+	defer ranges.EndRange(ranges.StartRange("snapshot"))
 	start := time.Now()
 	s.begun, s.passes, s.examples = start, 0, r.state.Examples
 	if err := r.engine.Export(); err != nil {
@@ -175,6 +177,7 @@ func (s *snapshots) take() error {
 	s.writing = im
 	panics.Go("saving a snapshot", func() {
 		defer close(im.done)
+		defer ranges.EndRange(ranges.StartRange("write snapshot"))
 		start := time.Now()
 		im.err = panics.Do("saving a snapshot", func() error { return s.write(im, older) })
 		im.took = time.Since(start)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"aibox/gpu"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -52,6 +53,7 @@ type flow struct {
 	space func(cause error) bool
 
 	engine engine.Engine // that works on the rows of the passes
+	ranges gpu.Ranger    // what the stages do, for profilers; nil: none
 	// begins and ends, if set, are called before the first mini-batch of a pass, and after the
 	// last one, when nobody changes its rows.
 	begins, ends func(w pulled)
@@ -71,12 +73,17 @@ type flow struct {
 
 // run runs the stages until the data ends, and returns their statistics.
 func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
+	if f.ranges == nil {
+		f.ranges = gpu.RangerOf(nil)
+	}
 	p := pipeline.New(ctx)
 	f.bytes.now.Store(0)
 	var look atomic.Int64 // how many passes after the next one the table wants to be told of
 	passes := pipeline.Source(p, stageRead, func(ctx context.Context, emit func(*reader.Pass) error) error {
 		for {
+			reading := f.ranges.StartRange("read")
 			pass, err := f.reader.Next(ctx)
+			f.ranges.EndRange(reading)
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -105,7 +112,7 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 			Bytes: f.readAheadBytes, Size: (*reader.Pass).MemoryBytes,
 		})
 	}
-	rows := newPuller(f.table, f.mode, f.limit, f.log)
+	rows := newPuller(f.table, f.mode, f.limit, f.log, f.ranges)
 	rows.space, rows.yield = f.space, f.yield
 	ready := pipeline.Expand(p, stageTable, passes, f.readQueue, rows.pull)
 	ready.OnDrop(rows.release)
@@ -130,6 +137,11 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 
 // learn runs the engine over the mini-batches of a pass, and releases its rows.
 func (f *flow) learn(ctx context.Context, w pulled, release func(pulled)) (err error) {
+	name := "evaluate"
+	if f.mode == sparsetable.PullCreate {
+		name = "train"
+	}
+	defer f.ranges.EndRange(f.ranges.StartRange(name))
 	defer release(w)
 	defer func() { // the rows are not the engine's any more, and still pinned
 		if err == nil && f.ends != nil {

@@ -37,6 +37,7 @@ type Platform struct {
 
 	hazard *Hazard // the first
 	faults faults
+	ranges ranges
 
 	host       clock
 	agents     int // the host, and all streams ever made

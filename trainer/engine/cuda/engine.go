@@ -36,6 +36,7 @@ type Engine struct {
 
 	counters []*counters // of the replicas; see Stats
 	sample   sampling
+	ranges   gpu.Ranger // what the host does, for profilers
 
 	train, infer execution
 	slots        [2]slot
@@ -62,7 +63,7 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 	if len(o.Devices) == 0 {
 		return nil, errors.New("cuda: no devices")
 	}
-	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
+	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}, ranges: gpu.RangerOf(o.Platform)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
@@ -161,6 +162,7 @@ func (e *Engine) Begin(p engine.Pass) error {
 	}
 	e.stopped, e.trained = false, false
 	if e.held != nil {
+		defer e.ranges.EndRange(e.ranges.StartRange("bring rows"))
 		if err := e.held.Begin(p); err != nil {
 			return e.fail(err)
 		}
@@ -189,7 +191,10 @@ func (e *Engine) End() error {
 			return err
 		}
 		if e.trained {
-			if err := e.held.Download(); err != nil {
+			fetching := e.ranges.StartRange("fetch rows")
+			err := e.held.Download()
+			e.ranges.EndRange(fetching)
+			if err != nil {
 				return e.fail(err)
 			}
 		}

@@ -40,7 +40,10 @@ func (e *Engine) trainHeld(b engine.Batch, done engine.Done) error {
 	if err := e.sendDense(j); err != nil {
 		return e.fail(err)
 	}
-	if err := e.held.SendTraining(j.slot, b.Batch, e.sharesOf(j), step, scale); err != nil {
+	sending := e.ranges.StartRange("send")
+	err = e.held.SendTraining(j.slot, b.Batch, e.sharesOf(j), step, scale)
+	e.ranges.EndRange(sending)
+	if err != nil {
 		return e.fail(err)
 	}
 	if err := e.enqueueHeld(j); err != nil {
@@ -63,6 +66,7 @@ func (e *Engine) sharesOf(j *job) []devicerows.Share {
 
 // sendBags is sendPooled for inference with rows on the devices.
 func (e *Engine) sendBags(j *job) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("send"))
 	if err := e.held.Send(j.slot, j.batch.Batch, e.sharesOf(j)); err != nil {
 		return err
 	}
@@ -91,10 +95,13 @@ func (e *Engine) enqueueHeld(j *job) error {
 	if err := e.addUpGradients(j); err != nil {
 		return err
 	}
-	if err := e.segment(j, segmentUpdate); err != nil {
+	if err := e.enqueueUpdate(j); err != nil {
 		return err
 	}
-	if err := e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) })); err != nil {
+	updating := e.ranges.StartRange("update rows")
+	err := e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) }))
+	e.ranges.EndRange(updating)
+	if err != nil {
 		return err
 	}
 	if err := e.finish(j); err != nil {

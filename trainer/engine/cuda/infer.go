@@ -9,6 +9,7 @@ import (
 
 // Infer implements engine.Engine. The result is delivered by the next call.
 func (e *Engine) Infer(b engine.Batch, done engine.Done) (err error) {
+	defer e.ranges.EndRange(e.ranges.StartRange("infer"))
 	defer e.leave(&err)
 	defer panics.Catch("the engine", &err)
 	j, err := e.begin(&e.infer, b, done, e.state.Step)
@@ -25,7 +26,7 @@ func (e *Engine) Infer(b engine.Batch, done engine.Done) (err error) {
 	}
 	send := e.sendPooled
 	if e.held == nil {
-		j.in.Rows = e.rows.Gather(b.Batch)
+		j.in.Rows = e.gather(b, e.rows.Gather)
 		j.bags.Set(&j.in)
 	} else {
 		send = e.sendBags

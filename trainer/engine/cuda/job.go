@@ -102,6 +102,7 @@ func (e *Engine) makeRoom(j *job) error {
 
 // compute enqueues the steps of the program, and the copies of the results.
 func (e *Engine) compute(j *job) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("compute"))
 	other := (j.slot + 1) % len(e.slots)
 	if err := j.onEach(func(r *replica, p part) error {
 		j.bind(r, j.slot, p.n)
@@ -225,5 +226,6 @@ func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 
 // wait waits for the results of a job.
 func (e *Engine) wait(j *job) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("wait"))
 	return j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].downloaded.Synchronize() })
 }

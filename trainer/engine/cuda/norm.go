@@ -94,6 +94,7 @@ func (u *run) addUp(array func(r *replica) gpu.Region) error {
 	if e.group == nil {
 		return nil
 	}
+	defer e.ranges.EndRange(e.ranges.StartRange("all-reduce"))
 	e.streams, e.arrays = e.streams[:0], e.arrays[:0]
 	for _, r := range e.replicas {
 		e.streams, e.arrays = append(e.streams, uncounted(r.compute)), append(e.arrays, array(r))

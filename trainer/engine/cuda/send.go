@@ -3,6 +3,8 @@ package cuda
 import (
 	"aibox/gpu"
 	"aibox/internal/kernel"
+	"aibox/reader"
+	"aibox/trainer/engine"
 	"aibox/trainer/engine/hostrows"
 )
 
@@ -11,6 +13,7 @@ const poolGrain = 128
 
 // sendDense sends what does not depend on rows.
 func (e *Engine) sendDense(j *job) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("send"))
 	in, l := e.slots[j.slot].inputs, j.inputs(j.in.N)
 	clock, err := in.Writing(l.clock, 8)
 	if err != nil {
@@ -72,17 +75,19 @@ func send(r *replica, j *job, to, from int, p part, columns int) error {
 	return r.up.Copy(gpu.Part(r.slots[j.slot].inputs, to, bytes), gpu.Part(j.e.slots[j.slot].inputs, from+4*columns*p.first, bytes))
 }
 
+// gather returns the values of the rows of a mini-batch.
+func (e *Engine) gather(b engine.Batch, of func(*reader.Batch) []float32) []float32 {
+	defer e.ranges.EndRange(e.ranges.StartRange("gather"))
+	return of(b.Batch)
+}
+
 // sendPooled pools the bags, sends the result, and lets the devices begin when all has arrived.
 func (e *Engine) sendPooled(j *job) error {
-	in, l := e.slots[j.slot].inputs, j.inputs(j.in.N)
-	width := j.net.Fields * j.net.RowDim
-	pooled, err := room(in, l.pooled, j.in.N*width)
-	if err != nil {
+	l, width := j.inputs(j.in.N), j.net.Fields*j.net.RowDim
+	if err := e.poolBags(j, width); err != nil {
 		return err
 	}
-	e.pool = pooling{&j.bags, pooled, j.in.Rows, width, j.in.N}
-	kernel.Parallel((j.in.N+poolGrain-1)/poolGrain, 1, e.poolTask)
-	e.pool = pooling{}
+	defer e.ranges.EndRange(e.ranges.StartRange("send"))
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
 		if err := send(r, j, j.inputs(p.n).pooled, l.pooled, p, width); err != nil {
@@ -93,6 +98,19 @@ func (e *Engine) sendPooled(j *job) error {
 		}
 		return r.compute.Wait(s.uploaded)
 	})
+}
+
+// poolBags pools the bags of a job, width numbers of each example.
+func (e *Engine) poolBags(j *job, width int) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("pool"))
+	pooled, err := room(e.slots[j.slot].inputs, j.inputs(j.in.N).pooled, j.in.N*width)
+	if err != nil {
+		return err
+	}
+	e.pool = pooling{&j.bags, pooled, j.in.Rows, width, j.in.N}
+	kernel.Parallel((j.in.N+poolGrain-1)/poolGrain, 1, e.poolTask)
+	e.pool = pooling{}
+	return nil
 }
 
 // pooling is what poolTask works on.

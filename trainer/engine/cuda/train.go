@@ -10,6 +10,7 @@ import (
 
 // Train implements engine.Engine.
 func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
+	defer e.ranges.EndRange(e.ranges.StartRange("step"))
 	defer e.leave(&err)
 	defer panics.Catch("the engine", &err)
 	if e.held != nil {
@@ -34,7 +35,7 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 	if err := e.sendDense(j); err != nil {
 		return e.fail(err)
 	}
-	j.in.Rows = e.rows.Collect(b.Batch)
+	j.in.Rows = e.gather(b, e.rows.Collect)
 	if err := e.enqueue(j); err != nil {
 		return e.fail(err)
 	}
@@ -42,17 +43,23 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 	if err != nil {
 		return err
 	}
-	width := e.Network.Fields * e.Network.RowDim
-	grads, err := numbers(e.slots[j.slot].outputs, j.outputs(b.N).pooled, b.N*width)
-	if err != nil {
-		return e.fail(err)
-	}
-	s.Step = step
-	if err := e.rows.Update(&j.bags, hostrows.Gradients{Data: grads, Stride: width}, scale); err != nil {
+	if err := e.updateRows(j, scale); err != nil {
 		return e.fail(err)
 	}
 	e.result = engine.Result{Batch: b.Batch, Step: step, Loss: loss, Logits: logits}
 	return done(&e.result)
+}
+
+// updateRows updates the rows of a job, which completes its step.
+func (e *Engine) updateRows(j *job, scale float32) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("update rows"))
+	width := j.net.Fields * j.net.RowDim
+	grads, err := numbers(e.slots[j.slot].outputs, j.outputs(j.in.N).pooled, j.in.N*width)
+	if err != nil {
+		return err
+	}
+	e.state.Step = j.step
+	return e.rows.Update(&j.bags, hostrows.Gradients{Data: grads, Stride: width}, scale)
 }
 
 // enqueue enqueues all of a step of training that needs the values of rows.
@@ -67,10 +74,16 @@ func (e *Engine) enqueue(j *job) error {
 	if err := e.addUpGradients(j); err != nil {
 		return err
 	}
-	if err := e.segment(j, segmentUpdate); err != nil {
+	if err := e.enqueueUpdate(j); err != nil {
 		return err
 	}
 	return e.finish(j)
+}
+
+// enqueueUpdate enqueues the update of parameters.
+func (e *Engine) enqueueUpdate(j *job) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("update"))
+	return e.segment(j, segmentUpdate)
 }
 
 // judge returns the loss of a job, the mean of the terms in double precision and in the order of the examples, or
