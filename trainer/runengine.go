@@ -6,6 +6,7 @@ import (
 
 	"aibox/gpu"
 	gpucuda "aibox/gpu/cuda"
+	"aibox/gpu/profiled"
 	"aibox/internal/humanize"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
@@ -53,6 +54,9 @@ func (r *run) openPlatform() (err error) {
 		if r.opts.platform, err = gpucuda.Open(); err != nil {
 			return fmt.Errorf("engine.kind: cuda: %w", err)
 		}
+	}
+	if _, measured := r.opts.platform.(*profiled.Platform); r.opts.KernelTimes != nil && !measured {
+		r.opts.platform = profiled.New(r.opts.platform, r.opts.KernelTimes)
 	}
 	infos := r.opts.platform.Devices()
 	for i, d := range job.Devices {

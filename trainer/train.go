@@ -10,6 +10,7 @@ import (
 
 	"aibox/configs"
 	"aibox/gpu"
+	"aibox/gpu/profiled"
 	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
@@ -33,6 +34,8 @@ type Options struct {
 	// The zero value means not at all.
 	WaitUntil time.Time
 	Fresh     bool // do not go on with an interrupted run
+	// KernelTimes gets the times of all operations on devices, which makes the run slower; nil: they are not measured.
+	KernelTimes *profiled.Times
 
 	failures *diskFailures // that Train has survived
 	// afterPass is called between two passes of training, by tests.

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/configs"
+	"aibox/gpu/profiled"
 	"aibox/internal/jobview"
 	"aibox/internal/profiling"
 	"aibox/trainer"
@@ -38,7 +39,10 @@ again by itself.
 
 With --profile, the job leaves profiles of its processor time, memory and waits for
 locks, and an execution trace, also when it fails or is interrupted once. The trace
-ends when it has 256 MiB.
+ends when it has 256 MiB. With engine.kind cuda, kernels.tsv has the time of each
+kernel, product of matrices, copy and sum on each device. For that, operations are
+measured one by one and not captured as graphs, so the job is slower; its model is the
+same. Stages and steps are marked for Nsight Systems with and without --profile.
 
 Examples:
 
@@ -50,7 +54,7 @@ Examples:
   aibox train job.yaml --profile profiles/{{date}}`,
 		Flags: append(jobFlags(), waitFlag(),
 			&cli.BoolFlag{Name: "fresh", Usage: "start over: delete the snapshot of an interrupted run of this job"},
-			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof and trace.out into `DIR`, which must not hold those of another run"},
+			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, of devices, kernels.tsv into `DIR`, which must not hold those of another run"},
 		),
 		Action: func(c *cli.Context) (err error) {
 			job, err := loadJob(c)
@@ -67,7 +71,7 @@ Examples:
 				return err
 			}
 			defer closeWith(log, "the lock of the job", lock)
-			stop, err := startProfiles(c, job, log)
+			times, stop, err := startProfiles(c, job, log)
 			if err != nil {
 				return err
 			}
@@ -76,7 +80,7 @@ Examples:
 			d := jobview.Watch(consoleOf(c), status, log)
 			defer d.Stop()
 			summary, err := trainer.Train(c.Context, job, trainer.Options{
-				Logger: log, Status: status, Version: version, WaitUntil: until, Fresh: c.Bool("fresh"),
+				Logger: log, Status: status, Version: version, WaitUntil: until, Fresh: c.Bool("fresh"), KernelTimes: times,
 			})
 			d.Stop()
 			if err != nil {
@@ -88,22 +92,27 @@ Examples:
 }
 
 // startProfiles begins to record the profiles that --profile asks for; the function that
-// it returns completes them.
-func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (stop func() error, err error) {
+// it returns completes them. Times are to be filled by the job; nil: they are not asked for.
+func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (times *profiled.Times, stop func() error, err error) {
 	dir, err := pathFlag(c, job, "profile")
 	if err != nil || dir == "" {
-		return func() error { return nil }, err
+		return nil, func() error { return nil }, err
 	}
-	files := make([]string, len(profiling.Files))
-	for i, name := range profiling.Files {
-		files[i] = filepath.Join(dir, name)
+	var files []string
+	for _, name := range append(profiling.Files[:len(profiling.Files):len(profiling.Files)], profiling.KernelsFile) {
+		files = append(files, filepath.Join(dir, name))
 	}
 	if err := refuseOverwrite(c.Context, job, log, files); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s, err := profiling.Start(profiling.Options{Dir: dir, Logger: log})
+	o := profiling.Options{Dir: dir, Logger: log}
+	if job.Engine.Kind == "cuda" {
+		times = new(profiled.Times)
+		o.Kernels = times.Write
+	}
+	s, err := profiling.Start(o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.Stop, nil
+	return times, s.Stop, nil
 }

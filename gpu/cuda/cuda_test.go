@@ -12,6 +12,7 @@ import (
 	"aibox/gpu"
 	"aibox/gpu/cuda"
 	"aibox/gpu/gputest"
+	"aibox/gpu/profiled"
 )
 
 // TestConformance runs the suite on the devices of this machine.
@@ -24,6 +25,16 @@ func TestConformance(t *testing.T) {
 		t.Log(line)
 	}
 	gputest.Run(t, gputest.Subject{Platform: p, Image: gputest.Image()})
+}
+
+// TestConformanceProfiled runs it with operations that are measured.
+func TestConformanceProfiled(t *testing.T) {
+	times := new(profiled.Times)
+	gputest.Run(t, gputest.Subject{Platform: profiled.New(openPlatform(t), times), Image: gputest.Image()})
+	var out strings.Builder
+	if err := times.Write(&out); err != nil || strings.Count(out.String(), "all-reduce") == 0 || strings.Count(out.String(), "product ") == 0 {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
 }
 
 // TestNeedsNoDriver looks which libraries this program needs to start, and what happens where there

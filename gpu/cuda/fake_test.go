@@ -49,7 +49,7 @@ func TestFake(t *testing.T) {
 			// A device that breaks because another one does is in order for the driver.
 			run("-test.run=^TestGroupBreaks$", "FAKE_LEAKS=1")
 			text := run("-test.skip=^(TestFake|TestGroupBreaks)$")
-			profiled(t, compiler, dir, run)
+			withProfiler(t, compiler, dir, run)
 			if !strings.Contains(text, "fake device 0") {
 				t.Errorf("this is not the fake driver:\n%s", text)
 			}

@@ -24,8 +24,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// profiled runs TestRanges with a profiler.
-func profiled(t *testing.T, compiler, dir string, run func(tests string, env ...string) string) {
+// withProfiler runs TestRanges with a profiler.
+func withProfiler(t *testing.T, compiler, dir string, run func(tests string, env ...string) string) {
 	t.Helper()
 	library, file := filepath.Join(dir, "profiler.so"), filepath.Join(dir, "ranges")
 	build := exec.Command(compiler, "-shared", "-fPIC", "-O1", "-I/usr/local/cuda/include", "-o", library, "testdata/fakeprofiler.c", "-ldl")

@@ -8,6 +8,7 @@ import (
 	"aibox/gpu"
 	"aibox/gpu/emulated"
 	"aibox/gpu/gputest"
+	"aibox/gpu/profiled"
 	"aibox/internal/testseed"
 )
 
@@ -35,6 +36,17 @@ func TestConformance(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestConformanceProfiled: a platform whose operations are measured keeps what package gpu promises.
+func TestConformanceProfiled(t *testing.T) {
+	for _, seed := range []uint64{0, testseed.Of(t)} {
+		p := newPlatform(seed)
+		gputest.Run(t, gputest.Subject{Platform: profiled.New(p, new(profiled.Times)), Image: gputest.Image()})
+		if err := p.Err(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@
 //	mutex.pprof   who made others wait for a lock
 //	block.pprof   who waited, and where, for at least some tens of microseconds
 //	trace.out     what each goroutine did when, from the start until the file is full
+//	kernels.tsv   the time of each kernel on devices, if the caller has some
 //
 // The profiles are written when the session is stopped, whatever the outcome of the work.
 // A process that is killed, or exits without stopping its session, leaves incomplete files.

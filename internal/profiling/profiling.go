@@ -3,6 +3,7 @@ package profiling
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -24,8 +25,11 @@ const (
 	traceName  = "trace.out"
 )
 
-// Files are the names of the files that a session leaves in its directory.
+// Files are the names of the files that a session leaves in its directory. Where devices compute, it leaves KernelsFile, too.
 var Files = []string{allocsName, blockName, cpuName, heapName, mutexName, traceName}
+
+// KernelsFile is the name of the file with the times of kernels on devices.
+const KernelsFile = "kernels.tsv"
 
 const (
 	// One of so many waits for a lock is recorded, with its stack. A job waits for locks
@@ -44,6 +48,8 @@ type Options struct {
 	Dir        string       // is created; must not hold files of another session
 	TraceBytes int64        // the execution trace ends at this size; 0: DefaultTraceBytes
 	Logger     *slog.Logger // nil: slog.Default()
+	// Kernels writes KernelsFile when the session ends; nil: there is none.
+	Kernels func(io.Writer) error
 }
 
 // Session is a recording. A process can have only one at a time.
@@ -53,9 +59,11 @@ type Session struct {
 	cpu   *os.File
 	trace *traceFile
 	heap  *heapWatch
+
+	kernels func(io.Writer) error
 }
 
-// Start begins to record. It refuses a directory that holds one of the Files, so that
+// Start begins to record. It refuses a directory that holds one of the Files, or KernelsFile, so that
 // the profiles of an earlier run are not lost.
 func Start(o Options) (*Session, error) {
 	if o.TraceBytes == 0 {
@@ -64,7 +72,7 @@ func Start(o Options) (*Session, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &Session{dir: o.Dir, log: o.Logger}
+	s := &Session{dir: o.Dir, log: o.Logger, kernels: o.Kernels}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("directory for profiles: %w", err)
 	}
@@ -80,7 +88,7 @@ func Start(o Options) (*Session, error) {
 // refuseOthers fails if the directory holds profiles.
 func (s *Session) refuseOthers() error {
 	var found []string
-	for _, name := range Files {
+	for _, name := range append(Files[:len(Files):len(Files)], KernelsFile) {
 		if _, err := os.Lstat(s.path(name)); err == nil {
 			found = append(found, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -139,6 +147,9 @@ func (s *Session) Stop() error {
 	faults = append(faults,
 		s.write(heapName, s.heap.stop()),
 		s.lookup(allocsName, "allocs"), s.lookup(mutexName, "mutex"), s.lookup(blockName, "block"))
+	if s.kernels != nil {
+		faults = append(faults, s.fill(KernelsFile, s.kernels))
+	}
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("profiles in %s are incomplete: %w", s.dir, err)
 	}
@@ -148,20 +159,23 @@ func (s *Session) Stop() error {
 
 // lookup writes one of the profiles that the runtime keeps by name.
 func (s *Session) lookup(name, profile string) error {
-	f, err := s.create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(pprof.Lookup(profile).WriteTo(f, 0), f.Close())
+	return s.fill(name, func(w io.Writer) error { return pprof.Lookup(profile).WriteTo(w, 0) })
 }
 
 func (s *Session) write(name string, data []byte) error {
+	return s.fill(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// fill makes a file with what write writes.
+func (s *Session) fill(name string, write func(io.Writer) error) error {
 	f, err := s.create(name)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	return errors.Join(write(f), f.Close())
 }
 
 // create makes a file, which must not exist: two runs may have begun at the same time.

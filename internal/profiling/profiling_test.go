@@ -121,6 +121,39 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// TestKernels: what the caller has measured on devices is beside the other profiles, and is not lost either.
+func TestKernels(t *testing.T) {
+	dir := t.TempDir()
+	text := "before"
+	o := Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Kernels: func(w io.Writer) error { _, err := io.WriteString(w, text); return err }}
+	s, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = "at the end"
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, filepath.Join(dir, KernelsFile)); got != "at the end" {
+		t.Errorf("the file has %q", got)
+	}
+	for _, name := range Files {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Start(o); err == nil || !strings.Contains(err.Error(), KernelsFile) {
+		t.Errorf("a second session in the same directory: %v", err)
+	}
+	o.Dir, o.Kernels = t.TempDir(), func(io.Writer) error { return errors.New("full") }
+	if s, err = Start(o); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Errorf("a file that cannot be written: %v", err)
+	}
+}
+
 // TestTraceEnds: the trace of a long job does not fill the disk.
 func TestTraceEnds(t *testing.T) {
 	dir := t.TempDir()
