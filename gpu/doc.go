@@ -1,8 +1,8 @@
 // Package gpu is what training needs of accelerators: memory, queues of work, kernels, matrix
 // products, sums over several devices. It is a small interface with two implementations:
 // package emulated emulates devices on the CPU, for tests, and package cuda has NVIDIA devices. Package
-// trainer/engine/cuda trains on them, with the kernels of package kernels. Package profiled measures operations. Package gputest has the suite that
-// every implementation must pass.
+// trainer/engine/cuda trains on them, with the kernels of package kernels. Package profiled measures how long
+// operations take. Package gputest has the suite that every implementation must pass.
 //
 // # Things
 //

@@ -19,9 +19,9 @@ type DeviceSummary struct {
 	MemoryUsedBytes int64 `json:"memory_used_bytes"`      // after the latest pass
 	MemoryPeakBytes int64 `json:"memory_used_peak_bytes"` // the most that was in use after a pass
 
-	UploadedBytes   int64 `json:"uploaded_bytes"`   // from the memory of the host
-	DownloadedBytes int64 `json:"downloaded_bytes"` // to it
-	SentBytes       int64 `json:"sent_bytes"`       // to other devices, to add up gradients and the like
+	UploadedBytes   int64 `json:"uploaded_bytes"`        // from the memory of the host
+	DownloadedBytes int64 `json:"downloaded_bytes"`      // to it
+	BetweenBytes    int64 `json:"between_devices_bytes"` // between devices, to add up gradients and, if they are there, to exchange rows
 
 	KernelLaunches int64 `json:"kernel_launches"`
 	MatrixProducts int64 `json:"matrix_products"`
@@ -43,7 +43,7 @@ func deviceSummaries(e engine.Engine) []DeviceSummary {
 	for _, s := range c.Stats() {
 		all = append(all, DeviceSummary{
 			Device: s.Number, Name: s.Name, MemoryBytes: s.MemoryBytes, MemoryUsedBytes: s.UsedBytes, MemoryPeakBytes: s.PeakBytes,
-			UploadedBytes: s.UploadedBytes, DownloadedBytes: s.DownloadedBytes, SentBytes: s.SentBytes,
+			UploadedBytes: s.UploadedBytes, DownloadedBytes: s.DownloadedBytes, BetweenBytes: s.BetweenBytes,
 			KernelLaunches: s.Launches, MatrixProducts: s.Products,
 			MeasuredSteps: s.SampledSteps, StepSeconds: s.Step().Seconds(), BusyFraction: math.Round(1e4*s.Busy()) / 1e4,
 			AllReduceSeconds: s.Sum().Seconds(),

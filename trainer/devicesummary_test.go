@@ -39,7 +39,7 @@ func TestDeviceSummary(t *testing.T) {
 			if d.MeasuredSteps == 0 || d.StepSeconds <= 0 || d.BusyFraction <= 0 || d.BusyFraction > 1 || d.KernelLaunches == 0 || d.MatrixProducts == 0 {
 				t.Errorf("devices %s: %+v", c.set, d)
 			}
-			if several := len(c.devices) > 1; several != (d.SentBytes > 0) || several != (d.AllReduceSeconds > 0) || d.AllReduceSeconds >= d.StepSeconds {
+			if several := len(c.devices) > 1; several != (d.BetweenBytes > 0) || several != (d.AllReduceSeconds > 0) || d.AllReduceSeconds >= d.StepSeconds {
 				t.Errorf("devices %s: %+v", c.set, d)
 			}
 			// What the display shows grows, until the evaluation has ended.

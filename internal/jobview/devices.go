@@ -25,7 +25,7 @@ func deviceLines(devices []trainer.DeviceSummary) [][]string {
 		}
 		copied := fmt.Sprintf("copied %s up, %s down", humanize.Bytes(d.UploadedBytes), humanize.Bytes(d.DownloadedBytes))
 		if len(devices) > 1 {
-			copied += fmt.Sprintf(", %s to others", humanize.Bytes(d.SentBytes))
+			copied += fmt.Sprintf(", %s between devices", humanize.Bytes(d.BetweenBytes))
 		}
 		lines = append(lines, append(parts, fmt.Sprintf("memory %s of %s", humanize.Bytes(d.MemoryUsedBytes), humanize.Bytes(d.MemoryBytes)), copied))
 	}
@@ -52,12 +52,12 @@ func deviceTable(w io.Writer, devices []trainer.DeviceSummary) error {
 	}
 	fmt.Fprintf(w, "devices; times are means over %s\n", humanize.Count(devices[0].MeasuredSteps, "measured step"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "device\tbusy\ttime/step\tall-reduce\tmemory\tcopied up\tdown\tto others\t")
+	fmt.Fprintln(t, "device\tbusy\ttime/step\tall-reduce\tmemory\tcopied up\tdown\tbetween\t")
 	for i := range devices {
 		d := &devices[i]
 		sum, sent := "-", "-"
 		if len(devices) > 1 {
-			sum, sent = timeText(d, d.AllReduce()), humanize.Bytes(d.SentBytes)
+			sum, sent = timeText(d, d.AllReduce()), humanize.Bytes(d.BetweenBytes)
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", d.Device, busyText(d), timeText(d, d.Step()), sum, humanize.Bytes(d.MemoryUsedBytes),
 			humanize.Bytes(d.UploadedBytes), humanize.Bytes(d.DownloadedBytes), sent)

@@ -19,7 +19,7 @@ func devices(n int) []trainer.DeviceSummary {
 		{Device: 3, Name: "NVIDIA A100", MemoryBytes: 40 << 30, MemoryUsedBytes: 2 << 30, UploadedBytes: 19 << 30, DownloadedBytes: 4 << 30},
 	}[:n]
 	if n > 1 {
-		all[0].AllReduceSeconds, all[0].SentBytes, all[1].SentBytes = 0.001234, 7<<30, 7<<30
+		all[0].AllReduceSeconds, all[0].BetweenBytes, all[1].BetweenBytes = 0.001234, 7<<30, 7<<30
 	}
 	return all
 }
@@ -30,7 +30,7 @@ func TestDevices(t *testing.T) {
 	lines := block(v, 0, 120)
 	wantLines(t, lines[len(lines)-4:len(lines)-2], `
 device 0 62.3% busy  all-reduce 1.23ms of 9.81ms per step  memory 3.0 GiB of 40.0 GiB
-`+`copied 20.0 GiB up, 5.0 GiB down, 7.0 GiB to others
+`+`copied 20.0 GiB up, 5.0 GiB down, 7.0 GiB between devices
 `)
 	v.Devices = devices(1)
 	lines = block(v, 0, 120)
@@ -62,8 +62,8 @@ func TestDeviceTable(t *testing.T) {
 	text, _, _ = strings.Cut(text, "bounded by")
 	wantLines(t, strings.Split(strings.TrimRight(text, "\n"), "\n"), `
 devices; times are means over 12 measured steps
-  device   busy  time/step  all-reduce   memory  copied up     down  to others
-       0  62.3%     9.81ms      1.23ms  3.0 GiB   20.0 GiB  5.0 GiB    7.0 GiB
-       3      -          -           -  2.0 GiB   19.0 GiB  4.0 GiB    7.0 GiB
+  device   busy  time/step  all-reduce   memory  copied up     down  between
+       0  62.3%     9.81ms      1.23ms  3.0 GiB   20.0 GiB  5.0 GiB  7.0 GiB
+       3      -          -           -  2.0 GiB   19.0 GiB  4.0 GiB  7.0 GiB
 `)
 }

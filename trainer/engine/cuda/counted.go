@@ -30,11 +30,11 @@ func (s *counted) count(what int, n int64, err error) error {
 	return err
 }
 
-// Copy implements gpu.Stream. Within a device kernels copy.
+// Copy implements gpu.Stream. What is copied within a device, the own part of what all get, counts as copied between devices.
 func (s *counted) Copy(dst, src gpu.Region) error {
 	_, down := dst.Memory.(gpu.Pinned)
 	_, up := src.Memory.(gpu.Pinned)
-	what := sent
+	what := between
 	switch {
 	case up:
 		what = uploaded

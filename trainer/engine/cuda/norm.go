@@ -108,7 +108,7 @@ func (u *run) addUp(array func(r *replica) gpu.Region) error {
 	// Each device sums up a part. It sends each other one that one's part, and the sum of its own.
 	n := len(e.replicas)
 	for _, r := range e.replicas {
-		r.counters.counts[sent].Add(int64(2 * (n - 1) * e.arrays[0].Bytes() / n))
+		r.counters.counts[between].Add(int64(2 * (n - 1) * e.arrays[0].Bytes() / n))
 	}
 	return u.markSum(1)
 }

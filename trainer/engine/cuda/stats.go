@@ -19,7 +19,7 @@ type DeviceStats struct {
 
 	UploadedBytes   int64 // copied from the memory of the host
 	DownloadedBytes int64 // copied to the memory of the host
-	SentBytes       int64 // copied to other devices
+	BetweenBytes    int64 // copied between memories of devices by operations of this one
 	Launches        int64 // of kernels
 	Products        int64 // of matrices
 
@@ -54,7 +54,7 @@ func (e *Engine) Stats() []DeviceStats {
 	for i, c := range e.counters {
 		all[i] = DeviceStats{
 			Number: c.number, Name: c.info.Name, MemoryBytes: c.info.MemoryBytes, UsedBytes: c.used.Load(), PeakBytes: c.peak.Load(),
-			UploadedBytes: c.counts[uploaded].Load(), DownloadedBytes: c.counts[downloaded].Load(), SentBytes: c.counts[sent].Load(),
+			UploadedBytes: c.counts[uploaded].Load(), DownloadedBytes: c.counts[downloaded].Load(), BetweenBytes: c.counts[between].Load(),
 			Launches: c.counts[launches].Load(), Products: c.counts[products].Load(),
 			SampledSteps: c.sampled.Load(), SampledTime: time.Duration(c.wall.Load()), BusyTime: time.Duration(c.busy.Load()),
 			SumTime: time.Duration(c.sums.Load()),
@@ -81,7 +81,7 @@ type tally[T any] [5]T
 const (
 	uploaded = iota
 	downloaded
-	sent
+	between
 	launches
 	products
 )
