@@ -71,11 +71,13 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summar
 		r.loss = failed
 		err = r.do(ctx)
 		if err == nil {
-			err := publishTrained(ctx, job, &opts, &r.summary)
+			again, err := r.publishTrained(ctx)
 			if err == nil && r.summary.NotPublished == "" {
 				r.forgetRemote(ctx)
 			}
-			return &r.summary, err
+			if !again {
+				return &r.summary, err
+			}
 		}
 		if r.again != nil {
 			failed, opts = r.again, r.opts
