@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"aibox/configs"
 	"aibox/internal/humanize"
+	"aibox/reader/source"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
 )
 
@@ -25,24 +28,27 @@ func (o *Options) transfer() transfer.Options {
 // the run fail, except if the run was told to stop. again reports whether the job begins again,
 // since files of its table cannot be read.
 func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
-	remote, dir, s := r.job.Output.Remote, r.job.Output.ModelDir, &r.summary
-	if remote == "" {
+	uri, dir, s := r.job.Output.Remote, r.job.Output.ModelDir, &r.summary
+	if uri == "" {
 		return false, nil
 	}
-	r.log.Info("publishing the model", "remote", remote)
+	r.log.Info("publishing the model", "remote", uri)
 	name := modeldir.JoinName(dir, s.generation)
-	o := transfer.PublishOptions{Model: name, Remote: remote, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts.transfer()}
+	o := transfer.PublishOptions{Model: name, Remote: uri, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts.transfer()}
 	out, err := transfer.Publish(ctx, o)
 	if r.notReadable(err) != nil && ctx.Err() == nil { // perhaps for a moment only
 		r.log.Warn("a file of the model's table cannot be read; publishing is tried once more", "error", err)
 		out, err = transfer.Publish(ctx, o)
 	}
 	s.Published = out
+	if source.Full(err) && sameRemote(r.job.Snapshots.Remote, uri) {
+		err = fmt.Errorf("%w; snapshots of this run are there, too, until the model is published", err)
+	}
 	if err != nil {
 		s.NotPublished = err.Error()
 	}
 	if e := transfer.UpdateReport(dir, func(r *transfer.Report) bool {
-		r.Remote, r.Generation, r.Published, r.Error = remote, s.generation, out, s.NotPublished
+		r.Remote, r.Generation, r.Published, r.Error = uri, s.generation, out, s.NotPublished
 		r.At = time.Now().UTC().Format(time.RFC3339)
 		return true
 	}); e != nil {
@@ -83,4 +89,12 @@ func (r *run) trainsAgain(lost *modeldir.LostError) bool {
 	r.opts.Fresh = false
 	r.log.Error("the model is committed, but cannot be published, since files of its table cannot be read, also when it was tried again. Replace the disk. The job begins again and goes on from the last snapshot that is whole", "error", lost)
 	return true
+}
+
+// sameRemote reports whether two URIs name the same remote directory.
+func sameRemote(a, b string) bool {
+	place := func(uri string) string {
+		return remote.Place(strings.TrimRight(strings.TrimPrefix(uri, "file://"), "/"))
+	}
+	return place(a) == place(b)
 }

@@ -294,6 +294,9 @@ func (r *run) begin(ctx context.Context) error {
 	if err = r.openPrevious(ctx); err != nil {
 		return err
 	}
+	if err := r.checkFirstRemote(); err != nil {
+		return err
+	}
 	if r.table.day, err = r.jobDay(); err != nil {
 		return err
 	}
