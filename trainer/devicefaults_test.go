@@ -157,6 +157,45 @@ func TestDeviceFaults(t *testing.T) {
 	}
 }
 
+// TestDevicesFailAnywhere: wherever in a job a device fails, the job makes the model of a run without failures as soon as it is started
+// again, from its snapshot if it had one.
+func TestDevicesFailAnywhere(t *testing.T) {
+	rng := testseed.Rand(t)
+	set := append(slices.Clone(onDevices), "snapshots.every=1 pass", "engine.devices=[0, 1]", "model.batch_norm=true")
+	p := devices(rng.Uint64(), 2)
+	want, err := trainOn(t, job(t, "deepfm", set...), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, operations := p.Calls(), p.Operations()
+	kinds := []gpu.Kind{gpu.OutOfMemory, gpu.InUse, gpu.WrongDriver, gpu.LaunchFailed, gpu.ECC, gpu.DeviceLost}
+	resumed := 0
+	for range 8 {
+		j, p, kind := job(t, "deepfm", set...), devices(rng.Uint64(), 2), one(rng, kinds...)
+		if kind.Breaks() && rng.IntN(2) == 0 {
+			p.FailOperation(1+rng.IntN(operations), kind)
+		} else {
+			p.FailCall(1+rng.IntN(calls), kind)
+		}
+		_, err := trainOn(t, j, p, nil)
+		if err != nil && !errors.Is(err, kind) {
+			t.Fatalf("%v: %v", kind, err)
+		}
+		failed := err
+		got, err := trainOn(t, j, devices(rng.Uint64(), 2), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Digest != want.Digest || errors.As(failed, new(*ResumableError)) != (len(got.Resumed) == 1) {
+			t.Errorf("after %v: %v, without a failure %v; resumed: %+v", failed, got.Digest, want.Digest, got.Resumed)
+		}
+		resumed += len(got.Resumed)
+	}
+	if resumed == 0 {
+		t.Error("no run went on from a snapshot")
+	}
+}
+
 // breakDevice lets a device get lost.
 func breakDevice(t *testing.T, p *emulated.Platform, number int) {
 	t.Helper()
@@ -241,14 +280,16 @@ func TestForecastDevices(t *testing.T) {
 	need := f.Needs.Device()
 	fixed := need - f.Needs.Arena - f.Needs.Inputs
 	for _, c := range []struct {
-		free      int64
-		fits      bool
-		batch     bool // a smaller one helps
-		otherwise string
+		free             int64
+		fits             bool
+		batch, optimizer bool // a smaller one suffices
+		otherwise        string
 	}{
-		{2 * need, true, false, ""},
-		{2*need - 1, false, true, "name the device only once"},
-		{2 * fixed, false, false, "layers of the model fewer or narrower"},
+		{2 * need, true, false, false, ""},
+		{2*need - 1, false, true, true, "about 64 would fit"},
+		{need + fixed, false, true, true, "about 32 would fit"},
+		{2 * fixed, false, false, true, "name the device only once"},
+		{fixed, false, false, false, "layers of the model fewer or narrower"},
 	} {
 		p := devices(1, 2)
 		occupied(c.free)(t, p)
@@ -264,7 +305,7 @@ func TestForecastDevices(t *testing.T) {
 			continue
 		}
 		if text := err.Error(); errkind.Of(t.Context(), err) != errkind.Job || strings.Contains(text, "device 1") || !strings.Contains(text, c.otherwise) ||
-			strings.Contains(text, "training.batch_size") != c.batch || !strings.Contains(text, "free what other programs have") {
+			strings.Contains(text, "training.batch_size") != c.batch || strings.Contains(text, "optimizer.dense") != c.optimizer || !strings.Contains(text, "free what other programs have") {
 			t.Errorf("%d bytes free: %s", c.free, text)
 		}
 	}

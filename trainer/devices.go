@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -104,33 +105,37 @@ func freeMemoryOf(p gpu.Platform, number int) (free, total int64, err error) {
 	return free, total, errors.Join(err, dev.Close())
 }
 
-// Fits returns an error for each device that has not as much memory free as the engine takes, which says what to change.
+// Fits returns an error if a device has not as much memory free as the engine takes. It is about the one that lacks most,
+// and says what to change.
 func (f *DeviceForecast) Fits() error {
-	var errs []error
-	for _, d := range f.Devices {
-		wanted := int64(d.Times) * f.Needs.Device()
-		if wanted <= d.Free {
-			continue
-		}
-		fixed := int64(d.Times) * (f.Needs.Device() - f.Needs.Arena - f.Needs.Inputs)
-		var advice []string
-		if cuda.Crowded(d.Free, d.Total) {
-			advice = append(advice, "free what other programs have of it (nvidia-smi names them)")
-		}
-		if fixed < d.Free {
-			advice = append(advice, "make training.batch_size smaller", "divide the mini-batch among more engine.devices")
-		}
-		if d.Times > 1 {
-			advice = append(advice, "name the device only once in engine.devices")
-		}
-		advice = append(advice, "make the layers of the model fewer or narrower")
-		if f.Needs.Optimizer+f.Needs.Averages > 0 {
-			advice = append(advice, "take an optimizer.dense that keeps less per parameter")
-		}
-		errs = append(errs, fmt.Errorf("engine.devices: device %d has %s of its %s free, the engine takes %s (%d bytes of %d free): %s",
-			d.Number, humanize.Bytes(d.Free), humanize.Bytes(d.Total), humanize.Bytes(wanted), wanted, d.Free, strings.Join(advice, ", or ")))
+	lack := func(d DeviceMemory) int64 { return int64(d.Times)*f.Needs.Device() - d.Free }
+	if len(f.Devices) == 0 {
+		return nil
 	}
-	return errkind.As(errkind.Job, errors.Join(errs...))
+	d := slices.MaxFunc(f.Devices, func(a, b DeviceMemory) int { return cmp.Compare(lack(a), lack(b)) })
+	if lack(d) <= 0 {
+		return nil
+	}
+	times := int64(d.Times)
+	batch := times * (f.Needs.Arena + f.Needs.Inputs)
+	var advice []string
+	if cuda.Crowded(d.Free, d.Total) {
+		advice = append(advice, "free what other programs have of it (nvidia-smi names them)")
+	}
+	if left := batch - lack(d); left > 0 {
+		advice = append(advice, fmt.Sprintf("make training.batch_size smaller (about %.0f would fit)", float64(f.Examples)*float64(left)/float64(batch)),
+			"divide the mini-batch among more engine.devices")
+	}
+	if d.Times > 1 {
+		advice = append(advice, "name the device only once in engine.devices")
+	}
+	advice = append(advice, "make the layers of the model fewer or narrower")
+	if lack(d) <= times*(f.Needs.Optimizer+f.Needs.Averages) {
+		advice = append(advice, "take an optimizer.dense that keeps less per parameter")
+	}
+	wanted := d.Free + lack(d)
+	return errkind.Errorf(errkind.Job, "engine.devices: device %d has %s of its %s free, the engine takes %s (%d bytes of %d free): %s",
+		d.Number, humanize.Bytes(d.Free), humanize.Bytes(d.Total), humanize.Bytes(wanted), wanted, d.Free, strings.Join(advice, ", or "))
 }
 
 // openPlatform looks for the devices that the job asks for, before anything else is done.
