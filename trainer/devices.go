@@ -31,6 +31,7 @@ type DeviceForecast struct {
 	Examples int // of a mini-batch
 	Of       int // devices that engine.devices names
 	Needs    cuda.Needs
+	Rows     bool // the rows of a pass take part of what is left
 	Devices  []DeviceMemory
 	Absent   error // why it is not known what memory the devices have
 }
@@ -57,7 +58,7 @@ func forecastDevices(job *configs.Job, size DataSize, open func() (gpu.Platform,
 	if err != nil {
 		return nil, err
 	}
-	f := &DeviceForecast{Examples: size.batch(job), Of: len(job.Engine.Devices), Needs: deviceNeeds(job, &p, m, dense, size)}
+	f := &DeviceForecast{Examples: size.batch(job), Of: len(job.Engine.Devices), Needs: deviceNeeds(job, &p, m, dense, size), Rows: job.Engine.Embeddings == "device"}
 	platform, err := open()
 	if err == nil {
 		f.Devices, err = devicesOf(platform, job)
@@ -72,7 +73,7 @@ func forecastDevices(job *configs.Job, size DataSize, open func() (gpu.Platform,
 // deviceNeeds is what the engine of a job takes for whole mini-batches.
 func deviceNeeds(job *configs.Job, p *parts, m *model.Model, dense *optim.Dense, size DataSize) cuda.Needs {
 	c := engine.Config{Network: m.Network(), Precision: p.precision, Layout: p.layout, Rows: p.rows, Schedule: p.schedule}
-	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), size.batch(job))
+	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), size.batch(job), job.Engine.Embeddings == "device")
 }
 
 // devicesOf looks at the devices that a job names, each once, in the order of their numbers.

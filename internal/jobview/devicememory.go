@@ -35,6 +35,10 @@ func deviceLines(f *trainer.DeviceForecast) []string {
 	if f.Of > 1 {
 		part = fmt.Sprintf(" divided among %d devices", f.Of)
 	}
+	rows := ""
+	if f.Rows {
+		rows = ", and the rows of a pass in what is left"
+	}
 	n := &f.Needs
 	var parts []string
 	for _, x := range []struct {
@@ -49,7 +53,7 @@ func deviceLines(f *trainer.DeviceForecast) []string {
 		}
 	}
 	lines := []string{
-		fmt.Sprintf("Memory of each device, for mini-batches of %s%s (a forecast): %s", humanize.Count(int64(f.Examples), "example"), part, humanize.Bytes(n.Device())),
+		fmt.Sprintf("Memory of each device, for mini-batches of %s%s (a forecast): %s%s", humanize.Count(int64(f.Examples), "example"), part, humanize.Bytes(n.Device()), rows),
 		"  " + strings.Join(parts, ", ") + "; pinned memory of the host " + humanize.Bytes(n.Pinned),
 	}
 	if f.Absent != nil {

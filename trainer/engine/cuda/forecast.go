@@ -7,6 +7,7 @@ import (
 	"aibox/gpu"
 	"aibox/internal/humanize"
 	"aibox/trainer/engine"
+	"aibox/trainer/engine/devicerows"
 )
 
 // Needs is the memory that an engine takes, in bytes.
@@ -27,11 +28,14 @@ func (n *Needs) Device() int64 {
 	return n.Parameters + n.Gradients + n.Optimizer + n.Averages + n.Arena + n.Inputs
 }
 
-// Forecast is what an engine on so many devices will take for mini-batches of at most so many examples. It plans
-// what New and Train allocate.
-func Forecast(c engine.Config, state *engine.State, devices, examples int) Needs {
+// Forecast is what an engine on so many devices will take for mini-batches of at most so many examples, without rows that are
+// on the devices. It plans what New and Train allocate.
+func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsOnDevice bool) Needs {
 	e := plan(c, state)
 	e.replicas = make([]*replica, devices) // layouts only count them
+	if rowsOnDevice {
+		e.held = new(devicerows.Rows) // and look whether there are such
+	}
 	p := e.params
 	n := Needs{Gradients: int64(p.gradientBytes), Optimizer: int64(p.slotBytes), Averages: int64(p.averageBytes)}
 	n.Parameters = int64(p.bytes+smallBytes) - n.Gradients - n.Optimizer - n.Averages
@@ -64,9 +68,13 @@ func (r *replica) others(err error) string {
 		return ""
 	}
 	own := int64(0)
-	for _, o := range r.engine.replicas {
-		if o.dev.Number() == r.dev.Number() {
-			own += o.bytes()
+	for d, o := range r.engine.replicas {
+		if o.dev.Number() != r.dev.Number() {
+			continue
+		}
+		own += o.bytes()
+		if r.engine.held != nil {
+			own += r.engine.held.DeviceBytes(d)
 		}
 	}
 	if !Crowded(full.Free+own, full.Total) {

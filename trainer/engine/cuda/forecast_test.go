@@ -25,6 +25,7 @@ func TestForecast(t *testing.T) {
 	own := deep(false)
 	own.Kind, own.HiddenLayers = "lr", nil
 	setups["ftrl"] = setup{spec: own, dense: adam, own: []optim.Own{{Param: model.LinearWeight, Config: optim.RowConfig{Kind: "ftrl", LearningRate: 0.1, FTRLBeta: 1}}}}
+	setups["rows on devices"] = setup{spec: deep(true), dense: adam, held: true}
 	for name, spec := range model.Examples() {
 		setups["model "+name] = setup{spec: spec, dense: adam}
 	}
@@ -33,13 +34,13 @@ func TestForecast(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			t.Run(fmt.Sprintf("%s on %d", name, n), func(t *testing.T) {
 				b := newBench(t, s)
-				want := cuda.Forecast(b.config, &b.state, n, s.examples)
+				want := cuda.Forecast(b.config, &b.state, n, s.examples, s.held)
 				b = onDevices(t, s, n, seed)
 				b.train(t, 0, s.batches)
 				b.end(t)
 				b.infer(t)
 				e := b.engine.(*cuda.Engine)
-				if got := e.DeviceBytes(); got != want.Device() {
+				if got := e.NetworkBytes(); got != want.Device() {
 					t.Errorf("%d bytes of a device, forecast: %d, %+v", got, want.Device(), want)
 				}
 				if got := e.PinnedBytes(); got != want.Pinned {
