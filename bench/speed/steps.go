@@ -33,28 +33,19 @@ func openSteps(ctx context.Context, job *configs.Job, examples int64) (*steps, e
 		return nil, err
 	}
 	s := &steps{engine: bench.Engine}
-	bench.Reader.Limit = examples
-	rd, err := reader.Open(ctx, bench.Reader)
-	if err != nil {
-		return nil, err
-	}
-	defer rd.Close()
-	for {
-		pass, err := rd.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = eachPass(ctx, bench.Reader, examples, func(pass *reader.Pass) error {
 		begin := time.Now()
 		rows, err := bench.Table.Pull(ctx, pass.Keys, sparsetable.PullCreate)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.pullSeconds += time.Since(begin).Seconds()
 		s.passes = append(s.passes, engine.Pass{Keys: pass.Keys, Rows: rows})
 		s.batches = append(s.batches, pass.Batches)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i := range s.passes {
 		if _, err := s.pass(i); err != nil {
@@ -63,6 +54,17 @@ func openSteps(ctx context.Context, job *configs.Job, examples int64) (*steps, e
 	}
 	runtime.GC()
 	return s, nil
+}
+
+// close gives back what the engine has of devices. s may be nil.
+func (s *steps) close() error {
+	if s == nil {
+		return nil
+	}
+	if c, ok := s.engine.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // taken is the answer to a request for steps.
