@@ -30,6 +30,7 @@ type request struct {
 	// Of step, read and pull:
 	Examples int64   `json:"examples"` // how many are read; of step at the first request for a job
 	Seconds  float64 `json:"seconds"`  // how long steps are taken, or rows pulled, at least
+	Rounds   int     `json:"rounds"`   // of step: how often the mini-batches of a pass are trained on before it ends; 0: once
 	Profile  string  `json:"profile"`  // of step: file for a profile of processor time; "": none
 
 	Output     string `json:"output"`      // a directory for number; of pull one for a table on SSD, "": a table in memory
@@ -93,7 +94,7 @@ func (s *server) serve(ctx context.Context, line []byte) (any, error) {
 				return nil, err
 			}
 		}
-		return s.steps.take(r.Seconds, r.Profile)
+		return s.steps.take(&r)
 	}
 	return nil, fmt.Errorf("no operation %q", r.Op)
 }
