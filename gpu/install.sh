@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs CUDA's compiler and headers on Debian, where they are missing: nvidia-cuda-toolkit, 2 GB to download, of
 # the component non-free, from where this machine gets its other packages. Run as root; running it again does no harm.
-# It gives up when the download takes longer than NVCC_SECONDS (1200).
+# It gives up when the download takes longer than NVCC_SECONDS (600).
 set -euo pipefail
 
 if command -v nvcc >/dev/null && { [ -e /usr/include/cuda.h ] || [ -e /usr/local/cuda/include/cuda.h ]; }; then
@@ -29,5 +29,5 @@ if ! has_candidate; then
 	fi
 fi
 # Only the download may be stopped: dpkg does not like that.
-timeout "${NVCC_SECONDS:-1200}" $apt install -y --no-install-recommends --download-only nvidia-cuda-toolkit
+timeout "${NVCC_SECONDS:-600}" $apt install -y --no-install-recommends --download-only nvidia-cuda-toolkit
 $apt install -y --no-install-recommends nvidia-cuda-toolkit
