@@ -93,18 +93,34 @@ clean: ## remove what was built and generated
 	rm -rf $(BIN) demo
 
 # NVIDIA devices; docs/gpu.md says more.
-.PHONY: build-cuda gputest-kernels lint-cuda
+.PHONY: build-cuda test-check gputest-kernels lint-cuda
 
 # CUDA's header may be where Debian or where NVIDIA puts it.
 CUDA_H := $(firstword $(wildcard /usr/include/cuda.h /usr/local/cuda/include/cuda.h))
 
-build-cuda: ## build bin/aibox-cuda, with cgo, which can use NVIDIA devices, and bin/gpu-check, the tests to run there; needs the headers of CUDA 11.8 or 12 and a C compiler
+# What gpu/check.sh runs besides programs. It goes where these are.
+CHECK_FILES := $(wildcard bench/device/*.py) $(addprefix bench/speed/,job.yaml models.py sides.py torch_cuda.py torch_side.py) bench/peers/zoo_torch.py
+CHECK := $(BIN)/gpu-check
+
+build-cuda: ## build bin/aibox-cuda, with cgo, which can use NVIDIA devices, and bin/gpu-check, which is to be copied to a machine that has one, to run check.sh there; needs the headers of CUDA 11.8 or 12 and a C compiler
 	@if [ -z "$(CUDA_H)" ]; then echo "There is no cuda.h in /usr/include or /usr/local/cuda/include. Install CUDA 11.8 or 12; on Debian 12: apt install nvidia-cuda-dev, from non-free."; exit 1; fi
-	@mkdir -p $(BIN)/gpu-check
+	@rm -rf $(CHECK); mkdir -p $(CHECK)
 	CGO_ENABLED=1 $(GO) build -tags nvidia -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/aibox-cuda ./cmd/aibox
-	CGO_ENABLED=1 $(GO) test -c -tags nvidia -trimpath -o $(BIN)/gpu-check/cuda.test ./gpu/cuda
-	CGO_ENABLED=1 $(GO) test -c -tags nvidia -trimpath -o $(BIN)/gpu-check/kernels.test ./gpu/kernels
-	cp gpu/check.sh $(BIN)/aibox-cuda $(BIN)/gpu-check/
+	CGO_ENABLED=1 $(GO) build -tags nvidia -trimpath -ldflags '-s -w' -o $(CHECK)/speed ./bench/speed
+	CGO_ENABLED=1 $(GO) test -c -tags nvidia -trimpath -o $(CHECK)/cuda.test ./gpu/cuda
+	CGO_ENABLED=1 $(GO) test -c -tags nvidia -trimpath -o $(CHECK)/kernels.test ./gpu/kernels
+	strip -o $(CHECK)/aibox-cuda $(BIN)/aibox-cuda
+	cp --parents $(CHECK_FILES) $(CHECK)
+	cp gpu/check.sh $(CHECK)
+	tar -C $(BIN) -czf $(BIN)/gpu-check.tar.gz $(notdir $(CHECK))
+
+# The parts of the check that need no device, so that the script is right when there is one.
+test-check: ## run gpu/check.sh on the CPU, with small sizes and without PyTorch
+	@rm -rf $(BIN)/check; mkdir -p $(BIN)/check
+	$(GO) build -o $(BIN)/check/ ./cmd/aibox ./bench/speed
+	cp --parents $(CHECK_FILES) $(BIN)/check
+	cp gpu/check.sh $(BIN)/check
+	$(BIN)/check/check.sh --engine cpu --quick --no-torch
 
 # The compiler names its own version of PTX, which older drivers do not read; the kernels need no more than 7.0.
 gputest-kernels: ## compile the kernels of package gputest, and the one of package cuda, with nvcc

@@ -231,7 +231,7 @@ func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
 		hint := ""
 		if n.text != "" && t.Kind() == reflect.String && len(k.Values) == 0 {
 			hint = fmt.Sprintf("; if %s is meant as text, write %s", n.text, written(path, n, strconv.Quote(n.text)))
-		} else if n.text == "" && n.place.set != "" && t.Kind() == reflect.String && len(k.Values) == 0 {
+		} else if n.text == "" && n.place.set != "" && t.Kind() == reflect.String && len(k.Values) == 0 && !k.Required {
 			hint = "; an empty text is written " + written(path, n, `""`)
 		}
 		l.fault(n.place, path, "has no value; expected %s%s%s", want, allowedWords(k), hint)

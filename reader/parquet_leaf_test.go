@@ -2,11 +2,14 @@ package reader
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,6 +170,19 @@ func TestFailedReadsAreNotDamage(t *testing.T) {
 	}
 }
 
+// signed returns a Parquet file whose footer has a signature, as that of a file with encrypted columns.
+func signed(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(data) - 8
+	footer := binary.LittleEndian.Uint32(data[end:])
+	out := append(slices.Clone(data[:end]), make([]byte, 28)...)
+	return append(binary.LittleEndian.AppendUint32(out, footer+28), parquetMagic...)
+}
+
 func TestNotAParquetFile(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "half", Role: RoleDense}}}
 	for name, c := range map[string]struct {
@@ -176,6 +192,7 @@ func TestNotAParquetFile(t *testing.T) {
 		"short":     {[]byte("hello\n"), "not a Parquet file"},
 		"text":      {[]byte(strings.Repeat("hello\n", 99)), "not a Parquet file"},
 		"encrypted": {[]byte("PARE" + strings.Repeat(".", 20) + "PARE"), "encrypted"},
+		"signed":    {signed(t, "testdata/types_int.parquet"), "encrypted"},
 	} {
 		_, _, err := readAll(testOptions(s, write(t, t.TempDir(), "a.parquet", c.data)))
 		var input *InputError

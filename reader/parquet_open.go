@@ -105,6 +105,10 @@ type damagedParquet struct {
 func (e *damagedParquet) Error() string { return e.err.Error() }
 func (e *damagedParquet) Unwrap() error { return e.err }
 
+// signedFooter is how the library's error ends where 28 bytes follow the metadata: the signature of a footer that is not
+// encrypted, of a file with columns that are.
+const signedFooter = "trailing bytes at the end of thrift input: 28"
+
 // openParquet opens a file and parses its footer. If the file can be read but is not
 // a Parquet file, the error is an *InputError; if it is a damaged one, that wraps a
 // *damagedParquet.
@@ -120,7 +124,10 @@ func openParquet(ctx context.Context, s *source.Sources, f source.File) (*openPa
 		}
 		open.file, err = parquet.OpenFile(open.at, f.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
 			parquet.ReadBufferSize(parquetReadBytes))
-		if err != nil {
+		switch {
+		case err != nil && strings.HasSuffix(err.Error(), signedFooter):
+			return errors.New("an encrypted Parquet file cannot be read: its footer is signed, so columns are encrypted")
+		case err != nil:
 			return &damagedParquet{fmt.Errorf("damaged Parquet file: %w", err), false}
 		}
 		return nil

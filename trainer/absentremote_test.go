@@ -120,3 +120,28 @@ func TestPublishedBeneathMount(t *testing.T) {
 		t.Errorf("published %+v: %s", s.Published, s.NotPublished)
 	}
 }
+
+// TestRemoteMistyped: neither a first night nor a publication makes a remote directory in a directory that does not
+// exist; where only its own name is new, both begin it, and say so.
+func TestRemoteMistyped(t *testing.T) {
+	at := t.TempDir()
+	m := newMachine(t, "", `training.warm_start=""`)
+	wrong, right := filepath.Join(at, "mistyped", "models"), filepath.Join(at, "models")
+	_, err := m.train("2026-11-21", "output.remote="+wrong)
+	if !errors.Is(err, transfer.ErrAbsent) || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "mkdir -p "+wrong) {
+		t.Errorf("a first night: %v", err)
+	}
+	if s := m.night("2026-11-21", "output.remote="+right); s.Published == nil {
+		t.Errorf("it is not published: %s", s.NotPublished)
+	}
+	m.said("the remote directory has no models yet")
+	for _, to := range []string{wrong, "file://" + wrong} {
+		_, err = transfer.Publish(t.Context(), transfer.PublishOptions{Model: m.at + "/model", Remote: to, Options: quiet.transfer()})
+		if !errors.Is(err, transfer.ErrAbsent) {
+			t.Errorf("publishing to %s: %v", to, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Dir(wrong)); err == nil {
+		t.Errorf("%s was made", filepath.Dir(wrong))
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"aibox/gpu"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
 	"aibox/trainer/modeldir"
@@ -65,6 +66,10 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	if errors.Is(failure, errDistrusted) {
 		r.models.writer.Suspend() // what it has tells the next process what not to trust
 		return failure
+	}
+	var device *gpu.Error
+	if errors.As(failure, &device) { // with other devices, libraries or free memory the same job may succeed
+		return &ResumableError{failure, r.snapshots.saved.resume.place()}
 	}
 	switch errkind.Of(ctx, failure) {
 	case errkind.Interrupted, errkind.IO, errkind.Locked, errkind.Internal:

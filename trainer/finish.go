@@ -151,6 +151,11 @@ func (r *run) commit() error {
 	if err := r.summary.write(r.models.writer.Report(summaryName)); err != nil {
 		return err
 	}
+	if p := r.models.previous; p != nil {
+		if err := p.Close(); err != nil { // Commit may delete it; all of it that the run needs is read
+			return err
+		}
+	}
 	if err := r.models.writer.Commit(m, job.Bytes(), statistics); err != nil {
 		return err
 	}

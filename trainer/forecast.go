@@ -48,7 +48,7 @@ func Forecast(job *configs.Job, size DataSize) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
-	dense, err := optim.NewDense(denseConfig(job.Optimizer.Dense), m.Params())
+	dense, err := optim.NewDense(denseConfig(job.Optimizer.Dense), m.Params(), linearOptimizer(job)...)
 	if err != nil {
 		return Memory{}, err
 	}
@@ -57,7 +57,7 @@ func Forecast(job *configs.Job, size DataSize) (Memory, error) {
 	if job.Snapshots.Interval() != (configs.SnapshotInterval{}) {
 		f.Dense += savedBytes(m, dense)
 	}
-	f.Engine = engineForecast(job, &p, m, size)
+	f.Engine = engineForecast(job, &p, m, dense, size)
 	f.Passes = passesForecast(job, size)
 	f.Reading = readingForecast(job, &p, size)
 	list, chunks := priorityBytes(job)
@@ -104,14 +104,23 @@ func tableForecast(job *configs.Job, p *parts, size DataSize) int64 {
 	return sparsetable.ForecastBytes(o, rows)
 }
 
-// engineForecast is what the engine takes for whole mini-batches.
-func engineForecast(job *configs.Job, p *parts, m *model.Model, size DataSize) int64 {
-	n := job.Training.BatchSize
-	if size.Examples > 0 {
-		n = int(min(int64(n), size.Examples))
+// engineForecast is what the engine takes of the host's memory for whole mini-batches.
+func engineForecast(job *configs.Job, p *parts, m *model.Model, dense *optim.Dense, size DataSize) int64 {
+	n := size.batch(job)
+	rows := int64(uniqueShare*size.Features*float64(n)) * int64(4*p.layout.ValueDim)
+	if job.Engine.Kind == "cuda" {
+		needs := deviceNeeds(job, p, m, dense, size)
+		return needs.Pinned + rows
 	}
-	unique := int64(uniqueShare * size.Features * float64(n))
-	return cpu.ForecastBytes(m.Network(), n) + unique*int64(4*p.layout.ValueDim)
+	return cpu.ForecastBytes(m.Network(), n) + rows
+}
+
+// batch is how many examples the largest mini-batch has.
+func (d *DataSize) batch(job *configs.Job) int {
+	if d.Examples == 0 {
+		return job.Training.BatchSize
+	}
+	return int(min(int64(job.Training.BatchSize), d.Examples))
 }
 
 // passesForecast is what passes take: one that is made, one that is pulled, one

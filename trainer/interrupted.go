@@ -79,6 +79,9 @@ func (r *run) differences(id *identity) (reasons []string, err error) {
 		return nil, err
 	}
 	reasons = slices.DeleteFunc(reasons, mayDiffer)
+	if len(r.job.Engine.Devices) == len(earlier.Engine.Devices) { // a model depends on how many there are
+		reasons = slices.DeleteFunc(reasons, func(key string) bool { return key == "engine.devices" })
+	}
 	if night := r.job.Night(); night != id.Night {
 		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", or(night, "none"), or(id.Night, "none")))
 	}

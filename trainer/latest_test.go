@@ -3,6 +3,7 @@ package trainer
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -235,6 +236,9 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 	c, at := newChain(t, "AT/m", "output.keep_generations=1")
 	c.starts("2026-11-17", "")
 	c.starts("2026-11-18", at+"/m@1")
+	if _, err := os.Stat(at + "/m/gen-000001"); !errors.Is(err, fs.ErrNotExist) || strings.Contains(c.log.String(), "could not be deleted") {
+		t.Errorf("the model from which the night has started is still there: %v\n%s", err, c.log.String())
+	}
 	before := digestOf(t, c.job(""))
 	if _, err := c.night("2026-11-18"); err == nil || !strings.Contains(err.Error(), "gen-000001, from which it was made, is not there any more") {
 		t.Errorf("the model before is gone: %v", err)

@@ -2,17 +2,31 @@ package trainer
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
 	"aibox/configs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/transfer"
 )
 
 // checkOutputs refuses a job that would overwrite what it reads: its data, the model
 // that it starts from, or its own job file.
 func (r *run) checkOutputs(ctx context.Context) error {
 	return r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), jobOutputs(r.job))
+}
+
+// checkFirstRemote fails, before a first night that restores no model, if its own could not be published.
+func (r *run) checkFirstRemote() error {
+	uri := r.job.Output.Remote
+	if uri == "" || r.hasChain() { // it may be away for a night
+		return nil
+	}
+	if err := transfer.CheckPlace(r.data.sources, uri); err != nil {
+		return fmt.Errorf("output.remote: %w", err)
+	}
+	return nil
 }
 
 // Inputs are the URIs and files that a training job reads, and that nothing may be

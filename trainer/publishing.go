@@ -2,12 +2,16 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"aibox/configs"
 	"aibox/internal/humanize"
+	"aibox/reader/source"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
 )
 
@@ -20,34 +24,77 @@ func (o *Options) transfer() transfer.Options {
 	return transfer.Options{Logger: o.Logger, Version: o.Version}
 }
 
-// publishTrained publishes the model that a run has committed. That it fails does not make
-// the run fail, except if the run was told to stop.
-func publishTrained(ctx context.Context, job *configs.Job, opts *Options, s *Summary) error {
-	if job.Output.Remote == "" {
-		return nil
+// publishTrained publishes the model that the run has committed. That it fails does not make
+// the run fail, except if the run was told to stop. again reports whether the job begins again,
+// since files of its table cannot be read.
+func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
+	uri, dir, s := r.job.Output.Remote, r.job.Output.ModelDir, &r.summary
+	if uri == "" {
+		return false, nil
 	}
-	log := opts.Logger
-	log.Info("publishing the model", "remote", job.Output.Remote)
-	name := modeldir.JoinName(job.Output.ModelDir, s.generation)
-	out, err := transfer.Publish(ctx, transfer.PublishOptions{Model: name, Remote: job.Output.Remote, BytesPerSecond: int64(job.Output.RemoteBytesPerSecond), Options: opts.transfer()})
+	r.log.Info("publishing the model", "remote", uri)
+	name := modeldir.JoinName(dir, s.generation)
+	o := transfer.PublishOptions{Model: name, Remote: uri, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts.transfer()}
+	out, err := transfer.Publish(ctx, o)
+	if r.notReadable(err) != nil && ctx.Err() == nil { // perhaps for a moment only
+		r.log.Warn("a file of the model's table cannot be read; publishing is tried once more", "error", err)
+		out, err = transfer.Publish(ctx, o)
+	}
 	s.Published = out
+	if source.Full(err) && sameRemote(r.job.Snapshots.Remote, uri) {
+		err = fmt.Errorf("%w; snapshots of this run are there, too, until the model is published", err)
+	}
 	if err != nil {
 		s.NotPublished = err.Error()
 	}
-	if e := transfer.UpdateReport(job.Output.ModelDir, func(r *transfer.Report) bool {
-		r.Remote, r.Generation, r.Published, r.Error = job.Output.Remote, s.generation, out, s.NotPublished
+	if e := transfer.UpdateReport(dir, func(r *transfer.Report) bool {
+		r.Remote, r.Generation, r.Published, r.Error = uri, s.generation, out, s.NotPublished
 		r.At = time.Now().UTC().Format(time.RFC3339)
 		return true
 	}); e != nil {
-		log.Warn("what became of the model's publication could not be written", "file", transfer.ReportName, "error", e)
+		r.log.Warn("what became of the model's publication could not be written", "file", transfer.ReportName, "error", e)
 	}
 	switch {
 	case err == nil:
-		log.Info("the model is published", "as", out.URI, "already", out.Already, "uploaded_bytes", out.UploadedBytes, "deleted_bytes", out.DeletedBytes, "seconds", out.Seconds)
+		r.log.Info("the model is published", "as", out.URI, "already", out.Already, "uploaded_bytes", out.UploadedBytes, "deleted_bytes", out.DeletedBytes, "seconds", out.Seconds)
 	case ctx.Err() != nil:
-		return fmt.Errorf("the model is committed, but publishing it was interrupted; `aibox publish %s` goes on with it: %w", humanize.ShellWord(name), err)
+		return false, fmt.Errorf("the model is committed, but publishing it was interrupted; `aibox publish %s` goes on with it: %w", humanize.ShellWord(name), err)
+	case r.trainsAgain(r.notReadable(err)):
+		return true, nil
 	default:
-		log.Error("the model is committed, but not published; `aibox publish` tries it again, and so does the next run before it publishes its own", "command", "aibox publish "+humanize.ShellWord(name), "error", err)
+		r.log.Error("the model is committed, but not published; `aibox publish` tries it again, and so does the next run before it publishes its own", "command", "aibox publish "+humanize.ShellWord(name), "error", err)
 	}
-	return nil
+	return false, nil
+}
+
+// notReadable returns why a model could not be published as the loss of files of its table, if it is
+// one: the disk has failed since they were written, or has bad blocks, which only reading finds.
+func (r *run) notReadable(err error) (lost *modeldir.LostError) {
+	_ = errors.As(modeldir.TableFailed(r.table.dirs, err), &lost)
+	return lost
+}
+
+// trainsAgain reports whether Train begins again because files of the committed model's table are
+// lost, which it says: the next night, which would find that out, could not go back to a snapshot of this
+// run any more. A job without a date that starts from its newest model would start from that one.
+func (r *run) trainsAgain(lost *modeldir.LostError) bool {
+	if lost == nil || r.job.Training.WarmStart == configs.WarmStartLatest && !r.job.Dated || !r.opts.failures.beginAgain(lost) {
+		return false
+	}
+	uploads := r.summary.Snapshots.Remote
+	r.again = &loss{
+		err: lost, at: Resumption{Epoch: r.state.Epoch, Step: r.state.Engine.Step, Examples: r.state.Examples},
+		snapshots: true, uploaded: uploads != nil && uploads.Step > 0,
+	}
+	r.opts.Fresh = false
+	r.log.Error("the model is committed, but cannot be published, since files of its table cannot be read, also when it was tried again. Replace the disk. The job begins again and goes on from the last snapshot that is whole", "error", lost)
+	return true
+}
+
+// sameRemote reports whether two URIs name the same remote directory.
+func sameRemote(a, b string) bool {
+	place := func(uri string) string {
+		return remote.Place(strings.TrimRight(strings.TrimPrefix(uri, "file://"), "/"))
+	}
+	return place(a) == place(b)
 }

@@ -95,7 +95,7 @@ func TestRemoteDiskFull(t *testing.T) {
 			continue
 		}
 		full++
-		if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "no space left on device") {
+		if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "there is no room: free some there, or raise the quota") {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 		if err := restored(remote, 1); err != nil {
@@ -118,5 +118,18 @@ func TestRemoteDiskFull(t *testing.T) {
 	}
 	if full == 0 {
 		t.Error("no file system was full while the second generation was published")
+	}
+}
+
+// TestRemoteFullOfSnapshots: the error about a remote directory that has no room for the model says that
+// snapshots of the run are there, too, if they are.
+func TestRemoteFullOfSnapshots(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		at := smallFileSystem(t, 32<<10)
+		m := newMachine(t, at+"/remote", everyPass, "snapshots.remote="+map[bool]string{true: "file://" + at + "/remote/", false: t.TempDir()}[shared])
+		s := m.night("2026-11-21")
+		if says := strings.Contains(s.NotPublished, "snapshots of this run are there, too"); says != shared || !strings.Contains(s.NotPublished, "there is no room") {
+			t.Errorf("snapshots there: %v; it says %q", shared, s.NotPublished)
+		}
 	}
 }

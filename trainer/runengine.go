@@ -5,9 +5,6 @@ import (
 	"io"
 
 	"aibox/gpu"
-	gpucuda "aibox/gpu/cuda"
-	"aibox/gpu/profiled"
-	"aibox/internal/humanize"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
 	"aibox/trainer/engine/cuda"
@@ -42,34 +39,6 @@ func (r *run) makeEngine() error {
 	fit, err := e.FitRows(job.Training.BatchSize)
 	r.table.passLimit.devices.Store(fit)
 	return err
-}
-
-// openPlatform looks for the devices that the job asks for, before anything else is done.
-func (r *run) openPlatform() (err error) {
-	job := &r.job.Engine
-	if job.Kind != "cuda" {
-		return nil
-	}
-	if r.opts.platform == nil {
-		if r.opts.platform, err = gpucuda.Open(); err != nil {
-			return fmt.Errorf("engine.kind: cuda: %w", err)
-		}
-	}
-	if _, measured := r.opts.platform.(*profiled.Platform); r.opts.KernelTimes != nil && !measured {
-		r.opts.platform = profiled.New(r.opts.platform, r.opts.KernelTimes)
-	}
-	infos := r.opts.platform.Devices()
-	for i, d := range job.Devices {
-		if d >= len(infos) {
-			return &OptionError{fmt.Errorf("engine.devices: there is no device %d: %s has %s", d, r.opts.platform.Name(), humanize.Count(int64(len(infos)), "device"))}
-		}
-		words := []any{"device", d, "name", infos[d].Name, "memory_bytes", infos[d].MemoryBytes}
-		if i > 0 {
-			words = append(words, "link_to_first", r.opts.platform.Link(job.Devices[0], d).String())
-		}
-		r.log.Info("the network is computed on a device", words...)
-	}
-	return nil
 }
 
 // ranges tell a profiler of the devices what the run does.

@@ -74,11 +74,13 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summar
 		r.loss = failed
 		err = r.do(ctx)
 		if err == nil {
-			err := publishTrained(ctx, job, &opts, &r.summary)
+			again, err := r.publishTrained(ctx)
 			if err == nil && r.summary.NotPublished == "" {
 				r.forgetRemote(ctx)
 			}
-			return &r.summary, err
+			if !again {
+				return &r.summary, err
+			}
 		}
 		if r.again != nil {
 			failed, opts = r.again, r.opts
@@ -293,6 +295,9 @@ func (r *run) openData(ctx context.Context) error {
 func (r *run) begin(ctx context.Context) error {
 	var err error
 	if err = r.openPrevious(ctx); err != nil {
+		return err
+	}
+	if err := r.checkFirstRemote(); err != nil {
 		return err
 	}
 	if r.table.day, err = r.jobDay(); err != nil {

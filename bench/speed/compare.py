@@ -77,7 +77,8 @@ def parse():
 def measure(options, has_bf16):
     """Yields samples of all that was asked for."""
     python = environment.prepare(options.venv, HERE / "requirements.txt")
-    place = sides.Place(options.dir.resolve(), python, options.log_examples)
+    directory = options.dir.resolve()
+    place = sides.Place(directory, python, sides.build(directory), options.log_examples)
     for level in options.levels:
         chosen = argparse.Namespace(**vars(options))
         if not chosen.precisions:

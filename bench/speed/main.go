@@ -20,17 +20,21 @@ import (
 //	peak     fused multiply-adds a second on registers
 //	step     steps of a job over mini-batches that were read before
 //	number   the log of a job as binary files, with keys as numbers
+//	read     passes of a job's data from the reader alone
+//	pull     rows of passes that a table has in memory, without training
 type request struct {
 	Op  string   `json:"op"`
 	Job string   `json:"job"` // path of a job file
 	Set []string `json:"set"` // overrides of its keys
 
-	// Of step:
-	Examples int64   `json:"examples"` // how many are read, at the first request for a job
-	Seconds  float64 `json:"seconds"`  // how long steps are taken, at least
-	Profile  string  `json:"profile"`  // file for a profile of processor time; "": none
+	// Of step, read and pull:
+	Examples int64   `json:"examples"` // how many are read; of step at the first request for a job
+	Seconds  float64 `json:"seconds"`  // how long steps are taken, or rows pulled, at least
+	Rounds   int     `json:"rounds"`   // of step: how often the mini-batches of a pass are trained on before it ends; 0: once
+	Profile  string  `json:"profile"`  // of step: file for a profile of processor time; "": none
 
-	Output string `json:"output"` // of number: a directory
+	Output     string `json:"output"`      // a directory for number; of pull one for a table on SSD, "": a table in memory
+	CacheBytes int64  `json:"cache_bytes"` // of pull: memory of a table on SSD
 }
 
 func main() {
@@ -76,14 +80,21 @@ func (s *server) serve(ctx context.Context, line []byte) (any, error) {
 	switch r.Op {
 	case "number":
 		return number(ctx, job, r.Output)
+	case "read":
+		return readAlone(ctx, job, r.Examples)
+	case "pull":
+		return pullCached(ctx, job, &r)
 	case "step":
 		if key := fmt.Sprint(r.Job, r.Set, r.Examples); s.key != key {
+			if err := s.steps.close(); err != nil {
+				return nil, err
+			}
 			s.key, s.steps = key, nil // which frees its memory
 			if s.steps, err = openSteps(ctx, job, r.Examples); err != nil {
 				return nil, err
 			}
 		}
-		return s.steps.take(r.Seconds, r.Profile)
+		return s.steps.take(&r)
 	}
 	return nil, fmt.Errorf("no operation %q", r.Op)
 }

@@ -54,3 +54,21 @@ def multiply_adds(model):
 
 def layers(*sizes):
     return sum(a * b for a, b in zip(sizes, sizes[1:]))
+
+
+def moved_bytes():
+    """Bytes of device memory that one example of DLRM moves in a step with its embeddings on the device, if each
+    matrix of float32 is written once, and read once for each product or element-wise step that needs it."""
+    total = 0
+    for sizes in ((DENSE, *BOTTOM), (DIM + FIELDS * (FIELDS + 1) // 2, *HIDDEN, 1)):
+        for inputs, outputs in zip(sizes, sizes[1:]):
+            total += 3 * inputs  # for the output, for the gradient of the weights; their own gradient
+            total += 4 * outputs  # written; their gradient for both products, and they for the activation's
+    # Rows: read, pooled, into the dots, into the gradient of these; it, into the update; row read and written.
+    return 4 * (total + 8 * FIELDS * DIM)
+
+
+def crossing_bytes():
+    """Bytes that one example of DLRM takes to the device and from there, with embeddings in the memory of the host:
+    pooled rows, dense features and label; the gradient of the rows, the logit and the loss."""
+    return 4 * (FIELDS * DIM + DENSE + 1), 4 * (FIELDS * DIM + 2)

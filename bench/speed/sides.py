@@ -46,15 +46,22 @@ class Side:
         self.process.wait()
 
 
-class Place:
-    """A directory with the programs and the log, which are made when they are not there."""
+def build(directory):
+    """Builds aibox and the Go program of this directory, and returns their paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    programs = directory / "aibox", directory / "speed"
+    for binary, package in zip(programs, ("../../cmd/aibox", ".")):
+        subprocess.run(["go", "build", "-o", binary, package], cwd=HERE, check=True)
+    return programs
 
-    def __init__(self, directory, python, examples):
-        self.directory, self.python, self.examples = directory, python, examples
+
+class Place:
+    """A directory with the log, which is made when it is not there. programs are those of build."""
+
+    def __init__(self, directory, python, programs, examples, held_out=HELD_OUT, inputs=("text", "parquet")):
+        self.directory, self.python, self.examples, self.held_out, self.inputs = directory, python, examples, held_out, inputs
         directory.mkdir(parents=True, exist_ok=True)
-        self.aibox, self.speed = directory / "aibox", directory / "speed"
-        for binary, package in ((self.aibox, "../../cmd/aibox"), (self.speed, ".")):
-            subprocess.run(["go", "build", "-o", binary, package], cwd=HERE, check=True)
+        self.aibox, self.speed = programs
         self.has_bf16 = self.accepts({"engine.precision": "bf16"})
         self.make_log()
 
@@ -72,14 +79,14 @@ class Place:
     def make_log(self):
         """Writes the log as text, as Parquet, and as binary files for PyTorch."""
         made = self.directory / "log.json"
-        wanted = {"examples": self.examples, "held_out": HELD_OUT, "job": JOB.read_text()}
+        wanted = {"examples": self.examples, "held_out": self.held_out, "job": JOB.read_text()}
         if made.exists() and json.loads(made.read_text()) == wanted:
             return
         print(f"making the log in {self.directory}", file=sys.stderr)
-        for input in ("text", "parquet"):
+        for input in self.inputs:
             overrides = {
                 **self.input("train", input),
-                "generate.train_examples": self.examples, "generate.eval_examples": HELD_OUT,
+                "generate.train_examples": self.examples, "generate.eval_examples": self.held_out,
             }
             self.run("generate", overrides)
         side = Side([str(self.speed)])

@@ -33,36 +33,38 @@ func openSteps(ctx context.Context, job *configs.Job, examples int64) (*steps, e
 		return nil, err
 	}
 	s := &steps{engine: bench.Engine}
-	bench.Reader.Limit = examples
-	rd, err := reader.Open(ctx, bench.Reader)
-	if err != nil {
-		return nil, err
-	}
-	defer rd.Close()
-	for {
-		pass, err := rd.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = eachPass(ctx, bench.Reader, examples, func(pass *reader.Pass) error {
 		begin := time.Now()
 		rows, err := bench.Table.Pull(ctx, pass.Keys, sparsetable.PullCreate)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.pullSeconds += time.Since(begin).Seconds()
 		s.passes = append(s.passes, engine.Pass{Keys: pass.Keys, Rows: rows})
 		s.batches = append(s.batches, pass.Batches)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i := range s.passes {
-		if _, err := s.pass(i); err != nil {
+		if _, err := s.pass(i, 1); err != nil {
 			return nil, err
 		}
 	}
 	runtime.GC()
 	return s, nil
+}
+
+// close gives back what the engine has of devices. s may be nil.
+func (s *steps) close() error {
+	if s == nil {
+		return nil
+	}
+	if c, ok := s.engine.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // taken is the answer to a request for steps.
@@ -74,9 +76,9 @@ type taken struct {
 }
 
 // take trains on whole passes, in turn, until the time is over.
-func (s *steps) take(seconds float64, profile string) (t taken, err error) {
-	if profile != "" {
-		f, err := os.Create(profile)
+func (s *steps) take(r *request) (t taken, err error) {
+	if r.Profile != "" {
+		f, err := os.Create(r.Profile)
 		if err != nil {
 			return t, err
 		}
@@ -87,27 +89,28 @@ func (s *steps) take(seconds float64, profile string) (t taken, err error) {
 		defer pprof.StopCPUProfile()
 	}
 	t.PullSeconds = s.pullSeconds
+	rounds := max(1, r.Rounds)
 	begin := time.Now()
-	for i := 0; t.Seconds < seconds; i = (i + 1) % len(s.passes) {
-		if t.Loss, err = s.pass(i); err != nil {
+	for i := 0; t.Seconds < r.Seconds; i = (i + 1) % len(s.passes) {
+		if t.Loss, err = s.pass(i, rounds); err != nil {
 			return t, err
 		}
 		for _, b := range s.batches[i] {
-			t.Examples += b.N
+			t.Examples += rounds * b.N
 		}
 		t.Seconds = time.Since(begin).Seconds()
 	}
 	return t, s.engine.Check()
 }
 
-// pass trains on pass i and returns the mean loss of its mini-batches.
-func (s *steps) pass(i int) (float64, error) {
+// pass trains so many times on pass i and returns the mean loss of its mini-batches.
+func (s *steps) pass(i, rounds int) (float64, error) {
 	if err := s.engine.Begin(s.passes[i]); err != nil {
 		return 0, err
 	}
 	sum := 0.0
-	for j := range s.batches[i] {
-		err := s.engine.Train(engine.Batch{Batch: &s.batches[i][j]}, func(r *engine.Result) error {
+	for j := range rounds * len(s.batches[i]) {
+		err := s.engine.Train(engine.Batch{Batch: &s.batches[i][j%len(s.batches[i])]}, func(r *engine.Result) error {
 			sum += r.Loss
 			return nil
 		})
@@ -115,5 +118,5 @@ func (s *steps) pass(i int) (float64, error) {
 			return 0, errors.Join(err, s.engine.End())
 		}
 	}
-	return sum / float64(len(s.batches[i])), s.engine.End()
+	return sum / float64(rounds*len(s.batches[i])), s.engine.End()
 }

@@ -24,7 +24,8 @@ func configCommand() *cli.Command {
 				ArgsUsage: "JOB.yaml",
 				Description: `Reports all faults in one go, each with line and column, the value, what is
 allowed and the nearest name. The data files are not opened, but outputs that would
-overwrite one of them are found.
+overwrite one of them are found. With engine.kind: cuda, it says what the job takes of the
+memory of its devices, and reports a fault if that is more than they have free.
 
 Examples:
 
@@ -39,6 +40,9 @@ Examples:
 					if err := trainer.Check(c.Context, job); err != nil {
 						return err
 					}
+					if err := jobview.PrintDevices(c.App.Writer, job, trainer.DataSize{}, ""); err != nil {
+						return err
+					}
 					_, err = fmt.Fprintf(c.App.Writer, "%s: no faults\n", c.Args().First())
 					return err
 				},
@@ -47,7 +51,7 @@ Examples:
 				Name:      "show",
 				Usage:     "print a job file with every default filled in and explained",
 				ArgsUsage: "JOB.yaml",
-				Description: `Comments at its end forecast how much memory the job will take. Where data.train are
+				Description: `Comments at its end forecast how much memory the job will take, also of its devices. Where data.train are
 local files, their beginning is read for that.
 
 Examples:

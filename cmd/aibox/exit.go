@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"aibox/gpu"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer"
@@ -41,6 +42,12 @@ func explain(kind errkind.Kind, err error) string {
 	}
 	if errors.Is(err, sparsetable.ErrFiles) {
 		return fmt.Sprintf("%v\nCheck that each of its directories exists and its file system is mounted. The table's rows are spread over all of its directories, so it cannot be used without one of them: if one is lost, restore all of them from copies of the same time, or train again. If the table belongs to no model, name all of its directories: the first as the argument, the others by --dir.", err)
+	}
+	if errors.Is(err, gpu.ECC) {
+		return fmt.Sprintf("%v\nIf that happens again, the memory of the device is failing (`nvidia-smi -q -d ECC` counts its errors): let engine.devices name another one.", err)
+	}
+	if errors.Is(err, gpu.DeviceLost) {
+		return fmt.Sprintf("%v\nThe log of the system says why (`dmesg | grep Xid`). The device needs a reset (`nvidia-smi --gpu-reset`), or the machine a restart, or engine.devices has to name another one.", err)
 	}
 	return err.Error()
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/configs"
+	"aibox/gpu"
+	"aibox/gpu/cuda"
 	"aibox/internal/cliargs"
 	"aibox/internal/errkind"
 	"aibox/internal/panics"
@@ -102,6 +104,34 @@ func TestOnlyOurOwnFaultsAskForReports(t *testing.T) {
 	for _, kind := range errkind.All {
 		if asks := strings.Contains(explain(kind, errors.New("x")), "please report"); asks != (kind == errkind.Internal) {
 			t.Errorf("%v: asks for a report: %v", kind, asks)
+		}
+	}
+}
+
+// TestDeviceFaultsSayWhatToDo: a device that fails is not a fault of the job.
+func TestDeviceFaultsSayWhatToDo(t *testing.T) {
+	for kind, words := range map[gpu.Kind]string{gpu.ECC: "nvidia-smi -q -d ECC", gpu.DeviceLost: "dmesg"} {
+		if text := explain(errkind.IO, fmt.Errorf("stage EL+JL: %w", &gpu.Error{Kind: kind, Device: 1})); !strings.Contains(text, "device 1: ") || !strings.Contains(text, words) {
+			t.Errorf("%v: %s", kind, text)
+		}
+	}
+}
+
+// TestConfigSaysDeviceMemory: without a device, the forecast is there all the same, and no fault.
+func TestConfigSaysDeviceMemory(t *testing.T) {
+	if cuda.Built {
+		t.Skip("this machine may have devices")
+	}
+	inSmallJob(t)
+	for _, command := range []string{"check", "show"} {
+		text := ok(t, "config", command, "job.yaml", "--set", "engine={kind: cuda, devices: [0, 1]}")
+		for _, words := range []string{"Memory of each device, for mini-batches of ", " divided among 2 devices", "gradients ", "pinned memory of the host ", "no device, as there is none here", "make build-cuda"} {
+			if !strings.Contains(text, words) {
+				t.Errorf("config %s does not say %q: %s", command, words, text)
+			}
+		}
+		if text := ok(t, "config", command, "job.yaml"); strings.Contains(text, "each device") {
+			t.Errorf("config %s: %s", command, text)
 		}
 	}
 }

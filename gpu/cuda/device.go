@@ -100,7 +100,9 @@ func (p *platform) notOpened(number int, r result) error {
 	switch {
 	case mode == modeProhibited:
 		e.Kind, e.Reason = gpu.InUse, "its compute mode is prohibited (nvidia-smi -c)"
-	case mode == modeExclusive && r != outOfMemory, r == deviceInUse:
+	case mode == modeExclusive && r != outOfMemory:
+		e.Kind, e.Reason = gpu.InUse, "its compute mode allows one process at a time (nvidia-smi -c): "+e.Reason
+	case r == deviceInUse:
 		e.Kind = gpu.InUse
 	case e.Kind == gpu.OutOfMemory:
 		e.Total = p.infos[number].MemoryBytes

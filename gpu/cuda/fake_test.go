@@ -3,11 +3,15 @@
 package cuda_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aibox/gpu"
+	"aibox/gpu/cuda"
 )
 
 // TestFake runs all other tests on testdata/fakedriver.c. That shows whether
@@ -48,7 +52,10 @@ func TestFake(t *testing.T) {
 			}
 			// A device that breaks because another one does is in order for the driver.
 			run("-test.run=^TestGroupBreaks$", "FAKE_LEAKS=1")
-			text := run("-test.skip=^(TestFake|TestGroupBreaks)$")
+			for _, refusal := range []string{"FAKE_MODE=2", "FAKE_MODE=3", "FAKE_INIT=803"} {
+				run("-test.run=^TestRefused$", refusal)
+			}
+			text := run("-test.skip=^(TestFake|TestGroupBreaks|TestRefused)$")
 			withProfiler(t, compiler, dir, run)
 			if !strings.Contains(text, "fake device 0") {
 				t.Errorf("this is not the fake driver:\n%s", text)
@@ -57,5 +64,25 @@ func TestFake(t *testing.T) {
 				t.Errorf("with %s devices NCCL was used: %v\n%s", devices, got, text)
 			}
 		})
+	}
+}
+
+// TestRefused: the error says why a device, or the driver, that is there cannot be used.
+func TestRefused(t *testing.T) {
+	mode, started := os.LookupEnv("FAKE_MODE")
+	if _, set := os.LookupEnv("FAKE_INIT"); !set && !started {
+		return
+	}
+	p, err := cuda.Open()
+	kind, says := gpu.WrongDriver, "the driver does not start: "
+	if started {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Open(0)
+		kind, says = gpu.InUse, map[string]string{"2": "compute mode is prohibited", "3": "compute mode allows one process at a time"}[mode]
+	}
+	if !errors.Is(err, kind) || !strings.Contains(err.Error(), says) {
+		t.Errorf("%v, want %v: %s", err, kind, says)
 	}
 }

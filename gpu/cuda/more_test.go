@@ -10,6 +10,7 @@ import (
 	"aibox/gpu"
 	"aibox/gpu/cuda"
 	"aibox/gpu/gputest"
+	"aibox/gpu/kernels"
 )
 
 // These tests are of what gputest does not know of: the limits and the libraries of CUDA.
@@ -266,6 +267,23 @@ func TestLoadRefusals(t *testing.T) {
 	check(t, s.Launch(place, gpu.Linear(1, 1), gpu.Write(gpu.All(out))))
 	if err := d.Synchronize(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestKernelsOfTraining: the code of the kernels of training has the parameters that Go says, and a launch with another kind
+// of argument of the same size is refused.
+func TestKernelsOfTraining(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	must[*kernels.Set](t)(kernels.Load(d))
+	module := must[gpu.Module](t)(d.Load(kernels.Image()))
+	finite := must[gpu.Kernel](t)(module.Kernel("check_finite"))
+	s, m := must[gpu.Stream](t)(d.NewStream("s")), must[gpu.Memory](t)(d.Alloc("m", 512))
+	flag, values := gpu.Part(m, 0, 4), gpu.Part(m, 256, 4)
+	for _, first := range []gpu.Arg{gpu.Read(flag), gpu.Write(flag), gpu.Int64(0)} {
+		err := s.Launch(finite, gpu.Linear(1, 256), first, gpu.Read(values), gpu.Int32(1), gpu.Int32(1), gpu.Int32(1))
+		if !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), "where the kernel has a region to update") {
+			t.Errorf("%v for the flag: %v", first.Kind, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/gputest"
+	"aibox/gpu/kernels"
 )
 
 func TestCheckParams(t *testing.T) {
@@ -16,6 +17,10 @@ func TestCheckParams(t *testing.T) {
 	}
 	if err := checkParams(sumImage(), parameters(sumCode)); err != nil {
 		t.Error(err)
+	}
+	training := kernels.Image()
+	if err := checkParams(training, parameters(training.Code)); err != nil || len(training.Params) != len(kernels.Names()) {
+		t.Errorf("%d kernels with parameters of %d: %v", len(training.Params), len(kernels.Names()), err)
 	}
 	for _, c := range []struct {
 		kernel string

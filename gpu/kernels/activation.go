@@ -16,10 +16,10 @@ const (
 )
 
 var (
-	kernelActivate     = declare("activate")
-	kernelActivateGrad = declare("activate_grad")
-	kernelEpilogue     = declare("epilogue")
-	kernelDerive       = declare("derive")
+	kernelActivate     = declare("activate", "wi ri iii")
+	kernelActivateGrad = declare("activate_grad", "wi ri ri iii")
+	kernelEpilogue     = declare("epilogue", "ui ri iii")
+	kernelDerive       = declare("derive", "ui ri iii")
 )
 
 // Activate computes y = a(x).

@@ -3,11 +3,11 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelCopy    = declare("copy_rows")
-	kernelColumns = declare("columns")
-	kernelSpread  = declare("spread")
-	kernelRepeat  = declare("repeat")
-	kernelBias    = declare("bias")
+	kernelCopy    = declare("copy_rows", "wi ri ii")
+	kernelColumns = declare("columns", "wi ri ii iii")
+	kernelSpread  = declare("spread", "wi ri ii iii")
+	kernelRepeat  = declare("repeat", "wi ri ii")
+	kernelBias    = declare("bias", "wi ri ii")
 )
 
 // Copy computes y = x.

@@ -18,11 +18,11 @@ func TestDevice(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	kerneltest.Run(t, testseed.Of(t), onEmulated("twin", twin.Images()), kerneltest.Subject{Name: "device", Open: func(t *testing.T, _ uint64) gpu.Device {
+	kerneltest.Run(t, testseed.Of(t), onEmulated("twin", twin.Images()), kerneltest.Kept("device", func() (gpu.Device, error) {
 		d, err := p.Open(0)
-		if err != nil {
-			t.Fatal(err)
+		if err == nil {
+			t.Cleanup(func() { _ = d.Close() })
 		}
-		return d
-	}})
+		return d, err
+	}))
 }

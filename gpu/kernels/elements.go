@@ -5,14 +5,14 @@ import (
 )
 
 var (
-	kernelAdd          = declare("add")
-	kernelSum          = declare("sum")
-	kernelMultiply     = declare("multiply")
-	kernelMultiplyRows = declare("multiply_rows")
-	kernelCrossMatrix  = declare("cross_matrix")
-	kernelCrossColumn  = declare("cross_column")
-	kernelScaleVectors = declare("scale_vectors")
-	kernelDropout      = declare("dropout")
+	kernelAdd          = declare("add", "ui ri ii")
+	kernelSum          = declare("sum", "wi ri ri ii")
+	kernelMultiply     = declare("multiply", "wi ri ri ii")
+	kernelMultiplyRows = declare("multiply_rows", "wi ri ri ii")
+	kernelCrossMatrix  = declare("cross_matrix", "wi ri ri ri ii")
+	kernelCrossColumn  = declare("cross_column", "wi ri ri ri ri ii")
+	kernelScaleVectors = declare("scale_vectors", "wi ri ri iii")
+	kernelDropout      = declare("dropout", "wi ri rlllf ii")
 )
 
 // Sum computes the sum of matrices of the size of y, added from first to last. There is at least

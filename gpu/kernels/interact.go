@@ -3,8 +3,8 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelInteract     = declare("interact")
-	kernelInteractGrad = declare("interact_grad")
+	kernelInteract     = declare("interact", "wi ri iii")
+	kernelInteractGrad = declare("interact_grad", "wi ri ri iii")
 )
 
 // mostShared is the most bytes of shared memory that a block takes. Each device has so many.

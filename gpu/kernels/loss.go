@@ -3,8 +3,8 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelLoss     = declare("loss_terms")
-	kernelLossGrad = declare("loss_grad")
+	kernelLoss     = declare("loss_terms", "wi ri ri ri i")
+	kernelLossGrad = declare("loss_grad", "wi ri ri ri ii")
 )
 
 // Loss computes the negative log-likelihood of each example, w·(softplus(z) − y·z), for logits

@@ -3,12 +3,12 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelNormSquares    = declare("norm_squares")
-	kernelNormStatistics = declare("norm_statistics")
-	kernelNormalize      = declare("normalize")
-	kernelNormGamma      = declare("norm_gamma")
-	kernelNormInput      = declare("norm_input")
-	kernelUpdateRunning  = declare("update_running")
+	kernelNormSquares    = declare("norm_squares", "w ri ri iii")
+	kernelNormStatistics = declare("norm_statistics", "wi ri ri ii")
+	kernelNormalize      = declare("normalize", "wi ri ri ri ri ii")
+	kernelNormGamma      = declare("norm_gamma", "w ri ri ri ii")
+	kernelNormInput      = declare("norm_input", "wi ri ri ri ri ri ri iii")
+	kernelUpdateRunning  = declare("update_running", "ui ri r ii")
 )
 
 // Batch normalization in training is: ColumnSum of x, NormSquares, NormStatistics, Normalize; back:

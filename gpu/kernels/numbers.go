@@ -3,8 +3,8 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelToBF16 = declare("to_bf16")
-	kernelFinite = declare("check_finite")
+	kernelToBF16 = declare("to_bf16", "wi ri ii")
+	kernelFinite = declare("check_finite", "u ri ii")
 )
 
 // ToBF16 rounds x to bfloat16, to nearest, ties to even, denormal numbers to zero, as

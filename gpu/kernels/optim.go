@@ -7,11 +7,11 @@ import (
 
 // kernelOptimize are the kernels of dense parameters, by formula. The row-wise formula is that of tables only.
 var kernelOptimize = map[kernel.Formula]number{
-	kernel.FormulaSGD:      declare("optimize_sgd"),
-	kernel.FormulaMomentum: declare("optimize_momentum"),
-	kernel.FormulaAdagrad:  declare("optimize_adagrad"),
-	kernel.FormulaAdam:     declare("optimize_adam"),
-	kernel.FormulaFTRL:     declare("optimize_ftrl"),
+	kernel.FormulaSGD:      declare("optimize_sgd", "rruri"),
+	kernel.FormulaMomentum: declare("optimize_momentum", "rruru i"),
+	kernel.FormulaAdagrad:  declare("optimize_adagrad", "rruru i"),
+	kernel.FormulaAdam:     declare("optimize_adam", "rruruu i"),
+	kernel.FormulaFTRL:     declare("optimize_ftrl", "rruruu i"),
 }
 
 // UpdateBytes is what the constants of a kernel.Update take in device memory.

@@ -3,10 +3,10 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelRowSum = declare("row_sum")
-	kernelRowDot = declare("row_dot")
-	kernelFM     = declare("fm")
-	kernelFMGrad = declare("fm_grad")
+	kernelRowSum = declare("row_sum", "wi ri ii")
+	kernelRowDot = declare("row_dot", "wi ri ri ii")
+	kernelFM     = declare("fm", "wi ri iii")
+	kernelFMGrad = declare("fm_grad", "wi ri ri iii")
 )
 
 // RowSum sums up the rows of x, in the order of kernel.Sum. y has one column.

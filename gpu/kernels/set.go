@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"strings"
 
 	"aibox/gpu"
 )
@@ -12,17 +13,35 @@ import (
 var code []byte
 
 // Image is all kernels, for gpu.Device.Load.
-func Image() gpu.Image { return gpu.Image{Name: "aibox", Code: code} }
+func Image() gpu.Image { return gpu.Image{Name: "aibox", Code: code, Params: params} }
 
-// names are those of the kernels. Each file adds its own with declare.
-var names []string
+// names are those of the kernels, and params their parameters. Each file adds its own with declare.
+var (
+	names  []string
+	params = map[string][]gpu.ArgKind{}
+)
 
 // number is the place of a kernel in names.
 type number int
 
-func declare(name string) number {
-	names = append(names, name)
+// declare adds a kernel. Each letter is one of its parameters: r, w and u are regions that it reads, writes or
+// updates, i, l and f are an int, a long long and a float. Spaces mean nothing. A matrix is two parameters, such
+// as "ri": its rows and their stride.
+func declare(name, letters string) number {
+	kinds := []gpu.ArgKind{}
+	for _, c := range strings.ReplaceAll(letters, " ", "") {
+		k, ok := kindOf[c]
+		if !ok {
+			panic("kernels: a parameter " + string(c))
+		}
+		kinds = append(kinds, k)
+	}
+	names, params[name] = append(names, name), kinds
 	return number(len(names) - 1)
+}
+
+var kindOf = map[rune]gpu.ArgKind{
+	'r': gpu.ReadArg, 'w': gpu.WriteArg, 'u': gpu.UpdateArg, 'i': gpu.Int32Arg, 'l': gpu.Int64Arg, 'f': gpu.Float32Arg,
 }
 
 // Names returns the names of all kernels.

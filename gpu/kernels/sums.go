@@ -3,8 +3,8 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelColumnSums    = declare("column_sums")
-	kernelFinishColumns = declare("finish_columns")
+	kernelColumnSums    = declare("column_sums", "w ri ii")
+	kernelFinishColumns = declare("finish_columns", "wi r ii")
 )
 
 // Sums over rows. A first kernel sums up each column of every chunk of chunkRows rows, in

@@ -65,9 +65,9 @@ type Statistics struct {
 }
 
 var (
-	kernelCollect = declare("table_collect")
-	kernelAdmit   = declare("table_admit")
-	kernelGather  = declare("table_gather")
+	kernelCollect = declare("table_collect", "rurrrrw lfl iii")
+	kernelAdmit   = declare("table_admit", "rrw l ii")
+	kernelGather  = declare("table_gather", "wrrrri iiii")
 )
 
 // rowThreads is the geometry of kernels with a thread for each row.

@@ -3,8 +3,8 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelPool         = declare("table_pool")
-	kernelRowGradients = declare("table_gradients")
+	kernelPool         = declare("table_pool", "wi wrrr ri ri iii")
+	kernelRowGradients = declare("table_gradients", "w ri rr ri ri iii")
 )
 
 // Bags is which rows of a mini-batch each bag has, as reader.Batch has them.

@@ -2,7 +2,7 @@ package kernels
 
 import "aibox/gpu"
 
-var kernelSettle = declare("table_settle")
+var kernelSettle = declare("table_settle", "wrrrr iiii")
 
 // FactorsBytes is what the factors of a row take: four float32, those of the first value and those of the others,
 // each a pair of decay.Factors.

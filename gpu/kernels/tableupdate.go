@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	kernelRowSums    = declare("table_sums")
-	kernelUpdateRows = declare("table_update")
+	kernelRowSums    = declare("table_sums", "ru rrrrrr ri rr iiiiiiiiii")
+	kernelUpdateRows = declare("table_update", "ruur rrrrrr ri rr iiiiiiiiii")
 )
 
 // RowUpdate is the update of rows in a step.

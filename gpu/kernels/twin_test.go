@@ -30,6 +30,22 @@ func TestTwins(t *testing.T) {
 	kerneltest.Run(t, testseed.Of(t), onEmulated("twin", twin.Images()))
 }
 
+// A device that stays open from trial to trial computes the same.
+func TestKept(t *testing.T) {
+	p := emulated.New(emulated.Options{Devices: emulated.Devices(1, 1<<30), Images: twin.Images(), Seed: testseed.Of(t)})
+	opened := 0
+	kerneltest.Run(t, testseed.Of(t), onEmulated("twin", twin.Images()), kerneltest.Kept("kept", func() (gpu.Device, error) {
+		opened++
+		return p.Open(0)
+	}))
+	if opened != 1 {
+		t.Errorf("it was opened %d times", opened)
+	}
+	if err := p.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
 // There is a twin for each kernel, and none without a kernel.
 func TestTwinsOfAll(t *testing.T) {
 	have, want := slices.Sorted(maps.Keys(twin.Kernels)), kernels.Names()

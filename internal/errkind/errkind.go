@@ -28,8 +28,8 @@ const (
 	Usage                   // a mistake on the command line
 	Job                     // a fault of the job file, or a setting in it that cannot be carried out
 	Data                    // too many bad rows, or no usable data
-	IO                      // input or output failed
-	Locked                  // another process trains the job, or uses the model directory or the table
+	IO                      // input or output failed, or a device
+	Locked                  // another process trains the job, or uses the model directory, the table or a device
 	LostData                // more of the data is lost than the job allows
 	Diverged                // a loss or a prediction is not a finite number, or predictions are worse than a constant
 	Interrupted             // a signal ended the work
@@ -43,9 +43,9 @@ var kinds = [...]struct {
 	Internal:    {1, "internal", "a fault of aibox itself"},
 	Usage:       {2, "usage", "a mistake on the command line"},
 	Data:        {3, "data", "too many bad rows, or no usable data"},
-	IO:          {4, "io", "input or output failed, as when a file does not exist or a disk is full"},
+	IO:          {4, "io", "input or output failed, as when a file does not exist, a disk is full or a device fails"},
 	Job:         {5, "job_file", "a fault of the job file, or a setting in it that cannot be carried out"},
-	Locked:      {6, "locked", "another process trains the job, or uses the model directory or the table"},
+	Locked:      {6, "locked", "another process trains the job, or uses the model directory, the table or a device"},
 	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows, or more samples than recovery.max_lost_samples"},
 	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number, or its predictions are worse than a constant"},
 	Interrupted: {130, "interrupted", "interrupted"},

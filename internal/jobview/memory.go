@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"aibox/configs"
 	"aibox/internal/humanize"
@@ -20,8 +21,8 @@ func memoryText(m *trainer.Memory) string {
 		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), saved, humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
 }
 
-// PrintForecast writes, as comments of a job file, how much memory the job will take, and
-// from what that was computed.
+// PrintForecast writes, as comments of a job file, how much memory the job will take, also of its
+// devices, and from what that was computed.
 func PrintForecast(ctx context.Context, w io.Writer, job *configs.Job) error {
 	size, unread := trainer.SampleData(ctx, job)
 	m, err := trainer.Forecast(job, size)
@@ -44,5 +45,11 @@ func PrintForecast(ctx context.Context, w io.Writer, job *configs.Job) error {
 			size.Sampled, size.Examples, humanize.Count(int64(size.Files), "file"), humanize.Bytes(size.Bytes))
 	}
 	_, err = fmt.Fprintf(w, "\n# Memory of the process, at most (a forecast): %s%s\n#   %s\n# It was computed from %s.\n", humanize.Bytes(m.Process), beside, memoryText(&m), basis)
+	if err != nil {
+		return err
+	}
+	if short := PrintDevices(w, job, size, "# "); short != nil {
+		_, err = fmt.Fprintf(w, "# %s\n", strings.ReplaceAll(short.Error(), "\n", "\n# "))
+	}
 	return err
 }

@@ -29,6 +29,12 @@ type LostDir struct {
 	Reason string `json:"reason"`
 }
 
+// lostDir says that dir is lost. The reason does not repeat its path.
+func lostDir(dir string, err error) LostDir {
+	reason := strings.ReplaceAll(err.Error(), dir+"/", "")
+	return LostDir{dir, strings.ReplaceAll(reason, " "+dir+":", ":")}
+}
+
 // Entry is where each generation has a directory of its own, of which d is one: an entry of
 // sparse_table.dirs, or the model directory, if the table is in there.
 func (d LostDir) Entry() string {
@@ -66,7 +72,10 @@ func (e *LostError) Error() string {
 	for _, d := range e.Lost {
 		lost = append(lost, fmt.Sprintf("%s (%s)", d.Dir, d.Reason))
 	}
-	return fmt.Sprintf("the table in %s has lost %s", strings.Join(e.Dirs, ", "), strings.Join(lost, ", "))
+	if len(e.Dirs) > len(e.Lost) {
+		return fmt.Sprintf("the table, which is in %d directories, has lost %s", len(e.Dirs), strings.Join(lost, ", "))
+	}
+	return "the table has lost " + strings.Join(lost, ", ")
 }
 
 // Unwrap returns what showed the loss.
@@ -100,7 +109,7 @@ func checkDirs(dirs []string) error {
 			return err
 		}
 		if err != nil {
-			e.Lost = append(e.Lost, LostDir{dir, err.Error()})
+			e.Lost = append(e.Lost, lostDir(dir, err))
 			e.Err = errors.Join(e.Err, err)
 		}
 	}
@@ -194,7 +203,7 @@ func blamed(dirs []string, err error) (lost []LostDir) {
 	for _, at := range pathErrors(err) {
 		i := slices.IndexFunc(dirs, func(dir string) bool { return at.Path == dir || strings.HasPrefix(at.Path, dir+"/") })
 		if i >= 0 && DiskLost(at) && !slices.ContainsFunc(lost, func(d LostDir) bool { return d.Dir == dirs[i] }) {
-			lost = append(lost, LostDir{dirs[i], at.Error()})
+			lost = append(lost, lostDir(dirs[i], at))
 		}
 	}
 	return lost

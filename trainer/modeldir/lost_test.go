@@ -3,6 +3,7 @@ package modeldir
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -20,6 +21,19 @@ func TestUnreadable(t *testing.T) {
 		read("/nvme/m-gen-000001-8b96e98d/"+name, syscall.ENOSPC),
 	)}
 	if got, want := e.Unreadable(), []string{"/ssd/m-gen-000001-8b96e98d/" + name}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestLostErrorNamesWhatIsLost: the message has the path of each lost directory once, and no other ones.
+func TestLostErrorNamesWhatIsLost(t *testing.T) {
+	dirs := []string{"/ssd/m-1", "/nvme/m-1"}
+	failed := &fs.PathError{Op: "read", Path: "/nvme/m-1/a.bucket", Err: syscall.EIO}
+	if got, want := TableFailed(dirs, failed).Error(), "the table, which is in 2 directories, has lost /nvme/m-1 (read a.bucket: input/output error)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	gone := filepath.Join(t.TempDir(), "m-1")
+	if got, want := checkDirs([]string{gone}).Error(), "the table has lost "+gone+" (open: no such file or directory)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -275,7 +275,8 @@ func CopyRecord(from, to []string) error {
 	return rs.write()
 }
 
-// makeHole makes a file of zeros, with the space that it needs.
+// makeHole makes a file of zeros, with the space that it needs. Who commits what is restored makes it
+// durable with everything else.
 func makeHole(at string, size int64) error {
 	if err := diskfault.At("create", at); err != nil {
 		return err
@@ -292,7 +293,7 @@ func makeHole(at string, size int64) error {
 			err = &os.PathError{Op: "reserve space for", Path: at, Err: err}
 		}
 	}
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, f.Close())
 }
 
 // Place is the URI of a remote directory as records have it: the same for a process that runs

@@ -49,6 +49,9 @@ func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, err
 			d.log.Info("another process has changed the remote directory; publishing begins again", "remote", d.uri)
 			continue
 		}
+		if source.Full(err) {
+			err = fmt.Errorf("there is no room: free some there, or raise the quota: %w", err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s to %s: %w", p.doing(), d.uri, err)
 		}

@@ -27,6 +27,10 @@ func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sour
 	}
 	knows := o.knownBy(m, placeOf(sources, d.URI()))
 	if knows == "" {
+		if err := CheckPlace(sources, d.URI()); err != nil {
+			return err
+		}
+		o.Logger.Info("the remote directory has no models yet; this one is the first", "remote", d.URI())
 		return nil
 	}
 	path := MountedPath(sources, d.URI())

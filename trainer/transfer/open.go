@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -47,6 +48,19 @@ func OpenToRead(sources *source.Sources, uri string, bytesPerSecond int64, doing
 		}
 	}
 	return Open(sources, uri, bytesPerSecond, doing, log)
+}
+
+// CheckPlace fails with ErrAbsent if a remote directory of a mounted file system may not begin: then a
+// path with a mistake in it, or one in a file system that is not mounted, would become a new one. The directory that it is in has to exist.
+func CheckPlace(sources *source.Sources, uri string) error {
+	path := MountedPath(sources, uri)
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return fmt.Errorf("remote directory %s: %w, nor does the directory that it is in: is the path right, and its file system mounted? To begin it: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
+	}
+	return nil
 }
 
 // MountedPath is the path of a remote directory that is on a mounted file system; "": it is not.

@@ -2,7 +2,8 @@
 // without a device (fake_test.go). It does what their documentation says, strictly: operations run
 // as late as they may; addresses must be in memory of the operation's context; a failure breaks
 // one context; NCCL takes streams of primary contexts only; a context ends with nothing in it.
-// FAKE_DEVICES says how many devices there are; FAKE_LEAKS lets contexts end that are not empty.
+// FAKE_DEVICES says how many devices there are; FAKE_LEAKS lets contexts end that are not empty; FAKE_MODE is
+// the compute mode of the devices, which another process has if it is not 0; FAKE_INIT is the result of cuInit.
 
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -26,7 +27,8 @@ static struct CUctx_st primaries[16];
 static __thread CUcontext current;
 static int initialized;
 
-static int devices(void) { const char *n = getenv("FAKE_DEVICES"); return n ? atoi(n) : 1; }
+static int setting(const char *name, int otherwise) { const char *n = getenv(name); return n ? atoi(n) : otherwise; }
+static int devices(void) { return setting("FAKE_DEVICES", 1); }
 
 static CUresult usable(CUcontext c) {
 	if (!initialized) return CUDA_ERROR_NOT_INITIALIZED;
@@ -43,7 +45,7 @@ static void ends(CUcontext c) {
 	c->alive = 0, c->error = CUDA_SUCCESS, c->objects = 0;
 }
 
-CUresult cuInit(unsigned f) { (void)f; initialized = 1; return CUDA_SUCCESS; }
+CUresult cuInit(unsigned f) { (void)f; initialized = 1; return setting("FAKE_INIT", CUDA_SUCCESS); }
 CUresult cuDriverGetVersion(int *v) { *v = 12040; return CUDA_SUCCESS; }
 CUresult cuGetErrorName(CUresult r, const char **s) { (void)r; *s = "CUDA_ERROR"; return CUDA_SUCCESS; }
 CUresult cuGetErrorString(CUresult r, const char **s) { (void)r; *s = "an error of the fake driver"; return CUDA_SUCCESS; }
@@ -58,6 +60,7 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
 	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *v = 4; break;
 	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *v = 100 << 10; break;
 	case CU_DEVICE_ATTRIBUTE_MAX_PITCH: *v = 1 << 10; break; // so that both kinds of copies are tried
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: *v = setting("FAKE_MODE", CU_COMPUTEMODE_DEFAULT); break;
 	default: *v = 0;
 	}
 	return CUDA_SUCCESS;
@@ -69,6 +72,7 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned f) { (void)f; return pr
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
 	*c = &primaries[d];
 	if ((*c)->error) return (*c)->error;
+	if (setting("FAKE_MODE", CU_COMPUTEMODE_DEFAULT) != CU_COMPUTEMODE_DEFAULT) return CUDA_ERROR_DEVICE_UNAVAILABLE;
 	(*c)->device = d, (*c)->primary = (*c)->alive = 1, (*c)->retained++;
 	return CUDA_SUCCESS;
 }

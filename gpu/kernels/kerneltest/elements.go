@@ -52,7 +52,7 @@ func (r *rig) activation() kernels.Activation {
 
 var _ = add("activate", func(r *rig) {
 	n, c, a := r.rowCount(), r.columnCount(), r.activation()
-	x, y := r.matrix(n, c, r.wild), r.matrix(n, c, r.plain)
+	x, y := r.matrix(n, c, r.wild), r.matrix(n, c, r.garbage)
 	r.must(r.k.Activate(r.s, a, y.Matrix, x.Matrix, n))
 	r.equal("Activate", y, func(i, j int) float32 { return apply(a, x.value(i, j)) })
 })
@@ -65,7 +65,7 @@ var _ = add("functions", func(r *rig) {
 		k++
 		return from + float32(float32(k)*step)
 	}
-	x, y, labels := r.matrix(n, 1, value), r.matrix(n, 1, r.plain), r.matrix(n, 1, func() float32 { return 0 })
+	x, y, labels := r.matrix(n, 1, value), r.matrix(n, 1, r.garbage), r.matrix(n, 1, func() float32 { return 0 })
 	for _, a := range []kernels.Activation{kernels.Tanh, kernels.Sigmoid} {
 		r.must(r.k.Activate(r.s, a, y.Matrix, x.Matrix, n))
 		r.equal("Activate", y, func(i, j int) float32 { return apply(a, x.value(i, j)) })
@@ -76,7 +76,7 @@ var _ = add("functions", func(r *rig) {
 
 var _ = add("activate grad", func(r *rig) {
 	n, c, a, value := r.rowCount(), r.columnCount(), r.activation(), r.any()
-	dx, y, dy := r.matrix(n, c, r.plain), r.matrix(n, c, value), r.matrix(n, c, value)
+	dx, y, dy := r.matrix(n, c, r.garbage), r.matrix(n, c, value), r.matrix(n, c, value)
 	want := func(i, j int) float32 { return gradient(a, y.value(i, j), dy.value(i, j)) }
 	r.must(r.k.ActivateGrad(r.s, a, dx.Matrix, y.Matrix, dy.Matrix, n))
 	r.equal("ActivateGrad", dx, want)
@@ -108,11 +108,11 @@ var _ = add("columns", func(r *rig) {
 	lo := r.IntN(period)
 	hi := lo + 1 + r.IntN(period-lo)
 	width := hi - lo
-	x, y := r.matrix(n, groups*period, r.wild), r.matrix(n, groups*width, r.plain)
+	x, y := r.matrix(n, groups*period, r.wild), r.matrix(n, groups*width, r.garbage)
 	r.must(r.k.Columns(r.s, y.Matrix, x.Matrix, period, lo, hi, n))
 	r.equal("Columns", y, func(i, j int) float32 { return x.value(i, j/width*period+lo+j%width) })
 
-	dx, dy := r.matrix(n, groups*period, r.plain), r.matrix(n, groups*width, r.wild)
+	dx, dy := r.matrix(n, groups*period, r.garbage), r.matrix(n, groups*width, r.wild)
 	r.must(r.k.Spread(r.s, dx.Matrix, dy.Matrix, period, lo, hi, n))
 	want := make([]float32, n*groups*period)
 	for i := range n {
@@ -125,13 +125,13 @@ var _ = add("columns", func(r *rig) {
 
 var _ = add("copies", func(r *rig) {
 	n, c := r.rowCount(), r.columnCount()
-	x, y := r.matrix(n, c, r.wild), r.matrix(n, c, r.plain)
+	x, y := r.matrix(n, c, r.wild), r.matrix(n, c, r.garbage)
 	r.must(r.k.Copy(r.s, y.Matrix, x.Matrix, n))
 	r.equal("Copy", y, x.value)
-	column, repeated := r.matrix(n, 1, r.wild), r.matrix(n, c, r.plain)
+	column, repeated := r.matrix(n, 1, r.wild), r.matrix(n, c, r.garbage)
 	r.must(r.k.Repeat(r.s, repeated.Matrix, column.Matrix, n))
 	r.equal("Repeat", repeated, func(i, _ int) float32 { return column.value(i, 0) })
-	b, biases := r.vector(1+r.IntN(3), r.wild), r.matrix(n, 1, r.plain)
+	b, biases := r.vector(1+r.IntN(3), r.wild), r.matrix(n, 1, r.garbage)
 	r.must(r.k.Bias(r.s, biases.Matrix, b.Matrix, n))
 	r.equal("Bias", biases, func(int, int) float32 { return b.value(0, 0) })
 })
@@ -141,7 +141,7 @@ var _ = add("sum", func(r *rig) {
 	var terms []*array
 	var operands []kernels.Matrix
 	for range 5 {
-		x, y := r.matrix(n, c, r.any()), r.matrix(n, c, r.plain)
+		x, y := r.matrix(n, c, r.any()), r.matrix(n, c, r.garbage)
 		terms, operands = append(terms, x), append(operands, x.Matrix)
 		r.must(r.k.Sum(r.s, y.Matrix, operands, n))
 		r.equal("Sum", y, func(i, j int) float32 {
@@ -157,7 +157,7 @@ var _ = add("sum", func(r *rig) {
 var _ = add("multiply", func(r *rig) {
 	n, c := r.rowCount(), r.columnCount()
 	for _, columns := range []int{1, c} {
-		z, x, y := r.matrix(n, c, r.plain), r.matrix(n, c, r.wild), r.matrix(n, columns, r.wild)
+		z, x, y := r.matrix(n, c, r.garbage), r.matrix(n, c, r.wild), r.matrix(n, columns, r.wild)
 		r.must(r.k.Multiply(r.s, z.Matrix, x.Matrix, y.Matrix, n))
 		r.equal("Multiply", z, func(i, j int) float32 { return x.value(i, j) * y.value(i, min(j, columns-1)) })
 	}
@@ -167,7 +167,7 @@ var _ = add("cross", func(r *rig) {
 	n, c := r.rowCount(), r.columnCount()
 	value := r.any()
 	for _, columns := range []int{1, c} {
-		y, x0, xl := r.matrix(n, c, r.plain), r.matrix(n, c, value), r.matrix(n, c, value)
+		y, x0, xl := r.matrix(n, c, r.garbage), r.matrix(n, c, value), r.matrix(n, c, value)
 		z, bias := r.matrix(n, columns, value), r.vector(c, value)
 		var operand kernels.Matrix
 		if columns < c && r.IntN(2) == 0 {
@@ -186,10 +186,10 @@ var _ = add("cross", func(r *rig) {
 
 var _ = add("scale vectors", func(r *rig) {
 	n, p, dim := r.rowCount(), 1+r.IntN(6), 1+r.IntN(9)
-	y, x, v := r.matrix(n, p*dim, r.plain), r.matrix(n, p, r.any()), r.vector(p*dim, r.any())
+	y, x, v := r.matrix(n, p*dim, r.garbage), r.matrix(n, p, r.any()), r.vector(p*dim, r.any())
 	r.must(r.k.ScaleVectors(r.s, y.Matrix, x.Matrix, v.Matrix, dim, n))
 	r.equal("ScaleVectors", y, func(i, j int) float32 { return x.value(i, j/dim) * v.value(0, j) })
-	terms, dy := r.matrix(n, p*dim, r.plain), r.matrix(n, p*dim, r.any())
+	terms, dy := r.matrix(n, p*dim, r.garbage), r.matrix(n, p*dim, r.any())
 	r.must(r.k.ScaleVectorsGrad(r.s, terms.Matrix, x.Matrix, dy.Matrix, dim, n))
 	r.equal("ScaleVectorsGrad", terms, func(i, j int) float32 { return x.value(i, j/dim) * dy.value(i, j) })
 })
@@ -200,7 +200,7 @@ var _ = add("dropout", func(r *rig) {
 	step := r.Uint64() >> r.IntN(64)
 	clock := r.words(uint32(step), uint32(step>>32))
 	first := r.IntN(100_000)
-	x, y := r.matrix(n, c, r.any()), r.matrix(n, c, r.plain)
+	x, y := r.matrix(n, c, r.any()), r.matrix(n, c, r.garbage)
 	r.must(r.k.Dropout(r.s, d, y.Matrix, x.Matrix, clock.region(), first, n))
 	stream := mix(mix(mix(d.Seed)+uint64(d.Layer)) + step)
 	r.equal("Dropout", y, func(i, j int) float32 {
@@ -222,7 +222,7 @@ func mix(x uint64) uint64 {
 var _ = add("loss", func(r *rig) {
 	n, total := r.rowCount(), 1+r.IntN(10_000)
 	z, y, w := r.matrix(n, 1, r.wild), r.matrix(n, 1, func() float32 { return float32(r.IntN(2)) }), r.matrix(n, 1, r.plain)
-	terms, dz := r.matrix(n, 1, r.plain), r.matrix(n, 1, r.plain)
+	terms, dz := r.matrix(n, 1, r.garbage), r.matrix(n, 1, r.garbage)
 	var operand kernels.Matrix
 	weight := func(int) float32 { return 1 }
 	if r.IntN(2) == 0 {
@@ -245,7 +245,7 @@ var _ = add("bf16", func(r *rig) {
 			return math.Float32frombits(0x7f800001 | r.Uint32()&0x80000000) // NaN that rounding makes an infinity
 		}
 		return r.wild()
-	}), r.matrix(n, c/2, r.plain)
+	}), r.matrix(n, c/2, r.garbage)
 	to := gpu.Matrix{Memory: y.Memory, Offset: y.Offset, Stride: 2 * y.Stride}
 	r.must(r.k.ToBF16(r.s, to, x.Matrix, n))
 	half := func(i, j int) uint32 { return math.Float32bits(kernel.RoundBF16(x.value(i, j))) >> 16 }

@@ -112,16 +112,18 @@ func compare(t *testing.T, nameA, nameB string, a, b []left) {
 type rig struct {
 	*testing.T
 	*rand.Rand
-	where  string
-	first  bool // round, in which every kernel is launched
-	dev    gpu.Device
-	s      gpu.Stream
-	k      *kernels.Set
-	arrays []*array
+	where    string
+	first    bool // round, in which every kernel is launched
+	poisoned bool // garbage is NaN
+	dev      gpu.Device
+	s        gpu.Stream
+	k        *kernels.Set
+	arrays   []*array
 }
 
 func newRig(t *testing.T, s Subject, seed uint64, launched map[string]bool) *rig {
 	r := &rig{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), where: s.Name}
+	r.poisoned = r.IntN(2) == 0
 	r.dev = s.Open(t, seed)
 	var err error
 	r.k, err = kernels.Load(r.dev)

@@ -11,7 +11,7 @@ import (
 var _ = add("rows", func(r *rig) {
 	n, c, value := r.rowCount(), r.columnCount(), r.any()
 	x, y := r.matrix(n, c, value), r.matrix(n, c, value)
-	sums, dots := r.matrix(n, 1, r.plain), r.matrix(n, 1, r.plain)
+	sums, dots := r.matrix(n, 1, r.garbage), r.matrix(n, 1, r.garbage)
 	r.must(r.k.RowSum(r.s, sums.Matrix, x.Matrix, n))
 	r.equal("RowSum", sums, func(i, _ int) float32 { return kernel.Sum(x.row(i)) })
 	r.must(r.k.RowDot(r.s, dots.Matrix, x.Matrix, y.Matrix, n))
@@ -20,7 +20,7 @@ var _ = add("rows", func(r *rig) {
 
 var _ = add("fm", func(r *rig) {
 	n, f, dim := r.rowCount(), 1+r.IntN(8), 1+r.IntN(40)
-	x, y := r.matrix(n, f*dim, r.plain), r.matrix(n, 1, r.plain)
+	x, y := r.matrix(n, f*dim, r.plain), r.matrix(n, 1, r.garbage)
 	r.must(r.k.FM(r.s, y.Matrix, x.Matrix, dim, n))
 	r.near("FM", y, func(i, _ int) (want, scale float64) {
 		for v := range f {
@@ -37,7 +37,7 @@ var _ = add("fm", func(r *rig) {
 		}
 		return want, scale
 	})
-	dx, dy := r.matrix(n, f*dim, r.plain), r.matrix(n, 1, r.plain)
+	dx, dy := r.matrix(n, f*dim, r.garbage), r.matrix(n, 1, r.plain)
 	r.must(r.k.FMGrad(r.s, dx.Matrix, x.Matrix, dy.Matrix, dim, n))
 	r.equal("FMGrad", dx, func(i, j int) float32 {
 		var sum float32
@@ -50,13 +50,13 @@ var _ = add("fm", func(r *rig) {
 
 // interaction tries f vectors, at least two, of dim numbers.
 func interaction(r *rig, n, f, dim int) {
-	x, y := r.matrix(n, f*dim, r.any()), r.matrix(n, pairs(f), r.plain)
+	x, y := r.matrix(n, f*dim, r.any()), r.matrix(n, pairs(f), r.garbage)
 	var s kernel.Scratch
 	r.must(r.k.Interact(r.s, y.Matrix, x.Matrix, dim, n))
 	r.equal("Interact", y, byRow(n, pairs(f), func(i int, out []float32) {
 		s.Interact(1, f, dim, x.row(i), f*dim, out, pairs(f))
 	}))
-	dx, dy := r.matrix(n, f*dim, r.plain), r.matrix(n, pairs(f), r.any())
+	dx, dy := r.matrix(n, f*dim, r.garbage), r.matrix(n, pairs(f), r.any())
 	r.must(r.k.InteractGrad(r.s, dx.Matrix, x.Matrix, dy.Matrix, dim, n))
 	r.equal("InteractGrad", dx, byRow(n, f*dim, func(i int, out []float32) {
 		s.InteractBackward(1, f, dim, x.row(i), f*dim, dy.row(i), pairs(f), false, out, f*dim)
@@ -87,7 +87,7 @@ func total(n int, term func(i int) float64) (sum, scale float64) {
 
 var _ = add("column sum", func(r *rig) {
 	n, c := r.rowCount(), r.columnCount()
-	x, sums := r.matrix(n, c, r.plain), r.vector(c, r.plain)
+	x, sums := r.matrix(n, c, r.plain), r.vector(c, r.garbage)
 	r.must(r.k.ColumnSum(r.s, sums.Matrix, x.Matrix, n, r.work(x)))
 	r.near("ColumnSum", sums, func(_, j int) (float64, float64) {
 		return total(n, func(i int) float64 { return float64(x.value(i, j)) })
@@ -96,7 +96,7 @@ var _ = add("column sum", func(r *rig) {
 
 var _ = add("column sum of many rows", func(r *rig) {
 	n, c := 256*9+r.IntN(3000), 1+r.IntN(4)
-	x, sums := r.matrix(n, c, r.plain), r.vector(c, r.plain)
+	x, sums := r.matrix(n, c, r.plain), r.vector(c, r.garbage)
 	r.must(r.k.ColumnSum(r.s, sums.Matrix, x.Matrix, n, r.work(x)))
 	r.near("ColumnSum", sums, func(_, j int) (float64, float64) {
 		return total(n, func(i int) float64 { return float64(x.value(i, j)) })
@@ -109,14 +109,14 @@ var _ = add("batch statistics", func(r *rig) {
 	count, shift := n+m, 100*r.plain()
 	value := func() float32 { return r.plain() + shift }
 	a, b := r.matrix(n, c, value), r.matrix(m, c, value)
-	sums, squares, other := r.vector(c, r.plain), r.vector(c, r.plain), r.vector(c, r.plain)
+	sums, squares, other := r.vector(c, r.garbage), r.vector(c, r.garbage), r.vector(c, r.garbage)
 	r.must(r.k.ColumnSum(r.s, sums.Matrix, a.Matrix, n, r.work(a)))
 	r.must(r.k.ColumnSum(r.s, other.Matrix, b.Matrix, m, r.work(b)))
 	r.must(r.k.Add(r.s, sums.Matrix, other.Matrix, 1))
 	r.must(r.k.NormSquares(r.s, squares.Matrix, a.Matrix, sums.Matrix, n, count, r.work(a)))
 	r.must(r.k.NormSquares(r.s, other.Matrix, b.Matrix, sums.Matrix, m, count, r.work(b)))
 	r.must(r.k.Add(r.s, squares.Matrix, other.Matrix, 1))
-	stats := r.matrix(2, c, r.plain)
+	stats := r.matrix(2, c, r.garbage)
 	r.must(r.k.NormStatistics(r.s, stats.Matrix, sums.Matrix, squares.Matrix, count))
 	element := func(i, j int) float64 {
 		if i < n {
@@ -151,7 +151,7 @@ func statistics(r *rig, c int) *array {
 
 var _ = add("normalize", func(r *rig) {
 	n, c, value := r.rowCount(), r.columnCount(), r.any()
-	x, y, stats := r.matrix(n, c, value), r.matrix(n, c, r.plain), statistics(r, c)
+	x, y, stats := r.matrix(n, c, value), r.matrix(n, c, r.garbage), statistics(r, c)
 	gamma, beta := r.vector(c, r.plain), r.vector(c, r.plain)
 	normalized := func(i, j int) float32 {
 		return float32((x.value(i, j) - stats.value(0, j)) * inverse(stats.value(1, j)))
@@ -160,7 +160,7 @@ var _ = add("normalize", func(r *rig) {
 	r.equal("Normalize", y, func(i, j int) float32 {
 		return float32(gamma.value(0, j)*normalized(i, j)) + beta.value(0, j)
 	})
-	dx, dy, dgamma, dbeta := r.matrix(n, c, r.plain), r.matrix(n, c, value), r.vector(c, r.plain), r.vector(c, r.plain)
+	dx, dy, dgamma, dbeta := r.matrix(n, c, r.garbage), r.matrix(n, c, value), r.vector(c, r.plain), r.vector(c, r.plain)
 	count := n + r.IntN(100) + 1
 	r.must(r.k.NormInput(r.s, dx.Matrix, x.Matrix, gamma.Matrix, stats.Matrix, dgamma.Matrix, dbeta.Matrix, dy.Matrix, n, count))
 	r.equal("NormInput", dx, func(i, j int) float32 {
@@ -171,7 +171,7 @@ var _ = add("normalize", func(r *rig) {
 
 var _ = add("gradient of gamma", func(r *rig) {
 	n, c := r.rowCount(), r.columnCount()
-	x, dy, stats, dgamma := r.matrix(n, c, r.plain), r.matrix(n, c, r.plain), statistics(r, c), r.vector(c, r.plain)
+	x, dy, stats, dgamma := r.matrix(n, c, r.plain), r.matrix(n, c, r.plain), statistics(r, c), r.vector(c, r.garbage)
 	r.must(r.k.NormGamma(r.s, dgamma.Matrix, x.Matrix, stats.Matrix, dy.Matrix, n, r.work(x)))
 	r.near("NormGamma", dgamma, func(_, j int) (float64, float64) {
 		scale := 1 / math.Sqrt(float64(stats.value(1, j))+1e-5)

@@ -135,7 +135,7 @@ var _ = add("collect rows", func(r *rig) {
 	t := r.rows(1 + r.IntN(600))
 	c := kernels.Statistics{Day: r.Uint32N(40), ShowDecay: []float32{1, 0.9}[r.IntN(2)], MinOccurrences: r.Uint32N(4)}
 	labels := r.vector(t.examples, func() float32 { return float32(r.IntN(2)) })
-	admitted, inferred := r.vector(t.TableBatch.Rows, r.plain), r.vector(t.TableBatch.Rows, r.plain)
+	admitted, inferred := r.vector(t.TableBatch.Rows, r.garbage), r.vector(t.TableBatch.Rows, r.garbage)
 	r.must(r.k.Admit(r.s, &t.Table, &t.TableBatch, c.MinOccurrences, inferred.region()))
 	flag, words := r.IntN(4)/3, t.Words()
 	r.must(r.k.Collect(r.s, r.words(uint32(flag)).region(), &t.Table, &t.TableBatch, c, labels.region(), admitted.region()))
@@ -208,7 +208,7 @@ var _ = add("gather rows", func(r *rig) {
 	t := r.rows(1 + r.IntN(100))
 	admitted := r.admits(t)
 	factors, region := r.factors(t)
-	values := r.vector(t.TableBatch.Rows*t.Values, r.plain)
+	values := r.vector(t.TableBatch.Rows*t.Values, r.garbage)
 	r.must(r.k.Gather(r.s, &t.Table, &t.TableBatch, admitted.region(), region, values.region()))
 	r.equal("Gather", values, func(_, at int) float32 {
 		i, k := at/t.Values, at%t.Values
@@ -246,11 +246,11 @@ var _ = add("pool rows", func(r *rig) {
 		for range b.Fields {
 			averaged = append(averaged, r.Int32N(2))
 		}
-		means = r.vector(examples*b.Fields, r.plain)
+		means = r.vector(examples*b.Fields, r.garbage)
 		b.Averaged, b.Means = r.ints(averaged), means.region()
 	}
 	values := r.vector(n*width, r.any())
-	y := r.matrix(examples, b.Fields*width, r.plain)
+	y := r.matrix(examples, b.Fields*width, r.garbage)
 	r.must(r.k.Pool(r.s, y.Matrix, &b, values.region(), width, examples))
 	factor := func(bag int) float32 {
 		lo, hi := offsets[bag], offsets[bag+1]
@@ -299,7 +299,7 @@ var _ = add("gradients of rows", func(r *rig) {
 		means = r.vector(t.examples*t.Fields, r.plain)
 		region = means.region()
 	}
-	grads := r.vector(t.TableBatch.Rows*t.Values, r.plain)
+	grads := r.vector(t.TableBatch.Rows*t.Values, r.garbage)
 	r.must(r.k.RowGradients(r.s, grads.region(), &t.TableBatch, dy.Matrix, region, t.Values, t.examples))
 	r.equal("RowGradients", grads, func(_, at int) float32 {
 		i, k, sum := at/t.Values, at%t.Values, float32(0)

@@ -88,7 +88,7 @@ var _ = add("settle rows", func(r *rig) {
 		t = r.rows(n)
 	}
 	segments, by, timeline, moment := r.timeline(t.State)
-	factors := r.vector(4*t.TableBatch.Rows, r.plain)
+	factors := r.vector(4*t.TableBatch.Rows, r.garbage)
 	r.must(r.k.Settle(r.s, &t.Table, &t.TableBatch, r.longs(moment), r.longs(timeline), factors.region()))
 	r.near("Settle", factors, func(_, at int) (float64, float64) {
 		i, part := at/4, at%4/2

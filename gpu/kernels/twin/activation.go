@@ -9,19 +9,19 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"activate": {Params: params("wi ri iii"), Run: func(b *emulated.Block) {
+	"activate": {Run: func(b *emulated.Block) {
 		y, x, a := at(b, 0), at(b, 2), kernels.Activation(b.Int32(6))
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			y.row(i)[j] = activated(a, x.row(i)[j])
 		})
 	}},
-	"activate_grad": {Params: params("wi ri ri iii"), Run: func(b *emulated.Block) {
+	"activate_grad": {Run: func(b *emulated.Block) {
 		dx, y, dy, a := at(b, 0), at(b, 2), at(b, 4), kernels.Activation(b.Int32(8))
 		elements(b, b.Int32(6), b.Int32(7), func(i, j int) {
 			dx.row(i)[j] = derived(a, y.row(i)[j], dy.row(i)[j])
 		})
 	}},
-	"epilogue": {Params: params("ui ri iii"), Run: func(b *emulated.Block) {
+	"epilogue": {Run: func(b *emulated.Block) {
 		y, bias, a := at(b, 0), at(b, 2), kernels.Activation(b.Int32(6))
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			v := y.row(i)[j]
@@ -31,7 +31,7 @@ var _ = add(emulated.Kernels{
 			y.row(i)[j] = activated(a, v)
 		})
 	}},
-	"derive": {Params: params("ui ri iii"), Run: func(b *emulated.Block) {
+	"derive": {Run: func(b *emulated.Block) {
 		dx, y, a := at(b, 0), at(b, 2), kernels.Activation(b.Int32(6))
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			dx.row(i)[j] = derived(a, y.row(i)[j], dx.row(i)[j])

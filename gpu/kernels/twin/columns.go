@@ -3,19 +3,19 @@ package twin
 import "aibox/gpu/emulated"
 
 var _ = add(emulated.Kernels{
-	"copy_rows": {Params: params("wi ri ii"), Run: func(b *emulated.Block) {
+	"copy_rows": {Run: func(b *emulated.Block) {
 		y, x := at(b, 0), at(b, 2)
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			y.row(i)[j] = x.row(i)[j]
 		})
 	}},
-	"columns": {Params: params("wi ri ii iii"), Run: func(b *emulated.Block) {
+	"columns": {Run: func(b *emulated.Block) {
 		y, x, period, lo, width := at(b, 0), at(b, 2), b.Int32(6), b.Int32(7), b.Int32(8)
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			y.row(i)[j] = x.row(i)[j/width*period+lo+j%width]
 		})
 	}},
-	"spread": {Params: params("wi ri ii iii"), Run: func(b *emulated.Block) {
+	"spread": {Run: func(b *emulated.Block) {
 		dx, dy, period, lo, width := at(b, 0), at(b, 2), b.Int32(6), b.Int32(7), b.Int32(8)
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			if k := j%period - lo; k >= 0 && k < width {
@@ -25,13 +25,13 @@ var _ = add(emulated.Kernels{
 			}
 		})
 	}},
-	"repeat": {Params: params("wi ri ii"), Run: func(b *emulated.Block) {
+	"repeat": {Run: func(b *emulated.Block) {
 		y, x := at(b, 0), at(b, 2)
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			y.row(i)[j] = x.row(i)[0]
 		})
 	}},
-	"bias": {Params: params("wi ri ii"), Run: func(b *emulated.Block) {
+	"bias": {Run: func(b *emulated.Block) {
 		y, x := at(b, 0), at(b, 2)
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			y.row(i)[j] = x.data[0]

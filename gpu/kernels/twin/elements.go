@@ -3,37 +3,37 @@ package twin
 import "aibox/gpu/emulated"
 
 var _ = add(emulated.Kernels{
-	"add": {Params: params("ui ri ii"), Run: func(b *emulated.Block) {
+	"add": {Run: func(b *emulated.Block) {
 		y, x := at(b, 0), at(b, 2)
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
 			y.row(i)[j] += x.row(i)[j]
 		})
 	}},
-	"sum": {Params: params("wi ri ri ii"), Run: func(b *emulated.Block) {
+	"sum": {Run: func(b *emulated.Block) {
 		y, x0, x1 := at(b, 0), at(b, 2), at(b, 4)
 		elements(b, b.Int32(6), b.Int32(7), func(i, j int) {
 			y.row(i)[j] = x0.row(i)[j] + x1.row(i)[j]
 		})
 	}},
-	"multiply": {Params: params("wi ri ri ii"), Run: func(b *emulated.Block) {
+	"multiply": {Run: func(b *emulated.Block) {
 		z, x, y := at(b, 0), at(b, 2), at(b, 4)
 		elements(b, b.Int32(6), b.Int32(7), func(i, j int) {
 			z.row(i)[j] = x.row(i)[j] * y.row(i)[j]
 		})
 	}},
-	"multiply_rows": {Params: params("wi ri ri ii"), Run: func(b *emulated.Block) {
+	"multiply_rows": {Run: func(b *emulated.Block) {
 		z, x, y := at(b, 0), at(b, 2), at(b, 4)
 		elements(b, b.Int32(6), b.Int32(7), func(i, j int) {
 			z.row(i)[j] = x.row(i)[j] * y.row(i)[0]
 		})
 	}},
-	"cross_matrix": {Params: params("wi ri ri ri ii"), Run: func(b *emulated.Block) {
+	"cross_matrix": {Run: func(b *emulated.Block) {
 		y, x0, z, xl := at(b, 0), at(b, 2), at(b, 4), at(b, 6)
 		elements(b, b.Int32(8), b.Int32(9), func(i, j int) {
 			y.row(i)[j] = float32(x0.row(i)[j]*z.row(i)[j]) + xl.row(i)[j]
 		})
 	}},
-	"cross_column": {Params: params("wi ri ri ri ri ii"), Run: func(b *emulated.Block) {
+	"cross_column": {Run: func(b *emulated.Block) {
 		y, x0, z, xl, bias := at(b, 0), at(b, 2), at(b, 4), at(b, 6), at(b, 8)
 		elements(b, b.Int32(10), b.Int32(11), func(i, j int) {
 			v := float32(x0.row(i)[j] * z.row(i)[0])
@@ -43,13 +43,13 @@ var _ = add(emulated.Kernels{
 			y.row(i)[j] = v + xl.row(i)[j]
 		})
 	}},
-	"scale_vectors": {Params: params("wi ri ri iii"), Run: func(b *emulated.Block) {
+	"scale_vectors": {Run: func(b *emulated.Block) {
 		y, x, v, dim := at(b, 0), at(b, 2), at(b, 4), b.Int32(8)
 		elements(b, b.Int32(6), b.Int32(7), func(i, j int) {
 			y.row(i)[j] = x.row(i)[j/dim] * v.row(i)[j]
 		})
 	}},
-	"dropout": {Params: params("wi ri rlllf ii"), Run: func(b *emulated.Block) {
+	"dropout": {Run: func(b *emulated.Block) {
 		y, x, step := at(b, 0), at(b, 2), emulated.Slice[uint64](b, 4)[0]
 		layer, first, threshold, scale := uint64(b.Int64(5)), uint64(b.Int64(6)), uint64(b.Int64(7)), b.Float32(8)
 		columns := b.Int32(10)

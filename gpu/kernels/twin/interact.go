@@ -7,7 +7,7 @@ import (
 
 // Shared memory only holds copies, so the twins do without.
 var _ = add(emulated.Kernels{
-	"interact": {Params: params("wi ri iii"), Run: func(b *emulated.Block) {
+	"interact": {Run: func(b *emulated.Block) {
 		out, row := at(b, 0).row(b.Index.X), at(b, 2).row(b.Index.X)
 		vectors, dim := b.Int32(4), b.Int32(5)
 		for v := range vectors {
@@ -20,7 +20,7 @@ var _ = add(emulated.Kernels{
 			}
 		}
 	}},
-	"interact_grad": {Params: params("wi ri ri iii"), Run: func(b *emulated.Block) {
+	"interact_grad": {Run: func(b *emulated.Block) {
 		out, row, grad := at(b, 0).row(b.Index.X), at(b, 2).row(b.Index.X), at(b, 4).row(b.Index.X)
 		vectors, dim := b.Int32(6), b.Int32(7)
 		for v := range vectors {

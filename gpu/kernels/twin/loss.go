@@ -6,7 +6,7 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"loss_terms": {Params: params("wi ri ri ri i"), Run: func(b *emulated.Block) {
+	"loss_terms": {Run: func(b *emulated.Block) {
 		terms, z, y, w := at(b, 0), at(b, 2), at(b, 4), at(b, 6)
 		elements(b, b.Int32(8), 1, func(i, _ int) {
 			logit := z.row(i)[0]
@@ -17,7 +17,7 @@ var _ = add(emulated.Kernels{
 			terms.row(i)[0] = term
 		})
 	}},
-	"loss_grad": {Params: params("wi ri ri ri ii"), Run: func(b *emulated.Block) {
+	"loss_grad": {Run: func(b *emulated.Block) {
 		dz, z, y, w, total := at(b, 0), at(b, 2), at(b, 4), at(b, 6), b.Int32(9)
 		elements(b, b.Int32(8), 1, func(i, _ int) {
 			d := kernel.Sigmoid(z.row(i)[0]) - y.row(i)[0]

@@ -12,21 +12,21 @@ const (
 )
 
 var _ = add(emulated.Kernels{
-	"norm_squares": {Params: params("w ri ri iii"), Run: func(b *emulated.Block) {
+	"norm_squares": {Run: func(b *emulated.Block) {
 		x, sums, count := at(b, 1), at(b, 3), float32(b.Int32(7))
 		sumChunk(b, b.Int32(5), b.Int32(6), func(i, j int) float64 {
 			d := float64(x.row(i)[j]) - float64(sums.data[j]/count)
 			return float64(d * d)
 		})
 	}},
-	"norm_statistics": {Params: params("wi ri ri ii"), Run: func(b *emulated.Block) {
+	"norm_statistics": {Run: func(b *emulated.Block) {
 		stats, sums, squares, count := at(b, 0), at(b, 2), at(b, 4), float32(b.Int32(7))
 		elements(b, 1, b.Int32(6), func(_, j int) {
 			stats.row(0)[j] = sums.data[j] / count
 			stats.row(1)[j] = squares.data[j] / count
 		})
 	}},
-	"normalize": {Params: params("wi ri ri ri ri ii"), Run: func(b *emulated.Block) {
+	"normalize": {Run: func(b *emulated.Block) {
 		y, x, gamma, beta, stats := at(b, 0), at(b, 2), at(b, 4), at(b, 6), at(b, 8)
 		lo, hi := chunk(b, b.Int32(10))
 		blockColumns(b, b.Int32(11), func(j int) {
@@ -36,14 +36,14 @@ var _ = add(emulated.Kernels{
 			}
 		})
 	}},
-	"norm_gamma": {Params: params("w ri ri ri ii"), Run: func(b *emulated.Block) {
+	"norm_gamma": {Run: func(b *emulated.Block) {
 		x, stats, dy := at(b, 1), at(b, 3), at(b, 5)
 		sumChunk(b, b.Int32(7), b.Int32(8), func(i, j int) float64 {
 			normalized := float32((x.row(i)[j] - stats.row(0)[j]) * inverseDeviation(stats.row(1)[j]))
 			return float64(float32(dy.row(i)[j] * normalized))
 		})
 	}},
-	"norm_input": {Params: params("wi ri ri ri ri ri ri iii"), Run: func(b *emulated.Block) {
+	"norm_input": {Run: func(b *emulated.Block) {
 		dx, x, gamma, stats, dgamma, dbeta, dy := at(b, 0), at(b, 2), at(b, 4), at(b, 6), at(b, 8), at(b, 10), at(b, 12)
 		count := float32(b.Int32(16))
 		lo, hi := chunk(b, b.Int32(14))
@@ -57,7 +57,7 @@ var _ = add(emulated.Kernels{
 			}
 		})
 	}},
-	"update_running": {Params: params("ui ri r ii"), Run: func(b *emulated.Block) {
+	"update_running": {Run: func(b *emulated.Block) {
 		running, stats, flag, count := at(b, 0), at(b, 2), emulated.Slice[int32](b, 4), b.Int32(6)
 		if flag[0] != 0 {
 			return

@@ -7,15 +7,15 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"optimize_sgd":      optimize(kernel.FormulaSGD, "rruri"),
-	"optimize_momentum": optimize(kernel.FormulaMomentum, "rruru i"),
-	"optimize_adagrad":  optimize(kernel.FormulaAdagrad, "rruru i"),
-	"optimize_adam":     optimize(kernel.FormulaAdam, "rruruu i"),
-	"optimize_ftrl":     optimize(kernel.FormulaFTRL, "rruruu i"),
+	"optimize_sgd":      optimize(kernel.FormulaSGD),
+	"optimize_momentum": optimize(kernel.FormulaMomentum),
+	"optimize_adagrad":  optimize(kernel.FormulaAdagrad),
+	"optimize_adam":     optimize(kernel.FormulaAdam),
+	"optimize_ftrl":     optimize(kernel.FormulaFTRL),
 })
 
-func optimize(f kernel.Formula, letters string) emulated.Kernel {
-	return emulated.Kernel{Params: params(letters), Run: func(b *emulated.Block) {
+func optimize(f kernel.Formula) emulated.Kernel {
+	return emulated.Kernel{Run: func(b *emulated.Block) {
 		if emulated.Slice[int32](b, 0)[0] != 0 {
 			return
 		}

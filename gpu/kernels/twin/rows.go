@@ -6,13 +6,13 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"row_sum": {Params: params("wi ri ii"), Run: func(b *emulated.Block) {
+	"row_sum": {Run: func(b *emulated.Block) {
 		y, x, columns := at(b, 0), at(b, 2), b.Int32(5)
 		rows(b, b.Int32(4), func(i int) {
 			y.row(i)[0] = laneSum(columns, func(sum float32, j int) float32 { return sum + x.row(i)[j] })
 		})
 	}},
-	"row_dot": {Params: params("wi ri ri ii"), Run: func(b *emulated.Block) {
+	"row_dot": {Run: func(b *emulated.Block) {
 		z, x, y, columns := at(b, 0), at(b, 2), at(b, 4), b.Int32(7)
 		rows(b, b.Int32(6), func(i int) {
 			z.row(i)[0] = laneSum(columns, func(sum float32, j int) float32 {
@@ -20,7 +20,7 @@ var _ = add(emulated.Kernels{
 			})
 		})
 	}},
-	"fm": {Params: params("wi ri iii"), Run: func(b *emulated.Block) {
+	"fm": {Run: func(b *emulated.Block) {
 		y, x, columns, dim := at(b, 0), at(b, 2), b.Int32(5), b.Int32(6)
 		rows(b, b.Int32(4), func(i int) {
 			row := x.row(i)[:columns]
@@ -33,7 +33,7 @@ var _ = add(emulated.Kernels{
 			})
 		})
 	}},
-	"fm_grad": {Params: params("wi ri ri iii"), Run: func(b *emulated.Block) {
+	"fm_grad": {Run: func(b *emulated.Block) {
 		dx, x, dy, columns, dim := at(b, 0), at(b, 2), at(b, 4), b.Int32(7), b.Int32(8)
 		elements(b, b.Int32(6), dim, func(i, d int) {
 			row, g := x.row(i)[:columns], dy.row(i)[0]

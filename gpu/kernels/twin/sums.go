@@ -13,11 +13,11 @@ const (
 )
 
 var _ = add(emulated.Kernels{
-	"column_sums": {Params: params("w ri ii"), Run: func(b *emulated.Block) {
+	"column_sums": {Run: func(b *emulated.Block) {
 		x := at(b, 1)
 		sumChunk(b, b.Int32(3), b.Int32(4), func(i, j int) float64 { return float64(x.row(i)[j]) })
 	}},
-	"finish_columns": {Params: params("wi r ii"), Run: func(b *emulated.Block) {
+	"finish_columns": {Run: func(b *emulated.Block) {
 		sums, work, chunks, columns := at(b, 0), emulated.Slice[uint64](b, 2), b.Int32(3), b.Int32(4)
 		blockColumns(b, columns, func(j int) {
 			sums.data[j] = float32(columnSum(0, chunks, func(c int) float64 {

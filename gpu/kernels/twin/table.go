@@ -9,7 +9,7 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"table_collect": {Params: params("rurrrrw lfl iii"), Run: func(b *emulated.Block) {
+	"table_collect": {Run: func(b *emulated.Block) {
 		flag, starts, bags := emulated.Slice[int32](b, 0)[0], emulated.Slice[int32](b, 3), emulated.Slice[int32](b, 4)
 		labels, admitted := emulated.Slice[float32](b, 5), emulated.Slice[int32](b, 6)
 		day, showDecay, least := uint32(b.Int64(7)), b.Float32(8), uint32(b.Int64(9))
@@ -36,7 +36,7 @@ var _ = add(emulated.Kernels{
 			admitted[i] = oneIf(count >= least)
 		})
 	}},
-	"table_admit": {Params: params("rrw l ii"), Run: func(b *emulated.Block) {
+	"table_admit": {Run: func(b *emulated.Block) {
 		admitted, least := emulated.Slice[int32](b, 2), uint32(b.Int64(3))
 		rowThreads(b, b.Int32(4), func(i int) {
 			row := tableRow(b, 0, 1, i, b.Int32(5))
@@ -44,7 +44,7 @@ var _ = add(emulated.Kernels{
 			admitted[i] = oneIf(count > 0 && count >= least)
 		})
 	}},
-	"table_gather": {Params: params("wrrrri iiii"), Run: func(b *emulated.Block) {
+	"table_gather": {Run: func(b *emulated.Block) {
 		values, admitted, decays := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 3), b.Int32(5) != 0
 		width, format := b.Int32(8), kernels.Format(b.Int32(9))
 		elements(b, b.Int32(6), valueWords(width, format), func(i, w int) {

@@ -6,7 +6,7 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"table_pool": {Params: params("wi wrrr ri ri iii"), Run: func(b *emulated.Block) {
+	"table_pool": {Run: func(b *emulated.Block) {
 		y, means, values := at(b, 0), emulated.Slice[float32](b, 2), emulated.Slice[float32](b, 3)
 		offsets, index := emulated.Slice[int32](b, 4), emulated.Slice[int32](b, 5)
 		weights, weighted := emulated.Slice[float32](b, 6), b.Int32(7) != 0
@@ -48,7 +48,7 @@ var _ = add(emulated.Kernels{
 			}
 		})
 	}},
-	"table_gradients": {Params: params("w ri rr ri ri iii"), Run: func(b *emulated.Block) {
+	"table_gradients": {Run: func(b *emulated.Block) {
 		grads, dy := emulated.Slice[float32](b, 0), at(b, 1)
 		starts, bags := emulated.Slice[int32](b, 3), emulated.Slice[int32](b, 4)
 		weights, weighted := emulated.Slice[float32](b, 5), b.Int32(6) != 0

@@ -8,7 +8,7 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"table_settle": {Params: params("wrrrr iiii"), Run: func(b *emulated.Block) {
+	"table_settle": {Run: func(b *emulated.Block) {
 		out, moment, timeline := emulated.Slice[float32](b, 0), emulated.Slice[uint64](b, 3), emulated.Slice[uint64](b, 4)
 		rowThreads(b, b.Int32(5), func(i int) {
 			row := tableRow(b, 1, 2, i, b.Int32(6))

@@ -10,7 +10,7 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"table_sums": {Params: params("ru rrrrrr ri rr iiiiiiiiii"), Run: func(b *emulated.Block) {
+	"table_sums": {Run: func(b *emulated.Block) {
 		if emulated.Slice[int32](b, 0)[0] != 0 {
 			return
 		}
@@ -28,7 +28,7 @@ var _ = add(emulated.Kernels{
 			}
 		})
 	}},
-	"table_update": {Params: params("ruur rrrrrr ri rr iiiiiiiiii"), Run: func(b *emulated.Block) {
+	"table_update": {Run: func(b *emulated.Block) {
 		if emulated.Slice[int32](b, 0)[0] != 0 {
 			return
 		}

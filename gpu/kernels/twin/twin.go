@@ -1,9 +1,6 @@
 package twin
 
 import (
-	"maps"
-
-	"aibox/gpu"
 	"aibox/gpu/emulated"
 	"aibox/gpu/kernels"
 )
@@ -16,37 +13,13 @@ func Images() map[string]emulated.Kernels {
 	return map[string]emulated.Kernels{kernels.Image().Name: Kernels}
 }
 
-// add puts the twins of a file into Kernels. Its result means nothing: a declaration needs one.
-var add = func(k emulated.Kernels) bool {
-	maps.Copy(Kernels, k)
-	return true
-}
-
-// params returns the parameters of a kernel. Each letter is one: r, w and u are regions that it reads,
-// writes or updates, i, l and f are an int, a long long and a float. Spaces mean nothing. A
-// matrix is two parameters, such as "ri": its rows and their stride.
-func params(letters string) []gpu.ArgKind {
-	var kinds []gpu.ArgKind
-	for _, c := range letters {
-		switch c {
-		case 'r':
-			kinds = append(kinds, gpu.ReadArg)
-		case 'w':
-			kinds = append(kinds, gpu.WriteArg)
-		case 'u':
-			kinds = append(kinds, gpu.UpdateArg)
-		case 'i':
-			kinds = append(kinds, gpu.Int32Arg)
-		case 'l':
-			kinds = append(kinds, gpu.Int64Arg)
-		case 'f':
-			kinds = append(kinds, gpu.Float32Arg)
-		case ' ':
-		default:
-			panic("twin: a parameter " + string(c))
-		}
+// add puts the twins of a file into Kernels, with the parameters of the kernels. Its result means nothing: a declaration needs one.
+var add = func(all emulated.Kernels) bool {
+	for name, k := range all {
+		k.Params = kernels.Image().Params[name]
+		Kernels[name] = k
 	}
-	return kinds
+	return true
 }
 
 // matrix is an argument that is a matrix. A vector is a matrix of one row.

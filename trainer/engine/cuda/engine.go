@@ -63,19 +63,17 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 	if len(o.Devices) == 0 {
 		return nil, errors.New("cuda: no devices")
 	}
-	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}, ranges: gpu.RangerOf(o.Platform)}
+	e := plan(c, state)
+	e.ranges = gpu.RangerOf(o.Platform)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
 		}
 	}()
-	e.poolTask = e.runPool
-	e.params = layoutParameters(c.Network, state.Dense)
-	e.train.init(e, c.Network.Train)
-	e.infer.init(e, c.Network.Infer)
 	for _, number := range o.Devices {
 		r, err := openReplica(o.Platform, number)
 		if r != nil {
+			r.engine = e
 			e.replicas, e.counters = append(e.replicas, r), append(e.counters, r.counters)
 		}
 		if err != nil {
@@ -103,6 +101,16 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 		return nil, err
 	}
 	return e, nil
+}
+
+// plan returns an engine without devices.
+func plan(c engine.Config, state *engine.State) *Engine {
+	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
+	e.poolTask = e.runPool
+	e.params = layoutParameters(c.Network, state.Dense)
+	e.train.init(e, c.Network.Train)
+	e.infer.init(e, c.Network.Infer)
+	return e
 }
 
 // Close gives the devices back, with all that is on them. The engine must not be used any more.

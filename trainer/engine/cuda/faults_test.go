@@ -30,6 +30,9 @@ func testFaults(t *testing.T, held bool) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(true), dense: adam, seed: seed, batches: 4, examples: 12, held: held, format: sparsetable.BFloat16, decay: 0.1}
 	s.spec.HiddenLayers = []int{6}
+	if testing.Short() {
+		s.batches = 3
+	}
 	for n := 1; n <= 2; n++ {
 		// The values of rows after each step, and how many calls and operations there are.
 		var after [][]float32

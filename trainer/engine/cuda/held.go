@@ -148,6 +148,7 @@ func (e *Engine) judgeRows(j *job) error {
 		return e.fail(err)
 	}
 	if is {
+		e.state.Step = j.step
 		return e.fail(engine.UpdateError(fmt.Sprintf("the row of key %x", key), j.step))
 	}
 	return nil

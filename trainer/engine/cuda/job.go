@@ -215,6 +215,7 @@ func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 	}
 	if j.prog.Training() {
 		if loss, err = e.judge(j); err != nil {
+			e.state.Step = j.step - 1 // a later step may have been enqueued, and changes nothing
 			return 0, nil, e.fail(engine.BatchError(j.step, err))
 		}
 	}

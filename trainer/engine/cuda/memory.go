@@ -16,7 +16,7 @@ func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 func (r *replica) alloc(name string, bytes int, what string) (gpu.Memory, error) {
 	m, err := r.dev.Alloc(name, bytes)
 	if errors.Is(err, gpu.OutOfMemory) {
-		err = fmt.Errorf("device %d has no room for %d bytes %s: %w", r.dev.Number(), bytes, what, err)
+		err = fmt.Errorf("device %d has no room for %d bytes %s%s: %w", r.dev.Number(), bytes, what, r.others(err), err)
 	}
 	return m, err
 }

@@ -19,6 +19,8 @@ type parameters struct {
 	probe                int   // a float32 behind the gradients: see Engine.probe
 	gradients            int   // where they begin
 	gradientBytes        int   // of all gradients and the probe
+	slotBytes            int   // of the state of the optimizer
+	averageBytes         int
 	bytes                int
 }
 
@@ -50,8 +52,11 @@ func layoutParameters(net *program.Network, dense *optim.Dense) *parameters {
 			}
 			p.slots = append(p.slots, slots)
 		}
+		p.slotBytes = p.bytes - p.gradients - p.gradientBytes
 		if p.averaged() {
+			begin := p.bytes
 			p.average = each()
+			p.averageBytes = p.bytes - begin
 		}
 	}
 	for _, n := range net.Norms {

@@ -9,6 +9,7 @@ import (
 
 // replica is a device with all parameters, for a part of each mini-batch.
 type replica struct {
+	engine            *Engine
 	dev               gpu.Device
 	kernels           *kernels.Set
 	compute, up, down gpu.Stream

@@ -1,0 +1,155 @@
+"""Checks and measures aibox on a machine with an NVIDIA device, and prints what docs/gpu.md is to say, as Markdown.
+
+    ./check.sh                                  all parts, within 25 minutes
+    ./check.sh --data DIR models determinism    some of them
+    ./check.sh --engine cpu --quick             what needs no device, in small: a test of the check itself
+
+Parts:
+
+    tests         the tests of devices and of kernels, twice: each kernel on random shapes and with poisoned results,
+                  against its formula in float64 and, bit for bit, against its twin
+    sanitizer     compute-sanitizer over a short job and over the trials of kernels
+    models        all models, on the samples of --data or on a generated log, against the CPU
+    determinism   the same model three times; several logical devices on one against one
+    speed         a step, beside PyTorch in the same run and beside what the device can do
+    job           the whole job from Parquet, and the stage that bounds it
+    host          the reader and pulls of rows in memory, by threads
+
+A part that fails, or takes longer than its limit, does not keep the others from running. The exit status is 0 if
+all parts passed, 3 if none failed but something was skipped, and 1 otherwise.
+"""
+
+import argparse
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import host
+import jobs
+import steps
+import tests
+from part import Part, Table, fenced, output
+
+# What runs, and for how many seconds at most: together 25 minutes.
+PARTS = {
+    "tests": (tests.tests, 200),
+    "sanitizer": (tests.sanitizer, 200),
+    "models": (jobs.models, 180),
+    "determinism": (jobs.determinism, 150),
+    "speed": (steps.speed, 570),
+    "job": (host.job, 100),
+    "host": (host.host, 100),
+}
+ON_DEVICES = ("tests", "sanitizer")  # parts that mean nothing without one
+RESULTS = {0: "passed", 3: "passed; some was skipped"}
+GRACE = 5  # seconds for a part that is stopped to say what it has found
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="check.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("parts", nargs="*", metavar="PART", help="default: all")
+    add("--data", type=pathlib.Path, metavar="DIR", help="has criteo_terabyte_day0_10k and movielens_latest_small")
+    add("--engine", choices=["cuda", "cpu"], default="cuda", help="what trains (default: %(default)s)")
+    add("--quick", action="store_true", help="small sizes: figures mean nothing")
+    add("--python", default=sys.executable, help="the Python that has PyTorch (default: this one)")
+    add("--no-torch", action="store_true", help="without PyTorch beside it")
+    add("--dir", type=pathlib.Path, help="for logs and models (default: a temporary one)")
+    add("--programs", type=pathlib.Path, default=pathlib.Path.cwd(), help="directory of the programs (default: %(default)s)")
+    add("--child", choices=PARTS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
+    options.parts = options.parts or [part for part in PARTS if options.engine == "cuda" or part not in ON_DEVICES]
+    options.programs = options.programs.resolve()
+    built = [options.programs / name for name in ("aibox-cuda", "aibox")]
+    options.aibox = next((program for program in built if program.exists()), None)
+    if options.aibox is None:
+        parser.error(f"there is no aibox-cuda in {options.programs}: run this in bin/gpu-check, which `make build-cuda` fills")
+    return options
+
+
+def heading(options):
+    """What the results are of."""
+    print(f"### {time.strftime('%Y-%m-%d', time.gmtime())}, engine {options.engine}{', quick sizes' if options.quick else ''}\n")
+    if options.engine == "cuda":
+        query = "index,name,memory.total,driver_version,compute_mode,ecc.mode.current"
+        for command in (["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], ["nvidia-smi", "topo", "-m"]):
+            print(fenced(output(command)))
+    print(fenced(output([options.aibox, "version"])))
+    processors = {line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")}
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    print(f"{', '.join(processors)}, {len(os.sched_getaffinity(0))} cores, {memory} GiB\n", flush=True)
+
+
+def run(part):
+    """Runs one part in a process of its own, whose group is killed after the limit, and returns its result and seconds."""
+    limit, begin = PARTS[part][1], time.monotonic()
+    child = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--child", part], start_new_session=True)
+    try:
+        result = RESULTS.get(child.wait(limit), "FAILED")
+    except subprocess.TimeoutExpired:
+        result = f"FAILED: it took longer than {limit} s"
+        print(flush=True)
+    finally:
+        stop(child)
+    return result, time.monotonic() - begin
+
+
+def stop(child):
+    """Ends what is left of a part."""
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, sent)
+            child.wait(GRACE)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+
+
+def child(options):
+    """One part, in its own process."""
+    def end(*_):
+        sys.exit("stopped")
+
+    signal.signal(signal.SIGTERM, end)
+    part = Part()
+    try:
+        PARTS[options.child][0](options, part)
+    except Exception as e:  # what it found before counts
+        part.fail(f"{type(e).__name__}: {e}")
+    except SystemExit as e:
+        part.fail(str(e))
+    finally:
+        part.end()
+    sys.stdout.flush()
+    sys.exit(part.status())
+
+
+def main():
+    options = parse()
+    if options.child:
+        child(options)
+    with tempfile.TemporaryDirectory(prefix="aibox-check-") as directory:
+        if not options.dir:
+            sys.argv[1:1] = ["--dir", directory]
+        heading(options)
+        results = {}
+        for part in options.parts:
+            print(f"#### {part}\n", flush=True)
+            results[part] = run(part)
+            print(flush=True)
+    table = Table("part", "result", "seconds")
+    for part, (result, seconds) in results.items():
+        table.row(part, result, f"{seconds:.0f}")
+    if all(result == RESULTS[0] for result, _ in results.values()):
+        return 0
+    return 3 if all(result in RESULTS.values() for result, _ in results.values()) else 1
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    sys.exit(main())

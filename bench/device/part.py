@@ -1,0 +1,108 @@
+"""What the parts of the check share."""
+
+import pathlib
+import subprocess
+import sys
+
+SPEED = pathlib.Path(__file__).resolve().parent.parent / "speed"
+sys.path.insert(0, str(SPEED))
+import sides  # noqa: E402
+
+
+class Part:
+    """What did not go as it should in one part. It is printed last, since it would cut tables in two."""
+
+    def __init__(self):
+        self.failures, self.skipped = [], []
+
+    def fail(self, text):
+        self.failures.append(text)
+
+    def skip(self, text):
+        self.skipped.append(text)
+
+    def end(self):
+        print()
+        for words, texts in (("FAILED", self.failures), ("skipped", self.skipped)):
+            for text in texts:
+                first, *more = text.strip().splitlines() or [""]
+                print(f"- {words}: {first}")
+                if len(more) > 80:
+                    more = [*more[:40], "…", *more[-40:]]
+                if more:
+                    print(fenced("\n".join(more)))
+
+    def status(self):
+        return 1 if self.failures else 3 if self.skipped else 0
+
+
+class Table:
+    """A table in Markdown whose rows are printed as soon as they are known."""
+
+    def __init__(self, *heads):
+        self.row(*heads)
+        self.row(*["---"] * len(heads))
+
+    def row(self, *cells):
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def fenced(text):
+    return f"```\n{text.rstrip()}\n```\n"
+
+
+def output(command):
+    """What a command prints, or why it does not run."""
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace").stdout
+    except OSError as e:
+        return f"{pathlib.Path(command[0]).name}: {e.strerror}"
+
+
+class Engine:
+    """The keys of job files for what trains."""
+
+    def __init__(self, options):
+        self.aibox, self.cuda = options.aibox, options.engine == "cuda"
+
+    def keys(self, precision="float32", devices=(0,), embeddings="host"):
+        chosen = {"engine.precision": precision} if precision != "float32" else {}
+        if not self.cuda:
+            return chosen
+        chosen.update({"engine.kind": "cuda", "engine.devices": list(devices)})
+        if word := self.placements().get(embeddings):
+            chosen["engine.embeddings"] = word
+        return chosen
+
+    def placements(self):
+        """Where embeddings may be, host first, and the words for it in a job file; none for a program that knows one place."""
+        if not hasattr(self, "found"):
+            self.found = {"host": next((word for word in ("host", "cpu") if self.knows(word)), None)}
+            if self.cuda and self.knows("device"):
+                self.found["device"] = "device"
+        return self.found
+
+    def knows(self, word):
+        return self.accepts({"engine.kind": "cuda", "engine.embeddings": word})
+
+    def accepts(self, keys):
+        done = subprocess.run([self.aibox, "config", "show", sides.JOB, *sides.flags(keys)], capture_output=True)
+        return done.returncode == 0
+
+    def precisions(self):
+        return [p for p in ("float32", "tf32", "bf16") if self.accepts(self.keys(p))]
+
+
+def log_of(options, examples, held_out=4096):
+    """The log of bench/speed as Parquet, with what numbers its values, made at first use."""
+    programs = options.aibox, options.programs / "speed"
+    return sides.Place(options.dir / "log", options.python, programs, examples, held_out, inputs=["parquet"])
+
+
+def rate(values):
+    """Thousands a second: the median, with the lowest and the highest."""
+    if not values:
+        return "–"
+    values = sorted(v / 1000 for v in values)
+    middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+    return f"{middle:,.1f}" + (f" ({values[0]:,.1f}–{values[-1]:,.1f})" if len(values) > 1 else "")

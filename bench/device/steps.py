@@ -1,0 +1,124 @@
+"""A step of DLRM beside PyTorch on the same card, in the same run, and beside what the card can do."""
+
+import statistics
+import subprocess
+
+from part import Engine, Table, log_of, rate, sides
+
+import models  # of bench/speed, which part makes known
+
+# How often aibox takes the mini-batches of a pass that it has begun. A pass brings its rows to the device, and back;
+# PyTorch has all of them there, so it is compared with steps on rows that stay.
+ROUNDS = {"host": {"host": 1}, "device": {"device": 1, "device, rows stay": 8}}
+GOALS = "Goals: with embeddings on the device, 2 times the best of PyTorch; with embeddings on the host, 1,000 thousand a second."
+VARIANTS = ["eager", "compiled", "graph", "compiled graph"]  # those of torch_cuda.py
+
+
+class Size:
+    """How much is measured."""
+
+    def __init__(self, quick):
+        self.batches = [32, 64, 128] if quick else [4096, 16384, 65536]
+        self.examples = 512 if quick else 1 << 20  # of the log; a step of each size is taken on at most 16 mini-batches
+        self.seconds, self.turns = (0.05, 1) if quick else (1.0, 2)
+        self.limits = {"bytes": 1 << 20, "matrix": 64} if quick else {"bytes": 1 << 31, "matrix": 8192}
+
+    def of(self, batch):
+        """Examples for mini-batches of that size."""
+        return min(16 * batch, self.examples)
+
+
+class Torch:
+    """PyTorch, in a process that is started again after an error, which may have broken its device."""
+
+    def __init__(self, options, place, part):
+        self.command = [options.python, sides.HERE / "torch_cuda.py", "--data", place.directory, "--device", options.engine]
+        self.part, self.side, self.bad = part, None, set()
+
+    def installed(self):
+        return subprocess.run([self.command[0], "-c", "import torch"], capture_output=True).returncode == 0
+
+    def ask(self, **request):
+        """An answer, or None after a failure, which is reported once."""
+        name = " ".join(str(request[key]) for key in ("op", "variant", "batch", "precision") if key in request)
+        if name in self.bad:
+            return None
+        try:
+            self.side = self.side or sides.Side(list(map(str, self.command)))
+            answer = self.side.ask(**request)
+        except (SystemExit, OSError) as e:
+            answer = {"error": str(e)}
+        if "error" not in answer:
+            return answer
+        self.side = None
+        self.bad.add(name)
+        self.part.fail(f"PyTorch, {name}: {answer['error']}")
+        return None
+
+
+def speed(options, part):
+    size, engine = Size(options.quick), Engine(options)
+    place = log_of(options, size.examples)
+    torch = None if options.no_torch else Torch(options, place, part)
+    if torch and not torch.installed():
+        part.skip(f"PyTorch: {options.python} does not have it")
+        torch = None
+    version = torch and torch.ask(op="version")
+    if torch and not version:
+        torch = None
+    limits = torch and torch.ask(op="limits", **size.limits)
+    if limits:
+        print("PyTorch " + ", ".join(version.values()) + "\n")
+        table = Table("limit", "measured")
+        for name, words in (("copy", "copies on the device, read and written, GB/s"), ("up", "copies to the device, GB/s"),
+                            ("down", "copies from the device, GB/s")):
+            table.row(words, f"{limits[name] / 1e9:,.1f}")
+        for precision in ("float32", "tf32", "bf16"):
+            table.row(f"products of {size.limits['matrix']}³ in {precision}, TFLOP/s", f"{limits[precision] / 1e12:,.1f}")
+    print(f"\nA step of DLRM, thousands of examples a second, by where the embeddings are. {GOALS} Limits are for the same figures: products of the "
+          "network at the measured rate, the device's memory at the measured bandwidth, and the copies between host and device.\n")
+    ours = {where: sides.Side([str(place.speed)]) for where in engine.placements()}
+    kinds = [kind for where in ours for kind in ROUNDS[where]]
+    table = Table("batch", "precision", *(f"aibox, {kind}" for kind in kinds), *(f"PyTorch, {v}" for v in VARIANTS),
+                  "aibox, rows stay / best PyTorch", "limit of products", "of memory", "of copies (host)")
+    for batch in size.batches:
+        for precision in engine.precisions():
+            found = {name: [] for name in kinds + VARIANTS}
+            common = {"op": "step", "examples": size.of(batch), "seconds": size.seconds}
+            for _ in range(size.turns):
+                for where in ours:
+                    keys = {**engine.keys(precision, embeddings=where), **place.input("train", "parquet"), "training.batch_size": batch}
+                    for kind, rounds in ROUNDS[where].items():
+                        add(found[kind], ask(ours, where, part, **common, rounds=rounds, job=str(sides.JOB), set=sides.settings(keys)))
+                for variant in VARIANTS if torch else []:
+                    add(found[variant], torch.ask(**common, batch=batch, precision=precision, variant=variant,
+                                                  dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE))
+            best = max((statistics.median(found[v]) for v in VARIANTS if found[v]), default=None)
+            staying = found.get("device, rows stay")
+            ratio = f"{statistics.median(staying) / best:.2f} of 2" if staying and best else "–"
+            table.row(batch, precision, *(rate(values) for values in found.values()), ratio, *bounds(limits, precision))
+    for side in ours.values():
+        side.close()
+
+
+def ask(ours, where, part, **request):
+    """An answer of aibox. After a failure a new process goes on."""
+    try:
+        return ours[where].ask(**request)
+    except SystemExit as e:
+        part.fail(f"aibox, embeddings on the {where}: {e}")
+        ours[where] = sides.Side(ours[where].command)
+
+
+def add(values, answer):
+    if answer:
+        values.append(answer["examples"] / answer["seconds"])
+
+
+def bounds(limits, precision):
+    """The most examples a second that the measured rates allow."""
+    if not limits:
+        return ["–"] * 3
+    up, down = models.crossing_bytes()
+    return [rate([limits[precision] / (2 * models.multiply_adds("dlrm"))]), rate([limits["copy"] / models.moved_bytes()]),
+            rate([min(limits["up"] / up, limits["down"] / down)])]

@@ -1,0 +1,70 @@
+package jobview
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"aibox/configs"
+	"aibox/internal/humanize"
+	"aibox/trainer"
+)
+
+// PrintDevices writes what a job takes of the memory of its devices, and what they have free, each line
+// after prefix. It writes nothing where the processors of the host compute the network. The error says which
+// devices have not enough, or why that is not known although there are devices.
+func PrintDevices(w io.Writer, job *configs.Job, size trainer.DataSize, prefix string) error {
+	f, err := trainer.ForecastDevices(job, size)
+	if f == nil {
+		return err
+	}
+	for _, line := range deviceLines(f) {
+		if _, err := fmt.Fprintf(w, "%s%s\n", prefix, line); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return f.Fits()
+}
+
+// deviceLines says in lines what a job takes of its devices.
+func deviceLines(f *trainer.DeviceForecast) []string {
+	part := ""
+	if f.Of > 1 {
+		part = fmt.Sprintf(" divided among %d devices", f.Of)
+	}
+	rows := ""
+	if f.Rows {
+		rows = ", and the rows of a pass in what is left"
+	}
+	n := &f.Needs
+	var parts []string
+	for _, x := range []struct {
+		what  string
+		bytes int64
+	}{
+		{"parameters", n.Parameters}, {"gradients", n.Gradients}, {"optimizer", n.Optimizer}, {"averages", n.Averages},
+		{"activations", n.Arena}, {"inputs", n.Inputs},
+	} {
+		if x.bytes > 0 {
+			parts = append(parts, x.what+" "+humanize.Bytes(x.bytes))
+		}
+	}
+	lines := []string{
+		fmt.Sprintf("Memory of each device, for mini-batches of %s%s (a forecast): %s%s", humanize.Count(int64(f.Examples), "example"), part, humanize.Bytes(n.Device()), rows),
+		"  " + strings.Join(parts, ", ") + "; pinned memory of the host " + humanize.Bytes(n.Pinned),
+	}
+	if f.Absent != nil {
+		lines = append(lines, fmt.Sprintf("It is compared with no device, as there is none here: %v", f.Absent))
+	}
+	for _, d := range f.Devices {
+		times := ""
+		if d.Times > 1 {
+			times = fmt.Sprintf(" engine.devices names it %d times.", d.Times)
+		}
+		lines = append(lines, fmt.Sprintf("Device %d, %s, has %s of its %s free.%s", d.Number, d.Name, humanize.Bytes(d.Free), humanize.Bytes(d.Total), times))
+	}
+	return lines
+}

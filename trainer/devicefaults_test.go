@@ -1,0 +1,326 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/gpu"
+	"aibox/gpu/emulated"
+	"aibox/internal/errkind"
+	"aibox/internal/testseed"
+)
+
+// deviceFault is a run that devices end: midway, or when it is to go on.
+type deviceFault struct {
+	kind  gpu.Kind
+	is    errkind.Kind
+	says  []string
+	cause func(t *testing.T, p *emulated.Platform)
+}
+
+// occupied lets another program have all but so many bytes of device 0.
+func occupied(free int64) func(*testing.T, *emulated.Platform) {
+	return func(t *testing.T, p *emulated.Platform) {
+		t.Helper()
+		other, err := p.Open(0)
+		if err == nil {
+			_, err = other.Alloc("of another program", int(other.Info().MemoryBytes-free))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func operation(kind gpu.Kind) func(*testing.T, *emulated.Platform) {
+	return func(_ *testing.T, p *emulated.Platform) { p.FailOperation(1, kind) }
+}
+
+func call(n int, kind gpu.Kind) func(*testing.T, *emulated.Platform) {
+	return func(_ *testing.T, p *emulated.Platform) { p.FailCall(n, kind) }
+}
+
+// TestDeviceFaults: whatever happens to a device, while a job trains or when it goes on, the error says what it was, the
+// earlier model is as it was, and the job then goes on from its snapshot to the model of a run without failures.
+func TestDeviceFaults(t *testing.T) {
+	seed := testseed.Of(t)
+	set := append(slices.Clone(onDevices), "snapshots.every=1 pass")
+	want, err := trainOn(t, job(t, "dlrm", set...), devices(seed, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	midway := map[string]deviceFault{
+		"lost":   {gpu.DeviceLost, errkind.IO, []string{"device 0", "the device is lost"}, operation(gpu.DeviceLost)},
+		"ECC":    {gpu.ECC, errkind.IO, []string{"device 0", "uncorrectable memory error (ECC)"}, operation(gpu.ECC)},
+		"kernel": {gpu.LaunchFailed, errkind.Internal, []string{"device 0", "an operation failed on the device"}, operation(gpu.LaunchFailed)},
+		"memory": {gpu.OutOfMemory, errkind.Job, []string{"out of memory"}, call(1, gpu.OutOfMemory)},
+	}
+	const opened = 3 // the call by which the engine opens the device: the first two look for free memory
+	goingOn := map[string]deviceFault{
+		"parameters do not fit": {gpu.OutOfMemory, errkind.Job, []string{
+			"device 0 has no room for", "parameters of the model", "other programs, such as another job, and the driver have 64.0 MiB of its 64.0 MiB", "512 of 67108864 free",
+		}, occupied(512)},
+		"mini-batch does not fit": {gpu.OutOfMemory, errkind.Job, []string{
+			"device 0 has no room for", "training.batch_size", "other programs, such as another job, and the driver have 63.8 MiB of its 64.0 MiB",
+		}, occupied(200 << 10)},
+		"in use":           {gpu.InUse, errkind.Locked, []string{"engine.devices", "in use by another process"}, call(1, gpu.InUse)},
+		"in use meanwhile": {gpu.InUse, errkind.Locked, []string{"engine.devices", "in use by another process"}, call(opened, gpu.InUse)},
+		"wrong driver":     {gpu.WrongDriver, errkind.Job, []string{"cannot use devices"}, call(opened+1, gpu.WrongDriver)},
+		"lost before":      {gpu.DeviceLost, errkind.IO, []string{"engine.devices", "Open of device 0: the device is lost"}, func(t *testing.T, p *emulated.Platform) { breakDevice(t, p, 0) }},
+	}
+	check := func(t *testing.T, f deviceFault, err error, j *configs.Job) {
+		t.Helper()
+		var e *gpu.Error
+		if !errors.As(err, &e) || e.Kind != f.kind || errkind.Of(context.Background(), err) != f.is {
+			t.Fatalf("%v is %v", err, errkind.Of(context.Background(), err))
+		}
+		for _, words := range f.says {
+			if !strings.Contains(err.Error(), words) {
+				t.Errorf("the error does not say %q: %v", words, err)
+			}
+		}
+		var s Summary
+		data, err := os.ReadFile(filepath.Join(j.Output.ModelDir, failedSummaryName))
+		if err == nil {
+			err = json.Unmarshal(data, &s)
+		}
+		if err != nil || s.Failure == nil || s.Failure.Kind != f.is.String() {
+			t.Errorf("%s: %v, %+v", failedSummaryName, err, s.Failure)
+		}
+	}
+	interrupt := func(t *testing.T, f deviceFault) (j *configs.Job, earlier string) {
+		t.Helper()
+		j = job(t, "dlrm", set...)
+		before, err := parseJob("dlrm", append(set, "model.embedding_dim=4", "training.max_examples=100", "data.train=["+strings.Join(j.Data.Train, ", ")+"]", "output.model_dir="+j.Output.ModelDir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := trainOn(t, before, devices(seed, 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := devices(seed+1, 1)
+		_, err = trainOn(t, j, p, func(o *Options) {
+			o.afterPass = func(_ context.Context, r *run) error {
+				if r.snapshots.wait(); r.snapshots.saved != nil {
+					f.cause(t, p)
+				}
+				return nil
+			}
+		})
+		check(t, f, err, j)
+		if !errors.As(err, new(*ResumableError)) {
+			t.Errorf("not resumable: %v", err)
+		}
+		if got := digestOf(t, j); got != s.Digest {
+			t.Errorf("the earlier model is now %v, was %v", got, s.Digest)
+		}
+		return j, s.Digest
+	}
+	complete := func(t *testing.T, j *configs.Job) {
+		t.Helper()
+		got, err := trainOn(t, j, devices(seed+3, 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Digest != want.Digest || len(got.Resumed) != 1 {
+			t.Errorf("%v after a failure, %v without one; resumed: %+v", got.Digest, want.Digest, got.Resumed)
+		}
+	}
+	for name, f := range midway {
+		t.Run(name, func(t *testing.T) {
+			j, _ := interrupt(t, f)
+			complete(t, j)
+		})
+	}
+	for name, f := range goingOn {
+		t.Run(name, func(t *testing.T) {
+			j, earlier := interrupt(t, midway["ECC"])
+			p := devices(seed+2, 1)
+			f.cause(t, p)
+			_, err := trainOn(t, j, p, nil)
+			check(t, f, err, j)
+			if got := digestOf(t, j); got != earlier {
+				t.Errorf("the earlier model is now %v, was %v", got, earlier)
+			}
+			complete(t, j)
+		})
+	}
+}
+
+// TestDevicesFailAnywhere: wherever in a job a device fails, the job makes the model of a run without failures as soon as it is started
+// again, from its snapshot if it had one.
+func TestDevicesFailAnywhere(t *testing.T) {
+	rng := testseed.Rand(t)
+	set := append(slices.Clone(onDevices), "snapshots.every=1 pass", "engine.devices=[0, 1]", "model.batch_norm=true")
+	p := devices(rng.Uint64(), 2)
+	want, err := trainOn(t, job(t, "deepfm", set...), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, operations := p.Calls(), p.Operations()
+	kinds := []gpu.Kind{gpu.OutOfMemory, gpu.InUse, gpu.WrongDriver, gpu.LaunchFailed, gpu.ECC, gpu.DeviceLost}
+	resumed := 0
+	for range 8 {
+		j, p, kind := job(t, "deepfm", set...), devices(rng.Uint64(), 2), one(rng, kinds...)
+		if kind.Breaks() && rng.IntN(2) == 0 {
+			p.FailOperation(1+rng.IntN(operations), kind)
+		} else {
+			p.FailCall(1+rng.IntN(calls), kind)
+		}
+		_, err := trainOn(t, j, p, nil)
+		if err != nil && !errors.Is(err, kind) {
+			t.Fatalf("%v: %v", kind, err)
+		}
+		failed := err
+		got, err := trainOn(t, j, devices(rng.Uint64(), 2), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Digest != want.Digest || errors.As(failed, new(*ResumableError)) != (len(got.Resumed) == 1) {
+			t.Errorf("after %v: %v, without a failure %v; resumed: %+v", failed, got.Digest, want.Digest, got.Resumed)
+		}
+		resumed += len(got.Resumed)
+	}
+	if resumed == 0 {
+		t.Error("no run went on from a snapshot")
+	}
+}
+
+// breakDevice lets a device get lost.
+func breakDevice(t *testing.T, p *emulated.Platform, number int) {
+	t.Helper()
+	d, err := p.Open(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.FailCall(1, gpu.DeviceLost)
+	if err := d.Synchronize(); !errors.Is(err, gpu.DeviceLost) {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOtherDevices: a run goes on with other devices, if they are as many.
+func TestOtherDevices(t *testing.T) {
+	seed := testseed.Of(t)
+	set := append(slices.Clone(onDevices), "snapshots.every=1 pass")
+	want, err := trainOn(t, job(t, "dlrm", append(set, "engine.devices=[0, 2]")...), devices(seed, 3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		second  string
+		resumes int
+	}{{"[0, 2]", 1}, {"[2]", 0}} {
+		j := job(t, "dlrm", append(set, "engine.devices=[0, 1]")...)
+		p := devices(seed, 3)
+		_, err := trainOn(t, j, p, func(o *Options) {
+			o.afterPass = func(_ context.Context, r *run) error {
+				if r.snapshots.wait(); r.snapshots.saved != nil {
+					p.FailOperation(1, gpu.DeviceLost)
+				}
+				return nil
+			}
+		})
+		if !errors.Is(err, gpu.DeviceLost) {
+			t.Fatal(err)
+		}
+		other := job(t, "dlrm", append(set, "engine.devices="+c.second, "output.model_dir="+j.Output.ModelDir)...)
+		got, err := trainOn(t, other, devices(seed, 3), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Resumed) != c.resumes || (got.Digest == want.Digest) != (c.resumes == 1) {
+			t.Errorf("devices %s: %v after a failure, %v without one; resumed: %+v", c.second, got.Digest, want.Digest, got.Resumed)
+		}
+	}
+}
+
+// TestSharedDevice: where other programs have much of a device, the log says so with figures, and where they have little, nothing.
+func TestSharedDevice(t *testing.T) {
+	for _, free := range []int64{32 << 20, 60 << 20} {
+		var log bytes.Buffer
+		p := devices(1, 1)
+		occupied(free)(t, p)
+		if _, err := trainOn(t, job(t, "lr", onDevices...), p, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) }); err != nil {
+			t.Fatal(err)
+		}
+		crowded := free < 50<<20
+		if got := strings.Contains(log.String(), "other programs, such as another job"); got != crowded || crowded && !strings.Contains(log.String(), "device=0 free_bytes=33554432 memory_bytes=67108864") {
+			t.Errorf("%d bytes free: %s", free, log.String())
+		}
+	}
+}
+
+// TestForecastDevices: what is forecast of devices is compared with what they have free, and an error says what to change.
+func TestForecastDevices(t *testing.T) {
+	open := func(p gpu.Platform) func() (gpu.Platform, error) {
+		return func() (gpu.Platform, error) { return p, nil }
+	}
+	j := job(t, "dlrm", "engine.kind=cuda", "engine.devices=[0, 0, 1]")
+	f, err := forecastDevices(j, DataSize{}, open(devices(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Devices) != 2 || f.Devices[0].Times != 2 || f.Devices[1].Free != 64<<20 || f.Examples != 64 || f.Of != 3 || f.Fits() != nil {
+		t.Errorf("%+v, %v", f, f.Fits())
+	}
+	need := f.Needs.Device()
+	fixed := need - f.Needs.Arena - f.Needs.Inputs
+	for _, c := range []struct {
+		free             int64
+		fits             bool
+		batch, optimizer bool // a smaller one suffices
+		otherwise        string
+	}{
+		{2 * need, true, false, false, ""},
+		{2*need - 1, false, true, true, "about 64 would fit"},
+		{need + fixed, false, true, true, "about 32 would fit"},
+		{2 * fixed, false, false, true, "name the device only once"},
+		{fixed, false, false, false, "layers of the model fewer or narrower"},
+	} {
+		p := devices(1, 2)
+		occupied(c.free)(t, p)
+		f, err := forecastDevices(j, DataSize{}, open(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.Fits()
+		if (err == nil) != c.fits {
+			t.Fatalf("%d bytes free, %d needed twice: %v", c.free, need, err)
+		}
+		if err == nil {
+			continue
+		}
+		if text := err.Error(); errkind.Of(t.Context(), err) != errkind.Job || strings.Contains(text, "device 1") || !strings.Contains(text, c.otherwise) ||
+			strings.Contains(text, "training.batch_size") != c.batch || strings.Contains(text, "optimizer.dense") != c.optimizer || !strings.Contains(text, "free what other programs have") {
+			t.Errorf("%d bytes free: %s", c.free, text)
+		}
+	}
+	absent := &gpu.Error{Kind: gpu.WrongDriver, Device: -1, Reason: "no driver"}
+	if f, err := forecastDevices(j, DataSize{}, func() (gpu.Platform, error) { return nil, absent }); err != nil || f.Needs.Device() != need || f.Absent == nil || f.Fits() != nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if _, err := forecastDevices(j, DataSize{}, open(devices(1, 1))); err == nil || errkind.Of(t.Context(), err) != errkind.Job {
+		t.Errorf("a device that is not there: %v", err)
+	}
+	host, err := Forecast(job(t, "dlrm"), DataSize{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Forecast(j, DataSize{}); err != nil || m.Engine < f.Needs.Pinned || m.Engine == host.Engine {
+		t.Errorf("%+v, %v; on the host %+v", m, err, host)
+	}
+}

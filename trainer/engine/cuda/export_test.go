@@ -1,0 +1,13 @@
+package cuda
+
+// PinnedBytes is the pinned memory of the slots.
+func (e *Engine) PinnedBytes() int64 { return e.slots[0].bytes() + e.slots[1].bytes() }
+
+// NetworkBytes is DeviceBytes without rows.
+func (e *Engine) NetworkBytes() int64 {
+	most := int64(0)
+	for _, r := range e.replicas {
+		most = max(most, r.bytes())
+	}
+	return most
+}

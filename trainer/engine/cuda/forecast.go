@@ -1,0 +1,85 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"aibox/gpu"
+	"aibox/internal/humanize"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/devicerows"
+)
+
+// Needs is the memory that an engine takes, in bytes.
+type Needs struct {
+	// Of each device:
+	Parameters int64 // with running statistics
+	Gradients  int64
+	Optimizer  int64 // the state of the optimizer
+	Averages   int64 // of parameters
+	Arena      int64 // activations and their gradients, of the largest mini-batch
+	Inputs     int64 // of two mini-batches
+	// Of the host, for inputs and results of two mini-batches:
+	Pinned int64
+}
+
+// Device is all that a device needs.
+func (n *Needs) Device() int64 {
+	return n.Parameters + n.Gradients + n.Optimizer + n.Averages + n.Arena + n.Inputs
+}
+
+// Forecast is what an engine on so many devices will take for mini-batches of at most so many examples, without rows that are
+// on the devices. It plans what New and Train allocate.
+func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsOnDevice bool) Needs {
+	e := plan(c, state)
+	e.replicas = make([]*replica, devices) // layouts only count them
+	if rowsOnDevice {
+		e.held = new(devicerows.Rows) // and look whether there are such
+	}
+	p := e.params
+	n := Needs{Gradients: int64(p.gradientBytes), Optimizer: int64(p.slotBytes), Averages: int64(p.averageBytes)}
+	n.Parameters = int64(p.bytes+smallBytes) - n.Gradients - n.Optimizer - n.Averages
+	programs := []*execution{&e.infer}
+	if state.Dense != nil {
+		e.prepareUpdates(state.Step+1, 1)
+		programs = append(programs, &e.train)
+	}
+	most := (examples + devices - 1) / devices
+	var in, inputs, outputs int
+	for _, x := range programs {
+		x.layout(most)
+		n.Arena = max(n.Arena, int64(x.bytes))
+		in = max(in, x.inputs(most).bytes)
+		inputs, outputs = max(inputs, x.inputs(examples).bytes), max(outputs, x.outputs(examples).bytes)
+	}
+	slots := int64(len(e.slots))
+	n.Inputs, n.Pinned = slots*int64(in), slots*int64(inputs+outputs)
+	return n
+}
+
+// Crowded tells whether so little of a device's memory is free that others must be using it: more of it than the
+// driver takes for a program.
+func Crowded(free, total int64) bool { return free < total-total/8 }
+
+// others says in an error of out of memory how much of the device the engine does not have itself, if that is much.
+func (r *replica) others(err error) string {
+	var full *gpu.Error
+	if !errors.As(err, &full) {
+		return ""
+	}
+	own := int64(0)
+	for d, o := range r.engine.replicas {
+		if o.dev.Number() != r.dev.Number() {
+			continue
+		}
+		own += o.bytes()
+		if r.engine.held != nil {
+			own += r.engine.held.DeviceBytes(d)
+		}
+	}
+	if !Crowded(full.Free+own, full.Total) {
+		return ""
+	}
+	return fmt.Sprintf("; other programs, such as another job, and the driver have %s of its %s (nvidia-smi names them)",
+		humanize.Bytes(full.Total-full.Free-own), humanize.Bytes(full.Total))
+}
