@@ -11,9 +11,9 @@ import (
 	"aibox/trainer"
 )
 
-// deviceLines returns the lines of the display about devices, each in parts. Bytes count from when the run was
+// usageLines returns the lines of the display about devices, each in parts. Bytes count from when the run was
 // begun or gone on with; times are means over the steps that were measured until now.
-func deviceLines(devices []trainer.DeviceSummary) [][]string {
+func usageLines(devices []trainer.DeviceSummary) [][]string {
 	var lines [][]string
 	for i := range devices {
 		d := &devices[i]

@@ -289,7 +289,7 @@ func block(v *trainer.View, rate float64, columns int) []string {
 		legend, lines = append(legend, lines[0]...), nil
 	}
 	b = append(b, terminal.Flow(legend, columns)...)
-	for _, parts := range append(lines, deviceLines(v.Devices)...) {
+	for _, parts := range append(lines, usageLines(v.Devices)...) {
 		b = append(b, terminal.Flow(parts, columns)...)
 	}
 	return b
