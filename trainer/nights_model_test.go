@@ -74,8 +74,10 @@ func TestNightsModel(t *testing.T) {
 			w := &nights{t: t, rng: rng, root: t.TempDir(), log: log, digests: make(map[string]string), models: make(map[string]string), parents: make(map[string]string), retained: 1 + rng.IntN(3)}
 			defer func() { t.Logf("what was done:\n%s", strings.Join(w.did, "\n")) }()
 			w.newMachine()
-			if err := os.MkdirAll(filepath.Join(w.root, "remote"), 0o755); err != nil {
-				t.Fatal(err)
+			for _, remote := range []string{"remote", "snapshots"} { // a night does not begin where they may be unmounted
+				if err := os.MkdirAll(filepath.Join(w.root, remote), 0o755); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for range 14 {
 				w.step()
@@ -523,6 +525,9 @@ func (w *nights) otherModel(name string, g *modeldir.Generation, log string) str
 	}
 	w.digests[name] = in.Digest
 	copied := "file://" + w.undisturbed(name) + "-copied"
+	if err := os.MkdirAll(w.undisturbed(""), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
 	if _, err := transfer.Publish(w.t.Context(), transfer.PublishOptions{Model: model, Remote: copied, Options: quiet.transfer()}); err != nil {
 		w.t.Fatal(err)
 	}
