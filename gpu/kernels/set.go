@@ -124,11 +124,16 @@ func (k *Set) ints(values ...int) *Set {
 	return k
 }
 
-// launch enqueues a kernel with the arguments.
+// launch enqueues a kernel that numbers its threads.
 func (k *Set) launch(s gpu.Stream, n number, g gpu.Geometry) error {
 	if int64(g.Grid.Count())*int64(g.Block.Count()) > math.MaxInt32 {
 		return gpu.Invalid("kernel %q: a grid of %+v blocks of %+v threads: a kernel numbers at most 2^31-1", names[n], g.Grid, g.Block)
 	}
+	return k.enqueue(s, n, g)
+}
+
+// enqueue enqueues a kernel with the arguments.
+func (k *Set) enqueue(s gpu.Stream, n number, g gpu.Geometry) error {
 	for i, a := range k.args {
 		if a.Kind == gpu.Int32Arg && int32(a.Bits) < 0 {
 			return gpu.Invalid("kernel %q: argument %d is negative, or more than an int32 holds", names[n], i)
