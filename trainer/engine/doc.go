@@ -8,7 +8,9 @@
 //
 //   - The pass: the pinned rows of the sparse table that its mini-batches refer to. Between
 //     Begin and End they belong to the engine, which may work on them in place or on copies in
-//     its own memory; End has put all changes back. Passes follow one another without a
+//     its own memory; End has put all changes back, or, where the next pass was announced, a later
+//     call does: rows that both share can stay where they are, and others are copied while the next pass
+//     is trained. Passes follow one another without a
 //     gap, and two of them may share rows: Begin of the second comes after End of the first.
 //   - The state: parameters, running statistics, optimizer state, numbers of steps. State is
 //     its image in the host's memory. Between Import and Export only the engine reads and

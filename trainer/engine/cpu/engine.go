@@ -43,6 +43,12 @@ func (e *Engine) Begin(p engine.Pass) error {
 	return nil
 }
 
+// Announce implements engine.Engine. The rows are used where they are.
+func (e *Engine) Announce(engine.Pass) error { return nil }
+
+// Withdraw implements engine.Engine.
+func (e *Engine) Withdraw() {}
+
 // End implements engine.Engine.
 func (e *Engine) End() error {
 	e.rows.End()

@@ -123,6 +123,10 @@ func (e *Engine) Close() error {
 		errs = append(errs, r.dev.Close())
 	}
 	e.replicas = nil
+	if e.held != nil {
+		e.held.Close()
+		e.held = nil
+	}
 	if e.err == nil {
 		e.err = errors.New("cuda: the engine was closed")
 	}
@@ -170,8 +174,8 @@ func (e *Engine) Begin(p engine.Pass) error {
 	}
 	e.stopped, e.trained = false, false
 	if e.held != nil {
-		defer e.ranges.EndRange(e.ranges.StartRange("bring rows"))
-		if err := e.held.Begin(p); err != nil {
+		if err := e.beginHeld(p); err != nil {
+			e.held.Abort()
 			return e.fail(err)
 		}
 		return nil
@@ -181,31 +185,23 @@ func (e *Engine) Begin(p engine.Pass) error {
 }
 
 // End implements engine.Engine.
-func (e *Engine) End() error {
+func (e *Engine) End() (err error) {
 	defer func() {
 		e.rows.End()
-		if e.held != nil {
-			e.held.End()
-		}
 		e.result = engine.Result{}
 		e.jobs, e.pending = [2]job{}, nil
 		e.train.in, e.infer.in = program.Inputs{}, program.Inputs{}
 	}()
-	if e.err != nil {
-		return nil // a call has returned it; devices use nothing but memory of the engine
+	if e.err == nil && !e.stopped {
+		err = e.deliver()
 	}
-	if !e.stopped {
-		if err := e.deliver(); err != nil {
+	if e.held != nil {
+		if waits, err := e.endHeld(err); waits || err != nil {
 			return err
 		}
-		if e.trained {
-			fetching := e.ranges.StartRange("fetch rows")
-			err := e.held.Download()
-			e.ranges.EndRange(fetching)
-			if err != nil {
-				return e.fail(err)
-			}
-		}
+	}
+	if err != nil || e.err != nil {
+		return err // or a call has returned it; devices use nothing but memory of the engine
 	}
 	// What the devices have not done yet may fail, and must do so before anything is committed.
 	if err := e.synchronize(); err != nil {

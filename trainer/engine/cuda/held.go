@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"aibox/gpu/kernels"
+	"aibox/internal/panics"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/devicerows"
 )
@@ -17,10 +18,39 @@ import (
 func (e *Engine) holdRows() (err error) {
 	var devices []devicerows.Device
 	for _, r := range e.replicas {
-		devices = append(devices, devicerows.Device{Device: r.dev, Kernels: r.kernels, Compute: r.compute, Up: r.up, Flag: r.flag()})
+		d := devicerows.Device{Device: r.dev, Kernels: r.kernels, Compute: r.compute, Up: r.up, Flag: r.flag()}
+		if d.RowsUp, err = r.newStream("rows up"); err != nil {
+			return err
+		}
+		if d.RowsDown, err = r.newStream("rows down"); err != nil {
+			return err
+		}
+		devices = append(devices, d)
 	}
 	e.held, err = devicerows.New(e.Config, e.state, devices)
 	return err
+}
+
+// beginHeld begins a pass whose rows come to the devices. All that its mini-batches need is reserved before, so that rows do not
+// take its room.
+func (e *Engine) beginHeld(p engine.Pass) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("bring rows"))
+	most, x := 0, &e.infer
+	for i := range p.Batches {
+		most = max(most, p.Batches[i].N)
+		if len(p.Batches[i].RowStarts) > 0 {
+			x = &e.train
+		}
+	}
+	if x == &e.train {
+		e.prepareUpdates(e.state.Step+1, 1) // inputs have their constants
+	}
+	for slot := range e.slots {
+		if err := e.makeRoom(x, slot, most); err != nil {
+			return err
+		}
+	}
+	return e.held.Begin(p)
 }
 
 // trainHeld is Train with rows on the devices.
@@ -50,9 +80,62 @@ func (e *Engine) trainHeld(b engine.Batch, done engine.Done) error {
 		return e.fail(err)
 	}
 	s.Step, e.trained = step, true
+	if err := e.held.Progress(); err != nil {
+		return e.fail(err)
+	}
 	before := e.pending
 	e.pending = j
 	return e.deliverJob(before)
+}
+
+// Announce implements engine.Engine.
+func (e *Engine) Announce(next engine.Pass) (err error) {
+	if e.held == nil || e.err != nil {
+		return e.err
+	}
+	defer e.leave(&err)
+	defer panics.Catch("the engine", &err)
+	if err := e.held.Announce(next); err != nil {
+		return e.fail(err)
+	}
+	return nil
+}
+
+// Withdraw implements engine.Engine. An error comes with the next call.
+func (e *Engine) Withdraw() {
+	if e.held == nil || e.err != nil {
+		return
+	}
+	if err := e.held.Withdraw(); err != nil {
+		_ = e.fail(err)
+		e.held.Abort()
+	}
+}
+
+// endHeld ends a pass whose rows are on the devices, the last result of which may be an error. It tells whether they may stay there for the
+// next one.
+func (e *Engine) endHeld(result error) (stay bool, err error) {
+	if e.err != nil {
+		e.held.Abort()
+		return false, nil
+	}
+	fetching := e.ranges.StartRange("fetch rows")
+	defer e.ranges.EndRange(fetching)
+	if err := e.held.End(e.trained && !e.stopped && result == nil); err != nil {
+		e.held.Abort()
+		return false, e.fail(err)
+	}
+	return e.held.Announced() && result == nil, nil
+}
+
+// settle brings rows that are still on the devices to the host.
+func (e *Engine) settle() error {
+	defer e.ranges.EndRange(e.ranges.StartRange("fetch rows"))
+	if err := e.held.Settle(); err != nil {
+		e.held.Abort()
+		return e.fail(err)
+	}
+	return e.synchronize() // what still fails must do so before anything is committed
 }
 
 // sharesOf is the examples of each device.
@@ -157,15 +240,15 @@ func (e *Engine) judgeRows(j *job) error {
 // featuresPerBag is how many features FitRows expects in a bag.
 const featuresPerBag = 2
 
-// FitRows is how many rows a pass may have, so that they fit the memory that the devices have free, beside mini-batches
-// of so many examples; 0 if rows are not on the devices.
+// FitRows is how many rows a pass may have, so that they and those of the next one fit the memory that the devices have
+// free, beside mini-batches of so many examples; 0 if rows are not on the devices.
 func (e *Engine) FitRows(examples int) (int64, error) {
 	if e.held == nil {
 		return 0, nil
 	}
 	devices := len(e.replicas)
 	share := (examples + devices - 1) / devices
-	batch := e.held.BatchBytes(examples, share, examples*e.Network.Fields*featuresPerBag)
+	batch := e.held.BatchBytes(examples, examples*e.Network.Fields*featuresPerBag)
 	for _, x := range []*execution{&e.train, &e.infer} {
 		x.layout(share)
 	}
@@ -184,7 +267,7 @@ func (e *Engine) FitRows(examples int) (int64, error) {
 		}
 		least = min(least, (free-free/freeShare)/sharing)
 	}
-	return max(1, (least-batch)/e.held.RowBytes()*int64(devices)), nil
+	return max(1, e.held.RowsIn(least-batch)*int64(devices)), nil
 }
 
 // freeShare is the part of a device's free memory that FitRows leaves to others, such as the libraries of the

@@ -36,6 +36,11 @@ func (e *Engine) Infer(b engine.Batch, done engine.Done) (err error) {
 			return e.fail(err)
 		}
 	}
+	if e.held != nil {
+		if err := e.held.Progress(); err != nil {
+			return e.fail(err)
+		}
+	}
 	before := e.pending
 	e.pending = j
 	return e.deliverJob(before)

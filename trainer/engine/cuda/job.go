@@ -51,34 +51,31 @@ func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int6
 		lo, hi := b.N*d/devices, b.N*(d+1)/devices
 		j.parts = append(j.parts, part{lo, hi - lo})
 	}
-	if err := e.makeRoom(j); err != nil {
+	if err := e.makeRoom(j.execution, at, b.N); err != nil {
 		return nil, err
 	}
 	return j, nil
 }
 
-// makeRoom sees to it that the memory of a job's slot, and the arenas, are large enough.
-func (e *Engine) makeRoom(j *job) error {
-	n, most := j.batch.N, 0
-	for _, p := range j.parts {
-		most = max(most, p.n)
-	}
-	j.layout(most)
-	s := &e.slots[j.slot]
+// makeRoom sees to it that the memory of a slot, and the arenas, are large enough for a mini-batch of n examples.
+func (e *Engine) makeRoom(x *execution, slot, n int) error {
+	most := (n + len(e.replicas) - 1) / len(e.replicas)
+	x.layout(most)
+	s := &e.slots[slot]
 	r := e.replicas[0]
-	if bytes := j.inputs(n).bytes; !holds(s.inputs, bytes) {
-		if err := r.growPinned(&s.inputs, fmt.Sprintf("inputs %d", j.slot), bytes, batchMemory("the inputs", n, n)); err != nil {
+	if bytes := x.inputs(n).bytes; !holds(s.inputs, bytes) {
+		if err := r.growPinned(&s.inputs, fmt.Sprintf("inputs %d", slot), bytes, batchMemory("the inputs", n, n)); err != nil {
 			return err
 		}
 	}
-	if bytes := j.outputs(n).bytes; !holds(s.outputs, bytes) {
-		if err := r.growPinned(&s.outputs, fmt.Sprintf("outputs %d", j.slot), bytes, batchMemory("the results", n, n)); err != nil {
+	if bytes := x.outputs(n).bytes; !holds(s.outputs, bytes) {
+		if err := r.growPinned(&s.outputs, fmt.Sprintf("outputs %d", slot), bytes, batchMemory("the results", n, n)); err != nil {
 			return err
 		}
 	}
-	wanted, enough := j.inputs(most).bytes, true
+	wanted, enough := x.inputs(most).bytes, true
 	for _, r := range e.replicas {
-		enough = enough && holds(r.arena, j.bytes) && holds(r.slots[j.slot].inputs, wanted)
+		enough = enough && holds(r.arena, x.bytes) && holds(r.slots[slot].inputs, wanted)
 	}
 	if enough {
 		return nil
@@ -90,10 +87,10 @@ func (e *Engine) makeRoom(j *job) error {
 		return err
 	}
 	for _, r := range e.replicas {
-		if err := r.grow(&r.arena, "arena", j.bytes, batchMemory("the activations and gradients", most, n)); err != nil {
+		if err := r.grow(&r.arena, "arena", x.bytes, batchMemory("the activations and gradients", most, n)); err != nil {
 			return err
 		}
-		if err := r.grow(&r.slots[j.slot].inputs, fmt.Sprintf("inputs %d", j.slot), wanted, batchMemory("the inputs", most, n)); err != nil {
+		if err := r.grow(&r.slots[slot].inputs, fmt.Sprintf("inputs %d", slot), wanted, batchMemory("the inputs", most, n)); err != nil {
 			return err
 		}
 	}

@@ -147,6 +147,11 @@ func (e *Engine) Export() error {
 	if !e.imported {
 		return nil // the state is what New got
 	}
+	if e.held != nil && e.err == nil {
+		if err := e.settle(); err != nil {
+			return err
+		}
+	}
 	if err := e.transfer(e.replicas[:1], false); err != nil {
 		return e.fail(err)
 	}

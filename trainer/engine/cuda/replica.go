@@ -59,10 +59,9 @@ func openReplica(p gpu.Platform, number int) (*replica, error) {
 		stream *gpu.Stream
 		name   string
 	}{{&r.compute, "compute"}, {&r.up, "up"}, {&r.down, "down"}} {
-		if *s.stream, err = dev.NewStream(s.name); err != nil {
+		if *s.stream, err = r.newStream(s.name); err != nil {
 			return r, err
 		}
-		*s.stream = &counted{Stream: *s.stream, counters: r.counters}
 	}
 	for i := range r.slots {
 		s := &r.slots[i]
@@ -76,6 +75,15 @@ func openReplica(p gpu.Platform, number int) (*replica, error) {
 		}
 	}
 	return r, nil
+}
+
+// newStream returns a stream whose operations are counted.
+func (r *replica) newStream(name string) (gpu.Stream, error) {
+	s, err := r.dev.NewStream(name)
+	if err != nil {
+		return nil, err
+	}
+	return &counted{Stream: s, counters: r.counters}, nil
 }
 
 // allocate makes room for the parameters. Padding and gradients begin with zeros.

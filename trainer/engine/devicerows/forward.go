@@ -1,8 +1,6 @@
 package devicerows
 
 import (
-	"fmt"
-
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/decay"
@@ -48,9 +46,13 @@ func (r *Rows) workRoom(s *slot) error {
 	if err := r.synchronize(); err != nil {
 		return err
 	}
+	return r.growWork(func(d int) int { return r.workOf(s, &s.sections[d]).bytes }, s.examples)
+}
+
+// growWork gives the devices work memory. No device may use it.
+func (r *Rows) growWork(on func(d int) int, examples int) error {
 	for d, p := range r.parts {
-		n := r.workOf(s, &s.sections[d]).bytes
-		if err := p.grow(&p.work, "rows of a mini-batch", n, fmt.Sprintf("for the rows of a mini-batch of %d examples; a smaller training.batch_size needs less", s.examples)); err != nil {
+		if err := p.grow(&p.work, "rows of a mini-batch", on(d), batchMemory("rows", examples)); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package devicerows
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"aibox/gpu"
 )
@@ -16,15 +17,12 @@ func (p *part) grow(m *gpu.Memory, name string, bytes int, what string) error {
 	if holds(*m, bytes) {
 		return nil
 	}
-	if old := *m; old != nil {
-		*m = nil
-		if err := old.Free(); err != nil {
-			return err
-		}
+	if err := free(m); err != nil {
+		return err
 	}
-	memory, err := p.Alloc(name, max(bytes+bytes/spare, align))
+	memory, err := p.Alloc(name, aligned(max(bytes+bytes/spare, 1)))
 	if errors.Is(err, gpu.OutOfMemory) {
-		memory, err = p.Alloc(name, max(bytes, align))
+		memory, err = p.Alloc(name, aligned(max(bytes, 1)))
 	}
 	if errors.Is(err, gpu.OutOfMemory) {
 		err = fmt.Errorf("device %d has no room for %d bytes %s: %w", p.Number(), bytes, what, err)
@@ -34,6 +32,16 @@ func (p *part) grow(m *gpu.Memory, name string, bytes int, what string) error {
 	}
 	*m = memory
 	return nil
+}
+
+// free gives memory back that no device uses.
+func free(m *gpu.Memory) error {
+	old := *m
+	if old == nil {
+		return nil
+	}
+	*m = nil
+	return old.Free()
 }
 
 // spare is the part of a memory that may stay free when it grows: one part in so many.
@@ -65,7 +73,11 @@ func (r *Rows) growPinned(m *gpu.Pinned, name string, bytes int, what string) er
 func (r *Rows) DeviceBytes(d int) int64 {
 	p := r.parts[d]
 	n := int64(0)
-	for _, m := range []gpu.Memory{p.rows, p.keys, p.work, p.inputs[0], p.inputs[1], p.overflow} {
+	memories := []gpu.Memory{p.rows, p.keys, p.work, p.inputs[0], p.inputs[1], p.overflow}
+	for i := range ring {
+		memories = append(memories, p.bringing.chunks[i].memory, p.fetching.chunks[i].memory)
+	}
+	for _, m := range memories {
 		if m != nil {
 			n += int64(m.Bytes())
 		}
@@ -73,33 +85,30 @@ func (r *Rows) DeviceBytes(d int) int64 {
 	return n
 }
 
-// BatchBytes estimates the memory that a device needs for mini-batches of so many examples, of which it has some, and of so
-// many occurrences of features, if all are different.
-func (r *Rows) BatchBytes(examples, share, features int) int64 {
-	d := len(r.parts)
-	s := slot{training: true, examples: examples}
-	x := section{
-		Share: Share{0, share}, rows: features/d + 1, all: features, bagCount: features/d + 1, rowBagCount: features/d + 1,
-		averages: r.averaged != nil, decays: r.state.Decay != nil, weighted: true, rowWeighted: true,
-	}
-	r.place(&x, s.training, examples)
-	n := int64(r.workOf(&s, &x).bytes + len(r.slots)*x.bytes)
-	return n + n/spare
-}
-
-// RowBytes is what a row of a pass takes on its device.
-func (r *Rows) RowBytes() int64 {
-	n := int64(4 * r.Layout.Words())
+// RowsIn is how many rows of a pass a device can have in so many bytes, so that those of the next pass fit beside them, and
+// what is needed to copy them.
+func (r *Rows) RowsIn(bytes int64) int64 {
+	each := int64(r.rowBytes())
 	if r.keyed() {
-		n += 8
+		each += keyBytes
 	}
-	return n
+	copied := each + 4 // of a row in a chunk
+	if full := 2 * ring * (copied*int64(r.chunkRows(math.MaxInt/2)) + 3*align); bytes >= 3*full {
+		return (bytes - full) / (2 * each)
+	}
+	return (bytes - 2*ring*(copied*leastChunkRows+3*align)) / (2*each + 2*ring*copied/8)
 }
 
 // Bytes is the memory of the host that r has.
 func (r *Rows) Bytes() int64 {
-	n := r.order.bytes() + 8*int64(cap(r.words)) + 4*int64(cap(r.floats))
-	for _, m := range []gpu.Pinned{r.staging[0].memory, r.staging[1].memory, r.slots[0].inputs, r.slots[0].overflow, r.slots[1].inputs, r.slots[1].overflow} {
+	n := r.order.bytes() + 8*int64(cap(r.words)) + 4*int64(cap(r.floats)) + r.size
+	memories := []gpu.Pinned{r.slots[0].inputs, r.slots[0].overflow, r.slots[1].inputs, r.slots[1].overflow}
+	for _, p := range r.parts {
+		for i := range ring {
+			memories = append(memories, p.bringing.chunks[i].pinned, p.fetching.chunks[i].pinned)
+		}
+	}
+	for _, m := range memories {
 		if m != nil {
 			n += int64(m.Bytes())
 		}

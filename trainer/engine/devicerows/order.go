@@ -5,16 +5,14 @@ import "aibox/reader"
 // order is the unique rows of a mini-batch by the devices that have them, and within a device in the order of the
 // mini-batch. With one device that is the mini-batch as it is.
 type order struct {
-	devices  int
 	first    []int   // of each device, its first row; and the end
 	features []int   // of each device, the first of the occurrences of its rows; and the end
 	rows     []int32 // of the mini-batch, in this order; nil: one device
 	place    []int32 // of each row of the mini-batch in this order
 }
 
-// set orders the rows of a mini-batch.
-func (o *order) set(b *reader.Batch, devices int) {
-	o.devices = devices
+// set orders the rows of a mini-batch of a pass, whose rows are in the given places.
+func (o *order) set(b *reader.Batch, at []int32, devices int) {
 	o.first, o.features = resize(o.first, devices+1), resize(o.features, devices+1)
 	clear(o.first)
 	clear(o.features)
@@ -27,7 +25,7 @@ func (o *order) set(b *reader.Batch, devices int) {
 		return
 	}
 	for i, row := range b.Rows {
-		d := int(row)%devices + 1
+		d := int(at[row])%devices + 1
 		o.first[d]++
 		if occurrences {
 			o.features[d] += int(b.RowStarts[i+1] - b.RowStarts[i])
@@ -39,7 +37,7 @@ func (o *order) set(b *reader.Batch, devices int) {
 	}
 	o.rows, o.place = resize(o.rows, len(b.Rows)), resize(o.place, len(b.Rows))
 	for i, row := range b.Rows {
-		d := int(row) % devices
+		d := int(at[row]) % devices
 		o.place[i] = int32(o.first[d])
 		o.rows[o.first[d]] = int32(i)
 		o.first[d]++

@@ -60,7 +60,7 @@ func (r *Rows) SendTraining(number int, b *reader.Batch, shares []Share, step in
 func (r *Rows) sendBatch(number int, b *reader.Batch, shares []Share, training *batchStep) error {
 	s := &r.slots[number]
 	s.training, s.examples = training != nil, b.N
-	r.order.set(b, len(r.parts))
+	r.order.set(b, r.current.at, len(r.parts))
 	var rounding half.Rounding
 	var factors [4]float32
 	var clock float32
@@ -165,9 +165,9 @@ func (r *Rows) place(x *section, training bool, examples int) {
 	x.constants = place(4 * len(r.floats))
 }
 
-// room makes room for the sections of a slot, with some to spare, since mini-batches have different numbers of rows.
+// room makes room for the sections of a slot.
 func (r *Rows) room(s *slot, number, bytes int) error {
-	enough := holds(s.inputs, bytes) && s.overflow != nil
+	enough := s.holds(bytes)
 	for d, p := range r.parts {
 		enough = enough && holds(p.inputs[number], s.sections[d].bytes)
 	}
@@ -177,7 +177,18 @@ func (r *Rows) room(s *slot, number, bytes int) error {
 	if err := r.synchronize(); err != nil {
 		return err
 	}
-	what := fmt.Sprintf("for the bags of a mini-batch of %d examples; a smaller training.batch_size needs less", s.examples)
+	return r.growInputs(s, number, bytes, func(d int) int { return s.sections[d].bytes }, s.examples)
+}
+
+// holds tells whether there is pinned memory for sections of so many bytes.
+func (s *slot) holds(bytes int) bool {
+	return s.inputs != nil && s.inputs.Bytes() >= bytes && s.overflow != nil
+}
+
+// growInputs gives a slot memory for sections of so many bytes together, and of some bytes on each device, with some to spare,
+// since mini-batches have different numbers of rows. No device may use it.
+func (r *Rows) growInputs(s *slot, number, bytes int, on func(d int) int, examples int) error {
+	what := batchMemory("bags", examples)
 	if err := r.growPinned(&s.inputs, fmt.Sprintf("bags %d", number), bytes+bytes/spare, what); err != nil {
 		return err
 	}
@@ -185,7 +196,7 @@ func (r *Rows) room(s *slot, number, bytes int) error {
 		return err
 	}
 	for d, p := range r.parts {
-		if err := p.grow(&p.inputs[number], fmt.Sprintf("bags %d", number), s.sections[d].bytes, what); err != nil {
+		if err := p.grow(&p.inputs[number], fmt.Sprintf("bags %d", number), on(d), what); err != nil {
 			return err
 		}
 	}
@@ -208,14 +219,16 @@ func (r *Rows) fill(x *section, b *reader.Batch, to []byte) {
 	ints := func(at, n int) []int32 { return gpu.As[int32](to[at:][:4*n]) }
 	lo := b.Offsets[x.First*fields]
 	offsets := b.Offsets[x.First*fields:][:x.N*fields+1]
+	index := ints(x.index, x.rows)
 	if len(r.parts) == 1 {
-		c.add(to[x.index:], bytesOf(b.Rows))
+		for i, row := range b.Rows {
+			index[i] = r.current.at[row]
+		}
 		c.add(to[x.offsets:], bytesOf(offsets))
 		c.add(to[x.bags:], bytesOf(b.Index))
 	} else {
-		index := ints(x.index, x.rows)
 		for i, row := range o.rows[x.first:][:x.rows] {
-			index[i] = b.Rows[row] / int32(len(r.parts))
+			index[i] = r.current.at[b.Rows[row]] / int32(len(r.parts))
 		}
 		from := ints(x.offsets, len(offsets))
 		for i, at := range offsets {

@@ -1,6 +1,8 @@
 package devicerows
 
 import (
+	"slices"
+
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 )
@@ -80,7 +82,7 @@ func (r *Rows) updateOn(number int, v *view, dy kernels.Matrix, means gpu.Region
 		u.Groups = v.in(v.groups, 4*r.Network.Fields)
 	}
 	if r.keyed() {
-		u.Keys = gpu.Part(p.keys, 0, 8*r.owned(p, len(r.pass.Keys)))
+		u.Keys = gpu.Part(p.keys, 0, keyBytes*p.places.room)
 	}
 	return p.Kernels.UpdateRows(p.Compute, p.Flag, overflow, &t, &b, &u, v.admittedRegion(), r.block(v, v.section), grads)
 }
@@ -108,8 +110,8 @@ func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
 		if err != nil {
 			return 0, false, err
 		}
-		row := int(gpu.As[int32](index)[at])*len(r.parts) + d
-		return r.pass.Keys[row], true, nil
+		place := gpu.As[int32](index)[at]*int32(len(r.parts)) + int32(d)
+		return r.current.Keys[slices.Index(r.current.at, place)], true, nil
 	}
 	return 0, false, nil
 }

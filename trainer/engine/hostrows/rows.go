@@ -49,7 +49,11 @@ func New(c engine.Config, state *engine.State) *Rows {
 func (r *Rows) Begin(p engine.Pass) { r.pass = p }
 
 // End is the end of a pass.
-func (r *Rows) End() { r.pass, r.batch, r.bags, r.grads = engine.Pass{}, nil, nil, Gradients{} }
+func (r *Rows) End() {
+	pass := r.pass
+	r.pass, r.batch, r.bags, r.grads = engine.Pass{}, nil, nil, Gradients{}
+	pass.HasEnded()
+}
 
 // Bytes is the memory that r has allocated.
 func (r *Rows) Bytes() int64 {

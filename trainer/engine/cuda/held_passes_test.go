@@ -1,0 +1,343 @@
+package cuda_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"aibox/gpu"
+	"aibox/gpu/emulated"
+	"aibox/gpu/kernels/twin"
+	"aibox/internal/testseed"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cuda"
+	"aibox/trainer/optim"
+)
+
+// night is passes that share rows, and how they follow one another.
+type night struct {
+	universe int
+	passes   []nightPass
+}
+
+type nightPass struct {
+	*reader.Pass
+	infers    bool
+	announce  int  // the mini-batch before which the next pass is announced; that behind the last one: before End; more: it is not
+	withdrawn bool // the next pass is withdrawn, and begins by itself later
+	exports   bool
+}
+
+// randomNight draws passes with most of their keys from the same part of all.
+func randomNight(rng *rand.Rand, s setup, passes, universe int) *night {
+	n := &night{universe: universe}
+	for range passes {
+		p := nightPass{Pass: new(reader.Pass), infers: rng.IntN(5) == 0, withdrawn: rng.IntN(6) == 0, exports: rng.IntN(4) == 0}
+		lo := rng.IntN(universe / 2)
+		for _, k := range rng.Perm(universe - lo)[:1+rng.IntN(universe-lo)] {
+			p.Keys = append(p.Keys, uint64(k+lo)*0x10001+1)
+		}
+		for range 1 + rng.IntN(3) {
+			p.Batches = append(p.Batches, randomBatch(rng, s, len(p.Keys)))
+		}
+		p.announce = rng.IntN(len(p.Batches) + 3)
+		n.passes = append(n.passes, p)
+	}
+	return n
+}
+
+// randomBatch draws a mini-batch that refers to some of so many rows.
+func randomBatch(rng *rand.Rand, s setup, rows int) reader.Batch {
+	b := reader.Batch{N: s.examples, Offsets: []int32{0}}
+	for _, r := range rng.Perm(rows)[:1+rng.IntN(rows)] {
+		b.Rows = append(b.Rows, int32(r))
+	}
+	for range b.N {
+		b.Labels = append(b.Labels, float32(rng.IntN(2)))
+		for range s.spec.Dense {
+			b.Dense = append(b.Dense, float32(rng.NormFloat64()))
+		}
+		for range s.spec.Fields {
+			b.Index = append(b.Index, int32(rng.IntN(len(b.Rows))))
+			b.Offsets = append(b.Offsets, int32(len(b.Index)))
+		}
+	}
+	b.Invert(len(b.Rows))
+	return b
+}
+
+// pinned is a pass whose rows are pinned, until they are released.
+type pinned struct {
+	engine.Pass
+	released int
+}
+
+func (b *bench) pin(of *reader.Pass) (*pinned, error) {
+	rows, err := b.table.Pull(context.Background(), of.Keys, sparsetable.PullCreate|sparsetable.PullAhead)
+	if err != nil {
+		return nil, err
+	}
+	p := &pinned{Pass: engine.Pass{Keys: of.Keys, Rows: rows, Batches: of.Batches}}
+	p.Ended = func() {
+		p.released++
+		rows.Release()
+	}
+	return p, nil
+}
+
+// live goes through a night, and returns the results, and the rows of the table whenever all of them must be there.
+func (b *bench) live(n *night) (log []string, err error) {
+	var next *pinned
+	defer func() {
+		if next != nil {
+			b.engine.Withdraw()
+			next.Rows.Release()
+		}
+	}()
+	for i := range n.passes {
+		p := &n.passes[i]
+		now := next
+		if now == nil {
+			if now, err = b.pin(p.Pass); err != nil {
+				return log, err
+			}
+		}
+		next = nil
+		now.Rows.Begin()
+		if err := b.engine.Begin(now.Pass); err != nil {
+			now.Rows.Release()
+			return log, err
+		}
+		announce := func(at int) error {
+			if at != p.announce || i+1 == len(n.passes) {
+				return nil
+			}
+			var err error
+			if next, err = b.pin(n.passes[i+1].Pass); err != nil {
+				return err
+			}
+			return b.engine.Announce(engine.Pass{Keys: next.Keys, Rows: next.Rows, Batches: next.Batches})
+		}
+		do := b.engine.Train
+		if p.infers {
+			do = b.engine.Infer
+		}
+		for k := 0; k <= len(p.Batches) && err == nil; k++ {
+			if err = announce(k); err == nil && k < len(p.Batches) {
+				err = do(engine.Batch{Batch: &p.Batches[k]}, func(r *engine.Result) error {
+					log = append(log, fmt.Sprint(r.Step, r.Loss, r.Logits))
+					return nil
+				})
+			}
+		}
+		if end := b.engine.End(); err == nil {
+			err = end
+		}
+		if err != nil {
+			return log, err
+		}
+		if next != nil && p.withdrawn {
+			b.engine.Withdraw()
+			next.Rows.Release()
+			next = nil
+		}
+		if next == nil && now.released != 1 {
+			return log, fmt.Errorf("pass %d was released %d times", i, now.released)
+		}
+		if p.exports || i+1 == len(n.passes) {
+			if err := b.engine.Export(); err != nil {
+				return log, err
+			}
+			words, err := b.wordsOf(n)
+			if err != nil {
+				return log, err
+			}
+			log = append(log, words)
+			if now.released != 1 {
+				return log, fmt.Errorf("pass %d was released %d times after an export", i, now.released)
+			}
+		}
+	}
+	return log, nil
+}
+
+// wordsOf are all rows of a night that the table has.
+func (b *bench) wordsOf(n *night) (string, error) {
+	keys := make([]uint64, n.universe)
+	for i := range keys {
+		keys[i] = uint64(i)*0x10001 + 1
+	}
+	rows, err := b.table.Pull(context.Background(), keys, sparsetable.PullLookup)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Release()
+	var text []byte
+	for i := range keys {
+		text = fmt.Appendln(text, i, rows.Found(i), rows.Row(i))
+	}
+	return string(text), nil
+}
+
+// nightOn is a night on devices with so many bytes of memory each.
+func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed uint64) (log []string, up, down, peak int64, err error) {
+	t.Helper()
+	p := emulated.New(emulated.Options{Devices: emulated.Devices(slices.Max(numbers)+1, bytes), Images: twin.Images(), Seed: seed})
+	b := newBench(t, s)
+	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: numbers, RowsOnDevice: s.held})
+	if err != nil {
+		return nil, 0, 0, 0, err
+	}
+	b.engine = e
+	log, err = b.live(n)
+	if s.held {
+		up, down = e.CopiedRows()
+	}
+	peak = e.DeviceBytes()
+	if held := errors.Join(e.Close(), p.Err()); held != nil {
+		t.Fatal(held)
+	}
+	if pinned := b.table.Stats().PinnedSets; pinned != 0 {
+		t.Fatalf("%d sets are pinned in the end, after the error %v", pinned, err)
+	}
+	return log, up, down, peak, err
+}
+
+// sameNight fails the test unless both are the same.
+func sameNight(t *testing.T, got, want []string) {
+	t.Helper()
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			t.Fatalf("%d of %d entries, and from number %d on they are\n%.2000s\nwant\n%.2000s", len(got), len(want), i, got[min(i, len(got)):], want[i:])
+		}
+	}
+}
+
+func nightSetup(i int, seed uint64) setup {
+	s := setup{spec: deep(i%3 == 1), dense: adam, seed: seed, examples: 12, admitted: i%2 == 0}
+	s.format = []sparsetable.ValueFormat{sparsetable.Float32, sparsetable.BFloat16}[i%2]
+	if i%4 > 1 {
+		s.decay = 0.3
+	}
+	return s
+}
+
+// TestHeldPasses: passes that share rows give the same bits as with rows on the host, however late they are announced, and with exports and
+// withdrawals in between. Rows that two passes share are not copied.
+func TestHeldPasses(t *testing.T) {
+	seed := testseed.Of(t)
+	var copied, all int64
+	for i := range 12 {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		numbers := [][]int{{0}, {0, 1}, {0, 0, 1}, devices(8)}[i%4]
+		t.Run(fmt.Sprint(i, numbers), func(t *testing.T) {
+			s := nightSetup(i, seed+uint64(i))
+			n := randomNight(rng, s, 8, []int{40, 3000}[i%2])
+			want, _, _, _, err := nightOn(t, s, n, numbers, 1<<30, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.held = true
+			got, up, _, _, err := nightOn(t, s, n, numbers, 1<<30, seed+uint64(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameNight(t, got, want)
+			copied += up
+			for _, p := range n.passes {
+				all += int64(len(p.Keys))
+			}
+		})
+	}
+	if copied > all*9/10 {
+		t.Errorf("%d of %d rows were copied to the devices", copied, all)
+	}
+}
+
+// TestHeldPassesTight: with less and less memory, passes have to wait until the one before has left, which changes no
+// bits, until one of them does not fit alone.
+func TestHeldPassesTight(t *testing.T) {
+	seed := testseed.Of(t)
+	for i, numbers := range [][]int{{0}, {0, 1}} {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		s := nightSetup(i, seed)
+		s.held = true
+		n := randomNight(rng, s, 6, 3000)
+		for p := range n.passes { // half of the rows of each are in the next one, too
+			keys := n.passes[p].Keys[:0]
+			for k := range 1000 {
+				keys = append(keys, uint64(500*p+k)%3000*0x10001+1)
+			}
+			n.passes[p].Keys, n.passes[p].announce = keys, 0
+			for k := range n.passes[p].Batches {
+				n.passes[p].Batches[k] = randomBatch(rng, s, len(keys))
+			}
+		}
+		want, least, _, peak, err := nightOn(t, s, n, numbers, 1<<30, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waited := false
+		for bytes := peak; ; bytes -= peak / 24 {
+			got, up, _, _, err := nightOn(t, s, n, numbers, bytes, seed+uint64(bytes))
+			if errors.Is(err, gpu.OutOfMemory) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameNight(t, got, want)
+			waited = waited || up > least
+		}
+		if !waited {
+			t.Errorf("devices %v: no pass had to wait", numbers)
+		}
+	}
+}
+
+// TestHeldPassesFaults: a call that fails, at any place (of which a run of the test tries some), ends the night with its error, and all rows are released.
+func TestHeldPassesFaults(t *testing.T) {
+	seed := testseed.Of(t)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s := setup{spec: deep(false), dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, held: true, seed: seed, examples: 4}
+	n := randomNight(rng, s, 4, 30)
+	for i := range n.passes {
+		n.passes[i].announce, n.passes[i].infers, n.passes[i].withdrawn = 0, false, i == 2
+	}
+	stride := 15
+	if testing.Short() {
+		stride = 60
+	}
+	for at := 1; ; at++ {
+		p := platform(2, seed+uint64(at))
+		p.FailCall(at, gpu.DeviceLost)
+		b := newBench(t, s)
+		e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: []int{0, 1}, RowsOnDevice: true})
+		if err == nil {
+			b.engine = e
+			_, err = b.live(n)
+			if h := p.Err(); h != nil {
+				t.Fatal(h)
+			}
+			_ = e.Close()
+		}
+		if pinned := b.table.Stats().PinnedSets; pinned != 0 {
+			t.Fatalf("call %d: %d sets are pinned in the end, after the error %v", at, pinned, err)
+		}
+		if err == nil {
+			if at < 100 {
+				t.Fatalf("only %d calls", at)
+			}
+			return
+		}
+		if !errors.Is(err, gpu.DeviceLost) {
+			t.Fatalf("call %d: %v", at, err)
+		}
+		at += rng.IntN(stride)
+	}
+}

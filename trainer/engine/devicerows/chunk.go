@@ -1,0 +1,243 @@
+package devicerows
+
+import (
+	"aibox/gpu"
+	"aibox/internal/kernel"
+)
+
+// chunk is some rows of a lane. In pinned memory, and in memory of the device, rows are followed by their keys, if
+// they are needed, and their places.
+type chunk struct {
+	lane   *lane
+	name   string
+	pinned gpu.Pinned
+	memory gpu.Memory
+	rows   []int32 // of the pass
+	stage  stage
+	work   task // fill, or store
+
+	sent    gpu.Event // what the host has sent is on the device
+	moved   gpu.Event // rows were put to their places, or taken from there
+	fetched gpu.Event // rows are on the host
+	used    bool      // the events are recorded
+
+	// Of the pinned memory, for the worker:
+	words  []float32
+	keys   []uint64
+	places []int32
+	task   func(lo, hi int)
+}
+
+// stage is what is done with a chunk.
+type stage int
+
+const (
+	resting stage = iota
+	filling       // by the worker
+	copying       // by the device, to the host
+	storing       // by the worker
+)
+
+// rowGrain is how many rows one thread copies at a time.
+const rowGrain = 512
+
+func (c *chunk) init(l *lane, name string) error {
+	c.lane, c.name = l, name
+	c.task = c.fill
+	if l.down {
+		c.task = c.store
+	}
+	c.work = newTask(func() { kernel.Parallel(len(c.rows), rowGrain, c.task) })
+	for _, e := range []struct {
+		event *gpu.Event
+		name  string
+	}{{&c.sent, "sent"}, {&c.moved, "moved"}, {&c.fetched, "fetched"}} {
+		var err error
+		if *e.event, err = l.p.NewEvent(name + " " + e.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layout is where keys and places lie, and how long the chunk is, in bytes.
+func (c *chunk) layout(n int) (keys, places, bytes int) {
+	r := c.lane.r
+	keys = aligned(r.rowBytes() * n)
+	places = keys
+	if r.keyed() && !c.lane.down {
+		places += aligned(keyBytes * n)
+	}
+	return keys, places, places + aligned(4*n)
+}
+
+// begin begins to copy rows, unless it would have to wait for the device until it can.
+func (c *chunk) begin(rows []int32, wait bool) (ready bool, err error) {
+	l := c.lane
+	if c.used && !l.down { // what is fetched the host has waited for
+		if ready, err := isDone(c.sent, wait); !ready || err != nil {
+			return false, err
+		}
+	}
+	c.rows = rows
+	keysAt, placesAt, bytes := c.layout(len(rows))
+	if l.down {
+		to, err := c.pinned.Writing(placesAt, 4*len(rows))
+		if err != nil {
+			return false, err
+		}
+		for i, row := range rows {
+			gpu.As[int32](to)[i] = l.of.at[row] / int32(len(l.r.parts))
+		}
+		return true, c.take()
+	}
+	to, err := c.pinned.Writing(0, bytes)
+	if err != nil {
+		return false, err
+	}
+	c.words, c.places = gpu.As[float32](to[:l.r.rowBytes()*len(rows)]), gpu.As[int32](to[placesAt:][:4*len(rows)])
+	c.keys = gpu.As[uint64](to[keysAt:placesAt])
+	c.stage = filling
+	l.r.worker.begin(&c.work)
+	return true, nil
+}
+
+// step goes on to the next stage, if it can.
+func (c *chunk) step(wait bool) (moved bool, err error) {
+	switch c.stage {
+	case filling:
+		if moved, err = c.work.isDone(wait); moved && err == nil {
+			c.stage = resting
+			err = c.put()
+		}
+	case copying:
+		if moved, err = isDone(c.fetched, wait); moved && err == nil {
+			if c.words, err = c.fetchedWords(); err == nil {
+				c.stage = storing
+				c.lane.r.worker.begin(&c.work)
+			}
+		}
+	case storing:
+		if moved, err = c.work.isDone(wait); moved {
+			c.stage = resting
+		}
+	}
+	return moved && err == nil, err
+}
+
+// fetchedWords are the rows that have arrived at the host.
+func (c *chunk) fetchedWords() ([]float32, error) {
+	b, err := c.pinned.Reading(0, c.lane.r.rowBytes()*len(c.rows))
+	if err != nil {
+		return nil, err
+	}
+	return gpu.As[float32](b), nil
+}
+
+// fill copies rows of the host to the chunk.
+func (c *chunk) fill(lo, hi int) {
+	of, words, devices := c.lane.of, c.lane.r.Layout.Words(), int32(len(c.lane.r.parts))
+	for i, row := range c.rows[lo:hi] {
+		i += lo
+		copy(c.words[i*words:][:words], of.Rows.Row(int(row)))
+		c.places[i] = of.at[row] / devices
+		if c.lane.r.keyed() {
+			c.keys[i] = of.Keys[row]
+		}
+	}
+}
+
+// store copies the chunk to rows of the host.
+func (c *chunk) store(lo, hi int) {
+	words := c.lane.r.Layout.Words()
+	for i, row := range c.rows[lo:hi] {
+		copy(c.lane.of.Rows.Row(int(row)), c.words[(lo+i)*words:][:words])
+	}
+}
+
+// put enqueues that the rows of a chunk that is filled get to their places.
+func (c *chunk) put() error {
+	l, p, r, n := c.lane, c.lane.p, c.lane.r, len(c.rows)
+	keysAt, placesAt, bytes := c.layout(n)
+	if c.used {
+		if err := l.stream.Wait(c.moved); err != nil { // the chunk's memory had other rows
+			return err
+		}
+	}
+	c.used = true
+	if err := c.send(0, bytes); err != nil {
+		return err
+	}
+	places := gpu.Part(c.memory, placesAt, 4*n)
+	if err := p.Kernels.PutRows(p.Compute, gpu.All(p.rows), gpu.Part(c.memory, 0, r.rowBytes()*n), places, r.Layout.Words(), n); err != nil {
+		return err
+	}
+	if r.keyed() {
+		if err := p.Kernels.PutRows(p.Compute, gpu.All(p.keys), gpu.Part(c.memory, keysAt, keyBytes*n), places, keyBytes/4, n); err != nil {
+			return err
+		}
+	}
+	return p.Compute.Record(c.moved)
+}
+
+// take enqueues that the rows of a chunk whose places are known get to the host.
+func (c *chunk) take() error {
+	l, p, r, n := c.lane, c.lane.p, c.lane.r, len(c.rows)
+	_, placesAt, _ := c.layout(n)
+	if err := c.send(placesAt, 4*n); err != nil {
+		return err
+	}
+	rows := gpu.Part(c.memory, 0, r.rowBytes()*n)
+	if err := p.Kernels.TakeRows(p.Compute, rows, gpu.All(p.rows), gpu.Part(c.memory, placesAt, 4*n), r.Layout.Words(), n); err != nil {
+		return err
+	}
+	if err := p.Compute.Record(c.moved); err != nil {
+		return err
+	}
+	if err := l.stream.Wait(c.moved); err != nil {
+		return err
+	}
+	if err := l.stream.Copy(gpu.Part(c.pinned, 0, rows.Bytes()), rows); err != nil {
+		return err
+	}
+	c.stage = copying
+	return l.stream.Record(c.fetched)
+}
+
+// send enqueues the copy of a part of the chunk to the device, for what is computed next.
+func (c *chunk) send(at, bytes int) error {
+	l := c.lane
+	if err := l.stream.Copy(gpu.Part(c.memory, at, bytes), gpu.Part(c.pinned, at, bytes)); err != nil {
+		return err
+	}
+	if err := l.stream.Record(c.sent); err != nil {
+		return err
+	}
+	return l.p.Compute.Wait(c.sent)
+}
+
+// makeRoom makes room for n rows. REQUIRES: the chunk is not at work.
+func (c *chunk) makeRoom(n int) error {
+	_, _, bytes := c.layout(n)
+	if c.pinned != nil && c.pinned.Bytes() >= bytes && holds(c.memory, bytes) {
+		return nil
+	}
+	if c.used {
+		if err := c.moved.Synchronize(); err != nil {
+			return err
+		}
+	}
+	const what = "for the copies of rows"
+	if err := c.lane.r.growPinned(&c.pinned, c.name, bytes, what); err != nil {
+		return err
+	}
+	return c.lane.p.grow(&c.memory, c.name, bytes, what)
+}
+
+// isDone tells whether an event is done; with wait it is.
+func isDone(e gpu.Event, wait bool) (bool, error) {
+	if wait {
+		return true, e.Synchronize()
+	}
+	return e.Done()
+}

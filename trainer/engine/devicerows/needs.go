@@ -1,0 +1,129 @@
+package devicerows
+
+import (
+	"errors"
+	"fmt"
+
+	"aibox/gpu"
+	"aibox/reader"
+)
+
+// needs is the memory for mini-batches, in bytes.
+type needs struct {
+	work, inputs int // of a device
+	pinned       int // of the host, for one slot
+}
+
+// size is how large a mini-batch is.
+type size struct {
+	examples, rows, features        int
+	training, weighted, rowWeighted bool
+}
+
+// needsOf are those of a mini-batch, whose rows and features are divided among the devices about equally.
+func (r *Rows) needsOf(of size) needs {
+	devices := len(r.parts)
+	part := func(n int) int {
+		if devices == 1 {
+			return n
+		}
+		return min(n, n/devices+n/(4*devices)+64)
+	}
+	s := slot{training: of.training, examples: of.examples}
+	x := section{
+		Share: Share{0, (of.examples + devices - 1) / devices}, rows: part(of.rows), all: of.rows, bagCount: part(of.features),
+		averages: r.averaged != nil, decays: r.state.Decay != nil, weighted: of.weighted,
+	}
+	if x.decays {
+		x.timelineWords = len(r.state.Decay.AppendWords(nil))
+	}
+	if of.training {
+		x.rowBagCount, x.rowWeighted = part(of.features), of.rowWeighted
+	}
+	r.place(&x, s.training, s.examples)
+	return needs{work: r.workOf(&s, &x).bytes, inputs: x.bytes, pinned: devices * x.bytes}
+}
+
+// needsOfAll are the largest of some mini-batches.
+func (r *Rows) needsOfAll(batches []reader.Batch) (n needs) {
+	for i := range batches {
+		b := &batches[i]
+		one := r.needsOf(size{
+			examples: b.N, rows: len(b.Rows), features: len(b.Index),
+			training: len(b.RowStarts) > 0, weighted: b.BagWeights != nil, rowWeighted: b.RowWeights != nil,
+		})
+		n.work, n.inputs, n.pinned = max(n.work, one.work), max(n.inputs, one.inputs), max(n.pinned, one.pinned)
+	}
+	return n
+}
+
+// BatchBytes estimates the memory that a device needs for mini-batches of so many examples, and of so many occurrences of
+// features, if all are different.
+func (r *Rows) BatchBytes(examples, features int) int64 {
+	n := r.needsOf(size{examples: examples, rows: features, features: features, training: true, weighted: true, rowWeighted: true})
+	bytes := int64(n.work + len(r.slots)*n.inputs)
+	return bytes + bytes/spare
+}
+
+// reserve makes room for mini-batches. REQUIRES: the host has the results of all that were sent.
+func (r *Rows) reserve(batches []reader.Batch) error {
+	n := r.needsOfAll(batches)
+	if r.reserved(n) {
+		return nil
+	}
+	if err := r.synchronize(); err != nil {
+		return err
+	}
+	most := 0
+	for i := range batches {
+		most = max(most, batches[i].N)
+	}
+	for i := range r.slots {
+		if err := r.growInputs(&r.slots[i], i, n.pinned, func(int) int { return n.inputs }, most); err != nil {
+			return err
+		}
+	}
+	return r.growWork(func(int) int { return n.work }, most)
+}
+
+// reserved tells whether there is room.
+func (r *Rows) reserved(n needs) bool {
+	for _, p := range r.parts {
+		if !holds(p.work, n.work) || !holds(p.inputs[0], n.inputs) || !holds(p.inputs[1], n.inputs) {
+			return false
+		}
+	}
+	return r.slots[0].holds(n.pinned) && r.slots[1].holds(n.pinned)
+}
+
+// reserveAlone is reserve while no rows are on the devices: what memory there is for them makes way.
+func (r *Rows) reserveAlone(batches []reader.Batch) error {
+	err := r.reserve(batches)
+	if !errors.Is(err, gpu.OutOfMemory) {
+		return err
+	}
+	for _, p := range r.parts {
+		if err := p.freeRows(); err != nil {
+			return err
+		}
+	}
+	return r.reserve(batches)
+}
+
+// lacks is how many bytes of a device's memory mini-batches would need more.
+func (p *part) lacks(n needs) int {
+	lack := 0
+	for _, m := range []struct {
+		have gpu.Memory
+		want int
+	}{{p.work, n.work}, {p.inputs[0], n.inputs}, {p.inputs[1], n.inputs}} {
+		if !holds(m.have, m.want) {
+			lack += m.want // the old one goes only when the new one is there, for another is in use
+		}
+	}
+	return lack
+}
+
+func batchMemory(what string, examples int) string {
+	return fmt.Sprintf("for the %s of a mini-batch of %d examples; a smaller training.batch_size needs less", what, examples)
+}

@@ -1,0 +1,299 @@
+package devicerows
+
+import (
+	"errors"
+
+	"aibox/gpu"
+	"aibox/trainer/engine"
+)
+
+// passes is the passes whose rows are on the devices.
+type passes struct {
+	current *pass // nil: none
+	before  *pass // whose last rows are being copied to the host; nil: none
+	next    *pass // whose rows are being copied to the devices; nil: none was announced, or it has to wait
+	memory  [3]pass
+	plan    plan
+	lists   [][]int32 // scratch
+	size    int64     // of the memory that they take, in bytes, after the last plan
+}
+
+// unused returns memory for a pass.
+func (s *passes) unused() *pass {
+	for i := range s.memory {
+		if p := &s.memory[i]; p != s.current && p != s.before && p != s.next {
+			return p
+		}
+	}
+	panic("devicerows: four passes at once")
+}
+
+// Begin makes the rows of a pass those of the current one.
+func (r *Rows) Begin(of engine.Pass) error {
+	if _, err := r.progress(true); err != nil {
+		return err
+	}
+	if r.next == nil { // it was not announced, or there was no room
+		if err := r.beginAlone(of); err != nil {
+			return err
+		}
+	}
+	if err := r.reserve(of.Batches); err != nil {
+		return err
+	}
+	r.next.Pass = of
+	r.before, r.current, r.next = r.current, r.next, nil
+	p := r.before
+	switch {
+	case p == nil:
+	case p.changed:
+		r.current.changed = true // the rows that have stayed are not on the host
+		r.fetch(p, p.leaving)
+	default:
+		r.leave()
+	}
+	return nil
+}
+
+// beginAlone makes a pass the next one, with room for it alone. REQUIRES: there is no current pass that has not ended.
+func (r *Rows) beginAlone(of engine.Pass) error {
+	if err := r.settle(true); err != nil {
+		return err
+	}
+	if err := r.reserveAlone(of.Batches); err != nil {
+		return err
+	}
+	p := r.unused()
+	p.reset(of)
+	if err := r.fit(p); err != nil {
+		return err
+	}
+	r.next = p
+	r.makePlan()
+	_, err := r.progress(true)
+	return err
+}
+
+// Announce says which pass is the next one, whose rows are copied to the devices during the current one as far as they are
+// not there. If there is no room for both, nothing happens.
+func (r *Rows) Announce(of engine.Pass) error {
+	r.next = r.unused()
+	r.next.reset(of)
+	return r.Progress()
+}
+
+// Announced tells whether a pass was announced, and there is room for it.
+func (r *Rows) Announced() bool { return r.next != nil }
+
+// Progress goes on with the copies of rows of the passes before and after the current one.
+func (r *Rows) Progress() error {
+	_, err := r.progress(false)
+	return err
+}
+
+// progress does what can be done at once; with wait it does everything.
+func (r *Rows) progress(wait bool) (done bool, err error) {
+	if r.before != nil {
+		if done, err := r.copyRows(true, wait); !done || err != nil {
+			return false, err
+		}
+		r.leave()
+	}
+	p := r.next
+	if p == nil {
+		return true, nil
+	}
+	if done, err := r.planNext(wait); !done || err != nil || r.next == nil {
+		return done, err
+	}
+	return r.copyRows(false, wait)
+}
+
+// planNext finds out where the rows of the next pass go, and begins to bring those that come from the host. If there is no
+// room for them, the pass is not announced any more.
+func (r *Rows) planNext(wait bool) (done bool, err error) {
+	p := r.next
+	if p.planned {
+		return true, nil
+	}
+	if !r.plan.task.begun {
+		fits, err := r.fitBeside(p)
+		if err != nil {
+			return false, err
+		}
+		if !fits {
+			r.next = nil
+			return true, nil
+		}
+		r.makePlan()
+	}
+	if done, err := r.plan.task.isDone(wait); !done || err != nil {
+		return false, err
+	}
+	p.planned, r.size = true, r.bytes()
+	for d, part := range r.parts {
+		part.bringing.start(p, p.arriving[d])
+	}
+	return true, nil
+}
+
+// makePlan lets the worker plan the next pass.
+func (r *Rows) makePlan() {
+	r.plan.from, r.plan.to = r.current, r.next
+	r.worker.begin(&r.plan.task)
+}
+
+// fitBeside makes room for a pass beside the current one, if there is enough, also for what its mini-batches need more
+// than others have needed so far.
+func (r *Rows) fitBeside(of *pass) (bool, error) {
+	batches := r.needsOfAll(of.Batches)
+	for _, p := range r.parts {
+		more := r.growth(p, p.share(len(of.Keys), len(r.parts))) + p.lacks(batches)
+		if more == 0 {
+			continue
+		}
+		free, _, err := p.FreeMemory()
+		if err != nil {
+			return false, err
+		}
+		if int64(more) > free {
+			return false, nil
+		}
+	}
+	err := r.fit(of)
+	if errors.Is(err, gpu.OutOfMemory) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// fit makes room for a pass beside the rows that are on the devices.
+func (r *Rows) fit(of *pass) error {
+	for _, p := range r.parts {
+		if err := r.makeRoom(p, p.share(len(of.Keys), len(r.parts)), len(of.Keys)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch begins to copy rows of a pass, listed by devices, to the host.
+func (r *Rows) fetch(p *pass, lists [][]int32) {
+	for d, part := range r.parts {
+		part.fetching.start(p, lists[d])
+	}
+}
+
+// leave ends the pass before the current one, whose rows are on the host.
+func (r *Rows) leave() {
+	p := r.before
+	r.before = nil
+	for d, part := range r.parts {
+		for _, row := range p.leaving[d] {
+			part.places.give(p.at[row] / int32(len(r.parts)))
+		}
+	}
+	p.HasEnded()
+}
+
+// End ends the current pass; trained says whether rows of it were changed. Unless another pass was announced, they are on
+// the host then.
+func (r *Rows) End(trained bool) error {
+	if r.current == nil {
+		return nil
+	}
+	r.current.changed = r.current.changed || trained
+	if r.next != nil {
+		return nil
+	}
+	return r.settle(true)
+}
+
+// Settle copies all rows of passes that have ended to the host. REQUIRES: the current one has.
+func (r *Rows) Settle() error { return r.settle(r.next == nil) }
+
+// Withdraw forgets the announced pass. REQUIRES: the current one has ended.
+func (r *Rows) Withdraw() error {
+	if r.next == nil {
+		return nil
+	}
+	r.forgetNext()
+	return r.settle(true)
+}
+
+// settle copies all rows to the host. With all, they are not on the devices any more.
+func (r *Rows) settle(all bool) error {
+	if r.before != nil {
+		if _, err := r.copyRows(true, true); err != nil {
+			return err
+		}
+		r.leave()
+	}
+	p := r.current
+	if p == nil {
+		return nil
+	}
+	if r.next != nil { // the plan needs the keys of both
+		if _, err := r.planNext(true); err != nil {
+			return err
+		}
+	}
+	if p.changed {
+		r.lists = listRows(r.lists, len(r.parts), p.at, nil)
+		r.fetch(p, r.lists)
+		if _, err := r.copyRows(true, true); err != nil {
+			return err
+		}
+		p.changed = false
+	}
+	if all {
+		r.forgetRows()
+	}
+	p.HasEnded()
+	return nil
+}
+
+// Abort ends all passes after an error; nothing more is copied.
+func (r *Rows) Abort() {
+	r.forgetNext()
+	for _, p := range r.parts {
+		p.fetching.stop()
+	}
+	before, current := r.before, r.current
+	r.before = nil
+	r.forgetRows()
+	for _, p := range []*pass{before, current} {
+		if p != nil {
+			p.HasEnded()
+		}
+	}
+}
+
+// forgetNext ends the use of the rows of the next pass.
+func (r *Rows) forgetNext() {
+	_, _ = r.plan.task.isDone(true) // after a panic there is no plan, and none is needed
+	for _, p := range r.parts {
+		p.bringing.stop()
+	}
+	r.next = nil
+}
+
+// forgetRows forgets what rows are on the devices.
+func (r *Rows) forgetRows() {
+	r.current = nil
+	for _, p := range r.parts {
+		p.places.clear()
+	}
+}
+
+// bytes is the memory of the host that the passes take. REQUIRES: the worker does not plan.
+func (s *passes) bytes() int64 {
+	n := 4*int64(cap(s.plan.table)) + int64(cap(s.plan.shared))
+	for i := range s.memory {
+		n += s.memory[i].bytes()
+	}
+	for _, l := range s.lists {
+		n += 4 * int64(cap(l))
+	}
+	return n
+}

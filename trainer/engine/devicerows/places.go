@@ -1,0 +1,123 @@
+package devicerows
+
+import (
+	"fmt"
+	"math"
+
+	"aibox/gpu"
+)
+
+// places is which rows of a device's memory are in use. They are numbered from 0 on.
+type places struct {
+	room  int     // for so many rows there is memory
+	first int     // from this one on, none was used so far
+	free  []int32 // before it
+}
+
+// take returns a place that is free. REQUIRES: there is room.
+func (p *places) take() int32 {
+	if n := len(p.free); n > 0 {
+		at := p.free[n-1]
+		p.free = p.free[:n-1]
+		return at
+	}
+	p.first++
+	return int32(p.first - 1)
+}
+
+// give gives a place back.
+func (p *places) give(at int32) { p.free = append(p.free, at) }
+
+// clear gives all back.
+func (p *places) clear() { p.first, p.free = 0, p.free[:0] }
+
+// lack is for how many rows memory must grow so that n can be taken.
+func (p *places) lack(n int) int { return max(0, p.first+n-len(p.free)-p.room) }
+
+// rowBytes is what a row takes in the memory of its device, and keyBytes what its key does there.
+func (r *Rows) rowBytes() int { return 4 * r.Layout.Words() }
+
+const keyBytes = 8
+
+// makeRoom makes room on a device for n more rows, of a pass with so many, and for their copies. Rows that are there stay.
+func (r *Rows) makeRoom(p *part, n, of int) error {
+	if p.places.first == 0 && p.places.lack(n) > 0 {
+		if err := p.freeRows(); err != nil {
+			return err
+		}
+	}
+	for _, l := range []*lane{&p.bringing, &p.fetching} {
+		if err := l.makeRoom(n); err != nil {
+			return err
+		}
+	}
+	lack := p.places.lack(n)
+	if lack == 0 {
+		return nil
+	}
+	rows := p.places.room + lack
+	what := fmt.Sprintf("for the %d rows that it has of a pass with %d; a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less", n, of)
+	room := math.MaxInt
+	if r.keyed() { // first, so that rows do not take their room to spare
+		if err := r.enlarge(p, &p.keys, "keys of rows", keyBytes, rows, what); err != nil {
+			return err
+		}
+		room = p.keys.Bytes() / keyBytes
+	}
+	if err := r.enlarge(p, &p.rows, "rows", r.rowBytes(), rows, what); err != nil {
+		return err
+	}
+	p.places.room = min(room, p.rows.Bytes()/r.rowBytes())
+	return nil
+}
+
+// freeRows gives back the memory for rows. REQUIRES: there are none.
+func (p *part) freeRows() error {
+	p.places.room = 0
+	for _, m := range []*gpu.Memory{&p.rows, &p.keys} {
+		if err := free(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// growth is how many bytes makeRoom takes at least, beside what there is.
+func (r *Rows) growth(p *part, n int) int {
+	lack := p.places.lack(n)
+	if lack == 0 {
+		return 0
+	}
+	each := r.rowBytes()
+	if r.keyed() {
+		each += keyBytes
+	}
+	return (p.places.room + lack) * each
+}
+
+// enlarge replaces *m by memory for so many rows, of some bytes each, and keeps those that are in use.
+func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what string) error {
+	if holds(*m, each*rows) {
+		return nil
+	}
+	used := each * p.places.first
+	var larger gpu.Memory
+	if err := p.grow(&larger, name, each*rows, what); err != nil {
+		return err
+	}
+	old := *m
+	*m = larger
+	if err := p.Compute.Fill(gpu.All(larger), 0); err != nil { // kernels are given all of it
+		return err
+	}
+	if used == 0 {
+		return nil
+	}
+	if err := p.Compute.Copy(gpu.Part(larger, 0, used), gpu.Part(old, 0, used)); err != nil {
+		return err
+	}
+	if err := p.Compute.Synchronize(); err != nil {
+		return err
+	}
+	return old.Free()
+}

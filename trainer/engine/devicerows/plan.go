@@ -1,0 +1,114 @@
+package devicerows
+
+import (
+	"sync/atomic"
+
+	"aibox/internal/kernel"
+)
+
+// plan finds the rows that two passes share, which stay where they are, and decides where the others of the second one go.
+// The worker does it.
+type plan struct {
+	parts    []*part
+	from, to *pass // from is nil if nothing stays
+	table    []int32
+	shared   []bool // of each row of from
+	quotas   []int  // of each device, how many more rows it gets
+	task     task
+
+	noteTask, findTask func(lo, hi int)
+}
+
+func (p *plan) init(parts []*part) {
+	p.parts, p.quotas, p.task = parts, make([]int, len(parts)), newTask(p.run)
+	p.noteTask, p.findTask = p.note, p.find
+}
+
+// planGrain is how many keys one thread looks up at a time.
+const planGrain = 4096
+
+// run fills to.at, to.arriving and from.leaving. REQUIRES: each device has places for its share of the rows of to.
+func (p *plan) run() {
+	p.to.at = resize(p.to.at, len(p.to.Keys))
+	if p.from == nil {
+		for i := range p.to.at {
+			p.to.at[i] = nowhere
+		}
+	} else {
+		size := 64
+		for size < 2*len(p.from.Keys) {
+			size *= 2
+		}
+		p.table, p.shared = resize(p.table, size), resize(p.shared, len(p.from.Keys))
+		clear(p.table)
+		clear(p.shared)
+		kernel.Parallel(len(p.from.Keys), planGrain, p.noteTask)
+		kernel.Parallel(len(p.to.Keys), planGrain, p.findTask)
+		p.from.leaving = listRows(p.from.leaving, len(p.parts), p.from.at, p.shared)
+	}
+	p.assign()
+}
+
+// nowhere is the place of a row that has none.
+const nowhere = -1
+
+// hash is where the search for a key begins.
+func (p *plan) hash(key uint64) int {
+	key ^= key >> 32
+	key *= 0x9e3779b97f4a7c15
+	return int(key>>32) & (len(p.table) - 1)
+}
+
+// note enters rows of from into the table: 1 plus their numbers.
+func (p *plan) note(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		at := p.hash(p.from.Keys[i])
+		for !atomic.CompareAndSwapInt32(&p.table[at], 0, int32(i+1)) {
+			at = (at + 1) & (len(p.table) - 1)
+		}
+	}
+}
+
+// find looks rows of to up in the table.
+func (p *plan) find(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		key := p.to.Keys[i]
+		p.to.at[i] = nowhere
+		for at := p.hash(key); p.table[at] != 0; at = (at + 1) & (len(p.table) - 1) {
+			if row := p.table[at] - 1; p.from.Keys[row] == key {
+				p.to.at[i], p.shared[row] = p.from.at[row], true
+				break
+			}
+		}
+	}
+}
+
+// assign gives the rows that are nowhere a place, so that the devices have equally many rows.
+func (p *plan) assign() {
+	devices := len(p.parts)
+	for d := range p.quotas {
+		p.quotas[d] = p.parts[d].share(len(p.to.at), devices)
+	}
+	for _, at := range p.to.at {
+		if at != nowhere {
+			p.quotas[int(at)%devices]--
+		}
+	}
+	p.to.arriving = cleared(p.to.arriving, devices)
+	d := 0
+	for i, at := range p.to.at {
+		if at != nowhere {
+			continue
+		}
+		for p.quotas[d] <= 0 {
+			d = (d + 1) % devices
+		}
+		p.quotas[d]--
+		p.to.at[i] = p.parts[d].places.take()*int32(devices) + int32(d)
+		p.to.arriving[d] = append(p.to.arriving[d], int32(i))
+		d = (d + 1) % devices
+	}
+}
+
+// share is how many of n rows a device gets.
+func (p *part) share(n, devices int) int { return (n - p.number + devices - 1) / devices }

@@ -1,0 +1,68 @@
+package devicerows
+
+import (
+	"aibox/internal/panics"
+)
+
+// worker does what needs the host alone, such as copies between pinned memory and the host's rows, one task after the
+// other, while the goroutine that uses Rows goes on.
+type worker struct {
+	tasks chan *task
+	ended chan struct{}
+}
+
+// task is work that is begun, and then waited for, again and again.
+type task struct {
+	do      func()
+	begun   bool
+	outcome chan error // of the work, which can only panic
+}
+
+func newTask(do func()) task { return task{do: do, outcome: make(chan error, 1)} }
+
+func newWorker() *worker {
+	w := &worker{tasks: make(chan *task, 16), ended: make(chan struct{})}
+	panics.Go("copying rows", w.run)
+	return w
+}
+
+func (w *worker) run() {
+	defer close(w.ended)
+	for t := range w.tasks {
+		t.outcome <- panics.Do("copying rows", func() error {
+			t.do()
+			return nil
+		})
+	}
+}
+
+// begin begins a task.
+func (w *worker) begin(t *task) {
+	t.begun = true
+	w.tasks <- t
+}
+
+// close returns when all tasks are done.
+func (w *worker) close() {
+	close(w.tasks)
+	<-w.ended
+}
+
+// isDone tells whether a task that was begun is done; with wait it is.
+func (t *task) isDone(wait bool) (bool, error) {
+	if !t.begun {
+		return true, nil
+	}
+	if wait {
+		err := <-t.outcome
+		t.begun = false
+		return true, err
+	}
+	select {
+	case err := <-t.outcome:
+		t.begun = false
+		return true, err
+	default:
+		return false, nil
+	}
+}
