@@ -385,3 +385,96 @@ func TestMisusePanics(t *testing.T) {
 		})
 	}
 }
+
+// TestNextItem: a sink sees the item behind the present one if it has arrived, gets it next, and gets every item once.
+func TestNextItem(t *testing.T) {
+	for _, depth := range []int{0, 1, 3} {
+		p := New(t.Context())
+		src := Source(p, "source", count(200))
+		src.OnDrop(func(i int) { t.Errorf("item %d was dropped", i) })
+		rng := rand.New(rand.NewPCG(uint64(depth), 1))
+		want, seen := 0, 0
+		SinkWithNext(p, "sink", src, depth, func(_ context.Context, i int, next func() (int, bool)) error {
+			if i != want {
+				return fmt.Errorf("item %d instead of %d", i, want)
+			}
+			want++
+			for range rng.IntN(3) {
+				runtime.Gosched()
+				if n, ok := next(); ok {
+					seen++
+					if n != want {
+						return fmt.Errorf("the next item of %d is %d", i, n)
+					}
+				}
+			}
+			return nil
+		}, func(i int) { t.Errorf("item %d was dropped", i) })
+		if err := p.Run(); err != nil || want != 200 || seen == 0 {
+			t.Errorf("depth %d: %d items, the next one was seen %d times: %v", depth, want, seen, err)
+		}
+	}
+}
+
+// TestNextItemIsDropped: when the run ends, an item that the sink has seen, but not got, is dropped on the sink's goroutine before all
+// others, whatever ends the run.
+func TestNextItemIsDropped(t *testing.T) {
+	failed := errors.New("failed")
+	for _, end := range []string{"error", "cancel", "panic"} {
+		t.Run(end, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			p := New(ctx)
+			src := Source(p, "source", count(9))
+			var mu sync.Mutex
+			var dropped []int
+			src.OnDrop(func(i int) {
+				mu.Lock()
+				defer mu.Unlock()
+				dropped = append(dropped, i)
+			})
+			inSink := false
+			SinkWithNext(p, "sink", src, 4, func(_ context.Context, i int, next func() (int, bool)) error {
+				inSink = true
+				for i == 2 {
+					n, ok := next()
+					if !ok {
+						runtime.Gosched()
+						continue
+					}
+					if n != 3 {
+						t.Errorf("the next item is %d", n)
+					}
+					switch end {
+					case "error":
+						return failed
+					case "panic":
+						panic(failed)
+					}
+					cancel(failed)
+					return nil
+				}
+				return nil
+			}, func(i int) {
+				mu.Lock()
+				defer mu.Unlock()
+				if i != 3 || !inSink {
+					t.Errorf("item %d was dropped", i)
+				}
+				dropped = append(dropped, -i)
+			})
+			if err := p.Run(); !errors.Is(err, failed) && !strings.Contains(err.Error(), "failed") {
+				t.Error(err)
+			}
+			once := map[int]bool{}
+			for _, i := range dropped {
+				if once[i] || i >= 0 && i <= 3 {
+					t.Errorf("dropped: %v", dropped)
+				}
+				once[i] = true
+			}
+			if !once[-3] {
+				t.Errorf("dropped: %v", dropped)
+			}
+		})
+	}
+}

@@ -112,8 +112,27 @@ func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx
 	})
 }
 
+// SinkWithNext is Sink for a stage that prepares for an item while it works on the one before. next returns the next
+// item if it has arrived, and the same one when it is called again. If the run ends before fn gets that item, dropped gets it, on
+// the goroutine of fn, in place of the function of OnDrop.
+func SinkWithNext[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, next func() (I, bool)) error, dropped func(I)) {
+	s := &stage{name: name}
+	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, next func() (I, bool)) error {
+		if err := fn(ctx, v, next); err != nil {
+			return err
+		}
+		s.clock.item(time.Now())
+		return nil
+	}, dropped)
+}
+
 // consume makes s take its items from in and work on each by calling do.
 func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I) error) {
+	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, _ func() (I, bool)) error { return do(ctx, v) }, nil)
+}
+
+// consumeWithNext is consume for SinkWithNext.
+func consumeWithNext[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I, func() (I, bool)) error, dropped func(I)) {
 	if in.p != p {
 		panic("pipeline: the input of stage " + s.name + " belongs to another pipeline")
 	}
@@ -124,15 +143,32 @@ func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(con
 	in.queue = make(chan I, in.queueFor(depth))
 	in.meter = &meter{length: func() int { return len(in.queue) }, capacity: depth}
 	s.meter = in.meter
+	var waits bool // an item that next has returned
+	var waiting I
+	next := func() (I, bool) {
+		if !waits {
+			waiting, waits = in.receiveNow()
+		}
+		return waiting, waits
+	}
 	s.body = func(ctx context.Context) error {
-		for {
-			v, ok, err := in.receive(ctx, &s.clock)
-			if err != nil || !ok {
-				return err
+		defer func() {
+			if waits {
+				dropped(waiting)
 			}
+		}()
+		for {
+			v, ok := waiting, waits
+			if !ok || ctx.Err() != nil {
+				var err error
+				if v, ok, err = in.receive(ctx, &s.clock); err != nil || !ok {
+					return err
+				}
+			}
+			waits = false
 			s.clock.begin(time.Now())
 			region := trace.StartRegion(ctx, s.name)
-			err = do(ctx, v)
+			err := do(ctx, v, next)
 			region.End()
 			if err != nil {
 				return err
@@ -196,6 +232,21 @@ func (o *Output[T]) receive(ctx context.Context, c *clock) (v T, ok bool, err er
 		return v, false, errCut
 	}
 	return v, true, nil
+}
+
+// receiveNow is receive without waiting.
+func (o *Output[T]) receiveNow() (v T, ok bool) {
+	select {
+	case v, ok = <-o.queue:
+	default:
+	}
+	if ok {
+		if o.ahead != nil {
+			o.ahead.take(v)
+		}
+		o.meter.tick(time.Now())
+	}
+	return v, ok
 }
 
 func (o *Output[T]) drop(v T) {

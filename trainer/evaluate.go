@@ -18,14 +18,15 @@ const maxExactExamples = 64 << 20
 
 // evaluation runs an engine over a reader without training.
 type evaluation struct {
-	engine engine.Engine
-	ranges gpu.Ranger // as in flow
-	table  sparsetable.Table
-	limit  *passLimit
-	bytes  *gauge
-	status *Status
-	log    *slog.Logger
-	shift  float32 // log of the share of negatives that training kept
+	engine    engine.Engine
+	announces bool       // as in flow
+	ranges    gpu.Ranger // likewise
+	table     sparsetable.Table
+	limit     *passLimit
+	bytes     *gauge
+	status    *Status
+	log       *slog.Logger
+	shift     float32 // log of the share of negatives that training kept
 
 	readQueue, pullQueue int
 	readAheadBytes       int64
@@ -46,7 +47,7 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 		reader: r, table: ev.table, mode: sparsetable.PullLookup, limit: ev.limit, bytes: ev.bytes, log: ev.log,
 		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes, space: ev.space,
 		started: ev.status.pipeline,
-		engine:  ev.engine, ranges: ev.ranges,
+		engine:  ev.engine, announces: ev.announces, ranges: ev.ranges,
 		batch: func(b *reader.Batch) error {
 			return ev.engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				b := res.Batch

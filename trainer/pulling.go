@@ -10,6 +10,7 @@ import (
 	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/engine"
 )
 
 // pulled is a pass whose rows are pinned. Its holder releases them with
@@ -17,6 +18,11 @@ import (
 type pulled struct {
 	pass *reader.Pass
 	rows *sparsetable.WorkingSet
+}
+
+// forEngine is the pass as an engine gets it.
+func (w pulled) forEngine() engine.Pass {
+	return engine.Pass{Keys: w.pass.Keys, Rows: w.rows, Batches: w.pass.Batches}
 }
 
 // puller pulls the rows of passes, one pass after the other, and counts the passes

@@ -41,6 +41,12 @@ func (r *run) makeEngine() error {
 	return err
 }
 
+// announces says whether the engine makes use of being told of passes beforehand. Priority saves look at the rows of the host
+// between two passes.
+func (r *run) announces() bool {
+	return r.job.Engine.Kind == "cuda" && r.job.Engine.Embeddings == "device" && !prioritized(r.job)
+}
+
 // ranges tell a profiler of the devices what the run does.
 func (r *run) ranges() gpu.Ranger { return gpu.RangerOf(r.opts.platform) }
 

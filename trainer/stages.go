@@ -53,7 +53,10 @@ type flow struct {
 	space func(cause error) bool
 
 	engine engine.Engine // that works on the rows of the passes
-	ranges gpu.Ranger    // what the stages do, for profilers; nil: none
+	// announces says that the engine is told of a pass during the one before, if it has been pulled, and may use rows after the end
+	// of theirs. Then begins and ends, which look at rows of the host, are not set.
+	announces bool
+	ranges    gpu.Ranger // what the stages do, for profilers; nil: none
 	// begins and ends, if set, are called before the first mini-batch of a pass, and after the
 	// last one, when nobody changes its rows.
 	begins, ends func(w pulled)
@@ -116,16 +119,28 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	rows.space, rows.yield = f.space, f.yield
 	ready := pipeline.Expand(p, stageTable, passes, f.readQueue, rows.pull)
 	ready.OnDrop(rows.release)
-	pipeline.Sink(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled) error {
-		defer w.pass.Recycle() // the last to use it
-		defer func() { f.bytes.add(-w.pass.MemoryBytes()) }()
-		if err := f.learn(ctx, w, rows.release); err != nil {
+	pipeline.SinkWithNext(p, stageLearn, ready, f.pullQueue, func(ctx context.Context, w pulled, next func() (pulled, bool)) error {
+		users := 2 // this function, and the engine, which may use the pass for longer
+		left := func() {
+			if users--; users == 0 {
+				f.bytes.add(-w.pass.MemoryBytes())
+				w.pass.Recycle()
+			}
+		}
+		defer left()
+		if err := f.learn(ctx, w, next, func() {
+			rows.release(w)
+			left()
+		}); err != nil {
 			return err
 		}
 		if f.passDone != nil {
 			return f.passDone(w.pass)
 		}
 		return nil
+	}, func(w pulled) {
+		f.engine.Withdraw()
+		rows.release(w)
 	})
 	if f.started != nil {
 		f.started(p)
@@ -135,19 +150,25 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 	return p.Stats(), err
 }
 
-// learn runs the engine over the mini-batches of a pass, and releases its rows.
-func (f *flow) learn(ctx context.Context, w pulled, release func(pulled)) (err error) {
+// learn runs the engine over the mini-batches of a pass. release is called when its rows are not used any more; if the
+// engine is told of passes beforehand, that can be during the next one.
+func (f *flow) learn(ctx context.Context, w pulled, next func() (pulled, bool), release func()) (err error) {
 	name := "evaluate"
 	if f.mode == sparsetable.PullCreate {
 		name = "train"
 	}
 	defer f.ranges.EndRange(f.ranges.StartRange(name))
-	defer release(w)
-	defer func() { // the rows are not the engine's any more, and still pinned
-		if err == nil && f.ends != nil {
-			f.ends(w)
-		}
-	}()
+	pass := w.forEngine()
+	if f.announces {
+		pass.Ended = release
+	} else {
+		defer release()
+		defer func() { // the rows are not the engine's any more, and still pinned
+			if err == nil && f.ends != nil {
+				f.ends(w)
+			}
+		}()
+	}
 	start := time.Now()
 	w.rows.Begin()
 	if f.begun != nil {
@@ -156,7 +177,10 @@ func (f *flow) learn(ctx context.Context, w pulled, release func(pulled)) (err e
 	if f.begins != nil {
 		f.begins(w)
 	}
-	if err := f.engine.Begin(engine.Pass{Keys: w.pass.Keys, Rows: w.rows}); err != nil {
+	if err := f.engine.Begin(pass); err != nil {
+		if f.announces {
+			release()
+		}
 		return err
 	}
 	// The rows are the engine's until End returns, also after an error.
@@ -168,13 +192,28 @@ func (f *flow) learn(ctx context.Context, w pulled, release func(pulled)) (err e
 	if f.grace != nil {
 		ctx = f.grace
 	}
+	announced := !f.announces
+	announce := func() error {
+		if announced {
+			return nil
+		}
+		n, ok := next()
+		if !ok {
+			return nil
+		}
+		announced = true
+		return f.engine.Announce(n.forEngine())
+	}
 	for i := range w.pass.Batches {
 		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := announce(); err != nil {
 			return err
 		}
 		if err := f.batch(&w.pass.Batches[i]); err != nil {
 			return err
 		}
 	}
-	return nil
+	return announce()
 }

@@ -227,7 +227,7 @@ func (c *chunk) makeRoom(n int) error {
 			return err
 		}
 	}
-	const what = "for the copies of rows"
+	const what = "for the copies of rows of a pass; a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less"
 	if err := c.lane.r.growPinned(&c.pinned, c.name, bytes, what); err != nil {
 		return err
 	}
