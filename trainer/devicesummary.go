@@ -23,6 +23,12 @@ type DeviceSummary struct {
 	DownloadedBytes int64 `json:"downloaded_bytes"`      // to it
 	BetweenBytes    int64 `json:"between_devices_bytes"` // between devices, to add up gradients and, if they are there, to exchange rows
 
+	// Rows of passes, if they are on the devices.
+	RowsUploaded   int64 `json:"rows_uploaded,omitempty"`      // from the memory of the host
+	RowsLate       int64 `json:"rows_uploaded_late,omitempty"` // of these, those for which the device has waited: their copy had not begun when their pass did
+	RowsKept       int64 `json:"rows_kept,omitempty"`          // that were there already, from the pass before
+	RowsDownloaded int64 `json:"rows_downloaded,omitempty"`
+
 	KernelLaunches int64 `json:"kernel_launches"`
 	MatrixProducts int64 `json:"matrix_products"`
 
@@ -44,6 +50,7 @@ func deviceSummaries(e engine.Engine) []DeviceSummary {
 		all = append(all, DeviceSummary{
 			Device: s.Number, Name: s.Name, MemoryBytes: s.MemoryBytes, MemoryUsedBytes: s.UsedBytes, MemoryPeakBytes: s.PeakBytes,
 			UploadedBytes: s.UploadedBytes, DownloadedBytes: s.DownloadedBytes, BetweenBytes: s.BetweenBytes,
+			RowsUploaded: s.Rows.Uploaded, RowsLate: s.Rows.Late, RowsKept: s.Rows.Kept, RowsDownloaded: s.Rows.Downloaded,
 			KernelLaunches: s.Launches, MatrixProducts: s.Products,
 			MeasuredSteps: s.SampledSteps, StepSeconds: s.Step().Seconds(), BusyFraction: math.Round(1e4*s.Busy()) / 1e4,
 			AllReduceSeconds: s.Sum().Seconds(),

@@ -125,7 +125,6 @@ func (e *Engine) Close() error {
 	e.replicas = nil
 	if e.held != nil {
 		e.held.Close()
-		e.held = nil
 	}
 	if e.err == nil {
 		e.err = errors.New("cuda: the engine was closed")

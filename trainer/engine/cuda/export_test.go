@@ -11,6 +11,3 @@ func (e *Engine) NetworkBytes() int64 {
 	}
 	return most
 }
-
-// CopiedRows is how many rows were copied to the devices, and back.
-func (e *Engine) CopiedRows() (up, down int64) { return e.held.Copied() }

@@ -16,6 +16,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cuda"
+	"aibox/trainer/engine/devicerows"
 	"aibox/trainer/optim"
 )
 
@@ -185,18 +186,24 @@ func (b *bench) wordsOf(n *night) (string, error) {
 }
 
 // nightOn is a night on devices with so many bytes of memory each.
-func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed uint64) (log []string, up, down, peak int64, err error) {
+func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed uint64) (log []string, rows devicerows.Traffic, peak int64, err error) {
 	t.Helper()
 	p := emulated.New(emulated.Options{Devices: emulated.Devices(slices.Max(numbers)+1, bytes), Images: twin.Images(), Seed: seed})
 	b := newBench(t, s)
 	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: numbers, RowsOnDevice: s.held})
 	if err != nil {
-		return nil, 0, 0, 0, err
+		return nil, rows, 0, err
 	}
 	b.engine = e
 	log, err = b.live(n)
 	if s.held {
-		up, down = e.CopiedRows()
+		for d := range numbers {
+			of := e.Stats()[d].Rows
+			rows.Uploaded += of.Uploaded
+			rows.Late += of.Late
+			rows.Kept += of.Kept
+			rows.Downloaded += of.Downloaded
+		}
 	}
 	peak = e.DeviceBytes()
 	if held := errors.Join(e.Close(), p.Err()); held != nil {
@@ -205,7 +212,7 @@ func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed u
 	if pinned := b.table.Stats().PinnedSets; pinned != 0 {
 		t.Fatalf("%d sets are pinned in the end, after the error %v", pinned, err)
 	}
-	return log, up, down, peak, err
+	return log, rows, peak, err
 }
 
 // sameNight fails the test unless both are the same.
@@ -231,31 +238,63 @@ func nightSetup(i int, seed uint64) setup {
 // withdrawals in between. Rows that two passes share are not copied.
 func TestHeldPasses(t *testing.T) {
 	seed := testseed.Of(t)
-	var copied, all int64
+	var sum devicerows.Traffic
 	for i := range 12 {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		numbers := [][]int{{0}, {0, 1}, {0, 0, 1}, devices(8)}[i%4]
 		t.Run(fmt.Sprint(i, numbers), func(t *testing.T) {
 			s := nightSetup(i, seed+uint64(i))
 			n := randomNight(rng, s, 8, []int{40, 3000}[i%2])
-			want, _, _, _, err := nightOn(t, s, n, numbers, 1<<30, seed)
+			want, _, _, err := nightOn(t, s, n, numbers, 1<<30, seed)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.held = true
-			got, up, _, _, err := nightOn(t, s, n, numbers, 1<<30, seed+uint64(i))
+			got, rows, _, err := nightOn(t, s, n, numbers, 1<<30, seed+uint64(i))
 			if err != nil {
 				t.Fatal(err)
 			}
 			sameNight(t, got, want)
-			copied += up
-			for _, p := range n.passes {
-				all += int64(len(p.Keys))
-			}
+			sum.Uploaded += rows.Uploaded
+			sum.Late += rows.Late
+			sum.Kept += rows.Kept
 		})
 	}
-	if copied > all*9/10 {
-		t.Errorf("%d of %d rows were copied to the devices", copied, all)
+	if sum.Kept < sum.Uploaded/10 || sum.Late == sum.Uploaded {
+		t.Errorf("few rows were kept, or copied before their pass began: %+v", sum)
+	}
+}
+
+// TestHeldPassesTraffic: rows that a pass shares with the one before are copied neither up nor down, and others while
+// mini-batches are trained.
+func TestHeldPassesTraffic(t *testing.T) {
+	seed := testseed.Of(t)
+	for _, numbers := range [][]int{{0}, {0, 1, 2}} {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		s := nightSetup(0, seed)
+		s.held = true
+		const passes, keys, fresh, batches = 4, 1500, 500, 200
+		n := &night{universe: keys + passes*fresh}
+		for i := range passes {
+			p := nightPass{Pass: new(reader.Pass)}
+			for k := range keys {
+				p.Keys = append(p.Keys, uint64(i*fresh+k)*0x10001+1)
+			}
+			for range batches {
+				p.Batches = append(p.Batches, randomBatch(rng, s, 40))
+			}
+			n.passes = append(n.passes, p)
+		}
+		_, rows, _, err := nightOn(t, s, n, numbers, 1<<30, 0) // operations run when they are enqueued
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := devicerows.Traffic{
+			Uploaded: keys + (passes-1)*fresh, Late: keys, Kept: (passes - 1) * (keys - fresh), Downloaded: (passes-1)*fresh + keys,
+		}
+		if rows != want {
+			t.Errorf("devices %v: %+v, want %+v", numbers, rows, want)
+		}
 	}
 }
 
@@ -278,13 +317,13 @@ func TestHeldPassesTight(t *testing.T) {
 				n.passes[p].Batches[k] = randomBatch(rng, s, len(keys))
 			}
 		}
-		want, least, _, peak, err := nightOn(t, s, n, numbers, 1<<30, seed)
+		want, least, peak, err := nightOn(t, s, n, numbers, 1<<30, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		waited := false
 		for bytes := peak; ; bytes -= peak / 24 {
-			got, up, _, _, err := nightOn(t, s, n, numbers, bytes, seed+uint64(bytes))
+			got, rows, _, err := nightOn(t, s, n, numbers, bytes, seed+uint64(bytes))
 			if errors.Is(err, gpu.OutOfMemory) {
 				break
 			}
@@ -292,7 +331,7 @@ func TestHeldPassesTight(t *testing.T) {
 				t.Fatal(err)
 			}
 			sameNight(t, got, want)
-			waited = waited || up > least
+			waited = waited || rows.Kept < least.Kept
 		}
 		if !waited {
 			t.Errorf("devices %v: no pass had to wait", numbers)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aibox/gpu"
+	"aibox/trainer/engine/devicerows"
 )
 
 // DeviceStats is what the engine has done on a device since New, in training and inference.
@@ -22,6 +23,8 @@ type DeviceStats struct {
 	BetweenBytes    int64 // copied between memories of devices by operations of this one
 	Launches        int64 // of kernels
 	Products        int64 // of matrices
+
+	Rows devicerows.Traffic // of passes, if rows are on the devices
 
 	// These are measured with events, by the clock of the device, in a sample of the steps of training. A step
 	// is here the time from the end of the step before to its own.
@@ -58,6 +61,9 @@ func (e *Engine) Stats() []DeviceStats {
 			Launches: c.counts[launches].Load(), Products: c.counts[products].Load(),
 			SampledSteps: c.sampled.Load(), SampledTime: time.Duration(c.wall.Load()), BusyTime: time.Duration(c.busy.Load()),
 			SumTime: time.Duration(c.sums.Load()),
+		}
+		if e.held != nil {
+			all[i].Rows = e.held.Traffic(i)
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package devicerows
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"aibox/gpu"
 )
@@ -22,7 +23,7 @@ type lane struct {
 	last   int
 	chunks [ring]chunk
 	most   int   // rows in a chunk
-	copied int64 // rows so far
+	copied atomic.Int64 // rows so far
 }
 
 // ring is how many chunks of a lane are at work at most, and chunkBytes is how large their rows are.
@@ -81,7 +82,7 @@ func (l *lane) advance(wait bool) (moved bool, err error) {
 		moved = moved || step
 	}
 	for ; l.first < l.last && l.chunks[l.first%ring].stage == resting; l.first++ {
-		l.copied += int64(len(l.chunks[l.first%ring].rows))
+		l.copied.Add(int64(len(l.chunks[l.first%ring].rows)))
 	}
 	for l.begun < len(l.list) && l.last-l.first < ring {
 		c := &l.chunks[l.last%ring]
@@ -145,13 +146,4 @@ func (p *part) lane(down bool) *lane {
 		return &p.fetching
 	}
 	return &p.bringing
-}
-
-// Copied is how many rows were copied to the devices, and back.
-func (r *Rows) Copied() (up, down int64) {
-	for _, p := range r.parts {
-		up += p.bringing.copied
-		down += p.fetching.copied
-	}
-	return up, down
 }

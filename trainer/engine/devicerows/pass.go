@@ -10,6 +10,7 @@ import (
 type pass struct {
 	engine.Pass
 	at       []int32   // of each row: its number in the memory of its device, times D, plus the number of the device
+	kept     []int     // of each device, how many rows were there
 	arriving [][]int32 // of each device, the rows that come from the host
 	leaving  [][]int32 // of each device, the rows that the next pass does not share
 	planned  bool      // at and arriving are known

@@ -30,18 +30,34 @@ func (s *passes) unused() *pass {
 
 // Begin makes the rows of a pass those of the current one.
 func (r *Rows) Begin(of engine.Pass) error {
-	if _, err := r.progress(true); err != nil {
+	if _, err := r.finishBefore(true); err != nil {
 		return err
 	}
-	if r.next == nil { // it was not announced, or there was no room
-		if err := r.beginAlone(of); err != nil {
+	if r.next == nil {
+		if err := r.makeNext(of); err != nil {
 			return err
 		}
+	}
+	if _, err := r.planNext(true); err != nil {
+		return err
+	}
+	if r.next == nil { // there is no room for it beside the one before
+		if err := r.makeNext(of); err != nil {
+			return err
+		}
+		if _, err := r.planNext(true); err != nil {
+			return err
+		}
+	}
+	r.countLate()
+	if _, err := r.copyRows(false, true); err != nil {
+		return err
 	}
 	if err := r.reserve(of.Batches); err != nil {
 		return err
 	}
 	r.next.Pass = of
+	r.countKept(r.next)
 	r.before, r.current, r.next = r.current, r.next, nil
 	p := r.before
 	switch {
@@ -55,8 +71,8 @@ func (r *Rows) Begin(of engine.Pass) error {
 	return nil
 }
 
-// beginAlone makes a pass the next one, with room for it alone. REQUIRES: there is no current pass that has not ended.
-func (r *Rows) beginAlone(of engine.Pass) error {
+// makeNext makes a pass that was not announced the next one, with room for it alone. REQUIRES: the current one has ended.
+func (r *Rows) makeNext(of engine.Pass) error {
 	if err := r.settle(true); err != nil {
 		return err
 	}
@@ -70,8 +86,7 @@ func (r *Rows) beginAlone(of engine.Pass) error {
 	}
 	r.next = p
 	r.makePlan()
-	_, err := r.progress(true)
-	return err
+	return nil
 }
 
 // Announce says which pass is the next one, whose rows are copied to the devices during the current one as far as they are
@@ -85,28 +100,32 @@ func (r *Rows) Announce(of engine.Pass) error {
 // Announced tells whether a pass was announced, and there is room for it.
 func (r *Rows) Announced() bool { return r.next != nil }
 
-// Progress goes on with the copies of rows of the passes before and after the current one.
+// Progress goes on with the copies of rows of the passes before and after the current one, as far as that can be done at once.
 func (r *Rows) Progress() error {
-	_, err := r.progress(false)
+	if done, err := r.finishBefore(false); !done || err != nil {
+		return err
+	}
+	if r.next == nil {
+		return nil
+	}
+	if done, err := r.planNext(false); !done || err != nil || r.next == nil {
+		return err
+	}
+	_, err := r.copyRows(false, false)
 	return err
 }
 
-// progress does what can be done at once; with wait it does everything.
-func (r *Rows) progress(wait bool) (done bool, err error) {
-	if r.before != nil {
-		if done, err := r.copyRows(true, wait); !done || err != nil {
-			return false, err
-		}
-		r.leave()
-	}
-	p := r.next
-	if p == nil {
+// finishBefore goes on with the copies of rows of the pass before the current one, and tells whether all are on the host. With
+// wait they are.
+func (r *Rows) finishBefore(wait bool) (done bool, err error) {
+	if r.before == nil {
 		return true, nil
 	}
-	if done, err := r.planNext(wait); !done || err != nil || r.next == nil {
-		return done, err
+	if done, err := r.copyRows(true, wait); !done || err != nil {
+		return false, err
 	}
-	return r.copyRows(false, wait)
+	r.leave()
+	return true, nil
 }
 
 // planNext finds out where the rows of the next pass go, and begins to bring those that come from the host. If there is no
@@ -223,11 +242,8 @@ func (r *Rows) Withdraw() error {
 
 // settle copies all rows to the host. With all, they are not on the devices any more.
 func (r *Rows) settle(all bool) error {
-	if r.before != nil {
-		if _, err := r.copyRows(true, true); err != nil {
-			return err
-		}
-		r.leave()
+	if _, err := r.finishBefore(true); err != nil {
+		return err
 	}
 	p := r.current
 	if p == nil {

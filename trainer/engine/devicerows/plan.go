@@ -86,13 +86,15 @@ func (p *plan) find(lo, hi int) {
 // assign gives the rows that are nowhere a place, so that the devices have equally many rows.
 func (p *plan) assign() {
 	devices := len(p.parts)
-	for d := range p.quotas {
-		p.quotas[d] = p.parts[d].share(len(p.to.at), devices)
-	}
+	p.to.kept = resize(p.to.kept, devices)
+	clear(p.to.kept)
 	for _, at := range p.to.at {
 		if at != nowhere {
-			p.quotas[int(at)%devices]--
+			p.to.kept[int(at)%devices]++
 		}
+	}
+	for d := range p.quotas {
+		p.quotas[d] = p.parts[d].share(len(p.to.at), devices) - p.to.kept[d]
 	}
 	p.to.arriving = cleared(p.to.arriving, devices)
 	d := 0

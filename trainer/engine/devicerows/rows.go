@@ -46,6 +46,7 @@ type part struct {
 	places   places     // of rows
 	bringing lane       // from the host
 	fetching lane
+	traffic  traffic
 	work     gpu.Memory // of the current mini-batch: see workLayout
 	inputs   [2]gpu.Memory
 	overflow gpu.Memory // of each slot a word, align apart: see kernels.Set.UpdateRows
@@ -91,7 +92,7 @@ func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) 
 	return r, nil
 }
 
-// Close ends all work on the host; r must not be used any more. What is left of the devices ends with them.
+// Close ends all work on the host; nothing but Traffic may be called any more. What is on the devices ends with them.
 func (r *Rows) Close() { r.worker.close() }
 
 // averagedFields says of each field whether its bags are averaged; nil: none is.

@@ -1,14 +1,17 @@
 package devicerows
 
 import (
+	"sync"
+
 	"aibox/internal/panics"
 )
 
 // worker does what needs the host alone, such as copies between pinned memory and the host's rows, one task after the
 // other, while the goroutine that uses Rows goes on.
 type worker struct {
-	tasks chan *task
-	ended chan struct{}
+	tasks   chan *task
+	closing sync.Once
+	ended   chan struct{}
 }
 
 // task is work that is begun, and then waited for, again and again.
@@ -42,9 +45,9 @@ func (w *worker) begin(t *task) {
 	w.tasks <- t
 }
 
-// close returns when all tasks are done.
+// close returns when all tasks are done. It may be called again.
 func (w *worker) close() {
-	close(w.tasks)
+	w.closing.Do(func() { close(w.tasks) })
 	<-w.ended
 }
 
