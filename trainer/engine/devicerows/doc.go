@@ -1,8 +1,24 @@
-// Package devicerows keeps the rows of a pass in the memory of devices and works on them there (HBM-PS; AIBox §3;
+// Package devicerows keeps the rows of passes in the memory of devices and works on them there (HBM-PS; AIBox §3;
 // HierPS, appendix C): the counterpart of package hostrows.
 //
-// Begin copies the pinned rows of a working set to the devices, Download copies them back. Row r of a pass, as the reader
-// has numbered its keys, lies on device r mod D, at place r div D: no hash table is needed.
+// # Passes
+//
+// Rows of up to three passes are on the devices:
+//
+//	before    has ended; its last rows are being copied to the host
+//	current   is trained
+//	next      was announced; its rows are being copied to the devices
+//
+// A row has a place on one of the devices. When the rows of the pass before are back, a plan is made (plan.go): rows that the
+// current and the next pass share stay in their places, the others of the next one get free ones, so that each device
+// has as many; no device needs a hash table, since a mini-batch names rows by their number in the pass, for which the host knows the place. Lanes (lane.go) copy
+// rows in chunks, through pinned memory, and on a stream of their own in each direction. A worker moves rows between
+// that and the table, while the caller trains: Progress, which each step calls, only enqueues what is ready. Rows get to their places, and are taken
+// from there, in the stream in which the device computes, so that what is trained is never in doubt. With BagPipe (§3.3) this shares that
+// rows come early and leave late; it needs no look ahead further than one pass.
+//
+// Begin waits for what is missing. Without Announce, or where two passes do not fit the memory, passes follow one another: all rows leave, then all
+// rows come. Settle brings all rows of passes that have ended to the host, for a snapshot, and leaves them on the devices.
 //
 // # One mini-batch
 //
@@ -23,6 +39,6 @@
 //
 // # Errors
 //
-// Begin checks for room before it copies anything. Rows of the host do not change before Download; if that
-// fails, some of them may have changed.
+// Memory for mini-batches is reserved, and then that for rows, before anything is copied. After an error of a device, Abort ends
+// all passes: some of the rows of the host have changes, and some have not.
 package devicerows
