@@ -49,6 +49,9 @@
 // number that is not finite if some device's flag is to be set. Then each takes the
 // same step, so parameters are the same bits everywhere.
 //
+// What a device does between two sums is a segment of operations (segments.go), and a graph from the second mini-batch of
+// a shape on. So what the host enqueues in a step grows with the number of sums and not with that of operations.
+//
 // # Statistics
 //
 // Streams count what is enqueued, graphs each time that they run. Every 31st step of training is measured with

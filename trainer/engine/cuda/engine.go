@@ -63,7 +63,7 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 	if len(o.Devices) == 0 {
 		return nil, errors.New("cuda: no devices")
 	}
-	e := plan(c, state)
+	e := plan(c, state, len(o.Devices))
 	e.ranges = gpu.RangerOf(o.Platform)
 	defer func() {
 		if err != nil {
@@ -103,13 +103,13 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 	return e, nil
 }
 
-// plan returns an engine without devices.
-func plan(c engine.Config, state *engine.State) *Engine {
+// plan returns an engine for so many devices, which it does not have yet.
+func plan(c engine.Config, state *engine.State, devices int) *Engine {
 	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
 	e.poolTask = e.runPool
 	e.params = layoutParameters(c.Network, state.Dense)
-	e.train.init(e, c.Network.Train)
-	e.infer.init(e, c.Network.Infer)
+	e.train.init(e, c.Network.Train, devices)
+	e.infer.init(e, c.Network.Infer, devices)
 	return e
 }
 

@@ -31,7 +31,7 @@ func (n *Needs) Device() int64 {
 // Forecast is what an engine on so many devices will take for mini-batches of at most so many examples, without rows that are
 // on the devices. It plans what New and Train allocate.
 func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsOnDevice bool) Needs {
-	e := plan(c, state)
+	e := plan(c, state, devices)
 	e.replicas = make([]*replica, devices) // layouts only count them
 	if rowsOnDevice {
 		e.held = new(devicerows.Rows) // and look whether there are such

@@ -1,18 +1,13 @@
 package cuda
 
-import "aibox/gpu"
+import (
+	"fmt"
 
-// What a device does in a job is a few segments of operations, with nothing between two operations of a
-// segment that concerns another stream or device. Jobs of the same shape have the same operations on the
-// same memory, so from the second one on a segment is a graph, which is enqueued by one call.
-
-// Segments of a job.
-const (
-	segmentResults = iota // the steps up to the last result
-	segmentRest           // the other steps
-	segmentUpdate         // of parameters
-	segments
+	"aibox/gpu"
 )
+
+// Jobs of the same shape have the same operations on the same memory. So from the second one on each segment, and the
+// update of parameters, is a graph, which is enqueued by one call.
 
 // shape is all that the operations of a job depend on, as long as all memory stays where it is.
 type shape struct {
@@ -28,7 +23,7 @@ const mostShapes = 32
 
 // captured is the graphs of a shape.
 type captured struct {
-	graphs []gpu.Graph // of each segment, of each device; nil: not captured yet
+	graphs []gpu.Graph // of each segment and of the update, of each device; nil: not captured yet
 }
 
 // captured returns the graphs for a job, or nil if its operations are enqueued one by one.
@@ -42,12 +37,12 @@ func (e *Engine) captured(j *job) *captured {
 		return nil
 	}
 	if c.graphs == nil {
-		c.graphs = make([]gpu.Graph, segments*len(e.replicas))
+		c.graphs = make([]gpu.Graph, (len(j.segments)+1)*len(e.replicas))
 	}
 	return c
 }
 
-// segment enqueues a segment of a job on all devices.
+// segment enqueues a segment of a job, or the update behind the last one, on all devices.
 func (e *Engine) segment(j *job, number int) error {
 	for d, r := range e.replicas {
 		if j.captured == nil {
@@ -72,7 +67,7 @@ func (e *Engine) segment(j *job, number int) error {
 // capture makes the graph of a segment on a device.
 func (e *Engine) capture(g *gpu.Graph, j *job, number, device int) error {
 	r := e.replicas[device]
-	made, err := r.compute.Capture(segmentNames[number], func() error { return e.segmentOn(j, number, r, j.parts[device]) })
+	made, err := r.compute.Capture(fmt.Sprintf("segment %d", number), func() error { return e.segmentOn(j, number, r, j.parts[device]) })
 	if err != nil {
 		return err
 	}
@@ -82,21 +77,23 @@ func (e *Engine) capture(g *gpu.Graph, j *job, number, device int) error {
 
 // segmentOn enqueues the operations of a segment on one device.
 func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
-	if number == segmentUpdate {
+	if number == len(j.segments) {
 		if err := e.notice(j, r, p); err != nil {
 			return err
 		}
 		return e.update(j, r, p)
 	}
-	for i := j.firsts[number]; i < j.firsts[number+1]; i++ {
-		if err := j.takeOn(r, p, i); err != nil {
+	s := &j.segments[number]
+	for _, at := range s.pieces {
+		if err := j.take(r, p, at); err != nil {
 			return err
 		}
 	}
+	if s.probe {
+		return e.writeProbe(j, r, p)
+	}
 	return nil
 }
-
-var segmentNames = [segments]string{"results", "rest", "update"}
 
 // forget frees all graphs. The devices must be done with them.
 func (e *Engine) forget() error {

@@ -119,30 +119,23 @@ func (e *Engine) compute(j *job) error {
 		}
 	}
 	j.captured = e.captured(j)
-	if err := e.steps(j, segmentResults); err != nil {
-		return err
-	}
-	if err := e.receive(j); err != nil {
-		return err
-	}
-	return e.steps(j, segmentRest)
-}
-
-// steps enqueues the steps of a segment, as a segment unless the devices add up something on the way.
-func (e *Engine) steps(j *job, segment int) error {
-	lo, hi := j.firsts[segment], j.firsts[segment+1]
-	if e.group != nil && j.allSums > 0 {
-		for i := lo; i < hi; i++ {
-			if err := j.take(i); err != nil {
+	for i := range j.segments {
+		s := &j.segments[i]
+		if err := e.segment(j, i); err != nil {
+			return err
+		}
+		if s.sum.numbers > 0 {
+			if err := j.addUp(func(r *replica) gpu.Region { return j.sumOn(r, s.sum) }); err != nil {
 				return err
 			}
 		}
-		return nil
+		if s.results {
+			if err := e.receive(j); err != nil {
+				return err
+			}
+		}
 	}
-	if lo == hi {
-		return nil
-	}
-	return e.segment(j, segment)
+	return nil
 }
 
 // receive enqueues the copies of the results to the host.

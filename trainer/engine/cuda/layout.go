@@ -16,12 +16,12 @@ type execution struct {
 	bags hostrows.Bags
 	in   program.Inputs // the current mini-batch
 
-	pool    *program.Step // that pools bags
-	firsts  [3]int        // the first steps of segmentResults and segmentRest, and the end
-	halfs   []half        // operands that are rounded to bfloat16
-	halfOf  map[program.Value]int
-	sums    []int // of each step, where its sums lie among the others, in numbers; see norm.go
-	allSums int
+	pool     *program.Step // that pools bags
+	segments []segment
+	halfs    []half // operands that are rounded to bfloat16
+	halfOf   map[program.Value]int
+	sums     []int // of each step, where its sums lie among the others, in numbers; see norm.go
+	allSums  int
 
 	// For mini-batches of as many examples:
 	n       int
@@ -42,29 +42,16 @@ type half struct {
 	at     int // in the arena
 }
 
-func (x *execution) init(e *Engine, p *program.Program) {
+func (x *execution) init(e *Engine, p *program.Program, devices int) {
 	x.e, x.net, x.prog, x.n = e, e.Network, p, -1
 	x.bags.Init(x.net, p)
 	x.offsets, x.slots = make([]int, len(p.Buffers)), make([]int, len(p.Slots))
 	x.halfOf = map[program.Value]int{}
 	x.sums = make([]int, len(p.Steps))
-	x.firsts[segmentRest+1] = len(p.Steps)
-	results := map[int]bool{p.Logits.Buffer: true}
-	if p.Training() {
-		results[p.Terms.Buffer], results[p.Pooled.Buffer] = true, true
-		for _, v := range p.Stats {
-			results[v.Buffer] = true
-		}
-	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if s.Kind == ops.KindBagPool {
 			x.pool = s
-		}
-		for _, v := range s.Out {
-			if results[v.Buffer] {
-				x.firsts[segmentRest] = i + 1
-			}
 		}
 		x.sums[i] = x.allSums
 		x.allSums += sumsOf(s)
@@ -73,6 +60,7 @@ func (x *execution) init(e *Engine, p *program.Program) {
 			x.round(s.In[1])
 		}
 	}
+	x.divide(devices)
 }
 
 // round notes that a product needs a value in bfloat16. Values whose operands are not

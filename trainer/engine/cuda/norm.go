@@ -8,74 +8,91 @@ import (
 )
 
 // Batch normalization needs sums over the examples of all devices in the middle of a run. They lie in
-// the arena, two vectors for each step that needs some.
+// the arena, two vectors for each step that needs some. Such a step has parts, between which the vectors are
+// added up over the devices.
+
+// sum is some of the numbers that are added up.
+type sum struct{ at, numbers int }
 
 // sumsOf is how many numbers a step needs for its sums, which begin at a multiple of 64.
 func sumsOf(s *program.Step) int {
 	switch s.Kind {
 	case ops.KindBatchStats, ops.KindBatchNormInput:
-		return 2 * roundColumns(s.Out[0].Columns)
+		return aligned(4*2*s.Out[0].Columns) / 4
 	}
 	return 0
 }
 
-func roundColumns(n int) int { return aligned(4*n) / 4 }
-
-// sum is vector j of the sums of step i.
-func (u *run) sum(r *replica, i, j, columns int) kernels.Matrix {
-	return kernels.Matrix{
-		Memory: r.arena, Offset: u.sumsAt + 4*(u.sums[i]+j*roundColumns(columns)), Columns: columns, Stride: columns,
+// partsOf is the parts of a step that each of so many devices takes.
+func partsOf(s *program.Step, devices int) []int {
+	switch {
+	case s.Kind == ops.KindBatchStats:
+		return []int{0, 1, 2}
+	case s.Kind == ops.KindBatchNormInput && devices > 1:
+		return []int{0, 1}
+	case s.Kind == ops.KindBatchNormInput:
+		return []int{1}
 	}
+	return []int{0}
+}
+
+// sumAfter is what the devices add up after a part of step i.
+func (x *execution) sumAfter(i, part int) sum {
+	s, at := &x.prog.Steps[i], x.sums[i]
+	switch {
+	case s.Kind == ops.KindBatchStats && part < 2:
+		columns := s.In[0].Columns
+		return sum{at + part*columns, columns}
+	case s.Kind == ops.KindBatchNormInput && part == 0:
+		return sum{at, 2 * s.Out[0].Columns}
+	}
+	return sum{}
+}
+
+// sumOn is where a device has a sum.
+func (u *run) sumOn(r *replica, s sum) gpu.Region {
+	return gpu.Part(r.arena, u.sumsAt+4*s.at, 4*s.numbers)
+}
+
+// vector is vector j of the sums of step i.
+func (u *run) vector(r *replica, i, j, columns int) kernels.Matrix {
+	return kernels.Matrix{Memory: r.arena, Offset: u.sumsAt + 4*(u.sums[i]+j*columns), Columns: columns, Stride: columns}
 }
 
 // batchStats computes mean and variance over the examples of all devices, from the sums of the values and
 // then of the squares of their deviations from the mean.
-func (u *run) batchStats(i int, s *program.Step) error {
-	columns := s.In[0].Columns
-	if err := u.onEach(func(r *replica, p part) error {
-		return r.kernels.ColumnSum(r.compute, u.sum(r, i, 0, columns), r.at(s.In[0]), p.n, u.workOf(r))
-	}); err != nil {
-		return err
+func (u *run) batchStats(r *replica, p part, at piece) error {
+	s := &u.prog.Steps[at.step]
+	x, columns := r.at(s.In[0]), s.In[0].Columns
+	values, squares := u.vector(r, at.step, 0, columns), u.vector(r, at.step, 1, columns)
+	switch at.part {
+	case 0:
+		return r.kernels.ColumnSum(r.compute, values, x, p.n, u.workOf(r))
+	case 1:
+		return r.kernels.NormSquares(r.compute, squares, x, values, p.n, u.in.N, u.workOf(r))
 	}
-	if err := u.addUp(func(r *replica) gpu.Region { return u.sum(r, i, 0, columns).Region(1) }); err != nil {
-		return err
-	}
-	if err := u.onEach(func(r *replica, p part) error {
-		return r.kernels.NormSquares(r.compute, u.sum(r, i, 1, columns), r.at(s.In[0]), u.sum(r, i, 0, columns), p.n, u.in.N, u.workOf(r))
-	}); err != nil {
-		return err
-	}
-	if err := u.addUp(func(r *replica) gpu.Region { return u.sum(r, i, 1, columns).Region(1) }); err != nil {
-		return err
-	}
-	return u.onEach(func(r *replica, _ part) error {
-		return r.kernels.NormStatistics(r.compute, r.at(s.Out[0]), u.sum(r, i, 0, columns), u.sum(r, i, 1, columns), u.in.N)
-	})
+	return r.kernels.NormStatistics(r.compute, r.at(s.Out[0]), values, squares, u.in.N)
 }
 
 // normInput is the derivative of a normalization, which depends on the gradients of gamma and beta over the
 // examples of all devices. They are added up in copies: the gradients themselves are, with all
 // others, at the end.
-func (u *run) normInput(i int, s *program.Step) error {
-	columns := s.Out[0].Columns
-	gradient := func(r *replica, j int) kernels.Matrix { return r.at(s.In[3+j]) }
+func (u *run) normInput(r *replica, p part, at piece) error {
+	s := &u.prog.Steps[at.step]
+	gamma, beta := r.at(s.In[3]), r.at(s.In[4])
 	if u.e.group != nil {
-		for j := range 2 {
-			if err := u.onEach(func(r *replica, _ part) error {
-				return r.kernels.Copy(r.compute, u.sum(r, i, j, columns), gradient(r, j), 1)
-			}); err != nil {
+		columns := s.Out[0].Columns
+		gammas, betas := u.vector(r, at.step, 0, columns), u.vector(r, at.step, 1, columns)
+		if at.part == 0 {
+			if err := r.kernels.Copy(r.compute, gammas, gamma, 1); err != nil {
 				return err
 			}
-			if err := u.addUp(func(r *replica) gpu.Region { return u.sum(r, i, j, columns).Region(1) }); err != nil {
-				return err
-			}
+			return r.kernels.Copy(r.compute, betas, beta, 1)
 		}
-		gradient = func(r *replica, j int) kernels.Matrix { return u.sum(r, i, j, columns) }
+		gamma, beta = gammas, betas
 	}
-	return u.onEach(func(r *replica, p part) error {
-		return r.kernels.NormInput(r.compute, r.at(s.Out[0]), r.at(s.In[0]), r.at(s.In[1]), r.at(s.In[2]),
-			gradient(r, 0), gradient(r, 1), r.at(s.In[5]), p.n, u.in.N)
-	})
+	return r.kernels.NormInput(r.compute, r.at(s.Out[0]), r.at(s.In[0]), r.at(s.In[1]), r.at(s.In[2]),
+		gamma, beta, r.at(s.In[5]), p.n, u.in.N)
 }
 
 // onEach calls do for each device.

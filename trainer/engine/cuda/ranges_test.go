@@ -44,7 +44,7 @@ func TestRanges(t *testing.T) {
 		devices int
 		norm    bool
 		sums    int // of batch normalization
-	}{{1, true, 0}, {2, false, 0}, {2, true, 8}} {
+	}{{1, true, 0}, {2, false, 0}, {2, true, 6}} {
 		p := platform(c.devices, seed)
 		b := newBench(t, setup{spec: deep(c.norm), dense: adam, seed: seed, batches: 6, examples: 12})
 		if u := useDevices(t, b, p, c.devices, func() {}); u.err != nil {
@@ -68,7 +68,8 @@ func TestRanges(t *testing.T) {
 		p := platform(2, seed)
 		b := newBench(t, setup{spec: deep(true), dense: adam, seed: seed, batches: 3, examples: 12})
 		p.FailOperation(fails, gpu.ECC)
-		if u := useDevices(t, b, p, 2, func() {}); !errors.Is(u.err, gpu.ECC) {
+		var failed *gpu.Error // of either device, which breaks the other one
+		if u := useDevices(t, b, p, 2, func() {}); !errors.As(u.err, &failed) {
 			t.Fatal(u.err)
 		}
 		if got := nested(t, p.Ranges()); got["/step"] == 0 {

@@ -42,7 +42,7 @@ func (b *bench) copied(devices, times int) (up, down int64) {
 }
 
 // sums is how many sums over several devices a step takes.
-func (b *bench) sums() int { return 1 + 4*len(b.config.Network.Norms) }
+func (b *bench) sums() int { return 1 + 3*len(b.config.Network.Norms) }
 
 // TestStats: devices copy what a job has to copy and no more, whether it runs as graphs or not; they are busy some of
 // the time; and only several of them send something to one another and need time for sums.

@@ -22,28 +22,9 @@ type run struct {
 // part is the examples of a device.
 type part struct{ first, n int }
 
-// take enqueues step i on all devices. What the steps compute is said by package ops.
-func (u *run) take(i int) error {
-	s := &u.prog.Steps[i]
-	switch s.Kind {
-	case ops.KindBatchStats:
-		return u.batchStats(i, s)
-	case ops.KindBatchNormInput:
-		return u.normInput(i, s)
-	}
-	return u.onEach(func(r *replica, p part) error { return u.stepOn(r, p, s) })
-}
-
-// takeOn enqueues step i on one device, which is the only one, or does not need the others for it.
-func (u *run) takeOn(r *replica, p part, i int) error {
-	if u.e.group == nil {
-		return u.take(i)
-	}
-	return u.stepOn(r, p, &u.prog.Steps[i])
-}
-
-// stepOn enqueues a step that a device takes without the others.
-func (u *run) stepOn(r *replica, p part, s *program.Step) error {
+// take enqueues a piece on one device. What the steps compute is said by package ops.
+func (u *run) take(r *replica, p part, at piece) error {
+	s := &u.prog.Steps[at.step]
 	k, c, n := r.kernels, r.compute, p.n
 	var y kernels.Matrix
 	if len(s.Out) > 0 {
@@ -65,10 +46,12 @@ func (u *run) stepOn(r *replica, p part, s *program.Step) error {
 		return k.ActivateGrad(c, activation(s), y, in(0), in(1), n)
 	case ops.KindBagPool:
 		return u.pooled(r, y, n)
-	case ops.KindBagPoolGrad:
-		return nil // of hostrows.Bags, or of devicerows.Rows
 	case ops.KindBatchNorm:
 		return k.Normalize(c, y, in(0), in(1), in(2), in(3), n)
+	case ops.KindBatchStats:
+		return u.batchStats(r, p, at)
+	case ops.KindBatchNormInput:
+		return u.normInput(r, p, at)
 	case ops.KindBatchNormGamma:
 		return k.NormGamma(c, y, in(0), in(1), in(2), p.n, u.workOf(r))
 	case ops.KindBias:

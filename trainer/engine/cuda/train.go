@@ -83,7 +83,7 @@ func (e *Engine) enqueue(j *job) error {
 // enqueueUpdate enqueues the update of parameters.
 func (e *Engine) enqueueUpdate(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("update"))
-	return e.segment(j, segmentUpdate)
+	return e.segment(j, len(j.segments))
 }
 
 // judge returns the loss of a job, the mean of the terms in double precision and in the order of the examples, or

@@ -37,9 +37,6 @@ func (e *Engine) addUpGradients(j *job) error {
 	if e.group == nil {
 		return nil
 	}
-	if err := j.onEach(func(r *replica, p part) error { return e.writeProbe(j, r, p) }); err != nil {
-		return err
-	}
 	return j.addUp(func(r *replica) gpu.Region { return r.gradients(e.params) })
 }
 
