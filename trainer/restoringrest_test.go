@@ -190,6 +190,25 @@ func TestReadsWhileModelArrives(t *testing.T) {
 	}
 }
 
+// TestRestoreFromElsewhere: a model that was arriving from a remote directory, and is restored from a copy of that one,
+// is whole when the command says so.
+func TestRestoreFromElsewhere(t *testing.T) {
+	_, uri := madeElsewhere(t, 1)
+	o := restoringTo(t, uri)
+	interrupted(t, o)
+	o.From = t.TempDir()
+	if err := os.CopyFS(o.From, os.DirFS(uri)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := transfer.Restore(t.Context(), o)
+	if err != nil || !out.Already || records(t, append(o.Dirs, o.To)...) != 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if in, err := Inspect(t.Context(), o.To, true, quiet); err != nil || len(in.Faults) > 0 {
+		t.Errorf("%+v, %v", in, err)
+	}
+}
+
 // verifyArriving verifies the table of a model that arrives.
 func verifyArriving(t *testing.T, dir string) {
 	t.Helper()

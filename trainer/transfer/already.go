@@ -4,20 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/reader/source"
+	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
 
 // already returns what restoring the generation m of d says where an earlier call, or the run that
 // made it, has brought that very model to the model directory, so that a command may be given again; nil:
-// the directory has none, or another one. Of the table's files it sees that they are there, with their
-// sizes; `aibox inspect` reads them. The error says why the model cannot be used.
-func (o *RestoreOptions) already(ctx context.Context, d *remote.Directory, m *remote.Manifest) (out *Restored, err error) {
+// the directory has none, or another one. It completes the model, and verifies every byte, since that is
+// what the command is for. The error says why the model cannot be used.
+func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d *remote.Directory, m *remote.Manifest) (out *Restored, err error) {
 	if o.Beside {
 		return nil, nil
 	}
@@ -35,12 +40,41 @@ func (o *RestoreOptions) already(ctx context.Context, d *remote.Directory, m *re
 	if err := local.CheckFiles(ctx, o.Logger); err != nil {
 		return nil, errkind.As(errkind.IO, fmt.Errorf("model directory %s has this model already, but not all of it: %w; restore to another directory, or delete it", o.To, err))
 	}
+	if err := Complete(ctx, local, sources, o.BytesPerSecond, o.Logger); err != nil { // it came from another remote directory
+		return nil, err
+	}
+	o.Logger.Info("the model is there already; it is verified", "model", o.To, "generation", local.Number(), "bytes", humanize.Bytes(m.Bytes()))
+	if err := verifyTable(ctx, local, o.Logger); err != nil {
+		return nil, errkind.As(errkind.IO, fmt.Errorf("model directory %s has this model already, but it is damaged: %w; see `aibox table verify %s`, and restore to another directory, or delete it", o.To, err, humanize.ShellWord(o.To)))
+	}
 	out = &Restored{
 		ModelDir: o.To, Generation: local.Number(), Job: m.Job, Night: local.OfNight(), Already: true,
 		Fetched: remote.Fetched{Bytes: m.Bytes(), From: fmt.Sprintf("%s@%d", d.URI(), m.Number)},
 	}
-	o.Logger.Info("the model is there already, and whole; nothing is fetched", "from", out.From, "model", o.To, "generation", out.Generation)
+	o.Logger.Info("the model is whole", "from", out.From, "model", o.To, "generation", out.Generation)
 	return out, nil
+}
+
+// verifyTable reads all of a model's table, and fails where something is wrong with it.
+func verifyTable(ctx context.Context, m *modeldir.Model, log *slog.Logger) error {
+	job, err := configs.Parse(filepath.Join(m.Dir, "job.yaml"), m.Job, configs.LoadOptions{Saved: true})
+	if err != nil {
+		return err
+	}
+	held, err := m.HoldTable(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer held.Close() // it was only read
+	o, err := m.TableOptions(sparsetable.Options{MemoryBytes: int64(job.SparseTable.MemoryBytes), Logger: log})
+	if err != nil {
+		return err
+	}
+	var faults []sparsetable.Fault
+	if _, err = sparsetable.Verify(ctx, o, func(f sparsetable.Fault) { faults = append(faults, f) }, nil); err == nil && len(faults) > 0 {
+		err = fmt.Errorf("%s, the first of which is: %s", humanize.Count(int64(len(faults)), "fault"), faults[0])
+	}
+	return err
 }
 
 // samePlaces reports whether the table in the directories placed, of a model of the model directory
