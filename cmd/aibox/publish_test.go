@@ -61,8 +61,12 @@ func TestPublishAndRestore(t *testing.T) {
 		ok(t, "table", "verify", to)
 	}
 	damaged := flipByte(t, "c/new1-gen-*/*.delta")
-	if o := aibox("restore", "--from", uri, "--to", "new1", "--dirs", "c"); o.code != exitIO || !strings.Contains(o.stderr, "has this model already, but it is damaged") || !strings.Contains(o.stderr, damaged) {
+	if o := aibox("restore", "--from", uri, "--to", "new1", "--dirs", "c"); o.code != exitDone || !strings.Contains(o.stderr, "there already, and damaged") || !strings.Contains(o.stderr, damaged) || !strings.Contains(o.stdout, "is restored to new1") {
 		t.Errorf("with a damaged file: exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	ok(t, "table", "verify", "new1")
+	if got := inspected(t, "new1"); got != digest {
+		t.Errorf("digest %s, want %s", got, digest)
 	}
 	if got := ok(t, "restore", "--from", uri+"@1", "--to", "first", "--json"); !strings.Contains(got, `"generation": 1`) {
 		t.Errorf("%s", got)

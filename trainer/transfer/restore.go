@@ -198,9 +198,11 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	if model.FormatVersion > modeldir.FormatVersion {
 		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, modeldir.ErrNewer)
 	}
-	if out, err := o.already(ctx, sources, d, m); out != nil || err != nil {
+	again := *o
+	if out, err := again.already(ctx, sources, d, m); out != nil || err != nil {
 		return out, err
 	}
+	o = &again
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return nil, err
 	}
