@@ -50,7 +50,8 @@
 // KeepUnlabelled; a missing weight is 1; a dense column yields Column.Missing, and 1 for its
 // indicator if it has one; a
 // sparse one an empty bag, and a missing value among several is ignored; the cell of
-// a group or of a pass-through column is then empty.
+// a group or of a pass-through column is then empty. NaN is no missing value, in no format: in a sparse
+// column it is the value NaN. (Pandas writes its missing numbers to Parquet as nulls.)
 //
 // # Features
 //

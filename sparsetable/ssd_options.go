@@ -61,6 +61,9 @@ type SSDOptions struct {
 	// Direct says whether I/O bypasses the page cache (direct I/O): "on"; "off"; or
 	// "auto" (also ""), which uses direct I/O where the file system supports it.
 	Direct string
+	// Brief says that the table is open for a short time, with less memory than it has otherwise, so that the log
+	// does not ask for more.
+	Brief bool
 	// Source has the bytes that bucket files lack; nil: they lack none, see ErrArriving.
 	Source Source
 }

@@ -103,7 +103,7 @@ func (t *ssd) shrinkFilters() error {
 func (t *ssd) warnOfFilters() {
 	f := t.index.FilterBytes()
 	few := f < t.plan.Shape.Floor() && t.totalRows() > 0
-	if few && !t.rewrite.fewFilters {
+	if few && !t.rewrite.fewFilters && !t.opts.SSD.Brief {
 		t.opts.Logger.Warn("sparsetable: the memory budget has no room for Bloom filters, so a key that is new to the table costs a read; give the table more memory (sparse_table.memory_bytes)",
 			"budget_bytes", t.opts.MemoryBytes, "rows", t.totalRows(), "slots", t.index.Slots(), "filter_bytes_per_slot", f)
 	}

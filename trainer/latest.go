@@ -87,7 +87,8 @@ func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 	}
 	for _, g := range made {
 		if !r.mayStartFrom(&g.Manifest) {
-			if night := g.Manifest.OfNight(); g.Published && laterNight(night, r.job.Night()) {
+			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && laterNight(night, r.job.Night()) && r.overtakes != at { // else it has said so
+				r.overtakes = at
 				r.log.Warn("a night is trained again, and a later one is published: the model of this one takes its place, and the next night starts from it", "night", r.job.Night(), "published", g.Name, "published_night", night)
 			}
 			continue

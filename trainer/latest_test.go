@@ -141,6 +141,9 @@ func TestLatestInOneDirectory(t *testing.T) {
 	c.starts("2026-11-22", at+"/m@7", "data.train=["+log+"/train-1.tsv.gz]")
 	// An earlier night starts from a model before it, not from a later one.
 	c.starts("2026-11-20", at+"/m@6")
+	if n := strings.Count(c.log.String(), "a night is trained again, and a later one is published"); n != 1 {
+		t.Errorf("the log says %d times that a later night is published:\n%s", n, c.log.String())
+	}
 	// One from which nothing is left says so, and makes no model.
 	_, err = c.night("2026-11-10")
 	if err == nil || errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "gen-000006 is of the night 2026-11-18, so the job, which is of 2026-11-10, cannot start from it") {

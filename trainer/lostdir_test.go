@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -21,8 +22,8 @@ import (
 // waysToLose are the ways in which a directory of a table is lost. Each gets an entry of
 // sparse_table.dirs and the directory of the table in it.
 var waysToLose = map[string]func(t *testing.T, entry, table string) error{
-	"not mounted": func(_ *testing.T, entry, _ string) error { return os.RemoveAll(entry) },
-	"new disk":    func(_ *testing.T, _, table string) error { return os.RemoveAll(table) },
+	"not mounted": func(_ *testing.T, entry, _ string) error { return takeAway(entry) },
+	"new disk":    func(_ *testing.T, _, table string) error { return takeAway(table) },
 	"emptied":     func(_ *testing.T, _, table string) error { return removeIn(table, "*") },
 	"files gone":  func(_ *testing.T, _, table string) error { return removeIn(table, "*.bucket", "*.delta", "catalog") },
 	"unreadable": func(t *testing.T, _, table string) error {
@@ -44,11 +45,25 @@ func removeIn(dir string, patterns ...string) error {
 			return err
 		}
 		for _, name := range names {
-			if err := os.RemoveAll(name); err != nil {
+			if err := takeAway(name); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
+}
+
+// takeAway removes a file or a directory at one instant, also where a run writes files in it, which would fill a
+// directory again that is removed file by file.
+func takeAway(path string) error {
+	to, err := os.MkdirTemp(logDir, "lost")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(path, filepath.Join(to, "it")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_ = os.RemoveAll(to) // what is written into it still goes with logDir
 	return nil
 }
 

@@ -148,7 +148,7 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id 
 		if err != nil {
 			return nil, err
 		}
-		t, err := m.OpenTable(ctx, sparsetable.Options{MemoryBytes: int64(r.job.SparseTable.MemoryBytes) / 2, Logger: r.log})
+		t, err := m.OpenTable(ctx, sparsetable.Options{MemoryBytes: int64(r.job.SparseTable.MemoryBytes) / 2, Logger: r.log, SSD: sparsetable.SSDOptions{Brief: true}})
 		return t, errors.Join(err, m.Close()) // the table has a lock of its own
 	}
 	return from, nil
@@ -197,7 +197,7 @@ func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumpt
 				return nil, err
 			}
 			o.Layout, o.Logger, o.ReadOnly, o.SnapshotID, o.MustExist = r.layout, r.log, true, at.Snapshot, true
-			o.MemoryBytes /= 2
+			o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 			return sparsetable.Open(ctx, o)
 		}
 		return &refill{from: fmt.Sprintf("%s@%d", d.URI(), m.Number), examples: at.progress().Examples, step: at.Step, open: open}, nil
@@ -225,7 +225,7 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	o.Dir, o.SSD.Dirs, o.SSD.AllowLost = w.TableDir(), dirs, true
 	o.Layout, o.Logger, o.SnapshotID, o.MustExist = r.layout, r.log, x.Snapshot, true
 	o.Init = newRowInit(r.layout, r.rows, r.job.Seed, *r.job.SparseTable.InitStddev)
-	o.MemoryBytes /= 2
+	o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 	t, err := sparsetable.Open(ctx, o)
 	if damaged(err) {
 		return nil, fmt.Errorf("%w: %w", errNothingLeft, err)

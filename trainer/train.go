@@ -157,6 +157,7 @@ type run struct {
 	snapshots *snapshots
 	identity  []byte     // of the run, as in snapshots
 	start     *start     // the model that the run started from; nil: a new one
+	overtakes string     // the published model of a later night, of which the log has warned
 	clock     epochClock // of the present epoch
 	midway    bool       // the state is not one that another process can go on from
 	final     *final     // the trained model, once its files are complete

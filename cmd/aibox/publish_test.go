@@ -60,6 +60,14 @@ func TestPublishAndRestore(t *testing.T) {
 		}
 		ok(t, "table", "verify", to)
 	}
+	damaged := flipByte(t, "c/new1-gen-*/*.delta")
+	if o := aibox("restore", "--from", uri, "--to", "new1", "--dirs", "c"); o.code != exitDone || !strings.Contains(o.stderr, "there already, and damaged") || !strings.Contains(o.stderr, damaged) || !strings.Contains(o.stdout, "is restored to new1") {
+		t.Errorf("with a damaged file: exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	ok(t, "table", "verify", "new1")
+	if got := inspected(t, "new1"); got != digest {
+		t.Errorf("digest %s, want %s", got, digest)
+	}
 	if got := ok(t, "restore", "--from", uri+"@1", "--to", "first", "--json"); !strings.Contains(got, `"generation": 1`) {
 		t.Errorf("%s", got)
 	}
@@ -118,6 +126,19 @@ func TestPublishAndRestore(t *testing.T) {
 	if _, err := os.Stat("x"); err == nil {
 		t.Error("a restore that failed has left a directory")
 	}
+}
+
+// flipByte changes a byte in the middle of the first file that matches a pattern.
+func flipByte(t *testing.T, pattern string) (file string) {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("nothing matches %s: %v", pattern, err)
+	}
+	data := []byte(read(t, found[0]))
+	data[len(data)/2] ^= 1
+	write(t, found[0], string(data))
+	return found[0]
 }
 
 // TestRollbackIsPublished: a rollback is one of the remote directory, too, unless it is to be

@@ -34,9 +34,10 @@ files of it are missing or damaged, the newest older one is restored, which the 
 with URI@N that is an error. If that is found out when the model is used already, it is
 taken back. After an interruption, the same command goes on where it ended, also with a
 model whose rows were being fetched by "aibox train". Where the very same model is in DIR
-already, and no file of it is missing, it says so and succeeds; another model there is an
-error. The model predicts what it
-predicted before, and the next night goes on from it, both to the same bits.
+already, it is verified: if nothing of it is missing or damaged, the command says so and succeeds, else
+it restores the model once more beside it, and fetches only what is missing or damaged. Another
+model there is an error. The model predicts what it predicted before, and the next night goes
+on from it, both to the same bits.
 
 Examples:
 

@@ -27,15 +27,17 @@ replaces the model deletes the table. Tables stay behind if somebody deletes a m
 directory, or kills a run without a snapshot and never runs the job again. They are
 listed with size, age, model directory, and the reason why no model needs them. --free
 deletes them, except those whose model directory is listed as unknown. A table whose
-model directory is gone may belong to a model that was moved or copied, or whose disk
-is not mounted: --free deletes it only if DIR is the directory of the table itself.
+model directory is gone, or has another model by now, may belong to a model that was moved
+or copied, or whose disk is not mounted: --free deletes it only if DIR is the directory of the
+table itself.
 
 A table is not listed if a run is writing it, if a run that was interrupted can go on
 with it, or if a model that aibox knows of needs it: the model that it was made for (by
 whatever path), a copy of that model that was used, or a model beside one of these. A
 model directory that was moved to another place and not used since is not known: name
 it by --model. To give up an interrupted run, delete the directory of its generation,
-which "aibox generations" lists as resumable; its table is listed from then on.
+which "aibox generations" lists as resumable; its table is listed from then on, and is
+deleted if DIR names it.
 
 Examples:
 
@@ -43,7 +45,7 @@ Examples:
   aibox table orphans nightly.yaml --model /backup/model --free
   aibox table orphans --free /mnt/ssd0/tables/model-gen-000001-52fa`,
 		Flags: append(jobFlags(),
-			&cli.BoolFlag{Name: "free", Usage: "delete the tables that are listed, except those whose model directory is unknown, and those whose model directory is gone unless DIR names them"},
+			&cli.BoolFlag{Name: "free", Usage: "delete the tables that are listed, except those whose model directory is unknown, and those whose model is not in its directory any more unless DIR names them"},
 			&cli.StringSliceFlag{Name: "model", Usage: "model directory `DIR`: its tables, and those of models beside it, are needed; may be repeated"},
 			jsonFlag(),
 		),
@@ -166,7 +168,7 @@ func printOrphans(c *cli.Context, r *orphansReport) error {
 		}
 	}
 	if len(kept) > 0 && c.Bool("free") {
-		fmt.Fprintf(&b, "a table is kept if its model directory is gone, since a model that was moved or copied may need it; if none does:\n  aibox table orphans --free %s\n", strings.Join(kept, " "))
+		fmt.Fprintf(&b, "a table is kept if its model is not in its directory any more, since a model that was moved or copied may need it; if none does:\n  aibox table orphans --free %s\n", strings.Join(kept, " "))
 	}
 	_, err := c.App.Writer.Write(b.Bytes())
 	return err

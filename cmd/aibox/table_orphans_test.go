@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,6 +121,34 @@ func TestMovedModel(t *testing.T) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	ok(t, append(train, "--set", "output.model_dir=link", "--set", "output.keep_generations=1")...)
+	wantTables(t, 2)
+	if o := evalOf("far/ssd"); o.code != exitDone {
+		t.Error(o.stderr)
+	}
+}
+
+// TestMovedModelWithoutUse: a model that was moved to where nobody knows, and was not used since, keeps its table,
+// also where its directory has another model by now, or is empty, as a place where a disk is mounted otherwise.
+func TestMovedModelWithoutUse(t *testing.T) {
+	inSmallJob(t)
+	train := append([]string{"train", "job.yaml"}, onSSDs...)
+	ok(t, train...)
+	if err := errors.Join(os.Mkdir("far", 0o777), os.Rename("ssd", "far/ssd")); err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []func(){
+		func() {
+			if err := os.Mkdir("ssd", 0o777); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func() { ok(t, train...) },
+	} {
+		again()
+		if out := ok(t, "table", "orphans", "a", "b", "--free"); !strings.Contains(out, "does not have its model any more") || !strings.Contains(out, "aibox table orphans --free ") {
+			t.Error(out)
+		}
+	}
 	wantTables(t, 2)
 	if o := evalOf("far/ssd"); o.code != exitDone {
 		t.Error(o.stderr)
@@ -282,8 +311,12 @@ func TestTablesOfInterruptedRuns(t *testing.T) {
 	if err := os.RemoveAll("killed/gen-000001"); err != nil {
 		t.Fatal(err)
 	}
-	if out := ok(t, "table", "orphans", "a", "b", "--free"); !strings.Contains(out, "killed") {
-		t.Error(out)
+	out := ok(t, "table", "orphans", "a", "b", "--free") // it might be a model's that was moved
+	wantTables(t, 2)
+	_, command, found := strings.Cut(out, "aibox table orphans --free ")
+	if !found || !strings.Contains(out, "killed") {
+		t.Fatal(out)
 	}
+	ok(t, append([]string{"table", "orphans", "--free"}, strings.Fields(command)...)...)
 	wantTables(t, 1)
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,27 @@ func (o *Options) asksFor(name string) bool {
 	written := func(c OutputColumn) bool { return c.From == name || c.From == "" && c.Column.Name == name }
 	return slices.ContainsFunc(o.Columns, written) || o.SortBy == name ||
 		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })
+}
+
+// inGroups lists the columns that the options name as GROUP.COLUMN, after a group of Parquet, which is one of all.
+func (o *Options) inGroups(all []string) (names []string) {
+	add := func(name string) {
+		group, _, _ := strings.Cut(name, ".")
+		if group != name && slices.Contains(all, group) && !slices.Contains(all, name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if o.From.Schema.Format != reader.FormatParquet {
+		return nil
+	}
+	for _, c := range o.Columns {
+		add(cmp.Or(c.From, c.Column.Name))
+	}
+	for _, j := range o.Joins {
+		add(j.On)
+	}
+	add(o.SortBy)
+	return names
 }
 
 // outputSchema finds the output's columns among the available ones. known also has the

@@ -19,8 +19,8 @@ type Options struct {
 	// and shuffling are ignored. If its label rule has a comparison, the label is
 	// written as 0 and 1. With a header, or in Parquet, the schema may have no columns:
 	// then all columns of the first file are read. A column that only a directory such
-	// as dt=2026-11-20 gives is read if Columns, SortBy or a Join names it. Limit counts
-	// rows.
+	// as dt=2026-11-20 gives is read if Columns, SortBy or a Join names it, and so is one
+	// of a group of Parquet, as GROUP.COLUMN. Limit counts rows.
 	From  reader.Options
 	Joins []Join
 	// Columns are written, in this order; none means all columns of the input
@@ -101,7 +101,7 @@ type converter struct {
 	options *Options
 	memory  *memoryBudget
 	names   []string // columns of the input that are needed
-	given   []string // those of them that only directories give
+	given   []string // those of them that only directories give, or that are in groups of Parquet
 	in      *reader.RawReader
 	joins   []*joinTable
 	take    []int // output column -> available column
@@ -131,6 +131,7 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	c.given = slices.DeleteFunc(reader.PartitionColumns(&o.From), func(name string) bool {
 		return slices.Contains(all, name) || !o.asksFor(name)
 	})
+	c.given = append(c.given, o.inGroups(all)...)
 	all, c.names = append(all, c.given...), append(c.names, c.given...)
 	o.From.KeepLists = o.Format == reader.FormatParquet
 	if c.in, err = reader.OpenRaw(ctx, o.From, c.names); err != nil {

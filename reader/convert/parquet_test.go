@@ -379,3 +379,47 @@ func TestUnsupportedColumnsOnlyMatterWhenUsed(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestColumnsInGroups: a column in a group of Parquet is named by its path, also without a schema that has it.
+func TestColumnsInGroups(t *testing.T) {
+	type place struct {
+		City string
+		Size *float64
+	}
+	type row struct {
+		ID int64
+		At place
+	}
+	big := 2.5
+	in := writeParquet(t, []row{{2, place{"b", &big}}, {1, place{"a", nil}}})
+	named := func(names ...string) (columns []OutputColumn) {
+		for _, name := range names {
+			columns = append(columns, OutputColumn{Column: reader.Column{Name: name}})
+		}
+		return columns
+	}
+	out := filepath.Join(t.TempDir(), "out.csv")
+	o := Options{From: testOptions(reader.Schema{Format: reader.FormatParquet}, in), Format: reader.FormatCSV, Header: true, To: []string{out}, Columns: named("At.Size", "ID"), SortBy: "At.City"}
+	if _, err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := content(t, out), "At.Size,ID\n,1\n2.5,2\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	typed := filepath.Join(t.TempDir(), "out.parquet")
+	columns := named("Size", "ID")
+	columns[0].From = "At.Size"
+	mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, in, reader.FormatParquet, typed, columns...)
+	if got := parquetColumns(t, typed); !slices.Equal(got, []string{"Size DOUBLE", "ID INT(64,true)"}) {
+		t.Errorf("%q", got)
+	}
+	for name, says := range map[string]string{"At.Nothing": `no column "At.Nothing"`, "At": "At.x", "No.City": `no column "No.City"`, "": "leave these columns out"} {
+		var columns []OutputColumn
+		if name != "" {
+			columns = named(name)
+		}
+		if _, err := convertFile(reader.Schema{Format: reader.FormatParquet}, in, reader.FormatCSV, out, columns...); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q", name, err, says)
+		}
+	}
+}

@@ -23,8 +23,8 @@ type Orphan struct {
 	// Unknown says that it was made by an earlier version, or that its OWNER.json is
 	// lost, so that it may belong to any model. It is not freed.
 	Unknown bool `json:"unknown"`
-	// Undecided says that the model directory is gone. If it was deleted, nothing needs the
-	// table; but it may have been moved, or copied before, to a place that is not known, or its
+	// Undecided says that the model directory is gone, or has not that model any more. If it was deleted,
+	// nothing needs the table; but it may have been moved, or copied before, to a place that is not known, or its
 	// disk is not mounted. It is freed only if it was named by itself.
 	Undecided bool `json:"undecided"`
 	// named says that the directory itself was listed, not the one that it lies in.
@@ -133,8 +133,8 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 	switch {
 	case gone(by.ModelDir):
 		o.Undecided, o.Reason = true, "the model directory is gone"
-	case !lists(gen, dir): // or the model was moved to where nobody knows, and its number was given again
-		o.Reason = "the model directory has another model now"
+	case !lists(gen, dir): // its number may have been given again
+		o.Undecided, o.Reason = true, "the model directory does not have its model any more"
 	default:
 		o.killed, o.Reason = true, "its run ended without a model"
 	}

@@ -1,23 +1,30 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/reader/source"
+	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
 
 // already returns what restoring the generation m of d says where an earlier call, or the run that
 // made it, has brought that very model to the model directory, so that a command may be given again; nil:
-// the directory has none, or another one. Of the table's files it sees that they are there, with their
-// sizes; `aibox inspect` reads them. The error says why the model cannot be used.
-func (o *RestoreOptions) already(ctx context.Context, d *remote.Directory, m *remote.Manifest) (out *Restored, err error) {
+// the directory has none, or another one. It completes the model, and verifies its table, since that is
+// what the command is for. If something is missing or damaged, o is changed so that the model is restored once
+// more, with the files that are left of it, and the one that is there stays until then.
+func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d *remote.Directory, m *remote.Manifest) (out *Restored, err error) {
 	if o.Beside {
 		return nil, nil
 	}
@@ -32,15 +39,51 @@ func (o *RestoreOptions) already(ctx context.Context, d *remote.Directory, m *re
 	if dirs := local.TableDirs(); !samePlaces(local.Dir, dirs, DirsFor(m, o.Dirs)) {
 		return nil, fmt.Errorf("model directory %s: %w: it is this one, but its table is in %s; restore to another directory, or delete it", o.To, modeldir.ErrHasModel, strings.Join(dirs, ", "))
 	}
-	if err := local.CheckFiles(ctx, o.Logger); err != nil {
-		return nil, errkind.As(errkind.IO, fmt.Errorf("model directory %s has this model already, but not all of it: %w; restore to another directory, or delete it", o.To, err))
+	fault := local.CheckFiles(ctx, o.Logger)
+	if fault == nil {
+		if err := Complete(ctx, local, sources, o.BytesPerSecond, o.Logger); err != nil { // it came from another remote directory
+			return nil, err
+		}
+		o.Logger.Info("the model is there already; it is verified", "model", o.To, "generation", local.Number(), "bytes", humanize.Bytes(m.Bytes()))
+		fault = verifyTable(ctx, local, o.Logger)
+	}
+	switch {
+	case errors.As(fault, new(*modeldir.LostError)), errors.As(fault, new(*sparsetable.CorruptionError)):
+		o.Logger.Error("the model is there already, and damaged; it is restored once more, from what is left of it and the remote directory", "model", o.To, "generation", local.Number(), "error", fault)
+		o.Beside, o.Buckets, o.Survivors = true, BucketsBefore, local.Survivors()
+		return nil, nil
+	case fault != nil:
+		return nil, errkind.As(errkind.IO, fmt.Errorf("model directory %s has this model already, but it cannot be verified: %w", o.To, fault))
 	}
 	out = &Restored{
 		ModelDir: o.To, Generation: local.Number(), Job: m.Job, Night: local.OfNight(), Already: true,
 		Fetched: remote.Fetched{Bytes: m.Bytes(), From: fmt.Sprintf("%s@%d", d.URI(), m.Number)},
 	}
-	o.Logger.Info("the model is there already, and whole; nothing is fetched", "from", out.From, "model", o.To, "generation", out.Generation)
+	o.Logger.Info("the model is whole", "from", out.From, "model", o.To, "generation", out.Generation)
 	return out, nil
+}
+
+// verifyTable reads all of a model's table. The error is a *sparsetable.CorruptionError, of the
+// first fault, if something is wrong.
+func verifyTable(ctx context.Context, m *modeldir.Model, log *slog.Logger) error {
+	job, err := configs.Parse(filepath.Join(m.Dir, "job.yaml"), m.Job, configs.LoadOptions{Saved: true})
+	if err != nil {
+		return err
+	}
+	held, err := m.HoldTable(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer held.Close() // it was only read
+	o, err := m.TableOptions(sparsetable.Options{MemoryBytes: int64(job.SparseTable.MemoryBytes), Logger: log})
+	if err != nil {
+		return err
+	}
+	var fault error
+	_, err = sparsetable.Verify(ctx, o, func(f sparsetable.Fault) {
+		fault = cmp.Or(fault, error(&sparsetable.CorruptionError{File: f.File, Offset: f.Offset, Reason: f.Reason}))
+	}, nil)
+	return cmp.Or(fault, err)
 }
 
 // samePlaces reports whether the table in the directories placed, of a model of the model directory

@@ -66,7 +66,7 @@ type Restored struct {
 // generation is damaged, it takes the newest older one that is whole, unless the name says
 // which one it is to be: also if that is found out when it is published, which is taken back then.
 // After an interruption, another call with the same options goes on where it ended. After success, it
-// finds the model there and does nothing, until the remote directory has a newer one.
+// finds the model there and verifies it, until the remote directory has a newer one.
 func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	o.ensureDefaults()
 	if remote.IsLocal(o.To) {
@@ -198,9 +198,11 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	if model.FormatVersion > modeldir.FormatVersion {
 		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, modeldir.ErrNewer)
 	}
-	if out, err := o.already(ctx, d, m); out != nil || err != nil {
+	again := *o
+	if out, err := again.already(ctx, sources, d, m); out != nil || err != nil {
 		return out, err
 	}
+	o = &again
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return nil, err
 	}
