@@ -57,6 +57,7 @@ func TestFake(t *testing.T) {
 			}
 			text := run("-test.skip=^(TestFake|TestGroupBreaks|TestRefused)$")
 			withProfiler(t, compiler, dir, run)
+			inCUDAHome(t, compiler, dir, run)
 			if !strings.Contains(text, "fake device 0") {
 				t.Errorf("this is not the fake driver:\n%s", text)
 			}
@@ -65,6 +66,28 @@ func TestFake(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inCUDAHome runs a test with cuBLAS in a folder that the system does not know. As some of NVIDIA's, this one needs
+// another library, and does not look into its own folder for it.
+func inCUDAHome(t *testing.T, compiler, dir string, run func(tests string, env ...string) string) {
+	t.Helper()
+	home, bare := t.TempDir(), t.TempDir()
+	lib := filepath.Join(home, "lib64")
+	if err := errors.Join(os.Mkdir(lib, 0o755), os.Symlink(filepath.Join(dir, "libcuda.so.1"), filepath.Join(bare, "libcuda.so.1")),
+		os.WriteFile(filepath.Join(home, "empty.c"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"-Wl,-soname,libcublasLt.so.12", "-o", filepath.Join(lib, "libcublasLt.so.12")},
+		{"-Wl,--no-as-needed", "-o", filepath.Join(lib, "libcublas.so.12"), filepath.Join(lib, "libcublasLt.so.12"), filepath.Join(dir, "libcuda.so.1")},
+	} {
+		build := exec.Command(compiler, append([]string{"-shared", "-fPIC", filepath.Join(home, "empty.c")}, args...)...)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	run("-test.run=^TestRows$", "CUDA_HOME="+home, "LD_LIBRARY_PATH="+bare)
 }
 
 // TestRefused: the error says why a device, or the driver, that is there cannot be used.
