@@ -47,6 +47,7 @@ var kinds = map[result]gpu.Kind{
 	C.CUDA_ERROR_INVALID_HANDLE:                 gpu.InvalidArgument,
 	C.CUDA_ERROR_INVALID_IMAGE:                  gpu.InvalidArgument,
 	C.CUDA_ERROR_INVALID_PTX:                    gpu.InvalidArgument,
+	C.CUDA_ERROR_INVALID_SOURCE:                 gpu.InvalidArgument,
 	C.CUDA_ERROR_NOT_FOUND:                      gpu.InvalidArgument,
 	C.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:        gpu.InvalidArgument,
 	C.CUDA_ERROR_NOT_PERMITTED:                  gpu.InvalidArgument,
@@ -80,7 +81,13 @@ var kinds = map[result]gpu.Kind{
 	C.CUDA_ERROR_NO_DEVICE:                      gpu.DeviceLost,
 	C.CUDA_ERROR_INVALID_DEVICE:                 gpu.DeviceLost,
 	C.CUDA_ERROR_EXTERNAL_DEVICE:                gpu.DeviceLost,
+	C.CUDA_ERROR_NVLINK_UNCORRECTABLE:           gpu.DeviceLost,
 	C.CUDA_ERROR_UNKNOWN:                        gpu.DeviceLost,
+}
+
+// ofKernel tells whether r is that of a failure of a kernel, for which the driver has these numbers.
+func (r result) ofKernel() bool {
+	return r >= C.CUDA_ERROR_ILLEGAL_ADDRESS && r < C.CUDA_ERROR_NOT_PERMITTED
 }
 
 // kind is what an established device that gets r has.
