@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -70,6 +71,10 @@ func TestGroupOfAll(t *testing.T) {
 		devices, streams = append(devices, d), append(streams, must[gpu.Stream](t)(d.NewStream("s")))
 		arrays = append(arrays, gpu.All(must[gpu.Memory](t)(d.Alloc("array", 4*size))))
 	}
+	// The context of this thread ends before the group begins.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	check(t, must[gpu.Device](t)(p.Open(0)).Close())
 	group := must[gpu.Group](t)(p.Group(devices))
 	n := float32(len(devices))
 	for range 2 {
