@@ -22,6 +22,17 @@ class Part:
         """The seconds that are left."""
         return self.until - time.monotonic()
 
+    def in_time(self, cases):
+        """Those cases, each of which takes about as long, for which there is time. The others are skipped."""
+        longest = 0
+        for case in cases:
+            if self.left() < longest:
+                self.skip(f"{case}: there is no time left")
+                continue
+            begin = time.monotonic()
+            yield case
+            longest = max(longest, time.monotonic() - begin)
+
     def fail(self, text):
         self.failures.append(text)
 
