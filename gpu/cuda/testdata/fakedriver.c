@@ -508,7 +508,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperat
 	int lda, const void *b, cudaDataType tb_, int ldb, const void *beta, void *c, cudaDataType tc, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo) {
 	int bf = ta_ == CUDA_R_16BF;
 	if (ta_ != tb_ || tc != CUDA_R_32F || *(float *)alpha != 1 || h->workspace == 0 || h->atomics != 0 || algo != CUBLAS_GEMM_DEFAULT || m < 1 || n < 1 || k < 1 ||
-		h->c != current || (bf ? compute != CUBLAS_COMPUTE_32F : compute != CUBLAS_COMPUTE_32F_PEDANTIC && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_INVALID_VALUE;
+		h->c != current || (compute != CUBLAS_COMPUTE_32F && (bf || compute != CUBLAS_COMPUTE_32F_FAST_TF32))) return CUBLAS_STATUS_INVALID_VALUE;
 	// A graph may run beside what its stream does later.
 	allocation *w = find(h->workspace, 4 << 20);
 	int user = h->s->capture != NULL ? 1 : 2;
