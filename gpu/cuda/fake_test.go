@@ -55,7 +55,7 @@ func TestFake(t *testing.T) {
 			for _, breaks := range []string{"^TestConformance$/^Broken$", "^TestGroupBreaks$"} {
 				run("-test.run="+breaks, "FAKE_STICKY=1")
 			}
-			for _, refusal := range []string{"FAKE_MODE=2", "FAKE_MODE=3", "FAKE_INIT=803", "FAKE_OPEN=102", "FAKE_OPEN=719"} {
+			for _, refusal := range []string{"FAKE_MODE=2", "FAKE_MODE=3", "FAKE_INIT=803", "FAKE_OPEN=102", "FAKE_OPEN=220", "FAKE_OPEN=226", "FAKE_OPEN=719"} {
 				run("-test.run=^TestRefused$", refusal)
 			}
 			text := run("-test.skip=^(TestFake|TestGroupBreaks|TestRefused)$")
@@ -109,6 +109,8 @@ func TestRefused(t *testing.T) {
 		"FAKE_MODE=2":   {gpu.InUse, "compute mode is prohibited"},
 		"FAKE_MODE=3":   {gpu.InUse, "compute mode allows one process at a time"},
 		"FAKE_OPEN=102": {gpu.WrongDriver, "CUDA_ERROR (102, "},
+		"FAKE_OPEN=220": {gpu.DeviceLost, "CUDA_ERROR (220, "},
+		"FAKE_OPEN=226": {gpu.DeviceLost, "CUDA_ERROR (226, "},
 		"FAKE_OPEN=719": {gpu.LaunchFailed, "CUDA_ERROR (719, "}, // of another device of this process
 	}[refusal]
 	if !ok {
