@@ -64,6 +64,11 @@ func (p *platform) open(number int) (*device, error) {
 	if d.primary {
 		_ = id.SetPrimaryCtxFlags(cu.SchedBlockingSync) // fails if the context exists; it works as it is
 		d.context, err = id.RetainPrimaryCtx()
+		if err == nil && !p.kept[number] {
+			// Nobody releases this one.
+			_, err = id.RetainPrimaryCtx()
+			p.kept[number] = err == nil
+		}
 	} else {
 		d.context, err = id.MakeContext(cu.SchedBlockingSync)
 		if err == nil {

@@ -21,7 +21,8 @@
 // # Devices
 //
 // Open gives the first device on a physical one its primary context, the only one that NCCL can use,
-// and each further one a context of its own. An error breaks a context with all that is in
+// and each further one a context of its own. The primary context stays until the process ends, though empty when
+// its device is closed: to make one takes long, and NVIDIA's libraries keep what they know of it. An error breaks a context with all that is in
 // it. Whether the others of the process go on is up to the driver; NVIDIA's documentation says of most failures of
 // kernels that only a new process helps. Close of a broken device destroys its context, without which the next
 // Open could not work.

@@ -44,8 +44,12 @@ static CUresult usable(CUcontext c) {
 	CUresult context_ = usable(current); \
 	if (context_ != CUDA_SUCCESS) return context_;
 
-static void ends(CUcontext c) {
+static void empty(CUcontext c) {
 	if (c->error == CUDA_SUCCESS && !sticky && c->objects != 0 && !getenv("FAKE_LEAKS")) DIE("a context ends with %d things in it", c->objects);
+}
+
+static void ends(CUcontext c) {
+	empty(c);
 	c->alive = 0, c->error = CUDA_SUCCESS, c->objects = 0;
 }
 
@@ -85,7 +89,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
 CUresult cuDevicePrimaryCtxReset(CUdevice d) { ends(&primaries[d]); return CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxRelease(CUdevice d) {
 	if (primaries[d].retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-	if (--primaries[d].retained == 0 && primaries[d].error == CUDA_SUCCESS) ends(&primaries[d]);
+	empty(&primaries[d]);
+	if (--primaries[d].retained == 0 && primaries[d].error == CUDA_SUCCESS) DIE("a primary context ends, and will be made again");
 	return CUDA_SUCCESS;
 }
 #undef cuCtxCreate
