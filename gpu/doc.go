@@ -73,7 +73,7 @@
 // later call on the device returns the error, with the operation that failed where
 // that is known. The first call to return it is at the latest the next one that
 // synchronizes. Free and Close work on a broken device, and Open gives a new one
-// unless the hardware is gone. If one device of a Group breaks, AllReduce breaks the others, which
+// unless the hardware is gone, or the driver gives a process that had a failure nothing more. If one device of a Group breaks, AllReduce breaks the others, which
 // could otherwise wait for it for ever. To wait for an event of a broken device orders nothing: what
 // several devices have computed together counts only if all of them were synchronized without an error.
 //

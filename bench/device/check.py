@@ -36,13 +36,13 @@ from part import Part, Table, fenced, output
 
 # What runs, and for how many seconds at most: together 25 minutes.
 PARTS = {
-    "tests": (tests.tests, 200),
-    "sanitizer": (tests.sanitizer, 200),
-    "models": (jobs.models, 180),
-    "determinism": (jobs.determinism, 150),
+    "tests": (tests.tests, 220),
+    "sanitizer": (tests.sanitizer, 210),
+    "models": (jobs.models, 150),
+    "determinism": (jobs.determinism, 130),
     "speed": (steps.speed, 570),
-    "job": (host.job, 100),
-    "host": (host.host, 100),
+    "job": (host.job, 110),
+    "host": (host.host, 110),
 }
 ON_DEVICES = ("tests", "sanitizer")  # parts that mean nothing without one
 RESULTS = {0: "passed", 3: "passed; some was skipped"}
@@ -71,6 +71,28 @@ def parse():
     if options.aibox is None:
         parser.error(f"there is no aibox-cuda in {options.programs}: run this in bin/gpu-check, which `make build-cuda` fills")
     return options
+
+
+# What says where PyTorch's packages have the libraries of NVIDIA.
+WHERE = """import importlib.util
+spec = importlib.util.find_spec("nvidia")
+print(*(spec.submodule_search_locations if spec else []), sep="\\n")"""
+
+
+def find_libraries(options):
+    """Lets programs find the driver where containers get it, and the cuBLAS and NCCL that PyTorch has brought along."""
+    places = output([options.python, "-c", WHERE]).splitlines()
+    folders = ["/usr/local/nvidia/lib64", *(str(folder) for place in places for folder in sorted(pathlib.Path(place).glob("*/lib")))]
+    known = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [*known, *folders]))
+
+
+def hold():
+    """A program that has the devices open. Where none has, and persistence mode is off, the driver starts them for each program."""
+    try:
+        return subprocess.Popen(["nvidia-smi", "--loop=3600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError:
+        return None
 
 
 def heading(options):
@@ -116,7 +138,7 @@ def child(options):
         sys.exit("stopped")
 
     signal.signal(signal.SIGTERM, end)
-    part = Part()
+    part = Part(PARTS[options.child][1])
     try:
         PARTS[options.child][0](options, part)
     except Exception as e:  # what it found before counts
@@ -133,15 +155,21 @@ def main():
     options = parse()
     if options.child:
         child(options)
-    with tempfile.TemporaryDirectory(prefix="aibox-check-") as directory:
-        if not options.dir:
-            sys.argv[1:1] = ["--dir", directory]
-        heading(options)
-        results = {}
-        for part in options.parts:
-            print(f"#### {part}\n", flush=True)
-            results[part] = run(part)
-            print(flush=True)
+    find_libraries(options)
+    holder = hold() if options.engine == "cuda" else None
+    try:
+        with tempfile.TemporaryDirectory(prefix="aibox-check-") as directory:
+            if not options.dir:
+                sys.argv[1:1] = ["--dir", directory]
+            heading(options)
+            results = {}
+            for part in options.parts:
+                print(f"#### {part}\n", flush=True)
+                results[part] = run(part)
+                print(flush=True)
+    finally:
+        if holder:
+            holder.kill()
     table = Table("part", "result", "seconds")
     for part, (result, seconds) in results.items():
         table.row(part, result, f"{seconds:.0f}")

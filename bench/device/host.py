@@ -22,21 +22,21 @@ def job(options, part):
     table = Table("batch", "precision", "embeddings", "examples", "RE", "ST", "EL+JL", "what bounds it")
     _, middle, large = size.batches
     precise, fast = engine.precisions()[:2]
-    for batch, precision in ((middle, precise), (middle, fast), (large, fast)):
-        for where in engine.placements():
-            try:
-                summary = place.train({
-                    **engine.keys(precision, embeddings=where), **place.input("train", "parquet"),
-                    "data.train": list(map(str, files)), "data.eval": [], "training.batch_size": batch, "training.epochs": 2,
-                    # So that there are passes enough for stages to work at the same time.
-                    "pipeline.batches_per_pass": max(1, size.examples // 8 // batch), "snapshots.every": "none"})
-            except SystemExit as e:
-                part.fail(f"the job with mini-batches of {batch} in {precision}, embeddings: {where}: {e}")
-                continue
-            epoch = summary["epochs"][-1]
-            busy = {stage["name"]: f"{stage['busy_seconds'] / epoch['seconds']:.0%}" for stage in epoch["stages"]}
-            table.row(batch, precision, where, rate([epoch["examples"] / epoch["seconds"]]),
-                      *(busy.get(name, "–") for name in ("RE", "ST", "EL+JL")), summary.get("bound") or summary["limiting_stage"])
+    cases = [(batch, precision, where) for batch, precision in ((middle, precise), (middle, fast), (large, fast)) for where in engine.placements()]
+    for batch, precision, where in part.in_time(cases):
+        try:
+            summary = place.train({
+                **engine.keys(precision, embeddings=where), **place.input("train", "parquet"),
+                "data.train": list(map(str, files)), "data.eval": [], "training.batch_size": batch, "training.epochs": 2,
+                # So that there are passes enough for stages to work at the same time.
+                "pipeline.batches_per_pass": max(1, size.examples // 8 // batch), "snapshots.every": "none"})
+        except SystemExit as e:
+            part.fail(f"the job with mini-batches of {batch} in {precision}, embeddings: {where}: {e}")
+            continue
+        epoch = summary["epochs"][-1]
+        busy = {stage["name"]: f"{stage['busy_seconds'] / epoch['seconds']:.0%}" for stage in epoch["stages"]}
+        table.row(batch, precision, where, rate([epoch["examples"] / epoch["seconds"]]),
+                  *(busy.get(name, "–") for name in ("RE", "ST", "EL+JL")), summary.get("bound") or summary["limiting_stage"])
 
 
 def host(options, part):
@@ -48,7 +48,7 @@ def host(options, part):
     disk = options.dir / "ssd"
     print("Alone, on so many cores: thousands of examples a second from Parquet, thousands of rows a second that are pulled and released\n")
     table = Table("threads", "examples", "rows, table in memory", "rows, table on SSD, in its cache")
-    for threads in sorted({min(n, cores) for n in (1, 2, 4, 8, 16)}):
+    for threads in part.in_time(sorted({min(n, cores) for n in (1, 2, 4, 8, 16)})):
         side = sides.Side(sides.on_cores(threads, [place.speed]))
         read = side.ask(op="read", **request)
         pull = {**request, "op": "pull", "examples": size.examples // 4}

@@ -1,11 +1,13 @@
 """Whole jobs, small ones: every model against the CPU, and the same model again and again."""
 
+import functools
 import json
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
-from part import Engine, Table, sides
+from part import Engine, Table, sides, together
 
 MODELS = ["lr", "fm", "wide_deep", "deepfm", "dcn", "dcn_v2", "dlrm", "aibox"]
 # The section `data` of a job file without its files, and where the files of --data are.
@@ -67,8 +69,7 @@ class Job:
         file.write_text(json.dumps({
             "name": f"{self.name}-{model}", "seed": 7,
             "data": {**SETS[self.name][1], "train": [str(self.path("train"))], "eval": [str(self.path("eval"))], "shuffle_buffer": 200_000},
-            "model": {"kind": model, **more}, "training": {"batch_size": batch},
-            "output": {"model_dir": str(self.directory / "model"), "tensorboard": "none"}}))
+            "model": {"kind": model, **more}, "training": {"batch_size": batch}, "output": {"model_dir": "model", "tensorboard": "none"}}))
         return file
 
     def flags(self, keys):
@@ -76,10 +77,13 @@ class Job:
         return sides.flags({**keys, "snapshots.every": "none", "training.accept_diverged": True})
 
     def train(self, file, keys):
-        """The summary of a job."""
-        shutil.rmtree(self.directory / "model", ignore_errors=True)
-        self.run("train", file, *self.flags(keys))
-        return json.loads((self.directory / "model/summary.json").read_text())
+        """The summary of a job. It has a name of its own, since several of the same file may run at the same time."""
+        model = pathlib.Path(tempfile.mkdtemp(prefix="model-", dir=self.directory))
+        try:
+            self.run("train", file, *self.flags({**keys, "name": model.name, "output.model_dir": str(model)}))
+            return json.loads((model / "summary.json").read_text())
+        finally:
+            shutil.rmtree(model)
 
 
 def prepare(options, name, directory, examples=20_000):
@@ -96,28 +100,33 @@ def models(options, part):
         part.skip("criteo and movielens, without --data")
     engine = Engine(options)
     table = Table("set", "model", "precision", "embeddings", "log loss", "on the CPU", "AUC", "on the CPU", "differs")
-    for name in names:
-        job = prepare(options, name, options.dir / name, 2_000 if options.quick else 20_000)
-        for model in MODELS:
-            for precision in engine.precisions() if model == "dlrm" else ["float32"]:
-                try:
-                    against_cpu(job, engine, model, precision, table, part)
-                except RuntimeError as e:
-                    part.fail(f"{model} on {name} in {precision}: {e}")
+    sets = [prepare(options, name, options.dir / name, 2_000 if options.quick else 20_000) for name in names]
+    files = [(job, model, job.file(model, 256)) for job in sets for model in MODELS]
+    cases = [(job, model, file, precision) for job, model, file in files for precision in (engine.precisions() if model == "dlrm" else ["float32"])]
+    found_of = together(functools.partial(reports, engine, job, file, precision) for job, _, file, precision in cases)
+    for (job, model, _, precision), found in zip(cases, found_of):
+        what = f"{model} on {job.name} in {precision}"
+        if isinstance(found, RuntimeError):
+            part.fail(f"{what}: {found}")
+            continue
+        want, on_devices = found
+        for embeddings, got in on_devices.items():
+            good = near(got, want, precision)
+            figures = [f"{report[key]:.5f}" for key in ("log_loss", "auc") for report in (got, want)]
+            table.row(job.name, model, precision, embeddings, *figures, "" if good else "yes")
+            if not good:
+                part.fail(f"{what}, embeddings: {embeddings}: it differs from the CPU")
 
 
-def against_cpu(job, engine, model, precision, table, part):
-    """One model on the host's processors, and with its embeddings in each place."""
-    file = job.file(model, 256)
+def reports(engine, job, file, precision):
+    """What one model comes to on the host's processors, and with its embeddings in each place."""
     # The CPU has no tf32, which is nearer to float32 than to bf16.
     want = job.train(file, {"engine.kind": "cpu", "engine.precision": "bf16" if precision == "bf16" else "float32"})["eval"]
-    for embeddings in engine.placements():
-        got = job.train(file, engine.keys(precision, embeddings=embeddings))["eval"]
-        good = near(got, want, precision)
-        figures = [f"{report[key]:.5f}" for key in ("log_loss", "auc") for report in (got, want)]
-        table.row(job.name, model, precision, embeddings, *figures, "" if good else "yes")
-        if not good:
-            part.fail(f"{model} on {job.name} in {precision}, embeddings: {embeddings}: it differs from the CPU")
+    return want, {embeddings: job.train(file, engine.keys(precision, embeddings=embeddings))["eval"] for embeddings in engine.placements()}
+
+
+# The devices of the same job, and how often it runs on them.
+DEVICES = ([0], 3), ([0, 0], 2), ([0, 0, 0, 0], 2)
 
 
 def determinism(options, part):
@@ -126,26 +135,23 @@ def determinism(options, part):
     job = prepare(options, "generated", options.dir / "determinism", 2_000 if options.quick else 20_000)
     table = Table("model", "precision", "embeddings", "devices", "runs", "digest", "log loss")
     network = {"hidden_layers": [64, 32], "dropout": 0.1, "batch_norm": True}
-    for model, more in (("dlrm", {}), ("deepfm", network)):
-        file = job.file(model, 256, **more)
-        for precision in engine.precisions() if model == "dlrm" else ["float32"]:
-            for embeddings in engine.placements():
-                try:
-                    again(job, engine, file, (model, precision, embeddings), table, part)
-                except RuntimeError as e:
-                    part.fail(f"{model} in {precision}, embeddings: {embeddings}: {e}")
-
-
-def again(job, engine, file, what, table, part):
-    """The same job, several times on as many devices as before."""
-    _, precision, embeddings = what
-    first = None
-    for devices, runs in (([0], 3), ([0, 0], 2), ([0, 0, 0, 0], 2)):
-        made = [job.train(file, engine.keys(precision, devices, embeddings)) for _ in range(runs)]
-        digests, report = {summary["digest"] for summary in made}, made[0]["eval"]
-        first = first or report
-        table.row(*what, devices, runs, " and ".join(sorted(digest[:16] for digest in digests)), f"{report['log_loss']:.5f}")
-        if len(digests) > 1:
-            part.fail(f"{what}, devices {devices}: {len(digests)} different models")
-        if not near(report, first, precision):
-            part.fail(f"{what}, devices {devices}: it differs from the model of one device")
+    files = {model: job.file(model, 256, **more) for model, more in (("dlrm", {}), ("deepfm", network))}
+    cases = [(model, precision, embeddings) for model in files for precision in (engine.precisions() if model == "dlrm" else ["float32"])
+             for embeddings in engine.placements()]
+    # Runs at the same time disturb each other, which makes errors of order likelier.
+    made = together(functools.partial(job.train, files[model], engine.keys(precision, devices, embeddings))
+                    for model, precision, embeddings in cases for devices, runs in DEVICES for _ in range(runs))
+    for what in cases:
+        first = None
+        for devices, runs in DEVICES:
+            summaries = [next(made) for _ in range(runs)]
+            if failed := [s for s in summaries if isinstance(s, RuntimeError)]:
+                part.fail(f"{what}, devices {devices}: {failed[0]}")
+                continue
+            digests, report = {summary["digest"] for summary in summaries}, summaries[0]["eval"]
+            first = first or report
+            table.row(*what, devices, runs, " and ".join(sorted(digest[:16] for digest in digests)), f"{report['log_loss']:.5f}")
+            if len(digests) > 1:
+                part.fail(f"{what}, devices {devices}: {len(digests)} different models")
+            if not near(report, first, what[1]):
+                part.fail(f"{what}, devices {devices}: it differs from the model of one device")

@@ -1,8 +1,11 @@
 """What the parts of the check share."""
 
+import concurrent.futures
+import os
 import pathlib
 import subprocess
 import sys
+import time
 
 SPEED = pathlib.Path(__file__).resolve().parent.parent / "speed"
 sys.path.insert(0, str(SPEED))
@@ -10,10 +13,25 @@ import sides  # noqa: E402
 
 
 class Part:
-    """What did not go as it should in one part. It is printed last, since it would cut tables in two."""
+    """What did not go as it should in one part of so many seconds. It is printed last, since it would cut tables in two."""
 
-    def __init__(self):
-        self.failures, self.skipped = [], []
+    def __init__(self, seconds):
+        self.failures, self.skipped, self.until = [], [], time.monotonic() + seconds
+
+    def left(self):
+        """The seconds that are left."""
+        return self.until - time.monotonic()
+
+    def in_time(self, cases):
+        """Those cases, each of which takes about as long, for which there is time. The others are skipped."""
+        longest = 0
+        for case in cases:
+            if self.left() < longest:
+                self.skip(f"{case}: there is no time left")
+                continue
+            begin = time.monotonic()
+            yield case
+            longest = max(longest, time.monotonic() - begin)
 
     def fail(self, text):
         self.failures.append(text)
@@ -45,6 +63,22 @@ class Table:
 
     def row(self, *cells):
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def together(tasks, most=4):
+    """Calls functions, some at a time, and yields what they return, in their order; of one that fails, the RuntimeError."""
+    def call(task):
+        try:
+            return task()
+        except RuntimeError as e:
+            return e
+
+    pool = concurrent.futures.ThreadPoolExecutor(min(most, len(os.sched_getaffinity(0))))
+    try:
+        for future in [pool.submit(call, task) for task in tasks]:
+            yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def fenced(text):

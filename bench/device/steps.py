@@ -81,22 +81,21 @@ def speed(options, part):
     kinds = [kind for where in ours for kind in ROUNDS[where]]
     table = Table("batch", "precision", *(f"aibox, {kind}" for kind in kinds), *(f"PyTorch, {v}" for v in VARIANTS),
                   "aibox, rows stay / best PyTorch", "limit of products", "of memory", "of copies (host)")
-    for batch in size.batches:
-        for precision in engine.precisions():
-            found = {name: [] for name in kinds + VARIANTS}
-            common = {"op": "step", "examples": size.of(batch), "seconds": size.seconds}
-            for _ in range(size.turns):
-                for where in ours:
-                    keys = {**engine.keys(precision, embeddings=where), **place.input("train", "parquet"), "training.batch_size": batch}
-                    for kind, rounds in ROUNDS[where].items():
-                        add(found[kind], ask(ours, where, part, **common, rounds=rounds, job=str(sides.JOB), set=sides.settings(keys)))
-                for variant in VARIANTS if torch else []:
-                    add(found[variant], torch.ask(**common, batch=batch, precision=precision, variant=variant,
-                                                  dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE))
-            best = max((statistics.median(found[v]) for v in VARIANTS if found[v]), default=None)
-            staying = found.get("device, rows stay")
-            ratio = f"{statistics.median(staying) / best:.2f} of 2" if staying and best else "–"
-            table.row(batch, precision, *(rate(values) for values in found.values()), ratio, *bounds(limits, precision))
+    for batch, precision in part.in_time([(batch, precision) for batch in size.batches for precision in engine.precisions()]):
+        found = {name: [] for name in kinds + VARIANTS}
+        common = {"op": "step", "examples": size.of(batch), "seconds": size.seconds}
+        for _ in range(size.turns):
+            for where in ours:
+                keys = {**engine.keys(precision, embeddings=where), **place.input("train", "parquet"), "training.batch_size": batch}
+                for kind, rounds in ROUNDS[where].items():
+                    add(found[kind], ask(ours, where, part, **common, rounds=rounds, job=str(sides.JOB), set=sides.settings(keys)))
+            for variant in VARIANTS if torch else []:
+                add(found[variant], torch.ask(**common, batch=batch, precision=precision, variant=variant,
+                                              dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE))
+        best = max((statistics.median(found[v]) for v in VARIANTS if found[v]), default=None)
+        staying = found.get("device, rows stay")
+        ratio = f"{statistics.median(staying) / best:.2f} of 2" if staying and best else "–"
+        table.row(batch, precision, *(rate(values) for values in found.values()), ratio, *bounds(limits, precision))
     for side in ours.values():
         side.close()
 

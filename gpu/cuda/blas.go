@@ -53,7 +53,7 @@ func (d *device) newWorkspace() (p cu.DevicePtr, err error) {
 		p, err = cu.MemAlloc(workspaceBytes(d.Info()))
 		if resultOf(err) == outOfMemory {
 			e := &gpu.Error{Kind: gpu.OutOfMemory, Device: d.number, Asked: workspaceBytes(d.Info()), Reason: "the workspace of cuBLAS"}
-			e.Free, e.Total, _ = cu.MemInfo()
+			e.Free, e.Total, _ = d.room()
 			return e
 		}
 		return err
@@ -92,7 +92,7 @@ func (d *device) checkBlas(status C.int) error {
 	switch status {
 	case C.CUBLAS_STATUS_ALLOC_FAILED:
 		e.Kind = gpu.OutOfMemory
-		_ = d.on(func() (err error) { e.Free, e.Total, err = cu.MemInfo(); return err })
+		_ = d.on(func() (err error) { e.Free, e.Total, err = d.room(); return err })
 	case C.CUBLAS_STATUS_INVALID_VALUE:
 		e.Kind = gpu.InvalidArgument
 	case C.CUBLAS_STATUS_NOT_INITIALIZED, C.CUBLAS_STATUS_ARCH_MISMATCH, C.CUBLAS_STATUS_NOT_SUPPORTED:

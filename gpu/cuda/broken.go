@@ -147,7 +147,7 @@ func (d *device) empty() {
 	})
 }
 
-// destroy gives the context back. A broken one must end: it would give its error to the next
+// destroy gives the context back. A broken one must end, also the primary one: it would give its error to the next
 // device that has it.
 func (d *device) destroy() {
 	id := cu.Device(d.number)

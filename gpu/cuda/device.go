@@ -64,6 +64,11 @@ func (p *platform) open(number int) (*device, error) {
 	if d.primary {
 		_ = id.SetPrimaryCtxFlags(cu.SchedBlockingSync) // fails if the context exists; it works as it is
 		d.context, err = id.RetainPrimaryCtx()
+		if err == nil && !p.kept[number] {
+			// Nobody releases this one.
+			_, err = id.RetainPrimaryCtx()
+			p.kept[number] = err == nil
+		}
 	} else {
 		d.context, err = id.MakeContext(cu.SchedBlockingSync)
 		if err == nil {
@@ -104,6 +109,8 @@ func (p *platform) notOpened(number int, r result) error {
 		e.Kind, e.Reason = gpu.InUse, "its compute mode allows one process at a time (nvidia-smi -c): "+e.Reason
 	case r == deviceInUse:
 		e.Kind = gpu.InUse
+	case e.Kind == gpu.LaunchFailed && !r.ofKernel():
+		e.Kind = gpu.WrongDriver // no operation has failed: there was none
 	case e.Kind == gpu.OutOfMemory:
 		e.Total = p.infos[number].MemoryBytes
 		e.Reason = "there is no room for a context"
@@ -165,12 +172,17 @@ func (d *device) check(r C.int) error {
 
 // FreeMemory implements gpu.Device.
 func (d *device) FreeMemory() (free, total int64, err error) {
-	err = d.do("FreeMemory", func() error {
-		free, total, err = cu.MemInfo()
-		total = min(total, d.Info().MemoryBytes)
+	err = d.do("FreeMemory", func() (err error) {
+		free, total, err = d.room()
 		return err
 	})
 	return free, total, err
+}
+
+// room is FreeMemory where the context is that of the thread.
+func (d *device) room() (free, total int64, err error) {
+	free, total, err = cu.MemInfo()
+	return free, min(total, d.Info().MemoryBytes), err
 }
 
 // NewStream implements gpu.Device.

@@ -21,9 +21,11 @@
 // # Devices
 //
 // Open gives the first device on a physical one its primary context, the only one that NCCL can use,
-// and each further one a context of its own. An error breaks a context with all that is in
-// it; so devices on one physical device do not break one another. Close of a broken device
-// destroys its context, which is what makes the next Open work.
+// and each further one a context of its own. The primary context stays until the process ends, though empty when
+// its device is closed: to make one takes long, and NVIDIA's libraries keep what they know of it. An error breaks a context with all that is in
+// it. Whether the others of the process go on is up to the driver; NVIDIA's documentation says of most failures of
+// kernels that only a new process helps. Close of a broken device destroys its context, without which the next
+// Open could not work.
 //
 // Streams do not wait for the default stream. Threads that wait sleep: the processors have other
 // work. Where a device may wait for others (groups, events of other devices), waiting looks for

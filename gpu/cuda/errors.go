@@ -25,6 +25,7 @@ const (
 	libraryMissing result = C.CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
 	unknownError   result = C.CUDA_ERROR_UNKNOWN
 	noDevice       result = C.CUDA_ERROR_NO_DEVICE
+	contained      result = 226 // CUDA_ERROR_CONTAINED of CUDA 12.8: an error of the hardware, or of an access to another device by NVLink, which no kernel makes
 )
 
 // resultOf returns the result behind an error of package cu, whose type is an integer that is not
@@ -47,6 +48,7 @@ var kinds = map[result]gpu.Kind{
 	C.CUDA_ERROR_INVALID_HANDLE:                 gpu.InvalidArgument,
 	C.CUDA_ERROR_INVALID_IMAGE:                  gpu.InvalidArgument,
 	C.CUDA_ERROR_INVALID_PTX:                    gpu.InvalidArgument,
+	C.CUDA_ERROR_INVALID_SOURCE:                 gpu.InvalidArgument,
 	C.CUDA_ERROR_NOT_FOUND:                      gpu.InvalidArgument,
 	C.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:        gpu.InvalidArgument,
 	C.CUDA_ERROR_NOT_PERMITTED:                  gpu.InvalidArgument,
@@ -80,7 +82,14 @@ var kinds = map[result]gpu.Kind{
 	C.CUDA_ERROR_NO_DEVICE:                      gpu.DeviceLost,
 	C.CUDA_ERROR_INVALID_DEVICE:                 gpu.DeviceLost,
 	C.CUDA_ERROR_EXTERNAL_DEVICE:                gpu.DeviceLost,
+	C.CUDA_ERROR_NVLINK_UNCORRECTABLE:           gpu.DeviceLost,
 	C.CUDA_ERROR_UNKNOWN:                        gpu.DeviceLost,
+	contained:                                   gpu.DeviceLost,
+}
+
+// ofKernel tells whether r is that of a failure of a kernel, for which the driver has these numbers.
+func (r result) ofKernel() bool {
+	return r >= C.CUDA_ERROR_ILLEGAL_ADDRESS && r < C.CUDA_ERROR_NOT_PERMITTED
 }
 
 // kind is what an established device that gets r has.

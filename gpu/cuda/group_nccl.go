@@ -32,7 +32,11 @@ func newNCCL(devices []*device) (summer, error) {
 		numbers[i] = C.int(d.number)
 		g.contexts = append(g.contexts, handle(&d.context))
 	}
-	if r := C.aibox_nccl_create(C.int(n), &numbers[0], &g.comms[0]); r != 0 {
+	r := C.aibox_nccl_create(devices[0].ctx, C.int(n), &numbers[0], &g.comms[0])
+	if r < 0 {
+		return nil, devices[0].check(-r)
+	}
+	if r != 0 {
 		return nil, &gpu.Error{Kind: gpu.WrongDriver, Device: -1, Reason: "NCCL does not start: " + C.GoString(C.aibox_nccl_text(r))}
 	}
 	return g, nil
@@ -63,5 +67,11 @@ func (g *ncclSummer) enqueue(streams []*stream, arrays []gpu.Region) (refused bo
 func (g *ncclSummer) end(abort bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	C.aibox_nccl_destroy(C.int(len(g.comms)), &g.comms[0], flag(abort))
+	var ctx C.CUcontext // of a device that is in order
+	for _, d := range g.devices {
+		if d.broken == nil && !d.closed {
+			ctx = d.ctx
+		}
+	}
+	C.aibox_nccl_destroy(ctx, C.int(len(g.comms)), &g.comms[0], flag(abort))
 }

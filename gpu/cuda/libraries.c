@@ -112,9 +112,13 @@ const char *aibox_nccl_load(void *library) {
 
 int aibox_nccl_version(int *version) { return nccl_get_version(version); }
 const char *aibox_nccl_text(int result) { return nccl_get_error_string(result); }
-int aibox_nccl_create(int n, const int *devices, void **comms) { return nccl_init_all(comms, n, devices); }
+int aibox_nccl_create(CUcontext ctx, int n, const int *devices, void **comms) {
+	CONTEXT(ctx);
+	return nccl_init_all(comms, n, devices);
+}
 
-void aibox_nccl_destroy(int n, void **comms, int abort) {
+void aibox_nccl_destroy(CUcontext ctx, int n, void **comms, int abort) {
+	if (ctx != NULL) cuCtxSetCurrent(ctx);
 	for (int i = 0; i < n; i++)
 		if (comms[i] != NULL) (abort ? nccl_abort : nccl_destroy)(comms[i]);
 }

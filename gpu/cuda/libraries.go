@@ -19,6 +19,7 @@ import (
 type library struct {
 	name  string
 	names func(driverMajor int) []string // of files, best first
+	needs func(file string) string       // a library that it needs, from the same folder; nil: none
 	find  func(unsafe.Pointer) *C.char   // finds its functions; returns the name of one that is missing
 
 	tried   bool
@@ -35,7 +36,8 @@ var cublas = library{
 		}
 		return names
 	},
-	find: func(l unsafe.Pointer) *C.char { return C.aibox_blas_load(l) },
+	needs: func(file string) string { return strings.Replace(file, "libcublas.", "libcublasLt.", 1) },
+	find:  func(l unsafe.Pointer) *C.char { return C.aibox_blas_load(l) },
 }
 
 var nccl = library{
@@ -51,8 +53,15 @@ var nccl = library{
 	},
 }
 
-// libraryFolder is where NVIDIA's installer puts libraries that the system may not know.
-const libraryFolder = "/usr/local/cuda/lib64/"
+// libraryFolders are where libraries are looked for: where the system finds them, and where NVIDIA's installer puts
+// those that the system may not know.
+func libraryFolders() []string {
+	folders := []string{""}
+	if home := os.Getenv("CUDA_HOME"); home != "" {
+		folders = append(folders, home+"/lib64/")
+	}
+	return append(folders, "/usr/local/cuda/lib64/")
+}
 
 // load loads the library, unless that was tried before.
 func (l *library) load(driver int) error {
@@ -69,7 +78,13 @@ func (l *library) load(driver int) error {
 func (l *library) open(names []string) {
 	var problems []string
 	for _, name := range names {
-		for _, file := range []string{name, libraryFolder + name} {
+		for _, folder := range libraryFolders() {
+			file := folder + name
+			if _, err := os.Stat(file); err == nil && l.needs != nil {
+				// It may not look into its own folder, or LD_LIBRARY_PATH may go before that. It takes one that is
+				// loaded already. If there is none, it says so itself.
+				_, _ = openLibrary(l.needs(file))
+			}
 			handle, problem := openLibrary(file)
 			if handle == nil {
 				problems = append(problems, problem)

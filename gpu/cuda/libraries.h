@@ -33,9 +33,10 @@ int aibox_blas_gemm(CUcontext ctx, cublasHandle_t h, const aibox_gemm_t *g);
 const char *aibox_nccl_load(void *library);
 int aibox_nccl_version(int *version);
 const char *aibox_nccl_text(int result);
-// The functions below return an ncclResult_t, or minus a CUresult.
-int aibox_nccl_create(int n, const int *devices, void **comms);
-void aibox_nccl_destroy(int n, void **comms, int abort);
+// The functions below return an ncclResult_t, or minus a CUresult. NCCL asks for the device of the thread's context, and
+// afterwards makes the primary context of that device the one of the thread again: so it should be one of its devices.
+int aibox_nccl_create(CUcontext ctx, int n, const int *devices, void **comms);
+void aibox_nccl_destroy(CUcontext ctx, int n, void **comms, int abort);
 int aibox_nccl_all_reduce(int n, void **comms, void **contexts, void **streams, const uint64_t *arrays, size_t count);
 
 #endif

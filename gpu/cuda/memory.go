@@ -88,7 +88,7 @@ func (m *memory) alloc() error {
 func (m *memory) noRoom() error {
 	e := &gpu.Error{Kind: gpu.OutOfMemory, Device: m.dev.number, Asked: int64(m.bytes)}
 	if !m.pinned {
-		e.Free, e.Total, _ = cu.MemInfo()
+		e.Free, e.Total, _ = m.dev.room()
 		return e
 	}
 	var host unix.Sysinfo_t

@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -70,6 +71,10 @@ func TestGroupOfAll(t *testing.T) {
 		devices, streams = append(devices, d), append(streams, must[gpu.Stream](t)(d.NewStream("s")))
 		arrays = append(arrays, gpu.All(must[gpu.Memory](t)(d.Alloc("array", 4*size))))
 	}
+	// The context of this thread ends before the group begins.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	check(t, must[gpu.Device](t)(p.Open(0)).Close())
 	group := must[gpu.Group](t)(p.Group(devices))
 	n := float32(len(devices))
 	for range 2 {
@@ -95,12 +100,18 @@ func TestGroupOfAll(t *testing.T) {
 }
 
 // TestGroupBreaks: a device that fails before an AllReduce breaks the others, which might wait
-// for it, and new devices work.
+// for it, and new devices work, unless failures are sticky.
 func TestGroupBreaks(t *testing.T) {
 	p := openPlatform(t)
 	count := len(p.Devices())
 	for round := range 2 {
-		a, b := must[gpu.Device](t)(p.Open(0)), must[gpu.Device](t)(p.Open(1%count))
+		a, err := p.Open(0)
+		if err != nil && round > 0 && sticky() {
+			t.Log("no device works any more:", err)
+			return
+		}
+		check(t, err)
+		b := must[gpu.Device](t)(p.Open(1 % count))
 		s, u := must[gpu.Stream](t)(a.NewStream("s")), must[gpu.Stream](t)(b.NewStream("u"))
 		x, y := must[gpu.Memory](t)(a.Alloc("x", 1<<20)), must[gpu.Memory](t)(b.Alloc("y", 1<<20))
 		group := must[gpu.Group](t)(p.Group([]gpu.Device{a, b}))

@@ -27,7 +27,7 @@ type platform struct {
 	infos    []gpu.Info
 	maxPitch []int
 	primary  []*device // who has the primary context of a physical device
-
+	kept     []bool    // whether it stays when that one is closed
 }
 
 // Open returns the platform of this machine's devices. The error is WrongDriver if there are none.
@@ -66,7 +66,7 @@ func open() (*platform, error) {
 		}
 		p.infos, p.maxPitch = append(p.infos, info), append(p.maxPitch, pitch)
 	}
-	p.primary = make([]*device, n)
+	p.primary, p.kept = make([]*device, n), make([]bool, n)
 	return p, nil
 }
 

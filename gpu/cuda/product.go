@@ -91,13 +91,13 @@ func gemm(p *gpu.Product, a, b, c gpu.Region) C.aibox_gemm_t {
 		trans_a: flag(p.TransB), trans_b: flag(p.TransA), m: C.int(p.N), n: C.int(p.M), k: C.int(p.K),
 		a: address(b), b: address(a), c: address(c),
 		lda: C.int(leading(p.B, b)), ldb: C.int(leading(p.A, a)), ldc: C.int(leading(p.C, c)),
-		_type: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F_PEDANTIC, beta: C.float(flag(p.Accumulate)),
+		_type: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F, beta: C.float(flag(p.Accumulate)),
 	}
 	switch p.Precision {
 	case gpu.TF32Product:
 		g.compute = C.CUBLAS_COMPUTE_32F_FAST_TF32
 	case gpu.BF16Product:
-		g._type, g.compute = C.CUDA_R_16BF, C.CUBLAS_COMPUTE_32F
+		g._type = C.CUDA_R_16BF
 	}
 	return g
 }

@@ -1,5 +1,6 @@
 // The functions of libcuda.so.1 that this program calls: those of gorgonia.org/cu, which
-// `nm -D --undefined-only` lists of a program that links with libcuda.so, and those of driver.h.
+// `nm -D --undefined-only` lists of a program that links with libcuda.so, and those of driver.h; by the names that
+// they have in the headers of CUDA 11.8, and in those of CUDA 12.
 // If one is missing here the program needs libcuda.so.1 to start, and TestNeedsNoDriver fails.
 
 F(cuArray3DCreate_v2)
@@ -58,6 +59,7 @@ F(cuGraphAddDependencies)
 F(cuGraphAddEmptyNode)
 F(cuGraphAddHostNode)
 F(cuGraphAddKernelNode)
+F(cuGraphAddKernelNode_v2)
 F(cuGraphAddMemcpyNode)
 F(cuGraphAddMemsetNode)
 F(cuGraphClone)
@@ -147,7 +149,9 @@ F(cuStreamQuery)
 F(cuStreamSynchronize)
 F(cuStreamWaitEvent)
 F(cuStreamWaitValue32)
+F(cuStreamWaitValue32_v2)
 F(cuStreamWriteValue32)
+F(cuStreamWriteValue32_v2)
 F(cuSurfRefGetArray)
 F(cuSurfRefSetArray)
 F(cuTexRefGetAddressMode)

@@ -13,6 +13,8 @@ import (
 type Subject struct {
 	Platform gpu.Platform // with at least one device that nobody else uses
 	Image    gpu.Image    // the kernels of kernels.go
+	// Sticky says that a failure may leave the process without a device that works, and with no hope to get one.
+	Sticky bool
 }
 
 // Run tests a platform.

@@ -3,7 +3,9 @@
 // as late as they may; addresses must be in memory of the operation's context; a failure breaks
 // one context; NCCL takes streams of primary contexts only; a context ends with nothing in it.
 // FAKE_DEVICES says how many devices there are; FAKE_LEAKS lets contexts end that are not empty; FAKE_MODE is
-// the compute mode of the devices, which another process has if it is not 0; FAKE_INIT is the result of cuInit.
+// the compute mode of the devices, which another process has if it is not 0; FAKE_INIT is the result of cuInit, and
+// FAKE_OPEN that of making a context; with FAKE_STICKY a failure of a kernel stays with the process, as the
+// documentation says: it has no context any more that works, and gets none.
 
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -26,12 +28,14 @@ struct CUctx_st {
 static struct CUctx_st primaries[16];
 static __thread CUcontext current;
 static int initialized;
+static CUresult sticky;
 
 static int setting(const char *name, int otherwise) { const char *n = getenv(name); return n ? atoi(n) : otherwise; }
 static int devices(void) { return setting("FAKE_DEVICES", 1); }
 
 static CUresult usable(CUcontext c) {
 	if (!initialized) return CUDA_ERROR_NOT_INITIALIZED;
+	if (sticky) return sticky;
 	if (c == NULL) return CUDA_ERROR_INVALID_CONTEXT;
 	if (!c->alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	return c->error;
@@ -40,8 +44,12 @@ static CUresult usable(CUcontext c) {
 	CUresult context_ = usable(current); \
 	if (context_ != CUDA_SUCCESS) return context_;
 
+static void empty(CUcontext c) {
+	if (c->error == CUDA_SUCCESS && !sticky && c->objects != 0 && !getenv("FAKE_LEAKS")) DIE("a context ends with %d things in it", c->objects);
+}
+
 static void ends(CUcontext c) {
-	if (c->error == CUDA_SUCCESS && c->objects != 0 && !getenv("FAKE_LEAKS")) DIE("a context ends with %d things in it", c->objects);
+	empty(c);
 	c->alive = 0, c->error = CUDA_SUCCESS, c->objects = 0;
 }
 
@@ -69,8 +77,10 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice a, CUdevice b) { *can = a != b
 CUresult cuDeviceGetP2PAttribute(int *v, CUdevice_P2PAttribute a, CUdevice x, CUdevice y) { (void)a, (void)x, (void)y; *v = 1; return CUDA_SUCCESS; }
 CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned f) { CONTEXT; (void)f; return c->device == current->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned f) { (void)f; return primaries[d].alive ? CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE : CUDA_SUCCESS; }
+static CUresult opening(void) { return sticky ? sticky : (CUresult)setting("FAKE_OPEN", CUDA_SUCCESS); }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
 	*c = &primaries[d];
+	if (opening()) return opening();
 	if ((*c)->error) return (*c)->error;
 	if (setting("FAKE_MODE", CU_COMPUTEMODE_DEFAULT) != CU_COMPUTEMODE_DEFAULT) return CUDA_ERROR_DEVICE_UNAVAILABLE;
 	(*c)->device = d, (*c)->primary = (*c)->alive = 1, (*c)->retained++;
@@ -79,12 +89,14 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
 CUresult cuDevicePrimaryCtxReset(CUdevice d) { ends(&primaries[d]); return CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxRelease(CUdevice d) {
 	if (primaries[d].retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-	if (--primaries[d].retained == 0 && primaries[d].error == CUDA_SUCCESS) ends(&primaries[d]);
+	empty(&primaries[d]);
+	if (--primaries[d].retained == 0 && primaries[d].error == CUDA_SUCCESS) DIE("a primary context ends, and will be made again");
 	return CUDA_SUCCESS;
 }
 #undef cuCtxCreate
 CUresult cuCtxCreate_v2(CUcontext *c, unsigned f, CUdevice d) {
 	(void)f;
+	if (opening()) return opening();
 	*c = calloc(1, sizeof **c);
 	(*c)->device = d, (*c)->alive = 1;
 	current = *c;
@@ -92,7 +104,7 @@ CUresult cuCtxCreate_v2(CUcontext *c, unsigned f, CUdevice d) {
 }
 CUresult cuCtxPopCurrent(CUcontext *c) { *c = current; current = NULL; return CUDA_SUCCESS; }
 CUresult cuCtxSetCurrent(CUcontext c) { current = c; return usable(c) == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS; }
-CUresult cuCtxDestroy(CUcontext c) { ends(c); return CUDA_SUCCESS; }
+CUresult cuCtxDestroy(CUcontext c) { ends(c); if (current == c) current = NULL; return CUDA_SUCCESS; }
 
 // ---- memory
 
@@ -232,6 +244,7 @@ static void kernel(CUcontext c, operation *o) {
 	float a;
 	if (!strcmp(o->name, "trap")) {
 		c->error = CUDA_ERROR_LAUNCH_FAILED;
+		if (getenv("FAKE_STICKY")) sticky = c->error;
 	} else if (!strcmp(o->name, "affine")) {
 		int n = I(3) < threads ? I(3) : threads;
 		memcpy(&a, &o->params[2], 4);
@@ -267,7 +280,7 @@ static void perform(CUstream s, operation *o) {
 		return;
 	}
 	if (o->kind == RECORD) o->event->time = clock_ms;
-	if (s->c->error != CUDA_SUCCESS) return; // what is left of a broken context does not run
+	if (s->c->error != CUDA_SUCCESS || sticky) return; // what is left of a broken context does not run
 	switch (o->kind) {
 	case COPY:
 		for (uint64_t i = 0; i < o->rows; i++) {
@@ -345,6 +358,7 @@ CUresult cuStreamSynchronize(CUstream s) {
 }
 CUresult cuStreamQuery(CUstream s) {
 	CONTEXT;
+	if (s->capture) { s->capture->bad = 1; return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
 	if (s->ran < s->n) { until(s, s->ran + 1); return current->error ? current->error : CUDA_ERROR_NOT_READY; }
 	return CUDA_SUCCESS;
 }
@@ -414,7 +428,7 @@ CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, CUjit_op
 	current->objects++;
 	return CUDA_SUCCESS;
 }
-CUresult cuModuleUnload(CUmodule m) { CONTEXT; (void)m; current->objects--; return CUDA_SUCCESS; }
+CUresult cuModuleUnload(CUmodule m) { CONTEXT; if (m->c != current) DIE("module of another context"); current->objects--; return CUDA_SUCCESS; }
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
 	CONTEXT;
 	*f = calloc(1, sizeof **f);
@@ -464,6 +478,7 @@ CUresult cuGraphDestroy(CUgraph g) { free(g); return CUDA_SUCCESS; }
 CUresult cuGraphExecDestroy(CUgraphExec e) { CONTEXT; free(e); current->objects--; return CUDA_SUCCESS; }
 CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
 	CONTEXT;
+	if (e->c != current || s->c != current || s->capture) return CUDA_ERROR_INVALID_HANDLE;
 	for (int i = 0; i < e->g.n; i++) enqueue(s, *e->g.ops[i]);
 	return CUDA_SUCCESS;
 }
@@ -479,7 +494,12 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *h) {
 	current->objects++;
 	return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasDestroy_v2(cublasHandle_t h) { h->c->objects--; free(h); return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasDestroy_v2(cublasHandle_t h) {
+	if (h->c != current) DIE("a handle of cuBLAS ends in another context"); // in which it would give its memory back
+	h->c->objects--;
+	free(h);
+	return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasSetStream_v2(cublasHandle_t h, cudaStream_t s) { h->s = (CUstream)s; h->workspace = 0; return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t h, void *p, size_t n) {
 	if (n < 4 << 20 || (uintptr_t)p % 256) return CUBLAS_STATUS_INVALID_VALUE;
@@ -493,7 +513,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperat
 	int lda, const void *b, cudaDataType tb_, int ldb, const void *beta, void *c, cudaDataType tc, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo) {
 	int bf = ta_ == CUDA_R_16BF;
 	if (ta_ != tb_ || tc != CUDA_R_32F || *(float *)alpha != 1 || h->workspace == 0 || h->atomics != 0 || algo != CUBLAS_GEMM_DEFAULT || m < 1 || n < 1 || k < 1 ||
-		h->c != current || (bf ? compute != CUBLAS_COMPUTE_32F : compute != CUBLAS_COMPUTE_32F_PEDANTIC && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_INVALID_VALUE;
+		h->c != current || (compute != CUBLAS_COMPUTE_32F && (bf || compute != CUBLAS_COMPUTE_32F_FAST_TF32))) return CUBLAS_STATUS_INVALID_VALUE;
 	// A graph may run beside what its stream does later.
 	allocation *w = find(h->workspace, 4 << 20);
 	int user = h->s->capture != NULL ? 1 : 2;
@@ -515,6 +535,7 @@ const char *ncclGetErrorString(int r) { (void)r; return "an error of the fake NC
 int ncclCommInitAll(void **comms, int n, const int *numbers) {
 	const char *algo = getenv("NCCL_ALGO");
 	if (algo == NULL || strcmp(algo, "Ring")) DIE("NCCL_ALGO");
+	if (usable(current)) return 1; // it asks for the device of the context
 	for (int i = 0; i < n; i++) {
 		for (int j = 0; j < i; j++)
 			if (numbers[i] == numbers[j]) return 5;
