@@ -273,7 +273,7 @@ func TestHeldPassesTraffic(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		s := nightSetup(0, seed)
 		s.held = true
-		const passes, keys, fresh, batches = 4, 1500, 500, 200
+		const passes, keys, fresh, batches = 4, 1200, 400, 100
 		n := &night{universe: keys + passes*fresh}
 		for i := range passes {
 			p := nightPass{Pass: new(reader.Pass)}
