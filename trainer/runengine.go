@@ -36,8 +36,10 @@ func (r *run) makeEngine() error {
 	if err := e.Import(); err != nil {
 		return err
 	}
-	fit, err := e.FitRows(job.Training.BatchSize)
-	r.table.passLimit.devices.Store(fit)
+	limit, err := e.RowLimit(job.Training.BatchSize)
+	if limit != nil {
+		r.table.passLimit.devices = limit.Rows
+	}
 	return err
 }
 

@@ -11,19 +11,23 @@ import (
 // devices if rows are there, can hold its rows. That of the table is found when a pass does not fit, and stays as long as the table is
 // open. The model does not depend on how passes are divided.
 type passLimit struct {
-	keys, devices atomic.Int64 // 0: none, or none so far
-	told          atomic.Bool
-	toldDevices   atomic.Bool
+	keys        atomic.Int64 // 0: none so far
+	told        atomic.Bool
+	devices     func([]reader.Batch) int64 // of a pass with these mini-batches; nil: none. It does not change while passes are cut
+	toldDevices atomic.Bool
 }
 
 // cut divides pass into parts that do not exceed the limits.
 func (l *passLimit) cut(pass *reader.Pass, log *slog.Logger) []*reader.Pass {
-	most, devices := l.keys.Load(), l.devices.Load()
-	if devices > 0 && (most == 0 || devices < most) {
-		most = devices
-		if len(pass.Keys) > int(most) && !l.toldDevices.Swap(true) {
+	most := l.keys.Load()
+	if l.devices != nil {
+		devices := l.devices(pass.Batches)
+		if most == 0 || devices < most {
+			most = devices
+		}
+		if len(pass.Keys) > int(devices) && !l.toldDevices.Swap(true) {
 			log.Info("the memory of the devices cannot hold the rows of a whole pass: passes are trained in parts, which does not change the model; a smaller pipeline.batches_per_pass or more engine.devices avoid that",
-				"mini_batches", len(pass.Batches), "unique_keys", len(pass.Keys), "keys_that_fit", most)
+				"mini_batches", len(pass.Batches), "unique_keys", len(pass.Keys), "keys_that_fit", devices)
 		}
 	}
 	if most > 0 && len(pass.Keys) > int(most) {

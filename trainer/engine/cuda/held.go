@@ -237,27 +237,22 @@ func (e *Engine) judgeRows(j *job) error {
 	return nil
 }
 
-// featuresPerBag is how many features FitRows expects in a bag.
-const featuresPerBag = 2
-
-// FitRows is how many rows a pass may have, so that they and those of the next one fit the memory that the devices have
-// free, beside mini-batches of so many examples; 0 if rows are not on the devices.
-func (e *Engine) FitRows(examples int) (int64, error) {
+// RowLimit is how many rows passes may have, so that those of two passes fit the memory that the devices have free, beside mini-batches
+// of at most so many examples; nil if rows are not on the devices.
+func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 	if e.held == nil {
-		return 0, nil
+		return nil, nil
 	}
-	devices := len(e.replicas)
-	share := (examples + devices - 1) / devices
-	batch := e.held.BatchBytes(examples, examples*e.Network.Fields*featuresPerBag)
+	share := (examples + len(e.replicas) - 1) / len(e.replicas)
 	for _, x := range []*execution{&e.train, &e.infer} {
 		x.layout(share)
 	}
-	batch += int64(max(e.train.bytes, e.infer.bytes) + len(e.slots)*e.train.inputs(share).bytes)
+	network := int64(max(e.train.bytes, e.infer.bytes) + len(e.slots)*e.train.inputs(share).bytes)
 	least := int64(math.MaxInt64)
 	for _, r := range e.replicas {
 		free, _, err := r.dev.FreeMemory()
 		if err != nil {
-			return 0, e.fail(err)
+			return nil, e.fail(err)
 		}
 		sharing := int64(0) // of the physical device
 		for _, o := range e.replicas {
@@ -267,9 +262,9 @@ func (e *Engine) FitRows(examples int) (int64, error) {
 		}
 		least = min(least, (free-free/freeShare)/sharing)
 	}
-	return max(1, e.held.RowsIn(least-batch)*int64(devices)), nil
+	return e.held.Limit(least - network), nil
 }
 
-// freeShare is the part of a device's free memory that FitRows leaves to others, such as the libraries of the
+// freeShare is the part of a device's free memory that RowLimit leaves to others, such as the libraries of the
 // driver: one part in so many.
 const freeShare = 16

@@ -22,7 +22,7 @@ type lane struct {
 	first  int     // chunks [first, last) are at work; chunk i is in chunks[i mod ring]
 	last   int
 	chunks [ring]chunk
-	most   int   // rows in a chunk
+	most   int          // rows in a chunk
 	copied atomic.Int64 // rows so far
 }
 

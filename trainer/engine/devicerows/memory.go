@@ -3,7 +3,6 @@ package devicerows
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"aibox/gpu"
 )
@@ -83,20 +82,6 @@ func (r *Rows) DeviceBytes(d int) int64 {
 		}
 	}
 	return n
-}
-
-// RowsIn is how many rows of a pass a device can have in so many bytes, so that those of the next pass fit beside them, and
-// what is needed to copy them.
-func (r *Rows) RowsIn(bytes int64) int64 {
-	each := int64(r.rowBytes())
-	if r.keyed() {
-		each += keyBytes
-	}
-	copied := each + 4 // of a row in a chunk
-	if full := 2 * ring * (copied*int64(r.chunkRows(math.MaxInt/2)) + 3*align); bytes >= 3*full {
-		return (bytes - full) / (2 * each)
-	}
-	return (bytes - 2*ring*(copied*leastChunkRows+3*align)) / (2*each + 2*ring*copied/8)
 }
 
 // Bytes is the memory of the host that r has.

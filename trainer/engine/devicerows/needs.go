@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"aibox/gpu"
+	"aibox/gpu/kernels"
 	"aibox/reader"
 )
 
@@ -20,7 +21,11 @@ type size struct {
 	training, weighted, rowWeighted bool
 }
 
-// needsOf are those of a mini-batch, whose rows and features are divided among the devices about equally.
+// timelineWords is for how many words of a timeline of decay there is room in needs; if it has more, memory grows.
+const timelineWords = 4096
+
+// needsOf are those of a mini-batch, whose rows and features are divided among the devices about equally. They depend on nothing that
+// changes.
 func (r *Rows) needsOf(of size) needs {
 	devices := len(r.parts)
 	part := func(n int) int {
@@ -35,10 +40,11 @@ func (r *Rows) needsOf(of size) needs {
 		averages: r.averaged != nil, decays: r.state.Decay != nil, weighted: of.weighted,
 	}
 	if x.decays {
-		x.timelineWords = len(r.state.Decay.AppendWords(nil))
+		x.timelineWords = timelineWords
 	}
 	if of.training {
 		x.rowBagCount, x.rowWeighted = part(of.features), of.rowWeighted
+		x.floats = 2 * kernels.UpdateBytes / 4 * r.Network.Fields // of as many groups at most
 	}
 	r.place(&x, s.training, s.examples)
 	return needs{work: r.workOf(&s, &x).bytes, inputs: x.bytes, pinned: devices * x.bytes}
@@ -48,21 +54,17 @@ func (r *Rows) needsOf(of size) needs {
 func (r *Rows) needsOfAll(batches []reader.Batch) (n needs) {
 	for i := range batches {
 		b := &batches[i]
-		one := r.needsOf(size{
+		n = n.largest(r.needsOf(size{
 			examples: b.N, rows: len(b.Rows), features: len(b.Index),
 			training: len(b.RowStarts) > 0, weighted: b.BagWeights != nil, rowWeighted: b.RowWeights != nil,
-		})
-		n.work, n.inputs, n.pinned = max(n.work, one.work), max(n.inputs, one.inputs), max(n.pinned, one.pinned)
+		}))
 	}
 	return n
 }
 
-// BatchBytes estimates the memory that a device needs for mini-batches of so many examples, and of so many occurrences of
-// features, if all are different.
-func (r *Rows) BatchBytes(examples, features int) int64 {
-	n := r.needsOf(size{examples: examples, rows: features, features: features, training: true, weighted: true, rowWeighted: true})
-	bytes := int64(n.work + len(r.slots)*n.inputs)
-	return bytes + bytes/spare
+// largest is what both need.
+func (n needs) largest(o needs) needs {
+	return needs{work: max(n.work, o.work), inputs: max(n.inputs, o.inputs), pinned: max(n.pinned, o.pinned)}
 }
 
 // reserve makes room for mini-batches. REQUIRES: the host has the results of all that were sent.

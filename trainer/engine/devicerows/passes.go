@@ -81,7 +81,11 @@ func (r *Rows) makeNext(of engine.Pass) error {
 	}
 	p := r.unused()
 	p.reset(of)
-	if err := r.fit(p); err != nil {
+	err := r.fit(p, 2) // the next one, too: with rows that stay, memory can only grow beside what there is
+	if errors.Is(err, gpu.OutOfMemory) {
+		err = r.fit(p, 1)
+	}
+	if err != nil {
 		return err
 	}
 	r.next = p
@@ -179,17 +183,17 @@ func (r *Rows) fitBeside(of *pass) (bool, error) {
 			return false, nil
 		}
 	}
-	err := r.fit(of)
+	err := r.fit(of, 1)
 	if errors.Is(err, gpu.OutOfMemory) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// fit makes room for a pass beside the rows that are on the devices.
-func (r *Rows) fit(of *pass) error {
+// fit makes room for a pass, or for more of its size, beside the rows that are on the devices.
+func (r *Rows) fit(of *pass, passes int) error {
 	for _, p := range r.parts {
-		if err := r.makeRoom(p, p.share(len(of.Keys), len(r.parts)), len(of.Keys)); err != nil {
+		if err := r.makeRoom(p, p.share(len(of.Keys), len(r.parts)), passes, len(of.Keys)); err != nil {
 			return err
 		}
 	}

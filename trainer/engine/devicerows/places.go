@@ -39,9 +39,9 @@ func (r *Rows) rowBytes() int { return 4 * r.Layout.Words() }
 
 const keyBytes = 8
 
-// makeRoom makes room on a device for n more rows, of a pass with so many, and for their copies. Rows that are there stay.
-func (r *Rows) makeRoom(p *part, n, of int) error {
-	if p.places.first == 0 && p.places.lack(n) > 0 {
+// makeRoom makes room on a device for the n rows that it has of a pass, times so many passes, and for their copies. Rows that are there stay.
+func (r *Rows) makeRoom(p *part, n, passes, of int) error {
+	if p.places.first == 0 && p.places.lack(passes*n) > 0 {
 		if err := p.freeRows(); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (r *Rows) makeRoom(p *part, n, of int) error {
 			return err
 		}
 	}
-	lack := p.places.lack(n)
+	lack := p.places.lack(passes * n)
 	if lack == 0 {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what
 	if holds(*m, each*rows) {
 		return nil
 	}
-	used := each * p.places.first
+	used := each * p.places.first // if there are none, there is no old memory
 	var larger gpu.Memory
 	if err := p.grow(&larger, name, each*rows, what); err != nil {
 		return err

@@ -26,6 +26,7 @@ type Rows struct {
 	engine.Config
 	state    *engine.State
 	averaged []int32 // of each field, whether its bags are averaged; nil: none is
+	decays   bool    // rows do
 	parts    []*part
 	slots    [2]slot
 	passes
@@ -64,7 +65,7 @@ func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 
 // New returns rows without a pass, also if there is an error. Their optimizer goes on from state, which must not be replaced.
 func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) {
-	r := &Rows{Config: c, state: state, averaged: averagedFields(c.Network), worker: newWorker()}
+	r := &Rows{Config: c, state: state, averaged: averagedFields(c.Network), decays: state.Decay != nil, worker: newWorker()}
 	r.copier.task = r.copier.run
 	for i, d := range devices {
 		p := &part{Device: d, number: i}
@@ -123,7 +124,7 @@ func (r *Rows) keyed() bool { return r.Layout.Format != sparsetable.Float32 }
 func (r *Rows) table(p *part) kernels.Table {
 	return kernels.Table{
 		Rows:   gpu.Part(p.rows, 0, r.rowBytes()*p.places.room),
-		Values: r.Layout.ValueDim, State: r.Layout.StateDim, Format: kernels.Format(r.Layout.Format), Decays: r.state.Decay != nil,
+		Values: r.Layout.ValueDim, State: r.Layout.StateDim, Format: kernels.Format(r.Layout.Format), Decays: r.decays,
 	}
 }
 

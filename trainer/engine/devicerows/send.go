@@ -35,7 +35,8 @@ type section struct {
 	starts, rowBags, rowWeights, labels     int // of training
 	averaged, moment, timeline              int
 	step, groups, constants                 int
-	bagCount, rowBagCount, timelineWords    int
+	bagCount, rowBagCount                   int
+	timelineWords, floats                   int
 	weighted, rowWeighted, averages, decays bool
 }
 
@@ -116,13 +117,14 @@ func (r *Rows) layout(s *slot, b *reader.Batch, shares []Share) {
 		lo, hi := b.Offsets[share.First*fields], b.Offsets[(share.First+share.N)*fields]
 		x := section{
 			Share: share, at: at, first: o.first[d], rows: o.first[d+1] - o.first[d], all: len(b.Rows), bagCount: int(hi - lo),
-			weighted: b.BagWeights != nil, averages: r.averaged != nil, decays: r.state.Decay != nil,
+			weighted: b.BagWeights != nil, averages: r.averaged != nil, decays: r.decays,
 		}
 		if x.decays {
 			x.timelineWords = len(r.words) - decay.MomentWords
 		}
 		if s.training {
 			x.rowBagCount, x.rowWeighted = o.features[d+1]-o.features[d], b.RowWeights != nil
+			x.floats = len(r.floats)
 		}
 		r.place(&x, s.training, b.N)
 		at += x.bytes
@@ -162,7 +164,7 @@ func (r *Rows) place(x *section, training bool, examples int) {
 	x.labels = place(4 * examples)
 	x.step = place(kernels.RowStepBytes)
 	x.groups = place(4 * fields)
-	x.constants = place(4 * len(r.floats))
+	x.constants = place(4 * x.floats)
 }
 
 // room makes room for the sections of a slot.

@@ -1,0 +1,42 @@
+package devicerows
+
+import (
+	"math"
+	"sync"
+
+	"aibox/reader"
+)
+
+// Limit tells how many rows passes may have, so that they fit the memory of the devices. Any goroutine may use it.
+type Limit struct {
+	rows  *Rows
+	bytes int64 // of each device, for rows and mini-batches
+
+	mu    sync.Mutex
+	needs needs // of the mini-batches so far: their memory stays
+}
+
+// Limit returns the limit for so many bytes on each device.
+func (r *Rows) Limit(bytes int64) *Limit { return &Limit{rows: r, bytes: bytes} }
+
+// Rows is how many rows a pass with these mini-batches may have, so that those of the next pass fit beside them.
+func (l *Limit) Rows(batches []reader.Batch) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.needs = l.needs.largest(l.rows.needsOfAll(batches))
+	mini := int64(l.needs.work + len(l.rows.slots)*l.needs.inputs)
+	return max(1, l.rows.rowsIn(l.bytes-mini-mini/spare)*int64(len(l.rows.parts)))
+}
+
+// rowsIn is how many rows of each of two passes a device can have in so many bytes, with what is needed to copy them.
+func (r *Rows) rowsIn(bytes int64) int64 {
+	each := int64(r.rowBytes())
+	if r.keyed() {
+		each += keyBytes
+	}
+	copied := each + 4 // of a row in a chunk
+	if full := 2 * ring * (copied*int64(r.chunkRows(math.MaxInt/2)) + 3*align); bytes >= 3*full {
+		return (bytes - full) / (2 * each)
+	}
+	return (bytes - 2*ring*(copied*leastChunkRows+3*align)) / (2*each + 2*ring*copied/8)
+}
