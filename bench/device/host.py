@@ -19,7 +19,7 @@ def job(options, part):
         if not file.exists():
             os.link(place.directory / "train.parquet", file)
     print(f"The whole job of DLRM, second of two epochs, thousands of examples a second, and the share of the time that each stage was busy. {JOB_GOAL}\n")
-    table = Table("batch", "precision", "embeddings", "examples", "RE", "ST", "EL+JL", "what bounds it")
+    table = Table("batch", "precision", "embeddings", "examples", "RE", "ST", "EL+JL", "what bounds it", "rows that stayed on the device", "rows it waited for")
     _, middle, large = size.batches
     precise, fast = engine.precisions()[:2]
     cases = [(batch, precision, where) for batch, precision in ((middle, precise), (middle, fast), (large, fast)) for where in engine.placements()]
@@ -36,7 +36,14 @@ def job(options, part):
         epoch = summary["epochs"][-1]
         busy = {stage["name"]: f"{stage['busy_seconds'] / epoch['seconds']:.0%}" for stage in epoch["stages"]}
         table.row(batch, precision, where, rate([epoch["examples"] / epoch["seconds"]]),
-                  *(busy.get(name, "–") for name in ("RE", "ST", "EL+JL")), summary.get("bound") or summary["limiting_stage"])
+                  *(busy.get(name, "–") for name in ("RE", "ST", "EL+JL")), summary.get("bound") or summary["limiting_stage"], *traffic(summary))
+
+
+def traffic(summary):
+    """Of the rows of all passes, the share that was on the device already, and the share that was copied there too late."""
+    devices = summary.get("devices") or [{}]
+    up, kept, late = (sum(d.get(key, 0) for d in devices) for key in ("rows_uploaded", "rows_kept", "rows_uploaded_late"))
+    return [f"{rows / (up + kept):.0%}" if up else "–" for rows in (kept, late)]
 
 
 def host(options, part):

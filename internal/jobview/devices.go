@@ -52,15 +52,24 @@ func deviceTable(w io.Writer, devices []trainer.DeviceSummary) error {
 	}
 	fmt.Fprintf(w, "devices; times are means over %s\n", humanize.Count(devices[0].MeasuredSteps, "measured step"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "device\tbusy\ttime/step\tall-reduce\tmemory\tcopied up\tdown\tbetween\t")
+	head := "device\tbusy\ttime/step\tall-reduce\tmemory\tcopied up\tdown\tbetween\t"
+	rows := devices[0].RowsUploaded > 0
+	if rows {
+		head += "rows kept\tlate\t"
+	}
+	fmt.Fprintln(t, head)
 	for i := range devices {
 		d := &devices[i]
 		sum, sent := "-", "-"
 		if len(devices) > 1 {
 			sum, sent = timeText(d, d.AllReduce()), humanize.Bytes(d.BetweenBytes)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", d.Device, busyText(d), timeText(d, d.Step()), sum, humanize.Bytes(d.MemoryUsedBytes),
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t", d.Device, busyText(d), timeText(d, d.Step()), sum, humanize.Bytes(d.MemoryUsedBytes),
 			humanize.Bytes(d.UploadedBytes), humanize.Bytes(d.DownloadedBytes), sent)
+		if rows {
+			fmt.Fprintf(t, "%s\t%s\t", shareText(d.RowsKept, d.RowsKept+d.RowsUploaded), shareText(d.RowsLate, d.RowsUploaded))
+		}
+		fmt.Fprintln(t)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -68,6 +77,8 @@ func deviceTable(w io.Writer, devices []trainer.DeviceSummary) error {
 	_, err := fmt.Fprintln(w)
 	return err
 }
+
+func shareText(part, of int64) string { return humanize.Percent(float64(part) / float64(max(1, of))) }
 
 func busyText(d *trainer.DeviceSummary) string {
 	if d.MeasuredSteps == 0 {

@@ -66,4 +66,18 @@ devices; times are means over 12 measured steps
        0  62.3%     9.81ms      1.23ms  3.0 GiB   20.0 GiB  5.0 GiB  7.0 GiB
        3      -          -           -  2.0 GiB   19.0 GiB  4.0 GiB  7.0 GiB
 `)
+
+	with := devices(2)
+	with[0].RowsUploaded, with[0].RowsKept, with[0].RowsLate, with[1].RowsUploaded = 300, 100, 30, 4
+	out.Reset()
+	if err := PrintSummary(&out, &trainer.Summary{Devices: with, Bound: "something"}); err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ = strings.Cut(out.String(), "measured steps\n")
+	text, _, _ = strings.Cut(text, "bounded by")
+	wantLines(t, strings.Split(strings.TrimRight(text, "\n"), "\n"), `
+  device   busy  time/step  all-reduce   memory  copied up     down  between  rows kept   late
+       0  62.3%     9.81ms      1.23ms  3.0 GiB   20.0 GiB  5.0 GiB  7.0 GiB      25.0%  10.0%
+       3      -          -           -  2.0 GiB   19.0 GiB  4.0 GiB  7.0 GiB       0.0%   0.0%
+`)
 }
