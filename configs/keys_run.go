@@ -85,7 +85,7 @@ var engineKeys = []Key{
 		Meaning: "Numbers of the devices that train, as nvidia-smi has them. Each gets an equal part of the examples of a mini-batch and has all parameters; their gradients are summed. A model depends on how many there are, not on which. A number may come several times: that device then plays several ones, for tests."},
 	{Path: "engine.embeddings", Default: "cpu", Values: []string{"cpu", "device"}, Tuning: true, When: onDevices,
 		Refused: map[string]string{"cuda": "the memory of the devices is called device", "gpu": "the memory of the devices is called device"},
-		Meaning: "Where the rows of a pass are while it is trained. With cpu, they stay in the memory of the host, whose processors pool their bags and update them. With device, they are copied to the devices when the pass begins, divided among them, pooled and updated there, and copied back when it ends; a pass whose rows do not fit is trained in parts. The model is the same, bit for bit, on the same number of devices."},
+		Meaning: "Where the rows of a pass are while it is trained. With cpu, they stay in the memory of the host, whose processors pool their bags and update them. With device, they are divided among the devices, pooled and updated there: rows that the next pass needs too stay there, and others are copied there and back while mini-batches are trained; a pass whose rows do not fit is trained in parts. The model is the same, bit for bit, on the same number of devices."},
 	{Path: "engine.precision", Default: "float32", Values: []string{"float32", "tf32", "bf16"}, Tuning: true,
 		Refused: map[string]string{
 			"bfloat16": "this precision is written bf16",
