@@ -11,9 +11,9 @@
 //	          loss terms, logits, batch statistics and the gradient of the pooled rows go down,
 //	          as soon as the last of them is computed
 //	host      waits for these; loss and statistics are finite; rows are updated
-//	devices   meanwhile: gradients of parameters, sums over the devices, update of parameters
+//	devices   meanwhile: gradients of parameters and their sums over the devices, update of parameters
 //
-// A device has a stream for each of computing, copies up and copies down, and two slots for what a
+// A device has a stream for each of computing, copies up, copies down and sums of gradients, and two slots for what a
 // mini-batch needs from the host. So the dense inputs of a mini-batch may be copied while the
 // devices still compute the one before, and with Infer, which changes no rows, the host gathers and pools
 // a mini-batch while the devices work on the one before: its result is delivered one call late.
@@ -48,6 +48,9 @@
 // over the devices before it is used: gradients, the sums of batch normalization, and a
 // number that is not finite if some device's flag is to be set. Then each takes the
 // same step, so parameters are the same bits everywhere.
+//
+// Gradients are added up in buckets (buckets.go), all but the last one while the devices compute the next. Models with less than
+// some MiB of parameters have one.
 //
 // What a device does between two sums is a segment of operations (segments.go), and a graph from the second mini-batch of
 // a shape on. So what the host enqueues in a step grows with the number of sums and not with that of operations.

@@ -107,9 +107,11 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 func plan(c engine.Config, state *engine.State, devices int) *Engine {
 	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
 	e.poolTask = e.runPool
-	e.params = layoutParameters(c.Network, state.Dense)
 	e.train.init(e, c.Network.Train, devices)
 	e.infer.init(e, c.Network.Infer, devices)
+	e.params = layoutParameters(c.Network, state.Dense, e.train.completed())
+	e.train.join(devices, e.params.buckets)
+	e.infer.join(devices, nil)
 	return e
 }
 

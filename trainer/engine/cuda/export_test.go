@@ -1,5 +1,7 @@
 package cuda
 
+import "testing"
+
 // PinnedBytes is the pinned memory of the slots.
 func (e *Engine) PinnedBytes() int64 { return e.slots[0].bytes() + e.slots[1].bytes() }
 
@@ -10,4 +12,11 @@ func (e *Engine) NetworkBytes() int64 {
 		most = max(most, r.bytes())
 	}
 	return most
+}
+
+// SetBucketBytes makes buckets of gradients at least so large, until the test ends.
+func SetBucketBytes(t testing.TB, n int) {
+	was := bucketBytes
+	bucketBytes = n
+	t.Cleanup(func() { bucketBytes = was })
 }

@@ -125,7 +125,12 @@ func (e *Engine) compute(j *job) error {
 			return err
 		}
 		if s.sum.numbers > 0 {
-			if err := j.addUp(func(r *replica) gpu.Region { return j.sumOn(r, s.sum) }); err != nil {
+			if err := j.addUp((*replica).computing, func(r *replica) gpu.Region { return j.sumOn(r, s.sum) }); err != nil {
+				return err
+			}
+		}
+		if s.bucket.bytes > 0 {
+			if err := e.addUpBucket(j, s.bucket); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,7 @@ type execution struct {
 	in   program.Inputs // the current mini-batch
 
 	pool     *program.Step // that pools bags
+	pieces   []piece
 	segments []segment
 	halfs    []half // operands that are rounded to bfloat16
 	halfOf   map[program.Value]int

@@ -36,15 +36,15 @@ func partsOf(s *program.Step, devices int) []int {
 	return []int{0}
 }
 
-// sumAfter is what the devices add up after a part of step i.
-func (x *execution) sumAfter(i, part int) sum {
-	s, at := &x.prog.Steps[i], x.sums[i]
+// sumAfter is what several devices add up after a piece.
+func (x *execution) sumAfter(at piece) sum {
+	s, first := &x.prog.Steps[at.step], x.sums[at.step]
 	switch {
-	case s.Kind == ops.KindBatchStats && part < 2:
+	case s.Kind == ops.KindBatchStats && at.part < 2:
 		columns := s.In[0].Columns
-		return sum{at + part*columns, columns}
-	case s.Kind == ops.KindBatchNormInput && part == 0:
-		return sum{at, 2 * s.Out[0].Columns}
+		return sum{first + at.part*columns, columns}
+	case s.Kind == ops.KindBatchNormInput && at.part == 0:
+		return sum{first, 2 * s.Out[0].Columns}
 	}
 	return sum{}
 }
@@ -105,8 +105,8 @@ func (u *run) onEach(do func(r *replica, p part) error) error {
 	return nil
 }
 
-// addUp adds up an array over all devices.
-func (u *run) addUp(array func(r *replica) gpu.Region) error {
+// addUp adds up an array over all devices, in one of their streams.
+func (u *run) addUp(stream func(r *replica) gpu.Stream, array func(r *replica) gpu.Region) error {
 	e := u.e
 	if e.group == nil {
 		return nil
@@ -114,9 +114,9 @@ func (u *run) addUp(array func(r *replica) gpu.Region) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("all-reduce"))
 	e.streams, e.arrays = e.streams[:0], e.arrays[:0]
 	for _, r := range e.replicas {
-		e.streams, e.arrays = append(e.streams, uncounted(r.compute)), append(e.arrays, array(r))
+		e.streams, e.arrays = append(e.streams, uncounted(stream(r))), append(e.arrays, array(r))
 	}
-	if err := u.markSum(0); err != nil {
+	if err := u.markSum(0, stream); err != nil {
 		return err
 	}
 	if err := e.group.AllReduce(e.streams, e.arrays); err != nil {
@@ -127,5 +127,5 @@ func (u *run) addUp(array func(r *replica) gpu.Region) error {
 	for _, r := range e.replicas {
 		r.counters.counts[between].Add(int64(2 * (n - 1) * e.arrays[0].Bytes() / n))
 	}
-	return u.markSum(1)
+	return u.markSum(1, stream)
 }

@@ -14,8 +14,11 @@ import (
 // step is the work of the host.
 type nothing struct{ calls *calls }
 
-// calls counts those of streams.
-type calls struct{ launches, runs, captures int }
+// calls counts those of streams, and sums over devices.
+type calls struct {
+	launches, runs, captures int
+	sums, beside             int // all, and those that are not in the stream that computes
+}
 
 type (
 	noDevice struct {
@@ -23,19 +26,28 @@ type (
 		calls  *calls
 	}
 	noMemory struct{ data []byte }
-	noStream struct{ dev noDevice }
+	noStream struct {
+		dev  noDevice
+		name string
+	}
 	noEvent  struct{}
 	noKernel struct{}
 	noGraph  struct{}
-	noGroup  struct{}
+	noGroup  struct{ calls *calls }
 )
 
-func (nothing) Name() string                               { return "nothing" }
-func (nothing) Devices() []gpu.Info                        { return make([]gpu.Info, 4) }
-func (nothing) Link(int, int) gpu.Link                     { return gpu.LinkHost }
-func (p nothing) Open(number int) (gpu.Device, error)      { return noDevice{number, p.calls}, nil }
-func (nothing) Group([]gpu.Device) (gpu.Group, error)      { return noGroup{}, nil }
-func (noGroup) AllReduce([]gpu.Stream, []gpu.Region) error { return nil }
+func (nothing) Name() string                            { return "nothing" }
+func (nothing) Devices() []gpu.Info                     { return make([]gpu.Info, 4) }
+func (nothing) Link(int, int) gpu.Link                  { return gpu.LinkHost }
+func (p nothing) Open(number int) (gpu.Device, error)   { return noDevice{number, p.calls}, nil }
+func (p nothing) Group([]gpu.Device) (gpu.Group, error) { return noGroup(p), nil }
+func (g noGroup) AllReduce(streams []gpu.Stream, _ []gpu.Region) error {
+	g.calls.sums++
+	if streams[0].Name() != "compute" {
+		g.calls.beside++
+	}
+	return nil
+}
 
 func (d noDevice) Number() int                             { return d.number }
 func (noDevice) Info() gpu.Info                            { return gpu.Info{} }
@@ -43,12 +55,12 @@ func (noDevice) Alloc(_ string, n int) (gpu.Memory, error) { return &noMemory{ma
 func (noDevice) AllocPinned(_ string, n int) (gpu.Pinned, error) {
 	return &noMemory{make([]byte, n)}, nil
 }
-func (noDevice) FreeMemory() (free, total int64, err error) { return 0, 0, nil }
-func (d noDevice) NewStream(string) (gpu.Stream, error)     { return &noStream{d}, nil }
-func (noDevice) NewEvent(string) (gpu.Event, error)         { return noEvent{}, nil }
-func (noDevice) Load(gpu.Image) (gpu.Module, error)         { return noKernel{}, nil }
-func (noDevice) Synchronize() error                         { return nil }
-func (noDevice) Close() error                               { return nil }
+func (noDevice) FreeMemory() (free, total int64, err error)  { return 0, 0, nil }
+func (d noDevice) NewStream(name string) (gpu.Stream, error) { return &noStream{d, name}, nil }
+func (noDevice) NewEvent(string) (gpu.Event, error)          { return noEvent{}, nil }
+func (noDevice) Load(gpu.Image) (gpu.Module, error)          { return noKernel{}, nil }
+func (noDevice) Synchronize() error                          { return nil }
+func (noDevice) Close() error                                { return nil }
 
 func (*noMemory) Name() string                         { return "" }
 func (m *noMemory) Bytes() int                         { return len(m.data) }
@@ -63,7 +75,7 @@ func (noEvent) Synchronize() error                     { return nil }
 func (noEvent) Since(gpu.Event) (time.Duration, error) { return 0, nil }
 func (noGraph) Name() string                           { return "" }
 func (noGraph) Free() error                            { return nil }
-func (*noStream) Name() string                         { return "" }
+func (s *noStream) Name() string                       { return s.name }
 func (s *noStream) Device() gpu.Device                 { return s.dev }
 func (*noStream) Multiply(gpu.Product) error           { return nil }
 func (*noStream) Record(gpu.Event) error               { return nil }
@@ -145,7 +157,7 @@ func TestGraphs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			return calls{p.calls.launches - before.launches, p.calls.runs - before.runs, p.calls.captures - before.captures}
+			return calls{launches: p.calls.launches - before.launches, runs: p.calls.runs - before.runs, captures: p.calls.captures - before.captures}
 		}
 		first := train(2)
 		train(6)

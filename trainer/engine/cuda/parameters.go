@@ -19,13 +19,15 @@ type parameters struct {
 	probe                int   // a float32 behind the gradients: see Engine.probe
 	gradients            int   // where they begin
 	gradientBytes        int   // of all gradients and the probe
-	slotBytes            int   // of the state of the optimizer
+	buckets              []bucket
+	last                 bucket // with the probe
+	slotBytes            int    // of the state of the optimizer
 	averageBytes         int
 	bytes                int
 }
 
-// layoutParameters plans the memory of a network's parameters.
-func layoutParameters(net *program.Network, dense *optim.Dense) *parameters {
+// layoutParameters plans the memory of a network's parameters, whose gradients are complete after some pieces of the program.
+func layoutParameters(net *program.Network, dense *optim.Dense, completed []int) *parameters {
 	p := &parameters{net: net, dense: dense}
 	place := func(values int) int {
 		at := p.bytes
@@ -41,10 +43,7 @@ func layoutParameters(net *program.Network, dense *optim.Dense) *parameters {
 	}
 	p.value = each()
 	if dense != nil {
-		p.gradients = p.bytes
-		p.grad = each()
-		p.probe = place(1)
-		p.gradientBytes = p.bytes - p.gradients
+		p.placeGradients(completed, place)
 		for i, param := range net.Params {
 			var slots []int
 			for range dense.Slots(i) {
@@ -105,11 +104,6 @@ func (p *parameters) all(do func(at int, host []float32) error) error {
 // vector is n numbers of the state memory as one row.
 func (r *replica) vector(at, n int) kernels.Matrix {
 	return kernels.Matrix{Memory: r.state, Offset: at, Columns: n, Stride: n}
-}
-
-// gradients is all gradients, and the probe.
-func (r *replica) gradients(p *parameters) gpu.Region {
-	return gpu.Part(r.state, p.gradients, p.gradientBytes)
 }
 
 // chunkBytes is how much of the parameters is copied at a time between the host and a device.

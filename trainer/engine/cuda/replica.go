@@ -13,6 +13,9 @@ type replica struct {
 	dev               gpu.Device
 	kernels           *kernels.Set
 	compute, up, down gpu.Stream
+	sums              gpu.Stream // of gradients, while others are computed: see buckets.go
+	ready             gpu.Event  // in compute: gradients that are to be summed up
+	summed            gpu.Event  // in sums: the latest sum is there
 
 	state gpu.Memory // laid out by parameters
 	small gpu.Memory // the flag and the like: see smallBytes
@@ -58,10 +61,16 @@ func openReplica(p gpu.Platform, number int) (*replica, error) {
 	for _, s := range []struct {
 		stream *gpu.Stream
 		name   string
-	}{{&r.compute, "compute"}, {&r.up, "up"}, {&r.down, "down"}} {
+	}{{&r.compute, "compute"}, {&r.up, "up"}, {&r.down, "down"}, {&r.sums, "sums"}} {
 		if *s.stream, err = r.newStream(s.name); err != nil {
 			return r, err
 		}
+	}
+	if r.ready, err = dev.NewEvent("ready"); err != nil {
+		return r, err
+	}
+	if r.summed, err = dev.NewEvent("summed"); err != nil {
+		return r, err
 	}
 	for i := range r.slots {
 		s := &r.slots[i]
@@ -101,6 +110,12 @@ func (r *replica) allocate(p *parameters) error {
 	}
 	return r.compute.Fill(gpu.All(r.small), 0)
 }
+
+// computing is the compute stream.
+func (r *replica) computing() gpu.Stream { return r.compute }
+
+// summing is the stream of sums beside it.
+func (r *replica) summing() gpu.Stream { return r.sums }
 
 // flag is the region of the flag.
 func (r *replica) flag() gpu.Region { return gpu.Part(r.small, flagAt, 4) }

@@ -15,8 +15,8 @@ const (
 )
 
 // sampling says which step of training is measured. Events in the compute streams, none of them within a graph, mark the
-// end of the step before, the beginning of the step, its sums and its end. Nobody waits for them: they are read after a later
-// wait of the host for what comes behind them.
+// end of the step before, the beginning of the step and its end; others mark its sums, in the streams in which these are.
+// Nobody waits for them: they are read after a later wait of the host for what comes behind them.
 type sampling struct {
 	steps   int // of training so far
 	next    int // the step that is sampled next
@@ -26,7 +26,7 @@ type sampling struct {
 	sums    int // of the sampled run so far
 }
 
-// marks are events of a sampled step in the compute stream of a device.
+// marks are events of a sampled step on a device.
 type marks struct {
 	before gpu.Event      // all of the step before is done
 	began  gpu.Event      // all inputs are there
@@ -80,8 +80,8 @@ func (e *Engine) markEnd(j *job) error {
 	return nil
 }
 
-// markSum marks the beginning (0) or the end (1) of a sum over the devices.
-func (u *run) markSum(end int) error {
+// markSum marks the beginning (0) or the end (1) of a sum over the devices, in the stream that it is in.
+func (u *run) markSum(end int, stream func(r *replica) gpu.Stream) error {
 	s := &u.e.sample
 	if s.run != u.number {
 		return nil
@@ -97,7 +97,7 @@ func (u *run) markSum(end int) error {
 				return err
 			}
 		}
-		if err := r.compute.Record(*mark); err != nil {
+		if err := stream(r).Record(*mark); err != nil {
 			return err
 		}
 	}

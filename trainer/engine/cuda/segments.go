@@ -4,49 +4,50 @@ import "aibox/trainer/ops"
 
 // What a device does in a run of a program is some segments of operations, with nothing between two operations of a
 // segment that concerns another stream or device. A segment ends where the devices add up something, in the
-// middle of a step of batch normalization, and where the last result is computed.
+// middle of a step of batch normalization, where a bucket of gradients is complete, and where the last result is computed.
 
 // segment is operations of one device.
 type segment struct {
 	pieces  []piece
-	sum     sum  // what the devices add up after it
-	results bool // after it, all results are there
-	probe   bool // its last operations write the probe: see Engine.probe
+	sum     sum    // what the devices add up after it
+	results bool   // after it, all results are there
+	bucket  bucket // of gradients that are complete after it; not those of the last bucket
+	probe   bool   // its last operations write the probe: see Engine.probe
 }
 
 // piece is a step or, of one within which the devices add up something, a part.
 type piece struct{ step, part int }
 
-// divide makes the segments of a program for so many devices.
+// divide makes pieces of the program for so many devices.
 func (x *execution) divide(devices int) {
-	x.segments = nil
-	last, s := x.lastResult(), segment{}
-	end := func() {
-		x.segments = append(x.segments, s)
-		s = segment{}
-	}
 	for i := range x.prog.Steps {
-		step := &x.prog.Steps[i]
-		if step.Kind == ops.KindBagPoolGrad {
+		s := &x.prog.Steps[i]
+		if s.Kind == ops.KindBagPoolGrad {
 			continue // of hostrows.Bags, or of devicerows.Rows
 		}
-		for _, part := range partsOf(step, devices) {
-			s.pieces = append(s.pieces, piece{i, part})
-			if sum := x.sumAfter(i, part); devices > 1 && sum.numbers > 0 {
-				s.sum = sum
-				end()
+		for _, part := range partsOf(s, devices) {
+			x.pieces = append(x.pieces, piece{i, part})
+		}
+	}
+}
+
+// join makes segments of the pieces. Buckets are those that devices add up before the end.
+func (x *execution) join(devices int, buckets []bucket) {
+	last, s := x.lastResult(), segment{}
+	for i, at := range x.pieces {
+		end := i+1 == len(x.pieces)
+		s.pieces = append(s.pieces, at)
+		s.results = at.step == last && (end || x.pieces[i+1].step != last)
+		if devices > 1 {
+			s.sum, s.probe = x.sumAfter(at), end && x.prog.Training()
+			if len(buckets) > 0 && buckets[0].after == i {
+				s.bucket, buckets = buckets[0], buckets[1:]
 			}
 		}
-		if i == last {
-			s.results = true
-			end()
+		if end || s.results || s.sum.numbers > 0 || s.bucket.bytes > 0 {
+			x.segments = append(x.segments, s)
+			s = segment{}
 		}
-	}
-	if len(s.pieces) > 0 {
-		end()
-	}
-	if devices > 1 && x.prog.Training() {
-		x.segments[len(x.segments)-1].probe = true
 	}
 }
 

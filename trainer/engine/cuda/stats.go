@@ -31,7 +31,7 @@ type DeviceStats struct {
 	SampledSteps int64
 	SampledTime  time.Duration // of these steps, with what lay between two passes
 	BusyTime     time.Duration // in which the compute stream was at work, or between two operations of one step
-	SumTime      time.Duration // in sums over the devices, with the time in which other devices were waited for
+	SumTime      time.Duration // in sums over the devices, with waits for others; during some of them the compute stream is at work
 }
 
 // Busy is the share of the time in which the device computes, from 0 to 1; 0 before a step was sampled.
@@ -47,7 +47,8 @@ func (s *DeviceStats) Step() time.Duration {
 	return s.SampledTime / time.Duration(max(1, s.SampledSteps))
 }
 
-// Sum is the mean time that a step of training takes for sums over the devices; 0 for one device.
+// Sum is the mean time of the sums over the devices in a step of training; 0 for one device. Sums of gradients, but for the last
+// one, lengthen the step by less than that: other gradients are computed meanwhile.
 func (s *DeviceStats) Sum() time.Duration { return s.SumTime / time.Duration(max(1, s.SampledSteps)) }
 
 // Stats returns what was done on each device, in the order of Options.Devices. It may be called from any goroutine,

@@ -18,7 +18,7 @@ func (e *Engine) prepareUpdates(step int64, scale float32) {
 	}
 }
 
-// probe is a number behind the gradients that is added up with them: the sum of the loss terms
+// probe is a number behind the last gradients that is added up with them: the sum of the loss terms
 // times 0, which is 0 if all are finite and else NaN.
 func (e *Engine) probe(r *replica) kernels.Matrix { return r.vector(e.params.probe, 1) }
 
@@ -30,14 +30,6 @@ func (e *Engine) writeProbe(j *job, r *replica, p part) error {
 		return err
 	}
 	return r.kernels.ColumnSum(r.compute, e.probe(r), zeros, p.n, j.workOf(r))
-}
-
-// addUpGradients adds up the gradients, and the probe, over the devices.
-func (e *Engine) addUpGradients(j *job) error {
-	if e.group == nil {
-		return nil
-	}
-	return j.addUp(func(r *replica) gpu.Region { return r.gradients(e.params) })
 }
 
 // notice sets the flag of a device if a loss term of any device, or a batch statistic, is not finite.

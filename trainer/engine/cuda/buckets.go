@@ -1,0 +1,101 @@
+package cuda
+
+import (
+	"slices"
+
+	"aibox/gpu"
+	"aibox/trainer/ops"
+	"aibox/trainer/program"
+)
+
+// Gradients are added up over the devices in buckets, each as soon as the devices have computed it. All but the last one
+// are added up in a stream of their own, while the devices compute the gradients of the next. The last one, with the
+// probe, is added up in the compute stream, which has nothing else to do before the update:
+//
+//	compute  gradients | ready  gradients | ready  gradients  wait  sum  update
+//	sums               sum                sum | summed
+//
+// Each number is the same sum as if all were added up at once. So that a bucket is one array, gradients lie in memory in
+// the order in which they are completed.
+
+// bucketBytes is how large a bucket is at least, but for the last one. It is about where a sum over NVLink takes as long for
+// its bytes as for starting; it was not measured.
+var bucketBytes = 4 << 20
+
+// bucket is some gradients, which lie one behind the other in the state memory.
+type bucket struct {
+	at, bytes int
+	after     int // the piece of the program after which they are complete, but for those of the last bucket
+}
+
+// completed returns for each parameter the last piece that computes or uses its gradient.
+func (x *execution) completed() []int {
+	last := make([]int, len(x.net.Params))
+	for i, at := range x.pieces {
+		s := &x.prog.Steps[at.step]
+		if s.Kind == ops.KindBatchNormInput && at.part == 1 {
+			continue // several devices use the copies that they have added up
+		}
+		for _, v := range slices.Concat(s.In, s.Out) {
+			if b := &x.prog.Buffers[v.Buffer]; b.Source == program.Gradient {
+				last[b.Index] = i
+			}
+		}
+	}
+	return last
+}
+
+// placeGradients lays out the gradients by the pieces after which they are complete, and divides them into buckets.
+func (p *parameters) placeGradients(completed []int, place func(values int) int) {
+	order := make([]int, len(completed))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return completed[i] - completed[j] })
+	p.gradients, p.grad = p.bytes, make([]int, len(order))
+	begin := p.bytes
+	for k, i := range order {
+		if p.bytes-begin >= bucketBytes && completed[i] > completed[order[k-1]] {
+			p.buckets = append(p.buckets, bucket{begin, p.bytes - begin, completed[order[k-1]]})
+			begin = p.bytes
+		}
+		p.grad[i] = place(len(p.net.Params[i].Data))
+	}
+	p.probe = place(1)
+	p.last = bucket{at: begin, bytes: p.bytes - begin}
+	p.gradientBytes = p.bytes - p.gradients
+}
+
+// region is where a device has the gradients of a bucket.
+func (b bucket) region(r *replica) gpu.Region { return gpu.Part(r.state, b.at, b.bytes) }
+
+// addUpBucket adds up gradients over the devices while they compute others.
+func (e *Engine) addUpBucket(j *job, b bucket) error {
+	if err := j.onEach(func(r *replica, _ part) error {
+		if err := r.compute.Record(r.ready); err != nil {
+			return err
+		}
+		return r.sums.Wait(r.ready)
+	}); err != nil {
+		return err
+	}
+	return j.addUp((*replica).summing, b.region)
+}
+
+// addUpGradients adds up the last gradients, and the probe, over the devices, and waits for the others.
+func (e *Engine) addUpGradients(j *job) error {
+	if e.group == nil {
+		return nil
+	}
+	if len(e.params.buckets) > 0 {
+		if err := j.onEach(func(r *replica, _ part) error {
+			if err := r.sums.Record(r.summed); err != nil {
+				return err
+			}
+			return r.compute.Wait(r.summed)
+		}); err != nil {
+			return err
+		}
+	}
+	return j.addUp((*replica).computing, e.params.last.region)
+}
