@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"aibox/internal/diskfault"
 	"aibox/sparsetable"
 )
 
@@ -82,6 +84,36 @@ func TestSSDCatalogLost(t *testing.T) {
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestSSDRemoveUnfinishedCatalog: nothing is left of a table that is removed after a catalog was only begun to be made
+// of a copy.
+func TestSSDRemoveUnfinishedCatalog(t *testing.T) {
+	at := t.TempDir()
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{Dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b")}}}
+	trainInto(t, o, map[uint64]float32{}, 0, 1000)
+	if err := os.RemoveAll(filepath.Join(o.SSD.Dirs[0], "catalog")); err != nil {
+		t.Fatal(err)
+	}
+	diskfault.Inject(func(op, path string) error {
+		if op == "write" && strings.Contains(path, "catalog.new/") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	if tab, err := sparsetable.Open(t.Context(), o); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("%v, %v", tab, err)
+	}
+	diskfault.Inject(nil)
+	if err := sparsetable.Remove(o.SSD.Dirs, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range o.SSD.Dirs {
+		if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+			t.Errorf("%s has %v, %v", dir, names, err)
 		}
 	}
 }

@@ -18,6 +18,9 @@ const (
 	tmpSuffix = ".tmp"
 )
 
+// NewSuffix ends the name of a catalog that is being made of a copy.
+const NewSuffix = ".new"
+
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	dirName    = regexp.MustCompile(`^[0-9a-f]{16}\.catalog$`)

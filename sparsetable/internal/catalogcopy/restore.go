@@ -90,7 +90,7 @@ func (f *Found) Head() []byte { return f.file.Small[catalog.HeadName] }
 // dir as it was, or without a catalog, or with the whole one.
 func (f *Found) Restore(dir string) error {
 	fs := f.fs
-	made := dir + ".new"
+	made := dir + NewSuffix
 	if err := errors.Join(fs.RemoveAll(made), fs.MkdirAll(made, 0o755)); err != nil {
 		return err
 	}

@@ -183,6 +183,9 @@ func removeFiles(dirs []string, prefix, catalogPath string) error {
 		if files.Catalog && catalogPath == "" {
 			catalogs = append(catalogs, filepath.Join(dir, CatalogName))
 		}
+		if prefix == "" { // a process may have been killed while it made the catalog of a copy
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, CatalogName+catalogcopy.NewSuffix)))
+		}
 		files.Catalog = false
 		for _, name := range files.Names() {
 			switch {
