@@ -38,6 +38,7 @@ type Error struct {
 	Call   string // that returned the error
 	During string // the operation that failed, if it is known and not the call itself
 	Reason string // what else is known
+	Cause  *Error // of another device, whose failure has broken this one; nil: none
 
 	Asked, Free, Total int64 // of OutOfMemory: bytes
 }
@@ -61,14 +62,25 @@ func (e *Error) Error() string {
 	if e.Reason != "" {
 		s.WriteString(": " + e.Reason)
 	}
+	if e.Cause != nil {
+		s.WriteString(": " + e.Cause.Error())
+	}
 	return s.String()
 }
 
-// Unwrap returns the kind.
-func (e *Error) Unwrap() error { return e.Kind }
+// Unwrap returns the kind, and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Cause}
+}
 
 // ErrorKind sorts the error for exit codes and reports.
 func (e *Error) ErrorKind() errkind.Kind {
+	if e.Cause != nil {
+		return e.Cause.ErrorKind()
+	}
 	switch e.Kind {
 	case OutOfMemory, WrongDriver:
 		return errkind.Job

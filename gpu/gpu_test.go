@@ -128,3 +128,20 @@ func TestAs(t *testing.T) {
 		}()
 	}
 }
+
+// TestErrorOfAnotherDevice: a device that another one has broken tells what has happened to that one, also to those who sort
+// errors.
+func TestErrorOfAnotherDevice(t *testing.T) {
+	cause := &gpu.Error{Kind: gpu.DeviceLost, Device: 1, Call: "Synchronize"}
+	err := error(&gpu.Error{Kind: gpu.LaunchFailed, Device: 0, Call: "Copy", Reason: "another device of the group failed", Cause: cause})
+	if !errors.Is(err, gpu.DeviceLost) || !errors.Is(err, gpu.LaunchFailed) || errors.Is(err, gpu.ECC) {
+		t.Error("the kinds are wrong")
+	}
+	if kind := errkind.Of(t.Context(), err); kind != errkind.IO {
+		t.Errorf("kind %v", kind)
+	}
+	const want = "gpu: device 0: Copy: an operation failed on the device: another device of the group failed: gpu: device 1: Synchronize: the device is lost"
+	if err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}

@@ -6,7 +6,6 @@ package cuda
 import "C"
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,6 +22,14 @@ func (d *device) fail(kind gpu.Kind, reason string) {
 	d.broken = &gpu.Error{Kind: kind, Device: d.number, Reason: reason}
 	for _, g := range d.groups {
 		g.breaks(d)
+	}
+}
+
+// failWith breaks d, unless it is broken, since another device is.
+func (d *device) failWith(cause *gpu.Error, reason string) {
+	if d.broken == nil {
+		d.fail(gpu.LaunchFailed, reason)
+		d.broken.Cause = cause
 	}
 }
 
@@ -87,7 +94,7 @@ func (d *device) lookAround(deadline *time.Time) error {
 		case deadline.IsZero():
 			*deadline = time.Now().Add(mercy)
 		case time.Now().After(*deadline):
-			d.fail(gpu.LaunchFailed, fmt.Sprintf("another device, for which it may wait, failed: %v", f.broken))
+			d.failWith(f.broken, "another device, for which it may wait, failed")
 			return d.broken
 		}
 	}

@@ -185,7 +185,7 @@ func (g *group) breaks(broken *device) {
 	g.sum.end(true)
 	for _, d := range g.devices {
 		if g.pending && !d.closed {
-			d.fail(gpu.LaunchFailed, fmt.Sprintf("another device of the group failed: %v", broken.broken))
+			d.failWith(broken.broken, "another device of the group failed")
 		}
 	}
 }

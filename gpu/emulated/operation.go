@@ -159,7 +159,7 @@ func (op *operation) spoil(why *gpu.Error) {
 	}
 	for _, d := range op.devices {
 		if d.broken == nil {
-			_ = d.fail(gpu.LaunchFailed, op.what, fmt.Sprintf("another device of the group failed: %v", why))
+			d.fail(gpu.LaunchFailed, op.what, "another device of the group failed").Cause = why
 		}
 	}
 }
