@@ -32,8 +32,7 @@ type Stream interface {
 	// the graph, with the arguments and the memory they have. It must not do anything else to
 	// this stream, nor Record, Wait or AllReduce.
 	Capture(name string, enqueue func() error) (Graph, error)
-	// Run enqueues the operations of a graph of the same device. A graph that is still at work
-	// in another stream must be ordered before this one, like any operation that uses its memory.
+	// Run enqueues the operations of a graph that was captured in this stream.
 	Run(g Graph) error
 }
 
@@ -50,7 +49,8 @@ type Event interface {
 	Since(earlier Event) (time.Duration, error)
 }
 
-// Graph is a series of operations that was captured.
+// Graph is a series of operations that was captured. It runs in the stream in which that was done, and nowhere else: so its
+// runs, and all that the stream does besides, can share what the stream has.
 type Graph interface {
 	Name() string
 	// Free gives back what the graph takes. All its runs must have finished.

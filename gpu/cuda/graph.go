@@ -18,7 +18,7 @@ import (
 
 // graph implements gpu.Graph.
 type graph struct {
-	dev       *device
+	stream    *stream // that it was captured in
 	name      string
 	exec      C.CUgraphExec
 	memories  map[*memory]struct{} // that its operations use
@@ -54,7 +54,7 @@ func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
 	if err != nil {
 		return nil, s.failed(call, err)
 	}
-	g := &graph{dev: d, name: name, memories: map[*memory]struct{}{}}
+	g := &graph{stream: s, name: name, memories: map[*memory]struct{}{}}
 	s.capture = g
 	if err := s.captured(g, enqueue); err != nil {
 		_ = d.on(func() error { g.free(); return nil })
@@ -96,8 +96,8 @@ func (s *stream) run(of gpu.Graph) error {
 	}
 	g, ok := of.(*graph)
 	switch {
-	case !ok || g.dev != s.dev:
-		return gpu.Invalid("the graph is of another device")
+	case !ok || g.stream != s:
+		return gpu.Invalid("the graph was captured in another stream")
 	case g.freed:
 		return gpu.Invalid("the graph was freed")
 	case s.capture != nil:
@@ -113,12 +113,13 @@ func (s *stream) run(of gpu.Graph) error {
 
 // Free implements gpu.Graph.
 func (g *graph) Free() error {
+	d := g.stream.dev
 	if g.freed {
-		return complete(gpu.Invalid("it was freed before"), g.dev.number, fmt.Sprintf("Free of graph %q", g.name))
+		return complete(gpu.Invalid("it was freed before"), d.number, fmt.Sprintf("Free of graph %q", g.name))
 	}
-	_ = g.dev.on(func() error { g.free(); return nil })
-	if i := slices.Index(g.dev.graphs, g); i >= 0 {
-		g.dev.graphs = slices.Delete(g.dev.graphs, i, i+1)
+	_ = d.on(func() error { g.free(); return nil })
+	if i := slices.Index(d.graphs, g); i >= 0 {
+		d.graphs = slices.Delete(d.graphs, i, i+1)
 	}
 	return nil
 }
@@ -126,11 +127,11 @@ func (g *graph) Free() error {
 // free gives back what g takes. The context is that of the thread.
 func (g *graph) free() {
 	g.freed = true
-	if g.dev.broken != nil { // it ends with the context
+	if g.stream.dev.broken != nil { // it ends with the context
 		return
 	}
 	if g.exec != nil {
-		C.aibox_free_graph(g.dev.ctx, g.exec)
+		C.aibox_free_graph(g.stream.dev.ctx, g.exec)
 	}
 	if g.workspace != 0 {
 		_ = cu.MemFree(g.workspace)

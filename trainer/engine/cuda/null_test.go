@@ -26,7 +26,7 @@ type (
 	noStream struct{ dev noDevice }
 	noEvent  struct{}
 	noKernel struct{}
-	noGraph  struct{}
+	noGraph  struct{ of *noStream }
 	noGroup  struct{}
 )
 
@@ -81,14 +81,20 @@ func (*noStream) Fill(r gpu.Region, word uint32) error {
 	}
 	return nil
 }
-func (s *noStream) Run(gpu.Graph) error { s.dev.calls.runs++; return nil }
+func (s *noStream) Run(g gpu.Graph) error {
+	if g.(noGraph).of != s {
+		return gpu.Invalid("the graph was captured in another stream")
+	}
+	s.dev.calls.runs++
+	return nil
+}
 func (s *noStream) Launch(gpu.Kernel, gpu.Geometry, ...gpu.Arg) error {
 	s.dev.calls.launches++
 	return nil
 }
 func (s *noStream) Capture(_ string, enqueue func() error) (gpu.Graph, error) {
 	s.dev.calls.captures++
-	return noGraph{}, enqueue()
+	return noGraph{s}, enqueue()
 }
 
 // TestNoGarbage wants a step of training, with its rows, to allocate nothing.
