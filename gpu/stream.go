@@ -18,6 +18,9 @@ type Stream interface {
 	Launch(k Kernel, g Geometry, args ...Arg) error
 	// Multiply computes a matrix product. Its matrices lie in memory of the device.
 	Multiply(p Product) error
+	// PrepareProducts makes what the products of the stream need, in Info.ProductBytes of the device's memory. Without it the
+	// first Multiply does that, unless it is captured: then the error is InvalidArgument.
+	PrepareProducts() error
 
 	// Record sets an event of the same device to this place in the queue.
 	Record(e Event) error
@@ -30,7 +33,7 @@ type Stream interface {
 
 	// Capture calls enqueue. The operations that it puts into this stream do not run, but become
 	// the graph, with the arguments and the memory they have. It must not do anything else to
-	// this stream, nor Record, Wait or AllReduce.
+	// this stream, nor Record, Wait or AllReduce. If there are products, the stream must be prepared for them.
 	Capture(name string, enqueue func() error) (Graph, error)
 	// Run enqueues the operations of a graph that was captured in this stream.
 	Run(g Graph) error

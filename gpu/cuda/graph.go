@@ -11,20 +11,17 @@ import (
 	"slices"
 	"unsafe"
 
-	"gorgonia.org/cu"
-
 	"aibox/gpu"
 )
 
 // graph implements gpu.Graph.
 type graph struct {
-	stream    *stream // that it was captured in
-	name      string
-	exec      C.CUgraphExec
-	memories  map[*memory]struct{} // that its operations use
-	workspace cu.DevicePtr         // of its products
-	held      []unsafe.Pointer     // of copies between pinned memories
-	freed     bool
+	stream   *stream // that it was captured in
+	name     string
+	exec     C.CUgraphExec
+	memories map[*memory]struct{} // that its operations use
+	held     []unsafe.Pointer     // of copies between pinned memories
+	freed    bool
 }
 
 func (g *graph) Name() string { return g.name }
@@ -41,12 +38,6 @@ func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
 	err := d.ready()
 	if err == nil && s.capture != nil {
 		err = gpu.Invalid("the stream is being captured")
-	}
-	if err == nil {
-		// A handle of cuBLAS cannot be made during the capture. If it cannot be made at all,
-		// Multiply says so.
-		_ = s.blas.prepare(s)
-		err = d.ready()
 	}
 	if err == nil {
 		err = d.check(C.aibox_capture(d.ctx, s.handle))
@@ -132,9 +123,6 @@ func (g *graph) free() {
 	}
 	if g.exec != nil {
 		C.aibox_free_graph(g.stream.dev.ctx, g.exec)
-	}
-	if g.workspace != 0 {
-		_ = cu.MemFree(g.workspace)
 	}
 	for _, h := range g.held {
 		C.free(h)

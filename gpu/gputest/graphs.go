@@ -15,6 +15,7 @@ func testGraphs(r *rig) {
 	const n = 64
 	in, x, y := r.pinned(d, "in", 4*n), r.alloc(d, "x", 4*n), r.alloc(d, "y", 4*n)
 	c := r.alloc(d, "c", 4*n*n)
+	r.must(s.PrepareProducts())
 	r.must(s.Fill(gpu.All(y), 0))
 	g := must[gpu.Graph](r)(s.Capture("step", func() error {
 		r.must(s.Copy(gpu.All(x), gpu.All(in)))

@@ -66,6 +66,7 @@ func (noGraph) Free() error                            { return nil }
 func (*noStream) Name() string                         { return "" }
 func (s *noStream) Device() gpu.Device                 { return s.dev }
 func (*noStream) Multiply(gpu.Product) error           { return nil }
+func (*noStream) PrepareProducts() error               { return nil }
 func (*noStream) Record(gpu.Event) error               { return nil }
 func (*noStream) Wait(gpu.Event) error                 { return nil }
 func (*noStream) Synchronize() error                   { return nil }
