@@ -13,7 +13,7 @@
 //	    Stream    a queue: its operations run one after the other
 //	    Event     a mark in a stream that other streams and the host can wait for
 //	    Module    code; has kernels by name
-//	    Graph     a captured series of operations, which is enqueued by one call
+//	    Graph     a captured series of operations of a stream, which is enqueued there by one call
 //	  Group       devices that add up arrays together
 //
 // Open may be called several times for one physical device. Each call gives a device of its

@@ -21,7 +21,8 @@ type Info struct {
 	MemoryBytes     int64
 	Major, Minor    int // compute capability
 	Multiprocessors int
-	SharedBytes     int // most that a block may have
+	SharedBytes     int   // most that a block may have
+	ProductBytes    int64 // of memory that each stream with products takes; see Stream.PrepareProducts
 }
 
 // Link is a connection between two physical devices.

@@ -18,6 +18,9 @@ type Stream interface {
 	Launch(k Kernel, g Geometry, args ...Arg) error
 	// Multiply computes a matrix product. Its matrices lie in memory of the device.
 	Multiply(p Product) error
+	// PrepareProducts makes what the products of the stream need, in Info.ProductBytes of the device's memory. Without it the
+	// first Multiply does that, unless it is captured: then the error is InvalidArgument.
+	PrepareProducts() error
 
 	// Record sets an event of the same device to this place in the queue.
 	Record(e Event) error
@@ -30,10 +33,9 @@ type Stream interface {
 
 	// Capture calls enqueue. The operations that it puts into this stream do not run, but become
 	// the graph, with the arguments and the memory they have. It must not do anything else to
-	// this stream, nor Record, Wait or AllReduce.
+	// this stream, nor Record, Wait or AllReduce. If there are products, the stream must be prepared for them.
 	Capture(name string, enqueue func() error) (Graph, error)
-	// Run enqueues the operations of a graph of the same device. A graph that is still at work
-	// in another stream must be ordered before this one, like any operation that uses its memory.
+	// Run enqueues the operations of a graph that was captured in this stream.
 	Run(g Graph) error
 }
 
@@ -50,7 +52,8 @@ type Event interface {
 	Since(earlier Event) (time.Duration, error)
 }
 
-// Graph is a series of operations that was captured.
+// Graph is a series of operations that was captured. It runs in the stream in which that was done, and nowhere else: so its
+// runs, and all that the stream does besides, can share what the stream has.
 type Graph interface {
 	Name() string
 	// Free gives back what the graph takes. All its runs must have finished.

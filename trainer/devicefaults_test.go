@@ -309,6 +309,12 @@ func TestForecastDevices(t *testing.T) {
 			t.Errorf("%d bytes free: %s", c.free, text)
 		}
 	}
+	infos := emulated.Devices(2, 64<<20)
+	infos[0].ProductBytes = 1 << 20
+	multiplying := emulated.New(emulated.Options{Devices: infos})
+	if f, err := forecastDevices(j, DataSize{}, open(multiplying)); err != nil || f.Needs.Device() != need+1<<20 {
+		t.Errorf("where products take memory: %+v, %v", f, err)
+	}
 	absent := &gpu.Error{Kind: gpu.WrongDriver, Device: -1, Reason: "no driver"}
 	if f, err := forecastDevices(j, DataSize{}, func() (gpu.Platform, error) { return nil, absent }); err != nil || f.Needs.Device() != need || f.Absent == nil || f.Fits() != nil {
 		t.Errorf("%+v, %v", f, err)

@@ -25,14 +25,16 @@ type DeviceMemory struct {
 	Times       int // how often engine.devices names it
 	Name        string
 	Free, Total int64 // bytes, once the driver has what it takes for a program
+
+	productBytes int64 // that it needs to multiply matrices
 }
 
 // DeviceForecast is what the engine of a job takes of its devices.
 type DeviceForecast struct {
-	Examples int // of a mini-batch
-	Of       int // devices that engine.devices names
-	Needs    cuda.Needs
-	Rows     bool // the rows of a pass take part of what is left
+	Examples int        // of a mini-batch
+	Of       int        // devices that engine.devices names
+	Needs    cuda.Needs // without Products if Absent
+	Rows     bool       // the rows of a pass take part of what is left
 	Devices  []DeviceMemory
 	Absent   error // why it is not known what memory the devices have
 }
@@ -59,7 +61,7 @@ func forecastDevices(job *configs.Job, size DataSize, open func() (gpu.Platform,
 	if err != nil {
 		return nil, err
 	}
-	f := &DeviceForecast{Examples: size.batch(job), Of: len(job.Engine.Devices), Needs: deviceNeeds(job, &p, m, dense, size), Rows: job.Engine.Embeddings == "device"}
+	f := &DeviceForecast{Examples: size.batch(job), Of: len(job.Engine.Devices), Rows: job.Engine.Embeddings == "device"}
 	platform, err := open()
 	if err == nil {
 		f.Devices, err = devicesOf(platform, job)
@@ -68,13 +70,18 @@ func forecastDevices(job *configs.Job, size DataSize, open func() (gpu.Platform,
 	if errors.As(err, &absent) && absent.Kind == gpu.WrongDriver {
 		f.Absent, err = err, nil
 	}
+	productBytes := int64(0)
+	for _, d := range f.Devices {
+		productBytes = max(productBytes, d.productBytes)
+	}
+	f.Needs = deviceNeeds(job, &p, m, dense, size, productBytes)
 	return f, err
 }
 
-// deviceNeeds is what the engine of a job takes for whole mini-batches.
-func deviceNeeds(job *configs.Job, p *parts, m *model.Model, dense *optim.Dense, size DataSize) cuda.Needs {
+// deviceNeeds is what the engine of a job takes for whole mini-batches, on devices that need so much to multiply matrices.
+func deviceNeeds(job *configs.Job, p *parts, m *model.Model, dense *optim.Dense, size DataSize, productBytes int64) cuda.Needs {
 	c := engine.Config{Network: m.Network(), Precision: p.precision, Layout: p.layout, Rows: p.rows, Schedule: p.schedule}
-	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), size.batch(job), job.Engine.Embeddings == "device")
+	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), size.batch(job), job.Engine.Embeddings == "device", productBytes)
 }
 
 // devicesOf looks at the devices that a job names, each once, in the order of their numbers.
@@ -88,7 +95,7 @@ func devicesOf(p gpu.Platform, job *configs.Job) (list []DeviceMemory, err error
 			list[at].Times++
 			continue
 		}
-		d := DeviceMemory{Number: number, Times: 1, Name: infos[number].Name}
+		d := DeviceMemory{Number: number, Times: 1, Name: infos[number].Name, productBytes: infos[number].ProductBytes}
 		if d.Free, d.Total, err = freeMemoryOf(p, number); err != nil {
 			return nil, fmt.Errorf("engine.devices: %w", err)
 		}

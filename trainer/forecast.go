@@ -109,7 +109,7 @@ func engineForecast(job *configs.Job, p *parts, m *model.Model, dense *optim.Den
 	n := size.batch(job)
 	rows := int64(uniqueShare*size.Features*float64(n)) * int64(4*p.layout.ValueDim)
 	if job.Engine.Kind == "cuda" {
-		needs := deviceNeeds(job, p, m, dense, size)
+		needs := deviceNeeds(job, p, m, dense, size, 0)
 		return needs.Pinned + rows
 	}
 	return cpu.ForecastBytes(m.Network(), n) + rows

@@ -14,63 +14,57 @@ import (
 )
 
 // blas is the handle of cuBLAS that a stream has, with a workspace. Each stream has its own: with a
-// common one, results could depend on what else is running.
+// common one, results could depend on what else is running. Products in graphs have the workspace of their stream, in which
+// the graphs run one after the other. With a workspace that it is given, cuBLAS allocates nothing while it is captured.
 type blas struct {
 	handle    C.cublasHandle_t
 	workspace cu.DevicePtr
-	current   cu.DevicePtr // the workspace that the handle uses: this one, or that of a graph
 }
 
-// workspaceBytes is what NVIDIA recommends for a device.
-func workspaceBytes(i gpu.Info) int64 {
-	if i.Major >= 9 {
+// workspaceBytes is what NVIDIA recommends for a device of a compute capability.
+func workspaceBytes(major int) int64 {
+	if major >= 9 {
 		return 32 << 20
 	}
 	return 4 << 20
 }
 
-// prepare makes the handle, unless there is one.
+// PrepareProducts implements gpu.Stream.
+func (s *stream) PrepareProducts() error {
+	err := s.dev.ready()
+	if err == nil {
+		err = s.blas.prepare(s)
+	}
+	return s.failed("PrepareProducts", err)
+}
+
+// prepare makes the handle and the workspace, unless they are there.
 func (b *blas) prepare(s *stream) error {
 	if b.handle != nil {
 		return nil
+	}
+	if s.capture != nil {
+		return gpu.Invalid("the stream was not prepared for products before the capture")
 	}
 	d := s.dev
 	if err := cublas.load(d.p.driver); err != nil {
 		return err
 	}
+	bytes := d.Info().ProductBytes
 	if b.workspace == 0 {
-		var err error
-		if b.workspace, err = d.newWorkspace(); err != nil {
+		if err := d.on(func() (err error) {
+			b.workspace, err = cu.MemAlloc(bytes)
+			if resultOf(err) == outOfMemory {
+				e := &gpu.Error{Kind: gpu.OutOfMemory, Device: d.number, Asked: bytes, Reason: "the workspace of cuBLAS"}
+				e.Free, e.Total, _ = d.room()
+				return e
+			}
+			return err
+		}); err != nil {
 			return err
 		}
 	}
-	return d.checkBlas(C.aibox_blas_create(d.ctx, s.handle, &b.handle))
-}
-
-// newWorkspace allocates memory for cuBLAS.
-func (d *device) newWorkspace() (p cu.DevicePtr, err error) {
-	err = d.on(func() (err error) {
-		p, err = cu.MemAlloc(workspaceBytes(d.Info()))
-		if resultOf(err) == outOfMemory {
-			e := &gpu.Error{Kind: gpu.OutOfMemory, Device: d.number, Asked: workspaceBytes(d.Info()), Reason: "the workspace of cuBLAS"}
-			e.Free, e.Total, _ = d.room()
-			return e
-		}
-		return err
-	})
-	return p, err
-}
-
-// use makes the handle use a workspace.
-func (b *blas) use(d *device, workspace cu.DevicePtr) error {
-	if b.current == workspace {
-		return nil
-	}
-	err := d.checkBlas(C.aibox_blas_workspace(d.ctx, b.handle, C.uint64_t(workspace), C.size_t(workspaceBytes(d.Info()))))
-	if err == nil {
-		b.current = workspace
-	}
-	return err
+	return d.checkBlas(C.aibox_blas_create(d.ctx, s.handle, C.uint64_t(b.workspace), C.size_t(bytes), &b.handle))
 }
 
 // free gives the handle back. The context is that of the thread.

@@ -39,7 +39,7 @@
 //
 // # Determinism
 //
-// A product uses a workspace of its stream or graph, so what else is running does not
+// A product uses the workspace of its stream, so what else is running does not
 // influence which algorithm cuBLAS takes. AllReduce is NCCL's with rings, unless NCCL_ALGO says
 // otherwise. Where NCCL is missing, or several devices of a group are on one physical device, each
 // device sums up a part of the arrays, in the order of the devices, and copies the sum to the others.

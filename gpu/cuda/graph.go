@@ -11,20 +11,17 @@ import (
 	"slices"
 	"unsafe"
 
-	"gorgonia.org/cu"
-
 	"aibox/gpu"
 )
 
 // graph implements gpu.Graph.
 type graph struct {
-	dev       *device
-	name      string
-	exec      C.CUgraphExec
-	memories  map[*memory]struct{} // that its operations use
-	workspace cu.DevicePtr         // of its products
-	held      []unsafe.Pointer     // of copies between pinned memories
-	freed     bool
+	stream   *stream // that it was captured in
+	name     string
+	exec     C.CUgraphExec
+	memories map[*memory]struct{} // that its operations use
+	held     []unsafe.Pointer     // of copies between pinned memories
+	freed    bool
 }
 
 func (g *graph) Name() string { return g.name }
@@ -43,18 +40,12 @@ func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
 		err = gpu.Invalid("the stream is being captured")
 	}
 	if err == nil {
-		// A handle of cuBLAS cannot be made during the capture. If it cannot be made at all,
-		// Multiply says so.
-		_ = s.blas.prepare(s)
-		err = d.ready()
-	}
-	if err == nil {
 		err = d.check(C.aibox_capture(d.ctx, s.handle))
 	}
 	if err != nil {
 		return nil, s.failed(call, err)
 	}
-	g := &graph{dev: d, name: name, memories: map[*memory]struct{}{}}
+	g := &graph{stream: s, name: name, memories: map[*memory]struct{}{}}
 	s.capture = g
 	if err := s.captured(g, enqueue); err != nil {
 		_ = d.on(func() error { g.free(); return nil })
@@ -96,8 +87,8 @@ func (s *stream) run(of gpu.Graph) error {
 	}
 	g, ok := of.(*graph)
 	switch {
-	case !ok || g.dev != s.dev:
-		return gpu.Invalid("the graph is of another device")
+	case !ok || g.stream != s:
+		return gpu.Invalid("the graph was captured in another stream")
 	case g.freed:
 		return gpu.Invalid("the graph was freed")
 	case s.capture != nil:
@@ -113,12 +104,13 @@ func (s *stream) run(of gpu.Graph) error {
 
 // Free implements gpu.Graph.
 func (g *graph) Free() error {
+	d := g.stream.dev
 	if g.freed {
-		return complete(gpu.Invalid("it was freed before"), g.dev.number, fmt.Sprintf("Free of graph %q", g.name))
+		return complete(gpu.Invalid("it was freed before"), d.number, fmt.Sprintf("Free of graph %q", g.name))
 	}
-	_ = g.dev.on(func() error { g.free(); return nil })
-	if i := slices.Index(g.dev.graphs, g); i >= 0 {
-		g.dev.graphs = slices.Delete(g.dev.graphs, i, i+1)
+	_ = d.on(func() error { g.free(); return nil })
+	if i := slices.Index(d.graphs, g); i >= 0 {
+		d.graphs = slices.Delete(d.graphs, i, i+1)
 	}
 	return nil
 }
@@ -126,14 +118,11 @@ func (g *graph) Free() error {
 // free gives back what g takes. The context is that of the thread.
 func (g *graph) free() {
 	g.freed = true
-	if g.dev.broken != nil { // it ends with the context
+	if g.stream.dev.broken != nil { // it ends with the context
 		return
 	}
 	if g.exec != nil {
-		C.aibox_free_graph(g.dev.ctx, g.exec)
-	}
-	if g.workspace != 0 {
-		_ = cu.MemFree(g.workspace)
+		C.aibox_free_graph(g.stream.dev.ctx, g.exec)
 	}
 	for _, h := range g.held {
 		C.free(h)

@@ -58,10 +58,11 @@ int aibox_blas_version(void) {
 		if (s != CUBLAS_STATUS_SUCCESS) return s; \
 	} while (0)
 
-int aibox_blas_create(CUcontext ctx, CUstream stream, cublasHandle_t *h) {
+int aibox_blas_create(CUcontext ctx, CUstream stream, uint64_t workspace, size_t bytes, cublasHandle_t *h) {
 	CONTEXT(ctx);
 	TRY(create(h));
 	cublasStatus_t s = set_stream(*h, stream);
+	if (s == CUBLAS_STATUS_SUCCESS) s = set_workspace(*h, (void *)(uintptr_t)workspace, bytes); // set_stream has taken it away
 	if (s == CUBLAS_STATUS_SUCCESS) s = set_math_mode(*h, CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
 	if (s == CUBLAS_STATUS_SUCCESS) s = set_atomics_mode(*h, CUBLAS_ATOMICS_NOT_ALLOWED);
 	if (s != CUBLAS_STATUS_SUCCESS) {
@@ -72,11 +73,6 @@ int aibox_blas_create(CUcontext ctx, CUstream stream, cublasHandle_t *h) {
 }
 
 int aibox_blas_destroy(cublasHandle_t h) { return destroy(h); }
-
-int aibox_blas_workspace(CUcontext ctx, cublasHandle_t h, uint64_t address, size_t bytes) {
-	CONTEXT(ctx);
-	return set_workspace(h, (void *)(uintptr_t)address, bytes);
-}
 
 int aibox_blas_gemm(CUcontext ctx, cublasHandle_t h, const aibox_gemm_t *g) {
 	const float one = 1;

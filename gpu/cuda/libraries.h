@@ -15,9 +15,8 @@ const char *aibox_blas_load(void *library);
 // aibox_blas_version returns the version, 10000*major + 100*minor + patch.
 int aibox_blas_version(void);
 // The functions below return a cublasStatus_t, or minus a CUresult.
-int aibox_blas_create(CUcontext ctx, CUstream stream, cublasHandle_t *h);
+int aibox_blas_create(CUcontext ctx, CUstream stream, uint64_t workspace, size_t bytes, cublasHandle_t *h);
 int aibox_blas_destroy(cublasHandle_t h);
-int aibox_blas_workspace(CUcontext ctx, cublasHandle_t h, uint64_t address, size_t bytes);
 
 typedef struct {
 	int trans_a, trans_b, m, n, k, lda, ldb, ldc; // column by column, as cuBLAS has it

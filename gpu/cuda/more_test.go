@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -130,27 +131,27 @@ func TestGroupBreaks(t *testing.T) {
 	}
 }
 
-// TestGraphs: a graph has a workspace of its own, copies between pinned memories as often as it
-// runs, and refuses to run when memory that it uses was freed.
+// TestGraphs: a graph copies between pinned memories as often as it runs, and refuses to run when memory that it uses was freed.
 func TestGraphs(t *testing.T) {
 	p := openPlatform(t)
 	d := openDevice(t, p, 0)
-	s, other := must[gpu.Stream](t)(d.NewStream("s")), must[gpu.Stream](t)(d.NewStream("other"))
+	s := must[gpu.Stream](t)(d.NewStream("s"))
 	a, c := must[gpu.Memory](t)(d.Alloc("a", 16)), must[gpu.Memory](t)(d.Alloc("c", 16))
 	in, out := must[gpu.Pinned](t)(d.AllocPinned("in", 16)), must[gpu.Pinned](t)(d.AllocPinned("out", 16))
 	two := gpu.Product{M: 2, N: 2, K: 2, A: gpu.Matrix{Memory: a, Stride: 2}, B: gpu.Matrix{Memory: a, Stride: 2}, C: gpu.Matrix{Memory: c, Stride: 2}}
+	check(t, s.PrepareProducts())
 	g := must[gpu.Graph](t)(s.Capture("g", func() error {
 		return errors.Join(s.Copy(gpu.All(out), gpu.All(in)), s.Copy(gpu.All(a), gpu.All(out)), s.Multiply(two))
 	}))
 	for i := range 3 {
 		copy(gpu.As[float32](must[[]byte](t)(in.Writing(0, 16))), []float32{float32(i), 0, 0, 1})
 		check(t, s.Run(g), s.Synchronize())
-		check(t, s.Multiply(two)) // by the stream's workspace, after that of the graph
+		check(t, s.Multiply(two))
 		if got := numbers(t, s, gpu.All(c)); got[0] != float32(i*i) || got[3] != 1 || got[1] != 0 {
 			t.Errorf("run %d: %v", i, got)
 		}
 	}
-	check(t, other.Multiply(two), other.Synchronize(), a.Free())
+	check(t, a.Free())
 	if err := s.Run(g); !errors.Is(err, gpu.InvalidArgument) {
 		t.Errorf("Run with freed memory: %v", err)
 	}
@@ -160,6 +161,40 @@ func TestGraphs(t *testing.T) {
 	}
 	if len(p.Devices()) > 1 {
 		capturePeers(t, s, openDevice(t, p, 1))
+	}
+}
+
+// TestWorkspace: the products of a stream, and of all its graphs, take Info.ProductBytes together, which the stream must have
+// before the first of them is captured.
+func TestWorkspace(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	m := must[gpu.Memory](t)(d.Alloc("m", 48))
+	at := func(offset int) gpu.Matrix { return gpu.Matrix{Memory: m, Offset: offset, Stride: 2} }
+	two := gpu.Product{M: 2, N: 2, K: 2, A: at(0), B: at(16), C: at(32)}
+	room := func() int64 {
+		free, _, err := d.FreeMemory()
+		check(t, err)
+		return free
+	}
+	for i := range 2 {
+		s := must[gpu.Stream](t)(d.NewStream("s"))
+		before := room()
+		if _, err := s.Capture("early", func() error { return s.Multiply(two) }); !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), "not prepared") {
+			t.Errorf("a product was captured in a stream without a workspace: %v", err)
+		}
+		if i == 0 {
+			check(t, s.PrepareProducts(), s.PrepareProducts())
+		} else {
+			check(t, s.Multiply(two))
+		}
+		for range 5 {
+			check(t, s.Run(must[gpu.Graph](t)(s.Capture("g", func() error { return errors.Join(s.PrepareProducts(), s.Multiply(two)) }))), s.Multiply(two), s.Synchronize())
+		}
+		took, want := before-room(), d.Info().ProductBytes
+		// A real driver and cuBLAS take some memory for themselves.
+		if took < want || os.Getenv("FAKE_DEVICES") != "" && took != want {
+			t.Errorf("products take %d bytes of memory, want %d", took, want)
+		}
 	}
 }
 

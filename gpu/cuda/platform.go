@@ -95,6 +95,7 @@ func describe(number int) (info gpu.Info, maxPitch int, err error) {
 			return info, 0, err
 		}
 	}
+	info.ProductBytes = workspaceBytes(info.Major)
 	return info, maxPitch, nil
 }
 

@@ -47,27 +47,7 @@ func (s *stream) multiply(p *gpu.Product) error {
 	case max(p.M, p.N, p.K, leading(p.A, a), leading(p.B, b), leading(p.C, c)) > math.MaxInt32:
 		return gpu.Invalid("a product of sizes or strides above %d", math.MaxInt32)
 	}
-	if s.blas.handle == nil && s.capture != nil {
-		// Capture has tried to make it. The reason why it could not is that of another try.
-		if err := cublas.load(d.p.driver); err != nil {
-			return err
-		}
-		return gpu.Invalid("cuBLAS could not be prepared before the capture, perhaps because memory is short")
-	}
 	if err := s.blas.prepare(s); err != nil {
-		return err
-	}
-	workspace := s.blas.workspace
-	if g := s.capture; g != nil {
-		// The graph may run in other streams, while this one multiplies something else.
-		if g.workspace == 0 {
-			if g.workspace, err = d.newWorkspace(); err != nil {
-				return err
-			}
-		}
-		workspace = g.workspace
-	}
-	if err := s.blas.use(d, workspace); err != nil {
 		return err
 	}
 	g := gemm(p, a, b, c)

@@ -19,8 +19,8 @@ type stream struct {
 	name    string
 	cu      cu.Stream
 	handle  C.CUstream
-	capture *graph // that operations go to
-	blas    blas
+	capture *graph                        // that operations go to
+	blas    blas                          // of its products, also of those in graphs
 	values  [C.AIBOX_MAX_ARGUMENTS]uint64 // arguments of the latest launch
 }
 

@@ -39,24 +39,34 @@ func (d *device) AllocPinned(name string, bytes int) (gpu.Pinned, error) {
 }
 
 func (d *device) alloc(name string, bytes int, pinned bool) (m *memory, err error) {
-	p := d.p
-	used, total, what := &p.used[d.number], d.Info().MemoryBytes, "memory"
+	what := "memory"
 	if pinned {
-		used, total, what = &p.pinnedUsed, p.o.PinnedBytes, "pinned memory"
+		what = "pinned memory"
 	}
-	err = p.do(d, fmt.Sprintf("allocation of %s %q", what, name), func() error {
-		if bytes < 0 {
-			return gpu.Invalid("%d bytes", bytes)
-		}
-		if free := total - *used; rounded(bytes) > free && !(pinned && total == 0) {
-			return &gpu.Error{Kind: gpu.OutOfMemory, Device: d.number, Asked: int64(bytes), Free: free, Total: total}
-		}
-		*used += rounded(bytes)
-		m = newMemory(d, name, bytes, pinned)
-		d.memories.add(m)
-		return nil
+	err = d.p.do(d, fmt.Sprintf("allocation of %s %q", what, name), func() (err error) {
+		m, err = d.take(name, bytes, pinned)
+		return err
 	})
 	return m, err
+}
+
+// take is alloc within a call.
+func (d *device) take(name string, bytes int, pinned bool) (*memory, error) {
+	p := d.p
+	used, total := &p.used[d.number], d.Info().MemoryBytes
+	if pinned {
+		used, total = &p.pinnedUsed, p.o.PinnedBytes
+	}
+	if bytes < 0 {
+		return nil, gpu.Invalid("%d bytes", bytes)
+	}
+	if free := total - *used; rounded(bytes) > free && !(pinned && total == 0) {
+		return nil, &gpu.Error{Kind: gpu.OutOfMemory, Device: d.number, Asked: int64(bytes), Free: free, Total: total}
+	}
+	*used += rounded(bytes)
+	m := newMemory(d, name, bytes, pinned)
+	d.memories.add(m)
+	return m, nil
 }
 
 // FreeMemory implements gpu.Device.

@@ -8,12 +8,10 @@ import (
 
 // graph implements gpu.Graph.
 type graph struct {
-	dev   *device
-	name  string
-	steps []work
-	// busy is a byte that every run writes, so that Free and two runs at a time are races
-	// unless they are ordered.
-	busy *memory
+	stream *stream // that it was captured in
+	name   string
+	steps  []work
+	busy   *memory // a byte that every run writes, so that Free is a race unless it comes after them
 }
 
 func (g *graph) Name() string { return g.name }
@@ -21,7 +19,7 @@ func (g *graph) Name() string { return g.name }
 // Capture implements gpu.Stream.
 func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
 	p, what := s.dev.p, fmt.Sprintf("Capture of graph %q in %v", name, s)
-	g := &graph{dev: s.dev, name: name, busy: newMemory(s.dev, fmt.Sprintf("graph %q", name), 1, false)}
+	g := &graph{stream: s, name: name, busy: newMemory(s.dev, fmt.Sprintf("graph %q", name), 1, false)}
 	err := p.do(s.dev, what, func() error {
 		if s.capture != nil {
 			return gpu.Invalid("the stream is being captured")
@@ -48,8 +46,8 @@ func (s *stream) Run(of gpu.Graph) error {
 	return p.do(s.dev, fmt.Sprintf("Run of graph %q in %v", of.Name(), s), func() error {
 		g, ok := of.(*graph)
 		switch {
-		case !ok || g.dev != s.dev:
-			return gpu.Invalid("the graph is of another device")
+		case !ok || g.stream != s:
+			return gpu.Invalid("the graph was captured in another stream")
 		case g.busy.freed:
 			return gpu.Invalid("the graph was freed")
 		case s.capture != nil:
@@ -75,8 +73,8 @@ func (s *stream) Run(of gpu.Graph) error {
 
 // Free implements gpu.Graph.
 func (g *graph) Free() error {
-	p := g.dev.p
-	return p.doAnyway(g.dev, fmt.Sprintf("Free of graph %q", g.name), func() error {
+	p := g.stream.dev.p
+	return p.doAnyway(g.stream.dev, fmt.Sprintf("Free of graph %q", g.name), func() error {
 		if g.busy.freed {
 			return gpu.Invalid("it was freed before")
 		}

@@ -212,12 +212,6 @@ var faulty = []struct {
 		}
 		w.copy(w.b, w.y, w.x)
 	}, emulated.Race, `AllReduce`, `copy of "x"`},
-	{"graph in two streams", func(w *world, right bool) {
-		g := try[gpu.Graph](w)(w.a.Capture("g", func() error { return w.a.Fill(gpu.All(w.x), 2) }))
-		w.try(w.a.Run(g))
-		w.order(right, w.a, w.b, w.e)
-		w.try(w.b.Run(g))
-	}, emulated.Race, `fill of "x"[0:64] of graph "g" in stream "a"`, `in stream "b"`},
 	{"graph freed early", func(w *world, right bool) {
 		g := try[gpu.Graph](w)(w.a.Capture("g", func() error { return w.a.Fill(gpu.All(w.x), 2) }))
 		w.try(w.a.Run(g))

@@ -12,7 +12,7 @@ import (
 
 // Options says what devices there are, and how they behave.
 type Options struct {
-	Devices     []gpu.Info // MemoryBytes is how much can be allocated
+	Devices     []gpu.Info // MemoryBytes is how much can be allocated; products take ProductBytes of it, and need none
 	Link        gpu.Link   // between any two of them
 	PinnedBytes int64      // limit of pinned memory; 0: none
 	Images      map[string]Kernels

@@ -20,6 +20,9 @@ func (s *stream) Multiply(p gpu.Product) error {
 				return work{}, err
 			}
 		}
+		if err := s.prepare(); err != nil {
+			return work{}, err
+		}
 		how := write
 		if p.Accumulate {
 			how = update
@@ -27,6 +30,24 @@ func (s *stream) Multiply(p gpu.Product) error {
 		run := func() error { s.dev.p.multiply(&p, a, b, c); return nil }
 		return work{uses: []use{{a, read}, {b, read}, {c, how}}, run: run}, nil
 	})
+}
+
+// PrepareProducts implements gpu.Stream.
+func (s *stream) PrepareProducts() error {
+	return s.dev.p.do(s.dev, "PrepareProducts in "+s.String(), s.prepare)
+}
+
+// prepare takes the memory that a real device would need.
+func (s *stream) prepare() error {
+	if s.multiplies {
+		return nil
+	}
+	if s.capture != nil {
+		return gpu.Invalid("the stream was not prepared for products before the capture")
+	}
+	_, err := s.dev.take("products", int(s.dev.Info().ProductBytes), false)
+	s.multiplies = err == nil
+	return err
 }
 
 func (pl *Platform) multiply(p *gpu.Product, a, b, c gpu.Region) {

@@ -10,12 +10,13 @@ import (
 
 // stream implements gpu.Stream.
 type stream struct {
-	dev     *device
-	name    string
-	agent   int
-	clock   clock      // what is known to happen before its next operation, beside what the host knows
-	last    *operation // that was enqueued
-	capture *graph     // that operations go to
+	dev        *device
+	name       string
+	agent      int
+	clock      clock      // what is known to happen before its next operation, beside what the host knows
+	last       *operation // that was enqueued
+	capture    *graph     // that operations go to
+	multiplies bool       // it has what products need
 }
 
 func (s *stream) Name() string       { return s.name }

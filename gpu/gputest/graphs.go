@@ -9,11 +9,13 @@ import (
 
 // testGraphs captures a step and runs it several times, among other operations.
 func testGraphs(r *rig) {
-	d := r.open(1)[0]
-	s, t := r.stream(d, "s"), r.stream(d, "t")
+	both := r.open(2)
+	d := both[0]
+	s := r.stream(d, "s")
 	const n = 64
 	in, x, y := r.pinned(d, "in", 4*n), r.alloc(d, "x", 4*n), r.alloc(d, "y", 4*n)
 	c := r.alloc(d, "c", 4*n*n)
+	r.must(s.PrepareProducts())
 	r.must(s.Fill(gpu.All(y), 0))
 	g := must[gpu.Graph](r)(s.Capture("step", func() error {
 		r.must(s.Copy(gpu.All(x), gpu.All(in)))
@@ -28,15 +30,7 @@ func testGraphs(r *rig) {
 	sum := float32(0)
 	for i := range 4 {
 		set(r, in, 0, fill(n, func(int) float32 { return float32(10 * i) }))
-		stream := s
-		if i == 2 { // the graph runs in any stream of the device
-			stream = t
-			r.link(s, t, r.event(d, "before"))
-		}
-		r.must(stream.Run(g))
-		if i == 2 {
-			r.link(t, s, r.event(d, "after"))
-		}
+		r.must(s.Run(g))
 		sum += float32(10 * i)
 		r.must(s.Synchronize())
 	}
@@ -48,6 +42,8 @@ func testGraphs(r *rig) {
 		return sum
 	}))
 	equal(r, "c", get[float32](r, s, c, 4*n, n), fill(n, func(i int) float32 { return sum * map[bool]float32{true: 1, false: 30}[i == 0] }))
+	r.refuses("a graph in another stream", r.stream(d, "t").Run(g), gpu.InvalidArgument)
+	r.refuses("a graph on another device", r.stream(both[1], "u").Run(g), gpu.InvalidArgument)
 	r.must(g.Free())
 	r.refuses("a graph that was freed", s.Run(g), gpu.InvalidArgument)
 

@@ -111,8 +111,12 @@ func TestTimes(t *testing.T) {
 		for range runs {
 			must(t, s.Run(graph))
 		}
-		if err := streams[1].Run(graph); !errors.Is(err, gpu.InvalidArgument) {
-			t.Errorf("a graph of another device: %v", err)
+		other, err := d.NewStream("other")
+		must(t, err)
+		for _, s := range []gpu.Stream{streams[1], other} {
+			if err := s.Run(graph); !errors.Is(err, gpu.InvalidArgument) {
+				t.Errorf("a graph of another stream: %v", err)
+			}
 		}
 		must(t, s.Copy(gpu.All(host), gpu.All(m)), s.Copy(arrays[1], gpu.All(m)))
 		if err := s.Fill(gpu.Part(m, 0, 3), 0); !errors.Is(err, gpu.InvalidArgument) { // is not counted

@@ -15,10 +15,10 @@ type stream struct {
 
 // graph implements gpu.Graph: a list of operations.
 type graph struct {
-	dev   *device
-	name  string
-	steps []step
-	freed bool
+	stream *stream // that it was captured in
+	name   string
+	steps  []step
+	freed  bool
 }
 
 // step is an operation that can be enqueued again and again.
@@ -119,7 +119,7 @@ func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
 	if err := s.free(); err != nil {
 		return nil, err
 	}
-	g := &graph{dev: s.dev, name: name}
+	g := &graph{stream: s, name: name}
 	s.captured = g
 	defer func() { s.captured = nil }()
 	if err := enqueue(); err != nil {
@@ -135,8 +135,8 @@ func (s *stream) Run(of gpu.Graph) error {
 	}
 	g, ok := of.(*graph)
 	switch {
-	case !ok || g.dev != s.dev:
-		return gpu.Invalid("graph %q is of another device", of.Name())
+	case !ok || g.stream != s:
+		return gpu.Invalid("graph %q was captured in another stream", of.Name())
 	case g.freed:
 		return gpu.Invalid("graph %q was freed", g.name)
 	}

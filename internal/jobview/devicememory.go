@@ -46,7 +46,7 @@ func deviceLines(f *trainer.DeviceForecast) []string {
 		bytes int64
 	}{
 		{"parameters", n.Parameters}, {"gradients", n.Gradients}, {"optimizer", n.Optimizer}, {"averages", n.Averages},
-		{"activations", n.Arena}, {"inputs", n.Inputs},
+		{"activations", n.Arena}, {"inputs", n.Inputs}, {"matrix products", n.Products},
 	} {
 		if x.bytes > 0 {
 			parts = append(parts, x.what+" "+humanize.Bytes(x.bytes))
@@ -57,7 +57,7 @@ func deviceLines(f *trainer.DeviceForecast) []string {
 		"  " + strings.Join(parts, ", ") + "; pinned memory of the host " + humanize.Bytes(n.Pinned),
 	}
 	if f.Absent != nil {
-		lines = append(lines, fmt.Sprintf("It is compared with no device, as there is none here: %v", f.Absent))
+		lines = append(lines, fmt.Sprintf("It lacks what matrix products need, and is compared with no device, as there is none here: %v", f.Absent))
 	}
 	for _, d := range f.Devices {
 		times := ""

@@ -113,7 +113,7 @@ typedef struct {
 	size_t n;
 	CUcontext c;
 	int pinned;
-	int user; // of a workspace of cuBLAS: 1 a graph, 2 a stream
+	CUstream user; // of a workspace of cuBLAS
 } allocation;
 static allocation allocations[MAX * 16];
 static int allocated;
@@ -131,7 +131,7 @@ static void *allocate(size_t n, int pinned) {
 	void *p = aligned_alloc(256, (n + 255) / 256 * 256);
 	if (p == NULL || allocated == MAX * 16) DIE("no memory");
 	memset(p, 0xff, n); // NaN
-	allocations[allocated++] = (allocation){p, n, current, pinned, 0};
+	allocations[allocated++] = (allocation){p, n, current, pinned, NULL};
 	current->objects++;
 	return p;
 }
@@ -203,6 +203,7 @@ struct CUmod_st { CUcontext c; };
 struct CUfunc_st { CUcontext c; char name[32]; int shared; };
 
 static double clock_ms;
+static int capturing; // streams
 static void until(CUstream s, int at);
 
 static char *at(CUcontext c, uint64_t p, size_t n, int any) {
@@ -457,11 +458,13 @@ CUresult cuStreamBeginCapture(CUstream s, CUstreamCaptureMode m) {
 	CONTEXT;
 	if (m != CU_STREAM_CAPTURE_MODE_RELAXED) DIE("capture mode");
 	s->capture = calloc(1, sizeof *s->capture);
+	capturing++;
 	return CUDA_SUCCESS;
 }
 CUresult cuStreamEndCapture(CUstream s, CUgraph *g) {
 	CONTEXT;
 	if (s->capture == NULL) return CUDA_ERROR_ILLEGAL_STATE;
+	capturing--;
 	*g = s->capture->bad ? NULL : s->capture;
 	s->capture = NULL;
 	return *g ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -489,6 +492,7 @@ struct cublasContext { CUcontext c; CUstream s; uint64_t workspace; int atomics;
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t *h) {
 	if (usable(current)) return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (capturing) DIE("a handle of cuBLAS is made while a stream is captured");
 	*h = calloc(1, sizeof **h);
 	(*h)->c = current, (*h)->atomics = -1;
 	current->objects++;
@@ -514,11 +518,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperat
 	int bf = ta_ == CUDA_R_16BF;
 	if (ta_ != tb_ || tc != CUDA_R_32F || *(float *)alpha != 1 || h->workspace == 0 || h->atomics != 0 || algo != CUBLAS_GEMM_DEFAULT || m < 1 || n < 1 || k < 1 ||
 		h->c != current || (compute != CUBLAS_COMPUTE_32F && (bf || compute != CUBLAS_COMPUTE_32F_FAST_TF32))) return CUBLAS_STATUS_INVALID_VALUE;
-	// A graph may run beside what its stream does later.
 	allocation *w = find(h->workspace, 4 << 20);
-	int user = h->s->capture != NULL ? 1 : 2;
-	if (w == NULL || (w->user != 0 && w->user != user)) DIE("a graph has the workspace of a stream");
-	w->user = user;
+	if (w == NULL || (w->user != NULL && w->user != h->s)) DIE("two streams have one workspace");
+	w->user = h->s;
 	operation o = {.kind = GEMM, .ta = ta == CUBLAS_OP_T, .tb = tb == CUBLAS_OP_T, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .bf16 = bf,
 		.beta = *(float *)beta, .a = (uint64_t)(uintptr_t)a, .b = (uint64_t)(uintptr_t)b, .c = (uint64_t)(uintptr_t)c, .workspace = h->workspace};
 	return enqueue(h->s, o) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;

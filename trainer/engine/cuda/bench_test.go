@@ -128,8 +128,15 @@ func onHost(t testing.TB, s setup) *bench {
 }
 
 // platform returns a platform of n devices.
-func platform(n int, seed uint64) *emulated.Platform {
-	return emulated.New(emulated.Options{Devices: emulated.Devices(n, 1<<30), Images: twin.Images(), Seed: seed})
+func platform(n int, seed uint64) *emulated.Platform { return multiplying(n, 1<<30, 64<<10, seed) }
+
+// multiplying returns a platform of n devices with so many bytes, of which products take some.
+func multiplying(n int, bytes, productBytes int64, seed uint64) *emulated.Platform {
+	infos := emulated.Devices(n, bytes)
+	for i := range infos {
+		infos[i].ProductBytes = productBytes
+	}
+	return emulated.New(emulated.Options{Devices: infos, Images: twin.Images(), Seed: seed})
 }
 
 // devices are the first n devices.
@@ -144,9 +151,14 @@ func devices(n int) []int {
 // onDevices returns a bench with an engine on n emulated devices.
 func onDevices(t testing.TB, s setup, n int, seed uint64) *bench {
 	t.Helper()
+	return on(t, s, platform(n, seed))
+}
+
+// on returns a bench with an engine on all devices of a platform.
+func on(t testing.TB, s setup, p *emulated.Platform) *bench {
+	t.Helper()
 	b := newBench(t, s)
-	p := platform(n, seed)
-	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(n), RowsOnDevice: s.held})
+	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(len(p.Devices())), RowsOnDevice: s.held})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,6 +115,9 @@ func plan(c engine.Config, state *engine.State, devices int) *Engine {
 	return e
 }
 
+// multiplies tells whether the network has matrix products.
+func (e *Engine) multiplies() bool { return e.train.products || e.infer.products }
+
 // Close gives the devices back, with all that is on them. The engine must not be used any more.
 func (e *Engine) Close() error {
 	var errs []error

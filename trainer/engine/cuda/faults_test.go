@@ -159,17 +159,22 @@ func TestOutOfMemory(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, seed: seed, batches: 2, examples: 300}
 	for _, c := range []struct {
-		device, pinned int64
-		devices        int
-		says           string
+		device, pinned, products int64
+		devices                  int
+		says                     string
 	}{
-		{4 << 10, 0, 1, "parameters of the model"},
-		{30 << 10, 0, 1, "mini-batch of 300 examples; a smaller training.batch_size"},
-		{30 << 10, 0, 2, "the 150 examples that it gets of a mini-batch of 300; a smaller training.batch_size"},
-		{1 << 30, 10 << 10, 1, "mini-batch of 300 examples; a smaller training.batch_size"},
+		{4 << 10, 0, 0, 1, "parameters of the model"},
+		{30 << 10, 0, 0, 1, "mini-batch of 300 examples; a smaller training.batch_size"},
+		{30 << 10, 0, 0, 2, "the 150 examples that it gets of a mini-batch of 300; a smaller training.batch_size"},
+		{30 << 10, 0, 28 << 10, 2, "for matrix products"},
+		{1 << 30, 10 << 10, 0, 1, "mini-batch of 300 examples; a smaller training.batch_size"},
 	} {
 		b := newBench(t, s)
-		p := emulated.New(emulated.Options{Devices: emulated.Devices(c.devices, c.device), PinnedBytes: c.pinned, Images: twin.Images(), Seed: seed})
+		infos := emulated.Devices(c.devices, c.device)
+		for i := range infos {
+			infos[i].ProductBytes = c.products
+		}
+		p := emulated.New(emulated.Options{Devices: infos, PinnedBytes: c.pinned, Images: twin.Images(), Seed: seed})
 		err := useDevices(t, b, p, c.devices, func() {}).err
 		var e *gpu.Error
 		if !errors.As(err, &e) || e.Kind != gpu.OutOfMemory || errkind.Of(t.Context(), err) != errkind.Job {

@@ -19,18 +19,19 @@ type Needs struct {
 	Averages   int64 // of parameters
 	Arena      int64 // activations and their gradients, of the largest mini-batch
 	Inputs     int64 // of two mini-batches
+	Products   int64 // what the device needs to multiply matrices
 	// Of the host, for inputs and results of two mini-batches:
 	Pinned int64
 }
 
 // Device is all that a device needs.
 func (n *Needs) Device() int64 {
-	return n.Parameters + n.Gradients + n.Optimizer + n.Averages + n.Arena + n.Inputs
+	return n.Parameters + n.Gradients + n.Optimizer + n.Averages + n.Arena + n.Inputs + n.Products
 }
 
 // Forecast is what an engine on so many devices will take for mini-batches of at most so many examples, without rows that are
-// on the devices. It plans what New and Train allocate.
-func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsOnDevice bool) Needs {
+// on the devices. It plans what New and Train allocate. productBytes is that of gpu.Info.
+func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsOnDevice bool, productBytes int64) Needs {
 	e := plan(c, state, devices)
 	e.replicas = make([]*replica, devices) // layouts only count them
 	if rowsOnDevice {
@@ -39,6 +40,9 @@ func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsO
 	p := e.params
 	n := Needs{Gradients: int64(p.gradientBytes), Optimizer: int64(p.slotBytes), Averages: int64(p.averageBytes)}
 	n.Parameters = int64(p.bytes+smallBytes) - n.Gradients - n.Optimizer - n.Averages
+	if e.multiplies() {
+		n.Products = productBytes
+	}
 	programs := []*execution{&e.infer}
 	if state.Dense != nil {
 		e.prepareUpdates(state.Step+1, 1)

@@ -1,15 +1,31 @@
 package cuda_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
+	"aibox/gpu"
 	"aibox/internal/testseed"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cuda"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
+
+// inUse is how much memory of a physical device is in use.
+func inUse(t *testing.T, p gpu.Platform, number int) int64 {
+	t.Helper()
+	d, err := p.Open(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, total, err := d.FreeMemory()
+	if err := errors.Join(err, d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return total - free
+}
 
 // TestForecast: what an engine takes is what was forecast, to the byte.
 func TestForecast(t *testing.T) {
@@ -34,8 +50,9 @@ func TestForecast(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			t.Run(fmt.Sprintf("%s on %d", name, n), func(t *testing.T) {
 				b := newBench(t, s)
-				want := cuda.Forecast(b.config, &b.state, n, s.examples, s.held)
-				b = onDevices(t, s, n, seed)
+				p := platform(n, seed)
+				want := cuda.Forecast(b.config, &b.state, n, s.examples, s.held, p.Devices()[0].ProductBytes)
+				b = on(t, s, p)
 				b.train(t, 0, s.batches)
 				b.end(t)
 				b.infer(t)
@@ -43,10 +60,36 @@ func TestForecast(t *testing.T) {
 				if got := e.NetworkBytes(); got != want.Device() {
 					t.Errorf("%d bytes of a device, forecast: %d, %+v", got, want.Device(), want)
 				}
+				for number := range n {
+					if got := inUse(t, p, number); !s.held && got != want.Device() {
+						t.Errorf("%d bytes of device %d are used, forecast: %d, %+v", got, number, want.Device(), want)
+					}
+				}
+				if layers := s.spec.Kind != "lr" && s.spec.Kind != "fm"; (want.Products > 0) != (layers || len(s.spec.Dense) > 0) {
+					t.Errorf("products take %d bytes", want.Products)
+				}
 				if got := e.PinnedBytes(); got != want.Pinned {
 					t.Errorf("%d bytes of pinned memory, forecast: %d", got, want.Pinned)
 				}
 			})
 		}
+	}
+}
+
+// TestRowLimitBesideProducts: rows of passes get the memory that matrix products leave, also before the first of them.
+func TestRowLimitBesideProducts(t *testing.T) {
+	seed := testseed.Of(t)
+	const bytes, products = 4 << 20, 1 << 20
+	fit := func(bytes, products int64) int64 {
+		b := on(t, setup{spec: deep(false), dense: adam, held: true, seed: seed, batches: 1, examples: 30}, multiplying(2, bytes, products, seed))
+		limit, err := b.engine.(*cuda.Engine).RowLimit(30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return limit.Rows(b.pass.Batches)
+	}
+	all, left := fit(bytes, 0), fit(bytes, products)
+	if want := fit(bytes-products, 0); left != want || left >= all || left < 100 {
+		t.Errorf("%d rows fit beside products, %d without them, %d in as much memory", left, all, want)
 	}
 }

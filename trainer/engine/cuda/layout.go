@@ -17,6 +17,7 @@ type execution struct {
 	in   program.Inputs // the current mini-batch
 
 	pool     *program.Step // that pools bags
+	products bool          // there are some
 	pieces   []piece
 	segments []segment
 	halfs    []half // operands that are rounded to bfloat16
@@ -56,9 +57,12 @@ func (x *execution) init(e *Engine, p *program.Program, devices int) {
 		}
 		x.sums[i] = x.allSums
 		x.allSums += sumsOf(s)
-		if k, n, ok := x.productSize(s); ok && x.precision(k, n) == gpu.BF16Product {
-			x.round(s.In[0])
-			x.round(s.In[1])
+		if k, n, ok := x.productSize(s); ok {
+			x.products = true
+			if x.precision(k, n) == gpu.BF16Product {
+				x.round(s.In[0])
+				x.round(s.In[1])
+			}
 		}
 	}
 	x.divide(devices)

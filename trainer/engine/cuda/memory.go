@@ -15,10 +15,15 @@ func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 // alloc allocates memory of the device. What says what for, and how to need less.
 func (r *replica) alloc(name string, bytes int, what string) (gpu.Memory, error) {
 	m, err := r.dev.Alloc(name, bytes)
+	return m, r.noRoom(err, int64(bytes), what)
+}
+
+// noRoom completes an error of out of memory.
+func (r *replica) noRoom(err error, bytes int64, what string) error {
 	if errors.Is(err, gpu.OutOfMemory) {
 		err = fmt.Errorf("device %d has no room for %d bytes %s%s: %w", r.dev.Number(), bytes, what, r.others(err), err)
 	}
-	return m, err
+	return err
 }
 
 // batchMemory says what memory for a mini-batch is for, in errors.

@@ -32,7 +32,7 @@ type (
 	}
 	noEvent  struct{}
 	noKernel struct{}
-	noGraph  struct{}
+	noGraph  struct{ of *noStream }
 	noGroup  struct{ calls *calls }
 )
 
@@ -78,6 +78,7 @@ func (noGraph) Free() error                            { return nil }
 func (s *noStream) Name() string                       { return s.name }
 func (s *noStream) Device() gpu.Device                 { return s.dev }
 func (*noStream) Multiply(gpu.Product) error           { return nil }
+func (*noStream) PrepareProducts() error               { return nil }
 func (*noStream) Record(gpu.Event) error               { return nil }
 func (*noStream) Wait(gpu.Event) error                 { return nil }
 func (*noStream) Synchronize() error                   { return nil }
@@ -93,14 +94,20 @@ func (*noStream) Fill(r gpu.Region, word uint32) error {
 	}
 	return nil
 }
-func (s *noStream) Run(gpu.Graph) error { s.dev.calls.runs++; return nil }
+func (s *noStream) Run(g gpu.Graph) error {
+	if g.(noGraph).of != s {
+		return gpu.Invalid("the graph was captured in another stream")
+	}
+	s.dev.calls.runs++
+	return nil
+}
 func (s *noStream) Launch(gpu.Kernel, gpu.Geometry, ...gpu.Arg) error {
 	s.dev.calls.launches++
 	return nil
 }
 func (s *noStream) Capture(_ string, enqueue func() error) (gpu.Graph, error) {
 	s.dev.calls.captures++
-	return noGraph{}, enqueue()
+	return noGraph{s}, enqueue()
 }
 
 // TestNoGarbage wants a step of training, with its rows, to allocate nothing.

@@ -22,6 +22,8 @@ type replica struct {
 	arena gpu.Memory // for the current mini-batch; nil: none yet
 	slots [2]deviceSlot
 
+	productBytes int64 // of memory that compute has for products
+
 	counters *counters
 	marks    marks
 
@@ -95,7 +97,7 @@ func (r *replica) newStream(name string) (gpu.Stream, error) {
 	return &counted{Stream: s, counters: r.counters}, nil
 }
 
-// allocate makes room for the parameters. Padding and gradients begin with zeros.
+// allocate makes room for the parameters, and for products. Padding and gradients begin with zeros.
 func (r *replica) allocate(p *parameters) error {
 	var err error
 	if r.state, err = r.alloc("parameters", p.bytes,
@@ -104,6 +106,13 @@ func (r *replica) allocate(p *parameters) error {
 	}
 	if r.small, err = r.alloc("flag", smallBytes, "for the flag of the engine"); err != nil {
 		return err
+	}
+	if r.engine.multiplies() {
+		bytes := r.dev.Info().ProductBytes
+		if err := r.compute.PrepareProducts(); err != nil {
+			return r.noRoom(err, bytes, "for matrix products")
+		}
+		r.productBytes = bytes
 	}
 	if err := r.compute.Fill(gpu.All(r.state), 0); err != nil {
 		return err
@@ -122,7 +131,7 @@ func (r *replica) flag() gpu.Region { return gpu.Part(r.small, flagAt, 4) }
 
 // bytes is the memory that the replica has on its device.
 func (r *replica) bytes() int64 {
-	n := int64(0)
+	n := r.productBytes
 	for _, m := range []gpu.Memory{r.state, r.small, r.arena, r.slots[0].inputs, r.slots[1].inputs} {
 		if m != nil {
 			n += int64(m.Bytes())
