@@ -74,6 +74,9 @@ func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 // freeRows gives back the memory for rows. REQUIRES: there are none.
 func (p *part) freeRows() error {
 	p.places.room = 0
+	if err := p.Compute.Synchronize(); err != nil { // it may be filling one of them
+		return err
+	}
 	for _, m := range []*gpu.Memory{&p.rows, &p.keys} {
 		if err := free(m); err != nil {
 			return err
