@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
+	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/internal/panics"
 	"aibox/trainer/engine"
@@ -45,12 +47,27 @@ func (e *Engine) beginHeld(p engine.Pass) error {
 	if x == &e.train {
 		e.prepareUpdates(e.state.Step+1, 1) // inputs have their constants
 	}
+	err := e.makeAllRoom(x, most)
+	if errors.Is(err, gpu.OutOfMemory) {
+		if err := e.held.MakeWay(); err != nil {
+			return err
+		}
+		err = e.makeAllRoom(x, most)
+	}
+	if err != nil {
+		return err
+	}
+	return e.held.Begin(p)
+}
+
+// makeAllRoom is makeRoom for all slots.
+func (e *Engine) makeAllRoom(x *execution, n int) error {
 	for slot := range e.slots {
-		if err := e.makeRoom(x, slot, most); err != nil {
+		if err := e.makeRoom(x, slot, n); err != nil {
 			return err
 		}
 	}
-	return e.held.Begin(p)
+	return nil
 }
 
 // trainHeld is Train with rows on the devices.

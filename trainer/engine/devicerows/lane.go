@@ -22,7 +22,7 @@ type lane struct {
 	first  int     // chunks [first, last) are at work; chunk i is in chunks[i mod ring]
 	last   int
 	chunks [ring]chunk
-	most   int   // rows in a chunk
+	most   int          // rows in a chunk
 	copied atomic.Int64 // rows so far
 }
 
@@ -56,7 +56,6 @@ func (l *lane) makeRoom(n int) error {
 	if most <= l.most {
 		return nil
 	}
-	l.most = 0
 	for i := range l.chunks {
 		if err := l.chunks[i].makeRoom(most); err != nil {
 			return err
