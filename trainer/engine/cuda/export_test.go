@@ -11,3 +11,6 @@ func (e *Engine) NetworkBytes() int64 {
 	}
 	return most
 }
+
+// Announced tells whether there is an announced pass whose rows are used.
+func (e *Engine) Announced() bool { return e.held.Announced() }
