@@ -121,6 +121,9 @@ func (e *Engine) multiplies() bool { return e.train.products || e.infer.products
 // Close gives the devices back, with all that is on them. The engine must not be used any more.
 func (e *Engine) Close() error {
 	var errs []error
+	if e.held != nil {
+		e.held.Close() // it may still fill pinned memory
+	}
 	for _, r := range e.replicas { // pinned memory of one is used by all; a broken device uses nothing any more
 		_ = r.dev.Synchronize()
 	}
@@ -128,9 +131,6 @@ func (e *Engine) Close() error {
 		errs = append(errs, r.dev.Close())
 	}
 	e.replicas = nil
-	if e.held != nil {
-		e.held.Close()
-	}
 	if e.err == nil {
 		e.err = errors.New("cuda: the engine was closed")
 	}
@@ -178,7 +178,7 @@ func (e *Engine) Begin(p engine.Pass) error {
 	}
 	e.stopped, e.trained = false, false
 	if e.held != nil {
-		if err := e.beginHeld(p); err != nil {
+		if err := panics.Do("the engine", func() error { return e.beginHeld(p) }); err != nil {
 			e.held.Abort()
 			return e.fail(err)
 		}
@@ -197,10 +197,11 @@ func (e *Engine) End() (err error) {
 		e.train.in, e.infer.in = program.Inputs{}, program.Inputs{}
 	}()
 	if e.err == nil && !e.stopped {
-		err = e.deliver()
+		err = panics.Do("the engine", e.deliver)
+		e.leave(&err)
 	}
 	if e.held != nil {
-		if waits, err := e.endHeld(err); waits || err != nil {
+		if stay, err := e.endHeld(); stay || err != nil {
 			return err
 		}
 	}

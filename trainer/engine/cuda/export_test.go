@@ -20,3 +20,6 @@ func SetBucketBytes(t testing.TB, n int) {
 	bucketBytes = n
 	t.Cleanup(func() { bucketBytes = was })
 }
+
+// Announced tells whether there is an announced pass whose rows are used.
+func (e *Engine) Announced() bool { return e.held.Announced() }

@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
+	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/internal/panics"
 	"aibox/trainer/engine"
@@ -45,12 +47,27 @@ func (e *Engine) beginHeld(p engine.Pass) error {
 	if x == &e.train {
 		e.prepareUpdates(e.state.Step+1, 1) // inputs have their constants
 	}
+	err := e.makeAllRoom(x, most)
+	if errors.Is(err, gpu.OutOfMemory) {
+		if err := e.held.MakeWay(); err != nil {
+			return err
+		}
+		err = e.makeAllRoom(x, most)
+	}
+	if err != nil {
+		return err
+	}
+	return e.held.Begin(p)
+}
+
+// makeAllRoom is makeRoom for all slots.
+func (e *Engine) makeAllRoom(x *execution, n int) error {
 	for slot := range e.slots {
-		if err := e.makeRoom(x, slot, most); err != nil {
+		if err := e.makeRoom(x, slot, n); err != nil {
 			return err
 		}
 	}
-	return e.held.Begin(p)
+	return nil
 }
 
 // trainHeld is Train with rows on the devices.
@@ -103,29 +120,32 @@ func (e *Engine) Announce(next engine.Pass) (err error) {
 
 // Withdraw implements engine.Engine. An error comes with the next call.
 func (e *Engine) Withdraw() {
-	if e.held == nil || e.err != nil {
+	if e.held == nil {
 		return
 	}
-	if err := e.held.Withdraw(); err != nil {
+	if e.err == nil {
+		err := e.held.Withdraw()
+		if err == nil {
+			return
+		}
 		_ = e.fail(err)
-		e.held.Abort()
 	}
+	e.held.Abort() // also if Export has failed, which ends no pass
 }
 
-// endHeld ends a pass whose rows are on the devices, the last result of which may be an error. It tells whether they may stay there for the
-// next one.
-func (e *Engine) endHeld(result error) (stay bool, err error) {
+// endHeld ends a pass whose rows are on the devices. It tells whether they may stay there for the next one.
+func (e *Engine) endHeld() (stay bool, err error) {
 	if e.err != nil {
 		e.held.Abort()
 		return false, nil
 	}
 	fetching := e.ranges.StartRange("fetch rows")
 	defer e.ranges.EndRange(fetching)
-	if err := e.held.End(e.trained && !e.stopped && result == nil); err != nil {
+	if err := e.held.End(e.trained && !e.stopped); err != nil {
 		e.held.Abort()
 		return false, e.fail(err)
 	}
-	return e.held.Announced() && result == nil, nil
+	return e.held.Announced() && !e.stopped, nil
 }
 
 // settle brings rows that are still on the devices to the host.

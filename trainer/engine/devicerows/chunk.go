@@ -1,6 +1,8 @@
 package devicerows
 
 import (
+	"errors"
+
 	"aibox/gpu"
 	"aibox/internal/kernel"
 )
@@ -216,7 +218,7 @@ func (c *chunk) send(at, bytes int) error {
 	return l.p.Compute.Wait(c.sent)
 }
 
-// makeRoom makes room for n rows. REQUIRES: the chunk is not at work.
+// makeRoom makes room for n rows. If there is none, the chunk keeps what it has. REQUIRES: the chunk is not at work.
 func (c *chunk) makeRoom(n int) error {
 	_, _, bytes := c.layout(n)
 	if c.pinned != nil && c.pinned.Bytes() >= bytes && holds(c.memory, bytes) {
@@ -228,10 +230,20 @@ func (c *chunk) makeRoom(n int) error {
 		}
 	}
 	const what = "for the copies of rows of a pass; a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less"
-	if err := c.lane.r.growPinned(&c.pinned, c.name, bytes, what); err != nil {
+	var memory gpu.Memory
+	var pinned gpu.Pinned
+	if err := c.lane.p.grow(&memory, c.name, bytes, what); err != nil {
 		return err
 	}
-	return c.lane.p.grow(&c.memory, c.name, bytes, what)
+	if err := c.lane.r.growPinned(&pinned, c.name, bytes, what); err != nil {
+		return errors.Join(err, memory.Free())
+	}
+	c.memory, memory = memory, c.memory
+	c.pinned, pinned = pinned, c.pinned
+	if pinned == nil {
+		return nil
+	}
+	return errors.Join(pinned.Free(), memory.Free())
 }
 
 // isDone tells whether an event is done; with wait it is.

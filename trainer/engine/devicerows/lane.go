@@ -56,7 +56,6 @@ func (l *lane) makeRoom(n int) error {
 	if most <= l.most {
 		return nil
 	}
-	l.most = 0
 	for i := range l.chunks {
 		if err := l.chunks[i].makeRoom(most); err != nil {
 			return err

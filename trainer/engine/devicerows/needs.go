@@ -1,7 +1,6 @@
 package devicerows
 
 import (
-	"errors"
 	"fmt"
 
 	"aibox/gpu"
@@ -96,20 +95,6 @@ func (r *Rows) reserved(n needs) bool {
 		}
 	}
 	return r.slots[0].holds(n.pinned) && r.slots[1].holds(n.pinned)
-}
-
-// reserveAlone is reserve while no rows are on the devices: what memory there is for them makes way.
-func (r *Rows) reserveAlone(batches []reader.Batch) error {
-	err := r.reserve(batches)
-	if !errors.Is(err, gpu.OutOfMemory) {
-		return err
-	}
-	for _, p := range r.parts {
-		if err := p.freeRows(); err != nil {
-			return err
-		}
-	}
-	return r.reserve(batches)
 }
 
 // lacks is how many bytes of a device's memory mini-batches would need more.

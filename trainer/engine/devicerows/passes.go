@@ -30,6 +30,37 @@ func (s *passes) unused() *pass {
 
 // Begin makes the rows of a pass those of the current one.
 func (r *Rows) Begin(of engine.Pass) error {
+	if err := r.bring(of); err != nil {
+		return err
+	}
+	err := r.reserve(of.Batches)
+	if errors.Is(err, gpu.OutOfMemory) { // beside the rows of two passes
+		if err := r.MakeWay(); err != nil {
+			return err
+		}
+		err = r.bring(of)
+	}
+	if err != nil {
+		return err
+	}
+	r.next.Pass = of
+	r.countKept(r.next)
+	r.before, r.current, r.next = r.current, r.next, nil
+	p := r.before
+	switch {
+	case p == nil:
+	case p.changed:
+		r.current.changed = true // the rows that have stayed are not on the host
+		r.fetch(p, p.leaving)
+	default:
+		r.leave()
+	}
+	return nil
+}
+
+// bring completes the rows of the next pass on the devices. If it was not announced, or there is no room for it beside the one
+// before, it is made the next one, and there is also room for its mini-batches.
+func (r *Rows) bring(of engine.Pass) error {
 	if _, err := r.finishBefore(true); err != nil {
 		return err
 	}
@@ -50,25 +81,18 @@ func (r *Rows) Begin(of engine.Pass) error {
 		}
 	}
 	r.countLate()
-	if _, err := r.copyRows(false, true); err != nil {
+	_, err := r.copyRows(false, true)
+	return err
+}
+
+// MakeWay brings all rows to the host and gives back the memory that they had on the devices. REQUIRES: the current pass has
+// ended.
+func (r *Rows) MakeWay() error {
+	r.forgetNext()
+	if err := r.settle(true); err != nil {
 		return err
 	}
-	if err := r.reserve(of.Batches); err != nil {
-		return err
-	}
-	r.next.Pass = of
-	r.countKept(r.next)
-	r.before, r.current, r.next = r.current, r.next, nil
-	p := r.before
-	switch {
-	case p == nil:
-	case p.changed:
-		r.current.changed = true // the rows that have stayed are not on the host
-		r.fetch(p, p.leaving)
-	default:
-		r.leave()
-	}
-	return nil
+	return r.freeRows()
 }
 
 // makeNext makes a pass that was not announced the next one, with room for it alone. REQUIRES: the current one has ended.
@@ -76,14 +100,14 @@ func (r *Rows) makeNext(of engine.Pass) error {
 	if err := r.settle(true); err != nil {
 		return err
 	}
-	if err := r.reserveAlone(of.Batches); err != nil {
-		return err
-	}
 	p := r.unused()
 	p.reset(of)
-	err := r.fit(p, 2) // the next one, too: with rows that stay, memory can only grow beside what there is
-	if errors.Is(err, gpu.OutOfMemory) {
-		err = r.fit(p, 1)
+	err := r.fitAlone(p)
+	if errors.Is(err, gpu.OutOfMemory) { // what other passes have needed more makes way
+		if err := r.freeRows(); err != nil {
+			return err
+		}
+		err = r.fitAlone(p)
 	}
 	if err != nil {
 		return err
@@ -91,6 +115,18 @@ func (r *Rows) makeNext(of engine.Pass) error {
 	r.next = p
 	r.makePlan()
 	return nil
+}
+
+// fitAlone makes room for the mini-batches of a pass, and then for its rows.
+func (r *Rows) fitAlone(of *pass) error {
+	if err := r.reserve(of.Batches); err != nil {
+		return err
+	}
+	err := r.fit(of, 2) // for the next one, too: with rows that stay, memory can only grow beside what there is
+	if errors.Is(err, gpu.OutOfMemory) {
+		err = r.fit(of, 1)
+	}
+	return err
 }
 
 // Announce says which pass is the next one, whose rows are copied to the devices during the current one as far as they are

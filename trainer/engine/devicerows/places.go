@@ -71,12 +71,22 @@ func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	return nil
 }
 
+// freeRows gives back the memory for rows of all devices. REQUIRES: there are none.
+func (r *Rows) freeRows() error {
+	for _, p := range r.parts {
+		if err := p.freeRows(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // freeRows gives back the memory for rows. REQUIRES: there are none.
 func (p *part) freeRows() error {
-	p.places.room = 0
-	if err := p.Compute.Synchronize(); err != nil { // it may be filling one of them
+	if err := p.Compute.Synchronize(); err != nil { // it may be filled, or get rows of a pass that was withdrawn
 		return err
 	}
+	p.places.room = 0
 	for _, m := range []*gpu.Memory{&p.rows, &p.keys} {
 		if err := free(m); err != nil {
 			return err
@@ -108,19 +118,18 @@ func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what
 	if err := p.grow(&larger, name, each*rows, what); err != nil {
 		return err
 	}
-	old := *m
-	*m = larger
 	if err := p.Compute.Fill(gpu.All(larger), 0); err != nil { // kernels are given all of it
 		return err
 	}
-	if used == 0 {
-		return nil
+	if used > 0 {
+		if err := p.Compute.Copy(gpu.Part(larger, 0, used), gpu.Part(*m, 0, used)); err != nil {
+			return err
+		}
+		if err := p.Compute.Synchronize(); err != nil {
+			return err
+		}
 	}
-	if err := p.Compute.Copy(gpu.Part(larger, 0, used), gpu.Part(old, 0, used)); err != nil {
-		return err
-	}
-	if err := p.Compute.Synchronize(); err != nil {
-		return err
-	}
-	return old.Free()
+	old := *m
+	*m = larger
+	return free(&old)
 }

@@ -1,0 +1,120 @@
+package cuda_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"aibox/gpu"
+	"aibox/gpu/emulated"
+	"aibox/internal/testseed"
+	"aibox/reader"
+	"aibox/sparsetable"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cuda"
+)
+
+// randomPasses are a night of passes with so many keys each, and one mini-batch of so many examples.
+func randomPasses(rng *rand.Rand, s setup, keys, examples []int, announce int) *night {
+	n := &night{universe: slices.Max(keys) * 5 / 4}
+	for i := range keys {
+		p := nightPass{Pass: new(reader.Pass), announce: announce}
+		for _, k := range rng.Perm(n.universe)[:keys[i]] {
+			p.Keys = append(p.Keys, uint64(k)*0x10001+1)
+		}
+		s.examples = examples[i]
+		p.Batches = []reader.Batch{randomBatch(rng, s, min(100, keys[i]))}
+		n.passes = append(n.passes, p)
+	}
+	return n
+}
+
+// TestHeldPassesNoWorse: where passes that are not announced have enough memory, they have enough if they are announced, also if
+// a later one has much larger mini-batches.
+func TestHeldPassesNoWorse(t *testing.T) {
+	seed := testseed.Of(t)
+	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
+	for _, numbers := range [][]int{{0}, {0, 1}} {
+		night := func(announce int) *night {
+			return randomPasses(rand.New(rand.NewPCG(seed, 1)), s, []int{500, 500, 3000, 1}, []int{1, 300, 20, 200}, announce)
+		}
+		early, never := night(0), night(9)
+		want, _, peak, err := nightOn(t, s, never, numbers, 1<<30, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, enough := int64(0), 3*peak // of each device, for passes that are not announced
+		for enough-least > peak/100 {
+			bytes := (least + enough) / 2
+			if _, _, _, err := nightOn(t, s, never, numbers, bytes, seed); err == nil {
+				enough = bytes
+			} else if least = bytes; !errors.Is(err, gpu.OutOfMemory) {
+				t.Fatal(err)
+			}
+		}
+		for bytes := enough; bytes < 2*enough; bytes += bytes / 16 {
+			got, _, _, err := nightOn(t, s, early, numbers, bytes, seed+uint64(bytes))
+			if err != nil {
+				t.Fatalf("devices %v: %d bytes, of which %d are enough: %v", numbers, bytes, enough, err)
+			}
+			sameNight(t, got, want)
+		}
+	}
+}
+
+// refusing is an engine whose device refuses a call of an announcement.
+type refusing struct {
+	*cuda.Engine
+	p     *emulated.Platform
+	call  int
+	calls int // so far; 0: nothing was announced
+}
+
+func (r *refusing) Announce(p engine.Pass) error {
+	before := r.p.Calls()
+	r.p.FailCall(r.call, gpu.OutOfMemory)
+	err := r.Engine.Announce(p)
+	r.p.FailCall(0, 0)
+	r.calls = r.p.Calls() - before
+	return err
+}
+
+// TestHeldPassesRefused: whatever memory a device refuses when a pass is announced, the present pass goes on, and its rows get back to
+// the host; the announced one is brought later.
+func TestHeldPassesRefused(t *testing.T) {
+	seed := testseed.Of(t)
+	s := setup{spec: deep(false), dense: adam, held: true, seed: seed, format: sparsetable.BFloat16}
+	n := randomPasses(rand.New(rand.NewPCG(seed, 1)), s, []int{600, 6000}, []int{20, 20}, 0)
+	want, _, _, err := nightOn(t, s, n, []int{0, 1}, 1<<30, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for call := 1; ; call++ {
+		p := platform(2, seed+uint64(call))
+		b := newBench(t, s)
+		e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: []int{0, 1}, RowsOnDevice: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &refusing{Engine: e, p: p, call: call}
+		b.engine = r
+		got, err := b.live(n)
+		if held := errors.Join(e.Close(), p.Err()); held != nil {
+			t.Fatal(held)
+		}
+		if err == nil {
+			sameNight(t, got, want)
+			refused++
+		} else if !errors.Is(err, gpu.OutOfMemory) { // if the call was not one for memory
+			t.Fatalf("call %d: %v", call, err)
+		}
+		if call > r.calls {
+			break
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d refusals did not end the night", refused)
+	}
+}
