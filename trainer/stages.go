@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"runtime/pprof"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,10 @@ func (f *flow) run(ctx context.Context) ([]pipeline.StageStats, error) {
 				pass.Recycle()
 				continue
 			}
-			pass.Batches, f.skip = pass.Batches[f.skip:], 0
+			if f.skip > 0 {
+				pass.Batches, f.skip = pass.Batches[f.skip:], 0
+				pass = splitPass(pass, math.MaxInt)[0] // has no keys but those of its mini-batches
+			}
 			for _, part := range f.limit.cut(pass, f.log) {
 				f.table.Announce(part.Keys)
 				look.Store(int64(f.table.Lookahead(len(part.Keys))))

@@ -39,6 +39,7 @@
 //
 // # Errors
 //
-// Memory for mini-batches is reserved, and then that for rows, before anything is copied. After an error of a device, Abort ends
+// Memory for mini-batches is reserved, and then that for rows, before anything is copied; but for the mini-batches of a pass that
+// was announced only when it begins, and if it lacks then, the passes follow one another, too. After an error of a device, Abort ends
 // all passes: some of the rows of the host have changes, and some have not.
 package devicerows
