@@ -196,7 +196,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		skip:   r.state.Batches - r.state.ReaderBatches,
 		grace:  r.grace,
 		space:  r.snapshots.giveSpace,
-		engine: r.engine, announces: r.announces(), ranges: r.ranges(), yield: r.yieldRows,
+		engine: r.engine, announces: announces(r.job), ranges: r.ranges(), yield: r.yieldRows,
 		batch: func(b *reader.Batch) error {
 			r.midway = true
 			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
@@ -304,7 +304,7 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
 	defer r.opts.Status.end()
 	ev := evaluation{
-		engine: r.engine, announces: r.announces(), ranges: r.ranges(), table: r.table.Table, limit: &r.table.passLimit, bytes: &r.table.passBytes, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
+		engine: r.engine, announces: announces(r.job), ranges: r.ranges(), table: r.table.Table, limit: &r.table.passLimit, bytes: &r.table.passBytes, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
 		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
 		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes), space: r.snapshots.giveSpace,
 	}

@@ -125,10 +125,15 @@ func (d *DataSize) batch(job *configs.Job) int {
 
 // passesForecast is what passes take: one that is made, one that is pulled, one
 // that is trained, those in the queues between, and the mini-batches of the next passes
-// that are made meanwhile; but no more than all examples take.
+// that are made meanwhile; but no more than all examples take. An engine that is told of passes beforehand has the one before and
+// the one after, too.
 func passesForecast(job *configs.Job, size DataSize) int64 {
 	pass := int64(size.PassBytes * float64(job.Pipeline.BatchesPerPass*job.Training.BatchSize))
-	n := pass * int64(job.Pipeline.ReadQueue+job.Pipeline.PullQueue+3)
+	passes := job.Pipeline.ReadQueue + job.Pipeline.PullQueue + 3
+	if announces(job) {
+		passes += 2
+	}
+	n := pass * int64(passes)
 	n += int64(float64((readerThreads(job)+1)*job.Training.BatchSize) * size.PassBytes)
 	if job.SparseTable.Kind == sparsetable.KindSSD && job.SparseTable.CachePolicy == "lookahead" {
 		look := job.SparseTable.LookaheadPasses

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"aibox/configs"
 	"aibox/gpu"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
@@ -43,10 +44,10 @@ func (r *run) makeEngine() error {
 	return err
 }
 
-// announces says whether the engine makes use of being told of passes beforehand. Priority saves look at the rows of the host
-// between two passes.
-func (r *run) announces() bool {
-	return r.job.Engine.Kind == "cuda" && r.job.Engine.Embeddings == "device" && !prioritized(r.job)
+// announces says whether the engine of a job makes use of being told of passes beforehand. Priority saves look at the rows of the
+// host between two passes.
+func announces(job *configs.Job) bool {
+	return job.Engine.Kind == "cuda" && job.Engine.Embeddings == "device" && !prioritized(job)
 }
 
 // ranges tell a profiler of the devices what the run does.
