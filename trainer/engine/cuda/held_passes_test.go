@@ -239,7 +239,11 @@ func nightSetup(i int, seed uint64) setup {
 func TestHeldPasses(t *testing.T) {
 	seed := testseed.Of(t)
 	var sum devicerows.Traffic
-	for i := range 12 {
+	nights := 12
+	if testing.Short() {
+		nights = 6
+	}
+	for i := range nights {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		numbers := [][]int{{0}, {0, 1}, {0, 0, 1}, devices(8)}[i%4]
 		t.Run(fmt.Sprint(i, numbers), func(t *testing.T) {
@@ -270,6 +274,9 @@ func TestHeldPasses(t *testing.T) {
 func TestHeldPassesTraffic(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, numbers := range [][]int{{0}, {0, 1, 2}} {
+		if testing.Short() && len(numbers) > 1 {
+			continue
+		}
 		rng := rand.New(rand.NewPCG(seed, 3))
 		s := nightSetup(0, seed)
 		s.held = true

@@ -16,7 +16,11 @@ import (
 // mini-batches have; and it allows a good part of what there is.
 func TestRowLimit(t *testing.T) {
 	seed := testseed.Of(t)
-	for i := range 4 {
+	tries := 4
+	if testing.Short() {
+		tries = 2
+	}
+	for i := range tries {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		s := nightSetup(i, seed+uint64(i))
 		s.held, s.examples = true, 16
