@@ -223,10 +223,7 @@ func (o *Output[T]) receive(ctx context.Context, c *clock) (v T, ok bool, err er
 	if !ok {
 		return v, false, nil
 	}
-	if o.ahead != nil {
-		o.ahead.take(v)
-	}
-	o.meter.tick(time.Now())
+	o.taken(v)
 	if ctx.Err() != nil { // select picks at random when both are ready
 		o.drop(v)
 		return v, false, errCut
@@ -241,12 +238,17 @@ func (o *Output[T]) receiveNow() (v T, ok bool) {
 	default:
 	}
 	if ok {
-		if o.ahead != nil {
-			o.ahead.take(v)
-		}
-		o.meter.tick(time.Now())
+		o.taken(v)
 	}
 	return v, ok
+}
+
+// taken notes that the queue has an item less.
+func (o *Output[T]) taken(v T) {
+	if o.ahead != nil {
+		o.ahead.take(v)
+	}
+	o.meter.tick(time.Now())
 }
 
 func (o *Output[T]) drop(v T) {

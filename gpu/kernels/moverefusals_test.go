@@ -5,25 +5,11 @@ import (
 	"testing"
 
 	"aibox/gpu"
-	"aibox/gpu/kernels"
-	"aibox/gpu/kernels/twin"
 )
 
 // Moves of rows whose operands do not belong together are refused, and no rows need no operands.
 func TestMovesThatDoNotFit(t *testing.T) {
-	dev := onEmulated("", twin.Images()).Open(t, 1)
-	k, err := kernels.Load(dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := dev.NewStream("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := dev.Alloc("test", 4096) // nothing has written it: a launch that reads it would be found
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, s, m := refusing(t)
 	const words, n = 10, 3
 	table, dense, index := gpu.Part(m, 0, 400), gpu.Part(m, 400, 4*words*n), gpu.Part(m, 600, 4*n)
 	shorter := func(r gpu.Region) gpu.Region { return gpu.Part(m, r.Offset, r.Width-4) }

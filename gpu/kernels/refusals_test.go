@@ -22,8 +22,10 @@ func TestLoadWithoutAKernel(t *testing.T) {
 	}
 }
 
-// Launches whose numbers the kernels, which count in 32 bits, could not hold are refused.
-func TestLaunchesThatAreTooLarge(t *testing.T) {
+// refusing returns kernels on an emulated device, a stream, and memory that nothing has written: a launch that reads it
+// would be found.
+func refusing(t *testing.T) (*kernels.Set, gpu.Stream, gpu.Memory) {
+	t.Helper()
 	dev := onEmulated("", twin.Images()).Open(t, 1)
 	k, err := kernels.Load(dev)
 	if err != nil {
@@ -37,6 +39,12 @@ func TestLaunchesThatAreTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return k, s, m
+}
+
+// Launches whose numbers the kernels, which count in 32 bits, could not hold are refused.
+func TestLaunchesThatAreTooLarge(t *testing.T) {
+	k, s, m := refusing(t)
 	x := kernels.Matrix{Memory: m, Columns: 1 << 12, Stride: 1 << 12}
 	y := x
 	y.Stride = 1 << 31

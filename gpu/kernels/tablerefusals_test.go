@@ -6,25 +6,12 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
-	"aibox/gpu/kernels/twin"
 	"aibox/internal/kernel"
 )
 
 // Updates whose operands do not belong together are refused, and nothing is launched.
 func TestUpdatesThatDoNotFit(t *testing.T) {
-	dev := onEmulated("", twin.Images()).Open(t, 1)
-	k, err := kernels.Load(dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := dev.NewStream("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := dev.Alloc("test", 4096) // nothing has written it: a launch that reads it would be found
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, s, m := refusing(t)
 	part := func(i int) gpu.Region { return gpu.Part(m, 64*i, 64) }
 	vector := func(i int) kernels.Matrix { return kernels.Matrix{Memory: m, Offset: 64 * i, Columns: 16, Stride: 16} }
 	rows := kernels.TableBatch{Rows: 1, Fields: 1, Index: part(0), Starts: part(1), Bags: part(2)}

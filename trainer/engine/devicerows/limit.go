@@ -30,10 +30,7 @@ func (l *Limit) Rows(batches []reader.Batch) int64 {
 
 // rowsIn is how many rows of each of two passes a device can have in so many bytes, with what is needed to copy them.
 func (r *Rows) rowsIn(bytes int64) int64 {
-	each := int64(r.rowBytes())
-	if r.keyed() {
-		each += keyBytes
-	}
+	each := int64(r.bytesPerRow())
 	copied := each + 4 // of a row in a chunk
 	if full := 2 * ring * (copied*int64(r.chunkRows(math.MaxInt/2)) + 3*align); bytes >= 3*full {
 		return (bytes - full) / (2 * each)

@@ -64,15 +64,12 @@ func (r *Rows) bring(of engine.Pass) error {
 	if _, err := r.finishBefore(true); err != nil {
 		return err
 	}
-	if r.next == nil {
-		if err := r.makeNext(of); err != nil {
+	if r.next != nil {
+		if _, err := r.planNext(true); err != nil {
 			return err
 		}
 	}
-	if _, err := r.planNext(true); err != nil {
-		return err
-	}
-	if r.next == nil { // there is no room for it beside the one before
+	if r.next == nil { // it was not announced, or there is no room for it beside the one before
 		if err := r.makeNext(of); err != nil {
 			return err
 		}

@@ -39,6 +39,14 @@ func (r *Rows) rowBytes() int { return 4 * r.Layout.Words() }
 
 const keyBytes = 8
 
+// bytesPerRow is both, as far as they are needed.
+func (r *Rows) bytesPerRow() int {
+	if r.keyed() {
+		return r.rowBytes() + keyBytes
+	}
+	return r.rowBytes()
+}
+
 // makeRoom makes room on a device for the n rows that it has of a pass, times so many passes, and for their copies. Rows that are there stay.
 func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	if p.places.first == 0 && p.places.lack(passes*n) > 0 {
@@ -101,11 +109,7 @@ func (r *Rows) growth(p *part, n int) int {
 	if lack == 0 {
 		return 0
 	}
-	each := r.rowBytes()
-	if r.keyed() {
-		each += keyBytes
-	}
-	return (p.places.room + lack) * each
+	return (p.places.room + lack) * r.bytesPerRow()
 }
 
 // enlarge replaces *m by memory for so many rows, of some bytes each, and keeps those that are in use.
