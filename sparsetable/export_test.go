@@ -23,6 +23,9 @@ import (
 // version.
 func init() { hasherOf = func(uint64) slots.Hasher { return 0x9e3779b97f4a7c15 } }
 
+// HashOf is the hash of a key in those tables.
+func HashOf(key uint64) uint64 { return hasherOf(0).Of(key) }
+
 // OpenSSDOn opens a table of KindSSD on devices and a file system of a test's
 // choice.
 func OpenSSDOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.FS) (Table, error) {

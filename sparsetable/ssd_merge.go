@@ -20,9 +20,16 @@ const (
 	minMergedSlots = 64
 )
 
-// tooManySlots reports whether slots are to be merged. REQUIRES: rewrite is
-// held.
+// tooManySlots reports whether slots are to be merged. They are not before the clean rows of the
+// snapshot are restored: restoreHot could not tell a row whose slot lost its bucket, with rows that
+// are expired or lost, once the slot is a part of one that still has the bucket that it had.
+// REQUIRES: rewrite is held.
 func (t *ssd) tooManySlots() bool {
+	select {
+	case <-t.restored:
+	default:
+		return false
+	}
 	share := mergeBelow
 	if t.rewrite.merging {
 		share = mergeUntil

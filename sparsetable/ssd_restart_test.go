@@ -61,6 +61,7 @@ func (f *gatedFile) WriteAt(b []byte, at int64) (int, error) {
 type restarted struct {
 	t      *testing.T
 	dev    *gate
+	others []blockio.Device // of the other directories
 	fs     *vfs.MemFS
 	opts   sparsetable.Options
 	table  sparsetable.Table
@@ -86,7 +87,7 @@ func (r *restarted) budget(resident int64) int64 {
 }
 
 func (r *restarted) tryOpen() (sparsetable.Table, error) {
-	return sparsetable.OpenSSDOn(r.t.Context(), r.opts, []blockio.Device{r.dev}, r.fs)
+	return sparsetable.OpenSSDOn(r.t.Context(), r.opts, append([]blockio.Device{r.dev}, r.others...), r.fs)
 }
 
 func (r *restarted) open() {

@@ -27,9 +27,11 @@ import (
 // be in the cache, from where it could leave only into a bucket in a file that was made
 // since, as files of an earlier run are not appended to. The restore of a block holds
 // changing, so it finds the row in one of the two places, see ssd. Rows are also
-// skipped whose slot was split, compacted or written for other rows.
+// skipped whose slot was split, compacted or written for other rows. Slots are not merged
+// meanwhile, see tooManySlots.
 func (t *ssd) restoreHot(ctx context.Context) {
 	defer panics.Exit("restoring the rows used most")
+	defer t.wake() // slots may be merged now
 	defer close(t.restored)
 	start := time.Now()
 	rows, err := t.restoreClean(ctx, t.opened)
