@@ -13,6 +13,7 @@ type device struct {
 // mark is an operation between two events.
 type mark struct {
 	operation
+	bytes         int64
 	before, after gpu.Event
 }
 
@@ -29,7 +30,7 @@ func (d *device) NewStream(name string) (gpu.Stream, error) {
 }
 
 // begin marks the beginning of an operation in a stream of the measured device.
-func (d *device) begin(s gpu.Stream, o operation) (*mark, error) {
+func (d *device) begin(s gpu.Stream, o operation, bytes int64) (*mark, error) {
 	if len(d.pending) >= mostPending {
 		if err := d.pending[0].after.Synchronize(); err != nil {
 			return nil, err
@@ -49,7 +50,7 @@ func (d *device) begin(s gpu.Stream, o operation) (*mark, error) {
 		d.spare = append(d.spare, m)
 	}
 	m := d.spare[len(d.spare)-1]
-	m.operation = o
+	m.operation, m.bytes = o, bytes
 	return m, s.Record(m.before)
 }
 
@@ -77,7 +78,7 @@ func (d *device) read() error {
 		if err != nil {
 			return err
 		}
-		d.times.add(d.Number(), m.operation, took)
+		d.times.add(d.Number(), m.operation, m.bytes, took)
 		d.spare = append(d.spare, m)
 		n++
 	}

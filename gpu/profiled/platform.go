@@ -60,7 +60,7 @@ func (g *group) AllReduce(streams []gpu.Stream, arrays []gpu.Region) error {
 		}
 		g.inner[i] = mine.Stream
 		var err error
-		if g.marks[i], err = mine.dev.begin(mine.Stream, operation{kind: sum, m: arrays[i].Bytes() / 4}); err != nil {
+		if g.marks[i], err = mine.dev.begin(mine.Stream, operation{kind: sum, m: arrays[i].Bytes() / 4}, int64(2*arrays[i].Bytes())); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// table is what Write writes, without shares: calls and total microseconds, by operation and device.
+// table is what Write writes: calls and bytes, by operation and device.
 func table(t *testing.T, times *profiled.Times) map[string]string {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,19 +38,24 @@ func table(t *testing.T, times *profiled.Times) map[string]string {
 			continue
 		}
 		c := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(c) != 6 {
+		if len(c) != 8 {
 			t.Fatalf("%q", line)
 		}
 		calls, err := strconv.Atoi(c[2])
 		total, err2 := strconv.ParseFloat(c[3], 64)
 		mean, err3 := strconv.ParseFloat(c[4], 64)
 		share, err4 := strconv.ParseFloat(c[5], 64)
-		must(t, err, err2, err3, err4)
+		mb, err5 := strconv.ParseFloat(c[6], 64)
+		speed, err6 := strconv.ParseFloat(c[7], 64)
+		must(t, err, err2, err3, err4, err5, err6)
+		if want := mb / total; math.Abs(speed-want) > 0.01*want+0.06+0.0005/total {
+			t.Errorf("%q: %v GB/s, want %v", line, speed, want)
+		}
 		if mean*float64(calls) < total*1e3*0.99 || mean*float64(calls) > total*1e3*1.01 || mean < 1 {
 			t.Errorf("%q: the mean of %d calls", line, calls)
 		}
 		shares[c[1]] += share
-		rows[c[0]+" @"+c[1]] = c[2]
+		rows[c[0]+" @"+c[1]] = c[2] + ", " + c[6]
 	}
 	for device, sum := range shares {
 		if sum < 0.99 || sum > 1.01 {
@@ -127,13 +133,13 @@ func TestTimes(t *testing.T) {
 		}
 		must(t, p.Err())
 		want := map[string]string{
-			"fill @0": "1", "fill @1": "1", "all-reduce of 16 numbers @0": "3", "all-reduce of 16 numbers @1": "3",
-			"copy from host @0": fmt.Sprint(runs), "product float32 NT m=2 n=3 k=4 @0": fmt.Sprint(runs), "copy to host @0": "1", "copy between devices @0": "1",
+			"fill @0": "1, 0.000", "fill @1": "1, 0.000", "all-reduce of 16 numbers @0": "3, 0.000", "all-reduce of 16 numbers @1": "3, 0.000",
+			"copy from host @0": "900, 0.115", "product float32 NT m=2 n=3 k=4 @0": "900, 0.094", "copy to host @0": "1, 0.000", "copy between devices @0": "1, 0.000",
 		}
 		got := table(t, times)
 		name := regexp.MustCompile(`^\w+ @0$`)
 		for k, calls := range got {
-			if _, ok := want[k]; !ok && name.MatchString(k) && calls == fmt.Sprint(runs) {
+			if _, ok := want[k]; !ok && name.MatchString(k) && calls == "900, 0.058" {
 				want[k] = calls // the kernel, whatever its name
 			}
 		}
@@ -163,7 +169,7 @@ func TestBroken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	must(t, d.Close())
-	if got := table(t, times)["fill @0"]; got != "1" {
+	if got := table(t, times)["fill @0"]; got != "1, 0.000" {
 		t.Errorf("%s fills", got)
 	}
 }

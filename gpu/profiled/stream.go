@@ -24,6 +24,7 @@ type graph struct {
 // step is an operation that can be enqueued again and again.
 type step struct {
 	operation
+	bytes   int64 // that it may read and write
 	enqueue func(gpu.Stream) error
 }
 
@@ -44,7 +45,7 @@ func (s *stream) do(t step) error {
 		s.captured.steps = append(s.captured.steps, t)
 		return nil
 	}
-	m, err := s.dev.begin(s.Stream, t.operation)
+	m, err := s.dev.begin(s.Stream, t.operation, t.bytes)
 	if err != nil {
 		return err
 	}
@@ -68,12 +69,12 @@ func (s *stream) Copy(dst, src gpu.Region) error {
 	case down:
 		o.kind = copyDown
 	}
-	return s.do(step{o, func(s gpu.Stream) error { return s.Copy(dst, src) }})
+	return s.do(step{o, int64(dst.Bytes() + src.Bytes()), func(s gpu.Stream) error { return s.Copy(dst, src) }})
 }
 
 // Fill implements gpu.Stream.
 func (s *stream) Fill(dst gpu.Region, word uint32) error {
-	return s.do(step{operation{kind: fill}, func(s gpu.Stream) error { return s.Fill(dst, word) }})
+	return s.do(step{operation{kind: fill}, int64(dst.Bytes()), func(s gpu.Stream) error { return s.Fill(dst, word) }})
 }
 
 // Launch implements gpu.Stream.
@@ -81,13 +82,27 @@ func (s *stream) Launch(k gpu.Kernel, g gpu.Geometry, args ...gpu.Arg) error {
 	if s.captured != nil {
 		args = slices.Clone(args)
 	}
-	return s.do(step{operation{kind: kernel, name: k.Name()}, func(s gpu.Stream) error { return s.Launch(k, g, args...) }})
+	bytes := 0
+	for _, a := range args {
+		if a.IsRegion() {
+			bytes += a.Region.Bytes()
+		}
+		if a.Kind == gpu.UpdateArg {
+			bytes += a.Region.Bytes()
+		}
+	}
+	return s.do(step{operation{kind: kernel, name: k.Name()}, int64(bytes), func(s gpu.Stream) error { return s.Launch(k, g, args...) }})
 }
 
 // Multiply implements gpu.Stream.
 func (s *stream) Multiply(p gpu.Product) error {
 	o := operation{kind: product, precision: p.Precision, transA: p.TransA, transB: p.TransB, m: p.M, n: p.N, k: p.K}
-	return s.do(step{o, func(s gpu.Stream) error { return s.Multiply(p) }})
+	c := 4 * p.M * p.N
+	if p.Accumulate {
+		c *= 2
+	}
+	bytes := (p.M+p.N)*p.K*p.Precision.Bytes() + c
+	return s.do(step{o, int64(bytes), func(s gpu.Stream) error { return s.Multiply(p) }})
 }
 
 // Record implements gpu.Stream.

@@ -60,10 +60,11 @@ type place struct {
 
 type row struct {
 	calls int64
+	bytes int64 // that all calls may read and write
 	total time.Duration
 }
 
-func (t *Times) add(device int, o operation, took time.Duration) {
+func (t *Times) add(device int, o operation, bytes int64, took time.Duration) {
 	if t.rows == nil {
 		t.rows = map[place]*row{}
 	}
@@ -73,14 +74,17 @@ func (t *Times) add(device int, o operation, took time.Duration) {
 		t.rows[place{device, o}] = r
 	}
 	r.calls++
+	r.bytes += bytes
 	r.total += max(took, 0)
 }
 
 // heading says what the columns are, for people and for programs, which skip lines that begin with #.
 const heading = `# Time of each operation on each device, measured with events around it. Operations were enqueued one by one, not as
 # captured graphs, so the job took longer than without this. Where a device waits for the host, a time has some microseconds of the
-# launch in it; that of an all-reduce has waits for other devices. share is that of all measured time of the device.
-operation	device	calls	total_ms	mean_us	share
+# launch in it; that of an all-reduce has waits for other devices. share is that of all measured time of the device. mb is what all
+# calls may read and write, in millions of bytes (kernels of tables touch only some rows), and gb_per_s that in total_ms: near the
+# bandwidth of the memory, an operation can become faster only by moving fewer bytes.
+operation	device	calls	total_ms	mean_us	share	mb	gb_per_s
 `
 
 // Write writes a table of tab-separated values: for each device, the operations that have taken longest first.
@@ -98,8 +102,9 @@ func (t *Times) Write(w io.Writer) error {
 	fmt.Fprint(b, heading)
 	for _, p := range places {
 		r := t.rows[p]
-		fmt.Fprintf(b, "%v\t%d\t%d\t%.3f\t%.2f\t%.4f\n", p.operation, p.device, r.calls, r.total.Seconds()*1e3,
-			r.total.Seconds()*1e6/float64(r.calls), r.total.Seconds()/max(all[p.device].Seconds(), 1e-12))
+		fmt.Fprintf(b, "%v\t%d\t%d\t%.3f\t%.2f\t%.4f\t%.3f\t%.1f\n", p.operation, p.device, r.calls, r.total.Seconds()*1e3,
+			r.total.Seconds()*1e6/float64(r.calls), r.total.Seconds()/max(all[p.device].Seconds(), 1e-12),
+			float64(r.bytes)/1e6, float64(r.bytes)/1e9/max(r.total.Seconds(), 1e-12))
 	}
 	return b.Flush()
 }
