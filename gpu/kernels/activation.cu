@@ -1,4 +1,6 @@
+#include "bf16.h"
 #include "functions.h"
+#include "sums.h"
 
 // The numbers of Activation in activation.go.
 enum { IDENTITY, RELU, LEAKY_RELU, TANH, SIGMOID };
@@ -63,11 +65,49 @@ KERNEL epilogue(float *y, int ldy, const float *bias, int biased, int rows, int 
 	at(y, ldy, e.i, e.j) = activated(a, v);
 }
 
-KERNEL derive(float *dx, int lddx, const float *y, int ldy, int rows, int columns, int a) {
+// epilogue of a result that is needed in bfloat16 alone.
+KERNEL epilogue_bf16(unsigned short *y, int ldy, const float *x, int ldx, const float *bias, int biased, int rows,
+	int columns, int a) {
 	Element e(rows, columns);
 	if (e.outside) {
 		return;
 	}
-	float &g = at(dx, lddx, e.i, e.j);
-	g = derived(a, at(y, ldy, e.i, e.j), g);
+	float v = at(x, ldx, e.i, e.j);
+	if (biased) {
+		v += bias[e.j];
+	}
+	at(y, ldy, e.i, e.j) = bf16_bits(activated(a, v));
+}
+
+KERNEL derive(double *__restrict__ work, float *__restrict__ dx, int lddx, const float *__restrict__ y, int ldy,
+	int rows, int columns, int a) {
+	int j = block_column();
+	sum_chunk(work, rows, columns, [=](int i) {
+		float g = derived(a, at(y, ldy, i, j), at(dx, lddx, i, j));
+		at(dx, lddx, i, j) = g;
+		return (double)g;
+	});
+}
+
+// derive of a result that is needed in bfloat16 alone.
+KERNEL derive_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ dy,
+	int lddy, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
+	int j = block_column();
+	sum_chunk(work, rows, columns, [=](int i) {
+		float g = derived(a, at(y, ldy, i, j), at(dy, lddy, i, j));
+		at(dx, lddx, i, j) = bf16_bits(g);
+		return (double)g;
+	});
+}
+
+// derive_bf16 where y is in bfloat16, too.
+KERNEL derive_from_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx,
+	const float *__restrict__ dy, int lddy, const unsigned short *__restrict__ y, int ldy, int rows, int columns,
+	int a) {
+	int j = block_column();
+	sum_chunk(work, rows, columns, [=](int i) {
+		float g = derived(a, bf16_value(at(y, ldy, i, j)), at(dy, lddy, i, j));
+		at(dx, lddx, i, j) = bf16_bits(g);
+		return (double)g;
+	});
 }

@@ -16,10 +16,13 @@ const (
 )
 
 var (
-	kernelActivate     = declare("activate", "wi ri iii")
-	kernelActivateGrad = declare("activate_grad", "wi ri ri iii")
-	kernelEpilogue     = declare("epilogue", "ui ri iii")
-	kernelDerive       = declare("derive", "ui ri iii")
+	kernelActivate       = declare("activate", "wi ri iii")
+	kernelActivateGrad   = declare("activate_grad", "wi ri ri iii")
+	kernelEpilogue       = declare("epilogue", "ui ri iii")
+	kernelEpilogueBF16   = declare("epilogue_bf16", "wi ri ri iii")
+	kernelDerive         = declare("derive", "w ui ri iii")
+	kernelDeriveBF16     = declare("derive_bf16", "w wi ri ri iii")
+	kernelDeriveFromBF16 = declare("derive_from_bf16", "w wi ri ri iii")
 )
 
 // Activate computes y = a(x).
@@ -51,11 +54,35 @@ func (k *Set) Epilogue(s gpu.Stream, a Activation, y, bias Matrix, rows int) err
 	return k.launch(s, kernelEpilogue, elements(rows, y.Columns))
 }
 
-// Derive multiplies dx by the derivative of a, in place: dx = dx·a'(x) where y = a(x).
-func (k *Set) Derive(s gpu.Stream, a Activation, dx, y Matrix, rows int) error {
-	if rows == 0 || a == Identity {
+// EpilogueBF16 is Epilogue of a result that is needed in bfloat16 alone: y = a(x + bias), rounded as ToBF16 does.
+func (k *Set) EpilogueBF16(s gpu.Stream, a Activation, y Half, x, bias Matrix, rows int) error {
+	if rows == 0 {
 		return nil
 	}
-	k.with().updates(dx, rows).reads(y, rows).ints(rows, dx.Columns, int(a))
-	return k.launch(s, kernelDerive, elements(rows, dx.Columns))
+	k.with().add(gpu.Write(y.Region(rows))).ints(y.Stride).reads(x, rows).perhaps(bias, 1, x).ints(rows, x.Columns, int(a))
+	return k.launch(s, kernelEpilogueBF16, elements(rows, x.Columns))
+}
+
+// Derive multiplies dx by the derivative of a, in place: dx = dx·a'(x) where y = a(x). In work, memory of at least
+// WorkBytes(rows, dx.Columns), it leaves what FinishSums makes the sums of the columns of dx of.
+func (k *Set) Derive(s gpu.Stream, a Activation, dx, y Matrix, rows int, work gpu.Region) error {
+	return k.sumChunks(s, kernelDerive, dx.Columns, rows, work, func() {
+		k.updates(dx, rows).reads(y, rows).ints(rows, dx.Columns, int(a))
+	})
+}
+
+// DeriveBF16 is Derive of a result that is needed in bfloat16 alone: dx = dy·a'(x), rounded as ToBF16 does. The sums are
+// those of the numbers before they are rounded.
+func (k *Set) DeriveBF16(s gpu.Stream, a Activation, dx Half, dy, y Matrix, rows int, work gpu.Region) error {
+	return k.sumChunks(s, kernelDeriveBF16, dx.Columns, rows, work, func() {
+		k.add(gpu.Write(dx.Region(rows))).ints(dx.Stride).reads(dy, rows).reads(y, rows).ints(rows, dx.Columns, int(a))
+	})
+}
+
+// DeriveFromBF16 is DeriveBF16 where y is in bfloat16, too.
+func (k *Set) DeriveFromBF16(s gpu.Stream, a Activation, dx Half, dy Matrix, y Half, rows int, work gpu.Region) error {
+	return k.sumChunks(s, kernelDeriveFromBF16, dx.Columns, rows, work, func() {
+		k.add(gpu.Write(dx.Region(rows))).ints(dx.Stride).reads(dy, rows)
+		k.add(gpu.Read(y.Region(rows))).ints(y.Stride, rows, dx.Columns, int(a))
+	})
 }

@@ -8,13 +8,12 @@ var (
 )
 
 // ToBF16 rounds x to bfloat16, to nearest, ties to even, denormal numbers to zero, as
-// kernel.RoundBF16 does. y is rows of as many 16-bit numbers.
-func (k *Set) ToBF16(s gpu.Stream, y gpu.Matrix, x Matrix, rows int) error {
+// kernel.RoundBF16 does.
+func (k *Set) ToBF16(s gpu.Stream, y Half, x Matrix, rows int) error {
 	if rows == 0 {
 		return nil
 	}
-	to := gpu.Region{Memory: y.Memory, Offset: y.Offset, Width: 2 * x.Columns, Rows: rows, Pitch: 2 * y.Stride}
-	k.with().add(gpu.Write(to)).ints(y.Stride).reads(x, rows).ints(rows, x.Columns)
+	k.with().add(gpu.Write(y.Region(rows))).ints(y.Stride).reads(x, rows).ints(rows, x.Columns)
 	return k.launch(s, kernelToBF16, elements(rows, x.Columns))
 }
 

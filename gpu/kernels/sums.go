@@ -35,21 +35,46 @@ func columnBlocks(rows, columns int) gpu.Geometry {
 // sum launches kernel n, whose arguments behind the memory for the sums of chunks are those
 // added by more, and then the one that adds up the chunks.
 func (k *Set) sum(s gpu.Stream, n number, sums Matrix, rows int, work gpu.Region, more func()) error {
+	if err := k.sumChunks(s, n, sums.Columns, rows, work, more); err != nil {
+		return err
+	}
+	return k.FinishSums(s, sums, rows, work)
+}
+
+// sumChunks launches kernel n, which leaves the sums of chunks of some columns in work.
+func (k *Set) sumChunks(s gpu.Stream, n number, columns, rows int, work gpu.Region, more func()) error {
+	if rows == 0 {
+		return nil
+	}
+	part, err := workPart(n, work, rows, columns)
+	if err != nil {
+		return err
+	}
+	k.with().add(gpu.Write(part))
+	more()
+	return k.launch(s, n, columnBlocks(rows, columns))
+}
+
+// FinishSums adds up the sums of chunks that Derive, or one like it, has left in work.
+func (k *Set) FinishSums(s gpu.Stream, sums Matrix, rows int, work gpu.Region) error {
 	if rows == 0 {
 		return s.Fill(sums.Region(1), 0)
 	}
-	columns := sums.Columns
-	if work.Bytes() < WorkBytes(rows, columns) || work.Rows > 1 || work.Offset%8 != 0 {
-		return gpu.Invalid("kernel %q: %v is no %d bytes in one piece at a multiple of 8", names[n], work, WorkBytes(rows, columns))
-	}
-	work = gpu.Part(work.Memory, work.Offset, WorkBytes(rows, columns))
-	k.with().add(gpu.Write(work))
-	more()
-	if err := k.launch(s, n, columnBlocks(rows, columns)); err != nil {
+	part, err := workPart(kernelFinishColumns, work, rows, sums.Columns)
+	if err != nil {
 		return err
 	}
-	k.with().writes(sums, 1).add(gpu.Read(work)).ints(chunks(rows), columns)
-	return k.launch(s, kernelFinishColumns, columnBlocks(1, columns))
+	k.with().writes(sums, 1).add(gpu.Read(part)).ints(chunks(rows), sums.Columns)
+	return k.launch(s, kernelFinishColumns, columnBlocks(1, sums.Columns))
+}
+
+// workPart is the part of work that the sums of chunks take.
+func workPart(n number, work gpu.Region, rows, columns int) (gpu.Region, error) {
+	bytes := WorkBytes(rows, columns)
+	if work.Bytes() < bytes || work.Rows > 1 || work.Offset%8 != 0 {
+		return work, gpu.Invalid("kernel %q: %v is no %d bytes in one piece at a multiple of 8", names[n], work, bytes)
+	}
+	return gpu.Part(work.Memory, work.Offset, bytes), nil
 }
 
 // ColumnSum sums up the columns of x, in an order that depends on the number of rows alone. Work is

@@ -3,7 +3,6 @@ package kerneltest
 import (
 	"math"
 
-	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/internal/kernel"
 )
@@ -80,8 +79,11 @@ var _ = add("activate grad", func(r *rig) {
 	want := func(i, j int) float32 { return gradient(a, y.value(i, j), dy.value(i, j)) }
 	r.must(r.k.ActivateGrad(r.s, a, dx.Matrix, y.Matrix, dy.Matrix, n))
 	r.equal("ActivateGrad", dx, want)
-	r.must(r.k.Derive(r.s, a, dy.Matrix, y.Matrix, n))
+	work, sums := r.work(dy), r.vector(c, r.garbage)
+	r.must(r.k.Derive(r.s, a, dy.Matrix, y.Matrix, n, work))
 	r.equal("Derive", dy, want)
+	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+	r.equal("the sums of Derive", sums, columnSums(n, want))
 })
 
 var _ = add("epilogue", func(r *rig) {
@@ -235,22 +237,6 @@ var _ = add("loss", func(r *rig) {
 	r.must(r.k.LossGrad(r.s, dz.Matrix, z.Matrix, y.Matrix, operand, total, n))
 	r.equal("LossGrad", dz, func(i, _ int) float32 {
 		return weight(i) * (kernel.Sigmoid(z.value(i, 0)) - y.value(i, 0)) * (1 / float32(total))
-	})
-})
-
-var _ = add("bf16", func(r *rig) {
-	n, c := r.rowCount(), 2*r.columnCount() // so that two make a word
-	x, y := r.matrix(n, c, func() float32 {
-		if r.IntN(16) == 0 {
-			return math.Float32frombits(0x7f800001 | r.Uint32()&0x80000000) // NaN that rounding makes an infinity
-		}
-		return r.wild()
-	}), r.matrix(n, c/2, r.garbage)
-	to := gpu.Matrix{Memory: y.Memory, Offset: y.Offset, Stride: 2 * y.Stride}
-	r.must(r.k.ToBF16(r.s, to, x.Matrix, n))
-	half := func(i, j int) uint32 { return math.Float32bits(kernel.RoundBF16(x.value(i, j))) >> 16 }
-	r.check("ToBF16", y, func(got float32, i, j int) (string, bool) {
-		return "its halves", math.Float32bits(got) == half(i, 2*j)|half(i, 2*j+1)<<16
 	})
 })
 

@@ -85,6 +85,23 @@ func total(n int, term func(i int) float64) (sum, scale float64) {
 	return sum, scale
 }
 
+// columnSums are the sums of n rows of each column, in the order of ColumnSum.
+func columnSums(n int, term func(i, j int) float32) func(_, j int) float32 {
+	const chunk, lanes = 256, 8
+	sum := func(lo, hi int, term func(i int) float64) float64 {
+		var l [lanes]float64
+		for i := lo; i < hi; i++ {
+			l[(i-lo)%lanes] += term(i)
+		}
+		return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
+	}
+	return func(_, j int) float32 {
+		return float32(sum(0, (n+chunk-1)/chunk, func(c int) float64 {
+			return sum(c*chunk, min((c+1)*chunk, n), func(i int) float64 { return float64(term(i, j)) })
+		}))
+	}
+}
+
 var _ = add("column sum", func(r *rig) {
 	n, c := r.rowCount(), r.columnCount()
 	x, sums := r.matrix(n, c, r.plain), r.vector(c, r.garbage)

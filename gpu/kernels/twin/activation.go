@@ -31,10 +31,38 @@ var _ = add(emulated.Kernels{
 			y.row(i)[j] = activated(a, v)
 		})
 	}},
+	"epilogue_bf16": {Run: func(b *emulated.Block) {
+		y, x, bias, a := halfs(b, 0), at(b, 2), at(b, 4), kernels.Activation(b.Int32(8))
+		elements(b, b.Int32(6), b.Int32(7), func(i, j int) {
+			v := x.row(i)[j]
+			if bias.stride > 0 {
+				v += bias.data[j]
+			}
+			y.set(i, j, activated(a, v))
+		})
+	}},
 	"derive": {Run: func(b *emulated.Block) {
-		dx, y, a := at(b, 0), at(b, 2), kernels.Activation(b.Int32(6))
-		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
-			dx.row(i)[j] = derived(a, y.row(i)[j], dx.row(i)[j])
+		dx, y, a := at(b, 1), at(b, 3), kernels.Activation(b.Int32(7))
+		sumChunk(b, b.Int32(5), b.Int32(6), func(i, j int) float64 {
+			g := derived(a, y.row(i)[j], dx.row(i)[j])
+			dx.row(i)[j] = g
+			return float64(g)
+		})
+	}},
+	"derive_bf16": {Run: func(b *emulated.Block) {
+		dx, dy, y, a := halfs(b, 1), at(b, 3), at(b, 5), kernels.Activation(b.Int32(9))
+		sumChunk(b, b.Int32(7), b.Int32(8), func(i, j int) float64 {
+			g := derived(a, y.row(i)[j], dy.row(i)[j])
+			dx.set(i, j, g)
+			return float64(g)
+		})
+	}},
+	"derive_from_bf16": {Run: func(b *emulated.Block) {
+		dx, dy, y, a := halfs(b, 1), at(b, 3), halfs(b, 5), kernels.Activation(b.Int32(9))
+		sumChunk(b, b.Int32(7), b.Int32(8), func(i, j int) float64 {
+			g := derived(a, y.value(i, j), dy.row(i)[j])
+			dx.set(i, j, g)
+			return float64(g)
 		})
 	}},
 })

@@ -9,10 +9,8 @@ import (
 
 var _ = add(emulated.Kernels{
 	"to_bf16": {Run: func(b *emulated.Block) {
-		y, stride, x := emulated.Slice[uint16](b, 0), b.Int32(1), at(b, 2)
-		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
-			y[i*stride+j] = uint16(math.Float32bits(kernel.RoundBF16(x.row(i)[j])) >> 16)
-		})
+		y, x := halfs(b, 0), at(b, 2)
+		elements(b, b.Int32(4), b.Int32(5), func(i, j int) { y.set(i, j, x.row(i)[j]) })
 	}},
 	"check_finite": {Run: func(b *emulated.Block) {
 		flag, x := emulated.Slice[int32](b, 0), at(b, 1)
@@ -23,3 +21,22 @@ var _ = add(emulated.Kernels{
 		})
 	}},
 })
+
+// halfMatrix is a matrix of bfloat16.
+type halfMatrix struct {
+	data   []uint16
+	stride int
+}
+
+// halfs is the matrix of argument i, whose stride follows.
+func halfs(b *emulated.Block, i int) halfMatrix {
+	return halfMatrix{emulated.Slice[uint16](b, i), b.Int32(i + 1)}
+}
+
+func (m halfMatrix) set(i, j int, x float32) {
+	m.data[i*m.stride+j] = uint16(math.Float32bits(kernel.RoundBF16(x)) >> 16)
+}
+
+func (m halfMatrix) value(i, j int) float32 {
+	return math.Float32frombits(uint32(m.data[i*m.stride+j]) << 16)
+}

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/ops"
@@ -20,10 +19,9 @@ type execution struct {
 	products bool          // there are some
 	pieces   []piece
 	segments []segment
-	halfs    []half // operands that are rounded to bfloat16
-	halfOf   map[program.Value]int
-	sums     []int // of each step, where its sums lie among the others, in numbers; see norm.go
-	allSums  int
+	layers
+	sums    []int // of each step, where its sums lie among the others, in numbers; see norm.go
+	allSums int
 
 	// For mini-batches of as many examples:
 	n       int
@@ -37,18 +35,10 @@ type execution struct {
 	bytes   int // of the arena
 }
 
-// half is a value that products use in bfloat16.
-type half struct {
-	value  program.Value
-	stride int
-	at     int // in the arena
-}
-
 func (x *execution) init(e *Engine, p *program.Program, devices int) {
 	x.e, x.net, x.prog, x.n = e, e.Network, p, -1
 	x.bags.Init(x.net, p)
 	x.offsets, x.slots = make([]int, len(p.Buffers)), make([]int, len(p.Slots))
-	x.halfOf = map[program.Value]int{}
 	x.sums = make([]int, len(p.Steps))
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -57,25 +47,12 @@ func (x *execution) init(e *Engine, p *program.Program, devices int) {
 		}
 		x.sums[i] = x.allSums
 		x.allSums += sumsOf(s)
-		if k, n, ok := x.productSize(s); ok {
+		if _, _, ok := productSize(s); ok {
 			x.products = true
-			if x.precision(k, n) == gpu.BF16Product {
-				x.round(s.In[0])
-				x.round(s.In[1])
-			}
 		}
 	}
+	x.layers.init(e.Precision, p)
 	x.divide(devices)
-}
-
-// round notes that a product needs a value in bfloat16. Values whose operands are not
-// of this kind do not occur.
-func (x *execution) round(v program.Value) {
-	if _, ok := x.halfOf[v]; ok {
-		return
-	}
-	x.halfOf[v] = len(x.halfs)
-	x.halfs = append(x.halfs, half{value: v, stride: (v.Columns + 7) &^ 7})
 }
 
 // rows is how many rows a value has, with n examples.
@@ -118,7 +95,13 @@ func (x *execution) layout(n int) {
 		h.at = place(2 * h.stride * x.rows(h.value, n))
 	}
 	for i := range x.prog.Steps {
-		x.work = max(x.work, kernels.WorkBytes(n, summedColumns(&x.prog.Steps[i])))
+		s := &x.prog.Steps[i]
+		if derives(s) {
+			x.chunks[i] = place(kernels.WorkBytes(n, s.Out[0].Columns))
+		}
+		if x.summed[i] < 0 {
+			x.work = max(x.work, kernels.WorkBytes(n, summedColumns(s)))
+		}
 	}
 	if x.prog.Training() && len(x.e.replicas) > 1 {
 		x.work = max(x.work, kernels.WorkBytes(n, 1))
@@ -131,7 +114,7 @@ func (x *execution) layout(n int) {
 	x.workAt = place(x.work)
 }
 
-// summedColumns is how many columns a step sums up over the examples with a kernel.
+// summedColumns is how many columns a step sums up over the examples with a kernel of its own.
 func summedColumns(s *program.Step) int {
 	switch s.Kind {
 	case ops.KindBatchStats, ops.KindBatchNormGamma, ops.KindColumnSum:

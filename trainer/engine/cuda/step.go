@@ -5,7 +5,6 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
-	"aibox/trainer/engine"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -35,9 +34,9 @@ func (u *run) take(r *replica, p part, at piece) error {
 	case program.KindCopy:
 		return k.Copy(c, y, in(0), n)
 	case ops.KindLinear:
-		return u.linear(r, s, y, n)
+		return u.linear(r, at.step, y, n)
 	case ops.KindMatMul:
-		return u.matMul(r, s, y, p.n)
+		return u.matMul(r, at.step, y, p.n)
 	case ops.KindColumnSum:
 		return k.ColumnSum(c, y, in(0), p.n, u.workOf(r))
 	case ops.KindActivate:
@@ -116,91 +115,4 @@ func (u *run) pooled(r *replica, y kernels.Matrix, n int) error {
 		from.Memory, from.Offset = r.arena, u.poolAt
 	}
 	return r.kernels.Copy(r.compute, y, from, n)
-}
-
-// linear is a layer: product, bias and activation.
-func (u *run) linear(r *replica, s *program.Step, y kernels.Matrix, n int) error {
-	if err := u.multiply(r, s, gpu.Product{TransB: s.TransB, M: n, N: y.Columns, K: s.In[0].Columns}, y, n); err != nil {
-		return err
-	}
-	var bias kernels.Matrix
-	if len(s.In) == 3 {
-		bias = r.at(s.In[2])
-	}
-	return r.kernels.Epilogue(r.compute, activation(s), y, bias, n)
-}
-
-// matMul is dx = dz·wᵀ, perhaps with the derivative of an activation, or dw = xᵀ·dz, perhaps with the
-// gradient of the bias.
-func (u *run) matMul(r *replica, s *program.Step, y kernels.Matrix, n int) error {
-	p := gpu.Product{TransA: s.TransA, TransB: s.TransB, M: n, N: y.Columns, K: s.In[0].Columns}
-	if s.TransA {
-		p.M, p.K = p.K, n
-	}
-	if err := u.multiply(r, s, p, y, n); err != nil {
-		return err
-	}
-	switch {
-	case s.TransA && len(s.Out) > 1:
-		return r.kernels.ColumnSum(r.compute, r.at(s.Out[1]), r.at(s.In[1]), n, u.workOf(r))
-	case !s.TransA && len(s.In) > 2:
-		return r.kernels.Derive(r.compute, activation(s), y, r.at(s.In[2]), n)
-	}
-	return nil
-}
-
-// productSize returns what engine.Precision.Rounds asks for: the columns of the first operand and of
-// the result or, of a gradient of weights, of the other operand.
-func (x *execution) productSize(s *program.Step) (inputs, outputs int, ok bool) {
-	switch {
-	case s.Kind == ops.KindMatMul && s.TransA:
-		return s.In[0].Columns, s.In[1].Columns, true
-	case s.Kind == ops.KindMatMul, s.Kind == ops.KindLinear:
-		return s.In[0].Columns, s.Out[0].Columns, true
-	}
-	return 0, 0, false
-}
-
-// precision is that of a product.
-func (x *execution) precision(inputs, outputs int) gpu.Precision {
-	switch p := x.e.Precision; {
-	case !p.Rounds(inputs, outputs):
-		return gpu.Float32Product
-	case p == engine.BF16:
-		return gpu.BF16Product
-	default:
-		return gpu.TF32Product
-	}
-}
-
-// multiply completes the product of a step and enqueues it. A device has n examples.
-func (u *run) multiply(r *replica, s *program.Step, p gpu.Product, y kernels.Matrix, n int) error {
-	inputs, outputs, _ := u.productSize(s)
-	p.Precision = u.precision(inputs, outputs)
-	p.C = gpu.Matrix{Memory: y.Memory, Offset: y.Offset, Stride: y.Stride}
-	for i, side := range []*gpu.Matrix{&p.A, &p.B} {
-		v := s.In[i]
-		if p.Precision == gpu.BF16Product {
-			var err error
-			if *side, err = u.rounded(r, v, u.rows(v, n)); err != nil {
-				return err
-			}
-			continue
-		}
-		m := r.at(v)
-		*side = gpu.Matrix{Memory: m.Memory, Offset: m.Offset, Stride: m.Stride}
-	}
-	return r.compute.Multiply(p)
-}
-
-// rounded returns a value in bfloat16. It is made when the first product of a run needs it.
-func (u *run) rounded(r *replica, v program.Value, rows int) (gpu.Matrix, error) {
-	i := u.halfOf[v]
-	h := &u.halfs[i]
-	m := gpu.Matrix{Memory: r.arena, Offset: h.at, Stride: h.stride}
-	if r.halfs[i] == u.number {
-		return m, nil
-	}
-	r.halfs[i] = u.number
-	return m, r.kernels.ToBF16(r.compute, m, r.at(v), rows)
 }

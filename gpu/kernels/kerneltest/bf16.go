@@ -1,0 +1,99 @@
+package kerneltest
+
+import (
+	"math"
+
+	"aibox/gpu/kernels"
+	"aibox/internal/kernel"
+)
+
+// halfs is a matrix of bfloat16, of which two make a number of the array.
+type halfs struct {
+	*array
+	kernels.Half
+}
+
+// half makes a matrix of n rows of an even number of columns.
+func (r *rig) half(n, columns int, value func() float32) halfs {
+	a := r.matrix(n, columns/2, func() float32 {
+		x := value()
+		return math.Float32frombits(bits(x) | bits(value())<<16)
+	})
+	return halfs{a, kernels.Half{Memory: a.Memory, Offset: a.Offset, Columns: columns, Stride: 2 * a.Stride}}
+}
+
+// unwritten makes a matrix of results.
+func (r *rig) unwritten(n, columns int) halfs {
+	a := r.matrix(n, columns/2, r.garbage)
+	return halfs{a, kernels.Half{Memory: a.Memory, Offset: a.Offset, Columns: columns, Stride: 2 * a.Stride}}
+}
+
+// bits are those of x in bfloat16.
+func bits(x float32) uint32 { return math.Float32bits(kernel.RoundBF16(x)) >> 16 }
+
+// value is an element as float32.
+func (h halfs) value(i, j int) float32 {
+	word := math.Float32bits(h.array.value(i, j/2))
+	return math.Float32frombits(word >> (j % 2 * 16) << 16)
+}
+
+// rounded fails the test unless the elements of h have become what want says, after rounding, where all NaN are equal.
+func (r *rig) rounded(what string, h halfs, want func(i, j int) float32) {
+	r.Helper()
+	same := func(got uint32, x float32) bool {
+		return got == bits(x) || x != x && got&0x7fff > 0x7f80
+	}
+	r.check(what, h.array, func(got float32, i, j int) (string, bool) {
+		word := math.Float32bits(got)
+		return "its halves", same(word&0xffff, want(i, 2*j)) && same(word>>16, want(i, 2*j+1))
+	})
+}
+
+var _ = add("bf16", func(r *rig) {
+	n, c := r.rowCount(), 2*r.columnCount()
+	x := r.matrix(n, c, func() float32 {
+		if r.IntN(16) == 0 {
+			return math.Float32frombits(0x7f800001 | r.Uint32()&0x80000000) // NaN that rounding makes an infinity
+		}
+		return r.wild()
+	})
+	y := r.unwritten(n, c)
+	r.must(r.k.ToBF16(r.s, y.Half, x.Matrix, n))
+	r.rounded("ToBF16", y, x.value)
+})
+
+var _ = add("epilogue in bf16", func(r *rig) {
+	n, c, a := r.rowCount(), 2*r.columnCount(), r.activation()
+	x, bias, y := r.matrix(n, c, r.wild), r.vector(c, r.plain), r.unwritten(n, c)
+	var operand kernels.Matrix
+	biased := r.IntN(2) == 0
+	if biased {
+		operand = bias.Matrix
+	}
+	r.must(r.k.EpilogueBF16(r.s, a, y.Half, x.Matrix, operand, n))
+	r.rounded("EpilogueBF16", y, func(i, j int) float32 {
+		v := x.value(i, j)
+		if biased {
+			v += bias.value(0, j)
+		}
+		return apply(a, v)
+	})
+})
+
+var _ = add("derive in bf16", func(r *rig) {
+	n, c, a, value := r.rowCount(), 2*r.columnCount(), r.activation(), r.any()
+	y, dy, dx := r.matrix(n, c, value), r.matrix(n, c, value), r.unwritten(n, c)
+	want := func(i, j int) float32 { return gradient(a, y.value(i, j), dy.value(i, j)) }
+	work, sums := r.work(dy), r.vector(c, r.garbage)
+	r.must(r.k.DeriveBF16(r.s, a, dx.Half, dy.Matrix, y.Matrix, n, work))
+	r.rounded("DeriveBF16", dx, want)
+	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+	r.equal("the sums of DeriveBF16", sums, columnSums(n, want))
+
+	half, sums := r.half(n, c, value), r.vector(c, r.garbage)
+	dx, want = r.unwritten(n, c), func(i, j int) float32 { return gradient(a, half.value(i, j), dy.value(i, j)) }
+	r.must(r.k.DeriveFromBF16(r.s, a, dx.Half, dy.Matrix, half.Half, n, work))
+	r.rounded("DeriveFromBF16", dx, want)
+	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+	r.equal("the sums of DeriveFromBF16", sums, columnSums(n, want))
+})
