@@ -2,18 +2,19 @@
 
     ./check.sh                                  all parts, within 25 minutes
     ./check.sh --data DIR models determinism    some of them
+    ./check.sh --within 540                     as much as there is time for: each part gets its share, and skips the rest
     ./check.sh --engine cpu --quick             what needs no device, in small: a test of the check itself
 
 Parts:
 
     tests         the tests of devices and of kernels, twice: each kernel on random shapes and with poisoned results,
                   against its formula in float64 and, bit for bit, against its twin
-    sanitizer     compute-sanitizer over a short job and over the trials of kernels
     models        all models, on the samples of --data or on a generated log, against the CPU
     determinism   the same model three times; several logical devices on one against one
     speed         a step, beside PyTorch in the same run and beside what the device can do
     job           the whole job from Parquet, and the stage that bounds it
     host          the reader and pulls of rows in memory, by threads
+    sanitizer     compute-sanitizer over a short job and over the trials of kernels
 
 A part that fails, or takes longer than its limit, does not keep the others from running. The exit status is 0 if
 all parts passed, 3 if none failed but something was skipped, and 1 otherwise.
@@ -37,12 +38,12 @@ from part import Part, Table, fenced, output
 # What runs, and for how many seconds at most: together 25 minutes.
 PARTS = {
     "tests": (tests.tests, 220),
-    "sanitizer": (tests.sanitizer, 210),
     "models": (jobs.models, 150),
     "determinism": (jobs.determinism, 130),
     "speed": (steps.speed, 570),
     "job": (host.job, 110),
     "host": (host.host, 110),
+    "sanitizer": (tests.sanitizer, 210),
 }
 ON_DEVICES = ("tests", "sanitizer")  # parts that mean nothing without one
 RESULTS = {0: "passed", 3: "passed; some was skipped"}
@@ -55,6 +56,7 @@ def parse():
     add("parts", nargs="*", metavar="PART", help="default: all")
     add("--data", type=pathlib.Path, metavar="DIR", help="has criteo_terabyte_day0_10k and movielens_latest_small")
     add("--engine", choices=["cuda", "cpu"], default="cuda", help="what trains (default: %(default)s)")
+    add("--within", type=int, metavar="SECONDS", help="how long all parts together may take; the first one's start comes on top")
     add("--quick", action="store_true", help="small sizes: figures mean nothing")
     add("--python", default=sys.executable, help="the Python that has PyTorch (default: this one)")
     add("--no-torch", action="store_true", help="without PyTorch beside it")
@@ -65,6 +67,8 @@ def parse():
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
     options.parts = options.parts or [part for part in PARTS if options.engine == "cuda" or part not in ON_DEVICES]
+    whole = sum(PARTS[part][1] for part in options.parts)
+    options.share = min(1, options.within / whole) if options.within else 1
     options.programs = options.programs.resolve()
     built = [options.programs / name for name in ("aibox-cuda", "aibox")]
     options.aibox = next((program for program in built if program.exists()), None)
@@ -108,14 +112,14 @@ def heading(options):
     print(f"{', '.join(processors)}, {len(os.sched_getaffinity(0))} cores, {memory} GiB\n", flush=True)
 
 
-def run(part):
+def run(options, part):
     """Runs one part in a process of its own, whose group is killed after the limit, and returns its result and seconds."""
-    limit, begin = PARTS[part][1], time.monotonic()
+    limit, begin = PARTS[part][1] * options.share, time.monotonic()
     child = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--child", part], start_new_session=True)
     try:
         result = RESULTS.get(child.wait(limit), "FAILED")
     except subprocess.TimeoutExpired:
-        result = f"FAILED: it took longer than {limit} s"
+        result = f"FAILED: it took longer than {limit:.0f} s"
         print(flush=True)
     finally:
         stop(child)
@@ -138,7 +142,7 @@ def child(options):
         sys.exit("stopped")
 
     signal.signal(signal.SIGTERM, end)
-    part = Part(PARTS[options.child][1])
+    part = Part(PARTS[options.child][1] * options.share)
     try:
         PARTS[options.child][0](options, part)
     except Exception as e:  # what it found before counts
@@ -165,7 +169,7 @@ def main():
             results = {}
             for part in options.parts:
                 print(f"#### {part}\n", flush=True)
-                results[part] = run(part)
+                results[part] = run(options, part)
                 print(flush=True)
     finally:
         if holder:

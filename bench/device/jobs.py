@@ -104,7 +104,7 @@ def models(options, part):
     files = [(job, model, job.file(model, 256)) for job in sets for model in MODELS]
     cases = [(job, model, file, precision) for job, model, file in files for precision in (engine.precisions() if model == "dlrm" else ["float32"])]
     found_of = together(functools.partial(reports, engine, job, file, precision) for job, _, file, precision in cases)
-    for (job, model, _, precision), found in zip(cases, found_of):
+    for (job, model, _, precision), found in part.while_time(zip(cases, found_of)):
         what = f"{model} on {job.name} in {precision}"
         if isinstance(found, RuntimeError):
             part.fail(f"{what}: {found}")
@@ -141,7 +141,7 @@ def determinism(options, part):
     # Runs at the same time disturb each other, which makes errors of order likelier.
     made = together(functools.partial(job.train, files[model], engine.keys(precision, devices, embeddings))
                     for model, precision, embeddings in cases for devices, runs in DEVICES for _ in range(runs))
-    for what in cases:
+    for what in part.while_time(cases):
         first = None
         for devices, runs in DEVICES:
             summaries = [next(made) for _ in range(runs)]

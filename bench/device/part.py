@@ -33,6 +33,14 @@ class Part:
             yield case
             took = time.monotonic() - begin
 
+    def while_time(self, cases, spare=10):
+        """Those cases that come while there is time, but for some seconds to spare. The others are skipped."""
+        for number, case in enumerate(cases):
+            if number and self.left() < spare:
+                self.skip(f"all but the first {number}: there is no time left")
+                return
+            yield case
+
     def fail(self, text):
         self.failures.append(text)
 

@@ -44,6 +44,10 @@ def tests(options, part):
     """The test programs."""
     table = Table("program", "chosen", "passed", "failed", "skipped")
     for name, chosen, seconds in RUNS:
+        seconds = int(min(seconds, part.left() - SPARE))
+        if seconds < SPARE:
+            part.skip(f"{name} {' '.join(chosen)}: there is no time left")
+            continue
         code, printed = run([options.programs / name, "-test.v", f"-test.timeout={seconds}s", *chosen])
         what = f"{name} {' '.join(chosen)}"
         counts = collections.Counter(LINES.findall(printed))
