@@ -16,12 +16,13 @@ type StateTensor struct {
 
 // Dense updates the parameters of the dense network.
 type Dense struct {
-	cfg    DenseConfig
-	own    []*Rows // per parameter; nil: cfg is for it
-	params []*Param
-	slots  [][2][]float32 // per parameter; what they are, slotNames says
-	began  [][]stretch    // per parameter; nil: the state of all values began with step 1
-	starts []int          // where each parameter begins, and the last one ends, counted in values
+	cfg     DenseConfig
+	own     []*Rows // per parameter; nil: cfg is for it
+	configs []int   // per parameter; see Config
+	params  []*Param
+	slots   [][2][]float32 // per parameter; what they are, slotNames says
+	began   [][]stretch    // per parameter; nil: the state of all values began with step 1
+	starts  []int          // where each parameter begins, and the last one ends, counted in values
 
 	averages [][]float32 // per parameter; nil without averaging
 
@@ -86,7 +87,7 @@ func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 		return nil, err
 	}
 	d := &Dense{cfg: cfg, own: rows, params: params, slots: make([][2][]float32, len(params)), began: make([][]stretch, len(params)), starts: make([]int, len(params)+1)}
-	d.task = d.stepValues
+	d.task, d.configs = d.stepValues, numberConfigs(rows)
 	d.initAverages()
 	for i, p := range params {
 		d.starts[i+1] = d.starts[i] + len(p.Data)

@@ -13,7 +13,33 @@ import (
 // Update is what a step does with values Lo to Hi of parameter Param.
 type Update struct {
 	Param, Lo, Hi int
+	Group         Group
 	kernel.Update
+}
+
+// Group is what an update depends on beside the step. As long as the steps that values have taken are not set (Begin,
+// UnmarshalJSON), all updates of a group are the same in every step.
+type Group struct {
+	Config int   // Dense.Config of the parameter
+	Began  int64 // the step of the model after which the state was zero
+}
+
+// Config numbers the configurations of optimizers: parameters with equal ones have the same number.
+func (d *Dense) Config(i int) int { return d.configs[i] }
+
+// numberConfigs returns Dense.Config of all parameters. Those without an optimizer of their own have 0.
+func numberConfigs(own []*Rows) []int {
+	numbers, seen := make([]int, len(own)), map[RowConfig]int{}
+	for i, r := range own {
+		if r == nil {
+			continue
+		}
+		if seen[r.cfg] == 0 {
+			seen[r.cfg] = len(seen) + 1
+		}
+		numbers[i] = seen[r.cfg]
+	}
+	return numbers
 }
 
 // Updates returns what Step does with the parameters: updates of all values, in their order, of which none
@@ -21,8 +47,8 @@ type Update struct {
 func (d *Dense) Updates(t int64, lrScale float32) []Update {
 	d.updates = d.updates[:0]
 	for i, p := range d.params {
-		d.together(i, 0, len(p.Data), t, func(lo, hi int, t int64) {
-			d.updates = append(d.updates, Update{Param: i, Lo: lo, Hi: hi, Update: d.update(i, t, lrScale)})
+		d.together(i, 0, len(p.Data), t, func(lo, hi int, steps int64) {
+			d.updates = append(d.updates, Update{Param: i, Lo: lo, Hi: hi, Group: Group{d.configs[i], t - steps}, Update: d.update(i, steps, lrScale)})
 		})
 	}
 	return d.updates

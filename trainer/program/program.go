@@ -78,7 +78,7 @@ type Stage struct {
 // Program is a network in the form that engines run.
 type Program struct {
 	Buffers []Buffer
-	Steps   []Step
+	Steps   []Step // the first one pools bags, so that executors may do so before they run the others
 	Stages  []Stage
 	Slots   []int // elements for each example of a tile, of the slots that tiles share
 

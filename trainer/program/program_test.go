@@ -7,6 +7,9 @@ import (
 	"aibox/trainer/model"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // networks are one of every kind, with all kinds of steps.
@@ -98,6 +101,50 @@ func checkPlan(t *testing.T, p *program.Program) {
 	if !p.Training() && len(p.Stages) != 1 {
 		t.Errorf("inference has %d stages", len(p.Stages))
 	}
+}
+
+// TestBagsFirst: the first step pools bags, also where the graph has it behind others, and nothing writes over its result
+// before it is used.
+func TestBagsFirst(t *testing.T) {
+	g := gorgonia.NewGraph()
+	node := func(n *gorgonia.Node, err error) *gorgonia.Node {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	input := func(name string, of tensor.Dtype, shape ...int) *gorgonia.Node {
+		in, err := ops.NewInput(g, name, of, shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Node
+	}
+	const n = 3
+	dense, rows := input("dense", tensor.Float32, n, 2), input("rows", tensor.Float32, 5, 4)
+	bags := ops.Bags{Offsets: input("offsets", tensor.Int32, n+1), Index: input("index", tensor.Int32, n), Weights: input("weights", tensor.Float32, 1)}
+	w := []*gorgonia.Node{input("w0", tensor.Float32, 2, 20), input("w1", tensor.Float32, 20, 30), input("w2", tensor.Float32, 30, 4), input("w3", tensor.Float32, 8, 1)}
+	x := dense
+	for _, w := range w[:3] {
+		x = node(ops.Linear(ops.ReLU, x, w, nil))
+	}
+	pooled := node(ops.BagPool([]ops.Pooling{ops.PoolSum}, rows, bags))
+	logits := node(ops.Linear(ops.Identity, node(ops.Concat(x, pooled)), w[3], nil))
+	p, err := program.Lower(&program.Graph{Dense: dense, Rows: rows, Bags: []*gorgonia.Node{bags.Offsets, bags.Index, bags.Weights}, Params: w, Logits: logits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := networks(t)
+	all["graph"] = &program.Network{Train: p, Infer: p}
+	for name, net := range all {
+		for _, p := range []*program.Program{net.Train, net.Infer} {
+			if p.Steps[0].Kind != ops.KindBagPool {
+				t.Errorf("%s: the first step is of kind %d", name, p.Steps[0].Kind)
+			}
+		}
+	}
+	checkPlan(t, p)
 }
 
 // TestTwoStages: without batch normalization, threads meet twice in a step of training.

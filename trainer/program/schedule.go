@@ -1,9 +1,19 @@
 package program
 
-import "aibox/trainer/ops"
+import (
+	"slices"
 
-// schedule orders the steps in stages. A stage takes all steps that can run by then.
+	"aibox/trainer/ops"
+)
+
+// schedule orders the steps in stages. A stage takes all steps that can run by then. The first step of all is that which pools
+// bags: it needs nothing of the others.
 func (l *lowering) schedule() {
+	if i := slices.IndexFunc(l.Steps, func(s Step) bool { return s.Kind == ops.KindBagPool }); i > 0 {
+		pool := l.Steps[i]
+		copy(l.Steps[1:], l.Steps[:i])
+		l.Steps[0] = pool
+	}
 	// writers are, for each buffer, the steps that write to it or, if it is part of a
 	// concatenation, to any part of that.
 	writers := map[int][]int{}

@@ -25,6 +25,7 @@ type setup struct {
 	spec      model.Spec
 	dense     optim.DenseConfig
 	own       []optim.Own
+	began     func(param, value int) int64 // of the state; nil: with step 1
 	precision engine.Precision
 	format    sparsetable.ValueFormat
 	decay     float64          // of rows
@@ -73,6 +74,15 @@ func newBench(t testing.TB, s setup) *bench {
 	}
 	b.state.Dense, err = optim.NewDense(s.dense, b.model.Params(), s.own...)
 	fatal(err)
+	for i, p := range b.model.Params() {
+		began := make([]int64, len(p.Data))
+		for v := range began {
+			if s.began != nil {
+				began[v] = s.began(i, v)
+			}
+		}
+		b.state.Dense.Begin(i, began)
+	}
 	config := optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, Epsilon: 1e-8}
 	if s.rows != nil {
 		config = *s.rows

@@ -16,7 +16,8 @@ import (
 //	sums               sum                sum | summed
 //
 // Each number is the same sum as if all were added up at once. So that a bucket is one array, gradients lie in memory in
-// the order in which they are completed.
+// the order in which they are completed; within a bucket, by the configurations of their optimizers, so that few launches
+// update the parameters (update.go).
 
 // bucketBytes is how large a bucket is at least, but for the last one. It is about where a sum over NVLink takes as long for
 // its bytes as for starting; it was not measured.
@@ -24,6 +25,7 @@ var bucketBytes = 4 << 20
 
 // bucket is some gradients, which lie one behind the other in the state memory.
 type bucket struct {
+	params    []int
 	at, bytes int
 	after     int // the piece of the program after which they are complete, but for those of the last bucket
 }
@@ -45,24 +47,47 @@ func (x *execution) completed() []int {
 	return last
 }
 
-// placeGradients lays out the gradients by the pieces after which they are complete, and divides them into buckets.
-func (p *parameters) placeGradients(completed []int, place func(values int) int) {
-	order := make([]int, len(completed))
-	for i := range order {
-		order[i] = i
+// arrange orders parameters by the pieces after which their gradients are complete, and divides them into buckets. An engine that only infers
+// has them in the order of the network.
+func (p *parameters) arrange(completed []int) {
+	p.order = make([]int, len(p.net.Params))
+	for i := range p.order {
+		p.order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return completed[i] - completed[j] })
-	p.gradients, p.grad = p.bytes, make([]int, len(order))
-	begin := p.bytes
-	for k, i := range order {
-		if p.bytes-begin >= bucketBytes && completed[i] > completed[order[k-1]] {
-			p.buckets = append(p.buckets, bucket{begin, p.bytes - begin, completed[order[k-1]]})
-			begin = p.bytes
+	if p.dense == nil {
+		return
+	}
+	slices.SortStableFunc(p.order, func(i, j int) int { return completed[i] - completed[j] })
+	first, bytes := 0, 0
+	for k, i := range p.order {
+		if bytes >= bucketBytes && completed[i] > completed[p.order[k-1]] {
+			p.buckets = append(p.buckets, bucket{params: p.order[first:k], after: completed[p.order[k-1]]})
+			first, bytes = k, 0
 		}
-		p.grad[i] = place(len(p.net.Params[i].Data))
+		bytes += aligned(4 * len(p.net.Params[i].Data))
 	}
+	p.last.params = p.order[first:]
+	for _, b := range append(slices.Clone(p.buckets), p.last) {
+		slices.SortStableFunc(b.params, func(i, j int) int { return p.dense.Config(i) - p.dense.Config(j) })
+	}
+}
+
+// placeGradients lays out the gradients.
+func (p *parameters) placeGradients(place func(values int) int) {
+	p.gradients, p.grad = p.bytes, make([]int, len(p.order))
+	fill := func(b *bucket) {
+		b.at = p.bytes
+		for _, i := range b.params {
+			p.grad[i] = place(len(p.net.Params[i].Data))
+		}
+		b.bytes = p.bytes - b.at
+	}
+	for k := range p.buckets {
+		fill(&p.buckets[k])
+	}
+	fill(&p.last)
 	p.probe = place(1)
-	p.last = bucket{at: begin, bytes: p.bytes - begin}
+	p.last.bytes = p.bytes - p.last.at
 	p.gradientBytes = p.bytes - p.gradients
 }
 

@@ -10,7 +10,6 @@ import (
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/devicerows"
 	"aibox/trainer/engine/hostrows"
-	"aibox/trainer/optim"
 	"aibox/trainer/program"
 )
 
@@ -40,12 +39,12 @@ type Engine struct {
 
 	train, infer execution
 	slots        [2]slot
-	jobs         [2]job         // by slot
-	runs         int            // jobs so far; the slot of the next is its last bit
-	pending      *job           // whose result was not delivered yet
-	trained      bool           // a step of the pass was enqueued, with rows on the devices
-	updates      []optim.Update // of parameters, in the current step
-	constants    []float32      // of these, and of the update of averages
+	jobs         [2]job     // by slot
+	runs         int        // jobs so far; the slot of the next is its last bit
+	pending      *job       // whose result was not delivered yet
+	trained      bool       // a step of the pass was enqueued, with rows on the devices
+	updates      []together // of parameters, in the current step
+	constants    []float32  // of these, and of the update of averages
 	shapes       map[shape]*captured
 	shares       []devicerows.Share
 	matrices     []kernels.Matrix // one of each device

@@ -62,7 +62,8 @@ func deep(norm bool) model.Spec {
 	return s
 }
 
-// TestOptimizers: every optimizer of parameters, with and without averages and optimizers of single parameters.
+// TestOptimizers: every optimizer of parameters, with and without averages and optimizers of single parameters. What lies
+// between parameters, which is updated with them, stays 0.
 func TestOptimizers(t *testing.T) {
 	seed := testseed.Of(t)
 	kinds := map[string]optim.DenseConfig{
@@ -72,12 +73,24 @@ func TestOptimizers(t *testing.T) {
 		"adam":     adam,
 		"adamw":    {Kind: "adamw", LearningRate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.1},
 		"averages": {Kind: "adam", LearningRate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Averaging: 0.7},
+		"own":      {Kind: "momentum", LearningRate: 0.05, Momentum: 0.9},
+		"began":    {Kind: "adam", LearningRate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Averaging: 0.9},
 	}
+	ftrl := optim.RowConfig{Kind: "ftrl", LearningRate: 0.1, FTRLBeta: 1, FTRLL1: 0.001}
+	adagrad := optim.RowConfig{Kind: "adagrad", LearningRate: 0.1, Epsilon: 1e-8, InitialAccumulator: 0.1, L2: 0.01}
 	for name, config := range kinds {
 		t.Run(name, func(t *testing.T) {
 			s := setup{spec: deep(true), dense: config, seed: seed, batches: 15, examples: 41} // until graphs run again
-			if name == "averages" {
-				s.own = []optim.Own{{Param: onHost(t, s).model.Params()[0].Name, Config: optim.RowConfig{Kind: "ftrl", LearningRate: 0.1, FTRLBeta: 1, FTRLL1: 0.001}}}
+			switch params := onHost(t, s).model.Params(); name {
+			case "averages":
+				s.own = []optim.Own{{Param: params[0].Name, Config: ftrl}}
+			case "own":
+				for i, p := range params[1:] {
+					s.own = append(s.own, optim.Own{Param: p.Name, Config: []optim.RowConfig{ftrl, adagrad}[i%2]})
+				}
+			case "began":
+				s.own = []optim.Own{{Param: params[0].Name, Config: optim.RowConfig{Kind: "adam", LearningRate: 0.02, Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-8}}}
+				s.began = func(param, value int) int64 { return -int64(param % 3 * min(value/10, 2)) } // some parameters are divided
 			}
 			host := onHost(t, s)
 			host.train(t, 0, s.batches)
@@ -91,6 +104,15 @@ func TestOptimizers(t *testing.T) {
 				allNear(t, b.values(), want, 1e-4)
 				for i, got := range b.infer(t) {
 					near(t, "inferred logits", got, wantLogits[i], 1e-4)
+				}
+				between, err := b.engine.(*cuda.Engine).BetweenParameters()
+				if err != nil || len(between) == 0 {
+					t.Fatalf("%d numbers between parameters, %v", len(between), err)
+				}
+				for _, x := range between {
+					if x != 0 {
+						t.Fatalf("%v lies between parameters", x)
+					}
 				}
 			}
 		})

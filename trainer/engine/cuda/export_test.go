@@ -1,6 +1,10 @@
 package cuda
 
-import "testing"
+import (
+	"testing"
+
+	"aibox/gpu"
+)
 
 // PinnedBytes is the pinned memory of the slots.
 func (e *Engine) PinnedBytes() int64 { return e.slots[0].bytes() + e.slots[1].bytes() }
@@ -19,6 +23,44 @@ func SetBucketBytes(t testing.TB, n int) {
 	was := bucketBytes
 	bucketBytes = n
 	t.Cleanup(func() { bucketBytes = was })
+}
+
+// BetweenParameters returns what the first device has between the parameters, their gradients, the parts of their state and
+// so on.
+func (e *Engine) BetweenParameters() (between []float32, err error) {
+	p, r := e.params, e.replicas[0]
+	pinned, err := r.dev.AllocPinned("state", p.bytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.compute.Copy(gpu.All(pinned), gpu.All(r.state)); err != nil {
+		return nil, err
+	}
+	if err := r.compute.Synchronize(); err != nil {
+		return nil, err
+	}
+	all, err := numbers(pinned, 0, p.bytes/4)
+	if err != nil {
+		return nil, err
+	}
+	has := make([]bool, len(all))
+	mark := func(at int, data []float32) error {
+		for i := range data {
+			has[at/4+i] = true
+		}
+		return nil
+	}
+	_ = p.all(mark)
+	for i, param := range p.net.Params {
+		_ = mark(p.grad[i], param.Data)
+	}
+	_ = mark(p.probe, make([]float32, 1))
+	for i, x := range all {
+		if !has[i] {
+			between = append(between, x)
+		}
+	}
+	return between, pinned.Free()
 }
 
 // Announced tells whether there is an announced pass whose rows are used.

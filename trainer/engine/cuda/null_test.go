@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ type nothing struct{ calls *calls }
 // calls counts those of streams, and sums over devices.
 type calls struct {
 	launches, runs, captures int
+	updates                  int // launches that update parameters
 	sums, beside             int // all, and those that are not in the stream that computes
 }
 
@@ -31,7 +33,8 @@ type (
 		name string
 	}
 	noEvent  struct{}
-	noKernel struct{}
+	noModule struct{}
+	noKernel struct{ name string }
 	noGraph  struct{ of *noStream }
 	noGroup  struct{ calls *calls }
 )
@@ -58,7 +61,7 @@ func (noDevice) AllocPinned(_ string, n int) (gpu.Pinned, error) {
 func (noDevice) FreeMemory() (free, total int64, err error)  { return 0, 0, nil }
 func (d noDevice) NewStream(name string) (gpu.Stream, error) { return &noStream{d, name}, nil }
 func (noDevice) NewEvent(string) (gpu.Event, error)          { return noEvent{}, nil }
-func (noDevice) Load(gpu.Image) (gpu.Module, error)          { return noKernel{}, nil }
+func (noDevice) Load(gpu.Image) (gpu.Module, error)          { return noModule{}, nil }
 func (noDevice) Synchronize() error                          { return nil }
 func (noDevice) Close() error                                { return nil }
 
@@ -67,8 +70,8 @@ func (m *noMemory) Bytes() int                         { return len(m.data) }
 func (*noMemory) Free() error                          { return nil }
 func (m *noMemory) Reading(at, n int) ([]byte, error)  { return m.data[at:][:n], nil }
 func (m *noMemory) Writing(at, n int) ([]byte, error)  { return m.data[at:][:n], nil }
-func (noKernel) Kernel(string) (gpu.Kernel, error)     { return noKernel{}, nil }
-func (noKernel) Name() string                          { return "" }
+func (noModule) Kernel(n string) (gpu.Kernel, error)   { return noKernel{n}, nil }
+func (k noKernel) Name() string                        { return k.name }
 func (noEvent) Name() string                           { return "" }
 func (noEvent) Done() (bool, error)                    { return true, nil }
 func (noEvent) Synchronize() error                     { return nil }
@@ -101,8 +104,11 @@ func (s *noStream) Run(g gpu.Graph) error {
 	s.dev.calls.runs++
 	return nil
 }
-func (s *noStream) Launch(gpu.Kernel, gpu.Geometry, ...gpu.Arg) error {
+func (s *noStream) Launch(k gpu.Kernel, _ gpu.Geometry, _ ...gpu.Arg) error {
 	s.dev.calls.launches++
+	if strings.HasPrefix(k.Name(), "optimize_") {
+		s.dev.calls.updates++
+	}
 	return nil
 }
 func (s *noStream) Capture(_ string, enqueue func() error) (gpu.Graph, error) {

@@ -8,11 +8,20 @@ import (
 )
 
 // parameters says where the parameters of a network, and what belongs to them, lie in the state memory
-// of a device: first all parameters, then all gradients, and so on. All offsets are in bytes.
+// of a device: first all parameters, then all gradients, then the first part of the state of all optimizers, and so on:
+//
+//	values     | p0  | p1    | p2 | p3  |
+//	gradients  | p0  | p1    | p2 | p3  | probe |
+//	state      | p0  | p1    |    | p3  |          the optimizer of p2 has none
+//
+// All are in the same order and begin at multiples of align, so that parameters that are neighbours are so in each of
+// them. All offsets are in bytes.
 type parameters struct {
 	net   *program.Network
 	dense *optim.Dense // nil if the engine only infers
 
+	order                []int // the parameters
+	values               int   // numbers of all of them, with what lies between
 	value, grad, average []int // of each parameter; no averages: nil
 	slots                [][]int
 	running              []int // of each normalization
@@ -36,22 +45,20 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed []int)
 	}
 	each := func() []int {
 		offsets := make([]int, len(net.Params))
-		for i, param := range net.Params {
-			offsets[i] = place(len(param.Data))
+		for _, i := range p.order {
+			offsets[i] = place(len(net.Params[i].Data))
 		}
 		return offsets
 	}
+	p.arrange(completed)
 	p.value = each()
+	if n := len(p.order); n > 0 {
+		last := p.order[n-1]
+		p.values = p.value[last]/4 + len(net.Params[last].Data)
+	}
 	if dense != nil {
-		p.placeGradients(completed, place)
-		for i, param := range net.Params {
-			var slots []int
-			for range dense.Slots(i) {
-				slots = append(slots, place(len(param.Data)))
-			}
-			p.slots = append(p.slots, slots)
-		}
-		p.slotBytes = p.bytes - p.gradients - p.gradientBytes
+		p.placeGradients(place)
+		p.placeState(place)
 		if p.averaged() {
 			begin := p.bytes
 			p.average = each()
@@ -62,6 +69,21 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed []int)
 		p.running = append(p.running, place(len(n.Both)))
 	}
 	return p
+}
+
+// placeState lays out the state of the optimizers.
+func (p *parameters) placeState(place func(values int) int) {
+	p.slots = make([][]int, len(p.order))
+	begin := p.bytes
+	for s, more := 0, true; more; s++ {
+		more = false
+		for _, i := range p.order {
+			if s < len(p.dense.Slots(i)) {
+				p.slots[i], more = append(p.slots[i], place(len(p.net.Params[i].Data))), true
+			}
+		}
+	}
+	p.slotBytes = p.bytes - begin
 }
 
 // averaged reports whether there are averages, by which the network infers.

@@ -1,21 +1,54 @@
 package cuda
 
 import (
+	"slices"
+
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/trainer/optim"
 )
+
+// A launch takes microseconds, however little it does. So updates of the same optim.Group are one launch where their values lie
+// one behind the other, with gradients, state and averages in the same order (see parameters). What lies between parameters,
+// so that each begins at a multiple of align, is updated with them. It begins with zeros, and stays so: of a value,
+// gradient and state of 0 each formula makes 0, since it divides by more than 0 (by Epsilon at least).
+//
+// Which updates are together depends on groups alone, which can only change before an Import, and not on the constants of a
+// step. So a graph (graphs.go) stays valid.
+
+// together is updates that are one launch: of values that begin with the first one of the first update.
+type together struct {
+	first  *optim.Update
+	values int // with what lies between parameters
+}
 
 // prepareUpdates decides how parameters are updated in a step.
 func (e *Engine) prepareUpdates(step int64, scale float32) {
 	d := e.state.Dense
-	e.updates = d.Updates(step, scale)
+	e.updates = e.params.join(e.updates[:0], d.Updates(step, scale))
 	e.constants = e.constants[:0]
 	for i := range e.updates {
-		e.constants = kernels.AppendUpdate(e.constants, &e.updates[i].Update)
+		e.constants = kernels.AppendUpdate(e.constants, &e.updates[i].first.Update)
 	}
 	if u, has := d.Averager(step); has {
 		e.constants = kernels.AppendUpdate(e.constants, &u)
 	}
+}
+
+// join appends updates, which are in the order of the parameters, to joined.
+func (p *parameters) join(joined []together, updates []optim.Update) []together {
+	for _, param := range p.order {
+		at, _ := slices.BinarySearchFunc(updates, param, func(u optim.Update, param int) int { return u.Param - param })
+		for ; at < len(updates) && updates[at].Param == param; at++ {
+			u := &updates[at]
+			if last := len(joined) - 1; last < 0 || joined[last].first.Group != u.Group {
+				joined = append(joined, together{first: u})
+			}
+			t := &joined[len(joined)-1]
+			t.values = p.value[param]/4 + u.Hi - p.value[t.first.Param]/4 - t.first.Lo
+		}
+	}
+	return joined
 }
 
 // probe is a number behind the last gradients that is added up with them: the sum of the loss terms
@@ -56,8 +89,8 @@ func (e *Engine) update(j *job, r *replica, share part) error {
 		return gpu.Part(r.slots[j.slot].inputs, j.inputs(share.n).constants+i*kernels.UpdateBytes, kernels.UpdateBytes)
 	}
 	for i := range e.updates {
-		u := &e.updates[i]
-		part := func(at int) kernels.Matrix { return r.vector(at+4*u.Lo, u.Hi-u.Lo) }
+		u := e.updates[i].first
+		part := func(at int) kernels.Matrix { return r.vector(at+4*u.Lo, e.updates[i].values) }
 		r.terms = r.terms[:0]
 		for _, at := range p.slots[u.Param] {
 			r.terms = append(r.terms, part(at))
@@ -66,12 +99,11 @@ func (e *Engine) update(j *job, r *replica, share part) error {
 			return err
 		}
 	}
-	if averager, has := p.dense.Averager(j.step); has {
-		for i, param := range p.net.Params {
-			n := len(param.Data)
-			if err := r.kernels.Optimize(r.compute, r.flag(), constants(len(e.updates)), averager.Formula, r.vector(p.average[i], n), r.vector(p.value[i], n)); err != nil {
-				return err
-			}
+	if averager, has := p.dense.Averager(j.step); has && len(p.order) > 0 {
+		first := p.order[0]
+		averages, values := r.vector(p.average[first], p.values), r.vector(p.value[first], p.values)
+		if err := r.kernels.Optimize(r.compute, r.flag(), constants(len(e.updates)), averager.Formula, averages, values); err != nil {
+			return err
 		}
 	}
 	for i, v := range j.prog.Stats {
