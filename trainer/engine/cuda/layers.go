@@ -14,7 +14,8 @@ import (
 //   - bias and activation of a layer are one;
 //   - so are, on the way back, the derivative of the activation and what is needed for the gradient of the bias, the sums
 //     of chunks of its result (kernels.Derive);
-//   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it.
+//   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it;
+//   - all parameters are rounded at once.
 
 // layers is how the layers of a program are computed.
 type layers struct {
@@ -24,6 +25,8 @@ type layers struct {
 	halfOf    map[program.Value]int
 	summed    []int // of each step that computes the gradient of a bias: the step that left sums of chunks; else -1
 	chunks    []int // of each step that derives: where its sums of chunks lie in the arena
+	weights   bool  // some of halfs are parameters
+	weightsAt int   // in the arena: where all parameters lie in bfloat16
 }
 
 // half is a value that products use in bfloat16.
@@ -32,6 +35,7 @@ type half struct {
 	stride int
 	at     int  // in the arena
 	alone  bool // the step that computes the value writes no float32 of it
+	weight int  // the parameter that it is, which is rounded with all others; else -1
 }
 
 func (l *layers) init(precision engine.Precision, p *program.Program) {
@@ -75,8 +79,12 @@ func (l *layers) round(v program.Value) {
 	if _, ok := l.halfOf[v]; ok {
 		return
 	}
+	h := half{value: v, stride: (v.Columns + 7) &^ 7, weight: -1}
+	if b := &l.prog.Buffers[v.Buffer]; b.Source == program.Param && v.Columns == b.Columns && h.stride == b.Stride {
+		h.weight, l.weights = b.Index, true
+	}
 	l.halfOf[v] = len(l.halfs)
-	l.halfs = append(l.halfs, half{value: v, stride: (v.Columns + 7) &^ 7})
+	l.halfs = append(l.halfs, h)
 }
 
 // derives tells whether a step multiplies its product by the derivative of an activation.
@@ -254,12 +262,22 @@ func (h *half) on(r *replica) kernels.Half {
 // needs it does.
 func (u *run) rounded(r *replica, v program.Value, rows int) (kernels.Half, error) {
 	i := u.halfOf[v]
-	m := u.halfs[i].on(r)
-	if u.halfs[i].alone || r.halfs[i] == u.number {
+	h := &u.halfs[i]
+	made := &r.halfs[i]
+	if h.weight >= 0 {
+		made = &r.weights
+	}
+	m, x := h.on(r), r.at(v)
+	if h.alone || *made == u.number {
 		return m, nil
 	}
-	r.halfs[i] = u.number
-	return m, r.kernels.ToBF16(r.compute, m, r.at(v), rows)
+	*made = u.number
+	if h.weight < 0 {
+		return m, r.kernels.ToBF16(r.compute, m, x, rows)
+	}
+	p := u.e.params
+	all := r.vector(x.Offset-p.value[h.weight], p.values) // or, in inference, their averages
+	return m, r.kernels.ToBF16(r.compute, kernels.Half{Memory: r.arena, Offset: u.weightsAt, Columns: p.values, Stride: p.values}, all, 1)
 }
 
 // alone returns where the step that computes a value writes it in bfloat16; ok tells whether it does.

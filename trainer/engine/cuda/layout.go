@@ -90,8 +90,15 @@ func (x *execution) layout(n int) {
 			x.offsets[i] = place(4 * b.Stride * n)
 		}
 	}
+	if x.weights {
+		x.weightsAt = place(2 * x.e.params.values)
+	}
 	for i := range x.halfs {
 		h := &x.halfs[i]
+		if h.weight >= 0 {
+			h.at = x.weightsAt + x.e.params.value[h.weight]/2
+			continue
+		}
 		h.at = place(2 * h.stride * x.rows(h.value, n))
 	}
 	for i := range x.prog.Steps {

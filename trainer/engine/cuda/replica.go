@@ -27,9 +27,10 @@ type replica struct {
 	counters *counters
 	marks    marks
 
-	base  []kernels.Matrix // of each buffer of the program that runs
-	terms []kernels.Matrix // of a sum
-	halfs []int            // of each value that a program needs in bfloat16: the last run that has made it
+	base    []kernels.Matrix // of each buffer of the program that runs
+	terms   []kernels.Matrix // of a sum
+	halfs   []int            // of each value that a program needs in bfloat16: the last run that has made it
+	weights int              // the last run that has rounded the parameters
 }
 
 // deviceSlot is what the host sends for one mini-batch, and marks in the streams.
