@@ -507,7 +507,7 @@ func (w *nights) otherModel(name string, g *modeldir.Generation, log string) str
 	}
 	want := modeldir.PartialRecovery{LostSamples: s.LostSamples, Inherited: g.Manifest.PartialRecovery.Inherited}
 	for _, r := range s.Recoveries {
-		if r.Mode == configs.RecoveryPartial {
+		if r.Mode == configs.RecoveryPartial && !r.exact() { // others change nothing
 			want.Recoveries++
 			want.RowsAnew += r.RowsLost - r.RowsRestored
 		}
