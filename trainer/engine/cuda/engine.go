@@ -25,8 +25,10 @@ type Engine struct {
 	engine.Config
 	state  *engine.State
 	rows   *hostrows.Rows
-	held   *devicerows.Rows // the rows, if they are on the devices; nil: they are on the host
 	params *parameters
+
+	rowsOnDevice bool             // as Options has it
+	held         *devicerows.Rows // the rows, if they are on the devices; nil: they are on the host
 
 	replicas []*replica
 	group    gpu.Group    // of the replicas; nil if there is one
@@ -62,7 +64,7 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 	if len(o.Devices) == 0 {
 		return nil, errors.New("cuda: no devices")
 	}
-	e := plan(c, state, len(o.Devices))
+	e := plan(c, state, len(o.Devices), o.RowsOnDevice)
 	e.ranges = gpu.RangerOf(o.Platform)
 	defer func() {
 		if err != nil {
@@ -103,8 +105,8 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 }
 
 // plan returns an engine for so many devices, which it does not have yet.
-func plan(c engine.Config, state *engine.State, devices int) *Engine {
-	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
+func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) *Engine {
+	e := &Engine{Config: c, state: state, rowsOnDevice: rowsOnDevice, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
 	e.poolTask = e.runPool
 	e.train.init(e, c.Network.Train, devices)
 	e.infer.init(e, c.Network.Infer, devices)

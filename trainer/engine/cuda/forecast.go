@@ -7,7 +7,6 @@ import (
 	"aibox/gpu"
 	"aibox/internal/humanize"
 	"aibox/trainer/engine"
-	"aibox/trainer/engine/devicerows"
 )
 
 // Needs is the memory that an engine takes, in bytes.
@@ -32,11 +31,8 @@ func (n *Needs) Device() int64 {
 // Forecast is what an engine on so many devices will take for mini-batches of at most so many examples, without rows that are
 // on the devices. It plans what New and Train allocate. productBytes is that of gpu.Info.
 func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsOnDevice bool, productBytes int64) Needs {
-	e := plan(c, state, devices)
+	e := plan(c, state, devices, rowsOnDevice)
 	e.replicas = make([]*replica, devices) // layouts only count them
-	if rowsOnDevice {
-		e.held = new(devicerows.Rows) // and look whether there are such
-	}
 	p := e.params
 	n := Needs{Gradients: int64(p.gradientBytes), Optimizer: int64(p.slotBytes), Averages: int64(p.averageBytes)}
 	n.Parameters = int64(p.bytes+smallBytes) - n.Gradients - n.Optimizer - n.Averages

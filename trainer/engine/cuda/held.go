@@ -235,11 +235,11 @@ func (u *run) onAll(of func(r *replica) kernels.Matrix) []kernels.Matrix {
 	return e.matrices
 }
 
-// pooledOn is where a device pools its bags.
-func (u *run) pooledOn(r *replica) kernels.Matrix {
-	width := u.net.Fields * u.net.RowDim
-	return kernels.Matrix{Memory: r.arena, Offset: u.poolAt, Columns: width, Stride: width}
-}
+// pooledOn is where a device pools its bags before the first segment of a run: where the program has them. Its first step
+// would write them there (package program), so nothing else of the run does so before they are used. Nor does anything of the runs
+// before: their segments are in the same stream, which has also waited until their results have left the
+// arena (compute), and until the other devices have copied the gradients of pooled bags that lie there (devicerows.Rows.Forward).
+func (u *run) pooledOn(r *replica) kernels.Matrix { return r.at(u.pool.Out[0]) }
 
 // judgeRows says whether the update of rows on the devices has made a value infinite or NaN.
 func (e *Engine) judgeRows(j *job) error {

@@ -7,8 +7,11 @@ import (
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/engine/cuda"
 	"aibox/trainer/model"
+	"aibox/trainer/ops"
 	"aibox/trainer/optim"
+	"aibox/trainer/program"
 )
 
 // likeOnHost trains, infers and trains again with rows on n devices and with rows on the host, and wants the same bits.
@@ -58,6 +61,40 @@ func TestHeldRows(t *testing.T) {
 				likeOnHost(t, setup{spec: spec, dense: adam, seed: seed, batches: 6, examples: 37}, n)
 			}
 		})
+	}
+}
+
+// TestHeldRowsPooledInPlace: devices pool bags where the program wants them. Nothing copies them, or takes memory for a copy.
+func TestHeldRowsPooledInPlace(t *testing.T) {
+	seed := testseed.Of(t)
+	specs := model.Examples()
+	specs["large dlrm"] = dlrm()
+	for name, spec := range specs {
+		for _, held := range []bool{false, true} {
+			b := newBench(t, setup{spec: spec, dense: adam, held: held, seed: seed, batches: 1, examples: 30})
+			p := nothing{new(calls)}
+			e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(1), RowsOnDevice: held})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.engine = e
+			b.begin(t)
+			b.trainFirst(t, 1)
+			want := 0
+			for _, s := range b.config.Network.Train.Steps {
+				if s.Kind == program.KindCopy || s.Kind == ops.KindBagPool && !held {
+					want++
+				}
+			}
+			if p.calls.moves != want {
+				t.Errorf("%s, rows on devices %v: %d copies of matrices, want %d", name, held, p.calls.moves, want)
+			}
+		}
+		b := newBench(t, setup{spec: spec, dense: adam, seed: seed, batches: 1, examples: 1})
+		host, device := cuda.Forecast(b.config, &b.state, 1, 500, false, 0), cuda.Forecast(b.config, &b.state, 1, 500, true, 0)
+		if host.Arena != device.Arena {
+			t.Errorf("%s: an arena of %d bytes, with rows on devices of %d", name, host.Arena, device.Arena)
+		}
 	}
 }
 

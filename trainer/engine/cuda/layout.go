@@ -31,7 +31,6 @@ type execution struct {
 	workAt  int // of the memory for sums over rows
 	work    int // its size
 	zerosAt int // of the terms times 0: see Engine.writeProbe
-	poolAt  int // of the pooled bags, if rows are on the devices
 	bytes   int // of the arena
 }
 
@@ -114,9 +113,6 @@ func (x *execution) layout(n int) {
 		x.work = max(x.work, kernels.WorkBytes(n, 1))
 		x.zerosAt = place(4 * n)
 	}
-	if x.e.held != nil {
-		x.poolAt = place(4 * n * x.net.Fields * x.net.RowDim)
-	}
 	x.sumsAt = place(4 * x.allSums)
 	x.workAt = place(x.work)
 }
@@ -158,7 +154,7 @@ func (x *execution) inputs(n int) inputLayout {
 
 // pooledValues is how many values of pooled bags, or of their gradients, go between the host and the devices.
 func (x *execution) pooledValues(n int) int {
-	if x.e.held != nil {
+	if x.e.rowsOnDevice {
 		return 0
 	}
 	return n * x.net.Fields * x.net.RowDim

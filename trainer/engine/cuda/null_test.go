@@ -18,7 +18,7 @@ type nothing struct{ calls *calls }
 // calls counts those of streams, and sums over devices.
 type calls struct {
 	launches, runs, captures int
-	updates                  int // launches that update parameters
+	updates, moves           int // launches that update parameters, and that copy matrices
 	sums, beside             int // all, and those that are not in the stream that computes
 }
 
@@ -106,8 +106,11 @@ func (s *noStream) Run(g gpu.Graph) error {
 }
 func (s *noStream) Launch(k gpu.Kernel, _ gpu.Geometry, _ ...gpu.Arg) error {
 	s.dev.calls.launches++
-	if strings.HasPrefix(k.Name(), "optimize_") {
+	switch name := k.Name(); {
+	case strings.HasPrefix(name, "optimize_"):
 		s.dev.calls.updates++
+	case name == "copy_rows":
+		s.dev.calls.moves++
 	}
 	return nil
 }

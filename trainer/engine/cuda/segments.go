@@ -22,7 +22,7 @@ type piece struct{ step, part int }
 func (x *execution) divide(devices int) {
 	for i := range x.prog.Steps {
 		s := &x.prog.Steps[i]
-		if s.Kind == ops.KindBagPoolGrad {
+		if s.Kind == ops.KindBagPoolGrad || s.Kind == ops.KindBagPool && x.e.rowsOnDevice {
 			continue // of hostrows.Bags, or of devicerows.Rows
 		}
 		for _, part := range partsOf(s, devices) {

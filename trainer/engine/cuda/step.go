@@ -108,11 +108,8 @@ func activation(s *program.Step) kernels.Activation { return kernels.Activation(
 // workOf is the memory for sums over the examples.
 func (x *execution) workOf(r *replica) gpu.Region { return gpu.Part(r.arena, x.workAt, x.work) }
 
-// pooled brings the pooled rows, which the host has sent or the devices have pooled, to their place.
+// pooled brings the pooled rows, which the host has sent, to their place.
 func (u *run) pooled(r *replica, y kernels.Matrix, n int) error {
 	from := kernels.Matrix{Memory: r.slots[u.slot].inputs, Offset: u.inputs(n).pooled, Columns: y.Columns, Stride: y.Columns}
-	if u.e.held != nil {
-		from.Memory, from.Offset = r.arena, u.poolAt
-	}
 	return r.kernels.Copy(r.compute, y, from, n)
 }
