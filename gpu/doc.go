@@ -80,6 +80,6 @@
 // # Determinism
 //
 // Each implementation gives the same bits for the same operations on the same kind and number
-// of devices, run after run. Different implementations may differ in the last bits of products
-// and sums.
+// of devices, run after run, and the same answers of Stream.Fuses. Different implementations may differ in the last bits of products
+// and sums, and so may a product with an Epilogue and one without, after which other operations do the same.
 package gpu

@@ -35,15 +35,18 @@ type Matrix struct {
 //
 // With K = 0 the product is 0. An element of C that is not Accumulate is written without being
 // read. What lies between the rows of C stays as it is.
+//
+// A product may do more with its elements: see Epilogue. It must be asked before whether a device can: see Stream.Fuses.
 type Product struct {
 	Precision      Precision
 	TransA, TransB bool
 	M, N, K        int
 	A, B, C        Matrix
 	Accumulate     bool
+	Epilogue       Epilogue
 }
 
-// Regions checks the product and returns what it reads and writes.
+// Regions checks the product and returns its matrices. What else it reads and writes is in its Epilogue.
 func (p *Product) Regions() (a, b, c Region, err error) {
 	if p.M < 0 || p.N < 0 || p.K < 0 {
 		return a, b, c, Invalid("a product of M=%d, N=%d, K=%d", p.M, p.N, p.K)
@@ -63,7 +66,7 @@ func (p *Product) Regions() (a, b, c Region, err error) {
 	if c.Overlaps(a) || c.Overlaps(b) {
 		return a, b, c, Invalid("C overlaps a side of the product: C %v, A %v, B %v", c, a, b)
 	}
-	return a, b, c, nil
+	return a, b, c, p.checkEpilogue(a, b, c)
 }
 
 func (m Matrix) region(name string, rows, columns int, transposed bool, size int) (Region, error) {

@@ -16,8 +16,13 @@ type Stream interface {
 	Fill(dst Region, word uint32) error
 	// Launch runs a kernel. See Arg for what it may use.
 	Launch(k Kernel, g Geometry, args ...Arg) error
-	// Multiply computes a matrix product. Its matrices lie in memory of the device.
+	// Multiply computes a matrix product. Its matrices, and what its epilogue has, lie in memory of the device. A product with an
+	// epilogue is an InvalidArgument unless Fuses has said of its shape, in this stream, that it can be done.
 	Multiply(p Product) error
+	// Fuses tells whether Multiply can do a product with its epilogue. The answer is the same for all products of one Shape, and is remembered: asking
+	// again costs next to nothing. The first time it prepares the stream for products, so it cannot be asked while the
+	// stream is captured. Nothing is enqueued.
+	Fuses(p Product) (bool, error)
 	// PrepareProducts makes what the products of the stream need, in Info.ProductBytes of the device's memory. Without it the
 	// first Multiply does that, unless it is captured: then the error is InvalidArgument.
 	PrepareProducts() error

@@ -28,16 +28,12 @@ func (s *stream) multiply(p *gpu.Product) error {
 	if err := d.ready(); err != nil {
 		return err
 	}
-	a, b, c, err := p.Regions()
+	a, b, c, err := s.operands(p)
 	if err != nil {
 		return err
 	}
-	for i, r := range [...]gpu.Region{a, b, c} {
-		m, err := s.local([...]string{"A", "B", "C"}[i], r)
-		if err != nil {
-			return err
-		}
-		s.uses(m)
+	if p.Epilogue.Any() {
+		return gpu.Invalid("a product with an epilogue, which Fuses has not allowed")
 	}
 	switch {
 	case count(c) == 0, p.K == 0 && p.Accumulate:
@@ -52,6 +48,34 @@ func (s *stream) multiply(p *gpu.Product) error {
 	}
 	g := gemm(p, a, b, c)
 	return d.checkBlas(C.aibox_blas_gemm(d.ctx, s.blas.handle, &g))
+}
+
+// operands checks the regions that a product uses, and returns those of its matrices.
+func (s *stream) operands(p *gpu.Product) (a, b, c gpu.Region, err error) {
+	if a, b, c, err = p.Regions(); err != nil {
+		return a, b, c, err
+	}
+	e := &p.Epilogue
+	for i, r := range [...]gpu.Region{a, b, c, e.Bias, e.Mask, e.DeriveMask, e.Sums} {
+		if r.Memory == nil {
+			continue
+		}
+		m, err := s.local([...]string{"A", "B", "C", "Bias", "Mask", "DeriveMask", "Sums"}[i], r)
+		if err != nil {
+			return a, b, c, err
+		}
+		s.uses(m)
+	}
+	return a, b, c, nil
+}
+
+// Fuses implements gpu.Stream.
+func (s *stream) Fuses(p gpu.Product) (bool, error) {
+	err := s.dev.ready()
+	if err == nil {
+		_, _, _, err = s.operands(&p)
+	}
+	return err == nil && !p.Epilogue.Any(), s.failed("Fuses", err)
 }
 
 // leading is the stride of a matrix; where there is only one row it is at least its length, as

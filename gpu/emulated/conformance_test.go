@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Logf("seed of the platform %d", seed)
 			p := newPlatform(seed)
-			gputest.Run(t, gputest.Subject{Platform: p, Image: gputest.Image()})
+			gputest.Run(t, gputest.Subject{Platform: p, Image: gputest.Image(), Exact: true, Fuses: true})
 			if err := p.Err(); err != nil {
 				t.Error(err)
 			}
@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceProfiled(t *testing.T) {
 	for _, seed := range []uint64{0, testseed.Of(t)} {
 		p := newPlatform(seed)
-		gputest.Run(t, gputest.Subject{Platform: profiled.New(p, new(profiled.Times)), Image: gputest.Image()})
+		gputest.Run(t, gputest.Subject{Platform: profiled.New(p, new(profiled.Times)), Image: gputest.Image(), Exact: true, Fuses: true})
 		if err := p.Err(); err != nil {
 			t.Error(err)
 		}

@@ -17,6 +17,9 @@ type Options struct {
 	PinnedBytes int64      // limit of pinned memory; 0: none
 	Images      map[string]Kernels
 	Seed        uint64 // see the documentation of the package
+
+	// Fuses says which products with an epilogue devices can do, the same each time; nil: all.
+	Fuses func(gpu.ProductShape) bool
 }
 
 // Devices describes n devices of so many bytes.

@@ -10,26 +10,31 @@ import (
 
 // Multiply implements gpu.Stream.
 func (s *stream) Multiply(p gpu.Product) error {
-	return s.do(fmt.Sprintf("product %v %dx%dx%d", p.Precision, p.M, p.N, p.K), func() (work, error) {
+	return s.do(nameOf(&p), func() (work, error) {
 		a, b, c, err := p.Regions()
 		if err != nil {
-			return work{}, err
-		}
-		for i, r := range []gpu.Region{a, b, c} {
-			if _, err := s.local([]string{"A", "B", "C"}[i], r); err != nil {
-				return work{}, err
-			}
-		}
-		if err := s.prepare(); err != nil {
 			return work{}, err
 		}
 		how := write
 		if p.Accumulate {
 			how = update
 		}
-		run := func() error { s.dev.p.multiply(&p, a, b, c); return nil }
-		return work{uses: []use{{a, read}, {b, read}, {c, how}}, run: run}, nil
+		w := work{run: func() error { s.dev.p.multiply(&p, a, b, c); return nil }}
+		for _, u := range usesOf(&p, []use{{a, read}, {b, read}, {c, how}}) {
+			if _, err := s.local("a region of the product", u.Region); err != nil {
+				return work{}, err
+			}
+			w.uses = append(w.uses, u)
+		}
+		if err := s.prepare(); err != nil {
+			return work{}, err
+		}
+		return w, s.checkFused(&p)
 	})
+}
+
+func nameOf(p *gpu.Product) string {
+	return fmt.Sprintf("product %v %dx%dx%d", p.Precision, p.M, p.N, p.K)
 }
 
 // PrepareProducts implements gpu.Stream.
@@ -58,6 +63,7 @@ func (pl *Platform) multiply(p *gpu.Product, a, b, c gpu.Region) {
 	out := gpu.As[float32](within(c))
 	multiply(p.TransA, p.TransB, p.M, p.N, p.K, side(p.Precision, a), p.A.Stride, side(p.Precision, b), p.B.Stride,
 		p.Accumulate, nil, out, p.C.Stride)
+	finish(p, out)
 }
 
 // within is the bytes of a region, from the first to the last.

@@ -13,10 +13,11 @@ type stream struct {
 	dev        *device
 	name       string
 	agent      int
-	clock      clock      // what is known to happen before its next operation, beside what the host knows
-	last       *operation // that was enqueued
-	capture    *graph     // that operations go to
-	multiplies bool       // it has what products need
+	clock      clock                     // what is known to happen before its next operation, beside what the host knows
+	last       *operation                // that was enqueued
+	capture    *graph                    // that operations go to
+	multiplies bool                      // it has what products need
+	fused      map[gpu.ProductShape]bool // what Fuses has said
 }
 
 func (s *stream) Name() string       { return s.name }

@@ -81,6 +81,7 @@ func (noGraph) Free() error                            { return nil }
 func (s *noStream) Name() string                       { return s.name }
 func (s *noStream) Device() gpu.Device                 { return s.dev }
 func (*noStream) Multiply(gpu.Product) error           { return nil }
+func (*noStream) Fuses(gpu.Product) (bool, error)      { return false, nil }
 func (*noStream) PrepareProducts() error               { return nil }
 func (*noStream) Record(gpu.Event) error               { return nil }
 func (*noStream) Wait(gpu.Event) error                 { return nil }

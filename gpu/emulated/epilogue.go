@@ -1,0 +1,133 @@
+package emulated
+
+import (
+	"fmt"
+
+	"aibox/gpu"
+)
+
+// usesOf appends to the uses of a product what its epilogue uses.
+func usesOf(p *gpu.Product, uses []use) []use {
+	e := &p.Epilogue
+	for _, u := range []use{{e.Bias, read}, {e.Mask, write}, {e.DeriveMask, read}, {e.Sums, write}} {
+		if u.Memory != nil {
+			uses = append(uses, u)
+		}
+	}
+	return uses
+}
+
+// Fuses implements gpu.Stream.
+func (s *stream) Fuses(p gpu.Product) (fuses bool, err error) {
+	err = s.dev.p.do(s.dev, fmt.Sprintf("Fuses of %s in %v", nameOf(&p), s), func() (err error) {
+		fuses, err = s.fuses(&p)
+		return err
+	})
+	return fuses && err == nil, err
+}
+
+func (s *stream) fuses(p *gpu.Product) (bool, error) {
+	a, b, c, err := p.Regions()
+	if err != nil {
+		return false, err
+	}
+	for _, u := range usesOf(p, []use{{Region: a}, {Region: b}, {Region: c}}) {
+		m, err := s.local("a region of the product", u.Region)
+		if err != nil {
+			return false, err
+		}
+		if m.freed {
+			return false, gpu.Invalid("%v was freed", m)
+		}
+	}
+	shape := p.Shape()
+	fuses, known := s.fused[shape]
+	switch {
+	case !p.Epilogue.Any():
+		return true, nil
+	case known:
+		return fuses, nil
+	case s.capture != nil:
+		return false, gpu.Invalid("the stream is being captured")
+	}
+	if err := s.prepare(); err != nil {
+		return false, err
+	}
+	if s.fused == nil {
+		s.fused = map[gpu.ProductShape]bool{}
+	}
+	says := s.dev.p.o.Fuses
+	s.fused[shape] = says == nil || says(shape)
+	return s.fused[shape], nil
+}
+
+// checkFused is an error if the product has an epilogue of which Fuses has not said that it can be done.
+func (s *stream) checkFused(p *gpu.Product) error {
+	if !p.Epilogue.Any() {
+		return nil
+	}
+	fuses, asked := s.fused[p.Shape()]
+	switch {
+	case !asked:
+		return gpu.Invalid("Fuses was not asked about a product of this shape")
+	case !fuses:
+		return gpu.Invalid("Fuses says that it cannot be done in one operation")
+	}
+	return nil
+}
+
+// finish does what the epilogue of a product does with c, its elements.
+func finish(p *gpu.Product, c []float32) {
+	e := &p.Epilogue
+	if !e.Any() {
+		return
+	}
+	bias, sums := vector(e.Bias), vector(e.Sums)
+	made, given := maskOf(e.Mask), maskOf(e.DeriveMask)
+	clear(made)
+	totals, bits := make([]float64, p.N), 8*gpu.MaskBytes(1, p.N)
+	for i := range p.M {
+		row := c[i*p.C.Stride:][:p.N]
+		for j, x := range row {
+			if bias != nil {
+				x += bias[j]
+			}
+			if e.ReLU && x < 0 {
+				x = 0
+			}
+			if made != nil && x > 0 {
+				made.set(i*bits + j)
+			}
+			if given != nil && !given.has(i*bits+j) {
+				x = 0
+			}
+			row[j] = x
+			totals[j] += float64(x)
+		}
+	}
+	for j := range sums {
+		sums[j] = float32(totals[j])
+	}
+}
+
+// vector returns the numbers of a region; nil if it is not there.
+func vector(r gpu.Region) []float32 {
+	if r.Memory == nil {
+		return nil
+	}
+	return gpu.As[float32](within(r))
+}
+
+// mask has one bit for each element of a matrix, and rows of whole 128 bits.
+type mask []byte
+
+// maskOf returns the mask in a region; nil if it is not there.
+func maskOf(r gpu.Region) mask {
+	if r.Memory == nil {
+		return nil
+	}
+	return within(r)
+}
+
+func (m mask) set(i int)      { m[i/8] |= 1 << (i % 8) }
+func (m mask) has(i int) bool { return m[i/8]&(1<<(i%8)) != 0 }
