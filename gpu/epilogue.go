@@ -1,5 +1,7 @@
 package gpu
 
+import "strings"
+
 // Epilogue is what a product does with its elements before it writes them, instead of operations of their own that read and
 // write C again. The zero value does nothing. A region without a memory is not there.
 //
@@ -31,6 +33,22 @@ func (r Region) exists() bool { return r.Memory != nil }
 // Any tells whether the epilogue does anything.
 func (e *Epilogue) Any() bool {
 	return e.ReLU || e.Bias.exists() || e.Mask.exists() || e.DeriveMask.exists() || e.Sums.exists()
+}
+
+// String names what the epilogue does, such as "bias+relu+mask"; nothing is "".
+func (e *Epilogue) String() string {
+	var parts []string
+	for _, part := range []struct {
+		name  string
+		there bool
+	}{
+		{"bias", e.Bias.exists()}, {"relu", e.ReLU}, {"mask", e.Mask.exists()}, {"derive", e.DeriveMask.exists()}, {"sums", e.Sums.exists()},
+	} {
+		if part.there {
+			parts = append(parts, part.name)
+		}
+	}
+	return strings.Join(parts, "+")
 }
 
 // checkEpilogue returns an InvalidArgument unless the product, whose matrices are a, b and c, can have its epilogue.

@@ -1,5 +1,7 @@
 package gpu
 
+import "fmt"
+
 // Precision is the number format of the sides of a product. Sums are float32, and so is the
 // result.
 type Precision uint8
@@ -44,6 +46,15 @@ type Product struct {
 	A, B, C        Matrix
 	Accumulate     bool
 	Epilogue       Epilogue
+}
+
+// String names precision, sizes and epilogue.
+func (p *Product) String() string {
+	s := fmt.Sprintf("product %v %dx%dx%d", p.Precision, p.M, p.N, p.K)
+	if p.Epilogue.Any() {
+		s += " " + p.Epilogue.String()
+	}
+	return s
 }
 
 // Regions checks the product and returns its matrices. What else it reads and writes is in its Epilogue.

@@ -135,6 +135,7 @@ func (d *device) close() error {
 func (d *device) empty() {
 	_ = d.on(func() error {
 		for _, s := range d.streams {
+			s.fused.free()
 			s.blas.free()
 			_ = s.cu.Destroy()
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // sticky tells whether failures may be: those of real drivers, and of a fake one that was asked for them.
-func sticky() bool { return os.Getenv("FAKE_DEVICES") == "" || os.Getenv("FAKE_STICKY") != "" }
+func sticky() bool { return !isFake() || os.Getenv("FAKE_STICKY") != "" }
 
 // TestConformance runs the suite on the devices of this machine.
 func TestConformance(t *testing.T) {
@@ -27,13 +27,13 @@ func TestConformance(t *testing.T) {
 	for _, line := range cuda.Describe() {
 		t.Log(line)
 	}
-	gputest.Run(t, gputest.Subject{Platform: p, Image: gputest.Image(), Sticky: sticky()})
+	gputest.Run(t, gputest.Subject{Platform: p, Image: gputest.Image(), Sticky: sticky(), Fuses: isFake()})
 }
 
 // TestConformanceProfiled runs it with operations that are measured.
 func TestConformanceProfiled(t *testing.T) {
 	times := new(profiled.Times)
-	gputest.Run(t, gputest.Subject{Platform: profiled.New(openPlatform(t), times), Image: gputest.Image(), Sticky: sticky()})
+	gputest.Run(t, gputest.Subject{Platform: profiled.New(openPlatform(t), times), Image: gputest.Image(), Sticky: sticky(), Fuses: isFake()})
 	var out strings.Builder
 	if err := times.Write(&out); err != nil || strings.Count(out.String(), "all-reduce") == 0 || strings.Count(out.String(), "product ") == 0 {
 		t.Errorf("%v:\n%s", err, out.String())

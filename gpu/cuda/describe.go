@@ -2,6 +2,7 @@
 
 package cuda
 
+// #include "fused.h"
 // #include "libraries.h"
 import "C"
 
@@ -25,7 +26,7 @@ func Describe() []string {
 		}
 		return []string{"built with CUDA, but there are no devices: " + why}
 	}
-	lines := []string{fmt.Sprintf("built with CUDA %s, driver for CUDA %s, %s, %s", version(C.CUDA_VERSION), version(cu.Version()), blasVersion(p.driver), ncclVersion(p.driver))}
+	lines := []string{fmt.Sprintf("built with CUDA %s, driver for CUDA %s, %s, %s, %s", version(C.CUDA_VERSION), version(cu.Version()), blasVersion(p.driver), ltVersion(p.driver), ncclVersion(p.driver))}
 	for i, d := range p.infos {
 		lines = append(lines, fmt.Sprintf("%d: %s, %s, compute capability %d.%d, %d multiprocessors%s",
 			i, d.Name, humanize.Bytes(d.MemoryBytes), d.Major, d.Minor, d.Multiprocessors, p.links(i)))
@@ -48,9 +49,22 @@ func blasVersion(driver int) string {
 	if err := cublas.load(driver); err != nil {
 		return "no cuBLAS"
 	}
-	v := int(C.aibox_blas_version())
-	return fmt.Sprintf("cuBLAS %d.%d.%d", v/10000, v/100%100, v%100)
+	return "cuBLAS " + dotted(C.aibox_blas_version())
 }
+
+func ltVersion(driver int) string {
+	if cublas.load(driver) != nil || cublasLt.load(driver) != nil {
+		return "no cuBLASLt"
+	}
+	v := C.aibox_lt_version()
+	if v < oldestLt {
+		return "cuBLASLt " + dotted(v) + " (unused, older than " + dotted(oldestLt) + ")"
+	}
+	return "cuBLASLt " + dotted(v)
+}
+
+// dotted writes a version as NVIDIA's libraries count them.
+func dotted(v C.int) string { return fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100) }
 
 func ncclVersion(driver int) string {
 	var v C.int
@@ -60,5 +74,5 @@ func ncclVersion(driver int) string {
 	if v < 10000 { // as it was counted before 2.9
 		return fmt.Sprintf("NCCL %d.%d.%d", v/1000, v/100%10, v%100)
 	}
-	return fmt.Sprintf("NCCL %d.%d.%d", v/10000, v/100%100, v%100)
+	return "NCCL " + dotted(v)
 }

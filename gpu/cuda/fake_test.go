@@ -34,7 +34,7 @@ func TestFake(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"libcublas.so.12", "libnccl.so.2"} {
+	for _, name := range []string{"libcublas.so.12", "libcublasLt.so.12", "libnccl.so.2"} {
 		if err := os.Symlink(driver, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -57,6 +57,9 @@ func TestFake(t *testing.T) {
 			}
 			for _, refusal := range []string{"FAKE_MODE=2", "FAKE_MODE=3", "FAKE_INIT=803", "FAKE_OPEN=102", "FAKE_OPEN=220", "FAKE_OPEN=226", "FAKE_OPEN=719"} {
 				run("-test.run=^TestRefused$", refusal)
+			}
+			for _, lt := range []string{"old", "none", "nothing", "greedy", "fails"} {
+				run("-test.run=^TestFusesNot$", "FAKE_LT="+lt)
 			}
 			text := run("-test.skip=^(TestFake|TestGroupBreaks|TestRefused)$")
 			withProfiler(t, compiler, dir, run)
@@ -91,6 +94,12 @@ func inCUDAHome(t *testing.T, compiler, dir string, run func(tests string, env .
 		}
 	}
 	run("-test.run=^TestRows$", "CUDA_HOME="+home, "LD_LIBRARY_PATH="+bare)
+	run("-test.run=^TestFusesNot$", "CUDA_HOME="+home, "LD_LIBRARY_PATH="+bare, "FAKE_LT=without functions")
+	// And one that lacks cuBLASLt.
+	if err := os.Symlink(filepath.Join(dir, "libcuda.so.1"), filepath.Join(bare, "libcublas.so.12")); err != nil {
+		t.Fatal(err)
+	}
+	run("-test.run=^TestFusesNot$", "LD_LIBRARY_PATH="+bare, "FAKE_LT=missing")
 }
 
 // TestRefused: the error says why a device, or the driver, that is there cannot be used.

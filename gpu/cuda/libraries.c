@@ -2,8 +2,8 @@
 
 #include "libraries.h"
 
-#include <dlfcn.h>
-#include <stddef.h>
+#include "calls.h"
+
 #include <string.h>
 
 void *aibox_open(const char *name, char **reason) {
@@ -14,9 +14,6 @@ void *aibox_open(const char *name, char **reason) {
 	}
 	return library;
 }
-
-#define FIND(library, variable, symbol) \
-	if ((*(void **)&(variable) = dlsym(library, symbol)) == NULL) return symbol
 
 static __typeof__(cublasCreate_v2) *create;
 static __typeof__(cublasDestroy_v2) *destroy;
@@ -46,17 +43,6 @@ int aibox_blas_version(void) {
 	get_property(PATCH_LEVEL, &patch);
 	return major * 10000 + minor * 100 + patch;
 }
-
-#define CONTEXT(ctx) \
-	do { \
-		CUresult r = cuCtxSetCurrent(ctx); \
-		if (r != CUDA_SUCCESS) return -(int)r; \
-	} while (0)
-#define TRY(call) \
-	do { \
-		cublasStatus_t s = (call); \
-		if (s != CUBLAS_STATUS_SUCCESS) return s; \
-	} while (0)
 
 int aibox_blas_create(CUcontext ctx, CUstream stream, uint64_t workspace, size_t bytes, cublasHandle_t *h) {
 	CONTEXT(ctx);

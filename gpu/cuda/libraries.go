@@ -2,6 +2,7 @@
 
 package cuda
 
+// #include "fused.h"
 // #include "libraries.h"
 // #include <stdlib.h>
 import "C"
@@ -9,6 +10,7 @@ import "C"
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"unsafe"
 
@@ -38,6 +40,15 @@ var cublas = library{
 	},
 	needs: func(file string) string { return strings.Replace(file, "libcublas.", "libcublasLt.", 1) },
 	find:  func(l unsafe.Pointer) *C.char { return C.aibox_blas_load(l) },
+}
+
+// cublasLt is the one that cuBLAS has loaded, which must have been.
+var cublasLt = library{
+	name: "cuBLASLt",
+	names: func(int) []string {
+		return []string{strings.Replace(filepath.Base(cublas.file), "libcublas.", "libcublasLt.", 1)}
+	},
+	find: func(l unsafe.Pointer) *C.char { return C.aibox_lt_load(l) },
 }
 
 var nccl = library{

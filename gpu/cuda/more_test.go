@@ -4,7 +4,6 @@ package cuda_test
 
 import (
 	"errors"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -192,7 +191,7 @@ func TestWorkspace(t *testing.T) {
 		}
 		took, want := before-room(), d.Info().ProductBytes
 		// A real driver and cuBLAS take some memory for themselves.
-		if took < want || os.Getenv("FAKE_DEVICES") != "" && took != want {
+		if took < want || isFake() && took != want {
 			t.Errorf("products take %d bytes of memory, want %d", took, want)
 		}
 	}
@@ -243,6 +242,10 @@ func TestAllocations(t *testing.T) {
 	args := []gpu.Arg{gpu.Update(low), gpu.Read(high), gpu.Float32(1), gpu.Int32(16)}
 	product := gpu.Product{M: 2, N: 2, K: 2, A: gpu.Matrix{Memory: m, Stride: 2}, B: gpu.Matrix{Memory: m, Offset: 64, Stride: 2}, C: gpu.Matrix{Memory: m, Offset: 128, Stride: 2}}
 	g := must[gpu.Graph](t)(s.Capture("g", func() error { return s.Fill(low, 0) }))
+	fused, _ := withBias(t, s)
+	if !must[bool](t)(s.Fuses(fused)) {
+		fused = product
+	}
 	var err error
 	do := func(next error) {
 		if err == nil {
@@ -254,6 +257,9 @@ func TestAllocations(t *testing.T) {
 		do(s.Fill(low, 0))
 		do(s.Launch(affine, gpu.Linear(16, 32), args...))
 		do(s.Multiply(product))
+		_, asked := s.Fuses(fused)
+		do(asked)
+		do(s.Multiply(fused))
 		do(s.Run(g))
 		do(s.Record(e))
 		do(other.Wait(e))

@@ -23,6 +23,7 @@ const Built = true
 
 // platform implements gpu.Platform.
 type platform struct {
+	options  Options
 	driver   int // highest version of CUDA that the driver knows: 1000*major + 10*minor
 	infos    []gpu.Info
 	maxPitch []int
@@ -31,11 +32,15 @@ type platform struct {
 }
 
 // Open returns the platform of this machine's devices. The error is WrongDriver if there are none.
-func Open() (gpu.Platform, error) {
+func Open() (gpu.Platform, error) { return OpenWith(Options{}) }
+
+// OpenWith is Open with options.
+func OpenWith(o Options) (gpu.Platform, error) {
 	p, err := open()
 	if err != nil {
 		return nil, complete(err, -1, "Open")
 	}
+	p.options = o
 	return p, nil
 }
 

@@ -8,7 +8,6 @@ package cuda
 import "C"
 
 import (
-	"fmt"
 	"math"
 
 	"aibox/gpu"
@@ -20,7 +19,7 @@ func (s *stream) Multiply(p gpu.Product) error {
 	if err == nil {
 		return nil
 	}
-	return s.failed(fmt.Sprintf("product %v %dx%dx%d", p.Precision, p.M, p.N, p.K), err)
+	return s.failed(p.String(), err)
 }
 
 func (s *stream) multiply(p *gpu.Product) error {
@@ -32,15 +31,19 @@ func (s *stream) multiply(p *gpu.Product) error {
 	if err != nil {
 		return err
 	}
-	if p.Epilogue.Any() {
-		return gpu.Invalid("a product with an epilogue, which Fuses has not allowed")
+	for _, r := range regionsOf(p, a, b, c) {
+		if r.Memory != nil {
+			s.uses(bare(r.Memory))
+		}
 	}
 	switch {
+	case p.Epilogue.Any():
+		return s.multiplyFused(p, a, b, c)
 	case count(c) == 0, p.K == 0 && p.Accumulate:
 		return nil
 	case p.K == 0:
 		return s.fill(c, 0)
-	case max(p.M, p.N, p.K, leading(p.A, a), leading(p.B, b), leading(p.C, c)) > math.MaxInt32:
+	case tooLarge(p, a, b, c):
 		return gpu.Invalid("a product of sizes or strides above %d", math.MaxInt32)
 	}
 	if err := s.blas.prepare(s); err != nil {
@@ -55,27 +58,26 @@ func (s *stream) operands(p *gpu.Product) (a, b, c gpu.Region, err error) {
 	if a, b, c, err = p.Regions(); err != nil {
 		return a, b, c, err
 	}
-	e := &p.Epilogue
-	for i, r := range [...]gpu.Region{a, b, c, e.Bias, e.Mask, e.DeriveMask, e.Sums} {
+	for i, r := range regionsOf(p, a, b, c) {
 		if r.Memory == nil {
 			continue
 		}
-		m, err := s.local([...]string{"A", "B", "C", "Bias", "Mask", "DeriveMask", "Sums"}[i], r)
-		if err != nil {
+		if _, err := s.local([...]string{"A", "B", "C", "Bias", "Mask", "DeriveMask", "Sums"}[i], r); err != nil {
 			return a, b, c, err
 		}
-		s.uses(m)
 	}
 	return a, b, c, nil
 }
 
-// Fuses implements gpu.Stream.
-func (s *stream) Fuses(p gpu.Product) (bool, error) {
-	err := s.dev.ready()
-	if err == nil {
-		_, _, _, err = s.operands(&p)
-	}
-	return err == nil && !p.Epilogue.Any(), s.failed("Fuses", err)
+// regionsOf are the regions of a product and of its epilogue, which may have no memory.
+func regionsOf(p *gpu.Product, a, b, c gpu.Region) [7]gpu.Region {
+	e := &p.Epilogue
+	return [...]gpu.Region{a, b, c, e.Bias, e.Mask, e.DeriveMask, e.Sums}
+}
+
+// tooLarge tells whether a product has sizes or strides that cuBLAS does not count up to.
+func tooLarge(p *gpu.Product, a, b, c gpu.Region) bool {
+	return max(p.M, p.N, p.K, leading(p.A, a), leading(p.B, b), leading(p.C, c)) > math.MaxInt32
 }
 
 // leading is the stride of a matrix; where there is only one row it is at least its length, as
@@ -90,10 +92,9 @@ func leading(m gpu.Matrix, r gpu.Region) int {
 // gemm is the product as cuBLAS has it, column by column: what it sees is the transpose of each
 // matrix, so it computes Cᵀ = op(B)ᵀ·op(A)ᵀ, with the sides exchanged.
 func gemm(p *gpu.Product, a, b, c gpu.Region) C.aibox_gemm_t {
-	address := func(r gpu.Region) C.uint64_t { return C.uint64_t(bare(r.Memory).address) + C.uint64_t(r.Offset) }
 	g := C.aibox_gemm_t{
 		trans_a: flag(p.TransB), trans_b: flag(p.TransA), m: C.int(p.N), n: C.int(p.M), k: C.int(p.K),
-		a: address(b), b: address(a), c: address(c),
+		a: addressOf(b), b: addressOf(a), c: addressOf(c),
 		lda: C.int(leading(p.B, b)), ldb: C.int(leading(p.A, a)), ldc: C.int(leading(p.C, c)),
 		_type: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F, beta: C.float(flag(p.Accumulate)),
 	}
@@ -104,6 +105,10 @@ func gemm(p *gpu.Product, a, b, c gpu.Region) C.aibox_gemm_t {
 		g._type = C.CUDA_R_16BF
 	}
 	return g
+}
+
+func addressOf(r gpu.Region) C.uint64_t {
+	return C.uint64_t(bare(r.Memory).address) + C.uint64_t(r.Offset)
 }
 
 func flag(b bool) C.int {

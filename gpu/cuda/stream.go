@@ -21,6 +21,7 @@ type stream struct {
 	handle  C.CUstream
 	capture *graph                        // that operations go to
 	blas    blas                          // of its products, also of those in graphs
+	fused   fused                         // of those that have an epilogue
 	values  [C.AIBOX_MAX_ARGUMENTS]uint64 // arguments of the latest launch
 }
 

@@ -19,7 +19,7 @@ func usesOf(p *gpu.Product, uses []use) []use {
 
 // Fuses implements gpu.Stream.
 func (s *stream) Fuses(p gpu.Product) (fuses bool, err error) {
-	err = s.dev.p.do(s.dev, fmt.Sprintf("Fuses of %s in %v", nameOf(&p), s), func() (err error) {
+	err = s.dev.p.do(s.dev, fmt.Sprintf("Fuses of %v in %v", &p, s), func() (err error) {
 		fuses, err = s.fuses(&p)
 		return err
 	})

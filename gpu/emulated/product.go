@@ -1,7 +1,6 @@
 package emulated
 
 import (
-	"fmt"
 	"math"
 
 	"aibox/gpu"
@@ -10,7 +9,7 @@ import (
 
 // Multiply implements gpu.Stream.
 func (s *stream) Multiply(p gpu.Product) error {
-	return s.do(nameOf(&p), func() (work, error) {
+	return s.do(p.String(), func() (work, error) {
 		a, b, c, err := p.Regions()
 		if err != nil {
 			return work{}, err
@@ -31,10 +30,6 @@ func (s *stream) Multiply(p gpu.Product) error {
 		}
 		return w, s.checkFused(&p)
 	})
-}
-
-func nameOf(p *gpu.Product) string {
-	return fmt.Sprintf("product %v %dx%dx%d", p.Precision, p.M, p.N, p.K)
 }
 
 // PrepareProducts implements gpu.Stream.

@@ -24,6 +24,11 @@ func newSpecial(r *rig, s gpu.Stream) *special {
 	return x
 }
 
+func (x *special) free() {
+	x.must(x.s.Synchronize())
+	x.must(x.m.Free())
+}
+
 func (x *special) matrix(part int) gpu.Matrix {
 	return gpu.Matrix{Memory: x.m, Offset: part * x.size, Stride: square}
 }
@@ -53,6 +58,7 @@ func testSpecialValues(r *rig, s gpu.Stream) {
 	mask := x.part(6, gpu.MaskBytes(rows, square))
 	p.Epilogue = gpu.Epilogue{ReLU: true, Mask: mask}
 	back.Epilogue = gpu.Epilogue{DeriveMask: mask, Sums: x.part(7, 4*square)}
+	defer x.free()
 	if !must[bool](r)(s.Fuses(p)) || !must[bool](r)(s.Fuses(back)) {
 		r.Log("special values: the device cannot do these products with their epilogues")
 		return
@@ -75,7 +81,29 @@ func testSpecialValues(r *rig, s gpu.Stream) {
 			r.Logf("special values: relu(%v) = %v, derivative %v; a kernel has %v and %v", v, gotY, gotX, wantY, wantX)
 		}
 	}
-	r.must(x.m.Free())
+}
+
+// testSameShape does products of one shape, of which Fuses was asked once, with different regions.
+func testSameShape(r *rig, s gpu.Stream) {
+	x := newSpecial(r, s)
+	defer x.free()
+	for part, v := range []float32{1, 1, 0, 1, -100} {
+		r.must(s.Fill(x.part(part, x.size), math.Float32bits(v)))
+	}
+	forward, backward := x.product(square, 2), x.product(square, 2)
+	for i, want := range [][3]float32{{square + 1, square, square * square}, {0, 0, 0}} {
+		mask := x.part(5+i, gpu.MaskBytes(square, square))
+		forward.Epilogue = gpu.Epilogue{Bias: x.part(3+i, 4*square), ReLU: true, Mask: mask}
+		backward.Epilogue = gpu.Epilogue{DeriveMask: mask, Sums: x.part(7, 4*square)}
+		if i == 0 && (!must[bool](r)(s.Fuses(forward)) || !must[bool](r)(s.Fuses(backward))) {
+			r.Log("the device cannot do these products with their epilogues")
+			return
+		}
+		r.must(s.Multiply(forward))
+		y := get[float32](r, s, x.m, 2*x.size, 1)
+		r.must(s.Multiply(backward))
+		equal(r, "y, dx, its sums", []float32{y[0], get[float32](r, s, x.m, 2*x.size, 1)[0], get[float32](r, s, x.m, 7*x.size, 1)[0]}, want[:])
+	}
 }
 
 // testEpilogueRefusals makes calls that are wrong. They change nothing.
@@ -132,5 +160,5 @@ func testEpilogueRefusals(r *rig, s gpu.Stream) {
 		r.refuses(c.what, s.Multiply(p), gpu.InvalidArgument)
 	}
 	equal(r, "what was there", get[uint32](r, s, x.m, 0, 2*x.size), make([]uint32, 2*x.size))
-	r.must(x.m.Free())
+	x.free()
 }

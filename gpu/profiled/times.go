@@ -31,7 +31,8 @@ type operation struct {
 	name           string // of a kernel
 	precision      gpu.Precision
 	transA, transB bool
-	m, n, k        int // of a product; m: numbers of a sum
+	m, n, k        int    // of a product; m: numbers of a sum
+	epilogue       string // of a product
 }
 
 func (o operation) String() string {
@@ -40,7 +41,11 @@ func (o operation) String() string {
 		return o.name
 	case product:
 		side := func(trans bool) string { return map[bool]string{false: "N", true: "T"}[trans] }
-		return fmt.Sprintf("product %v %s%s m=%d n=%d k=%d", o.precision, side(o.transA), side(o.transB), o.m, o.n, o.k)
+		s := fmt.Sprintf("product %v %s%s m=%d n=%d k=%d", o.precision, side(o.transA), side(o.transB), o.m, o.n, o.k)
+		if o.epilogue != "" {
+			s += " " + o.epilogue
+		}
+		return s
 	case sum:
 		return fmt.Sprintf("all-reduce of %d numbers", o.m)
 	}

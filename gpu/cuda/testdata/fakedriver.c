@@ -5,8 +5,10 @@
 // FAKE_DEVICES says how many devices there are; FAKE_LEAKS lets contexts end that are not empty; FAKE_MODE is
 // the compute mode of the devices, which another process has if it is not 0; FAKE_INIT is the result of cuInit, and
 // FAKE_OPEN that of making a context; with FAKE_STICKY a failure of a kernel stays with the process, as the
-// documentation says: it has no context any more that works, and gets none.
+// documentation says: it has no context any more that works, and gets none. FAKE_LT is what is wrong with cuBLASLt: it is old, it has
+// no algorithm (none, nothing), one that wants more memory than it may have (greedy), or one that fails (fails).
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <math.h>
@@ -192,6 +194,9 @@ struct operation {
 	int ta, tb, m, n, k, lda, ldb, ldc, bf16;
 	float beta;
 	uint64_t a, b, c, workspace;
+	uint32_t epilogue; // of cuBLASLt; 0: none
+	uint64_t bias, mask;
+	int64_t mask_ld;
 	struct reduction *reduction;
 };
 
@@ -223,6 +228,25 @@ static float element(operation *o, uint64_t x, int t, int ld, int i, int j) {
 	return o->bf16 ? bf16(x + 2 * k) : ((float *)(uintptr_t)x)[k];
 }
 
+// epilogue is what cuBLASLt does with each column of a product. As the one of NVIDIA, it makes 0 of NaN.
+static void epilogue(CUcontext c, operation *o) {
+	int e = o->epilogue, relu = e & CUBLASLT_EPILOGUE_RELU, add = e & CUBLASLT_EPILOGUE_BIAS, derive = (e & CUBLASLT_EPILOGUE_DRELU) == CUBLASLT_EPILOGUE_DRELU, sum = e & 16;
+	float *bias = (float *)(uintptr_t)o->bias;
+	unsigned char *mask = (unsigned char *)(uintptr_t)o->mask;
+	if (((add || sum) && !at(c, o->bias, 4 * (size_t)o->m, 0)) || (mask && !at(c, o->mask, o->mask_ld / 8 * o->n, 0))) return;
+	for (int i = 0; sum && i < o->m; i++) bias[i] = 0;
+	for (int j = 0; j < o->n; j++)
+		for (int i = 0; i < o->m; i++) {
+			float *x = (float *)(uintptr_t)o->c + (size_t)j * o->ldc + i;
+			size_t bit = (size_t)j * o->mask_ld + i;
+			if (add) *x += bias[i];
+			if (relu) *x = *x > 0 ? *x : 0;
+			if (relu && mask) mask[bit / 8] = (mask[bit / 8] & ~(1 << bit % 8)) | (*x > 0) << bit % 8;
+			if (derive && !(mask[bit / 8] >> bit % 8 & 1)) *x = 0;
+			if (sum) bias[i] += *x;
+		}
+}
+
 static void multiply(CUcontext c, operation *o) {
 	size_t size = o->bf16 ? 2 : 4;
 	int ra = o->ta ? o->k : o->m, ca = o->ta ? o->m : o->k, rb = o->tb ? o->n : o->k, cb = o->tb ? o->k : o->n;
@@ -235,6 +259,7 @@ static void multiply(CUcontext c, operation *o) {
 			for (int q = 0; q < o->k; q++) sum += element(o, o->a, o->ta, o->lda, i, q) * element(o, o->b, o->tb, o->ldb, q, j);
 			*out = o->beta == 0 ? sum : sum + o->beta * *out;
 		}
+	if (o->epilogue) epilogue(c, o);
 }
 
 #define F(i) ((float *)(uintptr_t)o->params[i])
@@ -513,17 +538,176 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t h, void *p, size_t n) {
 cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t m) { (void)h; return m == 16 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE; }
 cublasStatus_t cublasSetAtomicsMode(cublasHandle_t h, cublasAtomicsMode_t m) { h->atomics = m; return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasGetProperty(libraryPropertyType t, int *v) { *v = t == MAJOR_VERSION ? 12 : 4; return CUBLAS_STATUS_SUCCESS; }
+// claim takes note that a stream uses a workspace.
+static void claim(uint64_t workspace, CUstream s) {
+	allocation *w = find(workspace, 4 << 20);
+	if (w == NULL || (w->user != NULL && w->user != s)) DIE("two streams have one workspace");
+	w->user = s;
+}
 cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *a, cudaDataType ta_,
 	int lda, const void *b, cudaDataType tb_, int ldb, const void *beta, void *c, cudaDataType tc, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo) {
 	int bf = ta_ == CUDA_R_16BF;
 	if (ta_ != tb_ || tc != CUDA_R_32F || *(float *)alpha != 1 || h->workspace == 0 || h->atomics != 0 || algo != CUBLAS_GEMM_DEFAULT || m < 1 || n < 1 || k < 1 ||
 		h->c != current || (compute != CUBLAS_COMPUTE_32F && (bf || compute != CUBLAS_COMPUTE_32F_FAST_TF32))) return CUBLAS_STATUS_INVALID_VALUE;
-	allocation *w = find(h->workspace, 4 << 20);
-	if (w == NULL || (w->user != NULL && w->user != h->s)) DIE("two streams have one workspace");
-	w->user = h->s;
+	claim(h->workspace, h->s);
 	operation o = {.kind = GEMM, .ta = ta == CUBLAS_OP_T, .tb = tb == CUBLAS_OP_T, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .bf16 = bf,
 		.beta = *(float *)beta, .a = (uint64_t)(uintptr_t)a, .b = (uint64_t)(uintptr_t)b, .c = (uint64_t)(uintptr_t)c, .workspace = h->workspace};
 	return enqueue(h->s, o) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+// ---- cuBLASLt
+
+struct cublasLtContext { CUcontext c; };
+typedef struct { int compute, scale; int32_t ta, tb; uint32_t epilogue; uint64_t bias, mask; int64_t mask_ld; } lt_operation;
+typedef struct { int type; uint64_t rows, columns; int64_t ld; } lt_layout;
+typedef struct { uint64_t workspace; uint32_t reduction, align[4]; } lt_preference;
+// lt_algorithm is what it was chosen for.
+typedef struct { uint64_t hash; unsigned char align[6]; } lt_algorithm;
+_Static_assert(sizeof(lt_algorithm) <= sizeof(cublasLtMatmulAlgo_t), "it is too large");
+
+static int lt_is(const char *what) { const char *n = getenv("FAKE_LT"); return n != NULL && !strcmp(n, what); }
+static cublasStatus_t lt_make(void *opaque, size_t n) {
+	if (usable(current)) return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (capturing) DIE("cuBLASLt makes something while a stream is captured");
+	*(void **)opaque = calloc(1, n);
+	current->objects++;
+	return CUBLAS_STATUS_SUCCESS;
+}
+static cublasStatus_t lt_end(void *opaque) {
+	if (opaque == NULL) return CUBLAS_STATUS_INVALID_VALUE;
+	current->objects--;
+	free(opaque);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *h) {
+	cublasStatus_t s = lt_make(h, sizeof **h);
+	if (s == CUBLAS_STATUS_SUCCESS) (*h)->c = current;
+	return s;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) {
+	if (h->c != current) DIE("a handle of cuBLASLt ends in another context");
+	return lt_end(h);
+}
+cublasStatus_t cublasLtGetProperty(libraryPropertyType t, int *v) {
+	*v = t == MAJOR_VERSION ? 12 : t == MINOR_VERSION ? (lt_is("old") ? 1 : 4) : 2;
+	return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, cublasComputeType_t compute, cudaDataType_t scale) {
+	cublasStatus_t s = lt_make(d, sizeof(lt_operation));
+	if (s == CUBLAS_STATUS_SUCCESS) *(lt_operation *)*d = (lt_operation){.compute = compute, .scale = scale, .epilogue = CUBLASLT_EPILOGUE_DEFAULT};
+	return s;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return lt_end(d); }
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t a, const void *p, size_t n) {
+	lt_operation *o = (lt_operation *)d;
+#define ATTRIBUTE(name, field) \
+	case name: \
+		if (n != sizeof(field)) return CUBLAS_STATUS_INVALID_VALUE; \
+		memcpy(&field, p, n); \
+		return CUBLAS_STATUS_SUCCESS;
+	switch (a) {
+	ATTRIBUTE(CUBLASLT_MATMUL_DESC_TRANSA, o->ta)
+	ATTRIBUTE(CUBLASLT_MATMUL_DESC_TRANSB, o->tb)
+	ATTRIBUTE(CUBLASLT_MATMUL_DESC_EPILOGUE, o->epilogue)
+	ATTRIBUTE(CUBLASLT_MATMUL_DESC_BIAS_POINTER, o->bias)
+	ATTRIBUTE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o->mask)
+	ATTRIBUTE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, o->mask_ld)
+	default: return CUBLAS_STATUS_INVALID_VALUE;
+	}
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l, cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld) {
+	cublasStatus_t s = lt_make(l, sizeof(lt_layout));
+	if (s == CUBLAS_STATUS_SUCCESS) *(lt_layout *)*l = (lt_layout){type, rows, columns, ld};
+	return s;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) { return lt_end(l); }
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *r) {
+	cublasStatus_t s = lt_make(r, sizeof(lt_preference));
+	if (s == CUBLAS_STATUS_SUCCESS) *(lt_preference *)*r = (lt_preference){.reduction = CUBLASLT_REDUCTION_SCHEME_MASK, .align = {256, 256, 256, 256}};
+	return s;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t r) { return lt_end(r); }
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t r, cublasLtMatmulPreferenceAttributes_t a, const void *p, size_t n) {
+	lt_preference *o = (lt_preference *)r;
+	switch (a) {
+	ATTRIBUTE(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, o->workspace)
+	ATTRIBUTE(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, o->reduction)
+	ATTRIBUTE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, o->align[0])
+	ATTRIBUTE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, o->align[1])
+	ATTRIBUTE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, o->align[2])
+	ATTRIBUTE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, o->align[3])
+	default: return CUBLAS_STATUS_INVALID_VALUE; // those of CUDA 11 for pointers and epilogues are gone in CUDA 12
+	}
+}
+
+static uint64_t hash(uint64_t h, uint64_t v) { return (h ^ v) * 0x100000001b3; }
+static unsigned char log_alignment(uint64_t address) { return __builtin_ctzll(address | 256); }
+
+// lt_check is whether the documentation allows a product. algorithm becomes what it can be done with.
+static cublasStatus_t lt_check(const lt_operation *o, const lt_layout *a, const lt_layout *b, const lt_layout *c, const lt_layout *d, lt_algorithm *algorithm) {
+	uint64_t m = d->rows, n = d->columns, k = o->ta ? a->rows : a->columns;
+	int bias = 0, mask = 0;
+	switch (o->epilogue) {
+	case CUBLASLT_EPILOGUE_RELU: break;
+	case CUBLASLT_EPILOGUE_BIAS: case CUBLASLT_EPILOGUE_RELU_BIAS: bias = 1; break;
+	case CUBLASLT_EPILOGUE_RELU_AUX: case CUBLASLT_EPILOGUE_DRELU: mask = 1; break;
+	case CUBLASLT_EPILOGUE_RELU_AUX_BIAS: case CUBLASLT_EPILOGUE_DRELU_BGRAD: bias = mask = 1; break;
+	default: DIE("epilogue %u", o->epilogue);
+	}
+	int bf = a->type == CUDA_R_16BF;
+	if (o->scale != CUDA_R_32F || a->type != b->type || (!bf && a->type != CUDA_R_32F) || d->type != CUDA_R_32F ||
+		(o->compute != CUBLAS_COMPUTE_32F && (bf || o->compute != CUBLAS_COMPUTE_32F_FAST_TF32))) return CUBLAS_STATUS_NOT_SUPPORTED;
+	if (memcmp(c, d, sizeof *c) || m < 1 || n < 1 || k < 1 || a->rows != (o->ta ? k : m) || a->columns != (o->ta ? m : k) || b->rows != (o->tb ? n : k) ||
+		b->columns != (o->tb ? k : n) || a->ld < (int64_t)a->rows || b->ld < (int64_t)b->rows || d->ld < (int64_t)m || (o->ta != CUBLAS_OP_N && o->ta != CUBLAS_OP_T) ||
+		(o->tb != CUBLAS_OP_N && o->tb != CUBLAS_OP_T)) return CUBLAS_STATUS_INVALID_VALUE;
+	if (bias != (o->bias != 0) || mask != (o->mask != 0) || (mask && (o->mask_ld % 128 || o->mask_ld < (int64_t)m))) return CUBLAS_STATUS_INVALID_VALUE;
+	uint64_t h = 0xcbf29ce484222325, all[] = {o->compute, o->ta, o->tb, o->epilogue, o->mask_ld, a->type, m, n, k, a->ld, b->ld, d->ld};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) h = hash(h, all[i]);
+	*algorithm = (lt_algorithm){.hash = h};
+	algorithm->align[4] = bias ? log_alignment(o->bias) : 8, algorithm->align[5] = mask ? log_alignment(o->mask) : 8;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t o, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+	cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t r, int most, cublasLtMatmulHeuristicResult_t results[], int *found) {
+	lt_preference *p = (lt_preference *)r;
+	lt_algorithm algorithm;
+	if (h->c != current || capturing) DIE("cuBLASLt looks for an algorithm in another context, or while a stream is captured");
+	if (p->workspace < 4 << 20 || p->reduction & CUBLASLT_REDUCTION_SCHEME_INPLACE || p->reduction & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE) DIE("preferences");
+	*found = 0;
+	cublasStatus_t s = lt_check((lt_operation *)o, (lt_layout *)a, (lt_layout *)b, (lt_layout *)c, (lt_layout *)d, &algorithm);
+	if (s != CUBLAS_STATUS_SUCCESS) return s;
+	if (most < 1 || lt_is("none")) return CUBLAS_STATUS_NOT_SUPPORTED;
+	if (lt_is("nothing")) return CUBLAS_STATUS_SUCCESS;
+	for (int i = 0; i < 4; i++) algorithm.align[i] = log_alignment(p->align[i]);
+	memset(&results[0], 0, sizeof results[0]);
+	memcpy(&results[0].algo, &algorithm, sizeof algorithm);
+	results[0].workspaceSize = lt_is("greedy") ? p->workspace + 1 : 1 << 20;
+	results[0].state = CUBLAS_STATUS_SUCCESS;
+	*found = 1;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t od, const void *alpha, const void *a, cublasLtMatrixLayout_t al, const void *b, cublasLtMatrixLayout_t bl,
+	const void *beta, const void *c, cublasLtMatrixLayout_t cl, void *d, cublasLtMatrixLayout_t dl, const cublasLtMatmulAlgo_t *chosen, void *workspace, size_t n, cudaStream_t s) {
+	lt_operation *o = (lt_operation *)od;
+	lt_layout *x = (lt_layout *)al, *y = (lt_layout *)bl, *z = (lt_layout *)dl;
+	lt_algorithm algorithm, *of = (lt_algorithm *)chosen;
+	cublasStatus_t r = lt_check(o, x, y, (lt_layout *)cl, z, &algorithm);
+	if (r != CUBLAS_STATUS_SUCCESS) return r;
+	if (of == NULL || of->hash != algorithm.hash || *(float *)alpha != 1 || *(float *)beta != 0 || c != d || n < 1 << 20 || (uintptr_t)workspace % 256 ||
+		s->c != current || h->c != current) return CUBLAS_STATUS_INVALID_VALUE;
+	if (lt_is("fails")) return CUBLAS_STATUS_NOT_SUPPORTED;
+	uint64_t places[] = {(uint64_t)(uintptr_t)a, (uint64_t)(uintptr_t)b, (uint64_t)(uintptr_t)c, (uint64_t)(uintptr_t)d, o->bias, o->mask};
+	for (int i = 0; i < 6; i++)
+		if (log_alignment(places[i]) < of->align[i]) DIE("argument %d of a product is not aligned as the algorithm was told", i);
+	if (o->bias % 16 || o->mask % 16) DIE("a misaligned address"); // some kernels fail then, which the heuristic does not know
+	claim((uint64_t)(uintptr_t)workspace, s);
+	operation all = {.kind = GEMM, .ta = o->ta == CUBLAS_OP_T, .tb = o->tb == CUBLAS_OP_T, .m = z->rows, .n = z->columns, .k = o->ta ? x->rows : x->columns, .lda = x->ld, .ldb = y->ld,
+		.ldc = z->ld, .bf16 = x->type == CUDA_R_16BF, .a = places[0], .b = places[1], .c = places[3], .workspace = (uint64_t)(uintptr_t)workspace,
+		.epilogue = o->epilogue, .bias = o->bias, .mask = o->mask, .mask_ld = o->mask_ld};
+	return enqueue(s, all) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 // ---- NCCL
