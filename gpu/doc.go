@@ -10,7 +10,7 @@
 //	  Device      memory, streams, events and modules of their own
 //	    Memory    bytes of the device
 //	    Pinned    bytes of the host that devices copy from and to
-//	    Stream    a queue: its operations run one after the other
+//	    Stream    a queue: its operations run one after the other; products may have an Epilogue
 //	    Event     a mark in a stream that other streams and the host can wait for
 //	    Module    code; has kernels by name
 //	    Graph     a captured series of operations of a stream, which is enqueued there by one call

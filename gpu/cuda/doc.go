@@ -16,7 +16,8 @@
 // graphs and no portable pinned memory; and because its kernel launches allocate twice.
 // cu's cuBLAS is not used, since a program that links with it needs the very version of the library
 // that it was built with. cuBLAS (version 13, 12 or 11, not newer than the driver) and NCCL are loaded
-// when they are first needed.
+// when they are first needed, and so is cuBLASLt, for products with an epilogue. What it has no algorithm for, or does not do when it
+// comes to it, is something that Fuses says no to, and so is everything where cuBLASLt is missing or too old.
 //
 // # Devices
 //
@@ -40,7 +41,8 @@
 // # Determinism
 //
 // A product uses the workspace of its stream, so what else is running does not
-// influence which algorithm cuBLAS takes. AllReduce is NCCL's with rings, unless NCCL_ALGO says
+// influence which algorithm cuBLAS takes. The same holds for cuBLASLt, which is asked for one algorithm before all captures, and without a
+// measurement. AllReduce is NCCL's with rings, unless NCCL_ALGO says
 // otherwise. Where NCCL is missing, or several devices of a group are on one physical device, each
 // device sums up a part of the arrays, in the order of the devices, and copies the sum to the others.
 package cuda

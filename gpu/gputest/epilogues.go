@@ -1,7 +1,6 @@
 package gputest
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -16,33 +15,54 @@ func testEpilogues(r *rig) {
 	d := r.open(1)[0]
 	s := r.stream(d, "s")
 	r.must(s.PrepareProducts())
-	for i := range 20 {
+	l := layers{rig: r, s: s, rng: rng}
+	for i := range 24 {
 		m, n, k := 1+rng.IntN(40), 1+rng.IntN(200), 1+rng.IntN(60)
-		switch i % 10 {
+		switch i % 12 {
 		case 3:
 			m = 0
 		case 7:
 			k = 0
 		}
-		testLayer(r, s, rng, gpu.Precision(i%3), m, n, k)
+		l.precision, l.even = gpu.Precision(i%3), false
+		if i%2 == 0 {
+			l.even, m, n, k = true, (m+15)/16*16, (n+15)/16*16, (k+15)/16*16
+		}
+		l.test(m, n, k)
 	}
+	for p := gpu.Float32Product; p <= gpu.BF16Product && !r.Exact; p++ { // a size for which devices have other algorithms
+		l.precision, l.even = p, true
+		l.test(600, 256, 32)
+	}
+	r.Logf("%d of %d products were done together with their epilogues", l.fused, l.tried)
 	testSameShape(r, s)
 	testSpecialValues(r, s)
 	testEpilogueRefusals(r, s)
 }
 
-// testLayer is a layer in its forward and its backward pass.
-func testLayer(r *rig, s gpu.Stream, rng *rand.Rand, precision gpu.Precision, m, n, k int) {
-	coin := func() bool { return rng.IntN(2) == 0 }
-	forward := newFused(r, s, rng, precision, m, n, k)
+// layers are tests of layers.
+type layers struct {
+	*rig
+	s            gpu.Stream
+	rng          *rand.Rand
+	precision    gpu.Precision
+	even         bool // sizes, strides and places are multiples of what devices like
+	tried, fused int
+}
+
+// test takes a layer through its forward and its backward pass.
+func (l *layers) test(m, n, k int) {
+	coin := func() bool { return l.rng.IntN(2) == 0 }
+	forward := l.product(m, n, k)
 	e := &forward.p.Epilogue
-	e.ReLU = m == 0 || rng.IntN(4) > 0
+	e.ReLU = m == 0 || l.rng.IntN(4) > 0
 	if coin() || !e.ReLU {
-		e.Bias = forward.vector("bias", fill(n, func(int) float32 { return float32(rng.NormFloat64()) }), 4)
+		e.Bias = forward.vector("bias", fill(n, func(int) float32 { return float32(l.rng.NormFloat64()) }), 4)
 	}
-	masked := e.ReLU && (m == 0 || rng.IntN(4) > 0)
+	masked := e.ReLU && (m == 0 || l.rng.IntN(4) > 0)
 	if masked {
-		e.Mask = forward.vector("mask", fill(gpu.MaskBytes(m, n)/4, func(int) float32 { return math.Float32frombits(math.MaxUint32) }), 16)
+		ones := math.Float32frombits(math.MaxUint32)
+		e.Mask = forward.vector("mask", fill(gpu.MaskBytes(m, n)/4, func(int) float32 { return ones }), 16)
 	}
 	y, ok := forward.run(func(x float32, _, j int) float32 {
 		if forward.bias != nil {
@@ -54,7 +74,7 @@ func testLayer(r *rig, s gpu.Stream, rng *rand.Rand, precision gpu.Precision, m,
 		return x
 	})
 	if ok && masked {
-		backward := newFused(r, s, rng, precision, m, n, 1+rng.IntN(60))
+		backward := l.product(m, n, 16*(1+l.rng.IntN(4)))
 		backward.p.Epilogue.DeriveMask = e.Mask
 		if m == 0 || coin() {
 			backward.p.Epilogue.Sums = backward.vector("sums", fill(n, func(int) float32 { return float32(math.NaN()) }), 4)
@@ -70,189 +90,27 @@ func testLayer(r *rig, s gpu.Stream, rng *rand.Rand, precision gpu.Precision, m,
 	forward.free()
 }
 
-// fusedProduct is a product that is to be done together with its epilogue.
-type fusedProduct struct {
-	*rig
-	s        gpu.Stream
-	rng      *rand.Rand
-	p        gpu.Product
-	a, b, c  side
-	bias     []float32
-	aligned  bool // what the epilogue has begins at multiples of 16 bytes
-	memories []gpu.Memory
-	guarded  []gpu.Region // what lies before and behind is 7
-}
-
-const (
-	guardWords = 4
-	guardWord  = 7
-	gap        = 12345 // between the rows of C
-)
-
-func newFused(r *rig, s gpu.Stream, rng *rand.Rand, precision gpu.Precision, m, n, k int) *fusedProduct {
-	f := &fusedProduct{rig: r, s: s, rng: rng, aligned: true}
-	f.p = gpu.Product{Precision: precision, TransA: rng.IntN(2) == 0, TransB: rng.IntN(2) == 0, M: m, N: n, K: k}
-	f.a, f.b, f.c = randomSide(rng, m, k, f.p.TransA), randomSide(rng, k, n, f.p.TransB), randomSide(rng, m, n, false)
+// product is a random product, whose C holds NaN, and 12345 between its rows.
+func (l *layers) product(m, n, k int) *fusedProduct {
+	f := &fusedProduct{layers: l, aligned: true}
+	f.p = gpu.Product{Precision: l.precision, TransA: l.rng.IntN(2) == 0, TransB: l.rng.IntN(2) == 0, M: m, N: n, K: k}
+	f.a, f.b, f.c = l.side(m, k, f.p.TransA), l.side(k, n, f.p.TransB), l.side(m, n, false)
 	for i := range f.c.values {
 		if f.c.values[i] = float32(math.NaN()); i%f.c.stride >= n {
 			f.c.values[i] = gap
 		}
 	}
-	f.p.A, f.p.B, f.p.C = f.a.load(r, s, rng, precision), f.b.load(r, s, rng, precision), f.c.load(r, s, rng, gpu.Float32Product)
+	f.p.A, f.p.B, f.p.C = f.a.load(l.rig, l.s, l.precision), f.b.load(l.rig, l.s, l.precision), f.c.load(l.rig, l.s, gpu.Float32Product)
 	f.memories = []gpu.Memory{f.p.A.Memory, f.p.B.Memory, f.p.C.Memory}
 	return f
 }
 
-// vector puts values into memory, between guards. Where they need no more than an alignment of 4 bytes, they have sometimes no more.
-func (f *fusedProduct) vector(name string, values []float32, alignment int) gpu.Region {
-	offset := 4 * guardWords
-	if alignment == 4 && f.rng.IntN(8) == 0 {
-		offset += 4
-		f.aligned = false
+// side is a random matrix.
+func (l *layers) side(rows, columns int, transposed bool) side {
+	m := randomSide(l.rng, rows, columns, transposed)
+	if l.even {
+		m.stride, m.offset = max(m.columns, 1)+16*l.rng.IntN(2), 64*l.rng.IntN(2)
+		m = m.random(l.rng)
 	}
-	n := 4 * len(values)
-	m := f.alloc(f.s.Device(), name, offset+n+4*guardWords)
-	f.must(f.s.Fill(gpu.All(m), guardWord))
-	put(f.rig, f.s, m, offset, values)
-	f.memories = append(f.memories, m)
-	region := gpu.Part(m, offset, n)
-	f.guarded = append(f.guarded, region)
-	if name == "bias" {
-		f.bias = values
-	}
-	return region
-}
-
-func (f *fusedProduct) free() {
-	for _, m := range f.memories {
-		f.must(m.Free())
-	}
-}
-
-func (f *fusedProduct) String() string {
-	return fmt.Sprintf("%v, transposed %v %v", &f.p, f.p.TransA, f.p.TransB)
-}
-
-// run does the product, unless the device cannot, and returns C. finish is what the epilogue does with an element.
-func (f *fusedProduct) run(finish func(x float32, i, j int) float32) (c []float32, ok bool) {
-	f.Helper()
-	r, s, e := f.rig, f.s, &f.p.Epilogue
-	r.refuses(f.String()+" that was not asked for", s.Multiply(f.p), gpu.InvalidArgument)
-	fuses := must[bool](r)(s.Fuses(f.p))
-	if again := must[bool](r)(s.Fuses(f.p)); again != fuses {
-		r.Fatalf("%v: fuses %v, and then %v", f, fuses, again)
-	}
-	if r.Fuses && f.aligned && (f.p.K > 0 || f.p.M == 0) && !fuses {
-		r.Fatalf("%v: the device cannot do it", f)
-	}
-	if !fuses {
-		r.refuses(f.String()+" that the device cannot do", s.Multiply(f.p), gpu.InvalidArgument)
-		if !r.Fuses {
-			r.Logf("%v, strides %d %d %d: the device cannot do it", f, f.a.stride, f.b.stride, f.c.stride)
-		}
-		return nil, false
-	}
-	plain, sizes := f.plain(), f.sizes()
-	r.must(s.Multiply(f.p))
-	c = get[float32](r, s, f.p.C.Memory, f.p.C.Offset, len(f.c.values))
-	for k, v := range c {
-		i, j := k/f.c.stride, k%f.c.stride
-		want, slack := float32(gap), 0.0
-		if j < f.p.N {
-			want, slack = finish(plain[k], i, j), sizes[i*f.p.N+j]
-		}
-		r.near(fmt.Sprintf("%v: element %d, %d", f, i, j), v, want, slack)
-	}
-	f.checkSums(c)
-	f.checkGuards()
-	var sums []float32
-	if e.Sums.Memory != nil {
-		sums = get[float32](r, s, e.Sums.Memory, e.Sums.Offset, f.p.N)
-	}
-	// Again, and in a graph, with the same bits.
-	g := must[gpu.Graph](r)(s.Capture("epilogue", func() error { return s.Multiply(f.p) }))
-	for _, again := range []func() error{func() error { return s.Multiply(f.p) }, func() error { return s.Run(g) }} {
-		put(r, s, f.p.C.Memory, f.p.C.Offset, f.c.values)
-		r.must(again())
-		equalBits(r, f.String()+" again", get[float32](r, s, f.p.C.Memory, f.p.C.Offset, len(c)), c)
-		if sums != nil {
-			equalBits(r, f.String()+" again, its sums", get[float32](r, s, e.Sums.Memory, e.Sums.Offset, f.p.N), sums)
-		}
-	}
-	r.must(g.Free())
-	return c, true
-}
-
-// plain is C of the product without its epilogue.
-func (f *fusedProduct) plain() []float32 {
-	p := f.p
-	p.Epilogue = gpu.Epilogue{}
-	p.C.Memory = f.alloc(f.s.Device(), "plain", p.C.Memory.Bytes())
-	put(f.rig, f.s, p.C.Memory, p.C.Offset, f.c.values)
-	f.must(f.s.Multiply(p))
-	c := get[float32](f.rig, f.s, p.C.Memory, p.C.Offset, len(f.c.values))
-	f.must(p.C.Memory.Free())
-	return c
-}
-
-// sizes are for each element the sum of the magnitudes of what is added up.
-func (f *fusedProduct) sizes() []float64 {
-	return fill(f.p.M*f.p.N, func(at int) float64 {
-		i, j := at/f.p.N, at%f.p.N
-		size := 0.0
-		for q := range f.p.K {
-			size += math.Abs(f.a.at(i, q, f.p.TransA) * f.b.at(q, j, f.p.TransB))
-		}
-		if f.bias != nil {
-			size += math.Abs(float64(f.bias[j]))
-		}
-		return size
-	})
-}
-
-// checkSums compares the sums of columns with those of c.
-func (f *fusedProduct) checkSums(c []float32) {
-	f.Helper()
-	r := f.p.Epilogue.Sums
-	if r.Memory == nil {
-		return
-	}
-	for j, got := range get[float32](f.rig, f.s, r.Memory, r.Offset, f.p.N) {
-		sum, size := 0.0, 0.0
-		for i := range f.p.M {
-			sum += float64(c[i*f.c.stride+j])
-			size += math.Abs(float64(c[i*f.c.stride+j]))
-		}
-		f.near(fmt.Sprintf("%v: sum of column %d", f, j), got, float32(sum), size)
-	}
-}
-
-// checkGuards looks at what lies beside the regions of the epilogue.
-func (f *fusedProduct) checkGuards() {
-	f.Helper()
-	for _, g := range f.guarded {
-		words := get[uint32](f.rig, f.s, g.Memory, 0, g.Memory.Bytes()/4)
-		for i, w := range words {
-			if (i < g.Offset/4 || i >= (g.Offset+g.Width)/4) && w != guardWord {
-				f.Fatalf("%v: word %d beside %v was written", f, i, g)
-			}
-		}
-	}
-}
-
-// near fails the test unless a number is what it should be, but for the rounding of a sum of numbers whose magnitudes add up to size.
-func (r *rig) near(what string, got, want float32, size float64) {
-	r.Helper()
-	if math.Float32bits(got) == math.Float32bits(want) {
-		return
-	}
-	if r.Exact || !(math.Abs(float64(got)-float64(want)) <= size*1e-5) {
-		r.Fatalf("%s is %v, want %v", what, got, want)
-	}
-}
-
-func equalBits(r *rig, what string, got, want []float32) {
-	r.Helper()
-	bits := func(v []float32) []uint32 { return fill(len(v), func(i int) uint32 { return math.Float32bits(v[i]) }) }
-	equal(r, what, bits(got), bits(want))
+	return m
 }

@@ -25,14 +25,20 @@ func testProducts(r *rig) {
 type side struct {
 	rows, columns, stride int
 	values                []float32
+	offset                int // bytes before it, in its memory
 }
 
 func randomSide(rng *rand.Rand, rows, columns int, transposed bool) side {
 	if transposed {
 		rows, columns = columns, rows
 	}
-	m := side{rows: rows, columns: columns, stride: max(1, columns) + rng.IntN(4)}
-	m.values = fill(rows*m.stride, func(int) float32 { return half.FromBFloat16(half.BFloat16(float32(rng.NormFloat64()), 0)) })
+	m := side{rows: rows, columns: columns, stride: max(1, columns) + rng.IntN(4), offset: rng.IntN(5) * 4}
+	return m.random(rng)
+}
+
+// random returns the matrix with random elements.
+func (m side) random(rng *rand.Rand) side {
+	m.values = fill(m.rows*m.stride, func(int) float32 { return half.FromBFloat16(half.BFloat16(float32(rng.NormFloat64()), 0)) })
 	return m
 }
 
@@ -44,16 +50,15 @@ func (m *side) at(i, j int, transposed bool) float64 {
 	return float64(m.values[i*m.stride+j])
 }
 
-// load puts the matrix into memory, some bytes behind the beginning.
-func (m *side) load(r *rig, s gpu.Stream, rng *rand.Rand, p gpu.Precision) gpu.Matrix {
-	offset := rng.IntN(5) * 4
-	memory := r.alloc(s.Device(), "side", offset+len(m.values)*p.Bytes())
+// load puts the matrix into memory.
+func (m *side) load(r *rig, s gpu.Stream, p gpu.Precision) gpu.Matrix {
+	memory := r.alloc(s.Device(), "side", m.offset+len(m.values)*p.Bytes())
 	if p == gpu.BF16Product {
-		put(r, s, memory, offset, fill(len(m.values), func(i int) uint16 { return half.BFloat16(m.values[i], 0) }))
+		put(r, s, memory, m.offset, fill(len(m.values), func(i int) uint16 { return half.BFloat16(m.values[i], 0) }))
 	} else {
-		put(r, s, memory, offset, m.values)
+		put(r, s, memory, m.offset, m.values)
 	}
-	return gpu.Matrix{Memory: memory, Offset: offset, Stride: m.stride}
+	return gpu.Matrix{Memory: memory, Offset: m.offset, Stride: m.stride}
 }
 
 func testProduct(r *rig, s gpu.Stream, rng *rand.Rand, i int) {
@@ -72,7 +77,7 @@ func testProduct(r *rig, s gpu.Stream, rng *rand.Rand, i int) {
 			c.values[k] = 12345
 		}
 	}
-	p.A, p.B, p.C = a.load(r, s, rng, p.Precision), b.load(r, s, rng, p.Precision), c.load(r, s, rng, gpu.Float32Product)
+	p.A, p.B, p.C = a.load(r, s, p.Precision), b.load(r, s, p.Precision), c.load(r, s, gpu.Float32Product)
 	r.must(s.Multiply(p))
 	got := get[float32](r, s, p.C.Memory, p.C.Offset, len(c.values))
 	what := fmt.Sprintf("%v product %dx%dx%d, transposed %v %v, accumulate %v", p.Precision, p.M, p.N, p.K, p.TransA, p.TransB, p.Accumulate)
