@@ -105,7 +105,7 @@ func TestTimes(t *testing.T) {
 		m := arrays[0].Memory
 		product := gpu.Product{
 			TransB: true, M: 2, N: 3, K: 4, A: gpu.Matrix{Memory: m, Stride: 4}, B: gpu.Matrix{Memory: m, Stride: 4}, C: gpu.Matrix{Memory: c, Stride: 3},
-			Epilogue: gpu.Epilogue{ReLU: true},
+			Epilogue: gpu.Epilogue{Bias: gpu.Part(m, 0, 12), ReLU: true},
 		}
 		if fuses, err := s.Fuses(product); !fuses || err != nil {
 			t.Errorf("Fuses: %v, %v", fuses, err)
@@ -141,7 +141,7 @@ func TestTimes(t *testing.T) {
 		must(t, p.Err())
 		want := map[string]string{
 			"fill @0": "1, 0.000", "fill @1": "1, 0.000", "all-reduce of 16 numbers @0": "3, 0.000", "all-reduce of 16 numbers @1": "3, 0.000",
-			"copy from host @0": "900, 0.115", "product float32 NT m=2 n=3 k=4 relu @0": "900, 0.094", "copy to host @0": "1, 0.000", "copy between devices @0": "1, 0.000",
+			"copy from host @0": "900, 0.115", "product float32 NT m=2 n=3 k=4 bias+relu @0": "900, 0.104", "copy to host @0": "1, 0.000", "copy between devices @0": "1, 0.000",
 		}
 		got := table(t, times)
 		name := regexp.MustCompile(`^\w+ @0$`)
