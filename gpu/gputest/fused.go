@@ -61,8 +61,10 @@ func (f *fusedProduct) run(finish func(x float32, i, j int) float32) (c []float3
 	r.refuses(f.String()+" that was not asked for", s.Multiply(f.p), gpu.InvalidArgument)
 	fuses := must[bool](r)(s.Fuses(f.p))
 	f.tried++
-	if again := must[bool](r)(s.Fuses(f.p)); again != fuses {
-		r.Fatalf("%v: fuses %v, and then %v", f, fuses, again)
+	for _, stream := range []gpu.Stream{s, f.other} {
+		if again := must[bool](r)(stream.Fuses(f.p)); again != fuses {
+			r.Fatalf("%v: fuses %v, and in stream %q %v", f, fuses, stream.Name(), again)
+		}
 	}
 	if r.Fuses && f.aligned && (f.p.K > 0 || f.p.M == 0) && !fuses {
 		r.Fatalf("%v: the device cannot do it", f)
