@@ -11,12 +11,16 @@ import "strings"
 // ReLU is x < 0 ? 0 : x, and a Mask says where x > 0. CUDA devices may differ in two values, which their
 // documentation leaves open: ReLU makes 0 of NaN, so that a loss may be finite though a layer had NaN, and a Mask may count 0 as positive.
 type Epilogue struct {
-	Bias Region // N float32, which are added to each row
+	Bias Region // N numbers, which are added to each row
 	ReLU bool
 	Mask Region // with ReLU: MaskBytes(M, N) bytes, which the product writes, for a DeriveMask
 
 	DeriveMask Region // the Mask of a product that had the same M and N
 	Sums       Region // with DeriveMask: N float32, which the product writes: the sums of C's columns
+
+	// Round makes C bfloat16, to which each element is rounded last. It is of products of bfloat16, whose Bias is bfloat16 then,
+	// too, and which have no Sums.
+	Round bool
 }
 
 // maskAlignment is the bytes that a mask begins at a multiple of, and that each of its rows has a multiple of: one bit for each
@@ -32,7 +36,15 @@ func (r Region) exists() bool { return r.Memory != nil }
 
 // Any tells whether the epilogue does anything.
 func (e *Epilogue) Any() bool {
-	return e.ReLU || e.Bias.exists() || e.Mask.exists() || e.DeriveMask.exists() || e.Sums.exists()
+	return e.ReLU || e.Bias.exists() || e.Mask.exists() || e.DeriveMask.exists() || e.Sums.exists() || e.Round
+}
+
+// resultBytes is the size of an element of C, and of Bias.
+func (e *Epilogue) resultBytes() int {
+	if e.Round {
+		return 2
+	}
+	return 4
 }
 
 // String names what the epilogue does, such as "bias+relu+mask"; nothing is "".
@@ -42,7 +54,7 @@ func (e *Epilogue) String() string {
 		name  string
 		there bool
 	}{
-		{"bias", e.Bias.exists()}, {"relu", e.ReLU}, {"mask", e.Mask.exists()}, {"derive", e.DeriveMask.exists()}, {"sums", e.Sums.exists()},
+		{"bias", e.Bias.exists()}, {"relu", e.ReLU}, {"mask", e.Mask.exists()}, {"derive", e.DeriveMask.exists()}, {"sums", e.Sums.exists()}, {"round", e.Round},
 	} {
 		if part.there {
 			parts = append(parts, part.name)
@@ -66,10 +78,12 @@ func (p *Product) checkEpilogue(a, b, c Region) error {
 		return Invalid("an epilogue with Sums has no DeriveMask")
 	case forward && e.DeriveMask.exists():
 		return Invalid("an epilogue is of a forward and of a backward pass")
+	case e.Round && (p.Precision != BF16Product || e.Sums.exists()):
+		return Invalid("an epilogue that rounds to bfloat16 is of a product of %v, or has Sums", p.Precision)
 	}
 	parts := [...]part{
 		{"C", c, true, 0, 0}, {"A", a, false, 0, 0}, {"B", b, false, 0, 0},
-		{"Bias", e.Bias, false, 4 * p.N, 4}, {"Sums", e.Sums, true, 4 * p.N, 4},
+		{"Bias", e.Bias, false, e.resultBytes() * p.N, e.resultBytes()}, {"Sums", e.Sums, true, 4 * p.N, 4},
 		{"Mask", e.Mask, true, MaskBytes(p.M, p.N), maskAlignment}, {"DeriveMask", e.DeriveMask, false, MaskBytes(p.M, p.N), maskAlignment},
 	}
 	const matrices = 3 // which are checked
@@ -111,11 +125,12 @@ func (v *part) check(others []part) error {
 
 // ProductShape is what it depends on whether, and how, a device does a product and its epilogue in one operation.
 type ProductShape struct {
-	Precision                       Precision
-	TransA, TransB                  bool
-	M, N, K                         int
-	StrideA, StrideB, StrideC       int
-	Bias, ReLU, Mask, Derives, Sums bool // what the epilogue has
+	Precision                 Precision
+	TransA, TransB            bool
+	M, N, K                   int
+	StrideA, StrideB, StrideC int
+
+	Bias, ReLU, Mask, Derives, Sums, Round bool // what the epilogue has
 
 	// The powers of two, up to 256, that the places of the matrices and of what the epilogue has are multiples of. Memory
 	// begins at a multiple of 256.
@@ -132,7 +147,7 @@ func (p *Product) Shape() ProductShape {
 	return ProductShape{
 		Precision: p.Precision, TransA: p.TransA, TransB: p.TransB, M: p.M, N: p.N, K: p.K,
 		StrideA: p.A.Stride, StrideB: p.B.Stride, StrideC: p.C.Stride,
-		Bias: e.Bias.exists(), ReLU: e.ReLU, Mask: e.Mask.exists(), Derives: e.DeriveMask.exists(), Sums: e.Sums.exists(),
+		Bias: e.Bias.exists(), ReLU: e.ReLU, Mask: e.Mask.exists(), Derives: e.DeriveMask.exists(), Sums: e.Sums.exists(), Round: e.Round,
 		AlignA: alignment(p.A.Offset), AlignB: alignment(p.B.Offset), AlignC: alignment(p.C.Offset),
 		AlignBias: alignment(e.Bias.Offset), AlignMask: alignment(mask.Offset), AlignSums: alignment(e.Sums.Offset),
 	}

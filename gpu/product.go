@@ -71,7 +71,7 @@ func (p *Product) Regions() (a, b, c Region, err error) {
 	if b, err = p.B.region("B", p.K, p.N, p.TransB, p.Precision.Bytes()); err != nil {
 		return a, b, c, err
 	}
-	if c, err = p.C.region("C", p.M, p.N, false, 4); err != nil {
+	if c, err = p.C.region("C", p.M, p.N, false, p.Epilogue.resultBytes()); err != nil {
 		return a, b, c, err
 	}
 	if c.Overlaps(a) || c.Overlaps(b) {

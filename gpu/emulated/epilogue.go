@@ -82,7 +82,14 @@ func finish(p *gpu.Product, c []float32) {
 	if !e.Any() {
 		return
 	}
-	bias, sums := vector(e.Bias), vector(e.Sums)
+	sums := vector(e.Sums)
+	var bias []float32
+	switch {
+	case e.Round && e.Bias.Memory != nil:
+		bias = side(gpu.BF16Product, e.Bias)
+	case !e.Round:
+		bias = vector(e.Bias)
+	}
 	made, given := maskOf(e.Mask), maskOf(e.DeriveMask)
 	clear(made)
 	totals, bits := make([]float64, p.N), 8*gpu.MaskBytes(1, p.N)

@@ -5,6 +5,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/internal/half"
+	"aibox/internal/kernel"
 )
 
 // Multiply implements gpu.Stream.
@@ -55,10 +56,23 @@ func (pl *Platform) multiply(p *gpu.Product, a, b, c gpu.Region) {
 	if p.Precision == gpu.BF16Product {
 		multiply = pl.gem.GemmBF16
 	}
-	out := gpu.As[float32](within(c))
+	var out []float32
+	if p.Epilogue.Round {
+		out = make([]float32, c.Extent()/2)
+	} else {
+		out = gpu.As[float32](within(c))
+	}
 	multiply(p.TransA, p.TransB, p.M, p.N, p.K, side(p.Precision, a), p.A.Stride, side(p.Precision, b), p.B.Stride,
 		p.Accumulate, nil, out, p.C.Stride)
 	finish(p, out)
+	if p.Epilogue.Round {
+		words := gpu.As[uint16](within(c))
+		for i := range p.M {
+			for j := i * p.C.Stride; j < i*p.C.Stride+p.N; j++ {
+				words[j] = uint16(math.Float32bits(kernel.RoundBF16(out[j])) >> 16)
+			}
+		}
+	}
 }
 
 // within is the bytes of a region, from the first to the last.

@@ -41,6 +41,7 @@ func testEpilogues(r *rig) {
 	r.Logf("%d of %d products were done together with their epilogues", l.fused, l.tried)
 	testSameShape(r, s)
 	testSpecialValues(r, s)
+	testRounding(r, s, rng)
 	testEpilogueRefusals(r, s)
 }
 

@@ -1,8 +1,14 @@
+#include "bf16.h"
 #include "sums.h"
 
 KERNEL column_sums(double *work, const float *x, int ldx, int rows, int columns) {
 	int j = block_column();
 	sum_chunk(work, rows, columns, [&](int i) { return (double)at(x, ldx, i, j); });
+}
+
+KERNEL column_sums_bf16(double *work, const unsigned short *x, int ldx, int rows, int columns) {
+	int j = block_column();
+	sum_chunk(work, rows, columns, [&](int i) { return (double)bf16_value(at(x, ldx, i, j)); });
 }
 
 // Adds up the sums of chunks. The grid has one row of blocks.

@@ -3,8 +3,9 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelColumnSums    = declare("column_sums", "w ri ii")
-	kernelFinishColumns = declare("finish_columns", "wi r ii")
+	kernelColumnSums     = declare("column_sums", "w ri ii")
+	kernelColumnSumsBF16 = declare("column_sums_bf16", "w ri ii")
+	kernelFinishColumns  = declare("finish_columns", "wi r ii")
 )
 
 // Sums over rows. A first kernel sums up each column of every chunk of chunkRows rows, in
@@ -82,5 +83,12 @@ func workPart(n number, work gpu.Region, rows, columns int) (gpu.Region, error) 
 func (k *Set) ColumnSum(s gpu.Stream, sums, x Matrix, rows int, work gpu.Region) error {
 	return k.sum(s, kernelColumnSums, sums, rows, work, func() {
 		k.reads(x, rows).ints(rows, x.Columns)
+	})
+}
+
+// ColumnSumBF16 is ColumnSum of numbers in bfloat16.
+func (k *Set) ColumnSumBF16(s gpu.Stream, sums Matrix, x Half, rows int, work gpu.Region) error {
+	return k.sum(s, kernelColumnSumsBF16, sums, rows, work, func() {
+		k.add(gpu.Read(x.Region(rows))).ints(x.Stride, rows, x.Columns)
 	})
 }

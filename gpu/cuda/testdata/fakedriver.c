@@ -191,7 +191,7 @@ struct operation {
 	CUevent event;
 	CUstream target;
 	int at;
-	int ta, tb, m, n, k, lda, ldb, ldc, bf16;
+	int ta, tb, m, n, k, lda, ldb, ldc, bf16, round;
 	float beta;
 	uint64_t a, b, c, workspace;
 	uint32_t epilogue; // of cuBLASLt; 0: none
@@ -220,6 +220,7 @@ static char *at(CUcontext c, uint64_t p, size_t n, int any) {
 	return (char *)(uintptr_t)p;
 }
 
+static uint16_t to_bf16(float f) { uint32_t w; memcpy(&w, &f, 4); return f != f ? 0x7fc0 : (w + 0x7fff + (w >> 16 & 1)) >> 16; }
 static float bf16(uint64_t p) { uint32_t w = (uint32_t)*(uint16_t *)(uintptr_t)p << 16; float f; memcpy(&f, &w, 4); return f; }
 
 // element is op(X)[i, j] of a matrix that lies column by column.
@@ -229,21 +230,21 @@ static float element(operation *o, uint64_t x, int t, int ld, int i, int j) {
 }
 
 // epilogue is what cuBLASLt does with each column of a product. As the one of NVIDIA, it makes 0 of NaN.
-static void epilogue(CUcontext c, operation *o) {
+static void epilogue(CUcontext c, operation *o, float *out, int ld) {
 	int e = o->epilogue, relu = e & CUBLASLT_EPILOGUE_RELU, add = e & CUBLASLT_EPILOGUE_BIAS, derive = (e & CUBLASLT_EPILOGUE_DRELU) == CUBLASLT_EPILOGUE_DRELU, sum = e & 16;
-	float *bias = (float *)(uintptr_t)o->bias;
+	float *sums = (float *)(uintptr_t)o->bias;
 	unsigned char *mask = (unsigned char *)(uintptr_t)o->mask;
-	if (((add || sum) && !at(c, o->bias, 4 * (size_t)o->m, 0)) || (mask && !at(c, o->mask, o->mask_ld / 8 * o->n, 0))) return;
-	for (int i = 0; sum && i < o->m; i++) bias[i] = 0;
+	if (((add || sum) && !at(c, o->bias, (o->round ? 2 : 4) * (size_t)o->m, 0)) || (mask && !at(c, o->mask, o->mask_ld / 8 * o->n, 0))) return;
+	for (int i = 0; sum && i < o->m; i++) sums[i] = 0;
 	for (int j = 0; j < o->n; j++)
 		for (int i = 0; i < o->m; i++) {
-			float *x = (float *)(uintptr_t)o->c + (size_t)j * o->ldc + i;
+			float *x = out + (size_t)j * ld + i;
 			size_t bit = (size_t)j * o->mask_ld + i;
-			if (add) *x += bias[i];
+			if (add) *x += o->round ? bf16(o->bias + 2 * i) : sums[i];
 			if (relu) *x = *x > 0 ? *x : 0;
 			if (relu && mask) mask[bit / 8] = (mask[bit / 8] & ~(1 << bit % 8)) | (*x > 0) << bit % 8;
 			if (derive && !(mask[bit / 8] >> bit % 8 & 1)) *x = 0;
-			if (sum) bias[i] += *x;
+			if (sum) sums[i] += *x;
 		}
 }
 
@@ -252,14 +253,20 @@ static void multiply(CUcontext c, operation *o) {
 	int ra = o->ta ? o->k : o->m, ca = o->ta ? o->m : o->k, rb = o->tb ? o->n : o->k, cb = o->tb ? o->k : o->n;
 	if (o->lda < ra || o->ldb < rb || o->ldc < o->m) DIE("leading dimension");
 	if (!at(c, o->a, (((size_t)ca - 1) * o->lda + ra) * size, 0) || !at(c, o->b, (((size_t)cb - 1) * o->ldb + rb) * size, 0) ||
-		!at(c, o->c, (((size_t)o->n - 1) * o->ldc + o->m) * 4, 0) || !at(c, o->workspace, 4 << 20, 0)) return;
+		!at(c, o->c, (((size_t)o->n - 1) * o->ldc + o->m) * (o->round ? 2 : 4), 0) || !at(c, o->workspace, 4 << 20, 0)) return;
+	int ld = o->round ? o->m : o->ldc;
+	float *all = o->round ? malloc(sizeof *all * o->m * o->n) : (float *)(uintptr_t)o->c;
 	for (int j = 0; j < o->n; j++)
 		for (int i = 0; i < o->m; i++) {
-			float sum = 0, *out = (float *)(uintptr_t)o->c + (size_t)j * o->ldc + i;
+			float sum = 0, *out = all + (size_t)j * ld + i;
 			for (int q = 0; q < o->k; q++) sum += element(o, o->a, o->ta, o->lda, i, q) * element(o, o->b, o->tb, o->ldb, q, j);
 			*out = o->beta == 0 ? sum : sum + o->beta * *out;
 		}
-	if (o->epilogue) epilogue(c, o);
+	if (o->epilogue) epilogue(c, o, all, ld);
+	if (!o->round) return;
+	for (int j = 0; j < o->n; j++)
+		for (int i = 0; i < o->m; i++) ((uint16_t *)(uintptr_t)o->c)[(size_t)j * o->ldc + i] = to_bf16(all[(size_t)j * ld + i]);
+	free(all);
 }
 
 #define F(i) ((float *)(uintptr_t)o->params[i])
@@ -649,20 +656,22 @@ static cublasStatus_t lt_check(const lt_operation *o, const lt_layout *a, const 
 	uint64_t m = d->rows, n = d->columns, k = o->ta ? a->rows : a->columns;
 	int bias = 0, mask = 0;
 	switch (o->epilogue) {
-	case CUBLASLT_EPILOGUE_RELU: break;
+	case CUBLASLT_EPILOGUE_DEFAULT: case CUBLASLT_EPILOGUE_RELU: break;
 	case CUBLASLT_EPILOGUE_BIAS: case CUBLASLT_EPILOGUE_RELU_BIAS: bias = 1; break;
 	case CUBLASLT_EPILOGUE_RELU_AUX: case CUBLASLT_EPILOGUE_DRELU: mask = 1; break;
 	case CUBLASLT_EPILOGUE_RELU_AUX_BIAS: case CUBLASLT_EPILOGUE_DRELU_BGRAD: bias = mask = 1; break;
 	default: DIE("epilogue %u", o->epilogue);
 	}
 	int bf = a->type == CUDA_R_16BF;
-	if (o->scale != CUDA_R_32F || a->type != b->type || (!bf && a->type != CUDA_R_32F) || d->type != CUDA_R_32F ||
+	// The bias, and what sums of gradients of it are written as, have the type of the result.
+	if (o->scale != CUDA_R_32F || a->type != b->type || (!bf && a->type != CUDA_R_32F) || (d->type != CUDA_R_32F && (!bf || d->type != CUDA_R_16BF)) ||
 		(o->compute != CUBLAS_COMPUTE_32F && (bf || o->compute != CUBLAS_COMPUTE_32F_FAST_TF32))) return CUBLAS_STATUS_NOT_SUPPORTED;
 	if (memcmp(c, d, sizeof *c) || m < 1 || n < 1 || k < 1 || a->rows != (o->ta ? k : m) || a->columns != (o->ta ? m : k) || b->rows != (o->tb ? n : k) ||
 		b->columns != (o->tb ? k : n) || a->ld < (int64_t)a->rows || b->ld < (int64_t)b->rows || d->ld < (int64_t)m || (o->ta != CUBLAS_OP_N && o->ta != CUBLAS_OP_T) ||
 		(o->tb != CUBLAS_OP_N && o->tb != CUBLAS_OP_T)) return CUBLAS_STATUS_INVALID_VALUE;
+	if (d->type == CUDA_R_16BF && o->epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD) DIE("sums in bfloat16");
 	if (bias != (o->bias != 0) || mask != (o->mask != 0) || (mask && (o->mask_ld % 128 || o->mask_ld < (int64_t)m))) return CUBLAS_STATUS_INVALID_VALUE;
-	uint64_t h = 0xcbf29ce484222325, all[] = {o->compute, o->ta, o->tb, o->epilogue, o->mask_ld, a->type, m, n, k, a->ld, b->ld, d->ld};
+	uint64_t h = 0xcbf29ce484222325, all[] = {o->compute, o->ta, o->tb, o->epilogue, o->mask_ld, a->type, d->type, m, n, k, a->ld, b->ld, d->ld};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) h = hash(h, all[i]);
 	*algorithm = (lt_algorithm){.hash = h};
 	algorithm->align[4] = bias ? log_alignment(o->bias) : 8, algorithm->align[5] = mask ? log_alignment(o->mask) : 8;
@@ -705,7 +714,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t od, const
 	if (o->bias % 16 || o->mask % 16) DIE("a misaligned address"); // some kernels fail then, which the heuristic does not know
 	claim((uint64_t)(uintptr_t)workspace, s);
 	operation all = {.kind = GEMM, .ta = o->ta == CUBLAS_OP_T, .tb = o->tb == CUBLAS_OP_T, .m = z->rows, .n = z->columns, .k = o->ta ? x->rows : x->columns, .lda = x->ld, .ldb = y->ld,
-		.ldc = z->ld, .bf16 = x->type == CUDA_R_16BF, .a = places[0], .b = places[1], .c = places[3], .workspace = (uint64_t)(uintptr_t)workspace,
+		.ldc = z->ld, .bf16 = x->type == CUDA_R_16BF, .round = z->type == CUDA_R_16BF, .a = places[0], .b = places[1], .c = places[3], .workspace = (uint64_t)(uintptr_t)workspace,
 		.epilogue = o->epilogue, .bias = o->bias, .mask = o->mask, .mask_ld = o->mask_ld};
 	return enqueue(s, all) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -17,6 +17,10 @@ var _ = add(emulated.Kernels{
 		x := at(b, 1)
 		sumChunk(b, b.Int32(3), b.Int32(4), func(i, j int) float64 { return float64(x.row(i)[j]) })
 	}},
+	"column_sums_bf16": {Run: func(b *emulated.Block) {
+		x := halfs(b, 1)
+		sumChunk(b, b.Int32(3), b.Int32(4), func(i, j int) float64 { return float64(x.value(i, j)) })
+	}},
 	"finish_columns": {Run: func(b *emulated.Block) {
 		sums, work, chunks, columns := at(b, 0), emulated.Slice[uint64](b, 2), b.Int32(3), b.Int32(4)
 		blockColumns(b, columns, func(j int) {
