@@ -2,12 +2,14 @@ package cuda_test
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"aibox/gpu"
 	"aibox/gpu/emulated"
 	"aibox/gpu/kernels/twin"
 	"aibox/reader"
@@ -142,11 +144,31 @@ func platform(n int, seed uint64) *emulated.Platform { return multiplying(n, 1<<
 
 // multiplying returns a platform of n devices with so many bytes, of which products take some.
 func multiplying(n int, bytes, productBytes int64, seed uint64) *emulated.Platform {
+	return emulated.New(optionsOf(n, bytes, productBytes, seed))
+}
+
+func optionsOf(n int, bytes, productBytes int64, seed uint64) emulated.Options {
 	infos := emulated.Devices(n, bytes)
 	for i := range infos {
 		infos[i].ProductBytes = productBytes
 	}
-	return emulated.New(emulated.Options{Devices: infos, Images: twin.Images(), Seed: seed})
+	return emulated.Options{Devices: infos, Images: twin.Images(), Seed: seed}
+}
+
+// fusing returns a platform whose devices can do, by the remainder of choice by 3, all products with their epilogues, none, or some.
+func fusing(n int, seed, choice uint64) *emulated.Platform {
+	o := optionsOf(n, 1<<30, 64<<10, seed)
+	switch choice % 3 {
+	case 1:
+		o.Fuses = func(gpu.ProductShape) bool { return false }
+	case 2:
+		o.Fuses = func(s gpu.ProductShape) bool {
+			h := fnv.New64a()
+			fmt.Fprint(h, s)
+			return h.Sum64()%2 == 0
+		}
+	}
+	return emulated.New(o)
 }
 
 // devices are the first n devices.
@@ -161,7 +183,7 @@ func devices(n int) []int {
 // onDevices returns a bench with an engine on n emulated devices.
 func onDevices(t testing.TB, s setup, n int, seed uint64) *bench {
 	t.Helper()
-	return on(t, s, platform(n, seed))
+	return on(t, s, fusing(n, seed, s.seed))
 }
 
 // on returns a bench with an engine on all devices of a platform.

@@ -119,14 +119,14 @@ func TestOptimizers(t *testing.T) {
 	}
 }
 
-// TestPrecisions: products in bf16 differ from those of the host in the same precision by rounding errors, and
-// those in tf32 from float32 by what tf32 leaves out.
+// TestPrecisions: products in bf16 differ from those of the host in the same precision by rounding errors, among them, where devices
+// do a layer in one operation, those of biases; and those in tf32 from float32 by what tf32 leaves out.
 func TestPrecisions(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, c := range []struct {
 		devices, host engine.Precision
 		tolerance     float64
-	}{{engine.BF16, engine.BF16, 1e-4}, {engine.TF32, engine.Float32, 0.1}} {
+	}{{engine.BF16, engine.BF16, 1e-3}, {engine.TF32, engine.Float32, 0.1}} {
 		t.Run(c.devices.String(), func(t *testing.T) {
 			s := setup{spec: deep(false), dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, precision: c.host, seed: seed, batches: 2, examples: 50}
 			host := onHost(t, s)

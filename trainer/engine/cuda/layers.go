@@ -15,7 +15,8 @@ import (
 //   - so are, on the way back, the derivative of the activation and what is needed for the gradient of the bias, the sums
 //     of chunks of its result (kernels.Derive);
 //   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it;
-//   - all parameters are rounded at once.
+//   - all parameters are rounded at once;
+//   - where a device can, a product does all of that before it writes its elements (gpu.Epilogue).
 
 // layers is how the layers of a program are computed.
 type layers struct {
@@ -25,8 +26,10 @@ type layers struct {
 	halfOf    map[program.Value]int
 	summed    []int // of each step that computes the gradient of a bias: the step that left sums of chunks; else -1
 	chunks    []int // of each step that derives: where its sums of chunks lie in the arena
-	weights   bool  // some of halfs are parameters
-	weightsAt int   // in the arena: where all parameters lie in bfloat16
+	pairs     map[int]pair
+	masks     map[int]int // of each step that derives and is one of a pair: where its mask lies in the arena
+	weights   bool        // some of halfs are parameters
+	weightsAt int         // in the arena: where all parameters lie in bfloat16
 }
 
 // half is a value that products use in bfloat16.
@@ -36,6 +39,12 @@ type half struct {
 	at     int  // in the arena
 	alone  bool // the step that computes the value writes no float32 of it
 	weight int  // the parameter that it is, which is rounded with all others; else -1
+}
+
+// pair is two steps between which a mask can go: a layer with ReLU, and the one that derives by its result.
+type pair struct {
+	layer, derives int
+	sums           program.Value // the gradient of a bias that is the sums of the columns that the second one computes; no columns: none is
 }
 
 func (l *layers) init(precision engine.Precision, p *program.Program) {
@@ -71,6 +80,39 @@ func (l *layers) init(precision engine.Precision, p *program.Program) {
 			}
 		}
 	}
+	l.findPairs()
+}
+
+// findPairs finds pairs, and notes each at both of its steps.
+func (l *layers) findPairs() {
+	l.pairs, l.masks = map[int]pair{}, map[int]int{}
+	made := map[program.Value]int{}
+	for i := range l.prog.Steps {
+		s := &l.prog.Steps[i]
+		switch {
+		case activation(s) != kernels.ReLU || l.isAlone(s.Out[0]) && !l.rounds(s):
+		case s.Kind == ops.KindLinear:
+			made[s.Out[0]] = i
+		case derives(s):
+			layer, ok := made[s.In[2]]
+			if _, taken := l.pairs[layer]; !ok || taken {
+				continue
+			}
+			found := pair{layer: layer, derives: i}
+			for k, from := range l.summed {
+				if from == i {
+					found.sums = l.prog.Steps[k].Out[1]
+				}
+			}
+			l.pairs[layer], l.pairs[i], l.masks[i] = found, found, 0
+		}
+	}
+}
+
+// isAlone tells whether the step that computes a value writes no float32 of it.
+func (l *layers) isAlone(v program.Value) bool {
+	i, ok := l.halfOf[v]
+	return ok && l.halfs[i].alone
 }
 
 // round notes that a product needs a value in bfloat16. Values whose operands are not
@@ -137,8 +179,7 @@ func (l *layers) takes(i, k int) bool {
 	s := &l.prog.Steps[i]
 	switch {
 	case derives(s) && k == 2: // the derivative depends on no more than the sign
-		h, ok := l.halfOf[s.Out[0]]
-		return ok && l.halfs[h].alone && activation(s) <= kernels.LeakyReLU
+		return l.isAlone(s.Out[0]) && activation(s) <= kernels.LeakyReLU
 	case !l.rounds(s) || k > 1:
 		return false
 	}
@@ -173,118 +214,4 @@ func (l *layers) precisionOf(inputs, outputs int) gpu.Precision {
 	default:
 		return gpu.TF32Product
 	}
-}
-
-// linear is a layer: product, bias and activation.
-func (u *run) linear(r *replica, step int, y kernels.Matrix, n int) error {
-	s := &u.prog.Steps[step]
-	if err := u.multiply(r, s, gpu.Product{TransB: s.TransB, M: n, N: y.Columns, K: s.In[0].Columns}, y, n); err != nil {
-		return err
-	}
-	var bias kernels.Matrix
-	if len(s.In) == 3 {
-		bias = r.at(s.In[2])
-	}
-	if h, ok := u.alone(r, s.Out[0]); ok {
-		return r.kernels.EpilogueBF16(r.compute, activation(s), h, y, bias, n)
-	}
-	return r.kernels.Epilogue(r.compute, activation(s), y, bias, n)
-}
-
-// matMul is dx = dz·wᵀ, perhaps with the derivative of an activation, or dw = xᵀ·dz, perhaps with the
-// gradient of the bias.
-func (u *run) matMul(r *replica, step int, y kernels.Matrix, n int) error {
-	s := &u.prog.Steps[step]
-	p := gpu.Product{TransA: s.TransA, TransB: s.TransB, M: n, N: y.Columns, K: s.In[0].Columns}
-	if s.TransA {
-		p.M, p.K = p.K, n
-	}
-	if err := u.multiply(r, s, p, y, n); err != nil {
-		return err
-	}
-	switch {
-	case derives(s):
-		return u.derive(r, step, y, n)
-	case !biasGradient(s):
-		return nil
-	}
-	if from := u.summed[step]; from >= 0 {
-		return r.kernels.FinishSums(r.compute, r.at(s.Out[1]), n, u.chunksOf(r, from, n))
-	}
-	return r.kernels.ColumnSum(r.compute, r.at(s.Out[1]), r.at(s.In[1]), n, u.workOf(r))
-}
-
-// derive multiplies a product by the derivative of an activation.
-func (u *run) derive(r *replica, step int, y kernels.Matrix, n int) error {
-	s, work := &u.prog.Steps[step], u.chunksOf(r, step, n)
-	h, ok := u.alone(r, s.Out[0])
-	if !ok {
-		return r.kernels.Derive(r.compute, activation(s), y, r.at(s.In[2]), n, work)
-	}
-	if i, ok := u.halfOf[s.In[2]]; ok && u.halfs[i].alone {
-		return r.kernels.DeriveFromBF16(r.compute, activation(s), h, y, u.halfs[i].on(r), n, work)
-	}
-	return r.kernels.DeriveBF16(r.compute, activation(s), h, y, r.at(s.In[2]), n, work)
-}
-
-// chunksOf is where a step that derives leaves the sums of chunks of n examples.
-func (u *run) chunksOf(r *replica, step, n int) gpu.Region {
-	return gpu.Part(r.arena, u.chunks[step], kernels.WorkBytes(n, u.prog.Steps[step].Out[0].Columns))
-}
-
-// multiply completes the product of a step and enqueues it. A device has n examples.
-func (u *run) multiply(r *replica, s *program.Step, p gpu.Product, y kernels.Matrix, n int) error {
-	inputs, outputs, _ := productSize(s)
-	p.Precision = u.precisionOf(inputs, outputs)
-	p.C = gpu.Matrix{Memory: y.Memory, Offset: y.Offset, Stride: y.Stride}
-	for i, side := range []*gpu.Matrix{&p.A, &p.B} {
-		v := s.In[i]
-		if p.Precision == gpu.BF16Product {
-			h, err := u.rounded(r, v, u.rows(v, n))
-			if err != nil {
-				return err
-			}
-			*side = gpu.Matrix{Memory: h.Memory, Offset: h.Offset, Stride: h.Stride}
-			continue
-		}
-		m := r.at(v)
-		*side = gpu.Matrix{Memory: m.Memory, Offset: m.Offset, Stride: m.Stride}
-	}
-	return r.compute.Multiply(p)
-}
-
-// on is where a replica has a value.
-func (h *half) on(r *replica) kernels.Half {
-	return kernels.Half{Memory: r.arena, Offset: h.at, Columns: h.value.Columns, Stride: h.stride}
-}
-
-// rounded returns a value in bfloat16. Unless the step that computes it makes it, the first product of a run that
-// needs it does.
-func (u *run) rounded(r *replica, v program.Value, rows int) (kernels.Half, error) {
-	i := u.halfOf[v]
-	h := &u.halfs[i]
-	made := &r.halfs[i]
-	if h.weight >= 0 {
-		made = &r.weights
-	}
-	m, x := h.on(r), r.at(v)
-	if h.alone || *made == u.number {
-		return m, nil
-	}
-	*made = u.number
-	if h.weight < 0 {
-		return m, r.kernels.ToBF16(r.compute, m, x, rows)
-	}
-	p := u.e.params
-	all := r.vector(x.Offset-p.value[h.weight], p.values) // or, in inference, their averages
-	return m, r.kernels.ToBF16(r.compute, kernels.Half{Memory: r.arena, Offset: u.weightsAt, Columns: p.values, Stride: p.values}, all, 1)
-}
-
-// alone returns where the step that computes a value writes it in bfloat16; ok tells whether it does.
-func (u *run) alone(r *replica, v program.Value) (h kernels.Half, ok bool) {
-	i, ok := u.halfOf[v]
-	if !ok || !u.halfs[i].alone {
-		return h, false
-	}
-	return u.halfs[i].on(r), true
 }

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/ops"
@@ -104,10 +105,11 @@ func (x *execution) layout(n int) {
 		s := &x.prog.Steps[i]
 		if derives(s) {
 			x.chunks[i] = place(kernels.WorkBytes(n, s.Out[0].Columns))
+			if _, ok := x.masks[i]; ok {
+				x.masks[i] = place(gpu.MaskBytes(n, s.Out[0].Columns))
+			}
 		}
-		if x.summed[i] < 0 {
-			x.work = max(x.work, kernels.WorkBytes(n, summedColumns(s)))
-		}
+		x.work = max(x.work, kernels.WorkBytes(n, summedColumns(s)))
 	}
 	if x.prog.Training() && len(x.e.replicas) > 1 {
 		x.work = max(x.work, kernels.WorkBytes(n, 1))
@@ -117,7 +119,7 @@ func (x *execution) layout(n int) {
 	x.workAt = place(x.work)
 }
 
-// summedColumns is how many columns a step sums up over the examples with a kernel of its own.
+// summedColumns is how many columns a step sums up over the examples with a kernel of its own, or may.
 func summedColumns(s *program.Step) int {
 	switch s.Kind {
 	case ops.KindBatchStats, ops.KindBatchNormGamma, ops.KindColumnSum:

@@ -34,9 +34,9 @@ func (u *run) take(r *replica, p part, at piece) error {
 	case program.KindCopy:
 		return k.Copy(c, y, in(0), n)
 	case ops.KindLinear:
-		return u.linear(r, at.step, y, n)
+		return u.linear(r, at.step, n)
 	case ops.KindMatMul:
-		return u.matMul(r, at.step, y, p.n)
+		return u.matMul(r, at.step, p.n)
 	case ops.KindColumnSum:
 		return k.ColumnSum(c, y, in(0), p.n, u.workOf(r))
 	case ops.KindActivate:
