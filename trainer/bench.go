@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"aibox/configs"
+	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
@@ -20,10 +21,10 @@ type Bench struct {
 	Reader reader.Options    // for the first epoch of data.train
 }
 
-// NewBench makes a Bench for a job. Statistics of the data are not gathered, so a column
-// that needs them has to be given them in the job.
-func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, error) {
-	r := &run{job: job, log: log, opts: Options{Status: new(Status)}}
+// NewBench makes a Bench for a job, whose devices are those of a platform; nil: as in a run. Statistics of the data are not
+// gathered, so a column that needs them has to be given them in the job.
+func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
+	r := &run{job: job, log: log, opts: Options{Status: new(Status), platform: platform}}
 	var err error
 	if r.parts, err = makeParts(job); err != nil {
 		return nil, err

@@ -8,8 +8,14 @@ from part import Engine, Table, log_of, rate, sides
 import models  # of bench/speed, which part makes known
 
 # How often aibox takes the mini-batches of a pass that it has begun. A pass brings its rows to the device, and back;
-# PyTorch has all of them there, so it is compared with steps on rows that stay.
-ROUNDS = {"host": {"host": 1}, "device": {"device": 1, "device, rows stay": 8}}
+# PyTorch has all of them there, so it is compared with steps on rows that stay. The last kind says whether it pays that products add biases, and so
+# on, themselves, where cuBLASLt can do that.
+KINDS = {
+    "host": ("host", {"rounds": 1}),
+    "device": ("device", {"rounds": 1}),
+    "device, rows stay": ("device", {"rounds": 8}),
+    "device, rows stay, products alone": ("device", {"rounds": 8, "separate": True}),
+}
 GOALS = "Goals: with embeddings on the device, 2 times the best of PyTorch; with embeddings on the host, 1,000 thousand a second."
 VARIANTS = ["eager", "compiled", "graph", "compiled graph"]  # those of torch_cuda.py
 
@@ -77,18 +83,18 @@ def speed(options, part):
             table.row(f"products of {size.limits['matrix']}³ in {precision}, TFLOP/s", f"{limits[precision] / 1e12:,.1f}")
     print(f"\nA step of DLRM, thousands of examples a second, by where the embeddings are. {GOALS} Limits are for the same figures: products of the "
           "network at the measured rate, the device's memory at the measured bandwidth, and the copies between host and device.\n")
-    ours = {where: sides.Side([str(place.speed)]) for where in engine.placements()}
-    kinds = [kind for where in ours for kind in ROUNDS[where]]
+    kinds = [kind for kind, (where, _) in KINDS.items() if where in engine.placements()]
+    ours = {process(kind): sides.Side([str(place.speed)]) for kind in kinds}
     table = Table("batch", "precision", *(f"aibox, {kind}" for kind in kinds), *(f"PyTorch, {v}" for v in VARIANTS),
                   "aibox, rows stay / best PyTorch", "limit of products", "of memory", "of copies (host)")
     for batch, precision in part.in_time(spread(size.batches, engine.precisions())):
         found = {name: [] for name in kinds + VARIANTS}
         common = {"op": "step", "examples": size.of(batch), "seconds": size.seconds}
         for _ in range(size.turns):
-            for where in ours:
+            for kind in kinds:
+                where, how = KINDS[kind]
                 keys = {**engine.keys(precision, embeddings=where), **place.input("train", "parquet"), "training.batch_size": batch}
-                for kind, rounds in ROUNDS[where].items():
-                    add(found[kind], ask(ours, where, part, **common, rounds=rounds, job=str(sides.JOB), set=sides.settings(keys)))
+                add(found[kind], ask(ours, kind, part, **common, **how, job=str(sides.JOB), set=sides.settings(keys)))
             for variant in VARIANTS if torch else []:
                 add(found[variant], torch.ask(**common, batch=batch, precision=precision, variant=variant,
                                               dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE))
@@ -105,13 +111,20 @@ def spread(batches, precisions):
     return sorted(((b, p) for b in batches for p in precisions), key=lambda pair: (batches.index(pair[0]) - precisions.index(pair[1])) % len(batches))
 
 
-def ask(ours, where, part, **request):
+def process(kind):
+    """What has a process of its own: one keeps the mini-batches of a job that it has opened."""
+    where, how = KINDS[kind]
+    return where, "separate" in how
+
+
+def ask(ours, kind, part, **request):
     """An answer of aibox. After a failure a new process goes on."""
+    side = process(kind)
     try:
-        return ours[where].ask(**request)
+        return ours[side].ask(**request)
     except SystemExit as e:
-        part.fail(f"aibox, embeddings on the {where}: {e}")
-        ours[where] = sides.Side(ours[where].command)
+        part.fail(f"aibox, embeddings on the {kind}: {e}")
+        ours[side] = sides.Side(ours[side].command)
 
 
 def add(values, answer):
