@@ -2,9 +2,12 @@ package cuda_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,11 +15,12 @@ import (
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cuda"
 	"aibox/trainer/model"
+	"aibox/trainer/optim"
 )
 
-// layerOperations are those of one step of training on one device that read or write what layers compute, products excepted,
-// by name, with their number.
-func layerOperations(t *testing.T, s setup) string {
+// operations are those of one step of training on one device, by name, without copies to and from the host and fills: how many there are,
+// and the bytes that they read and write.
+func operations(t *testing.T, s setup) (counts map[string]int, megabytes float64) {
 	t.Helper()
 	b, times := newBench(t, s), new(profiled.Times)
 	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: profiled.New(fusing(1, 5, s.seed), times), Devices: []int{0}})
@@ -33,16 +37,63 @@ func layerOperations(t *testing.T, s setup) string {
 	if err := times.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]string{}
-	layers := regexp.MustCompile("^(activate_grad|epilogue|derive|column_sums|finish_columns|to_bf16)")
+	counts = map[string]int{}
 	for line := range strings.Lines(out.String()) {
-		if c := strings.Split(line, "\t"); layers.MatchString(c[0]) {
-			counts[c[0]] = c[2]
+		c := strings.Split(line, "\t")
+		if len(c) != 8 || c[0] == "operation" || strings.HasPrefix(c[0], "copy ") || c[0] == "fill" {
+			continue
+		}
+		calls, err := strconv.Atoi(c[2])
+		mb, err2 := strconv.ParseFloat(c[6], 64)
+		if err = errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		counts[c[0]], megabytes = calls, megabytes+mb
+	}
+	return counts, megabytes
+}
+
+// TestOperations: a step of the DLRM of bench/speed has few operations. The log says what they read and write.
+func TestOperations(t *testing.T) {
+	spec := model.Spec{Kind: model.KindDLRM, Fields: make([]string, 26), Dense: make([]string, 13), EmbeddingDim: 16, BottomLayers: []int{512, 256, 64, 16}, HiddenLayers: []int{512, 256}}
+	for i := range spec.Fields {
+		spec.Fields[i] = fmt.Sprint("C", i)
+	}
+	for i := range spec.Dense {
+		spec.Dense[i] = fmt.Sprint("I", i)
+	}
+	const examples = 2048
+	for _, c := range []struct {
+		precision engine.Precision
+		fuses     bool
+		most      int
+	}{{engine.TF32, true, 34}, {engine.TF32, false, 51}, {engine.BF16, true, 48}, {engine.BF16, false, 55}} {
+		s := setup{spec: spec, dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, admitted: true, batches: 1, examples: examples, precision: c.precision}
+		if !c.fuses {
+			s.seed = 1
+		}
+		counts, megabytes := operations(t, s)
+		all := 0
+		for _, n := range counts {
+			all += n
+		}
+		t.Logf("%v, with products that do layers: %v: %d operations, %.1f KB for each of %d examples", c.precision, c.fuses, all, megabytes*1e3/examples, examples)
+		if all > c.most {
+			t.Errorf("%v, fuses %v: %d operations, want %d: %v", c.precision, c.fuses, all, c.most, counts)
 		}
 	}
+}
+
+// layerOperations are those that read or write what layers compute, products excepted, with their number.
+func layerOperations(t *testing.T, s setup) string {
+	t.Helper()
+	counts, _ := operations(t, s)
+	layers := regexp.MustCompile("^(activate_grad|epilogue|derive|column_sums|finish_columns|to_bf16)")
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		list = append(list, name+" "+counts[name])
+		if layers.MatchString(name) {
+			list = append(list, fmt.Sprint(name, " ", counts[name]))
+		}
 	}
 	return strings.Join(list, ", ")
 }
