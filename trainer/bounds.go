@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/trainer/flow"
+
 	"aibox/configs"
 	"aibox/internal/humanize"
 	"aibox/pipeline"
@@ -24,11 +26,11 @@ func bound(job *configs.Job, stages []pipeline.StageStats, busy float64, files i
 	cores := runtime.GOMAXPROCS(0)
 	load := fmt.Sprintf("while the %d cores were busy for %.0f %% of the time", cores, 100*min(busy, 1))
 	switch pipeline.Limiting(stages) {
-	case stageRead:
+	case flow.StageRead:
 		return "reading, " + load + ": " + fasterReading(job, cores, busy, files)
-	case stageTable:
+	case flow.StageTable:
 		return "the table, " + load + ": " + fasterTable(job)
-	case stageLearn:
+	case flow.StageLearn:
 		name := "training, "
 		if read, train := stages[0].Busy, stages[len(stages)-1].Busy; busy >= coresBusy && 2*read > train {
 			name = "training and, hardly less, reading, "

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"aibox/trainer/flow"
+
 	"aibox/pipeline"
 )
 
@@ -34,7 +36,7 @@ func TestBound(t *testing.T) {
 		{training, nil, 0.3, 1, []string{"training", "30 %", "leave the cores to this job"}, "more cores"},
 		{training, []string{"training.batch_size=512"}, 1, 1, []string{"training", "use more cores"}, "batch_size"},
 	} {
-		stages := []pipeline.StageStats{{Name: stageRead}, {Name: stageTable}, {Name: stageLearn}}
+		stages := []pipeline.StageStats{{Name: flow.StageRead}, {Name: flow.StageTable}, {Name: flow.StageLearn}}
 		stages[c.stage].Busy = time.Second
 		j := job(t, "fm", c.set...)
 		got := bound(j, stages, c.busy, c.files)

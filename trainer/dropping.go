@@ -32,10 +32,13 @@ func (r *run) dropExcept(ids []uint64, x *resumption) error {
 	return errors.Join(errs...)
 }
 
-// giveSpace deletes what the snapshots take on disk, because there is no space left, and
+// giveSpace deletes what the snapshots take on disk, if cause says that there is no space left, and
 // reports whether that may have made room. From then on the run takes none, so it can end
 // as it would without them. It may be called from any goroutine.
 func (s *snapshots) giveSpace(cause error) bool {
+	if !diskFull(cause) {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.run
@@ -65,7 +68,7 @@ func (s *snapshots) forget(keep *resumption) bool {
 // withSpace calls do, and calls it again without snapshots if it finds no space on disk.
 func (r *run) withSpace(do func() error) error {
 	err := do()
-	if diskFull(err) && r.snapshots.giveSpace(err) {
+	if err != nil && r.snapshots.giveSpace(err) {
 		return do()
 	}
 	return err

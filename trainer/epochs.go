@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 
+	"aibox/trainer/flow"
+
 	"aibox/internal/kernel"
 	"aibox/pipeline"
 	"aibox/reader"
@@ -175,7 +177,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	o := r.trainOptions(epoch-1, limit)
 	o.Start = r.state.Reader
 	r.reportBadRows(&o, epoch)
-	rd, err := openReader(ctx, o)
+	rd, err := flow.OpenReader(ctx, o)
 	if err != nil {
 		return fmt.Errorf("data.train: %w", err)
 	}
@@ -185,19 +187,9 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	status.limit(limit)
 	status.batch(r.state.Engine.Step, int(r.state.Examples-r.state.before(epoch)))
 	defer status.end()
-	f := flow{
-		reader: rd, table: r.table.Table, mode: sparsetable.PullCreate, limit: &r.table.passLimit, bytes: &r.table.passBytes, log: r.log,
-		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
-		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes),
-		started: func(p *pipeline.Pipeline) {
-			status.pipeline(p)
-			r.clock.pipe = p
-		},
-		skip:   r.state.Batches - r.state.ReaderBatches,
-		grace:  r.grace,
-		space:  r.snapshots.giveSpace,
-		engine: r.engine, announces: announces(r.job), ranges: r.ranges(), yield: r.yieldRows,
-		batch: func(b *reader.Batch) error {
+	f := flow.Flow{
+		Stages: r.stages(), Reader: rd, Mode: sparsetable.PullCreate, Skip: r.state.Batches - r.state.ReaderBatches, Grace: r.grace,
+		Batch: func(b *reader.Batch) error {
 			r.midway = true
 			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				r.state.Examples += int64(res.Batch.N)
@@ -205,26 +197,33 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 				return r.scored(res)
 			})
 		},
-		begun: r.snapshots.passBegun,
-		passDone: func(p *reader.Pass) error {
-			status.bytes(p.Bytes)
-			r.state.trained(p)
-			r.midway = false
-			if r.opts.afterPass != nil {
-				if err := r.opts.afterPass(ctx, r); err != nil {
+		Hooks: flow.Hooks{
+			Started: func(p *pipeline.Pipeline) {
+				status.pipeline(p)
+				r.clock.pipe = p
+			},
+			Yield: r.yieldRows,
+			Begun: r.snapshots.passBegun,
+			PassDone: func(p *reader.Pass) error {
+				status.bytes(p.Bytes)
+				r.state.trained(p)
+				r.midway = false
+				if r.opts.afterPass != nil {
+					if err := r.opts.afterPass(ctx, r); err != nil {
+						return err
+					}
+				}
+				if err := r.arriving.check(); err != nil {
 					return err
 				}
-			}
-			if err := r.arriving.check(); err != nil {
-				return err
-			}
-			return r.snapshots.passTrained()
+				return r.snapshots.passTrained()
+			},
 		},
 	}
 	if prioritized(r.job) {
-		f.begins, f.ends = r.passBegins, r.passEnds
+		f.Begins, f.Ends = r.passBegins, r.passEnds
 	}
-	stages, err := f.run(ctx)
+	stages, err := f.Run(ctx)
 	r.yieldRows() // none is pinned beside those of an evaluation
 	if epoch == 1 {
 		r.state.TrainRows = readingSummary(rd.Counts())
@@ -296,18 +295,14 @@ type heldOut struct {
 // measure measures the model after an epoch.
 func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 	r.reportBadRows(&data.options, epoch)
-	rd, err := openReader(ctx, data.options)
+	rd, err := flow.OpenReader(ctx, data.options)
 	if err != nil {
 		return fmt.Errorf("%s: %w", data.name, err)
 	}
 	defer rd.Close()
 	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
 	defer r.opts.Status.end()
-	ev := evaluation{
-		engine: r.engine, announces: announces(r.job), ranges: r.ranges(), table: r.table.Table, limit: &r.table.passLimit, bytes: &r.table.passBytes, status: r.opts.Status, log: r.log, shift: logShare(r.job.Data.NegativeSampling),
-		readQueue: r.job.Pipeline.ReadQueue, pullQueue: r.job.Pipeline.PullQueue,
-		readAheadBytes: int64(r.job.Pipeline.ReadAheadBytes), space: r.snapshots.giveSpace,
-	}
+	ev := evaluation{Stages: r.stages(), status: r.opts.Status, shift: logShare(r.job.Data.NegativeSampling)}
 	report, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
 	if epoch == 1 {
 		*data.rows = readingSummary(rd.Counts())

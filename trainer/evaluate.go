@@ -2,9 +2,9 @@ package trainer
 
 import (
 	"context"
-	"log/slog"
 
-	"aibox/gpu"
+	"aibox/trainer/flow"
+
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
@@ -18,19 +18,9 @@ const maxExactExamples = 64 << 20
 
 // evaluation runs an engine over a reader without training.
 type evaluation struct {
-	engine    engine.Engine
-	announces bool       // as in flow
-	ranges    gpu.Ranger // likewise
-	table     sparsetable.Table
-	limit     *passLimit
-	bytes     *gauge
-	status    *Status
-	log       *slog.Logger
-	shift     float32 // log of the share of negatives that training kept
-
-	readQueue, pullQueue int
-	readAheadBytes       int64
-	space                func(cause error) bool // as in flow
+	flow.Stages
+	status *Status
+	shift  float32 // log of the share of negatives that training kept
 
 	// each, if set, gets the logits of every mini-batch before they are counted.
 	each func(b *reader.Batch, logits []float32) error
@@ -43,13 +33,10 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 	acc := metrics.New(metrics.Options{
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.shift,
 	})
-	f := flow{
-		reader: r, table: ev.table, mode: sparsetable.PullLookup, limit: ev.limit, bytes: ev.bytes, log: ev.log,
-		readQueue: ev.readQueue, pullQueue: ev.pullQueue, readAheadBytes: ev.readAheadBytes, space: ev.space,
-		started: ev.status.pipeline,
-		engine:  ev.engine, announces: ev.announces, ranges: ev.ranges,
-		batch: func(b *reader.Batch) error {
-			return ev.engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
+	f := flow.Flow{
+		Stages: ev.Stages, Reader: r, Mode: sparsetable.PullLookup,
+		Batch: func(b *reader.Batch) error {
+			return ev.Engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				b := res.Batch
 				if ev.each != nil {
 					if err := ev.each(b, res.Logits); err != nil {
@@ -65,12 +52,15 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 				return nil
 			})
 		},
-		passDone: func(p *reader.Pass) error {
-			ev.status.bytes(p.Bytes)
-			return nil
+		Hooks: flow.Hooks{
+			Started: ev.status.pipeline,
+			PassDone: func(p *reader.Pass) error {
+				ev.status.bytes(p.Bytes)
+				return nil
+			},
 		},
 	}
-	if _, err := f.run(ctx); err != nil {
+	if _, err := f.Run(ctx); err != nil {
 		return metrics.Report{}, err
 	}
 	return acc.Report(), nil

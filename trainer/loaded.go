@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"aibox/trainer/flow"
+
 	"aibox/configs"
 	"aibox/internal/kernel"
 	"aibox/reader"
@@ -36,7 +38,7 @@ type Loaded struct {
 	decay   *decay.Timeline   // of rows; nil: they do not decay
 	reading *transfer.Reading // nil: the model is whole
 
-	passLimit passLimit
+	passLimit flow.Limit
 }
 
 // Load opens the model directory dir. change.Set overrides values of the job that the
@@ -167,7 +169,7 @@ func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pa
 	case each != nil:
 		o.MaxBadRows, o.MaxLostFraction = 0, 0
 	}
-	rd, err := openReader(ctx, o)
+	rd, err := flow.OpenReader(ctx, o)
 	if err != nil {
 		return metrics.Report{}, ReadingSummary{}, err
 	}
@@ -175,9 +177,8 @@ func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pa
 	l.opts.Status.begin(phase, 0, 0, rd, l.table)
 	defer l.opts.Status.end()
 	ev := evaluation{
-		engine: l.engine, table: l.table, limit: &l.passLimit, bytes: new(gauge), status: l.opts.Status, log: l.opts.Logger, shift: logShare(l.Saved.KeptShare), each: each,
-		readQueue: l.Job.Pipeline.ReadQueue, pullQueue: l.Job.Pipeline.PullQueue,
-		readAheadBytes: int64(l.Job.Pipeline.ReadAheadBytes),
+		Stages: flow.Stages{Table: l.table, Limit: &l.passLimit, Engine: l.engine, Queues: flow.QueuesOf(l.Job), Bytes: new(flow.Gauge), Log: l.opts.Logger},
+		status: l.opts.Status, shift: logShare(l.Saved.KeptShare), each: each,
 	}
 	rep, err := ev.run(ctx, rd, each == nil, o.GroupBy != "")
 	return rep, readingSummary(rd.Counts()), err

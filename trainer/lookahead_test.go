@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"aibox/trainer/flow"
+
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -110,15 +112,14 @@ func flows(t *testing.T, set ...string) (table *announced, run func(batch func(*
 			t.Fatal(err)
 		}
 		defer rd.Close()
-		f := flow{
-			reader: rd, table: table, mode: sparsetable.PullCreate, limit: new(passLimit), bytes: new(gauge), log: quiet.Logger, engine: idle{},
-			readQueue: j.Pipeline.ReadQueue, pullQueue: j.Pipeline.PullQueue, batch: batch,
-			readAheadBytes: int64(j.Pipeline.ReadAheadBytes),
+		f := flow.Flow{
+			Stages: flow.Stages{Table: table, Limit: new(flow.Limit), Engine: idle{}, Queues: flow.QueuesOf(j), Bytes: new(flow.Gauge), Log: quiet.Logger},
+			Reader: rd, Mode: sparsetable.PullCreate, Batch: batch,
 		}
 		for _, fn := range done {
-			f.passDone = fn
+			f.PassDone = fn
 		}
-		_, err = f.run(t.Context())
+		_, err = f.Run(t.Context())
 		return err
 	}
 }

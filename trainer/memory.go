@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"sync/atomic"
 	"time"
 
 	"aibox/internal/process"
@@ -22,25 +21,9 @@ type Memory struct {
 	Process  int64 `json:"process_bytes"` // all of it; of a run: its largest resident set
 }
 
-// gauge is a number of bytes that goes up and down, and the most it was.
-type gauge struct{ now, most atomic.Int64 }
-
-func (g *gauge) add(n int64) {
-	now := g.now.Add(n)
-	for {
-		most := g.most.Load()
-		if now <= most || g.most.CompareAndSwap(most, now) {
-			return
-		}
-	}
-}
-
-// set makes it n.
-func (g *gauge) set(n int64) { g.add(n - g.now.Load()) }
-
 // memory is what the run has taken so far.
 func (r *run) memory(table sparsetable.Stats) Memory {
-	m := Memory{Table: table.MemoryBytes, Passes: r.table.passBytes.most.Load(), Process: processMemory().Peak}
+	m := Memory{Table: table.MemoryBytes, Passes: r.table.passBytes.Most(), Process: processMemory().Peak}
 	if r.engine != nil {
 		m.Engine = r.engine.MemoryBytes()
 		m.Dense = denseBytes(r.model, r.state.Engine.Dense)

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"aibox/trainer/flow"
+
 	"aibox/configs"
 	"aibox/internal/panics"
 	"aibox/sparsetable"
@@ -47,7 +49,7 @@ type prioritySaves struct {
 	skipped int64     // local snapshots since then
 
 	tableRows atomic.Int64 // of the newest local snapshot
-	bytes     gauge        // of memory
+	bytes     flow.Gauge   // of memory
 	chunks    chan *rowChunk
 	chunkRows int
 
@@ -125,14 +127,14 @@ func newPrioritySaves(u *uploads, earlier *mirror.Summary) *prioritySaves {
 	}
 }
 
-// passBegins, passEnds and yieldRows are those of flow.
-func (r *run) passBegins(w pulled) {
+// passBegins, passEnds and yieldRows are hooks of a flow.
+func (r *run) passBegins(w flow.Pulled) {
 	if u := r.snapshots.uploads; u != nil {
 		u.priority.passBegins(w)
 	}
 }
 
-func (r *run) passEnds(w pulled) {
+func (r *run) passEnds(w flow.Pulled) {
 	if u := r.snapshots.uploads; u != nil {
 		u.priority.passEnds(w)
 	}
@@ -143,18 +145,18 @@ func (r *run) yieldRows() bool {
 	return u != nil && u.priority.endCollecting()
 }
 
-func (p *prioritySaves) passBegins(w pulled) {
+func (p *prioritySaves) passBegins(w flow.Pulled) {
 	if p != nil {
-		p.list.Begin(w.pass.Keys, w.rows)
+		p.list.Begin(w.Pass.Keys, w.Rows)
 	}
 }
 
-func (p *prioritySaves) passEnds(w pulled) {
+func (p *prioritySaves) passEnds(w flow.Pulled) {
 	if p == nil {
 		return
 	}
-	p.list.End(w.pass.Keys, w.rows)
-	p.bytes.set(p.list.Bytes() + 2*int64(p.chunkRows*priority.RowBytes(p.run.layout)))
+	p.list.End(w.Pass.Keys, w.Rows)
+	p.bytes.Set(p.list.Bytes() + 2*int64(p.chunkRows*priority.RowBytes(p.run.layout)))
 	select {
 	case c := <-p.chunks:
 		p.copy(c)

@@ -130,7 +130,7 @@ func (u *uploads) priorityBytes() int64 {
 	if u == nil || u.priority == nil {
 		return 0
 	}
-	return u.priority.bytes.most.Load()
+	return u.priority.bytes.Most()
 }
 
 // takeTurn waits until nothing else is being uploaded.

@@ -9,6 +9,7 @@ import (
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
 	"aibox/trainer/engine/cuda"
+	"aibox/trainer/flow"
 )
 
 // makeEngine makes the engine that goes on from the state of the run.
@@ -39,7 +40,7 @@ func (r *run) makeEngine() error {
 	}
 	limit, err := e.RowLimit(job.Training.BatchSize)
 	if limit != nil {
-		r.table.passLimit.devices = limit.Rows
+		r.table.passLimit.Devices = limit.Rows
 	}
 	return err
 }
@@ -48,6 +49,14 @@ func (r *run) makeEngine() error {
 // host between two passes.
 func announces(job *configs.Job) bool {
 	return job.Engine.Kind == "cuda" && job.Engine.Embeddings == "device" && !prioritized(job)
+}
+
+// stages are what training and evaluations run through.
+func (r *run) stages() flow.Stages {
+	return flow.Stages{
+		Table: r.table.Table, Limit: &r.table.passLimit, Engine: r.engine, Announces: announces(r.job),
+		Queues: flow.QueuesOf(r.job), Bytes: &r.table.passBytes, Space: r.snapshots.giveSpace, Ranges: r.ranges(), Log: r.log,
+	}
 }
 
 // ranges tell a profiler of the devices what the run does.

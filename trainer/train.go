@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"aibox/trainer/flow"
+
 	"aibox/configs"
 	"aibox/gpu"
 	"aibox/gpu/profiled"
@@ -181,8 +183,8 @@ type runTable struct {
 	dirs      []string // outside of the model directory; nil: there are none
 	base      uint64   // the snapshot that was cloned, until the run has one of its own; 0: none
 	day       uint32   // of the rows that the run trains
-	passLimit passLimit
-	passBytes gauge
+	passLimit flow.Limit
+	passBytes flow.Gauge
 }
 
 // prepare opens, before training begins, everything that can fail for reasons that the

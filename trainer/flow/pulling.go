@@ -1,41 +1,35 @@
-package trainer
+package flow
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 
-	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 )
 
-// pulled is a pass whose rows are pinned. Its holder releases them with
+// Pulled is a pass whose rows are pinned. Its holder releases them with
 // puller.release.
-type pulled struct {
-	pass *reader.Pass
-	rows *sparsetable.WorkingSet
+type Pulled struct {
+	Pass *reader.Pass
+	Rows *sparsetable.WorkingSet
 }
 
 // forEngine is the pass as an engine gets it.
-func (w pulled) forEngine() engine.Pass {
-	return engine.Pass{Keys: w.pass.Keys, Rows: w.rows, Batches: w.pass.Batches}
+func (w Pulled) forEngine() engine.Pass {
+	return engine.Pass{Keys: w.Pass.Keys, Rows: w.Rows, Batches: w.Pass.Batches}
 }
 
 // puller pulls the rows of passes, one pass after the other, and counts the passes
 // whose rows are pinned. The queues limit their number; if the table's memory cannot
 // hold so many, fewer passes are pinned.
 type puller struct {
-	table  sparsetable.Table
-	mode   sparsetable.PullMode
-	log    *slog.Logger
-	limit  *passLimit
-	space  func(cause error) bool // as in flow
-	yield  func() bool            // likewise
-	ranges gpu.Ranger             // likewise
+	*Stages
+	mode  sparsetable.PullMode
+	yield func() bool // as in Hooks
 
 	begun    int64 // passes that were pulled
 	warned   bool
@@ -43,14 +37,14 @@ type puller struct {
 	released chan struct{} // wakes pull
 }
 
-func newPuller(table sparsetable.Table, mode sparsetable.PullMode, limit *passLimit, log *slog.Logger, ranges gpu.Ranger) *puller {
-	return &puller{table: table, mode: mode, limit: limit, log: log, ranges: ranges, released: make(chan struct{}, 1)}
+func newPuller(s *Stages, mode sparsetable.PullMode, yield func() bool) *puller {
+	return &puller{Stages: s, mode: mode, yield: yield, released: make(chan struct{}, 1)}
 }
 
 // pull pins the rows of a pass. If the table's memory cannot hold all of them at the
 // same time, it does so in parts; if it cannot hold those of one mini-batch, it fails.
-func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) error) error {
-	for parts := p.limit.cut(pass, p.log); len(parts) > 0; {
+func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) error) error {
+	for parts := p.Limit.cut(pass, p.Log); len(parts) > 0; {
 		part := parts[0]
 		w, err := p.pin(ctx, part)
 		var budget *sparsetable.BudgetError
@@ -66,8 +60,8 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) 
 			return fmt.Errorf("a mini-batch with %d unique keys: %w; give sparse_table.memory_bytes at least %d bytes, or make training.batch_size smaller",
 				len(part.Keys), err, budget.NeedBytes)
 		default:
-			p.limit.lower(part, budget.FitRows, p.log)
-			parts = append(p.limit.cut(part, p.log), parts[1:]...)
+			p.Limit.lower(part, budget.FitRows, p.Log)
+			parts = append(p.Limit.cut(part, p.Log), parts[1:]...)
 		}
 	}
 	return nil
@@ -76,8 +70,8 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(pulled) 
 // pin pins the rows of a pass. While the table has no memory for them, it waits for
 // earlier passes to be released; if none is left to wait for, it fails. If the disk is full,
 // it asks for space.
-func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
-	defer p.ranges.EndRange(p.ranges.StartRange("pull"))
+func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
+	defer p.Ranges.EndRange(p.Ranges.StartRange("pull"))
 	for {
 		ended := p.ended.Load() // read before Pull: if a pass is released meanwhile, another attempt may succeed
 		mode := p.mode
@@ -87,38 +81,38 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (pulled, error) {
 		if len(pass.Batches) > 1 {
 			mode |= sparsetable.PullDivisible
 		}
-		rows, err := p.table.Pull(ctx, pass.Keys, mode)
+		rows, err := p.Table.Pull(ctx, pass.Keys, mode)
 		if err == nil {
 			p.begun++
-			return pulled{pass, rows}, nil
+			return Pulled{pass, rows}, nil
 		}
-		if diskFull(err) && p.space != nil && p.space(err) {
+		if p.Space != nil && p.Space(err) {
 			continue
 		}
 		if errors.Is(err, sparsetable.ErrBudget) && p.yield != nil && p.yield() {
 			continue
 		}
 		if !errors.Is(err, sparsetable.ErrBudget) || ended == p.begun {
-			return pulled{}, err
+			return Pulled{}, err
 		}
 		if !p.warned {
 			p.warned = true
-			p.log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; increase sparse_table.memory_bytes, or decrease pipeline.batches_per_pass or pipeline.pull_queue",
+			p.Log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; increase sparse_table.memory_bytes, or decrease pipeline.batches_per_pass or pipeline.pull_queue",
 				"passes", p.begun-ended, "error", err)
 		}
 		for p.ended.Load() == ended {
 			select {
 			case <-p.released:
 			case <-ctx.Done():
-				return pulled{}, context.Cause(ctx)
+				return Pulled{}, context.Cause(ctx)
 			}
 		}
 	}
 }
 
 // release ends a pass. It is called once for each, from any goroutine.
-func (p *puller) release(w pulled) {
-	w.rows.Release()
+func (p *puller) release(w Pulled) {
+	w.Rows.Release()
 	p.ended.Add(1)
 	select {
 	case p.released <- struct{}{}:

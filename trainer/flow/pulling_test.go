@@ -1,7 +1,8 @@
-package trainer
+package flow
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"testing"
 
@@ -38,8 +39,9 @@ func TestDivisiblePulls(t *testing.T) {
 		pass.Batches = append(pass.Batches, batch)
 	}
 	table := &modesOf{}
-	p := newPuller(table, sparsetable.PullLookup, new(passLimit), quiet.Logger, gpu.RangerOf(nil))
-	if err := p.pull(t.Context(), pass, func(pulled) error { return nil }); err != nil {
+	stages := &Stages{Table: table, Limit: new(Limit), Log: slog.New(slog.DiscardHandler), Ranges: gpu.RangerOf(nil)}
+	p := newPuller(stages, sparsetable.PullLookup, nil)
+	if err := p.pull(t.Context(), pass, func(Pulled) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	const divisible = sparsetable.PullLookup | sparsetable.PullDivisible

@@ -1,4 +1,4 @@
-package trainer
+package flow
 
 import (
 	"log/slog"
@@ -7,21 +7,21 @@ import (
 	"aibox/reader"
 )
 
-// passLimit is how many unique keys a pass may have so that the memory of the table, and that of
+// Limit is how many unique keys a pass may have so that the memory of the table, and that of
 // devices if rows are there, can hold its rows. That of the table is found when a pass does not fit, and stays as long as the table is
 // open. The model does not depend on how passes are divided.
-type passLimit struct {
+type Limit struct {
 	keys        atomic.Int64 // 0: none so far
 	told        atomic.Bool
-	devices     func([]reader.Batch) int64 // of a pass with these mini-batches; nil: none. It does not change while passes are cut
+	Devices     func([]reader.Batch) int64 // of a pass with these mini-batches; nil: none. It does not change while passes are cut
 	toldDevices atomic.Bool
 }
 
 // cut divides pass into parts that do not exceed the limits.
-func (l *passLimit) cut(pass *reader.Pass, log *slog.Logger) []*reader.Pass {
+func (l *Limit) cut(pass *reader.Pass, log *slog.Logger) []*reader.Pass {
 	most := l.keys.Load()
-	if l.devices != nil {
-		devices := l.devices(pass.Batches)
+	if l.Devices != nil {
+		devices := l.Devices(pass.Batches)
 		if most == 0 || devices < most {
 			most = devices
 		}
@@ -37,7 +37,7 @@ func (l *passLimit) cut(pass *reader.Pass, log *slog.Logger) []*reader.Pass {
 }
 
 // lower sets the limit after a pass did not fit; fit is how many keys would have.
-func (l *passLimit) lower(pass *reader.Pass, fit int, log *slog.Logger) {
+func (l *Limit) lower(pass *reader.Pass, fit int, log *slog.Logger) {
 	keys := int64(min(fit, len(pass.Keys)-1))
 	if now := l.keys.Load(); now == 0 || keys < now {
 		l.keys.Store(keys)

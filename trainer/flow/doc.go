@@ -1,0 +1,25 @@
+// Package flow moves passes through the three stages of AIBox §3, Figure 3, once over some data:
+//
+//	RE     reads passes, divides those whose rows would not fit (Limit), and tells the table of
+//	       their keys (Announce), as far ahead as the table looks and Queues.ReadAheadBytes allows
+//	ST     pulls and pins the rows of a pass. Where the table's memory does not hold them beside
+//	       those of the passes before, it waits for these, or divides the pass further
+//	EL+JL  has an engine work on the mini-batches of a pass one after the other, and releases its rows
+//
+// Each stage is one goroutine of a pipeline.Pipeline. Training and evaluation are the same Flow with
+// other modes of pulling and another Batch; what they share are their Stages, and what a run wants to
+// know or do between two passes are Hooks.
+//
+// # Who owns a pass
+//
+//	RE -> ST       the pass, with its keys announced
+//	ST -> EL+JL    the pass with pinned rows (Pulled); whoever drops it releases the rows
+//	engine         keys and rows from Begin to End, or, with Announces, until it calls Ended, which
+//	               may be during the next pass
+//
+// When the last of stage and engine is done with a pass, its memory goes back to the reader, and
+// Stages.Bytes falls by what it took. Passes that were announced to the table but never pulled, after
+// an error or a stop, are withdrawn at the end of Run.
+//
+// How passes are divided, and how far ahead they are read, does not change the model.
+package flow
