@@ -9,6 +9,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
 
@@ -26,14 +27,14 @@ type Bench struct {
 func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
 	r := &run{job: job, log: log, opts: Options{Status: new(Status), platform: platform}}
 	var err error
-	if r.parts, err = makeParts(job); err != nil {
+	if r.Parts, err = jobparts.Make(job); err != nil {
 		return nil, err
 	}
 	if err := r.openPlatform(); err != nil {
 		return nil, err
 	}
 	r.table.day = 1
-	r.data.base = readerOptions(job, jobsource.New(job, log), r.schema, log)
+	r.data.base = jobparts.ReaderOptions(job, jobsource.New(job, log), r.Schema, log)
 	if err := r.makeModel(); err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log 
 		return nil, err
 	}
 	b := new(Bench)
-	if b.Table, err = sparsetable.Open(ctx, sparsetable.Options{Layout: r.layout, Init: r.table.init, Logger: log}); err != nil {
+	if b.Table, err = sparsetable.Open(ctx, sparsetable.Options{Layout: r.Layout, Init: r.table.init, Logger: log}); err != nil {
 		return nil, err
 	}
 	if err := r.makeEngine(); err != nil {

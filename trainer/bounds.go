@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"aibox/trainer/flow"
-
 	"aibox/configs"
 	"aibox/internal/humanize"
 	"aibox/pipeline"
 	"aibox/sparsetable"
+	"aibox/trainer/flow"
 )
 
 // coresBusy is the share of the cores' time from which on a job counts as one that the cores

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"aibox/trainer/flow"
-
 	"aibox/pipeline"
+	"aibox/trainer/flow"
 )
 
 // TestBound: the summary names the stage that bounded the job, and a setting that would help.

@@ -35,8 +35,7 @@ func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
 			continue
 		}
 		checked := Check(t.Context(), j)
-		var option *OptionError
-		if !errors.As(checked, &option) || !strings.Contains(checked.Error(), c.want) {
+		if errkind.Of(t.Context(), checked) != errkind.Job || !strings.Contains(checked.Error(), c.want) {
 			t.Errorf("%s: %v", c.set, checked)
 		}
 		if _, err := Train(t.Context(), j, quiet); err == nil || checked == nil || err.Error() != checked.Error() {

@@ -22,6 +22,7 @@ import (
 	"aibox/reader"
 	"aibox/reader/convert"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
 )
@@ -95,7 +96,7 @@ func trainAndDie(t *testing.T, file string, at int) (done bool) {
 func asParquet(t *testing.T, data func(*configs.Job) []string) string {
 	t.Helper()
 	text := job(t, "lr")
-	schema, err := Schema(text)
+	schema, err := jobparts.Schema(text)
 	if err != nil {
 		t.Fatal(err)
 	}

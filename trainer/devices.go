@@ -15,6 +15,7 @@ import (
 	"aibox/internal/humanize"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cuda"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
@@ -49,15 +50,15 @@ func forecastDevices(job *configs.Job, size DataSize, open func() (gpu.Platform,
 	if job.Engine.Kind != "cuda" {
 		return nil, nil
 	}
-	p, err := makeParts(job)
+	p, err := jobparts.Make(job)
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.New(p.spec)
+	m, err := model.New(p.Spec)
 	if err != nil {
 		return nil, err
 	}
-	dense, err := optim.NewDense(denseConfig(job.Optimizer.Dense), m.Params(), linearOptimizer(job)...)
+	dense, err := jobparts.NewDense(job, m.Params())
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +80,8 @@ func forecastDevices(job *configs.Job, size DataSize, open func() (gpu.Platform,
 }
 
 // deviceNeeds is what the engine of a job takes for whole mini-batches, on devices that need so much to multiply matrices.
-func deviceNeeds(job *configs.Job, p *parts, m *model.Model, dense *optim.Dense, size DataSize, productBytes int64) cuda.Needs {
-	c := engine.Config{Network: m.Network(), Precision: p.precision, Layout: p.layout, Rows: p.rows, Schedule: p.schedule}
+func deviceNeeds(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, size DataSize, productBytes int64) cuda.Needs {
+	c := engine.Config{Network: m.Network(), Precision: p.Precision, Layout: p.Layout, Rows: p.Rows, Schedule: p.Schedule}
 	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), size.batch(job), job.Engine.Embeddings == "device", productBytes)
 }
 

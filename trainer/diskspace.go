@@ -42,7 +42,7 @@ func (r *run) tableBytes() int64 {
 		return 0
 	}
 	st := r.table.Stats()
-	row := int64(r.layout.Bytes()) + 8 // with its key
+	row := int64(r.Layout.Bytes()) + 8 // with its key
 	if r.job.SparseTable.Kind != sparsetable.KindSSD {
 		return st.Rows * row
 	}

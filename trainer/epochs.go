@@ -8,13 +8,13 @@ import (
 	"math"
 	"strconv"
 
-	"aibox/trainer/flow"
-
 	"aibox/internal/kernel"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/flow"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 )
@@ -220,7 +220,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 			},
 		},
 	}
-	if prioritized(r.job) {
+	if jobparts.Prioritized(r.job) {
 		f.Begins, f.Ends = r.passBegins, r.passEnds
 	}
 	stages, err := f.Run(ctx)

@@ -3,11 +3,10 @@ package trainer
 import (
 	"context"
 
-	"aibox/trainer/flow"
-
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/flow"
 	"aibox/trainer/metrics"
 )
 

@@ -34,7 +34,7 @@ func (r *run) tensors(t int64) []modeldir.Tensor {
 	for i, p := range r.model.Params() {
 		out[i].Data = d.Average(p)
 	}
-	for _, s := range slices.Concat(d.State(), d.Steps(t), d.Unaveraged(), r.state.Engine.RowSteps.Steps(r.rows, t)) {
+	for _, s := range slices.Concat(d.State(), d.Steps(t), d.Unaveraged(), r.state.Engine.RowSteps.Steps(r.Rows, t)) {
 		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"aibox/internal/fixmath"
 	"aibox/reader"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 )
@@ -37,7 +38,7 @@ func (r *run) initBias(ctx context.Context) error {
 	if p := r.models.previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == paramPrefix+bias.Name }) {
 		return nil
 	}
-	l := firstLook{largest: make([]float64, len(r.spec.Dense))}
+	l := firstLook{largest: make([]float64, len(r.Spec.Dense))}
 	if err := l.read(ctx, r.firstExamples()); err != nil {
 		return fmt.Errorf("data.train: %w", err)
 	}
@@ -62,7 +63,7 @@ func (r *run) firstExamples() reader.Options {
 			limit = min(limit, most)
 		}
 	}
-	o := unjudged(r.trainOptions(0, limit))
+	o := jobparts.Unjudged(r.trainOptions(0, limit))
 	o.ShuffleBuffer, o.GroupBy = 0, ""
 	o.ChunkBytes = min(o.ChunkBytes, firstChunkBytes)
 	return o

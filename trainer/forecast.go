@@ -9,6 +9,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine/cpu"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
@@ -40,15 +41,15 @@ const (
 // from size, as SampleData finds it; where that is unknown, bags are taken to have one
 // value, and the data to be so large that all queues are full.
 func Forecast(job *configs.Job, size DataSize) (Memory, error) {
-	p, err := makeParts(job)
+	p, err := jobparts.Make(job)
 	if err != nil {
 		return Memory{}, err
 	}
-	m, err := model.New(p.spec)
+	m, err := model.New(p.Spec)
 	if err != nil {
 		return Memory{}, err
 	}
-	dense, err := optim.NewDense(denseConfig(job.Optimizer.Dense), m.Params(), linearOptimizer(job)...)
+	dense, err := jobparts.NewDense(job, m.Params())
 	if err != nil {
 		return Memory{}, err
 	}
@@ -60,7 +61,7 @@ func Forecast(job *configs.Job, size DataSize) (Memory, error) {
 	f.Engine = engineForecast(job, &p, m, dense, size)
 	f.Passes = passesForecast(job, size)
 	f.Reading = readingForecast(job, &p, size)
-	list, chunks := priorityBytes(job)
+	list, chunks := jobparts.PriorityBytes(job)
 	f.Priority = list + chunks
 	beside := f.Reading + f.Passes + f.Priority + f.Engine + f.Dense
 	f.Runtime = programBytes + garbageForecast(job, size, beside)
@@ -94,9 +95,9 @@ func savedBytes(m *model.Model, d *optim.Dense) int64 {
 
 // tableForecast is what the table takes, or 0 if nothing bounds it. A table that starts
 // from an earlier model has the rows of that model too.
-func tableForecast(job *configs.Job, p *parts, size DataSize) int64 {
-	o := tableOptions(job)
-	o.Layout, o.SSD.Dirs = p.layout, job.SparseTable.Dirs
+func tableForecast(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
+	o := jobparts.TableOptions(job)
+	o.Layout, o.SSD.Dirs = p.Layout, job.SparseTable.Dirs
 	rows := size.Rows
 	if size.Examples == 0 || job.Training.WarmStart != "" {
 		rows = -1
@@ -105,9 +106,9 @@ func tableForecast(job *configs.Job, p *parts, size DataSize) int64 {
 }
 
 // engineForecast is what the engine takes of the host's memory for whole mini-batches.
-func engineForecast(job *configs.Job, p *parts, m *model.Model, dense *optim.Dense, size DataSize) int64 {
+func engineForecast(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, size DataSize) int64 {
 	n := size.batch(job)
-	rows := int64(uniqueShare*size.Features*float64(n)) * int64(4*p.layout.ValueDim)
+	rows := int64(uniqueShare*size.Features*float64(n)) * int64(4*p.Layout.ValueDim)
 	if job.Engine.Kind == "cuda" {
 		needs := deviceNeeds(job, p, m, dense, size, 0)
 		return needs.Pinned + rows
@@ -130,7 +131,7 @@ func (d *DataSize) batch(job *configs.Job) int {
 func passesForecast(job *configs.Job, size DataSize) int64 {
 	pass := int64(size.PassBytes * float64(job.Pipeline.BatchesPerPass*job.Training.BatchSize))
 	passes := job.Pipeline.ReadQueue + job.Pipeline.PullQueue + 3
-	if announces(job) {
+	if jobparts.Announces(job) {
 		passes += 2
 	}
 	n := pass * int64(passes)
@@ -147,19 +148,19 @@ func passesForecast(job *configs.Job, size DataSize) int64 {
 
 // exampleBytes is what an example with that many feature values takes in a pass: see
 // reader.Batch.
-func exampleBytes(p *parts, features float64) float64 {
-	fields, dense := float64(len(p.spec.Fields)), float64(len(p.spec.Dense))
+func exampleBytes(p *jobparts.Parts, features float64) float64 {
+	fields, dense := float64(len(p.Spec.Fields)), float64(len(p.Spec.Dense))
 	return 4 + 4*dense + 4*fields + (4+4)*features + (4+4+8)*uniqueShare*features
 }
 
 // readingForecast is what the reader has in hand: chunks of text that wait for
 // their turn or are decoded, their examples, and the shuffle buffer.
-func readingForecast(job *configs.Job, p *parts, size DataSize) int64 {
+func readingForecast(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	size.ensureDefaults(p)
 	threads := readerThreads(job)
 	chunk := int64(job.Pipeline.ChunkBytes)
 	blocks := int64(3*threads + 3)
-	decoded := growthShare * (4 + 4*float64(len(p.spec.Dense)+len(p.spec.Fields)) + 8*size.Features)
+	decoded := growthShare * (4 + 4*float64(len(p.Spec.Dense)+len(p.Spec.Fields)) + 8*size.Features)
 	share := textShare
 	if job.Data.Format == "parquet" {
 		share = parquetShare

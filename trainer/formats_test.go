@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"aibox/configs"
-	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/model"
 )
@@ -190,32 +189,5 @@ func TestFormatCannotBeOverridden(t *testing.T) {
 	var wrong *OptionError
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "bfloat16") {
 		t.Errorf("opened as float32: %v", err)
-	}
-}
-
-// TestJobsKnowEveryFormat: the job file's words are the table's.
-func TestJobsKnowEveryFormat(t *testing.T) {
-	for _, k := range configs.Keys() {
-		if k.Path == "sparse_table.value_format" {
-			if !slices.Equal(k.Values, sparsetable.ValueFormats()) || k.Default != sparsetable.Float32.String() {
-				t.Errorf("values %v, default %s", k.Values, k.Default)
-			}
-			return
-		}
-	}
-	t.Error("no such key")
-}
-
-// TestLabelRulesAreParsedOnce: a rule that the job file may have is the rule that
-// training applies.
-func TestLabelRulesAreParsedOnce(t *testing.T) {
-	for text, want := range map[string]reader.LabelRule{
-		"label >= 1_000": {Column: "label", Op: ">=", Value: 1000}, "label<1e3": {Column: "label", Op: "<", Value: 1000},
-		"label != -0.5": {Column: "label", Op: "!=", Value: -0.5}, "label": {Column: "label"},
-	} {
-		s, err := Schema(job(t, "lr", "data.label="+text))
-		if err != nil || s.Label != want {
-			t.Errorf("%s: %+v, %v; want %+v", text, s.Label, err, want)
-		}
 	}
 }

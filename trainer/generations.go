@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -179,5 +180,5 @@ func nameOf(dir string, from modeldir.Origin) string {
 		return ""
 	}
 	earlier := modeldir.Manifest{Generation: from.Generation}
-	return modeldir.JoinName(or(from.ModelDir, dir), earlier.Number())
+	return modeldir.JoinName(cmp.Or(from.ModelDir, dir), earlier.Number())
 }

@@ -11,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/clicklog"
 	"aibox/internal/generate"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
 
@@ -59,7 +60,7 @@ var testLog = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	schema, err := Schema(job)
+	schema, err := jobparts.Schema(job)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 )
 
@@ -52,16 +53,16 @@ output: {model_dir: %[1]s/%[2]s}
 // TestIndicatorsOfTowers: a tower sees the indicators of its columns.
 func TestIndicatorsOfTowers(t *testing.T) {
 	j := job(t, "aibox", "data.columns[2].missing=0")
-	p, err := makeParts(j)
+	p, err := jobparts.Make(j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"D1", "D2", "D3", "D1.missing", "D3.missing"}; !slices.Equal(p.spec.Dense, want) {
-		t.Fatalf("%q, want %q", p.spec.Dense, want)
+	if want := []string{"D1", "D2", "D3", "D1.missing", "D3.missing"}; !slices.Equal(p.Spec.Dense, want) {
+		t.Fatalf("%q, want %q", p.Spec.Dense, want)
 	}
 	want := []model.Tower{{Name: "a", Dense: []int{0, 1, 3}}, {Name: "b", Dense: []int{2, 4}}}
 	for i, w := range want {
-		if got := p.spec.Towers[i]; got.Name != w.Name || !slices.Equal(got.Dense, w.Dense) {
+		if got := p.Spec.Towers[i]; got.Name != w.Name || !slices.Equal(got.Dense, w.Dense) {
 			t.Errorf("%+v, want %+v", got, w)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"aibox/reader"
 	"aibox/reader/source"
+	"aibox/trainer/jobparts"
 )
 
 // dataset is what a run reads. The files are those that were listed at its start: the check
@@ -48,7 +49,7 @@ func (r *run) list(ctx context.Context, key string, uris []string) (*source.List
 // trainOptions are the reader's options for the listed training data in the given
 // epoch, counted from 0, with at most limit examples (0: all).
 func (r *run) trainOptions(epoch int, limit int64) reader.Options {
-	o := trainReaderOptions(r.data.base, r.job, epoch, limit)
+	o := jobparts.TrainReaderOptions(r.data.base, r.job, epoch, limit)
 	o.Listing, o.Split = r.data.train, r.data.split
 	return o
 }
@@ -61,7 +62,7 @@ func (r *run) split(ctx context.Context) error {
 	}
 	r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
 	o := r.trainOptions(0, r.job.Data.Limit)
-	o.Schema = withoutStatistics(o.Schema)
+	o.Schema = jobparts.WithoutStatistics(o.Schema)
 	split, err := reader.SplitTail(ctx, o, share)
 	if err != nil {
 		return fmt.Errorf("counting the rows of data.train: %w", err)

@@ -7,6 +7,7 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 )
 
@@ -91,7 +92,7 @@ func (l *Loaded) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
 	if err := l.table.Close(); err != nil { // verification needs its memory
 		return nil, err
 	}
-	o, err := l.Saved.TableOptions(tableOptions(l.Job))
+	o, err := l.Saved.TableOptions(jobparts.TableOptions(l.Job))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,7 +84,7 @@ func (r *run) differences(id *identity) (reasons []string, err error) {
 		reasons = slices.DeleteFunc(reasons, func(key string) bool { return key == "engine.devices" })
 	}
 	if night := r.job.Night(); night != id.Night {
-		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", or(night, "none"), or(id.Night, "none")))
+		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", cmp.Or(night, "none"), cmp.Or(id.Night, "none")))
 	}
 	if len(reasons) > 0 {
 		return reasons, nil // other data follow from that

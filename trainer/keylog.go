@@ -11,6 +11,7 @@ import (
 	"aibox/internal/tablediff"
 	"aibox/reader"
 	"aibox/reader/source"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
 
@@ -189,7 +190,7 @@ func (k *keyLog) values(field, cell string) []string {
 // read calls each for every sparse feature of the log, with the columns of the example if
 // they are asked for.
 func (k *keyLog) read(ctx context.Context, columns []string, each func(b *reader.Batch, example, field int, key uint64) error) error {
-	o := readerOptions(k.table.Job, k.sources, k.table.Schema, k.log)
+	o := jobparts.ReaderOptions(k.table.Job, k.sources, k.table.Schema, k.log)
 	o.Listing, o.Limit, o.PassThrough, o.KeepUnlabelled, o.GroupBy = k.listing, k.examples, columns, true, ""
 	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, -1, -1 // what cannot be read tells of no row
 	rd, err := reader.Open(ctx, o)

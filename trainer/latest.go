@@ -201,7 +201,7 @@ func (r *run) openPrevious(ctx context.Context) error {
 		}
 	}
 	r.models.previous = p
-	if !sameDir(p.Dir, r.job.Output.ModelDir) { // else the run itself brings what lacks
+	if !modeldir.SameDir(p.Dir, r.job.Output.ModelDir) { // else the run itself brings what lacks
 		return transfer.Complete(ctx, p, r.data.sources, int64(r.job.Output.RemoteBytesPerSecond), r.log)
 	}
 	return nil

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"aibox/trainer/flow"
-
 	"aibox/configs"
 	"aibox/internal/kernel"
 	"aibox/reader"
@@ -16,6 +14,8 @@ import (
 	"aibox/trainer/decay"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
+	"aibox/trainer/flow"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/metrics"
 	"aibox/trainer/model"
@@ -62,7 +62,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 		return err
 	}
 	kernel.SetThreads(l.Job.Pipeline.ComputeThreads)
-	spec, err := modelSpec(l.Job, &l.schema)
+	spec, err := jobparts.ModelSpec(l.Job, &l.schema)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if l.reading, err = transfer.Read(l.Saved, l.Job, l.opts.Logger); err != nil {
 		return err
 	}
-	o := tableOptions(l.Job)
+	o := jobparts.TableOptions(l.Job)
 	o.Logger = l.opts.Logger
 	if l.table, err = l.Saved.OpenTable(ctx, o); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 
 // read runs the model over data; if each is set, the data need no labels.
 func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
-	o := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
+	o := jobparts.ReaderOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 	o.Listing, o.PassThrough, o.KeepLists, o.KeepUnlabelled = data, pass.columns, pass.keepLists, each != nil
 	switch o.KeepBadRows = pass.keepBad; {
 	case pass.keepBad: // every bad row is kept, however many there are

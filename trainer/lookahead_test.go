@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"aibox/trainer/flow"
-
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/flow"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
 
@@ -85,14 +85,14 @@ func TestEveryEpochLooksAhead(t *testing.T) {
 func flows(t *testing.T, set ...string) (table *announced, run func(batch func(*reader.Batch) error, done ...func(*reader.Pass) error) error) {
 	t.Helper()
 	j := job(t, "fm", onSSD(set...)...)
-	o := tableOptions(j)
+	o := jobparts.TableOptions(j)
 	o.Dir, o.Layout = t.TempDir(), sparsetable.Layout{ValueDim: 4}
 	opened, err := sparsetable.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	table = &announced{Table: opened}
-	schema, err := Schema(j)
+	schema, err := jobparts.Schema(j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +105,9 @@ func flows(t *testing.T, set ...string) (table *announced, run func(batch func(*
 	for i := range schema.Columns {
 		schema.Columns[i].Transforms = nil // without their statistics, which keys do not depend on
 	}
-	base := readerOptions(j, sources, schema, quiet.Logger)
+	base := jobparts.ReaderOptions(j, sources, schema, quiet.Logger)
 	return table, func(batch func(*reader.Batch) error, done ...func(*reader.Pass) error) error {
-		rd, err := reader.Open(t.Context(), trainReaderOptions(base, j, 0, 0))
+		rd, err := reader.Open(t.Context(), jobparts.TrainReaderOptions(base, j, 0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func (r *run) memory(table sparsetable.Stats) Memory {
 		m.Engine = r.engine.MemoryBytes()
 		m.Dense = denseBytes(r.model, r.state.Engine.Dense)
 	}
-	m.Reading = readingForecast(r.job, &r.parts, DataSize{Examples: max(1, r.mostRead())}) // it is not counted: at most
+	m.Reading = readingForecast(r.job, &r.Parts, DataSize{Examples: max(1, r.mostRead())}) // it is not counted: at most
 	m.Priority = r.snapshots.uploads.priorityBytes()
 	m.Runtime = max(0, m.Process-m.Table-m.Passes-m.Priority-m.Engine-m.Dense)
 	m.Reading = min(m.Reading, m.Runtime)

@@ -12,6 +12,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/transfer"
 )
@@ -37,7 +38,7 @@ func FindTable(dir string) (*ModelTable, error) {
 	}
 	t := &ModelTable{Model: saved}
 	if t.Job, t.Schema, err = savedJob(saved, configs.LoadOptions{}); err == nil {
-		t.Options, err = saved.TableOptions(tableOptions(t.Job))
+		t.Options, err = saved.TableOptions(jobparts.TableOptions(t.Job))
 	}
 	if err != nil {
 		return nil, errors.Join(err, saved.Close())
@@ -101,7 +102,7 @@ func savedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, 
 	if err != nil {
 		return nil, reader.Schema{}, err
 	}
-	schema, err := Schema(job)
+	schema, err := jobparts.Schema(job)
 	if err != nil {
 		return nil, schema, err
 	}

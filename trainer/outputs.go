@@ -36,7 +36,7 @@ func Inputs(job *configs.Job) []string {
 	// Another model directory stays as it is. In its own, a job may start from an earlier
 	// model, because it does not overwrite that.
 	if start := job.Training.WarmStart; start != "" && start != configs.WarmStartLatest {
-		if dir, generation := modeldir.SplitName(start); generation == 0 || !sameDir(dir, job.Output.ModelDir) {
+		if dir, generation := modeldir.SplitName(start); generation == 0 || !modeldir.SameDir(dir, job.Output.ModelDir) {
 			inputs = append(inputs, filepath.Join(dir, modeldir.ManifestName))
 		}
 	}

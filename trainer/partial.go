@@ -10,6 +10,7 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
@@ -192,11 +193,11 @@ func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumpt
 			return nil, err
 		}
 		open := func(ctx context.Context) (sparsetable.Table, error) {
-			o, err := modeldir.InterruptedTable(scratch, tableOptions(r.job))
+			o, err := modeldir.InterruptedTable(scratch, jobparts.TableOptions(r.job))
 			if err != nil {
 				return nil, err
 			}
-			o.Layout, o.Logger, o.ReadOnly, o.SnapshotID, o.MustExist = r.layout, r.log, true, at.Snapshot, true
+			o.Layout, o.Logger, o.ReadOnly, o.SnapshotID, o.MustExist = r.Layout, r.log, true, at.Snapshot, true
 			o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 			return sparsetable.Open(ctx, o)
 		}
@@ -221,10 +222,10 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	if len(dirs) == 0 {
 		return nil, fmt.Errorf("%w; none of the directories can be used", lost)
 	}
-	o := tableOptions(r.job)
+	o := jobparts.TableOptions(r.job)
 	o.Dir, o.SSD.Dirs, o.SSD.AllowLost = w.TableDir(), dirs, true
-	o.Layout, o.Logger, o.SnapshotID, o.MustExist = r.layout, r.log, x.Snapshot, true
-	o.Init = newRowInit(r.layout, r.rows, r.job.Seed, *r.job.SparseTable.InitStddev)
+	o.Layout, o.Logger, o.SnapshotID, o.MustExist = r.Layout, r.log, x.Snapshot, true
+	o.Init = newRowInit(r.Layout, r.Rows, r.job.Seed, *r.job.SparseTable.InitStddev)
 	o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 	t, err := sparsetable.Open(ctx, o)
 	if damaged(err) {

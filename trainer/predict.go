@@ -11,6 +11,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/reader"
+	"aibox/trainer/jobparts"
 )
 
 // PredictOptions say what Predict reads and writes.
@@ -92,7 +93,7 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 	}
 	keepLists := format == reader.FormatParquet && l.schema.Format == reader.FormatParquet
 	if keepLists {
-		from := readerOptions(l.Job, l.sources, l.schema, l.opts.Logger)
+		from := jobparts.ReaderOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 		from.Listing = data
 		stored, err := reader.StoredColumns(ctx, from, o.Columns)
 		if err != nil {

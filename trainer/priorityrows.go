@@ -54,9 +54,9 @@ func (r *run) fetchSavedRows(ctx context.Context, scratch string, after, until i
 		err := json.Unmarshal(m.Model, &s.prioritySaved)
 		switch {
 		case err != nil:
-		case s.Layout != r.layout:
-			err = fmt.Errorf("its rows have %v, those of the table %v", s.Layout, r.layout)
-		case len(m.Files) != 1 || m.Files[0].Bytes != s.Rows*int64(priority.RowBytes(r.layout)):
+		case s.Layout != r.Layout:
+			err = fmt.Errorf("its rows have %v, those of the table %v", s.Layout, r.Layout)
+		case len(m.Files) != 1 || m.Files[0].Bytes != s.Rows*int64(priority.RowBytes(r.Layout)):
 			err = errors.New("its file does not have the size of its rows")
 		default:
 			if err = (sparsetable.OSFS{}).MkdirAll(scratch); err != nil {

@@ -11,11 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"aibox/trainer/flow"
-
-	"aibox/configs"
 	"aibox/internal/panics"
 	"aibox/sparsetable"
+	"aibox/trainer/flow"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/mirror"
 	"aibox/trainer/priority"
 	"aibox/trainer/remote"
@@ -79,50 +78,18 @@ type rowChunk struct {
 	copied chan struct{}
 }
 
-const (
-	// Of a table's memory, an mfu or ssu list takes as much as the counters of the paper, for
-	// vectors of 64 bytes (table 1). The copies of a scar list are as large as the vectors.
-	priorityMemoryShare = 1. / 16
-	// chunkShare of the table's memory, and at most maxChunkBytes, is how much is pinned at a time.
-	chunkShare    = 1. / 32
-	maxChunkBytes = 4 << 20
-	// defaultTableBytes is sparse_table.memory_bytes of a table on SSD where that is 0.
-	defaultTableBytes = 256 << 20
-)
-
-// prioritized reports whether a job saves rows by priority.
-func prioritized(job *configs.Job) bool {
-	return job.Snapshots.Priority != "" && job.Snapshots.Priority != configs.PriorityNone
-}
-
-// priorityBytes is what the list and the rows on their way take at most.
-func priorityBytes(job *configs.Job) (list, chunks int64) {
-	if !prioritized(job) {
-		return 0, 0
-	}
-	table := int64(job.SparseTable.MemoryBytes)
-	if table == 0 {
-		table = defaultTableBytes
-	}
-	list = table
-	if job.Snapshots.Priority != priority.SCAR {
-		list = int64(priorityMemoryShare * float64(table))
-	}
-	return list, 2 * min(int64(chunkShare*float64(table)), maxChunkBytes) // copies, and what is written
-}
-
 func newPrioritySaves(u *uploads, earlier *mirror.Summary) *prioritySaves {
 	r := u.run
-	if !prioritized(r.job) {
+	if !jobparts.Prioritized(r.job) {
 		return nil
 	}
-	list, chunks := priorityBytes(r.job)
+	list, chunks := jobparts.PriorityBytes(r.job)
 	if earlier == nil {
 		earlier = new(mirror.Summary)
 	}
 	return &prioritySaves{
-		run: r, uploads: u, list: priority.New(r.job.Snapshots.Priority, r.layout, list, r.job.Seed), chunks: make(chan *rowChunk),
-		chunkRows: max(1, int(chunks/2)/priority.RowBytes(r.layout)),
+		run: r, uploads: u, list: priority.New(r.job.Snapshots.Priority, r.Layout, list, r.job.Seed), chunks: make(chan *rowChunk),
+		chunkRows: max(1, int(chunks/2)/priority.RowBytes(r.Layout)),
 		Uploader:  mirror.Start("a priority save", *earlier, r.log),
 	}
 }
@@ -156,7 +123,7 @@ func (p *prioritySaves) passEnds(w flow.Pulled) {
 		return
 	}
 	p.list.End(w.Pass.Keys, w.Rows)
-	p.bytes.Set(p.list.Bytes() + 2*int64(p.chunkRows*priority.RowBytes(p.run.layout)))
+	p.bytes.Set(p.list.Bytes() + 2*int64(p.chunkRows*priority.RowBytes(p.run.Layout)))
 	select {
 	case c := <-p.chunks:
 		p.copy(c)
@@ -225,7 +192,7 @@ func (p *prioritySaves) collect(ctx context.Context, s *prioritySave, keys []uin
 	if s.file, err = p.run.models.writer.TempFile(); err != nil {
 		return err
 	}
-	n, words := p.chunkRows, p.run.layout.Words()
+	n, words := p.chunkRows, p.run.Layout.Words()
 	var copies []float32
 	var found []uint64
 	var encoded []byte
@@ -386,7 +353,7 @@ func (p *prioritySaves) upload(ctx context.Context, s *prioritySave) (*remote.Pu
 		return nil, err
 	}
 	model, err := json.Marshal(prioritySaved{
-		Format: resumeFormat, Version: r.opts.Version, Run: r.identity, Time: r.started.UTC(), Step: s.step, Kind: r.job.Snapshots.Priority, Rows: s.rows, Layout: r.layout,
+		Format: resumeFormat, Version: r.opts.Version, Run: r.identity, Time: r.started.UTC(), Step: s.step, Kind: r.job.Snapshots.Priority, Rows: s.rows, Layout: r.Layout,
 	})
 	if err != nil {
 		return nil, err
@@ -394,7 +361,7 @@ func (p *prioritySaves) upload(ctx context.Context, s *prioritySave) (*remote.Pu
 	return d.Publish(ctx, remote.Publication{
 		Job: r.job.PlainName(), Owner: r.snapshotOwner(), Identity: sha256Of(model), AiboxVersion: r.opts.Version,
 		Kind: remote.PrioritySave, Run: r.runKey(), Step: s.step, Model: model, Keep: int(math.Ceil(2 / r.job.Snapshots.PriorityFraction)),
-		Files: []remote.Local{{Name: rowsName, Bytes: s.rows * int64(priority.RowBytes(r.layout)), Open: func() (remote.ReaderAt, error) { return unclosed{s.file}, nil }}},
+		Files: []remote.Local{{Name: rowsName, Bytes: s.rows * int64(priority.RowBytes(r.Layout)), Open: func() (remote.ReaderAt, error) { return unclosed{s.file}, nil }}},
 	})
 }
 

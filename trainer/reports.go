@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,11 +29,11 @@ func reportPaths(job *configs.Job) map[string]string {
 	paths := map[string]string{
 		"model":      dir,
 		"summary":    filepath.Join(dir, summaryName),
-		"metrics":    or(job.Output.Metrics, filepath.Join(dir, metricsName)),
+		"metrics":    cmp.Or(job.Output.Metrics, filepath.Join(dir, metricsName)),
 		"quarantine": filepath.Join(dir, quarantineName),
 	}
 	if job.Output.TensorBoard != noTensorBoard {
-		paths["tensorboard"] = or(job.Output.TensorBoard, filepath.Join(dir, tensorBoardName))
+		paths["tensorboard"] = cmp.Or(job.Output.TensorBoard, filepath.Join(dir, tensorBoardName))
 	}
 	return paths
 }
@@ -133,13 +134,6 @@ func (r *reports) sync() error {
 		errs = append(errs, r.events.Sync())
 	}
 	return errors.Join(errs...)
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func (r *reports) training(epoch int, step, examples int64, rep metrics.Report) error {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 
+	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 )
 
@@ -205,7 +206,7 @@ func (r *run) giveUp() error {
 	r.state, r.resumed, r.recoveries, r.earlier, r.start, r.snapshots = State{}, nil, nil, 0, nil, newSnapshots(r)
 	r.arriving, r.restored = nil, restored{}
 	var err error
-	r.parts, err = makeParts(r.job) // without the statistics of that run
+	r.Parts, err = jobparts.Make(r.job) // without the statistics of that run
 	return errors.Join(append(errs, err)...)
 }
 

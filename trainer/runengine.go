@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"io"
 
-	"aibox/configs"
 	"aibox/gpu"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
 	"aibox/trainer/engine/cuda"
 	"aibox/trainer/flow"
+	"aibox/trainer/jobparts"
 )
 
 // makeEngine makes the engine that goes on from the state of the run.
 func (r *run) makeEngine() error {
 	job := r.job
 	c := engine.Config{
-		Network: r.model.Network(), Precision: r.precision, Layout: r.layout, Rows: r.rows, Schedule: r.schedule, Seed: job.Seed,
+		Network: r.model.Network(), Precision: r.Precision, Layout: r.Layout, Rows: r.Rows, Schedule: r.Schedule, Seed: job.Seed,
 		Day: r.table.day, ShowDecay: float32(job.SparseTable.ShowDecay), MinOccurrences: job.SparseTable.Admission.MinOccurrences,
 	}
 	if job.Engine.Kind != "cuda" {
@@ -45,16 +45,10 @@ func (r *run) makeEngine() error {
 	return err
 }
 
-// announces says whether the engine of a job makes use of being told of passes beforehand. Priority saves look at the rows of the
-// host between two passes.
-func announces(job *configs.Job) bool {
-	return job.Engine.Kind == "cuda" && job.Engine.Embeddings == "device" && !prioritized(job)
-}
-
 // stages are what training and evaluations run through.
 func (r *run) stages() flow.Stages {
 	return flow.Stages{
-		Table: r.table.Table, Limit: &r.table.passLimit, Engine: r.engine, Announces: announces(r.job),
+		Table: r.table.Table, Limit: &r.table.passLimit, Engine: r.engine, Announces: jobparts.Announces(r.job),
 		Queues: flow.QueuesOf(r.job), Bytes: &r.table.passBytes, Space: r.snapshots.giveSpace, Ranges: r.ranges(), Log: r.log,
 	}
 }

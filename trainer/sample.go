@@ -11,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/reader/source"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
 
@@ -36,9 +37,9 @@ const (
 )
 
 // ensureDefaults fills in what is assumed of data about which nothing is known.
-func (d *DataSize) ensureDefaults(p *parts) {
+func (d *DataSize) ensureDefaults(p *jobparts.Parts) {
 	if d.Features == 0 {
-		d.Features = float64(len(p.spec.Fields))
+		d.Features = float64(len(p.Spec.Fields))
 	}
 	if d.PassBytes == 0 {
 		d.PassBytes = exampleBytes(p, d.Features)
@@ -62,7 +63,7 @@ func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
 			return DataSize{}, nil
 		}
 	}
-	schema, err := Schema(job)
+	schema, err := jobparts.Schema(job)
 	if err != nil {
 		return DataSize{}, err
 	}
@@ -73,7 +74,7 @@ func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
 	if err != nil {
 		return DataSize{}, err
 	}
-	o := unjudged(trainReaderOptions(readerOptions(job, sources, schema, silent), job, 0, sampleExamples))
+	o := jobparts.Unjudged(jobparts.TrainReaderOptions(jobparts.ReaderOptions(job, sources, schema, silent), job, 0, sampleExamples))
 	o.Listing, o.Threads, o.ShuffleBuffer, o.GroupBy = listing, 1, 0, ""
 	o.ChunkBytes = min(o.ChunkBytes, sampleChunkBytes)
 	rd, err := reader.Open(ctx, o)

@@ -10,6 +10,7 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 )
 
@@ -104,17 +105,17 @@ func TestTableKeys(t *testing.T) {
 	want := sparsetable.Options{Kind: sparsetable.KindSSD, MemoryBytes: 16 << 20, SSD: sparsetable.SSDOptions{
 		CachePolicy: "lookahead", LookaheadPasses: 7, MaxSpaceAmplification: 1.7, DirBudgetBytes: 3 << 30, QueueDepth: 33, Direct: "off", HotBytes: 5 << 20,
 	}}
-	got := tableOptions(j)
+	got := jobparts.TableOptions(j)
 	if got.Kind != want.Kind || got.MemoryBytes != want.MemoryBytes || got.SSD.CachePolicy != want.SSD.CachePolicy ||
 		got.SSD.LookaheadPasses != want.SSD.LookaheadPasses || got.SSD.DirBudgetBytes != want.SSD.DirBudgetBytes ||
 		math.Abs(got.SSD.MaxSpaceAmplification-1.7) > 1e-12 || got.SSD.QueueDepth != want.SSD.QueueDepth || got.SSD.Direct != want.SSD.Direct ||
 		got.SSD.HotBytes != want.SSD.HotBytes {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if o := tableOptions(job(t, "fm")); o.Kind != sparsetable.KindMemory || o.SSD.CachePolicy != "" {
+	if o := jobparts.TableOptions(job(t, "fm")); o.Kind != sparsetable.KindMemory || o.SSD.CachePolicy != "" {
 		t.Errorf("in memory: %+v", o)
 	}
-	if o := tableOptions(job(t, "fm", onSSD("sparse_table.hot_bytes=-1")...)); o.SSD.HotBytes != -1 {
+	if o := jobparts.TableOptions(job(t, "fm", onSSD("sparse_table.hot_bytes=-1")...)); o.SSD.HotBytes != -1 {
 		t.Errorf("no hot rows: %+v", o)
 	}
 	for _, bad := range []string{"sparse_table.queue_depth=5", "sparse_table.hot_bytes=5", "sparse_table.dirs=[/x]", "pipeline.read_ahead_bytes=5"} {
@@ -132,7 +133,7 @@ func details(t *testing.T, j *configs.Job) *sparsetable.Details {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	table, err := m.OpenTable(t.Context(), tableOptions(j))
+	table, err := m.OpenTable(t.Context(), jobparts.TableOptions(j))
 	if err != nil {
 		t.Fatal(err)
 	}

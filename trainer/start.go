@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"fmt"
 
 	"aibox/configs"
@@ -19,7 +20,7 @@ type start struct {
 // startAt is the model of the manifest, which is in dir, as a start.
 func (r *run) startAt(dir string, m *modeldir.Manifest) *start {
 	s := &start{Origin: modeldir.Origin{Generation: m.Generation, Identity: m.Identity()}, Name: modeldir.JoinName(dir, m.Number()), SavedAt: m.SavedAt, Inexact: m.PartialRecovery != (modeldir.PartialRecovery{})}
-	if !sameDir(dir, r.job.Output.ModelDir) {
+	if !modeldir.SameDir(dir, r.job.Output.ModelDir) {
 		s.ModelDir = modeldir.RealDir(dir)
 	}
 	return s
@@ -80,7 +81,7 @@ func (s *start) same(other *start) bool {
 
 // exists reports whether the model that s is still exists.
 func (r *run) exists(s *start) bool {
-	for _, dir := range []string{or(s.ModelDir, r.job.Output.ModelDir), r.job.Output.ModelDir} {
+	for _, dir := range []string{cmp.Or(s.ModelDir, r.job.Output.ModelDir), r.job.Output.ModelDir} {
 		all, _ := modeldir.Generations(dir) // it may be gone
 		for i := range all {
 			if g := r.startAt(dir, &all[i].Manifest); all[i].Fault == nil && g.same(s) {

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,7 @@ func (e *startGoneError) Error() string {
 	from := e.first.StartedFrom
 	origin := "the model that it started from"
 	if from != (modeldir.Origin{}) {
-		origin = fmt.Sprintf("%s, from which it was made,", filepath.Join(or(from.ModelDir, e.dir), from.Generation))
+		origin = fmt.Sprintf("%s, from which it was made,", filepath.Join(cmp.Or(from.ModelDir, e.dir), from.Generation))
 	}
 	return fmt.Sprintf("%s is of the night %s, so the job, which is of %s, cannot start from it, and %s is not there any more%s; name the model to start from in training.warm_start, or give an empty text to begin with a new model",
 		filepath.Join(e.dir, e.first.Generation), e.first.OfNight(), e.job, origin, e.why)

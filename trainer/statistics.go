@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 
@@ -17,14 +16,14 @@ import (
 // new columns are scanned.
 func (r *run) scan(ctx context.Context) error {
 	r.data.statistics = new(reader.Statistics)
-	if r.schema.NeedsScan() {
+	if r.Schema.NeedsScan() {
 		var earlier reader.Statistics
 		if r.models.previous != nil {
 			if err := json.Unmarshal(r.models.previous.Statistics, &earlier); err != nil {
 				return fmt.Errorf("statistics of the earlier model in %s: %w", r.models.previous.Name, err)
 			}
 		}
-		if missingStatistics(&r.schema, &earlier) {
+		if missingStatistics(&r.Schema, &earlier) {
 			r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
 			o := r.trainOptions(0, r.job.Data.Limit)
 			o.Quarantine = r.data.quarantine
@@ -39,7 +38,7 @@ func (r *run) scan(ctx context.Context) error {
 			r.data.statistics = fresh
 		}
 		for _, c := range earlier.Columns {
-			if !standardizes(&r.schema, c) {
+			if !standardizes(&r.Schema, c) {
 				continue // the column has changed or is gone
 			}
 			same := func(o reader.ColumnStatistics) bool { return o.Column == c.Column && o.Step == c.Step }
@@ -55,12 +54,12 @@ func (r *run) scan(ctx context.Context) error {
 
 // applyStatistics completes the schema with the data statistics.
 func (r *run) applyStatistics() error {
-	if r.schema.NeedsScan() {
-		if err := r.data.statistics.Apply(&r.schema); err != nil {
+	if r.Schema.NeedsScan() {
+		if err := r.data.statistics.Apply(&r.Schema); err != nil {
 			return err
 		}
 	}
-	r.data.base.Schema = r.schema
+	r.data.base.Schema = r.Schema
 	return nil
 }
 
@@ -106,27 +105,4 @@ func missingStatistics(s *reader.Schema, known *reader.Statistics) bool {
 		}
 	}
 	return false
-}
-
-// withoutStatistics returns a schema with which data can be opened, but not trained
-// on, before the data statistics are known.
-func withoutStatistics(s reader.Schema) reader.Schema {
-	s.Columns = slices.Clone(s.Columns)
-	for i := range s.Columns {
-		s.Columns[i].Transforms = slices.Clone(s.Columns[i].Transforms)
-		for j := range s.Columns[i].Transforms {
-			if t := &s.Columns[i].Transforms[j]; t.Kind == reader.TransformStandardize && !t.HasMeanStd {
-				t.Std, t.HasMeanStd = 1, true
-			}
-		}
-	}
-	return s
-}
-
-// unjudged returns options for a first look at data: without statistics, without a limit on
-// bad rows and losses, and without a word in the log. Reading them for good judges them.
-func unjudged(o reader.Options) reader.Options {
-	o.Schema, o.Logger = withoutStatistics(o.Schema), slog.New(slog.DiscardHandler)
-	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, 1, 1
-	return o
 }

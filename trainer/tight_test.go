@@ -17,6 +17,7 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 )
 
@@ -114,7 +115,7 @@ func makeDirty(t *testing.T, j *configs.Job) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	o, err := m.TableOptions(tableOptions(j))
+	o, err := m.TableOptions(jobparts.TableOptions(j))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"aibox/trainer/flow"
-
 	"aibox/configs"
 	"aibox/gpu"
 	"aibox/gpu/profiled"
@@ -20,10 +18,11 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
 	"aibox/trainer/engine"
+	"aibox/trainer/flow"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
-	"aibox/trainer/optim"
 	"aibox/trainer/remote"
 )
 
@@ -143,7 +142,7 @@ type run struct {
 	log     *slog.Logger
 	started time.Time
 
-	parts
+	jobparts.Parts
 	data    dataset
 	models  models
 	reports *reports
@@ -193,13 +192,13 @@ type runTable struct {
 func (r *run) prepare(ctx context.Context) error {
 	r.opts.Status.begin(PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
 	var err error
-	if r.parts, err = makeParts(r.job); err != nil {
+	if r.Parts, err = jobparts.Make(r.job); err != nil {
 		return err
 	}
 	if err := r.openPlatform(); err != nil {
 		return err
 	}
-	if r.opts.platform == nil && r.precision == engine.BF16 && !kernel.HasBF16() {
+	if r.opts.platform == nil && r.Precision == engine.BF16 && !kernel.HasBF16() {
 		r.log.Info("bf16 is somewhat slower than float32 here, since the processor has no faster instruction for it; the model is the same as elsewhere", "kernels", kernel.Level())
 	}
 	warnOfAddressSpace(r.log)
@@ -290,7 +289,7 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 
 // openData checks the listed data, once it is known on which day they are trained.
 func (r *run) openData(ctx context.Context) error {
-	r.data.base = readerOptions(r.job, r.data.sources, r.schema, r.log)
+	r.data.base = jobparts.ReaderOptions(r.job, r.data.sources, r.Schema, r.log)
 	return r.checkData(ctx)
 }
 
@@ -348,7 +347,7 @@ func (r *run) checkData(ctx context.Context) error {
 		}
 	}
 	o := r.trainOptions(0, 0)
-	o.Schema = withoutStatistics(o.Schema)
+	o.Schema = jobparts.WithoutStatistics(o.Schema)
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("data.train: %w", err)
@@ -359,7 +358,7 @@ func (r *run) checkData(ctx context.Context) error {
 // checkEval looks for the first good example of the evaluation data. Whether there are too
 // many bad rows, or too much is lost, is for the evaluation to judge.
 func (r *run) checkEval(ctx context.Context) error {
-	o := unjudged(r.data.base)
+	o := jobparts.Unjudged(r.data.base)
 	o.URIs, o.Listing, o.Limit = r.job.Data.Eval, r.data.eval, 1
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
@@ -400,10 +399,10 @@ func (r *run) build(ctx context.Context) error {
 // decayRows begins the decay of the rows after a step, if they are to decay, with rows of a
 // model with the timeline before. renew reports whether all rows have to get the clock of that step.
 func (r *run) decayRows(before *decay.Timeline, after int64) (renew bool, err error) {
-	if !r.rows.Decays() {
+	if !r.Rows.Decays() {
 		return false, nil
 	}
-	h, renew := before.History().Continued(after, decay.RatesOf(r.rows), scheduleConfig(r.job.Optimizer.Schedule))
+	h, renew := before.History().Continued(after, decay.RatesOf(r.Rows), jobparts.ScheduleConfig(r.job.Optimizer.Schedule))
 	r.state.Engine.Decay, err = decay.NewTimeline(h)
 	return renew, err
 }
@@ -412,14 +411,14 @@ func (r *run) decayRows(before *decay.Timeline, after int64) (renew bool, err er
 func (r *run) makeModel() error {
 	job := r.job
 	var err error
-	if r.model, err = model.New(r.spec); err != nil {
+	if r.model, err = model.New(r.Spec); err != nil {
 		return err
 	}
-	if r.state.Engine.Dense, err = optim.NewDense(denseConfig(job.Optimizer.Dense), r.model.Params(), linearOptimizer(job)...); err != nil {
+	if r.state.Engine.Dense, err = jobparts.NewDense(job, r.model.Params()); err != nil {
 		return err
 	}
-	r.state.Engine.RowSteps = engine.NewRowSteps(spacesOf(job, r.spec.Fields))
-	r.table.init = newRowInit(r.layout, r.rows, job.Seed, *job.SparseTable.InitStddev)
+	r.state.Engine.RowSteps = engine.NewRowSteps(jobparts.Spaces(job, r.Spec.Fields))
+	r.table.init = newRowInit(r.Layout, r.Rows, job.Seed, *job.SparseTable.InitStddev)
 	return nil
 }
 
@@ -439,9 +438,9 @@ func (r *run) newTable() (sparsetable.Options, error) {
 
 // placedTable is newTable once it is known where the table is.
 func (r *run) placedTable() sparsetable.Options {
-	o := tableOptions(r.job)
+	o := jobparts.TableOptions(r.job)
 	o.Dir, o.SSD.Dirs = r.models.writer.TableDir(), r.table.dirs
-	o.Layout, o.Init, o.Logger, o.FS = r.layout, r.table.init, r.log, r.opts.tableFS
+	o.Layout, o.Init, o.Logger, o.FS = r.Layout, r.table.init, r.log, r.opts.tableFS
 	o.SSD.Source = r.arriving.source()
 	return o
 }

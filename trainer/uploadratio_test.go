@@ -83,7 +83,7 @@ snapshots: {every: 1 pass, remote: %[1]s/remote, remote_every: 1 snapshot}
 		}
 		now := r.snapshots.uploads.Summary().UploadedBytes
 		up, rows := now-uploaded, int64(changed[pass-1]*columns)
-		want := rows * int64(8+r.layout.Bytes())
+		want := rows * int64(8+r.Layout.Bytes())
 		t.Logf("pass %d: %d rows, %d bytes, %d uploaded, %.2f times as many", pass-1, rows, want, up, float64(up)/float64(want))
 		if float64(up) > 1.2*float64(want) || up < want {
 			t.Errorf("pass %d: %d rows of %d bytes have changed, %d bytes were uploaded", pass-1, rows, want, up)

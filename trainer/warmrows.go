@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/warmstart"
@@ -20,20 +22,20 @@ import (
 // it is. Otherwise it copies and converts every row.
 func (t *takeover) rows(ctx context.Context) error {
 	r := t.run
-	oldRows, before, err := rowLayout(t.earlier, t.oldSpec)
+	oldRows, before, err := jobparts.RowLayout(t.earlier, t.oldSpec)
 	if err != nil {
 		return fmt.Errorf("job file of the earlier model: %w", err)
 	}
-	values, err := warmstart.MatchAxes("row", []int{before.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.layout.ValueDim}, [][]string{r.spec.RowNames()})
+	values, err := warmstart.MatchAxes("row", []int{before.ValueDim}, [][]string{t.oldSpec.RowNames()}, []int{r.Layout.ValueDim}, [][]string{r.Spec.RowNames()})
 	if err != nil {
 		return err
 	}
-	if before, now := t.oldSpec.EmbeddingDim, r.spec.EmbeddingDim; before != now {
+	if before, now := t.oldSpec.EmbeddingDim, r.Spec.EmbeddingDim; before != now {
 		r.log.Warn("warm start: embeddings have another dimension; those that both models have are taken over", "earlier", before, "now", now)
 	}
 	keepState := t.keepsRowState(values)
-	if before.Format != r.layout.Format {
-		r.log.Info("warm start: the values of rows are converted", "earlier", before.Format, "now", r.layout.Format)
+	if before.Format != r.Layout.Format {
+		r.log.Info("warm start: the values of rows are converted", "earlier", before.Format, "now", r.Layout.Format)
 	}
 	t.warnFields()
 	t.rowSteps(keepState)
@@ -49,7 +51,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if keepState && !renew && values.Fresh == 0 && before == r.layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
+	if keepState && !renew && values.Fresh == 0 && before == r.Layout && r.job.SparseTable.Kind == sparsetable.KindSSD && t.earlier.SparseTable.Kind == sparsetable.KindSSD {
 		err := t.clone(ctx)
 		if !errors.Is(err, sparsetable.ErrNotCloneable) {
 			return err
@@ -60,8 +62,8 @@ func (t *takeover) rows(ctx context.Context) error {
 		return err
 	}
 	return t.copyRows(ctx, warmstart.NewConverter(warmstart.Conversion{
-		From: before, To: r.layout, Take: values, KeepState: keepState, Rounding: sparsetable.NewRounding(r.job.Seed, initRounding),
-		Init: r.table.init, Refresh: r.rows.Init, Parts: r.rows.Parts(), OldParts: oldRows.Parts(),
+		From: before, To: r.Layout, Take: values, KeepState: keepState, Rounding: sparsetable.NewRounding(r.job.Seed, initRounding),
+		Init: r.table.init, Refresh: r.Rows.Init, Parts: r.Rows.Parts(), OldParts: oldRows.Parts(),
 		Clocks: decay.NewHandover(earlier, r.state.Engine.Decay, r.models.previous.Step, renew),
 	}))
 }
@@ -75,8 +77,8 @@ func (t *takeover) keepsRowState(values *warmstart.Match) bool {
 		r.log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
 		return false
 	}
-	if values.Fresh > 0 && r.rows.HasSteps() {
-		r.log.Warn("warm start: rows have values that they did not have in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.spec))
+	if values.Fresh > 0 && r.Rows.HasSteps() {
+		r.log.Warn("warm start: rows have values that they did not have in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.Spec))
 		return false
 	}
 	return true
@@ -132,7 +134,7 @@ func (t *takeover) copyRows(ctx context.Context, c *warmstart.Converter) error {
 	if err := r.readsArriving(); err != nil {
 		return err
 	}
-	o := tableOptions(t.earlier)
+	o := jobparts.TableOptions(t.earlier)
 	o.Logger = r.log
 	table, err := r.models.previous.OpenTable(ctx, o)
 	if err != nil {
@@ -170,7 +172,7 @@ func (t *takeover) rowSteps(sameState bool) {
 		}
 		return nil
 	}
-	before := spacesOf(t.earlier, t.oldSpec.Fields)
+	before := jobparts.Spaces(t.earlier, t.oldSpec.Fields)
 	has := func(space string) bool { return sameState && slices.Contains(before, space) }
 	t.run.state.Engine.RowSteps.TakeOver(saved, has, t.run.models.previous.Step)
 }
@@ -180,7 +182,7 @@ func (t *takeover) warnFields() {
 	spaces := func(job *configs.Job) map[string]bool {
 		out := make(map[string]bool)
 		for _, c := range job.SparseColumns() {
-			out[or(c.Space, c.Name)] = true
+			out[cmp.Or(c.Space, c.Name)] = true
 		}
 		return out
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/configs"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
@@ -23,11 +24,11 @@ func (r *run) warmStart(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("job file of the earlier model: %w", err)
 	}
-	schema, err := Schema(earlier)
+	schema, err := jobparts.Schema(earlier)
 	if err != nil {
 		return fmt.Errorf("job file of the earlier model: %w", err)
 	}
-	spec, err := modelSpec(earlier, &schema)
+	spec, err := jobparts.ModelSpec(earlier, &schema)
 	if err != nil {
 		return fmt.Errorf("model of the earlier model directory: %w", err)
 	}
@@ -62,9 +63,9 @@ type takeover struct {
 // dense copies parameters, batch-norm statistics and optimizer state.
 func (t *takeover) dense() error {
 	r := t.run
-	if r.spec.Kind != t.oldSpec.Kind {
+	if r.Spec.Kind != t.oldSpec.Kind {
 		r.log.Warn("warm start: the earlier model is of another kind; only parameters with the same name and inputs are copied",
-			"earlier", t.oldSpec.Kind, "now", r.spec.Kind)
+			"earlier", t.oldSpec.Kind, "now", r.Spec.Kind)
 	}
 	if r.job.Optimizer.Dense.Kind != t.earlier.Optimizer.Dense.Kind {
 		r.log.Warn("warm start: the earlier model had another dense optimizer; the optimizer's state starts fresh",
@@ -100,7 +101,7 @@ func (t *takeover) dense() error {
 		if m.Fresh > 0 {
 			fresh = append(fresh, fmt.Sprintf("%s (%d of %d values)", p.Name, m.Fresh, len(p.Data)))
 		}
-		if denseKind(r.job, p.Name) == denseKind(t.earlier, p.Name) {
+		if jobparts.DenseKind(r.job, p.Name) == jobparts.DenseKind(t.earlier, p.Name) {
 			t.state(m, state[p.Name], optim.StepsName(p.Name), began, saved)
 		}
 		r.state.Engine.Dense.Begin(i, began)
@@ -116,16 +117,6 @@ func (t *takeover) dense() error {
 		r.log.Info("warm start: dense parameters that start fresh", "parameters", fresh)
 	}
 	return nil
-}
-
-// denseKind is the kind of optimizer of a dense parameter.
-func denseKind(job *configs.Job, param string) string {
-	for _, own := range linearOptimizer(job) {
-		if own.Param == param {
-			return own.Config.Kind
-		}
-	}
-	return job.Optimizer.Dense.Kind
 }
 
 // state copies the optimizer state of a parameter, and stores in began the step at which

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
-	"aibox/trainer/optim"
 	"aibox/trainer/warmstart"
 )
 
@@ -104,11 +104,11 @@ func TestFirstUpdatesAfterAWarmStart(t *testing.T) {
 			moved = nil
 			before := tableRows(t, old.table)
 			layout := now.table.Layout()
-			rows, err := optim.NewRows(rowConfig(j.Optimizer.Rows), layout.ValueDim)
+			p, err := jobparts.Make(j)
 			if err != nil {
 				t.Fatal(err)
 			}
-			init := newRowInit(layout, rows, j.Seed, *j.SparseTable.InitStddev)
+			init := newRowInit(layout, p.Rows, j.Seed, *j.SparseTable.InitStddev)
 			for key, row := range tableRows(t, now.table) {
 				if layout.Stats(row).LastSeen != now.Saved.Day || name == "tower and field" && before[key] != nil {
 					continue

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -48,9 +49,9 @@ func (r *run) warnOf(l *firstLook) {
 	if l.examples == firstExamples && l.positives == 0 {
 		warn("none of the first %d training examples is positive; check data.label, and whether the data are sorted by it", l.examples)
 	}
-	for i := range r.schema.Columns {
-		c := &r.schema.Columns[i]
-		at := slices.Index(r.spec.Dense, c.Name)
+	for i := range r.Schema.Columns {
+		c := &r.Schema.Columns[i]
+		at := slices.Index(r.Spec.Dense, c.Name)
 		if c.Role == reader.RoleDense && len(c.Transforms) == 0 && at >= 0 && l.largest[at] > hugeFeature {
 			warn("column %s has values up to %.3g and no transform; training is likely to diverge, or to learn little: give it transform: [standardize] or [log1p]", c.Name, l.largest[at])
 		}
@@ -91,8 +92,8 @@ func warnChanges(r *run, earlier *configs.Job) {
 			before, now string
 		}{
 			{"role", before.Role, now.Role},
-			{"pooling", or(before.Pooling, earlier.Model.Pooling), or(now.Pooling, r.job.Model.Pooling)},
-			{"space", or(before.Space, before.Name), or(now.Space, now.Name)},
+			{"pooling", cmp.Or(before.Pooling, earlier.Model.Pooling), cmp.Or(now.Pooling, r.job.Model.Pooling)},
+			{"space", cmp.Or(before.Space, before.Name), cmp.Or(now.Space, now.Name)},
 			{"transform", transformText(before.Transform), transformText(now.Transform)},
 			{"missing", missingText(before.Missing), missingText(now.Missing)},
 			{"separator", before.Separator + " " + before.WeightSeparator, now.Separator + " " + now.WeightSeparator},
@@ -112,7 +113,7 @@ func warnActivations(r *run, earlier *configs.Job) {
 	}
 	for _, x := range []struct{ key, before, now string }{
 		{"model.activation", before.Activation, now.Activation},
-		{"model.embedding_activation", or(before.EmbeddingActivation, before.Activation), now.EmbeddingActivation},
+		{"model.embedding_activation", cmp.Or(before.EmbeddingActivation, before.Activation), now.EmbeddingActivation},
 	} {
 		if x.before != x.now && x.now != "" {
 			r.log.Warn("warm start: the earlier model's weights were trained with another activation function; it should stay what it was",

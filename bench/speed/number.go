@@ -14,7 +14,7 @@ import (
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/reader/source"
-	"aibox/trainer"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
 
@@ -33,7 +33,7 @@ type numbered struct {
 // float32, and the numbers of the keys (N, fields), int64. Each field of an example must
 // have one value.
 func number(ctx context.Context, job *configs.Job, dir string) (numbered, error) {
-	schema, err := trainer.Schema(job)
+	schema, err := jobparts.Schema(job)
 	if err != nil {
 		return numbered{}, err
 	}

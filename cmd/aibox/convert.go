@@ -13,7 +13,7 @@ import (
 	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/reader/convert"
-	"aibox/trainer"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
 
@@ -139,7 +139,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		if job, err = jobOfFlags(c, path); err != nil {
 			return fail(err)
 		}
-		if described, err = trainer.Schema(job); err != nil {
+		if described, err = jobparts.Schema(job); err != nil {
 			return fail(errkind.As(errkind.Job, err))
 		}
 		if _, known := reader.FormatOf(c.StringSlice("from")[0]); !known && fromFormat == "" {

@@ -13,7 +13,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/generate"
 	"aibox/internal/jobview"
-	"aibox/trainer"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
 
@@ -94,7 +94,7 @@ func writeLog(c *cli.Context, job *configs.Job, out string) ([]clicklog.Result, 
 	if err != nil {
 		return nil, errkind.As(errkind.Job, err)
 	}
-	schema, err := trainer.Schema(job)
+	schema, err := jobparts.Schema(job)
 	if err != nil {
 		return nil, errkind.As(errkind.Job, err)
 	}

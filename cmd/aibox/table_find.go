@@ -20,6 +20,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 )
 
@@ -289,7 +290,7 @@ func (t *foundTable) schemaOf(c *cli.Context) (*reader.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := trainer.Schema(job)
+		s, err := jobparts.Schema(job)
 		return &s, err
 	}
 	if t.model == nil {

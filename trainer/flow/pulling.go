@@ -68,7 +68,7 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 }
 
 // pin pins the rows of a pass. While the table has no memory for them, it waits for
-// earlier passes to be released; if none is left to wait for, it fails. If the disk is full,
+// earlier passes to be released; if none is left to wait for, it fails. After other errors
 // it asks for space.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 	defer p.Ranges.EndRange(p.Ranges.StartRange("pull"))

@@ -1,0 +1,33 @@
+package jobparts
+
+import (
+	"testing"
+
+	"aibox/configs"
+	"aibox/reader"
+)
+
+// TestLabelRulesAreParsedOnce: a rule that the job file may have is the rule that
+// training applies.
+func TestLabelRulesAreParsedOnce(t *testing.T) {
+	for text, want := range map[string]reader.LabelRule{
+		"label >= 1_000": {Column: "label", Op: ">=", Value: 1000}, "label<1e3": {Column: "label", Op: "<", Value: 1000},
+		"label != -0.5": {Column: "label", Op: "!=", Value: -0.5}, "label": {Column: "label"},
+	} {
+		job, err := configs.Parse("job.yaml", []byte(`
+data:
+  train: [log.csv]
+  format: csv
+  columns: [{name: label, role: label}, {name: item}]
+model: {kind: lr}
+output: {model_dir: model}
+`), configs.LoadOptions{Set: []string{"data.label=" + text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Schema(job)
+		if err != nil || s.Label != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, s.Label, err, want)
+		}
+	}
+}
