@@ -11,6 +11,7 @@ import (
 	"aibox/pipeline"
 	"aibox/sparsetable"
 	"aibox/trainer/flow"
+	"aibox/trainer/jobparts"
 )
 
 // coresBusy is the share of the cores' time from which on a job counts as one that the cores
@@ -40,13 +41,13 @@ func bound(job *configs.Job, stages []pipeline.StageStats, busy float64, files i
 }
 
 func fasterReading(job *configs.Job, cores int, busy float64, files int) string {
-	threads := readerThreads(job)
+	threads := jobparts.ReaderThreads(job)
 	switch {
 	case busy >= coresBusy:
 		return "use more cores, or leave out columns that are not needed (role: ignore)"
 	case threads < cores:
 		return fmt.Sprintf("increase pipeline.reader_threads, which is %d, or set it to 0", threads)
-	case compressed(job) && files < min(threads, 8):
+	case jobparts.Compressed(job) && files < min(threads, 8):
 		return fmt.Sprintf("one thread decompresses a file, and data.train has %d; use more and smaller files, or files that are not compressed", files)
 	default:
 		return fmt.Sprintf("the files are on something slow, or other programs use the cores; if the files come over a network, increase pipeline.reader_threads, so that more than %d parts of them are read at a time", threads)

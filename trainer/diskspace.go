@@ -9,6 +9,7 @@ import (
 	"aibox/internal/humanize"
 	"aibox/internal/process"
 	"aibox/sparsetable"
+	"aibox/trainer/forecast"
 )
 
 // spareBytes is how much of a file system snapshots leave free for everything else that a
@@ -32,7 +33,7 @@ func freeBytes(dir string) (int64, error) {
 // snapshotBytes is what a snapshot of the present state takes on disk beside those before
 // it, at most or nearly so.
 func (r *run) snapshotBytes() int64 {
-	return denseBytes(r.model, r.state.Engine.Dense) + r.tableBytes()
+	return forecast.DenseBytes(r.model, r.state.Engine.Dense) + r.tableBytes()
 }
 
 // tableBytes is what a snapshot of the table takes on disk beside those before it, at most or
@@ -60,7 +61,7 @@ func (s *snapshots) room() error {
 	if table == 0 {
 		table = r.tableBytes()
 	}
-	need := table + denseBytes(r.model, r.state.Engine.Dense)
+	need := table + forecast.DenseBytes(r.model, r.state.Engine.Dense)
 	dirs := append([]string{r.models.writer.TableDir()}, r.table.dirs...)
 	for _, dir := range dirs {
 		free, err := freeBytes(dir)

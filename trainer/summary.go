@@ -9,6 +9,7 @@ import (
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/forecast"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
@@ -45,7 +46,7 @@ type Summary struct {
 	ElapsedSeconds  float64           `json:"elapsed_seconds"`
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
-	Memory          Memory            `json:"memory"`
+	Memory          forecast.Memory   `json:"memory"`
 	Devices         []DeviceSummary   `json:"devices,omitempty"`      // of engine.kind: cuda
 	Snapshots       SnapshotSummary   `json:"snapshots"`              // taken while training
 	Resumed         []Resumption      `json:"resumed,omitempty"`      // where the run went on after interruptions

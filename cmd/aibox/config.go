@@ -9,6 +9,7 @@ import (
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
 	"aibox/trainer"
+	"aibox/trainer/forecast"
 )
 
 func configCommand() *cli.Command {
@@ -40,7 +41,7 @@ Examples:
 					if err := trainer.Check(c.Context, job); err != nil {
 						return err
 					}
-					if err := jobview.PrintDevices(c.App.Writer, job, trainer.DataSize{}, ""); err != nil {
+					if err := jobview.PrintDevices(c.App.Writer, job, forecast.DataSize{}, ""); err != nil {
 						return err
 					}
 					_, err = fmt.Fprintf(c.App.Writer, "%s: no faults\n", c.Args().First())

@@ -8,6 +8,7 @@ import (
 
 	"aibox/configs"
 	"aibox/trainer"
+	"aibox/trainer/forecast"
 )
 
 const memoryJob = `
@@ -81,11 +82,11 @@ func TestForecastOfMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			size, err := trainer.SampleData(t.Context(), job)
+			size, err := forecast.SampleData(t.Context(), job)
 			if err != nil {
 				t.Fatal(err)
 			}
-			forecast, err := trainer.Forecast(job, size)
+			m, err := forecast.ForHost(job, size)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,11 +101,11 @@ func TestForecastOfMemory(t *testing.T) {
 			if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil {
 				t.Fatal(err)
 			}
-			ratio := float64(forecast.Process) / float64(s.PeakMemoryBytes)
-			t.Logf("ratio %.2f; of %+v, forecast %+v, taken %+v", ratio, size, forecast, s.Memory)
+			ratio := float64(m.Process) / float64(s.PeakMemoryBytes)
+			t.Logf("ratio %.2f; of %+v, forecast %+v, taken %+v", ratio, size, m, s.Memory)
 			// It is from 1.0 to 1.6, by when the garbage collector begins and how long it takes.
 			if ratio < 0.85 || ratio > 1.9 {
-				t.Errorf("a forecast of %d bytes, %d were taken", forecast.Process, s.PeakMemoryBytes)
+				t.Errorf("a forecast of %d bytes, %d were taken", m.Process, s.PeakMemoryBytes)
 			}
 			if s.Memory.Process != s.PeakMemoryBytes || s.Memory.Passes == 0 || s.Memory.Engine == 0 || s.Memory.Dense == 0 || s.Memory.Table == 0 {
 				t.Errorf("%+v", s.Memory)

@@ -7,14 +7,14 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/humanize"
-	"aibox/trainer"
+	"aibox/trainer/forecast"
 )
 
 // PrintDevices writes what a job takes of the memory of its devices, and what they have free, each line
 // after prefix. It writes nothing where the processors of the host compute the network. The error says which
 // devices have not enough, or why that is not known although there are devices.
-func PrintDevices(w io.Writer, job *configs.Job, size trainer.DataSize, prefix string) error {
-	f, err := trainer.ForecastDevices(job, size)
+func PrintDevices(w io.Writer, job *configs.Job, size forecast.DataSize, prefix string) error {
+	f, err := forecast.ForDevices(job, size)
 	if f == nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func PrintDevices(w io.Writer, job *configs.Job, size trainer.DataSize, prefix s
 }
 
 // deviceLines says in lines what a job takes of its devices.
-func deviceLines(f *trainer.DeviceForecast) []string {
+func deviceLines(f *forecast.OnDevices) []string {
 	part := ""
 	if f.Of > 1 {
 		part = fmt.Sprintf(" divided among %d devices", f.Of)

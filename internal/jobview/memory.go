@@ -8,11 +8,11 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/humanize"
-	"aibox/trainer"
+	"aibox/trainer/forecast"
 )
 
 // memoryText is what a process takes by purpose.
-func memoryText(m *trainer.Memory) string {
+func memoryText(m *forecast.Memory) string {
 	saved := ""
 	if m.Priority > 0 {
 		saved = fmt.Sprintf("rows to be saved by priority %s, ", humanize.Bytes(m.Priority))
@@ -24,8 +24,8 @@ func memoryText(m *trainer.Memory) string {
 // PrintForecast writes, as comments of a job file, how much memory the job will take, also of its
 // devices, and from what that was computed.
 func PrintForecast(ctx context.Context, w io.Writer, job *configs.Job) error {
-	size, unread := trainer.SampleData(ctx, job)
-	m, err := trainer.Forecast(job, size)
+	size, unread := forecast.SampleData(ctx, job)
+	m, err := forecast.ForHost(job, size)
 	if err != nil {
 		_, err = fmt.Fprintf(w, "\n# There is no forecast of its memory, as the job cannot be trained: `aibox config check` says why.\n")
 		return err

@@ -20,6 +20,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer"
+	"aibox/trainer/forecast"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 )
@@ -105,7 +106,7 @@ func (r *runner) size(ctx context.Context) (int64, error) {
 	if r.Examples > 0 {
 		return limit, nil // data with fewer make the rounds smaller, too
 	}
-	size, err := trainer.SampleData(ctx, r.Job)
+	size, err := forecast.SampleData(ctx, r.Job)
 	if err != nil {
 		return 0, err
 	}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime"
 	"slices"
+	"strings"
 
 	"aibox/configs"
 	"aibox/reader"
@@ -129,4 +131,30 @@ func Unjudged(o reader.Options) reader.Options {
 	o.Schema, o.Logger = WithoutStatistics(o.Schema), slog.New(slog.DiscardHandler)
 	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, 1, 1
 	return o
+}
+
+// ReaderThreads is how many threads read the data of a job.
+func ReaderThreads(job *configs.Job) int {
+	if n := job.Pipeline.ReaderThreads; n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Compressed says whether a job's text is compressed, as far as names tell.
+func Compressed(job *configs.Job) bool {
+	if job.Data.Format == "parquet" {
+		return false
+	}
+	if c := job.Data.Compression; c != "" && c != "auto" && c != "none" {
+		return true
+	}
+	for _, uri := range append(job.Data.Train, job.Data.Eval...) {
+		for _, end := range []string{".gz", ".zst", ".bz2", ".snappy", ".sz"} {
+			if strings.HasSuffix(uri, end) {
+				return true
+			}
+		}
+	}
+	return false
 }

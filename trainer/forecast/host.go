@@ -1,9 +1,7 @@
-package trainer
+package forecast
 
 import (
-	"runtime"
 	"slices"
-	"strings"
 
 	"aibox/configs"
 	"aibox/reader"
@@ -37,10 +35,10 @@ const (
 	garbageBytes = 16
 )
 
-// Forecast says how much memory a job will take at most. What its data need is computed
+// ForHost says how much memory a job will take at most. What its data need is computed
 // from size, as SampleData finds it; where that is unknown, bags are taken to have one
 // value, and the data to be so large that all queues are full.
-func Forecast(job *configs.Job, size DataSize) (Memory, error) {
+func ForHost(job *configs.Job, size DataSize) (Memory, error) {
 	p, err := jobparts.Make(job)
 	if err != nil {
 		return Memory{}, err
@@ -54,23 +52,23 @@ func Forecast(job *configs.Job, size DataSize) (Memory, error) {
 		return Memory{}, err
 	}
 	size.ensureDefaults(&p)
-	f := Memory{Dense: denseBytes(m, dense), Table: tableForecast(job, &p, size)}
+	f := Memory{Dense: DenseBytes(m, dense), Table: tableBytes(job, &p, size)}
 	if job.Snapshots.Interval() != (configs.SnapshotInterval{}) {
 		f.Dense += savedBytes(m, dense)
 	}
-	f.Engine = engineForecast(job, &p, m, dense, size)
-	f.Passes = passesForecast(job, size)
-	f.Reading = readingForecast(job, &p, size)
+	f.Engine = engineBytes(job, &p, m, dense, size)
+	f.Passes = passesBytes(job, size)
+	f.Reading = ReadingBytes(job, &p, size)
 	list, chunks := jobparts.PriorityBytes(job)
 	f.Priority = list + chunks
 	beside := f.Reading + f.Passes + f.Priority + f.Engine + f.Dense
-	f.Runtime = programBytes + garbageForecast(job, size, beside)
+	f.Runtime = programBytes + garbage(job, size, beside)
 	f.Process = f.Table + beside + f.Runtime
 	return f, nil
 }
 
-// denseBytes is what dense parameters take with gradients and optimizer state.
-func denseBytes(m *model.Model, d *optim.Dense) int64 {
+// DenseBytes is what dense parameters take with gradients and optimizer state.
+func DenseBytes(m *model.Model, d *optim.Dense) int64 {
 	n := int64(0)
 	for _, p := range m.Params() {
 		n += 4 * int64(len(p.Data)+len(p.Grad))
@@ -86,16 +84,16 @@ func denseBytes(m *model.Model, d *optim.Dense) int64 {
 
 // savedBytes is what the copy of the dense part takes that a snapshot saves.
 func savedBytes(m *model.Model, d *optim.Dense) int64 {
-	n := denseBytes(m, d)
+	n := DenseBytes(m, d)
 	for _, p := range m.Params() {
 		n -= 4 * int64(len(p.Grad))
 	}
 	return n
 }
 
-// tableForecast is what the table takes, or 0 if nothing bounds it. A table that starts
+// tableBytes is what the table takes, or 0 if nothing bounds it. A table that starts
 // from an earlier model has the rows of that model too.
-func tableForecast(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
+func tableBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	o := jobparts.TableOptions(job)
 	o.Layout, o.SSD.Dirs = p.Layout, job.SparseTable.Dirs
 	rows := size.Rows
@@ -105,8 +103,8 @@ func tableForecast(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	return sparsetable.ForecastBytes(o, rows)
 }
 
-// engineForecast is what the engine takes of the host's memory for whole mini-batches.
-func engineForecast(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, size DataSize) int64 {
+// engineBytes is what the engine takes of the host's memory for whole mini-batches.
+func engineBytes(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, size DataSize) int64 {
 	n := size.batch(job)
 	rows := int64(uniqueShare*size.Features*float64(n)) * int64(4*p.Layout.ValueDim)
 	if job.Engine.Kind == "cuda" {
@@ -124,18 +122,18 @@ func (d *DataSize) batch(job *configs.Job) int {
 	return int(min(int64(job.Training.BatchSize), d.Examples))
 }
 
-// passesForecast is what passes take: one that is made, one that is pulled, one
+// passesBytes is what passes take: one that is made, one that is pulled, one
 // that is trained, those in the queues between, and the mini-batches of the next passes
 // that are made meanwhile; but no more than all examples take. An engine that is told of passes beforehand has the one before and
 // the one after, too.
-func passesForecast(job *configs.Job, size DataSize) int64 {
+func passesBytes(job *configs.Job, size DataSize) int64 {
 	pass := int64(size.PassBytes * float64(job.Pipeline.BatchesPerPass*job.Training.BatchSize))
 	passes := job.Pipeline.ReadQueue + job.Pipeline.PullQueue + 3
 	if jobparts.Announces(job) {
 		passes += 2
 	}
 	n := pass * int64(passes)
-	n += int64(float64((readerThreads(job)+1)*job.Training.BatchSize) * size.PassBytes)
+	n += int64(float64((jobparts.ReaderThreads(job)+1)*job.Training.BatchSize) * size.PassBytes)
 	if job.SparseTable.Kind == sparsetable.KindSSD && job.SparseTable.CachePolicy == "lookahead" {
 		look := job.SparseTable.LookaheadPasses
 		if look == 0 {
@@ -153,11 +151,11 @@ func exampleBytes(p *jobparts.Parts, features float64) float64 {
 	return 4 + 4*dense + 4*fields + (4+4)*features + (4+4+8)*uniqueShare*features
 }
 
-// readingForecast is what the reader has in hand: chunks of text that wait for
+// ReadingBytes is what the reader has in hand: chunks of text that wait for
 // their turn or are decoded, their examples, and the shuffle buffer.
-func readingForecast(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
+func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	size.ensureDefaults(p)
-	threads := readerThreads(job)
+	threads := jobparts.ReaderThreads(job)
 	chunk := int64(job.Pipeline.ChunkBytes)
 	blocks := int64(3*threads + 3)
 	decoded := growthShare * (4 + 4*float64(len(p.Spec.Dense)+len(p.Spec.Fields)) + 8*size.Features)
@@ -166,7 +164,7 @@ func readingForecast(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 		share = parquetShare
 	}
 	n := size.atMost(int64(share*float64(blocks*chunk))+int64(threads)*chunk, decoded)
-	if compressed(job) {
+	if jobparts.Compressed(job) {
 		n += size.atMost(int64(reader.TextChunks(threads))*chunk, decoded)
 	}
 	if job.Data.Format == "parquet" { // pages that are being decoded
@@ -175,38 +173,13 @@ func readingForecast(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	return n + size.atMost(int64(float64(job.Data.ShuffleBuffer)*size.PassBytes), size.PassBytes)
 }
 
-// garbageForecast is how much garbage lies in memory at a time, by what is in use. Go's
+// garbage is how much garbage lies in memory at a time, by what is in use. Go's
 // collector lets half of the memory that it manages be garbage. In a single reading of
 // the data little garbage is made, and the next reading turns the buffers of the one before
 // it into garbage.
-func garbageForecast(job *configs.Job, size DataSize, used int64) int64 {
+func garbage(job *configs.Job, size DataSize, used int64) int64 {
 	if size.Examples == 0 || job.Training.Epochs > 1 {
 		return used
 	}
 	return min(used, int64(garbageShare*float64(used))+garbageBytes*size.Examples)
-}
-
-func readerThreads(job *configs.Job) int {
-	if n := job.Pipeline.ReaderThreads; n > 0 {
-		return n
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-// compressed says whether a job's text is compressed, as far as names tell.
-func compressed(job *configs.Job) bool {
-	if job.Data.Format == "parquet" {
-		return false
-	}
-	if c := job.Data.Compression; c != "" && c != "auto" && c != "none" {
-		return true
-	}
-	for _, uri := range append(job.Data.Train, job.Data.Eval...) {
-		for _, end := range []string{".gz", ".zst", ".bz2", ".snappy", ".sz"} {
-			if strings.HasSuffix(uri, end) {
-				return true
-			}
-		}
-	}
-	return false
 }

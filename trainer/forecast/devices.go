@@ -1,0 +1,148 @@
+package forecast
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aibox/configs"
+	"aibox/gpu"
+	gpucuda "aibox/gpu/cuda"
+	"aibox/internal/errkind"
+	"aibox/internal/humanize"
+	"aibox/trainer/engine"
+	"aibox/trainer/engine/cuda"
+	"aibox/trainer/jobparts"
+	"aibox/trainer/model"
+	"aibox/trainer/optim"
+)
+
+// DeviceMemory is what the engine of a job takes of a physical device, and what there is.
+type DeviceMemory struct {
+	Number      int
+	Times       int // how often engine.devices names it
+	Name        string
+	Free, Total int64 // bytes, once the driver has what it takes for a program
+
+	productBytes int64 // that it needs to multiply matrices
+}
+
+// OnDevices is what the engine of a job takes of its devices.
+type OnDevices struct {
+	Examples int        // of a mini-batch
+	Of       int        // devices that engine.devices names
+	Needs    cuda.Needs // without Products if Absent
+	Rows     bool       // the rows of a pass take part of what is left
+	Devices  []DeviceMemory
+	Absent   error // why it is not known what memory the devices have
+}
+
+// ForDevices says what a job takes of the devices that compute its network; nil if those are the processors
+// of the host. It opens the devices for a moment to see how much memory is free.
+func ForDevices(job *configs.Job, size DataSize) (*OnDevices, error) {
+	return forDevices(job, size, gpucuda.Open)
+}
+
+func forDevices(job *configs.Job, size DataSize, open func() (gpu.Platform, error)) (*OnDevices, error) {
+	if job.Engine.Kind != "cuda" {
+		return nil, nil
+	}
+	p, err := jobparts.Make(job)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.New(p.Spec)
+	if err != nil {
+		return nil, err
+	}
+	dense, err := jobparts.NewDense(job, m.Params())
+	if err != nil {
+		return nil, err
+	}
+	f := &OnDevices{Examples: size.batch(job), Of: len(job.Engine.Devices), Rows: job.Engine.Embeddings == "device"}
+	platform, err := open()
+	if err == nil {
+		f.Devices, err = DevicesOf(platform, job)
+	}
+	var absent *gpu.Error
+	if errors.As(err, &absent) && absent.Kind == gpu.WrongDriver {
+		f.Absent, err = err, nil
+	}
+	productBytes := int64(0)
+	for _, d := range f.Devices {
+		productBytes = max(productBytes, d.productBytes)
+	}
+	f.Needs = deviceNeeds(job, &p, m, dense, size, productBytes)
+	return f, err
+}
+
+// deviceNeeds is what the engine of a job takes for whole mini-batches, on devices that need so much to multiply matrices.
+func deviceNeeds(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, size DataSize, productBytes int64) cuda.Needs {
+	c := engine.Config{Network: m.Network(), Precision: p.Precision, Layout: p.Layout, Rows: p.Rows, Schedule: p.Schedule}
+	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), size.batch(job), job.Engine.Embeddings == "device", productBytes)
+}
+
+// DevicesOf looks at the devices that a job names, each once, in the order of their numbers.
+func DevicesOf(p gpu.Platform, job *configs.Job) (list []DeviceMemory, err error) {
+	infos := p.Devices()
+	for _, number := range job.Engine.Devices {
+		if number >= len(infos) {
+			return nil, errkind.Errorf(errkind.Job, "engine.devices: there is no device %d: %s has %s", number, p.Name(), humanize.Count(int64(len(infos)), "device"))
+		}
+		if at := slices.IndexFunc(list, func(d DeviceMemory) bool { return d.Number == number }); at >= 0 {
+			list[at].Times++
+			continue
+		}
+		d := DeviceMemory{Number: number, Times: 1, Name: infos[number].Name, productBytes: infos[number].ProductBytes}
+		if d.Free, d.Total, err = freeMemoryOf(p, number); err != nil {
+			return nil, fmt.Errorf("engine.devices: %w", err)
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// freeMemoryOf opens a device for a moment.
+func freeMemoryOf(p gpu.Platform, number int) (free, total int64, err error) {
+	dev, err := p.Open(number)
+	if err != nil {
+		return 0, 0, err
+	}
+	free, total, err = dev.FreeMemory()
+	return free, total, errors.Join(err, dev.Close())
+}
+
+// Fits returns an error if a device has not as much memory free as the engine takes. It is about the one that lacks most,
+// and says what to change.
+func (f *OnDevices) Fits() error {
+	lack := func(d DeviceMemory) int64 { return int64(d.Times)*f.Needs.Device() - d.Free }
+	if len(f.Devices) == 0 {
+		return nil
+	}
+	d := slices.MaxFunc(f.Devices, func(a, b DeviceMemory) int { return cmp.Compare(lack(a), lack(b)) })
+	if lack(d) <= 0 {
+		return nil
+	}
+	times := int64(d.Times)
+	batch := times * (f.Needs.Arena + f.Needs.Inputs)
+	var advice []string
+	if cuda.Crowded(d.Free, d.Total) {
+		advice = append(advice, "free what other programs have of it (nvidia-smi names them)")
+	}
+	if left := batch - lack(d); left > 0 {
+		advice = append(advice, fmt.Sprintf("make training.batch_size smaller (about %.0f would fit)", float64(f.Examples)*float64(left)/float64(batch)),
+			"divide the mini-batch among more engine.devices")
+	}
+	if d.Times > 1 {
+		advice = append(advice, "name the device only once in engine.devices")
+	}
+	advice = append(advice, "make the layers of the model fewer or narrower")
+	if lack(d) <= times*(f.Needs.Optimizer+f.Needs.Averages) {
+		advice = append(advice, "take an optimizer.dense that keeps less per parameter")
+	}
+	wanted := d.Free + lack(d)
+	return errkind.Errorf(errkind.Job, "engine.devices: device %d has %s of its %s free, the engine takes %s (%d bytes of %d free): %s",
+		d.Number, humanize.Bytes(d.Free), humanize.Bytes(d.Total), humanize.Bytes(wanted), wanted, d.Free, strings.Join(advice, ", or "))
+}
