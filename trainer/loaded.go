@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"aibox/configs"
 	"aibox/internal/kernel"
@@ -20,6 +19,7 @@ import (
 	"aibox/trainer/metrics"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 	"aibox/trainer/transfer"
 )
 
@@ -58,7 +58,7 @@ func Load(ctx context.Context, dir string, change configs.LoadOptions, opts Opti
 }
 
 func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err error) {
-	if l.Job, l.schema, err = savedJob(l.Saved, change); err != nil {
+	if l.Job, l.schema, err = modeltable.SavedJob(l.Saved, change); err != nil {
 		return err
 	}
 	kernel.SetThreads(l.Job.Pipeline.ComputeThreads)
@@ -83,7 +83,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
 		return l.mismatch(change.Set, fmt.Errorf("its table has %d %v values per row, but the job has %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
-	if l.decay, err = rowDecay(l.Saved); err != nil {
+	if l.decay, err = modeltable.RowDecay(l.Saved); err != nil {
 		return err
 	}
 	precision, err := engine.ParsePrecision(l.Job.Engine.Precision)
@@ -102,15 +102,6 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	l.engine = e
 	l.sources = jobsource.New(l.Job, l.opts.Logger)
 	return nil
-}
-
-// rowDecay is how the rows of a model decay; nil: they do not.
-func rowDecay(saved *modeldir.Model) (*decay.Timeline, error) {
-	t, err := saved.RowDecay.Timeline()
-	if err != nil {
-		return nil, &modeldir.CorruptionError{File: filepath.Join(saved.Dir, modeldir.ManifestName), Offset: -1, Reason: err.Error()}
-	}
-	return t, nil
 }
 
 // mismatch is the error if the files of a model do not match its job: either overrides

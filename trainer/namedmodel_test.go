@@ -11,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 )
 
 // fromModel is a job in a new directory that starts from the model called start.
@@ -97,7 +98,7 @@ func TestModelLosesItsCatalogAlone(t *testing.T) {
 	if got, err := load(t, first.Output.ModelDir).Evaluate(t.Context(), first.Data.Eval); err != nil || fmt.Sprint(got.Metrics) != fmt.Sprint(eval.Metrics) {
 		t.Errorf("eval: %+v, was %+v; %v", got, eval, err)
 	}
-	table, err := FindTable(first.Output.ModelDir)
+	table, err := modeltable.Find(first.Output.ModelDir)
 	if err != nil {
 		t.Fatal(err)
 	}

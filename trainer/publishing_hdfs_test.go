@@ -15,6 +15,7 @@ import (
 	"aibox/reader/source"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 	"aibox/trainer/transfer"
 )
 
@@ -258,7 +259,7 @@ func lastObjects(t *testing.T, m *machine) []string {
 		t.Fatal(err)
 	}
 	defer model.Close()
-	job, _, err := savedJob(model, configs.LoadOptions{})
+	job, _, err := modeltable.SavedJob(model, configs.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

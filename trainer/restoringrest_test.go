@@ -17,7 +17,9 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldiff"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
 )
@@ -145,7 +147,7 @@ func TestReadsWhileModelArrives(t *testing.T) {
 		if d != digest || m != metrics || p != predictions {
 			t.Errorf("the model that arrives is another one: digest %s, want %s; %s, want %s; same predictions: %v", d, digest, m, metrics, p == predictions)
 		}
-		diff, err := Diff(t.Context(), j.Output.ModelDir, o.To, DiffOptions{Top: 3, MemoryBytes: 1 << 20, Examples: 10}, quiet)
+		diff, err := modeldiff.Compare(t.Context(), j.Output.ModelDir, o.To, modeldiff.Options{Top: 3, MemoryBytes: 1 << 20, Examples: 10, Logger: quiet.Logger})
 		if err != nil || diff.Total.Before == 0 || diff.Total.Added+diff.Total.Dropped+diff.Total.Moved != 0 {
 			t.Errorf("%+v, %v", diff, err)
 		}
@@ -254,7 +256,7 @@ func TestRestoreWhatIsLeft(t *testing.T) {
 // verifyArriving verifies the table of a model that arrives.
 func verifyArriving(t *testing.T, dir string) {
 	t.Helper()
-	m, err := FindTable(dir)
+	m, err := modeltable.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

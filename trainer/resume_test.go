@@ -16,6 +16,7 @@ import (
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 )
 
 // errCrash ends a run whose process is said to have been killed.
@@ -335,7 +336,7 @@ func readSummary(t *testing.T, j *configs.Job) *Summary {
 // checkOneSnapshot checks that a model has no snapshot of its table but its own.
 func checkOneSnapshot(t *testing.T, j *configs.Job) {
 	t.Helper()
-	m, err := FindTable(j.Output.ModelDir)
+	m, err := modeltable.Find(j.Output.ModelDir)
 	if err != nil {
 		t.Fatal(err)
 	}

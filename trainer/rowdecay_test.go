@@ -11,7 +11,9 @@ import (
 
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
+	"aibox/trainer/modeldiff"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 	"aibox/trainer/optim"
 )
 
@@ -172,7 +174,7 @@ func denominator(state []float32, i int) float64 {
 // rowStates are the states of a model's rows, without the clocks.
 func rowStates(t *testing.T, dir string) map[uint64][]float32 {
 	t.Helper()
-	m, err := FindTable(dir)
+	m, err := modeltable.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func rowStates(t *testing.T, dir string) map[uint64][]float32 {
 // settledRows are the values of a model's rows as they are read, and as they are stored.
 func settledRows(t *testing.T, dir string) (map[uint64][]float32, map[uint64]storedRow) {
 	t.Helper()
-	m, err := FindTable(dir)
+	m, err := modeltable.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +238,7 @@ func TestInspectAndDiffDecay(t *testing.T) {
 	if err != nil || math.Abs(in.Rows.ValueRMS-math.Sqrt(squares/float64(n))) > 1e-9 {
 		t.Errorf("inspect: %+v, %v", in, err)
 	}
-	d, err := Diff(t.Context(), first.Output.ModelDir, second.Output.ModelDir, DiffOptions{MemoryBytes: 1 << 20, Examples: 10}, quiet)
+	d, err := modeldiff.Compare(t.Context(), first.Output.ModelDir, second.Output.ModelDir, modeldiff.Options{MemoryBytes: 1 << 20, Examples: 10, Logger: quiet.Logger})
 	if err != nil || d.Total.Moved != d.Total.Before {
 		t.Errorf("diff: %d of %d rows have moved; all decay: %v", d.Total.Moved, d.Total.Before, err)
 	}
@@ -278,12 +280,12 @@ func TestDecayAfterManySteps(t *testing.T) {
 // addSteps makes the model of a directory one that has taken more steps, in which rows did not decay.
 func addSteps(t *testing.T, dir string, more int64) {
 	t.Helper()
-	m, err := FindTable(dir)
+	m, err := modeltable.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Model.Close()
-	timeline, err := rowDecay(m.Model)
+	timeline, err := modeltable.RowDecay(m.Model)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 )
 
 // onSSD are overrides of a job whose table is on SSD, with a small cache.
@@ -63,7 +64,7 @@ func TestSeveralDirs(t *testing.T) {
 // model's.
 func writeBuckets(t *testing.T, j *configs.Job) {
 	t.Helper()
-	found, err := FindTable(j.Output.ModelDir)
+	found, err := modeltable.Find(j.Output.ModelDir)
 	if err != nil {
 		t.Fatal(err)
 	}

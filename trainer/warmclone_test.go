@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modeltable"
 )
 
 // TestWarmStartClones: from night to night, tables on SSD share the files that did not
@@ -51,7 +52,7 @@ func TestWarmStartClones(t *testing.T) {
 		if shares != night.shares {
 			t.Errorf("night %d: that it shares files is %v; it logs %s", i, shares, &log)
 		}
-		table, err := FindTable(onDisk.Output.ModelDir)
+		table, err := modeltable.Find(onDisk.Output.ModelDir)
 		if err != nil {
 			t.Fatal(err)
 		}

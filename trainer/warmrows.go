@@ -14,6 +14,7 @@ import (
 	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 	"aibox/trainer/warmstart"
 )
 
@@ -39,7 +40,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	}
 	t.warnFields()
 	t.rowSteps(keepState)
-	earlier, err := rowDecay(r.models.previous)
+	earlier, err := modeltable.RowDecay(r.models.previous)
 	if err != nil {
 		return err
 	}

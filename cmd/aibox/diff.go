@@ -10,7 +10,7 @@ import (
 
 	"aibox/internal/cliargs"
 	"aibox/internal/tablediff"
-	"aibox/trainer"
+	"aibox/trainer/modeldiff"
 )
 
 func diffCommand() *cli.Command {
@@ -44,7 +44,8 @@ Examples:
 			if err != nil {
 				return err
 			}
-			d, err := trainer.Diff(c.Context, before, after, o, trainer.Options{Logger: newLogger(c), Version: version})
+			o.Logger = newLogger(c)
+			d, err := modeldiff.Compare(c.Context, before, after, o)
 			if err != nil {
 				return err
 			}
@@ -57,7 +58,7 @@ Examples:
 }
 
 // diffArguments are the arguments and flags of the command.
-func diffArguments(c *cli.Context) (before, after string, o trainer.DiffOptions, err error) {
+func diffArguments(c *cli.Context) (before, after string, o modeldiff.Options, err error) {
 	if c.NArg() != 2 {
 		return "", "", o, cliargs.Errorf("%s: want two arguments, the model before and the one after, but there are %d; see `%[1]s --help`", cliargs.CommandPath(c), c.NArg())
 	}
@@ -84,7 +85,7 @@ func diffArguments(c *cli.Context) (before, after string, o trainer.DiffOptions,
 	return before, after, o, err
 }
 
-func printDifference(w io.Writer, d *trainer.Difference) error {
+func printDifference(w io.Writer, d *modeldiff.Difference) error {
 	var b bytes.Buffer
 	if d.SameDigest {
 		fmt.Fprintf(&b, "%s and %s are equal bit for bit.\n\n", d.Before, d.After)

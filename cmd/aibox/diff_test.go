@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer"
+	"aibox/trainer/modeldiff"
 )
 
 // TestDiff compares two nights of a model, with and without the data that tell the fields
@@ -19,10 +19,10 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
 	}
-	var d trainer.Difference
+	var d modeldiff.Difference
 	decode := func(args ...string) {
 		t.Helper()
-		d = trainer.Difference{}
+		d = modeldiff.Difference{}
 		if err := json.Unmarshal([]byte(ok(t, append([]string{"diff", "--json"}, args...)...)), &d); err != nil {
 			t.Fatal(err)
 		}

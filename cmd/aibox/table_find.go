@@ -19,9 +19,9 @@ import (
 	"aibox/internal/errkind"
 	"aibox/reader"
 	"aibox/sparsetable"
-	"aibox/trainer"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modeltable"
 )
 
 // foundTable is a table that a command line names.
@@ -29,7 +29,7 @@ type foundTable struct {
 	// options open it; ReadOnly is for the command to set.
 	options sparsetable.Options
 	// model is the model that the table belongs to; nil if there is none.
-	model *trainer.ModelTable
+	model *modeltable.Table
 	// dated is a job with the date for templates in other arguments.
 	dated *configs.Job
 }
@@ -173,7 +173,7 @@ func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foun
 	if len(more) > 0 {
 		return nil, cliargs.Errorf("%s: --dir is for a table that belongs to no model; %s is a model directory, which says where its table is", cliargs.CommandPath(c), path)
 	}
-	m, err := trainer.FindTable(path)
+	m, err := modeltable.Find(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,8 @@
-package trainer
+package modeltable
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -17,9 +15,9 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// ModelTable is the table of a committed model, with the model and the schema that its
+// Table is the table of a committed model, with the model and the schema that its
 // rows belong to.
-type ModelTable struct {
+type Table struct {
 	Model  *modeldir.Model
 	Job    *configs.Job
 	Schema reader.Schema // with the data statistics, so that KeyOf works for every field
@@ -29,15 +27,15 @@ type ModelTable struct {
 	reading *transfer.Reading // nil: the model is whole, or Read was not called
 }
 
-// FindTable finds the table of the model in dir. It does not open the table; the
+// Find finds the table of the model in dir. It does not open the table; the
 // caller closes the result.
-func FindTable(dir string) (*ModelTable, error) {
+func Find(dir string) (*Table, error) {
 	saved, err := modeldir.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	t := &ModelTable{Model: saved}
-	if t.Job, t.Schema, err = savedJob(saved, configs.LoadOptions{}); err == nil {
+	t := &Table{Model: saved}
+	if t.Job, t.Schema, err = SavedJob(saved, configs.LoadOptions{}); err == nil {
 		t.Options, err = saved.TableOptions(jobparts.TableOptions(t.Job))
 	}
 	if err != nil {
@@ -48,7 +46,7 @@ func FindTable(dir string) (*ModelTable, error) {
 
 // Read prepares the table for being read, if its files have not all arrived. It is called before the
 // table is held or opened, for nothing but reading.
-func (t *ModelTable) Read(log *slog.Logger) (err error) {
+func (t *Table) Read(log *slog.Logger) (err error) {
 	if t.reading == nil {
 		t.reading, err = transfer.Read(t.Model, t.Job, log)
 	}
@@ -58,7 +56,7 @@ func (t *ModelTable) Read(log *slog.Logger) (err error) {
 
 // NotArrived is how many bytes came from the remote directory since they had not arrived, and its
 // URI.
-func (t *ModelTable) NotArrived() (bytes int64, uri string) {
+func (t *Table) NotArrived() (bytes int64, uri string) {
 	if bytes, uri = t.reading.Fetched(); bytes == 0 {
 		uri = ""
 	}
@@ -66,12 +64,12 @@ func (t *ModelTable) NotArrived() (bytes int64, uri string) {
 }
 
 // Close says that the table, which is closed, is not read any more.
-func (t *ModelTable) Close() error { return errors.Join(t.reading.Close(), t.Model.Close()) }
+func (t *Table) Close() error { return errors.Join(t.reading.Close(), t.Model.Close()) }
 
 // Settled is a view of the table, with its rows decayed up to the model's last step, or the table
 // itself, if its rows do not decay.
-func (t *ModelTable) Settled(table sparsetable.Table) (sparsetable.Table, error) {
-	d, err := rowDecay(t.Model)
+func (t *Table) Settled(table sparsetable.Table) (sparsetable.Table, error) {
+	d, err := RowDecay(t.Model)
 	if err != nil || d == nil {
 		return table, err
 	}
@@ -80,7 +78,7 @@ func (t *ModelTable) Settled(table sparsetable.Table) (sparsetable.Table, error)
 
 // TrainedWith reports whether the job that the model was trained with has the value of an
 // override, which is written KEY=VALUE.
-func (t *ModelTable) TrainedWith(set, date string) (bool, error) {
+func (t *Table) TrainedWith(set, date string) (bool, error) {
 	var shown [2]bytes.Buffer
 	for i, sets := range [][]string{nil, {set}} {
 		job, err := configs.Parse(filepath.Join(t.Model.Dir, "job.yaml"), t.Model.Job, configs.LoadOptions{Set: sets, Date: date, Saved: true})
@@ -92,26 +90,4 @@ func (t *ModelTable) TrainedWith(set, date string) (bool, error) {
 		}
 	}
 	return bytes.Equal(shown[0].Bytes(), shown[1].Bytes()), nil
-}
-
-// savedJob returns the job that is saved with a model, with the given changes, and the
-// job's schema.
-func savedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, reader.Schema, error) {
-	change.Saved = true
-	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, change)
-	if err != nil {
-		return nil, reader.Schema{}, err
-	}
-	schema, err := jobparts.Schema(job)
-	if err != nil {
-		return nil, schema, err
-	}
-	var st reader.Statistics
-	if err := json.Unmarshal(saved.Statistics, &st); err != nil {
-		return nil, schema, &modeldir.CorruptionError{File: filepath.Join(saved.Dir, "statistics.json"), Offset: -1, Reason: err.Error()}
-	}
-	if err := st.Apply(&schema); err != nil {
-		return nil, schema, fmt.Errorf("model in %s: %w", saved.Name, err)
-	}
-	return job, schema, nil
 }

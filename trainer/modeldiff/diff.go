@@ -1,23 +1,26 @@
-package trainer
+package modeldiff
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
 
 	"aibox/internal/tablediff"
 	"aibox/sparsetable"
+	"aibox/trainer/modeltable"
 )
 
-// DiffOptions say how two models are compared.
-type DiffOptions struct {
+// Options say how two models are compared.
+type Options struct {
 	// Data are the URIs of logs that tell which field a row belongs to, in the format of
 	// the second model's job; nil: the data that the models were trained on, as far as
 	// they can still be read.
 	Data        []string
-	Examples    int64 // of Data, or of the data of each model, read at most; 0: all
-	Top         int   // how many of the rows that moved farthest are listed
-	MemoryBytes int64 // for the rows that are compared at one time, beside both tables
+	Examples    int64        // of Data, or of the data of each model, read at most; 0: all
+	Top         int          // how many of the rows that moved farthest are listed
+	MemoryBytes int64        // for the rows that are compared at one time, beside both tables
+	Logger      *slog.Logger // nil: slog.Default()
 }
 
 // Difference is what `aibox diff` reports of the tables of two models.
@@ -28,28 +31,28 @@ type Difference struct {
 	*tablediff.Report
 }
 
-// Diff compares the tables of the models in two model directories, or of two generations
+// Compare compares the tables of the models in two model directories, or of two generations
 // of one.
-func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options) (_ *Difference, err error) {
-	opts.ensureDefaults()
-	var models [2]*ModelTable
+func Compare(ctx context.Context, before, after string, o Options) (_ *Difference, err error) {
+	log := cmp.Or(o.Logger, slog.Default())
+	var models [2]*modeltable.Table
 	var tables [2]sparsetable.Table
 	for i, dir := range []string{before, after} {
-		m, err := FindTable(dir)
+		m, err := modeltable.Find(dir)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = m.Close() }() // it was only read
-		if err := m.Read(opts.Logger); err != nil {
+		if err := m.Read(log); err != nil {
 			return nil, err
 		}
 		o := m.Options
-		o.Logger = opts.Logger
+		o.Logger = log
 		t, err := m.Model.OpenTable(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		defer closeLogged(opts.Logger, t)
+		defer closeLogged(log, t)
 		models[i] = m
 		if tables[i], err = m.Settled(t); err != nil {
 			return nil, err
@@ -58,9 +61,9 @@ func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options
 	d := &Difference{Before: models[0].Model.Name, After: models[1].Model.Name}
 	d.SameDigest = models[0].Model.Digest != "" && models[0].Model.Digest == models[1].Model.Digest
 	co := tablediff.Options{Top: o.Top, MemoryBytes: o.MemoryBytes, Progress: func(step string, n, of int) {
-		opts.Logger.Info(step, "partition", n, "of", of)
+		log.Info(step, "partition", n, "of", of)
 	}}
-	logs, err := openKeyLogs(ctx, models, &o, opts.Logger)
+	logs, err := openKeyLogs(ctx, models, &o, log)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +78,7 @@ func Diff(ctx context.Context, before, after string, o DiffOptions, opts Options
 	if err := logs.nameRows(ctx, d.Moved); err != nil {
 		return nil, err
 	}
-	opts.Logger.Info("tables compared", "rows_before", d.Total.Before, "rows_after", d.Total.After, "seconds", time.Since(began).Seconds())
+	log.Info("tables compared", "rows_before", d.Total.Before, "rows_after", d.Total.After, "seconds", time.Since(began).Seconds())
 	return d, nil
 }
 

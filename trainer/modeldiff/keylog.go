@@ -1,4 +1,4 @@
-package trainer
+package modeldiff
 
 import (
 	"context"
@@ -13,12 +13,13 @@ import (
 	"aibox/reader/source"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
+	"aibox/trainer/modeltable"
 )
 
 // keyLog reads a log for the sake of its keys. A row of a table has the hash of a field and
 // its value as key, so a log is needed to tell which field it belongs to.
 type keyLog struct {
-	table    *ModelTable // whose job says how the log is read
+	table    *modeltable.Table // whose job says how the log is read
 	sources  *source.Sources
 	listing  *source.Listing
 	examples int64 // read at most; 0: all
@@ -30,7 +31,7 @@ type keyLogs []*keyLog
 
 // openKeyLogs lists the logs that o names, or else those that the models were trained on,
 // as far as they can be read.
-func openKeyLogs(ctx context.Context, models [2]*ModelTable, o *DiffOptions, log *slog.Logger) (keyLogs, error) {
+func openKeyLogs(ctx context.Context, models [2]*modeltable.Table, o *Options, log *slog.Logger) (keyLogs, error) {
 	before, after := models[0], models[1]
 	if len(o.Data) > 0 {
 		k, err := openKeyLog(ctx, after, o.Data, o.Examples, log)
@@ -61,7 +62,7 @@ func openKeyLogs(ctx context.Context, models [2]*ModelTable, o *DiffOptions, log
 	return logs, nil
 }
 
-func openKeyLog(ctx context.Context, t *ModelTable, uris []string, examples int64, log *slog.Logger) (*keyLog, error) {
+func openKeyLog(ctx context.Context, t *modeltable.Table, uris []string, examples int64, log *slog.Logger) (*keyLog, error) {
 	k := &keyLog{table: t, examples: examples, sources: jobsource.New(t.Job, log), log: log}
 	var err error
 	if k.listing, err = k.sources.List(ctx, uris); err != nil {
