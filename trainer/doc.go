@@ -6,7 +6,7 @@
 //	reader.Reader --Pass--> sparsetable.Pull --pulled--> engine: Begin, Train, End --> release
 //	          read_queue                  pull_queue
 //
-// The stages are those of AIBox §3, Figure 3: RE reads examples, ST pulls rows from
+// The stages, which package flow runs, are those of AIBox §3, Figure 3: RE reads examples, ST pulls rows from
 // the sparse table, EL+JL trains embeddings and the joint network. Each stage is one
 // goroutine of a pipeline.Pipeline, with workers of its own inside. RE and ST run
 // ahead as far as the queues allow. RE also tells the table which keys it has read;

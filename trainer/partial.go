@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/pace"
 	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
 )
@@ -54,13 +55,13 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 		r.log.Error("only the lost rows were to go back, but that cannot be; the whole run does", "reason", reason, "error", err)
 		return false, nil
 	}
-	pace, took := newUploadPace(r), time.Duration(0)
+	uploads, took := pace.NewUploads(r.job, &r.snapshots.pace), time.Duration(0)
 	if s := x.Snapshots.Remote; s != nil {
 		took = lastUpload(s)
 	}
 	switch p := x.progress(); {
-	case pace.fullPays(took):
-		return whole("partial recovery does not pay: for recovery.max_lost_samples, a snapshot would be uploaded every "+pace.partial.String(), lost)
+	case uploads.FullPays(took):
+		return whole("partial recovery does not pay: for recovery.max_lost_samples, a snapshot would be uploaded every "+uploads.Partial.String(), lost)
 	case x.Final != nil:
 		return whole("the model was complete, and not committed yet", lost)
 	case p.Best != nil && p.Best.Snapshot != x.Snapshot:

@@ -159,7 +159,7 @@ func (p *prioritySaves) snapshotFixed(uploaded bool) {
 	p.skipped++
 	n := int64(math.Ceil(p.run.job.Snapshots.PriorityFraction * float64(p.tableRows.Load())))
 	p.list.Resize(n)
-	if p.uploads.pace.priorityDue(time.Since(p.begun), p.skipped, p.run.job.Snapshots.PriorityFraction) {
+	if p.uploads.pace.PriorityDue(time.Since(p.begun), p.skipped, p.run.job.Snapshots.PriorityFraction) {
 		p.begin(int(n))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"aibox/trainer/jobsource"
 	"aibox/trainer/mirror"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/pace"
 	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
 )
@@ -35,7 +36,7 @@ type uploads struct {
 	run     *run
 	indexes *modeldir.Indexes
 	*mirror.Uploader
-	pace   uploadPace
+	pace   pace.Uploads
 	full   bool  // full recovery pays, although the job asks for partial recovery
 	latest int64 // step of the last snapshot that was handed over
 	// turn has room for whoever uploads, since the limit on bytes in a second is one.
@@ -98,7 +99,7 @@ func (s *snapshots) upload() {
 	}
 	s.uploads = &uploads{
 		run: s.run, indexes: s.run.models.writer.NewIndexes(), Uploader: mirror.Start("a snapshot", earlier, s.run.log),
-		pace: newUploadPace(s.run), latest: earlier.Step, turn: make(chan struct{}, 1),
+		pace: pace.NewUploads(s.run.job, &s.pace), latest: earlier.Step, turn: make(chan struct{}, 1),
 		disks: diskReads{dirs: s.run.table.dirs},
 	}
 	s.uploads.priority = newPrioritySaves(s.uploads, s.summary.Priority)
@@ -176,15 +177,15 @@ func (u *uploads) fixed(im *image) {
 	}
 	s := u.Summary()
 	took := lastUpload(&s)
-	if pays := u.pace.fullPays(took); pays != u.full {
+	if pays := u.pace.FullPays(took); pays != u.full {
 		u.full = pays
 		if pays {
 			u.run.log.Info("partial recovery does not pay at present, since recovery.max_lost_samples would take an upload so often; after a loss, the whole run goes back",
-				"every", u.pace.partial, "upload_seconds", s.LastSeconds, "every_with_full_recovery", u.pace.full(took).Round(time.Second))
+				"every", u.pace.Partial, "upload_seconds", s.LastSeconds, "every_with_full_recovery", u.pace.Full(took).Round(time.Second))
 		}
 	}
 	// Where the last attempt has failed, the newest snapshot takes the place of what waits.
-	im.upload = s.Error != "" || u.pace.due(time.Now(), took)
+	im.upload = s.Error != "" || u.pace.Due(time.Now(), took)
 	u.priority.snapshotFixed(im.upload)
 }
 
@@ -202,14 +203,14 @@ func (u *uploads) offer(im *image) {
 	case im.upload:
 		u.handOver(im)
 	default:
-		u.pace.skipped++
+		u.pace.Skip()
 		u.priority.snapshotSaved(im.resume.Step)
 	}
 }
 
 func (u *uploads) handOver(im *image) {
 	x := &im.resume
-	u.pace.began(time.Now())
+	u.pace.Began(time.Now())
 	u.latest = x.Step
 	files, err := u.run.models.writer.HoldRun(x.dense(), u.run.table.Table, x.snapshots(), u.run.reportFiles(x, im.quarantine))
 	if err != nil {

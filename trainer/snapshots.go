@@ -8,6 +8,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/panics"
 	"aibox/trainer/mirror"
+	"aibox/trainer/pace"
 )
 
 // A snapshot saves everything of one instant between two passes that the rest of the run
@@ -47,7 +48,7 @@ type snapshots struct {
 	mu      sync.Mutex // held by giveSpace, and by passTrained beside which it may run
 	run     *run
 	every   configs.SnapshotInterval
-	pace    pace // of every.Auto
+	pace    pace.Snapshots // of every.Auto
 	summary SnapshotSummary
 	full    bool  // giveSpace was called: no further snapshots but a last one
 	lost    error // directories or files of the table are lost, as a snapshot has shown: the run has to end
@@ -84,7 +85,7 @@ func (s *snapshots) at(stage string) {
 }
 
 func newSnapshots(r *run) *snapshots {
-	return &snapshots{run: r, every: r.job.Snapshots.Interval(), begun: time.Now(), pace: newPace(r)}
+	return &snapshots{run: r, every: r.job.Snapshots.Interval(), begun: time.Now(), pace: pace.NewSnapshots(r.job, r.snapshotBytes)}
 }
 
 // on reports whether the run takes snapshots.
@@ -134,7 +135,7 @@ func (s *snapshots) takeIfDue() error {
 func (s *snapshots) due() bool {
 	switch every := s.every; {
 	case every.Auto:
-		return s.pace.due(time.Since(s.begun))
+		return s.pace.Due(time.Since(s.begun))
 	case every.Time > 0:
 		return time.Since(s.begun) >= every.Time
 	case every.Examples > 0:
@@ -201,7 +202,7 @@ func (s *snapshots) written() {
 		s.failed(im, im.err)
 		return
 	}
-	s.pace.saved(im.stall, im.took)
+	s.pace.Saved(im.stall, im.took)
 	s.tableBytes = im.next
 	s.succeeded(im)
 	s.lost = s.run.checkTable(nil)
@@ -219,7 +220,7 @@ func (s *snapshots) succeeded(im *image) {
 // failed takes note of a snapshot that could not be taken.
 func (s *snapshots) failed(im *image, err error) {
 	s.summary.Failed++
-	s.pace.failed()
+	s.pace.Failed()
 	if im.doubtful {
 		s.older = append(s.older, im.resume.Snapshot)
 	}

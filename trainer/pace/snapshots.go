@@ -1,9 +1,10 @@
-package trainer
+package pace
 
 import (
 	"runtime"
 	"time"
 
+	"aibox/configs"
 	"aibox/sparsetable"
 )
 
@@ -19,9 +20,9 @@ const (
 	mostDoublings = 6
 )
 
-// pace chooses when snapshots are due so that they cost little: the share snapshotShare of
+// Snapshots chooses when snapshots are due so that they cost little: the share snapshotShare of
 // the time at most.
-type pace struct {
+type Snapshots struct {
 	interval time.Duration
 	// share is what the writing in the background costs training, by its time.
 	share    float64
@@ -30,20 +31,21 @@ type pace struct {
 	size     func() int64  // bytes that a snapshot of the present state takes
 }
 
-func newPace(r *run) pace {
-	p := pace{interval: leastSnapshotInterval, share: 1 / float64(runtime.GOMAXPROCS(0)), size: r.snapshotBytes}
+// NewSnapshots returns the pace of a job's snapshots. size is how many bytes one of the present state would take.
+func NewSnapshots(job *configs.Job, size func() int64) Snapshots {
+	p := Snapshots{interval: leastSnapshotInterval, share: 1 / float64(runtime.GOMAXPROCS(0)), size: size}
 	switch {
-	case r.job.SparseTable.Kind == sparsetable.KindSSD: // the devices are written and read for training too
+	case job.SparseTable.Kind == sparsetable.KindSSD: // the devices are written and read for training too
 		p.share = max(p.share, 0.5)
-	case r.job.SparseTable.MemoryBytes > 0: // training may wait for the memory of copies
+	case job.SparseTable.MemoryBytes > 0: // training may wait for the memory of copies
 		p.share = 1
 	}
 	return p
 }
 
-// due reports whether a snapshot is due so long after the last one. It looks at the size of
+// Due reports whether a snapshot is due so long after the last one. It looks at the size of
 // the table only now and then.
-func (p *pace) due(since time.Duration) bool {
+func (p *Snapshots) Due(since time.Duration) bool {
 	if since < p.interval {
 		return false
 	}
@@ -52,7 +54,7 @@ func (p *pace) due(since time.Duration) bool {
 }
 
 // next is the interval that suits the present state.
-func (p *pace) next() time.Duration {
+func (p *Snapshots) next() time.Duration {
 	cost := p.cost.Seconds()
 	if cost == 0 {
 		cost = p.share * float64(p.size()) / snapshotBytesPerSecond
@@ -61,15 +63,15 @@ func (p *pace) next() time.Duration {
 	return interval << min(p.failures, mostDoublings)
 }
 
-// saved takes note of a snapshot for which training waited so long, and whose writing took
+// Saved takes note of a snapshot for which training waited so long, and whose writing took
 // so long.
-func (p *pace) saved(stall, took time.Duration) {
+func (p *Snapshots) Saved(stall, took time.Duration) {
 	p.cost, p.failures = stall+time.Duration(p.share*float64(took)), 0
 	p.interval = leastSnapshotInterval
 }
 
-// failed takes note of a snapshot that failed.
-func (p *pace) failed() {
+// Failed takes note of a snapshot that failed.
+func (p *Snapshots) Failed() {
 	p.failures++
 	p.interval = leastSnapshotInterval
 }

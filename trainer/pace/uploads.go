@@ -1,4 +1,4 @@
-package trainer
+package pace
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"aibox/configs"
 )
 
-// uploadPace chooses which snapshots are uploaded to snapshots.remote.
+// Uploads chooses which snapshots are uploaded to snapshots.remote.
 //
 // After a failure that takes the local snapshots with it, on average half of the time between
 // two uploads is trained again. With an upload that costs O_save every T_save, and a failure
@@ -20,48 +20,49 @@ import (
 // to be T_save/(2·N·T_fail) (eq. 4). It is to be that which the job allows. Uploading takes the
 // share O_save/T_save of the time. Where that is more than full recovery takes in all, partial
 // recovery does not pay, and full recovery is used (§4.1).
-type uploadPace struct {
+type Uploads struct {
 	every    configs.RemoteInterval
 	failTime time.Duration // T_fail
 	share    float64       // what uploading in the background costs training, by its time
-	partial  time.Duration // T_save with partial recovery; 0: it is full recovery
+	Partial  time.Duration // T_save with partial recovery; 0: it is full recovery
 	begun    time.Time     // of the last upload; zero: there was none by this process
 	skipped  int64         // snapshots since then that were not uploaded
 }
 
-func newUploadPace(r *run) uploadPace {
-	p := uploadPace{every: r.job.Snapshots.RemoteInterval(), failTime: r.job.Recovery.FailureTime(), share: r.snapshots.pace.share}
-	if rec := &r.job.Recovery; rec.Mode == configs.RecoveryPartial {
-		dirs := max(len(r.job.SparseTable.Dirs), 1)
-		p.partial = max(time.Duration(2*rec.MaxLostSamples*float64(dirs)*float64(p.failTime)), 1)
+// NewUploads returns the pace of a job's uploads.
+func NewUploads(job *configs.Job, snapshots *Snapshots) Uploads {
+	p := Uploads{every: job.Snapshots.RemoteInterval(), failTime: job.Recovery.FailureTime(), share: snapshots.share}
+	if rec := &job.Recovery; rec.Mode == configs.RecoveryPartial {
+		dirs := max(len(job.SparseTable.Dirs), 1)
+		p.Partial = max(time.Duration(2*rec.MaxLostSamples*float64(dirs)*float64(p.failTime)), 1)
 	}
 	return p
 }
 
 // interval is T_save for an upload that took so long.
-func (p *uploadPace) interval(took time.Duration) time.Duration {
-	if p.partial > 0 && !p.fullPays(took) {
-		return p.partial
+func (p *Uploads) interval(took time.Duration) time.Duration {
+	if p.Partial > 0 && !p.FullPays(took) {
+		return p.Partial
 	}
-	return p.full(took)
+	return p.Full(took)
 }
 
-// full is T_save with full recovery.
-func (p *uploadPace) full(took time.Duration) time.Duration {
+// Full is T_save with full recovery.
+func (p *Uploads) Full(took time.Duration) time.Duration {
 	save := p.share * took.Seconds()
 	return time.Duration(math.Sqrt(2*save*p.failTime.Seconds()) * float64(time.Second))
 }
 
-// fullPays reports whether full recovery costs less than the partial recovery that the job
+// FullPays reports whether full recovery costs less than the partial recovery that the job
 // asks for, when the last upload took so long; 0: it is not known. At the best interval T of full
 // recovery, its two costs are equal: 2·O_save/T in all.
-func (p *uploadPace) fullPays(took time.Duration) bool {
-	return p.every.Auto && p.partial > 0 && took > 0 && 2*p.partial < p.full(took)
+func (p *Uploads) FullPays(took time.Duration) bool {
+	return p.every.Auto && p.Partial > 0 && took > 0 && 2*p.Partial < p.Full(took)
 }
 
-// due reports whether a snapshot is to be uploaded, when the last upload took so long; 0: it
+// Due reports whether a snapshot is to be uploaded, when the last upload took so long; 0: it
 // is not known.
-func (p *uploadPace) due(now time.Time, took time.Duration) bool {
+func (p *Uploads) Due(now time.Time, took time.Duration) bool {
 	if p.begun.IsZero() {
 		return true
 	}
@@ -75,18 +76,21 @@ func (p *uploadPace) due(now time.Time, took time.Duration) bool {
 	}
 }
 
-// priorityDue reports whether rows are to be saved by priority, when that was done, or a
+// PriorityDue reports whether rows are to be saved by priority, when that was done, or a
 // snapshot was uploaded, so long ago, and there were so many local snapshots since then: every
 // r·T_save (CPR, §4.2).
-func (p *uploadPace) priorityDue(since time.Duration, snapshots int64, r float64) bool {
+func (p *Uploads) PriorityDue(since time.Duration, snapshots int64, r float64) bool {
 	switch {
 	case p.every.Auto:
-		return since >= time.Duration(r*float64(p.partial))
+		return since >= time.Duration(r*float64(p.Partial))
 	case p.every.Time > 0:
 		return since >= time.Duration(r*float64(p.every.Time))
 	}
 	return snapshots >= int64(math.Round(r*float64(p.every.Snapshots)))
 }
 
-// began takes note of an upload.
-func (p *uploadPace) began(now time.Time) { p.begun, p.skipped = now, 0 }
+// Skip takes note of a snapshot that is not uploaded.
+func (p *Uploads) Skip() { p.skipped++ }
+
+// Began takes note of an upload.
+func (p *Uploads) Began(now time.Time) { p.begun, p.skipped = now, 0 }
