@@ -36,7 +36,7 @@ func TestKernelTimes(t *testing.T) {
 		calls := map[string]int64{} // by kind and device
 		for line := range strings.Lines(out.String()) {
 			c := strings.Split(line, "\t")
-			if len(c) != 6 || c[0] == "operation" {
+			if len(c) != 8 || c[0] == "operation" {
 				continue
 			}
 			kind, _, compound := strings.Cut(c[0], " ")

@@ -77,7 +77,7 @@ func (s *stream) checkFused(p *gpu.Product) error {
 }
 
 // finish does what the epilogue of a product does with c, its elements.
-func finish(p *gpu.Product, c []float32) {
+func finish(p *gpu.Product, c []float32, zeroesNaN bool) {
 	e := &p.Epilogue
 	if !e.Any() {
 		return
@@ -99,7 +99,7 @@ func finish(p *gpu.Product, c []float32) {
 			if bias != nil {
 				x += bias[j]
 			}
-			if e.ReLU && x < 0 {
+			if e.ReLU && (x < 0 || zeroesNaN && x != x) {
 				x = 0
 			}
 			if made != nil && x > 0 {

@@ -20,6 +20,8 @@ type Options struct {
 
 	// Fuses says which products with an epilogue devices can do, the same each time; nil: all.
 	Fuses func(gpu.ProductShape) bool
+	// ZeroesNaN says that the ReLU of an epilogue makes 0 of NaN, as that of cuBLASLt does.
+	ZeroesNaN bool
 }
 
 // Devices describes n devices of so many bytes.

@@ -1,8 +1,9 @@
 #include "functions.h"
 
+// check is added to each term: it is 0, or NaN, which makes the loss NaN.
 // weighted is the stride of the weights, 0 if there are none and all are 1.
 KERNEL loss_terms(float *terms, int ldterms, const float *z, int ldz, const float *y, int ldy, const float *w, int weighted,
-	int rows) {
+	const float *check, int rows) {
 	Element e(rows, 1);
 	if (e.outside) {
 		return;
@@ -12,7 +13,7 @@ KERNEL loss_terms(float *terms, int ldterms, const float *z, int ldz, const floa
 	if (weighted) {
 		term *= at(w, weighted, e.i, 0);
 	}
-	at(terms, ldterms, e.i, 0) = term;
+	at(terms, ldterms, e.i, 0) = term + *check;
 }
 
 KERNEL loss_grad(float *dz, int lddz, const float *z, int ldz, const float *y, int ldy, const float *w, int weighted,

@@ -7,11 +7,11 @@ import (
 
 // kernelOptimize are the kernels of dense parameters, by formula. The row-wise formula is that of tables only.
 var kernelOptimize = map[kernel.Formula]number{
-	kernel.FormulaSGD:      declare("optimize_sgd", "rruri"),
-	kernel.FormulaMomentum: declare("optimize_momentum", "rruru i"),
-	kernel.FormulaAdagrad:  declare("optimize_adagrad", "rruru i"),
-	kernel.FormulaAdam:     declare("optimize_adam", "rruruu i"),
-	kernel.FormulaFTRL:     declare("optimize_ftrl", "rruruu i"),
+	kernel.FormulaSGD:      declare("optimize_sgd", "rururi"),
+	kernel.FormulaMomentum: declare("optimize_momentum", "rururu i"),
+	kernel.FormulaAdagrad:  declare("optimize_adagrad", "rururu i"),
+	kernel.FormulaAdam:     declare("optimize_adam", "rururuu i"),
+	kernel.FormulaFTRL:     declare("optimize_ftrl", "rururuu i"),
 }
 
 // UpdateBytes is what the constants of a kernel.Update take in device memory.
@@ -32,10 +32,11 @@ func ReadUpdate(f kernel.Formula, words []float32) kernel.Update {
 
 // Optimize updates the values of w, which is one row, in place, by their gradients g and their state: as many
 // matrices of one row of that length as f.Slots says. Constants are those of the update, UpdateBytes of
-// device memory (AppendUpdate), since they change from one step to the next. Where the flag is set, it does nothing.
+// device memory (AppendUpdate), since they change from one step to the next. Where the flag is set, it does nothing. If a value becomes
+// NaN, so does check, a number in device memory, which otherwise stays as it is.
 //
 // An average is updated in the same way, by the parameters in place of gradients (optim.Dense.Averager).
-func (k *Set) Optimize(s gpu.Stream, flag, constants gpu.Region, f kernel.Formula, w, g Matrix, state ...Matrix) error {
+func (k *Set) Optimize(s gpu.Stream, flag, check, constants gpu.Region, f kernel.Formula, w, g Matrix, state ...Matrix) error {
 	n, ok := kernelOptimize[f]
 	if !ok || len(state) != f.Slots() {
 		return gpu.Invalid("an update of formula %d with %d slots of state", f, len(state))
@@ -43,7 +44,7 @@ func (k *Set) Optimize(s gpu.Stream, flag, constants gpu.Region, f kernel.Formul
 	if w.Columns == 0 {
 		return nil
 	}
-	k.with().add(gpu.Read(flag), gpu.Read(constants), gpu.Update(w.Region(1)), gpu.Read(g.Region(1)))
+	k.with().add(gpu.Read(flag), gpu.Update(check), gpu.Read(constants), gpu.Update(w.Region(1)), gpu.Read(g.Region(1)))
 	for _, m := range state {
 		k.add(gpu.Update(m.Region(1)))
 	}

@@ -17,13 +17,13 @@ import (
 type deviceDense struct {
 	*kernelrig.Rig
 	dense                   *Dense
-	flag                    gpu.Region
+	flag, check             gpu.Region
 	params, grads, averages []kernels.Matrix
 	slots                   [][]kernels.Matrix
 }
 
 func newDeviceDense(r *kernelrig.Rig, d *Dense) *deviceDense {
-	x := &deviceDense{Rig: r, dense: d, flag: kernelrig.Put(r, []int32{0})}
+	x := &deviceDense{Rig: r, dense: d, flag: kernelrig.Put(r, []int32{0}), check: kernelrig.Put(r, []float32{0})}
 	put := func(v []float32) kernels.Matrix { return kernelrig.Vector(kernelrig.Put(r, v)) }
 	for i, p := range d.params {
 		x.params = append(x.params, put(p.Data))
@@ -62,11 +62,11 @@ func (x *deviceDense) step(t int64, scale float32) {
 			slots = append(slots, s.Slice(u.Lo, u.Hi))
 		}
 		w := x.params[u.Param].Slice(u.Lo, u.Hi)
-		x.Must(x.Optimize(x.Stream, x.flag, of(1+i), u.Formula, w, x.grads[u.Param].Slice(u.Lo, u.Hi), slots...))
+		x.Must(x.Optimize(x.Stream, x.flag, x.check, of(1+i), u.Formula, w, x.grads[u.Param].Slice(u.Lo, u.Hi), slots...))
 	}
 	for i, a := range x.averages {
 		if averages {
-			x.Must(x.Optimize(x.Stream, x.flag, of(0), averager.Formula, a, x.params[i]))
+			x.Must(x.Optimize(x.Stream, x.flag, x.check, of(0), averager.Formula, a, x.params[i]))
 		}
 	}
 }

@@ -69,7 +69,7 @@ var _ = add("functions", func(r *rig) {
 		r.must(r.k.Activate(r.s, a, y.Matrix, x.Matrix, n))
 		r.equal("Activate", y, func(i, j int) float32 { return apply(a, x.value(i, j)) })
 	}
-	r.must(r.k.Loss(r.s, y.Matrix, x.Matrix, labels.Matrix, kernels.Matrix{}, n))
+	r.must(r.k.Loss(r.s, y.Matrix, x.Matrix, labels.Matrix, kernels.Matrix{}, r.words(0).region(), n))
 	r.equal("Loss", y, func(i, _ int) float32 { return kernel.Softplus(x.value(i, 0)) })
 })
 
@@ -230,9 +230,10 @@ var _ = add("loss", func(r *rig) {
 	if r.IntN(2) == 0 {
 		operand, weight = w.Matrix, func(i int) float32 { return w.value(i, 0) }
 	}
-	r.must(r.k.Loss(r.s, terms.Matrix, z.Matrix, y.Matrix, operand, n))
+	check := []float32{0, 0, 0, float32(math.NaN())}[r.IntN(4)]
+	r.must(r.k.Loss(r.s, terms.Matrix, z.Matrix, y.Matrix, operand, r.words(math.Float32bits(check)).region(), n))
 	r.equal("Loss", terms, func(i, _ int) float32 {
-		return weight(i) * (kernel.Softplus(z.value(i, 0)) - float32(y.value(i, 0)*z.value(i, 0)))
+		return float32(weight(i)*(kernel.Softplus(z.value(i, 0))-float32(y.value(i, 0)*z.value(i, 0)))) + check
 	})
 	r.must(r.k.LossGrad(r.s, dz.Matrix, z.Matrix, y.Matrix, operand, total, n))
 	r.equal("LossGrad", dz, func(i, _ int) float32 {

@@ -49,7 +49,16 @@ var _ = add("optimize", func(r *rig) {
 		if flag == 0 {
 			u.Step(values, g.row(0), want[0], want[1])
 		}
-		r.must(r.k.Optimize(r.s, r.words(uint32(flag)).region(), constants.region(), f, w.Matrix, g.Matrix, slots...))
+		check := r.words(0)
+		r.must(r.k.Optimize(r.s, r.words(uint32(flag)).region(), check.region(), constants.region(), f, w.Matrix, g.Matrix, slots...))
+		r.equal("check", check, func(int, int) (sum float32) {
+			for _, v := range values {
+				if v != v && flag == 0 {
+					sum = v
+				}
+			}
+			return sum
+		})
 		r.equal("Optimize", w, func(_, j int) float32 { return values[j] })
 		for i, a := range state {
 			r.equal("state", a, func(_, j int) float32 { return want[i][j] })

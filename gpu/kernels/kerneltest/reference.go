@@ -96,7 +96,7 @@ var _ = add("loss in float64", func(r *rig) {
 	n, total := r.rowCount(), 1+r.IntN(10_000)
 	z, y, w := r.matrix(n, 1, func() float32 { return 10 * r.plain() }), r.matrix(n, 1, func() float32 { return float32(r.IntN(2)) }), r.matrix(n, 1, r.Float32)
 	terms, dz := r.matrix(n, 1, r.garbage), r.matrix(n, 1, r.garbage)
-	r.must(r.k.Loss(r.s, terms.Matrix, z.Matrix, y.Matrix, w.Matrix, n))
+	r.must(r.k.Loss(r.s, terms.Matrix, z.Matrix, y.Matrix, w.Matrix, r.words(0).region(), n))
 	r.near("Loss", terms, func(i, _ int) (float64, float64) {
 		x := z.exact(i, 0)
 		value, scale := of(max(x, 0)+math.Log1p(math.Exp(-math.Abs(x))), -y.exact(i, 0)*x)

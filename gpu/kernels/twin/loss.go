@@ -8,13 +8,14 @@ import (
 var _ = add(emulated.Kernels{
 	"loss_terms": {Run: func(b *emulated.Block) {
 		terms, z, y, w := at(b, 0), at(b, 2), at(b, 4), at(b, 6)
-		elements(b, b.Int32(8), 1, func(i, _ int) {
+		check := emulated.Slice[float32](b, 8)[0]
+		elements(b, b.Int32(9), 1, func(i, _ int) {
 			logit := z.row(i)[0]
 			term := kernel.Softplus(logit) - float32(y.row(i)[0]*logit)
 			if w.stride > 0 {
 				term *= w.row(i)[0]
 			}
-			terms.row(i)[0] = term
+			terms.row(i)[0] = term + check
 		})
 	}},
 	"loss_grad": {Run: func(b *emulated.Block) {

@@ -19,15 +19,21 @@ func optimize(f kernel.Formula) emulated.Kernel {
 		if emulated.Slice[int32](b, 0)[0] != 0 {
 			return
 		}
-		u := kernels.ReadUpdate(f, emulated.Slice[float32](b, 1))
-		n := b.Int32(4 + f.Slots())
+		u := kernels.ReadUpdate(f, emulated.Slice[float32](b, 2))
+		n := b.Int32(5 + f.Slots())
 		lo, hi := b.Linear()
 		lo, hi = min(lo, n), min(hi, n)
 		part := func(i int) []float32 { return emulated.Slice[float32](b, i)[lo:hi] }
 		var state [2][]float32
 		for i := range f.Slots() {
-			state[i] = part(4 + i)
+			state[i] = part(5 + i)
 		}
-		u.Step(part(2), part(3), state[0], state[1])
+		w := part(3)
+		u.Step(w, part(4), state[0], state[1])
+		for _, x := range w {
+			if x != x {
+				emulated.Slice[float32](b, 1)[0] = x
+			}
+		}
 	}}
 }

@@ -189,8 +189,13 @@ func onDevices(t testing.TB, s setup, n int, seed uint64) *bench {
 // on returns a bench with an engine on all devices of a platform.
 func on(t testing.TB, s setup, p *emulated.Platform) *bench {
 	t.Helper()
-	b := newBench(t, s)
-	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(len(p.Devices())), RowsOnDevice: s.held})
+	return onPlatform(t, newBench(t, s), p)
+}
+
+// onPlatform gives a bench an engine on all devices of a platform.
+func onPlatform(t testing.TB, b *bench, p *emulated.Platform) *bench {
+	t.Helper()
+	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(len(p.Devices())), RowsOnDevice: b.held})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"aibox/gpu/emulated"
 	"aibox/internal/testseed"
 	"aibox/trainer/engine"
+	"aibox/trainer/model"
 	"aibox/trainer/program"
 )
 
@@ -131,6 +133,32 @@ func TestCheck(t *testing.T) {
 		want := fmt.Sprint(engine.UpdateError("parameter "+p.Name, 1))
 		if err := b.engine.Check(); !errors.Is(err, program.ErrNotFinite) || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestNaNParameter: the step after one in which a parameter is NaN fails, also where the devices make 0 of all that the layer computes.
+func TestNaNParameter(t *testing.T) {
+	for _, zeroes := range []bool{false, true} {
+		for n := 1; n <= 2; n++ {
+			o := optionsOf(n, 1<<30, 64<<10, 1)
+			o.ZeroesNaN = zeroes
+			spec := model.Spec{Kind: model.KindDLRM, Fields: []string{"a", "b"}, Dense: []string{"x", "y"}, EmbeddingDim: 4, BottomLayers: []int{12, 4}, HiddenLayers: []int{12}}
+			b := newBench(t, setup{spec: spec, dense: adam, admitted: true, batches: 3, examples: 30})
+			for _, p := range b.model.Params() {
+				if p.Name == "bottom/0/weight" {
+					p.Data[0] = float32(math.NaN())
+				}
+			}
+			b = onPlatform(t, b, emulated.New(o))
+			results := 0
+			var err error
+			for i := 0; i < 3 && err == nil; i++ {
+				err = b.engine.Train(engine.Batch{Batch: &b.pass.Batches[i]}, func(*engine.Result) error { results++; return nil })
+			}
+			if want := map[bool]int{false: 0, true: 1}[zeroes]; !errors.Is(err, program.ErrNotFinite) || results != want {
+				t.Errorf("%d devices, 0 in the place of NaN: %v: %d results, want %d: %v", n, zeroes, results, want, err)
+			}
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (e *Engine) Import() error {
 		return e.fail(err)
 	}
 	for _, r := range e.replicas {
-		if err := r.compute.Fill(r.flag(), 0); err != nil {
+		if err := r.compute.Fill(gpu.All(r.small), 0); err != nil {
 			return e.fail(err)
 		}
 	}

@@ -48,7 +48,7 @@ type deviceSlot struct {
 // What the small memory holds, in bytes, each on its own line of 256.
 const (
 	flagAt     = 0   // not 0: something was not finite, and nothing is updated any more
-	zeroAt     = 256 // a float32 that is 0
+	checkAt    = 256 // a float32 that is 0 or, once a parameter is NaN, NaN
 	smallBytes = 512
 )
 
@@ -129,6 +129,10 @@ func (r *replica) summing() gpu.Stream { return r.sums }
 
 // flag is the region of the flag.
 func (r *replica) flag() gpu.Region { return gpu.Part(r.small, flagAt, 4) }
+
+// check is a number that is added to all loss terms. A parameter that is NaN makes it NaN, and so the loss of the next step, whatever
+// the network makes of the parameter: the ReLU of products with epilogues makes 0 of NaN.
+func (r *replica) check() gpu.Region { return gpu.Part(r.small, checkAt, 4) }
 
 // bytes is the memory that the replica has on its device.
 func (r *replica) bytes() int64 {

@@ -77,7 +77,7 @@ func (u *run) take(r *replica, p part, at piece) error {
 	case ops.KindInteractGrad:
 		return k.InteractGrad(c, y, in(0), in(1), s.Dim, n)
 	case ops.KindLoss:
-		return k.Loss(c, y, in(0), in(1), in(2), n)
+		return k.Loss(c, y, in(0), in(1), in(2), r.check(), n)
 	case ops.KindLossGrad:
 		return k.LossGrad(c, y, in(0), in(1), in(2), u.total, n)
 	case ops.KindMultiply:

@@ -57,7 +57,7 @@ func (e *Engine) probe(r *replica) kernels.Matrix { return r.vector(e.params.pro
 
 // writeProbe sets the probe of a device.
 func (e *Engine) writeProbe(j *job, r *replica, p part) error {
-	zero := kernels.Matrix{Memory: r.small, Offset: zeroAt, Columns: 1, Stride: 1}
+	zero := kernels.Matrix{Memory: r.small, Offset: checkAt, Columns: 1, Stride: 1}
 	zeros := kernels.Matrix{Memory: r.arena, Offset: j.zerosAt, Columns: 1, Stride: 1}
 	if err := r.kernels.ScaleVectors(r.compute, zeros, r.at(j.prog.Terms), zero, 1, p.n); err != nil {
 		return err
@@ -95,14 +95,14 @@ func (e *Engine) update(j *job, r *replica, share part) error {
 		for _, at := range p.slots[u.Param] {
 			r.terms = append(r.terms, part(at))
 		}
-		if err := r.kernels.Optimize(r.compute, r.flag(), constants(i), u.Formula, part(p.value[u.Param]), part(p.grad[u.Param]), r.terms...); err != nil {
+		if err := r.kernels.Optimize(r.compute, r.flag(), r.check(), constants(i), u.Formula, part(p.value[u.Param]), part(p.grad[u.Param]), r.terms...); err != nil {
 			return err
 		}
 	}
 	if averager, has := p.dense.Averager(j.step); has && len(p.order) > 0 {
 		first := p.order[0]
 		averages, values := r.vector(p.average[first], p.values), r.vector(p.value[first], p.values)
-		if err := r.kernels.Optimize(r.compute, r.flag(), constants(len(e.updates)), averager.Formula, averages, values); err != nil {
+		if err := r.kernels.Optimize(r.compute, r.flag(), r.check(), constants(len(e.updates)), averager.Formula, averages, values); err != nil {
 			return err
 		}
 	}
