@@ -76,8 +76,12 @@ func (r *run) openArriving() error {
 		records, places := transfer.RecordsOf(r.job.Output.ModelDir, said.Manifest.ID)
 		return modeldir.TableFailed(dirs, r.fetchArriving(said.URI, records, places))
 	}
-	// The model from which an interrupted run has copied its rows.
+	// The model from which an interrupted run has copied its rows. Others that were never whole, such as one that a restore
+	// has taken the place of, are none of the run's business, and may be gone from the remote directory.
 	for _, t := range modeldir.Arriving(r.job.Output.ModelDir) {
+		if r.start == nil || r.start.ModelDir != "" || r.start.Generation != t.Generation {
+			continue
+		}
 		if said, err := remote.AnnouncedIn(t.Records...); err == nil && said != nil && said.Damaged == "" {
 			return r.fetchArriving(said.URI, t.Records, t.Dirs)
 		}
