@@ -16,6 +16,11 @@ func (m Matrix) Region(n int) gpu.Region {
 	return gpu.Region{Memory: m.Memory, Offset: m.Offset, Width: 4 * m.Columns, Rows: n, Pitch: 4 * m.Stride}
 }
 
+// Side is the matrix as one of a product.
+func (m Matrix) Side() gpu.Matrix {
+	return gpu.Matrix{Memory: m.Memory, Offset: m.Offset, Stride: m.Stride}
+}
+
 // Half is rows of bfloat16 in device memory.
 type Half struct {
 	Memory  gpu.Memory
@@ -27,6 +32,11 @@ type Half struct {
 // Region is what n rows take.
 func (h Half) Region(n int) gpu.Region {
 	return gpu.Region{Memory: h.Memory, Offset: h.Offset, Width: 2 * h.Columns, Rows: n, Pitch: 2 * h.Stride}
+}
+
+// Side is the matrix as one of a product.
+func (h Half) Side() gpu.Matrix {
+	return gpu.Matrix{Memory: h.Memory, Offset: h.Offset, Stride: h.Stride}
 }
 
 // Slice is columns [lo, hi) of the matrix.

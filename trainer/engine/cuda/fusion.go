@@ -100,8 +100,8 @@ func (u *run) derivative(r *replica, both pair, n int) gpu.Product {
 
 // roundTo lets a product write its result where it is needed in bfloat16 alone.
 func (u *run) roundTo(r *replica, s *program.Step, p *gpu.Product) {
-	if u.isAlone(s.Out[0]) {
-		p.Epilogue.Round, p.C = true, u.halfs[u.halfOf[s.Out[0]]].side(r)
+	if h, ok := u.alone(r, s.Out[0]); ok {
+		p.Epilogue.Round, p.C = true, h.Side()
 	}
 }
 

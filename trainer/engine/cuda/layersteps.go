@@ -75,29 +75,21 @@ func (u *run) chunksOf(r *replica, step, n int) gpu.Region {
 // product is that of a step, for n examples of a device.
 func (u *run) product(r *replica, s *program.Step, n int) gpu.Product {
 	inputs, outputs, _ := productSize(s)
-	y := r.at(s.Out[0])
 	p := gpu.Product{
-		Precision: u.precisionOf(inputs, outputs), TransA: s.TransA, TransB: s.TransB, M: u.rows(s.Out[0], n), N: y.Columns, K: s.In[0].Columns,
-		C: gpu.Matrix{Memory: y.Memory, Offset: y.Offset, Stride: y.Stride},
+		Precision: u.precisionOf(inputs, outputs), TransA: s.TransA, TransB: s.TransB, M: u.rows(s.Out[0], n), N: s.Out[0].Columns, K: s.In[0].Columns,
+		C: r.at(s.Out[0]).Side(),
 	}
 	if s.TransA {
 		p.M, p.K = s.In[0].Columns, u.rows(s.In[0], n)
 	}
 	for i, side := range []*gpu.Matrix{&p.A, &p.B} {
 		if p.Precision == gpu.BF16Product {
-			*side = u.halfs[u.halfOf[s.In[i]]].side(r)
-			continue
+			*side = u.halfs[u.halfOf[s.In[i]]].on(r).Side()
+		} else {
+			*side = r.at(s.In[i]).Side()
 		}
-		m := r.at(s.In[i])
-		*side = gpu.Matrix{Memory: m.Memory, Offset: m.Offset, Stride: m.Stride}
 	}
 	return p
-}
-
-// side is where a replica has a value, for a product.
-func (h *half) side(r *replica) gpu.Matrix {
-	m := h.on(r)
-	return gpu.Matrix{Memory: m.Memory, Offset: m.Offset, Stride: m.Stride}
 }
 
 // multiply enqueues the product of a step, after its sides are rounded where they must be.
