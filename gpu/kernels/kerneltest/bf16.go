@@ -15,17 +15,19 @@ type halfs struct {
 
 // half makes a matrix of n rows of an even number of columns.
 func (r *rig) half(n, columns int, value func() float32) halfs {
-	a := r.matrix(n, columns/2, func() float32 {
+	return halfsOf(r.matrix(n, columns/2, func() float32 {
 		x := value()
 		return math.Float32frombits(bits(x) | bits(value())<<16)
-	})
-	return halfs{a, kernels.Half{Memory: a.Memory, Offset: a.Offset, Columns: columns, Stride: 2 * a.Stride}}
+	}))
 }
 
 // unwritten makes a matrix of results.
 func (r *rig) unwritten(n, columns int) halfs {
-	a := r.matrix(n, columns/2, r.garbage)
-	return halfs{a, kernels.Half{Memory: a.Memory, Offset: a.Offset, Columns: columns, Stride: 2 * a.Stride}}
+	return halfsOf(r.matrix(n, columns/2, r.garbage))
+}
+
+func halfsOf(a *array) halfs {
+	return halfs{a, kernels.Half{Memory: a.Memory, Offset: a.Offset, Columns: 2 * a.Columns, Stride: 2 * a.Stride}}
 }
 
 // bits are those of x in bfloat16.
@@ -63,21 +65,11 @@ var _ = add("bf16", func(r *rig) {
 })
 
 var _ = add("epilogue in bf16", func(r *rig) {
-	n, c, a := r.rowCount(), 2*r.columnCount(), r.activation()
-	x, bias, y := r.matrix(n, c, r.wild), r.vector(c, r.plain), r.unwritten(n, c)
-	var operand kernels.Matrix
-	biased := r.IntN(2) == 0
-	if biased {
-		operand = bias.Matrix
-	}
-	r.must(r.k.EpilogueBF16(r.s, a, y.Half, x.Matrix, operand, n))
-	r.rounded("EpilogueBF16", y, func(i, j int) float32 {
-		v := x.value(i, j)
-		if biased {
-			v += bias.value(0, j)
-		}
-		return apply(a, v)
-	})
+	n, c := r.rowCount(), 2*r.columnCount()
+	x, y := r.matrix(n, c, r.wild), r.unwritten(n, c)
+	a, bias, want := r.epilogue(x)
+	r.must(r.k.EpilogueBF16(r.s, a, y.Half, x.Matrix, bias, n))
+	r.rounded("EpilogueBF16", y, want)
 })
 
 var _ = add("derive in bf16", func(r *rig) {

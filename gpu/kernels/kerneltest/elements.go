@@ -87,23 +87,30 @@ var _ = add("activate grad", func(r *rig) {
 })
 
 var _ = add("epilogue", func(r *rig) {
-	n, c, a := r.rowCount(), r.columnCount(), r.activation()
-	y, bias := r.matrix(n, c, r.wild), r.vector(c, r.plain)
-	var operand kernels.Matrix
-	biased := r.IntN(2) == 0
+	n, c := r.rowCount(), r.columnCount()
+	y := r.matrix(n, c, r.wild)
+	a, bias, want := r.epilogue(y)
+	r.must(r.k.Epilogue(r.s, a, y.Matrix, bias, n))
+	r.equal("Epilogue", y, want)
+})
+
+// epilogue draws what is done with x, an activation and perhaps a bias, and what that makes of its elements.
+func (r *rig) epilogue(x *array) (a kernels.Activation, operand kernels.Matrix, want func(i, j int) float32) {
+	r.Helper()
+	a = r.activation()
+	bias, biased := r.vector(x.Columns, r.plain), r.IntN(2) == 0
 	if biased {
 		operand = bias.Matrix
 		operand.Stride = r.IntN(2) * operand.Stride // which means nothing
 	}
-	r.must(r.k.Epilogue(r.s, a, y.Matrix, operand, n))
-	r.equal("Epilogue", y, func(i, j int) float32 {
-		v := y.value(i, j)
+	return a, operand, func(i, j int) float32 {
+		v := x.value(i, j)
 		if biased {
 			v += bias.value(0, j)
 		}
 		return apply(a, v)
-	})
-})
+	}
+}
 
 var _ = add("columns", func(r *rig) {
 	n, groups, period := r.rowCount(), 1+r.IntN(5), 1+r.IntN(9)

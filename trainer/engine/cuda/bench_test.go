@@ -195,10 +195,7 @@ func on(t testing.TB, s setup, p *emulated.Platform) *bench {
 // onPlatform gives a bench an engine on all devices of a platform.
 func onPlatform(t testing.TB, b *bench, p *emulated.Platform) *bench {
 	t.Helper()
-	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(len(p.Devices())), RowsOnDevice: b.held})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := b.open(t, p, devices(len(p.Devices())))
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -207,9 +204,19 @@ func onPlatform(t testing.TB, b *bench, p *emulated.Platform) *bench {
 			t.Error(err)
 		}
 	})
-	b.engine = e
 	b.begin(t)
 	return b
+}
+
+// open gives a bench an engine on some devices of a platform.
+func (b *bench) open(t testing.TB, p gpu.Platform, devices []int) *cuda.Engine {
+	t.Helper()
+	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices, RowsOnDevice: b.held})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.engine = e
+	return e
 }
 
 func (b *bench) begin(t testing.TB) {

@@ -50,11 +50,7 @@ func TestBucketsOverlap(t *testing.T) {
 			cuda.SetBucketBytes(t, bytes)
 			b := newBench(t, s)
 			p := nothing{new(calls)}
-			e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(2)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.engine = e
+			e := b.open(t, p, devices(2))
 			b.begin(t)
 			b.trainFirst(t, 1)
 			beside, all := p.calls.beside, p.calls.sums

@@ -73,11 +73,7 @@ func TestHeldRowsPooledInPlace(t *testing.T) {
 		for _, held := range []bool{false, true} {
 			b := newBench(t, setup{spec: spec, dense: adam, held: held, seed: seed, batches: 1, examples: 30})
 			p := nothing{new(calls)}
-			e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(1), RowsOnDevice: held})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.engine = e
+			b.open(t, p, devices(1))
 			b.begin(t)
 			b.trainFirst(t, 1)
 			want := 0

@@ -8,7 +8,6 @@ import (
 	"aibox/gpu"
 	"aibox/internal/testseed"
 	"aibox/trainer/engine"
-	"aibox/trainer/engine/cuda"
 )
 
 // nothing is a platform with devices that do nothing but set and copy single words, and need nothing for it: what is left of a
@@ -124,12 +123,8 @@ func (s *noStream) Capture(_ string, enqueue func() error) (gpu.Graph, error) {
 func TestNoGarbage(t *testing.T) {
 	for i, precision := range []engine.Precision{engine.Float32, engine.BF16, engine.Float32} {
 		for n := 1; n <= 2; n++ {
-			b := newBench(t, setup{spec: deep(true), dense: adam, precision: precision, seed: testseed.Of(t), batches: 4, examples: 64})
-			e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: nothing{new(calls)}, Devices: devices(n), RowsOnDevice: i == 2})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.engine = e
+			b := newBench(t, setup{spec: deep(true), dense: adam, precision: precision, held: i == 2, seed: testseed.Of(t), batches: 4, examples: 64})
+			e := b.open(t, nothing{new(calls)}, devices(n))
 			b.begin(t)
 			step := func() {
 				for i := range b.pass.Batches {
@@ -161,11 +156,7 @@ func TestGraphs(t *testing.T) {
 	}{{false, 1, 3}, {true, 1, 3}, {false, 2, 2 * 3}, {true, 2, 2 * 9}, {true, 3, 3 * 9}} { // two normalizations, three sums each
 		b := newBench(t, setup{spec: deep(c.norm), dense: adam, seed: testseed.Of(t), batches: 2, examples: 64})
 		p := nothing{new(calls)}
-		e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(c.devices)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.engine = e
+		e := b.open(t, p, devices(c.devices))
 		b.begin(t)
 		train := func(steps int) calls {
 			before := *p.calls

@@ -13,7 +13,6 @@ import (
 
 	"aibox/gpu/profiled"
 	"aibox/trainer/engine"
-	"aibox/trainer/engine/cuda"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
 )
@@ -23,11 +22,7 @@ import (
 func operations(t *testing.T, s setup) (counts map[string]int, megabytes float64) {
 	t.Helper()
 	b, times := newBench(t, s), new(profiled.Times)
-	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: profiled.New(fusing(1, 5, s.seed), times), Devices: []int{0}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.engine = e
+	e := b.open(t, profiled.New(fusing(1, 5, s.seed), times), devices(1))
 	b.begin(t)
 	b.train(t, 0, 1)
 	if err := e.Close(); err != nil {

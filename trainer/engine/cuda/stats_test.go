@@ -201,11 +201,7 @@ func TestSamplesOfHeldRows(t *testing.T) {
 func TestSamplesNoGarbage(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		b := newBench(t, setup{spec: deep(true), dense: adam, seed: testseed.Of(t), batches: 4, examples: 20})
-		e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: nothing{new(calls)}, Devices: devices(n)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.engine = e
+		e := b.open(t, nothing{new(calls)}, devices(n))
 		b.begin(t)
 		rounds := func() {
 			for range 8 { // a step is measured

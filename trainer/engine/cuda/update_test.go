@@ -53,11 +53,7 @@ func TestFewUpdates(t *testing.T) {
 		cuda.SetBucketBytes(t, c.bucketBytes)
 		b := newBench(t, setup{spec: dlrm(), dense: c.dense, own: c.own, seed: seed, batches: 1, examples: 2})
 		p := nothing{new(calls)}
-		e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: devices(c.devices)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.engine = e
+		b.open(t, p, devices(c.devices))
 		b.begin(t)
 		b.trainFirst(t, 1)
 		if got := p.calls.updates; got != c.want*c.devices {
