@@ -31,11 +31,7 @@ type deviceFault struct {
 func occupied(free int64) func(*testing.T, *emulated.Platform) {
 	return func(t *testing.T, p *emulated.Platform) {
 		t.Helper()
-		other, err := p.Open(0)
-		if err == nil {
-			_, err = other.Alloc("of another program", int(other.Info().MemoryBytes-free))
-		}
-		if err != nil {
+		if err := p.Occupy(0, free); err != nil {
 			t.Fatal(err)
 		}
 	}

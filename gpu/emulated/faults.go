@@ -80,6 +80,15 @@ func (d *device) fail(kind gpu.Kind, during, reason string) *gpu.Error {
 	return d.broken
 }
 
+// Occupy lets another program have all but so many bytes of a device.
+func (p *Platform) Occupy(number int, free int64) error {
+	other, err := p.Open(number)
+	if err == nil {
+		_, err = other.Alloc("of another program", int(other.Info().MemoryBytes-free))
+	}
+	return err
+}
+
 // tell returns the error of a broken device. Who has got it knows that operations of the device are
 // no longer at work.
 func (d *device) tell() error {

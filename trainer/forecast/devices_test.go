@@ -38,18 +38,6 @@ func devices(n int) *emulated.Platform {
 	return emulated.New(emulated.Options{Devices: emulated.Devices(n, 64<<20)})
 }
 
-// occupy lets another program have all but so many bytes of device 0.
-func occupy(t *testing.T, p *emulated.Platform, free int64) {
-	t.Helper()
-	other, err := p.Open(0)
-	if err == nil {
-		_, err = other.Alloc("of another program", int(other.Info().MemoryBytes-free))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestForDevices: what is forecast of devices is compared with what they have free, and an error says what to change.
 func TestForDevices(t *testing.T) {
 	open := func(p gpu.Platform) func() (gpu.Platform, error) {
@@ -78,7 +66,9 @@ func TestForDevices(t *testing.T) {
 		{fixed, false, false, false, "layers of the model fewer or narrower"},
 	} {
 		p := devices(2)
-		occupy(t, p, c.free)
+		if err := p.Occupy(0, c.free); err != nil {
+			t.Fatal(err)
+		}
 		f, err := forDevices(j, DataSize{}, open(p))
 		if err != nil {
 			t.Fatal(err)
