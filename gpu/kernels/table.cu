@@ -3,8 +3,24 @@
 // Behind values and state a row has show, click, day last seen, count.
 enum { SHOW, CLICK, SEEN, COUNT, STATISTICS };
 
+// Adds up labels, which are 0 or 1, so that a sum has the same bits in any order.
+DEVICE float clicks_of(const float *labels, const int *bags, int fields, int begin, int end) {
+	float clicks = 0;
+	add_up(begin, end, [&](int p) { return labels[bags[p] / fields]; }, [&](float label) { clicks += label; });
+	return clicks;
+}
+
+KERNEL table_piece_clicks(float *pieces, const int *starts, const int *bags, const float *labels, int slots, int n, int fields) {
+	unsigned slot = thread_number();
+	if (slot >= (unsigned)slots) {
+		return;
+	}
+	WholePiece piece(slot, starts, n);
+	pieces[slot] = piece.outside ? 0 : clicks_of(labels, bags, fields, piece.begin, piece.begin + PIECE);
+}
+
 KERNEL table_collect(const int *flag, float *rows, const int *index, const int *starts, const int *bags, const float *labels,
-		int *admitted, long long day, float show_decay, long long least, int n, int words, int fields) {
+		const float *pieces, int *admitted, long long day, float show_decay, long long least, int n, int words, int fields) {
 	unsigned i = thread_number();
 	if (i >= (unsigned)n) {
 		return;
@@ -24,20 +40,9 @@ KERNEL table_collect(const int *flag, float *rows, const int *index, const int *
 		click = (float)(click * power);
 	}
 	int lo = starts[i], hi = starts[i + 1];
-	float clicks = 0;
-	int at = lo;
-	for (; hi - at >= AHEAD; at += AHEAD) {
-		float label[AHEAD];
-		for (int q = 0; q < AHEAD; q++) {
-			label[q] = labels[bags[at + q] / fields];
-		}
-		for (int q = 0; q < AHEAD; q++) {
-			clicks += label[q];
-		}
-	}
-	for (; at < hi; at++) {
-		clicks += labels[bags[at] / fields];
-	}
+	int whole = (hi - lo) / PIECE;
+	float clicks = clicks_of(labels, bags, fields, lo + whole * PIECE, hi);
+	add_up(lo / PIECE, lo / PIECE + whole, [&](int slot) { return pieces[slot]; }, [&](float piece) { clicks += piece; });
 	unsigned shows = (unsigned)(hi - lo), room = 0xffffffffu - count;
 	count += shows < room ? shows : room;
 	if (!*flag) {

@@ -1,10 +1,13 @@
 package kernels
 
-import "aibox/gpu"
+import (
+	"aibox/gpu"
+	"aibox/internal/kernel"
+)
 
 // Rows of the sparse table are words in device memory, in the shape of sparsetable.Layout: values, state of the
 // optimizer, show, click, day last seen, count. What kernels do with them gives the bits of the engine for the CPU:
-// sums over the occurrences of a row are one chain in the order of the mini-batch, and statistics are decayed in
+// sums over the occurrences of a row are in the order of the mini-batch, by pieces (kernel.SumPiece), and statistics are decayed in
 // double precision. A step of training
 //
 //   - brings the statistics of its rows up to date, which decides whose values are used (Collect),
@@ -57,6 +60,17 @@ type TableBatch struct {
 	Weights gpu.Region // float32: the weight of each occurrence, in the order of Bags; none: all are 1
 }
 
+// slots is how many pieces of kernel.SumPiece occurrences the rows may have: see table.h.
+func (b *TableBatch) slots() int { return b.Bags.Bytes() / 4 / kernel.SumPiece }
+
+// pieces is the part of work memory for so many columns of sums of pieces.
+func (b *TableBatch) pieces(work gpu.Region, columns int) gpu.Region {
+	return gpu.Part(work.Memory, work.Offset, 4*b.slots()*columns)
+}
+
+// PieceBytes is the work memory that a mini-batch with so many occurrences of rows needs for sums of so many columns.
+func PieceBytes(occurrences, columns int) int { return 4 * (occurrences / kernel.SumPiece) * columns }
+
 // Statistics is how Collect changes the statistics of rows.
 type Statistics struct {
 	Day            uint32
@@ -65,9 +79,10 @@ type Statistics struct {
 }
 
 var (
-	kernelCollect = declare("table_collect", "rurrrrw lfl iii")
-	kernelAdmit   = declare("table_admit", "rrw l ii")
-	kernelGather  = declare("table_gather", "wrrrri iiii")
+	kernelPieceClicks = declare("table_piece_clicks", "wrrr iii")
+	kernelCollect     = declare("table_collect", "rurrrrrw lfl iii")
+	kernelAdmit       = declare("table_admit", "rrw l ii")
+	kernelGather      = declare("table_gather", "wrrrri iiii")
 )
 
 // rowThreads is the geometry of kernels with a thread for each row.
@@ -87,13 +102,20 @@ func (k *Set) perhapsRegion(r, other gpu.Region) *Set {
 
 // Collect adds the occurrences of the mini-batch, and those with label 1 of labels (float32, one for each example),
 // to the statistics of its rows, unless the flag is set. It sets admitted (int32, one for each row) to 1 where values
-// are used, else to 0.
-func (k *Set) Collect(s gpu.Stream, flag gpu.Region, t *Table, b *TableBatch, c Statistics, labels, admitted gpu.Region) error {
+// are used, else to 0. Work is memory of PieceBytes for one column.
+func (k *Set) Collect(s gpu.Stream, flag gpu.Region, t *Table, b *TableBatch, c Statistics, labels, admitted, work gpu.Region) error {
 	if b.Rows == 0 {
 		return nil
 	}
+	pieces := b.pieces(work, 1)
+	if slots := b.slots(); slots > 0 {
+		k.with().add(gpu.Write(pieces), gpu.Read(b.Starts), gpu.Read(b.Bags), gpu.Read(labels)).ints(slots, b.Rows, b.Fields)
+		if err := k.launch(s, kernelPieceClicks, rowThreads(slots)); err != nil {
+			return err
+		}
+	}
 	k.with().add(gpu.Read(flag), gpu.Update(t.Rows), gpu.Read(b.Index), gpu.Read(b.Starts), gpu.Read(b.Bags), gpu.Read(labels),
-		gpu.Write(admitted), gpu.Int64(int64(c.Day)), gpu.Float32(c.ShowDecay), gpu.Int64(int64(c.MinOccurrences)))
+		gpu.Read(pieces), gpu.Write(admitted), gpu.Int64(int64(c.Day)), gpu.Float32(c.ShowDecay), gpu.Int64(int64(c.MinOccurrences)))
 	k.ints(b.Rows, t.Words(), b.Fields)
 	return k.launch(s, kernelCollect, rowThreads(b.Rows))
 }

@@ -19,6 +19,59 @@ DEVICE float decayed(const float *factors, int k, float v) {
 	return less != 0 ? v + v * less : factor != 1 ? v * factor : v;
 }
 
-// How many numbers a thread asks for before it adds up the first of them. The chain of a row that occurs very often would
+// Occurrences of a row are added up in pieces of so many, and then the pieces: see kernel.SumPiece. Of a row that begins at
+// occurrence s of the mini-batch, piece k, if it is whole, has slot s / PIECE + k of an array. No other piece has it,
+// since the next row begins as many slots later, at least, as this one has whole pieces.
+enum { PIECE = 128 };
+
+// The whole piece in a slot, which need not exist.
+struct WholePiece {
+	int begin; // its first occurrence
+	bool outside;
+	__device__ WholePiece(int slot, const int *starts, int rows) {
+		// It has the last occurrence whose number divided by PIECE is the slot. That is one of the last row that begins up to there.
+		int last = (slot + 1) * PIECE - 1, row = 0, behind = rows;
+		while (behind - row > 1) {
+			int middle = (row + behind) / 2;
+			if (starts[middle] <= last) {
+				row = middle;
+			} else {
+				behind = middle;
+			}
+		}
+		int k = slot - starts[row] / PIECE;
+		begin = starts[row] + k * PIECE;
+		outside = k < 0 || begin + PIECE > starts[row + 1];
+	}
+};
+
+template <int N, class Ask, class Add> DEVICE void add_next(int &p, Ask &ask, Add &add) {
+	decltype(ask(p)) asked[N];
+	for (int q = 0; q < N; q++) {
+		asked[q] = ask(p + q);
+	}
+	for (int q = 0; q < N; q++) {
+		add(asked[q]);
+	}
+	p += N;
+}
+
+// Adds up what is asked for at [p, end), in order. Many are asked for before the first of them is added: a chain would
 // otherwise wait for memory at each of its links.
-enum { AHEAD = 16 };
+template <class Ask, class Add> DEVICE void add_up(int p, int end, Ask ask, Add add) {
+	while (end - p >= 16) {
+		add_next<16>(p, ask, add);
+	}
+	if (end - p >= 8) {
+		add_next<8>(p, ask, add);
+	}
+	if (end - p >= 4) {
+		add_next<4>(p, ask, add);
+	}
+	if (end - p >= 2) {
+		add_next<2>(p, ask, add);
+	}
+	if (end - p >= 1) {
+		add_next<1>(p, ask, add);
+	}
+}

@@ -38,30 +38,51 @@ KERNEL table_pool(float *y, int ldy, float *means, const float *values, const in
 	}
 }
 
+// What occurrences of rows add to the gradients of these.
+struct Occurrences {
+	const float *dy;
+	int lddy;
+	const int *bags;
+	const float *weights;
+	int weighted;
+	const float *means;
+	int averages;
+	int fields, width;
+
+	// The sum over [begin, end) of column k.
+	DEVICE float sum(int begin, int end, int k) const {
+		struct Term {
+			float factor, gradient;
+		};
+		float sum = 0;
+		add_up(begin, end, [&](int p) {
+			int bag = bags[p];
+			return Term{(averages ? means[bag] : 1) * (weighted ? weights[p] : 1), at(dy, lddy, bag / fields, bag % fields * width + k)};
+		}, [&](Term t) { sum = weighted || averages ? fmaf(t.factor, t.gradient, sum) : sum + t.gradient; });
+		return sum;
+	}
+};
+
+KERNEL table_piece_gradients(float *pieces, const float *dy, int lddy, const int *starts, const int *bags, const float *weights, int weighted,
+		const float *means, int averages, int slots, int n, int fields, int width) {
+	Element e(slots, width);
+	if (e.outside) {
+		return;
+	}
+	WholePiece piece(e.i, starts, n);
+	Occurrences all{dy, lddy, bags, weights, weighted, means, averages, fields, width};
+	pieces[(size_t)e.i * width + e.j] = piece.outside ? 0 : all.sum(piece.begin, piece.begin + PIECE, e.j);
+}
+
 KERNEL table_gradients(float *grads, const float *dy, int lddy, const int *starts, const int *bags, const float *weights, int weighted,
-		const float *means, int averages, int n, int fields, int width) {
+		const float *means, int averages, const float *pieces, int n, int fields, int width) {
 	Element e(n, width);
 	if (e.outside) {
 		return;
 	}
-	auto gradient = [&](int bag) { return at(dy, lddy, bag / fields, bag % fields * width + e.j); };
-	auto factor = [&](int p, int bag) { return (averages ? means[bag] : 1) * (weighted ? weights[p] : 1); };
-	auto added = [&](float sum, float f, float g) { return weighted || averages ? fmaf(f, g, sum) : sum + g; };
+	int lo = starts[e.i], hi = starts[e.i + 1], whole = (hi - lo) / PIECE;
 	float sum = 0;
-	int p = starts[e.i], end = starts[e.i + 1];
-	for (; end - p >= AHEAD; p += AHEAD) {
-		float f[AHEAD], g[AHEAD];
-		for (int q = 0; q < AHEAD; q++) {
-			int bag = bags[p + q];
-			f[q] = factor(p + q, bag);
-			g[q] = gradient(bag);
-		}
-		for (int q = 0; q < AHEAD; q++) {
-			sum = added(sum, f[q], g[q]);
-		}
-	}
-	for (; p < end; p++) {
-		sum = added(sum, factor(p, bags[p]), gradient(bags[p]));
-	}
-	grads[(size_t)e.i * width + e.j] = sum;
+	add_up(lo / PIECE, lo / PIECE + whole, [&](int slot) { return pieces[(size_t)slot * width + e.j]; }, [&](float piece) { sum += piece; });
+	Occurrences all{dy, lddy, bags, weights, weighted, means, averages, fields, width};
+	grads[(size_t)e.i * width + e.j] = sum + all.sum(lo + whole * PIECE, hi, e.j);
 }

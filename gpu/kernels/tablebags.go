@@ -3,8 +3,9 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelPool         = declare("table_pool", "wi wrrr ri ri iii")
-	kernelRowGradients = declare("table_gradients", "w ri rr ri ri iii")
+	kernelPool           = declare("table_pool", "wi wrrr ri ri iii")
+	kernelPieceGradients = declare("table_piece_gradients", "w ri rr ri ri iiii")
+	kernelRowGradients   = declare("table_gradients", "w ri rr ri ri r iii")
 )
 
 // Bags is which rows of a mini-batch each bag has, as reader.Batch has them.
@@ -36,12 +37,22 @@ func (k *Set) Pool(s gpu.Stream, y Matrix, b *Bags, values gpu.Region, width, ex
 
 // RowGradients adds up, for each row of the mini-batch, the gradients of the bags that it occurs in, in order: dy is
 // the gradient of what Pool has written, and grads float32 (Rows, width). Means are those that Pool
-// has written, or none.
-func (k *Set) RowGradients(s gpu.Stream, grads gpu.Region, b *TableBatch, dy Matrix, means gpu.Region, width, examples int) error {
+// has written, or none. Work is memory of PieceBytes for width columns.
+func (k *Set) RowGradients(s gpu.Stream, grads gpu.Region, b *TableBatch, dy Matrix, means gpu.Region, width, examples int, work gpu.Region) error {
 	if b.Rows == 0 {
 		return nil
 	}
-	k.with().add(gpu.Write(grads)).reads(dy, examples).add(gpu.Read(b.Starts), gpu.Read(b.Bags))
-	k.perhapsRegion(b.Weights, b.Starts).perhapsRegion(means, b.Starts).ints(b.Rows, b.Fields, width)
+	of := func(to gpu.Region) *Set {
+		k.with().add(gpu.Write(to)).reads(dy, examples).add(gpu.Read(b.Starts), gpu.Read(b.Bags))
+		return k.perhapsRegion(b.Weights, b.Starts).perhapsRegion(means, b.Starts)
+	}
+	pieces := b.pieces(work, width)
+	if slots := b.slots(); slots > 0 {
+		of(pieces).ints(slots, b.Rows, b.Fields, width)
+		if err := k.launch(s, kernelPieceGradients, elements(slots, width)); err != nil {
+			return err
+		}
+	}
+	of(grads).add(gpu.Read(pieces)).ints(b.Rows, b.Fields, width)
 	return k.launch(s, kernelRowGradients, elements(b.Rows, width))
 }

@@ -191,7 +191,7 @@ var _ = add("rows of tables in float64", func(r *rig) {
 	t := r.rows(1 + r.IntN(100))
 	dy, grads := r.matrix(t.examples, t.Fields*t.Values, r.plain), r.vector(t.TableBatch.Rows*t.Values, r.garbage)
 	means := r.vector(t.examples*t.Fields, r.plain)
-	r.must(r.k.RowGradients(r.s, grads.region(), &t.TableBatch, dy.Matrix, means.region(), t.Values, t.examples))
+	r.must(r.k.RowGradients(r.s, grads.region(), &t.TableBatch, dy.Matrix, means.region(), t.Values, t.examples, r.pieces(t, t.Values)))
 	r.near("RowGradients", grads, func(_, at int) (float64, float64) {
 		i := at / t.Values
 		bags := t.bags[t.starts[i]:t.starts[i+1]]

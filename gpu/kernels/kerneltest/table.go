@@ -47,7 +47,7 @@ func (r *rig) longs(values []uint64) gpu.Region {
 // rows draws a table of n rows, and a mini-batch with some of them.
 func (r *rig) rows(n int) *rows {
 	r.Helper()
-	t := &rows{examples: 1 + r.IntN(40)}
+	t := &rows{examples: 1 + r.IntN([]int{40, 120}[r.IntN(2)])}
 	t.Values, t.Format, t.Decays, t.Fields = 1+r.IntN(20), kernels.Format(r.IntN(3)), r.IntN(2) == 0, 1+r.IntN(5)
 	formula := func() kernel.Formula {
 		return []kernel.Formula{kernel.FormulaSGD, kernel.FormulaAdagrad, kernel.FormulaRowwiseAdagrad, kernel.FormulaAdam, kernel.FormulaFTRL}[r.IntN(5)]
@@ -115,6 +115,11 @@ func (r *rig) occur(t *rows) {
 	}
 }
 
+// pieces makes work memory for sums of so many columns.
+func (r *rig) pieces(t *rows, columns int) gpu.Region {
+	return r.vector(kernels.PieceBytes(len(t.bags), columns)/4, r.garbage).region()
+}
+
 // word returns word k of row i of the mini-batch, as it was.
 func (t *rows) word(i, k int) float32 { return t.all.row(0)[t.index[i]*t.Words()+k] }
 
@@ -138,7 +143,7 @@ var _ = add("collect rows", func(r *rig) {
 	admitted, inferred := r.vector(t.TableBatch.Rows, r.garbage), r.vector(t.TableBatch.Rows, r.garbage)
 	r.must(r.k.Admit(r.s, &t.Table, &t.TableBatch, c.MinOccurrences, inferred.region()))
 	flag, words := r.IntN(4)/3, t.Words()
-	r.must(r.k.Collect(r.s, r.words(uint32(flag)).region(), &t.Table, &t.TableBatch, c, labels.region(), admitted.region()))
+	r.must(r.k.Collect(r.s, r.words(uint32(flag)).region(), &t.Table, &t.TableBatch, c, labels.region(), admitted.region(), r.pieces(t, 1)))
 	row := map[int]int{}
 	for i, at := range t.index {
 		row[at] = i
@@ -300,10 +305,13 @@ var _ = add("gradients of rows", func(r *rig) {
 		region = means.region()
 	}
 	grads := r.vector(t.TableBatch.Rows*t.Values, r.garbage)
-	r.must(r.k.RowGradients(r.s, grads.region(), &t.TableBatch, dy.Matrix, region, t.Values, t.examples))
+	r.must(r.k.RowGradients(r.s, grads.region(), &t.TableBatch, dy.Matrix, region, t.Values, t.examples, r.pieces(t, t.Values)))
 	r.equal("RowGradients", grads, func(_, at int) float32 {
-		i, k, sum := at/t.Values, at%t.Values, float32(0)
+		i, k, sum, total := at/t.Values, at%t.Values, float32(0), float32(0)
 		for p := t.starts[i]; p < t.starts[i+1]; p++ {
+			if at := p - t.starts[i]; at > 0 && at%kernel.SumPiece == 0 {
+				total, sum = total+sum, 0
+			}
 			bag, factor := int(t.bags[p]), float32(1)
 			if means != nil {
 				factor = means.value(0, bag)
@@ -313,6 +321,6 @@ var _ = add("gradients of rows", func(r *rig) {
 			}
 			sum = kernel.FMA(factor, dy.value(bag/t.Fields, bag%t.Fields*t.Values+k), sum)
 		}
-		return sum
+		return total + sum
 	})
 })

@@ -6,28 +6,39 @@ import (
 	"aibox/gpu/emulated"
 	"aibox/gpu/kernels"
 	"aibox/internal/half"
+	"aibox/internal/kernel"
 )
 
 var _ = add(emulated.Kernels{
+	"table_piece_clicks": {Run: func(b *emulated.Block) {
+		pieces, starts, bags := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 1), emulated.Slice[int32](b, 2)
+		labels, fields := emulated.Slice[float32](b, 3), int32(b.Int32(6))
+		rowThreads(b, b.Int32(4), func(slot int) {
+			pieces[slot] = 0
+			if at, ok := pieceIn(slot, starts[:b.Int32(5)+1]); ok {
+				pieces[slot] = clicksOf(labels, bags[at:at+kernel.SumPiece], fields)
+			}
+		})
+	}},
 	"table_collect": {Run: func(b *emulated.Block) {
 		flag, starts, bags := emulated.Slice[int32](b, 0)[0], emulated.Slice[int32](b, 3), emulated.Slice[int32](b, 4)
-		labels, admitted := emulated.Slice[float32](b, 5), emulated.Slice[int32](b, 6)
-		day, showDecay, least := uint32(b.Int64(7)), b.Float32(8), uint32(b.Int64(9))
-		fields := int32(b.Int32(12))
-		rowThreads(b, b.Int32(10), func(i int) {
-			row := tableRow(b, 1, 2, i, b.Int32(11))
+		labels, pieces, admitted := emulated.Slice[float32](b, 5), emulated.Slice[float32](b, 6), emulated.Slice[int32](b, 7)
+		day, showDecay, least := uint32(b.Int64(8)), b.Float32(9), uint32(b.Int64(10))
+		fields := int32(b.Int32(13))
+		rowThreads(b, b.Int32(11), func(i int) {
+			row := tableRow(b, 1, 2, i, b.Int32(12))
 			st := row[len(row)-4:]
 			show, click, seen, count := st[0], st[1], math.Float32bits(st[2]), math.Float32bits(st[3])
 			if count > 0 && showDecay != 1 && day > seen {
 				f := power(float64(showDecay), day-seen)
 				show, click = float32(float64(show)*f), float32(float64(click)*f)
 			}
-			occurrences := bags[starts[i]:starts[i+1]]
-			clicks := float32(0)
-			for _, bag := range occurrences {
-				clicks += labels[bag/fields]
+			whole, tail := split(starts, i)
+			clicks := clicksOf(labels, bags[tail:starts[i+1]], fields)
+			for _, piece := range pieces[whole.lo:whole.hi] {
+				clicks += piece
 			}
-			shows := uint32(len(occurrences))
+			shows := uint32(starts[i+1] - starts[i])
 			count += min(shows, math.MaxUint32-count)
 			if flag == 0 {
 				st[0], st[1] = show+float32(shows), click+clicks
@@ -66,6 +77,35 @@ var _ = add(emulated.Kernels{
 		})
 	}},
 })
+
+// slots are those that the whole pieces of a row have.
+type slots struct{ lo, hi int32 }
+
+// split returns the slots of the whole pieces of row i, and where the occurrences behind them begin.
+func split(starts []int32, i int) (whole slots, tail int32) {
+	n := (starts[i+1] - starts[i]) / kernel.SumPiece
+	whole.lo = starts[i] / kernel.SumPiece
+	whole.hi = whole.lo + n
+	return whole, starts[i] + n*kernel.SumPiece
+}
+
+// pieceIn returns where the whole piece in a slot begins, if there is one. It asks all rows.
+func pieceIn(slot int, starts []int32) (begin int32, ok bool) {
+	for i := range len(starts) - 1 {
+		if whole, _ := split(starts, i); int(whole.lo) <= slot && slot < int(whole.hi) {
+			return starts[i] + (int32(slot)-whole.lo)*kernel.SumPiece, true
+		}
+	}
+	return 0, false
+}
+
+// clicksOf adds up the labels of bags.
+func clicksOf(labels []float32, bags []int32, fields int32) (clicks float32) {
+	for _, bag := range bags {
+		clicks += labels[bag/fields]
+	}
+	return clicks
+}
 
 // rowThreads calls f for each row of a mini-batch that a thread of the block works on.
 func rowThreads(b *emulated.Block, n int, f func(i int)) {

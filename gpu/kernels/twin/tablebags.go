@@ -48,31 +48,52 @@ var _ = add(emulated.Kernels{
 			}
 		})
 	}},
-	"table_gradients": {Run: func(b *emulated.Block) {
-		grads, dy := emulated.Slice[float32](b, 0), at(b, 1)
-		starts, bags := emulated.Slice[int32](b, 3), emulated.Slice[int32](b, 4)
-		weights, weighted := emulated.Slice[float32](b, 5), b.Int32(6) != 0
-		means, averages := emulated.Slice[float32](b, 7), b.Int32(8) != 0
-		fields, width := b.Int32(10), b.Int32(11)
-		elements(b, b.Int32(9), width, func(i, k int) {
-			sum := float32(0)
-			for at := starts[i]; at < starts[i+1]; at++ {
-				bag := int(bags[at])
-				g := dy.row(bag / fields)[bag%fields*width+k]
-				if !weighted && !averages {
-					sum += g
-					continue
-				}
-				factor := float32(1)
-				if averages {
-					factor = means[bag]
-				}
-				if weighted {
-					factor *= weights[at]
-				}
-				sum = kernel.FMA(factor, g, sum)
+	"table_piece_gradients": {Run: func(b *emulated.Block) {
+		pieces, starts, width := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 3), b.Int32(12)
+		sum := gradientsOf(b, b.Int32(11), width)
+		elements(b, b.Int32(9), width, func(slot, k int) {
+			pieces[slot*width+k] = 0
+			if at, ok := pieceIn(slot, starts[:b.Int32(10)+1]); ok {
+				pieces[slot*width+k] = sum(at, at+kernel.SumPiece, k)
 			}
-			grads[i*width+k] = sum
+		})
+	}},
+	"table_gradients": {Run: func(b *emulated.Block) {
+		grads, starts, pieces, width := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 3), emulated.Slice[float32](b, 9), b.Int32(12)
+		sum := gradientsOf(b, b.Int32(11), width)
+		elements(b, b.Int32(10), width, func(i, k int) {
+			whole, tail := split(starts, i)
+			total := float32(0)
+			for slot := whole.lo; slot < whole.hi; slot++ {
+				total += pieces[int(slot)*width+k]
+			}
+			grads[i*width+k] = total + sum(tail, starts[i+1], k)
 		})
 	}},
 })
+
+// gradientsOf returns what adds up column k of the gradients of occurrences, of which arguments 1 to 8 are.
+func gradientsOf(b *emulated.Block, fields, width int) func(begin, end int32, k int) float32 {
+	dy, bags := at(b, 1), emulated.Slice[int32](b, 4)
+	weights, weighted := emulated.Slice[float32](b, 5), b.Int32(6) != 0
+	means, averages := emulated.Slice[float32](b, 7), b.Int32(8) != 0
+	return func(begin, end int32, k int) (sum float32) {
+		for at := begin; at < end; at++ {
+			bag := int(bags[at])
+			g := dy.row(bag / fields)[bag%fields*width+k]
+			if !weighted && !averages {
+				sum += g
+				continue
+			}
+			factor := float32(1)
+			if averages {
+				factor = means[bag]
+			}
+			if weighted {
+				factor *= weights[at]
+			}
+			sum = kernel.FMA(factor, g, sum)
+		}
+		return sum
+	}
+}

@@ -6,7 +6,7 @@ import "aibox/trainer/engine/hostrows"
 // (RowDim): the sum of those of the bags that it occurs in, in ascending order. So it does not
 // depend on threads, any number of which may call it.
 func (m *Machine) RowGrad(i int, out []float32) {
-	m.train.bags.RowGrad(i, m.train.pooledGrad(), out)
+	m.train.bags.RowGrad(i, m.train.pooledGrad(), out, make([]float32, len(out)))
 }
 
 // pooledGrad is the gradients of what the bags were pooled to.

@@ -129,11 +129,21 @@ type Gradients struct {
 }
 
 // RowGrad writes the gradient of unique row i into out: the sum of those of the bags that it
-// occurs in, in ascending order.
-func (v *Bags) RowGrad(i int, g Gradients, out []float32) {
+// occurs in, in ascending order and by pieces of kernel.SumPiece. Scratch is as long as out.
+func (v *Bags) RowGrad(i int, g Gradients, out, scratch []float32) {
+	lo, hi := int(v.rowStarts[i]), int(v.rowStarts[i+1])
+	v.sum(lo, min(lo+kernel.SumPiece, hi), g, out)
+	for lo += kernel.SumPiece; lo < hi; lo += kernel.SumPiece {
+		v.sum(lo, min(lo+kernel.SumPiece, hi), g, scratch)
+		kernel.Add(out, scratch)
+	}
+}
+
+// sum adds up the gradients of occurrences lo to hi.
+func (v *Bags) sum(lo, hi int, g Gradients, out []float32) {
 	r := len(out)
 	clear(out)
-	for at := int(v.rowStarts[i]); at < int(v.rowStarts[i+1]); at++ {
+	for at := lo; at < hi; at++ {
 		// Perhaps one of the next row: rows are usually taken in their order.
 		if next := at + prefetchAhead; next < len(v.rowBags) {
 			kernel.Prefetch(v.gradient(g, v.rowBags[next], r))

@@ -130,7 +130,7 @@ func (b *rowsBench) step() {
 		b.gather(d, admitted, values)
 	}
 	collect := func() {
-		b.Must(b.Collect(b.Stream, b.flag, b.table, &d.batch, kernels.Statistics{Day: e.Day, ShowDecay: e.ShowDecay, MinOccurrences: e.MinOccurrences}, d.labels, admitted))
+		b.Must(b.Collect(b.Stream, b.flag, b.table, &d.batch, kernels.Statistics{Day: e.Day, ShowDecay: e.ShowDecay, MinOccurrences: e.MinOccurrences}, d.labels, admitted, b.pieces(x, 1)))
 	}
 	kernelrig.Set(b.Rig, b.flag, []int32{1})
 	collect()
@@ -166,14 +166,19 @@ func (b *rowsBench) step() {
 	e.bags, e.grads = &b.bags, Gradients{Data: b.dy[column:], Stride: stride}
 	dy := kernels.Matrix{Memory: kernelrig.Put(b.Rig, b.dy).Memory, Offset: 4 * column, Columns: fields * dim, Stride: stride}
 	grads := b.Alloc(4 * u * dim)
-	b.Must(b.RowGradients(b.Stream, grads, &d.batch, dy, d.bags.Means, dim, x.N))
+	b.Must(b.RowGradients(b.Stream, grads, &d.batch, dy, d.bags.Means, dim, x.N, b.pieces(x, dim)))
 	var want []float32
 	for i := range u {
 		want = append(want, make([]float32, dim)...)
-		b.bags.RowGrad(i, e.grads, want[i*dim:])
+		b.bags.RowGrad(i, e.grads, want[i*dim:], make([]float32, dim))
 	}
 	b.same("the gradients", grads, want)
 	b.update(d, x, admitted, values, grads)
+}
+
+// pieces is work memory for sums of so many columns.
+func (b *rowsBench) pieces(x *reader.Batch, columns int) gpu.Region {
+	return b.Alloc(kernels.PieceBytes(len(x.RowBags), columns))
 }
 
 // update takes the step that step has prepared.

@@ -166,14 +166,16 @@ func (r *Rows) gatherOnly(lo, hi int) {
 // place that finds it.
 func (r *Rows) update(lo, hi int) {
 	inPlace := r.Layout.Format == sparsetable.Float32
-	grad := r.scratch.take(r.Layout.ValueDim)
-	defer r.scratch.put(grad)
+	dim := r.Layout.ValueDim
+	both := r.scratch.take(2 * dim)
+	defer r.scratch.put(both)
+	grad, scratch := both[:dim], both[dim:]
 	for i := lo; i < hi; i++ {
 		if !r.admitted[i] {
 			continue
 		}
 		row := r.row(i)
-		r.bags.RowGrad(i, r.grads, grad)
+		r.bags.RowGrad(i, r.grads, grad, scratch)
 		values := r.value(i)
 		if inPlace {
 			values = r.Layout.Values(row)
