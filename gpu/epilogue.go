@@ -34,9 +34,9 @@ func MaskBytes(m, n int) int {
 
 func (r Region) exists() bool { return r.Memory != nil }
 
-// Any tells whether the epilogue does anything.
+// Any tells whether the epilogue does anything that not all devices can: all can Round.
 func (e *Epilogue) Any() bool {
-	return e.ReLU || e.Bias.exists() || e.Mask.exists() || e.DeriveMask.exists() || e.Sums.exists() || e.Round
+	return e.ReLU || e.Bias.exists() || e.Mask.exists() || e.DeriveMask.exists() || e.Sums.exists()
 }
 
 // resultBytes is the size of an element of C, and of Bias.
@@ -68,7 +68,7 @@ func (p *Product) checkEpilogue(a, b, c Region) error {
 	e := &p.Epilogue
 	forward := e.Bias.exists() || e.ReLU
 	switch {
-	case !e.Any():
+	case !e.Any() && !e.Round:
 		return nil
 	case p.Accumulate:
 		return Invalid("a product with an epilogue accumulates")

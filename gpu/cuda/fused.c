@@ -89,7 +89,7 @@ static int describe(aibox_plan_t *p, const aibox_fused_t *f) {
 	TRY(place(p, f));
 	TRY(layout_create(&p->a, g->type, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda));
 	TRY(layout_create(&p->b, g->type, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb));
-	return layout_create(&p->c, f->round ? CUDA_R_16BF : CUDA_R_32F, g->m, g->n, g->ldc);
+	return layout_create(&p->c, g->result, g->m, g->n, g->ldc);
 }
 
 // alignment is the highest power of two, up to 256, that an address is a multiple of.

@@ -175,7 +175,7 @@ func (s *stream) multiplyFused(p *gpu.Product, a, b, c gpu.Region) error {
 func (s *stream) fusedOf(p *gpu.Product, a, b, c gpu.Region) C.aibox_fused_t {
 	e := &p.Epilogue
 	f := C.aibox_fused_t{
-		gemm: gemm(p, a, b, c), epilogue: epilogueOf(e), round: flag(e.Round), mask_ld: C.int64_t(8 * gpu.MaskBytes(1, p.N)),
+		gemm: gemm(p, a, b, c), epilogue: epilogueOf(e), mask_ld: C.int64_t(8 * gpu.MaskBytes(1, p.N)),
 		workspace: C.uint64_t(s.blas.workspace), workspace_bytes: C.size_t(s.dev.Info().ProductBytes),
 	}
 	for _, v := range [...]struct {

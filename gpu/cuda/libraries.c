@@ -65,7 +65,7 @@ int aibox_blas_gemm(CUcontext ctx, cublasHandle_t h, const aibox_gemm_t *g) {
 	CONTEXT(ctx);
 	return gemm(h, g->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, g->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, g->m, g->n, g->k, &one,
 		(void *)(uintptr_t)g->a, g->type, g->lda, (void *)(uintptr_t)g->b, g->type, g->ldb, &g->beta,
-		(void *)(uintptr_t)g->c, CUDA_R_32F, g->ldc, g->compute, CUBLAS_GEMM_DEFAULT);
+		(void *)(uintptr_t)g->c, g->result, g->ldc, g->compute, CUBLAS_GEMM_DEFAULT);
 }
 
 // The interface of NCCL 2, whose header need not be there to build.

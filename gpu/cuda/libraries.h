@@ -22,6 +22,7 @@ typedef struct {
 	int trans_a, trans_b, m, n, k, lda, ldb, ldc; // column by column, as cuBLAS has it
 	uint64_t a, b, c;
 	int type; // of both sides, a cudaDataType
+	int result; // that of c
 	int compute; // a cublasComputeType_t
 	float beta;
 } aibox_gemm_t;

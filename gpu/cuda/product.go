@@ -96,7 +96,10 @@ func gemm(p *gpu.Product, a, b, c gpu.Region) C.aibox_gemm_t {
 		trans_a: flag(p.TransB), trans_b: flag(p.TransA), m: C.int(p.N), n: C.int(p.M), k: C.int(p.K),
 		a: addressOf(b), b: addressOf(a), c: addressOf(c),
 		lda: C.int(leading(p.B, b)), ldb: C.int(leading(p.A, a)), ldc: C.int(leading(p.C, c)),
-		_type: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F, beta: C.float(flag(p.Accumulate)),
+		_type: C.CUDA_R_32F, result: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F, beta: C.float(flag(p.Accumulate)),
+	}
+	if p.Epilogue.Round {
+		g.result = C.CUDA_R_16BF
 	}
 	switch p.Precision {
 	case gpu.TF32Product:

@@ -89,12 +89,12 @@ KERNEL derive(double *__restrict__ work, float *__restrict__ dx, int lddx, const
 	});
 }
 
-// derive of a result that is needed in bfloat16 alone.
-KERNEL derive_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ dy,
-	int lddy, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
+// derive in bfloat16.
+KERNEL derive_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ y,
+	int ldy, int rows, int columns, int a) {
 	int j = block_column();
 	sum_chunk(work, rows, columns, [=](int i) {
-		float g = derived(a, at(y, ldy, i, j), at(dy, lddy, i, j));
+		float g = derived(a, at(y, ldy, i, j), bf16_value(at(dx, lddx, i, j)));
 		at(dx, lddx, i, j) = bf16_bits(g);
 		return (double)g;
 	});
@@ -102,12 +102,35 @@ KERNEL derive_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, i
 
 // derive_bf16 where y is in bfloat16, too.
 KERNEL derive_from_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx,
-	const float *__restrict__ dy, int lddy, const unsigned short *__restrict__ y, int ldy, int rows, int columns,
-	int a) {
+	const unsigned short *__restrict__ y, int ldy, int rows, int columns, int a) {
 	int j = block_column();
 	sum_chunk(work, rows, columns, [=](int i) {
-		float g = derived(a, bf16_value(at(y, ldy, i, j)), at(dy, lddy, i, j));
+		float g = derived(a, bf16_value(at(y, ldy, i, j)), bf16_value(at(dx, lddx, i, j)));
 		at(dx, lddx, i, j) = bf16_bits(g);
 		return (double)g;
+	});
+}
+
+// derive of a product of a column and a row.
+KERNEL derive_outer(double *__restrict__ work, float *__restrict__ dx, int lddx, const float *__restrict__ g, int ldg,
+	const float *__restrict__ w, int ldw, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
+	int j = block_column();
+	float weight = j < columns ? at(w, ldw, j, 0) : 0;
+	sum_chunk(work, rows, columns, [=](int i) {
+		float d = derived(a, at(y, ldy, i, j), at(g, ldg, i, 0) * weight);
+		at(dx, lddx, i, j) = d;
+		return (double)d;
+	});
+}
+
+// derive_outer of a result that is needed in bfloat16 alone.
+KERNEL derive_outer_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ g,
+	int ldg, const float *__restrict__ w, int ldw, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
+	int j = block_column();
+	float weight = j < columns ? at(w, ldw, j, 0) : 0;
+	sum_chunk(work, rows, columns, [=](int i) {
+		float d = derived(a, at(y, ldy, i, j), at(g, ldg, i, 0) * weight);
+		at(dx, lddx, i, j) = bf16_bits(d);
+		return (double)d;
 	});
 }

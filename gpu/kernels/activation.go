@@ -16,13 +16,15 @@ const (
 )
 
 var (
-	kernelActivate       = declare("activate", "wi ri iii")
-	kernelActivateGrad   = declare("activate_grad", "wi ri ri iii")
-	kernelEpilogue       = declare("epilogue", "ui ri iii")
-	kernelEpilogueBF16   = declare("epilogue_bf16", "wi ri ri iii")
-	kernelDerive         = declare("derive", "w ui ri iii")
-	kernelDeriveBF16     = declare("derive_bf16", "w wi ri ri iii")
-	kernelDeriveFromBF16 = declare("derive_from_bf16", "w wi ri ri iii")
+	kernelActivate        = declare("activate", "wi ri iii")
+	kernelActivateGrad    = declare("activate_grad", "wi ri ri iii")
+	kernelEpilogue        = declare("epilogue", "ui ri iii")
+	kernelEpilogueBF16    = declare("epilogue_bf16", "wi ri ri iii")
+	kernelDerive          = declare("derive", "w ui ri iii")
+	kernelDeriveBF16      = declare("derive_bf16", "w ui ri iii")
+	kernelDeriveFromBF16  = declare("derive_from_bf16", "w ui ri iii")
+	kernelDeriveOuter     = declare("derive_outer", "w wi ri ri ri iii")
+	kernelDeriveOuterBF16 = declare("derive_outer_bf16", "w wi ri ri ri iii")
 )
 
 // Activate computes y = a(x).
@@ -71,18 +73,33 @@ func (k *Set) Derive(s gpu.Stream, a Activation, dx, y Matrix, rows int, work gp
 	})
 }
 
-// DeriveBF16 is Derive of a result that is needed in bfloat16 alone: dx = dy·a'(x), rounded as ToBF16 does. The sums are
-// those of the numbers before they are rounded.
-func (k *Set) DeriveBF16(s gpu.Stream, a Activation, dx Half, dy, y Matrix, rows int, work gpu.Region) error {
+// DeriveBF16 is Derive of numbers in bfloat16, to which results are rounded as ToBF16 does. The sums are those of the numbers
+// before they are rounded.
+func (k *Set) DeriveBF16(s gpu.Stream, a Activation, dx Half, y Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDeriveBF16, dx.Columns, rows, work, func() {
-		k.add(gpu.Write(dx.Region(rows))).ints(dx.Stride).reads(dy, rows).reads(y, rows).ints(rows, dx.Columns, int(a))
+		k.add(gpu.Update(dx.Region(rows))).ints(dx.Stride).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }
 
 // DeriveFromBF16 is DeriveBF16 where y is in bfloat16, too.
-func (k *Set) DeriveFromBF16(s gpu.Stream, a Activation, dx Half, dy Matrix, y Half, rows int, work gpu.Region) error {
+func (k *Set) DeriveFromBF16(s gpu.Stream, a Activation, dx, y Half, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDeriveFromBF16, dx.Columns, rows, work, func() {
-		k.add(gpu.Write(dx.Region(rows))).ints(dx.Stride).reads(dy, rows)
-		k.add(gpu.Read(y.Region(rows))).ints(y.Stride, rows, dx.Columns, int(a))
+		k.add(gpu.Update(dx.Region(rows))).ints(dx.Stride).add(gpu.Read(y.Region(rows))).ints(y.Stride, rows, dx.Columns, int(a))
+	})
+}
+
+// DeriveOuter computes dx = (g·wᵀ)·a'(x) where y = a(x), and g and w have one column: what a layer with one output passes down.
+// Work is as with Derive.
+func (k *Set) DeriveOuter(s gpu.Stream, a Activation, dx, g, w, y Matrix, rows int, work gpu.Region) error {
+	return k.sumChunks(s, kernelDeriveOuter, dx.Columns, rows, work, func() {
+		k.writes(dx, rows).reads(g, rows).reads(w, dx.Columns).reads(y, rows).ints(rows, dx.Columns, int(a))
+	})
+}
+
+// DeriveOuterBF16 is DeriveOuter of a result that is needed in bfloat16 alone, rounded as ToBF16 does. The sums are those of the
+// numbers before they are rounded.
+func (k *Set) DeriveOuterBF16(s gpu.Stream, a Activation, dx Half, g, w, y Matrix, rows int, work gpu.Region) error {
+	return k.sumChunks(s, kernelDeriveOuterBF16, dx.Columns, rows, work, func() {
+		k.add(gpu.Write(dx.Region(rows))).ints(dx.Stride).reads(g, rows).reads(w, dx.Columns).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }

@@ -1,11 +1,12 @@
 #include "bf16.h"
 
-KERNEL to_bf16(unsigned short *y, int ldy, const float *x, int ldx, int rows, int columns) {
+// Columns that x lacks become 0.
+KERNEL to_bf16(unsigned short *y, int ldy, const float *x, int ldx, int rows, int columns, int given) {
 	Element e(rows, columns);
 	if (e.outside) {
 		return;
 	}
-	at(y, ldy, e.i, e.j) = bf16_bits(at(x, ldx, e.i, e.j));
+	at(y, ldy, e.i, e.j) = e.j < (unsigned)given ? bf16_bits(at(x, ldx, e.i, e.j)) : 0;
 }
 
 // All threads that write the flag write the same.

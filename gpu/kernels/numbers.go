@@ -3,18 +3,18 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelToBF16 = declare("to_bf16", "wi ri ii")
+	kernelToBF16 = declare("to_bf16", "wi ri iii")
 	kernelFinite = declare("check_finite", "u ri ii")
 )
 
 // ToBF16 rounds x to bfloat16, to nearest, ties to even, denormal numbers to zero, as
-// kernel.RoundBF16 does.
+// kernel.RoundBF16 does. Columns of y that x does not have become 0.
 func (k *Set) ToBF16(s gpu.Stream, y Half, x Matrix, rows int) error {
 	if rows == 0 {
 		return nil
 	}
-	k.with().add(gpu.Write(y.Region(rows))).ints(y.Stride).reads(x, rows).ints(rows, x.Columns)
-	return k.launch(s, kernelToBF16, elements(rows, x.Columns))
+	k.with().add(gpu.Write(y.Region(rows))).ints(y.Stride).reads(x, rows).ints(rows, y.Columns, x.Columns)
+	return k.launch(s, kernelToBF16, elements(rows, y.Columns))
 }
 
 // Finite sets the flag, 4 bytes of device memory, to 1 if an element of x is infinite or NaN. Otherwise

@@ -5,6 +5,7 @@ import "aibox/gpu"
 var (
 	kernelColumnSums     = declare("column_sums", "w ri ii")
 	kernelColumnSumsBF16 = declare("column_sums_bf16", "w ri ii")
+	kernelColumnDots     = declare("column_dots", "w ri ri ii")
 	kernelFinishColumns  = declare("finish_columns", "wi r ii")
 )
 
@@ -90,5 +91,13 @@ func (k *Set) ColumnSum(s gpu.Stream, sums, x Matrix, rows int, work gpu.Region)
 func (k *Set) ColumnSumBF16(s gpu.Stream, sums Matrix, x Half, rows int, work gpu.Region) error {
 	return k.sum(s, kernelColumnSumsBF16, sums, rows, work, func() {
 		k.add(gpu.Read(x.Region(rows))).ints(x.Stride, rows, x.Columns)
+	})
+}
+
+// ColumnDots sums up the columns of x, each row times the number of g, which has one column: the gradient of the weights of a
+// layer with one output. Work is as with ColumnSum.
+func (k *Set) ColumnDots(s gpu.Stream, sums, x, g Matrix, rows int, work gpu.Region) error {
+	return k.sum(s, kernelColumnDots, sums, rows, work, func() {
+		k.reads(x, rows).reads(g, rows).ints(rows, x.Columns)
 	})
 }

@@ -554,10 +554,10 @@ static void claim(uint64_t workspace, CUstream s) {
 cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *a, cudaDataType ta_,
 	int lda, const void *b, cudaDataType tb_, int ldb, const void *beta, void *c, cudaDataType tc, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo) {
 	int bf = ta_ == CUDA_R_16BF;
-	if (ta_ != tb_ || tc != CUDA_R_32F || *(float *)alpha != 1 || h->workspace == 0 || h->atomics != 0 || algo != CUBLAS_GEMM_DEFAULT || m < 1 || n < 1 || k < 1 ||
+	if (ta_ != tb_ || (tc != CUDA_R_32F && !(bf && tc == CUDA_R_16BF)) || *(float *)alpha != 1 || h->workspace == 0 || h->atomics != 0 || algo != CUBLAS_GEMM_DEFAULT || m < 1 || n < 1 || k < 1 ||
 		h->c != current || (compute != CUBLAS_COMPUTE_32F && (bf || compute != CUBLAS_COMPUTE_32F_FAST_TF32))) return CUBLAS_STATUS_INVALID_VALUE;
 	claim(h->workspace, h->s);
-	operation o = {.kind = GEMM, .ta = ta == CUBLAS_OP_T, .tb = tb == CUBLAS_OP_T, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .bf16 = bf,
+	operation o = {.kind = GEMM, .ta = ta == CUBLAS_OP_T, .tb = tb == CUBLAS_OP_T, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .bf16 = bf, .round = tc == CUDA_R_16BF,
 		.beta = *(float *)beta, .a = (uint64_t)(uintptr_t)a, .b = (uint64_t)(uintptr_t)b, .c = (uint64_t)(uintptr_t)c, .workspace = h->workspace};
 	return enqueue(h->s, o) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

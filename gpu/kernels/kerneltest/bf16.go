@@ -59,9 +59,14 @@ var _ = add("bf16", func(r *rig) {
 		}
 		return r.wild()
 	})
-	y := r.unwritten(n, c)
+	y := r.unwritten(n, c+2*r.IntN(3))
 	r.must(r.k.ToBF16(r.s, y.Half, x.Matrix, n))
-	r.rounded("ToBF16", y, x.value)
+	r.rounded("ToBF16", y, func(i, j int) float32 {
+		if j >= c {
+			return 0
+		}
+		return x.value(i, j)
+	})
 })
 
 var _ = add("epilogue in bf16", func(r *rig) {
@@ -74,20 +79,35 @@ var _ = add("epilogue in bf16", func(r *rig) {
 
 var _ = add("derive in bf16", func(r *rig) {
 	n, c, a, value := r.rowCount(), 2*r.columnCount(), r.activation(), r.any()
-	y, dy, dx := r.matrix(n, c, value), r.matrix(n, c, value), r.unwritten(n, c)
-	want := func(i, j int) float32 { return gradient(a, y.value(i, j), dy.value(i, j)) }
-	work, sums := r.work(dy), r.vector(c, r.garbage)
-	r.must(r.k.DeriveBF16(r.s, a, dx.Half, dy.Matrix, y.Matrix, n, work))
-	r.rounded("DeriveBF16", dx, want)
-	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
-	r.equal("the sums of DeriveBF16", sums, columnSums(n, want))
+	work := r.work(r.matrix(n, c, r.plain))
+	y, half := r.matrix(n, c, value), r.half(n, c, value)
+	try := func(what string, y func(i, j int) float32, derive func(dx kernels.Half) error) {
+		dx, sums := r.half(n, c, value), r.vector(c, r.garbage)
+		want := func(i, j int) float32 { return gradient(a, y(i, j), dx.value(i, j)) }
+		r.must(derive(dx.Half))
+		r.rounded(what, dx, want)
+		r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+		r.equal("the sums of "+what, sums, columnSums(n, want))
+	}
+	try("DeriveBF16", y.value, func(dx kernels.Half) error { return r.k.DeriveBF16(r.s, a, dx, y.Matrix, n, work) })
+	try("DeriveFromBF16", half.value, func(dx kernels.Half) error { return r.k.DeriveFromBF16(r.s, a, dx, half.Half, n, work) })
+})
 
-	half, sums := r.half(n, c, value), r.vector(c, r.garbage)
-	dx, want = r.unwritten(n, c), func(i, j int) float32 { return gradient(a, half.value(i, j), dy.value(i, j)) }
-	r.must(r.k.DeriveFromBF16(r.s, a, dx.Half, dy.Matrix, half.Half, n, work))
-	r.rounded("DeriveFromBF16", dx, want)
+var _ = add("derive outer", func(r *rig) {
+	n, c, a, value := r.rowCount(), 2*r.columnCount(), r.activation(), r.any()
+	y, g, w := r.matrix(n, c, value), r.matrix(n, 1, value), r.matrix(c, 1, value)
+	work, sums := r.work(y), r.vector(c, r.garbage)
+	want := func(i, j int) float32 { return gradient(a, y.value(i, j), g.value(i, 0)*w.value(j, 0)) }
+	dx := r.matrix(n, c, r.garbage)
+	r.must(r.k.DeriveOuter(r.s, a, dx.Matrix, g.Matrix, w.Matrix, y.Matrix, n, work))
+	r.equal("DeriveOuter", dx, want)
 	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
-	r.equal("the sums of DeriveFromBF16", sums, columnSums(n, want))
+	r.equal("the sums of DeriveOuter", sums, columnSums(n, want))
+	rounded := r.unwritten(n, c)
+	r.must(r.k.DeriveOuterBF16(r.s, a, rounded.Half, g.Matrix, w.Matrix, y.Matrix, n, work))
+	r.rounded("DeriveOuterBF16", rounded, want)
+	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+	r.equal("the sums of DeriveOuterBF16", sums, columnSums(n, want))
 })
 
 var _ = add("column sum of bf16", func(r *rig) {

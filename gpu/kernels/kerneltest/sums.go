@@ -217,6 +217,15 @@ var _ = add("running statistics", func(r *rig) {
 	})
 })
 
+var _ = add("column dots", func(r *rig) {
+	n, c := r.rowCount(), r.columnCount()
+	x, g, sums := r.matrix(n, c, r.plain), r.matrix(n, 1, r.plain), r.vector(c, r.garbage)
+	r.must(r.k.ColumnDots(r.s, sums.Matrix, x.Matrix, g.Matrix, n, r.work(x)))
+	r.near("ColumnDots", sums, func(_, j int) (float64, float64) {
+		return total(n, func(i int) float64 { return float64(x.value(i, j)) * float64(g.value(i, 0)) })
+	})
+})
+
 // Memory that is too small for the sums of chunks is refused.
 var _ = add("no work memory", func(r *rig) {
 	x, sums := r.matrix(1+r.IntN(600), r.columnCount(), r.plain), r.vector(70, r.plain)

@@ -50,22 +50,37 @@ var _ = add(emulated.Kernels{
 		})
 	}},
 	"derive_bf16": {Run: func(b *emulated.Block) {
-		dx, dy, y, a := halfs(b, 1), at(b, 3), at(b, 5), kernels.Activation(b.Int32(9))
-		sumChunk(b, b.Int32(7), b.Int32(8), func(i, j int) float64 {
-			g := derived(a, y.row(i)[j], dy.row(i)[j])
-			dx.set(i, j, g)
-			return float64(g)
-		})
+		dx, y, a := halfs(b, 1), at(b, 3), kernels.Activation(b.Int32(7))
+		deriveHalf(b, 5, dx, func(i, j int) float32 { return derived(a, y.row(i)[j], dx.value(i, j)) })
 	}},
 	"derive_from_bf16": {Run: func(b *emulated.Block) {
-		dx, dy, y, a := halfs(b, 1), at(b, 3), halfs(b, 5), kernels.Activation(b.Int32(9))
-		sumChunk(b, b.Int32(7), b.Int32(8), func(i, j int) float64 {
-			g := derived(a, y.value(i, j), dy.row(i)[j])
-			dx.set(i, j, g)
-			return float64(g)
+		dx, y, a := halfs(b, 1), halfs(b, 3), kernels.Activation(b.Int32(7))
+		deriveHalf(b, 5, dx, func(i, j int) float32 { return derived(a, y.value(i, j), dx.value(i, j)) })
+	}},
+	"derive_outer": {Run: func(b *emulated.Block) {
+		dx, g := at(b, 1), outer(b)
+		sumChunk(b, b.Int32(9), b.Int32(10), func(i, j int) float64 {
+			dx.row(i)[j] = g(i, j)
+			return float64(g(i, j))
 		})
 	}},
+	"derive_outer_bf16": {Run: func(b *emulated.Block) { deriveHalf(b, 9, halfs(b, 1), outer(b)) }},
 })
+
+// deriveHalf sets dx to gradients, and leaves their sums; the numbers of rows and columns are arguments from size on.
+func deriveHalf(b *emulated.Block, size int, dx halfMatrix, gradient func(i, j int) float32) {
+	sumChunk(b, b.Int32(size), b.Int32(size+1), func(i, j int) float64 {
+		g := gradient(i, j)
+		dx.set(i, j, g)
+		return float64(g)
+	})
+}
+
+// outer returns the gradients that derive_outer computes.
+func outer(b *emulated.Block) func(i, j int) float32 {
+	g, w, y, a := at(b, 3), at(b, 5), at(b, 7), kernels.Activation(b.Int32(11))
+	return func(i, j int) float32 { return derived(a, y.row(i)[j], g.row(i)[0]*w.row(j)[0]) }
+}
 
 // leak is the slope of LeakyReLU below zero.
 const leak = 0.01

@@ -10,7 +10,14 @@ import (
 var _ = add(emulated.Kernels{
 	"to_bf16": {Run: func(b *emulated.Block) {
 		y, x := halfs(b, 0), at(b, 2)
-		elements(b, b.Int32(4), b.Int32(5), func(i, j int) { y.set(i, j, x.row(i)[j]) })
+		given := b.Int32(6)
+		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
+			if j < given {
+				y.set(i, j, x.row(i)[j])
+			} else {
+				y.set(i, j, 0)
+			}
+		})
 	}},
 	"check_finite": {Run: func(b *emulated.Block) {
 		flag, x := emulated.Slice[int32](b, 0), at(b, 1)

@@ -16,7 +16,9 @@ import (
 //     of chunks of its result (kernels.Derive);
 //   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it;
 //   - all parameters are rounded at once;
-//   - where a device can, a product does all of that before it writes its elements (gpu.Epilogue).
+//   - where a device can, a product adds bias and applies ReLU, before it writes its elements (gpu.Epilogue);
+//   - products of a column and a row, and of a matrix and a column, of which a layer with one output has some, are not worth a library's
+//     while: the first is part of the pass that derives, the second a sum of columns.
 
 // layers is how the layers of a program are computed.
 type layers struct {
@@ -26,10 +28,8 @@ type layers struct {
 	halfOf    map[program.Value]int
 	summed    []int // of each step that computes the gradient of a bias: the step that left sums of chunks; else -1
 	chunks    []int // of each step that derives: where its sums of chunks lie in the arena
-	pairs     map[int]pair
-	masks     map[int]int // of each step that derives and is one of a pair: where its mask lies in the arena
-	weights   bool        // some of halfs are parameters
-	weightsAt int         // in the arena: where all parameters lie in bfloat16
+	weights   bool  // some of halfs are parameters
+	weightsAt int   // in the arena: where all parameters lie in bfloat16
 }
 
 // half is a value that products use in bfloat16.
@@ -39,12 +39,6 @@ type half struct {
 	at     int  // in the arena
 	alone  bool // the step that computes the value writes no float32 of it
 	weight int  // the parameter that it is, which is rounded with all others; else -1
-}
-
-// pair is two steps between which a mask can go: a layer with ReLU, and the one that derives by its result.
-type pair struct {
-	layer, derives int
-	sums           program.Value // the gradient of a bias that is the sums of the columns that the second one computes; no columns: none is
 }
 
 func (l *layers) init(precision engine.Precision, p *program.Program) {
@@ -78,33 +72,6 @@ func (l *layers) init(precision engine.Precision, p *program.Program) {
 			if h := &l.halfs[i]; h.alone && !l.suffices(h.value) {
 				h.alone, changed = false, true
 			}
-		}
-	}
-	l.findPairs()
-}
-
-// findPairs finds pairs, and notes each at both of its steps.
-func (l *layers) findPairs() {
-	l.pairs, l.masks = map[int]pair{}, map[int]int{}
-	made := map[program.Value]int{}
-	for i := range l.prog.Steps {
-		s := &l.prog.Steps[i]
-		switch {
-		case activation(s) != kernels.ReLU || l.isAlone(s.Out[0]) && !l.rounds(s):
-		case s.Kind == ops.KindLinear:
-			made[s.Out[0]] = i
-		case derives(s):
-			layer, ok := made[s.In[2]]
-			if _, taken := l.pairs[layer]; !ok || taken {
-				continue
-			}
-			found := pair{layer: layer, derives: i}
-			for k, from := range l.summed {
-				if from == i {
-					found.sums = l.prog.Steps[k].Out[1]
-				}
-			}
-			l.pairs[layer], l.pairs[i], l.masks[i] = found, found, 0
 		}
 	}
 }

@@ -26,45 +26,60 @@ func (u *run) linear(r *replica, step int, n int) error {
 // gradient of the bias.
 func (u *run) matMul(r *replica, step int, n int) error {
 	s := &u.prog.Steps[step]
-	if fused, err := u.fuseDerivative(r, step, n); err != nil || fused {
+	if derives(s) {
+		return u.derive(r, step, n)
+	}
+	if err := u.weightGradient(r, s, n); err != nil || !biasGradient(s) {
 		return err
 	}
-	if err := u.multiply(r, s, u.product(r, s, n), n); err != nil {
-		return err
+	sums := r.at(s.Out[1])
+	if from := u.summed[step]; from >= 0 {
+		return r.kernels.FinishSums(r.compute, sums, n, u.chunksOf(r, from, n))
 	}
-	switch {
-	case derives(s):
-		return u.derive(r, step, r.at(s.Out[0]), n)
-	case !biasGradient(s):
-		return nil
-	}
-	sums, from := r.at(s.Out[1]), u.summed[step]
-	if from < 0 {
-		return r.kernels.ColumnSum(r.compute, sums, r.at(s.In[1]), n, u.workOf(r))
-	}
-	switch masked, err := u.masked(r, from, n); {
-	case err != nil:
-		return err
-	case masked:
-		if h, ok := u.alone(r, s.In[1]); ok {
-			return r.kernels.ColumnSumBF16(r.compute, sums, h, n, u.workOf(r))
-		}
-		return nil // the sums are there
-	}
-	return r.kernels.FinishSums(r.compute, sums, n, u.chunksOf(r, from, n))
+	return r.kernels.ColumnSum(r.compute, sums, r.at(s.In[1]), n, u.workOf(r))
 }
 
-// derive multiplies a product by the derivative of an activation.
-func (u *run) derive(r *replica, step int, y kernels.Matrix, n int) error {
+// weightGradient is dw = xᵀ·dz, or dx = dz·wᵀ without a derivative.
+func (u *run) weightGradient(r *replica, s *program.Step, n int) error {
+	if dw := r.at(s.Out[0]); s.TransA && dw.Columns == 1 && dw.Stride == 1 {
+		dw.Columns = s.In[0].Columns
+		return r.kernels.ColumnDots(r.compute, dw, r.at(s.In[0]), r.at(s.In[1]), n, u.workOf(r))
+	}
+	return u.multiply(r, s, u.product(r, s, n), n)
+}
+
+// derive is a product times the derivative of an activation.
+func (u *run) derive(r *replica, step int, n int) error {
 	s, work := &u.prog.Steps[step], u.chunksOf(r, step, n)
-	h, ok := u.alone(r, s.Out[0])
-	if !ok {
-		return r.kernels.Derive(r.compute, activation(s), y, r.at(s.In[2]), n, work)
+	a, dx, y := activation(s), r.at(s.Out[0]), r.at(s.In[2])
+	h, alone := u.alone(r, s.Out[0])
+	half, fromHalf := u.alone(r, s.In[2])
+	p := u.product(r, s, n)
+	switch outer := s.In[0].Columns == 1 && !fromHalf; {
+	case outer && alone:
+		return r.kernels.DeriveOuterBF16(r.compute, a, h, r.at(s.In[0]), r.at(s.In[1]), y, n, work)
+	case outer:
+		return r.kernels.DeriveOuter(r.compute, a, dx, r.at(s.In[0]), r.at(s.In[1]), y, n, work)
 	}
-	if half, ok := u.alone(r, s.In[2]); ok {
-		return r.kernels.DeriveFromBF16(r.compute, activation(s), h, y, half, n, work)
+	rounds := alone && p.Precision == gpu.BF16Product
+	if rounds {
+		p.Epilogue.Round, p.C = true, h.Side()
 	}
-	return r.kernels.DeriveBF16(r.compute, activation(s), h, y, r.at(s.In[2]), n, work)
+	if err := u.multiply(r, s, p, n); err != nil {
+		return err
+	}
+	if alone && !rounds {
+		if err := r.kernels.ToBF16(r.compute, h, dx, n); err != nil {
+			return err
+		}
+	}
+	switch {
+	case alone && fromHalf:
+		return r.kernels.DeriveFromBF16(r.compute, a, h, half, n, work)
+	case alone:
+		return r.kernels.DeriveBF16(r.compute, a, h, y, n, work)
+	}
+	return r.kernels.Derive(r.compute, a, dx, y, n, work)
 }
 
 // chunksOf is where a step that derives leaves the sums of chunks of n examples.

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/ops"
@@ -105,9 +104,6 @@ func (x *execution) layout(n int) {
 		s := &x.prog.Steps[i]
 		if derives(s) {
 			x.chunks[i] = place(kernels.WorkBytes(n, s.Out[0].Columns))
-			if _, ok := x.masks[i]; ok {
-				x.masks[i] = place(gpu.MaskBytes(n, s.Out[0].Columns))
-			}
 		}
 		x.work = max(x.work, kernels.WorkBytes(n, summedColumns(s)))
 	}
@@ -125,9 +121,14 @@ func summedColumns(s *program.Step) int {
 	case ops.KindBatchStats, ops.KindBatchNormGamma, ops.KindColumnSum:
 		return s.In[0].Columns
 	case ops.KindMatMul:
+		columns := 0
 		if len(s.Out) > 1 {
-			return s.In[1].Columns
+			columns = s.In[1].Columns
 		}
+		if s.TransA && s.Out[0].Columns == 1 {
+			columns = max(columns, s.In[0].Columns)
+		}
+		return columns
 	}
 	return 0
 }
