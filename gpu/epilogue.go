@@ -19,7 +19,8 @@ type Epilogue struct {
 	Sums       Region // with DeriveMask: N float32, which the product writes: the sums of C's columns
 
 	// Round makes C bfloat16, to which each element is rounded last. It is of products of bfloat16, whose Bias is bfloat16 then,
-	// too, and which have no Sums.
+	// too, and which have no Sums. A CUDA device may round op(A)·op(B) as well, before it adds Bias: cuBLASLt 13.1 does for some shapes on
+	// an H100.
 	Round bool
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"aibox/gpu"
+	"aibox/internal/kernel"
 )
 
 // usesOf appends to the uses of a product what its epilogue uses.
@@ -77,7 +78,7 @@ func (s *stream) checkFused(p *gpu.Product) error {
 }
 
 // finish does what the epilogue of a product does with c, its elements.
-func finish(p *gpu.Product, c []float32, zeroesNaN bool) {
+func finish(p *gpu.Product, c []float32, o *Options) {
 	e := &p.Epilogue
 	if !e.Any() {
 		return
@@ -90,20 +91,24 @@ func finish(p *gpu.Product, c []float32, zeroesNaN bool) {
 	case !e.Round:
 		bias = vector(e.Bias)
 	}
+	roundsFirst := e.Round && o.RoundsFirst
 	made, given := maskOf(e.Mask), maskOf(e.DeriveMask)
 	clear(made)
 	totals, bits := make([]float64, p.N), 8*gpu.MaskBytes(1, p.N)
 	for i := range p.M {
 		row := c[i*p.C.Stride:][:p.N]
 		for j, x := range row {
+			if bias != nil && roundsFirst {
+				x = kernel.RoundBF16(x)
+			}
 			if bias != nil {
 				x += bias[j]
 			}
-			if e.ReLU && (x < 0 || zeroesNaN && x != x) {
-				x = 0
-			}
-			if made != nil && x > 0 {
+			if made != nil && (x > 0 || x == 0 && roundsFirst) {
 				made.set(i*bits + j)
+			}
+			if e.ReLU && (x < 0 || o.ZeroesNaN && x != x) {
+				x = 0
 			}
 			if given != nil && !given.has(i*bits+j) {
 				x = 0

@@ -186,3 +186,9 @@ func TestConformanceFuses(t *testing.T) {
 		t.Error(fmt.Sprint(yes, no))
 	}
 }
+
+// TestConformanceRoundsFirst: the suite takes all that devices may do with products that become bfloat16.
+func TestConformanceRoundsFirst(t *testing.T) {
+	p := emulated.New(emulated.Options{Devices: emulated.Devices(2, 16<<20), Images: images, RoundsFirst: true})
+	gputest.Run(t, gputest.Subject{Platform: p, Image: gputest.Image()})
+}

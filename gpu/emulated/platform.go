@@ -22,6 +22,9 @@ type Options struct {
 	Fuses func(gpu.ProductShape) bool
 	// ZeroesNaN says that the ReLU of an epilogue makes 0 of NaN, as that of cuBLASLt does.
 	ZeroesNaN bool
+	// RoundsFirst says that an epilogue whose result is bfloat16 rounds the product before it adds the bias, too, and that its mask counts 0
+	// as positive, as with cuBLASLt.
+	RoundsFirst bool
 }
 
 // Devices describes n devices of so many bytes.

@@ -64,7 +64,7 @@ func (pl *Platform) multiply(p *gpu.Product, a, b, c gpu.Region) {
 	}
 	multiply(p.TransA, p.TransB, p.M, p.N, p.K, side(p.Precision, a), p.A.Stride, side(p.Precision, b), p.B.Stride,
 		p.Accumulate, nil, out, p.C.Stride)
-	finish(p, out, pl.o.ZeroesNaN)
+	finish(p, out, &pl.o)
 	if p.Epilogue.Round {
 		words := gpu.As[uint16](within(c))
 		for i := range p.M {

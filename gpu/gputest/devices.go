@@ -33,17 +33,23 @@ func testDevices(r *rig) {
 	if first.Number() != 0 || first.Info() != infos[0] {
 		r.Errorf("device 0 is number %d, %+v", first.Number(), first.Info())
 	}
-	m := r.alloc(first, "m", 64<<10)
-	before, _, err := second.FreeMemory()
-	r.must(err)
-	r.must(m.Free())
-	after, _, err := second.FreeMemory()
-	r.must(err)
+	room := func() int64 {
+		free, _, err := second.FreeMemory()
+		r.must(err)
+		return free
+	}
+	var before, after int64
+	for try := 0; try == 0 || after < before && try < 5; try++ { // other programs may take memory meanwhile
+		m := r.alloc(first, "m", 64<<10)
+		before = room()
+		r.must(m.Free())
+		after = room()
+	}
 	if after < before {
 		r.Errorf("%d bytes free, after Free %d", before, after)
 	}
 	r.must(first.Close())
-	_, err = first.Alloc("late", 4)
+	_, err := first.Alloc("late", 4)
 	r.refuses("Alloc on a closed device", err, gpu.InvalidArgument)
 	r.refuses("Close of a closed device", first.Close(), gpu.InvalidArgument)
 	r.must(second.Synchronize())
@@ -60,13 +66,13 @@ func testMemory(r *rig) {
 	if m.Name() != "m" || p.Name() != "p" || m.Bytes() != 1000 || p.Bytes() != 1000 {
 		r.Errorf("%q of %d bytes, %q of %d", m.Name(), m.Bytes(), p.Name(), p.Bytes())
 	}
-	free, _, err := d.FreeMemory()
-	r.must(err)
-	_, err = d.Alloc("everything and more", int(free)+1<<20)
+	// More than is free as long as there is m, whatever other programs give back meanwhile.
+	tooMuch := total - int64(m.Bytes()) + 1
+	_, err = d.Alloc("everything and more", int(tooMuch))
 	r.refuses("too much memory", err, gpu.OutOfMemory)
 	var e *gpu.Error
-	if errors.As(err, &e) && (e.Asked != free+1<<20 || e.Total != total || e.Free < 0 || e.Free >= e.Asked || e.Device != d.Number()) {
-		r.Errorf("%d bytes asked for on device %d, but the error says %+v", free+1<<20, d.Number(), e)
+	if errors.As(err, &e) && (e.Asked != tooMuch || e.Total != total || e.Free < 0 || e.Free >= e.Asked || e.Device != d.Number()) {
+		r.Errorf("%d bytes asked for on device %d, but the error says %+v", tooMuch, d.Number(), e)
 	}
 	_, err = d.Alloc("negative", -1)
 	r.refuses("negative size", err, gpu.InvalidArgument)

@@ -11,7 +11,7 @@ import (
 
 // Subject is a platform to be tested.
 type Subject struct {
-	Platform gpu.Platform // with at least one device that nobody else uses
+	Platform gpu.Platform // with at least one device
 	Image    gpu.Image    // the kernels of kernels.go
 	// Sticky says that a failure may leave the process without a device that works, and with no hope to get one.
 	Sticky bool

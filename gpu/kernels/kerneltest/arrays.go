@@ -12,8 +12,9 @@ import (
 // array is a matrix in a memory of its own, with garbage around it and in its gaps.
 type array struct {
 	kernels.Matrix
-	rows int
-	was  []byte // all of the memory, when it was made
+	rows  int
+	bytes int    // of a number: 4 for float32, which it has until something else is said, 2 for bfloat16, 8 for float64
+	was   []byte // all of the memory, when it was made
 }
 
 func (a *array) String() string {
@@ -36,7 +37,7 @@ func (a *array) region() gpu.Region { return a.Region(a.rows) }
 // matrix makes an array on the device.
 func (r *rig) matrix(rows, columns int, value func() float32) *array {
 	r.Helper()
-	a := &array{rows: rows}
+	a := &array{rows: rows, bytes: 4}
 	a.Columns, a.Stride = columns, columns+r.IntN(4)*r.IntN(3)
 	a.Offset = 8 * r.IntN(5)
 	a.was = make([]byte, a.Offset+4*max(1, rows)*a.Stride+4*r.IntN(9))
@@ -216,6 +217,7 @@ func (r *rig) work(a *array) gpu.Region {
 	r.Helper()
 	n := max(8, kernels.WorkBytes(a.rows, a.Columns))
 	m := r.vector(n/4, r.garbage)
+	m.bytes = 8
 	return gpu.Part(m.Memory, m.Offset, n)
 }
 

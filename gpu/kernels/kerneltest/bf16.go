@@ -27,6 +27,7 @@ func (r *rig) unwritten(n, columns int) halfs {
 }
 
 func halfsOf(a *array) halfs {
+	a.bytes = 2
 	return halfs{a, kernels.Half{Memory: a.Memory, Offset: a.Offset, Columns: 2 * a.Columns, Stride: 2 * a.Stride}}
 }
 

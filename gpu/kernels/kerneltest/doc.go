@@ -5,7 +5,7 @@
 // have gaps and neighbours. What results overwrite and what lies in the gaps is NaN in half of the trials. The
 // definition is exact in float32 where the kernel's arithmetic is that of package kernel; other trials hold
 // the same kernels to formulas in float64 (reference.go). Run runs all trials on one or several kinds of devices from the same random
-// numbers: the memory that a trial leaves must be the same on all of them, bit for bit. So the
+// numbers: the memory that a trial leaves must be the same on all of them, bit for bit, where all NaN are equal. So the
 // twins on emulated devices, the sources on the CPU and a real device are held to one
 // definition and to one another.
 //

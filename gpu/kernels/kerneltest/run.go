@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/internal/half"
 )
 
 // Subject is a kind of device.
@@ -77,29 +79,55 @@ func Run(t *testing.T, seed uint64, subjects ...Subject) {
 
 // left is what a trial left in a memory.
 type left struct {
-	name string
-	data []byte
+	name  string
+	bytes int // of each number
+	data  []byte
 }
 
-// compare fails the test unless two devices left the same words, or both NaN.
+// compare fails the test unless two devices left the same numbers.
 func compare(t *testing.T, nameA, nameB string, a, b []left) {
 	t.Helper()
 	if len(a) != len(b) {
 		t.Fatalf("%d arrays on %s, %d on %s", len(a), nameA, len(b), nameB)
 	}
 	for i := range a {
-		if bytes.Equal(a[i].data, b[i].data) {
-			continue
-		}
-		for at := 0; at < len(a[i].data); at += 4 {
-			x, y := gpu.As[float32](a[i].data[at : at+4])[0], gpu.As[float32](b[i].data[at : at+4])[0]
-			if math.Float32bits(x) != math.Float32bits(y) && (x == x || y == y) {
-				t.Errorf("%s, byte %d: %v (%#x) on %s, %v (%#x) on %s", a[i].name, at,
-					x, math.Float32bits(x), nameA, y, math.Float32bits(y), nameB)
-				break
-			}
+		if at := difference(a[i].data, b[i].data, a[i].bytes); at >= 0 {
+			x, xBits := number(a[i].data[at:], a[i].bytes)
+			y, yBits := number(b[i].data[at:], b[i].bytes)
+			t.Errorf("%s, byte %d: %v (%#x) on %s, %v (%#x) on %s", a[i].name, at, x, xBits, nameA, y, yBits, nameB)
 		}
 	}
+}
+
+// difference is where the first numbers lie of which a and b do not have the same bits, unless both are NaN; -1 if there are none. A NaN
+// that arithmetic makes is 0x7fffffff on CUDA devices, and its upper half or what it is in float64 looks like it, too; on other
+// processors it is another.
+func difference(a, b []byte, size int) int {
+	if bytes.Equal(a, b) {
+		return -1
+	}
+	for at := 0; at < len(a); at += size {
+		x, xBits := number(a[at:], size)
+		y, yBits := number(b[at:], size)
+		if xBits != yBits && (x == x || y == y) {
+			return at
+		}
+	}
+	return -1
+}
+
+// number is the first one of data, and its bits. Memory ends at a multiple of 4 bytes.
+func number(data []byte, size int) (x float64, bits uint64) {
+	switch min(size, len(data)) {
+	case 2:
+		h := binary.LittleEndian.Uint16(data)
+		return float64(half.FromBFloat16(h)), uint64(h)
+	case 8:
+		bits = binary.LittleEndian.Uint64(data)
+		return math.Float64frombits(bits), bits
+	}
+	w := binary.LittleEndian.Uint32(data)
+	return float64(math.Float32frombits(w)), uint64(w)
 }
 
 // rig is what a trial works with.
@@ -152,7 +180,7 @@ func (r *rig) finish() []left {
 	r.Helper()
 	var all []left
 	for i, a := range r.arrays {
-		all = append(all, left{fmt.Sprintf("array %d (%v)", i, a), r.download(a)})
+		all = append(all, left{fmt.Sprintf("array %d (%v)", i, a), a.bytes, r.download(a)})
 	}
 	r.must(r.dev.Close())
 	return all
