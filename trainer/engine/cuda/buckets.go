@@ -78,7 +78,7 @@ func (p *parameters) placeGradients(place func(values int) int) {
 	fill := func(b *bucket) {
 		b.at = p.bytes
 		for _, i := range b.params {
-			p.grad[i] = place(len(p.net.Params[i].Data))
+			p.grad[i] = place(p.size(i))
 		}
 		b.bytes = p.bytes - b.at
 	}

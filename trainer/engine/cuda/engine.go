@@ -110,7 +110,13 @@ func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) 
 	e.poolTask = e.runPool
 	e.train.init(e, c.Network.Train, devices)
 	e.infer.init(e, c.Network.Infer, devices)
-	e.params = layoutParameters(c.Network, state.Dense, e.train.completed())
+	pads := make([]int, len(c.Network.Params))
+	for _, x := range []*execution{&e.train, &e.infer} {
+		for param, numbers := range x.padWeights {
+			pads[param] = max(pads[param], numbers)
+		}
+	}
+	e.params = layoutParameters(c.Network, state.Dense, e.train.completed(), pads)
 	e.train.join(devices, e.params.buckets)
 	e.infer.join(devices, nil)
 	return e

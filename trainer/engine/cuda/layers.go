@@ -22,14 +22,16 @@ import (
 
 // layers is how the layers of a program are computed.
 type layers struct {
-	precision engine.Precision
-	prog      *program.Program
-	halfs     []half
-	halfOf    map[program.Value]int
-	summed    []int // of each step that computes the gradient of a bias: the step that left sums of chunks; else -1
-	chunks    []int // of each step that derives: where its sums of chunks lie in the arena
-	weights   bool  // some of halfs are parameters
-	weightsAt int   // in the arena: where all parameters lie in bfloat16
+	precision  engine.Precision
+	prog       *program.Program
+	halfs      []half
+	halfOf     map[program.Value]int
+	summed     []int                  // of each step that computes the gradient of a bias: the step that left sums of chunks; else -1
+	chunks     []int                  // of each step that derives: where its sums of chunks lie in the arena
+	padInputs  map[program.Value]bool // whether what enters a layer is padded
+	padWeights map[int]int            // of weights that are padded: how many numbers behind them
+	weights    bool                   // some of halfs are parameters
+	weightsAt  int                    // in the arena: where all parameters lie in bfloat16
 }
 
 // half is a value that products use in bfloat16.
@@ -74,6 +76,7 @@ func (l *layers) init(precision engine.Precision, p *program.Program) {
 			}
 		}
 	}
+	l.findPads()
 }
 
 // isAlone tells whether the step that computes a value writes no float32 of it.

@@ -9,6 +9,9 @@ import (
 // linear is a layer: product, bias and activation.
 func (u *run) linear(r *replica, step int, n int) error {
 	s := &u.prog.Steps[step]
+	if err := u.fillPad(r, s, n); err != nil {
+		return err
+	}
 	if fused, err := u.fuseLayer(r, step, n); err != nil || fused {
 		return err
 	}
@@ -104,6 +107,7 @@ func (u *run) product(r *replica, s *program.Step, n int) gpu.Product {
 			*side = r.at(s.In[i]).Side()
 		}
 	}
+	u.pad(s, &p)
 	return p
 }
 
@@ -143,7 +147,9 @@ func (u *run) round(r *replica, v program.Value, rows int) error {
 		return nil
 	}
 	r.halfs[i] = u.number
-	return r.kernels.ToBF16(r.compute, h.on(r), r.at(v), rows)
+	half := h.on(r)
+	half.Columns = half.Stride // see padding.go
+	return r.kernels.ToBF16(r.compute, half, r.at(v), rows)
 }
 
 // roundWeights makes all parameters bfloat16 or, in inference, their averages.

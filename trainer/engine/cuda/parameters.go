@@ -21,6 +21,7 @@ type parameters struct {
 	dense *optim.Dense // nil if the engine only infers
 
 	order                []int // the parameters
+	pads                 []int // of each parameter, numbers behind it that stay zeros: see padding.go
 	values               int   // numbers of all of them, with what lies between
 	value, grad, average []int // of each parameter; no averages: nil
 	slots                [][]int
@@ -36,8 +37,8 @@ type parameters struct {
 }
 
 // layoutParameters plans the memory of a network's parameters, whose gradients are complete after some pieces of the program.
-func layoutParameters(net *program.Network, dense *optim.Dense, completed []int) *parameters {
-	p := &parameters{net: net, dense: dense}
+func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads []int) *parameters {
+	p := &parameters{net: net, dense: dense, pads: pads}
 	place := func(values int) int {
 		at := p.bytes
 		p.bytes += aligned(4 * values)
@@ -46,7 +47,7 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed []int)
 	each := func() []int {
 		offsets := make([]int, len(net.Params))
 		for _, i := range p.order {
-			offsets[i] = place(len(net.Params[i].Data))
+			offsets[i] = place(p.size(i))
 		}
 		return offsets
 	}
@@ -54,7 +55,7 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed []int)
 	p.value = each()
 	if n := len(p.order); n > 0 {
 		last := p.order[n-1]
-		p.values = p.value[last]/4 + len(net.Params[last].Data)
+		p.values = p.value[last]/4 + p.size(last)
 	}
 	if dense != nil {
 		p.placeGradients(place)
@@ -71,6 +72,9 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed []int)
 	return p
 }
 
+// size is how many numbers there are of a parameter, with those behind it.
+func (p *parameters) size(i int) int { return len(p.net.Params[i].Data) + p.pads[i] }
+
 // placeState lays out the state of the optimizers.
 func (p *parameters) placeState(place func(values int) int) {
 	p.slots = make([][]int, len(p.order))
@@ -79,7 +83,7 @@ func (p *parameters) placeState(place func(values int) int) {
 		more = false
 		for _, i := range p.order {
 			if s < len(p.dense.Slots(i)) {
-				p.slots[i], more = append(p.slots[i], place(len(p.net.Params[i].Data))), true
+				p.slots[i], more = append(p.slots[i], place(p.size(i))), true
 			}
 		}
 	}

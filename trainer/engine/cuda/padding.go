@@ -1,0 +1,83 @@
+package cuda
+
+import (
+	"aibox/gpu"
+	"aibox/trainer/ops"
+	"aibox/trainer/program"
+)
+
+// Products in tf32 and bfloat16 are up to five times as fast where rows begin and end at multiples of 16 bytes. What enters a
+// layer often has other widths, such as the vectors of 26 fields and 13 numbers beside them. So such products take more columns of what
+// enters than there are, if its buffer has room for them: these hold zeros. As many rows behind the weights hold zeros too,
+// and so do, therefore, those behind the gradient of the weights, so that they stay zeros. Results do not change, but for
+// columns behind a gradient that a product passes down, which nobody reads.
+
+// padTo is what numbers of columns are rounded up to multiples of: 16 bytes of bfloat16.
+const padTo = 8
+
+func padded(columns int) int { return (columns + padTo - 1) / padTo * padTo }
+
+// findPads finds the inputs and the weights of layers that can be padded.
+func (l *layers) findPads() {
+	l.padInputs, l.padWeights = map[program.Value]bool{}, map[int]int{}
+	for i := range l.prog.Steps {
+		s := &l.prog.Steps[i]
+		if s.Kind != ops.KindLinear || s.TransB || padded(s.In[0].Columns) == s.In[0].Columns {
+			continue
+		}
+		inputs, outputs, _ := productSize(s)
+		w := &l.prog.Buffers[s.In[1].Buffer]
+		if l.precisionOf(inputs, outputs) == gpu.Float32Product || w.Source != program.Param || s.In[1].Columns != w.Columns || w.Stride != w.Columns {
+			continue
+		}
+		l.padWeights[w.Index] = (padded(inputs) - inputs) * outputs
+		if h, ok := l.halfOf[s.In[0]]; ok {
+			l.padInputs[s.In[0]] = !l.halfs[h].alone // ToBF16 writes the zeros
+		} else {
+			l.padInputs[s.In[0]] = l.hasRoom(s.In[0])
+		}
+	}
+}
+
+// hasRoom tells whether a value is a whole buffer of one row for each example, with room behind its columns.
+func (l *layers) hasRoom(v program.Value) bool {
+	b := &l.prog.Buffers[v.Buffer]
+	return b.Source == program.Inner && b.Rows == program.Examples && v.Columns == b.Columns && b.Stride >= padded(b.Columns)
+}
+
+// pad makes a product of a step larger, if it can.
+func (u *run) pad(s *program.Step, p *gpu.Product) {
+	if p.Precision == gpu.Float32Product {
+		return
+	}
+	hasRows := func(v program.Value) bool { return u.e.params.pads[u.prog.Buffers[v.Buffer].Index] > 0 }
+	source := func(v program.Value) program.Source { return u.prog.Buffers[v.Buffer].Source }
+	switch {
+	case s.Kind == ops.KindLinear:
+		if u.padInputs[s.In[0]] && hasRows(s.In[1]) {
+			p.K = padded(p.K)
+		}
+	case s.TransA:
+		if u.padInputs[s.In[0]] && source(s.Out[0]) == program.Gradient && hasRows(s.Out[0]) {
+			p.M = padded(p.M)
+		}
+	case source(s.In[1]) == program.Param && s.TransB:
+		if hasRows(s.In[1]) && u.hasRoom(s.Out[0]) {
+			p.N = padded(p.N)
+		}
+	}
+}
+
+// fillPad sets the columns behind what enters a layer to zero, once in a run.
+func (u *run) fillPad(r *replica, s *program.Step, n int) error {
+	x := s.In[0]
+	if _, rounded := u.halfOf[x]; rounded || !u.padInputs[x] || r.pads[x] == u.number {
+		return nil
+	}
+	if r.pads == nil {
+		r.pads = map[program.Value]int{}
+	}
+	r.pads[x] = u.number
+	m := r.at(x)
+	return r.compute.Fill(gpu.Region{Memory: m.Memory, Offset: m.Offset + 4*m.Columns, Width: 4 * (padded(m.Columns) - m.Columns), Rows: n, Pitch: 4 * m.Stride}, 0)
+}
