@@ -39,3 +39,25 @@ func (c *copier) run(lo, hi int) {
 		}
 	}
 }
+
+// finder finds the places of rows on all threads.
+type finder struct {
+	to, rows, at []int32
+	task         func(lo, hi int)
+}
+
+// findGrain is how many places one thread finds at a time.
+const findGrain = 8 << 10
+
+// find writes the place of each row, which at has, to to.
+func (f *finder) find(to, rows, at []int32) {
+	f.to, f.rows, f.at = to, rows, at
+	kernel.Parallel(len(rows), findGrain, f.task)
+	f.to, f.rows, f.at = nil, nil, nil
+}
+
+func (f *finder) run(lo, hi int) {
+	for i, row := range f.rows[lo:hi] {
+		f.to[lo+i] = f.at[row]
+	}
+}

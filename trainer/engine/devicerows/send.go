@@ -223,9 +223,7 @@ func (r *Rows) fill(x *section, b *reader.Batch, to []byte) {
 	offsets := b.Offsets[x.First*fields:][:x.N*fields+1]
 	index := ints(x.index, x.rows)
 	if len(r.parts) == 1 {
-		for i, row := range b.Rows {
-			index[i] = r.current.at[row]
-		}
+		r.finder.find(index, b.Rows, r.current.at)
 		c.add(to[x.offsets:], bytesOf(offsets))
 		c.add(to[x.bags:], bytesOf(b.Index))
 	} else {
