@@ -180,7 +180,7 @@ func (b *rowsBench) step() {
 func (b *rowsBench) update(d *deviceBatch, x *reader.Batch, admitted, values, grads gpu.Region) {
 	e, s, u := b.e, b.e.state, len(x.Rows)
 	s.Step++
-	s.RowSteps.Prepare(x, e.Rows, s.Step, 0.7)
+	s.RowSteps.Prepare(e.Rows, s.Step, 0.7)
 	e.decay.next()
 	e.rounding = sparsetable.NewRounding(e.Seed, uint64(s.Step))
 

@@ -9,6 +9,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/optim"
 )
 
 // rowGrain is the number of rows that one thread takes at a time: some tens of
@@ -81,7 +82,7 @@ func (r *Rows) run(b *reader.Batch, task func(lo, hi int)) []float32 {
 func (r *Rows) Update(bags *Bags, grads Gradients, scale float32) error {
 	r.bags, r.grads = bags, grads
 	r.overflowed.Store(0)
-	r.state.RowSteps.Prepare(r.batch, r.Config.Rows, r.state.Step, scale)
+	r.state.RowSteps.Prepare(r.Config.Rows, r.state.Step, scale)
 	r.decay.next()
 	r.rounding = sparsetable.NewRounding(r.Seed, uint64(r.state.Step))
 	kernel.Parallel(len(r.batch.Rows), rowGrain, r.updateTask)
@@ -182,7 +183,7 @@ func (r *Rows) update(lo, hi int) {
 			}
 		}
 		state := r.decay.update(values, r.Layout.State(row))
-		r.state.RowSteps.Of(i).Update(values, state, grad)
+		r.step(i).Update(values, state, grad)
 		if !engine.Finite(values) {
 			r.overflowed.Store(int64(i) + 1)
 		}
@@ -190,4 +191,14 @@ func (r *Rows) update(lo, hi int) {
 			r.Layout.StoreValues(row, values, r.pass.Keys[r.batch.Rows[i]], r.rounding)
 		}
 	}
+}
+
+// step is the update of row i.
+func (r *Rows) step(i int) *optim.RowStep {
+	b := r.batch
+	field := 0
+	if last := b.RowStarts[i+1]; last > b.RowStarts[i] {
+		field = int(b.RowBags[last-1]) % r.Network.Fields
+	}
+	return r.state.RowSteps.Of(field)
 }
