@@ -122,7 +122,7 @@ func (b *rowsBench) step() {
 	e, s, x := b.e, b.e.state, b.batch()
 	d := b.upload(x)
 	dim, fields, u := e.Layout.ValueDim, e.Network.Fields, len(x.Rows)
-	e.run(x, func(int, int) {})
+	e.set(x)
 	values, admitted := b.Alloc(4*u*dim), b.Alloc(4*u)
 	if b.rng.IntN(2) == 0 {
 		e.gatherOnly(0, u)
@@ -137,7 +137,7 @@ func (b *rowsBench) step() {
 	b.sameRows("with the flag")
 	kernelrig.Set(b.Rig, b.flag, []int32{0})
 	collect()
-	e.collect(0, u)
+	e.Collect(x)
 	b.gather(d, admitted, values)
 
 	// Pool on both sides, in columns of a larger matrix.
@@ -170,7 +170,7 @@ func (b *rowsBench) step() {
 	var want []float32
 	for i := range u {
 		want = append(want, make([]float32, dim)...)
-		b.bags.RowGrad(i, e.grads, want[i*dim:])
+		b.bags.RowGrad(i, e.grads, want[i*dim:], make([]float32, dim))
 	}
 	b.same("the gradients", grads, want)
 	b.update(d, x, admitted, values, grads)
