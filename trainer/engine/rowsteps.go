@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"aibox/reader"
 	"aibox/trainer/optim"
 )
 
@@ -22,8 +21,7 @@ type RowSteps struct {
 	groups []int64  // began of each group
 	group  []uint16 // of each field
 
-	steps []optim.RowStep // of each group, for the current mini-batch
-	rowOf []uint16        // (U) group of each row of the mini-batch; unused with one group
+	steps []optim.RowStep // of each group, for the current step
 }
 
 // NewRowSteps counts steps for fields that have the given embedding spaces.
@@ -46,31 +44,26 @@ func (s *RowSteps) regroup() {
 	s.steps = make([]optim.RowStep, len(s.groups))
 }
 
-// Prepare computes the updates of b's rows in step t, which Of returns. A row that
-// several spaces share, because their keys collide, uses the number of one of them.
-func (s *RowSteps) Prepare(b *reader.Batch, rows *optim.Rows, t int64, scale float32) {
-	s.PrepareGroups(rows, t, scale)
-	if len(s.groups) == 1 {
-		return
-	}
-	s.rowOf = slices.Grow(s.rowOf[:0], len(b.Rows))[:len(b.Rows)]
-	bag := 0
-	for range b.N {
-		for _, g := range s.group {
-			for _, r := range b.Index[b.Offsets[bag]:b.Offsets[bag+1]] {
-				s.rowOf[r] = g
-			}
-			bag++
-		}
+// Prepare computes the updates of rows in step t, which Of and Updates return.
+func (s *RowSteps) Prepare(rows *optim.Rows, t int64, scale float32) {
+	for g, began := range s.groups {
+		s.steps[g] = rows.Step(t-began, scale)
 	}
 }
 
-// Of returns the update of row i of the mini-batch.
-func (s *RowSteps) Of(i int) *optim.RowStep {
-	if len(s.groups) == 1 {
-		return &s.steps[0]
+// Of returns the update of a row that occurs in a field: in the mini-batch's last bag of it, if several spaces share the row
+// because their keys collide.
+func (s *RowSteps) Of(field int) *optim.RowStep { return &s.steps[s.group[field]] }
+
+// Updates are the updates of each group. The slice is valid until the next call of Prepare.
+func (s *RowSteps) Updates() []optim.RowStep { return s.steps }
+
+// AppendGroups appends the group of each field.
+func (s *RowSteps) AppendGroups(groups []int32) []int32 {
+	for _, g := range s.group {
+		groups = append(groups, int32(g))
 	}
-	return &s.steps[s.rowOf[i]]
+	return groups
 }
 
 // The state of the optimizer has the number of steps of a space as a tensor of one value,

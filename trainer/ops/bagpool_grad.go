@@ -16,7 +16,7 @@ import (
 //
 // First it sorts the occurrences by row, with a stable counting sort, so that each row's
 // occurrences are in ascending order. Then the rows can be divided among threads without
-// locks, and the order of each sum does not depend on the threads.
+// locks, and the order of each sum, that of kernel.SumPiece, does not depend on the threads.
 type bagPoolGrad struct {
 	base
 	pools
@@ -52,26 +52,38 @@ func (op *bagPoolGrad) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	// Rows differ widely in their number of occurrences; small parts balance the work.
 	grain := rowGrain(r * max(1, features/max(1, u)))
 	parallel(u, grain, func(lo, hi int) {
+		piece := make([]float32, r)
 		for i := lo; i < hi; i++ {
 			out := ddata[i*r : (i+1)*r]
-			clear(out)
-			for p := op.starts[i]; p < op.starts[i+1]; p++ {
-				b := int(op.bagOf[p])
-				grad := dy[b*r : (b+1)*r]
-				switch {
-				case op.pooling == PoolMean && bags.weights != nil:
-					kernel.Axpy(op.weights[p]*op.factors[b], grad, out)
-				case op.pooling == PoolMean:
-					kernel.Axpy(op.factors[b], grad, out)
-				case bags.weights != nil:
-					kernel.Axpy(op.weights[p], grad, out)
-				default:
-					kernel.Add(out, grad)
-				}
+			first, end := op.starts[i], op.starts[i+1]
+			op.sum(out, dy, bags, first, min(first+kernel.SumPiece, end))
+			for p := first + kernel.SumPiece; p < end; p += kernel.SumPiece {
+				op.sum(piece, dy, bags, p, min(p+kernel.SumPiece, end))
+				kernel.Add(out, piece)
 			}
 		}
 	})
 	return drows, nil
+}
+
+// sum sets out to the sum of the gradients of occurrences lo to hi of one row.
+func (op *bagPoolGrad) sum(out, dy []float32, bags bagView, lo, hi int32) {
+	clear(out)
+	r := len(out)
+	for p := lo; p < hi; p++ {
+		b := int(op.bagOf[p])
+		grad := dy[b*r : (b+1)*r]
+		switch {
+		case op.pooling == PoolMean && bags.weights != nil:
+			kernel.Axpy(op.weights[p]*op.factors[b], grad, out)
+		case op.pooling == PoolMean:
+			kernel.Axpy(op.factors[b], grad, out)
+		case bags.weights != nil:
+			kernel.Axpy(op.weights[p], grad, out)
+		default:
+			kernel.Add(out, grad)
+		}
+	}
 }
 
 // turn fills starts, bagOf, weights and factors.

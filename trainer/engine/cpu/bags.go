@@ -3,8 +3,7 @@ package cpu
 import "aibox/trainer/engine/hostrows"
 
 // RowGrad writes the gradient of unique row i of the last mini-batch of Train into out
-// (RowDim): the sum of those of the bags that it occurs in, in ascending order. So it does not
-// depend on threads, any number of which may call it.
+// (RowDim): see hostrows.Bags. Any number of threads may call it.
 func (m *Machine) RowGrad(i int, out []float32) {
 	m.train.bags.RowGrad(i, m.train.pooledGrad(), out, make([]float32, len(out)))
 }

@@ -131,7 +131,7 @@ func (r *Rows) table(p *part) kernels.Table {
 
 // step is the update of rows in a step of training.
 func (r *Rows) step(b batchStep) {
-	r.state.RowSteps.PrepareGroups(r.Config.Rows, b.step, b.scale)
+	r.state.RowSteps.Prepare(r.Config.Rows, b.step, b.scale)
 	first := &r.state.RowSteps.Updates()[0]
 	r.update = kernels.RowUpdate{First: first.First.Formula, Rest: first.Rest.Formula, Split: first.Split}
 	r.floats = r.floats[:0]

@@ -126,20 +126,37 @@ func (v *Bags) noteFactor(b int, factor float32) {
 type Gradients struct {
 	Data   []float32
 	Stride int // elements from one example to the next
+
+	pieces []float32 // sums of the full pieces of rows with several, by number; nil: they have not been added up
 }
 
+// piece is the sum of the full piece that begins with an occurrence, r values.
+func (g *Gradients) piece(first, r int) []float32 { return g.pieces[first/kernel.SumPiece*r:][:r] }
+
 // RowGrad writes the gradient of unique row i into out: the sum of those of the bags that it
-// occurs in, in ascending order and by pieces of kernel.SumPiece. Scratch is as long as out.
+// occurs in, in ascending order and in pieces (kernel.SumPiece). scratch is as long as out.
 func (v *Bags) RowGrad(i int, g Gradients, out, scratch []float32) {
-	lo, hi := int(v.rowStarts[i]), int(v.rowStarts[i+1])
-	v.sum(lo, min(lo+kernel.SumPiece, hi), g, out)
-	for lo += kernel.SumPiece; lo < hi; lo += kernel.SumPiece {
-		v.sum(lo, min(lo+kernel.SumPiece, hi), g, scratch)
-		kernel.Add(out, scratch)
+	first, end := int(v.rowStarts[i]), int(v.rowStarts[i+1])
+	if end-first <= kernel.SumPiece {
+		v.sum(first, end, g, out)
+		return
+	}
+	for at := first; at < end; at += kernel.SumPiece {
+		next, piece := min(end, at+kernel.SumPiece), scratch
+		if g.pieces != nil && next-at == kernel.SumPiece {
+			piece = g.piece(at, len(out))
+		} else {
+			v.sum(at, next, g, piece)
+		}
+		if at == first {
+			copy(out, piece)
+		} else {
+			kernel.Add(out, piece)
+		}
 	}
 }
 
-// sum adds up the gradients of occurrences lo to hi.
+// sum adds up the gradients of occurrences lo to hi of rows.
 func (v *Bags) sum(lo, hi int, g Gradients, out []float32) {
 	r := len(out)
 	clear(out)
@@ -167,7 +184,11 @@ func (v *Bags) sum(lo, hi int, g Gradients, out []float32) {
 
 // gradient is the gradient of what bag b was pooled to, r values.
 func (v *Bags) gradient(g Gradients, b int32, r int) []float32 {
-	return g.Data[int(b)/v.fields*g.Stride+int(b)%v.fields*r:][:r]
+	at := int(b) * r
+	if gap := g.Stride - v.fields*r; gap != 0 { // a division costs as much as the sum
+		at += int(b) / v.fields * gap
+	}
+	return g.Data[at:][:r]
 }
 
 // resize returns a slice of length n, in s's memory if it is large enough. Its contents

@@ -6,5 +6,7 @@
 // all threads. Bags has the bags of the mini-batch: Pool makes a row of a network's input of the values
 // of rows, and RowGrad takes the gradients of such rows back to the rows of the table.
 //
+// Threads get equal shares of the occurrences of rows, not of rows: see fullPieces and byWork.
+//
 // Nothing is allocated after the first mini-batches, and no result depends on the number of threads.
 package hostrows

@@ -122,7 +122,7 @@ func (b *rowsBench) step() {
 	e, s, x := b.e, b.e.state, b.batch()
 	d := b.upload(x)
 	dim, fields, u := e.Layout.ValueDim, e.Network.Fields, len(x.Rows)
-	e.run(x, func(int, int) {})
+	e.set(x)
 	values, admitted := b.Alloc(4*u*dim), b.Alloc(4*u)
 	if b.rng.IntN(2) == 0 {
 		e.gatherOnly(0, u)
@@ -137,7 +137,7 @@ func (b *rowsBench) step() {
 	b.sameRows("with the flag")
 	kernelrig.Set(b.Rig, b.flag, []int32{0})
 	collect()
-	e.collect(0, u)
+	e.Collect(x)
 	b.gather(d, admitted, values)
 
 	// Pool on both sides, in columns of a larger matrix.
@@ -185,7 +185,7 @@ func (b *rowsBench) pieces(x *reader.Batch, columns int) gpu.Region {
 func (b *rowsBench) update(d *deviceBatch, x *reader.Batch, admitted, values, grads gpu.Region) {
 	e, s, u := b.e, b.e.state, len(x.Rows)
 	s.Step++
-	s.RowSteps.Prepare(x, e.Rows, s.Step, 0.7)
+	s.RowSteps.Prepare(e.Rows, s.Step, 0.7)
 	e.decay.next()
 	e.rounding = sparsetable.NewRounding(e.Seed, uint64(s.Step))
 

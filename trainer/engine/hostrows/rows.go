@@ -9,11 +9,12 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/optim"
 )
 
-// rowGrain is the number of rows that one thread takes at a time: some tens of
-// microseconds of work, which is far more than it costs to hand them over.
-const rowGrain = 512
+// rowGrain is the number of rows that one thread gathers at a time for inference: some tens of
+// microseconds of work, which is far more than it costs to hand them over. For training see byWork.
+const rowGrain = 256
 
 // Rows is the rows of a pass, and of them the unique rows of the current mini-batch, U of them. One
 // goroutine uses it.
@@ -27,6 +28,10 @@ type Rows struct {
 	values   []float32 // (U, RowDim), what the network sees
 	admitted []bool    // (U)
 
+	// Of full pieces, by their number: see fullPieces.
+	clicks []float32
+	sums   []float32 // (numbers, RowDim)
+
 	// Of Update:
 	bags       *Bags
 	grads      Gradients
@@ -35,13 +40,14 @@ type Rows struct {
 	scratch    scratchPool
 
 	// What runs on all threads, bound once so that a step allocates nothing:
-	collectTask, gatherTask, updateTask func(lo, hi int)
+	countTask, collectTask, gatherTask, sumTask, updateTask func(lo, hi int)
 }
 
 // New returns rows without a pass. Their optimizer goes on from state, which must not be replaced.
 func New(c engine.Config, state *engine.State) *Rows {
 	r := &Rows{Config: c, state: state, decay: newRowDecay(state.Decay, c.Rows)}
-	r.collectTask, r.gatherTask, r.updateTask = r.collect, r.gatherOnly, r.update
+	r.countTask, r.collectTask, r.gatherTask = r.countPieces, r.byWork(r.collect), r.gatherOnly
+	r.sumTask, r.updateTask = r.sumPieces, r.byWork(r.update)
 	return r
 }
 
@@ -57,49 +63,70 @@ func (r *Rows) End() {
 
 // Bytes is the memory that r has allocated.
 func (r *Rows) Bytes() int64 {
-	return 4*int64(cap(r.values)) + int64(cap(r.admitted)) + r.scratch.bytes()
+	return 4*int64(cap(r.values)+cap(r.clicks)+cap(r.sums)) + int64(cap(r.admitted)) + r.scratch.bytes()
 }
 
 // Collect brings the statistics of the rows of a mini-batch up to date, and returns their values (U, RowDim)
 // after the last step.
-func (r *Rows) Collect(b *reader.Batch) []float32 { return r.run(b, r.collectTask) }
+func (r *Rows) Collect(b *reader.Batch) []float32 {
+	r.set(b)
+	r.clicks = resize(r.clicks, len(b.RowBags)/kernel.SumPiece)
+	r.onOccurrences(r.countTask, r.collectTask)
+	return r.values
+}
 
 // Gather returns the values of the rows of a mini-batch for inference.
-func (r *Rows) Gather(b *reader.Batch) []float32 { return r.run(b, r.gatherTask) }
+func (r *Rows) Gather(b *reader.Batch) []float32 {
+	r.set(b)
+	kernel.Parallel(len(b.Rows), rowGrain, r.gatherTask)
+	return r.values
+}
 
-func (r *Rows) run(b *reader.Batch, task func(lo, hi int)) []float32 {
+// set sets the mini-batch.
+func (r *Rows) set(b *reader.Batch) {
 	u := len(b.Rows)
 	r.batch, r.values, r.admitted = b, resize(r.values, u*r.Layout.ValueDim), resize(r.admitted, u)
 	r.decay.until(r.state.Step)
-	kernel.Parallel(u, rowGrain, task)
-	return r.values
 }
 
 // Update updates the rows that Collect has read by the gradients of their bags. The step is that of the
 // state, which has been counted; scale multiplies the learning rate. The error wraps
 // program.ErrNotFinite if the values of a row are no longer finite.
 func (r *Rows) Update(bags *Bags, grads Gradients, scale float32) error {
+	r.sums = resize(r.sums, len(r.batch.RowBags)/kernel.SumPiece*r.Layout.ValueDim)
+	grads.pieces = r.sums
 	r.bags, r.grads = bags, grads
 	r.overflowed.Store(0)
-	r.state.RowSteps.Prepare(r.batch, r.Config.Rows, r.state.Step, scale)
+	r.state.RowSteps.Prepare(r.Config.Rows, r.state.Step, scale)
 	r.decay.next()
 	r.rounding = sparsetable.NewRounding(r.Seed, uint64(r.state.Step))
-	kernel.Parallel(len(r.batch.Rows), rowGrain, r.updateTask)
+	r.onOccurrences(r.sumTask, r.updateTask)
 	if i := r.overflowed.Load(); i > 0 {
 		return engine.UpdateError(fmt.Sprintf("the row of key %x", r.pass.Keys[r.batch.Rows[i-1]]), r.state.Step)
 	}
 	return nil
 }
 
-// seen returns how often row i occurs in the mini-batch, and how often with label 1.
+// seen returns how often row i occurs in the mini-batch, and how often with label 1, which is exact in
+// any order of the additions.
 func (r *Rows) seen(i int) (shows uint32, clicks float32) {
-	b := r.batch
-	bags := b.RowBags[b.RowStarts[i]:b.RowStarts[i+1]]
-	fields := int32(r.Network.Fields)
-	for _, bag := range bags {
-		clicks += b.Labels[bag/fields]
+	first, end := int(r.batch.RowStarts[i]), int(r.batch.RowStarts[i+1])
+	at := first
+	if end-first > kernel.SumPiece {
+		for ; at+kernel.SumPiece <= end; at += kernel.SumPiece {
+			clicks += r.clicks[at/kernel.SumPiece]
+		}
 	}
-	return uint32(len(bags)), clicks
+	return uint32(end - first), clicks + r.clicksOf(at, end)
+}
+
+// clicksOf counts label 1 in occurrences lo to hi.
+func (r *Rows) clicksOf(lo, hi int) (clicks float32) {
+	fields := int32(r.Network.Fields)
+	for _, bag := range r.batch.RowBags[lo:hi] {
+		clicks += r.batch.Labels[bag/fields]
+	}
+	return clicks
 }
 
 // value is what the network sees of row i.
@@ -167,15 +194,15 @@ func (r *Rows) gatherOnly(lo, hi int) {
 func (r *Rows) update(lo, hi int) {
 	inPlace := r.Layout.Format == sparsetable.Float32
 	dim := r.Layout.ValueDim
-	both := r.scratch.take(2 * dim)
-	defer r.scratch.put(both)
-	grad, scratch := both[:dim], both[dim:]
+	scratch := r.scratch.take(2 * dim)
+	defer r.scratch.put(scratch)
+	grad := scratch[:dim]
 	for i := lo; i < hi; i++ {
 		if !r.admitted[i] {
 			continue
 		}
 		row := r.row(i)
-		r.bags.RowGrad(i, r.grads, grad, scratch)
+		r.bags.RowGrad(i, r.grads, grad, scratch[dim:])
 		values := r.value(i)
 		if inPlace {
 			values = r.Layout.Values(row)
@@ -184,7 +211,7 @@ func (r *Rows) update(lo, hi int) {
 			}
 		}
 		state := r.decay.update(values, r.Layout.State(row))
-		r.state.RowSteps.Of(i).Update(values, state, grad)
+		r.step(i).Update(values, state, grad)
 		if !engine.Finite(values) {
 			r.overflowed.Store(int64(i) + 1)
 		}
@@ -192,4 +219,14 @@ func (r *Rows) update(lo, hi int) {
 			r.Layout.StoreValues(row, values, r.pass.Keys[r.batch.Rows[i]], r.rounding)
 		}
 	}
+}
+
+// step is the update of row i.
+func (r *Rows) step(i int) *optim.RowStep {
+	b := r.batch
+	field := 0
+	if last := b.RowStarts[i+1]; last > b.RowStarts[i] {
+		field = int(b.RowBags[last-1]) % r.Network.Fields
+	}
+	return r.state.RowSteps.Of(field)
 }
