@@ -13,25 +13,32 @@ DEVICE unsigned spaced(unsigned dim) { return (dim + 3) / 4 * 4; }
 
 // Copies the vectors of an example to shared memory, with a gap after each four of them: 0 or 4 elements.
 template <int GAP> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim) {
-	unsigned n = vectors * dim;
+	// All loads of a turn are under way at once. What has nothing left to copy copies the last elements again.
+	enum { TURN = 4 };
+	unsigned n = vectors * dim, last = n - 1;
 	if (dim % 4 != 0 || (size_t)x % 16 != 0) {
-		for (unsigned k = threadIdx.x; k < n; k += blockDim.x) {
-			unsigned v = k / dim;
-			to[v * spaced(dim) + v / 4 * GAP + k % dim] = x[k];
+		for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
+			float some[TURN];
+			for (unsigned u = 0; u < TURN; u++) {
+				some[u] = x[least(k + u * blockDim.x, last)];
+			}
+			for (unsigned u = 0; u < TURN; u++) {
+				unsigned at = least(k + u * blockDim.x, last), v = at / dim;
+				to[v * spaced(dim) + v / 4 * GAP + at % dim] = some[u];
+			}
 		}
 		return;
 	}
-	// Four elements at a time, of which dim are four vectors. All loads of a turn are under way at once. What has
-	// nothing left to copy copies the last elements again.
-	enum { TURN = 4 };
+	// Four elements at a time, of which dim are four vectors.
+	n /= 4, last /= 4;
 	unsigned inverse = 0xffffffff / dim + 1; // of dim, times 2^32; exact enough for what shared memory holds
-	for (unsigned k = threadIdx.x; k < n / 4; k += TURN * blockDim.x) {
+	for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
 		float4 some[TURN];
 		for (unsigned u = 0; u < TURN; u++) {
-			some[u] = four(x + 4 * least(k + u * blockDim.x, n / 4 - 1));
+			some[u] = four(x + 4 * least(k + u * blockDim.x, last));
 		}
 		for (unsigned u = 0; u < TURN; u++) {
-			unsigned at = least(k + u * blockDim.x, n / 4 - 1), fours = (unsigned long long)at * inverse >> 32;
+			unsigned at = least(k + u * blockDim.x, last), fours = (unsigned long long)at * inverse >> 32;
 			*(float4 *)(to + 4 * at + fours * GAP) = some[u];
 		}
 	}
@@ -40,7 +47,8 @@ template <int GAP> DEVICE void copy_vectors(float *to, const float *x, unsigned 
 // Computes the dot products of all pairs. A tile is those of four vectors with four. Vectors are distance elements
 // apart, and four of them at GAP more from the next four, so that threads that read vectors of different fours at one
 // place read from different banks. Where there is no GAP they may begin anywhere.
-template <int GAP> DEVICE void multiply_pairs(float *y, const float *x, unsigned vectors, unsigned dim, unsigned distance) {
+template <int GAP> DEVICE void multiply_pairs(float *y, const float *x, unsigned vectors, unsigned dim,
+	unsigned distance) {
 	unsigned fours = (vectors + 3) / 4;
 	for (unsigned tile = threadIdx.x; tile < fours * (fours + 1) / 2; tile += blockDim.x) {
 		// In the triangle of tiles, row r has r + 1: for vectors v0, … with w0, …, w0 <= v0.
@@ -56,22 +64,25 @@ template <int GAP> DEVICE void multiply_pairs(float *y, const float *x, unsigned
 			b[i] = x + least(w0 + i, vectors - 1) * distance + w0 / 4 * GAP;
 		}
 		float sum[4][4] = {};
-		unsigned d = 0;
+		// Were loops over elements unrolled, threads would have more than 64 registers, and fewer would run at once.
+		unsigned left = dim;
 #pragma unroll 1
-		for (; GAP > 0 && d + 4 <= dim; d += 4) {
+		for (; GAP > 0 && left >= 4; left -= 4) {
 			float4 e[4];
 			for (int j = 0; j < 4; j++) {
-				e[j] = four(b[j] + d);
+				e[j] = four(b[j]);
+				b[j] += 4;
 			}
 			for (int i = 0; i < 4; i++) {
-				float4 c = four(a[i] + d);
+				float4 c = four(a[i]);
+				a[i] += 4;
 				for (int j = 0; j < 4; j++) {
 					sum[i][j] = fmaf(c.w, e[j].w, fmaf(c.z, e[j].z, fmaf(c.y, e[j].y, fmaf(c.x, e[j].x, sum[i][j]))));
 				}
 			}
 		}
 #pragma unroll 1
-		for (; d < dim; d++) {
+		for (unsigned d = 0; d < left; d++) {
 			for (int i = 0; i < 4; i++) {
 				for (int j = 0; j < 4; j++) {
 					sum[i][j] = fmaf(a[i][d], b[j][d], sum[i][j]);
@@ -90,7 +101,8 @@ template <int GAP> DEVICE void multiply_pairs(float *y, const float *x, unsigned
 }
 
 // Shared memory has the vectors of an example and then its products, which are written to y in one piece.
-KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors, int dim, int size) {
+KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+	int dim, int size) {
 	extern __shared__ __align__(16) float shared[];
 	int i = blockIdx.x * blockDim.y + threadIdx.y;
 	bool inside = i < rows;
@@ -103,6 +115,7 @@ KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int
 		return;
 	}
 	enum { GAP = 4 };
+	unsigned pairs = vectors * (vectors - 1) / 2;
 	float *copied = shared + threadIdx.y * size, *products = copied + (vectors + 3) / 4 * (4 * spaced(dim) + GAP);
 	if (inside) {
 		copy_vectors<GAP>(copied, row, vectors, dim);
@@ -112,32 +125,47 @@ KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int
 		multiply_pairs<GAP>(products, copied, vectors, dim, spaced(dim));
 	}
 	__syncthreads();
-	for (int p = threadIdx.x; inside && p < vectors * (vectors - 1) / 2; p += blockDim.x) {
+	for (unsigned p = threadIdx.x; inside && p < pairs; p += blockDim.x) {
 		out[p] = products[p];
 	}
 }
 
-// Copies the gradients of pairs to a square in shared memory: that of vectors v and w is in row v at w, and in row w
-// at v. Vectors make pairs with themselves whose gradients are zero.
-DEVICE void copy_gradients(float *to, unsigned distance, const float *dy, unsigned vectors) {
-	enum { TURN = 11 }; // loads that are under way at once; 16 threads have two turns for 27 vectors
-	unsigned n = vectors * (vectors - 1) / 2;
-	unsigned v = 1, w = 0, was = 0; // the pair of gradient number was
-	for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
-		float some[TURN];
+// Copies the gradients of pairs to a square in shared memory for each example, size elements apart: that of vectors v
+// and w to row v, at w, and to row w, at v. Vectors make pairs with themselves whose gradients are zero. All threads of
+// the block work on all of its examples: so which pair it is that has a place in dy is found out once for them.
+DEVICE void copy_gradients(float *to, int size, unsigned distance, const float *dy, int lddy, int examples,
+	unsigned vectors) {
+	enum { TURN = 3, MOST = 4 }; // how many pairs have their loads under way at once, in how many examples
+	unsigned n = vectors * (vectors - 1) / 2, threads = blockDim.x * blockDim.y;
+	unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
+	unsigned v = 1, w = 0, was = 0; // the pair at place was
+	for (unsigned k = thread; k < n; k += TURN * threads) {
+		float some[TURN][MOST] = {};
 		for (unsigned u = 0; u < TURN; u++) {
-			some[u] = dy[least(k + u * blockDim.x, n - 1)];
+			const float *from = dy + least(k + u * threads, n - 1);
+			for (int e = 0; e < MOST; e++, from += lddy) {
+				if (e < examples) {
+					some[u][e] = *from;
+				}
+			}
 		}
 		for (unsigned u = 0; u < TURN; u++) {
-			unsigned at = least(k + u * blockDim.x, n - 1);
+			unsigned at = least(k + u * threads, n - 1);
 			for (w += at - was, was = at; w >= v; v++) {
 				w -= v;
 			}
-			to[v * distance + w] = to[w * distance + v] = some[u];
+			float *row = to + v * distance + w, *column = to + w * distance + v;
+			for (int e = 0; e < MOST; e++, row += size, column += size) {
+				if (e < examples) {
+					*row = *column = some[u][e];
+				}
+			}
 		}
 	}
-	for (unsigned k = threadIdx.x; k < vectors; k += blockDim.x) {
-		to[k * distance + k] = 0;
+	for (int e = 0; e < examples; e++, to += size) {
+		for (unsigned k = thread; k < vectors; k += threads) {
+			to[k * distance + k] = 0;
+		}
 	}
 }
 
@@ -155,10 +183,11 @@ DEVICE void mix_vectors(float *dx, const float *x, const float *g, unsigned dist
 			continue;
 		}
 		float sum[8][4] = {};
-		for (unsigned w = 0; w < vectors; w++) {
-			float4 e = four(x + w * spaced(dim) + d0);
+		const float *a = x + d0, *b = g + v0;
+		for (unsigned w = 0; w < vectors; w++, a += spaced(dim), b += distance) {
+			float4 e = four(a);
 			for (int h = 0; h < 8; h += 4) {
-				float4 c = four(g + w * distance + v0 + h);
+				float4 c = four(b + h);
 				float by[4] = {c.x, c.y, c.z, c.w};
 				for (int i = 0; i < 4; i++) {
 					float *s = sum[h + i];
@@ -204,21 +233,21 @@ DEVICE void mix_far(float *dx, const float *x, const float *dy, int vectors, int
 KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
 	const float *__restrict__ dy, int lddy, int rows, int vectors, int dim, int distance, int size) {
 	extern __shared__ __align__(16) float shared[];
-	int i = blockIdx.x * blockDim.y + threadIdx.y;
+	int first = blockIdx.x * blockDim.y, i = first + threadIdx.y;
 	bool inside = i < rows;
-	const float *row = &at(x, ldx, i, 0), *grad = &at(dy, lddy, i, 0);
+	const float *row = &at(x, ldx, i, 0);
 	float *out = &at(dx, lddx, i, 0);
 	if (size == 0) {
 		if (inside) {
-			mix_far(out, row, grad, vectors, dim);
+			mix_far(out, row, &at(dy, lddy, i, 0), vectors, dim);
 		}
 		return;
 	}
 	float *square = shared + threadIdx.y * size, *copied = square + vectors * distance;
 	if (inside) {
 		copy_vectors<0>(copied, row, vectors, dim);
-		copy_gradients(square, distance, grad, vectors);
 	}
+	copy_gradients(shared, size, distance, &at(dy, lddy, first, 0), lddy, least(blockDim.y, rows - first), vectors);
 	__syncthreads();
 	if (inside) {
 		mix_vectors(out, copied, square, distance, vectors, dim);

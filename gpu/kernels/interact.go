@@ -10,8 +10,8 @@ var (
 const (
 	// mostShared is the most bytes of shared memory that a block takes. Each device has so many.
 	mostShared = 48 << 10
-	// blockExamples is the most examples of a block. With more, blocks take so much shared memory that
-	// some of a multiprocessor's is left over.
+	// blockExamples is the most examples of a block, for which interact_grad has registers. With more, blocks
+	// take so much shared memory that some of a multiprocessor's is left over.
 	blockExamples = 4
 )
 
@@ -26,7 +26,8 @@ func examples(rows, tiles, size int) (g gpu.Geometry, each int) {
 	if n == 0 {
 		n, threads, size = 1, blockThreads, 0
 	}
-	return gpu.Geometry{Grid: gpu.Dim{X: (rows + n - 1) / n}, Block: gpu.Dim{X: threads, Y: n}, SharedBytes: 4 * n * size}, size
+	grid, block := gpu.Dim{X: (rows + n - 1) / n}, gpu.Dim{X: threads, Y: n}
+	return gpu.Geometry{Grid: grid, Block: block, SharedBytes: 4 * n * size}, size
 }
 
 // Interact computes the dot products of all pairs of the vectors of dim numbers of each row of x, in
