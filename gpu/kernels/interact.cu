@@ -1,50 +1,220 @@
 #include "aibox.h"
 
-// A block works on one example. Its vectors, which all threads read again and again, are in shared memory,
-// unless they are too many for it.
+// A block works on blockDim.y examples, each of which blockDim.x threads share. They first copy what they read again
+// and again to shared memory: size elements for each example, or 0 if these are more than a block gets. Then each
+// thread computes a tile of the results at a time, so that each number that it reads serves several sums.
 
-// Dot products of pairs of vectors that are distance elements apart. Thread t takes pairs t, t + 256, …
-DEVICE void multiply_pairs(float *y, const float *x, int vectors, int dim, int distance) {
-	int pairs = vectors * (vectors - 1) / 2;
-	for (int p = threadIdx.x; p < pairs; p += blockDim.x) {
-		// Pair p is (v, w), w < v, with p = v·(v−1)/2 + w. The root gives v or a neighbour of it.
-		int v = (int)((1 + sqrtf(1 + 8.0f * p)) / 2);
-		while (v * (v - 1) / 2 > p) {
-			v--;
-		}
-		while (v * (v + 1) / 2 <= p) {
-			v++;
-		}
-		int w = p - v * (v - 1) / 2;
-		const float *a = x + (size_t)v * distance, *b = x + (size_t)w * distance;
-		float sum = 0;
-		for (int d = 0; d < dim; d++) {
-			sum = fmaf(a[d], b[d], sum);
-		}
-		y[p] = sum;
-	}
-}
+DEVICE float4 four(const float *x) { return *(const float4 *)x; }
 
-// distance is that of the vectors in shared memory; 0: they are not there.
-KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int vectors, int dim,
-	int distance) {
-	extern __shared__ float shared[];
-	const float *row = &at(x, ldx, blockIdx.x, 0);
-	float *out = &at(y, ldy, blockIdx.x, 0);
-	if (distance == 0) {
-		multiply_pairs(out, row, vectors, dim, dim);
+DEVICE unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+// Vectors in shared memory begin at multiples of four elements.
+DEVICE unsigned spaced(unsigned dim) { return (dim + 3) / 4 * 4; }
+
+// Copies the vectors of an example to shared memory, with a gap after each four of them: 0 or 4 elements.
+template <int GAP> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim) {
+	// All loads of a turn are under way at once. What has nothing left to copy copies the last elements again.
+	enum { TURN = 4 };
+	unsigned n = vectors * dim, last = n - 1;
+	if (dim % 4 != 0 || (size_t)x % 16 != 0) {
+		for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
+			float some[TURN];
+			for (unsigned u = 0; u < TURN; u++) {
+				some[u] = x[least(k + u * blockDim.x, last)];
+			}
+			for (unsigned u = 0; u < TURN; u++) {
+				unsigned at = least(k + u * blockDim.x, last), v = at / dim;
+				to[v * spaced(dim) + v / 4 * GAP + at % dim] = some[u];
+			}
+		}
 		return;
 	}
-	for (int k = threadIdx.x; k < vectors * dim; k += blockDim.x) {
-		shared[k / dim * distance + k % dim] = row[k];
+	// Four elements at a time, of which dim are four vectors.
+	n /= 4, last /= 4;
+	unsigned inverse = 0xffffffff / dim + 1; // of dim, times 2^32; exact enough for what shared memory holds
+	for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
+		float4 some[TURN];
+		for (unsigned u = 0; u < TURN; u++) {
+			some[u] = four(x + 4 * least(k + u * blockDim.x, last));
+		}
+		for (unsigned u = 0; u < TURN; u++) {
+			unsigned at = least(k + u * blockDim.x, last), fours = (unsigned long long)at * inverse >> 32;
+			*(float4 *)(to + 4 * at + fours * GAP) = some[u];
+		}
 	}
-	__syncthreads();
-	multiply_pairs(out, shared, vectors, dim, distance);
 }
 
-// For each element of x the sum over all vectors, in their order, of the gradient of the pair times the
-// element of that vector. A vector makes a pair with itself whose gradient is zero.
-DEVICE void mix_vectors(float *dx, const float *x, const float *dy, int vectors, int dim) {
+// Computes the dot products of all pairs. A tile is those of four vectors with four. Vectors are distance elements
+// apart, and four of them at GAP more from the next four, so that threads that read vectors of different fours at one
+// place read from different banks. Where there is no GAP they may begin anywhere.
+template <int GAP> DEVICE void multiply_pairs(float *y, const float *x, unsigned vectors, unsigned dim,
+	unsigned distance) {
+	unsigned fours = (vectors + 3) / 4;
+	for (unsigned tile = threadIdx.x; tile < fours * (fours + 1) / 2; tile += blockDim.x) {
+		// In the triangle of tiles, row r has r + 1: for vectors v0, … with w0, …, w0 <= v0.
+		unsigned v0 = 0, w0 = tile;
+		for (; w0 > v0; v0++) {
+			w0 -= v0 + 1;
+		}
+		v0 *= 4, w0 *= 4;
+		const float *a[4], *b[4];
+		for (int i = 0; i < 4; i++) {
+			// Behind the last vector, it once more.
+			a[i] = x + least(v0 + i, vectors - 1) * distance + v0 / 4 * GAP;
+			b[i] = x + least(w0 + i, vectors - 1) * distance + w0 / 4 * GAP;
+		}
+		float sum[4][4] = {};
+		// Were loops over elements unrolled, threads would have more than 64 registers, and fewer would run at once.
+		unsigned left = dim;
+#pragma unroll 1
+		for (; GAP > 0 && left >= 4; left -= 4) {
+			float4 e[4];
+			for (int j = 0; j < 4; j++) {
+				e[j] = four(b[j]);
+				b[j] += 4;
+			}
+			for (int i = 0; i < 4; i++) {
+				float4 c = four(a[i]);
+				a[i] += 4;
+				for (int j = 0; j < 4; j++) {
+					sum[i][j] = fmaf(c.w, e[j].w, fmaf(c.z, e[j].z, fmaf(c.y, e[j].y, fmaf(c.x, e[j].x, sum[i][j]))));
+				}
+			}
+		}
+#pragma unroll 1
+		for (unsigned d = 0; d < left; d++) {
+			for (int i = 0; i < 4; i++) {
+				for (int j = 0; j < 4; j++) {
+					sum[i][j] = fmaf(a[i][d], b[j][d], sum[i][j]);
+				}
+			}
+		}
+		for (unsigned i = 0, v = v0; i < 4 && v < vectors; i++, v++) {
+			float *row = y + v * (v - 1) / 2 + w0;
+			for (unsigned j = 0; j < 4; j++) {
+				if (w0 + j < v) {
+					row[j] = sum[i][j];
+				}
+			}
+		}
+	}
+}
+
+// Shared memory has the vectors of an example and then its products, which are written to y in one piece.
+KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+	int dim, int size) {
+	extern __shared__ __align__(16) float shared[];
+	int i = blockIdx.x * blockDim.y + threadIdx.y;
+	bool inside = i < rows;
+	const float *row = &at(x, ldx, i, 0);
+	float *out = &at(y, ldy, i, 0);
+	if (size == 0) {
+		if (inside) {
+			multiply_pairs<0>(out, row, vectors, dim, dim);
+		}
+		return;
+	}
+	enum { GAP = 4 };
+	unsigned pairs = vectors * (vectors - 1) / 2;
+	float *copied = shared + threadIdx.y * size, *products = copied + (vectors + 3) / 4 * (4 * spaced(dim) + GAP);
+	if (inside) {
+		copy_vectors<GAP>(copied, row, vectors, dim);
+	}
+	__syncthreads();
+	if (inside) {
+		multiply_pairs<GAP>(products, copied, vectors, dim, spaced(dim));
+	}
+	__syncthreads();
+	for (unsigned p = threadIdx.x; inside && p < pairs; p += blockDim.x) {
+		out[p] = products[p];
+	}
+}
+
+// Copies the gradients of pairs to a square in shared memory for each example, size elements apart: that of vectors v
+// and w to row v, at w, and to row w, at v. Vectors make pairs with themselves whose gradients are zero. All threads of
+// the block work on all of its examples: so which pair it is that has a place in dy is found out once for them.
+DEVICE void copy_gradients(float *to, int size, unsigned distance, const float *dy, int lddy, int examples,
+	unsigned vectors) {
+	enum { TURN = 3, MOST = 4 }; // how many pairs have their loads under way at once, in how many examples
+	unsigned n = vectors * (vectors - 1) / 2, threads = blockDim.x * blockDim.y;
+	unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
+	unsigned v = 1, w = 0, was = 0; // the pair at place was
+	for (unsigned k = thread; k < n; k += TURN * threads) {
+		float some[TURN][MOST] = {};
+		for (unsigned u = 0; u < TURN; u++) {
+			const float *from = dy + least(k + u * threads, n - 1);
+			for (int e = 0; e < MOST; e++, from += lddy) {
+				if (e < examples) {
+					some[u][e] = *from;
+				}
+			}
+		}
+		for (unsigned u = 0; u < TURN; u++) {
+			unsigned at = least(k + u * threads, n - 1);
+			for (w += at - was, was = at; w >= v; v++) {
+				w -= v;
+			}
+			float *row = to + v * distance + w, *column = to + w * distance + v;
+			for (int e = 0; e < MOST; e++, row += size, column += size) {
+				if (e < examples) {
+					*row = *column = some[u][e];
+				}
+			}
+		}
+	}
+	for (int e = 0; e < examples; e++, to += size) {
+		for (unsigned k = thread; k < vectors; k += threads) {
+			to[k * distance + k] = 0;
+		}
+	}
+}
+
+// For each element of x the sum over all vectors, in their order, of the gradient of the pair times the element of
+// that vector. A tile is four elements of eight vectors. x and g are in shared memory. Elements that a tile has more
+// than there are become anything, and are dropped.
+DEVICE void mix_vectors(float *dx, const float *x, const float *g, unsigned distance, unsigned vectors,
+	unsigned dim) {
+	bool aligned = dim % 4 == 0 && (size_t)dx % 16 == 0;
+	unsigned fours = (dim + 3) / 4, eights = (vectors + 7) / 8;
+	for (unsigned tile = threadIdx.x; tile < (eights + 1) / 2 * 2 * fours; tile += blockDim.x) {
+		// Of neighbours two read the same elements of x and two the same of g, which shared memory can serve at once.
+		unsigned v0 = 8 * (tile / (2 * fours) * 2 + tile % 2), d0 = 4 * (tile / 2 % fours);
+		if (v0 >= vectors) {
+			continue;
+		}
+		float sum[8][4] = {};
+		const float *a = x + d0, *b = g + v0;
+		for (unsigned w = 0; w < vectors; w++, a += spaced(dim), b += distance) {
+			float4 e = four(a);
+			for (int h = 0; h < 8; h += 4) {
+				float4 c = four(b + h);
+				float by[4] = {c.x, c.y, c.z, c.w};
+				for (int i = 0; i < 4; i++) {
+					float *s = sum[h + i];
+					s[0] = fmaf(by[i], e.x, s[0]);
+					s[1] = fmaf(by[i], e.y, s[1]);
+					s[2] = fmaf(by[i], e.z, s[2]);
+					s[3] = fmaf(by[i], e.w, s[3]);
+				}
+			}
+		}
+		for (int i = 0; i < 8; i++) {
+			float *to = dx + (v0 + i) * dim + d0, *s = sum[i];
+			if (v0 + i < vectors && aligned) {
+				*(float4 *)to = {s[0], s[1], s[2], s[3]};
+			} else if (v0 + i < vectors) {
+				for (unsigned d = 0; d < 4; d++) {
+					if (d0 + d < dim) {
+						to[d] = s[d];
+					}
+				}
+			}
+		}
+	}
+}
+
+// The same, one element at a time, from the gradients of pairs as they are.
+DEVICE void mix_far(float *dx, const float *x, const float *dy, int vectors, int dim) {
 	for (int k = threadIdx.x; k < vectors * dim; k += blockDim.x) {
 		int v = k / dim, d = k % dim;
 		float sum = 0;
@@ -59,23 +229,27 @@ DEVICE void mix_vectors(float *dx, const float *x, const float *dy, int vectors,
 	}
 }
 
-// in_shared says whether vectors and gradients find room in shared memory.
+// Shared memory has the square of gradients of an example, whose rows are distance elements apart, and its vectors.
 KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
-	const float *__restrict__ dy, int lddy, int vectors, int dim, int in_shared) {
-	extern __shared__ float shared[];
-	const float *row = &at(x, ldx, blockIdx.x, 0), *grad = &at(dy, lddy, blockIdx.x, 0);
-	float *out = &at(dx, lddx, blockIdx.x, 0);
-	if (!in_shared) {
-		mix_vectors(out, row, grad, vectors, dim);
+	const float *__restrict__ dy, int lddy, int rows, int vectors, int dim, int distance, int size) {
+	extern __shared__ __align__(16) float shared[];
+	int first = blockIdx.x * blockDim.y, i = first + threadIdx.y;
+	bool inside = i < rows;
+	const float *row = &at(x, ldx, i, 0);
+	float *out = &at(dx, lddx, i, 0);
+	if (size == 0) {
+		if (inside) {
+			mix_far(out, row, &at(dy, lddy, i, 0), vectors, dim);
+		}
 		return;
 	}
-	int elements = vectors * dim;
-	for (int k = threadIdx.x; k < elements; k += blockDim.x) {
-		shared[k] = row[k];
+	float *square = shared + threadIdx.y * size, *copied = square + vectors * distance;
+	if (inside) {
+		copy_vectors<0>(copied, row, vectors, dim);
 	}
-	for (int p = threadIdx.x; p < vectors * (vectors - 1) / 2; p += blockDim.x) {
-		shared[elements + p] = grad[p];
-	}
+	copy_gradients(shared, size, distance, &at(dy, lddy, first, 0), lddy, least(blockDim.y, rows - first), vectors);
 	__syncthreads();
-	mix_vectors(out, shared, shared + elements, vectors, dim);
+	if (inside) {
+		mix_vectors(out, copied, square, distance, vectors, dim);
+	}
 }

@@ -3,12 +3,32 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelInteract     = declare("interact", "wi ri iii")
-	kernelInteractGrad = declare("interact_grad", "wi ri ri iii")
+	kernelInteract     = declare("interact", "wi ri iiii")
+	kernelInteractGrad = declare("interact_grad", "wi ri ri iiiii")
 )
 
-// mostShared is the most bytes of shared memory that a block takes. Each device has so many.
-const mostShared = 48 << 10
+const (
+	// mostShared is the most bytes of shared memory that a block takes. Each device has so many.
+	mostShared = 48 << 10
+	// blockExamples is the most examples of a block, for which interact_grad has registers. With more, blocks
+	// take so much shared memory that some of a multiprocessor's is left over.
+	blockExamples = 4
+)
+
+// examples is the geometry of a kernel with a thread for each tile of an example, or with as many as a block
+// has, and how many elements of shared memory an example gets: size, or 0 if a block does not have so many.
+func examples(rows, tiles, size int) (g gpu.Geometry, each int) {
+	threads := 8
+	for threads < min(tiles, blockThreads) {
+		threads *= 2
+	}
+	n := min(blockExamples, blockThreads/threads, mostShared/(4*size))
+	if n == 0 {
+		n, threads, size = 1, blockThreads, 0
+	}
+	grid, block := gpu.Dim{X: (rows + n - 1) / n}, gpu.Dim{X: threads, Y: n}
+	return gpu.Geometry{Grid: grid, Block: block, SharedBytes: 4 * n * size}, size
+}
 
 // Interact computes the dot products of all pairs of the vectors of dim numbers of each row of x, in
 // the order (1,0), (2,0), (2,1), (3,0), …, each as kernel.Scratch.Interact does.
@@ -17,14 +37,9 @@ func (k *Set) Interact(s gpu.Stream, y, x Matrix, dim, rows int) error {
 		return nil
 	}
 	f := x.Columns / dim
-	// Vectors in shared memory are an odd number of words apart, so that threads that read
-	// several at one place do not read from one bank.
-	distance := dim | 1
-	g := gpu.Geometry{Grid: gpu.Dim{X: rows}, Block: gpu.Dim{X: blockThreads}, SharedBytes: 4 * f * distance}
-	if g.SharedBytes > mostShared {
-		g.SharedBytes, distance = 0, 0
-	}
-	k.with().writes(y, rows).reads(x, rows).ints(f, dim, distance)
+	fours := quarter(f)
+	g, size := examples(rows, fours*(fours+1)/2, fours*(16*quarter(dim)+4)+4*quarter(y.Columns))
+	k.with().writes(y, rows).reads(x, rows).ints(rows, f, dim, size)
 	return k.launch(s, kernelInteract, g)
 }
 
@@ -35,11 +50,13 @@ func (k *Set) InteractGrad(s gpu.Stream, dx, x, dy Matrix, dim, rows int) error 
 		return nil
 	}
 	f := x.Columns / dim
-	shared := 1
-	g := gpu.Geometry{Grid: gpu.Dim{X: rows}, Block: gpu.Dim{X: blockThreads}, SharedBytes: 4 * (x.Columns + dy.Columns)}
-	if g.SharedBytes > mostShared {
-		g.SharedBytes, shared = 0, 0
-	}
-	k.with().writes(dx, rows).reads(x, rows).reads(dy, rows).ints(f, dim, shared)
+	// Gradients are written to rows and to columns of a square. With an odd number of fours in a row, those
+	// of a column are in as many banks as can be.
+	distance := 4 * (quarter(f) | 1)
+	g, size := examples(rows, (f+15)/16*2*quarter(dim), f*(distance+4*quarter(dim)))
+	k.with().writes(dx, rows).reads(x, rows).reads(dy, rows).ints(rows, f, dim, distance, size)
 	return k.launch(s, kernelInteractGrad, g)
 }
+
+// quarter is how many fours n elements take.
+func quarter(n int) int { return (n + 3) / 4 }

@@ -74,6 +74,14 @@ func byRow(n, columns int, f func(i int, out []float32)) func(i, j int) float32 
 
 var _ = add("interact", func(r *rig) { interaction(r, min(r.rowCount(), 40), 2+r.IntN(8), 1+r.IntN(20)) })
 
+// As many vectors as models have, some of them aligned.
+var _ = add("interact many", func(r *rig) {
+	interaction(r, 1+r.IntN(10), 18+r.IntN(40), []int{4, 8, 16, 16, 18, 32}[r.IntN(6)])
+})
+
+// Vectors whose pairs take more shared memory than they, and perhaps more than there is.
+var _ = add("interact pairs", func(r *rig) { interaction(r, 1+r.IntN(3), 90+r.IntN(70), 1+r.IntN(12)) })
+
 // Vectors that find no room in shared memory, but perhaps without their gradients.
 var _ = add("interact far", func(r *rig) { interaction(r, 1+r.IntN(2), 85+r.IntN(20), 120+r.IntN(30)) })
 

@@ -12,14 +12,19 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(n)
 #define __shared__ thread_local
+#define __align__(n) __attribute__((aligned(n)))
 
 struct dim3 {
 	unsigned x, y, z;
 };
 static dim3 gridDim, blockDim, blockIdx, threadIdx;
 
-// The memory that a launch asks for: extern __shared__ float shared[].
-extern thread_local float shared[];
+struct __align__(16) float4 {
+	float x, y, z, w;
+};
+
+// The memory that a launch asks for: extern __shared__ __align__(16) float shared[].
+extern thread_local __align__(16) float shared[];
 
 // Returns when all threads of the block have come to it.
 void __syncthreads();
