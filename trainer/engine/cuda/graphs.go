@@ -78,8 +78,10 @@ func (e *Engine) capture(g *gpu.Graph, j *job, number, device int) error {
 // segmentOn enqueues the operations of a segment on one device.
 func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
 	if number == len(j.segments) {
-		if err := e.notice(j, r, p); err != nil {
-			return err
+		if e.group != nil {
+			if err := e.notice(j, r, p); err != nil {
+				return err
+			}
 		}
 		return e.update(j, r, p)
 	}
@@ -91,6 +93,9 @@ func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
 	}
 	if s.probe {
 		return e.writeProbe(j, r, p)
+	}
+	if s.results && e.group == nil && j.prog.Training() {
+		return e.notice(j, r, p)
 	}
 	return nil
 }

@@ -21,6 +21,10 @@ func (e *Engine) holdRows() (err error) {
 	var devices []devicerows.Device
 	for _, r := range e.replicas {
 		d := devicerows.Device{Device: r.dev, Kernels: r.kernels, Compute: r.compute, Up: r.up, Flag: r.flag()}
+		if r.rows, err = r.newStream("rows"); err != nil {
+			return err
+		}
+		d.Rows = r.rows
 		if d.RowsUp, err = r.newStream("rows up"); err != nil {
 			return err
 		}
@@ -183,7 +187,7 @@ func (e *Engine) arrived(j *job) error {
 		if err := r.up.Record(s.uploaded); err != nil {
 			return err
 		}
-		return r.compute.Wait(s.uploaded)
+		return errors.Join(r.compute.Wait(s.uploaded), r.rows.Wait(s.uploaded))
 	})
 }
 
@@ -201,20 +205,16 @@ func (e *Engine) enqueueHeld(j *job) error {
 	if err := e.enqueueUpdate(j); err != nil {
 		return err
 	}
-	updating := e.ranges.StartRange("update rows")
-	err := e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) }))
-	e.ranges.EndRange(updating)
-	if err != nil {
-		return err
+	if e.group != nil {
+		if err := e.updateHeld(j); err != nil {
+			return err
+		}
 	}
 	if err := e.finish(j); err != nil {
 		return err
 	}
 	for d, r := range e.replicas {
 		s := &r.slots[j.slot]
-		if err := r.down.Wait(s.used); err != nil {
-			return err
-		}
 		if err := e.held.Receive(j.slot, d, r.down); err != nil {
 			return err
 		}
@@ -223,6 +223,12 @@ func (e *Engine) enqueueHeld(j *job) error {
 		}
 	}
 	return nil
+}
+
+// updateHeld enqueues the update of rows on the devices.
+func (e *Engine) updateHeld(j *job) error {
+	defer e.ranges.EndRange(e.ranges.StartRange("update rows"))
+	return e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) }))
 }
 
 // onAll returns a matrix of each device. It is valid until the next call.

@@ -138,6 +138,11 @@ func (e *Engine) compute(j *job) error {
 			if err := e.receive(j); err != nil {
 				return err
 			}
+			if e.held != nil && e.group == nil && j.prog.Training() { // the rest of the step is computed meanwhile
+				if err := e.updateHeld(j); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

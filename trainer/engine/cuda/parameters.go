@@ -140,6 +140,9 @@ func (e *Engine) Import() error {
 	if err := e.usable(); err != nil {
 		return err
 	}
+	if err := e.synchronize(); err != nil { // after what was not finite, work on rows may be left
+		return err
+	}
 	if err := e.transfer(e.replicas, true); err != nil {
 		return e.fail(err)
 	}

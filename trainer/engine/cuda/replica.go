@@ -14,6 +14,7 @@ type replica struct {
 	dev               gpu.Device
 	kernels           *kernels.Set
 	compute, up, down gpu.Stream
+	rows              gpu.Stream // of devicerows; nil: rows are on the host
 	sums              gpu.Stream // of gradients, while others are computed: see buckets.go
 	ready             gpu.Event  // in compute: gradients that are to be summed up
 	summed            gpu.Event  // in sums: the latest sum is there

@@ -171,15 +171,15 @@ func (c *chunk) put() error {
 		return err
 	}
 	places := gpu.Part(c.memory, placesAt, 4*n)
-	if err := p.Kernels.PutRows(p.Compute, gpu.All(p.rows), gpu.Part(c.memory, 0, r.rowBytes()*n), places, r.Layout.Words(), n); err != nil {
+	if err := p.Kernels.PutRows(p.Rows, gpu.All(p.rows), gpu.Part(c.memory, 0, r.rowBytes()*n), places, r.Layout.Words(), n); err != nil {
 		return err
 	}
 	if r.keyed() {
-		if err := p.Kernels.PutRows(p.Compute, gpu.All(p.keys), gpu.Part(c.memory, keysAt, keyBytes*n), places, keyBytes/4, n); err != nil {
+		if err := p.Kernels.PutRows(p.Rows, gpu.All(p.keys), gpu.Part(c.memory, keysAt, keyBytes*n), places, keyBytes/4, n); err != nil {
 			return err
 		}
 	}
-	return p.Compute.Record(c.moved)
+	return p.Rows.Record(c.moved)
 }
 
 // take enqueues that the rows of a chunk whose places are known get to the host.
@@ -190,10 +190,10 @@ func (c *chunk) take() error {
 		return err
 	}
 	rows := gpu.Part(c.memory, 0, r.rowBytes()*n)
-	if err := p.Kernels.TakeRows(p.Compute, rows, gpu.All(p.rows), gpu.Part(c.memory, placesAt, 4*n), r.Layout.Words(), n); err != nil {
+	if err := p.Kernels.TakeRows(p.Rows, rows, gpu.All(p.rows), gpu.Part(c.memory, placesAt, 4*n), r.Layout.Words(), n); err != nil {
 		return err
 	}
-	if err := p.Compute.Record(c.moved); err != nil {
+	if err := p.Rows.Record(c.moved); err != nil {
 		return err
 	}
 	if err := l.stream.Wait(c.moved); err != nil {
@@ -215,7 +215,7 @@ func (c *chunk) send(at, bytes int) error {
 	if err := l.stream.Record(c.sent); err != nil {
 		return err
 	}
-	return l.p.Compute.Wait(c.sent)
+	return l.p.Rows.Wait(c.sent)
 }
 
 // makeRoom makes room for n rows. If there is none, the chunk keeps what it has. REQUIRES: the chunk is not at work.

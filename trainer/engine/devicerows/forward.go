@@ -114,8 +114,8 @@ func (r *Rows) Forward(number int, y []kernels.Matrix) error {
 	s := &r.slots[number]
 	for d, p := range r.parts {
 		for _, o := range r.parts {
-			if o != p && o.began {
-				if err := p.Compute.Wait(o.done); err != nil {
+			if o.began[o.last] {
+				if err := p.Rows.Wait(o.done[o.last]); err != nil {
 					return err
 				}
 			}
@@ -123,23 +123,18 @@ func (r *Rows) Forward(number int, y []kernels.Matrix) error {
 		if err := r.gather(number, d); err != nil {
 			return err
 		}
-		if len(r.parts) > 1 {
-			if err := p.Compute.Record(p.gathered); err != nil {
-				return err
-			}
+		if err := p.Rows.Record(p.gathered); err != nil {
+			return err
 		}
 	}
 	for d, p := range r.parts {
 		v := r.view(number, d)
 		for e, o := range r.parts {
-			if o == p {
-				continue
-			}
 			if err := p.Compute.Wait(o.gathered); err != nil {
 				return err
 			}
 			x := &s.sections[e]
-			if x.rows == 0 {
+			if o == p || x.rows == 0 {
 				continue
 			}
 			other := r.view(number, e)
@@ -151,7 +146,7 @@ func (r *Rows) Forward(number int, y []kernels.Matrix) error {
 			return err
 		}
 		if !s.training {
-			if err := p.finish(); err != nil {
+			if err := p.finish(p.Compute, number); err != nil {
 				return err
 			}
 		}
@@ -159,10 +154,10 @@ func (r *Rows) Forward(number int, y []kernels.Matrix) error {
 	return nil
 }
 
-// finish marks the end of what a device does for a mini-batch.
-func (p *part) finish() error {
-	p.began = true
-	return p.Compute.Record(p.done)
+// finish marks the end of what a device does for the mini-batch of a slot; the last of it is in a stream.
+func (p *part) finish(s gpu.Stream, number int) error {
+	p.began[number], p.last = true, number
+	return s.Record(p.done[number])
 }
 
 // gather enqueues what the owner of rows does: statistics, and values.
@@ -172,9 +167,9 @@ func (r *Rows) gather(number, d int) error {
 	var err error
 	if s.training {
 		c := kernels.Statistics{Day: r.Day, ShowDecay: r.ShowDecay, MinOccurrences: r.MinOccurrences}
-		err = p.Kernels.Collect(p.Compute, p.Flag, &t, &b, c, v.in(v.labels, 4*s.examples), v.admittedRegion(), v.piecesRegion(1))
+		err = p.Kernels.Collect(p.Rows, p.Flag, &t, &b, c, v.in(v.labels, 4*s.examples), v.admittedRegion(), v.piecesRegion(1))
 	} else {
-		err = p.Kernels.Admit(p.Compute, &t, &b, r.MinOccurrences, v.admittedRegion())
+		err = p.Kernels.Admit(p.Rows, &t, &b, r.MinOccurrences, v.admittedRegion())
 	}
 	if err != nil {
 		return err
@@ -182,11 +177,11 @@ func (r *Rows) gather(number, d int) error {
 	var factors gpu.Region
 	if v.decays {
 		factors = gpu.Part(p.work, v.factors, kernels.FactorsBytes*v.rows)
-		if err := p.Kernels.Settle(p.Compute, &t, &b, v.in(v.moment, 8*decay.MomentWords), v.in(v.timeline, 8*v.timelineWords), factors); err != nil {
+		if err := p.Kernels.Settle(p.Rows, &t, &b, v.in(v.moment, 8*decay.MomentWords), v.in(v.timeline, 8*v.timelineWords), factors); err != nil {
 			return err
 		}
 	}
-	return p.Kernels.Gather(p.Compute, &t, &b, v.admittedRegion(), factors, r.block(&v, v.section))
+	return p.Kernels.Gather(p.Rows, &t, &b, v.admittedRegion(), factors, r.block(&v, v.section))
 }
 
 // pool enqueues the pooling of a device's bags.

@@ -91,7 +91,7 @@ func (r *Rows) freeRows() error {
 
 // freeRows gives back the memory for rows. REQUIRES: there are none.
 func (p *part) freeRows() error {
-	if err := p.Compute.Synchronize(); err != nil { // it may be filled, or get rows of a pass that was withdrawn
+	if err := p.Rows.Synchronize(); err != nil { // it may be filled, or get rows of a pass that was withdrawn
 		return err
 	}
 	p.places.room = 0
@@ -122,14 +122,14 @@ func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what
 	if err := p.grow(&larger, name, each*rows, what); err != nil {
 		return err
 	}
-	if err := p.Compute.Fill(gpu.All(larger), 0); err != nil { // kernels are given all of it
+	if err := p.Rows.Fill(gpu.All(larger), 0); err != nil { // kernels are given all of it
 		return err
 	}
 	if used > 0 {
-		if err := p.Compute.Copy(gpu.Part(larger, 0, used), gpu.Part(*m, 0, used)); err != nil {
+		if err := p.Rows.Copy(gpu.Part(larger, 0, used), gpu.Part(*m, 0, used)); err != nil {
 			return err
 		}
-		if err := p.Compute.Synchronize(); err != nil {
+		if err := p.Rows.Synchronize(); err != nil {
 			return err
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"aibox/trainer/program"
 )
 
-// Device is where a part of the rows lies. All work on them is enqueued in Compute, and what it needs of the
-// host is sent in Up.
+// Device is where a part of the rows lies. All work on them is enqueued in Rows. The network is computed in Compute, as what it reads is,
+// pooled bags. What both need of the host is sent in Up.
 type Device struct {
 	gpu.Device
-	Kernels     *kernels.Set
-	Compute, Up gpu.Stream
+	Kernels           *kernels.Set
+	Compute, Rows, Up gpu.Stream
 	// RowsUp and RowsDown copy rows of other passes than the current one, beside these streams.
 	RowsUp, RowsDown gpu.Stream
 	Flag             gpu.Region // where it is not 0, nothing is changed
@@ -53,10 +53,11 @@ type part struct {
 	inputs   [2]gpu.Memory
 	overflow gpu.Memory // of each slot a word, align apart: see kernels.Set.UpdateRows
 
-	gathered gpu.Event // the values of its rows are there
-	passed   gpu.Event // the gradients of its examples are there
-	done     gpu.Event // it uses the memory of no device any more
-	began    bool      // done is recorded
+	gathered gpu.Event    // the values of its rows are there
+	passed   gpu.Event    // the gradients of its examples are there
+	done     [2]gpu.Event // of each slot: it uses the memory of no device, and nothing of the slot, any more
+	began    [2]bool      // done is recorded
+	last     int          // the slot whose done was recorded last
 }
 
 // align is the unit of all places in memory, in bytes.
@@ -74,7 +75,7 @@ func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) 
 		for _, e := range []struct {
 			event *gpu.Event
 			name  string
-		}{{&p.gathered, "rows gathered"}, {&p.passed, "gradients passed"}, {&p.done, "rows done"}} {
+		}{{&p.gathered, "rows gathered"}, {&p.passed, "gradients passed"}, {&p.done[0], "rows done 0"}, {&p.done[1], "rows done 1"}} {
 			var err error
 			if *e.event, err = d.NewEvent(e.name); err != nil {
 				return r, err

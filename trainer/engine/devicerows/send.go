@@ -100,6 +100,11 @@ func (r *Rows) sendBatch(number int, b *reader.Batch, shares []Share, training *
 			copy(gpu.As[float32](to[x.constants:][:4*len(r.floats)]), r.floats)
 		}
 		r.copier.copy()
+		if p.began[number] {
+			if err := p.Up.Wait(p.done[number]); err != nil {
+				return err
+			}
+		}
 		if err := p.Up.Copy(gpu.Part(p.inputs[number], 0, x.bytes), gpu.Part(s.inputs, x.at, x.bytes)); err != nil {
 			return err
 		}

@@ -8,16 +8,18 @@ import (
 )
 
 // Update enqueues the update of the rows of a step of training: dy has, on each device, the gradients of the pooled bags
-// of its examples. The flags must be known.
+// of its examples. These, and the flags, are known behind what Compute has. It may then go on with what does not change them, up to the
+// next Forward.
 func (r *Rows) Update(number int, dy []kernels.Matrix) error {
-	if len(r.parts) > 1 {
-		for _, p := range r.parts {
-			if err := p.Compute.Record(p.passed); err != nil {
-				return err
-			}
+	for _, p := range r.parts {
+		if err := p.Compute.Record(p.passed); err != nil {
+			return err
 		}
 	}
 	for d, p := range r.parts {
+		if err := p.Rows.Wait(p.passed); err != nil {
+			return err
+		}
 		v := r.view(number, d)
 		grads, means := dy[d], r.meansOf(&v, Share{0, r.slots[number].examples})
 		if len(r.parts) > 1 {
@@ -29,7 +31,7 @@ func (r *Rows) Update(number int, dy []kernels.Matrix) error {
 		if err := r.updateOn(number, &v, grads, means); err != nil {
 			return err
 		}
-		if err := p.finish(); err != nil {
+		if err := p.finish(p.Rows, number); err != nil {
 			return err
 		}
 	}
@@ -46,18 +48,18 @@ func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix) (kernels.Matri
 			continue
 		}
 		if o != v.p {
-			if err := v.p.Compute.Wait(o.passed); err != nil {
+			if err := v.p.Rows.Wait(o.passed); err != nil {
 				return all, err
 			}
 		}
 		to := all
 		to.Offset += 4 * width * x.First
-		if err := v.p.Compute.Copy(to.Region(x.N), dy[e].Region(x.N)); err != nil {
+		if err := v.p.Rows.Copy(to.Region(x.N), dy[e].Region(x.N)); err != nil {
 			return all, err
 		}
 		if v.averages && o != v.p {
 			other := r.view(number, e)
-			if err := v.p.Compute.Copy(r.meansOf(v, x.Share), r.meansOf(&other, x.Share)); err != nil {
+			if err := v.p.Rows.Copy(r.meansOf(v, x.Share), r.meansOf(&other, x.Share)); err != nil {
 				return all, err
 			}
 		}
@@ -69,11 +71,11 @@ func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix) (kernels.Matri
 func (r *Rows) updateOn(number int, v *view, dy kernels.Matrix, means gpu.Region) error {
 	p, t, b, dim := v.p, r.table(v.p), r.batch(v, true), r.Network.RowDim
 	overflow := gpu.Part(p.overflow, align*number, 4)
-	if err := p.Compute.Fill(overflow, kernels.NoRow); err != nil {
+	if err := p.Rows.Fill(overflow, kernels.NoRow); err != nil {
 		return err
 	}
 	grads := gpu.Part(p.work, v.grads, 4*dim*v.rows)
-	if err := p.Kernels.RowGradients(p.Compute, grads, &b, dy, means, dim, r.slots[number].examples, v.piecesRegion(dim)); err != nil {
+	if err := p.Kernels.RowGradients(p.Rows, grads, &b, dy, means, dim, r.slots[number].examples, v.piecesRegion(dim)); err != nil {
 		return err
 	}
 	u := r.update
@@ -84,11 +86,14 @@ func (r *Rows) updateOn(number int, v *view, dy kernels.Matrix, means gpu.Region
 	if r.keyed() {
 		u.Keys = gpu.Part(p.keys, 0, keyBytes*p.places.room)
 	}
-	return p.Kernels.UpdateRows(p.Compute, p.Flag, overflow, &t, &b, &u, v.admittedRegion(), r.block(v, v.section), grads)
+	return p.Kernels.UpdateRows(p.Rows, p.Flag, overflow, &t, &b, &u, v.admittedRegion(), r.block(v, v.section), grads)
 }
 
 // Receive enqueues the copy of what Overflowed needs of device d, in a stream that waits for Update.
 func (r *Rows) Receive(number, d int, down gpu.Stream) error {
+	if err := down.Wait(r.parts[d].done[number]); err != nil {
+		return err
+	}
 	return down.Copy(gpu.Part(r.slots[number].overflow, align*d, 4), gpu.Part(r.parts[d].overflow, align*number, 4))
 }
 
