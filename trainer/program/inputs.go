@@ -1,6 +1,12 @@
 package program
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"aibox/internal/kernel"
+)
 
 // Inputs is one mini-batch, or the part of one that an engine gets: N examples with U unique
 // rows. F is the number of fields, P that of dense features, R the values of a row.
@@ -50,9 +56,65 @@ func (in *Inputs) CheckFor(net *Network, rows int, training bool) error {
 	case in.Offsets[0] != 0 || int(in.Offsets[bags]) != len(in.Index):
 		return fmt.Errorf("model: offsets from %d to %d for %d features", in.Offsets[0], in.Offsets[bags], len(in.Index))
 	}
-	for b := range bags {
-		if in.Offsets[b] > in.Offsets[b+1] {
-			return fmt.Errorf("model: offsets of bag %d descend from %d to %d", b, in.Offsets[b], in.Offsets[b+1])
+	c := checks.Get().(*check)
+	c.in, c.rows = in, rows
+	kernel.Parallel(bags, checkGrain, c.ascend)
+	kernel.Parallel(len(in.Index), checkGrain, c.refer)
+	wrong := c.wrong.Swap(false)
+	c.in = nil
+	checks.Put(c)
+	if wrong {
+		return in.fault(rows)
+	}
+	return nil
+}
+
+// check is a check of the bags of a mini-batch on all threads, each of which has a part of them.
+type check struct {
+	in            *Inputs
+	rows          int
+	wrong         atomic.Bool
+	ascend, refer func(lo, hi int) // bound once so that a mini-batch allocates nothing
+}
+
+// checkGrain is how many bags or features one thread checks at a time: some microseconds of work.
+const checkGrain = 1 << 14
+
+var checks = sync.Pool{New: func() any {
+	c := new(check)
+	c.ascend, c.refer = c.offsets, c.index
+	return c
+}}
+
+// offsets checks that the bags lo to hi do not end before they begin.
+func (c *check) offsets(lo, hi int) {
+	negative := int32(0)
+	before := c.in.Offsets[lo]
+	for _, at := range c.in.Offsets[lo+1 : hi+1] {
+		negative |= at | (at - before) // both are at least 0 if no offset descends
+		before = at
+	}
+	if negative < 0 {
+		c.wrong.Store(true)
+	}
+}
+
+// index checks that the features lo to hi refer to rows.
+func (c *check) index(lo, hi int) {
+	most := uint32(0)
+	for _, i := range c.in.Index[lo:hi] {
+		most = max(most, uint32(i))
+	}
+	if int(most) >= c.rows {
+		c.wrong.Store(true)
+	}
+}
+
+// fault is the first fault of bags.
+func (in *Inputs) fault(rows int) error {
+	for b, at := range in.Offsets[1:] {
+		if in.Offsets[b] > at {
+			return fmt.Errorf("model: offsets of bag %d descend from %d to %d", b, in.Offsets[b], at)
 		}
 	}
 	for p, i := range in.Index {

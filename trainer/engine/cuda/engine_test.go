@@ -169,6 +169,25 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestBlocks: mini-batches that are sent in several blocks, which are not the shares of the devices, have the results of the host.
+func TestBlocks(t *testing.T) {
+	seed := testseed.Of(t)
+	s := setup{spec: deep(false), dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, seed: seed, batches: 3, examples: 2500}
+	host := onHost(t, s)
+	_, want := host.train(t, 0, 1)
+	host.end(t)
+	inferred := host.infer(t)
+	for n := 1; n <= 3; n++ {
+		b := onDevices(t, s, n, seed)
+		_, got := b.train(t, 0, 1)
+		b.end(t)
+		near(t, "logits", got[0], want[0], 1e-4)
+		for i, logits := range b.infer(t) {
+			near(t, "logits of inference", logits, inferred[i], 1e-4)
+		}
+	}
+}
+
 // TestSameBits: a job on the same number of devices gives the same bits, in whatever order
 // operations run.
 func TestSameBits(t *testing.T) {

@@ -8,8 +8,14 @@ import (
 	"aibox/trainer/engine/hostrows"
 )
 
-// poolGrain is the number of examples whose bags one thread pools at a time.
-const poolGrain = 128
+const (
+	// poolGrain is the number of examples whose bags one thread pools at a time: at 26 fields about 20 microseconds of work.
+	poolGrain = 32
+	// sentBlocks is how many blocks of examples are sent one by one, and fewestSent how large they are at least: a copy
+	// should take longer than it takes to enqueue it.
+	sentBlocks = 4
+	fewestSent = 1024
+)
 
 // sendDense sends what does not depend on rows.
 func (e *Engine) sendDense(j *job) error {
@@ -81,34 +87,44 @@ func (e *Engine) gather(b engine.Batch, of func(*reader.Batch) []float32) []floa
 	return of(b.Batch)
 }
 
-// sendPooled pools the bags, sends the result, and lets the devices begin when all has arrived.
+// sendPooled pools the bags, sends the result, and lets the devices begin when all has arrived. While one block of examples is on its
+// way, the next one is pooled.
 func (e *Engine) sendPooled(j *job) error {
 	l, width := j.inputs(j.in.N), j.net.Fields*j.net.RowDim
-	if err := e.poolBags(j, width); err != nil {
-		return err
+	most := max(fewestSent, (j.in.N+sentBlocks-1)/sentBlocks)
+	for first := 0; first < j.in.N; first += most {
+		block := part{first, min(most, j.in.N-first)}
+		if err := e.poolBags(j, block, width); err != nil {
+			return err
+		}
+		if err := e.sendBlock(j, block, l.pooled, width); err != nil {
+			return err
+		}
 	}
+	return e.arrived(j)
+}
+
+// sendBlock sends the pooled rows of a block of examples to the devices whose they are.
+func (e *Engine) sendBlock(j *job, block part, from, width int) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("send"))
 	return j.onEach(func(r *replica, p part) error {
-		s := &r.slots[j.slot]
-		if err := send(r, j, j.inputs(p.n).pooled, l.pooled, p, width); err != nil {
-			return err
+		first, end := max(p.first, block.first), min(p.first+p.n, block.first+block.n)
+		if first >= end {
+			return nil
 		}
-		if err := r.up.Record(s.uploaded); err != nil {
-			return err
-		}
-		return r.compute.Wait(s.uploaded)
+		return send(r, j, j.inputs(p.n).pooled+4*width*(first-p.first), from, part{first, end - first}, width)
 	})
 }
 
-// poolBags pools the bags of a job, width numbers of each example.
-func (e *Engine) poolBags(j *job, width int) error {
+// poolBags pools the bags of a block of examples, width numbers of each example.
+func (e *Engine) poolBags(j *job, block part, width int) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("pool"))
-	pooled, err := room(e.slots[j.slot].inputs, j.inputs(j.in.N).pooled, j.in.N*width)
+	pooled, err := room(e.slots[j.slot].inputs, j.inputs(j.in.N).pooled+4*width*block.first, block.n*width)
 	if err != nil {
 		return err
 	}
-	e.pool = pooling{&j.bags, pooled, j.in.Rows, width, j.in.N}
-	kernel.Parallel((j.in.N+poolGrain-1)/poolGrain, 1, e.poolTask)
+	e.pool = pooling{&j.bags, pooled, j.in.Rows, width, block}
+	kernel.Parallel((block.n+poolGrain-1)/poolGrain, 1, e.poolTask)
 	e.pool = pooling{}
 	return nil
 }
@@ -117,12 +133,13 @@ func (e *Engine) poolBags(j *job, width int) error {
 type pooling struct {
 	bags      *hostrows.Bags
 	out, rows []float32
-	width, n  int
+	width     int
+	block     part
 }
 
-// runPool pools blocks lo to hi of examples.
+// runPool pools some of the block: grains lo to hi.
 func (e *Engine) runPool(lo, hi int) {
 	p := &e.pool
-	first := lo * poolGrain
-	p.bags.Pool(first, min(hi*poolGrain, p.n)-first, p.out[first*p.width:], p.width, p.rows)
+	lo, hi = lo*poolGrain, min(hi*poolGrain, p.block.n)
+	p.bags.Pool(p.block.first+lo, hi-lo, p.out[lo*p.width:], p.width, p.rows)
 }

@@ -65,7 +65,16 @@ func (v *Bags) Pool(first, n int, out []float32, stride int, rows []float32) {
 		out := out[i*stride:][:v.fields*r]
 		bag := (first + i) * v.fields
 		for f := range v.fields {
-			v.pool(v.mean && (v.sums == nil || !v.sums[f]), bag+f, out[f*r:][:r], rows)
+			lo, hi := v.offsets[bag+f], v.offsets[bag+f+1]
+			if hi-lo != 1 || v.weights != nil {
+				v.pool(v.mean && (v.sums == nil || !v.sums[f]), bag+f, out[f*r:][:r], rows)
+				continue
+			}
+			if next := int(hi) + prefetchAhead; next < len(v.index) {
+				kernel.Prefetch(rows[int(v.index[next])*r:][:r])
+			}
+			copy(out[f*r:][:r], rows[int(v.index[lo])*r:][:r])
+			v.noteFactor(bag+f, 1)
 		}
 	}
 }
@@ -76,14 +85,6 @@ func (v *Bags) pool(mean bool, b int, out, rows []float32) {
 	r := len(out)
 	lo, hi := v.offsets[b], v.offsets[b+1]
 	factor := float32(1)
-	if hi-lo == 1 && v.weights == nil {
-		if next := int(hi) + prefetchAhead; next < len(v.index) {
-			kernel.Prefetch(rows[int(v.index[next])*r:][:r])
-		}
-		copy(out, rows[int(v.index[lo])*r:][:r])
-		v.noteFactor(b, factor)
-		return
-	}
 	clear(out)
 	for at := lo; at < hi; at++ {
 		row := rows[int(v.index[at])*r:][:r]

@@ -12,19 +12,22 @@ import (
 	"aibox/trainer/engine"
 )
 
+// Of a mini-batch of skewed.
+const skewedExamples, skewedFields = 16384, 26
+
 // skewed draws a mini-batch like those of logs: one value in each bag, whose frequencies follow Zipf's law, in fields of 3, 10, 100, …
 // different values, so that a few rows have most of the occurrences. Known are the numbers of
 // keys in the pass, of which it adds new ones.
-func skewed(rng *rand.Rand, n, fields int, known map[uint64]int32) *reader.Batch {
+func skewed(rng *rand.Rand, known map[uint64]int32) *reader.Batch {
 	sizes := []uint64{3, 10, 100, 1000, 10_000, 100_000, 1_000_000}
 	var values []*rand.Zipf
-	for f := range fields {
+	for f := range skewedFields {
 		values = append(values, rand.NewZipf(rng, 1.1, 1, sizes[f%len(sizes)]-1))
 	}
-	x, rows := &reader.Batch{N: n, Offsets: []int32{0}}, map[int32]int32{}
-	for range n {
+	x, rows := &reader.Batch{N: skewedExamples, Offsets: []int32{0}}, map[int32]int32{}
+	for range skewedExamples {
 		x.Labels = append(x.Labels, float32(rng.IntN(2)))
-		for f := range fields {
+		for f := range skewedFields {
 			key := uint64(f)<<32 | values[f].Uint64()
 			if _, ok := known[key]; !ok {
 				known[key] = int32(len(known))
@@ -46,12 +49,12 @@ func skewed(rng *rand.Rand, n, fields int, known map[uint64]int32) *reader.Batch
 // handed to a thread at once, in milliseconds: all of it (work-ms), the largest part (part-ms), and what it takes 16 threads that take the
 // parts in order (on16-ms); each in the fastest step, since a part that is interrupted takes longer.
 func BenchmarkSkewed(b *testing.B) {
-	const examples, fields, dim, batches = 16384, 26, 16, 4
+	const examples, fields, dim, batches = skewedExamples, skewedFields, 16, 4
 	rng := rand.New(rand.NewPCG(1, 0))
 	known := map[uint64]int32{}
 	var xs []*reader.Batch
 	for range batches {
-		xs = append(xs, skewed(rng, examples, fields, known))
+		xs = append(xs, skewed(rng, known))
 	}
 	r := newRows(b, rng, fields, dim, len(known))
 	v := &Bags{fields: fields, dim: dim}
@@ -100,7 +103,7 @@ func BenchmarkSkewed(b *testing.B) {
 					stages[s].run(xs[i%batches])
 					b.StopTimer()
 					if s == measured {
-						sum, largest, took := m.on(16)
+						sum, largest, took := m.on16()
 						work, part, on16 = min(work, sum), min(part, largest), min(on16, took)
 					}
 				}
@@ -139,10 +142,10 @@ func (m *meter) of(task func(lo, hi int)) func(lo, hi int) {
 	}
 }
 
-// on returns how long all parts take, the largest of them, and so many threads that take the parts of one task after the other in order.
-func (m *meter) on(threads int) (sum, largest, took time.Duration) {
+// on16 returns how long all parts take, the largest of them, and 16 threads that take the parts of one task after the other in order.
+func (m *meter) on16() (sum, largest, took time.Duration) {
 	for task := range m.tasks + 1 {
-		busy := make([]time.Duration, threads)
+		busy := make([]time.Duration, 16)
 		slices.SortFunc(m.parts, func(a, b struct {
 			task, lo int
 			took     time.Duration
