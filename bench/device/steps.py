@@ -7,15 +7,10 @@ from part import Engine, Table, log_of, rate, sides
 
 import models  # of bench/speed, which part makes known
 
-# How often aibox takes the mini-batches of a pass that it has begun. A pass brings its rows to the device, and back;
-# PyTorch has all of them there, so it is compared with steps on rows that stay. The last kind says whether it pays that products add biases, and so
-# on, themselves, where cuBLASLt can do that.
-KINDS = {
-    "host": ("host", {"rounds": 1}),
-    "device": ("device", {"rounds": 1}),
-    "device, rows stay": ("device", {"rounds": 8}),
-    "device, rows stay, products alone": ("device", {"rounds": 8, "separate": True}),
-}
+# Where embeddings are, and whether aibox takes the mini-batches of a pass that it has begun more than once. A pass brings its rows to the device, and
+# back; PyTorch has all of them there, so it is compared with steps on rows that stay.
+KINDS = {"host": ("host", False), "device": ("device", False), "device, rows stay": ("device", True)}
+STEPS = 1 << 12  # about how many a pass has whose rows stay, with small mini-batches
 GOALS = "Goals: with embeddings on the device, 2 times the best of PyTorch; with embeddings on the host, 1,000 thousand a second."
 VARIANTS = ["eager", "compiled", "graph", "compiled graph"]  # those of torch_cuda.py
 
@@ -84,7 +79,7 @@ def speed(options, part):
     print(f"\nA step of DLRM, thousands of examples a second, by where the embeddings are. {GOALS} Limits are for the same figures: products of the "
           "network at the measured rate, the device's memory at the measured bandwidth, and the copies between host and device.\n")
     kinds = [kind for kind, (where, _) in KINDS.items() if where in engine.placements()]
-    ours = {process(kind): sides.Side([str(place.speed)]) for kind in kinds}
+    ours = {where: sides.Side([str(place.speed)]) for where, _ in (KINDS[kind] for kind in kinds)}  # one keeps the mini-batches of a job that it has opened
     table = Table("batch", "precision", *(f"aibox, {kind}" for kind in kinds), *(f"PyTorch, {v}" for v in VARIANTS),
                   "aibox, rows stay / best PyTorch", "limit of products", "of memory", "of copies (host)")
     for batch, precision in part.in_time(spread(size.batches, engine.precisions())):
@@ -92,9 +87,10 @@ def speed(options, part):
         common = {"op": "step", "examples": size.of(batch), "seconds": size.seconds}
         for _ in range(size.turns):
             for kind in kinds:
-                where, how = KINDS[kind]
+                where, stay = KINDS[kind]
+                rounds = max(32, STEPS * size.batches[0] // batch // 16) if stay and not options.quick else 2 if stay else 1
                 keys = {**engine.keys(precision, embeddings=where), **place.input("train", "parquet"), "training.batch_size": batch}
-                add(found[kind], ask(ours, kind, part, **common, **how, job=str(sides.JOB), set=sides.settings(keys)))
+                add(found[kind], ask(ours, where, part, **common, rounds=rounds, job=str(sides.JOB), set=sides.settings(keys)))
             for variant in VARIANTS if torch else []:
                 add(found[variant], torch.ask(**common, batch=batch, precision=precision, variant=variant,
                                               dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE))
@@ -111,20 +107,13 @@ def spread(batches, precisions):
     return sorted(((b, p) for b in batches for p in precisions), key=lambda pair: (batches.index(pair[0]) - precisions.index(pair[1])) % len(batches))
 
 
-def process(kind):
-    """What has a process of its own: one keeps the mini-batches of a job that it has opened."""
-    where, how = KINDS[kind]
-    return where, "separate" in how
-
-
-def ask(ours, kind, part, **request):
+def ask(ours, where, part, **request):
     """An answer of aibox. After a failure a new process goes on."""
-    side = process(kind)
     try:
-        return ours[side].ask(**request)
+        return ours[where].ask(**request)
     except SystemExit as e:
-        part.fail(f"aibox, embeddings on the {kind}: {e}")
-        ours[side] = sides.Side(ours[side].command)
+        part.fail(f"aibox, embeddings on the {where}: {e}")
+        ours[where] = sides.Side(ours[where].command)
 
 
 def add(values, answer):

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"aibox/configs"
-	"aibox/gpu"
-	"aibox/gpu/cuda"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer"
@@ -28,17 +26,9 @@ type steps struct {
 	pullSeconds float64          // that finding and making the rows of all passes took
 }
 
-// openSteps reads so many examples and takes one step on each of their mini-batches. If the job is for devices, separate says
-// that these do no product together with its epilogue.
-func openSteps(ctx context.Context, job *configs.Job, examples int64, separate bool) (*steps, error) {
-	var platform gpu.Platform // that of a job
-	if job.Engine.Kind == "cuda" && separate {
-		var err error
-		if platform, err = cuda.OpenWith(cuda.Options{NoEpilogues: true}); err != nil {
-			return nil, err
-		}
-	}
-	bench, err := trainer.NewBench(ctx, job, platform, slog.New(slog.DiscardHandler))
+// openSteps reads so many examples and takes one step on each of their mini-batches.
+func openSteps(ctx context.Context, job *configs.Job, examples int64) (*steps, error) {
+	bench, err := trainer.NewBench(ctx, job, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
