@@ -91,13 +91,21 @@ func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
 			return err
 		}
 	}
-	if s.probe {
+	switch {
+	case s.probe:
 		return e.writeProbe(j, r, p)
-	}
-	if s.results && e.group == nil && j.prog.Training() {
+	case s.results && e.group == nil && j.prog.Training():
 		return e.notice(j, r, p)
+	case number+1 == len(j.segments) && e.updatesEarly(j):
+		return e.update(j, r, p)
 	}
 	return nil
+}
+
+// updatesEarly tells whether the update of parameters is part of the last segment. It is not if the devices add up gradients
+// before it, or if results come from that segment, which do not wait for it.
+func (e *Engine) updatesEarly(j *job) bool {
+	return e.group == nil && j.prog.Training() && !j.segments[len(j.segments)-1].results
 }
 
 // forget frees all graphs. The devices must be done with them.

@@ -187,7 +187,10 @@ func (e *Engine) arrived(j *job) error {
 		if err := r.up.Record(s.uploaded); err != nil {
 			return err
 		}
-		return errors.Join(r.compute.Wait(s.uploaded), r.rows.Wait(s.uploaded))
+		if err := r.compute.Wait(s.uploaded); err != nil || r.rows == nil {
+			return err
+		}
+		return r.rows.Wait(s.uploaded)
 	})
 }
 

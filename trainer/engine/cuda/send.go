@@ -21,6 +21,22 @@ const (
 func (e *Engine) sendDense(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("send"))
 	in, l := e.slots[j.slot].inputs, j.inputs(j.in.N)
+	end := l.clock + 8
+	if j.prog.Training() {
+		end = l.constants + 4*len(e.constants)
+	}
+	data := [...]struct {
+		at   int
+		data []float32
+	}{{l.dense, j.in.Dense}, {l.labels, j.in.Labels}, {l.weights, j.in.Weights}}
+	for _, v := range data {
+		if len(v.data) > 0 {
+			end = v.at + 4*len(v.data)
+		}
+	}
+	if _, err := in.Writing(0, end); err != nil { // with what lies between
+		return err
+	}
 	clock, err := in.Writing(l.clock, 8)
 	if err != nil {
 		return err
@@ -33,10 +49,7 @@ func (e *Engine) sendDense(j *job) error {
 		}
 		copy(words, e.constants)
 	}
-	for _, v := range []struct {
-		at   int
-		data []float32
-	}{{l.dense, j.in.Dense}, {l.labels, j.in.Labels}, {l.weights, j.in.Weights}} {
+	for _, v := range data {
 		if len(v.data) == 0 {
 			continue
 		}
@@ -52,6 +65,9 @@ func (e *Engine) sendDense(j *job) error {
 			if err := r.up.Wait(s.used); err != nil {
 				return err
 			}
+		}
+		if len(e.replicas) == 1 { // its inputs lie as those of all
+			return r.up.Copy(gpu.Part(s.inputs, 0, end), gpu.Part(in, 0, end))
 		}
 		if err := r.up.Copy(gpu.Part(s.inputs, l.clock, 8), gpu.Part(in, l.clock, 8)); err != nil {
 			return err

@@ -35,7 +35,15 @@ func (b *bench) copied(devices, times int) (up, down int64) {
 	for i := range b.pass.Batches {
 		batch := &b.pass.Batches[i]
 		pooled := batch.N * network.Fields * network.RowDim
-		up += int64(times * (devices*(8+updates*kernels.UpdateBytes) + 4*(len(batch.Dense)+len(batch.Labels)+len(batch.Weights)+pooled)))
+		inputs := 0
+		for _, part := range []int{8, updates * kernels.UpdateBytes, 4 * len(batch.Dense), 4 * len(batch.Labels), 4 * len(batch.Weights)} {
+			if devices == 1 && part > 0 { // one copy has all, and each part begins at a multiple of 256
+				inputs = (inputs + 255) / 256 * 256
+			}
+			inputs += part
+		}
+		inputs += (devices - 1) * (8 + updates*kernels.UpdateBytes)
+		up += int64(times * (inputs + 4*pooled))
 		down += int64(times * 4 * (2*batch.N + pooled + statistics))
 	}
 	return up + int64(devices*4*parameters), down + int64(4*parameters)

@@ -82,6 +82,9 @@ func (e *Engine) enqueue(j *job) error {
 
 // enqueueUpdate enqueues the update of parameters.
 func (e *Engine) enqueueUpdate(j *job) error {
+	if e.updatesEarly(j) {
+		return nil
+	}
 	defer e.ranges.EndRange(e.ranges.StartRange("update"))
 	return e.segment(j, len(j.segments))
 }
