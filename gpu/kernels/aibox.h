@@ -6,6 +6,8 @@
 // A kernel that is launched with blocks of 256 threads. What it writes overlaps none of its other
 // arguments; __restrict__ says so where a loop would otherwise read again after each write.
 #define KERNEL extern "C" __global__ void __launch_bounds__(256)
+// A kernel of little but waiting for memory: so few registers that a multiprocessor has room for 8 such blocks at a time.
+#define WAITING_KERNEL extern "C" __global__ void __launch_bounds__(256, 8)
 #define DEVICE __device__ __forceinline__
 
 // The number of this thread, counted over all blocks of a launch in one dimension.
@@ -19,7 +21,7 @@ struct Element {
 		unsigned t = thread_number();
 		outside = t >= (unsigned)rows * (unsigned)columns;
 		i = outside ? 0 : t / (unsigned)columns;
-		j = outside ? 0 : t % (unsigned)columns;
+		j = outside ? 0 : t - i * (unsigned)columns; // with %, the compiler divides once more
 	}
 };
 

@@ -3,24 +3,32 @@
 // Behind values and state a row has show, click, day last seen, count.
 enum { SHOW, CLICK, SEEN, COUNT, STATISTICS };
 
-// Adds up labels, which are 0 or 1, so that a sum has the same bits in any order.
-DEVICE float clicks_of(const float *labels, const int *bags, int fields, int begin, int end) {
-	float clicks = 0;
-	add_up(begin, end, [&](int p) { return labels[bags[p] / fields]; }, [&](float label) { clicks += label; });
-	return clicks;
-}
+// Clicks are counted in blocks of so many occurrences, each by a block of threads.
+enum { COUNTED = 256 };
 
-KERNEL table_piece_clicks(float *pieces, const int *starts, const int *bags, const float *labels, int slots, int n, int fields) {
-	unsigned slot = thread_number();
-	if (slot >= (unsigned)slots) {
-		return;
+// For each occurrence, and the end of all, how many of those in front of it in its block have label 1, and for each block how many
+// it has in all. The occurrences of a row follow one another, so two of these numbers and the blocks between them give its
+// clicks. Sums of zeros and ones have the same bits in any order.
+KERNEL table_clicks(float *before, float *blocks, const int *bags, const float *labels, int n, int fields) {
+	__shared__ float sums[COUNTED];
+	unsigned p = thread_number(), t = threadIdx.x;
+	float label = p < (unsigned)n ? labels[(unsigned)bags[p] / fields] : 0, sum = label;
+	for (unsigned distance = 1; distance < COUNTED; distance *= 2) {
+		sums[t] = sum;
+		__syncthreads();
+		sum += t >= distance ? sums[t - distance] : 0;
+		__syncthreads();
 	}
-	WholePiece piece(slot, starts, n);
-	pieces[slot] = piece.outside ? 0 : clicks_of(labels, bags, fields, piece.begin, piece.begin + PIECE);
+	if (p <= (unsigned)n) {
+		before[p] = sum - label;
+	}
+	if (t == COUNTED - 1) {
+		blocks[blockIdx.x] = sum;
+	}
 }
 
-KERNEL table_collect(const int *flag, float *rows, const int *index, const int *starts, const int *bags, const float *labels,
-		const float *pieces, int *admitted, long long day, float show_decay, long long least, int n, int words, int fields) {
+KERNEL table_collect(const int *flag, float *rows, const int *index, const int *starts, const float *before,
+		const float *blocks, int *admitted, long long day, float show_decay, long long least, int n, int words) {
 	unsigned i = thread_number();
 	if (i >= (unsigned)n) {
 		return;
@@ -40,14 +48,13 @@ KERNEL table_collect(const int *flag, float *rows, const int *index, const int *
 		click = (float)(click * power);
 	}
 	int lo = starts[i], hi = starts[i + 1];
-	int whole = (hi - lo) / PIECE;
-	float clicks = clicks_of(labels, bags, fields, lo + whole * PIECE, hi);
-	add_up(lo / PIECE, lo / PIECE + whole, [&](int slot) { return pieces[slot]; }, [&](float piece) { clicks += piece; });
+	Numbers<1> clicks = {before[hi] - before[lo]};
+	add_up(clicks, lo / COUNTED, hi / COUNTED, [&](int block) { return numbers<1>(blocks + block); });
 	unsigned shows = (unsigned)(hi - lo), room = 0xffffffffu - count;
 	count += shows < room ? shows : room;
 	if (!*flag) {
 		s[SHOW] = show + (float)shows;
-		s[CLICK] = click + clicks;
+		s[CLICK] = click + clicks.v[0];
 		s[SEEN] = __uint_as_float(today);
 		s[COUNT] = __uint_as_float(count);
 	}
@@ -82,26 +89,35 @@ DEVICE float widened(float word, int h, int format) {
 	return format == FLOAT16 ? from_float16(part) : format == BFLOAT16 ? __uint_as_float(part << 16) : word;
 }
 
-// decays is 1 if there are factors.
+// What is gathered of a value of row i of the mini-batch.
+DEVICE float gathered(float value, int k, unsigned i, const float *factors, int decays) {
+	return decays ? decayed(factors + 4 * (size_t)i, k, value) : value;
+}
+
+// decays is 1 if there are factors. A thread works on at_once words, on 4 only if they are float32.
 KERNEL table_gather(float *values, const float *rows, const int *index, const int *admitted, const float *factors, int decays,
-		int n, int words, int width, int format) {
-	Element e(n, value_words(width, format));
+		int n, int words, int width, int format, int at_once) {
+	Element e(n, at_once == 4 ? width / 4 : value_words(width, format));
 	if (e.outside) {
 		return;
 	}
-	float word = table_row(rows, index, e.i, words)[e.j];
+	const float *row = table_row(rows, index, e.i, words);
+	float *to = values + (size_t)e.i * width;
+	bool used = admitted[e.i];
+	if (at_once == 4) {
+		int k = e.j * 4;
+		Numbers<4> x = numbers<4>(row + k);
+		for (int h = 0; h < 4; h++) {
+			x.v[h] = used ? gathered(x.v[h], k + h, e.i, factors, decays) : 0;
+		}
+		put(to + k, x);
+		return;
+	}
+	float word = row[e.j];
 	for (int h = 0; h < per_word(format); h++) {
 		int k = e.j * per_word(format) + h;
-		if (k >= width) {
-			return;
+		if (k < width) {
+			to[k] = used ? gathered(widened(word, h, format), k, e.i, factors, decays) : 0;
 		}
-		float v = 0;
-		if (admitted[e.i]) {
-			v = widened(word, h, format);
-			if (decays) {
-				v = decayed(factors + 4 * (size_t)e.i, k, v);
-			}
-		}
-		values[(size_t)e.i * width + k] = v;
 	}
 }

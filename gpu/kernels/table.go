@@ -68,8 +68,41 @@ func (b *TableBatch) pieces(work gpu.Region, columns int) gpu.Region {
 	return gpu.Part(work.Memory, work.Offset, 4*b.slots()*columns)
 }
 
-// PieceBytes is the work memory that a mini-batch with so many occurrences of rows needs for sums of so many columns.
+// PieceBytes is the work memory that RowGradients needs for a mini-batch with so many occurrences of rows and so many columns.
 func PieceBytes(occurrences, columns int) int { return 4 * (occurrences / kernel.SumPiece) * columns }
+
+// clickBlocks is how many blocks table_clicks has for so many occurrences and their end.
+func clickBlocks(occurrences int) int { return occurrences/blockThreads + 1 }
+
+// ClickBytes is the work memory that Collect needs for a mini-batch with so many occurrences of rows.
+func ClickBytes(occurrences int) int { return 4 * (occurrences + 1 + clickBlocks(occurrences)) }
+
+// atOnce is how many numbers a thread reads and writes at once: 4 if all these regions begin at multiples of 16 bytes, and
+// distances in words are divisible by 4, else 1.
+func atOnce(words []int, regions ...gpu.Region) int {
+	for _, n := range words {
+		if n%4 != 0 {
+			return 1
+		}
+	}
+	for _, r := range regions {
+		if r.Offset%16 != 0 {
+			return 1
+		}
+	}
+	return 4
+}
+
+// atOnce is that for values of rows, and regions of numbers that belong to them.
+func (t *Table) atOnce(others ...gpu.Region) int {
+	if t.Format != Float32 {
+		return 1
+	}
+	return min(atOnce([]int{t.Values, t.Words()}, t.Rows), atOnce(nil, others...))
+}
+
+// inverse is what kernels divide by d with, by a multiplication, which is exact for what an int32 holds.
+func inverse(d int) gpu.Arg { return gpu.Int64(int64(1<<63/uint64(max(d, 1)) + 1)) }
 
 // Statistics is how Collect changes the statistics of rows.
 type Statistics struct {
@@ -79,10 +112,10 @@ type Statistics struct {
 }
 
 var (
-	kernelPieceClicks = declare("table_piece_clicks", "wrrr iii")
-	kernelCollect     = declare("table_collect", "rurrrrrw lfl iii")
-	kernelAdmit       = declare("table_admit", "rrw l ii")
-	kernelGather      = declare("table_gather", "wrrrri iiii")
+	kernelClicks  = declare("table_clicks", "wwrr ii")
+	kernelCollect = declare("table_collect", "rurrrrw lfl ii")
+	kernelAdmit   = declare("table_admit", "rrw l ii")
+	kernelGather  = declare("table_gather", "wrrrri iiiii")
 )
 
 // rowThreads is the geometry of kernels with a thread for each row.
@@ -102,21 +135,20 @@ func (k *Set) perhapsRegion(r, other gpu.Region) *Set {
 
 // Collect adds the occurrences of the mini-batch, and those with label 1 of labels (float32, one for each example),
 // to the statistics of its rows, unless the flag is set. It sets admitted (int32, one for each row) to 1 where values
-// are used, else to 0. Work is memory of PieceBytes for one column.
+// are used, else to 0. Work is memory of ClickBytes.
 func (k *Set) Collect(s gpu.Stream, flag gpu.Region, t *Table, b *TableBatch, c Statistics, labels, admitted, work gpu.Region) error {
 	if b.Rows == 0 {
 		return nil
 	}
-	pieces := b.pieces(work, 1)
-	if slots := b.slots(); slots > 0 {
-		k.with().add(gpu.Write(pieces), gpu.Read(b.Starts), gpu.Read(b.Bags), gpu.Read(labels)).ints(slots, b.Rows, b.Fields)
-		if err := k.launch(s, kernelPieceClicks, rowThreads(slots)); err != nil {
-			return err
-		}
+	n := b.Bags.Bytes() / 4
+	before, blocks := gpu.Part(work.Memory, work.Offset, 4*(n+1)), gpu.Part(work.Memory, work.Offset+4*(n+1), 4*clickBlocks(n))
+	k.with().add(gpu.Write(before), gpu.Write(blocks), gpu.Read(b.Bags), gpu.Read(labels)).ints(n, b.Fields)
+	if err := k.launch(s, kernelClicks, rowThreads(n+1)); err != nil {
+		return err
 	}
-	k.with().add(gpu.Read(flag), gpu.Update(t.Rows), gpu.Read(b.Index), gpu.Read(b.Starts), gpu.Read(b.Bags), gpu.Read(labels),
-		gpu.Read(pieces), gpu.Write(admitted), gpu.Int64(int64(c.Day)), gpu.Float32(c.ShowDecay), gpu.Int64(int64(c.MinOccurrences)))
-	k.ints(b.Rows, t.Words(), b.Fields)
+	k.with().add(gpu.Read(flag), gpu.Update(t.Rows), gpu.Read(b.Index), gpu.Read(b.Starts), gpu.Read(before), gpu.Read(blocks),
+		gpu.Write(admitted), gpu.Int64(int64(c.Day)), gpu.Float32(c.ShowDecay), gpu.Int64(int64(c.MinOccurrences)))
+	k.ints(b.Rows, t.Words())
 	return k.launch(s, kernelCollect, rowThreads(b.Rows))
 }
 
@@ -139,6 +171,7 @@ func (k *Set) Gather(s gpu.Stream, t *Table, b *TableBatch, admitted, factors, v
 		return gpu.Invalid("factors of rows that do not decay, or none of rows that do")
 	}
 	k.with().add(gpu.Write(values), gpu.Read(t.Rows), gpu.Read(b.Index), gpu.Read(admitted)).perhapsRegion(factors, admitted)
-	k.ints(b.Rows, t.Words(), t.Values, int(t.Format))
-	return k.launch(s, kernelGather, elements(b.Rows, t.valueWords()))
+	each := t.atOnce(values)
+	k.ints(b.Rows, t.Words(), t.Values, int(t.Format), each)
+	return k.launch(s, kernelGather, elements(b.Rows, t.valueWords()/each))
 }

@@ -19,59 +19,45 @@ DEVICE float decayed(const float *factors, int k, float v) {
 	return less != 0 ? v + v * less : factor != 1 ? v * factor : v;
 }
 
-// Occurrences of a row are added up in pieces of so many, and then the pieces: see kernel.SumPiece. Of a row that begins at
-// occurrence s of the mini-batch, piece k, if it is whole, has slot s / PIECE + k of an array. No other piece has it,
-// since the next row begins as many slots later, at least, as this one has whole pieces.
-enum { PIECE = 128 };
+// n / d, of the inverse of d: see inverse.
+DEVICE unsigned divided(unsigned n, long long inverse) { return __umul64hi(2 * (unsigned long long)n, inverse); }
 
-// The whole piece in a slot, which need not exist.
-struct WholePiece {
-	int begin; // its first occurrence
-	bool outside;
-	__device__ WholePiece(int slot, const int *starts, int rows) {
-		// It has the last occurrence whose number divided by PIECE is the slot. That is one of the last row that begins up to there.
-		int last = (slot + 1) * PIECE - 1, row = 0, behind = rows;
-		while (behind - row > 1) {
-			int middle = (row + behind) / 2;
-			if (starts[middle] <= last) {
-				row = middle;
-			} else {
-				behind = middle;
-			}
-		}
-		int k = slot - starts[row] / PIECE;
-		begin = starts[row] + k * PIECE;
-		outside = k < 0 || begin + PIECE > starts[row + 1];
-	}
+// Numbers that follow one another. A thread works on 4 of them, which it reads and writes at once, where they are at addresses
+// that 16 divides, else on 1: see atOnce.
+template <int N> struct alignas(4 * N) Numbers {
+	float v[N];
 };
 
-template <int N, class Ask, class Add> DEVICE void add_next(int &p, Ask &ask, Add &add) {
-	decltype(ask(p)) asked[N];
-	for (int q = 0; q < N; q++) {
-		asked[q] = ask(p + q);
+template <int N> DEVICE Numbers<N> numbers(const float *from) { return *(const Numbers<N> *)from; }
+template <int N> DEVICE void put(float *to, const Numbers<N> &x) { *(Numbers<N> *)to = x; }
+
+// sum + factor·x. With a factor of 1 that is the sum of the two.
+template <int N> DEVICE void add_product(Numbers<N> &sum, float factor, const Numbers<N> &x) {
+	for (int h = 0; h < N; h++) {
+		sum.v[h] = fmaf(factor, x.v[h], sum.v[h]);
 	}
-	for (int q = 0; q < N; q++) {
-		add(asked[q]);
+}
+
+// The numbers that no sum changes with, not even one of -0.
+template <int N> DEVICE Numbers<N> nothing() {
+	Numbers<N> x;
+	for (int h = 0; h < N; h++) {
+		x.v[h] = -0.0f;
 	}
-	p += N;
+	return x;
 }
 
 // Adds up what is asked for at [p, end), in order. Many are asked for before the first of them is added: a chain would
 // otherwise wait for memory at each of its links.
-template <class Ask, class Add> DEVICE void add_up(int p, int end, Ask ask, Add add) {
-	while (end - p >= 16) {
-		add_next<16>(p, ask, add);
-	}
-	if (end - p >= 8) {
-		add_next<8>(p, ask, add);
-	}
-	if (end - p >= 4) {
-		add_next<4>(p, ask, add);
-	}
-	if (end - p >= 2) {
-		add_next<2>(p, ask, add);
-	}
-	if (end - p >= 1) {
-		add_next<1>(p, ask, add);
+template <int N, class Ask> DEVICE void add_up(Numbers<N> &sum, int p, int end, Ask ask) {
+	enum { ASKED = 16 };
+	for (; p < end; p += ASKED) {
+		Numbers<N> asked[ASKED];
+		for (int q = 0; q < ASKED; q++) {
+			asked[q] = p + q < end ? ask(p + q) : nothing<N>();
+		}
+		for (int q = 0; q < ASKED; q++) {
+			add_product(sum, 1, asked[q]);
+		}
 	}
 }

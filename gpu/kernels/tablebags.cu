@@ -1,46 +1,56 @@
 #include "table.h"
 
-// weighted and averages are 1 if there are weights, and fields that are averaged.
-KERNEL table_pool(float *y, int ldy, float *means, const float *values, const int *offsets, const int *index, const float *weights, int weighted,
-		const int *averaged, int averages, int examples, int fields, int width) {
-	Element e(examples, fields * width);
+template <int N> DEVICE void pool(float *y, int ldy, float *means, const float *values, const int *offsets, const int *index,
+		const float *weights, int weighted, const int *averaged, int averages, int examples, int fields, int width, long long inverse) {
+	Element e(examples * fields, width / N);
 	if (e.outside) {
 		return;
 	}
-	int f = e.j / width, k = e.j % width;
-	size_t bag = (size_t)e.i * fields + f;
+	unsigned bag = e.i, k = e.j * N;
 	int lo = offsets[bag], hi = offsets[bag + 1];
-	float factor = 1, sum = 0;
+	float factor = 1;
+	Numbers<N> sum = {};
 	if (hi - lo == 1 && !weighted) {
-		sum = values[(size_t)index[lo] * width + k];
+		sum = numbers<N>(values + (size_t)index[lo] * width + k);
 	} else {
 		float total = 0;
+		values += k;
 		for (int at = lo; at < hi; at++) {
-			float v = values[(size_t)index[at] * width + k];
-			if (weighted) {
-				sum = fmaf(weights[at], v, sum);
-				total += weights[at];
-			} else {
-				sum += v;
-			}
+			float weight = weighted ? weights[at] : 1;
+			add_product(sum, weight, numbers<N>(values + (size_t)index[at] * width));
+			total += weight;
 		}
-		if (averages && averaged[f] && hi > lo) {
-			if (!weighted) {
-				total = (float)(hi - lo);
-			}
+		if (averages && averaged[bag % (unsigned)fields] && hi > lo) {
 			factor = total == 0 ? 0 : 1 / total;
-			sum *= factor;
+			for (int h = 0; h < N; h++) {
+				sum.v[h] *= factor;
+			}
 		}
 	}
-	at(y, ldy, e.i, e.j) = sum;
+	unsigned i = divided(bag, inverse), f = bag - i * fields;
+	put(&at(y, ldy, i, f * width + k), sum);
 	if (averages && k == 0) {
 		means[bag] = factor;
 	}
 }
 
-// What occurrences of rows add to the gradients of these.
+// weighted and averages are 1 if there are weights, and fields that are averaged. A thread works on at_once columns.
+WAITING_KERNEL table_pool(float *y, int ldy, float *means, const float *values, const int *offsets, const int *index, const float *weights, int weighted,
+		const int *averaged, int averages, int examples, int fields, int width, int at_once, long long inverse) {
+	if (at_once == 4) {
+		pool<4>(y, ldy, means, values, offsets, index, weights, weighted, averaged, averages, examples, fields, width, inverse);
+	} else {
+		pool<1>(y, ldy, means, values, offsets, index, weights, weighted, averaged, averages, examples, fields, width, inverse);
+	}
+}
+
+// What an occurrence of a row adds to its gradient: both factors times what is at that place of dy and behind it.
+struct Term {
+	size_t place;
+	float mean, weight;
+};
+
 struct Occurrences {
-	const float *dy;
 	int lddy;
 	const int *bags;
 	const float *weights;
@@ -48,41 +58,118 @@ struct Occurrences {
 	const float *means;
 	int averages;
 	int fields, width;
+	long long inverse; // of fields
 
-	// The sum over [begin, end) of column k.
-	DEVICE float sum(int begin, int end, int k) const {
-		struct Term {
-			float factor, gradient;
-		};
-		float sum = 0;
-		add_up(begin, end, [&](int p) {
-			int bag = bags[p];
-			return Term{(averages ? means[bag] : 1) * (weighted ? weights[p] : 1), at(dy, lddy, bag / fields, bag % fields * width + k)};
-		}, [&](Term t) { sum = weighted || averages ? fmaf(t.factor, t.gradient, sum) : sum + t.gradient; });
-		return sum;
+	DEVICE Term term(int p, unsigned bag) const {
+		size_t place = (size_t)bag * width + (size_t)divided(bag, inverse) * (lddy - fields * width);
+		return {place, averages ? means[bag] : 1, weighted ? weights[p] : 1};
 	}
 };
 
-KERNEL table_piece_gradients(float *pieces, const float *dy, int lddy, const int *starts, const int *bags, const float *weights, int weighted,
-		const float *means, int averages, int slots, int n, int fields, int width) {
-	Element e(slots, width);
-	if (e.outside) {
-		return;
+// Occurrences of a row are added up in pieces of so many, and then the pieces: see kernel.SumPiece. Of a row that begins at
+// occurrence s of the mini-batch, piece k, if it is whole, has slot s / PIECE + k of an array. No other piece has it,
+// since the next row begins as many slots later, at least, as this one has whole pieces.
+enum { PIECE = 64 };
+
+// The whole piece in a slot, which need not exist.
+struct WholePiece {
+	int begin; // its first occurrence
+	bool outside;
+	__device__ WholePiece(int slot, const int *starts, int rows) {
+		// It has the last occurrence whose number divided by PIECE is the slot. That is one of the last row that begins up to there,
+		// which is searched for in 16 parts at a time, since memory takes as long for many numbers as for one. The last row ends
+		// behind the occurrence.
+		int last = (slot + 1) * PIECE - 1, row = 0, behind = rows;
+		while (behind - row > 1) {
+			int part = (behind - row + 15) / 16, parts = 0;
+			for (int q = 1; q < 16; q++) {
+				int at = row + q * part;
+				parts += starts[at < behind ? at : rows] <= last;
+			}
+			row += parts * part;
+			behind = behind - row < part ? behind : row + part;
+		}
+		int k = slot - starts[row] / PIECE;
+		begin = starts[row] + k * PIECE;
+		outside = k < 0 || begin + PIECE > starts[row + 1];
 	}
-	WholePiece piece(e.i, starts, n);
-	Occurrences all{dy, lddy, bags, weights, weighted, means, averages, fields, width};
-	pieces[(size_t)e.i * width + e.j] = piece.outside ? 0 : all.sum(piece.begin, piece.begin + PIECE, e.j);
+};
+
+// The pieces that a block works on, at most; its threads have a column each in dimension X.
+enum { BLOCK_PIECES = 16 };
+
+KERNEL table_piece_gradients(float *__restrict__ pieces, const float *dy, int lddy, const int *starts, const int *bags, const float *weights,
+		int weighted, const float *means, int averages, int slots, int n, int fields, int width, long long inverse) {
+	__shared__ Term all[BLOCK_PIECES][PIECE + 1]; // one more, so that pieces lie in different banks
+	int slot = blockIdx.x * blockDim.y + threadIdx.y;
+	Term *terms = all[threadIdx.y];
+	WholePiece piece(slot < slots ? slot : slots - 1, starts, n);
+	bool outside = slot >= slots || piece.outside;
+	if (!outside) {
+		Occurrences occurrences{lddy, bags, weights, weighted, means, averages, fields, width, inverse};
+		for (int q = threadIdx.x; q < PIECE; q += blockDim.x) {
+			terms[q] = occurrences.term(piece.begin + q, bags[piece.begin + q]);
+		}
+	}
+	__syncthreads();
+	for (int k = threadIdx.x; slot < slots && k < width; k += blockDim.x) {
+		float sum = 0;
+		if (!outside) {
+			for (int q = 0; q < PIECE; q++) {
+				sum = fmaf(terms[q].mean * terms[q].weight, dy[terms[q].place + k], sum);
+			}
+		}
+		pieces[(size_t)slot * width + k] = sum;
+	}
 }
 
-KERNEL table_gradients(float *grads, const float *dy, int lddy, const int *starts, const int *bags, const float *weights, int weighted,
-		const float *means, int averages, const float *pieces, int n, int fields, int width) {
-	Element e(n, width);
+template <int N> DEVICE void gradients(float *grads, const float *dy, const int *starts, const Occurrences &occurrences, const float *pieces, int n) {
+	int width = occurrences.width;
+	Element e(n, width / N);
 	if (e.outside) {
 		return;
 	}
-	int lo = starts[e.i], hi = starts[e.i + 1], whole = (hi - lo) / PIECE;
-	float sum = 0;
-	add_up(lo / PIECE, lo / PIECE + whole, [&](int slot) { return pieces[(size_t)slot * width + e.j]; }, [&](float piece) { sum += piece; });
-	Occurrences all{dy, lddy, bags, weights, weighted, means, averages, fields, width};
-	grads[(size_t)e.i * width + e.j] = sum + all.sum(lo + whole * PIECE, hi, e.j);
+	int lo = starts[e.i], hi = starts[e.i + 1], whole = (hi - lo) / PIECE, k = e.j * N;
+	// The bags of the next occurrences are asked for together with the gradients of the bags before.
+	enum { ASKED = 8 };
+	unsigned bags[ASKED];
+	auto ask = [&](int p) {
+		for (int q = 0; q < ASKED; q++) {
+			bags[q] = p + q < hi ? occurrences.bags[p + q] : 0;
+		}
+	};
+	ask(lo + whole * PIECE);
+	Numbers<N> total = {}, rest = {};
+	add_up(total, lo / PIECE, lo / PIECE + whole, [&](int slot) { return numbers<N>(pieces + (size_t)slot * width + k); });
+	for (int p = lo + whole * PIECE; p < hi; p += ASKED) {
+		Numbers<N> asked[ASKED];
+		float means[ASKED], weights[ASKED];
+		for (int q = 0; q < ASKED; q++) {
+			asked[q] = nothing<N>();
+			means[q] = weights[q] = 1;
+			if (p + q < hi) {
+				Term t = occurrences.term(p + q, bags[q]);
+				asked[q] = numbers<N>(dy + t.place + k);
+				means[q] = t.mean;
+				weights[q] = t.weight;
+			}
+		}
+		ask(p + ASKED);
+		for (int q = 0; q < ASKED; q++) {
+			add_product(rest, means[q] * weights[q], asked[q]);
+		}
+	}
+	add_product(total, 1, rest);
+	put(grads + (size_t)e.i * width + k, total);
+}
+
+// A thread works on at_once columns.
+KERNEL table_gradients(float *grads, const float *dy, int lddy, const int *starts, const int *bags, const float *weights, int weighted,
+		const float *means, int averages, const float *pieces, int n, int fields, int width, int at_once, long long inverse) {
+	Occurrences occurrences{lddy, bags, weights, weighted, means, averages, fields, width, inverse};
+	if (at_once == 4) {
+		gradients<4>(grads, dy, starts, occurrences, pieces, n);
+	} else {
+		gradients<1>(grads, dy, starts, occurrences, pieces, n);
+	}
 }

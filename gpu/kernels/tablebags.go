@@ -3,9 +3,9 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelPool           = declare("table_pool", "wi wrrr ri ri iii")
-	kernelPieceGradients = declare("table_piece_gradients", "w ri rr ri ri iiii")
-	kernelRowGradients   = declare("table_gradients", "w ri rr ri ri r iii")
+	kernelPool           = declare("table_pool", "wi wrrr ri ri iiiil")
+	kernelPieceGradients = declare("table_piece_gradients", "w ri rr ri ri iiiil")
+	kernelRowGradients   = declare("table_gradients", "w ri rr ri ri r iiiil")
 )
 
 // Bags is which rows of a mini-batch each bag has, as reader.Batch has them.
@@ -31,9 +31,13 @@ func (k *Set) Pool(s gpu.Stream, y Matrix, b *Bags, values gpu.Region, width, ex
 		return gpu.Invalid("fields are averaged, and there is no room for what their sums are multiplied by")
 	}
 	k.with().writes(y, examples).add(gpu.Write(means), gpu.Read(values), gpu.Read(b.Offsets), gpu.Read(b.Index))
-	k.perhapsRegion(b.Weights, b.Offsets).perhapsRegion(b.Averaged, b.Offsets).ints(examples, b.Fields, width)
-	return k.launch(s, kernelPool, elements(examples, b.Fields*width))
+	each := atOnce([]int{y.Stride, width}, y.Region(examples), values)
+	k.perhapsRegion(b.Weights, b.Offsets).perhapsRegion(b.Averaged, b.Offsets).ints(examples, b.Fields, width, each).add(inverse(b.Fields))
+	return k.launch(s, kernelPool, elements(examples, b.Fields*width/each))
 }
+
+// blockPieces is how many pieces a block adds up, at most.
+const blockPieces = 16
 
 // RowGradients adds up, for each row of the mini-batch, the gradients of the bags that it occurs in, in order: dy is
 // the gradient of what Pool has written, and grads float32 (Rows, width). Means are those that Pool
@@ -48,11 +52,12 @@ func (k *Set) RowGradients(s gpu.Stream, grads gpu.Region, b *TableBatch, dy Mat
 	}
 	pieces := b.pieces(work, width)
 	if slots := b.slots(); slots > 0 {
-		of(pieces).ints(slots, b.Rows, b.Fields, width)
-		if err := k.launch(s, kernelPieceGradients, elements(slots, width)); err != nil {
+		of(pieces).ints(slots, b.Rows, b.Fields, width).add(inverse(b.Fields))
+		if err := k.launch(s, kernelPieceGradients, rowsOfWords(width, slots, blockPieces)); err != nil {
 			return err
 		}
 	}
-	of(grads).add(gpu.Read(pieces)).ints(b.Rows, b.Fields, width)
-	return k.launch(s, kernelRowGradients, elements(b.Rows, width))
+	each := atOnce([]int{dy.Stride, width}, dy.Region(examples), grads, pieces)
+	of(grads).add(gpu.Read(pieces)).ints(b.Rows, b.Fields, width, each).add(inverse(b.Fields))
+	return k.launch(s, kernelRowGradients, elements(b.Rows, width/each))
 }

@@ -22,7 +22,7 @@ func (k *Set) TakeRows(s gpu.Stream, to, rows, index gpu.Region, words, n int) e
 		return err
 	}
 	k.with().add(gpu.Write(to), gpu.Read(rows), gpu.Read(index)).ints(n, words)
-	return k.enqueue(s, kernelTakeRows, rowsOfWords(words, n))
+	return k.enqueue(s, kernelTakeRows, rowsOfWords(words, n, blockThreads))
 }
 
 // PutRows is the way back: rows[index[i]] = from[i]. No place is in index twice. Other rows stay as they are; but since only
@@ -33,7 +33,7 @@ func (k *Set) PutRows(s gpu.Stream, rows, from, index gpu.Region, words, n int) 
 		return err
 	}
 	k.with().add(gpu.Update(rows), gpu.Read(from), gpu.Read(index)).ints(n, words)
-	return k.enqueue(s, kernelPutRows, rowsOfWords(words, n))
+	return k.enqueue(s, kernelPutRows, rowsOfWords(words, n, blockThreads))
 }
 
 // moved checks the operands of method what, and returns those parts of the contiguous region and of the index that belong
@@ -59,10 +59,10 @@ func moved(what string, contiguous, rows, index gpu.Region, words, n int) (gpu.R
 }
 
 // rowsOfWords is the geometry of kernels whose blocks have a thread for each word of some rows or, where words are many, for
-// every second word of a row, every third, and so on.
-func rowsOfWords(words, n int) gpu.Geometry {
+// every second word of a row, every third, and so on. A block has so many rows at most.
+func rowsOfWords(words, n, most int) gpu.Geometry {
 	each := (words + blockThreads - 1) / blockThreads // words for a thread
 	x := (words + each - 1) / each
-	y := min(blockThreads/x, n)
+	y := min(blockThreads/x, n, most)
 	return gpu.Geometry{Grid: gpu.Dim{X: (n + y - 1) / y}, Block: gpu.Dim{X: x, Y: y}}
 }

@@ -112,32 +112,51 @@ DEVICE unsigned to_bfloat16(float x, unsigned random) {
 	return sign | at_most((b + (random >> 16)) >> 16, 0x7f7f);
 }
 
-KERNEL table_update(const int *flag, float *rows, unsigned *overflowed, const word64 *keys, ROW_UPDATE) {
-	Element e(n, value_words(width, format));
-	if (e.outside || *flag || !admitted[e.i]) {
+// A thread works on at_once words, on 4 only if they are float32.
+KERNEL table_update(const int *flag, float *rows, unsigned *overflowed, const word64 *keys, ROW_UPDATE, int at_once) {
+	Element e(n, at_once == 4 ? width / 4 : value_words(width, format));
+	if (e.outside) {
+		return;
+	}
+	int stopped = *flag, used = admitted[e.i]; // both at the same time
+	if (stopped || !used) {
 		return;
 	}
 	float *row = table_row(rows, index, e.i, words);
 	float *state = row + value_words(width, format);
 	const Update *u = row_constants(e.i, starts, bags, groups, grouped, fields, constants);
-	float v[2] = {0, 0};
-	int from = e.j * per_word(format), count = width - from < per_word(format) ? width - from : per_word(format);
-	for (int h = 0; h < count; h++) {
-		int k = from + h;
-		size_t place = (size_t)e.i * width + k;
-		float w = decays ? decayed(step->factors, k, values[place]) : values[place];
-		if (k < split) {
-			v[h] = stepped(first, u[0], w, grads[place], state, 1);
-		} else {
-			int shared = rest == ROWWISE_ADAGRAD;
-			v[h] = stepped(rest, u[1], w, grads[place], state + (split ? slots(first) : 0) + (shared ? 0 : k - split), width - split);
+	int from = e.j * at_once * per_word(format);
+	values += (size_t)e.i * width;
+	grads += (size_t)e.i * width;
+	// What value k becomes.
+	auto next = [&](int k, float w, float g) {
+		bool is_first = k < split;
+		int formula = is_first ? first : rest;
+		float *s = state;
+		if (!is_first) {
+			s += (split ? slots(first) : 0) + (formula == ROWWISE_ADAGRAD ? 0 : k - split);
 		}
-		if ((__float_as_uint(v[h]) & 0x7f800000) == 0x7f800000) {
+		float v = stepped(formula, u[!is_first], decays ? decayed(step->factors, k, w) : w, g, s, is_first ? 1 : width - split);
+		if ((__float_as_uint(v) & 0x7f800000) == 0x7f800000) {
 			atomicMin(overflowed, e.i);
 		}
-	}
+		return v;
+	};
 	if (decays && e.j == 0) {
 		state[state_words - 1] = step->clock;
+	}
+	if (at_once == 4) {
+		Numbers<4> w = numbers<4>(values + from), g = numbers<4>(grads + from);
+		for (int h = 0; h < 4; h++) {
+			w.v[h] = next(from + h, w.v[h], g.v[h]);
+		}
+		put(row + from, w);
+		return;
+	}
+	float v[2] = {0, 0};
+	int count = width - from < per_word(format) ? width - from : per_word(format);
+	for (int h = 0; h < count; h++) {
+		v[h] = next(from + h, values[from + h], grads[from + h]);
 	}
 	if (format == FLOAT32) {
 		row[e.j] = v[0];

@@ -10,7 +10,7 @@ import (
 
 var (
 	kernelRowSums    = declare("table_sums", "ru rrrrrr ri rr iiiiiiiiii")
-	kernelUpdateRows = declare("table_update", "ruur rrrrrr ri rr iiiiiiiiii")
+	kernelUpdateRows = declare("table_update", "ruur rrrrrr ri rr iiiiiiiiiii")
 )
 
 // RowUpdate is the update of rows in a step.
@@ -86,7 +86,8 @@ func (k *Set) UpdateRows(s gpu.Stream, flag, overflowed gpu.Region, t *Table, b 
 	}
 	k.with().add(gpu.Read(flag), gpu.Update(t.Rows), gpu.Update(overflowed), gpu.Read(keys))
 	arguments()
-	return k.launch(s, kernelUpdateRows, elements(b.Rows, t.valueWords()))
+	each := t.atOnce(values, grads)
+	return k.ints(each).launch(s, kernelUpdateRows, elements(b.Rows, t.valueWords()/each))
 }
 
 func flagOf(b bool) int {

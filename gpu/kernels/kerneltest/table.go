@@ -53,6 +53,9 @@ func (r *rig) rows(n int) *rows {
 		return []kernel.Formula{kernel.FormulaSGD, kernel.FormulaAdagrad, kernel.FormulaRowwiseAdagrad, kernel.FormulaAdam, kernel.FormulaFTRL}[r.IntN(5)]
 	}
 	t.update = kernels.RowUpdate{First: formula(), Rest: formula(), Split: r.IntN(2) == 0}
+	if r.IntN(3) == 0 { // so that threads can work on 4 values
+		t.Values, t.Format, t.Decays, t.update.Split = 4*(1+r.IntN(5)), kernels.Float32, false, false
+	}
 	rest := t.Values
 	if t.update.Split {
 		t.State, rest = t.update.First.Slots(), rest-1
@@ -120,6 +123,11 @@ func (r *rig) pieces(t *rows, columns int) gpu.Region {
 	return r.vector(kernels.PieceBytes(len(t.bags), columns)/4, r.garbage).region()
 }
 
+// clicks makes work memory for counting clicks.
+func (r *rig) clicks(t *rows) gpu.Region {
+	return r.vector(kernels.ClickBytes(len(t.bags))/4, r.garbage).region()
+}
+
 // word returns word k of row i of the mini-batch, as it was.
 func (t *rows) word(i, k int) float32 { return t.all.row(0)[t.index[i]*t.Words()+k] }
 
@@ -143,7 +151,7 @@ var _ = add("collect rows", func(r *rig) {
 	admitted, inferred := r.vector(t.TableBatch.Rows, r.garbage), r.vector(t.TableBatch.Rows, r.garbage)
 	r.must(r.k.Admit(r.s, &t.Table, &t.TableBatch, c.MinOccurrences, inferred.region()))
 	flag, words := r.IntN(4)/3, t.Words()
-	r.must(r.k.Collect(r.s, r.words(uint32(flag)).region(), &t.Table, &t.TableBatch, c, labels.region(), admitted.region(), r.pieces(t, 1)))
+	r.must(r.k.Collect(r.s, r.words(uint32(flag)).region(), &t.Table, &t.TableBatch, c, labels.region(), admitted.region(), r.clicks(t)))
 	row := map[int]int{}
 	for i, at := range t.index {
 		row[at] = i
@@ -229,7 +237,7 @@ var _ = add("gather rows", func(r *rig) {
 })
 
 var _ = add("pool rows", func(r *rig) {
-	n, width, examples := 1+r.IntN(50), 1+r.IntN(20), r.rowCount()
+	n, width, examples := 1+r.IntN(50), []int{1 + r.IntN(20), 4 * (1 + r.IntN(5))}[r.IntN(2)], r.rowCount()
 	b := kernels.Bags{Fields: 1 + r.IntN(4)}
 	offsets, index := []int32{0}, []int32(nil)
 	weighted := r.IntN(2) == 0

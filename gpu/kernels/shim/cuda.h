@@ -10,7 +10,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __shared__ thread_local
 #define __align__(n) __attribute__((aligned(n)))
 
@@ -38,6 +38,7 @@ template <class To, class From> static inline To same_bits(From from) {
 
 static inline unsigned __float_as_uint(float x) { return same_bits<unsigned>(x); }
 static inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
+static inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) { return (unsigned __int128)x * y >> 64; }
 static inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
 
 // Threads take turns only where they wait for one another.

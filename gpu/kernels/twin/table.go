@@ -10,35 +10,37 @@ import (
 )
 
 var _ = add(emulated.Kernels{
-	"table_piece_clicks": {Run: func(b *emulated.Block) {
-		pieces, starts, bags := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 1), emulated.Slice[int32](b, 2)
-		labels, fields := emulated.Slice[float32](b, 3), int32(b.Int32(6))
-		rowThreads(b, b.Int32(4), func(slot int) {
-			pieces[slot] = 0
-			if at, ok := pieceIn(slot, starts[:b.Int32(5)+1]); ok {
-				pieces[slot] = clicksOf(labels, bags[at:at+kernel.SumPiece], fields)
+	"table_clicks": {Run: func(b *emulated.Block) {
+		before, blocks := emulated.Slice[float32](b, 0), emulated.Slice[float32](b, 1)
+		bags, labels, fields := emulated.Slice[int32](b, 2), emulated.Slice[float32](b, 3), int32(b.Int32(5))
+		sum := float32(0)
+		rowThreads(b, b.Int32(4)+1, func(p int) {
+			before[p] = sum
+			if p < b.Int32(4) {
+				sum += labels[bags[p]/fields]
 			}
 		})
+		blocks[b.Index.X] = sum
 	}},
 	"table_collect": {Run: func(b *emulated.Block) {
-		flag, starts, bags := emulated.Slice[int32](b, 0)[0], emulated.Slice[int32](b, 3), emulated.Slice[int32](b, 4)
-		labels, pieces, admitted := emulated.Slice[float32](b, 5), emulated.Slice[float32](b, 6), emulated.Slice[int32](b, 7)
-		day, showDecay, least := uint32(b.Int64(8)), b.Float32(9), uint32(b.Int64(10))
-		fields := int32(b.Int32(13))
-		rowThreads(b, b.Int32(11), func(i int) {
-			row := tableRow(b, 1, 2, i, b.Int32(12))
+		flag, starts, before := emulated.Slice[int32](b, 0)[0], emulated.Slice[int32](b, 3), emulated.Slice[float32](b, 4)
+		blocks, admitted := emulated.Slice[float32](b, 5), emulated.Slice[int32](b, 6)
+		day, showDecay, least := uint32(b.Int64(7)), b.Float32(8), uint32(b.Int64(9))
+		each := int32(b.Geometry.Block.X)
+		rowThreads(b, b.Int32(10), func(i int) {
+			row := tableRow(b, 1, 2, i, b.Int32(11))
 			st := row[len(row)-4:]
 			show, click, seen, count := st[0], st[1], math.Float32bits(st[2]), math.Float32bits(st[3])
 			if count > 0 && showDecay != 1 && day > seen {
 				f := power(float64(showDecay), day-seen)
 				show, click = float32(float64(show)*f), float32(float64(click)*f)
 			}
-			whole, tail := split(starts, i)
-			clicks := clicksOf(labels, bags[tail:starts[i+1]], fields)
-			for _, piece := range pieces[whole.lo:whole.hi] {
-				clicks += piece
+			lo, hi := starts[i], starts[i+1]
+			clicks := before[hi] - before[lo]
+			for _, block := range blocks[lo/each : hi/each] {
+				clicks += block
 			}
-			shows := uint32(starts[i+1] - starts[i])
+			shows := uint32(hi - lo)
 			count += min(shows, math.MaxUint32-count)
 			if flag == 0 {
 				st[0], st[1] = show+float32(shows), click+clicks
@@ -58,7 +60,7 @@ var _ = add(emulated.Kernels{
 	"table_gather": {Run: func(b *emulated.Block) {
 		values, admitted, decays := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 3), b.Int32(5) != 0
 		width, format := b.Int32(8), kernels.Format(b.Int32(9))
-		elements(b, b.Int32(6), valueWords(width, format), func(i, w int) {
+		elementsAtOnce(b, b.Int32(6), valueWords(width, format), b.Int32(10), func(i, w int) {
 			word := tableRow(b, 1, 2, i, b.Int32(7))[w]
 			for h := range perWord(format) {
 				k := w*perWord(format) + h
@@ -97,14 +99,6 @@ func pieceIn(slot int, starts []int32) (begin int32, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// clicksOf adds up the labels of bags.
-func clicksOf(labels []float32, bags []int32, fields int32) (clicks float32) {
-	for _, bag := range bags {
-		clicks += labels[bag/fields]
-	}
-	return clicks
 }
 
 // rowThreads calls f for each row of a mini-batch that a thread of the block works on.

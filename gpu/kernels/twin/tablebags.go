@@ -12,7 +12,7 @@ var _ = add(emulated.Kernels{
 		weights, weighted := emulated.Slice[float32](b, 6), b.Int32(7) != 0
 		averaged, averages := emulated.Slice[int32](b, 8), b.Int32(9) != 0
 		fields, width := b.Int32(11), b.Int32(12)
-		elements(b, b.Int32(10), fields*width, func(i, j int) {
+		elementsAtOnce(b, b.Int32(10), fields*width, b.Int32(13), func(i, j int) {
 			f, k := j/width, j%width
 			bag := i*fields + f
 			lo, hi := offsets[bag], offsets[bag+1]
@@ -51,17 +51,20 @@ var _ = add(emulated.Kernels{
 	"table_piece_gradients": {Run: func(b *emulated.Block) {
 		pieces, starts, width := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 3), b.Int32(12)
 		sum := gradientsOf(b, b.Int32(11), width)
-		elements(b, b.Int32(9), width, func(slot, k int) {
-			pieces[slot*width+k] = 0
-			if at, ok := pieceIn(slot, starts[:b.Int32(10)+1]); ok {
-				pieces[slot*width+k] = sum(at, at+kernel.SumPiece, k)
+		movedRows(b, b.Int32(9), func(slot int) {
+			at, ok := pieceIn(slot, starts[:b.Int32(10)+1])
+			for k := range width {
+				pieces[slot*width+k] = 0
+				if ok {
+					pieces[slot*width+k] = sum(at, at+kernel.SumPiece, k)
+				}
 			}
 		})
 	}},
 	"table_gradients": {Run: func(b *emulated.Block) {
 		grads, starts, pieces, width := emulated.Slice[float32](b, 0), emulated.Slice[int32](b, 3), emulated.Slice[float32](b, 9), b.Int32(12)
 		sum := gradientsOf(b, b.Int32(11), width)
-		elements(b, b.Int32(10), width, func(i, k int) {
+		elementsAtOnce(b, b.Int32(10), width, b.Int32(13), func(i, k int) {
 			whole, tail := split(starts, i)
 			total := float32(0)
 			for slot := whole.lo; slot < whole.hi; slot++ {

@@ -35,7 +35,7 @@ var _ = add(emulated.Kernels{
 		overflowed, keys := emulated.Slice[uint32](b, 2), emulated.Slice[uint64](b, 3)
 		u := newRowUpdate(b, 4)
 		rounding := half.Rounding(u.step[0])
-		elements(b, u.rows, valueWords(u.width, u.format), func(i, w int) {
+		elementsAtOnce(b, u.rows, valueWords(u.width, u.format), b.Int32(24), func(i, w int) {
 			if u.admitted[i] == 0 {
 				return
 			}

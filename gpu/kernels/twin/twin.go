@@ -44,3 +44,12 @@ func elements(b *emulated.Block, rows, columns int, f func(i, j int)) {
 		f(t/columns, t%columns)
 	}
 }
+
+// elementsAtOnce is elements where a thread works on n columns that follow one another.
+func elementsAtOnce(b *emulated.Block, rows, columns, n int, f func(i, j int)) {
+	elements(b, rows, columns/n, func(i, j int) {
+		for h := range n {
+			f(i, j*n+h)
+		}
+	})
+}

@@ -7,7 +7,7 @@ import (
 )
 
 // work is where the rows of a mini-batch, and what is computed of them, lie in the work memory of a device, in bytes.
-type work struct{ values, admitted, factors, grads, dy, means, pieces, bytes int }
+type work struct{ values, admitted, factors, grads, dy, means, sums, bytes int }
 
 // workOf lays out the work memory of a part for a mini-batch.
 func (r *Rows) workOf(s *slot, x *section) (w work) {
@@ -27,7 +27,7 @@ func (r *Rows) workOf(s *slot, x *section) (w work) {
 	}
 	if s.training {
 		w.grads = place(4 * dim * x.rows)
-		w.pieces = place(kernels.PieceBytes(x.rowBagCount, dim))
+		w.sums = place(max(kernels.PieceBytes(x.rowBagCount, dim), kernels.ClickBytes(x.rowBagCount)))
 		if len(r.parts) > 1 {
 			w.dy = place(4 * r.width() * s.examples)
 		}
@@ -93,10 +93,8 @@ func (r *Rows) batch(v *view, training bool) kernels.TableBatch {
 	return b
 }
 
-// piecesRegion is the work memory for sums of so many columns.
-func (v *view) piecesRegion(columns int) gpu.Region {
-	return gpu.Part(v.p.work, v.pieces, kernels.PieceBytes(v.rowBagCount, columns))
-}
+// sumsRegion is so many bytes of work memory, for sums over occurrences of rows.
+func (v *view) sumsRegion(bytes int) gpu.Region { return gpu.Part(v.p.work, v.sums, bytes) }
 
 func (v *view) admittedRegion() gpu.Region { return gpu.Part(v.p.work, v.admitted, 4*v.rows) }
 
@@ -167,7 +165,7 @@ func (r *Rows) gather(number, d int) error {
 	var err error
 	if s.training {
 		c := kernels.Statistics{Day: r.Day, ShowDecay: r.ShowDecay, MinOccurrences: r.MinOccurrences}
-		err = p.Kernels.Collect(p.Rows, p.Flag, &t, &b, c, v.in(v.labels, 4*s.examples), v.admittedRegion(), v.piecesRegion(1))
+		err = p.Kernels.Collect(p.Rows, p.Flag, &t, &b, c, v.in(v.labels, 4*s.examples), v.admittedRegion(), v.sumsRegion(kernels.ClickBytes(v.rowBagCount)))
 	} else {
 		err = p.Kernels.Admit(p.Rows, &t, &b, r.MinOccurrences, v.admittedRegion())
 	}

@@ -75,7 +75,7 @@ func (r *Rows) updateOn(number int, v *view, dy kernels.Matrix, means gpu.Region
 		return err
 	}
 	grads := gpu.Part(p.work, v.grads, 4*dim*v.rows)
-	if err := p.Kernels.RowGradients(p.Rows, grads, &b, dy, means, dim, r.slots[number].examples, v.piecesRegion(dim)); err != nil {
+	if err := p.Kernels.RowGradients(p.Rows, grads, &b, dy, means, dim, r.slots[number].examples, v.sumsRegion(kernels.PieceBytes(v.rowBagCount, dim))); err != nil {
 		return err
 	}
 	u := r.update

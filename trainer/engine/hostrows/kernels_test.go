@@ -130,7 +130,7 @@ func (b *rowsBench) step() {
 		b.gather(d, admitted, values)
 	}
 	collect := func() {
-		b.Must(b.Collect(b.Stream, b.flag, b.table, &d.batch, kernels.Statistics{Day: e.Day, ShowDecay: e.ShowDecay, MinOccurrences: e.MinOccurrences}, d.labels, admitted, b.pieces(x, 1)))
+		b.Must(b.Collect(b.Stream, b.flag, b.table, &d.batch, kernels.Statistics{Day: e.Day, ShowDecay: e.ShowDecay, MinOccurrences: e.MinOccurrences}, d.labels, admitted, b.Alloc(kernels.ClickBytes(len(x.RowBags)))))
 	}
 	kernelrig.Set(b.Rig, b.flag, []int32{1})
 	collect()
